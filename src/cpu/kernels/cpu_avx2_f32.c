@@ -1,9 +1,10 @@
-/* cpu_avx2_f32 multiplies any two formats by fp32 multiply-add of 8 lanes; see pack_f32fma.h and
- * engine_f32fma_body.h.
+/* The kernel cpu_avx2_f32 multiplies operands of almost any formats by fp32 FMA in vectors of 8
+ * lanes. pack_f32fma.h describes the packed operands, engine_f32fma_body.h the multiplication.
  *
- * A tile is 6 rows of A x 16 of B, in 12 of the 16 registers. The error bound is 1.1 * (K + 4) *
- * 2^-24 * sum |a||b| in the folded form, and 1.1 * (128 + K / 128 + 4) * 2^-24 * sum |a||b| in the
- * segmented form. */
+ * A register tile has 6 rows of A and 16 rows of B; its accumulators take 12 of the 16 vector
+ * registers. The error of a result is at most 1.1 * (K + 4) * 2^-24 * sum |a * b| if scales are
+ * folded into the packed elements. If sums are scaled after every segment of 128 elements of K, K
+ * is replaced by 128 + K / 128. */
 #include "base/cpu.h"
 #include "cpu/engine/engine_gemm_kernel.h"
 #include "cpu/pack/pack_f32fma.h"
@@ -35,9 +36,10 @@ INLINE vec vec_fma(vec a, vec b, vec c) {
     return _mm256_fmadd_ps(a, b, c);
 }
 
-/* Fewer instructions make the kernel less sensitive to another thread on the same core. So the loop
- * is unrolled, and of FMA's three operand orders this one is forced, because it needs no register
- * moves. Compilers do not choose it for the unrolled loop. */
+/* Adds a * b to *acc. The instruction form in which the accumulator is the destination is forced by
+ * assembly, because compilers choose another form in the unrolled loop and then need register
+ * moves. Fewer instructions also make the kernel less sensitive to another hardware thread on the
+ * same core. */
 INLINE void vec_accumulate(vec *acc, vec a, vec b) {
     __asm__("vfmadd231ps %2, %1, %0" : "+x"(*acc) : "x"(a), "x"(b));
 }

@@ -1,22 +1,17 @@
-/* cpu_avx2_f32_small_m multiplies few rows of any format that cpu_avx2_f32 takes by weights of 4, 6
- * and 8 bits as they are stored.
+/* The kernel cpu_avx2_f32_small_m multiplies few rows of A, in any format that cpu_avx2_f32
+ * accepts, by weights of 4, 6 or 8 bits that are read as they are stored.
  *
- * Its results are bitwise identical to cpu_avx2_f32's: lanes are columns, and each column is
- * accumulated along K, element by element, with the same FMAs. The two kernels divide rows by
- * different powers of two, which changes no bit. small_m_f32fma.h lists the parts of this
- * kernel. */
+ * Its results are bitwise identical to those of cpu_avx2_f32. In both kernels a lane is a column of
+ * D, and each column is summed element by element along K with the same FMAs. The kernels divide
+ * the rows of B by different powers of two, which changes only exponents. small_m_f32fma.h lists
+ * the other files of this kernel. */
 #include "cpu/pack/pack_f32fma.h"
 #include "cpu/small_m/small_m_f32fma.h"
 #include "cpu/small_m/small_m_kernel.h"
 
-/* Up to 32 rows of A, decoding B in this kernel is faster than packing B in each run and using
- * cpu_avx2_f32. Time of this kernel divided by the time with packing, on a Zen 3, for 4096 x 4096
- * weights read from memory:
- *   rows of A      8    16    32    48
- *   mxfp4       0.17  0.27  0.46  0.65
- *   mxfp8       0.18  0.30  0.45  0.75
- * A plan may also ask for a B that is packed in advance. Then cpu_avx2_f32 is faster from 16 rows
- * on. */
+/* The largest number of rows of A. With more rows, it is faster to pack B in each run and to use
+ * cpu_avx2_f32 (docs/notes/cpu-avx2.md). If B is packed in advance, cpu_avx2_f32 is faster from 16
+ * rows on. */
 static const int64_t most_rows = 32;
 
 #if defined(__x86_64__)

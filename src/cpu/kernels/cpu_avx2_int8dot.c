@@ -1,13 +1,11 @@
-/* cpu_avx2_int8dot multiplies e2m1 and e2m3 operands by AVX2's multiply-add of bytes.
+/* The kernel cpu_avx2_int8dot multiplies e2m1 and e2m3 operands as small integers, by AVX2's
+ * multiply-add of bytes (engine_int8dot_avx2.h). Integer sums are exact.
  *
- * Integer sums are exact. They stay in 16 bits as long as 16 bits hold them, then they are widened
- * to 32 bits; see engine_int8dot_avx2.h.
- *
- * A tile is 4 rows of A x 16 of B, in 8 registers of integer accumulators, which leaves the
- * compiler free registers. The fp32 accumulators stay in D's block in L1 and are loaded and stored
- * once per unit. A unit's sum is exact, and one fp32 FMA adds it, as in cpu_avx512_int8dot: the
- * results are bitwise identical. The error bound is (units + 1) * 2^-24 * sum |a||b|. A unit is 32
- * of K if both scales are e8m0, else 16. */
+ * A register tile has 4 rows of A and 16 rows of B. Its integer accumulators take 8 of the 16
+ * vector registers. The fp32 accumulators stay in D's cache block in L1 and are loaded and stored
+ * once per unit. A unit is 32 elements of K if both scales are powers of two, else 16. One fp32 FMA
+ * adds a unit's exact sum, as in cpu_avx512_int8dot, so the results of the two kernels are bitwise
+ * identical. The error of a result is at most (units + 1) * 2^-24 * sum |a * b|. */
 #include "base/cpu.h"
 #include "cpu/engine/engine_gemm_kernel.h"
 #include "cpu/pack/pack_int8dot.h"
@@ -39,8 +37,9 @@ INLINE void multiply(const uint8_t *a, const uint8_t *b, int64_t units, float *c
 
 enum { EXPONENT = BSMM_INT8_EXPONENT_UNIT, VALUE = BSMM_INT8_MULTIPLY_UNIT };
 
-/* Sums stay in 16 bits over a whole unit, or over 2 groups (of 4 of K) if both operands are
- * e2m3. */
+/* The functions for each kind of operands. Sums of products fit 16 bits over a whole unit, unless
+ * both operands are e2m3. Then they fit only over 8 elements of K and are widened to 32 bits after
+ * that. */
 TARGET static void multiply_exponent(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
                                      int64_t pitch, bool add, bsmm_ahead ahead) {
     multiply(a, b, units, c, pitch, add, ahead, EXPONENT, false, true);
@@ -75,7 +74,8 @@ static void pack(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bs
             .multiply = multiplies                                                                 \
         }
 
-/* The engines, indexed by [scales are exponents][sums are widened to 32 bits]. */
+/* The engines, indexed by [scales are powers of two][sums are widened to 32 bits after 8 elements
+ * of K]. */
 static const bsmm_engine engines[2][2] = {
     {ENGINE(VALUE, multiply_value), ENGINE(VALUE, multiply_value_e2m3)},
     {ENGINE(EXPONENT, multiply_exponent), ENGINE(EXPONENT, multiply_exponent_e2m3)},

@@ -1,19 +1,16 @@
-/* cpu_avx2_int8dot_small_m multiplies few rows of e2m1 or e2m3 by e2m1 or e2m3 weights as they are
- * stored.
+/* The kernel cpu_avx2_int8dot_small_m multiplies few rows of e2m1 or e2m3 by e2m1 or e2m3 weights
+ * that are read as they are stored.
  *
- * Its results are bitwise identical to cpu_avx2_int8dot's; small_m_int8dot.h says why. Up to 4 rows
- * of A are multiplied by e2m1 weights with K along the lanes (small_m_int8dot_row_avx2.c). All
- * other cases have columns of D along the lanes (small_m_int8dot_columns_avx2.c). */
+ * Its results are bitwise identical to those of cpu_avx2_int8dot (small_m_int8dot.h gives the
+ * reason). For up to 4 rows of A and e2m1 weights, the lanes of a vector are consecutive elements
+ * of K (small_m_int8dot_row_avx2.c). In all other cases the lanes are columns of D
+ * (small_m_int8dot_columns_avx2.c). */
 #include "cpu/small_m/small_m_int8dot_avx2.h"
 #include "cpu/small_m/small_m_kernel.h"
 
-/* Up to 32 rows of A, decoding B in this kernel is faster than packing B in each run and using
- * cpu_avx2_int8dot. Time of this kernel divided by the time with packing, on a Zen 3, for 4096 x
- * 4096 weights read from memory (nvfp4 gives the same):
- *   rows of A      1     8    16    32    48
- *   mxfp4       0.13  0.35  0.50  0.70  0.85
- * A plan may also ask for a B that is packed in advance. Then cpu_avx2_int8dot is faster from 4
- * rows on. */
+/* The largest number of rows of A. With more rows, it is faster to pack B in each run and to use
+ * cpu_avx2_int8dot (docs/notes/cpu-avx2.md). If B is packed in advance, cpu_avx2_int8dot is faster
+ * from 4 rows on. */
 static const int64_t most_rows = 32;
 
 #if defined(__x86_64__)
@@ -32,7 +29,8 @@ static bool goes_by_rows(const bsmm_product *p) {
     return bsmm_small_m_int8_has_fours(p) && p->a.m.rows <= BSMM_INT8_SINGLE;
 }
 
-/* Returns the rows of a tile, so that all tiles have the same size. */
+/* Returns the number of rows of A in a tile. It is chosen so that all tiles have the same number of
+ * rows. */
 static int64_t width_of(const bsmm_product *p) {
     int64_t rows = p->a.m.rows < 1 ? 1 : p->a.m.rows;
     if (goes_by_rows(p)) return rows;
@@ -42,13 +40,15 @@ static int64_t width_of(const bsmm_product *p) {
 
 /* ---- packing A ---- */
 
-/* Returns the offset of group g (4 of K) of unit u in a part of a row (see small_m_int8dot_avx2.h).
- * Against e2m1, the part holds all even groups and then all odd ones. */
+/* Returns the offset in bytes of group g of unit u in one row of a part of packed A. A group is 4
+ * consecutive elements of K, and a part is BSMM_INT8_PART elements of K (small_m_int8dot_avx2.h).
+ * If B is e2m1 (`parted`), a row holds all even groups of the part and then all odd groups. */
 static int64_t place_of(int64_t u, int64_t g, int64_t unit, bool parted) {
     return parted ? u * unit / 2 + g / 2 * 4 + g % 2 * (BSMM_INT8_PART / 2) : u * unit + 4 * g;
 }
 
-/* Rearranges the units of a part into rows. */
+/* Changes the order of a part of packed A from units, in which the rows alternate group by group,
+ * to whole rows. */
 static void arrange(uint8_t *part, int64_t width, int64_t unit, bool parted) {
     uint32_t units[MOST_PART_BYTES / 4];
     const int64_t count = BSMM_INT8_PART_UNITS(unit), row_bytes = BSMM_INT8_ROW_BYTES(unit);
@@ -61,7 +61,8 @@ static void arrange(uint8_t *part, int64_t width, int64_t unit, bool parted) {
             for (int64_t g = 0; g < unit / 4; g++, from += width)
                 memcpy(to + place_of(u, g, unit, parted), from, sizeof *from);
             memcpy(begin, from, sizeof *from);
-            /* The scale of the unit follows its initial sums. */
+            /* The initial sums of all units of the part come first, then the scales of all units.
+             */
             memcpy(begin + 4 * count, from + width, sizeof *from);
         }
 }

@@ -1,18 +1,18 @@
-/* cpu_avx512_bf16dot multiplies all formats that are exact in bf16, by AVX512-BF16's dot product of
- * pairs.
+/* The kernel cpu_avx512_bf16dot multiplies operands of all formats that are exact in bf16 by the
+ * instruction vdpbf16ps, which adds the dot product of two pairs of bf16.
  *
- * A tile is 8 rows of A x 48 of B, in 24 fp32 accumulators and 3 registers of B. A is broadcast
- * from memory. The folded form consists of dot products alone. In the segmented form, the
- * accumulators restart at 0 every 128 of K. They are multiplied by the product of two fp32 scales
- * and added to the tile in memory. vdpbf16ps rounds like two FMAs, with the odd element first. The
- * error bound is 1.1 * (K + 4) * 2^-24 * sum |a||b| in the folded form, and 1.1 * (128 + K / 128 +
- * 4) * 2^-24 * sum |a||b| in the segmented form.
+ * A register tile has 8 rows of A and 48 rows of B: 24 registers of fp32 accumulators and 3
+ * registers of B. Elements of A are broadcast from memory. If scales are folded into the packed
+ * elements, the loop contains only dot products. Otherwise the accumulators restart at 0 for each
+ * segment of 128 elements of K. The sum of a segment is multiplied by the product of the two fp32
+ * scales and added to the tile in memory. vdpbf16ps rounds like two FMAs, the first of which adds
+ * the product of the odd elements. The error of a result is at most 1.1 * (K + 4) * 2^-24 * sum |a
+ * * b|, or with segments 1.1 * (128 + K / 128 + 4) * 2^-24 * sum |a * b|.
  *
- * On processors where vdpbf16ps takes the time of four FMAs, the kernel does the two FMAs instead.
- * It reads the same packed B, and the results are bitwise identical. A chunk of a panel of B is
- * expanded to fp32 once, for all the tiles that it is multiplied with. A is expanded to fp32 while
- * it is packed. Nearly all issue slots then do FMAs. If each tile expanded B's pairs in registers,
- * only 48 of 54 slots would. */
+ * On processors on which vdpbf16ps takes the time of four FMAs, the kernel uses two fp32 FMAs
+ * instead. It reads the same packed B, and the results are bitwise identical. A chunk of a panel of
+ * B is expanded to fp32 once for all the tiles that use it, and A is expanded while it is packed.
+ * Nearly all instructions of the inner loop are then FMAs. */
 #include "base/cpu.h"
 #include "cpu/engine/engine_gemm_kernel.h"
 #include "cpu/pack/pack_bf16dot.h"
@@ -27,7 +27,7 @@
 
 enum { MR = 8, NR = 48, VECTORS = 3 };
 
-/* ---- adding a pair of K (dot products), or one element of it (FMAs) ---- */
+/* ---- adding a pair of elements of K (by dot products) or one element (by FMAs) ---- */
 
 INLINE void add_dots(const uint8_t *a, const __m512i column[VECTORS], int vectors,
                      __m512 acc[MR][VECTORS]) {
@@ -51,10 +51,10 @@ INLINE void add_fmas(const uint8_t *a, const __m512i column[VECTORS], int vector
     }
 }
 
-/* ---- tiles, or the first `vectors` registers of their columns ---- */
+/* ---- register tiles; `vectors` is less than VECTORS if only the first columns are needed ---- */
 
-/* Adds `unit` of K. `wide` means that elements are expanded to fp32; such an element has the same
- * size as a pair of bf16. */
+/* Adds the products of `unit` elements of K. If `wide` is true, the elements were expanded to fp32.
+ * An expanded element takes as many bytes as a pair of bf16. */
 INLINE void add_unit(const uint8_t *a, const uint8_t *b, int64_t unit, bool wide, int vectors,
                      __m512 acc[MR][VECTORS]) {
     for (int64_t i = 0; i < (wide ? unit : unit / 2); i++) {
@@ -94,7 +94,8 @@ INLINE void multiply_folded(const uint8_t *a, const uint8_t *b, int64_t units, f
             _mm512_storeu_ps(c + r * pitch + 16 * v, acc[r][v]);
 }
 
-/* c = (or += when add) acc times the products of the unit's scales. */
+/* Multiplies the accumulators of a segment by the products of both operands' scales and adds them
+ * to the tile `c`, or stores them to it if `add` is false. */
 INLINE void add_scaled(const float *a_scales, const float *b_scales, int vectors,
                        __m512 acc[MR][VECTORS], float *c, int64_t pitch, bool add) {
 #    pragma GCC unroll 3
@@ -112,7 +113,8 @@ INLINE void add_scaled(const float *a_scales, const float *b_scales, int vectors
 
 INLINE void multiply_segments(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
                               int64_t pitch, bool add, bsmm_ahead ahead, bool wide, int vectors) {
-    const int64_t elements = BSMM_BF16_SEGMENT_UNIT * (wide ? 4 : 2); /* bytes per row of a unit */
+    const int64_t elements =
+        BSMM_BF16_SEGMENT_UNIT * (wide ? 4 : 2); /* bytes of elements in one row of a unit */
     for (int64_t u = 0; u < units; u++) {
         bsmm_ask_ahead(&ahead);
         __m512 acc[MR][VECTORS];
@@ -130,10 +132,11 @@ INLINE void multiply_segments(const uint8_t *a, const uint8_t *b, int64_t units,
     }
 }
 
-/* ---- B expanded to fp32 ---- */
+/* ---- expanding B to fp32 ---- */
 
-/* Writes the NR odd elements of each pair and then the NR even ones, in the same order as packed A,
- * then the scales of a segment. */
+/* Expands units of a panel of B to fp32. For each pair of elements along K it writes the odd
+ * elements of all NR rows and then the even elements, which is the order of packed A. The fp32
+ * scales of a segment follow unchanged. */
 INLINE void widen_units(const uint8_t *b, int64_t units, int64_t unit, uint8_t *to) {
     enum { ROW = VECTORS * 64 };
     bool scaled = unit == BSMM_BF16_SEGMENT_UNIT;
@@ -178,9 +181,10 @@ TARGET static void fmas_segmented(const uint8_t *a, const uint8_t *b, int64_t un
     multiply_segments(a, b, units, c, pitch, add, ahead, true, VECTORS);
 }
 
-/* ---- a panel's last columns ---- */
+/* ---- panels of B in which only the first columns are used ---- */
 
-/* Each number of registers of columns, one or two, has its own loop over K. */
+/* Computes only one or two registers of columns instead of three. Each number of registers has its
+ * own loop over K, so the compiler can keep the accumulators in registers. */
 INLINE void multiply_narrow(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
                             int64_t pitch, bool add, bsmm_ahead ahead, int64_t cols, bool wide,
                             bool segmented) {
@@ -242,7 +246,7 @@ static void pack_wide(const bsmm_product *p, bool is_b, int64_t row, int64_t row
             .widened_unit_bytes = BSMM_BF16_WIDE_UNIT_BYTES(NR, unit_length)                       \
         }
 
-/* The engines, indexed by [products by FMAs][K is cut into segments]. */
+/* The engines, indexed by [products by FMAs][sums are scaled after each segment of K]. */
 static const bsmm_engine engines[2][2] = {
     {BY_DOTS(BSMM_BF16_FOLDED_UNIT, dots_folded), BY_DOTS(BSMM_BF16_SEGMENT_UNIT, dots_segmented)},
     {BY_FMAS(BSMM_BF16_FOLDED_UNIT, widen_folded, fmas_folded),

@@ -1,10 +1,10 @@
-/* cpu_avx512_bf16dot_small_m multiplies few rows of any format that is exact in bf16 by weights of
- * 4, 6 and 8 bits as they are stored.
+/* The kernel cpu_avx512_bf16dot_small_m multiplies few rows of A, in any format that is exact in
+ * bf16, by weights of 4, 6 or 8 bits that are read as they are stored.
  *
- * Its results are bitwise identical to cpu_avx512_bf16dot's: lanes are columns, and each column is
- * accumulated along K in the same order, pair by pair. The packer may divide a row by another power
- * of two than this kernel, which changes no bit. small_m_bf16dot.h lists the parts of this
- * kernel. */
+ * Its results are bitwise identical to those of cpu_avx512_bf16dot. In both kernels a lane is a
+ * column of D, and each column is summed pair by pair along K in the same order. The kernels may
+ * divide a row of B by different powers of two, which changes only exponents. small_m_bf16dot.h
+ * lists the other files of this kernel. */
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/small_m/small_m_bf16dot.h"
 #include "cpu/small_m/small_m_kernel.h"
@@ -29,7 +29,8 @@ static void pack_b(const bsmm_product *p, int64_t row, int64_t rows, bsmm_panel 
     bsmm_bf16_pack(p, BSMM_BF16_B, BSMM_SMALL_M_LANES, row, rows, to);
 }
 
-/* Returns the members of an engine that depend on its form alone (dot products or FMAs). */
+/* Returns an engine in which only those members are set that differ between dot products and FMAs.
+ */
 static bsmm_small_m_engine form_of(bool by_fma) {
     if (by_fma)
         return (bsmm_small_m_engine){.make_context = bsmm_decode_tables_for_fmas,
@@ -61,7 +62,8 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
 
 #endif
 
-/* Takes element formats whose top bit is the sign and nothing else. */
+/* Returns true for element formats in which the top bit is always just the sign. In fnuz formats it
+ * also marks the NaN. */
 static bool takes_element(uint32_t elem) {
     return bsmm_elem_is_narrow(elem) && !bsmm_elem_traits_of[elem].lone_nan;
 }

@@ -1,9 +1,10 @@
-/* cpu_avx512_f32 multiplies any two formats by fp32 multiply-add of 16 lanes; see pack_f32fma.h and
- * engine_f32fma_body.h.
+/* The kernel cpu_avx512_f32 multiplies operands of almost any formats by fp32 FMA in vectors of 16
+ * lanes. pack_f32fma.h describes the packed operands, engine_f32fma_body.h the multiplication.
  *
- * A tile is 6 rows of A x 64 of B, in 24 of the 32 registers. The error bound is 1.1 * (K + 4) *
- * 2^-24 * sum |a||b| in the folded form, and 1.1 * (128 + K / 128 + 4) * 2^-24 * sum |a||b| in the
- * segmented form. */
+ * A register tile has 6 rows of A and 64 rows of B; its accumulators take 24 of the 32 vector
+ * registers. The error of a result is at most 1.1 * (K + 4) * 2^-24 * sum |a * b| if scales are
+ * folded into the packed elements. If sums are scaled after every segment of 128 elements of K, K
+ * is replaced by 128 + K / 128. */
 #include "base/cpu.h"
 #include "cpu/engine/engine_gemm_kernel.h"
 #include "cpu/pack/pack_f32fma.h"

@@ -1,18 +1,19 @@
-/* cpu_avx512_int8dot multiplies e2m1 and e2m3 operands by VNNI's dot product of bytes.
+/* The kernel cpu_avx512_int8dot multiplies e2m1 and e2m3 operands as small integers, by VNNI's dot
+ * product of bytes (vpdpbusd).
  *
- * A unit's integer sum is exact. One fp32 FMA multiplies it by the product of two scales and adds
- * it. The error bound is (units + 1) * 2^-24 * sum |a||b|. A unit is 32 of K if both scales are
- * e8m0, else 16. Two forms read the same packed B and give bitwise identical results.
+ * A unit is 32 elements of K if both scales are powers of two, else 16. The integer sum of a unit
+ * is exact. One fp32 FMA multiplies it by the product of the two scales and adds it to the
+ * accumulator, so the error of a result is at most (units + 1) * 2^-24 * sum |a * b|. There are two
+ * versions of the multiply function. They read the same packed B and give bitwise identical
+ * results.
  *
- * The summed form has tiles of 6 rows of A x 32 of B, in 12 int32 and 12 fp32 accumulators, with 2
- * registers of B; A is broadcast from memory. For each accumulator, a unit takes 8 dot products (4
- * if a unit is 16 of K), a conversion, a product of scales and an FMA.
+ * The summed version has register tiles of 6 rows of A and 32 rows of B. It converts a unit's
+ * integer sum to fp32 and multiplies it by both scales with one product and one FMA.
  *
- * The floated form is for processors where the last three cost as much as a dot product. Its tiles
- * are 8 x 32, in 16 int32 accumulators. The integer sums are the bits of fp32 values, so they need
- * no conversion, and 2 FMAs add them to 16 fp32 accumulators, some of which are in memory. At most
- * 8 of 10 issue slots then do dot products, instead of 8 of 11 in the summed form (4 of 6 instead
- * of 4 of 7 if a unit is 16 of K). */
+ * The floated version is for processors on which a conversion costs as much as a dot product. Its
+ * register tiles are 8 x 32. Its integer sums begin at the bits of a large fp32 value, so that the
+ * bits of a sum are those of an fp32 number and need no conversion (pack_int8dot.h). Two FMAs then
+ * apply the scales. */
 #include "base/cpu.h"
 #include "cpu/engine/engine_gemm_kernel.h"
 #include "cpu/pack/pack_int8dot.h"
@@ -26,7 +27,8 @@
 
 enum { MR_SUMMED = 6, MR_FLOATED = 8, MOST = 8, NR = 32, VECTORS = 2 };
 
-/* Sums the products of one unit of mr rows exactly, from the initial sums that A holds. */
+/* Computes the exact integer sums of one unit for mr rows of A. The sums begin at values that are
+ * packed with A. */
 INLINE void sum_unit(const uint8_t *a, const uint8_t *b, int mr, int64_t unit,
                      __m512i sum[MOST][VECTORS]) {
     const int32_t *begin = (const int32_t *)(const void *)(a + mr * unit);
@@ -46,10 +48,11 @@ INLINE void sum_unit(const uint8_t *a, const uint8_t *b, int mr, int64_t unit,
     }
 }
 
-/* ---- the summed form: integer sums are converted to fp32 ---- */
+/* ---- the summed version: integer sums are converted to fp32 ---- */
 
-/* Returns the product of A's scale of row r and B's scales. In the exponent form, scales are
- * shifted exponents, and adding them multiplies. */
+/* Returns the products of A's scale of row r and B's scales. If by_exponent is true, the scales are
+ * powers of two stored as exponents in the position of fp32's exponent bits, so an integer addition
+ * multiplies them. */
 INLINE __m512 scale_product(const uint8_t *a_scales, int r, __m512i b_scales, bool by_exponent) {
     int32_t bits = ((const int32_t *)(const void *)a_scales)[r];
     if (by_exponent)
@@ -93,10 +96,11 @@ INLINE void multiply_summed(const uint8_t *a, const uint8_t *b, int64_t units, f
             _mm512_storeu_ps(c + r * pitch + 16 * v, acc[r][v]);
 }
 
-/* ---- the floated form: integer sums are used as bits of floats ---- */
+/* ---- the floated version: the bits of integer sums are those of fp32 values ---- */
 
-/* The accumulators are the caller's own variables, not c. Compilers then know that no operand
- * overlaps them, and keep as many as they can in registers. */
+/* Adds the scaled sums of a unit to the accumulators. These are local variables of the caller, not
+ * the tile in memory. The compiler therefore knows that they overlap no operand, and keeps as many
+ * as possible in registers. */
 INLINE void add_floated(const uint8_t *a, const uint8_t *b, int64_t unit,
                         __m512 acc[MR_FLOATED][VECTORS]) {
     __m512i sum[MOST][VECTORS];
@@ -181,7 +185,7 @@ static void pack_floated(const bsmm_product *p, bool is_b, int64_t row, int64_t 
             .multiply = multiplies                                                                 \
         }
 
-/* The engines, indexed by [floated form][scales are exponents]. */
+/* The engines, indexed by [floated version][scales are powers of two]. */
 static const bsmm_engine engines[2][2] = {
     {ENGINE(MR_SUMMED, BSMM_INT8_A, VALUE, pack_summed, multiply_value),
      ENGINE(MR_SUMMED, BSMM_INT8_A, EXPONENT, pack_summed, multiply_exponent)},
@@ -189,7 +193,9 @@ static const bsmm_engine engines[2][2] = {
      ENGINE(MR_FLOATED, BSMM_INT8_A_FLOATED, EXPONENT, pack_floated, multiply_floated_32)},
 };
 
-/* Products with fp32 scales are not exact. Only the summed form rounds them as other kernels do. */
+/* Chooses the version of the multiply function. The product of two fp32 scales is rounded, and only
+ * the summed version rounds it as other kernels do. The floated version is therefore used only if
+ * no operand has fp32 scales. */
 static const bsmm_engine *engine_of(const bsmm_product *p) {
     bool exact = p->a.m.format.scale != BSMM_SCALE_F32 && p->b.m.format.scale != BSMM_SCALE_F32;
     bool floated = exact && bsmm_cpu_features() & BSMM_CPU_TWO_PORTS;

@@ -1,11 +1,8 @@
-/* cpu_avx512_int8dot_small_m multiplies few rows of e2m1 or e2m3 by e2m1 or e2m3 weights as they
- * are stored.
+/* The kernel cpu_avx512_int8dot_small_m multiplies few rows of e2m1 or e2m3 by e2m1 or e2m3 weights
+ * that are read as they are stored.
  *
- * Its results are bitwise identical to cpu_avx512_int8dot's. small_m_int8dot.h says why, and
- * declares the functions that this kernel shares with the AVX2 kernel.
- *
- * For a step of 32 x 16 e2m1 weights (256 bytes) and one row of A, the kernel executes 16 loads, 8
- * unpacks, 8 byte permutes and 8 dot products. */
+ * Its results are bitwise identical to those of cpu_avx512_int8dot. small_m_int8dot.h gives the
+ * reason and declares the functions that this kernel shares with the AVX2 kernel. */
 #include "cpu/small_m/small_m_int8dot.h"
 #include "cpu/small_m/small_m_kernel.h"
 
@@ -23,9 +20,10 @@ static const int64_t most_rows = 16;
 
 enum { LANES = BSMM_SMALL_M_LANES, GROUPS = BSMM_SMALL_M_STEP / 4 };
 
-/* ---- elements: decodes 32 of K of 16 rows into 8 registers of unsigned bytes ---- */
+/* ---- decoding 32 elements of K of 16 rows into 8 registers of unsigned bytes ---- */
 
-/* The upper bits of an index are either ignored, or select another copy of the table. */
+/* Decodes 4-bit codes by table lookups. The table is repeated in the register, so the other bits of
+ * an index byte do not matter. */
 INLINE void decode_fours(const __m512i word[4], __m512i table, __m512i byte[GROUPS]) {
 #    pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
@@ -44,8 +42,9 @@ INLINE void decode_sixes(const uint8_t *b, int64_t pitch, __m512i table, __m512i
         byte[i] = _mm512_permutexvar_epi8(_mm512_multishift_epi64_epi8(sixes, word[i]), table);
 }
 
-/* Decodes 32 of K of a strip in compact form. A piece has 3 bytes of each row. The last load reads
- * 16 bytes past its piece, which is safe because packed weights have 64 more bytes. */
+/* Decodes 32 elements of K from compact weights, in which the 16 rows of a strip are stored
+ * together in pieces of 3 bytes per row. The last load reads 16 bytes past its piece. That is safe,
+ * because 64 more bytes follow each matrix in packed weights. */
 INLINE void decode_strip_sixes(const uint8_t *b, __m512i table, __m512i byte[GROUPS]) {
     const __m512i sixes = _mm512_set1_epi64(0x322c2620120c0600);
     const __m512i lanes =
@@ -61,8 +60,9 @@ INLINE void decode_strip_sixes(const uint8_t *b, __m512i table, __m512i byte[GRO
 
 /* ---- loading scales ---- */
 
-/* Converts e4m3 scales to fp32, times 2^-8. An e4m3 code whose exponent and mantissa are moved to
- * the bit positions of f16 is an f16 of 2^-8 times its value, also if it is subnormal. */
+/* Converts e4m3 scales to fp32, multiplied by 2^-8. If the exponent and mantissa bits of an e4m3
+ * code are moved to f16's positions, the f16 has 2^-8 times the code's value, also for subnormals.
+ */
 INLINE __m512i scales_of_e4m3(__m128i codes) {
     __m256i half = _mm256_slli_epi16(_mm256_cvtepi8_epi16(codes), 7);
     half = _mm256_and_si256(half, _mm256_set1_epi16((short)0xbfff));
@@ -116,7 +116,9 @@ INLINE void add_step(const uint8_t *a, const uint8_t *codes, const __m512i byte[
 INLINE void multiply(const bsmm_small_m_span *s, int width, bool fours, bool by_exponent,
                      bool e4m3) {
     const int64_t step_bytes = fours ? 16 : 24;
-    const int64_t stride = s->compact ? LANES * step_bytes : step_bytes; /* from step to step */
+    const int64_t stride = s->compact
+                               ? LANES * step_bytes
+                               : step_bytes; /* bytes from one step of 32 elements to the next */
     const int64_t a_bytes = by_exponent ? BSMM_INT8_UNIT_BYTES(width, 32, BSMM_INT8_A)
                                         : 2 * BSMM_INT8_UNIT_BYTES(width, 16, BSMM_INT8_A);
     const int64_t code_bytes = by_exponent ? LANES : 2 * LANES;
@@ -154,7 +156,7 @@ INLINE void multiply(const bsmm_small_m_span *s, int width, bool fours, bool by_
         _mm512_storeu_ps(s->acc + r * BSMM_SMALL_M_COLUMNS, acc[r]);
 }
 
-/* ---- one function per tile width, element format and form of the scales ---- */
+/* ---- one function for each width of A's tile, element format and kind of scales ---- */
 
 static const int64_t widths[] = {1, 2, 4, 6, 8, 12, 16};
 
@@ -227,7 +229,7 @@ TARGET static void multiply_packed_value(const uint8_t *a, const uint8_t *b, int
     multiply_packed(a, b, width, units, BSMM_INT8_MULTIPLY_UNIT, acc);
 }
 
-/* ---- checking a panel's scales ---- */
+/* ---- checking the scales of a panel ---- */
 
 TARGET static uint64_t find_unusual(const uint8_t *codes, bool e4m3) {
     __m512i v = _mm512_loadu_si512(codes);
@@ -242,8 +244,8 @@ static bool prepare(const bsmm_small_m_scales *s) {
     return bsmm_small_m_int8_prepare(s, find_unusual);
 }
 
-/* Copies the table of the codes' integers, which are unsigned. A table of 4-bit codes is repeated
- * four times. */
+/* Copies the table of the unsigned integers that the element's codes stand for. In the table of a
+ * 4-bit format the 16 entries are repeated four times. */
 static void make_table(const bsmm_product *p, void *context) {
     memcpy(context, bsmm_pack_table_of(p->b.m.format.elem)->b, sizeof(__m512i));
 }

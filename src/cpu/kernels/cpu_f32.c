@@ -1,10 +1,10 @@
-/* cpu_f32 multiplies any formats through fp32, in portable C. Threads take blocks of D of 128 x
- * 128. A thread packs its own A and B, 512 of K at a time, and accumulates in double. The step of
- * K, its order and the segments depend on K and the formats alone. The results are therefore
- * bitwise identical for any number of threads.
+/* The kernel cpu_f32 multiplies operands of any formats through fp32, in portable C. Threads take
+ * blocks of 128 x 128 results in turn. For each block, a thread packs up to 512 elements of K of
+ * both operands at a time, multiplies them and adds in double. The order of summation depends only
+ * on K and the formats, so results are bitwise identical for any number of threads.
  *
- * Each thread's workspace holds A (256 KiB), B (256 KiB), scales, flags, and the block of D (128
- * KiB). */
+ * Each thread's workspace holds the packed rows of A and B (256 KiB each), their scales and flags,
+ * and the block's results (128 KiB). */
 #include "base/threads.h"
 #include "cpu/engine/engine_f32seg.h"
 
@@ -13,8 +13,8 @@
 
 enum { MC = BSMM_F32SEG_MC, NC = BSMM_F32SEG_NC, KC = BSMM_F32SEG_KC };
 
-/* Holds one thread's workspace. Segments are at least 2 long, as refuse() ensures, so KC / 2 scales
- * per row suffice. */
+/* The workspace of one thread. A segment is a range of K in which scales do not change. `refuse`
+ * ensures that segments have at least 2 elements, so a row has at most KC / 2 scales. */
 typedef struct workspace {
     _Alignas(64) float a[MC * KC];
     float b[NC * KC];
@@ -23,15 +23,15 @@ typedef struct workspace {
     uint8_t a_wide[MC * KC / 2], b_wide[NC * KC / 2];
 } workspace;
 
-/* Writes the results of `rows` rows of A and `cols` rows of B to acc, padded to whole panels.
- * Returns the pitch of acc. */
+/* Computes the results of `rows` rows of A and `cols` rows of B into acc, whose rows and columns
+ * are padded to whole panels. Returns the row pitch of acc. */
 static int64_t multiply(const bsmm_product *p, int64_t row, int64_t rows, int64_t col, int64_t cols,
                         workspace *w, double *acc) {
     bsmm_f32seg_block a = {w->a, w->a_scales, w->a_wide}, b = {w->b, w->b_scales, w->b_wide};
     int64_t padded_m = bsmm_round_up(rows, BSMM_F32SEG_MR);
     int64_t padded_n = bsmm_round_up(cols, BSMM_F32SEG_NR);
     int64_t segment = bsmm_f32seg_segment(&p->a, &p->b), k = p->a.m.cols;
-    /* The step is a multiple of the segment, so that every step starts a segment. */
+    /* a multiple of the segment's length, so that each range of K begins with a new segment */
     int64_t step = KC / segment * segment;
     memset(acc, 0, sizeof(double) * (size_t)(padded_m * padded_n));
     for (int64_t k0 = 0; k0 < k; k0 += step) {
@@ -43,8 +43,8 @@ static int64_t multiply(const bsmm_product *p, int64_t row, int64_t rows, int64_
     return padded_n;
 }
 
-/* Returns the number of D's columns in a block. With a gated activation, two columns of results
- * make one column of D. */
+/* Returns the number of D's columns in a block. It is half as large for a gated activation, because
+ * two columns of A x B^T make one column of D. */
 static int64_t block_cols(const bsmm_product *p) {
     return bsmm_is_gated(p) ? NC / 2 : NC;
 }
@@ -77,7 +77,7 @@ static int count_threads(const bsmm_product *p) {
 
 typedef struct blocks_run {
     const bsmm_product *p;
-    workspace *workspaces; /* one per worker */
+    workspace *workspaces; /* one for each worker */
 } blocks_run;
 
 static void run_blocks(const void *context, int64_t first, int64_t end, int worker) {
@@ -103,14 +103,14 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     return (uint64_t)count_threads(p) * sizeof(workspace);
 }
 
-/* engine_f32seg.c derives this bound. */
+/* Returns the error bound; engine_f32seg.c derives it. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)p, (void)state;
     return BSMM_F32SEG_SEGMENT * 0x1p-24;
 }
 
-/* Refuses a GEMM whose segments would be one element long: blocks of odd length along K, or one
- * scale per element. The kernel is not written for such formats. */
+/* Refuses a block-scaled D, and operands whose segments would have a single element (blocks of odd
+ * length along K, or one scale for each element). The workspace has no room for so many scales. */
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     (void)state;
     if (p->recipe) {

@@ -1,6 +1,7 @@
-/* Packs integers by 256-bit vectors: decodes 32 codes of a row at once, then transposes 8 rows x 8
- * uint32 in registers. No AVX2 engine takes bf16, so `halves` and `extent` are the portable ones.
- * pack_floats_avx2.c and pack_columns_avx2.c have fp32 and column order. */
+/* Packs integers by 256-bit vectors. It decodes 32 codes of a row at once and transposes 8 rows of
+ * 8 groups of 4 bytes in registers. No AVX2 engine multiplies bf16, so the functions for bf16 are
+ * the portable ones. pack_floats_avx2.c converts to fp32, and pack_columns_avx2.c reads column
+ * order. */
 #include "base/cpu.h"
 #include "cpu/pack/pack.h"
 
@@ -12,7 +13,8 @@
 
 enum { RUN = BSMM_PACK_PART };
 
-/* Reads the last n codes of a row, n < RUN, as read_codes does; the rest of the register is 0. */
+/* Reads the last n codes of a row, one per byte of the register. n is less than RUN; the remaining
+ * bytes are 0. */
 INLINE __m256i read_last(const uint8_t *from, uint32_t bits, int64_t n) {
     static const _Alignas(32)
         int8_t number[RUN] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
@@ -33,13 +35,14 @@ INLINE __m256i read_run(const bsmm_pack_codes *c, int lane, int64_t k, uint32_t 
 
 /* ---- storing lanes ---- */
 
-/* Stores the first `lanes` uint32 of `words`. */
+/* Stores the first `lanes` 32-bit values of a register. */
 INLINE void store_lanes(uint8_t *to, __m256i words, int64_t lanes) {
     if (lanes == 8) {
         _mm256_storeu_si256((__m256i *)(void *)to, words);
     } else if (lanes == 4) {
         _mm_storeu_si128((__m128i *)(void *)to, _mm256_castsi256_si128(words));
-    } else if (lanes == 6) { /* masked stores are slow on some processors */
+    } else if (lanes ==
+               6) { /* two plain stores, because masked stores are slow on some processors */
         _mm_storeu_si128((__m128i *)(void *)to, _mm256_castsi256_si128(words));
         _mm_storel_epi64((__m128i *)(void *)(to + 16), _mm256_extracti128_si256(words, 1));
     } else {
@@ -51,8 +54,8 @@ INLINE void store_lanes(uint8_t *to, __m256i words, int64_t lanes) {
 
 /* ---- units of integers ---- */
 
-/* Returns the initial sums of a unit of `count` groups. 16 bits hold the partial sums: the four
- * groups of a part give each 16-bit lane 8 products of at most 60 * 60. */
+/* Returns the initial sums of a unit of `count` groups for 8 rows. Partial sums fit 16 bits: each
+ * 16-bit lane adds 8 products of at most 60 * 60 before it is widened. */
 INLINE __m256i begin_of(const __m256i *group, int count, const bsmm_pack_begin *begin) {
     const __m256i factor = _mm256_set1_epi8((char)begin->factor);
     __m256i sum = _mm256_set1_epi32(begin->plus);
@@ -110,7 +113,7 @@ TARGET static void integers(const bsmm_pack_codes *c, const int8_t *table,
         pack_units(c, table, begin, at, 8);
 }
 
-/* ---- units of uint32 ---- */
+/* ---- units of 32-bit values ---- */
 
 TARGET static void words(const int32_t (*from)[BSMM_PACK_STEPS], int64_t count, int64_t lanes,
                          uint8_t *to, int64_t pitch) {

@@ -1,5 +1,5 @@
-/* The packers for 256-bit vectors share these functions, which read codes, look them up and
- * transpose uint32. */
+/* Functions that the packers for 256-bit vectors share: they read codes, look them up in tables and
+ * transpose 32-bit groups. */
 #ifndef BSMM_CPU_PACK_AVX2_H
 #define BSMM_CPU_PACK_AVX2_H
 
@@ -11,7 +11,7 @@
 #define INLINE static inline __attribute__((always_inline)) TARGET
 
 enum {
-    BSMM_PACK_PART = 32, /* columns of K whose codes fit a register */
+    BSMM_PACK_PART = 32, /* elements of K whose codes, one per byte, fit a register */
     LANES = BSMM_PACK_LANES,
     GROUPS = BSMM_PACK_PART / 4,
 };
@@ -20,22 +20,22 @@ INLINE __m128i load_16(const uint8_t *from) {
     return _mm_loadu_si128((const __m128i *)(const void *)from);
 }
 
-/* ---- codes: PART of them, one per byte, are read from PART * bits / 8 bytes ---- */
+/* ---- reading PART codes, which take PART * bits / 8 bytes, as one code per byte ---- */
 
 INLINE __m256i read_fours(const uint8_t *from) {
     const __m256i mask = _mm256_set1_epi8(0xf);
-    /* Code 0 is in bits 0 to 3 of a byte, code 1 in bits 4 to 7. */
+    /* The code with the even number is in bits 0 to 3 of a byte, its successor in bits 4 to 7. */
     __m256i bytes = _mm256_cvtepu8_epi16(load_16(from));
     return _mm256_and_si256(_mm256_or_si256(bytes, _mm256_slli_epi16(bytes, 4)), mask);
 }
 
-/* Expands packed 6-bit codes to bytes. Each 3 bytes, which hold four codes, become a uint32; then
- * the codes move into its four bytes. */
+/* Expands packed 6-bit codes to bytes. A shuffle copies each 3 bytes, which hold four codes, to a
+ * 32-bit lane. Shifts then move the codes to the lane's four bytes. */
 INLINE __m256i read_sixes(const uint8_t *from) {
     const __m256i spread =
-        /* The first line takes bytes 0 to 11. */
+        /* bytes 0 to 11 of the source, for the low half of the register */
         _mm256_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1,
-                         /* The second line takes bytes 8 to 23. */
+                         /* bytes 12 to 23 of the source; the high half was loaded from byte 8 on */
                          4, 5, 6, -1, 7, 8, 9, -1, 10, 11, 12, -1, 13, 14, 15, -1);
     __m256i raw =
         _mm256_inserti128_si256(_mm256_castsi128_si256(load_16(from)), load_16(from + 8), 1);
@@ -55,7 +55,8 @@ INLINE __m256i read_codes(const uint8_t *from, uint32_t bits) {
 
 /* ---- tables in registers ---- */
 
-/* A table of 64 bytes in four parts; both 128-bit lanes of a register hold the same part. */
+/* A table of 64 bytes in four registers. Both 128-bit halves of a register hold the same 16 bytes,
+ * because a byte shuffle cannot cross the halves. */
 typedef struct quarters {
     __m256i part[4];
 } quarters;
@@ -67,7 +68,8 @@ INLINE quarters quarters_of(const void *table) {
     return t;
 }
 
-/* The shifts move bits 4 and 5 of a code to the top bit of its byte, which the blends test. */
+/* Looks up 6-bit codes in a table. The shuffles use bits 0 to 3 of a code. The blends then select
+ * by bits 4 and 5, which are shifted to the top bit of each byte because a blend tests that bit. */
 INLINE __m256i look_up(const quarters *t, __m256i codes) {
     __m256i bit4 = _mm256_slli_epi16(codes, 3), bit5 = _mm256_slli_epi16(codes, 2);
     __m256i low = _mm256_and_si256(codes, _mm256_set1_epi8(0xf));
@@ -78,11 +80,11 @@ INLINE __m256i look_up(const quarters *t, __m256i codes) {
     return _mm256_blendv_epi8(first, second, bit5);
 }
 
-/* ---- transposing rows of uint32 ---- */
+/* ---- transposing rows of 32-bit groups ---- */
 
-/* Transposes 8 rows of 8 uint32: group g of all rows becomes group[g]. */
+/* Transposes 8 rows of 8 groups: the groups with number g of all rows become group[g]. */
 INLINE void transpose(const __m256i row[LANES], __m256i group[GROUPS]) {
-    __m256i quad[2][4]; /* each register has rows 4 * h to 4 * h + 3 of groups j and j + 4 */
+    __m256i quad[2][4]; /* quad[h][j]: rows 4 * h to 4 * h + 3 of groups j and j + 4 */
 #pragma GCC unroll 2
     for (int h = 0; h < 2; h++) {
         __m256i a = _mm256_unpacklo_epi32(row[4 * h], row[4 * h + 1]);

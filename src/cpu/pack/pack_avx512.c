@@ -1,10 +1,10 @@
-/* Packs by 512-bit byte permutes: decodes 64 codes of a row at once, then transposes 8 rows x 16
- * uint32 in registers.
+/* Packs by AVX-512 byte permutes. It decodes 64 codes of a row at once and transposes 8 rows of 16
+ * groups of 4 bytes in registers.
  *
- * 8 codes of b bits take b bytes. A byte permute moves each 8 codes into a uint64, a multishift
- * moves each code into a byte, and permutes of tables decode them. The bits above a code in its
- * byte are garbage, which permutes of 64 entries ignore. Loads are masked to the bytes that a row
- * has, so that they never fault past its end. */
+ * Eight codes of b bits take b bytes. A byte permute moves these bytes into a 64-bit lane, a
+ * multishift moves each code to a byte of its own, and a table lookup decodes it. The bits above a
+ * code in its byte are arbitrary; a lookup in 64 entries ignores them. Loads are masked to the
+ * bytes of the row, so they cannot fault past its end. */
 #include "base/cpu.h"
 #include "cpu/pack/pack.h"
 
@@ -19,7 +19,7 @@ enum { LANES = BSMM_PACK_LANES, RUN = BSMM_PACK_RUN };
 
 /* ---- reading codes ---- */
 
-/* The bytes of the uint64 that begins at code 8 * q of a run of 64 codes: bytes q * bits and on. */
+/* The bytes of the 64-bit lane that begins with code 8 * q: bytes q * bits and following. */
 #    define QUAD(q, bits)                                                                          \
         (q) * (bits), (q) * (bits) + 1, (q) * (bits) + 2, (q) * (bits) + 3, (q) * (bits) + 4,      \
             (q) * (bits) + 5, (q) * (bits) + 6, (q) * (bits) + 7
@@ -28,24 +28,25 @@ enum { LANES = BSMM_PACK_LANES, RUN = BSMM_PACK_RUN };
             QUAD(0, bits), QUAD(1, bits), QUAD(2, bits), QUAD(3, bits), QUAD(4, bits),             \
                 QUAD(5, bits), QUAD(6, bits), QUAD(7, bits)                                        \
         }
-/* The order of uint64 for which unpacking bytes to uint16 gives codes 0 to 31 (low) and 32 to 63
- * (high). */
+/* The order of 64-bit lanes from which unpacking bytes to 16 bits gives codes 0 to 31 (low half of
+ * each 128 bits) and 32 to 63 (high half). */
 #    define FOR_UNPACKING(bits)                                                                    \
         {                                                                                          \
             QUAD(0, bits), QUAD(4, bits), QUAD(1, bits), QUAD(5, bits), QUAD(2, bits),             \
                 QUAD(6, bits), QUAD(3, bits), QUAD(7, bits)                                        \
         }
 
-/* These tables are indexed by bits / 2 - 2, where bits is the width of a code. */
+/* The tables of byte positions, indexed by bits / 2 - 2, where bits is the width of a code: 4, 6 or
+ * 8. */
 static const _Alignas(64) uint8_t in_order[][64] = {IN_ORDER(4), IN_ORDER(6), IN_ORDER(8)};
 static const _Alignas(64) uint8_t for_unpacking[][64] = {FOR_UNPACKING(4), FOR_UNPACKING(6),
                                                          FOR_UNPACKING(8)};
 
-/* The parameters for reading runs of codes. */
+/* Constants with which RUN codes of a row are read. */
 typedef struct reader {
     int64_t bits;
-    __m512i spread; /* moves bytes into uint64 */
-    __m512i shifts; /* bit offsets of the codes in a uint64 */
+    __m512i spread; /* byte permute that moves 8 codes to each 64-bit lane */
+    __m512i shifts; /* position in bits of each code in its lane */
 } reader;
 
 INLINE reader reader_of(uint32_t bits, const uint8_t order[][64]) {
@@ -55,19 +56,19 @@ INLINE reader reader_of(uint32_t bits, const uint8_t order[][64]) {
     return r;
 }
 
-/* Returns a mask of the lowest n bits, n from 0 to 64. */
+/* Returns a mask of the lowest n bits; n may be 0 to 64. */
 INLINE uint64_t ones(int64_t n) {
     return n ? ~(uint64_t)0 >> (64 - n) : 0;
 }
 
-/* Limits n to 0 to RUN. n is negative if a unit of bf16 is longer than a run and continues past the
- * end of K. */
+/* Returns the number of codes to read, 0 to RUN. `n` is the number of codes that are left. It is
+ * negative if a unit of bf16 continues past the end of K. */
 INLINE int64_t clamp_run(int64_t n) {
     return n < 0 ? 0 : n < RUN ? n : RUN;
 }
 
-/* Reads the codes [k, k + RUN) of a row, one per byte. The row has n codes from k on, and the rest
- * are 0. */
+/* Reads codes [k, k + RUN) of a row, one per byte. The row has n codes from k on; the bytes after
+ * them are loaded as 0. */
 INLINE __m512i read_run(const reader *r, const uint8_t *row, int64_t k, int64_t n) {
     __m512i raw = _mm512_maskz_loadu_epi8(ones((n * r->bits + 7) / 8), row + k / 8 * r->bits);
     return _mm512_multishift_epi64_epi8(r->shifts, _mm512_permutexvar_epi8(r->spread, raw));
@@ -75,12 +76,12 @@ INLINE __m512i read_run(const reader *r, const uint8_t *row, int64_t k, int64_t 
 
 /* ---- transposing rows ---- */
 
-/* Transposes 16 groups of 8 rows. near[j] holds groups j and j + 4, far[j] holds groups 8 + j and
- * 12 + j; each group has 8 lanes. */
+/* Transposes 16 groups of 8 rows. near[j] receives groups j and j + 4, and far[j] receives groups 8
+ * + j and 12 + j. Each group has 8 lanes, one for each row. */
 INLINE void transpose(const __m512i row[LANES], __m512i near[4], __m512i far[4]) {
     const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
     const __m512i high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
-    __m512i quad[2][4]; /* rows 4 * h to 4 * h + 3 of a group in each 128 bits */
+    __m512i quad[2][4]; /* each 128 bits hold rows 4 * h to 4 * h + 3 of one group */
 #    pragma GCC unroll 2
     for (int h = 0; h < 2; h++) {
         __m512i a = _mm512_unpacklo_epi32(row[4 * h], row[4 * h + 1]);
@@ -107,11 +108,11 @@ INLINE void store_lanes(uint8_t *to, __m256i lanes, __mmask8 there) {
     _mm256_mask_storeu_epi32(to, there, lanes);
 }
 
-/* Distance in groups at which stored lines are prefetched. A panel is written faster than the
- * hardware prefetcher brings its lines. */
+/* Prefetch distance, in groups, of the panel that is written. The packer writes a panel faster than
+ * the hardware prefetcher fetches its cache lines. */
 enum { AHEAD = 64 };
 
-/* Stores pairs of bf16 as two fp32 each. */
+/* Stores 8 groups of pairs of bf16. Each pair is stored as two fp32 values. */
 INLINE void store_widened(uint8_t *to, int64_t pitch, const __m512i pair[4], __mmask8 there) {
 #    pragma GCC unroll 8
     for (int g = 0; g < 8; g++, to += pitch) {
@@ -122,7 +123,7 @@ INLINE void store_widened(uint8_t *to, int64_t pitch, const __m512i pair[4], __m
     }
 }
 
-/* Stores groups 0 to 7 (near) or 8 to 15 (far). */
+/* Stores 8 groups, which are in the order that transpose returns. */
 INLINE void store_eight(uint8_t *to, int64_t pitch, const __m512i pair[4], __mmask8 there) {
 #    pragma GCC unroll 8
     for (int g = 0; g < 8; g++) {
@@ -137,8 +138,8 @@ INLINE __mmask8 mask_of(int64_t lanes) {
 
 /* ---- units of integers ---- */
 
-/* Returns -factor times the sum of 4 groups, for each half. 16 bits hold the partial sums: the four
- * groups give each 16-bit lane 8 products of at most 60 * 60. */
+/* Returns -factor * (sum of 4 groups), for each half of the registers. Partial sums fit 16 bits,
+ * because each 16-bit lane adds 8 products of at most 60 * 60. */
 INLINE __m512i begins(const __m512i pair[4], const bsmm_pack_begin *begin) {
     const __m512i factor = _mm512_set1_epi8((char)begin->factor);
     __m512i sum = _mm512_maddubs_epi16(factor, pair[0]);
@@ -148,7 +149,7 @@ INLINE __m512i begins(const __m512i pair[4], const bsmm_pack_begin *begin) {
     return _mm512_madd_epi16(sum, _mm512_set1_epi16(-1));
 }
 
-/* Stores 8 groups, which are one unit or two. */
+/* Stores 8 groups of integers, which are one unit or two, with their initial sums. */
 INLINE void store_integers(uint8_t *to, const bsmm_pack_place *at, int64_t unit_groups,
                            int64_t left, const __m512i pair[4], const bsmm_pack_begin *begin) {
     __mmask8 there = mask_of(at->lanes);
@@ -178,7 +179,7 @@ INLINE void pack_integers(const bsmm_pack_codes *c, const int8_t *table,
     const reader r = reader_of(c->bits, in_order);
     const __m512i values = _mm512_loadu_si512(table);
     uint8_t *to = at->to;
-    int64_t step = 8 / unit_groups * at->unit_bytes; /* bytes of 8 groups */
+    int64_t step = 8 / unit_groups * at->unit_bytes; /* bytes that 8 groups take in a panel */
     for (int64_t g = 0; g < at->groups; g += 16, to += 2 * step) {
         __m512i row[LANES], near[4], far[4];
         int64_t k = g * 4, n = clamp_run(c->count - k);
@@ -238,7 +239,8 @@ INLINE void decode_run(const decoder *d, const uint8_t *row, int64_t k, int64_t 
 INLINE __m512i shift_half(__m512i bf16, int16_t shift) {
     if (shift == BSMM_PACK_NAN) return _mm512_set1_epi16(0x7fc0);
     __m512i exponents = _mm512_and_si512(bf16, _mm512_set1_epi16(0x7f80));
-    /* Normal exponents are 1 to 0xfe, in the place of bf16's exponent field. */
+    /* A biased exponent of 1 to 0xfe is that of a normal number; bf16's exponent begins at bit 7.
+     */
     __mmask32 normal = _mm512_cmplt_epu16_mask(_mm512_sub_epi16(exponents, _mm512_set1_epi16(0x80)),
                                                _mm512_set1_epi16(0x7f00));
     return _mm512_mask_add_epi16(bf16, normal, bf16, _mm512_set1_epi16(shift));
@@ -256,7 +258,8 @@ INLINE __m512i multiply_half(__m512i bf16, const float *factors) {
                               1);
 }
 
-/* Scales 32 of K of one lane. Elements from n on become 0, whatever the scale. */
+/* Multiplies 32 elements of K of one lane by their factors. Elements from number n on become 0,
+ * whatever their factors are. */
 INLINE __m512i scale_half(const bsmm_pack_scaling *s, __m512i bf16, int lane, int64_t k,
                           int64_t n) {
     if (s->shifts) bf16 = shift_half(bf16, s->shifts[lane][k / 32]);
@@ -264,7 +267,7 @@ INLINE __m512i scale_half(const bsmm_pack_scaling *s, __m512i bf16, int lane, in
     return n >= 32 ? bf16 : _mm512_maskz_mov_epi16((__mmask32)ones(n > 0 ? n : 0), bf16);
 }
 
-/* Loads 16-bit codes, which are bf16 values already. */
+/* Loads 16-bit codes, which need no lookup because they are bf16. */
 INLINE void load_run(const uint8_t *row, int64_t k, int64_t n, __m512i to[2]) {
     const uint16_t *from = (const uint16_t *)(const void *)row + k;
     to[0] = _mm512_maskz_loadu_epi16((__mmask32)ones(n), from);
@@ -316,7 +319,7 @@ TARGET static void halves(const bsmm_pack_codes *c, const bsmm_pack_table *t,
     pack_halves(c, &d, scaling, at);
 }
 
-/* Returns the least of 32 uint16, none of which is negative as int16. */
+/* Returns the smallest of 32 16-bit values. None may be negative. */
 INLINE int16_t least_of(__m512i words) {
     __m256i x = _mm256_min_epi16(half(words, 0), half(words, 1));
     __m128i y = _mm_min_epi16(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
@@ -339,7 +342,7 @@ TARGET static void extent(const uint16_t *codes, int64_t n, int16_t *largest, in
     *smallest = least_of(least);
 }
 
-/* ---- units of uint32 ---- */
+/* ---- units of 32-bit values ---- */
 
 TARGET static void words(const int32_t (*from)[BSMM_PACK_STEPS], int64_t count, int64_t lanes,
                          uint8_t *to, int64_t pitch) {

@@ -1,23 +1,24 @@
-/* This file packs for the bf16 engines; pack_bf16dot.h describes the layout of a unit.
+/* Packs operands for the bf16 engines; pack_bf16dot.h describes a packed unit.
  *
- * vdpbf16ps flushes subnormal inputs and sums to zero. All packed values are therefore multiples of
- * 2^-60; a row for which that is impossible is wide. Every product and every sum is then a multiple
- * of 2^-120, far above fp32's subnormals, and at most K * 2^34 in magnitude. */
+ * The instruction vdpbf16ps treats subnormal inputs and sums as zero. All packed values are
+ * therefore multiples of 2^-60, and a row in which that is impossible is marked wide
+ * (engine_gemm.h). Every product and every sum is then a multiple of 2^-120, far above fp32's
+ * subnormals, and at most K * 2^34 in magnitude. */
 #include "cpu/pack/pack_bf16dot.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static const int lowest_bit = -60; /* exponent of the lowest bit of any packed value */
+static const int lowest_bit = -60; /* all packed values are multiples of 2^lowest_bit */
 
-/* ---- supported GEMMs ---- */
+/* ---- checking products ---- */
 
 bool bsmm_bf16_by_segment(const bsmm_product *p) {
     return bsmm_pack_has_segments(&p->a) || bsmm_pack_has_segments(&p->b);
 }
 
-/* The length of a block along K must be a multiple of this. */
+/* For each scale format, the length of a block along K must be a multiple of this number. */
 static const int64_t block_multiples[] = {
     [BSMM_SCALE_NONE] = 1,
     [BSMM_SCALE_E8M0] = BSMM_BF16_FOLDED_UNIT,
@@ -61,14 +62,15 @@ const char *bsmm_bf16_refuse(const bsmm_product *p, char *why, size_t size) {
 
 enum { LANES = BSMM_PACK_LANES, SPAN = BSMM_PACK_SPAN, STEPS = BSMM_PACK_STEPS };
 
-/* An exponent below any other. */
+/* smaller than any exponent */
 enum { NOTHING = -1000 };
 
-/* Holds facts about a row that must be known before it is packed. */
+/* Facts about a row that must be known before it is packed. */
 typedef struct lane {
-    /* exponent of the row's largest scale or element, which is divided out; or NOTHING */
+    /* exponent of the row's largest scale or bf16 element, which is divided out of the row; NOTHING
+     * if there is none */
     int top;
-    int bottom; /* exponent of the row's smallest element, for bf16 elements */
+    int bottom; /* for bf16 elements: exponent of the row's smallest nonzero element */
     bool wide;
 } lane;
 
@@ -76,31 +78,33 @@ typedef struct tile {
     const bsmm_operand *o;
     const bsmm_pack_isa *isa;
     const bsmm_pack_table *t;
-    int64_t row, rows;  /* first row of the tile and number of rows, which may be 0 */
-    bsmm_pack_place at; /* destination of the elements at K = 0 */
+    int64_t row, rows;  /* first row, and number of rows, which may be 0 */
+    bsmm_pack_place at; /* where the tile is stored; its address is that for K = 0 */
     lane lanes[LANES];
     double *factors; /* factors of the rows */
     uint8_t *wide;
 } tile;
 
-/* Describes part of a tile's K, and the factors of its elements. */
+/* A range of a tile's K, and the factors of its elements. */
 typedef struct span {
     int64_t k, n;
-    int64_t offsets_of; /* value of k to which the offsets belong; -1: none */
-    /* offsets of the scales along K; the row's own offset is added to them */
+    int64_t offsets_of; /* value of k for which `offsets` was computed; -1 at first */
+    /* offsets of the scales along K; the part that depends on the row is added to them */
     uint64_t offsets[STEPS];
     bsmm_pack_codes codes;
     bsmm_pack_buffer buffer;
     int16_t shifts[LANES][STEPS / 2];
     float factors[LANES][STEPS];
-    int32_t scales[LANES][STEPS]; /* fp32 scales that stay beside the elements */
+    int32_t scales[LANES][STEPS]; /* fp32 scales that are stored after the elements of a unit */
 } span;
 
-/* Describes how rows are packed, which depends on the format. */
+/* The functions that pack rows of one format. */
 typedef struct treatment {
-    void (*survey)(tile *t, span *s, int64_t i); /* examines lane i before any lane is packed */
-    void (*scale)(tile *t, span *s, int64_t i);  /* sets the factors of lane i */
-    bool by_codes; /* survey reads the elements, not only the scales */
+    /* Examines the scales or elements of lane i. It is called for all lanes before one is packed.
+     */
+    void (*survey)(tile *t, span *s, int64_t i);
+    void (*scale)(tile *t, span *s, int64_t i); /* sets the factors of lane i */
+    bool by_codes;                              /* survey reads the elements, not only the scales */
     bool by_shifts, by_factors;
 } treatment;
 
@@ -108,7 +112,7 @@ static void raise_top(lane *l, int exponent) {
     if (exponent > l->top) l->top = exponent;
 }
 
-/* ---- e8m0 scales: their exponents are folded into the elements ---- */
+/* ---- e8m0 scales: they are added to the exponents of the elements ---- */
 
 enum { BLOCK = BSMM_BF16_FOLDED_UNIT, E8M0_BIAS = 127, E8M0_NAN = 255 };
 
@@ -125,7 +129,7 @@ static bool is_empty(const tile *t, const span *s, int64_t i, int64_t block) {
     return bsmm_pack_is_empty(t->o, t->row + i, first, bsmm_min_i64(first + BLOCK, s->k + s->n));
 }
 
-/* Returns the largest code below `limit`, or NOTHING. */
+/* Returns the largest of the codes that are below `limit`, or NOTHING. */
 static int largest_below(const uint8_t *codes, int64_t blocks, int limit) {
     int largest = NOTHING;
     for (int64_t b = 0; b < blocks; b++)
@@ -133,8 +137,8 @@ static int largest_below(const uint8_t *codes, int64_t blocks, int limit) {
     return largest;
 }
 
-/* Sets the exponent that is divided out of a row to the largest exponent of its scales. Scales of
- * blocks whose elements are all zero do not count. */
+/* Finds the exponent that is divided out of a row: the largest exponent of its scales. It ignores
+ * scales of blocks in which all elements are zero. */
 static void survey_e8m0(tile *t, span *s, int64_t i) {
     uint8_t codes[STEPS / 2];
     int64_t blocks = load_codes(t, s, i, codes);
@@ -147,8 +151,9 @@ static void survey_e8m0(tile *t, span *s, int64_t i) {
             }
 }
 
-/* All elements of a block above the top are zero. A block too far below the top makes the row wide,
- * unless its elements are zero. */
+/* Sets the shifts of a row's blocks. All elements are zero in a block whose scale is larger than
+ * the exponent that is divided out. If a block's scale is so small that elements would not be
+ * multiples of 2^lowest_bit, the row becomes wide, unless all elements of the block are zero. */
 static void scale_e8m0(tile *t, span *s, int64_t i) {
     uint8_t codes[STEPS / 2];
     int64_t blocks = load_codes(t, s, i, codes);
@@ -166,7 +171,7 @@ static void scale_e8m0(tile *t, span *s, int64_t i) {
         l->wide = codes[b] - top < deepest && !is_empty(t, s, i, b);
 }
 
-/* ---- e4m3 scales span 2^-9 to 448, so that no exponent has to be divided out of the row ---- */
+/* ---- e4m3 scales: they are 2^-9 to 448, so no exponent needs to be divided out of the row ---- */
 
 static void scale_e4m3(tile *t, span *s, int64_t i) {
     const uint8_t *codes = (const uint8_t *)t->o->m.scales + bsmm_pack_row_offset(t->o, t->row + i);
@@ -175,7 +180,8 @@ static void scale_e4m3(tile *t, span *s, int64_t i) {
         s->factors[i][b] = values[codes[s->offsets[b]]];
 }
 
-/* ---- fp32 scales stay beside the elements; the row's largest power of two is divided out ---- */
+/* ---- fp32 scales: they are stored after the elements, divided by the row's largest power of two
+ * ---- */
 
 static const float *f32_scales(const tile *t, int64_t i) {
     return (const float *)t->o->m.scales + bsmm_pack_row_offset(t->o, t->row + i);
@@ -205,7 +211,7 @@ static void scale_f32(tile *t, span *s, int64_t i) {
     }
 }
 
-/* ---- bf16 elements have their own exponents; the row's largest one is divided out ---- */
+/* ---- bf16 elements without scales: the row's largest exponent is divided out ---- */
 
 static int exponent_of(int16_t magnitude) {
     return ilogb(bsmm_elem_decode(BSMM_ELEM_BF16, (uint32_t)magnitude));
@@ -222,7 +228,8 @@ static void survey_bf16(tile *t, span *s, int64_t i) {
     if (l->bottom - 7 - l->top < lowest_bit) l->wide = true;
 }
 
-/* Normalizes subnormals in advance, because a shift only works on a nonzero exponent field. */
+/* Divides the row's elements by 2^top and writes them as new codes. It is for rows with subnormal
+ * elements, in which the exponent bits are 0 and cannot be changed by a shift. */
 static void normalize(tile *t, span *s, int64_t i) {
     const uint16_t *from = (const uint16_t *)(const void *)s->codes.row[i];
     uint16_t *to = s->buffer.codes[i];
@@ -275,12 +282,13 @@ static void read_codes(const tile *t, span *s) {
     bsmm_pack_read(t->isa, t->o, t->row, t->rows, s->k, s->n, &s->buffer, &s->codes);
 }
 
-/* Sets the factors of lanes from `first` on to 1. These lanes have no row or no scales. */
+/* Sets the factors and scales of lanes from `first` on to 1. These lanes have no row or no scales.
+ */
 static void set_to_one(span *s, int64_t first, int64_t n) {
     for (int64_t i = first; i < LANES; i++)
         for (int64_t b = 0; b * BSMM_PACK_STEP < n; b++) {
             s->factors[i][b] = 1;
-            s->scales[i][b] = 127 << 23; /* bits of 1 in fp32 */
+            s->scales[i][b] = 127 << 23; /* the bits of 1.0f */
             s->shifts[i][b / 2] = 0;
         }
 }
@@ -301,8 +309,8 @@ static void pack_span(tile *t, span *s, const treatment *how) {
                       at.to + at.unit_groups * at.pitch, at.unit_bytes);
 }
 
-/* Packs tiles, interleaved: each span of K is done for all tiles before the next span. If one tile
- * is alone and its K fits one span, its codes are read only once. */
+/* Packs several tiles. It reads each range of K for all tiles before it goes to the next range. If
+ * there is a single tile and all of its K was read by `survey`, the codes are not read again. */
 static void pack_tiles(tile *tiles, int64_t count, span *s) {
     const treatment *how = treatment_of(tiles->o);
     int64_t cols = tiles->o->m.cols;
@@ -323,7 +331,7 @@ static void pack_tiles(tile *tiles, int64_t count, span *s) {
         }
 }
 
-/* Stores the factors of the rows, and which rows are wide, once the rows are packed. */
+/* Stores the factors and `wide` of a tile's rows after the rows were packed. */
 static void finish_tile(const tile *t, double global) {
     for (int64_t i = 0; i < t->rows; i++) {
         int top = t->lanes[i].top;
@@ -332,7 +340,7 @@ static void finish_tile(const tile *t, double global) {
     }
 }
 
-enum { AT_ONCE = 16 }; /* number of tiles whose packing is interleaved */
+enum { AT_ONCE = 16 }; /* tiles that are packed together if the operand is column-major */
 
 static void pack_some(tile *tiles, int64_t count, span *s) {
     double global = bsmm_operand_global(tiles->o);
@@ -344,7 +352,8 @@ static void pack_some(tile *tiles, int64_t count, span *s) {
         finish_tile(&tiles[j], global);
 }
 
-/* Returns the tile of a panel that begins at row `first` of the panel. */
+/* Returns the tile that begins with row number `first` of a panel. The panel's rows are `row` to
+ * row + rows - 1 of the operand. */
 static tile tile_of(const tile *like, int64_t width, int64_t first, int64_t row, int64_t rows,
                     const bsmm_panel *to) {
     tile t = *like;

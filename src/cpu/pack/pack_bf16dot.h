@@ -1,15 +1,15 @@
-/* This file declares the packing for the bf16 dot engines. They take every format that is exact in
- * bf16. Block scales that are powers of two are folded into the elements. So are e4m3 scales, if
- * element * scale has at most 8 significant bits.
+/* Declares the packing for the bf16 engines, which accept all formats that are exact in bf16. Block
+ * scales that are powers of two are folded into the elements, i.e. the packed elements are
+ * multiplied by them. e4m3 scales are folded too if element * scale has at most 8 significant bits.
  *
- * A row's largest block exponent is divided out and becomes the row's factor, so that no packed
- * value exceeds an element's magnitude. Blocks too far below that exponent make the row wide
- * (pack_bf16dot.c).
+ * The largest block exponent of a row is divided out and becomes the row's factor, so no packed
+ * value is larger than an element. If another block's exponent is too far below the largest, the
+ * row is wide (pack_bf16dot.c).
  *
- * There are two forms. In the folded form, a unit is 32 of K and holds elements only. The segmented
- * form is for an operand with fp32 scales of 128 (or a multiple) along K: a unit is 128 of K and
- * ends in `width` fp32 scales. Elements are stored in pairs along K: unit/2 groups of width x 2
- * bf16. */
+ * A packed unit has one of two layouts. In the folded layout, a unit is 32 elements of K without
+ * scales. The segmented layout is for an operand with fp32 scales whose blocks are a multiple of
+ * 128 along K. A unit is then 128 elements of K, followed by `width` fp32 scales. Elements are
+ * stored in pairs along K: unit / 2 groups, each with one pair for each of `width` rows. */
 #ifndef BSMM_CPU_PACK_BF16DOT_H
 #define BSMM_CPU_PACK_BF16DOT_H
 
@@ -18,28 +18,30 @@
 
 enum { BSMM_BF16_FOLDED_UNIT = 32, BSMM_BF16_SEGMENT_UNIT = 128 };
 
-/* Returns NULL if the bf16 engines take both operands and D, else the reason. */
+/* Returns NULL if the bf16 engines accept both operands, else the reason for refusing the product.
+ */
 const char *bsmm_bf16_refuse(const bsmm_product *p, char *why, size_t size);
 
-/* Returns true if the GEMM takes the segmented form. */
+/* Returns true if the product's operands are packed in the segmented layout. */
 bool bsmm_bf16_by_segment(const bsmm_product *p);
 
-/* Returns the error bound of a result, as a multiple of sum |a||b|. */
+/* Returns the error bound of a result, as a multiple of sum |a * b|. */
 double bsmm_bf16_bound(const bsmm_product *p, const void *state);
 
-/* Counts the bytes of a unit of `width` rows, rounded up to 64. */
+/* The bytes of a packed unit of `width` rows, rounded up to a multiple of 64. */
 #define BSMM_BF16_UNIT_BYTES(width, unit)                                                          \
     (((width) * ((unit)*2 + ((unit) == BSMM_BF16_SEGMENT_UNIT ? 4 : 0)) + 63) / 64 * 64)
 
-/* Counts the bytes of a unit of A whose elements are stored as fp32. Each pair of K is stored as
- * `width` odd elements and then `width` even ones. */
+/* The bytes of a packed unit of A whose elements are stored as fp32. For each pair along K, `width`
+ * odd elements are stored and then `width` even ones. */
 #define BSMM_BF16_WIDE_UNIT_BYTES(width, unit)                                                     \
     (BSMM_BF16_UNIT_BYTES(width, unit) + (width) * (unit)*2)
 
 typedef enum bsmm_bf16_form { BSMM_BF16_A, BSMM_BF16_A_WIDE, BSMM_BF16_B } bsmm_bf16_form;
 
-/* Packs panels of `width` rows, by the best instruction set of the processor or by the given one.
- * The bytes are the same. */
+/* These functions pack rows [row, row + rows) into panels of `width` rows. bsmm_bf16_pack uses the
+ * best instruction set of the processor, bsmm_bf16_pack_by the given one. The bytes are the same.
+ */
 void bsmm_bf16_pack(const bsmm_product *p, bsmm_bf16_form form, int64_t width, int64_t row,
                     int64_t rows, bsmm_panel *to);
 void bsmm_bf16_pack_by(const bsmm_pack_isa *isa, const bsmm_product *p, bsmm_bf16_form form,

@@ -1,4 +1,4 @@
-/* Reads operands in column order, in plain C. */
+/* Reads column-major operands in plain C and transposes them to rows. */
 #include "cpu/pack/pack.h"
 
 #define INLINE static inline
@@ -7,7 +7,7 @@ typedef uint64_t word;
 
 #include "cpu/pack/pack_columns_body.h"
 
-enum { HALVES = 4, FULLS = 2 }; /* number of 16-bit and of 32-bit codes in a uint64 */
+enum { HALVES = 4, FULLS = 2 }; /* 16-bit and 32-bit codes in a 64-bit word */
 
 static inline void transpose_halves(word x[HALVES]) {
     for (int i = 0; i < 2; i++)

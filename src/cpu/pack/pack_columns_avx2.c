@@ -1,5 +1,5 @@
-/* Reads operands in column order by 256-bit vectors. Codes of up to 8 bits are read in four blocks
- * at once. */
+/* Reads column-major operands by 256-bit vectors and transposes them to rows. Codes of up to 8 bits
+ * are read as four 64-bit words at once. */
 #include "cpu/pack/pack.h"
 
 #if defined(__x86_64__)
@@ -11,7 +11,7 @@ typedef uint64_t word __attribute__((vector_size(32)));
 
 #    include "cpu/pack/pack_columns_body.h"
 
-/* 8 rows of 8 columns of 32-bit codes need only a transposition. */
+/* Transposes 32-bit codes: 8 columns of 8 rows at a time. */
 INLINE void store_words(const bsmm_pack_columns *c, uint8_t *to) {
     const uint8_t *at = c->base + c->bit / 8;
     for (int i = 0; i < BSMM_PACK_RUN; i += GROUPS, to += GROUPS * 4) {
@@ -28,7 +28,7 @@ INLINE __m256i load_two(const uint8_t *at, uint64_t apart) {
     return _mm256_inserti128_si256(_mm256_castsi128_si256(load_16(at)), load_16(at + apart), 1);
 }
 
-/* Transposes 8 rows of 16 columns. Column j and column j + 8 share a register. */
+/* Transposes 16 columns of 8 rows of 16-bit codes. Columns j and j + 8 are in one register. */
 INLINE void transpose_sixteen(const __m256i columns[LANES], __m256i rows[LANES]) {
 #    pragma GCC unroll 2
     for (int h = 0; h < 2; h++) {

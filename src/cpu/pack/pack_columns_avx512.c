@@ -1,5 +1,6 @@
-/* Reads operands in column order by 512-bit byte permutes. 8 columns of 8 codes, or 4 columns of 8
- * 16-bit codes, are transposed inside a register, and then 8 rows of 8 registers. */
+/* Reads column-major operands by 512-bit byte permutes and transposes them to rows. First, 8
+ * columns of 8 codes (or 4 columns of 8 16-bit codes) are transposed inside a register. Then 8 such
+ * registers are transposed as 8 x 8 words of 64 bits. */
 #include "cpu/pack/pack.h"
 
 #if defined(__x86_64__)
@@ -11,7 +12,8 @@
 
 enum { LANES = BSMM_PACK_LANES, RUN = BSMM_PACK_RUN, VECTOR = 64 };
 
-/* Byte 8 * i + j comes from byte 8 * j + i. The second table does the same for 8 x 4 uint16. */
+/* Permutations that transpose a register. In bytes_to_rows, byte 8 * i + j comes from byte 8 * j +
+ * i. halves_to_rows does the same for 8 x 4 values of 16 bits. */
 #    define BYTES_OF(i)  i, 8 + i, 16 + i, 24 + i, 32 + i, 40 + i, 48 + i, 56 + i
 #    define HALVES_OF(i) i, 8 + i, 16 + i, 24 + i
 static const _Alignas(64) uint8_t bytes_to_rows[64] = {BYTES_OF(0), BYTES_OF(1), BYTES_OF(2),
@@ -21,8 +23,7 @@ static const _Alignas(64) uint16_t halves_to_rows[32] = {HALVES_OF(0), HALVES_OF
                                                          HALVES_OF(3), HALVES_OF(4), HALVES_OF(5),
                                                          HALVES_OF(6), HALVES_OF(7)};
 
-/* These functions return every second 128 bits of both vectors: those with an even index, or those
- * with an odd one. */
+/* `evens` returns the 128-bit parts 0 and 2 of both vectors, `odds` the parts 1 and 3. */
 INLINE __m512i evens(__m512i a, __m512i b) {
     return _mm512_shuffle_i64x2(a, b, 0x88);
 }
@@ -30,8 +31,8 @@ INLINE __m512i odds(__m512i a, __m512i b) {
     return _mm512_shuffle_i64x2(a, b, 0xdd);
 }
 
-/* Transposes 8 x 8 uint64. Before, vector i holds 64 bits of each row; row i then receives those of
- * each vector. */
+/* Transposes 8 x 8 words of 64 bits and stores them. Word i of each of the 8 vectors belongs to row
+ * i. */
 INLINE void store_rows(const __m512i x[LANES], uint8_t *to, int64_t pitch) {
 #    pragma GCC unroll 2
     for (int h = 0; h < 2; h++) {
@@ -50,7 +51,8 @@ INLINE void store_rows(const __m512i x[LANES], uint8_t *to, int64_t pitch) {
     }
 }
 
-/* Loads 8 columns into a vector. All columns begin at the same bit of a byte. */
+/* Reads codes of up to 8 bits. Each vector holds 8 columns. The codes of all columns begin at the
+ * same bit of a byte. */
 INLINE void store_bytes(const bsmm_pack_columns *c, uint8_t *to) {
     const uint8_t *at = c->base + c->bit / 8;
     const __m512i codes =
@@ -72,7 +74,7 @@ INLINE void store_bytes(const bsmm_pack_columns *c, uint8_t *to) {
     store_rows(row, to, BSMM_PACK_SPAN);
 }
 
-/* Stores half a run. A vector holds 4 columns of 16 bytes. */
+/* Reads RUN / 2 columns of 16-bit codes. Each vector holds 4 columns of 8 codes. */
 INLINE void store_halves(const bsmm_pack_columns *c, uint64_t first, uint8_t *to) {
     const uint8_t *at = c->base + (c->bit + first * c->step) / 8;
     const __m512i order = _mm512_load_si512(halves_to_rows);

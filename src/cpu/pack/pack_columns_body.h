@@ -1,7 +1,7 @@
-/* Reads operands in column order. A file includes this body after it has defined INLINE, WORDS and
- * `word`. A word is a uint64, or a vector of WORDS uint64, each of which reads a block of columns
- * of its own. A column gives one uint64, which holds a code of each of several rows. A square of
- * such uint64, transposed, gives one uint64 for each row. */
+/* Reads column-major operands. A file includes this body after it has defined INLINE, WORDS and
+ * `word`. A `word` is a vector of WORDS 64-bit words (or a single one), each of which reads other
+ * columns. A 64-bit word is loaded from a column and holds one code of each of several rows. As
+ * many words as a word has codes form a square. Its transpose has one word for each row. */
 #ifndef BSMM_CPU_PACK_COLUMNS_BODY_H
 #define BSMM_CPU_PACK_COLUMNS_BODY_H
 
@@ -9,14 +9,15 @@
 
 #include <string.h>
 
-/* Swaps the bits of x above `low` (at `low` << shift) with the bits of y inside `low`. */
+/* Swaps the bits of x at `low` << shift with the bits of y at `low`. It is one step of a
+ * transposition. */
 INLINE void exchange(word *x, word *y, int shift, uint64_t low) {
     word moved = (*x >> shift ^ *y) & low;
     *y ^= moved;
     *x ^= moved << shift;
 }
 
-enum { BYTES = 8 }; /* number of bytes of a uint64 */
+enum { BYTES = 8 }; /* bytes of a 64-bit word */
 
 INLINE void transpose_bytes(word x[BYTES]) {
     for (int i = 0; i < 4; i++)
@@ -27,7 +28,7 @@ INLINE void transpose_bytes(word x[BYTES]) {
         exchange(&x[i], &x[i + 1], 8, 0x00ff00ff00ff00ff);
 }
 
-/* Moves 8 packed codes to one byte each. */
+/* Moves 8 packed codes of 4 or 6 bits to one byte each. */
 INLINE void spread(word *codes, uint32_t bits) {
     word x = *codes;
     if (bits == 4) {
@@ -44,7 +45,8 @@ INLINE void spread(word *codes, uint32_t bits) {
     *codes = x;
 }
 
-/* Loads a word from columns i, i + apart, and so on, `skip` bytes into each column. */
+/* Loads one 64-bit word from each of the columns i, i + apart, i + 2 * apart and so on. `skip`
+ * bytes at the start of each column are skipped. */
 INLINE void load_words(const bsmm_pack_columns *c, uint64_t i, uint64_t apart, uint64_t skip,
                        word *to) {
     uint64_t words[WORDS];
@@ -69,7 +71,7 @@ INLINE void store_bytes(const bsmm_pack_columns *c, uint32_t bits, uint8_t *to) 
     }
 }
 
-/* Stores codes of up to 8 bits. */
+/* Reads codes of up to 8 bits and stores them as rows. */
 INLINE void store_narrow(const bsmm_pack_columns *c, uint8_t *to) {
     if (c->bits == 4) store_bytes(c, 4, to);
     if (c->bits == 6) store_bytes(c, 6, to);

@@ -1,4 +1,4 @@
-/* This file packs for the f32 engines; pack_f32fma.h describes the layout of a unit. */
+/* Packs operands for the f32fma engines; pack_f32fma.h describes a packed unit. */
 #include "cpu/pack/pack_f32fma_source.h"
 
 #include <math.h>
@@ -8,25 +8,26 @@ enum {
     LANES = BSMM_PACK_LANES,
     RUN = BSMM_PACK_RUN,
     STEP = BSMM_PACK_STEP,
-    WINDOW = BSMM_F32FMA_SEGMENT_UNIT, /* columns of K that all rows pack before the next ones */
+    WINDOW = BSMM_F32FMA_SEGMENT_UNIT, /* columns of K that are packed for all rows before the next
+                                          columns */
 };
 
-/* Describes rows that are packed side by side, in one window. */
+/* A tile of rows over one window, i.e. up to WINDOW columns of K. */
 typedef struct tile {
     const bsmm_f32fma_row *rows;
     int64_t first, count;    /* first row of the operand, and number of rows, which may be 0 */
-    int64_t lanes;           /* number of rows that are written, padding included */
+    int64_t lanes;           /* number of rows that are stored, padding included */
     int64_t k, n;            /* first column, and number of columns */
-    const uint64_t *offsets; /* offsets of the columns' scales */
+    const uint64_t *offsets; /* offsets of the scales of these columns */
     bsmm_pack_codes codes;
     bsmm_pack_buffer buffer;
 } tile;
 
 /* ---- factors ---- */
 
-/* Returns true if fp32 holds the factor. A product in fp32 is then the product in double, rounded
- * once. If the processor flushes subnormals to zero, a subnormal factor becomes 0 here, and the
- * function returns false. */
+/* Returns true if fp32 represents the factor exactly. Multiplying an element by it in fp32 then
+ * rounds as multiplying in double and rounding once. If the processor treats subnormals as zero,
+ * the conversion of a subnormal factor gives 0, and the function returns false. */
 static bool is_narrow(double factor) {
     return isnan(factor) || (double)(float)factor == factor;
 }
@@ -36,14 +37,16 @@ static double scale_beside(const bsmm_f32fma_source *s, const tile *t, int64_t l
     return (double)scales[t->offsets[0]];
 }
 
-/* Returns the factor that is folded into elements. A scale of 0 is always folded in: the row's
- * factors are chosen without its elements, so that their sums might leave fp32's range. */
+/* Returns the part of a scale that is multiplied into the elements. An fp32 scale is stored after
+ * the elements and gives 1 here. The exception is a scale of 0: the row's factors were chosen
+ * without the elements of its block, so their sums could leave fp32's range unless the elements are
+ * multiplied by 0. */
 static double folded_part(const bsmm_f32fma_source *s, double scale) {
     return s->folded || scale == 0 ? scale : 1;
 }
 
-/* Writes the factor of each STEP of a row. Returns false if a factor does not fit fp32, or if a
- * STEP may span several blocks. */
+/* Computes the factor of every STEP elements of a row. Returns false if fp32 does not represent a
+ * factor exactly, or if STEP elements may belong to several blocks. */
 static bool factors_of(const bsmm_f32fma_source *s, const tile *t, int64_t lane, float *to) {
     const bsmm_f32fma_row *row = &t->rows[lane];
     bool by_scale = s->folded && s->o->m.format.scale != BSMM_SCALE_NONE, narrow = true;
@@ -70,7 +73,7 @@ static void multiply(float *values, int64_t n, double factor) {
             values[i] = (float)((double)values[i] * factor);
 }
 
-/* Multiplies columns [k, k + n) by their factors, block by block. */
+/* Multiplies the values of columns [k, k + n) by their factors, one block after another. */
 static void multiply_blocks(const bsmm_f32fma_source *s, const tile *t, int64_t lane, int64_t k,
                             int64_t n, float *values) {
     int64_t end = (k / s->block + 1) * s->block - k;
@@ -82,11 +85,14 @@ static void multiply_blocks(const bsmm_f32fma_source *s, const tile *t, int64_t 
 
 /* ---- panels ---- */
 
-/* Decodes the columns from t->k + k on, for all lanes, and writes zeros past the last. */
+/* Decodes RUN columns from column t->k + k on for all lanes of a tile. The values of columns past
+ * the end of K are zero. */
 static void pack_run(const bsmm_f32fma_source *s, const tile *t, int64_t k,
                      float factors[LANES][WINDOW / STEP], const bool narrow[LANES],
                      float values[LANES][RUN]) {
-    int64_t n = t->n < k ? 0 : bsmm_min_i64(RUN, t->n - k); /* a unit may pass the end of K */
+    int64_t n =
+        t->n < k ? 0
+                 : bsmm_min_i64(RUN, t->n - k); /* negative if a unit continues past the end of K */
     for (int64_t lane = 0; lane < t->count; lane++) {
         const float *by = narrow[lane] ? factors[lane] + k / STEP : NULL;
         s->isa->floats(&t->codes, s->table, lane, k, by, values[lane]);
@@ -111,16 +117,17 @@ static void pack_tile(const bsmm_f32fma_source *s, tile *t, int64_t width, int64
     }
 }
 
-/* Returns a scale times the row's scale factor. If the product leaves fp32's range, the row's
- * factors were chosen without this block, because its elements are all 0, Inf or NaN. The result is
- * then kept finite and nonzero, because 0 * Inf would be NaN. */
+/* Returns a scale multiplied by the row's scale factor. If the product leaves fp32's range, all
+ * elements of its block are 0, Inf or NaN, because the row's factors were chosen for the other
+ * blocks. The result is then limited to a finite nonzero value, because 0 * Inf would be NaN. */
 static float divided_scale(double scale, double factor) {
     double divided = scale * factor, magnitude = fabs(divided);
     if (scale == 0 || !isfinite(scale)) return (float)scale;
     return (float)copysign(fmin(fmax(magnitude, 0x1p-126), 0x1p127), divided);
 }
 
-/* Writes the scales of a segmented unit; 1 if the row or its scales do not exist. */
+/* Stores the scales that follow the elements of a unit. They are 1 if a lane has no row or the
+ * row's scales were multiplied into the elements. */
 static void pack_scales(const bsmm_f32fma_source *s, const tile *t, float *to) {
     for (int64_t lane = 0; lane < t->lanes; lane++) {
         bool there = lane < t->count && !s->folded;
@@ -128,7 +135,7 @@ static void pack_scales(const bsmm_f32fma_source *s, const tile *t, float *to) {
     }
 }
 
-/* Packs `padded` columns of all rows, from t->k on. */
+/* Packs `padded` columns from t->k on for all rows of a panel. */
 static void pack_window(const bsmm_f32fma_source *s, tile *t, const bsmm_f32fma_row *rows,
                         int64_t first, int64_t count, int64_t width, int64_t padded, bool segmented,
                         uint8_t *to) {
@@ -146,7 +153,7 @@ static bool take_turns(const bsmm_operand *o) {
     return bsmm_pack_columns_at_once(o) < BSMM_PACK_SPAN;
 }
 
-/* Packs rows of whole panels, or the last rows. */
+/* Packs rows that fill whole panels, or the operand's last rows. */
 static void pack_panels(bsmm_f32fma_source *s, bool segmented, int64_t width, int64_t first,
                         int64_t count, const bsmm_panel *to) {
     int64_t unit = segmented ? BSMM_F32FMA_SEGMENT_UNIT : BSMM_F32FMA_FOLDED_UNIT;
@@ -164,8 +171,8 @@ static void pack_panels(bsmm_f32fma_source *s, bool segmented, int64_t width, in
         to->wide[i] = isfinite(global) ? rows[i].span : BSMM_F32FMA_TOO_WIDE;
     }
     for (t.k = 0; t.k < k; t.k += WINDOW) {
-        /* Folded units have no gaps between them, so that a run may continue from one unit into the
-         * next. */
+        /* Units of folded elements have no padding between them, so RUN columns may extend from one
+         * unit to the next. */
         uint8_t *at = to->units + t.k / unit * unit_bytes;
         t.n = bsmm_min_i64(WINDOW, k - t.k);
         t.offsets = bsmm_f32fma_offsets(s, t.k);

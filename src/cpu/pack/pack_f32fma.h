@@ -1,12 +1,14 @@
-/* The f32 engines multiply any two formats by fp32 multiply-add, with vectors of any width.
+/* Declares the packing for the f32fma engines, which multiply operands of almost any formats by
+ * fp32 FMA. Their vectors may have any width.
  *
- * Elements are packed as fp32, with their scales folded in, exactly: powers of two keep every bit,
- * and e4m3 scales (4 significant bits) keep those of elements of up to 20 bits. In the folded form,
- * a unit is 32 of K and holds elements only: for each k, `width` rows side by side. If an operand
- * has fp32 scales of 128 (or a multiple) along K, both take the segmented form: a unit is 128 of K,
- * its elements are not multiplied by these scales, and it ends in `width` fp32 scales.
+ * Elements are packed as fp32 and multiplied by their scales. The products are exact: scales that
+ * are powers of two change only exponents, and e4m3 scales have 4 significant bits, which fit
+ * beside elements of up to 20 significant bits. In this folded layout, a unit is 32 elements of K:
+ * for each k, the elements of `width` rows. If an operand has fp32 scales (whose blocks are a
+ * multiple of 128 along K), both operands use the segmented layout. A unit is then 128 elements of
+ * K, followed by `width` fp32 scales that were not multiplied into the elements.
  *
- * pack_f32fma_rows.c says which rows fp32 can hold. */
+ * pack_f32fma_rows.c determines which rows fp32 can represent. */
 #ifndef BSMM_CPU_PACK_F32FMA_H
 #define BSMM_CPU_PACK_F32FMA_H
 
@@ -16,25 +18,28 @@
 enum {
     BSMM_F32FMA_FOLDED_UNIT = 32,
     BSMM_F32FMA_SEGMENT_UNIT = 128,
-    BSMM_F32FMA_SPAN_LIMIT = 202, /* an engine's wide_limit; the bound holds up to 208 */
+    BSMM_F32FMA_SPAN_LIMIT =
+        202, /* wide_limit of the engines; the error bound would hold up to 208 */
 };
 
-/* Returns NULL if the f32 engines take both operands, else the reason. */
+/* Returns NULL if the f32fma engines accept both operands, else the reason for refusing the
+ * product. */
 const char *bsmm_f32fma_refuse(const bsmm_product *p, char *why, size_t size);
 
-/* Returns true if the GEMM takes the segmented form. */
+/* Returns true if the product's operands are packed in the segmented layout. */
 bool bsmm_f32fma_by_segment(const bsmm_product *p);
 
-/* See bsmm_kernel. The bound counts additions alone, as products are exact inside a
- * multiply-add. */
+/* Returns the error bound of a result, as a multiple of sum |a * b|. Only additions round, because
+ * the products inside an FMA are exact. */
 double bsmm_f32fma_bound(const bsmm_product *p, const void *state);
 
-/* Counts the bytes of a unit of `width` rows, rounded up to 64. */
+/* The bytes of a packed unit of `width` rows, rounded up to a multiple of 64. */
 #define BSMM_F32FMA_UNIT_BYTES(width, unit)                                                        \
     (((width) * ((unit) + ((unit) == BSMM_F32FMA_SEGMENT_UNIT ? 1 : 0)) * 4 + 63) / 64 * 64)
 
-/* Packs rows [first, first + count) into panels of `width` rows, at most 64, by the best
- * instruction set of the processor or by the given one. The bytes are the same. */
+/* These functions pack rows [first, first + count) into panels of `width` rows, at most 64.
+ * bsmm_f32fma_pack uses the best instruction set of the processor, bsmm_f32fma_pack_by the given
+ * one. The bytes are the same. */
 void bsmm_f32fma_pack(const bsmm_product *p, bool is_b, int64_t width, int64_t first, int64_t count,
                       bsmm_panel *to);
 void bsmm_f32fma_pack_by(const bsmm_pack_isa *isa, const bsmm_product *p, bool is_b, int64_t width,

@@ -1,15 +1,14 @@
-/* This file decides which GEMMs the f32 engines take, and chooses the factors that are divided out
- * of a row before it is packed; see pack_f32fma.h.
+/* Checks which products the f32fma engines accept, and chooses the power of two that is divided out
+ * of each row before it is packed.
  *
- * fp32 holds the following. A row's largest power of two is divided out and becomes its factor, so
- * that packed values are below 2^(TOP + 1): sums of 2^20 products stay below 2^126, fp32 scales
- * included. A row's `span` is the number of binades that its values cover, and so it says how far
- * its smallest value is below TOP. If the spans of two rows add up to at most SPAN_LIMIT, no
- * product of nonzero values is below 2^(2 * TOP - SPAN_LIMIT) = 2^-100 (2^-102 before fp32 scales).
- * A sum that is subnormal in fp32 is then off by at most 2^-24 of such a product, even if the
- * processor flushes it to zero, which is within the bound. All other pairs are wide. So 32-bit
- * activations, against rows of 8-bit weights, may hold values of 2^-150 of their largest, and
- * subnormals. */
+ * The division makes a row's largest exponent TOP, so packed values are below 2^(TOP + 1). Sums of
+ * 2^20 products, fp32 scales included, are then below 2^126. A row's `span` is the number of
+ * exponents from its largest to its smallest value. If the spans of two rows add up to at most
+ * SPAN_LIMIT, no product of their nonzero values is below 2^(2 * TOP - SPAN_LIMIT) = 2^-100 (2^-102
+ * before fp32 scales are applied). An fp32 sum that is subnormal is then off by at most 2^-24 of
+ * such a product, even if the processor replaces it by zero, and this error is within the bound.
+ * Other pairs of rows are wide (engine_gemm.h). Together with weights of 8 bits, a row of 32-bit
+ * activations may therefore contain values as small as 2^-150 of its largest one. */
 #include "cpu/pack/pack_f32fma_source.h"
 
 #include <limits.h>
@@ -19,11 +18,11 @@
 
 enum { TOP = 51, STEPS = BSMM_PACK_STEPS, SPAN = BSMM_PACK_SPAN };
 
-/* How many binades below TOP a packed element is still normal, and how many below 1 a packed
- * scale. */
+/* DEEPEST_ELEMENT: a packed element may be 2^DEEPEST_ELEMENT times smaller than 2^TOP and is still
+ * a normal fp32 number. DEEPEST_SCALE: the same for a packed scale, whose largest exponent is 0. */
 enum { DEEPEST_ELEMENT = TOP + 125, DEEPEST_SCALE = 126 };
 
-/* ---- supported GEMMs ---- */
+/* ---- checking products ---- */
 
 bool bsmm_f32fma_by_segment(const bsmm_product *p) {
     return bsmm_pack_has_segments(&p->a) || bsmm_pack_has_segments(&p->b);
@@ -62,7 +61,8 @@ double bsmm_f32fma_bound(const bsmm_product *p, const void *state) {
 
 /* ---- exponents ---- */
 
-/* Holds the exponents of a set of nonzero finite values; bottom > top if the set is empty. */
+/* The largest and smallest exponents of a set of nonzero finite values. bottom is larger than top
+ * if the set is empty. */
 typedef struct exponents {
     int top, bottom;
 } exponents;
@@ -74,12 +74,12 @@ static void include(exponents *all, exponents part) {
     if (part.bottom < all->bottom) all->bottom = part.bottom;
 }
 
-/* Returns the exponent of the positive fp32 value with these bits. */
+/* Returns the exponent of a positive fp32 value, given as its bits, which may be subnormal. */
 static int exponent_of(uint32_t bits) {
     return bits >> 23 ? (int)(bits >> 23) - 127 : 31 - __builtin_clz(bits) - 149;
 }
 
-enum { INFINITE = 0x7f800000 }; /* magnitudes of this value or more are Inf and NaN */
+enum { INFINITE = 0x7f800000 }; /* fp32 bits of Inf; larger magnitudes are NaN */
 
 static int32_t largest_finite(const float *values, int64_t n) {
     int32_t largest = 0;
@@ -119,7 +119,8 @@ const uint64_t *bsmm_f32fma_offsets(bsmm_f32fma_source *s, int64_t k) {
     return s->offsets + (k - first) / s->step;
 }
 
-/* Loads scales of a row, from column k on, as many as `to` has room for. */
+/* Loads scales of a row from column k on, as many as one span of K has. `row` is the row's part of
+ * the offset. Returns their number. */
 static int64_t load_scales(bsmm_f32fma_source *s, uint64_t row, int64_t k, float to[STEPS]) {
     const uint64_t *offsets = bsmm_f32fma_offsets(s, k);
     int64_t n = bsmm_ceil_div(bsmm_min_i64(SPAN, s->o->m.cols - k), s->step);
@@ -136,10 +137,11 @@ static int64_t load_scales(bsmm_f32fma_source *s, uint64_t row, int64_t k, float
     return n;
 }
 
-/* ---- ranges of rows ---- */
+/* ---- the range of a row's values ---- */
 
-/* Holds the extent of a row's values: of its elements (with the scales that are folded in), of the
- * scales that are not, and its smallest value. */
+/* The range of a row's values: the exponents of its packed elements (multiplied by folded scales),
+ * those of its separate scales, and the exponent of the smallest product of an element and its
+ * scale. */
 typedef struct reach {
     exponents elements, scales;
     int bottom;
@@ -148,7 +150,8 @@ typedef struct reach {
 
 static const reach of_nothing = {{INT_MIN, INT_MAX}, {INT_MIN, INT_MAX}, INT_MAX, false};
 
-/* Adds blocks of elements `e` under scales `scale`. Neither may be empty. */
+/* Adds to a row's range blocks with elements in the range `e` and scales in the range `scale`.
+ * Neither range may be empty. */
 static void include_blocks(reach *all, bool folded, exponents e, exponents scale) {
     const exponents one = {0, 0};
     exponents inside = folded ? scale : one;
@@ -162,7 +165,8 @@ static exponents format_of(const bsmm_f32fma_source *s) {
     return (exponents){ilogb(elem->max), ilogb(elem->min_subnormal)};
 }
 
-/* Adds columns [k, k + n) with the elements `values`; NULL: any element that the format has. */
+/* Adds columns [k, k + n) of row r to its range. `values` holds their elements. If it is NULL, the
+ * elements may have any value of their format. */
 static void include_columns(const bsmm_f32fma_source *s, int64_t r, int64_t k, int64_t n,
                             const float *values, reach *all) {
     int64_t end = (k / s->block + 1) * s->block - k;
@@ -177,8 +181,9 @@ static void include_columns(const bsmm_f32fma_source *s, int64_t r, int64_t k, i
     }
 }
 
-/* Adds all scales of a row. With a scale of Inf, terms of both signs are infinite, and only a sum
- * term by term shows the NaN; so the row is marked. */
+/* Adds all scales of a row to its range, for elements of any value. If a scale is Inf, terms of
+ * both signs become infinite, and only a sum term by term gives NaN. The row is therefore marked as
+ * infinite, which makes it wide. */
 static void include_scales(bsmm_f32fma_source *s, uint64_t row, reach *all) {
     float scales[STEPS];
     for (int64_t k = 0; k < s->o->m.cols; k += SPAN) {
@@ -207,7 +212,7 @@ static void finish_row(const reach *all, bsmm_f32fma_row *row) {
     if (all->infinite) row->span = BSMM_F32FMA_TOO_WIDE;
 }
 
-/* Chooses a row's factors from its scales alone, without reading elements. */
+/* Chooses a row's factors from its scales alone, without reading its elements. */
 static void guess(bsmm_f32fma_source *s, int64_t r, bsmm_f32fma_row *row) {
     reach all = of_nothing;
     if (s->step)
@@ -219,14 +224,15 @@ static void guess(bsmm_f32fma_source *s, int64_t r, bsmm_f32fma_row *row) {
 
 enum { LANES = BSMM_PACK_LANES, RUN = BSMM_PACK_RUN, WINDOW = BSMM_PACK_STRIP };
 
-/* Holds the buffers in which the elements of several rows are measured. */
+/* Buffers in which the elements of several rows are measured, up to WINDOW columns at a time. */
 typedef struct window {
     bsmm_pack_buffer buffer;
     bsmm_pack_codes codes;
     float values[WINDOW];
 } window;
 
-/* Measures columns [k, k + n) of rows [r, r + rows), at most LANES; `which` says which rows. */
+/* Measures columns [k, k + n) of rows r to r + rows - 1, at most LANES rows. Rows whose entry in
+ * `which` is false are skipped. */
 static void measure_window(bsmm_f32fma_source *s, window *w, int64_t r, int64_t rows,
                            const bool *which, int64_t k, int64_t n, reach *all) {
     bsmm_pack_read(s->isa, s->o, r, rows, k, n, &w->buffer, &w->codes);
@@ -253,9 +259,10 @@ static void measure(bsmm_f32fma_source *s, int64_t r, int64_t rows, const bool *
         if (which[i]) finish_row(&all[i], &plans[i]);
 }
 
-/* Chooses the factors of rows. The scales alone suffice if they are close together and the elements
- * have exponents of fewer than 8 bits. Otherwise the elements are measured too, because many
- * quantizers give empty blocks the smallest possible scale, which must not count. */
+/* Chooses the factors of `rows` rows from row r on. The scales alone suffice if they are close
+ * together and the elements have fewer than 8 exponent bits. Otherwise the elements are measured as
+ * well. Many quantizers give blocks of zeros the smallest possible scale, which would make the row
+ * wide for nothing. */
 void bsmm_f32fma_look_at(bsmm_f32fma_source *s, int64_t r, int64_t rows, bsmm_f32fma_row *plans) {
     bool wide = bsmm_elem_row(s->o->m.format.elem)->exponent_bits >= 8, any = false;
     bool which[BSMM_F32FMA_MOST_ROWS];

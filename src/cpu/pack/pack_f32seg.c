@@ -1,5 +1,6 @@
-/* This file packs for the f32seg engine. It converts elements of any format to fp32, exactly.
- * Scales are stored beside the elements, and flags mark the rows that would leave fp32's range. */
+/* Packs operands for the f32seg engine. Elements of any format are converted to fp32, which is
+ * exact. Their scales are stored separately, and flags mark the segments of rows for which fp32
+ * sums could leave fp32's range. */
 #include "cpu/engine/engine_f32seg.h"
 
 #include <math.h>
@@ -10,14 +11,15 @@ static int64_t gcd(int64_t a, int64_t b) {
 }
 
 int64_t bsmm_f32seg_segment(const bsmm_operand *a, const bsmm_operand *b) {
-    /* An unscaled operand has block_cols 0, and gcd(x, 0) = x. */
+    /* block_cols of an operand without scales is 0, and gcd(x, 0) is x. */
     int64_t length = gcd(gcd(a->m.format.block_cols, b->m.format.block_cols), BSMM_F32SEG_SEGMENT);
     return length;
 }
 
-/* Returns true if a product with this element may underflow, or a sum of 128 such products
- * overflow: its magnitude is outside of [2^-63, 2^60). NaN and Inf do not count, because fp32
- * handles them as double does. Only f32 and bf16 elements can be so large or small. */
+/* Returns true if a product with this element could underflow in fp32, or if a sum of 128 such
+ * products could overflow. That is so if its magnitude is not in [2^-63, 2^60), which only f32 and
+ * bf16 elements can be. NaN and Inf do not count, because fp32 sums treat them as double sums do.
+ */
 static bool element_is_wide(float value) {
     float magnitude = fabsf(value);
     return (magnitude < 0x1p-63f && magnitude > 0) || (magnitude >= 0x1p60f && !isinf(magnitude));
@@ -31,7 +33,7 @@ static double scale_of(const bsmm_operand *o, int64_t r, int64_t k) {
     return bsmm_scale_load(f->scale, o->m.scales, offset) * global;
 }
 
-/* Decodes codes of up to 8 bits by a table, and longer ones one by one. */
+/* Decodes codes of up to 8 bits by a table, and wider codes one by one. */
 typedef struct decoder {
     uint32_t elem, bits;
     float table[256];
@@ -49,8 +51,8 @@ static float decode(const decoder *d, const void *data, uint64_t index) {
     return d->bits <= 8 ? d->table[code] : (float)bsmm_elem_decode(d->elem, code);
 }
 
-/* Packs one row into its lane of a panel, and marks the segments whose elements leave fp32's
- * range. */
+/* Packs the elements of one row into its lane of a panel. It marks the segments in which an element
+ * is so large or small that fp32 sums could leave fp32's range. */
 static void pack_row(const bsmm_operand *o, const decoder *d, int64_t r, int64_t k0, int64_t k,
                      int64_t segment, int64_t panel, float *lane, uint8_t *wide, int64_t pitch) {
     uint8_t codes[BSMM_F32SEG_KC * 4];
@@ -69,8 +71,8 @@ static void pack_row(const bsmm_operand *o, const decoder *d, int64_t r, int64_t
     }
 }
 
-/* Packs the scales of a row. With a scale of Inf, terms of both signs are infinite, and only a sum
- * term by term shows the NaN; so the segment is marked wide. */
+/* Packs the scales of a row. If a scale is Inf, terms of both signs become infinite, and only a sum
+ * term by term gives NaN. The segment is therefore marked wide. */
 static void pack_scales(const bsmm_operand *o, int64_t r, int64_t k0, int64_t k, int64_t segment,
                         double *scales, uint8_t *wide, int64_t pitch) {
     for (int64_t s = 0; s * segment < k; s++) {

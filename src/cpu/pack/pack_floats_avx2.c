@@ -1,5 +1,5 @@
-/* Converts a row's codes to fp32 by 256-bit vectors. Codes of up to 8 bits become bf16 first:
- * tables give the two bytes, for 32 codes at once. */
+/* Converts the codes of a row to fp32 by 256-bit vectors. Codes of up to 8 bits are first converted
+ * to bf16, 32 codes at once, by table lookups of bf16's low and high bytes. */
 #include "cpu/pack/pack.h"
 
 #if defined(__x86_64__)
@@ -16,7 +16,8 @@ INLINE void store(float *to, __m256i bits, const float *factor) {
 
 /* ---- codes of up to 8 bits ---- */
 
-/* The bf16 values of 32 codes, in the order that unpacking bytes gives. */
+/* The bf16 values of 32 codes in two registers, in the order in which unpacking instructions
+ * interleave bytes. */
 typedef struct words {
     __m256i half[2];
 } words;
@@ -40,8 +41,8 @@ INLINE __m256i look_up_16(const uint8_t *table, int first, __m256i codes) {
     return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(load_16(table + first)), codes);
 }
 
-/* Looks up codes that are among the first or the last 16 of their sign; `magnitudes` are the codes
- * without their signs. */
+/* Looks up 8-bit codes whose magnitude is among the first 16 (below 0x10) or the last 16 (from 0x70
+ * on). `magnitudes` are the codes without their sign bits. */
 INLINE __m256i look_up_ends(const uint8_t *table, __m256i codes, __m256i magnitudes,
                             __m256i is_last) {
     __m256i first = _mm256_blendv_epi8(look_up_16(table, 0, magnitudes),
@@ -51,8 +52,9 @@ INLINE __m256i look_up_ends(const uint8_t *table, __m256i codes, __m256i magnitu
     return _mm256_blendv_epi8(first, last, is_last);
 }
 
-/* bf16 is a linear function of the code, except for the first 16 magnitudes, which include the
- * subnormals, and the last 16, which include Inf and NaN. */
+/* Converts 8-bit codes to bf16. For most codes, the bf16 bits are a linear function of the
+ * magnitude, so a shift and an addition suffice. The first 16 magnitudes (with the subnormals) and
+ * the last 16 (with Inf and NaN) are looked up in tables. */
 INLINE words words_of_eights(const bsmm_pack_table *t, __m256i codes) {
     const __m256i sign_bit = _mm256_set1_epi8((char)0x80), zero = _mm256_setzero_si256();
     const int more = 7 - (int)bsmm_elem_row(t->elem)->mantissa_bits;
@@ -75,11 +77,11 @@ INLINE words words_of_eights(const bsmm_pack_table *t, __m256i codes) {
     return line;
 }
 
-/* Converts codes of `bits` bits, of which the lowest `used` count. */
+/* Converts codes that are `bits` bits apart in memory and have `used` significant bits. */
 INLINE void floats_of_codes(const bsmm_pack_table *t, const uint8_t *from, uint32_t bits,
                             uint32_t used, const float *factors, float *to) {
-    /* With this order of uint32, unpacking to uint16 and then to uint32 restores the order in
-     * memory. */
+    /* This order of 32-bit lanes compensates for the two unpacking steps, which work inside 128-bit
+     * halves. */
     const __m256i order = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
     const __m256i zero = _mm256_setzero_si256();
     for (int i = 0; i < RUN; i += PART) {
@@ -98,7 +100,7 @@ INLINE void floats_of_codes(const bsmm_pack_table *t, const uint8_t *from, uint3
 
 /* ---- 16-bit and 32-bit codes ---- */
 
-/* Converts f16 codes to fp32, as from_f16 in pack_portable.c does. */
+/* Converts f16 to fp32 in the same way as from_f16 in pack_portable.c. */
 INLINE __m256i float_of_f16(__m256i code) {
     __m256i magnitude = _mm256_and_si256(code, _mm256_set1_epi32(0x7fff));
     __m256i sign = _mm256_slli_epi32(_mm256_and_si256(code, _mm256_set1_epi32(0x8000)), 16);
@@ -132,7 +134,7 @@ INLINE void floats_of(const bsmm_pack_table *t, const uint8_t *from, uint32_t bi
         floats_of_codes(t, from, 6, 6, factors, to);
     else if (bits == 8 && bsmm_elem_row(t->elem)->bits == 8)
         floats_of_codes(t, from, 8, 8, factors, to);
-    else if (bits == 8) /* codes of fewer bits that were read from columns, one per byte */
+    else if (bits == 8) /* codes of 4 or 6 bits that were read from column order, one per byte */
         floats_of_codes(t, from, 8, 6, factors, to);
     else if (bits == 32)
         floats_of_wide(from, BSMM_ELEM_F32, factors, to);
@@ -152,7 +154,7 @@ TARGET void bsmm_pack_avx2_floats(const bsmm_pack_codes *c, const bsmm_pack_tabl
         floats_of(t, from, c->bits, NULL, to);
 }
 
-/* ---- ranges of magnitudes ---- */
+/* ---- the largest and smallest magnitudes ---- */
 
 INLINE int32_t largest_of(__m256i v) {
     __m128i most = _mm_max_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));

@@ -1,12 +1,12 @@
-/* This file packs for the int8 engines; pack_int8dot.h describes the layout of a unit. */
+/* Packs operands for the int8 engines; pack_int8dot.h describes a packed unit. */
 #include "cpu/pack/pack_int8dot.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The limits are fp32 bits. If both operands' scales are from 2^-50 to 2^50, sums of K up to 2^20
- * stay within fp32's range. */
+/* The range of usable scales, as fp32 bits. If the scales of both operands are between 2^-50 and
+ * 2^50, sums over K up to 2^20 stay in fp32's range. */
 enum { EXPONENT = 1 << 23, ONE = 127 * EXPONENT };
 static const uint32_t smallest_scale = (127 - 50) * EXPONENT, largest_scale = (127 + 50) * EXPONENT;
 
@@ -42,7 +42,8 @@ const char *bsmm_int8_refuse(const bsmm_product *p, char *why, size_t size) {
     return NULL;
 }
 
-/* A 16-bit lane sums two of the four products of each group. */
+/* Returns true if the sums of a unit do not fit 16 bits. A 16-bit lane adds two of the four
+ * products of each group of 4 elements. */
 bool bsmm_int8_is_wide(const bsmm_product *p) {
     int32_t a = bsmm_pack_table_of(p->a.m.format.elem)->largest;
     int32_t b = 2 * bsmm_pack_table_of(p->b.m.format.elem)->largest;
@@ -60,26 +61,27 @@ static bool is_usable(int32_t bits) {
     return ((uint32_t)bits & INT32_MAX) - smallest_scale <= largest_scale - smallest_scale;
 }
 
-/* Holds the parameters that all tiles of a call share. */
+/* Parameters that all tiles of one call share. */
 typedef struct job {
     const bsmm_operand *o;
     const bsmm_pack_isa *isa;
     const int8_t *integers;
-    bsmm_pack_begin begin; /* parameters of the initial sums; their factor is 0 for B */
+    bsmm_pack_begin begin; /* parameters of A's initial sums; the factor is 0 for B */
     bool floated;
-    int32_t lower; /* subtracted from a scale's bits: the integers' multiple, and A's bias */
+    int32_t lower; /* subtracted from the fp32 bits of a scale: an exponent for the integers'
+                      multiple and, if scales are added as exponents, A's exponent bias */
     int64_t unit;
 } job;
 
-/* Describes part of K, and holds the staging buffers for it. */
+/* A range of K, and the buffers for it. */
 typedef struct span {
     int64_t k, n, units;
-    /* Offsets of the scales along K; the row's own offset is added to them. */
+    /* offsets of the scales along K; the part that depends on the row is added to them */
     uint64_t offsets[BSMM_PACK_STEPS];
     bsmm_pack_buffer buffer;
 } span;
 
-/* Describes up to LANES rows of a panel over a span; rows may be 0. */
+/* Up to LANES rows of a panel over a span of K. `rows` may be 0; the lanes are then padding. */
 typedef struct tile {
     int64_t row, rows;
     bsmm_pack_place at;
@@ -90,10 +92,10 @@ typedef struct tile {
 
 enum { LANES = BSMM_PACK_LANES };
 
-/* Points to the scales of rows. A lane without a row repeats the first row's pointer. */
+/* Points to the scales of the rows of a tile. A lane without a row has the pointer of lane 0. */
 typedef struct scale_rows {
     const uint8_t *row[LANES];
-    const float *values; /* values of codes; NULL: scales are fp32 */
+    const float *values; /* table of the values of scale codes; NULL if scales are fp32 */
 } scale_rows;
 
 static scale_rows scales_of(const bsmm_operand *o, int64_t row, int64_t rows) {
@@ -117,13 +119,14 @@ static inline int32_t bits_at(const scale_rows *s, int64_t lane, uint64_t offset
 
 static inline void store_words(const tile *t, const void *words, uint8_t *to) {
     if (t->at.lanes == LANES)
-        memcpy(to, words, LANES * 4); /* a constant size avoids a call */
+        memcpy(to, words,
+               LANES * 4); /* with a constant size, the compiler needs no function call */
     else
         memcpy(to, words, (size_t)t->at.lanes * 4);
 }
 
-/* Stores a unit's scales, from which `lower` has been subtracted. If sums are floated, it also
- * stores the values that the first FMA subtracts. */
+/* Stores a unit's scales, from which `lower` was already subtracted. In the floated layout it also
+ * stores scale * BSMM_INT8_FLOATED, which the first FMA of the multiply function subtracts. */
 static inline void store_unit(const job *j, const tile *t, const int32_t bits[LANES], uint8_t *to) {
     float taken[LANES];
     store_words(t, bits, to);
@@ -134,7 +137,7 @@ static inline void store_unit(const job *j, const tile *t, const int32_t bits[LA
     store_words(t, taken, to + t->at.pitch);
 }
 
-/* Packs a unit's scales. Returns false if one is not usable. */
+/* Packs the scales of one unit. Returns false if one of them is not between 2^-50 and 2^50. */
 static inline bool load_unit(const job *j, const tile *t, const scale_rows *from, uint64_t offset,
                              bool coded, uint8_t *to) {
     int32_t bits[LANES];
@@ -143,7 +146,7 @@ static inline bool load_unit(const job *j, const tile *t, const scale_rows *from
         bits[i] = bits_at(from, i, offset, coded);
     for (int64_t i = 0; i < LANES; i++) {
         usable &= is_usable(bits[i]);
-        /* -0 wraps around and is then refused as unusable */
+        /* The bits of -0 wrap around, but -0 is not usable, so the result is discarded. */
         bits[i] = (int32_t)((uint32_t)bits[i] - (uint32_t)j->lower);
     }
     for (int64_t i = t->rows; i < LANES; i++)
@@ -152,9 +155,10 @@ static inline bool load_unit(const job *j, const tile *t, const scale_rows *from
     return usable;
 }
 
-/* Returns the packed form of a scale that may be unusable. A scale of 0, which e4m3 has, stays 0. A
- * unit without nonzero elements gets 1, whatever its scale (that of an empty block is often
- * 2^-127). Any other scale out of range gets 1 and makes the row wide. */
+/* Returns the packed value of a scale that may be outside 2^-50 to 2^50. A scale of 0, which e4m3
+ * has, is packed as 0. Any other scale outside the range is packed as 1 and makes the row wide,
+ * unless all elements of the unit are zero. Quantizers often give blocks of zeros the scale 2^-127.
+ */
 static int32_t replaced(const job *j, const span *s, const tile *t, int64_t lane, int64_t unit,
                         int32_t bits) {
     if (is_usable(bits)) return (int32_t)((uint32_t)bits - (uint32_t)j->lower);
@@ -184,8 +188,8 @@ static void pack_ones(const job *j, const span *s, const tile *t, uint8_t *to) {
         store_unit(j, t, bits, to);
 }
 
-/* Packs the scales of several units at once, from the first unit on. Returns the number of units
- * done. */
+/* Packs the e8m0 scales of several units at once, beginning with the first unit. Returns the number
+ * of units whose scales are packed. */
 static int64_t pack_exponents(const job *j, const span *s, const tile *t, const scale_rows *from,
                               uint8_t *to) {
     bool coded = j->o->m.format.scale == BSMM_SCALE_E8M0;
@@ -240,7 +244,7 @@ static void open_span(const job *j, int64_t k, span *s) {
         bsmm_pack_offsets(j->o, k, s->n, j->unit, s->offsets);
 }
 
-/* Packs one panel over a span, to `units` and on. */
+/* Packs one panel over a span of K; `units` is where its first unit is stored. */
 static void pack_span(const job *j, span *s, int64_t width, int64_t row, int64_t rows,
                       int64_t unit_bytes, uint8_t *units, uint8_t *wide) {
     tile t = {.at = {.groups = s->units * (j->unit / 4),
@@ -257,7 +261,8 @@ static void pack_span(const job *j, span *s, int64_t width, int64_t row, int64_t
     }
 }
 
-/* Clears the bytes that round a unit up to its size, because the caller may write B to a file. */
+/* Sets the padding at the end of each unit to zero, because a caller may write packed B to a file.
+ */
 static void clear_padding(uint8_t *units, int64_t count, int64_t used, int64_t unit_bytes) {
     for (int64_t u = 0; u < count && used < unit_bytes; u++)
         memset(units + u * unit_bytes + used, 0, (size_t)(unit_bytes - used));

@@ -1,5 +1,5 @@
-/* This file packs in plain C. It runs on any processor, and tests compare the functions of each
- * instruction set with it. */
+/* Packing functions in plain C. They run on any processor, and tests compare the functions of each
+ * instruction set with them. */
 #include "cpu/pack/pack.h"
 
 #include <string.h>
@@ -8,13 +8,13 @@ enum { RUN = BSMM_PACK_RUN };
 
 /* ---- reading codes ---- */
 
-/* Returns the number of codes in the run that begins at k. It is 0 if a unit is longer than a run
- * and continues past the end of K. */
+/* Returns the number of codes to read from column k on, at most RUN. It is 0 if a unit continues
+ * past the end of K. */
 static int64_t run_length(const bsmm_pack_codes *c, int64_t k) {
     return c->count < k ? 0 : bsmm_min_i64(RUN, c->count - k);
 }
 
-/* Unpacks codes [k, k + RUN) of a row, one per byte. Bytes past the end of the row are 0. */
+/* Reads codes [k, k + RUN) of a row, one per byte. The bytes after the row's last code are 0. */
 static void unpack(const bsmm_pack_codes *c, int64_t lane, int64_t k, uint8_t *to) {
     int64_t n = run_length(c, k);
     const uint8_t *from = c->row[lane] + k * c->bits / 8;
@@ -39,11 +39,13 @@ static uint8_t *group_at(const bsmm_pack_place *at, int64_t group) {
     return at->to + group / at->unit_groups * at->unit_bytes + group % at->unit_groups * at->pitch;
 }
 
-/* Stores one lane's groups of a run of `bytes` bytes. */
+/* Stores the groups of one lane, which are `bytes` bytes at `from`. `first` is the number of the
+ * first group. */
 static void store_groups(const bsmm_pack_place *at, int64_t lane, int64_t first, const void *from,
                          int64_t bytes) {
     const uint8_t *group = from, *end = group + bsmm_min_i64(bytes, 4 * (at->groups - first));
-    int64_t left = at->unit_groups - first % at->unit_groups; /* groups left in the unit */
+    int64_t left =
+        at->unit_groups - first % at->unit_groups; /* groups that are left in the current unit */
     uint8_t *to = group_at(at, first) + 4 * lane;
     for (; group < end; group += 4, to += at->pitch) {
         memcpy(to, group, 4);
@@ -100,7 +102,8 @@ static void shift(uint16_t *bf16, int64_t n, int16_t by) {
     }
 }
 
-/* The product is exact, because it has at most 8 significant bits. */
+/* Returns bf16 * factor. The product is exact, because the operand's format was accepted only if
+ * products have at most 8 significant bits. */
 static uint16_t multiplied(uint16_t bf16, float factor) {
     uint32_t bits = (uint32_t)bf16 << 16;
     float value;
@@ -124,7 +127,7 @@ static void load_halves(const bsmm_pack_codes *c, const bsmm_pack_table *t, int6
         to[i] = (uint16_t)(t->low[codes[i]] | t->high[codes[i]] << 8);
 }
 
-/* Stores one lane's groups of a run like store_groups, but each pair of bf16 as two fp32. */
+/* Stores the groups of one lane like store_groups, but each pair of bf16 as two fp32 values. */
 static void store_widened(const bsmm_pack_place *at, int64_t lane, int64_t first,
                           const uint16_t *values) {
     int64_t end = bsmm_min_i64(first + RUN / 2, at->groups);
@@ -170,8 +173,8 @@ void bsmm_pack_portable_extent(const uint16_t *codes, int64_t n, int16_t *larges
 
 /* ---- units of fp32 ---- */
 
-/* Subnormals are integers times 2^-24. Inf and NaN take fp32's exponent and keep their
- * mantissas. */
+/* Converts f16 to the bits of fp32. A subnormal f16 is an integer times 2^-24. Inf and NaN get
+ * fp32's largest exponent and keep their mantissas. */
 static uint32_t from_f16(uint32_t code) {
     uint32_t magnitude = code & 0x7fff, sign = (code & 0x8000) << 16, subnormal;
     float value = (float)(int32_t)magnitude * 0x1p-24f;
@@ -197,8 +200,9 @@ void bsmm_pack_portable_floats(const bsmm_pack_codes *c, const bsmm_pack_table *
         to[i] *= factors[i / BSMM_PACK_STEP];
 }
 
-/* Magnitudes are compared as integers. 0 less 1 wraps to the largest magnitude, so zeros do not
- * count. */
+/* Finds the largest magnitude and, minus 1, the smallest nonzero magnitude of n values. Magnitudes
+ * are compared as integers. A zero minus 1 wraps around to the largest integer, so zeros are
+ * ignored. */
 void bsmm_pack_portable_reach(const float *values, int64_t n, int32_t *largest,
                               int32_t *smallest_less_1) {
     int32_t most = 0, least = INT32_MAX;
@@ -214,7 +218,7 @@ void bsmm_pack_portable_reach(const float *values, int64_t n, int32_t *largest,
     *smallest_less_1 = least;
 }
 
-/* ---- units of uint32 ---- */
+/* ---- units of 32-bit values ---- */
 
 static void words(const int32_t (*from)[BSMM_PACK_STEPS], int64_t count, int64_t lanes, uint8_t *to,
                   int64_t pitch) {

@@ -1,5 +1,5 @@
-/* Packs e8m0 scales as fp32 bits, four units of a tile at a time. A uint32 holds 4 codes of each
- * lane. */
+/* Packs e8m0 scales as fp32 bits, those of four units at once. A 32-bit lane holds four consecutive
+ * scale codes of one row. */
 #include "cpu/pack/pack.h"
 
 #if defined(__x86_64__)
@@ -10,7 +10,7 @@
 #    define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
 #    define INLINE static inline __attribute__((always_inline)) TARGET
 
-/* Scales from 2^-MOST to 2^MOST are packed here. */
+/* Only scales from 2^-MOST to 2^MOST are packed here. */
 enum { LANES = BSMM_PACK_LANES, ONE = 127, MOST = 50 };
 
 INLINE __m256i load_codes(const bsmm_pack_exponents *e) {
@@ -25,7 +25,7 @@ TARGET bool bsmm_pack_avx512_exponents(const bsmm_pack_exponents *e, uint8_t *to
     const __m256i lower = _mm256_set1_epi32(e->lower), byte = _mm256_set1_epi32(0xff);
     const __m256 factor = _mm256_set1_ps((float)e->floated);
     const __m256i above = _mm256_set1_epi8(ONE - MOST), range = _mm256_set1_epi8(2 * MOST);
-    /* Lanes without a row get a scale of 1. */
+    /* Lanes without a row get the scale 1. */
     const __mmask32 there = (__mmask32)(((uint64_t)1 << 4 * e->rows) - 1);
     __m256i codes = _mm256_mask_mov_epi8(_mm256_set1_epi8(ONE), there, load_codes(e));
     if (_mm256_cmpgt_epu8_mask(_mm256_sub_epi8(codes, above), range)) return false;

@@ -1,4 +1,4 @@
-/* Reads rows of any operand for the packers. */
+/* Reads the codes of any operand's rows for the packers. */
 #include "cpu/pack/pack.h"
 
 #include <string.h>
@@ -26,14 +26,15 @@ static uint32_t bytes_of(uint32_t bits) {
     return bits > 8 ? bits / 8 : 1;
 }
 
-/* Returns the distance between two rows of a buffer, in bytes. */
+/* Returns the distance in bytes between two rows of bsmm_pack_buffer.codes. */
 static int64_t pitch_of(uint32_t bits) {
     return bits > 8 ? BSMM_PACK_PITCH : BSMM_PACK_SPAN;
 }
 
-/* Prefetches the column that is AHEAD columns further on, which the hardware prefetcher does not
- * predict. Without it, the copy waits for memory twice as long. The line goes to L2, because L1
- * holds only about a dozen columns at a stride of 4 KB. */
+/* Prefetches the column that is AHEAD columns after the current one, because the hardware
+ * prefetcher does not recognize the stride between columns. Without it, the copy waits twice as
+ * long for memory. The prefetch goes to L2, because L1 holds only about a dozen columns if they are
+ * 4 KB apart. */
 enum { AHEAD = 48, CACHE_LINE = 64 };
 
 static inline void ask_for(const uint8_t *base, uint64_t at) {
@@ -41,7 +42,8 @@ static inline void ask_for(const uint8_t *base, uint64_t at) {
         __builtin_prefetch((const void *)((uintptr_t)base + (uintptr_t)(at + i)), 0, 2);
 }
 
-/* Copies LINE bytes from byte `first` of columns [k, k + n). The last columns may end sooner. */
+/* Copies LINE bytes of each of the columns k to k + n - 1, from byte number `first` of the column
+ * on. The last columns may have fewer bytes left. */
 static void copy_strip(const bsmm_operand *o, uint32_t bits, int64_t k, int64_t n, uint64_t first,
                        bsmm_pack_buffer *to) {
     const uint8_t *base = o->m.data;
@@ -60,8 +62,9 @@ static void copy_strip(const bsmm_operand *o, uint32_t bits, int64_t k, int64_t 
     to->first = first;
 }
 
-/* Transposes the codes of BSMM_PACK_LANES rows, of which r is the first, in columns [k, k + n) of a
- * column-major operand. Rows past the last row get arbitrary codes, which no caller uses. */
+/* Reads the codes of BSMM_PACK_LANES rows from row r on, in columns [k, k + n) of a column-major
+ * operand, and stores them in row order. Lanes past the last row get arbitrary codes, which no
+ * caller uses. */
 static void gather(const bsmm_pack_isa *isa, const bsmm_operand *o, uint32_t bits, int64_t r,
                    int64_t k, int64_t n, bsmm_pack_buffer *to) {
     uint32_t bytes = bytes_of(bits);
@@ -81,9 +84,10 @@ static void gather(const bsmm_pack_isa *isa, const bsmm_operand *o, uint32_t bit
 
 static const uint8_t zeros[BSMM_PACK_PITCH];
 
-/* Reads rows of compact weights through a copy in row order. Callers read 32-bit codes at most 512
- * columns at a time. It is not inlined, and row order does not test for it, because both would slow
- * down packing of other orders. */
+/* Reads rows of packed weights in compact order by copying them to row order. Callers read 32-bit
+ * codes at most 512 columns at a time, so the copy fits the buffer. The function is not inlined and
+ * is called only after other orders were excluded, because both would slow down the packing of
+ * row-major operands. */
 static __attribute__((noinline)) void read_compact(const bsmm_operand *o, int64_t r, int64_t rows,
                                                    int64_t k, int64_t n, bsmm_pack_buffer *buffer,
                                                    bsmm_pack_codes *codes) {
@@ -130,8 +134,9 @@ bool bsmm_pack_is_empty(const bsmm_operand *o, int64_t r, int64_t k, int64_t end
 
 /* ---- offsets of scales ---- */
 
-/* A scale's offset is the sum of a row's part and a column's part. The column's part repeats from
- * tile to tile, plus a constant step. */
+/* Computes the column parts of the offsets of n scales. A scale's offset is the sum of a part that
+ * depends on its row and a part that depends on its column. The column part repeats from tile to
+ * tile with a constant added. */
 static void column_offsets(const bsmm_scale_map *map, int64_t c, int64_t n, uint64_t *offsets) {
     int64_t period = map->tile_cols;
     for (int64_t i = 0; i < n; i++)
@@ -145,7 +150,7 @@ void bsmm_pack_offsets(const bsmm_operand *o, int64_t k, int64_t n, int64_t step
     int64_t block = o->m.format.block_cols, c = k / block;
     if (n == 0) return;
     column_offsets(&o->map, c, (k + n - 1) / block - c + 1, columns);
-    int64_t left = (c + 1) * block - k; /* columns of K left in the block */
+    int64_t left = (c + 1) * block - k; /* columns of K that are left in the current block */
     const uint64_t *column = columns;
     for (int64_t i = 0; i * step < n; i++, left -= step) {
         if (left == 0) {

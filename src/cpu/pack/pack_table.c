@@ -1,11 +1,12 @@
-/* This file makes the packers' tables of elements, once, from the formats' own definitions. */
+/* Makes the packers' tables of element values. They are made once per process, from the tables of
+ * src/format. */
 #include "cpu/pack/pack.h"
 
 #include <math.h>
 #include <pthread.h>
 
 static bsmm_pack_table tables[BSMM_ELEM_COUNT];
-static float scales[BSMM_SCALE_COUNT][256]; /* values of the codes of one-byte scales */
+static float scales[BSMM_SCALE_COUNT][256]; /* values of the codes of 1-byte scale formats */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void make_integers(uint32_t elem, bsmm_pack_table *t) {

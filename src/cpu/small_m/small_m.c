@@ -1,6 +1,5 @@
-/* This file has the panels, threads, scales and tails of the small-M kernels. D's columns are
- * divided into work units of fixed size, so that the bits of a result never depend on the number of
- * threads. */
+/* The loops of the small-M kernels: panels, scales, threads and the ends of rows. D's columns are
+ * divided into work units of fixed size, so that results do not depend on the number of threads. */
 #include "cpu/small_m/small_m.h"
 
 #include "base/threads.h"
@@ -10,13 +9,12 @@
 
 enum { LANES = BSMM_SMALL_M_LANES, COLUMNS = BSMM_SMALL_M_COLUMNS };
 
-/* This is the prefetch distance in bytes, summed over all rows that are read side by side. It
- * covers the latency of memory. */
+/* Prefetch distance in bytes, summed over all rows that are read side by side. It is large enough
+ * to cover the latency of memory. */
 static const int64_t ahead = 16384;
 
-/* The prefetch distance in a strip of compact weights, whose bytes are contiguous. One row of mxfp4
- * by 4096 x 4096 from memory, on a Sapphire Rapids with one thread, takes 860 us with 4096, 760
- * with 8192 and 820 with 16384 (730 with B as it is stored). */
+/* Prefetch distance in bytes in a strip of compact weights, whose bytes are contiguous. Half and
+ * twice this distance were slower on a Sapphire Rapids. */
 static const int64_t strip_ahead = 8192;
 
 /* ---- laying out the workspace ---- */
@@ -25,27 +23,28 @@ typedef struct product_run {
     const bsmm_small_m *m;
     const bsmm_small_m_engine *d; /* functions and sizes of the engine */
     const bsmm_product *p;
-    bool is_direct; /* the value of bsmm_cpu_epilogue_is_direct */
-    /* The members below are shared by all threads. */
+    bool is_direct; /* the whole epilogue runs in one pass (bsmm_cpu_epilogue_is_direct) */
+    /* The members below point to memory that all threads share. */
     uint8_t *a;
     double *a_factors;
     uint8_t *a_wide;
-    /* offset of each scale unit's block along K; the row's own offset is added to it */
+    /* for each scale unit, the part of its scale's offset that depends on the column */
     uint64_t *scale_columns;
-    int64_t run;      /* 16, 4 or 1: aligned runs of so many scale units are adjacent */
-    uint8_t *scratch; /* one scratch buffer per thread */
+    int64_t run; /* 16, 4 or 1: the scales of this many consecutive units are adjacent in memory */
+    uint8_t *scratch; /* scratch memory, one buffer for each thread */
 } product_run;
 
-/* Points to the scratch memory of a thread. */
+/* Points to the arrays in a thread's scratch memory. */
 typedef struct scratch {
     float *acc;      /* accumulators in the order [row of A][COLUMNS] */
-    double *values;  /* results of one row, COLUMNS values */
-    double *factors; /* factors of the columns */
-    uint8_t *wide;   /* `wide` of the columns */
-    uint8_t *codes;  /* scale codes in the order [panel][scale unit][lane] */
-    float *scales;   /* fp32 scales in the order [panel][scale unit][lane] */
-    uint8_t *packed; /* one packed panel */
-    double *gates;   /* [tiles * width][COLUMNS] of split halves */
+    double *values;  /* results of one row of D, COLUMNS values */
+    double *factors; /* factors of the columns, i.e. of the rows of B */
+    uint8_t *wide;   /* `wide` of the columns (engine_gemm.h) */
+    uint8_t *codes;  /* scale codes in the order [panel][scale unit][16 rows] */
+    float *scales;   /* fp32 scales in the order [panel][scale unit][16 rows] */
+    uint8_t *packed; /* one packed panel of B */
+    double *gates;   /* [rows of A][COLUMNS]: values of the gates, if gates and ups are split into
+                        halves */
 } scratch;
 
 static bool has_float_scales(const bsmm_product *p) {
@@ -143,8 +142,8 @@ static bool lie_in_runs(const product_run *x, int64_t run) {
     return true;
 }
 
-/* Finds the offsets of the scale units. In every layout, a scale's offset is the sum of its row's
- * part and its column's part. */
+/* Finds the column part of the offset of each scale unit. In every layout, the offset of a scale is
+ * the sum of a part that depends on its row and a part that depends on its column. */
 static void find_scale_columns(product_run *x) {
     const bsmm_operand *b = &x->p->b;
     int64_t last = b->map.cols - 1;
@@ -162,7 +161,7 @@ static int64_t lane_row(const bsmm_small_m_scales *s, int64_t lane) {
 static void gather_floats(const product_run *x, const bsmm_small_m_scales *s,
                           const uint64_t *rows) {
     const float *scales = (const float *)x->p->b.m.scales;
-    bool same = true; /* all rows of the panel share one block */
+    bool same = true; /* all 16 rows of the panel belong to the same block */
     for (int64_t lane = 1; lane < LANES; lane++)
         same = same && rows[lane] == rows[0];
     for (int64_t i = 0; i < s->units; i++) {
@@ -173,7 +172,8 @@ static void gather_floats(const product_run *x, const bsmm_small_m_scales *s,
     }
 }
 
-/* Returns true if the scales of a panel's rows are adjacent, as in compact form. */
+/* Returns true if the scales of the 16 rows of a panel are adjacent in memory, as in compact order.
+ */
 static bool are_adjacent(const uint64_t *rows) {
     bool adjacent = true;
     for (int64_t lane = 1; lane < LANES; lane++)
@@ -185,7 +185,7 @@ static void gather_codes(const product_run *x, const bsmm_small_m_scales *s, con
     const uint8_t *row[LANES];
     if (are_adjacent(rows)) {
         const uint8_t *first = (const uint8_t *)x->p->b.m.scales + rows[0];
-        uint64_t next = x->p->b.map.tile_row_step; /* the panel that is likely to be next */
+        uint64_t next = x->p->b.map.tile_row_step; /* the panel that is probably next */
         for (int64_t i = 0; i < s->units; i++) {
             const uint8_t *at = first + x->scale_columns[i];
             memcpy(s->codes + i * LANES, at, LANES);
@@ -212,18 +212,20 @@ static void gather(const product_run *x, const bsmm_small_m_scales *s) {
         gather_codes(x, s, rows);
 }
 
-/* ---- strips of panels ---- */
+/* ---- strips of panels that are multiplied side by side ---- */
 
-/* A strip is several panels that are multiplied side by side: 16 columns each, as many as the
- * engine takes. The last ones may be past the end of D. */
+/* A strip of B: the panels that are multiplied side by side. The number of panels depends on the
+ * engine, and the last panels may be past the last row of B. */
 typedef struct strip {
-    int64_t col, at; /* first column of the work unit, and of the strip within it */
-    int64_t next;    /* first column of the thread's next work unit; N: none */
+    int64_t col,
+        at;       /* first column of the work unit, and first column of the strip relative to it */
+    int64_t next; /* first column of the thread's next work unit; past the last column if there is
+                     none */
     const scratch *to;
-    uint32_t packed; /* bit p is set if panel p has to be packed */
+    uint32_t packed; /* bit p is set if panel p must be packed */
 } strip;
 
-/* The copy stays in L1 beside what a loop reads. */
+/* Size of the copy of a part of B. It stays in L1 together with the other data of the loop. */
 enum { COPY_BYTES = 16384, COPY_ROWS = BSMM_SMALL_M_PANELS * LANES };
 _Static_assert(COPY_BYTES >= COPY_ROWS * BSMM_SMALL_M_GROUP * BSMM_SMALL_M_STEP,
                "the copy holds a group of steps of the widest codes");
@@ -232,12 +234,13 @@ static bool is_compact(const product_run *x) {
     return x->p->b.m.order == BSMM_ORDER_COMPACT;
 }
 
-/* Returns where a row of B begins. In compact form, it is the first row of a strip. */
+/* Returns the address of a row of B. In compact order, `row` must be the first row of a strip of 16
+ * rows. */
 static const uint8_t *row_at(const product_run *x, int64_t row) {
     return (const uint8_t *)x->p->b.m.data + row * x->m->pitch;
 }
 
-/* Copies part of a row of B, from byte `from` of it on, as ORDER_ROW stores it. */
+/* Copies `bytes` bytes of a row of B, from byte number `from` on, to row order. */
 static void copy_row(const product_run *x, int64_t row, int64_t from, int64_t bytes, uint8_t *to) {
     const bsmm_operand *b = &x->p->b;
     if (!is_compact(x)) {
@@ -248,7 +251,8 @@ static void copy_row(const product_run *x, int64_t row, int64_t from, int64_t by
     bsmm_compact_read(b, row, k, bsmm_min_i64(bytes * 8 / bits, b->m.cols - k), to);
 }
 
-/* Copies the same part of 16 rows; rows past the last one repeat it. */
+/* Copies the same range of bytes of 16 rows. Rows past the last row of B are copies of the last
+ * row. */
 static void copy_panel(const product_run *x, int64_t row, int64_t from, int64_t bytes, uint8_t *to,
                        int64_t pitch) {
     const bsmm_matrix *b = &x->p->b.m;
@@ -261,15 +265,16 @@ static void copy_panel(const product_run *x, int64_t row, int64_t from, int64_t 
         copy_row(x, bsmm_min_i64(row + lane, b->rows - 1), from, bytes, to + lane * pitch);
 }
 
-/* Returns how many steps are copied at a time: whole groups. */
+/* Returns the number of steps that are copied at once, which is a multiple of the steps in a group.
+ */
 static int64_t copied_steps(const product_run *x) {
     int64_t step = x->d->panels * LANES * x->m->step_bytes;
     return COPY_BYTES / step / BSMM_SMALL_M_GROUP * BSMM_SMALL_M_GROUP;
 }
 
-/* Multiplies steps from `step` to the end of K through a padded copy of B. The copy is needed if B
- * has fewer rows left than there are lanes, if K ends inside the last group of steps, or if B is in
- * compact form and the loops read rows. */
+/* Multiplies the steps from `step` to the end of K, reading B from a padded copy. The copy is
+ * necessary in three cases: the strip extends past the last row of B, K ends inside the last group
+ * of steps, or B is in compact order and the engine reads only row order. */
 static uint32_t multiply_copied(const product_run *x, const strip *t, int64_t step,
                                 const bsmm_small_m_span *whole) {
     _Alignas(64) uint8_t copy[COPY_BYTES];
@@ -298,8 +303,8 @@ static uint32_t multiply_copied(const product_run *x, const strip *t, int64_t st
     return unusual;
 }
 
-/* Returns the first row of B of the strip that the thread will multiply after `count` other strips.
- * If there is none, returns that of the present strip. */
+/* Returns the first row of B of the strip that the thread will multiply `count` strips later. If
+ * there is none, it returns the first row of the current strip. */
 static int64_t later_row(const product_run *x, const strip *t, int64_t count) {
     int64_t rows = x->d->panels * LANES, at = t->at + count * rows;
     int64_t row = at < COLUMNS ? t->col + at : t->next + at - COLUMNS;
@@ -309,10 +314,12 @@ static int64_t later_row(const product_run *x, const strip *t, int64_t count) {
 static uint32_t multiply_stored(const product_run *x, const strip *t) {
     int64_t row = t->col + t->at, group = BSMM_SMALL_M_GROUP * BSMM_SMALL_M_STEP;
     bool compact = is_compact(x), whole = row + x->d->panels * LANES <= x->p->b.m.rows;
-    /* Ups of split halves may begin inside a strip. */
+    /* In compact order a strip must begin at a multiple of 16 rows. The ups of split halves may
+     * begin elsewhere. */
     whole = whole && (!compact || (x->d->reads_compact && row % LANES == 0));
     int64_t direct = whole ? x->p->a.m.cols / group * BSMM_SMALL_M_GROUP : 0;
-    /* The prefetch runs so many strips ahead that even short rows arrive in time. */
+    /* The prefetch is so many strips ahead that it covers the latency of memory even if rows are
+     * short. */
     int64_t rows = x->d->panels * LANES;
     int64_t row_bytes = direct * x->m->step_bytes * (compact ? LANES : 1);
     int64_t later = later_row(x, t, bsmm_ceil_div(ahead, rows * x->m->pitch));
@@ -351,7 +358,8 @@ static void multiply_packed(const product_run *x, const scratch *to, int64_t col
                               units, to->acc + tile * x->d->width * COLUMNS + at);
 }
 
-/* Gathers one panel's scales. Returns false if the panel has to be packed. */
+/* Gathers the scales of one panel and lets the engine check them. Returns false if the panel must
+ * be packed. */
 static bool prepare_panel(const product_run *x, const scratch *to, int64_t col, int64_t at,
                           int64_t p) {
     int64_t begin = p * x->m->scale_units * LANES;
@@ -374,8 +382,8 @@ static bool prepare_panel(const product_run *x, const scratch *to, int64_t col, 
     return isfinite(global) && x->d->prepare(&s);
 }
 
-/* Sets a panel's scales to 0, which is safe to multiply by. The panel's accumulators are
- * discarded. */
+/* Sets the scales of a panel that must be packed to 0, so that it can be multiplied together with
+ * its neighbours without exceptions. Its accumulators are discarded. */
 static void clear_scales(const product_run *x, const scratch *to, int64_t p) {
     int64_t count = x->m->scale_units * LANES;
     if (has_float_scales(x->p))
@@ -406,7 +414,8 @@ static void multiply_columns(const product_run *x, const scratch *to, int64_t co
         run_strip(x, to, col, next, at);
 }
 
-/* Finishes the rows of a work unit whose halves are split. Gates are only kept as values. */
+/* Runs the epilogue of a work unit if gates and ups are split into halves. For gates, it only
+ * computes and keeps their values. */
 static void finish_half(const product_run *x, const scratch *to, bsmm_gemm_row row,
                         bool are_gates) {
     for (int64_t r = 0; r < x->p->a.m.rows; r++, row.r++, row.acc += COLUMNS) {
@@ -440,7 +449,8 @@ static void finish_columns(const product_run *x, const scratch *to, int64_t col,
         bsmm_gemm_store_rows(x->p, &row, &rows, to->values);
 }
 
-/* Runs a work unit: its columns, or if halves are split, its gates and then their ups. */
+/* Computes a work unit: its columns or, if gates and ups are split, its gates and then the ups that
+ * belong to them. */
 static void run_columns(const product_run *x, int thread, int64_t col, int64_t next) {
     const scratch to = place_scratch(x, thread);
     int64_t cols = bsmm_min_i64(COLUMNS, x->m->cols - col), ups = x->m->cols + col;
@@ -451,7 +461,8 @@ static void run_columns(const product_run *x, int thread, int64_t col, int64_t n
     }
 }
 
-/* A product that several threads run, and what they have taken of it. */
+/* A product that several threads compute, and the counters from which they take tiles of A and work
+ * units. */
 typedef struct shared_run {
     const product_run *x;
     bsmm_items *tiles_taken, *columns_taken;
@@ -462,8 +473,8 @@ static void pack_free_tiles(const shared_run *s) {
         pack_tile(s->x, i);
 }
 
-/* Runs work units until none is left. Each is taken while the one before is being multiplied, so
- * that the thread prefetches its own next rows and not another thread's. */
+/* Computes work units until none is left. A thread takes its next work unit before it computes the
+ * current one, so that it can prefetch the rows that it will read itself. */
 static void run_free_columns(const shared_run *s, int worker) {
     int64_t col = bsmm_items_take(s->columns_taken, COLUMNS);
     while (col < s->x->m->cols) {
@@ -473,7 +484,7 @@ static void run_free_columns(const shared_run *s, int worker) {
     }
 }
 
-/* Phase 0 packs A. */
+/* Runs a worker. Phase 0 packs A; in phase 1 the threads take work units in turn. */
 static void work(const void *context, int phase, int worker) {
     if (phase == 0)
         pack_free_tiles(context);
