@@ -1,5 +1,5 @@
-/* The loops of the AVX-512 small-M kernels share these functions, which bring bytes of 16 rows into
- * lanes. */
+/* Functions that the AVX-512 small-M kernels share. They load bytes of 16 rows of B so that each
+ * row is one 32-bit lane of a vector. */
 #ifndef BSMM_CPU_SMALL_M_AVX512_H
 #define BSMM_CPU_SMALL_M_AVX512_H
 
@@ -10,8 +10,8 @@
 #define BSMM_SMALL_M_INLINE                                                                        \
     static inline __attribute__((always_inline, target("avx512f,avx512bw,avx512dq,avx512vl")))
 
-/* Loads 16 bytes of each of 16 rows. The quarters of row[i] hold rows i, i + 4, i + 8 and i +
- * 12. */
+/* Loads 16 bytes of each of 16 rows. The four 128-bit quarters of row[i] hold rows i, i + 4, i + 8
+ * and i + 12. */
 BSMM_SMALL_M_INLINE void bsmm_load_rows(const uint8_t *b, int64_t pitch, __m512i row[4]) {
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
@@ -26,7 +26,7 @@ BSMM_SMALL_M_INLINE void bsmm_load_rows(const uint8_t *b, int64_t pitch, __m512i
     }
 }
 
-/* Transposes the result of bsmm_load_rows: lane i of word[d] is uint32 d of row i. */
+/* Transposes the result of bsmm_load_rows. Lane i of word[d] becomes 32-bit word d of row i. */
 BSMM_SMALL_M_INLINE void bsmm_transpose(const __m512i row[4], __m512i word[4]) {
     __m512i low01 = _mm512_unpacklo_epi32(row[0], row[1]);
     __m512i low23 = _mm512_unpacklo_epi32(row[2], row[3]);
@@ -38,9 +38,9 @@ BSMM_SMALL_M_INLINE void bsmm_transpose(const __m512i row[4], __m512i word[4]) {
     word[3] = _mm512_unpackhi_epi64(high01, high23);
 }
 
-/* Transposes like bsmm_transpose, except for the order within each 128 bits of word[d], which hold
- * four rows. The first pairs of bytes of the four rows come first, and then their second pairs. If
- * such bytes are unpacked with others to uint16, each pair arrives in the lane of its row. */
+/* Transposes like bsmm_transpose, but with another order of bytes. Each 128 bits of word[d] belong
+ * to four rows. They hold the low 16 bits of the four rows' words, then the high 16 bits. If such
+ * bytes are unpacked with other bytes to 16 bits, each pair arrives in the lane of its row. */
 BSMM_SMALL_M_INLINE void bsmm_transpose_pairs(const __m512i row[4], __m512i word[4]) {
     __m512i low01 = _mm512_unpacklo_epi16(row[0], row[1]);
     __m512i low23 = _mm512_unpacklo_epi16(row[2], row[3]);
@@ -52,11 +52,11 @@ BSMM_SMALL_M_INLINE void bsmm_transpose_pairs(const __m512i row[4], __m512i word
     word[3] = _mm512_unpackhi_epi32(high01, high23);
 }
 
-/* Loads 64 bytes of each of 16 rows: lane i of word[d] is uint32 d of row i. It reads whole cache
- * lines, because rows whose stride is a power of two share the sets of a cache. With smaller reads,
- * such rows would evict each other before a line is used up. */
+/* Loads 64 bytes of each of 16 rows. Lane i of word[d] becomes 32-bit word d of row i. The function
+ * reads whole cache lines. If the stride between rows is a power of two, the rows map to the same
+ * sets of a cache, and with smaller reads a line would be evicted before all of it was read. */
 BSMM_SMALL_M_INLINE void bsmm_transpose_lines(const uint8_t *b, int64_t pitch, __m512i word[16]) {
-    __m512i part[4][4]; /* uint32 of a quarter, in the order [rows 4i to 4i + 3][position] */
+    __m512i part[4][4]; /* part[i][d]: word d of each quarter of rows 4 * i to 4 * i + 3 */
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
         __m512i row[4];
@@ -77,16 +77,17 @@ BSMM_SMALL_M_INLINE void bsmm_transpose_lines(const uint8_t *b, int64_t pitch, _
     }
 }
 
-/* Returns the order for a byte shuffle that moves the three bytes of each four 6-bit elements into
- * a uint32, starting at byte `skip` of each 16. */
+/* Returns the indices of a byte shuffle for 6-bit elements. The shuffle copies each 3 bytes, which
+ * hold four elements, to a 32-bit lane. It begins with byte `skip` of each 16 bytes. */
 BSMM_SMALL_M_INLINE __m512i bsmm_sixes_order(int skip) {
     return _mm512_broadcast_i32x4(
         _mm_add_epi8(_mm_setr_epi8(0, 1, 2, 0, 3, 4, 5, 3, 6, 7, 8, 6, 9, 10, 11, 9),
                      _mm_set1_epi8((char)skip)));
 }
 
-/* Loads 12 bytes of each of 16 rows, starting at byte `skip` of the 16 that are read: lane i of
- * word[d] has the 6-bit elements 4d to 4d + 3 of row i. */
+/* Loads 12 bytes with 16 6-bit elements of each of 16 rows. Lane i of word[d] gets elements 4 * d
+ * to 4 * d + 3 of row i. The function reads 16 bytes of each row, of which it ignores the first
+ * `skip`. */
 BSMM_SMALL_M_INLINE void bsmm_load_sixes(const uint8_t *b, int64_t pitch, int skip,
                                          __m512i word[4]) {
     const __m512i threes = bsmm_sixes_order(skip);
@@ -98,24 +99,25 @@ BSMM_SMALL_M_INLINE void bsmm_load_sixes(const uint8_t *b, int64_t pitch, int sk
     bsmm_transpose(row, word);
 }
 
-/* Loads `count` pieces of a strip of compact weights, whose rows are in lanes already: lane i of
- * word[d] is uint32 d of row i. */
+/* Loads `count` pieces of 64 bytes from a strip of compact weights, in which the 16 rows are stored
+ * side by side. Lane i of word[d] is 32-bit word d of row i, so no transposition is necessary. */
 BSMM_SMALL_M_INLINE void bsmm_load_strip(const uint8_t *b, int count, __m512i *word) {
 #pragma GCC unroll 16
     for (int d = 0; d < count; d++)
         word[d] = _mm512_loadu_si512(b + 64 * d);
 }
 
-/* Returns the address to prefetch while byte `at` of rows of `bytes` bytes is read. It is further
- * along the rows, or else near the start of the next ones. */
+/* Returns the address to prefetch while byte number `at` of the rows is read; a row of the span has
+ * `bytes` bytes. The address is s->lead bytes further along the row. If that is past the end of the
+ * row, it is near the start of the next rows. */
 BSMM_SMALL_M_INLINE const uint8_t *bsmm_small_m_ahead(const bsmm_small_m_span *s, int64_t at,
                                                       int64_t bytes) {
     at += s->lead;
     return at < bytes ? s->b + at : s->next + (at - bytes);
 }
 
-/* Prefetches rows 4j to 4j + 3. Callers prefetch few rows at a time, between computations, because
- * bursts of prefetches stall. */
+/* Prefetches rows 4 * j to 4 * j + 3. Callers prefetch only four rows at a time and compute in
+ * between, because many prefetches at once stall the processor. */
 BSMM_SMALL_M_INLINE void bsmm_prefetch_rows(const uint8_t *at, int64_t pitch, int64_t j,
                                             int64_t bytes) {
 #pragma GCC unroll 4
@@ -124,8 +126,9 @@ BSMM_SMALL_M_INLINE void bsmm_prefetch_rows(const uint8_t *at, int64_t pitch, in
             _mm_prefetch((const char *)at + r * pitch + i, _MM_HINT_T0);
 }
 
-/* Prefetches quarter j of a group of a strip to L2. More cache lines can be in flight to L2 than to
- * L1, and the hardware prefetcher brings a strip into L1. */
+/* Prefetches one of the four steps of a group in a strip of compact weights to L2. More cache lines
+ * can be on their way to L2 than to L1, and the hardware prefetcher moves the strip from L2 to L1.
+ */
 BSMM_SMALL_M_INLINE void bsmm_prefetch_strip(const uint8_t *at, int64_t j, int64_t bytes) {
     for (int64_t i = 0; i < bytes; i += 64)
         _mm_prefetch((const char *)at + j * bytes + i, _MM_HINT_T1);

@@ -1,18 +1,19 @@
-/* This file declares the parts of cpu_avx512_bf16dot_small_m: how weights are stored, how their
- * codes are decoded, and the loops that multiply them. The loops have two forms, with bitwise
- * identical results.
+/* Declares the files of cpu_avx512_bf16dot_small_m: the kinds of stored weights, the tables that
+ * decode them, and the loops that multiply them. There are two sets of loops with bitwise identical
+ * results.
  *
- * The form with dot products decodes codes to pairs of bf16 with their scales folded in, for
- * vdpbf16ps. The form with FMAs is for processors on which vdpbf16ps takes the time of four FMAs.
- * It decodes codes to fp32 and adds the odd element of a pair first. It multiplies the accumulators
- * by e8m0 scales instead of the elements, since powers of two change no rounding. */
+ * The loops with dot products decode the codes to pairs of bf16, multiplied by their scales, for
+ * the instruction vdpbf16ps. The loops with FMAs are for processors on which vdpbf16ps takes the
+ * time of four FMAs. They decode the codes to fp32 and add the odd element of each pair first, as
+ * vdpbf16ps does. They multiply the accumulators by e8m0 scales instead of the elements, which
+ * gives the same bits because a multiplication by a power of two does not round. */
 #ifndef BSMM_CPU_SMALL_M_BF16DOT_H
 #define BSMM_CPU_SMALL_M_BF16DOT_H
 
 #include "cpu/small_m/small_m.h"
 
-/* Says how elements are stored and scaled: their bits, and whether their scales are e4m3 (PRODUCTS)
- * or not (SHIFTED). */
+/* The kinds of weights: the number of bits of an element, and whether the scales are e4m3
+ * (PRODUCTS) or not (SHIFTED). */
 typedef enum bsmm_weights {
     BSMM_SHIFTED4,
     BSMM_PRODUCTS4,
@@ -23,15 +24,17 @@ typedef enum bsmm_weights {
 
 bsmm_weights bsmm_weights_of(const bsmm_format *format);
 
-/* Counts the scale codes of a step: one per lane, or one for each half of the step. */
+/* The number of scale codes in a step of 32 elements of K: one for each of the 16 rows, or two for
+ * e4m3 scales, whose blocks may have 16 elements. */
 #define BSMM_STEP_CODES(kind)                                                                      \
     ((kind) == BSMM_PRODUCTS4 ? 2 * BSMM_SMALL_M_LANES : BSMM_SMALL_M_LANES)
 
-/* Holds tables for decoding, made once per plan. Their contents depend on the kind of weights and
- * the form. */
+/* Tables that decode weights; they are made once per plan. Their contents depend on the kind of
+ * weights and on whether the loops use dot products or FMAs. */
 typedef struct bsmm_decode_tables {
     _Alignas(64) uint8_t bytes[4][64];
-    /* Smallest 8-bit magnitude that is Inf or NaN; panels with such codes are packed. */
+    /* Smallest 8-bit code without sign that is Inf or NaN. Panels with such codes must be packed.
+     */
     uint8_t special;
 } bsmm_decode_tables;
 
@@ -44,20 +47,22 @@ void bsmm_decode_tables_for_fmas(const bsmm_product *p, void *to);
 /* Implements `prepare` of bsmm_small_m_engine. */
 bool bsmm_small_m_bf16_prepare(const bsmm_small_m_scales *s);
 
-/* There are tiles of 1, 2, 4, 8 and 16 rows. */
+/* A tile of A has 1, 2, 4, 8 or 16 rows. */
 enum { BSMM_BF16_TILES = 5 };
 
-/* Holds the loops of one form. The index [2] says whether K has segments. */
+/* The loops with dot products or those with FMAs. The index [2] is 1 if sums are scaled after each
+ * segment of 128 elements of K. */
 typedef struct bsmm_small_m_bf16_form {
-    int64_t panels[BSMM_WEIGHTS][BSMM_BF16_TILES]; /* panels that are multiplied side by side */
+    /* Number of panels of B that are multiplied side by side. */
+    int64_t panels[BSMM_WEIGHTS][BSMM_BF16_TILES];
     uint32_t (*multiply[BSMM_WEIGHTS][2][BSMM_BF16_TILES])(const bsmm_small_m_span *span);
 } bsmm_small_m_bf16_form;
 
 #if defined(__x86_64__)
 extern const bsmm_small_m_bf16_form bsmm_small_m_bf16_dots, bsmm_small_m_bf16_fmas;
 
-/* These implement `multiply_packed` of bsmm_small_m_engine. The indices are [products by FMAs][K is
- * cut into segments]. */
+/* These functions implement `multiply_packed` of bsmm_small_m_engine. The indices are [FMAs instead
+ * of dot products][sums are scaled after each segment of K]. */
 extern void (*const bsmm_small_m_bf16_packed[2][2])(const uint8_t *a, const uint8_t *b,
                                                     int64_t width, int64_t units, float *acc);
 #endif

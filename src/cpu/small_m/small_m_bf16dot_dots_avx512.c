@@ -1,12 +1,15 @@
-/* Multiplies few rows by weights as they are stored, by AVX512-BF16's dot product of pairs.
+/* Multiplies few rows of A by weights that are read as they are stored, with the instruction
+ * vdpbf16ps (the dot product of pairs of bf16).
  *
- * Tables decode elements to bf16. An e8m0 scale lowers the elements by its distance from the row's
- * largest scale; a saturating subtraction does that and keeps zeros. For e4m3 scales, the product
- * of an e2m1 element and its scale is computed from one of two mantissas: the scale's, times 1 or
- * times 1.5.
+ * Tables decode elements to bf16. An e8m0 scale lowers the exponent of the elements by its distance
+ * from the row's largest scale. A saturating subtraction does that, so zeros stay zero. For e4m3
+ * scales and e2m1 elements, the mantissa of a product is that of the scale, multiplied by 1 or by
+ * 1.5. Both mantissas are computed once per scale; an element then selects one of them and lowers
+ * its exponent.
  *
- * A dot product has a latency of six cycles, and each dot product of a column waits for the one
- * before. With one or two rows of A, several panels are therefore multiplied side by side. */
+ * A dot product has a latency of six cycles, and each one must wait for the one before on the same
+ * accumulator. With one or two rows of A, several panels of B are therefore multiplied side by
+ * side. */
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/small_m/small_m_bf16dot.h"
 
@@ -20,20 +23,22 @@
 
 enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS };
 
-/* WORDS counts the uint32 of a row in a group of steps; PAIRS counts the pairs in a uint32. */
+/* WORDS is the number of 32-bit words of a row in a group of steps. PAIRS is the number of pairs of
+ * codes in such a word. */
 #    define WORDS(kind) ((kind) <= BSMM_PRODUCTS4 ? 16 : 32)
 #    define PAIRS(kind) ((kind) <= BSMM_PRODUCTS4 ? 4 : 2)
 
 typedef struct decoder {
     __m512i table[4];
-    __m512i select[4]; /* bit offsets of the codes of each pair of a uint32 */
-    __m512i largest;   /* largest magnitude of all 8-bit codes so far */
+    __m512i select[4]; /* bit positions of the codes of each pair in a 32-bit word */
+    __m512i largest;   /* largest magnitude of all 8-bit codes that were decoded */
 } decoder;
 
 /* ---- decoding elements to pairs of bf16 ---- */
 
-/* Returns the bit offsets of a pair's two codes, for both uint32 of a uint64. If `sign` is set, a
- * code's sign goes to the top bit of the uint16. */
+/* Returns the bit positions of a pair of codes for a multishift, which works on two 32-bit words at
+ * once. The first code begins at bit `first`. If `sign` is set, the sign bit of each code moves to
+ * the top bit of its 16-bit result. */
 INLINE __m512i select_pair(int first, int bits, bool sign) {
     int64_t low = first, high = first + bits, mask = 0x3f;
     int64_t low_top = sign ? low - 4 : low, high_top = sign ? high - 4 : high;
@@ -53,10 +58,10 @@ INLINE void set_up(const bsmm_decode_tables *from, bsmm_weights kind, decoder *d
     d->largest = _mm512_setzero_si512();
 }
 
-/* Holds the scales of 16 rows for a step, or half a step: one row per lane. */
+/* The scales of 16 rows for a step of K, or for half a step. Each lane is one row. */
 typedef struct scaling {
-    __m512i shift;        /* for SHIFTED: number to subtract from both 16-bit codes */
-    __m512i one, onehalf; /* for PRODUCTS: the scale times 4 and times 6 */
+    __m512i shift;        /* for SHIFTED: subtracted from both 16-bit elements of a pair */
+    __m512i one, onehalf; /* for PRODUCTS: the scale times 4 and the scale times 6 */
 } scaling;
 
 INLINE scaling no_scaling(void) {
@@ -68,8 +73,8 @@ INLINE scaling load_scaling(const uint8_t *codes, bsmm_weights kind) {
     __m128i v = _mm_load_si128((const __m128i *)(const void *)codes);
     scaling s;
     if (kind == BSMM_PRODUCTS4) {
-        /* An e4m3 code, read as f16, is 2^-8 of its value. The largest values of e2m1 with
-         * mantissas 1 and 1.5 are 4 and 6. */
+        /* The bits of an e4m3 code, read as f16, give 2^-8 of its value. 4 and 6 are the largest
+         * values of e2m1 with the mantissas 1 and 1.5. */
         __m512 value = _mm512_cvtph_ps(_mm256_slli_epi16(_mm256_cvtepu8_epi16(v), 7));
         __m512i one = _mm512_castps_si512(_mm512_mul_ps(value, _mm512_set1_ps(0x1p10f)));
         __m512i half = _mm512_castps_si512(_mm512_mul_ps(value, _mm512_set1_ps(0x1.8p10f)));
@@ -85,9 +90,11 @@ INLINE scaling load_scaling(const uint8_t *codes, bsmm_weights kind) {
     return s;
 }
 
-/* Returns a pair of products of elements and scales. table[0] says how far a product lies below the
- * largest product with the same mantissa. Bit 0 of the table marks the mantissa 1.5, whose largest
- * product is stored with 1 added. Zero lies below everything. */
+/* Returns a pair of products of e2m1 elements and their scales. table[0] has, for each code, the
+ * exponent by which the product is below the largest product with the same mantissa. Bit 0 of an
+ * entry is set if the mantissa is 1.5. The largest product with that mantissa (onehalf) has 1
+ * added, so that the subtraction removes bit 0. The entry of zero is so large that the subtraction
+ * saturates at zero. */
 INLINE __m512i product_pair(const decoder *d, __m512i codes, const scaling *s) {
     __m512i below = _mm512_permutexvar_epi16(codes, d->table[0]);
     __mmask32 marked = _mm512_test_epi16_mask(below, _mm512_set1_epi16(1));
@@ -95,8 +102,9 @@ INLINE __m512i product_pair(const decoder *d, __m512i codes, const scaling *s) {
     return _mm512_ternarylogic_epi32(product, codes, _mm512_set1_epi16((short)0x8000), 0xf8);
 }
 
-/* Decodes 8-bit codes: two tables of 128 entries give the two bytes of bf16, and the sign is added.
- * Zero gets no sign, because the saturating subtraction would not keep a negative zero. */
+/* Decodes 8-bit codes. Tables of 128 entries give the low and high bytes of bf16 for the code
+ * without sign, and the sign bit is added. A negative zero becomes +0, because the saturating
+ * subtraction of the scale would turn -0 into another value. */
 INLINE void decode_bytes(decoder *d, __m512i word, const scaling *s, __m512i pair[2]) {
     const __m512i order =
         _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
@@ -130,7 +138,8 @@ INLINE void decode_word(decoder *d, bsmm_weights kind, __m512i word, const scali
     }
 }
 
-/* Loads the codes of one panel for a group of steps. */
+/* Loads the codes of one panel for a group of steps. Lane i of word[d] is 32-bit word d of row i.
+ */
 INLINE void load_group(const uint8_t *b, int64_t pitch, bsmm_weights kind, __m512i *word) {
     if (kind == BSMM_SHIFTED6) {
         for (int j = 0; j < BSMM_SMALL_M_GROUP; j++) {
@@ -153,7 +162,7 @@ INLINE void add_group(const bsmm_small_m_span *s, int64_t step, const int32_t *a
                       __m512i word[PANELS][32], int width, int panels, bsmm_weights kind,
                       decoder *d, __m512 acc[BSMM_SMALL_M_WIDTH]) {
     const int words = WORDS(kind) / BSMM_SMALL_M_GROUP, pairs = PAIRS(kind);
-    /* Number of uint32 that share a scale. */
+    /* number of 32-bit words of a row that share a scale */
     const int scaled = kind == BSMM_PRODUCTS4 ? words / 2 : words;
     const uint8_t *codes = s->codes + step * BSMM_STEP_CODES(kind);
     for (int i = 0; i < WORDS(kind) / scaled; i++, codes += LANES) {
@@ -177,7 +186,8 @@ INLINE void add_group(const bsmm_small_m_span *s, int64_t step, const int32_t *a
     }
 }
 
-/* Adds the accumulators of a segment, times the product of its scales, to D's. */
+/* Multiplies the sums of a segment by the product of both operands' scales and adds them to D's
+ * accumulators. */
 INLINE void add_segment(const bsmm_small_m_span *s, int64_t segment, const float *a_scales,
                         int width, int panels, const __m512 *acc) {
     for (int p = 0; p < panels; p++) {

@@ -1,28 +1,18 @@
-/* Multiplies few rows by weights as they are stored, by FMAs of fp32, with the odd element of a
- * pair first.
+/* Multiplies few rows of A by weights that are read as they are stored, with fp32 FMAs. As with
+ * vdpbf16ps, the odd element of each pair is added first.
  *
- * Rows are brought into lanes through memory. Each cache line of a row is copied one batch ahead:
- * its quarters are stored beside those of other rows. The copy uses no port that computes, and it
- * reads each line only once. 8 shuffles then turn 16 quarters into uint32 of K of 16 rows. 4-bit
- * codes need a shift and a permute for 16 elements each. For longer codes, tables give the two
- * bytes of bf16, which are interleaved to pairs. An element is then the upper half of a uint32, or
- * its lower half shifted.
+ * The loop is limited by vector operations, of which the processor executes two per cycle, so rows
+ * are transposed mostly through memory. While one batch (64 bytes of each row) is multiplied, the
+ * next batch is copied to a buffer in which quarters of different rows lie side by side. Copying
+ * needs only loads and stores, and each cache line of B is read once. Eight shuffles then turn 16
+ * quarters into vectors in which each lane is one row.
  *
- * Vector operations for 16 rows x 64 bytes of weights and one row of A; a processor of this kind
- * has two ports for them:
- *                                 8-bit codes   4-bit codes
- *   shuffles of rows into lanes           32            32
- *   two tables of 128 bytes               96             -
- *   signs                                 16             -
- *   interleaving of bytes                 32             -
- *   expansion to fp32                     64             -
- *   shifts                                 -           112
- *   permutes                               -           128
- *   FMAs                                  64           128
- *   all                                  304           400
- * With 8-bit codes that takes 9.5 cycles for 64 weights.
+ * 4-bit codes need a shift and a permute for each 16 elements. For longer codes, tables give the
+ * low and high bytes of bf16, which are interleaved to pairs. The odd element of a pair is the
+ * upper half of a 32-bit lane; the even one is the lower half, shifted.
  *
- * An e8m0 scale multiplies the accumulators, once every 32 of K, and not the elements. */
+ * e8m0 scales multiply the accumulators after every 32 elements of K instead of the elements, which
+ * needs fewer operations. */
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/small_m/small_m_bf16dot.h"
 
@@ -35,17 +25,17 @@
 
 enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS, WORDS = 16 };
 
-/* A batch is 16 uint32 of each row: 128 of K for 4-bit codes, else 64. */
+/* A batch is 16 words of 32 bits of each row: 128 elements of K for 4-bit codes, else 64. */
 #    define IS_NARROW(kind) ((kind) <= BSMM_PRODUCTS4)
-#    define CODES(kind)     (IS_NARROW(kind) ? 8 : 4) /* number of codes in a uint32 */
+#    define CODES(kind)     (IS_NARROW(kind) ? 8 : 4) /* codes in a 32-bit word */
 #    define BATCH(kind)     (WORDS * CODES(kind))
 #    define ROW_BYTES(kind) ((kind) == BSMM_SHIFTED6 ? 48 : 64)
-/* Columns of K that share a scale. */
+/* elements of K that share a scale */
 #    define SCALED(kind) ((kind) == BSMM_PRODUCTS4 ? 16 : 32)
 
 typedef struct decoder {
-    __m512 table;            /* table of the values of 4-bit codes */
-    __m512i low[2], high[2]; /* tables of the bf16 bytes of 6-bit and 8-bit codes */
+    __m512 table;            /* values of the 4-bit codes */
+    __m512i low[2], high[2]; /* low and high bytes of bf16 for 6-bit and 8-bit codes */
 } decoder;
 
 INLINE void set_up(const bsmm_decode_tables *from, decoder *d) {
@@ -56,17 +46,17 @@ INLINE void set_up(const bsmm_decode_tables *from, decoder *d) {
     }
 }
 
-/* ---- bringing rows of B into lanes ---- */
+/* ---- transposing rows of B through memory ---- */
 
 enum { QUARTERS = 4, QUARTER_WORDS = WORDS / QUARTERS, QUARTER_BYTES = 16 * LANES };
 
-/* This is the staging buffer of a batch of a panel's rows. For each quarter of a row, the quarters
- * of register i hold rows i, i + 4, i + 8 and i + 12. */
+/* A batch of the 16 rows of a panel, divided into four quarters. Of each quarter, the 128-bit parts
+ * of vector i hold rows i, i + 4, i + 8 and i + 12. */
 typedef uint8_t panel_rows[QUARTERS][QUARTER_BYTES];
 
-/* Copies a batch of a row. The 12 bytes of 16 6-bit elements are read as 16 bytes. Every second
- * read begins 4 bytes earlier, so that nothing is read past the end of the row. take_quarter skips
- * the 4 extra bytes. */
+/* Copies a batch of one row. A quarter of 6-bit codes has 12 bytes, but 16 bytes are read. Every
+ * second read begins 4 bytes earlier, so that no read goes past the end of the row; take_quarter
+ * skips these 4 bytes. */
 INLINE void copy_row(const uint8_t *from, bsmm_weights kind, int row, panel_rows to) {
 #    pragma GCC unroll 4
     for (int q = 0; q < QUARTERS; q++) {
@@ -76,14 +66,14 @@ INLINE void copy_row(const uint8_t *from, bsmm_weights kind, int row, panel_rows
     }
 }
 
-/* Moves 6-bit codes into bytes. The upper two bits of a byte belong to other codes. */
+/* Moves 6-bit codes to bytes. The upper two bits of each byte are arbitrary. */
 INLINE __m512i spread_sixes(__m512i row, int skip) {
     const __m512i sixes = _mm512_set1_epi64(0x322c2620120c0600);
     return _mm512_multishift_epi64_epi8(sixes, _mm512_shuffle_epi8(row, bsmm_sixes_order(skip)));
 }
 
-/* Loads a quarter: lane i of word[d] is uint32 d of row i. For codes of 6 and 8 bits, the order
- * within 128 bits is that of bsmm_transpose_pairs. */
+/* Loads a quarter of a batch. Lane i of word[d] is 32-bit word d of row i. For codes of 6 and 8
+ * bits, the order of bytes within each 128 bits is that of bsmm_transpose_pairs. */
 INLINE void take_quarter(panel_rows from, bsmm_weights kind, int q, __m512i word[QUARTER_WORDS]) {
     __m512i row[4];
 #    pragma GCC unroll 4
@@ -97,7 +87,8 @@ INLINE void take_quarter(panel_rows from, bsmm_weights kind, int q, __m512i word
         bsmm_transpose_pairs(row, word);
 }
 
-/* Decodes bytes to pairs of bf16: pair[0] has the first pair of each row. */
+/* Decodes bytes to pairs of bf16. pair[0] gets the first pair of each row's word, pair[1] the
+ * second. */
 INLINE void make_pairs(const decoder *d, bsmm_weights kind, __m512i word, __m512i pair[2]) {
     __m512i low, high;
     if (kind == BSMM_SHIFTED6) {
@@ -106,7 +97,7 @@ INLINE void make_pairs(const decoder *d, bsmm_weights kind, __m512i word, __m512
     } else {
         low = _mm512_permutex2var_epi8(d->low[0], word, d->low[1]);
         high = _mm512_permutex2var_epi8(d->high[0], word, d->high[1]);
-        /* The tables' index leaves out the sign. */
+        /* The tables have no sign; the code's sign bit is added here. */
         high = _mm512_ternarylogic_epi32(high, word, _mm512_set1_epi8((char)0x80), 0xf8);
     }
     pair[0] = _mm512_unpacklo_epi8(low, high);
@@ -115,20 +106,23 @@ INLINE void make_pairs(const decoder *d, bsmm_weights kind, __m512i word, __m512
 
 /* ---- adding products to accumulators ---- */
 
-/* Holds the accumulators of all panels and rows. Those of a column are divided by its last e8m0
- * scale, so that they are in units of that scale. */
+/* The accumulators of all panels and rows of A. With e8m0 scales they are divided by the scale of
+ * the current block, which is called their unit. Elements can then be added without multiplying
+ * them by the scale. */
 typedef struct sums {
     __m512 acc[BSMM_SMALL_M_WIDTH];
-    __m512i unit[PANELS]; /* exponent field: how far that scale is below the row's largest */
-    __m512 scale[PANELS]; /* scale of the last block, for e4m3 scales */
+    __m512i
+        unit[PANELS]; /* fp32 exponent bits by which the unit is below the row's largest scale */
+    __m512 scale[PANELS]; /* the current block's scales, if they are e4m3 */
 } sums;
 
 INLINE __m512 power_of_two(__m512i exponent) {
     return _mm512_castsi512_ps(_mm512_add_epi32(exponent, _mm512_set1_epi32(127 << 23)));
 }
 
-/* Changes the unit of a panel's accumulators. This is exact: accumulators and terms are multiples
- * of 2^-149 and far below fp32's largest value in any unit (pack_bf16dot.c). */
+/* Converts a panel's accumulators to another unit, i.e. to the scale of the next block. The
+ * multiplication is exact: with any unit, accumulators and products are multiples of 2^-149 and far
+ * below fp32's largest value (pack_bf16dot.c). */
 INLINE void change_unit(sums *to, int panel, int width, __m512i unit) {
     __m512 factor = power_of_two(_mm512_sub_epi32(unit, to->unit[panel]));
 #    pragma GCC unroll 16
@@ -142,8 +136,8 @@ INLINE __m512i unit_of_codes(const uint8_t *codes) {
     return _mm512_slli_epi32(_mm512_cvtepu8_epi32(v), 23);
 }
 
-/* Returns e4m3 scales read as f16, which are 2^-8 of their values. The table of elements makes up
- * for that. */
+/* Converts e4m3 scales to fp32 by reading their bits as f16, which gives 2^-8 of their values. The
+ * table of the elements' values is multiplied by 2^8 to compensate. */
 INLINE __m512 scale_of_codes(const uint8_t *codes) {
     __m128i v = _mm_load_si128((const __m128i *)(const void *)codes);
     return _mm512_cvtph_ps(_mm256_slli_epi16(_mm256_cvtepu8_epi16(v), 7));
@@ -156,7 +150,8 @@ INLINE void add_element(sums *to, int panel, int width, const float *a, __m512 b
             _mm512_fmadd_ps(_mm512_set1_ps(a[r]), b, to->acc[panel * width + r]);
 }
 
-/* Decodes element i in the order of accumulation, which has the odd element of a pair first. */
+/* Decodes code number i ^ 1 of each lane's word, because the odd code of each pair is added before
+ * the even one. */
 INLINE __m512 take_nibble(const sums *from, const decoder *d, int panel, int i, __m512i word,
                           bsmm_weights kind) {
     __m512 b = _mm512_permutexvar_ps(_mm512_srli_epi32(word, (unsigned)(4 * (i ^ 1))), d->table);
@@ -169,8 +164,8 @@ INLINE __m512 take_half(const __m512i pair[2], int i) {
     return _mm512_castsi512_ps(b);
 }
 
-/* Adds a uint32 of each row of the panels. The panels are interleaved, because each FMA waits for
- * the one before on the same accumulator. */
+/* Multiplies one 32-bit word of codes of each row of B by A. The loops alternate between panels,
+ * because an FMA must wait for the one before on the same accumulator. */
 INLINE void add_word(sums *to, const decoder *d, int panels, int width, const float *a,
                      const __m512i word[PANELS], bsmm_weights kind) {
     const int codes = CODES(kind);
@@ -187,7 +182,8 @@ INLINE void add_word(sums *to, const decoder *d, int panels, int width, const fl
                                         : take_half(pair[p], i));
 }
 
-/* Adds the accumulators of a segment, times the product of its scales, to D's. */
+/* Multiplies the sums of a segment by the product of both operands' scales and adds them to D's
+ * accumulators. */
 INLINE void add_segment(const bsmm_small_m_span *s, int64_t segment, const float *a_scales,
                         int width, int panels, sums *from) {
     for (int p = 0; p < panels; p++) {
@@ -213,18 +209,19 @@ INLINE void take_scale(const bsmm_small_m_span *s, const uint8_t *codes, int pan
         change_unit(to, panel, width, unit_of_codes(codes));
 }
 
-/* Describes a batch and the addresses of its successors. */
+/* A batch that is multiplied, and the addresses of later batches. */
 typedef struct batch {
-    const uint8_t *b;     /* bytes of the next batch, which will be copied */
-    const uint8_t *ahead; /* bytes of a later batch, to prefetch */
+    const uint8_t *b;     /* the next batch, which is copied meanwhile */
+    const uint8_t *ahead; /* a later batch, which is prefetched */
     const float *a;
     const uint8_t *codes;
-    panel_rows *rows, *next; /* copied rows of each panel, of the present batch and of the next */
+    panel_rows *rows,
+        *next; /* copied rows of each panel: those of this batch, and the buffer for the next */
 } batch;
 
-/* Copies a line of the next batch for each panel, and prefetches a line of a later batch. For 4-bit
- * codes, of which most rows are read side by side, it goes to L2, because rows whose stride is a
- * power of two share the sets of L1. */
+/* Copies a row of each panel of the next batch, and prefetches a cache line of a later batch. With
+ * 4-bit codes the most rows are read side by side. Their lines are prefetched only to L2, because
+ * rows whose stride is a power of two map to the same sets of L1 and would evict each other. */
 INLINE void bring_row(const bsmm_small_m_span *s, const batch *b, int panels, bsmm_weights kind,
                       int row) {
 #    pragma GCC unroll 4
@@ -265,7 +262,8 @@ INLINE void add_batch(const bsmm_small_m_span *s, const batch *b, int width, int
     }
 }
 
-/* These functions load and store D's accumulators, which have the unit 1. */
+/* load_sums and store_sums move accumulators from and to memory. There they are true sums, i.e.
+ * have the unit 1. */
 INLINE void load_sums(const bsmm_small_m_span *s, int width, int panels, bool begin_anew,
                       sums *to) {
     for (int p = 0; p < panels; p++) {
@@ -287,7 +285,7 @@ INLINE void store_sums(const bsmm_small_m_span *s, int width, int panels, sums *
     }
 }
 
-/* ---- codes of Inf and NaN ---- */
+/* ---- searching for the codes of Inf and NaN ---- */
 
 TARGET static bool has_special(const uint8_t *b, int64_t pitch, int64_t bytes, uint8_t special) {
     __m512i largest = _mm512_setzero_si512();
@@ -299,8 +297,8 @@ TARGET static bool has_special(const uint8_t *b, int64_t pitch, int64_t bytes, u
     return _mm512_cmpge_epu8_mask(largest, _mm512_set1_epi8((char)special)) != 0;
 }
 
-/* Finds panels with Inf or NaN elements, which leave no result finite. So codes are read again only
- * if a result is not finite. */
+/* Finds panels with elements that are Inf or NaN. Such an element makes a result Inf or NaN, so the
+ * codes are read again only if a result is not finite. */
 TARGET static uint32_t find_special(const bsmm_small_m_span *s, int width, int panels,
                                     int64_t bytes) {
     const bsmm_decode_tables *from = s->context;
@@ -309,7 +307,7 @@ TARGET static uint32_t find_special(const bsmm_small_m_span *s, int width, int p
         __mmask16 any = 0;
         for (int r = 0; r < width; r++) {
             __m512 sum = _mm512_loadu_ps(s->acc + r * BSMM_SMALL_M_COLUMNS + p * LANES);
-            /* The mask selects quiet and signalling NaN and both Inf. */
+            /* 0x99 selects quiet NaN, signalling NaN, Inf and -Inf. */
             any |= _mm512_fpclass_ps_mask(sum, 0x99);
         }
         if (any && has_special(s->b + p * LANES * s->pitch, s->pitch, bytes, from->special))
@@ -320,9 +318,9 @@ TARGET static uint32_t find_special(const bsmm_small_m_span *s, int width, int p
 
 /* ---- multiplying spans ---- */
 
-/* The panels that are multiplied side by side. Each FMA waits four cycles for the one before on the
- * same accumulator, which several panels hide. But memory is slower if more rows are read side by
- * side, and only the fastest loop still gains by four panels. */
+/* The number of panels that are multiplied side by side. An FMA waits four cycles for the one
+ * before on the same accumulator, and several panels hide this latency. But reading more rows side
+ * by side makes memory slower, so only the fastest loop uses four panels. */
 #    define PANELS_OF(kind, width)                                                                 \
         ((kind) == BSMM_SHIFTED4 && (width) == 1 ? 4 : (width) <= 4 ? 2 : 1)
 

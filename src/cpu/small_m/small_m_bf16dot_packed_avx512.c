@@ -1,5 +1,6 @@
-/* Multiplies a tile of few rows by a panel of weights that had to be packed. Such panels are few,
- * so the loop keeps no tile in registers. */
+/* Multiplies a tile of few rows of A by a packed panel of weights. Only panels with unusual scales
+ * or elements are packed. They are rare, so this loop is simple and keeps only one row's
+ * accumulators in a register. */
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/small_m/small_m_bf16dot.h"
 
@@ -12,7 +13,8 @@
 
 enum { LANES = BSMM_SMALL_M_LANES };
 
-/* Adds a pair of K. A has pairs of bf16, or fp32 with odd elements before even ones. */
+/* Adds the products of one pair of elements of K. A has pairs of bf16, or fp32 values with the odd
+ * elements of all rows before the even ones. */
 INLINE __m512 add_pair(__m512 acc, const uint8_t *a, __m512i b, int64_t width, int64_t r,
                        bool by_fma) {
     const float *wide = (const float *)(const void *)a;

@@ -1,5 +1,5 @@
-/* Checks a panel's scales before its codes are read. Panels with rows that the packer would mark
- * wide are left to the packer. */
+/* Checks the scales of a panel before its elements are read. If the packer would mark a row of the
+ * panel as wide (engine_gemm.h), the panel must be packed. */
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/small_m/small_m_bf16dot.h"
 #include "cpu/small_m/small_m_scales.h"
@@ -7,15 +7,15 @@
 #include <math.h>
 #include <string.h>
 
-/* The kernels that call this need these instructions themselves. */
+/* Only kernels that need these instructions themselves call the functions below. */
 #if defined(__x86_64__)
 #    define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #else
 #    define TARGET
 #endif
 
-/* Replaces each scale by its distance below the row's largest scale. Returns false if a row spans
- * more than the packer folds into elements. */
+/* Replaces each e8m0 scale by its distance from the row's largest scale. Returns false if the
+ * scales of a row are so far apart that the packer would not fold all of them into the elements. */
 TARGET static bool prepare_shifts(const bsmm_small_m_scales *s) {
     int deepest = 60 + ilogb(bsmm_elem_row(s->p->b.m.format.elem)->min_subnormal);
     codes16 top = find_extreme_code(s, 0, 0), bottom = find_extreme_code(s, 0xff, 0);
@@ -35,7 +35,8 @@ TARGET static bool prepare_shifts(const bsmm_small_m_scales *s) {
     return true;
 }
 
-/* Returns false if a scale is negative or NaN; the panel is then packed. */
+/* Checks e4m3 scales. Returns false if a scale is negative or NaN; the panel must then be packed.
+ */
 TARGET static bool prepare_products(const bsmm_small_m_scales *s) {
     const uint8_t *codes = s->codes;
     const int64_t count = s->units * LANES;

@@ -1,5 +1,5 @@
-/* Makes the tables that decode weights: to pairs of bf16 for vdpbf16ps, or to the parts of fp32 for
- * FMAs. */
+/* Makes the tables that decode weights, either to pairs of bf16 for the instruction vdpbf16ps or to
+ * fp32 for FMAs. */
 #include "cpu/small_m/small_m_bf16dot.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@ bsmm_weights bsmm_weights_of(const bsmm_format *f) {
     return bits == 6 ? BSMM_SHIFTED6 : BSMM_SHIFTED8;
 }
 
-/* Returns the first magnitude that is Inf or NaN. */
+/* Returns the smallest code without sign that is Inf or NaN. */
 static uint8_t first_special(uint32_t elem) {
     uint8_t code = 0;
     while (code < 0x80 && isfinite(bsmm_elem_decode(elem, code)))
@@ -27,8 +27,8 @@ static uint16_t bf16_of(double value) {
     return (uint16_t)bsmm_elem_encode(BSMM_ELEM_BF16, value, false);
 }
 
-/* Returns the bf16 value of a code. Zero becomes +0, because a product of zero adds nothing,
- * whatever its sign. */
+/* Returns the bf16 bits of a code's value. -0 becomes +0; the result is the same, because adding a
+ * product of zero changes no sum. */
 static uint16_t word_of(uint32_t elem, uint32_t code) {
     double value = bsmm_elem_decode(elem, code);
     return value == 0 ? 0 : bf16_of(value);
@@ -42,8 +42,9 @@ static void make_words(uint32_t elem, tables *t) {
     }
 }
 
-/* An e2m1 value is 2^-k of the largest value with the same mantissa, 4 or 6. The table holds k in
- * the exponent field; bit 0 marks values with the mantissa of 6. */
+/* Makes the table for e2m1 elements with e4m3 scales. An e2m1 value is 2^-k times 4 or 6, the
+ * largest values with the mantissas 1 and 1.5. An entry holds k at the position of bf16's exponent;
+ * its bit 0 is set for the mantissa 1.5. */
 static void make_products(uint32_t elem, tables *t) {
     for (uint32_t i = 0; i < 32; i++) {
         int exponent = 0;
@@ -74,8 +75,8 @@ void bsmm_decode_tables_for_dots(const bsmm_product *p, void *to) {
 
 /* ---- tables for FMAs ---- */
 
-/* Makes the values of 4-bit codes. They make up for e4m3 scales, which are read as f16 and are then
- * 2^-8 of their values. */
+/* Makes the table of the values of 4-bit codes. With e4m3 scales the values are multiplied by 2^8,
+ * because the loop reads such scales as f16, which gives 2^-8 of their values. */
 static void make_floats(const bsmm_format *f, tables *t) {
     double factor = f->scale == BSMM_SCALE_E4M3 ? 0x1p8 : 1;
     for (uint32_t i = 0; i < 16; i++) {
@@ -84,7 +85,7 @@ static void make_floats(const bsmm_format *f, tables *t) {
     }
 }
 
-/* Makes the two bytes of bf16 of all 6-bit codes. */
+/* Makes the tables of the low and high bytes of bf16 for all 6-bit codes. */
 static void make_all_bytes(uint32_t elem, tables *t) {
     for (uint32_t i = 0; i < 64; i++) {
         uint16_t word = word_of(elem, i);

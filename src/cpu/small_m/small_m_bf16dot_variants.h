@@ -1,5 +1,6 @@
-/* Defines one function for each kind of weights, form of K (folded or segmented) and tile. They
- * call the `multiply`, with the TARGET, of the file that includes this. */
+/* Defines one function for each kind of weights, each number of rows in a tile of A, and sums with
+ * or without segments of K. Each function calls `multiply`, which the including file defines, with
+ * constant arguments, so that the compiler specializes the loop. */
 #ifndef BSMM_CPU_SMALL_M_BF16DOT_VARIANTS_H
 #define BSMM_CPU_SMALL_M_BF16DOT_VARIANTS_H
 
@@ -32,7 +33,7 @@ VARIANTS(SHIFTED6, SEGMENTED)
 VARIANTS(SHIFTED8, FOLDED)
 VARIANTS(SHIFTED8, SEGMENTED)
 
-/* [kind][segmented][tile] */
+/* The functions, indexed by [kind of weights][segments of K][rows in a tile]. */
 #define BSMM_SMALL_M_VARIANTS                                                                      \
     {                                                                                              \
         [BSMM_SHIFTED4] = KIND(SHIFTED4), [BSMM_PRODUCTS4] = KIND(PRODUCTS4),                      \

@@ -1,12 +1,13 @@
-/* Copies compact weights to row order, for loops that read rows. */
+/* Copies compact weights, in which 16 rows are stored side by side in small pieces, to row order
+ * for loops that read rows. */
 #include "cpu/small_m/small_m.h"
 
 #include <string.h>
 
 enum { LANES = BSMM_SMALL_M_LANES };
 
-/* Copies pieces of 3 bytes (6-bit codes). A 4th byte is copied too, and the next piece overwrites
- * it. */
+/* Copies pieces of 3 bytes (four 6-bit codes). A copy of 4 bytes needs fewer instructions than one
+ * of 3; the next piece overwrites the fourth byte. */
 static void unpack_threes(const uint8_t *strip, int64_t pieces, uint8_t *to, int64_t pitch) {
     for (int64_t lane = 0; lane < LANES; lane++) {
         const uint8_t *from = strip + 3 * lane;
@@ -31,7 +32,7 @@ INLINE void load_lines(const uint8_t *at, __m256i line[BLOCK]) {
         line[i] = _mm256_loadu_si256((const __m256i *)(const void *)(at + (int64_t)i * LINE));
 }
 
-/* Transposes 8 x 8 uint32: out[i] holds element i of each line. */
+/* Transposes 8 x 8 words of 32 bits: out[i] gets word i of each line. */
 INLINE void transpose(const __m256i line[BLOCK], __m256i out[BLOCK]) {
     __m256i pair[BLOCK], four[BLOCK];
     for (int i = 0; i < BLOCK; i += 2) {
@@ -49,7 +50,7 @@ INLINE void transpose(const __m256i line[BLOCK], __m256i out[BLOCK]) {
     }
 }
 
-/* Copies 8 pieces of 16 rows. */
+/* Copies 8 pieces of each of 16 rows. */
 INLINE void unpack_block(const uint8_t *lines, uint8_t *to, int64_t pitch) {
     for (int half = 0; half < LANES / BLOCK; half++) {
         __m256i line[BLOCK], row[BLOCK];
@@ -60,7 +61,8 @@ INLINE void unpack_block(const uint8_t *lines, uint8_t *to, int64_t pitch) {
     }
 }
 
-/* The prefetch distance. Processors prefetch a strip by themselves, but not across pages. */
+/* Prefetch distance in bytes. The hardware prefetcher follows a strip, but it stops at the end of
+ * each page. */
 enum { AHEAD = 8192 };
 
 TARGET static int64_t unpack_blocks(const uint8_t *strip, int64_t pieces, uint8_t *to,
@@ -82,7 +84,7 @@ static void unpack_fours(const uint8_t *strip, int64_t pieces, uint8_t *to, int6
 
 #else
 
-/* Nothing calls this function on other architectures, because all callers need AVX2. */
+/* Never called on other architectures, because all kernels that call it need AVX2. */
 static void unpack_fours(const uint8_t *strip, int64_t pieces, uint8_t *to, int64_t pitch) {
     (void)strip, (void)pieces, (void)to, (void)pitch;
 }

@@ -1,33 +1,35 @@
-/* This file declares the parts of cpu_avx2_f32_small_m: how a panel's rows are decoded to f16, how
- * they are multiplied, and which scales they support.
+/* Declares the files of cpu_avx2_f32_small_m: how rows of weights are decoded to f16, which scales
+ * are supported, and how the rows are multiplied.
  *
- * Elements are decoded to f16, called halves here, exactly and at 2^-raw of their values. Shifts
- * and one table suffice for that. vcvtph2ps then converts them to fp32: it handles subnormals, and
- * with a memory operand it costs one operation. The lanes of a register are 8 rows. */
+ * Elements are first decoded to f16 values, called halves here, which are exactly 2^-raw times the
+ * elements. Shifts or one table lookup suffice for that. The instruction vcvtph2ps then converts
+ * the halves to fp32. It also handles subnormals, and it can read its operand from memory. The 8
+ * lanes of a vector are 8 rows of B. */
 #ifndef BSMM_CPU_SMALL_M_F32FMA_H
 #define BSMM_CPU_SMALL_M_F32FMA_H
 
 #include "cpu/small_m/small_m.h"
 
-/* Describes how an element format is decoded to "halves", which are f16 values that may differ from
- * the elements by a power of two. */
+/* How an element format is decoded to halves, i.e. to f16 values that are the elements times a
+ * power of two. */
 typedef struct bsmm_small_m_f32_halves {
     int raw;    /* a half is its element times 2^-raw */
-    int top;    /* exponent of the largest half (f16 value) */
-    int extent; /* binades from the smallest element to the largest */
-    int shift;  /* 6 and 8 bits: right shift for a code at the top of a uint16 */
-    int mask;   /* 6 and 8 bits: the bits of the uint16 to keep after the shift */
+    int top;    /* exponent of the largest half */
+    int extent; /* number of exponents between the smallest and the largest element */
+    int shift;  /* 6 and 8 bits: right shift of a code whose top bit is the top bit of 16 bits */
+    int mask;   /* 6 and 8 bits: the bits that are kept after the shift */
 } bsmm_small_m_f32_halves;
 
-/* Returns NULL for elements that the kernel does not take. */
+/* Returns how elements of a format are decoded, or NULL if the kernel does not support the format.
+ */
 const bsmm_small_m_f32_halves *bsmm_small_m_f32_halves_of(uint32_t elem);
 
-/* The way in which the scales of B are applied. */
+/* How the scales of B are applied. */
 typedef enum bsmm_small_m_f32_scaling {
-    /* Scales that are powers of two multiply the accumulators when the scale changes. */
+    /* e8m0 scales: the accumulators are multiplied by a power of two where the scale changes. */
     BSMM_SMALL_M_F32_SUMS,
     BSMM_SMALL_M_F32_ELEMENTS, /* scales multiply the elements */
-    BSMM_SMALL_M_F32_NONE,     /* no scales, or fp32 scales of segments */
+    BSMM_SMALL_M_F32_NONE,     /* no scales, or fp32 scales that multiply the sums of segments */
     BSMM_SMALL_M_F32_SCALINGS
 } bsmm_small_m_f32_scaling;
 
@@ -38,30 +40,31 @@ bool bsmm_small_m_f32_prepare(const bsmm_small_m_scales *s);
 
 #if defined(__x86_64__)
 
-/* ---- decoding rows to f16 values ---- */
+/* ---- decoding rows to halves ---- */
 
-enum { BSMM_SMALL_M_F32_GROUP = 8 }; /* number of rows of B in a register */
+enum { BSMM_SMALL_M_F32_GROUP = 8 }; /* rows of B in a vector */
 
-/* These macros count the columns of K of a batch, which is four runs (see below), and the bytes of
- * a group's halves. */
+/* BATCH is the number of elements of K in a batch, which has four runs of `run` elements.
+ * GROUP_BYTES is the size of the halves of 8 rows in a batch. */
 #    define BSMM_SMALL_M_F32_BATCH(run) (4 * (run))
 #    define BSMM_SMALL_M_F32_GROUP_BYTES(run)                                                      \
         (BSMM_SMALL_M_F32_BATCH(run) * BSMM_SMALL_M_F32_GROUP * 2)
 
-/* Holds the largest 8-bit codes so far, at each byte position, compared as unsigned and as signed
- * bytes. */
+/* The largest 8-bit codes that were decoded at each byte position, compared as unsigned and as
+ * signed bytes. */
 typedef struct bsmm_small_m_f32_seen {
     _Alignas(32) uint8_t most[32];
     uint8_t most_signed[32];
 } bsmm_small_m_f32_seen;
 
-/* Returns true if a code was 0x7f or 0xff, which is e4m3's NaN; decoding would make it finite.
- * These codes are NaN in e5m2, too. */
+/* Returns true if a code was 0x7f or 0xff. These codes are NaN in e4m3 and e5m2, but e4m3's NaN
+ * would be decoded to a finite value. */
 bool bsmm_small_m_f32_has_nan(const bsmm_small_m_f32_seen *codes);
 
-/* Decodes a batch of 8 rows. The halves of the 8 rows at one k are side by side. The lower and
- * upper 16 bytes of each 32 bytes belong to two runs along K; two more runs follow. A run is 32 of
- * K for 4-bit codes, else 16. */
+/* Decodes a batch of 8 rows to halves. For each k, the halves of the 8 rows are adjacent (16
+ * bytes). The order along K is that of runs, i.e. of 32 consecutive elements of K for 4-bit codes
+ * and of 16 for other codes. In each 32 bytes, the lower 16 bytes belong to one run and the upper
+ * ones to the next run. The other two runs of the batch follow. */
 typedef void bsmm_small_m_f32_spread(const uint8_t *b, int64_t pitch,
                                      const bsmm_small_m_f32_halves *h, uint8_t *to,
                                      bsmm_small_m_later *next, bsmm_small_m_f32_seen *codes);
@@ -70,17 +73,17 @@ bsmm_small_m_f32_spread *bsmm_small_m_f32_spread_of(uint32_t bits);
 
 /* ---- multiplying ---- */
 
-/* These functions implement `make_context` and `multiply` of bsmm_small_m_engine. */
+/* Implement `make_context` and `multiply` of bsmm_small_m_engine. */
 void bsmm_small_m_f32_make(const bsmm_product *p, void *context);
 uint32_t bsmm_small_m_f32_multiply(const bsmm_small_m_span *s);
 
-/* These functions return the rows of a GEMM's tile of A, and the number of panels to multiply side
- * by side with such a tile. */
+/* Return the number of rows in the product's tiles of A, and the number of panels of B that are
+ * multiplied side by side with such a tile. */
 int64_t bsmm_small_m_f32_width(const bsmm_product *p);
 int64_t bsmm_small_m_f32_panels(int64_t width);
 
-/* These implement `multiply_packed` of bsmm_small_m_engine. The index tells whether K is cut into
- * segments. */
+/* These functions implement `multiply_packed` of bsmm_small_m_engine. The index is 1 if sums are
+ * scaled after each segment of K. */
 extern void (*const bsmm_small_m_f32_packed[2])(const uint8_t *a, const uint8_t *b, int64_t width,
                                                 int64_t units, float *acc);
 

@@ -1,21 +1,12 @@
-/* Multiplies few rows by weights as they are stored, a batch of K at a time. Codes are decoded to
- * halves (f16), which are stored in L1 with 8 rows side by side. The halves are then multiplied by
- * A in the order of K.
+/* Multiplies few rows of A by weights that are read as they are stored, one batch of K at a time. A
+ * batch of codes is decoded to halves (f16 values, small_m_f32fma.h), which are stored in L1 with 8
+ * rows side by side. The halves are then converted to fp32 and multiplied by A in the order of K.
+ * Up to four rows of A share a conversion.
  *
- * Vector operations for 64 x 8 weights and one row of A; a processor of this kind has four ports,
- * of which two can shift, two shuffle, two convert and two multiply:
- *                         4-bit codes   8-bit codes
- *   unpacks                        24            48
- *   other decoding                 72            88
- *   search for NaN                  -            16
- *   conversions to fp32            64            64
- *   FMAs                           64            64
- *   all, per 8 weights            3.5           4.4
- * Each further row of A adds 64 FMAs. Up to four rows share the conversions.
- *
- * For 4- and 8-bit codes, a batch is a whole cache line of each row and is read at once, because
- * rows whose stride is a power of two share the sets of a cache. The next batches are prefetched
- * row by row, several lines of each. */
+ * For 4-bit and 8-bit codes, a batch is a whole cache line of each row and is read at once. If the
+ * stride between rows is a power of two, the rows map to the same sets of a cache, and a line would
+ * be evicted before a second read. Later batches are prefetched row by row, several cache lines of
+ * each row. */
 #include "cpu/pack/pack_f32fma.h"
 #include "cpu/small_m/small_m_f32fma.h"
 
@@ -30,42 +21,42 @@
 enum {
     LANES = BSMM_SMALL_M_LANES,
     GROUP = BSMM_SMALL_M_F32_GROUP,
-    PART = 16,      /* columns of K in a part */
+    PART = 16,      /* elements of K in a part */
     MOST_PARTS = 8, /* largest number of parts in a batch */
-    CHUNK = 8,      /* number of batches of a row that are prefetched together */
+    CHUNK = 8,      /* batches of a row that are prefetched together */
     MOST_GROUPS = BSMM_SMALL_M_PANELS * LANES / GROUP,
-    AT_ONCE = 4, /* columns that registers hold beside 8 accumulators */
+    AT_ONCE = 4, /* vectors of columns that fit the registers beside 8 accumulators */
     TILES = 3,
 };
 
 /* ---- multiplication ---- */
 
-/* Points to a batch of halves and a tile of A. */
+/* A batch of halves, and the tile of A that multiplies it. */
 typedef struct batch {
-    /* decoded elements in the order [group of rows][batch][GROUP]; the order along K depends on
-     * `run` */
+    /* decoded elements in the order [group of 8 rows][K of the batch][row of the group]; the order
+     * along K is that of runs (bsmm_small_m_f32_spread) */
     const uint8_t *halves;
-    const float *a; /* elements of A in the order [batch][row of A] */
-    /* Codes of the scales, if powers of two multiply the accumulators (SUMS). */
+    const float *a; /* elements of A in the order [K of the batch][row of A] */
+    /* With the scaling SUMS: codes of the powers of two that multiply the accumulators. */
     const uint8_t *codes;
     int64_t scale_pitch;
-    /* Scales in the order [part][group of rows][GROUP], if they multiply the elements (ELEMENTS).
-     */
+    /* With the scaling ELEMENTS: scales in the order [part][group of rows][row of the group]. */
     const float *scales;
     int64_t width;
     float *sums; /* accumulators in the order [row of A][pitch] */
     int64_t pitch;
 } batch;
 
-/* Returns the offset of a part's first halves. The lower and upper 16 bytes of a register belong to
- * two runs of `run` along K. */
+/* Returns the offset in bytes of the first halves of a part. The lower and upper 16 bytes of each
+ * vector belong to two different runs of `run` elements of K. */
 INLINE int64_t place_of(int64_t part, int run) {
     int64_t k = part * PART;
     return k / (2 * run) * (2 * run * GROUP * 2) + k / run % 2 * 16 + k % run * 32;
 }
 
-/* Changes the accumulators from the unit of the last scale to that of the next. An accumulator is
- * in units of a scale if it is divided by it. */
+/* Multiplies the accumulators by the power of two that converts them from one block's scale to the
+ * next block's. Accumulators are kept divided by the scale of the current block, so that its
+ * elements need not be multiplied by it. */
 INLINE void move_sums(const batch *x, int rows, int groups, int64_t part, __m256 *sum) {
 #    pragma GCC unroll 8
     for (int g = 0; g < groups; g++) {
@@ -79,7 +70,8 @@ INLINE void move_sums(const batch *x, int rows, int groups, int64_t part, __m256
     }
 }
 
-/* Multiplies `count` columns, of the groups from `first` on, by the rows' elements. */
+/* Multiplies `count` vectors of columns, from group number `first` on, by one element of each row
+ * of A. */
 INLINE void add_columns(const uint8_t *b, const float *a, const float *scales, int rows, int groups,
                         int first, int count, int run, bsmm_small_m_f32_scaling scaling,
                         __m256 *sum) {
@@ -114,7 +106,8 @@ INLINE void add_part(const batch *x, const float *a, int rows, int groups, int r
             add_columns(b, a, scales, rows, groups, first, count, run, scaling, sum);
 }
 
-/* Adds a batch for `rows` rows of A at a time, so that 8 accumulators stay in registers. */
+/* Multiplies a batch by the tile of A, `rows` rows of A at a time, so that the 8 accumulators stay
+ * in registers. */
 INLINE void add_batch(const batch *x, int rows, int groups, int run,
                       bsmm_small_m_f32_scaling scaling) {
     for (int64_t first = 0; first < x->width; first += rows) {
@@ -133,7 +126,7 @@ INLINE void add_batch(const batch *x, int rows, int groups, int run,
     }
 }
 
-/* There is one function per tile, run length and method of scaling. */
+/* One function for each number of rows, length of a run and kind of scaling. */
 #    define VARIANT(rows, groups, run, scaling)                                                    \
         TARGET static void add_##rows##_##run##_##scaling(const batch *x) {                        \
             add_batch(x, rows, groups, run, BSMM_SMALL_M_F32_##scaling);                           \
@@ -161,13 +154,13 @@ static void (*const adds[2][BSMM_SMALL_M_F32_SCALINGS][TILES])(const batch *) = 
 
 /* ---- multiplying spans ---- */
 
-/* Describes the loops for a GEMM, chosen once per plan. */
+/* The functions and sizes that were chosen for a product; they are stored in the plan. */
 typedef struct loops {
     bsmm_small_m_f32_halves halves;
     bsmm_small_m_f32_spread *spread;
     void (*add)(const batch *x);
     int64_t width, groups;
-    int64_t batch, row_bytes; /* columns of K in a batch, and bytes of a row in it */
+    int64_t batch, row_bytes; /* elements of K in a batch, and bytes of a row in it */
     uint32_t scale;           /* scale format of B */
     bool by_segment, by_elements;
 } loops;
@@ -204,8 +197,8 @@ void bsmm_small_m_f32_make(const bsmm_product *p, void *context) {
     memcpy(context, &l, sizeof l);
 }
 
-/* Returns the scales of a group of a part: e4m3 codes read as f16, or exponents of e8m0. An e8m0
- * code covers twice as much of K as an e4m3 code. */
+/* Returns the scales of one part and group of 8 rows in fp32. e4m3 codes are read as f16, which
+ * gives 2^-8 of their values. e8m0 codes become exponents. */
 INLINE __m256 scales_of(const uint8_t *codes, bool e4m3) {
     __m128i v = _mm_loadl_epi64((const __m128i *)(const void *)codes);
     if (e4m3) return _mm256_cvtph_ps(_mm_slli_epi16(_mm_cvtepu8_epi16(v), 7));
@@ -221,8 +214,8 @@ INLINE void take_scales(const loops *l, const uint8_t *codes, int64_t pitch, flo
                               e4m3));
 }
 
-/* Adds the accumulators of a segment, times A's scale and then B's, to D's, as engine_f32fma_body.h
- * does. */
+/* Multiplies the sums of a segment by A's scale and then by B's scale, and adds them to D's
+ * accumulators, in the same order as engine_f32fma_body.h. */
 INLINE void add_segment(const bsmm_small_m_span *s, const loops *l, int64_t segment,
                         const float *a_scales, const float *sums) {
     for (int64_t r = 0; r < l->width; r++)
@@ -237,17 +230,17 @@ INLINE void add_segment(const bsmm_small_m_span *s, const loops *l, int64_t segm
         }
 }
 
-/* Holds the staging buffers of a span. */
+/* Buffers for one span. */
 typedef struct space {
     _Alignas(64) uint8_t halves[MOST_GROUPS * BSMM_SMALL_M_F32_GROUP_BYTES(32)];
     _Alignas(32) float scales[MOST_PARTS * MOST_GROUPS * GROUP];
-    /* Accumulators of a segment; a tile of fewer rows has more panels. */
+    /* accumulators of a segment; a tile with fewer rows has more panels */
     float sums[BSMM_SMALL_M_WIDTH * 2 * GROUP];
     bsmm_small_m_f32_seen codes[BSMM_SMALL_M_PANELS];
     bsmm_small_m_later next;
 } space;
 
-/* Decodes the elements of batch i to f16 values ("halves"). */
+/* Decodes the elements of batch number i to halves. */
 INLINE void spread_batch(const bsmm_small_m_span *s, const loops *l, int64_t i, space *w) {
     if (i % CHUNK == 0)
         w->next = bsmm_small_m_follow(s, i * l->row_bytes, CHUNK * l->row_bytes,
@@ -257,7 +250,7 @@ INLINE void spread_batch(const bsmm_small_m_span *s, const loops *l, int64_t i, 
                   w->halves + g * GROUP * 2 * l->batch, &w->next, &w->codes[g / 2]);
 }
 
-/* Multiplies with accumulators that span the whole of K. */
+/* Multiplies a span if one accumulator sums all of K. */
 INLINE void multiply_folded(const bsmm_small_m_span *s, const loops *l, space *w) {
     const int64_t step_codes = l->scale == BSMM_SCALE_E4M3 ? 2 * LANES : LANES;
     batch x = {.halves = w->halves,

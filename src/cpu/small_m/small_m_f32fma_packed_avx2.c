@@ -1,5 +1,6 @@
-/* Multiplies a tile of few rows by a panel of weights that had to be packed, by FMAs in the order
- * of K. Such panels are few, so the loop keeps no tile in registers. */
+/* Multiplies a tile of few rows of A by a packed panel of weights, by FMAs in the order of K. Only
+ * panels with unusual scales or elements are packed. They are rare, so this loop is simple and
+ * keeps only one row's accumulators in a register. */
 #include "cpu/pack/pack_f32fma.h"
 #include "cpu/small_m/small_m_f32fma.h"
 
@@ -12,7 +13,7 @@
 
 enum { LANES = BSMM_SMALL_M_LANES, HALF = LANES / 2, SEGMENT = BSMM_F32FMA_SEGMENT_UNIT };
 
-/* Adds a unit to the accumulators of row r, for half of the columns. */
+/* Adds the products of one unit for one row of A and half of the panel's columns. */
 INLINE __m256 add_unit(__m256 sum, const float *a, const float *b, int64_t width, int64_t unit) {
     for (int64_t k = 0; k < unit; k++)
         sum = _mm256_fmadd_ps(_mm256_set1_ps(a[k * width]), _mm256_loadu_ps(b + k * LANES), sum);

@@ -1,16 +1,15 @@
-/* Checks a panel's scales before its codes are read. A row's `wide` (engine_gemm.h) is what the
- * packer would choose from the scales alone (pack_f32fma_rows.c). A panel whose elements the packer
- * would have to measure is left to the packer.
+/* Checks the scales of a panel before its elements are read. A row's `wide` (engine_gemm.h) is the
+ * number of exponents from its largest to its smallest value, as the packer would compute it from
+ * the scales alone (pack_f32fma_rows.c). If the packer would have to look at the elements, the
+ * panel must be packed. No row then covers more than 70 exponents.
  *
- * No row then spans more than 70 binades, and the packer accepts such rows from the scales alone,
- * too.
- *
- * fp32 holds the following. Halves are below 2^(top + 1), and A's elements below 2^52: sums of 2^20
- * products stay below 2^(top + 73). In units of a scale that is as small as 2^-(53 - top) of the
- * row's largest, they stay below 2^126. Of the two binades above that, one is for the roundings of
- * the sum, and the other is unused. The smallest product has the exponent 51 + top minus both
- * spans, which is at least -74. Its contribution to the last place of a sum is then still normal,
- * and so is the rounding error of a sum times a scale. */
+ * These limits keep sums in fp32's range. `top` is the exponent of the largest half (the f16 value
+ * of an element). Halves are below 2^(top + 1) and elements of A below 2^52, so sums of 2^20
+ * products are below 2^(top + 73). Accumulators are divided by the current scale, which may be
+ * 2^-(53 - top) of the row's largest, so they are below 2^126. That leaves one exponent for
+ * roundings and one unused. The smallest product has the exponent 51 + top minus the exponents that
+ * both rows cover, i.e. at least -74. It is so large that neither its contribution to a sum nor the
+ * rounding error of a scaled sum is subnormal. */
 #include "cpu/small_m/small_m_f32fma.h"
 
 #include "cpu/pack/pack_f32fma.h"
@@ -18,7 +17,7 @@
 
 #include <math.h>
 
-/* The kernels that call this need these instructions themselves. */
+/* Only kernels that need these instructions themselves call the functions below. */
 #if defined(__x86_64__)
 #    define TARGET __attribute__((target("avx2,fma")))
 #else
@@ -26,9 +25,9 @@
 #endif
 
 enum {
-    SPAN_LIMIT = 125, /* the spans of two rows may add up to SPAN_LIMIT + top, in binades */
-    DEEPEST = 53,     /* a scale may be DEEPEST - top binades below the largest */
-    E4M3_SPREAD = 17, /* binades from the smallest e4m3 scale to the largest */
+    SPAN_LIMIT = 125, /* largest sum of the exponents that two rows cover, minus `top` */
+    DEEPEST = 53,     /* a scale may be 2^-(DEEPEST - top) of the row's largest */
+    E4M3_SPREAD = 17, /* exponents from the smallest to the largest e4m3 scale */
     E8M0_NAN = 0xff,
 };
 
@@ -36,8 +35,8 @@ static const bsmm_small_m_f32_halves *halves_of(const bsmm_small_m_scales *s) {
     return bsmm_small_m_f32_halves_of(s->p->b.m.format.elem);
 }
 
-/* Sets the spans of rows whose scales span `scales` binades. Returns false if the panel has to be
- * packed. `lower` is the number of binades at the low end of fp32's range that must stay unused. */
+/* Sets `wide` of each row, whose scales cover `scales` exponents. Returns false if the panel must
+ * be packed. The lowest `lower` exponents of fp32's range must stay unused. */
 static bool set_spans(const bsmm_small_m_scales *s, const int scales[LANES], int lower) {
     const bsmm_small_m_f32_halves *h = halves_of(s);
     for (int lane = 0; lane < LANES; lane++) {
@@ -53,11 +52,11 @@ static void multiply_factors(const bsmm_small_m_scales *s, const int exponents[L
         s->factors[lane] *= bsmm_double_pow2(exponents[lane] + halves_of(s)->raw);
 }
 
-/* ---- scales that are powers of two ---- */
+/* ---- e8m0 scales and operands without scales ---- */
 
-/* Replaces the scales by factors that move the accumulators from the unit of one scale to that of
- * the next. A factor is stored as a biased exponent. The last scale's unit becomes part of the
- * row's factor. */
+/* Replaces the scales by the factors that convert the accumulators from one block's scale to the
+ * next block's. A factor is a power of two, stored as its exponent plus 127. At the end, the
+ * accumulators are divided by the last block's scale, which becomes part of the row's factor. */
 TARGET static void leave_steps(const bsmm_small_m_scales *s, int exponents[LANES]) {
     codes16 before = load_codes(s, 0);
     for (int64_t i = 0; i < s->units; i++) {
@@ -71,7 +70,8 @@ TARGET static void leave_steps(const bsmm_small_m_scales *s, int exponents[LANES
         exponents[lane] = before.lane[lane] - 127;
 }
 
-/* Replaces the scales by biased exponents such that each row's largest becomes 1. */
+/* Replaces the scales by exponents plus 127, divided by the row's largest scale, so that the
+ * largest becomes 1. */
 TARGET static void leave_exponents(const bsmm_small_m_scales *s, const codes16 *top,
                                    int exponents[LANES]) {
     for (int64_t i = 0; i < s->units; i++) {
@@ -108,10 +108,11 @@ static bool prepare_none(const bsmm_small_m_scales *s) {
     return true;
 }
 
-/* ---- scales of other formats ---- */
+/* ---- e4m3 and fp32 scales ---- */
 
-/* Returns false, so that the panel is packed, if a scale is negative or NaN or if all scales of a
- * row are 0. Scales are read as f16, at 2^-8 of their values. */
+/* Checks e4m3 scales. Returns false if a scale is negative or NaN or if all scales of a row are 0;
+ * the panel must then be packed. The loop reads the scales as f16, which gives 2^-8 of their
+ * values, so the row's factor is multiplied by 2^8. */
 TARGET static bool prepare_e4m3(const bsmm_small_m_scales *s) {
     codes16 top = find_extreme_code(s, 0, 0), least = find_extreme_code(s, 0xff, 1);
     int spans[LANES], exponents[LANES];

@@ -1,5 +1,5 @@
-/* Decodes rows of weights as they are stored to halves (f16), a batch of K of 8 rows at a time; see
- * small_m_f32fma_loops_avx2.c. */
+/* Decodes weights that are read as they are stored to halves (f16 values, small_m_f32fma.h), one
+ * batch of K of 8 rows at a time. */
 #include "cpu/small_m/small_m_f32fma.h"
 
 #if defined(__x86_64__)
@@ -11,7 +11,7 @@
 
 enum { GROUP = BSMM_SMALL_M_F32_GROUP };
 
-/* Transposes: in each 128 bits, word[w] has uint16 w of rows 0 to 7. */
+/* Transposes 16-bit words. In each 128 bits, word[w] gets word w of rows 0 to 7. */
 INLINE void transpose(const __m256i row[GROUP], __m256i word[GROUP]) {
     __m256i pair[GROUP], four[GROUP];
 #    pragma GCC unroll 4
@@ -40,7 +40,7 @@ INLINE __m256i load(const uint8_t *from) {
     return _mm256_loadu_si256((const __m256i *)(const void *)from);
 }
 
-/* Loads 64 bytes (one cache line) of each row. */
+/* Loads 64 bytes, a whole cache line, of each of 8 rows. */
 INLINE void load_lines(const uint8_t *b, int64_t pitch, __m256i row[2][GROUP]) {
 #    pragma GCC unroll 8
     for (int i = 0; i < GROUP; i++) {
@@ -49,8 +49,7 @@ INLINE void load_lines(const uint8_t *b, int64_t pitch, __m256i row[2][GROUP]) {
     }
 }
 
-/* Decodes 4-bit codes. The upper byte of the f16 value holds all of its bits, and the lower byte is
- * 0. */
+/* Decodes 4-bit codes. All bits of the f16 value are in its upper byte; its lower byte is 0. */
 INLINE void spread_four(const __m256i row[GROUP], uint8_t *to, bsmm_small_m_later *next) {
     const __m256i table = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(0, 0x30, 0x34, 0x36, 0x38, 0x3a, 0x3c, 0x3e, (char)0x80, (char)0xb0,
@@ -82,19 +81,18 @@ TARGET static void spread_fours(const uint8_t *b, int64_t pitch, const bsmm_smal
     spread_four(row[1], to + BSMM_SMALL_M_F32_GROUP_BYTES(32) / 2, next);
 }
 
-/* Decodes codes that are at the top of uint16. */
+/* Decodes codes that were shifted to the top of 16 bits. */
 INLINE __m256i halves_of(__m256i word, const bsmm_small_m_f32_halves *h) {
     return _mm256_and_si256(_mm256_sra_epi16(word, _mm_cvtsi32_si128(h->shift)),
                             _mm256_set1_epi16((short)h->mask));
 }
 
-/* Loads 12 bytes from byte 0 into the lower 128 bits, and 12 bytes from byte 4 of the second load
- * into the upper ones. Each 3 bytes hold 4 codes; the first two bytes and the last two bytes become
- * a uint16 each. */
+/* Loads 24 bytes of 6-bit codes, 12 bytes into each half of the register. Each 3 bytes hold 4
+ * codes. They become two 16-bit words: the first two bytes and the last two bytes. */
 INLINE __m256i load_sixes(const uint8_t *at) {
     const __m256i order =
         /* The first 16 indices are for the lower half of the register, the others for the upper
-           half. */
+         * half, which was loaded 4 bytes early. */
         _mm256_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11, 4, 5, 5, 6, 7, 8, 8, 9,
                          10, 11, 11, 12, 13, 14, 14, 15);
     __m128i low = _mm_loadu_si128((const __m128i *)(const void *)at);

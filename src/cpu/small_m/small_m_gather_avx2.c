@@ -1,4 +1,5 @@
-/* Brings scale codes of 16 rows into lanes by 128-bit vectors; see small_m_gather_avx512.c. */
+/* Gathers the scale codes of 16 rows by 128-bit vectors, so that the 16 codes of each scale unit
+ * become adjacent; small_m_gather_avx512.c calls it on processors without AVX-512. */
 #include "cpu/small_m/small_m.h"
 
 #if defined(__x86_64__)
@@ -34,7 +35,7 @@ INLINE void gather_sixteen(const uint8_t *const row[LANES], uint64_t column, uin
         _mm_store_si128((__m128i *)(void *)(to + i * LANES), x[i]);
 }
 
-/* Loads four codes of rows 4i to 4i + 3 and orders them by unit. */
+/* Loads four codes of each of 4 rows and orders them by scale unit. */
 INLINE __m128i load_four_rows(const uint8_t *const row[4], uint64_t column) {
     const __m128i order = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     int32_t word[4];
@@ -57,7 +58,8 @@ INLINE void gather_four(const uint8_t *const row[LANES], uint64_t column, uint8_
     _mm_store_si128(at + 3, _mm_unpackhi_epi64(high01, high23));
 }
 
-/* Prefetches the panel that is likely to be next, assuming that all rows have the same stride. */
+/* Prefetches the scales of the panel that is probably next. It assumes that all rows have the same
+ * stride. */
 INLINE void ask_for_next(const uint8_t *const row[LANES], uint64_t column) {
     int64_t panel = (row[1] - row[0]) * LANES;
     for (int i = 0; i < LANES; i++)

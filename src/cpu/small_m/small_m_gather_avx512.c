@@ -1,5 +1,5 @@
-/* Brings scale codes of 16 rows into lanes, for layouts whose codes are adjacent along K in
- * runs. */
+/* Gathers the scale codes of 16 rows, so that the 16 codes of each scale unit become adjacent. It
+ * is for scale layouts in which 4 or 16 codes of a row are adjacent along K. */
 #include "base/cpu.h"
 #include "cpu/small_m/small_m.h"
 
@@ -12,7 +12,8 @@
 #    define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
 #    define INLINE static inline __attribute__((always_inline)) TARGET
 
-/* Stores four units, to[4][16]. Lane i of `word` holds four codes of row i. */
+/* Stores the codes of four scale units in the order to[4][16]. Lane i of `word` holds four codes of
+ * row i. */
 INLINE void store_four(__m512i word, uint8_t *to) {
     const __m512i rows = _mm512_set4_epi32(0x3c383430, 0x2c282420, 0x1c181410, 0x0c080400);
     const __m512i unit =
@@ -63,7 +64,8 @@ INLINE void gather_four(const uint8_t *const row[BSMM_SMALL_M_LANES], uint64_t c
     store_four(_mm512_inserti32x4(word, load_four_rows(row + 12, column), 3), to);
 }
 
-/* Prefetches the next panel's codes, assuming that all rows have the same stride. */
+/* Prefetches the scales of the panel that is probably next. It assumes that all rows have the same
+ * stride. */
 INLINE void prefetch_next(const uint8_t *const row[BSMM_SMALL_M_LANES], uint64_t column) {
     int64_t panel = (row[1] - row[0]) * BSMM_SMALL_M_LANES;
     for (int i = 0; i < BSMM_SMALL_M_LANES; i++)

@@ -1,5 +1,5 @@
-/* This file packs operands, prepares scales and refuses formats for the int8 small-M kernels; see
- * small_m_int8dot.h. */
+/* Packs operands, prepares scales and checks formats for the int8 small-M kernels of all
+ * instruction sets (small_m_int8dot.h). */
 #include "cpu/small_m/small_m_int8dot.h"
 
 #include <string.h>
@@ -15,16 +15,18 @@ bsmm_int8_scaling bsmm_int8_scaling_of(const bsmm_product *p) {
     return p->b.m.format.scale == BSMM_SCALE_E4M3 ? BSMM_INT8_E4M3 : BSMM_INT8_E8M0;
 }
 
-/* ---- packed operands, converted to the order and the scales that the loops read ---- */
+/* ---- packed operands, in the order and with the scales that the loops read ---- */
 
-/* Returns the exponent that moves from B's scales to A's. It makes up for integers, which are
- * multiples of the elements, and for e4m3 codes, which read as f16 are 2^-8 of their values. */
+/* Returns the exponent of a power of two that is moved from B's scales to A's. It compensates for
+ * two facts: B's integers are multiples of its elements, and e4m3 codes that are read as f16 give
+ * 2^-8 of their values. */
 static int moved_exponent(const bsmm_product *p) {
     return (bsmm_int8_scaling_of(p) == BSMM_INT8_E4M3 ? 8 : 0) -
            bsmm_pack_table_of(p->b.m.format.elem)->log2_multiple;
 }
 
-/* Reorders each eight elements of K: first the even ones, then the odd ones. */
+/* Changes the order of each eight elements of K: the even elements come first, then the odd ones.
+ */
 static void part_even_and_odd(uint8_t *groups, int64_t width, int64_t unit) {
     uint32_t *at = (uint32_t *)(void *)groups;
     for (int64_t g = 0; g < unit / 4; g += 2, at += 2 * width)
@@ -36,7 +38,8 @@ static void part_even_and_odd(uint8_t *groups, int64_t width, int64_t unit) {
         }
 }
 
-/* Multiplies scales by 2^exponent. Scales are exponents, or fp32 values that are normal or 0. */
+/* Multiplies scales by 2^exponent. The scales are exponents, or fp32 values that are normal or 0.
+ */
 static void shift_scales(int32_t *scales, int64_t width, int exponent, bool by_exponent) {
     for (int64_t i = 0; i < width; i++)
         if (by_exponent || scales[i]) scales[i] += exponent * (1 << 23);
@@ -77,17 +80,17 @@ bsmm_small_m_engine bsmm_small_m_int8_engine_of(const bsmm_product *p, int64_t w
     };
 }
 
-/* ---- a panel's scales ---- */
+/* ---- the scales of a panel ---- */
 
-/* Returns true for codes that the packer uses unchanged: e8m0 from 2^-50 to 2^50, and e4m3 except
- * NaN. */
+/* Returns true for scale codes that the packer would use unchanged: e8m0 from 2^-50 to 2^50, and
+ * all e4m3 codes except NaN. */
 static bool is_usual(uint32_t scale, uint8_t code) {
     if (scale == BSMM_SCALE_E8M0) return code >= 127 - 50 && code <= 127 + 50;
     return (code & 0x7f) != 0x7f;
 }
 
-/* Replaces an unusual code by the code of 1 if its block has no nonzero elements, as the packer
- * does. Returns false otherwise; the panel is then packed. */
+/* Replaces an unusual scale code by the code of 1 if all elements of its block are zero, as the
+ * packer does. Otherwise it returns false, and the panel must be packed. */
 static bool replace_unusual(const bsmm_small_m_scales *s, int64_t unit, int64_t lane) {
     uint32_t scale = s->p->b.m.format.scale;
     uint8_t *code = &s->codes[unit * LANES + lane];
@@ -99,7 +102,8 @@ static bool replace_unusual(const bsmm_small_m_scales *s, int64_t unit, int64_t 
     return true;
 }
 
-/* The inner loop is on the slow path, because unusual codes are rare. */
+/* find_unusual checks the scales of four units at once. The inner loop is rarely entered, because
+ * unusual codes are rare. */
 bool bsmm_small_m_int8_prepare(const bsmm_small_m_scales *s, bsmm_int8_find_unusual *find_unusual) {
     uint32_t scale = s->p->b.m.format.scale;
     if (scale == BSMM_SCALE_NONE) memset(s->codes, 127, (size_t)(s->units * LANES));

@@ -1,16 +1,17 @@
-/* This file declares the loops of cpu_avx2_int8dot_small_m, and the layout of A that they read. */
+/* Declares the loops of cpu_avx2_int8dot_small_m, and the layout of the packed A that they read. */
 #ifndef BSMM_CPU_SMALL_M_INT8DOT_AVX2_H
 #define BSMM_CPU_SMALL_M_INT8DOT_AVX2_H
 
 #include "cpu/small_m/small_m_int8dot.h"
 
-/* A part of A is 64 of K of each row, row after row. A row of a part has:
+/* A part of A is 64 elements of K of each row in the tile, row after row. A row of a part consists
+ * of
  *
- *     64 bytes   elements: against e2m1 the even ones and then the odd ones, else in order
- *     int32      initial sums, one for each unit
- *     32 bits    scales, one for each unit
+ *     64 bytes    elements; if B is e2m1, the even ones and then the odd ones, else in order
+ *     int32       the initial sums of its units
+ *     32 bits     the scales of its units
  *
- * A part needs no more memory than its packed units. */
+ * A part needs no more memory than its packed units had. */
 enum { BSMM_INT8_PART = 64, BSMM_INT8_PART_STEPS = BSMM_INT8_PART / BSMM_SMALL_M_STEP };
 
 #define BSMM_INT8_PART_UNITS(unit) (BSMM_INT8_PART / (unit))
@@ -18,24 +19,25 @@ enum { BSMM_INT8_PART = 64, BSMM_INT8_PART_STEPS = BSMM_INT8_PART / BSMM_SMALL_M
 #define BSMM_INT8_PART_BYTES(width, unit)                                                          \
     (BSMM_INT8_PART_UNITS(unit) * BSMM_INT8_UNIT_BYTES(width, unit, BSMM_INT8_A))
 
-/* Points to the tables that a GEMM's loops read, made once per plan. */
+/* Data that the loops read; it is stored in the plan. */
 typedef struct bsmm_int8_tables {
-    const int8_t *integers; /* the integers of B's codes */
-    int64_t width;          /* number of rows of A in a tile */
+    const int8_t *integers; /* table of the integers of B's codes */
+    int64_t width;          /* number of rows in a tile of A */
 } bsmm_int8_tables;
 
 _Static_assert(sizeof(bsmm_int8_tables) <= BSMM_SMALL_M_CONTEXT_BYTES,
                "the tables are an engine's context");
 
-enum { BSMM_INT8_SINGLE = 4 }; /* largest number of rows of A for which there are special loops */
+enum { BSMM_INT8_SINGLE = 4 }; /* largest number of rows of A for which there are row loops */
 
-/* Implements `multiply` of bsmm_small_m_engine. The row loop is for up to SINGLE rows of A against
- * e2m1; the column loop is for any multiple of BSMM_INT8_MR rows. */
+/* These functions return implementations of `multiply` of bsmm_small_m_engine. In a row loop, lanes
+ * are elements of K; it is for up to SINGLE rows of A and e2m1 weights. In a column loop, lanes are
+ * columns of D; it is for any multiple of BSMM_INT8_MR rows. */
 typedef uint32_t bsmm_int8_loop(const bsmm_small_m_span *s);
 bsmm_int8_loop *bsmm_int8_row_loop(int64_t rows, bsmm_int8_scaling scaling);
 bsmm_int8_loop *bsmm_int8_column_loop(const bsmm_product *p, bsmm_int8_scaling scaling);
 
-/* Implements `multiply_packed` of bsmm_small_m_engine. */
+/* The type of implementations of `multiply_packed` of bsmm_small_m_engine. */
 typedef void bsmm_int8_packed_loop(const uint8_t *a, const uint8_t *b, int64_t width, int64_t units,
                                    float *acc);
 bsmm_int8_packed_loop *bsmm_int8_packed_loop_of(const bsmm_product *p);

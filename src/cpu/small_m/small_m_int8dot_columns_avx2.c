@@ -1,15 +1,9 @@
-/* Multiplies any number of rows of A by e2m1 or e2m3 weights as they are stored, with 8 columns of
- * D in the lanes. Rows of B are transposed and decoded once for all rows of A.
+/* Multiplies any number of rows of A by e2m1 or e2m3 weights that are read as they are stored. The
+ * lanes of a vector are 8 columns of D. Rows of B are transposed and decoded once for all rows of
+ * A.
  *
- * A group of steps is decoded to units in L1, as packing would make them. cpu_avx2_int8dot's tile
- * of 4 rows x 16 columns then multiplies them.
- *
- * Instructions for a step of 32 x 8 e2m1 weights (128 bytes):
- *   once                 8 loads (4 of them insert), 8 unpacks, 20 to unpack and look up codes,
- *                        2 for scales, 9 stores
- *   for each row of A    8 multiplications, 8 additions, 4 to scale and accumulate, 9 loads
- * These are 34 vector operations once and 20 for each row, on a processor with four vector
- * ports. */
+ * A group of steps along K is decoded to units in L1 that are equal to packed units. The register
+ * tile of cpu_avx2_int8dot, 4 rows by 16 columns, then multiplies them. */
 #include "cpu/small_m/small_m_int8dot_avx2.h"
 
 #if defined(__x86_64__)
@@ -18,10 +12,10 @@
 
 enum { STEP = BSMM_SMALL_M_STEP, NR = BSMM_INT8_NR };
 
-/* ---- elements: decodes 32 of K of 8 rows into 8 registers of unsigned bytes ---- */
+/* ---- decoding 32 elements of K of 8 rows into 8 registers of unsigned bytes ---- */
 
-/* Loads rows i and i + 4 into the halves of a register and transposes: lane i of word[d] has uint32
- * d of row i. */
+/* Loads 16 bytes of each of 8 rows and transposes them. Lane i of word[d] gets 32-bit word d of row
+ * i. */
 INLINE void load_words(const uint8_t *b, int64_t pitch, __m256i word[4]) {
     __m256i row[4];
 #    pragma GCC unroll 4
@@ -66,13 +60,13 @@ INLINE void decode(const uint8_t *b, int64_t pitch, const quarters *t, bool four
         decode_sixes(b, pitch, t, byte);
 }
 
-/* ---- units of B, in the layout that packing would give ---- */
+/* ---- decoding B to units with the layout of packed units ---- */
 
 INLINE void store(uint8_t *to, __m256i v) {
     _mm256_store_si256((__m256i *)(void *)to, v);
 }
 
-/* Decodes a step of K (32 columns) of 8 rows of B. */
+/* Decodes one step (32 elements of K) of 8 rows of B, and its scales. */
 INLINE void spread_step(const uint8_t *b, int64_t pitch, const uint8_t *codes, const quarters *t,
                         bool fours, bsmm_int8_scaling scaling, uint8_t *to) {
     const int64_t unit = unit_of(scaling), unit_bytes = BSMM_INT8_UNIT_BYTES(NR, unit, BSMM_INT8_B);
@@ -89,8 +83,8 @@ INLINE void spread_step(const uint8_t *b, int64_t pitch, const uint8_t *codes, c
 
 /* ---- multiplying units ---- */
 
-/* Multiplies a unit of B by all rows, `rows` at a time. `u` is the number of the unit in its part
- * of A. */
+/* Multiplies one unit of B by all rows of A, `rows` rows at a time. `u` is the number of the unit
+ * in its part of A. */
 INLINE void add_unit(const uint8_t *part, int64_t width, int rows, int64_t u, const uint8_t *b,
                      bool fours, int64_t unit, bool wide, float *acc) {
     const bsmm_int8_places places = {.row = BSMM_INT8_ROW_BYTES(unit),
@@ -116,8 +110,9 @@ INLINE void add_units(const uint8_t *a, const uint8_t *b, int64_t width, int row
 
 /* ---- multiplying spans ---- */
 
-/* Multiplies a group of steps. It reads whole cache lines of 4-bit codes, because rows whose stride
- * is a power of two share the sets of a cache. */
+/* Multiplies a group of steps. It reads whole cache lines of 4-bit codes. If the stride between
+ * rows is a power of two, the rows map to the same sets of a cache, and a line would be evicted
+ * before a second read. */
 INLINE void multiply_group(const bsmm_small_m_span *s, int64_t first, const quarters *t, bool fours,
                            bsmm_int8_scaling scaling, bool wide, bsmm_small_m_later *later) {
     enum { MOST_BYTES = BSMM_SMALL_M_GROUP * 2 * BSMM_INT8_UNIT_BYTES(NR, STEP / 2, BSMM_INT8_B) };
@@ -150,7 +145,8 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, bool fours, bsmm_int8_scali
     return 0;
 }
 
-/* There is one function per element format and form of the scales. */
+/* One function for each combination of element formats and kind of scales. `wide` functions add
+ * 32-bit sums, which two e2m3 operands need. */
 #    define VARIANT(name, fours, scaling, wide)                                                    \
         TARGET static uint32_t multiply_##name##_##scaling(const bsmm_small_m_span *s) {           \
             return multiply(s, fours, BSMM_INT8_##scaling, wide);                                  \
@@ -173,8 +169,9 @@ bsmm_int8_loop *bsmm_int8_column_loop(const bsmm_product *p, bsmm_int8_scaling s
 
 /* ---- multiplying packed panels ---- */
 
-/* Multiplies packed panels with sums of 32 bits, which hold the products of all element formats.
- * Such panels are few, so one loop serves any width, row by row. */
+/* Multiplies packed panels. The sums have 32 bits, which suffice for all element formats. Only
+ * panels with unusual scales are packed. They are rare, so one simple loop serves any number of
+ * rows. */
 #    define PACKED(name, unit, fours)                                                              \
         TARGET static void multiply_packed_##name(const uint8_t *a, const uint8_t *b,              \
                                                   int64_t width, int64_t units, float *acc) {      \

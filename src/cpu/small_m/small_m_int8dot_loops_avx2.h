@@ -1,4 +1,4 @@
-/* The loops of cpu_avx2_int8dot_small_m share these functions, which load elements and scales. */
+/* Functions that load elements and scales for the loops of cpu_avx2_int8dot_small_m. */
 #ifndef BSMM_CPU_SMALL_M_INT8DOT_LOOPS_AVX2_H
 #define BSMM_CPU_SMALL_M_INT8DOT_LOOPS_AVX2_H
 
@@ -12,7 +12,7 @@
 #define INLINE static inline __attribute__((always_inline)) TARGET
 
 enum {
-    COLUMNS = BSMM_SMALL_M_LANES, /* columns of D in a panel; a register holds half of them */
+    COLUMNS = BSMM_SMALL_M_LANES, /* columns of D in a panel, twice as many as lanes of a vector */
     PARTS = BSMM_SMALL_M_GROUP / BSMM_INT8_PART_STEPS,
     CHUNK = 8192, /* bytes of a row that are prefetched at once */
 };
@@ -25,8 +25,8 @@ INLINE int64_t unit_of(bsmm_int8_scaling scaling) {
     return scaling == BSMM_INT8_EXPONENT ? BSMM_INT8_EXPONENT_UNIT : BSMM_INT8_MULTIPLY_UNIT;
 }
 
-/* Loads scales. An e4m3 code whose exponent and mantissa are moved to the bit positions of f16 is
- * an f16 of 2^-8 times its value, also if it is subnormal. */
+/* Loads scales as fp32. If the exponent and mantissa bits of an e4m3 code are moved to f16's
+ * positions, the f16 has 2^-8 times the code's value, also for subnormals. */
 INLINE __m256i load_scales(const uint8_t *codes, bsmm_int8_scaling scaling) {
     __m128i v = _mm_loadl_epi64((const __m128i *)(const void *)codes);
     if (scaling != BSMM_INT8_E4M3) return _mm256_slli_epi32(_mm256_cvtepu8_epi32(v), 23);

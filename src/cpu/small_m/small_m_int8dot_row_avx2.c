@@ -1,13 +1,6 @@
-/* Multiplies up to 4 rows of A by e2m1 weights as they are stored, with K along the lanes. Only the
- * sums are transposed.
- *
- * Vector operations for 64 x 8 weights (256 bytes); a processor of this kind has four vector ports,
- * of which two can shift and shuffle and two multiply:
- *   once                 8 loads, 40 to unpack and look up codes, 4 for scales
- *   for each row of A    16 multiplications, 8 additions, 22 to bring a unit's sums of 8 rows
- *                        into lanes, 10 to scale and accumulate
- * With one row of A they are 100 without the loads, or 1.6 for 8 weights (1.8 with nvfp4). Reading
- * 8 weights from memory takes longer: 0.27 ns at 16 GB/s. */
+/* Multiplies up to 4 rows of A by e2m1 weights that are read as they are stored. The lanes of a
+ * vector are elements of K of one row of B, so only the sums need to be transposed.
+ * docs/notes/cpu-avx2.md counts the instructions. */
 #include "cpu/small_m/small_m_int8dot_avx2.h"
 
 #if defined(__x86_64__)
@@ -16,17 +9,17 @@
 
 enum { UNITS = BSMM_INT8_PART_UNITS(BSMM_INT8_MULTIPLY_UNIT) };
 
-/* ---- sums: pairs of int16, which vpmaddwd adds ---- */
+/* ---- adding the lanes of sums; pairs of 16-bit sums are added by vpmaddwd at the end ---- */
 
-/* Adds neighbouring uint32, as pairs of int16: 0 and 1, 2 and 3 of x, and then those of y, in each
- * 128 bits. */
+/* Adds neighbouring 32-bit lanes as pairs of 16-bit sums. In each 128 bits, the result has the sums
+ * of lanes 0 and 1 and of lanes 2 and 3 of x, then those of y. */
 INLINE __m256i add_neighbours(__m256i x, __m256i y) {
     __m256 a = _mm256_castsi256_ps(x), b = _mm256_castsi256_ps(y);
     return _mm256_add_epi16(_mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88)),
                             _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xdd)));
 }
 
-/* Holds 64 weights of a row: the even ones and the odd ones. */
+/* 64 weights of a row of B: the even ones and the odd ones. */
 typedef struct weights {
     __m256i even, odd;
 } weights;
@@ -38,13 +31,14 @@ INLINE weights decode(const uint8_t *b, __m256i table) {
                      _mm256_shuffle_epi8(table, _mm256_and_si256(upper, nibble))};
 }
 
-/* Multiplies by a row of A. Each 128 bits of the result cover 32 of K, and its int16 add up to the
- * sums of the units there. */
+/* Multiplies 64 weights by a row of A. Each 128 bits of the result belong to 32 elements of K. The
+ * sum of a unit is the sum of its 16-bit lanes there. */
 INLINE __m256i multiply_row(const weights *w, const uint8_t *a) {
     return bsmm_int8_dot(w->even, load_32(a), w->odd, load_32(a + BSMM_INT8_PART / 2), false);
 }
 
-/* Writes pair[r][i]: the sums of row r of A with rows 2i and 2i + 1 of 8 rows of B. */
+/* Computes pair[r][i], which holds the partial sums of row r of A with rows 2 * i and 2 * i + 1 of
+ * B, for 8 rows of B. */
 INLINE void sum_pairs(const uint8_t *b, int64_t pitch, __m256i table, const uint8_t *a,
                       int64_t a_pitch, int rows, __m256i pair[BSMM_INT8_SINGLE][4]) {
 #    pragma GCC unroll 4
@@ -59,22 +53,22 @@ INLINE void sum_pairs(const uint8_t *b, int64_t pitch, __m256i table, const uint
     }
 }
 
-/* Rearranges two registers of 4 rows each, whose halves belong to two units, into one register of 8
- * rows for each unit. */
+/* Reorders two vectors, each of which holds two units of 4 rows of B, into one vector of 8 rows for
+ * each unit. */
 INLINE void part_units(__m256i low, __m256i high, __m256i *first, __m256i *second) {
     *first = _mm256_permute2x128_si256(low, high, 0x20);
     *second = _mm256_permute2x128_si256(low, high, 0x31);
 }
 
-/* Sums two units of 32 of K. */
+/* Computes the sums of the two units of a part if a unit is 32 elements of K. */
 INLINE void sum_long_units(const __m256i pair[4], __m256i sum[UNITS]) {
     const __m256i ones = _mm256_set1_epi16(1);
     part_units(_mm256_madd_epi16(add_neighbours(pair[0], pair[1]), ones),
                _mm256_madd_epi16(add_neighbours(pair[2], pair[3]), ones), &sum[0], &sum[1]);
 }
 
-/* Sums four units of 16 of K. The lower half of each pair holds units 0 and 1, the upper half units
- * 2 and 3. */
+/* Computes the sums of the four units of a part if a unit is 16 elements of K. The lower half of
+ * each vector belongs to units 0 and 1, the upper half to units 2 and 3. */
 INLINE void sum_short_units(const __m256i pair[4], __m256i sum[UNITS]) {
     const __m256i ones = _mm256_set1_epi16(1);
     __m256 row[4], even[2], odd[2];
@@ -92,7 +86,7 @@ INLINE void sum_short_units(const __m256i pair[4], __m256i sum[UNITS]) {
 
 /* ---- multiplying spans ---- */
 
-/* Adds the sums of a row of A to 8 columns. */
+/* Adds the scaled sums of one row of A to 8 columns of D. */
 INLINE void add_row(const __m256i pair[4], const uint8_t *begins, const __m256i *b_scales,
                     bool by_exponent, float *acc) {
     const int units = by_exponent ? UNITS / 2 : UNITS;

@@ -1,5 +1,6 @@
-/* All small-M kernels share this code. A kernel's file includes it. On x86-64 that file defines
- * engine_of, which returns the engine for a given GEMM. It also defines the kernel's `refuse`. */
+/* The functions that the bsmm_kernel of every small-M kernel shares. A kernel's file includes this
+ * header. On x86-64 the file defines engine_of, which returns the engine for a product. It also
+ * defines the kernel's `refuse`. */
 #ifndef BSMM_CPU_SMALL_M_KERNEL_H
 #define BSMM_CPU_SMALL_M_KERNEL_H
 
@@ -10,14 +11,15 @@
 static bsmm_small_m_engine engine_of(const bsmm_product *p);
 #else
 static bsmm_small_m_engine engine_of(const bsmm_product *p) {
-    (void)p; /* such a processor lacks the feature, so every GEMM is refused before this call */
+    (void)p; /* Never called: without x86-64's features the kernel refuses every product before */
     return (bsmm_small_m_engine){0};
 }
 #endif
 
 BSMM_CHECK_STATE(bsmm_small_m);
 
-/* Ends a kernel's `refuse`: it checks the shape and makes the state. */
+/* The last step of a kernel's `refuse`. It checks the product's shape. If that is supported, it
+ * fills the kernel's state and returns NULL, else it returns the reason. */
 static inline const char *take_small_m(const bsmm_product *p, int64_t most_rows, void *state,
                                        char *why, size_t size) {
     const char *reason = bsmm_small_m_refuse(p, most_rows, why, size);
@@ -36,7 +38,7 @@ static bsmm_status run(const bsmm_product *p, const void *state, void *workspace
     return bsmm_small_m_run(state, p, workspace);
 }
 
-/* Sets the members of a bsmm_kernel that the functions above implement. */
+/* Initializes the members of a bsmm_kernel that the functions above implement. */
 #define BSMM_SMALL_M_KERNEL                                                                        \
     .device = "cpu", .state_bytes = sizeof(bsmm_small_m), .workspace_bytes = workspace_bytes,      \
     .run = run, .features = BSMM_FEATURE_EPILOGUE | BSMM_FEATURE_INVARIANT | BSMM_FEATURE_COMPACT

@@ -1,5 +1,5 @@
-/* These loops run over a panel's scales. They are inlined into functions of any instruction set and
- * compiled for it. */
+/* Loops over the scales of a panel. They are inlined into functions for a particular instruction
+ * set, so that the compiler vectorizes them with it. */
 #ifndef BSMM_CPU_SMALL_M_SCALES_H
 #define BSMM_CPU_SMALL_M_SCALES_H
 
@@ -12,8 +12,8 @@
 
 enum { LANES = BSMM_SMALL_M_LANES };
 
-/* Holds the codes of the lanes of one unit. With a type of their own, compilers treat them as a
- * vector. */
+/* The scale codes of 16 rows for one scale unit. Compilers treat a struct of this type as a vector.
+ */
 typedef struct codes16 {
     uint8_t lane[LANES];
 } codes16;
@@ -22,8 +22,7 @@ typedef struct floats16 {
     float lane[LANES];
 } floats16;
 
-/* Holds the bits of floats. Compared as integers, magnitudes have the order of their values, and
- * NaN is above all. */
+/* The bits of 16 floats. Magnitudes can be compared as integers; NaN is larger than all numbers. */
 typedef struct bits16 {
     uint32_t lane[LANES];
 } bits16;
@@ -48,8 +47,8 @@ INLINE bits16 load_magnitudes(const bsmm_small_m_scales *s, int64_t unit) {
     return v;
 }
 
-/* Returns each lane's largest value of (code ^ flipped) + added. If flipped is 0xff, that is the
- * complement of the smallest code. If `added` is 1, too, the code 0 wraps to 0 and does not count.
+/* Returns for each row the largest value of (code ^ flipped) + added. With 0xff and 0, it is the
+ * complement of the smallest code. With 0xff and 1, code 0 gives 0 and is therefore ignored.
  * Compilers vectorize the loop in this form. */
 INLINE codes16 find_extreme_code(const bsmm_small_m_scales *s, uint8_t flipped, uint8_t added) {
     const int64_t units = s->units;
@@ -64,9 +63,9 @@ INLINE codes16 find_extreme_code(const bsmm_small_m_scales *s, uint8_t flipped, 
     return found;
 }
 
-/* Returns each lane's largest magnitude, as bits. If `subtract` is set, returns 0 minus the
- * smallest nonzero magnitude: a zero stays 0 and does not count. Compilers vectorize the loop in
- * this form. */
+/* Returns for each row the bits of the largest magnitude. If `subtract` is set, it returns 0 minus
+ * the bits of the smallest magnitude that is not zero; a zero gives 0 and is therefore ignored.
+ * Compilers vectorize the loop in this form. */
 INLINE bits16 find_extreme(const bsmm_small_m_scales *s, bool subtract) {
     const int64_t units = s->units;
     bits16 found = {{0}};
@@ -90,14 +89,14 @@ INLINE void multiply_floats(const bsmm_small_m_scales *s, const floats16 *factor
     }
 }
 
-/* Divides each row's scales by its largest power of two, as the packers do. Returns false, so that
- * the panel is packed, if a scale is NaN, if it would become smaller than 2^-30, or if the power of
- * two is far from 1. */
+/* Divides the scales of each row by the row's largest power of two, as the packers do. Returns
+ * false if the panel must be packed: a scale is NaN, a scale would become smaller than 2^-30, or
+ * the power of two is below 2^-90 or above 2^99. */
 INLINE bool divide_floats(const bsmm_small_m_scales *s, const bits16 *most, const bits16 *least) {
     bits16 inverse_bits;
     uint32_t unusual = 0;
     for (int lane = 0; lane < LANES; lane++) {
-        /* Exponent of the lane's largest scale, with fp32's bias. */
+        /* exponent of the row's largest scale, plus 127 */
         uint32_t top = most->lane[lane] >> 23;
         unusual |= (uint32_t)(top < 37) | (uint32_t)(top > 226);
         unusual |= (uint32_t)(0 - least->lane[lane] - 1 < ((top - 30) << 23) - 1);

@@ -1,5 +1,4 @@
-/* This file checks the requirements of the small-M kernels on a GEMM's shape and on B's
- * elements. */
+/* Checks whether the small-M kernels support a product's shape and the format of B. */
 #include "cpu/small_m/small_m.h"
 
 #include <stdio.h>
