@@ -6,8 +6,9 @@
 #include "format/format.h"
 
 /* A validated conversion between operands in device memory: quantize, dequantize, relayout or amax.
- * Second-level scales and the result of amax are in device memory too. A comment that begins with
- * the name of a conversion describes a field that only this conversion uses. */
+ * Second-level scales (one scale for a whole matrix) and the result of amax are in device memory
+ * too. A comment that begins with the name of a conversion describes a field that only this
+ * conversion uses. */
 typedef struct bsmm_recode {
     const void *device;
     void *stream;
@@ -15,8 +16,8 @@ typedef struct bsmm_recode {
     const char *recipe;                    /* quantize: name of the recipe ("ocp"), never NULL */
     const struct bsmm_recipe_steps *steps; /* quantize: the recipe's steps (recipe/step.h) */
     uint32_t flags;                        /* quantize: the caller's bsmm_quantize_flags */
-    bool two_level; /* quantize: compute the second-level scale and store it in *dst.m.global_scale
-                     */
+    /* quantize: compute the second-level scale and store it in *dst.m.global_scale. */
+    bool two_level;
     const float *amax; /* quantize: largest magnitude of src, from the caller; NULL: compute it */
     float *result;     /* amax: where to store the largest magnitude of src */
 } bsmm_recode;
@@ -73,7 +74,7 @@ typedef struct bsmm_place {
     const void *device;
     void *stream;
     int threads;    /* number of CPU threads that the call may use */
-    bsmm_pool pool; /* threads of the caller's pool; if its member run is NULL, OpenMP's threads */
+    bsmm_pool pool; /* threads of the caller's pool; OpenMP's threads if pool.run is NULL */
 } bsmm_place;
 
 /* Returns the backend of a device's name such as "cuda:0", or NULL if no backend has that name. */

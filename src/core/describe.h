@@ -11,8 +11,8 @@ typedef struct bsmm_request {
     bsmm_finish finish; /* product.finish points here if there is an epilogue */
     bsmm_groups groups; /* product.groups points here if there are groups */
     const char *device; /* name of the device, such as "cuda:0"; never NULL */
-    const char
-        *kernel; /* name of the kernel to use; NULL: the best kernel that accepts the product */
+    /* Name of the kernel to use; NULL: the best kernel that accepts the product. */
+    const char *kernel;
 } bsmm_request;
 
 /* ---- devices (backend.c) ---- */
@@ -42,9 +42,9 @@ bsmm_status bsmm_check_memory(const bsmm_product *product, const bsmm_kernel *ke
  * buffer were ignored, the caller would get a wrong result without notice. */
 bsmm_status bsmm_check_surplus(const bsmm_product *product, const bsmm_buffers *buffers);
 
-/* Checks that `bytes` bytes at `memory` overlap nothing that the run reads or writes. The memory is
- * the workspace or packed B, which a caller provides for the kernel. `what` names it in messages.
- */
+/* Checks that `bytes` bytes at `memory` overlap nothing that the run reads or writes. The memory
+ * is the workspace or packed B, which a caller provides for the kernel. `what` names it in
+ * messages. */
 bsmm_status bsmm_check_room(const bsmm_product *product, const void *memory, uint64_t bytes,
                             const char *what);
 
@@ -78,10 +78,10 @@ const bsmm_kernel *bsmm_kernel_at(uint32_t index);
  * which has BSMM_STATE_BYTES bytes. */
 bsmm_status bsmm_kernel_choose(bsmm_request *request, void *state, const bsmm_kernel **kernel);
 
-/* Returns the reason why a kernel does not accept a request, or NULL if the kernel accepts it and
- * has filled `state`. The reason is that the kernel runs on another kind of device, that the device
- * cannot be opened, or the kernel's own. The function opens the request's device if it is not open
- * yet. */
+/* Checks whether a kernel accepts a request. If it does, the function returns NULL, and the kernel
+ * has filled `state`. Otherwise it returns the reason: the kernel runs on another kind of device,
+ * the device cannot be opened, or the reason that the kernel itself gives. The function opens the
+ * request's device if it is not open yet. */
 const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, bsmm_request *request, void *state,
                                 char *why, size_t size);
 

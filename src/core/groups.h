@@ -21,8 +21,8 @@ bsmm_status bsmm_groups_take_operand(const bsmm_groups *groups, const bsmm_matri
 bsmm_status bsmm_groups_place(const bsmm_group *from, bsmm_groups *groups, bsmm_product *product,
                               bsmm_finish *finish);
 
-/* Returns the total number of rows of D over all groups. Without groups it is D's number of rows.
- */
+/* Returns the total number of rows of D over all groups. Without groups it is D's number of
+ * rows. */
 int64_t bsmm_groups_rows(const bsmm_product *product);
 
 #endif

@@ -13,8 +13,8 @@ typedef struct bsmm_finish {
     const struct bsmm_activation_row *activation; /* table entry of the activation; never NULL */
     bool interleaved; /* a gated activation reads its gates and ups from alternate columns; else
                          from two halves of the columns */
-    double limit, slope,
-        up_offset; /* the activation's parameters; limit is Inf if values are not clamped */
+    /* The activation's parameters; limit is Inf if values are not clamped. */
+    double limit, slope, up_offset;
     bool has_residual;
     bsmm_operand residual;
     uint32_t scale_by; /* factors by which results are multiplied, a sum of bsmm_scale_by flags */
@@ -48,7 +48,7 @@ typedef struct bsmm_product {
     const void *bias;
     uint32_t compute;
     int threads;
-    bsmm_pool pool; /* threads of the caller's pool; if its member run is NULL, OpenMP's threads */
+    bsmm_pool pool;    /* threads of the caller's pool; OpenMP's threads if pool.run is NULL */
     uint32_t b_packed; /* the bsmm_packed_form in which runs get B; NONE: as stored */
     /* With packed weights of form wide, points to the panels that the kernel's pack_b wrote. With
      * any packed weights, the operand b describes B's codes and scales inside the packed weights;
@@ -57,8 +57,8 @@ typedef struct bsmm_product {
     const bsmm_recipe *recipe; /* recipe that quantizes a block-scaled D; NULL if D has no scales */
     const bsmm_finish *finish; /* the epilogue; NULL: only alpha, beta and bias */
     const bsmm_groups *groups; /* the groups; NULL: a single product */
-    const bsmm_backend
-        *backend;   /* the device's backend; set before any kernel function is called */
+    /* The device's backend; set before any kernel function is called. */
+    const bsmm_backend *backend;
     bool invariant; /* the caller set BSMM_MATMUL_BATCH_INVARIANT */
     bool any_rows;  /* BSMM_MATMUL_ANY_ROWS: each run sets its number of rows; A and D have the
                        largest number */
@@ -87,21 +87,20 @@ enum {
                    "a plan has no room for a larger state")
 
 /* Features of a product that not every kernel supports. A kernel lists the features that it
- * supports in bsmm_kernel.features. core/features.c refuses a product for a kernel that lacks one.
- */
+ * supports in bsmm_kernel.features. core/features.c refuses a product for a kernel that lacks
+ * one. */
 typedef enum bsmm_feature {
     BSMM_FEATURE_EPILOGUE = 1, /* the product has an epilogue (bsmm_finish) */
-    BSMM_FEATURE_ANY_ROWS =
-        /* Each run chooses its number of rows (any_rows). CPU kernels need not support this
-         * feature, because core divides such a product into plain products (parts.h). */
-    2,
-    BSMM_FEATURE_INVARIANT =
-        8, /* The order in which products are summed depends only on formats and K. */
+    /* Each run chooses its number of rows (any_rows). CPU kernels need not support this feature,
+     * because core divides such a product into plain products (parts.h). */
+    BSMM_FEATURE_ANY_ROWS = 2,
+    /* The order in which products are summed depends only on formats and K. */
+    BSMM_FEATURE_INVARIANT = 8,
     /* The product has groups. CPU kernels need not support this feature, because core runs each
      * group as a plain product (parts.h). */
     BSMM_FEATURE_GROUPS = 4,
-    BSMM_FEATURE_COMPACT =
-        16, /* B is in packed weights of form compact: an operand in the order BSMM_ORDER_COMPACT */
+    /* B is in packed weights of form compact: an operand in the order BSMM_ORDER_COMPACT. */
+    BSMM_FEATURE_COMPACT = 16,
 } bsmm_feature;
 
 typedef struct bsmm_kernel {

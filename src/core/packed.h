@@ -1,5 +1,5 @@
-/* Declares the forms of packed weights, their headers, and the functions with which a run finds B
- * in packed weights. docs/PACKING.md describes the bytes of each form. */
+/* Declares the two forms of packed weights (wide and compact), their headers, and the functions
+ * with which a run finds B in packed weights. docs/PACKING.md describes the bytes of each form. */
 #ifndef BSMM_CORE_PACKED_H
 #define BSMM_CORE_PACKED_H
 
@@ -11,13 +11,14 @@ typedef struct bsmm_packed_header {
     char magic[8];
     char form[8];         /* name of the form, such as "wide" */
     uint32_t version;     /* version of the form's byte layout */
-    uint32_t global_kind; /* bsmm_global value: the kind of B's second-level scale */
+    uint32_t global_kind; /* bsmm_global value: the kind of B's second-level scale (one scale for
+                             the whole matrix) */
     char device[16];      /* kind of device, such as "cpu" */
     char panels[16]; /* name of the panels' layout, such as "int8_k32_n32"; empty unless the form is
                         wide */
     bsmm_format format;
     int64_t rows, cols;
-    int64_t groups; /* number of matrices of a stack; 0 if B is not a stack */
+    int64_t groups; /* number of matrices if B is a stack (one matrix per group), else 0 */
     uint64_t bytes; /* size of packed weights, this header included */
     uint8_t zero[24];
 } bsmm_packed_header;
@@ -25,8 +26,8 @@ typedef struct bsmm_packed_header {
 _Static_assert(sizeof(bsmm_packed_header) == 128, "docs/PACKING.md promises it");
 
 /* Describes the packed weights of a plan. They consist of a header and, for each matrix of B, of
- * four arrays: panels (only in form wide), codes, scales, and the second-level scale. Every array
- * begins at a multiple of 64 bytes. */
+ * four arrays: panels (only in form wide), codes, scales, and the second-level scale (one scale for
+ * the whole matrix). Every array begins at a multiple of 64 bytes. */
 typedef struct bsmm_packed {
     bsmm_packed_header header; /* header.bytes is 0 if B cannot be packed for the kernel */
     bsmm_operand stored;       /* B as the caller stores it; with groups, the whole stack */
@@ -45,12 +46,13 @@ const bsmm_packed_form_info *bsmm_packed_form_row(uint32_t form);
 /* Returns the form whose name is name[size], or BSMM_PACKED_NONE. */
 uint32_t bsmm_packed_form_named(const char *name, size_t size);
 
-/* Returns the form in which a plan packs B: desc.b_packed, or WIDE if desc.b_packed is NONE. */
+/* Returns the form of packed weights (bsmm_packed_form) in which a plan packs B: desc.b_packed, or
+ * WIDE if desc.b_packed is NONE. */
 uint32_t bsmm_packed_form_of(const bsmm_product *product);
 
-/* Copies the operand B, as the caller stores it, to *stored. If the plan reads compact weights, the
- * function then replaces the request's B by an operand in compact order, because kernels decide by
- * that operand whether they accept the product. */
+/* Copies the operand B, as the caller stores it, to *stored. If the plan reads packed weights of
+ * form compact, the function then replaces the request's B by an operand in compact order, because
+ * kernels decide by that operand whether they accept the product. */
 bsmm_status bsmm_packed_take(bsmm_request *request, bsmm_operand *stored);
 
 /* Describes the packed weights of a product for its chosen kernel. header.bytes becomes 0 if B

@@ -11,9 +11,8 @@ static void clear_gap(uint8_t *at, uint64_t used, const uint8_t *end) {
     memset(at + used, 0, (size_t)(end - at) - used);
 }
 
-/* Writes one matrix of B in compact order. Gaps between the arrays are set to zero, because a
- * caller may write the bytes to a file and memory that was never written would make the file's
- * contents random. */
+/* Writes one matrix of B in compact order. Gaps between the arrays are set to zero. A caller may
+ * write packed weights to a file, whose bytes must not depend on the memory's old contents. */
 static bsmm_status fill_in_host_memory(const bsmm_product *p, const bsmm_operand *view,
                                        const bsmm_packed_places *at) {
     bsmm_operand to = *view;

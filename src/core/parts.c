@@ -3,8 +3,8 @@
 #include "core/parts.h"
 #include "core/packed.h"
 
-/* The function that chooses a part's kernel tries the kernel for few rows only up to this number of
- * rows. That kernel may refuse fewer rows than this; the plan's kernel then runs the part. */
+/* If a part has more rows than this, the kernel for few rows is not tried. That kernel may also
+ * refuse a part with fewer rows; the plan's kernel then runs it. */
 enum { MOST_FEW_ROWS = 64 };
 
 typedef struct kernel_state {
@@ -53,8 +53,8 @@ static const bsmm_kernel *choose_few(const bsmm_request *request, const bsmm_pro
     return few;
 }
 
-/* Returns the reference kernel, which accepts every product. It is the last kernel of kernels.def.
- */
+/* Returns the reference kernel, which accepts every product. It is the last kernel of
+ * kernels.def. */
 static const bsmm_kernel *reference(void) {
     const bsmm_kernel *last = bsmm_kernel_at(0);
     for (uint32_t i = 1; bsmm_kernel_at(i); i++)

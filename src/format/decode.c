@@ -1,5 +1,6 @@
 /* Decodes an operand to doubles. A table lookup turns each code into the element's value, which is
- * then multiplied by the scale of its block and by the second-level scale. */
+ * then multiplied by the scale of its block and by the second-level scale (one scale for the whole
+ * matrix). */
 #include "format/format.h"
 
 #include <math.h>
@@ -71,8 +72,9 @@ typedef struct source {
     int64_t step;
 } source;
 
-/* Decodes codes one at a time. It is the slow path for codes that are not adjacent, and for codes
- * before the next byte boundary: a 4-bit or 6-bit code may begin inside a byte. */
+/* Decodes codes one at a time. It is the slow path for codes that are not adjacent. It also decodes
+ * the first codes of a row if they do not begin at the start of a byte, as is possible with 4 and 6
+ * bits. */
 static void decode_each(const source *s, const double *values, int64_t n, double *to) {
     for (int64_t i = 0; i < n; i++)
         to[i] = values[bsmm_elem_load(s->elem, s->data, s->index + (uint64_t)(i * s->step))];
@@ -139,8 +141,8 @@ static void apply_scales(const bsmm_operand *o, int64_t r, int64_t c, int64_t n,
     }
 }
 
-/* Applies the second-level scale. If it is a divisor, the function divides by it. A multiplication
- * by its reciprocal would round twice instead of once. */
+/* Applies the second-level scale, one scale for the whole matrix. If it is a divisor, the function
+ * divides by it. A multiplication by its reciprocal would round twice instead of once. */
 static void apply_global(const bsmm_matrix *m, int64_t n, double *to) {
     double global = (double)*m->global_scale;
     if (m->global_kind == BSMM_GLOBAL_DIVISOR)

@@ -41,10 +41,10 @@ static const elem_row rows[] = {
 #undef ELEM
 };
 
-/* The traits of a format, computed from its entry in elem.def. FITS tells whether every value of a
- * format is a value of another format; it compares mantissa bits, smallest subnormals and maxima.
- * F16_CODE shifts a code so that its mantissa is at the position of f16's 10 mantissa bits; 0x7bff
- * is f16's largest finite code. */
+/* The traits of a format, computed from its entry in elem.def. FITS tells whether every value of
+ * one format is also a value of another; it compares their mantissa bits, smallest subnormals and
+ * maxima. F16_CODE shifts a code so that its mantissa is at the position of f16's 10 mantissa bits;
+ * 0x7bff is f16's largest finite code. */
 #define FITS(m, least, most, to_m, to_least, to_most)                                              \
     ((m) <= (to_m) && (least) >= (to_least) && (most) <= (to_most))
 #define F16_CODE(code, m) ((uint64_t)(code) << ((m) <= 10 ? 10 - (m) : 63))

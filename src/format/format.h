@@ -110,9 +110,9 @@ bsmm_status bsmm_operand_take(const bsmm_matrix *from, const char *what, bsmm_op
  * elements; a matrix without scales needs no pointer to scales. */
 bsmm_status bsmm_operand_check_memory(const bsmm_operand *operand, const char *what);
 
-/* Returns the second-level scale as a factor, so that value = element * block scale * factor. A
- * scale that is stored as a divisor g gives 1 / g in double. Without a second-level scale the
- * factor is 1. */
+/* Returns the second-level scale (one scale for the whole matrix) as a factor, so that value =
+ * element * block scale * factor. A scale that is stored as a divisor g gives 1 / g in double.
+ * Without a second-level scale the factor is 1. */
 double bsmm_operand_global(const bsmm_operand *operand);
 
 /* The order of elements in packed weights of form compact (compact.c). A caller's matrix cannot
@@ -129,9 +129,8 @@ static inline uint64_t bsmm_operand_index(const bsmm_operand *o, int64_t r, int6
 
 /* ---- the compact form of packed weights (compact.c) ---- */
 
-enum {
-    BSMM_COMPACT_ROWS = 16 /* rows that are stored together in compact order, called a strip */
-};
+/* In compact order, 16 rows are stored together; they are called a strip. */
+enum { BSMM_COMPACT_ROWS = 16 };
 
 /* Returns the number of columns of one piece. A piece is the smallest unit of compact order:
  * adjacent codes of one row that fill 4 bytes, or 3 bytes if codes have 6 bits. */
@@ -166,9 +165,9 @@ void bsmm_operand_keep_cols(bsmm_operand *o, int64_t col, int64_t cols);
  * `scales` scales further. */
 void bsmm_operand_move(bsmm_operand *o, uint64_t elements, uint64_t scales);
 
-/* Points a part of a matrix to scales that are stored separately for that part. These scales begin
- * `offset` scales after the scales of `whole`. Their layout is that of a matrix with the part's
- * rows and columns. The function returns their number, padding included. */
+/* Points a part of a matrix to scales that are stored separately for that part. They begin `offset`
+ * scales after the first scale of `whole`. Their layout is that of a matrix with the part's rows
+ * and columns. The function returns their number, padding included. */
 uint64_t bsmm_operand_own_scales(bsmm_operand *o, const bsmm_operand *whole, uint64_t offset);
 
 /* ---- values (decode.c) ---- */

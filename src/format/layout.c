@@ -1,5 +1,5 @@
-/* The table of scale layouts, and the functions that compute the offset of a scale in any of them.
- */
+/* The table of scale layouts, and the functions that compute the offset of a scale in any of
+ * them. */
 #include "format/format.h"
 
 #include <string.h>
@@ -60,8 +60,8 @@ static bsmm_status resolve_pitch(const layout_row *row, const bsmm_matrix *matri
 }
 
 static void resolve_digits(const layout_row *row, bsmm_scale_map *map) {
-    /* In the layout tile_contiguous the caller chose the tile's size. The tile is row-major inside.
-     */
+    /* In the layout tile_contiguous the caller chose the tile's size. The tile is row-major
+     * inside. */
     if (row->info.digit_count == 0) {
         map->digit_count = 2;
         map->digits[0] = (bsmm_digit){R, map->tile_rows, map->tile_cols};

@@ -98,8 +98,8 @@ static bsmm_status derive_data(bsmm_operand *o, const char *what) {
 }
 
 /* Returns the largest size in bytes that a caller may declare for the scale buffer. If the caller
- * chose scale_ld, the buffer may extend to the end of the last row or column, past its last scale.
- */
+ * chose scale_ld, the buffer may extend to the end of the last row or column, past its last
+ * scale. */
 static uint64_t most_scale_bytes(const bsmm_operand *o, uint32_t bytes) {
     if (!o->m.scale_ld || !o->map.count) return o->scale_bytes;
     bool by_rows = o->m.scale_layout == BSMM_LAYOUT_ROW_MAJOR;

@@ -7,8 +7,8 @@
 
 /* The magnitude of a code is an integer multiple of the format's smallest subnormal, `ulp`.
  * EXPONENT and WHOLE extract the exponent and the mantissa (with its implicit bit) from code c,
- * which has m mantissa bits. MAGNITUDE shifts the mantissa by the exponent and multiplies by ulp.
- */
+ * which has m mantissa bits. MAGNITUDE shifts the mantissa by the exponent and multiplies by
+ * ulp. */
 #define EXPONENT(c, m) ((c) >> (m))
 #define WHOLE(c, m)    ((uint64_t)((c) & ((1u << (m)) - 1)) | (uint64_t)(EXPONENT(c, m) != 0) << (m))
 #define MAGNITUDE(c, m, ulp)                                                                       \

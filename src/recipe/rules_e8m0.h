@@ -41,16 +41,16 @@ BSMM_SHARED uint32_t bsmm_ceil_exponent(float value) {
     return exponent + (mantissa != 0);
 }
 
-/* Computes log2 and rounds it correctly to fp32, as torch and glibc do near powers of two. The
- * result for a value next to a power of two is the integer exponent of that power. The floor or
- * ceiling of the logarithm is then off by one, and recipes of other projects that take it must be
- * reproduced with this error. */
+/* Computes log2 and rounds it correctly to fp32, as torch and glibc do near powers of two. For a
+ * value next to a power of two, the rounded result is the integer exponent of that power. A floor
+ * or ceiling of the result is then off by one. Recipes of other projects compute that floor or
+ * ceiling, so their bytes can only be reproduced with the same error. */
 BSMM_SHARED float bsmm_log2_fp32(float value) {
     return (float)bsmm_log2(value);
 }
 
-/* Rounds a scale up to a power of two between 2^-126 and 2^127, as DeepGEMM's ceil_to_ue8m0 does.
- */
+/* Rounds a scale up to a power of two between 2^-126 and 2^127, as DeepGEMM's ceil_to_ue8m0
+ * does. */
 BSMM_SHARED float bsmm_ceil_to_ue8m0(float scale) {
     uint32_t bits = bsmm_float_bits(scale);
     uint32_t exponent = (bits >> 23) + ((bits & 0x7fffff) != 0);
@@ -58,8 +58,9 @@ BSMM_SHARED float bsmm_ceil_to_ue8m0(float scale) {
     return bsmm_bits_float((exponent < 254 ? exponent : 254) << 23);
 }
 
-/* The rule of OCP MX v1.0, section 6.3. The scale is the largest power of two that does not exceed
- * amax, divided by the largest power of two of the element format. `floor` uses it as it is. */
+/* The rule of OCP MX v1.0, section 6.3, which is also the rule `floor`. The scale is the largest
+ * power of two that does not exceed amax, divided by the largest power of two of the element
+ * format. */
 BSMM_SHARED uint32_t bsmm_floor_code(float amax, const bsmm_tensor_step *t) {
     if (isnan(amax)) return BSMM_E8M0_NAN;
     return bsmm_clamp_exponent(bsmm_exponent_field(amax) - t->emax, 0, 254);

@@ -64,8 +64,7 @@ static const struct {
     {is_bf16, SCALES_POW2, 0, 0, 0, U(BF16)},
     {up_to_8_bits, SCALES_POW2, 0, 0, 0, BOTH_16},
     /* The product of an element of at most 8 bits and an e4m3 scale has at most 8 significant bits,
-     * so it is exact in f16 and bf16.
-     */
+     * so it is exact in f16 and bf16. */
     {up_to_8_bits, S(E4M3), 0, 0, 0, BOTH_16},
     /* A kernel can multiply the sum of a block by its scale. With blocks of at least 128 elements
      * this costs little, so any scale format is possible. */
@@ -89,8 +88,7 @@ static const struct {
     {is_e2m1, S(E4M3), 0, 16, BSMM_SOL_NV, U(F4_NV)},
     {is_e2m1, S(NONE), 0, 0, BSMM_SOL_NV, U(F4_NV)},
     /* Elements such as 2 * e2m1 and 8 * e2m3 are small integers. An int8 dot product sums them
-     * exactly, and the scale multiplies the sum of the block.
-     */
+     * exactly, and the scale multiplies the sum of the block. */
     {small_integers, SCALES_ANY, 0, 0, BSMM_SOL_INT8, U(F6)},
     {is_e2m1, SCALES_ANY, 0, 0, BSMM_SOL_INT8, BOTH_4},
 };

@@ -30,7 +30,8 @@ INLINE void add_column(const float *a, const float *b, vec acc[MR][VECTORS]) {
     }
 }
 
-/* Adds the products of k columns of K to a register tile. k must be a multiple of COLUMNS. */
+/* Multiplies packed panels of A and B over k elements of K and adds the results to the accumulators
+ * of a register tile. k must be a multiple of COLUMNS. */
 INLINE void add_columns(const float *a, const float *b, int64_t k, vec acc[MR][VECTORS]) {
     for (int64_t i = 0; i < k; i += COLUMNS, a += COLUMNS * MR, b += COLUMNS * NR)
 #pragma GCC unroll 8
@@ -38,9 +39,9 @@ INLINE void add_columns(const float *a, const float *b, int64_t k, vec acc[MR][V
             add_column(a + j * MR, b + j * NR, acc);
 }
 
-/* Hides the accumulators' values from the optimizer between the summation loop and the scaling. If
- * compilers optimize the two together, they keep some accumulators in memory during the whole loop.
- */
+/* Hides the accumulators' values from the optimizer between the loop that sums a segment and the
+ * code that applies the scales. If compilers optimize the two together, they keep some accumulators
+ * in memory during the whole loop. */
 INLINE void settle(vec acc[MR][VECTORS]) {
 #pragma GCC unroll 6
     for (int r = 0; r < MR; r++)
@@ -81,8 +82,8 @@ TARGET static void multiply_folded(const uint8_t *a, const uint8_t *b, int64_t u
             vec_store(c + r * pitch + v * LANES, acc[r][v]);
 }
 
-/* Multiplies the accumulators of a segment by both operands' scales and adds them to the tile `c`,
- * or stores them to it if `add` is false. */
+/* Multiplies the accumulators, which hold the sums of a segment of K, by A's scales and B's scales.
+ * It adds the results to the tile `c` in memory, or stores them there if `add` is false. */
 INLINE void add_scaled(const float *a_scales, const float *b_scales, vec acc[MR][VECTORS], float *c,
                        int64_t pitch, bool add) {
 #pragma GCC unroll 6

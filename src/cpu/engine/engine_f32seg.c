@@ -44,7 +44,8 @@ static bool any(const uint8_t *flags, int count) {
     return found;
 }
 
-/* Points to the packed operands of one register tile in one segment of K. */
+/* The packed operands of one register tile in one segment, i.e. a range of K in which scales do not
+ * change. */
 typedef struct tile {
     const float *a, *b;
     const double *a_scales, *b_scales;

@@ -13,11 +13,12 @@ enum {
     BSMM_F32SEG_MC = 128, /* rows of A in a packed block, a multiple of MR */
     BSMM_F32SEG_NC = 128, /* rows of B in a packed block, a multiple of NR */
     BSMM_F32SEG_KC = 512, /* columns of K in a packed block */
-    BSMM_F32SEG_SEGMENT =
-        128, /* longest segment, in elements of K; it limits the error of the fp32 sums */
+    /* Longest segment, in elements of K; it limits the error of the fp32 sums. */
+    BSMM_F32SEG_SEGMENT = 128,
 };
 
-/* Packed rows of one operand over a range of K. Rows of zeros follow up to a whole panel. */
+/* Packed rows of one operand (a cache block) over a range of K. Rows of zeros fill up the last
+ * panel. */
 typedef struct bsmm_f32seg_block {
     /* Elements in the order [panel][k][row of the panel], so for each k the elements of all rows of
      * a panel are adjacent. */
@@ -30,7 +31,9 @@ typedef struct bsmm_f32seg_block {
     uint8_t *wide;
 } bsmm_f32seg_block;
 
-/* Returns the length of a segment for two operands, in elements of K. */
+/* Returns the length of a segment for two operands, in elements of K. It is the greatest common
+ * divisor of both block lengths along K and BSMM_F32SEG_SEGMENT, so that no scale changes inside a
+ * segment. */
 int64_t bsmm_f32seg_segment(const bsmm_operand *a, const bsmm_operand *b);
 
 /* Packs rows [row, row + rows) and columns [k0, k0 + k) of an operand into panels of `panel` rows.

@@ -18,7 +18,8 @@
 typedef bsmm_gemm_side side;
 typedef bsmm_gemm gemm;
 
-/* Returns true if the run gets B's panels in packed weights of form wide. */
+/* Returns true if B was packed in advance: the run then gets B's panels in packed weights (form
+ * wide) and packs only A. */
 static bool has_panels(const bsmm_product *p) {
     return p->b_packed == BSMM_PACKED_WIDE;
 }
@@ -35,10 +36,11 @@ static uint64_t side_bytes(const side *s) {
            bsmm_align64(padded);
 }
 
-/* Size of the workspace for B's panels, in multiples of the L2 caches of all threads. If A has few
- * rows, each thread packs one cache block of B at a time and multiplies it while it is in L2. If A
- * has many rows, all threads share one slab. They wait for each other when the slab changes, and
- * then read all of A again, so the slab should be large. */
+/* Size of the workspace for packed panels of B, in multiples of the L2 caches of all threads. If A
+ * has few rows, each thread packs one cache block of B at a time and multiplies it while it is in
+ * L2. If A has many rows, all threads share one slab, i.e. the panels of B that are packed at a
+ * time. They wait for each other when the slab changes, and then read all of A again, so the slab
+ * should be large. */
 static const uint64_t caches_of_few = 1, caches_of_many = 32;
 
 static bool has_few_rows(const gemm *g) {
@@ -67,9 +69,9 @@ static uint64_t slab_bytes(const gemm *g, const bsmm_product *p) {
     return bytes < side_bytes(&g->b) ? bsmm_align64(bytes) : side_bytes(&g->b);
 }
 
-/* Returns the number of panels of B that fit the memory for packed panels. If these are not all
- * panels, B is packed and multiplied in slabs of that many panels. With few rows of A, each thread
- * uses an equal share of the memory. */
+/* Returns the number of panels of B that fit the memory for packed panels. If B has more panels, it
+ * is packed and multiplied in slabs of that many panels. With few rows of A, each thread uses an
+ * equal share of the memory for slabs of its own. */
 static int64_t count_panels(const gemm *g) {
     uint64_t share = has_few_rows(g) ? g->b_bytes / (uint64_t)g->threads : g->b_bytes;
     return g->b_bytes == g->packed_b_bytes ? g->b.panels : (int64_t)(share / bytes_of_panel(g));
@@ -85,14 +87,16 @@ static uint8_t *place_side(side *s, uint8_t *at) {
     return at + bsmm_align64(padded);
 }
 
-/* Returns the largest number of units of K in a chunk. */
+/* Returns the largest number of units in a chunk. A unit is a range of K with one scale per row; a
+ * chunk is the range of K that a cache block multiplies at a time. */
 static int64_t longest_chunk(const bsmm_engine *e) {
     return e->chunk + e->chunk / 4;
 }
 
-/* Returns the number of gates in a cache block of nc columns if gates and ups are split into
- * halves. The gates fill whole panels of B. The remaining columns are for their ups and contain one
- * panel more, because the first up may be inside a panel. */
+/* Returns the number of gates in a cache block of nc columns of A x B^T. It is for gated
+ * activations whose gates are the first half of the columns and whose ups are the second half. The
+ * gates fill whole panels of B. The other columns of the block are for the ups that belong to them,
+ * and for one panel more, because the first up may be inside a panel. */
 static int64_t count_gates(const bsmm_engine *e, int64_t nc) {
     int64_t gates = nc / 2 / e->nr * e->nr;
     return gates ? gates : e->nr;
@@ -115,9 +119,10 @@ static uint64_t count_scratch(const gemm *g) {
            (uint64_t)bsmm_min_i64(g->units, longest_chunk(e)) * e->widened_unit_bytes;
 }
 
-/* Returns the length of a chunk in units. All chunks of a GEMM have about the same length, because
- * a short last chunk would load and store all accumulators for little work. A chunk may be up to a
- * quarter longer than the engine's `chunk` if that makes the number of chunks smaller. */
+/* Returns the length of a chunk, the range of K that a cache block multiplies at a time, in units.
+ * All chunks of a GEMM have about the same length, because a short last chunk would load and store
+ * all accumulators for little work. A chunk may be up to a quarter longer than the engine's `chunk`
+ * if that makes the number of chunks smaller. */
 static int64_t chunk_length(const bsmm_engine *e, int64_t units) {
     int64_t chunks = bsmm_ceil_div(units, longest_chunk(e));
     return chunks > 1 ? bsmm_ceil_div(units, chunks) : units;
@@ -156,8 +161,8 @@ static void choose_blocks(gemm *g, const bsmm_product *p) {
         continue;
 }
 
-/* Chooses the number of panels in a slab. All slabs have about the same number of cache blocks, so
- * that the last slab also occupies all threads. */
+/* Chooses the number of panels in a slab, i.e. the panels of B that are packed at a time. All slabs
+ * have about the same number of cache blocks, so that the last slab also occupies all threads. */
 static void cut_slabs(gemm *g) {
     int64_t nr = g->engine->nr;
     if (g->slab == g->b.panels) return;
@@ -193,8 +198,8 @@ gemm bsmm_gemm_make(const bsmm_engine *engine, const bsmm_product *p) {
     g.b = measure_side(p->b.m.rows, engine->nr, g.units, engine->b_unit_bytes);
     choose_threads(&g, p);
     g.packed_b_bytes = side_bytes(&g.b);
-    /* A gated activation may read two distant ranges of B at once, so all of B is packed at once.
-     */
+    /* A gated activation may read two distant ranges of B at once, so all of B must be packed at
+     * once. */
     g.b_bytes = has_panels(p) || bsmm_is_gated(p) ? g.packed_b_bytes : slab_bytes(&g, p);
     g.slab = count_panels(&g);
     choose_blocks(&g, p);
@@ -206,15 +211,16 @@ gemm bsmm_gemm_make(const bsmm_engine *engine, const bsmm_product *p) {
     return g;
 }
 
-/* Sets the members of a GEMM that are known only in a run. */
+/* Completes a copy of the plan's GEMM with the members that are known only in a run. */
 static void bind(gemm *g, const bsmm_product *p) {
     g->p = p;
     g->is_direct = bsmm_cpu_epilogue_is_direct(p);
     g->expects = g->is_direct && p->d.data_bytes > bsmm_cpu_l2_bytes() / 4;
 }
 
-/* Packs `count` panels of A or B, from panel number `first` on. A's panels are packed together with
- * the first slab of B and are kept for the next slabs. */
+/* Packs `count` panels of A or B, from panel number `first` on. A slab is the part of B that is
+ * packed at a time. A is packed together with B's first slab (b_first is 0), and its panels are
+ * kept for the later slabs. */
 static void pack_panels(const gemm *g, const side *s, bool is_b, int64_t first, int64_t count) {
     int64_t row = first * s->width, end = row + count * s->width;
     if (!is_b && g->b_first > 0) return;
@@ -236,8 +242,8 @@ typedef struct block {
     double *values; /* buffer for one row of results */
     double *gates;  /* [rows][nc]: values of the gates, if gates and ups are split */
     uint8_t *widened;
-    int64_t
-        next_col; /* first column of the cache block that this thread will probably compute next */
+    /* First column of the cache block that this thread will probably compute next. */
+    int64_t next_col;
 } block;
 
 static const uint8_t *b_at(const gemm *g, int64_t row, int64_t unit) {
@@ -255,15 +261,16 @@ static const uint8_t *next_panel(const gemm *g, const block *b, int64_t j, int64
     return b_at(g, b->next_col, 0);
 }
 
-/* Prefetches the cache lines of D and C that the epilogue of a register tile will access after the
- * tile's last chunk. */
+/* Prefetches the cache lines of D and C that the epilogue of a register tile will access as soon as
+ * the tile's accumulators are complete. */
 static void expect_tile(const gemm *g, const block *b, int64_t i, int64_t j) {
     if (g->expects)
         bsmm_cpu_epilogue_expect(g->p, b->row + i, bsmm_min_i64(g->engine->mr, b->rows - i),
                                  g->b_first + b->col + j, bsmm_min_i64(g->engine->nr, b->cols - j));
 }
 
-/* Returns the accumulators of the block's columns col + j and following. */
+/* Returns the accumulators of the panel of B that begins at column col + j. If all panels use the
+ * same accumulators in turn, they are at the start of the buffer. */
 static float *strip_acc(const gemm *g, const block *b, int64_t j) {
     return b->acc + (b->pitch == g->engine->nr ? 0 : j);
 }
@@ -278,8 +285,8 @@ static void multiply_strip(const gemm *g, const block *b, int64_t j, int64_t k) 
         g->a.units + (uint64_t)(b->row / e->mr) * g->a.panel_bytes + (uint64_t)k * e->a_unit_bytes;
     const uint8_t *panel = b_at(g, b->col + j, k);
     int64_t tiles = bsmm_ceil_div(b->rows, e->mr);
-    int64_t left =
-        (int64_t)e->b_unit_bytes; /* bytes to prefetch during each unit, over all panels of A */
+    /* Bytes of each unit of the next panel that the following tiles must still prefetch. */
+    int64_t left = (int64_t)e->b_unit_bytes;
     bsmm_ahead ahead = {next_panel(g, b, j, k),
                         bsmm_ceil_div(left, tiles * BSMM_AHEAD_LINE) * BSMM_AHEAD_LINE};
     if (e->widen) {
@@ -359,8 +366,10 @@ static void multiply_block(const gemm *g, const block *b) {
         }
 }
 
-/* Multiplies the gates of a cache block, then the ups that belong to them. The first up may be
- * inside a panel of B; the columns before it in that panel are computed but not used. */
+/* Computes a cache block if gates and ups are two halves of the columns of A x B^T. It multiplies
+ * the block's gates and keeps their values, and then multiplies the ups that belong to them. The
+ * first up may be inside a panel of B; the columns before it in that panel are computed but not
+ * used. */
 static void run_halves(const gemm *g, const block *gates) {
     int64_t first = g->cols + gates->col, panel = first / g->engine->nr * g->engine->nr;
     block b = *gates;
@@ -413,8 +422,8 @@ bsmm_status bsmm_gemm_pack_b(const gemm *made, const bsmm_product *p, void *pack
     gemm g = *made;
     bind(&g, p);
     uint8_t *end = place_side(&g.b, packed);
-    /* The gaps between the arrays are set to zero too, because the caller may write packed weights
-     * to a file. */
+    /* The gaps between the arrays are set to zero too. A caller may write packed weights to a file,
+     * whose bytes must not depend on the memory's old contents. */
     uint64_t padded = (uint64_t)(g.b.panels * g.b.width);
     memset(g.b.factors, 0, bsmm_align64(padded * sizeof(double)));
     memset(g.b.wide, 0, (size_t)(end - g.b.wide));
@@ -495,8 +504,8 @@ static void work_by_blocks(const void *context, int phase, int worker) {
     }
 }
 
-/* Makes `g` describe the slab of B that begins at row `first` and is packed into memory at `to`.
- * `rows` is the number of rows of all of B. */
+/* Makes `g` describe the slab of B (the part that is packed at a time) that begins at row `first`
+ * and is packed into memory at `to`. `rows` is the number of rows of all of B. */
 static void turn_to_slab(gemm *g, int64_t rows, int64_t first, uint8_t *to) {
     g->b_first = first;
     g->b.rows = bsmm_min_i64(rows - first, g->slab * g->b.width);

@@ -58,7 +58,7 @@ struct bsmm_engine {
     uint64_t b_unit_bytes; /* bytes of a unit of nr rows of B, a multiple of 64 */
     int64_t chunk;         /* approximate number of units along K in a cache block */
     int64_t mc, nc;        /* rows of A and of B in a cache block: multiples of mr and nr */
-    int wide_limit; /* a pair of rows is wide if the sum of their `wide` exceeds this number */
+    int wide_limit; /* a row of A and a row of B whose `wide` add up to more are summed in double */
     uint64_t widened_unit_bytes; /* bytes of a unit of B after `widen` has expanded it; 0 if widen
                                     is NULL */
     /* Packs rows [row, row + rows) of A or B over all of K into panels at `to`. */
@@ -68,8 +68,8 @@ struct bsmm_engine {
      * packed. */
     void (*widen)(const uint8_t *b, int64_t units, uint8_t *to);
     /* Multiplies `units` units of a panel of A by those of a panel of B. It stores the mr x nr
-     * results to c, or adds them to c if `add` is true. A row of c has a stride of `pitch` floats.
-     */
+     * results to c, or adds them to c if `add` is true. A row of c has a stride of `pitch`
+     * floats. */
     void (*multiply)(const uint8_t *a, const uint8_t *b, int64_t units, float *c, int64_t pitch,
                      bool add, bsmm_ahead ahead);
     /* Like `multiply`, but only the first `cols` rows of B's panel are used, and only `cols`
@@ -79,11 +79,12 @@ struct bsmm_engine {
     int64_t narrow_cols;
 };
 
-/* The size and the memory of one packed operand. `width` is the number of rows in a panel. */
+/* The size of one packed operand, and pointers to its panels and to the factors and `wide` of its
+ * rows (bsmm_panel). `width` is the number of rows in a panel. */
 typedef struct bsmm_gemm_side {
     int64_t rows, panels, width;
     uint64_t panel_bytes;
-    uint8_t *units; /* memory of the panels; set in a run, as are factors and wide */
+    uint8_t *units; /* memory of the panels; each run sets it, and also factors and wide */
     double *factors;
     uint8_t *wide;
 } bsmm_gemm_side;
@@ -94,18 +95,18 @@ typedef struct bsmm_gemm {
     const bsmm_engine *engine;
     bsmm_gemm_side a, b;
     int64_t units; /* number of units along K */
-    int64_t chunk; /* units that a cache block multiplies before the next rows or columns */
+    int64_t chunk; /* units of K that a cache block multiplies at a time */
     /* Rows of A and of B in a cache block. They are the engine's mc and nc, or fewer so that a
      * block fits L2 and every thread gets work. */
     int64_t mc, nc;
-    int64_t slab;     /* panels of B that are packed at a time (a slab): all of them, or whole cache
-                         blocks */
+    int64_t slab; /* panels of B that are packed at a time (a slab): all, or those of whole cache
+                     blocks */
     uint64_t b_bytes; /* bytes for packed panels of B: packed_b_bytes, or less if slabs reuse the
                          memory */
     bool by_slabs;    /* each thread packs and multiplies slabs of its own, one cache block each */
     uint64_t scratch_bytes, workspace_bytes, packed_b_bytes;
-    int64_t
-        cols; /* columns of A x B^T that cache blocks cover: all, or only the gates if is_split */
+    /* Columns of A x B^T that cache blocks cover: all, or only the gates if is_split. */
+    int64_t cols;
     bool is_split; /* gated activation whose ups are the second half of the columns: a cache block
                       multiplies nc gates, then the ups that belong to them */
     int threads;
@@ -127,22 +128,25 @@ bsmm_status bsmm_gemm_pack_b(const bsmm_gemm *made, const bsmm_product *p, void 
 
 bsmm_status bsmm_gemm_run(const bsmm_gemm *made, const bsmm_product *p, void *workspace);
 
-/* Returns NULL if cache blocks consist of whole scale blocks of D, or if D has no scales. Otherwise
- * it returns the reason for refusing the product. */
+/* Checks a block-scaled D, which can only be stored in whole scale blocks. Returns NULL if cache
+ * blocks consist of whole scale blocks of D, or if D has no scales. Otherwise it returns the reason
+ * for refusing the product. */
 const char *bsmm_gemm_refuse_output(const bsmm_engine *engine, const bsmm_product *p, char *why,
                                     size_t size);
 
-/* Part of one row of accumulators, with the factors that packing divided out of the row of A
- * (`factor`) and of the rows of B (column_factors). */
+/* Part of one row of accumulators, with the factors by which the epilogue multiplies it. Packing
+ * has divided `factor` out of the row of A, and column_factors out of the rows of B. */
 typedef struct bsmm_gemm_row {
     int64_t r, col, cols;
     const float *acc;
     double factor;
-    int wide, wide_limit;         /* `wide` of the row of A, and the engine's limit for a pair */
+    int wide, wide_limit; /* `wide` of the row of A, and the limit above which a pair of rows is
+                             summed in double */
     const double *column_factors; /* factors and `wide` of the rows of B, one for each column */
     const uint8_t *column_wide;
-    const double
-        *gates; /* the gates' values, if the columns are the ups of split halves; else NULL */
+    /* The values of the gates, if the columns are ups and the gates are another half of A x B^T;
+     * else NULL. */
+    const double *gates;
 } bsmm_gemm_row;
 
 /* Returns true if the product has a gated activation whose gates are the first half of the columns
@@ -157,15 +161,16 @@ typedef struct bsmm_gemm_columns {
 } bsmm_gemm_columns;
 
 /* Returns the columns of D that are computed from columns [col, col + cols) of A x B^T. If gates
- * and ups are split into halves, the given columns must be ups. */
+ * and ups are two halves of A x B^T, the given columns must be ups. */
 bsmm_gemm_columns bsmm_gemm_columns_of_d(const bsmm_product *p, int64_t col, int64_t cols);
 
-/* Returns the largest of n values of `wide`. */
+/* Returns the largest of n values of `wide`, each of which measures how far the magnitudes in a row
+ * are apart. */
 int bsmm_gemm_widest(const uint8_t *wide, int64_t n);
 
 /* Computes the input of the activation from a row of accumulators. It multiplies by the row's and
- * columns' factors, replaces the results of wide pairs by exact sums, and applies alpha, C and
- * bias. */
+ * columns' factors. It replaces the results of wide pairs, whose fp32 sums may be wrong, by exact
+ * sums. Then it applies alpha, C and bias. */
 void bsmm_gemm_sum_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values);
 
 /* Applies the whole epilogue to a row of accumulators except for the last rounding. It writes one
@@ -176,16 +181,16 @@ void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, doubl
  * scales. `values` is scratch memory for `cols` doubles, as in the two functions above. */
 void bsmm_gemm_store_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values);
 
-/* Several rows of accumulators, `pitch` floats apart. */
+/* Several rows of accumulators, `pitch` floats apart, for one call of the epilogue. */
 typedef struct bsmm_gemm_rows {
     int64_t rows, pitch;
     const double *factors; /* factor of each row */
-    const uint8_t *wide;   /* `wide` of each row */
+    const uint8_t *wide;   /* `wide` of each row: how far the magnitudes in it are apart */
     bool are_direct;       /* the result of bsmm_cpu_epilogue_is_direct */
 } bsmm_gemm_rows;
 
-/* Does the work of bsmm_gemm_store_row for several rows. `first` describes the first row; the rows'
- * factors and `wide` come from `rows`. */
+/* Does the work of bsmm_gemm_store_row for several rows. *first describes the first row. Its
+ * members `factor` and `wide` are not used, because each row's values are in *rows. */
 void bsmm_gemm_store_rows(const bsmm_product *p, const bsmm_gemm_row *first,
                           const bsmm_gemm_rows *rows, double *values);
 
@@ -210,8 +215,8 @@ void bsmm_cpu_epilogue_gate(const bsmm_product *p, const double *gates, const do
 void bsmm_cpu_epilogue_finish(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,
                               double *values);
 
-/* Divides the values by D's second-level scale if D has no block scales. The recipe does this for a
- * block-scaled D. */
+/* Divides the values by D's second-level scale (one scale for the whole matrix) if D has no block
+ * scales. The recipe does this for a block-scaled D. */
 void bsmm_cpu_epilogue_divide(const bsmm_product *p, int64_t cols, double *values);
 
 /* Returns true if one loop can apply the whole epilogue in a single pass (the direct loop). D then
@@ -219,9 +224,9 @@ void bsmm_cpu_epilogue_divide(const bsmm_product *p, int64_t cols, double *value
 bool bsmm_cpu_epilogue_is_direct(const bsmm_product *p);
 
 /* Runs the direct loop on a tile of accumulators whose first element belongs to (row, col) of D. No
- * row of the tile may form a wide pair. The function itself sets the tile's alpha, operands to add
- * and destination. It returns the number of rows that are stored. If it is less than the tile's
- * rows, the slow path must store the next row. */
+ * row of the tile may form a wide pair (a result that fp32 sums cannot hold). The function itself
+ * sets the tile's alpha, operands to add and destination. It returns the number of rows that are
+ * stored. If it is less than the tile's rows, the slow path must store the next row. */
 int64_t bsmm_cpu_epilogue_direct(const bsmm_product *p, int64_t row, int64_t col,
                                  bsmm_cpu_epilogue_tile tile);
 

@@ -1,6 +1,6 @@
-/* Runs the epilogue row by row. If a row of A and a row of B form a wide pair (engine_gemm.h),
- * their fp32 accumulator may be wrong, so their result is summed again in double from the operands
- * themselves. */
+/* Runs the epilogue row by row. A row of A and a row of B form a wide pair if the magnitudes in
+ * them are so far apart that fp32 sums of their products may be wrong (engine_gemm.h). The result
+ * of a wide pair is summed again in double from the operands themselves. */
 #include "cpu/engine/engine_gemm.h"
 
 #include <math.h>
@@ -88,8 +88,8 @@ void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, doubl
     make_nan_one(d.cols, values);
 }
 
-/* Stores a row by the general epilogue. The function is not inlined, so that the fast path of its
- * caller needs fewer registers. */
+/* Stores a row by the general epilogue, which works in several passes. The function is not inlined,
+ * so that the fast path of its caller needs fewer registers. */
 __attribute__((noinline)) static void store_slowly(const bsmm_product *p, const bsmm_gemm_row *row,
                                                    double *values) {
     bsmm_gemm_columns d = bsmm_gemm_columns_of_d(p, row->col, row->cols);
@@ -110,7 +110,8 @@ void bsmm_gemm_store_row(const bsmm_product *p, const bsmm_gemm_row *row, double
 }
 
 /* Returns the number of rows, from `first` on, before the next row that forms a wide pair with a
- * column. `widest` is the largest `wide` of the columns. */
+ * column, i.e. whose result must be summed in double. `widest` is the largest `wide` of the
+ * columns. */
 static int64_t count_narrow(const bsmm_gemm_rows *rows, int64_t first, int widest, int limit) {
     int64_t i = first;
     while (i < rows->rows && rows->wide[i] + widest <= limit)
@@ -119,8 +120,8 @@ static int64_t count_narrow(const bsmm_gemm_rows *rows, int64_t first, int wides
 }
 
 /* Stores rows from row i on by the direct loop, which applies the whole epilogue in one pass. It
- * returns the number of stored rows. It stops at a row that forms a wide pair or that the loop
- * cannot round correctly. */
+ * returns the number of stored rows. It stops at a row with a result that must be summed in double,
+ * or that only the slow path rounds correctly. */
 static int64_t store_directly(const bsmm_product *p, const bsmm_gemm_row *first,
                               const bsmm_gemm_rows *rows, int64_t i, int widest) {
     const bsmm_cpu_epilogue_tile tile = {.acc = first->acc + i * rows->pitch,

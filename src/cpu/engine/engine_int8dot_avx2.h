@@ -32,8 +32,9 @@ BSMM_INT8_INLINE void bsmm_int8_keep(__m256i *sum) {
     __asm__("" : "+x"(*sum));
 }
 
-/* Multiplies two groups of 8 rows of B (`even` and `odd`) by the same two groups of a row of A (x
- * and y) and returns the sums of the products. */
+/* Multiplies two groups of 4 bytes of 8 rows of B (`even` and `odd`) by the same groups of a row of
+ * A (x and y), and returns the sums of the products. They have 32 bits if `wide` is true, else 16.
+ */
 BSMM_INT8_INLINE __m256i bsmm_int8_dot(__m256i even, __m256i x, __m256i odd, __m256i y, bool wide) {
     __m256i part = _mm256_add_epi16(_mm256_maddubs_epi16(even, x), _mm256_maddubs_epi16(odd, y));
     return wide ? _mm256_madd_epi16(part, _mm256_set1_epi16(1)) : part;
@@ -45,8 +46,8 @@ BSMM_INT8_INLINE void bsmm_int8_add(__m256i *sum, __m256i part, bool wide, bool 
 }
 
 /* Returns the product of A's scale and B's scale. If by_exponent is true, the scales are powers of
- * two stored as exponents in the position of fp32's exponent bits, so an integer addition
- * multiplies them. */
+ * two, given as integers that hold their exponents at the position of fp32's exponent bits. The sum
+ * of two such integers is the fp32 product. */
 BSMM_INT8_INLINE __m256 bsmm_int8_scale(__m256i a_scale, __m256i b_scale, bool by_exponent) {
     if (by_exponent) return _mm256_castsi256_ps(_mm256_add_epi32(a_scale, b_scale));
     return _mm256_mul_ps(_mm256_castsi256_ps(a_scale), _mm256_castsi256_ps(b_scale));
@@ -66,14 +67,16 @@ BSMM_INT8_INLINE __m256 bsmm_int8_finish(__m256i sum, __m256 scale, __m256 acc) 
 
 enum { BSMM_INT8_MR = 4, BSMM_INT8_NR = 16, BSMM_INT8_VECTORS = 2 };
 
-/* Distances in bytes inside a packed unit of A: from one row to the next, from an even group to the
- * following odd group, from one even group to the next even group, and from a row's initial sum to
- * its scale. */
+/* Distances in bytes inside a packed unit of A. A group is 4 consecutive bytes of K of a row. `row`
+ * is the distance from one row to the next, `odd` from an even group to the following odd group,
+ * `pair` from one even group to the next even group, and `scale` from a row's initial sum to its
+ * scale. */
 typedef struct bsmm_int8_places {
     int64_t row, odd, pair, scale;
 } bsmm_int8_places;
 
-/* Computes the integer sums of one unit for a register tile, two groups at a time. */
+/* Computes the integer sums of one unit (`unit` elements of K) for a register tile, two groups of 4
+ * elements at a time. */
 BSMM_INT8_INLINE void bsmm_int8_sum_unit(const uint8_t *a, const bsmm_int8_places *p, int rows,
                                          const uint8_t *b, int64_t unit, bool wide,
                                          __m256i sum[BSMM_INT8_MR][BSMM_INT8_VECTORS]) {

@@ -20,7 +20,8 @@ static uint64_t wide_bytes(uint32_t elem) {
     return elem == BSMM_ELEM_F32 ? 4 : 2;
 }
 
-/* Adds factor * (decoded element number index + i * step of `from`) to values[i]. */
+/* Adds factor * e to values[i], where e is the decoded element number index + i * step of `from`.
+ */
 static void add_elements(uint32_t elem, const void *from, uint64_t index, uint64_t step,
                          double factor, int64_t cols, double *values) {
     bsmm_cpu_epilogue_add_loop *add = step == 1 ? bsmm_cpu_epilogue_loops_get()->add[elem] : NULL;
@@ -88,9 +89,10 @@ static bsmm_cpu_epilogue_direct_loop *direct_of(const bsmm_product *p) {
     return bsmm_cpu_epilogue_loops_get()->direct[p->d.m.format.elem];
 }
 
-/* Returns true if the direct loop can add C. It cannot if D is bf16 and in the same memory as C.
- * The direct loop may stop in the middle of a bf16 row that contains a subnormal value. It has then
- * overwritten part of C's row, which the slow path would read again. */
+/* Returns true if the direct loop, which applies the whole epilogue in one pass, can add C. It
+ * cannot if D is bf16 and in the same memory as C. The direct loop may stop in the middle of a bf16
+ * row that contains a subnormal value. It has then overwritten part of C's row, which the slow path
+ * would read again. */
 static bool adds_directly(const bsmm_product *p) {
     if (!p->has_c) return true;
     bool anew = p->d.m.format.elem == BSMM_ELEM_BF16 && p->c.m.data == p->d.m.data;

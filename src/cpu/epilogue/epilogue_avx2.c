@@ -80,8 +80,9 @@ INLINE vec narrow(dvec low, dvec high) {
                                 1);
 }
 
-/* Clears the low bits of doubles, and sets the last remaining bit if any cleared bit was set, as
- * sticky_bits in epilogue_loops.c does. */
+/* Truncates doubles for a later rounding from fp32 to 16 bits. It clears the low bits of each
+ * double, and sets the last remaining bit if any cleared bit was set (a sticky bit), as sticky_bits
+ * in epilogue_loops.c does. */
 INLINE dvec cut(dvec value) {
     const __m256i low = _mm256_set1_epi64x(0x1fffffff);
     __m256i bits = _mm256_castpd_si256(value);
@@ -115,9 +116,10 @@ INLINE bool store_f16(vec value, lanes there, void *to) {
     return store_words(_mm256_cvtps_ph(value, NEAREST), there, to);
 }
 
-/* Rounds fp32 values to bf16 and stores them. The last bit of each fp32 value is a sticky bit, so
- * the result equals one rounding from double. That does not hold if an fp32 value is subnormal. The
- * function then stores nothing and returns false. */
+/* Rounds fp32 values to bf16 and stores them. The last mantissa bit of each fp32 value is a sticky
+ * bit of the double from which it was converted, so the result equals one rounding from double.
+ * That does not hold if an fp32 value is subnormal. The function then stores nothing and returns
+ * false. */
 INLINE bool store_bf16(vec value, lanes there, void *to) {
     __m256i bits = _mm256_castps_si256(value);
     __m256i magnitude = _mm256_and_si256(bits, _mm256_set1_epi32(INT32_MAX));

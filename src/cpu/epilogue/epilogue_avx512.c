@@ -65,8 +65,9 @@ INLINE vec narrow(dvec low, dvec high) {
                               1);
 }
 
-/* Clears the low bits of doubles, and sets the last remaining bit if any cleared bit was set, as
- * sticky_bits in epilogue_loops.c does. */
+/* Truncates doubles for a later rounding from fp32 to 16 bits. It clears the low bits of each
+ * double, and sets the last remaining bit if any cleared bit was set (a sticky bit), as sticky_bits
+ * in epilogue_loops.c does. */
 INLINE dvec cut(dvec value) {
     const __m512i low = _mm512_set1_epi64(0x1fffffff);
     __m512i bits = _mm512_castpd_si512(value);
@@ -85,9 +86,10 @@ INLINE bool store_f16(vec value, lanes there, void *to) {
     return true;
 }
 
-/* Rounds fp32 values to bf16 and stores them. The last bit of each fp32 value is a sticky bit, so
- * the result equals one rounding from double. That does not hold if an fp32 value is subnormal. The
- * function then stores nothing and returns false. */
+/* Rounds fp32 values to bf16 and stores them. The last mantissa bit of each fp32 value is a sticky
+ * bit of the double from which it was converted, so the result equals one rounding from double.
+ * That does not hold if an fp32 value is subnormal. The function then stores nothing and returns
+ * false. */
 INLINE bool store_bf16(vec value, lanes there, void *to) {
     __m512i bits = _mm512_castps_si512(value);
     __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(INT32_MAX));

@@ -12,15 +12,15 @@
  *   load_values             loads values of C or bias
  *   vec_set1, vec_with_one_nan, dvec_set1, dvec_fma, dvec_with_one_nan
  *   dvec_of                 converts one half of a vec to double
- *   cut, narrow             truncates doubles and sets a sticky last bit; converts two dvecs to a
- * vec store_f32, store_f16,   store the selected lanes, or return false if only the slow path
+ *   cut                     truncates doubles and sets a sticky last bit
+ *   narrow                  converts two dvecs to a vec
+ *   store_f32, store_f16,   store the selected lanes, or return false if only the slow path
  *   store_bf16              rounds the row correctly
  *
  * If all factors of a tile are normal powers of two and neither C nor bias is added, the
  * multiplication is done in fp32. Its result equals that in double, because the product with a
- * power of two is exact unless the result overflows or is subnormal. Of the factors only alpha may
- * be negative in this case, because in the general case too only alpha can turn a zero accumulator
- * into -0. */
+ * power of two is exact unless the result overflows or is subnormal. In this case only alpha may
+ * be negative, because in the general case too only alpha can turn a zero accumulator into -0. */
 #ifndef BSMM_CPU_EPILOGUE_DIRECT_BODY_H
 #define BSMM_CPU_EPILOGUE_DIRECT_BODY_H
 
@@ -88,7 +88,7 @@ static multiplier multiplier_of(const bsmm_cpu_epilogue_tile *t) {
     return columns.least == 0 && columns.most == 0 ? BY_ONE : BY_POWERS;
 }
 
-/* The accumulators of a part of a row, and their factors. */
+/* The accumulators of a part of a row, and the factors by which they are multiplied. */
 typedef struct part {
     const float *acc;
     const double *column_factors;
@@ -111,13 +111,13 @@ INLINE vec times_powers(const part *p, lanes there, bool one) {
 INLINE dvec finish_half(const part *p, int half, lanes there, vec acc) {
     const double *factors = p->column_factors + half * HALF;
     dvec factor = dvec_mul(dvec_set1(p->factor), load_doubles(half_lanes(there, half), factors));
-    dvec value =
-        dvec_fma(dvec_of(acc, half), factor, dvec_set1(0)); /* the addition of 0 turns -0 into +0 */
+    /* The addition of 0 turns -0 into +0. */
+    dvec value = dvec_fma(dvec_of(acc, half), factor, dvec_set1(0));
     return dvec_mul(value, dvec_set1(p->alpha));
 }
 
-/* Adds LANES values of C or bias, which belong to row `row` and columns from `col` on of the tile.
- */
+/* Adds LANES values of C or bias, which belong to row `row` and columns from `col` on of the
+ * tile. */
 INLINE void add_values(const bsmm_cpu_epilogue_added *added, int64_t row, int64_t col, lanes there,
                        dvec half[2]) {
     const int64_t bytes = added->elem == BSMM_ELEM_F32 ? 4 : 2;
@@ -128,9 +128,9 @@ INLINE void add_values(const bsmm_cpu_epilogue_added *added, int64_t row, int64_
         half[i] = dvec_add(half[i], dvec_mul(factor, dvec_of(values, i)));
 }
 
-/* Returns the finished values of one vector as fp32. They are rounded, or truncated with a sticky
- * last bit if a rounding to 16 bits follows. If C or bias is added, `t` is the tile and `row` the
- * number of the row in it; else `t` is NULL. */
+/* Applies the factors to the accumulators of one vector and returns the results as fp32. The
+ * results are rounded, or truncated with a sticky last bit if a rounding to 16 bits follows. If C
+ * or bias is added, `t` is the tile and `row` the number of the row in it; else `t` is NULL. */
 INLINE vec times_factors(const part *p, lanes there, bool sticky, const bsmm_cpu_epilogue_tile *t,
                          int64_t row) {
     vec acc = load_floats(there, p->acc);

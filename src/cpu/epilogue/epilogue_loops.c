@@ -137,7 +137,8 @@ INLINE void store_bf16(const double *values, int64_t cols, void *out) {
 }
 
 /* Rounds a double to an 8-bit format in the same way as f16_from rounds to f16. The format's
- * properties are parameters, so one function serves all 8-bit formats. */
+ * properties are parameters, so one function serves all 8-bit formats. Values that overflow become
+ * the largest finite value. */
 INLINE uint8_t narrow_from(const bsmm_cpu_epilogue_narrow *f, double value) {
     uint32_t bits = sticky_bits(value), magnitude = bits & 0x7fffffff, sum_bits, place_bits;
     uint32_t shift = 23 - f->mantissa_bits, lowest = (uint32_t)(f->lowest + 127) << 23;

@@ -19,9 +19,9 @@ typedef void bsmm_cpu_epilogue_add_loop(const void *from, double factor, int64_t
 /* The properties of an 8-bit element format that a rounding loop needs. */
 typedef struct bsmm_cpu_epilogue_narrow {
     uint32_t mantissa_bits;
-    uint32_t max_code,
-        nan_code; /* codes without sign; a nan_code of 0x80 means that the format has no -0 */
-    int lowest;   /* exponent of the smallest normal value of the format */
+    /* Codes without sign; a nan_code of 0x80 means that the format has no -0. */
+    uint32_t max_code, nan_code;
+    int lowest; /* exponent of the smallest normal value of the format */
 } bsmm_cpu_epilogue_narrow;
 
 /* An input that the epilogue adds to a tile, namely C or the bias. Value i of row r is multiplied
@@ -68,12 +68,11 @@ typedef struct bsmm_cpu_epilogue_loops {
     bsmm_cpu_epilogue_add_loop *add[BSMM_CPU_EPILOGUE_ELEMS];
     /* Loops that round to D, indexed by D's element format. */
     bsmm_cpu_epilogue_store_loop *store[BSMM_CPU_EPILOGUE_ELEMS];
-    bsmm_cpu_epilogue_direct_loop
-        /* Loops that apply the whole epilogue in one pass, indexed by D's element format; NULL if
-         * there is none. */
-        *direct[BSMM_CPU_EPILOGUE_ELEMS];
-    /* Rounds values to an 8-bit format. A value that overflows becomes the format's largest value.
-     */
+    /* Loops that apply the whole epilogue in one pass, indexed by D's element format; NULL if there
+     * is none. */
+    bsmm_cpu_epilogue_direct_loop *direct[BSMM_CPU_EPILOGUE_ELEMS];
+    /* Rounds values to an 8-bit format. A value that overflows becomes the largest value of the
+     * format. */
     void (*store_narrow)(const bsmm_cpu_epilogue_narrow *format, const double *values, int64_t cols,
                          uint8_t *to);
 } bsmm_cpu_epilogue_loops;

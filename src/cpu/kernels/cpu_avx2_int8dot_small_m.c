@@ -41,14 +41,15 @@ static int64_t width_of(const bsmm_product *p) {
 /* ---- packing A ---- */
 
 /* Returns the offset in bytes of group g of unit u in one row of a part of packed A. A group is 4
- * consecutive elements of K, and a part is BSMM_INT8_PART elements of K (small_m_int8dot_avx2.h).
- * If B is e2m1 (`parted`), a row holds all even groups of the part and then all odd groups. */
+ * consecutive elements of K, a unit is `unit` elements, and a part is BSMM_INT8_PART elements
+ * (small_m_int8dot_avx2.h). If B is e2m1 (`parted`), a row holds all even groups of the part and
+ * then all odd groups. */
 static int64_t place_of(int64_t u, int64_t g, int64_t unit, bool parted) {
     return parted ? u * unit / 2 + g / 2 * 4 + g % 2 * (BSMM_INT8_PART / 2) : u * unit + 4 * g;
 }
 
-/* Changes the order of a part of packed A from units, in which the rows alternate group by group,
- * to whole rows. */
+/* Changes the order of a part of packed A, i.e. of BSMM_INT8_PART elements of K. In the packed
+ * units, the rows alternate after every group of 4 elements; afterwards each row is contiguous. */
 static void arrange(uint8_t *part, int64_t width, int64_t unit, bool parted) {
     uint32_t units[MOST_PART_BYTES / 4];
     const int64_t count = BSMM_INT8_PART_UNITS(unit), row_bytes = BSMM_INT8_ROW_BYTES(unit);
@@ -61,8 +62,8 @@ static void arrange(uint8_t *part, int64_t width, int64_t unit, bool parted) {
             for (int64_t g = 0; g < unit / 4; g++, from += width)
                 memcpy(to + place_of(u, g, unit, parted), from, sizeof *from);
             memcpy(begin, from, sizeof *from);
-            /* The initial sums of all units of the part come first, then the scales of all units.
-             */
+            /* The initial sums of all units of the part come first, then the scales of all
+             * units. */
             memcpy(begin + 4 * count, from + width, sizeof *from);
         }
 }

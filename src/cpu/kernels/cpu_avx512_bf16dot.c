@@ -53,8 +53,8 @@ INLINE void add_fmas(const uint8_t *a, const __m512i column[VECTORS], int vector
 
 /* ---- register tiles; `vectors` is less than VECTORS if only the first columns are needed ---- */
 
-/* Adds the products of `unit` elements of K. If `wide` is true, the elements were expanded to fp32.
- * An expanded element takes as many bytes as a pair of bf16. */
+/* Adds the products of `unit` elements of K to the accumulators. If `wide` is true, A and B were
+ * expanded from bf16 to fp32. An expanded element takes as many bytes as a pair of bf16. */
 INLINE void add_unit(const uint8_t *a, const uint8_t *b, int64_t unit, bool wide, int vectors,
                      __m512 acc[MR][VECTORS]) {
     for (int64_t i = 0; i < (wide ? unit : unit / 2); i++) {
@@ -94,8 +94,9 @@ INLINE void multiply_folded(const uint8_t *a, const uint8_t *b, int64_t units, f
             _mm512_storeu_ps(c + r * pitch + 16 * v, acc[r][v]);
 }
 
-/* Multiplies the accumulators of a segment by the products of both operands' scales and adds them
- * to the tile `c`, or stores them to it if `add` is false. */
+/* Multiplies the accumulators, which hold the sums of a segment of K, by the products of both
+ * operands' scales. It adds the results to the tile `c` in memory, or stores them there if `add` is
+ * false. */
 INLINE void add_scaled(const float *a_scales, const float *b_scales, int vectors,
                        __m512 acc[MR][VECTORS], float *c, int64_t pitch, bool add) {
 #    pragma GCC unroll 3
@@ -113,8 +114,8 @@ INLINE void add_scaled(const float *a_scales, const float *b_scales, int vectors
 
 INLINE void multiply_segments(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
                               int64_t pitch, bool add, bsmm_ahead ahead, bool wide, int vectors) {
-    const int64_t elements =
-        BSMM_BF16_SEGMENT_UNIT * (wide ? 4 : 2); /* bytes of elements in one row of a unit */
+    /* Bytes of the elements in one row of a unit; the fp32 scales follow after all rows. */
+    const int64_t elements = BSMM_BF16_SEGMENT_UNIT * (wide ? 4 : 2);
     for (int64_t u = 0; u < units; u++) {
         bsmm_ask_ahead(&ahead);
         __m512 acc[MR][VECTORS];

@@ -29,8 +29,8 @@ static void pack_b(const bsmm_product *p, int64_t row, int64_t rows, bsmm_panel 
     bsmm_bf16_pack(p, BSMM_BF16_B, BSMM_SMALL_M_LANES, row, rows, to);
 }
 
-/* Returns an engine in which only those members are set that differ between dot products and FMAs.
- */
+/* Returns an engine in which only those members are set that differ between dot products and
+ * FMAs. */
 static bsmm_small_m_engine form_of(bool by_fma) {
     if (by_fma)
         return (bsmm_small_m_engine){.make_context = bsmm_decode_tables_for_fmas,
@@ -62,8 +62,8 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
 
 #endif
 
-/* Returns true for element formats in which the top bit is always just the sign. In fnuz formats it
- * also marks the NaN. */
+/* Returns true for element formats in which the top bit is only the sign. In fnuz formats the code
+ * with only the top bit set is NaN. */
 static bool takes_element(uint32_t elem) {
     return bsmm_elem_is_narrow(elem) && !bsmm_elem_traits_of[elem].lone_nan;
 }

@@ -27,8 +27,9 @@
 
 enum { MR_SUMMED = 6, MR_FLOATED = 8, MOST = 8, NR = 32, VECTORS = 2 };
 
-/* Computes the exact integer sums of one unit for mr rows of A. The sums begin at values that are
- * packed with A. */
+/* Computes the exact integer sums of one unit (`unit` elements of K) for mr rows of A. The sums
+ * begin at initial values that are packed with A and compensate for B's integers being stored
+ * without sign. */
 INLINE void sum_unit(const uint8_t *a, const uint8_t *b, int mr, int64_t unit,
                      __m512i sum[MOST][VECTORS]) {
     const int32_t *begin = (const int32_t *)(const void *)(a + mr * unit);
@@ -98,8 +99,8 @@ INLINE void multiply_summed(const uint8_t *a, const uint8_t *b, int64_t units, f
 
 /* ---- the floated version: the bits of integer sums are those of fp32 values ---- */
 
-/* Adds the scaled sums of a unit to the accumulators. These are local variables of the caller, not
- * the tile in memory. The compiler therefore knows that they overlap no operand, and keeps as many
+/* Adds the scaled sums of a unit to the accumulators. `acc` is a local array of the caller, not the
+ * tile in memory. The compiler therefore knows that it overlaps no operand, and keeps as much of it
  * as possible in registers. */
 INLINE void add_floated(const uint8_t *a, const uint8_t *b, int64_t unit,
                         __m512 acc[MR_FLOATED][VECTORS]) {

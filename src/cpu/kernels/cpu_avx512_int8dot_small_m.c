@@ -61,8 +61,8 @@ INLINE void decode_strip_sixes(const uint8_t *b, __m512i table, __m512i byte[GRO
 /* ---- loading scales ---- */
 
 /* Converts e4m3 scales to fp32, multiplied by 2^-8. If the exponent and mantissa bits of an e4m3
- * code are moved to f16's positions, the f16 has 2^-8 times the code's value, also for subnormals.
- */
+ * code are moved to f16's positions, the f16 has 2^-8 times the code's value, also for
+ * subnormals. */
 INLINE __m512i scales_of_e4m3(__m128i codes) {
     __m256i half = _mm256_slli_epi16(_mm256_cvtepi8_epi16(codes), 7);
     half = _mm256_and_si256(half, _mm256_set1_epi16((short)0xbfff));
@@ -116,9 +116,8 @@ INLINE void add_step(const uint8_t *a, const uint8_t *codes, const __m512i byte[
 INLINE void multiply(const bsmm_small_m_span *s, int width, bool fours, bool by_exponent,
                      bool e4m3) {
     const int64_t step_bytes = fours ? 16 : 24;
-    const int64_t stride = s->compact
-                               ? LANES * step_bytes
-                               : step_bytes; /* bytes from one step of 32 elements to the next */
+    /* Bytes from one step of 32 elements to the next. */
+    const int64_t stride = s->compact ? LANES * step_bytes : step_bytes;
     const int64_t a_bytes = by_exponent ? BSMM_INT8_UNIT_BYTES(width, 32, BSMM_INT8_A)
                                         : 2 * BSMM_INT8_UNIT_BYTES(width, 16, BSMM_INT8_A);
     const int64_t code_bytes = by_exponent ? LANES : 2 * LANES;

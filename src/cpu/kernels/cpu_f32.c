@@ -31,7 +31,7 @@ static int64_t multiply(const bsmm_product *p, int64_t row, int64_t rows, int64_
     int64_t padded_m = bsmm_round_up(rows, BSMM_F32SEG_MR);
     int64_t padded_n = bsmm_round_up(cols, BSMM_F32SEG_NR);
     int64_t segment = bsmm_f32seg_segment(&p->a, &p->b), k = p->a.m.cols;
-    /* a multiple of the segment's length, so that each range of K begins with a new segment */
+    /* A multiple of the segment's length, so that each range of K begins with a new segment. */
     int64_t step = KC / segment * segment;
     memset(acc, 0, sizeof(double) * (size_t)(padded_m * padded_n));
     for (int64_t k0 = 0; k0 < k; k0 += step) {
@@ -43,8 +43,8 @@ static int64_t multiply(const bsmm_product *p, int64_t row, int64_t rows, int64_
     return padded_n;
 }
 
-/* Returns the number of D's columns in a block. It is half as large for a gated activation, because
- * two columns of A x B^T make one column of D. */
+/* Returns the number of D's columns in a cache block. It is half as large for a gated activation,
+ * because two columns of A x B^T make one column of D. */
 static int64_t block_cols(const bsmm_product *p) {
     return bsmm_is_gated(p) ? NC / 2 : NC;
 }
@@ -103,7 +103,7 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     return (uint64_t)count_threads(p) * sizeof(workspace);
 }
 
-/* Returns the error bound; engine_f32seg.c derives it. */
+/* Returns the error bound of a result as a multiple of sum |a * b|; engine_f32seg.c derives it. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)p, (void)state;
     return BSMM_F32SEG_SEGMENT * 0x1p-24;

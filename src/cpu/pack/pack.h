@@ -62,14 +62,15 @@ typedef struct bsmm_pack_codes {
     int64_t count; /* number of codes in each row; codes after them count as code 0 */
 } bsmm_pack_codes;
 
-/* Of an operand in column order, STRIP columns are copied at once, LINE bytes of each column. */
+/* If an operand is in column order, STRIP columns are copied at once, and LINE bytes of each
+ * column. */
 enum { BSMM_PACK_STRIP = 128, BSMM_PACK_LINE = 128 };
 
-/* Holds copies of codes that cannot be read in place. Of a column-major matrix, columns [k, k + n)
- * are copied side by side, each from byte number `first` of the column on. All tiles of rows that
- * need these bytes then read the copy. In memory, columns are often a power of two of bytes apart,
- * and a cache holds only few cache lines at such a stride. Without the copy, each tile would use a
- * few bytes of a cache line, and the line would be evicted before the next tile needs it. */
+/* Holds copies of codes that cannot be read in place. If the operand is column-major, columns [k, k
+ * + n) are copied side by side, each from byte number `first` of the column on. All tiles of rows
+ * that need these bytes then read the copy. In memory, columns are often a power of two of bytes
+ * apart, and a cache holds only few cache lines at such a stride. Without the copy, each tile would
+ * use a few bytes of a cache line, and the line would be evicted before the next tile needs it. */
 typedef struct bsmm_pack_buffer {
     _Alignas(64) uint16_t codes[BSMM_PACK_LANES][BSMM_PACK_SPAN];
     _Alignas(64) uint8_t strip[BSMM_PACK_STRIP][BSMM_PACK_LINE];
@@ -90,13 +91,15 @@ void bsmm_pack_read(const bsmm_pack_isa *isa, const bsmm_operand *o, int64_t r, 
 /* Returns true if all elements of row r in columns k to end - 1 are zero. */
 bool bsmm_pack_is_empty(const bsmm_operand *o, int64_t r, int64_t k, int64_t end);
 
-/* Writes the offsets of the scales of columns k, k + step and so on below k + n, without the part
- * of the offset that depends on the row. There may be at most STEPS offsets. The block length and k
- * must be multiples of step. */
+/* Writes the offsets of the scales of columns k, k + step, k + 2 * step and so on, as long as they
+ * are below k + n. A scale's offset is the sum of a part that depends on its row and a part that
+ * depends on its column; only the second part is written. There may be at most STEPS offsets. The
+ * block length and k must be multiples of step. */
 void bsmm_pack_offsets(const bsmm_operand *o, int64_t k, int64_t n, int64_t step,
                        uint64_t *offsets);
 
-/* Returns the part of a scale's offset that depends on row r. */
+/* Returns the part of the offset of a scale that depends on row r; the other part depends on its
+ * column. */
 static inline uint64_t bsmm_pack_row_offset(const bsmm_operand *o, int64_t r) {
     int64_t rows = o->m.format.block_rows;
     if (rows != 1) r /= rows;
@@ -144,7 +147,8 @@ typedef struct bsmm_pack_scaling {
 
 enum { BSMM_PACK_NAN = INT16_MIN };
 
-/* Parameters of a unit's initial sum, which is plus - factor * (sum of the unit's integers). */
+/* Parameters of the value at which the integer sum of a unit begins: plus - factor * (sum of the
+ * unit's integers). It compensates for B's integers being stored with a constant added. */
 typedef struct bsmm_pack_begin {
     int32_t factor, plus;
 } bsmm_pack_begin;
@@ -164,7 +168,7 @@ enum { BSMM_PACK_EXPONENTS = 4 };
  * too, `pitch` bytes after it. */
 typedef struct bsmm_pack_exponents {
     const uint8_t *const *row;
-    uint64_t offset; /* offset of the first unit's code */
+    uint64_t offset; /* offset of the code of the first unit's scale */
     int64_t rows;    /* number of rows that exist; the other lanes get the scale 1 */
     int32_t lower, floated;
     int64_t unit_bytes, pitch;
@@ -173,11 +177,11 @@ typedef struct bsmm_pack_exponents {
 struct bsmm_pack_isa {
     /* Reads LANES rows of RUN columns from column order and stores them in row order. Lane i is
      * stored at `to` + i * SPAN, one code per byte. Codes of 16 and 32 bits are stored at `to` + i
-     * * PITCH. Of each column the function reads 8 bytes, or LANES codes if they have 16 or 32
+     * * PITCH. The function reads 8 bytes of each column, or LANES codes if they have 16 or 32
      * bits. */
     void (*columns)(const bsmm_pack_columns *columns, uint8_t *to);
-    /* Stores the integers that `table` gives for the codes. If begin->factor is not 0, the initial
-     * sums of each unit follow its groups. */
+    /* Stores the integers that `table` gives for the codes. If begin->factor is not 0, the values
+     * at which the sums of each unit begin (bsmm_pack_begin) are stored after the unit's groups. */
     void (*integers)(const bsmm_pack_codes *codes, const int8_t *table,
                      const bsmm_pack_begin *begin, const bsmm_pack_place *at);
     /* Stores the codes as bf16, multiplied by their scaling. Codes of 16 bits are bf16 already;
@@ -192,8 +196,9 @@ struct bsmm_pack_isa {
      * the row's last code are undefined. */
     void (*floats)(const bsmm_pack_codes *codes, const bsmm_pack_table *table, int64_t lane,
                    int64_t k, const float *factors, float *to);
-    /* Finds the largest magnitude of n fp32 values and, minus 1, the smallest magnitude that is not
-     * zero. Both are returned as the bits of a float, which are compared as integers. */
+    /* Finds the largest magnitude of n fp32 values, and the smallest magnitude that is not zero,
+     * from which 1 is subtracted. Both are returned as the bits of a float, which are compared as
+     * integers. */
     void (*reach)(const float *values, int64_t n, int32_t *largest, int32_t *smallest_less_1);
     /* Finds the largest and the smallest magnitude of n bf16 codes, ignoring zeros, Inf and NaN.
      * The results are 0 and INT16_MAX if no code is left. */

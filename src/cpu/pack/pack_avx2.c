@@ -28,7 +28,7 @@ INLINE __m256i read_last(const uint8_t *from, uint32_t bits, int64_t n) {
 
 INLINE __m256i read_run(const bsmm_pack_codes *c, int lane, int64_t k, uint32_t bits) {
     int64_t n = c->count - k;
-    if (n <= 0) return _mm256_setzero_si256(); /* a unit may continue past the end of K */
+    if (n <= 0) return _mm256_setzero_si256(); /* a unit may extend past the end of K */
     const uint8_t *from = c->row[lane] + k / 8 * bits;
     return n < RUN ? read_last(from, bits, n) : read_codes(from, bits);
 }
@@ -41,8 +41,7 @@ INLINE void store_lanes(uint8_t *to, __m256i words, int64_t lanes) {
         _mm256_storeu_si256((__m256i *)(void *)to, words);
     } else if (lanes == 4) {
         _mm_storeu_si128((__m128i *)(void *)to, _mm256_castsi256_si128(words));
-    } else if (lanes ==
-               6) { /* two plain stores, because masked stores are slow on some processors */
+    } else if (lanes == 6) { /* no masked store, which is slow on some processors */
         _mm_storeu_si128((__m128i *)(void *)to, _mm256_castsi256_si128(words));
         _mm_storel_epi64((__m128i *)(void *)(to + 16), _mm256_extracti128_si256(words, 1));
     } else {
@@ -54,8 +53,9 @@ INLINE void store_lanes(uint8_t *to, __m256i words, int64_t lanes) {
 
 /* ---- units of integers ---- */
 
-/* Returns the initial sums of a unit of `count` groups for 8 rows. Partial sums fit 16 bits: each
- * 16-bit lane adds 8 products of at most 60 * 60 before it is widened. */
+/* Returns the values at which the integer sums of a unit of `count` groups begin, for 8 rows
+ * (bsmm_pack_begin). Partial sums fit 16 bits: each 16-bit lane adds 8 products of at most 60 * 60
+ * before it is widened. */
 INLINE __m256i begin_of(const __m256i *group, int count, const bsmm_pack_begin *begin) {
     const __m256i factor = _mm256_set1_epi8((char)begin->factor);
     __m256i sum = _mm256_set1_epi32(begin->plus);

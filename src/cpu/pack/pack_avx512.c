@@ -61,8 +61,8 @@ INLINE uint64_t ones(int64_t n) {
     return n ? ~(uint64_t)0 >> (64 - n) : 0;
 }
 
-/* Returns the number of codes to read, 0 to RUN. `n` is the number of codes that are left. It is
- * negative if a unit of bf16 continues past the end of K. */
+/* Limits the number n of codes that are left in a row to the range 0 to RUN. It is negative if a
+ * unit of bf16 extends past the end of K. */
 INLINE int64_t clamp_run(int64_t n) {
     return n < 0 ? 0 : n < RUN ? n : RUN;
 }
@@ -123,7 +123,7 @@ INLINE void store_widened(uint8_t *to, int64_t pitch, const __m512i pair[4], __m
     }
 }
 
-/* Stores 8 groups, which are in the order that transpose returns. */
+/* Stores 8 groups, which are in the order of near[] or far[] that `transpose` returns. */
 INLINE void store_eight(uint8_t *to, int64_t pitch, const __m512i pair[4], __mmask8 there) {
 #    pragma GCC unroll 8
     for (int g = 0; g < 8; g++) {
@@ -138,8 +138,9 @@ INLINE __mmask8 mask_of(int64_t lanes) {
 
 /* ---- units of integers ---- */
 
-/* Returns -factor * (sum of 4 groups), for each half of the registers. Partial sums fit 16 bits,
- * because each 16-bit lane adds 8 products of at most 60 * 60. */
+/* Computes -factor * (sum of the bytes of 4 groups) for each row, separately for the groups in the
+ * lower and upper halves of the registers. Partial sums fit 16 bits, because each 16-bit lane adds
+ * 8 products of at most 60 * 60. */
 INLINE __m512i begins(const __m512i pair[4], const bsmm_pack_begin *begin) {
     const __m512i factor = _mm512_set1_epi8((char)begin->factor);
     __m512i sum = _mm512_maddubs_epi16(factor, pair[0]);
@@ -149,7 +150,8 @@ INLINE __m512i begins(const __m512i pair[4], const bsmm_pack_begin *begin) {
     return _mm512_madd_epi16(sum, _mm512_set1_epi16(-1));
 }
 
-/* Stores 8 groups of integers, which are one unit or two, with their initial sums. */
+/* Stores 8 groups of integers, which are one unit or two, and the values at which their sums begin
+ * (bsmm_pack_begin). */
 INLINE void store_integers(uint8_t *to, const bsmm_pack_place *at, int64_t unit_groups,
                            int64_t left, const __m512i pair[4], const bsmm_pack_begin *begin) {
     __mmask8 there = mask_of(at->lanes);
@@ -239,8 +241,8 @@ INLINE void decode_run(const decoder *d, const uint8_t *row, int64_t k, int64_t 
 INLINE __m512i shift_half(__m512i bf16, int16_t shift) {
     if (shift == BSMM_PACK_NAN) return _mm512_set1_epi16(0x7fc0);
     __m512i exponents = _mm512_and_si512(bf16, _mm512_set1_epi16(0x7f80));
-    /* A biased exponent of 1 to 0xfe is that of a normal number; bf16's exponent begins at bit 7.
-     */
+    /* A biased exponent of 1 to 0xfe is that of a normal number; bf16's exponent begins at bit
+     * 7. */
     __mmask32 normal = _mm512_cmplt_epu16_mask(_mm512_sub_epi16(exponents, _mm512_set1_epi16(0x80)),
                                                _mm512_set1_epi16(0x7f00));
     return _mm512_mask_add_epi16(bf16, normal, bf16, _mm512_set1_epi16(shift));

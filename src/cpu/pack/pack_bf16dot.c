@@ -18,7 +18,8 @@ bool bsmm_bf16_by_segment(const bsmm_product *p) {
     return bsmm_pack_has_segments(&p->a) || bsmm_pack_has_segments(&p->b);
 }
 
-/* For each scale format, the length of a block along K must be a multiple of this number. */
+/* The length of a block along K must be a multiple of these numbers, which depend on the scale
+ * format. */
 static const int64_t block_multiples[] = {
     [BSMM_SCALE_NONE] = 1,
     [BSMM_SCALE_E8M0] = BSMM_BF16_FOLDED_UNIT,
@@ -65,7 +66,7 @@ enum { LANES = BSMM_PACK_LANES, SPAN = BSMM_PACK_SPAN, STEPS = BSMM_PACK_STEPS }
 /* smaller than any exponent */
 enum { NOTHING = -1000 };
 
-/* Facts about a row that must be known before it is packed. */
+/* Facts about a row that must be known before any of its elements is packed. */
 typedef struct lane {
     /* exponent of the row's largest scale or bf16 element, which is divided out of the row; NOTHING
      * if there is none */
@@ -95,13 +96,13 @@ typedef struct span {
     bsmm_pack_buffer buffer;
     int16_t shifts[LANES][STEPS / 2];
     float factors[LANES][STEPS];
-    int32_t scales[LANES][STEPS]; /* fp32 scales that are stored after the elements of a unit */
+    int32_t scales[LANES][STEPS]; /* fp32 scales, which are stored after the elements of a unit */
 } span;
 
 /* The functions that pack rows of one format. */
 typedef struct treatment {
-    /* Examines the scales or elements of lane i. It is called for all lanes before one is packed.
-     */
+    /* Examines the scales or elements of lane i. It is called for all lanes before one is
+     * packed. */
     void (*survey)(tile *t, span *s, int64_t i);
     void (*scale)(tile *t, span *s, int64_t i); /* sets the factors of lane i */
     bool by_codes;                              /* survey reads the elements, not only the scales */
@@ -282,8 +283,8 @@ static void read_codes(const tile *t, span *s) {
     bsmm_pack_read(t->isa, t->o, t->row, t->rows, s->k, s->n, &s->buffer, &s->codes);
 }
 
-/* Sets the factors and scales of lanes from `first` on to 1. These lanes have no row or no scales.
- */
+/* Sets the factors and scales of lanes from `first` on to 1. The function is called for lanes that
+ * have no row or whose rows have no scales. */
 static void set_to_one(span *s, int64_t first, int64_t n) {
     for (int64_t i = first; i < LANES; i++)
         for (int64_t b = 0; b * BSMM_PACK_STEP < n; b++) {
@@ -331,7 +332,8 @@ static void pack_tiles(tile *tiles, int64_t count, span *s) {
         }
 }
 
-/* Stores the factors and `wide` of a tile's rows after the rows were packed. */
+/* Stores the factors of a tile's rows, and which rows are wide (engine_gemm.h), after the rows were
+ * packed. */
 static void finish_tile(const tile *t, double global) {
     for (int64_t i = 0; i < t->rows; i++) {
         int top = t->lanes[i].top;

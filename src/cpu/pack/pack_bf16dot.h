@@ -18,8 +18,8 @@
 
 enum { BSMM_BF16_FOLDED_UNIT = 32, BSMM_BF16_SEGMENT_UNIT = 128 };
 
-/* Returns NULL if the bf16 engines accept both operands, else the reason for refusing the product.
- */
+/* Returns NULL if the bf16 engines accept both operands, else the reason for refusing the
+ * product. */
 const char *bsmm_bf16_refuse(const bsmm_product *p, char *why, size_t size);
 
 /* Returns true if the product's operands are packed in the segmented layout. */
@@ -39,9 +39,9 @@ double bsmm_bf16_bound(const bsmm_product *p, const void *state);
 
 typedef enum bsmm_bf16_form { BSMM_BF16_A, BSMM_BF16_A_WIDE, BSMM_BF16_B } bsmm_bf16_form;
 
-/* These functions pack rows [row, row + rows) into panels of `width` rows. bsmm_bf16_pack uses the
- * best instruction set of the processor, bsmm_bf16_pack_by the given one. The bytes are the same.
- */
+/* These functions pack rows [row, row + rows) into panels of `width` rows. bsmm_bf16_pack uses
+ * the best instruction set of the processor, bsmm_bf16_pack_by the given one. The bytes are the
+ * same. */
 void bsmm_bf16_pack(const bsmm_product *p, bsmm_bf16_form form, int64_t width, int64_t row,
                     int64_t rows, bsmm_panel *to);
 void bsmm_bf16_pack_by(const bsmm_pack_isa *isa, const bsmm_product *p, bsmm_bf16_form form,

@@ -25,9 +25,10 @@ typedef struct tile {
 
 /* ---- factors ---- */
 
-/* Returns true if fp32 represents the factor exactly. Multiplying an element by it in fp32 then
- * rounds as multiplying in double and rounding once. If the processor treats subnormals as zero,
- * the conversion of a subnormal factor gives 0, and the function returns false. */
+/* Returns true if fp32 represents the factor exactly. A multiplication by it in fp32 then gives the
+ * same result as a multiplication in double that is rounded to fp32. If the processor treats
+ * subnormals as zero, the conversion of a subnormal factor gives 0, and the function returns false.
+ */
 static bool is_narrow(double factor) {
     return isnan(factor) || (double)(float)factor == factor;
 }
@@ -38,9 +39,9 @@ static double scale_beside(const bsmm_f32fma_source *s, const tile *t, int64_t l
 }
 
 /* Returns the part of a scale that is multiplied into the elements. An fp32 scale is stored after
- * the elements and gives 1 here. The exception is a scale of 0: the row's factors were chosen
- * without the elements of its block, so their sums could leave fp32's range unless the elements are
- * multiplied by 0. */
+ * the elements of its segment and gives 1 here. The exception is an fp32 scale of 0, by which the
+ * elements are multiplied: the row's factors were chosen without these elements, so their sums
+ * could otherwise leave fp32's range. */
 static double folded_part(const bsmm_f32fma_source *s, double scale) {
     return s->folded || scale == 0 ? scale : 1;
 }
@@ -90,9 +91,8 @@ static void multiply_blocks(const bsmm_f32fma_source *s, const tile *t, int64_t 
 static void pack_run(const bsmm_f32fma_source *s, const tile *t, int64_t k,
                      float factors[LANES][WINDOW / STEP], const bool narrow[LANES],
                      float values[LANES][RUN]) {
-    int64_t n =
-        t->n < k ? 0
-                 : bsmm_min_i64(RUN, t->n - k); /* negative if a unit continues past the end of K */
+    /* No column is left if a unit extends past the end of K. */
+    int64_t n = t->n < k ? 0 : bsmm_min_i64(RUN, t->n - k);
     for (int64_t lane = 0; lane < t->count; lane++) {
         const float *by = narrow[lane] ? factors[lane] + k / STEP : NULL;
         s->isa->floats(&t->codes, s->table, lane, k, by, values[lane]);

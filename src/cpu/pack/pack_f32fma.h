@@ -18,8 +18,8 @@
 enum {
     BSMM_F32FMA_FOLDED_UNIT = 32,
     BSMM_F32FMA_SEGMENT_UNIT = 128,
-    BSMM_F32FMA_SPAN_LIMIT =
-        202, /* wide_limit of the engines; the error bound would hold up to 208 */
+    /* wide_limit of the engines; the error bound would hold up to 208. */
+    BSMM_F32FMA_SPAN_LIMIT = 202,
 };
 
 /* Returns NULL if the f32fma engines accept both operands, else the reason for refusing the

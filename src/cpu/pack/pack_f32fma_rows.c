@@ -119,8 +119,8 @@ const uint64_t *bsmm_f32fma_offsets(bsmm_f32fma_source *s, int64_t k) {
     return s->offsets + (k - first) / s->step;
 }
 
-/* Loads scales of a row from column k on, as many as one span of K has. `row` is the row's part of
- * the offset. Returns their number. */
+/* Loads the scales of a row from column k on, as many as one span of K has. `row` is the part of
+ * their offsets that depends on the row. Returns the number of scales. */
 static int64_t load_scales(bsmm_f32fma_source *s, uint64_t row, int64_t k, float to[STEPS]) {
     const uint64_t *offsets = bsmm_f32fma_offsets(s, k);
     int64_t n = bsmm_ceil_div(bsmm_min_i64(SPAN, s->o->m.cols - k), s->step);
@@ -231,8 +231,8 @@ typedef struct window {
     float values[WINDOW];
 } window;
 
-/* Measures columns [k, k + n) of rows r to r + rows - 1, at most LANES rows. Rows whose entry in
- * `which` is false are skipped. */
+/* Adds columns [k, k + n) of rows r to r + rows - 1 (at most LANES rows) to the ranges of values in
+ * `all`. Rows whose entry in `which` is false are skipped. */
 static void measure_window(bsmm_f32fma_source *s, window *w, int64_t r, int64_t rows,
                            const bool *which, int64_t k, int64_t n, reach *all) {
     bsmm_pack_read(s->isa, s->o, r, rows, k, n, &w->buffer, &w->codes);
@@ -259,10 +259,10 @@ static void measure(bsmm_f32fma_source *s, int64_t r, int64_t rows, const bool *
         if (which[i]) finish_row(&all[i], &plans[i]);
 }
 
-/* Chooses the factors of `rows` rows from row r on. The scales alone suffice if they are close
- * together and the elements have fewer than 8 exponent bits. Otherwise the elements are measured as
- * well. Many quantizers give blocks of zeros the smallest possible scale, which would make the row
- * wide for nothing. */
+/* Chooses the powers of two that are divided out of `rows` rows, from row r on. A row's scales
+ * alone suffice if they are close together and the elements have fewer than 8 exponent bits.
+ * Otherwise the elements are measured as well. Many quantizers give blocks of zeros the smallest
+ * possible scale, which would make the row wide (and thus slow) for no reason. */
 void bsmm_f32fma_look_at(bsmm_f32fma_source *s, int64_t r, int64_t rows, bsmm_f32fma_row *plans) {
     bool wide = bsmm_elem_row(s->o->m.format.elem)->exponent_bits >= 8, any = false;
     bool which[BSMM_F32FMA_MOST_ROWS];

@@ -17,9 +17,9 @@ int64_t bsmm_f32seg_segment(const bsmm_operand *a, const bsmm_operand *b) {
 }
 
 /* Returns true if a product with this element could underflow in fp32, or if a sum of 128 such
- * products could overflow. That is so if its magnitude is not in [2^-63, 2^60), which only f32 and
- * bf16 elements can be. NaN and Inf do not count, because fp32 sums treat them as double sums do.
- */
+ * products could overflow. That is so if its magnitude is not in [2^-63, 2^60), which only f32
+ * and bf16 elements can be. NaN and Inf do not count, because fp32 sums treat them as double sums
+ * do. */
 static bool element_is_wide(float value) {
     float magnitude = fabsf(value);
     return (magnitude < 0x1p-63f && magnitude > 0) || (magnitude >= 0x1p60f && !isinf(magnitude));

@@ -42,7 +42,7 @@ const char *bsmm_int8_refuse(const bsmm_product *p, char *why, size_t size) {
     return NULL;
 }
 
-/* Returns true if the sums of a unit do not fit 16 bits. A 16-bit lane adds two of the four
+/* Returns true if the integer sums of a unit do not fit 16 bits. A 16-bit lane adds two of the four
  * products of each group of 4 elements. */
 bool bsmm_int8_is_wide(const bsmm_product *p) {
     int32_t a = bsmm_pack_table_of(p->a.m.format.elem)->largest;
@@ -66,10 +66,13 @@ typedef struct job {
     const bsmm_operand *o;
     const bsmm_pack_isa *isa;
     const int8_t *integers;
-    bsmm_pack_begin begin; /* parameters of A's initial sums; the factor is 0 for B */
+    /* Parameters of the values at which A's integer sums begin; the factor is 0 for B. */
+    bsmm_pack_begin begin;
     bool floated;
-    int32_t lower; /* subtracted from the fp32 bits of a scale: an exponent for the integers'
-                      multiple and, if scales are added as exponents, A's exponent bias */
+    /* Subtracted from the fp32 bits of a scale, which divides the scale by a power of two, because
+     * the integers are multiples of the elements. If the scales of A and B are added as exponents,
+     * it also contains the exponent bias of one of them. */
+    int32_t lower;
     int64_t unit;
 } job;
 
@@ -119,14 +122,14 @@ static inline int32_t bits_at(const scale_rows *s, int64_t lane, uint64_t offset
 
 static inline void store_words(const tile *t, const void *words, uint8_t *to) {
     if (t->at.lanes == LANES)
-        memcpy(to, words,
-               LANES * 4); /* with a constant size, the compiler needs no function call */
+        memcpy(to, words, LANES * 4); /* a constant size, so no function call */
     else
         memcpy(to, words, (size_t)t->at.lanes * 4);
 }
 
-/* Stores a unit's scales, from which `lower` was already subtracted. In the floated layout it also
- * stores scale * BSMM_INT8_FLOATED, which the first FMA of the multiply function subtracts. */
+/* Stores a unit's scales, from which `lower` was already subtracted. In the floated layout of A
+ * (pack_int8dot.h) it also stores scale * BSMM_INT8_FLOATED, which the first FMA of the multiply
+ * function subtracts. */
 static inline void store_unit(const job *j, const tile *t, const int32_t bits[LANES], uint8_t *to) {
     float taken[LANES];
     store_words(t, bits, to);
@@ -146,7 +149,8 @@ static inline bool load_unit(const job *j, const tile *t, const scale_rows *from
         bits[i] = bits_at(from, i, offset, coded);
     for (int64_t i = 0; i < LANES; i++) {
         usable &= is_usable(bits[i]);
-        /* The bits of -0 wrap around, but -0 is not usable, so the result is discarded. */
+        /* For -0 the subtraction wraps around. The result is discarded, because -0 is not usable.
+         */
         bits[i] = (int32_t)((uint32_t)bits[i] - (uint32_t)j->lower);
     }
     for (int64_t i = t->rows; i < LANES; i++)
@@ -156,9 +160,9 @@ static inline bool load_unit(const job *j, const tile *t, const scale_rows *from
 }
 
 /* Returns the packed value of a scale that may be outside 2^-50 to 2^50. A scale of 0, which e4m3
- * has, is packed as 0. Any other scale outside the range is packed as 1 and makes the row wide,
- * unless all elements of the unit are zero. Quantizers often give blocks of zeros the scale 2^-127.
- */
+ * has, is packed as 0. Any other scale outside the range is packed as 1. It makes the row wide (its
+ * results are then summed in double), unless all elements of the unit are zero. Quantizers often
+ * give blocks of zeros the scale 2^-127. */
 static int32_t replaced(const job *j, const span *s, const tile *t, int64_t lane, int64_t unit,
                         int32_t bits) {
     if (is_usable(bits)) return (int32_t)((uint32_t)bits - (uint32_t)j->lower);
@@ -261,8 +265,8 @@ static void pack_span(const job *j, span *s, int64_t width, int64_t row, int64_t
     }
 }
 
-/* Sets the padding at the end of each unit to zero, because a caller may write packed B to a file.
- */
+/* Sets the padding at the end of each unit to zero, because a caller may write packed B to a
+ * file. */
 static void clear_padding(uint8_t *units, int64_t count, int64_t used, int64_t unit_bytes) {
     for (int64_t u = 0; u < count && used < unit_bytes; u++)
         memset(units + u * unit_bytes + used, 0, (size_t)(unit_bytes - used));

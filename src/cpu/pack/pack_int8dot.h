@@ -42,8 +42,8 @@ typedef enum bsmm_int8_form {
     BSMM_INT8_A_FLOATED = 3
 } bsmm_int8_form;
 
-/* Returns NULL if the int8 engines accept both operands, else the reason for refusing the product.
- */
+/* Returns NULL if the int8 engines accept both operands, else the reason for refusing the
+ * product. */
 const char *bsmm_int8_refuse(const bsmm_product *p, char *why, size_t size);
 
 /* Returns true if the scales of both operands are powers of two and units have 32 elements of K. */
@@ -60,7 +60,8 @@ static inline int64_t bsmm_int8_unit(const bsmm_product *p) {
 /* Returns the error bound of a result, as a multiple of sum |a * b|. */
 double bsmm_int8_bound(const bsmm_product *p, const void *state);
 
-/* The bytes of a packed unit, rounded up to a multiple of 64. */
+/* The bytes of a packed unit with `width` rows and `unit` elements of K, rounded up to a multiple
+ * of 64. `form` is the number of 4-byte values for each row. */
 #define BSMM_INT8_UNIT_BYTES(width, unit, form) (((width) * ((unit) + 4 * (form)) + 63) / 64 * 64)
 
 /* These functions pack rows [row, row + rows) into panels of `width` rows and units of `unit`

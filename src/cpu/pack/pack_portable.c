@@ -8,8 +8,8 @@ enum { RUN = BSMM_PACK_RUN };
 
 /* ---- reading codes ---- */
 
-/* Returns the number of codes to read from column k on, at most RUN. It is 0 if a unit continues
- * past the end of K. */
+/* Returns the number of codes to read from column k on, at most RUN. It is 0 if k is past the end
+ * of K, as in the last unit of a row. */
 static int64_t run_length(const bsmm_pack_codes *c, int64_t k) {
     return c->count < k ? 0 : bsmm_min_i64(RUN, c->count - k);
 }
@@ -39,13 +39,13 @@ static uint8_t *group_at(const bsmm_pack_place *at, int64_t group) {
     return at->to + group / at->unit_groups * at->unit_bytes + group % at->unit_groups * at->pitch;
 }
 
-/* Stores the groups of one lane, which are `bytes` bytes at `from`. `first` is the number of the
- * first group. */
+/* Stores `bytes` bytes of one lane as groups of 4 bytes, which are far apart in a panel. `first` is
+ * the number of the first group. */
 static void store_groups(const bsmm_pack_place *at, int64_t lane, int64_t first, const void *from,
                          int64_t bytes) {
     const uint8_t *group = from, *end = group + bsmm_min_i64(bytes, 4 * (at->groups - first));
-    int64_t left =
-        at->unit_groups - first % at->unit_groups; /* groups that are left in the current unit */
+    /* Groups that are left in the current unit. */
+    int64_t left = at->unit_groups - first % at->unit_groups;
     uint8_t *to = group_at(at, first) + 4 * lane;
     for (; group < end; group += 4, to += at->pitch) {
         memcpy(to, group, 4);

@@ -30,7 +30,8 @@ typedef struct product_run {
     uint8_t *a_wide;
     /* for each scale unit, the part of its scale's offset that depends on the column */
     uint64_t *scale_columns;
-    int64_t run; /* 16, 4 or 1: the scales of this many consecutive units are adjacent in memory */
+    int64_t run; /* 16, 4 or 1: the scale codes of this many consecutive scale units are adjacent in
+                    memory */
     uint8_t *scratch; /* scratch memory, one buffer for each thread */
 } product_run;
 
@@ -39,7 +40,7 @@ typedef struct scratch {
     float *acc;      /* accumulators in the order [row of A][COLUMNS] */
     double *values;  /* results of one row of D, COLUMNS values */
     double *factors; /* factors of the columns, i.e. of the rows of B */
-    uint8_t *wide;   /* `wide` of the columns (engine_gemm.h) */
+    uint8_t *wide;   /* `wide` of the columns: how far the scales in a row of B are apart */
     uint8_t *codes;  /* scale codes in the order [panel][scale unit][16 rows] */
     float *scales;   /* fp32 scales in the order [panel][scale unit][16 rows] */
     uint8_t *packed; /* one packed panel of B */
@@ -142,8 +143,9 @@ static bool lie_in_runs(const product_run *x, int64_t run) {
     return true;
 }
 
-/* Finds the column part of the offset of each scale unit. In every layout, the offset of a scale is
- * the sum of a part that depends on its row and a part that depends on its column. */
+/* Computes for each scale unit (a range of K with one gathered scale) the part of its scale's
+ * offset that depends on the column. In every layout, the offset of a scale is the sum of a part
+ * that depends on its row and a part that depends on its column. */
 static void find_scale_columns(product_run *x) {
     const bsmm_operand *b = &x->p->b;
     int64_t last = b->map.cols - 1;
@@ -172,8 +174,8 @@ static void gather_floats(const product_run *x, const bsmm_small_m_scales *s,
     }
 }
 
-/* Returns true if the scales of the 16 rows of a panel are adjacent in memory, as in compact order.
- */
+/* Returns true if the scales of the 16 rows of a panel are adjacent in memory, as in compact
+ * order. */
 static bool are_adjacent(const uint64_t *rows) {
     bool adjacent = true;
     for (int64_t lane = 1; lane < LANES; lane++)
@@ -217,8 +219,8 @@ static void gather(const product_run *x, const bsmm_small_m_scales *s) {
 /* A strip of B: the panels that are multiplied side by side. The number of panels depends on the
  * engine, and the last panels may be past the last row of B. */
 typedef struct strip {
-    int64_t col,
-        at;       /* first column of the work unit, and first column of the strip relative to it */
+    /* First column of the work unit, and first column of the strip relative to it. */
+    int64_t col, at;
     int64_t next; /* first column of the thread's next work unit; past the last column if there is
                      none */
     const scratch *to;
@@ -265,8 +267,8 @@ static void copy_panel(const product_run *x, int64_t row, int64_t from, int64_t 
         copy_row(x, bsmm_min_i64(row + lane, b->rows - 1), from, bytes, to + lane * pitch);
 }
 
-/* Returns the number of steps that are copied at once, which is a multiple of the steps in a group.
- */
+/* Returns the number of steps that are copied at once, which is a multiple of the steps in a
+ * group. */
 static int64_t copied_steps(const product_run *x) {
     int64_t step = x->d->panels * LANES * x->m->step_bytes;
     return COPY_BYTES / step / BSMM_SMALL_M_GROUP * BSMM_SMALL_M_GROUP;
@@ -318,8 +320,8 @@ static uint32_t multiply_stored(const product_run *x, const strip *t) {
      * begin elsewhere. */
     whole = whole && (!compact || (x->d->reads_compact && row % LANES == 0));
     int64_t direct = whole ? x->p->a.m.cols / group * BSMM_SMALL_M_GROUP : 0;
-    /* The prefetch is so many strips ahead that it covers the latency of memory even if rows are
-     * short. */
+    /* The row to prefetch is so many strips ahead that the prefetch covers the latency of memory
+     * even if rows are short. */
     int64_t rows = x->d->panels * LANES;
     int64_t row_bytes = direct * x->m->step_bytes * (compact ? LANES : 1);
     int64_t later = later_row(x, t, bsmm_ceil_div(ahead, rows * x->m->pitch));
@@ -383,7 +385,7 @@ static bool prepare_panel(const product_run *x, const scratch *to, int64_t col, 
 }
 
 /* Sets the scales of a panel that must be packed to 0, so that it can be multiplied together with
- * its neighbours without exceptions. Its accumulators are discarded. */
+ * its neighbours without floating-point exceptions. Its accumulators are discarded. */
 static void clear_scales(const product_run *x, const scratch *to, int64_t p) {
     int64_t count = x->m->scale_units * LANES;
     if (has_float_scales(x->p))
@@ -414,8 +416,8 @@ static void multiply_columns(const product_run *x, const scratch *to, int64_t co
         run_strip(x, to, col, next, at);
 }
 
-/* Runs the epilogue of a work unit if gates and ups are split into halves. For gates, it only
- * computes and keeps their values. */
+/* Runs the epilogue of a work unit if gates and ups are two halves of the columns of A x B^T. For
+ * gates, it only computes their values and keeps them for the ups. */
 static void finish_half(const product_run *x, const scratch *to, bsmm_gemm_row row,
                         bool are_gates) {
     for (int64_t r = 0; r < x->p->a.m.rows; r++, row.r++, row.acc += COLUMNS) {
@@ -449,8 +451,8 @@ static void finish_columns(const product_run *x, const scratch *to, int64_t col,
         bsmm_gemm_store_rows(x->p, &row, &rows, to->values);
 }
 
-/* Computes a work unit: its columns or, if gates and ups are split, its gates and then the ups that
- * belong to them. */
+/* Computes a work unit, i.e. a fixed number of columns of D. If gates and ups are two halves of A x
+ * B^T, it multiplies the unit's gates and then the ups that belong to them. */
 static void run_columns(const product_run *x, int thread, int64_t col, int64_t next) {
     const scratch to = place_scratch(x, thread);
     int64_t cols = bsmm_min_i64(COLUMNS, x->m->cols - col), ups = x->m->cols + col;

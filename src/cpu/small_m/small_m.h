@@ -20,7 +20,7 @@ enum {
     BSMM_SMALL_M_LANES = 16,
     BSMM_SMALL_M_STEP = 32, /* elements of K in a step */
     BSMM_SMALL_M_GROUP = 4, /* steps in a group; a span always consists of whole groups */
-    /* columns of D in a work unit, and floats in a row of accumulators */
+    /* Columns of D in a work unit, and floats in a row of accumulators. */
     BSMM_SMALL_M_COLUMNS = 128,
     BSMM_SMALL_M_WIDTH = 16, /* largest number of rows in a tile of A */
     BSMM_SMALL_M_PANELS = 4, /* largest number of panels of B that are multiplied side by side */
@@ -31,24 +31,23 @@ enum {
  * A. */
 typedef struct bsmm_small_m_span {
     const uint8_t *a; /* packed units of the tile of A */
-    const uint8_t
-        *b; /* bytes of the first row of B; the rows of all panels follow at the distance `pitch` */
+    /* Bytes of the first row of B; the rows of all panels follow at the distance `pitch`. */
+    const uint8_t *b;
     /* b points to a strip of 16 rows of packed weights in compact order (format/compact.c), and the
      * span has one panel. Only engines with reads_compact get such spans. */
     bool compact;
-    int64_t pitch; /* distance between two rows of b; if `compact`, the bytes of one row in a group
-                      of steps */
+    int64_t pitch; /* distance between two rows of b; if `compact`, bytes of one row in a group of
+                      steps */
     const uint8_t *next;  /* rows that will be read after b, for prefetching */
     int64_t lead;         /* prefetch distance along a row in bytes */
     const uint8_t *codes; /* scale codes as the engine's `prepare` has written them */
-    const float
-        *scales; /* fp32 scales in the order [segment of 128 elements of K][16 rows]; NULL: none */
+    /* The fp32 scales in the order [segment of 128 elements of K][16 rows]; NULL: none. */
+    const float *scales;
     int64_t scale_pitch; /* distance between the scales of two panels, in codes or floats */
     int64_t steps;
     const void *context; /* tables that the engine's make_context has written */
-    /* accumulators in the order [row of A][BSMM_SMALL_M_COLUMNS], 16 for each panel; results are
-     * added
-     */
+    /* Accumulators in the order [row of A][BSMM_SMALL_M_COLUMNS], 16 for each panel. Results are
+     * added to them. */
     float *acc;
 } bsmm_small_m_span;
 
@@ -89,9 +88,10 @@ typedef struct bsmm_small_m_scales {
     int64_t used;      /* number of scale units up to the end of K */
     uint8_t *codes;    /* scale codes in the order [unit][16 rows] */
     float *scales;     /* fp32 scales in the order [unit][16 rows], if B has fp32 scales */
-    double *factors;   /* factors of the 16 rows; initially B's second-level scale */
-    uint8_t *wide;     /* `wide` of each of the 16 rows (engine_gemm.h); initially 0 */
-    int a_wide;        /* largest `wide` of A's rows */
+    double *factors;   /* factors of the 16 rows; initially the scale of the whole matrix B (second
+                          level) */
+    uint8_t *wide; /* `wide` of the 16 rows: how far the scales in a row are apart; initially 0 */
+    int a_wide;    /* largest `wide` of A's rows */
 } bsmm_small_m_scales;
 
 typedef struct bsmm_small_m_engine {
@@ -101,19 +101,20 @@ typedef struct bsmm_small_m_engine {
     int64_t panels;
     int64_t unit;          /* elements of K in a packed unit */
     uint64_t a_unit_bytes; /* bytes of a packed unit of `width` rows of A */
-    uint64_t
-        b_unit_bytes;   /* bytes of a packed unit of 16 rows of B, for panels that must be packed */
+    /* Bytes of a packed unit of 16 rows of B, for panels that must be packed. */
+    uint64_t b_unit_bytes;
     int64_t scale_unit; /* elements of K in a scale unit */
-    int wide_limit;     /* a pair of rows is wide if the sum of their `wide` exceeds this number */
-    bool
-        reads_compact; /* `multiply` accepts compact spans; else the caller copies B to row order */
+    int wide_limit; /* a row of A and a row of B whose `wide` add up to more are summed in double */
+    /* `multiply` accepts compact spans; else the caller copies B to row order. */
+    bool reads_compact;
     /* Writes tables that `multiply` reads, at most BSMM_SMALL_M_CONTEXT_BYTES bytes. NULL: it needs
      * none. */
     void (*make_context)(const bsmm_product *p, void *context);
     void (*pack_a)(const bsmm_product *p, int64_t width, int64_t row, int64_t rows, bsmm_panel *to);
     void (*pack_b)(const bsmm_product *p, int64_t row, int64_t rows, bsmm_panel *to);
-    /* Checks the scales of a panel and converts them to the form that `multiply` reads. Returns
-     * false if the panel must be packed instead. */
+    /* Checks the gathered scales of a panel of 16 rows and converts them to the form that
+     * `multiply` reads. Returns false if the panel must be packed instead, because scales are NaN
+     * or too far apart. */
     bool (*prepare)(const bsmm_small_m_scales *s);
     /* Multiplies a span. Bit p of the result is set if panel p contains elements that `multiply`
      * cannot decode. The panel must then be packed, and its accumulators are invalid. */
@@ -152,8 +153,8 @@ typedef struct bsmm_small_m {
     int64_t steps, units, scale_units;
     int64_t step_bytes, row_bytes, pitch;
     uint64_t tile_bytes, packed_bytes, thread_bytes, workspace_bytes;
-    int64_t
-        cols; /* columns of A x B^T that the threads divide: all, or only the gates if is_split */
+    /* Columns of A x B^T that the threads divide: all, or only the gates if is_split. */
+    int64_t cols;
     bool is_split; /* gated activation whose ups are the second half of the columns */
     int threads;
 } bsmm_small_m;
@@ -169,7 +170,7 @@ int64_t bsmm_small_m_gather_runs(const uint8_t *const row[BSMM_SMALL_M_LANES],
                                  const uint64_t *columns, int64_t units, int64_t run,
                                  uint8_t *codes);
 
-/* Does the same by 128-bit vectors (small_m_gather_avx2.c). */
+/* Does the work of bsmm_small_m_gather_runs by 128-bit vectors (small_m_gather_avx2.c). */
 int64_t bsmm_small_m_gather_avx2(const uint8_t *const row[BSMM_SMALL_M_LANES],
                                  const uint64_t *columns, int64_t units, int64_t run,
                                  uint8_t *codes);

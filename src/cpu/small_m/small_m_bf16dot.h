@@ -12,8 +12,9 @@
 
 #include "cpu/small_m/small_m.h"
 
-/* The kinds of weights: the number of bits of an element, and whether the scales are e4m3
- * (PRODUCTS) or not (SHIFTED). */
+/* The kinds of weights: the number of bits of an element, and how its scale is applied. PRODUCTS
+ * means that e4m3 scales are multiplied with the elements. SHIFTED means that scales, if any, are
+ * powers of two or multiply whole sums. */
 typedef enum bsmm_weights {
     BSMM_SHIFTED4,
     BSMM_PRODUCTS4,
@@ -33,8 +34,8 @@ bsmm_weights bsmm_weights_of(const bsmm_format *format);
  * weights and on whether the loops use dot products or FMAs. */
 typedef struct bsmm_decode_tables {
     _Alignas(64) uint8_t bytes[4][64];
-    /* Smallest 8-bit code without sign that is Inf or NaN. Panels with such codes must be packed.
-     */
+    /* Smallest 8-bit code without sign that is Inf or NaN. Panels with such codes must be
+     * packed. */
     uint8_t special;
 } bsmm_decode_tables;
 

@@ -90,11 +90,11 @@ INLINE scaling load_scaling(const uint8_t *codes, bsmm_weights kind) {
     return s;
 }
 
-/* Returns a pair of products of e2m1 elements and their scales. table[0] has, for each code, the
- * exponent by which the product is below the largest product with the same mantissa. Bit 0 of an
- * entry is set if the mantissa is 1.5. The largest product with that mantissa (onehalf) has 1
- * added, so that the subtraction removes bit 0. The entry of zero is so large that the subtraction
- * saturates at zero. */
+/* Returns a pair of products of e2m1 elements and their scales in bf16. For each code, table[0] has
+ * the number of exponents by which its product is below the largest product with the same mantissa.
+ * Bit 0 of an entry is set if the mantissa is 1.5. The largest product with that mantissa (onehalf)
+ * has 1 added, so that the subtraction removes bit 0. The entry of zero is so large that the
+ * subtraction saturates at zero. */
 INLINE __m512i product_pair(const decoder *d, __m512i codes, const scaling *s) {
     __m512i below = _mm512_permutexvar_epi16(codes, d->table[0]);
     __mmask32 marked = _mm512_test_epi16_mask(below, _mm512_set1_epi16(1));
@@ -138,8 +138,8 @@ INLINE void decode_word(decoder *d, bsmm_weights kind, __m512i word, const scali
     }
 }
 
-/* Loads the codes of one panel for a group of steps. Lane i of word[d] is 32-bit word d of row i.
- */
+/* Loads the codes of one panel for a group of steps. Lane i of word[d] is 32-bit word d of row
+ * i. */
 INLINE void load_group(const uint8_t *b, int64_t pitch, bsmm_weights kind, __m512i *word) {
     if (kind == BSMM_SHIFTED6) {
         for (int j = 0; j < BSMM_SMALL_M_GROUP; j++) {

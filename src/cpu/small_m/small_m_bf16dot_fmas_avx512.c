@@ -50,8 +50,8 @@ INLINE void set_up(const bsmm_decode_tables *from, decoder *d) {
 
 enum { QUARTERS = 4, QUARTER_WORDS = WORDS / QUARTERS, QUARTER_BYTES = 16 * LANES };
 
-/* A batch of the 16 rows of a panel, divided into four quarters. Of each quarter, the 128-bit parts
- * of vector i hold rows i, i + 4, i + 8 and i + 12. */
+/* A batch of the 16 rows of a panel, divided into four quarters. A quarter is four vectors; the
+ * 128-bit parts of vector i hold rows i, i + 4, i + 8 and i + 12. */
 typedef uint8_t panel_rows[QUARTERS][QUARTER_BYTES];
 
 /* Copies a batch of one row. A quarter of 6-bit codes has 12 bytes, but 16 bytes are read. Every
@@ -66,14 +66,16 @@ INLINE void copy_row(const uint8_t *from, bsmm_weights kind, int row, panel_rows
     }
 }
 
-/* Moves 6-bit codes to bytes. The upper two bits of each byte are arbitrary. */
+/* Moves 6-bit codes to bytes. The upper two bits of each byte are arbitrary; the table lookup
+ * ignores them. */
 INLINE __m512i spread_sixes(__m512i row, int skip) {
     const __m512i sixes = _mm512_set1_epi64(0x322c2620120c0600);
     return _mm512_multishift_epi64_epi8(sixes, _mm512_shuffle_epi8(row, bsmm_sixes_order(skip)));
 }
 
-/* Loads a quarter of a batch. Lane i of word[d] is 32-bit word d of row i. For codes of 6 and 8
- * bits, the order of bytes within each 128 bits is that of bsmm_transpose_pairs. */
+/* Loads a quarter of a batch and transposes it. Lane i of word[d] is 32-bit word d of row i. For
+ * codes of 6 and 8 bits, the order of bytes within each 128 bits is that of bsmm_transpose_pairs.
+ */
 INLINE void take_quarter(panel_rows from, bsmm_weights kind, int q, __m512i word[QUARTER_WORDS]) {
     __m512i row[4];
 #    pragma GCC unroll 4
@@ -111,8 +113,8 @@ INLINE void make_pairs(const decoder *d, bsmm_weights kind, __m512i word, __m512
  * them by the scale. */
 typedef struct sums {
     __m512 acc[BSMM_SMALL_M_WIDTH];
-    __m512i
-        unit[PANELS]; /* fp32 exponent bits by which the unit is below the row's largest scale */
+    /* The unit of each row, as fp32 exponent bits relative to the row's largest scale. */
+    __m512i unit[PANELS];
     __m512 scale[PANELS]; /* the current block's scales, if they are e4m3 */
 } sums;
 
@@ -164,8 +166,8 @@ INLINE __m512 take_half(const __m512i pair[2], int i) {
     return _mm512_castsi512_ps(b);
 }
 
-/* Multiplies one 32-bit word of codes of each row of B by A. The loops alternate between panels,
- * because an FMA must wait for the one before on the same accumulator. */
+/* Multiplies one 32-bit word of codes of each row of B by the rows of A. The loops alternate
+ * between panels, because an FMA must wait for the one before on the same accumulator. */
 INLINE void add_word(sums *to, const decoder *d, int panels, int width, const float *a,
                      const __m512i word[PANELS], bsmm_weights kind) {
     const int codes = CODES(kind);
@@ -182,8 +184,8 @@ INLINE void add_word(sums *to, const decoder *d, int panels, int width, const fl
                                         : take_half(pair[p], i));
 }
 
-/* Multiplies the sums of a segment by the product of both operands' scales and adds them to D's
- * accumulators. */
+/* Multiplies the sums of a segment of K by the product of both operands' scales and adds them to
+ * D's accumulators in memory. */
 INLINE void add_segment(const bsmm_small_m_span *s, int64_t segment, const float *a_scales,
                         int width, int panels, sums *from) {
     for (int p = 0; p < panels; p++) {
@@ -215,8 +217,8 @@ typedef struct batch {
     const uint8_t *ahead; /* a later batch, which is prefetched */
     const float *a;
     const uint8_t *codes;
-    panel_rows *rows,
-        *next; /* copied rows of each panel: those of this batch, and the buffer for the next */
+    /* Copied rows of each panel: those of this batch, and the buffer for the next. */
+    panel_rows *rows, *next;
 } batch;
 
 /* Copies a row of each panel of the next batch, and prefetches a cache line of a later batch. With
@@ -262,8 +264,8 @@ INLINE void add_batch(const bsmm_small_m_span *s, const batch *b, int width, int
     }
 }
 
-/* load_sums and store_sums move accumulators from and to memory. There they are true sums, i.e.
- * have the unit 1. */
+/* load_sums loads accumulators from memory and store_sums stores them. In memory, accumulators are
+ * not divided by a scale. */
 INLINE void load_sums(const bsmm_small_m_span *s, int width, int panels, bool begin_anew,
                       sums *to) {
     for (int p = 0; p < panels; p++) {

@@ -1,5 +1,6 @@
-/* Checks the scales of a panel before its elements are read. If the packer would mark a row of the
- * panel as wide (engine_gemm.h), the panel must be packed. */
+/* Checks the scales of a panel of 16 rows before its elements are read. If the scales of a row are
+ * so far apart that the packer would mark the row as wide (engine_gemm.h), the panel must be
+ * packed. */
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/small_m/small_m_bf16dot.h"
 #include "cpu/small_m/small_m_scales.h"
@@ -7,7 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Only kernels that need these instructions themselves call the functions below. */
+/* The functions below are compiled for AVX-512 without a check of the processor, because only
+ * kernels that need AVX-512 themselves call them. */
 #if defined(__x86_64__)
 #    define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #else
@@ -35,8 +37,8 @@ TARGET static bool prepare_shifts(const bsmm_small_m_scales *s) {
     return true;
 }
 
-/* Checks e4m3 scales. Returns false if a scale is negative or NaN; the panel must then be packed.
- */
+/* Checks e4m3 scales. Returns false if a scale is negative or NaN; the panel must then be
+ * packed. */
 TARGET static bool prepare_products(const bsmm_small_m_scales *s) {
     const uint8_t *codes = s->codes;
     const int64_t count = s->units * LANES;

@@ -27,7 +27,7 @@ static uint16_t bf16_of(double value) {
     return (uint16_t)bsmm_elem_encode(BSMM_ELEM_BF16, value, false);
 }
 
-/* Returns the bf16 bits of a code's value. -0 becomes +0; the result is the same, because adding a
+/* Returns the bf16 bits of a code's value. -0 becomes +0, which changes no result, because adding a
  * product of zero changes no sum. */
 static uint16_t word_of(uint32_t elem, uint32_t code) {
     double value = bsmm_elem_decode(elem, code);
@@ -85,7 +85,8 @@ static void make_floats(const bsmm_format *f, tables *t) {
     }
 }
 
-/* Makes the tables of the low and high bytes of bf16 for all 6-bit codes. */
+/* Makes the tables for FMAs with 6-bit codes: the low and high bytes of each code's value in bf16.
+ */
 static void make_all_bytes(uint32_t elem, tables *t) {
     for (uint32_t i = 0; i < 64; i++) {
         uint16_t word = word_of(elem, i);

@@ -20,11 +20,11 @@ typedef struct bsmm_small_m_f32_halves {
     int mask;   /* 6 and 8 bits: the bits that are kept after the shift */
 } bsmm_small_m_f32_halves;
 
-/* Returns how elements of a format are decoded, or NULL if the kernel does not support the format.
- */
+/* Returns how elements of a format are decoded, or NULL if the kernel does not support the
+ * format. */
 const bsmm_small_m_f32_halves *bsmm_small_m_f32_halves_of(uint32_t elem);
 
-/* How the scales of B are applied. */
+/* How the multiply loops apply the scales of B. */
 typedef enum bsmm_small_m_f32_scaling {
     /* e8m0 scales: the accumulators are multiplied by a power of two where the scale changes. */
     BSMM_SMALL_M_F32_SUMS,

@@ -70,8 +70,8 @@ INLINE void move_sums(const batch *x, int rows, int groups, int64_t part, __m256
     }
 }
 
-/* Multiplies `count` vectors of columns, from group number `first` on, by one element of each row
- * of A. */
+/* Multiplies `count` vectors of columns (8 rows of B each) by one element of each row of A. `first`
+ * is the number of the first vector. */
 INLINE void add_columns(const uint8_t *b, const float *a, const float *scales, int rows, int groups,
                         int first, int count, int run, bsmm_small_m_f32_scaling scaling,
                         __m256 *sum) {
@@ -106,8 +106,8 @@ INLINE void add_part(const batch *x, const float *a, int rows, int groups, int r
             add_columns(b, a, scales, rows, groups, first, count, run, scaling, sum);
 }
 
-/* Multiplies a batch by the tile of A, `rows` rows of A at a time, so that the 8 accumulators stay
- * in registers. */
+/* Multiplies a batch of decoded elements by the tile of A, `rows` rows of A at a time, so that the
+ * 8 accumulators stay in registers. */
 INLINE void add_batch(const batch *x, int rows, int groups, int run,
                       bsmm_small_m_f32_scaling scaling) {
     for (int64_t first = 0; first < x->width; first += rows) {

@@ -17,7 +17,8 @@
 
 #include <math.h>
 
-/* Only kernels that need these instructions themselves call the functions below. */
+/* The functions below are compiled for AVX2 without a check of the processor, because only kernels
+ * that need AVX2 themselves call them. */
 #if defined(__x86_64__)
 #    define TARGET __attribute__((target("avx2,fma")))
 #else
@@ -35,7 +36,8 @@ static const bsmm_small_m_f32_halves *halves_of(const bsmm_small_m_scales *s) {
     return bsmm_small_m_f32_halves_of(s->p->b.m.format.elem);
 }
 
-/* Sets `wide` of each row, whose scales cover `scales` exponents. Returns false if the panel must
+/* Computes and sets `wide` of each row (engine_gemm.h); scales[i] is the number of exponents that
+ * the scales of row i cover. Returns false if sums could leave fp32's range, so that the panel must
  * be packed. The lowest `lower` exponents of fp32's range must stay unused. */
 static bool set_spans(const bsmm_small_m_scales *s, const int scales[LANES], int lower) {
     const bsmm_small_m_f32_halves *h = halves_of(s);
@@ -70,8 +72,8 @@ TARGET static void leave_steps(const bsmm_small_m_scales *s, int exponents[LANES
         exponents[lane] = before.lane[lane] - 127;
 }
 
-/* Replaces the scales by exponents plus 127, divided by the row's largest scale, so that the
- * largest becomes 1. */
+/* Divides the scales of each row by the row's largest scale and stores them as exponents plus 127.
+ */
 TARGET static void leave_exponents(const bsmm_small_m_scales *s, const codes16 *top,
                                    int exponents[LANES]) {
     for (int64_t i = 0; i < s->units; i++) {

@@ -1,5 +1,5 @@
-/* Decodes weights that are read as they are stored to halves (f16 values, small_m_f32fma.h), one
- * batch of K of 8 rows at a time. */
+/* Decodes weights to halves (f16 values, small_m_f32fma.h). The weights are read as the caller
+ * stores them, one batch of K of 8 rows at a time. */
 #include "cpu/small_m/small_m_f32fma.h"
 
 #if defined(__x86_64__)
@@ -81,7 +81,7 @@ TARGET static void spread_fours(const uint8_t *b, int64_t pitch, const bsmm_smal
     spread_four(row[1], to + BSMM_SMALL_M_F32_GROUP_BYTES(32) / 2, next);
 }
 
-/* Decodes codes that were shifted to the top of 16 bits. */
+/* Decodes codes to halves (f16 values). Each code was shifted to the top of its 16-bit lane. */
 INLINE __m256i halves_of(__m256i word, const bsmm_small_m_f32_halves *h) {
     return _mm256_and_si256(_mm256_sra_epi16(word, _mm_cvtsi32_si128(h->shift)),
                             _mm256_set1_epi16((short)h->mask));

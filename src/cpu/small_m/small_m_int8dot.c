@@ -25,8 +25,8 @@ static int moved_exponent(const bsmm_product *p) {
            bsmm_pack_table_of(p->b.m.format.elem)->log2_multiple;
 }
 
-/* Changes the order of each eight elements of K: the even elements come first, then the odd ones.
- */
+/* Changes the order of each eight elements of K: the even elements come first, then the odd
+ * ones. */
 static void part_even_and_odd(uint8_t *groups, int64_t width, int64_t unit) {
     uint32_t *at = (uint32_t *)(void *)groups;
     for (int64_t g = 0; g < unit / 4; g += 2, at += 2 * width)
@@ -38,8 +38,8 @@ static void part_even_and_odd(uint8_t *groups, int64_t width, int64_t unit) {
         }
 }
 
-/* Multiplies scales by 2^exponent. The scales are exponents, or fp32 values that are normal or 0.
- */
+/* Multiplies scales by 2^exponent. The scales are exponents, or fp32 values that are normal or
+ * 0. */
 static void shift_scales(int32_t *scales, int64_t width, int exponent, bool by_exponent) {
     for (int64_t i = 0; i < width; i++)
         if (by_exponent || scales[i]) scales[i] += exponent * (1 << 23);

@@ -37,7 +37,8 @@ const char *bsmm_small_m_int8_refuse(const bsmm_product *p, char *why, size_t si
  * scales that the loops need. */
 bsmm_small_m_engine bsmm_small_m_int8_engine_of(const bsmm_product *p, int64_t width);
 
-/* Implements `pack_a` of that engine. The AVX2 kernel calls it and then rearranges the result. */
+/* Implements `pack_a` of the engine that bsmm_small_m_int8_engine_of returns. The AVX2 kernel has
+ * its own pack_a, which calls this function and rearranges the result. */
 void bsmm_small_m_int8_pack_a(const bsmm_product *p, int64_t width, int64_t row, int64_t rows,
                               bsmm_panel *to);
 

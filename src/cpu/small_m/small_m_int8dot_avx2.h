@@ -4,8 +4,7 @@
 
 #include "cpu/small_m/small_m_int8dot.h"
 
-/* A part of A is 64 elements of K of each row in the tile, row after row. A row of a part consists
- * of
+/* A part of A is 64 elements of K of each row in the tile, row after row. A row of a part has:
  *
  *     64 bytes    elements; if B is e2m1, the even ones and then the odd ones, else in order
  *     int32       the initial sums of its units

@@ -83,8 +83,8 @@ INLINE void spread_step(const uint8_t *b, int64_t pitch, const uint8_t *codes, c
 
 /* ---- multiplying units ---- */
 
-/* Multiplies one unit of B by all rows of A, `rows` rows at a time. `u` is the number of the unit
- * in its part of A. */
+/* Multiplies one unit of B (`unit` elements of K) by all rows of A, `rows` rows at a time. `part`
+ * points to 64 elements of K of A, and `u` is the number of the unit in them. */
 INLINE void add_unit(const uint8_t *part, int64_t width, int rows, int64_t u, const uint8_t *b,
                      bool fours, int64_t unit, bool wide, float *acc) {
     const bsmm_int8_places places = {.row = BSMM_INT8_ROW_BYTES(unit),
@@ -110,9 +110,9 @@ INLINE void add_units(const uint8_t *a, const uint8_t *b, int64_t width, int row
 
 /* ---- multiplying spans ---- */
 
-/* Multiplies a group of steps. It reads whole cache lines of 4-bit codes. If the stride between
- * rows is a power of two, the rows map to the same sets of a cache, and a line would be evicted
- * before a second read. */
+/* Multiplies a group of steps along K, i.e. 128 elements. It reads whole cache lines of 4-bit
+ * codes. If the stride between rows is a power of two, the rows map to the same sets of a cache,
+ * and a line would be evicted before a second read. */
 INLINE void multiply_group(const bsmm_small_m_span *s, int64_t first, const quarters *t, bool fours,
                            bsmm_int8_scaling scaling, bool wide, bsmm_small_m_later *later) {
     enum { MOST_BYTES = BSMM_SMALL_M_GROUP * 2 * BSMM_INT8_UNIT_BYTES(NR, STEP / 2, BSMM_INT8_B) };

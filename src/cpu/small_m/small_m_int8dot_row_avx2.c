@@ -11,8 +11,8 @@ enum { UNITS = BSMM_INT8_PART_UNITS(BSMM_INT8_MULTIPLY_UNIT) };
 
 /* ---- adding the lanes of sums; pairs of 16-bit sums are added by vpmaddwd at the end ---- */
 
-/* Adds neighbouring 32-bit lanes as pairs of 16-bit sums. In each 128 bits, the result has the sums
- * of lanes 0 and 1 and of lanes 2 and 3 of x, then those of y. */
+/* Adds 32-bit lanes 2 * i and 2 * i + 1, each of which holds a pair of 16-bit sums. In each 128
+ * bits, the result has the two sums of x and then the two sums of y. */
 INLINE __m256i add_neighbours(__m256i x, __m256i y) {
     __m256 a = _mm256_castsi256_ps(x), b = _mm256_castsi256_ps(y);
     return _mm256_add_epi16(_mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88)),
@@ -31,8 +31,9 @@ INLINE weights decode(const uint8_t *b, __m256i table) {
                      _mm256_shuffle_epi8(table, _mm256_and_si256(upper, nibble))};
 }
 
-/* Multiplies 64 weights by a row of A. Each 128 bits of the result belong to 32 elements of K. The
- * sum of a unit is the sum of its 16-bit lanes there. */
+/* Multiplies 64 weights by the same 64 elements of a row of A. The result has 16-bit partial sums;
+ * those in each 128 bits belong to 32 consecutive elements of K. The sum of a unit (32 or 16
+ * elements) is the sum of its 16-bit lanes. */
 INLINE __m256i multiply_row(const weights *w, const uint8_t *a) {
     return bsmm_int8_dot(w->even, load_32(a), w->odd, load_32(a + BSMM_INT8_PART / 2), false);
 }
@@ -53,22 +54,22 @@ INLINE void sum_pairs(const uint8_t *b, int64_t pitch, __m256i table, const uint
     }
 }
 
-/* Reorders two vectors, each of which holds two units of 4 rows of B, into one vector of 8 rows for
- * each unit. */
+/* Takes two vectors, each of which holds two units of 4 rows of B, and returns one vector of 8 rows
+ * for each unit. */
 INLINE void part_units(__m256i low, __m256i high, __m256i *first, __m256i *second) {
     *first = _mm256_permute2x128_si256(low, high, 0x20);
     *second = _mm256_permute2x128_si256(low, high, 0x31);
 }
 
-/* Computes the sums of the two units of a part if a unit is 32 elements of K. */
+/* Computes the sums of both units in 64 elements of K, if a unit is 32 elements. */
 INLINE void sum_long_units(const __m256i pair[4], __m256i sum[UNITS]) {
     const __m256i ones = _mm256_set1_epi16(1);
     part_units(_mm256_madd_epi16(add_neighbours(pair[0], pair[1]), ones),
                _mm256_madd_epi16(add_neighbours(pair[2], pair[3]), ones), &sum[0], &sum[1]);
 }
 
-/* Computes the sums of the four units of a part if a unit is 16 elements of K. The lower half of
- * each vector belongs to units 0 and 1, the upper half to units 2 and 3. */
+/* Computes the sums of the four units in 64 elements of K, if a unit is 16 elements. The lower half
+ * of each vector belongs to units 0 and 1, the upper half to units 2 and 3. */
 INLINE void sum_short_units(const __m256i pair[4], __m256i sum[UNITS]) {
     const __m256i ones = _mm256_set1_epi16(1);
     __m256 row[4], even[2], odd[2];

@@ -12,8 +12,8 @@
 
 enum { LANES = BSMM_SMALL_M_LANES };
 
-/* The scale codes of 16 rows for one scale unit. Compilers treat a struct of this type as a vector.
- */
+/* The scale codes of 16 rows for one scale unit. Compilers treat a struct of this type as a
+ * vector. */
 typedef struct codes16 {
     uint8_t lane[LANES];
 } codes16;
