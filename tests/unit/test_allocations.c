@@ -20,8 +20,9 @@
 #    endif
 #endif
 
-/* Sanitizers have their own allocator, and C libraries other than glibc do not offer theirs under a
- * second name. */
+/* This program can replace the allocator only with glibc and without a sanitizer. Sanitizers
+ * replace the allocator themselves, and other C libraries do not offer malloc under a second name,
+ * which the replacement must call. */
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(SANITIZED)
 
 void *libc_malloc(size_t bytes) __asm__("__libc_malloc");
@@ -129,9 +130,9 @@ static void test_every_allocator_counts(void **state) {
 
 /* ---- products ---- */
 
-/* Each kernel takes one of these products. They include D with scales, C and bias, and rows that
- * are summed in double. The values of M and the numbers of threads exercise every way in which work
- * is divided. */
+/* The table has at least one product for each kernel. Some products have a block-scaled D, C and
+ * bias, or rows whose scales exceed fp32's range and are summed in double. M and the number of
+ * threads are chosen so that every way to divide the work among threads occurs. */
 static const struct {
     const char *a, *b, *d;
     int64_t m;
@@ -155,7 +156,8 @@ static const struct {
 
 enum { N = 140, K = 300, MOST_KERNELS = 32 };
 
-/* The kernels that have run, in the order of the registry. */
+/* For each kernel, in the order of bsmm_explain: whether it has run and whether it is missing on
+ * this processor. */
 typedef struct seen {
     bool ran[MOST_KERNELS], absent[MOST_KERNELS];
     char names[MOST_KERNELS][32];
@@ -208,8 +210,8 @@ static void *room(uint64_t bytes) {
     return aligned_alloc(64, (bytes + 64) / 64 * 64);
 }
 
-/* Returns the number of allocations in the second run. The first run starts threads, and fills
- * tables that exist once per process. */
+/* Returns the number of allocations of the second run of a plan. The first run does not count,
+ * because it starts threads and fills tables that exist once per process. */
 static int allocations_of(const product *p) {
     bsmm_plan *plan;
     if (bsmm_plan_create(&p->desc, &plan) != BSMM_OK) fail_msg("%s", bsmm_error_message());

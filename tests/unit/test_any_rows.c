@@ -1,6 +1,7 @@
-/* Tests plans that run any number of rows up to a maximum. A run is bitwise identical to the first
- * rows of the whole product, whether the host or device memory provides the number of rows. It
- * writes nothing to D past its rows, and survives any number that it finds on the device. */
+/* Tests plans with BSMM_MATMUL_ANY_ROWS, in which each run chooses the number of rows of A up to a
+ * maximum. The run's rows of D must be bitwise identical to the same rows of a product with the
+ * maximum number of rows, whether the host or device memory provides the number of rows. The run
+ * must not write later rows of D, and must survive any number that it reads from device memory. */
 #include "core/describe.h"
 #include "operand.h"
 
@@ -101,7 +102,7 @@ static void check_kernel(fixture *f, const char *kernel) {
         assert_int_equal(run(plan, f, counts[i], NULL), BSMM_OK);
         check(f, kernel ? kernel : "any kernel", counts[i]);
     }
-    /* The number of rows on the device overrides the given 3. */
+    /* The number of rows in device memory overrides the 3 that the host gives. */
     for (size_t i = 0; i < BSMM_COUNT(found); i++) {
         assert_int_equal(run(plan, f, 3, &found[i].given), BSMM_OK);
         check(f, kernel ? kernel : "any kernel", found[i].means);
@@ -132,7 +133,8 @@ static void test_any_rows(void **state) {
     check_formats("mxfp8", "mxfp8", "mxfp8", BSMM_LAYOUT_NV_128X4, &r);
 }
 
-/* Tests that C, the residual and the factors follow the rows. */
+/* Tests that a run with fewer rows uses the first rows of C, of the residual and of the row
+ * factors. */
 static void test_epilogue(void **state) {
     (void)state;
     rng r = {92};
@@ -208,8 +210,8 @@ static void test_broken_rules(void **state) {
     fixture_free(&f);
 }
 
-/* Tests that a kernel whose buffers are not host memory refuses such products unless it declares
- * that it takes them. */
+/* Tests that a kernel for device memory refuses plans with any number of rows unless its
+ * `.features` say that it takes them. */
 static void test_refusals(void **state) {
     (void)state;
     static const bsmm_backend elsewhere = {.name = "elsewhere"};

@@ -1,6 +1,6 @@
-/* Tests that a row of D is bitwise identical for every M. It covers every boundary between kernels
- * (for few rows and for many) and every pair of formats, with ordinary scales, with extreme scales,
- * and with a few extreme scales among ordinary ones. */
+/* Tests that a row of D is bitwise identical for every M, also where the library changes from a
+ * kernel for few rows to one for many. It covers every pair of formats with ordinary scales, with
+ * extreme scales, and with a few extreme scales among ordinary ones. */
 #include "operand.h"
 
 #include <setjmp.h>
@@ -23,8 +23,8 @@ typedef struct fixture {
     float *whole; /* D of the GEMM with all rows of A */
 } fixture;
 
-/* Replaces a few scales by extreme ones, including zero and NaN. They scale ordinary blocks and
- * empty ones. */
+/* Replaces every `every`-th scale by an extreme one, including zero and NaN. Some of the replaced
+ * scales belong to blocks whose elements are all zero. */
 static void sprinkle(test_matrix *t, int64_t every, rng *r) {
     static const uint32_t codes[][4] = {
         [BSMM_SCALE_E8M0] = {0, 254, 60, 0xff},
@@ -59,8 +59,8 @@ static const char *run_rows(fixture *f, int64_t m) {
     return NULL;
 }
 
-/* Compares runs with M from 1 to WALKED rows. It tries all of them if the kernel changes with M,
- * else a few. */
+/* Compares products with M from 1 to WALKED with the product of all rows. It tries every M if the
+ * kernel changes with M, else a few values. */
 static void check_pair(fixture *f, const char *a, const char *b) {
     const char *last = run_rows(f, MOST);
     memcpy(f->whole, f->d.m.data, f->d.data_bytes);

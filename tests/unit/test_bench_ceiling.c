@@ -1,5 +1,7 @@
-/* bench's ceilings: with probes as a busy machine gives them, no share is above 1, a row whose
- * probe fell short is measured again, and marked if it still is. */
+/* Tests the ceilings of bench, i.e. the best rates that probes (loops that measure an arithmetic
+ * unit or memory) reach. The machine is simulated and may be busy while a probe runs. No product
+ * may then have a share of the ceiling above 1. A row of the output whose probe was too slow must
+ * be measured again, and must be marked if it still is too slow. */
 #include "../../bench/ceiling.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <setjmp.h>
@@ -10,8 +12,8 @@
 
 enum { ROWS = 3, FAILURE = 7 };
 
-/* The rates of the probe and of the product that the simulated machine reaches when a row is
- * measured. */
+/* The rates that the simulated machine gives to the probe and to the product when bench measures a
+ * row. */
 typedef struct moment {
     size_t row;
     double probe, product;
@@ -39,7 +41,8 @@ static void keep(void *context, size_t row) {
     m->kept[row] = m->product;
 }
 
-/* Runs the moments, all of which must be used. */
+/* Lets bench measure all rows on a machine that reaches the rates of `moments` in order. Fails
+ * unless bench used all moments, i.e. measured as often as expected. */
 static machine run(const moment *moments, size_t count, size_t rows, bench_ceilings *ceilings,
                    bench_probed *probed, int *attempts) {
     machine m = {.moments = moments, .count = count};
@@ -49,7 +52,7 @@ static machine run(const moment *moments, size_t count, size_t rows, bench_ceili
     return m;
 }
 
-/* A quiet machine measures each row once. */
+/* Tests that bench measures each row once on a machine without other work. */
 static void test_quiet(void **state) {
     (void)state;
     static const moment moments[] = {{0, 98, 70}, {1, 100, 80}, {2, 97, 96}};
@@ -65,7 +68,8 @@ static void test_quiet(void **state) {
     }
 }
 
-/* 2.48 was the share of such a row: the probe met a busy machine and the product did not. */
+/* Tests a row whose probe ran on a busy machine and whose product did not. Such a row once had a
+ * share of 2.48. */
 static void test_share_above_one(void **state) {
     (void)state;
     static const moment moments[] = {{0, 100, 80}, {1, 32, 79.4}, {1, 99, 78}};
@@ -78,7 +82,8 @@ static void test_share_above_one(void **state) {
     assert_false(bench_ceilings_disturbed(&ceilings, &probed[1]));
 }
 
-/* One row alone, all of whose probes met the busy machine, shows it by being faster than they. */
+/* Tests an output of one row, all of whose probes ran on a busy machine. bench notices it because
+ * the product is faster than the probes. */
 static void test_one_row(void **state) {
     (void)state;
     static const moment moments[] = {{0, 40, 99}, {0, 100, 97}};
@@ -89,8 +94,8 @@ static void test_one_row(void **state) {
     assert_true(m.kept[0] == 97 && ceilings.best[BENCH_UNIT] == 100 && attempts[0] == 2);
 }
 
-/* A machine that stays busy: three attempts, the least disturbed is kept, and the row is marked.
- * A slower measurement on a quieter machine replaces a faster one. */
+/* Tests a machine that stays busy. bench measures the row three times, keeps the measurement with
+ * the fastest probe, even if its product was slower, and marks the row as disturbed. */
 static void test_stays_busy(void **state) {
     (void)state;
     static const moment moments[] = {{0, 100, 80}, {1, 50, 70}, {1, 80, 60}, {1, 70, 90}};
@@ -103,7 +108,7 @@ static void test_stays_busy(void **state) {
     assert_true(bench_ceilings_disturbed(&ceilings, &probed[1]));
 }
 
-/* A ceiling that rises late disturbs rows that were measured before. */
+/* Tests that a probe of a later row that raises the ceiling marks earlier rows as disturbed. */
 static void test_rises_late(void **state) {
     (void)state;
     static const moment moments[] = {
@@ -115,7 +120,7 @@ static void test_rises_late(void **state) {
     assert_true(m.kept[0] == 75 && m.kept[1] == 74 && m.kept[2] == 70);
 }
 
-/* Ceilings that are known before, from the heading's probes, count. */
+/* Tests that the ceiling includes the probes that bench runs for the heading, before the rows. */
 static void test_known_before(void **state) {
     (void)state;
     static const moment moments[] = {{0, 50, 60}, {0, 95, 65}};
@@ -126,7 +131,8 @@ static void test_known_before(void **state) {
     assert_true(m.kept[0] == 65 && ceilings.best[BENCH_UNIT] == 100);
 }
 
-/* Memory disturbs only where it was probed, and the lowest share counts. */
+/* Tests that the memory bandwidth counts only for rows for which it was measured, and that the
+ * lower of the two shares (arithmetic unit and memory) decides whether a row is disturbed. */
 static void test_memory(void **state) {
     (void)state;
     const bench_ceilings ceilings = {.best = {100, 10}};

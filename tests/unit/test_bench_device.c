@@ -29,8 +29,8 @@ static void names_are_told_apart(void **state) {
     assert_true(bench_device_kind_of("sim:gfx950:1") == &bench_device_sim);
 }
 
-/* Tests that every row defines all of its functions. A missing one would otherwise fail only where
- * it is used. */
+/* Tests that every row of bench/devices.def has all functions. A missing function would otherwise
+ * fail only where it is called. */
 static void rows_are_whole(void **state) {
     (void)state;
     const bench_device_kind *k;
@@ -74,7 +74,8 @@ static void memory_comes_back(void **state) {
     bench_device_close(cuda);
 }
 
-/* Words are filled again by each launch of a graph that a simulator captured. */
+/* Fills words of device memory by a graph that captured the fill; each launch of the graph must
+ * fill them again. */
 static bool fill_turn(void *context, size_t turn) {
     bench_device *device = ((void **)context)[0];
     uint32_t *words = ((void **)context)[1];
@@ -167,9 +168,9 @@ static void expect_product(const float *got, uint32_t elem, double tolerance) {
     free(b);
 }
 
-/* Tolerances as multiples of sum |a||b|. Fast accumulation truncates the accumulator to some 13
- * bits after each 32 elements of K. With 128-wide scales, sums of 128 elements are added in
- * fp32. */
+/* The tolerance of each of cuBLASLt's products, as a multiple of sum |a||b|. With fast
+ * accumulation, the FP8 tensor cores truncate the accumulator to about 13 bits after each 32
+ * elements of K. With scales of 128 elements, the sums of 128 elements are added in fp32. */
 static const double tolerances[BENCH_WAYS] = {
     [FP8] = DEPTH * 0x1p-17,
     [VEC128] = 128 * 0x1p-17,

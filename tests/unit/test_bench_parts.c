@@ -50,8 +50,8 @@ static void test_time(void **state) {
     bench_samples_destroy(&s);
 }
 
-/* Tests that runs with several threads count only when the threads are warm, and that `turn` keeps
- * counting. */
+/* Tests that with several threads only runs after the warm-up are counted, but that `turn` counts
+ * all runs. */
 static void test_warm(void **state) {
     (void)state;
     bench_samples s = {0};
@@ -89,8 +89,8 @@ static void test_copies(void **state) {
     bench_copies_destroy(&c);
 }
 
-/* Tests that exactly the lines after the part that is read are written, and that every line of that
- * part is read. */
+/* Tests the loop that measures memory: it must read every cache line of the part that is read, and
+ * write every cache line after this part and no other. */
 static void test_memory(void **state) {
     (void)state;
     enum { LINES = 1000 };

@@ -81,8 +81,8 @@ static void test_nan_and_inf_fail(void **state) {
     assert_int_equal(validate(BSMM_ELEM_F16, (double)INFINITY).failed, 1);
 }
 
-/* Tests that above the budget the stride is odd, and that checking the remaining outputs stays
- * within the budget. */
+/* Tests that the stride between compared outputs is odd if there are too many outputs to compare
+ * all, and that the compared outputs then stay within the budget of multiplications. */
 static void test_stride(void **state) {
     (void)state;
     assert_int_equal(choose_stride(1024 * 1024, 256), 1);

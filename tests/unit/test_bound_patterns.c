@@ -1,6 +1,6 @@
-/* How near to its bound each kernel of the CPU comes: the patterns that docs/NUMERICS.md lists, on
- * several formats and lengths. No result may pass the bound. `test_bound_patterns print` prints the
- * document's table. */
+/* Measures how near each CPU kernel comes to its error bound, with the patterns of operands that
+ * docs/NUMERICS.md lists, for several formats and lengths of K. No error may exceed the bound.
+ * `test_bound_patterns print` prints the table of docs/NUMERICS.md. */
 #include "operand.h"
 
 #include <math.h>
@@ -42,7 +42,8 @@ typedef struct value {
     int exponent; /* of the block's scale; of a tie the first block differs from the rest */
 } value;
 
-/* A power of two that the format holds beside its 2^-12 times: as high as the format needs. */
+/* Returns the exponent of a power of two such that the format can hold both this power and 2^-12
+ * times it. */
 static int top_of(bsmm_format f) {
     if (f.scale == BSMM_SCALE_E8M0 || f.scale == BSMM_SCALE_E4M3) return 0;
     return f.elem == BSMM_ELEM_E4M3 ? 8 : 0;
@@ -99,7 +100,8 @@ static void set_scale(test_matrix *t, int64_t index, int exponent) {
     }
 }
 
-/* The second half of a cancelling row repeats the first half's numbers. */
+/* Fills one row of an operand with a pattern. In the pattern CANCELLING, the second half of the row
+ * repeats the numbers of the first half, in A with the opposite sign. */
 static void fill_row(test_matrix *t, bool is_a, int64_t row, pattern how) {
     const bsmm_elem_info *info = bsmm_elem_row(t->m.format.elem);
     int64_t length = t->m.cols, block = t->m.format.scale ? t->m.format.block_cols : length;
@@ -141,7 +143,8 @@ static worst *worst_of(const char *kernel) {
     return &found[i];
 }
 
-/* The largest share of the bound that an error takes, the last rounding aside. */
+/* Returns the largest error of the results in d, divided by the bound. The rounding of a result to
+ * fp32 does not count. */
 static double largest_share(const float *d, const double *a, const double *b, int64_t k,
                             double bound) {
     double largest = 0;
@@ -190,8 +193,8 @@ static void try_kernels(const char *const formats[2], int64_t k, pattern how) {
     test_matrix_free(&b);
 }
 
-/* The ties show that the bounds of fp32 sums are nearly reached: nobody can make them smaller by
- * much. */
+/* Tests all patterns. The patterns of ties come so near the bound of the kernels that sum in fp32
+ * that the bound cannot be made much smaller. */
 static void test_patterns(void **state) {
     (void)state;
     for (size_t i = 0; i < BSMM_COUNT(pairs); i++)

@@ -1,5 +1,5 @@
-/* matmul --check's second look: today's kernels have today's typical errors, whatever the data, and
- * one whose errors are 4 times as large is noticed. */
+/* Tests the comparison of typical errors in `bsmm matmul --check` (cli/level.c). Today's kernels
+ * must pass whatever the data is, and a kernel whose errors are 4 times as large must fail. */
 /* The check belongs to the command, not to a library that tests could link. */
 #include "../../cli/level.c" /* NOLINT(bugprone-suspicious-include) */
 
@@ -21,7 +21,8 @@ void *cli_matrix_allocate(bsmm_matrix *matrix) {
 
 typedef enum pattern { MIXED, POSITIVE, GROWING, PATTERNS } pattern;
 
-/* Signs are cleared, and elements of the first half are made small. */
+/* Changes the operand's values to a pattern: for one sign, sign bits are cleared; for growing
+ * values, the elements of the first half of K are made small. */
 static void shape_values(test_matrix *t, pattern how) {
     uint32_t bits = t->m.format.elem == BSMM_ELEM_F32    ? 32
                     : t->m.format.elem == BSMM_ELEM_BF16 ? 16
@@ -58,7 +59,8 @@ static const char *const pairs[][2] = {
     {"mxfp4", "mxfp4"}, {"nvfp4", "nvfp4"}, {"mxfp8", "mxfp4"}, {"bf16", "mxfp4"},
     {"bf16", "nvfp4"},  {"mxfp8", "mxfp8"}, {"f32", "f32"},     {"fp8_group128", "fp8_block128"}};
 
-/* Calls `look` for every kernel of the CPU that takes the fixture and has a row. */
+/* Calls `look` for every CPU kernel that takes the product and has a row in the table of typical
+ * errors. */
 static int visit_kernels(fixture *f, void (*look)(fixture *f, const char *what)) {
     int count = 0;
     bsmm_explanation e = BSMM_INIT(bsmm_explanation);
@@ -91,7 +93,8 @@ static void visit(void (*look)(fixture *f, const char *what), size_t length_coun
 
 static int compared;
 
-/* 4 times the least must be beyond what passes. */
+/* Expects that today's kernel passes, and that errors 4 times as large as today's would not pass.
+ * */
 static void expect_todays(fixture *f, const char *what) {
     double level;
     if (!cli_level_run(&f->desc, f->desc.kernel, &level))
@@ -107,7 +110,7 @@ static void test_todays_kernels(void **state) {
     assert_true(compared >= 100);
 }
 
-/* Results whose errors are `factor` times as large as the kernel's. */
+/* Makes the errors of the results in d `factor` times as large. */
 static void spoil(float *d, const bsmm_matrix *a, const bsmm_matrix *b, const float *a_values,
                   const float *b_values, double factor) {
     const bsmm_format formats[2] = {a->format, b->format};
@@ -140,8 +143,9 @@ static void test_four_times_worse(void **state) {
     visit(expect_noticed, 1);
 }
 
-/* Too few errors say nothing, nor do kernels that were not measured; errors of sums that the
- * family makes without any are noticed, however small they are. */
+/* Tests that the check gives no answer if too few results have an error or if the kernel has no row
+ * in the table. If the model of the kernel's engine predicts no error at all, any error is
+ * reported, however small it is. */
 static void test_edges(void **state) {
     (void)state;
     double level = 0;

@@ -29,7 +29,7 @@ static bsmm_matrix shaped(const char *format, int64_t rows, int64_t cols, uint32
     return m;
 }
 
-/* ---- a format to itself ---- */
+/* ---- conversions of a format to the same format, with another order or scale layout ---- */
 
 static void check_same(const char *format, int64_t rows, int64_t cols, rng *r) {
     static const uint32_t layouts[] = {BSMM_LAYOUT_ROW_MAJOR, BSMM_LAYOUT_NV_128X4,
@@ -148,7 +148,8 @@ static void free_pair(pair *p) {
     test_matrix_free(&p->dst);
 }
 
-/* Tests any range of scales that fits, anywhere in e8m0, at any shape. */
+/* Tests scales of any range that the destination can hold, anywhere in e8m0, with matrices of
+ * several shapes. */
 static void test_values_are_kept(void **state) {
     (void)state;
     static const int64_t shapes[][2] = {{1, 1}, {5, 70}, {130, 260}, {256, 129}, {0, 32}};
@@ -168,8 +169,8 @@ static void test_values_are_kept(void **state) {
             }
 }
 
-/* Both matrices are in order of rows. Whole blocks are then moved byte by byte, and the destination
- * ends right before an unreadable page. */
+/* Tests two row-major matrices. Whole blocks are then converted byte by byte. The destination ends
+ * right before an unreadable page, so that a write past its end fails. */
 static void test_rows_to_rows(void **state) {
     (void)state;
     static const int64_t shapes[][2] = {{1, 32}, {3, 64}, {130, 160}, {5, 72}};
@@ -190,8 +191,8 @@ static void test_rows_to_rows(void **state) {
         }
 }
 
-/* Tests the largest exponent in one block and the smallest in another, at the limit of the format
- * and one beyond it. */
+/* Tests a matrix with a very large scale in one block and a very small one in another. Their
+ * exponents differ by exactly as much as the destination can hold, and by one more. */
 static void test_boundary_of_the_spread(void **state) {
     (void)state;
     rng r = {4};
@@ -255,8 +256,8 @@ static void test_nan_blocks_are_refused(void **state) {
     }
 }
 
-/* Tests that the outer scale is 2^(largest exponent - 8) for nvfp4 and 2^(largest exponent - 6) for
- * fp8, limited to normal fp32 numbers. */
+/* Tests the second-level scale of nvfp4, which is 2^(largest exponent - 8), and the block scale of
+ * fp8, which is 2^(largest exponent - 6). Both are limited to normal fp32 numbers. */
 static void test_outer_scales(void **state) {
     (void)state;
     rng r = {9};

@@ -1,5 +1,6 @@
-/* Compares the rows that the CPU epilogue stores with the codec: every value must be rounded once,
- * from double. Runs the loops for every instruction set that this processor has. */
+/* Compares the rows of D that the CPU epilogue stores with the scalar codec: every value must be
+ * rounded once, from double. The test runs the loops of every instruction set that this processor
+ * has. */
 #include "cpu/engine/engine_gemm.h"
 #include "cpu_hooks.h"
 
@@ -34,8 +35,9 @@ static double from_bits(uint64_t bits) {
     return value;
 }
 
-/* Fills values near each code's value and near the midpoint to the next code, closer than fp32 can
- * distinguish. */
+/* Fills values near each code's value and near the midpoint to the next code. The distance is
+ * smaller than fp32 can distinguish, so a value that is rounded to fp32 first gets the wrong code.
+ * */
 static void fill_neighbours(uint32_t elem, uint32_t first, double *values) {
     for (uint32_t i = 0; i < COLS / 8; i++) {
         double low = bsmm_elem_decode(elem, first + i);
@@ -152,7 +154,8 @@ static const uint32_t elems[] = {BSMM_ELEM_F32, BSMM_ELEM_F16, BSMM_ELEM_BF16};
 
 enum { ADDED_C = 1, ADDED_BIAS = 2 };
 
-/* Adds a C of `rows` rows of random codes and a bias; the bits of `added` select them. */
+/* Adds a C of `rows` rows of random codes and a bias to the product. The bits of `added` say which
+ * of them are added. */
 static void add_c_and_bias(bsmm_product *p, uint32_t added, int round, int64_t rows, int64_t cols) {
     enum { MOST = 7 * COLS };
     static float c[MOST], bias[COLS];
@@ -170,16 +173,17 @@ static void add_c_and_bias(bsmm_product *p, uint32_t added, int round, int64_t r
     p->bias_elem = added & ADDED_BIAS ? elems[round / 3 % 3] : BSMM_ELEM_NONE;
 }
 
-/* Returns the factor of a column: 1, or any number, or a power of two. Some of the powers leave
- * fp32's range when multiplied by a row's factor. */
+/* Returns the factor of column i: 1, any number, or a power of two, depending on `round`. Some
+ * powers of two exceed fp32's range when a row's factor multiplies them. */
 static double column_factor(int round, int i) {
     if (round % 4 < 2) return 1;
     if (round % 4 == 2) return ldexp(1 + i % 3, i % 7 - 3);
     return ldexp(1, (i % 7 - 3) * (round % 8 == 3 ? 1 : 25));
 }
 
-/* Tests the path from accumulators to D in one pass, or by plain C in several. It varies the number
- * of factors, powers of two and other numbers, C and bias, and uses C as D. */
+/* Tests how accumulators become rows of D. The vector loops do so in one pass, plain C in several
+ * passes, and the bits must be equal. The test varies the number of factors, their values (powers
+ * of two and others), C and bias, and also uses the same memory for C and D. */
 static void test_direct_rows(void **state) {
     static const double factors[] = {1, 0x1p-40, -4, 0.3, 0x1p70, 0, 0x1p-80};
     static const double alphas[] = {1, -0.5, 1.7};
@@ -219,8 +223,9 @@ static void test_direct_rows(void **state) {
     }
 }
 
-/* Tests values near the midpoints between bf16's subnormals, where fp32 has no bits left to tell on
- * which side they are. It multiplies by a factor that is exact in fp32 and by one that is not. */
+/* Tests values near the midpoints between bf16's subnormals. There, fp32 has no bits left that tell
+ * on which side of the midpoint a value lies. One factor of the results is exact in fp32, another
+ * is not. */
 static void test_direct_subnormals(void **state) {
     (void)state;
     enum { CODES = 127 };
@@ -245,8 +250,8 @@ static void test_direct_subnormals(void **state) {
     }
 }
 
-/* Tests that storing a whole tile equals storing its rows one by one, for any factors, including
- * one that takes a different code path. */
+/* Tests that storing a whole tile of accumulators gives the same bytes as storing its rows one by
+ * one. One of the tested factors makes the loop take another code path. */
 static void test_direct_tiles(void **state) {
     (void)state;
     enum { ROWS = 7, PITCH = 64 };

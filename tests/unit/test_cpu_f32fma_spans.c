@@ -1,6 +1,6 @@
-/* Tests rows whose values span as many binades as the fp32 accumulators of the f32 kernels can
- * carry, and more. The error bound must hold on both sides of the limit, whatever the processor
- * does with subnormals. */
+/* Tests the f32 kernels with rows whose largest and smallest values differ by as many binades as
+ * fp32 accumulators can hold, and by more. In both cases the error must stay below the bound,
+ * whether the processor flushes subnormals or not. */
 #include "cpu/pack/pack_f32fma.h"
 #include "operand.h"
 
@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-/* The processor flushes to 0: no subnormals, those in operands and results, or those in operands
- * only. */
+/* The test sets the processor to flush these numbers to 0: no subnormals, those in operands and
+ * results, or those in operands only. */
 typedef enum flushed { FLUSH_NONE, FLUSH_ALL, FLUSH_OPERANDS, FLUSHES } flushed;
 
 #if defined(__x86_64__)
@@ -30,8 +30,9 @@ static void flush_subnormals(flushed which) {
 
 enum { K = 300, BIG_IN_A = 0, BIG_IN_B = 1 };
 
-/* Fills K values of about 2^-50, except for one of 2^(span - 50), and a 0 where the second row has
- * its large value. Every term of the dot product is then as small as the spans allow. */
+/* Fills a row with K values of about 2^-50. Element `big` is 2^(span - 50) instead, and element
+ * `hole`, where the second row has its large value, is 0. Every term of the dot product is then as
+ * small as the spans of the two rows allow. */
 static void fill_row(float *row, int span, int big, int hole, rng *r) {
     for (int i = 0; i < K; i++)
         row[i] = (1 + (float)rng_below(r, 1 << 23) * 0x1p-23f) * (i % 3 ? 0x1p-50f : -0x1p-50f);
@@ -91,9 +92,9 @@ static void test_elements(void **state) {
             if (sums[i] - a_span <= 177) check_spans(a_span, sums[i] - a_span, &r);
 }
 
-/* Two products that are as small as the spans allow almost cancel and leave 15 * 2^(span - 232) of
- * one of them. If the limit were above 208, this difference would be subnormal and exceed the bound
- * of such a short dot product. */
+/* Tests a dot product of two terms that are as small as the spans allow. They almost cancel, so
+ * that the result is 15 * 2^(span - 232) of one term. If the kernels allowed a total span above 208
+ * binades, this result would be subnormal, and its error would exceed the bound. */
 static void check_cancelled(int a_span, int b_span) {
     float a[] = {0x1p-50f, 0, -0x1p-50f, 0x1p-50f}, b[] = {0, 0x1p-50f, 0x1p-50f, 0x1p-50f}, d;
     a[0] = ldexpf(a[0], a_span);
@@ -117,7 +118,8 @@ static void test_cancelled_products(void **state) {
             check_cancelled(a_span, span - a_span);
 }
 
-/* Like check_cancelled with fp32 scales, which have the span. B's scales begin at 2^b_base. */
+/* Tests the same cancelling terms as check_cancelled, with fp32 block scales instead of elements
+ * that have the span. B's scales begin at 2^b_base. */
 static void check_scale_spans(int a_span, int b_base, int b_span, rng *r) {
     enum { BLOCKS = 3, LENGTH = 128 * BLOCKS };
     uint8_t a[LENGTH], b[LENGTH];
@@ -129,7 +131,8 @@ static void check_scale_spans(int a_span, int b_base, int b_span, rng *r) {
     a_scales[0] = ldexpf(1, a_span - 20);
     b_scales[1] = ldexpf(1, b_base + b_span);
     for (int i = 0; i < LENGTH; i++) {
-        /* A random finite code of e4m3, or zero in one span of K. */
+        /* The elements are random finite codes of e4m3, but those of one block of 128 elements are
+         * zero. */
         a[i] = i / 128 == 1 ? 0 : (uint8_t)(rng_below(r, 126) + 1);
         b[i] = i / 128 == 0 ? 0x80 : (uint8_t)(rng_below(r, 126) + 1);
         double term = bsmm_elem_decode(BSMM_ELEM_E4M3, a[i]) * (double)a_scales[i / 128] *
@@ -155,15 +158,15 @@ static void test_scales(void **state) {
     for (int a_span = 0; a_span <= 140; a_span += 20)
         for (int b_span = 0; b_span <= 140; b_span += 20)
             check_scale_spans(a_span, -20, b_span, &r);
-    /* Divided by the largest scale, B's smallest scale becomes 0 in fp32. */
+    /* B's smallest scale divided by its largest scale becomes 0 in fp32. */
     for (int b_span = 145; b_span <= 185; b_span += 5)
         check_scale_spans(0, -90, b_span, &r);
 }
 
-/* Tests B as it is stored. Two products with B's smallest element almost cancel, and the result is
- * 2^-15 of one of them. Their block scale is `depth` binades below the other scales of B, and A has
- * an element of 2^a_span, which meets a zero of B. A kernel that scales rows by their largest
- * values must not lose the result. */
+/* Tests kernels that read B as it is stored. Two terms with B's smallest element almost cancel, and
+ * the result is 2^-15 of one of them. Their block scale is `depth` binades below the other scales
+ * of B. A has an element of 2^a_span, which meets a zero of B. A kernel that divides rows by their
+ * largest values must not lose the result. */
 static void check_stored(const char *format, int a_span, int depth) {
     enum { LENGTH = 96 };
     uint8_t codes[LENGTH] = {0}, scales[] = {127, (uint8_t)(127 - depth), 127};
@@ -197,7 +200,8 @@ static void test_stored_weights(void **state) {
                 check_stored(formats[i], a_span, depth);
 }
 
-/* Tests large elements under a scale whose product with the row's factor is subnormal. */
+/* Tests large elements with a block scale that becomes subnormal when the row's factor multiplies
+ * it. */
 static void test_subnormal_factors(void **state) {
     (void)state;
     enum { LENGTH = 64 };
@@ -218,8 +222,9 @@ static void test_subnormal_factors(void **state) {
     check_result(&desc, &d, 4.5 * 0x1p-6, 4.5 * 0x1p-6);
 }
 
-/* Tests the largest dot products that K allows, under scales of 1, before a last block with a much
- * smaller scale. In units of that scale they may exceed fp32's range. */
+/* Tests the largest dot product that K allows, with block scales of 1, followed by a last block
+ * with a much smaller scale. The kernel may keep its accumulator in units of the last block's
+ * scale, in which the dot product exceeds fp32's range. */
 static void check_depth(bsmm_matmul_desc *desc, const float *d, int depth) {
     const bsmm_matrix *b = desc->b;
     int64_t last = b->cols / 32 - 1;
@@ -269,7 +274,7 @@ static void test_largest_sums(void **state) {
     free(a);
 }
 
-/* ---- what is packed ---- */
+/* ---- the spans that packing reports ---- */
 
 static int span_of(bsmm_matrix *m) {
     bsmm_product p = {0};
@@ -291,8 +296,8 @@ static int span_of_floats(const float *values, int64_t count) {
     return span_of(&m);
 }
 
-/* Tests that fp32's subnormals next to 1 leave room for a row of weights, and that fp32's whole
- * range does not. */
+/* Tests the span that packing reports for rows of f32. A row with 1 and fp32's smallest subnormal
+ * may be multiplied by a row of weights on the fast path; a row with fp32's whole range may not. */
 static void test_spans_of_floats(void **state) {
     (void)state;
     assert_int_equal(span_of_floats((float[]){1, 0x1p-149f, 0}, 3), 149);
@@ -305,8 +310,8 @@ static void test_spans_of_floats(void **state) {
     assert_int_equal(span_of_floats((float[]){0x1p127f, 0x1p-149f}, 2), UINT8_MAX);
 }
 
-/* Tests that empty blocks with the smallest scale, which many quantizers write, do not count for
- * the span. */
+/* Tests that blocks of zeros do not count for the span of a row. Many quantizers give such blocks
+ * the smallest scale. */
 static void test_spans_of_blocks(void **state) {
     (void)state;
     uint8_t codes[96], scales[3] = {127, 0, 130};

@@ -1,5 +1,6 @@
-/* Compares the CPU kernels with each other: the choice on a processor with fewer features, and
- * kernels that must be bitwise identical. test_matmul.c tests that each is correct. */
+/* Compares the CPU kernels with each other: which kernel is chosen on a processor with fewer
+ * features, and which kernels must give bitwise identical results. test_matmul.c tests that each
+ * kernel's results are correct. */
 #include "cpu_hooks.h"
 #include "product.h"
 
@@ -45,7 +46,8 @@ static const char *chosen(const bsmm_matmul_desc *desc) {
     return name;
 }
 
-/* Tests that with masked features a plan chooses the expected kernel and gives its results. */
+/* Tests that a plan chooses the expected kernel if some processor features are hidden from the
+ * library, and that it gives this kernel's results. */
 static void test_choice_by_features(void **state) {
     (void)state;
     uint32_t here = bsmm_cpu_features();
@@ -67,7 +69,8 @@ static void test_choice_by_features(void **state) {
     }
 }
 
-/* Tests that few rows choose a decoding kernel, unless B is packed in advance. */
+/* Tests that products with few rows of A choose a kernel that decodes B while it multiplies, unless
+ * B is packed in advance. */
 static void test_choice_by_rows(void **state) {
     (void)state;
     static const struct {
@@ -149,7 +152,8 @@ static void check_ports(const char *a, const char *b, int64_t rows, fill how, rn
     product_free(&p);
 }
 
-/* Tests the kernels that pack their operands, and the tiles of the small-M kernels. */
+/* Tests that results do not depend on the number of ports for 512-bit operations, for kernels that
+ * pack B and for kernels that read B as it is stored. */
 static void test_ports_do_not_matter(void **state) {
     (void)state;
     static const char *const formats[] = {"e2m1",  "e2m3",  "mxfp4",        "mxfp6_e2m3",
@@ -180,10 +184,10 @@ static void check_caches(product *p, const uint64_t *caches, size_t count) {
     free(expected);
 }
 
-/* Tests that the size of the cache, which determines cache blocks, does not affect results. Some
- * shapes have more than one chunk of K in most kernels. Some have more rows than a block with one
- * thread. Some have so few rows that threads divide blocks of D instead of rows. There are fewer
- * sizes on AVX2, which is often emulated. */
+/* Tests that the size of the cache, which determines the cache blocks, does not affect results. In
+ * some shapes K takes more than one cache block. Some have more rows than a cache block, with one
+ * thread. Some have so few rows that threads divide the columns of D instead of its rows. AVX2
+ * tries fewer sizes, because it is often emulated. */
 static void test_caches_do_not_matter(void **state) {
     (void)state;
     static const char *const formats[] = {"mxfp4", "nvfp4", "mxfp8", "fp8_group128", "f32"};
@@ -227,7 +231,7 @@ static void test_largest_sums(void **state) {
     rng r = {4};
     for (size_t i = 0; i < 16 * 5; i++)
         for (int signs = 0; signs < 4; signs++) {
-            /* The kernel has separate loops for 1 to 4 rows. */
+            /* The kernel for few rows has separate loops for 1 to 4 rows of A. */
             int64_t rows = i / 16 ? (int64_t)i / 16 : 9;
             product p;
             product_make_of(&p, formats[i / 4 % 4], formats[i % 4], rows, 17, 64, FILL_ORDINARY,
@@ -247,8 +251,8 @@ static void test_largest_sums(void **state) {
         }
 }
 
-/* Tests scales of 0 with either sign among others. Quantizers write them for blocks that are empty
- * or below e4m3's range. */
+/* Tests scales of +0 and -0 among others. Quantizers write a scale of 0 for blocks that are all
+ * zero or below e4m3's range. */
 static void test_zero_scales(void **state) {
     (void)state;
     /* These are the codes of 0, 1, -0 and 2. */
