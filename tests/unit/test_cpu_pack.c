@@ -83,7 +83,8 @@ static double half_value(const packing *w, const packed *p, int64_t lane, int64_
            p->factors[lane];
 }
 
-/* Checks the initial values of the accumulators of the integer kernels, which cancel B's offset. */
+/* Checks the values with which the accumulators of the integer kernels begin. B's codes are stored
+ * with an offset, and these values cancel the offset's part of the sum. */
 static void check_begins(const packing *w, const packed *p, int64_t lane) {
     if (!w->integers || w->is_b) return;
     const bsmm_elem_info *b = bsmm_elem_row(w->request.product.b.m.format.elem);
@@ -94,7 +95,8 @@ static void check_begins(const packing *w, const packed *p, int64_t lane) {
             sum += (int8_t)unit[(i / 4 * w->width + lane) * 4 + i % 4];
         memcpy(&begin, unit + w->width * w->unit + 4 * lane, 4);
         bool floated = w->form == BSMM_INT8_A_FLOATED;
-        /* These are the bits of 1.5 * 2^23. */
+        /* The accumulator begins with the bits of the float 1.5 * 2^23, so that the integer sum can
+         * be read as a float. */
         int32_t bits = floated ? (127 + 23) << 23 | 1 << 22 : 0;
         assert_int_equal(begin, bits - sum * (int32_t)(b->max / b->min_subnormal));
         if (!floated) continue;
@@ -136,7 +138,7 @@ static void check_panel(const packing *w, const test_matrix *t, int64_t row) {
     guarded_free(plain.units, plain.bytes);
 }
 
-/* Checks that A packed with fp32 elements is A packed with bf16 elements, widened. */
+/* Checks that an A that is packed as fp32 has the values of the same A packed as bf16. */
 static void check_widened(const packing *w, const packed *narrow, const packed *wide) {
     int64_t bytes = BSMM_BF16_WIDE_UNIT_BYTES(w->width, w->unit), scales = w->width * w->unit * 2;
     for (int64_t u = 0; u * bytes < (int64_t)wide->bytes; u++) {
@@ -237,7 +239,7 @@ static void check_operand(const test_matrix *t, const char *other) {
     free(values);
 }
 
-/* The formats that are exact in bf16. They include the formats of the int8 kernels. */
+/* The formats whose values are exact in bf16. They include the formats of the int8 kernels. */
 static format_list formats;
 
 static void find_formats(void) {
@@ -263,7 +265,8 @@ static void test_leading_dimensions(void **state) {
     pack_check_leading_dimensions(check_operand, &formats);
 }
 
-/* Tests columns that take several strips of bytes. One strip belongs to several tiles. */
+/* Tests column-major operands whose columns are longer than one strip, i.e. the bytes of a column
+ * that packing copies at once. Several tiles use the same strip. */
 static void test_long_columns(void **state) {
     (void)state;
     static const char *const some[] = {"bf16", "mxfp8", "mxfp6_e3m2", "mxfp4"};
@@ -280,8 +283,8 @@ static void test_scale_layouts(void **state) {
     pack_check_scale_layouts(check_operand);
 }
 
-/* Tests scales just inside and outside the range that integers can represent, a few of each
- * kind. */
+/* Tests scales just inside and just outside the range that the integer kernels accept, with few
+ * scales of each kind. */
 static void test_scales_at_bounds(void **state) {
     (void)state;
     static const uint8_t codes[] = {76, 77, 127, 177, 178, 0, 254, 255};
@@ -297,7 +300,8 @@ static void test_scales_at_bounds(void **state) {
     }
 }
 
-/* Tests scale blocks that are longer than units, and blocks that end inside spans. */
+/* Tests scale blocks that are longer than a unit (the elements of K that an engine adds at once),
+ * and blocks that end inside a span (up to 512 consecutive elements of K). */
 static void test_long_blocks(void **state) {
     (void)state;
     static const uint32_t blocks[] = {48, 96, 160, 384, 4096};
@@ -310,7 +314,8 @@ static void test_long_blocks(void **state) {
         }
 }
 
-/* Tests bf16 rows of normal and subnormal numbers whose span is small enough to be packed. */
+/* Tests bf16 rows with both normal and subnormal numbers whose largest and smallest values are
+ * close enough for the kernel to pack them. */
 static void test_subnormal_rows(void **state) {
     (void)state;
     rng r = {6};

@@ -62,8 +62,8 @@ static void check_values(const packing *w, const packed *p, const test_matrix *t
             bool there = lane < rows && k < t->m.cols;
             double got = value_at(w, p, lane, k);
             double want = there ? w->values[(row + lane) * t->m.cols + k] : 0;
-            /* Past the last column the panel holds 0, multiplied by a scale that may be anything,
-             * even NaN. */
+            /* Past the last column of the operand, the panel holds 0 times a scale. The product may
+             * be NaN, because the scale may have any value. */
             if (got == want || (isnan(got) && (isnan(want) || !there))) continue;
             fail_msg("%s, order %u, width %lld: row %lld, k %lld: got %a, want %a",
                      bsmm_format_name(t->m.format), t->m.order, (long long)w->width,
@@ -72,8 +72,8 @@ static void check_values(const packing *w, const packed *p, const test_matrix *t
     }
 }
 
-/* Fails unless both panels are equal. Any NaN equals any other, because the operand that determines
- * its payload is not specified. */
+/* Fails unless both panels are equal. Any NaN equals any other NaN, because the payload may come
+ * from the element or from the scale. */
 static void check_same(const packed *a, const packed *b) {
     for (uint64_t i = 0; i < a->bytes; i += sizeof(float)) {
         if (memcmp(a->units + i, b->units + i, sizeof(float)) == 0) continue;
@@ -118,7 +118,8 @@ static void check_at_once(const packing *w, const test_matrix *t) {
     guarded_free(units, bytes);
 }
 
-/* Packs an operand as A and as B, in panels of the widths that kernels have and of odd widths. */
+/* Packs an operand as A and as B, in panels of the widths (numbers of rows) that kernels use and of
+ * odd widths. */
 static void check_operand(const test_matrix *t, const char *other) {
     static const int64_t widths[] = {5, 6, 16, 64};
     bsmm_matrix with = describe(format_named(other), 4, t->m.cols);
@@ -155,7 +156,8 @@ static void test_formats_and_lengths(void **state) {
     pack_check_lengths(check_operand, &formats);
 }
 
-/* Tests columns that take several strips of bytes. One strip belongs to several tiles. */
+/* Tests column-major operands whose columns are longer than one strip, i.e. the bytes of a column
+ * that packing copies at once. Several tiles use the same strip. */
 static void test_long_columns(void **state) {
     (void)state;
     rng r = {7};
@@ -182,8 +184,8 @@ static void test_scale_layouts(void **state) {
     pack_check_scale_layouts(check_operand);
 }
 
-/* Tests blocks whose length 16 does not divide or that end inside windows, with elements of any
- * width. */
+/* Tests scale blocks whose length is no multiple of 16 or that end inside a window (the elements
+ * that packing decodes at once), with elements of any width. */
 static void test_blocks(void **state) {
     (void)state;
     static const uint32_t elems[] = {BSMM_ELEM_F16, BSMM_ELEM_BF16, BSMM_ELEM_E4M3, BSMM_ELEM_E3M2,
@@ -202,7 +204,8 @@ static void test_blocks(void **state) {
     pack_check_matrix(check_operand, describe(of_floats, 9, 1300), "mxfp4", FILL_EXTREME, &r);
 }
 
-/* Tests rows that have only subnormals, whose factors are outside fp32's range. */
+/* Tests rows in which all values are subnormal, so that the row's factor is outside fp32's range.
+ * */
 static void test_subnormal_rows(void **state) {
     (void)state;
     rng r = {6};

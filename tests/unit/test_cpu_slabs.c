@@ -1,5 +1,5 @@
-/* A B that is packed slab by slab: the same bits as a B that is packed as a whole, and a workspace
- * that does not grow with N. */
+/* Tests kernels that pack B in slabs, i.e. a part of B's rows at a time. Results must be bitwise
+ * identical to those with all of B in one slab, and the workspace must not grow with N. */
 #include "cpu_hooks.h"
 #include "product.h"
 
@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-/* Caches so small that a slab is one cache block and a panel for each thread, and so large that all
- * of B is one slab. */
+/* Two sizes of the L2 cache. With `tiny`, a slab is one cache block and one panel for each thread.
+ * With `huge`, one slab is all of B. */
 static const uint64_t tiny = 4096, huge = (uint64_t)1 << 30;
 
 static uint64_t workspace_of(const bsmm_matmul_desc *desc) {
@@ -22,7 +22,8 @@ static uint64_t workspace_of(const bsmm_matmul_desc *desc) {
     return bytes;
 }
 
-/* D of one kernel with this L2 cache; the caller frees it. */
+/* Returns D as one kernel computes it on a processor with an L2 cache of `l2` bytes. The caller
+ * frees it. */
 static uint8_t *result_with(const bsmm_matmul_desc *desc, uint64_t l2, uint64_t bytes,
                             uint64_t *workspace) {
     uint8_t *copy = malloc(bytes);
@@ -38,7 +39,8 @@ static uint8_t *result_with(const bsmm_matmul_desc *desc, uint64_t l2, uint64_t 
     return copy;
 }
 
-/* Compares slabs with the whole for every kernel that packs; returns how many there were. */
+/* Compares the results with many slabs and with one slab for every kernel that packs B. Returns the
+ * number of these kernels. */
 static int compare_kernels(bsmm_matmul_desc *desc) {
     int count = 0;
     bsmm_explanation e = BSMM_INIT(bsmm_explanation);
@@ -69,7 +71,8 @@ static bsmm_matrix make_d(const char *format, int64_t m, int64_t n) {
     return d;
 }
 
-/* Rows: few, so that one thread runs; some, dealt out by rows; many, by blocks. */
+/* The number of rows M decides how threads share the work: few rows run on one thread, some more
+ * are divided among threads by rows, and many by cache blocks. */
 static const struct {
     const char *a, *b, *d;
     int64_t m, n, k;
@@ -117,9 +120,10 @@ static void test_bits(void **state) {
     }
 }
 
-/* bsmm.h's bound: the L2 caches of the threads, or 32 times as much if A has many rows, or a cache
- * block and a panel for each thread, which K = 16384 keeps below 64 MiB. A's two rows and the
- * accumulators are small beside. Before, B as a whole took 18 GB. */
+/* Tests the bound of the workspace that bsmm.h states. It is the largest of: the L2 caches of all
+ * threads, 32 times as much if A has many rows, and a cache block and a panel for each thread
+ * (below 64 MiB with K = 16384). A's two rows and the accumulators are small compared with these.
+ * Before slabs, the workspace for all of B was 18 GB. */
 static void test_workspace(void **state) {
     (void)state;
     static const uint64_t l2 = 2 << 20, other = 96 << 20;
@@ -142,7 +146,8 @@ static void test_workspace(void **state) {
     bsmm_cpu_pretend_l2_bytes(0);
 }
 
-/* Plans are reused for smaller products, so the workspace of those must not be larger. */
+/* Tests that a product with fewer rows never needs a larger workspace, because the workspace of a
+ * plan is also used for smaller products. */
 static void test_monotone(void **state) {
     (void)state;
     bsmm_cpu_pretend_l2_bytes(1 << 16);

@@ -1,5 +1,6 @@
-/* Tests few rows of A on AVX2: kernels that read B as it is stored are bitwise identical to those
- * that pack it. test_matmul.c tests that the latter are correct. */
+/* Tests the AVX2 kernels for few rows of A, which read B as it is stored. Results must be bitwise
+ * identical to those of the kernels that pack B. test_matmul.c tests that the kernels that pack B
+ * are correct. */
 #include "base/cpu.h"
 #include "product.h"
 
@@ -26,7 +27,8 @@ static void check_int8_decoding(product *p) {
     check_same(p, "cpu_avx2_int8dot", "cpu_avx2_int8dot_small_m");
 }
 
-/* N has whole strips of panels and a part of one, K has whole batches and a part of one. */
+/* N is several whole strips (panels that are processed together) and a part of a strip. K is
+ * several whole batches (elements that are decoded at once) and a part of a batch. */
 enum { DECODED_N = 141, DECODED_K = 722 };
 
 static const int64_t decoded_rows[] = {1, 2, 3, 8, 9, 16};
@@ -72,8 +74,8 @@ static void test_decoding_unusual(void **state) {
     }
 }
 
-/* Tests a NaN scale whose code is adjacent to valid ones, a NaN element among ones, and a
- * second-level scale of Inf, under which terms of both signs give NaN. */
+/* Tests three kinds of NaN: a NaN scale whose code is adjacent to valid codes, a NaN element in a
+ * row of ones, and a second-level scale of Inf, with which terms of both signs give NaN. */
 static void test_decoding_nan(void **state) {
     (void)state;
     static const struct {
@@ -100,8 +102,8 @@ static void test_decoding_nan(void **state) {
     }
 }
 
-/* Tests scales that are stored four in a row, and three in a row, so that the fourth is
- * elsewhere. */
+/* Tests two layouts of scales: rows with four adjacent scales, and rows with three, so that the
+ * fourth scale of a vector load belongs to other blocks. */
 static void test_decoding_layouts(void **state) {
     (void)state;
     static const char *const bs[] = {"mxfp8", "mxfp4", "nvfp4"};
@@ -127,8 +129,8 @@ static void test_decoding_layouts(void **state) {
 
 static const char *const integers[] = {"e2m1", "e2m3", "mxfp4", "mxfp6_e2m3", "nvfp4"};
 
-/* Tests each loop for very few rows, full and partial tiles, and two tiles. K consists of whole
- * cache lines and a part of one, or of less than one. */
+/* Tests each loop for 1 to 4 rows, full and partial tiles, and two tiles. A row of B is several
+ * whole cache lines and a part of one, or less than one cache line. */
 static void test_int8_decoding_agrees(void **state) {
     (void)state;
     static const struct {
@@ -148,8 +150,9 @@ static void test_int8_decoding_agrees(void **state) {
             }
 }
 
-/* Tests panels that are packed among panels that are decoded: some have a scale outside the range
- * of the loops, every other time in an empty block. */
+/* Tests matrices B in which most panels are decoded in registers but some must be packed, because a
+ * scale is outside the range of the integer loops. In every other case this scale belongs to a
+ * block of zeros. */
 static void test_int8_decoding_unusual(void **state) {
     (void)state;
     static const uint8_t codes[2][4] = {{0xff, 76, 178, 0}, {0x7f, 0xff, 0x80, 0x01}};
@@ -165,7 +168,7 @@ static void test_int8_decoding_unusual(void **state) {
         size_t block = e4m3 ? 16 : 32, units = p.b.scale_bytes / DECODED_N;
         for (size_t c = 0; c < 8; c++) {
             size_t row = 16 * c + 5, unit = units - 2 - c;
-            /* The scales are so far apart that additions round. */
+            /* The scales differ so much that adding the units' sums in fp32 rounds. */
             for (size_t u = 0; u < units; u++)
                 scales[row * units + u] = (uint8_t)(others[e4m3][c % 4] + u * 7 % 16);
             scales[row * units + unit] = codes[e4m3][c % 4];

@@ -1,5 +1,5 @@
-/* Tests that the bits of a row of D depend neither on how tiles are split along K over SMs, nor on
- * whether other rows have scales that change along K. */
+/* Tests that the bits of a row of D do not depend on the SMs among which a tile is split along K.
+ * Nor do they depend on other rows whose scales change along K. */
 #include "cuda.h"
 #include "gpu/pack.h"
 #include "operand.h"
@@ -31,8 +31,8 @@ static bsmm_matmul_desc product(const char *kernel, const test_matrix *a, const 
                               .kernel = kernel};
 }
 
-/* Compares rows [first, first + count), computed separately by the same kernel, with the whole
- * product. */
+/* Computes the rows [first, first + count) of the product separately, by the same kernel, and
+ * compares them with the same rows of the whole product. */
 static void check_rows(const bsmm_matmul_desc *all, int64_t first, int64_t count,
                        const uint16_t *want) {
     const bsmm_matrix a = rows_of(all->a, first, count);
@@ -80,7 +80,7 @@ static void test_cut_tiles(void **state) {
         check_kernel(cases[i][0], cases[i][1], cases[i][2], &r);
 }
 
-/* Sets block scales close to each other, so that each row has one scale after packing. */
+/* Sets block scales so close to each other that packing gives each row a single group scale. */
 static void level_scales(test_matrix *m, uint32_t least, rng *r) {
     uint8_t *codes = m->m.scales;
     for (uint64_t i = 0; i < m->scale_bytes; i++)
@@ -109,7 +109,8 @@ static void test_uneven_rows(void **state) {
         float *even = malloc(d.data_bytes);
         memcpy(even, d.m.data, d.data_bytes);
         uint8_t *odd = (uint8_t *)a.m.scales + ODD_ROW * BLOCKS;
-        /* One group's scales are far above those of the row's first group. */
+        /* The scales of one group of 128 columns are far above those of the row's first group, so
+         * the row gets several group scales. */
         memset(odd + 20, 140, 4);
         assert_int_equal(test_multiply(&desc), BSMM_OK);
         const float *got = d.m.data;
@@ -124,8 +125,8 @@ static void test_uneven_rows(void **state) {
     }
 }
 
-/* Tests that the results of a row of zeros are 0 whatever its scales, and that other rows keep
- * their bits. */
+/* Tests that a row of A with only zeros gives results of 0 whatever its scales are, and that such a
+ * row does not change the bits of other rows. */
 static void test_empty_rows(void **state) {
     (void)state;
     enum { ROWS = 70, SHORT_K = 512, EMPTY = 3, PARTLY = 40, BLOCKS = SHORT_K / 32 };
@@ -146,7 +147,7 @@ static void test_empty_rows(void **state) {
         uint8_t *scales = a.m.scales;
         memset(scales + EMPTY * BLOCKS, codes[i / 2], BLOCKS);
         memset(scales + PARTLY * BLOCKS, codes[i / 2], 4);
-        /* In the second pass another row has scales that change along K. */
+        /* In the second pass (i = 1) another row has scales that change along K. */
         memset(scales + 20 * BLOCKS, i % 2 ? 150 : 127, 4);
         assert_int_equal(test_multiply(&desc), BSMM_OK);
         const float *got = d.m.data;
@@ -170,8 +171,8 @@ static test_matrix make(const char *format, int64_t rows, int64_t cols, rng *r) 
     return t;
 }
 
-/* Tests scales whose products are outside fp32's range. These rows are recomputed, with the same
- * result whether C is D or separate. */
+/* Tests scales whose products are outside fp32's range. The kernel computes the results of these
+ * rows again, and they must be the same whether C and D are the same memory or not. */
 static void test_rows_made_again(void **state) {
     (void)state;
     enum { ROWS = 70, SHORT_K = 256, SMALL = 5, BLOCKS = SHORT_K / 128 };
@@ -205,9 +206,9 @@ static void test_rows_made_again(void **state) {
     test_matrix_free(&d);
 }
 
-/* Tests that only the columns of a block whose scales are out of range for a row are recomputed.
- * Columns that share a tile with them keep the bits that they have otherwise. Negative scales are
- * in range like positive ones. */
+/* Tests scales that are out of range for a row of A and one block of 128 columns. The kernel must
+ * compute only the results of this row and these columns again. Other columns of the same tile must
+ * keep their bits. Negative scales are in range like positive ones. */
 static void test_blocks_made_again(void **state) {
     (void)state;
     enum { ROWS = 70, SHORT_K = 256, SMALL = 5, LESS = 9, BLOCK = 128, REST = COLUMNS - BLOCK };
@@ -242,7 +243,8 @@ static void test_blocks_made_again(void **state) {
 }
 
 int main(void) {
-    /* Each buffer gets an allocation of its own, because the test's buffers need much memory. */
+    /* BSMM_TEST_EXACT gives each buffer an allocation of its own instead of a part of a shared one,
+     * because the buffers of this test are too large for the shared one. */
     setenv("BSMM_TEST_EXACT", "1", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cut_tiles), cmocka_unit_test(test_uneven_rows),

@@ -20,7 +20,7 @@ static void expect_message(const char *part) {
         fail_msg("\"%s\" is not in \"%s\"", part, bsmm_error_message());
 }
 
-/* Tests the sizes of structs that the driver reads. CUDA's own header gives the same sizes. */
+/* Tests that structs that the driver reads have the sizes that CUDA's own header gives them. */
 static void structs_are_the_drivers(void **state) {
     (void)state;
     assert_int_equal(sizeof(CUlaunchAttribute), 72);
@@ -101,7 +101,8 @@ static void other_architectures_are_refused(void **state) {
     if (!test_cuda_is_built()) skip();
     static const struct {
         int capability;
-        /* True if the device runs an image of sm90a/probe, and one of sm80/words. */
+        /* Whether a device of this compute capability can run an image of sm90a/probe (`probe`) and
+         * one of sm80/words (`words`). */
         bool probe, words;
     } cases[] = {{75, false, false}, {80, false, true},  {89, false, true},
                  {90, true, true},   {100, false, true}, {120, false, true}};

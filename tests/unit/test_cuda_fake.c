@@ -1,5 +1,6 @@
-/* Tests how the host side uses a driver, on a fake one (tests/fake_cuda): devices, failures of
- * every driver function, and memory that is not the device's. No GPU is needed. */
+/* Tests how the host code uses a CUDA driver, with a fake driver (tests/fake_cuda). It tests
+ * devices, the failure of every driver function, and pointers to memory that does not belong to the
+ * device. No GPU is needed. */
 #include "../fake_cuda/fake_cuda.h"
 #include "core/describe.h"
 #include "cuda.h"
@@ -33,7 +34,8 @@ static void expect_message(const char *part) {
         fail_msg("\"%s\" is not in \"%s\"", part, bsmm_error_message());
 }
 
-/* Checks that no context is left pushed, whatever happened. */
+/* Checks that the library popped every CUDA context that it pushed, also if a driver function
+ * failed. */
 static int check_balance(void **state) {
     (void)state;
     fake->failing = NULL;
@@ -71,7 +73,8 @@ static void a_driver_that_does_not_start(void **state) {
     assert_int_equal(status, 0);
 }
 
-/* Tests that a failure is not remembered: the next call finds the device. */
+/* Tests that the library does not remember a failed search for devices: the next call finds the
+ * device. */
 static void devices_that_fail_once(void **state) {
     (void)state;
     static const char *const entries[] = {"cuDeviceGetCount",        "cuDeviceGet",
@@ -91,7 +94,7 @@ static void devices_that_fail_once(void **state) {
     assert_int_equal(device->multiprocessors, 132);
 }
 
-/* Those of other backends follow. */
+/* The devices of other backends follow in the list. */
 static void devices_are_listed(void **state) {
     (void)state;
     bsmm_local_device info = BSMM_INIT(bsmm_local_device);
@@ -165,8 +168,8 @@ static void launches_say_what_they_are_told(void **state) {
     assert_int_equal(fake->attributes[1].id, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
 }
 
-/* Tests that a module is decompressed to a cubin for a device that has one, and to PTX for any
- * other. */
+/* Tests that the library decompresses a cubin for a device that the cubin fits, and PTX for any
+ * other device. */
 static void modules_are_what_the_device_runs(void **state) {
     (void)state;
     static const char elf[] = {0x7f, 'E', 'L', 'F'};
@@ -400,7 +403,8 @@ static void plan_free(bsmm_plan *plan, const bsmm_buffers *buffers) {
     bsmm_plan_destroy(plan);
 }
 
-/* Tests that runs queue work in the caller's stream, and neither wait nor load nor allocate. */
+/* Tests that a run only queues work in the caller's stream: it does not wait, load modules or
+ * allocate. */
 static void runs_only_queue(void **state) {
     (void)state;
     device_0();
@@ -460,7 +464,8 @@ static void wrong_pointers_of_a_run(void **state) {
     bsmm_plan *plan = plan_of(&p, &buffers);
     for (size_t i = 0; i < BSMM_COUNT(pointers); i++)
         expect_run(plan, &buffers, i, host, "host memory; must be memory of cuda:0");
-    /* The rest of the table are pointers to fp32. */
+    /* The remaining pointers of the table point to fp32 numbers, so a pointer that is only 2-byte
+     * aligned must be refused. */
     for (size_t i = 5; i < BSMM_COUNT(pointers); i++)
         expect_run(plan, &buffers, i, (char *)buffers.workspace + 2, "aligned");
     fake->owner = 1;

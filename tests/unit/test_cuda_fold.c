@@ -1,6 +1,7 @@
-/* Tests the code paths of a product of MX operands on Hopper: 8-bit floats if their window holds
- * the block scales, else bf16 if it holds the values, else the generic GEMM. The path shows in the
- * bits of the result, which must equal those of a kernel that has only this path. */
+/* Tests the code paths of a product of MX operands on Hopper. If the block scales of each group fit
+ * the exponents of e4m3, the product uses the FP8 tensor cores. Otherwise, if bf16 holds the
+ * values, it uses the bf16 tensor cores, else the generic kernel. The test recognizes the path by
+ * the bits of the result, which must equal those of a kernel that has only this path. */
 #include "cuda.h"
 #include "cuda/host/wgmma.h"
 #include "operand.h"
@@ -84,9 +85,10 @@ static void check(const fold_case *c, rng *r) {
     test_matrix_free(&d);
 }
 
-/* Ranges of block scales. `near`: one window holds them. `apart`: adjacent scales differ by 20
- * binades or more. `low` and `high`: values are below 2^-126, or the product of the two largest
- * exceeds fp32. */
+/* Ranges of e8m0 scale codes. With `near`, the elements of a group fit e4m3. With `apart`, adjacent
+ * scales differ by 20 binades or more, so they do not fit. With `low`, values are below 2^-126.
+ * With `high`, the product of the two largest values exceeds fp32. bf16 cannot be used for `low`
+ * and `high`. */
 static const scales near = {120, 128}, apart = {110, 135}, low = {2, 127}, high = {110, 190};
 static const char bf16_kernel[] = "cuda_sm90a_bf16", generic_kernel[] = "cuda_sm80_bf16";
 
@@ -103,7 +105,8 @@ static void test_ways(void **state) {
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 512, low, generic_kernel},
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 512, high, generic_kernel},
             {f, formats[(i + 1) % 3], BSMM_ORDER_ROW, BSMM_ORDER_ROW, 1024, apart, bf16_kernel},
-            /* These rows do not fill a group, or end inside the bytes of eight elements. */
+            /* K of the following cases is no multiple of a group (128 elements), or ends inside the
+             * bytes of eight elements. */
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 288, apart, bf16_kernel},
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 300, apart, bf16_kernel},
             {f, f, BSMM_ORDER_COL, BSMM_ORDER_ROW, 256, apart, bf16_kernel},
@@ -115,8 +118,8 @@ static void test_ways(void **state) {
     }
 }
 
-/* Tests compute FAST with one operand of 8 bits, whose groups always fit, and one operand whose
- * groups do not. */
+/* Tests `compute = FAST` with one mxfp8 operand, whose groups always fit 8 bits, and one operand
+ * whose groups do not. */
 static void test_ways_of_8_bits(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();
@@ -136,8 +139,9 @@ static void test_ways_of_8_bits(void **state) {
     }
 }
 
-/* Makes elements of at least 1 under scales that differ by at most 2 binades. Packing then rounds
- * nothing (docs/NUMERICS.md), so the bound is that of the accumulation alone. */
+/* Makes an operand whose elements are at least 1 and whose block scales differ by at most 2
+ * binades. Packing then does not round (docs/NUMERICS.md), so the error bound is that of the
+ * additions alone. */
 static test_matrix make_large(const char *format, int64_t rows, int64_t k, rng *r) {
     test_matrix t = make(format, BSMM_ORDER_ROW, rows, k, (scales){126, 128}, r);
     const uint32_t elem = t.m.format.elem;

@@ -17,8 +17,8 @@ static bsmm_explanation explained(const bsmm_matmul_desc *desc, const char *kern
     return e;
 }
 
-/* Tests scales of 128 along K. If the GEMM kernel cannot read their layout, a kernel copies them
- * with one block for each 128 of K. */
+/* Tests scales of blocks of 128 elements of K. If the GEMM kernel cannot read their layout, another
+ * kernel copies them, with one thread block for each 128 elements of K. */
 static void test_scales_beyond_a_grid(void **state) {
     enum { MOST = 65535 * 128 };
     (void)state;

@@ -1,7 +1,7 @@
-/* Tests the per-thread functions of the packing kernels on the CPU, over whole operands: every
- * format that a route takes, both orders, every scale layout, odd sizes and strides, ordinary and
- * extreme values, NaN and Inf. A packed element times its group's scale must be the operand's
- * value, unless the header says that it is not. */
+/* Tests the per-thread functions of the packing kernels on the CPU, over whole operands. It covers
+ * every format that a packed form takes, both orders, every scale layout, odd sizes and strides,
+ * ordinary and extreme values, NaN and Inf. A packed element times its group's scale must be the
+ * operand's value, unless the header of the packed operand has the flag WIDE. */
 #include "gpu/pack_lane.h"
 #include "operand.h"
 #include "pack_model.h"
@@ -100,8 +100,8 @@ static void packs_values(void **state) {
     }
 }
 
-/* Tests that every shift that pack_plan.c declares exact is exact in e4m3, and no wider range
- * is. */
+/* Tests that multiplying an element by each power of two that pack_plan.c declares exact is exact
+ * in e4m3, and that one binade more is not. */
 static void e4m3_holds_the_window(void **state) {
     static const uint32_t elems[] = {BSMM_ELEM_E2M1, BSMM_ELEM_E2M3, BSMM_ELEM_E3M2};
     (void)state;
@@ -126,8 +126,9 @@ static void e4m3_holds_the_window(void **state) {
     }
 }
 
-/* Returns the flags of a group of four blocks with given exponents, which contains every code of
- * the element. Bits of `empty` select empty blocks. */
+/* Returns the flags with which packing marks a group of four blocks with the given scale exponents.
+ * The group contains every code of the element. Bits of `empty` select blocks whose elements are
+ * all zero. */
 static uint32_t flags_of(const char *name, bsmm_pack_route route, const int exponents[4],
                          uint32_t empty) {
     test_matrix t;
@@ -164,9 +165,10 @@ static void spreads_are_told(void **state) {
     assert_int_equal(flags_of("mxfp8", BSMM_PACK_BF16, high, 0), BSMM_PACK_SCALED);
 }
 
-/* Returns true if FAST gives the two groups of a row different scales. The first group has block
- * scales of 1. The second has block scales of 2^top, except for one of 2^bottom. All finite codes
- * occur, so a group's own scale is its largest block scale. */
+/* Packs a row of two groups by the route FAST (mxfp8 with rounding) and returns true if the groups
+ * get different group scales. The first group has block scales of 1. The second has block scales of
+ * 2^top, except for one of 2^bottom. All finite codes occur, so a group's own scale is its largest
+ * block scale. */
 static bool is_uneven(const char *name, int top, int bottom) {
     test_matrix t;
     rng r = {3};
@@ -184,7 +186,8 @@ static bool is_uneven(const char *name, int top, int bottom) {
     return flags & BSMM_PACK_UNEVEN;
 }
 
-/* Tests which rows keep one scale, so that the GEMM kernel can add their k blocks unscaled. */
+/* Tests for which rows all groups get the same group scale, so that the GEMM kernel can add the
+ * sums of k blocks without multiplying them. */
 static void even_rows_are_told(void **state) {
     (void)state;
     const uint32_t uneven = BSMM_PACK_UNEVEN;
@@ -196,13 +199,13 @@ static void even_rows_are_told(void **state) {
         assert_true(flags_of(f, BSMM_PACK_FAST, apart, 0) & uneven);
         /* The block whose flag is tested is empty. */
         assert_false(flags_of(f, BSMM_PACK_FAST, apart, 1 << 1) & uneven);
-        /* All blocks are empty, and the scale is above 1. */
+        /* All blocks of the group are empty, and the row's group scale is above 1. */
         assert_true(flags_of(f, BSMM_PACK_FAST, near, 15) & uneven);
-        /* The block scale would be 2^129, which fp32 cannot hold. */
+        /* The row's group scale would be 2^129, which fp32 cannot hold. */
         assert_true(flags_of(f, BSMM_PACK_FAST, top, 0) & uneven);
         assert_false(is_uneven(f, 0, 0));
         assert_false(is_uneven(f, 2, 2));
-        /* The second group's scale, 2^3, is above the row's scale, 2^2. */
+        /* The second group needs the group scale 2^3, which is above the row's scale, 2^2. */
         assert_true(is_uneven(f, 3, 3));
         assert_false(is_uneven(f, -6, -6));
         assert_true(is_uneven(f, -7, -7));
@@ -212,7 +215,8 @@ static void even_rows_are_told(void **state) {
     assert_false(flags_of("mxfp4", BSMM_PACK_FP8, near, 0) & uneven);
 }
 
-/* Tests FAST: an operand with Inf is marked WIDE. NaN does not mark it, and e4m3 has no Inf. */
+/* Tests the route FAST: an operand with Inf is marked WIDE. NaN does not mark it, and e4m3 has no
+ * Inf. */
 static void infinities_are_told(void **state) {
     (void)state;
     static const struct {
@@ -232,8 +236,8 @@ static void infinities_are_told(void **state) {
     }
 }
 
-/* Tests that 2^-127 in one operand and 2^127 in the other are harmless, and that two such values in
- * both operands are not. */
+/* Tests that two operands can be multiplied if one has a value of 2^-127 and the other one of
+ * 2^127, but not if both have such small or such large values. */
 static void pairs_are_judged(void **state) {
     (void)state;
     bsmm_pack_header small = {1, 512 - 118, 512 + 136, 512 + 9, {0}},

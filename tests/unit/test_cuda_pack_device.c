@@ -1,7 +1,8 @@
 /* Tests that the packing kernels on a GPU write exactly the bytes that their per-thread functions
- * make on the CPU (tests/support/pack_model.h). test_cuda_pack.c compares those with the operand's
- * values. It covers every format, route, order and scale layout, odd sizes and strides, and any
- * codes, and packs into poisoned memory. */
+ * write on the CPU (tests/support/pack_model.h). test_cuda_pack.c checks those bytes against the
+ * operand's values. This test covers every format, packed form, order and scale layout, odd sizes
+ * and strides, and random codes. The packed memory is filled with a pattern first, so that missing
+ * writes show. */
 #include "cuda.h"
 #include "operand.h"
 #include "pack_model.h"
@@ -43,7 +44,8 @@ static void release(const on_device *d) {
     if (d->operand.m.scales) test_cuda_free(d->device, d->operand.m.scales);
 }
 
-/* Poisons the bytes that no launch writes: those between header, group scales and elements. */
+/* Fills the bytes that no packing kernel writes with the test's pattern: the gaps between header,
+ * group scales and elements. */
 static void poison_gaps(uint8_t *memory, const bsmm_pack_layout *at, bool with_scales) {
     uint64_t padded = at->elements;
     memset(memory + BSMM_PACK_HEADER_BYTES, 0xa5, at->group_scales - BSMM_PACK_HEADER_BYTES);
@@ -91,8 +93,8 @@ static void compare_routes(const bsmm_cuda_device *device, const test_matrix *t)
     release(&d);
 }
 
-/* Returns a shape. Half of the shapes are whole tiles with aligned rows, which take the wide
- * loads. */
+/* Returns the shape of test i. Half of the shapes are whole tiles with aligned rows, for which the
+ * kernels load 16 bytes at once. */
 static bsmm_matrix shape_of(const char *name, uint32_t i, rng *r) {
     bool whole = i % 4 < 2;
     int64_t rows = whole ? (int64_t)128 << rng_below(r, 2) : 1 + (int64_t)rng_below(r, 300);
@@ -123,7 +125,8 @@ static void kernels_write_the_models_bytes(void **state) {
         }
 }
 
-/* Tests blocks of the smallest codes, which folding with rounding scales up the most. */
+/* Tests blocks with the smallest codes, which packing with rounding (FAST) multiplies by the
+ * largest factors. */
 static void least_codes_are_folded(void **state) {
     static const struct {
         const char *format;

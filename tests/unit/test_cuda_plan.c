@@ -1,6 +1,6 @@
-/* Tests plans on a GPU: capture into graphs, streams, bitwise identical results in every run and
- * from a packed B, and pointers that a run refuses. It tests every GPU kernel that takes a product
- * and is skipped without a GPU. test_matmul.c tests the results. */
+/* Tests plans on a GPU: capture into graphs, streams, results that are bitwise identical in every
+ * run and with a packed B, and pointers that a run refuses. It tests every GPU kernel that takes a
+ * product and is skipped without a GPU. test_matmul.c tests that results are correct. */
 #include "cuda.h"
 #include "operand.h"
 #include "walk.h"
@@ -78,7 +78,7 @@ static void fixture_free(fixture *f) {
     test_matrix_free(&f->d);
 }
 
-/* Poisons D, calls `queue`, and returns the bits of D. */
+/* Fills D with a pattern, calls `queue`, and returns the bits of D. */
 static void *result_of(fixture *f, void (*queue)(fixture *f)) {
     TEST_CUDA(f->device, cuMemsetD8Async, (uintptr_t)f->buffers.d, 0xA5, f->d.data_bytes,
               f->stream);
@@ -116,7 +116,8 @@ static void run_poisoned(fixture *f) {
     run(f);
 }
 
-/* Captures a graph in the strictest mode, which forbids anything that allocates or synchronizes. */
+/* Captures a run into a graph. The strictest capture mode makes any call that allocates or
+ * synchronizes fail. */
 static void run_in_graph(fixture *f) {
     CUgraph graph;
     CUgraphExec executable;
@@ -173,7 +174,7 @@ static void check_header(fixture *f, const void *packed, uint64_t bytes) {
                  bsmm_format_name(f->b.m.format), info.panels);
 }
 
-/* Runs with packed weights do not need B. */
+/* Sets the pointers of B to NULL, because a run with packed weights does not need B. */
 static void check_packed(fixture *f) {
     const bsmm_buffers all = f->buffers;
     open_plan(f);
@@ -285,7 +286,8 @@ static void test_wrong_pointers_are_refused(void **state) {
     on_every_kernel(check_refusals);
 }
 
-/* Tests kernels that need a larger alignment than their elements do. */
+/* Tests that a run refuses pointers that are aligned to an element but not to the larger alignment
+ * that the kernel needs. */
 static void check_alignment(fixture *f) {
     open_plan(f);
     bsmm_buffers buffers = f->buffers;

@@ -184,9 +184,9 @@ static void dequantizes_as_the_cpu(void **state) {
         }
 }
 
-/* ---- parts ---- */
+/* ---- single functions ---- */
 
-/* Tests that a recipe's rounding of fp32 to f16 and bf16 is the codec's rounding. */
+/* Tests that recipes round fp32 to f16 and bf16 as the scalar codec does. */
 static void rounds_to_the_source(void **state) {
     static const uint32_t elems[] = {BSMM_ELEM_F16, BSMM_ELEM_BF16, BSMM_ELEM_F32};
     rng r = {6};

@@ -1,6 +1,7 @@
-/* Tests that a row of D is bitwise identical however many rows of A a small-M kernel takes.
- * cuda_sm90_small_m multiplies few rows by mma.sync and more by wgmma, in blocks of different
- * sizes. cuda_sm90a_fp8_small_m has wgmma of three widths. The test is skipped without a GPU. */
+/* Tests that the bits of a row of D do not depend on the number of rows of A, for the GPU kernels
+ * for few rows. cuda_sm90_small_m multiplies few rows by mma.sync and more rows by wgmma, in thread
+ * blocks of different sizes. cuda_sm90a_fp8_small_m uses wgmma of three widths. The test is skipped
+ * without a GPU. */
 #include "cuda.h"
 #include "operand.h"
 #include "walk.h"
@@ -90,13 +91,14 @@ static void check_all(const takes *of, int64_t k, fill how, uint64_t seed) {
             check_pair(of, of->a[i], of->b[j], k, how, &r);
 }
 
-/* Tests a K that ends inside a step of 128. */
+/* Tests a K that is no multiple of a kernel's step (128 elements of K). */
 static void test_ordinary(void **state) {
     (void)state;
     check_all(&decode_all, 1312, FILL_ORDINARY, 61);
 }
 
-/* Tests a K that is split over the blocks of a cluster, with an odd number of steps. */
+/* Tests a K that is split over the thread blocks of a cluster and that is an odd number of steps of
+ * 128 elements. */
 static void test_long(void **state) {
     (void)state;
     check_all(&decode_bf16, 4224, FILL_ORDINARY, 62);
@@ -112,9 +114,9 @@ static void test_special(void **state) {
     check_all(&decode_whole, 672, FILL_SPECIAL, 64);
 }
 
-/* Tests three values of K: one that ends 16 elements past a step; a single step, although there are
- * four warpgroups; and one for which 8 blocks of a cluster have more steps each than their rings
- * have slots. */
+/* Tests three values of K. The first ends 16 elements after a step of 128. The second is a single
+ * step, although there are four warpgroups. With the third, each of 8 thread blocks of a cluster
+ * has more steps than its ring has stages. */
 static void check_fp8(const takes *of) {
     check_all(of, 1296, FILL_ORDINARY, 65);
     check_all(of, 16, FILL_ORDINARY, 66);
@@ -133,8 +135,8 @@ static void test_fp8_fast(void **state) {
     check_fp8(&fp8_small_m_fast);
 }
 
-/* Tests that kernels whose FP8 tensor cores round accumulators refuse compute EXACT, unless the
- * formats imply it, and leave D unchanged. */
+/* Tests that kernels on FP8 tensor cores, which round accumulators, refuse `compute = EXACT` unless
+ * the formats of the operands imply this rounding, and then leave D unchanged. */
 static void test_fp8_fast_alone(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();

@@ -1,5 +1,6 @@
-/* Tests how the small-M kernels split K. Among the splits that were measured, the one that is
- * predicted to be fastest must take at most 1.12 times as long as the best. */
+/* Tests into how many parts the kernels for few rows split K (split-K). The host predicts the time
+ * of each split. The split with the shortest predicted time must take at most 1.12 times as long as
+ * the fastest of the splits that were measured. */
 #include "cuda/host/small_m_product.h"
 
 #include <setjmp.h>
@@ -22,7 +23,8 @@ static const bsmm_small_m_speed *find_speed(uint32_t k_warps) {
     return NULL;
 }
 
-/* Checks one product. `text` lists measured times: "8/1=12.2 8/2=8.7 ..." */
+/* Checks one product. `text` lists the measured times, e.g. "8/1=12.2 8/2=8.7 ...": the split, then
+ * its time in us. */
 static void check_product(const bsmm_product *p, char *text) {
     double best = 1e9, chosen = 0, least = 1e9;
     for (char *word = strtok(text, " \n"); word; word = strtok(NULL, " \n")) {

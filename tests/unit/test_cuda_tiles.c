@@ -1,5 +1,5 @@
-/* Tests every tile of the sm_90a GEMM at a shape that chooses it: a row of D must be bitwise
- * identical in all tiles. */
+/* Tests every tile size of the sm_90a GEMM engine with a product for which the engine chooses it. A
+ * row of D must be bitwise identical with all tile sizes. */
 #include "core/describe.h"
 #include "cuda.h"
 #include "cuda/host/wgmma.h"
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-/* These values of K have more k blocks than the longest ring has stages, and the last k block is
+/* Both values of K have more k blocks than the longest ring has stages, and their last k block is
  * partial. */
 enum { BAND = 64, SHORT_K = 128 * 13 + 32, LONG_K = 128 * 40 + 32 };
 
@@ -70,8 +70,8 @@ typedef struct shape {
     int64_t rows, cols;
 } shape;
 
-/* Returns the smallest product that chooses the case's tile. It has more than one band, and is a
- * little smaller than whole tiles. */
+/* Returns the M and N of the smallest product for which the engine chooses the case's tile. The
+ * product has more than BAND rows, and its sizes are no multiples of the tile's. */
 static shape shape_of(const tile_case *c, const bsmm_cuda_device *device) {
     enum { MOST = 64 };
     shape best = {0, 0};
@@ -93,8 +93,8 @@ static test_matrix operand(const tile_case *c, const char *format, int64_t rows,
     return t;
 }
 
-/* Compares rows [first, first + BAND), computed separately, with the whole product. There are so
- * few that a smaller tile may be chosen. */
+/* Computes the rows [first, first + BAND) of the product separately and compares them with the same
+ * rows of the whole product. For these few rows the engine may choose a smaller tile. */
 static void check_band(const bsmm_matmul_desc *all, int64_t first, const uint16_t *want) {
     const int64_t count = bsmm_min_i64(BAND, all->d->rows - first);
     const bsmm_matrix a = rows_of(all->a, first, count);
@@ -150,7 +150,8 @@ static void test_tiles(void **state) {
 }
 
 int main(void) {
-    /* Each buffer gets an allocation of its own, because the test's buffers need much memory. */
+    /* BSMM_TEST_EXACT gives each buffer an allocation of its own instead of a part of a shared one,
+     * because the buffers of this test are too large for the shared one. */
     setenv("BSMM_TEST_EXACT", "1", 1);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_tiles)};
     return cmocka_run_group_tests(tests, NULL, NULL);

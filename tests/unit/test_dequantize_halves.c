@@ -1,6 +1,7 @@
-/* Tests bsmm_dequantize to f16 and bf16 where rounding is hardest: products that lie halfway
- * between two results, or so close that the nearest float is the midpoint, including subnormal
- * ones. The processor's instructions and plain C must give the same bytes. */
+/* Tests bsmm_dequantize to f16 and bf16 where rounding is hardest. The product of element and scale
+ * lies halfway between two results, or so close to the midpoint that the nearest fp32 number is the
+ * midpoint. Subnormal results are included. The processor's instructions and plain C must give the
+ * same bytes. */
 #include "base/scalar.h"
 #include "cpu_hooks.h"
 #include "operand.h"
@@ -57,7 +58,8 @@ static void check(const test_matrix *src, uint32_t to) {
     bsmm_cpu_mask_features(~0u);
 }
 
-/* Tests scaled formats, and unscaled ones whose second-level scale is the factor. */
+/* Tests formats with block scales, and formats without them whose second-level scale is the factor.
+ * */
 static void test_scales_and_levels(void **state) {
     (void)state;
     static const bsmm_format formats[] = {
@@ -91,8 +93,8 @@ static void test_scales_and_levels(void **state) {
     }
 }
 
-/* Tests block scales of 1 to 1.875 together with a second-level scale: products of numbers with up
- * to 8 and 24 bits. */
+/* Tests block scales of 1 to 1.875 together with a second-level scale. The products have more bits
+ * than fp32: element times block scale has up to 8 bits, the second-level scale 24. */
 static void test_levels_over_scales(void **state) {
     (void)state;
     rng r = {12};

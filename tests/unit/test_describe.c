@@ -1,5 +1,5 @@
-/* Tests invalid descriptions. Each breaks one rule, and must give its status and a message that
- * names the field, and leave D unchanged. */
+/* Tests invalid descriptions of a product. Each description breaks one rule. The call must return
+ * the expected status, give a message that names the field, and leave D unchanged. */
 #include "operand.h"
 
 #include <math.h>
@@ -357,7 +357,8 @@ static void test_the_unspoiled_one_works(void **state) {
     assert_int_equal(bsmm_matmul(&f.desc), BSMM_OK);
 }
 
-/* Tests that a future, larger struct works if its tail is zero. */
+/* Tests a caller that was built with a newer bsmm.h, whose structs are larger. The call must work
+ * if the unknown tail of the struct is zero. */
 static void test_larger_struct(void **state) {
     (void)state;
     struct {
@@ -454,8 +455,8 @@ static void test_plan_failures(void **state) {
     assert_string_equal(bsmm_plan_kernel(NULL), "");
 }
 
-/* Tests that the costs that bsmm_explain reports for an accepting kernel equal those of a plan with
- * it. */
+/* Checks that the error bound, the workspace and the packed bytes that bsmm_explain reports for a
+ * kernel equal those of a plan with this kernel. */
 static void check_costs(fixture *f, const bsmm_explanation *e) {
     bsmm_plan *plan;
     assert_non_null(e->device);

@@ -1,6 +1,7 @@
 /* Tests the epilogue of every kernel that has one against formulas in long double, which follow
- * their sources. Gates and ups in both orders must give bitwise identical results, a kernel without
- * an epilogue must say so, and each broken rule must have a message that names its field. */
+ * their sources (torch, gpt-oss). Split and interleaved gates and ups must give bitwise identical
+ * results. A kernel without an epilogue must give this as the reason for refusing. Each broken rule
+ * must have a message that names its field. */
 #include "operand.h"
 #include "walk.h"
 
@@ -62,7 +63,8 @@ typedef struct about {
     real value, slack;
 } about;
 
-/* Returns the largest slope of the activation near x. It is at most 1.13 for silu and the gelus. */
+/* Returns the largest slope of the activation near x, by which an error of x is multiplied. It is
+ * at most 1.13 for silu and the gelus. */
 static real steepness(uint32_t activation, about x) {
     return activation == BSMM_ACTIVATION_RELU2 ? 2 * fabsl(x.value) + x.slack : 1.13L;
 }
@@ -235,8 +237,8 @@ static void test_gpt_oss(void **state) {
     }
 }
 
-/* Tests that interleaved rows of B (0, N/2, 1, N/2 + 1, ...) give the same results as split gates
- * and ups. */
+/* Tests that B with interleaved rows of gates and ups (0, N/2, 1, N/2 + 1, ...) gives results that
+ * are bitwise identical to those of B with split gates and ups. */
 static void test_interleaved_gives_the_bits_of_split(void **state) {
     (void)state;
     rng r = {73};
@@ -284,7 +286,8 @@ static void test_quantized_output(void **state) {
     test_matrix_make(&scaled.d, describe(format_named("mxfp8"), M, HALF), FILL_ORDINARY, &r);
     uint8_t *data = malloc(scaled.d.data_bytes), *scales = malloc(scaled.d.scale_bytes);
     const bsmm_quantize_desc q = {.struct_size = sizeof q, .src = &p.d.m, .dst = &scaled.d.m};
-    /* Only the reference is exact enough here, because fp32 accumulators differ between kernels. */
+    /* The product is computed by the kernel `ref`, because the fp32 accumulators of other kernels
+     * would differ from the expected values. */
     p.desc.kernel = "ref";
     assert_int_equal(bsmm_matmul(&p.desc), BSMM_OK);
     assert_int_equal(bsmm_quantize(&q, NULL), BSMM_OK);
@@ -354,8 +357,8 @@ static void test_residual_may_be_d(void **state) {
     product_free(&p);
 }
 
-/* Tests that a plan keeps no pointer into its description, and reads the epilogue's memory from
- * each run. */
+/* Tests that a plan keeps no pointers of its description: each run reads the residual and the
+ * factors from the buffers that the run gets. */
 static void test_plan(void **state) {
     (void)state;
     rng r = {76};
@@ -437,7 +440,7 @@ static const struct {
     {"epilogue.slope", {.activation = BSMM_ACTIVATION_SILU, .slope = INFINITY}},
     {"epilogue.up_offset", {.activation = BSMM_ACTIVATION_SILU, .up_offset = 1}},
     {"epilogue.up_offset", {.activation = BSMM_ACTIVATION_SWIGLU, .up_offset = NAN}},
-    /* Without a gated activation D must not have HALF columns. */
+    /* Without a gated activation D must have N columns, not HALF. */
     {"d.cols", {.activation = BSMM_ACTIVATION_NONE}},
     {"row_scale", {.activation = BSMM_ACTIVATION_SWIGLU, .scale_by = BSMM_SCALE_BY_ROW}},
     {"col_scale", {.activation = BSMM_ACTIVATION_SWIGLU, .scale_by = BSMM_SCALE_BY_COL}},
@@ -483,7 +486,7 @@ static void test_broken_memory(void **state) {
     expect(&p, "residual.cols");
     residual.format = format_named("e4m3");
     expect(&p, "residual.format");
-    /* C is twice as wide as D here, so it is never the same memory as D. */
+    /* C is twice as wide as the D of a gated product, so C and D may not be the same memory. */
     p.epilogue.residual = &p.residual.m;
     bsmm_matrix c = describe(p.d.m.format, M, N);
     c.data = p.d.m.data;

@@ -1,6 +1,6 @@
-/* The epilogue of the CPU's kernels over many cache blocks, panels and threads, and with B packed
- * ahead by a plan without it. Operands are small numbers, so that sums are exact in every kernel
- * and D must have the bits of the formula, which test_epilogue checks. */
+/* Tests the epilogue of the CPU kernels over many cache blocks, panels and threads, also with a B
+ * that was packed by a plan without an epilogue. Operands are small numbers, so sums are exact in
+ * every kernel and D must equal the formula bit by bit. test_epilogue.c tests the formula. */
 #include "core/epilogue.h"
 #include "operand.h"
 
@@ -11,7 +11,8 @@
 
 #include <cmocka.h>
 
-/* Gates end inside a panel of every width. */
+/* HALF is chosen so that the rows of gates end inside a panel, whatever the width of a kernel's
+ * panels is. */
 enum { HALF = 330, N = 2 * HALF, K = 200, MOST_ROWS = 200 };
 
 typedef struct fused {
@@ -22,7 +23,7 @@ typedef struct fused {
     bsmm_matmul_desc desc;
 } fused;
 
-/* A multiple of 1/4 up to 3. */
+/* Returns a random multiple of 1/4 between -3 and 3. */
 static float small(rng *r) {
     return (float)rng_below(r, 25) / 4 - 3;
 }
@@ -179,7 +180,8 @@ static void check_plan(fused *x, test_matrix *d, const test_matrix *want, void *
     x->desc.b_packed = 0;
 }
 
-/* B is packed by a plan of the same kernel without an epilogue. */
+/* Checks a run with a packed B. B is packed by a plan of the same kernel without an epilogue,
+ * because packed bytes do not depend on the epilogue. */
 static void check_packed(fused *x, test_matrix *d, const test_matrix *want) {
     bsmm_matmul_desc plain = x->desc;
     bsmm_matrix wide = describe(format_named("f32"), x->a.m.rows, N);
@@ -250,7 +252,7 @@ static const struct {
     {"f32", "mxfp8", 1},     {"f32", "mxfp8", 70},
 };
 
-/* Every kernel that this processor has took a product. */
+/* Expects that every kernel that this processor can run has computed at least one product. */
 static void expect_all_have_run(void) {
     const bsmm_matrix a = describe(format_named("f32"), 1, K), b = describe(a.format, N, K);
     const bsmm_matrix d = describe(a.format, 1, N);
@@ -279,7 +281,8 @@ static void test_every_kernel(void **state) {
 
 /* ---- extreme scales ---- */
 
-/* Rows 0, N/2, 1, N/2 + 1 and so on: what is split becomes interleaved. */
+/* Copies the rows of B in the order 0, N/2, 1, N/2 + 1 and so on, which turns split gates and ups
+ * into interleaved ones. */
 static void interleave(const test_matrix *from, test_matrix *to) {
     size_t row = from->data_bytes / N, scales = from->scale_bytes / N;
     for (size_t n = 0; n < N; n++) {
@@ -290,8 +293,9 @@ static void interleave(const test_matrix *from, test_matrix *to) {
     }
 }
 
-/* Pairs of rows that span too much are summed again from the operands, which must be those of the
- * gates and of the ups. Both halves give the same bits. */
+/* Tests operands whose scales exceed fp32's range. The results of such rows are summed again in
+ * double from the operands, for which the kernel must find the right rows of gates and of ups.
+ * Split and interleaved gates and ups must give the same bits. */
 static void check_extreme(const char *a_format, const char *b_format, int64_t rows) {
     test_matrix a, b, permuted, d;
     rng r = {84};
@@ -341,7 +345,8 @@ static void test_extreme_scales(void **state) {
 
 /* ---- outputs ---- */
 
-/* D's scale blocks lie in one cache block, whichever halves it is made of. */
+/* Tests a block-scaled D. The results of one scale block of D must be in one cache block, although
+ * gates and ups come from two halves of B's rows. */
 static void test_outputs(void **state) {
     (void)state;
     static const char *const outputs[] = {"mxfp8", "mxfp4", "fp8_group128"};
@@ -357,7 +362,7 @@ static void test_outputs(void **state) {
     }
 }
 
-/* Without columns along K, only C and the bias reach the epilogue. */
+/* Tests K = 0, where only C and the bias reach the epilogue. */
 static void test_no_sums(void **state) {
     (void)state;
     rng r = {83};
