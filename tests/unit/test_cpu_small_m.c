@@ -52,8 +52,8 @@ static void test_decoding_agrees(void **state) {
             }
 }
 
-/* Tests panels that are packed among panels that are decoded: one panel has a NaN, and some have
- * scales near or beyond the limit of the accumulators. */
+/* Tests matrices B in which most panels are decoded in registers but some must be packed: one panel
+ * has a NaN, and some have scales near or beyond the limit of the accumulators. */
 static void test_decoding_unusual(void **state) {
     (void)state;
     static const char *const bs[] = {"mxfp8", "mxfp8_e5m2", "mxfp6_e3m2", "mxfp4"};

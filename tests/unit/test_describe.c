@@ -375,7 +375,8 @@ static void test_larger_struct(void **state) {
     assert_non_null(strstr(bsmm_error_message(), "desc.struct_size"));
 }
 
-/* Tests a caller that was built with an older, smaller struct. Members that it lacks are zero. */
+/* Tests a caller that was built with an older bsmm.h, whose structs are smaller. Members that the
+ * older struct lacks count as zero. */
 static void test_smaller_struct(void **state) {
     (void)state;
     fixture f;

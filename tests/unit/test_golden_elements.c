@@ -108,8 +108,8 @@ static bool *nan_codes(const golden_list *list, const golden_case *c) {
     return is_nan;
 }
 
-/* Returns true if a code is correct. For NaN any NaN code is correct. If the format has none,
- * bsmm.h promises the code of +0. */
+/* Returns true if a code is correct. If the golden code is NaN, any NaN code is correct. If the
+ * format has no NaN, bsmm.h promises the code of +0. */
 static bool agrees(const bool *is_nan, uint32_t limit, uint32_t expected, uint32_t got) {
     if (got >= limit) {
         return false;
@@ -120,8 +120,9 @@ static bool agrees(const bool *is_nan, uint32_t limit, uint32_t expected, uint32
     return is_nan[expected] ? is_nan[got] : got == expected;
 }
 
-/* Encodes the input through the public function, which takes floats, and in the second saturation
- * mode if the format has neither Inf nor NaN. */
+/* Encodes the input in two more ways, which must give the same code. The first is the public
+ * function, which takes floats. The second is the other saturation mode, if the format has neither
+ * Inf nor NaN. */
 static void check_other_ways(tally *t, const bsmm_elem_info *info, double input, bool saturate,
                              uint32_t got) {
     float narrow = (float)input;

@@ -34,8 +34,8 @@ static bsmm_matrix matrix_of(const golden_case *c, uint32_t scale) {
     return m;
 }
 
-/* The stored map of a case. If the caller chose the stride, nothing follows the last scale of the
- * last line. */
+/* The expected place of each scale, from the golden file. If the caller chose the distance between
+ * lines (rows or columns of scales), the map ends with the last scale of the last line. */
 typedef struct map {
     /* For each offset, 1 + r * cols + c of the scale that lies there, or 0 for padding. */
     uint32_t *at;
@@ -95,8 +95,8 @@ static void test_offsets(void **state) {
 
 /* ---- relayout ---- */
 
-/* Scale formats of each width. `modulus` limits the number of a scale to the values of the
- * format. */
+/* Scale formats of one and of four bytes. The test stores the number of each scale, modulo
+ * `modulus`, as the scale's code. */
 static const struct {
     uint32_t scale, bytes, modulus;
 } widths[] = {
@@ -124,8 +124,9 @@ static uint8_t *fill_scales(const map *from, size_t width, bsmm_matrix *m) {
     return scales;
 }
 
-/* Expects that gaps keep their old values. The gaps that a caller's stride leaves are not padding
- * of the layout, and may hold the scales of an adjacent matrix. */
+/* Expects that relayout leaves the gaps between lines unchanged. If the caller chose a large
+ * distance between lines, the gaps are not padding of the layout and may hold other data of the
+ * caller. */
 static void keep_gaps(const map *to, uint8_t *expected, uint32_t bytes) {
     for (size_t i = 0; i < to->count; i++) {
         if (to->at[i] == 0) {

@@ -1,5 +1,6 @@
-/* Tests embedded images: packs that this test makes, valid and damaged, those of the build, and the
- * choice of the image that a device runs. */
+/* Tests the embedded GPU code. An image is the compiled code of a kernel; a pack is several
+ * compressed images. The test reads valid and damaged packs that it makes itself and the packs of
+ * the build, and checks which image each device gets. */
 #include "cuda.h"
 #include "cuda/runtime/device.h"
 #include "gpu/images.h"
@@ -59,8 +60,8 @@ static void expect_damage(const bsmm_gpu_image *image) {
         strstr(bsmm_error_message(), "test/second (sm_90): the library's image is damaged"));
 }
 
-/* Tests a pack with any single changed bit, except one that zstd's frame does not use, and with any
- * shorter length. */
+/* Tests damaged packs: one bit is changed, or the end is missing. Reading must give an error that
+ * names the image, except for the one bit that zstd's frame format does not use. */
 static void damaged_images_are_named(void **state) {
     (void)state;
     /* RFC 8878, section 3.1.1.1.1, defines the frame header's descriptor and its unused bit. */
@@ -104,14 +105,15 @@ static void the_librarys_images_are_whole(void **state) {
     }
 }
 
-/* Tests that a device takes a cubin of its own if there is one, else PTX, which the driver
- * compiles. */
+/* Tests that a device gets a cubin for its own compute capability if there is one, else PTX, which
+ * the driver compiles. */
 static void devices_take_what_they_run(void **state) {
     (void)state;
     if (!test_cuda_is_built()) skip();
     static const struct {
         int capability;
-        /* Code of sm80/words and of sm90a/small_m that the device accepts. */
+        /* The code of sm80/words (`words`) and of sm90a/small_m (`probe`) that a device of this
+         * compute capability gets. */
         const char *words, *probe;
     } cases[] = {{75, NULL, NULL},          {80, "compute_80", NULL}, {86, "compute_80", NULL},
                  {89, "compute_80", NULL},  {90, "sm_90", "sm_90a"},  {100, "compute_80", NULL},

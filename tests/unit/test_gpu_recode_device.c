@@ -1,6 +1,6 @@
-/* bsmm_quantize, bsmm_dequantize, bsmm_amax and bsmm_relayout_scales on each GPU write the bytes
- * that they write on the CPU: what recode_cases.h lists, into poisoned memory, and every format
- * back. */
+/* Tests that bsmm_quantize, bsmm_dequantize, bsmm_amax and bsmm_relayout_scales write the same
+ * bytes on each GPU as on the CPU. The cases are those of recode_cases.h, and dequantization of
+ * every format. Destinations are filled with a pattern first, so that missing writes show. */
 #include "gpu.h"
 #include "recode_cases.h"
 
@@ -41,7 +41,7 @@ static void expect_bytes(const recode_case *c, const char *what, const char *dev
     free(got);
 }
 
-/* Simulators take a hundred times as long. */
+/* Returns a sixth of the rounds for a simulator, which is a hundred times as slow as a GPU. */
 static uint32_t rounds_of(const char *device, uint32_t rounds) {
     return strncmp(device, "sim:", 4) == 0 ? (rounds + 5) / 6 : rounds;
 }
@@ -94,7 +94,8 @@ static void amax_as_the_cpu(const char *device) {
 
 /* ---- dequantizing ---- */
 
-/* At each of the second levels, if src has one. */
+/* Dequantizes src on the device and on the CPU and compares the bytes, once with each second-level
+ * scale of `levels` if the format has one. */
 static void dequantize_case(const char *device, test_matrix *src, bsmm_matrix shape,
                             const float *levels, size_t count) {
     recode_case c = {.src = *src, .recipe = "dequantize"};
@@ -147,10 +148,9 @@ static float near_middle(rng *r, float factor, bool divides) {
     return divides ? factor / middle : middle / factor;
 }
 
-/* Products and quotients whose rounding decides: an odd number of up to 4 bits, or up to 8 bits
- * where a block's e4m3 scale has made it, and the scale that brings it next to a middle. Some
- * scales are 0.
- */
+/* Tests values whose product with a scale, or whose quotient by it, lies next to the midpoint
+ * between two results. The element is an odd number of up to 4 bits, or of up to 8 bits if it is
+ * multiplied by an e4m3 block scale. Some scales are 0. */
 static void dequantize_hard(const char *device, const char *name, const char *type, int64_t cols,
                             uint32_t kind, rng *r) {
     bsmm_matrix from = describe(format_named(name), 70, cols);
@@ -197,7 +197,8 @@ static void dequantizes_as_the_cpu(const char *device) {
     }
 }
 
-/* Codes of -0 under second levels of either kind and sign. */
+/* Tests that codes of -0 keep their sign with second-level scales that multiply or divide and that
+ * are positive or negative. */
 static void zeros_keep_their_signs(const char *device) {
     static const char *const formats[] = {"mxfp8", "mxfp6_e2m3", "mxfp4", "nvfp4", "fp8_group128"};
     static const char *const types[] = {"f32", "f16", "bf16"};

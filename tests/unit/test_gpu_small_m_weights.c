@@ -1,6 +1,6 @@
-/* Tests on the CPU what threads of the small-M kernels and of the bf16 kernel compute: weights
- * decoded in registers, scale factors, and values of any operand, compared with the scalar
- * codec. */
+/* Tests functions of GPU threads on the CPU: how the kernels for few rows decode weights in
+ * registers and prepare scale factors, and how the generic bf16 kernel decodes any operand. The
+ * results are compared with the scalar codec. */
 #include "gpu/params.h"
 #include "gpu/small_m_weights.h"
 #include "operand.h"
@@ -16,7 +16,7 @@ static double bf16_value(uint32_t code) {
     return bsmm_elem_decode(BSMM_ELEM_BF16, code & 0xffff);
 }
 
-/* Tests every code at every position, among random codes. */
+/* Tests every e2m1 code at every position of a word, among random codes. */
 static void e2m1_pairs_hold_elements_4_apart(void **state) {
     (void)state;
     rng r = {1};
@@ -51,8 +51,9 @@ static void e4m3_pairs_hold_elements_2_apart(void **state) {
         }
 }
 
-/* Tests that a scale factor inside the range is an exact power of two in both halves. A code
- * outside the range is reported, alone and after any other code. */
+/* Tests the factors of e8m0 scales, which are stored as two 16-bit floats in one register. A factor
+ * inside the kernel's range must be an exact power of two in both halves. A code outside the range
+ * must be reported, also if another code follows. */
 static void e8m0_factors_are_exact_or_told(void **state) {
     (void)state;
     for (uint32_t code = 0; code < 256; code++) {

@@ -1,4 +1,5 @@
-/* Tests grouped products: each kernel that takes groups against a loop over them (grouped.h). */
+/* Tests grouped products: each kernel that takes groups must give the same results as one product
+ * for each group (grouped.h). */
 #include "grouped.h"
 
 #include <setjmp.h>

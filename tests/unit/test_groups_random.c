@@ -1,5 +1,5 @@
-/* Tests grouped products whose sizes and gathered rows are random, as a device might hold them
- * (grouped.h). */
+/* Tests grouped products whose group sizes and gathered rows are random, including invalid ones, as
+ * device memory may hold them (grouped.h). */
 #include "grouped.h"
 
 #include <setjmp.h>
@@ -16,7 +16,7 @@ static int32_t any_size(rng *r) {
     return kind < BSMM_COUNT(special) ? special[kind] : (int32_t)rng_below(r, 200) - 20;
 }
 
-/* Sets the extents that the header's rule derives from such sizes, for a total extent. */
+/* Sets the extents of the groups that bsmm.h's clamping rule derives from the random sizes. */
 static void apply_rule(grouped_case *c, int64_t total) {
     int64_t end = 0;
     for (int g = 0; g < G; g++) {
@@ -26,7 +26,7 @@ static void apply_rule(grouped_case *c, int64_t total) {
     }
 }
 
-/* Tests random sizes. The last group ends where the extent does, because the test derives the
+/* Tests random group sizes. The last group ends at the total extent, because grouped.h derives the
  * extent from it. */
 static void test_random_sizes(void **state) {
     (void)state;

@@ -1,6 +1,6 @@
-/* Tests the rules for descriptions of groups: each broken rule has a message that names its field,
- * the size of separately stored scales suffices for any division into groups, and kernels without
- * groups refuse by name. */
+/* Tests the rules for descriptions of groups. Each broken rule must have a message that names its
+ * field. The size that bsmm_group_scale_bytes computes must suffice for any division into groups.
+ * Kernels without groups must refuse and say so. */
 #include "core/describe.h"
 #include "operand.h"
 
@@ -144,8 +144,8 @@ static void test_broken_rules(void **state) {
     }
 }
 
-/* Tests that a kernel whose buffers are not host memory refuses groups unless it declares that it
- * takes them. */
+/* Tests that a kernel for device memory refuses groups unless its `.features` say that it takes
+ * them. */
 static void test_refusals(void **state) {
     (void)state;
     static const bsmm_backend elsewhere = {.name = "elsewhere"};

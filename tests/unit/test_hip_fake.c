@@ -1,5 +1,6 @@
-/* Tests what the host side does with AMD's driver, on one that pretends (tests/fake_hip): devices,
- * failures of every entry, memory that is not the device's. No GPU takes part. */
+/* Tests how the host code uses AMD's driver, with a fake driver (tests/fake_hip). It tests devices,
+ * the failure of every driver function, and pointers to memory that does not belong to the device.
+ * No GPU is needed. */
 #include "../fake_hip/fake_hip.h"
 #include "amdgpu/runtime/device.h"
 #include "core/describe.h"
@@ -31,7 +32,8 @@ static void expect_message(const char *part) {
         fail_msg("\"%s\" is not in \"%s\"", part, bsmm_error_message());
 }
 
-/* Whatever happened, the caller's device is current again. */
+/* Checks that the device that was current before a call is current again after it, also if a driver
+ * function failed. */
 static int check_balance(void **state) {
     (void)state;
     fake->failing = NULL;
@@ -53,7 +55,8 @@ static bool fails_as(const char *entry, hipError_t error, bsmm_status wanted) {
     return same;
 }
 
-/* A driver that does not start never will: each way is tried in a process of its own. */
+/* Tests a driver that does not start. The failure is final for a process, so each case runs in a
+ * child process. */
 static void a_driver_that_does_not_start(void **state) {
     (void)state;
     static const char *const entries[] = {"hipInit", "hipRuntimeGetVersion"};
@@ -72,7 +75,8 @@ static void a_driver_that_does_not_start(void **state) {
     }
 }
 
-/* A failure is not kept: the next call finds the device. */
+/* Tests that the library does not remember a failed search for devices: the next call finds the
+ * device. */
 static void devices_that_fail_once(void **state) {
     (void)state;
     static const char *const entries[] = {"hipGetDeviceCount", "hipDeviceGetName",
@@ -171,14 +175,15 @@ static void each_failing_entry_is_named(void **state) {
     };
     const bsmm_hip_device *device = device_0();
     for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
-        fake->current = 1; /* so that the device must be set */
+        fake->current = 1; /* makes another device current, so that the library must change it */
         fake->failing = cases[i].entry;
         fake->failure = cases[i].error;
         assert_int_equal(launch(device, &probes[i]), cases[i].status);
         expect_message(cases[i].entry);
         assert_int_equal(fake->current, 1);
         fake->failing = NULL;
-        assert_int_equal(launch(device, &probes[i]), BSMM_OK); /* nothing is broken */
+        assert_int_equal(launch(device, &probes[i]),
+                         BSMM_OK); /* A failed launch must not break later launches. */
         assert_int_equal(fake->current, 1);
         fake->current = 0;
     }
@@ -193,7 +198,7 @@ static void what_a_device_cannot_run_is_named(void **state) {
     assert_int_equal(bsmm_hip_load(device, &greedy, NULL), BSMM_E_UNSUPPORTED);
     expect_message("65536");
     assert_int_equal(bsmm_hip_load(device, &none, NULL), BSMM_E_NOT_FOUND);
-    fake->minor = 0; /* MI200, as the third device */
+    fake->minor = 0; /* The third device has another architecture, gfx9.0 (MI200). */
     fake->devices = 3;
     assert_int_equal(bsmm_hip_device_get(2, &other), BSMM_OK);
     fake->minor = 4;
@@ -247,8 +252,8 @@ static void failing_calls_of_memory(void **state) {
 /* ---- plans ---- */
 
 typedef struct product {
-    test_matrix host[3]; /* A, B, D */
-    bsmm_matrix on[3];   /* on the device */
+    test_matrix host[3]; /* the matrices A, B and D in host memory */
+    bsmm_matrix on[3];   /* matrices in device memory */
     bsmm_matmul_desc desc;
 } product;
 
@@ -295,8 +300,8 @@ static bsmm_buffers buffers_of(const product *p) {
                           .stream = fake};
 }
 
-/* Runs queue work in the caller's stream, and neither wait nor load nor allocate; what fails in one
- * is reported, and the next one works. */
+/* Tests that a run only queues work in the caller's stream: it does not wait, load modules or
+ * allocate. A failing run gives a status, and the next run works. */
 static void runs_only_queue(void **state) {
     (void)state;
     product p;

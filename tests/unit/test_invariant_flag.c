@@ -1,6 +1,6 @@
-/* Tests BSMM_MATMUL_BATCH_INVARIANT. Every kernel that takes the flag must give a row the same bits
- * for any M, at any position, and among any other rows and groups. Every other kernel must refuse
- * by name. */
+/* Tests BSMM_MATMUL_BATCH_INVARIANT. Every kernel that takes the flag must give a row of D the same
+ * bits for any M, at any row index, and among any other rows and groups. Every other kernel must
+ * refuse and name the flag. */
 #include "core/describe.h"
 #include "operand.h"
 #include "walk.h"
@@ -44,7 +44,8 @@ static void fixture_free(fixture *f) {
     test_matrix_free(&f->d);
 }
 
-/* Compares rows [first, first + m), computed separately, with the whole product. */
+/* Computes the rows [first, first + m) of the product separately and compares them with the same
+ * rows of the whole product. */
 static void check_rows(fixture *f, const char *kernel, int64_t first, int64_t m) {
     const bsmm_matrix a = rows_of(&f->a.m, first, m);
     const bsmm_matrix d = rows_of(&f->d.m, 0, m);

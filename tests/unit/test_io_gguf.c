@@ -1,5 +1,5 @@
-/* Tests the GGUF reader: a file built byte by byte, types and their sizes, and files that break a
- * rule. */
+/* Tests the GGUF reader: a file that the test builds byte by byte, every tensor type with its size,
+ * and files that break a rule. */
 #include "io/gguf.h"
 #include "stored.h"
 
@@ -172,7 +172,7 @@ static void test_signed_scale(void **state) {
     bsmm_matrix m = BSMM_INIT(bsmm_matrix);
     uint8_t data[64], scales[16];
     make_good(&b);
-    /* The second matrix's scales begin 36 bytes later. */
+    /* The scales of the second matrix begin 36 bytes after those of the first. */
     uint8_t *first = b.bytes + b.count - 12 - 128;
     assert_int_equal(first[0], 0x38);
     first[36 + 1] = 0xB8;
@@ -190,8 +190,8 @@ static void test_signed_scale(void **state) {
     bsmm_file_close(file);
 }
 
-/* Tests that every prefix of a file is refused, except that the padding after the last tensor may
- * be missing. */
+/* Tests that a file that is cut off anywhere is refused, except that the padding after the last
+ * tensor may be missing. */
 static void test_truncated(void **state) {
     (void)state;
     builder b, cut;

@@ -26,8 +26,8 @@ static const bool is_measured = true;
 
 enum { MANY = 1000000 };
 
-/* Writes the file. Names are in numerical order, not in the order of text. `last` replaces the last
- * tensor. */
+/* Writes a file of many empty tensors. The tensors' names are in numerical order, which is not the
+ * order of text. `last` replaces the description of the last tensor. */
 static const char *write_many(const char *name, const char *shape, const char *last) {
     static const char unused[8];
     const char *path = temp_path(name);

@@ -10,7 +10,8 @@
 
 #include <cmocka.h>
 
-/* Makes a file of a version, with a dictionary and a body of zeros. */
+/* Makes a .npy file in memory with the given format version and header dictionary, followed by
+ * `body` bytes of zeros. */
 static uint8_t *make(unsigned version, const char *dictionary, size_t body, size_t *bytes) {
     size_t length = strlen(dictionary), start = version == 1 ? 10 : 12;
     uint8_t *all = calloc(1, start + length + body + 1);

@@ -1,6 +1,7 @@
-/* Tests how a written file replaces an old one: the old file is intact until commit, its
- * permissions are kept, failures and kills leave nothing behind, and a full disk is reported at
- * begin. Each test runs with files that have no name (O_TMPFILE) and without. */
+/* Tests how a written file replaces an old one. The old file must be intact until the writer
+ * commits, and its permissions must be kept. Failures and kills must leave no files behind, and a
+ * full disk must be reported when writing begins. Each test runs with temporary files that have no
+ * name (O_TMPFILE) and with named ones. */
 #define _GNU_SOURCE
 #include "stored.h"
 #include "written.h"
@@ -71,7 +72,8 @@ static void test_rename(void **state) {
     expect_failure(bsmm_writer_commit(NULL), BSMM_E_INVALID, "writer");
 }
 
-/* Tests a target that becomes a folder after begin: rename fails, and nothing is left behind. */
+/* Tests that an output path that becomes a folder after writing has begun makes rename fail and
+ * leaves no file behind. */
 static void test_failing_commit(void **state) {
     named_only = *state != NULL;
     const char *folder = named_only ? "late_named" : "late";
@@ -111,8 +113,8 @@ static void test_modes(void **state) {
     umask(before);
 }
 
-/* Tests a file system where permissions cannot be set: a file is accepted if it has the right
- * permissions anyway, and only then. */
+/* Tests a file system on which permissions cannot be set. The output is accepted only if the new
+ * file has the old file's permissions anyway. */
 static void test_fixed_modes(void **state) {
     (void)state;
     const char *path = make_folder("fixed");
@@ -130,7 +132,8 @@ static void test_fixed_modes(void **state) {
     assert_int_equal(entries_in(temp_path("fixed")), 1);
 }
 
-/* Tests that while a file is written, nobody may read it who could not read the old file. */
+/* Tests that while a file is written, its temporary file cannot be read by users who could not read
+ * the old file. */
 static void test_mode_of_temporary(void **state) {
     (void)state;
     named_only = true;

@@ -1,5 +1,5 @@
-/* Tests the safetensors reader: the files that it accepts, and that every broken header gives a
- * status and a message that names the position. */
+/* Tests the safetensors reader. Valid files must be accepted; every broken header must give a
+ * status and a message that names the position of the error. */
 #include "io/io.h"
 #include "stored.h"
 

@@ -1,4 +1,5 @@
-/* Tests models in several files: the index, its folder, and indexes that contradict the files. */
+/* Tests models in several safetensors files: the index file, its folder, and indexes that
+ * contradict the files. */
 #include "stored.h"
 
 #include <setjmp.h>

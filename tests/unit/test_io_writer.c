@@ -1,4 +1,5 @@
-/* Tests the writer: its rules, and that its files equal those of the reference writers. */
+/* Tests the writers of safetensors and .npy: invalid tensors must be refused, and written files
+ * must equal those of the reference writers byte by byte. */
 #include "operand.h"
 #include "stored.h"
 #include "written.h"
@@ -30,7 +31,7 @@ static void test_bad_paths(void **state) {
     bsmm_writer_abort(writer);
 }
 
-/* Tests that rules are checked before anything is created. */
+/* Tests that invalid tensors are refused before any file is created. */
 static void test_bad_tensors(void **state) {
     (void)state;
     static const int64_t good[] = {2, 3}, negative[] = {2, -3}, odd[] = {3}, nine[9] = {1};

@@ -1,7 +1,8 @@
-/* Compares every kernel of the registry, including the GPU's if there is one, with a product that
- * is computed here in double from the definitions of the formats. It covers all pairs of formats,
- * shapes from 0 up, orders, layouts, outputs, factors, extreme and special values, and any number
- * of threads. Outputs are poisoned first. */
+/* Tests the results of every kernel of the kernel table, including GPU kernels if there is a GPU,
+ * against a product that the test computes in double from the definitions of the formats. It covers
+ * all pairs of formats, shapes from 0 up, orders, layouts, output formats, factors, extreme and
+ * special values, and several numbers of threads. D is filled with a pattern first, so that missing
+ * writes show. */
 #include "core/describe.h"
 #include "operand.h"
 #include "walk.h"
@@ -102,8 +103,8 @@ static bool close_enough(uint32_t elem, double got, double want, double slack) {
     return low <= got && got <= high;
 }
 
-/* Checks D. `bound` is the kernel's error bound as a multiple of sum |a||b|; the dot product
- * computed here is rounded too. */
+/* Checks D. `bound` is the kernel's error bound as a multiple of sum |a||b|. The tolerance also
+ * contains the rounding of the expected sum, which is computed in double. */
 static void check(const product *p, const expected *all, const char *kernel, double bound) {
     double *values = test_matrix_values(&p->d);
     double d_global = p->d.m.global_scale ? (double)*p->d.m.global_scale : 1;
@@ -124,8 +125,8 @@ static void check(const product *p, const expected *all, const char *kernel, dou
     free(values);
 }
 
-/* Runs the product by every kernel of every device that accepts it. All are compared with the same
- * expected values, which are computed once. */
+/* Runs the product by every kernel that accepts it, on every device. The expected values are
+ * computed once for all kernels. */
 static void check_every_kernel(product *p) {
     expected *all = sum_all(p);
     int ran = 0;
@@ -181,7 +182,8 @@ static void test_shapes(void **state) {
             }
 }
 
-/* Tests values of K near the lengths of the chunks into which the packing kernels divide K. */
+/* Tests values of K near the lengths of the chunks into which kernels that pack their operands
+ * divide K. */
 static void test_chunks(void **state) {
     (void)state;
     static const char *const names[] = {"mxfp4", "nvfp4", "mxfp8", "fp8_group128", "f32"};
@@ -193,8 +195,8 @@ static void test_chunks(void **state) {
                      &r);
 }
 
-/* Tests few rows and whole units of K, which kernels that read B as it is stored take on their fast
- * path. */
+/* Tests few rows of A and a K that is a multiple of the engine's unit, which the kernels that read
+ * B as it is stored compute on their fast path. */
 static void test_few_rows(void **state) {
     (void)state;
     static const char *const a[] = {"bf16", "f16", "mxfp8", "fp8_group128"};
@@ -312,9 +314,8 @@ static void test_fp8_with_any_floats(void **state) {
         }
 }
 
-/* Multiplies by scales that stay the same over several groups of 128 elements, over whole rows and
- * over the whole matrix, also of operands that an engine splits into parts, and of K whose last
- * block is short. */
+/* Tests scales that stay the same over several groups of 128 elements, over whole rows or over the
+ * whole matrix. Some operands are split into bf16 parts, and some K end in a short group. */
 static void test_floats_of_long_blocks(void **state) {
     enum { ROWS = 70, COLS = 135, LONG = 656, WHOLE = 1 << 20 };
     static const bsmm_format a[] = {
@@ -421,7 +422,8 @@ static void test_every_element_and_scale(void **state) {
             }
 }
 
-/* Compares the bits of the whole product, then of single rows, with `first`. */
+/* Compares the bits of the whole product with `first`, for several numbers of threads, and then
+ * those of products of single rows of A. */
 static void check_bits(product *p, float *first) {
     static const uint32_t threads[] = {1, 2, 7};
     for (size_t t = 0; t < BSMM_COUNT(threads); t++) {

@@ -1,5 +1,6 @@
-/* Matrix instructions: the places of elements against AMD's own register layouts, and the table
- * against the peaks of the devices. */
+/* Tests the table of AMD's matrix instructions. The register, lane and bits of each element must be
+ * those of AMD's own register layouts, and the throughput of the instructions must be the peak of
+ * the devices. */
 #include <bsmm.h>
 
 #include <setjmp.h>
@@ -24,7 +25,8 @@ static bsmm_mfma_place place_of(const char *name, const char *type, uint32_t ope
     return place;
 }
 
-/* "v1{16}.[15:8]": register, lane, bits; elements of 32 bits have none. */
+/* Parses a cell of AMD's files such as "v1{16}.[15:8]" (register 1, lane 16, bits 15 to 8) and
+ * compares it with the library. Cells of 32-bit elements have no bits. */
 static void check_cell(const char *name, uint32_t operand, uint32_t row, uint32_t col,
                        const char *cell) {
     unsigned reg, lane, high = 31, low = 0;
@@ -36,7 +38,7 @@ static void check_cell(const char *name, uint32_t operand, uint32_t row, uint32_
                  place.reg, place.lane, place.low_bit, cell);
 }
 
-/* The elements that a file of AMD's calculator places. */
+/* Checks every element that a file of AMD's calculator lists. Returns their number. */
 static uint32_t check_file(const char *name, uint32_t operand) {
     char path[512], *line = NULL, *rest;
     size_t size = 0;
@@ -46,7 +48,9 @@ static uint32_t check_file(const char *name, uint32_t operand) {
     FILE *file = fopen(path, "r");
     if (!file) fail_msg("%s cannot be opened", path);
     for (uint32_t n = 0; getline(&line, &size, file) > 0; n++) {
-        if (n < 4) continue; /* architecture, instruction, block, columns */
+        if (n < 4)
+            continue; /* The first lines have the architecture, the instruction, the block and the
+                         column names. */
         char *cell = strtok_r(line, ",\n", &rest);
         const uint32_t row = (uint32_t)strtoul(cell, NULL, 10);
         for (uint32_t col = 0; (cell = strtok_r(NULL, ",\n", &rest)); col++, count++)
@@ -76,7 +80,8 @@ static void test_amds_layouts(void **state) {
     }
 }
 
-/* Each bit of each register of each lane belongs to one element, for every instruction. */
+/* Checks that each bit of each register of each lane belongs to exactly one element, for every
+ * instruction. */
 static void check_bijection(const bsmm_mfma_info *info, const char *type, uint32_t operand,
                             uint32_t rows, uint32_t cols) {
     static uint8_t taken[64][64 * 32];
@@ -114,12 +119,14 @@ static void test_every_bit_is_taken_once(void **state) {
     assert_true(info.cdna == 4);
 }
 
-/* The article's figures for gfx950: chunks of 16 for 8 bits, 32 elements a lane for others. */
+/* Tests places that AMD's article on gfx950 shows: a lane holds chunks of 16 elements of 8 bits, or
+ * 32 consecutive elements of fewer bits. */
 static void test_scaled_operands(void **state) {
     (void)state;
     const char *wide = "v_mfma_scale_f32_32x32x64_f8f6f4",
                *deep = "v_mfma_scale_f32_16x16x128_f8f6f4";
-    bsmm_mfma_place p = place_of(wide, "e4m3", BSMM_MFMA_A, 3, 32); /* thread 3, second 16 */
+    bsmm_mfma_place p =
+        place_of(wide, "e4m3", BSMM_MFMA_A, 3, 32); /* lane 3, its second chunk of 16 elements */
     assert_true(p.lane == 3 && p.reg == 4 && p.low_bit == 0 && p.bits == 8);
     p = place_of(wide, "e2m1", BSMM_MFMA_A, 3, 33);
     assert_true(p.lane == 35 && p.reg == 0 && p.low_bit == 4 && p.bits == 4);
@@ -131,7 +138,8 @@ static void test_scaled_operands(void **state) {
     assert_true(p.lane == 55 && p.reg == 0 && p.bits == 8);
 }
 
-/* 2 m n k * cores * clock / cycles, of the fastest instruction of a type, is the device's peak. */
+/* Returns the highest throughput of any instruction of a type, which is 2 m n k * cores * clock /
+ * cycles. It must be the device's peak. */
 static double best_peak(const bsmm_device_info *device, const char *type) {
     bsmm_mfma_info info = BSMM_INIT(bsmm_mfma_info);
     double best = 0;

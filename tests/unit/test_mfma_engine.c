@@ -1,5 +1,6 @@
-/* The MFMA engine where D has several tiles of every size, on the simulators: each result against a
- * sum in double, with the bound that the kernel states. */
+/* Tests AMD's MFMA engine on the simulators with a D of several tiles, for every tile size. Each
+ * result is compared with a sum in double; its error must be below the bound that the kernel
+ * states. */
 #include "amdgpu/cdna/gemm_layout.h"
 #include "amdgpu/cdna/gemm_schedule.h"
 #include "operand.h"
@@ -19,7 +20,7 @@ typedef struct product_case {
     int64_t m, n, k;
     uint32_t a_layout, b_layout;
     fill how;
-    bool by_columns; /* A and B */
+    bool by_columns; /* whether A and B are stored column-major */
 } product_case;
 
 static const product_case cases[] = {
@@ -78,7 +79,8 @@ static double multiply(const bsmm_matmul_desc *desc) {
     return e.bound;
 }
 
-/* How many kernels of the engine ran. */
+/* Runs one product by every kernel of the engine that takes it. Returns the number of these
+ * kernels. */
 static int run_case(const product_case *c, rng *r) {
     test_matrix a, b, d;
     int ran = 0;
@@ -122,7 +124,7 @@ static void test_large_tiles(void **state) {
     run_all("large");
 }
 
-/* Every tile is some workgroup's, once. */
+/* Tests that the schedule gives every tile to exactly one workgroup. */
 static void test_schedule(void **state) {
     (void)state;
     static const uint32_t shapes[][2] = {{1, 1}, {3, 5}, {8, 8}, {17, 3}, {9, 40}, {32, 32}};
@@ -139,7 +141,7 @@ static void test_schedule(void **state) {
     }
 }
 
-/* The bytes that lanes [first, first + count) read at once: no bank twice. */
+/* Checks that the lanes [first, first + count), which read LDS at once, use no LDS bank twice. */
 static void check_banks(uint32_t type, uint32_t banks, uint32_t which, uint32_t word,
                         uint32_t words, uint32_t first, uint32_t count) {
     uint32_t taken[64] = {0};

@@ -39,7 +39,8 @@ static void fixture_make(fixture *f) {
         .struct_size = sizeof f->desc, .a = &f->a_matrix, .b = &f->b_matrix, .d = &f->d_matrix};
 }
 
-/* Runs the fixture with each kernel that accepts it. Poisons D before, and passes D to `check`. */
+/* Runs the product with each kernel that accepts it. D is filled with a pattern before each run and
+ * passed to `check` after it. */
 static void on_kernels(fixture *f, bool of_cpu_alone, void (*check)(const float *d)) {
     int ran = 0;
     for (test_walk w = test_walk_begin(&f->desc); test_walk_next(&w); ran++) {
@@ -176,9 +177,9 @@ static void test_signed_zeros(void **state) {
     on_every_kernel(&f, expect_positive_zero);
 }
 
-/* Expects -0. A negative second-level scale multiplies the terms, but alpha multiplies the dot
- * product, which is +0, so only alpha makes the result -0. GPUs multiply the dot product by
- * both. */
+/* Expects the results to be -0. On the CPU, the second-level scale multiplies the terms, whose sum
+ * begins at +0, and only alpha multiplies the sum, so only a negative alpha gives -0. On a GPU,
+ * both the second-level scale and alpha multiply the sum. */
 static void expect_negative_zero(const float *d) {
     for (int i = 0; i < M * N; i++)
         assert_true(d[i] == 0 && signbit(d[i]));
@@ -208,8 +209,8 @@ static void test_signed_zeros_of_factors(void **state) {
     }
 }
 
-/* Tests that block scales multiply the terms in every kernel, even if one scale holds for a whole
- * row. */
+/* Tests that negative block scales multiply the terms and not the sum in every kernel, even if one
+ * scale holds for a whole row, so that a sum of zeros is +0. */
 static void test_signed_zeros_of_scales(void **state) {
     (void)state;
     float scales[M] = {-1, -3, -0x1p-20f};
@@ -226,7 +227,7 @@ static void test_beta_zero_does_not_read_c(void **state) {
     (void)state;
     fixture f;
     fixture_make(&f);
-    /* The matrix C is described but has no memory. */
+    /* C has a description but no memory; it must not be read, because beta is 0. */
     bsmm_matrix c = describe(format_named("f32"), M, N);
     const float zero = 0;
     f.desc.c = &c;

@@ -1,6 +1,6 @@
-/* Tests packed weights. Every kernel that packs must give bitwise identical results with packed and
- * unpacked weights for any M, and the same packed bytes for any number of threads. Weights that
- * were packed for something else must be refused. */
+/* Tests packed weights. Every kernel that packs B must give bitwise identical results with packed
+ * and unpacked weights for any M. The packed bytes must be the same for any number of threads.
+ * Weights that were packed for another plan must be refused if they do not fit. */
 #include "operand.h"
 
 #include <setjmp.h>
@@ -76,8 +76,8 @@ static bsmm_status run(const bsmm_plan *plan, bsmm_buffers buffers) {
     return status;
 }
 
-/* Compares the result with unpacked and then with packed weights, for the kernel that desc names.
- * The run with packed weights gets no B. */
+/* Compares the result with unpacked weights with the result with packed weights, for the kernel
+ * that desc names. The run with packed weights gets no B. */
 static void check_same_bits(fixture *f, uint32_t form) {
     bsmm_plan *plan;
     assert_int_equal(bsmm_plan_create(&f->desc, &plan), BSMM_OK);
@@ -140,7 +140,8 @@ static void test_packed_gives_the_same_bits(void **state) {
     if (packing == 0) print_message("no kernel of this processor packs B\n");
 }
 
-/* Kernels for few rows copy compact weights in several chunks here, and a part of one. */
+/* Tests compact weights with so long a K that the kernels for few rows copy several whole chunks of
+ * a row to row order, and a part of one. */
 static void test_compact_of_long_rows(void **state) {
     (void)state;
     static const int64_t rows[] = {1, 2, 3, 6, 16};
@@ -193,8 +194,8 @@ static void test_bytes_depend_on_b_alone(void **state) {
     fixture_free(&f);
 }
 
-/* Returns the bytes of `packed` as a read-only mapping of a file, and frees their original
- * memory. */
+/* Writes the bytes of `packed` to a file, frees them, and returns a read-only mapping of the file.
+ * */
 static void *map_through_file(void *packed, uint64_t bytes) {
     char path[] = "/tmp/bsmm-test-XXXXXX";
     int file = mkstemp(path);

@@ -1,5 +1,6 @@
-/* Tests the forms of packed weights. compact must be a permutation with at most 1.03 times B's
- * bytes that plans of any M, A and kernel read. Each damaged field of a header must be named. */
+/* Tests the forms of packed weights. The form compact must be a permutation with at most 1.03 times
+ * B's bytes, and plans with any M, A and kernel must read it. If any field of a header is damaged,
+ * the error must name this field. */
 #include "operand.h"
 
 #include <setjmp.h>
@@ -133,8 +134,9 @@ static void check_unpacked(const fixture *f, rng *r) {
     test_matrix_free(&back);
 }
 
-/* Walks over the compact form independently of the library: strips of 16 rows, pieces of 4 bytes (3
- * with 6-bit codes), the last ones shorter. Compares all whole pieces with rows in row order. */
+/* Checks every byte of the form compact, independently of the library: strips of 16 rows, and
+ * pieces of 4 bytes of each row (3 with 6-bit codes); the last strip and the last piece may be
+ * shorter. All whole pieces are compared with B in row order. */
 static void check_places(const fixture *f) {
     const bsmm_matrix *b = &f->b.m;
     const uint8_t *at = f->packed + HEADER, *data = b->data;
@@ -181,7 +183,8 @@ static void test_compact_is_a_permutation(void **state) {
     check_compact(b, FILL_SPECIAL, &r);
 }
 
-/* Checks the bound at the sizes of real weights, for every format. Nothing is allocated. */
+/* Tests that the form compact takes at most 1.03 times B's bytes, for every format and for sizes of
+ * real weights. Only sizes are computed; no memory is allocated. */
 static void test_compact_is_small(void **state) {
     (void)state;
     static const int64_t rows[] = {64, 65, 257, 2880, 4096, 11008, 128256};
@@ -244,7 +247,8 @@ static void test_one_compact_b_for_all(void **state) {
     }
 }
 
-/* With the same panels, wide must have the same bytes for another A, and be read. */
+/* Tests the form wide: if two plans with different A have panels of the same name, their packed
+ * bytes must be equal, and each plan must read the other's. */
 static void test_wide_depends_on_panels(void **state) {
     (void)state;
     static const char *const activations[] = {"bf16",  "mxfp8",        "mxfp4",
@@ -425,7 +429,7 @@ static void test_header_fields(void **state) {
     expect_named(&f, "packed_b.magic: value is \"GGUF\"; must be \"bsmmpb2\"");
     memcpy(f.packed, whole, HEADER);
     assert_int_equal(run(&f, f.plan), BSMM_OK);
-    for (int i = 0; i < 8 * HEADER; i++) { /* each bit matters */
+    for (int i = 0; i < 8 * HEADER; i++) { /* each bit of the header is changed in turn */
         f.packed[i / 8] ^= (uint8_t)(1 << i % 8);
         expect_named(&f, "packed_b.");
         f.packed[i / 8] ^= (uint8_t)(1 << i % 8);
@@ -470,7 +474,7 @@ static void test_describe(void **state) {
     fixture_free(&f);
 }
 
-/* Unpacking must read nothing past packed_bytes, whatever a file's header says. */
+/* Tests bsmm_unpack_b with random headers: it must read nothing past packed_bytes. */
 static void test_unpack_of_any_header(void **state) {
     (void)state;
     rng r = {48};

@@ -1,5 +1,5 @@
-/* Tests the buffers of a run. They must match the plan and must not overlap. Every mistake gives
- * INVALID, names the field, and leaves D unchanged. */
+/* Tests the buffers that a run gets. They must match the plan and must not overlap. For every
+ * mistake the run must return INVALID, name the field, and leave D unchanged. */
 #include "operand.h"
 
 #include <setjmp.h>
@@ -61,7 +61,8 @@ static void expect_invalid(const fixture *f, const bsmm_buffers *buffers, const 
         assert_int_equal(((const uint8_t *)f->d.m.data)[i], GUARD);
 }
 
-/* Every array that a run may have in addition to operands. */
+/* Every array that a run may get in addition to the operands. Each must be refused if the plan does
+ * not have it. */
 static const struct {
     const char *name, *rule;
     size_t at; /* in bsmm_buffers */
@@ -89,7 +90,7 @@ static void replan(fixture *f, const bsmm_matmul_desc *desc) {
     assert_true(f->buffers.workspace_bytes > 0 && f->buffers.workspace_bytes < ARENA / 2);
 }
 
-/* Tests that the plan refuses a buffer for an operand that it does not have. */
+/* Expects that a run refuses array i, because the plan does not have it. */
 static void expect_surplus(fixture *f, size_t i) {
     bsmm_buffers bad = f->buffers;
     char message[160];
@@ -109,7 +110,8 @@ static void test_surplus(void **state) {
     fixture_free(&f);
 }
 
-/* A plan with an epilogue and groups that has none of the arrays. */
+/* Tests a plan that has an epilogue and groups but none of the optional arrays: a run that gets one
+ * of them must be refused. */
 static void test_surplus_beside_parts(void **state) {
     fixture f;
     (void)state;
@@ -128,7 +130,8 @@ static void test_surplus_beside_parts(void **state) {
     fixture_free(&f);
 }
 
-/* bsmm_matmul takes the arrays from the description. */
+/* Tests that bsmm_matmul, which takes the arrays from the description, refuses surplus arrays too.
+ * */
 static void test_surplus_of_description(void **state) {
     fixture f;
     (void)state;
@@ -162,8 +165,8 @@ static void test_short_struct(void **state) {
     fixture_free(&f);
 }
 
-/* Tests overlaps with the workspace: each buffer ends one element inside it, or begins in its last
- * elements. */
+/* Tests buffers that overlap the workspace: each buffer in turn ends one element inside the
+ * workspace, or begins in its last elements. */
 static void test_workspace(void **state) {
     fixture f;
     (void)state;
@@ -196,7 +199,8 @@ static void test_workspace(void **state) {
     fixture_free(&f);
 }
 
-/* Each array in turn begins in the workspace's last bytes, while the others lie apart. */
+/* Expects that a run refuses the array at `at` if the array begins in the last bytes of the
+ * workspace and all other buffers lie outside it. */
 static void expect_apart_from_workspace(fixture *f, size_t at, const char *name) {
     char message[80];
     bsmm_buffers bad = f->buffers;
@@ -205,7 +209,7 @@ static void expect_apart_from_workspace(fixture *f, size_t at, const char *name)
     expect_invalid(f, &bad, message);
 }
 
-/* C, bias, residual and factors. */
+/* Tests that C, bias, residual and factors may not overlap the workspace. */
 static void test_addends_in_workspace(void **state) {
     static const char *const names[] = {"c", "the bias", "the residual", "row_scale", "col_scale"};
     fixture f;
@@ -259,7 +263,8 @@ static void test_group_arrays_in_workspace(void **state) {
     fixture_free(&f);
 }
 
-/* One scale per group: the first lies before the workspace, the second inside. */
+/* Tests second-level scales of several groups: the first scale lies before the workspace, the
+ * second inside it. */
 static void test_global_per_group_in_workspace(void **state) {
     fixture f;
     (void)state;

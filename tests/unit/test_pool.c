@@ -1,6 +1,6 @@
-/* A pool of the caller's in place of OpenMP: products and conversions have OpenMP's bits whether
- * tasks run one after another, in reverse or at once, and the pool is asked for as many tasks as
- * there are threads at most. */
+/* Tests thread pools of the caller in place of OpenMP. Products and conversions must give the same
+ * bits as with OpenMP, whether the pool runs its tasks one after another, in reverse or at the same
+ * time. The library must not ask the pool for more tasks than threads were requested. */
 #include "pools.h"
 #include "product.h"
 
@@ -17,8 +17,8 @@ enum { THREADS = 3 };
 
 /* ---- products ---- */
 
-/* Between them every kernel of the CPU takes one. Rows and threads lead through every way of
- * sharing out work; D with scales too. */
+/* The table has at least one product for each CPU kernel. The numbers of rows and threads are
+ * chosen so that every way to divide the work occurs, also with a block-scaled D. */
 static const struct {
     const char *a, *b, *d;
     int64_t m;
@@ -72,7 +72,7 @@ static void poison(test_matrix *t) {
     if (t->scale_bytes) memset(t->m.scales, 0xa5, t->scale_bytes);
 }
 
-/* Elements, then scales. */
+/* Returns a copy of the matrix's elements, followed by its scales. */
 static uint8_t *bytes_of(const test_matrix *t) {
     uint8_t *copy = malloc(t->data_bytes + t->scale_bytes);
     memcpy(copy, t->m.data, t->data_bytes);
@@ -88,7 +88,7 @@ static uint8_t *multiply(triple *t, const bsmm_pool *pool) {
     return bytes_of(&t->d);
 }
 
-/* Returns how often the pools were called. */
+/* Checks one product with each pool. Returns how often the pools were called. */
 static int check_product(triple *t) {
     int calls = 0;
     uint8_t *expected = multiply(t, NULL);
@@ -167,7 +167,8 @@ static void planned_free(planned *x) {
     product_free(&x->p);
 }
 
-/* A run's pool comes before its plan's, which the plan has copied. */
+/* Tests that a pool in the buffers of a run is used instead of the pool of the plan's description.
+ * The plan keeps a copy of its pool. */
 static void test_which_pool(void **state) {
     (void)state;
     planned x;
@@ -212,7 +213,8 @@ static void test_packing(void **state) {
         test_pool_make(&pool, (test_pool_kind)i);
         uint8_t *got = pack(&x, &pool.pool);
         assert_memory_equal(got, expected, bytes);
-        /* Packing has a phase for panels and more for what travels with them. */
+        /* Packing B calls the pool once for the panels and again for the copy of B in the packed
+         * bytes. */
         assert_true(pool.calls > 0);
         free(got);
     }
@@ -220,7 +222,7 @@ static void test_packing(void **state) {
     planned_free(&x);
 }
 
-/* One thread has nothing to share. */
+/* Tests that the library does not call a pool if one thread is requested. */
 static void test_one_thread(void **state) {
     (void)state;
     triple t;
@@ -256,7 +258,7 @@ static bsmm_status run_amax(converted *c) {
     return bsmm_amax_on(&c->exec, &c->src->m, &c->amax);
 }
 
-/* dst is what src is compared with: the same values. */
+/* Compares src with a dst whose elements are all zero, so that every run gives the same report. */
 static bsmm_status run_compare(converted *c) {
     memset(c->dst.m.data, 0, c->dst.data_bytes);
     return bsmm_compare_on(&c->exec, &c->src->m, &c->dst.m, &c->report);
@@ -326,7 +328,8 @@ static void check_conversion(size_t i, converted *c) {
     free(bytes);
 }
 
-/* Ordinary scales of mxfp4 lie close enough for a lossless conversion. */
+/* Tests every conversion. The scales of mxfp4 are ordinary ones, which are close enough together
+ * that mxfp4 can be converted without loss. */
 static void test_every_conversion(void **state) {
     (void)state;
     rng r = {5};
@@ -409,8 +412,8 @@ static void test_tasks_left_out(void **state) {
 
 /* ---- after fork ---- */
 
-/* OpenMP's threads do not survive fork. A pool of threads that the child starts does not need
- * them. */
+/* Tests a pool in a child process after fork. OpenMP's threads do not survive a fork, but a pool
+ * whose threads the child starts works. */
 static void test_after_fork(void **state) {
     (void)state;
     triple t;

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-/* ---- a plain result to compare with ---- */
+/* ---- a row-major result, with which other orders and layouts are compared ---- */
 
 static bsmm_matrix shaped(bsmm_format format, int64_t rows, int64_t cols) {
     return describe(format, rows, cols);
@@ -114,8 +114,8 @@ static void free_memory(memory *m) {
     test_matrix_free(&m->plain);
 }
 
-/* Compares one block with the definition, computed from a packed copy of the block. The position of
- * a block in its matrix must not matter. */
+/* Compares the codes and the scale of one block with those of a matrix that consists of this block
+ * alone. The position of a block in its matrix must not matter. */
 static void check_block(const memory *m, int64_t r0, int64_t c0) {
     const bsmm_format *f = &m->plain.m.format;
     int64_t rows = bsmm_min_i64(f->block_rows, m->src.m.rows - r0);
@@ -198,8 +198,8 @@ static void test_orders_layouts_and_threads(void **state) {
         }
 }
 
-/* Tests padding. Codes that complete a packed group are 0. Gaps that a stride leaves, and memory
- * between rows, are unchanged. */
+/* Tests the elements' padding. The codes that complete a packed byte or group of codes are 0. Gaps
+ * between rows that the caller's stride leaves are unchanged. */
 static void test_padding_of_elements(void **state) {
     (void)state;
     uint8_t data[16];
@@ -247,8 +247,8 @@ static void test_padding_of_scales(void **state) {
 
 /* ---- inputs ---- */
 
-/* Tests that f16 and bf16 inputs give the same result as their values in f32, except for rules that
- * depend on the input's type. */
+/* Tests that f16 and bf16 inputs give the same bytes as their values in f32, except for recipes
+ * with rules that depend on the input's type. */
 static void test_input_types(void **state) {
     (void)state;
     static const char *const recipes[] = {"torchao", "te", "modelopt"};
@@ -275,7 +275,7 @@ static void test_input_types(void **state) {
         }
 }
 
-/* Tests that every scaled format saturates, including those with f32 elements. */
+/* Tests that every format with scales saturates, including formats with f32 elements. */
 static void test_wide_elements_saturate(void **state) {
     (void)state;
     float values[] = {1, -INFINITY, INFINITY, 0}, data[4];

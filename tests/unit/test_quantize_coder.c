@@ -1,5 +1,6 @@
-/* Tests that the fast coder gives bsmm_elem_encode's code for every value, and the rules that
- * recipes add. Also tests quotients that are computed without divisions. */
+/* Tests that the fast coder of the CPU gives the same code as bsmm_elem_encode for every value, and
+ * that it follows the recipes' rules for ties and zeros. It also tests quotients that are computed
+ * without divisions. */
 #include "operand.h"
 #include "quantize/coder.h"
 #include "recipe/rules.h"
@@ -29,8 +30,8 @@ static void compare_run(const checked *k, const float *values, int64_t n) {
     }
 }
 
-/* Compares every bf16 value, and each with low bits set: all exponents and all leading
- * mantissas. */
+/* Compares the codes of every bf16 value, and of f32 values with the same high bits and several low
+ * bits. These values include all exponents and all leading mantissa bits. */
 static void compare_bf16_grid(const checked *k) {
     static const uint32_t low[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
     for (uint32_t high = 0; high < 1u << 16; high++) {
@@ -80,8 +81,8 @@ static void test_coder_is_the_scalar_codec(void **state) {
         }
 }
 
-/* Returns by definition the code of the nearest value, and of two equally near ones the smaller
- * magnitude. */
+/* Returns the e2m1 code of the value nearest to `value`. If two are equally near, it is the one
+ * with the smaller magnitude. */
 static uint32_t nearest_down(double value) {
     uint32_t best = 0;
     for (uint32_t code = 1; code < 8; code++) {
@@ -105,8 +106,9 @@ static void test_ties_down(void **state) {
     }
 }
 
-/* Tests every e4m3 scale: the bound times the scale is exact, where the quotient would be
- * rounded. */
+/* Tests rounding with ties towards zero, for every e4m3 scale. The coder compares a value with
+ * midpoint * scale, which is exact, and not value / scale with the midpoint, because the quotient
+ * would be rounded. */
 static void test_bounds_times_scale(void **state) {
     (void)state;
     bsmm_coder coder = bsmm_coder_make(BSMM_ELEM_E2M1, true, BSMM_TIES_DOWN, BSMM_ZERO_CODE_PLUS);
@@ -193,8 +195,9 @@ static uint32_t inverse(uint32_t odd) {
     return y;
 }
 
-/* Checks the quotient by b that lies closest to the midpoint between two floats: a * 2^shift =
- * middle * b + rest, for a midpoint of 25 bits and a small rest. */
+/* Checks the quotient by b that lies closest to the midpoint between two floats. The numerator is
+ * chosen as a * 2^shift = middle * b + rest, where `middle` is a midpoint (25 bits) and `rest` is
+ * small. */
 static void check_ratio(uint32_t b, uint32_t rest, uint32_t shift) {
     uint32_t below = (1u << shift) - 1, middle = (0 - rest) * inverse(b) & below;
     uint64_t product = (uint64_t)(middle | 1u << 24) * b + (uint64_t)(int64_t)(int32_t)rest;

@@ -1,7 +1,7 @@
-/* Tests that bsmm_quantize, bsmm_dequantize and bsmm_amax give the same bytes on every processor.
- * It covers every recipe, element format, input type, scale layout and order, odd sizes and
- * strides, and values that are hard because of rounding, zeros, NaN and subnormals. Buffers end
- * where an unreadable page begins. */
+/* Tests that bsmm_quantize, bsmm_dequantize and bsmm_amax write the same bytes with every
+ * instruction set. It covers every recipe, element format, input type, scale layout and order, odd
+ * sizes and strides, and values that are hard because of rounding, zeros, NaN and subnormals.
+ * Buffers end where an unreadable page begins. */
 #include "base/scalar.h"
 #include "cpu_hooks.h"
 #include "operand.h"
@@ -19,7 +19,7 @@
 
 static const uint32_t processors[] = {0, BSMM_CPU_AVX2, ~(uint32_t)BSMM_CPU_AVX512_VBMI, ~0u};
 
-/* ---- one call on every processor ---- */
+/* ---- one call with every instruction set ---- */
 
 typedef struct call {
     const char *recipe;
@@ -145,8 +145,9 @@ static void test_every_recipe(void **state) {
 /* NEAR is the number of values per bound, from 3 ulp below to 3 ulp above. */
 enum { BOUNDS = 126, NEAR = 7, BLOCK = 16 };
 
-/* Stores blocks of 16 values. The amax of a block lies up to 3 ulp below or above the amax that
- * `tensor` puts halfway between two scale codes, or is 0 for the first block. */
+/* Stores blocks of 16 values. The magnitude that would give an e4m3 scale halfway between two codes
+ * depends on the tensor scale `tensor`. The amax of each block lies up to 3 ulp below or above such
+ * a magnitude; the amax of the first block is 0. */
 static void store_bounds(const test_matrix *src, float tensor, rng *r) {
     for (uint32_t i = 0; i < BOUNDS * NEAR; i++) {
         uint32_t code = i / NEAR;
@@ -194,7 +195,8 @@ static void store_patterns(const test_matrix *t, uint32_t low) {
         bsmm_elem_store(t->m.format.elem, t->m.data, i, wide ? i << 16 | low : i);
 }
 
-/* Checks unscaled formats, where each value is rounded separately, and blocks of similar values. */
+/* Checks formats without scales, in which each value is rounded by itself, and formats with scales
+ * whose blocks have values of similar magnitude. */
 static void check_patterns(const test_matrix *src) {
     static const char *const formats[] = {"e4m3",  "e4m3fnuz",   "e5m2",        "e5m2fnuz",
                                           "e3m2",  "e2m3",       "e2m1",        "mxfp4",
@@ -263,8 +265,8 @@ static void test_amax(void **state) {
     }
 }
 
-/* Tests long rows, which are read in several streams, with a tail of values that the streams
- * leave. */
+/* Tests the amax of long rows. The loop reads a row in several streams at once; the largest value
+ * may be among the last values, which belong to no stream. */
 static void test_amax_of_last_values(void **state) {
     (void)state;
     enum { LENGTH = 1109 };
@@ -363,8 +365,8 @@ static void test_every_code_and_scale(void **state) {
         }
 }
 
-/* Tests a few blocks, each alone with a NaN scale. The sign of the result must not be an
- * element's. */
+/* Tests matrices in which a single block has a NaN scale. The sign of the NaN results must not be
+ * that of the element. */
 static void test_nan_scales(void **state) {
     (void)state;
     static const char *const formats[] = {"nvfp4", "mxfp4", "mxfp6_e2m3", "mxfp8"};
@@ -429,8 +431,9 @@ static void test_large_outputs(void **state) {
     }
 }
 
-/* The range that lets a strip take the rules without special cases: its ends belong to it, and so
- * does one value besides. A strip that is taken for tame wrongly would get other bytes. */
+/* Tests the range check that decides whether a strip (adjacent blocks of a row) is quantized
+ * without tests for special values. Both ends of the range belong to it, and so does one more
+ * value. If a strip passed the check wrongly, it would get wrong bytes. */
 static void test_within(void **state) {
     (void)state;
     static const bsmm_bits_range range = {0x21800000u, 0x5d800000u, 7};

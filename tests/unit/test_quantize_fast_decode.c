@@ -1,5 +1,6 @@
-/* Compares bsmm_operand_decode_row with the scalar definitions: every code, every kind of scale,
- * order and layout, any start and length. Nothing may be read past the end of the operand. */
+/* Compares bsmm_operand_decode_row, which decodes a part of a row to floats, with the scalar
+ * definitions: every code, every kind of scale, every order and layout, any start and length.
+ * Nothing may be read past the end of the operand. */
 #include "operand.h"
 
 #include <setjmp.h>

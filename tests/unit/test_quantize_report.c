@@ -1,5 +1,5 @@
-/* Tests that bsmm_dequantize gives the exact value rounded once, and that reports are as the header
- * defines them. */
+/* Tests that bsmm_dequantize rounds the exact value once, and that the reports of bsmm_quantize and
+ * bsmm_compare are as bsmm.h defines them. */
 #include "operand.h"
 
 #include <math.h>
@@ -107,7 +107,8 @@ static bsmm_quantize_report compare(const bsmm_matrix *src, const bsmm_matrix *q
     return report;
 }
 
-/* Tests 7, 0.2 and 1 with scale 1: 7 is clipped to 6, and 0.2 becomes 0. */
+/* Tests the report of an mxfp4 block with the values 7, 0.2 and 1 and the scale 1: 7 is clipped to
+ * 6, and 0.2 becomes 0. */
 static void test_report_of_three_values(void **state) {
     (void)state;
     float values[] = {7, 0.2f, 1, 0};
@@ -131,8 +132,9 @@ static void test_report_of_three_values(void **state) {
     assert_int_equal(report.struct_size, sizeof report);
 }
 
-/* Tests that the largest value that a block can hold, 448 * 7 * 2^-9 / 49, is not clipped. If the
- * code multiplied by a reciprocal instead of dividing, the limit would lie below that value. */
+/* Tests the report of a matrix with a divisor as tensor scale. The largest value that a block can
+ * hold, 448 * 7 * 2^-9 / 49, must not count as clipped. If the code multiplied by the divisor's
+ * reciprocal, the limit would be below this value. */
 static void test_report_under_a_divisor(void **state) {
     (void)state;
     uint8_t codes[16], scale = 7;
@@ -183,7 +185,8 @@ static void test_report_shows_nan(void **state) {
     assert_true(report.clipped == 0 && report.underflowed == 0 && report.signal == 30);
 }
 
-/* Tests that finite errors after a NaN do not hide it, in its row or in later rows. */
+/* Tests the largest error of a report: once a value is NaN, later finite errors must not replace
+ * the NaN, neither in the same row nor in later rows. */
 static void test_largest_error_stays_nan(void **state) {
     (void)state;
     float values[2 * 64] = {0};

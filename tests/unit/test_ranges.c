@@ -1,6 +1,6 @@
-/* Tests intermediate results beyond fp32's range whose final results are inside it: dot products
- * that alpha, scales or other terms bring back. Every kernel that accepts them must satisfy its own
- * error bound. */
+/* Tests products whose intermediate sums exceed fp32's range although the results do not, because
+ * alpha, scales or other terms make the results small. Every kernel that accepts such a product
+ * must satisfy its own error bound. */
 #include "base/scalar.h"
 #include "operand.h"
 #include "walk.h"
@@ -15,7 +15,7 @@
 
 enum { N = 20, K = 512 };
 
-/* Values of one magnitude with scales of one magnitude. */
+/* An operand in which all values have the same magnitude and all scales have the same magnitude. */
 typedef struct side {
     bsmm_format format;
     double value;
@@ -120,9 +120,9 @@ static void test_alpha_brings_back_sums_beyond_fp32(void **state) {
     check((side){f32, 0x1p60, 1, false}, (side){f32, 0x1p60, 1, false}, 0x1p-100f);
 }
 
-/* Checks a product of rows whose small values are multiplied with each other, while their large
- * values are multiplied by zeros. Kernels divide a row by a power of two that depends on the large
- * values. */
+/* Checks a product in which small values of A meet small values of B, while the large values of
+ * both meet zeros. The danger is a kernel that divides each row by a power of two near its largest
+ * value, because the small values then become subnormal. */
 static void check_factors(float a_large, float a_small, float b_large, float b_small, float alpha) {
     rng r = {23};
     test_matrix a, b, d;
@@ -178,8 +178,8 @@ static void test_scales_bring_back_products_below_fp32(void **state) {
           (side){format_named("mxfp4"), 1, 0x1p-99f, false}, 1);
 }
 
-/* Operands in which the first 128 elements of every row have one value and one fp32 scale. The
- * other elements are ones with a second scale. */
+/* Two operands: the first 128 elements of every row have one value and one fp32 scale, all other
+ * elements are 1 with another scale. */
 typedef struct apart {
     uint32_t elem;
     double value;
@@ -197,7 +197,7 @@ static void put_apart(const test_matrix *t, const apart *x) {
 }
 
 static void check_apart(const apart *x, const char *other, int64_t rows, bool in_b) {
-    /* A large alpha keeps the results normal. */
+    /* alpha is large if the scales are tiny, so that results are normal numbers. */
     const float alpha = x->rest < 0x1p-100f ? 0x1p100f : 1;
     const bsmm_format f = {x->elem, BSMM_SCALE_F32, 1, 128};
     rng r = {22};

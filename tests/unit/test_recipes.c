@@ -181,8 +181,8 @@ static void test_infinite_and_nan_amax(void **state) {
     assert_int_equal(q.codes[1], 0);
 }
 
-/* Tests amax / max = 2^-127 exactly, bits 0x00400000, which gives byte 0. Anything larger gives
- * byte 1. */
+/* Tests the smallest scale of rceil. If amax / max is exactly 2^-127 (bits 0x00400000), the scale
+ * byte is 0; if it is larger, the byte is 1. */
 static void test_rceil_of_the_smallest_scale(void **state) {
     (void)state;
     assert_int_equal(scale_of("rceil", "mxfp4", 6 * 0x1p-127f), 0);
@@ -191,7 +191,8 @@ static void test_rceil_of_the_smallest_scale(void **state) {
     assert_int_equal(scale_of("rceil", "mxfp4", FLT_MAX), 127 + 126);
 }
 
-/* Tests scale byte 0: the value 2^-127 becomes 1 if the scale means 2^-127. */
+/* Tests values of a block with scale byte 0. If the byte stands for 2^-127, the value 2^-127
+ * becomes the element 1. */
 static void test_values_under_scale_byte_zero(void **state) {
     (void)state;
     static const struct {
@@ -226,7 +227,8 @@ static void test_halfway_elements(void **state) {
             assert_int_equal(e2m1_code(to_zero[j], down(rows[i].value)), rows[i].down);
         }
     }
-    /* The value is not first rounded to bf16. */
+    /* 0.2505 is above the midpoint 0.25 and rounds to 0.5. If it were first rounded to bf16, it
+     * would become 0.25 and round to 0. */
     assert_int_equal(e2m1_code("compressed-tensors", 0.2505f), 1);
 }
 
@@ -329,8 +331,8 @@ static void test_global_scales_as_stored(void **state) {
     assert_true(quantize_row(ggml, &amax, 1).global == 1);
 }
 
-/* Tests 2688 / FLT_MIN, which overflows: TransformerEngine stores FLT_MAX, and compressed-tensors
- * stores 1. */
+/* Tests the tensor scale of a tensor with tiny values, for which 2688 / amax_t overflows.
+ * TransformerEngine stores FLT_MAX, and compressed-tensors stores 1. */
 static void test_global_scales_of_tiny_tensors(void **state) {
     (void)state;
     const float tiny = 0x1p-140f;
@@ -360,7 +362,8 @@ static void test_torchao_keeps_scales_normal(void **state) {
     assert_int_equal(nvfp4_scale("compressed-tensors", 2688, 6 * 0x1p-12f), 0x20);
 }
 
-/* Tests amax / 6, rounded by ggml_fp32_to_ue4m3 and to nearest even. */
+/* Tests block scales of amax / 6 with ggml's rule (ggml_fp32_to_ue4m3) and rounded to nearest even.
+ * */
 static void test_ggml_scales_round_half_up(void **state) {
     (void)state;
     static const struct {
@@ -428,8 +431,8 @@ static void test_fp8_power_of_two_scales(void **state) {
     }
 }
 
-/* Tests 448 / amax if it overflows: TransformerEngine uses the largest value of the input's
- * type. */
+/* Tests a bf16 tensor for which 448 / amax overflows. TransformerEngine then uses the largest value
+ * of the input's type. */
 static void test_te_fp8_of_tiny_bf16(void **state) {
     (void)state;
     uint16_t tiny = 0x0001; /* Code 1 of bf16 is the subnormal 2^-133. */

@@ -39,7 +39,8 @@ static void assert_near(double value, double expected, double relative) {
         fail_msg("%.9g is not within %g of %.9g", value, relative, expected);
 }
 
-/* Tests AMD's example, and the two peaks that its table has for MI325X. */
+/* Tests the peak that the cycle formula gives for the instruction of AMD's example, and the two
+ * peaks that AMD's table has for MI325X. */
 static void test_cycle_formula(void **state) {
     (void)state;
     assert_near(BSMM_CYCLE_PEAK(32, 32, 8, 1216, 2100, 32), 1307.4e12, 5e-5);
@@ -53,7 +54,8 @@ static void test_cycle_formula(void **state) {
     assert_near(BSMM_CYCLE_PEAK(16, 16, 32, 1216, 2100, 16), mi325x->info.f8, 1e-12);
 }
 
-/* Tests AMD's table for MI355X: 157.3 TF, 2.5 PF, 5 PF, 10 PF, 10 PF. */
+/* Tests the peaks of MI355X in AMD's table: 157.3 TFLOP/s (f32), 2.5 PFLOP/s (f16), 5 PFLOP/s (f8),
+ * 10 PFLOP/s (f6 and f4). */
 static void test_cdna4_peaks(void **state) {
     (void)state;
     const bsmm_sol_device *mi355x = bsmm_sol_device_row("mi355x");
@@ -143,8 +145,8 @@ static void test_units(void **state) {
     }
 }
 
-/* Tests that every pair of presets runs somewhere on every device, in the time of its arithmetic
- * unit or its bytes, and never faster if a dimension grows. */
+/* Tests that every pair of presets has an estimate on every device. The estimate must be the time
+ * of the arithmetic unit or of the bytes, and it must never decrease if M, N or K grows. */
 static void test_every_device_and_preset(void **state) {
     (void)state;
     bsmm_device_info device = BSMM_INIT(bsmm_device_info);
@@ -175,8 +177,8 @@ static void test_known_devices(void **state) {
     assert_int_equal(bsmm_device_at(1000, &info), BSMM_E_NOT_FOUND);
 }
 
-/* Tests the bytes of 64 x 128 mxfp4 (half a byte and 1/32 byte per value) by 32 x 128 bf16 into 64
- * x 32 f16. */
+/* Tests that the estimate counts each byte once, with 64 x 128 mxfp4 (half a byte for each element
+ * and 1/32 byte for its scale) times 32 x 128 bf16 into 64 x 32 f16. */
 static void test_bytes_count_once(void **state) {
     (void)state;
     bsmm_matrix a = matrix_of("mxfp4", 64, 128), b = matrix_of("bf16", 32, 128);

@@ -1,6 +1,6 @@
-/* Tests the tables: every number of the OCP formats and their fnuz variants, the agreement of each
- * row with its codec, names in both directions, packing, and layouts as bijections that leave
- * padding untouched. */
+/* Tests the tables of formats and layouts: every number of the OCP formats and of their fnuz
+ * variants, the agreement of each row with its codec, conversions between names and values, packing
+ * of codes, and layouts, which must be bijections and leave padding untouched. */
 #include "operand.h"
 
 #include <math.h>
@@ -72,7 +72,8 @@ static bool survives(uint32_t through, double value) {
     return isnan(value) ? isnan(back) : back == value;
 }
 
-/* Derives the traits of a format from all of its codes. */
+/* Derives the traits of an element format (such as "small integer" or "exact in bf16") from all of
+ * its codes. */
 static bsmm_elem_traits traits_by_codes(uint32_t elem) {
     const bsmm_elem_info *info = bsmm_elem_row(elem);
     bsmm_elem_traits t = {.in_matrices = bsmm_elem_decode(elem, 1u << (info->bits - 1)) <= 0 ||
@@ -181,7 +182,8 @@ static void test_bits_per_weight(void **state) {
     assert_true(bits_per_weight("fp8_block128") == 8 + 32.0 / 16384);
 }
 
-/* Tests both packings: the even index is low, and the least significant bit is first. */
+/* Tests how 4-bit and 6-bit codes are packed: the code with the even index is in the low bits, and
+ * with 6 bits the least significant bit comes first. */
 static void test_packing_order(void **state) {
     (void)state;
     uint8_t four[1] = {0}, six[3] = {0};

@@ -1,6 +1,6 @@
-/* The library without OpenMP: this program has a src/base/threads.c of its own that is compiled so
- * (tests/CMakeLists.txt). Without a pool the calling thread does all work; with one, the pool
- * does. */
+/* Tests the library without OpenMP. This program has its own copy of src/base/threads.c, which is
+ * compiled without OpenMP (tests/CMakeLists.txt). Without a pool the calling thread must do all
+ * work; with a pool, the pool's tasks must do it. */
 #include "pools.h"
 #include "product.h"
 

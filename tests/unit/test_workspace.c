@@ -1,5 +1,5 @@
-/* A run writes inside its workspace and nowhere beside it; a workspace that no memory
- * could hold is refused. */
+/* Tests that a run writes nothing outside its workspace, and that a product is refused if no memory
+ * could hold its workspace. */
 #include "operand.h"
 
 #include <setjmp.h>
@@ -51,7 +51,8 @@ static int run_every_kernel(bsmm_matmul_desc *desc) {
     return count;
 }
 
-/* Wide D beside a short K: the sums of a row are larger than its operands. */
+/* Tests products with a large N and a small K, where the sums of a row take more memory than its
+ * operands. */
 static void test_margins(void **state) {
     (void)state;
     static const struct {
