@@ -1,4 +1,5 @@
-/* Multiplies a row by itself with the installed library: 1*1 + 2*2 + 3*3 = 14. */
+/* Multiplies a matrix of one row by itself, with the installed library. The result is 1*1 + 2*2 +
+ * 3*3 = 14. */
 #include <bsmm.h>
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
-/* Emulates AVX-512 on processors that only have AVX2. This header replaces the compiler's and is
- * included before all sources. Intrinsics that SIMDe has come from SIMDe. All others, and those
- * whose rounding must equal the processor's, are loops over lanes. Names and meanings follow
- * Intel's intrinsics guide. */
+/* Emulates AVX-512 on processors that have only AVX2. This header takes the place of the compiler's
+ * immintrin.h and is included before all sources. If the library SIMDe has an intrinsic with the
+ * rounding of the processor, this header uses it. All other intrinsics are loops over lanes. Names
+ * and meanings follow Intel's intrinsics guide. */
 #ifndef BSMM_EMULATED_AVX512_H
 #define BSMM_EMULATED_AVX512_H
 

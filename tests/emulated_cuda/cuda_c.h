@@ -1,5 +1,5 @@
-/* The words of CUDA C that the kernels use. It is included before all other headers of a kernel.
- * Names with two underscores belong to CUDA C. */
+/* Defines the words of CUDA C that the kernels use, such as __shared__ and __ldg, for a C++
+ * compiler. It is included before all other headers of a kernel. */
 #include "machine.h"
 
 #include <assert.h>

@@ -13,8 +13,8 @@
 
 namespace {
 
-/* SHARED_AT makes dynamic shared memory begin at a multiple of 128, but not of 1024, as it may on a
- * GPU. */
+/* SHARED_AT is the offset of dynamic shared memory. It is a multiple of 128 but not of 1024, as may
+ * happen on a GPU, so that kernels must align their tiles themselves. */
 enum { SHARED_AT = 1152, STACK_BYTES = 256 << 10, WARP = 32, ROUNDS_WITHOUT_PROGRESS = 20000 };
 
 typedef std::function<void()> work;
@@ -24,15 +24,15 @@ struct queue {
     std::deque<std::vector<work>> groups;
 };
 
-/* The point at which a fiber continues. The compiler's own setjmp stores only a few words. The C
- * library's stores all registers and looks for cleanups on the stack that it leaves, which is
- * slower. */
+/* The point at which a fiber continues, stored by the compiler's own setjmp, which stores only a
+ * few words. The C library's setjmp is slower, because it stores all registers and its longjmp
+ * looks for cleanups on the stack. */
 struct place {
     void *words[5];
 };
 
-/* A fiber, which runs one thread of the GPU. Contexts only start fibers, because setcontext makes a
- * system call each time and a jump does not. */
+/* A fiber, which runs one thread of the GPU. A context of the operating system (setcontext) only
+ * starts the fiber, because it costs a system call each time; later switches are jumps. */
 struct fiber : emulated_thread {
     place at;
     bool started, ended;
@@ -106,7 +106,7 @@ void run_all(std::vector<work> &list) {
     if (!taken.empty()) running->progress = true;
 }
 
-/* Executes some pending work of TMA, in random order. */
+/* Executes some pending TMA copies, in random order. */
 void run_some_later() {
     std::vector<work> &list = running->later;
     for (size_t i = 0; i < list.size();) {
@@ -151,8 +151,8 @@ template <typename F> static void wait_until(F ready) {
 
 /* ---- warps and blocks ---- */
 
-/* Values alternate between two buffers. A lane writes a buffer again only after all lanes have
- * passed the exchange in the second buffer, and so have read the first. */
+/* Exchanges use two buffers in turn. A lane writes to a buffer again only after all lanes have
+ * entered the exchange with the second buffer, i.e. after they have read the first. */
 const uint64_t *emulated_exchange(uint64_t value) {
     fiber *me = now();
     emulated_warp *w = me->warp;
@@ -193,7 +193,8 @@ void emulated_cluster_arrive(void) {
     running->together.arrived++;
 }
 
-/* Waits at the cluster's barrier. A thread arrives once and waits once in each phase. */
+/* Waits at the cluster's barrier. A thread arrives once and waits once in each phase of the
+ * barrier. */
 void emulated_cluster_wait(void) {
     meeting *m = &running->together;
     uint32_t number = m->number;
@@ -216,8 +217,9 @@ void *emulated_shared(void) {
     return now()->in->shared + SHARED_AT;
 }
 
-/* Makes a shared-window address. Bits 24 to 30 are the block's rank. Bit 31 marks a static
- * variable, whose address is stored as the distance from `anchor`. */
+/* Makes a 32-bit address in shared memory. Bits 24 to 30 are the thread block's rank in the
+ * cluster. Bit 31 marks a static variable, whose address is stored as the distance from `anchor`.
+ * */
 uint32_t emulated_address(const void *pointer) {
     const emulated_block *b = now()->in;
     const uint8_t *at = static_cast<const uint8_t *>(pointer);
@@ -375,7 +377,7 @@ emulated_registration::emulated_registration(const char *name, emulated_kernel k
     kernels()[name] = kernel;
 }
 
-/* Executes at the end the work of a thread that nobody has waited for. */
+/* Executes asynchronous work that no thread has waited for, when the thread that issued it ends. */
 static void finish_queues(fiber *me) {
     for (queue &q : me->queues) {
         while (!q.groups.empty()) {

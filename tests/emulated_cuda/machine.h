@@ -1,12 +1,10 @@
 /* Emulates the threads of a GPU on one processor, to test kernels without a GPU. Each thread is a
- * fiber, and each instruction that waits switches to another fiber. Work that a GPU executes
- * asynchronously (copies, wgmma) is executed here as late as the program allows, or at a random
- * moment, so that a missing wait gives wrong results.
- *
- * The emulation finds wrong results, accesses past an allocation's last page (driver.c), and
- * deadlocks. It does not find races between threads or violations of the weak memory order, and it
- * says nothing about speed. It accumulates FP8 products exactly, where tensor cores keep about 14
- * bits. */
+ * fiber, and each instruction that waits switches to another fiber. A GPU executes copies and wgmma
+ * asynchronously. The emulation executes them as late as the program allows, or at a random moment,
+ * so that a missing wait gives wrong results. It finds wrong results, accesses past an allocation's
+ * last page (driver.c), and deadlocks. It does not find races between threads or violations of the
+ * weak memory order, and it says nothing about speed. It accumulates FP8 products exactly, although
+ * tensor cores keep only about 14 bits. */
 #ifndef EMULATED_CUDA_MACHINE_H
 #define EMULATED_CUDA_MACHINE_H
 
@@ -33,13 +31,13 @@ struct emulated_thread {
 };
 extern emulated_thread *emulated_now;
 
-/* Runs each of the other threads once. */
+/* Lets each of the other GPU threads run until it waits. */
 void emulated_give_way(void);
 
 /* ---- warps and blocks ---- */
 
-/* Exchanges a value among all lanes of a warp. The result holds the values of all lanes, until the
- * next exchange. */
+/* Exchanges a value among all lanes of a warp. Returns the values of all lanes, which are valid
+ * until the next exchange. */
 const uint64_t *emulated_exchange(uint64_t value);
 uint32_t emulated_ballot(bool value);
 
@@ -66,13 +64,13 @@ uint32_t emulated_mapped(uint32_t address, uint32_t rank);
 
 enum emulated_queue { EMULATED_COPIES, EMULATED_STORES, EMULATED_PRODUCTS, EMULATED_QUEUES };
 
-/* Asynchronous work of this thread. It is pushed and committed in groups, and is executed when the
- * thread waits until at most `pending` groups remain. */
+/* Functions for asynchronous work of this thread. Work is pushed and then committed as a group. A
+ * group is executed when the thread waits until at most `pending` groups remain. */
 void emulated_push(emulated_queue queue, std::function<void()> work);
 void emulated_commit(emulated_queue queue);
 void emulated_wait_groups(emulated_queue queue, uint32_t pending);
 
-/* Queues work of TMA. It is executed at some moment while threads wait. */
+/* Queues a TMA copy, which is executed at some moment while threads wait. */
 void emulated_later(std::function<void()> work);
 
 /* ---- mbarriers, by address ---- */

@@ -1,5 +1,5 @@
-/* The part of the emulated machine that its driver, written in C, uses: the content of a tensor
- * map, and kernels by name. */
+/* The part of the emulated machine that its CUDA driver (driver.c) uses from C: the content of a
+ * tensor map, and kernels by name. */
 #ifndef EMULATED_CUDA_MAP_H
 #define EMULATED_CUDA_MAP_H
 
@@ -21,8 +21,8 @@ extern "C" {
 /* Returns a kernel, or NULL if there is none with this name. */
 void *emulated_find(const char *name);
 
-/* Runs a kernel in clusters of `cluster` blocks, one cluster after another. Returns 0 if threads
- * wait for each other forever. */
+/* Runs a kernel in clusters of `cluster` thread blocks, one cluster after another. Returns 0 if all
+ * threads wait for each other forever. */
 int emulated_launch(void *kernel, void **arguments, const uint32_t blocks[3],
                     const uint32_t threads[3], uint32_t cluster, uint32_t shared_bytes);
 

@@ -1,5 +1,5 @@
-/* A fake libcublasLt, which serves as a peer of bench on the emulated device. It has an algorithm
- * for every type except bf16. Its GEMMs take some time and write nothing. */
+/* A fake libcublasLt, with which tests of bench compare bsmm on the emulated device. It offers an
+ * algorithm for every type except bf16. Its GEMMs take some time and write nothing. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

@@ -122,8 +122,8 @@ CUresult cuCtxPopCurrent_v2(CUcontext *context) {
     return CUDA_SUCCESS;
 }
 
-/* Returns an error from a function that needs a current context if there is none, as the driver
- * does. */
+/* Returns an error if no CUDA context is current, as the real driver does. For functions that need
+ * a context. */
 #define NEED_CONTEXT                                                                               \
     do {                                                                                           \
         if (fake_cuda_state.depth == 0) return CUDA_ERROR_INVALID_CONTEXT;                         \

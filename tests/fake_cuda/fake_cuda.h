@@ -1,5 +1,5 @@
-/* A fake libcuda.so.1 without a GPU, to test how the host side uses a driver. Device memory is on
- * the heap, launches are counted, and any function can be made to fail. */
+/* A fake libcuda.so.1 without a GPU, which tests how the host code uses a driver. Device memory is
+ * on the heap, launches are counted, and any function can be made to fail. */
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H
 

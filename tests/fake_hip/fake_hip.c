@@ -116,7 +116,7 @@ hipError_t hipModuleLoadData(hipModule_t *module, const void *image) {
     FAIL_IF_TOLD;
     fake_hip_state.loads++;
     memcpy(fake_hip_state.image, image, sizeof fake_hip_state.image);
-    *module = (hipModule_t)(void *)&any; /* the image is the caller's again */
+    *module = (hipModule_t)(void *)&any; /* The caller may free the image now. */
     return hipSuccess;
 }
 

@@ -1,26 +1,28 @@
-/* A libamdhip64.so.6 without a GPU, for tests of what the host side does with a driver: device
- * memory is the heap's, launches are counted, and any entry can be told to fail. */
+/* A fake libamdhip64.so.6 without a GPU, which tests how the host code uses a driver. Device memory
+ * is on the heap, launches are counted, and any function can be made to fail. */
 #ifndef FAKE_HIP_H
 #define FAKE_HIP_H
 
 #include "amdgpu/runtime/driver.h"
 
 typedef struct fake_hip {
-    int devices, minor;  /* of all: 9.minor; 4 */
-    int version;         /* 60300000 */
-    const char *failing; /* the entry that fails ("hipMalloc"); NULL: none */
-    hipError_t failure;  /* how */
-    size_t free_bytes;   /* of device memory */
-    int current;         /* device */
-    int allocations;     /* made and not freed */
+    int devices, minor;  /* the number of devices, and the minor number of their architecture
+                            gfx9.minor (4) */
+    int version;         /* the version of the runtime that the driver reports (60300000) */
+    const char *failing; /* The name of the function that fails, for example "hipMalloc". NULL: none
+                            fails. */
+    hipError_t failure;  /* The error that the failing call returns. */
+    size_t free_bytes;   /* The free device memory in bytes that the fake driver reports. */
+    int current;         /* the number of the device that is current */
+    int allocations;     /* the number of allocations that were not freed */
     int loads, launches, waits;
-    char image[16];                               /* the first bytes of the last module */
-    unsigned int grid[3], block[3], shared_bytes; /* of the last launch */
+    char image[16]; /* the first bytes of the last module that was loaded */
+    unsigned int grid[3], block[3], shared_bytes; /* the configuration of the last launch */
     void *stream;
-    int owner; /* the device that owns all memory */
+    int owner; /* The number of the device that owns all memory. */
 } fake_hip;
 
-/* The exported symbol "fake_hip_state" is one of these. */
+/* The state of the fake driver, which it exports as the symbol "fake_hip_state". */
 extern fake_hip fake_hip_state;
 
 #endif

@@ -1,6 +1,6 @@
-/* AMD kernels that call the code that all GPUs share, so that tools/check-gpu-shared.sh compiles
- * it. Only then does the compiler report a call that needs a library, or a builtin that the
- * processor lacks. These kernels never run. */
+/* AMD kernels that call the code that all GPU backends share. They never run.
+ * tools/check-gpu-shared.sh compiles them, because only in a kernel the compiler reports a call
+ * that needs a library, or a builtin that the processor lacks. */
 #include "gpu/epilogue.h"
 #include "gpu/pack_lane.h"
 #include "gpu/recode_lane.h"

@@ -1,6 +1,6 @@
-/* Kernels that clang-22 compiles, for instructions that Triton does not emit. test_c.py has their
- * expected results. Each reads `in`, writes `out` and runs as one workgroup, unless its comment
- * says otherwise. */
+/* Kernels of the simulator's tests, for instructions that Triton does not emit. clang-22 compiles
+ * them, and test_c.py has their expected results. Each kernel reads `in`, writes `out` and runs as
+ * one workgroup, unless its comment says otherwise. */
 #define GLOBAL __attribute__((address_space(1)))
 #define LDS    __attribute__((address_space(3)))
 #define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 256)))
@@ -108,7 +108,7 @@ KERNEL void indexed(GLOBAL const u32 *in, GLOBAL u32 *out) {
     out[TID] = sum + v[in[TID & 3] & 15];
 }
 
-/* Multiplies under different rounding modes of MODE. */
+/* Multiplies with different rounding modes, which the kernel sets in the MODE register. */
 KERNEL void rounding(GLOBAL const float *in, GLOBAL float *out) {
     const float a = in[TID], b = in[64 + TID];
     __builtin_amdgcn_s_setreg(1 | 3 << 11, 0xf);

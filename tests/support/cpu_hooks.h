@@ -1,18 +1,19 @@
-/* Lets tests pretend to run on another processor. It is linked instead of src/base/cpu_known.c. */
+/* Functions with which tests change the processor features and the cache size that the library
+ * sees. Tests link this file's functions instead of src/base/cpu_known.c. */
 #ifndef BSMM_TEST_CPU_HOOKS_H
 #define BSMM_TEST_CPU_HOOKS_H
 
 #include "base/cpu.h"
 
-/* Makes features outside `mask` count as absent; ~0u ends that. Existing plans keep their
- * kernels. */
+/* Hides all processor features outside `mask` from the library; ~0u hides none. Existing plans keep
+ * their kernels. */
 void bsmm_cpu_mask_features(uint32_t mask);
 
-/* Makes `features` count as present, unless they are masked; 0 ends that. It must only be used for
- * BSMM_CPU_TWO_PORTS, which does not stand for an instruction. */
+/* Makes the library see `features` as present, unless they are masked; 0 ends this. Use it only for
+ * BSMM_CPU_TWO_PORTS, because code for any other feature would execute missing instructions. */
 void bsmm_cpu_add_features(uint32_t features);
 
-/* Makes `bytes` count as the size of L2; 0 ends that. */
+/* Makes the library see an L2 cache of `bytes` bytes; 0 ends this. */
 void bsmm_cpu_pretend_l2_bytes(uint64_t bytes);
 
 #endif

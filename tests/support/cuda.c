@@ -11,8 +11,9 @@
 
 #include <cmocka.h>
 
-/* Replaces src/cuda/host/wgmma_choose.c when tests are linked. It chooses the tile that
- * BSMM_TEST_TILE names, for products of its kind and elements, whatever the estimated time. */
+/* Takes the place of the function in src/cuda/host/wgmma_choose.c when tests are linked. If
+ * BSMM_TEST_TILE names a tile size, it chooses this tile for all products of the tile's kind and
+ * elements, whatever the estimated time is. */
 const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind kind,
                                          uint32_t a_elem, uint32_t b_elem) {
     const char *only = getenv("BSMM_TEST_TILE");

@@ -1,4 +1,5 @@
-/* Functions for tests that need a GPU: they find one, and allocate and copy memory on it. */
+/* Functions for tests that need an NVIDIA GPU: they find a GPU, and allocate and copy memory on it.
+ * */
 #ifndef BSMM_TEST_CUDA_H
 #define BSMM_TEST_CUDA_H
 
@@ -7,9 +8,9 @@
 /* Returns true if this build has CUDA kernels. A build may have kernels for other GPUs only. */
 bool test_cuda_is_built(void);
 
-/* Returns "cuda:0" if it exists and its kernels are in this build. Otherwise skips the running test
- * with the message "skipped: no CUDA device" and the reason. BSMM_TEST_TILE=gemm_bf16 restricts the
- * sm_90a GEMM to one of its tiles, for all products that this tile takes. */
+/* Returns the device "cuda:0" if it exists and its kernels are in this build. Otherwise skips the
+ * running test with the message "skipped: no CUDA device" and the reason. BSMM_TEST_TILE=gemm_bf16
+ * makes the sm_90a engine use only this tile, for all products that the tile takes. */
 const bsmm_cuda_device *test_cuda_device(void);
 
 /* Like test_cuda_device, but returns NULL instead of skipping the test. */

@@ -171,7 +171,7 @@ uint32_t *golden_read(const char *reference, size_t width, size_t count) {
 
 /* ---- inputs of encode cases ---- */
 
-/* Returns the reference that follows the kind of input, as in "f32:FILE@BYTE". */
+/* Returns the reference FILE@BYTE that follows the kind of input, as in "f32:FILE@BYTE". */
 static const char *reference_of(const golden_case *c) {
     const char *colon = strchr(c->input, ':');
     if (colon == NULL) {

@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One row of a manifest. The fields are its cells. */
+/* One row of a manifest (tests/golden/README.md), i.e. one test case. The fields are the cells of
+ * the row. */
 typedef struct golden_case {
     char name[80], kind[16], format[32], mode[80], source[48], input[80], expected[64];
     size_t count; /* Number of values in the array `expected`. */

@@ -13,7 +13,9 @@
 
 static const struct {
     const char *name, *image;
-    const char *title; /* for those that are walked wherever they are; NULL: where they are named */
+    const char
+        *title; /* The name of the GPU kind in messages, for devices that tests use whenever they
+                   exist. NULL: tests use the device only if BSMM_TEST_DEVICE names it. */
 } devices[] = {
     {"cuda:0", "sm80/words", "CUDA"},
     {"hip:0", "cdna/words", "HIP"},
@@ -32,7 +34,8 @@ bool test_gpu_wants(const char *kind) {
 }
 
 static bool is_there(size_t i) {
-    static int known[BSMM_COUNT(devices)]; /* 1: no, 2: yes */
+    static int
+        known[BSMM_COUNT(devices)]; /* whether the device exists. 0: not known yet, 1: no, 2: yes */
     const bsmm_gpu_image *image;
     void *memory = NULL;
     if (known[i]) return known[i] == 2;

@@ -1,4 +1,5 @@
-/* The GPUs of any backend that tests run on, and memory on them through the library's own calls. */
+/* The GPUs of any backend on which tests run, and functions for their memory, which use the
+ * library's own calls. */
 #ifndef BSMM_TEST_GPU_H
 #define BSMM_TEST_GPU_H
 
@@ -7,11 +8,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The devices by number, NULL past the last: "cuda:0" and "hip:0" where their kernels are built in
- * and there is such a device (the first call says "skipped: no CUDA device" where not), and
- * simulators
- * ("sim:gfx942"), which take their time, where BSMM_TEST_DEVICE names them. That variable leaves
- * all others out: "cpu", "cuda", "hip", "sim" or one device. */
+/* Returns the name of the device with this number, or NULL after the last. "cuda:0" and "hip:0" are
+ * in the list if such a device exists and its kernels are in this build; otherwise the first call
+ * prints "skipped: no CUDA device". Simulators ("sim:gfx942") are slow, so they are in the list
+ * only if BSMM_TEST_DEVICE names them. BSMM_TEST_DEVICE ("cpu", "cuda", "hip", "sim" or one device)
+ * excludes all other devices. */
 const char *test_gpu_at(uint32_t index);
 
 /* Returns true if BSMM_TEST_DEVICE is not set, or if it names a device of this kind, such as "cpu".
@@ -21,8 +22,8 @@ bool test_gpu_wants(const char *kind);
 /* Skips the running test if there is no GPU to test. The message says why. */
 void test_gpu_need(void);
 
-/* Memory on the device, with a copy of `from` (NULL: 0xA5 everywhere); fails the test if that
- * fails. */
+/* Allocates device memory with a copy of `from`, or with 0xA5 everywhere if `from` is NULL. Fails
+ * the test on an error. */
 void *test_gpu_new(const char *device, const void *from, size_t bytes);
 void test_gpu_write(const char *device, void *to, const void *from, size_t bytes);
 void test_gpu_read(const char *device, void *to, const void *from, size_t bytes);

@@ -1,4 +1,4 @@
-/* Runs grouped products and compares them with a loop over the groups. */
+/* Runs grouped products and compares them with one bsmm_matmul call for each group. */
 #include "grouped.h"
 
 #include <math.h>
@@ -22,7 +22,8 @@ static void same(uint32_t elem, void *part, uint64_t part_at, void *all, uint64_
                  (unsigned long long)all_at, got, want);
 }
 
-/* Poisons the elements that `same` has compared. Everything that is left must then be poison. */
+/* Fills the elements that `same` has compared with the test's pattern. All of D must then have the
+ * pattern, unless the kernel has written outside the groups. */
 static void wipe(uint32_t elem, void *part, uint64_t part_at, void *all, uint64_t all_at) {
     static uint8_t poison[16];
     memset(poison, 0xa5, sizeof poison);
@@ -67,8 +68,9 @@ static bool is_poison(const void *memory, uint64_t bytes, uint64_t *at) {
     return true;
 }
 
-/* Checks that D equals the result of the loop. Elements that belong to no group must be untouched.
- * Scales after a group's rows are padding, which is written. */
+/* Checks that D of the grouped call equals the results of the separate calls. Elements that belong
+ * to no group must be unchanged. Scales after the last row of a group are padding, which is
+ * written. */
 static void check_d(const grouped_case *c, const grouped_whole *w, grouped_part *parts,
                     const char *kernel) {
     const bsmm_group *g = &c->group;
@@ -84,7 +86,8 @@ static void check_d(const grouped_case *c, const grouped_whole *w, grouped_part 
                  (unsigned long long)at);
 }
 
-/* Compares groups of fp32 results without an epilogue with dot products computed here. */
+/* Compares the fp32 results of a group without an epilogue with dot products that the test computes
+ * in double. */
 static void check_sums(const grouped_case *c, const grouped_whole *w, const grouped_part *p,
                        double bound) {
     for (int64_t i = 0; i < p->d.m.rows; i++)
@@ -102,8 +105,8 @@ static void check_sums(const grouped_case *c, const grouped_whole *w, const grou
         }
 }
 
-/* Runs the product through a plan with B packed in a form, or through bsmm_matmul if it is NONE.
- * The run gets no B. */
+/* Runs the product by a plan whose B is packed in the given form. The run gets no B. If the form is
+ * NONE, it calls bsmm_matmul instead. */
 static void run(const grouped_whole *w, uint32_t form) {
     bsmm_matmul_desc desc = w->desc;
     bsmm_plan *plan;

@@ -58,7 +58,8 @@ static void make_part(const grouped_case *c, grouped_part *p, int g, rng *r) {
                      r);
 }
 
-/* Makes a poisoned grouped matrix in memory that ends where the matrix ends. */
+/* Makes a matrix of the grouped call, filled with the test's pattern, in memory that ends where the
+ * matrix ends. */
 static void make_all(const grouped_case *c, const grouped_whole *w, char matrix, bsmm_matrix m,
                      int64_t step, int64_t scale_step, test_matrix *all) {
     bool stack = grouped_is_stack(c, matrix) && step != BSMM_GROUP_SHARED;
@@ -131,7 +132,8 @@ static void describe_product(const grouped_case *c, grouped_whole *w) {
     w->desc.epilogue = &w->epilogue;
 }
 
-/* Chooses token t, or none, for each row of D. The group's own A consists of these rows. */
+/* Chooses a row of A, or an invalid index, for each row of D. The separate A of the group consists
+ * of the chosen rows. */
 static void gather_rows(const grouped_case *c, grouped_whole *w, grouped_part *parts, rng *r) {
     static const int32_t none[] = {-1, TOKENS, INT32_MIN, INT32_MAX};
     int64_t starts[G];
@@ -178,7 +180,8 @@ void grouped_make(const grouped_case *c, grouped_whole *w, grouped_part *parts, 
     const bsmm_group *g = &w->group;
     for (int i = 0; i < G; i++)
         make_part(c, &parts[i], i, r);
-    /* Some rows follow the last group, except if a size is meant to exceed the last row. */
+    /* D has some rows after the last group, except if a group size is meant to exceed the number of
+     * rows. */
     int64_t starts[G], total = grouped_starts(c, starts) + (c->given[0] ? 0 : 3);
     bool by_rows = c->group.kind == BSMM_GROUP_ROWS, by_cols = c->group.kind == BSMM_GROUP_K;
     int64_t m = by_rows ? total : M, k = by_cols ? total : K, n = grouped_d_cols(c);

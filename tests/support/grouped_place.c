@@ -1,4 +1,4 @@
-/* Finds where the matrices of groups lie in the grouped ones. */
+/* Finds where the elements and scales of each group lie in the matrices of a grouped call. */
 #include "grouped.h"
 
 #include <setjmp.h>
@@ -42,12 +42,13 @@ int64_t grouped_d_cols(const grouped_case *c) {
     return c->gated ? N / 2 : N;
 }
 
-/* ---- copying between small matrices and the grouped ones ---- */
+/* ---- copying between the separate matrices of groups and the matrices of the grouped call ---- */
 
 static bsmm_operand operand_of(const bsmm_matrix *m) {
     bsmm_matrix plain = *m;
     bsmm_operand o;
-    /* scales that are stored separately for each group have a different size */
+    /* The size is not checked here: it differs if the scales of each group are stored separately.
+     * */
     plain.scale_bytes = 0;
     assert_int_equal(bsmm_operand_take(&plain, "m", &o), BSMM_OK);
     return o;
@@ -63,9 +64,9 @@ uint64_t grouped_scale_at(const bsmm_matrix *m, int64_t i, int64_t j) {
     return bsmm_scale_map_at(&o.map, i, j);
 }
 
-/* The position of a group's matrix in the grouped matrix: at (row, col), and its scales likewise.
- * With own_scales the scales are a separate matrix that begins scale_base scales after the buffer's
- * start. */
+/* The position of a group's matrix in the matrix of the grouped call: its first element is (row,
+ * col), and its scales lie accordingly. If own_scales is set, the scales of each group are stored
+ * separately, and the group's scales begin scale_base scales after the buffer's start. */
 typedef struct placement {
     int64_t row, col;
     uint64_t element_base, scale_base;
@@ -91,8 +92,8 @@ static void visit_part(const test_matrix *part, const test_matrix *all, const pl
         }
 }
 
-/* Returns the position of group g's part of a matrix. `scales` counts the scales of the previous
- * parts, if they are stored separately. */
+/* Returns the position of group g in a matrix of the grouped call. If scales are stored separately,
+ * `scales` counts the scales of the previous groups. */
 static placement place_of(const grouped_case *c, char matrix, int g, const test_matrix *part,
                           const test_matrix *all, int64_t step, int64_t scale_step,
                           uint64_t *scales) {

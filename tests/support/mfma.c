@@ -1,5 +1,6 @@
-/* Linked in the place of src/amdgpu/host/mfma_choose.c: BSMM_TEST_MFMA=large takes the tiles whose
- * names begin so wherever there are some, of the size of the product regardless. */
+/* Takes the place of src/amdgpu/host/mfma_choose.c when tests are linked. With
+ * BSMM_TEST_MFMA=large, it chooses a tile whose name begins with "large" if there is one, whatever
+ * the size of the product is. */
 #include "amdgpu/host/mfma.h"
 
 #include <stdlib.h>

@@ -71,7 +71,7 @@ bsmm_format format_named(const char *name) {
     return format;
 }
 
-/* Returns a random code that the fill allows. */
+/* Returns a random element code of the kind that `how` allows. */
 static uint32_t element_code(uint32_t elem, fill how, rng *r) {
     const bsmm_elem_info *info = bsmm_elem_row(elem);
     for (;;) {

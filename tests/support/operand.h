@@ -1,4 +1,4 @@
-/* Random and adversarial operands in guarded memory. Each buffer ends where an unreadable page
+/* Random and extreme operands in guarded memory, i.e. memory that ends where an unreadable page
  * begins, so that an access past its end crashes the test. */
 #ifndef BSMM_TEST_OPERAND_H
 #define BSMM_TEST_OPERAND_H
@@ -33,8 +33,8 @@ typedef struct test_matrix {
     float global;
 } test_matrix;
 
-/* Allocates memory for a description, whose pointers are ignored, poisons it, and fills it by
- * `how`. */
+/* Allocates the memory of a matrix with the given description, fills it with a pattern, and then
+ * fills the elements and scales as `how` says. The pointers of the description are ignored. */
 void test_matrix_make(test_matrix *t, bsmm_matrix shape, fill how, rng *r);
 void test_matrix_free(test_matrix *t);
 

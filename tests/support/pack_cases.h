@@ -1,4 +1,4 @@
-/* The operands that the tests of all packers pack. */
+/* The operands that are common to all tests of packing. */
 #ifndef BSMM_TEST_PACK_CASES_H
 #define BSMM_TEST_PACK_CASES_H
 

@@ -56,7 +56,7 @@ static int bits_of(const bsmm_operand *o) {
     return (int)bsmm_elem_row(o->m.format.elem)->bits;
 }
 
-/* Returns the largest of a row's first four block exponents. */
+/* Returns the largest exponent of a row's first four block scales. */
 static int first_top(const bsmm_pack_job *job, const bsmm_operand *o, int64_t r) {
     int top = -127;
     for (int64_t k = 0; k < bsmm_min_i64(BSMM_PACK_GROUP, o->m.cols); k += 32) {
@@ -135,8 +135,8 @@ static double slack(const bsmm_pack_job *job, const bsmm_operand *o, double expe
     return scale * exp2(e4m3 ? -10 : -17);
 }
 
-/* Returns true if FAST has chosen a scale that is too coarse for a group whose largest magnitude is
- * amax. */
+/* Returns true if packing by the route FAST has chosen too large a group scale for a group whose
+ * largest magnitude is amax, so that elements lose more bits than allowed. */
 static bool is_coarse(const bsmm_pack_job *job, const bsmm_operand *o, double scale, double amax) {
     double normal = o->m.format.elem == BSMM_ELEM_E4M3 ? 240 : exp2(15);
     if (job->route != BSMM_PACK_FAST || !job->group_scales || amax == 0) return false;

@@ -1,4 +1,5 @@
-/* Pools that run tasks in different ways, and count what they are asked for. */
+/* Thread pools for tests. They run tasks in different ways and count how often the library calls
+ * them. */
 #ifndef BSMM_TEST_POOLS_H
 #define BSMM_TEST_POOLS_H
 
@@ -14,8 +15,8 @@ typedef enum test_pool_kind {
 typedef struct test_pool {
     bsmm_pool pool; /* its context is this struct, which must stay where it is */
     test_pool_kind kind;
-    int calls;         /* of run */
-    size_t most_tasks; /* of one call */
+    int calls;         /* the number of calls of the pool's function `run` */
+    size_t most_tasks; /* the largest number of tasks in one call */
 } test_pool;
 
 void test_pool_make(test_pool *pool, test_pool_kind kind);

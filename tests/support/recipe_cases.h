@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One row of the manifest. The arrays point into files that the set owns. */
+/* One case of the golden recipes (tests/golden/RECIPES-NOTES.md). The pointers point into memory
+ * that the set of cases owns. */
 typedef struct recipe_case {
     char name[32], recipe[32], format[32], options[48], dtype[8];
     int64_t rows, cols;

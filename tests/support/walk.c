@@ -13,8 +13,8 @@
 
 /* ---- devices ---- */
 
-/* Returns the name of the device number `index` among those whose memory is the host's, the cpu
- * first, or NULL. *count gets their number. */
+/* Returns the name of the device with number `index` among the devices whose memory is host memory,
+ * or NULL after the last. The cpu is the first. *count gets the number of these devices. */
 static const char *host_device_at(uint32_t index, uint32_t *count) {
     static char name[32];
     const bsmm_backend *backend;
@@ -29,7 +29,7 @@ static const char *host_device_at(uint32_t index, uint32_t *count) {
     return found;
 }
 
-/* Devices whose memory is the host's come first, then the GPUs. */
+/* Returns the name of a device. Devices whose memory is host memory come first, then the GPUs. */
 static const char *device_at(uint32_t index) {
     uint32_t count;
     const char *host = host_device_at(index, &count);
@@ -40,7 +40,8 @@ test_walk test_walk_begin(bsmm_matmul_desc *desc) {
     return (test_walk){.desc = desc, .e = {.struct_size = sizeof(bsmm_explanation)}};
 }
 
-/* A simulator takes a millisecond for each 32 of K of a tile of 64 x 64. */
+/* Returns true if a simulator would take too long for the product. It takes about a millisecond for
+ * each 32 elements of K of a tile of 64 x 64. */
 static bool takes_too_long(const bsmm_matmul_desc *desc) {
     enum { MOST_K_OF_TILES = 1024 };
     const int64_t down = bsmm_ceil_div(desc->d->rows, 64),
@@ -86,9 +87,10 @@ int test_walk_least(int on_the_cpu) {
 
 enum { CANARY = 256 }; /* The number of bytes after each buffer that must keep their poison. */
 
-/* Buffers one after another in one allocation, which is far faster than one each; for
- * compute-sanitizer BSMM_TEST_EXACT asks for one each, without canaries, as simulators want it,
- * which find whatever lies outside. */
+/* All buffers of a product, one after another in a single allocation, because this is far faster
+ * than an allocation for each. With BSMM_TEST_EXACT and on simulators, each buffer has its own
+ * allocation instead, and no canaries follow: compute-sanitizer and the simulators find accesses
+ * outside an allocation themselves. */
 typedef struct arena {
     const char *device;
     bool exact_sizes;

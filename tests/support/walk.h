@@ -1,4 +1,5 @@
-/* Visits every kernel of every device of this machine, for tests that walk the registry. */
+/* Visits every kernel of every device of this machine, for tests that iterate over the kernel
+ * table. */
 #ifndef BSMM_TEST_WALK_H
 #define BSMM_TEST_WALK_H
 
@@ -6,12 +7,12 @@
 
 #include <stdbool.h>
 
-/* The kernels that accept a product, device by device: "cpu", then the GPUs of test_gpu_at.
- * BSMM_TEST_DEVICE leaves others out. Simulators are given small products alone, and of these every
- * BSMM_TEST_SAMPLEth (all unless set). */
+/* Iterates over the kernels that accept a product, device by device: "cpu", then the GPUs of
+ * test_gpu_at. BSMM_TEST_DEVICE excludes other devices. Simulators get only small products. If
+ * BSMM_TEST_SAMPLE is n, they get only every n-th small product, else all. */
 typedef struct test_walk {
-    /* The description whose `device` and `kernel` the walk sets: to the current ones, and to NULL
-     * at the end. */
+    /* The description of the product. While the walk runs, its fields `device` and `kernel` name
+     * the current device and kernel; afterwards they are NULL. */
     bsmm_matmul_desc *desc;
     uint32_t device, kernel;
     bsmm_explanation e; /* The library's explanation of the kernel that the walk has reached. */
@@ -25,8 +26,9 @@ bool test_walk_on_cpu(const test_walk *walk);
  * cpu. */
 int test_walk_least(int on_the_cpu);
 
-/* Runs bsmm_matmul for host memory on any device. A GPU gets copies, and the memory after D's
- * buffers is checked afterwards. */
+/* Runs bsmm_matmul on the device that `desc` names, with operands in host memory. For a GPU the
+ * function copies them to device memory and back, and checks that the memory after D's buffers is
+ * unchanged. */
 bsmm_status test_multiply(const bsmm_matmul_desc *desc);
 
 #endif

@@ -1,5 +1,5 @@
 /* Functions for tests of the safetensors writer. They make a folder with an old file, and a writer
- * whose bsmm_writer_begin was already called. */
+ * that has already begun a new file. */
 #ifndef BSMM_TEST_WRITTEN_H
 #define BSMM_TEST_WRITTEN_H
 

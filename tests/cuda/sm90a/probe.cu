@@ -1,5 +1,6 @@
-/* Stores the cluster rank of each block at the end of its dynamic shared memory and reads it back,
- * so that tests see if a launch has set up clusters and dynamic shared memory correctly. */
+/* Each thread block stores its rank in the cluster at the end of its dynamic shared memory and
+ * reads it back. Tests see from the ranks whether a launch has set up clusters and dynamic shared
+ * memory correctly. */
 #include "cuda/ptx/cluster.h"
 
 extern __shared__ uint32_t memory[];

@@ -1,9 +1,10 @@
 #ifndef BSMM_CUDA_PTX_MMA_H
 #define BSMM_CUDA_PTX_MMA_H
 
-/* Converts a row of A or B to fp32. A lane has 4 registers of A: a0 (rows 0 to 7) and a1 (rows 8 to
- * 15) hold columns 2 t and 2 t + 1, and a2 and a3 hold columns 8 + 2 t and 9 + 2 t. b0 and b1 are
- * distributed likewise, where rows are columns of B. */
+/* Converts a row of A or a column of B to fp32. A lane has 4 registers of A: a0 (rows 0 to 7) and
+ * a1 (rows 8 to 15) hold columns 2 t and 2 t + 1, and a2 and a3 hold columns 8 + 2 t and 9 + 2 t,
+ * where t is the lane modulo 4. The registers b0 and b1 hold rows of B's columns in the same way.
+ * */
 static inline void emulated_mma_values(const uint64_t *registers, float to[16]) {
     for (uint32_t k = 0; k < 16; k++)
         to[k] =

@@ -1,4 +1,4 @@
-/* Converts float formats of at most 16 bits by the library's own tables. */
+/* Conversions of float formats of at most 16 bits, by the library's tables of formats. */
 #ifndef EMULATED_CUDA_PTX_VALUES_H
 #define EMULATED_CUDA_PTX_VALUES_H
 

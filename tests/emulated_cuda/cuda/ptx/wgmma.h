@@ -10,8 +10,8 @@ static inline void ptx_wgmma_commit(void) {
 }
 #define PTX_WGMMA_WAIT(pending) emulated_wait_groups(EMULATED_PRODUCTS, pending)
 
-/* Makes a matrix descriptor with 18 bits of the address, as the instruction has. The tile is always
- * in the block's own shared memory. */
+/* Makes the descriptor of a tile in shared memory, with 18 bits of its address, as the wgmma
+ * instruction has them. The tile is always in the thread block's own shared memory. */
 static inline uint64_t ptx_wgmma_descriptor(uint32_t address) {
     assert(address % 1024 == 0);
     return (address & 0x3FFFF) >> 4;
@@ -34,8 +34,8 @@ static inline const float *emulated_wgmma_values(char type) {
     return values[type == '5'];
 }
 
-/* Converts to fp32 32 bytes along K of one row of a tile whose rows have 128 bytes and the 128-byte
- * swizzle. */
+/* Converts 32 bytes along K of one row of a tile to fp32. The rows of the tile have 128 bytes and
+ * the 128-byte swizzle. */
 static inline void emulated_wgmma_row(uint64_t descriptor, uint32_t row, char type, float *to) {
     uint8_t codes[32];
     uint32_t start = (uint32_t(descriptor) << 4) + row * 128;
@@ -55,7 +55,8 @@ static inline void emulated_wgmma_row(uint64_t descriptor, uint32_t row, char ty
         to[i] = values[codes[i]];
 }
 
-/* Emulates wgmma. `types` is for example "f32.e4m3.e4m3" or "f32.bf16.bf16". */
+/* Emulates wgmma with both operands in shared memory. `types` names the types of D, A and B, for
+ * example "f32.e4m3.e4m3" or "f32.bf16.bf16". */
 static inline void emulated_wgmma(float *d, uint64_t a, uint64_t b, uint32_t add, uint32_t n,
                                   const char *types) {
     const char a_type = types[4] == 'b' ? 'b' : types[5],
@@ -77,7 +78,7 @@ static inline void emulated_wgmma(float *d, uint64_t a, uint64_t b, uint32_t add
     }
 }
 
-/* Converts to fp32 16 bf16 along K of one row of a tile without swizzle. */
+/* Converts 16 bf16 along K of one row of a tile to fp32. The tile has no swizzle. */
 static inline void emulated_wgmma_plain_row(uint64_t descriptor, uint32_t row, float to[16]) {
     uint32_t along = uint32_t(descriptor >> 16 & 0x3FFF) << 4;
     uint32_t across = uint32_t(descriptor >> 32 & 0x3FFF) << 4;
@@ -91,7 +92,8 @@ static inline void emulated_wgmma_plain_row(uint64_t descriptor, uint32_t row, f
 }
 
 /* Emulates wgmma with bf16 operands and A in registers. `a` holds this thread's four words of its
- * warp's 16 rows. They are read when the wgmma is waited for, as hardware may do. */
+ * warp's 16 rows of A. The words are read only when a thread waits for the wgmma, as hardware may
+ * do, so a kernel that changes them too early gives wrong results. */
 static inline void emulated_wgmma_words(float *d, const uint32_t *a, uint64_t b, uint32_t add,
                                         uint32_t n) {
     const uint32_t group = emulated_now->lane / 4, t = emulated_now->lane % 4;
