@@ -8,8 +8,8 @@ from pathlib import Path
 
 SURFACE = Path(sys.argv[1]) / "bench" / "surface.py"
 MACHINE = {"machine": "a device", "copy": 4e12, "fp8": 1.5e15, "bf16": 8e14}
-# A stand-in for the benchmark program. It prints the machine, then a result for each shape that it
-# reads.
+# A program that takes the place of the benchmark program bsmm_surface. It prints the machine, then
+# a result for each shape that it reads.
 PROGRAM = """#!/usr/bin/env python3
 import json, sys
 print(json.dumps(%r), flush=True)
@@ -56,8 +56,8 @@ def test_run_goes_on(folder):
 
 def test_report(results):
     text = surface("report", results)
-    # 4 MB at 4 TB/s take 1 us. The launch adds 3 us, so the shape cannot take less than 4 us, half
-    # of the measured time.
+    # Each made-up result moves 4 MB, which take 1 us at 4 TB/s. The launch adds 3 us, so the least
+    # possible time is 4 us, half of the measured 8 us.
     assert "| 1 to 64 | 2 | 2.00 | 1.45 | 2.0 | 2.2 | 2 |" in text, text
     assert "| mxfp4 x mxfp4 | 1024 | 512 | 512 | k | 8.0 | 9.0 | 4.0 | 2.00 | 2.00 |" in text, text
 

@@ -38,7 +38,8 @@ ADDING = [
 
 
 def declarations():
-    """The header without comments and indentation, so that their wording does not matter here."""
+    """Returns the text of bsmm.h without comments and indentation, so that their wording does not
+    matter here."""
     text = re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.DOTALL)
     return "\n".join(filter(None, (" ".join(line.split()) for line in text.splitlines()))) + "\n"
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Compiles one source of a build as the build does, but with the overlay's headers before the
-tree's.
+"""Compiles one source file of a build with the build's own options, but searches headers first in
+another folder, the overlay.
 
-usage: object.py BUILD SOURCE OVERLAY OUTPUT. SOURCE is a path below the build's tree. If the
-overlay has that file, the overlay's is compiled."""
+usage: object.py BUILD SOURCE OVERLAY OUTPUT. SOURCE is a path below the build's source tree. If
+the overlay has that file, the overlay's file is compiled."""
 import json
 import shlex
 import subprocess

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Adds one fake of each kind of row to a copy of the tree and tests the result. Then it takes a part
-# of each addition away, and a compiler or test must name what is missing. README.md describes it.
+# Adds one made-up thing of each kind (format, layout, recipe, kernel and so on) to a copy of the
+# source tree and tests the result. Then it removes one part of each addition; the compiler or a
+# test must fail and name what is missing. README.md describes the additions.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -38,8 +39,8 @@ cp -r "$tree" "$work/plain"
 python3 "$here/add.py" "$tree" "$here"/*.add
 python3 "$here/golden.py" "$tree"
 
-# The vector code needs some optimisation, but more of it would only cost time: the compiler takes
-# most of the test's time.
+# -O1, because the vector code needs some optimisation. Higher levels would only take longer, and
+# compiling takes most of the test's time.
 cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS="-O1" -DBSMM_CUDA=OFF \
     -DBSMM_CLI=OFF -DBSMM_INSTALL=OFF >"$work/output" || { cat "$work/output"; exit 1; }
 tests=(test_tables test_registry test_matmul test_recipes_golden test_golden_elements test_golden_layouts
@@ -50,7 +51,7 @@ export OMP_WAIT_POLICY=passive
 for test in "${tests[@]}"; do
     [ "$test" = test_matmul ] || run "$build/tests/$test"
 done
-# Multiplies the pairs of formats with an added format, on every kernel of every device.
+# Runs the products with an added format, by every kernel on every device.
 export BSMM_TEST_FORMATS="e1m2 fake_mx4" BSMM_TEST_VERBOSE=1
 for filter in all_pairs_of_formats every_element_and_scale scale_layouts_of_few_rows; do
     run env BSMM_TEST_FILTER="test_$filter" "$build/tests/test_matmul"
@@ -61,7 +62,8 @@ unset BSMM_TEST_FORMATS BSMM_TEST_VERBOSE
 
 # ---- additions with a missing part ----
 
-# usage: half NAME.add WITHOUT   (overlays all sections but those whose file matches WITHOUT)
+# usage: half NAME.add WITHOUT (makes an overlay folder with all sections of the addition except
+# those for files that match WITHOUT)
 half() {
     rm -rf "$work/half"
     cp -r "$work/plain" "$work/half"
@@ -71,10 +73,8 @@ half() {
 object() { # usage: object SOURCE   (compiles a source of the overlay)
     python3 "$here/object.py" "$build" "$1" "$work/half" "$work/half.o"
 }
-# usage: relink TEST SOURCE...
-#
-# It links a test with these sources of the overlay instead of the build's objects, and without the
-# objects that $missing names.
+# usage: relink TEST SOURCE... (links a test with the overlay's versions of these sources instead of
+# the build's objects, and without the objects that $missing names)
 missing=
 relink() {
     local test=$1 source objects=

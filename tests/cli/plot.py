@@ -1,6 +1,8 @@
-"""Checks the drawings of bsmm bench --plot: plot.py WHERE ONE.svg SWEEP.svg.
+"""Checks the drawings of bsmm bench --plot.
 
-WHERE begins the second title, which ends with today's date. ONE is of one shape, SWEEP of several."""
+usage: plot.py WHERE ONE.svg SWEEP.svg
+ONE.svg is the drawing of a single shape, SWEEP.svg of several. WHERE is the begin of the second
+title, which ends with today's date."""
 
 import datetime
 import re
@@ -11,9 +13,8 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def plotted(root):
-    """The curves of the left panel: name -> (points of paths, corners of filled shapes), in pixels.
-
-    The first path and shape of a curve is its sample in the legend."""
+    """Returns the curves of the left panel: name -> (points of paths, corners of filled shapes),
+    in pixels. The first path and the first shape of a curve are its sample in the legend."""
     curves = {}
     for group in root.iter(f"{SVG}g"):
         name = group.find(f"{SVG}title")
@@ -31,7 +32,7 @@ def points(text):
 
 
 def check_titles(root, where):
-    # The test may run over midnight.
+    # The test may run past midnight, so yesterday's date is accepted too.
     days = [datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=d) for d in (0, 1)]
     texts = [t.text for t in root.iter(f"{SVG}text")]
     assert any(f"{where}{day:%Y-%m-%d}" in texts for day in days), (where, texts)
@@ -39,10 +40,10 @@ def check_titles(root, where):
 
 
 def check_ceiling(curves):
-    """One level line over the panel."""
+    """The ceiling that all shapes share must be one level line over the whole panel."""
     names = [name for name in curves if name.startswith("ceiling: ")]
     assert len(names) == 1, list(curves)
-    line = points(" ".join(curves[names[0]][0]))[2:]  # behind the legend's sample
+    line = points(" ".join(curves[names[0]][0]))[2:]  # without the sample in the legend
     assert len(line) >= 2 and len({y for _, y in line}) == 1, line
     assert line[-1][0] - line[0][0] > 300, line
 

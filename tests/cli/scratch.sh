@@ -1,5 +1,5 @@
-# Tests of the command ($BSMM) that write files source this file. They then run in a temporary
-# folder, which is deleted when they end.
+# Test scripts of the command ($BSMM) that write files source this file. It makes a temporary
+# folder, changes into it, and deletes it when the script ends.
 set -euo pipefail
 : "${BSMM:?the command}"
 work=$(mktemp -d)

@@ -28,7 +28,7 @@ contains() {
 
 small="-M 64 -N 64 -K 128 --repeats 1 --threads 1"
 
-# The output is one object per line with exactly the documented keys.
+# The JSON output is one object in each line, with exactly the documented keys.
 expect 0 --format mxfp4 $small --json
 keys=$(python3 -c '
 import json, sys
@@ -51,8 +51,8 @@ documented+=,threads,b_packed,pack_b_seconds,cold,b_gbs,intensity,probe_share,me
 # Loading a peer library takes long, so only the tests about peers load one.
 export BSMM_BENCH_OPENBLAS= BSMM_BENCH_ONEDNN=
 
-# Every named format and every pair of formats can be validated. The options that Triton's tutorial
-# uses sweep K.
+# bench accepts and validates every named format and pairs of formats. It also accepts the options
+# of Triton's tutorial, which sweep K.
 for format in nvfp4 mxfp8 mxfp6 fp8_groupwise bf16:nvfp4 f32; do
     expect 0 --format $format -M 33 -N 40 -K 200 --repeats 1 --threads 1 --json
 done
@@ -62,7 +62,8 @@ contains "$out" '"k":192'
 expect 0 --kernel ref $small --json
 contains "$out" '"kernel":"ref"'
 
-# All rows of a run have one ceiling, and a busy machine marks rows instead of raising shares.
+# All rows of a run have the same ceiling. A busy machine marks rows as disturbed, but makes no
+# share of the ceiling exceed 1.
 expect 0 --k-range 128 384 --k-step 128 -M 64 -N 64 --repeats 2 --threads 1 --json
 python3 -c 'import json, sys
 rows = [json.loads(line) for line in sys.argv[1].splitlines()]
@@ -110,8 +111,8 @@ contains "$out" '"amax":null'
 expect 0 --quantize --amax --from bf16 --format nvfp4 -M 96 -K 256 --repeats 1 --json
 contains "$out" '"amax":"given"'
 
-# A table's numbers stand right-aligned below their headings. The tutorial's spellings work, but the
-# help keeps to one spelling.
+# The numbers of a table are right-aligned below their headings. bench accepts the option names of
+# Triton's tutorial, but its help lists only one spelling.
 expect 0 --quantize --from f32 --format mxfp4 -M 96 -K 256 --repeats 1
 python3 -c 'import re, sys
 heads, row = sys.argv[1].splitlines()[:2]

@@ -1,15 +1,16 @@
 #!/bin/bash
-# Tests bsmm bench --plot by the gnuplot script that FILE.gp keeps. Where there is a GPU, also tests
-# a plot of the GPU with its peers. $BSMM is the command.
+# Tests bsmm bench --plot by the gnuplot script that --plot FILE.gp writes. On a machine with a GPU,
+# also tests a plot of the GPU with the libraries that bench compares with. $BSMM is the command.
 tests=$(cd "$(dirname "$0")" && pwd)
 source "$tests/scratch.sh"
 holds() { grep -qF -- "$2" "$1" || fail "$1 has no '$2': $(cat "$1")"; }
 lacks() { if grep -qF -- "$2" "$1"; then fail "$1 has '$2': $(cat "$1")"; fi; }
-# The CPU's peers are other libraries. Their threads make a leak checker report errors.
+# bench does not load the CPU libraries that it compares with, because their threads make a leak
+# checker report errors.
 export BSMM_BENCH_OPENBLAS= BSMM_BENCH_ONEDNN=
 bench() { "$BSMM" bench --repeats 1 "$@" >out; }
 
-# The plot needs no gnuplot: without one, bench keeps the script, which draws wherever gnuplot runs.
+# bench needs no gnuplot for FILE.gp: it writes the script, which draws on any machine with gnuplot.
 mkdir nothing
 (PATH=$work/nothing bench --k-range 64 128 --k-step 64 -M 16 -N 16 --format mxfp4 --plot "it's.gp")
 holds "it's.gp" "set output 'it''s.svg'"
@@ -23,8 +24,8 @@ if command -v gnuplot >/dev/null; then
     holds "it's.svg" "</svg>"
 fi
 
-# The drawing itself: one shape is a bar, a ceiling that the shapes share one level line over the
-# whole panel, and the titles say where and when.
+# Checks the drawing. A single shape is drawn as a bar, a ceiling that all shapes share is one level
+# line over the whole panel, and the titles name the device and the date.
 if command -v gnuplot >/dev/null; then
     bench --format mxfp4 -M 16 -N 16 -K 128 --threads 1 --plot one.svg
     bench --format mxfp4 -M 16 -N 16 --k-range 64 256 --k-step 64 --threads 1 --plot sweep.svg
@@ -34,7 +35,7 @@ print(next(row["title"] for row in map(json.loads, sys.stdin) if row.get("name")
         fail "the drawings: $(cat out)"
 fi
 
-# Different kernels run along one line of the plot, so the plot must name all of them.
+# Different kernels compute the points of one line of the plot, so the plot must name all of them.
 mkdir folder
 bench --m-range 1 64 -K 128 -N 64 --format mxfp4 --plot folder/m.gp
 mv folder/m.gp m.gp

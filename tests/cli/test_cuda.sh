@@ -1,9 +1,9 @@
 #!/bin/bash
-# Tests the command on a GPU. It must write the same bytes as on the CPU wherever that is promised.
-# Without a GPU the test says so and skips.
+# Tests the command on a GPU. Its output files must have the same bytes as those of the CPU for
+# every command that promises this. Without a GPU the test prints so and is skipped.
 source "$(dirname "$0")/scratch.sh"
 
-# Without a GPU the message says what is missing, and no file is left behind.
+# Without a GPU, the command's message says what is missing, and the command leaves no file behind.
 python3 - <<'PYTHON'
 import random, struct
 random.seed(7)

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Tests that nothing is left behind by an input that shrinks while it is read, or by a command that
-# is killed.
+# Tests that the command leaves no file behind if an input file shrinks while it is read, or if the
+# command is killed.
 source "$(dirname "$0")/scratch.sh"
 
 # Makes a model of 1 GiB as a sparse file, which takes no space on the disk.

@@ -1,16 +1,16 @@
 #!/bin/bash
-# Commands on simulated AMD GPUs: they are listed, multiply and convert as the CPU does, and a name that is
-# none is refused.
+# Tests the command on simulated AMD GPUs: it lists them, multiplies and converts as the CPU does,
+# and refuses the name of a device that does not exist.
 set -uo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
-check() { # WHAT COMMAND...
+check() { # usage: check WHAT COMMAND...
     local what=$1
     shift
     if "$@" >"$work/out" 2>&1; then echo "ok: $what"; else echo "FAILED: $what" && cat "$work/out" && failed=1; fi
 }
-refuses() { # TEXT COMMAND...
+refuses() { # usage: refuses TEXT COMMAND...
     local text=$1
     shift
     ! "$@" >"$work/said" 2>&1 && grep -qF "$text" "$work/said" || { cat "$work/said"; return 1; }

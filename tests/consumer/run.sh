@@ -1,7 +1,7 @@
 #!/bin/bash
-# Installs a build into an empty folder, then builds a program against it in every way that users
-# have: CMake and pkg-config, shared and static, and CMake from the sources.
-# usage: run.sh BUILD_FOLDER
+# Installs a build into an empty folder, then builds a program that uses the installed library, in
+# every way that users have: by CMake and by pkg-config, with the shared and with the static
+# library, and by CMake from the sources. usage: run.sh BUILD_FOLDER
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
@@ -42,5 +42,5 @@ done
 by_pkg_config shared $(pkg-config --libs bsmm)
 by_pkg_config static $(pkg-config --static --libs bsmm | sed 's/-lbsmm/-l:libbsmm.a/')
 unset PKG_CONFIG_LIBDIR # A build from the sources needs jansson's package file.
-# The kernels are left out, because an earlier build has compiled them.
+# The build from the sources leaves out the CUDA kernels, because another test has compiled them.
 by_cmake source -DBSMM_SOURCE="$here/../.." -DBSMM_CUDA=OFF

@@ -50,10 +50,10 @@ def merge(real, rule, take_rule, block):
 
 
 def torchao_quirks(mode, x, real, rule):
-    """Marks blocks where torchao's to_mx differs from its own rule because of its float arithmetic.
-
-    It does so for byte 0: FLOOR, CEIL and EVEN divide by 2^-126, and RCEIL multiplies by 1. It also
-    does so in RCEIL, where ceil(log2f(q)) is one too small if q is a few ulp above a power of two."""
+    """Returns which blocks of torchao's to_mx differ from torchao's own rule because of its float
+    arithmetic. They differ for byte 0: FLOOR, CEIL and EVEN divide by 2^-126, and RCEIL
+    multiplies by 1. They also differ in RCEIL, where ceil(log2f(q)) is one too small if q is a
+    few ulp above a power of two."""
     amax = rules.block_amax(np.asarray(x, np.float32), 32)
     byte0 = (real[1] == 0) & (rule[1] == 0) & (amax > 0)
     log2 = (real[1].astype(int) + 1 == rule[1]) if mode == "rceil" else np.zeros_like(byte0)
@@ -75,7 +75,8 @@ def mx_torchao(mode, x, elem):
 
 
 def checked(project, rule, source):
-    """Returns a producer of the project's bytes, which the rule must reproduce."""
+    """Returns a function that computes the project's bytes and fails unless the rule in
+    recipe_rules.py gives the same bytes."""
 
     def produce(x, elem):
         real = project(x, elem)
@@ -99,12 +100,12 @@ def standard(mode):
 
 PLAIN = {"normal", "wide", "wide_f16", "scale_table", "boundary", "ties", "zeros", "short"}
 ALL = PLAIN | {"tiny", "huge", "inf", "nan"}
-# compressed-tensors computes in the input's type. In f16 a scale or a ratio may overflow or
-# underflow, so these cases leave out such inputs.
+# The cases of compressed-tensors, which computes in the input's type. In f16 a scale or a ratio may
+# overflow or underflow, so f16 inputs with such values are left out.
 IN_F16_RANGE = PLAIN - {"wide_f16", "scale_table", "zeros"} | {f"{c}:{t}" for c in ("scale_table", "zeros") for t in ("f32", "bf16")}
-# Each row is (recipe, formats, cases, producer). A case is CASE or CASE:TYPE. A case is left out
-# where the project's behaviour is undefined (a cast of a negative or non-finite float to uint8), or
-# where its arithmetic overflows.
+# Each row is (recipe, formats, cases, producer); the producer computes the expected bytes. A case
+# is CASE or CASE:TYPE. A case is left out where the project's behaviour is undefined (a cast of a
+# negative or non-finite float to uint8), or where its arithmetic overflows.
 MX_RECIPES = [
     ("ocp", MX_FORMATS, ALL, standard("ocp")),
     ("rceil", MX_FORMATS, ALL, standard("rceil")),
@@ -126,8 +127,8 @@ MX_RECIPES = [
 ]
 
 
-# TransformerEngine's recipe has a file of its own. It needs none of the projects, because
-# TransformerEngine quantizes only on GPUs, and the rule stands for it.
+# The golden bytes of TransformerEngine's recipe are in a file of their own. They come from the rule
+# in recipe_rules.py, because TransformerEngine itself quantizes only on GPUs.
 TE_RECIPES = [
     ("te", MX_FORMATS, PLAIN | {"tiny"}, by_rule(rules.mx_te, "TransformerEngine d0067d0 ptx.cuh exp2f_rcp")),
 ]
@@ -152,13 +153,14 @@ def mx_cases(recipes=MX_RECIPES):
 
 NV_ALL = {name for name, _, _ in inputs.nvfp4_cases()}
 NV_FINITE = NV_ALL - {"inf", "nan"}
-# A tensor whose amax is 0, Inf or NaN makes these projects answer NaN everywhere, and so does an
-# amax so small that the reciprocal of its scale overflows. Such inputs are left out.
+# The cases of projects that answer NaN everywhere for some tensors: those whose amax is 0, Inf or
+# NaN, or so small that the reciprocal of the tensor scale overflows. These tensors are left out.
 NV_SANE = NV_FINITE - {"all_zero", "subnormal"}
 
 
 def nv_project(project, rule, source, pad=16):
-    """Returns a producer of the project's bytes, compared with the rule wherever no scale is NaN."""
+    """Returns a function that computes the project's bytes and fails unless the rule in
+    recipe_rules.py gives the same bytes in all blocks without a NaN scale."""
 
     def produce(x, dtype):
         wide = padded(x, pad)
@@ -186,7 +188,7 @@ def compressed_rule(x, dtype):
     return rules.nvfp4_compressed_tensors(x, dtype=dtype)
 
 
-# Each row is (recipe, options, cases, producer).
+# Each row is (recipe, options, cases, producer); the producer computes the expected bytes.
 NVFP4_RECIPES = [
     ("torchao", "-", NV_SANE,
      nv_project(projects.torchao_nvfp4, no_dtype(rules.nvfp4_torchao), f"{projects.TORCHAO} nvfp4_quantize")),

@@ -87,8 +87,8 @@ def group_extrema(t, block):
 
 
 def compressed_tensors_mx(x, elem):
-    """Quantizes as llm-compressor calls the package: extrema in the weight's own type, then the
-    compressor."""
+    """Quantizes to an MX format by the package compressed-tensors, called as llm-compressor calls
+    it: minimum and maximum in the weight's own type, then the compressor."""
     bits = rc.BITS[elem]
     args = QuantizationArgs(num_bits=bits, type="float", strategy="group", group_size=32, symmetric=True,
                             scale_dtype=torch.uint8, zp_dtype=torch.uint8)
@@ -105,7 +105,8 @@ def compressed_tensors_mx(x, elem):
 
 
 def find_ggml():
-    """Loads libggml-base from the wheel of pywhispercpp. It holds ggml's C quantizers, unchanged."""
+    """Loads libggml-base, which has ggml's C quantizers unchanged. The library comes with the
+    wheel of pywhispercpp."""
     for folder in site.getsitepackages():
         for path in glob.glob(os.path.join(folder, "pywhispercpp.libs", "libggml-base*.so*")):
             return ctypes.CDLL(path)
@@ -160,8 +161,8 @@ def modelopt_nvfp4(x, elem="e2m1"):
 
 
 def compressed_tensors_nvfp4(x, elem="e2m1"):
-    """Quantizes to NVFP4 as llm-compressor calls the package: extrema in the weight's own type,
-    then the compressor."""
+    """Quantizes to NVFP4 by the package compressed-tensors, called as llm-compressor calls it:
+    minimum and maximum in the weight's own type, then the compressor."""
     args = QuantizationArgs(num_bits=4, type="float", strategy="tensor_group", group_size=16, symmetric=True,
                             scale_dtype=torch.float8_e4m3fn, zp_dtype=torch.float8_e4m3fn)
     t = tensor(x)

@@ -34,8 +34,8 @@ def decode(codes, name):
 
 
 def encode(values, name):
-    """Returns the nearest code of each value, with ties to even. A value beyond the largest finite
-    one becomes that one."""
+    """Returns the code nearest to each value, with ties to even. A value beyond the largest finite
+    one gets the code of the largest finite one."""
     v = table(name)
     half = len(v) // 2
     finite = np.array([c for c in range(half) if np.isfinite(v[c])])

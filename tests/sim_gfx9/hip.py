@@ -35,7 +35,8 @@ class Device:
         self.call("hipModuleUnload", module)
 
     def function(self, module, name, shared=0):
-        """Returns a kernel. HIP does not want to know how much dynamic LDS its launches will have."""
+        """Returns a kernel of a module. Unlike CUDA, HIP needs no call that sets the largest
+        dynamic LDS of the kernel's launches."""
         function = ctypes.c_void_p()
         self.call("hipModuleGetFunction", ctypes.byref(function), module, name.encode())
         return function
@@ -61,8 +62,8 @@ class Device:
         self.call("hipModuleLaunchKernel", function, *map(ctypes.c_uint, grid + block), ctypes.c_uint(shared), None, pointers, None)
 
     def launch_buffer(self, function, grid, block, shared, packed):
-        """Launches a kernel by HIP's second way to pass arguments: one buffer that holds them as
-        the kernel reads them."""
+        """Launches a kernel with its arguments in one buffer, laid out as the kernel reads them.
+        This is HIP's second way to pass arguments."""
         size = ctypes.c_size_t(len(packed))
         buffer = ctypes.create_string_buffer(packed, len(packed))
         extra = (ctypes.c_void_p * 5)(POINTER, ctypes.addressof(buffer), SIZE, ctypes.addressof(size), END)

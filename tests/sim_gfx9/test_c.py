@@ -97,7 +97,9 @@ def bytes_():
 
 
 def quotients():
-    """Of all magnitudes by all: LLVM divides by v_div_scale, v_div_fmas and v_div_fixup. Inf has no NaN here."""
+    """Operands of the division test: numbers of all magnitudes, each divided by each. LLVM
+    compiles the division to v_div_scale, v_div_fmas and v_div_fixup. The hard numbers include
+    Inf but no NaN."""
     x = rng.integers(0, 1 << 32, (2, 4096), dtype=np.uint64).astype(np.uint32).view(np.float32)
     hard = np.array([0, -0.0, 1, -1, np.inf, 1e-40, -1e-40, 3.4e38, 2.0 ** -126, 2688, 1e-45, 6, 448], np.float32)
     x[:, :169] = np.stack(np.meshgrid(hard, hard)).reshape(2, -1)
@@ -129,8 +131,8 @@ def transpose(bits):
     shift = (np.arange(n) * bits).astype(np.uint64)
     out = np.zeros((64, n), np.uint64)
     for block in range(0, 64, 16):
-        # The block is a matrix with 16 columns: n rows of 16 elements, each row spread over 16 / n
-        # lanes.
+        # `block` is the first of 16 lanes, which hold a matrix of n rows and 16 columns. Each row
+        # is spread over 16 / n lanes.
         matrix = elements[block:block + 16].reshape(n, 16)
         out[block:block + 16] = matrix.T
     return np.bitwise_or.reduce(elements << shift, axis=1), np.bitwise_or.reduce(out << shift, axis=1)
@@ -165,8 +167,8 @@ def main():
         source, target = device.upload(x), device.upload(np.zeros_like(expect))
         grid, block = ((2, 3, 2), (8, 4, 2)) if name == "grid3" else ((1, 1, 1), (64, 1, 1))
         try:
-            # Passes the arguments in one buffer, packed here, which is HIP's second way to launch a
-            # kernel.
+            # Launches the kernel with its arguments packed in one buffer, which is HIP's second way
+            # to pass arguments.
             device.launch_buffer(device.function(module, name), grid, block, 0, struct.pack("QQ", source.value, target.value))
             got = device.download(target, np.zeros_like(expect))
             wrong = np.nonzero((got != expect).reshape(-1))[0]

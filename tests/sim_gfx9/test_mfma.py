@@ -12,7 +12,7 @@ import formats as F
 import hip
 
 GOLDEN = pathlib.Path(__file__).parent.parent / "golden" / "mfma"
-# The index of each operand's first word among a lane's 64 words.
+# The index of each operand's first word among the 64 words that the test passes to each lane.
 A_AT, B_AT, C_AT, SCALE_AT = 0, 8, 16, 48
 SMALL = ["e4m3", "e5m2", "e2m3", "e3m2", "e2m1"]
 
@@ -33,16 +33,16 @@ def golden(name, matrix):
 
 
 def operand_places(m, k, blocks, width, b):
-    """Returns the layout of A or B: each lane holds consecutive k of one row, and rows, then
-    blocks, then k are spread over the lanes."""
+    """Returns the register layout of A or B. Each lane holds consecutive k of one row. The lanes
+    are numbered by row first, then by block, then by k."""
     each = m * k * blocks // 64
     return {(i, j): (j % each * width // 32, i + m * (b + blocks * (j // each)), j % each * width % 32) for i in range(m) for j in range(k)}
 
 
 def mixed_places(m, k, width):
-    """Returns the layout of A or B of an f8f6f4 instruction. Elements of 8 bits are dealt in chunks
-    of 16 along k to the groups of lanes. Of narrower elements each lane holds 32 consecutive
-    ones."""
+    """Returns the register layout of A or B of an f8f6f4 instruction. With 8-bit elements, chunks
+    of 16 consecutive k go to the groups of lanes in turn. With narrower elements, each lane
+    holds 32 consecutive k."""
     groups, at = 64 // m, {}
     for i in range(m):
         for j in range(k):
@@ -141,8 +141,8 @@ def check(device, function, arch, name, fmt, select, rng):
     scales = rng.integers(120, 134, (2, m, max(k // 32, 1)))
     if scaled:
         for which in range(2):
-            # The bytes that the instruction does not select are random, so that a read of a wrong
-            # byte is found.
+            # An instruction selects one byte of a scale register. The other bytes are random, so
+            # that a read of a wrong byte is found.
             for lane in range(64):
                 words[lane, SCALE_AT + which] = int(rng.integers(0, 1 << 32)) & ~(255 << 8 * select[which]) & 0xFFFFFFFF
                 words[lane, SCALE_AT + which] |= int(scales[which, lane % m, lane // m]) << 8 * select[which]

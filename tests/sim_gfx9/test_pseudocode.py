@@ -40,8 +40,8 @@ def read_pseudocode():
 
 
 def width(text, name):
-    """Returns how many registers an operand takes, from the largest type that the pseudocode gives
-    it."""
+    """Returns the number of registers that an operand takes, from the widest type that the
+    pseudocode gives to the operand."""
     found = [int(m) for m in re.findall(name + r"(?:\[[^\]]*\])?\.[ufib](\d+)", text)] + [int(m) + 1 for m in re.findall(name + r"\[(\d+) :", text)]
     return 2 if any(w > 32 for w in found) else 1
 

@@ -1,4 +1,5 @@
-"""Runs Triton's kernels of cases.py on a simulator and compares each result with NumPy's in double."""
+"""Runs the Triton kernels of cases.py on a simulator and compares each result with the result that
+NumPy computes in double."""
 import ctypes
 import json
 import sys
@@ -34,7 +35,7 @@ def run(device, case, folder):
 
 
 def difference(case, got):
-    """Returns None, or how the result is wrong."""
+    """Returns None if the result is right, else a text that says how it is wrong."""
     got = case.read(got) if hasattr(case, "read") else got
     expect = np.asarray(case.expect)
     got = got.reshape(expect.shape)

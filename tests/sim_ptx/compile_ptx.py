@@ -27,7 +27,8 @@ def key_of(arch, case):
 
 
 def cases_for(arch):
-    """Each case once: some differ in AMD's options alone. e4m3 needs sm_89."""
+    """Returns each case once, because some cases differ only in options for AMD GPUs. Cases with
+    e4m3 need compute capability 8.9."""
     import cases
     seen = set()
     for case in cases.all_cases("gfx950"):
@@ -41,7 +42,8 @@ def cases_for(arch):
 
 
 def compile_case(arch, case, folder):
-    """FOLDER/NAME.ptx and .json; both are kept while the kernel and Triton stay the same."""
+    """Compiles one case to FOLDER/NAME.ptx and writes its launch parameters to FOLDER/NAME.json.
+    Both files are kept while the kernel and the version of Triton stay the same."""
     key = key_of(arch, case)
     info = folder / f"{case.name}.json"
     if info.exists() and json.loads(info.read_text())["key"] == key:
@@ -64,7 +66,7 @@ def work(job):
 
 
 def compile_all(arch, folder, processes=2):
-    """What failed, one line each."""
+    """Compiles every case for the architecture and returns one line for each failure."""
     pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
     with multiprocessing.Pool(processes) as pool:
         return sum(pool.map(work, [(arch, k, processes, folder) for k in range(processes)]), [])

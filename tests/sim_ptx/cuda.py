@@ -1,4 +1,5 @@
-"""The entries of libcuda.so.1 that the tests call, through ctypes. $SIM_LIBRARY names the library."""
+"""Calls the functions of libcuda.so.1 that the tests need, through ctypes. $SIM_LIBRARY names the
+library."""
 import ctypes
 import os
 
@@ -57,7 +58,7 @@ class Device:
         self.call("cuMemFree_v2", at)
 
     def launch(self, function, grid, block, shared, args):
-        """args: ctypes values in order."""
+        """Launches a kernel. args lists its arguments in order, as ctypes values."""
         pointers = (ctypes.c_void_p * max(len(args), 1))(*[ctypes.addressof(a) for a in args])
         grid, block = tuple(grid) + (1,) * (3 - len(grid)), tuple(block) + (1,) * (3 - len(block))
         self.call("cuLaunchKernel", function, *map(ctypes.c_uint, grid + block), ctypes.c_uint(shared), None, pointers, None)

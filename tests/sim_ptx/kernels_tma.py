@@ -1,11 +1,12 @@
-"""Triton kernels whose operands come by tensor maps; test_tma.py says with which operands."""
+"""Triton kernels that read their operands by tensor maps (TMA). test_tma.py has their operands and
+expected results."""
 import triton
 import triton.language as tl
 
 
 @triton.jit
 def dot(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    """C (M, N) = A (M, K) x B (N, K)^T; a, b and c are tensor maps."""
+    """Computes the GEMM C (M, N) = A (M, K) x B (N, K)^T. a, b and c are tensor maps."""
     m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
     acc = tl.zeros((BM, BN), dtype=tl.float32)
     for k in tl.range(0, K, BK, num_stages=3):
@@ -16,7 +17,9 @@ def dot(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
 @triton.jit
 def dot_scaled(a, sa, b, sb, c, K, FA: tl.constexpr, FB: tl.constexpr, PA: tl.constexpr, PB: tl.constexpr,
                BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, V: tl.constexpr):
-    """C = (A . sa) x (B . sb)^T with scales of V elements as nv_128x4 lays them: (1, rows/128, K/V/4, 2, 256)."""
+    """Computes the block-scaled GEMM C = (A . sa) x (B . sb)^T. Each scale covers V elements along
+    K. The scales have the layout nv_128x4, seen as an array of shape (1, rows/128, K/V/4, 2,
+    256)."""
     pm, pn = tl.program_id(0), tl.program_id(1)
     acc = tl.zeros((BM, BN), dtype=tl.float32)
     for k in tl.range(0, K, BK, num_stages=2):

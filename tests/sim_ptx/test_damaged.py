@@ -1,4 +1,5 @@
-"""Damaged PTX gives an error or a module whose kernels run or stop, never a crash. usage: test_damaged.py ARCH"""
+"""Tests that damaged PTX gives an error, or a module whose kernels run or stop, but never a crash.
+usage: test_damaged.py ARCH"""
 import ctypes
 import os
 import random
@@ -62,7 +63,8 @@ $L2:
 
 
 def damage(rng, text):
-    """Characters or words changed, moved or left out, or the end cut off."""
+    """Returns the PTX text with some characters or words changed, moved or left out, or with its
+    end cut off."""
     out = bytearray(text.encode())
     kind = rng.randrange(5)
     if kind == 0:

@@ -1,4 +1,5 @@
-"""Faulty kernels stop with a message that names the fault, the kernel, the lines and the thread. usage: test_findings.py ARCH"""
+"""Tests that a kernel with one mistake stops, with a message that names the mistake, the kernel, the
+lines and the thread. usage: test_findings.py ARCH"""
 import os
 import re
 import sys
@@ -27,7 +28,7 @@ HEAD = """.version 8.7
  .loc 1 42 7
 """
 
-# name: body, threads, what the message says
+# Maps a name to (body of the kernel, number of threads, what the message must say).
 FAULTS = {
     "beyond an allocation": ("st.global.u32 [%rd3+4], %r1; ret; }", 32, "lane 31: 4 bytes at .* outside its allocation of 128 bytes"),
     "freed or wild": ("mov.b64 %rd4, 4096; ld.global.u32 %r4, [%rd4]; ret; }", 32, "outside every allocation"),

@@ -1,4 +1,5 @@
-"""Kernels of Triton whose operands come by tensor maps, against NumPy in double. usage: test_tma.py ARCH FOLDER"""
+"""Compares the Triton kernels of kernels_tma.py, which read their operands by tensor maps, with NumPy
+in double. usage: test_tma.py ARCH FOLDER"""
 import ctypes
 import pathlib
 import re
@@ -25,7 +26,8 @@ def compile_kernel(arch, fn, types, constants, warps=4):
 
 
 def tensor_map(device, kind, at, shape, box, swizzle, fp4_padded=False):
-    """A CUtensorMap of a dense array, the last dimension contiguous; elements of two in a byte where padded."""
+    """Returns the CUtensorMap of a dense array whose last dimension is contiguous. If fp4_padded
+    is set, each byte has two 4-bit elements, and the copy spreads them over units of 16 bytes."""
     number, size = (14, 1) if fp4_padded else TYPES[kind]
     rank = len(shape)
     extents = list(shape[::-1])
@@ -37,7 +39,7 @@ def tensor_map(device, kind, at, shape, box, swizzle, fp4_padded=False):
     out = (ctypes.c_uint64 * 32)()
     start = (ctypes.addressof(out) + 127) // 128 * 128
     if fp4_padded:
-        extents[0] *= 2  # the box counts elements already
+        extents[0] *= 2  # The array counts bytes of two elements; the box of the copy counts elements already.
     u64, u32 = ctypes.c_uint64 * rank, ctypes.c_uint32 * rank
     device.call("cuTensorMapEncodeTiled", ctypes.c_void_p(start), number, rank, at, u64(*extents), u64(*strides, 0), u32(*boxes),
                 u32(*[1] * rank), 0, swizzle, 2, 0)
@@ -47,7 +49,8 @@ def tensor_map(device, kind, at, shape, box, swizzle, fp4_padded=False):
 
 
 def launch(device, built, grid, tensors, scalars):
-    """tensors: (array, kind) in the order of the maps. A map is followed by its shape and strides."""
+    """Runs a kernel. `tensors` lists (array, kind) in the order of the kernel's tensor maps. Each
+    tensor map is followed by its shape and its strides as arguments."""
     shapes = built.metadata.tensordesc_meta
     args, buffers = [], []
     for (array, kind), meta in zip(tensors, shapes):
@@ -94,7 +97,8 @@ def run_dot(device, arch, kind, warps):
 
 
 def packed_scales(scales):
-    """(rows, blocks) in the order of nv_128x4, as (1, rows/128, blocks/4, 2, 256)."""
+    """Returns a matrix of scales (rows, blocks) in the layout nv_128x4, as an array of shape (1,
+    rows/128, blocks/4, 2, 256)."""
     R, C = scales.shape
     return np.ascontiguousarray(scales.reshape(R // 128, 4, 32, C // 4, 4).transpose(0, 3, 2, 1, 4)).reshape(1, R // 128, C // 4, 2, 256)
 

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Tests that check-devices.py accepts this repository and refuses each planted name of a kind of
-# device.
+# Tests that tools/check-devices.py accepts this repository. In a copy, the test adds the name of a
+# kind of device ("cuda") to different files; the tool must refuse each file that may not name it.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 tree=$(mktemp -d)

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Tests that check-rooms.py accepts this repository, and that it names each planted include or call
-# that is not allowed.
+# Tests that tools/check-rooms.py accepts this repository. In a copy, the test adds includes and
+# calls that one folder of the source tree may not make to another; the tool must name each of them.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 tree=$(mktemp -d)
@@ -46,8 +46,8 @@ refuse examples/a.c cli.h
 refuse src/other/a.c bsmm.h
 refuse src/ref/a.c missing.h
 
-# The check of calls reads objects in the form of a build. The sources of these objects include
-# nothing.
+# tools/check-rooms.py finds calls in the object files of a build. The test compiles such objects
+# from sources without includes.
 objects=$tree/build/CMakeFiles/bsmm_objects.dir
 compile() { # usage: compile FILE CODE
     mkdir -p "$(dirname "$objects/$1")"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Tests that the drawings, tables and code in the documents are current: they must be what the
-# program prints and what the examples contain. README's example has 12 lines.
+# Tests that the generated drawings, tables and code in the documents are what the program prints
+# and what the examples contain now. The example in README.md must have 12 lines.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 documents=("$root"/README.md "$root"/docs/*.md "$root"/docs/notes/*.md)
@@ -16,7 +16,7 @@ for document in "${documents[@]}" "$root"/CONTRIBUTING.md; do
     done < <(grep -oE '\]\([^):#]+\)' "$document" | tr -d '()]')
 done
 
-# The check fails on a drawing that is not current.
+# The check must fail if one number of a drawing is changed.
 copy=$(mktemp)
 trap 'rm -f "$copy"' EXIT
 sed 's/^  0 |  0 /  0 |  7 /' "$root/docs/LAYOUTS.md" >"$copy"

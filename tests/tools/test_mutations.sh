@@ -35,7 +35,8 @@ int f(int a) {
 lines = [line for _, line in mutations.code_lines(text) if mutations.changes(line)]
 assert lines == ["    return a + 1;"], lines
 
-# Each harmless change is one that the tool can make, of a line that is still there.
+# Each change that tools/mutate-harmless.tsv lists must be one that the tool can make, in a line
+# that still exists.
 import mutate
 
 for (path, before, after), reason in mutate.harmless().items():
