@@ -65,8 +65,8 @@ static bsmm_status run(const bsmm_plan *plan, fixture *f, int64_t rows,
     return status;
 }
 
-/* Checks a product of only the first `rows` rows. These rows of D must equal, in elements and
- * scales, those of the product of all rows. The elements of all later rows must be untouched. */
+/* Checks a product of only the first `rows` rows of A. The elements and scales of these rows of D
+ * must equal those of the product of all rows. The elements of all later rows must be unchanged. */
 static void check(const fixture *f, const char *kernel, int64_t rows) {
     size_t row = f->d.data_bytes / MOST, used = (size_t)rows * row;
     if (memcmp(f->whole, f->d.m.data, used) != 0)

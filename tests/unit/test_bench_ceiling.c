@@ -22,7 +22,8 @@ typedef struct moment {
 typedef struct machine {
     const moment *moments;
     size_t count, next;
-    double product, kept[ROWS]; /* of the last measurement, and of those that were kept */
+    double product, kept[ROWS]; /* the product's rate in the last measurement, and in the
+                                   measurement that was kept for each row */
 } machine;
 
 static int measure(void *context, size_t row, bench_probed *probed) {

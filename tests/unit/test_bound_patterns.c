@@ -17,11 +17,11 @@ enum { M = 3, N = 20, MOST_KERNELS = 16 };
 typedef enum pattern {
     ONE_SIGN,    /* random positive values */
     ALTERNATING, /* A's signs alternate along K */
-    GROWING,     /* positive, block scales from 2^-8 to 2^8 along K */
-    CANCELLING,  /* the second half of K takes the first half away again */
-    LARGEST,     /* the format's largest value everywhere, block scales of 2^8 */
-    TIES,        /* 1, then products of half an ulp of it, which round to even: all are lost */
-    SPARSE_TIES, /* the same, one such product in each 16 of K */
+    GROWING,     /* positive values whose block scales grow from 2^-8 to 2^8 along K */
+    CANCELLING,  /* the sum of the second half of K is the negative of that of the first half */
+    LARGEST,     /* the format's largest value everywhere, with block scales of 2^8 */
+    TIES,        /* 1, then products of half an ulp of the sum, which rounding to even loses */
+    SPARSE_TIES, /* as TIES, with one product of half an ulp in each 16 elements of K */
     PATTERNS
 } pattern;
 
@@ -39,7 +39,8 @@ static const int64_t lengths[] = {128, 512, 4096};
 
 typedef struct value {
     double element;
-    int exponent; /* of the block's scale; of a tie the first block differs from the rest */
+    int exponent; /* The exponent of the block's scale. With ties, that of the first block differs
+                     from the others. */
 } value;
 
 /* Returns the exponent of a power of two such that the format can hold both this power and 2^-12

@@ -99,7 +99,7 @@ static void expect_todays(fixture *f, const char *what) {
     double level;
     if (!cli_level_run(&f->desc, f->desc.kernel, &level))
         fail_msg("%s: %s", what, bsmm_error_message());
-    if (isnan(level)) return; /* sums without errors */
+    if (isnan(level)) return; /* The sums have no errors. */
     if (!(level > CLI_LEVEL_MOST / 4 && level <= 1)) fail_msg("%s: %.3f", what, level);
     compared++;
 }
@@ -156,7 +156,8 @@ static void test_edges(void **state) {
     test_matrix_free(&f.a);
     test_matrix_free(&f.b);
 
-    fixture_make(&f, pairs[0], MOST_M, 32, MIXED); /* one unit: exact */
+    fixture_make(&f, pairs[0], MOST_M, 32,
+                 MIXED); /* K is a single unit, so the integer sum is exact. */
     bsmm_matrix a = wide(MOST_M, 32), b = wide(N, 32);
     float d[MOST_M * N];
     f.d.data = d;

@@ -1,5 +1,5 @@
-/* Tests that conversions keep every value exactly, including the signs of zeros, or refuse and name
- * the block. */
+/* Tests conversions between formats. They must keep every value exactly, including the signs of
+ * zeros, or refuse and name the block that the new format cannot hold. */
 #include "operand.h"
 
 #include <math.h>
@@ -220,7 +220,8 @@ static void test_boundary_of_the_spread(void **state) {
         }
 }
 
-/* Tests that a block of zeros may have any scale. Only the signs of its zeros are kept. */
+/* Tests that a block of zeros may have any scale and does not limit the conversion. Only the signs
+ * of its zeros are kept. */
 static void test_blocks_of_zeros_take_no_part(void **state) {
     (void)state;
     rng r = {5};

@@ -18,7 +18,7 @@ enum { HALF = 330, N = 2 * HALF, K = 200, MOST_ROWS = 200 };
 typedef struct fused {
     test_matrix a, b, c, residual;
     float bias[N], row_scale[MOST_ROWS], col_scale[N], alpha, beta;
-    float values[MOST_ROWS * N]; /* the finished values, not yet in D's format */
+    float values[MOST_ROWS * N]; /* the results before they are converted to D's format */
     bsmm_epilogue epilogue;
     bsmm_matmul_desc desc;
 } fused;
@@ -200,7 +200,8 @@ static void check_packed(fused *x, test_matrix *d, const test_matrix *want) {
 }
 
 enum { MOST_KERNELS = 32 };
-static bool has_run[MOST_KERNELS]; /* by rank */
+static bool has_run[MOST_KERNELS]; /* whether each kernel has computed a product, by its rank in
+                                      bsmm_explain */
 
 /* Returns how many kernels took the product. */
 static int check_kernels(fused *x, const char *format, uint32_t order) {

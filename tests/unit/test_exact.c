@@ -1,5 +1,6 @@
-/* Tests that exact results are exact in every kernel: each code of each format gives its value, and
- * the dot product of one block of small integers is rounded once. */
+/* Tests that results that need no rounding are exact in every kernel. Each code of each format must
+ * give its value, and the dot product of one block of small integers must be rounded only once, to
+ * D's format. */
 #include "operand.h"
 #include "walk.h"
 
@@ -51,7 +52,8 @@ static void fixture_make(fixture *f, const char *format, const char *other, bool
     make_zero(&f->codes, format, ROWS, K, r);
     make_zero(&f->ones, other, COLS, K, r);
     uint32_t elem = f->codes.m.format.elem, bits = bsmm_elem_row(elem)->bits;
-    /* For 16 bits the test uses a sample of the codes that includes both ends. */
+    /* For formats of 16 bits the test uses a sample of the codes, which includes the first and the
+     * last code. */
     f->step = bits > 8 ? (1u << bits) / ROWS + 1 : 1;
     for (uint32_t i = 0; i < ROWS; i++)
         set(&f->codes, i, (i * 7) % K, (i * f->step) & ((1u << bits) - 1));

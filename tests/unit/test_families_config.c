@@ -1,6 +1,6 @@
-/* Tests the config.json next to a model, which is the only way to tell Quark's tensors from
- * others. It may be as Python writes it, with NaN and repeated keys, or missing, or present but
- * unreadable. */
+/* Tests the config.json next to a model. It is the only file that tells Quark's tensors from those
+ * of other families. It may be as Python writes it, with NaN and repeated keys, or missing, or
+ * present but unreadable. */
 #include "stored.h"
 
 #include <setjmp.h>
@@ -98,8 +98,8 @@ static void test_unreadable(void **state) {
     expect_doubt("folder", "quark_mxfp4", NULL, "not a regular file");
 }
 
-/* Tests a missing config: the error names ModelOpt's tensors, which Quark's mxfp6 tensors are
- * not. */
+/* Tests a missing config.json. Quark's mxfp6 tensors are then taken for ModelOpt's, which they are
+ * not, and the error names ModelOpt. */
 static void test_absent(void **state) {
     (void)state;
     bsmm_weight w;

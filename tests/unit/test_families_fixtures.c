@@ -1,5 +1,5 @@
-/* Tests checkpoints that other libraries have written (tests/fixtures): every line of the manifest
- * must hold, and every value must be exact. */
+/* Tests the checkpoints that other libraries have written (tests/fixtures). Every line of the
+ * fixtures' manifest must hold, and every value must be exact. */
 #include "operand.h"
 #include "stored.h"
 
@@ -79,7 +79,7 @@ static void compare(const line *l, const double *got, const float *expected, siz
     }
 }
 
-/* Compares the weight's values, slice after slice. */
+/* Compares the weight's values with the expected ones, matrix after matrix of a batch. */
 static void check_values(const line *l, const bsmm_file *file, uint64_t index,
                          const bsmm_weight *weight) {
     size_t each = (size_t)(weight->rows * weight->cols);

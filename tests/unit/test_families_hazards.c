@@ -1,5 +1,6 @@
-/* Tests weights that are recognized but broken. Each gives FORMAT and names the hazard; its name
- * and family stay readable, and the other weights of the file stay usable. */
+/* Tests weights that belong to a known family but are broken. Reading each must return FORMAT and
+ * name the mistake. The weight's name and family must stay readable, and the other weights of the
+ * file must stay usable. */
 #include "stored.h"
 
 #include "format/format.h"

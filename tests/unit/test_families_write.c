@@ -1,5 +1,6 @@
-/* Tests that a written weight is read back with every code in its place: every format, block shape,
- * order and scale layout, in every family that can hold it. */
+/* Tests that a weight that the library writes to a checkpoint is read back with every code in its
+ * place, for every format, block shape, order and scale layout, in every family that can hold it.
+ * */
 #include "operand.h"
 #include "stored.h"
 
@@ -46,7 +47,8 @@ static void write_weight(const write_case *c, const char *path, uint64_t seed) {
     if (bsmm_writer_commit(writer)) fail_msg("%s", bsmm_error_message());
 }
 
-/* Fills memory of the test with the same values and compares them byte by byte with the file's. */
+/* Fills memory of the test with the same random codes as the written weight and compares them byte
+ * by byte with the file's. */
 static void compare_slice(const bsmm_matrix *got, rng *r) {
     bsmm_matrix expected = *got;
     float global;
@@ -199,8 +201,8 @@ static void test_global_scales(void **state) {
     }
 }
 
-/* Tests two kinds of Quark weights in one file, which the layers' own entries in the config tell
- * apart. */
+/* Tests two kinds of Quark weights in one file. The entries of the layers in config.json tell the
+ * two kinds apart. */
 static void test_quark_mixture(void **state) {
     (void)state;
     static const char *const formats[] = {"mxfp6_e2m3", "mxfp4", "mxfp6_e3m2", "mxfp6_e2m3"};

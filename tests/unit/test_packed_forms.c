@@ -264,7 +264,8 @@ static void test_wide_depends_on_panels(void **state) {
         test_matrix_make(&g->b, describe(format_named("mxfp4"), 70, 256), FILL_EXTREME, &same);
         g->desc.b_packed = BSMM_PACKED_WIDE;
         bsmm_plan *plan;
-        if (bsmm_plan_create(&g->desc, &plan) != BSMM_OK) skip(); /* no kernel has panels */
+        if (bsmm_plan_create(&g->desc, &plan) != BSMM_OK)
+            skip(); /* No kernel for this processor has panels. */
         bsmm_plan_destroy(plan);
         pack(g, BSMM_PACKED_WIDE);
         uint64_t told;

@@ -65,7 +65,7 @@ static void expect_invalid(const fixture *f, const bsmm_buffers *buffers, const 
  * not have it. */
 static const struct {
     const char *name, *rule;
-    size_t at; /* in bsmm_buffers */
+    size_t at; /* the offset of the array's pointer in bsmm_buffers */
 } arrays[] = {
     {"c", "desc.beta is 0", offsetof(bsmm_buffers, c)},
     {"bias", "desc.bias_elem is 0", offsetof(bsmm_buffers, bias)},

@@ -205,7 +205,7 @@ static void test_packing(void **state) {
     uint64_t bytes = bsmm_plan_packed_b_bytes(x.plan);
     if (bytes == 0) {
         planned_free(&x);
-        skip(); /* no kernel of this processor packs */
+        skip(); /* No kernel for this processor packs B. */
     }
     uint8_t *expected = pack(&x, NULL);
     for (size_t i = 0; i < TEST_POOL_KINDS; i++) {
@@ -279,7 +279,7 @@ static bsmm_status run_quantize(converted *c) {
 
 static const struct {
     const char *src, *dst;
-    uint32_t order; /* of src */
+    uint32_t order; /* the order of src */
     bool on_one_thread;
     bsmm_status (*run)(converted *);
 } conversions[] = {

@@ -58,8 +58,8 @@ static void test_kernels_are_whole(void **state) {
     }
 }
 
-/* Tests that the reference is last. It takes everything, so kernels after it would never be
- * chosen. */
+/* Tests that the kernel `ref` is the last of the kernel table. It takes every product, so kernels
+ * after it would never be chosen. */
 static void test_the_reference_is_last(void **state) {
     (void)state;
     uint32_t last = 0;

@@ -1,5 +1,5 @@
-/* Tests block-scaled outputs: a product that is stored in any preset must have the bytes of the
- * same product in fp32, quantized by the same recipe with the same second-level scale. */
+/* Tests products with a block-scaled D. For any preset, D must have the bytes of the same product
+ * in fp32, quantized by the same recipe with the same second-level scale. */
 #include "operand.h"
 
 #include <setjmp.h>
