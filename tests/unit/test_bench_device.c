@@ -91,7 +91,7 @@ static void check_graph(bench_device *device) {
     context[0] = device, context[1] = memory;
     assert_true(bench_device_record(device, fill_turn, context, 3, &graph));
     assert_true(bench_device_read(device, got, memory, sizeof got));
-    assert_int_equal(got[2], 0x5A5A5A5A); /* a capture only records */
+    assert_int_equal(got[2], 0x5A5A5A5A); /* Capturing a fill into a graph does not execute it. */
     assert_true(bench_device_time(device, &graph, &seconds));
     assert_true(bench_device_read(device, got, memory, sizeof got));
     for (uint32_t i = 0; i < 3; i++)

@@ -60,7 +60,8 @@ static void test_every_format_to_itself(void **state) {
     }
     for (uint32_t elem = next_elem(BSMM_ELEM_NONE); elem; elem = next_elem(elem))
         check_same(bsmm_elem_row(elem)->name, 9, 31, &r);
-    check_same("mxfp4", 67, 1031, &r); /* This size gives the threads more than one task. */
+    check_same("mxfp4", 67, 1031,
+               &r); /* With this size the threads divide the conversion among several tasks. */
 }
 
 /* Tests that payloads of f32 NaN survive, because codes are copied, not values. */

@@ -98,8 +98,9 @@ static void test_unreadable(void **state) {
     expect_doubt("folder", "quark_mxfp4", NULL, "not a regular file");
 }
 
-/* Tests a missing config.json. Quark's mxfp6 tensors are then taken for ModelOpt's, which they are
- * not, and the error names ModelOpt. */
+/* Tests a model without config.json, and one whose config.json has no quantization_config. Quark's
+ * mxfp6 tensors are refused, because nothing tells their format. Quark's mxfp4 tensors are taken
+ * for ModelOpt's, which have the same names and types. */
 static void test_absent(void **state) {
     (void)state;
     bsmm_weight w;
@@ -109,7 +110,8 @@ static void test_absent(void **state) {
     assert_string_equal(w.family, "modelopt");
 }
 
-/* Tests that families that are recognized by names and types do not need a config. */
+/* Tests families that are recognized by the names and types of their tensors. They do not need a
+ * config.json. */
 static void test_not_needed(void **state) {
     (void)state;
     bsmm_weight w;

@@ -154,8 +154,9 @@ static void test_lone_fp8(void **state) {
     bsmm_file_close(file);
 }
 
-/* Tests which tensors are weights. input_scale may be missing or present, biases and 1-D tensors
- * are no weights, and the scales of a weight are not listed separately. */
+/* Tests which tensors of a file are listed as weights. A weight may have an input_scale or not.
+ * Biases and 1-D tensors are no weights, and the scales of a weight are not listed as weights of
+ * their own. */
 static void test_what_is_a_weight(void **state) {
     (void)state;
     stored tensors[] = {T("x.weight", "U8", 2, {4, 16}),
@@ -206,7 +207,8 @@ static void test_unaligned(void **state) {
     tensors[6].data = codes;
     size_t bytes, found = 0;
     uint8_t *all = safetensors_bytes(tensors, BSMM_COUNT(tensors), NULL, &bytes);
-    /* One of the four headers ends at each position modulo 4. */
+    /* The four headers differ in length by one byte, so the data begins at each address modulo 4
+     * once. */
     for (int shift = 0; shift < 4; shift++) {
         char name[32], metadata[32];
         snprintf(metadata, sizeof metadata, "{\"k\":\"%.*s\"}", shift, "aaaa");
@@ -233,7 +235,8 @@ static void test_unaligned(void **state) {
         bsmm_file_close(file);
     }
     free(all);
-    assert_int_equal(found, 6); /* Three of four positions are unaligned, for x and for y. */
+    assert_int_equal(found, 6); /* At three of the four positions the scales of x and those of y are
+                                   unaligned, which makes 6 copies. */
 }
 
 /* Tests Quark's exponent of -128, which has no code in e8m0: unpacking names the block. */

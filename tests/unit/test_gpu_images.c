@@ -77,7 +77,8 @@ static void damaged_images_are_named(void **state) {
     bsmm_gpu_image cut = p.images[1];
     for (cut.packed_bytes = 0; cut.packed_bytes < p.images[1].packed_bytes; cut.packed_bytes++)
         expect_damage(&cut);
-    cut.pack_bytes = WHOLE - 64; /* The table claims fewer bytes than the pack has. */
+    cut.pack_bytes =
+        WHOLE - 64; /* The table of images claims fewer compressed bytes than the pack has. */
     expect_damage(&cut);
     cut.pack_bytes = WHOLE + 64;
     expect_damage(&cut);

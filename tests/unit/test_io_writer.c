@@ -161,7 +161,8 @@ static void write_npy(const char *path, const char *dtype, uint32_t ndim, const 
     assert_int_equal(bsmm_writer_commit(writer), BSMM_OK);
 }
 
-/* Tests numpy's own files: reads the fixtures' expected values and writes them again. */
+/* Tests the .npy writer with files that numpy wrote: reads the fixtures' expected values and writes
+ * them again. The bytes must be equal. */
 static void test_npy(void **state) {
     (void)state;
     char path[512];
