@@ -3,7 +3,7 @@
 /* The check belongs to the command, not to a library that tests could link. */
 #include "../../cli/level.c" /* NOLINT(bugprone-suspicious-include) */
 
-#include "operand.h"
+#include "shaped.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,37 +19,15 @@ void *cli_matrix_allocate(bsmm_matrix *matrix) {
     return matrix->data = malloc(bytes);
 }
 
-typedef enum pattern { MIXED, POSITIVE, GROWING, PATTERNS } pattern;
-
-/* Changes the operand's values to a pattern: for one sign, sign bits are cleared; for growing
- * values, the elements of the first half of K are made small. */
-static void shape_values(test_matrix *t, pattern how) {
-    uint32_t bits = t->m.format.elem == BSMM_ELEM_F32    ? 32
-                    : t->m.format.elem == BSMM_ELEM_BF16 ? 16
-                    : t->m.format.elem == BSMM_ELEM_E2M1 ? 4
-                                                         : 8;
-    uint8_t *bytes = t->m.data;
-    if (how == MIXED) return;
-    for (uint64_t i = 0; i < t->data_bytes; i++)
-        bytes[i] &= bits == 4 ? 0x77 : i % (bits / 8) == bits / 8 - 1 ? 0x7f : 0xff;
-    if (how == GROWING)
-        for (uint64_t i = 0; i < t->scale_bytes && t->m.format.scale == BSMM_SCALE_E8M0; i++)
-            ((uint8_t *)t->m.scales)[i] =
-                (uint8_t)(120 + i % (uint64_t)(t->m.cols / 32) * 8 / (uint64_t)(t->m.cols / 32));
-}
-
 typedef struct fixture {
     test_matrix a, b;
     bsmm_matrix d;
     bsmm_matmul_desc desc;
 } fixture;
 
-static void fixture_make(fixture *f, const char *const pair[2], int64_t m, int64_t k, pattern how) {
-    rng r = {(uint64_t)k};
-    test_matrix_make(&f->a, describe(format_named(pair[0]), m, k), FILL_ORDINARY, &r);
-    test_matrix_make(&f->b, describe(format_named(pair[1]), N, k), FILL_ORDINARY, &r);
-    shape_values(&f->a, how);
-    shape_values(&f->b, how);
+static void fixture_make(fixture *f, const char *const pair[2], int64_t m, int64_t k,
+                         test_shape shape) {
+    test_shaped_make(&f->a, &f->b, pair, m, N, k, shape);
     f->d = describe(format_named("f32"), m, N);
     f->desc = (bsmm_matmul_desc){
         .struct_size = sizeof f->desc, .a = &f->a.m, .b = &f->b.m, .d = &f->d, .threads = 1};
@@ -82,7 +60,7 @@ static void visit(void (*look)(fixture *f, const char *what), size_t length_coun
     static const int64_t lengths[] = {256, 768}, rows[] = {8, MOST_M};
     for (size_t i = 0; i < BSMM_COUNT(pairs); i++)
         for (size_t j = 0; j < length_count * BSMM_COUNT(rows); j++)
-            for (pattern how = MIXED; how < PATTERNS; how++) {
+            for (test_shape how = SHAPE_MIXED; how < SHAPES; how++) {
                 fixture f;
                 fixture_make(&f, pairs[i], rows[j % 2], lengths[j / 2], how);
                 assert_true(visit_kernels(&f, look) >= 1);
@@ -150,14 +128,14 @@ static void test_edges(void **state) {
     (void)state;
     double level = 0;
     fixture f;
-    fixture_make(&f, pairs[0], 6, 256, MIXED);
+    fixture_make(&f, pairs[0], 6, 256, SHAPE_MIXED);
     assert_true(cli_level_run(&f.desc, "cpu_f32", &level) && isnan(level));
     assert_true(cli_level_run(&f.desc, "ref", &level) && isnan(level));
     test_matrix_free(&f.a);
     test_matrix_free(&f.b);
 
     fixture_make(&f, pairs[0], MOST_M, 32,
-                 MIXED); /* K is a single unit, so the integer sum is exact. */
+                 SHAPE_MIXED); /* K is a single unit, so the integer sum is exact. */
     bsmm_matrix a = wide(MOST_M, 32), b = wide(N, 32);
     float d[MOST_M * N];
     f.d.data = d;

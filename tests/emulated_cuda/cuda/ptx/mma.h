@@ -1,6 +1,12 @@
 #ifndef BSMM_CUDA_PTX_MMA_H
 #define BSMM_CUDA_PTX_MMA_H
 
+#include "common/tensor_core.h"
+
+static inline sim_tensor_rule emulated_mma_rule(void) {
+    return sim_tensor_rule_of(false, SIM_TENSOR_LEAST_BF16, SIM_TENSOR_LEAST_BF16);
+}
+
 /* Converts a row of A or a column of B to fp32. A lane has 4 registers of A: a0 (rows 0 to 7) and
  * a1 (rows 8 to 15) hold columns 2 t and 2 t + 1, and a2 and a3 hold columns 8 + 2 t and 9 + 2 t,
  * where t is the lane modulo 4. The registers b0 and b1 hold rows of B's columns in the same way.
@@ -20,12 +26,8 @@ static inline void ptx_mma_bf16(float d[4], uint32_t a0, uint32_t a1, uint32_t a
     const uint64_t *all = emulated_exchange(uint64_t(b1) << 32 | b0);
     emulated_mma_values(all + 4 * (2 * t), b[0]);
     emulated_mma_values(all + 4 * (2 * t + 1), b[1]);
-    for (uint32_t i = 0; i < 4; i++) {
-        double sum = d[i];
-        for (uint32_t k = 0; k < 16; k++)
-            sum += double(a[i / 2][k]) * double(b[i % 2][k]);
-        d[i] = float(sum);
-    }
+    for (uint32_t i = 0; i < 4; i++)
+        d[i] = sim_tensor_sum(d[i], a[i / 2], b[i % 2], 16, emulated_mma_rule());
 }
 
 #endif

@@ -1,6 +1,7 @@
 #ifndef BSMM_CUDA_PTX_WGMMA_H
 #define BSMM_CUDA_PTX_WGMMA_H
 
+#include "common/tensor_core.h"
 #include "mma.h"
 #include "values.h"
 
@@ -55,6 +56,13 @@ static inline void emulated_wgmma_row(uint64_t descriptor, uint32_t row, char ty
         to[i] = values[codes[i]];
 }
 
+/* Returns the exponent of the smallest normal element of a type of operands. */
+static inline int emulated_wgmma_least(char type) {
+    return type == 'b'   ? SIM_TENSOR_LEAST_BF16
+           : type == '5' ? SIM_TENSOR_LEAST_E5M2
+                         : SIM_TENSOR_LEAST_E4M3;
+}
+
 /* Emulates wgmma with both operands in shared memory. `types` names the types of D, A and B, for
  * example "f32.e4m3.e4m3" or "f32.bf16.bf16". */
 static inline void emulated_wgmma(float *d, uint64_t a, uint64_t b, uint32_t add, uint32_t n,
@@ -62,6 +70,8 @@ static inline void emulated_wgmma(float *d, uint64_t a, uint64_t b, uint32_t add
     const char a_type = types[4] == 'b' ? 'b' : types[5],
                b_type = types[4] == 'b' ? 'b' : types[10];
     const int k = a_type == 'b' ? 16 : 32;
+    const sim_tensor_rule rule = sim_tensor_rule_of(a_type != 'b', emulated_wgmma_least(a_type),
+                                                    emulated_wgmma_least(b_type));
     const uint32_t t = emulated_now->thread.x % 128, first = 16 * (t / 32) + t % 32 / 4;
     float rows[2][32], column[32];
     emulated_wgmma_row(a, first, a_type, rows[0]);
@@ -70,10 +80,7 @@ static inline void emulated_wgmma(float *d, uint64_t a, uint64_t b, uint32_t add
         emulated_wgmma_row(b, c / 2 * 8 + 2 * (t % 4) + c % 2, b_type, column);
         for (uint32_t r = 0; r < 2; r++) {
             float *to = &d[c / 2 * 4 + 2 * r + c % 2];
-            double sum = add ? *to : 0;
-            for (int i = 0; i < k; i++)
-                sum += double(rows[r][i]) * double(column[i]);
-            *to = float(sum);
+            *to = sim_tensor_sum(add ? *to : 0, rows[r], column, k, rule);
         }
     }
 }
@@ -104,10 +111,7 @@ static inline void emulated_wgmma_words(float *d, const uint32_t *a, uint64_t b,
         emulated_wgmma_plain_row(b, c / 2 * 8 + 2 * t + c % 2, column);
         for (uint32_t r = 0; r < 2; r++) {
             float *to = &d[c / 2 * 4 + 2 * r + c % 2];
-            double sum = add ? *to : 0;
-            for (int i = 0; i < 16; i++)
-                sum += double(rows[r][i]) * double(column[i]);
-            *to = float(sum);
+            *to = sim_tensor_sum(add ? *to : 0, rows[r], column, 16, emulated_mma_rule());
         }
     }
 }

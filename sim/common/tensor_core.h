@@ -1,0 +1,85 @@
+/* The sum that a tensor core of an NVIDIA H100 or H200 (compute capability 9.0) computes in one
+ * wgmma or mma.sync instruction. NVIDIA does not publish this arithmetic. The rules are a fit to
+ * results of an H200, and they reproduce every one of them (docs/NUMERICS.md, "Tensor cores"):
+ *
+ * 1. The exponent of a product is the sum of its elements' exponents. A subnormal element has the
+ *    exponent of the smallest normal one. Let `top` be the largest exponent of all nonzero products
+ *    and of the accumulator.
+ * 2. All products and the accumulator are truncated to multiples of 2^(top - fraction), and their
+ *    sum is exact.
+ * 3. The sum is truncated to `kept` bits after its leading bit. */
+#ifndef SIM_COMMON_TENSOR_CORE_H
+#define SIM_COMMON_TENSOR_CORE_H
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef struct sim_tensor_rule {
+    int fraction, kept;
+    int least_a, least_b; /* exponents of the smallest normal element of A and of B */
+} sim_tensor_rule;
+
+enum { SIM_TENSOR_MOST_K = 32, SIM_TENSOR_LEAST_E4M3 = -6, SIM_TENSOR_LEAST_E5M2 = -14 };
+enum { SIM_TENSOR_LEAST_F16 = -14, SIM_TENSOR_LEAST_BF16 = -126 };
+
+/* Returns the rule for 8-bit elements, or for elements of 16 bits. */
+static inline sim_tensor_rule sim_tensor_rule_of(bool narrow, int least_a, int least_b) {
+    sim_tensor_rule rule;
+    rule.fraction = narrow ? 13 : 25;
+    rule.kept = narrow ? 13 : 23;
+    rule.least_a = least_a;
+    rule.least_b = least_b;
+    return rule;
+}
+
+static inline int sim_tensor_exponent(float x, int least) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    const int e = (int)(bits >> 23 & 255) - 127;
+    return e < least ? least : e;
+}
+
+static inline double sim_tensor_power(int e) {
+    const uint64_t bits = (uint64_t)(e + 1023) << 52;
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* Returns sum + a[0] b[0] + ... + a[k - 1] b[k - 1], where k is the instruction's. If a term is
+ * Inf or NaN, the sum is that of IEEE arithmetic. */
+static inline float sim_tensor_sum(float sum, const float *a, const float *b, int k,
+                                   sim_tensor_rule rule) {
+    enum { NONE = -1000, NOT_FINITE = 128 };
+    double products[SIM_TENSOR_MOST_K];
+    int top = NONE, largest = sim_tensor_exponent(sum, -126);
+    for (int i = 0; i < k; i++) {
+        const int x = sim_tensor_exponent(a[i], rule.least_a);
+        const int y = sim_tensor_exponent(b[i], rule.least_b);
+        products[i] = (double)a[i] * (double)b[i];
+        const int e = products[i] != 0 ? x + y : (int)NONE;
+        top = e > top ? e : top;
+        largest = x > largest ? x : largest;
+        largest = y > largest ? y : largest;
+    }
+    if (largest >= NOT_FINITE) {
+        double total = (double)sum;
+        for (int i = 0; i < k; i++)
+            total += products[i];
+        return (float)total;
+    }
+    if (sum != 0 && sim_tensor_exponent(sum, -126) > top) top = sim_tensor_exponent(sum, -126);
+    if (top == NONE) return 0;
+    const double scale = sim_tensor_power(rule.fraction - top);
+    int64_t total = (int32_t)((double)sum * scale);
+    for (int i = 0; i < k; i++)
+        total += (int32_t)(products[i] * scale);
+    if (total == 0) return 0;
+    const double result = (double)total * sim_tensor_power(top - rule.fraction);
+    int quantum = ilogb(result) - rule.kept;
+    if (quantum < -149) quantum = -149;
+    return (float)(trunc(result * sim_tensor_power(-quantum)) * sim_tensor_power(quantum));
+}
+
+#endif
