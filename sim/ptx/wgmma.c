@@ -2,6 +2,7 @@
  * is computed only when the program waits for its group. Registers and shared memory are read only
  * then, so that a program that overwrites them too early gives wrong results. */
 #include "access.h"
+#include "common/tensor_core.h"
 #include "floats.h"
 #include "matrix.h"
 #include <stdlib.h>
@@ -97,7 +98,19 @@ static double signs(const product *p) {
     return s;
 }
 
-static void multiply(const product *p, tile *t) {
+/* Returns the exponent of the smallest normal number of a type of operands, or 0 if it is not
+ * known how the tensor cores add products of this type. */
+static int least_exponent(ptx_type type) {
+    return type == T_bf16   ? SIM_TENSOR_LEAST_BF16
+           : type == T_f16  ? SIM_TENSOR_LEAST_F16
+           : type == T_e4m3 ? SIM_TENSOR_LEAST_E4M3
+           : type == T_e5m2 ? SIM_TENSOR_LEAST_E5M2
+                            : 0;
+}
+
+/* Adds the products in double, for types whose sums on hardware are not known. The result is
+ * rounded once, when it is written. */
+static void add_in_double(const product *p, tile *t) {
     const double s = signs(p);
     for (uint32_t m = 0; m < 16; m++)
         for (uint32_t k = 0; k < t->k; k++) {
@@ -105,6 +118,29 @@ static void multiply(const product *p, tile *t) {
             for (uint32_t n = 0; n < t->n; n++)
                 t->sum[m][n] += a * t->right[k][n];
         }
+}
+
+/* Adds the products bit for bit as the hardware does. */
+static void add_as_hardware(const product *p, tile *t, sim_tensor_rule rule) {
+    const float s = (float)signs(p);
+    float a[16][SIM_TENSOR_MOST_K], b[SIM_TENSOR_MOST_K];
+    for (uint32_t m = 0; m < 16; m++)
+        for (uint32_t k = 0; k < t->k; k++)
+            a[m][k] = s * (float)t->left[m][k];
+    for (uint32_t n = 0; n < t->n; n++) {
+        for (uint32_t k = 0; k < t->k; k++)
+            b[k] = (float)t->right[k][n];
+        for (uint32_t m = 0; m < 16; m++)
+            t->sum[m][n] = (double)sim_tensor_sum((float)t->sum[m][n], a[m], b, (int)t->k, rule);
+    }
+}
+
+static void multiply(const product *p, tile *t) {
+    const int least_a = least_exponent(t->a), least_b = least_exponent(t->b);
+    if (t->d == T_f32 && least_a && least_b)
+        add_as_hardware(p, t, sim_tensor_rule_of(ptx_types[t->a].bits == 8, least_a, least_b));
+    else
+        add_in_double(p, t);
 }
 
 /* Reads the accumulators. Lane 4 g + t holds columns 8 j + 2 t and 8 j + 2 t + 1 of rows g and g +

@@ -48,6 +48,24 @@ def encode(values, name):
     return (code + np.where(np.signbit(values) & ((code > 0) | (FORMATS[name][3] != "fnuz")), half, 0)).astype(np.uint8)
 
 
+def tensor_core_dot(a, b, kind):
+    """Returns A B^T of FP8 values as wgmma of compute capability 9.0 adds them (docs/NUMERICS.md, "Tensor cores").
+    This is written from the rule alone and shares nothing with the simulator."""
+    least = 1 - FORMATS[kind][2]
+    exponent = lambda x: np.maximum(np.frexp(x)[1] - 1, least)
+    total = np.zeros((a.shape[0], b.shape[0]))
+    for k in range(0, a.shape[1], 32):
+        x, y = a[:, None, k : k + 32], b[None, :, k : k + 32]
+        terms = np.concatenate([x * y, total[:, :, None]], axis=2)
+        tops = np.where(x * y != 0, exponent(x) + exponent(y), -1000)
+        tops = np.maximum(tops.max(axis=2), np.where(total != 0, np.frexp(total)[1] - 1, -1000))
+        total = np.trunc(np.ldexp(terms, 13 - tops[:, :, None])).sum(axis=2)
+        total = np.ldexp(total, tops - 13)
+        kept = 13 - (np.frexp(total)[1] - 1)
+        total = np.ldexp(np.trunc(np.ldexp(total, kept)), -kept)
+    return total
+
+
 def pack4(codes):
     """Packs two 4-bit codes into each byte along the last axis. The even code takes the low bits."""
     return codes[..., 0::2] | (codes[..., 1::2] << 4)

@@ -12,7 +12,11 @@ SCALARS = {"i32": ctypes.c_int32, "i64": ctypes.c_int64, "fp32": ctypes.c_float}
 
 def run(device, case, folder):
     info = json.loads((folder / f"{case.name}.json").read_text())
-    module = device.load((folder / f"{case.name}.{device.suffix}").read_bytes())
+    code = (folder / f"{case.name}.{device.suffix}").read_bytes()
+    if b"wgmma.mma_async" in code and hasattr(case, "wgmma"):
+        # The sums of FP8 have 14 bits. They must have the bits of the hardware.
+        case.expect, case.absolute = case.wgmma(), 0
+    module = device.load(code)
     function = device.function(module, info["name"], info["shared"])
     buffers, args, out = [], [], None
     for kind, value in zip(case.types, case.args):
