@@ -28,10 +28,12 @@ static int count_processors(void) {
 }
 #endif
 
+enum { MOST_THREADS = 1024 };
+
 int bsmm_thread_count(uint32_t asked) {
-    static const uint32_t limit = 1024;
-    if (asked == 0) return count_processors();
-    return (int)(asked < limit ? asked : limit);
+    int threads = asked < MOST_THREADS ? (int)asked : MOST_THREADS;
+    if (asked == 0) threads = count_processors();
+    return threads < MOST_THREADS ? threads : MOST_THREADS;
 }
 
 /* ---- jobs: on the calling thread, on OpenMP's threads or on a pool ---- */
@@ -76,15 +78,23 @@ static void run_by_default(const bsmm_job *job) {
 typedef struct phase_run {
     const bsmm_job *job;
     int phase;
-    atomic_int done; /* number of tasks that have ended */
+    atomic_int done;                           /* number of tasks that have ended */
+    _Atomic uint64_t begun[MOST_THREADS / 64]; /* a bit for each task that has begun */
 } phase_run;
+
+/* Returns true if the task has not begun before. A pool that runs one task twice and leaves another
+ * one out is found by this. */
+static bool begin_task(phase_run *p, size_t index) {
+    const uint64_t bit = (uint64_t)1 << index % 64;
+    return !(atomic_fetch_or_explicit(&p->begun[index / 64], bit, memory_order_relaxed) & bit);
+}
 
 /* Runs one worker of a phase as a task of the caller's pool. The counter `done` is incremented with
  * release order. The thread that reads it therefore sees everything that the tasks wrote, even if
  * the pool itself synchronizes memory less strictly. */
 static void run_task(void *work, size_t index) {
     phase_run *p = work;
-    if (index >= (size_t)p->job->threads) return;
+    if (index >= (size_t)p->job->threads || !begin_task(p, index)) return;
     p->job->work(p->job->context, p->phase, (int)index);
     atomic_fetch_add_explicit(&p->done, 1, memory_order_release);
 }

@@ -363,6 +363,17 @@ static void run_past_the_end(void *context, bsmm_task task, void *work, size_t c
         task(work, i);
 }
 
+static void run_the_first_twice(void *context, bsmm_task task, void *work, size_t count) {
+    task(work, 0);
+    leave_out_the_last(context, task, work, count);
+}
+
+static void run_all_twice(void *context, bsmm_task task, void *work, size_t count) {
+    (void)context;
+    for (size_t i = 0; i < 2 * count; i++)
+        task(work, i % count);
+}
+
 static void test_fields(void **state) {
     (void)state;
     static const bsmm_pool bad[] = {
@@ -410,6 +421,25 @@ static void test_tasks_left_out(void **state) {
     test_matrix_free(&f32);
 }
 
+/* As many tasks end as were asked for, but not each of them. */
+static void test_tasks_repeated(void **state) {
+    (void)state;
+    const bsmm_pool instead = {.struct_size = sizeof instead, .run = run_the_first_twice};
+    const bsmm_pool besides = {.struct_size = sizeof besides, .run = run_all_twice};
+    triple t;
+    rng r = {8};
+    triple_make(&t, 3, &r);
+    uint8_t *expected = multiply(&t, NULL), *got = multiply(&t, &besides);
+    assert_memory_equal(got, expected, t.d.data_bytes);
+    t.desc.pool = &instead;
+    assert_int_equal(bsmm_matmul(&t.desc), BSMM_E_INVALID);
+    assert_string_equal(bsmm_error_message(),
+                        "pool.run: returned after 2 of 3 tasks; must run each of them once");
+    free(expected);
+    free(got);
+    triple_free(&t);
+}
+
 /* ---- after fork ---- */
 
 /* Tests a pool in a child process after fork. OpenMP's threads do not survive a fork, but a pool
@@ -441,7 +471,8 @@ int main(void) {
         cmocka_unit_test(test_every_kernel),     cmocka_unit_test(test_which_pool),
         cmocka_unit_test(test_packing),          cmocka_unit_test(test_one_thread),
         cmocka_unit_test(test_every_conversion), cmocka_unit_test(test_fields),
-        cmocka_unit_test(test_tasks_left_out),   cmocka_unit_test(test_after_fork),
+        cmocka_unit_test(test_tasks_left_out),   cmocka_unit_test(test_tasks_repeated),
+        cmocka_unit_test(test_after_fork),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
