@@ -100,6 +100,7 @@ typedef struct bsmm_operand {
     bsmm_matrix m;
     bsmm_scale_map map; /* map of the scales; all fields are 0 if there are no scales */
     uint64_t data_bytes, scale_bytes;
+    bool more_rows; /* in memory, rows of a larger matrix follow the last one (slice.c) */
 } bsmm_operand;
 
 /* Copies a caller's matrix, checks every field except the pointers, and computes the sizes. `what`

@@ -25,6 +25,7 @@ static void move_to(bsmm_operand *o, int64_t row, int64_t col) {
 
 void bsmm_operand_keep_rows(bsmm_operand *o, int64_t row, int64_t rows) {
     move_to(o, row, 0);
+    o->more_rows |= row + rows < o->m.rows;
     o->m.rows = rows;
     if (o->m.format.scale != BSMM_SCALE_NONE)
         o->map.rows = bsmm_ceil_div(rows, o->m.format.block_rows);

@@ -24,8 +24,9 @@ static inline int bsmm_coder_max_bits(const bsmm_coder *k) {
 }
 
 /* Stores n codes in a matrix, from element (r, c) on along the row. Elements of 4 or 6 bits share
- * bytes in groups; if the last group is not full, the rest of the group is written 0. In ORDER_ROW,
- * c must be the start of a group. In ORDER_COL, one thread must store all rows of a group. */
+ * bytes in groups; if the last group is not full, the rest of the group is written 0. Rows of a
+ * larger matrix that follow dst's last one are kept. In ORDER_ROW, c must be the start of a group.
+ * In ORDER_COL, one thread must store all rows of a group. */
 void bsmm_codes_store(const bsmm_operand *dst, int64_t r, int64_t c, int64_t n,
                       const uint16_t *codes);
 
