@@ -336,8 +336,8 @@ typedef enum bsmm_group_flags {
     BSMM_GROUP_SCALES_APART = 128
 } bsmm_group_flags;
 
-/* A step (a_step, b_step, ...) of this value makes all groups share one matrix instead of a stack.
- * D cannot be shared. */
+/* A step (a_step, b_step, ...) of this value makes all groups share one matrix instead of a stack,
+ * its scales included. A scale step may also be shared alone. D cannot be shared. */
 #define BSMM_GROUP_SHARED (-1)
 
 /* The groups of a product.

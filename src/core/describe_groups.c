@@ -248,8 +248,14 @@ static bsmm_status place_stack(const bsmm_groups *g, const stack *s) {
     int64_t multiple = bsmm_elem_group(s->o->m.format.elem);
     BSMM_TRY(check_step(s->field, s->given, !s->is_written, multiple));
     BSMM_TRY(check_step(s->scale_field, s->scales_given, !s->is_written, 1));
+    bool shared = s->given == BSMM_GROUP_SHARED;
+    if (shared && s->scales_given > 0)
+        return bsmm_fail(BSMM_E_INVALID,
+                         "group.%s: value is %lld; must be 0 or BSMM_GROUP_SHARED, as group.%s is "
+                         "BSMM_GROUP_SHARED",
+                         s->scale_field, (long long)s->scales_given, s->field);
     *s->to = (bsmm_group_step){resolve(s->given, packed_elements(s->o)),
-                               resolve(s->scales_given, packed_scales(s->o))};
+                               shared ? 0 : resolve(s->scales_given, packed_scales(s->o))};
     if (s->is_written) BSMM_TRY(check_written(s, g->count));
     return widen(s->o, s->what, g->count, *s->to);
 }

@@ -88,6 +88,8 @@ static const broken rules[] = {
     {.message = "group.a_step: value is -2", .group = {.kind = BSMM_GROUP_BATCH, .a_step = -2}},
     {.message = "group.b_step: value is 3; must be BSMM_GROUP_SHARED, 0 or a multiple of 2",
      .group = {.kind = BSMM_GROUP_BATCH, .b_step = 3}},
+    {.message = "group.b_scale_step: value is 9; must be 0 or BSMM_GROUP_SHARED, as group.b_step",
+     .group = {.kind = BSMM_GROUP_BATCH, .b_step = BSMM_GROUP_SHARED, .b_scale_step = 9}},
     {.message = "group.b_step: value is 4; must be 0",
      .group = {.kind = BSMM_GROUP_K, .align = 32, .b_step = 4}},
     {.message = "group.b_scale_step",
@@ -144,6 +146,30 @@ static void test_broken_rules(void **state) {
     }
 }
 
+/* Tests that the scales of a shared matrix are one matrix's: D may follow them in memory. */
+static void test_shared_scales(void **state) {
+    (void)state;
+    enum { GROUPS = 3 };
+    bsmm_matrix a = shape("mxfp8", M, K, 0), b = shape("mxfp4", N, K, 0),
+                d = shape("e4m3", M, N, 0);
+    const bsmm_group group = {.struct_size = sizeof group,
+                              .kind = BSMM_GROUP_BATCH,
+                              .count = GROUPS,
+                              .a_step = BSMM_GROUP_SHARED,
+                              .b_step = BSMM_GROUP_SHARED};
+    const bsmm_matmul_desc desc = {
+        .struct_size = sizeof desc, .a = &a, .b = &b, .d = &d, .group = &group};
+    uint64_t data, scales;
+    assert_int_equal(bsmm_data_bytes(&a, &data), BSMM_OK);
+    assert_int_equal(bsmm_scale_bytes(&a, &scales), BSMM_OK);
+    uint8_t *memory = calloc(data + scales + GROUPS * M * N, 1);
+    a.data = b.data = memory;
+    a.scales = b.scales = memory + data;
+    d.data = memory + data + scales;
+    if (bsmm_matmul(&desc) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+    free(memory);
+}
+
 /* Tests that a kernel for device memory refuses groups unless its `.features` say that it takes
  * them. */
 static void test_refusals(void **state) {
@@ -166,6 +192,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scale_bytes),
         cmocka_unit_test(test_broken_rules),
+        cmocka_unit_test(test_shared_scales),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
