@@ -88,10 +88,15 @@ void bsmm_parts_make(const bsmm_request *request, const bsmm_kernel *many, const
 
 /* ---- packed weights ---- */
 
+/* Returns true if all groups read one packed matrix. Second-level scales are part of it, so groups
+ * that share B but not these scales have a matrix each. */
+static bool share_packed(const bsmm_groups *g) {
+    return g->b.elements == 0 && !(g->flags & BSMM_GROUP_EACH_B_GLOBAL);
+}
+
 int64_t bsmm_parts_b_count(const bsmm_product *p) {
     if (!p->groups) return 1;
-    bool shared = p->groups->b.elements == 0;
-    return shared ? bsmm_min_i64(p->groups->count, 1) : p->groups->count;
+    return share_packed(p->groups) ? bsmm_min_i64(p->groups->count, 1) : p->groups->count;
 }
 
 /* ---- running the parts ---- */
@@ -134,7 +139,7 @@ static bsmm_status run_groups(const bsmm_parts *parts, const bsmm_packed *packed
         int64_t first = bsmm_part_take_group(product, i, &cursor, &part);
         if (product->b_packed) {
             part.product.b = product->b;
-            bsmm_packed_bind(packed, packed_b, g->b.elements ? i : 0, &part.product);
+            bsmm_packed_bind(packed, packed_b, share_packed(g) ? 0 : i, &part.product);
         }
         if (g->flags & BSMM_GROUP_GATHER_A)
             bsmm_part_gather(g, g->gather + first, workspace, &part.product);

@@ -36,8 +36,8 @@ struct bsmm_packed;
 bsmm_status bsmm_parts_run(const bsmm_parts *parts, const struct bsmm_packed *packed,
                            const void *packed_b, const bsmm_product *product, void *workspace);
 
-/* Returns the number of different matrices that the groups use as B. It is 1 if all groups share
- * B. */
+/* Returns the number of matrices that packed weights of B have. It is 1 if all groups share B and
+ * its second-level scale. */
 int64_t bsmm_parts_b_count(const bsmm_product *product);
 
 /* ---- making single parts (parts_cut.c) ---- */

@@ -42,6 +42,9 @@ static const grouped_case cases[] = {
      MXFP8_4,
      {.kind = BSMM_GROUP_BATCH, .a_step = BSMM_GROUP_SHARED, .c_step = BSMM_GROUP_SHARED}},
     {"batch that shares B", MXFP8_4, {.kind = BSMM_GROUP_BATCH, .b_step = BSMM_GROUP_SHARED}},
+    {"batch that shares all of B but its second level",
+     NVFP4,
+     {.kind = BSMM_GROUP_BATCH, .flags = GLOBALS, .b_step = BSMM_GROUP_SHARED}},
     {"batch by columns", FP8, {.kind = BSMM_GROUP_BATCH}, .orders = 7},
 
     {"rows: torch's offs",
