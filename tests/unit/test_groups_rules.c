@@ -170,6 +170,23 @@ static void test_shared_scales(void **state) {
     free(memory);
 }
 
+/* Tests that the size that bsmm_group_scale_bytes gives for no groups, 0, is taken. */
+static void test_no_groups(void **state) {
+    (void)state;
+    static uint8_t memory[M * K + M * N];
+    bsmm_matrix a = shape("mxfp8", M, K, BSMM_LAYOUT_NV_128X4), b = shape("f32", N, K, 0);
+    bsmm_matrix d = shape("e4m3", M, N, 0);
+    const bsmm_group group = {
+        .struct_size = sizeof group, .kind = BSMM_GROUP_ROWS, .flags = BSMM_GROUP_SCALES_APART};
+    const bsmm_matmul_desc desc = {
+        .struct_size = sizeof desc, .a = &a, .b = &b, .d = &d, .group = &group};
+    a.data = memory;
+    d.data = memory + M * K;
+    assert_int_equal(bsmm_group_scale_bytes(&group, &a, &a.scale_bytes), BSMM_OK);
+    assert_true(a.scale_bytes == 0);
+    if (bsmm_matmul(&desc) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+}
+
 /* Tests that a kernel for device memory refuses groups unless its `.features` say that it takes
  * them. */
 static void test_refusals(void **state) {
@@ -190,9 +207,8 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scale_bytes),
-        cmocka_unit_test(test_broken_rules),
-        cmocka_unit_test(test_shared_scales),
+        cmocka_unit_test(test_scale_bytes),   cmocka_unit_test(test_broken_rules),
+        cmocka_unit_test(test_shared_scales), cmocka_unit_test(test_no_groups),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
