@@ -185,12 +185,20 @@ static bsmm_status check_addend_place(const bsmm_product *p, const bsmm_operand 
     return check_apart(&p->d, o->m.data, o->data_bytes, text);
 }
 
+/* Checks that D does not overlap an operand's second-level scale. */
+static bsmm_status check_global(const bsmm_operand *d, const bsmm_operand *o, const char *what) {
+    return check_apart(d, o->m.global_scale, sizeof *o->m.global_scale, what);
+}
+
 static bsmm_status check_d_apart(const bsmm_product *p) {
     const bsmm_operand *d = &p->d;
     BSMM_TRY(check_apart(d, p->a.m.data, p->a.data_bytes, "a"));
     BSMM_TRY(check_apart(d, p->a.m.scales, p->a.scale_bytes, "a's scales"));
     BSMM_TRY(check_apart(d, p->b.m.data, p->b.data_bytes, "b"));
     BSMM_TRY(check_apart(d, p->b.m.scales, p->b.scale_bytes, "b's scales"));
+    BSMM_TRY(check_global(d, &p->a, "a.global_scale"));
+    BSMM_TRY(check_global(d, &p->b, "b.global_scale"));
+    BSMM_TRY(check_global(d, d, "d.global_scale"));
     if (bsmm_overlap(d->m.data, d->data_bytes, d->m.scales, d->scale_bytes))
         return bsmm_fail(BSMM_E_INVALID, "d.scales: overlaps d.data; must not");
     return p->has_c ? check_addend_place(p, &p->c, p->groups ? p->groups->c.elements : 0, "c")

@@ -263,6 +263,27 @@ static void test_group_arrays_in_workspace(void **state) {
     fixture_free(&f);
 }
 
+/* Second-level scales are read while D is written. */
+static void test_globals_in_d(void **state) {
+    static const struct {
+        size_t at;
+        const char *message;
+    } globals[] = {
+        {offsetof(bsmm_buffers, a_global), "d: its memory overlaps a.global_scale; must not"},
+        {offsetof(bsmm_buffers, b_global), "d: its memory overlaps b.global_scale; must not"},
+        {offsetof(bsmm_buffers, d_global), "d: its memory overlaps d.global_scale; must not"},
+    };
+    fixture f;
+    (void)state;
+    fixture_make(&f, "bf16", 0);
+    for (size_t i = 0; i < BSMM_COUNT(globals); i++) {
+        bsmm_buffers bad = f.buffers;
+        set_array(&bad, globals[i].at, (const uint8_t *)f.d.m.data + 4);
+        expect_invalid(&f, &bad, globals[i].message);
+    }
+    fixture_free(&f);
+}
+
 /* Tests second-level scales of several groups: the first scale lies before the workspace, the
  * second inside it. */
 static void test_global_per_group_in_workspace(void **state) {
@@ -332,6 +353,7 @@ int main(void) {
         cmocka_unit_test(test_workspace),
         cmocka_unit_test(test_addends_in_workspace),
         cmocka_unit_test(test_group_arrays_in_workspace),
+        cmocka_unit_test(test_globals_in_d),
         cmocka_unit_test(test_global_per_group_in_workspace),
         cmocka_unit_test(test_device_rows_in_workspace),
         cmocka_unit_test(test_packed),
