@@ -124,6 +124,29 @@ static void test_large_tiles(void **state) {
     run_all("large");
 }
 
+/* Tests that 2^24 tiles of 256 threads are refused: one thread more than HIP counts along a
+ * dimension. */
+static void test_largest_grid(void **state) {
+    (void)state;
+    const bsmm_format e4m3 = format_named("mxfp8"), e5m2 = format_named("mxfp8_e5m2");
+    const bsmm_matrix a = {sizeof a, .format = e4m3, .rows = 1 << 18, .cols = 128};
+    const bsmm_matrix b = {sizeof b, .format = e5m2, .rows = 1 << 18, .cols = 128};
+    const bsmm_matrix below = {sizeof below, .format = e5m2, .rows = (1 << 18) - 64, .cols = 128};
+    bsmm_matrix d = {sizeof d, .format = format_named("e4m3"), .rows = a.rows, .cols = b.rows};
+    bsmm_matmul_desc desc = {.struct_size = sizeof desc,
+                             .a = &a,
+                             .b = &b,
+                             .d = &d,
+                             .device = "sim:gfx950",
+                             .kernel = "hip_gfx950_scaled"};
+    assert_false(is_taken(&desc));
+    desc.b = &below;
+    d.cols = below.rows;
+    bsmm_plan *plan;
+    if (bsmm_plan_create(&desc, &plan) != BSMM_OK) skip(); /* no simulator here */
+    bsmm_plan_destroy(plan);
+}
+
 /* Tests that the schedule gives every tile to exactly one workgroup. */
 static void test_schedule(void **state) {
     (void)state;
@@ -172,9 +195,8 @@ static void test_banks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schedule),
-        cmocka_unit_test(test_banks),
-        cmocka_unit_test(test_small_tiles),
+        cmocka_unit_test(test_schedule),     cmocka_unit_test(test_banks),
+        cmocka_unit_test(test_largest_grid), cmocka_unit_test(test_small_tiles),
         cmocka_unit_test(test_large_tiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,7 +39,8 @@ const char *bsmm_mfma_refuse(const bsmm_product *p, const bsmm_mfma_tile *tile, 
     if (p->recipe) return "D is block-scaled: it stores unscaled formats only";
     if (!bsmm_gpu_is_small(p)) return "an extent is beyond 32 bits";
     if (!p->a.m.cols || !p->d.m.rows || !p->d.m.cols) return "an extent is 0";
-    if (count_tiles(p, tile) > INT32_MAX) return "D has more tiles than a grid";
+    /* HIP counts the threads of a launch along x in 32 bits. */
+    if (count_tiles(p, tile) > UINT32_MAX / tile->threads) return "D has more tiles than a grid";
     if (!bsmm_gpu_knows_elem(p->d.m.format.elem)) return "no device code writes D's elements";
     const char *reason = refuse_operand(&p->a, 'A', why, size);
     return reason ? reason : refuse_operand(&p->b, 'B', why, size);
