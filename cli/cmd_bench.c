@@ -19,26 +19,40 @@ static uint32_t result_of(const values *options) {
     return options->formats.b.scale == BSMM_SCALE_F32 ? BSMM_ELEM_BF16 : BSMM_ELEM_F16;
 }
 
+static bool has_range(const int64_t range[2]) {
+    return range[0] || range[1];
+}
+
 /* Fills in the options that the user left out. -M and -K become ranges of a single value. */
 static values complete(const values *given) {
     values options = *given;
     if (!options.formats.name) cli_parse_format_pair("nvfp4", &options.formats);
-    if (!options.m_range[1]) options.m_range[0] = options.m_range[1] = options.m;
-    if (!options.k_range[1]) options.k_range[0] = options.k_range[1] = options.k;
+    if (!has_range(options.m_range)) options.m_range[0] = options.m_range[1] = options.m;
+    if (!has_range(options.k_range)) options.k_range[0] = options.k_range[1] = options.k;
     if (!options.out.elem) options.out.elem = result_of(&options);
     if (!options.from.elem) options.from.elem = BSMM_ELEM_F32;
     if (!options.threads) options.threads = omp_get_num_procs();
     return options;
 }
 
+/* Checks the sizes of the options as they were given. */
 static int check_sizes(const values *options) {
     static const int64_t largest = 1 << 24;
-    const int64_t sizes[] = {options->n, options->m_range[0], options->m_range[1],
-                             options->k_range[0], options->k_range[1]};
+    const int64_t *m = options->m_range, *k = options->k_range;
+    const struct {
+        const char *name;
+        int64_t size;
+        bool is_given;
+    } sizes[] = {
+        {"-N", options->n, true},          {"-M", options->m, !has_range(m)},
+        {"-K", options->k, !has_range(k)}, {"--m-range", m[0], has_range(m)},
+        {"--m-range", m[1], has_range(m)}, {"--k-range", k[0], has_range(k)},
+        {"--k-range", k[1], has_range(k)},
+    };
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        if (sizes[i] < 1 || sizes[i] > largest)
-            return cli_usage("a size is %lld; M, N and K must be 1 to %lld", (long long)sizes[i],
-                             (long long)largest);
+        if (sizes[i].is_given && (sizes[i].size < 1 || sizes[i].size > largest))
+            return cli_usage("%s: value is %lld; must be 1 to %lld", sizes[i].name,
+                             (long long)sizes[i].size, (long long)largest);
     return CLI_OK;
 }
 
@@ -126,8 +140,7 @@ static int check_values(const values *options) {
 }
 
 static int check(const values *options) {
-    int status = check_sizes(options);
-    if (status == CLI_OK) status = check_ranges(options);
+    int status = check_ranges(options);
     if (status == CLI_OK) status = check_values(options);
     if (status == CLI_OK && is_conversion(options)) status = check_conversion(options);
     const char *refusal =
@@ -138,7 +151,8 @@ static int check(const values *options) {
 static int run(const void *arguments, char **args, int count) {
     (void)args, (void)count;
     const values options = complete(arguments);
-    int status = check(&options);
+    int status = check_sizes(arguments);
+    if (status == CLI_OK) status = check(&options);
     if (status != CLI_OK) return status;
     /* peers such as oneDNN take the number of threads from OpenMP */
     omp_set_num_threads((int)options.threads);
