@@ -251,10 +251,6 @@ uint64_t gfx9_scalar(const gfx9_wave *w, const gfx9_operand *o, int type);
 void gfx9_write_scalar(gfx9_wave *w, const gfx9_operand *o, int bits, uint64_t value);
 /* Returns the bits of a constant operand for an instruction that reads it as `type`. */
 uint64_t gfx9_constant(const gfx9_operand *o, int type);
-/* Returns register r of an operand that has several registers. */
-static inline uint32_t *gfx9_row_of(gfx9_wave *w, const gfx9_operand *o, uint32_t r) {
-    return w->v[o->reg + r];
-}
 
 /* ---- checks ---- */
 enum { CHECK_STATES = 8, CHECK_WAITS = 1, CHECK_RACES = 2, CHECK_UNWRITTEN = 4 };

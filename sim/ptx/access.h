@@ -7,6 +7,4 @@
  * Otherwise stops the warp with an error that calls the operand `what`. */
 bool ptx_check_written(ptx_warp *w, const ptx_inst *i, const ptx_operand *o, const char *what);
 
-/* ---- cp.async (copy.c) ---- */
-bool ptx_copies_finish(ptx_warp *w);
 #endif
