@@ -1,6 +1,7 @@
 /* Tests the forms of packed weights. The form compact must be a permutation with at most 1.03 times
  * B's bytes, and plans with any M, A and kernel must read it. If any field of a header is damaged,
  * the error must name this field. */
+#include "core/describe.h"
 #include "operand.h"
 
 #include <setjmp.h>
@@ -509,6 +510,47 @@ static void test_unpack_of_any_header(void **state) {
 
 /* ---- refusals ---- */
 
+/* ---- scales beyond an engine's range ---- */
+
+/* Makes a B of zeros but for one element, in the middle of a block whose scale is 2^100. */
+static void make_lone_element(test_matrix *b) {
+    memset(b->m.data, 0, b->data_bytes);
+    memset(b->m.scales, 127, b->scale_bytes);
+    bsmm_elem_store(b->m.format.elem, b->m.data, 3 * (uint64_t)b->m.cols + 20,
+                    bsmm_elem_encode(b->m.format.elem, 1, true));
+    ((uint8_t *)b->m.scales)[3 * b->m.cols / 32] = 127 + 100;
+}
+
+/* Tests that kernels find the elements of such a block in compact form too. They take another scale
+ * for a block of zeros. */
+static void test_unusual_scales(void **state) {
+    (void)state;
+    static const char *const formats[] = {"mxfp4", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp8"};
+    rng r = {51};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
+        for (uint32_t k = 0; bsmm_kernel_at(k); k++) {
+            fixture f;
+            bsmm_explanation e = {.struct_size = sizeof e};
+            bsmm_format format = format_named(formats[i]);
+            make_matrices(&f, format, describe(format, 16, 64), 2, FILL_ORDINARY, &r);
+            make_lone_element(&f.b);
+            f.desc.b_packed = BSMM_PACKED_COMPACT;
+            assert_int_equal(bsmm_explain(&f.desc, k, &e), BSMM_OK);
+            if (e.accepts) {
+                f.desc.kernel = bsmm_kernel_at(k)->name;
+                f.desc.b_packed = BSMM_PACKED_NONE;
+                assert_int_equal(bsmm_matmul(&f.desc), BSMM_OK);
+                float want = ((float *)f.d.m.data)[3];
+                pack(&f, BSMM_PACKED_COMPACT);
+                assert_int_equal(run(&f, f.plan), BSMM_OK);
+                if (memcmp(&want, (float *)f.d.m.data + 3, sizeof want) != 0)
+                    fail_msg("%s, %s: %g, not %g", formats[i], f.desc.kernel,
+                             (double)((float *)f.d.m.data)[3], (double)want);
+            }
+            fixture_free(&f);
+        }
+}
+
 static void test_refusals(void **state) {
     (void)state;
     const bsmm_matrix b = describe(format_named("mxfp4"), 16, 64);
@@ -545,6 +587,7 @@ int main(void) {
         cmocka_unit_test(test_header_fields),
         cmocka_unit_test(test_describe),
         cmocka_unit_test(test_unpack_of_any_header),
+        cmocka_unit_test(test_unusual_scales),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,10 +25,10 @@ int bsmm_small_m_choose_width(const bsmm_product *p, const int64_t *widths, int 
 bool bsmm_small_m_is_empty(const bsmm_operand *o, int64_t row, int64_t k0, int64_t n) {
     uint32_t elem = o->m.format.elem;
     uint32_t magnitude = (1u << (bsmm_elem_row(elem)->bits - 1)) - 1;
-    uint64_t index = bsmm_operand_index(o, row, k0);
+    int64_t end = bsmm_min_i64(k0 + n, o->m.cols);
     uint32_t seen = 0;
-    for (int64_t i = 0; i < bsmm_min_i64(n, o->m.cols - k0); i++)
-        seen |= bsmm_elem_load(elem, o->m.data, index + (uint64_t)i);
+    for (int64_t k = k0; k < end; k++)
+        seen |= bsmm_elem_load(elem, o->m.data, bsmm_operand_index(o, row, k));
     return !(seen & magnitude);
 }
 
