@@ -69,7 +69,7 @@ static void gather(const bsmm_pack_isa *isa, const bsmm_operand *o, uint32_t bit
                    int64_t k, int64_t n, bsmm_pack_buffer *to) {
     uint32_t bytes = bytes_of(bits);
     uint64_t bit = (uint64_t)r * bits, byte = bit / 8, length = (uint64_t)bytes * 8;
-    bool held = k == to->k && n == to->n && byte >= to->first &&
+    bool held = n == to->n && k == to->k && byte >= to->first &&
                 byte + length <= to->first + BSMM_PACK_LINE;
     if (!held) {
         uint64_t inside = byte % BSMM_PACK_LINE;
