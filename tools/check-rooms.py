@@ -44,7 +44,7 @@ MAY_SEE = {
     "examples/": (HEADER,),
     "fuzz/": (HEADER, "src/"),
     "sim/": (),  # The simulators are separate drivers and include nothing of src/.
-    "tests/": (HEADER, "src/", "bench/", "cli/"),
+    "tests/": (HEADER, "src/", "bench/", "cli/", "sim/common/"),
     "tests/consumer/": (HEADER,),
 }
 SEARCHED = ("include", "src", "cli", "bench", "sim", "tests/support")

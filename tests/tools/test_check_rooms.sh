@@ -8,9 +8,10 @@ trap 'rm -rf "$tree"' EXIT
 
 "$root/tools/check-rooms.py"
 
-mkdir -p "$tree"/{include,cli,examples,src/{base,format,core,ref,cpu/pack,gpu,cuda/host,io,other}}
+mkdir -p "$tree"/{include,cli,examples,tests,sim/{common,gfx9},src/{base,format,core,ref,cpu/pack,gpu,cuda/host,io,other}}
 touch "$tree"/include/bsmm.h "$tree"/src/{base/base.h,format/format.h,core/kernel.h,core/plan.h} \
-    "$tree"/src/{ref/ref.h,gpu/params.h,cuda/host/plan.h,cpu/pack/pack.h} "$tree"/cli/cli.h
+    "$tree"/src/{ref/ref.h,gpu/params.h,cuda/host/plan.h,cpu/pack/pack.h} "$tree"/cli/cli.h \
+    "$tree"/sim/{common/memory.h,gfx9/sim.h}
 accept() { # usage: accept FILE INCLUDE
     echo "#include \"$2\"" >"$tree/$1"
     "$root/tools/check-rooms.py" "$tree" >"$tree/output" || { cat "$tree/output"; exit 1; }
@@ -31,6 +32,7 @@ accept src/cpu/pack/a.c core/kernel.h
 accept src/cuda/host/a.c gpu/params.h
 accept src/gpu/a.c core/kernel.h
 accept cli/a.c cli.h
+accept tests/a.c common/memory.h
 refuse src/base/a.c format/format.h
 refuse src/format/a.c core/kernel.h
 refuse src/format/a.c ../core/kernel.h
@@ -43,6 +45,7 @@ refuse src/cuda/host/a.c cpu/pack/pack.h
 refuse src/cpu/pack/a.c gpu/params.h
 refuse cli/a.c base/base.h
 refuse examples/a.c cli.h
+refuse tests/a.c gfx9/sim.h
 refuse src/other/a.c bsmm.h
 refuse src/ref/a.c missing.h
 
