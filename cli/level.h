@@ -22,12 +22,20 @@ typedef struct cli_family_level {
     int64_t segment;
     bool segments_by_f32; /* the family has segments only if a scale is fp32 */
     bool total_in_double; /* the sums of the segments are added in double */
+    /* Bits below the largest term that a tensor core keeps of each term of a unit
+     * (docs/NUMERICS.md, "Tensor cores"). Its segments do not end with blocks. 0: the sum of a unit
+     * is exact and is rounded to fp32 */
+    int fraction;
+    /* the family is measured only for operands without fp32 scales whose elements bf16 holds
+     * exactly */
+    bool exact_in_bf16;
     /* measured error of the family, as a multiple of the error of a sum in this order */
     double level;
 } cli_family_level;
 
-/* Returns the family of a kernel, or NULL if its family was not measured. */
-const cli_family_level *cli_level_of(const char *kernel);
+/* Returns the family of a kernel that multiplies operands of these formats, or NULL if the family
+ * was not measured for them. */
+const cli_family_level *cli_level_of(const char *kernel, const bsmm_format formats[2]);
 
 /* One sum of products a_k * b_k: exact (in double), and rounded in fp32 in the order of the kernel
  * family. */
@@ -37,13 +45,18 @@ typedef struct cli_sums {
 cli_sums cli_level_sum(const cli_family_level *family, const bsmm_format formats[2], const float *a,
                        const float *b, int64_t k);
 
+/* Multiplies on the device of a description, whose pointers are to host memory. Returns false after
+ * it has reported the error. */
+typedef bool cli_multiply(const bsmm_matmul_desc *desc, void *context);
+
 /* Measures the error level of a kernel. It multiplies desc->a by desc->b again with the kernel,
  * into fp32, without alpha, C, bias, epilogue and global scales. Each error is taken relative to
  * its sum |a||b|. *level is the root mean square of these errors, divided by the value that was
  * measured for the kernel's family. It is NAN if the family was not measured, or if fewer than 128
- * outputs have an error. Returns false if the product fails; the library's error message is then
- * set. */
-bool cli_level_run(const bsmm_matmul_desc *desc, const char *kernel, double *level);
+ * outputs have an error. Returns false if the product fails, or if memory is short; the error is
+ * then reported. */
+bool cli_level_run(const bsmm_matmul_desc *desc, const char *kernel, cli_multiply *multiply,
+                   void *context, double *level);
 
 /* Computes the same level from fp32 results d that exist already. a_values and b_values are the
  * decoded values of a and b. */

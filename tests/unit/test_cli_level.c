@@ -4,6 +4,7 @@
 #include "../../cli/level.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include "shaped.h"
+#include "walk.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,7 +20,23 @@ void *cli_matrix_allocate(bsmm_matrix *matrix) {
     return matrix->data = malloc(bytes);
 }
 
+int cli_complain(int status, const char *format, ...) {
+    (void)format;
+    return status;
+}
+
+int cli_fail_library(const char *what) {
+    (void)what;
+    return CLI_FAILED;
+}
+
+static bool multiply(const bsmm_matmul_desc *desc, void *context) {
+    (void)context;
+    return test_multiply(desc) == BSMM_OK;
+}
+
 typedef struct fixture {
+    bsmm_format formats[2];
     test_matrix a, b;
     bsmm_matrix d;
     bsmm_matmul_desc desc;
@@ -28,6 +45,8 @@ typedef struct fixture {
 static void fixture_make(fixture *f, const char *const pair[2], int64_t m, int64_t k,
                          test_shape shape) {
     test_shaped_make(&f->a, &f->b, pair, m, N, k, shape);
+    f->formats[0] = f->a.m.format;
+    f->formats[1] = f->b.m.format;
     f->d = describe(format_named("f32"), m, N);
     f->desc = (bsmm_matmul_desc){
         .struct_size = sizeof f->desc, .a = &f->a.m, .b = &f->b.m, .d = &f->d, .threads = 1};
@@ -37,20 +56,17 @@ static const char *const pairs[][2] = {
     {"mxfp4", "mxfp4"}, {"nvfp4", "nvfp4"}, {"mxfp8", "mxfp4"}, {"bf16", "mxfp4"},
     {"bf16", "nvfp4"},  {"mxfp8", "mxfp8"}, {"f32", "f32"},     {"fp8_group128", "fp8_block128"}};
 
-/* Calls `look` for every CPU kernel that takes the product and has a row in the table of typical
- * errors. */
+/* Calls `look` for every kernel of every device that takes the product and whose family was
+ * measured. */
 static int visit_kernels(fixture *f, void (*look)(fixture *f, const char *what)) {
     int count = 0;
-    bsmm_explanation e = BSMM_INIT(bsmm_explanation);
-    for (uint32_t n = 0; !bsmm_explain(&f->desc, n, &e); n++) {
+    for (test_walk w = test_walk_begin(&f->desc); test_walk_next(&w);) {
         char what[128];
-        if (!e.accepts || !cli_level_of(e.kernel)) continue;
-        f->desc.kernel = e.kernel;
-        snprintf(what, sizeof what, "%s, %s x %s, %d rows, K = %d", e.kernel,
+        if (!cli_level_of(w.e.kernel, f->formats)) continue;
+        snprintf(what, sizeof what, "%s, %s x %s, %d rows, K = %d", w.e.kernel,
                  bsmm_format_name(f->a.m.format), bsmm_format_name(f->b.m.format), (int)f->d.rows,
                  (int)f->a.m.cols);
         look(f, what);
-        f->desc.kernel = NULL;
         count++;
     }
     return count;
@@ -63,7 +79,7 @@ static void visit(void (*look)(fixture *f, const char *what), size_t length_coun
             for (test_shape how = SHAPE_MIXED; how < SHAPES; how++) {
                 fixture f;
                 fixture_make(&f, pairs[i], rows[j % 2], lengths[j / 2], how);
-                assert_true(visit_kernels(&f, look) >= 1);
+                assert_true(visit_kernels(&f, look) >= test_walk_least(1));
                 test_matrix_free(&f.a);
                 test_matrix_free(&f.b);
             }
@@ -75,7 +91,7 @@ static int compared;
  * */
 static void expect_todays(fixture *f, const char *what) {
     double level;
-    if (!cli_level_run(&f->desc, f->desc.kernel, &level))
+    if (!cli_level_run(&f->desc, f->desc.kernel, multiply, NULL, &level))
         fail_msg("%s: %s", what, bsmm_error_message());
     if (isnan(level)) return; /* The sums have no errors. */
     if (!(level > CLI_LEVEL_MOST / 4 && level <= 1)) fail_msg("%s: %.3f", what, level);
@@ -93,10 +109,10 @@ static void spoil(float *d, const bsmm_matrix *a, const bsmm_matrix *b, const fl
                   const float *b_values, double factor) {
     const bsmm_format formats[2] = {a->format, b->format};
     for (int64_t i = 0; i < a->rows * b->rows; i++) {
-        double exact =
-            cli_level_sum(cli_level_of("cpu_f32"), formats, a_values + i / b->rows * a->cols,
-                          b_values + i % b->rows * a->cols, a->cols)
-                .exact;
+        double exact = cli_level_sum(cli_level_of("cpu_f32", formats), formats,
+                                     a_values + i / b->rows * a->cols,
+                                     b_values + i % b->rows * a->cols, a->cols)
+                           .exact;
         d[i] = (float)(exact + factor * ((double)d[i] - exact));
     }
 }
@@ -104,9 +120,9 @@ static void spoil(float *d, const bsmm_matrix *a, const bsmm_matrix *b, const fl
 static void expect_noticed(fixture *f, const char *what) {
     bsmm_matrix a = wide(f->a.m.rows, f->a.m.cols), b = wide(f->b.m.rows, f->b.m.cols);
     float *d = f->d.data = malloc((size_t)(f->d.rows * f->d.cols) * sizeof(float));
-    const cli_family_level *family = cli_level_of(f->desc.kernel);
+    const cli_family_level *family = cli_level_of(f->desc.kernel, f->formats);
     assert_true(!bsmm_dequantize(&f->a.m, &a) && !bsmm_dequantize(&f->b.m, &b));
-    assert_int_equal(bsmm_matmul(&f->desc), BSMM_OK);
+    assert_int_equal(test_multiply(&f->desc), BSMM_OK);
     double level = cli_level_compare(family, &f->a.m, &f->b.m, a.data, b.data, d);
     spoil(d, &f->a.m, &f->b.m, a.data, b.data, 4);
     double spoilt = cli_level_compare(family, &f->a.m, &f->b.m, a.data, b.data, d);
@@ -129,8 +145,8 @@ static void test_edges(void **state) {
     double level = 0;
     fixture f;
     fixture_make(&f, pairs[0], 6, 256, SHAPE_MIXED);
-    assert_true(cli_level_run(&f.desc, "cpu_f32", &level) && isnan(level));
-    assert_true(cli_level_run(&f.desc, "ref", &level) && isnan(level));
+    assert_true(cli_level_run(&f.desc, "cpu_f32", multiply, NULL, &level) && isnan(level));
+    assert_true(cli_level_run(&f.desc, "ref", multiply, NULL, &level) && isnan(level));
     test_matrix_free(&f.a);
     test_matrix_free(&f.b);
 
@@ -141,7 +157,7 @@ static void test_edges(void **state) {
     f.d.data = d;
     assert_true(!bsmm_dequantize(&f.a.m, &a) && !bsmm_dequantize(&f.b.m, &b));
     assert_int_equal(bsmm_matmul(&f.desc), BSMM_OK);
-    const cli_family_level *family = cli_level_of("cpu_avx512_int8dot");
+    const cli_family_level *family = cli_level_of("cpu_avx512_int8dot", f.formats);
     assert_true(isnan(cli_level_compare(family, &f.a.m, &f.b.m, a.data, b.data, d)));
     for (int i = 0; i < MOST_M * N; i++)
         d[i] = nextafterf(d[i], 1e6f);
