@@ -8,8 +8,8 @@
 enum { BSMM_AXIS_DIGITS = 6 };
 
 /* One digit of an index in a mixed-radix number system. The digit's value is index % extent, and it
- * adds value * stride to the offset. The quotient index / extent goes on to the next digit of the
- * map.
+ * adds value * stride to the offset of the scale. The quotient index / extent goes on to the next
+ * digit of the map.
  *
  * Kernels divide by multiplying: index / extent = (2 * index * magic >> 32) >> shift. This is exact
  * for an index below 2^31. The last digit of a map has magic = 0. Its quotient is therefore 0, and

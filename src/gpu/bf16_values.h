@@ -76,10 +76,10 @@ BSMM_DEVICE float bf16_magnitude(float value) {
     return bsmm_bits_float(bsmm_float_bits(value) & 0x7fffffffu);
 }
 
-/* Returns an element times its scale in fp32, for any operand. This is the slow path beside
- * bf16_is_plain. An fp32 scale may make the product longer than 24 bits, and the product is then
- * rounded once. A product that loses bits because it is subnormal in fp32 becomes NaN, which makes
- * the kernel recompute the results in double. */
+/* Returns an element times its scale in fp32, for any operand. This is the slow path, for elements
+ * that bf16_is_plain rejects. An fp32 scale may make the product longer than 24 bits, and the
+ * product is then rounded once. A product that loses bits because it is subnormal in fp32 becomes
+ * NaN, which makes the kernel recompute the results in double. */
 BF16_RARE float bf16_value_at(const bsmm_bf16_side *side, uint32_t row, uint32_t k) {
     float element = bsmm_gpu_elem(&side->o, bsmm_gpu_code(&side->o, row, k));
     float scale = bf16_scale_at(side, row, k);

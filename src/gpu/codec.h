@@ -6,9 +6,9 @@
 #include "gpu/scalar.h"
 
 typedef struct bsmm_narrow_codec {
-    /* Constants for decoding a code to fp32. Shifts move the exponent and mantissa of the code to
-     * their places in an fp32 number. One exact multiplication then corrects the exponent bias,
-     * also for subnormals. */
+    /* Constants for decoding a code to fp32. The shifts `up` and `down` move the exponent and
+     * mantissa of the code to their places in an fp32 number. One exact multiplication then
+     * corrects the exponent bias, also for subnormals. */
     uint32_t up; /* the left shift that moves a code's sign bit to bit 31 */
     /* the arithmetic right shift that then moves exponent and mantissa to fp32's fields */
     uint32_t down;

@@ -56,8 +56,9 @@ typedef enum bsmm_pack_route {
     BSMM_PACK_ROUTES /* the number of routes */
 } bsmm_pack_route;
 
-/* The number of elements along K whose first parts are stored together on the routes TWO_BF16 and
- * THREE_BF16, followed by their second and third parts. */
+/* The packing routes TWO_BF16 and THREE_BF16 split an element into bf16 parts. They store the first
+ * parts of this many elements along K together, then the second parts of the same elements, then
+ * the third parts. */
 enum { BSMM_PACK_PART_COLS = 64 };
 
 /* Returns the number of bf16 parts into which a route splits an element. It is 1 for the routes
@@ -88,8 +89,8 @@ typedef enum bsmm_pack_flags {
     /* At least one group cannot be represented: its packed elements times its scale are not its
      * values. */
     BSMM_PACK_WIDE = 2,
-    /* On the routes FP8 and FAST with e8m0 scales: the groups of one row may have different scales.
-     */
+    /* Packing e8m0-scaled elements to 8-bit floats (routes FP8 and FAST) sets this flag if the
+     * groups of one row may have different scales. */
     BSMM_PACK_UNEVEN = 4
 } bsmm_pack_flags;
 
@@ -107,8 +108,10 @@ BSMM_SHARED bool bsmm_pack_pair_fits(const bsmm_pack_header *a, const bsmm_pack_
 
 /* Returns true if bf16 without group scales holds all values of an operand that was packed to 8
  * bits. `slack` is the number of binades by which the largest element of a block may lie below the
- * maximum that the block's scale allows. Only the route FAST needs it, because the header of the
- * route FP8 assumes the maximum and may overstate the largest value. */
+ * maximum that the block's scale allows. `slack` is 0 unless A or B is packed with rounding (route
+ * FAST). The header of exact packing (route FP8) assumes that every block reaches this maximum and
+ * may overstate the largest value. The header of the route FAST has the range of the actual values,
+ * and a block scale may be larger than this range shows. */
 BSMM_SHARED bool bsmm_pack_is_plain(const bsmm_pack_header *h, uint32_t slack) {
     return !h->high || (h->high + slack <= 512 + 127 && h->low <= 512 + 126);
 }
@@ -165,15 +168,16 @@ typedef struct bsmm_pack_job {
      * aligned uint32. 2 means that `words` gives the place of this uint32. Blocks have 32 elements
      * if scales are e8m0 and 16 if they are e4m3. */
     uint32_t fours;
-    /* Route BF16: the range of block exponents in which a group (128 elements of a row) needs no
-     * scale. */
+    /* Packing to bf16 (route BF16): the range of the exponents of block scales in which a group,
+     * i.e. 128 elements of a row, needs no scale. */
     int32_t fit_low, fit_high;
-    /* Route FP8: the exponent of the largest power of two by which an element can be multiplied and
-     * stay exact in e4m3. */
+    /* Exact packing to 8-bit floats (route FP8): the exponent of the largest power of two by which
+     * an element can be multiplied and stay exact in e4m3. */
     int32_t fold;
-    /* Route FP8: the number of binades from the largest block scale of a group down to the smallest
-     * one that still fits. Route FAST: the number of binades by which the smallest possible scale
-     * of a group, and its block scales, may lie below the common scale of the row. */
+    /* Exact packing to 8-bit floats (route FP8): the number of binades from the largest block scale
+     * of a group down to the smallest block scale that still fits. Packing with rounding (route
+     * FAST): the number of binades by which the smallest possible scale of a group, and its block
+     * scales, may lie below the common scale of the row. */
     uint32_t window;
     /* the codec of the operand's elements, and the codec of 8-bit packed elements */
     bsmm_narrow_codec codec, to;
@@ -203,8 +207,8 @@ typedef struct bsmm_pack_plain {
 } bsmm_pack_plain;
 
 /* Parameters for copying fp32 scales to a layout that TMA can load. Each scale belongs to 128
- * columns or more. The engine reads the operand's elements in place. Scale (r, c) of the result
- * lies at to[r * row_pitch + c * col_pitch]. Padding is 0. */
+ * columns or more. The GEMM kernel reads the elements of this operand in place. Scale (r, c) of the
+ * result lies at to[r * row_pitch + c * col_pitch]. Padding is 0. */
 typedef struct bsmm_pack_scales_job {
     const float *scales;
     float *to;

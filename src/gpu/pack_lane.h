@@ -76,9 +76,10 @@ BSMM_SHARED uint32_t bsmm_lane_look(const bsmm_pack_job *job, const bsmm_lane_sc
     return (uint32_t)(BSMM_LANE_BIAS + top) << 16 | (uint32_t)(BSMM_LANE_BIAS - s->exponent);
 }
 
-/* Returns WIDE if a thread's elements contain Inf on the route FAST. Multiplying an element of the
- * other operand by its relative block scale may round it to 0. Inf times 0 would then become NaN,
- * so an operand that contains Inf must take the slow path. */
+/* Returns the flag WIDE (not representable) if a thread's elements contain Inf and packing rounds
+ * (route FAST). If A contains Inf, packing B may round an element of B to 0, and the same holds for
+ * Inf in B. Inf times 0 would then become NaN, so an operand that contains Inf must take the slow
+ * path. */
 BSMM_SHARED uint32_t bsmm_lane_fast_flags(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                           const uint32_t *codes) {
     const bsmm_narrow_codec *k = &job->codec;
@@ -113,8 +114,8 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_unscaled(const bsmm_narrow_codec *k) {
     return g;
 }
 
-/* Returns the range of values of a group with e4m3 scales, which lie between 2^-9 and 448. The
- * group scale is 1. */
+/* Returns a group (128 elements of a row) with the scale 1 and the range of its values, for e4m3
+ * block scales. A nonzero e4m3 scale lies between 2^-9 and 448. */
 BSMM_SHARED bsmm_lane_group bsmm_lane_by_e4m3(const bsmm_narrow_codec *k) {
     bsmm_lane_group g = {0, 1, 0, 0, 0, 0};
     bsmm_lane_extent(&g, k->high + 9, k->low - 9, k->low - 9);
@@ -149,10 +150,11 @@ BSMM_SHARED int bsmm_lane_row_top(const bsmm_pack_job *job, int first_top) {
     return first_top + (int)job->window / 4;
 }
 
-/* Chooses the scale of a group (128 elements of a row) on the route FP8. The group uses the common
- * scale of its row if the exponents of all its blocks lie in the window below row_top. Otherwise it
- * gets a scale of its own. A group without nonzero values does not count in the header. Its scale
- * is at most 1, because a larger scale might overflow and then Inf times 0 would make NaN. */
+/* Chooses the scale of a group (128 elements of a row) for exact packing to 8-bit floats (route
+ * FP8). The group uses the common scale of its row if the exponents of all its blocks lie in the
+ * window below row_top. Otherwise it gets a scale of its own. A group without nonzero values does
+ * not count in the header. Its scale is at most 1, because a larger scale might overflow and then
+ * Inf times 0 would make NaN. */
 BSMM_SHARED int bsmm_lane_fold_top(const bsmm_pack_job *job, bsmm_lane_group *g, uint32_t maxima,
                                    int top, int bottom, int row_top) {
     bool fits =
@@ -165,10 +167,11 @@ BSMM_SHARED int bsmm_lane_fold_top(const bsmm_pack_job *job, bsmm_lane_group *g,
     return top;
 }
 
-/* Chooses the scale of a group (128 elements of a row) on the route FAST. The group's own scale is
- * the smallest that keeps its elements from overflowing. The group uses the common scale of its row
- * instead if three conditions hold: fp32 holds the common scale, the group's own scale lies within
- * the window below it, and so does the group's smallest block scale. */
+/* Chooses the scale of a group (128 elements of a row) for packing to 8-bit floats with rounding
+ * (route FAST). The group's own scale is the smallest that keeps its elements from overflowing. The
+ * group uses the common scale of its row instead if three conditions hold: fp32 holds the common
+ * scale, the group's own scale lies within the window below it, and so does the group's smallest
+ * block scale. */
 BSMM_SHARED void bsmm_lane_fast_fit(const bsmm_pack_job *job, bsmm_lane_group *g, uint32_t maxima,
                                     int top, int bottom, int row_top) {
     int least = top < bottom ? top : bottom;
@@ -200,7 +203,8 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_by_exponents(const bsmm_pack_job *job, uin
 }
 
 /* Chooses the scale of a group (128 elements of a row). `row_top` is the result of
- * bsmm_lane_row_top. Only the routes FP8 and FAST with e8m0 scales use it. */
+ * bsmm_lane_row_top. It matters only if elements with e8m0 scales are packed to 8-bit floats
+ * (routes FP8 and FAST). */
 BSMM_SHARED bsmm_lane_group bsmm_lane_decide(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                              uint32_t maxima, int row_top) {
     bsmm_lane_group g = job->scale == 1   ? bsmm_lane_by_exponents(job, maxima, row_top)

@@ -49,8 +49,8 @@ typedef struct bsmm_quantize_job {
     /* The mantissa bits of the codes if the instruction cvt makes the same codes as the coder
      * `coder`. Otherwise 0. */
     uint32_t hardware;
-    /* Nonzero if the result is e2m1 with these rules: values are multiplied by the block's factor
-     * and rounded to nearest even, and zeros keep their sign. */
+    /* Nonzero if the result is e2m1, values are multiplied by the factor of their block and rounded
+     * to nearest even, and zeros keep their sign. */
     uint32_t pairs;
     uint32_t quick; /* the fast path of the encoder, a value of the enum bsmm_quantize_quick */
     /* nonzero if the result is e2m1 and quick_e4m3 (sm80/quantize_scale.h) computes its scales */

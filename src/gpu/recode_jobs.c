@@ -61,7 +61,8 @@ bsmm_amax_job bsmm_amax_job_of(const bsmm_recode *job, float *result) {
                           .aligned = bsmm_recode_aligned(&job->src, 16),
                           .result = (uint32_t *)(void *)result};
     if ((uint64_t)m->ld != count) return amax;
-    /* The lines are contiguous, so the matrix is treated as one long line. */
+    /* The rows (or columns) follow each other without gaps in memory, so the matrix is treated as
+     * one long row. */
     amax.count *= amax.lines;
     amax.lines = 1;
     amax.aligned = (uintptr_t)m->data % 16 == 0;

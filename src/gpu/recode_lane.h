@@ -117,8 +117,9 @@ BSMM_SHARED float bsmm_lane_scale_value(uint32_t scale, uint32_t code) {
     return value == value ? value : bsmm_bits_float(0x7fc00000u);
 }
 
-/* Returns the NaN that an x86 CPU makes in the same multiplication: the first operand that is NaN,
- * made quiet, or else the default NaN with its sign bit set. */
+/* Returns the NaN that an x86 CPU makes when it computes element * scale * global: the first of
+ * these factors that is NaN, made quiet. If none of them is NaN (for example Inf * 0), it is the
+ * default NaN with its sign bit set. */
 BSMM_SHARED float bsmm_lane_nan(float element, float scale, float global) {
     float given = element != element ? element : scale != scale ? scale : global;
     return bsmm_bits_float(given != given ? bsmm_float_bits(given) | 0x00400000u : 0xffc00000u);

@@ -12,8 +12,8 @@ BSMM_DEVICE uint32_t bsmm_amax_code(uint32_t elem, const uint8_t *line, uint64_t
     return (uint32_t)((const uint16_t *)(const void *)line)[index] << 16 & 0x7fff0000u;
 }
 
-/* Stores the second-level scale. `amax` and `level` may point to the same float, so amax is read
- * first. */
+/* Stores the second-level scale of a tensor. `amax`, the tensor's largest magnitude, and `level`
+ * may point to the same float, so `amax` is read first. */
 BSMM_DEVICE void bsmm_level_store(const bsmm_level_job *job) {
     float level = 1;
     if (job->amax) {

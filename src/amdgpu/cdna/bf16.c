@@ -5,7 +5,7 @@
  * threads decode the elements and scales of both operands and write the values to LDS. One plane of
  * bf16 holds a value exactly, or else the sum of three planes does (gpu/bf16_product.h). Then each
  * wave multiplies its 32 x 32 part of the tile. One barrier in a step waits until the planes are
- * written. A second one waits until they are read, before the next step overwrites them.
+ * written. A second barrier waits until they are read, before the next step overwrites them.
  *
  * The sums go through LDS to the epilogue, where each thread handles one result at a time. A sum
  * that may be inaccurate in fp32 is computed again in double.
@@ -65,8 +65,9 @@ BSMM_DEVICE void stage(const int parts, const bsmm_bf16_side *side, uint32_t fir
 }
 
 /* The share of one lane in 32 elements of K: 16 values of one row. Lanes 0 to 31 hold the first 16
- * elements of their rows, lanes 32 to 63 the other 16. The instruction expects another order along
- * K, but the order is the same for both operands, so the sum has the same products. */
+ * elements of their rows along K, and lanes 32 to 63 hold the last 16. The instruction expects
+ * another order along K, but the order is the same for both operands, so the sum has the same
+ * products. */
 typedef struct fragment {
     words4 w[2];
 } fragment;
@@ -100,10 +101,11 @@ BSMM_DEVICE uint32_t row_of(int i) {
     return (uint32_t)(i / 4 * 8 + i % 4) + bsmm_device_lane() / 32 * 4;
 }
 
-/* Multiplies one step of operands whose values are sums of up to three bf16 parts, the largest part
- * first. The product of the two largest parts is added to `sums`. The products of all other pairs
- * with i + j <= 2 are added to `rest`. A separate sum for these small terms keeps their rounding
- * errors small. Pairs with i + j > 2 are left out, because they are below 2^-23 of the product. */
+/* Multiplies one step of operands whose values are sums of up to three bf16 parts. Part 0 is the
+ * largest. The product of part 0 of A and part 0 of B is added to `sums`. The products of part i of
+ * A and part j of B are added to `rest` if i + j is 1 or 2. A separate sum for these small terms
+ * keeps their rounding errors small. Pairs with i + j > 2 are left out, because they are below
+ * 2^-23 of the product of the two values. */
 BSMM_DEVICE void step(const int a_parts, const int b_parts, const tile_memory *m, uint32_t row,
                       uint32_t col, sums16 *sums, sums16 *rest) {
     BSMM_UNROLL

@@ -18,8 +18,8 @@ enum { GEMM_D_COLS = 4 }; /* the neighbouring columns of a 16 x 16 tile that a l
 typedef struct gemm_promoted {
     uint32_t rows[GEMM_MOST_ROW_TILES], cols[GEMM_MOST_COL_TILES][GEMM_D_COLS];
     float row[GEMM_MOST_ROW_TILES], col[GEMM_MOST_COL_TILES][GEMM_D_COLS];
-    /* The least and the greatest magnitude of A's and of B's scales so far. 1 is included, 0 is
-     * not. */
+    /* The least and the greatest magnitude of the scales of A (index 0) and of B (index 1) so far.
+     * Both begin at 1, and scales of 0 are ignored. */
     float low[2], high[2];
 } gemm_promoted;
 
@@ -74,9 +74,9 @@ BSMM_DEVICE void gemm_promoted_note(gemm_promoted *g, uint32_t side, float scale
     g->high[side] = fmaxf(g->high[side], size);
 }
 
-/* Copies a loaded scale to another register, so that the next stage's load can overwrite the first
- * one. A plain assignment would not do: the compiler would move it behind the next load, and it
- * would then wait for that load to finish. */
+/* Copies a loaded scale to another register, so that the next stage's load can overwrite the
+ * register it was loaded to. A plain assignment would not do. The compiler would move the
+ * assignment behind the next load, where it would have to wait for that load. */
 BSMM_DEVICE float gemm_promoted_move(float from) {
     float to;
     __asm__ volatile("v_mov_b32 %0, %1" : "=&v"(to) : "v"(from));
@@ -166,8 +166,9 @@ BSMM_DEVICE void gemm_promoted_multiply(gemm_promoted *g, gemm_shape s, const ge
     }
 }
 
-/* Sets all totals to NaN if a factor may have been outside the safe range. The epilogue computes a
- * NaN result again in double. */
+/* Sets all totals to NaN if a product of a scale of A and a scale of B may have been outside the
+ * safe range (GEMM_LEAST_FACTOR to GEMM_MOST_FACTOR). The epilogue computes a NaN result again in
+ * double. */
 BSMM_DEVICE void gemm_promoted_distrust(const gemm_promoted *g, gemm_shape s, gemm_sums totals) {
     const bool safe =
         g->low[0] * g->low[1] >= GEMM_LEAST_FACTOR && g->high[0] * g->high[1] <= GEMM_MOST_FACTOR;

@@ -6,14 +6,14 @@
  *   registers the totals; the sums of two rows of tiles; the fragments of a stage; the scales of
  *             this stage and the next
  *
- * gfx942 multiplies e4m3fnuz, where the code of an e4m3 number means half the value. Products of
- * two e4m3 operands therefore get a factor of 4, which is exact. The codes of -0 and NaN are
- * recoded on their way to LDS.
+ * gfx942 multiplies e4m3fnuz, where the code of an e4m3 number means half the value. Sums of
+ * products of two e4m3 operands are therefore multiplied by 4, which is exact. The codes of -0 and
+ * NaN are recoded on their way to LDS.
  *
  * Error bound: (2.1 * (128 + 16) + K / 128 + 4) * 2^-24 of the sum of magnitudes. Each product of
  * two elements is exact. An instruction adds 32 products (128 on gfx950) to a sum and may truncate
- * each term 23 bits below the largest. The factor has two roundings, and the total has one rounding
- * for each 128 elements of K. */
+ * each term 23 bits below the largest. The bound also allows two roundings for the product of a
+ * scale of A and a scale of B, and one rounding of the total for each 128 elements of K. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_PROMOTED_BODY_H
 #define BSMM_AMDGPU_CDNA_GEMM_PROMOTED_BODY_H
 

@@ -51,12 +51,14 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
  * and may truncate each of these 9 terms 23 bits below the largest. This makes 9 * 2^-23 for 8
  * elements of K.
  *
- * SCALED: the instructions sum only the 32 elements of a step. Each step then adds one FMA, and the
- * factor of two scales has three roundings in all.
+ * SCALED: the instructions sum only the 32 elements of a step. One FMA for each step then adds the
+ * scaled sum to the total. The bound also allows three roundings for the product of a scale of A
+ * and a scale of B.
  *
- * Values of several bf16 parts: the omitted pairs of parts are below 2^-23 of the product, and
- * multiplying fp32 scales in rounds both operands by 2^-23 together. The products of the smaller
- * parts have sums of their own, so their truncation is relative to at most 2^-7 of the whole. */
+ * Values of several bf16 parts: the products of omitted pairs of parts are below 2^-23 of the
+ * product of the values. Multiplying an element by its fp32 scale rounds, for both operands
+ * together by at most 2^-23. The products of the smaller parts have an accumulator of their own,
+ * whose values are at most 2^-7 of the whole sum, so their truncation error is small. */
 static double bound(const bsmm_product *p, const void *state) {
     const double k = (double)p->a.m.cols;
     switch (((const bf16_state *)state)->kind) {

@@ -63,8 +63,8 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
 
 /* The error bound relative to the sum of magnitudes. A product of two elements is exact. An
  * instruction adds up to 128 products to a sum and may truncate each term 23 bits below the
- * largest. The factor of two scales has two roundings, and the total has one for each 128 elements
- * of K. */
+ * largest. The bound also allows two roundings for the product of a scale of A and a scale of B,
+ * and one rounding of the total for each 128 elements of K. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     return (2.1 * (128 + 16) + (double)p->a.m.cols / 128 + 4) * 0x1p-24;

@@ -9,9 +9,10 @@
 
 enum { PLANE_BYTES = BSMM_BF16_TILE * BSMM_BF16_K * 2 };
 
-/* The bytes of shared memory of a kernel that holds `parts` bf16 numbers for a value of A and a
- * value of B together. There are two buffers, for double buffering, with one plane for each of
- * these numbers. The epilogue reuses them for the tile of D in fp32, which needs 8 planes. */
+/* The bytes of shared memory of a kernel that represents a value of A and a value of B by `parts`
+ * bf16 numbers in all. A plane is the memory for one bf16 number of each value in a 128 x 32 tile
+ * of an operand. There are two buffers, for double buffering, and each has `parts` planes. The
+ * epilogue reuses both buffers for the tile of D in fp32, which takes as many bytes as 8 planes. */
 #define SHARED(parts) ((parts) < 4 ? 8 * PLANE_BYTES : 2 * (parts)*PLANE_BYTES)
 
 static const bsmm_cuda_function functions[] = {
@@ -37,10 +38,12 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
 
 /* The error bound. The tensor cores add 16 products and an accumulator at once and truncate each of
  * these 17 terms 23 bits below the largest. The bound for 16 elements of K is therefore 17 * 2^-23.
- * SCALED makes two such additions in each step of 32 elements. Then it makes one FMA per step and
- * rounds two scales. 1X3 and 3X1 omit the rest of a value after its third bf16 number (2^-23) and
- * round once when they multiply a value by an fp32 scale (2^-23). 3X3 makes six such additions into
- * one accumulator. */
+ * The names SCALED, 1X3, 3X1 and 3X3 say how many bf16 numbers hold a value of A and a value of B
+ * (gpu/bf16_product.h). SCALED makes two such additions in each step of 32 elements. Then it makes
+ * one FMA per step and rounds two scales. 1X3 and 3X1 omit what is left of a value after its third
+ * bf16 number (at most 2^-23 of the value). They also round once when they multiply an element by
+ * an fp32 scale (2^-23). 3X3 multiplies six pairs of bf16 numbers for each pair of values and adds
+ * all six products to one accumulator. */
 double bsmm_cuda_generic_bound(const bsmm_product *p) {
     double k = (double)p->a.m.cols;
     switch (bsmm_gpu_bf16_choose(p)) {

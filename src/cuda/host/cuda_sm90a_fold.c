@@ -76,10 +76,12 @@ static bool rounds(const bsmm_product *p, const bsmm_operand *o) {
     return is_mx(o) && is_fast(p, o);
 }
 
-/* The error bound. FAST rounds an element to the nearest packed element and so moves it by at most
- * its own magnitude. This gives a factor of 2 for each operand that is rounded. A bound that is a
- * multiple of sum |a||b| cannot be smaller. Relative to the largest element of a group, the error
- * is far smaller (docs/NUMERICS.md). */
+/* The error bound, as a multiple of sum |a||b|. With BSMM_COMPUTE_FAST, packing rounds an element
+ * to the nearest packed element and so moves it by at most its own magnitude. The magnitude of a
+ * packed element is thus at most twice that of the element, which gives a factor of 2 for each
+ * operand that is rounded. A bound of this kind cannot be smaller, because an element may be
+ * rounded to 0. Relative to the largest element of a group, the error is far smaller
+ * (docs/NUMERICS.md). */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     double sides = (rounds(p, &p->a) ? 2 : 1) * (rounds(p, &p->b) ? 2 : 1);

@@ -32,8 +32,8 @@ typedef struct cut {
     uint32_t scale_stride, scales_at, a_scales_at, barriers_at, flags_at, shared;
 } cut;
 
-/* Returns the number of thread blocks in a cluster with the least predicted time. The blocks of a
- * cluster split K. */
+/* Returns the number of thread blocks per cluster for which the predicted time of the GEMM is
+ * least. The blocks of a cluster split K. */
 static uint32_t choose_splits(const bsmm_product *p) {
     const bsmm_small_m_speed *speed = &bsmm_small_m_speeds[BSMM_SMALL_M_FP8][0];
     uint32_t best = 1;
@@ -44,9 +44,9 @@ static uint32_t choose_splits(const bsmm_product *p) {
     return best;
 }
 
-/* Divides the GEMM among thread blocks and lays out shared memory for up to `rows` rows of A.
- * Shared memory holds a row of B's scales for each 16 rows of B, with one float for each step of K.
- * It holds a row of A's scales for each step of K. */
+/* Divides the GEMM among thread blocks and lays out shared memory for up to `rows` rows of A. A
+ * step is 128 elements along K. For every step, shared memory holds one fp32 scale for each 16 rows
+ * of B and one fp32 scale for each row of A. */
 static cut find_cut(const bsmm_product *p, int64_t rows) {
     cut c = {.columns = rows <= 8 ? 8 : rows <= 16 ? 16 : 32};
     c.splits = choose_splits(p);

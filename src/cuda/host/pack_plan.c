@@ -27,10 +27,11 @@ bsmm_pack_layout bsmm_pack_layout_of(int64_t rows, int64_t cols, bsmm_pack_route
 
 /* ---- operands that are refused ---- */
 
-/* The powers of two that can be folded into elements of a format when it is packed to e4m3: e4m3
- * holds an element times 2^s exactly for s from fold - window to fold. That is -8 to 6 for e2m1, -6
- * to 5 for e2m3 and -5 to 4 for e3m2 (tests/unit/test_cuda_pack.c enumerates them). Elements of 8
- * bits are rounded instead, and for them `window` limits the error. */
+/* For each element format, the powers of two by which packing to e4m3 can multiply its elements.
+ * e4m3 holds an element times 2^s exactly if s is at least fold - window and at most fold. These
+ * are the numbers -8 to 6 for e2m1, -6 to 5 for e2m3 and -5 to 4 for e3m2
+ * (tests/unit/test_cuda_pack.c enumerates them). Products of 8-bit elements are rounded instead,
+ * and their `window` limits the error. */
 static const struct {
     uint8_t fold, window; /* A window of 0 means that no kernel packs this format to 8 bits. */
 } folds[BSMM_ELEM_COUNT] = {[BSMM_ELEM_E2M1] = {6, 14},
@@ -59,8 +60,8 @@ static uint32_t block_multiple(uint32_t scale, bsmm_pack_route route) {
     return scale == BSMM_SCALE_F32 ? BSMM_PACK_GROUP : route == BSMM_PACK_BF16 ? 16 : 32;
 }
 
-/* For each route, the format that it packs to, for messages, and its name in the header of packed
- * weights. */
+/* For each packing route (bsmm_pack_route), the format of the packed elements, for messages, and
+ * the name of the route in the header of packed weights. */
 static const struct {
     const char *result, *name;
 } routes[] = {

@@ -8,10 +8,10 @@
 #include "gpu/pack.h"
 #include "gpu/params.h"
 
-/* The layout of a packed operand (gpu/pack.h). The group scales and the elements have offsets in
- * bytes, and `bytes` is the whole size. element_pitch is the stride of rows in bytes. group_pitch
- * is the distance in floats between the scales of one group of 128 columns and those of the next.
- */
+/* The layout of a packed operand (gpu/pack.h). A group scale is the fp32 scale of 128 columns of
+ * one row. `group_scales` and `elements` are offsets in bytes, and `bytes` is the whole size.
+ * element_pitch is the stride of rows in bytes. group_pitch is the distance in floats between the
+ * scales of one group of 128 columns and those of the next. */
 typedef struct bsmm_pack_layout {
     uint64_t group_scales, elements, bytes;
     uint64_t element_pitch, group_pitch;
@@ -88,8 +88,9 @@ bsmm_status bsmm_pack_clear_load(const bsmm_cuda_device *device, bsmm_cuda_ready
 bsmm_status bsmm_pack_clear(const bsmm_cuda_device *device, const bsmm_cuda_ready *clear, void *to,
                             uint32_t bytes, void *stream);
 
-/* bsmm_pack_run queues the clearing of the header, unless header_is_clear, and then the packing
- * kernel. For an operand without elements, both functions write nothing. */
+/* bsmm_pack_run queues the clearing of the header, unless header_is_clear is set, and then the
+ * packing kernel. bsmm_pack_scales_run queues the kernel that copies scales. For an operand without
+ * elements, neither function writes anything. */
 bsmm_status bsmm_pack_run(const bsmm_cuda_device *device, const bsmm_pack_launch *launch,
                           void *stream);
 bsmm_status bsmm_pack_scales_run(const bsmm_cuda_device *device,

@@ -95,8 +95,9 @@ static bool is_plain(const bsmm_coder *k) {
     return k->zero_and == UINT32_MAX && !k->zero_or && k->zero_code_and == UINT32_MAX;
 }
 
-/* Returns the mantissa bits of the result if the cvt instruction makes the same codes as the
- * encoder, else 0. The codes differ only if a recipe has its own rule for the sign of zeros. */
+/* Returns the number of mantissa bits of the element format `elem` if the cvt instruction makes the
+ * same codes as the encoder `k`. Otherwise returns 0. The codes differ only if a recipe has its own
+ * rule for the sign of zeros. */
 static uint32_t hardware_of(uint32_t elem, const bsmm_coder *k) {
     if (!is_plain(k)) return 0;
     return elem == BSMM_ELEM_E4M3 ? 3 : elem == BSMM_ELEM_E5M2 ? 2 : 0;
@@ -123,8 +124,8 @@ static bool has_tables(const bsmm_quantize_job *q) {
             rule == BSMM_BLOCK_E4M3_MODELOPT || rule == BSMM_BLOCK_E4M3_COMPRESSED_TENSORS);
 }
 
-/* Returns true for nvfp4 by the default rule of scales. Such a quantization has specialized
- * kernels. */
+/* Returns true if the result is nvfp4 and its scales follow the default rule, which is torchao's.
+ * Such a quantization has specialized kernels. */
 static bool is_nv(const bsmm_quantize_job *q) {
     bool known = !q->amax || q->steps.tensor == BSMM_TENSOR_TORCHAO;
     return known && q->steps.block == BSMM_BLOCK_E4M3_TORCHAO && q->block_rows == 1 &&

@@ -47,10 +47,11 @@ typedef struct bsmm_wgmma_side {
 /* One tile shape of the GEMM kernels. wgmma.c has the table. */
 typedef struct bsmm_wgmma_tile bsmm_wgmma_tile;
 
-/* Returns the number of bf16 numbers whose sum is an element of an operand, when the engine
+/* Returns the number of bf16 numbers whose sum is an element of an operand, when the GEMM kernel
  * multiplies bf16: 2 for f16, 3 for fp32, and 1 for all other formats. If the product has a C, it
- * is 1 for every format. The sum of several products is NaN if one of the bf16 numbers is 0 and
- * meets Inf. The GEMM must then be recomputed, which is impossible if D has overwritten C. */
+ * is 1 for every format. If an element is a sum of bf16 numbers and one of them is 0, its product
+ * with Inf is NaN, although the element itself is not 0. The GEMM must then be recomputed, which is
+ * impossible if D has overwritten C. */
 uint32_t bsmm_wgmma_parts(const bsmm_product *p, const bsmm_operand *o);
 
 /* Returns the tile with an index, or NULL past the last tile. */

@@ -65,8 +65,9 @@ const char *bsmm_wgmma_refuse(const bsmm_product *p, const bsmm_wgmma_plan *plan
 
 /* The beginning of the workspace, which each run clears. It holds the headers of the operands that
  * the run packs, and a flag. The flag says that the result of the GEMM kernel cannot be trusted.
- * Behind it, each attempt has memory for A, for B (unless it was packed in advance) and for the
- * GEMM kernel. */
+ * The memory of the attempts follows. The first attempt is the plan's GEMM kernel with the packing
+ * kernels before it, and the second attempt is the fallback's GEMM kernel. Each attempt has memory
+ * for A, for B (unless it was packed in advance) and for the GEMM kernel. */
 typedef struct head {
     bsmm_pack_header headers[2];
     uint32_t closed;
@@ -131,8 +132,9 @@ static bool is_unknown(const bsmm_wgmma_state *s) {
            (s->first.a.stored || s->first.b.stored || parts > 1 || scaled);
 }
 
-/* The memory of one attempt (packing and a GEMM kernel) in the workspace: for A, for B (or B as it
- * was packed in advance) and for the GEMM kernel. */
+/* The memory of one attempt, i.e. of one GEMM kernel and the packing of its operands. `a` and `b`
+ * are the packed operands, and `rest` is the workspace of the GEMM kernel. If B was packed in
+ * advance, `b` points to it. All other memory lies in the workspace. */
 typedef struct rooms {
     uint8_t *a, *b, *rest;
 } rooms;
@@ -156,8 +158,8 @@ static bsmm_status fill(const bsmm_product *p, const bsmm_wgmma_state *s, const 
     return bsmm_wgmma_fill(p, &p->b, &s->first.b, &s->b, &b_how, at->b);
 }
 
-/* Queues the GEMM kernel of the first attempt, after the packing kernels. Fills *gate with the
- * pointers from which a kernel on the device sees if the packed operands hold all values
+/* Queues the GEMM kernel of the plan (the first attempt), after the packing kernels. Fills *gate
+ * with the pointers from which a kernel on the device sees if the packed operands hold all values
  * (sm80/gate.h). The kernel that is queued next uses them to decide whether it has to run. */
 static bsmm_status multiply(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
                             head *h, void *const plain[2], bsmm_cuda_gate *gate) {
@@ -175,9 +177,10 @@ static bsmm_status multiply(const bsmm_product *p, const bsmm_wgmma_state *s, co
     return bsmm_wgmma_run(p, &x->engine, &in);
 }
 
-/* Queues the GEMM kernel of the second attempt, which reads bf16 operands. It runs only if the
- * first kernel could not multiply the packed operands. The first kernel has then packed them to
- * bf16. `gate` is the gate that multiply() has filled. */
+/* Queues the GEMM kernel of the fallback (the second attempt), which reads bf16 operands. On the
+ * device this kernel does nothing unless the plan's own GEMM kernel could not multiply the packed
+ * operands. The plan's kernel has then packed both operands to bf16. `gate` is the condition that
+ * multiply() has filled. */
 static bsmm_status multiply_plain(const bsmm_product *p, const bsmm_wgmma_attempt *x,
                                   const rooms *at, const bsmm_cuda_gate *gate) {
     bsmm_wgmma_input in = {.a = bsmm_wgmma_side_of(&p->a, &x->a, at->a),

@@ -6,8 +6,8 @@
 #include "cuda/host/generic.h"
 #include "cuda/host/wgmma_operands.h"
 
-/* Says how one of the three kernels computes a GEMM: the formats that it packs A and B to, and its
- * fallback. */
+/* Says how cuda_sm90a_fp8, cuda_sm90a_fold or cuda_sm90a_bf16 computes a GEMM: the formats to which
+ * it packs A and B, and its fallback. */
 typedef struct bsmm_wgmma_plan bsmm_wgmma_plan;
 struct bsmm_wgmma_plan {
     bsmm_wgmma_kind kind;
@@ -30,7 +30,8 @@ struct bsmm_wgmma_plan {
 /* The plan for operands that are exact in bf16. Its fallback is the generic GEMM. */
 extern const bsmm_wgmma_plan bsmm_wgmma_plan_bf16;
 
-/* The choices and sizes for one launch of a GEMM kernel and for the packing kernels before it. */
+/* An attempt, i.e. one launch of a GEMM kernel and the packing kernels before it: the choices and
+ * the sizes that it needs. */
 typedef struct bsmm_wgmma_attempt {
     const bsmm_wgmma_tile *tile;
     bsmm_wgmma_source a, b;
@@ -40,10 +41,11 @@ typedef struct bsmm_wgmma_attempt {
     uint64_t bytes;
 } bsmm_wgmma_attempt;
 
-/* The state of a plan of these kernels. */
+/* The state of a plan for cuda_sm90a_fp8, cuda_sm90a_fold or cuda_sm90a_bf16. */
 typedef struct bsmm_wgmma_state {
     bsmm_wgmma_plan plan;
-    /* `first` runs the plan, and `second` runs plan.otherwise, if it is not NULL. */
+    /* `first` runs the plan. `second` runs the fallback plan.otherwise and is unused if
+     * plan.otherwise is NULL. */
     bsmm_wgmma_attempt first, second;
     bsmm_wgmma_packer a, b; /* the packing kernels of A and B in `first` */
     bsmm_cuda_ready clear;
@@ -52,8 +54,9 @@ typedef struct bsmm_wgmma_state {
     uint32_t log2_k;
 } bsmm_wgmma_state;
 
-/* These functions implement the members of bsmm_kernel. The `refuse` of each kernel calls
- * bsmm_wgmma_refuse last, with its plan. */
+/* These functions implement the members of bsmm_kernel for cuda_sm90a_fp8, cuda_sm90a_fold and
+ * cuda_sm90a_bf16. The `refuse` of each of these kernels calls bsmm_wgmma_refuse last and passes
+ * its plan. */
 const char *bsmm_wgmma_refuse(const bsmm_product *p, const bsmm_wgmma_plan *plan,
                               bsmm_wgmma_state *state, char *why, size_t size);
 uint64_t bsmm_wgmma_workspace_bytes(const bsmm_product *p, const void *state);
@@ -63,7 +66,8 @@ uint64_t bsmm_wgmma_packed_b_bytes(const bsmm_product *p, const void *state);
 void bsmm_wgmma_name_panels(const bsmm_product *p, const void *state, char *name, size_t size);
 bsmm_status bsmm_wgmma_pack_b(const bsmm_product *p, const void *state, void *packed);
 
-/* The members of bsmm_kernel that these kernels have in common. */
+/* The members of bsmm_kernel that cuda_sm90a_fp8, cuda_sm90a_fold and cuda_sm90a_bf16 have in
+ * common. */
 #define BSMM_WGMMA_KERNEL                                                                          \
     .device = "cuda", .state_bytes = sizeof(bsmm_wgmma_state),                                     \
     .workspace_bytes = bsmm_wgmma_workspace_bytes, .make = bsmm_wgmma_make_state,                  \

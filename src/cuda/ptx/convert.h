@@ -26,7 +26,7 @@ static __device__ __forceinline__ uint32_t bsmm_ptx_cvt_f16x2(float high, float 
     return halves;
 }
 
-/* Splits a register into its halves (PTX ISA 9.7.9.3 "mov"). */
+/* Splits a 32-bit register into its 16-bit halves (PTX ISA 9.7.9.3 "mov"). */
 static __device__ __forceinline__ void bsmm_ptx_mov_halves(uint32_t word, uint16_t *low,
                                                            uint16_t *high) {
     asm("mov.b32 {%0, %1}, %2;" : "=h"(*low), "=h"(*high) : "r"(word));

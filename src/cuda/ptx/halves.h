@@ -5,7 +5,8 @@
 
 #include <stdint.h>
 
-/* PTX ISA "mul", since sm_90: multiplies two pairs of bf16, without flushing subnormals to 0. */
+/* PTX ISA "mul", since sm_90: multiplies the pair of bf16 in `a` by the pair in `b`, element by
+ * element, without flushing subnormals to 0. */
 static __device__ __forceinline__ uint32_t ptx_mul_bf16x2(uint32_t a, uint32_t b) {
     uint32_t d;
     asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));

@@ -46,9 +46,9 @@ static __device__ __forceinline__ void bf16_columns(const uint8_t *plane, uint32
 }
 
 /* Multiplies one step of operands whose values are sums of bf16 parts. The product of A's first
- * part and B's first part goes to `sums`. All other products go to `rest`, except those below 2^-23
- * of the first, which are skipped. With two sets of accumulators, the rounding errors of the many
- * small products stay small. */
+ * part and B's first part goes to `sums`. The products of the other pairs of parts go to `rest`.
+ * Pairs whose product is below 2^-23 of the product of the first parts are skipped. With two sets
+ * of accumulators, the rounding errors of the many small products stay small. */
 static __device__ __forceinline__ void bf16_step(const int a_parts, const int b_parts,
                                                  const uint8_t *a, const uint8_t *b, uint32_t row,
                                                  uint32_t col, float (*sums)[4], float (*rest)[4]) {

@@ -52,8 +52,8 @@ static __device__ __forceinline__ void bf16_stage(const int parts, const bsmm_bf
 }
 
 /* Loads the fp32 scales of the tile's rows for one step to shared memory. The kernel multiplies the
- * sums of the step by them. They are 1 for an operand whose elements are multiplied by their scales
- * before, or that has no scales. */
+ * sums of the step by them. The function stores 1 for an operand without scales, and for an operand
+ * whose elements have already been multiplied by their scales. */
 static __device__ __forceinline__ void
 bf16_stage_factors(const bsmm_bf16_side *side, uint32_t first_row, uint32_t k, float *to) {
     for (uint32_t i = threadIdx.x; i < BSMM_BF16_TILE; i += BSMM_BF16_THREADS)

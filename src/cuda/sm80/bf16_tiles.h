@@ -1,8 +1,9 @@
 /* Computes tiles of the generic bf16 GEMM, one after another. a_parts and b_parts are the numbers
  * of bf16 parts whose sum is a value of A and of B. If `scaled` is set, fp32 scales are applied to
  * the sum of each step of K, and `factors` is shared memory for them. `shared` is memory for 8
- * planes (bf16_stage.h), or for two planes per part if that is more. All BSMM_BF16_THREADS threads
- * of a block call this together. */
+ * planes, or for two planes per part if that is more. A plane holds one bf16 part of each value in
+ * one step of an operand's tile (bf16_stage.h). All BSMM_BF16_THREADS threads of a block call this
+ * together. */
 #ifndef BSMM_CUDA_SM80_BF16_TILES_H
 #define BSMM_CUDA_SM80_BF16_TILES_H
 
@@ -19,8 +20,8 @@ static __device__ __forceinline__ void bf16_tiles(const int a_parts, const int b
     for (uint32_t tile = blockIdx.x; tile < p->tiles; tile += gridDim.x) {
         const uint32_t a_base = tile / p->b_tiles * BSMM_BF16_TILE;
         const uint32_t b_base = tile % p->b_tiles * BSMM_BF16_TILE;
-        /* The number of sets of accumulators. With three parts on both sides there are not enough
-         * registers for two sets. */
+        /* The number of sets of accumulators. If a value of A and a value of B have three bf16
+         * parts each, there are not enough registers for two sets. */
         const int shares = a_parts + b_parts > 4 ? 1 : 2;
         float all[2 * BF16_ROW_TILES * BF16_COL_TILES][4], (*const sums)[4] = all;
         float(*const rest)[4] = all + (shares - 1) * BF16_ROW_TILES * BF16_COL_TILES;

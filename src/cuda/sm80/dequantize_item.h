@@ -64,8 +64,9 @@ static __device__ __forceinline__ bool within(float factor, int binades) {
 }
 
 /* Returns true if the fast paths are correct for 8 codes of one row. This requires that every code
- * is finite. Each factor must be 0 or so far from the ends of fp32's range that products and their
- * remainders are exact. */
+ * is finite. The block scale (`factor`) and the scale of the whole tensor (`global`) must be so far
+ * from the ends of fp32's range that the fast paths compute products and their remainders exactly.
+ * A block scale may also be 0. */
 static __device__ __forceinline__ bool is_usual(const bsmm_dequantize_job *job, int bits,
                                                 uint32_t scale, uint32_t way, const uint32_t *codes,
                                                 float factor, float global) {
@@ -303,10 +304,10 @@ static __device__ __forceinline__ void define_item(const bsmm_dequantize_job *jo
     }
 }
 
-/* Additional values of `way`, for fast paths. TO_BF16 and TO_F16 convert two elements at a time.
- * BY_TABLE looks up e2m1 codes in a table. ROUNDED_BF16 rounds fp32 products to bf16. BY_CVT is a
- * flag for 8-bit floats that the cvt instruction converts. CHOSEN means that the kernel takes the
- * value from the job. */
+/* Additional values of the parameter `way`, which says how a code becomes a result. They select
+ * fast paths. TO_BF16 and TO_F16 convert two elements at a time. BY_TABLE looks up e2m1 codes in a
+ * table. ROUNDED_BF16 rounds fp32 products to bf16. BY_CVT is a flag for 8-bit floats that the cvt
+ * instruction converts. CHOSEN means that the kernel takes the value from the job. */
 enum { TO_BF16 = 16, TO_F16 = 17, BY_TABLE = 18, ROUNDED_BF16 = 19, CHOSEN = 20, BY_CVT = 32 };
 
 /* Decodes 8 codes of one row by the fast path `fast`, to 8 words of f32 or 4 pairs of 16-bit

@@ -65,8 +65,9 @@ static __device__ __forceinline__ bool bsmm_cuda_gate_is_plain(const bsmm_cuda_g
     return bsmm_pack_pair_plain(gate->a, gate->b, gate->slack, gate->log2_k);
 }
 
-/* Returns true if a gate with the condition BSMM_WHEN_ELSE_PLAIN is open. The packing kernels must
- * have completed the headers. */
+/* Returns true if a gate with the condition BSMM_WHEN_ELSE_PLAIN is open, i.e. if the packed
+ * operands do not hold all values but bf16 does. The packing kernels must have completed the
+ * headers. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_else_plain(const bsmm_cuda_gate *gate) {
     return !bsmm_pack_pair_fits(gate->a, gate->b, gate->log2_k) && bsmm_cuda_gate_is_plain(gate);
 }
@@ -95,8 +96,9 @@ static __device__ __forceinline__ bool bsmm_cuda_gate_pass(const bsmm_cuda_gate 
     return open;
 }
 
-/* Returns true if a kernel with the condition BSMM_WHEN_ELSE_PLAIN has nothing to do. A kernel
- * calls this function first.
+/* Returns true if this kernel has the condition BSMM_WHEN_ELSE_PLAIN and has nothing to do. Such a
+ * kernel is a fallback, which has nothing to do if the previous kernel could multiply the packed
+ * operands. A kernel calls this function first.
  *
  * The function reads the headers before it waits for the previous kernel. This is safe: the packing
  * kernels ran before the previous kernel, and the previous kernel waited for them before it allowed

@@ -7,9 +7,9 @@
 
 #include "cuda/sm80/pack_fold.h"
 
-/* fast_row returns which of a thread's eight or four rows this lane computes the scale of.
- * fast_lane returns the lane that computes the scale of row i. With four rows, two lanes compute
- * each scale. */
+/* Each lane computes the group scale of one row. fast_row returns the index of this lane's row
+ * among the thread's `items` rows (eight or four). fast_lane returns the lane, of eight neighbors,
+ * that computes the scale of row i. With four rows, two lanes compute the same scale. */
 static __device__ __forceinline__ uint32_t fast_row(int items) {
     uint32_t lane = threadIdx.x % FOLD_LANES;
     return lane / 2 + (items == 8 ? lane % 2 * 4 : 0);
@@ -90,7 +90,7 @@ static __device__ __forceinline__ int fast_group(const bsmm_pack_job *job, uint3
 
 /* ---- codes ---- */
 
-/* Returns 2^shift as f16, or NaN if the scale code is NaN. */
+/* Returns 2^shift as f16, or NaN if `code`, an e8m0 scale, is the code of NaN. */
 static __device__ __forceinline__ uint32_t factor_f16(int shift, uint32_t code) {
     uint32_t bits = shift >= -14  ? (uint32_t)(shift + 15) << 10
                     : shift < -24 ? 0
@@ -99,8 +99,8 @@ static __device__ __forceinline__ uint32_t factor_f16(int shift, uint32_t code) 
 }
 
 /* Computes the factors of the four scale blocks of a group (128 codes of a row) as f16, in two
- * words. e5m2 has a range that needs two multiplications, and two more words hold its first
- * factors. */
+ * words. The range of e5m2 is so large that its elements need two multiplications. Two more words
+ * hold the factors of the first multiplication. */
 static __device__ __forceinline__ void fast_factors(fold_kind kind, uint32_t codes, int exponent,
                                                     uint32_t *factors) {
     for (int i = 0; i < 4; i++) {

@@ -1,8 +1,8 @@
 /* Packs items of 16 codes with e8m0 scales to 8-bit floats, and multiplies the elements by their
- * block scales relative to the group scale (route FP8 in gpu/pack.h). An item is 16 codes of one
- * row, which one thread packs. Eight lanes hold a group, i.e. 128 codes of a row, for each of
- * several rows. Each lane computes the group scale of one row and passes it to the other lanes by a
- * shuffle. */
+ * block scales relative to the group scale. This is the packing route FP8 (gpu/pack.h), which is
+ * exact. An item is 16 codes of one row, which one thread packs. Eight lanes hold a group, i.e. 128
+ * codes of a row, for each of several rows. Each lane computes the group scale of one row and
+ * passes it to the other lanes by a shuffle. */
 #ifndef BSMM_CUDA_SM80_PACK_FOLD_H
 #define BSMM_CUDA_SM80_PACK_FOLD_H
 
@@ -17,7 +17,7 @@ typedef enum fold_kind { FOLD_E2M1, FOLD_E2M3, FOLD_E3M2, FOLD_E4M3, FOLD_E5M2 }
 /* ---- scales: each lane handles one row ---- */
 
 /* Returns 0xff in the byte of each scale block that has a nonzero value. Bit i of `lanes` says that
- * lane i has one, and each block belongs to two lanes. */
+ * the codes of lane i have a nonzero value. The codes of a block are in two neighboring lanes. */
 static __device__ __forceinline__ uint32_t block_bytes(uint32_t lanes) {
     uint32_t blocks = (lanes | lanes >> 1) & 0x55;
     return (blocks * 0x00041041u & 0x01010101u) * 0xff;
@@ -124,7 +124,8 @@ static __device__ __forceinline__ uint32_t small_e4m3(bool raised, uint32_t byte
 }
 
 #if __CUDA_ARCH__ >= 890
-/* Multiplies four e4m3 codes by an f16 factor. On the route FP8 the products are exact in e4m3. */
+/* Multiplies four e4m3 codes by an f16 factor. The products are exact in e4m3, because the packing
+ * kernel uses this function only for block scales that are close enough to the group scale. */
 static __device__ __forceinline__ uint32_t times_e4m3(uint32_t codes, uint32_t factor) {
     uint16_t low, high;
     bsmm_ptx_mov_halves(codes, &low, &high);

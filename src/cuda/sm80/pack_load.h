@@ -126,8 +126,8 @@ static __device__ __forceinline__ uint32_t nibbles(uint32_t low, uint32_t high) 
     return __byte_perm(low | low >> 4, high | high >> 4, 0x6420);
 }
 
-/* Reads `count` codes of a row from the tile. `chunk` counts such sequences of codes along the row.
- */
+/* Reads `count` codes of a row from the tile. `chunk` is the index of this sequence of `count`
+ * codes in the row. */
 static __device__ __forceinline__ void tile_codes(int bits, int count, const uint32_t *tile,
                                                   uint32_t row, uint32_t chunk, uint32_t *codes) {
     const uint32_t *words = tile + row * 32 + (chunk * (count / 4) ^ row / 16 % 8 * 4);

@@ -92,8 +92,8 @@ static __device__ __noinline__ void plain_all(const bsmm_pack_plain *p, const bs
     }
 }
 
-/* Packs an operand. All threads of all thread blocks call it. `o` describes the same operand as the
- * job. */
+/* Packs an operand. All threads of all thread blocks call it. `o` describes the same operand as
+ * p->job. */
 static __device__ __forceinline__ void pack_plain(const bsmm_pack_plain *p,
                                                   const bsmm_gpu_operand *o) {
     const uint32_t mine = threadIdx.x / PACK_THREADS, at_once = blockDim.x / PACK_THREADS;

@@ -99,8 +99,8 @@ static __device__ __forceinline__ float tame_value(uint32_t elem, const uint32_t
     return bsmm_ptx_cvt_f32_f16((uint16_t)(raw[i / 2] >> 16 * (i % 2)));
 }
 
-/* Returns true if quotient() is correct for a block. This requires that the divisor and the largest
- * quotient lie between 2^-60 and 2^60. */
+/* Returns true if the fast division quotient() is correct for the values of a block. This requires
+ * that the divisor and the largest quotient lie between 2^-60 and 2^60. */
 static __device__ __forceinline__ bool divides_well(uint32_t amax, float factor) {
     int divisor = (int)(__float_as_uint(factor) >> 23 & 0xff) - 127, most = (int)(amax >> 23) - 127;
     return divisor >= -60 && divisor <= 60 && most - divisor <= 60 && most <= 60;
@@ -246,7 +246,8 @@ static __device__ __forceinline__ void encode_item(const bsmm_quantize_job *job,
     uint32_t four[4];
     bool usual = job->steps.step != BSMM_STEP_COMPARE && is_tame(amax, factor) &&
                  (job->steps.step != BSMM_STEP_DIVIDE || divides_well(amax, factor));
-    /* With this recipe, `amax` ignores NaN, so this line looks for NaN in the 16 values. */
+    /* If a recipe skips NaN, the largest magnitude `amax` ignores NaN. This line therefore looks
+     * for NaN in the 16 values. */
     if (job->steps.skips_nan) usual &= item_amax(elem, raw) < 0x7f800000u;
     if (usual) {
         float values[16];

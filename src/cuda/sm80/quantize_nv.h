@@ -7,9 +7,9 @@
 #include "cuda/sm80/quantize_item.h"
 
 /* Computes the numbers that all blocks of a tensor share, by the default rule (make_level does so
- * for other rules). Threads 0 to 7 call it. factors[i] belongs to a scale of 1 + i / 8. The factors
- * are multiplied by 2^-14, so that e2m1's smallest normal number becomes f16's smallest normal
- * number. */
+ * for other rules). Threads 0 to 7 call it. Thread i computes factors[i], the number that
+ * multiplies the elements of a block whose scale is 1 + i / 8. The factors are multiplied by 2^-14,
+ * so that e2m1's smallest normal number becomes f16's smallest normal number. */
 static __device__ __forceinline__ void nv_level(const bsmm_quantize_job *job, uint32_t thread,
                                                 quantize_level *level) {
     bsmm_tensor_step t = job->tensor;
@@ -26,9 +26,9 @@ static __device__ __forceinline__ void nv_level(const bsmm_quantize_job *job, ui
 
 #if __CUDA_ARCH__ >= 890
 /* Returns the code of a block's scale and sets *factor to the block's factor times 2^-14. Sets
- * *rare if the block needs the slow path. It does if its amax is too large or too small for
- * quotient(). It also does if its scale exceeds e4m3's range, because its scaled values may then be
- * larger than nv_rounded allows. */
+ * *rare if the block needs the slow path. A block needs it if its largest magnitude `amax` is too
+ * large or too small for the fast division quotient(). A block also needs it if its scale exceeds
+ * e4m3's range, because its scaled values may then be larger than nv_rounded allows. */
 static __device__ __forceinline__ uint32_t nv_scale(const quantize_level *level, uint32_t amax,
                                                     float *factor, bool *rare) {
     float part = quotient(__uint_as_float(amax), 6, 1 / 6.0f);

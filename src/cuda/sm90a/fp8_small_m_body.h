@@ -54,7 +54,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     if (threadIdx.x == 0) fp8_small_m_make_meetings(meetings);
 
     ptx_grid_wait();
-    /* This load is issued first, so that the copies issued below hide its latency. */
+    /* The load of this thread's scale of B is issued before the copies of A and B below. The time
+     * of the copies then hides its latency. */
     const float b_first = small_m_load_float(&p, &block, threadIdx.x);
 #pragma unroll
     for (int i = 0; i < SLOTS - 1; i++) {
@@ -73,8 +74,9 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
      * initialized. */
     __syncthreads();
 
-    /* The thread's accumulators. Element i belongs to row g or g + 8 of the warp's 16 rows and to
-     * column 8 j + 2 t or 8 j + 2 t + 1, where j = i / 4 (wgmma_one.h). */
+    /* The thread's accumulators. Element i belongs to row g or g + 8 of the warp's 16 rows of B,
+     * where g = lane / 4. It belongs to column 8 j + 2 t or 8 j + 2 t + 1, where j = i / 4 and t =
+     * lane % 4 (wgmma_one.h). The columns are the rows of A. */
     float total[SUMS];
 #pragma unroll
     for (int i = 0; i < SUMS; i++)
@@ -96,8 +98,9 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         ptx_fence_proxy_async();
         fp8_small_m_meet(meeting, parity);
         parity ^= 1;
-        /* Refill the stage of the step before this one. All warps of the warpgroup have passed the
-         * barrier fp8_small_m_meet, so none of them still reads that stage. */
+        /* Load a later step into the stage that the warpgroup multiplied before this one. All warps
+         * of the warpgroup have passed the barrier fp8_small_m_meet, so none of them still reads
+         * that stage. */
         if (step + (SLOTS - 1) * BSMM_FP8_SMALL_M_GROUPS < block.end) {
             const uint32_t to = ring + (slot == 0 ? SLOTS - 1 : slot - 1) * SLOT_BYTES;
             fp8_small_m_copy(&weights, B_PASSES, to);
@@ -125,7 +128,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
 #pragma unroll
     for (int i = 0; i < A_PASSES; i++)
         if (any[i] & 0x7f7f7f7fu) flags[threadIdx.x % BSMM_FP8_SMALL_M_GROUP / 8 + i * 16] = 1;
-    /* The padding of 4 floats puts the threads of a warp in different banks of shared memory. */
+    /* Each column of sums in shared memory has 4 floats of padding, so that the stores of a warp go
+     * to different banks. */
     const uint32_t pitch = BSMM_FP8_SMALL_M_ROWS + 4;
     float *const sums =
         (float *)small_m_shared + group * FP8_SMALL_M_COLUMNS * pitch + warp % 4 * 16 + g;

@@ -79,9 +79,9 @@
 #define BITS_OF_BF16 16
 #define BITS_OF_E4M3 8
 #define BITS_OF_E5M2 8
-/* 1 for the kind POW2. If each row has one scale for all of K, the sums of k blocks are added
- * unscaled, and the total is scaled once. An FP8 k block of a 192 x 128 tile then takes 855 instead
- * of 1000 cycles. */
+/* 1 for kernels of the kind POW2, whose products of two scales are normal fp32 numbers. If each row
+ * has one scale for all of K, such a kernel adds the sums of k blocks unscaled and scales the total
+ * once. An FP8 k block of a 192 x 128 tile then takes 855 instead of 1000 cycles. */
 #define EVENS          JOINED(EVENS_OF_, GEMM_KIND)
 #define EVENS_OF_BF16  0
 #define EVENS_OF_BLOCK 0
@@ -89,8 +89,8 @@
 #define EVENS_OF_POW2  1
 
 enum {
-    /* 1 for the kind ROW. There, the product of a scale of A and a scale of B may not be a normal
-     * fp32 number, so the kernel tests it. */
+    /* 1 for kernels of the kind ROW (scales of 1 x 128 blocks for A and B). The product of a scale
+     * of A and a scale of B may not be a normal fp32 number, so these kernels test it. */
     CAREFUL = GEMM_SCALES == GEMM_ROW_ROW && !EVENS,
     /* 1 if some results may have to be recomputed in double because of their scales. */
     AGAIN = GEMM_SCALES == GEMM_ROW_BLOCK || CAREFUL,
@@ -114,8 +114,9 @@ enum {
     CHUNK_COLS = GEMM_CHUNK_COLS(TILE_N),
     CHUNK_BYTES = GEMM_CHUNK_BYTES(TILE_N),
     /* The number of staging buffers that a warpgroup passes to its writer separately, and the
-     * number of chunks of results in each. With GEMM_TURNS all chunks of a tile's part are passed
-     * together. */
+     * number of chunks in each. A chunk is 64 rows x CHUNK_COLS columns of results. With GEMM_TURNS
+     * two warpgroups use one staging buffer alternately, and a warpgroup passes all chunks of its
+     * part of the tile together. */
     PLACES = GEMM_TURNS ? 1 : CHUNKS,
     PLACE_CHUNKS = GEMM_TURNS ? CONSUMERS * CHUNKS : 1,
 
@@ -196,9 +197,10 @@ static_assert(SHARED_BYTES <= 232448, "a multiprocessor lends 227 KiB to a block
 /* ---- barriers of the ring of stages and of the staging buffers ---- */
 
 /* The ring of stages, i.e. of slots in shared memory for the operand tiles of one k block. The main
- * loop is unrolled over the stages. Every work unit begins with stage 0, so that the unrolled loop
- * has constant addresses. GEMM_SHORT is the exception. Bit s of `phases` is the parity of the
- * current phase of stage s. */
+ * loop is unrolled over the stages. Every work unit (a tile of D and a range of its k blocks)
+ * begins with stage 0, so that the unrolled loop has constant addresses. Only in kernels with
+ * GEMM_SHORT, which are for short K, a work unit begins with the stage after the previous work
+ * unit's last stage. Bit s of `phases` is the parity of the current phase of stage s. */
 typedef struct ring {
     /* the shared memory addresses of the stages' tiles, of their scales and of the barriers */
     uint32_t tiles, scales, barriers;
@@ -315,9 +317,9 @@ typedef struct chunk {
 
 /* Static shared memory. The producer writes work unit number i to pieces[i % 2] before the work
  * unit's first stage is full. No consumer still reads work unit i - 2 then, because all consumers
- * have released a stage of work unit i - 1. With GEMM_SHORT a work unit is in pieces[its first
- * stage] instead. All consumers have then released that stage after they read the previous work
- * unit there. */
+ * have released a stage of work unit i - 1. With GEMM_SHORT, where a work unit may begin with any
+ * stage, it is in pieces[its first stage] instead. All consumers have then released that stage
+ * after they read the previous work unit there. */
 typedef struct shared {
     uint64_t ready; /* the mbarrier that completes when the members after `pieces` are set */
     work pieces[GEMM_SHORT ? STAGES : 2];
@@ -386,8 +388,8 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
     c.row_scales = 4 * (c.warpgroup * (SUBTILES * 64) + c.warp * 16 + c.lane / 4);
     c.empty = empty_to_tell(&r, c.lane);
     c.staging = staging_of(staging, (uint32_t)c.warpgroup);
-    /* With GEMM_TURNS, the first warpgroup finds the staging buffer free, and the second warpgroup
-     * waits until the first has used it. */
+    /* With GEMM_TURNS two warpgroups use one staging buffer alternately. The first warpgroup finds
+     * the buffer free, and the second warpgroup waits until the first has used it. */
     c.chunks = GEMM_TURNS && c.warpgroup ? ~0u : 0;
     wait_for(ptx_shared_address(&told->ready), 0);
     c.even = EVENS && __shfl_sync(0xffffffff, told->even, 0);

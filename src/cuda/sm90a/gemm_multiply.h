@@ -8,8 +8,8 @@
 typedef struct factors {
     float row[2], col[2];
     uint32_t cols;
-    /* CAREFUL only: true if is_safe accepts every product of a row scale and a column scale in this
-     * warp. */
+    /* Only in kernels that test products of scales (CAREFUL): true if is_safe accepts every product
+     * of a row scale and a column scale in this warp. */
     bool moderate;
 } factors;
 
@@ -30,15 +30,15 @@ typedef struct consumer {
     /* COL_BLOCKS == 2 only: the number of groups of COL_GROUP columns of the tile that lie in the
      * first of its two blocks of B. */
     int32_t split;
-    /* CAREFUL only: bit 2 s + i is set if is_safe rejects a product of scales in row i of subtile
-     * s. */
+    /* Only in kernels that test products of scales (CAREFUL): bit 2 s + i is set if is_safe rejects
+     * a product of scales in the thread's row i (0 or 1) of subtile s. */
     uint32_t unsafe;
     /* GEMM_ROW_BLOCK only: the smallest and the largest fp32 bits of all products of scales. */
     uint32_t least, most;
 } consumer;
 
 /* Returns the address of the "empty" barrier of stage 0 in the thread block that this lane
- * notifies. That is this block, or another block of the cluster whose loads arrive in this block. 0
+ * notifies. Lane i notifies block i of the cluster if loads of block i arrive in this block. 0
  * means that the lane notifies no block. */
 static __device__ __forceinline__ uint32_t empty_to_tell(const ring *r, int32_t lane) {
     if (lane >= CLUSTER || !feeds(place_of((uint32_t)lane), place_make())) return 0;
@@ -54,8 +54,8 @@ static __device__ __forceinline__ void release(uint32_t stage, const consumer *c
     }
 }
 
-/* Returns true if the scale is 0 or so moderate that is_safe accepts the product of any two such
- * scales. */
+/* Returns true if the scale is 0, or if its magnitude is at least 2^-52 and below 2^32. is_safe
+ * accepts the product of any two such scales. */
 static __device__ __forceinline__ bool is_moderate(float scale) {
     const uint32_t lowest = (127 - 52) << 23, highest = (127 + 32) << 23;
     return (__float_as_uint(scale) & 0x7fffffff) - lowest < highest - lowest || scale == 0;

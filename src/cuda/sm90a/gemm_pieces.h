@@ -66,9 +66,9 @@ static __device__ __forceinline__ void multiply_unscaled(consumer *c, float (*to
  * while other warpgroups multiply ---- */
 
 /* Waits for the wgmma instructions of a stage, whose first subtile is already running, and promotes
- * its sums. Releases the stage when its scales have been read. With `even` the scales of the last
- * stage are read later, by end_even, which then releases that stage. Returns nonzero if there is
- * another stage. */
+ * its sums. Releases the stage when its scales have been read. If `even` is set, i.e. each row has
+ * one scale for all of K, then end_even reads the scales of the last stage and releases that stage.
+ * Returns nonzero if there is another stage. */
 static __device__ __forceinline__ int end_stage(consumer *c, float (*total)[ACCUMULATORS],
                                                 float *sum, factors f, progress *now,
                                                 uint32_t stage, bool even) {
@@ -95,9 +95,9 @@ static __device__ __forceinline__ void end_even(consumer *c, float (*total)[ACCU
     release(now->last, c);
 }
 
-/* Executes one iteration of the loop over stages. With GEMM_EARLY the wgmma instructions of this
- * stage already run, and those of the next stage are started at the end. Otherwise this stage is
- * both started and finished here. */
+/* Executes one iteration of the loop over stages. With GEMM_EARLY (each stage's wgmma instructions
+ * are started in advance) the instructions of this stage already run, and the function starts those
+ * of the next stage at its end. Otherwise the function both starts and finishes this stage. */
 static __device__ __forceinline__ int go_on(consumer *c, float (*total)[ACCUMULATORS], float *sum,
                                             factors *f, progress *now, uint32_t stage, bool even) {
     if (!GEMM_EARLY) {
@@ -111,8 +111,9 @@ static __device__ __forceinline__ int go_on(consumer *c, float (*total)[ACCUMULA
     return 1;
 }
 
-/* Returns the next stage, for GEMM_SHORT. The shuffle tells the compiler that the stage is the same
- * in all lanes, so that addresses stay in uniform registers. */
+/* Returns the next stage, in kernels with GEMM_SHORT, where a work unit may begin with any stage.
+ * The shuffle tells the compiler that the stage is the same in all lanes, so that addresses stay in
+ * uniform registers. */
 static __device__ __forceinline__ uint32_t next_stage(ring *r) {
     const uint32_t stage = __shfl_sync(0xffffffff, r->next, 0);
     r->next = stage_after(stage);

@@ -109,8 +109,8 @@ static __device__ __forceinline__ float *handed_to(const bsmm_wgmma_params *p, i
 }
 
 /* Returns what is known about the safety of products of scales, in one word that is passed on with
- * the accumulators. It is the field `unsafe`. With GEMM_ROW_BLOCK it is 1 if a product of scales
- * was outside the safe range. */
+ * the accumulators. The word is the field `unsafe`. With GEMM_ROW_BLOCK (B has one scale per 128 x
+ * 128 block) the word is instead 1 if a product of scales was outside the safe range. */
 static __device__ __forceinline__ uint32_t word_of(const consumer *c) {
     if (GEMM_SCALES != GEMM_ROW_BLOCK) return c->unsafe;
     return !are_factors_safe(c);
