@@ -136,7 +136,7 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_by_f32(const bsmm_narrow_codec *k, float s
 }
 
 /* Chooses the scale of a group for bf16. If bf16 holds all values of the group, the scale is 1.
- * Otherwise the exponent of the largest block scale becomes the group scale. */
+ * Otherwise the group scale is the largest block scale of the group. */
 BSMM_SHARED void bsmm_lane_fit_bf16(bsmm_lane_group *g, int top, int high, int low) {
     bool fits = low >= -126 && high <= 127;
     g->exponent = fits ? 0 : top;
@@ -170,8 +170,9 @@ BSMM_SHARED int bsmm_lane_fold_top(const bsmm_pack_job *job, bsmm_lane_group *g,
 /* Chooses the scale of a group (128 elements of a row) for packing to 8-bit floats with rounding
  * (route FAST). The group's own scale is the smallest that keeps its elements from overflowing. The
  * group uses the common scale of its row instead if three conditions hold: fp32 holds the common
- * scale, the group's own scale lies within the window below it, and so does the group's smallest
- * block scale. */
+ * scale; the group's own scale is not larger and at most job->window binades smaller than the
+ * common scale; and the group's smallest block scale is also at most job->window binades smaller.
+ */
 BSMM_SHARED void bsmm_lane_fast_fit(const bsmm_pack_job *job, bsmm_lane_group *g, uint32_t maxima,
                                     int top, int bottom, int row_top) {
     int least = top < bottom ? top : bottom;
@@ -224,8 +225,8 @@ BSMM_SHARED uint32_t bsmm_lane_bf16(float value) {
     return (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fff0000u : bits;
 }
 
-/* Decodes 8 codes to bf16. The conversion is exact, so the low halves of the fp32 numbers are 0 and
- * can be dropped. */
+/* Decodes 8 codes, multiplies them by `factor` and converts the products to bf16. The conversion is
+ * exact, so the low halves of the fp32 numbers are 0 and can be dropped. */
 BSMM_SHARED void bsmm_lane_emit_bf16(const bsmm_narrow_codec *k, const uint32_t *codes,
                                      float factor, bool is_nan, uint32_t *to) {
     for (int i = 0; i < 4; i++) {

@@ -1,5 +1,5 @@
-/* Kernels for A of e4m3 and B of each type, with e8m0 scales. cdna/gemm_scaled_body.h implements
- * them. */
+/* Kernels for A of e4m3 and B of e4m3, e5m2, e2m3, e3m2 or e2m1, with e8m0 scales for blocks of 32
+ * elements along K. cdna/gemm_scaled_body.h implements them. */
 #include "amdgpu/cdna/gemm_scaled_body.h"
 
 BSMM_KERNEL(256) small_e4m3(bsmm_cdna_gemm p) {

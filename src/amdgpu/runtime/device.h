@@ -25,8 +25,8 @@ typedef struct bsmm_hip_device {
     uint32_t lds_bytes;    /* the most LDS of a workgroup */
 } bsmm_hip_device;
 
-/* Returns the record of the GPU "hip:ordinal". The first call for a GPU makes the record.
- * NOT_FOUND: there is no driver or no such GPU. After a failure the next call tries again. */
+/* Returns the record of the GPU "hip:ordinal". The first call for a GPU makes the record. Returns
+ * NOT_FOUND if there is no driver or no such GPU. After a failure the next call tries again. */
 bsmm_status bsmm_hip_device_get(uint32_t ordinal, const bsmm_hip_device **device);
 
 /* Returns the record of a simulator. The simulator "sim:MODEL:number" has the ordinal number *
@@ -46,7 +46,8 @@ void bsmm_hip_leave(const bsmm_hip_device *device, int before);
 typedef bsmm_gpu_function bsmm_hip_function;
 
 /* Sets *image to the module's image for the device's processor, or to NULL if there is none.
- * UNSUPPORTED: the library has no images for AMD GPUs; NOT_FOUND: there is no such module. */
+ * Returns UNSUPPORTED if the library has no images for AMD GPUs, and NOT_FOUND if there is no such
+ * module. */
 bsmm_status bsmm_hip_image_find(const bsmm_hip_device *device, const char *module,
                                 const bsmm_gpu_image **image);
 

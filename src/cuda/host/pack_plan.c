@@ -175,9 +175,9 @@ static const bsmm_cuda_function *kernel_of(const bsmm_operand *o, bsmm_pack_rout
 
 /* ---- parameters ---- */
 
-/* Returns the alignment that the widest load of a thread needs: the largest power of two, up to 16,
- * that divides the bytes that the thread loads at once. These are item_codes codes, or 16 codes
- * along a column of a column-major operand. */
+/* Returns the alignment in bytes that the widest load of a thread needs. It is the largest power of
+ * two, up to 16, that divides the number of bytes that the thread loads at once. A thread loads
+ * item_codes codes of a row at once, or 16 codes along a column if the operand is column-major. */
 static uint64_t alignment_of(const bsmm_operand *o, bsmm_pack_route route) {
     uint32_t codes = o->m.order == BSMM_ORDER_COL && !is_wide(o) ? 16 : item_codes(route);
     uint64_t bytes = (uint64_t)bsmm_elem_row(o->m.format.elem)->bits * codes / 8;

@@ -40,8 +40,8 @@ static const bsmm_wgmma_tile tiles[] = {
 };
 
 /* Returns the number of threads of a thread block. A kernel of the kind POW2 has as many threads as
- * the generic GEMM. If 8-bit floats do not hold the operands' values, its thread blocks pack the
- * operands to bf16 or run the code of the generic GEMM. */
+ * the generic GEMM, because it may have to run the code of the generic GEMM. That happens if
+ * neither 8-bit floats nor bf16 hold the operands' values. */
 static uint32_t threads_of(const bsmm_wgmma_tile *t) {
     return t->kind == BSMM_WGMMA_POW2 ? BSMM_BF16_THREADS : 128 * (1 + t->consumers);
 }
@@ -86,8 +86,9 @@ static deal deal_of(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     /* The device has fewer SMs than a cluster has thread blocks. The launch will fail with an error
      * that says so. */
     if (room == 0) room = 1;
-    /* A kernel of the kind POW2 always launches as many clusters as fit on the device. All of them
-     * pack or compute if 8-bit floats do not hold the operands' values. */
+    /* A kernel of the kind POW2 always launches as many clusters as fit on the device. If 8-bit
+     * floats do not hold the operands' values, all of these clusters pack the operands to bf16 or
+     * run the code of the generic GEMM. */
     bool few = all < room && t->kind != BSMM_WGMMA_POW2;
     d.clusters = !few ? room : all == 0 ? 1 : all;
     d.whole = all;

@@ -22,8 +22,9 @@ struct bsmm_wgmma_plan {
      * either, the thread blocks of this plan's kernel run the code of the generic GEMM. NULL: the
      * generic GEMM is queued next as the only fallback. */
     const bsmm_wgmma_plan *otherwise;
-    /* The argument `slack` of bsmm_pack_pair_plain, which tests whether bf16 holds the values. It
-     * is used only if `otherwise` is not NULL. */
+    /* The number of binades by which the largest element of a block may lie below the maximum that
+     * the block's scale allows. bsmm_pack_pair_plain uses it to test whether bf16 holds the values.
+     * It matters only if `otherwise` is not NULL. */
     uint32_t slack;
 };
 

@@ -152,10 +152,10 @@ static __device__ __forceinline__ void exact_bf16_of_e2m1(uint32_t codes, float 
 
 /* ---- e2m1 to 16 bits, by a table of a block's eight scaled magnitudes ---- */
 
-/* Makes the table of e2m1's eight magnitudes, multiplied by their scales and rounded to 16 bits.
- * The first two words hold the low bytes of the eight results, and the last two words hold the high
- * bytes. Only the magnitudes 1 and 1.5 need a multiplication, because all other magnitudes are a
- * power of two times 1 or 1.5. */
+/* Makes the table of e2m1's eight magnitudes, scaled by the factors `first` and `second` and
+ * rounded to 16 bits. The first two words hold the low bytes of the eight results, and the last two
+ * words hold the high bytes. Only the magnitudes 1 and 1.5 need a multiplication, because all other
+ * magnitudes are a power of two times 1 or 1.5. */
 static __device__ __forceinline__ void make_table(uint32_t way, bool to_bf16, float first,
                                                   float second, float reciprocal, uint32_t *table) {
     float one = first, more = 1.5f * first;

@@ -12,7 +12,9 @@ typedef struct bsmm_cuda_gate {
      * stored. */
     const bsmm_pack_header *a, *b;
     uint32_t log2_k;
-    /* The argument `slack` of bsmm_pack_pair_plain, which tests whether bf16 holds the values. */
+    /* The number of binades by which the largest element of a block may lie below the maximum that
+     * the block's scale allows. bsmm_pack_pair_plain uses it to test whether bf16 holds the values.
+     */
     uint32_t slack;
     /* the condition under which the gate is open, a value of the enum bsmm_cuda_when */
     uint32_t when;

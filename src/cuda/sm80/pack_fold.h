@@ -124,8 +124,8 @@ static __device__ __forceinline__ uint32_t small_e4m3(bool raised, uint32_t byte
 }
 
 #if __CUDA_ARCH__ >= 890
-/* Multiplies four e4m3 codes by an f16 factor. The products are exact in e4m3, because the packing
- * kernel uses this function only for block scales that are close enough to the group scale. */
+/* Multiplies four e4m3 codes by an f16 factor and rounds the products to e4m3. In exact packing
+ * (route FP8 in gpu/pack.h) e4m3 holds the products exactly. */
 static __device__ __forceinline__ uint32_t times_e4m3(uint32_t codes, uint32_t factor) {
     uint16_t low, high;
     bsmm_ptx_mov_halves(codes, &low, &high);

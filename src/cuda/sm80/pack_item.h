@@ -125,7 +125,8 @@ static __device__ __forceinline__ bsmm_lane_group reach_told(const bsmm_pack_job
 }
 
 /* Packs a thread's 8 or 16 codes of one row by the slow path, i.e. by the definitions in
- * gpu/pack_lane.h. `row_top` is an argument of bsmm_lane_decide. */
+ * gpu/pack_lane.h. `row_top` is the largest exponent of a block scale that the common scale of the
+ * row covers. */
 static __device__ __forceinline__ bsmm_lane_group define_item(const bsmm_pack_job *job, int bits,
                                                               int out, uint32_t code, int row_top,
                                                               const uint32_t *codes, uint32_t *to) {

@@ -153,9 +153,9 @@ static __device__ __forceinline__ void extend(bsmm_lane_group *all, const bsmm_l
 }
 
 /* Adds the contribution of a thread block to the header of the packed operand. All threads of the
- * block call it, and one of them writes. It reads the header first and issues atomic operations
- * only if the block has something new. If the header that it reads is stale, the only cost is an
- * unnecessary atomic operation. */
+ * block call the function, and one of them updates the header. This thread reads the header first
+ * and issues atomic operations only if the block has something new. If the header that it reads is
+ * stale, the only cost is an unnecessary atomic operation. */
 static __device__ __forceinline__ void tell_header(bsmm_pack_header *header,
                                                    const bsmm_lane_group *all) {
     __shared__ uint4 warps[PACK_THREADS / PACK_WARP];

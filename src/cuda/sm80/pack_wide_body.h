@@ -7,7 +7,7 @@
  * 16-bit types its tile has 64 rows x 128 elements of K (16 KiB). A thread reads 8 rows at two
  * neighboring k, four times, and writes pairs along K. Pair p of row r lies at word p ^ 4 * (r /
  * 8), which avoids bank conflicts. For 32-bit types the tile has 32 rows x 128 elements of K, and a
- * row has 129 words for the same reason. */
+ * row has 129 words, which also avoids bank conflicts. */
 
 #define ITEMS (BY_ROWS || HALVES ? 4 : 2)
 

@@ -100,8 +100,9 @@ enum {
     CONSUMER_WARPS = 4 * CONSUMERS,
     /* the accumulators of a thread for one subtile, i.e. for 64 rows of the tile */
     ACCUMULATORS = TILE_N / 2,
-    /* The number of threads of a block. The kind POW2 has more warps than the roles need. They help
-     * if the block must pack operands or run the fallback. */
+    /* The number of threads of a block. Kernels of the kind POW2 have more warps than the roles
+     * need. The additional warps help if the block must pack operands to bf16 or run the fallback.
+     */
     BLOCK_THREADS = EVENS ? 512 : 128 * (1 + CONSUMERS),
 
     K_BYTES = GEMM_K_BYTES,
@@ -146,10 +147,10 @@ enum {
      * stores write B's scales, every lane arrives for its own reads, because compute-sanitizer's
      * racecheck does not understand one lane that arrives for all. This takes no longer. */
     EMPTY_ARRIVALS = CLUSTER == 1 && GEMM_SCALES == GEMM_ROW_BLOCK ? 32 : 1,
-    /* 1 if a consumer reads the scales of a stage before its first wgmma instruction instead of
-     * after it. If the consumer reads them later, the wgmma instructions of the other warpgroup may
-     * come in between. Both warpgroups then promote at the same time, and a k block of a 256 x 128
-     * tile takes 1134 instead of 1120 cycles. */
+    /* 1 if a consumer warpgroup reads the scales of a stage before it starts the wgmma instructions
+     * of the stage instead of after that. If it read the scales later, the wgmma instructions of
+     * the second consumer warpgroup might come in between. Both warpgroups would then promote at
+     * the same time, and a k block of a 256 x 128 tile would take 1134 instead of 1120 cycles. */
     FACTORS_FIRST = GEMM_SCALES == GEMM_ROW_BLOCK && SUBTILES == 2,
 
     /* Registers per thread after the kernel redistributes them. A thread starts with 168 registers

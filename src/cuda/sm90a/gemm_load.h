@@ -119,8 +119,9 @@ static __device__ __forceinline__ void feed_piece(const bsmm_wgmma_params *p, ri
     }
 }
 
-/* Returns the index in shared.pieces of work unit number `number`, i.e. of a tile of D and a range
- * of its k blocks. The next stage of the ring is the first stage of that work unit. */
+/* Returns the index in the array shared.pieces at which the producer announces work unit number
+ * `number`. A work unit is a tile of D and a range of its k blocks. The caller must not yet have
+ * loaded any stage of this work unit. */
 static __device__ __forceinline__ uint32_t piece_place(const ring *r, uint32_t number) {
     return GEMM_SHORT ? first_stage(r) : number % 2;
 }

@@ -2,8 +2,9 @@
  * reads the scales of that k block. gemm_body.h includes this file. */
 
 /* The scales that one thread needs for a subtile (64 rows of the tile) and a k block: the scales of
- * its two rows of A, and the scales of B. With GEMM_ROW_BLOCK `col` has the scales of the one or
- * two blocks of B. With GEMM_ROW_ROW `cols` is the shared memory address of the scales of the
+ * its two rows of A, and the scales of B. If B has one scale per 128 x 128 block (GEMM_ROW_BLOCK),
+ * `col` has the scales of the one or two blocks that contain the tile's columns. If each row of B
+ * has a scale per k block (GEMM_ROW_ROW), `cols` is the shared memory address of the scales of the
  * tile's columns. */
 typedef struct factors {
     float row[2], col[2];
@@ -26,14 +27,16 @@ typedef struct consumer {
     /* the address of this warpgroup's staging buffers, from which TMA stores D */
     uint32_t staging;
     uint32_t chunks; /* bit i is the parity of the current phase of staging buffer i */
-    bool even;       /* EVENS only: true if each row of A and B has one scale for all of K. */
-    /* COL_BLOCKS == 2 only: the number of groups of COL_GROUP columns of the tile that lie in the
-     * first of its two blocks of B. */
+    bool even; /* Kernels of the kind POW2: true if each row of A and B has one scale for all of K.
+                */
+    /* If the tile's columns lie in two 128 x 128 blocks of B (COL_BLOCKS == 2): the number of
+     * groups of COL_GROUP columns that lie in the first of these blocks. */
     int32_t split;
     /* Only in kernels that test products of scales (CAREFUL): bit 2 s + i is set if is_safe rejects
      * a product of scales in the thread's row i (0 or 1) of subtile s. */
     uint32_t unsafe;
-    /* GEMM_ROW_BLOCK only: the smallest and the largest fp32 bits of all products of scales. */
+    /* If B has one scale per 128 x 128 block (GEMM_ROW_BLOCK): the smallest and the largest product
+     * of a scale of A and a scale of B so far, as fp32 bits. */
     uint32_t least, most;
 } consumer;
 

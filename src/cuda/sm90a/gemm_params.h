@@ -35,16 +35,19 @@ typedef struct bsmm_wgmma_params {
     /* The tensor maps of A, B and D. Only BSMM_WGMMA_STORE_BF16 and BSMM_WGMMA_STORE_F16 use d. */
     CUtensorMap a, b, d;
     /* The tensor maps of the fp32 scales of 1 x 128 blocks, as a matrix [k block][row] with rows
-     * contiguous. Only kernels with GEMM_ROW_ROW use b_rows. */
+     * contiguous. Only kernels with GEMM_ROW_ROW, i.e. with such scales for A and for B, use
+     * b_rows. */
     CUtensorMap a_rows, b_rows;
-    /* The block scales of B. Only kernels with GEMM_ROW_BLOCK use them. */
+    /* The scales of B's 128 x 128 blocks. Only kernels with GEMM_ROW_BLOCK, i.e. with scales of 1 x
+     * 128 for A and of 128 x 128 for B, use them. */
     bsmm_wgmma_block_scales b_blocks;
     /* The operands as they are stored and D's epilogue, for results that are recomputed in double
      * and for the fallback. */
     bsmm_bf16_job whole;
     bsmm_cuda_gate gate;
-    /* The kind POW2 only: parameters for packing A and B to bf16 for the kernel that is queued
-     * next. */
+    /* Parameters for packing A and B to bf16. A kernel of the kind POW2 does so if 8-bit floats
+     * cannot hold the operands' values. The kernel that is queued next then multiplies them. Other
+     * kernels ignore this field. */
     bsmm_pack_plain plain[2];
     /* If not NULL, the kernel writes 1 here when an accumulator is not finite or may have lost
      * terms to underflow. */
@@ -62,8 +65,9 @@ typedef struct bsmm_wgmma_params {
     /* The numbers of bf16 parts whose sum is an element of A and of B. Each part of A is multiplied
      * by each part of B. */
     int32_t a_parts, b_parts;
-    /* 32 / a_parts, rounded up. A multiplication by it replaces a division by a_parts. The result
-     * is exact for the at most 9 pairs of parts. */
+    /* 32 / a_parts, rounded up. Kernels multiply the index of a pair of parts (0 to 8) by this
+     * number and shift right by 5, instead of dividing the index by a_parts. The quotient is exact
+     * for these indices. */
     int32_t a_reciprocal;
     /* The numbers of cluster tiles along M and N. A cluster tile is the tiles of a cluster's thread
      * blocks. */

@@ -121,7 +121,8 @@ static __device__ __forceinline__ uint32_t next_stage(ring *r) {
 }
 
 /* Multiplies a work unit, i.e. a range of k blocks of one tile. With GEMM_EARLY the wgmma
- * instructions of its first stage already run into `sum`, and `f` holds their scales. */
+ * instructions of its first stage were started before, while the results of the previous work unit
+ * were stored. They write to `sum`, and `f` holds their scales. */
 static __device__ __forceinline__ void multiply_from(consumer *c, float (*total)[ACCUMULATORS],
                                                      float *sum, factors f, const work *piece) {
     progress now;

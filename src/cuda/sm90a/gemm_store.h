@@ -195,9 +195,10 @@ typedef struct rows_again {
     uint32_t of[COL_BLOCKS];
 } rows_again;
 
-/* GEMM_ROW_BLOCK only: returns which of the warp's 16 rows, beginning at `row`, have a product of
- * scales that is_safe rejects, as a bit mask. The scales of B are those of the block that contains
- * column `col`. Each lane tests its own k blocks, for all rows. */
+/* Used if B has one scale per 128 x 128 block (GEMM_ROW_BLOCK). Returns which of the warp's 16
+ * rows, beginning at `row`, have a product of scales that is_safe rejects, as a bit mask. The
+ * scales of B are those of the block that contains column `col`. Each lane tests its own k blocks,
+ * for all rows. */
 static __device__ __noinline__ uint32_t unsafe_rows(const bsmm_wgmma_params *p, int32_t row,
                                                     int32_t col) {
     if (row >= p->m || col >= p->n) return 0;
