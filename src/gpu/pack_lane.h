@@ -320,8 +320,9 @@ BSMM_SHARED void bsmm_lane_item(const bsmm_pack_job *job, const bsmm_lane_scale 
 
 /* ---- f32, f16 and bf16 elements: 8 values to bf16 ---- */
 
-/* Returns the contribution of 8 unscaled values of 16 or 32 bits to the maxima of their group, in
- * the form that bsmm_lane_look returns. Sets *inexact if bf16 cannot hold one of the values
+/* Returns the contribution of 8 unscaled values of 16 or 32 bits to the maxima of their group (128
+ * elements of a row). The high half of the result has the largest exponent of the values, and the
+ * low half has the negated smallest exponent. Sets *inexact if bf16 cannot hold one of the values
  * exactly. */
 BSMM_SHARED uint32_t bsmm_lane_look_wide(const float *values, bool *inexact) {
     uint32_t maxima = 0;

@@ -26,7 +26,8 @@ BSMM_SHARED uint32_t gemm_piece_bytes(uint32_t type) {
     return gemm_bits(type) == 6 ? 12 : 16;
 }
 
-/* Returns the number that is XORed with the piece index in `row`, for an LDS of 32 or 64 banks.
+/* Returns the swizzle of a row, for an LDS of 32 or 64 banks: the number that is XORed with the
+ * index of each piece (16 bytes, or 12 for 6-bit elements) of the row.
  *
  * When a wave reads a fragment, 16 lanes read the same piece of 16 neighbouring rows. An LDS of 32
  * banks serves eight of these lanes at once, and an LDS of 64 banks serves all 16. Pieces of 12

@@ -51,9 +51,9 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
  * and may truncate each of these 9 terms 23 bits below the largest. This makes 9 * 2^-23 for 8
  * elements of K.
  *
- * SCALED: the instructions sum only the 32 elements of a step. One FMA for each step then adds the
- * scaled sum to the total. The bound also allows three roundings for the product of a scale of A
- * and a scale of B.
+ * SCALED (one bf16 number for each value, and fp32 scales that multiply sums): the instructions sum
+ * only the 32 elements of a step. One FMA for each step then adds the scaled sum to the total. The
+ * bound also allows three roundings for the product of a scale of A and a scale of B.
  *
  * Values of several bf16 parts: the products of omitted pairs of parts are below 2^-23 of the
  * product of the values. Multiplying an element by its fp32 scale rounds, for both operands

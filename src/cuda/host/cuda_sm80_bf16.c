@@ -38,12 +38,13 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
 
 /* The error bound. The tensor cores add 16 products and an accumulator at once and truncate each of
  * these 17 terms 23 bits below the largest. The bound for 16 elements of K is therefore 17 * 2^-23.
- * The names SCALED, 1X3, 3X1 and 3X3 say how many bf16 numbers hold a value of A and a value of B
- * (gpu/bf16_product.h). SCALED makes two such additions in each step of 32 elements. Then it makes
- * one FMA per step and rounds two scales. 1X3 and 3X1 omit what is left of a value after its third
- * bf16 number (at most 2^-23 of the value). They also round once when they multiply an element by
- * an fp32 scale (2^-23). 3X3 multiplies six pairs of bf16 numbers for each pair of values and adds
- * all six products to one accumulator. */
+ * The names 1X3, 3X1 and 3X3 say how many bf16 numbers hold a value of A and a value of B
+ * (gpu/bf16_product.h). SCALED has one bf16 number for each value, and fp32 scales multiply the sum
+ * of each step. SCALED makes two such additions in each step of 32 elements. Then it makes one FMA
+ * per step and rounds two scales. 1X3 and 3X1 omit what is left of a value after its third bf16
+ * number (at most 2^-23 of the value). They also round once when they multiply an element by an
+ * fp32 scale (2^-23). 3X3 multiplies six pairs of bf16 numbers for each pair of values and adds all
+ * six products to one accumulator. */
 double bsmm_cuda_generic_bound(const bsmm_product *p) {
     double k = (double)p->a.m.cols;
     switch (bsmm_gpu_bf16_choose(p)) {

@@ -96,8 +96,8 @@ static __device__ __forceinline__ float multiplied(int wide, float a, float b) {
 }
 
 /* Returns a / b rounded to odd. `quotient` is one of the two fp32 neighbors of the exact quotient,
- * and the sign of the remainder says on which side it lies. If a is -0, only `first` has the
- * correct sign. */
+ * and the sign of the remainder `rest` says whether the exact quotient is larger or smaller. If a
+ * is -0, only `first` has the correct sign. */
 static __device__ __forceinline__ float divided_to_odd(float a, float b, float reciprocal) {
     const float first = a * reciprocal;
     float quotient = fmaf(fmaf(-first, b, a), reciprocal, first);

@@ -102,8 +102,8 @@ static __device__ __forceinline__ uint32_t bf16_lanes(int bits, const uint32_t *
     return lanes >> (threadIdx.x & 16) & 0xffff;
 }
 
-/* Returns 0xff in the byte of each scale block that has a nonzero value. `lanes` is the result of
- * bf16_lanes, and each block belongs to four lanes. */
+/* Returns 0xff in the byte of each scale block that has a nonzero value. Bit i of `lanes` says that
+ * lane i has a nonzero value (bf16_lanes). The codes of a block are in four neighboring lanes. */
 static __device__ __forceinline__ uint32_t blocks_of_four(uint32_t lanes) {
     uint32_t pairs = lanes | lanes >> 1, blocks = (pairs | pairs >> 2) & 0x1111;
     blocks = (blocks & 0x0011) | (blocks & 0x1100) << 8;

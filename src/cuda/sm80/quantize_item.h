@@ -92,8 +92,8 @@ static __device__ __noinline__ uint32_t any_four(const bsmm_quantize_job *job, f
            bsmm_lane_encode(job, &e, c) << 16 | bsmm_lane_encode(job, &e, d) << 24;
 }
 
-/* Returns value i of 16 values that contain no NaN. It has no code that preserves the payload of a
- * NaN. */
+/* Returns value i of 16 values that contain no NaN. In contrast to item_value, this function has no
+ * code that preserves the payload of a NaN. */
 static __device__ __forceinline__ float tame_value(uint32_t elem, const uint32_t *raw, int i) {
     if (elem != BSMM_LANE_F16) return item_value(elem, raw, i);
     return bsmm_ptx_cvt_f32_f16((uint16_t)(raw[i / 2] >> 16 * (i % 2)));

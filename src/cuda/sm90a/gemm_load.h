@@ -20,8 +20,8 @@ static __device__ __forceinline__ along_k along_k_of(const bsmm_wgmma_params *p,
     return at;
 }
 
-/* Returns the number of the 128 elements of K that contain a k block. These elements share one
- * scale in each row. */
+/* Returns the index of the 128-element block of K that contains k block number `k`. The 128
+ * elements share one scale in each row. */
 static __device__ __forceinline__ int32_t scale_block_of(const bsmm_wgmma_params *p, int32_t k) {
     return GEMM_WIDE ? gemm_divide(k, &p->by_pairs) / 2 : k;
 }

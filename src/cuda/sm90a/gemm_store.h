@@ -121,8 +121,9 @@ static __device__ __forceinline__ void take_word(consumer *c, uint32_t word) {
 }
 
 /* Stores this thread block's accumulators for the next cluster, which continues the tile. The
- * writer thread then sets the flag. Its release store is cumulative, i.e. it also orders the stores
- * of the other threads of the warpgroup before the flag. */
+ * writer thread then sets the flag that says that the accumulators are complete. It sets the flag
+ * by a release store, which is cumulative, i.e. the accumulators that other threads of the
+ * warpgroup have stored also become visible before the flag. */
 static __device__ __forceinline__ void hand_over(consumer *c, shared *told,
                                                  float (*total)[ACCUMULATORS]) {
     float *to = handed_to(c->p, (int32_t)blockIdx.x, c);
