@@ -120,9 +120,9 @@ BSMM_DEVICE uint32_t bf16_take_part(float *rest) {
     return bits;
 }
 
-/* Splits two values, `low` and `high`, into `parts` bf16 numbers each. words[i] gets number i of
- * both values, in its low and high half. The bits of the values are added to *any by OR, so that
- * *any stays 0 if all values are 0. */
+/* Splits two values, `low` and `high`, into `parts` bf16 numbers each. words[i] gets bf16 number i
+ * of `low` in its low half and bf16 number i of `high` in its high half. The bits of the values are
+ * added to *any by OR, so that *any stays 0 if all values are 0. */
 BSMM_DEVICE void bf16_split(const int parts, float low, float high, uint32_t words[],
                             uint32_t *any) {
     *any |= bsmm_float_bits(low) | bsmm_float_bits(high);

@@ -74,8 +74,9 @@ typedef struct deal {
 } deal;
 
 /* Divides D among clusters and estimates the time. The tiles of the last wave can be split along K
- * over all clusters (split-K). Passing on their accumulators costs about as much time as
- * HANDING_BLOCKS k blocks. Splitting pays if without it SMs would be idle for longer than that. */
+ * over all clusters (split-K). Passing accumulators on from one cluster to the next costs about as
+ * much time as HANDING_BLOCKS k blocks. Splitting pays if SMs would be idle for longer than this
+ * time without it. */
 static deal deal_of(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     const bsmm_cuda_device *device = p->device;
     deal d;

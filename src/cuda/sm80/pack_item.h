@@ -90,8 +90,8 @@ static __device__ __forceinline__ void emit_bf16(const bsmm_pack_job *job, int b
 
 /* A thread's contribution to the header of the packed operand. If scales are e8m0, `top` and
  * `bottom` are the largest and the negated smallest exponent of block scales with nonzero elements,
- * and `spread` is their largest range within a group. `told` holds all other contributions,
- * including those of the slow path. */
+ * and `spread` is the largest difference of such exponents within a group (128 elements of a row).
+ * `told` holds all other contributions, including those of the slow path. */
 typedef struct item_reach {
     int top, bottom, spread;
     bsmm_lane_group told;

@@ -170,8 +170,8 @@ static __device__ __forceinline__ factors paired_stage(consumer *c, float *total
     return f;
 }
 
-/* Multiplies two stages, the first into `odd` and the second into `even`. Each iteration then ends
- * in the same state: wgmma instructions run into `even`. */
+/* Multiplies two stages, the first into the sums `odd` and the second into the sums `even`. Before
+ * and after each call, wgmma instructions that write `even` are still running. */
 static __device__ __forceinline__ int multiply_pair(consumer *c, float *total, float *even,
                                                     float *odd, factors *f, progress *now,
                                                     uint32_t stage) {

@@ -51,8 +51,9 @@ static __device__ __forceinline__ void promote_by_blocks(consumer *c, float *tot
 
 /* ---- GEMM_ROW_ROW: B has one scale per row and k block ---- */
 
-/* Promotes the sums of a subtile, four at a time (two rows by two columns). If `checked` is set,
- * is_safe tests every product of scales. */
+/* Promotes the sums of a subtile, i.e. multiplies them by their scales and adds them to the totals,
+ * four at a time (two rows by two columns). If `checked` is set, is_safe tests every product of
+ * scales. */
 static __device__ __forceinline__ void promote_by_rows(consumer *c, uint32_t subtile, float *total,
                                                        const float *sum, const factors *f,
                                                        bool checked) {
