@@ -12,7 +12,7 @@ enum { PAGE = 4096 };
 
 typedef struct {
     uint64_t begin, size;
-    int type, device; /* set by sim_memory_mark */
+    int type, device; /* two numbers that the caller attaches with sim_memory_mark */
 } block;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,12 +1,13 @@
 /* The sum that a tensor core of an NVIDIA H100 or H200 (compute capability 9.0) computes in one
- * wgmma or mma.sync instruction. NVIDIA does not publish this arithmetic. The rules are a fit to
- * results of an H200, and they reproduce every one of them (docs/NUMERICS.md, "Tensor cores"):
+ * wgmma or mma.sync instruction. NVIDIA does not publish this arithmetic. The following rules were
+ * fitted to results of an H200 and reproduce all of these results (docs/NUMERICS.md, "Tensor
+ * cores"):
  *
  * 1. The exponent of a product is the sum of its elements' exponents. A subnormal element has the
  *    exponent of the smallest normal one. Let `top` be the largest exponent of all nonzero products
  *    and of the accumulator.
- * 2. All products and the accumulator are truncated to multiples of 2^(top - fraction), and their
- *    sum is exact.
+ * 2. All products and the accumulator are truncated to multiples of 2^(top - fraction). The
+ *    truncated numbers are added exactly.
  * 3. The sum is truncated to `kept` bits after its leading bit. */
 #ifndef SIM_COMMON_TENSOR_CORE_H
 #define SIM_COMMON_TENSOR_CORE_H
@@ -23,7 +24,8 @@ typedef struct sim_tensor_rule {
 enum { SIM_TENSOR_MOST_K = 32, SIM_TENSOR_LEAST_E4M3 = -6, SIM_TENSOR_LEAST_E5M2 = -14 };
 enum { SIM_TENSOR_LEAST_F16 = -14, SIM_TENSOR_LEAST_BF16 = -126 };
 
-/* Returns the rule for 8-bit elements, or for elements of 16 bits. */
+/* Returns the rule by which a tensor core adds products of 8-bit elements (`narrow`), or else of
+ * 16-bit elements. */
 static inline sim_tensor_rule sim_tensor_rule_of(bool narrow, int least_a, int least_b) {
     sim_tensor_rule rule;
     rule.fraction = narrow ? 13 : 25;
@@ -47,8 +49,9 @@ static inline double sim_tensor_power(int e) {
     return x;
 }
 
-/* Returns sum + a[0] b[0] + ... + a[k - 1] b[k - 1], where k is the instruction's. If a term is
- * Inf or NaN, the sum is that of IEEE arithmetic. */
+/* Returns sum + a[0] b[0] + ... + a[k - 1] b[k - 1] as a tensor core rounds it. k is the number of
+ * elements of K that one instruction multiplies. If a term is Inf or NaN, the sum is that of IEEE
+ * arithmetic. */
 static inline float sim_tensor_sum(float sum, const float *a, const float *b, int k,
                                    sim_tensor_rule rule) {
     enum { NONE = -1000, NOT_FINITE = 128 };

@@ -79,8 +79,8 @@ static uint64_t parameter(const ptx_warp *w, uint64_t address) {
 
 static uint8_t *resolve_one(ptx_warp *w, const ptx_inst *i, uint64_t address, int space,
                             uint32_t bytes, bool write, uint32_t lane) {
-    /* Only accesses of up to 32 bytes are checked here. Larger ones come from the copy engine,
-     * which checks their alignment itself. */
+    /* The alignment is checked only for accesses of up to 32 bytes. Larger accesses come from the
+     * copy engine, which checks their alignment itself. */
     if (bytes <= 32 && address % bytes && (bytes & (bytes - 1)) == 0) {
         ptx_stop(w, i, "lane %u: address 0x%llx is misaligned for %u bytes", lane,
                  (unsigned long long)address, bytes);

@@ -19,8 +19,9 @@ bool ptx_async_add(const ptx_async *job) {
     return true;
 }
 
-/* Returns the job to run in place of job n. A job that is not ordered can run at any time. Ordered
- * jobs of a block must run in the order of issue, so the oldest of them runs first. */
+/* Job n of the list was chosen at random to run next. Returns n if the job may run at any time. If
+ * it is an ordered job, returns the oldest ordered job of the same block instead, because the
+ * ordered jobs of a block must run in the order in which they were issued. */
 static uint32_t earliest(const ptx_cluster *c, uint32_t n) {
     uint32_t k = 0;
     if (!c->later[n].ordered) return n;

@@ -9,7 +9,7 @@ struct ptx_async {
     void (*run)(ptx_async *job);
     ptx_warp *warp; /* the warp that issued the job; error messages name it */
     const ptx_inst *inst;
-    bool ordered; /* runs after the earlier ordered jobs of its block */
+    bool ordered; /* the job runs after all ordered jobs that its block issued before */
     /* `multicast` is a mask of the cluster's blocks that receive a copy, or 0 for only the block of
      * address `to`. */
     uint32_t lane, bytes, multicast;
@@ -24,14 +24,15 @@ bool ptx_async_run(ptx_cluster *c);
 bool ptx_async_finish(ptx_cluster *c);
 
 /* ---- mbarriers ---- */
-/* Add bytes, or arrivals, to the mbarrier at a shared address. Both may complete its phase. */
+/* ptx_mbarrier_complete reports copied bytes, and ptx_mbarrier_arrive reports arrivals, to the
+ * mbarrier at a shared address. Either call may complete the current phase of the mbarrier. */
 void ptx_mbarrier_complete(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t bytes);
 void ptx_mbarrier_arrive(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t count);
 
 /* ---- bulk groups: a copy from shared memory runs when the program waits for its group ---- */
 bool ptx_bulk_push(const ptx_async *job);
-/* Runs the copies of `lanes`, except those of the `pending` youngest groups of each lane. If `all`
- * is set, runs all copies of these lanes. */
+/* Runs the bulk copies of the lanes in the mask `lanes`, except those of each lane's `pending`
+ * youngest groups. If `all` is set, runs all bulk copies of these lanes. */
 void ptx_bulks_wait(ptx_warp *w, uint32_t lanes, uint32_t pending, bool all);
 
 void ptx_cluster_check(ptx_cluster *c);

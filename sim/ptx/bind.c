@@ -93,9 +93,9 @@ static bool is_source(char letter) {
     return letter >= 'A' && letter <= 'Z';
 }
 
-/* Makes the operand a register. For a source that is a number, an address or a special register, it
- * is a register that holds this value from the start of a block. `exact` forbids registers wider
- * than `width`. */
+/* Makes the operand a register. If the source in the text is a number, an address or a special
+ * register, the operand becomes an additional register that holds this value from the start of a
+ * thread block. `exact` forbids registers wider than `width`. */
 static void place_register(ptx_parser *p, const ptx_raw *r, ptx_operand *o, char letter,
                            uint32_t width, ptx_type type, bool exact) {
     const bool source = is_source(letter);
@@ -201,8 +201,8 @@ static void place_label(ptx_parser *p, const ptx_raw *r, ptx_operand *o) {
         *o = (ptx_operand){.place = VECTOR, .count = (uint16_t)r->symbol.count};
         o->elements = r->symbol.targets;
     } else {
-        /* The label is not known yet. Its address is later written to the instruction's own copy of
-         * this operand. */
+        /* The label's address is not known yet. When the scope of the label ends, the address is
+         * written to the instruction's own copy of this operand. */
         o->refer = true;
     }
 }

@@ -1,5 +1,5 @@
-/* Executes setp and set. compare.def has the comparisons, and these instructions may combine their
- * result with a predicate. */
+/* Executes setp and set, which compare two sources and may combine the result with a predicate.
+ * compare.def has the comparisons. */
 #include "lane_types.h"
 
 #define C(op, T, value) LANES_FUNCTION(lanes_##op##_##T, pred, T, T, none, value)
@@ -23,8 +23,9 @@ static uint32_t compare(ptx_warp *w, const ptx_inst *i, const ptx_operand *a,
     return mask;
 }
 
-/* Executes setp. Its optional second result is the negated comparison, combined with the same
- * predicate. */
+/* Executes setp, which compares two sources. An optional predicate operand is combined with the
+ * result by and, or or xor. The optional second result is the negated comparison, combined with the
+ * same predicate operand. */
 static void execute_setp(ptx_warp *w, const ptx_inst *i) {
     const uint32_t mask = compare(w, i, &i->op[2], &i->op[3]);
     if (i->op[4].place == NOWHERE && i->op[1].place == NOWHERE) {

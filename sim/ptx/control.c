@@ -27,8 +27,8 @@ static void execute_bra(ptx_warp *w, const ptx_inst *i) {
     jump(w, (uint32_t)i->op[0].value);
 }
 
-/* Executes an indexed branch. The lanes that have the same index as the first lane branch
- * together. */
+/* Executes brx, a branch to an entry of a list of labels, which each lane chooses by an index. All
+ * lanes with the same index as the first lane branch now. */
 static void execute_brx(ptx_warp *w, const ptx_inst *i) {
     const uint32_t *index = ptx_u32(w, &i->op[0]);
     const uint32_t first = index[ptx_first(w->mask)], all = w->mask;
@@ -39,7 +39,7 @@ static void execute_brx(ptx_warp *w, const ptx_inst *i) {
         ptx_stop(w, i, "index %u: the list has %u labels", first, i->op[1].count);
         return;
     }
-    /* The lanes with another index execute this instruction again later. */
+    /* The lanes whose branch index differs from that of the first lane execute brx again later. */
     for (uint32_t left = w->active & ~same; left; left &= left - 1) {
         const uint32_t l = ptx_first(left);
         w->lane_pc[l] = all >> l & 1 ? w->pc - 1 : w->pc;
@@ -95,8 +95,9 @@ static void execute_call(ptx_warp *w, const ptx_inst *i) {
     jump(w, f->first);
 }
 
-/* Returns from a function. The lanes that return to the same call go on together, and the others
- * execute the return again later. */
+/* Returns from a function. Lanes may have called the function from different places. The lanes that
+ * return to the same place as the first lane return now; all other lanes execute the return again
+ * later. */
 static void return_lanes(ptx_warp *w, const ptx_inst *i) {
     const uint32_t first = ptx_first(w->mask), to = w->returns[w->depth[first] - 1][first];
     const uint32_t all = w->mask;
@@ -187,8 +188,8 @@ static uint32_t barrier_id(ptx_warp *w, const ptx_inst *i, const ptx_operand *o)
 }
 
 static void count_lanes(ptx_warp *w, ptx_barrier *bar, uint32_t votes) {
-    /* The count is that of hardware: a warp of fewer than 32 threads, at the end of a block, also
-     * adds 32. */
+    /* As on hardware, a warp adds 32 arrivals to the barrier's count even if it has fewer than 32
+     * threads, as the last warp of a block may. */
     bar->arrived += w->mask == w->live ? LANES : (uint32_t)__builtin_popcount(w->mask);
     bar->population += (uint32_t)__builtin_popcount(votes & w->mask);
     bar->any |= (votes & w->mask) != 0;

@@ -66,8 +66,9 @@ static uint64_t saturated_integer(ptx_s128 v, ptx_type to) {
 
 /* ---- to floats ---- */
 
-/* Converts a 64-bit integer to double with rounding to odd: an inexact result gets an odd last bit.
- * The later rounding to f32 is then as exact as if it came directly from the integer. */
+/* Converts a 64-bit integer to double with rounding to odd, i.e. an inexact result gets an odd last
+ * bit. When the double is later rounded to f32, the result is the same as if the integer had been
+ * rounded to f32 directly. */
 static double odd_double(ptx_s128 v) {
     const double near = (double)v;
     const ptx_s128 back = (ptx_s128)near;
@@ -168,8 +169,9 @@ static uint32_t code_bits(ptx_type packed) {
     return ptx_types[packed].bits / 2u;
 }
 
-/* Converts two f32 sources, of which the first becomes the high half, or a packed source to a pair
- * of small floats. */
+/* Executes a cvt whose result is a pair of small floats, such as f16x2 or e4m3x2. The source is
+ * either two f32 registers, of which the first becomes the high half of the pair, or one register
+ * that holds a pair of floats. */
 static void execute_pair(ptx_warp *w, const ptx_inst *i) {
     const ptx_type to = ptx_element_type((ptx_type)i->opcode->types[0]),
                    from = ptx_element_type((ptx_type)i->opcode->types[1]);

@@ -12,7 +12,8 @@ typedef struct {
 } copy;
 
 struct ptx_copies {
-    /* `group` is, for each lane, the number of the group that its next copies join. */
+    /* cp.async collects the copies of each lane in groups, which cp.async.commit_group ends.
+     * `group` is, for each lane, the number of the group that its next copies join. */
     uint32_t count, room, group[LANES];
     copy list[];
 };
@@ -28,7 +29,8 @@ static ptx_copies *with_room(ptx_warp *w) {
     return w->copies = more;
 }
 
-/* Copies the bytes of `lanes`, which is a part of a cp.async instruction of the warp. */
+/* Does the copies of an earlier cp.async instruction for the lanes in the mask `lanes`, which may
+ * be only some of the lanes that executed the instruction. */
 static void arrive(ptx_warp *w, copy *c, uint32_t lanes) {
     const uint32_t mask = w->mask;
     uint8_t *to[LANES], *from[LANES];
@@ -57,8 +59,9 @@ static void drop_done(ptx_copies *c) {
     c->count = kept;
 }
 
-/* Completes, for each active lane, all copies except those of its `pending` youngest committed
- * groups. If `open` is set, completes all copies, also those of groups that are not committed. */
+/* Does the cp.async copies of each active lane, except those of the lane's `pending` youngest
+ * committed groups and of the group that is not committed yet. If `open` is set, does all copies of
+ * the active lanes. */
 static void wait_groups(ptx_warp *w, uint32_t pending, bool open) {
     ptx_copies *c = w->copies;
     if (!c) return;

@@ -133,7 +133,8 @@ static int multiprocessors(const sim_device *d) {
     return n > 0 ? n : (int)d->multiprocessors;
 }
 
-/* Values by the number of CUdevice_attribute. Attributes that are not listed are 0. */
+/* Writes a device attribute. The table in this function has pairs of a CUdevice_attribute number
+ * and its value. Attributes that are not in the table are 0. */
 CU CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
     const CUresult status = check_device(device);
     if (status) return status;

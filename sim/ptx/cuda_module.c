@@ -259,9 +259,9 @@ CUresult sim_launch(const sim_work *w) {
     return good ? CUDA_SUCCESS : sim_fail(CUDA_ERROR_LAUNCH_FAILED, "%s", error);
 }
 
-/* Copies a launch's arguments to a buffer. `arguments` has a pointer to each of them. `extra` is
- * the alternative: it gives all arguments in one buffer, as {1, buffer, 2, pointer to its size,
- * 0}. */
+/* Copies a launch's arguments to the buffer `to`. The caller gives them in one of two ways:
+ * `arguments` has a pointer to each argument, or `extra` is {1, buffer, 2, pointer to the buffer's
+ * size, 0}, where the buffer holds all arguments. */
 static CUresult pack_arguments(const ptx_function *k, void **arguments, void **extra, uint8_t *to) {
     if (extra) {
         const void *bytes = NULL;

@@ -1,5 +1,6 @@
-/* The driver's functions for streams, events and graphs. Work is done when it is submitted, or in a
- * captured stream when the graph is launched. */
+/* The driver's functions for streams, events and graphs. The simulator does the work of a stream at
+ * once when the program submits it. If the stream is being captured, the work is done when the
+ * program launches the captured graph. */
 #include "cuda.h"
 #include <stdlib.h>
 #include <string.h>

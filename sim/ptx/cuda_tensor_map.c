@@ -4,9 +4,9 @@
 #include "tensor_map.h"
 #include <string.h>
 
-/* The bits of an element by CUtensorMapDataType. The last three types are 4-bit elements whose
- * groups of 16 take 8 bytes, and 4-bit and 6-bit elements whose groups of 16 take 16 bytes of
- * shared memory. */
+/* The bits of an element in global memory, indexed by CUtensorMapDataType. The last three types
+ * have elements of 4, 4 and 6 bits. 16 elements of these types take 8, 16 and 16 bytes of shared
+ * memory. */
 static const uint8_t bits_of[] = {8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6};
 enum { ALIGN8 = 13, ALIGN16 = 14, PACKED6 = 15, SWIZZLE_128 = 3, INTERLEAVE_32 = 2 };
 

@@ -77,8 +77,8 @@ uint32_t ptx_encode(const ptx_format *f, double v, int rounding, bool satfinite)
 }
 
 float ptx_narrow(double v, int rounding) {
-    /* This cast rounds to nearest even. The code below corrects its result for other modes, so that
-     * the host's mode need not change. */
+    /* This cast to float rounds to nearest even. For other rounding modes, the code below moves the
+     * result to the neighbouring float, so that the rounding mode of the host need not change. */
     const float near = (float)v;
     if (rounding <= RN || rounding == RNA || v != v || (double)near == v) return near;
     const bool up = rounding == RP || (rounding == RZ && v < 0);

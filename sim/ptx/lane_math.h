@@ -87,8 +87,9 @@ static inline uint64_t extract_u(uint64_t a, uint32_t at, uint32_t length, uint3
     a >>= at;
     return length >= 64 ? a : a & ((1ull << length) - 1);
 }
-/* Computes bfe for a signed source. If the field extends beyond the top bit, or is shorter than the
- * result, its sign bit fills the rest. */
+/* Computes bfe for a signed source: extracts the field of `length` bits from bit `at` on. The
+ * field's top bit fills the higher bits of the result. If the field extends beyond the top bit of
+ * the source, the source's sign bit takes the place of the missing bits. */
 static inline int64_t extract_s(int64_t a, uint32_t at, uint32_t length, uint32_t bits) {
     at &= 255, length &= 255;
     if (length == 0) return 0;
@@ -105,8 +106,9 @@ static inline uint64_t insert(uint64_t a, uint64_t b, uint32_t at, uint32_t leng
     return (b & ~mask) | (a << at & mask);
 }
 
-/* Computes prmt: each 4-bit selector takes one byte of {b, a}. With bit 3 set, all bits of the
- * result's byte are the sign bit of that byte. */
+/* Computes prmt. Each of the four 4-bit selectors chooses one byte of the 8 bytes {b, a} by its low
+ * three bits. If bit 3 of the selector is set, the sign bit of the chosen byte is repeated in all 8
+ * bits of the result's byte. */
 static inline uint32_t permute(uint32_t a, uint32_t b, uint32_t selectors) {
     const uint64_t both = (uint64_t)b << 32 | a;
     uint32_t r = 0;
@@ -165,8 +167,9 @@ static inline double max_f64(double a, double b) {
     const double zero = ptx_double(ptx_bits64(a) & ptx_bits64(b));
     return a > b || b != b ? a : a == b ? zero : b;
 }
-/* Computes a * b + c of 16-bit floats. The result is rounded to f32 with rounding to odd, so that
- * the later rounding to 16 bits is as exact as a single rounding. */
+/* Computes a * b + c of 16-bit floats and rounds the exact result to f32 with rounding to odd. When
+ * the caller then rounds to 16 bits, the result is the same as if the exact result had been rounded
+ * once. */
 static inline float fma_half(float a, float b, float c) {
     const double product = (double)a * (double)b, sum = product + (double)c;
     const double part = sum - product, rest = (product - (sum - part)) + ((double)c - part);

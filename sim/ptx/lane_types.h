@@ -1,5 +1,5 @@
-/* Macros for lane l of a register, for each type: LOAD_* reads the lane, TYPE_* is the C type of
- * its value, and SAVE_* writes it. */
+/* For each PTX type there are three macros that access lane l of a register. LOAD_* reads the
+ * lane's value, TYPE_* is the C type of the value, and SAVE_* writes the value. */
 #ifndef SIM_PTX_LANE_TYPES_H
 #define SIM_PTX_LANE_TYPES_H
 #include "lane_math.h"
@@ -40,7 +40,8 @@
 #define TYPE_f32  float
 #define TYPE_f64  double
 
-/* A predicate result is written as 32 words. The caller turns them into a mask. */
+/* SAVE_pred writes a predicate result as one word per lane. The caller turns the 32 words into a
+ * mask of lanes. */
 #define SAVE_pred(v) ((uint32_t *)d)[l] = (v)
 #define SAVE_b16(v)  ((uint32_t *)d)[l] = (uint16_t)(v)
 #define SAVE_b32(v)  ((uint32_t *)d)[l] = (v)

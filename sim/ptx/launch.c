@@ -67,8 +67,8 @@ static void fill_slots(ptx_warp *w, const ptx_function *f) {
     }
 }
 
-/* Returns the bytes of a warp's registers: those of the kernel or, if they end later, those of the
- * functions that it may call. */
+/* Returns the bytes of a warp's register file. It holds the registers of the kernel and those of
+ * all functions of the module, because the kernel may call them. */
 static uint32_t file_bytes(const ptx_launch *l) {
     const uint32_t own = l->kernel->base + l->kernel->bytes, others = l->module->function_bytes;
     return own > others ? own : others;
@@ -221,7 +221,8 @@ static bool alive(const ptx_block *b) {
     return false;
 }
 
-/* Completes the asynchronous work that no thread has waited for, when a cluster ends. */
+/* When a cluster ends, completes those asynchronous copies and tcgen05 operations for which no
+ * thread has waited. */
 static bool finish_cluster(ptx_cluster *c) {
     for (uint32_t k = 0; k < c->size; k++)
         for (uint32_t n = 0; n < c->blocks[k].warp_count; n++)

@@ -9,7 +9,8 @@ enum ptx_token_kind { END, WORD, NUMBER, STRING, PUNCT };
 typedef struct {
     uint8_t kind;
     char punct;
-    /* of a NUMBER: a decimal floating-point literal or hexadecimal bits (0f..., 0d...) */
+    /* true if a token of kind NUMBER is a floating-point literal, in decimal or as hexadecimal bits
+     * (0f..., 0d...) */
     bool real;
     uint8_t bits;   /* 32 for 0f..., 64 for 0d..., else 0 */
     uint64_t value; /* of a NUMBER: an integer, or the bits of 0f... and 0d... */

@@ -135,9 +135,10 @@ uint64_t ptx_result_bits(const ptx_inst *i, ptx_type type, double v) {
     return (uint32_t)(int64_t)v;
 }
 
-/* Returns the shared address of an element in a layout of wgmma or tcgen05.mma. Rows of `span`
- * bytes are stored in groups of eight. In a transposed operand without a swizzle, the fields
- * `leading` and `stride` have exchanged meanings. */
+/* Returns the shared address of an element of an operand of wgmma or tcgen05.mma. The operand is
+ * stored as blocks of eight rows of `span` bytes. `stride` is the distance of two blocks along the
+ * rows, and `leading` is their distance along the contiguous direction. In a transposed operand
+ * without a swizzle, the hardware exchanges the meanings of `leading` and `stride`. */
 uint32_t ptx_layout_place(const ptx_layout *y, uint32_t row, uint32_t k, uint32_t bits) {
     const uint32_t along = (y->transposed ? row : k) * bits / 8, across = y->transposed ? k : row;
     const bool plain = y->transposed && !y->swizzled;

@@ -115,9 +115,10 @@ static ptx_function *new_function(ptx_parser *p, const ptx_token *name, bool ent
     return f;
 }
 
-/* Assigns a function's or kernel's registers and local memory. Those of functions come first and do
- * not overlap, and those of each kernel follow. A kernel may call any function, and there is no
- * recursion, so each function needs only one frame. */
+/* Assigns offsets to the registers and the local memory of a function or kernel. The ranges of two
+ * functions (.func) do not overlap, because a kernel may call any function. One range per function
+ * suffices, because there is no recursion. The range of a kernel begins after those of the
+ * functions and may overlap those of other kernels. */
 static void place_function(ptx_module *m, ptx_function *f) {
     const bool behind = !f->entry && m->most_bytes > m->function_bytes;
     f->base = behind ? m->most_bytes : m->function_bytes;
@@ -196,8 +197,8 @@ static void read_definition(ptx_parser *p, ptx_function *f) {
     if (!p->failed) end_function(p, f);
 }
 
-/* Reads a function. A declaration without a body only makes the name known. The parameters are
- * taken from the definition. */
+/* Reads a function. A declaration without a body only makes the function's name known. The
+ * parameters are taken from the later definition, which has the body. */
 static void read_function(ptx_parser *p, bool entry) {
     const ptx_lexer results = skip_results(p);
     const ptx_token name = p->x.token;
@@ -323,8 +324,8 @@ void ptx_module_unload(ptx_module *m) {
     free(m->text), free(m);
 }
 
-/* Finds out if the module has atomics. Their results depend on the order of blocks, so the blocks
- * then run in a fixed order. */
+/* Finds out if the module has atomics. The results of atomics depend on the order of the thread
+ * blocks, so the blocks of a module with atomics run in a fixed order. */
 static void look_for_atomics(ptx_module *m) {
     for (uint32_t k = 0; k < m->opcode_count; k++)
         m->orders |= strncmp(m->opcodes[k]->text, "atom", 4) == 0 ||

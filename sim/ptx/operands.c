@@ -63,8 +63,9 @@ static void read_word(ptx_parser *p, ptx_raw *r) {
 
 static void read_operand(ptx_parser *p, ptx_raw *r, int depth);
 
-/* Reads a list of operands. Its elements become consecutive children of r, and their own children
- * follow after all of them. */
+/* Reads a list of operands up to the character `close`. The elements of the list are stored
+ * consecutively in p->raw as the children of r. If elements are lists themselves, their children
+ * are stored elsewhere in p->raw, so that the elements of one list stay adjacent. */
 static void read_list(ptx_parser *p, ptx_raw *r, char close, int kind, int depth) {
     ptx_raw items[272];
     uint32_t count = 0;

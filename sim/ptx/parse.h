@@ -17,8 +17,9 @@ typedef struct {
     uint32_t next; /* the next symbol in the same hash bucket, plus 1 */
 } ptx_symbol;
 
-/* The kind of an operand in the text. A register's required width is not known before the table
- * entry of its instruction is found. */
+/* The kind of an operand as it is written in the PTX text. The parser first reads all operands of
+ * an instruction in this form. It can check the widths of registers only after it has found the
+ * instruction's table entry. */
 enum raw_kind {
     RAW_REG,
     RAW_PRED,
@@ -71,7 +72,8 @@ typedef struct {
     uint32_t raw_count;
     uint32_t file, source_line;
     uint32_t function_room, variable_room, opcode_room, file_room;
-    uint32_t shared_most; /* where the shared variables of all kernels so far end */
+    uint32_t shared_most; /* the highest offset at which the shared variables of any kernel read so
+                             far end */
 } ptx_parser;
 
 /* Records the first failure with its line. Later failures are ignored. */

@@ -58,7 +58,8 @@ struct ptx_row {
     /* The opcode's tokens as in the ISA document, e.g. "fma.rn|rz|rm|rp.{ftz}.{sat}.f32". A token
      * in braces is optional, and `|` separates alternatives. */
     const char *pattern;
-    /* The operands, one letter each (bind.c). NULL: the types d, a, b and c tell the operands. */
+    /* The operands, one letter each (bind.c explains the letters). If it is NULL, the types d, a, b
+     * and c describe the operands. */
     const char *operands;
     ptx_execute execute;
     ptx_lanes lanes;
@@ -76,8 +77,9 @@ extern const ptx_table ptx_alu_table, ptx_compare_table, ptx_convert_table, ptx_
     ptx_tmem_table, ptx_tcgen05_table;
 /* Splits an opcode's text into tokens and finds its table entry. */
 void ptx_opcode_find(ptx_opcode *opcode);
-/* Two entries may differ only in the number of their sources, e.g. max of two and of three.
- * ptx_opcode_fits tests an opcode's entry, and ptx_opcode_find_sources finds another one. */
+/* Two table entries may have the same pattern and differ only in the number of sources, e.g. max of
+ * two and max of three sources. ptx_opcode_fits tests if the entry found for an opcode fits the
+ * number of operands. If not, ptx_opcode_find_sources finds the entry that does. */
 bool ptx_opcode_fits(const ptx_opcode *opcode, uint32_t operands);
 void ptx_opcode_find_sources(ptx_opcode *opcode, uint32_t operands);
 
@@ -158,8 +160,9 @@ struct ptx_module {
     uint32_t file_count;
     ptx_opcode **opcodes;
     uint32_t opcode_count;
-    /* The ends of the registers, predicates and local memory of all functions (.func), and the ends
-     * of those of functions and kernels together. */
+    /* The sizes of the registers (bytes), the predicates and the local memory (bytes) that a warp
+     * needs. function_* counts those of all functions (.func). most_* also counts those of the
+     * kernel that needs most. */
     uint32_t function_bytes, function_preds, function_local;
     uint32_t most_bytes, most_preds, most_local;
     uint32_t shared_bytes; /* bytes of shared variables outside functions */
@@ -179,8 +182,8 @@ void *ptx_keep(ptx_module *module, size_t bytes);
  * the shared address. */
 #define SHARED_WINDOW 0x0100000000000000ull
 #define LOCAL_WINDOW  0x0200000000000000ull
-/* Kernel parameters have addresses from here on in the .param space. Parameters of functions are in
- * local memory and have lower addresses. */
+/* Addresses in the .param space. The parameters of a kernel have addresses from PARAM_BEGIN on. The
+ * parameters of functions (.func) are in local memory and have lower addresses. */
 #define PARAM_BEGIN 0x80000000ull
 enum { RANK_SHIFT = 24, SHARED_BEGIN = 1024 };
 
@@ -191,18 +194,19 @@ typedef struct ptx_copies ptx_copies;
 struct ptx_warp {
     uint8_t *memory, *regs; /* regs: a part of `memory` that is aligned to 64 bytes */
     uint32_t *preds;
-    /* For each 128 bytes of registers, a mask of the lanes that have been written. */
+    /* For each 128 bytes of the register file, i.e. for each register of 32 bits per lane, a mask
+     * of the lanes whose value has been written. */
     uint32_t *written;
     uint32_t mask; /* the lanes that execute the current instruction */
     uint32_t active, live, blocked, parked;
-    uint32_t pc, join; /* join: the next instruction at which other lanes wait */
+    uint32_t pc, join; /* join: the next instruction at which inactive lanes wait */
     bool rotated;
     uint8_t stop, mode;
     uint32_t id, lanes;
     uint32_t lane_pc[LANES];
     uint32_t depth[LANES];
     uint32_t returns[8][LANES];
-    /* For each lane parked at bar.warp.sync, the lanes that it waits for. */
+    /* For each lane that waits at bar.warp.sync, a mask of the lanes that must arrive there too. */
     uint32_t sync_mask[LANES];
     uint32_t waits[BARRIERS]; /* for each barrier, the lanes that wait at it */
     uint8_t *local;
@@ -242,7 +246,8 @@ struct ptx_block {
 
 struct ptx_cluster {
     ptx_block *blocks;
-    /* The number of blocks, the threads that have arrived at barrier.cluster, and its phase. */
+    /* The number of blocks in the cluster, the number of threads that have arrived at
+     * barrier.cluster, and the phase of this barrier. */
     uint32_t size, arrived, phase;
     uint64_t random;
     struct ptx_async *later; /* the pending jobs of the copy engine */
@@ -272,8 +277,8 @@ void ptx_run(ptx_warp *w, uint64_t budget);
 void ptx_schedule(ptx_warp *w, bool rotate);
 /* Suspends the active lanes. They will continue at `pc`. */
 void ptx_leave(ptx_warp *w, uint32_t pc);
-/* Returns true if all lanes of `members` that have not ended have reached the instruction.
- * Otherwise suspends the lanes that have. */
+/* Returns true if all lanes of the mask `members`, except those that have ended, have reached the
+ * instruction. Otherwise suspends the lanes that have reached it until the missing lanes do. */
 bool ptx_together(ptx_warp *w, const ptx_inst *i, uint32_t members);
 /* Releases the threads at each barrier of the block at which all expected threads have arrived. */
 void ptx_barriers_check(ptx_block *b);

@@ -26,7 +26,7 @@ static ptx_opcode *find_opcode(ptx_parser *p, const ptx_token *t) {
     return o;
 }
 
-/* Returns an opcode with the same text whose table entry has `count` sources. */
+/* Returns an opcode with the text of `o` whose table entry has `count` sources. */
 static const ptx_opcode *with_sources(ptx_parser *p, const ptx_opcode *o, uint32_t count) {
     if (ptx_opcode_fits(o, count)) return o;
     ptx_opcode *other = ptx_keep(p->m, sizeof *other);

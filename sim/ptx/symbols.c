@@ -21,8 +21,8 @@ static const ptx_symbol *find(const ptx_parser *p, const char *name, size_t leng
     return NULL;
 }
 
-/* Finds a name. "%r12" also matches the range "%r<n>" if there is no symbol with the name
- * itself. */
+/* Finds the symbol of a name. A declaration "%r<n>" is one symbol that stands for the registers %r0
+ * to %r(n - 1). "%r12" matches it if no symbol has exactly the name "%r12". */
 const ptx_symbol *ptx_lookup(const ptx_parser *p, const char *name, size_t length) {
     const ptx_symbol *s = find(p, name, length, -1);
     size_t digits = 0;

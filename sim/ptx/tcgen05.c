@@ -1,5 +1,6 @@
-/* Executes tcgen05.mma, cp and commit. They are jobs of the copy engine (async.h), which runs them
- * in the order of issue and as late as possible, so that a missing wait shows. */
+/* Executes tcgen05.mma, tcgen05.cp and tcgen05.commit. These instructions become jobs of the
+ * simulated copy engine (async.h). The engine runs them in the order of issue and as late as
+ * possible, so that a missing wait gives a wrong result. */
 #include "access.h"
 #include "async.h"
 #include "floats.h"
@@ -123,8 +124,8 @@ static bool read_shared(ptx_async *j, const product *p, const ptx_layout *y, uin
     return true;
 }
 
-/* Returns the lane of tensor memory that holds row m of D or A. With M = 64, only 16 of the 32
- * lanes of each warp hold a row. */
+/* Returns the lane of tensor memory that holds row m of D or A. If M is 64, only the first 16 lanes
+ * of each group of 32 lanes hold a row. */
 static uint32_t lane_of(const product *p, uint32_t m) {
     return p->m == 64 ? m / 16 * 32 + m % 16 : m;
 }
@@ -272,8 +273,9 @@ static void execute_commit(ptx_warp *w, const ptx_inst *i) {
 
 /* ---- copies from shared memory ---- */
 
-/* Executes tcgen05.cp, which copies rows of 16 or 32 bytes to tensor memory. With warpx4 it copies
- * 32 rows to the lanes of each of the four warps. */
+/* Executes tcgen05.cp, which copies rows of 16 or 32 bytes from shared memory to lanes of tensor
+ * memory. With warpx4 there are 32 rows, and each of the four groups of 32 lanes gets a copy of
+ * them. */
 static void run_copy(ptx_async *j) {
     const bool four = ptx_has(j->inst->opcode, "warpx4");
     const uint32_t rows = four ? 32 : 128, columns = ptx_has(j->inst->opcode, "128x256b") ? 8 : 4;

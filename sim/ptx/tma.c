@@ -18,13 +18,14 @@ static bool read_map(ptx_async *j, uint64_t address, ptx_tensor_map *m) {
     return false;
 }
 
-/* Returns the bits of one element in shared memory. In two types, 16 elements of 4 or 6 bits take
- * 16 bytes there. */
+/* Returns the bits that one element takes in shared memory. In the types ALIGN16 (4-bit elements)
+ * and PACKED6 (6-bit elements), 16 elements take 16 bytes, i.e. 8 bits each. */
 static uint32_t shared_bits(const ptx_tensor_map *m) {
     return m->type == ALIGN16 || m->type == PACKED6 ? 8 : m->bits;
 }
 
-/* Returns the bytes in global memory that become 16 bytes in shared memory. */
+/* Returns the number of bytes in global memory that hold the elements of 16 bytes of shared memory.
+ * */
 static uint32_t memory_bytes(const ptx_tensor_map *m) {
     return m->type == ALIGN16 ? 8 : m->type == PACKED6 ? 12 : 16;
 }
@@ -61,8 +62,8 @@ static bool move_unit(const transfer *t, uint64_t offset, uint64_t address, uint
     return true;
 }
 
-/* Copies a row of the box. `outside` tells that the row is outside the tensor in another
- * dimension. */
+/* Copies one row of the box, i.e. its elements along the first dimension. `outside` tells that the
+ * row's coordinate in a higher dimension lies outside the tensor. */
 static bool move_row(const transfer *t, uint64_t offset, uint64_t address, bool outside) {
     const ptx_tensor_map *m = t->map;
     const int64_t bits = m->bits, first = (int64_t)t->job->at[0] * bits / 8,

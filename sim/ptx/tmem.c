@@ -94,13 +94,14 @@ static void execute_relinquish(ptx_warp *w, const ptx_inst *i) {
 /* ---- loads and stores ---- */
 
 typedef struct {
-    /* `half` is, for 16x32bx2, the distance in columns of the second half of a row. */
+    /* The shape 16x32bx2 reads or writes two groups of columns in 16 lanes. `half` is the distance
+     * in columns from the first group to the second. */
     uint32_t lane, column, half;
     bool halves;
 } place;
 
-/* Finds the cells of a load or store. A warp can access only the 32 lanes that its number in the
- * warpgroup selects. */
+/* Finds the cells of tensor memory that a tcgen05.ld or tcgen05.st accesses. Warp n of a warpgroup
+ * can access only the lanes 32 n to 32 n + 31. */
 static bool find_place(ptx_warp *w, const ptx_inst *i, const ptx_operand *address,
                        const ptx_operand *half, place *p) {
     uint64_t at[LANES];

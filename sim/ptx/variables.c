@@ -277,8 +277,8 @@ bool ptx_read_variable(ptx_parser *p, bool is_extern) {
 
 /* ---- parameters ---- */
 
-/* Reads a parameter. Parameters of a kernel are in memory that each launch fills, those of a
- * function in its local memory. */
+/* Reads a parameter of a kernel or function. The parameters of a kernel are in memory that each
+ * launch fills, and the parameters of a function are in the function's local memory. */
 static void read_parameter(ptx_parser *p, ptx_function *f) {
     shape s;
     ptx_token name;

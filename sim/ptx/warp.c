@@ -97,7 +97,8 @@ void ptx_leave(ptx_warp *w, uint32_t pc) {
     w->active = 0;
 }
 
-/* Makes all lanes that wait at `pc` active. Parked lanes among them try their instruction again. */
+/* Makes all lanes that wait at the instruction `pc` active. Lanes that are parked there, because
+ * other lanes of their member mask had not arrived, execute the instruction again. */
 static void take(ptx_warp *w, uint32_t pc) {
     for (uint32_t rest = waiting(w); rest; rest &= rest - 1) {
         const uint32_t l = ptx_first(rest);
@@ -125,7 +126,8 @@ void ptx_schedule(ptx_warp *w, bool rotate) {
     w->join = next_wait(w, w->pc + 1);
 }
 
-/* Chooses the lanes to run when the active lanes have reached others or have passed them. */
+/* Chooses the lanes that run next. It is called when the active lanes have reached or passed an
+ * instruction at which inactive lanes wait. */
 static void reconverge(ptx_warp *w) {
     if (w->join == w->pc) {
         take(w, w->pc);
@@ -135,8 +137,8 @@ static void reconverge(ptx_warp *w) {
     ptx_schedule(w, false);
 }
 
-/* Activates the lanes that wait at the current instruction. Returns true if there were any; all
- * lanes then execute the instruction together. */
+/* Activates the lanes that wait at the instruction that the active lanes are about to execute.
+ * Returns true if there were such lanes. All these lanes then execute the instruction together. */
 static bool join_here(ptx_warp *w) {
     const uint32_t before = w->active, here = w->pc - 1;
     w->pc = here;

@@ -1,6 +1,7 @@
-/* Executes wgmma, the products of a warpgroup. Each of its four warps computes 16 rows. A product
- * is computed only when the program waits for its group. Registers and shared memory are read only
- * then, so that a program that overwrites them too early gives wrong results. */
+/* Executes wgmma, the matrix product of a warpgroup. Each of the four warps computes 16 rows. The
+ * simulator computes a wgmma only when the program waits for the wgmma group to which it belongs.
+ * It reads registers and shared memory only then, so a program that overwrites operands too early
+ * gets wrong results. */
 #include "access.h"
 #include "common/tensor_core.h"
 #include "floats.h"
@@ -108,8 +109,9 @@ static int least_exponent(ptx_type type) {
                             : 0;
 }
 
-/* Adds the products in double, for types whose sums on hardware are not known. The result is
- * rounded once, when it is written. */
+/* Adds the products in double. This is for element types for which the order and the roundings of
+ * the hardware's additions are not known. The sum is rounded once, when the result is written to
+ * registers. */
 static void add_in_double(const product *p, tile *t) {
     const double s = signs(p);
     for (uint32_t m = 0; m < 16; m++)
