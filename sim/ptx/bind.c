@@ -337,8 +337,9 @@ static char letter_of(ptx_type type, bool source) {
     return (source ? "HRLQ" : "hrlq")[size];
 }
 
-/* Binds the operands according to the types of the table entry. Sources of f32 and f64 may be
- * decimal numbers, whose bits depend on the type and not only on its width. */
+/* Assigns the operands in the text to the result and the sources whose types the table entry names.
+ * A source of type f32 or f64 may be a decimal number, whose bits depend on the type and not only
+ * on its width. */
 static void bind_types(ptx_parser *p, const ptx_row *row, ptx_operand *to, uint32_t count) {
     const uint8_t types[] = {row->d, row->a, row->b, row->c};
     uint32_t wanted = 1;

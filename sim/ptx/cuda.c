@@ -366,8 +366,9 @@ CU CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdevicept
     return CUDA_SUCCESS;
 }
 
-/* Writes an attribute by the number of CUpointer_attribute: 1 context, 2 memory type, 3 device
- * pointer, 8 managed, 9 device ordinal, 11 and 12 the allocation's begin and size. */
+/* Writes an attribute of the pointer `at` to `to`. `attribute` is a number of CUpointer_attribute:
+ * 1 is the context, 2 the memory type, 3 the device pointer, 8 tells if the memory is managed, 9 is
+ * the device's number, and 11 and 12 are the begin and the size of the allocation. */
 static void put_attribute(int attribute, void *to, uint64_t at, uint64_t begin, uint64_t size) {
     const int device_memory = 2;
     CUcontext c = the_context();

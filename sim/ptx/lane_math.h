@@ -47,7 +47,8 @@ static inline uint64_t right_64(uint64_t a, uint32_t n) {
 static inline int64_t right_s64(int64_t a, uint32_t n) {
     return a >> (n > 63 ? 63 : n);
 }
-/* Funnel shifts of {b, a}: to the left they return the upper word, to the right the lower word. */
+/* Funnel shifts. The 64-bit value with the upper word b and the lower word a is shifted by n. A
+ * shift to the left returns the upper word of the result, a shift to the right the lower word. */
 static inline uint32_t funnel_left(uint32_t a, uint32_t b, uint32_t n) {
     return (uint32_t)((((uint64_t)b << 32 | a) << n) >> 32);
 }

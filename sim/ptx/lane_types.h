@@ -57,7 +57,8 @@
 #define SAVE_f32(v)  ((float *)d)[l] = (v)
 #define SAVE_f64(v)  ((double *)d)[l] = (v)
 
-/* Defines a function that computes `value` for all 32 lanes. */
+/* Defines a function `name` that computes the expression `value` for all 32 lanes. D is the type of
+ * the result. A, B and C are the types of the sources a, b and c, which `value` uses. */
 #define LANES_FUNCTION(name, D, A, B, C, value)                                                    \
     static void name(void *restrict d, const void *pa, const void *pb, const void *pc) {           \
         for (int l = 0; l < LANES; l++) {                                                          \

@@ -11,7 +11,7 @@ typedef struct {
     uint8_t kind, space, width; /* width: the bytes of a register; 0 for a predicate */
     bool dynamic, formal;       /* dynamic: .extern .shared; formal: a parameter of a kernel */
     uint32_t at, count;         /* RANGE: registers %r0 to %r(count - 1) */
-    /* VARIABLE: its address in its state space; LABEL: the index of its instruction. */
+    /* for a VARIABLE, its address in its state space; for a LABEL, the index of its instruction */
     uint64_t value;
     ptx_operand *targets;
     uint32_t next; /* the next symbol in the same hash bucket, plus 1 */

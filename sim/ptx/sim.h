@@ -94,8 +94,8 @@ struct ptx_operand {
     uint16_t count; /* number of elements of a vector or list, or of coordinates of an address */
     uint32_t at; /* REG and ADDRESS: byte offset of the register; PRED: number of the predicate */
     ptx_operand *elements;
-    /* ADDRESS: its offset; LABEL: the index of the instruction; FUNCTION: its number; COUNT: the
-     * number itself. */
+    /* for an ADDRESS, the offset that is added to the base; for a LABEL, the index of the
+     * instruction there; for a FUNCTION, its index; for a COUNT, the number itself */
     int64_t value;
 };
 

@@ -1,4 +1,4 @@
-/* The tables of instructions in the order in which they are searched. */
+/* The tables of instructions. An opcode's entry is searched in the tables in this order. */
 #include "sim.h"
 
 const ptx_table *const ptx_tables[] = {&ptx_alu_table,
