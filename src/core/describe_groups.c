@@ -64,9 +64,9 @@ bsmm_status bsmm_groups_take(const bsmm_group *from, bsmm_group *copy, bsmm_grou
 
 /* ---- divided matrices: each group owns a range of rows or columns ---- */
 
-/* Returns the number of rows or columns of which every group's first row or column must be a
- * multiple. At such a multiple a byte of codes begins, and also a scale block and a tile of the
- * scale layout. A tile is a rectangle of scales whose scales are adjacent in memory. */
+/* Returns a number n: the first row or column of every group must be a multiple of n. At such a
+ * multiple a byte of codes begins, and also a scale block and a tile of the scale layout. A tile is
+ * a rectangle of scales that are adjacent in memory. */
 static int64_t grain_of(const bsmm_operand *o, bool by_cols, bool apart) {
     bool contiguous = by_cols == (o->m.order == BSMM_ORDER_ROW);
     int64_t grain = contiguous ? bsmm_elem_group(o->m.format.elem) : 1;

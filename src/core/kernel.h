@@ -50,9 +50,10 @@ typedef struct bsmm_product {
     int threads;
     bsmm_pool pool;    /* threads of the caller's pool; OpenMP's threads if pool.run is NULL */
     uint32_t b_packed; /* the bsmm_packed_form in which runs get B; NONE: as stored */
-    /* With packed weights of form wide, points to the panels that the kernel's pack_b wrote. With
-     * any packed weights, the operand b describes B's codes and scales inside the packed weights;
-     * in host memory these are in the order BSMM_ORDER_COMPACT. */
+    /* With packed weights of form wide (docs/PACKING.md), points to the panels that the kernel's
+     * pack_b wrote. With packed weights of either form, the operand b describes B's codes and
+     * scales inside the packed weights; in host memory these codes and scales are in the order
+     * BSMM_ORDER_COMPACT. */
     const void *packed_b;
     const bsmm_recipe *recipe; /* recipe that quantizes a block-scaled D; NULL if D has no scales */
     const bsmm_finish *finish; /* the epilogue; NULL: only alpha, beta and bias */

@@ -61,8 +61,9 @@ bsmm_status bsmm_compact_view(const bsmm_operand *stored, bsmm_operand *to) {
 
 /* ---- moving the codes of one row ---- */
 
-/* Points to codes of one row in compact order. `pieces` whole pieces of `bytes` bytes each begin at
- * `at`, `step` bytes apart. The last `rest` bytes of the row begin at `tail`. */
+/* Points to codes of one row in compact order, in which a row is stored in pieces of 4 bytes, or 3
+ * bytes for 6-bit codes. The first of `pieces` whole pieces is at `at`, and the pieces are `step`
+ * bytes apart. The last `rest` bytes of the codes, less than a piece, are at `tail`. */
 typedef struct row_part {
     uint8_t *at, *tail;
     int64_t pieces, bytes, step; /* bytes is the size of a piece */
@@ -85,8 +86,9 @@ static row_part part_of(const bsmm_operand *o, int64_t r, int64_t c, int64_t n) 
 void bsmm_compact_read(const bsmm_operand *o, int64_t r, int64_t c, int64_t n, void *to) {
     const row_part p = part_of(o, r, c, n);
     uint8_t *codes = to;
-    /* The two loops differ only in their constant size. A compiler makes one load and one store of
-     * a memcpy with a constant size, but a function call of any other. */
+    /* The two loops differ only in the constant size of the copied pieces. A compiler turns a
+     * memcpy of a constant size into one load and one store, but a memcpy of a variable size into a
+     * function call. */
     if (p.bytes == 4)
         for (int64_t i = 0; i < p.pieces; i++)
             memcpy(codes + 4 * i, p.at + i * p.step, 4);
@@ -140,7 +142,7 @@ static void move_scales(const void *context, int64_t first, int64_t end, int wor
                 bsmm_scale_load_code(scale, from->m.scales, bsmm_scale_map_at(&from->map, r, c)));
 }
 
-/* Copies the codes of strips first to end - 1. */
+/* Copies the codes of strips first to end - 1; a strip is 16 rows. */
 static void move_strips(const void *context, int64_t first, int64_t end, int worker) {
     const bsmm_operand *from = ((const move *)context)->from, *to = ((const move *)context)->to;
     int64_t group = bsmm_elem_group(from->m.format.elem), cols = from->m.cols;

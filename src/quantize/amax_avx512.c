@@ -33,9 +33,10 @@ INLINE __m512i reduce_dwords(const __m512i v[REGISTERS]) {
                             _mm512_shuffle_i32x4(c[0], c[1], 0xdd));
 }
 
-/* Reduces sixteen registers, each of which holds two blocks (one in each 256-bit half). In bits 0
- * to 127 of the result, 16-bit lane j is the maximum of the lower half of v[j]. In bits 128 to 255,
- * lane j is the maximum of the upper half of v[j]. Bits 256 to 511 hold the same for v[8 + j]. */
+/* Reduces sixteen registers, each of which holds two blocks of 16-bit values, one block in each
+ * 256-bit half. In bits 0 to 127 of the result, 16-bit lane j is the maximum of the block in the
+ * lower half of v[j]. In bits 128 to 255, lane j is the maximum of the block in the upper half of
+ * v[j]. Bits 256 to 511 hold the maxima of the blocks in v[8 + j] in the same order. */
 INLINE __m512i reduce_words(const __m512i v[REGISTERS]) {
     __m512i a[8], b[4], c[2];
     for (int i = 0; i < 8; i++)

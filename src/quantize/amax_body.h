@@ -19,8 +19,9 @@ INLINE vec with(vec max, vec values, uint32_t elem, bool skips_nan) {
     return with_words(max, values, elem == BSMM_ELEM_BF16 ? 0x7f80 : 0x7c00, skips_nan);
 }
 
-/* A row of at least LONG registers is read as STREAMS parts in parallel, because four streams keep
- * more cache lines in flight than one. Each stream prefetches AHEAD bytes ahead. */
+/* A row whose values fill at least LONG registers is divided into STREAMS ranges that are read in
+ * parallel, because four streams keep more cache lines in flight than one. Each stream prefetches
+ * the data AHEAD bytes after its current position. */
 enum { AHEAD = 1024, STREAMS = 4, LONG = 64 };
 
 INLINE vec long_max(vec max, const uint8_t *from, int64_t registers, uint32_t elem,
@@ -60,8 +61,8 @@ INLINE vec span_max(vec max, const uint8_t *from, int64_t n, uint32_t elem, bool
 /* ---- maxima of blocks ---- */
 
 /* Updates the running maxima of up to REGISTERS blocks with the values of one row. Block i covers
- * `span` columns, and max[i] is its register. `from` points to the first block, and `cols` columns
- * remain from there to the end of the row. */
+ * `span` columns, and the lanes of max[i] are its running maxima. `from` points to the first block,
+ * and `cols` columns remain from there to the end of the row. */
 INLINE void maxima(const uint8_t *from, int64_t cols, int64_t span, uint32_t elem, bool skips_nan,
                    vec max[REGISTERS]) {
     const int64_t bytes = elem == BSMM_ELEM_F32 ? 4 : 2;
@@ -79,8 +80,9 @@ INLINE void whole_maxima(const uint8_t *from, int64_t span, uint32_t elem, bool 
 }
 
 /* Computes the largest magnitude of each block of `width` columns. The caller passes `width` and
- * `elem` as constants, so that the compiler makes a separate loop for each combination. `simple`
- * promises a single row and a whole number of groups of REGISTERS blocks. */
+ * `elem` as constants, so that the compiler makes a separate loop for each combination. If `simple`
+ * is set, the caller promises that there is one row and that its number of blocks is a multiple of
+ * REGISTERS. */
 INLINE void amax_of(const bsmm_plain *values, int64_t rows, int64_t cols, int64_t width,
                     uint32_t elem, bool skips_nan, bool simple, uint32_t *amax) {
     const int64_t bytes = elem == BSMM_ELEM_F32 ? 4 : 2;

@@ -17,8 +17,10 @@ void bsmm_coder_run(const bsmm_coder *coder, const float *values, int64_t n, uin
 void bsmm_coder_run_bounds(const bsmm_coder *coder, const float *values, int64_t n, float scale,
                            uint16_t *codes);
 
-/* Returns the fp32 bits of the largest value of the element format. This value is normal. Exponent
- * field 1 of a code corresponds to the fp32 value min_normal. */
+/* Returns the fp32 bits of the largest value of the element format, which is a normal number. A
+ * shift by k->shift moves a code's exponent and mantissa to their positions in fp32. The smallest
+ * normal number then has the bits 0x00800000, although its fp32 bits are min_normal. The difference
+ * of these two numbers corrects the exponent bias of every normal code. */
 static inline int bsmm_coder_max_bits(const bsmm_coder *k) {
     return (int)((k->max_code << k->shift) + k->min_normal - 0x00800000u);
 }

@@ -177,11 +177,12 @@ INLINE __m256i narrow(const shape s, __m256 low, __m256 high) {
 /* Properties of a row that select the code path of its loop. */
 typedef struct row_facts {
     bool rounds; /* exact products must still be rounded to bf16, because they may be subnormal */
-    bool one;    /* all columns of each chunk of 32 have the same factor */
+    bool one;    /* all columns of each chunk of 32 have the same block scale */
     bool streams;
 } row_facts;
 
-/* Returns the factors of the next 32 columns: one for all, or one for each half. */
+/* Returns the block scales of the next 32 columns: *first for columns 0 to 15 and *second for
+ * columns 16 to 31. If `one` is set, all 32 columns lie in the same block. */
 INLINE void next_factors(factor_cursor *cursor, bool one, __m256 *first, __m256 *second) {
     *first = *second = _mm256_broadcast_ss(cursor->at);
     pass_columns(cursor, one ? CHUNK : WORDS);
@@ -211,15 +212,17 @@ INLINE void decode_chunk(const shape s, const vector_values *v, const uint8_t *c
 
 /* ---- 4-bit codes to 16-bit values by table look-up ---- */
 
-/* Table of the 16-bit results of 4-bit codes, split into low and high bytes for the byte shuffle
- * instruction. The two 128-bit halves of a register have different factors. */
+/* Table of the 16-bit results of all sixteen 4-bit codes, split into low and high bytes for the
+ * byte shuffle instruction. Each 128-bit half of a register has its own table, because the columns
+ * that the two halves decode may have different block scales. */
 typedef struct code_tables {
     __m256i low, high;
 } code_tables;
 
-/* Makes the tables for two factors. Returns false if a product is NaN, because the tables get
- * negative results by flipping the sign bit, and a NaN must keep its sign. It also returns false if
- * the rounding has turned an Inf into a NaN. */
+/* Makes the tables for two block scales: `first` for the lower 128 bits of the registers and
+ * `second` for the upper ones. Returns false if a product is NaN, because the tables get negative
+ * results by flipping the sign bit, and a NaN must keep its sign. It also returns false if the
+ * rounding has turned an Inf into a NaN. */
 INLINE bool code_tables_of(const shape s, const vector_values *v, __m256 first, __m256 second,
                            code_tables *t) {
     const __m256i lows = _mm256_set1_epi64x(0x0e0c0a0806040200), one = _mm256_set1_epi8(1);
@@ -243,12 +246,13 @@ INLINE void look_up(const code_tables *t, __m256i codes, __m256i *first, __m256i
     *second = _mm256_permute2x128_si256(even, odd, 0x31);
 }
 
-/* Decodes 64 codes by table look-up. Returns false, without storing anything, if the tables are not
- * valid for the factors of these codes. */
+/* Decodes 64 codes by table look-up. Returns false, without storing anything, if a result would be
+ * NaN, which the tables cannot hold. */
 INLINE bool decode_by_tables(const shape s, const vector_values *v, const uint8_t *codes,
                              factor_cursor *cursor, bool one, uint8_t *to, bool stream) {
     const __m256i mask = _mm256_set1_epi8(0xf);
-    /* factors from columns 0 and 16 on; factors from columns 32 and 48 on */
+    /* `first` has the block scales of columns 0 to 15 and 16 to 31, and `second` those of columns
+     * 32 to 47 and 48 to 63. */
     __m256 first[2], second[2];
     __m256i x[4], bytes = load_bits(codes), even = _mm256_and_si256(bytes, mask);
     __m256i odd = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), mask);

@@ -190,7 +190,7 @@ enum { AHEAD = 4096 };
  * compiled loop of its own. */
 typedef struct shape {
     uint32_t bits, to_elem;
-    bool exact; /* the second factor is 1, as job->is_exact says */
+    bool exact; /* the second-level scale is 1 and no product is rounded (job->is_exact) */
 } shape;
 
 INLINE void decode_chunk(const shape s, bool scale_is_exact, const vector_values *v, __m512i codes,

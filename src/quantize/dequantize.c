@@ -19,7 +19,8 @@ static float round_to_odd(double value) {
     uint32_t bits = bsmm_float_bits(nearest);
     double rest = fabs(value) - fabs((double)nearest);
     if (!isfinite(value) || rest == 0) return nearest;
-    /* the fp32 value before `nearest` in magnitude; Inf becomes the largest float */
+    /* If `nearest` is larger in magnitude than `value`, this is the next fp32 value towards zero.
+     * From Inf it is the largest float. */
     if (rest < 0) bits--;
     return bsmm_bits_float(bits | 1);
 }
@@ -105,9 +106,9 @@ static bool has_global(const bsmm_matrix *m) {
     return m->global_scale && *m->global_scale != 1;
 }
 
-/* Tells whether a value is the element times at most two factors of which one product is exact and
- * the other is rounded. This excludes divisors, and a second-level scale in addition to e8m0 or f32
- * block scales. */
+/* Tells whether the vector code can apply the scales of the matrix. It multiplies an element by the
+ * block scale and by the second-level scale, and only one of these two products may need rounding.
+ * This excludes divisors, and a second-level scale in addition to e8m0 or f32 block scales. */
 static bool has_two_factors(const bsmm_matrix *m) {
     if (!has_global(m)) return true;
     bool first = m->format.scale == BSMM_SCALE_NONE || m->format.scale == BSMM_SCALE_E4M3;

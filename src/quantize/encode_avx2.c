@@ -114,7 +114,9 @@ INLINE __m256 next_factor(factor_cursor *cursor, int count) {
     return factor;
 }
 
-/* The factor by which values are multiplied, or the divisor of values and its reciprocal. */
+/* The factor of a block, in all lanes. WAY_MULTIPLY multiplies the block's values by `by`,
+ * WAY_DIVIDE and WAY_DIVIDE_TAME divide them by it, and WAY_COMPARE compares them with the rounding
+ * bounds times `by`. `reciprocal` is 1 / by and is used only with WAY_DIVIDE_TAME. */
 typedef struct meeting {
     __m256 by, reciprocal;
 } meeting;
@@ -124,7 +126,7 @@ INLINE meeting next_meeting(meeting_cursor *cursor, int count, element_way way) 
     return (meeting){by, way == WAY_DIVIDE_TAME ? next_factor(&cursor->reciprocal, count) : by};
 }
 
-/* Returns the factors of the next 32 values, one for each 16. */
+/* Returns the factors of the next 32 values: m[0] for the first 16, m[1] for the last 16. */
 INLINE void next_meetings(meeting_cursor *cursor, element_way way, meeting m[2]) {
     bool one = cursor->by.width % CHUNK == 0;
     m[0] = next_meeting(cursor, one ? CHUNK : FACTOR_RUN, way);

@@ -99,7 +99,9 @@ INLINE void load_chunk(const void *from, uint32_t elem, __m512 x[4]) {
         }
 }
 
-/* The factor by which values are multiplied, or the divisor of values and its reciprocal. */
+/* The factors of a register's lanes. WAY_MULTIPLY multiplies the values by `by`, WAY_DIVIDE and
+ * WAY_DIVIDE_TAME divide them by it, and WAY_COMPARE compares them with the rounding bounds times
+ * `by`. `reciprocal` is 1 / by and is used only with WAY_DIVIDE_TAME. */
 typedef struct meeting {
     __m512 by, reciprocal;
 } meeting;

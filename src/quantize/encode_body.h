@@ -53,9 +53,9 @@ INLINE void encode_all(const bsmm_coder *coder, const encode_row *row, uint32_t 
 
 /* ---- bf16 to e2m1 with factors that are powers of two ---- */
 
-/* Computes the window of each factor (window_avx2.h explains windows) and stores it twice in 32
- * bits. Returns false if a factor is no power of two, or if the value that becomes 0.25 is not
- * normal. */
+/* Computes the window of each factor, a 16-bit number that marks the bf16 value that the factor
+ * turns into 0.25 (window_avx2.h defines it), and stores it twice in 32 bits. Returns false if a
+ * factor is no power of two, or if that bf16 value is not normal. */
 TARGET static bool find_windows(const float *factors, int64_t n, float *windows) {
     uint32_t unusual = 0;
     for (int64_t i = 0; i < n; i++) {

@@ -26,17 +26,19 @@ typedef struct bsmm_strip_job {
     int64_t ahead; /* distance of the prefetch from the encoded value, in columns */
 } bsmm_strip_job;
 
-/* The constants for decoding codes of at most 8 bits to f32, f16 or bf16. The value is (element *
- * first factor) * second factor. The product with the first factor is exact; the product with the
- * second factor is rounded once, to the destination. One of the factors is the block's scale, and
- * `other` is the other factor. */
+/* The constants for decoding codes of at most 8 bits to f32, f16 or bf16. A value is the element
+ * times the block scale times the second-level scale, which is `other`. Only one of these two
+ * products is rounded, once and to the destination. If scale_is_exact is set, it is the product
+ * with the second-level scale. Otherwise it is the product with the block scale, and `other` is 1.
+ */
 typedef struct bsmm_decode_job {
     uint32_t bits, to_elem;
     int mantissa_bits;
     int64_t width;
-    /* the block scale is the first factor (e4m3, whose product with an element is exact) */
+    /* the product of an element and its block scale is exact, because the scales are e4m3 or there
+     * are no block scales */
     bool scale_is_exact;
-    bool is_exact; /* the product with the second factor is exact too, or it overflows */
+    bool is_exact; /* both products with scales are exact, except that they may overflow */
     bool streams;  /* stores bypass the caches */
     float other;
     float table[32]; /* values of the codes of 4 bits, or of the first 32 codes of 6 bits */
@@ -99,8 +101,9 @@ bool bsmm_cast_avx2(uint32_t from_elem, uint32_t to_elem, const void *from, void
 void bsmm_drain_avx512(void);
 #endif
 
-/* bsmm_strip_ops_best returns the best operations that this processor has, for finding amax.
- * bsmm_strip_ops_for returns those that can also encode into a destination. */
+/* bsmm_strip_ops_best returns the operations for the best instruction set of this processor. They
+ * can find amax in any source and decode, but they cannot encode into every destination.
+ * bsmm_strip_ops_for returns them if they can encode into `dst`, else the portable operations. */
 const bsmm_strip_ops *bsmm_strip_ops_best(void);
 const bsmm_strip_ops *bsmm_strip_ops_for(const bsmm_operand *dst);
 

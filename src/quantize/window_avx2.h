@@ -19,7 +19,7 @@
 #define WINDOW_TARGET TARGET
 
 /* The window of a factor whose exponent field is 0: the representation of 0.25, minus 4 steps, plus
- * 1. The window of another factor is smaller by its exponent. */
+ * 1. find_windows subtracts 256 times the exponent field of a factor from it. */
 enum { WINDOW_BASE = (252 << 8) - (4 << 6) + 1 };
 
 /* Computes the places of 16 bf16 values, i.e. their distances from the window of their block in

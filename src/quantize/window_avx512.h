@@ -21,8 +21,8 @@ static const uint8_t codes_of_places[64] = {
     2, 2, 2, 3, 3, 3, 4, 4, 4, 4, 4, 5, 5, 5, 6, 6, /* from 1; ties at 1.25, 1.75, 2.5, 3.5 */
     6, 6, 6, 7, 7, 7, 7, 7, 7, 7};                  /* from 4; tie at 5 */
 
-/* The window of a factor whose exponent field is 0. The window of another factor is smaller by its
- * exponent. */
+/* The window of a factor whose exponent field is 0: the representation of 0.25. find_windows
+ * subtracts 256 times the exponent field of a factor from it. */
 enum { WINDOW_BASE = 252 << 8 };
 
 /* Computes the places of 32 bf16 values from the window of their block. Bit 7 of a place is the

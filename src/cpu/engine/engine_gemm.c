@@ -1,8 +1,9 @@
 /* Packing, cache blocking and threading for all engines with packed operands. D is divided into
- * cache blocks of mc x nc. The loop over a block's K works in chunks, so that a chunk of both
- * operands' panels stays in L2. The block's fp32 accumulators are in the thread's scratch memory,
- * and each chunk adds to the accumulators of the chunk before. The order in which a result is
- * summed therefore depends only on K, so its bits do not depend on M, N or the number of threads.
+ * cache blocks of mc x nc. A cache block is computed over one chunk of K at a time, so that a chunk
+ * of the packed panels of A and B stays in L2. The block's fp32 accumulators are in the thread's
+ * scratch memory, and each chunk adds to the accumulators of the chunk before. The order in which a
+ * result is summed therefore depends only on K, so its bits do not depend on M, N or the number of
+ * threads.
  *
  * A large B that is not packed in advance is packed in slabs. A slab is as many panels of B as the
  * workspace holds. All rows of A are multiplied by a slab before the next slab is packed into the
@@ -53,10 +54,10 @@ static uint64_t bytes_of_panel(const gemm *g) {
 }
 
 /* Returns the number of workspace bytes for B's panels. It is a multiple of the L2 caches' size,
- * but at least one panel for each thread if K is long. With many rows of A, a cache block's panels
- * must fit too; with a block-scaled D, a cache block's panels for each thread. The number never
- * decreases if M, N, K or the number of threads grows, because a plan's workspace must suffice for
- * a smaller GEMM too. */
+ * but at least one panel for each thread if K is long. With many rows of A, all panels of one cache
+ * block must fit in addition. With a block-scaled D, all panels of one cache block must fit for
+ * each thread. The number never decreases if M, N, K or the number of threads grows, because a
+ * plan's workspace must suffice for a smaller GEMM too. */
 static uint64_t slab_bytes(const gemm *g, const bsmm_product *p) {
     static const uint64_t unknown = 1 << 20;
     const bsmm_engine *e = g->engine;
@@ -95,8 +96,9 @@ static int64_t longest_chunk(const bsmm_engine *e) {
 
 /* Returns the number of gates in a cache block of nc columns of A x B^T. It is for gated
  * activations whose gates are the first half of the columns and whose ups are the second half. The
- * gates fill whole panels of B. The other columns of the block are for the ups that belong to them,
- * and for one panel more, because the first up may be inside a panel. */
+ * gates fill whole panels of B, about half of the block. The rest of the block is for the ups that
+ * belong to these gates. The ups may need one panel more than the gates, because the first up may
+ * be inside a panel. */
 static int64_t count_gates(const bsmm_engine *e, int64_t nc) {
     int64_t gates = nc / 2 / e->nr * e->nr;
     return gates ? gates : e->nr;
@@ -109,9 +111,9 @@ static uint64_t gate_bytes(const gemm *g) {
 
 /* Returns the bytes of a thread's scratch memory. It holds four arrays: mc x nc float accumulators
  * (later the values of a block-scaled D), one row of doubles, the values of a cache block's gates
- * if gates and ups are split, and an expanded chunk of a panel of B. The size assumes the longest
- * possible chunk. A GEMM with a smaller K may have a longer chunk, and it must not need more
- * workspace than a GEMM with a larger K. */
+ * if gates and ups are two halves of the columns of A x B^T, and a chunk of a panel of B that
+ * `widen` has expanded. The size assumes the longest possible chunk. A GEMM with a smaller K may
+ * have a longer chunk, and it must not need more workspace than a GEMM with a larger K. */
 static uint64_t count_scratch(const gemm *g) {
     const bsmm_engine *e = g->engine;
     return (uint64_t)(e->mc * e->nc) * sizeof(float) + (uint64_t)e->nc * sizeof(double) +
@@ -173,10 +175,11 @@ static void cut_slabs(gemm *g) {
     g->slab = bsmm_ceil_div(blocks, slabs) * block;
 }
 
-/* Two limits in multiply-adds. A thread must have at least least_of_thread of them, because waking
- * it takes about a microsecond. Up to most_by_rows, each thread gets an equal share of A's rows. In
- * a larger GEMM each thread takes the next cache block when it is free. That balances the load
- * better, but it needs barriers and moves cache lines between cores. */
+/* Two limits in multiply-adds. A thread must have at least least_of_thread multiply-adds, because
+ * waking it takes about a microsecond. In a GEMM of at most most_by_rows multiply-adds, each thread
+ * gets an equal share of A's rows. In a larger GEMM each thread takes the next cache block when it
+ * is free. That balances the load better, but it needs barriers and moves cache lines between
+ * cores. */
 static const double least_of_thread = 1 << 18, most_by_rows = 1 << 27;
 
 static void choose_threads(gemm *g, const bsmm_product *p) {
@@ -211,7 +214,8 @@ gemm bsmm_gemm_make(const bsmm_engine *engine, const bsmm_product *p) {
     return g;
 }
 
-/* Completes a copy of the plan's GEMM with the members that are known only in a run. */
+/* Sets those members of *g that are known only in a run. *g is a copy of the plan's description of
+ * the GEMM. */
 static void bind(gemm *g, const bsmm_product *p) {
     g->p = p;
     g->is_direct = bsmm_cpu_epilogue_is_direct(p);
@@ -285,7 +289,8 @@ static void multiply_strip(const gemm *g, const block *b, int64_t j, int64_t k) 
         g->a.units + (uint64_t)(b->row / e->mr) * g->a.panel_bytes + (uint64_t)k * e->a_unit_bytes;
     const uint8_t *panel = b_at(g, b->col + j, k);
     int64_t tiles = bsmm_ceil_div(b->rows, e->mr);
-    /* Bytes of each unit of the next panel that the following tiles must still prefetch. */
+    /* The number of bytes in each unit of the next panel that are not yet prefetched. Each of the
+     * following tiles prefetches some of them. */
     int64_t left = (int64_t)e->b_unit_bytes;
     bsmm_ahead ahead = {next_panel(g, b, j, k),
                         bsmm_ceil_div(left, tiles * BSMM_AHEAD_LINE) * BSMM_AHEAD_LINE};

@@ -27,7 +27,7 @@ typedef struct bsmm_engine bsmm_engine;
 typedef struct bsmm_panel {
     uint8_t *units;
     double *factors; /* a factor for each row, in the order [panel][row]; 1 in padding rows */
-    uint8_t *wide;   /* `wide` of each row, in the same order; 0 in padding rows */
+    uint8_t *wide;   /* `wide` of each row, in the order [panel][row]; 0 in padding rows */
 } bsmm_panel;
 
 /* Memory that a later multiply will read. A multiply function prefetches the next `bytes` bytes of
@@ -144,8 +144,8 @@ typedef struct bsmm_gemm_row {
                              summed in double */
     const double *column_factors; /* factors and `wide` of the rows of B, one for each column */
     const uint8_t *column_wide;
-    /* The values of the gates, if the columns are ups and the gates are another half of A x B^T;
-     * else NULL. */
+    /* The values of the gates, if the columns are the ups of a gated activation and the gates are
+     * the first half of the columns of A x B^T; else NULL. */
     const double *gates;
 } bsmm_gemm_row;
 

@@ -5,10 +5,11 @@
  * e2m3), and A's bytes are at most 12 or 60 in magnitude, so a pair of products is at most 2 * 120
  * * 60 = 14400.
  *
- * A group is 4 consecutive bytes of K of one row. The sums over a unit's 8 groups fit 16 bits
- * unless both operands are e2m3: with e2m1 and e2m3 they are at most 8 * 2 * 1440 = 23040. With two
- * e2m3 operands the sum of 2 groups already reaches 28800. A parameter `wide` is true for two e2m3
- * operands; vpmaddwd then converts the sums to 32 bits after every 2 groups. */
+ * A group is 4 consecutive bytes of K of one row. A unit, i.e. a range of K with one scale per row,
+ * has at most 8 groups. Sums over 8 groups fit 16 bits unless both operands are e2m3: with e2m1 and
+ * e2m3 they are at most 8 * 2 * 1440 = 23040. With two e2m3 operands the sum of 2 groups already
+ * reaches 28800. A parameter `wide` is true for two e2m3 operands; vpmaddwd then converts the sums
+ * to 32 bits after every 2 groups. */
 #ifndef BSMM_CPU_ENGINE_INT8DOT_AVX2_H
 #define BSMM_CPU_ENGINE_INT8DOT_AVX2_H
 
@@ -57,8 +58,9 @@ BSMM_INT8_INLINE __m256i bsmm_int8_whole(__m256i sum, bool wide) {
     return wide ? sum : _mm256_madd_epi16(sum, _mm256_set1_epi16(1));
 }
 
-/* Converts the integer sum of a unit to fp32, multiplies it by the unit's scales and adds it to 8
- * columns of D. */
+/* Converts the integer sums of a unit (a range of K with one scale per row) to fp32, multiplies
+ * them by the products of A's and B's scales, and adds them to the accumulators of 8 columns of D.
+ */
 BSMM_INT8_INLINE __m256 bsmm_int8_finish(__m256i sum, __m256 scale, __m256 acc) {
     return _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), scale, acc);
 }

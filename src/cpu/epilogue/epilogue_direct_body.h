@@ -102,7 +102,8 @@ INLINE vec times_powers(const part *p, lanes there, bool one) {
             vec_mul(factor, narrow(load_doubles(half_lanes(there, 0), p->column_factors),
                                    load_doubles(half_lanes(there, 1), p->column_factors + HALF)));
     vec acc = vec_add(load_floats(there, p->acc), vec_set1(0));
-    /* The addition of 0 has turned -0 into +0, so the sign of a zero result is alpha's. */
+    /* The addition of 0 has turned an accumulator of -0 into +0. Only alpha may be a negative
+     * factor, so a zero result has the sign of alpha. */
     return vec_with_one_nan(vec_mul(acc, factor));
 }
 
@@ -111,7 +112,8 @@ INLINE vec times_powers(const part *p, lanes there, bool one) {
 INLINE dvec finish_half(const part *p, int half, lanes there, vec acc) {
     const double *factors = p->column_factors + half * HALF;
     dvec factor = dvec_mul(dvec_set1(p->factor), load_doubles(half_lanes(there, half), factors));
-    /* The addition of 0 turns -0 into +0. */
+    /* The addition of 0 in the FMA turns a product of -0 into +0. A zero value then has the sign of
+     * alpha. */
     dvec value = dvec_fma(dvec_of(acc, half), factor, dvec_set1(0));
     return dvec_mul(value, dvec_set1(p->alpha));
 }

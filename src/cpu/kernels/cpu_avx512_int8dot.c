@@ -8,12 +8,13 @@
  * results.
  *
  * The summed version has register tiles of 6 rows of A and 32 rows of B. It converts a unit's
- * integer sum to fp32 and multiplies it by both scales with one product and one FMA.
+ * integer sum to fp32, multiplies A's scale by B's scale, and adds the product of sum and scales by
+ * one FMA.
  *
  * The floated version is for processors on which a conversion costs as much as a dot product. Its
- * register tiles are 8 x 32. Its integer sums begin at the bits of a large fp32 value, so that the
- * bits of a sum are those of an fp32 number and need no conversion (pack_int8dot.h). Two FMAs then
- * apply the scales. */
+ * register tiles have 8 rows of A and 32 rows of B. Its integer sums begin at the bits of a large
+ * fp32 value, so that the bits of a sum are those of an fp32 number and need no conversion
+ * (pack_int8dot.h). Two FMAs then apply the scales. */
 #include "base/cpu.h"
 #include "cpu/engine/engine_gemm_kernel.h"
 #include "cpu/pack/pack_int8dot.h"

@@ -116,7 +116,8 @@ INLINE void add_step(const uint8_t *a, const uint8_t *codes, const __m512i byte[
 INLINE void multiply(const bsmm_small_m_span *s, int width, bool fours, bool by_exponent,
                      bool e4m3) {
     const int64_t step_bytes = fours ? 16 : 24;
-    /* Bytes from one step of 32 elements to the next. */
+    /* Distance in bytes from one step (32 elements of K) to the next in a row of B or, in compact
+     * order, in a strip of 16 rows. */
     const int64_t stride = s->compact ? LANES * step_bytes : step_bytes;
     const int64_t a_bytes = by_exponent ? BSMM_INT8_UNIT_BYTES(width, 32, BSMM_INT8_A)
                                         : 2 * BSMM_INT8_UNIT_BYTES(width, 16, BSMM_INT8_A);

@@ -122,8 +122,9 @@ static inline const uint8_t *bsmm_pack_run_at(const bsmm_pack_codes *c, int64_t 
     return room;
 }
 
-/* The place in a panel where a tile of rows is stored, over a span of K. Group g of lane i is
- * stored at
+/* The place in a panel where a tile of rows is stored, over a span of K. Row i of the tile is
+ * called lane i. A group is 4 bytes of a row, i.e. 4 packed integers, 2 bf16 or 1 fp32. Group
+ * number g of lane i is stored at
  *      to + g / unit_groups * unit_bytes + g % unit_groups * pitch + 4 * i. */
 typedef struct bsmm_pack_place {
     uint8_t *to;
@@ -163,9 +164,10 @@ typedef struct bsmm_pack_columns {
 
 enum { BSMM_PACK_EXPONENTS = 4 };
 
-/* e8m0 scales of LANES rows, for units whose codes are adjacent in memory. They are stored as fp32
- * bits minus `lower`. If `floated` is not 0, the product of that fp32 value and `floated` is stored
- * too, `pitch` bytes after it. */
+/* The e8m0 scales of LANES rows in EXPONENTS consecutive units of K. The scale codes of a row are
+ * adjacent in memory. Each scale is stored as its fp32 bits minus `lower`. If `floated` is not 0,
+ * the product of the fp32 value with these bits and `floated` is stored too, `pitch` bytes after
+ * them. */
 typedef struct bsmm_pack_exponents {
     const uint8_t *const *row;
     uint64_t offset; /* offset of the code of the first unit's scale */
@@ -203,8 +205,8 @@ struct bsmm_pack_isa {
     /* Finds the largest and the smallest magnitude of n bf16 codes, ignoring zeros, Inf and NaN.
      * The results are 0 and INT16_MAX if no code is left. */
     void (*extent)(const uint16_t *codes, int64_t n, int16_t *largest, int16_t *smallest);
-    /* Stores the scales of EXPONENTS units. If a scale is not between 2^-50 and 2^50, the function
-     * stores nothing and returns false. NULL: the caller packs scales one by one. */
+    /* Stores the scales of LANES rows in EXPONENTS units. If a scale is not between 2^-50 and 2^50,
+     * the function stores nothing and returns false. NULL: the caller packs scales one by one. */
     bool (*exponents)(const bsmm_pack_exponents *exponents, uint8_t *to);
 };
 

@@ -28,8 +28,9 @@ enum { LANES = BSMM_PACK_LANES, RUN = BSMM_PACK_RUN };
             QUAD(0, bits), QUAD(1, bits), QUAD(2, bits), QUAD(3, bits), QUAD(4, bits),             \
                 QUAD(5, bits), QUAD(6, bits), QUAD(7, bits)                                        \
         }
-/* The order of 64-bit lanes from which unpacking bytes to 16 bits gives codes 0 to 31 (low half of
- * each 128 bits) and 32 to 63 (high half). */
+/* The order of 64-bit lanes for a later unpacking of bytes to 16-bit lanes. With this order,
+ * unpacking the low half of each 128 bits gives codes 0 to 31, and unpacking the high half of each
+ * 128 bits gives codes 32 to 63. */
 #    define FOR_UNPACKING(bits)                                                                    \
         {                                                                                          \
             QUAD(0, bits), QUAD(4, bits), QUAD(1, bits), QUAD(5, bits), QUAD(2, bits),             \

@@ -63,7 +63,8 @@ const char *bsmm_bf16_refuse(const bsmm_product *p, char *why, size_t size) {
 
 enum { LANES = BSMM_PACK_LANES, SPAN = BSMM_PACK_SPAN, STEPS = BSMM_PACK_STEPS };
 
-/* smaller than any exponent */
+/* Stands for an exponent or a scale code that does not exist, for example in a row of zeros. It is
+ * smaller than any exponent and any code. */
 enum { NOTHING = -1000 };
 
 /* Facts about a row that must be known before any of its elements is packed. */

@@ -18,7 +18,8 @@
 enum {
     BSMM_F32FMA_FOLDED_UNIT = 32,
     BSMM_F32FMA_SEGMENT_UNIT = 128,
-    /* wide_limit of the engines; the error bound would hold up to 208. */
+    /* The wide_limit of the f32fma engines (engine_gemm.h), a number of exponents. The error bound
+     * would hold up to 208. */
     BSMM_F32FMA_SPAN_LIMIT = 202,
 };
 

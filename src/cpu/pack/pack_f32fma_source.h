@@ -17,12 +17,12 @@ typedef struct bsmm_f32fma_source {
     uint64_t offsets[BSMM_PACK_STEPS];
 } bsmm_f32fma_source;
 
-/* The factors with which a row is packed. The row's elements (multiplied by folded scales) and its
- * separate scales are each divided by their largest power of two. */
+/* The powers of two with which a row is packed. Elements are multiplied by element_factor, and in
+ * the folded layout also by their block scales. fp32 scales that are stored separately are
+ * multiplied by scale_factor. */
 typedef struct bsmm_f32fma_row {
     double element_factor, scale_factor;
-    /* The row's sums are multiplied by this factor at the end, because elements and scales were
-     * multiplied by its reciprocal. */
+    /* 1 / (element_factor * scale_factor). The epilogue multiplies the row's sums by it. */
     double factor;
     uint64_t scale_offset;
     uint8_t span;

@@ -200,9 +200,9 @@ void bsmm_pack_portable_floats(const bsmm_pack_codes *c, const bsmm_pack_table *
         to[i] *= factors[i / BSMM_PACK_STEP];
 }
 
-/* Finds the largest magnitude and, minus 1, the smallest nonzero magnitude of n values. Magnitudes
- * are compared as integers. A zero minus 1 wraps around to the largest integer, so zeros are
- * ignored. */
+/* Finds the largest magnitude of n values and their smallest nonzero magnitude, from which 1 is
+ * subtracted. Magnitudes are compared as integers. If 1 is subtracted from a zero, the result wraps
+ * around to the largest integer, so zeros are ignored. */
 void bsmm_pack_portable_reach(const float *values, int64_t n, int32_t *largest,
                               int32_t *smallest_less_1) {
     int32_t most = 0, least = INT32_MAX;

@@ -1,5 +1,5 @@
-/* Packs e8m0 scales as fp32 bits, those of four units at once. A 32-bit lane holds four consecutive
- * scale codes of one row. */
+/* Packs e8m0 scales as fp32 bits, for four units (consecutive ranges of K with one scale each) at
+ * once. A 32-bit lane holds the four consecutive scale codes of one row. */
 #include "cpu/pack/pack.h"
 
 #if defined(__x86_64__)
@@ -10,7 +10,7 @@
 #    define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
 #    define INLINE static inline __attribute__((always_inline)) TARGET
 
-/* Only scales from 2^-MOST to 2^MOST are packed here. */
+/* Scales outside 2^-MOST to 2^MOST are not packed here but one by one by the caller. */
 enum { LANES = BSMM_PACK_LANES, ONE = 127, MOST = 50 };
 
 INLINE __m256i load_codes(const bsmm_pack_exponents *e) {

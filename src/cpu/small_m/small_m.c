@@ -316,8 +316,8 @@ static int64_t later_row(const product_run *x, const strip *t, int64_t count) {
 static uint32_t multiply_stored(const product_run *x, const strip *t) {
     int64_t row = t->col + t->at, group = BSMM_SMALL_M_GROUP * BSMM_SMALL_M_STEP;
     bool compact = is_compact(x), whole = row + x->d->panels * LANES <= x->p->b.m.rows;
-    /* In compact order a strip must begin at a multiple of 16 rows. The ups of split halves may
-     * begin elsewhere. */
+    /* In compact order a strip must begin at a multiple of 16 rows. It may begin elsewhere if gates
+     * and ups are two halves of B's rows, because the first up may be any row. */
     whole = whole && (!compact || (x->d->reads_compact && row % LANES == 0));
     int64_t direct = whole ? x->p->a.m.cols / group * BSMM_SMALL_M_GROUP : 0;
     /* The row to prefetch is so many strips ahead that the prefetch covers the latency of memory

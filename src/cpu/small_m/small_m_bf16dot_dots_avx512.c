@@ -58,7 +58,8 @@ INLINE void set_up(const bsmm_decode_tables *from, bsmm_weights kind, decoder *d
     d->largest = _mm512_setzero_si512();
 }
 
-/* The scales of 16 rows for a step of K, or for half a step. Each lane is one row. */
+/* The scales of 16 rows for a step (32 elements of K) or, with e4m3 scales, for half a step. Each
+ * lane is one row. */
 typedef struct scaling {
     __m512i shift;        /* for SHIFTED: subtracted from both 16-bit elements of a pair */
     __m512i one, onehalf; /* for PRODUCTS: the scale times 4 and the scale times 6 */

@@ -47,8 +47,9 @@ typedef struct batch {
     int64_t pitch;
 } batch;
 
-/* Returns the offset in bytes of the first halves of a part. The lower and upper 16 bytes of each
- * vector belong to two different runs of `run` elements of K. */
+/* Returns the offset in bytes of the first halves (f16 values) of a part, i.e. of PART elements of
+ * K, in a decoded batch. The lower and upper 16 bytes of each vector belong to two different runs
+ * of `run` elements of K. */
 INLINE int64_t place_of(int64_t part, int run) {
     int64_t k = part * PART;
     return k / (2 * run) * (2 * run * GROUP * 2) + k / run % 2 * 16 + k % run * 32;
@@ -234,7 +235,8 @@ INLINE void add_segment(const bsmm_small_m_span *s, const loops *l, int64_t segm
 typedef struct space {
     _Alignas(64) uint8_t halves[MOST_GROUPS * BSMM_SMALL_M_F32_GROUP_BYTES(32)];
     _Alignas(32) float scales[MOST_PARTS * MOST_GROUPS * GROUP];
-    /* accumulators of a segment; a tile with fewer rows has more panels */
+    /* accumulators of a segment (128 elements of K); the size suffices for every tile, because a
+     * tile with more rows is multiplied by fewer panels at a time */
     float sums[BSMM_SMALL_M_WIDTH * 2 * GROUP];
     bsmm_small_m_f32_seen codes[BSMM_SMALL_M_PANELS];
     bsmm_small_m_later next;

@@ -26,7 +26,7 @@
 #endif
 
 enum {
-    SPAN_LIMIT = 125, /* largest sum of the exponents that two rows cover, minus `top` */
+    SPAN_LIMIT = 125, /* largest sum of `wide` of a row of A and of a row of B, minus `top` */
     DEEPEST = 53,     /* a scale may be 2^-(DEEPEST - top) of the row's largest */
     E4M3_SPREAD = 17, /* exponents from the smallest to the largest e4m3 scale */
     E8M0_NAN = 0xff,

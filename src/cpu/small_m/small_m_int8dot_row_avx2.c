@@ -54,8 +54,9 @@ INLINE void sum_pairs(const uint8_t *b, int64_t pitch, __m256i table, const uint
     }
 }
 
-/* Takes two vectors, each of which holds two units of 4 rows of B, and returns one vector of 8 rows
- * for each unit. */
+/* Rearranges integer sums. Each 128-bit half of `low` holds the sums of one unit (a range of K with
+ * one scale) for rows 0 to 3 of B, and `high` holds those for rows 4 to 7. Each result holds the
+ * sums of one unit for all 8 rows. */
 INLINE void part_units(__m256i low, __m256i high, __m256i *first, __m256i *second) {
     *first = _mm256_permute2x128_si256(low, high, 0x20);
     *second = _mm256_permute2x128_si256(low, high, 0x31);
