@@ -19,8 +19,8 @@ static double combine(const bsmm_product *p, int64_t r, int64_t n, double acc) {
     return value;
 }
 
-/* A gated activation computes column c of D from two columns of A x B^T, its gate and its up. These
- * functions return the numbers of the two columns. */
+/* A gated activation computes column c of D as f(gate) * up from two columns of A x B^T, which are
+ * called its gate and its up. These functions return the numbers of the two columns. */
 static int64_t gate_column(const bsmm_product *p, int64_t c) {
     return p->finish->interleaved ? 2 * c : c;
 }
@@ -34,8 +34,8 @@ static double activate(const bsmm_product *p, int64_t r, int64_t c, const double
                                 combine(p, r, up_column(p, c), acc[up]));
 }
 
-/* Returns D(r, c) in double, before it is rounded to D's format. With a gated activation, *acc is
- * the accumulator of the gate and acc[up] that of the up. */
+/* Returns D(r, c) in double, before it is rounded to D's format. With a gated activation, f(gate) *
+ * up, *acc is the accumulator of the gate and acc[up] is the accumulator of the up. */
 static double finish(const bsmm_product *p, int64_t r, int64_t c, const double *acc, int64_t up) {
     const bsmm_finish *f = p->finish;
     if (!f) return combine(p, r, c, *acc);

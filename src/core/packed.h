@@ -36,7 +36,8 @@ typedef struct bsmm_packed {
     uint64_t matrix_bytes;     /* distance in bytes from one matrix to the next */
 } bsmm_packed;
 
-/* Points to the arrays of one matrix in packed weights. Without panels, `panels` equals `codes`. */
+/* Points to the arrays of one matrix in packed weights. In form compact there are no panels, and
+ * `panels` equals `codes`. */
 typedef struct bsmm_packed_places {
     uint8_t *panels, *codes, *scales, *global;
 } bsmm_packed_places;

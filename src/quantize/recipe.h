@@ -62,7 +62,8 @@ struct bsmm_recipe {
     bsmm_recipe_info info;
     uint32_t scale; /* scale format that the recipe writes, a bsmm_scale */
     uint32_t elems; /* element formats that the recipe writes, a sum of BSMM_ELEM_BIT */
-    uint32_t kinds; /* forms of second-level scale that the recipe writes, a sum of BSMM_KIND_BIT */
+    uint32_t kinds; /* forms of second-level scale (multiplier, divisor) that the recipe writes, a
+                       sum of BSMM_KIND_BIT */
     bsmm_recipe_steps steps;
 };
 

@@ -30,7 +30,8 @@ INLINE __m256i place_words(__m256i words, __m256i window) {
     return _mm256_srli_epi16(_mm256_subs_epu16(bits, window), 6);
 }
 
-/* Converts places (distances from the window), one per byte, to e2m1 codes without signs. */
+/* Converts places (distances from the window in steps), one per byte, to e2m1 codes without signs.
+ */
 INLINE __m256i codes_at(__m256i places) {
     const __m256i from_6 =
         _mm256_broadcastsi128_si256(_mm_setr_epi8(1, 1, 1, 1, 2, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7));

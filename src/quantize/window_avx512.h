@@ -25,8 +25,8 @@ static const uint8_t codes_of_places[64] = {
  * subtracts 256 times the exponent field of a factor from it. */
 enum { WINDOW_BASE = 252 << 8 };
 
-/* Computes the places of 32 bf16 values from the window of their block. Bit 7 of a place is the
- * sign of the value. */
+/* Computes the places of 32 bf16 values. A place tells how far the value lies above the window of
+ * its block, in half steps. Bit 7 of a place is the sign of the value. */
 INLINE __m512i place_words(__m512i words, __m512 window) {
     __m512i above = _mm512_subs_epu16(_mm512_slli_epi16(words, 1), _mm512_castps_si512(window));
     above = _mm512_min_epu16(above, _mm512_set1_epi16(0x4ff));
@@ -36,8 +36,8 @@ INLINE __m512i place_words(__m512i words, __m512 window) {
                                      0xf8);
 }
 
-/* Converts places (distances from the window), one per byte with the sign of the value in bit 7, to
- * e2m1 codes with signs. */
+/* Converts places (distances from the window in half steps), one per byte with the sign of the
+ * value in bit 7, to e2m1 codes with signs. */
 WINDOW_TARGET static inline __m512i codes_at(__m512i places) {
     __m512i codes = _mm512_permutexvar_epi8(places, _mm512_loadu_si512(codes_of_places));
     __m512i signs = _mm512_srli_epi16(places, 4);

@@ -255,9 +255,9 @@ static const uint8_t *b_at(const gemm *g, int64_t row, int64_t unit) {
            (uint64_t)unit * g->engine->b_unit_bytes;
 }
 
-/* Returns the part of B to prefetch while the panel of columns col + j is multiplied over the chunk
- * that begins at unit k. It is the next panel in the same chunk, the block's first panel in the
- * next chunk, or the first panel of the next cache block. */
+/* Returns the address in B to prefetch from while the panel of columns col + j is multiplied over
+ * the chunk of K that begins at unit number k. It is the next panel in the same chunk, the block's
+ * first panel in the next chunk, or the first panel of the next cache block. */
 static const uint8_t *next_panel(const gemm *g, const block *b, int64_t j, int64_t k) {
     const bsmm_engine *e = g->engine;
     if (j + e->nr < b->cols) return b_at(g, b->col + j + e->nr, k);
@@ -289,8 +289,8 @@ static void multiply_strip(const gemm *g, const block *b, int64_t j, int64_t k) 
         g->a.units + (uint64_t)(b->row / e->mr) * g->a.panel_bytes + (uint64_t)k * e->a_unit_bytes;
     const uint8_t *panel = b_at(g, b->col + j, k);
     int64_t tiles = bsmm_ceil_div(b->rows, e->mr);
-    /* The number of bytes in each unit of the next panel that are not yet prefetched. Each of the
-     * following tiles prefetches some of them. */
+    /* The number of bytes in each unit of the next panel of B that are not yet prefetched. Each of
+     * the register tiles that follow prefetches some of them. */
     int64_t left = (int64_t)e->b_unit_bytes;
     bsmm_ahead ahead = {next_panel(g, b, j, k),
                         bsmm_ceil_div(left, tiles * BSMM_AHEAD_LINE) * BSMM_AHEAD_LINE};
@@ -371,10 +371,10 @@ static void multiply_block(const gemm *g, const block *b) {
         }
 }
 
-/* Computes a cache block if gates and ups are two halves of the columns of A x B^T. It multiplies
- * the block's gates and keeps their values, and then multiplies the ups that belong to them. The
- * first up may be inside a panel of B; the columns before it in that panel are computed but not
- * used. */
+/* Computes a cache block if the gates and ups of a gated activation, f(gate) * up, are two halves
+ * of the columns of A x B^T. It multiplies the block's gates and keeps their values, and then
+ * multiplies the ups that belong to them. The first up may be inside a panel of B; the columns
+ * before it in that panel are computed but not used. */
 static void run_halves(const gemm *g, const block *gates) {
     int64_t first = g->cols + gates->col, panel = first / g->engine->nr * g->engine->nr;
     block b = *gates;
@@ -530,8 +530,8 @@ static void run_own_slab(const gemm *g, int thread, int64_t first) {
         run_block(&own, thread, row, bsmm_min_i64(g->mc, g->a.rows - row), 0);
 }
 
-/* Runs a worker if each thread packs slabs of its own. Phase 0 packs A; in phase 1 the threads take
- * slabs in turn. */
+/* Runs a worker if each thread packs slabs of its own, each one cache block of B. Phase 0 packs A;
+ * in phase 1 the threads take slabs in turn. */
 static void work_by_slabs(const void *context, int phase, int worker) {
     const shared_run *s = context;
     if (phase == 0) {

@@ -58,18 +58,19 @@ struct bsmm_engine {
     uint64_t b_unit_bytes; /* bytes of a unit of nr rows of B, a multiple of 64 */
     int64_t chunk;         /* approximate number of units along K in a cache block */
     int64_t mc, nc;        /* rows of A and of B in a cache block: multiples of mr and nr */
-    int wide_limit; /* a row of A and a row of B whose `wide` add up to more are summed in double */
+    int wide_limit; /* largest sum of the `wide` of a row of A and of a row of B; above it, their
+                       result is summed in double */
     uint64_t widened_unit_bytes; /* bytes of a unit of B after `widen` has expanded it; 0 if widen
                                     is NULL */
     /* Packs rows [row, row + rows) of A or B over all of K into panels at `to`. */
     void (*pack)(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bsmm_panel *to);
-    /* Expands `units` units of a panel of B to the type that `multiply` reads. It is called once
-     * for all panels of A that are multiplied by this panel of B. NULL: multiply reads B as it is
-     * packed. */
+    /* Expands a panel of B over `units` units of K to the type that `multiply` reads. It is called
+     * once for all panels of A that are multiplied by this panel of B. NULL: multiply reads B as it
+     * is packed. */
     void (*widen)(const uint8_t *b, int64_t units, uint8_t *to);
-    /* Multiplies `units` units of a panel of A by those of a panel of B. It stores the mr x nr
-     * results to c, or adds them to c if `add` is true. A row of c has a stride of `pitch`
-     * floats. */
+    /* Multiplies a panel of A by a panel of B over `units` units of K. It stores the mr x nr
+     * results to c, or adds them to c if `add` is true. A row of c has a stride of `pitch` floats.
+     */
     void (*multiply)(const uint8_t *a, const uint8_t *b, int64_t units, float *c, int64_t pitch,
                      bool add, bsmm_ahead ahead);
     /* Like `multiply`, but only the first `cols` rows of B's panel are used, and only `cols`
@@ -101,18 +102,18 @@ typedef struct bsmm_gemm {
     int64_t mc, nc;
     int64_t slab; /* panels of B that are packed at a time (a slab): all, or those of whole cache
                      blocks */
-    uint64_t b_bytes; /* bytes for packed panels of B: packed_b_bytes, or less if slabs reuse the
-                         memory */
+    uint64_t b_bytes; /* bytes for packed panels of B: packed_b_bytes, or less if B is packed slab
+                         by slab into the same memory */
     bool by_slabs;    /* each thread packs and multiplies slabs of its own, one cache block each */
     uint64_t scratch_bytes, workspace_bytes, packed_b_bytes;
     /* Columns of A x B^T that cache blocks cover: all, or only the gates if is_split. */
     int64_t cols;
-    bool is_split; /* gated activation whose ups are the second half of the columns: a cache block
-                      multiplies nc gates, then the ups that belong to them */
+    bool is_split; /* gated activation f(gate) * up whose ups are the second half of the columns: a
+                      cache block multiplies its gates, then the ups that belong to them */
     int threads;
     bool by_rows; /* each thread computes an equal share of A's rows */
-    /* The members below are set in each run. Then b describes one slab of B, and row numbers in b
-     * count from the slab's first row. */
+    /* The members below are set in each run. During the run, b describes one slab of B, i.e. the
+     * panels that are packed at a time, and row numbers in b count from the slab's first row. */
     const bsmm_product *p;
     int64_t b_first; /* first row of B, and first column of D, of the current slab */
     bool is_direct;  /* the whole epilogue runs in one pass (bsmm_cpu_epilogue_is_direct) */
@@ -149,8 +150,8 @@ typedef struct bsmm_gemm_row {
     const double *gates;
 } bsmm_gemm_row;
 
-/* Returns true if the product has a gated activation whose gates are the first half of the columns
- * and whose ups are the second half. */
+/* Returns true if the product has a gated activation, f(gate) * up, whose gates are the first half
+ * of the columns of A x B^T and whose ups are the second half. */
 static inline bool bsmm_gemm_is_split(const bsmm_product *p) {
     return bsmm_is_gated(p) && !p->finish->interleaved;
 }
@@ -168,9 +169,9 @@ bsmm_gemm_columns bsmm_gemm_columns_of_d(const bsmm_product *p, int64_t col, int
  * are apart. */
 int bsmm_gemm_widest(const uint8_t *wide, int64_t n);
 
-/* Computes the input of the activation from a row of accumulators. It multiplies by the row's and
- * columns' factors. It replaces the results of wide pairs, whose fp32 sums may be wrong, by exact
- * sums. Then it applies alpha, C and bias. */
+/* Computes the input of the activation from a row of accumulators. It multiplies each accumulator
+ * by the factors of its row and of its column. It replaces the results of wide pairs (a row of A
+ * and a row of B whose fp32 sums may be wrong) by exact sums. Then it applies alpha, C and bias. */
 void bsmm_gemm_sum_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values);
 
 /* Applies the whole epilogue to a row of accumulators except for the last rounding. It writes one

@@ -54,8 +54,8 @@ const float *bsmm_pack_scales_of(uint32_t scale);
 
 typedef struct bsmm_pack_isa bsmm_pack_isa;
 
-/* Points to the codes of LANES rows over one span. The codes of each row are packed as in the
- * operand. */
+/* Points to the codes of LANES rows over one span, i.e. up to SPAN elements of K. The codes of each
+ * row are packed as in the operand. */
 typedef struct bsmm_pack_codes {
     const uint8_t *row[BSMM_PACK_LANES];
     uint32_t bits; /* bits of a code: 4, 6, 8, 16 or 32 */
@@ -148,8 +148,9 @@ typedef struct bsmm_pack_scaling {
 
 enum { BSMM_PACK_NAN = INT16_MIN };
 
-/* Parameters of the value at which the integer sum of a unit begins: plus - factor * (sum of the
- * unit's integers). It compensates for B's integers being stored with a constant added. */
+/* Parameters of the initial value of the integer sum of a unit (16 or 32 elements of K): plus -
+ * factor * (sum of the unit's integers). The initial value compensates for B's integers being
+ * stored with a constant added. */
 typedef struct bsmm_pack_begin {
     int32_t factor, plus;
 } bsmm_pack_begin;
@@ -182,8 +183,9 @@ struct bsmm_pack_isa {
      * * PITCH. The function reads 8 bytes of each column, or LANES codes if they have 16 or 32
      * bits. */
     void (*columns)(const bsmm_pack_columns *columns, uint8_t *to);
-    /* Stores the integers that `table` gives for the codes. If begin->factor is not 0, the values
-     * at which the sums of each unit begin (bsmm_pack_begin) are stored after the unit's groups. */
+    /* Stores the integers that `table` gives for the codes. If begin->factor is not 0, the initial
+     * values of each unit's sums (bsmm_pack_begin) are stored after the unit's groups of 4
+     * integers. */
     void (*integers)(const bsmm_pack_codes *codes, const int8_t *table,
                      const bsmm_pack_begin *begin, const bsmm_pack_place *at);
     /* Stores the codes as bf16, multiplied by their scaling. Codes of 16 bits are bf16 already;

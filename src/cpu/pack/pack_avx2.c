@@ -53,9 +53,9 @@ INLINE void store_lanes(uint8_t *to, __m256i words, int64_t lanes) {
 
 /* ---- units of integers ---- */
 
-/* Returns the values at which the integer sums of a unit of `count` groups begin, for 8 rows
- * (bsmm_pack_begin). Partial sums fit 16 bits: each 16-bit lane adds 8 products of at most 60 * 60
- * before it is widened. */
+/* Returns the initial values of the integer sums (bsmm_pack_begin) of a unit, i.e. of `count`
+ * groups of 4 elements of K, for 8 rows. Partial sums fit 16 bits: each 16-bit lane adds 8 products
+ * of at most 60 * 60 before it is widened. */
 INLINE __m256i begin_of(const __m256i *group, int count, const bsmm_pack_begin *begin) {
     const __m256i factor = _mm256_set1_epi8((char)begin->factor);
     __m256i sum = _mm256_set1_epi32(begin->plus);

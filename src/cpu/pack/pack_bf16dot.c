@@ -155,7 +155,8 @@ static void survey_e8m0(tile *t, span *s, int64_t i) {
 
 /* Sets the shifts of a row's blocks. All elements are zero in a block whose scale is larger than
  * the exponent that is divided out. If a block's scale is so small that elements would not be
- * multiples of 2^lowest_bit, the row becomes wide, unless all elements of the block are zero. */
+ * multiples of 2^lowest_bit, the row becomes wide (its results are then summed in double), unless
+ * all elements of the block are zero. */
 static void scale_e8m0(tile *t, span *s, int64_t i) {
     uint8_t codes[STEPS / 2];
     int64_t blocks = load_codes(t, s, i, codes);
@@ -333,8 +334,8 @@ static void pack_tiles(tile *tiles, int64_t count, span *s) {
         }
 }
 
-/* Stores the factors of a tile's rows, and which rows are wide (engine_gemm.h), after the rows were
- * packed. */
+/* Stores the factors of a tile's rows after the rows were packed. It also stores which rows are
+ * wide, i.e. have results that must be summed in double (engine_gemm.h). */
 static void finish_tile(const tile *t, double global) {
     for (int64_t i = 0; i < t->rows; i++) {
         int top = t->lanes[i].top;

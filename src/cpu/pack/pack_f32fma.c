@@ -86,12 +86,13 @@ static void multiply_blocks(const bsmm_f32fma_source *s, const tile *t, int64_t 
 
 /* ---- panels ---- */
 
-/* Decodes RUN columns from column t->k + k on for all lanes of a tile. The values of columns past
+/* Decodes RUN columns from column t->k + k on for all rows of a tile. The values of columns past
  * the end of K are zero. */
 static void pack_run(const bsmm_f32fma_source *s, const tile *t, int64_t k,
                      float factors[LANES][WINDOW / STEP], const bool narrow[LANES],
                      float values[LANES][RUN]) {
-    /* No column is left if a unit extends past the end of K. */
+    /* No column is left if a unit, which has a fixed number of columns, extends past the end of K.
+     */
     int64_t n = t->n < k ? 0 : bsmm_min_i64(RUN, t->n - k);
     for (int64_t lane = 0; lane < t->count; lane++) {
         const float *by = narrow[lane] ? factors[lane] + k / STEP : NULL;

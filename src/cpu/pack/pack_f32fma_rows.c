@@ -119,8 +119,8 @@ const uint64_t *bsmm_f32fma_offsets(bsmm_f32fma_source *s, int64_t k) {
     return s->offsets + (k - first) / s->step;
 }
 
-/* Loads the scales of a row from column k on, as many as one span of K has. `row` is the part of
- * their offsets that depends on the row. Returns the number of scales. */
+/* Loads the scales of a row in one span of K, i.e. in up to BSMM_PACK_SPAN columns from column k
+ * on. `row` is the part of their offsets that depends on the row. Returns the number of scales. */
 static int64_t load_scales(bsmm_f32fma_source *s, uint64_t row, int64_t k, float to[STEPS]) {
     const uint64_t *offsets = bsmm_f32fma_offsets(s, k);
     int64_t n = bsmm_ceil_div(bsmm_min_i64(SPAN, s->o->m.cols - k), s->step);
@@ -183,7 +183,7 @@ static void include_columns(const bsmm_f32fma_source *s, int64_t r, int64_t k, i
 
 /* Adds all scales of a row to its range, for elements of any value. If a scale is Inf, terms of
  * both signs become infinite, and only a sum term by term gives NaN. The row is therefore marked as
- * infinite, which makes it wide. */
+ * infinite, which makes it wide (its results are then summed in double). */
 static void include_scales(bsmm_f32fma_source *s, uint64_t row, reach *all) {
     float scales[STEPS];
     for (int64_t k = 0; k < s->o->m.cols; k += SPAN) {

@@ -127,9 +127,9 @@ static inline void store_words(const tile *t, const void *words, uint8_t *to) {
         memcpy(to, words, (size_t)t->at.lanes * 4);
 }
 
-/* Stores a unit's scales, from which `lower` was already subtracted. In the floated layout of A
- * (pack_int8dot.h) it also stores scale * BSMM_INT8_FLOATED, which the first FMA of the multiply
- * function subtracts. */
+/* Stores the scales of one unit (16 or 32 elements of K), one for each row of the tile. `lower` was
+ * already subtracted from their fp32 bits. In the floated layout of A (pack_int8dot.h) it also
+ * stores scale * BSMM_INT8_FLOATED, which the first FMA of the multiply function subtracts. */
 static inline void store_unit(const job *j, const tile *t, const int32_t bits[LANES], uint8_t *to) {
     float taken[LANES];
     store_words(t, bits, to);
@@ -140,7 +140,8 @@ static inline void store_unit(const job *j, const tile *t, const int32_t bits[LA
     store_words(t, taken, to + t->at.pitch);
 }
 
-/* Packs the scales of one unit. Returns false if one of them is not between 2^-50 and 2^50. */
+/* Packs the scales of one unit (16 or 32 elements of K), one for each row of the tile. Returns
+ * false if one of them is not between 2^-50 and 2^50. */
 static inline bool load_unit(const job *j, const tile *t, const scale_rows *from, uint64_t offset,
                              bool coded, uint8_t *to) {
     int32_t bits[LANES];

@@ -28,7 +28,8 @@ typedef struct product_run {
     uint8_t *a;
     double *a_factors;
     uint8_t *a_wide;
-    /* for each scale unit, the part of its scale's offset that depends on the column */
+    /* for each scale unit (a range of K with one gathered scale), the part of its scale's offset
+     * that depends on the column */
     uint64_t *scale_columns;
     int64_t run; /* 16, 4 or 1: the scale codes of this many consecutive scale units are adjacent in
                     memory */
@@ -219,7 +220,8 @@ static void gather(const product_run *x, const bsmm_small_m_scales *s) {
 /* A strip of B: the panels that are multiplied side by side. The number of panels depends on the
  * engine, and the last panels may be past the last row of B. */
 typedef struct strip {
-    /* First column of the work unit, and first column of the strip relative to it. */
+    /* First column of the thread's work unit (a range of columns of D), and first column of the
+     * strip, counted from there. */
     int64_t col, at;
     int64_t next; /* first column of the thread's next work unit; past the last column if there is
                      none */
@@ -416,8 +418,9 @@ static void multiply_columns(const product_run *x, const scratch *to, int64_t co
         run_strip(x, to, col, next, at);
 }
 
-/* Runs the epilogue of a work unit if gates and ups are two halves of the columns of A x B^T. For
- * gates, it only computes their values and keeps them for the ups. */
+/* Runs the epilogue of a work unit (a range of columns) if the gates and ups of a gated activation,
+ * f(gate) * up, are two halves of the columns of A x B^T. For gates, it only computes their values
+ * and keeps them for the ups. */
 static void finish_half(const product_run *x, const scratch *to, bsmm_gemm_row row,
                         bool are_gates) {
     for (int64_t r = 0; r < x->p->a.m.rows; r++, row.r++, row.acc += COLUMNS) {
@@ -451,8 +454,9 @@ static void finish_columns(const product_run *x, const scratch *to, int64_t col,
         bsmm_gemm_store_rows(x->p, &row, &rows, to->values);
 }
 
-/* Computes a work unit, i.e. a fixed number of columns of D. If gates and ups are two halves of A x
- * B^T, it multiplies the unit's gates and then the ups that belong to them. */
+/* Computes a work unit, i.e. a fixed number of columns of D. If the gates and ups of a gated
+ * activation, f(gate) * up, are two halves of the columns of A x B^T, it multiplies the unit's
+ * gates and then the ups that belong to them. */
 static void run_columns(const product_run *x, int thread, int64_t col, int64_t next) {
     const scratch to = place_scratch(x, thread);
     int64_t cols = bsmm_min_i64(COLUMNS, x->m->cols - col), ups = x->m->cols + col;

@@ -104,8 +104,9 @@ typedef struct bsmm_small_m_engine {
     /* Bytes of a packed unit of 16 rows of B, for panels that must be packed. */
     uint64_t b_unit_bytes;
     int64_t scale_unit; /* elements of K in a scale unit */
-    int wide_limit; /* a row of A and a row of B whose `wide` add up to more are summed in double */
-    /* `multiply` accepts compact spans; else the caller copies B to row order. */
+    int wide_limit; /* largest sum of the `wide` of a row of A and of a row of B; above it, their
+                       result is summed in double */
+    /* `multiply` can read B in compact order; else the caller copies B to row order. */
     bool reads_compact;
     /* Writes tables that `multiply` reads, at most BSMM_SMALL_M_CONTEXT_BYTES bytes. NULL: it needs
      * none. */
@@ -116,8 +117,9 @@ typedef struct bsmm_small_m_engine {
      * `multiply` reads. Returns false if the panel must be packed instead, because scales are NaN
      * or too far apart. */
     bool (*prepare)(const bsmm_small_m_scales *s);
-    /* Multiplies a span. Bit p of the result is set if panel p contains elements that `multiply`
-     * cannot decode. The panel must then be packed, and its accumulators are invalid. */
+    /* Multiplies a span, i.e. one or a few panels of B over a range of K, by a tile of A. Bit p of
+     * the result is set if panel p contains elements that `multiply` cannot decode. The panel must
+     * then be packed, and its accumulators are invalid. */
     uint32_t (*multiply)(const bsmm_small_m_span *span);
     /* Multiplies packed units of A and B and adds the results to acc, which has the order [row of
      * A][BSMM_SMALL_M_COLUMNS]. */
@@ -155,7 +157,7 @@ typedef struct bsmm_small_m {
     uint64_t tile_bytes, packed_bytes, thread_bytes, workspace_bytes;
     /* Columns of A x B^T that the threads divide: all, or only the gates if is_split. */
     int64_t cols;
-    bool is_split; /* gated activation whose ups are the second half of the columns */
+    bool is_split; /* gated activation f(gate) * up whose ups are the second half of the columns */
     int threads;
 } bsmm_small_m;
 

@@ -45,7 +45,8 @@ _Static_assert(sizeof(bsmm_decode_tables) <= BSMM_SMALL_M_CONTEXT_BYTES,
 void bsmm_decode_tables_for_dots(const bsmm_product *p, void *to);
 void bsmm_decode_tables_for_fmas(const bsmm_product *p, void *to);
 
-/* Implements `prepare` of bsmm_small_m_engine. */
+/* Implements `prepare` of bsmm_small_m_engine, which checks and converts the gathered scales of a
+ * panel. */
 bool bsmm_small_m_bf16_prepare(const bsmm_small_m_scales *s);
 
 /* A tile of A has 1, 2, 4, 8 or 16 rows. */

@@ -113,7 +113,8 @@ INLINE void make_pairs(const decoder *d, bsmm_weights kind, __m512i word, __m512
  * them by the scale. */
 typedef struct sums {
     __m512 acc[BSMM_SMALL_M_WIDTH];
-    /* The unit of each row, as fp32 exponent bits relative to the row's largest scale. */
+    /* The unit of each row, i.e. the scale by which its accumulators are divided, as fp32 exponent
+     * bits relative to the row's largest scale. */
     __m512i unit[PANELS];
     __m512 scale[PANELS]; /* the current block's scales, if they are e4m3 */
 } sums;
@@ -264,8 +265,8 @@ INLINE void add_batch(const bsmm_small_m_span *s, const batch *b, int width, int
     }
 }
 
-/* load_sums loads accumulators from memory and store_sums stores them. In memory, accumulators are
- * not divided by a scale. */
+/* load_sums loads accumulators from memory and store_sums stores them. In registers, accumulators
+ * are divided by the scale of the current block if scales are e8m0; in memory they are not. */
 INLINE void load_sums(const bsmm_small_m_span *s, int width, int panels, bool begin_anew,
                       sums *to) {
     for (int p = 0; p < panels; p++) {

@@ -35,7 +35,8 @@ typedef enum bsmm_small_m_f32_scaling {
 
 bsmm_small_m_f32_scaling bsmm_small_m_f32_scaling_of(const bsmm_product *p);
 
-/* Implements `prepare` of bsmm_small_m_engine. */
+/* Implements `prepare` of bsmm_small_m_engine, which checks and converts the gathered scales of a
+ * panel. */
 bool bsmm_small_m_f32_prepare(const bsmm_small_m_scales *s);
 
 #if defined(__x86_64__)

@@ -31,7 +31,8 @@ enum {
 
 /* ---- multiplication ---- */
 
-/* A batch of halves, and the tile of A that multiplies it. */
+/* A batch of decoded elements, called halves because they are f16 values, and the tile of A that
+ * multiplies the batch. */
 typedef struct batch {
     /* decoded elements in the order [group of 8 rows][K of the batch][row of the group]; the order
      * along K is that of runs (bsmm_small_m_f32_spread) */
@@ -40,7 +41,8 @@ typedef struct batch {
     /* With the scaling SUMS: codes of the powers of two that multiply the accumulators. */
     const uint8_t *codes;
     int64_t scale_pitch;
-    /* With the scaling ELEMENTS: scales in the order [part][group of rows][row of the group]. */
+    /* With the scaling ELEMENTS: scales in the order [part of 16 elements of K][group of 8
+     * rows][row of the group]. */
     const float *scales;
     int64_t width;
     float *sums; /* accumulators in the order [row of A][pitch] */
@@ -127,7 +129,8 @@ INLINE void add_batch(const batch *x, int rows, int groups, int run,
     }
 }
 
-/* One function for each number of rows, length of a run and kind of scaling. */
+/* One function for each number of rows of A, each length of a run of K in a batch (32 for 4-bit
+ * codes, else 16) and each way to apply scales. */
 #    define VARIANT(rows, groups, run, scaling)                                                    \
         TARGET static void add_##rows##_##run##_##scaling(const batch *x) {                        \
             add_batch(x, rows, groups, run, BSMM_SMALL_M_F32_##scaling);                           \
@@ -198,8 +201,8 @@ void bsmm_small_m_f32_make(const bsmm_product *p, void *context) {
     memcpy(context, &l, sizeof l);
 }
 
-/* Returns the scales of one part and group of 8 rows in fp32. e4m3 codes are read as f16, which
- * gives 2^-8 of their values. e8m0 codes become exponents. */
+/* Returns the scales of one part (16 elements of K) of a group of 8 rows in fp32. e4m3 codes are
+ * read as f16, which gives 2^-8 of their values. e8m0 codes become exponents. */
 INLINE __m256 scales_of(const uint8_t *codes, bool e4m3) {
     __m128i v = _mm_loadl_epi64((const __m128i *)(const void *)codes);
     if (e4m3) return _mm256_cvtph_ps(_mm_slli_epi16(_mm_cvtepu8_epi16(v), 7));
@@ -231,7 +234,8 @@ INLINE void add_segment(const bsmm_small_m_span *s, const loops *l, int64_t segm
         }
 }
 
-/* Buffers for one span. */
+/* Buffers for the multiplication of one span, i.e. of one or a few panels of B over a range of K.
+ */
 typedef struct space {
     _Alignas(64) uint8_t halves[MOST_GROUPS * BSMM_SMALL_M_F32_GROUP_BYTES(32)];
     _Alignas(32) float scales[MOST_PARTS * MOST_GROUPS * GROUP];
@@ -242,7 +246,7 @@ typedef struct space {
     bsmm_small_m_later next;
 } space;
 
-/* Decodes the elements of batch number i to halves. */
+/* Decodes the elements of batch number i along K to halves (f16 values). */
 INLINE void spread_batch(const bsmm_small_m_span *s, const loops *l, int64_t i, space *w) {
     if (i % CHUNK == 0)
         w->next = bsmm_small_m_follow(s, i * l->row_bytes, CHUNK * l->row_bytes,
@@ -252,7 +256,8 @@ INLINE void spread_batch(const bsmm_small_m_span *s, const loops *l, int64_t i, 
                   w->halves + g * GROUP * 2 * l->batch, &w->next, &w->codes[g / 2]);
 }
 
-/* Multiplies a span if one accumulator sums all of K. */
+/* Multiplies a span if one accumulator sums all of K, because no operand has fp32 scales of
+ * segments. */
 INLINE void multiply_folded(const bsmm_small_m_span *s, const loops *l, space *w) {
     const int64_t step_codes = l->scale == BSMM_SCALE_E4M3 ? 2 * LANES : LANES;
     batch x = {.halves = w->halves,

@@ -42,8 +42,9 @@ bsmm_small_m_engine bsmm_small_m_int8_engine_of(const bsmm_product *p, int64_t w
 void bsmm_small_m_int8_pack_a(const bsmm_product *p, int64_t width, int64_t row, int64_t rows,
                               bsmm_panel *to);
 
-/* Checks the 64 scale codes of four units of a panel. A bit of the result is set if its code is
- * unusual: e8m0 outside 2^-50 to 2^50, or e4m3's NaN. */
+/* Checks the 64 scale codes of four scale units (ranges of K with one scale per row) of a panel of
+ * 16 rows. A bit of the result is set if its code is unusual: e8m0 outside 2^-50 to 2^50, or e4m3's
+ * NaN. */
 typedef uint64_t bsmm_int8_find_unusual(const uint8_t *codes, bool e4m3);
 
 /* Does the work of `prepare` of bsmm_small_m_engine with the given function find_unusual. */
