@@ -64,8 +64,8 @@ typedef struct bsmm_product {
     bool any_rows;  /* BSMM_MATMUL_ANY_ROWS: each run sets its number of rows; A and D have the
                        largest number */
     int64_t rows;   /* with any_rows: number of rows of the current run */
-    /* With any_rows: the address of the number of rows in device memory, or NULL if `rows` holds
-     * it. */
+    /* If any_rows is set: the address of the number of rows of the current run in device memory, or
+     * NULL if `rows` holds that number. */
     const int32_t *device_rows;
     /* The backend's record of the opened device. Kernels of the backend "cuda" cast it to const
      * bsmm_cuda_device *. */

@@ -21,8 +21,8 @@ static inline bool bsmm_has_parts(const bsmm_product *p) {
     return p->backend->host_memory && (p->any_rows || p->groups);
 }
 
-/* Makes the largest part that any run of the product can have. Its operands have no memory. A
- * product that needs no division is copied unchanged. */
+/* Makes the largest part that any run can make of the product. The part's operands have no memory.
+ * A product that needs no division into parts is copied unchanged. */
 void bsmm_part_widest(const bsmm_product *product, bsmm_product *part);
 
 /* Chooses the kernels for the parts of a plan and computes the size of the workspace. `many` is the

@@ -226,7 +226,7 @@ INLINE void store_chunk(const shape s, uint8_t *to, const __m512 y[4], bool stre
 }
 
 /* Converts 32 finite codes of 8 bits to bf16. The code of a subnormal element has an exponent field
- * of 0; its mantissa bits index a table. */
+ * of 0; its mantissa bits index a table of bf16 values. */
 INLINE __m512i bf16_of_codes(const vector_values *v, __m256i bytes) {
     __m512i codes = _mm512_cvtepi8_epi16(bytes);
     __m512i field = _mm512_and_si512(_mm512_sllv_epi16(codes, v->pairs_shift), v->pairs_field);
@@ -253,8 +253,8 @@ INLINE __mmask32 halfway(__m512 y) {
                                         _mm512_set1_epi16(INT16_MIN));
 }
 
-/* Computes 32 bf16 products. Returns false if the fp32 product is not enough to decide how one of
- * them is rounded. */
+/* Computes 32 bf16 products. Returns false if a rounded fp32 product lies halfway between two bf16
+ * values, because it then does not tell which of the two is nearer to the exact product. */
 INLINE bool decode_pairs(const shape s, bool scale_is_exact, bool whole, const vector_values *v,
                          __m256i bytes, __m512 scale, __m512i *to) {
     const __m512i lower = _mm512_set1_epi32(0xffff);

@@ -8,8 +8,8 @@
 
 enum { RUN = 256 };
 
-/* Outputs of at least this many bytes are stored past the caches. An output of that size does not
- * stay in the caches until it is read anyway. */
+/* Outputs of at least this many bytes are written by stores that bypass the caches. A larger output
+ * does not stay in the caches until it is read anyway. */
 enum { STREAMED = 32 << 20 };
 
 /* Rounds a double to an odd fp32 value: towards zero, with the last bit set if the result is

@@ -1,5 +1,5 @@
-/* Selects the scale rules of the best instruction set of the processor, and compiles the portable
- * ones. */
+/* Selects the scale rules that are compiled for the best instruction set of the processor, and
+ * compiles the portable versions of the rules. */
 #include "base/cpu.h"
 
 #define TARGET

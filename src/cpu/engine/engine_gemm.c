@@ -201,8 +201,8 @@ gemm bsmm_gemm_make(const bsmm_engine *engine, const bsmm_product *p) {
     g.b = measure_side(p->b.m.rows, engine->nr, g.units, engine->b_unit_bytes);
     choose_threads(&g, p);
     g.packed_b_bytes = side_bytes(&g.b);
-    /* A gated activation may read two distant ranges of B at once, so all of B must be packed at
-     * once. */
+    /* A gated activation reads a gate and an up for each result, and they may come from rows of B
+     * that are far apart. All of B is therefore packed at once instead of slab by slab. */
     g.b_bytes = has_panels(p) || bsmm_is_gated(p) ? g.packed_b_bytes : slab_bytes(&g, p);
     g.slab = count_panels(&g);
     choose_blocks(&g, p);

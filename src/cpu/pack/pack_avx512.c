@@ -124,7 +124,8 @@ INLINE void store_widened(uint8_t *to, int64_t pitch, const __m512i pair[4], __m
     }
 }
 
-/* Stores 8 groups, which are in the order of near[] or far[] that `transpose` returns. */
+/* Stores 8 groups (of 4 bytes of each row), which are in the order of the arrays near[] and far[]
+ * that `transpose` fills. */
 INLINE void store_eight(uint8_t *to, int64_t pitch, const __m512i pair[4], __mmask8 there) {
 #    pragma GCC unroll 8
     for (int g = 0; g < 8; g++) {

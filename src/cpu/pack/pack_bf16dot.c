@@ -87,11 +87,13 @@ typedef struct tile {
     uint8_t *wide;
 } tile;
 
-/* A range of a tile's K, and the factors of its elements. */
+/* A range of K of one tile of rows, and the factors by which the elements in this range are
+ * multiplied. */
 typedef struct span {
     int64_t k, n;
     int64_t offsets_of; /* value of k for which `offsets` was computed; -1 at first */
-    /* offsets of the scales along K; the part that depends on the row is added to them */
+    /* the part of each scale's offset that depends on its column; the part that depends on its row
+     * is added later */
     uint64_t offsets[STEPS];
     bsmm_pack_codes codes;
     bsmm_pack_buffer buffer;

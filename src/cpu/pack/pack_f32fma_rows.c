@@ -165,8 +165,8 @@ static exponents format_of(const bsmm_f32fma_source *s) {
     return (exponents){ilogb(elem->max), ilogb(elem->min_subnormal)};
 }
 
-/* Adds columns [k, k + n) of row r to its range. `values` holds their elements. If it is NULL, the
- * elements may have any value of their format. */
+/* Adds the elements in columns [k, k + n) of row r, and their scales, to the row's range of values.
+ * `values` holds the elements. If it is NULL, the elements may have any value of their format. */
 static void include_columns(const bsmm_f32fma_source *s, int64_t r, int64_t k, int64_t n,
                             const float *values, reach *all) {
     int64_t end = (k / s->block + 1) * s->block - k;

@@ -79,12 +79,14 @@ typedef struct job {
 /* A range of K, and the buffers for it. */
 typedef struct span {
     int64_t k, n, units;
-    /* offsets of the scales along K; the part that depends on the row is added to them */
+    /* the part of each scale's offset that depends on its column; the part that depends on its row
+     * is added later */
     uint64_t offsets[BSMM_PACK_STEPS];
     bsmm_pack_buffer buffer;
 } span;
 
-/* Up to LANES rows of a panel over a span of K. `rows` may be 0; the lanes are then padding. */
+/* Up to LANES rows of a panel over a span of K, i.e. up to BSMM_PACK_SPAN elements. `rows` is the
+ * number of rows that exist. It may be 0, and the tile then is padding. */
 typedef struct tile {
     int64_t row, rows;
     bsmm_pack_place at;

@@ -127,7 +127,8 @@ static void load_halves(const bsmm_pack_codes *c, const bsmm_pack_table *t, int6
         to[i] = (uint16_t)(t->low[codes[i]] | t->high[codes[i]] << 8);
 }
 
-/* Stores the groups of one lane like store_groups, but each pair of bf16 as two fp32 values. */
+/* Stores pairs of bf16 of one row in its lane of a panel, like store_groups, but expands each pair
+ * to two fp32 values. */
 static void store_widened(const bsmm_pack_place *at, int64_t lane, int64_t first,
                           const uint16_t *values) {
     int64_t end = bsmm_min_i64(first + RUN / 2, at->groups);

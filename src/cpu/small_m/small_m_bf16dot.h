@@ -63,8 +63,9 @@ typedef struct bsmm_small_m_bf16_form {
 #if defined(__x86_64__)
 extern const bsmm_small_m_bf16_form bsmm_small_m_bf16_dots, bsmm_small_m_bf16_fmas;
 
-/* These functions implement `multiply_packed` of bsmm_small_m_engine. The indices are [FMAs instead
- * of dot products][sums are scaled after each segment of K]. */
+/* These functions implement `multiply_packed` of bsmm_small_m_engine, which multiplies the panels
+ * that had to be packed. The indices are [FMAs instead of dot products][sums are scaled after each
+ * segment of K]. */
 extern void (*const bsmm_small_m_bf16_packed[2][2])(const uint8_t *a, const uint8_t *b,
                                                     int64_t width, int64_t units, float *acc);
 #endif

@@ -153,8 +153,8 @@ INLINE void add_element(sums *to, int panel, int width, const float *a, __m512 b
             _mm512_fmadd_ps(_mm512_set1_ps(a[r]), b, to->acc[panel * width + r]);
 }
 
-/* Decodes code number i ^ 1 of each lane's word, because the odd code of each pair is added before
- * the even one. */
+/* Decodes code number i ^ 1 of each lane's word. In each pair, the odd code is then added before
+ * the even one, which is the order of vdpbf16ps. */
 INLINE __m512 take_nibble(const sums *from, const decoder *d, int panel, int i, __m512i word,
                           bsmm_weights kind) {
     __m512 b = _mm512_permutexvar_ps(_mm512_srli_epi32(word, (unsigned)(4 * (i ^ 1))), d->table);

@@ -58,8 +58,8 @@ typedef struct bsmm_small_m_f32_seen {
     uint8_t most_signed[32];
 } bsmm_small_m_f32_seen;
 
-/* Returns true if a code was 0x7f or 0xff. These codes are NaN in e4m3 and e5m2, but e4m3's NaN
- * would be decoded to a finite value. */
+/* Returns true if one of the decoded codes was 0x7f or 0xff. These codes are NaN in e4m3 and e5m2,
+ * but e4m3's NaN would be decoded to a finite value. */
 bool bsmm_small_m_f32_has_nan(const bsmm_small_m_f32_seen *codes);
 
 /* Decodes a batch of 8 rows to halves. For each k, the halves of the 8 rows are adjacent (16
@@ -83,8 +83,8 @@ uint32_t bsmm_small_m_f32_multiply(const bsmm_small_m_span *s);
 int64_t bsmm_small_m_f32_width(const bsmm_product *p);
 int64_t bsmm_small_m_f32_panels(int64_t width);
 
-/* These functions implement `multiply_packed` of bsmm_small_m_engine. The index is 1 if sums are
- * scaled after each segment of K. */
+/* These functions implement `multiply_packed` of bsmm_small_m_engine, which multiplies the panels
+ * that had to be packed. The index is 1 if sums are scaled after each segment of K. */
 extern void (*const bsmm_small_m_f32_packed[2])(const uint8_t *a, const uint8_t *b, int64_t width,
                                                 int64_t units, float *acc);
 

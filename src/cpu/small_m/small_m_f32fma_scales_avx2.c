@@ -113,8 +113,8 @@ static bool prepare_none(const bsmm_small_m_scales *s) {
 /* ---- e4m3 and fp32 scales ---- */
 
 /* Checks e4m3 scales. Returns false if a scale is negative or NaN or if all scales of a row are 0;
- * the panel must then be packed. The loop reads the scales as f16, which gives 2^-8 of their
- * values, so the row's factor is multiplied by 2^8. */
+ * the panel must then be packed. The multiply loop reads the scales as f16, which gives 2^-8 of
+ * their values, so the row's factor is multiplied by 2^8. */
 TARGET static bool prepare_e4m3(const bsmm_small_m_scales *s) {
     codes16 top = find_extreme_code(s, 0, 0), least = find_extreme_code(s, 0xff, 1);
     int spans[LANES], exponents[LANES];
