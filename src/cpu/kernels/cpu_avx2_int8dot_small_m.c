@@ -62,8 +62,8 @@ static void arrange(uint8_t *part, int64_t width, int64_t unit, bool parted) {
             for (int64_t g = 0; g < unit / 4; g++, from += width)
                 memcpy(to + place_of(u, g, unit, parted), from, sizeof *from);
             memcpy(begin, from, sizeof *from);
-            /* At the end of a row, the initial sums of all units come first, then the scales of all
-             * units. */
+            /* After the elements of a row come the initial sums of all units of the part, then the
+             * scales of all units. */
             memcpy(begin + 4 * count, from + width, sizeof *from);
         }
 }

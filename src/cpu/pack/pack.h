@@ -188,8 +188,8 @@ struct bsmm_pack_isa {
      * integers. */
     void (*integers)(const bsmm_pack_codes *codes, const int8_t *table,
                      const bsmm_pack_begin *begin, const bsmm_pack_place *at);
-    /* Stores the codes as bf16, multiplied by their scaling. Codes of 16 bits are bf16 already;
-     * shorter codes are looked up in `table`. */
+    /* Stores the codes as bf16, multiplied by the factors in *scaling. Codes of 16 bits are bf16
+     * already; shorter codes are looked up in `table`. */
     void (*halves)(const bsmm_pack_codes *codes, const bsmm_pack_table *table,
                    const bsmm_pack_scaling *scaling, const bsmm_pack_place *at);
     /* Transposes 32-bit values: value i of lane j is stored at to + i * pitch + 4 * j. */

@@ -5,7 +5,8 @@
 
 #include "cpu/pack/pack_f32fma.h"
 
-/* An operand that is being packed, and the offsets of the scales of the current span of K. */
+/* An operand that is being packed, and the offsets of its scales in the current span of K, i.e. in
+ * up to BSMM_PACK_SPAN columns. */
 typedef struct bsmm_f32fma_source {
     const bsmm_operand *o;
     const bsmm_pack_isa *isa;

@@ -276,9 +276,10 @@ static int64_t copied_steps(const product_run *x) {
     return COPY_BYTES / step / BSMM_SMALL_M_GROUP * BSMM_SMALL_M_GROUP;
 }
 
-/* Multiplies the steps from `step` to the end of K, reading B from a padded copy. The copy is
- * necessary in three cases: the strip extends past the last row of B, K ends inside the last group
- * of steps, or B is in compact order and the engine reads only row order. */
+/* Multiplies the steps (32 elements of K each) from number `step` to the end of K, reading B from a
+ * padded copy. The copy is necessary in three cases: the strip extends past the last row of B, K
+ * ends inside the last group of steps, or B is in compact order and the engine reads only row
+ * order. */
 static uint32_t multiply_copied(const product_run *x, const strip *t, int64_t step,
                                 const bsmm_small_m_span *whole) {
     _Alignas(64) uint8_t copy[COPY_BYTES];

@@ -96,8 +96,8 @@ typedef struct bsmm_small_m_scales {
 
 typedef struct bsmm_small_m_engine {
     int64_t width; /* rows in a tile of A */
-    /* Panels that are multiplied side by side. The accumulators of several panels are independent,
-     * which hides the latency of additions. */
+    /* The number of panels of B that are multiplied side by side. The accumulators of several
+     * panels are independent, which hides the latency of additions. */
     int64_t panels;
     int64_t unit;          /* elements of K in a packed unit */
     uint64_t a_unit_bytes; /* bytes of a packed unit of `width` rows of A */

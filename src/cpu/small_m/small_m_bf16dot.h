@@ -52,8 +52,8 @@ bool bsmm_small_m_bf16_prepare(const bsmm_small_m_scales *s);
 /* A tile of A has 1, 2, 4, 8 or 16 rows. */
 enum { BSMM_BF16_TILES = 5 };
 
-/* The loops with dot products or those with FMAs. The index [2] is 1 if sums are scaled after each
- * segment of 128 elements of K. */
+/* A set of multiply loops, either the loops with dot products or the loops with FMAs. The array
+ * index of size 2 is 1 if sums are scaled after each segment of 128 elements of K. */
 typedef struct bsmm_small_m_bf16_form {
     /* Number of panels of B that are multiplied side by side. */
     int64_t panels[BSMM_WEIGHTS][BSMM_BF16_TILES];

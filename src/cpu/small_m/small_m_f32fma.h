@@ -16,7 +16,8 @@ typedef struct bsmm_small_m_f32_halves {
     int raw;    /* a half is its element times 2^-raw */
     int top;    /* exponent of the largest half */
     int extent; /* number of exponents between the smallest and the largest element */
-    int shift;  /* 6 and 8 bits: right shift of a code whose top bit is the top bit of 16 bits */
+    int shift;  /* 6 and 8 bits: right shift of a code from the top of a 16-bit lane to its place in
+                   f16 */
     int mask;   /* 6 and 8 bits: the bits that are kept after the shift */
 } bsmm_small_m_f32_halves;
 
