@@ -5,8 +5,8 @@
 #include <string.h>
 
 /* Descriptions of the families for `bsmm families` and the documentation. The field `writes` is not
- * set here; it follows from the next table. A test compares the field `written` with the formats
- * that the writer accepts. */
+ * set here, because it follows from the table of storages below. A test compares the field
+ * `written` with the formats that the writer accepts. */
 /* clang-format off */
 static const bsmm_family_info families[] = {
     {.name = "plain", .formats = "f32 f16 bf16 e4m3 e4m3fnuz e5m2 e5m2fnuz e3m2 e2m3 e2m1",

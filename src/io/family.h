@@ -21,9 +21,10 @@ typedef struct bsmm_storage {
     /* Format of the weight. If elem is NONE, the weight is unscaled, and its elements have the type
      * of the data tensor. */
     bsmm_format format;
-    /* Text that bsmm_config_evidence must give for the weight. It distinguishes this entry from
-     * entries with the same names and types; NULL: no text is needed. Entries with evidence come
-     * before entries without. */
+    /* Text that bsmm_config_evidence must derive from the file's quantization_config, such as
+     * "quark fp4". It distinguishes this entry from other entries with the same names and types of
+     * tensors. NULL: no text is needed. Entries that need a text come before entries that need
+     * none. */
     const char *evidence;
     /* In the last dimension of the data tensor, pack_bytes bytes hold pack_elems elements. 0: the
      * shape of the tensor counts elements. */
@@ -78,7 +79,8 @@ typedef struct bsmm_resolved {
     bsmm_operand operand;
     const uint8_t *data, *scales;
     uint64_t data_step, scale_step; /* distance from one matrix to the next in the file, in bytes */
-    /* distance from one matrix to the next in global scales; 0: all matrices share one */
+    /* number of global scales from that of one matrix to that of the next; 0: all matrices share
+     * one global scale */
     uint32_t global_step;
 } bsmm_resolved;
 

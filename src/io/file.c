@@ -74,8 +74,9 @@ static bsmm_status index_tensors(bsmm_file *file) {
     return BSMM_OK;
 }
 
-/* Copies the metadata entries in sorted order. If several entries have the same key, the first is
- * kept for a file with several headers (`merged`); otherwise the file is refused. */
+/* Copies the metadata entries in sorted order. A sharded model has several headers (`merged`), in
+ * which a key may repeat; the first entry of the key is then kept. In any other file a repeated key
+ * is an error. */
 static bsmm_status take_pairs(bsmm_file *file, const bsmm_name *order, bsmm_pair *to) {
     uint64_t kept = 0;
     for (uint64_t i = 0; i < file->metadata_count; i++) {

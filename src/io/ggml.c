@@ -69,14 +69,14 @@ void bsmm_gguf_iq4_nl(const uint8_t *block, float *values) {
 
 /* ---- types with blocks of 256 elements; each 16 or 32 elements have a scale of their own ---- */
 
-/* Returns the two bits of element i. Each byte holds the two bits of four elements, which are 32
- * apart. */
+/* Returns the two bits of element i. Each byte holds the two bits of four elements, whose indices
+ * differ by 32. */
 static int two_bits(const uint8_t *quants, uint32_t i) {
     return quants[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
 }
 
-/* Returns the four bits of element i. Each byte holds the four bits of two elements, which are 32
- * apart. */
+/* Returns the four bits of element i. Each byte holds the four bits of two elements, whose indices
+ * differ by 32. */
 static int four_bits(const uint8_t *quants, uint32_t i) {
     return quants[i / 64 * 32 + i % 32] >> (i / 32 % 2 * 4) & 15;
 }
@@ -113,8 +113,10 @@ void bsmm_gguf_q3_k(const uint8_t *block, float *values) {
     }
 }
 
-/* Returns scale j and minimum j of the 8 scales and minima of a Q4_K or Q5_K block, 6 bits each.
- * For j from 4 to 7, the upper two bits are stored in the upper bits of the first eight bytes. */
+/* Returns scale j and minimum j of the 8 scales and 8 minima of a Q4_K or Q5_K block. Each of them
+ * has 6 bits. For j from 4 to 7, byte j + 4 holds the lower four bits of scale j and of minimum j.
+ * The upper two bits of scale j are the top bits of byte j - 4, and the upper two bits of minimum j
+ * are the top bits of byte j. */
 static void k4_scale(const uint8_t *scales, uint32_t j, int *scale, int *minimum) {
     if (j < 4) {
         *scale = scales[j] & 63;

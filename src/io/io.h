@@ -127,7 +127,7 @@ struct bsmm_file {
     bsmm_tensor *tensors; /* sorted by address; empty tensors keep the order of the header */
     uint64_t tensor_count, tensor_room;
     bsmm_name *by_name;  /* sorted names of the tensors */
-    bsmm_pair *metadata; /* a pair's `value` is NULL if it is no text */
+    bsmm_pair *metadata; /* the `value` of a pair is NULL if the stored value is no text */
     uint64_t metadata_count, metadata_room;
     struct bsmm_record *weights; /* in the order of their element tensors */
     uint64_t weight_count, weight_room;

@@ -9,15 +9,18 @@ typedef struct recognising {
     bsmm_file *file;
     bsmm_config config;
     bool config_loaded;
-    bool *claimed;      /* one flag for each tensor; true: the tensor belongs to a weight */
-    uint64_t seen;      /* table entries of which a weight was found, one bit for each entry */
-    const char *dtype;  /* type of the tensor that was examined last */
-    uint64_t rows;      /* table entries whose data tensors have the type `dtype`, one bit each */
+    bool *claimed; /* one flag for each tensor; true: the tensor belongs to a weight */
+    /* entries of the storage table (families.c) of which a weight was found; one bit per entry */
+    uint64_t seen;
+    const char *dtype; /* type of the tensor that was examined last */
+    /* entries of the storage table whose data tensors have the type `dtype`; one bit per entry */
+    uint64_t rows;
     bsmm_status status; /* first failure of adding a weight */
 } recognising;
 
-/* Returns the set of table entries whose data tensors have the type of this tensor. The set is kept
- * for the next call, because the next tensor mostly has the same type. */
+/* Returns the set of entries of the storage table (families.c) whose data tensors have the type of
+ * this tensor. The set is kept for the next call, because the next tensor mostly has the same
+ * type. */
 static uint64_t rows_of(recognising *r, uint64_t index) {
     const char *dtype = r->file->tensors[index].dtype;
     const bsmm_storage *row;
@@ -29,7 +32,8 @@ static uint64_t rows_of(recognising *r, uint64_t index) {
     return r->rows;
 }
 
-/* Returns the first table entry of a set, which must not be empty. */
+/* Returns the index of the first entry of the storage table in a set `rows`, which has one bit per
+ * entry and must not be empty. */
 static size_t first_of(uint64_t rows) {
     return (size_t)__builtin_ctzll(rows);
 }
@@ -38,8 +42,9 @@ static bool has_dtype(const bsmm_file *file, uint64_t index, const char *dtype) 
     return index != BSMM_NO_TENSOR && strcmp(file->tensors[index].dtype, dtype) == 0;
 }
 
-/* Compares the name of a data tensor with a table entry. If it matches, fills in the tensors of the
- * record. The caller has already compared the type. */
+/* Compares the name of a data tensor with the suffix that a table entry requires. If the name has
+ * this suffix, fills in the tensors of the record. The caller has already compared the type of the
+ * tensor. */
 static bool match_data(const bsmm_file *file, const bsmm_storage *row, uint64_t index,
                        bsmm_record *to) {
     const char *name = file->tensors[index].name;
@@ -136,8 +141,8 @@ static bool is_matrix(const bsmm_tensor *t) {
     return t->ndim >= 2;
 }
 
-/* Tells whether the tensor may belong to a table entry that only quantization_config can confirm,
- * although the existing config cannot be read. */
+/* Tells whether it is unknown if the tensor belongs to the table entry. This is so if only
+ * quantization_config can tell, and the file has a quantization_config that cannot be read. */
 static bool is_doubtful(const recognising *r, const bsmm_storage *row, uint64_t index) {
     const bsmm_tensor *t = &r->file->tensors[index];
     if (!row->evidence || !r->config.unreadable || !is_matrix(t)) return false;
@@ -161,8 +166,8 @@ static void accept_whole(recognising *r, uint64_t index) {
     }
 }
 
-/* Adds a data tensor whose scales are missing or have a wrong type as a broken weight, and not as a
- * plain tensor. The tensor counts as a broken weight only if it has a scale tensor, if its name
+/* Adds a data tensor as a broken weight, and not as a plain tensor, if its scale tensors are
+ * missing or have a wrong type. This is done only if the tensor has some scale tensor, if its name
  * identifies the family, or if the file has other weights of the family. */
 static void accept_broken(recognising *r, uint64_t index) {
     const bsmm_storage *row;

@@ -81,8 +81,8 @@ static bsmm_status describe(resolving *r) {
 }
 
 /* Checks the type and the size of the tensor that holds the elements. If the file's metadata
- * declares the weight, the type must fit the declared element format. Otherwise the type must be
- * `data_dtype` of the table entry. */
+ * declares the weight, the type must fit the declared element format. Otherwise the table entry
+ * gives the required type (`data_dtype`). */
 static bsmm_status check_data(const resolving *r) {
     const char *dtype = r->row->data_dtype;
     uint64_t bytes;
@@ -90,8 +90,9 @@ static bsmm_status check_data(const resolving *r) {
     if (dtype && strcmp(r->data->dtype, dtype) != 0)
         return bsmm_fail(BSMM_E_FORMAT, "%.160s.dtype: value is %s; the declaration has %s",
                          r->data->name, r->data->dtype, dtype);
-    /* Blocks that must be unpacked have no size in a bsmm_matrix to compare with. The parser has
-     * already checked the size of the tensor against its shape. */
+    /* A weight that must be unpacked takes another number of bytes in the file than in a
+     * bsmm_matrix, so there is no size to compare with. The parser has already checked the size of
+     * the tensor against its shape. */
     if (r->row->unpack) return BSMM_OK;
     if (!bsmm_mul_u64(r->out->operand.data_bytes, (uint64_t)r->batch, &bytes) ||
         bytes != r->data->bytes)
@@ -111,8 +112,8 @@ static bool blocks_are(const resolving *r, uint32_t block_rows, uint32_t block_c
            s->shape[s->ndim - 1] == bsmm_ceil_div(r->matrix.cols, block_cols);
 }
 
-/* Checks that the scale tensor has one scale for each block in each direction. If it has not, the
- * message names the probable reason. */
+/* Checks that the dimensions of the scale tensor are the numbers of blocks along the rows and
+ * columns of the weight. If they are not, the message names the probable reason. */
 static bsmm_status check_linear_scales(const resolving *r) {
     const bsmm_format *f = &r->matrix.format;
     char rule[200];

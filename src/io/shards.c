@@ -65,8 +65,8 @@ static int compare_names(const void *left, const void *right) {
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* Lists the name of the shard of each tensor, sorted. A name therefore occurs once for each
- * tensor. */
+/* Lists for each tensor the name of its shard, and sorts the list. The name of a shard therefore
+ * occurs once for each of its tensors. */
 static bsmm_status list_shards(json_t *weight_map, const char **shards) {
     const char *tensor;
     json_t *value;

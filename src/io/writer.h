@@ -28,7 +28,8 @@ struct bsmm_writer {
     const struct bsmm_writer_kind *kind;
     char *path;
     bsmm_arena arena;
-    struct json_t *names;    /* set of the names of all items, to find duplicates */
+    /* set of the names of all tensors of the output file, to find duplicates */
+    struct json_t *names;
     struct json_t *metadata; /* JSON object of metadata keys and strings */
     bsmm_item *items;
     uint64_t item_count, item_room;

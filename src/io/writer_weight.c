@@ -116,8 +116,8 @@ static bsmm_status add_parts(bsmm_writer *writer, bsmm_written *w, bool wants_gl
     return add_part(writer, w, row->global, "F32", global_dims(w), &w->global);
 }
 
-/* Removes all items after the first `count`. They belong to a weight that could not be added
- * completely. */
+/* Removes all tensors of the output file (items) after the first `count`. They belong to a weight
+ * that could not be added completely. */
 static void forget_items(bsmm_writer *writer, uint64_t count) {
     while (writer->item_count > count)
         json_object_del(writer->names, writer->items[--writer->item_count].name);
