@@ -175,10 +175,11 @@ typedef enum bsmm_layout {
     BSMM_LAYOUT_COL_MAJOR = 1, /* offset c * ld + r; ld 0 means R */
     /* tiles of scale_tile_rows x scale_tile_cols scales; row-major in a tile and among tiles */
     BSMM_LAYOUT_TILE_CONTIGUOUS = 2,
-    BSMM_LAYOUT_NV_128X4 = 3,      /* 128 x 4 tiles of cuBLAS, tcgen05, torchao to_blocked */
-    BSMM_LAYOUT_NV_8X4 = 4,        /* 8 x 4 tiles of vLLM and FlashInfer for small M */
-    BSMM_LAYOUT_CDNA4_MFMA16 = 5,  /* hipBLASLt BLK32_UE8M0_32_8_EXT, aiter shuffle_scale */
-    BSMM_LAYOUT_CDNA4_MFMA32 = 6,  /* Triton's block-scaled tutorial for 32x32 MFMA */
+    BSMM_LAYOUT_NV_128X4 = 3, /* 128 x 4 tiles of cuBLAS, tcgen05, torchao to_blocked */
+    BSMM_LAYOUT_NV_8X4 = 4,   /* 8 x 4 tiles of vLLM and FlashInfer for small M */
+    /* layout of hipBLASLt's BLK32_UE8M0_32_8_EXT and aiter's shuffle_scale */
+    BSMM_LAYOUT_CDNA4_MFMA16 = 5,
+    BSMM_LAYOUT_CDNA4_MFMA32 = 6,  /* layout of Triton's block-scaled tutorial for 32x32 MFMA */
     BSMM_LAYOUT_CUBLAS_VEC128 = 7, /* cuBLASLt fp32 1x128: offset c * roundup(R, 4) + r */
     BSMM_LAYOUT_CUBLAS_BLK128 = 8  /* cuBLASLt fp32 128x128: offset r * roundup(C, 4) + c */
 } bsmm_layout;
@@ -252,9 +253,9 @@ typedef enum bsmm_activation {
     BSMM_ACTIVATION_GEGLU_TANH = 8 /* gelu_tanh(gate) (up + up_offset): Gemma */
 } bsmm_activation;
 
-/* The pairing of gates and ups for a gated activation. A x B^T has N columns, and D has N / 2.
- * Column n of D takes its gate from the first and its up from the second column of A x B^T that is
- * named here. */
+/* The pairing of gates and ups for a gated activation. A x B^T has N columns, and D has N / 2. Each
+ * value of this enum names two columns of A x B^T for column n of D: first the column with the
+ * gate, then the column with the up. */
 typedef enum bsmm_halves {
     BSMM_HALVES_SPLIT = 0,      /* Columns n and n + N / 2: Llama, vLLM's SiluAndMul */
     BSMM_HALVES_INTERLEAVED = 1 /* Columns 2 n and 2 n + 1: gpt-oss */
@@ -425,8 +426,8 @@ typedef struct bsmm_pool {
 
 /* The accuracy that a product asks of its kernel. */
 typedef enum bsmm_compute {
-    /* Products of elements are exact, and sums are in fp32 or better. There is one exception on
-     * Hopper: FP8 with fp32 scales, mxfp4 and mxfp6 use its FP8 tensor cores, which sum less
+    /* Products of elements are exact, and sums are in fp32 or better. There is one exception: FP8
+     * with fp32 scales, mxfp4 and mxfp6 use the FP8 tensor cores of a Hopper GPU, which sum less
      * exactly (docs/NUMERICS.md). */
     BSMM_COMPUTE_EXACT = 0,
     /* The library may also choose kernels with a larger, documented error bound. */
@@ -460,8 +461,9 @@ typedef enum bsmm_packed_form {
      * followed by B itself. The panels also depend on A's format and on the processor; the header
      * names their layout. */
     BSMM_PACKED_WIDE = 1,
-    /* The codes and scales of B in another order. Packed weights of at least 64 KiB and 64 rows
-     * take at most 3% more bytes than B. Every kernel of the cpu reads this form. */
+    /* The codes and scales of B, stored in another order than in the matrix B. Packed weights of at
+     * least 64 KiB and 64 rows take at most 3% more bytes than B. Every kernel of the cpu reads
+     * this form. */
     BSMM_PACKED_COMPACT = 2
 } bsmm_packed_form;
 
@@ -536,11 +538,11 @@ BSMM_API void bsmm_plan_destroy(bsmm_plan *plan); /* NULL is allowed. */
  *
  * Some CPU kernels pack B in every run, one part of B at a time. Their workspace holds all of A,
  * packed, and one part of B:
- * - The part takes at most 32 times the L2 cache for each thread of the plan. If A has at most 128
- *   rows, it takes at most once the L2 cache.
- * - With a very long K this limit may be too small. The part then takes the packed panels of at
- *   most 64 rows of B for each thread and of 512 rows for all threads (512 rows for each thread if
- *   D is block-scaled).
+ * - For each thread of the plan, the part takes at most 32 times the size of the L2 cache. If A has
+ *   at most 128 rows, it takes at most once the size of the L2 cache.
+ * - With a very long K this limit may be too small. The part then takes one packed panel (at most
+ * 64 rows of B) for each thread, and in addition the packed panels of 512 rows of B. If D is
+ *   block-scaled, it takes the packed panels of 512 rows of B for each thread instead.
  * - A gated epilogue needs all of B, packed. */
 BSMM_API const char *bsmm_plan_kernel(const bsmm_plan *plan);
 BSMM_API uint64_t bsmm_plan_workspace_bytes(const bsmm_plan *plan);
@@ -589,8 +591,8 @@ typedef struct bsmm_buffers {
 
 /* Returns the size in bytes of B packed in the form desc->b_packed, or in the form WIDE if
  * desc->b_packed is NONE. The packed bytes may be written to a file and mapped again. The size is 0
- * for groups of kind K, and for WIDE if the kernel has no panels. A plan with desc->b_packed is
- * refused in these cases. */
+ * for groups of kind K, and for WIDE if the kernel does not read packed panels of B. A plan with
+ * desc->b_packed is refused in these cases. */
 BSMM_API uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan);
 /* Packs buffers->b, b_scales and b_global into `packed`, which must be aligned to 64 bytes. With
  * groups it packs all matrices of the stack B. It reads no other field of `buffers` except the
@@ -673,8 +675,8 @@ typedef struct bsmm_explanation {
     uint32_t accepts;   /* 1 if the kernel accepts, else 0 */
     const char *kernel; /* Name of the kernel, in static storage */
     char reason[240];   /* Reason of a refusal; empty if the kernel accepts */
-    /* Bound of the error before the epilogue and the last rounding, as a multiple of |alpha| * sum
-     * |a||b|; 0 if the kernel refuses. */
+    /* Bound of the error of an element before the epilogue and the last rounding, as a multiple of
+     * |alpha| * sum |a||b|, where the sum runs over K. 0 if the kernel refuses. */
     double bound;
     /* Kind of device that the kernel runs on ("cpu", "cuda", "hip"); static storage */
     const char *device;
@@ -893,7 +895,7 @@ typedef struct bsmm_device_info {
     uint32_t cdna;
     const char *name;            /* Short name, such as "mi300x" */
     const char *title;           /* Product name, such as "AMD Instinct MI300X" */
-    double f32, f16, f8, f6, f4; /* Dense peaks in operations/s; 0: no such unit */
+    double f32, f16, f8, f6, f4; /* Dense peaks in operations/s; 0: no unit for this width */
     double bandwidth;            /* Memory bandwidth in bytes/s */
     const char *source;          /* Source of the figures */
     /* Number of matrix cores, four in each compute unit, if cdna is not 0; else 0 */
@@ -950,11 +952,11 @@ typedef struct bsmm_sol_estimate {
     uint32_t struct_size;
     uint32_t reserved;
     double seconds; /* The larger of compute_seconds and memory_seconds */
-    /* 2 M N K / peak rate of the fastest unit that takes the formats of A and B */
+    /* 2 M N K / peak rate of the fastest arithmetic unit that takes the formats of A and B */
     double compute_seconds;
     double memory_seconds; /* Bytes / bandwidth; each byte of A, B, scales, C and D counts once */
     double operations, bytes; /* Number of operations; number of bytes moved */
-    const char *unit;         /* Unit whose peak rate applies, such as "f8" */
+    const char *unit;         /* Arithmetic unit whose peak rate applies, such as "f8" */
     const char *limit;        /* Resource with the longer time: "compute" or "memory" */
 } bsmm_sol_estimate;
 
@@ -969,9 +971,9 @@ BSMM_API bsmm_status bsmm_estimate_sol(const char *device, const bsmm_matmul_des
  * of shape (k, n). The 64 lanes of a wave hold the operands. Sparse instructions (v_smfmac) are not
  * listed. */
 
-/* A dense matrix instruction of one CDNA generation. An instruction whose time depends on the types
- * of A and B is listed once for each time. The first entry whose types include those in use then
- * applies. */
+/* A dense matrix instruction of one CDNA generation. If the time of an instruction depends on the
+ * types of A and B, the list has several entries for the instruction, one for each time. The first
+ * of these entries whose fields a and b contain the types in use then applies. */
 typedef struct bsmm_mfma_info {
     uint32_t struct_size;
     uint32_t cdna;            /* CDNA generation, 1 to 4 */
