@@ -174,8 +174,8 @@ int cli_bench_report_failure(const bench_job *job, const bench_result *result) {
                     result->worst_exact);
 }
 
-/* Raises the ceilings to the rates that the heading printed, so that no row shows a lower ceiling
- * than the heading. */
+/* Raises the ceilings, i.e. the best measured peak rates, to the rates that the heading printed.
+ * Otherwise a row could show a lower ceiling than the heading. */
 static void count_first(session *s) {
     bench_probed known = {.best = {[BENCH_MEMORY] = s->first.read}};
     for (uint32_t i = 0; i < MOST_PROBES && bench_probe_at(i); i++)
@@ -184,8 +184,9 @@ static void count_first(session *s) {
     bench_ceilings_raise(&s->ceilings, &known);
 }
 
-/* Measures one shape. The first shape also decides which arithmetic unit is the ceiling. All shapes
- * have the same formats, so this unit is the fastest for every shape. */
+/* Measures one shape. The first shape also decides with which arithmetic unit's peak rate all
+ * shapes are compared. All shapes have the same formats, so the fastest unit is the same for every
+ * shape. */
 static int measure_one(void *context, size_t shape, bench_probed *probed) {
     session *s = context;
     cli_bench_shape_at(s->values, (int64_t)shape, s->job.sizes);
@@ -228,8 +229,8 @@ static void print_rows(session *s) {
     if (marked && !s->values->json) cli_bench_explain_mark();
 }
 
-/* Measures all shapes and then prints all rows. The rows must wait, because each measurement may
- * raise the ceiling that all rows are compared with. */
+/* Measures all shapes and then prints all rows. No row can be printed earlier, because each
+ * measurement may raise the ceiling, i.e. the peak rate that all rows are compared with. */
 static int measure_all(session *s) {
     size_t shapes = (size_t)cli_bench_shapes(s->values);
     const bench_rows rows = {shapes, measure_one, keep_one, s};

@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two columns for one variant of the peer's product: the peer's result, whose title is filled in
- * later, and the ratio of our result to it. */
+/* Two output columns for one GEMM variant of the peer, i.e. of the library with which bench
+ * compares. The first column has the peer's GFLOP/s; its title is filled in later. The second
+ * column has the ratio of our GFLOP/s to the peer's. */
 #define WAY                                                                                        \
     {NULL, "", true, NULL}, {                                                                      \
         NULL, "ratio", true, NULL                                                                  \
@@ -188,8 +189,8 @@ static void print_rows(session *s) {
     if (marked && !s->values->json) cli_bench_explain_mark();
 }
 
-/* Measures all shapes and then prints all rows. The rows must wait, because each measurement may
- * raise the ceiling that all rows are compared with. */
+/* Measures all shapes and then prints all rows. No row can be printed earlier, because each
+ * measurement may raise the ceiling, i.e. the peak rate that all rows are compared with. */
 static int measure_all(session *s) {
     size_t shapes = (size_t)cli_bench_shapes(s->values);
     const bench_rows rows = {shapes, measure_one, keep_one, s};

@@ -21,7 +21,7 @@ void cli_bench_shape_at(const cli_bench_values *values, int64_t index, int64_t s
     sizes[2] = values->k_range[0] + index % ks * values->k_step;
 }
 
-/* The date is in UTC, as `date -uI` prints it. */
+/* Makes the titles of a plot. The date in them is in UTC, as `date -uI` prints it. */
 cli_bench_titles cli_bench_titles_of(const cli_bench_values *values, const char *device,
                                      int threads) {
     cli_bench_titles titles;

@@ -13,8 +13,8 @@
 
 typedef cli_bench_values values;
 
-/* Chooses the result format. It is f16 as in Triton's tutorial, or bf16 for fp32 scales, as in the
- * groupwise challenge. */
+/* Chooses the default format of D: bf16 if B has fp32 scales, as in AMD's FP8 groupwise challenge,
+ * and otherwise f16, as in Triton's block-scaled tutorial. */
 static uint32_t result_of(const values *options) {
     return options->formats.b.scale == BSMM_SCALE_F32 ? BSMM_ELEM_BF16 : BSMM_ELEM_F16;
 }

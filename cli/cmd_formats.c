@@ -45,7 +45,8 @@ static const cli_column preset_columns[] = {
 
 static const char *role(const char *name) {
     bsmm_format format;
-    /* The library accepts this name for no matrix, so the format is only for scales. */
+    /* The library accepts this name as the format of no matrix, so the format is only for
+     * scales. */
     if (bsmm_format_from_name(name, &format)) return "scale";
     for (uint32_t scale = 1; strcmp(cli_scale_name(scale), "unknown"); scale++)
         if (!strcmp(name, cli_scale_name(scale))) return "both";

@@ -24,7 +24,8 @@ static const cli_column list_columns[] = {
     {0},
 };
 
-/* Peak = 2 m n k * matrix cores * (clock / cycles). Source: section 3 of AMD's article on matrix
+/* Adds the peak rate of the instruction on each device that has it: 2 m n k * number of matrix
+ * cores * clock / cycles of one instruction. Source: section 3 of AMD's article on matrix
  * instructions. */
 static void peaks_cell(cli_rows *rows, const bsmm_mfma_info *info) {
     bsmm_device_info device = BSMM_INIT(bsmm_device_info);

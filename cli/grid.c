@@ -15,8 +15,10 @@ const cli_column cli_grid_columns[] = {
 typedef struct grid {
     bsmm_matrix matrix; /* a matrix of the padded size, so that padding cells have offsets too */
     bsmm_layout_info info;
-    int64_t tile_rows, step; /* rows of a tile; rows that the innermost digit of the layout spans */
-    int64_t rows, cols;      /* size of the scale matrix that the user asked for */
+    /* number of rows of a tile; number of rows after which the layout's innermost digit
+     * (bsmm_digit) wraps around to 0 */
+    int64_t tile_rows, step;
+    int64_t rows, cols;               /* size of the scale matrix that the user asked for */
     int64_t padded_rows, padded_cols; /* size of the scale matrix with its padding */
     bool all;
 } grid;
@@ -57,8 +59,9 @@ static uint64_t offset_of(const grid *drawing, int64_t row, int64_t col) {
     return offset;
 }
 
-/* Tells whether the drawing shows a row of scales. Large drawings show only the first and last rows
- * and the rows at which the innermost digit of the layout wraps around. */
+/* Tells whether the drawing shows a row of scales. A large drawing shows only the first and last
+ * rows, and the rows at which the innermost digit of the layout (bsmm_digit) wraps around to 0,
+ * because the offsets jump there. */
 static bool shows_row(const grid *drawing, int64_t row) {
     int64_t step = drawing->step, near = 2 * drawing->tile_rows;
     if (drawing->all || drawing->padded_rows <= 32 || row + 1 == drawing->padded_rows) return true;

@@ -21,8 +21,9 @@ const cli_column cli_mfma_places[] = {
 
 enum { CELL = 60, ROW_HEIGHT = 22, MARGIN = 40, LANES = 64 };
 
-/* A drawing of one operand of a matrix instruction. A, C and D have a line for each i, and B has a
- * line for each j. The functions below call this index `outer`. */
+/* A drawing of one operand of a matrix instruction D(i, j) = sum over k of A(i, k) B(k, j). The
+ * drawing of A, C or D has a line for each i, and the drawing of B has a line for each j. The
+ * functions below call the index of the line `outer`. */
 typedef struct drawing {
     bsmm_mfma_info info;
     const char *operand, *type;

@@ -33,8 +33,8 @@ unsigned cli_distance(const char *a, const char *b) {
     return rows[a_length % 3][b_length];
 }
 
-/* Takes a candidate if it is nearer than the best so far. At most a third of the letters of the
- * word may be wrong, but one wrong letter is always allowed. */
+/* Makes a candidate the best one if it is nearer to the misspelt word than the best so far. At most
+ * a third of the letters of the word may be wrong, but one wrong letter is always allowed. */
 void cli_nearest_try(cli_nearest *nearest, const char *candidate) {
     size_t wrong = strlen(nearest->word) / 3;
     unsigned distance = cli_distance(nearest->word, candidate);

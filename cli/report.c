@@ -16,7 +16,8 @@ const cli_column cli_report_columns[] = {
 
 struct cli_report {
     cli_rows *rows;
-    /* sum over the matrices so far; shares are kept as counts until the row is printed */
+    /* sums over the matrices so far; clipped and underflowed are numbers of elements here, and
+     * become fractions when the row is printed */
     bsmm_quantize_report sum;
 };
 
@@ -30,8 +31,8 @@ void cli_report_add(cli_report *report, const bsmm_quantize_report *part) {
     bsmm_quantize_report *sum = &report->sum;
     sum->signal += part->signal;
     sum->noise += part->noise;
-    /* If either error is NaN, the comparison is false, so that the result is NaN. fmax would lose
-     * the NaN. */
+    /* If the error of this part is NaN, the comparison is false, so that the result is NaN. fmax
+     * would ignore the NaN. */
     if (!(part->max_error <= sum->max_error)) sum->max_error = part->max_error;
     sum->clipped += part->clipped * (double)part->count;
     sum->underflowed += part->underflowed * (double)part->count;

@@ -1,5 +1,5 @@
-/* Look-ups that the library's tables do not offer directly: entries by name, names by value, and
- * neighbours of a value. */
+/* Look-ups that the library's tables do not offer directly: table entries by name, names of scale
+ * formats and layouts by number, and the neighbours of a value in an element format. */
 #ifndef CLI_TABLES_H
 #define CLI_TABLES_H
 

@@ -33,8 +33,8 @@ typedef struct cli_transfer {
     const void *options; /* values of the options of the running command */
     /* Tells whether a weight is to be changed if the user gave no --include. */
     bool (*wants)(const void *options, const bsmm_weight *weight);
-    /* The command changes quantized weights. A broken weight counts as quantized, so it is then an
-     * error. */
+    /* True if the command changes quantized weights. A broken weight counts as quantized, so a
+     * broken weight is an error for such a command. */
     bool wants_quantized;
     /* Decides the form in which a weight is written. At first, *target has the description of the
      * source without its memory, and no family. Returns false after printing a message. */
@@ -98,8 +98,8 @@ void cli_layout_apply(const cli_layout_values *layout, bsmm_matrix *target);
 extern const cli_column cli_transfer_columns[];
 
 typedef struct cli_transfer_result {
-    /* Number of weights that were changed; of weights and tensors that were copied; of tensors that
-     * were left out. */
+    /* changed: number of weights that were changed. kept: number of weights and tensors that were
+     * copied. left_out: number of tensors that were left out. */
     uint64_t changed, kept, left_out;
 } cli_transfer_result;
 

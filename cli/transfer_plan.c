@@ -14,7 +14,7 @@ static bool matches(const cli_list *globs, const char *name) {
 }
 
 /* Tells whether a weight is to be changed. A broken weight counts as quantized. If it were copied
- * unchanged, users would believe that it was converted. */
+ * unchanged, users would believe that the command had converted it. */
 static bool is_selected(const cli_job *job, const bsmm_weight *weight, bool broken) {
     const cli_transfer_values *values = job->transfer->values;
     if (matches(&values->exclude, weight->name)) return false;
@@ -73,9 +73,10 @@ static bool change_weight(cli_job *job, uint64_t index, const bsmm_weight *weigh
     return false;
 }
 
-/* Copies a weight through the writer, so that metadata which declares the weight is copied too. If
- * the family cannot be written, the tensors of the weight are copied one by one elsewhere. Blocks
- * of a ggml type are decoded and stored in the first family that can hold their values. */
+/* Copies a weight by adding it to the writer as a weight, so that the output also gets the metadata
+ * that declares it. If the writer cannot write the family, the tensors of the weight are copied one
+ * by one elsewhere. Blocks of a ggml type are decoded and stored in the first family that can hold
+ * their values. */
 static void keep_weight(cli_job *job, uint64_t index, const bsmm_weight *weight) {
     bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
     bool ggml = cli_is_ggml(weight);

@@ -10,7 +10,7 @@ typedef enum cli_action { CLI_COPY_TENSOR, CLI_KEEP_WEIGHT, CLI_CHANGE_WEIGHT } 
 /* The step of a transfer for one tensor or one weight. */
 typedef struct cli_step {
     cli_action action;
-    /* index of the tensor or weight in the input file; its index in the writer */
+    /* source: index of the tensor or weight in the input file. target: its index in the writer. */
     uint64_t source, target;
     bsmm_weight weight;
 } cli_step;

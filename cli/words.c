@@ -81,8 +81,8 @@ static const char *local_device_at(uint32_t index) {
     return bsmm_local_device_at(index, &info) ? NULL : info.name;
 }
 
-/* Gets the explanation of kernel number `index`. bsmm_explain needs a product, and any valid
- * product gives the names of all kernels. */
+/* Gets the explanation of kernel number `index`, which contains the kernel's name. bsmm_explain
+ * needs a product, but the names do not depend on it, so any valid product will do. */
 static bool explain(uint32_t index, bsmm_explanation *explanation) {
     bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
     matrix.format.elem = BSMM_ELEM_F32;
@@ -97,7 +97,7 @@ static const char *kernel_at(uint32_t index) {
     return explain(index, &explanation) ? explanation.kernel : NULL;
 }
 
-/* Returns the kinds of devices in the form in which messages list them. */
+/* Returns kind number `index` of device in the form in which messages list it. */
 static const char *device_kind_at(uint32_t index) {
     static char form[40];
     const bench_device_kind *kind = bench_device_kind_at(index);

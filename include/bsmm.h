@@ -540,9 +540,9 @@ BSMM_API void bsmm_plan_destroy(bsmm_plan *plan); /* NULL is allowed. */
  * packed, and one part of B:
  * - For each thread of the plan, the part takes at most 32 times the size of the L2 cache. If A has
  *   at most 128 rows, it takes at most once the size of the L2 cache.
- * - With a very long K this limit may be too small. The part then takes one packed panel (at most
- * 64 rows of B) for each thread, and in addition the packed panels of 512 rows of B. If D is
- *   block-scaled, it takes the packed panels of 512 rows of B for each thread instead.
+ * - With a very long K this limit may be too small. The part then takes one packed panel (at
+ *   most 64 rows of B) for each thread, and in addition the packed panels of 512 rows of B. If D
+ *   is block-scaled, it takes the packed panels of 512 rows of B for each thread instead.
  * - A gated epilogue needs all of B, packed. */
 BSMM_API const char *bsmm_plan_kernel(const bsmm_plan *plan);
 BSMM_API uint64_t bsmm_plan_workspace_bytes(const bsmm_plan *plan);
