@@ -23,8 +23,9 @@ bool bench_ceilings_disturbed(const bench_ceilings *run, const bench_probed *row
     return bench_ceilings_share(run, row) < BENCH_UNDISTURBED || is_faster(run, row);
 }
 
-/* Measures one row. The new measurement replaces the kept one if the row has none yet, or if the
- * new one is less disturbed. */
+/* Measures one row, i.e. one GEMM or conversion. The new measurement replaces the measurement that
+ * was kept before, if there is none yet or if the new one is less disturbed by other work of the
+ * machine. */
 static int measure_row(const bench_rows *rows, size_t row, bench_ceilings *run,
                        bench_probed *probed, int *attempts) {
     bench_probed now = {0};
@@ -39,8 +40,9 @@ static int measure_row(const bench_rows *rows, size_t row, bench_ceilings *run,
     return 0;
 }
 
-/* Measures the disturbed rows again after all rows were measured. A later attempt may raise a
- * ceiling, so that a row which was not disturbed before becomes disturbed. */
+/* Measures all rows, and then measures the disturbed rows again. A later attempt may raise a
+ * ceiling, i.e. the best probed peak rate. A row that was not disturbed before may then fall short
+ * of the ceiling and become disturbed. */
 int bench_rows_measure(const bench_rows *rows, bench_ceilings *run, bench_probed *probed,
                        int *attempts) {
     int status = 0;

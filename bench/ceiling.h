@@ -22,8 +22,8 @@ enum {
 /* A row is disturbed if its probe typically reaches less than this fraction of the ceiling. */
 #define BENCH_UNDISTURBED 0.9
 
-/* The rates that one measurement of a row reached, for each kind of ceiling. All three are 0 for a
- * ceiling that has no probe. */
+/* The rates that one measurement of a row reached, for each kind of ceiling (arithmetic unit,
+ * memory). If a kind has no probe, its `best`, `typical` and `reached` are 0. */
 typedef struct bench_probed {
     double best[BENCH_CEILINGS]; /* best rate of the row's probe */
     /* median rate of the row's probe, to compare with the row's time, which is a median too */
@@ -58,10 +58,10 @@ typedef struct bench_rows {
     void *context;
 } bench_rows;
 
-/* Measures all rows once, and then each disturbed row up to two more times. The least disturbed
- * measurement of a row is kept, however fast the others were. `probed` and `attempts` have an entry
- * for each row. The function ends at the first failure of `measure` and returns that failure;
- * otherwise it returns 0. */
+/* Measures all rows once, and then each disturbed row up to two more times. The function keeps the
+ * least disturbed measurement of a row, even if another measurement was faster. `probed` and
+ * `attempts` have an entry for each row. The function ends at the first failure of `measure` and
+ * returns that failure; otherwise it returns 0. */
 int bench_rows_measure(const bench_rows *rows, bench_ceilings *run, bench_probed *probed,
                        int *attempts);
 

@@ -1,5 +1,6 @@
-/* Copies of a constant operand. Either all runs use one copy, or each run uses the next of so many
- * copies that it is never in a cache. */
+/* Copies of a constant operand. Either all runs use one copy, or each run uses the next copy. In
+ * the second case there are so many copies that a copy is no longer in a cache when its turn comes
+ * again. */
 #ifndef BENCH_COPIES_H
 #define BENCH_COPIES_H
 

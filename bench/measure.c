@@ -83,8 +83,9 @@ static bsmm_status pack(bench *b, uint64_t bytes) {
     return status;
 }
 
-/* Makes copies of the operand that the kernel reads, so that it is not in a cache: of packed B, or
- * of B as stored. */
+/* Makes the copies of B that the runs use in turn: copies of packed B if the kernel reads packed
+ * weights, otherwise copies of B as stored. If the job is cold, there are so many copies that no
+ * run finds its copy in a cache. */
 static bsmm_status make_copies(bench *b, uint64_t packed_bytes) {
     const bsmm_matrix *m = &b->b;
     bool cold = b->job->cold;

@@ -35,8 +35,9 @@ typedef struct bench {
 
 /* ---- operands ---- */
 
-/* Returns the scale layout of an operand. Scales in fp32 of 1 x 128 blocks have the peer's layout.
- * All others have the layout of checkpoints, row-major. */
+/* Returns the scale layout of an operand. Scales in fp32 of 1 x 128 blocks have the layout that the
+ * peer, i.e. the library with which bench compares, reads. All other scales have the layout of
+ * checkpoints, row-major. */
 static uint32_t layout_of(bsmm_format f) {
     bool rows = f.scale == BSMM_SCALE_F32 && f.block_rows == 1 && f.block_cols == 128;
     return rows ? BSMM_LAYOUT_CUBLAS_VEC128 : BSMM_LAYOUT_ROW_MAJOR;
@@ -146,9 +147,10 @@ static const char *pack(bench *b) {
     return NULL;
 }
 
-/* Returns the error bound for the validation. The bound of a fast kernel holds for any data, so it
- * is very loose for random data. Random data must therefore satisfy the bound of the exact FP8
- * kernels, 132 * 2^-13 (docs/NUMERICS.md). */
+/* Returns the error bound for the validation of D. The documented bound of a fast kernel holds for
+ * any data, so it is very loose for random data. The validation uses random data and therefore
+ * requires the bound of the exact FP8 kernels, 132 * 2^-13 (docs/NUMERICS.md), of fast kernels
+ * too. */
 static double bound_of(const bench *b) {
     bsmm_explanation row = BSMM_INIT(bsmm_explanation);
     bsmm_matmul_desc desc = describe(b);
@@ -260,8 +262,9 @@ static const char *estimate(const bench *b, bench_queued_result *all) {
     return NULL;
 }
 
-/* Returns the variant of the peer's GEMM that serves as ceiling: the first whose elements have at
- * least as many bits as those of A and B, else the widest. Returns NULL if there is none. */
+/* Returns the variant of the peer's GEMM whose rate serves as ceiling. It is the first variant
+ * whose elements have at least as many bits as those of A and B. If there is none, it is the
+ * variant with the widest elements. Returns NULL if no variant may serve as ceiling. */
 static const bench_queued_way *ceiling_way(const bench *b) {
     const bench_queued_peer *peer = peer_of(b);
     uint32_t bits = bench_elem_bits(b->job->a.elem), of_b = bench_elem_bits(b->job->b.elem);
@@ -301,8 +304,9 @@ void bench_queued_limit(const bench_ceilings *run, bench_queued_result *result) 
     ours->ceiling = ours->unit = result->way ? result->way->name : result->sheet;
     ours->ceiling_rate = ours->unit_rate;
     double copy = result->copy_rate * ours->intensity;
-    /* With few rows of A, memory limits the GEMM, so the ceiling is always the copy. The peer's
-     * GEMM is no ceiling then, because it reads wider operands. */
+    /* With few rows of A, memory limits the GEMM, so the ceiling is always the rate of copying. The
+     * peer's GEMM is no ceiling then, because its operands are wider and it must read more
+     * bytes. */
     if (copy >= ours->ceiling_rate && !result->few_rows) return;
     ours->ceiling = "copy";
     ours->ceiling_rate = copy;

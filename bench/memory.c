@@ -9,8 +9,8 @@
 #    include <immintrin.h>
 #endif
 
-/* LINE is the size of a cache line in bytes. STEP is the number of lines that are read in one go
- * before others are written, and the reverse. */
+/* LINE is the size of a cache line in bytes. A thread alternates between reading and writing; one
+ * read and one write together move STEP cache lines. */
 enum { LINE = 64, STEP = 32 };
 static const size_t total = (size_t)256 << 20;
 
@@ -49,8 +49,9 @@ static void write_lines(char *to, size_t lines) {
 #endif
 }
 
-/* Moves the part of the memory that belongs to one thread. The first lines are read and the rest is
- * written, alternating in small steps. */
+/* Reads and writes the part of the memory that belongs to one thread. The cache lines at the start
+ * of the part are only read, and the remaining lines are only written. Small steps of reading and
+ * writing alternate. */
 static uint64_t move(char *bytes, size_t lines, double read_part) {
     size_t reads = (size_t)((double)lines * read_part), writes = lines - reads;
     size_t steps = lines / STEP;

@@ -190,7 +190,8 @@ static bool make_matmul(int64_t m, int64_t n, int64_t k) {
            dnnl.primitive_create(&work.matmul, work.matmul_descriptor) == 0;
 }
 
-/* Packs B into the layout `form`, which oneDNN's matmul prefers. */
+/* Packs B into the layout `form`, which is the layout that oneDNN's matmul prefers for its
+ * weights. */
 static bool reorder(const void *form) {
     void *recipe = NULL, *primitive = NULL, *from = NULL;
     bool done = !dnnl.reorder(&recipe, work.stored.handle, engine, form, engine, NULL) &&

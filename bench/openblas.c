@@ -21,8 +21,9 @@ static struct {
     float *c;
 } work;
 
-/* Makes a text such as "OpenBLAS 0.3.21, SkylakeX kernels" from the build configuration of the
- * library and the name of the kernels that it chose for this processor. */
+/* Makes a text such as "OpenBLAS 0.3.21, SkylakeX kernels". It consists of the version in the
+ * library's build configuration and the name of the kernels that the library chose for this
+ * processor. */
 static void read_version(void *library, char *version, size_t size) {
     char *(*get_config)(void), *(*get_core)(void);
     bool known = bench_peer_symbol(library, "openblas_get_config", &get_config) &&

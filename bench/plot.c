@@ -124,8 +124,9 @@ static bool has_one_ceiling(const bench_plot *plot) {
     return true;
 }
 
-/* Draws the ceiling. If all shapes have the same ceiling, it is a line across the whole plot, even
- * if there are only a few shapes. */
+/* Draws the ceiling, i.e. the rate that the hardware allows for each shape. If all shapes have the
+ * same ceiling, it is drawn as a line across the whole plot, even if there are only a few
+ * shapes. */
 static void put_ceiling(FILE *to, const bench_plot *plot, int x, const char *value, double unit) {
     static const char style[] = "lines linetype 4 dashtype 2";
     char name[256] = "ceiling: ";

@@ -4,17 +4,18 @@
 #include <omp.h>
 #include <string.h>
 
-/* Number of independent dependency chains. It exceeds the latency of the arithmetic units times
- * their number, so that the units are always busy. All chains and the factors fit in the
- * registers. */
+/* Number of independent dependency chains. It exceeds the latency of an arithmetic instruction in
+ * cycles times the number of arithmetic units, so that the units are always busy. The accumulators
+ * of all chains and the factors fit in the registers. */
 enum { CHAINS = 12 };
 
 static bool always(void) {
     return true;
 }
 
-/* Values that the compiler does not know. Each chain is one vector; it is multiplied by 1 or added
- * to 0, so that its values stay constant. */
+/* Values that the compiler does not know, so that it cannot remove the measured loops. Each chain
+ * is one vector. A loop multiplies the vector by 1 or adds 0 to it, so that the values in the
+ * vector stay constant. */
 static volatile float one = 1, zero = 0;
 
 typedef float vec4 __attribute__((vector_size(16)));

@@ -25,9 +25,10 @@ const bench_probe *bench_probe_at(uint32_t index);
  * returns the fastest probe of the unit "f32". */
 const bench_probe *bench_probe_of(const char *unit);
 
-/* Returns the fastest probe of an arithmetic unit, or that of the unit "f32" if it is faster. f32
- * can compute everything that other units can, and some processors have bf16 dot products that are
- * slower than f32 multiply-adds. The function measures both probes, which takes 20 ms. */
+/* Returns the fastest probe of an arithmetic unit, or the probe of the unit "f32" if that probe is
+ * faster. The unit f32 can compute everything that other units can, and some processors have bf16
+ * dot products that are slower than f32 multiply-adds. The function measures both probes, which
+ * takes 20 ms. */
 const bench_probe *bench_probe_ceiling(const char *unit);
 
 /* Runs a probe once on `threads` threads, which takes about 2 ms. Returns its operations per

@@ -14,7 +14,7 @@ typedef struct bench_queued_way {
     const char *title; /* heading of the variant's column in a table */
     const char *work;  /* text that says what the variant computes */
     uint32_t bits;     /* bits of an element of A and B */
-    /* True if the variant is a ceiling for GEMMs of the library whose elements have at most `bits`
+    /* True if the rate of the variant is a ceiling for our GEMMs whose elements have at most `bits`
      * bits. */
     bool is_ceiling;
 } bench_queued_way;

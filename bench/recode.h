@@ -30,13 +30,14 @@ typedef struct bench_recode_result {
     bench_probed probed;
 } bench_recode_result;
 
-/* Times a conversion on the host: a relayout, or quantizing if `to` is scaled, or dequantizing
- * otherwise. Returns the library's status if a call of the library fails, and BSMM_E_MEMORY if
- * memory is missing. */
+/* Times a conversion on the host. It is a copy of scales to another layout if `relayout` is set, a
+ * quantization if the format `to` is scaled, and otherwise a dequantization. Returns the library's
+ * status if a call of the library fails, and BSMM_E_MEMORY if memory is missing. */
 bsmm_status bench_recode(const bench_recode_job *job, bench_recode_result *result);
 
-/* Creates and fills the matrices of a job. *global becomes the second-level scale of the matrix
- * that has one. The caller destroys the matrices even if the call fails. */
+/* Creates and fills the matrices of a job. *global becomes the second-level scale of `from` or
+ * `to`, if one of these matrices has such a scale. The caller destroys the matrices even if the
+ * call fails. */
 bsmm_status bench_recode_matrices(const bench_recode_job *job, bsmm_matrix *from, bsmm_matrix *to,
                                   float *global);
 /* Computes the numbers of bytes that a conversion reads and writes. Each byte counts once. */
@@ -44,8 +45,9 @@ void bench_recode_bytes(const bench_recode_job *job, const bsmm_matrix *from, co
                         double *read, double *written);
 
 /* Fills all fields of the result except `bytes`. In `probed` it sets the rate of the memory probe
- * but not the rate of the conversion. A small matrix may fit into the caches, and its conversion
- * would then seem to be faster than its ceiling. */
+ * but not the rate of the conversion. A conversion of a small matrix may run in the caches, faster
+ * than memory allows. With its rate in `probed`, bench would then take it for a disturbed
+ * measurement. */
 void bench_recode_summarize(bench_samples *seconds, bench_samples *rates,
                             bench_recode_result *result);
 

@@ -1,5 +1,5 @@
 /* Times conversions on a device whose work is queued (a GPU). Graphs of launches use several sets
- * of matrices in turn, so that the next matrix is not in the device's cache. */
+ * of matrices in turn, so that the matrices of the next launch are not in the device's cache. */
 #include "data.h"
 #include "device.h"
 #include "recode.h"
@@ -74,7 +74,7 @@ static bool relayout(void *context, size_t turn) {
 static bool time_all(recode *r) {
     bool done = true;
     for (int round = -1; round < r->job->rounds && done; round++) {
-        /* The first round has only warmed up the device, so its times are discarded. */
+        /* Round 0 has only warmed up the device, so its times are discarded. */
         if (round == 0) r->seconds.count = r->rates.count = 0;
         bench_settle();
         for (int i = 0; i < LAUNCHES && done; i++)

@@ -7,8 +7,9 @@ static const double tolerance = 1e-3;
 /* Largest number of multiply-adds that a validation computes. */
 static const int64_t budget = (int64_t)1 << 28;
 
-/* Returns the distance between two outputs that are checked. An odd distance shares no factor with
- * tile sizes that are powers of two, so that every lane of a tile is checked. */
+/* Returns the distance between two outputs that are checked. The distance is odd, so it shares no
+ * factor with tile sizes that are powers of two. Every position in a tile is therefore checked in
+ * some tile. */
 static int64_t choose_stride(int64_t outputs, int64_t k) {
     int64_t affordable = budget / (k > 0 ? k : 1) + 1;
     int64_t stride = outputs / affordable + 1;

@@ -20,7 +20,8 @@ static void require(int condition) {
     if (!condition) abort();
 }
 
-/* Takes the next bytes of the input; zeros when the input is used up. */
+/* Takes the next `size` bytes of the input. If the input has fewer bytes left, the rest is filled
+ * with zeros. */
 static void take(input *in, void *to, size_t size) {
     size_t have = size < in->left ? size : in->left;
     memset(to, 0, size);

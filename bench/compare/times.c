@@ -158,9 +158,9 @@ static void discard(halves *pairs) {
     pairs->count = kept;
 }
 
-/* Computes the median times and the error of the median ratio. The error is 1.25 standard
- * deviations of the ratios divided by sqrt(n). The standard deviation is derived from the
- * quartiles. */
+/* Computes the median time of each build, the median ratio of the two times, and the error of this
+ * median. The error of a median of n ratios is 1.25 times their standard deviation, divided by
+ * sqrt(n). The standard deviation is derived from the quartiles. */
 static verdict judge(halves *pairs) {
     discard(pairs);
     size_t count = pairs->count;
@@ -185,8 +185,8 @@ static long interruptions(void) {
     return usage.ru_nivcsw;
 }
 
-/* Times one pair of batches. Returns false if a run failed. If the scheduler interrupted a thread
- * meanwhile, the pair does not count. */
+/* Times one pair of batches, one batch of each build. Returns false if a run failed. If the
+ * scheduler interrupted a thread during the pair, the times of the pair are not used. */
 static bool time_pair(contender *both, bool graph, int first, halves *pairs) {
     long before = interruptions();
     for (int turn = 0; turn < BUILDS; turn++) {
@@ -199,7 +199,8 @@ static bool time_pair(contender *both, bool graph, int first, halves *pairs) {
     return true;
 }
 
-/* Times pairs until `wanted` pairs count, or until a time limit is reached. */
+/* Times pairs of batches until `wanted` pairs were timed without an interruption, or until a time
+ * limit is reached. */
 static bool time_pairs(contender *both, bool graph, int wanted, verdict *v) {
     static const double longest = 3;
     halves pairs = {.count = 0};

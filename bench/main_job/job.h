@@ -52,15 +52,18 @@ job_batch job_weight(const bsmm_file *model, const char *name);
 /* Writes a model of two layers with random weights, some of whose channels are large. */
 void job_generate(const char *path);
 
-/* Measured quality and speed of the model with weights in one format. Signal is sum x^2 of the
- * exact values; noise is sum (x - y)^2 of their differences from the others. */
+/* Measured quality and speed of the model with weights in one format. A signal is sum x^2 of the
+ * more exact values x. A noise is sum (x - y)^2, where y are the less exact values. The comments
+ * name y first and then x. */
 typedef struct job_result {
     double bits, weights; /* number of stored bits; number of weights */
     /* quantized weights against the weights of the model */
     double weight_signal, weight_noise;
     /* outputs with quantized weights against the outputs of the model in double */
     double output_signal, output_noise;
-    double both_noise; /* noise of the outputs if activations are quantized too */
+    /* noise of the outputs if the activations are quantized too, against the outputs of the model
+     * in double */
+    double both_noise;
     /* outputs with quantized weights against the same GEMM in double */
     double exact_signal, exact_noise;
     double seconds; /* time in seconds of all GEMMs with quantized weights */

@@ -17,8 +17,8 @@ typedef struct overhead_case {
     uint32_t compute, packed;
 } overhead_case;
 
-/* Returns GEMM number `index`, from the list for the host or from that for other devices. Returns
- * NULL past the last one. */
+/* Returns GEMM number `index` of the list for the host (`is_host`) or of the list for other
+ * devices. Returns NULL past the last GEMM of the list. */
 const overhead_case *overhead_case_at(bool is_host, size_t index);
 
 /* A plan and all buffers of its runs. */

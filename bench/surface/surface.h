@@ -13,8 +13,9 @@ typedef struct surface_cell {
     int64_t m, n, k;
 } surface_cell;
 
-/* Median time of one run of a GEMM in seconds. `burst` is measured after a pause of the device.
- * `steady` is measured after 60 ms of the same work without a pause. 0: not timed. */
+/* Median time of one run of a GEMM in seconds; 0: not timed. `burst` is measured after the device
+ * has paused. `steady` is measured after the device has run the same work for 60 ms without a
+ * pause. */
 typedef struct surface_times {
     double burst, steady;
 } surface_times;

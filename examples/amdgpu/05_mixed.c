@@ -1,8 +1,9 @@
 /* Executes one v_mfma_scale_f32_16x16x128_f8f6f4 with mixed types: a wave multiplies A (16 x 128)
- * in e4m3 by B (128 x 16) in e2m1, both with an e8m0 scale for 32 elements along k. Of an e4m3 row
- * a lane holds 16 elements and the 16 elements that come 64 later. Of an e2m1 column it holds 32
- * consecutive elements. For both types, lane i + 16 g passes the scale of row or column i and of
- * elements 32 g to 32 g + 31. */
+ * in e4m3 by B (128 x 16) in e2m1, both with an e8m0 scale for 32 elements along k. A lane holds 32
+ * elements of a row of A, in two runs of 16 elements: the second run begins 64 elements after the
+ * first. A lane holds 32 consecutive elements of a column of B. Lane i + 16 g passes two scales:
+ * the scale of row i of A and the scale of column i of B, both for elements 32 g to 32 g + 31 along
+ * k. */
 #ifdef __AMDGCN__
 #    include "device.h"
 

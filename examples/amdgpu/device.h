@@ -17,8 +17,8 @@ static inline int lane(void) {
     return (int)__builtin_amdgcn_workitem_id_x();
 }
 
-/* Stores D of a 32 x 32 instruction. A lane holds column lane % 32, and of each eight rows the
- * first four (lanes 0 to 31) or the last four (lanes 32 to 63). */
+/* Stores the matrix D of a 32 x 32 instruction. A lane holds 16 elements of column lane % 32. Lanes
+ * 0 to 31 hold the first four rows of every eight rows, and lanes 32 to 63 the last four. */
 static inline void store_32x32(GLOBAL float *d, f32x16 sums) {
     for (int i = 0; i < 16; i++)
         d[(8 * (i / 4) + 4 * (lane() / 32) + i % 4) * 32 + lane() % 32] = sums[i];
