@@ -25,8 +25,9 @@ enum {
 /* The rates that one measurement of a row reached, for each kind of ceiling (arithmetic unit,
  * memory). If a kind has no probe, its `best`, `typical` and `reached` are 0. */
 typedef struct bench_probed {
-    double best[BENCH_CEILINGS]; /* best rate of the row's probe */
-    /* median rate of the row's probe, to compare with the row's time, which is a median too */
+    double best[BENCH_CEILINGS]; /* best rate of the probe that ran beside the row */
+    /* median rate of the probe that ran beside the row, to compare with the time of the row, which
+     * is a median too */
     double typical[BENCH_CEILINGS];
     double reached[BENCH_CEILINGS]; /* rate of the product or conversion itself, in the same unit */
 } bench_probed;

@@ -37,7 +37,8 @@ cli_bench_titles cli_bench_titles_of(const cli_bench_values *values, const char 
  * was measured. */
 typedef struct cli_bench_trust {
     bool disturbed; /* the machine was busy in every attempt to measure the row */
-    /* peak rate probed beside the row, as a fraction of the best probe of all rows */
+    /* peak rate that the probe reached beside the row, as a fraction of the best rate that it
+     * reached beside any row */
     double probe_share;
     int attempts; /* number of attempts to measure the row */
 } cli_bench_trust;

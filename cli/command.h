@@ -13,13 +13,13 @@ enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 }; /* exit statuses of the prog
 /* The kinds of option values. The kind decides how the text is parsed, and the type of the field
  * that receives it. */
 typedef enum cli_kind {
-    CLI_FLAG,    /* the option has no value; field type: bool */
-    CLI_TEXT,    /* field type: const char *; a word of the metavariable's vocabulary (words.h) */
-    CLI_OUTPUT,  /* field type: const char *; the name of an output file */
-    CLI_SIZE,    /* field type: int64_t, at least 0 */
-    CLI_THREADS, /* field type: int64_t, from 0 to CLI_MOST_THREADS */
-    CLI_NUMBER,  /* field type: double, finite */
-    CLI_FORMAT,  /* field type: bsmm_format, from a format's name */
+    CLI_FLAG,        /* the option has no value; field type: bool */
+    CLI_TEXT,        /* field type: const char *; a word that `arg` allows (words.h) */
+    CLI_OUTPUT,      /* field type: const char *; the name of an output file */
+    CLI_SIZE,        /* field type: int64_t, at least 0 */
+    CLI_THREADS,     /* field type: int64_t, from 0 to CLI_MOST_THREADS */
+    CLI_NUMBER,      /* field type: double, finite */
+    CLI_FORMAT,      /* field type: bsmm_format, from a format's name */
     CLI_FORMAT_PAIR, /* field type: cli_format_pair, from "A", "A:B" or "mixed" */
     CLI_RANGE,       /* field type: int64_t[2], from two words of the command line */
     CLI_LIST         /* field type: cli_list; the option may be repeated */
@@ -38,7 +38,8 @@ typedef struct cli_format_pair {
 typedef struct cli_option {
     const char *name; /* long name of the option; NULL: the option has only a letter */
     int letter;       /* letter of the short option; 0: the option has only a long name */
-    /* metavariable, such as "FORMAT"; it names a vocabulary (words.h). NULL for a CLI_FLAG */
+    /* metavariable, such as "FORMAT", which stands for the value in the help and decides which
+     * words are allowed (words.h); NULL for a CLI_FLAG */
     const char *arg;
     const char *help;
     cli_kind kind;

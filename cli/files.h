@@ -14,8 +14,8 @@ void cli_file_close(bsmm_file *file); /* NULL is allowed. */
  * true if `file` is NULL. */
 bool cli_output_is_apart(const bsmm_file *file, const char *out);
 
-/* A matrix of a weight. If the file stores the weight in a form that needs unpacking, the matrix is
- * a copy in memory. */
+/* A matrix of a weight. If the file stores the weight in a form that must be unpacked, e.g. with
+ * scales between the elements, the matrix is a copy in memory. */
 typedef struct cli_loaded {
     bsmm_matrix matrix;
     void *memory; /* unpacked copy; NULL: the matrix points into the mapping of the file */

@@ -6,8 +6,8 @@
 
 #include "command.h"
 
-/* Prints the words that can complete the last word. If it prints nothing, the shell completes file
- * names instead. */
+/* Prints the words that can complete the last word of a command line. If it prints nothing, the
+ * shell completes file names instead. */
 int cli_complete(int count, char **words);
 
 /* Prints the man page: the template, with its line "@COMMANDS@" replaced by the descriptions of the

@@ -107,7 +107,8 @@ typedef struct cli_transfer_result {
  * if the status is not CLI_OK. The output file is written only if everything succeeds. */
 int cli_transfer_run(const cli_transfer *transfer, const char *in, cli_transfer_result *result);
 void cli_transfer_print(const cli_transfer *transfer, const cli_transfer_result *result);
-/* Runs the transfer and prints its result. Returns an exit status. */
+/* Copies the file as `transfer` says and prints the numbers of changed, copied and left-out
+ * weights. Returns an exit status. */
 int cli_transfer_main(const cli_transfer *transfer, const char *in);
 
 #endif

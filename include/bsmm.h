@@ -218,7 +218,7 @@ typedef struct bsmm_matrix {
     uint64_t scale_bytes;
     uint32_t scale_layout; /* Layout of the scales, a bsmm_layout */
     uint32_t global_kind;  /* Multiplier or divisor: a bsmm_global for global_scale */
-    uint32_t scale_tile_rows, scale_tile_cols; /* Tile in scales (TILE_CONTIGUOUS only) */
+    uint32_t scale_tile_rows, scale_tile_cols; /* Size of a tile in scales (TILE_CONTIGUOUS only) */
     /* Leading dimension of the scales, in scales, for ROW_MAJOR and COL_MAJOR only; 0 = no gaps. */
     int64_t scale_ld;
     float *global_scale; /* Second-level scale of the tensor, one value; NULL = 1 */
@@ -629,11 +629,12 @@ typedef struct bsmm_packed_info {
     uint32_t version;     /* Version of the form's bytes */
     uint32_t global_kind; /* Kind of the second-level scales, a bsmm_global */
     char device[16];      /* Kind of device: "cpu" or "cuda" */
-    char panels[16];      /* Layout of the panels of WIDE, such as "int8_k32_n32"; else empty */
-    bsmm_format format;   /* Format of B */
-    int64_t rows, cols;   /* N and K */
-    int64_t groups;       /* Number of matrices in the stack B; 0: B is one matrix */
-    uint64_t bytes;       /* Size of the packed weights, including the header */
+    /* Layout of the panels if form is WIDE, such as "int8_k32_n32"; else "" */
+    char panels[16];
+    bsmm_format format; /* Format of B */
+    int64_t rows, cols; /* N and K */
+    int64_t groups;     /* Number of matrices in the stack B; 0: B is one matrix */
+    uint64_t bytes;     /* Size of the packed weights, including the header */
 } bsmm_packed_info;
 
 /* Reads the header of packed weights in host memory. `bytes` is the size of the packed weights, at
@@ -981,8 +982,8 @@ typedef struct bsmm_mfma_info {
     const char *a, *b;        /* Types of A and B, such as "bf16"; spaces separate alternatives */
     const char *d;            /* Type of C and D: "f32", "i32" or "f64" */
     uint32_t m, n, k, blocks; /* Extents of one product; number of products in one instruction */
-    /* Cycles until the matrix core accepts the next instruction; four cycles are one pass of AMD's
-     * manuals */
+    /* Cycles until the matrix core accepts the next instruction. AMD's manuals count in passes of
+     * four cycles. */
     uint32_t cycles;
     /* Operations per cycle of a compute unit, i.e. of its four matrix cores */
     uint32_t cu_operations;

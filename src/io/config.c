@@ -16,8 +16,8 @@
 
 static const off_t config_limit = 1u << 26; /* largest accepted size of config.json, in bytes */
 
-/* Stores the reason why a config cannot be read. The text of the reason lives as long as the
- * file. */
+/* Stores in `config` the reason why the file's quantization_config cannot be read. The text of the
+ * reason lives as long as the file. */
 static void note_unreadable(bsmm_file *file, bsmm_config *config, const char *what,
                             const char *why) {
     char text[512];

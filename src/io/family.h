@@ -84,7 +84,8 @@ typedef struct bsmm_resolved {
     uint32_t global_step;
 } bsmm_resolved;
 
-/* Checks a recognised weight against its table entry. The message of a FORMAT error names the
+/* Checks the shapes, types and values of a recognised weight's tensors against the table entry
+ * record->row, which says how its family stores weights. The message of a FORMAT error names the
  * reason why the weight cannot be read safely. */
 bsmm_status bsmm_record_resolve(const bsmm_file *file, const bsmm_record *record,
                                 bsmm_resolved *out);

@@ -13,28 +13,31 @@ static float half_at(const uint8_t *from) {
 
 /* ---- types with blocks of 32 elements ---- */
 
-/* Returns the quant of element i of 32. The low nibbles of the 16 bytes belong to elements 0 to 15,
- * the high nibbles to elements 16 to 31. Bit i of `fifth` becomes bit 4 of the quant. */
+/* Returns the integer code ("quant") of element i in a block of 32 elements. The low nibbles of the
+ * 16 bytes belong to elements 0 to 15, the high nibbles to elements 16 to 31. Bit i of `fifth`
+ * becomes bit 4 of the code. */
 static int quant_of_32(const uint8_t *nibbles, uint32_t fifth, uint32_t i) {
     uint32_t low = i < 16 ? nibbles[i] & 15u : (uint32_t)nibbles[i - 16] >> 4;
     return (int)(low | (fifth >> i & 1u) << 4);
 }
 
-/* Decodes a block of Q4_0. Its bytes are d, then the nibbles. */
+/* Decodes a block of Q4_0. Its bytes are the f16 scale d, then the 4-bit codes of the elements. */
 void bsmm_gguf_q4_0(const uint8_t *block, float *values) {
     float d = half_at(block);
     for (uint32_t i = 0; i < 32; i++)
         values[i] = (float)(quant_of_32(block + 2, 0, i) - 8) * d;
 }
 
-/* Decodes a block of Q4_1. Its bytes are d, the minimum (f16), then the nibbles. */
+/* Decodes a block of Q4_1. Its bytes are the f16 scale d, the f16 minimum, then the 4-bit codes of
+ * the elements. */
 void bsmm_gguf_q4_1(const uint8_t *block, float *values) {
     float d = half_at(block), minimum = half_at(block + 2);
     for (uint32_t i = 0; i < 32; i++)
         values[i] = (float)quant_of_32(block + 4, 0, i) * d + minimum;
 }
 
-/* Decodes a block of Q5_0. Its bytes are d, the fifth bits of all quants, then the nibbles. */
+/* Decodes a block of Q5_0. Its bytes are the f16 scale d, the fifth bits of all 32 element codes,
+ * then the lower four bits of these codes. */
 void bsmm_gguf_q5_0(const uint8_t *block, float *values) {
     float d = half_at(block);
     uint32_t fifth = bsmm_load_u32(block + 2);
@@ -42,8 +45,8 @@ void bsmm_gguf_q5_0(const uint8_t *block, float *values) {
         values[i] = (float)(quant_of_32(block + 6, fifth, i) - 16) * d;
 }
 
-/* Decodes a block of Q5_1. Its bytes are d, the minimum (f16), the fifth bits of all quants, then
- * the nibbles. */
+/* Decodes a block of Q5_1. Its bytes are the f16 scale d, the f16 minimum, the fifth bits of all 32
+ * element codes, then the lower four bits of these codes. */
 void bsmm_gguf_q5_1(const uint8_t *block, float *values) {
     float d = half_at(block), minimum = half_at(block + 2);
     uint32_t fifth = bsmm_load_u32(block + 4);
@@ -51,14 +54,15 @@ void bsmm_gguf_q5_1(const uint8_t *block, float *values) {
         values[i] = (float)quant_of_32(block + 8, fifth, i) * d + minimum;
 }
 
-/* Decodes a block of Q8_0. Its bytes are d, then a signed byte for each element. */
+/* Decodes a block of Q8_0. Its bytes are the f16 scale d, then a signed byte for each element. */
 void bsmm_gguf_q8_0(const uint8_t *block, float *values) {
     float d = half_at(block);
     for (uint32_t i = 0; i < 32; i++)
         values[i] = (float)(int8_t)block[2 + i] * d;
 }
 
-/* Decodes a block of IQ4_NL. Its bytes are d, then nibbles that index a table of values. */
+/* Decodes a block of IQ4_NL. Its bytes are the f16 scale d, then for each element a nibble that is
+ * an index into a table of values. */
 void bsmm_gguf_iq4_nl(const uint8_t *block, float *values) {
     static const int8_t table[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                      1,    13,   25,  38,  53,  69,  89,  113};
@@ -81,8 +85,9 @@ static int four_bits(const uint8_t *quants, uint32_t i) {
     return quants[i / 64 * 32 + i % 32] >> (i / 32 % 2 * 4) & 15;
 }
 
-/* Decodes a block of Q2_K. Its bytes are 16 bytes of scales (low nibble) and minima (high nibble),
- * the quants, d, and dmin. */
+/* Decodes a block of Q2_K. Its bytes are 16 bytes that each hold a scale (low nibble) and a minimum
+ * (high nibble) of 16 elements, then the 2-bit codes of all elements, the f16 factor d of the
+ * scales, and the f16 factor dmin of the minima. */
 void bsmm_gguf_q2_k(const uint8_t *block, float *values) {
     const uint8_t *quants = block + 16;
     float d = half_at(block + 80), dmin = half_at(block + 82);
@@ -101,8 +106,9 @@ static int q3_k_scale(const uint8_t *scales, uint32_t j) {
     return (int)(low | high << 4) - 32;
 }
 
-/* Decodes a block of Q3_K. Its bytes are the third bits of all quants, the lower two bits of all
- * quants, the scales, and d. A third bit of 0 subtracts 4 from the quant. */
+/* Decodes a block of Q3_K. Its bytes are the third bits of all element codes, the lower two bits of
+ * these codes, the scales, and the f16 factor d of the scales. If the third bit is 0, 4 is
+ * subtracted from the two lower bits. */
 void bsmm_gguf_q3_k(const uint8_t *block, float *values) {
     const uint8_t *quants = block + 32, *scales = block + 96;
     float d = half_at(block + 108);
@@ -128,7 +134,8 @@ static void k4_scale(const uint8_t *scales, uint32_t j, int *scale, int *minimum
 }
 
 /* Decodes a block of Q4_K, or of Q5_K if `fifth` is not NULL. `fifth` has the fifth bits of the
- * quants. Both kinds of block begin with d, dmin and the scales. */
+ * element codes. Both kinds of block begin with the f16 factor d of the scales, the f16 factor dmin
+ * of the minima, and the scales and minima. */
 static void decode_k4(const uint8_t *block, const uint8_t *fifth, const uint8_t *quants,
                       float *values) {
     float d = half_at(block), dmin = half_at(block + 2);
@@ -151,8 +158,8 @@ void bsmm_gguf_q5_k(const uint8_t *block, float *values) {
     decode_k4(block, block + 16, block + 48, values);
 }
 
-/* Decodes a block of Q6_K. Its bytes are the lower 4 bits of the quants, the upper 2 bits of the
- * quants, 16 signed scales, and d. */
+/* Decodes a block of Q6_K. Its bytes are the lower 4 bits of the element codes, the upper 2 bits of
+ * these codes, 16 signed scales, and the f16 factor d of the scales. */
 void bsmm_gguf_q6_k(const uint8_t *block, float *values) {
     const uint8_t *upper = block + 128, *scales = block + 192;
     float d = half_at(block + 208);

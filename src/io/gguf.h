@@ -4,14 +4,15 @@
 
 #include "io/io.h"
 
-/* Decodes one block to fp32 with the same bits as ggml. */
+/* Decodes one block of a quantized type of ggml to fp32, with the same bits as ggml. */
 typedef void (*bsmm_gguf_decode)(const uint8_t *block, float *values);
 
 typedef struct bsmm_gguf_type {
     const char *name;
     uint32_t block, bytes; /* elements in a block along the innermost dimension; bytes of a block */
     uint32_t elem;
-    /* NULL: the type has no decoder, or needs none because it is a format of this library */
+    /* decoder of the type; NULL: the type has none, or needs none because it is a format of this
+     * library */
     bsmm_gguf_decode decode;
 } bsmm_gguf_type;
 /* Returns the entry of a ggml type by its number, or NULL if the number is unknown. */

@@ -1,5 +1,5 @@
-/* Opens sharded models. The index file of a model maps each tensor's name to the name of a shard,
- * i.e. of a safetensors file in the same folder. */
+/* Opens sharded models, whose tensors are spread over several safetensors files (shards). The index
+ * file of a model maps each tensor's name to the name of a shard in the same folder. */
 #include "io/io.h"
 
 #include <jansson.h>

@@ -90,8 +90,9 @@ bsmm_status bsmm_file_value(const bsmm_file *file, const char *key, bsmm_value *
     return bsmm_give_struct(value, &found, sizeof found, "value");
 }
 
-/* Reads a string item of an array and returns the address after it. The length precedes the bytes
- * of the string. The parser has already checked that both lie inside the file. */
+/* Reads a string item of an array and returns the address after it. The length of the string
+ * precedes its bytes. The parser has already checked that the length and the bytes lie inside the
+ * file. */
 static const uint8_t *skip_string(const uint8_t *at, bsmm_value *value) {
     uint64_t length = load(at, 8);
     *value = string_at(at + 8, length);
