@@ -18,13 +18,13 @@ bsmm_status bench_matrix_create_in(bsmm_matrix *matrix, bsmm_format format, uint
                                    int64_t rows, int64_t cols);
 void bench_matrix_destroy(bsmm_matrix *matrix);
 
-/* Fills a matrix with random elements and scales. The same seed gives the same bytes. There are two
- * distributions:
- * - With e8m0 or e4m3 scales it is that of Triton's block-scaled tutorial. Elements are random e2m1
- *   values, whatever the element format is. Scales are uniform in (0, 1], rounded down to e8m0 or
- *   to the nearest e4m3.
- * - Otherwise it is that of the FP8 groupwise challenge: normally distributed values and uniform
- *   fp32 scales. */
+/* Fills a matrix with random elements and scales. The same seed gives the same bytes. The
+ * distribution depends on the scale format:
+ * - With e8m0 or e4m3 scales, the distribution is taken from Triton's block-scaled tutorial.
+ *   Elements are random e2m1 values, whatever the element format is. Scales are uniform in (0, 1],
+ *   rounded down to e8m0 or to the nearest e4m3.
+ * - With fp32 scales or none, the distribution is taken from AMD's FP8 groupwise challenge:
+ *   normally distributed values and uniform fp32 scales. */
 bsmm_status bench_matrix_fill(bsmm_matrix *matrix, uint64_t seed);
 
 /* Creates and fills a matrix, and creates `wide`, a dense fp32 matrix with the same values.

@@ -57,9 +57,9 @@ typedef struct bench_device_kind {
     bool (*start_time)(void *state);
     bool (*finish_time)(void *state, double *seconds);
 
-    /* These operations are NULL for the host. cache_bytes returns the size of the last-level cache;
-     * the others work on graphs. end_capture with NULL as graph only ends the capture, so that the
-     * stream can be used again. */
+    /* These operations are NULL for the host. cache_bytes returns the size of the last-level cache.
+     * The operations after it capture work in a graph, launch the graph and destroy it. end_capture
+     * with NULL as graph only ends the capture, so that the stream can be used again. */
     uint64_t (*cache_bytes)(const void *state);
     bool (*begin_capture)(void *state);
     bool (*end_capture)(void *state, bench_graph *graph);

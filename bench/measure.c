@@ -203,8 +203,8 @@ static void summarize(bench *b, bench_result *result) {
     result->probed.reached[BENCH_MEMORY] = result->b_bytes / result->seconds;
 }
 
-/* Sets the ceiling of a GEMM. It is the peak rate of the arithmetic unit, or the rate that the
- * bandwidth of reading B allows, if B comes from memory and this rate is lower. */
+/* Sets the ceiling of a GEMM. It is the peak rate of the arithmetic unit. If the runs read B from
+ * memory, and reading B at the measured bandwidth allows only a lower rate, it is that rate. */
 void bench_measure_limit(const bench_ceilings *run, bench_result *result) {
     result->ceiling = result->unit = result->probe->name;
     result->ceiling_rate = result->unit_rate = run->best[BENCH_UNIT];

@@ -19,7 +19,8 @@ typedef struct bench_job {
     int threads;
     int rounds;  /* number of timing rounds, at least 1 */
     bool pack_b; /* pack B in advance if the kernel packs it; otherwise each timed run packs it */
-    /* form of packed B with pack_b, a bsmm_packed_form; NONE: WIDE if the kernel has panels */
+    /* form in which B is packed in advance, a bsmm_packed_form; NONE: the form WIDE, if the kernel
+     * reads panels of B */
     uint32_t form;
     bool cold;      /* every run reads B from memory and not from a cache */
     bool quantized; /* operands are normally distributed values that were quantized */
@@ -67,7 +68,8 @@ typedef struct bench_result {
  * validation, the GEMM is not timed. */
 bsmm_status bench_measure(const bench_job *job, bench_result *result);
 
-/* Sets the unit and the ceiling of a result from the ceilings of the whole run of bench. */
+/* Sets unit, unit_rate, ceiling and ceiling_rate of a result from the best rates that the probes
+ * reached in the whole run of bench. */
 void bench_measure_limit(const bench_ceilings *run, bench_result *result);
 
 #endif

@@ -296,8 +296,10 @@ static void summarize(bench *b, bench_queued_result *result) {
     ours->unit_rate = seconds > 0 ? ours->operations / seconds : result->sheet_rate;
 }
 
-/* Sets the ceiling of a GEMM. It is the lower one of two measured rates: that of the peer's GEMM on
- * the same shape, and that of copying as many bytes as A, B and D have. */
+/* Sets the ceiling of a GEMM. It is the lower one of two rates. One is the measured rate of the
+ * peer's GEMM on the same shape, or the data sheet's peak if no such GEMM was measured. The other
+ * is the rate at which a GEMM would run if it only moved the bytes of A, B and D, at the measured
+ * speed of copying device memory. */
 void bench_queued_limit(const bench_ceilings *run, bench_queued_result *result) {
     bench_result *ours = &result->ours;
     result->copy_rate = run->best[BENCH_MEMORY];

@@ -31,7 +31,8 @@ typedef struct bench_queued_result {
  * GEMM is not timed. */
 const char *bench_measure_queued(const bench_queued_job *job, bench_queued_result *result);
 
-/* Sets copy_rate and ceiling of a result from the ceilings of the whole run of bench. */
+/* Sets copy_rate, and the name and rate of the ceiling, of a result from the best rates that were
+ * measured in the whole run of bench. */
 void bench_queued_limit(const bench_ceilings *run, bench_queued_result *result);
 
 #endif

@@ -1,5 +1,6 @@
-/* Times conversions (quantizing, dequantizing, and copying scales to another layout), and compares
- * each with reading and writing as many bytes of memory. */
+/* Times conversions (quantizing, dequantizing, and copying scales to another layout). The time of
+ * each conversion is compared with the time of only reading and writing the same numbers of
+ * bytes. */
 #ifndef BENCH_RECODE_H
 #define BENCH_RECODE_H
 

@@ -1,5 +1,5 @@
-/* `bsmm bench` measures products and conversions. The functions below measure either of these over
- * a list of shapes and print one result row for each shape. */
+/* `bsmm bench` measures products or conversions. Each of the functions below measures a list of
+ * shapes and prints one result row for each shape. */
 #ifndef CLI_BENCH_H
 #define CLI_BENCH_H
 

@@ -111,7 +111,8 @@ static bool fill(cli_job *job) {
 }
 
 /* Copies the metadata of the input file, because some readers need an entry of it ("format": "pt").
- * Entries that describe weights are not copied, because the writer makes its own. */
+ * Entries that describe weights are not copied, because the writer makes new ones for the weights
+ * of the output file. */
 static bool copy_metadata(cli_job *job) {
     const char *key, *value;
     bool both = !strcmp(bsmm_file_kind(job->file), "safetensors") &&

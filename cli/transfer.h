@@ -6,8 +6,8 @@
 
 #include "command.h"
 
-/* The options that the three commands share. The struct is the first field of each command's
- * values. */
+/* The options that the commands quantize, dequantize and convert share. The struct is the first
+ * field of the values of each of these commands. */
 typedef struct cli_transfer_values {
     const char *out;
     cli_list include, exclude;
@@ -20,7 +20,7 @@ typedef struct cli_layout_values {
     int64_t tile_rows, tile_cols;
 } cli_layout_values;
 
-/* The form in which a weight is written: a description of the matrix and a family. */
+/* The description of the matrix and the checkpoint family with which a weight is written. */
 typedef struct cli_target {
     bsmm_matrix matrix;
     const char *family; /* checkpoint family; NULL: the first family that can store the weight */
@@ -36,13 +36,14 @@ typedef struct cli_transfer {
     /* True if the command changes quantized weights. A broken weight counts as quantized, so a
      * broken weight is an error for such a command. */
     bool wants_quantized;
-    /* Decides the form in which a weight is written. At first, *target has the description of the
-     * source without its memory, and no family. Returns false after printing a message. */
+    /* Decides the format, scale layout and family with which a weight is written. When the function
+     * is called, *target has the description of the source without its memory, and no family.
+     * Returns false after printing a message. */
     bool (*describe)(const void *options, const bsmm_weight *weight, cli_target *target);
-    /* Computes the content of the target from that of the source. Returns NULL on success,
-     * otherwise the reason for the failure. */
+    /* Computes the elements and scales of the matrix `target` from the matrix `source`. Returns
+     * NULL on success, otherwise the reason for the failure. */
     const char *(*fill)(const void *options, const bsmm_matrix *source, const bsmm_matrix *target);
-    /* The transfer calls this function after the last matrix of a weight; it may be NULL. */
+    /* Is called after the last matrix of a weight was written; it may be NULL. */
     void (*finish)(const void *options, const bsmm_weight *weight);
 } cli_transfer;
 

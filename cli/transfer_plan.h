@@ -1,4 +1,5 @@
-/* The plan of a transfer: a list of steps, one for each tensor or weight. */
+/* The plan for copying one file into another (transfer.h): a list of steps, one for each tensor or
+ * weight. */
 #ifndef CLI_TRANSFER_PLAN_H
 #define CLI_TRANSFER_PLAN_H
 
@@ -7,7 +8,8 @@
 
 typedef enum cli_action { CLI_COPY_TENSOR, CLI_KEEP_WEIGHT, CLI_CHANGE_WEIGHT } cli_action;
 
-/* The step of a transfer for one tensor or one weight. */
+/* One step of copying a file into another. It changes or copies one weight, or copies one
+ * tensor. */
 typedef struct cli_step {
     cli_action action;
     /* source: index of the tensor or weight in the input file. target: its index in the writer. */

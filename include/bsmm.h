@@ -337,8 +337,8 @@ typedef enum bsmm_group_flags {
     BSMM_GROUP_SCALES_APART = 128
 } bsmm_group_flags;
 
-/* A step (a_step, b_step, ...) of this value makes all groups share one matrix instead of a stack,
- * its scales included. A scale step may also be shared alone. D cannot be shared. */
+/* If a step of bsmm_group (a_step, b_step, ...) has this value, all groups share one matrix, its
+ * scales included, instead of a stack. A scale step may also be shared alone. D cannot be shared. */
 #define BSMM_GROUP_SHARED (-1)
 
 /* The groups of a product.
@@ -829,7 +829,9 @@ typedef struct bsmm_preset_info {
     const char *second_level; /* Kind of second-level scale: "none" or "optional f32 per tensor" */
     const char *used_by;      /* Hardware and checkpoints that use it, as text */
     const char *default_recipe; /* Recipe that bsmm_quantize uses if the caller names none */
-    double bits_per_weight;     /* Bits of an element plus its share of a block's scale */
+    /* Bits of an element, plus the bits of a block's scale divided by the block's number of
+     * elements */
+    double bits_per_weight;
 } bsmm_preset_info;
 BSMM_API bsmm_status bsmm_preset_at(uint32_t index, bsmm_preset_info *info);
 

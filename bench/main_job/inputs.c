@@ -1,5 +1,5 @@
-/* Computes the inputs of the layers: the embeddings of the tokens, and the input of the second half
- * of a feed-forward block. */
+/* Computes the inputs of the linear layers: the embeddings of the tokens, and the input of the
+ * second linear layer of a feed-forward block. */
 #include "job.h"
 
 #include <math.h>

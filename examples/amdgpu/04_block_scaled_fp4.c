@@ -8,7 +8,7 @@
 enum { E2M1 = 4 };
 typedef int32_t i32x4 __attribute__((vector_size(16)));
 
-/* `b` holds the columns of B one after another, so that the kernel reads both operands in the same
+/* `b` holds the columns of B one after another, so that the kernel reads A and B in the same
  * way. */
 KERNEL void multiply(const GLOBAL uint8_t *a, const GLOBAL uint8_t *b,
                      const GLOBAL uint8_t *a_scales, const GLOBAL uint8_t *b_scales,

@@ -39,8 +39,9 @@ static bsmm_status unpack_blocks(const uint8_t *from, const bsmm_operand *to, co
     return BSMM_OK;
 }
 
-/* Stores the elements of `half` bytes, from element `first` of the block on. The low nibbles are
- * the first half of these elements, the high nibbles the second half. */
+/* Stores 2 * half elements, from element `first` of the block on, which are packed in `half` bytes.
+ * The low nibbles are the elements first to first + half - 1. The high nibbles are the `half`
+ * elements after these. */
 static void put_halves(const uint8_t *from, const block_target *t, uint32_t first, uint32_t half) {
     for (uint32_t k = 0; k < half; k++) {
         put(t, first + k, from[k] & 15u);
