@@ -40,8 +40,9 @@ typedef struct bench_ceilings {
 /* Raises the ceilings of a run to the best rates of one more measurement, if these are higher. */
 void bench_ceilings_raise(bench_ceilings *run, const bench_probed *row);
 
-/* Returns the median rate of the row's probe as a fraction of the ceiling, the lowest over all
- * kinds of ceilings. It is 1 if the row has no probes. */
+/* Returns how far the probes that ran beside the row reached the ceilings of the run. This is the
+ * median rate of a probe divided by its ceiling, and the lowest such fraction if the row has
+ * several probes. It is 1 if the row has no probes. */
 double bench_ceilings_share(const bench_ceilings *run, const bench_probed *row);
 
 /* Returns true if the row is disturbed. It must then be measured again, or marked in the output if

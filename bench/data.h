@@ -23,8 +23,8 @@ void bench_matrix_destroy(bsmm_matrix *matrix);
  * - With e8m0 or e4m3 scales, the distribution is taken from Triton's block-scaled tutorial.
  *   Elements are random e2m1 values, whatever the element format is. Scales are uniform in (0, 1],
  *   rounded down to e8m0 or to the nearest e4m3.
- * - With fp32 scales or none, the distribution is taken from AMD's FP8 groupwise challenge:
- *   normally distributed values and uniform fp32 scales. */
+ * - With fp32 scales, or without scales, the distribution is taken from AMD's FP8 groupwise
+ *   challenge. Elements are normally distributed, and fp32 scales are uniform. */
 bsmm_status bench_matrix_fill(bsmm_matrix *matrix, uint64_t seed);
 
 /* Creates and fills a matrix, and creates `wide`, a dense fp32 matrix with the same values.

@@ -35,9 +35,9 @@ typedef struct bench {
 
 /* ---- operands ---- */
 
-/* Returns the scale layout of an operand. Scales in fp32 of 1 x 128 blocks have the layout that the
- * peer, i.e. the library with which bench compares, reads. All other scales have the layout of
- * checkpoints, row-major. */
+/* Returns the scale layout of an operand. fp32 scales of 1 x 128 blocks have the layout that the
+ * peer reads, i.e. the library with which bench compares. All other scales are row-major, as in
+ * checkpoints. */
 static uint32_t layout_of(bsmm_format f) {
     bool rows = f.scale == BSMM_SCALE_F32 && f.block_rows == 1 && f.block_cols == 128;
     return rows ? BSMM_LAYOUT_CUBLAS_VEC128 : BSMM_LAYOUT_ROW_MAJOR;

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Runs unit tests on emulated processors: 64-bit Arm (a separate build, with qemu-aarch64), x86-64
 # without AVX (with qemu-x86_64), and x86-64 with AVX2 but without AVX-512. valgrind emulates the
-# processor with AVX2, because qemu computes floats in software and is too slow for these tests. On a machine
-# without AVX-512, a separate build with emulated AVX-512 instructions also tests the AVX-512
+# processor with AVX2, because qemu computes floats in software and is too slow for these tests. On a
+# machine without AVX-512, a separate build with emulated AVX-512 instructions also tests the AVX-512
 # kernels (tests/emulated_avx512). The last line is "N passed, N failed".
 #   usage: check-emulated.sh BUILD_FOLDER [JOBS]   (a build for x86-64; `install-deps.sh emulate` first)
 set -euo pipefail
