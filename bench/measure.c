@@ -50,8 +50,9 @@ static bsmm_matmul_desc describe(const bench *b) {
     return desc;
 }
 
-/* Makes a plan. B is packed in advance in the form that the job names. If the job names none but
- * asks for packing, and the kernel has panels, B is packed in the form BSMM_PACKED_WIDE. */
+/* Makes a plan. B is packed in advance in the form that the job names. If the job names no form but
+ * asks for packing, and the kernel can read packed panels of B, B is packed in the form
+ * BSMM_PACKED_WIDE. */
 static bsmm_status make_plan(bench *b, uint64_t *packed_bytes) {
     bsmm_matmul_desc desc = describe(b);
     desc.b_packed = b->job->form;

@@ -28,8 +28,9 @@ void cli_unload(cli_loaded *loaded);
  * memory. Returns NULL if the description is invalid; the library's error message is then set. */
 void *cli_matrix_allocate(bsmm_matrix *matrix);
 
-/* A weight named on the command line as "FILE", "FILE:NAME" or "FILE:NAME[SLICE]". Opening it
- * prints a message if something is wrong. */
+/* A weight named on the command line as "FILE", "FILE:NAME" or "FILE:NAME[SLICE]", where SLICE is
+ * the number of a matrix in a batch. The function that opens a weight prints a message if it
+ * fails. */
 typedef struct cli_operand {
     bsmm_file *file;
     cli_loaded loaded;

@@ -179,9 +179,11 @@ typedef enum bsmm_layout {
     BSMM_LAYOUT_NV_8X4 = 4,   /* 8 x 4 tiles of vLLM and FlashInfer for small M */
     /* layout of hipBLASLt's BLK32_UE8M0_32_8_EXT and aiter's shuffle_scale */
     BSMM_LAYOUT_CDNA4_MFMA16 = 5,
-    BSMM_LAYOUT_CDNA4_MFMA32 = 6,  /* layout of Triton's block-scaled tutorial for 32x32 MFMA */
-    BSMM_LAYOUT_CUBLAS_VEC128 = 7, /* cuBLASLt fp32 1x128: offset c * roundup(R, 4) + r */
-    BSMM_LAYOUT_CUBLAS_BLK128 = 8  /* cuBLASLt fp32 128x128: offset r * roundup(C, 4) + c */
+    BSMM_LAYOUT_CDNA4_MFMA32 = 6, /* layout of Triton's block-scaled tutorial for 32x32 MFMA */
+    /* cuBLASLt's fp32 scales of 1x128 blocks: offset c * roundup(R, 4) + r */
+    BSMM_LAYOUT_CUBLAS_VEC128 = 7,
+    /* cuBLASLt's fp32 scales of 128x128 blocks: offset r * roundup(C, 4) + c */
+    BSMM_LAYOUT_CUBLAS_BLK128 = 8
 } bsmm_layout;
 
 /* Says whether a second-level scale g (one fp32 number for the whole tensor) multiplies or divides
@@ -302,15 +304,15 @@ typedef struct bsmm_epilogue {
 typedef enum bsmm_group_kind {
     BSMM_GROUP_NONE = 0,  /* There are no groups: the plan is one product. */
     BSMM_GROUP_BATCH = 1, /* A, B, C, D and the residual are stacks. */
-    /* B is a stack. A, C, D and the residual are divided by rows: the rows of group g end before
-     * row sizes[g]. */
+    /* B is a stack. A, C, D and the residual are divided by rows. sizes[g] is the end of group g
+     * and not its length: the rows of group g end before row sizes[g]. */
     BSMM_GROUP_ROWS = 2,
     /* All operands are stacks, as in BATCH. Group g uses only the first sizes[g] rows of its
      * matrices of A, C, D and the residual. The other rows of D are not written. */
     BSMM_GROUP_MASKED = 3,
-    /* C, D and the residual are stacks. A and B are divided by columns: the columns of group g end
-     * before column sizes[g]. A group without columns has A x B^T = 0, so that its D is the
-     * epilogue of beta * C + bias. */
+    /* C, D and the residual are stacks. A and B are divided by columns. sizes[g] is the end of
+     * group g and not its length: the columns of group g end before column sizes[g]. A group
+     * without columns has A x B^T = 0, so that its D is the epilogue of beta * C + bias. */
     BSMM_GROUP_K = 4
 } bsmm_group_kind;
 

@@ -69,8 +69,9 @@ void bsmm_config_free(bsmm_config *config) {
     config->root = NULL;
 }
 
-/* Finds the quantization of a layer in a Quark config. It is the layer's own entry, found by name
- * or by pattern; without such an entry it is the global entry. */
+/* Finds the entry of a Quark config that describes the quantization of a layer. This is the layer's
+ * own entry, found by the name of the layer or by a pattern. If the layer has no own entry, it is
+ * the global entry. */
 static const json_t *layer_config(const json_t *root, const char *layer) {
     json_t *layers = json_object_get(root, "layer_quant_config");
     const json_t *own = json_object_get(layers, layer);
