@@ -31,9 +31,9 @@ void cli_report_add(cli_report *report, const bsmm_quantize_report *part) {
     bsmm_quantize_report *sum = &report->sum;
     sum->signal += part->signal;
     sum->noise += part->noise;
-    /* If the error of this part is NaN, the comparison is false, so that the result is NaN. fmax
-     * would ignore the NaN. */
-    if (!(part->max_error <= sum->max_error)) sum->max_error = part->max_error;
+    /* A NaN stays, whichever matrix of the weight it comes from. fmax would lose it. */
+    if (!isnan(sum->max_error) && !(part->max_error <= sum->max_error))
+        sum->max_error = part->max_error;
     sum->clipped += part->clipped * (double)part->count;
     sum->underflowed += part->underflowed * (double)part->count;
     sum->count += part->count;
