@@ -5,6 +5,7 @@
 #ifndef BENCH_DEVICE_H
 #define BENCH_DEVICE_H
 
+#include "family_level.h"
 #include "queued_peer.h"
 #include "samples.h"
 
@@ -35,6 +36,9 @@ typedef struct bench_device_kind {
     /* The library with which bench compares on this kind of device (the peer). NULL: there is
      * none. */
     const bench_queued_peer *peer;
+    /* The measured typical errors of its kernels. The last entry has no name. NULL: there are none.
+     */
+    const bench_family_level *levels;
 
     /* Opens the device `name` and makes it the current device of this thread. `name` is NULL for
      * the host. Returns NULL on failure. */

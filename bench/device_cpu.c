@@ -61,9 +61,23 @@ static bool finish_time(void *state, double *seconds) {
     return true;
 }
 
+/* Each level is the largest that tests/unit/test_cli_level.c found on a Xeon of the Sapphire Rapids
+ * generation, over eight pairs of formats, K from 256 to 4096, and operands with mixed signs, with
+ * one sign and with growing values. The test fails if a kernel exceeds its level. */
+static const bench_family_level levels[] = {
+    {"cpu_avx512_int8dot", .unit = 0, .level = 1.01},
+    {"cpu_avx2_int8dot", .unit = 0, .level = 1.01},
+    {"cpu_avx512_bf16dot", .unit = 1, .segment = 128, .segments_by_f32 = true, .level = 1.15},
+    {"cpu_avx512_f32", .unit = 1, .segment = 128, .segments_by_f32 = true, .level = 1.01},
+    {"cpu_avx2_f32", .unit = 1, .segment = 128, .segments_by_f32 = true, .level = 1.01},
+    {"cpu_f32", .unit = 1, .segment = 128, .total_in_double = true, .level = 1.06},
+    {0},
+};
+
 const bench_device_kind bench_device_cpu = {
     .name = "cpu",
     .is_host = true,
+    .levels = levels,
     .open = open_host,
     .close = free,
     .stream = stream,

@@ -175,6 +175,7 @@ const bench_device_kind bench_device_cuda = {
     .name = "cuda",
     .known = "h200",
     .peer = &bench_cublaslt,
+    .levels = bench_cuda_levels,
     .open = open_cuda,
     .close = close_cuda,
     .cache_bytes = cache_bytes,

@@ -5,6 +5,7 @@
 #include "device.h"
 
 extern const bench_queued_peer bench_cublaslt;
+extern const bench_family_level bench_cuda_levels[];
 
 bool bench_cuda_launch_empty(void *stream, size_t count);
 size_t bench_cuda_count_launches(const bench_graph *graph);

@@ -1,29 +1,11 @@
 #include "level.h"
 #include "common.h"
+#include "device.h"
 #include "files.h"
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The measured error levels of the kernel families (level.h). Each is the largest that
- * tests/unit/test_cli_level.c found on a Xeon of the Sapphire Rapids generation, over eight pairs
- * of formats, K from 256 to 4096, and operands with mixed signs, with one sign and with growing
- * values. The test fails if a kernel exceeds its level. The levels of the cuda kernels are from
- * results of an H200. They are not known for cuda_sm90_small_m, whose order of sums depends on N
- * and K, nor for AMD GPUs. */
-static const cli_family_level families[] = {
-    {"cpu_avx512_int8dot", .unit = 0, .level = 1.01},
-    {"cpu_avx2_int8dot", .unit = 0, .level = 1.01},
-    {"cpu_avx512_bf16dot", .unit = 1, .segment = 128, .segments_by_f32 = true, .level = 1.15},
-    {"cpu_avx512_f32", .unit = 1, .segment = 128, .segments_by_f32 = true, .level = 1.01},
-    {"cpu_avx2_f32", .unit = 1, .segment = 128, .segments_by_f32 = true, .level = 1.01},
-    {"cpu_f32", .unit = 1, .segment = 128, .total_in_double = true, .level = 1.06},
-    {"cuda_sm90a_fp8", .unit = 32, .segment = 128, .fraction = 13, .level = 0.72},
-    {"cuda_sm90a_fold", .unit = 32, .segment = 128, .fraction = 13, .level = 1.01},
-    {"cuda_sm90a_bf16", .unit = 16, .fraction = 25, .exact_in_bf16 = true, .level = 1.01},
-    {"cuda_sm80_bf16", .unit = 16, .fraction = 25, .exact_in_bf16 = true, .level = 1.05},
-};
 
 static bool is_exact_in_bf16(bsmm_format format) {
     bsmm_elem_info info = BSMM_INIT(bsmm_elem_info);
@@ -33,12 +15,20 @@ static bool is_exact_in_bf16(bsmm_format format) {
     return false;
 }
 
-const cli_family_level *cli_level_of(const char *kernel, const bsmm_format formats[2]) {
-    bool exact = is_exact_in_bf16(formats[0]) && is_exact_in_bf16(formats[1]);
-    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
-        if (strncmp(kernel, families[i].kernel, strlen(families[i].kernel)) == 0)
-            return exact || !families[i].exact_in_bf16 ? &families[i] : NULL;
+/* Returns the family of a kernel in the table of one kind of device. */
+static const bench_family_level *find(const bench_family_level *families, const char *kernel) {
+    for (; families && families->kernel; families++)
+        if (strncmp(kernel, families->kernel, strlen(families->kernel)) == 0) return families;
     return NULL;
+}
+
+const bench_family_level *cli_level_of(const char *kernel, const bsmm_format formats[2]) {
+    const bool exact = is_exact_in_bf16(formats[0]) && is_exact_in_bf16(formats[1]);
+    const bench_family_level *family = NULL;
+    const bench_device_kind *kind;
+    for (size_t i = 0; !family && (kind = bench_device_kind_at(i)); i++)
+        family = find(kind->levels, kernel);
+    return family && family->exact_in_bf16 && !exact ? NULL : family;
 }
 
 static float add_exactly(const float *a, const float *b, int64_t n, float sum) {
@@ -77,7 +67,7 @@ static float add_truncated(const float *a, const float *b, int64_t n, float sum,
 
 /* Returns the sum of one segment, added and rounded in the order of the kernel family: `unit`
  * products at a time. */
-static float sum_segment(const cli_family_level *family, int64_t unit, const float *a,
+static float sum_segment(const bench_family_level *family, int64_t unit, const float *a,
                          const float *b, int64_t k) {
     float sum = 0;
     for (int64_t i = 0; i < k; i += unit) {
@@ -88,7 +78,7 @@ static float sum_segment(const cli_family_level *family, int64_t unit, const flo
     return sum;
 }
 
-static int64_t unit_of(const cli_family_level *family, const bsmm_format formats[2]) {
+static int64_t unit_of(const bench_family_level *family, const bsmm_format formats[2]) {
     bool e8m0 = formats[0].scale == BSMM_SCALE_E8M0 && formats[1].scale == BSMM_SCALE_E8M0;
     return family->unit ? family->unit : e8m0 ? 32 : 16;
 }
@@ -97,7 +87,8 @@ static int64_t gcd(int64_t x, int64_t y) {
     return y ? gcd(y, x % y) : x;
 }
 
-static int64_t segment_of(const cli_family_level *family, const bsmm_format formats[2], int64_t k) {
+static int64_t segment_of(const bench_family_level *family, const bsmm_format formats[2],
+                          int64_t k) {
     bool f32 = formats[0].scale == BSMM_SCALE_F32 || formats[1].scale == BSMM_SCALE_F32;
     int64_t segment = family->segment;
     if (!segment || (family->segments_by_f32 && !f32)) return k;
@@ -106,8 +97,8 @@ static int64_t segment_of(const cli_family_level *family, const bsmm_format form
     return segment;
 }
 
-cli_sums cli_level_sum(const cli_family_level *family, const bsmm_format formats[2], const float *a,
-                       const float *b, int64_t k) {
+cli_sums cli_level_sum(const bench_family_level *family, const bsmm_format formats[2],
+                       const float *a, const float *b, int64_t k) {
     int64_t unit = unit_of(family, formats), step = segment_of(family, formats, k);
     cli_sums sums = {0};
     for (int64_t i = 0; i < k; i += step) {
@@ -132,8 +123,9 @@ static int64_t choose_stride(int64_t outputs, int64_t k) {
     return (outputs / affordable + 1) | 1;
 }
 
-double cli_level_compare(const cli_family_level *family, const bsmm_matrix *a, const bsmm_matrix *b,
-                         const float *a_values, const float *b_values, const float *d) {
+double cli_level_compare(const bench_family_level *family, const bsmm_matrix *a,
+                         const bsmm_matrix *b, const float *a_values, const float *b_values,
+                         const float *d) {
     enum { LEAST = 128 };
     const bsmm_format formats[2] = {a->format, b->format};
     double ours = 0, typical = 0;
@@ -195,7 +187,7 @@ static bool decode(plain *p) {
 bool cli_level_run(const bsmm_matmul_desc *desc, const char *kernel, cli_multiply *multiply,
                    void *context, double *level) {
     const bsmm_format formats[2] = {desc->a->format, desc->b->format};
-    const cli_family_level *family = cli_level_of(kernel, formats);
+    const bench_family_level *family = cli_level_of(kernel, formats);
     *level = (double)NAN;
     if (!family) return true;
     int64_t k = desc->a->cols;

@@ -6,44 +6,23 @@
 #define CLI_LEVEL_H
 
 #include "command.h"
+#include "family_level.h"
 
 /* The largest level that passes. The measured kernels have levels of 0.5 to 1, so that a kernel
  * with errors 4 times as large fails. */
 #define CLI_LEVEL_MOST 2.0
 
-/* The order in which a family of kernels adds products (docs/NUMERICS.md, "Order of sums"). */
-typedef struct cli_family_level {
-    const char *kernel; /* beginning of the names of the family's kernels */
-    /* number of products that are added exactly before a rounding; 0: 32 if both scales are e8m0,
-     * else 16 */
-    int64_t unit;
-    /* Number of products in a segment, i.e. a part of K that is summed separately. A segment ends
-     * with a block of either operand, so that it may be shorter. 0: no segments */
-    int64_t segment;
-    bool segments_by_f32; /* the family has segments only if a scale is fp32 */
-    bool total_in_double; /* the sums of the segments are added in double */
-    /* Bits below the largest term that a tensor core keeps of each term of a unit
-     * (docs/NUMERICS.md, "Tensor cores"). Its segments do not end with blocks. 0: the sum of a unit
-     * is exact and is rounded to fp32 */
-    int fraction;
-    /* the family is measured only for operands without fp32 scales whose elements bf16 holds
-     * exactly */
-    bool exact_in_bf16;
-    /* measured error of the family, as a multiple of the error of a sum in this order */
-    double level;
-} cli_family_level;
-
 /* Returns the family of a kernel that multiplies operands of these formats, or NULL if the family
  * was not measured for them. */
-const cli_family_level *cli_level_of(const char *kernel, const bsmm_format formats[2]);
+const bench_family_level *cli_level_of(const char *kernel, const bsmm_format formats[2]);
 
 /* One sum of products a_k * b_k: exact (in double), and rounded in fp32 in the order of the kernel
  * family. */
 typedef struct cli_sums {
     double exact, rounded, magnitude; /* magnitude: sum of |a_k b_k| */
 } cli_sums;
-cli_sums cli_level_sum(const cli_family_level *family, const bsmm_format formats[2], const float *a,
-                       const float *b, int64_t k);
+cli_sums cli_level_sum(const bench_family_level *family, const bsmm_format formats[2],
+                       const float *a, const float *b, int64_t k);
 
 /* Multiplies on the device of a description, whose pointers are to host memory. Returns false after
  * it has reported the error. */
@@ -60,7 +39,8 @@ bool cli_level_run(const bsmm_matmul_desc *desc, const char *kernel, cli_multipl
 
 /* Computes the same level from fp32 results d that exist already. a_values and b_values are the
  * decoded values of a and b. */
-double cli_level_compare(const cli_family_level *family, const bsmm_matrix *a, const bsmm_matrix *b,
-                         const float *a_values, const float *b_values, const float *d);
+double cli_level_compare(const bench_family_level *family, const bsmm_matrix *a,
+                         const bsmm_matrix *b, const float *a_values, const float *b_values,
+                         const float *d);
 
 #endif

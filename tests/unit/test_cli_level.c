@@ -120,7 +120,7 @@ static void spoil(float *d, const bsmm_matrix *a, const bsmm_matrix *b, const fl
 static void expect_noticed(fixture *f, const char *what) {
     bsmm_matrix a = wide(f->a.m.rows, f->a.m.cols), b = wide(f->b.m.rows, f->b.m.cols);
     float *d = f->d.data = malloc((size_t)(f->d.rows * f->d.cols) * sizeof(float));
-    const cli_family_level *family = cli_level_of(f->desc.kernel, f->formats);
+    const bench_family_level *family = cli_level_of(f->desc.kernel, f->formats);
     assert_true(!bsmm_dequantize(&f->a.m, &a) && !bsmm_dequantize(&f->b.m, &b));
     assert_int_equal(test_multiply(&f->desc), BSMM_OK);
     double level = cli_level_compare(family, &f->a.m, &f->b.m, a.data, b.data, d);
@@ -157,7 +157,7 @@ static void test_edges(void **state) {
     f.d.data = d;
     assert_true(!bsmm_dequantize(&f.a.m, &a) && !bsmm_dequantize(&f.b.m, &b));
     assert_int_equal(bsmm_matmul(&f.desc), BSMM_OK);
-    const cli_family_level *family = cli_level_of("cpu_avx512_int8dot", f.formats);
+    const bench_family_level *family = cli_level_of("cpu_avx512_int8dot", f.formats);
     assert_true(isnan(cli_level_compare(family, &f.a.m, &f.b.m, a.data, b.data, d)));
     for (int i = 0; i < MOST_M * N; i++)
         d[i] = nextafterf(d[i], 1e6f);
