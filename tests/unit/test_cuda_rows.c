@@ -18,23 +18,30 @@ enum { N = 77, MOST = 32 };
 /* A kernel, and the formats of A and B that the test gives it. */
 typedef struct takes {
     const char *kernel;
-    const char *a[4], *b[4];
+    const char *a[4], *b[6];
     uint32_t compute;
 } takes;
 
+/* Returns the format of a name. "fp8_row" has one fp32 scale for each row of k elements. */
+static bsmm_format named(const char *name, int64_t k) {
+    if (strcmp(name, "fp8_row") != 0) return format_named(name);
+    return (bsmm_format){BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, (uint32_t)k};
+}
+
 #define WEIGHTS                                                                                    \
-    { "mxfp4", "nvfp4", "mxfp8", "fp8_block128" }
+    { "mxfp4", "nvfp4", "mxfp8", "fp8_block128", "fp8_row", "fp8_group128" }
 static const takes decode_all = {
     .kernel = "cuda_sm90_small_m", .a = {"bf16", "f16", "mxfp8", "fp8_group128"}, .b = WEIGHTS};
 /* These formats of A have values that are not split into two parts. */
 static const takes decode_whole = {
     .kernel = "cuda_sm90_small_m", .a = {"bf16", "mxfp8", "fp8_group128"}, .b = WEIGHTS};
 static const takes decode_bf16 = {.kernel = "cuda_sm90_small_m", .a = {"bf16"}, .b = WEIGHTS};
-static const takes fp8_small_m = {
-    .kernel = "cuda_sm90a_fp8_small_m", .a = {"fp8_group128"}, .b = {"fp8_block128"}};
+static const takes fp8_small_m = {.kernel = "cuda_sm90a_fp8_small_m",
+                                  .a = {"fp8_group128", "fp8_row"},
+                                  .b = {"fp8_block128", "fp8_row", "fp8_group128"}};
 static const takes fp8_small_m_fast = {.kernel = "cuda_sm90a_fp8_small_m",
                                        .a = {"e4m3"},
-                                       .b = {"fp8_block128"},
+                                       .b = {"fp8_block128", "fp8_row"},
                                        .compute = BSMM_COMPUTE_FAST};
 
 static const int64_t rows[] = {1, 2, 3, 8, 9, 16, 17, 24, 31};
@@ -65,8 +72,8 @@ static int64_t most_rows(const fixture *f) {
 
 static void check_pair(const takes *of, const char *a, const char *b, int64_t k, fill how, rng *r) {
     fixture f;
-    test_matrix_make(&f.a, describe(format_named(a), MOST, k), how, r);
-    test_matrix_make(&f.b, describe(format_named(b), N, k), how, r);
+    test_matrix_make(&f.a, describe(named(a, k), MOST, k), how, r);
+    test_matrix_make(&f.b, describe(named(b, k), N, k), how, r);
     test_matrix_make(&f.d, describe(format_named("f32"), MOST, N), FILL_ORDINARY, r);
     const int64_t most = most_rows(&f);
     if (multiply(&f, of->kernel, of->compute, most))

@@ -212,6 +212,37 @@ static void test_few_rows(void **state) {
             }
 }
 
+/* Tests weights whose fp32 scales hold for whole rows, for some rows, for all of B, or for parts of
+ * rows, with few rows of A. */
+static void test_few_rows_of_row_scales(void **state) {
+    (void)state;
+    enum { N = 70, K = 672 };
+    static const bsmm_format a[] = {{BSMM_ELEM_BF16, 0, 0, 0},
+                                    {BSMM_ELEM_F16, 0, 0, 0},
+                                    {BSMM_ELEM_F32, 0, 0, 0},
+                                    {BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32},
+                                    {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, K},
+                                    {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 128}};
+    static const bsmm_format b[] = {{BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, K},
+                                    {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 7, K},
+                                    {BSMM_ELEM_E4M3, BSMM_SCALE_F32, N, K},
+                                    {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 128},
+                                    {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 24, 256}};
+    static const int64_t rows[] = {1, 29, 3, 10, 16};
+    static const char *const d[] = {"f32", "bf16"};
+    rng r = {15};
+    for (size_t i = 0; i < BSMM_COUNT(a); i++)
+        for (size_t j = 0; j < BSMM_COUNT(b); j++)
+            for (fill how = FILL_ORDINARY; how <= FILL_SPECIAL; how++) {
+                product p;
+                const int64_t m = rows[(i + j + how) % BSMM_COUNT(rows)];
+                product_make(&p, describe(a[i], m, K), describe(b[j], N, K),
+                             describe(format_named(d[j % 2]), m, N), how, &r);
+                check_every_kernel(&p);
+                product_free(&p);
+            }
+}
+
 /* Tests rows of A that are too long for the shared memory of an SM. */
 static void test_few_long_rows(void **state) {
     (void)state;
@@ -221,6 +252,7 @@ static void test_few_long_rows(void **state) {
     run_pair("fp8_group128", "fp8_block128", "f32", 30, 20, 24704, FILL_ORDINARY, &r);
     run_pair("f16", "nvfp4", "f32", 14, 20, 20480, FILL_EXTREME, &r);
     run_pair("bf16", "fp8_block128", "f32", 7, 20, 82048, FILL_ORDINARY, &r);
+    run_pair("bf16", "fp8_group128", "f32", 7, 20, 20608, FILL_ORDINARY, &r);
 }
 
 static void test_outputs_factors_and_bias(void **state) {
@@ -497,6 +529,7 @@ int main(void) {
         cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_chunks),
         cmocka_unit_test(test_few_rows),
+        cmocka_unit_test(test_few_rows_of_row_scales),
         cmocka_unit_test(test_few_long_rows),
         cmocka_unit_test(test_outputs_factors_and_bias),
         cmocka_unit_test(test_orders_and_leading_dimensions),

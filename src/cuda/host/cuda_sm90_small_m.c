@@ -22,10 +22,11 @@ enum { WALKERS_4BIT = 2 };
  * = 0: A has no fp32 scales. i = 1: the scales of A or B are fp32 and change along K. i = 2: A has
  * one fp32 scale per row. */
 typedef struct weights {
-    /* The format of B. If its scales are fp32, block_rows may be any multiple of 16 and block_cols
-     * any multiple of 128. */
+    /* The format of B. If its scales are fp32, block_rows may be any multiple of 16, or anything if
+     * `by_row`, and block_cols any multiple of 128 or all of K. */
     bsmm_format format;
     uint32_t step_scales; /* the bytes of B's scales per row and step of K */
+    bool by_row;          /* true if each row of B has fp32 scales of its own in shared memory */
     bsmm_cuda_function functions[3][3];
 } weights;
 
@@ -42,6 +43,8 @@ static const weights all_weights[] = {
      .functions = {FUNCTIONS("mxfp8"), FUNCTIONS("mxfp8_grouped"), FUNCTIONS("mxfp8_scaled")}},
     {.format = {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 128, 128}, .step_scales = 4,
      .functions = {FUNCTIONS("fp8_grouped"), FUNCTIONS("fp8_grouped")}},
+    {.format = {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 128}, .step_scales = 4, .by_row = true,
+     .functions = {FUNCTIONS("fp8_rows_grouped"), FUNCTIONS("fp8_rows_grouped")}},
 };
 /* clang-format on */
 
@@ -50,7 +53,8 @@ static const bsmm_cuda_function prepare_a = {"sm90a/small_m", "small_m_prepare",
 static bool is_weights(const weights *w, const bsmm_operand *b) {
     const bsmm_format *f = &b->m.format;
     if (w->format.scale != BSMM_SCALE_F32) return bsmm_format_equal(w->format, *f);
-    return f->elem == w->format.elem && bsmm_small_m_has_tile_floats(b);
+    if (f->elem != w->format.elem) return false;
+    return w->by_row ? bsmm_small_m_has_steady_floats(b) : bsmm_small_m_has_tile_floats(b);
 }
 
 /* Returns true if the scales are fp32 and change along K. The kernels then scale the sum of each
@@ -83,6 +87,8 @@ typedef struct cut {
      */
     uint32_t columns;
     uint32_t scale_columns; /* `columns`, rounded up so that their fp32 scales are whole 16 bytes */
+    /* The bytes of B's scales per row and step in shared memory. 0: one fp32 scale for all of K. */
+    uint32_t step_scales;
     /* The number of steps of A that shared memory holds for each warp along K, in a ring buffer. 0:
      * there is no ring, and shared memory holds all of A that the block needs. */
     uint32_t a_slots;
@@ -97,8 +103,8 @@ typedef struct cut {
  * which rows of A are nonzero lie behind it. The stride between rows of B's scales is an odd
  * multiple of 16 bytes, so that the scales of 8 rows lie in different banks. Returns false if
  * everything together does not fit. */
-static bool place(const weights *w, uint32_t a_slots, bool own, cut *c) {
-    uint32_t line = (c->steps_each * w->step_scales + 15) / 16;
+static bool place(uint32_t a_slots, bool own, cut *c) {
+    uint32_t line = (c->steps_each * c->step_scales + 15) / 16;
     uint32_t a_steps = a_slots ? c->k_warps * a_slots : c->steps_each;
     c->own = own;
     c->a_slots = a_slots;
@@ -118,11 +124,11 @@ static bool place(const weights *w, uint32_t a_slots, bool own, cut *c) {
 /* Lays out shared memory, with A in the first of three ways that fits: all of A, converted by each
  * block itself (only if `own`), all of A from an image in the workspace, or a ring of as many steps
  * as fit. Returns false if fewer than 2 steps fit. */
-static bool place_a(const weights *w, bool own, cut *c) {
-    if (own && place(w, 0, true, c)) return true;
-    if (place(w, 0, false, c)) return true;
+static bool place_a(bool own, cut *c) {
+    if (own && place(0, true, c)) return true;
+    if (place(0, false, c)) return true;
     uint32_t slots = (uint32_t)bsmm_ceil_div(c->steps_each, c->k_warps);
-    while (slots >= 2 && !place(w, slots, false, c))
+    while (slots >= 2 && !place(slots, false, c))
         slots--;
     return slots >= 2;
 }
@@ -150,8 +156,9 @@ static bool try_cut(const bsmm_product *p, const weights *w, int64_t rows,
     c->scale_columns = (uint32_t)bsmm_round_up(c->columns, 4);
     c->grouped = is_grouped(p);
     c->row_scaled = bsmm_small_m_has_row_floats(&p->a) && !c->grouped;
-    if ((uint64_t)c->steps_each * w->step_scales * c->rows > BSMM_SMALL_M_MOST_SHARED) return false;
-    return place_a(w, can_make_own(p, c), c);
+    c->step_scales = w->by_row && bsmm_small_m_has_row_floats(&p->b) ? 0 : w->step_scales;
+    if ((uint64_t)c->steps_each * c->step_scales * c->rows > BSMM_SMALL_M_MOST_SHARED) return false;
+    return place_a(can_make_own(p, c), c);
 }
 
 /* Returns true if each of `lanes` warps along K has at least one step of K, or if only the warps of
@@ -226,7 +233,7 @@ static const char *refuse_a(const bsmm_operand *a, char *why, size_t size) {
 
 static const char *refuse_b(const bsmm_operand *b, char *why, size_t size) {
     const weights *w = find_weights(b);
-    if (!w) return "B is none of mxfp4, nvfp4, mxfp8, e4m3 with fp32 scales for 128 columns";
+    if (!w) return "B is none of mxfp4, nvfp4, mxfp8, e4m3 with fp32 scales for 128 columns or all";
     if (b->m.order != BSMM_ORDER_ROW) return "B is not ORDER_ROW: its rows are read along K";
     uint32_t unit = is_4bit(w) ? 32 : 16;
     if (b->m.cols % unit == 0 && b->m.ld % unit == 0) return NULL;
@@ -307,6 +314,7 @@ static bsmm_small_m_params params_of(const bsmm_product *p, const weights *w, co
     params.chunk_bytes = c->chunk_bytes;
     params.for_wgmma = c->columns >= BSMM_SMALL_M_WGMMA_COLUMNS;
     params.scale_stride = c->scale_stride;
+    params.scale_step = c->step_scales;
     params.scale_vector = bsmm_small_m_scale_vector(p, w->step_scales, c->splits, ranges);
     params.scales_at = c->scales_at;
     params.a_scales_at = c->a_scales_at;

@@ -19,9 +19,12 @@ enum { MOST_ROWS = 32, UNIT = 16 };
 #define FUNCTION(name)                                                                             \
     { "sm90a/fp8_small_m", name, BSMM_SMALL_M_MOST_SHARED }
 
-/* The kernels for up to 8, 16 and 32 rows of A. */
-static const bsmm_cuda_function functions[] = {
-    FUNCTION("fp8_small_m_8"), FUNCTION("fp8_small_m_16"), FUNCTION("fp8_small_m_32")};
+/* The kernels for up to 8, 16 and 32 rows of A. The first row is for scales that hold for 16 rows
+ * of B, the second for scales that may differ from row to row. */
+static const bsmm_cuda_function functions[][3] = {
+    {FUNCTION("fp8_small_m_8"), FUNCTION("fp8_small_m_16"), FUNCTION("fp8_small_m_32")},
+    {FUNCTION("fp8_small_m_rows_8"), FUNCTION("fp8_small_m_rows_16"),
+     FUNCTION("fp8_small_m_rows_32")}};
 
 /* ---- shapes ---- */
 
@@ -29,6 +32,9 @@ static const bsmm_cuda_function functions[] = {
  * _at are offsets in shared memory, in bytes. */
 typedef struct cut {
     uint32_t splits, columns;
+    bool by_row; /* True if rows of B have scales of their own. */
+    /* Bytes of B's scales per step in shared memory. 0: one scale for all of K. */
+    uint32_t scale_step;
     uint32_t scale_stride, scales_at, a_scales_at, barriers_at, flags_at, shared;
 } cut;
 
@@ -44,17 +50,27 @@ static uint32_t choose_splits(const bsmm_product *p) {
     return best;
 }
 
+/* Lays out B's scales: a row for each 16 rows of B, or for each row, and a float for each step, or
+ * one float. The stride of rows of their own is an odd multiple of 16 bytes, so that 8 rows lie in
+ * different banks. Returns their size in bytes. */
+static uint32_t place_scales(const bsmm_product *p, uint32_t steps, cut *c) {
+    c->by_row = !bsmm_small_m_has_tile_floats(&p->b);
+    c->scale_step = c->by_row && bsmm_small_m_has_row_floats(&p->b) ? 0 : sizeof(float);
+    const uint32_t line = (uint32_t)bsmm_ceil_div((int64_t)steps * c->scale_step, 16);
+    c->scale_stride = 16 * (c->by_row ? line | 1 : line);
+    return (c->by_row ? BSMM_FP8_SMALL_M_ROWS : BSMM_FP8_SMALL_M_ROWS / 16) * c->scale_stride;
+}
+
 /* Divides the GEMM among thread blocks and lays out shared memory for up to `rows` rows of A. A
- * step is 128 elements along K. For every step, shared memory holds one fp32 scale for each 16 rows
- * of B and one fp32 scale for each row of A. */
+ * step is 128 elements along K. For every step, shared memory holds one fp32 scale for each row of
+ * A, besides B's scales. */
 static cut find_cut(const bsmm_product *p, int64_t rows) {
     cut c = {.columns = rows <= 8 ? 8 : rows <= 16 ? 16 : 32};
     c.splits = choose_splits(p);
     const uint32_t steps = bsmm_small_m_most_steps(bsmm_small_m_count_steps(p), c.splits);
-    c.scale_stride = (uint32_t)bsmm_round_up((int64_t)steps * 4, 16);
     c.scales_at = BSMM_FP8_SMALL_M_ALIGNMENT + BSMM_FP8_SMALL_M_GROUPS * BSMM_FP8_SMALL_M_SLOTS *
                                                    BSMM_FP8_SMALL_M_SLOT_BYTES(c.columns);
-    c.a_scales_at = c.scales_at + BSMM_FP8_SMALL_M_ROWS / 16 * c.scale_stride;
+    c.a_scales_at = c.scales_at + place_scales(p, steps, &c);
     c.barriers_at = c.a_scales_at + steps * c.columns * 4;
     const uint32_t end = c.barriers_at + BSMM_FP8_SMALL_M_GROUPS * 8;
     const uint32_t sums = BSMM_FP8_SMALL_M_GROUPS * c.columns * (BSMM_FP8_SMALL_M_ROWS + 4) * 4;
@@ -98,14 +114,14 @@ static const char *refuse_a(const bsmm_operand *a, char *why, size_t size) {
 }
 
 static const char *refuse_b(const bsmm_operand *b, char *why, size_t size) {
-    if (!bsmm_small_m_has_tile_floats(b))
-        return "B has no fp32 scales for blocks that 16 rows and 128 columns divide";
+    if (!bsmm_small_m_has_steady_floats(b))
+        return "B has no fp32 scales for blocks that 128 columns divide";
     return refuse_operand(b, "B", why, size);
 }
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     (void)state;
-    const char *reason = bsmm_cuda_refuse(p, &functions[0], why, size);
+    const char *reason = bsmm_cuda_refuse(p, &functions[0][0], why, size);
     if (!reason) reason = refuse_a(&p->a, why, size);
     if (!reason) reason = refuse_b(&p->b, why, size);
     if (!reason) reason = bsmm_cuda_refuse_product(p);
@@ -127,7 +143,7 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
 }
 
 static const bsmm_cuda_function *find_function(const cut *c) {
-    return &functions[bsmm_small_m_log2(c->columns / 8)];
+    return &functions[c->by_row][bsmm_small_m_log2(c->columns / 8)];
 }
 
 static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
@@ -150,6 +166,7 @@ static bsmm_small_m_params params_of(const bsmm_product *p, const cut *c) {
     params.k_warps_log2 = bsmm_small_m_log2(BSMM_FP8_SMALL_M_GROUPS);
     params.columns = c->columns;
     params.scale_stride = c->scale_stride;
+    params.scale_step = c->scale_step;
     params.scales_at = c->scales_at;
     params.a_scales_at = c->a_scales_at;
     params.barriers_at = c->barriers_at;

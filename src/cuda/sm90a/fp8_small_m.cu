@@ -28,14 +28,32 @@ extern __shared__ __align__(128) uint8_t small_m_shared[];
 #include "cuda/sm90a/fp8_small_m_stage.h"
 #include "cuda/sm90a/small_m_epilogue.h"
 
-#define FP8_SMALL_M_NAME    fp8_small_m_8
-#define FP8_SMALL_M_COLUMNS 8
+#define FP8_SMALL_M_NAME       fp8_small_m_8
+#define FP8_SMALL_M_COLUMNS    8
+#define FP8_SMALL_M_SCALE_ROWS 16
 #include "cuda/sm90a/fp8_small_m_body.h"
 
-#define FP8_SMALL_M_NAME    fp8_small_m_16
-#define FP8_SMALL_M_COLUMNS 16
+#define FP8_SMALL_M_NAME       fp8_small_m_16
+#define FP8_SMALL_M_COLUMNS    16
+#define FP8_SMALL_M_SCALE_ROWS 16
 #include "cuda/sm90a/fp8_small_m_body.h"
 
-#define FP8_SMALL_M_NAME    fp8_small_m_32
-#define FP8_SMALL_M_COLUMNS 32
+#define FP8_SMALL_M_NAME       fp8_small_m_32
+#define FP8_SMALL_M_COLUMNS    32
+#define FP8_SMALL_M_SCALE_ROWS 16
+#include "cuda/sm90a/fp8_small_m_body.h"
+
+#define FP8_SMALL_M_NAME       fp8_small_m_rows_8
+#define FP8_SMALL_M_COLUMNS    8
+#define FP8_SMALL_M_SCALE_ROWS 1
+#include "cuda/sm90a/fp8_small_m_body.h"
+
+#define FP8_SMALL_M_NAME       fp8_small_m_rows_16
+#define FP8_SMALL_M_COLUMNS    16
+#define FP8_SMALL_M_SCALE_ROWS 1
+#include "cuda/sm90a/fp8_small_m_body.h"
+
+#define FP8_SMALL_M_NAME       fp8_small_m_rows_32
+#define FP8_SMALL_M_COLUMNS    32
+#define FP8_SMALL_M_SCALE_ROWS 1
 #include "cuda/sm90a/fp8_small_m_body.h"

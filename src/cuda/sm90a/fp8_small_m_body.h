@@ -1,14 +1,15 @@
 /* The body of the FP8 small-M kernels (few rows of A). The file that includes it defines
- * FP8_SMALL_M_NAME, the kernel's name, and FP8_SMALL_M_COLUMNS, the largest number of rows of A.
- * The rows of A are the columns of wgmma's result. */
+ * FP8_SMALL_M_NAME, the kernel's name, FP8_SMALL_M_COLUMNS, the largest number of rows of A, and
+ * FP8_SMALL_M_SCALE_ROWS, the number of B's rows for which one scale holds: 16 or 1. The rows of A
+ * are the columns of wgmma's result. */
 
 #define TEXT_OF(x)    #x
 #define TEXT(x)       TEXT_OF(x)
 #define JOIN_OF(a, b) a##b
 #define JOIN(a, b)    JOIN_OF(a, b)
 
-#define MULTIPLY    JOIN(fp8_small_m_multiply_, FP8_SMALL_M_COLUMNS)
-#define HOLD        JOIN(fp8_small_m_hold_, FP8_SMALL_M_COLUMNS)
+#define MULTIPLY    JOIN(FP8_SMALL_M_NAME, _multiply)
+#define HOLD        JOIN(FP8_SMALL_M_NAME, _hold)
 #define WGMMA_NAME  MULTIPLY
 #define WGMMA_HOLD  HOLD
 #define WGMMA_N     FP8_SMALL_M_COLUMNS
@@ -20,6 +21,7 @@
 #define SUMS       (FP8_SMALL_M_COLUMNS / 2) /* the number of accumulators of a thread */
 #define B_PASSES   FP8_SMALL_M_MOST_PASSES
 #define A_PASSES   (FP8_SMALL_M_COLUMNS > 16 ? 2 : 1)
+#define BY_ROW     (FP8_SMALL_M_SCALE_ROWS == 1)
 #define SLOTS      BSMM_FP8_SMALL_M_SLOTS
 #define SLOT_BYTES BSMM_FP8_SMALL_M_SLOT_BYTES(FP8_SMALL_M_COLUMNS)
 
@@ -56,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     ptx_grid_wait();
     /* The load of this thread's scale of B is issued before the copies of A and B below. The time
      * of the copies then hides its latency. */
-    const float b_first = small_m_load_float(&p, &block, threadIdx.x);
+    const float b_first = small_m_load_float(&p, &block, FP8_SMALL_M_SCALE_ROWS, threadIdx.x);
 #pragma unroll
     for (int i = 0; i < SLOTS - 1; i++) {
         const uint32_t to = ring + i * SLOT_BYTES;
@@ -68,7 +70,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     }
     uint8_t *const b_scales = small_m_shared + p.scales_at;
     float *const a_scales = (float *)(small_m_shared + p.a_scales_at);
-    small_m_stage_floats(&p, &block, b_first, b_scales);
+    small_m_stage_floats(&p, &block, FP8_SMALL_M_SCALE_ROWS, b_first, b_scales);
     fp8_small_m_stage_a_scales(&p, &block, FP8_SMALL_M_COLUMNS, a_scales);
     /* After this barrier B's and A's scales are in shared memory, and the mbarriers are
      * initialized. */
@@ -81,7 +83,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
 #pragma unroll
     for (int i = 0; i < SUMS; i++)
         total[i] = 0;
-    const float *const b_scale = (const float *)(b_scales + warp % 4 * p.scale_stride);
+    const float *const b_scale =
+        (const float *)(b_scales + (BY_ROW ? warp % 4 * 16 + g : warp % 4) * p.scale_stride);
     uint32_t slot = 0, parity = 0, any[A_PASSES] = {0};
     for (; step < block.end; step += BSMM_FP8_SMALL_M_GROUPS) {
         const uint32_t at = ring + slot * SLOT_BYTES, a_at = at + BSMM_FP8_SMALL_M_WEIGHT_BYTES;
@@ -114,13 +117,16 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         for (int i = 0; i < 4; i++) /* Each wgmma multiplies 32 elements along K. */
             MULTIPLY(part, b + 2 * i, a + 2 * i, i > 0);
         ptx_wgmma_commit();
-        const float row = b_scale[step - block.begin];
+        const uint32_t scale_at = BY_ROW && p.scale_step == 0 ? 0 : step - block.begin;
+        const float low = b_scale[scale_at];
+        const float high = BY_ROW ? b_scale[scale_at + 2 * p.scale_stride] : low; /* 8 rows below */
         const float *const column = a_scales + (step - block.begin) * FP8_SMALL_M_COLUMNS + t * 2;
         PTX_WGMMA_WAIT(0);
         HOLD(part);
 #pragma unroll
         for (int i = 0; i < SUMS; i++)
-            total[i] = fmaf(part[i], row * column[i / 4 * 8 + i % 2], total[i]);
+            total[i] =
+                fmaf(part[i], (i % 4 < 2 ? low : high) * column[i / 4 * 8 + i % 2], total[i]);
         slot = slot == SLOTS - 1 ? 0 : slot + 1;
     }
 
@@ -148,7 +154,9 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
 #undef SUMS
 #undef B_PASSES
 #undef A_PASSES
+#undef BY_ROW
 #undef SLOTS
 #undef SLOT_BYTES
 #undef FP8_SMALL_M_NAME
 #undef FP8_SMALL_M_COLUMNS
+#undef FP8_SMALL_M_SCALE_ROWS

@@ -180,6 +180,24 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
 #define SMALL_M_GROUPED 1
 #include "cuda/sm90a/small_m_body.h"
 
+#define SMALL_M_NAME    small_m_fp8_rows_grouped_1
+#define SMALL_M_FORMAT  SMALL_M_FP8_ROWS
+#define SMALL_M_TILES   1
+#define SMALL_M_GROUPED 1
+#include "cuda/sm90a/small_m_body.h"
+
+#define SMALL_M_NAME    small_m_fp8_rows_grouped_2
+#define SMALL_M_FORMAT  SMALL_M_FP8_ROWS
+#define SMALL_M_TILES   2
+#define SMALL_M_GROUPED 1
+#include "cuda/sm90a/small_m_body.h"
+
+#define SMALL_M_NAME    small_m_fp8_rows_grouped_4
+#define SMALL_M_FORMAT  SMALL_M_FP8_ROWS
+#define SMALL_M_TILES   4
+#define SMALL_M_GROUPED 1
+#include "cuda/sm90a/small_m_body.h"
+
 /* ---- kernels for A with one fp32 scale per row ---- */
 
 #define SMALL_M_NAME    small_m_mxfp4_scaled_1

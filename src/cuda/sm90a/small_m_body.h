@@ -22,7 +22,10 @@
 #define SPAN          (SMALL_M_FORMAT <= SMALL_M_NVFP4 && SMALL_M_WGMMA ? 2 : 1)
 #define SUMS          (ROW_TILES * SPAN * SMALL_M_TILES)
 #define WALKERS       (SMALL_M_FORMAT <= SMALL_M_NVFP4 ? 2 : 1)
-#define STEP_SCALES   (SMALL_M_FORMAT == SMALL_M_NVFP4 ? 8 : 4)
+#define STEP_SCALES                                                                                \
+    (SMALL_M_FORMAT == SMALL_M_NVFP4 ? 8 : SMALL_M_FORMAT == SMALL_M_FP8_ROWS ? p.scale_step : 4)
+/* The rows of B for which one fp32 scale holds. */
+#define FLOAT_ROWS (SMALL_M_FORMAT == SMALL_M_FP8_ROWS ? 1 : 16)
 /* Number of steps at the beginning of each range of K for which A is loaded first. The warps can
  * then begin before the rest of A has arrived. HEAD is 0 for 8-bit weights and for 4-bit weights
  * with other numbers of columns, because a separate load there costs as much time as it saves. It
@@ -83,8 +86,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     uint8_t *const scales = small_m_shared + p.scales_at;
     const bool first = own && p.scale_vector > 1 &&
                        (SMALL_M_FORMAT == SMALL_M_NVFP4 || SMALL_M_FORMAT == SMALL_M_MXFP8);
-    const bool floats = SMALL_M_FORMAT == SMALL_M_FP8_F32;
-    float scale_of_b = own && floats ? small_m_load_float(&p, &block, threadIdx.x) : 0;
+    const bool floats = SMALL_M_FORMAT >= SMALL_M_FP8_F32;
+    float scale_of_b = own && floats ? small_m_load_float(&p, &block, FLOAT_ROWS, threadIdx.x) : 0;
     if (first) {
         small_m_copy_scales(&p, &block, STEP_SCALES, scales);
         ptx_copy_commit();
@@ -93,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     small_m_go_on(2 * ROW_TILES, &lane);
     ptx_copy_commit();
     if (!own) small_m_make_barriers(&p, row_warps);
-    if (!own && floats) scale_of_b = small_m_load_float(&p, &block, threadIdx.x);
+    if (!own && floats) scale_of_b = small_m_load_float(&p, &block, FLOAT_ROWS, threadIdx.x);
     if (!first) {
         small_m_stage_scales(SMALL_M_FORMAT, &p, &block, scale_of_b, scales);
         ptx_copy_commit();
@@ -284,6 +287,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
 #undef SUMS
 #undef WALKERS
 #undef STEP_SCALES
+#undef FLOAT_ROWS
 #undef HEAD
 #undef SMALL_M_NAME
 #undef SMALL_M_FORMAT

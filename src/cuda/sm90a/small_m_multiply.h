@@ -319,21 +319,25 @@ small_m_step(const int format, const int tiles, const int first, const int end,
 
 /* Scales the partial dot products of one step of K and adds them to the accumulators: sums[tile of
  * 8 columns][4] += parts * scale of B's row * scale of A's column. `step` counts from the thread
- * block's first step. `scale` is the shared memory address of B's scale. */
+ * block's first step. `scale` is the shared memory address of B's scale for the thread's
+ * first row. */
 static __device__ __forceinline__ void small_m_add_step(const int format, const int tiles,
                                                         const bsmm_small_m_params *p, uint32_t step,
                                                         uint32_t t, uint32_t scale,
                                                         const float (*parts)[4], float (*sums)[4]) {
     const float *const columns =
         (const float *)(small_m_shared + p->a_scales_at) + step * p->scale_columns;
-    const float row = format == SMALL_M_FP8_F32 ? small_m_shared_f32(scale) : 1;
+    const bool floats = format == SMALL_M_FP8_F32 || format == SMALL_M_FP8_ROWS;
+    const float low = floats ? small_m_shared_f32(scale) : 1;
+    const float high =
+        format == SMALL_M_FP8_ROWS ? small_m_shared_f32(scale + 8 * p->scale_stride) : low;
 #pragma unroll
     for (int n = 0; n < tiles; n++)
 #pragma unroll
         for (uint32_t i = 0; i < 4; i++) {
             uint32_t c = t * 2 + i % 2;
             float column = columns[tiles > 1 ? n * 8 + c : min(c, p->columns - 1)];
-            sums[n][i] = fmaf(parts[n][i], row * column, sums[n][i]);
+            sums[n][i] = fmaf(parts[n][i], (i < 2 ? low : high) * column, sums[n][i]);
         }
 }
 

@@ -80,6 +80,8 @@ typedef struct bsmm_small_m_params {
     uint64_t b_scale_pitch;
     uint32_t b_bytes;      /* the bytes of a row of B */
     uint32_t scale_stride; /* the stride of rows of B's scales in shared memory, in bytes */
+    /* The bytes of B's scales per row and step in shared memory. 0: one fp32 scale for all of K. */
+    uint32_t scale_step;
     /* The bytes of B's row-major scales that one instruction copies: 16, 8, 4 or 1. 0: the scales
      * have another layout. */
     uint32_t scale_vector;

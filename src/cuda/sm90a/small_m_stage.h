@@ -17,7 +17,13 @@
 #include "gpu/small_m_weights.h"
 
 /* The formats of weights for which small-M kernels exist. */
-enum { SMALL_M_MXFP4 = 1, SMALL_M_NVFP4 = 2, SMALL_M_MXFP8 = 3, SMALL_M_FP8_F32 = 4 };
+enum {
+    SMALL_M_MXFP4 = 1,
+    SMALL_M_NVFP4 = 2,
+    SMALL_M_MXFP8 = 3,
+    SMALL_M_FP8_F32 = 4, /* fp32 scales, each of which holds for 16 rows */
+    SMALL_M_FP8_ROWS = 5 /* fp32 scales that may differ from row to row */
+};
 
 /* The part of the GEMM that one thread block computes: steps [begin, end) of K, and rows [row, row
  * + rows) of B. A step is 128 elements along K. The steps consist of `ranges` whole ranges,
@@ -118,25 +124,36 @@ static __device__ __noinline__ void small_m_gather_scales(const bsmm_small_m_par
     }
 }
 
-/* Returns B's fp32 scale number i in this thread block, or 0 past the last scale. Each tile of 16
- * rows has one scale for each step of K. Scales are numbered tile by tile. */
+/* Returns the number of fp32 scales of a row: one for each step, or one for all of K. */
+static __device__ __forceinline__ uint32_t small_m_row_floats(const bsmm_small_m_params *p,
+                                                              const small_m_block *block,
+                                                              const uint32_t rows_each) {
+    return rows_each == 1 && p->scale_step == 0 ? 1 : block->end - block->begin;
+}
+
+/* Returns B's fp32 scale number i in this thread block, or 0 past the last scale. Each tile of
+ * `rows_each` rows has one scale for each step of K, or one for all of K. Scales are numbered tile
+ * by tile. */
 static __device__ __forceinline__ float small_m_load_float(const bsmm_small_m_params *p,
-                                                           const small_m_block *block, uint32_t i) {
-    uint32_t steps = block->end - block->begin;
-    if (i >= steps * (block->rows / 16)) return 0;
+                                                           const small_m_block *block,
+                                                           const uint32_t rows_each, uint32_t i) {
+    uint32_t steps = small_m_row_floats(p, block, rows_each);
+    if (i >= steps * (block->rows / rows_each)) return 0;
     uint32_t tile = i / steps, step = i % steps;
-    uint32_t row = min(block->row + tile * 16, p->n - 1);
+    uint32_t row = min(block->row + tile * rows_each, p->n - 1);
     return bsmm_gpu_scale(&p->b, row, (block->begin + step) * BSMM_SMALL_M_K);
 }
 
 /* Stores all fp32 scales of B that the block needs in shared memory. The caller has already loaded
  * scale number threadIdx.x and passes it as `scale`. */
 static __device__ __forceinline__ void small_m_stage_floats(const bsmm_small_m_params *p,
-                                                            const small_m_block *block, float scale,
+                                                            const small_m_block *block,
+                                                            const uint32_t rows_each, float scale,
                                                             uint8_t *to) {
-    uint32_t steps = block->end - block->begin;
-    for (uint32_t i = threadIdx.x; i < steps * (block->rows / 16); i += BSMM_SMALL_M_THREADS) {
-        if (i != threadIdx.x) scale = small_m_load_float(p, block, i);
+    uint32_t steps = small_m_row_floats(p, block, rows_each);
+    for (uint32_t i = threadIdx.x; i < steps * (block->rows / rows_each);
+         i += BSMM_SMALL_M_THREADS) {
+        if (i != threadIdx.x) scale = small_m_load_float(p, block, rows_each, i);
         *(float *)(to + i / steps * p->scale_stride + i % steps * 4) = small_m_tame(scale);
     }
 }
@@ -148,8 +165,8 @@ static __device__ __forceinline__ void small_m_stage_scales(const int format,
                                                             const small_m_block *block, float mine,
                                                             uint8_t *to) {
     const uint32_t per_step = format == SMALL_M_NVFP4 ? 8 : 4;
-    if (format == SMALL_M_FP8_F32)
-        small_m_stage_floats(p, block, mine, to);
+    if (format == SMALL_M_FP8_F32 || format == SMALL_M_FP8_ROWS)
+        small_m_stage_floats(p, block, format == SMALL_M_FP8_ROWS ? 1 : 16, mine, to);
     else if (p->scale_vector > 1)
         small_m_copy_scales(p, block, per_step, to);
     else
