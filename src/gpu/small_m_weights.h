@@ -21,6 +21,25 @@ BSMM_SHARED void bsmm_e2m1_pairs(uint32_t word, uint32_t pairs[4]) {
     pairs[3] = (high & 0x00f000f0u) * 0x0104u & 0x81c081c0u;
 }
 
+/* Decodes eight e2m3 codes. Pair i holds elements i and i + 4, times 2^-126. `first` holds elements
+ * 0 and 1 in bits 0 and 6 of each half, and `second` holds elements 2 and 3 in bits 4 and 10. One
+ * multiplication moves magnitude and sign of two codes to their places. */
+BSMM_SHARED void bsmm_e2m3_pairs(uint32_t first, uint32_t second, uint32_t pairs[4]) {
+    pairs[0] = (first & 0x003f003fu) * 0x0410u & 0x81f081f0u;
+    pairs[1] = (first >> 6 & 0x003f003fu) * 0x0410u & 0x81f081f0u;
+    pairs[2] = (second & 0x03f003f0u) * 0x0041u & 0x81f081f0u;
+    pairs[3] = (second >> 10 & 0x003f003fu) * 0x0410u & 0x81f081f0u;
+}
+
+/* Decodes eight e3m2 codes, which lie like those of bsmm_e2m3_pairs. Pair i holds elements i and i
+ * + 4, times 2^-124. */
+BSMM_SHARED void bsmm_e3m2_pairs(uint32_t first, uint32_t second, uint32_t pairs[4]) {
+    pairs[0] = (first & 0x001f001fu) * 0x0020u | (first * 0x0400u & 0x80008000u);
+    pairs[1] = (first & 0x07c007c0u) >> 1 | (first * 0x0010u & 0x80008000u);
+    pairs[2] = (second & 0x01f001f0u) * 0x0002u | (second * 0x0040u & 0x80008000u);
+    pairs[3] = (second & 0x7c007c00u) >> 5 | (second & 0x80008000u);
+}
+
 /* Decodes four e4m3 codes. Pair i holds elements i and i + 2, each times 2^-120. NaN becomes 480
  * (before the factor 2^-120), so the caller must look for NaN by bsmm_e4m3_nans. */
 BSMM_SHARED void bsmm_e4m3_pairs(uint32_t word, uint32_t pairs[2]) {

@@ -54,4 +54,10 @@ KERNEL void weights(GLOBAL uint32_t *words) {
     bsmm_e2m1_pairs(words[0], pairs);
     for (int i = 0; i < 4; i++)
         words[i] = pairs[i] * bsmm_e8m0_factor(words[4]);
+    bsmm_e2m3_pairs(words[5], words[6], pairs);
+    for (int i = 0; i < 4; i++)
+        words[i] += pairs[i];
+    bsmm_e3m2_pairs(words[5], words[6], pairs);
+    for (int i = 0; i < 4; i++)
+        words[i] += pairs[i];
 }

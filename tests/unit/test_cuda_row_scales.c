@@ -65,7 +65,8 @@ static void check_product(const test_matrix *a, const test_matrix *b, const char
 
 static void test_row_scales(void **state) {
     static const uint32_t elems[] = {BSMM_ELEM_E4M3, BSMM_ELEM_BF16, BSMM_ELEM_F16};
-    static const char *const weights[] = {"mxfp4", "nvfp4", "mxfp8"};
+    static const char *const weights[] = {"mxfp4",      "nvfp4", "mxfp8",
+                                          "mxfp6_e2m3", "mxfp4", "mxfp6_e3m2"};
     static const char *const results[] = {"f32", "bf16", "f16"};
     static const int64_t rows[] = {1, 2, 13, MOST};
     (void)state;
@@ -80,8 +81,9 @@ static void test_row_scales(void **state) {
             test_matrix a, b;
             test_matrix_make(&a, describe(format, bsmm_min_i64(rows[j], most), K), FILL_ORDINARY,
                              &r);
-            test_matrix_make(&b, describe(format_named(weights[(i + j) % 3]), N, K), FILL_ORDINARY,
-                             &r);
+            test_matrix_make(&b,
+                             describe(format_named(weights[(i + j) % BSMM_COUNT(weights)]), N, K),
+                             FILL_ORDINARY, &r);
             draw_scales(&a, &r);
             for (size_t d = 0; d < BSMM_COUNT(results); d++)
                 check_product(&a, &b, results[d], &r);

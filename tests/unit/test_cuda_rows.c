@@ -18,7 +18,7 @@ enum { N = 77, MOST = 32 };
 /* A kernel, and the formats of A and B that the test gives it. */
 typedef struct takes {
     const char *kernel;
-    const char *a[4], *b[6];
+    const char *a[4], *b[8];
     uint32_t compute;
 } takes;
 
@@ -29,7 +29,10 @@ static bsmm_format named(const char *name, int64_t k) {
 }
 
 #define WEIGHTS                                                                                    \
-    { "mxfp4", "nvfp4", "mxfp8", "fp8_block128", "fp8_row", "fp8_group128" }
+    {                                                                                              \
+        "mxfp4", "nvfp4", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp8", "fp8_block128", "fp8_row",          \
+            "fp8_group128"                                                                         \
+    }
 static const takes decode_all = {
     .kernel = "cuda_sm90_small_m", .a = {"bf16", "f16", "mxfp8", "fp8_group128"}, .b = WEIGHTS};
 /* These formats of A have values that are not split into two parts. */

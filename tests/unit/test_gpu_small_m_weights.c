@@ -33,6 +33,34 @@ static void e2m1_pairs_hold_elements_4_apart(void **state) {
         }
 }
 
+typedef void decoder(uint32_t first, uint32_t second, uint32_t pairs[4]);
+
+/* Tests every code of 6 bits at every position, among random codes. */
+static void check_sixes(uint32_t elem, decoder *decode, double unfold, rng *r) {
+    for (uint32_t code = 0; code < 64; code++)
+        for (uint32_t place = 0; place < 8; place++) {
+            uint64_t word = rng_next(r);
+            uint32_t pairs[4];
+            word = (word & ~(UINT64_C(0x3f) << 6 * place)) | (uint64_t)code << 6 * place;
+            /* The kernels gather bytes 0, 1, 3, 4 and bytes 1, 2, 4, 5. */
+            const uint32_t first = (uint32_t)((word & 0xffff) | (word >> 24 & 0xffff) << 16),
+                           second = (uint32_t)((word >> 8 & 0xffff) | (word >> 32 & 0xffff) << 16);
+            decode(first, second, pairs);
+            for (uint32_t i = 0; i < 8; i++) {
+                double got = bf16_value(pairs[i % 4] >> 16 * (i / 4)) * unfold;
+                double want = bsmm_elem_decode(elem, (uint32_t)(word >> 6 * i & 0x3f));
+                assert_true(got == want && signbit(got) == signbit(want));
+            }
+        }
+}
+
+static void e2m3_and_e3m2_pairs_hold_elements_4_apart(void **state) {
+    (void)state;
+    rng r = {4};
+    check_sixes(BSMM_ELEM_E2M3, bsmm_e2m3_pairs, 0x1p126, &r);
+    check_sixes(BSMM_ELEM_E3M2, bsmm_e3m2_pairs, 0x1p124, &r);
+}
+
 static void e4m3_pairs_hold_elements_2_apart(void **state) {
     (void)state;
     rng r = {2};
@@ -114,6 +142,7 @@ static void operands_have_their_values(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(e2m1_pairs_hold_elements_4_apart),
+        cmocka_unit_test(e2m3_and_e3m2_pairs_hold_elements_4_apart),
         cmocka_unit_test(e4m3_pairs_hold_elements_2_apart),
         cmocka_unit_test(e8m0_factors_are_exact_or_told),
         cmocka_unit_test(operands_have_their_values),

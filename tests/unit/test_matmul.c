@@ -200,7 +200,8 @@ static void test_chunks(void **state) {
 static void test_few_rows(void **state) {
     (void)state;
     static const char *const a[] = {"bf16", "f16", "mxfp8", "fp8_group128"};
-    static const char *const b[] = {"mxfp4", "nvfp4", "mxfp8", "fp8_block128"};
+    static const char *const b[] = {"mxfp4",      "nvfp4", "mxfp6_e2m3",
+                                    "mxfp6_e3m2", "mxfp8", "fp8_block128"};
     static const int64_t rows[] = {1, 3, 16, 29};
     rng r = {11};
     for (size_t i = 0; i < BSMM_COUNT(a); i++)
@@ -251,6 +252,7 @@ static void test_few_long_rows(void **state) {
     run_pair("mxfp8", "mxfp8", "bf16", 29, 20, 22000, FILL_ORDINARY, &r);
     run_pair("fp8_group128", "fp8_block128", "f32", 30, 20, 24704, FILL_ORDINARY, &r);
     run_pair("f16", "nvfp4", "f32", 14, 20, 20480, FILL_EXTREME, &r);
+    run_pair("bf16", "mxfp6_e3m2", "f32", 19, 40, 22432, FILL_ORDINARY, &r);
     run_pair("bf16", "fp8_block128", "f32", 7, 20, 82048, FILL_ORDINARY, &r);
     run_pair("bf16", "fp8_group128", "f32", 7, 20, 20608, FILL_ORDINARY, &r);
 }

@@ -31,8 +31,11 @@ typedef struct weights {
 } weights;
 
 /* clang-format off */
-#define FUNCTION(name) {"sm90a/small_m", "small_m_" name, BSMM_SMALL_M_MOST_SHARED}
-#define FUNCTIONS(name) {FUNCTION(name "_1"), FUNCTION(name "_2"), FUNCTION(name "_4")}
+#define FUNCTION(module, name) {"sm90a/" module, "small_m_" name, BSMM_SMALL_M_MOST_SHARED}
+#define FUNCTIONS_OF(module, name) \
+    {FUNCTION(module, name "_1"), FUNCTION(module, name "_2"), FUNCTION(module, name "_4")}
+#define FUNCTIONS(name) FUNCTIONS_OF("small_m", name)
+#define FUNCTIONS6(name) FUNCTIONS_OF("small_m_6bit", name)
 
 static const weights all_weights[] = {
     {.format = {BSMM_ELEM_E2M1, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
@@ -41,6 +44,12 @@ static const weights all_weights[] = {
      .functions = {FUNCTIONS("nvfp4"), FUNCTIONS("nvfp4_grouped"), FUNCTIONS("nvfp4_scaled")}},
     {.format = {BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
      .functions = {FUNCTIONS("mxfp8"), FUNCTIONS("mxfp8_grouped"), FUNCTIONS("mxfp8_scaled")}},
+    {.format = {BSMM_ELEM_E2M3, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
+     .functions = {FUNCTIONS6("mxfp6_e2m3"), FUNCTIONS6("mxfp6_e2m3_grouped"),
+                   FUNCTIONS6("mxfp6_e2m3_scaled")}},
+    {.format = {BSMM_ELEM_E3M2, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
+     .functions = {FUNCTIONS6("mxfp6_e3m2"), FUNCTIONS6("mxfp6_e3m2_grouped"),
+                   FUNCTIONS6("mxfp6_e3m2_scaled")}},
     {.format = {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 128, 128}, .step_scales = 4,
      .functions = {FUNCTIONS("fp8_grouped"), FUNCTIONS("fp8_grouped")}},
     {.format = {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 128}, .step_scales = 4, .by_row = true,
@@ -70,8 +79,12 @@ static const weights *find_weights(const bsmm_operand *b) {
     return NULL;
 }
 
+static uint32_t bits_of(const weights *w) {
+    return bsmm_elem_row(w->format.elem)->bits;
+}
+
 static bool is_4bit(const weights *w) {
-    return w->format.elem == BSMM_ELEM_E2M1;
+    return bits_of(w) == 4;
 }
 
 /* ---- shapes ---- */
@@ -231,14 +244,15 @@ static const char *refuse_a(const bsmm_operand *a, char *why, size_t size) {
     return NULL;
 }
 
-static const char *refuse_b(const bsmm_operand *b, char *why, size_t size) {
-    const weights *w = find_weights(b);
-    if (!w) return "B is none of mxfp4, nvfp4, mxfp8, e4m3 with fp32 scales for 128 columns or all";
+static const char *refuse_b(const bsmm_operand *b, const weights *w, char *why, size_t size) {
+    if (!w)
+        return "B is none of mxfp4, nvfp4, mxfp6, mxfp8, e4m3 with fp32 scales for 128 columns or "
+               "all";
     if (b->m.order != BSMM_ORDER_ROW) return "B is not ORDER_ROW: its rows are read along K";
-    uint32_t unit = is_4bit(w) ? 32 : 16;
+    uint32_t unit = bits_of(w) == 8 ? 16 : 32;
     if (b->m.cols % unit == 0 && b->m.ld % unit == 0) return NULL;
-    snprintf(why, size, "K or B's ld is not a multiple of %u: rows are read in units of 16 bytes",
-             unit);
+    snprintf(why, size, "K or B's ld is not a multiple of %u: rows are read in units of %u bytes",
+             unit, unit * bits_of(w) / 8);
     return why;
 }
 
@@ -270,12 +284,13 @@ static void measure(const bsmm_product *p, made *m) {
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     made *m = state;
-    const char *reason = bsmm_cuda_refuse(p, &all_weights[0].functions[0][0], why, size);
+    const weights *w = find_weights(&p->b);
+    const char *reason = bsmm_cuda_refuse(p, &(w ? w : all_weights)->functions[0][0], why, size);
     if (!reason) reason = refuse_a(&p->a, why, size);
-    if (!reason) reason = refuse_b(&p->b, why, size);
+    if (!reason) reason = refuse_b(&p->b, w, why, size);
     if (!reason) reason = bsmm_cuda_refuse_product(p);
     if (reason) return reason;
-    m->w = find_weights(&p->b);
+    m->w = w;
     if (!find_cut(p, m->w, &m->c)) return "K is too long for shared memory";
     measure(p, m);
     return NULL;
@@ -308,7 +323,7 @@ static bsmm_small_m_params params_of(const bsmm_product *p, const weights *w, co
     params.row_scaled = c->row_scaled;
     params.a_slots = c->a_slots;
     params.scale_columns = c->scale_columns;
-    params.narrow = is_4bit(w);
+    params.narrow = bits_of(w) < 8;
     params.blocks_per_row = blocks_per_row(p);
     params.columns = c->columns;
     params.chunk_bytes = c->chunk_bytes;

@@ -142,7 +142,7 @@ bsmm_small_m_params bsmm_small_m_params_of(const bsmm_product *p) {
         .a_pitch = pitch_of(&p->a),
         /* Kernels read this stride only if the scale layout is ROW_MAJOR. */
         .a_scale_pitch = p->a.map.tile_row_step,
-        .b_pitch16 = (uint32_t)(pitch_of(&p->b) / 16),
+        .b_pitch8 = (uint32_t)(pitch_of(&p->b) / 8),
         .b_scale_pitch = p->b.map.tile_row_step,
         .b_bytes = (uint32_t)((uint64_t)p->b.m.cols * bsmm_elem_row(p->b.m.format.elem)->bits / 8),
     };

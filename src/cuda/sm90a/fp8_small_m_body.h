@@ -45,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     const uint32_t first_ring = (small_m_address(small_m_shared) + BSMM_FP8_SMALL_M_ALIGNMENT - 1) &
                                 ~(uint32_t)(BSMM_FP8_SMALL_M_ALIGNMENT - 1);
     const uint32_t ring = first_ring + group * (SLOTS * SLOT_BYTES);
-    fp8_small_m_copies weights = fp8_small_m_find_copies(p.b.data, (uint64_t)p.b_pitch16 * 16,
+    fp8_small_m_copies weights = fp8_small_m_find_copies(p.b.data, (uint64_t)p.b_pitch8 * 8,
                                                          p.b_bytes, p.n, block.row, step);
     fp8_small_m_copies columns = fp8_small_m_find_copies(p.a.data, p.a_pitch, p.k, p.m, 0, step);
     const bool copies_a = threadIdx.x % BSMM_FP8_SMALL_M_GROUP < FP8_SMALL_M_COLUMNS * 8;

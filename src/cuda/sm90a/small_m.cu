@@ -4,7 +4,8 @@
  * The weights are the 16-row operand of mma.sync m16n8k16 (bf16 with fp32 accumulators). A's rows
  * are its 8 columns. A thread copies whole scale blocks of a row of weights to its own slots of a
  * ring buffer in shared memory. It copies 16 bytes at a time, which are 32 elements of 4 bits or 16
- * elements of 8 bits, and decodes them in registers. The 4 threads that share a row of an mma
+ * elements of 8 bits, and decodes them in registers. Scale blocks of 6-bit weights have 24 bytes,
+ * and the warp copies them together (small_m_6bit.cu). The 4 threads that share a row of an mma
  * fragment hold 4 different scale blocks. The kernels therefore permute K, and A is stored in the
  * same permuted order (small_m_prepare.h). Decoding leaves a power of two over. It is combined with
  * the block scale, and one exact bf16 multiplication applies both.
@@ -34,9 +35,6 @@ extern __shared__ __align__(128) uint8_t small_m_shared[];
 #include "cuda/sm90a/small_m_epilogue.h"
 #include "cuda/sm90a/small_m_group.h"
 #include "cuda/sm90a/small_m_own.h"
-
-#define SMALL_M_PASTE(a, b) a##b
-#define SMALL_M_JOIN(a, b)  SMALL_M_PASTE(a, b)
 
 /* Converts A for the small-M kernel that runs next. The grid has blocks_per_row thread blocks for
  * each row of A, and each thread converts one chunk, i.e. 8 elements along K. */

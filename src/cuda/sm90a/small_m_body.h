@@ -8,30 +8,31 @@
  *     SMALL_M_SCALED   1: A has one fp32 scale per row
  *
  * K is divided into steps of 128 elements. A warp handles SPAN steps at once, and WALKERS warps
- * take alternate steps of the same range of steps. A thread loads 64 bytes of weights at a time.
- * With 4-bit weights and mma.sync, the 64 bytes belong to two tiles of 16 rows and one step. With
- * 4-bit weights and wgmma, they belong to one tile of 16 rows and two steps, and each of the two
- * steps has its own accumulators. The accumulators of both variants therefore hold the same sums,
- * and the epilogue adds them in the same order. */
+ * take alternate steps of the same range of steps. A thread loads 64 bytes of weights at a time, or
+ * 48 bytes of 6-bit weights. With 4-bit weights and mma.sync, the 64 bytes belong to two tiles of
+ * 16 rows and one step. With 4-bit weights and wgmma, they belong to one tile of 16 rows and two
+ * steps, and each of the two steps has its own accumulators. The accumulators of both variants
+ * therefore hold the same sums, and the epilogue adds them in the same order. */
 
 #ifndef SMALL_M_SCALED
 #    define SMALL_M_SCALED 0
 #endif
 #define SMALL_M_WGMMA (SMALL_M_TILES * 8 >= BSMM_SMALL_M_WGMMA_COLUMNS)
-#define ROW_TILES     (SMALL_M_FORMAT <= SMALL_M_NVFP4 && !SMALL_M_WGMMA ? 2 : 1)
-#define SPAN          (SMALL_M_FORMAT <= SMALL_M_NVFP4 && SMALL_M_WGMMA ? 2 : 1)
+#define FOUR          (SMALL_M_FORMAT <= SMALL_M_NVFP4)
+#define SIX           (SMALL_M_FORMAT >= SMALL_M_MXFP6_E2M3)
+#define ROW_TILES     (FOUR && !SMALL_M_WGMMA ? 2 : 1)
+#define SPAN          (FOUR && SMALL_M_WGMMA ? 2 : 1)
 #define SUMS          (ROW_TILES * SPAN * SMALL_M_TILES)
-#define WALKERS       (SMALL_M_FORMAT <= SMALL_M_NVFP4 ? 2 : 1)
+#define WALKERS       (FOUR ? 2 : 1)
 #define STEP_SCALES                                                                                \
     (SMALL_M_FORMAT == SMALL_M_NVFP4 ? 8 : SMALL_M_FORMAT == SMALL_M_FP8_ROWS ? p.scale_step : 4)
 /* The rows of B for which one fp32 scale holds. */
 #define FLOAT_ROWS (SMALL_M_FORMAT == SMALL_M_FP8_ROWS ? 1 : 16)
 /* Number of steps at the beginning of each range of K for which A is loaded first. The warps can
- * then begin before the rest of A has arrived. HEAD is 0 for 8-bit weights and for 4-bit weights
- * with other numbers of columns, because a separate load there costs as much time as it saves. It
- * is also 0 for grouped kernels, which have no free register for it. */
-#define HEAD                                                                                       \
-    (SMALL_M_FORMAT <= SMALL_M_NVFP4 && SMALL_M_TILES == 2 && !SMALL_M_GROUPED ? WALKERS : 0)
+ * then begin before the rest of A has arrived. HEAD is 0 for 6-bit and 8-bit weights and for 4-bit
+ * weights with other numbers of columns, because a separate load there costs as much time as it
+ * saves. It is also 0 for grouped kernels, which have no free register for it. */
+#define HEAD (FOUR && SMALL_M_TILES == 2 && !SMALL_M_GROUPED ? WALKERS : 0)
 
 extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     SMALL_M_NAME(const __grid_constant__ bsmm_small_m_params p) {
@@ -59,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
      * writes neither weights nor scales of B. This kernel may therefore read weights and scales
      * before it waits for small_m_prepare. Without an image, an earlier kernel may still be writing
      * any operand, so this kernel waits first. */
-    const bool own = SMALL_M_TILES == 1 && !p.a_image, narrow = SMALL_M_FORMAT <= SMALL_M_NVFP4;
+    const bool own = SMALL_M_TILES == 1 && !p.a_image, narrow = FOUR || SIX;
     uint32_t *const flags = (uint32_t *)(small_m_shared + p.flags_at);
     /* The thread's first row of B, counted from the first row of the thread block. */
     const uint32_t row = row_warp * ROW_TILES * 16 + g;
@@ -67,13 +68,10 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     const uint32_t range_begin = small_m_begin(&p, range), end = small_m_begin(&p, range + 1);
     uint32_t step = range_begin + k_warp % WALKERS;
     small_m_lane lane;
-    const uint32_t first_byte = step * (SMALL_M_FORMAT <= SMALL_M_NVFP4 ? 64 : 128) + t * 16;
-    lane.left = (int32_t)(p.b_bytes - first_byte);
-    lane.ring = small_m_address(small_m_shared + p.ring_at) + threadIdx.x * 16;
-#pragma unroll
-    for (int i = 0; i < 2 * ROW_TILES; i++)
-        lane.weights[i] = p.b.data + first_byte +
-                          (uint64_t)min(block.row + row + i * 8, p.n - 1) * p.b_pitch16 * 16;
+    if (SIX)
+        small_m_find_six(&p, block.row + row_warp * 16, step, &lane);
+    else
+        small_m_find_rows(SMALL_M_FORMAT, 2 * ROW_TILES, &p, block.row + row, step, &lane);
     small_m_raw raw[BSMM_SMALL_M_OWN_CHUNKS];
     if (own) {
         if (threadIdx.x < BSMM_SMALL_M_COLUMNS) flags[threadIdx.x] = 0;
@@ -85,15 +83,15 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
      * the weights. mxfp4 is the exception, because that order gave it no speed. */
     uint8_t *const scales = small_m_shared + p.scales_at;
     const bool first = own && p.scale_vector > 1 &&
-                       (SMALL_M_FORMAT == SMALL_M_NVFP4 || SMALL_M_FORMAT == SMALL_M_MXFP8);
-    const bool floats = SMALL_M_FORMAT >= SMALL_M_FP8_F32;
+                       (SMALL_M_FORMAT == SMALL_M_NVFP4 || SMALL_M_FORMAT == SMALL_M_MXFP8 || SIX);
+    const bool floats = small_m_has_floats(SMALL_M_FORMAT);
     float scale_of_b = own && floats ? small_m_load_float(&p, &block, FLOAT_ROWS, threadIdx.x) : 0;
     if (first) {
         small_m_copy_scales(&p, &block, STEP_SCALES, scales);
         ptx_copy_commit();
     }
-    if (step < end) small_m_fetch(2 * ROW_TILES, &lane, lane.ring);
-    small_m_go_on(2 * ROW_TILES, &lane);
+    if (step < end) small_m_fetch(SMALL_M_FORMAT, 2 * ROW_TILES, &lane, 0);
+    small_m_go_on(SMALL_M_FORMAT, 2 * ROW_TILES, &lane);
     ptx_copy_commit();
     if (!own) small_m_make_barriers(&p, row_warps);
     if (!own && floats) scale_of_b = small_m_load_float(&p, &block, FLOAT_ROWS, threadIdx.x);
@@ -104,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
 
     /* Load A, then the second step of weights. With 4-bit weights the arithmetic limits the speed,
      * not memory, so the loads of weights must not delay the loads of A. */
-    const bool at_once = own || SMALL_M_FORMAT >= SMALL_M_MXFP8;
+    const bool at_once = own || !FOUR;
     __syncthreads(); /* After this barrier the mbarriers and flags are initialized. */
     if (!own) ptx_grid_wait();
     /* `ring` is the ring buffer of A's steps. With wgmma the four warps of a warpgroup finish a
@@ -118,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     if (!own && fills)
         for (uint32_t i = 0; i < ring.slots && step + i * WALKERS < end; i++)
             small_m_fill_slot(&p, &ring, i, step + i * WALKERS, end);
-    if (at_once) small_m_fetch_ahead(2 * ROW_TILES, &lane, step, WALKERS, end);
+    if (at_once) small_m_fetch_ahead(SMALL_M_FORMAT, 2 * ROW_TILES, &lane, step, WALKERS, end);
     if (own) {
         small_m_own_store(&p, narrow, &block, threadIdx.x, raw, small_m_shared, flags);
         if (SMALL_M_GROUPED)
@@ -151,17 +149,17 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     uint32_t scale = small_m_address(scales) +
                      (SMALL_M_FORMAT == SMALL_M_FP8_F32 ? row_warp : row) * p.scale_stride +
                      (step - block.begin) * STEP_SCALES +
-                     (SMALL_M_FORMAT == SMALL_M_MXFP4   ? t
-                      : SMALL_M_FORMAT == SMALL_M_NVFP4 ? t * 2
-                      : SMALL_M_FORMAT == SMALL_M_MXFP8 ? t / 2
-                                                        : 0);
+                     (SMALL_M_FORMAT == SMALL_M_MXFP4 || SIX ? t
+                      : SMALL_M_FORMAT == SMALL_M_NVFP4      ? t * 2
+                      : SMALL_M_FORMAT == SMALL_M_MXFP8      ? t / 2
+                                                             : 0);
     /* After this barrier B's scales are in shared memory. If this block converts A itself, its
      * image of A is complete too. */
     __syncthreads();
     if (!own)
         while (!ptx_bulk_try_wait(small_m_address(small_m_shared + p.barriers_at), 0)) {
         }
-    if (!at_once) small_m_fetch_ahead(2 * ROW_TILES, &lane, step, WALKERS, end);
+    if (!at_once) small_m_fetch_ahead(SMALL_M_FORMAT, 2 * ROW_TILES, &lane, step, WALKERS, end);
     const uint32_t first_step = step;
     /* The first step whose part of A arrives with the second of the two loads of A (see HEAD). */
     const uint32_t second = ring.slots ? end : step + HEAD;
@@ -178,7 +176,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         small_m_words words;
         small_m_factors factors;
         ptx_copy_wait(BSMM_SMALL_M_AHEAD - 1);
-        small_m_take(lane.ring + slot * BSMM_SMALL_M_SLOT_BYTES, &words);
+        small_m_take(SMALL_M_FORMAT, &lane, slot, &words);
         if (SPAN == 1) small_m_find_factors(SMALL_M_FORMAT, scale, p.scale_stride, &factors, &most);
 #if SMALL_M_WGMMA
         if (step != first_step) {
@@ -227,8 +225,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         /* All weights of this slot are decoded, so the copy of a later step may overwrite the slot.
          */
         if (step + BSMM_SMALL_M_AHEAD * WALKERS < end)
-            small_m_fetch(2 * ROW_TILES, &lane, lane.ring + slot * BSMM_SMALL_M_SLOT_BYTES);
-        small_m_go_on(2 * ROW_TILES, &lane);
+            small_m_fetch(SMALL_M_FORMAT, 2 * ROW_TILES, &lane, slot);
+        small_m_go_on(SMALL_M_FORMAT, 2 * ROW_TILES, &lane);
         ptx_copy_commit();
         slot ^= 1;
         scale += WALKERS * STEP_SCALES;
@@ -274,14 +272,12 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         for (int i = 0; i < 4; i++)
             to[(s % SMALL_M_TILES * 8 + t * 2 + i % 2) * pitch + i / 2 * 8 + g] = sums[s][i];
     }
-    small_m_epilogue(&p, &block, rank, SMALL_M_TILES, pitch,
-                     SMALL_M_FORMAT == SMALL_M_MXFP4   ? 0x1p27
-                     : SMALL_M_FORMAT == SMALL_M_MXFP8 ? 0x1p21
-                     : SMALL_M_FORMAT == SMALL_M_NVFP4 ? 0x1p8
-                                                       : 1,
+    small_m_epilogue(&p, &block, rank, SMALL_M_TILES, pitch, small_m_unfold(SMALL_M_FORMAT),
                      SMALL_M_SCALED);
 }
 
+#undef FOUR
+#undef SIX
 #undef ROW_TILES
 #undef SPAN
 #undef SUMS

@@ -68,17 +68,18 @@ static __device__ __forceinline__ void small_m_multiply_chunk(float *sums, const
 /* Multiplies one step, i.e. 128 elements along K, of 16 rows of weights per warp: sums = (add ?
  * sums : 0) + products. The last wgmma instructions may still run when the function returns.
  * `words` holds two halves of 2 x 16 bytes. With 4-bit weights one half is a whole step, and `half`
- * selects it. With 8-bit weights a step takes both halves. */
+ * selects it. With other weights a step takes both halves. */
 static __device__ __forceinline__ void
 small_m_group_step(const int format, const int half, const small_m_words *words,
                    const small_m_factors *factors, uint64_t a, small_m_fragments *fragments,
                    float *sums, const uint32_t add, uint32_t nans[2]) {
 #pragma unroll
     for (int chunk = 0; chunk < 4; chunk++) {
-        const int h = format <= SMALL_M_NVFP4 ? half : chunk / 2;
+        const int h = small_m_is_4bit(format) ? half : chunk / 2;
+        const int b = small_m_is_6bit(format) ? 0 : h;
         uint32_t *f = fragments->f[chunk % SMALL_M_FRAGMENTS], low[4], high[4];
-        small_m_chunk(format, &words->w[h][0], chunk, factors->f[h][0], low, &nans[0]);
-        small_m_chunk(format, &words->w[h][1], chunk, factors->f[h][1], high, &nans[1]);
+        small_m_chunk(format, &words->w[h][0], chunk, factors->f[b][0], low, &nans[0]);
+        small_m_chunk(format, &words->w[h][1], chunk, factors->f[b][1], high, &nans[1]);
 #pragma unroll
         for (int i = 0; i < 4; i++)
             f[2 * i] = low[i], f[2 * i + 1] = high[i];

@@ -1,15 +1,16 @@
 /* The main loop of a small-M kernel (few rows of A): a warp multiplies its steps of K. A step is
- * 128 elements along K. A warp multiplies 32 rows of 4-bit weights or 16 rows of 8-bit weights at a
- * time. Each thread copies 64 bytes of weights per step to its own slots of a ring buffer in shared
- * memory, BSMM_SMALL_M_AHEAD steps before it needs them. A thread reads only weights that it has
- * copied itself, so no thread waits for another thread's copy. */
+ * 128 elements along K. A warp multiplies 32 rows of 4-bit weights or 16 rows of other weights at a
+ * time. Each thread copies up to 64 bytes of weights per step to a ring buffer in shared memory,
+ * BSMM_SMALL_M_AHEAD steps before they are needed. A thread reads only weights that it has copied
+ * itself, or that its warp has copied if they have 6 bits, so no warp waits for another one's copy.
+ */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_MULTIPLY_H
 #define BSMM_CUDA_SM90A_SMALL_M_MULTIPLY_H
 
 #include "cuda/ptx/bulk.h"
 #include "cuda/ptx/halves.h"
 #include "cuda/ptx/mma.h"
-#include "cuda/sm90a/small_m_stage.h"
+#include "cuda/sm90a/small_m_lane.h"
 
 /* ---- A ---- */
 
@@ -153,60 +154,6 @@ small_m_fetch_whole(const bsmm_small_m_params *p, const small_m_block *block, co
 
 /* ---- weights ---- */
 
-/* The weights that one thread loads at a time, as [half][row, row + 8]: 16 bytes of each of two
- * rows in each half. With 4-bit weights 16 bytes are 32 elements. The second half belongs to rows
- * 16 below the first half with mma.sync, and to the next step of K with wgmma. With 8-bit weights
- * 16 bytes are 16 elements, and the second half is 64 elements further along K. */
-typedef struct small_m_words {
-    uint4 w[2][2];
-} small_m_words;
-
-/* The addresses of one thread's copies of weights. */
-typedef struct small_m_lane {
-    /* The global memory addresses of the next copies, one for each of 4 rows or of 2 rows. */
-    const uint8_t *weights[4];
-    /* the bytes from these addresses to the end of a row, 0 or negative past the end */
-    int32_t left;
-    /* the shared memory address of this thread's bytes in the first slot of the ring of weights */
-    uint32_t ring;
-} small_m_lane;
-
-/* Copies 64 bytes of weights: 16 bytes from each of 4 rows, or twice 16 bytes from each of 2 rows.
- * Bytes past the end of a row become zeros. */
-static __device__ __forceinline__ void small_m_fetch(const int rows, small_m_lane *lane,
-                                                     uint32_t to) {
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        const int row = i % rows, along = i / rows * 64;
-        ptx_copy16_once(to + i * (BSMM_SMALL_M_THREADS * 16), lane->weights[row] + along,
-                        lane->left > along ? 16 : 0);
-    }
-}
-
-static __device__ __forceinline__ void small_m_go_on(const int rows, small_m_lane *lane) {
-    const int bytes = 128; /* Two steps of 4-bit weights, or one step of 8-bit weights. */
-#pragma unroll
-    for (int i = 0; i < rows; i++)
-        lane->weights[i] += bytes;
-    lane->left -= bytes;
-}
-
-/* Starts the copy of the weights of the warp's second step. The ring of weights has two slots. */
-static __device__ __forceinline__ void small_m_fetch_ahead(const int rows, small_m_lane *lane,
-                                                           uint32_t step, uint32_t walkers,
-                                                           uint32_t end) {
-    if (step + walkers < end) small_m_fetch(rows, lane, lane->ring + BSMM_SMALL_M_SLOT_BYTES);
-    small_m_go_on(rows, lane);
-    ptx_copy_commit();
-}
-
-static __device__ __forceinline__ void small_m_take(uint32_t slot, small_m_words *to) {
-    const uint8_t *from = (const uint8_t *)__cvta_shared_to_generic(slot);
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        to->w[i / 2][i % 2] = *(const uint4 *)(from + i * (BSMM_SMALL_M_THREADS * 16));
-}
-
 static __device__ __forceinline__ uint32_t small_m_word(const uint4 *w, const int i) {
     return i == 0 ? w->x : i == 1 ? w->y : i == 2 ? w->z : w->w;
 }
@@ -244,7 +191,7 @@ static __device__ __forceinline__ void small_m_find_half(const int format, uint3
 #pragma unroll
     for (int row = 0; row < 2; row++) {
         uint32_t *f = to[row], here = at + row * 8 * stride;
-        if (format == SMALL_M_MXFP4 || format == SMALL_M_MXFP8) {
+        if (small_m_has_e8m0(format)) {
             uint32_t code = small_m_shared_u8(here);
             f[0] = f[1] = bsmm_e8m0_factor(code);
             *most = bsmm_e8m0_most(*most, code);
@@ -257,13 +204,15 @@ static __device__ __forceinline__ void small_m_find_half(const int format, uint3
     }
 }
 
-/* Computes the factors of both halves of small_m_words. `at` is the shared memory address of the
- * scales of the thread's first row and of the current step. */
+/* Computes the factors of both halves of small_m_words, or of the first half alone if both lie in
+ * one scale block. `at` is the shared memory address of the scales of the thread's first row and of
+ * the current step. */
 static __device__ __forceinline__ void small_m_find_factors(const int format, uint32_t at,
                                                             uint32_t stride, small_m_factors *to,
                                                             uint32_t *most) {
     small_m_find_half(format, at, stride, to->f[0], most);
-    small_m_find_half(format, at + (format <= SMALL_M_NVFP4 ? 16 * stride : 2), stride, to->f[1],
+    if (small_m_is_6bit(format)) return;
+    small_m_find_half(format, at + (small_m_is_4bit(format) ? 16 * stride : 2), stride, to->f[1],
                       most);
 }
 
@@ -272,8 +221,17 @@ static __device__ __forceinline__ void small_m_find_factors(const int format, ui
 static __device__ __forceinline__ void small_m_chunk(const int format, const uint4 *w,
                                                      const int chunk, const uint32_t factor[2],
                                                      uint32_t pairs[4], uint32_t *nans) {
-    if (format <= SMALL_M_NVFP4) {
+    if (small_m_is_4bit(format)) {
         bsmm_e2m1_pairs(small_m_word(w, chunk), pairs);
+    } else if (small_m_is_6bit(format)) {
+        /* A chunk has 6 bytes: the first or the last of 12. */
+        const uint32_t low = chunk % 2 ? w->y : w->x, high = chunk % 2 ? w->z : w->y;
+        const uint32_t first = __byte_perm(low, high, chunk % 2 ? 0x6532 : 0x4310);
+        const uint32_t second = __byte_perm(low, high, chunk % 2 ? 0x7643 : 0x5421);
+        if (format == SMALL_M_MXFP6_E2M3)
+            bsmm_e2m3_pairs(first, second, pairs);
+        else
+            bsmm_e3m2_pairs(first, second, pairs);
     } else {
         uint32_t first = small_m_word(w, 2 * (chunk % 2)),
                  second = small_m_word(w, 2 * (chunk % 2) + 1);
@@ -303,10 +261,11 @@ small_m_step(const int format, const int tiles, const int first, const int end,
             b[n] = *(const uint4 *)__cvta_shared_to_generic(a + chunk * chunk_bytes + columns[n]);
 #pragma unroll
         for (int r = first; r < end; r++) {
-            const int half = format <= SMALL_M_NVFP4 ? r : chunk / 2;
+            const int half = small_m_is_4bit(format) ? r : chunk / 2;
+            const int block = small_m_is_6bit(format) ? 0 : half;
             uint32_t low[4], high[4];
-            small_m_chunk(format, &words->w[half][0], chunk, factors->f[half][0], low, &nans[0]);
-            small_m_chunk(format, &words->w[half][1], chunk, factors->f[half][1], high, &nans[1]);
+            small_m_chunk(format, &words->w[half][0], chunk, factors->f[block][0], low, &nans[0]);
+            small_m_chunk(format, &words->w[half][1], chunk, factors->f[block][1], high, &nans[1]);
 #pragma unroll
             for (int n = 0; n < tiles; n++) {
                 float *sum = sums[(r - first) * tiles + n];
@@ -327,7 +286,7 @@ static __device__ __forceinline__ void small_m_add_step(const int format, const 
                                                         const float (*parts)[4], float (*sums)[4]) {
     const float *const columns =
         (const float *)(small_m_shared + p->a_scales_at) + step * p->scale_columns;
-    const bool floats = format == SMALL_M_FP8_F32 || format == SMALL_M_FP8_ROWS;
+    const bool floats = small_m_has_floats(format);
     const float low = floats ? small_m_shared_f32(scale) : 1;
     const float high =
         format == SMALL_M_FP8_ROWS ? small_m_shared_f32(scale + 8 * p->scale_stride) : low;

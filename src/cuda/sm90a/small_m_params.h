@@ -60,7 +60,7 @@ typedef struct bsmm_small_m_params {
     uint32_t blocks_per_row;
     float *a_image_scales;  /* the fp32 scales of A's image, as [step][scale_columns] */
     uint32_t scale_columns; /* `columns`, rounded up to a multiple of 4 */
-    uint32_t narrow;        /* nonzero if weights have 4 bits, 0 if they have 8 */
+    uint32_t narrow;        /* nonzero if weights have 4 or 6 bits, 0 if they have 8 */
     uint32_t source;        /* how A is read, a value of the enum bsmm_small_m_source */
     uint32_t row_scaled;    /* nonzero if A has one fp32 scale per row */
     /* Nonzero if a result is only an accumulator times a power of two and, if row_scaled, times the
@@ -76,7 +76,7 @@ typedef struct bsmm_small_m_params {
     uint32_t m_log2;    /* log2 of m, rounded up */
     uint64_t a_pitch;   /* the stride of A's rows in bytes */
     uint64_t a_scale_pitch;
-    uint32_t b_pitch16; /* the stride of B's rows, in units of 16 bytes */
+    uint32_t b_pitch8; /* the stride of B's rows, in units of 8 bytes */
     uint64_t b_scale_pitch;
     uint32_t b_bytes;      /* the bytes of a row of B */
     uint32_t scale_stride; /* the stride of rows of B's scales in shared memory, in bytes */

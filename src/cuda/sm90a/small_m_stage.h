@@ -21,9 +21,34 @@ enum {
     SMALL_M_MXFP4 = 1,
     SMALL_M_NVFP4 = 2,
     SMALL_M_MXFP8 = 3,
-    SMALL_M_FP8_F32 = 4, /* fp32 scales, each of which holds for 16 rows */
-    SMALL_M_FP8_ROWS = 5 /* fp32 scales that may differ from row to row */
+    SMALL_M_FP8_F32 = 4,  /* fp32 scales, each of which holds for 16 rows */
+    SMALL_M_FP8_ROWS = 5, /* fp32 scales that may differ from row to row */
+    SMALL_M_MXFP6_E2M3 = 6,
+    SMALL_M_MXFP6_E3M2 = 7
 };
+
+static __device__ __forceinline__ bool small_m_is_4bit(const int format) {
+    return format <= SMALL_M_NVFP4;
+}
+
+static __device__ __forceinline__ bool small_m_is_6bit(const int format) {
+    return format >= SMALL_M_MXFP6_E2M3;
+}
+
+static __device__ __forceinline__ bool small_m_has_e8m0(const int format) {
+    return format == SMALL_M_MXFP4 || format == SMALL_M_MXFP8 || small_m_is_6bit(format);
+}
+
+static __device__ __forceinline__ bool small_m_has_floats(const int format) {
+    return format == SMALL_M_FP8_F32 || format == SMALL_M_FP8_ROWS;
+}
+
+/* Returns the factor by which decoded weights and their scales together are too small. */
+static __device__ __forceinline__ double small_m_unfold(const int format) {
+    if (format == SMALL_M_MXFP4 || format == SMALL_M_MXFP6_E2M3) return 0x1p27;
+    if (format == SMALL_M_MXFP6_E3M2) return 0x1p25;
+    return format == SMALL_M_MXFP8 ? 0x1p21 : format == SMALL_M_NVFP4 ? 0x1p8 : 1;
+}
 
 /* The part of the GEMM that one thread block computes: steps [begin, end) of K, and rows [row, row
  * + rows) of B. A step is 128 elements along K. The steps consist of `ranges` whole ranges,
@@ -165,7 +190,7 @@ static __device__ __forceinline__ void small_m_stage_scales(const int format,
                                                             const small_m_block *block, float mine,
                                                             uint8_t *to) {
     const uint32_t per_step = format == SMALL_M_NVFP4 ? 8 : 4;
-    if (format == SMALL_M_FP8_F32 || format == SMALL_M_FP8_ROWS)
+    if (small_m_has_floats(format))
         small_m_stage_floats(p, block, format == SMALL_M_FP8_ROWS ? 1 : 16, mine, to);
     else if (p->scale_vector > 1)
         small_m_copy_scales(p, block, per_step, to);

@@ -23,6 +23,9 @@ static inline void ptx_copy4(uint32_t to, const void *from) {
 static inline void ptx_copy16_once(uint32_t to, const void *from, uint32_t bytes) {
     emulated_copy(to, from, 16, bytes);
 }
+static inline void ptx_copy8_once(uint32_t to, const void *from, uint32_t bytes) {
+    emulated_copy(to, from, 8, bytes);
+}
 static inline void ptx_copy_commit(void) {
     emulated_commit(EMULATED_COPIES);
 }
