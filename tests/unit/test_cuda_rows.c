@@ -1,7 +1,7 @@
 /* Tests that the bits of a row of D do not depend on the number of rows of A, for the GPU kernels
- * for few rows. cuda_sm90_small_m multiplies few rows by mma.sync and more rows by wgmma, in thread
- * blocks of different sizes. cuda_sm90a_fp8_small_m uses wgmma of three widths. The test is skipped
- * without a GPU. */
+ * for few rows. cuda_sm90_small_m multiplies few rows by mma.sync and more rows by wgmma of two
+ * widths, in thread blocks of different sizes. cuda_sm90a_fp8_small_m uses wgmma of three widths.
+ * The test is skipped without a GPU. */
 #include "cuda.h"
 #include "operand.h"
 #include "walk.h"
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-enum { N = 77, MOST = 32 };
+enum { N = 77, MOST = 64 };
 
 /* A kernel, and the formats of A and B that the test gives it. */
 typedef struct takes {
@@ -47,7 +47,7 @@ static const takes fp8_small_m_fast = {.kernel = "cuda_sm90a_fp8_small_m",
                                        .b = {"fp8_block128", "fp8_row"},
                                        .compute = BSMM_COMPUTE_FAST};
 
-static const int64_t rows[] = {1, 2, 3, 8, 9, 16, 17, 24, 31};
+static const int64_t rows[] = {1, 2, 3, 8, 9, 16, 17, 24, 31, 32, 33, 48, 63};
 
 typedef struct fixture {
     test_matrix a, b, d;
@@ -68,9 +68,15 @@ static bsmm_status multiply(fixture *f, const char *kernel, uint32_t compute, in
     return test_multiply(&desc);
 }
 
-/* Returns the largest number of rows. f16 values are split into two parts, which halves it. */
-static int64_t most_rows(const fixture *f) {
-    return f->a.m.format.elem == BSMM_ELEM_F16 ? MOST / 2 : MOST;
+/* Returns the largest number of rows. f16 values are split into two parts, which halves it. fp32
+ * scales of A along K halve it with weights of 4 bits, and fp32 scales of both operands too. */
+static int64_t most_rows(const takes *of, const fixture *f) {
+    const bsmm_format *a = &f->a.m.format, *b = &f->b.m.format;
+    const bool floats = a->scale == BSMM_SCALE_F32, along = floats && a->block_cols < f->a.m.cols;
+    if (strcmp(of->kernel, "cuda_sm90_small_m") != 0) return MOST / 2;
+    const bool halved = a->elem == BSMM_ELEM_F16 || (floats && b->scale == BSMM_SCALE_F32) ||
+                        (along && b->elem == BSMM_ELEM_E2M1);
+    return halved ? MOST / 2 : MOST;
 }
 
 static void check_pair(const takes *of, const char *a, const char *b, int64_t k, fill how, rng *r) {
@@ -78,7 +84,7 @@ static void check_pair(const takes *of, const char *a, const char *b, int64_t k,
     test_matrix_make(&f.a, describe(named(a, k), MOST, k), how, r);
     test_matrix_make(&f.b, describe(named(b, k), N, k), how, r);
     test_matrix_make(&f.d, describe(format_named("f32"), MOST, N), FILL_ORDINARY, r);
-    const int64_t most = most_rows(&f);
+    const int64_t most = most_rows(of, &f);
     if (multiply(&f, of->kernel, of->compute, most))
         fail_msg("%s x %s: %s", a, b, bsmm_error_message());
     memcpy(f.whole, f.d.m.data, f.d.data_bytes);

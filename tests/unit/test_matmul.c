@@ -202,7 +202,7 @@ static void test_few_rows(void **state) {
     static const char *const a[] = {"bf16", "f16", "mxfp8", "fp8_group128"};
     static const char *const b[] = {"mxfp4",      "nvfp4", "mxfp6_e2m3",
                                     "mxfp6_e3m2", "mxfp8", "fp8_block128"};
-    static const int64_t rows[] = {1, 3, 16, 29};
+    static const int64_t rows[] = {1, 3, 16, 29, 50};
     rng r = {11};
     for (size_t i = 0; i < BSMM_COUNT(a); i++)
         for (size_t j = 0; j < BSMM_COUNT(b); j++)
@@ -229,7 +229,7 @@ static void test_few_rows_of_row_scales(void **state) {
                                     {BSMM_ELEM_E4M3, BSMM_SCALE_F32, N, K},
                                     {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 128},
                                     {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 24, 256}};
-    static const int64_t rows[] = {1, 29, 3, 10, 16};
+    static const int64_t rows[] = {1, 29, 3, 10, 16, 50};
     static const char *const d[] = {"f32", "bf16"};
     rng r = {15};
     for (size_t i = 0; i < BSMM_COUNT(a); i++)
@@ -255,6 +255,8 @@ static void test_few_long_rows(void **state) {
     run_pair("bf16", "mxfp6_e3m2", "f32", 19, 40, 22432, FILL_ORDINARY, &r);
     run_pair("bf16", "fp8_block128", "f32", 7, 20, 82048, FILL_ORDINARY, &r);
     run_pair("bf16", "fp8_group128", "f32", 7, 20, 20608, FILL_ORDINARY, &r);
+    run_pair("bf16", "mxfp4", "f32", 61, 40, 25600, FILL_ORDINARY, &r);
+    run_pair("bf16", "mxfp8", "f32", 50, 40, 22000, FILL_ORDINARY, &r);
 }
 
 static void test_outputs_factors_and_bias(void **state) {

@@ -1,5 +1,5 @@
 /* The kernel cuda_sm90_small_m multiplies few rows of A by weights B as checkpoints store them
- * (device code: sm90a/small_m.cu). A may have up to 32 columns. A column is one row of A if its
+ * (device code: sm90a/small_m.cu). A may have up to 64 columns. A column is one row of A if its
  * elements have 8 bits or are bf16. An f16 row makes two columns and an f32 row makes three,
  * because their values are split into bf16 numbers.
  *
@@ -18,30 +18,35 @@ enum { WALKERS_4BIT = 2 };
 
 /* ---- formats ---- */
 
-/* A format of B and its kernels. functions[i][j] takes up to 8, 16 or 32 columns for j = 0, 1, 2. i
- * = 0: A has no fp32 scales. i = 1: the scales of A or B are fp32 and change along K. i = 2: A has
- * one fp32 scale per row. */
+/* A format of B and its kernels. functions[i][j] takes up to 8, 16, 32 or 64 columns for j = 0
+ * to 3. i = 0: A has no fp32 scales. i = 1: the scales of A or B are fp32 and change along K. i =
+ * 2: A has one fp32 scale per row. A function without a name does not exist, because it would spill
+ * registers. */
 typedef struct weights {
     /* The format of B. If its scales are fp32, block_rows may be any multiple of 16, or anything if
      * `by_row`, and block_cols any multiple of 128 or all of K. */
     bsmm_format format;
     uint32_t step_scales; /* the bytes of B's scales per row and step of K */
     bool by_row;          /* true if each row of B has fp32 scales of its own in shared memory */
-    bsmm_cuda_function functions[3][3];
+    bsmm_cuda_function functions[3][4];
 } weights;
 
 /* clang-format off */
 #define FUNCTION(module, name) {"sm90a/" module, "small_m_" name, BSMM_SMALL_M_MOST_SHARED}
+#define FUNCTIONS_TO_32(module, name) \
+    FUNCTION(module, name "_1"), FUNCTION(module, name "_2"), FUNCTION(module, name "_4")
 #define FUNCTIONS_OF(module, name) \
-    {FUNCTION(module, name "_1"), FUNCTION(module, name "_2"), FUNCTION(module, name "_4")}
+    {FUNCTIONS_TO_32(module, name), FUNCTION("small_m_64", name "_8")}
 #define FUNCTIONS(name) FUNCTIONS_OF("small_m", name)
 #define FUNCTIONS6(name) FUNCTIONS_OF("small_m_6bit", name)
 
 static const weights all_weights[] = {
     {.format = {BSMM_ELEM_E2M1, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
-     .functions = {FUNCTIONS("mxfp4"), FUNCTIONS("mxfp4_grouped"), FUNCTIONS("mxfp4_scaled")}},
+     .functions = {FUNCTIONS("mxfp4"), {FUNCTIONS_TO_32("small_m", "mxfp4_grouped")},
+                   FUNCTIONS("mxfp4_scaled")}},
     {.format = {BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16}, .step_scales = 8,
-     .functions = {FUNCTIONS("nvfp4"), FUNCTIONS("nvfp4_grouped"), FUNCTIONS("nvfp4_scaled")}},
+     .functions = {FUNCTIONS("nvfp4"), {FUNCTIONS_TO_32("small_m", "nvfp4_grouped")},
+                   FUNCTIONS("nvfp4_scaled")}},
     {.format = {BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
      .functions = {FUNCTIONS("mxfp8"), FUNCTIONS("mxfp8_grouped"), FUNCTIONS("mxfp8_scaled")}},
     {.format = {BSMM_ELEM_E2M3, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
@@ -164,7 +169,7 @@ static bool try_cut(const bsmm_product *p, const weights *w, int64_t rows,
     *c = (cut){.k_warps = speed->k_warps, .rows = speed->rows, .splits = splits};
     c->walkers = is_4bit(w) ? WALKERS_4BIT : 1;
     c->steps_each = bsmm_small_m_most_steps(bsmm_small_m_count_steps(p), splits);
-    c->tiles_log2 = columns <= 8 ? 0 : columns <= 16 ? 1 : 2;
+    c->tiles_log2 = columns <= 8 ? 0 : columns <= 16 ? 1 : columns <= 32 ? 2 : 3;
     c->columns = c->tiles_log2 ? 8u << c->tiles_log2 : columns;
     c->scale_columns = (uint32_t)bsmm_round_up(c->columns, 4);
     c->grouped = is_grouped(p);
@@ -180,6 +185,14 @@ static bool has_steps(const bsmm_product *p, uint32_t lanes, uint32_t splits) {
     return splits == 1 || lanes <= bsmm_small_m_count_steps(p);
 }
 
+/* Returns the time to read A's image, if it has so many columns that blocks with many rows of B are
+ * faster because they read it fewer times. */
+static double time_of_a(const bsmm_product *p, const bsmm_small_m_speed *speed, uint32_t splits,
+                        int64_t rows) {
+    const int64_t columns = rows * bsmm_small_m_count_parts(&p->a);
+    return columns > BSMM_SMALL_M_COLUMNS ? bsmm_small_m_predict_a(p, speed, splits) : 0;
+}
+
 /* Finds the division of the GEMM with the least predicted time for `rows` rows of A. If `lanes` is
  * nonzero, only divisions with `lanes` warps along K in all blocks of a cluster are tried. Returns
  * false if none fits in shared memory. */
@@ -192,7 +205,8 @@ static bool find_fastest(const bsmm_product *p, const weights *w, int64_t rows, 
         for (uint32_t splits = 1; splits <= BSMM_SMALL_M_MOST_SPLITS; splits *= 2) {
             const uint32_t all = splits * speeds[i].k_warps;
             if ((lanes && all != lanes) || !has_steps(p, all, splits)) continue;
-            const double time = bsmm_small_m_predict(p, &speeds[i], splits);
+            const double time = bsmm_small_m_predict(p, &speeds[i], splits) +
+                                time_of_a(p, &speeds[i], splits, rows);
             cut c;
             if (time < least && try_cut(p, w, rows, &speeds[i], splits, &c))
                 *best = c, least = time;
@@ -201,8 +215,8 @@ static bool find_fastest(const bsmm_product *p, const weights *w, int64_t rows, 
 }
 
 /* Finds the division of the GEMM that the kernel uses. The number of warps along K fixes the order
- * of additions, so it must not depend on M. It is therefore the number that is fastest for the
- * largest M. The other properties may depend on M. */
+ * of additions, so it must not depend on M. It is therefore the number that is fastest for 32
+ * columns. More columns may not fit with it. The other properties may depend on M. */
 static bool find_cut(const bsmm_product *p, const weights *w, cut *c) {
     const int64_t most = BSMM_SMALL_M_COLUMNS / bsmm_small_m_count_parts(&p->a);
     return find_fastest(p, w, most, 0, c) &&
@@ -223,17 +237,32 @@ typedef struct made {
 
 BSMM_CHECK_STATE(made);
 
-static const bsmm_cuda_function *find_function(const weights *w, const cut *c) {
-    return &w->functions[c->row_scaled ? 2 : c->grouped][c->tiles_log2];
+/* Returns the kernels for up to 8, 16, 32 and 64 columns. */
+static const bsmm_cuda_function *find_kernels(const bsmm_product *p, const weights *w) {
+    if (is_grouped(p)) return w->functions[1];
+    return w->functions[bsmm_small_m_has_row_floats(&p->a) ? 2 : 0];
 }
 
-static const char *refuse_a(const bsmm_operand *a, char *why, size_t size) {
-    uint32_t parts = bsmm_small_m_count_parts(a);
-    if (a->m.rows * parts > BSMM_SMALL_M_COLUMNS) {
-        snprintf(why, size, "A has %lld rows; takes up to %u of this element type",
-                 (long long)a->m.rows, BSMM_SMALL_M_COLUMNS / parts);
-        return why;
-    }
+/* Returns the number of columns for which there is a kernel that is faster than those for many
+ * rows. Two operands of FP8 with fp32 scales multiply faster on the FP8 tensor cores. Sums of
+ * elements of few bits are often 0, and are then made again in double. */
+static uint32_t most_columns(const bsmm_product *p, const weights *w) {
+    const uint32_t elem = p->a.m.format.elem;
+    const bool fp8 = bsmm_cuda_is_fp8(elem) && bsmm_cuda_has_groups(&p->a);
+    if ((fp8 && bsmm_cuda_has_groups(&p->b)) || bsmm_elem_row(elem)->bits < 8)
+        return BSMM_SMALL_M_COLUMNS;
+    return find_kernels(p, w)[3].name ? BSMM_SMALL_M_MOST_COLUMNS : BSMM_SMALL_M_COLUMNS;
+}
+
+static const char *refuse_rows(const bsmm_product *p, const weights *w, char *why, size_t size) {
+    const uint32_t most = most_columns(p, w) / bsmm_small_m_count_parts(&p->a);
+    if (p->a.m.rows <= most) return NULL;
+    snprintf(why, size, "A has %lld rows; takes up to %u of this element type times this B",
+             (long long)p->a.m.rows, most);
+    return why;
+}
+
+static const char *refuse_a(const bsmm_operand *a) {
     if (a->m.format.scale == BSMM_SCALE_F32 && !bsmm_small_m_has_steady_floats(a))
         return "A has fp32 scales for blocks that 128 columns do not divide";
     /* An element of A with more than 8 bits may be tiny. The fp32 sum of a step might then
@@ -286,12 +315,13 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     made *m = state;
     const weights *w = find_weights(&p->b);
     const char *reason = bsmm_cuda_refuse(p, &(w ? w : all_weights)->functions[0][0], why, size);
-    if (!reason) reason = refuse_a(&p->a, why, size);
+    if (!reason) reason = refuse_a(&p->a);
     if (!reason) reason = refuse_b(&p->b, w, why, size);
+    if (!reason) reason = refuse_rows(p, w, why, size);
     if (!reason) reason = bsmm_cuda_refuse_product(p);
     if (reason) return reason;
     m->w = w;
-    if (!find_cut(p, m->w, &m->c)) return "K is too long for shared memory";
+    if (!find_cut(p, m->w, &m->c)) return "K is too long for shared memory with so many rows of A";
     measure(p, m);
     return NULL;
 }
@@ -350,7 +380,7 @@ static bsmm_status make(const bsmm_product *p, void *state) {
         .overlap = true,
     };
     const bsmm_cuda_launch_desc multiply = {
-        .function = find_function(m->w, c),
+        .function = &find_kernels(p, m->w)[c->tiles_log2],
         .grid = {(uint32_t)bsmm_ceil_div(p->d.m.cols, c->rows) * c->splits},
         .block = {BSMM_SMALL_M_THREADS},
         .cluster = {c->splits},

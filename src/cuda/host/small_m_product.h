@@ -67,6 +67,11 @@ extern const bsmm_small_m_speed bsmm_small_m_speeds[][BSMM_SMALL_M_SPEEDS];
 double bsmm_small_m_predict(const bsmm_product *p, const bsmm_small_m_speed *speed,
                             uint32_t splits);
 
+/* Returns the predicted time in which all blocks read the image of A with the largest number of
+ * columns from L2, in microseconds. */
+double bsmm_small_m_predict_a(const bsmm_product *p, const bsmm_small_m_speed *speed,
+                              uint32_t splits);
+
 /* ---- parameters ---- */
 
 /* Returns how many bytes of B's row-major scales one instruction can copy: 16, 8, 4 or 1. Returns 0

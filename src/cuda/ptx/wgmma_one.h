@@ -3,7 +3,7 @@
  *
  *   WGMMA_NAME    name of the function
  *   WGMMA_HOLD    name of its compiler barrier
- *   WGMMA_N       columns: 8, 16, 32, 64, 96, 128, 192 or 256; 32 with WGMMA_WORDS
+ *   WGMMA_N       columns: 8, 16, 32, 64, 96, 128, 192 or 256; 32 or 64 with WGMMA_WORDS
  *   WGMMA_SHAPE   for example "m64n128k32"
  *   WGMMA_TYPES   for example "f32.e4m3.e4m3"
  *   WGMMA_TAIL    ", 1, 1" (no negation); for 16-bit types ", 1, 1, 0, 0" (no transposition)
@@ -62,6 +62,10 @@
 #    define WGMMA_LIST "{" WGMMA_TEXT_0 "}, %16, %17, p"
 #    define WGMMA_ADD  "%18"
 #    define WGMMA_REGS WGMMA_REG_16(d, 0)
+#elif WGMMA_N == 64 && defined(WGMMA_WORDS)
+#    define WGMMA_LIST "{" WGMMA_TEXT_0 ", " WGMMA_TEXT_16 "}, {%32, %33, %34, %35}, %36, p"
+#    define WGMMA_ADD  "%37"
+#    define WGMMA_REGS WGMMA_REG_32(d, 0)
 #elif WGMMA_N == 64
 #    define WGMMA_LIST "{" WGMMA_TEXT_0 ", " WGMMA_TEXT_16 "}, %32, %33, p"
 #    define WGMMA_ADD  "%34"

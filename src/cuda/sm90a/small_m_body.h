@@ -22,8 +22,11 @@
 #define SIX           (SMALL_M_FORMAT >= SMALL_M_MXFP6_E2M3)
 #define ROW_TILES     (FOUR && !SMALL_M_WGMMA ? 2 : 1)
 #define SPAN          (FOUR && SMALL_M_WGMMA ? 2 : 1)
-#define SUMS          (ROW_TILES * SPAN * SMALL_M_TILES)
-#define WALKERS       (FOUR ? 2 : 1)
+/* Nonzero if the weights of a span are taken one step after another, because there are not enough
+ * registers for both steps beside the accumulators. */
+#define IN_HALVES (SPAN == 2 && SMALL_M_TILES > 4)
+#define SUMS      (ROW_TILES * SPAN * SMALL_M_TILES)
+#define WALKERS   (FOUR ? 2 : 1)
 #define STEP_SCALES                                                                                \
     (SMALL_M_FORMAT == SMALL_M_NVFP4 ? 8 : SMALL_M_FORMAT == SMALL_M_FP8_ROWS ? p.scale_step : 4)
 /* The rows of B for which one fp32 scale holds. */
@@ -131,7 +134,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         ptx_copy_wait(0);
 
 #if SMALL_M_WGMMA
-    const uint32_t chunk_bytes = SMALL_M_GROUP_CHUNK;
+    const uint32_t chunk_bytes = SMALL_M_GROUP_CHUNK(SMALL_M_TILES);
     small_m_fragments fragments = {{{0}}};
 #else
     const uint32_t chunk_bytes = p.chunk_bytes;
@@ -176,7 +179,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         small_m_words words;
         small_m_factors factors;
         ptx_copy_wait(BSMM_SMALL_M_AHEAD - 1);
-        small_m_take(SMALL_M_FORMAT, &lane, slot, &words);
+        if (!IN_HALVES) small_m_take(SMALL_M_FORMAT, &lane, slot, &words);
         if (SPAN == 1) small_m_find_factors(SMALL_M_FORMAT, scale, p.scale_stride, &factors, &most);
 #if SMALL_M_WGMMA
         if (step != first_step) {
@@ -204,12 +207,13 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
             if (SPAN == 2)
                 small_m_find_half(SMALL_M_FORMAT, scale + r * STEP_SCALES, p.scale_stride,
                                   factors.f[r], &most);
-            small_m_group_step(SMALL_M_FORMAT, r, &words, &factors,
-                               small_m_describe(at + r * 4 * chunk_bytes), &fragments, &parts[0][0],
-                               !SMALL_M_GROUPED, nans);
+            if (IN_HALVES) small_m_take_half(&lane, slot, r, &words);
+            small_m_group_step(SMALL_M_FORMAT, SMALL_M_TILES, r, &words, &factors,
+                               small_m_describe(SMALL_M_TILES, at + r * 4 * chunk_bytes),
+                               &fragments, &parts[0][0], !SMALL_M_GROUPED, nans);
             if (SMALL_M_GROUPED) {
                 small_m_wait_products(&fragments);
-                small_m_hold(&parts[0][0]);
+                small_m_hold(SMALL_M_TILES, &parts[0][0]);
             }
 #else
 #    pragma unroll
@@ -241,7 +245,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     small_m_wait_products(&fragments);
 #    pragma unroll
     for (int r = 0; r < SPAN; r++)
-        small_m_hold(&sums[r * SMALL_M_TILES][0]);
+        small_m_hold(SMALL_M_TILES, &sums[r * SMALL_M_TILES][0]);
 #endif
 
     /* The fast path decodes a NaN element and a scale outside its range to a wrong finite number.
@@ -280,6 +284,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
 #undef SIX
 #undef ROW_TILES
 #undef SPAN
+#undef IN_HALVES
 #undef SUMS
 #undef WALKERS
 #undef STEP_SCALES

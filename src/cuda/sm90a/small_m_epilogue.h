@@ -115,10 +115,11 @@ static __device__ __forceinline__ void small_m_store_plain(const bsmm_gpu_epilog
 
 /* ---- A with one fp32 scale per row, which has kernels of its own ---- */
 
-/* Returns the fp32 scale of the row of A whose number is the lane's number. The scale applies to
- * all of K. */
-static __device__ __forceinline__ float small_m_row_scale(const bsmm_small_m_params *p) {
-    const uint32_t row = threadIdx.x % 32;
+/* Returns the fp32 scale of the row of A whose number is `first` plus the lane's number. The scale
+ * applies to all of K. */
+static __device__ __forceinline__ float small_m_row_scale(const bsmm_small_m_params *p,
+                                                          const uint32_t first) {
+    const uint32_t row = first + threadIdx.x % 32;
     return row < p->m ? bsmm_gpu_scale(&p->a, row, 0) : 1;
 }
 
@@ -192,7 +193,8 @@ static __device__ __forceinline__ void small_m_epilogue(const bsmm_small_m_param
                                                         const int tiles, uint32_t pitch,
                                                         const double unfold, const bool scaled) {
     /* The scale is loaded before the barrier, so that the barrier hides its latency. */
-    const float row_scale = scaled ? small_m_row_scale(p) : 1;
+    const float row_scale = scaled ? small_m_row_scale(p, 0) : 1;
+    const float later_scale = scaled && tiles > 4 ? small_m_row_scale(p, 32) : 1;
     small_m_sync(p);
     const uint32_t rows = block->rows >> p->splits_log2, rows_log2 = 31 - __clz((int)rows);
     const uint32_t warp_bytes = tiles * 8 * pitch * 4;
@@ -207,7 +209,11 @@ static __device__ __forceinline__ void small_m_epilogue(const bsmm_small_m_param
         for (uint32_t part = 0; part < p->parts && wanted; part++)
             total += small_m_collect(p, ((row * p->parts + part) * pitch + inner) * 4, warp_bytes);
         if (scaled) {
-            const float scale = __shfl_sync(0xffffffffu, row_scale, (int)(row % 32));
+            float scale = __shfl_sync(0xffffffffu, row_scale, (int)(row % 32));
+            if (tiles > 4) {
+                const float later = __shfl_sync(0xffffffffu, later_scale, (int)(row % 32));
+                scale = row < 32 ? scale : later;
+            }
             if (small_m_epilogue_scaled(p, wanted, row, col, total, scale, unfold)) continue;
         }
         small_m_epilogue_one(p, &factors, wanted, row, col, total, unfold, scaled);

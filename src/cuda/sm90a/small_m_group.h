@@ -1,4 +1,4 @@
-/* The inner loop of a small-M kernel (few rows of A) for 17 to 32 columns. A column is one row of
+/* The inner loop of a small-M kernel (few rows of A) for 17 to 64 columns. A column is one row of
  * A, or one of the bf16 numbers into which an f16 or f32 row is split. The four warps of a
  * warpgroup multiply together by wgmma.
  *
@@ -12,8 +12,8 @@
 #include "cuda/ptx/wgmma.h"
 #include "cuda/sm90a/small_m_multiply.h"
 
-#define WGMMA_NAME  small_m_wgmma
-#define WGMMA_HOLD  small_m_hold
+#define WGMMA_NAME  small_m_wgmma_32
+#define WGMMA_HOLD  small_m_hold_32
 #define WGMMA_WORDS 1
 #define WGMMA_N     32
 #define WGMMA_SHAPE "m64n32k16"
@@ -21,13 +21,27 @@
 #define WGMMA_TAIL  ", 1, 1, 0"
 #include "cuda/ptx/wgmma_one.h"
 
-/* Sizes in bytes of a chunk of A in shared memory, and of one of the chunk's four parts. A chunk is
- * 32 elements along K of all columns, i.e. 8 elements for each of the 4 threads that share a row. A
- * part has 16 bytes for each column (small_m_prepare.h). */
-enum {
-    SMALL_M_GROUP_PART = 16 * BSMM_SMALL_M_COLUMNS,
-    SMALL_M_GROUP_CHUNK = 4 * SMALL_M_GROUP_PART
-};
+#define WGMMA_NAME  small_m_wgmma_64
+#define WGMMA_HOLD  small_m_hold_64
+#define WGMMA_WORDS 1
+#define WGMMA_N     64
+#define WGMMA_SHAPE "m64n64k16"
+#define WGMMA_TYPES "f32.bf16.bf16"
+#define WGMMA_TAIL  ", 1, 1, 0"
+#include "cuda/ptx/wgmma_one.h"
+
+static __device__ __forceinline__ void small_m_hold(const int tiles, float *sums) {
+    if (tiles == 4)
+        small_m_hold_32(sums);
+    else
+        small_m_hold_64(sums);
+}
+
+/* Sizes in bytes of a chunk of A in shared memory, for `tiles` tiles of 8 columns, and of one of
+ * the chunk's four parts. A chunk is 32 elements along K of all columns, i.e. 8 elements for each
+ * of the 4 threads that share a row. A part has 16 bytes for each column (small_m_prepare.h). */
+#define SMALL_M_GROUP_PART(tiles)  (16 * 8 * (tiles))
+#define SMALL_M_GROUP_CHUNK(tiles) (4 * SMALL_M_GROUP_PART(tiles))
 
 /* The decoded weights of one thread, which wgmma reads from registers. One fragment is the thread's
  * weights for two wgmma instructions, each of which multiplies 16 elements along K. There are two
@@ -51,17 +65,24 @@ static __device__ __forceinline__ void small_m_wait_products(small_m_fragments *
         small_m_hold_fragment(fragments->f[i]);
 }
 
-static __device__ __forceinline__ uint64_t small_m_describe(uint32_t address) {
-    return ptx_wgmma_descriptor_plain(address, SMALL_M_GROUP_PART, 128);
+static __device__ __forceinline__ uint64_t small_m_describe(const int tiles, uint32_t address) {
+    return ptx_wgmma_descriptor_plain(address, SMALL_M_GROUP_PART(tiles), 128);
 }
 
 /* Starts the two wgmma instructions that multiply one chunk: sums = (add ? sums : 0) + products.
  * `a` is the wgmma descriptor of the chunk of A in shared memory. */
-static __device__ __forceinline__ void small_m_multiply_chunk(float *sums, const uint32_t f[8],
-                                                              uint64_t a, uint32_t add) {
+static __device__ __forceinline__ void small_m_multiply_chunk(const int tiles, float *sums,
+                                                              const uint32_t f[8], uint64_t a,
+                                                              uint32_t add) {
+    const uint64_t second = a + (2 * SMALL_M_GROUP_PART(tiles) >> 4);
     ptx_wgmma_fence();
-    small_m_wgmma(sums, f, a, add);
-    small_m_wgmma(sums, f + 4, a + (2 * SMALL_M_GROUP_PART >> 4), 1);
+    if (tiles == 4) {
+        small_m_wgmma_32(sums, f, a, add);
+        small_m_wgmma_32(sums, f + 4, second, 1);
+    } else {
+        small_m_wgmma_64(sums, f, a, add);
+        small_m_wgmma_64(sums, f + 4, second, 1);
+    }
     ptx_wgmma_commit();
 }
 
@@ -70,7 +91,7 @@ static __device__ __forceinline__ void small_m_multiply_chunk(float *sums, const
  * `words` holds two halves of 2 x 16 bytes. With 4-bit weights one half is a whole step, and `half`
  * selects it. With other weights a step takes both halves. */
 static __device__ __forceinline__ void
-small_m_group_step(const int format, const int half, const small_m_words *words,
+small_m_group_step(const int format, const int tiles, const int half, const small_m_words *words,
                    const small_m_factors *factors, uint64_t a, small_m_fragments *fragments,
                    float *sums, const uint32_t add, uint32_t nans[2]) {
 #pragma unroll
@@ -83,7 +104,8 @@ small_m_group_step(const int format, const int half, const small_m_words *words,
 #pragma unroll
         for (int i = 0; i < 4; i++)
             f[2 * i] = low[i], f[2 * i + 1] = high[i];
-        small_m_multiply_chunk(sums, f, a + (chunk * SMALL_M_GROUP_CHUNK >> 4), add || chunk > 0);
+        small_m_multiply_chunk(tiles, sums, f, a + (chunk * SMALL_M_GROUP_CHUNK(tiles) >> 4),
+                               add || chunk > 0);
         PTX_WGMMA_WAIT(SMALL_M_FRAGMENTS - 1);
         small_m_hold_fragment(fragments->f[(chunk + 1) % SMALL_M_FRAGMENTS]);
     }

@@ -139,6 +139,15 @@ static __device__ __forceinline__ void small_m_take_six(uint32_t slot, small_m_w
     __syncwarp();
 }
 
+/* Takes one step of a span of two steps of 4-bit weights. */
+static __device__ __forceinline__ void small_m_take_half(const small_m_lane *lane, uint32_t slot,
+                                                         const int half, small_m_words *to) {
+    const uint8_t *from = (const uint8_t *)__cvta_shared_to_generic(
+        lane->own + slot * BSMM_SMALL_M_SLOT_BYTES + 2 * half * (BSMM_SMALL_M_THREADS * 16));
+    to->w[half][0] = *(const uint4 *)from;
+    to->w[half][1] = *(const uint4 *)(from + BSMM_SMALL_M_THREADS * 16);
+}
+
 /* Takes the thread's weights from a slot of the ring. */
 static __device__ __forceinline__ void small_m_take(const int format, const small_m_lane *lane,
                                                     uint32_t slot, small_m_words *to) {

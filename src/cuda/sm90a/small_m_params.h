@@ -13,8 +13,11 @@ enum {
     BSMM_SMALL_M_WARPS = 16,
     BSMM_SMALL_M_THREADS = 32 * BSMM_SMALL_M_WARPS,
     BSMM_SMALL_M_PREPARE_THREADS = 256,
-    BSMM_SMALL_M_COLUMNS = 32, /* the largest number of columns */
-    BSMM_SMALL_M_K = 128,      /* the elements of K in one step of the main loop */
+    /* The number of columns for which the division of K is chosen. Every product that fits with one
+     * column fits with so many. */
+    BSMM_SMALL_M_COLUMNS = 32,
+    BSMM_SMALL_M_MOST_COLUMNS = 64, /* the largest number of columns */
+    BSMM_SMALL_M_K = 128,           /* the elements of K in one step of the main loop */
     /* The largest number of chunks of A that one thread converts. A chunk is 8 elements along K of
      * one row. */
     BSMM_SMALL_M_OWN_CHUNKS = 4,
