@@ -213,6 +213,30 @@ static void test_few_rows(void **state) {
             }
 }
 
+/* Tests sums that are often 0, because elements have few bits and K is short. A large alpha brings
+ * back products that are too small for fp32. */
+static void test_few_rows_with_sums_of_zero(void **state) {
+    (void)state;
+    static const char *const pairs[][2] = {{"mxfp4", "mxfp4"},
+                                           {"nvfp4", "nvfp4"},
+                                           {"nvfp4", "mxfp4"},
+                                           {"mxfp8", "mxfp6_e2m3"},
+                                           {"e4m3", "mxfp4"}};
+    static const float alphas[] = {1, 0x1p120f};
+    rng r = {16};
+    for (size_t i = 0; i < BSMM_COUNT(pairs); i++)
+        for (size_t j = 0; j < BSMM_COUNT(alphas); j++)
+            for (fill how = FILL_ORDINARY; how <= FILL_SPECIAL; how++) {
+                product p;
+                product_make(&p, describe(format_named(pairs[i][0]), 9, 96),
+                             describe(format_named(pairs[i][1]), 70, 96),
+                             describe(format_named("f32"), 9, 70), how, &r);
+                p.alpha = alphas[j];
+                check_every_kernel(&p);
+                product_free(&p);
+            }
+}
+
 /* Tests weights whose fp32 scales hold for whole rows, for some rows, for all of B, or for parts of
  * rows, with few rows of A. */
 static void test_few_rows_of_row_scales(void **state) {
@@ -533,6 +557,7 @@ int main(void) {
         cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_chunks),
         cmocka_unit_test(test_few_rows),
+        cmocka_unit_test(test_few_rows_with_sums_of_zero),
         cmocka_unit_test(test_few_rows_of_row_scales),
         cmocka_unit_test(test_few_long_rows),
         cmocka_unit_test(test_outputs_factors_and_bias),

@@ -343,6 +343,18 @@ static double bound(const bsmm_product *p, const void *state) {
     return (parts * sums + 64) * 0x1p-24;
 }
 
+/* Sets the parameters by which the epilogue tells that a sum of 0 is exact. Elements of more than 8
+ * bits span so many binades that their sums are seldom 0. Where fp32 scales multiply partial sums,
+ * the scales could underflow too. */
+static void set_zeros(const bsmm_product *p, bsmm_small_m_params *params) {
+    const bsmm_format *a = &p->a.m.format, *b = &p->b.m.format;
+    if (is_grouped(p) || bsmm_elem_row(a->elem)->bits > 8) return;
+    const bool blocks = a->scale == BSMM_SCALE_E8M0 || a->scale == BSMM_SCALE_E4M3;
+    params->zero_block = blocks && a->block_cols < b->block_cols ? a->block_cols : b->block_cols;
+    params->zero_least =
+        (float)(bsmm_elem_row(a->elem)->min_subnormal * bsmm_elem_row(b->elem)->min_subnormal);
+}
+
 static bsmm_small_m_params params_of(const bsmm_product *p, const weights *w, const cut *c) {
     const uint32_t ranges = c->splits * c->k_warps / c->walkers;
     bsmm_small_m_params params = bsmm_small_m_params_of(p);
@@ -366,6 +378,7 @@ static bsmm_small_m_params params_of(const bsmm_product *p, const weights *w, co
     params.ring_at = c->ring_at;
     params.barriers_at = c->barriers_at;
     params.flags_at = c->flags_at;
+    set_zeros(p, &params);
     return params;
 }
 

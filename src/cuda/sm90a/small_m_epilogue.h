@@ -71,6 +71,40 @@ static __device__ __forceinline__ bool small_m_row_is_zero(const bsmm_small_m_pa
     return any == 0;
 }
 
+/* Returns true if every nonzero product of row `row` of A and row `col` of B is so large that none
+ * has underflowed in fp32. An accumulator of 0 is then as exact as any other. All lanes of a warp
+ * look at a part of the scales and get the same answer. */
+static __device__ __noinline__ bool small_m_keeps_products(const bsmm_small_m_params *p,
+                                                           uint32_t row, uint32_t col) {
+    float least_a = 0x1p127f, least_b = 0x1p127f;
+    for (uint32_t k = threadIdx.x % 32 * p->zero_block; k < p->k; k += 32 * p->zero_block) {
+        const float a = p->row_scaled ? 1 : fabsf(bsmm_gpu_scale(&p->a, row, k));
+        const float b = fabsf(bsmm_gpu_scale(&p->b, col, k));
+        if (a > 0 && a < least_a) least_a = a;
+        if (b > 0 && b < least_b) least_b = b;
+    }
+    /* The accumulators are at most 2^27 times too small, and 2^-118 is far above what is lost. */
+    const float least = p->zero_least * least_b;
+    for (int distance = 16; distance > 0; distance /= 2)
+        least_a = fminf(least_a, __shfl_xor_sync(0xffffffffu, least_a, distance));
+    return __all_sync(0xffffffffu, least * least_a >= 0x1p-91f);
+}
+
+/* Returns `doubtful` without the lanes whose accumulators are 0 and need no repair. */
+static __device__ __forceinline__ bool small_m_doubts_zero(const bsmm_small_m_params *p,
+                                                           bool doubtful, bool zero, uint32_t row,
+                                                           uint32_t col) {
+    uint32_t left = p->zero_block ? __ballot_sync(0xffffffffu, doubtful && zero) : 0;
+    while (left) {
+        const int lane = __ffs((int)left) - 1;
+        const bool exact = small_m_keeps_products(p, __shfl_sync(0xffffffffu, row, lane),
+                                                  __shfl_sync(0xffffffffu, col, lane));
+        if (exact && (int)(threadIdx.x % 32) == lane) doubtful = false;
+        left &= left - 1;
+    }
+    return doubtful;
+}
+
 /* Recomputes results in double from A and B. `doubtful` says that the calling lane's result, D(row,
  * col), needs it. All lanes of the warp work together on one result at a time. */
 static __device__ __forceinline__ double small_m_repair(const bsmm_small_m_params *p, bool doubtful,
@@ -175,15 +209,17 @@ small_m_epilogue_one(const bsmm_small_m_params *p, const bsmm_gpu_epilogue_facto
         return;
     }
     double sum = 0;
-    bool doubtful = false;
+    bool doubtful = false, empty = false;
     if (wanted) {
         float scale = p->row_scaled ? bsmm_gpu_scale(&p->a, row, 0) : 1;
         /* A result of 0 is exact if A's row is zero. A NaN in B would have made the result NaN. */
         bool zero = total == 0 && small_m_row_is_zero(p, row);
         doubtful = !(small_m_trusts(total) || zero) || !isfinite(scale);
+        empty = total == 0 && isfinite(scale);
         /* A negative scale may turn 0 into -0. Adding 0.0 turns -0 into +0. */
         sum = total * unfold * (double)scale + 0.0;
     }
+    doubtful = small_m_doubts_zero(p, doubtful, empty, row, col);
     sum = small_m_repair(p, doubtful, row, col, sum);
     if (wanted) bsmm_gpu_epilogue_store(&p->epilogue, factors, row, col, sum);
 }

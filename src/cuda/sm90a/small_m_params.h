@@ -69,6 +69,11 @@ typedef struct bsmm_small_m_params {
     /* Nonzero if a result is only an accumulator times a power of two and, if row_scaled, times the
      * fp32 scale of A's row. There is then no alpha, C, bias or other factor. */
     uint32_t plain;
+    /* The least number of columns that a block scale of A or B holds for, and the product of the
+     * least nonzero elements of A and B. They tell whether an accumulator of 0 needs repair. 0:
+     * each is repaired. */
+    uint32_t zero_block;
+    float zero_least;
     /* the number of bf16 numbers that represent one value of A: 1, 2 (f16) or 3 (f32) */
     uint32_t parts;
     uint32_t columns; /* the number of columns in shared memory: m * parts, or more with padding */
