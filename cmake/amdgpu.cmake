@@ -17,7 +17,8 @@ set(amdgpu_codes_gfx942 gfx942)
 set(amdgpu_codes_gfx950 gfx950)
 # The compiler must not contract multiplications and additions to FMA, so that the same C code gives
 # the same bits on the host and on the GPU. Drivers since ROCm 5.7 load code objects of version 5.
-set(amdgpu_flags -x c -std=c17 -O3 -target amdgcn-amd-amdhsa -nogpulib -ffreestanding -ffp-contract=off
+set(amdgpu_target -target amdgcn-amd-amdhsa)
+set(amdgpu_flags ${amdgpu_target} -x c -std=c17 -O3 -nogpulib -ffreestanding -ffp-contract=off
     -mcode-object-version=5 -Wall -Wextra -Wshadow -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src
     ${BSMM_AMDGPU_FLAGS})
 
@@ -27,10 +28,14 @@ foreach(arch cdna gfx942 gfx950)
   add_gpu_sources(amdgpu "${amdgpu_files}")
 endforeach()
 
+# Compiling and linking are two commands, because ccache does not cache a command that links. All
+# builds that have one compiler launcher therefore share the compiled kernels.
 function(compile_amdgpu source code image)
   add_custom_command(OUTPUT ${image}
-    COMMAND sh ${PROJECT_SOURCE_DIR}/cmake/keep-report.sh ${image}.txt ${BSMM_AMDGPU_CLANG}
-            ${amdgpu_flags} -mcpu=${code} -MD -MF ${image}.d -MT ${image} -o ${image} ${source}
+    COMMAND sh ${PROJECT_SOURCE_DIR}/cmake/keep-report.sh ${image}.txt
+            ${CMAKE_C_COMPILER_LAUNCHER} ${BSMM_AMDGPU_CLANG} ${amdgpu_flags} -mcpu=${code}
+            -MD -MF ${image}.d -MT ${image} -c -o ${image}.o ${source}
+    COMMAND ${BSMM_AMDGPU_CLANG} ${amdgpu_target} -mcpu=${code} -o ${image} ${image}.o
     DEPENDS ${source} ${PROJECT_SOURCE_DIR}/cmake/keep-report.sh DEPFILE ${image}.d
     COMMENT "clang ${code} ${image}" VERBATIM)
 endfunction()
