@@ -340,7 +340,8 @@ typedef enum bsmm_group_flags {
 } bsmm_group_flags;
 
 /* If a step of bsmm_group (a_step, b_step, ...) has this value, all groups share one matrix, its
- * scales included, instead of a stack. A scale step may also be shared alone. D cannot be shared. */
+ * scales included, instead of a stack. A scale step may also be shared alone. D cannot be shared.
+ */
 #define BSMM_GROUP_SHARED (-1)
 
 /* The groups of a product.
