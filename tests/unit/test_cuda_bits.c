@@ -17,7 +17,7 @@
 
 #define GOLDEN BSMM_GOLDEN_DIR "/data/h200_bits.txt"
 
-enum { N = 40, MOST_LINE = 256, LEAST_LINES = 490 };
+enum { N = 40, MOST_LINE = 256, LEAST_LINES = 900 };
 
 typedef struct result_case {
     char formats[2][32];
