@@ -151,8 +151,8 @@ template <typename F> static void wait_until(F ready) {
 
 /* ---- warps and blocks ---- */
 
-/* Exchanges use two buffers in turn. A lane writes to a buffer again only after all lanes have
- * entered the exchange with the second buffer, i.e. after they have read the first. */
+/* Exchanges alternate between two buffers. A lane writes to a buffer again only after all lanes
+ * have entered the exchange with the other buffer. By then all lanes have read the first. */
 const uint64_t *emulated_exchange(uint64_t value) {
     fiber *me = now();
     emulated_warp *w = me->warp;

@@ -21,10 +21,10 @@ from torchao.prototype.mx_formats.kernels import pack_uint4
 from store import Manifest
 
 RANDOM_COUNT = 1_000_000
-# The seed of the random inputs. Each format adds the number of its row in FORMATS.
+# The seed of random inputs. A format's own seed is SEED plus the index of the format in FORMATS.
 SEED = 0x62736D6D
-# Stored as the code where the input is NaN and the format has no NaN. Such a format has no code
-# 0xFF.
+# The expected code that is stored for a NaN input if the format has no NaN. None of these formats
+# uses the code 0xFF.
 NO_ANSWER = 0xFF
 ALL_16_BITS = np.arange(1 << 16, dtype=np.uint16)
 
@@ -119,8 +119,8 @@ def clip(f, x):
 
 def gfloat_codes(f, x, mode):
     if f.name == "e8m0":
-        # gfloat rounds ties of e8m0 to even, but ml_dtypes and torch round them up. check_e8m0
-        # compares the rest.
+        # gfloat rounds ties of e8m0 to even, but ml_dtypes and torch round them up. gfloat is
+        # therefore not asked here. check_e8m0 asks it about the inputs that are no ties.
         return None
     x = x.astype(np.float64)
     x = x if f.has_nan else np.nan_to_num(x, nan=0.0, posinf=np.inf, neginf=-np.inf)
@@ -182,8 +182,8 @@ def encode(f, x, mode, values):
 
 
 def check_e8m0(f, x, codes):
-    """Compares codes of e8m0 with gfloat's, except ties, which gfloat rounds to even, and values
-    near the ends of the range."""
+    """Compares codes of e8m0 with gfloat's. It leaves out ties, which gfloat rounds to even, and
+    inputs near the ends of e8m0's range."""
     power, mantissa = x.view(np.uint32) >> 23, x.view(np.uint32) & 0x7FFFFF
     ask = (power >= 1) & (power < 254) & (mantissa != 0x400000)
     rounded = gfloat.round_ndarray(f.info, x[ask].astype(np.float64))
@@ -231,8 +231,8 @@ def boundary_inputs(f, values):
 
 
 def neighbour_inputs(boundaries):
-    """Returns the doubles just below and just above each boundary. Code that rounds through f32
-    encodes these wrongly."""
+    """Returns the doubles just below and just above each boundary. A codec that first rounds a
+    double to f32 gets the boundary itself and may return a wrong code."""
     x = boundaries.astype(np.float64)
     return np.stack([np.nextafter(x, -np.inf), np.nextafter(x, np.inf)], axis=1).reshape(-1)
 

@@ -15,8 +15,8 @@ from torchao.prototype.mx_formats.utils import from_blocked, to_blocked
 
 from store import Manifest
 
-# The shapes have whole tiles, a short last row of tiles, a short last column of tiles, both, a
-# single scale, and several tiles in each direction.
+# The shapes have whole tiles, a short last row of tiles, a short last column of tiles, a short last
+# row together with a short last column, a single scale, and several tiles in each direction.
 SHAPES = [(1, 1), (7, 3), (8, 4), (32, 8), (33, 9), (5, 20), (128, 4), (128, 16), (129, 5),
           (200, 12), (256, 8), (300, 17)]
 

@@ -50,10 +50,10 @@ def merge(real, rule, take_rule, block):
 
 
 def torchao_quirks(mode, x, real, rule):
-    """Returns which blocks of torchao's to_mx differ from torchao's own rule because of its float
-    arithmetic. They differ for byte 0: FLOOR, CEIL and EVEN divide by 2^-126, and RCEIL
-    multiplies by 1. They also differ in RCEIL, where ceil(log2f(q)) is one too small if q is a
-    few ulp above a power of two."""
+    """Returns which blocks of torchao's to_mx may differ from the rule that torchao documents.
+    There are two reasons. For a scale byte of 0, FLOOR, CEIL and EVEN divide elements by 2^-126 and
+    RCEIL multiplies them by 1, but the byte stands for 2^-127. In RCEIL, ceil(log2f(q)) is rounded
+    and is one too small if q is a few ulp above a power of two."""
     amax = rules.block_amax(np.asarray(x, np.float32), 32)
     byte0 = (real[1] == 0) & (rule[1] == 0) & (amax > 0)
     log2 = (real[1].astype(int) + 1 == rule[1]) if mode == "rceil" else np.zeros_like(byte0)

@@ -221,7 +221,9 @@ def nvfp4_cases():
 
 
 def fp8_gap(rng, amax, x):
-    """Returns an element on which x / s, x * (1 / s) and x * (448 / amax) round differently."""
+    """Returns a matrix with the largest magnitude amax, in which many elements are x. For x, the
+    three formulas x / s, x * (1 / s) and x * (448 / amax), which different recipes use, round
+    differently (s = amax / 448)."""
     m = np.tile(block_with_amax(rng, amax, 128), (4, 2))
     m[:, 3:40] = x
     m[:, 41] = -x
@@ -229,8 +231,9 @@ def fp8_gap(rng, amax, x):
 
 
 def fp8_amaxes(rng):
-    """Returns groups of 128 elements whose maxima lie at the clamp, at 448 times a power of two,
-    next to both, and at random."""
+    """Returns groups of 128 elements with chosen maxima: 1e-4, below which some recipes clamp the
+    maximum, 448 times powers of two, the float32 neighbours of these numbers, very small and very
+    large numbers, and random ones."""
     fixed = [1e-4, up(1e-4), down(1e-4), 1e-5, 0, 2.0**-126, 2.0**-149, 448, 449, 447, up(448), down(448)]
     fixed += [448 * 2.0**k for k in (-22, -21, -3, 4)] + [up(448 * 2.0**8), down(448 * 2.0**8)]
     fixed += [448 * 2.0**9 * (1 + j * 2.0**-23) for j in range(1, 6)] + [1e-37, 1e30, 3.4e38]

@@ -169,8 +169,9 @@ def deepgemm_mxfp4(x, elem="e2m1", block=32):
 
 def quark_mx(x, elem, block=32):
     """Quantizes as Quark's even_round, scaled_real_quantize, Pack_fp4 or Pack_fp6, and
-    to_e8m0_uint8. They divide by 2^-127 where they then store byte 1. They give byte 254 where
-    amax rounds to Inf, and never give a negative zero."""
+    to_e8m0_uint8. If the smallest scale 2^-127 is chosen, Quark divides the elements by it, but
+    stores scale byte 1, i.e. 2^-126. Quark stores byte 254 where amax rounds to Inf, and never a
+    negative zero."""
     amax = block_amax(x, block)
     rounded = (bits(amax) + (1 << (22 - rc.mantissa_bits(elem)))) >> 23
     byte = np.where(rounded == 255, 254, np.clip(rounded - rc.emax(elem), 0, 254))

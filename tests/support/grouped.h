@@ -19,7 +19,7 @@ typedef struct grouped_case {
     const char *name, *a, *b, *d;
     bsmm_group group; /* the group's kind, flags, alignment and steps */
     uint32_t a_layout, b_layout, d_layout;
-    uint32_t orders; /* bit 0: A is in column order; bit 1: B; bit 2: D */
+    uint32_t orders; /* Bits 0, 1 and 2 are set if A, B and D are in column order. */
     int64_t d_ld;
     bool plain; /* true if there is no C, bias, factor or epilogue */
     bool gated;
@@ -28,7 +28,7 @@ typedef struct grouped_case {
     int64_t extents[GROUPED_COUNT];
 } grouped_case;
 
-/* One group, with separate matrices, which one bsmm_matmul call multiplies. */
+/* One group of the product, with separate matrices. One bsmm_matmul call multiplies the group. */
 typedef struct grouped_part {
     test_matrix a, b, c, d, residual;
     bsmm_epilogue epilogue;
@@ -59,7 +59,7 @@ int64_t grouped_d_cols(const grouped_case *c);
 /* Computes the first row or column of each group, and returns the total extent. */
 int64_t grouped_starts(const grouped_case *c, int64_t starts[GROUPED_COUNT]);
 
-/* Return the index of an element, and of the scale of a block. */
+/* Return the position in a matrix's memory of element (r, c), and of the scale of block (i, j). */
 uint64_t grouped_element_at(const bsmm_matrix *m, int64_t r, int64_t c);
 uint64_t grouped_scale_at(const bsmm_matrix *m, int64_t i, int64_t j);
 

@@ -22,8 +22,9 @@ static void same(uint32_t elem, void *part, uint64_t part_at, void *all, uint64_
                  (unsigned long long)all_at, got, want);
 }
 
-/* Fills the elements that `same` has compared with the test's pattern. All of D must then have the
- * pattern, unless the kernel has written outside the groups. */
+/* Overwrites an element of D that belongs to a group with the test's pattern, after `same` has
+ * compared it. When all such elements are overwritten, all of D must have the pattern, unless the
+ * kernel has written outside the groups. */
 static void wipe(uint32_t elem, void *part, uint64_t part_at, void *all, uint64_t all_at) {
     static uint8_t poison[16];
     memset(poison, 0xa5, sizeof poison);

@@ -126,7 +126,9 @@ static void complain(pack_verdict *v, int64_t r, int64_t k, double expected, dou
     v->row = r, v->col = k, v->expected = expected, v->got = got;
 }
 
-/* Returns the error that a packed value may have, in a group with this scale. */
+/* Returns the largest error that a packed value may have if its group of 128 elements has the group
+ * scale `scale`. Only the route FAST rounds (it packs mxfp8 to 8 bits with rounding), and it rounds
+ * only values that become subnormal in the packed format. */
 static double slack(const bsmm_pack_job *job, const bsmm_operand *o, double expected,
                     double scale) {
     bool e4m3 = o->m.format.elem == BSMM_ELEM_E4M3;
@@ -135,8 +137,9 @@ static double slack(const bsmm_pack_job *job, const bsmm_operand *o, double expe
     return scale * exp2(e4m3 ? -10 : -17);
 }
 
-/* Returns true if packing by the route FAST has chosen too large a group scale for a group whose
- * largest magnitude is amax, so that elements lose more bits than allowed. */
+/* Returns true if packing by the route FAST (mxfp8 with rounding) has chosen too large a group
+ * scale for a group of 128 elements whose largest magnitude is amax, so that elements lose more
+ * bits than allowed. */
 static bool is_coarse(const bsmm_pack_job *job, const bsmm_operand *o, double scale, double amax) {
     double normal = o->m.format.elem == BSMM_ELEM_E4M3 ? 240 : exp2(15);
     if (job->route != BSMM_PACK_FAST || !job->group_scales || amax == 0) return false;

@@ -56,7 +56,8 @@ typedef struct walk {
     rng r;
 } walk;
 
-/* Returns a source matrix. Half of the shapes are whole tiles with aligned rows. */
+/* Returns the matrix to quantize in case i. In every other case, its sizes are multiples of 128, so
+ * that GPU kernels only see whole tiles. */
 static bsmm_matrix source_of(uint32_t i, rng *r) {
     static const char *const types[] = {"f32", "bf16", "f16"};
     bool whole = i % 2;

@@ -7,7 +7,8 @@
 typedef enum test_shape {
     SHAPE_MIXED,    /* random elements of both signs */
     SHAPE_POSITIVE, /* random elements without signs, so that the errors of truncation add up */
-    /* Elements without signs, whose e8m0 scales grow along K from 2^-7 to 1. Other scales stay. */
+    /* Elements without signs, whose e8m0 scales grow along K from 2^-7 to 1. Scales of other
+     * formats do not change. */
     SHAPE_GROWING,
     SHAPES
 } test_shape;

@@ -69,8 +69,8 @@ static void test_quiet(void **state) {
     }
 }
 
-/* Tests a row whose probe ran on a busy machine and whose product did not. Such a row once had a
- * share of 2.48. */
+/* Tests an output row for which the machine was busy while the probe ran, but not while the product
+ * ran. bench once reported such a product with 2.48 times its ceiling. */
 static void test_share_above_one(void **state) {
     (void)state;
     static const moment moments[] = {{0, 100, 80}, {1, 32, 79.4}, {1, 99, 78}};
@@ -83,8 +83,8 @@ static void test_share_above_one(void **state) {
     assert_false(bench_ceilings_disturbed(&ceilings, &probed[1]));
 }
 
-/* Tests an output of one row, all of whose probes ran on a busy machine. bench notices it because
- * the product is faster than the probes. */
+/* Tests an output of one row, with a machine that was busy during all probes. bench must notice
+ * this, because the product is faster than the probes. */
 static void test_one_row(void **state) {
     (void)state;
     static const moment moments[] = {{0, 40, 99}, {0, 100, 97}};

@@ -30,9 +30,9 @@ static void flush_subnormals(flushed which) {
 
 enum { K = 300, BIG_IN_A = 0, BIG_IN_B = 1 };
 
-/* Fills a row with K values of about 2^-50. Element `big` is 2^(span - 50) instead, and element
- * `hole`, where the second row has its large value, is 0. Every term of the dot product is then as
- * small as the spans of the two rows allow. */
+/* Fills a row with K values of about 2^-50, except for two. Element `big` is 2^(span - 50), so the
+ * row's values span `span` binades. Element `hole` is 0. It is the index at which the other row of
+ * the dot product has its large value, so that no term of the dot product is large. */
 static void fill_row(float *row, int span, int big, int hole, rng *r) {
     for (int i = 0; i < K; i++)
         row[i] = (1 + (float)rng_below(r, 1 << 23) * 0x1p-23f) * (i % 3 ? 0x1p-50f : -0x1p-50f);
@@ -92,9 +92,10 @@ static void test_elements(void **state) {
             if (sums[i] - a_span <= 177) check_spans(a_span, sums[i] - a_span, &r);
 }
 
-/* Tests a dot product of two terms that are as small as the spans allow. They almost cancel, so
- * that the result is 15 * 2^(span - 232) of one term. If the kernels allowed a total span above 208
- * binades, this result would be subnormal, and its error would exceed the bound. */
+/* Tests a dot product of two small terms, while the large values of both rows meet zeros. The two
+ * terms almost cancel: the result is 15 * 2^(span - 232) times one term, where `span` is the sum of
+ * the spans of both rows in binades. If the kernels accepted a `span` above 208, this result would
+ * be subnormal, and its error would exceed the bound. */
 static void check_cancelled(int a_span, int b_span) {
     float a[] = {0x1p-50f, 0, -0x1p-50f, 0x1p-50f}, b[] = {0, 0x1p-50f, 0x1p-50f, 0x1p-50f}, d;
     a[0] = ldexpf(a[0], a_span);
@@ -118,8 +119,9 @@ static void test_cancelled_products(void **state) {
             check_cancelled(a_span, span - a_span);
 }
 
-/* Tests the same cancelling terms as check_cancelled, with fp32 block scales instead of elements
- * that have the span. B's scales begin at 2^b_base. */
+/* Tests two terms that almost cancel, as check_cancelled does. Here fp32 block scales give a row
+ * its span (the binades between its largest and smallest values), not the elements. B's scales
+ * begin at 2^b_base. */
 static void check_scale_spans(int a_span, int b_base, int b_span, rng *r) {
     enum { BLOCKS = 3, LENGTH = 128 * BLOCKS };
     uint8_t a[LENGTH], b[LENGTH];
@@ -163,10 +165,11 @@ static void test_scales(void **state) {
         check_scale_spans(0, -90, b_span, &r);
 }
 
-/* Tests kernels that read B as it is stored. Two terms with B's smallest element almost cancel, and
- * the result is 2^-15 of one of them. Their block scale is `depth` binades below the other scales
- * of B. A has an element of 2^a_span, which meets a zero of B. A kernel that divides rows by their
- * largest values must not lose the result. */
+/* Tests kernels that read B without packing it. Two terms of the dot product contain B's smallest
+ * element and almost cancel, so that the result is 2^-15 times one of them. The block scale of
+ * these elements is 2^-depth, and all other scales of B are 1. A also has an element of 2^a_span,
+ * which is multiplied by a zero of B. A kernel that divides A's row by its largest value must not
+ * lose the result. */
 static void check_stored(const char *format, int a_span, int depth) {
     enum { LENGTH = 96 };
     uint8_t codes[LENGTH] = {0}, scales[] = {127, (uint8_t)(127 - depth), 127};
@@ -200,8 +203,8 @@ static void test_stored_weights(void **state) {
                 check_stored(formats[i], a_span, depth);
 }
 
-/* Tests large elements with a block scale that becomes subnormal when the row's factor multiplies
- * it. */
+/* Tests large elements with a small block scale. Packing multiplies the scale by a power of two
+ * that it chooses for the row, which makes the scale subnormal. */
 static void test_subnormal_factors(void **state) {
     (void)state;
     enum { LENGTH = 64 };
@@ -222,9 +225,9 @@ static void test_subnormal_factors(void **state) {
     check_result(&desc, &d, 4.5 * 0x1p-6, 4.5 * 0x1p-6);
 }
 
-/* Tests the largest dot product that K allows, with block scales of 1, followed by a last block
- * with a much smaller scale. The kernel may keep its accumulator in units of the last block's
- * scale, in which the dot product exceeds fp32's range. */
+/* Tests a row whose blocks have the scale 1, except for the last block, whose scale is 2^-depth.
+ * The elements give the largest dot product that K allows. A kernel may hold its accumulator as a
+ * multiple of the last block's scale, and this multiple exceeds fp32's range here. */
 static void check_depth(bsmm_matmul_desc *desc, const float *d, int depth) {
     const bsmm_matrix *b = desc->b;
     int64_t last = b->cols / 32 - 1;

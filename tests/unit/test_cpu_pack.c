@@ -19,7 +19,7 @@ enum { MOST_ROWS = 304 };
 typedef struct packing {
     bsmm_request request;
     bool integers, is_b;
-    bsmm_int8_form form;  /* the element form of integer panels */
+    bsmm_int8_form form;  /* how the panels of an integer kernel are laid out */
     const double *values; /* the values that the operand's elements have */
     int64_t width, unit, unit_bytes;
 } packing;
@@ -83,8 +83,10 @@ static double half_value(const packing *w, const packed *p, int64_t lane, int64_
            p->factors[lane];
 }
 
-/* Checks the values with which the accumulators of the integer kernels begin. B's codes are stored
- * with an offset, and these values cancel the offset's part of the sum. */
+/* Checks the values with which the accumulators of the integer kernels begin. B's elements are
+ * stored with a constant added to them. The dot product with A's row is therefore too large by this
+ * constant times the sum of A's elements, and the accumulator begins with the negative of this
+ * excess. */
 static void check_begins(const packing *w, const packed *p, int64_t lane) {
     if (!w->integers || w->is_b) return;
     const bsmm_elem_info *b = bsmm_elem_row(w->request.product.b.m.format.elem);
@@ -138,7 +140,8 @@ static void check_panel(const packing *w, const test_matrix *t, int64_t row) {
     guarded_free(plain.units, plain.bytes);
 }
 
-/* Checks that an A that is packed as fp32 has the values of the same A packed as bf16. */
+/* Checks that packing A as fp32 gives the same values as packing A as bf16. Some bf16 kernels read
+ * A in fp32. */
 static void check_widened(const packing *w, const packed *narrow, const packed *wide) {
     int64_t bytes = BSMM_BF16_WIDE_UNIT_BYTES(w->width, w->unit), scales = w->width * w->unit * 2;
     for (int64_t u = 0; u * bytes < (int64_t)wide->bytes; u++) {

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-/* Two sizes of the L2 cache. With `tiny`, a slab is one cache block and one panel for each thread.
- * With `huge`, one slab is all of B. */
+/* Two sizes of the L2 cache. With `tiny`, slabs have the smallest possible size. With `huge`, a
+ * single slab holds all of B. */
 static const uint64_t tiny = 4096, huge = (uint64_t)1 << 30;
 
 static uint64_t workspace_of(const bsmm_matmul_desc *desc) {
@@ -71,8 +71,9 @@ static bsmm_matrix make_d(const char *format, int64_t m, int64_t n) {
     return d;
 }
 
-/* The number of rows M decides how threads share the work: few rows run on one thread, some more
- * are divided among threads by rows, and many by cache blocks. */
+/* The number M of A's rows decides how a kernel divides the work. Products with few rows run on one
+ * thread. With more rows, each thread computes some rows of D. With many rows, each thread computes
+ * some cache blocks of D. */
 static const struct {
     const char *a, *b, *d;
     int64_t m, n, k;
@@ -120,10 +121,11 @@ static void test_bits(void **state) {
     }
 }
 
-/* Tests the bound of the workspace that bsmm.h states. It is the largest of: the L2 caches of all
- * threads, 32 times as much if A has many rows, and a cache block and a panel for each thread
- * (below 64 MiB with K = 16384). A's two rows and the accumulators are small compared with these.
- * Before slabs, the workspace for all of B was 18 GB. */
+/* Tests the bound that bsmm.h states for the workspace. The slab of B may take as many bytes as the
+ * L2 caches of all threads, or 32 times as many if A has many rows. With a K as long as here, a
+ * slab may exceed this limit, because it has at least one cache block and one panel for each
+ * thread. These take less than 64 MiB. A's rows and the accumulators take little. Without slabs,
+ * the workspace would hold all of B, 18 GB for f32. */
 static void test_workspace(void **state) {
     (void)state;
     static const uint64_t l2 = 2 << 20, other = 96 << 20;

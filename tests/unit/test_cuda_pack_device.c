@@ -93,8 +93,8 @@ static void compare_routes(const bsmm_cuda_device *device, const test_matrix *t)
     release(&d);
 }
 
-/* Returns the shape of test i. Half of the shapes are whole tiles with aligned rows, for which the
- * kernels load 16 bytes at once. */
+/* Returns the shape of test i. In half of the tests, rows and columns are multiples of 128, for
+ * which the packing kernels load 16 bytes at once. */
 static bsmm_matrix shape_of(const char *name, uint32_t i, rng *r) {
     bool whole = i % 4 < 2;
     int64_t rows = whole ? (int64_t)128 << rng_below(r, 2) : 1 + (int64_t)rng_below(r, 300);
