@@ -73,7 +73,7 @@ KERNEL void atomics64(GLOBAL const u64 *in, GLOBAL u64 *out) {
 
 KERNEL void lanes(GLOBAL const int *in, GLOBAL int *out) {
     const int v = in[TID];
-    /* Each lane reads lane number (its own XOR 1). */
+    /* Each lane reads the value of the lane whose number is its own XOR 1. */
     out[TID] = __builtin_amdgcn_ds_swizzle(v, 0x041f);
     /* The lanes of each group of four are reversed. */
     out[64 + TID] = __builtin_amdgcn_ds_swizzle(v, 0x801b);

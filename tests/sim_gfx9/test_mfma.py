@@ -40,9 +40,10 @@ def operand_places(m, k, blocks, width, b):
 
 
 def mixed_places(m, k, width):
-    """Returns the register layout of A or B of an f8f6f4 instruction. With 8-bit elements, chunks
-    of 16 consecutive k go to the groups of lanes in turn. With narrower elements, each lane
-    holds 32 consecutive k."""
+    """Returns the register layout of A or B of an f8f6f4 instruction with m rows. The 64 lanes form
+    64 / m groups of m lanes, and lane i of each group holds elements of row i. With 8-bit elements,
+    the first 16 consecutive k go to the first group, the next 16 to the second group, and so on in
+    turn. With narrower elements, each group gets 32 consecutive k."""
     groups, at = 64 // m, {}
     for i in range(m):
         for j in range(k):

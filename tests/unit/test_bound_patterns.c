@@ -39,8 +39,8 @@ static const int64_t lengths[] = {128, 512, 4096};
 
 typedef struct value {
     double element;
-    int exponent; /* The exponent of the block's scale. With ties, that of the first block differs
-                     from the others. */
+    int exponent; /* The exponent of the block's scale. In the patterns of ties, it is larger in the
+                     first block than in all other blocks. */
 } value;
 
 /* Returns the exponent of a power of two such that the format can hold both this power and 2^-12

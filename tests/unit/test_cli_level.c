@@ -137,9 +137,10 @@ static void test_four_times_worse(void **state) {
     visit(expect_noticed, 1);
 }
 
-/* Tests that the check gives no answer if too few results have an error or if the kernel has no row
- * in the table. If the model of the kernel's engine predicts no error at all, any error is
- * reported, however small it is. */
+/* Tests that the check gives no answer (NaN) if too few results have an error, or if no typical
+ * errors were measured for the kernel. The check compares errors with those that a model of the
+ * kernel's family predicts. If the model predicts no error at all, the check must report any error
+ * (Inf), however small. */
 static void test_edges(void **state) {
     (void)state;
     double level = 0;
@@ -150,8 +151,8 @@ static void test_edges(void **state) {
     test_matrix_free(&f.a);
     test_matrix_free(&f.b);
 
-    fixture_make(&f, pairs[0], MOST_M, 32,
-                 SHAPE_MIXED); /* K is a single unit, so the integer sum is exact. */
+    /* The kernel adds 32 elements of K as integers, so the sums are exact. */
+    fixture_make(&f, pairs[0], MOST_M, 32, SHAPE_MIXED);
     bsmm_matrix a = wide(MOST_M, 32), b = wide(N, 32);
     float d[MOST_M * N];
     f.d.data = d;

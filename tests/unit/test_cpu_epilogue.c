@@ -173,17 +173,19 @@ static void add_c_and_bias(bsmm_product *p, uint32_t added, int round, int64_t r
     p->bias_elem = added & ADDED_BIAS ? elems[round / 3 % 3] : BSMM_ELEM_NONE;
 }
 
-/* Returns the factor of column i: 1, any number, or a power of two, depending on `round`. Some
- * powers of two exceed fp32's range when a row's factor multiplies them. */
+/* Returns the factor of column i of D, depending on `round`: 1, any number, or a power of two. Some
+ * of the powers of two are so large or small that their product with the factor of a row exceeds
+ * fp32's range. */
 static double column_factor(int round, int i) {
     if (round % 4 < 2) return 1;
     if (round % 4 == 2) return ldexp(1 + i % 3, i % 7 - 3);
     return ldexp(1, (i % 7 - 3) * (round % 8 == 3 ? 1 : 25));
 }
 
-/* Tests how accumulators become rows of D. The vector loops do so in one pass, plain C in several
- * passes, and the bits must be equal. The test varies the number of factors, their values (powers
- * of two and others), C and bias, and also uses the same memory for C and D. */
+/* Tests how accumulators become a row of D. The vector loops apply the whole epilogue in one pass,
+ * plain C applies it in several passes, and both must give the same bits. The test varies the
+ * factor of the row, those of the columns, alpha, C and the bias. In some rounds C and D are the
+ * same memory. */
 static void test_direct_rows(void **state) {
     static const double factors[] = {1, 0x1p-40, -4, 0.3, 0x1p70, 0, 0x1p-80};
     static const double alphas[] = {1, -0.5, 1.7};
@@ -223,9 +225,10 @@ static void test_direct_rows(void **state) {
     }
 }
 
-/* Tests values near the midpoints between bf16's subnormals. There, fp32 has no bits left that tell
- * on which side of the midpoint a value lies. One factor of the results is exact in fp32, another
- * is not. */
+/* Tests results just above and below the midpoints between subnormals of bf16. A result is an
+ * accumulator times the factor of its row. In fp32 the result would be rounded to the midpoint
+ * itself and then to the wrong subnormal of bf16. The factor 2^-133 is subnormal in fp32, and the
+ * factor 2^-113 is normal. */
 static void test_direct_subnormals(void **state) {
     (void)state;
     enum { CODES = 127 };
@@ -251,7 +254,8 @@ static void test_direct_subnormals(void **state) {
 }
 
 /* Tests that storing a whole tile of accumulators gives the same bytes as storing its rows one by
- * one. One of the tested factors makes the loop take another code path. */
+ * one. For bf16 the loop over a tile may stop before a row with results that it cannot round.
+ * `done` is the number of rows that it has stored. */
 static void test_direct_tiles(void **state) {
     (void)state;
     enum { ROWS = 7, PITCH = 64 };

@@ -129,8 +129,10 @@ static void test_decoding_layouts(void **state) {
 
 static const char *const integers[] = {"e2m1", "e2m3", "mxfp4", "mxfp6_e2m3", "nvfp4"};
 
-/* Tests each loop for 1 to 4 rows, full and partial tiles, and two tiles. A row of B is several
- * whole cache lines and a part of one, or less than one cache line. */
+/* Tests numbers of rows of A from 1 to 21. The kernel has a separate loop for tiles of 1, 2, 3 and
+ * 4 rows, and A may be a full tile, a partial tile or several tiles. With K = 722, a row of B is
+ * several whole cache lines and a part of one. With K = 4 and K = 40 it is less than one cache
+ * line. */
 static void test_int8_decoding_agrees(void **state) {
     (void)state;
     static const struct {

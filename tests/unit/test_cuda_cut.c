@@ -80,7 +80,8 @@ static void test_cut_tiles(void **state) {
         check_kernel(cases[i][0], cases[i][1], cases[i][2], &r);
 }
 
-/* Sets block scales so close to each other that packing gives each row a single group scale. */
+/* Sets e8m0 block scales that differ by at most 2 binades. Packing then gives all groups (128
+ * elements) of a row the same group scale. */
 static void level_scales(test_matrix *m, uint32_t least, rng *r) {
     uint8_t *codes = m->m.scales;
     for (uint64_t i = 0; i < m->scale_bytes; i++)
@@ -103,14 +104,15 @@ static void test_uneven_rows(void **state) {
         level_scales(&a, 126, &r);
         level_scales(&b, 126, &r);
         bsmm_matmul_desc desc = product("cuda_sm90a_fold", &a, &b, &d);
-        /* Fast computation lets mxfp8 use the 8-bit tensor cores. */
+        /* With compute FAST, mxfp8 operands are multiplied by the FP8 tensor cores, as the other
+         * formats are. */
         desc.compute = BSMM_COMPUTE_FAST;
         assert_int_equal(test_multiply(&desc), BSMM_OK);
         float *even = malloc(d.data_bytes);
         memcpy(even, d.m.data, d.data_bytes);
         uint8_t *odd = (uint8_t *)a.m.scales + ODD_ROW * BLOCKS;
-        /* The scales of one group of 128 columns are far above those of the row's first group, so
-         * the row gets several group scales. */
+        /* Row ODD_ROW of A gets several group scales, because the block scales of one of its groups
+         * (128 elements) become far larger than those of its first group. */
         memset(odd + 20, 140, 4);
         assert_int_equal(test_multiply(&desc), BSMM_OK);
         const float *got = d.m.data;
@@ -147,7 +149,7 @@ static void test_empty_rows(void **state) {
         uint8_t *scales = a.m.scales;
         memset(scales + EMPTY * BLOCKS, codes[i / 2], BLOCKS);
         memset(scales + PARTLY * BLOCKS, codes[i / 2], 4);
-        /* In the second pass (i = 1) another row has scales that change along K. */
+        /* In every second pass, row 20 of A has scales that change along K. */
         memset(scales + 20 * BLOCKS, i % 2 ? 150 : 127, 4);
         assert_int_equal(test_multiply(&desc), BSMM_OK);
         const float *got = d.m.data;
@@ -171,8 +173,9 @@ static test_matrix make(const char *format, int64_t rows, int64_t cols, rng *r) 
     return t;
 }
 
-/* Tests scales whose products are outside fp32's range. The kernel computes the results of these
- * rows again, and they must be the same whether C and D are the same memory or not. */
+/* Tests rows of A whose scales times the scales of B are outside fp32's range. The kernel computes
+ * the results of such rows a second time, and it must then still add the original C, whether C is
+ * the same memory as D or not. */
 static void test_rows_made_again(void **state) {
     (void)state;
     enum { ROWS = 70, SHORT_K = 256, SMALL = 5, BLOCKS = SHORT_K / 128 };

@@ -85,10 +85,10 @@ static void check(const fold_case *c, rng *r) {
     test_matrix_free(&d);
 }
 
-/* Ranges of e8m0 scale codes. With `near`, the elements of a group fit e4m3. With `apart`, adjacent
- * scales differ by 20 binades or more, so they do not fit. With `low`, values are below 2^-126.
- * With `high`, the product of the two largest values exceeds fp32. bf16 cannot be used for `low`
- * and `high`. */
+/* Ranges of e8m0 scale codes. With `near`, the elements of a group of 128, multiplied by their
+ * block scales, fit e4m3. With `apart`, adjacent block scales differ by 20 binades or more, so
+ * these products do not fit e4m3. With `low`, values are below 2^-126. With `high`, the product of
+ * the two largest values exceeds fp32. For `low` and `high` the bf16 kernel cannot be used. */
 static const scales near = {120, 128}, apart = {110, 135}, low = {2, 127}, high = {110, 190};
 static const char bf16_kernel[] = "cuda_sm90a_bf16", generic_kernel[] = "cuda_sm80_bf16";
 
@@ -105,8 +105,8 @@ static void test_ways(void **state) {
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 512, low, generic_kernel},
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 512, high, generic_kernel},
             {f, formats[(i + 1) % 3], BSMM_ORDER_ROW, BSMM_ORDER_ROW, 1024, apart, bf16_kernel},
-            /* K of the following cases is no multiple of a group (128 elements), or ends inside the
-             * bytes of eight elements. */
+            /* In the following cases, K is no multiple of a group (128 elements) or of 8, or an
+             * operand is in column order. */
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 288, apart, bf16_kernel},
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 300, apart, bf16_kernel},
             {f, f, BSMM_ORDER_COL, BSMM_ORDER_ROW, 256, apart, bf16_kernel},

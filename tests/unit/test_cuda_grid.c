@@ -17,8 +17,9 @@ static bsmm_explanation explained(const bsmm_matmul_desc *desc, const char *kern
     return e;
 }
 
-/* Tests scales of blocks of 128 elements of K. If the GEMM kernel cannot read their layout, another
- * kernel copies them, with one thread block for each 128 elements of K. */
+/* Tests operands with one scale for 128 elements of K. If the GEMM kernel cannot read the layout of
+ * these scales, a second kernel copies them to another layout. It needs one thread block for each
+ * 128 elements of K, so its grid may be too large. */
 static void test_scales_beyond_a_grid(void **state) {
     enum { MOST = 65535 * 128 };
     (void)state;

@@ -100,8 +100,9 @@ static void packs_values(void **state) {
     }
 }
 
-/* Tests that multiplying an element by each power of two that pack_plan.c declares exact is exact
- * in e4m3, and that one binade more is not. */
+/* Packing to FP8 multiplies elements by powers of two. pack_plan.c declares a range of powers for
+ * which every product is exact in e4m3. Tests that this is true, and that the powers just outside
+ * the range give inexact products. */
 static void e4m3_holds_the_window(void **state) {
     static const uint32_t elems[] = {BSMM_ELEM_E2M1, BSMM_ELEM_E2M3, BSMM_ELEM_E3M2};
     (void)state;
@@ -126,9 +127,9 @@ static void e4m3_holds_the_window(void **state) {
     }
 }
 
-/* Returns the flags with which packing marks a group of four blocks with the given scale exponents.
- * The group contains every code of the element. Bits of `empty` select blocks whose elements are
- * all zero. */
+/* Packs three rows of one group each, i.e. four blocks of 32 elements, and returns the flags of the
+ * packed operand's header. `exponents` are the exponents of the four block scales. A group contains
+ * every code of the element format, but each block whose bit is set in `empty` has only zeros. */
 static uint32_t flags_of(const char *name, bsmm_pack_route route, const int exponents[4],
                          uint32_t empty) {
     test_matrix t;
@@ -153,7 +154,7 @@ static void spreads_are_told(void **state) {
     const int in[4] = {3, -11, 0, 2}, out[4] = {3, -12, 0, 2}, far[4] = {127, 0, 1, 2};
     assert_false(flags_of("mxfp4", BSMM_PACK_FP8, in, 0) & wide);
     assert_true(flags_of("mxfp4", BSMM_PACK_FP8, out, 0) & wide);
-    /* The block whose flag is tested is empty. */
+    /* Block 1, whose small scale made the group WIDE, now has only zeros. */
     assert_false(flags_of("mxfp4", BSMM_PACK_FP8, out, 1 << 1) & wide);
     assert_false(flags_of("mxfp4", BSMM_PACK_BF16, out, 0));
     assert_true(flags_of("mxfp6_e3m2", BSMM_PACK_FP8, in, 0) & wide);
@@ -186,8 +187,9 @@ static bool is_uneven(const char *name, int top, int bottom) {
     return flags & BSMM_PACK_UNEVEN;
 }
 
-/* Tests for which rows all groups get the same group scale, so that the GEMM kernel can add the
- * sums of k blocks without multiplying them. */
+/* Tests for which rows all groups of 128 elements get the same group scale. If all rows are so,
+ * packing does not set the flag UNEVEN, and the GEMM kernel may add the dot products of all groups
+ * without multiplying each by its scale. */
 static void even_rows_are_told(void **state) {
     (void)state;
     const uint32_t uneven = BSMM_PACK_UNEVEN;
@@ -197,15 +199,17 @@ static void even_rows_are_told(void **state) {
         const char *f = rounded[i];
         assert_false(flags_of(f, BSMM_PACK_FAST, near, 0) & uneven);
         assert_true(flags_of(f, BSMM_PACK_FAST, apart, 0) & uneven);
-        /* The block whose flag is tested is empty. */
+        /* Block 1, whose small scale made the row UNEVEN, now has only zeros. */
         assert_false(flags_of(f, BSMM_PACK_FAST, apart, 1 << 1) & uneven);
-        /* All blocks of the group are empty, and the row's group scale is above 1. */
+        /* All elements are zero. A group of zeros uses the common scale of its row only if this
+         * scale is at most 1, and here it is above 1. */
         assert_true(flags_of(f, BSMM_PACK_FAST, near, 15) & uneven);
-        /* The row's group scale would be 2^129, which fp32 cannot hold. */
+        /* The common scale of the row's groups would be 2^129, which fp32 cannot hold. */
         assert_true(flags_of(f, BSMM_PACK_FAST, top, 0) & uneven);
         assert_false(is_uneven(f, 0, 0));
         assert_false(is_uneven(f, 2, 2));
-        /* The second group needs the group scale 2^3, which is above the row's scale, 2^2. */
+        /* The elements of the second group need a group scale of 2^3. This is above 2^2, the common
+         * scale of the row. */
         assert_true(is_uneven(f, 3, 3));
         assert_false(is_uneven(f, -6, -6));
         assert_true(is_uneven(f, -7, -7));
@@ -215,8 +219,9 @@ static void even_rows_are_told(void **state) {
     assert_false(flags_of("mxfp4", BSMM_PACK_FP8, near, 0) & uneven);
 }
 
-/* Tests the route FAST: an operand with Inf is marked WIDE. NaN does not mark it, and e4m3 has no
- * Inf. */
+/* Tests packing by the route FAST (mxfp8 with rounding). An operand that contains Inf must get the
+ * flag WIDE, because the packed form cannot represent Inf. NaN must not set the flag. e4m3 has no
+ * Inf, so no e4m3 code sets it. */
 static void infinities_are_told(void **state) {
     (void)state;
     static const struct {
@@ -236,8 +241,9 @@ static void infinities_are_told(void **state) {
     }
 }
 
-/* Tests that two operands can be multiplied if one has a value of 2^-127 and the other one of
- * 2^127, but not if both have such small or such large values. */
+/* Tests the function that decides whether two packed operands can be multiplied in fp32. They can
+ * if one operand has a value of 2^-127 and the other has one of 2^127. They cannot if both operands
+ * have a value of 2^-127, or both have one of 2^127. */
 static void pairs_are_judged(void **state) {
     (void)state;
     bsmm_pack_header small = {1, 512 - 118, 512 + 136, 512 + 9, {0}},

@@ -35,7 +35,8 @@ static bsmm_format named(const char *name, int64_t k) {
     }
 static const takes decode_all = {
     .kernel = "cuda_sm90_small_m", .a = {"bf16", "f16", "mxfp8", "fp8_group128"}, .b = WEIGHTS};
-/* These formats of A have values that are not split into two parts. */
+/* Formats of A whose values are exact in one bf16 number. f16 is not among them: the kernel splits
+ * each f16 value into two bf16 numbers. */
 static const takes decode_whole = {
     .kernel = "cuda_sm90_small_m", .a = {"bf16", "mxfp8", "fp8_group128"}, .b = WEIGHTS};
 static const takes decode_bf16 = {.kernel = "cuda_sm90_small_m", .a = {"bf16"}, .b = WEIGHTS};
@@ -130,9 +131,10 @@ static void test_special(void **state) {
     check_all(&decode_whole, 672, FILL_SPECIAL, 64);
 }
 
-/* Tests three values of K. The first ends 16 elements after a step of 128. The second is a single
- * step, although there are four warpgroups. With the third, each of 8 thread blocks of a cluster
- * has more steps than its ring has stages. */
+/* Tests three values of K. The kernel multiplies 128 elements of K in each step. The first K ends
+ * 16 elements after a whole step. The second K has a single step, so that only one of the four
+ * warpgroups has a step. With the third K, each of the 8 thread blocks of a cluster has more steps
+ * than its ring buffer has stages. */
 static void check_fp8(const takes *of) {
     check_all(of, 1296, FILL_ORDINARY, 65);
     check_all(of, 16, FILL_ORDINARY, 66);

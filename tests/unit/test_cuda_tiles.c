@@ -13,14 +13,14 @@
 
 #include <cmocka.h>
 
-/* Both values of K have more k blocks than the longest ring has stages, and their last k block is
- * partial. */
+/* Both values of K have more k blocks (128 elements) than any tile's ring buffer has stages. Their
+ * last k block is partial. */
 enum { BAND = 64, SHORT_K = 128 * 13 + 32, LONG_K = 128 * 40 + 32 };
 
 typedef struct tile_case {
     const char *tile, *kernel, *a, *b;
     uint32_t kind;
-    uint32_t level; /* Nonzero if e8m0 scales of A and B differ by at most 3 binades. */
+    uint32_t level; /* If nonzero, all e8m0 scales lie within 3 binades. */
     int64_t k;
 } tile_case;
 

@@ -34,7 +34,8 @@ static double halfway(uint32_t to, rng *r) {
     return ldexp(whole, least + (subnormal ? 0 : (int)rng_below(r, (uint32_t)range)));
 }
 
-/* Returns a factor that makes one of `values` about halfway. */
+/* Returns a factor whose product with one of `values` lies at or next to the midpoint between two
+ * numbers of the format `to`. */
 static float factor_of(const double *values, uint32_t count, uint32_t to, rng *r) {
     double value = values[1 + rng_below(r, count - 1)];
     uint32_t bits = bsmm_float_bits((float)(halfway(to, r) / value));
@@ -58,8 +59,8 @@ static void check(const test_matrix *src, uint32_t to) {
     bsmm_cpu_mask_features(~0u);
 }
 
-/* Tests formats with block scales, and formats without them whose second-level scale is the factor.
- * */
+/* Tests formats with block scales, and formats without block scales. The factor that makes products
+ * lie halfway is the block scale in the first kind and the second-level scale in the other. */
 static void test_scales_and_levels(void **state) {
     (void)state;
     static const bsmm_format formats[] = {

@@ -195,8 +195,9 @@ static void test_chunks(void **state) {
                      &r);
 }
 
-/* Tests few rows of A and a K that is a multiple of the engine's unit, which the kernels that read
- * B as it is stored compute on their fast path. */
+/* Tests few rows of A and values of K that are multiples of the number of elements of K that the
+ * kernels add at once. For these, the kernels that read B without packing it use their fast path.
+ * */
 static void test_few_rows(void **state) {
     (void)state;
     static const char *const a[] = {"bf16", "f16", "mxfp8", "fp8_group128"};

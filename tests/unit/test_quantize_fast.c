@@ -432,8 +432,9 @@ static void test_large_outputs(void **state) {
 }
 
 /* Tests the range check that decides whether a strip (adjacent blocks of a row) is quantized
- * without tests for special values. Both ends of the range belong to it, and so does one more
- * value. If a strip passed the check wrongly, it would get wrong bytes. */
+ * without tests for special values. The check must accept values from the lower to the upper end of
+ * a range of bits, including both ends, and one further value (here 7), and no others. If a strip
+ * passed the check wrongly, it would get wrong bytes. */
 static void test_within(void **state) {
     (void)state;
     static const bsmm_bits_range range = {0x21800000u, 0x5d800000u, 7};

@@ -132,9 +132,10 @@ static void test_report_of_three_values(void **state) {
     assert_int_equal(report.struct_size, sizeof report);
 }
 
-/* Tests the report of a matrix with a divisor as tensor scale. The largest value that a block can
- * hold, 448 * 7 * 2^-9 / 49, must not count as clipped. If the code multiplied by the divisor's
- * reciprocal, the limit would be below this value. */
+/* Tests the report of a matrix whose tensor scale divides its values. The largest value that a
+ * block can hold is 448 * 7 * 2^-9 / 49 = 0.125: the largest element times the block scale, divided
+ * by the tensor scale. The value 0.125 must not count as clipped. If the code multiplied by 1 / 49
+ * instead of dividing by 49, it would compute a smaller limit. */
 static void test_report_under_a_divisor(void **state) {
     (void)state;
     uint8_t codes[16], scale = 7;

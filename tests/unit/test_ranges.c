@@ -178,8 +178,8 @@ static void test_scales_bring_back_products_below_fp32(void **state) {
           (side){format_named("mxfp4"), 1, 0x1p-99f, false}, 1);
 }
 
-/* Two operands: the first 128 elements of every row have one value and one fp32 scale, all other
- * elements are 1 with another scale. */
+/* The elements of an operand. The first 128 elements of every row have the value `value` and the
+ * fp32 scale `scale`. All other elements are 1 and have the scale `rest`. */
 typedef struct apart {
     uint32_t elem;
     double value;

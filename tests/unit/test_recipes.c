@@ -114,7 +114,8 @@ static void test_ocp_saturates_what_its_scale_does_not_reach(void **state) {
     }
 }
 
-/* Tests that 7 / 2 = 3.5 is a tie in rceil's block and rounds to 4, which stands for 8. */
+/* Tests a block with the single value 7. The recipe rceil gives it the scale 2. 7 / 2 = 3.5 lies
+ * halfway between the elements 3 and 4 and rounds to 4 (code 6). */
 static void test_rceil_rounds_seven_up(void **state) {
     (void)state;
     const float seven = 7;
@@ -123,7 +124,9 @@ static void test_rceil_rounds_seven_up(void **state) {
     assert_int_equal(q.codes[0], 6);
 }
 
-/* Tests log2f(0x437fffff), which is 8 although the exponent field says 7. */
+/* Tests recipes that compute a scale's exponent from log2f, whose result is rounded to fp32. For
+ * the float just below 256 (bits 0x437fffff), log2f gives 8 although the exponent is 7. Other
+ * recipes read the exponent from the float's bits. */
 static void test_floor_of_log2f_beside_a_power_of_two(void **state) {
     (void)state;
     const float below = down(256);
@@ -191,8 +194,9 @@ static void test_rceil_of_the_smallest_scale(void **state) {
     assert_int_equal(scale_of("rceil", "mxfp4", FLT_MAX), 127 + 126);
 }
 
-/* Tests values of a block with scale byte 0. If the byte stands for 2^-127, the value 2^-127
- * becomes the element 1. */
+/* Tests the element that 2^-127 becomes in a block with scale byte 0. If a recipe divides by
+ * 2^-127, for which the byte stands, the element is 1 (e2m1 code 2). Some recipes divide by another
+ * number. */
 static void test_values_under_scale_byte_zero(void **state) {
     (void)state;
     static const struct {

@@ -66,8 +66,9 @@ static void test_cdna4_peaks(void **state) {
     assert_near(mi355x->info.f4, 10.0e15, 1e-2);
 }
 
-/* Tests the speed of light in us that AMD published for the FP8 groupwise challenge on MI300X.
- * Memory limits the last two: operands, fp32 scales and the bf16 result, each counted once. */
+/* Tests the speed of light, in us, that AMD published for the six products of the FP8 groupwise
+ * challenge on MI300X. Memory limits the two products with K = 256: operands, fp32 scales and the
+ * bf16 result are each read or written once. */
 static void test_challenge_times(void **state) {
     (void)state;
     static const struct {
