@@ -325,8 +325,9 @@ static uint32_t swizzled(const emulated_map *m, uint32_t address) {
     return units ? address ^ (address / 128 % units) << 4 : address;
 }
 
-/* Calls unit(address in shared memory, address in memory, bytes of the unit inside the tensor) for
- * each 16-byte unit of a box. */
+/* Calls the function `unit` for each unit of 16 bytes of a TMA copy's box. Its arguments are the
+ * unit's address in shared memory, its address in memory, and the number of its bytes that lie
+ * inside the tensor. */
 template <typename F>
 static void each_unit(const emulated_map *m, int32_t x, int32_t y, uint32_t shared, F unit) {
     const uint32_t bytes = row_bytes(m);

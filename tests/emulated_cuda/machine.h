@@ -3,8 +3,8 @@
  * asynchronously. The emulation executes them as late as the program allows, or at a random moment,
  * so that a missing wait gives wrong results. It finds wrong results, accesses past an allocation's
  * last page (driver.c), and deadlocks. It does not find races between threads or violations of the
- * weak memory order, and it says nothing about speed. It accumulates FP8 products exactly, although
- * tensor cores keep only about 14 bits. */
+ * weak memory order, and it says nothing about speed. wgmma and mma.sync truncate sums as the
+ * tensor cores of an H200 do (sim/common/tensor_core.h). */
 #ifndef EMULATED_CUDA_MACHINE_H
 #define EMULATED_CUDA_MACHINE_H
 

@@ -41,9 +41,9 @@ def normal(rng, rows=16, cols=256):
 
 
 def wide(rng, low, high, block, rows=16, cols=256):
-    """Returns values with exponents from low to high. In the first half of the rows
-    each element has a random exponent of its own. In the second half each block has a random
-    exponent, and no element of the block lies above it."""
+    """Returns values with exponents from low to high. In the first half of the rows each element
+    has a random exponent of its own. In the second half each block has a random exponent, and no
+    element of the block has a larger one."""
     e = rng.uniform(low, high, (rows, cols))
     level = np.repeat(rng.uniform(low, high, (rows // 2, cols // block)), block, axis=1)
     e[rows // 2 :] = np.minimum(level - rng.exponential(2, level.shape), high)
@@ -76,7 +76,8 @@ def mx_boundary(rng, elem, block=32):
 
 def element_ties(elem, block=32):
     """Returns every midpoint between neighbouring codes and its float32 neighbours, with both
-    signs. The first element of each block fixes the scale at 1, and in the second half at 2^-5."""
+    signs. The first element of each block fixes the block's scale, which is 1 in the first half of
+    the matrix and 2^-5 in the second half."""
     table = rc.magnitudes(elem)
     middle = ((table[:-1] + table[1:]) / 2).astype(np.float32)
     values = np.concatenate([middle, [up(v) for v in middle], [down(v) for v in middle], table])

@@ -52,8 +52,8 @@ def scale_even(amax, elem, mbits=None):
 
 
 def ceil_pow2_byte(x):
-    """Computes cvt.rp.satfinite.ue8m0x2.f32: the byte of the smallest power of two >= x. 2^-127 and
-    less give 0."""
+    """Computes what the PTX instruction cvt.rp.satfinite.ue8m0x2.f32 does: it returns the e8m0 byte
+    of the smallest power of two >= x. 2^-127 and smaller numbers give 0."""
     b = bits(x)
     field, frac = b >> 23, b & 0x7FFFFF
     up = (frac > 0) & (field != 0xFE) & ~((field == 0) & (frac <= 0x400000))

@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-/* Takes the place of the function in src/cuda/host/wgmma_choose.c when tests are linked. If
- * BSMM_TEST_TILE names a tile size, it chooses this tile for all products of the tile's kind and
- * elements, whatever the estimated time is. */
+/* This function takes the place of the library's (src/cuda/host/wgmma_choose.c) when tests are
+ * linked. If BSMM_TEST_TILE names a tile size, it chooses this size for all products of the tile's
+ * kind and elements, although another size may have a shorter estimated time. */
 const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind kind,
                                          uint32_t a_elem, uint32_t b_elem) {
     const char *only = getenv("BSMM_TEST_TILE");
@@ -45,8 +45,8 @@ const bsmm_cuda_device *test_cuda_device(void) {
     return NULL;
 }
 
-/* Copies to the device and waits. The driver's copy may return before its last bytes arrive, and
- * other streams do not wait for it. */
+/* Copies to the device and waits until the copy is complete. The driver's function may return
+ * before the last bytes arrive, and other streams would not wait for them. */
 void test_cuda_write(const bsmm_cuda_device *device, void *to, const void *from, size_t bytes) {
     TEST_CUDA(device, cuMemcpyHtoD, (uintptr_t)to, from, bytes);
     TEST_CUDA(device, cuStreamSynchronize, NULL);

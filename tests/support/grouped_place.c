@@ -47,8 +47,8 @@ int64_t grouped_d_cols(const grouped_case *c) {
 static bsmm_operand operand_of(const bsmm_matrix *m) {
     bsmm_matrix plain = *m;
     bsmm_operand o;
-    /* The size is not checked here: it differs if the scales of each group are stored separately.
-     * */
+    /* A scale_bytes of 0 leaves the size of the scales unchecked, because the size differs if the
+     * scales of each group are stored separately. */
     plain.scale_bytes = 0;
     assert_int_equal(bsmm_operand_take(&plain, "m", &o), BSMM_OK);
     return o;

@@ -63,7 +63,8 @@ bsmm_format format_named(const char *name);
 /* Returns value (r, c) in double, computed from the definitions of formats and layouts only. */
 double test_matrix_value(const test_matrix *t, int64_t r, int64_t c);
 
-/* Returns all values, row after row, far faster than one by one. The caller frees them. */
+/* Returns all values of a matrix, row after row. This is far faster than a call of
+ * test_matrix_value for each value. The caller frees them. */
 double *test_matrix_values(const test_matrix *t);
 
 #endif

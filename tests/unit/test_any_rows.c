@@ -210,8 +210,8 @@ static void test_broken_rules(void **state) {
     fixture_free(&f);
 }
 
-/* Tests that a kernel for device memory refuses plans with any number of rows unless its
- * `.features` say that it takes them. */
+/* Tests that a kernel with operands in device memory refuses plans in which each run chooses the
+ * number of rows, unless the kernel's `.features` say that it takes such plans. */
 static void test_refusals(void **state) {
     (void)state;
     static const bsmm_backend elsewhere = {.name = "elsewhere"};

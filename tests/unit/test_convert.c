@@ -192,8 +192,9 @@ static void test_rows_to_rows(void **state) {
         }
 }
 
-/* Tests a matrix with a very large scale in one block and a very small one in another. Their
- * exponents differ by exactly as much as the destination can hold, and by one more. */
+/* Tests a matrix with a very large scale in one block and a very small one in another. If their
+ * exponents differ by exactly as much as the destination can hold, the conversion must succeed. If
+ * they differ by one more, it must be refused and leave the destination unchanged. */
 static void test_boundary_of_the_spread(void **state) {
     (void)state;
     rng r = {4};

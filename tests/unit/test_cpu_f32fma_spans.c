@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-/* The test sets the processor to flush these numbers to 0: no subnormals, those in operands and
+/* The subnormal numbers that the test makes the processor flush to 0: none, those in operands and
  * results, or those in operands only. */
 typedef enum flushed { FLUSH_NONE, FLUSH_ALL, FLUSH_OPERANDS, FLUSHES } flushed;
 

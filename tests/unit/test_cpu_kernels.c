@@ -185,9 +185,10 @@ static void check_caches(product *p, const uint64_t *caches, size_t count) {
 }
 
 /* Tests that the size of the cache, which determines the cache blocks, does not affect results. In
- * some shapes K takes more than one cache block. Some have more rows than a cache block, with one
- * thread. Some have so few rows that threads divide the columns of D instead of its rows. AVX2
- * tries fewer sizes, because it is often emulated. */
+ * some products K takes more than one cache block. Some products have more rows than a cache block
+ * and run on one thread. Some have so few rows that threads divide the columns of D instead of its
+ * rows. Without AVX-512 the test tries only two sizes, because it then often runs in a slow
+ * emulator. */
 static void test_caches_do_not_matter(void **state) {
     (void)state;
     static const char *const formats[] = {"mxfp4", "nvfp4", "mxfp8", "fp8_group128", "f32"};

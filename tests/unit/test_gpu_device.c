@@ -1,6 +1,6 @@
-/* Tests functions of GPU code on the CPU. base/device.h has a form for each GPU compiler and one
- * for the host; the test compares the host's form, and the GPU epilogue that uses it, with C's
- * mathematics and the scalar codec. */
+/* Tests functions of GPU code on the CPU. base/device.h has a version of each function for each GPU
+ * compiler and one for the host. The test compares the host's version, and the GPU epilogue that
+ * uses it, with C's mathematical functions and the scalar codec. */
 #include "gpu/epilogue.h"
 #include "gpu/params.h"
 #include "operand.h"

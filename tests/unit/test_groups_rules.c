@@ -187,8 +187,8 @@ static void test_no_groups(void **state) {
     if (bsmm_matmul(&desc) != BSMM_OK) fail_msg("%s", bsmm_error_message());
 }
 
-/* Tests that a kernel for device memory refuses groups unless its `.features` say that it takes
- * them. */
+/* Tests that a kernel with operands in device memory refuses groups unless its `.features` say that
+ * it takes groups. */
 static void test_refusals(void **state) {
     (void)state;
     static const bsmm_backend elsewhere = {.name = "elsewhere"};

@@ -93,8 +93,8 @@ static expected *sum_all(const product *p) {
     return all;
 }
 
-/* Returns true if a result is correct: it may differ by half a unit in the last place of D's
- * format, and may overflow as the format does. */
+/* Returns true if a result is correct. It may differ from the expected value by `slack` and by half
+ * a unit in the last place of D's format, and it may overflow as this format does. */
 static bool close_enough(uint32_t elem, double got, double want, double slack) {
     if (isnan(want) || isnan(got)) return isnan(want) && isnan(got);
     bool saturate = bsmm_elem_row(elem)->bits == 8;

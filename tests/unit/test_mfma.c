@@ -139,8 +139,8 @@ static void test_scaled_operands(void **state) {
     assert_true(p.lane == 55 && p.reg == 0 && p.bits == 8);
 }
 
-/* Returns the highest throughput of any instruction of a type, which is 2 m n k * cores * clock /
- * cycles. It must be the device's peak. */
+/* Returns the highest throughput of any matrix instruction of a type on a device, which must be the
+ * device's peak. An m x n x k instruction has 2 m n k * matrix cores * clock / cycles. */
 static double best_peak(const bsmm_device_info *device, const char *type) {
     bsmm_mfma_info info = BSMM_INIT(bsmm_mfma_info);
     double best = 0;

@@ -521,9 +521,9 @@ static void make_lone_element(test_matrix *b) {
     ((uint8_t *)b->m.scales)[3 * b->m.cols / 32] = 127 + 100;
 }
 
-/* Tests a block whose scale is 2^100, beyond some kernels' range, in the packed form compact.
- * Kernels treat such a scale as another one if the block has only zeros. They must notice that this
- * block has an element that is not zero. */
+/* Tests a block whose scale is 2^100, beyond the range of some kernels, in the packed form compact.
+ * If such a block has only zeros, a kernel may use another scale. Here it must notice the one
+ * element that is not zero. */
 static void test_unusual_scales(void **state) {
     (void)state;
     static const char *const formats[] = {"mxfp4", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp8"};

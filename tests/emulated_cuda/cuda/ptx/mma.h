@@ -7,10 +7,10 @@ static inline sim_tensor_rule emulated_mma_rule(void) {
     return sim_tensor_rule_of(false, SIM_TENSOR_LEAST_BF16, SIM_TENSOR_LEAST_BF16);
 }
 
-/* Converts a row of A or a column of B to fp32. A lane has 4 registers of A: a0 (rows 0 to 7) and
- * a1 (rows 8 to 15) hold columns 2 t and 2 t + 1, and a2 and a3 hold columns 8 + 2 t and 9 + 2 t,
- * where t is the lane modulo 4. The registers b0 and b1 hold rows of B's columns in the same way.
- * */
+/* Converts a row of A or a column of B to fp32. Four lanes hold the row, and `registers` has two
+ * 32-bit registers of each. For a row of A these are a0 and a2 (rows 0 to 7) or a1 and a3 (rows 8
+ * to 15). Lane t of the four has columns 2 t and 2 t + 1 in the first register, and columns 8 + 2 t
+ * and 9 + 2 t in the second. b0 and b1 hold the rows of a column of B in the same way. */
 static inline void emulated_mma_values(const uint64_t *registers, float to[16]) {
     for (uint32_t k = 0; k < 16; k++)
         to[k] =
