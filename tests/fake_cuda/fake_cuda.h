@@ -6,7 +6,7 @@
 #include "cuda/runtime/driver.h"
 
 typedef struct fake_cuda {
-    /* the number of devices, and the compute capability of all of them (90) */
+    /* the number of devices, and the compute capability of all devices (initially 90, i.e. 9.0) */
     int devices, capability;
     /* The name of the function that fails, for example "cuMemAlloc_v2". NULL: none fails. */
     const char *failing;

@@ -7,8 +7,8 @@
 
 typedef struct fake_hip {
     int devices, minor;  /* the number of devices, and the minor number of their architecture
-                            gfx9.minor (4) */
-    int version;         /* the version of the runtime that the driver reports (60300000) */
+                            gfx9.minor (initially 4, i.e. gfx94x) */
+    int version;         /* the version of the runtime that the driver reports (60300000: 6.3) */
     const char *failing; /* The name of the function that fails, for example "hipMalloc". NULL: none
                             fails. */
     hipError_t failure;  /* The error that the failing call returns. */

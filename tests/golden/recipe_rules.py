@@ -139,9 +139,10 @@ def modelopt_mxfp8(x, elem="e4m3", block=32):
 
 
 def compressed_tensors_mx(x, elem, block=32):
-    """Quantizes as compressed-tensors' generate_mx_scales. amax is rounded to even with the
-    mantissa of FP4, also for FP8. Elements are rounded to nearest even. In FP4 a value that
-    rounds to zero keeps its sign, but -0 does not."""
+    """Quantizes as compressed-tensors' generate_mx_scales. For the scale, amax is rounded to the
+    number of mantissa bits of FP4 (to nearest even), also if the elements are FP8. Elements are
+    rounded to nearest even. In FP4 a negative value that rounds to zero gives -0, but an input of
+    -0 gives +0."""
     byte = scale_even(block_amax(x, block), elem, 1).astype(np.uint8)
     ratio = blocks_of(x, block).astype(np.float64) / 2.0 ** (byte.astype(np.float64) - 127)[..., None]
     if elem == "e2m1":

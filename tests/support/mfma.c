@@ -1,6 +1,6 @@
-/* Takes the place of src/amdgpu/host/mfma_choose.c when tests are linked. With
- * BSMM_TEST_MFMA=large, it chooses a tile whose name begins with "large" if there is one, whatever
- * the size of the product is. */
+/* The library's own tests are linked with this file instead of src/amdgpu/host/mfma_choose.c. With
+ * BSMM_TEST_MFMA=large, its function chooses a tile whose name begins with "large", whatever the
+ * size of the product is, if there is such a tile. */
 #include "amdgpu/host/mfma.h"
 
 #include <stdlib.h>

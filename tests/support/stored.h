@@ -39,9 +39,9 @@ uint8_t *framed_bytes(const char *header, const void *body, size_t body_bytes, s
 /* Writes the tensors to a file in the temporary folder and opens it. Fails the test on an error. */
 bsmm_file *open_stored(const stored *tensors, size_t count, const char *metadata);
 
-/* Returns every value of a weight's slice, row by row, through bsmm_weight_matrix. If the weight is
- * not mapped or `unpack` is set, it uses bsmm_weight_unpack instead. The caller frees the rows *
- * cols doubles by free(). */
+/* Returns an array of all values of a slice of a weight, row by row. They are read by
+ * bsmm_weight_matrix, or by bsmm_weight_unpack if the weight is not mapped or `unpack` is set. The
+ * caller frees the array by free(). */
 double *weight_values(const bsmm_file *file, uint64_t index, int64_t slice, bool unpack);
 
 /* Fails the test unless the last error is `status` and its message contains `mentions`. */

@@ -237,8 +237,9 @@ static void test_gpt_oss(void **state) {
     }
 }
 
-/* Tests that B with interleaved rows of gates and ups (0, N/2, 1, N/2 + 1, ...) gives results that
- * are bitwise identical to those of B with split gates and ups. */
+/* Tests the two orders of B's rows for a gated activation, which multiplies each gate by an "up".
+ * In the split order all rows of gates come first. The interleaved order (rows 0, N/2, 1, N/2 + 1,
+ * ... of the split order) must give bitwise identical results. */
 static void test_interleaved_gives_the_bits_of_split(void **state) {
     (void)state;
     rng r = {73};

@@ -11,8 +11,9 @@
 
 #include <cmocka.h>
 
-/* HALF is chosen so that the rows of gates end inside a panel, whatever the width of a kernel's
- * panels is. */
+/* With a gated activation, the first HALF rows of B give the gates and the other HALF rows give the
+ * ups, i.e. the values that the gates multiply. HALF is chosen so that the last gate is inside a
+ * panel of B's rows, for every kernel's width of panels. */
 enum { HALF = 330, N = 2 * HALF, K = 200, MOST_ROWS = 200 };
 
 typedef struct fused {
@@ -294,9 +295,10 @@ static void interleave(const test_matrix *from, test_matrix *to) {
     }
 }
 
-/* Tests operands whose scales exceed fp32's range. The results of such rows are summed again in
- * double from the operands, for which the kernel must find the right rows of gates and of ups.
- * Split and interleaved gates and ups must give the same bits. */
+/* Tests a gated activation with scales that exceed fp32's range. A kernel sums such rows again in
+ * double from the operands, for which it must find the right rows of B for the gates and for the
+ * ups (the values that gates multiply). B with all gates first and B with interleaved gates and ups
+ * must give the same bits. */
 static void check_extreme(const char *a_format, const char *b_format, int64_t rows) {
     test_matrix a, b, permuted, d;
     rng r = {84};
@@ -346,8 +348,9 @@ static void test_extreme_scales(void **state) {
 
 /* ---- outputs ---- */
 
-/* Tests a block-scaled D. The results of one scale block of D must be in one cache block, although
- * gates and ups come from two halves of B's rows. */
+/* Tests a gated activation with a block-scaled D. All results of one scale block of D must be in
+ * one cache block, although each result needs a row of B's first half (gate) and one of its second
+ * half. */
 static void test_outputs(void **state) {
     (void)state;
     static const char *const outputs[] = {"mxfp8", "mxfp4", "fp8_group128"};

@@ -198,8 +198,9 @@ static void test_orders_layouts_and_threads(void **state) {
         }
 }
 
-/* Tests the elements' padding. The codes that complete a packed byte or group of codes are 0. Gaps
- * between rows that the caller's stride leaves are unchanged. */
+/* Tests the padding of elements narrower than a byte. The last byte or the last group of bytes of a
+ * row must be filled up with codes of 0. Gaps between rows, which exist if the caller's stride is
+ * larger than a row, must be unchanged. */
 static void test_padding_of_elements(void **state) {
     (void)state;
     uint8_t data[16];
