@@ -2,6 +2,7 @@
  * waves of a workgroup in turn. Several host threads share the workgroups. If the code object has
  * atomics, one thread runs all workgroups in order, because the results may depend on the order. */
 #include "check.h"
+#include "time.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@ typedef struct {
     uint64_t steps;
     char *error;
     pthread_mutex_t lock;
+    gfx9_timing *timing; /* NULL if the launch is not timed */
 } job;
 
 typedef struct {
@@ -190,7 +192,9 @@ static bool make_group(job *j, gfx9_group *g, char *error) {
     for (uint32_t n = 0; good && n < g->wave_count; n++) {
         gfx9_wave *w = &g->waves[n];
         if (j->kernel->scratch)
-            good &= (w->scratch = malloc((size_t)LANES * j->kernel->scratch)) != NULL;
+            good &=
+                (w->scratch = aligned_alloc(LINE, ((size_t)LANES * j->kernel->scratch + LINE - 1) /
+                                                      LINE * LINE)) != NULL;
         if (l->checks & CHECK_WAITS)
             good &= (w->pending = malloc(PENDING * sizeof *w->pending)) != NULL;
     }
@@ -213,6 +217,7 @@ static uint64_t run_one(job *j, gfx9_group *g, uint32_t number) {
     g->epoch = 1;
     for (uint32_t n = 0; n < g->wave_count; n++)
         start_wave(j, g, n, id);
+    if (j->timing) gfx9_timing_attach(j->timing, g, number);
     const bool good = run_group(j, g);
     for (uint32_t n = 0; n < g->wave_count; n++)
         steps += g->waves[n].steps;
@@ -230,6 +235,8 @@ static void *work(void *user) {
         while (!__atomic_load_n(&j->failed, __ATOMIC_SEQ_CST)) {
             const uint32_t n = __atomic_fetch_add(&j->next, 1, __ATOMIC_SEQ_CST);
             if (n >= count) break;
+            if (j->timing && j->launch->timed == TIMING_SAMPLE && !gfx9_timing_takes(j->timing, n))
+                continue;
             steps += run_one(j, &g, n);
         }
     else
@@ -292,9 +299,11 @@ bool gfx9_dispatch(gfx9_object *object, const gfx9_kernel *kernel, gfx9_launch *
     memcpy(j.kernarg, launch->kernarg, launch->kernarg_size < size ? launch->kernarg_size : size);
     fill_hidden(kernel, launch, j.kernarg);
     fill_packet(&j, j.packet);
+    if (launch->timed) j.timing = gfx9_timing_begin(object, kernel, launch, j.lds_size);
     pthread_mutex_init(&j.lock, NULL);
     run_threads(&j);
     pthread_mutex_destroy(&j.lock);
+    if (j.timing) gfx9_timing_end(j.timing, error[0] == 0, &launch->times);
     sim_memory_free(block);
     launch->steps = j.steps;
     return error[0] == 0;

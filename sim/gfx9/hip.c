@@ -2,6 +2,7 @@
  * so streams and events have nothing to wait for. */
 #include "hip.h"
 #include "hip_graph.h"
+#include "hip_time.h"
 #include "sim.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -80,6 +81,7 @@ HIP hipError_t hipMemcpy(void *to, const void *from, size_t n, int kind) {
     return (void)kind, copy(to, from, n);
 }
 static hipError_t run_copy(hip_work *w) {
+    hip_add_traffic(2.0 * (double)w->count); /* A copy reads and writes. */
     return copy(w->to, w->from, w->count);
 }
 static hipError_t queue_copy(hipStream_t s, void *to, const void *from, size_t n) {
@@ -114,6 +116,7 @@ static hipError_t fill(void *to, uint32_t value, size_t unit, size_t count) {
     return status;
 }
 static hipError_t run_fill(hip_work *w) {
+    hip_add_traffic((double)w->unit * (double)w->count);
     return fill(w->to, w->value, w->unit, w->count);
 }
 static hipError_t queue_fill(hipStream_t s, void *to, uint32_t value, size_t unit, size_t count) {
@@ -210,7 +213,7 @@ hipError_t hip_check_stream(hipStream_t s) {
                     s->device, hip_device());
 }
 struct hip_event {
-    struct timespec at;
+    double at; /* seconds, of the time model's clock or of the host's */
     int recorded;
 };
 HIP hipError_t hipStreamCreateWithFlags(hipStream_t *s, unsigned flags) {
@@ -258,8 +261,10 @@ HIP hipError_t hipEventDestroy(hipEvent_t e) {
 HIP hipError_t hipEventRecord(hipEvent_t e, hipStream_t s) {
     (void)s;
     if (!e) return hip_fail(hipErrorInvalidHandle, "event is NULL");
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
     e->recorded = 1;
-    clock_gettime(CLOCK_MONOTONIC, &e->at);
+    e->at = hip_time_mode() ? hip_clock() : (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
     return hipSuccess;
 }
 HIP hipError_t hipEventSynchronize(hipEvent_t e) {
@@ -271,8 +276,7 @@ HIP hipError_t hipEventQuery(hipEvent_t e) {
 HIP hipError_t hipEventElapsedTime(float *ms, hipEvent_t a, hipEvent_t b) {
     if (!ms || !a || !b || !a->recorded || !b->recorded)
         return hip_fail(hipErrorInvalidHandle, "ms is NULL or an event was not recorded");
-    *ms = (float)((double)(b->at.tv_sec - a->at.tv_sec) * 1e3 +
-                  (double)(b->at.tv_nsec - a->at.tv_nsec) * 1e-6);
+    *ms = (float)((b->at - a->at) * 1e3);
     return hipSuccess;
 }
 

@@ -38,6 +38,13 @@ HIP uint64_t bsmm_sim_steps(void);
 /* Returns the name of entry `number` of the opcode tables, or NULL past the last entry. */
 HIP const char *bsmm_sim_row(unsigned number);
 
+/* Copies the time model's times of this process's last timed launch (gfx9_times) to `to`, at most
+ * `bytes` bytes. Returns the bytes of a gfx9_times. */
+HIP size_t bsmm_sim_times(void *to, size_t bytes);
+/* Turns the time model on (1; 2: execute only the workgroups that it needs) or off (0) for launches
+ * from now on. Without a call, the environment variable BSMM_SIM_TIME decides. */
+HIP void bsmm_sim_time(int mode);
+
 /* hip_device returns this thread's current device. hip_arch returns a device's architecture (enum
  * gfx9_arch). hip_check_stream fails if the stream belongs to another device. hip_fail sets this
  * thread's last error and message. */

@@ -3,6 +3,7 @@
  * BSMM_SIM_LIMIT limits the instructions of a wave. */
 #include "hip.h"
 #include "hip_graph.h"
+#include "hip_time.h"
 #include "sim.h"
 #include <errno.h>
 #include <stdio.h>
@@ -167,8 +168,10 @@ static uint64_t setting(const char *name, uint64_t otherwise) {
 static hipError_t run_launch(hip_work *w) {
     char error[512] = "";
     gfx9_launch l = w->launch;
+    l.timed = (enum gfx9_timed)hip_time_mode();
     const bool ran = gfx9_dispatch(w->function->object, w->function->kernel, &l, error);
     __atomic_fetch_add(&all_steps, l.steps, __ATOMIC_SEQ_CST);
+    if (ran && l.timed) hip_keep_times(&l.times);
     return ran ? hipSuccess : hip_fail(hipErrorLaunchFailure, "%s", error);
 }
 
@@ -189,10 +192,13 @@ HIP hipError_t hipModuleLaunchKernel(hipFunction_t f, unsigned gx, unsigned gy, 
     hip_graph **capture = hip_capture_of(stream);
     uint8_t *arguments = calloc(1, k->kernarg_size + 1u);
     if (!arguments) return hip_fail(hipErrorOutOfMemory, "out of memory");
-    hip_work w = {
-        .run = run_launch,
-        .function = f,
-        .launch = {{gx, gy, gz}, {bx, by, bz}, shared, arguments, k->kernarg_size, 0, 0, 0, 0}};
+    hip_work w = {.run = run_launch,
+                  .function = f,
+                  .launch = {.grid = {gx, gy, gz},
+                             .block = {bx, by, bz},
+                             .dynamic_lds = shared,
+                             .kernarg = arguments,
+                             .kernarg_size = k->kernarg_size}};
     gfx9_launch *l = &w.launch;
     l->checks = (uint32_t)setting("BSMM_SIM_CHECKS",
                                   CHECK_STATES | CHECK_WAITS | CHECK_RACES | CHECK_UNWRITTEN);

@@ -387,6 +387,10 @@ static uint32_t passes_of(const shape *s, const gfx9_inst *i) {
     return cycles / 4 < 2 ? 2 : cycles / 4;
 }
 
+uint32_t gfx9_passes(const gfx9_inst *i) {
+    return passes_of(&shapes[i->row->what], i);
+}
+
 /* Records the first wait state in which another instruction may access D. The numbers of wait
  * states are those that LLVM inserts for these processors. */
 static void mark_result(gfx9_wave *w, const gfx9_inst *i, const shape *s) {

@@ -117,7 +117,7 @@ enum gfx9_cost {
     COST_SALU,
     COST_VALU,
     COST_VALU64,
-    COST_TRANS,
+    COST_TRANS, /* a quarter of the rate: transcendental functions, 32-bit integer products */
     COST_MFMA,
     COST_LDS,
     COST_VMEM,
@@ -203,6 +203,7 @@ struct gfx9_wave {
     /* For each VGPR that a matrix instruction writes, the first wait state in which another
      * instruction may access it. */
     uint64_t ready[VGPRS];
+    struct gfx9_trace *trace; /* what the time model records, or NULL (time.h) */
 };
 
 struct gfx9_group {
@@ -262,6 +263,28 @@ void gfx9_lds_touch(gfx9_wave *w, const gfx9_inst *inst, uint32_t at, uint32_t b
 /* Adds `change` to the number of pending loads that will write these bytes of LDS. */
 void gfx9_lds_late(gfx9_wave *w, uint32_t at, uint32_t bytes, int change);
 
+/* ---- the time model ---- */
+/* Says whether a launch is timed. With TIMING_SAMPLE only the workgroups that the model needs are
+ * executed, so the launch's results are incomplete. */
+enum gfx9_timed { TIMING_OFF, TIMING_ALL, TIMING_SAMPLE };
+enum { STALL_VMEM, STALL_LGKM, STALL_BARRIER, STALL_MATRIX, STALL_ISSUE, STALLS };
+/* The time of a launch and what it consists of. All but `seconds`, `cycles` and `rounds` is summed
+ * over the workgroups that the model has replayed. */
+typedef struct {
+    double seconds; /* includes the cost of a launch; 0 if the launch was not timed */
+    /* Cycles of the launch, without the cost of a launch; and cycles that were replayed. */
+    double cycles, replayed;
+    double rounds; /* replayed rounds of workgroups are repeated this many times in `cycles` */
+    double groups, cus, waves;        /* replayed groups, the CUs they ran on, waves per CU */
+    double instructions, matrix_busy; /* cycles in which matrix units work */
+    double lds_busy, lds_conflicts;   /* cycles of LDS, and those of them due to bank conflicts */
+    double l1_bytes, l2_bytes, mall_bytes,
+        hbm_bytes;         /* bytes that each level has delivered or taken */
+    double stalls[STALLS]; /* cycles in which waves wait, by cause */
+} gfx9_times;
+/* Returns the passes (of 4 cycles) that a matrix instruction takes. */
+uint32_t gfx9_passes(const gfx9_inst *inst);
+
 /* ---- dispatch ---- */
 typedef struct {
     uint32_t grid[3], block[3]; /* the number of workgroups, and of threads per workgroup */
@@ -273,6 +296,8 @@ typedef struct {
      * may execute (0: the default). */
     uint64_t seed, limit;
     uint64_t steps; /* out: the number of instructions that the launch has executed */
+    enum gfx9_timed timed;
+    gfx9_times times; /* out: the time of the launch */
 } gfx9_launch;
 bool gfx9_dispatch(gfx9_object *object, const gfx9_kernel *kernel, gfx9_launch *launch,
                    char *error);

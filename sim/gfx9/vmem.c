@@ -1,6 +1,7 @@
 /* Executes the memory instructions: global, flat, scratch and buffer accesses of vectors, and
  * scalar loads. Every address must be inside an allocation. */
 #include "access.h"
+#include "time.h"
 #include <string.h>
 
 uint64_t gfx9_shared_base = 1ull << 48, gfx9_private_base = 2ull << 48;
@@ -126,6 +127,7 @@ static void find_places(gfx9_wave *w, const gfx9_inst *i, const parts *p, uint32
                         places *to) {
     to->active = gfx9_exec(w);
     (i->row->a == BUFFER ? buffer_places : flat_places)(w, i, p, bytes, to);
+    if (w->trace && !w->stop) gfx9_trace_lines(w, to->at, to->active, bytes);
 }
 
 /* Reads up to four bytes of lane l's data from byte `from` on. Bytes beyond the end of a buffer are

@@ -1,5 +1,5 @@
 /* Runs a wave: executes its decoded instructions until the wave ends, waits or fails. */
-#include "sim.h"
+#include "time.h"
 #include <stdarg.h>
 #include <stdio.h>
 #if defined(__x86_64__)
@@ -59,6 +59,7 @@ void gfx9_run(gfx9_wave *w, uint64_t budget) {
     for (uint64_t n = 0; n < budget && !w->stop; n++) {
         const gfx9_inst *i = &object->code[w->pc++];
         w->steps++, w->issued++;
+        if (w->trace && i->row) gfx9_trace_step(w, i);
         step(w, i);
         if (w->pc >= object->code_count && !w->stop)
             gfx9_stop(w, i, "the code ends without s_endpgm");

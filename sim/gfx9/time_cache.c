@@ -1,0 +1,78 @@
+/* A fully associative cache that replaces the least recently used line. Hardware spreads lines over
+ * sets by a hash that is not public; without sets, the model does not depend on where the host
+ * places memory. */
+#include "time.h"
+#include <stdlib.h>
+
+/* Entry 0 is the head of the circular list of entries in the order of their last use. Its `older`
+ * is the entry that was used last, and its `newer` the one that was used longest ago. */
+typedef struct {
+    uint32_t line, newer, older, chain; /* `chain` is the next entry with the same hash, or 0 */
+    double arrival;
+} entry;
+
+struct gfx9_cache {
+    entry *entries;
+    uint32_t *heads; /* for each hash, the first entry of its chain, or 0 */
+    uint32_t room, used, bits;
+};
+
+static uint32_t hash(const gfx9_cache *c, uint32_t line) {
+    return line * 2654435769u >> (32 - c->bits);
+}
+
+gfx9_cache *gfx9_cache_new(uint32_t bytes) {
+    gfx9_cache *c = calloc(1, sizeof *c);
+    if (!c) return NULL;
+    c->room = bytes / LINE, c->bits = 4;
+    while (1u << c->bits < c->room)
+        c->bits++;
+    c->entries = calloc(c->room + 1u, sizeof *c->entries);
+    c->heads = calloc(1u << c->bits, sizeof *c->heads);
+    if (c->entries && c->heads) return c;
+    gfx9_cache_free(c);
+    return NULL;
+}
+
+void gfx9_cache_free(gfx9_cache *c) {
+    if (c) free(c->entries), free(c->heads);
+    free(c);
+}
+
+static void unlink_entry(gfx9_cache *c, uint32_t n) {
+    c->entries[c->entries[n].newer].older = c->entries[n].older;
+    c->entries[c->entries[n].older].newer = c->entries[n].newer;
+}
+
+static void make_newest(gfx9_cache *c, uint32_t n) {
+    entry *head = c->entries;
+    head[n].newer = 0, head[n].older = head->older;
+    head[head->older].newer = n, head->older = n;
+}
+
+static void leave_chain(gfx9_cache *c, uint32_t n) {
+    uint32_t *link = &c->heads[hash(c, c->entries[n].line)];
+    while (*link != n)
+        link = &c->entries[*link].chain;
+    *link = c->entries[n].chain;
+}
+
+double *gfx9_cache_find(gfx9_cache *c, uint32_t line, bool *hit) {
+    uint32_t *head = &c->heads[hash(c, line)], n = *head;
+    while (n && c->entries[n].line != line)
+        n = c->entries[n].chain;
+    *hit = n != 0;
+    if (n) {
+        unlink_entry(c, n);
+    } else {
+        if (c->used == c->room) {
+            n = c->entries[0].newer; /* the entry that was used longest ago */
+            leave_chain(c, n), unlink_entry(c, n);
+        } else {
+            n = ++c->used;
+        }
+        c->entries[n].line = line, c->entries[n].chain = *head, *head = n;
+    }
+    make_newest(c, n);
+    return &c->entries[n].arrival;
+}

@@ -1,0 +1,121 @@
+/* Records the instructions of a wave for the time model: the bank conflicts of LDS instructions and
+ * the cache lines of vector memory instructions depend on addresses, so both are found here, while
+ * the wave executes. */
+#include "time.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Makes room for `more` further elements of `size` bytes in an array. */
+static bool grow(void **array, size_t count, size_t *room, size_t more, size_t size) {
+    if (count + more <= *room) return true;
+    const size_t wanted = 2 * (count + more) + 1024;
+    void *made = realloc(*array, wanted * size);
+    if (!made) return false;
+    *array = made, *room = wanted;
+    return true;
+}
+
+/* The phase of a 128-bit LDS read in which each group of four lanes takes part, on gfx942 (eight
+ * phases) and gfx950 (four). Measured: nod-ai guide, lds_summary.md. */
+static const uint8_t wide_phases[2][16] = {{0, 2, 4, 6, 2, 0, 6, 4, 1, 3, 5, 7, 3, 1, 7, 5},
+                                           {0, 2, 2, 0, 2, 0, 0, 2, 1, 3, 3, 1, 3, 1, 1, 3}};
+
+static uint32_t phase_of(enum gfx9_arch arch, bool read, uint32_t words, uint32_t lane) {
+    if (read && words > 2) return wide_phases[arch == GFX950][lane / 4];
+    const uint32_t phases = read ? gfx9_device_of(arch)->lds_read_phases : 2;
+    return lane * phases * (words > 2 ? 4 : words) / LANES;
+}
+
+/* The addresses of one access of all lanes to LDS. An inactive lane has no bit in `exec`. */
+typedef struct {
+    const uint32_t *address;
+    uint64_t exec;
+    uint32_t offset, words;
+    bool read;
+} lds_access;
+
+/* Returns the cycles of one phase. A bank delivers one 32-bit word in a cycle, to all lanes that
+ * want this word. So the phase takes as many cycles as the most words that one bank delivers. */
+static uint32_t phase_cycles(enum gfx9_arch arch, const lds_access *a, uint32_t phase) {
+    const uint32_t banks = gfx9_device_of(arch)->lds_banks;
+    uint32_t seen[64][LANES], count[64] = {0}, most = 1;
+    for (uint32_t l = 0; l < LANES; l++) {
+        if (!(a->exec >> l & 1) || phase_of(arch, a->read, a->words, l) != phase) continue;
+        for (uint32_t k = 0; k < a->words; k++) {
+            const uint32_t word = (a->address[l] + a->offset) / 4 + k, bank = word % banks;
+            uint32_t n = 0;
+            while (n < count[bank] && seen[bank][n] != word)
+                n++;
+            if (n == count[bank] && n < LANES) seen[bank][count[bank]++] = word;
+            if (count[bank] > most) most = count[bank];
+        }
+    }
+    return most;
+}
+
+static void add_cycles(enum gfx9_arch arch, const lds_access *a, gfx9_event *e) {
+    const uint32_t phases = phase_of(arch, a->read, a->words, LANES - 1) + 1;
+    const uint32_t all = a->read && a->words > 2 ? arch == GFX950 ? 4 : 8 : phases;
+    for (uint32_t p = 0; p < all; p++) {
+        const uint32_t cycles = phase_cycles(arch, a, p);
+        e->low = (uint16_t)(e->low + cycles), e->high = (uint16_t)(e->high + cycles - 1);
+    }
+}
+
+/* Finds the cycles of an LDS instruction. Instructions that move data between lanes access no bank;
+ * they count as a 32-bit access without conflicts. */
+static void record_lds(const gfx9_wave *w, const gfx9_inst *i, gfx9_event *e) {
+    const gfx9_row *row = i->row;
+    const enum gfx9_arch arch = w->group->object->arch;
+    const bool read = strncmp(row->name, "ds_read", 7) == 0,
+               write = strncmp(row->name, "ds_write", 8) == 0;
+    const gfx9_operand *o = &i->op[read ? 1 : write ? 0 : row->form & 1];
+    lds_access a = {w->v[o->reg], gfx9_exec(w), 0, ((uint32_t)row->size + 3) / 4, read};
+    if (strstr(row->name, "perm") || strstr(row->name, "swizzle") || row->size == 0) a.exec = 0;
+    if (o->place != VGPR) a.exec = 0, a.address = w->v[0];
+    const uint32_t scale = read || write ? (uint32_t)row->what : 0;
+    a.offset = (uint32_t)i->offset * (scale ? scale : 1);
+    add_cycles(arch, &a, e);
+    a.offset = (uint32_t)i->offset1 * scale;
+    if (scale) add_cycles(arch, &a, e);
+}
+
+void gfx9_trace_step(gfx9_wave *w, const gfx9_inst *i) {
+    struct gfx9_trace *t = w->trace;
+    if (!grow((void **)&t->events, t->count, &t->room, 1, sizeof *t->events)) {
+        t->failed = true, w->trace = NULL;
+        return;
+    }
+    gfx9_event *e = &t->events[t->count++];
+    *e = (gfx9_event){(uint32_t)(i - w->group->object->code), 0, 0};
+    if (i->row->cost == COST_LDS) record_lds(w, i, e);
+}
+
+/* Returns the number of the cache line at a host address. The numbers of lines in different
+ * allocations are different, because the simulator's memory is one range of 2^38 bytes. */
+static uint32_t line_of(const uint8_t *at) {
+    return (uint32_t)((uintptr_t)at / LINE);
+}
+
+void gfx9_trace_lines(gfx9_wave *w, uint8_t *const at[LANES], uint64_t active, uint32_t bytes) {
+    struct gfx9_trace *t = w->trace;
+    uint32_t n = 0, total = 0;
+    if (!grow((void **)&t->lines, t->line_count, &t->line_room, (size_t)2 * LANES,
+              sizeof *t->lines)) {
+        t->failed = true, w->trace = NULL;
+        return;
+    }
+    uint32_t *lines = t->lines + t->line_count;
+    for (uint32_t l = 0; l < LANES; l++) {
+        if (!(active >> l & 1) || !at[l]) continue;
+        total += bytes;
+        for (uint32_t line = line_of(at[l]); line <= line_of(at[l] + bytes - 1); line++) {
+            uint32_t k = n;
+            while (k > 0 && lines[k - 1] != line)
+                k--;
+            if (k == 0) lines[n++] = line;
+        }
+    }
+    t->line_count += n;
+    t->events[t->count - 1].low = (uint16_t)n, t->events[t->count - 1].high = (uint16_t)total;
+}
