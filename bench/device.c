@@ -80,8 +80,13 @@ void *bench_device_stream(const bench_device *device) {
 }
 
 size_t bench_device_sets(const bench_device *device, uint64_t bytes) {
+    if (device->kind->is_model) return 1;
     uint64_t sets = 4 * device->kind->cache_bytes(device->state) / (bytes + 1) + 1;
     return (size_t)(sets < 4 ? 4 : sets > 1024 ? 1024 : sets);
+}
+
+int bench_device_repeats(const bench_device *device, int wanted) {
+    return device->kind->is_model ? 1 : wanted;
 }
 
 /* ---- memory ---- */

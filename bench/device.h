@@ -31,8 +31,14 @@ typedef struct bench_device_kind {
     bool is_host;
     /* The known device (bsmm_device_at) whose data sheet is used if the actual device has none. */
     const char *known;
+    /* Returns the known device that the device of this name stands for. NULL: `known` is for all.
+     */
+    const char *(*known_of)(const char *device);
     /* True if the devices of this kind are called "name:model", "name:model:1", and so on. */
     bool has_models;
+    /* True if its times come from a model of the device instead of a clock. They are the same in
+     * every run, so one run is enough. */
+    bool is_model;
     /* The library with which bench compares on this kind of device (the peer). NULL: there is
      * none. */
     const bench_queued_peer *peer;
@@ -119,9 +125,13 @@ const char *bench_device_error(void);
 
 void *bench_device_stream(const bench_device *device);
 
-/* Returns the number of sets of `bytes` bytes that together have four times the size of the
- * device's cache, but at least 4 and at most 1024. It must not be called for the host. */
+/* Returns so many sets of `bytes` bytes that they are four times as large as the cache: 4 to 1024,
+ * or 1 if the device's times come from a model. It must not be called for the host. */
 size_t bench_device_sets(const bench_device *device, uint64_t bytes);
+
+/* Returns how often to repeat a measurement: `wanted` times, or once if the device's times come
+ * from a model. */
+int bench_device_repeats(const bench_device *device, int wanted);
 
 /* ---- memory; bench_device_reset and bench_device_close free it, and bench_device_error() has the
  * reason of a failure ---- */
@@ -159,7 +169,8 @@ bool bench_device_record(bench_device *device, bench_work *work, void *context, 
                          bench_graph *graph);
 /* Captures a graph that runs the work on each of the `sets` sets of operands equally often. The
  * graph takes about a millisecond and has at least 8 runs, so that the cost of starting the graph
- * is spread over many runs. */
+ * is spread over many runs. If the device's times come from a model, the graph runs each set
+ * once. */
 bool bench_device_record_sets(bench_device *device, bench_work *work, void *context, size_t sets,
                               bench_graph *graph);
 /* Launches a graph, and adds to `seconds` the mean time of one run of the work in it. */

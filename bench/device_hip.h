@@ -24,12 +24,11 @@ bool bench_hip_end_capture(void *state, bench_graph *graph);
 bool bench_hip_launch(void *state, const bench_graph *graph);
 void bench_hip_forget(void *state, bench_graph *graph);
 
-/* All operations of a bench_device_kind except open and cache_bytes. */
+/* All operations of a bench_device_kind except open, cache_bytes, start_time and finish_time. */
 #define BENCH_HIP_OPERATIONS                                                                       \
     .close = bench_hip_close, .stream = bench_hip_stream, .allocate = bench_hip_allocate,          \
     .release = bench_hip_release, .write = bench_hip_write, .read = bench_hip_read,                \
     .copy = bench_hip_copy, .fill_words = bench_hip_fill_words, .wait = bench_hip_wait,            \
-    .start_time = bench_hip_start_time, .finish_time = bench_hip_finish_time,                      \
     .begin_capture = bench_hip_begin_capture, .end_capture = bench_hip_end_capture,                \
     .launch = bench_hip_launch, .forget = bench_hip_forget
 

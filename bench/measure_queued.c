@@ -142,7 +142,7 @@ static const char *pack(bench *b) {
         if (!pack_ours(b, i)) return bsmm_error_message();
     if (!bench_device_record(b->on->device, pack_ours, b, b->sets, &b->pack_graph))
         return library_or_device(true);
-    for (int i = 0; i < LAUNCHES; i++)
+    for (int i = 0; i < bench_device_repeats(b->on->device, LAUNCHES); i++)
         if (!bench_device_time(b->on->device, &b->pack_graph, &b->packing))
             return bench_device_error();
     return NULL;
@@ -199,7 +199,7 @@ static void prepare_peers(bench *b) {
 static bool time_graph(bench *b, const bench_graph *graph, bench_samples *seconds) {
     bool done = true;
     bench_settle();
-    for (int i = 0; i < LAUNCHES && done; i++)
+    for (int i = 0; i < bench_device_repeats(b->on->device, LAUNCHES) && done; i++)
         done = bench_device_time(b->on->device, graph, seconds);
     return done;
 }
@@ -211,13 +211,14 @@ static bool time_round(bench *b) {
     return done && bench_device_time_copy(b->on->device, &b->copies);
 }
 
-/* Times the GEMM and the peers in several rounds. The first round only warms up the device, so its
- * times are discarded. */
+/* Times all rounds. The first round warms up and is discarded, unless the times come from a model,
+ * which needs one round. */
 static const char *time_all(bench *b) {
     if (!bench_device_record_sets(b->on->device, run_ours, b, b->sets, &b->graph))
         return library_or_device(true);
-    for (int round = -1; round < b->job->rounds; round++) {
-        if (!time_round(b)) return bench_device_error();
+    const bool is_model = b->on->device->kind->is_model;
+    for (int round = is_model ? 0 : -1; round < b->job->rounds; round++) {
+        if ((round <= 0 || !is_model) && !time_round(b)) return bench_device_error();
         if (round < 0) {
             b->ours.count = b->copies.count = 0;
             for (int i = 0; i < BENCH_WAYS; i++)
@@ -243,7 +244,8 @@ static const char *known_device(const char *device) {
             name[c] = (char)toupper((unsigned char)known.name[c]);
         if (strstr(local.title, name)) return known.name;
     }
-    return bench_device_kind_of(device)->known;
+    const bench_device_kind *kind = bench_device_kind_of(device);
+    return kind->known_of ? kind->known_of(device) : kind->known;
 }
 
 /* Estimates the peak rate from the data sheet, for the arithmetic unit that takes the formats of

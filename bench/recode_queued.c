@@ -73,11 +73,13 @@ static bool relayout(void *context, size_t turn) {
 
 static bool time_all(recode *r) {
     bool done = true;
-    for (int round = -1; round < r->job->rounds && done; round++) {
-        /* Round 0 has only warmed up the device, so its times are discarded. */
+    const int first = r->device->kind->is_model ? 0 : -1, /* A model needs no warm-up. */
+        rounds = bench_device_repeats(r->device, r->job->rounds);
+    for (int round = first; round < rounds && done; round++) {
+        /* The previous round has warmed up the device, so its times are discarded. */
         if (round == 0) r->seconds.count = r->rates.count = 0;
         bench_settle();
-        for (int i = 0; i < LAUNCHES && done; i++)
+        for (int i = 0; i < bench_device_repeats(r->device, LAUNCHES) && done; i++)
             done = bench_device_time(r->device, &r->graph, &r->seconds);
         done = done && bench_device_time_copy(r->device, &r->rates);
     }

@@ -14,6 +14,7 @@ const cli_column cli_bench_recode_columns[] = {
     {"rows", " rows", true, "rows of the matrix"},
     {"cols", " cols", true, "its columns"},
     {"seconds", "   time", true, "median time of one conversion"},
+    {"modelled", NULL, false, "the time comes from a model of the device; false: from a clock"},
     {"gbs", "  GB/s", true, "bytes read and written, each once, / seconds / 10^9"},
     {"ceiling_gbs", "ceiling", true,
      "what reading and writing memory in the same proportion reached, the best of the run"},
@@ -44,7 +45,12 @@ static void print_row(const session *s, const bench_ceilings *run, const cli_ben
     cli_row_text(rows, job->amax ? "given" : NULL);
     cli_row_integer(rows, job->rows);
     cli_row_integer(rows, job->cols);
-    cli_row_value(rows, json_real(s->result.seconds), "%s", cli_seconds(s->result.seconds).text);
+    const bool is_model = s->device && s->device->kind->is_model;
+    char seconds[192];
+    snprintf(seconds, sizeof seconds, "%s%s", cli_seconds(s->result.seconds).text,
+             is_model ? " model" : "");
+    cli_row_value(rows, json_real(s->result.seconds), "%s", seconds);
+    cli_row_value(rows, json_boolean(is_model), "%s", "");
     cli_row_number(rows, gbs, "%.2f");
     cli_row_number(rows, ceiling, "%.1f");
     cli_bench_share_cell(rows, gbs / ceiling, trust);

@@ -2,12 +2,18 @@
 #include "hip_time.h"
 #include "time.h"
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static gfx9_times last; /* the lock guards `last` and `now` */
-static double now;
+static double now; /* guarded by the lock, as the list of launches is */
+enum { KEPT = 64 };
+static struct {
+    char name[128];
+    gfx9_times times;
+} kept[KEPT]; /* the last launches, in a ring */
+static uint64_t kept_count;
 static int mode = -1; /* the value that bsmm_sim_time has set, or -1 */
 
 enum gfx9_timed hip_time_mode(void) {
@@ -19,13 +25,15 @@ enum gfx9_timed hip_time_mode(void) {
 }
 
 void bsmm_sim_time(int wanted) {
+    pthread_mutex_lock(&lock);
+    kept_count = 0;
+    pthread_mutex_unlock(&lock);
     __atomic_store_n(&mode, wanted, __ATOMIC_RELAXED);
 }
 
-static void advance(double seconds, const gfx9_times *times) {
+static void advance(double seconds) {
     pthread_mutex_lock(&lock);
     now += seconds;
-    if (times) last = *times;
     pthread_mutex_unlock(&lock);
 }
 
@@ -36,18 +44,26 @@ double hip_clock(void) {
     return seconds;
 }
 
-void hip_keep_times(const gfx9_times *times) {
-    advance(times->seconds, times);
+void hip_keep_times(const char *name, const gfx9_times *times) {
+    pthread_mutex_lock(&lock);
+    now += times->seconds;
+    snprintf(kept[kept_count % KEPT].name, sizeof kept[0].name, "%s", name);
+    kept[kept_count++ % KEPT].times = *times;
+    pthread_mutex_unlock(&lock);
 }
 
 void hip_add_traffic(double bytes) {
     const gfx9_device *d = gfx9_device_of((enum gfx9_arch)hip_arch(hip_device()));
-    advance(bytes / d->hbm_rate + d->launch_us * 1e-6, NULL);
+    advance(bytes / d->hbm_rate + d->launch_us * 1e-6);
 }
 
-size_t bsmm_sim_times(void *to, size_t bytes) {
+int bsmm_sim_times(unsigned back, char *name, size_t name_bytes, double *times, size_t count) {
     pthread_mutex_lock(&lock);
-    memcpy(to, &last, bytes < sizeof last ? bytes : sizeof last);
+    const bool there = back < KEPT && back < kept_count;
+    const size_t at = there ? (kept_count - 1 - back) % KEPT : 0;
+    const size_t all = sizeof(gfx9_times) / sizeof *times;
+    if (there) memcpy(times, &kept[at].times, (count < all ? count : all) * sizeof *times);
+    if (there && name_bytes) snprintf(name, name_bytes, "%s", kept[at].name);
     pthread_mutex_unlock(&lock);
-    return sizeof last;
+    return there;
 }

@@ -98,6 +98,18 @@ contains "$out" "peer openblas: none (/nonexistent/libopenblas.so cannot be load
 contains "$out" "peer onednn_bf16: none (BSMM_BENCH_ONEDNN is empty)"
 BSMM_BENCH_OPENBLAS=
 
+# The times of a simulated GPU come from a model. They are marked, and the same in every run.
+if "$BSMM" devices | grep -q '^sim:gfx942 '; then
+    model="--device sim:gfx942 --format mxfp4 -M 64 -N 64 -K 128"
+    expect 0 $model --json
+    contains "$out" '"modelled":true'
+    first=$(grep -o '"seconds":[^,]*' <<<"$out")
+    expect 0 $model --json --repeats 1
+    contains "$out" "$first"
+    expect 0 $model
+    contains "$out" " us model"
+fi
+
 # bench measures conversions with --quantize and --dequantize.
 for pair in f32:mxfp4 bf16:nvfp4 f32:fp8_block128; do
     wide=${pair%:*} format=${pair#*:}

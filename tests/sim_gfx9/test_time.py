@@ -65,7 +65,7 @@ class Model:
         """Launches a kernel and returns its times."""
         self.device.launch(self.device.function(self.module, name), (groups,), (64 * waves,), 0, buffers or self.buffers)
         values = (ctypes.c_double * len(NAMES))()
-        assert self.device.lib.bsmm_sim_times(values, ctypes.c_size_t(ctypes.sizeof(values))) == ctypes.sizeof(values)
+        assert self.device.lib.bsmm_sim_times(ctypes.c_uint(0), None, ctypes.c_size_t(0), values, ctypes.c_size_t(len(NAMES)))
         return dict(zip(NAMES, values))
 
     def more(self, many, few, waves=1, what="cycles"):
