@@ -5,6 +5,7 @@
 #ifndef BENCH_DEVICE_H
 #define BENCH_DEVICE_H
 
+#include "counters.h"
 #include "family_level.h"
 #include "queued_peer.h"
 #include "samples.h"
@@ -75,6 +76,10 @@ typedef struct bench_device_kind {
     bool (*end_capture)(void *state, bench_graph *graph);
     bool (*launch)(void *state, const bench_graph *graph);
     void (*forget)(void *state, bench_graph *graph);
+
+    /* Tells the counters of launch number `launch`, from 0, of the work that was timed last, copies
+     * excluded. Returns false past the last launch. NULL: the device does not tell. */
+    bool (*count)(void *state, size_t launch, bench_counters *counters);
 
     /* These operations are NULL for the host, and for devices that cannot do them. launch_empty
      * queues `count` empty kernels, which show the least cost of a launch. count_launches returns

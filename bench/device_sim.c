@@ -13,18 +13,24 @@ enum { UNTIMED = 0, TIMED_SAMPLE = 2 };
 
 /* Switches the simulator's time model. It is the same for all devices of the process. */
 static void (*set_time_mode)(int mode);
+/* Tells the times of a launch, as sim/gfx9/hip.h says. */
+static int (*get_times)(unsigned back, char *name, size_t name_bytes, double *times, size_t count);
 
-static bool find_time_mode(void) {
+static bool find_entry(void *library, const char *name, void *entry) {
+    void *symbol = library ? dlsym(library, name) : NULL;
+    memcpy(entry, &symbol, sizeof symbol);
+    return symbol || bench_device_fail("%s has no %s: it is too old", libraries[0], name);
+}
+
+static bool find_time_model(void) {
     void *library = dlopen(libraries[0], RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-    void *symbol = library ? dlsym(library, "bsmm_sim_time") : NULL;
-    if (!symbol) return bench_device_fail("%s has no bsmm_sim_time: it is too old", libraries[0]);
-    memcpy(&set_time_mode, &symbol, sizeof symbol);
-    return true;
+    return find_entry(library, "bsmm_sim_time", &set_time_mode) &&
+           find_entry(library, "bsmm_sim_times", &get_times);
 }
 
 static void *open_simulator(const char *name) {
     void *state = bench_hip_open(name, libraries);
-    if (!state || find_time_mode()) return state;
+    if (!state || find_time_model()) return state;
     bench_hip_close(state);
     return NULL;
 }
@@ -40,6 +46,50 @@ static bool finish_time(void *state, double *seconds) {
     const bool done = bench_hip_finish_time(state, seconds);
     set_time_mode(UNTIMED);
     return done;
+}
+
+/* The fields of the simulator's gfx9_times (sim/gfx9/sim.h). */
+enum {
+    SECONDS,
+    CYCLES,
+    REPLAYED,
+    ROUNDS,
+    GROUPS,
+    LAUNCHED,
+    UNITS,
+    WAVES,
+    INSTRUCTIONS,
+    MATRIX,
+    SHARED,
+    CONFLICTS,
+    BYTES, /* four levels: L1, L2, the last-level cache, memory */
+    STALLS = BYTES + 4,
+    FIELDS = STALLS + 5
+};
+enum { MATRIX_UNITS = 4 }; /* of a compute unit */
+
+/* Times and shares are those of the workgroups that the model has replayed; bytes are scaled to the
+ * launch. */
+static bool count(void *state, size_t launch, bench_counters *c) {
+    (void)state;
+    double t[FIELDS];
+    unsigned launches = 0;
+    while (get_times(launches, NULL, 0, t, FIELDS))
+        launches++;
+    if (launch >= launches) return false;
+    get_times(launches - 1 - (unsigned)launch, c->kernel, sizeof c->kernel, t, FIELDS);
+    const double cycles = t[REPLAYED] * t[UNITS];
+    double *to = c->values;
+    to[BENCH_COUNTER_seconds] = t[SECONDS], to[BENCH_COUNTER_cycles] = t[CYCLES];
+    to[BENCH_COUNTER_waves] = t[WAVES];
+    to[BENCH_COUNTER_matrix_busy] = t[MATRIX] / (cycles * MATRIX_UNITS);
+    to[BENCH_COUNTER_shared_busy] = t[SHARED] / cycles;
+    to[BENCH_COUNTER_shared_conflicts] = t[SHARED] > 0 ? t[CONFLICTS] / t[SHARED] : 0;
+    for (int level = 0; level < 4; level++)
+        to[BENCH_COUNTER_l1_bytes + level] = t[BYTES + level] * t[LAUNCHED] / t[GROUPS];
+    for (int cause = 0; cause < FIELDS - STALLS; cause++)
+        to[BENCH_COUNTER_wait_memory + cause] = t[STALLS + cause] / (cycles * t[WAVES]);
+    return true;
 }
 
 static const char *known_of(const char *device) {
@@ -63,4 +113,5 @@ const bench_device_kind bench_device_sim = {
     .start_time = start_time,
     .finish_time = finish_time,
     .cache_bytes = cache_bytes,
+    .count = count,
 };

@@ -31,6 +31,8 @@ typedef struct bench {
     void *peers[BENCH_WAYS]; /* the prepared GEMM of each variant of the peer */
     bench_graph peer_graphs[BENCH_WAYS];
     bench_samples ours, packing, theirs[BENCH_WAYS], copies;
+    bench_counters counters[BENCH_COUNTED_LAUNCHES];
+    size_t counted;
 } bench;
 
 /* ---- operands ---- */
@@ -204,8 +206,17 @@ static bool time_graph(bench *b, const bench_graph *graph, bench_samples *second
     return done;
 }
 
+static void count_launches(bench *b) {
+    const bench_device *device = b->on->device;
+    b->counted = 0;
+    while (device->kind->count && b->counted < BENCH_COUNTED_LAUNCHES &&
+           device->kind->count(device->state, b->counted, &b->counters[b->counted]))
+        b->counted++;
+}
+
 static bool time_round(bench *b) {
     bool done = time_graph(b, &b->graph, &b->ours);
+    count_launches(b);
     for (int i = 0; i < BENCH_WAYS && done; i++)
         if (b->peer_graphs[i].executable) done = time_graph(b, &b->peer_graphs[i], &b->theirs[i]);
     return done && bench_device_time_copy(b->on->device, &b->copies);
@@ -291,6 +302,8 @@ static void summarize(bench *b, bench_queued_result *result) {
         result->peer_seconds[i] = bench_samples_median(&b->theirs[i]);
     ours->probed.best[BENCH_MEMORY] = bench_samples_best(&b->copies);
     ours->probed.typical[BENCH_MEMORY] = bench_samples_median(&b->copies);
+    memcpy(result->counters, b->counters, sizeof b->counters);
+    result->counted = b->counted;
     result->sets = b->sets;
     result->few_rows = b->job->sizes[0] <= 32;
     const bench_queued_way *way = ceiling_way(b);

@@ -21,6 +21,9 @@ typedef struct bench_queued_result {
     /* median times of the peer's GEMMs in seconds; 0: not available */
     double peer_seconds[BENCH_WAYS];
     double copy_rate; /* bytes read and written per second by a copy, the best of the run */
+    /* the counters of the launches of one product, where the device tells them */
+    bench_counters counters[BENCH_COUNTED_LAUNCHES];
+    size_t counted;
     /* the peer's GEMM that serves as ceiling; NULL: none was measured */
     const bench_queued_way *way;
     bool few_rows; /* A has so few rows that memory limits the GEMM, whatever the peer reaches */

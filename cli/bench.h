@@ -13,11 +13,11 @@ typedef struct cli_bench_values {
     bsmm_format out, from;
     int64_t m, n, k, m_range[2], k_range[2], k_step, threads, repeats;
     const char *kernel, *device, *plot, *recipe, *peer, *relayout, *packed;
-    bool json, bench, no_pack_b, cold, quantized, quantize, dequantize, amax, fast;
+    bool json, bench, no_pack_b, cold, quantized, quantize, dequantize, amax, fast, counters;
 } cli_bench_values;
 
 extern const cli_column cli_bench_product_columns[], cli_bench_recode_columns[],
-    cli_bench_queued_columns[];
+    cli_bench_queued_columns[], cli_bench_counter_columns[];
 
 /* Returns the number of shapes in the ranges of M and K. M doubles from one shape to the next. */
 int64_t cli_bench_shapes(const cli_bench_values *values);

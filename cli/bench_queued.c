@@ -49,6 +49,7 @@ const cli_column cli_bench_queued_columns[] = {
      "bytes read and written by a copy of device memory, / 10^9 s, the best of the run"},
     {"intensity", NULL, true, "operations per byte of A, B, their scales and D"},
     {"sets", NULL, true, "sets of operands that take turns"},
+    {"counters", NULL, false, "with --counters, what the time of each launch consists of"},
     CLI_BENCH_TRUST_COLUMNS,
     {0},
 };
@@ -96,6 +97,57 @@ static void print_peers(cli_rows *rows, const bench_queued_peer *peer, const ben
     }
 }
 
+/* The columns of the table that --counters adds. */
+const cli_column cli_bench_counter_columns[] = {
+    {"m", "    M", true, "rows of A and D"},
+    {"k", "    K", true, "columns of A and B"},
+    {"kernel", "launch", false, "kernel of the launch"},
+#define COUNTER(name, title, format, factor, help) {#name, title, true, help},
+#include "counters.def"
+#undef COUNTER
+    {0},
+};
+static const struct {
+    const char *format;
+    double factor;
+} counter_texts[] = {
+#define COUNTER(name, title, format, factor, help) {format, factor},
+#include "counters.def"
+#undef COUNTER
+};
+
+static json_t *counters_json(const bench_queued_result *result) {
+    json_t *launches = json_array();
+    for (size_t i = 0; i < result->counted; i++) {
+        json_t *launch = json_object();
+        json_object_set_new(launch, "kernel", json_string(result->counters[i].kernel));
+        for (size_t c = 0; c < BENCH_COUNTERS; c++)
+            json_object_set_new(launch, cli_bench_counter_columns[c + 3].key,
+                                json_real(result->counters[i].values[c]));
+        json_array_append_new(launches, launch);
+    }
+    return launches;
+}
+
+static void print_counters(const session *s) {
+    cli_rows *rows = cli_rows_open(cli_bench_counter_columns, false);
+    putchar('\n');
+    for (size_t i = 0; i < s->kept; i++) {
+        int64_t sizes[3];
+        cli_bench_shape_at(s->values, (int64_t)i, sizes);
+        for (size_t launch = 0; launch < s->results[i].counted; launch++) {
+            const bench_counters *counters = &s->results[i].counters[launch];
+            cli_row_integer(rows, sizes[0]);
+            cli_row_integer(rows, sizes[2]);
+            cli_row_text(rows, counters->kernel);
+            for (size_t c = 0; c < BENCH_COUNTERS; c++)
+                cli_row_number(rows, counters->values[c] * counter_texts[c].factor,
+                               counter_texts[c].format);
+        }
+    }
+    cli_rows_close(rows);
+}
+
 static void print_row(const session *s, cli_rows *rows, const bench_queued_result *result,
                       const bench_point *point, const cli_bench_trust *trust) {
     const bench_result *ours = &result->ours;
@@ -119,6 +171,7 @@ static void print_row(const session *s, cli_rows *rows, const bench_queued_resul
     cli_row_number(rows, result->copy_rate * 1e-9, "%.0f");
     cli_row_number(rows, ours->intensity, "%.1f");
     cli_row_integer(rows, (int64_t)result->sets);
+    cli_row_value(rows, s->values->counters ? counters_json(result) : json_null(), "%s", "");
     cli_bench_trust_cells(rows, trust);
 }
 
@@ -190,6 +243,7 @@ static void print_rows(session *s) {
         marked = marked || trust.disturbed;
     }
     cli_rows_close(rows);
+    if (s->values->counters && !s->values->json) print_counters(s);
     if (marked && !s->values->json) cli_bench_explain_mark();
 }
 

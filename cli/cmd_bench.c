@@ -129,6 +129,9 @@ static int check_values(const values *options) {
                          (long long)options->repeats);
     if (options->peer && !has_peer(options)) return no_such_peer(options->peer);
     if (options->packed && options->no_pack_b) return cli_usage("--packed: is not for --no-pack-b");
+    if (options->counters && !bench_device_kind_of(options->device)->count)
+        return cli_usage("--counters: the times of the device %s do not come from a model",
+                         options->device);
     if (options->amax && !options->quantize) return cli_usage("--amax: is for --quantize");
     if (!cli_is_plain(options->out))
         return cli_usage("--out: value is %s; must be f32, f16 or bf16",
@@ -213,6 +216,8 @@ static const cli_option options[] = {
     CLI_OPTION_PACKED(values),
     FLAG("no-pack-b", no_pack_b, "time the packing of B too, as for operands that change"),
     FLAG("cold", cold, "B from memory: copies take turns, so that no cache holds the next one"),
+    FLAG("counters", counters,
+         "tell what the time of each launch consists of, where it comes from a model"),
     FLAG("quantized-data", quantized,
          "operands are normal values, quantized by the format's default recipe"),
     FLAG("quantize", quantize, "measure quantizing an M x K matrix into --format instead"),
@@ -308,7 +313,8 @@ const cli_command cli_bench = {
                 "  bsmm bench --relayout nv_128x4 --format mxfp8 -M 8192 -K 8192 "
                 "--device " BENCH_EXAMPLE_DEVICE "\n",
     .options = options,
-    .output = {cli_bench_product_columns, cli_bench_recode_columns, cli_bench_queued_columns},
+    .output = {cli_bench_product_columns, cli_bench_recode_columns, cli_bench_queued_columns,
+               cli_bench_counter_columns},
     .defaults = &defaults,
     .values_size = sizeof(values),
     .run = run,

@@ -41,7 +41,7 @@ HIP const char *bsmm_sim_row(unsigned number);
 /* Tells the times of a launch that the time model has timed: `back` launches before the last one.
  * Writes the kernel's name to `name` (at most `name_bytes` bytes, with a terminating 0), and the
  * first `count` fields of gfx9_times (sim.h) to `times`. Returns 0 if there is no such launch. The
- * last 64 launches since bsmm_sim_time are kept. */
+ * last 64 launches since bsmm_sim_time turned the model on are kept. */
 HIP int bsmm_sim_times(unsigned back, char *name, size_t name_bytes, double *times, size_t count);
 /* Turns the time model on (1; 2: execute only the workgroups that it needs) or off (0) for launches
  * from now on. Without a call, the environment variable BSMM_SIM_TIME decides. */

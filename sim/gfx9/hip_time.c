@@ -26,7 +26,7 @@ enum gfx9_timed hip_time_mode(void) {
 
 void bsmm_sim_time(int wanted) {
     pthread_mutex_lock(&lock);
-    kept_count = 0;
+    if (wanted) kept_count = 0;
     pthread_mutex_unlock(&lock);
     __atomic_store_n(&mode, wanted, __ATOMIC_RELAXED);
 }

@@ -276,7 +276,8 @@ typedef struct {
     /* Cycles of the launch, without the cost of a launch; and cycles that were replayed. */
     double cycles, replayed;
     double rounds; /* replayed rounds of workgroups are repeated this many times in `cycles` */
-    double groups, cus, waves;        /* replayed groups, the CUs they ran on, waves per CU */
+    double groups, launched;          /* replayed workgroups, and those of the launch */
+    double cus, waves;                /* the CUs that ran the replayed workgroups; waves on a CU */
     double instructions, matrix_busy; /* cycles in which matrix units work */
     double lds_busy, lds_conflicts;   /* cycles of LDS, and those of them due to bank conflicts */
     double l1_bytes, l2_bytes, mall_bytes,

@@ -61,6 +61,7 @@ void gfx9_timing_attach(gfx9_timing *t, gfx9_group *g, uint32_t number) {
  * once. A launch with more workgroups repeats the round. */
 static void extrapolate(const gfx9_timing *t, gfx9_times *r) {
     const double round = (double)t->cus * t->resident;
+    r->launched = t->all_groups;
     r->rounds = ceil(t->xcd_groups / round);
     r->cycles = r->replayed * r->rounds;
     r->seconds = r->cycles / (t->device->megahertz * 1e6) + t->device->launch_us * 1e-6;

@@ -103,12 +103,25 @@ if "$BSMM" devices | grep -q '^sim:gfx942 '; then
     model="--device sim:gfx942 --format mxfp4 -M 64 -N 64 -K 128"
     expect 0 $model --json
     contains "$out" '"modelled":true'
+    contains "$out" '"counters":null'
     first=$(grep -o '"seconds":[^,]*' <<<"$out")
-    expect 0 $model --json --repeats 1
+    # A product of 64 x 64 tiles keeps at most a few matrix units busy, and shares lie from 0 to 1.
+    expect 0 $model --json --counters
     contains "$out" "$first"
-    expect 0 $model
+    python3 -c 'import json, sys
+row = json.loads(sys.argv[1])
+assert row["counters"], row
+for c in row["counters"]:
+    assert 0 < c["matrix_busy"] < 1 and 0 <= c["shared_conflicts"] <= 1, c
+    assert 0 <= c["l3_bytes"] and 64 * 64 * 2 <= c["memory_bytes"], c
+    assert sum(v for k, v in c.items() if k.startswith("wait_")) < 1, c
+assert abs(sum(c["seconds"] for c in row["counters"]) / row["seconds"] - 1) < 1e-5, row' "$out" || fail "counters: $out"
+    expect 0 $model --counters
     contains "$out" " us model"
+    contains "$out" "conflicts"
 fi
+expect 2 --counters
+contains "$err" "--counters: the times of the device cpu do not come from a model"
 
 # bench measures conversions with --quantize and --dequantize.
 for pair in f32:mxfp4 bf16:nvfp4 f32:fp8_block128; do

@@ -9,7 +9,7 @@ import numpy as np
 import assemble
 import hip
 
-NAMES = "seconds cycles replayed rounds groups cus waves instructions matrix_busy lds_busy lds_conflicts l1 l2 mall hbm vmem lgkm barrier matrix issue".split()
+NAMES = "seconds cycles replayed rounds groups launched cus waves instructions matrix_busy lds_busy lds_conflicts l1 l2 mall hbm vmem lgkm barrier matrix issue".split()
 POINTERS = "s_load_dwordx4 s[4:7], s[0:1], 0\ns_waitcnt lgkmcnt(0)\n"
 # The constants of devices.def that the expected values need: clock in MHz, bytes per second of HBM,
 # the cost of a launch in seconds, compute units, cycles of a 128-bit read of 64 lanes from LDS.

@@ -1,0 +1,18 @@
+/* What a model of a device tells about a launch. */
+#ifndef BENCH_COUNTERS_H
+#define BENCH_COUNTERS_H
+
+enum {
+#define COUNTER(name, title, format, factor, help) BENCH_COUNTER_##name,
+#include "counters.def"
+#undef COUNTER
+    BENCH_COUNTERS,
+    BENCH_COUNTED_LAUNCHES = 8 /* the launches of one product that are kept */
+};
+
+typedef struct bench_counters {
+    char kernel[128];
+    double values[BENCH_COUNTERS];
+} bench_counters;
+
+#endif
