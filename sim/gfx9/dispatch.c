@@ -192,9 +192,7 @@ static bool make_group(job *j, gfx9_group *g, char *error) {
     for (uint32_t n = 0; good && n < g->wave_count; n++) {
         gfx9_wave *w = &g->waves[n];
         if (j->kernel->scratch)
-            good &=
-                (w->scratch = aligned_alloc(LINE, ((size_t)LANES * j->kernel->scratch + LINE - 1) /
-                                                      LINE * LINE)) != NULL;
+            good &= (w->scratch = malloc((size_t)LANES * j->kernel->scratch)) != NULL;
         if (l->checks & CHECK_WAITS)
             good &= (w->pending = malloc(PENDING * sizeof *w->pending)) != NULL;
     }

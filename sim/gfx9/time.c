@@ -53,8 +53,10 @@ bool gfx9_timing_takes(const gfx9_timing *t, uint32_t number) {
 
 void gfx9_timing_attach(gfx9_timing *t, gfx9_group *g, uint32_t number) {
     if (!gfx9_timing_takes(t, number)) return;
-    for (uint32_t n = 0; n < g->wave_count; n++)
-        g->waves[n].trace = &t->traces[(size_t)(number / t->device->xcds) * t->wave_count + n];
+    for (uint32_t n = 0; n < g->wave_count; n++) {
+        const uint32_t at = number / t->device->xcds * t->wave_count + n;
+        g->waves[n].trace = &t->traces[at], t->traces[at].number = at;
+    }
 }
 
 /* The replay covers one round: each compute unit of the XCD runs as many workgroups as fit on it at

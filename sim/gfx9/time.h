@@ -28,7 +28,8 @@ struct gfx9_trace {
     gfx9_event *events;
     uint32_t *lines; /* the numbers of the cache lines that vector memory instructions access */
     size_t count, room, line_count, line_room;
-    bool failed; /* True if memory ran out. */
+    uint32_t number; /* the wave's number among those that the model replays */
+    bool failed;     /* True if memory ran out. */
 };
 
 /* Appends the instruction to the wave's trace. Must be called before the instruction executes. */
@@ -53,8 +54,13 @@ void gfx9_timing_end(gfx9_timing *t, bool replay, gfx9_times *result);
 typedef struct gfx9_cache gfx9_cache;
 gfx9_cache *gfx9_cache_new(uint32_t bytes);
 void gfx9_cache_free(gfx9_cache *cache);
-/* Finds a line. If it is missing, inserts it and sets *hit to false. Returns the place where the
- * caller keeps the time at which the line arrives. */
-double *gfx9_cache_find(gfx9_cache *cache, uint32_t line, bool *hit);
+/* What the model keeps about a line in a cache: the time at which it arrives, and whether it has
+ * been written since. */
+typedef struct {
+    double arrival;
+    bool dirty;
+} gfx9_line;
+/* Finds a line. If it is missing, inserts it, clean, and sets *hit to false. */
+gfx9_line *gfx9_cache_find(gfx9_cache *cache, uint32_t line, bool *hit);
 enum { LINE = 128 }; /* bytes of a cache line of L1 and L2 */
 #endif

@@ -8,7 +8,7 @@
  * is the entry that was used last, and its `newer` the one that was used longest ago. */
 typedef struct {
     uint32_t line, newer, older, chain; /* `chain` is the next entry with the same hash, or 0 */
-    double arrival;
+    gfx9_line kept;
 } entry;
 
 struct gfx9_cache {
@@ -57,7 +57,7 @@ static void leave_chain(gfx9_cache *c, uint32_t n) {
     *link = c->entries[n].chain;
 }
 
-double *gfx9_cache_find(gfx9_cache *c, uint32_t line, bool *hit) {
+gfx9_line *gfx9_cache_find(gfx9_cache *c, uint32_t line, bool *hit) {
     uint32_t *head = &c->heads[hash(c, line)], n = *head;
     while (n && c->entries[n].line != line)
         n = c->entries[n].chain;
@@ -71,8 +71,9 @@ double *gfx9_cache_find(gfx9_cache *c, uint32_t line, bool *hit) {
         } else {
             n = ++c->used;
         }
-        c->entries[n].line = line, c->entries[n].chain = *head, *head = n;
+        c->entries[n].kept = (gfx9_line){0}, c->entries[n].line = line, c->entries[n].chain = *head,
+        *head = n;
     }
     make_newest(c, n);
-    return &c->entries[n].arrival;
+    return &c->entries[n].kept;
 }

@@ -18,9 +18,11 @@ double gfx9_read_line(gfx9_levels *m, uint32_t line, double at) {
     const gfx9_device *d = m->device;
     bool hit;
     const double from_l2 = occupy(&m->l2_free, at, LINE / d->l2_read_rate);
-    double *arrival = gfx9_cache_find(m->l2, line, &hit), done = from_l2 + in_cycles(m, d->l2_ns);
+    gfx9_line *kept = gfx9_cache_find(m->l2, line, &hit);
+    double done = from_l2 + in_cycles(m, d->l2_ns);
     m->times->l2_bytes += LINE;
-    if (hit) return *arrival > done ? *arrival : done; /* The line may still be on its way. */
+    if (hit)
+        return kept->arrival > done ? kept->arrival : done; /* The line may still be on its way. */
     const double from_mall =
         occupy(&m->mall_free, from_l2, LINE * m->cycles / (d->mall_rate * m->share));
     gfx9_cache_find(m->mall, line, &hit);
@@ -31,17 +33,21 @@ double gfx9_read_line(gfx9_levels *m, uint32_t line, double at) {
                in_cycles(m, d->hbm_ns);
         m->times->hbm_bytes += LINE;
     }
-    return *arrival = done;
+    return kept->arrival = done;
 }
 
+/* L2 writes a line back once after it has become dirty. The model charges HBM at once. */
 double gfx9_write_line(gfx9_levels *m, uint32_t line, double bytes, double at) {
     bool hit;
     const double begin = occupy(&m->l2_free, at, bytes / m->device->l2_write_rate);
     const double done = begin + in_cycles(m, m->device->l2_ns);
-    double *arrival = gfx9_cache_find(m->l2, line, &hit);
-    if (!hit) *arrival = done;
+    gfx9_line *kept = gfx9_cache_find(m->l2, line, &hit);
+    if (!hit) kept->arrival = done;
+    m->times->l2_bytes += bytes;
+    if (kept->dirty) return done;
+    kept->dirty = true;
     gfx9_cache_find(m->mall, line, &hit);
-    m->times->l2_bytes += bytes, m->times->hbm_bytes += bytes;
-    occupy(&m->hbm_free, begin, bytes * m->cycles / (m->device->hbm_rate * m->share));
+    m->times->hbm_bytes += LINE;
+    occupy(&m->hbm_free, begin, LINE * m->cycles / (m->device->hbm_rate * m->share));
     return done;
 }

@@ -151,17 +151,18 @@ static double run_lines(replay *p, wave *w, cu *c, const gfx9_event *e, bool rea
     for (uint32_t k = 0; k < e->low; k++) {
         const uint32_t line = w->trace->lines[w->line++];
         bool hit;
-        double *arrival = gfx9_cache_find(c->cache, line, &hit), done;
+        gfx9_line *kept = gfx9_cache_find(c->cache, line, &hit);
+        double done;
         const double begin = at + k * LINE / p->t->device->l1_rate;
         if (!reads) {
             done = gfx9_write_line(&p->memory, line, (double)e->high / e->low, begin);
         } else if (hit) {
             const double soon = begin + p->t->device->l2_ns * 1e-9 * p->memory.cycles;
-            done = *arrival > soon ? *arrival : soon;
+            done = kept->arrival > soon ? kept->arrival : soon;
         } else {
             done = gfx9_read_line(&p->memory, line, begin);
         }
-        if (!hit) *arrival = done;
+        if (!hit) kept->arrival = done;
         last = done > last ? done : last;
     }
     return last;

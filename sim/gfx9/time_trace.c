@@ -91,25 +91,41 @@ void gfx9_trace_step(gfx9_wave *w, const gfx9_inst *i) {
     if (i->row->cost == COST_LDS) record_lds(w, i, e);
 }
 
-/* Returns the number of the cache line at a host address. The numbers of lines in different
- * allocations are different, because the simulator's memory is one range of 2^38 bytes. */
-static uint32_t line_of(const uint8_t *at) {
-    return (uint32_t)((uintptr_t)at / LINE);
+/* Lines of scratch memory have numbers from this one on. Device memory is one range of 2^38 bytes,
+ * so that its lines have different numbers below. */
+enum { WORD_LINES = LANES * 4 / LINE };
+static const uint32_t scratch_lines = 1u << 31;
+
+/* Returns the number of the cache line of a lane's byte. In scratch memory, hardware interleaves
+ * the lanes: the first 32-bit word of all lanes comes first, then the second, and so on. */
+static uint32_t line_of(const gfx9_wave *w, const uint8_t *at, uint32_t lane) {
+    const uintptr_t offset = (uintptr_t)at - (uintptr_t)w->scratch;
+    if (!w->scratch || offset >= (size_t)LANES * w->scratch_size)
+        return (uint32_t)((uintptr_t)at / LINE) & (scratch_lines - 1);
+    const uint32_t words = (w->scratch_size + 3) / 4,
+                   word = (uint32_t)(offset - (size_t)lane * w->scratch_size) / 4;
+    return scratch_lines |
+           ((w->trace->number * words + word) * WORD_LINES + lane / (LANES / WORD_LINES));
+}
+
+static bool in_lds(const gfx9_wave *w, const uint8_t *at) {
+    return (uintptr_t)at - (uintptr_t)w->group->lds < w->group->lds_size;
 }
 
 void gfx9_trace_lines(gfx9_wave *w, uint8_t *const at[LANES], uint64_t active, uint32_t bytes) {
     struct gfx9_trace *t = w->trace;
     uint32_t n = 0, total = 0;
-    if (!grow((void **)&t->lines, t->line_count, &t->line_room, (size_t)2 * LANES,
+    if (!grow((void **)&t->lines, t->line_count, &t->line_room, (size_t)4 * LANES,
               sizeof *t->lines)) {
         t->failed = true, w->trace = NULL;
         return;
     }
     uint32_t *lines = t->lines + t->line_count;
     for (uint32_t l = 0; l < LANES; l++) {
-        if (!(active >> l & 1) || !at[l]) continue;
+        if (!(active >> l & 1) || !at[l] || in_lds(w, at[l])) continue;
         total += bytes;
-        for (uint32_t line = line_of(at[l]); line <= line_of(at[l] + bytes - 1); line++) {
+        for (uint32_t from = 0; from < bytes; from += 4) {
+            const uint32_t line = line_of(w, at[l] + from, l);
             uint32_t k = n;
             while (k > 0 && lines[k - 1] != line)
                 k--;
