@@ -33,8 +33,8 @@ typedef struct bsmm_small_m_span {
     const uint8_t *a; /* packed units of the tile of A */
     /* Bytes of the first row of B; the rows of all panels follow at the distance `pitch`. */
     const uint8_t *b;
-    /* b points to a strip of 16 rows of packed weights in compact order (format/compact.c), and the
-     * span has one panel. Only engines with reads_compact get such spans. */
+    /* b points to a strip of 16 rows of packed weights in compact order (format/compact.c), and
+     * this span (the struct) covers one panel. Only engines with reads_compact get such spans. */
     bool compact;
     int64_t pitch; /* distance between two rows of b; if `compact`, bytes of one row in a group of
                       steps */

@@ -23,8 +23,8 @@
 
 enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS };
 
-/* WORDS is the number of 32-bit words of a row in a group of steps. PAIRS is the number of pairs of
- * codes in such a word. */
+/* WORDS is the number of 32-bit words of codes that a row of B has in a group of 4 steps of 32
+ * elements. PAIRS is the number of pairs of codes in such a word. */
 #    define WORDS(kind) ((kind) <= BSMM_PRODUCTS4 ? 16 : 32)
 #    define PAIRS(kind) ((kind) <= BSMM_PRODUCTS4 ? 4 : 2)
 
