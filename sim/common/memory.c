@@ -3,7 +3,6 @@
  * found. */
 #include "memory.h"
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -18,28 +17,24 @@ typedef struct {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *arena;
 static uint32_t *page_block; /* for each page of the range, the index of its allocation, or 0 */
-static block *blocks;
-static uint32_t block_count = 1, block_room;
+static block *blocks; /* reserved for as many allocations as there can be, so that it never moves */
+static uint32_t block_count = 1;
 static uint64_t next_page;
 
-static bool prepare(void) {
-    if (arena) return true;
-    void *a = mmap(NULL, ARENA, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    void *p = mmap(NULL, ARENA / PAGE * 4, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (a == MAP_FAILED || p == MAP_FAILED) return false;
-    arena = a, page_block = p;
-    return true;
+/* Reserves addresses. Pages get memory when they are first written. */
+static void *reserve(size_t bytes, int access) {
+    void *at = mmap(NULL, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return at == MAP_FAILED ? NULL : at;
 }
 
-static uint32_t new_block(void) {
-    if (block_count >= block_room) {
-        const uint32_t room = block_room ? 2 * block_room : 1024;
-        block *more = realloc(blocks, room * sizeof *more);
-        if (!more) return 0;
-        blocks = more, block_room = room;
-    }
-    return block_count++;
+/* An allocation has at least two pages, because an unmapped page follows it. */
+static bool prepare(void) {
+    if (arena) return true;
+    if (!page_block)
+        page_block = reserve(ARENA / PAGE * sizeof *page_block, PROT_READ | PROT_WRITE);
+    if (!blocks) blocks = reserve((ARENA / PAGE / 2 + 1) * sizeof *blocks, PROT_READ | PROT_WRITE);
+    if (page_block && blocks) arena = reserve(ARENA, PROT_NONE);
+    return arena;
 }
 
 /* Allocates pages. Freed addresses are never allocated again, so that a use after free is found. */
@@ -47,8 +42,9 @@ static void *take(size_t bytes) {
     const uint64_t pages = (bytes + PAGE - 1) / PAGE + (bytes == 0);
     if (!prepare() || bytes > ARENA || next_page + pages + 1 > ARENA / PAGE) return NULL;
     uint8_t *at = arena + next_page * PAGE;
-    const uint32_t b = new_block();
-    if (!b || mprotect(at, pages * PAGE, PROT_READ | PROT_WRITE)) return NULL;
+    const uint32_t b = block_count;
+    if (mprotect(at, pages * PAGE, PROT_READ | PROT_WRITE)) return NULL;
+    block_count++;
     blocks[b] = (block){(uint64_t)(uintptr_t)at, bytes, 0, 0};
     for (uint64_t i = 0; i < pages; i++)
         page_block[next_page + i] = b;

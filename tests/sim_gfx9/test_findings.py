@@ -1,5 +1,6 @@
 """Tests that the simulator names the mistake in a kernel with exactly one, and that the corrected
 kernel runs. usage: test_findings.py ARCH"""
+import ctypes
 import os
 import sys
 
@@ -67,6 +68,18 @@ def run(device, module, name, threads):
         device.free(source), device.free(target)
 
 
+def fill_is_refused(device, words):
+    """Returns whether hipMemsetD32 refuses to write so many words to an allocation of 64 bytes."""
+    at = device.upload(np.zeros(16, np.uint32))
+    try:
+        device.call("hipMemsetD32", at, 1, ctypes.c_size_t(words))
+        return False
+    except hip.Error:
+        return True
+    finally:
+        device.free(at)
+
+
 def main():
     arch = sys.argv[1]
     os.environ["BSMM_SIM_LIMIT"] = "100000"
@@ -83,6 +96,8 @@ def main():
                 failed.append(f"{name}: not found: {str(wrong)[:200]}")
             if isinstance(mended, str):
                 failed.append(f"{name}: mended, but found: {mended}")
+    if fill_is_refused(device, 16) or not fill_is_refused(device, 17) or not fill_is_refused(device, 1 << 62):
+        failed.append("hipMemsetD32: a fill beyond the allocation is not found, or one inside is refused")
     print("\n".join(failed))
     print(f"{arch}: {len(mistakes)} mistakes, {len(failed)} not told from right kernels")
     sys.exit(bool(failed))
