@@ -262,6 +262,9 @@ static const char *check_launch(const job *j) {
     if (threads == 0 || threads > (uint64_t)MAX_WAVES * LANES)
         return "a workgroup has 1 to 1024 threads";
     if (groups == 0 || groups > 1u << 30) return "the grid is empty or too large";
+    for (uint32_t d = 0; d < 3; d++)
+        if ((uint64_t)l->grid[d] * l->block[d] > UINT32_MAX)
+            return "the grid has 2^32 threads or more along a dimension";
     if (j->lds_size > (j->object->arch == GFX950 ? 160u << 10 : 64u << 10))
         return "more LDS than the device has";
     if (j->object->index[j->kernel->entry / 4] < 0) return "the kernel's entry is no instruction";

@@ -89,8 +89,9 @@ static bsmm_status take_header(const void *packed, uint64_t bytes, bsmm_packed_h
     const bsmm_packed_form_info *form =
         bsmm_packed_form_row(bsmm_packed_form_named(h->form, sizeof h->form));
     if (!form)
-        return bsmm_fail(BSMM_E_INVALID,
-                         "packed_b.form: value is not the name of a form of this library");
+        return bsmm_fail(
+            BSMM_E_INVALID,
+            "packed_b.form: value is \"%s\"; must be the name of a form of this library", h->form);
     if (h->version != form->version)
         return bsmm_fail(BSMM_E_INVALID, "packed_b.version: value is %u; must be %u for form %s",
                          h->version, form->version, form->name);

@@ -467,7 +467,7 @@ static void test_describe(void **state) {
     expect_info(&f, f.bytes, BSMM_E_INVALID, "packed_b.version: value is 9; must be 1");
     f.packed[VERSION] = 1;
     put(&f, FORM, "narrow", 8);
-    expect_info(&f, f.bytes, BSMM_E_INVALID, "packed_b.form");
+    expect_info(&f, f.bytes, BSMM_E_INVALID, "packed_b.form: value is \"narrow\"");
     put(&f, FORM, "compact", 8);
     put(&f, 0, "bsmmpb1", 8);
     expect_info(&f, f.bytes, BSMM_E_INVALID, "bsmmpb1");
