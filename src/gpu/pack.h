@@ -130,7 +130,7 @@ typedef struct bsmm_pair_codec {
     /* the right shift and the mask of the magnitudes, for both halves of a register at once */
     uint32_t down, mask;
     /* A factor that replaces a left shift, for bf16 only: it moves a code from the top of a byte to
-     * its place. */
+     * the exponent and mantissa of a bf16 number. */
     uint32_t up;
     /* the power of two that corrects the exponent bias, in both halves of a register */
     uint32_t unbias;

@@ -5,14 +5,15 @@
  *   vector_coder_of  loads a coder's constants into registers
  *   encode_chunk     encodes CHUNK values
  *   store_chunk      packs CHUNK codes to memory
- *   store_last       packs the first few codes and fills their last byte group with 0
+ *   store_last       packs the first few codes; bits of their last byte that hold no code become 0
  *   encode_windows   encodes CHUNK bf16 values as e2m1 with factors that are powers of two
  *   has_windows      tells whether the processor supports encode_windows
  *   WINDOW_TARGET    the function attributes of encode_windows
  *   WINDOW_BASE      the window of a factor whose exponent field is 0 (window_avx2.h explains
  *                    windows)
  *
- * encode_windows is used if blocks are multiples of WORDS columns. */
+ * encode_windows is used if a block's columns are a multiple of WORDS, the number of bf16 values in
+ * a vector register. */
 #ifndef BSMM_QUANTIZE_ENCODE_BODY_H
 #define BSMM_QUANTIZE_ENCODE_BODY_H
 

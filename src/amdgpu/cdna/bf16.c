@@ -38,9 +38,9 @@ typedef struct tile_memory {
     LDS float *factors;
 } tile_memory;
 
-/* Decodes eight values of one row and stores them in all planes. A value that the planes do not
- * hold exactly is stored as NaN. The results that it contributes to become NaN too and are computed
- * again in double. */
+/* Decodes eight values of one row and stores them in all planes. A plane is a tile with one of the
+ * `parts` bf16 numbers whose sum is the value. A value that is no such sum is stored as NaN. The
+ * results that it contributes to become NaN too and are computed again in double. */
 BSMM_DEVICE void stage(const int parts, const bsmm_bf16_side *side, uint32_t first_row, uint32_t k,
                        uint32_t end, LDS uint8_t *to, LDS uint32_t *nonzero) {
     const uint32_t t = bsmm_thread(), row = side->by_rows ? t / 4 : t % TILE;

@@ -99,8 +99,8 @@ bsmm_status bsmm_pack_scales_run(const bsmm_cuda_device *device,
 /* ---- a parameter that other kernels need too ---- */
 
 /* Returns log2 of the number of neighboring threads that work on one row, which has `items` items.
- * `items` is a multiple of `least`. The result is log2 of the largest power of two, up to 256, that
- * divides `items`, so that no thread is idle. */
+ * `items` is a multiple of `least`, a power of two. The number of threads is the largest power of
+ * two from `least` to 256 that divides `items`, so that no thread is idle. */
 uint32_t bsmm_lanes_log2(int64_t items, uint32_t least);
 
 #endif
