@@ -104,7 +104,7 @@ int main(int argc, char **argv) {
     print_machine(&s);
     int status = run_cells(&s);
     surface_free_pools(&s);
-    if (s.peer) peer->close(s.peer);
+    if (peer && s.peer) peer->close(s.peer);
     bench_device_close(s.device);
     return status;
 }
