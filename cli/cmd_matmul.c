@@ -135,7 +135,7 @@ static bool timed_run(const bsmm_plan *plan, const bsmm_buffers *buffers, produc
 
 static bool run_plan(const bsmm_plan *plan, product *job) {
     placed there;
-    job->device = bench_device_open(job->desc.device);
+    if (!job->device) job->device = bench_device_open(job->desc.device);
     if (!job->device || !place(job, &there)) return device_failed();
     bsmm_buffers buffers = buffers_of(job, &there);
     buffers.workspace_bytes = bsmm_plan_workspace_bytes(plan);
