@@ -60,7 +60,7 @@ static float add_truncated(const float *a, const float *b, int64_t n, float sum,
     double total = truncate_at((double)sum, top - fraction);
     for (int64_t i = 0; i < n; i++)
         total += truncate_at((double)a[i] * (double)b[i], top - fraction);
-    if (total == 0) return 0;
+    if (total == 0 || !isfinite(total)) return (float)total;
     const int kept = fraction < 23 ? fraction : 23;
     return (float)truncate_at(total, exponent_of(total) - kept);
 }
