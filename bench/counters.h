@@ -1,4 +1,4 @@
-/* What a model of a device tells about a launch. */
+/* The counters that a model of a device gives for a launch. */
 #ifndef BENCH_COUNTERS_H
 #define BENCH_COUNTERS_H
 

@@ -7,8 +7,8 @@
 
 static const char *const libraries[] = {"libamdhip64.so", NULL};
 
-/* What the simulator does with launches: it times none, or it times each and executes only the
- * workgroups that its model needs. */
+/* The modes of the simulator's time model. UNTIMED: it times no launch. TIMED_SAMPLE: it times each
+ * launch and executes only the workgroups that the model needs. */
 enum { UNTIMED = 0, TIMED_SAMPLE = 2 };
 
 /* Switches the simulator's time model. It is the same for all devices of the process. */

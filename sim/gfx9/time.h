@@ -54,11 +54,10 @@ void gfx9_timing_end(gfx9_timing *t, bool replay, gfx9_times *result);
 typedef struct gfx9_cache gfx9_cache;
 gfx9_cache *gfx9_cache_new(uint32_t bytes);
 void gfx9_cache_free(gfx9_cache *cache);
-/* What the model keeps about a line in a cache: the time at which it arrives, and whether it has
- * been written since. */
+/* A line in a cache. */
 typedef struct {
-    double arrival;
-    bool dirty;
+    double arrival; /* the cycle in which the line arrives */
+    bool dirty;     /* the line has been written since it arrived */
 } gfx9_line;
 /* Finds a line. If it is missing, inserts it, clean, and sets *hit to false. */
 gfx9_line *gfx9_cache_find(gfx9_cache *cache, uint32_t line, bool *hit);

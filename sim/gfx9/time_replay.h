@@ -1,4 +1,5 @@
-/* What the two halves of the time model share: the sample of workgroups and its replay. */
+/* Declarations that the files of the time model share: time.c chooses a sample of workgroups,
+ * time_replay.c replays its traces, and time_memory.c models the memory that they access. */
 #ifndef SIM_GFX9_TIME_REPLAY_H
 #define SIM_GFX9_TIME_REPLAY_H
 #include "time.h"
