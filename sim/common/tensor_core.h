@@ -1,14 +1,15 @@
 /* The sum that a tensor core of an NVIDIA H100 or H200 (compute capability 9.0) computes in one
  * wgmma or mma.sync instruction. NVIDIA does not publish this arithmetic. The following rules were
- * fitted to results of an H200 and reproduce all of these results (docs/NUMERICS.md, "Tensor
- * cores"):
+ * fitted to results of an H200 and an H100 and reproduce all of these results (docs/NUMERICS.md,
+ * "Tensor cores"):
  *
  * 1. The exponent of a product is the sum of its elements' exponents. A subnormal element has the
  *    exponent of the smallest normal one. Let `top` be the largest exponent of all nonzero products
  *    and of the accumulator.
  * 2. All products and the accumulator are truncated to multiples of 2^(top - fraction). The
  *    truncated numbers are added exactly.
- * 3. The sum is truncated to `kept` bits after its leading bit. */
+ * 3. The sum is truncated to `kept` bits after its leading bit. If the accumulator is f16, the sum
+ * is rounded to the nearest f16 instead. A result of 0 is +0. */
 #ifndef SIM_COMMON_TENSOR_CORE_H
 #define SIM_COMMON_TENSOR_CORE_H
 #include <math.h>
@@ -18,7 +19,9 @@
 
 typedef struct sim_tensor_rule {
     int fraction, kept;
-    int least_a, least_b; /* exponents of the smallest normal element of A and of B */
+    /* exponents of the smallest normal element of A and of B, and of the smallest normal
+     * accumulator */
+    int least_a, least_b, least_sum;
 } sim_tensor_rule;
 
 enum { SIM_TENSOR_MOST_K = 32, SIM_TENSOR_LEAST_E4M3 = -6, SIM_TENSOR_LEAST_E5M2 = -14 };
@@ -32,6 +35,7 @@ static inline sim_tensor_rule sim_tensor_rule_of(bool narrow, int least_a, int l
     rule.kept = narrow ? 13 : 23;
     rule.least_a = least_a;
     rule.least_b = least_b;
+    rule.least_sum = -126;
     return rule;
 }
 
@@ -49,14 +53,22 @@ static inline double sim_tensor_power(int e) {
     return x;
 }
 
-/* Returns sum + a[0] b[0] + ... + a[k - 1] b[k - 1] as a tensor core rounds it. k is the number of
- * elements of K that one instruction multiplies. If a term is Inf or NaN, the sum is that of IEEE
- * arithmetic. */
-static inline float sim_tensor_sum(float sum, const float *a, const float *b, int k,
-                                   sim_tensor_rule rule) {
+/* Returns the NaN that tensor cores write, whatever NaN they read. */
+static inline float sim_tensor_nan(void) {
+    const uint32_t bits = 0x7fffffff;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* Returns the exact sum of steps 1 and 2, i.e. of the truncated products a[i] b[i] and the
+ * truncated accumulator. k is the number of elements of K that one instruction multiplies. If a
+ * term is Inf or NaN, the sum is that of IEEE arithmetic. */
+static inline double sim_tensor_exact(double sum, const float *a, const float *b, int k,
+                                      sim_tensor_rule rule) {
     enum { NONE = -1000, NOT_FINITE = 128 };
     double products[SIM_TENSOR_MOST_K];
-    int top = NONE, largest = sim_tensor_exponent(sum, -126);
+    int top = NONE, largest = sim_tensor_exponent((float)sum, -126);
     for (int i = 0; i < k; i++) {
         const int x = sim_tensor_exponent(a[i], rule.least_a);
         const int y = sim_tensor_exponent(b[i], rule.least_b);
@@ -67,22 +79,30 @@ static inline float sim_tensor_sum(float sum, const float *a, const float *b, in
         largest = y > largest ? y : largest;
     }
     if (largest >= NOT_FINITE) {
-        double total = (double)sum;
         for (int i = 0; i < k; i++)
-            total += products[i];
-        return (float)total;
+            sum += products[i];
+        return isnan(sum) ? (double)sim_tensor_nan() : sum;
     }
-    if (sum != 0 && sim_tensor_exponent(sum, -126) > top) top = sim_tensor_exponent(sum, -126);
+    if (sum != 0 && sim_tensor_exponent((float)sum, rule.least_sum) > top)
+        top = sim_tensor_exponent((float)sum, rule.least_sum);
     if (top == NONE) return 0;
     const double scale = sim_tensor_power(rule.fraction - top);
-    int64_t total = (int32_t)((double)sum * scale);
+    int64_t total = (int32_t)(sum * scale);
     for (int i = 0; i < k; i++)
         total += (int32_t)(products[i] * scale);
-    if (total == 0) return 0;
-    const double result = (double)total * sim_tensor_power(top - rule.fraction);
-    int quantum = ilogb(result) - rule.kept;
+    return (double)total * sim_tensor_power(top - rule.fraction);
+}
+
+/* Returns sum + a[0] b[0] + ... + a[k - 1] b[k - 1] as a tensor core rounds it to fp32. */
+static inline float sim_tensor_sum(float sum, const float *a, const float *b, int k,
+                                   sim_tensor_rule rule) {
+    const double exact = sim_tensor_exact((double)sum, a, b, k, rule);
+    if (isnan(exact)) return sim_tensor_nan();
+    if (isinf(exact) || exact == 0) return (float)exact;
+    int quantum = ilogb(exact) - rule.kept;
     if (quantum < -149) quantum = -149;
-    return (float)(trunc(result * sim_tensor_power(-quantum)) * sim_tensor_power(quantum));
+    const double kept = trunc(exact * sim_tensor_power(-quantum));
+    return kept != 0 ? (float)(kept * sim_tensor_power(quantum)) : 0;
 }
 
 #endif

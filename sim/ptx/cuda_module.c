@@ -248,6 +248,7 @@ CUresult sim_launch(const sim_work *w) {
                     .dynamic = w->shared,
                     .arguments = arguments,
                     .most_shared = sim_device_get()->shared_bytes,
+                    .capability = sim_device_get()->arch,
                     .checks = (uint32_t)number("BSMM_SIM_CHECKS", CHECK_ALL),
                     .seed = number("BSMM_SIM_SEED", 1),
                     .limit = number("BSMM_SIM_LIMIT", 0)};

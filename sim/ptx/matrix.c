@@ -200,9 +200,72 @@ static void read_c(const ptx_warp *w, const ptx_operand *o, const shape *s, tile
         }
 }
 
-/* Multiplies with sums in double, which are rounded once. NVIDIA does not publish the order in
- * which tensor cores add. */
-static void multiply(const shape *s, tile *t) {
+/* Returns the exponent of the smallest normal number of a type of elements, or 0 if it is not known
+ * how tensor cores add products of this type. */
+static int least_exponent(ptx_type type) {
+    switch (type) {
+    case T_bf16:
+    case T_tf32:
+        return SIM_TENSOR_LEAST_BF16;
+    case T_f16:
+        return SIM_TENSOR_LEAST_F16;
+    case T_e4m3:
+        return SIM_TENSOR_LEAST_E4M3;
+    case T_e5m2:
+        return SIM_TENSOR_LEAST_E5M2;
+    default:
+        return 0;
+    }
+}
+
+bool ptx_tensor_rule(ptx_type a, ptx_type b, ptx_type d, sim_tensor_rule *rule) {
+    const int least_a = least_exponent(a), least_b = least_exponent(b);
+    if ((d != T_f32 && d != T_f16) || !least_a || !least_b) return false;
+    *rule = sim_tensor_rule_of(ptx_types[a].bits == 8, least_a, least_b);
+    if (d == T_f16) rule->least_sum = SIM_TENSOR_LEAST_F16;
+    return true;
+}
+
+double ptx_tensor_sum(ptx_type d, double sum, const float *a, const float *b, uint32_t k,
+                      sim_tensor_rule rule) {
+    if (d == T_f32) return (double)sim_tensor_sum((float)sum, a, b, (int)k, rule);
+    const double exact = sim_tensor_exact(sum, a, b, (int)k, rule);
+    const double rounded = ptx_value_of(T_f16, ptx_encode(ptx_format_of(T_f16), exact, RN, false));
+    return rounded != 0 ? rounded : 0;
+}
+
+/* Adds the products of a row of A and a column of B to `sum` as mma.sync of compute capability 9.0
+ * does for 8-bit elements. ptxas makes two instructions for f16 of it. The first one adds products
+ * k with k % 4 < 2 to zero, the second one adds all others to the result of the first. An addition
+ * in the type of the accumulators then adds `sum`. */
+static double add_halves(ptx_type d, double sum, const float *a, const float *b, uint32_t k) {
+    sim_tensor_rule rule;
+    float x[2][MOST_K / 2], y[2][MOST_K / 2];
+    ptx_tensor_rule(T_f16, T_f16, d, &rule);
+    for (uint32_t n = 0; n < k; n++) {
+        x[n / 2 % 2][n / 4 * 2 + n % 2] = a[n];
+        y[n / 2 % 2][n / 4 * 2 + n % 2] = b[n];
+    }
+    const double first = ptx_tensor_sum(d, 0, x[0], y[0], k / 2, rule);
+    sum += ptx_tensor_sum(d, first, x[1], y[1], k / 2, rule);
+    return isnan(sum) ? (double)sim_tensor_nan() : sum;
+}
+
+static void add_as_hardware(const shape *s, tile *t, sim_tensor_rule rule) {
+    for (uint32_t m = 0; m < s->m; m++)
+        for (uint32_t n = 0; n < 8; n++) {
+            float a[MOST_K], b[MOST_K];
+            for (uint32_t k = 0; k < s->k; k++)
+                a[k] = (float)t->a[m][k], b[k] = (float)t->b[k][n];
+            t->c[m][n] = ptx_types[s->a].bits == 8
+                             ? add_halves(s->d, t->c[m][n], a, b, s->k)
+                             : ptx_tensor_sum(s->d, t->c[m][n], a, b, s->k, rule);
+        }
+}
+
+/* Multiplies with sums in double, which are rounded once. This is for instructions and devices for
+ * which the order and the roundings of the hardware's additions are not known. */
+static void add_in_double(const shape *s, tile *t) {
     for (uint32_t m = 0; m < s->m; m++)
         for (uint32_t k = 0; k < s->k; k++)
             for (uint32_t n = 0; n < 8; n++)
@@ -239,7 +302,11 @@ static void execute_mma(ptx_warp *w, const ptx_inst *i) {
     read_a(w, &i->op[1], &s, &t);
     read_b(w, &i->op[2], &s, &t);
     read_c(w, &i->op[3], &s, &t);
-    multiply(&s, &t);
+    sim_tensor_rule rule;
+    if (w->block->launch->capability == 90 && ptx_tensor_rule(s.a, s.b, s.d, &rule))
+        add_as_hardware(&s, &t, rule);
+    else
+        add_in_double(&s, &t);
     write_d(w, i, &s, &t);
 }
 

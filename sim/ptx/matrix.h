@@ -1,6 +1,7 @@
 /* Functions that all files with matrix instructions use. */
 #ifndef SIM_PTX_MATRIX_H
 #define SIM_PTX_MATRIX_H
+#include "common/tensor_core.h"
 #include "sim.h"
 
 /* Returns the number of elements in a 32-bit register, e.g. four of 8 bits. It is 1 for types of 32
@@ -24,4 +25,11 @@ typedef struct {
 /* Returns the shared address of the byte that holds the first bit of element (row, k). `row` counts
  * along M for A, along N for B. */
 uint32_t ptx_layout_place(const ptx_layout *y, uint32_t row, uint32_t k, uint32_t bits);
+
+/* Writes the rule by which the tensor cores of compute capability 9.0 add products of elements of
+ * types `a` and `b` to accumulators of type `d`. Returns false if this rule is not known. */
+bool ptx_tensor_rule(ptx_type a, ptx_type b, ptx_type d, sim_tensor_rule *rule);
+/* Returns sum + a[0] b[0] + ... + a[k - 1] b[k - 1] as the tensor cores round it to type `d`. */
+double ptx_tensor_sum(ptx_type d, double sum, const float *a, const float *b, uint32_t k,
+                      sim_tensor_rule rule);
 #endif

@@ -262,6 +262,7 @@ struct ptx_launch {
     const void *arguments; /* the kernel's arguments in device memory */
     /* `most_shared` is the shared memory that the device allows a block. */
     uint32_t most_shared, checks, shared_bytes;
+    uint32_t capability; /* the device's compute capability, e.g. 90 */
     uint64_t seed, limit, steps;
 };
 /* Runs a launch. On failure returns false and writes the reason to `error` (ERROR_BYTES bytes). */

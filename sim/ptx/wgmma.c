@@ -3,7 +3,6 @@
  * It reads registers and shared memory only then, so a program that overwrites operands too early
  * gets wrong results. */
 #include "access.h"
-#include "common/tensor_core.h"
 #include "floats.h"
 #include "matrix.h"
 #include <stdlib.h>
@@ -99,16 +98,6 @@ static double signs(const product *p) {
     return s;
 }
 
-/* Returns the exponent of the smallest normal number of a type of operands, or 0 if it is not
- * known how the tensor cores add products of this type. */
-static int least_exponent(ptx_type type) {
-    return type == T_bf16   ? SIM_TENSOR_LEAST_BF16
-           : type == T_f16  ? SIM_TENSOR_LEAST_F16
-           : type == T_e4m3 ? SIM_TENSOR_LEAST_E4M3
-           : type == T_e5m2 ? SIM_TENSOR_LEAST_E5M2
-                            : 0;
-}
-
 /* Adds the products in double. This is for element types for which the order and the roundings of
  * the hardware's additions are not known. The sum is rounded once, when the result is written to
  * registers. */
@@ -133,14 +122,14 @@ static void add_as_hardware(const product *p, tile *t, sim_tensor_rule rule) {
         for (uint32_t k = 0; k < t->k; k++)
             b[k] = (float)t->right[k][n];
         for (uint32_t m = 0; m < 16; m++)
-            t->sum[m][n] = (double)sim_tensor_sum((float)t->sum[m][n], a[m], b, (int)t->k, rule);
+            t->sum[m][n] = ptx_tensor_sum(t->d, t->sum[m][n], a[m], b, t->k, rule);
     }
 }
 
 static void multiply(const product *p, tile *t) {
-    const int least_a = least_exponent(t->a), least_b = least_exponent(t->b);
-    if (t->d == T_f32 && least_a && least_b)
-        add_as_hardware(p, t, sim_tensor_rule_of(ptx_types[t->a].bits == 8, least_a, least_b));
+    sim_tensor_rule rule;
+    if (ptx_tensor_rule(t->a, t->b, t->d, &rule))
+        add_as_hardware(p, t, rule);
     else
         add_in_double(p, t);
 }

@@ -1,5 +1,5 @@
 """Calls the functions of libcuda.so.1 that the tests need, through ctypes. $SIM_LIBRARY names the
-library."""
+library: the simulator's or that of a driver."""
 import ctypes
 import os
 
@@ -17,16 +17,19 @@ class Device:
         os.environ["BSMM_SIM_ARCH"] = arch
         self.arch = arch
         self.lib = ctypes.CDLL(os.environ.get("SIM_LIBRARY", "build/sim/libcuda.so.1"))
-        self.lib.bsmm_sim_message.restype = ctypes.c_char_p
-        self.lib.bsmm_sim_steps.restype = ctypes.c_uint64
+        self.simulated = hasattr(self.lib, "bsmm_sim_message")
+        if self.simulated:
+            self.lib.bsmm_sim_message.restype = ctypes.c_char_p
+            self.lib.bsmm_sim_steps.restype = ctypes.c_uint64
         self.call("cuInit", 0)
         self.context = ctypes.c_void_p()
         self.call("cuDevicePrimaryCtxRetain", ctypes.byref(self.context), 0)
         self.call("cuCtxPushCurrent_v2", self.context)
 
     def call(self, name, *args):
-        if getattr(self.lib, name)(*args):
-            raise Error(self.lib.bsmm_sim_message().decode(errors="replace"))
+        status = getattr(self.lib, name)(*args)
+        if status:
+            raise Error(self.lib.bsmm_sim_message().decode(errors="replace") if self.simulated else f"{name}: error {status}")
 
     def load(self, text):
         module = ctypes.c_void_p()
