@@ -23,9 +23,9 @@ bool bench_ceilings_disturbed(const bench_ceilings *run, const bench_probed *row
     return bench_ceilings_share(run, row) < BENCH_UNDISTURBED || is_faster(run, row);
 }
 
-/* Measures one row, i.e. one GEMM or conversion. The new measurement replaces the measurement that
- * was kept before, if there is none yet or if the new one is less disturbed by other work of the
- * machine. */
+/* Measures one row, i.e. one GEMM or conversion. The new measurement is kept if it is the first of
+ * this row, or if other work of the machine disturbed it less than the measurement that was kept
+ * before. */
 static int measure_row(const bench_rows *rows, size_t row, bench_ceilings *run,
                        bench_probed *probed, int *attempts) {
     bench_probed now = {0};

@@ -33,9 +33,9 @@ static bsmm_status count_scales(grid *drawing, int64_t rows, int64_t cols, uint6
     return bsmm_scale_bytes(&drawing->matrix, count);
 }
 
-/* Finds the size of the scale matrix including its padding. It is the size with the fewest rows for
- * which rows * columns is the number of scales in the memory of the requested matrix, and which
- * itself needs the same memory. */
+/* Finds the size of the scale matrix including its padding. The function tries numbers of rows in
+ * ascending order. It takes the first size that has as many scales as the padded layout needs for
+ * the requested matrix, and that needs no further padding itself. */
 static bool find_padded(grid *drawing) {
     uint64_t count, padded;
     if (count_scales(drawing, drawing->rows, drawing->cols, &count)) return false;

@@ -375,8 +375,9 @@ static const uint16_t rates[] = {
     [IN_F32] = 64,  [IN_XF32] = 256, [IN_F16] = 512,  [IN_BF16] = 512,  [IN_I8] = 1024,
     [IN_F64] = 128, [IN_FP8] = 1024, [IN_BF8] = 1024, [IN_MIXED] = 2048};
 
-/* Returns the time of an instruction in passes of four cycles. Instructions with several blocks
- * larger than 4 x 4, of a type other than f32, take twice as long as their operations would. */
+/* Returns the time of an instruction in passes of four cycles. If an instruction multiplies several
+ * blocks that are larger than 4 x 4, of a type other than f32, it takes twice as long as its number
+ * of operations would imply. */
 static uint32_t passes_of(const shape *s, const gfx9_inst *i) {
     const uint32_t work = 2u * s->m * s->m * s->k * s->blocks,
                    each = (uint32_t)s->k * s->m * s->blocks / LANES;

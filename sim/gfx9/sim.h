@@ -269,8 +269,8 @@ void gfx9_lds_late(gfx9_wave *w, uint32_t at, uint32_t bytes, int change);
 enum gfx9_timed { TIMING_OFF, TIMING_ALL, TIMING_SAMPLE };
 enum { STALL_VMEM, STALL_LGKM, STALL_BARRIER, STALL_MATRIX, STALL_ISSUE, STALLS };
 /* The time of a launch and what it consists of. All fields are double, because bsmm_sim_times
- * copies them as an array. All but `seconds`, `cycles` and `rounds` is summed
- * over the workgroups that the model has replayed. */
+ * copies them as an array. All fields but `seconds`, `cycles` and `rounds` are sums over the
+ * workgroups that the model has replayed. */
 typedef struct {
     double seconds; /* includes the cost of a launch; 0 if the launch was not timed */
     /* Cycles of the launch, without the cost of a launch; and cycles that were replayed. */

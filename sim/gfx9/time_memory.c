@@ -2,8 +2,9 @@
  * waits until the level is free, occupies it, and is answered after the latency. */
 #include "time_replay.h"
 
-/* Occupies a level for `cycles` from `at` or from the time when it is free. Returns the cycle in
- * which the request begins. */
+/* Lets a request occupy a level of the memory for `cycles` cycles. The request begins in cycle `at`
+ * or, if the level is still occupied then, when the level is free. Returns the cycle in which the
+ * request begins. */
 static double occupy(double *level_free, double at, double cycles) {
     const double begin = at > *level_free ? at : *level_free;
     *level_free = begin + cycles;
@@ -36,7 +37,8 @@ double gfx9_read_line(gfx9_levels *m, uint32_t line, double at) {
     return kept->arrival = done;
 }
 
-/* L2 writes a line back once after it has become dirty. The model charges HBM at once. */
+/* Models a store to a line of L2. L2 writes a dirty line back to HBM later, and only once. The
+ * model counts the time that this takes in HBM when the line becomes dirty. */
 double gfx9_write_line(gfx9_levels *m, uint32_t line, double bytes, double at) {
     bool hit;
     const double begin = occupy(&m->l2_free, at, bytes / m->device->l2_write_rate);

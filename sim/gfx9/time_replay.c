@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A SIMD issues at most one instruction of each kind every four cycles, of different waves, and
- * each wave one instruction. Branch instructions that are taken delay the wave. */
+/* Times in cycles. In ISSUE cycles, a SIMD issues at most one instruction of each kind, and each of
+ * its waves issues at most one instruction. A branch that is taken delays its wave by TAKEN cycles.
+ */
 enum { ISSUE = 4, TRANSCENDENTAL = 16, TAKEN = 32, SLEEP = 64, COUNTERS = 64 };
 
 /* Special instructions, which no unit executes. */
@@ -20,8 +21,9 @@ static const struct {
                {"s_sleep", SLEEPING},
                {"s_endpgm", END}};
 
-/* The times at which the operations that a wait counter counts are complete, the oldest first. They
- * ascend, because a counter falls in the order of issue. */
+/* The times at which the operations that a wait counter counts are complete, the oldest operation
+ * first. The times never decrease, because the operations of a counter complete in the order in
+ * which they were issued. */
 typedef struct {
     double done[COUNTERS];
     uint32_t first, count;
@@ -143,9 +145,9 @@ static void run_lds(replay *p, wave *w, cu *c, const gfx9_event *e) {
     add(&w->lgkm, c->lds + p->t->device->lds_latency, &w->ready);
 }
 
-/* Returns the time at which the last line of a vector memory instruction is there. L1 takes one
- * line a cycle. A line that L1 has costs no rate of L2, but its latency, because no measurement of
- * L1's own latency is public. */
+/* Returns the time at which the last cache line of a vector memory instruction arrives. L1 takes
+ * one line a cycle. A line that L1 holds arrives after L2's latency, because no measurement of L1's
+ * own latency is public, but it does not count against the rate of L2. */
 static double run_lines(replay *p, wave *w, cu *c, const gfx9_event *e, bool reads, double at) {
     double last = at;
     for (uint32_t k = 0; k < e->low; k++) {

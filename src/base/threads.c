@@ -82,16 +82,16 @@ typedef struct phase_run {
     _Atomic uint64_t begun[MOST_THREADS / 64]; /* a bit for each task that has begun */
 } phase_run;
 
-/* Returns true if the task has not begun before. A pool that runs one task twice and leaves another
- * one out is found by this. */
+/* Marks a task as begun. Returns true if the task had not begun before. A caller's pool may run one
+ * task twice and leave out another one; this function detects the second start. */
 static bool begin_task(phase_run *p, size_t index) {
     const uint64_t bit = (uint64_t)1 << index % 64;
     return !(atomic_fetch_or_explicit(&p->begun[index / 64], bit, memory_order_relaxed) & bit);
 }
 
 /* Runs one worker of a phase as a task of the caller's pool. The counter `done` is incremented with
- * release order. The thread that reads it therefore sees everything that the tasks wrote, even if
- * the pool itself synchronizes memory less strictly. */
+ * release order. The thread that reads `done` therefore sees everything that the tasks wrote, even
+ * if the pool itself synchronizes memory less strictly. */
 static void run_task(void *work, size_t index) {
     phase_run *p = work;
     if (index >= (size_t)p->job->threads || !begin_task(p, index)) return;

@@ -36,9 +36,9 @@ static inline int64_t bsmm_items_take(bsmm_items *items, int64_t count) {
     return atomic_fetch_add_explicit(&items->taken, count, memory_order_relaxed);
 }
 
-/* A loop over the numbers 0 to count - 1. If at_a_time is 0, each worker gets one equal range of
- * them. Else the workers take ranges of at_a_time numbers, each worker a new one as soon as it has
- * finished its last. */
+/* A loop over the numbers 0 to count - 1. If at_a_time is 0, each worker gets one range, and all
+ * ranges are equally long. Otherwise the workers take ranges of at_a_time numbers from a shared
+ * counter; a worker that has finished a range takes the next one. */
 typedef struct bsmm_loop {
     int threads;
     int64_t count, at_a_time;

@@ -7,8 +7,9 @@
 #include "core/backend.h"
 #include "core/recipe.h"
 
-/* A validated bsmm_epilogue. core/epilogue.h declares the functions that apply it. In a plan its
- * pointers are NULL; each run sets them in a copy. */
+/* A validated bsmm_epilogue. core/epilogue.h declares the functions that apply it. In a plan the
+ * pointers of this struct are NULL. Each run copies the struct and sets the pointers in its copy.
+ */
 typedef struct bsmm_finish {
     const struct bsmm_activation_row *activation; /* table entry of the activation; never NULL */
     bool interleaved; /* a gated activation reads its gates and ups from alternate columns; else
@@ -27,7 +28,8 @@ typedef struct bsmm_group_step {
     uint64_t elements, scales;
 } bsmm_group_step;
 
-/* A validated bsmm_group. In a plan its pointers are NULL; each run sets them in a copy. */
+/* A validated bsmm_group. In a plan the pointers of this struct are NULL. Each run copies the
+ * struct and sets the pointers in its copy. */
 typedef struct bsmm_groups {
     uint32_t kind, flags;
     int64_t count, align, expected_rows;

@@ -21,12 +21,12 @@ static inline bool bsmm_has_parts(const bsmm_product *p) {
     return p->backend->host_memory && (p->any_rows || p->groups);
 }
 
-/* Makes the largest part that any run can make of the product. The part's operands have no memory.
- * A product that needs no division into parts is copied unchanged. */
+/* Describes the largest part into which any run of the plan may divide the product. The pointers of
+ * the part's operands are NULL. A product that is not divided into parts is copied unchanged. */
 void bsmm_part_widest(const bsmm_product *product, bsmm_product *part);
 
 /* Chooses the kernels for the parts of a plan and computes the size of the workspace. `many` is the
- * plan's kernel. `state` is the state that it filled for the largest part. */
+ * plan's kernel. `state` is the state that this kernel filled when it accepted the largest part. */
 void bsmm_parts_make(const bsmm_request *request, const bsmm_kernel *many, const void *state,
                      bsmm_parts *parts);
 

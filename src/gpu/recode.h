@@ -55,7 +55,8 @@ typedef struct bsmm_quantize_job {
     uint32_t quick; /* the fast path of the encoder, a value of the enum bsmm_quantize_quick */
     /* nonzero if the result is e2m1 and quick_e4m3 (sm80/quantize_scale.h) computes its scales */
     uint32_t tables;
-    /* nonzero for nvfp4 by the default rule, where the thread blocks lie along a row */
+    /* For the kernels that quantize to nvfp4 by the default scale rule: the number of thread blocks
+     * along a row of the matrix. 0 for all other kernels. */
     uint32_t columns;
     uint32_t by_words;     /* nonzero if one instruction stores four scales */
     bsmm_pack_words words; /* the layout of four scales that one instruction stores */

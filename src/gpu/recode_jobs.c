@@ -4,7 +4,8 @@
 #include "gpu/params.h"
 #include "recipe/make.h"
 
-/* If the result has no block scales, this many consecutive values are converted like a block. */
+/* A result without block scales is converted in pieces of ITEM consecutive values, as if each piece
+ * were a block. */
 enum { ITEM = 16 };
 
 uint32_t bsmm_recode_bits(uint32_t elem) {

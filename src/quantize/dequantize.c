@@ -259,7 +259,8 @@ static bsmm_status check(const bsmm_place *place, const bsmm_operand *src,
 typedef struct decode_run {
     const bsmm_operand *from;
     const bsmm_recipe_run *run;
-    /* decodes strips of adjacent blocks with vectors; ops is NULL if vectors cannot decode */
+    /* decodes strips of adjacent blocks by vector code; strips->ops is NULL if vector code does not
+     * support the formats */
     const strip_decoder *strips;
     void (*by_row)(const bsmm_operand *, const bsmm_recipe_run *, int64_t);
 } decode_run;

@@ -51,8 +51,8 @@ static const tame_ranges tame_dividing = {{0, 0x5d800000u, 0},
                                           {0x21800000u, 0x5d800000u, 0x21800000u}};
 
 /* Computes the scales of a strip and tells whether the strip is tame, i.e. whether no special case
- * can arise. The fast rule accepts only blocks whose amax is at most 2^60, which is within both
- * ranges of amax above. */
+ * can arise. If the fast rule (bsmm_tame_rule_apply) accepts the blocks, each amax is at most 2^60,
+ * so it lies in the ranges of tame_multiplying and tame_dividing and needs no test. */
 static void choose_scales(const bsmm_recipe_run *run, strip *s) {
     const bsmm_recipe_steps *steps = &run->recipe->steps;
     const tame_ranges *ranges =

@@ -146,7 +146,8 @@ static void test_broken_rules(void **state) {
     }
 }
 
-/* Tests that the scales of a shared matrix are one matrix's: D may follow them in memory. */
+/* Tests a matrix that all groups share. It has the scales of one matrix only, so D may lie in
+ * memory directly after these scales. */
 static void test_shared_scales(void **state) {
     (void)state;
     enum { GROUPS = 3 };
@@ -170,7 +171,8 @@ static void test_shared_scales(void **state) {
     free(memory);
 }
 
-/* Tests that the size that bsmm_group_scale_bytes gives for no groups, 0, is taken. */
+/* Tests a product with no groups. bsmm_group_scale_bytes then gives the size 0, and the product
+ * must accept this size. */
 static void test_no_groups(void **state) {
     (void)state;
     static uint8_t memory[M * K + M * N];

@@ -421,7 +421,9 @@ static void test_tasks_left_out(void **state) {
     test_matrix_free(&f32);
 }
 
-/* As many tasks end as were asked for, but not each of them. */
+/* Tests pools that run tasks twice. One pool runs the first task twice and leaves out the last, so
+ * that the right number of tasks ends; the library must report this. Another pool runs every task
+ * twice, which must do no harm. */
 static void test_tasks_repeated(void **state) {
     (void)state;
     const bsmm_pool instead = {.struct_size = sizeof instead, .run = run_the_first_twice};

@@ -57,8 +57,9 @@ static void multiply_factors(const bsmm_small_m_scales *s, const int exponents[L
 /* ---- e8m0 scales and operands without scales ---- */
 
 /* Replaces the scales by the factors that convert the accumulators from one block's scale to the
- * next block's. A factor is a power of two, stored as its exponent plus 127. At the end, the
- * accumulators are divided by the last block's scale, which becomes part of the row's factor. */
+ * next block's. A factor is a power of two, stored as its exponent plus 127. After the last block,
+ * the accumulators hold the sums divided by the last block's scale. `exponents` gets the exponents
+ * of these scales, which become part of the rows' factors. */
 TARGET static void leave_steps(const bsmm_small_m_scales *s, int exponents[LANES]) {
     codes16 before = load_codes(s, 0);
     for (int64_t i = 0; i < s->units; i++) {

@@ -47,9 +47,9 @@ INLINE bits16 load_magnitudes(const bsmm_small_m_scales *s, int64_t unit) {
     return v;
 }
 
-/* Returns for each row the largest value of (code ^ flipped) + added. With 0xff and 0, it is the
- * complement of the smallest code. With 0xff and 1, code 0 gives 0 and is therefore ignored.
- * Compilers vectorize the loop in this form. */
+/* Returns for each row the largest value of (code ^ flipped) + added. With flipped = 0xff and added
+ * = 0, the result is the complement of the smallest code. With flipped = 0xff and added = 1, a code
+ * of 0 gives 0 and is therefore ignored. Compilers vectorize the loop in this form. */
 INLINE codes16 find_extreme_code(const bsmm_small_m_scales *s, uint8_t flipped, uint8_t added) {
     const int64_t units = s->units;
     codes16 found = {{0}};

@@ -139,9 +139,10 @@ static bool place(uint32_t a_slots, bool own, cut *c) {
     return c->shared <= BSMM_SMALL_M_MOST_SHARED;
 }
 
-/* Lays out shared memory, with A in the first of three ways that fits: all of A, converted by each
- * block itself (only if `own`), all of A from an image in the workspace, or a ring of as many steps
- * as fit. Returns false if fewer than 2 steps fit. */
+/* Lays out shared memory with A. Three ways to provide A are tried, and the first that fits is
+ * used. First, if `own` is set, each thread block converts all of its A itself. Second, it copies
+ * all of its A from an image in the workspace. Third, it copies A step by step through a ring
+ * buffer of as many steps as fit. Returns false if fewer than 2 steps fit. */
 static bool place_a(bool own, cut *c) {
     if (own && place(0, true, c)) return true;
     if (place(0, false, c)) return true;
@@ -185,8 +186,10 @@ static bool has_steps(const bsmm_product *p, uint32_t lanes, uint32_t splits) {
     return splits == 1 || lanes <= bsmm_small_m_count_steps(p);
 }
 
-/* Returns the time to read A's image, if it has so many columns that blocks with many rows of B are
- * faster because they read it fewer times. */
+/* Returns the predicted time in which the thread blocks read the image of A. The time is 0 for up
+ * to BSMM_SMALL_M_COLUMNS columns of A, where it does not influence the best shape of a thread
+ * block. With more columns, blocks with many rows of B are faster, because they read the image
+ * fewer times. */
 static double time_of_a(const bsmm_product *p, const bsmm_small_m_speed *speed, uint32_t splits,
                         int64_t rows) {
     const int64_t columns = rows * bsmm_small_m_count_parts(&p->a);
@@ -244,8 +247,8 @@ static const bsmm_cuda_function *find_kernels(const bsmm_product *p, const weigh
 }
 
 /* Returns the number of columns for which there is a kernel that is faster than those for many
- * rows. Two operands of FP8 with fp32 scales multiply faster on the FP8 tensor cores. Sums of
- * elements of few bits are often 0, and are then made again in double. */
+ * rows. Two operands of FP8 with fp32 scales multiply faster on the FP8 tensor cores. If A has
+ * elements of few bits, sums are often 0, and the kernel must compute such sums again in double. */
 static uint32_t most_columns(const bsmm_product *p, const weights *w) {
     const uint32_t elem = p->a.m.format.elem;
     const bool fp8 = bsmm_cuda_is_fp8(elem) && bsmm_cuda_has_groups(&p->a);

@@ -50,9 +50,11 @@ static uint32_t choose_splits(const bsmm_product *p) {
     return best;
 }
 
-/* Lays out B's scales: a row for each 16 rows of B, or for each row, and a float for each step, or
- * one float. The stride of rows of their own is an odd multiple of 16 bytes, so that 8 rows lie in
- * different banks. Returns their size in bytes. */
+/* Lays out B's scales in shared memory. One row of scales serves 16 rows of B, or a single row of B
+ * if scales differ from row to row (by_row). It has one float for each step of K, or no float if
+ * one scale holds for all of K. With by_row, the stride between rows of scales is an odd multiple
+ * of 16 bytes, so that the scales of 8 rows lie in different banks. Returns the size of the scales
+ * in bytes. */
 static uint32_t place_scales(const bsmm_product *p, uint32_t steps, cut *c) {
     c->by_row = !bsmm_small_m_has_tile_floats(&p->b);
     c->scale_step = c->by_row && bsmm_small_m_has_row_floats(&p->b) ? 0 : sizeof(float);

@@ -85,7 +85,8 @@ static uint32_t clusters_at_once(const bsmm_product *p, uint32_t splits) {
     return clusters ? clusters : 1;
 }
 
-/* Returns how many times as many blocks there are as run at once, rounded up. */
+/* Returns the number of waves: the number of clusters divided by the number of clusters that run at
+ * once, rounded up. */
 static double count_waves(const bsmm_product *p, const bsmm_small_m_speed *speed, uint32_t splits) {
     const int64_t clusters = bsmm_ceil_div(p->b.m.rows, speed->rows);
     return (double)bsmm_ceil_div(clusters, clusters_at_once(p, splits));

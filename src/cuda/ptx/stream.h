@@ -33,7 +33,7 @@ static __device__ __forceinline__ void ptx_copy16_once(uint32_t to, const void *
                  : "memory");
 }
 
-/* As ptx_copy16_once, for 8 bytes. Copies of 8 bytes pass through L1. */
+/* Does the same as ptx_copy16_once for 8 bytes. Copies of 8 bytes pass through L1. */
 static __device__ __forceinline__ void ptx_copy8_once(uint32_t to, const void *from,
                                                       uint32_t bytes) {
     asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 8, %2;" ::"r"(to), "l"(from),

@@ -83,14 +83,16 @@ static __device__ __noinline__ bool small_m_keeps_products(const bsmm_small_m_pa
         if (a > 0 && a < least_a) least_a = a;
         if (b > 0 && b < least_b) least_b = b;
     }
-    /* The accumulators are at most 2^27 times too small, and 2^-118 is far above what is lost. */
+    /* The epilogue multiplies accumulators by a factor of up to 2^27 later. A product of 2^-91 or
+     * more is therefore at least 2^-118 in the accumulator, far above the terms that fp32 loses. */
     const float least = p->zero_least * least_b;
     for (int distance = 16; distance > 0; distance /= 2)
         least_a = fminf(least_a, __shfl_xor_sync(0xffffffffu, least_a, distance));
     return __all_sync(0xffffffffu, least * least_a >= 0x1p-91f);
 }
 
-/* Returns `doubtful` without the lanes whose accumulators are 0 and need no repair. */
+/* Returns `doubtful`, which says for each lane whether its accumulator must be recomputed. It
+ * becomes false in lanes whose accumulator of 0 has lost no term. */
 static __device__ __forceinline__ bool small_m_doubts_zero(const bsmm_small_m_params *p,
                                                            bool doubtful, bool zero, uint32_t row,
                                                            uint32_t col) {

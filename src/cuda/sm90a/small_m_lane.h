@@ -6,10 +6,12 @@
 #include "cuda/ptx/stream.h"
 #include "cuda/sm90a/small_m_stage.h"
 
-/* The weights of one thread in one step or span, as [half][row, row + 8]. 16 bytes hold 32 elements
- * of 4 bits: the two halves are 16 rows apart, or one step apart in a span of two steps. 16 bytes
- * hold 16 elements of 8 bits: the two halves are 64 elements apart along K. The first 12 bytes hold
- * 16 elements of 6 bits: the two halves are adjacent. */
+/* The weights of one thread in one step, or in a span of two steps. w[half][0] belongs to one row
+ * of B and w[half][1] to the row 8 rows below. Each entry has 16 bytes. With 4-bit weights these
+ * are 32 elements; the two halves are 16 rows apart or, in a span of two steps, one step apart
+ * along K. With 8-bit weights they are 16 elements, and the halves are 64 elements apart along K.
+ * With 6-bit weights only the first 12 bytes are used for 16 elements, and the halves are adjacent
+ * along K. */
 typedef struct small_m_words {
     uint4 w[2][2];
 } small_m_words;
@@ -24,16 +26,19 @@ enum {
 
 /* The addresses from and to which a thread copies weights. */
 typedef struct small_m_lane {
-    /* The source addresses of the next copies: in 4 rows or in 2, or in the warp's first row for
-     * 6-bit weights. */
+    /* The source addresses of the next copies. There is one address for each of the 2 or 4 rows
+     * that the thread copies. For 6-bit weights there is only the address in the warp's first row.
+     */
     const uint8_t *weights[4];
-    /* For 6-bit weights: the offsets of a thread's pieces from the warp's first row to their rows,
-     * in units of 8 bytes, and the offsets along rows of the first three, in bytes. The last three
-     * pieces lie 8 rows below the first three. */
+    /* For 6-bit weights, a thread copies six pieces of 8 bytes. offset[i] is the distance, in units
+     * of 8 bytes, from the warp's first row to the row of piece i. along[i] is the position of
+     * piece i in its row, in bytes. Pieces 3 to 5 lie 8 rows below pieces 0 to 2, at the same
+     * positions. */
     uint32_t offset[SMALL_M_SIX_PIECES], along[SMALL_M_SIX_PIECES / 2];
     int32_t left; /* the bytes from the source addresses to the end of a row */
-    /* The shared memory address of this thread's bytes in the first slot: of the bytes that it
-     * copies, and of those that it takes. They differ for 6-bit weights. */
+    /* Addresses in the first slot of the ring in shared memory: `ring` is the address to which this
+     * thread copies weights, and `own` is the address of the weights that it multiplies. The two
+     * differ for 6-bit weights. */
     uint32_t ring, own;
 } small_m_lane;
 
@@ -115,7 +120,8 @@ static __device__ __forceinline__ void small_m_go_on(const int format, const int
     lane->left -= bytes;
 }
 
-/* Copies the second step's weights. The ring of weights has two slots. */
+/* Copies the weights of the second step or span to slot 1 of the ring of weights, which has two
+ * slots. */
 static __device__ __forceinline__ void small_m_fetch_ahead(const int format, const int rows,
                                                            small_m_lane *lane, uint32_t step,
                                                            uint32_t walkers, uint32_t end) {
@@ -124,8 +130,9 @@ static __device__ __forceinline__ void small_m_fetch_ahead(const int format, con
     ptx_copy_commit();
 }
 
-/* Takes 6-bit weights: 24 bytes from each of two rows. The lanes of a warp have copied them for
- * each other, so the warp waits before it takes them, and again before it refills the slot. */
+/* Loads a thread's 6-bit weights from shared memory: 24 bytes of each of two rows. Other lanes of
+ * the warp have copied these bytes, so the warp synchronizes before the loads, and again before it
+ * refills the slot. */
 static __device__ __forceinline__ void small_m_take_six(uint32_t slot, small_m_words *to) {
     __syncwarp();
 #pragma unroll
@@ -139,7 +146,7 @@ static __device__ __forceinline__ void small_m_take_six(uint32_t slot, small_m_w
     __syncwarp();
 }
 
-/* Takes one step of a span of two steps of 4-bit weights. */
+/* Loads the thread's 4-bit weights of one step from a slot that holds a span of two steps. */
 static __device__ __forceinline__ void small_m_take_half(const small_m_lane *lane, uint32_t slot,
                                                          const int half, small_m_words *to) {
     const uint8_t *from = (const uint8_t *)__cvta_shared_to_generic(
@@ -148,7 +155,7 @@ static __device__ __forceinline__ void small_m_take_half(const small_m_lane *lan
     to->w[half][1] = *(const uint4 *)(from + BSMM_SMALL_M_THREADS * 16);
 }
 
-/* Takes the thread's weights from a slot of the ring. */
+/* Loads the thread's weights from a slot of the ring in shared memory. */
 static __device__ __forceinline__ void small_m_take(const int format, const small_m_lane *lane,
                                                     uint32_t slot, small_m_words *to) {
     const uint32_t at = lane->own + slot * BSMM_SMALL_M_SLOT_BYTES;

@@ -22,8 +22,8 @@
  * loaded once rather than through the ring. If there is no ring, number 1 is for the second part of
  * A (see HEAD in small_m_body.h). */
 typedef struct small_m_ring {
-    /* The number of slots, and the slot and mbarrier parity of the warp's next span. A span is the
-     * one or two steps of K that a slot holds. */
+    /* `slots` is the number of slots. `slot` and `parity` are the slot and the mbarrier parity of
+     * the warp's next span. A span is the one or two steps of K that a slot holds. */
     uint32_t slots, slot, parity;
     /* the shared memory addresses of the "full" and "done" mbarriers of the first slot */
     uint32_t full, done;
@@ -31,7 +31,8 @@ typedef struct small_m_ring {
      * steps in a slot. */
     uint32_t first, step_bytes, span;
     uint32_t stride; /* The distance in steps from one span of the warp to its next span. */
-    /* 0: a slot is refilled as soon as this warp has read it. 1: it is refilled one span later. */
+    /* 0: a slot is refilled as soon as this warp has read it. 1: the slot is refilled one span
+     * later. */
     uint32_t lag;
 } small_m_ring;
 
@@ -82,10 +83,10 @@ static __device__ __forceinline__ void small_m_enter_last(small_m_ring *ring) {
     if (ring->slot-- == 0) ring->slot = ring->slots - 1, ring->parity ^= 1;
 }
 
-/* Records that this warp has read the span of A at `step`, in the range of steps [begin, end). The
- * one warp with `fills` then also refills a slot with a later span. If ring.lag is 1, it refills
- * the slot before this one, because the other warps have left that slot by now and the warp does
- * not wait for them. */
+/* Records that this warp has read the span of A at `step`, in the range of steps [begin, end). One
+ * of the warps that share the ring has `fills` set. This warp then refills a slot with a later
+ * span. If ring.lag is 1, it does not refill the slot that it has just read but the slot before,
+ * which the other warps have left by now, so that it need not wait for them. */
 static __device__ __forceinline__ void small_m_leave_slot(const bsmm_small_m_params *p,
                                                           small_m_ring ring, bool fills,
                                                           uint32_t step, uint32_t begin,
@@ -175,9 +176,10 @@ static __device__ __forceinline__ void small_m_nv_factors(uint32_t codes, uint32
     factors[1] = ptx_bf16x2_of_f32(high * 0x1p118f, high * 0x1p118f);
 }
 
-/* The bf16 factors that multiply a thread's decoded weights, as [half][row][first or last 16
- * elements of 32]. Halves are those of small_m_words. Only nvfp4 has two scales in 32 elements; for
- * other formats the last index makes no difference. */
+/* The bf16 factors that multiply a thread's decoded weights. The indices are [half][row][part].
+ * Halves and rows are those of small_m_words. A part is the first or the last 16 of 32 elements;
+ * only nvfp4 has a scale for each of the two parts, and other formats have the same factor for
+ * both. */
 typedef struct small_m_factors {
     uint32_t f[2][2][2];
 } small_m_factors;
@@ -204,9 +206,9 @@ static __device__ __forceinline__ void small_m_find_half(const int format, uint3
     }
 }
 
-/* Computes the factors of both halves of small_m_words, or of the first half alone if both lie in
- * one scale block. `at` is the shared memory address of the scales of the thread's first row and of
- * the current step. */
+/* Computes the factors of both halves of small_m_words. With 6-bit weights, both halves lie in one
+ * scale block, so only the factors of the first half are computed. `at` is the shared memory
+ * address of the current step's scales of the thread's first row. */
 static __device__ __forceinline__ void small_m_find_factors(const int format, uint32_t at,
                                                             uint32_t stride, small_m_factors *to,
                                                             uint32_t *most) {
