@@ -13,7 +13,7 @@ enum { UNTIMED = 0, TIMED_SAMPLE = 2 };
 
 /* Switches the simulator's time model. It is the same for all devices of the process. */
 static void (*set_time_mode)(int mode);
-/* Tells the times of a launch, as sim/gfx9/hip.h says. */
+/* The simulator's function bsmm_sim_times, which returns the times of a launch (sim/gfx9/hip.h). */
 static int (*get_times)(unsigned back, char *name, size_t name_bytes, double *times, size_t count);
 
 static bool find_entry(void *library, const char *name, void *entry) {

@@ -43,7 +43,7 @@ static int exponent_of(double x) {
     return x != 0 ? ilogb(x) : INT_MIN;
 }
 
-/* Truncates to a multiple of 2^least. */
+/* Truncates x towards zero to a multiple of 2^least. */
 static double truncate_at(double x, int least) {
     return ldexp(trunc(ldexp(x, -least)), least);
 }

@@ -53,18 +53,18 @@ job_batch job_weight(const bsmm_file *model, const char *name);
 void job_generate(const char *path);
 
 /* Measured quality and speed of the model with weights in one format. A signal is sum x^2 of the
- * more exact values x. A noise is sum (x - y)^2, where y are the less exact values. The comments
- * name y first and then x. */
+ * more exact values x. A noise is sum (x - y)^2, where y are the less exact values. In the
+ * comments, y is named first and then x. */
 typedef struct job_result {
     double bits, weights; /* number of stored bits; number of weights */
-    /* quantized weights against the weights of the model */
+    /* of the quantized weights, compared with the weights of the model */
     double weight_signal, weight_noise;
-    /* outputs with quantized weights against the outputs of the model in double */
+    /* of the outputs with quantized weights, compared with the outputs of the model in double */
     double output_signal, output_noise;
-    /* noise of the outputs if the activations are quantized too, against the outputs of the model
-     * in double */
+    /* noise of the outputs with quantized weights and quantized activations, compared with the
+     * outputs of the model in double */
     double both_noise;
-    /* outputs with quantized weights against the same GEMM in double */
+    /* of the outputs with quantized weights, compared with the same GEMM in double */
     double exact_signal, exact_noise;
     double seconds; /* time in seconds of all GEMMs with quantized weights */
     uint64_t layers;

@@ -40,7 +40,7 @@ void gfx9_trace_lines(gfx9_wave *w, uint8_t *const at[LANES], uint64_t active, u
 
 /* ---- the timing of a launch ---- */
 typedef struct gfx9_timing gfx9_timing;
-/* Returns NULL if memory runs out. */
+/* Begins to time a launch. Returns NULL if memory runs out. */
 gfx9_timing *gfx9_timing_begin(const gfx9_object *object, const gfx9_kernel *kernel,
                                const gfx9_launch *launch, uint32_t lds_size);
 /* Returns true if the workgroup belongs to the sample that the model replays. */

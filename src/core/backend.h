@@ -16,7 +16,8 @@ typedef struct bsmm_recode {
     const char *recipe;                    /* quantize: name of the recipe ("ocp"), never NULL */
     const struct bsmm_recipe_steps *steps; /* quantize: the recipe's steps (recipe/step.h) */
     uint32_t flags;                        /* quantize: the caller's bsmm_quantize_flags */
-    /* quantize: compute the second-level scale and store it in *dst.m.global_scale. */
+    /* quantize: true if the conversion must compute the second-level scale and store it in
+     * *dst.m.global_scale */
     bool two_level;
     const float *amax; /* quantize: largest magnitude of src, from the caller; NULL: compute it */
     float *result;     /* amax: where to store the largest magnitude of src */

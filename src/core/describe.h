@@ -17,7 +17,7 @@ typedef struct bsmm_request {
 
 /* ---- devices (backend.c) ---- */
 
-/* Returns backend number `index` of backends.def, or NULL if there are not so many. */
+/* Returns backend number `index` of backends.def, or NULL if `index` is past the last backend. */
 const bsmm_backend *bsmm_backend_at(uint32_t index);
 
 /* ---- products (describe.c, describe_memory.c) ---- */
@@ -70,7 +70,7 @@ const char *bsmm_features_refuse(const bsmm_kernel *kernel, const bsmm_product *
 
 /* ---- the table of kernels (registry.c) ---- */
 
-/* Returns kernel number `index` of kernels.def, or NULL if there are not so many. */
+/* Returns kernel number `index` of kernels.def, or NULL if `index` is past the last kernel. */
 const bsmm_kernel *bsmm_kernel_at(uint32_t index);
 
 /* Opens the request's device and chooses the kernel. It is the kernel that the caller named, or

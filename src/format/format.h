@@ -168,7 +168,7 @@ void bsmm_operand_move(bsmm_operand *o, uint64_t elements, uint64_t scales);
 
 /* Points a part of a matrix to scales that are stored separately for that part. They begin `offset`
  * scales after the first scale of `whole`. Their layout is that of a matrix with the part's rows
- * and columns. The function returns their number, padding included. */
+ * and columns. The function returns the number of these scales, padding included. */
 uint64_t bsmm_operand_own_scales(bsmm_operand *o, const bsmm_operand *whole, uint64_t offset);
 
 /* ---- values (decode.c) ---- */

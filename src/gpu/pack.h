@@ -56,9 +56,9 @@ typedef enum bsmm_pack_route {
     BSMM_PACK_ROUTES /* the number of routes */
 } bsmm_pack_route;
 
-/* The packing routes TWO_BF16 and THREE_BF16 split an element into bf16 parts. They store the first
- * parts of this many elements along K together, then the second parts of the same elements, then
- * the third parts. */
+/* The packing routes TWO_BF16 and THREE_BF16 split an element into bf16 parts. For each
+ * BSMM_PACK_PART_COLS elements along K, they store the first parts of all these elements, then the
+ * second parts, then the third parts. */
 enum { BSMM_PACK_PART_COLS = 64 };
 
 /* Returns the number of bf16 parts into which a route splits an element. It is 1 for the routes

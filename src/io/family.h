@@ -79,8 +79,8 @@ typedef struct bsmm_resolved {
     bsmm_operand operand;
     const uint8_t *data, *scales;
     uint64_t data_step, scale_step; /* distance from one matrix to the next in the file, in bytes */
-    /* number of global scales from that of one matrix to that of the next; 0: all matrices share
-     * one global scale */
+    /* distance from the global scale of one matrix to that of the next matrix, in scales; 0: all
+     * matrices share one global scale */
     uint32_t global_step;
 } bsmm_resolved;
 

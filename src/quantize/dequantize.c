@@ -8,7 +8,7 @@
 
 enum { RUN = 256 };
 
-/* Outputs of at least this many bytes are written by stores that bypass the caches. A larger output
+/* Outputs of at least STREAMED bytes are written by stores that bypass the caches. A larger output
  * does not stay in the caches until it is read anyway. */
 enum { STREAMED = 32 << 20 };
 

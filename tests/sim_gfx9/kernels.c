@@ -73,9 +73,9 @@ KERNEL void atomics64(GLOBAL const u64 *in, GLOBAL u64 *out) {
 
 KERNEL void lanes(GLOBAL const int *in, GLOBAL int *out) {
     const int v = in[TID];
-    /* Each lane reads the value of the lane whose number is its own XOR 1. */
+    /* With this swizzle, each lane reads the value of the lane whose number is its own XOR 1. */
     out[TID] = __builtin_amdgcn_ds_swizzle(v, 0x041f);
-    /* The lanes of each group of four are reversed. */
+    /* This swizzle reverses the lanes of each group of four. */
     out[64 + TID] = __builtin_amdgcn_ds_swizzle(v, 0x801b);
     /* DPP row_shr:1 shifts right by one lane within 16 lanes. */
     out[128 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x111, 0xf, 0xf, 0);

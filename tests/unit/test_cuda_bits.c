@@ -1,6 +1,7 @@
 /* Compares the results of all CUDA kernels bit for bit with those of an H200. The emulated device
  * must compute the same bits as the hardware, because it adds as the tensor cores of compute
- * capability 9.0 do (sim/common/tensor_core.h). Any GPU of this kind must compute them, too.
+ * capability 9.0 do (sim/common/tensor_core.h). Any GPU of compute capability 9.0 must compute the
+ * same bits.
  *
  * `test_cuda_bits print` writes tests/golden/data/h200_bits.txt on an H200. */
 #include "cuda.h"

@@ -57,7 +57,7 @@ typedef struct bsmm_hip_driver {
 #define ENTRY(name, parameters) hipError_t(*name) parameters;
 #include "amdgpu/runtime/driver.def"
 #undef ENTRY
-    /* Some drivers lack these entries. The pointers are never NULL. */
+    /* These two functions return a text instead of a hipError_t, so they are not in driver.def. */
     const char *(*hipGetErrorName)(hipError_t error);
     const char *(*hipGetErrorString)(hipError_t error);
     /* Returns the index of device `number` of an architecture. Only the simulator has this entry.

@@ -395,8 +395,8 @@ static void run_halves(const gemm *g, const block *gates) {
     finish_block(g, &b);
 }
 
-/* Computes a cache block of D: rows [row, row + rows) and nc columns from `col` on, or as many as
- * there are. */
+/* Computes a cache block of D: rows [row, row + rows) and the nc columns from `col` on, or fewer
+ * columns at the right edge of D. */
 static void run_block(const gemm *g, int thread, int64_t row, int64_t rows, int64_t col) {
     uint64_t tile = (uint64_t)(g->engine->mc * g->engine->nc) * sizeof(float);
     uint8_t *scratch = g->scratch + (uint64_t)thread * g->scratch_bytes;

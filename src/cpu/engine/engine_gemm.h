@@ -106,7 +106,8 @@ typedef struct bsmm_gemm {
                          by slab into the same memory */
     bool by_slabs;    /* each thread packs and multiplies slabs of its own, one cache block each */
     uint64_t scratch_bytes, workspace_bytes, packed_b_bytes;
-    /* Columns of A x B^T that cache blocks cover: all, or only the gates if is_split. */
+    /* Columns of A x B^T that are divided into cache blocks. These are all columns or, if is_split
+     * is true, only the first half, which holds the gates of a gated activation. */
     int64_t cols;
     bool is_split; /* gated activation f(gate) * up whose ups are the second half of the columns: a
                       cache block multiplies its gates, then the ups that belong to them */
@@ -179,7 +180,7 @@ void bsmm_gemm_sum_row(const bsmm_product *p, const bsmm_gemm_row *row, double *
 void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values);
 
 /* Applies the whole epilogue to a row of accumulators, rounds, and stores to D, which must have no
- * scales. `values` is scratch memory for `cols` doubles, as in the two functions above. */
+ * scales. `values` is scratch memory for `cols` doubles. */
 void bsmm_gemm_store_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values);
 
 /* Several rows of accumulators, `pitch` floats apart, for one call of the epilogue. */

@@ -71,7 +71,7 @@ typedef struct job {
     bool floated;
     /* Subtracted from the fp32 bits of a scale, which divides the scale by a power of two, because
      * the integers are multiples of the elements. If the scales of A and B are added as exponents,
-     * it also contains the exponent bias of one of them. */
+     * `lower` also contains the exponent bias of one of the two scales. */
     int32_t lower;
     int64_t unit;
 } job;

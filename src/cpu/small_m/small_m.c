@@ -323,8 +323,8 @@ static uint32_t multiply_stored(const product_run *x, const strip *t) {
      * and ups are two halves of B's rows, because the first up may be any row. */
     whole = whole && (!compact || (x->d->reads_compact && row % LANES == 0));
     int64_t direct = whole ? x->p->a.m.cols / group * BSMM_SMALL_M_GROUP : 0;
-    /* The row to prefetch is so many strips ahead that the prefetch covers the latency of memory
-     * even if rows are short. */
+    /* The prefetched row lies several strips ahead, so that the prefetch covers the latency of
+     * memory even if rows are short. */
     int64_t rows = x->d->panels * LANES;
     int64_t row_bytes = direct * x->m->step_bytes * (compact ? LANES : 1);
     int64_t later = later_row(x, t, bsmm_ceil_div(ahead, rows * x->m->pitch));

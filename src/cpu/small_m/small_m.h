@@ -155,7 +155,8 @@ typedef struct bsmm_small_m {
     int64_t steps, units, scale_units;
     int64_t step_bytes, row_bytes, pitch;
     uint64_t tile_bytes, packed_bytes, thread_bytes, workspace_bytes;
-    /* Columns of A x B^T that the threads divide: all, or only the gates if is_split. */
+    /* Columns of A x B^T that the threads divide among them. These are all columns or, if is_split
+     * is true, only the first half, which holds the gates of a gated activation. */
     int64_t cols;
     bool is_split; /* gated activation f(gate) * up whose ups are the second half of the columns */
     int threads;

@@ -50,7 +50,7 @@ INLINE void transpose(const __m256i line[BLOCK], __m256i out[BLOCK]) {
     }
 }
 
-/* Copies 8 pieces of each of 16 rows. */
+/* Copies 8 pieces (of 4 bytes each) of each of 16 rows from compact weights to row order. */
 INLINE void unpack_block(const uint8_t *lines, uint8_t *to, int64_t pitch) {
     for (int half = 0; half < LANES / BLOCK; half++) {
         __m256i line[BLOCK], row[BLOCK];

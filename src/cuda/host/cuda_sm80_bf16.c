@@ -67,8 +67,8 @@ bsmm_status bsmm_cuda_generic_make(const bsmm_product *p, bool is_gated, bsmm_cu
     const bsmm_cuda_device *d = p->device;
     const bsmm_cuda_function *function = &functions[bsmm_gpu_bf16_choose(p)];
     made->job = bsmm_cuda_generic_job(p);
-    /* As a fallback, the kernel usually finds its gate closed, i.e. the kernel before it has
-     * computed the product. Few thread blocks then exit faster than many (sm80/gate.h). */
+    /* A gated kernel is a fallback and usually has nothing to do, because the kernel before it has
+     * computed the product. It then exits faster if it has few thread blocks (sm80/gate.h). */
     int64_t blocks =
         is_gated ? bsmm_min_i64(made->job.tiles, 2 * (int64_t)d->multiprocessors) : made->job.tiles;
     return bsmm_cuda_ready_make(d,

@@ -218,8 +218,9 @@ static bool find_fastest(const bsmm_product *p, const weights *w, int64_t rows, 
 }
 
 /* Finds the division of the GEMM that the kernel uses. The number of warps along K fixes the order
- * of additions, so it must not depend on M. It is therefore the number that is fastest for 32
- * columns. More columns may not fit with it. The other properties may depend on M. */
+ * of additions, so it must not depend on M. The function therefore takes the number that is fastest
+ * for 32 columns, and then the fastest division with this number for the product's own M. It
+ * returns false if shared memory is too small for such a division. */
 static bool find_cut(const bsmm_product *p, const weights *w, cut *c) {
     const int64_t most = BSMM_SMALL_M_COLUMNS / bsmm_small_m_count_parts(&p->a);
     return find_fastest(p, w, most, 0, c) &&

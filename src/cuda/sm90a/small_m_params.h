@@ -13,8 +13,9 @@ enum {
     BSMM_SMALL_M_WARPS = 16,
     BSMM_SMALL_M_THREADS = 32 * BSMM_SMALL_M_WARPS,
     BSMM_SMALL_M_PREPARE_THREADS = 256,
-    /* The number of columns for which the division of K is chosen. Every product that fits with one
-     * column fits with so many. */
+    /* The number of columns of A for which the division of K is chosen, however many columns a
+     * product has. If a product fits in shared memory with one column, it also fits with so many
+     * columns. */
     BSMM_SMALL_M_COLUMNS = 32,
     BSMM_SMALL_M_MOST_COLUMNS = 64, /* the largest number of columns */
     BSMM_SMALL_M_K = 128,           /* the elements of K in one step of the main loop */
