@@ -37,8 +37,8 @@ typedef struct cli_transfer {
      * broken weight is an error for such a command. */
     bool wants_quantized;
     /* Decides the format, scale layout and family with which a weight is written. When the function
-     * is called, *target has the description of the source without its memory, and no family.
-     * Returns false after printing a message. */
+     * is called, *target has the description of the source without its memory, and no family. On
+     * failure, prints a message and returns false. */
     bool (*describe)(const void *options, const bsmm_weight *weight, cli_target *target);
     /* Computes the elements and scales of the matrix `target` from the matrix `source`. Returns
      * NULL on success, otherwise the reason for the failure. */
@@ -104,8 +104,8 @@ typedef struct cli_transfer_result {
     uint64_t changed, kept, left_out;
 } cli_transfer_result;
 
-/* Copies the file at path `in` to the output file. Returns an exit status, after printing a message
- * if the status is not CLI_OK. The output file is written only if everything succeeds. */
+/* Copies the file at path `in` to the output file. Returns an exit status. If the status is not
+ * CLI_OK, a message was printed. The output file is written only if everything succeeds. */
 int cli_transfer_run(const cli_transfer *transfer, const char *in, cli_transfer_result *result);
 void cli_transfer_print(const cli_transfer *transfer, const cli_transfer_result *result);
 /* Copies the file as `transfer` says and prints the numbers of changed, copied and left-out

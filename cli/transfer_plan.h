@@ -29,8 +29,8 @@ typedef struct cli_job {
     int status; /* exit status of a failure during planning */
 } cli_job;
 
-/* Adds to the writer everything that the output file will have, and lists the steps. Returns false
- * after printing a message. */
+/* Adds to the writer everything that the output file will have, and lists the steps. If that fails,
+ * prints a message and returns false. */
 bool cli_transfer_plan(cli_job *job);
 
 #endif

@@ -8,8 +8,9 @@
 #include <stdbool.h>
 
 /* Iterates over the kernels that accept a product, device by device: "cpu", then the GPUs of
- * test_gpu_at. BSMM_TEST_DEVICE excludes other devices. Simulators get only small products. If
- * BSMM_TEST_SAMPLE is n, they get only every n-th small product, else all. */
+ * test_gpu_at. BSMM_TEST_DEVICE excludes other devices. Simulators get only small products. If the
+ * environment variable BSMM_TEST_SAMPLE is set to n, simulators get only every n-th of the small
+ * products. */
 typedef struct test_walk {
     /* The description of the product. While the walk runs, its fields `device` and `kernel` name
      * the current device and kernel; afterwards they are NULL. */

@@ -191,8 +191,9 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
             if (ring.slots) small_m_leave_slot(&p, last, fills, step - WALKERS, first_step, end);
         }
 #endif
-        /* Process the 64 bytes of weights in `in_turns` turns. A turn is one tile of 16 rows or one
-         * step. There are not enough registers to decode all 64 bytes at once. */
+        /* There are not enough registers to decode all 64 bytes of weights at once. The loop
+         * therefore decodes and multiplies a part of them in each iteration: one tile of 16 rows,
+         * or one step of K. */
         const int in_turns = SMALL_M_GROUPED ? ROW_TILES * SPAN : SPAN;
 #pragma unroll
         for (int r = 0; r < in_turns; r++) {

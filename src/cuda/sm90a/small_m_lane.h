@@ -63,8 +63,8 @@ small_m_find_six(const bsmm_small_m_params *p, uint32_t first, uint32_t step, sm
                 thread % 4 * (SMALL_M_SIX_ROW / 4);
 }
 
-/* Prepares the copies of 4-bit or 8-bit weights: 16 bytes in `rows` rows, 8 rows apart, from row
- * `first` of B on. */
+/* Prepares a thread's copies of 4-bit or 8-bit weights. The thread copies 16 bytes at a time from
+ * `rows` rows of B: row `first`, the row 8 rows below, and so on. */
 static __device__ __forceinline__ void small_m_find_rows(const int format, const int rows,
                                                          const bsmm_small_m_params *p,
                                                          uint32_t first, uint32_t step,
