@@ -77,8 +77,8 @@ static bsmm_status make_codes(uint32_t elem, bool normal, uint64_t *state, uint3
     return status;
 }
 
-/* Fills a matrix with random codes. The elements of every format are a stream of codes, least
- * significant bit first; the machine is little-endian. */
+/* Fills a matrix with random codes. In every format the codes follow one another without gaps,
+ * least significant bit first. The code assumes a little-endian machine. */
 static void fill_elements(bsmm_matrix *m, const uint32_t *codes, uint64_t *state) {
     uint32_t bits = bench_elem_bits(m->format.elem), held = 0;
     uint64_t pending = 0, random = 0, picks = 0;

@@ -9,8 +9,8 @@
 bsmm_file *cli_file_open(const char *path);
 void cli_file_close(bsmm_file *file); /* NULL is allowed. */
 
-/* Checks that the output path `out` is none of the files that belong to `file`. Replacing one of
- * them would destroy the input that is being read. If it is one of them, prints a message and
+/* Checks that the output path `out` is none of the files that belong to `file`: an output there
+ * would destroy the input that is being read. If `out` is one of these files, prints a message and
  * returns false. Returns true if `file` is NULL. */
 bool cli_output_is_apart(const bsmm_file *file, const char *out);
 

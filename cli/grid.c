@@ -15,8 +15,8 @@ const cli_column cli_grid_columns[] = {
 typedef struct grid {
     bsmm_matrix matrix; /* a matrix of the padded size, so that padding cells have offsets too */
     bsmm_layout_info info;
-    /* number of rows of a tile; number of rows after which the layout's innermost digit
-     * (bsmm_digit) wraps around to 0 */
+    /* `tile_rows`: number of rows of a tile. `step`: number of rows after which the layout's
+     * innermost digit (bsmm_digit) wraps around to 0. */
     int64_t tile_rows, step;
     int64_t rows, cols;               /* size of the scale matrix that the user asked for */
     int64_t padded_rows, padded_cols; /* size of the scale matrix with its padding */

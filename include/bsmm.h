@@ -347,10 +347,10 @@ typedef enum bsmm_group_flags {
 /* The groups of a product.
  *
  * The sizes lie in the device's memory, so that the library cannot check them before a run. Kernels
- * therefore clamp them, and a wrong size never makes a kernel write outside D. A group starts at
- * the end of the group before it, rounded up to `align`. Its end is clamped to the range from its
- * start to the last row or column of the operand. For MASKED, a size is clamped to the number of
- * described rows. A group without rows writes nothing. */
+ * therefore clamp the sizes, and a wrong size never makes a kernel write outside D. A group starts
+ * at the end of the group before it, rounded up to `align`. Its end is clamped to the range from
+ * its start to the last row or column of the operand. For MASKED, a size is clamped to the number
+ * of described rows. A group without rows writes nothing. */
 typedef struct bsmm_group {
     uint32_t struct_size;
     uint32_t kind;     /* Division of the operands, a bsmm_group_kind */

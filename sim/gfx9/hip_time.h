@@ -8,8 +8,8 @@
 enum gfx9_timed hip_time_mode(void);
 /* Returns the seconds that launches, copies and fills have taken in the model. */
 double hip_clock(void);
-/* Advances the clock by the time of a launch of the kernel `name`, and keeps its times for
- * bsmm_sim_times. */
+/* Advances the clock by the time of a launch of the kernel `name`, and stores `times` for
+ * bsmm_sim_times to return. */
 void hip_keep_times(const char *name, const gfx9_times *times);
 /* Advances the clock by the time in which the current device moves `bytes` bytes of its memory. */
 void hip_add_traffic(double bytes);

@@ -117,8 +117,8 @@ static void stall(replay *p, int cause, double from, double to) {
     p->r->stalls[cause] += to - from;
 }
 
-/* Issues an instruction to a unit of the wave's SIMD, which it occupies for `cycles`. Returns the
- * cycle of issue. */
+/* Issues an instruction of the wave to a unit of its SIMD. The instruction occupies the unit for
+ * `cycles` cycles. Returns the cycle of issue. */
 static double issue(replay *p, wave *w, double *unit, double cycles, int cause) {
     const double at = w->ready > *unit ? w->ready : *unit;
     stall(p, cause, w->ready, at);

@@ -33,6 +33,7 @@ typedef struct {
 
 /* Returns the cycle in which line `line`, requested at cycle `at`, arrives from L2 or beyond it. */
 double gfx9_read_line(gfx9_levels *m, uint32_t line, double at);
-/* Returns the cycle in which L2 has taken `bytes` bytes of a line. */
+/* Models a store of `bytes` bytes to a line of L2, in cycle `at` or later. Returns the cycle in
+ * which L2 has accepted the bytes. */
 double gfx9_write_line(gfx9_levels *m, uint32_t line, double bytes, double at);
 #endif

@@ -106,8 +106,8 @@ static void check_sums(const grouped_case *c, const grouped_whole *w, const grou
         }
 }
 
-/* Runs the product by a plan whose B is packed in the given form. The run gets no B. If the form is
- * NONE, it calls bsmm_matmul instead. */
+/* Computes the product by a plan whose B is packed in the given form. The run gets no other B. If
+ * the form is NONE, B is not packed and the function calls bsmm_matmul. */
 static void run(const grouped_whole *w, uint32_t form) {
     bsmm_matmul_desc desc = w->desc;
     bsmm_plan *plan;

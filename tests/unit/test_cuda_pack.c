@@ -187,9 +187,9 @@ static bool is_uneven(const char *name, int top, int bottom) {
     return flags & BSMM_PACK_UNEVEN;
 }
 
-/* Tests for which rows all groups of 128 elements get the same group scale. If all rows are so,
- * packing does not set the flag UNEVEN, and the GEMM kernel may add the dot products of all groups
- * without multiplying each by its scale. */
+/* Tests for which rows all groups of 128 elements get the same group scale. If that holds for all
+ * rows, packing does not set the flag UNEVEN, and the GEMM kernel may add the dot products of all
+ * groups without multiplying each by its scale. */
 static void even_rows_are_told(void **state) {
     (void)state;
     const uint32_t uneven = BSMM_PACK_UNEVEN;

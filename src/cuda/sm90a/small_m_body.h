@@ -83,7 +83,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         small_m_own_load(&p, narrow, &block, threadIdx.x, raw);
     }
     /* Copy B's scales for all warps. If the block converts A itself, it copies the scales before
-     * the weights. mxfp4 is the exception, because that order gave it no speed. */
+     * the weights. For mxfp4 the scales come after the weights, because the other order was no
+     * faster there. */
     uint8_t *const scales = small_m_shared + p.scales_at;
     const bool first = own && p.scale_vector > 1 &&
                        (SMALL_M_FORMAT == SMALL_M_NVFP4 || SMALL_M_FORMAT == SMALL_M_MXFP8 || SIX);
