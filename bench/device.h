@@ -32,8 +32,9 @@ typedef struct bench_device_kind {
     bool is_host;
     /* The known device (bsmm_device_at) whose data sheet is used if the actual device has none. */
     const char *known;
-    /* Returns the known device that the device of this name stands for. NULL: `known` is for all.
-     */
+    /* Returns the known device whose data sheet describes the device with this name. NULL: `known`
+     * describes all devices of this kind.
+     * */
     const char *(*known_of)(const char *device);
     /* True if the devices of this kind are called "name:model", "name:model:1", and so on. */
     bool has_models;
@@ -63,8 +64,8 @@ typedef struct bench_device_kind {
     bool (*fill_words)(void *state, void *to, uint32_t word, uint64_t count);
     bool (*wait)(void *state);
 
-    /* Measure the time in seconds that the device takes for the work that is queued between the two
-     * calls. finish_time waits for that work. */
+    /* These operations measure the time in seconds that the device takes for the work that is
+     * queued between the two calls. finish_time waits for that work. */
     bool (*start_time)(void *state);
     bool (*finish_time)(void *state, double *seconds);
 

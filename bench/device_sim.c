@@ -68,8 +68,9 @@ enum {
 };
 enum { MATRIX_UNITS = 4 }; /* of a compute unit */
 
-/* Times and shares are those of the workgroups that the model has replayed; bytes are scaled to the
- * launch. */
+/* Returns the counters of a launch. Its shares (busy units, bank conflicts, waits) are those of the
+ * workgroups that the model has replayed. Its bytes are those of the replayed workgroups, scaled to
+ * all workgroups of the launch. */
 static bool count(void *state, size_t launch, bench_counters *c) {
     (void)state;
     double t[FIELDS];

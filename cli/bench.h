@@ -64,7 +64,8 @@ void cli_bench_explain_mark(void); /* Prints the meaning of the mark `*` of dist
 /* Prints which output of a product was wrong, and returns an exit status. */
 int cli_bench_report_failure(const bench_job *job, const bench_result *result);
 
-/* Measure all shapes of validated options, print the results and return an exit status. */
+/* These functions measure all shapes of validated options, print the results and return an exit
+ * status. */
 int cli_bench_products(const cli_bench_values *values);
 int cli_bench_recode(const cli_bench_values *values);
 /* Measures products on a device whose work is queued (a GPU). Returns an exit status. */

@@ -19,7 +19,8 @@ typedef struct cli_nearest {
 } cli_nearest;
 void cli_nearest_try(cli_nearest *nearest, const char *candidate);
 
-/* Return "; did you mean mxfp4?" with the most similar word, or "" if no word is similar. */
+/* These functions return "; did you mean mxfp4?" with the most similar word, or "" if no word is
+ * similar. */
 cli_text cli_did_you_mean(cli_words *words, const char *word);
 cli_text cli_did_you_mean_this(const cli_nearest *nearest, const char *prefix);
 

@@ -10,7 +10,8 @@
 /* Announces that the file at `path` is being opened and may shrink meanwhile. NULL means that no
  * file is being opened. */
 void cli_shrink_opening(const char *path);
-/* Start and stop watching the mappings of all files that belong to an open bsmm_file. */
+/* These functions start and stop watching the mappings of all files that belong to an open
+ * bsmm_file, because another process may shrink a file. */
 void cli_shrink_watch(const bsmm_file *file);
 void cli_shrink_forget(const bsmm_file *file);
 

@@ -45,8 +45,8 @@ typedef struct surface {
     } last; /* times of the peer's last bf16 GEMM; later cells of the same shape reuse them */
 } surface;
 
-/* Fill device memory with random finite codes of an element type, or with random scales near 1.
- * Both copy from the pools. */
+/* These functions fill device memory with random finite codes of an element type, or with random
+ * scales near 1. Both copy from the pools. */
 bool surface_fill_elements(surface *s, uint32_t elem, void *memory, uint64_t bytes);
 bool surface_fill_scales(surface *s, uint32_t scale, void *memory, uint64_t bytes);
 void surface_free_pools(surface *s);

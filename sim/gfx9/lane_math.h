@@ -74,8 +74,8 @@ static inline uint32_t lerp_bytes(uint32_t a, uint32_t b, uint32_t c) {
     return r;
 }
 
-/* Return the minimum and maximum. If one operand is NaN, the result is the other operand. -0 is
- * less than +0. */
+/* min_f32 and max_f32 return the minimum and the maximum. If one operand is NaN, the result is the
+ * other operand. -0 is less than +0. */
 static inline float min_f32(float a, float b) {
     const float zero = gfx9_float(gfx9_bits(a) | gfx9_bits(b));
     return a < b || b != b ? a : a == b ? zero : b;
@@ -120,8 +120,8 @@ static inline double fract_f64(double a) {
     const double f = a - floor(a);
     return f > 0x1.fffffffffffffp-1 ? 0x1.fffffffffffffp-1 : f;
 }
-/* Return the sine and cosine of `a` revolutions. Beyond 256 revolutions hardware returns the value
- * for 0. */
+/* These functions return the sine and the cosine of `a` revolutions. Beyond 256 revolutions
+ * hardware returns the value for 0. */
 static inline float turn_sin(float a) {
     return isfinite(a)
                ? fabsf(a) > 256 ? 0 : (float)sin(6.283185307179586 * ((double)a - floor((double)a)))

@@ -273,7 +273,8 @@ enum { STALL_VMEM, STALL_LGKM, STALL_BARRIER, STALL_MATRIX, STALL_ISSUE, STALLS 
  * workgroups that the model has replayed. */
 typedef struct {
     double seconds; /* includes the cost of a launch; 0 if the launch was not timed */
-    /* Cycles of the launch, without the cost of a launch; and cycles that were replayed. */
+    /* `cycles`: cycles of the whole launch, without the fixed cost of a launch. `replayed`: cycles
+     * of the workgroups that were replayed. */
     double cycles, replayed;
     double rounds; /* replayed rounds of workgroups are repeated this many times in `cycles` */
     double groups, launched;          /* replayed workgroups, and those of the launch */

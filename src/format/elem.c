@@ -13,7 +13,7 @@ typedef struct elem_row {
     bsmm_elem_info info;
     elem_kind kind;
     /* Codes without their sign bit: the largest finite value, Inf and NaN; 0 if there is none. For
-     * kinds FNUZ and POWERS nan_code is a whole code. */
+     * the kinds FNUZ and POWERS, nan_code is the whole code with its top bit. */
     uint32_t max_code, inf_code, nan_code;
 } elem_row;
 

@@ -45,7 +45,7 @@ void bsmm_map_release(const bsmm_map *map);
 /* Fails with IO and the message "path: cannot <verb>: <the system's reason for `error`>". */
 bsmm_status bsmm_fail_system(const char *path, const char *verb, int error);
 
-/* Load little-endian numbers from any address, aligned or not. */
+/* These functions load little-endian numbers from any address, aligned or not. */
 uint32_t bsmm_load_u32(const uint8_t *from);
 uint64_t bsmm_load_u64(const uint8_t *from);
 
@@ -57,8 +57,8 @@ typedef struct bsmm_dtype {
     uint32_t elem;   /* a bsmm_elem, also E8M0; NONE: the library has no such element format */
     const char *npy; /* name of the type as numpy spells it; NULL: numpy has no such type */
 } bsmm_dtype;
-/* Find entries of the table of stored types. The entries have the order in which the reference
- * writer of safetensors sorts tensors. */
+/* These functions find entries of the table of stored types. The entries have the order in which
+ * the reference writer of safetensors sorts tensors. */
 const bsmm_dtype *bsmm_dtype_at(size_t index);       /* NULL past the last type */
 const bsmm_dtype *bsmm_dtype_find(const char *name); /* NULL if no type has this name */
 /* Returns the type in which elements of this format are stored, or NULL if there is none. */
@@ -151,9 +151,9 @@ bsmm_status bsmm_file_add_text(bsmm_file *file, const char *key, const char *tex
 const bsmm_pair *bsmm_file_pair(const bsmm_file *file, const char *key);
 /* Makes the sorted lists of tensor names and metadata keys. Fails if a name occurs twice. */
 bsmm_status bsmm_file_index(bsmm_file *file);
-/* Return the index of a tensor by its name, or BSMM_NO_TENSOR if there is no such tensor.
- * bsmm_file_sibling looks for the name that consists of the first `base` characters of `name`,
- * followed by `suffix`. */
+/* These functions return the index of a tensor by its name, or BSMM_NO_TENSOR if there is no such
+ * tensor. bsmm_file_sibling looks for the name that consists of the first `base` characters of
+ * `name`, followed by `suffix`. */
 uint64_t bsmm_file_lookup(const bsmm_file *file, const char *name);
 uint64_t bsmm_file_sibling(const bsmm_file *file, const char *name, size_t base,
                            const char *suffix);

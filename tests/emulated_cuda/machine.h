@@ -54,8 +54,9 @@ bool emulated_block_or(bool value);
 /* Returns the dynamic shared memory of this block, which has the size that the launch requested. */
 void *emulated_shared(void);
 
-/* Convert between pointers and shared-window addresses of this block's shared memory or of static
- * variables. */
+/* emulated_address converts a pointer to this block's shared memory or to a static variable to an
+ * address of the shared window, and emulated_pointer converts it back. emulated_mapped returns the
+ * address of the same place in the shared memory of thread block `rank` of the cluster. */
 uint32_t emulated_address(const void *pointer);
 void *emulated_pointer(uint32_t address);
 uint32_t emulated_mapped(uint32_t address, uint32_t rank);
@@ -82,7 +83,8 @@ bool emulated_mbarrier_passed(uint32_t barrier, uint32_t parity);
 
 /* ---- tensor maps ---- */
 
-/* Copy the box at (x, y) between device memory and a block's shared memory. */
+/* emulated_map_load copies the box at (x, y) from device memory to a block's shared memory, and
+ * emulated_map_store copies it back. emulated_map_bytes returns the size of the box in bytes. */
 void emulated_map_load(const void *map, int32_t x, int32_t y, uint32_t to);
 void emulated_map_store(const void *map, int32_t x, int32_t y, uint32_t from);
 uint32_t emulated_map_bytes(const void *map);

@@ -59,7 +59,8 @@ int64_t grouped_d_cols(const grouped_case *c);
 /* Computes the first row or column of each group, and returns the total extent. */
 int64_t grouped_starts(const grouped_case *c, int64_t starts[GROUPED_COUNT]);
 
-/* Return the position in a matrix's memory of element (r, c), and of the scale of block (i, j). */
+/* These functions return the position in a matrix's memory of element (r, c), and of the scale of
+ * block (i, j). */
 uint64_t grouped_element_at(const bsmm_matrix *m, int64_t r, int64_t c);
 uint64_t grouped_scale_at(const bsmm_matrix *m, int64_t i, int64_t j);
 

@@ -11,8 +11,11 @@ typedef void pack_check(const test_matrix *t, const char *other);
 /* Checks one operand with a description, sometimes with a second-level scale. */
 void pack_check_matrix(pack_check *check, bsmm_matrix shape, const char *other, fill how, rng *r);
 
-/* Check operands of all these formats: lengths from 0 up in both orders; every code of up to 8
- * bits, with and without scales, in `rows` rows; and leading dimensions larger than the extent. */
+/* These functions check operands of all formats of a list. The first one checks rows of several
+ * lengths from 0 up, in both orders. The second one checks every code of up to 8 bits, with and
+ * without scales, in `rows` rows. The third one checks leading dimensions that are larger than the
+ * extent.
+ * */
 void pack_check_lengths(pack_check *check, const format_list *formats);
 void pack_check_every_code(pack_check *check, const format_list *formats, int64_t rows);
 void pack_check_leading_dimensions(pack_check *check, const format_list *formats);

@@ -149,8 +149,8 @@ static void free_pair(pair *p) {
     test_matrix_free(&p->dst);
 }
 
-/* Tests scales of any range that the destination can hold, anywhere in e8m0, with matrices of
- * several shapes. */
+/* Tests conversions of matrices whose scales cover the largest range that the destination can hold.
+ * The range lies at several places among e8m0's scales, and the matrices have several shapes. */
 static void test_values_are_kept(void **state) {
     (void)state;
     static const int64_t shapes[][2] = {{1, 1}, {5, 70}, {130, 260}, {256, 129}, {0, 32}};

@@ -313,8 +313,8 @@ static void test_spans_of_floats(void **state) {
     assert_int_equal(span_of_floats((float[]){0x1p127f, 0x1p-149f}, 2), UINT8_MAX);
 }
 
-/* Tests that blocks of zeros do not count for the span of a row. Many quantizers give such blocks
- * the smallest scale. */
+/* Tests that a row's span (the number of binades between its largest and smallest value) does not
+ * include blocks of zeros. Many quantizers give such blocks the smallest scale. */
 static void test_spans_of_blocks(void **state) {
     (void)state;
     uint8_t codes[96], scales[3] = {127, 0, 130};

@@ -69,8 +69,9 @@ static bsmm_status multiply(fixture *f, const char *kernel, uint32_t compute, in
     return test_multiply(&desc);
 }
 
-/* Returns the largest number of rows. f16 values are split into two parts, which halves it. fp32
- * scales of A along K halve it with weights of 4 bits, and fp32 scales of both operands too. */
+/* Returns the largest number of rows of A that the kernel accepts. f16 values of A are split into
+ * two parts, which halves the number. fp32 scales of A also halve it if B has fp32 scales too, or
+ * if B's elements have 4 bits and a row of A has several scales. */
 static int64_t most_rows(const takes *of, const fixture *f) {
     const bsmm_format *a = &f->a.m.format, *b = &f->b.m.format;
     const bool floats = a->scale == BSMM_SCALE_F32, along = floats && a->block_cols < f->a.m.cols;

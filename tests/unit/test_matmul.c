@@ -214,8 +214,8 @@ static void test_few_rows(void **state) {
             }
 }
 
-/* Tests sums that are often 0, because elements have few bits and K is short. A large alpha brings
- * back products that are too small for fp32. */
+/* Tests sums that are often 0, because elements have few bits and K is short. With a large alpha,
+ * even sums that are too small for fp32 give results that are not 0. */
 static void test_few_rows_with_sums_of_zero(void **state) {
     (void)state;
     static const char *const pairs[][2] = {{"mxfp4", "mxfp4"},

@@ -117,9 +117,9 @@ INLINE bool store_f16(vec value, lanes there, void *to) {
 }
 
 /* Rounds fp32 values to bf16 and stores them. The last mantissa bit of each fp32 value is a sticky
- * bit of the double from which it was converted, so the result equals one rounding from double.
- * That does not hold if an fp32 value is subnormal. The function then stores nothing and returns
- * false. */
+ * bit of the double from which it was converted, so the result equals one rounding from double. If
+ * an fp32 value is subnormal, its sticky bit may be lost. The function then stores nothing and
+ * returns false. */
 INLINE bool store_bf16(vec value, lanes there, void *to) {
     __m256i bits = _mm256_castps_si256(value);
     __m256i magnitude = _mm256_and_si256(bits, _mm256_set1_epi32(INT32_MAX));

@@ -79,8 +79,8 @@ bsmm_small_m_f32_spread *bsmm_small_m_f32_spread_of(uint32_t bits);
 void bsmm_small_m_f32_make(const bsmm_product *p, void *context);
 uint32_t bsmm_small_m_f32_multiply(const bsmm_small_m_span *s);
 
-/* Return the number of rows in the product's tiles of A, and the number of panels of B that are
- * multiplied side by side with such a tile. */
+/* These functions return the number of rows in the product's tiles of A, and the number of panels
+ * of B that are multiplied side by side with such a tile. */
 int64_t bsmm_small_m_f32_width(const bsmm_product *p);
 int64_t bsmm_small_m_f32_panels(int64_t width);
 

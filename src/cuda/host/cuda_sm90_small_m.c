@@ -186,10 +186,10 @@ static bool has_steps(const bsmm_product *p, uint32_t lanes, uint32_t splits) {
     return splits == 1 || lanes <= bsmm_small_m_count_steps(p);
 }
 
-/* Returns the predicted time in which the thread blocks read the image of A. The time is 0 for up
- * to BSMM_SMALL_M_COLUMNS columns of A, where it does not influence the best shape of a thread
- * block. With more columns, blocks with many rows of B are faster, because they read the image
- * fewer times. */
+/* Returns the predicted time in which the thread blocks read the image of A, i.e. A converted to
+ * bf16. The time is 0 for up to BSMM_SMALL_M_COLUMNS columns of A, where it does not influence the
+ * best shape of a thread block. With more columns, blocks with many rows of B are faster, because
+ * they read the image fewer times. */
 static double time_of_a(const bsmm_product *p, const bsmm_small_m_speed *speed, uint32_t splits,
                         int64_t rows) {
     const int64_t columns = rows * bsmm_small_m_count_parts(&p->a);
@@ -234,8 +234,9 @@ typedef struct made {
     cut c;
     bsmm_small_m_params params;
     bsmm_cuda_ready prepare, multiply;
-    /* Sizes in bytes of A's image, of the image's flags and of the whole workspace. The workspace
-     * is used only if a separate kernel converts A. */
+    /* Sizes in bytes of A's image (A converted to bf16), of the flags that say which rows of A are
+     * nonzero, and of the whole workspace. The workspace is used only if a separate kernel converts
+     * A. */
     uint64_t image_bytes, flag_bytes, workspace_bytes;
 } made;
 

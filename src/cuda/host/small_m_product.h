@@ -67,8 +67,8 @@ extern const bsmm_small_m_speed bsmm_small_m_speeds[][BSMM_SMALL_M_SPEEDS];
 double bsmm_small_m_predict(const bsmm_product *p, const bsmm_small_m_speed *speed,
                             uint32_t splits);
 
-/* Returns the predicted time in which all blocks read the image of A with the largest number of
- * columns from L2, in microseconds. */
+/* Returns the predicted time in microseconds in which all thread blocks read A, converted to bf16,
+ * from L2. The time is for the largest number of columns (BSMM_SMALL_M_MOST_COLUMNS). */
 double bsmm_small_m_predict_a(const bsmm_product *p, const bsmm_small_m_speed *speed,
                               uint32_t splits);
 

@@ -13,7 +13,7 @@ static __device__ __forceinline__ float quotient(float a, float b, float recipro
     float q = a * reciprocal;
     q = fmaf(fmaf(-b, q, a), reciprocal, q);
     q = fmaf(fmaf(-b, q, a), reciprocal, q);
-    /* The quotient gets the sign of `a`, which it has lost if it is zero. */
+    /* The multiplications lose the sign of a zero, so the quotient gets the sign of `a` here. */
     return __uint_as_float(__float_as_uint(q) | (__float_as_uint(a) & 0x80000000u));
 }
 
