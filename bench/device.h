@@ -34,7 +34,7 @@ typedef struct bench_device_kind {
     const char *known;
     /* Returns the known device whose data sheet describes the device with this name. NULL: `known`
      * describes all devices of this kind.
-     * */
+     */
     const char *(*known_of)(const char *device);
     /* True if the devices of this kind are called "name:model", "name:model:1", and so on. */
     bool has_models;

@@ -132,8 +132,8 @@ static bsmm_status run_peer(void *context, size_t turn) {
     return BSMM_OK;
 }
 
-/* Prepares the peers that are installed and can compute the shape. Each runs once before the
- * measurement. Its memory is then mapped, as the library's memory is. */
+/* Prepares the peers that are installed and can compute the shape. Each peer runs once before the
+ * measurement, so that its memory is mapped then, as the library's memory is. */
 static void prepare_peers(bench *b) {
     const bench_shape shape = {&b->a_wide, &b->b_wide, b->job->cold};
     for (int i = 0; i < BENCH_PEERS; i++) {

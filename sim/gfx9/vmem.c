@@ -207,8 +207,8 @@ static void execute_store(gfx9_wave *w, const gfx9_inst *i) {
     }
 }
 
-/* Executes one lane's atomic on global memory. Host threads run workgroups concurrently, so it uses
- * the host's atomic operations. */
+/* Executes one lane's atomic on global memory. Host threads run workgroups concurrently, so the
+ * function uses the host's atomic operations. */
 static uint64_t atomic_at(uint8_t *at, int what, uint64_t data, uint64_t compare, int bytes) {
     if (bytes == 4) {
         uint32_t *p = (uint32_t *)(void *)at, old = __atomic_load_n(p, __ATOMIC_SEQ_CST);

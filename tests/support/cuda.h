@@ -1,5 +1,5 @@
 /* Functions for tests that need an NVIDIA GPU: they find a GPU, and allocate and copy memory on it.
- * */
+ */
 #ifndef BSMM_TEST_CUDA_H
 #define BSMM_TEST_CUDA_H
 

@@ -15,7 +15,7 @@ void pack_check_matrix(pack_check *check, bsmm_matrix shape, const char *other, 
  * lengths from 0 up, in both orders. The second one checks every code of up to 8 bits, with and
  * without scales, in `rows` rows. The third one checks leading dimensions that are larger than the
  * extent.
- * */
+ */
 void pack_check_lengths(pack_check *check, const format_list *formats);
 void pack_check_every_code(pack_check *check, const format_list *formats, int64_t rows);
 void pack_check_leading_dimensions(pack_check *check, const format_list *formats);

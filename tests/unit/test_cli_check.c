@@ -82,7 +82,7 @@ static void check_format(const char *format) {
     for (int64_t i = 0; i < M * N; i++) {
         float right = d[i];
         /* Adds an error of 2^-12 sum |a||b|, which is above the bound of every kernel for this K.
-         * */
+         */
         d[i] = right + (float)(0x1p-12 * fabs((double)f.alpha) * sum_of(&f, i / N, i % N));
         cli_check found = check(&f);
         assert_true(found.share > 1 && found.row == i / N && found.col == i % N);

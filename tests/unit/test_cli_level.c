@@ -88,7 +88,7 @@ static void visit(void (*look)(fixture *f, const char *what), size_t length_coun
 static int compared;
 
 /* Expects that today's kernel passes, and that errors 4 times as large as today's would not pass.
- * */
+ */
 static void expect_todays(fixture *f, const char *what) {
     double level;
     if (!cli_level_run(&f->desc, f->desc.kernel, multiply, NULL, &level))

@@ -37,7 +37,7 @@ static double from_bits(uint64_t bits) {
 
 /* Fills values near each code's value and near the midpoint to the next code. The distance is
  * smaller than fp32 can distinguish, so a value that is rounded to fp32 first gets the wrong code.
- * */
+ */
 static void fill_neighbours(uint32_t elem, uint32_t first, double *values) {
     for (uint32_t i = 0; i < COLS / 8; i++) {
         double low = bsmm_elem_decode(elem, first + i);

@@ -205,7 +205,7 @@ static void test_blocks(void **state) {
 }
 
 /* Tests rows in which all values are subnormal, so that the row's factor is outside fp32's range.
- * */
+ */
 static void test_subnormal_rows(void **state) {
     (void)state;
     rng r = {6};

@@ -1,6 +1,6 @@
 /* Tests that a weight that the library writes to a checkpoint is read back with every code in its
  * place, for every format, block shape, order and scale layout, in every family that can hold it.
- * */
+ */
 #include "operand.h"
 #include "stored.h"
 

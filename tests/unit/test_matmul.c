@@ -197,7 +197,7 @@ static void test_chunks(void **state) {
 
 /* Tests few rows of A and values of K that are multiples of the number of elements of K that the
  * kernels add at once. For these, the kernels that read B without packing it use their fast path.
- * */
+ */
 static void test_few_rows(void **state) {
     (void)state;
     static const char *const a[] = {"bf16", "f16", "mxfp8", "fp8_group128"};

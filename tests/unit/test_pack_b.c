@@ -195,7 +195,7 @@ static void test_bytes_depend_on_b_alone(void **state) {
 }
 
 /* Writes the bytes of `packed` to a file, frees them, and returns a read-only mapping of the file.
- * */
+ */
 static void *map_through_file(void *packed, uint64_t bytes) {
     char path[] = "/tmp/bsmm-test-XXXXXX";
     int file = mkstemp(path);

@@ -131,7 +131,7 @@ static void test_surplus_beside_parts(void **state) {
 }
 
 /* Tests that bsmm_matmul, which takes the arrays from the description, refuses surplus arrays too.
- * */
+ */
 static void test_surplus_of_description(void **state) {
     fixture f;
     (void)state;

@@ -366,8 +366,9 @@ static void test_torchao_keeps_scales_normal(void **state) {
     assert_int_equal(nvfp4_scale("compressed-tensors", 2688, 6 * 0x1p-12f), 0x20);
 }
 
-/* Tests block scales of amax / 6 with ggml's rule (ggml_fp32_to_ue4m3) and rounded to nearest even.
- * */
+/* Tests how ggml's rule (ggml_fp32_to_ue4m3) rounds block scales of amax / 6 to e4m3. `even` is the
+ * same scale rounded to nearest even, which differs from it in some rows.
+ */
 static void test_ggml_scales_round_half_up(void **state) {
     (void)state;
     static const struct {

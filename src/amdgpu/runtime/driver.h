@@ -70,7 +70,7 @@ typedef struct bsmm_hip_driver {
 /* These functions return the driver of AMD GPUs, and the simulator. The first call of the process
  * opens and initialises the library. If that fails, later calls return the same error: NOT_FOUND if
  * there is no such library, UNSUPPORTED if it lacks a function, and DEVICE if it does not start.
- * */
+ */
 bsmm_status bsmm_hip_driver_get(const bsmm_hip_driver **driver);
 bsmm_status bsmm_hip_simulator_get(const bsmm_hip_driver **driver);
 

@@ -41,9 +41,10 @@ static bool takes(const bsmm_product *p, const bsmm_operand *o) {
  * overflows its 8-bit format. */
 enum { MOST_ROOM = 32 };
 
-/* Chooses the plan and its fallback. bf16 cannot hold values with fp32 scales. If an operand has
- * fp32 scales and folding the scales of the other operand is not exact, only the generic GEMM can
- * compute the product. */
+/* Chooses how the kernel packs the operands, and the plan that runs if folding is not exact. That
+ * plan packs to bf16, which cannot hold values with fp32 scales. If an operand has fp32 scales and
+ * folding the scales of the other operand is not exact, only the generic GEMM can compute the
+ * product. */
 static bsmm_wgmma_plan plan_of(const bsmm_product *p) {
     bsmm_wgmma_plan plan = {
         .kind = BSMM_WGMMA_POW2, .when = BSMM_WHEN_FITS, .otherwise = &bsmm_wgmma_plan_bf16};

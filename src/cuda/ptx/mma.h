@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* Computes d (16 x 8, fp32) += a (16 x 16, bf16) x b (16 x 8, bf16). It requires sm_80. */
+/* Computes d (16 x 8, fp32) += a (16 x 16, bf16) x b (16 x 8, bf16). The instruction requires
+ * sm_80. */
 static __device__ __forceinline__ void ptx_mma_bf16(float d[4], uint32_t a0, uint32_t a1,
                                                     uint32_t a2, uint32_t a3, uint32_t b0,
                                                     uint32_t b1) {
