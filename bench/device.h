@@ -78,8 +78,8 @@ typedef struct bench_device_kind {
     bool (*launch)(void *state, const bench_graph *graph);
     void (*forget)(void *state, bench_graph *graph);
 
-    /* Tells the counters of launch number `launch`, from 0, of the work that was timed last, copies
-     * excluded. Returns false past the last launch. NULL: the device does not tell. */
+    /* Gives the counters of launch number `launch`, from 0, of the work that was timed last, copies
+     * excluded. Returns false past the last launch. NULL: the device has no counters. */
     bool (*count)(void *state, size_t launch, bench_counters *counters);
 
     /* These operations are NULL for the host, and for devices that cannot do them. launch_empty

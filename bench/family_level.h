@@ -18,13 +18,14 @@ typedef struct bench_family_level {
     bool segments_by_f32; /* the family has segments only if a scale is fp32 */
     bool total_in_double; /* the sums of the segments are added in double */
     /* Bits below the largest term that a tensor core keeps of each term of a unit
-     * (docs/NUMERICS.md, "Tensor cores"). Its segments do not end with blocks. 0: the sum of a unit
-     * is exact and is rounded to fp32 */
+     * (docs/NUMERICS.md, "Tensor cores"). The segments of a family with `fraction` do not end with
+     * blocks. 0: the sum of a unit is exact and is rounded to fp32 */
     int fraction;
     /* the family is measured only for operands without fp32 scales whose elements bf16 holds
      * exactly */
     bool exact_in_bf16;
-    /* measured error of the family, as a multiple of the error of a sum in this order */
+    /* the largest measured typical error of the family, as a multiple of the typical error of fp32
+     * sums in this order */
     double level;
 } bench_family_level;
 

@@ -43,7 +43,8 @@ typedef struct cli_transfer {
     /* Computes the elements and scales of the matrix `target` from the matrix `source`. Returns
      * NULL on success, otherwise the reason for the failure. */
     const char *(*fill)(const void *options, const bsmm_matrix *source, const bsmm_matrix *target);
-    /* Is called after the last matrix of a weight was written; it may be NULL. */
+    /* The command calls this function after it has written the last matrix of a weight. NULL: no
+     * function is called. */
     void (*finish)(const void *options, const bsmm_weight *weight);
 } cli_transfer;
 

@@ -32,7 +32,8 @@ struct gfx9_trace {
     bool failed;     /* True if memory ran out. */
 };
 
-/* Appends the instruction to the wave's trace. Must be called before the instruction executes. */
+/* Appends the instruction to the wave's trace. The caller calls this before the instruction
+ * executes. */
 void gfx9_trace_step(gfx9_wave *w, const gfx9_inst *i);
 /* Appends the cache lines that the current instruction accesses: `bytes` bytes in each active lane,
  * from the host address at[lane], which is NULL if the lane accesses nothing. */

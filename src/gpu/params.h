@@ -30,11 +30,11 @@ const char *bsmm_gpu_refuse_elements(const bsmm_product *p, char *why, size_t si
  * other formats. */
 bool bsmm_gpu_knows_elem(uint32_t elem);
 
-/* Requires an element format of at most 8 bits. */
+/* Returns the codec of an element format, which must have at most 8 bits. */
 bsmm_narrow_codec bsmm_narrow_codec_of(uint32_t elem);
 
-/* Requires an element format of at most 8 bits. The codec decodes two codes at a time, to bf16 or
- * f16. */
+/* Returns a codec that decodes two codes at a time, to bf16 or f16. The element format must have at
+ * most 8 bits. */
 bsmm_pair_codec bsmm_pair_codec_of(uint32_t elem, bool to_bf16);
 
 /* Returns the map from an index on axis 0 (rows) or axis 1 (columns) to its contribution to the
