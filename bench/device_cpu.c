@@ -62,8 +62,8 @@ static bool finish_time(void *state, double *seconds) {
 }
 
 /* Each level is the largest that tests/unit/test_cli_level.c found on a Xeon of the Sapphire Rapids
- * generation, over eight pairs of formats, K from 256 to 4096, and operands with mixed signs, with
- * one sign and with growing values. The test fails if a kernel exceeds its level. */
+ * generation. The test tries eight pairs of formats, K from 256 to 4096, and operands with mixed
+ * signs, with one sign and with growing values. The test fails if a kernel exceeds its level. */
 static const bench_family_level levels[] = {
     {"cpu_avx512_int8dot", .unit = 0, .level = 1.01},
     {"cpu_avx2_int8dot", .unit = 0, .level = 1.01},

@@ -1158,9 +1158,9 @@ typedef struct bsmm_weight {
 } bsmm_weight;
 BSMM_API uint64_t bsmm_file_weight_count(const bsmm_file *file);
 /* Gives the properties of a weight. Returns FORMAT if the weight is recognised but cannot be read
- * safely, for example because its global scale is 0, its scales are swizzled in a layout that the
- * file does not declare, or it has 32x32 blocks. The message names the reason. *out still has the
- * name and the family. */
+ * safely. Examples are a global scale of 0, scales that are swizzled in a layout that the file does
+ * not declare, and 32x32 blocks. The message names the reason. *out still has the name and the
+ * family. */
 BSMM_API bsmm_status bsmm_file_weight_at(const bsmm_file *file, uint64_t index, bsmm_weight *out);
 /* Finds a weight by its name; ".weight" at the end may be left out. */
 BSMM_API bsmm_status bsmm_file_weight_find(const bsmm_file *file, const char *name,

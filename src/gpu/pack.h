@@ -42,10 +42,10 @@ typedef enum bsmm_pack_route {
      * bits.
      *
      * The smallest possible group scale is the one that keeps the group's elements from
-     * overflowing: with it their largest magnitude is at least 240 (e4m3) or 2^15 (e5m2). A group
-     * uses a larger scale, which all such groups of the row have in common, if that scale is at
-     * most 2^8 times the smallest possible one and at most 2^8 times the scale of each of the
-     * group's blocks. An operand that contains Inf is marked WIDE, i.e. as not representable. */
+     * overflowing: with it their largest magnitude is at least 240 (e4m3) or 2^15 (e5m2). Each row
+     * has one larger scale. A group of the row uses it if it is at most 2^8 times the group's
+     * smallest possible scale and at most 2^8 times the scale of each of the group's blocks. An
+     * operand that contains Inf is marked WIDE, i.e. as not representable. */
     BSMM_PACK_FAST = 2,
     /* Packs each f16 element as two bf16 numbers (TWO) or each f32 element as three (THREE). The
      * sum of these bf16 parts is exactly the element. For each 64 elements of K, the first parts of

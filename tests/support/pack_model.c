@@ -137,9 +137,9 @@ static double slack(const bsmm_pack_job *job, const bsmm_operand *o, double expe
     return scale * exp2(e4m3 ? -10 : -17);
 }
 
-/* Returns true if packing by the route FAST (mxfp8 with rounding) has chosen too large a group
- * scale for a group of 128 elements whose largest magnitude is amax, so that elements lose more
- * bits than allowed. */
+/* Returns true if a group of 128 elements, the largest magnitude of which is amax, has too large a
+ * group scale, so that elements lose more bits than allowed. Only the route FAST (mxfp8 with
+ * rounding) can choose such a scale. */
 static bool is_coarse(const bsmm_pack_job *job, const bsmm_operand *o, double scale, double amax) {
     double normal = o->m.format.elem == BSMM_ELEM_E4M3 ? 240 : exp2(15);
     if (job->route != BSMM_PACK_FAST || !job->group_scales || amax == 0) return false;

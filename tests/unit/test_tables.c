@@ -1,6 +1,7 @@
-/* Tests the tables of formats and layouts: every number of the OCP formats and of their fnuz
- * variants, the agreement of each row with its codec, conversions between names and values, packing
- * of codes, and layouts, which must be bijections and leave padding untouched. */
+/* Tests the tables of formats and layouts. The tests check every number of the OCP formats and of
+ * their fnuz variants, and that each row agrees with its codec. They also check conversions between
+ * names and values, the packing of codes, and that layouts are bijections and leave padding
+ * untouched. */
 #include "operand.h"
 
 #include <math.h>

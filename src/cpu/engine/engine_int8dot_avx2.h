@@ -58,8 +58,9 @@ BSMM_INT8_INLINE __m256i bsmm_int8_whole(__m256i sum, bool wide) {
     return wide ? sum : _mm256_madd_epi16(sum, _mm256_set1_epi16(1));
 }
 
-/* Converts the integer sums of a unit (a range of K with one scale per row) to fp32, multiplies
- * them by the products of A's and B's scales, and adds them to the accumulators of 8 columns of D.
+/* Converts the integer sums of a unit (a range of K with one scale per row) to fp32. Multiplies
+ * them by `scale`, the products of A's and B's scales, and adds them to the accumulators of 8
+ * columns of D.
  */
 BSMM_INT8_INLINE __m256 bsmm_int8_finish(__m256i sum, __m256 scale, __m256 acc) {
     return _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), scale, acc);
@@ -70,9 +71,9 @@ BSMM_INT8_INLINE __m256 bsmm_int8_finish(__m256i sum, __m256 scale, __m256 acc) 
 enum { BSMM_INT8_MR = 4, BSMM_INT8_NR = 16, BSMM_INT8_VECTORS = 2 };
 
 /* Distances in bytes inside a packed unit of A. A group is 4 consecutive bytes of K of a row. `row`
- * is the distance from one row to the next, `odd` from an even group to the following odd group,
- * `pair` from one even group to the next even group, and `scale` from a row's initial sum to its
- * scale. */
+ * is the distance from one row to the next, and `scale` is the distance from a row's initial sum to
+ * its scale. `odd` is the distance from an even group to the following odd group, and `pair` is the
+ * distance from one even group to the next even group. */
 typedef struct bsmm_int8_places {
     int64_t row, odd, pair, scale;
 } bsmm_int8_places;

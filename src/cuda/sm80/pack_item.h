@@ -88,9 +88,9 @@ static __device__ __forceinline__ void emit_bf16(const bsmm_pack_job *job, int b
 /* Whole warps call every function below. The threads of a warp hold whole groups, i.e. 128 elements
  * along K. */
 
-/* A thread's contribution to the header of the packed operand. If scales are e8m0, `top` and
- * `bottom` are the largest and the negated smallest exponent of block scales with nonzero elements,
- * and `spread` is the largest difference of such exponents within a group (128 elements of a row).
+/* A thread's contribution to the header of the packed operand. If scales are e8m0, `top` is the
+ * largest exponent of block scales with nonzero elements, and `bottom` is the negated smallest one.
+ * `spread` is the largest difference of two such exponents within a group (128 elements of a row).
  * `told` holds all other contributions, including those of the slow path. */
 typedef struct item_reach {
     int top, bottom, spread;

@@ -1,6 +1,6 @@
-/* Kernels that pack f32, f16 and bf16 to bf16, if that is exact, and kernels that pack each f16
- * element to two bf16 parts and each f32 element to three, whose sum is the element (gpu/pack.h
- * explains packing). */
+/* Kernels that pack f32, f16 and bf16 (gpu/pack.h explains packing). Some kernels pack to bf16, if
+ * that is exact. The others pack each f16 element to two bf16 parts and each f32 element to three,
+ * whose sum is the element. */
 #include "cuda/sm80/pack_item.h"
 
 /* Packs 8 values to 8 bf16 numbers. Inf, NaN and values that are subnormal in fp32 take the slow
