@@ -35,8 +35,8 @@ static void *open_simulator(const char *name) {
     return NULL;
 }
 
-/* Timed work is incomplete, because the simulator executes a sample of it. Its results were
- * validated before, in a run that is not timed. */
+/* Starts a timed run, in which the simulator executes only a sample of the work, so that the
+ * results are incomplete. The results were validated before, in a run that is not timed. */
 static bool start_time(void *state) {
     set_time_mode(TIMED_SAMPLE);
     return bench_hip_start_time(state);

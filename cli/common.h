@@ -30,13 +30,13 @@ char *cli_printable(char *text);
 /* Tells whether cli_printable would leave the text unchanged. */
 bool cli_is_printable(const char *text);
 
-/* Allocate memory. If there is no memory, the program ends with a message. The product of the two
- * sizes must not overflow. */
+/* These functions allocate memory. If there is no memory, the program ends with a message. The
+ * product of the two sizes must not overflow. */
 void *cli_alloc(size_t count, size_t size);
 void *cli_realloc(void *memory, size_t count, size_t size);
 
-/* Parse one word of the command line. If the word is invalid, the functions return false and store
- * the reason for cli_parse_error(). */
+/* These functions parse one word of the command line. If the word is invalid, they return false and
+ * store the reason for cli_parse_error(). */
 bool cli_parse_size(const char *text, int64_t *value);
 bool cli_parse_threads(const char *text, int64_t *value);
 bool cli_parse_output(const char *text); /* accepts the name of a file that can be written */

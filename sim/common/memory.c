@@ -27,7 +27,8 @@ static void *reserve(size_t bytes, int access) {
     return at == MAP_FAILED ? NULL : at;
 }
 
-/* An allocation has at least two pages, because an unmapped page follows it. */
+/* Reserves the address range of all allocations and the tables that describe it, unless this has
+ * been done before. An allocation has at least two pages, because an unmapped page follows it. */
 static bool prepare(void) {
     if (arena) return true;
     if (!page_block)

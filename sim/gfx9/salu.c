@@ -120,7 +120,8 @@ static void execute_trap(gfx9_wave *w, const gfx9_inst *i) {
     gfx9_stop(w, i, "s_trap: the kernel stopped itself");
 }
 
-/* Only the hardware register MODE, number 1, is implemented. */
+/* Returns the hardware register that the instruction names. Only MODE, register number 1, is
+ * implemented; any other stops the wave. */
 static uint32_t *hardware_register(gfx9_wave *w, const gfx9_inst *i) {
     if ((i->word[0] & 63) == 1) return &w->mode;
     gfx9_stop(w, i, "hardware register %u is not executed", i->word[0] & 63);

@@ -59,8 +59,9 @@ void gfx9_timing_attach(gfx9_timing *t, gfx9_group *g, uint32_t number) {
     }
 }
 
-/* The replay covers one round: each compute unit of the XCD runs as many workgroups as fit on it at
- * once. A launch with more workgroups repeats the round. */
+/* Computes the time of the whole launch from the replayed round, in which each compute unit of the
+ * XCD runs as many workgroups as fit on it at once. A launch with more workgroups repeats the
+ * round. */
 static void extrapolate(const gfx9_timing *t, gfx9_times *r) {
     const double round = (double)t->cus * t->resident;
     r->launched = t->all_groups;

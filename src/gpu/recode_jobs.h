@@ -31,8 +31,8 @@ bool bsmm_recode_has_padding(const bsmm_recode *job);
  */
 bsmm_amax_job bsmm_amax_job_of(const bsmm_recode *job, float *result);
 
-/* `amax` points to the tensor's largest magnitude in device memory if the recipe has a second-level
- * scale, else it is NULL. */
+/* Returns the parameters of the kernels that quantize. `amax` points to the tensor's largest
+ * magnitude in device memory if the recipe has a second-level scale, else it is NULL. */
 bsmm_quantize_job bsmm_quantize_job_of(const bsmm_recode *job, const float *amax);
 
 /* The work of one thread in quantize_any.h is a unit: the smallest rectangle of elements that

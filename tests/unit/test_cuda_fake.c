@@ -94,7 +94,8 @@ static void devices_that_fail_once(void **state) {
     assert_int_equal(device->multiprocessors, 132);
 }
 
-/* The devices of other backends follow in the list. */
+/* Tests the list of devices: the cpu comes first, then the CUDA devices, then the devices of other
+ * backends. */
 static void devices_are_listed(void **state) {
     (void)state;
     bsmm_local_device info = BSMM_INIT(bsmm_local_device);

@@ -116,7 +116,7 @@ static void huge_rows(fixture *f) {
 static void overflowing_product(fixture *f) {
     f->am.rows = f->am.cols = INT64_MAX / 128;
 }
-/* The described matrix has 2^63 bytes, more than int64 can count. */
+/* Describes a matrix of 2^63 bytes, which is more than int64 can count. */
 static void size_above_int64(fixture *f) {
     f->am.rows = INT64_C(1) << 32;
     f->am.cols = INT64_C(1) << 31;
@@ -143,7 +143,8 @@ static void unpadded_swizzle(fixture *f) {
 static void undeclared_swizzle(fixture *f) {
     f->am.scale_layout = BSMM_LAYOUT_NV_128X4;
 }
-/* K = 256 in blocks of 128 has two scales, but the layout pads them to four. */
+/* Describes scales without padding. K = 256 in blocks of 128 has two scales, but the layout pads
+ * them to four. */
 static void unpadded_cublas(fixture *f) {
     f->am.format = f->bm.format = format_named("fp8_block128");
     f->am.scale_layout = BSMM_LAYOUT_CUBLAS_BLK128;

@@ -263,7 +263,8 @@ static void test_group_arrays_in_workspace(void **state) {
     fixture_free(&f);
 }
 
-/* Second-level scales are read while D is written. */
+/* Tests that D must not overlap a second-level scale, because the scale is read while D is written.
+ */
 static void test_globals_in_d(void **state) {
     static const struct {
         size_t at;

@@ -84,7 +84,8 @@ static void unpack_fours(const uint8_t *strip, int64_t pieces, uint8_t *to, int6
 
 #else
 
-/* Never called on other architectures, because all kernels that call it need AVX2. */
+/* This function is never called on other architectures than x86-64, because all kernels that call
+ * it need AVX2. */
 static void unpack_fours(const uint8_t *strip, int64_t pieces, uint8_t *to, int64_t pitch) {
     (void)strip, (void)pieces, (void)to, (void)pitch;
 }

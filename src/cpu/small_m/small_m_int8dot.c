@@ -102,8 +102,9 @@ static bool replace_unusual(const bsmm_small_m_scales *s, int64_t unit, int64_t 
     return true;
 }
 
-/* find_unusual checks the scales of four units at once. The inner loop is rarely entered, because
- * unusual codes are rare. */
+/* Replaces the unusual scale codes of a panel (replace_unusual). Returns false if one cannot be
+ * replaced. find_unusual checks the scales of four units at once. The inner loop is rarely entered,
+ * because unusual codes are rare. */
 bool bsmm_small_m_int8_prepare(const bsmm_small_m_scales *s, bsmm_int8_find_unusual *find_unusual) {
     uint32_t scale = s->p->b.m.format.scale;
     if (scale == BSMM_SCALE_NONE) memset(s->codes, 127, (size_t)(s->units * LANES));

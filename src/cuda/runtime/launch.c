@@ -12,9 +12,10 @@ static const char *no_image(const void *device, const char *module, char *why, s
     return bsmm_cuda_no_image(device, module, why, size);
 }
 
-/* Loading a module may allocate memory. The driver forbids that while this thread captures a
- * stream, unless the capture mode is relaxed. Loading does not disturb a capture, so the mode is
- * relaxed for the time of loading. */
+/* begin() lets this thread load a module even while it captures a stream into a graph. Loading may
+ * allocate memory, which the driver forbids during a capture unless the capture mode is relaxed.
+ * Loading does not disturb a capture, so the mode is relaxed for the time of loading. *before gets
+ * the previous mode. */
 static bsmm_status begin(const void *device, int *before) {
     const bsmm_cuda_device *d = device;
     BSMM_TRY(bsmm_cuda_enter(d));
