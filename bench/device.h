@@ -44,7 +44,8 @@ typedef struct bench_device_kind {
     /* The library with which bench compares on this kind of device (the peer). NULL: there is
      * none. */
     const bench_queued_peer *peer;
-    /* The measured typical errors of its kernels. The last entry has no name. NULL: there are none.
+    /* The measured typical errors of this device kind's kernels. The last entry has no name. NULL:
+     * none were measured.
      */
     const bench_family_level *levels;
 

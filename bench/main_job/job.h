@@ -57,14 +57,16 @@ void job_generate(const char *path);
  * comments, y is named first and then x. */
 typedef struct job_result {
     double bits, weights; /* number of stored bits; number of weights */
-    /* of the quantized weights, compared with the weights of the model */
+    /* signal and noise of the quantized weights, compared with the weights of the model */
     double weight_signal, weight_noise;
-    /* of the outputs with quantized weights, compared with the outputs of the model in double */
+    /* signal and noise of the outputs with quantized weights, compared with the outputs of the
+     * model in double */
     double output_signal, output_noise;
     /* noise of the outputs with quantized weights and quantized activations, compared with the
      * outputs of the model in double */
     double both_noise;
-    /* of the outputs with quantized weights, compared with the same GEMM in double */
+    /* signal and noise of the outputs with quantized weights, compared with the same GEMM in double
+     */
     double exact_signal, exact_noise;
     double seconds; /* time in seconds of all GEMMs with quantized weights */
     uint64_t layers;

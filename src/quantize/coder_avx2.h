@@ -80,7 +80,8 @@ typedef struct signed_codes {
     __m256i codes, signs;
 } signed_codes;
 
-/* Returns x & and in the lanes whose bits are set in `which`, and x in the other lanes. */
+/* Returns the bitwise AND of `x` and `and` in the lanes whose bits are set in `which`, and `x` in
+ * the other lanes. */
 INLINE __m256i and_where(__m256i which, __m256i x, __m256i and) {
     return _mm256_andnot_si256(_mm256_andnot_si256(and, which), x);
 }

@@ -22,8 +22,8 @@
  * 1. find_windows subtracts 256 times the exponent field of a factor from it. */
 enum { WINDOW_BASE = (252 << 8) - (4 << 6) + 1 };
 
-/* Computes the places of 16 bf16 values, i.e. their distances from the window of their block in
- * steps. */
+/* Computes the places of 16 bf16 values, i.e. their distances from the window of their block. The
+ * unit is a step, which is a quarter of a power of two. */
 INLINE __m256i place_words(__m256i words, __m256i window) {
     __m256i odd = _mm256_and_si256(_mm256_srli_epi16(words, 6), _mm256_set1_epi16(1));
     __m256i bits = _mm256_add_epi16(_mm256_slli_epi16(words, 1), odd);
