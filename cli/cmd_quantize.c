@@ -2,6 +2,7 @@
 #include "common.h"
 #include "device.h"
 #include "fit.h"
+#include "fused.h"
 #include "product.h"
 #include "report.h"
 #include "tables.h"
@@ -10,29 +11,50 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A format to quantize into, and the weights that get it. */
+typedef struct choice {
+    char *pattern; /* pattern of the weights' names */
+    bsmm_format format;
+    const char *recipe;
+    /* the recipe's form of global scale: multiplier or divisor (bsmm_global) */
+    uint32_t global_kind;
+} choice;
+
 typedef struct values {
     cli_transfer_values transfer;
     bsmm_format format;
+    cli_list tensors; /* the options --tensor, "PATTERN=FORMAT" */
+    /* --format and then the options --tensor. The last choice whose pattern matches applies. */
+    choice *choices;
+    size_t choice_count;
     cli_layout_values layout;
     const char *recipe, *family, *device;
     bench_device *opened;
     int64_t threads;
     bool pow2, one_level, report;
-    /* the recipe's form of global scale: multiplier or divisor (bsmm_global) */
-    uint32_t global_kind;
     /* error reports of the matrices of the current weight; the table of reports */
     cli_report *reports;
+    float *amax; /* largest magnitude of weights that share a global scale; 0: they share none */
 } values;
 
 /* Names of weights that are usually not quantized. The last two are names in GGUF files. */
 static const char *const spared[] = {"*[Ee]mbed*", "*[Nn]orm*", "*lm_head*", "token_embd.*",
                                      "output.weight"};
 
+static const choice *choice_of(const values *options, const char *name) {
+    size_t i = options->choice_count - 1;
+    while (i > 0 && fnmatch(options->choices[i].pattern, name, 0))
+        i--;
+    return &options->choices[i];
+}
+
 static bool wants(const void *arguments, const bsmm_weight *weight) {
     const values *options = arguments;
     size_t length = strlen(weight->name);
     bool named = length > 7 && !strcmp(weight->name + length - 7, ".weight");
-    bool whole = options->format.block_rows != 1 || weight->cols % options->format.block_cols == 0;
+    const choice *to = choice_of(options, weight->name);
+    bool whole = to->format.block_rows != 1 || weight->cols % to->format.block_cols == 0;
+    if (to != options->choices) return cli_is_plain(weight->format);
     for (size_t i = 0; i < sizeof spared / sizeof spared[0]; i++)
         if (!fnmatch(spared[i], weight->name, 0)) return false;
     return cli_is_plain(weight->format) && whole && named;
@@ -53,28 +75,41 @@ static bool describe(const void *arguments, const bsmm_weight *weight, cli_targe
         return false;
     }
     target->matrix.order = BSMM_ORDER_ROW;
-    target->matrix.format = options->format;
-    target->matrix.global_kind = options->global_kind;
+    const choice *to = choice_of(options, weight->name);
+    target->matrix.format = to->format;
+    target->matrix.global_kind = to->global_kind;
     cli_layout_apply(&options->layout, &target->matrix);
     /* If the user names no family, the family that has the same name as the recipe is preferred. */
     target->preferred = !options->family;
-    target->family = options->family ? options->family : options->recipe;
+    target->family = options->family ? options->family : to->recipe;
     return true;
 }
 
-/* Returns the recipe that has the same name as the family, if this recipe can write the format. */
-static const char *recipe_of(const values *options) {
+/* Returns `name` if it is the name of a recipe that can write the format, else NULL. */
+static const char *recipe_for(const char *name, bsmm_format to) {
     bsmm_recipe_info info = BSMM_INIT(bsmm_recipe_info);
-    const char *format = bsmm_format_name(options->format);
-    for (uint32_t i = 0; options->family && !bsmm_recipe_at(i, &info); i++)
-        if (!strcmp(info.name, options->family) && has_word(info.formats, format))
-            return options->family;
+    const char *format = bsmm_format_name(to);
+    for (uint32_t i = 0; name && !bsmm_recipe_at(i, &info); i++)
+        if (!strcmp(info.name, name) && has_word(info.formats, format)) return name;
     return NULL;
 }
 
-static bsmm_quantize_desc desc_of(const values *options) {
+static bool same_format(bsmm_format a, bsmm_format b) {
+    return a.elem == b.elem && a.scale == b.scale && a.block_rows == b.block_rows &&
+           a.block_cols == b.block_cols;
+}
+
+/* Returns the recipe for a format. It is the same for all choices of that format. */
+static const char *recipe_of(const values *options, bsmm_format format) {
+    for (size_t i = 0; i < options->choice_count; i++)
+        if (same_format(options->choices[i].format, format)) return options->choices[i].recipe;
+    return NULL;
+}
+
+static bsmm_quantize_desc desc_of(const values *options, bsmm_format format) {
     bsmm_quantize_desc desc = BSMM_INIT(bsmm_quantize_desc);
-    desc.recipe = options->recipe;
+    desc.recipe = recipe_of(options, format);
+    if (*options->amax != 0) desc.amax = options->amax;
     desc.flags = (options->pow2 ? BSMM_QUANTIZE_POW2 : 0u) |
                  (options->one_level ? BSMM_QUANTIZE_ONE_LEVEL : 0u);
     desc.threads = (uint32_t)options->threads;
@@ -84,7 +119,7 @@ static bsmm_quantize_desc desc_of(const values *options) {
 
 static const char *fill_here(const values *options, const bsmm_matrix *source,
                              const bsmm_matrix *target, bsmm_quantize_report *report) {
-    bsmm_quantize_desc desc = desc_of(options);
+    bsmm_quantize_desc desc = desc_of(options, target->format);
     desc.src = source;
     desc.dst = target;
     return cli_reason(bsmm_quantize(&desc, report));
@@ -96,13 +131,19 @@ static const char *fill_there(const values *options, const bsmm_matrix *source,
                               const bsmm_matrix *target, bsmm_quantize_report *report) {
     bsmm_matrix from, to;
     bench_device *device = options->opened;
-    bsmm_quantize_desc desc = desc_of(options);
+    bsmm_quantize_desc desc = desc_of(options, target->format);
     desc.src = &from;
     desc.dst = &to;
     desc.stream = bench_device_stream(device);
+    bsmm_matrix amax = BSMM_INIT(bsmm_matrix), there;
+    amax.format.elem = BSMM_ELEM_F32;
+    amax.rows = amax.cols = 1;
+    amax.data = options->amax;
     if (!bench_device_put(device, source, true, &from) ||
-        !bench_device_put(device, target, true, &to))
+        !bench_device_put(device, target, true, &to) ||
+        (desc.amax && !bench_device_put(device, &amax, true, &there)))
         return bench_device_error();
+    if (desc.amax) desc.amax = there.data;
     const char *why = cli_reason(bsmm_quantize(&desc, NULL));
     if (!why && !bench_device_get(device, &to, target)) why = bench_device_error();
     bench_device_reset(device);
@@ -123,7 +164,21 @@ static const char *fill(const void *arguments, const bsmm_matrix *source,
 static void finish(const void *arguments, const bsmm_weight *weight) {
     const values *options = arguments;
     if (options->report)
-        cli_report_row(options->reports, weight->name, bsmm_format_name(options->format));
+        cli_report_row(options->reports, weight->name,
+                       bsmm_format_name(choice_of(options, weight->name)->format));
+}
+
+static bool is_alike(const void *arguments, const char *one, const char *other) {
+    const values *options = arguments;
+    return same_format(choice_of(options, one)->format, choice_of(options, other)->format);
+}
+
+static const char *prepare(const void *arguments, const bsmm_file *file,
+                           const bsmm_weight *weight) {
+    const values *options = arguments;
+    *options->amax = 0;
+    if (choice_of(options, weight->name)->format.scale != BSMM_SCALE_E4M3) return NULL;
+    return cli_fused_amax(file, weight, is_alike, options, options->amax);
 }
 
 static int run_reported(const cli_transfer *transfer, values *options, const char *in) {
@@ -136,10 +191,10 @@ static int run_reported(const cli_transfer *transfer, values *options, const cha
 }
 
 /* Returns the flags that the recipe accepts for the format. */
-static uint32_t known_flags(const values *options) {
+static uint32_t known_flags(const choice *to) {
     bsmm_recipe_info info = BSMM_INIT(bsmm_recipe_info);
     bsmm_preset_info preset = BSMM_INIT(bsmm_preset_info);
-    const char *format = bsmm_format_name(options->format), *name = options->recipe;
+    const char *format = bsmm_format_name(to->format), *name = to->recipe;
     for (uint32_t i = 0; !name && !bsmm_preset_at(i, &preset); i++)
         if (!strcmp(preset.name, format)) name = preset.default_recipe;
     for (uint32_t i = 0; name && !bsmm_recipe_at(i, &info); i++)
@@ -147,9 +202,9 @@ static uint32_t known_flags(const values *options) {
     return 0;
 }
 
-static int check_flags(const values *options) {
-    uint32_t known = known_flags(options);
-    const char *format = bsmm_format_name(options->format);
+static int check_flags(const values *options, const choice *to) {
+    uint32_t known = known_flags(to);
+    const char *format = bsmm_format_name(to->format);
     if (options->pow2 && !(known & BSMM_QUANTIZE_POW2))
         return cli_usage("--pow2: the recipe for %s has no such choice; see 'bsmm recipes'",
                          format);
@@ -161,68 +216,110 @@ static int check_flags(const values *options) {
 
 /* Finds the form of global scale (multiplier or divisor) that the recipe writes. Fails with a usage
  * error if the recipe does not write the format. */
-static int check_recipe(values *options) {
-    const char *why = cli_recipe_refusal(options->recipe, options->format, BSMM_GLOBAL_MULTIPLIER);
+static int check_recipe(choice *to, const char *option) {
+    const char *why = cli_recipe_refusal(to->recipe, to->format, BSMM_GLOBAL_MULTIPLIER);
     if (!why) return CLI_OK;
-    why = cli_recipe_refusal(options->recipe, options->format, BSMM_GLOBAL_DIVISOR);
-    if (!why) options->global_kind = BSMM_GLOBAL_DIVISOR;
-    return why ? cli_usage("%s: %s", options->recipe ? "--recipe" : "--format", why) : CLI_OK;
+    why = cli_recipe_refusal(to->recipe, to->format, BSMM_GLOBAL_DIVISOR);
+    if (!why) to->global_kind = BSMM_GLOBAL_DIVISOR;
+    return why ? cli_usage("%s: %s", to->recipe ? "--recipe" : option, why) : CLI_OK;
 }
 
-static int check_family(const values *options) {
+static bsmm_matrix target_of(const values *options, const choice *to) {
     bsmm_matrix target = BSMM_INIT(bsmm_matrix);
-    target.format = options->format;
-    target.global_kind = options->global_kind;
+    target.format = to->format;
+    target.global_kind = to->global_kind;
     cli_layout_apply(&options->layout, &target);
+    return target;
+}
+
+static int check_family(const values *options, const choice *to) {
+    const bsmm_matrix target = target_of(options, to);
     const char *why = options->family ? cli_family_refusal(options->family, &target) : NULL;
     return why ? cli_usage("--family: %s", why) : CLI_OK;
 }
 
 /* Checks that the family with the recipe's name can store the format. A user who names the recipe
  * of a project expects files of that project, so any other family must be requested explicitly. */
-static int check_own_family(const values *options) {
+static int check_own_family(const values *options, const choice *to) {
     bsmm_matrix target = BSMM_INIT(bsmm_matrix);
-    target.format = options->format;
-    target.global_kind = options->global_kind;
-    if (options->family || !options->recipe || !cli_is_family(options->recipe)) return CLI_OK;
-    if (!cli_family_refusal(options->recipe, &target)) return CLI_OK;
+    target.format = to->format;
+    target.global_kind = to->global_kind;
+    if (options->family || !to->recipe || !cli_is_family(to->recipe)) return CLI_OK;
+    if (!cli_family_refusal(to->recipe, &target)) return CLI_OK;
     char *families = cli_families_for(&target);
     int status = cli_usage("--recipe: the family %s does not write %s; name one that does with "
                            "--family: %s",
-                           options->recipe, bsmm_format_name(options->format), families);
+                           to->recipe, bsmm_format_name(to->format), families);
     free(families);
     return status;
 }
 
-static int check(values *options) {
-    if (!options->recipe) options->recipe = recipe_of(options);
-    int status = check_recipe(options);
-    if (status == CLI_OK) status = check_flags(options);
-    if (status == CLI_OK) status = check_own_family(options);
-    return status == CLI_OK ? check_family(options) : status;
+static int check_choice(const values *options, choice *to, const char *option) {
+    int status = check_recipe(to, option);
+    if (status == CLI_OK) status = check_flags(options, to);
+    if (status == CLI_OK) status = check_own_family(options, to);
+    return status == CLI_OK ? check_family(options, to) : status;
+}
+
+/* Parses an option --tensor. The pattern may contain '=', so the last one separates the format. */
+static int take_tensor(const values *options, const char *text, choice *to) {
+    const char *end = strrchr(text, '=');
+    if (!end || end == text) return cli_usage("--tensor: '%s' is not PATTERN=FORMAT", text);
+    if (!cli_parse_format(end + 1, &to->format))
+        return cli_usage("--tensor: %s", cli_parse_error());
+    to->pattern = cli_alloc((size_t)(end - text) + 1, 1);
+    memcpy(to->pattern, text, (size_t)(end - text));
+    to->recipe = recipe_for(options->recipe, to->format);
+    if (!to->recipe) to->recipe = recipe_for(options->family, to->format);
+    return check_choice(options, to, "--tensor");
+}
+
+static int take_choices(values *options) {
+    choice *first = options->choices = cli_alloc(options->tensors.count + 1, sizeof(choice));
+    *first = (choice){.format = options->format, .recipe = options->recipe};
+    if (!first->recipe) first->recipe = recipe_for(options->family, first->format);
+    options->choice_count = 1;
+    int status = check_choice(options, first, "--format");
+    for (size_t i = 0; i < options->tensors.count && status == CLI_OK; i++)
+        status = take_tensor(options, options->tensors.items[i],
+                             &options->choices[options->choice_count++]);
+    return status;
+}
+
+static void free_choices(const values *options) {
+    for (size_t i = 0; i < options->choice_count; i++)
+        free(options->choices[i].pattern);
+    free(options->choices);
+}
+
+static int run_on_device(values *options, const char *in) {
+    cli_transfer transfer = {.verb = "quantize",
+                             .participle = "quantized",
+                             .values = &options->transfer,
+                             .options = options,
+                             .wants = wants,
+                             .describe = describe,
+                             .prepare = prepare,
+                             .fill = fill,
+                             .finish = finish};
+    options->opened = bench_device_open(options->device);
+    if (!options->opened) return cli_fail("%s", bench_device_error());
+    int status =
+        options->report ? run_reported(&transfer, options, in) : cli_transfer_main(&transfer, in);
+    bench_device_close(options->opened);
+    return status;
 }
 
 static int run(const void *arguments, char **args, int count) {
     values options = *(const values *)arguments;
+    float amax = 0;
     (void)count;
-    int status = check(&options);
-    if (status != CLI_OK) return status;
-    cli_transfer transfer = {.verb = "quantize",
-                             .participle = "quantized",
-                             .values = &options.transfer,
-                             .options = &options,
-                             .wants = wants,
-                             .describe = describe,
-                             .fill = fill,
-                             .finish = finish};
-    options.opened = bench_device_open(options.device);
-    if (!options.opened) return cli_fail("%s", bench_device_error());
-    status = options.report ? run_reported(&transfer, &options, args[0])
-                            : cli_transfer_main(&transfer, args[0]);
-    bench_device_close(options.opened);
+    options.amax = &amax;
+    int status = take_choices(&options);
+    if (status == CLI_OK) status = run_on_device(&options, args[0]);
+    free_choices(&options);
     return status;
 }
-
 static const cli_option options[] = {
     CLI_OPTIONS_TRANSFER(values, "quantize"),
     {.name = "format",
@@ -232,6 +329,11 @@ static const cli_option options[] = {
      .kind = CLI_FORMAT,
      .offset = offsetof(values, format),
      .required = true},
+    {.name = "tensor",
+     .arg = "GLOB=FORMAT",
+     .help = "format of the weights whose name matches, instead of --format; may be repeated",
+     .kind = CLI_LIST,
+     .offset = offsetof(values, tensors)},
     {.name = "recipe",
      .letter = 'r',
      .arg = "RECIPE",
@@ -265,16 +367,21 @@ static const cli_option options[] = {
 const cli_command cli_quantize = {
     .name = "quantize",
     .args = "IN",
-    .summary = "Quantize the weights of a file into a block-scaled format",
+    .summary = "Quantize the weights of a model into a block-scaled format",
     .text = "Without --include, these are quantized: f32, f16 and bf16 matrices called *.weight "
             "(or the array of a .npy file) whose columns are whole blocks, except *embed*, *norm*, "
             "*lm_head* and GGUF's token_embd and output. All other tensors are copied as they are; "
             "those "
-            "of GGUF's quantized types as the f32 values that ggml makes of them.",
+            "of GGUF's quantized types as the f32 values that ggml makes of them. A folder as "
+            "output gets shards with an index, config.json with the family's quantization_config, "
+            "and copies of the input's other files; in it, weights that engines multiply as one "
+            "matrix (q_proj, k_proj and v_proj; gate_proj and up_proj) share their global scale.",
     .examples = "  bsmm quantize model.safetensors -o out.safetensors --format nvfp4 --report\n"
                 "  bsmm quantize in.npy -o out.safetensors --format mxfp4 --recipe rceil\n"
                 "  bsmm quantize model.safetensors -o out.safetensors --format nvfp4 \\\n"
-                "      --recipe modelopt --include '*.mlp.*' --exclude '*.0.*'\n",
+                "      --recipe modelopt --include '*.mlp.*' --exclude '*.0.*'\n"
+                "  bsmm quantize MODEL -o QUANTIZED --format nvfp4 --family compressed-tensors \\\n"
+                "      --tensor '*.down_proj.*=mxfp8'\n",
     .options = options,
     .output = {cli_report_columns, cli_transfer_columns},
     .values_size = sizeof(values),

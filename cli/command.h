@@ -84,6 +84,9 @@ typedef struct cli_command {
         .kind = CLI_THREADS, .offset = offsetof(type, threads)                                     \
     }
 
+/* The words of the command line, as the user gave them. NULL ends the list. */
+extern char **cli_command_line;
+
 /* All commands, in the order of the help. NULL ends the list. */
 extern const cli_command *const cli_commands[];
 const cli_command *cli_command_find(const char *name);

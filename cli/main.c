@@ -18,6 +18,8 @@ const cli_command *const cli_commands[] = {
 };
 #undef COMMAND
 
+char **cli_command_line;
+
 const cli_command *cli_command_find(const char *name) {
     for (int i = 0; cli_commands[i]; i++)
         if (!strcmp(cli_commands[i]->name, name)) return cli_commands[i];
@@ -83,9 +85,17 @@ static int dispatch(int argc, char **argv) {
     return run_command(argc - 1, argv + 1);
 }
 
+/* Copies the list of words, because parsing changes the order of argv. */
+static void keep_words(int argc, char **argv) {
+    cli_command_line = cli_alloc((size_t)argc + 1, sizeof *cli_command_line);
+    memcpy(cli_command_line, argv, (size_t)argc * sizeof *cli_command_line);
+}
+
 int main(int argc, char **argv) {
     setenv("ARGP_HELP_FMT", "no-dup-args-note", 0);
+    keep_words(argc, argv);
     int status = dispatch(argc, argv);
+    free(cli_command_line);
     if (fflush(stdout) || ferror(stdout)) {
         perror("bsmm: standard output");
         return CLI_FAILED;

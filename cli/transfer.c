@@ -9,16 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* number of bytes that are copied between two updates of the progress bar */
 enum { COPY_CHUNK = 1 << 26 };
 
 const cli_column cli_transfer_columns[] = {
-    {"output", NULL, false, "the file written"},
+    {"output", NULL, false, "the file or folder written"},
     {"changed", NULL, false, "weights that were changed"},
     {"kept", NULL, false, "other weights and tensors, copied as they are"},
     {"left_out", NULL, false, "tensors of GGUF whose type is not decoded"},
-    {"bytes", NULL, false, "size of the file"},
+    {"bytes", NULL, false, "size of the file, or of all tensors of a folder"},
     {0},
 };
 
@@ -49,7 +50,7 @@ static bool copy_tensor(cli_job *job, const cli_step *what) {
     void *to;
     uint64_t bytes;
     if (bsmm_file_tensor_at(job->file, what->source, &tensor) ||
-        bsmm_writer_tensor(job->writer, what->target, &to, &bytes))
+        bsmm_writer_tensor(job->shards[what->shard].writer, what->target, &to, &bytes))
         return false;
     for (uint64_t done = 0, part; done < bytes && !is_stopped(); done += part) {
         part = bytes - done < COPY_CHUNK ? bytes - done : COPY_CHUNK;
@@ -74,7 +75,7 @@ static bool fill_slice(cli_job *job, const cli_step *what, int64_t slice) {
     bsmm_matrix target = BSMM_INIT(bsmm_matrix);
     cli_loaded source;
     uint64_t bytes;
-    if (bsmm_writer_weight(job->writer, what->target, slice, &target) ||
+    if (bsmm_writer_weight(job->shards[what->shard].writer, what->target, slice, &target) ||
         !cli_load(job->file, what->source, slice, &source)) {
         cli_fail_library(what->weight.name);
         return false;
@@ -90,6 +91,11 @@ static bool fill_slice(cli_job *job, const cli_step *what, int64_t slice) {
 
 static bool fill_step(cli_job *job, const cli_step *what) {
     if (what->action == CLI_COPY_TENSOR) return copy_tensor(job, what);
+    if (job->folder && what->action == CLI_CHANGE_WEIGHT && job->transfer->prepare) {
+        const char *why = job->transfer->prepare(job->transfer->options, job->file, &what->weight);
+        if (why) cli_fail("%s: %s", what->weight.name, why);
+        if (why) return false;
+    }
     for (int64_t slice = 0; slice < what->weight.batch && !is_stopped(); slice++)
         if (!fill_slice(job, what, slice)) return false;
     if (what->action == CLI_CHANGE_WEIGHT && job->transfer->finish && !is_stopped())
@@ -97,84 +103,104 @@ static bool fill_step(cli_job *job, const cli_step *what) {
     return true;
 }
 
-static bool fill(cli_job *job) {
-    if (bsmm_writer_begin(job->writer)) {
-        cli_fail_library(NULL);
-        return false;
-    }
-    job->progress = cli_progress_begin(job->transfer->verb, job->bytes);
-    bool filled = true;
+/* Writes one output file. */
+static bool write_shard(cli_job *job, size_t index) {
+    cli_shard *shard = &job->shards[index];
+    bool filled = !bsmm_writer_begin(shard->writer);
+    if (!filled) cli_fail_library(NULL);
     for (uint64_t i = 0; i < job->step_count && filled; i++)
-        filled = fill_step(job, &job->steps[i]);
-    cli_progress_end(&job->progress);
-    return filled && !cli_fail_shrunk() && !is_stopped();
+        if (job->steps[i].shard == index) filled = fill_step(job, &job->steps[i]);
+    if (!filled || cli_fail_shrunk() || is_stopped()) return false;
+    filled = !bsmm_writer_commit(shard->writer);
+    shard->writer = NULL;
+    if (!filled) cli_fail_library(NULL);
+    return filled;
 }
 
-/* Copies the metadata of the input file, because some readers need an entry of it ("format": "pt").
- * Entries that describe weights are not copied, because the writer makes new ones for the weights
- * of the output file. */
-static bool copy_metadata(cli_job *job) {
-    const char *key, *value;
-    bool both = !strcmp(bsmm_file_kind(job->file), "safetensors") &&
-                !strcmp(cli_kind_of(job->transfer->values->out), "safetensors");
-    for (uint64_t i = 0; both && !bsmm_file_metadata_at(job->file, i, &key, &value); i++) {
-        if (!strncmp(key, "bsmm.", 5) || !strcmp(key, "quantization_config")) continue;
-        if (bsmm_writer_metadata(job->writer, key, value)) {
-            cli_fail_library(key);
-            return false;
-        }
-    }
+/* Tells whether an earlier run, which was interrupted, has completed this file of a folder. */
+static bool is_complete(cli_job *job, size_t index) {
+    if (!job->folder || access(job->shards[index].path, F_OK)) return false;
+    cli_progress_add(&job->progress, job->shards[index].bytes);
     return true;
 }
 
-static bool write_file(cli_job *job) {
-    const char *out = job->transfer->values->out;
-    if (!cli_output_is_apart(job->file, out)) return false;
-    if (bsmm_writer_create(out, cli_kind_of(out), &job->writer)) {
-        cli_fail_library(NULL);
-        return false;
+static bool write_shards(cli_job *job) {
+    bool written = true;
+    job->progress = cli_progress_begin(job->transfer->verb, job->bytes);
+    for (size_t i = 0; i < job->shard_count && written; i++)
+        written = is_complete(job, i) || write_shard(job, i);
+    cli_progress_end(&job->progress);
+    return written;
+}
+
+static void measure_output(cli_job *job) {
+    struct stat file = {0};
+    for (size_t i = 0; job->folder && i < job->shard_count; i++)
+        job->output_bytes += job->shards[i].bytes;
+    if (!job->folder && !stat(job->shards[0].path, &file))
+        job->output_bytes = (uint64_t)file.st_size;
+}
+
+static void free_shards(cli_job *job) {
+    for (size_t i = 0; i < job->shard_count; i++) {
+        bsmm_writer_abort(job->shards[i].writer);
+        free(job->shards[i].path);
     }
+    free(job->shards);
+}
+
+/* Writes the output, a file or the files of a folder. */
+static bool write_output(cli_job *job) {
     cli_interrupt_watch();
-    bool written = copy_metadata(job) && cli_transfer_plan(job) && fill(job);
-    if (!written) {
-        bsmm_writer_abort(job->writer);
-        cli_interrupt_finish();
-        return false;
-    }
-    if (!bsmm_writer_commit(job->writer)) return true;
-    cli_fail_library(NULL);
-    return false;
+    bool written = cli_transfer_writer(job, 0) && cli_transfer_plan(job) && write_shards(job) &&
+                   (!job->folder || cli_folder_finish(job->folder, job->shard_count));
+    if (!written && job->folder) cli_folder_give_up(job->folder);
+    if (written) measure_output(job);
+    free_shards(job);
+    if (!written) cli_interrupt_finish();
+    return written;
+}
+
+static bool write_folder(cli_job *job, const char *in) {
+    cli_folder folder;
+    bool begun = cli_folder_begin(&folder, in, job->file, job->transfer->values->out);
+    job->folder = &folder;
+    bool written = begun && write_output(job);
+    job->folder = NULL;
+    cli_folder_free(&folder);
+    return written;
 }
 
 int cli_transfer_run(const cli_transfer *transfer, const char *in, cli_transfer_result *result) {
     cli_job job = {.transfer = transfer, .file = cli_file_open(in), .status = CLI_FAILED};
     if (!job.file) return CLI_FAILED;
-    bool written = write_file(&job);
-    *result = (cli_transfer_result){job.changed, job.step_count - job.changed, job.left_out};
+    const char *out = transfer->values->out;
+    bool written = cli_folder_wanted(in, out)
+                       ? write_folder(&job, in)
+                       : cli_output_is_apart(job.file, out) && write_output(&job);
+    *result = (cli_transfer_result){job.changed, job.step_count - job.changed, job.left_out,
+                                    job.output_bytes};
     free(job.claimed);
     free(job.steps);
     cli_file_close(job.file);
     return written ? CLI_OK : job.status;
 }
 
-static void print_line(const cli_transfer *transfer, const cli_transfer_result *result,
-                       double bytes) {
+static void print_line(const cli_transfer *transfer, const cli_transfer_result *result) {
     const char *out = transfer->values->out;
     char *path = cli_printable(strcpy(cli_alloc(strlen(out) + 1, 1), out));
     printf("%s: %llu %s %s, %llu kept, ", path, (unsigned long long)result->changed,
            result->changed == 1 ? "weight" : "weights", transfer->participle,
            (unsigned long long)result->kept);
     if (result->left_out) printf("%llu left out, ", (unsigned long long)result->left_out);
-    puts(cli_quantity(bytes, "B").text);
+    puts(cli_quantity((double)result->bytes, "B").text);
     free(path);
 }
 
 void cli_transfer_print(const cli_transfer *transfer, const cli_transfer_result *result) {
     const cli_transfer_values *values = transfer->values;
-    struct stat file = {0};
-    stat(values->out, &file);
     if (!values->json) {
-        print_line(transfer, result, (double)file.st_size);
+        print_line(transfer, result);
         return;
     }
     cli_rows *rows = cli_rows_open(cli_transfer_columns, true);
@@ -182,7 +208,7 @@ void cli_transfer_print(const cli_transfer *transfer, const cli_transfer_result 
     cli_row_integer(rows, (int64_t)result->changed);
     cli_row_integer(rows, (int64_t)result->kept);
     cli_row_integer(rows, (int64_t)result->left_out);
-    cli_row_integer(rows, file.st_size);
+    cli_row_integer(rows, (int64_t)result->bytes);
     cli_rows_close(rows);
 }
 

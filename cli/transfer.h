@@ -11,6 +11,7 @@
 typedef struct cli_transfer_values {
     const char *out;
     cli_list include, exclude;
+    int64_t shard_size; /* largest size of a shard of a folder, in bytes; 0: 5 GB */
     bool json, strict;
 } cli_transfer_values;
 
@@ -40,6 +41,9 @@ typedef struct cli_transfer {
      * is called, *target has the description of the source without its memory, and no family. On
      * failure, prints a message and returns false. */
     bool (*describe)(const void *options, const bsmm_weight *weight, cli_target *target);
+    /* Is called before the matrices of a weight are computed, if the output is a folder. Returns
+     * NULL on success, otherwise the reason for the failure. It may be NULL. */
+    const char *(*prepare)(const void *options, const bsmm_file *file, const bsmm_weight *weight);
     /* Computes the elements and scales of the matrix `target` from the matrix `source`. Returns
      * NULL on success, otherwise the reason for the failure. */
     const char *(*fill)(const void *options, const bsmm_matrix *source, const bsmm_matrix *target);
@@ -51,8 +55,8 @@ typedef struct cli_transfer {
 #define CLI_OPTIONS_TRANSFER(type, verb)                                                           \
     {.name = "output",                                                                             \
      .letter = 'o',                                                                                \
-     .arg = "FILE",                                                                                \
-     .help = "file to write (safetensors)",                                                        \
+     .arg = "OUT",                                                                                 \
+     .help = "safetensors file to write, or the folder if IN is one or OUT ends with /",           \
      .kind = CLI_OUTPUT,                                                                           \
      .offset = offsetof(type, transfer.out),                                                       \
      .required = true},                                                                            \
@@ -61,6 +65,11 @@ typedef struct cli_transfer {
          .help = verb " the weights whose name matches; may be repeated",                          \
          .kind = CLI_LIST,                                                                         \
          .offset = offsetof(type, transfer.include)},                                              \
+        {.name = "shard-size",                                                                     \
+         .arg = "BYTES",                                                                           \
+         .help = "largest shard of a folder, 5 GB unless given",                                   \
+         .kind = CLI_SIZE,                                                                         \
+         .offset = offsetof(type, transfer.shard_size)},                                           \
         {.name = "strict",                                                                         \
          .help = "fail where a tensor of GGUF has a type that is not decoded, instead of leaving " \
                  "it out",                                                                         \
@@ -103,10 +112,12 @@ typedef struct cli_transfer_result {
     /* changed: number of weights that were changed. kept: number of weights and tensors that were
      * copied. left_out: number of tensors that were left out. */
     uint64_t changed, kept, left_out;
+    uint64_t bytes; /* size of the output file, or of all tensors of an output folder */
 } cli_transfer_result;
 
-/* Copies the file at path `in` to the output file. Returns an exit status. If the status is not
- * CLI_OK, a message was printed. The output file is written only if everything succeeds. */
+/* Copies the model at path `in` to the output, a file or a folder (folder.h). Returns an exit
+ * status, after printing a message if the status is not CLI_OK. The output is written only if
+ * everything succeeds. */
 int cli_transfer_run(const cli_transfer *transfer, const char *in, cli_transfer_result *result);
 void cli_transfer_print(const cli_transfer *transfer, const cli_transfer_result *result);
 /* Copies the file as `transfer` says and prints the numbers of changed, copied and left-out

@@ -5,7 +5,47 @@
 #include "files.h"
 #include "fit.h"
 #include <fnmatch.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* Copies the metadata of the input file, because some readers need an entry of it ("format": "pt").
+ * Entries that describe weights are not copied, because the writer makes new ones for the weights
+ * of the output file. */
+static bool copy_metadata(const cli_job *job, bsmm_writer *writer, const char *out) {
+    const char *key, *value;
+    bool both = !strcmp(bsmm_file_kind(job->file), "safetensors") &&
+                !strcmp(cli_kind_of(out), "safetensors");
+    for (uint64_t i = 0; both && !bsmm_file_metadata_at(job->file, i, &key, &value); i++) {
+        if (!strncmp(key, "bsmm.", 5) || !strcmp(key, "quantization_config")) continue;
+        if (bsmm_writer_metadata(writer, key, value)) {
+            cli_fail_library(key);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool add_shard(cli_job *job) {
+    const char *out = job->transfer->values->out;
+    job->shards = cli_realloc(job->shards, job->shard_count + 1, sizeof *job->shards);
+    cli_shard *shard = &job->shards[job->shard_count];
+    *shard = (cli_shard){.path = job->folder ? cli_folder_shard(job->folder, job->shard_count)
+                                             : strcpy(cli_alloc(strlen(out) + 1, 1), out)};
+    job->shard_count++;
+    if (!bsmm_writer_create(shard->path, cli_kind_of(shard->path), &shard->writer))
+        return copy_metadata(job, shard->writer, shard->path);
+    cli_fail_library(NULL);
+    return false;
+}
+
+bsmm_writer *cli_transfer_writer(cli_job *job, uint64_t bytes) {
+    const int64_t given = job->transfer->values->shard_size;
+    const uint64_t most = given ? (uint64_t)given : 5000000000;
+    const cli_shard *last = job->shard_count ? &job->shards[job->shard_count - 1] : NULL;
+    const bool full = job->folder && last && last->bytes && last->bytes + bytes > most;
+    if ((!last || full) && !add_shard(job)) return NULL;
+    return job->shards[job->shard_count - 1].writer;
+}
 
 static bool matches(const cli_list *globs, const char *name) {
     for (size_t i = 0; i < globs->count; i++)
@@ -28,7 +68,8 @@ static bool is_selected(const cli_job *job, const bsmm_weight *weight, bool brok
 static void add_step(cli_job *job, cli_action what, uint64_t source, uint64_t target,
                      const bsmm_weight *weight) {
     cli_step *to = &job->steps[job->step_count++];
-    *to = (cli_step){.action = what, .source = source, .target = target};
+    *to = (cli_step){
+        .action = what, .source = source, .target = target, .shard = job->shard_count - 1};
     if (weight) to->weight = *weight;
 }
 
@@ -39,11 +80,20 @@ static void claim_tensors(cli_job *job, uint64_t weight) {
         if (tensors[i] != BSMM_NO_TENSOR) job->claimed[tensors[i]] = true;
 }
 
+/* Returns the size of a matrix with its scales, or 0 if its description is invalid. */
+static uint64_t bytes_of(const bsmm_matrix *matrix) {
+    uint64_t data = 0, scales = 0;
+    return bsmm_data_bytes(matrix, &data) || bsmm_scale_bytes(matrix, &scales) ? 0 : data + scales;
+}
+
 static bool add_weight(cli_job *job, cli_action what, uint64_t index, const bsmm_weight *weight,
                        const char *family, const bsmm_matrix *matrix) {
-    uint64_t target, bytes;
-    if (bsmm_writer_add_weight(job->writer, family, weight->name, matrix, weight->batch, &target))
+    uint64_t target, bytes = bytes_of(matrix) * (uint64_t)weight->batch;
+    bsmm_writer *writer = cli_transfer_writer(job, bytes);
+    if (!writer ||
+        bsmm_writer_add_weight(writer, family, weight->name, matrix, weight->batch, &target))
         return false;
+    job->shards[job->shard_count - 1].bytes += bytes;
     claim_tensors(job, index);
     add_step(job, what, index, target, weight);
     if (!bsmm_data_bytes(matrix, &bytes)) job->bytes += bytes * (uint64_t)weight->batch;
@@ -122,7 +172,9 @@ static bool plan_tensor(cli_job *job, uint64_t index) {
         cli_fail("%s: is stored column by column, which safetensors cannot say", tensor.name);
         return false;
     }
-    bsmm_status status = bsmm_writer_add_tensor(job->writer, tensor.name, tensor.dtype, tensor.ndim,
+    bsmm_writer *writer = cli_transfer_writer(job, tensor.bytes);
+    if (!writer) return false;
+    bsmm_status status = bsmm_writer_add_tensor(writer, tensor.name, tensor.dtype, tensor.ndim,
                                                 tensor.shape, &target);
     if (status == BSMM_E_INVALID && !strcmp(bsmm_file_kind(job->file), "gguf"))
         return leave_out(job, &tensor);
@@ -130,9 +182,20 @@ static bool plan_tensor(cli_job *job, uint64_t index) {
         cli_fail_library(tensor.name);
         return false;
     }
+    job->shards[job->shard_count - 1].bytes += tensor.bytes;
     add_step(job, CLI_COPY_TENSOR, index, target, NULL);
     job->bytes += tensor.bytes;
     return true;
+}
+
+/* Removes the last shard if nothing was added to it, because the writer refused the weight for
+ * which it was begun. */
+static void drop_unused_shard(cli_job *job) {
+    const cli_shard *last = &job->shards[job->shard_count - 1];
+    if (job->step_count && job->steps[job->step_count - 1].shard + 1 == job->shard_count) return;
+    bsmm_writer_abort(last->writer);
+    free(last->path);
+    job->shard_count--;
 }
 
 bool cli_transfer_plan(cli_job *job) {
@@ -149,5 +212,6 @@ bool cli_transfer_plan(cli_job *job) {
     }
     for (uint64_t i = 0; i < tensors; i++)
         if (!job->claimed[i] && !plan_tensor(job, i)) return false;
+    drop_unused_shard(job);
     return true;
 }

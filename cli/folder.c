@@ -1,0 +1,341 @@
+#define _GNU_SOURCE /* makes unistd.h declare copy_file_range */
+#include "folder.h"
+#include "common.h"
+#include "files.h"
+#include "folder_config.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The file in the unfinished folder that says which command makes it. */
+static const char plan_name[] = ".bsmm-plan";
+static const char index_name[] = "model.safetensors.index.json";
+
+/* Files of the input's folder that are not copied: weights in any form, and files that are made
+ * anew. */
+static const char *const made_anew[] = {"*.safetensors",
+                                        "*.safetensors.index.json",
+                                        "*.bin",
+                                        "*.bin.index.json",
+                                        "*.pt",
+                                        "*.pth",
+                                        "*.gguf",
+                                        "*.h5",
+                                        "*.msgpack",
+                                        "*.onnx",
+                                        "config.json",
+                                        "hf_quant_config.json",
+                                        ".*"};
+
+static char *join(const char *folder, const char *name) {
+    char *path = cli_alloc(strlen(folder) + strlen(name) + 2, 1);
+    sprintf(path, "%s/%s", folder, name);
+    return path;
+}
+
+static bool is_folder(const char *path) {
+    struct stat info;
+    return !stat(path, &info) && S_ISDIR(info.st_mode);
+}
+
+static bool fail_system(const char *path, const char *what) {
+    cli_fail("%s: cannot %s: %s", path, what, strerror(errno));
+    return false;
+}
+
+bool cli_folder_wanted(const char *in, const char *out) {
+    static const char *const files[] = {"*.safetensors", "*.npy", "*.gguf", "*.json"};
+    const size_t length = strlen(out);
+    if (length && (out[length - 1] == '/' || is_folder(out))) return true;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        if (!fnmatch(files[i], out, 0)) return false;
+    return is_folder(in);
+}
+
+/* ---- reading and writing small files ---- */
+
+/* Returns the text of a file, or NULL with errno set. The caller frees it. */
+static char *read_text(const char *path) {
+    char *text = NULL, part[4096];
+    size_t size, n;
+    FILE *file = fopen(path, "r"), *stream = file ? open_memstream(&text, &size) : NULL;
+    if (!stream) {
+        if (file) fclose(file);
+        return NULL;
+    }
+    while ((n = fread(part, 1, sizeof part, file)))
+        fwrite(part, 1, n, stream);
+    const bool failed = ferror(file);
+    fclose(file);
+    if (!fclose(stream) && !failed) return text;
+    free(text);
+    errno = EIO;
+    return NULL;
+}
+
+static bool write_text(const char *path, const char *text) {
+    FILE *file = fopen(path, "w");
+    if (!file) return fail_system(path, "create it");
+    const bool written = fputs(text, file) >= 0;
+    return (fclose(file) == 0 && written) || fail_system(path, "write it");
+}
+
+static bool copy_file(const char *from, const char *to) {
+    const int in = open(from, O_RDONLY | O_CLOEXEC);
+    if (in < 0) return fail_system(from, "read it");
+    const int out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    ssize_t n = out < 0 ? -1 : 1;
+    char part[1 << 16];
+    while (n > 0 && (n = read(in, part, sizeof part)) > 0)
+        for (ssize_t at = 0, w; n > 0 && at < n; at += w)
+            if ((w = write(out, part + at, (size_t)(n - at))) < 0) n = w = -1;
+    const int error = errno;
+    close(in);
+    if (out >= 0 && close(out)) n = -1;
+    errno = error;
+    return n == 0 || fail_system(to, "copy into it");
+}
+
+/* ---- the unfinished folder ---- */
+
+/* Returns a text that differs between two commands, or between two states of the input. */
+static char *plan_text(const bsmm_file *file, const char *out) {
+    bsmm_file_part part = BSMM_INIT(bsmm_file_part);
+    struct stat info = {0};
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream) exit(cli_fail("no memory for a plan"));
+    fprintf(stream, "%u\n%s\n", bsmm_version(), out);
+    for (char *const *word = cli_command_line; word && *word; word++)
+        fprintf(stream, "%s\n", *word);
+    for (uint64_t i = 0; !bsmm_file_part_at(file, i, &part) && !stat(part.path, &info); i++)
+        fprintf(stream, "%s %lld %lld.%09ld\n", part.path, (long long)info.st_size,
+                (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+    if (fclose(stream)) exit(cli_fail("no memory for a plan"));
+    return text;
+}
+
+static bool is_empty(const char *folder) {
+    DIR *names = opendir(folder);
+    bool empty = names;
+    for (struct dirent *name; empty && (name = readdir(names));)
+        empty = !strcmp(name->d_name, ".") || !strcmp(name->d_name, "..");
+    if (names) closedir(names);
+    return empty;
+}
+
+/* Makes the folder `work` with a plan, or checks that an existing one has the same plan. */
+static bool take_work(const cli_folder *folder, const char *plan) {
+    char *path = join(folder->work, plan_name);
+    bool taken = false;
+    if (!mkdir(folder->work, 0777)) {
+        taken = write_text(path, plan);
+    } else if (errno != EEXIST) {
+        fail_system(folder->work, "create this folder");
+    } else {
+        char *before = read_text(path);
+        taken = before && !strcmp(before, plan);
+        if (!taken)
+            cli_fail("%s: is the unfinished output of another command or of changed input; remove "
+                     "it",
+                     folder->work);
+        free(before);
+    }
+    free(path);
+    return taken;
+}
+
+/* Finds the folder of the input. */
+static void find_source(cli_folder *folder, const char *in) {
+    folder->source_memory = strcpy(cli_alloc(strlen(in) + 2, 1), in);
+    if (is_folder(in)) {
+        folder->source = folder->source_memory;
+        return;
+    }
+    char *slash = strrchr(folder->source_memory, '/');
+    if (slash)
+        *slash = '\0';
+    else
+        strcpy(folder->source_memory, ".");
+    const size_t length = strlen(in), tail = strlen(".json");
+    if (length > tail && !strcmp(in + length - tail, ".json"))
+        folder->source = folder->source_memory;
+}
+
+bool cli_folder_begin(cli_folder *folder, const char *in, const bsmm_file *file, const char *out) {
+    size_t length = strlen(out);
+    while (length > 1 && out[length - 1] == '/')
+        length--;
+    *folder = (cli_folder){.out = strncpy(cli_alloc(length + 1, 1), out, length)};
+    folder->work = cli_alloc(length + 8, 1);
+    sprintf(folder->work, "%s.part", folder->out);
+    find_source(folder, in);
+    if (is_folder(folder->out) ? !is_empty(folder->out) : !access(folder->out, F_OK)) {
+        cli_fail("%s: exists already; name a new or an empty folder", folder->out);
+        return false;
+    }
+    char *plan = plan_text(file, folder->out);
+    const bool taken = take_work(folder, plan);
+    free(plan);
+    return taken;
+}
+
+void cli_folder_free(cli_folder *folder) {
+    free(folder->out);
+    free(folder->work);
+    free(folder->source_memory);
+}
+
+char *cli_folder_shard(const cli_folder *folder, size_t shard) {
+    char name[64];
+    snprintf(name, sizeof name, "shard-%05zu.safetensors", shard + 1);
+    return join(folder->work, name);
+}
+
+void cli_folder_give_up(const cli_folder *folder) {
+    char *first = cli_folder_shard(folder, 0);
+    if (!access(first, F_OK)) {
+        cli_warn("%s has the shards that are complete; the same command continues there",
+                 folder->work);
+    } else {
+        char *plan = join(folder->work, plan_name);
+        unlink(plan);
+        rmdir(folder->work);
+        free(plan);
+    }
+    free(first);
+}
+
+/* ---- finishing ---- */
+
+/* Writes the name of a shard in the finished folder. */
+static void name_shard(char name[64], size_t shard, size_t shards) {
+    if (shards == 1)
+        snprintf(name, 64, "model.safetensors");
+    else
+        snprintf(name, 64, "model-%05zu-of-%05zu.safetensors", shard + 1, shards);
+}
+
+/* Adds the tensors of a shard to the index, and its matrices to the layers. */
+static bool list_shard(const char *path, const char *name, json_t *map, uint64_t *bytes,
+                       cli_layers *layers) {
+    bsmm_tensor tensor = BSMM_INIT(bsmm_tensor);
+    bsmm_file *file = cli_file_open(path);
+    if (!file) return false;
+    for (uint64_t i = 0; !bsmm_file_tensor_at(file, i, &tensor); i++) {
+        json_object_set_new(map, tensor.name, json_string(name));
+        *bytes += tensor.bytes;
+    }
+    cli_layers_add(layers, file);
+    cli_file_close(file);
+    return true;
+}
+
+static bool write_index(const cli_folder *folder, json_t *map, uint64_t bytes) {
+    json_t *index =
+        json_pack("{s:{s:I}, s:O}", "metadata", "total_size", (json_int_t)bytes, "weight_map", map);
+    char *text = index ? json_dumps(index, JSON_INDENT(2)) : NULL;
+    char *path = join(folder->work, index_name);
+    const bool written = text && write_text(path, text);
+    free(path);
+    free(text);
+    json_decref(index);
+    return written;
+}
+
+static bool write_config(const cli_folder *folder, const cli_layers *layers) {
+    const char *why;
+    char *config = cli_config_of(layers, &why), *from = NULL, *text = NULL, *to = NULL;
+    bool written = true;
+    if (why) cli_warn("config.json gets no quantization_config: %s", why);
+    if (folder->source) from = join(folder->source, "config.json");
+    if (from) text = read_text(from);
+    if (!text) {
+        if (config) cli_warn("no config.json beside the input, so the output has none");
+    } else {
+        char *edited = cli_config_replace(text, "quantization_config", config);
+        to = join(folder->work, "config.json");
+        if (!edited) cli_fail("%s: is no JSON object", from);
+        written = edited && write_text(to, edited);
+        free(edited);
+    }
+    free(config);
+    free(from);
+    free(text);
+    free(to);
+    return written;
+}
+
+static int is_copied(const struct dirent *name) {
+    for (size_t i = 0; i < sizeof made_anew / sizeof made_anew[0]; i++)
+        if (!fnmatch(made_anew[i], name->d_name, 0)) return 0;
+    return 1;
+}
+
+/* Copies the regular files of the input's folder. */
+static bool copy_others(const cli_folder *folder) {
+    struct dirent **names;
+    const int count = folder->source ? scandir(folder->source, &names, is_copied, alphasort) : 0;
+    bool copied = count >= 0 || fail_system(folder->source, "list this folder");
+    for (int i = 0; i < count; i++) {
+        char *from = join(folder->source, names[i]->d_name);
+        char *to = join(folder->work, names[i]->d_name);
+        struct stat info;
+        if (copied && !stat(from, &info) && S_ISREG(info.st_mode)) copied = copy_file(from, to);
+        free(from);
+        free(to);
+        free(names[i]);
+    }
+    if (count > 0) free(names);
+    return copied;
+}
+
+static bool rename_shards(const cli_folder *folder, size_t shards) {
+    for (size_t i = 0; i < shards; i++) {
+        char name[64];
+        name_shard(name, i, shards);
+        char *from = cli_folder_shard(folder, i), *to = join(folder->work, name);
+        const bool renamed = !rename(from, to) || fail_system(from, "rename it");
+        free(from);
+        free(to);
+        if (!renamed) return false;
+    }
+    return true;
+}
+
+/* Gives the folder its name. The plan is removed last, so that a run that ends before can be
+ * continued. */
+static bool publish(const cli_folder *folder) {
+    if (rename(folder->work, folder->out)) return fail_system(folder->out, "create this folder");
+    char *plan = join(folder->out, plan_name);
+    unlink(plan);
+    free(plan);
+    return true;
+}
+
+bool cli_folder_finish(cli_folder *folder, size_t shards) {
+    cli_layers layers = {0};
+    json_t *map = json_object();
+    uint64_t bytes = 0;
+    bool good = map;
+    for (size_t i = 0; i < shards && good; i++) {
+        char name[64], *path = cli_folder_shard(folder, i);
+        name_shard(name, i, shards);
+        good = list_shard(path, name, map, &bytes, &layers);
+        free(path);
+    }
+    good = good && (shards == 1 || write_index(folder, map, bytes)) &&
+           write_config(folder, &layers) && copy_others(folder) && rename_shards(folder, shards) &&
+           publish(folder);
+    json_decref(map);
+    cli_layers_free(&layers);
+    return good;
+}

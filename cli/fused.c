@@ -1,0 +1,68 @@
+#include "fused.h"
+#include "common.h"
+#include "files.h"
+#include "tables.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_FUSED = 3 };
+
+/* The ends of the names of weights that are fused: vLLM's packed_modules_mapping (qkv_proj and
+ * gate_up_proj), the experts of Mixtral, and llama.cpp's names. */
+static const char *const fused[][MOST_FUSED] = {
+    {".q_proj.weight", ".k_proj.weight", ".v_proj.weight"},
+    {".gate_proj.weight", ".up_proj.weight"},
+    {".w1.weight", ".w3.weight"},
+    {".attn_q.weight", ".attn_k.weight", ".attn_v.weight"},
+    {".ffn_gate.weight", ".ffn_up.weight"},
+};
+
+/* Returns the entry of `fused` that has the end of the name, and the length of the name before that
+ * end; or NULL. */
+static const char *const *find_entry(const char *name, size_t *stem) {
+    for (size_t i = 0; i < sizeof fused / sizeof fused[0]; i++)
+        for (int k = 0; k < MOST_FUSED && fused[i][k]; k++) {
+            size_t length = strlen(name), tail = strlen(fused[i][k]);
+            if (length <= tail || strcmp(name + length - tail, fused[i][k])) continue;
+            *stem = length - tail;
+            return fused[i];
+        }
+    return NULL;
+}
+
+/* Enlarges *amax to the largest magnitude of a weight that is one matrix. NaN stays NaN. */
+static const char *add_amax(const bsmm_file *file, uint64_t index, float *amax) {
+    cli_loaded loaded;
+    float own = 0;
+    if (!cli_load(file, index, 0, &loaded)) return bsmm_error_message();
+    const char *why = cli_reason(bsmm_amax(&loaded.matrix, &own));
+    cli_unload(&loaded);
+    if (!(own <= *amax)) *amax = own;
+    return why;
+}
+
+/* Finds an unquantized matrix by its name. */
+static bool find_matrix(const bsmm_file *file, const char *name, uint64_t *index) {
+    bsmm_weight weight = BSMM_INIT(bsmm_weight);
+    return !bsmm_file_weight_find(file, name, index) &&
+           !bsmm_file_weight_at(file, *index, &weight) && weight.batch == 1 &&
+           cli_is_plain(weight.format);
+}
+
+const char *cli_fused_amax(const bsmm_file *file, const bsmm_weight *weight,
+                           bool (*is_alike)(const void *context, const char *one,
+                                            const char *other),
+                           const void *context, float *amax) {
+    size_t stem;
+    uint64_t index;
+    const char *why = NULL, *const *ends = find_entry(weight->name, &stem);
+    for (int k = 0; ends && weight->batch == 1 && k < MOST_FUSED && ends[k] && !why; k++) {
+        char *name = cli_alloc(stem + strlen(ends[k]) + 1, 1);
+        memcpy(name, weight->name, stem);
+        strcpy(name + stem, ends[k]);
+        if (find_matrix(file, name, &index) && is_alike(context, weight->name, name))
+            why = add_amax(file, index, amax);
+        free(name);
+    }
+    return why;
+}

@@ -1,0 +1,16 @@
+/* Weights of a layer that engines multiply as one matrix, which has one global scale. */
+#ifndef CLI_FUSED_H
+#define CLI_FUSED_H
+
+#include "command.h"
+
+/* Computes the largest magnitude of all weights that engines fuse with `weight`, such as the
+ * queries, keys and values of a layer, for which is_alike(context, name of `weight`, name of the
+ * other weight) is true. *amax stays as it is if engines fuse no weight with this one. Returns NULL
+ * on success, otherwise the reason for the failure. */
+const char *cli_fused_amax(const bsmm_file *file, const bsmm_weight *weight,
+                           bool (*is_alike)(const void *context, const char *one,
+                                            const char *other),
+                           const void *context, float *amax);
+
+#endif
