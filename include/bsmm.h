@@ -456,17 +456,19 @@ typedef enum bsmm_matmul_flags {
  * Packed weights consist of a header and of B in the packed form, including its second-level scale.
  * The header says what was packed. It names no kernel and no number of rows. Every plan whose
  * kernel reads the form can therefore use the weights, with any M and any A. docs/PACKING.md
- * describes the bytes. The size of the form COMPACT depends only on the kind of device, the format,
- * N, K and the number of groups. */
+ * describes the bytes. The bytes depend only on B's values, its format, N, K, the number of groups,
+ * the kind of device ("cpu", "cuda" or "hip"), the form and, with WIDE, the name of the panels. B's
+ * order, leading dimension and scale layout change no byte. */
 typedef enum bsmm_packed_form {
     BSMM_PACKED_NONE = 0, /* Runs read B as it is described. */
-    /* Decoded values of B in panels, i.e. in the order in which a CPU micro-kernel reads them,
-     * followed by B itself. The panels also depend on A's format and on the processor; the header
-     * names their layout. */
+    /* Decoded values of B in panels, i.e. in the order in which one engine reads them, followed by
+     * B itself. There are several layouts of panels, each with a name, which the header contains.
+     * Which of them is the fastest depends on A's format and on the processor. A plan uses the
+     * panels of its kernel; bsmm_plan_packed_info tells their name. */
     BSMM_PACKED_WIDE = 1,
-    /* The codes and scales of B, stored in another order than in the matrix B. Packed weights of at
-     * least 64 KiB and 64 rows take at most 3% more bytes than B. Every kernel of the cpu reads
-     * this form. */
+    /* The codes and scales of B in one order that is fixed for the kind of device. Packed weights
+     * of at least 64 KiB and 64 rows take at most 3% more bytes than B. Every kernel reads this
+     * form on every device. */
     BSMM_PACKED_COMPACT = 2
 } bsmm_packed_form;
 
@@ -529,9 +531,9 @@ BSMM_API bsmm_status bsmm_matmul(const bsmm_matmul_desc *desc);
 typedef struct bsmm_plan bsmm_plan;
 
 /* Validates the description and chooses the kernel. It reads alpha, beta and all names (device,
- * kernel, recipe), which need not live longer than the call. It does not read the memory of the
- * matrices. Runs of the plan take a bias if desc->bias is not NULL or desc->bias_elem is not NONE.
- * After a failure, *plan is NULL. */
+ * kernel, recipe), which need not live longer than the call. It does not read the memory
+ * of the matrices. Runs of the plan take a bias if desc->bias is not NULL or desc->bias_elem is not
+ * NONE. After a failure, *plan is NULL. */
 BSMM_API bsmm_status bsmm_plan_create(const bsmm_matmul_desc *desc, bsmm_plan **plan);
 BSMM_API void bsmm_plan_destroy(bsmm_plan *plan); /* NULL is allowed. */
 
@@ -631,7 +633,7 @@ typedef struct bsmm_packed_info {
     uint32_t form;        /* The form, a bsmm_packed_form */
     uint32_t version;     /* Version of the form's bytes */
     uint32_t global_kind; /* Kind of the second-level scales, a bsmm_global */
-    char device[16];      /* Kind of device: "cpu" or "cuda" */
+    char device[16];      /* Kind of device: "cpu", "cuda" or "hip" */
     /* Layout of the panels if form is WIDE, such as "int8_k32_n32"; else "" */
     char panels[16];
     bsmm_format format; /* Format of B */
@@ -646,6 +648,11 @@ typedef struct bsmm_packed_info {
 BSMM_API bsmm_status bsmm_packed_describe(const void *packed, uint64_t bytes,
                                           bsmm_packed_info *info);
 
+/* Describes the packed weights that bsmm_pack_b makes for a plan, and that runs of the plan take.
+ * The form is desc->b_packed, or WIDE if desc->b_packed is NONE. Returns UNSUPPORTED if
+ * bsmm_plan_packed_b_bytes is 0. */
+BSMM_API bsmm_status bsmm_plan_packed_info(const bsmm_plan *plan, bsmm_packed_info *info);
+
 /* Gives the size in bytes of packed weights without a plan. `b` gives the format, rows and cols of
  * B; its memory is not read. `groups` is the number of matrices in the stack B, or 0 if B is one
  * matrix. `a` is the format of A; only the form WIDE needs it, because its panels depend on it, and
@@ -655,10 +662,11 @@ BSMM_API bsmm_status bsmm_packed_bytes(const char *device, uint32_t form, const 
                                        int64_t groups, const bsmm_format *a, uint64_t *bytes);
 
 /* Writes matrix number `index` of packed weights to b->data, b->scales and *b->global_scale.
- * `index` is 0 unless the weights are a stack. The weights may have any form but must have been
- * packed for the cpu. `b` must have the format, rows and cols of the packed weights; its order,
- * leading dimension and scale layout may differ. If the weights have no second-level scale,
- * b->global_scale may be NULL; otherwise 1 is written to it. Padding is not written. */
+ * `index` is 0 unless the weights are a stack. The weights may have any form and kind of device;
+ * weights of a GPU must have been copied to host memory. `b` must have the format, rows and cols of
+ * the packed weights; its order, leading dimension and scale layout may differ. If the weights have
+ * no second-level scale, b->global_scale may be NULL; otherwise 1 is written to it. Padding is not
+ * written. */
 BSMM_API bsmm_status bsmm_unpack_b(const void *packed, uint64_t packed_bytes, int64_t index,
                                    const bsmm_matrix *b);
 

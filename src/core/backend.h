@@ -5,10 +5,10 @@
 
 #include "format/format.h"
 
-/* A validated conversion between operands in device memory: quantize, dequantize, relayout or amax.
- * Second-level scales (one scale for a whole matrix) and the result of amax are in device memory
- * too. A comment that begins with the name of a conversion describes a field that only this
- * conversion uses. */
+/* A validated conversion between operands in device memory: quantize, dequantize, relayout, amax or
+ * move_codes. Second-level scales (one scale for a whole matrix) and the result of amax are in
+ * device memory too. A comment that begins with the name of a conversion describes a field that
+ * only this conversion uses. */
 typedef struct bsmm_recode {
     const void *device;
     void *stream;
@@ -67,6 +67,8 @@ typedef struct bsmm_backend {
     bsmm_status (*dequantize)(const bsmm_recode *job);
     bsmm_status (*relayout)(const bsmm_recode *job);
     bsmm_status (*amax)(const bsmm_recode *job);
+    /* Copies the codes of src to dst, which has the same format and shape, and ORDER_ROW. */
+    bsmm_status (*move_codes)(const bsmm_recode *job);
 } bsmm_backend;
 
 /* An opened device, and the stream and threads of one call. */

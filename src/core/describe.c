@@ -120,7 +120,8 @@ static bsmm_status take_options(const bsmm_matmul_desc *desc, bsmm_product *p) {
                          desc->flags);
     p->any_rows = desc->flags & BSMM_MATMUL_ANY_ROWS;
     p->invariant = desc->flags & BSMM_MATMUL_BATCH_INVARIANT;
-    p->b_packed = desc->b_packed;
+    p->packed_form = desc->b_packed;
+    p->b_packed = desc->b_packed == BSMM_PACKED_WIDE;
     p->compute = desc->compute;
     p->threads = bsmm_thread_count(desc->threads);
     return bsmm_pool_take(desc->pool, &p->pool);

@@ -309,9 +309,9 @@ static bsmm_status check_each(const bsmm_groups *g, const bsmm_product *p) {
         return bsmm_fail(BSMM_E_INVALID,
                          "group.flags: value is %u; EACH_COL_SCALE needs BSMM_SCALE_BY_COL",
                          g->flags);
-    if (g->kind == BSMM_GROUP_K && p->b_packed)
+    if (g->kind == BSMM_GROUP_K && p->packed_form)
         return bsmm_fail(BSMM_E_INVALID, "b_packed: value is %u; groups of kind k share out B",
-                         p->b_packed);
+                         p->packed_form);
     if (p->any_rows)
         return bsmm_fail(BSMM_E_INVALID, "flags: value is %d; groups give row counts themselves",
                          BSMM_MATMUL_ANY_ROWS);

@@ -137,7 +137,7 @@ static void add_groups(const bsmm_product *p, value_arrays *to) {
     add_array(to, g->flags & BSMM_GROUP_EACH_ALPHA, "group_alpha", g->alpha, g->count);
     add_array(to, g->flags & BSMM_GROUP_EACH_A_GLOBAL, "a.global_scale", p->a.m.global_scale,
               g->count);
-    add_array(to, g->flags & BSMM_GROUP_EACH_B_GLOBAL && !p->b_packed, "b.global_scale",
+    add_array(to, g->flags & BSMM_GROUP_EACH_B_GLOBAL && !p->packed_form, "b.global_scale",
               p->b.m.global_scale, g->count);
     add_array(to, g->flags & BSMM_GROUP_EACH_D_GLOBAL, "d.global_scale", p->d.m.global_scale,
               g->count);
@@ -254,7 +254,7 @@ bsmm_status bsmm_check_b(const bsmm_product *p, const bsmm_kernel *kernel) {
 
 bsmm_status bsmm_check_memory(const bsmm_product *p, const bsmm_kernel *kernel) {
     BSMM_TRY(check_operand(p, kernel, &p->a, "a"));
-    if (!p->b_packed) BSMM_TRY(check_operand(p, kernel, &p->b, "b"));
+    if (!p->packed_form) BSMM_TRY(check_operand(p, kernel, &p->b, "b"));
     BSMM_TRY(check_operand(p, kernel, &p->d, "d"));
     if (p->has_c) BSMM_TRY(check_operand(p, kernel, &p->c, "c"));
     BSMM_TRY(check_bias(p));

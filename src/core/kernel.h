@@ -50,13 +50,13 @@ typedef struct bsmm_product {
     const void *bias;
     uint32_t compute;
     int threads;
-    bsmm_pool pool;    /* threads of the caller's pool; OpenMP's threads if pool.run is NULL */
-    uint32_t b_packed; /* the bsmm_packed_form in which runs get B; NONE: as stored */
-    /* With packed weights of form wide (docs/PACKING.md), points to the panels that the kernel's
-     * pack_b wrote. With packed weights of either form, the operand b describes B's codes and
-     * scales inside the packed weights; in host memory these codes and scales are in the order
-     * BSMM_ORDER_COMPACT. */
-    const void *packed_b;
+    bsmm_pool pool; /* threads of the caller's pool; OpenMP's threads if pool.run is NULL */
+    /* The bsmm_packed_form in which runs get B; NONE: as described. With packed weights of any form
+     * (docs/PACKING.md), the operand b describes B's codes and scales inside the packed weights. In
+     * host memory they are in the order BSMM_ORDER_COMPACT, in device memory in ORDER_ROW. */
+    uint32_t packed_form;
+    bool b_packed;        /* the form is wide: runs get the panels that the kernel's pack_b wrote */
+    const void *packed_b; /* points to these panels */
     const bsmm_recipe *recipe; /* recipe that quantizes a block-scaled D; NULL if D has no scales */
     const bsmm_finish *finish; /* the epilogue; NULL: only alpha, beta and bias */
     const bsmm_groups *groups; /* the groups; NULL: a single product */
@@ -102,7 +102,8 @@ typedef enum bsmm_feature {
     /* The product has groups. CPU kernels need not support this feature, because core runs each
      * group as a plain product (parts.h). */
     BSMM_FEATURE_GROUPS = 4,
-    /* B is in packed weights of form compact: an operand in the order BSMM_ORDER_COMPACT. */
+    /* B is an operand in the order BSMM_ORDER_COMPACT. GPU kernels need not support this feature,
+     * because packed weights of form compact have ORDER_ROW in device memory. */
     BSMM_FEATURE_COMPACT = 16,
 } bsmm_feature;
 

@@ -12,8 +12,8 @@
 static const bsmm_packed_form_info forms[] = {
     {sizeof forms[0], BSMM_PACKED_WIDE, "wide", 1, 0, "cpu cuda",
      "an engine's panels of decoded values, then B itself"},
-    {sizeof forms[0], BSMM_PACKED_COMPACT, "compact", 1, 0, "cpu",
-     "codes of 16 rows side by side, then scales in tiles of 16 x 1"},
+    {sizeof forms[0], BSMM_PACKED_COMPACT, "compact", 1, 0, "cpu cuda hip",
+     "codes, then scales, in one order for all kernels: strips of 16 rows on a cpu, rows on a GPU"},
 };
 
 const bsmm_packed_form_info *bsmm_packed_form_row(uint32_t form) {
@@ -29,7 +29,7 @@ uint32_t bsmm_packed_form_named(const char *name, size_t size) {
 }
 
 uint32_t bsmm_packed_form_of(const bsmm_product *p) {
-    return p->b_packed ? p->b_packed : BSMM_PACKED_WIDE;
+    return p->packed_form ? p->packed_form : BSMM_PACKED_WIDE;
 }
 
 bsmm_status bsmm_packed_form_at(uint32_t index, bsmm_packed_form_info *info) {
@@ -61,19 +61,42 @@ uint64_t bsmm_packed_matrix_bytes(const bsmm_operand *view, uint64_t panel_bytes
     return sum(sum(panel_bytes, b), ALIGNMENT);
 }
 
-static bsmm_status make_view(const bsmm_product *p, const bsmm_operand *stored,
-                             bsmm_operand *view) {
-    if (p->backend->host_memory) return bsmm_compact_view(stored, view);
-    *view = *stored;
-    view->m.data = view->m.scales = NULL;
-    view->m.global_scale = NULL;
-    return BSMM_OK;
+bsmm_status bsmm_packed_view(bool host_memory, const bsmm_operand *stored, bsmm_operand *view) {
+    if (host_memory) return bsmm_compact_view(stored, view);
+    const bsmm_matrix rows = {.struct_size = sizeof rows,
+                              .format = stored->m.format,
+                              .rows = stored->m.rows,
+                              .cols = stored->m.cols,
+                              .global_kind = stored->m.global_kind};
+    return bsmm_operand_take(&rows, "b", view);
+}
+
+bool bsmm_packed_same_codes(const bsmm_operand *a, const bsmm_operand *b) {
+    return a->m.order == b->m.order && a->m.ld == b->m.ld;
+}
+
+/* Tells whether two operands of one format and shape have the same arrays. `rows` has ORDER_ROW and
+ * row-major scales without gaps. */
+static bool same_arrays(const bsmm_operand *o, const bsmm_operand *rows) {
+    return bsmm_packed_same_codes(o, rows) && o->m.scale_layout == rows->m.scale_layout &&
+           o->map.tile_row_step == rows->map.tile_row_step;
 }
 
 bsmm_status bsmm_packed_take(bsmm_request *request, bsmm_operand *stored) {
     bsmm_product *p = &request->product;
+    const bsmm_backend *backend = bsmm_backend_of(request->device);
+    const bool host_memory = !backend || backend->host_memory;
     *stored = p->b;
-    return p->b_packed == BSMM_PACKED_COMPACT ? bsmm_compact_view(stored, &p->b) : BSMM_OK;
+    /* A CPU kernel packs panels from B as it is stored, and makes the same panels from any order.
+     * A GPU kernel makes its panels from the rows that precede them in packed weights. */
+    if (!p->packed_form || (host_memory && p->packed_form == BSMM_PACKED_WIDE)) return BSMM_OK;
+    return bsmm_packed_view(host_memory, stored, &p->b);
+}
+
+/* Returns the kind of device in the header. A simulated GPU shares packed weights with the GPU
+ * whose kernels it runs. */
+static const char *device_kind(const bsmm_backend *backend) {
+    return backend->kernels ? backend->kernels : backend->name;
 }
 
 /* Copies text into to[size], which the caller has filled with zeros. Longer text is truncated so
@@ -95,7 +118,7 @@ static bsmm_packed_header header_of(const bsmm_packed *packed, const bsmm_produc
                             .groups = p->groups ? bsmm_parts_b_count(p) : 0};
     memcpy(h.magic, magic, sizeof h.magic);
     put_text(h.form, sizeof h.form, form->name);
-    put_text(h.device, sizeof h.device, p->backend->name);
+    put_text(h.device, sizeof h.device, device_kind(p->backend));
     put_text(h.panels, sizeof h.panels, panels);
     uint64_t bytes, count = p->groups ? (uint64_t)h.groups : 1;
     bool fits = bsmm_mul_u64(count, packed->matrix_bytes, &bytes) &&
@@ -113,8 +136,12 @@ bsmm_status bsmm_packed_make(const bsmm_kernel *kernel, const bsmm_product *p,
     /* Each group owns a range of B's columns, so no group's B is a whole matrix. */
     if (p->groups && p->groups->kind == BSMM_GROUP_K) return BSMM_OK;
     packed->stored = *stored;
-    bsmm_status status = make_view(p, stored, &packed->view);
-    if (status != BSMM_OK) return p->b_packed ? status : BSMM_OK;
+    bsmm_status status = bsmm_packed_view(p->backend->host_memory, stored, &packed->view);
+    if (status != BSMM_OK) return p->packed_form ? status : BSMM_OK;
+    /* The state of a plan without packed weights describes B as it is stored. On a GPU such a plan
+     * can pack only a B that is stored as in packed weights. */
+    if (!p->packed_form && !p->backend->host_memory && !same_arrays(stored, &packed->view))
+        return BSMM_OK;
     if (wide) {
         bsmm_product part;
         bsmm_part_widest(p, &part);
@@ -125,7 +152,7 @@ bsmm_status bsmm_packed_make(const bsmm_kernel *kernel, const bsmm_product *p,
     packed->header = header_of(packed, p, panels);
     if (packed->header.bytes <= INT64_MAX) return BSMM_OK;
     packed->header.bytes = 0;
-    if (!p->b_packed) return BSMM_OK;
+    if (!p->packed_form) return BSMM_OK;
     return bsmm_fail(BSMM_E_INVALID, "b.rows x cols: value is %lld x %lld; packed_b overflows",
                      (long long)stored->m.rows, (long long)stored->m.cols);
 }

@@ -51,8 +51,15 @@ uint32_t bsmm_packed_form_named(const char *name, size_t size);
  * WIDE if desc.b_packed is NONE. */
 uint32_t bsmm_packed_form_of(const bsmm_product *product);
 
-/* Copies the operand B, as the caller stores it, to *stored. If the plan reads packed weights of
- * form compact, the function then replaces the request's B by an operand in compact order, because
+/* Describes one matrix of packed weights in *view: the codes and scales of the matrix `stored` in
+ * the order that packed weights have in host memory or in device memory. The pointers are NULL. */
+bsmm_status bsmm_packed_view(bool host_memory, const bsmm_operand *stored, bsmm_operand *view);
+
+/* Tells whether two operands of one format and shape have their codes at the same places. */
+bool bsmm_packed_same_codes(const bsmm_operand *a, const bsmm_operand *b);
+
+/* Copies the operand B, as the caller stores it, to *stored. If the kernel reads B from packed
+ * weights, the function then replaces the request's B by the operand in packed weights, because
  * kernels decide by that operand whether they accept the product. */
 bsmm_status bsmm_packed_take(bsmm_request *request, bsmm_operand *stored);
 
@@ -85,6 +92,9 @@ bsmm_packed_places bsmm_packed_places_of(const bsmm_operand *view, const void *m
 /* Points the operand `b` to the codes, scales and second-level scale of one matrix in packed
  * weights. */
 void bsmm_packed_set(const bsmm_packed_places *at, bool host_memory, bsmm_operand *b);
+
+/* Copies the contents of a header to a caller's *info. */
+bsmm_status bsmm_packed_give_info(const bsmm_packed_header *header, bsmm_packed_info *info);
 
 /* Checks the first 8 bytes of packed weights. It fails with INVALID; for weights that an older
  * version of the library packed, the message says so. */

@@ -7,6 +7,14 @@
 
 /* ---- packing B ---- */
 
+/* The last part of a matrix: its second-level scale. */
+typedef struct global_part {
+    float value;
+    uint32_t given; /* 1 if the matrix has a second-level scale, else 0 */
+    uint8_t zero[56];
+} global_part;
+_Static_assert(sizeof(global_part) == 64, "a part ends at a multiple of 64");
+
 static void clear_gap(uint8_t *at, uint64_t used, const uint8_t *end) {
     memset(at + used, 0, (size_t)(end - at) - used);
 }
@@ -16,12 +24,8 @@ static void clear_gap(uint8_t *at, uint64_t used, const uint8_t *end) {
 static bsmm_status fill_in_host_memory(const bsmm_product *p, const bsmm_operand *view,
                                        const bsmm_packed_places *at) {
     bsmm_operand to = *view;
-    const struct {
-        float value;
-        uint32_t given;
-        uint8_t zero[56];
-    } global = {p->b.m.global_scale ? *p->b.m.global_scale : 1, p->b.m.global_scale != NULL, {0}};
-    _Static_assert(sizeof global == 64, "a part ends at a multiple of 64");
+    const global_part global = {.value = p->b.m.global_scale ? *p->b.m.global_scale : 1,
+                                .given = p->b.m.global_scale != NULL};
     to.m.data = at->codes;
     to.m.scales = at->scales;
     BSMM_TRY(bsmm_compact_pack(&p->b, &to, p->threads, &p->pool));
@@ -31,18 +35,36 @@ static bsmm_status fill_in_host_memory(const bsmm_product *p, const bsmm_operand
     return BSMM_OK;
 }
 
-/* Queues copies of one matrix of B into the stream. The codes and scales keep the layout in which
- * the caller stores them. */
-static bsmm_status fill_on_device(const bsmm_product *p, const bsmm_packed_places *at) {
-    static const float one = 1;
+static bsmm_status queue_gap(const bsmm_product *p, uint8_t *at, uint64_t used,
+                             const uint8_t *end) {
+    const uint64_t bytes = (uint64_t)(end - at) - used;
+    return bytes ? p->backend->fill(p->device, p->stream, at + used, 0, bytes) : BSMM_OK;
+}
+
+/* Queues the copying of codes to rows. Rows that end with padding are copied by a kernel, which
+ * clears the padding. */
+static bsmm_status queue_codes(const bsmm_recode *job, const bsmm_backend *backend) {
+    if (job->dst.data_bytes == 0) return BSMM_OK;
+    if (!bsmm_packed_same_codes(&job->src, &job->dst) || job->dst.m.ld != job->dst.m.cols)
+        return backend->move_codes(job);
+    return backend->copy(job->device, job->stream, job->dst.m.data, job->src.m.data,
+                         job->dst.data_bytes);
+}
+
+/* Queues the kernels and copies that write one matrix of B to packed weights: `to` is the operand
+ * in them. The bytes between the arrays become zero, as in host memory. */
+static bsmm_status fill_on_device(const bsmm_product *p, const bsmm_operand *to,
+                                  const bsmm_packed_places *at) {
+    const bsmm_recode job = {.device = p->device, .stream = p->stream, .src = p->b, .dst = *to};
     const bsmm_backend *k = p->backend;
-    const bsmm_operand *b = &p->b;
-    if (b->data_bytes) BSMM_TRY(k->copy(p->device, p->stream, at->codes, b->m.data, b->data_bytes));
-    if (b->scale_bytes)
-        BSMM_TRY(k->copy(p->device, p->stream, at->scales, b->m.scales, b->scale_bytes));
-    if (b->m.global_scale)
-        return k->copy(p->device, p->stream, at->global, b->m.global_scale, sizeof one);
-    return k->store(p->device, p->stream, at->global, &one, sizeof one);
+    const global_part global = {.value = 1, .given = p->b.m.global_scale != NULL};
+    BSMM_TRY(queue_codes(&job, k));
+    if (to->scale_bytes) BSMM_TRY(k->relayout(&job));
+    BSMM_TRY(queue_gap(p, at->codes, to->data_bytes, at->scales));
+    BSMM_TRY(queue_gap(p, at->scales, to->scale_bytes, at->global));
+    BSMM_TRY(k->store(p->device, p->stream, at->global, &global, sizeof global));
+    if (!global.given) return BSMM_OK;
+    return k->copy(p->device, p->stream, at->global, p->b.m.global_scale, sizeof global.value);
 }
 
 /* Returns a copy of the product whose B is matrix number `index` of the stack. */
@@ -57,6 +79,21 @@ static bsmm_product take_matrix(const bsmm_product *product, int64_t index) {
     return p;
 }
 
+/* Writes one matrix of packed weights in host memory or in device memory. */
+static bsmm_status fill_matrix(const bsmm_packed *packed, const bsmm_kernel *kernel,
+                               const bsmm_product *p, const void *state,
+                               const bsmm_packed_places *at) {
+    if (p->backend->host_memory) {
+        if (packed->panel_bytes) BSMM_TRY(kernel->pack_b(p, state, at->panels));
+        return fill_in_host_memory(p, &packed->view, at);
+    }
+    bsmm_product from = *p;
+    from.b = packed->view;
+    bsmm_packed_set(at, false, &from.b);
+    BSMM_TRY(fill_on_device(p, &from.b, at));
+    return packed->panel_bytes ? kernel->pack_b(&from, state, at->panels) : BSMM_OK;
+}
+
 bsmm_status bsmm_packed_fill(const bsmm_packed *packed, const bsmm_kernel *kernel,
                              const bsmm_product *product, const void *state, void *to) {
     BSMM_TRY(product->backend->store(product->device, product->stream, to, &packed->header,
@@ -68,9 +105,7 @@ bsmm_status bsmm_packed_fill(const bsmm_packed *packed, const bsmm_kernel *kerne
             (uint8_t *)to + sizeof packed->header + (uint64_t)i * packed->matrix_bytes;
         const bsmm_packed_places at =
             bsmm_packed_places_of(&packed->view, matrix, packed->panel_bytes);
-        if (packed->panel_bytes) BSMM_TRY(kernel->pack_b(&p, state, at.panels));
-        BSMM_TRY(p.backend->host_memory ? fill_in_host_memory(&p, &packed->view, &at)
-                                        : fill_on_device(&p, &at));
+        BSMM_TRY(fill_matrix(packed, kernel, &p, state, &at));
     }
     return BSMM_OK;
 }
@@ -100,20 +135,24 @@ static bsmm_status take_header(const void *packed, uint64_t bytes, bsmm_packed_h
                      (unsigned long long)bytes, (unsigned long long)h->bytes);
 }
 
+bsmm_status bsmm_packed_give_info(const bsmm_packed_header *h, bsmm_packed_info *info) {
+    bsmm_packed_info result = {.form = bsmm_packed_form_named(h->form, sizeof h->form),
+                               .version = h->version,
+                               .global_kind = h->global_kind,
+                               .format = h->format,
+                               .rows = h->rows,
+                               .cols = h->cols,
+                               .groups = h->groups,
+                               .bytes = h->bytes};
+    memcpy(result.device, h->device, sizeof result.device);
+    memcpy(result.panels, h->panels, sizeof result.panels);
+    return bsmm_give_struct(info, &result, sizeof result, "info");
+}
+
 bsmm_status bsmm_packed_describe(const void *packed, uint64_t bytes, bsmm_packed_info *info) {
     bsmm_packed_header h = {.bytes = 0};
     BSMM_TRY(take_header(packed, bytes, &h));
-    bsmm_packed_info result = {.form = bsmm_packed_form_named(h.form, sizeof h.form),
-                               .version = h.version,
-                               .global_kind = h.global_kind,
-                               .format = h.format,
-                               .rows = h.rows,
-                               .cols = h.cols,
-                               .groups = h.groups,
-                               .bytes = h.bytes};
-    memcpy(result.device, h.device, sizeof result.device);
-    memcpy(result.panels, h.panels, sizeof result.panels);
-    return bsmm_give_struct(info, &result, sizeof result, "info");
+    return bsmm_packed_give_info(&h, info);
 }
 
 /* Describes one matrix of packed weights in *view and stores the number of matrices in *count. The
@@ -124,17 +163,19 @@ static bsmm_status view_of(const bsmm_packed_header *h, bsmm_operand *view, int6
                            .rows = h->rows,
                            .cols = h->cols,
                            .global_kind = h->global_kind};
+    const bsmm_backend *backend = bsmm_backend_of(h->device);
     bsmm_operand stored;
-    BSMM_TRY(bsmm_operand_take(&m, "packed_b", &stored));
-    BSMM_TRY(bsmm_compact_view(&stored, view));
     *count = h->groups ? h->groups : 1;
-    if (h->groups >= 0 && strcmp(h->device, "cpu") == 0) return BSMM_OK;
-    if (h->groups < 0)
-        return bsmm_fail(BSMM_E_INVALID, "packed_b.groups: value is %lld; must be 0 or more",
-                         (long long)h->groups);
-    return bsmm_fail(BSMM_E_UNSUPPORTED,
-                     "packed_b.device: value is \"%s\"; B is unpacked from \"cpu\" alone",
-                     h->device);
+    if (!backend || strcmp(backend->name, h->device) != 0)
+        return bsmm_fail(
+            BSMM_E_UNSUPPORTED,
+            "packed_b.device: value is \"%s\"; must be a kind of device of this library",
+            h->device);
+    BSMM_TRY(bsmm_operand_take(&m, "packed_b", &stored));
+    BSMM_TRY(bsmm_packed_view(backend->host_memory, &stored, view));
+    if (h->groups >= 0) return BSMM_OK;
+    return bsmm_fail(BSMM_E_INVALID, "packed_b.groups: value is %lld; must be 0 or more",
+                     (long long)h->groups);
 }
 
 static bsmm_status find_matrix(const void *packed, const bsmm_packed_header *h, int64_t index,
@@ -177,7 +218,7 @@ static bsmm_status check_same(const bsmm_operand *from, const bsmm_operand *to) 
 bsmm_status bsmm_unpack_b(const void *packed, uint64_t packed_bytes, int64_t index,
                           const bsmm_matrix *b) {
     bsmm_packed_header h = {.bytes = 0};
-    bsmm_operand from, to;
+    bsmm_operand from = {.data_bytes = 0}, to;
     BSMM_TRY(take_header(packed, packed_bytes, &h));
     BSMM_TRY(find_matrix(packed, &h, index, &from));
     BSMM_TRY(bsmm_operand_take(b, "b", &to));

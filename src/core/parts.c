@@ -137,7 +137,7 @@ static bsmm_status run_groups(const bsmm_parts *parts, const bsmm_packed *packed
     for (int64_t i = 0; i < g->count; i++) {
         bsmm_part part;
         int64_t first = bsmm_part_take_group(product, i, &cursor, &part);
-        if (product->b_packed) {
+        if (product->packed_form) {
             part.product.b = product->b;
             bsmm_packed_bind(packed, packed_b, share_packed(g) ? 0 : i, &part.product);
         }

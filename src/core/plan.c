@@ -83,7 +83,7 @@ static bsmm_status keep(const bsmm_plan *made, const bsmm_packed *packed, bsmm_p
     *kept = (kept_plan){*made, *packed};
     *plan = &kept->plan;
     (*plan)->packed = &kept->packed;
-    if (made->product.b_packed) (*plan)->product.b = packed->view;
+    if (made->product.packed_form) (*plan)->product.b = packed->view;
     if (made->product.finish) (*plan)->product.finish = &(*plan)->finish;
     if (made->product.groups) (*plan)->product.groups = &(*plan)->groups;
     (*plan)->state = (uint8_t *)*plan + head;
@@ -150,7 +150,7 @@ static bsmm_status bind_pool(const bsmm_buffers *buffers, bsmm_product *p) {
 
 static void bind(const bsmm_buffers *buffers, bsmm_product *p) {
     set_memory(&p->a, buffers->a, buffers->a_scales, buffers->a_global);
-    if (!p->b_packed) set_memory(&p->b, buffers->b, buffers->b_scales, buffers->b_global);
+    if (!p->packed_form) set_memory(&p->b, buffers->b, buffers->b_scales, buffers->b_global);
     set_memory(&p->c, buffers->c, NULL, NULL);
     set_memory(&p->d, buffers->d, buffers->d_scales, buffers->d_global);
     p->bias = buffers->bias;
@@ -179,6 +179,13 @@ static bsmm_groups bind_groups(const bsmm_plan *plan, const bsmm_buffers *buffer
 
 uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan) {
     return plan ? plan->packed->header.bytes : 0;
+}
+
+bsmm_status bsmm_plan_packed_info(const bsmm_plan *plan, bsmm_packed_info *info) {
+    if (!plan) return bsmm_fail(BSMM_E_INVALID, "plan: value is NULL; must be given");
+    if (plan->packed->header.bytes) return bsmm_packed_give_info(&plan->packed->header, info);
+    return bsmm_fail(BSMM_E_UNSUPPORTED, "plan: kernel %s takes B as it is stored, not packed",
+                     plan->kernel->name);
 }
 
 /* Checks the alignment and the device of memory that the caller provides for the kernel: the
@@ -234,9 +241,9 @@ bsmm_status bsmm_pack_b(const bsmm_plan *plan, const bsmm_buffers *buffers, void
 
 static bsmm_status bind_packed(const bsmm_plan *plan, const bsmm_buffers *buffers,
                                bsmm_product *p) {
-    if (!p->b_packed && buffers->packed_b)
+    if (!p->packed_form && buffers->packed_b)
         return bsmm_fail(BSMM_E_INVALID, "packed_b: given, but the plan's desc.b_packed is 0");
-    if (!p->b_packed) return BSMM_OK;
+    if (!p->packed_form) return BSMM_OK;
     BSMM_TRY(check_packed(plan, buffers->packed_b, buffers->packed_b_bytes));
     BSMM_TRY(bsmm_check_room(p, buffers->packed_b, bsmm_plan_packed_b_bytes(plan), "packed_b"));
     BSMM_TRY(bsmm_packed_check(plan->packed, p, buffers->packed_b));
@@ -255,8 +262,8 @@ static bsmm_status check_workspace(const bsmm_plan *plan, const bsmm_product *p,
                          (unsigned long long)plan->workspace_bytes);
     BSMM_TRY(check_own(plan, buffers->workspace, "workspace"));
     BSMM_TRY(bsmm_check_room(p, buffers->workspace, plan->workspace_bytes, "workspace"));
-    if (!p->b_packed || !bsmm_overlap(buffers->workspace, plan->workspace_bytes, buffers->packed_b,
-                                      bsmm_plan_packed_b_bytes(plan)))
+    if (!p->packed_form || !bsmm_overlap(buffers->workspace, plan->workspace_bytes,
+                                         buffers->packed_b, bsmm_plan_packed_b_bytes(plan)))
         return BSMM_OK;
     return bsmm_fail(BSMM_E_INVALID, "workspace: its memory overlaps packed_b's; must not");
 }
@@ -342,9 +349,9 @@ bsmm_status bsmm_matmul(const bsmm_matmul_desc *desc) {
     if (request.product.any_rows)
         return bsmm_fail(BSMM_E_INVALID, "flags: value is %d; only plans take ANY_ROWS",
                          BSMM_MATMUL_ANY_ROWS);
-    if (request.product.b_packed)
+    if (request.product.packed_form)
         return bsmm_fail(BSMM_E_INVALID, "b_packed: value is %u; only plans take packed weights",
-                         request.product.b_packed);
+                         request.product.packed_form);
     const bsmm_backend *backend = plan.product.backend;
     buffers.workspace_bytes = plan.workspace_bytes;
     if (plan.workspace_bytes)

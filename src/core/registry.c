@@ -45,7 +45,7 @@ const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, bsmm_request *request
         snprintf(why, size, "%s", bsmm_error_message());
         return why;
     }
-    if (request->product.b_packed == BSMM_PACKED_WIDE && !kernel->pack_b)
+    if (request->product.packed_form == BSMM_PACKED_WIDE && !kernel->pack_b)
         return "takes B as it is stored, not packed";
     const char *lacks = bsmm_features_refuse(kernel, &request->product);
     if (lacks) return lacks;

@@ -4,20 +4,9 @@
 
 #include "gpu/recode_lane.h"
 
-BSMM_DEVICE uint32_t bsmm_any_load_code(const bsmm_dequantize_job *job, uint64_t at) {
-    if (job->src_bits == 32) return ((const uint32_t *)(const void *)job->src)[at];
-    if (job->src_bits == 16) return ((const uint16_t *)(const void *)job->src)[at];
-    if (job->src_bits == 8) return job->src[at];
-    uint64_t bit = at * job->src_bits;
-    const uint8_t *from = job->src + bit / 8;
-    uint32_t shift = bit % 8, word = from[0];
-    if (shift + job->src_bits > 8) word |= (uint32_t)from[1] << 8;
-    return word >> shift & ((1u << job->src_bits) - 1);
-}
-
 BSMM_DEVICE uint32_t bsmm_any_decode(const bsmm_dequantize_job *job, uint32_t r, uint32_t c) {
-    uint32_t code =
-        bsmm_any_load_code(job, r * job->src_lines.row_step + c * job->src_lines.col_step);
+    uint32_t code = bsmm_lane_load_code(job->src, job->src_bits,
+                                        r * job->src_lines.row_step + c * job->src_lines.col_step);
     float element = job->src_bits > 8 ? bsmm_lane_value(job->src_elem, code)
                                       : bsmm_narrow_value(&job->codec, code);
     float scale = 1, global = job->global ? bsmm_bits_float(bsmm_load_word(job->global)) : 1;

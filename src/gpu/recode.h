@@ -128,6 +128,16 @@ typedef struct bsmm_relayout_job {
     bsmm_axis_map from_row_map, from_col_map, to_row_map, to_col_map;
 } bsmm_relayout_job;
 
+/* Parameters for copying the codes of a matrix of any order to rows. `pitch` is the stride of the
+ * result's rows in bytes, and `bits` is the size of a code. */
+typedef struct bsmm_codes_job {
+    const uint8_t *from;
+    uint8_t *to;
+    bsmm_recode_lines lines; /* the strides of the source */
+    uint64_t pitch;
+    uint32_t rows, cols, bits;
+} bsmm_codes_job;
+
 /* Parameters for finding the largest magnitude of an f32, f16 or bf16 matrix. A line is a row, or a
  * column if the matrix is in column order. */
 typedef struct bsmm_amax_job {

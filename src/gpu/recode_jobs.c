@@ -198,3 +198,16 @@ bsmm_relayout_job bsmm_relayout_job_of(const bsmm_recode *job) {
                  bsmm_axis_fours(q.to, &q.to_row_map, &q.to_col_map, 0);
     return q;
 }
+
+/* ---- moving codes ---- */
+
+bsmm_codes_job bsmm_codes_job_of(const bsmm_recode *job) {
+    uint32_t bits = bsmm_recode_bits(job->src.m.format.elem);
+    return (bsmm_codes_job){.from = job->src.m.data,
+                            .to = job->dst.m.data,
+                            .lines = bsmm_recode_lines_of(&job->src),
+                            .pitch = (uint64_t)job->dst.m.ld * bits / 8,
+                            .rows = (uint32_t)job->src.m.rows,
+                            .cols = (uint32_t)job->src.m.cols,
+                            .bits = bits};
+}

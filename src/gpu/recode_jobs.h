@@ -47,5 +47,6 @@ bsmm_quantize_units bsmm_quantize_units_of(const bsmm_recode *job, const bsmm_qu
 bsmm_level_job bsmm_level_job_of(const bsmm_recode *job, const bsmm_quantize_job *q);
 bsmm_dequantize_job bsmm_dequantize_job_of(const bsmm_recode *job);
 bsmm_relayout_job bsmm_relayout_job_of(const bsmm_recode *job);
+bsmm_codes_job bsmm_codes_job_of(const bsmm_recode *job);
 
 #endif

@@ -24,6 +24,18 @@ BSMM_SHARED float bsmm_lane_value(uint32_t elem, uint32_t code) {
     return elem == BSMM_LANE_F16 ? bsmm_lane_f16(code) : bsmm_bits_float(code << 16);
 }
 
+/* Returns code number `at` of an array of codes. A code has `bits` bits. */
+BSMM_DEVICE uint32_t bsmm_lane_load_code(const uint8_t *codes, uint32_t bits, uint64_t at) {
+    if (bits == 32) return ((const uint32_t *)(const void *)codes)[at];
+    if (bits == 16) return ((const uint16_t *)(const void *)codes)[at];
+    if (bits == 8) return codes[at];
+    uint64_t bit = at * bits;
+    const uint8_t *from = codes + bit / 8;
+    uint32_t shift = bit % 8, word = from[0];
+    if (shift + bits > 8) word |= (uint32_t)from[1] << 8;
+    return word >> shift & ((1u << bits) - 1);
+}
+
 /* ---- scales ---- */
 
 /* Returns the numbers that apply to the whole tensor. They depend on the tensor's largest

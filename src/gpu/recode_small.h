@@ -1,5 +1,5 @@
 /* The small parts of conversions on a GPU: reading values for the largest magnitude of a tensor,
- * computing the second-level scale, and moving scales to another layout. */
+ * computing the second-level scale, moving scales to another layout, and moving codes to rows. */
 #ifndef BSMM_GPU_RECODE_SMALL_H
 #define BSMM_GPU_RECODE_SMALL_H
 
@@ -41,6 +41,20 @@ BSMM_DEVICE void bsmm_move_store(const bsmm_relayout_job *job, bool word, uint32
         *(uint32_t *)(void *)to = code;
     else
         *to = (uint8_t)code;
+}
+
+/* Moves codes 8 * item to 8 * item + 7 of a row. They fill as many bytes as a code has bits. A
+ * row's last codes may be fewer. The bits after the last code become 0. */
+BSMM_DEVICE void bsmm_move_codes(const bsmm_codes_job *job, uint32_t row, uint32_t item) {
+    uint64_t done = (uint64_t)item * job->bits, held = 0;
+    uint32_t bits = 0, c = 8 * item;
+    for (uint8_t *to = job->to + row * job->pitch; done < job->pitch && c < 8 * item + 8; c++) {
+        uint64_t at = row * job->lines.row_step + c * job->lines.col_step;
+        uint64_t code = c < job->cols ? bsmm_lane_load_code(job->from, job->bits, at) : 0;
+        held |= code << bits;
+        for (bits += job->bits; bits >= 8 && done < job->pitch; bits -= 8, held >>= 8)
+            to[done++] = (uint8_t)held;
+    }
 }
 
 #endif

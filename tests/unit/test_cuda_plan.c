@@ -201,10 +201,6 @@ static void check_packed(fixture *f) {
         close_plan(f);
         test_cuda_free(f->device, packed);
     }
-    bsmm_plan *compact;
-    f->desc.b_packed = BSMM_PACKED_COMPACT;
-    assert_int_equal(bsmm_plan_create(&f->desc, &compact), BSMM_E_UNSUPPORTED);
-    if (f->desc.kernel) assert_non_null(strstr(bsmm_error_message(), "form compact"));
     f->desc.b_packed = 0;
     free(plain);
 }

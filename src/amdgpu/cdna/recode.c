@@ -1,5 +1,5 @@
 /* The small kernels of conversions: the largest magnitude of a tensor (amax), its second-level
- * scale, and the conversion of scales between layouts. */
+ * scale, and the conversions of scales between layouts and of codes to rows. */
 #include "amdgpu/cdna/recode.h"
 #include "gpu/recode_small.h"
 
@@ -41,4 +41,10 @@ BSMM_KERNEL(BSMM_RECODE_GROUP) move_scales(bsmm_relayout_job job, uint32_t step)
     if (column >= job.cols) return;
     for (uint32_t row = bsmm_group_y(); row < job.rows; row += step)
         bsmm_move_store(&job, word, row, column, bsmm_move_load(&job, word, row, column));
+}
+
+/* Copies codes to rows. Each thread copies 8 codes of each row. */
+BSMM_KERNEL(BSMM_RECODE_GROUP) move_codes(bsmm_codes_job job, uint32_t step) {
+    for (uint32_t row = bsmm_group_y(); row < job.rows; row += step)
+        bsmm_move_codes(&job, row, (uint32_t)bsmm_recode_thread());
 }

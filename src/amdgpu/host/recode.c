@@ -116,3 +116,13 @@ bsmm_status bsmm_hip_relayout(const bsmm_recode *job) {
     return launch(job, &function, bsmm_ceil_div(q.by_words ? q.cols / 4 : q.cols, THREADS), step,
                   BSMM_HIP_ARGUMENTS(&q, &step));
 }
+
+bsmm_status bsmm_hip_move_codes(const bsmm_recode *job) {
+    static const bsmm_hip_function function = {.module = "cdna/recode", .name = "move_codes"};
+    BSMM_TRY(bsmm_recode_check_size(&job->src));
+    if (bsmm_recode_is_empty(&job->src)) return BSMM_OK;
+    bsmm_codes_job q = bsmm_codes_job_of(job);
+    uint32_t step = steps_of(q.rows);
+    return launch(job, &function, bsmm_ceil_div(q.cols, 8 * (int64_t)THREADS), step,
+                  BSMM_HIP_ARGUMENTS(&q, &step));
+}

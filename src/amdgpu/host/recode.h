@@ -9,5 +9,6 @@ bsmm_status bsmm_hip_quantize(const bsmm_recode *job);
 bsmm_status bsmm_hip_dequantize(const bsmm_recode *job);
 bsmm_status bsmm_hip_relayout(const bsmm_recode *job);
 bsmm_status bsmm_hip_amax(const bsmm_recode *job);
+bsmm_status bsmm_hip_move_codes(const bsmm_recode *job);
 
 #endif

@@ -166,7 +166,8 @@ static bsmm_status finish(const void *device, void *stream) {
 #define HOOKS                                                                                      \
     .check_pointer = check_pointer, .allocate = allocate, .release = release, .store = store,      \
     .copy = copy, .fill = fill, .finish = finish, .quantize = bsmm_hip_quantize,                   \
-    .dequantize = bsmm_hip_dequantize, .relayout = bsmm_hip_relayout, .amax = bsmm_hip_amax
+    .dequantize = bsmm_hip_dequantize, .relayout = bsmm_hip_relayout, .amax = bsmm_hip_amax,       \
+    .move_codes = bsmm_hip_move_codes
 
 const bsmm_backend bsmm_backend_hip = {
     HOOKS,

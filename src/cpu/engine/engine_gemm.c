@@ -22,7 +22,7 @@ typedef bsmm_gemm gemm;
 /* Returns true if B was packed in advance: the run then gets B's panels in packed weights (form
  * wide) and packs only A. */
 static bool has_panels(const bsmm_product *p) {
-    return p->b_packed == BSMM_PACKED_WIDE;
+    return p->b_packed;
 }
 
 static side measure_side(int64_t rows, int64_t width, int64_t units, uint64_t unit_bytes) {

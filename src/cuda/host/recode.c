@@ -225,3 +225,14 @@ bsmm_status bsmm_cuda_relayout(const bsmm_recode *job) {
     return bsmm_recode_launch(job, &function, bsmm_ceil_div(items, lanes),
                               bsmm_min_i64(down, MOST_DOWN), BSMM_CUDA_ARGUMENTS(&q));
 }
+
+/* ---- moving codes to rows ---- */
+
+bsmm_status bsmm_cuda_move_codes(const bsmm_recode *job) {
+    static const bsmm_cuda_function function = {.module = "sm80/recode", .name = "move_codes"};
+    BSMM_TRY(bsmm_recode_check_size(&job->src));
+    if (bsmm_recode_is_empty(&job->src)) return BSMM_OK;
+    bsmm_codes_job q = bsmm_codes_job_of(job);
+    return bsmm_recode_launch(job, &function, bsmm_ceil_div(q.cols, 8 * (int64_t)THREADS),
+                              bsmm_min_i64(q.rows, MOST_DOWN), BSMM_CUDA_ARGUMENTS(&q));
+}

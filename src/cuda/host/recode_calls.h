@@ -11,6 +11,7 @@ bsmm_status bsmm_cuda_quantize(const bsmm_recode *job);
 bsmm_status bsmm_cuda_dequantize(const bsmm_recode *job);
 bsmm_status bsmm_cuda_relayout(const bsmm_recode *job);
 bsmm_status bsmm_cuda_amax(const bsmm_recode *job);
+bsmm_status bsmm_cuda_move_codes(const bsmm_recode *job);
 
 /* ---- functions that the conversions share ---- */
 

@@ -138,4 +138,5 @@ const bsmm_backend bsmm_backend_cuda = {
     .dequantize = bsmm_cuda_dequantize,
     .relayout = bsmm_cuda_relayout,
     .amax = bsmm_cuda_amax,
+    .move_codes = bsmm_cuda_move_codes,
 };

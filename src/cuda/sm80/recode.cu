@@ -1,5 +1,5 @@
 /* Small kernels for conversions: they find the largest magnitude of a tensor, compute the
- * second-level scale, and move scales to another layout. */
+ * second-level scale, move scales to another layout, and move codes to rows. */
 #include "cuda/sm80/quantize_item.h"
 #include "gpu/recode_small.h"
 
@@ -74,4 +74,14 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS)
             if (row0 + i * rows_apart < job.rows)
                 bsmm_move_store(&job, word, row0 + i * rows_apart, column, codes[i]);
     }
+}
+
+/* ---- moving codes to rows ---- */
+
+/* Copies codes. Neighboring threads copy neighboring items of 8 codes of a row. */
+extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS)
+    move_codes(const __grid_constant__ bsmm_codes_job job) {
+    const uint32_t item = blockIdx.x * QUANTIZE_THREADS + threadIdx.x;
+    for (uint32_t row = blockIdx.y; row < job.rows; row += gridDim.y)
+        bsmm_move_codes(&job, row, item);
 }
