@@ -464,7 +464,8 @@ typedef enum bsmm_packed_form {
     /* Decoded values of B in panels, i.e. in the order in which one engine reads them, followed by
      * B itself. There are several layouts of panels, each with a name, which the header contains.
      * Which of them is the fastest depends on A's format and on the processor. A plan uses the
-     * panels of its kernel; bsmm_plan_packed_info tells their name. */
+     * panels of its kernel; bsmm_plan_packed_info tells their name, and the field b_panels of a
+     * description chooses a kernel by this name. */
     BSMM_PACKED_WIDE = 1,
     /* The codes and scales of B in one order that is fixed for the kind of device. Packed weights
      * of at least 64 KiB and 64 rows take at most 3% more bytes than B. Every kernel reads this
@@ -512,6 +513,9 @@ typedef struct bsmm_matmul_desc {
     /* Thread pool for work on the cpu. Runs of the plan use it if they give no pool of their own.
      * NULL = OpenMP's threads. */
     const bsmm_pool *pool;
+    /* With b_packed = WIDE: name of the panels that runs get, such as "bf16_k32_n48". Kernels that
+     * read other panels refuse the product. NULL = the panels of the chosen kernel. */
+    const char *b_panels;
 } bsmm_matmul_desc;
 
 /* Multiplies the matrices that the description points to. It reads A, B, C and bias, and writes D
@@ -531,7 +535,7 @@ BSMM_API bsmm_status bsmm_matmul(const bsmm_matmul_desc *desc);
 typedef struct bsmm_plan bsmm_plan;
 
 /* Validates the description and chooses the kernel. It reads alpha, beta and all names (device,
- * kernel, recipe), which need not live longer than the call. It does not read the memory
+ * kernel, recipe, b_panels), which need not live longer than the call. It does not read the memory
  * of the matrices. Runs of the plan take a bias if desc->bias is not NULL or desc->bias_elem is not
  * NONE. After a failure, *plan is NULL. */
 BSMM_API bsmm_status bsmm_plan_create(const bsmm_matmul_desc *desc, bsmm_plan **plan);

@@ -115,6 +115,10 @@ static bsmm_status take_options(const bsmm_matmul_desc *desc, bsmm_product *p) {
     if (desc->b_packed && !bsmm_packed_form_row(desc->b_packed))
         return bsmm_fail(BSMM_E_INVALID, "b_packed: value is %u; must be a bsmm_packed_form",
                          desc->b_packed);
+    if (desc->b_panels && desc->b_packed != BSMM_PACKED_WIDE)
+        return bsmm_fail(BSMM_E_INVALID,
+                         "b_panels: value is \"%.32s\"; must be NULL unless b_packed is WIDE",
+                         desc->b_panels);
     if (desc->flags > (BSMM_MATMUL_ANY_ROWS | BSMM_MATMUL_BATCH_INVARIANT))
         return bsmm_fail(BSMM_E_INVALID, "flags: value is %u; must be a sum of bsmm_matmul_flags",
                          desc->flags);
@@ -131,7 +135,9 @@ bsmm_status bsmm_describe(const bsmm_matmul_desc *desc, bsmm_request *request) {
     bsmm_matmul_desc copy;
     BSMM_TRY(bsmm_take_struct(&copy, sizeof copy, desc, "desc"));
     bsmm_group group;
-    *request = (bsmm_request){.device = copy.device ? copy.device : "cpu", .kernel = copy.kernel};
+    *request = (bsmm_request){.device = copy.device ? copy.device : "cpu",
+                              .kernel = copy.kernel,
+                              .panels = copy.b_panels};
     bsmm_product *p = &request->product;
     BSMM_TRY(take_options(&copy, p));
     if (copy.group) BSMM_TRY(bsmm_groups_take(copy.group, &group, &request->groups));

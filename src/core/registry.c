@@ -35,6 +35,19 @@ static bsmm_status open_device(bsmm_request *request) {
     return BSMM_OK;
 }
 
+/* Refuses a kernel that accepts the product but reads other panels than those that the caller has
+ * named. `state` is the kernel's state. */
+static const char *refuse_panels(const bsmm_kernel *kernel, const char *wanted,
+                                 const bsmm_product *product, const void *state, char *why,
+                                 size_t size) {
+    char name[sizeof((bsmm_packed_header *)NULL)->panels];
+    if (!wanted) return NULL;
+    kernel->name_panels(product, state, name, sizeof name);
+    if (strcmp(name, wanted) == 0) return NULL;
+    snprintf(why, size, "reads panels %s, not %.32s (b_panels)", name, wanted);
+    return why;
+}
+
 const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, bsmm_request *request, void *state,
                                 char *why, size_t size) {
     if (!runs_on(kernel, request->device)) {
@@ -49,11 +62,14 @@ const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, bsmm_request *request
         return "takes B as it is stored, not packed";
     const char *lacks = bsmm_features_refuse(kernel, &request->product);
     if (lacks) return lacks;
-    if (!bsmm_has_parts(&request->product))
-        return kernel->refuse(&request->product, state, why, size);
     bsmm_product part;
-    bsmm_part_widest(&request->product, &part);
-    return kernel->refuse(&part, state, why, size);
+    const bsmm_product *product = &request->product;
+    if (bsmm_has_parts(product)) {
+        bsmm_part_widest(product, &part);
+        product = &part;
+    }
+    const char *reason = kernel->refuse(product, state, why, size);
+    return reason ? reason : refuse_panels(kernel, request->panels, product, state, why, size);
 }
 
 static bsmm_status choose_forced(bsmm_request *request, void *state, const bsmm_kernel **kernel) {

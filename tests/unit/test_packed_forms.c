@@ -63,6 +63,26 @@ static void pack(fixture *f, uint32_t form) {
         fail_msg("%s", bsmm_error_message());
 }
 
+static void fixture_free(fixture *f) {
+    bsmm_plan_destroy(f->plan);
+    free(f->packed);
+    test_matrix_free(&f->a);
+    test_matrix_free(&f->b);
+    test_matrix_free(&f->d);
+}
+
+/* Packs B in form wide. Skips the test if no kernel of this processor has panels. */
+static void pack_or_skip(fixture *f) {
+    bsmm_plan *plan;
+    f->desc.b_packed = BSMM_PACKED_WIDE;
+    if (bsmm_plan_create(&f->desc, &plan) != BSMM_OK) {
+        fixture_free(f);
+        skip();
+    }
+    bsmm_plan_destroy(plan);
+    pack(f, BSMM_PACKED_WIDE);
+}
+
 static bsmm_status run(const fixture *f, const bsmm_plan *plan) {
     bsmm_buffers buffers = buffers_of(f);
     buffers.workspace_bytes = bsmm_plan_workspace_bytes(plan);
@@ -70,14 +90,6 @@ static bsmm_status run(const fixture *f, const bsmm_plan *plan) {
     bsmm_status status = bsmm_plan_run(plan, &buffers);
     free(buffers.workspace);
     return status;
-}
-
-static void fixture_free(fixture *f) {
-    bsmm_plan_destroy(f->plan);
-    free(f->packed);
-    test_matrix_free(&f->a);
-    test_matrix_free(&f->b);
-    test_matrix_free(&f->d);
 }
 
 /* ---- the table ---- */
@@ -291,6 +303,88 @@ static void test_wide_depends_on_panels(void **state) {
     assert_true(alike > 0);
     for (size_t i = 0; i < BSMM_COUNT(f); i++)
         fixture_free(&f[i]);
+}
+
+/* Runs a product with packed weights of form wide, whose panels have the name *info says, and with
+ * B as it is stored. The same kernel must compute the same bits. Returns false if no kernel reads
+ * such panels. */
+static bool runs_with(const fixture *packed, const bsmm_packed_info *info, fixture *g) {
+    bsmm_plan *plan;
+    bsmm_packed_info own = {.struct_size = sizeof own};
+    g->desc.b = &packed->b.m;
+    g->desc.b_packed = BSMM_PACKED_WIDE;
+    g->desc.b_panels = info->panels;
+    if (bsmm_plan_create(&g->desc, &plan) != BSMM_OK) return false;
+    assert_int_equal(bsmm_plan_packed_info(plan, &own), BSMM_OK);
+    assert_memory_equal(&own, info, sizeof own);
+    g->desc.kernel = bsmm_plan_kernel(plan);
+    g->desc.b_packed = 0;
+    g->desc.b_panels = NULL;
+    assert_int_equal(bsmm_matmul(&g->desc), BSMM_OK);
+    float *expected = malloc(g->d.data_bytes);
+    memcpy(expected, g->d.m.data, g->d.data_bytes);
+    memset(g->d.m.data, 0xa5, g->d.data_bytes);
+    const fixture with = {.a = g->a, .d = g->d, .packed = packed->packed, .bytes = packed->bytes};
+    if (run(&with, plan) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+    assert_memory_equal(expected, g->d.m.data, g->d.data_bytes);
+    free(expected);
+    bsmm_plan_destroy(plan);
+    g->desc.kernel = NULL;
+    return true;
+}
+
+/* Tests that one B of form wide serves several formats of A if the caller names its panels. */
+static void test_panels_by_name(void **state) {
+    (void)state;
+    static const char *const activations[] = {"bf16", "mxfp8", "mxfp4", "nvfp4", "fp8_group128"};
+    rng r = {53};
+    int others = 0;
+    for (size_t i = 0; i < BSMM_COUNT(activations); i++) {
+        fixture f;
+        make_matrices(&f, format_named(activations[i]), describe(format_named("mxfp4"), 70, 256), 3,
+                      FILL_ORDINARY, &r);
+        pack_or_skip(&f);
+        bsmm_packed_info info = {.struct_size = sizeof info}, theirs = info;
+        assert_int_equal(bsmm_packed_describe(f.packed, f.bytes, &info), BSMM_OK);
+        for (size_t j = 0; j < BSMM_COUNT(activations); j++) {
+            fixture g;
+            make_matrices(&g, format_named(activations[j]), describe(f.b.m.format, 70, 256), 33,
+                          FILL_ORDINARY, &r);
+            g.desc.b_packed = BSMM_PACKED_WIDE;
+            bsmm_plan *plan;
+            assert_int_equal(bsmm_plan_create(&g.desc, &plan), BSMM_OK);
+            assert_int_equal(bsmm_plan_packed_info(plan, &theirs), BSMM_OK);
+            bsmm_plan_destroy(plan);
+            const bool same = strcmp(info.panels, theirs.panels) == 0;
+            const bool runs = runs_with(&f, &info, &g);
+            assert_true(runs || !same);
+            others += runs && !same;
+            fixture_free(&g);
+        }
+        fixture_free(&f);
+    }
+    print_message("%d products with other panels than their own\n", others);
+    assert_true(others > 0);
+}
+
+static void test_panels_that_no_kernel_reads(void **state) {
+    (void)state;
+    rng r = {54};
+    fixture f;
+    make_matrices(&f, format_named("bf16"), describe(format_named("mxfp4"), 16, 64), 3,
+                  FILL_ORDINARY, &r);
+    pack_or_skip(&f);
+    bsmm_plan *plan;
+    f.desc.kernel = bsmm_plan_kernel(f.plan);
+    f.desc.b_panels = "int7";
+    assert_int_equal(bsmm_plan_create(&f.desc, &plan), BSMM_E_UNSUPPORTED);
+    assert_non_null(strstr(bsmm_error_message(), "not int7 (b_panels)"));
+    for (uint32_t form = BSMM_PACKED_NONE; form <= BSMM_PACKED_COMPACT; form += 2) {
+        f.desc.b_packed = form;
+        assert_int_equal(bsmm_plan_create(&f.desc, &plan), BSMM_E_INVALID);
+        assert_non_null(strstr(bsmm_error_message(), "b_panels: value is \"int7\""));
+    }
+    fixture_free(&f);
 }
 
 /* ---- second-level scales ---- */
@@ -583,6 +677,8 @@ int main(void) {
         cmocka_unit_test(test_compact_is_small),
         cmocka_unit_test(test_one_compact_b_for_all),
         cmocka_unit_test(test_wide_depends_on_panels),
+        cmocka_unit_test(test_panels_by_name),
+        cmocka_unit_test(test_panels_that_no_kernel_reads),
         cmocka_unit_test(test_global_scale_is_packed),
         cmocka_unit_test(test_stacks),
         cmocka_unit_test(test_header_fields),
