@@ -229,13 +229,13 @@ static void check_operand(const test_matrix *t, const char *other) {
         assert_int_equal(bsmm_describe(&desc, &w.request), BSMM_OK);
         const bsmm_product *p = &w.request.product;
         char why[256];
-        w.integers = !bsmm_int8_refuse(p, why, sizeof why);
+        w.integers = !bsmm_pack_refuse(p, bsmm_int8_refuse, why, sizeof why);
         w.form = side ? BSMM_INT8_B : BSMM_INT8_A;
         if (w.integers) check_widths(&w, t, bsmm_int8_unit(p));
         w.form = BSMM_INT8_A_FLOATED;
         if (w.integers && !side) check_widths(&w, t, bsmm_int8_unit(p));
         w.integers = false;
-        if (!bsmm_bf16_refuse(p, why, sizeof why))
+        if (!bsmm_pack_refuse(p, bsmm_bf16_refuse, why, sizeof why))
             check_widths(&w, t,
                          bsmm_bf16_by_segment(p) ? BSMM_BF16_SEGMENT_UNIT : BSMM_BF16_FOLDED_UNIT);
     }

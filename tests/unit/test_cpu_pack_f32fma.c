@@ -135,7 +135,7 @@ static void check_operand(const test_matrix *t, const char *other) {
                                  .d = side ? &turned : &d};
         char why[256];
         assert_int_equal(bsmm_describe(&desc, &w.request), BSMM_OK);
-        assert_null(bsmm_f32fma_refuse(&w.request.product, why, sizeof why));
+        assert_null(bsmm_pack_refuse(&w.request.product, bsmm_f32fma_refuse, why, sizeof why));
         bool segmented = bsmm_f32fma_by_segment(&w.request.product);
         w.unit = segmented ? BSMM_F32FMA_SEGMENT_UNIT : BSMM_F32FMA_FOLDED_UNIT;
         for (size_t i = 0; i < BSMM_COUNT(widths); i++) {

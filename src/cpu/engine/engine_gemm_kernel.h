@@ -6,6 +6,7 @@
 
 #include "base/cpu.h"
 #include "cpu/engine/engine_gemm.h"
+#include "cpu/pack/pack.h"
 
 #include <stdio.h>
 
@@ -22,15 +23,14 @@ static const bsmm_engine *engine_of(const bsmm_product *p) {
  * gives the reason for refusing the product. */
 typedef struct packed_needs {
     uint32_t feature;
-    const char *absent; /* reason that is returned if the processor lacks the feature */
-    /* Checks the operands' formats. It returns the reason for refusing them, or NULL. */
-    const char *(*refuse)(const bsmm_product *p, char *why, size_t size);
+    const char *absent;        /* reason that is returned if the processor lacks the feature */
+    bsmm_pack_refuser *refuse; /* checks the format of an operand */
 } packed_needs;
 
 static inline const char *refuse_packed(const packed_needs *needs, const bsmm_product *p,
                                         bsmm_gemm *made, char *why, size_t size) {
     if (!(bsmm_cpu_features() & needs->feature)) return needs->absent;
-    const char *reason = needs->refuse(p, why, size);
+    const char *reason = bsmm_pack_refuse(p, needs->refuse, why, size);
     if (reason) return reason;
     const bsmm_engine *engine = engine_of(p);
     *made = bsmm_gemm_make(engine, p);

@@ -54,7 +54,7 @@ static bool takes_element(uint32_t elem) {
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     if (!(bsmm_cpu_features() & BSMM_CPU_AVX2)) return "the processor has no AVX2";
-    const char *reason = bsmm_f32fma_refuse(p, why, size);
+    const char *reason = bsmm_pack_refuse(p, bsmm_f32fma_refuse, why, size);
     if (!reason)
         reason = bsmm_small_m_refuse_weights(&p->b.m.format, takes_element,
                                              BSMM_F32FMA_SEGMENT_UNIT, why, size);

@@ -75,7 +75,7 @@ static bool is_supported(void) {
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     if (!is_supported()) return "the processor has no AVX-512 BF16 and VBMI";
-    const char *reason = bsmm_bf16_refuse(p, why, size);
+    const char *reason = bsmm_pack_refuse(p, bsmm_bf16_refuse, why, size);
     if (!reason)
         reason = bsmm_small_m_refuse_weights(&p->b.m.format, takes_element, BSMM_BF16_SEGMENT_UNIT,
                                              why, size);

@@ -11,7 +11,7 @@
 #ifndef BSMM_CPU_PACK_H
 #define BSMM_CPU_PACK_H
 
-#include "format/format.h"
+#include "core/kernel.h"
 
 #include <string.h>
 
@@ -24,6 +24,20 @@ enum {
     BSMM_PACK_STEPS = BSMM_PACK_SPAN / BSMM_PACK_STEP,
     BSMM_PACK_PITCH = 2 * BSMM_PACK_SPAN, /* bytes of a row of 16-bit or 32-bit codes in a buffer */
 };
+
+/* Returns NULL if an engine packs an operand, else the reason for refusing it, which calls the
+ * operand `what`. */
+typedef const char *bsmm_pack_refuser(const bsmm_operand *o, const char *what, char *why,
+                                      size_t size);
+
+/* Returns NULL if an engine packs both operands of a product, else the reason for refusing it. */
+static inline const char *bsmm_pack_refuse(const bsmm_product *p, bsmm_pack_refuser *refuse,
+                                           char *why, size_t size) {
+    const char *reason = refuse(&p->a, "A", why, size);
+    if (!reason) reason = refuse(&p->b, "B", why, size);
+    if (reason || p->a.m.cols <= 1 << 20) return reason;
+    return "K is above 2^20: fp32 sums might leave their range";
+}
 
 /* Returns true if the operand has fp32 scales. Such a scale multiplies the sum of a segment of K
  * instead of single elements. */

@@ -36,7 +36,7 @@ static const char *refuse_blocks(const bsmm_operand *o, const char *what, char *
     return why;
 }
 
-static const char *refuse_operand(const bsmm_operand *o, const char *what, char *why, size_t size) {
+const char *bsmm_bf16_refuse(const bsmm_operand *o, const char *what, char *why, size_t size) {
     uint32_t elem = o->m.format.elem;
     bool narrow = bsmm_elem_is_narrow(elem);
     if (!bsmm_elem_traits_of[elem].exact_in_bf16) {
@@ -49,14 +49,6 @@ static const char *refuse_operand(const bsmm_operand *o, const char *what, char 
         return why;
     }
     return refuse_blocks(o, what, why, size);
-}
-
-const char *bsmm_bf16_refuse(const bsmm_product *p, char *why, size_t size) {
-    const char *reason = refuse_operand(&p->a, "A", why, size);
-    if (!reason) reason = refuse_operand(&p->b, "B", why, size);
-    if (reason) return reason;
-    if (p->a.m.cols > 1 << 20) return "K is above 2^20: fp32 sums might leave their range";
-    return NULL;
 }
 
 /* ---- a tile of rows ---- */

@@ -18,9 +18,7 @@
 
 enum { BSMM_BF16_FOLDED_UNIT = 32, BSMM_BF16_SEGMENT_UNIT = 128 };
 
-/* Returns NULL if the bf16 engines accept both operands, else the reason for refusing the
- * product. */
-const char *bsmm_bf16_refuse(const bsmm_product *p, char *why, size_t size);
+bsmm_pack_refuser bsmm_bf16_refuse; /* for the bf16 engines */
 
 /* Returns true if the product's operands are packed in the segmented layout. */
 bool bsmm_bf16_by_segment(const bsmm_product *p);

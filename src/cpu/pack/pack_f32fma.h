@@ -23,9 +23,7 @@ enum {
     BSMM_F32FMA_SPAN_LIMIT = 202,
 };
 
-/* Returns NULL if the f32fma engines accept both operands, else the reason for refusing the
- * product. */
-const char *bsmm_f32fma_refuse(const bsmm_product *p, char *why, size_t size);
+bsmm_pack_refuser bsmm_f32fma_refuse; /* for the f32fma engines */
 
 /* Returns true if the product's operands are packed in the segmented layout. */
 bool bsmm_f32fma_by_segment(const bsmm_product *p);

@@ -42,9 +42,7 @@ typedef enum bsmm_int8_form {
     BSMM_INT8_A_FLOATED = 3
 } bsmm_int8_form;
 
-/* Returns NULL if the int8 engines accept both operands, else the reason for refusing the
- * product. */
-const char *bsmm_int8_refuse(const bsmm_product *p, char *why, size_t size);
+bsmm_pack_refuser bsmm_int8_refuse; /* for the int8 engines */
 
 /* Returns true if the scales of both operands are powers of two and units have 32 elements of K. */
 bool bsmm_int8_by_exponent(const bsmm_product *p);
