@@ -33,4 +33,9 @@ typedef struct bsmm_gpu_loader {
 bsmm_status bsmm_gpu_function_load(const bsmm_gpu_loader *loader, const void *device,
                                    const bsmm_gpu_function *function, void **handle);
 
+/* Returns an extent of a launch. An extent of 0 counts as 1. */
+static inline uint32_t bsmm_gpu_extent(uint32_t extent) {
+    return extent ? extent : 1;
+}
+
 #endif

@@ -210,7 +210,7 @@ static void memory_runs_out(void **state) {
 
 static void *load_in_thread(void *argument) {
     const bsmm_cuda_device *device;
-    CUfunction handle = NULL;
+    void *handle = NULL;
     (void)argument;
     if (bsmm_cuda_device_get(0, &device) == BSMM_OK) bsmm_cuda_load(device, &probe, &handle);
     return handle;

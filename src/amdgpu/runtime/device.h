@@ -59,7 +59,7 @@ const char *bsmm_hip_no_image(const bsmm_hip_device *device, const char *module,
  * later calls are a look-up without a lock. *handle receives the function unless `handle` is NULL.
  * A kernel calls this function in bsmm_kernel.make, so that runs find everything loaded. */
 bsmm_status bsmm_hip_load(const bsmm_hip_device *device, const bsmm_hip_function *function,
-                          hipFunction_t *handle);
+                          void **handle);
 
 typedef struct bsmm_hip_launch_desc {
     const bsmm_hip_function *function;

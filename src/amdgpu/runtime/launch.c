@@ -56,27 +56,21 @@ static bsmm_status find(const void *device, void *module, const bsmm_gpu_functio
 }
 
 bsmm_status bsmm_hip_load(const bsmm_hip_device *device, const bsmm_hip_function *function,
-                          hipFunction_t *handle) {
+                          void **handle) {
     static const bsmm_gpu_loader loader = {find_image, no_image, begin, end, load, find};
-    void *found = NULL;
-    const bsmm_status status = bsmm_gpu_function_load(&loader, device, function, &found);
-    if (handle) *handle = found;
-    return status;
-}
-
-static uint32_t at_least_1(uint32_t extent) {
-    return extent ? extent : 1;
+    return bsmm_gpu_function_load(&loader, device, function, handle);
 }
 
 bsmm_status bsmm_hip_launch(const bsmm_hip_device *device, const bsmm_hip_launch_desc *l) {
     const uint32_t *g = l->grid, *b = l->block;
-    hipFunction_t handle = NULL;
+    void *handle = NULL;
     int before;
     BSMM_TRY(bsmm_hip_load(device, l->function, &handle));
     BSMM_TRY(bsmm_hip_enter(device, &before));
     const hipError_t error = device->driver->hipModuleLaunchKernel(
-        handle, at_least_1(g[0]), at_least_1(g[1]), at_least_1(g[2]), at_least_1(b[0]),
-        at_least_1(b[1]), at_least_1(b[2]), l->shared_bytes, l->stream, l->arguments, NULL);
+        handle, bsmm_gpu_extent(g[0]), bsmm_gpu_extent(g[1]), bsmm_gpu_extent(g[2]),
+        bsmm_gpu_extent(b[0]), bsmm_gpu_extent(b[1]), bsmm_gpu_extent(b[2]), l->shared_bytes,
+        l->stream, l->arguments, NULL);
     bsmm_hip_leave(device, before);
     if (error == hipSuccess) return BSMM_OK;
     return bsmm_fail_within(bsmm_hip_fail(device->driver, error, "hipModuleLaunchKernel"),

@@ -60,7 +60,7 @@ const char *bsmm_cuda_no_image(const bsmm_cuda_device *device, const char *modul
  * `handle` may be NULL. Host code calls this function in bsmm_kernel.make, so that runs need not
  * load anything. */
 bsmm_status bsmm_cuda_load(const bsmm_cuda_device *device, const bsmm_cuda_function *function,
-                           CUfunction *handle);
+                           void **handle);
 
 typedef struct bsmm_cuda_launch_desc {
     const bsmm_cuda_function *function;
@@ -87,7 +87,7 @@ bsmm_status bsmm_cuda_launch(const bsmm_cuda_device *device, const bsmm_cuda_lau
 /* A launch that a plan prepares. Its kernel is loaded. Each run provides its stream and arguments.
  */
 typedef struct bsmm_cuda_ready {
-    CUfunction handle;
+    void *handle;               /* a CUfunction */
     bsmm_cuda_launch_desc desc; /* the launch without stream and arguments */
 } bsmm_cuda_ready;
 

@@ -63,28 +63,21 @@ static bsmm_status find(const void *device, void *module, const bsmm_gpu_functio
 }
 
 bsmm_status bsmm_cuda_load(const bsmm_cuda_device *device, const bsmm_cuda_function *function,
-                           CUfunction *handle) {
+                           void **handle) {
     static const bsmm_gpu_loader loader = {find_image, no_image, begin, end, load, find};
-    void *found = NULL;
-    const bsmm_status status = bsmm_gpu_function_load(&loader, device, function, &found);
-    if (handle) *handle = found;
-    return status;
+    return bsmm_gpu_function_load(&loader, device, function, handle);
 }
 
 /* ---- launches ---- */
-
-static uint32_t at_least_1(uint32_t extent) {
-    return extent ? extent : 1;
-}
 
 static unsigned int take_attributes(const bsmm_cuda_launch_desc *l, CUlaunchAttribute *to) {
     unsigned int count = 0;
     if (l->cluster[0] || l->cluster[1] || l->cluster[2]) {
         CUlaunchAttribute *cluster = &to[count++];
         cluster->id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-        cluster->value.clusterDim.x = at_least_1(l->cluster[0]);
-        cluster->value.clusterDim.y = at_least_1(l->cluster[1]);
-        cluster->value.clusterDim.z = at_least_1(l->cluster[2]);
+        cluster->value.clusterDim.x = bsmm_gpu_extent(l->cluster[0]);
+        cluster->value.clusterDim.y = bsmm_gpu_extent(l->cluster[1]);
+        cluster->value.clusterDim.z = bsmm_gpu_extent(l->cluster[2]);
     }
     if (l->overlap) {
         CUlaunchAttribute *overlap = &to[count++];
@@ -99,12 +92,12 @@ static bsmm_status launch(const bsmm_cuda_device *device, CUfunction handle,
                           const bsmm_cuda_launch_desc *l, void *stream, void **arguments) {
     CUlaunchAttribute attributes[2];
     CUlaunchConfig config = {
-        .gridDimX = at_least_1(l->grid[0]),
-        .gridDimY = at_least_1(l->grid[1]),
-        .gridDimZ = at_least_1(l->grid[2]),
-        .blockDimX = at_least_1(l->block[0]),
-        .blockDimY = at_least_1(l->block[1]),
-        .blockDimZ = at_least_1(l->block[2]),
+        .gridDimX = bsmm_gpu_extent(l->grid[0]),
+        .gridDimY = bsmm_gpu_extent(l->grid[1]),
+        .gridDimZ = bsmm_gpu_extent(l->grid[2]),
+        .blockDimX = bsmm_gpu_extent(l->block[0]),
+        .blockDimY = bsmm_gpu_extent(l->block[1]),
+        .blockDimZ = bsmm_gpu_extent(l->block[2]),
         .sharedMemBytes = l->shared_bytes,
         .hStream = stream,
         .attrs = attributes,
@@ -116,7 +109,7 @@ static bsmm_status launch(const bsmm_cuda_device *device, CUfunction handle,
 }
 
 bsmm_status bsmm_cuda_launch(const bsmm_cuda_device *device, const bsmm_cuda_launch_desc *l) {
-    CUfunction handle = NULL;
+    void *handle = NULL;
     BSMM_TRY(bsmm_cuda_load(device, l->function, &handle));
     BSMM_TRY(bsmm_cuda_enter(device));
     bsmm_status status = launch(device, handle, l, l->stream, l->arguments);
