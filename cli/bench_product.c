@@ -1,13 +1,9 @@
 /* Measures products of several shapes on the CPU. Compares each with its ceiling (the measured peak
  * of the arithmetic unit or of memory) and with its peers (other libraries). */
-#include "bench.h"
+#include "bench_session.h"
 #include "memory.h"
-#include "plot.h"
-#include "progress.h"
-#include "rows.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 const cli_column cli_bench_product_columns[] = {
     {"format", "format", false, "the formats as they were given"},
@@ -79,21 +75,6 @@ static void print_row(cli_rows *rows, const char *formats, const bench_job *job,
     cli_bench_trust_cells(rows, trust);
 }
 
-static bench_point point_of(const bench_job *job, const bench_result *result) {
-    bench_point point = {.m = job->sizes[0],
-                         .k = job->sizes[2],
-                         .gflops = result->operations / result->seconds * 1e-9,
-                         .ceiling = result->ceiling_rate * 1e-9,
-                         .unit = result->unit_rate * 1e-9,
-                         .intensity = result->intensity};
-    snprintf(point.kernel, sizeof point.kernel, "%s", result->kernel);
-    snprintf(point.limit, sizeof point.limit, "%s", result->ceiling);
-    for (int i = 0; i < BENCH_PEERS; i++)
-        if (result->peer_seconds[i] > 0)
-            point.peers[i] = result->operations / result->peer_seconds[i] * 1e-9;
-    return point;
-}
-
 /* ---- the heading: ceilings and peers with which the results are compared ---- */
 
 enum { MOST_PROBES = 8 };
@@ -153,16 +134,8 @@ static void print_heading(const bench_job *job, first_rates *first) {
 /* ---- measuring ---- */
 
 typedef struct session {
-    const cli_bench_values *values;
-    bench_job job;
-    bench_result now, *results; /* result of the current shape; results of all shapes */
-    bench_probed *probed;
-    int *attempts;
-    size_t kept; /* number of shapes that have a result */
-    bench_ceilings ceilings;
+    cli_bench_session base;
     first_rates first;
-    bench_point *points;
-    cli_progress progress;
 } session;
 
 int cli_bench_report_failure(const bench_job *job, const bench_result *result) {
@@ -179,123 +152,71 @@ int cli_bench_report_failure(const bench_job *job, const bench_result *result) {
 static void count_first(session *s) {
     bench_probed known = {.best = {[BENCH_MEMORY] = s->first.read}};
     for (uint32_t i = 0; i < MOST_PROBES && bench_probe_at(i); i++)
-        if (bench_probe_at(i)->work == s->job.probe->work)
+        if (bench_probe_at(i)->work == s->base.job.probe->work)
             known.best[BENCH_UNIT] = fmax(known.best[BENCH_UNIT], s->first.probes[i]);
-    bench_ceilings_raise(&s->ceilings, &known);
+    bench_ceilings_raise(&s->base.ceilings, &known);
 }
 
 /* Measures one shape. The first shape also decides with which arithmetic unit's peak rate all
  * shapes are compared. All shapes have the same formats, so the fastest unit is the same for every
  * shape. */
-static int measure_one(void *context, size_t shape, bench_probed *probed) {
-    session *s = context;
-    cli_bench_shape_at(s->values, (int64_t)shape, s->job.sizes);
-    bsmm_status status = bench_measure(&s->job, &s->now);
+static int measure_one(cli_bench_session *base, void *now, bench_probed *probed) {
+    bench_job *job = &base->job;
+    const bench_result *result = now;
+    bsmm_status status = bench_measure(job, now);
     if (status == BSMM_E_MEMORY)
-        return cli_fail("no memory for M=%lld N=%lld K=%lld", (long long)s->job.sizes[0],
-                        (long long)s->job.sizes[1], (long long)s->job.sizes[2]);
+        return cli_fail("no memory for M=%lld N=%lld K=%lld", (long long)job->sizes[0],
+                        (long long)job->sizes[1], (long long)job->sizes[2]);
     if (status) return cli_fail_library(NULL);
-    if (s->now.failed) return cli_bench_report_failure(&s->job, &s->now);
-    if (!s->job.probe) {
-        s->job.probe = s->now.probe;
-        count_first(s);
+    if (result->failed) return cli_bench_report_failure(job, result);
+    if (!job->probe) {
+        job->probe = result->probe;
+        count_first((session *)base);
     }
-    *probed = s->now.probed;
+    *probed = result->probed;
     return CLI_OK;
 }
 
-static void keep_one(void *context, size_t shape) {
-    session *s = context;
-    s->results[shape] = s->now;
-    if (shape >= s->kept) s->kept = shape + 1;
+static void print_one(cli_bench_session *s, cli_rows *rows, void *of, bench_point *point,
+                      const cli_bench_trust *trust) {
+    bench_result *result = of;
+    bench_measure_limit(&s->ceilings, result);
+    *point = cli_bench_point_of(&s->job, result, result->unit_rate);
+    for (int i = 0; i < BENCH_PEERS; i++)
+        if (result->peer_seconds[i] > 0)
+            point->peers[i] = result->operations / result->peer_seconds[i] * 1e-9;
+    print_row(rows, s->values->formats.name, &s->job, result, point, trust);
 }
 
-static void tick(void *context) {
-    cli_progress_add(context, 1);
-}
-
-static void print_rows(session *s) {
-    bool marked = false;
-    cli_rows *rows = cli_rows_open(cli_bench_product_columns, s->values->json);
-    for (size_t i = 0; i < s->kept; i++) {
-        cli_bench_trust trust = cli_bench_trust_of(&s->ceilings, &s->probed[i], s->attempts[i]);
-        bench_measure_limit(&s->ceilings, &s->results[i]);
-        cli_bench_shape_at(s->values, (int64_t)i, s->job.sizes);
-        s->points[i] = point_of(&s->job, &s->results[i]);
-        print_row(rows, s->values->formats.name, &s->job, &s->results[i], &s->points[i], &trust);
-        marked = marked || trust.disturbed;
-    }
-    cli_rows_close(rows);
-    if (marked && !s->values->json) cli_bench_explain_mark();
-}
-
-/* Measures all shapes and then prints all rows. No row can be printed earlier, because each
- * measurement may raise the ceiling, i.e. the peak rate that all rows are compared with. */
-static int measure_all(session *s) {
-    size_t shapes = (size_t)cli_bench_shapes(s->values);
-    const bench_rows rows = {shapes, measure_one, keep_one, s};
-    s->progress = cli_progress_begin("measuring", (uint64_t)shapes * (uint64_t)s->job.rounds);
-    s->job.tick = tick;
-    s->job.tick_context = &s->progress;
-    int status = bench_rows_measure(&rows, &s->ceilings, s->probed, s->attempts);
-    cli_progress_end(&s->progress);
-    print_rows(s);
-    return status;
-}
-
-static int draw(const session *s) {
-    const bench_job *job = &s->job;
+static int draw(const cli_bench_session *s) {
     bsmm_local_device cpu = BSMM_INIT(bsmm_local_device);
     bsmm_local_device_at(0, &cpu);
-    const cli_bench_titles titles = cli_bench_titles_of(s->values, cpu.title, job->threads);
-    double read = bench_memory_best(1, 0, job->threads);
-    bench_plot plot = {.path = s->values->plot,
-                       .title = titles.title,
-                       .subtitle = titles.subtitle,
-                       .unit = s->results[0].unit,
-                       .memory = "memory",
-                       .peers = {job->peers[0].peer->name, job->peers[1].peer->name},
-                       .points = s->points,
-                       .count = s->kept,
-                       .bandwidth = fmax(read, s->ceilings.best[BENCH_MEMORY]) * 1e-9};
-    const char *why = bench_plot_draw(&plot);
-    return why ? cli_fail("%s: %s", s->values->plot, why) : CLI_OK;
+    const double read = bench_memory_best(1, 0, s->job.threads);
+    const bench_plot limits = {.unit = ((const bench_result *)s->results)->unit,
+                               .memory = "memory",
+                               .peers = {s->job.peers[0].peer->name, s->job.peers[1].peer->name},
+                               .bandwidth = fmax(read, s->ceilings.best[BENCH_MEMORY]) * 1e-9};
+    return cli_bench_draw(s, cpu.title, &limits);
 }
 
 static int run(session *s) {
-    if (!s->values->json) print_heading(&s->job, &s->first);
-    int status = measure_all(s);
-    return status == CLI_OK && s->values->plot ? draw(s) : status;
+    cli_bench_session *base = &s->base;
+    if (!base->values->json) print_heading(&base->job, &s->first);
+    int status = cli_bench_measure_all(base, cli_bench_product_columns);
+    return status == CLI_OK && base->values->plot ? draw(base) : status;
 }
 
 int cli_bench_products(const cli_bench_values *values) {
+    static const cli_bench_parts parts = {
+        .result_bytes = sizeof(bench_result), .measure = measure_one, .print_row = print_one};
     bench_found peers[BENCH_PEERS];
-    size_t shapes = (size_t)cli_bench_shapes(values);
-    session s = {.values = values,
-                 .job = {.a = values->formats.a,
-                         .b = values->formats.b,
-                         .out = values->out,
-                         .sizes = {values->m, values->n, values->k},
-                         .kernel = values->kernel,
-                         .device = values->device,
-                         .threads = (int)values->threads,
-                         .rounds = (int)values->repeats,
-                         .pack_b = !values->no_pack_b,
-                         .form = cli_packed_form(values->packed),
-                         .cold = values->cold,
-                         .quantized = values->quantized,
-                         .fast = values->fast,
-                         .peers = peers},
-                 .results = cli_alloc(shapes, sizeof *s.results),
-                 .probed = cli_alloc(shapes, sizeof *s.probed),
-                 .attempts = cli_alloc(shapes, sizeof *s.attempts),
-                 .points = cli_alloc(shapes, sizeof *s.points)};
-    bench_peers_open(peers, s.job.threads);
+    session s = {.base = {.values = values, .parts = &parts, .job = cli_bench_job_of(values)}};
+    s.base.job.threads = (int)values->threads;
+    s.base.job.cold = values->cold;
+    s.base.job.peers = peers;
+    bench_peers_open(peers, s.base.job.threads);
     int status = run(&s);
     bench_peers_close(peers);
-    free(s.results);
-    free(s.probed);
-    free(s.attempts);
-    free(s.points);
+    cli_bench_session_free(&s.base);
     return status;
 }

@@ -1,14 +1,10 @@
 /* Measures products on a device whose work is queued (a GPU). Compares each with its ceiling and
  * with the device's peer (another library). */
-#include "bench.h"
+#include "bench_session.h"
 #include "device_texts.h"
 #include "measure_queued.h"
-#include "plot.h"
-#include "progress.h"
-#include "rows.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Two output columns for one GEMM variant of the peer, i.e. of the library with which bench
@@ -55,20 +51,12 @@ const cli_column cli_bench_queued_columns[] = {
 };
 
 typedef struct session {
-    const cli_bench_values *values;
-    bench_job job;
+    cli_bench_session base;
     bench_queued_job on;
-    bench_queued_result now, *results; /* result of the current shape; results of all shapes */
-    bench_probed *probed;
-    int *attempts;
-    size_t kept; /* number of shapes that have a result */
-    bench_ceilings ceilings;
-    cli_progress progress;
-    bench_point *points;
     cli_column columns[sizeof cli_bench_queued_columns / sizeof(cli_column)];
 } session;
 
-static const bench_queued_peer *peer_of(const session *s) {
+static const bench_queued_peer *peer_of(const cli_bench_session *s) {
     return bench_device_kind_of(s->values->device)->peer;
 }
 
@@ -76,7 +64,7 @@ static const bench_queued_peer *peer_of(const session *s) {
 
 /* Returns the columns of the output, with the names of the peer's GEMM variants as titles. */
 static const cli_column *columns_of(session *s) {
-    const bench_queued_peer *peer = peer_of(s);
+    const bench_queued_peer *peer = peer_of(&s->base);
     size_t way = 0;
     memcpy(s->columns, cli_bench_queued_columns, sizeof cli_bench_queued_columns);
     for (cli_column *c = s->columns; c->key || c->title; c++)
@@ -129,14 +117,16 @@ static json_t *counters_json(const bench_queued_result *result) {
     return launches;
 }
 
-static void print_counters(const session *s) {
+static void print_counters(cli_bench_session *s) {
+    const bench_queued_result *results = s->results;
+    if (!s->values->counters || s->values->json) return;
     cli_rows *rows = cli_rows_open(cli_bench_counter_columns, false);
     putchar('\n');
     for (size_t i = 0; i < s->kept; i++) {
         int64_t sizes[3];
         cli_bench_shape_at(s->values, (int64_t)i, sizes);
-        for (size_t launch = 0; launch < s->results[i].counted; launch++) {
-            const bench_counters *counters = &s->results[i].counters[launch];
+        for (size_t launch = 0; launch < results[i].counted; launch++) {
+            const bench_counters *counters = &results[i].counters[launch];
             cli_row_integer(rows, sizes[0]);
             cli_row_integer(rows, sizes[2]);
             cli_row_text(rows, counters->kernel);
@@ -148,17 +138,19 @@ static void print_counters(const session *s) {
     cli_rows_close(rows);
 }
 
-static void print_row(const session *s, cli_rows *rows, const bench_queued_result *result,
-                      const bench_point *point, const cli_bench_trust *trust) {
+static void print_cells(const cli_bench_session *s, cli_rows *rows,
+                        const bench_queued_result *result, const bench_point *point,
+                        const cli_bench_trust *trust) {
     const bench_result *ours = &result->ours;
+    const bool is_model = bench_device_kind_of(s->values->device)->is_model;
     cli_row_text(rows, s->values->formats.name);
     for (int i = 0; i < 3; i++)
         cli_row_integer(rows, s->job.sizes[i]);
     cli_row_text(rows, s->job.device);
     cli_row_text(rows, ours->kernel);
-    cli_row_value(rows, json_real(ours->seconds),
-                  s->on.device->kind->is_model ? "%.2f us model" : "%.2f us", ours->seconds * 1e6);
-    cli_row_value(rows, json_boolean(s->on.device->kind->is_model), "%s", "");
+    cli_row_value(rows, json_real(ours->seconds), is_model ? "%.2f us model" : "%.2f us",
+                  ours->seconds * 1e6);
+    cli_row_value(rows, json_boolean(is_model), "%s", "");
     cli_row_number(rows, point->gflops, "%.0f");
     cli_row_number(rows, point->ceiling, "%.0f");
     cli_bench_share_cell(rows, point->gflops / point->ceiling, trust);
@@ -175,28 +167,23 @@ static void print_row(const session *s, cli_rows *rows, const bench_queued_resul
     cli_bench_trust_cells(rows, trust);
 }
 
-static bench_point point_of(const session *s, const bench_queued_result *result) {
-    const bench_result *ours = &result->ours;
-    bench_point point = {.m = s->job.sizes[0],
-                         .k = s->job.sizes[2],
-                         .gflops = ours->operations / ours->seconds * 1e-9,
-                         .ceiling = ours->ceiling_rate * 1e-9,
-                         .unit = result->sheet_rate * 1e-9,
-                         .intensity = ours->intensity};
-    snprintf(point.kernel, sizeof point.kernel, "%s", ours->kernel);
-    snprintf(point.limit, sizeof point.limit, "%s", ours->ceiling);
+static void print_one(cli_bench_session *s, cli_rows *rows, void *of, bench_point *point,
+                      const cli_bench_trust *trust) {
+    bench_queued_result *result = of;
+    bench_queued_limit(&s->ceilings, result);
+    *point = cli_bench_point_of(&s->job, &result->ours, result->sheet_rate);
     for (int i = 0; i < BENCH_WAYS; i++)
         if (result->peer_seconds[i] > 0)
-            point.peers[i] = ours->operations / result->peer_seconds[i] * 1e-9;
-    return point;
+            point->peers[i] = result->ours.operations / result->peer_seconds[i] * 1e-9;
+    print_cells(s, rows, result, point, trust);
 }
 
 static void print_heading(const session *s) {
     bsmm_local_device info = BSMM_INIT(bsmm_local_device);
-    bench_device_find(s->values->device, &info);
+    bench_device_find(s->base.values->device, &info);
     printf("%s, %u multiprocessors, %s\n", info.title, info.cores, info.features);
     if (s->on.peer) {
-        const bench_queued_peer *peer = peer_of(s);
+        const bench_queued_peer *peer = peer_of(&s->base);
         printf("peers: %s:", peer->version(s->on.peer));
         for (int i = 0; i < BENCH_WAYS && peer->ways[i].name; i++)
             printf("%s %s (%s)", i ? "," : "", peer->ways[i].name, peer->ways[i].work);
@@ -204,115 +191,55 @@ static void print_heading(const session *s) {
     }
     if (s->on.device->kind->is_model) printf("times: model, not measured (docs/SIMULATOR.md)\n");
     printf("B: %s; operands from memory in each launch\n\n",
-           s->job.pack_b ? "packed ahead where the kernel packs it" : "packed in each run");
+           s->base.job.pack_b ? "packed ahead where the kernel packs it" : "packed in each run");
     fflush(stdout);
 }
 
 /* ---- measuring ---- */
 
-static void tick(void *context) {
-    cli_progress_add(context, 1);
-}
-
-static int measure_one(void *context, size_t shape, bench_probed *probed) {
-    session *s = context;
-    cli_bench_shape_at(s->values, (int64_t)shape, s->job.sizes);
-    const char *why = bench_measure_queued(&s->on, &s->now);
+static int measure_one(cli_bench_session *base, void *now, bench_probed *probed) {
+    const bench_job *job = &base->job;
+    const bench_result *ours = &((const bench_queued_result *)now)->ours;
+    const char *why = bench_measure_queued(&((const session *)base)->on, now);
     if (why)
-        return cli_fail("M=%lld N=%lld K=%lld: %s", (long long)s->job.sizes[0],
-                        (long long)s->job.sizes[1], (long long)s->job.sizes[2], why);
-    *probed = s->now.ours.probed;
-    return s->now.ours.failed ? cli_bench_report_failure(&s->job, &s->now.ours) : CLI_OK;
+        return cli_fail("M=%lld N=%lld K=%lld: %s", (long long)job->sizes[0],
+                        (long long)job->sizes[1], (long long)job->sizes[2], why);
+    *probed = ours->probed;
+    return ours->failed ? cli_bench_report_failure(job, ours) : CLI_OK;
 }
 
-static void keep_one(void *context, size_t shape) {
-    session *s = context;
-    s->results[shape] = s->now;
-    if (shape >= s->kept) s->kept = shape + 1;
-}
-
-static void print_rows(session *s) {
-    bool marked = false;
-    cli_rows *rows = cli_rows_open(columns_of(s), s->values->json);
-    for (size_t i = 0; i < s->kept; i++) {
-        cli_bench_trust trust = cli_bench_trust_of(&s->ceilings, &s->probed[i], s->attempts[i]);
-        bench_queued_limit(&s->ceilings, &s->results[i]);
-        cli_bench_shape_at(s->values, (int64_t)i, s->job.sizes);
-        s->points[i] = point_of(s, &s->results[i]);
-        print_row(s, rows, &s->results[i], &s->points[i], &trust);
-        marked = marked || trust.disturbed;
-    }
-    cli_rows_close(rows);
-    if (s->values->counters && !s->values->json) print_counters(s);
-    if (marked && !s->values->json) cli_bench_explain_mark();
-}
-
-/* Measures all shapes and then prints all rows. No row can be printed earlier, because each
- * measurement may raise the ceiling, i.e. the peak rate that all rows are compared with. */
-static int measure_all(session *s) {
-    size_t shapes = (size_t)cli_bench_shapes(s->values);
-    const bench_rows rows = {shapes, measure_one, keep_one, s};
-    s->progress = cli_progress_begin("measuring", (uint64_t)shapes * (uint64_t)s->job.rounds);
-    s->job.tick = tick;
-    s->job.tick_context = &s->progress;
-    int status = bench_rows_measure(&rows, &s->ceilings, s->probed, s->attempts);
-    cli_progress_end(&s->progress);
-    print_rows(s);
-    return status;
-}
-
-static int draw(const session *s) {
+static int draw(const cli_bench_session *s) {
     bsmm_local_device info = BSMM_INIT(bsmm_local_device);
     bench_device_find(s->values->device, &info);
-    const cli_bench_titles titles = cli_bench_titles_of(s->values, info.title, 0);
-    bench_plot plot = {.path = s->values->plot,
-                       .title = titles.title,
-                       .subtitle = titles.subtitle,
-                       .unit = s->results[0].sheet,
-                       .memory = "copy",
-                       .points = s->points,
-                       .count = s->kept,
-                       .bandwidth = s->ceilings.best[BENCH_MEMORY] * 1e-9};
+    bench_plot limits = {.unit = ((const bench_queued_result *)s->results)->sheet,
+                         .memory = "copy",
+                         .bandwidth = s->ceilings.best[BENCH_MEMORY] * 1e-9};
     for (int i = 0; peer_of(s) && i < BENCH_WAYS; i++)
-        plot.peers[i] = peer_of(s)->ways[i].name;
-    const char *why = bench_plot_draw(&plot);
-    return why ? cli_fail("%s: %s", s->values->plot, why) : CLI_OK;
+        limits.peers[i] = peer_of(s)->ways[i].name;
+    return cli_bench_draw(s, info.title, &limits);
 }
 
 static int run(session *s) {
-    if (s->values->peer && !(s->on.peer = peer_of(s)->open()))
-        return cli_fail("--peer: %s", peer_of(s)->absent);
-    if (!s->values->json) print_heading(s);
-    int status = measure_all(s);
-    if (status == CLI_OK && s->values->plot) status = draw(s);
-    if (s->on.peer) peer_of(s)->close(s->on.peer);
+    const cli_bench_values *values = s->base.values;
+    const bench_queued_peer *peer = peer_of(&s->base);
+    if (values->peer && !(s->on.peer = peer->open())) return cli_fail("--peer: %s", peer->absent);
+    if (!values->json) print_heading(s);
+    int status = cli_bench_measure_all(&s->base, columns_of(s));
+    if (status == CLI_OK && values->plot) status = draw(&s->base);
+    if (s->on.peer) peer->close(s->on.peer);
     return status;
 }
 
 int cli_bench_queued(const cli_bench_values *values) {
-    session s = {.values = values,
-                 .job = {.a = values->formats.a,
-                         .b = values->formats.b,
-                         .out = values->out,
-                         .kernel = values->kernel,
-                         .device = values->device,
-                         .rounds = (int)values->repeats,
-                         .pack_b = !values->no_pack_b,
-                         .form = cli_packed_form(values->packed),
-                         .quantized = values->quantized,
-                         .fast = values->fast}};
-    s.on = (bench_queued_job){.job = &s.job, .device = bench_device_open(values->device)};
+    static const cli_bench_parts parts = {.result_bytes = sizeof(bench_queued_result),
+                                          .measure = measure_one,
+                                          .print_row = print_one,
+                                          .print_more = print_counters};
+    session s = {.base = {.values = values, .parts = &parts, .job = cli_bench_job_of(values)}};
+    s.on = (bench_queued_job){.job = &s.base.job, .device = bench_device_open(values->device)};
     if (!s.on.device) return cli_fail("%s", bench_device_error());
-    size_t shapes = (size_t)cli_bench_shapes(values);
-    s.results = cli_alloc(shapes, sizeof *s.results);
-    s.probed = cli_alloc(shapes, sizeof *s.probed);
-    s.attempts = cli_alloc(shapes, sizeof *s.attempts);
-    s.points = cli_alloc(shapes, sizeof *s.points);
     int status = run(&s);
-    free(s.results);
-    free(s.probed);
-    free(s.attempts);
-    free(s.points);
+    cli_bench_session_free(&s.base);
     bench_device_close(s.on.device);
     return status;
 }
