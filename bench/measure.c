@@ -225,7 +225,7 @@ static bsmm_status measure(bench *b, bench_result *result) {
     snprintf(result->kernel, sizeof result->kernel, "%s", bsmm_plan_kernel(b->plan));
     result->packed = b->buffers.packed_b_bytes > 0;
     result->pack_seconds = b->pack_seconds;
-    bench_validate(&b->d, b->a_wide.data, b->b_wide.data, b->job->sizes[2], result);
+    bench_validate(&b->d, b->a_wide.data, b->b_wide.data, b->job->sizes[2], NULL, result);
     if (result->failed) return BSMM_OK;
     if (b->job->cold && !bench_memory_create(&b->memory)) return BSMM_E_MEMORY;
     prepare_peers(b);

@@ -24,7 +24,10 @@ typedef struct bench_job {
     uint32_t form;
     bool cold;      /* every run reads B from memory and not from a cache */
     bool quantized; /* operands are normally distributed values that were quantized */
-    bool fast;      /* allow kernels with a larger error bound (BSMM_COMPUTE_FAST) */
+    /* If times come from a model: execute only the workgroups that the model needs, and validate
+     * only their outputs. */
+    bool sampled;
+    bool fast; /* allow kernels with a larger error bound (BSMM_COMPUTE_FAST) */
     /* The libraries to compare with, an array of BENCH_PEERS entries. Libraries that are not
      * installed have entries too. */
     const bench_found *peers;

@@ -14,8 +14,10 @@
  * tutorial, plus u, the error of rounding to D: 2^-8 for bf16, and 0 for f32 and f16. An output
  * also passes if |d - exact| is at most result->bound * sum |a||b| + u |exact|, i.e. within the
  * documented error bound of the kernel. Kernels on arithmetic units whose accumulators keep fewer
- * bits than fp32 need this second rule. */
+ * bits than fp32 need this second rule. *
+ * If `unwritten` is not NULL, it is the code of outputs that the GEMM has not written. They are not
+ * checked. If no output is left to check, the validation fails. */
 void bench_validate(const bsmm_matrix *d, const float *a, const float *b, int64_t k,
-                    bench_result *result);
+                    const uint32_t *unwritten, bench_result *result);
 
 #endif

@@ -13,7 +13,8 @@ typedef struct cli_bench_values {
     bsmm_format out, from;
     int64_t m, n, k, m_range[2], k_range[2], k_step, threads, repeats;
     const char *kernel, *device, *plot, *recipe, *peer, *relayout, *packed;
-    bool json, bench, no_pack_b, cold, quantized, quantize, dequantize, amax, fast, counters;
+    bool json, bench, no_pack_b, cold, quantized, quantize, dequantize, amax, fast, counters,
+        sampled;
 } cli_bench_values;
 
 extern const cli_column cli_bench_product_columns[], cli_bench_recode_columns[],

@@ -15,7 +15,8 @@ bench_job cli_bench_job_of(const cli_bench_values *values) {
                        .pack_b = !values->no_pack_b,
                        .form = cli_packed_form(values->packed),
                        .quantized = values->quantized,
-                       .fast = values->fast};
+                       .fast = values->fast,
+                       .sampled = values->sampled};
 }
 
 bench_point cli_bench_point_of(const bench_job *job, const bench_result *result, double unit) {

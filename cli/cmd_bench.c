@@ -132,6 +132,9 @@ static int check_values(const values *options) {
     if (options->counters && !bench_device_kind_of(options->device)->count)
         return cli_usage("--counters: the times of the device %s do not come from a model",
                          options->device);
+    if (options->sampled &&
+        (!bench_device_kind_of(options->device)->is_model || is_conversion(options)))
+        return cli_usage("--sampled: is for products on devices whose times come from a model");
     if (options->amax && !options->quantize) return cli_usage("--amax: is for --quantize");
     if (!cli_is_plain(options->out))
         return cli_usage("--out: value is %s; must be f32, f16 or bf16",
@@ -218,6 +221,9 @@ static const cli_option options[] = {
     FLAG("cold", cold, "B from memory: copies take turns, so that no cache holds the next one"),
     FLAG("counters", counters,
          "tell what the time of each launch consists of, where it comes from a model"),
+    FLAG("sampled", sampled,
+         "where times come from a model: execute only the workgroups that the model needs, and "
+         "validate only their outputs"),
     FLAG("quantized-data", quantized,
          "operands are normal values, quantized by the format's default recipe"),
     FLAG("quantize", quantize, "measure quantizing an M x K matrix into --format instead"),

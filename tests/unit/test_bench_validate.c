@@ -40,7 +40,7 @@ static bench_result validate(uint32_t elem, double factor) {
     }
     d.format.elem = elem;
     d.rows = M, d.cols = N, d.data = words;
-    bench_validate(&d, a[0], b[0], K, &result);
+    bench_validate(&d, a[0], b[0], K, NULL, &result);
     return result;
 }
 
