@@ -1,7 +1,9 @@
-/* Writes the fp32 sums of a workgroup's tile to D. Each wave copies 16 rows of its sums at a time
- * into a buffer in LDS, called a strip. The wave reads the strip back with neighbouring lanes on
- * neighbouring columns, so that its stores to D are contiguous. A sum that may be inaccurate is
- * computed again in double. Then the epilogue converts every sum and stores it. */
+/* Writes the fp32 sums of a workgroup's tile to D. If D is row-major and the epilogue only rounds,
+ * each lane rounds its sums and stores the neighbouring columns of a row together. Otherwise, each
+ * wave copies 16 rows of its sums at a time into a buffer in LDS, called a strip. The wave reads
+ * the strip back with neighbouring lanes on neighbouring columns, so that its stores to D are
+ * contiguous. A sum that may be inaccurate is computed again in double. Then the epilogue converts
+ * every sum and stores it. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_FINISH_H
 #define BSMM_AMDGPU_CDNA_GEMM_FINISH_H
 
@@ -9,20 +11,23 @@
 
 typedef bsmm_f32x4 gemm_sums[GEMM_MOST_ROW_TILES][GEMM_MOST_COL_TILES];
 
+/* The range of magnitudes of accurate sums, and 0. A very small sum may lack terms below fp32's
+ * range, and a very large one may have met an Inf or NaN. */
+#define GEMM_LEAST_SUM 0x1p-118f
+#define GEMM_MOST_SUM  0x1p127f
+
 /* Returns the floats from one row of a strip to the next. The four floats of padding spread the
  * rows over the LDS banks. */
 BSMM_DEVICE uint32_t gemm_strip_pitch(gemm_shape s) {
     return s.col_tiles * BSMM_CDNA_EDGE + 4;
 }
 
-/* Returns true if an fp32 sum may be inaccurate and must be computed again. A very small sum may
- * lack terms below fp32's range, and a very large one may have met an Inf or NaN. A sum of 0 is
- * accurate unless `may_vanish`, i.e. unless the scales are so small that products may underflow to
- * 0. */
+/* Returns true if an fp32 sum may be inaccurate and must be computed again. A sum of 0 is accurate
+ * unless `may_vanish`, i.e. unless the scales are so small that products may underflow to 0. */
 BSMM_DEVICE bool gemm_doubts(float sum, bool may_vanish) {
     if (sum == 0) return may_vanish;
     const float size = __builtin_fabsf(sum);
-    return !(size >= 0x1p-118f && size <= 0x1p127f);
+    return !(size >= GEMM_LEAST_SUM && size <= GEMM_MOST_SUM);
 }
 
 BSMM_DEVICE void gemm_finish_strip(gemm_shape s, const BSMM_IN_LDS float *strip, uint32_t row,
@@ -51,14 +56,14 @@ BSMM_DEVICE void gemm_finish_strip(gemm_shape s, const BSMM_IN_LDS float *strip,
 }
 
 /* Stores all sums of a wave, one 16-row strip after the other. The matrix instruction leaves in
- * each lane row lane % 16 of a 16 x 16 tile and four of its columns. Registers cannot be indexed at
- * run time, so the loop over `t` compares t with every constant i. `row` and `col` are the first
- * row and column of the wave's tile in D. */
-BSMM_DEVICE void gemm_finish(gemm_shape s, const gemm_sums sums, BSMM_IN_LDS float *strip,
-                             uint32_t row, uint32_t col, bool may_vanish) {
+ * each lane row lane % 16 of a 16 x 16 tile and four columns of D (gemm_row_of). Registers cannot
+ * be indexed at run time, so the loop over `t` compares t with every constant i. `row` and `col`
+ * are the first row and column of the wave's tile in D. */
+BSMM_DEVICE void gemm_finish_slowly(gemm_shape s, const gemm_sums sums, BSMM_IN_LDS float *strip,
+                                    uint32_t row, uint32_t col, bool may_vanish) {
     const uint32_t pitch = gemm_strip_pitch(s);
-    BSMM_IN_LDS float *mine =
-        strip + gemm_lane() % BSMM_CDNA_EDGE * pitch + gemm_lane() / BSMM_CDNA_EDGE * 4;
+    BSMM_IN_LDS float *mine = strip + gemm_lane() % BSMM_CDNA_EDGE * pitch +
+                              gemm_lane() / BSMM_CDNA_EDGE * 4 * s.col_tiles;
 #pragma clang loop unroll(disable)
     for (uint32_t t = 0; t < s.row_tiles; t++) {
 #pragma unroll
@@ -66,12 +71,109 @@ BSMM_DEVICE void gemm_finish(gemm_shape s, const gemm_sums sums, BSMM_IN_LDS flo
             if (t != i) continue;
 #pragma unroll
             for (uint32_t j = 0; j < s.col_tiles; j++)
-                *(BSMM_IN_LDS bsmm_f32x4 *)(mine + j * BSMM_CDNA_EDGE) = sums[i][j];
+                *(BSMM_IN_LDS bsmm_f32x4 *)(mine + j * 4) = sums[i][j];
         }
         __builtin_amdgcn_wave_barrier();
         gemm_finish_strip(s, strip, row + t * BSMM_CDNA_EDGE, col, may_vanish);
         __builtin_amdgcn_wave_barrier();
     }
+}
+
+/* ---- sums that need only be rounded ---- */
+
+/* Returns true if all sums of a lane are accurate. As integers, the bits of positive fp32 numbers
+ * ascend with the numbers, and those of Inf and NaN are greater. Subtracting 1 makes those of 0 the
+ * greatest integer, so that no sum of 0 counts as small. */
+BSMM_DEVICE bool gemm_trusts(gemm_shape s, const gemm_sums sums) {
+    uint32_t least = UINT32_MAX, most = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < s.row_tiles; i++)
+#pragma unroll
+        for (uint32_t j = 0; j < s.col_tiles; j++)
+#pragma unroll
+            for (uint32_t e = 0; e < 4; e++) {
+                const uint32_t bits = bsmm_float_bits(sums[i][j][e]) & 0x7fffffffu;
+                least = bits - 1 < least ? bits - 1 : least;
+                most = bits > most ? bits : most;
+            }
+    return least >= bsmm_float_bits(GEMM_LEAST_SUM) - 1 && most <= bsmm_float_bits(GEMM_MOST_SUM);
+}
+
+/* Returns true if the epilogue only rounds sums to D, and lanes can store 16 bytes of a row of D at
+ * once. */
+BSMM_DEVICE bool gemm_only_rounds(const bsmm_gpu_epilogue *e) {
+    const bsmm_gpu_epilogue_factors f = bsmm_gpu_epilogue_begin(e);
+    const uint32_t bytes = e->d_elem == BSMM_ELEM_F32 ? 4 : 2;
+    const bool known = bytes == 4 || e->d_elem == BSMM_ELEM_F16 || e->d_elem == BSMM_ELEM_BF16;
+    return known && !e->c && !e->bias && f.factor == 1 && f.global == 1 && e->d_col == 1 &&
+           ((uintptr_t)e->d | e->d_row * bytes) % 16 == 0;
+}
+
+/* Rounds two neighbouring sums and returns the two codes in a word. */
+BSMM_DEVICE uint32_t gemm_round_f16(float x, float y) {
+    typedef _Float16 pair __attribute__((vector_size(4)));
+    const pair both = {(_Float16)x, (_Float16)y};
+    return (uint32_t)both;
+}
+
+BSMM_DEVICE uint32_t gemm_round_bf16(float x, float y) {
+    return bsmm_gpu_epilogue_bf16(x) | bsmm_gpu_epilogue_bf16(y) << 16;
+}
+
+/* Stores the sums of a row of D that a lane holds: 4 * col_tiles neighbouring columns. */
+BSMM_DEVICE void gemm_store_row(gemm_shape s, const bsmm_f32x4 sums[GEMM_MOST_COL_TILES],
+                                uint32_t elem, BSMM_GLOBAL bsmm_i32x4 *to) {
+#pragma unroll
+    for (uint32_t j = 0; j < s.col_tiles; j += 2) {
+        const bsmm_f32x4 x = sums[j], y = sums[j + 1];
+        if (elem == BSMM_ELEM_F32) {
+            to[j] = (bsmm_i32x4)x, to[j + 1] = (bsmm_i32x4)y;
+            continue;
+        }
+        bsmm_i32x4 codes;
+#pragma unroll
+        for (uint32_t h = 0; h < 4; h++) {
+            const float a = h < 2 ? x[2 * h] : y[2 * h - 4];
+            const float b = h < 2 ? x[2 * h + 1] : y[2 * h - 3];
+            codes[h] =
+                (int32_t)(elem == BSMM_ELEM_F16 ? gemm_round_f16(a, b) : gemm_round_bf16(a, b));
+        }
+        to[j / 2] = codes;
+    }
+}
+
+/* Rounds and stores all sums of a wave. `elem` is a constant in each call, so that the compiler
+ * makes one loop without branches for each type. */
+BSMM_DEVICE void gemm_store_rows(gemm_shape s, const gemm_sums sums, uint32_t elem, uint32_t row,
+                                 uint32_t col) {
+    const bsmm_gpu_epilogue *e = &gemm_params_here()->epilogue;
+    const uint32_t bytes = elem == BSMM_ELEM_F32 ? 4 : 2;
+    const uint64_t first = (uint64_t)(row + gemm_lane() % BSMM_CDNA_EDGE) * e->d_row + col +
+                           gemm_lane() / BSMM_CDNA_EDGE * 4 * s.col_tiles;
+    BSMM_GLOBAL uint8_t *to = (BSMM_GLOBAL uint8_t *)e->d + first * bytes;
+#pragma unroll
+    for (uint32_t i = 0; i < s.row_tiles; i++) {
+        gemm_store_row(s, sums[i], elem, (BSMM_GLOBAL bsmm_i32x4 *)to);
+        to += BSMM_CDNA_EDGE * e->d_row * bytes;
+    }
+}
+
+/* Stores all sums of a wave. */
+BSMM_DEVICE void gemm_finish(gemm_shape s, const gemm_sums sums, BSMM_IN_LDS float *strip,
+                             uint32_t row, uint32_t col, bool may_vanish) {
+    const bsmm_cdna_gemm *p = gemm_params_here();
+    const bool inside = row + s.row_tiles * BSMM_CDNA_EDGE <= p->sides[0].rows &&
+                        col + s.col_tiles * BSMM_CDNA_EDGE <= p->sides[1].rows;
+    const uint32_t elem = p->epilogue.d_elem;
+    if (!inside || may_vanish || !gemm_only_rounds(&p->epilogue) ||
+        __builtin_amdgcn_ballot_w64(!gemm_trusts(s, sums)))
+        gemm_finish_slowly(s, sums, strip, row, col, may_vanish);
+    else if (elem == BSMM_ELEM_F32)
+        gemm_store_rows(s, sums, BSMM_ELEM_F32, row, col);
+    else if (elem == BSMM_ELEM_F16)
+        gemm_store_rows(s, sums, BSMM_ELEM_F16, row, col);
+    else
+        gemm_store_rows(s, sums, BSMM_ELEM_BF16, row, col);
 }
 
 #endif

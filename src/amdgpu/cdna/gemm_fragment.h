@@ -42,25 +42,4 @@ BSMM_DEVICE bsmm_i32x8 gemm_read_fragment(const gemm_lds *tile, gemm_reader r, u
     return (bsmm_i32x8){x[0], x[1], x[2], x[3], y[0], y[1], y[2], y[3]};
 }
 
-/* Tells the compiler's scheduler the order of LDS reads and matrix instructions (MFMA): first the
- * reads of all fragments of B and of the first two of A, then, for each row of tiles, its MFMAs
- * followed by the reads of the fragment of A after the next. The builtin needs constant counts. The
- * counts may be too large, because the scheduler then takes the instructions that are left. */
-BSMM_DEVICE void gemm_order_reads(gemm_shape s) {
-    const bool wide = s.col_tiles == 4, twice = gemm_bits(s.types[0]) != 4;
-    BSMM_ISA_SCHEDULE(BSMM_SCHEDULE_LDS_READ, 8);
-    if (twice) BSMM_ISA_SCHEDULE(BSMM_SCHEDULE_LDS_READ, 4);
-#pragma unroll
-    for (uint32_t i = 0; i < s.row_tiles; i++) {
-        if (wide)
-            BSMM_ISA_SCHEDULE(BSMM_SCHEDULE_MFMA, 4);
-        else
-            BSMM_ISA_SCHEDULE(BSMM_SCHEDULE_MFMA, 2);
-        if (twice)
-            BSMM_ISA_SCHEDULE(BSMM_SCHEDULE_LDS_READ, 2);
-        else
-            BSMM_ISA_SCHEDULE(BSMM_SCHEDULE_LDS_READ, 1);
-    }
-}
-
 #endif

@@ -29,18 +29,37 @@ BSMM_SHARED uint32_t gemm_piece_bytes(uint32_t type) {
 /* Returns the swizzle of a row, for an LDS of 32 or 64 banks: the number that is XORed with the
  * index of each piece (16 bytes, or 12 for 6-bit elements) of the row.
  *
- * When a wave reads a fragment, 16 lanes read the same piece of 16 neighbouring rows. An LDS of 32
- * banks serves eight of these lanes at once, and an LDS of 64 banks serves all 16. Pieces of 12
- * bytes are read word by word, with 32 lanes at once. Rows of 128 bytes all begin at the same bank,
- * rows of 64 bytes at two different banks, and rows of 96 bytes at four.
+ * When a wave reads a fragment, 16 lanes read the same piece of 16 neighbouring rows. LDS serves
+ * eight lanes (32 banks) or 16 lanes (64 banks) at once, and these lanes are not neighbours: lanes
+ * 0 to 3 are served with lanes 20 to 23, which read the next piece of other rows. The test
+ * test_banks has the lists of lanes, which were measured (docs/SIMULATOR.md). Pieces of 12 bytes
+ * are read word by word, with 32 lanes at once. Rows of 128 bytes begin at the same bank of 32, or
+ * at two of 64. Rows of 64 bytes begin at four banks of 64, and rows of 96 bytes at eight.
  *
- * The swizzle repeats every 16 rows, or every 8 for 128-byte rows and 32 banks. gemm_load_direct
- * relies on this period. */
+ * The swizzle repeats every 16 rows. gemm_load_direct relies on this period. */
 BSMM_SHARED uint32_t gemm_swizzle_of(uint32_t type, uint32_t row, uint32_t banks) {
-    const uint32_t bits = gemm_bits(type), half = banks == 64 ? row / 8 % 2 : 0;
-    if (bits == 8) return row % 8 ^ half;
-    if (bits == 4) return (row / 2 % 4) ^ half;
+    const uint32_t bits = gemm_bits(type);
+    if (bits == 8) return row / (banks / 32) % 8;
+    if (bits == 4) return row / 8 % 2 * 2;
     return row / 4 % 2 + row / 8 % 2 * 4;
+}
+
+/* B's rows have another order in LDS than in memory. A lane's results of a matrix instruction are
+ * four neighbouring columns of D, i.e. rows of B. With the order in LDS, the results of all
+ * instructions of a row of tiles are neighbours too, so that a lane stores them with few wide
+ * stores. `tiles` is the number of 16 x 16 tiles of a wave along the operand's rows for B, and 1
+ * for A, whose rows keep their order. The order repeats every 16 * tiles rows. */
+
+/* Returns the row of the operand that is row `at` in LDS. */
+BSMM_SHARED uint32_t gemm_row_of(uint32_t tiles, uint32_t at) {
+    const uint32_t tile = at / 16 % tiles, quad = at / 4 % 4;
+    return at / (16 * tiles) * (16 * tiles) + quad * 4 * tiles + tile * 4 + at % 4;
+}
+
+/* Returns the row in LDS of a row of the operand. */
+BSMM_SHARED uint32_t gemm_row_in_lds(uint32_t tiles, uint32_t row) {
+    const uint32_t tile = row / 4 % tiles, quad = row / (4 * tiles) % 4;
+    return row / (16 * tiles) * (16 * tiles) + tile * 16 + quad * 4 + row % 4;
 }
 
 /* Returns where the pieces of a lane's fragment are: the index of piece `which` (0 or 1) among the

@@ -25,10 +25,12 @@ typedef struct gemm_source {
     /* The tile's first row, the bytes from row to row, the rows of the operand from the first row
      * on, and the stages that direct loads can load. */
     uint32_t row, pitch, rows, whole;
+    uint32_t wave; /* gemm_wave, which the compiler must not compute anew for each load */
 } gemm_source;
 
 /* LDS holds the bytes of a row in swizzled order. Returns the byte of a row in memory (from the
- * beginning of the stage) that LDS stores at byte `at` of the tile. */
+ * beginning of the stage) that LDS stores at byte `at` of the tile. The row itself is that of
+ * gemm_row_of. */
 BSMM_DEVICE uint32_t gemm_source_byte(uint32_t type, uint32_t at) {
     const uint32_t bytes = gemm_row_bytes(type), piece = gemm_piece_bytes(type);
     const uint32_t row = at / bytes, place = at % bytes / piece;
@@ -41,29 +43,42 @@ BSMM_DEVICE gemm_source gemm_source_of(const bsmm_cdna_gemm *p, gemm_shape s, ui
     const uint32_t type = s.types[side], at = bsmm_thread() * gemm_load_bytes(type);
     const uint64_t row_bytes = ((uint64_t)p->k * gemm_bits(type) + 7) / 8;
     gemm_source from;
+    from.wave = gemm_wave();
+    __asm__ volatile("" : "+s"(from.wave));
     from.row = row, from.rows = o->rows - row, from.pitch = (uint32_t)o->pitch;
     from.whole = o->direct && !s.ocp && !s.columns ? p->k / BSMM_CDNA_K : 0;
     from.buffer =
         bsmm_isa_buffer(o->o.data + row * o->pitch, (from.rows - 1) * o->pitch + row_bytes);
-    from.lane_offset = at / gemm_row_bytes(type) * from.pitch + gemm_source_byte(type, at);
+    from.lane_offset = gemm_row_of(gemm_order(s, side), at / gemm_row_bytes(type)) * from.pitch +
+                       gemm_source_byte(type, at);
     return from;
 }
 
-/* Loads one stage of one operand directly to LDS. In each round, every wave writes the bytes of its
- * 64 lanes side by side, and the waves' bytes follow each other. A round covers a number of rows
- * that is a multiple of the swizzle's period. The swizzle of a lane's row is therefore the same in
+/* Returns the number of rounds in which a stage of one operand is loaded directly. In each round,
+ * every wave writes the bytes of its 64 lanes side by side, and the waves' bytes follow each
+ * other. */
+BSMM_DEVICE uint32_t gemm_rounds(gemm_shape s, uint32_t side) {
+    return gemm_side_bytes(s, side) / (gemm_threads(s) * gemm_load_bytes(s.types[side]));
+}
+
+/* Loads one round directly to LDS. A round covers a number of rows that is a multiple of the
+ * periods of the swizzle and of gemm_row_of. The swizzle of a lane's row is therefore the same in
  * every round, and `lane_offset` stays valid. */
+BSMM_DEVICE void gemm_load_round(const gemm_source *from, gemm_shape s, uint32_t side,
+                                 uint32_t step, uint32_t round, uint32_t lds) {
+    const uint32_t type = s.types[side], bytes = gemm_load_bytes(type);
+    const uint32_t all = gemm_threads(s) * bytes, rows = all / gemm_row_bytes(type);
+    bsmm_isa_load_to_lds(from->buffer, lds + round * all + from->wave * GEMM_WAVE * bytes,
+                         from->lane_offset,
+                         step * gemm_row_bytes(type) + round * rows * from->pitch, bytes);
+}
+
+/* Loads one stage of one operand directly to LDS. */
 BSMM_DEVICE void gemm_load_direct(const gemm_source *from, gemm_shape s, uint32_t side,
                                   uint32_t step, uint32_t lds) {
-    const uint32_t type = s.types[side], bytes = gemm_load_bytes(type);
-    const uint32_t round = gemm_threads(s) * bytes, rows = round / gemm_row_bytes(type);
-    const uint32_t first = lds + gemm_wave() * GEMM_WAVE * bytes;
-    uint32_t offset = step * gemm_row_bytes(type);
 #pragma unroll
-    for (uint32_t at = 0; at < gemm_side_bytes(s, side); at += round) {
-        bsmm_isa_load_to_lds(from->buffer, first + at, from->lane_offset, offset, bytes);
-        offset += rows * from->pitch;
-    }
+    for (uint32_t round = 0; round < gemm_rounds(s, side); round++)
+        gemm_load_round(from, s, side, step, round, lds);
 }
 
 /* Recodes four bytes of e4m3 to e4m3fnuz with half the value. The codes are the same except for
@@ -110,7 +125,8 @@ BSMM_DEVICE void gemm_load_by_registers(const gemm_source *from, gemm_shape s, u
     uint32_t i = gemm_thread_here();
 #pragma clang loop unroll(disable)
     for (; i < pieces; i += gemm_threads(s)) {
-        const uint32_t row = i / row_pieces, byte = gemm_source_byte(type, i * piece);
+        const uint32_t row = gemm_row_of(gemm_order(s, side), i / row_pieces);
+        const uint32_t byte = gemm_source_byte(type, i * piece);
         const int32_t left = (int32_t)((p->k - step * BSMM_CDNA_K) * bits - byte * 8);
         bsmm_i32x4 words = {0};
         if (row < from->rows && left > 0)
@@ -188,11 +204,12 @@ BSMM_DEVICE void gemm_load_by_columns(const gemm_source *from, gemm_shape s, uin
             gemm_turn(words[q], words[q]);
 #pragma unroll
         for (uint32_t r = 0; r < 4; r++) {
+            const uint32_t to = gemm_row_in_lds(gemm_order(s, side), row) + r;
             bsmm_i32x4 turned;
             for (uint32_t q = 0; q < 4; q++)
                 turned[q] = (int32_t)(s.ocp ? gemm_fnuz_of_ocp(words[q][r]) : words[q][r]);
-            *(BSMM_IN_LDS bsmm_i32x4 *)(lds + (row + r) * row_bytes +
-                                        (piece ^ gemm_swizzle(type, row + r)) * 16) = turned;
+            *(BSMM_IN_LDS bsmm_i32x4 *)(lds + to * row_bytes +
+                                        (piece ^ gemm_swizzle(type, to)) * 16) = turned;
         }
     }
 }

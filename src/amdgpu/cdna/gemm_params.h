@@ -9,8 +9,18 @@ enum {
     BSMM_CDNA_EDGE = 16, /* rows and columns of a matrix instruction's tile */
     BSMM_CDNA_K = 128,   /* elements along K in a stage */
     BSMM_CDNA_XCDS = 8,  /* dies with their own L2; consecutive workgroups go to different dies */
-    BSMM_CDNA_BAND_ROWS = 8, /* rows of tiles in a band (gemm_schedule.h) */
+    BSMM_CDNA_BAND_ROWS = 8,   /* rows of tiles in a band (gemm_schedule.h) */
+    BSMM_CDNA_SCALES = 8,      /* blocks along K after which the offsets of scales repeat at most */
+    BSMM_CDNA_SCALE_STEPS = 8, /* steps whose e8m0 scales are in LDS (gemm_scales.h) */
+    BSMM_CDNA_LDS_950 = 160 * 1024, /* bytes of LDS of a compute unit of gfx950 */
 };
+
+/* The number of stages in LDS of a product with e8m0 scales: three, or two if three do not fit.
+ * `stage` is the bytes of a stage, and `rows` the rows of A and B in a tile. The expressions are
+ * constant, because tables of the host contain them. */
+#define BSMM_CDNA_SCALE_BYTES(rows) ((BSMM_CDNA_SCALE_STEPS * 4 + 16) * (rows))
+#define BSMM_CDNA_STAGES(stage, rows)                                                              \
+    (3 * (stage) + BSMM_CDNA_SCALE_BYTES(rows) <= BSMM_CDNA_LDS_950 ? 3 : 2)
 
 /* One of the two operands. */
 typedef struct bsmm_cdna_side {
@@ -18,6 +28,10 @@ typedef struct bsmm_cdna_side {
     uint64_t pitch;  /* bytes from one row to the next, or between columns if column-major */
     uint32_t rows;   /* M for A, N for B */
     uint32_t direct; /* 1: data and pitch are aligned for direct loads from memory to LDS */
+    /* The offsets of the scales of the first blocks along K. Those of the next blocks are larger by
+     * `scale_period`, and so on. */
+    uint32_t scale_at[BSMM_CDNA_SCALES], scale_period;
+    uint32_t scales_in_row; /* 1: the scales of a row of the operand lie side by side */
 } bsmm_cdna_side;
 
 typedef struct bsmm_cdna_gemm {

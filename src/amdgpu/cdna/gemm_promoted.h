@@ -36,7 +36,7 @@ BSMM_DEVICE uint32_t gemm_promoted_row(const bsmm_cdna_side *o, uint32_t row) {
 BSMM_DEVICE void gemm_promoted_begin(gemm_promoted *g, const bsmm_cdna_gemm *p, gemm_shape s,
                                      const gemm_place *at) {
     const uint32_t row = gemm_lane() % BSMM_CDNA_EDGE,
-                   col = gemm_lane() / BSMM_CDNA_EDGE * GEMM_D_COLS;
+                   col = gemm_lane() / BSMM_CDNA_EDGE * GEMM_D_COLS * s.col_tiles;
     g->low[0] = g->low[1] = g->high[0] = g->high[1] = 1;
 #pragma unroll
     for (uint32_t i = 0; i < s.row_tiles; i++)
@@ -45,17 +45,17 @@ BSMM_DEVICE void gemm_promoted_begin(gemm_promoted *g, const bsmm_cdna_gemm *p, 
     for (uint32_t j = 0; j < s.col_tiles; j++)
 #pragma unroll
         for (uint32_t e = 0; e < gemm_promoted_cols(s); e++)
-            g->cols[j][e] = gemm_promoted_row(&p->sides[1], at->first[1] + j * BSMM_CDNA_EDGE +
-                                                                (s.col_scales ? col + e : 0));
+            g->cols[j][e] = gemm_promoted_row(
+                &p->sides[1],
+                at->first[1] + (s.col_scales ? col + j * GEMM_D_COLS + e : j * BSMM_CDNA_EDGE));
 }
 
 BSMM_DEVICE void gemm_promoted_load(gemm_promoted *g, const bsmm_cdna_gemm *p, gemm_shape s,
                                     uint32_t step) {
-    const uint32_t k = step * BSMM_CDNA_K;
     BSMM_GLOBAL const float *a = (BSMM_GLOBAL const float *)p->sides[0].o.scales;
     BSMM_GLOBAL const float *b = (BSMM_GLOBAL const float *)p->sides[1].o.scales;
-    const uint32_t a_across = (uint32_t)bsmm_axis_at(&p->sides[0].o.col_map, k);
-    const uint32_t b_across = (uint32_t)bsmm_axis_at(&p->sides[1].o.col_map, k);
+    const uint32_t a_across = gemm_scale_offset(&p->sides[0], step);
+    const uint32_t b_across = gemm_scale_offset(&p->sides[1], step);
 #pragma unroll
     for (uint32_t i = 0; i < s.row_tiles; i++)
         g->row[i] = a[g->rows[i] + a_across];

@@ -24,15 +24,15 @@ BSMM_DEVICE void gemm_promoted_run(const bsmm_cdna_gemm *p, gemm_shape s) {
     gemm_promoted now, next;
     gemm_sums totals = {{{0}}};
     gemm_promoted_begin(&next, p, s, &at);
-    gemm_load_stage(&at, s, 0);
+    gemm_load_stage(&at, s, 0, gemm_stage(s, 0));
     gemm_promoted_load(&next, p, s, 0);
     for (uint32_t step = 0; step < at.steps; step++) {
         bsmm_isa_wait_barrier();
         now = next;
         gemm_promoted_take(&now, s);
-        if (step + 1 < at.steps) gemm_load_stage(&at, s, step + 1);
+        if (step + 1 < at.steps) gemm_load_stage(&at, s, step + 1, gemm_stage(s, (step + 1) % 2));
         gemm_promoted_load(&next, p, s, step + 1 < at.steps ? step + 1 : step);
-        const gemm_lds *stage = gemm_stage(s, step);
+        const gemm_lds *stage = gemm_stage(s, step % 2);
         gemm_promoted_multiply(&now, s, stage + at.offsets[0], stage + at.offsets[1], at.readers,
                                p->factor, totals);
         for (int side = 0; side < 2; side++)

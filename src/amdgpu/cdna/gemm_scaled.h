@@ -5,118 +5,134 @@
 #ifndef BSMM_AMDGPU_CDNA_GEMM_SCALED_H
 #define BSMM_AMDGPU_CDNA_GEMM_SCALED_H
 
-#include "amdgpu/cdna/gemm_stage.h"
+#include "amdgpu/cdna/gemm_scales.h"
 
-enum { GEMM_SCALE_ONE = 127, GEMM_SCALED_BLOCK = 32 };
+/* The last rows of tiles of a step. Their instructions run after the barrier that ends the step, so
+ * that the matrix core works while the first fragments of the next step are read from LDS. */
+enum { GEMM_LATE_ROWS = 2 };
 
+/* The registers of a wave. */
 typedef struct gemm_scaled {
-    /* For each tile, the offset of this lane's row in the scales. */
-    uint32_t rows[2][GEMM_MOST_ROW_TILES];
-    int32_t scales[2][GEMM_MOST_ROW_TILES]; /* the scales of the stage that is multiplied next */
-    int32_t low[2];  /* the least scale of A and of B that this lane has seen */
-    uint32_t blocks; /* scale blocks along K */
+    gemm_scales scales;
+    bsmm_i32x8 cols[GEMM_MOST_COL_TILES]; /* the fragments of B of a step */
+    bsmm_i32x8 rows[GEMM_MOST_ROW_TILES]; /* a row's fragment lives until its instructions */
 } gemm_scaled;
 
-BSMM_DEVICE uint32_t gemm_scaled_tiles(gemm_shape s, uint32_t side) {
-    return side ? s.col_tiles : s.row_tiles;
+BSMM_DEVICE uint32_t gemm_stage_count(gemm_shape s) {
+    return BSMM_CDNA_STAGES(gemm_stage_bytes(s), gemm_rows(s, 0) + gemm_rows(s, 1));
 }
 
-BSMM_DEVICE void gemm_scaled_begin(gemm_scaled *g, const bsmm_cdna_gemm *p, gemm_shape s,
-                                   const uint32_t first[2]) {
-    g->blocks = (p->k + GEMM_SCALED_BLOCK - 1) / GEMM_SCALED_BLOCK;
-#pragma unroll
-    for (uint32_t side = 0; side < 2; side++) {
-        const bsmm_cdna_side *o = &p->sides[side];
-        g->low[side] = 255;
-#pragma unroll
-        for (uint32_t t = 0; t < gemm_scaled_tiles(s, side); t++) {
-            const uint32_t row = first[side] + t * BSMM_CDNA_EDGE + gemm_lane() % BSMM_CDNA_EDGE;
-            g->rows[side][t] =
-                (uint32_t)bsmm_axis_at(&o->o.row_map, row < o->rows ? row : o->rows - 1);
-        }
-    }
-}
-
-/* Returns the scale block along K that this lane needs for a stage. */
-BSMM_DEVICE uint32_t gemm_scaled_block(uint32_t step) {
-    return step * (BSMM_CDNA_K / GEMM_SCALED_BLOCK) + gemm_lane() / BSMM_CDNA_EDGE;
-}
-
-/* Loads the scales of a stage, and nothing more. Loads finish in order: a use of the scales here
- * would also wait for the stage's elements, whose loads to LDS were issued before. */
-BSMM_DEVICE void gemm_scaled_load(gemm_scaled *g, const bsmm_cdna_gemm *p, gemm_shape s,
-                                  uint32_t step) {
-    const uint32_t block = gemm_scaled_block(step), k = block < g->blocks ? block : g->blocks - 1;
-#pragma unroll
-    for (uint32_t side = 0; side < 2; side++) {
-        const bsmm_gpu_operand *o = &p->sides[side].o;
-        const uint32_t across = (uint32_t)bsmm_axis_at(&o->col_map, k * GEMM_SCALED_BLOCK);
-        gemm_memory *scales = (gemm_memory *)o->scales;
-#pragma unroll
-        for (uint32_t t = 0; t < gemm_scaled_tiles(s, side); t++)
-            g->scales[side][t] = scales[g->rows[side][t] + across];
-    }
-}
-
-/* Completes the scales of a stage before they are used. Elements beyond K are 0, and their scale
- * must not be NaN, because 0 times NaN is NaN. The empty assembly forces the compiler to finish
- * with the loaded registers here, so that the next stage's scales can be loaded into them. */
-BSMM_DEVICE void gemm_scaled_take(gemm_scaled *g, gemm_shape s, uint32_t step) {
-    const bool inside = gemm_scaled_block(step) < g->blocks;
-#pragma unroll
-    for (uint32_t side = 0; side < 2; side++)
-#pragma unroll
-        for (uint32_t t = 0; t < gemm_scaled_tiles(s, side); t++) {
-            g->scales[side][t] = inside ? g->scales[side][t] : GEMM_SCALE_ONE;
-            __asm__ volatile("" : "+v"(g->scales[side][t]));
-            g->low[side] = g->scales[side][t] < g->low[side] ? g->scales[side][t] : g->low[side];
-        }
-}
-
-BSMM_DEVICE int32_t gemm_wave_least(int32_t value) {
-    for (int distance = GEMM_WAVE / 2; distance > 0; distance /= 2) {
-        const int32_t other =
-            __builtin_amdgcn_ds_bpermute(4 * ((int32_t)gemm_lane() ^ distance), value);
-        value = other < value ? other : value;
-    }
-    return value;
-}
-
-/* Returns true if a product of two elements and their scales may underflow to 0 in fp32. The least
- * product of two nonzero elements is 2^-32 (two e5m2 subnormals). If the two least scales multiply
- * to 2^-117 or more, every product is at least 2^-149, the least positive fp32 number. */
-BSMM_DEVICE bool gemm_scaled_may_vanish(const gemm_scaled *g) {
-    return gemm_wave_least(g->low[0]) + gemm_wave_least(g->low[1]) < 254 - 117;
-}
-
-/* Multiplies one stage. The kernel passes B as the instruction's first operand and A as the second,
- * so that each lane holds four neighbouring columns of D. It reads all fragments of B first. It
- * then reads each fragment of A while it multiplies the previous one. gemm_order_reads tells the
- * compiler's scheduler this order, because the scheduler otherwise moves all reads ahead of the
- * multiplications. */
-BSMM_DEVICE void gemm_scaled_multiply(const gemm_scaled *g, gemm_shape s, const gemm_lds *a,
-                                      const gemm_lds *b, const gemm_reader readers[2],
-                                      gemm_sums sums) {
+/* Multiplies one tile. The kernel passes B as the instruction's first operand and A as the second,
+ * so that each lane holds four neighbouring columns of D. The instruction uses the lowest byte of a
+ * scale operand. */
+BSMM_DEVICE bsmm_f32x4 gemm_scaled_tile(gemm_shape s, bsmm_i32x8 row, bsmm_i32x8 col,
+                                        const gemm_scales *scales, uint32_t i, uint32_t j,
+                                        bsmm_f32x4 sum) {
 #if defined(__gfx950__)
-    bsmm_i32x8 columns[GEMM_MOST_COL_TILES];
-    const uint32_t a_tile = BSMM_CDNA_EDGE * gemm_row_bytes(s.types[0]);
-    const uint32_t b_tile = BSMM_CDNA_EDGE * gemm_row_bytes(s.types[1]);
-#    pragma unroll
-    for (uint32_t j = 0; j < s.col_tiles; j++)
-        columns[j] = gemm_read_fragment(b + j * b_tile, readers[1], s.types[1]);
-    bsmm_i32x8 next = gemm_read_fragment(a, readers[0], s.types[0]);
-#    pragma unroll
-    for (uint32_t i = 0; i < s.row_tiles; i++) {
-        const bsmm_i32x8 row = next;
-        if (i + 1 < s.row_tiles)
-            next = gemm_read_fragment(a + (i + 1) * a_tile, readers[0], s.types[0]);
-#    pragma unroll
-        for (uint32_t j = 0; j < s.col_tiles; j++)
-            sums[i][j] = bsmm_isa_mfma_scale_16(columns[j], row, sums[i][j], s.types[1], s.types[0],
-                                                g->scales[1][j], g->scales[0][i]);
-    }
-    gemm_order_reads(s);
+    return bsmm_isa_mfma_scale_16(col, row, sum, s.types[1], s.types[0],
+                                  (int32_t)(scales->cols >> 8 * j),
+                                  (int32_t)(scales->rows[i / 4] >> 8 * (i % 4)));
+#else
+    (void)s, (void)row, (void)col, (void)scales, (void)i, (void)j;
+    return sum;
 #endif
+}
+
+BSMM_DEVICE bsmm_i32x8 gemm_read_row(const gemm_place *at, gemm_shape s, const gemm_lds *stage,
+                                     uint32_t side, uint32_t tile) {
+    const uint32_t bytes = BSMM_CDNA_EDGE * gemm_row_bytes(s.types[side]);
+    return gemm_read_fragment(stage + at->offsets[side] + tile * bytes, at->readers[side],
+                              s.types[side]);
+}
+
+/* Reads the first two fragments of A of a step. */
+BSMM_DEVICE void gemm_scaled_first(gemm_scaled *g, const gemm_place *at, gemm_shape s,
+                                   const gemm_lds *stage) {
+#pragma unroll
+    for (uint32_t i = 0; i < GEMM_LATE_ROWS; i++)
+        g->rows[i] = gemm_read_row(at, s, stage, 0, i);
+    __builtin_amdgcn_sched_barrier(0);
+}
+
+/* Reads the first fragments of the first step. */
+BSMM_DEVICE void gemm_scaled_begin(gemm_scaled *g, const gemm_place *at, gemm_shape s,
+                                   const gemm_lds *stage) {
+    gemm_scaled_first(g, at, s, stage);
+#pragma unroll
+    for (uint32_t j = 0; j < s.col_tiles; j++)
+        g->cols[j] = gemm_read_row(at, s, stage, 1, j);
+}
+
+/* Runs the instructions of the last rows in column j. */
+BSMM_DEVICE void gemm_scaled_late(const gemm_scaled *g, gemm_shape s,
+                                  const bsmm_i32x8 rows[GEMM_LATE_ROWS], uint32_t j,
+                                  gemm_sums sums) {
+    const uint32_t first = s.row_tiles - GEMM_LATE_ROWS;
+#pragma unroll
+    for (uint32_t i = 0; i < GEMM_LATE_ROWS; i++)
+        sums[first + i][j] =
+            gemm_scaled_tile(s, rows[i], g->cols[j], &g->scales, first + i, j, sums[first + i][j]);
+}
+
+/* Runs the instructions of the last rows of a step, and reads the first fragments of the next step.
+ * Each fragment of B is overwritten as soon as its last instruction has started. If the step has no
+ * other rows, the fragments of A must wait too. */
+BSMM_DEVICE void gemm_scaled_turn(gemm_scaled *g, const gemm_place *at, gemm_shape s,
+                                  const gemm_lds *stage, gemm_sums sums) {
+    const uint32_t first = s.row_tiles - GEMM_LATE_ROWS;
+    const bsmm_i32x8 rows[GEMM_LATE_ROWS] = {g->rows[first], g->rows[first + 1]};
+    if (first) gemm_scaled_first(g, at, s, stage);
+#pragma unroll
+    for (uint32_t j = 0; j < s.col_tiles; j++) {
+        gemm_scaled_late(g, s, rows, j, sums);
+        __builtin_amdgcn_sched_barrier(0);
+        g->cols[j] = gemm_read_row(at, s, stage, 1, j);
+        __builtin_amdgcn_sched_barrier(0);
+    }
+    if (!first) gemm_scaled_first(g, at, s, stage);
+}
+
+/* The work of a step beside reading fragments and multiplying. It is divided into chores, and one
+ * of them follows each matrix instruction, so that the matrix core never waits for them. */
+typedef struct gemm_chores {
+    gemm_carrier carrier;
+    gemm_lds *ring;         /* the scales in LDS */
+    gemm_lds *stage;        /* the stage that is loaded */
+    uint32_t step, loading; /* this step, and the step whose elements are loaded */
+    bool direct;            /* the elements are loaded directly */
+} gemm_chores;
+
+enum { GEMM_CHORE_STORE, GEMM_CHORE_LOAD, GEMM_CHORE_STAGE, GEMM_CHORE_PARTS };
+
+BSMM_DEVICE uint32_t gemm_chore_count(gemm_shape s) {
+    return GEMM_CHORE_PARTS + gemm_stage_loads(s);
+}
+
+/* Does one chore. The scales are loaded before the stage, because gemm_scaled_wait waits for all
+ * loads but those of the stage. */
+BSMM_DEVICE void gemm_chore(gemm_chores *c, const gemm_place *at, gemm_shape s, uint32_t number) {
+    if (number == GEMM_CHORE_STORE)
+        gemm_store_scales(&c->carrier, s, c->ring);
+    else if (number == GEMM_CHORE_LOAD)
+        gemm_load_scales(&c->carrier, gemm_trays(s, c->ring), c->step);
+    else if (number == GEMM_CHORE_STAGE && c->loading < at->steps && !c->direct)
+        gemm_load_stage(at, s, c->loading, c->stage);
+    else if (number >= GEMM_CHORE_PARTS && number < gemm_chore_count(s) && c->direct)
+        gemm_load_part(at, s, c->loading, c->stage, number - GEMM_CHORE_PARTS);
+}
+
+/* Multiplies row i of tiles, and reads the fragment of A after the next. */
+BSMM_DEVICE void gemm_scaled_row(gemm_scaled *g, const gemm_place *at, gemm_shape s,
+                                 const gemm_lds *stage, uint32_t i, gemm_chores *chores,
+                                 gemm_sums sums) {
+    g->rows[i + 2] = gemm_read_row(at, s, stage, 0, i + 2);
+#pragma unroll
+    for (uint32_t j = 0; j < s.col_tiles; j++) {
+        sums[i][j] = gemm_scaled_tile(s, g->rows[i], g->cols[j], &g->scales, i, j, sums[i][j]);
+        bsmm_isa_stay(sums[i][j]);
+        gemm_chore(chores, at, s, i * s.col_tiles + j);
+        __builtin_amdgcn_sched_barrier(0);
+    }
 }
 
 #endif

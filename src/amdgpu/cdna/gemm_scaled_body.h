@@ -3,10 +3,20 @@
  * scales may have any layout.
  *
  *   tile      waves_down * row_tiles * 16 rows, waves_across * col_tiles * 16 columns
- *   LDS       two stages of 128 elements of K (gemm_stage.h); after the main loop, a strip of 16
- *             rows of sums for each wave
- *   registers the sums; a stage's fragments of B and two fragments of A; the scales of this stage
- *             and the next
+ *   LDS       two or three stages of 128 elements of K (gemm_stage_count), the scales of eight
+ *             steps (gemm_scales.h); after the main loop, a strip of 16 rows of sums for each wave
+ *   registers the sums; a step's fragments of B and up to four fragments of A; the scales of a step
+ *
+ * A step of the main loop, here with eight rows of tiles and two stages:
+ *
+ *   matrix core | rows 6, 7 of step t - 1 | rows 0 1 2 3 4 5 of step t |
+ *   LDS reads   | A 0, 1; all of B        | A  2 3 4 5 6 7             |
+ *   memory      |                         | stage t + 1 to LDS         |
+ *               ^ barrier                                              ^ barrier
+ *
+ * The barrier before step t means: stage t is complete in LDS, and no wave reads stage t - 1 any
+ * more. A wave waits for its own loads before the barrier. With three stages, the loads that this
+ * step has issued may be under way at the barrier.
  *
  * Error bound: 2.1 * (K + 128) * 2^-24 of the sum of magnitudes. Each product of two elements is
  * exact. An instruction adds 128 products to a sum and may truncate each term 23 bits below the
@@ -16,26 +26,53 @@
 
 #include "amdgpu/cdna/gemm_scaled.h"
 
+/* Waits for the loads of this wave that the next step needs, then for the other waves. With three
+ * stages, the direct loads of this step may stay under way. */
+BSMM_DEVICE void gemm_scaled_wait(gemm_shape s, bool direct) {
+    if (gemm_stage_count(s) == 3 && direct)
+        bsmm_isa_wait_loads(gemm_stage_loads(s));
+    else
+        bsmm_isa_wait_loads(0);
+    bsmm_isa_barrier();
+}
+
 BSMM_DEVICE void gemm_scaled_run(const bsmm_cdna_gemm *p, gemm_shape s) {
+    const uint32_t stages = gemm_stage_count(s), early = s.row_tiles - GEMM_LATE_ROWS;
     const gemm_place at = gemm_place_of(p, s);
-    gemm_scaled now, next;
+    const uint32_t places[2] = {gemm_scale_place(s, 0, at.first[0] - at.tile[0]),
+                                gemm_scale_place(s, 1, at.first[1] - at.tile[1])};
+    gemm_chores chores = {.carrier = gemm_carrier_of(p, s, at.tile),
+                          .ring = gemm_stage(s, stages),
+                          .stage = gemm_stage(s, stages - 1)};
+    gemm_lds *stage = gemm_stage(s, 0), *next = gemm_stage(s, 1);
+    gemm_scaled g;
     gemm_sums sums = {{{0}}};
-    gemm_scaled_begin(&next, p, s, at.first);
-    gemm_load_stage(&at, s, 0);
-    gemm_scaled_load(&next, p, s, 0);
+    for (uint32_t step = 0; step < stages - 1 && step < at.steps; step++)
+        gemm_load_stage(&at, s, step, gemm_stage(s, step));
+    gemm_begin_scales(&chores.carrier, s, chores.ring);
+    bsmm_isa_wait_barrier();
+    g.scales = gemm_read_scales(s, gemm_slot(s, chores.ring, 0), places);
+    gemm_scaled_begin(&g, &at, s, stage);
     for (uint32_t step = 0; step < at.steps; step++) {
-        bsmm_isa_wait_barrier();
-        now = next;
-        gemm_scaled_take(&now, s, step);
-        if (step + 1 < at.steps) gemm_load_stage(&at, s, step + 1);
-        /* Beyond K this loads the scales of the last block again. Nothing uses them. */
-        gemm_scaled_load(&next, p, s, step + 1);
-        const gemm_lds *stage = gemm_stage(s, step);
-        gemm_scaled_multiply(&now, s, stage + at.offsets[0], stage + at.offsets[1], at.readers,
-                             sums);
-        next.low[0] = now.low[0], next.low[1] = now.low[1];
+        chores.step = step, chores.loading = step + stages - 1;
+        chores.direct = gemm_is_direct(&at, chores.loading);
+#pragma unroll
+        for (uint32_t i = 0; i < early; i++)
+            gemm_scaled_row(&g, &at, s, stage, i, &chores, sums);
+#pragma unroll
+        for (uint32_t n = early * s.col_tiles; n < gemm_chore_count(s); n++)
+            gemm_chore(&chores, &at, s, n);
+        gemm_scaled_wait(s, chores.direct);
+        /* The last step reads its own fragments again, and nothing uses them. */
+        const bool last = step + 1 == at.steps;
+        const gemm_scales scales =
+            gemm_read_scales(s, gemm_slot(s, chores.ring, last ? step : step + 1), places);
+        gemm_scaled_turn(&g, &at, s, last ? stage : next, sums);
+        g.scales = scales;
+        gemm_lds *free = stage;
+        stage = next, next = stages == 3 ? chores.stage : free, chores.stage = free;
     }
-    gemm_end(&at, s, sums, gemm_scaled_may_vanish(&next));
+    gemm_end(&at, s, sums, gemm_may_vanish(&chores.carrier, s));
 }
 
 #endif

@@ -65,6 +65,11 @@ BSMM_DEVICE uint32_t gemm_rows(gemm_shape s, uint32_t side) {
     return BSMM_CDNA_EDGE * (side ? s.waves_across * s.col_tiles : s.waves_down * s.row_tiles);
 }
 
+/* Returns the `tiles` by which gemm_row_of orders the rows of an operand in LDS. */
+BSMM_DEVICE uint32_t gemm_order(gemm_shape s, uint32_t side) {
+    return side ? s.col_tiles : 1;
+}
+
 BSMM_DEVICE uint32_t gemm_side_bytes(gemm_shape s, uint32_t side) {
     return gemm_rows(s, side) * gemm_row_bytes(s.types[side]);
 }

@@ -1,12 +1,5 @@
-/* Locates the tile of a workgroup and of its waves in D, and manages a ring buffer of two stages in
- * LDS. A stage holds 128 elements of K of the rows of A, then of the rows of B.
- *
- *   time      | load 0 | load 1          | load 2          | ...
- *             |        | multiply 0      | multiply 1      |
- *                      barrier           barrier
- *
- * Before each barrier a wave waits for its own loads. After the barrier the stage that was loaded
- * is complete, and no wave reads the stage that was multiplied before it. */
+/* Locates the tile of a workgroup and of its waves in D, and manages a ring buffer of stages in
+ * LDS. A stage holds 128 elements of K of the rows of A, then of the rows of B. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_STAGE_H
 #define BSMM_AMDGPU_CDNA_GEMM_STAGE_H
 
@@ -18,6 +11,7 @@
 extern BSMM_IN_LDS uint8_t gemm_stages[];
 
 typedef struct gemm_place {
+    uint32_t tile[2];    /* the first row of A and of B in the workgroup's tile */
     uint32_t first[2];   /* the first row of A and of B in the wave's tile */
     uint32_t offsets[2]; /* byte offsets of these rows in a stage */
     uint32_t steps;      /* number of stages along K */
@@ -32,6 +26,7 @@ BSMM_DEVICE gemm_place gemm_place_of(const bsmm_cdna_gemm *p, gemm_shape s) {
     const uint32_t down = gemm_wave() / s.waves_across * s.row_tiles * BSMM_CDNA_EDGE;
     const uint32_t across = gemm_wave() % s.waves_across * s.col_tiles * BSMM_CDNA_EDGE;
     return (gemm_place){
+        .tile = {rows[0], rows[1]},
         .first = {rows[0] + down, rows[1] + across},
         .offsets = {down * gemm_row_bytes(s.types[0]),
                     gemm_side_bytes(s, 0) + across * gemm_row_bytes(s.types[1])},
@@ -41,13 +36,38 @@ BSMM_DEVICE gemm_place gemm_place_of(const bsmm_cdna_gemm *p, gemm_shape s) {
     };
 }
 
-BSMM_DEVICE gemm_lds *gemm_stage(gemm_shape s, uint32_t step) {
-    return (gemm_lds *)gemm_stages + step % 2 * gemm_stage_bytes(s);
+/* Returns the offset of the scale of a block along K, beside the offset of its row. */
+BSMM_DEVICE uint32_t gemm_scale_offset(const bsmm_cdna_side *o, uint32_t block) {
+    return o->scale_at[block % BSMM_CDNA_SCALES] + block / BSMM_CDNA_SCALES * o->scale_period;
 }
 
-BSMM_DEVICE void gemm_load_stage(const gemm_place *at, gemm_shape s, uint32_t step) {
-    gemm_load(&at->sources[0], s, 0, step, gemm_stage(s, step));
-    gemm_load(&at->sources[1], s, 1, step, gemm_stage(s, step) + gemm_side_bytes(s, 0));
+BSMM_DEVICE gemm_lds *gemm_stage(gemm_shape s, uint32_t number) {
+    return (gemm_lds *)gemm_stages + number * gemm_stage_bytes(s);
+}
+
+/* Loads the elements of step `step` to a stage. */
+BSMM_DEVICE void gemm_load_stage(const gemm_place *at, gemm_shape s, uint32_t step,
+                                 gemm_lds *stage) {
+    gemm_load(&at->sources[0], s, 0, step, stage);
+    gemm_load(&at->sources[1], s, 1, step, stage + gemm_side_bytes(s, 0));
+}
+
+/* Returns the loads that a wave issues for a stage that is loaded directly. */
+BSMM_DEVICE uint32_t gemm_stage_loads(gemm_shape s) {
+    return gemm_rounds(s, 0) + gemm_rounds(s, 1);
+}
+
+/* Issues one of the direct loads of a stage, which are numbered from 0. */
+BSMM_DEVICE void gemm_load_part(const gemm_place *at, gemm_shape s, uint32_t step, gemm_lds *stage,
+                                uint32_t number) {
+    const uint32_t side = number >= gemm_rounds(s, 0);
+    gemm_load_round(&at->sources[side], s, side, step, number - (side ? gemm_rounds(s, 0) : 0),
+                    (uint32_t)(uintptr_t)stage + (side ? gemm_side_bytes(s, 0) : 0));
+}
+
+/* Returns true if direct loads load both operands of a step. */
+BSMM_DEVICE bool gemm_is_direct(const gemm_place *at, uint32_t step) {
+    return step < at->sources[0].whole && step < at->sources[1].whole;
 }
 
 /* Stores the sums after all stages have been multiplied. The strips of sums overwrite the stages in

@@ -14,10 +14,23 @@ static uint64_t pitch_of(const bsmm_operand *o) {
     return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
+/* Returns true if the offsets of the scales along K repeat after BSMM_CDNA_SCALES blocks, apart
+ * from a constant (bsmm_cdna_side). All digits of the map except the last must therefore have a
+ * product of extents that divides the blocks' elements of K. */
+static bool repeats(const bsmm_gpu_operand *o, uint32_t block) {
+    uint64_t extent = 1;
+    for (uint32_t i = 0; i + 1 < o->col_map.count; i++)
+        extent *= o->col_map.digits[i].extent;
+    return (uint64_t)BSMM_CDNA_SCALES * block % extent == 0;
+}
+
 static const char *refuse_operand(const bsmm_operand *o, char name, char *why, size_t size) {
     const char *reason = NULL;
     if (pitch_of(o) > MOST_PITCH) reason = "has rows (or columns) of more than 8 MB";
     if (o->scale_bytes > INT32_MAX) reason = "has scales of 2 GB and more";
+    const bsmm_gpu_operand on_device = bsmm_gpu_operand_of(o);
+    if (!repeats(&on_device, o->m.format.block_cols))
+        reason = "has scales whose order repeats neither after 8 blocks along K nor earlier";
     if (!reason) return NULL;
     snprintf(why, size, "%c %s", name, reason);
     return why;
@@ -60,6 +73,23 @@ static uint32_t is_direct(const bsmm_operand *o) {
     return ((uintptr_t)o->m.data | pitch_of(o)) % alignment == 0;
 }
 
+static bsmm_cdna_side side_of(const bsmm_operand *o) {
+    const uint32_t block = o->m.format.block_cols;
+    bsmm_cdna_side side = {.o = bsmm_gpu_operand_of(o),
+                           .pitch = pitch_of(o),
+                           .rows = (uint32_t)o->m.rows,
+                           .scales_in_row = 1};
+    for (uint32_t i = 0; i <= BSMM_CDNA_SCALES; i++) {
+        const uint32_t offset = (uint32_t)bsmm_axis_at(&side.o.col_map, i * block);
+        side.scales_in_row &= offset == i;
+        if (i < BSMM_CDNA_SCALES)
+            side.scale_at[i] = offset;
+        else
+            side.scale_period = offset;
+    }
+    return side;
+}
+
 void bsmm_mfma_begin(const bsmm_product *p, const bsmm_mfma_tile *tile, float factor,
                      bsmm_mfma_state *state) {
     const bsmm_operand *operands[2] = {&p->a, &p->b};
@@ -72,9 +102,7 @@ void bsmm_mfma_begin(const bsmm_product *p, const bsmm_mfma_tile *tile, float fa
                 .factor = factor},
     };
     for (int i = 0; i < 2; i++)
-        state->job.sides[i] = (bsmm_cdna_side){.o = bsmm_gpu_operand_of(operands[i]),
-                                               .pitch = pitch_of(operands[i]),
-                                               .rows = (uint32_t)operands[i]->m.rows};
+        state->job.sides[i] = side_of(operands[i]);
 }
 
 uint64_t bsmm_mfma_workspace_bytes(const bsmm_product *p, const void *state) {

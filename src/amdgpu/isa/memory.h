@@ -23,10 +23,16 @@ BSMM_DEVICE bsmm_i32x4 bsmm_isa_buffer(const void *from, uint64_t bytes) {
 }
 
 /* Copies `bytes` bytes per lane from `lane_offset + offset` of the buffer to LDS, where lane l
- * writes at lds + l * bytes. The register M0 holds the LDS address and needs one wait state before
- * the load uses it. `bytes` is a compile-time constant: 4, or on gfx950 also 12 or 16. */
+ * writes at lds + l * bytes. A single byte becomes a word in LDS. The register M0 holds the LDS
+ * address and needs one wait state before the load uses it. `bytes` is a compile-time constant: 1,
+ * 4, or on gfx950 also 12 or 16. */
 BSMM_DEVICE void bsmm_isa_load_to_lds(bsmm_i32x4 buffer, uint32_t lds, uint32_t lane_offset,
                                       uint32_t offset, uint32_t bytes) {
+    if (bytes == 1)
+        __asm__ volatile("s_mov_b32 m0, %0\n\ts_nop 0\n\tbuffer_load_ubyte %1, %2, %3 offen lds"
+                         :
+                         : "s"(lds), "v"(lane_offset), "s"(buffer), "s"(offset)
+                         : "memory");
     if (bytes == 4)
         __asm__ volatile("s_mov_b32 m0, %0\n\ts_nop 0\n\tbuffer_load_dword %1, %2, %3 offen lds"
                          :
@@ -46,15 +52,26 @@ BSMM_DEVICE void bsmm_isa_load_to_lds(bsmm_i32x4 buffer, uint32_t lds, uint32_t 
 #endif
 }
 
+/* Keeps the compiler from computing a value later than here, relative to loads to LDS, waits and
+ * other calls of bsmm_isa_stay. */
+#define bsmm_isa_stay(value) __asm__ volatile("" : "+v"(value))
+
+/* Waits until at most `pending` of this wave's loads and stores in memory have not finished.
+ * `pending` is a compile-time constant. */
+BSMM_DEVICE void bsmm_isa_wait_loads(uint32_t pending) {
+    __asm__ volatile("s_waitcnt vmcnt(%0)" : : "i"(pending) : "memory");
+}
+
+/* Waits until this wave's accesses to LDS have finished, except for loads from memory, then for all
+ * waves of the workgroup. */
+BSMM_DEVICE void bsmm_isa_barrier(void) {
+    __asm__ volatile("s_waitcnt lgkmcnt(0)\n\ts_barrier" : : : "memory");
+}
+
 /* Waits until all loads and stores of this wave have finished, then for all waves of the
  * workgroup. */
 BSMM_DEVICE void bsmm_isa_wait_barrier(void) {
     __asm__ volatile("s_waitcnt vmcnt(0) lgkmcnt(0)\n\ts_barrier" : : : "memory");
 }
-
-/* Tells the compiler's scheduler to put the next `count` instructions of a kind here. Consecutive
- * calls define an order of instructions. Both arguments are compile-time constants. */
-#define BSMM_ISA_SCHEDULE(kind, count) __builtin_amdgcn_sched_group_barrier(kind, count, 0)
-enum { BSMM_SCHEDULE_MFMA = 8, BSMM_SCHEDULE_LDS_READ = 0x100 };
 
 #endif
