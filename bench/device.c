@@ -17,13 +17,28 @@ const bench_device_kind *bench_device_kind_at(size_t index) {
     return index < sizeof kinds / sizeof kinds[0] ? kinds[index] : NULL;
 }
 
+static bool has_name(const bench_device_kind *kind, const char *device) {
+    const size_t length = strcspn(device, ":");
+    return strlen(kind->name) == length && memcmp(kind->name, device, length) == 0;
+}
+
+static bool has_model(const bench_device_kind *kind, const char *device) {
+    const char *model = strchr(device, ':');
+    return kind->models && model && strncmp(model + 1, kind->models, strlen(kind->models)) == 0;
+}
+
 const bench_device_kind *bench_device_kind_of(const char *device) {
     if (!device) return kinds[0];
-    size_t length = strcspn(device, ":");
-    const bench_device_kind *kind;
-    for (size_t i = 1; (kind = bench_device_kind_at(i)); i++)
-        if (strlen(kind->name) == length && memcmp(kind->name, device, length) == 0) return kind;
-    return kinds[0];
+    const bench_device_kind *kind, *found = kinds[0];
+    for (size_t i = 1; (kind = bench_device_kind_at(i)); i++) {
+        if (!has_name(kind, device)) continue;
+        if (found == kinds[0] || has_model(kind, device)) found = kind;
+    }
+    return found;
+}
+
+const char *bench_device_time_note(const bench_device_kind *kind) {
+    return kind->is_model ? " model" : kind->is_simulated ? " simulating" : "";
 }
 
 bool bench_device_find(const char *device, bsmm_local_device *info) {
@@ -80,13 +95,13 @@ void *bench_device_stream(const bench_device *device) {
 }
 
 size_t bench_device_sets(const bench_device *device, uint64_t bytes) {
-    if (device->kind->is_model) return 1;
+    if (device->kind->is_simulated) return 1;
     uint64_t sets = 4 * device->kind->cache_bytes(device->state) / (bytes + 1) + 1;
     return (size_t)(sets < 4 ? 4 : sets > 1024 ? 1024 : sets);
 }
 
 int bench_device_repeats(const bench_device *device, int wanted) {
-    return device->kind->is_model ? 1 : wanted;
+    return device->kind->is_simulated ? 1 : wanted;
 }
 
 /* ---- memory ---- */

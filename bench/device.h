@@ -36,10 +36,17 @@ typedef struct bench_device_kind {
      * describes all devices of this kind.
      */
     const char *(*known_of)(const char *device);
-    /* True if the devices of this kind are called "name:model", "name:model:1", and so on. */
-    bool has_models;
-    /* True if its times come from a model of the device instead of a clock. They are the same in
-     * every run, so one run is enough. */
+    /* The first letters of the models of this kind, if its devices are called "name:model",
+     * "name:model:1", and so on. Kinds that share a name are told apart by them. NULL: there are no
+     * models. */
+    const char *models;
+    /* The kind of device whose kernels run on it. NULL: this kind itself. */
+    const char *kernels;
+    /* True if the device is simulated. One run is enough to time it, because simulating takes far
+     * longer than the device would. */
+    bool is_simulated;
+    /* True if its times come from a model of the device, which is the same in every run. A
+     * simulated device without a model has the times that simulating took. */
     bool is_model;
     /* The library with which bench compares on this kind of device (the peer). NULL: there is
      * none. */
@@ -100,11 +107,15 @@ __attribute__((format(printf, 1, 2))) bool bench_device_fail(const char *format,
 
 /* ---- the table of kinds ---- */
 
+/* Returns the word that follows the times of a device that are not those of its clock: " model",
+ * " simulating", or "". */
+const char *bench_device_time_note(const bench_device_kind *kind);
+
 /* Returns entry `index` of devices.def, counted from 0, or NULL past the last entry. */
 const bench_device_kind *bench_device_kind_at(size_t index);
 
-/* Returns the kind of a device called "name" or "name:0". Returns the host's kind for NULL and for
- * a name that no kind has. */
+/* Returns the kind of a device called "name", "name:0" or "name:model". Returns the host's kind for
+ * NULL and for a name that no kind has. */
 const bench_device_kind *bench_device_kind_of(const char *device);
 
 /* Gives the library's description of a device in *info, whose struct_size must be set. "name" means
@@ -133,11 +144,10 @@ const char *bench_device_error(void);
 void *bench_device_stream(const bench_device *device);
 
 /* Returns so many sets of `bytes` bytes that they are four times as large as the cache: 4 to 1024,
- * or 1 if the device's times come from a model. It must not be called for the host. */
+ * or 1 if the device is simulated. It must not be called for the host. */
 size_t bench_device_sets(const bench_device *device, uint64_t bytes);
 
-/* Returns how often to repeat a measurement: `wanted` times, or once if the device's times come
- * from a model. */
+/* Returns how often to repeat a measurement: `wanted` times, or once if the device is simulated. */
 int bench_device_repeats(const bench_device *device, int wanted);
 
 /* ---- memory; bench_device_reset and bench_device_close free it, and bench_device_error() has the
@@ -176,8 +186,7 @@ bool bench_device_record(bench_device *device, bench_work *work, void *context, 
                          bench_graph *graph);
 /* Captures a graph that runs the work on each of the `sets` sets of operands equally often. The
  * graph takes about a millisecond and has at least 8 runs, so that the cost of starting the graph
- * is spread over many runs. If the device's times come from a model, the graph runs each set
- * once. */
+ * is spread over many runs. If the device is simulated, the graph runs each set once. */
 bool bench_device_record_sets(bench_device *device, bench_work *work, void *context, size_t sets,
                               bench_graph *graph);
 /* Launches a graph, and adds to `seconds` the mean time of one run of the work in it. */

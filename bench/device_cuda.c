@@ -1,4 +1,5 @@
-/* NVIDIA GPUs as devices of bench, through libcuda.so.1. */
+/* NVIDIA GPUs as devices of bench, through libcuda.so.1, and the operations that they share with
+ * simulated NVIDIA GPUs. */
 #include "device_cuda.h"
 
 #include <dlfcn.h>
@@ -54,22 +55,26 @@ static bool open_ordinal(cuda_state *cuda, int ordinal) {
            CALL(cuda, event_create, &cuda->start, 0) && CALL(cuda, event_create, &cuda->end, 0);
 }
 
-static void *open_cuda(const char *name) {
-    const char *ordinal = strchr(name, ':');
+void *bench_cuda_open(void *library, int ordinal) {
     cuda_state *cuda = calloc(1, sizeof *cuda);
     if (!cuda) return NULL;
-    cuda->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!cuda->library) bench_device_fail("no NVIDIA driver here (%s)", dlerror());
-    if (cuda->library && take_entries(cuda) &&
-        open_ordinal(cuda, ordinal ? (int)strtol(ordinal + 1, NULL, 10) : 0))
-        return cuda;
+    cuda->library = library;
+    if (take_entries(cuda) && open_ordinal(cuda, ordinal)) return cuda;
     free(cuda);
+    return NULL;
+}
+
+static void *open_cuda(const char *name) {
+    const char *ordinal = strchr(name, ':');
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library) return bench_cuda_open(library, ordinal ? (int)strtol(ordinal + 1, NULL, 10) : 0);
+    bench_device_fail("no NVIDIA driver here (%s)", dlerror());
     return NULL;
 }
 
 /* Frees only the state. The process ends soon afterwards, and the driver then frees everything
  * else. */
-static void close_cuda(void *state) {
+void bench_cuda_close(void *state) {
     free(state);
 }
 
@@ -77,13 +82,13 @@ static uint64_t cache_bytes(const void *state) {
     return (uint64_t)((const cuda_state *)state)->l2_bytes;
 }
 
-static void *stream(const void *state) {
+void *bench_cuda_stream(const void *state) {
     return ((const cuda_state *)state)->stream;
 }
 
 /* ---- memory ---- */
 
-static bool allocate(void *state, uint64_t bytes, void **memory) {
+bool bench_cuda_allocate(void *state, uint64_t bytes, void **memory) {
     cuda_state *cuda = state;
     uint64_t made = 0;
     if (!CALL(cuda, alloc, &made, bytes)) return false;
@@ -91,46 +96,46 @@ static bool allocate(void *state, uint64_t bytes, void **memory) {
     return true;
 }
 
-static void release(void *state, void *memory) {
+void bench_cuda_release(void *state, void *memory) {
     ((cuda_state *)state)->free((uintptr_t)memory);
 }
 
 /* Copies host memory to the device. If the host memory is pageable, the driver's call may return
  * before its last bytes arrive; they are copied in the default stream. The stream of bench does not
  * wait for the default stream, so the function waits here. */
-static bool write(void *state, void *to, const void *from, uint64_t bytes) {
+bool bench_cuda_write(void *state, void *to, const void *from, uint64_t bytes) {
     cuda_state *cuda = state;
     return CALL(cuda, to_device, (uintptr_t)to, from, bytes) && CALL(cuda, stream_wait, NULL);
 }
 
-static bool read(void *state, void *to, const void *from, uint64_t bytes) {
+bool bench_cuda_read(void *state, void *to, const void *from, uint64_t bytes) {
     cuda_state *cuda = state;
     return CALL(cuda, from_device, to, (uintptr_t)from, bytes);
 }
 
-static bool copy(void *state, void *to, const void *from, uint64_t bytes) {
+bool bench_cuda_copy(void *state, void *to, const void *from, uint64_t bytes) {
     cuda_state *cuda = state;
     return CALL(cuda, copy, (uintptr_t)to, (uintptr_t)from, bytes, cuda->stream);
 }
 
-static bool fill_words(void *state, void *to, uint32_t word, uint64_t count) {
+bool bench_cuda_fill_words(void *state, void *to, uint32_t word, uint64_t count) {
     cuda_state *cuda = state;
     return count == 0 || CALL(cuda, fill_words, (uintptr_t)to, word, count, cuda->stream);
 }
 
-static bool wait(void *state) {
+bool bench_cuda_wait(void *state) {
     cuda_state *cuda = state;
     return CALL(cuda, stream_wait, cuda->stream);
 }
 
 /* ---- time ---- */
 
-static bool start_time(void *state) {
+bool bench_cuda_start_time(void *state) {
     cuda_state *cuda = state;
     return CALL(cuda, event_record, cuda->start, cuda->stream);
 }
 
-static bool finish_time(void *state, double *seconds) {
+bool bench_cuda_finish_time(void *state, double *seconds) {
     cuda_state *cuda = state;
     float milliseconds = 0;
     bool done = CALL(cuda, event_record, cuda->end, cuda->stream) &&
@@ -140,12 +145,12 @@ static bool finish_time(void *state, double *seconds) {
     return done;
 }
 
-static bool begin_capture(void *state) {
+bool bench_cuda_begin_capture(void *state) {
     cuda_state *cuda = state;
     return CALL(cuda, capture_begin, cuda->stream, CAPTURE_THREAD_LOCAL);
 }
 
-static bool end_capture(void *state, bench_graph *graph) {
+bool bench_cuda_end_capture(void *state, bench_graph *graph) {
     cuda_state *cuda = state;
     void *broken = NULL;
     if (graph)
@@ -156,12 +161,12 @@ static bool end_capture(void *state, bench_graph *graph) {
     return true;
 }
 
-static bool launch(void *state, const bench_graph *graph) {
+bool bench_cuda_launch(void *state, const bench_graph *graph) {
     cuda_state *cuda = state;
     return CALL(cuda, launch, graph->executable, cuda->stream);
 }
 
-static void forget(void *state, bench_graph *graph) {
+void bench_cuda_forget(void *state, bench_graph *graph) {
     cuda_state *cuda = state;
     if (graph->executable) cuda->executable_destroy(graph->executable);
     cuda->graph_destroy(graph->graph);
@@ -177,22 +182,8 @@ const bench_device_kind bench_device_cuda = {
     .peer = &bench_cublaslt,
     .levels = bench_cuda_levels,
     .open = open_cuda,
-    .close = close_cuda,
+    BENCH_CUDA_OPERATIONS,
     .cache_bytes = cache_bytes,
-    .stream = stream,
-    .allocate = allocate,
-    .release = release,
-    .write = write,
-    .read = read,
-    .copy = copy,
-    .fill_words = fill_words,
-    .wait = wait,
-    .start_time = start_time,
-    .finish_time = finish_time,
-    .begin_capture = begin_capture,
-    .end_capture = end_capture,
-    .launch = launch,
-    .forget = forget,
     .launch_empty = launch_empty,
     .count_launches = bench_cuda_count_launches,
 };

@@ -43,7 +43,7 @@ bool bench_device_record_sets(bench_device *device, bench_work *work, void *cont
     static const double wanted = 1e-3;
     enum { LEAST = 8, MOST = 1024 };
     if (!bench_device_record(device, work, context, sets, graph)) return false;
-    if (device->kind->is_model) return true;
+    if (device->kind->is_simulated) return true;
     double seconds = time_once(device, graph);
     if (seconds <= 0) return false;
     double turns = wanted / seconds < MOST ? wanted / seconds : MOST;

@@ -223,14 +223,14 @@ static bool time_round(bench *b) {
     return done && bench_device_time_copy(b->on->device, &b->copies);
 }
 
-/* Times all rounds. The first round warms up and is discarded, unless the times come from a model,
- * which needs one round. */
+/* Times all rounds. The first round warms up and is discarded. A simulated device needs one round
+ * only. */
 static const char *time_all(bench *b) {
     if (!bench_device_record_sets(b->on->device, run_ours, b, b->sets, &b->graph))
         return library_or_device(true);
-    const bool is_model = b->on->device->kind->is_model;
-    for (int round = is_model ? 0 : -1; round < b->job->rounds; round++) {
-        if ((round <= 0 || !is_model) && !time_round(b)) return bench_device_error();
+    const bool once = b->on->device->kind->is_simulated;
+    for (int round = once ? 0 : -1; round < b->job->rounds; round++) {
+        if ((round <= 0 || !once) && !time_round(b)) return bench_device_error();
         if (round < 0) {
             b->ours.count = b->copies.count = 0;
             for (int i = 0; i < BENCH_WAYS; i++)

@@ -73,7 +73,7 @@ static bool relayout(void *context, size_t turn) {
 
 static bool time_all(recode *r) {
     bool done = true;
-    const int first = r->device->kind->is_model ? 0 : -1, /* A model needs no warm-up. */
+    const int first = r->device->kind->is_simulated ? 0 : -1, /* A simulator needs no warm-up. */
         rounds = bench_device_repeats(r->device, r->job->rounds);
     for (int round = first; round < rounds && done; round++) {
         /* The previous round has warmed up the device, so its times are discarded. */

@@ -23,7 +23,10 @@ const cli_column cli_bench_queued_columns[] = {
     {"device", NULL, false, "device that ran it"},
     {"kernel", "kernel", false, "kernel that ran it"},
     {"seconds", "    time", true, "median time of one product, A's packing included"},
-    {"modelled", NULL, false, "the time comes from a model of the device; false: from its clock"},
+    {"modelled", NULL, false,
+     "the time comes from a model of the device; false: from its clock, or from the computer's if "
+     "the "
+     "device is simulated"},
     {"gflops", "GFLOP/s", true, "2 M N K / seconds / 10^9"},
     {"ceiling_gflops", "ceiling", true, "what `ceiling` allowed"},
     {"share", "share", true, "gflops / ceiling_gflops, the share of the speed of light"},
@@ -148,9 +151,9 @@ static void print_cells(const cli_bench_session *s, cli_rows *rows,
         cli_row_integer(rows, s->job.sizes[i]);
     cli_row_text(rows, s->job.device);
     cli_row_text(rows, ours->kernel);
-    cli_row_value(rows, json_real(ours->seconds), is_model ? "%.2f us model" : "%.2f us",
-                  ours->seconds * 1e6);
-    cli_row_value(rows, json_boolean(is_model), "%s", "");
+    cli_row_value(rows, json_real(ours->seconds), "%.2f us%s", ours->seconds * 1e6,
+                  bench_device_time_note(s->on.device->kind));
+    cli_row_value(rows, json_boolean(s->on.device->kind->is_model), "%s", "");
     cli_row_number(rows, point->gflops, "%.0f");
     cli_row_number(rows, point->ceiling, "%.0f");
     cli_bench_share_cell(rows, point->gflops / point->ceiling, trust);
@@ -189,7 +192,11 @@ static void print_heading(const session *s) {
             printf("%s %s (%s)", i ? "," : "", peer->ways[i].name, peer->ways[i].work);
         putchar('\n');
     }
-    if (s->on.device->kind->is_model) printf("times: model, not measured (docs/SIMULATOR.md)\n");
+    if (s->on.device->kind->is_model)
+        printf("times: model, not measured (docs/SIMULATOR.md)\n");
+    else if (s->on.device->kind->is_simulated)
+        printf(
+            "times: how long simulating took, not how long the device takes (docs/SIMULATOR.md)\n");
     printf("B: %s; operands from memory in each launch\n\n",
            s->base.job.pack_b ? "packed ahead where the kernel packs it" : "packed in each run");
     fflush(stdout);

@@ -14,7 +14,10 @@ const cli_column cli_bench_recode_columns[] = {
     {"rows", " rows", true, "rows of the matrix"},
     {"cols", " cols", true, "its columns"},
     {"seconds", "   time", true, "median time of one conversion"},
-    {"modelled", NULL, false, "the time comes from a model of the device; false: from a clock"},
+    {"modelled", NULL, false,
+     "the time comes from a model of the device; false: from a clock, which is the computer's if "
+     "the "
+     "device is simulated"},
     {"gbs", "  GB/s", true, "bytes read and written, each once, / seconds / 10^9"},
     {"ceiling_gbs", "ceiling", true,
      "what reading and writing memory in the same proportion reached, the best of the run"},
@@ -48,7 +51,7 @@ static void print_row(const session *s, const bench_ceilings *run, const cli_ben
     const bool is_model = s->device && s->device->kind->is_model;
     char seconds[192];
     snprintf(seconds, sizeof seconds, "%s%s", cli_seconds(s->result.seconds).text,
-             is_model ? " model" : "");
+             s->device ? bench_device_time_note(s->device->kind) : "");
     cli_row_value(rows, json_real(s->result.seconds), "%s", seconds);
     cli_row_value(rows, json_boolean(is_model), "%s", "");
     cli_row_number(rows, gbs, "%.2f");

@@ -1,5 +1,6 @@
 /* bsmm explain: shows for each kernel whether it accepts a product, and why not. */
 #include "common.h"
+#include "device.h"
 #include "product.h"
 #include "rows.h"
 #include <string.h>
@@ -26,11 +27,14 @@ static const cli_column columns[] = {
     {0},
 };
 
-/* Tells whether the kernel runs on the device that the user asked for. */
+/* Tells whether the kernel runs on the device that the user asked for. A simulated device runs the
+ * kernels of another kind of device. */
 static bool is_asked(const values *options, const bsmm_explanation *kernel) {
     const char *device = options->device ? options->device : "cpu";
-    size_t kind = strcspn(device, ":");
-    return strlen(kernel->device) == kind && !memcmp(kernel->device, device, kind);
+    const bench_device_kind *kind = bench_device_kind_of(options->device);
+    if (kind->kernels) return strcmp(kernel->device, kind->kernels) == 0;
+    const size_t length = strcspn(device, ":");
+    return strlen(kernel->device) == length && !memcmp(kernel->device, device, length);
 }
 
 static void cost_cells(cli_rows *rows, const bsmm_explanation *kernel) {

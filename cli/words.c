@@ -98,12 +98,25 @@ static const char *kernel_at(uint32_t index) {
 }
 
 /* Returns kind number `index` of device in the form in which messages list it. */
-static const char *device_kind_at(uint32_t index) {
+static const char *device_form_at(uint32_t index) {
     static char form[40];
     const bench_device_kind *kind = bench_device_kind_at(index);
-    if (!kind || !kind->has_models) return kind ? kind->name : NULL;
+    if (!kind || !kind->models) return kind ? kind->name : NULL;
     snprintf(form, sizeof form, "%s:MODEL", kind->name);
     return form;
+}
+
+/* Returns the forms of device kinds. Two kinds may have the same form, which is listed only once.
+ */
+static const char *device_kind_at(uint32_t index) {
+    const char *form, *previous = "";
+    for (uint32_t i = 0; (form = device_form_at(i)); i++) {
+        if (bench_device_kind_at(i)->models && strcmp(previous, bench_device_kind_at(i)->name) == 0)
+            continue;
+        previous = bench_device_kind_at(i)->name;
+        if (index-- == 0) return form;
+    }
+    return NULL;
 }
 
 static bool is_number(const char *word) {
@@ -118,7 +131,7 @@ static bool names_device(const char *word) {
         const size_t length = strlen(kind->name);
         if (strncmp(word, kind->name, length) != 0) continue;
         const char *rest = word + length;
-        if (kind->has_models) {
+        if (kind->models) {
             if (*rest != ':') continue;
             rest += 1 + strcspn(rest + 1, ":");
         }

@@ -17,8 +17,10 @@ endif()
 # The codes to which the kernels of each folder ARCH are compiled: sm_* is a cubin, compute_* is
 # PTX. A device without a cubin of its own compiles sm80's PTX when it loads the kernel. The cubin
 # of sm80 for sm_90 can use sm_90's conversion instructions and lets consecutive kernels overlap.
+# PTX for compute_90a is for the simulator (docs/SIMULATOR.md). It is the text from which ptxas makes
+# the cubin for sm_90a, because the same compiler makes it with the same flags.
 set(cuda_codes_sm80 compute_80 sm_90)
-set(cuda_codes_sm90a sm_90a)
+set(cuda_codes_sm90a sm_90a compute_90a)
 # The compiler must not contract to FMA, so that the same C code gives the same bits on the host and
 # on the GPU. Kernels that need a fused multiply-add call fmaf.
 set(cuda_flags -O3 -std=c++17 -fmad=false --ptxas-options=-v,-warn-spills
@@ -33,15 +35,24 @@ add_gpu_rows(cuda ${PROJECT_SOURCE_DIR}/src/cuda/sm90a/tiles.def cuda/sm90a/gemm
 
 # ---- images and packs ----
 
+# PTX has line information, so that the simulator's findings name source lines.
 function(compile_cuda source code image)
-  set(form -ptx)
-  if(code MATCHES "^sm_")
-    set(form -cubin)
+  set(form -cubin)
+  set(made ${image})
+  set(trim)
+  set(trim_script)
+  if(code MATCHES "^compute_")
+    set(form -ptx -lineinfo)
+    set(made ${image}.full)
+    set(trim_script ${PROJECT_SOURCE_DIR}/cmake/trim-ptx.sh)
+    set(trim COMMAND sh ${trim_script} ${PROJECT_SOURCE_DIR} ${made} ${image}
+             COMMAND ${CMAKE_COMMAND} -E rm ${made})
   endif()
   add_custom_command(OUTPUT ${image}
     COMMAND sh ${PROJECT_SOURCE_DIR}/cmake/keep-report.sh ${image}.txt ${BSMM_NVCC}
-            ${cuda_flags} ${form} -arch=${code} -MD -MF ${image}.d -o ${image} ${source}
-    DEPENDS ${source} ${PROJECT_SOURCE_DIR}/cmake/keep-report.sh DEPFILE ${image}.d
+            ${cuda_flags} ${form} -arch=${code} -MD -MT ${image} -MF ${image}.d -o ${made} ${source}
+    ${trim}
+    DEPENDS ${source} ${PROJECT_SOURCE_DIR}/cmake/keep-report.sh ${trim_script} DEPFILE ${image}.d
     COMMENT "nvcc ${code}" VERBATIM)
 endfunction()
 
@@ -53,5 +64,5 @@ elseif(BSMM_CUDA STREQUAL "ON")
                       "tools/install-deps.sh cuda")
 else()
   set(cuda_names)
-  message(STATUS "CUDA kernels: left out (no nvcc, or BSMM_CUDA=OFF); cuda devices will be refused")
+  message(STATUS "CUDA kernels: left out (no nvcc, or BSMM_CUDA=OFF); cuda and sim:sm devices will be refused")
 endif()

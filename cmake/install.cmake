@@ -18,9 +18,11 @@ file(RELATIVE_PATH pc_to_prefix
 configure_file(cmake/bsmm.pc.in ${PROJECT_BINARY_DIR}/bsmm.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/bsmm.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-if(TARGET sim_gfx9)
-  install(TARGETS sim_gfx9 LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/bsmm)
-endif()
+foreach(simulator sim_gfx9 sim_ptx)
+  if(TARGET ${simulator})
+    install(TARGETS ${simulator} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/bsmm)
+  endif()
+endforeach()
 
 if(TARGET bsmm_cli)
   install(TARGETS bsmm_cli)

@@ -497,8 +497,8 @@ typedef struct bsmm_matmul_desc {
     uint32_t threads; /* Number of threads; 0 = all of the machine; never changes results */
     /* Quantization recipe of a block-scaled D; NULL = the default of its format */
     const char *recipe;
-    /* Name of the device: "cpu", "cuda:0" (NVIDIA), "hip:0" (AMD), or a simulated AMD GPU,
-     * "sim:gfx942" or "sim:gfx950". NULL = "cpu". bsmm_local_device_at lists the devices of this
+    /* Name of the device: "cpu", "cuda:0" (NVIDIA), "hip:0" (AMD), or a simulated GPU such as
+     * "sim:gfx950" or "sim:sm_100". NULL = "cpu". bsmm_local_device_at lists the devices of this
      * machine. */
     const char *device;
     /* Name of the kernel to use; NULL = the first kernel that accepts the product */
@@ -923,7 +923,8 @@ typedef struct bsmm_device_info {
 BSMM_API bsmm_status bsmm_device_at(uint32_t index, bsmm_device_info *info);
 
 /* A device of this machine. It is "cpu", a GPU whose driver is present ("cuda:0", "hip:0", and so
- * on), or a simulated AMD GPU ("sim:gfx942", "sim:gfx950"; a second one is "sim:gfx950:1").
+ * on), or a simulated GPU ("sim:gfx942", "sim:gfx950", "sim:sm_80", "sim:sm_90a", "sim:sm_100",
+ * "sim:sm_120"; a second one is "sim:sm_100:1").
  * `features` of a CPU lists its instruction sets. `features` of a GPU lists its architecture
  * ("sm_90a", "gfx942"), its memory, its L2 cache and the version of its driver. */
 typedef struct bsmm_local_device {

@@ -1,5 +1,4 @@
-/* The simulated driver's errors, devices, contexts and memory. Every call has done its work when it
- * returns. */
+/* The simulated driver's errors and memory. Every call has done its work when it returns. */
 #include "cuda.h"
 #include "common/memory.h"
 #include <dlfcn.h>
@@ -54,206 +53,6 @@ CU CUresult cuGetErrorString(CUresult code, const char **text) {
     return CUDA_SUCCESS;
 }
 
-static CUresult give(int *to, int value) {
-    if (!to) return sim_fail(CUDA_ERROR_INVALID_VALUE, "a result's pointer is NULL");
-    *to = value;
-    return CUDA_SUCCESS;
-}
-
-/* ---- devices ---- */
-
-static const sim_device devices[] = {
-#define DEVICE(name, capability, count, l2, shared, clock, memory_clock, bus, memory, model)       \
-    {name, capability, count, l2, shared, clock, memory_clock, bus, memory, model},
-#include "devices.def"
-#undef DEVICE
-};
-enum { VERSION = 13000 };
-
-/* Returns the device that BSMM_SIM_ARCH names. "sm_90" and "sm_90a" name the same device. */
-const sim_device *sim_device_get(void) {
-    const char *wanted = getenv("BSMM_SIM_ARCH");
-    for (size_t k = 0; wanted && k < sizeof devices / sizeof *devices; k++) {
-        const size_t length = strlen(devices[k].name);
-        if (strncmp(wanted, devices[k].name, length) == 0 &&
-            strspn(wanted + length, "af") == strlen(wanted + length))
-            return &devices[k];
-    }
-    return wanted ? NULL : &devices[0];
-}
-
-static CUresult check_device(CUdevice device) {
-    if (!sim_device_get())
-        return sim_fail(CUDA_ERROR_INVALID_DEVICE,
-                        "BSMM_SIM_ARCH: value is \"%s\"; must be sm_80, sm_90a, sm_100 or sm_120",
-                        getenv("BSMM_SIM_ARCH"));
-    return device ? sim_fail(CUDA_ERROR_INVALID_DEVICE, "there is one device, 0") : CUDA_SUCCESS;
-}
-
-CU CUresult cuInit(unsigned flags) {
-    return flags ? sim_fail(CUDA_ERROR_INVALID_VALUE, "flags must be 0") : check_device(0);
-}
-CU CUresult cuDriverGetVersion(int *version) {
-    return give(version, VERSION);
-}
-CU CUresult cuDeviceGetCount(int *count) {
-    return give(count, 1);
-}
-CU CUresult cuDeviceGet(CUdevice *device, int ordinal) {
-    const CUresult status = check_device(ordinal);
-    return status ? status : give(device, 0);
-}
-CU CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
-    const CUresult status = check_device(device);
-    if (status) return status;
-    if (!name || length < 1)
-        return sim_fail(CUDA_ERROR_INVALID_VALUE, "name is NULL or has no room");
-    snprintf(name, (size_t)length, "bsmm simulator of %s (%s)", sim_device_get()->name,
-             sim_device_get()->model);
-    return CUDA_SUCCESS;
-}
-CU CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) {
-    const CUresult status = check_device(device);
-    if (status) return status;
-    if (!bytes) return sim_fail(CUDA_ERROR_INVALID_VALUE, "bytes is NULL");
-    *bytes = (size_t)sim_device_get()->memory_gb << 30;
-    return CUDA_SUCCESS;
-}
-CU CUresult cuMemGetInfo_v2(size_t *available, size_t *total) {
-    size_t bytes;
-    const CUresult status = cuDeviceTotalMem_v2(&bytes, 0);
-    if (!status && available) *available = bytes;
-    if (!status && total) *total = bytes;
-    return status;
-}
-
-static int multiprocessors(const sim_device *d) {
-    const char *wanted = getenv("BSMM_SIM_MULTIPROCESSORS");
-    const int n = wanted ? atoi(wanted) : 0;
-    return n > 0 ? n : (int)d->multiprocessors;
-}
-
-/* Writes a device attribute. The table in this function has pairs of a CUdevice_attribute number
- * and its value. Attributes that are not in the table are 0. */
-CU CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
-    const CUresult status = check_device(device);
-    if (status) return status;
-    const sim_device *d = sim_device_get();
-    const struct {
-        int attribute, value;
-    } known[] = {
-        {1, 1024},
-        {2, 1024},
-        {3, 1024},
-        {4, 64}, /* threads of a block: in all, and along x, y and z */
-        {5, INT32_MAX},
-        {6, 65535},
-        {7, 65535}, /* blocks of a grid along x, y and z */
-        {8, 48 << 10},
-        {9, 64 << 10},
-        {10, 32},
-        {12, 65536}, /* shared and constant memory of a block, warp size, registers */
-        {13, (int)d->clock_khz},
-        {16, multiprocessors(d)},
-        {31, 1}, /* concurrent kernels */
-        {36, (int)d->memory_khz},
-        {37, (int)d->bus_bits},
-        {38, (int)d->l2_bytes},
-        {39, 2048},
-        {41, 1}, /* threads of a multiprocessor, unified addresses */
-        {75, (int)d->arch / 10},
-        {76, (int)d->arch % 10},
-        {81, (int)d->shared_bytes + 1024},
-        {82, 65536},
-        {83, 1},
-        {97, (int)d->shared_bytes},
-        {120, d->arch >= 90},
-        {127, d->arch >= 90}, /* clusters, tensor maps */
-    };
-    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
-        if (known[k].attribute == attribute) return give(value, known[k].value);
-    return give(value, 0);
-}
-CU CUresult cuDeviceGetUuid_v2(unsigned char *uuid, CUdevice device) {
-    if (!uuid) return sim_fail(CUDA_ERROR_INVALID_VALUE, "uuid is NULL");
-    static const unsigned char name[16] = "bsmm simulator";
-    memcpy(uuid, name, sizeof name);
-    return check_device(device);
-}
-
-/* ---- contexts: there is one, and each thread has a stack of the contexts that it pushed ---- */
-
-static char context;
-enum { CONTEXTS = 64 };
-static _Thread_local CUcontext stack[CONTEXTS];
-static _Thread_local unsigned depth;
-
-static CUcontext the_context(void) {
-    return (CUcontext)(void *)&context;
-}
-static CUresult give_context(CUcontext *to, CUcontext value) {
-    if (!to) return sim_fail(CUDA_ERROR_INVALID_VALUE, "context is NULL");
-    *to = value;
-    return CUDA_SUCCESS;
-}
-CU CUresult cuDevicePrimaryCtxRetain(CUcontext *to, CUdevice device) {
-    const CUresult status = check_device(device);
-    return status ? status : give_context(to, the_context());
-}
-CU CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
-    return check_device(device);
-}
-CU CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
-    return check_device(device);
-}
-CU CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active) {
-    if (flags) *flags = 0;
-    if (active) *active = 1;
-    return check_device(device);
-}
-CU CUresult cuCtxPushCurrent_v2(CUcontext c) {
-    if (c != the_context())
-        return sim_fail(CUDA_ERROR_INVALID_CONTEXT, "this is no context of the device");
-    if (depth == CONTEXTS) return sim_fail(CUDA_ERROR_INVALID_CONTEXT, "64 contexts are pushed");
-    stack[depth++] = c;
-    return CUDA_SUCCESS;
-}
-CU CUresult cuCtxPopCurrent_v2(CUcontext *c) {
-    if (depth == 0) return sim_fail(CUDA_ERROR_INVALID_CONTEXT, "no context is pushed");
-    depth--;
-    if (c) *c = stack[depth];
-    return CUDA_SUCCESS;
-}
-CU CUresult cuCtxGetCurrent(CUcontext *c) {
-    return give_context(c, depth ? stack[depth - 1] : NULL);
-}
-CU CUresult cuCtxSetCurrent(CUcontext c) {
-    if (c && c != the_context())
-        return sim_fail(CUDA_ERROR_INVALID_CONTEXT, "this is no context of the device");
-    if (depth) depth--;
-    return c ? cuCtxPushCurrent_v2(c) : CUDA_SUCCESS;
-}
-CU CUresult cuCtxCreate_v2(CUcontext *c, unsigned flags, CUdevice device) {
-    (void)flags;
-    const CUresult status = cuDevicePrimaryCtxRetain(c, device);
-    return status ? status : cuCtxPushCurrent_v2(*c);
-}
-CU CUresult cuCtxDestroy_v2(CUcontext c) {
-    if (depth && stack[depth - 1] == c) depth--;
-    return c == the_context()
-               ? CUDA_SUCCESS
-               : sim_fail(CUDA_ERROR_INVALID_CONTEXT, "this is no context of the device");
-}
-CU CUresult cuCtxGetDevice(CUdevice *device) {
-    return give(device, 0);
-}
-CU CUresult cuCtxSynchronize(void) {
-    return CUDA_SUCCESS;
-}
-CU CUresult cuCtxSetLimit(int limit, size_t value) {
-    return (void)limit, (void)value, CUDA_SUCCESS;
-}
-
 /* ---- memory ---- */
 
 static void *pointer(CUdeviceptr at) {
@@ -262,9 +61,11 @@ static void *pointer(CUdeviceptr at) {
 CU CUresult cuMemAlloc_v2(CUdeviceptr *at, size_t bytes) {
     if (!at || bytes == 0)
         return sim_fail(CUDA_ERROR_INVALID_VALUE, "pointer is NULL or bytes is 0");
-    *at = (uintptr_t)sim_memory_alloc(bytes);
-    return *at ? CUDA_SUCCESS
-               : sim_fail(CUDA_ERROR_OUT_OF_MEMORY, "out of memory: %zu bytes", bytes);
+    void *memory = sim_memory_alloc(bytes);
+    *at = (uintptr_t)memory;
+    if (!memory) return sim_fail(CUDA_ERROR_OUT_OF_MEMORY, "out of memory: %zu bytes", bytes);
+    sim_memory_mark(memory, 0, sim_current_device());
+    return CUDA_SUCCESS;
 }
 CU CUresult cuMemFree_v2(CUdeviceptr at) {
     return !at || sim_memory_free(pointer(at))
@@ -371,11 +172,14 @@ CU CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdevicept
  * the device's number, and 11 and 12 are the begin and the size of the allocation. */
 static void put_attribute(int attribute, void *to, uint64_t at, uint64_t begin, uint64_t size) {
     const int device_memory = 2;
-    CUcontext c = the_context();
+    int unused, device = 0;
+    sim_memory_marked(at, &unused, &device);
+    CUcontext c = sim_context_of(device);
     if (attribute == 1) memcpy(to, &c, sizeof(void *));
     if (attribute == 2) memcpy(to, &device_memory, sizeof device_memory);
     if (attribute == 3) memcpy(to, &at, 8);
-    if (attribute == 8 || attribute == 9) memset(to, 0, 4);
+    if (attribute == 8) memset(to, 0, 4);
+    if (attribute == 9) memcpy(to, &device, sizeof device);
     if (attribute == 11) memcpy(to, &begin, 8);
     if (attribute == 12) memcpy(to, &size, 8);
 }
@@ -403,7 +207,9 @@ CU CUresult cuPointerGetAttribute(void *value, int attribute, CUdeviceptr at) {
 CU CUresult cuGetProcAddress_v2(const char *symbol, void **to, int version, uint64_t flags,
                                 int *found) {
     static const char *const suffixes[] = {"_v3", "_v2", ""};
-    void *self = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
+    static const char here = 0;
+    Dl_info info;
+    void *self = dladdr(&here, &info) ? dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_NOW) : NULL;
     (void)version, (void)flags;
     if (!symbol || !to) return sim_fail(CUDA_ERROR_INVALID_VALUE, "symbol or pointer is NULL");
     *to = NULL;

@@ -58,6 +58,10 @@ CU const char *bsmm_sim_message(void);
 CU uint64_t bsmm_sim_steps(void);
 /* Returns the pattern of entry `number` of the instruction tables, or NULL past the last entry. */
 CU const char *bsmm_sim_row(unsigned number);
+/* Returns the index of device `number` of a model such as "sm_100", and creates it if there is
+ * none. Returns -1 for an unknown model or too many devices. bsmm recognises the simulator by this
+ * function, which NVIDIA's driver lacks. */
+CU int bsmm_sim_device(const char *model, unsigned number);
 CUresult sim_fail(CUresult code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 typedef struct {
@@ -66,8 +70,13 @@ typedef struct {
         memory_gb;
     const char *model;
 } sim_device;
-/* Returns the simulated device. The environment variable BSMM_SIM_ARCH names it. */
-const sim_device *sim_device_get(void);
+/* Returns the properties of a device, or NULL if there is no such device. */
+const sim_device *sim_device_of(CUdevice device);
+/* Returns the number of SMs that a device reports. */
+int sim_multiprocessors(CUdevice device);
+/* Returns the device of this thread's current context, or device 0 if no context is current. */
+int sim_current_device(void);
+CUcontext sim_context_of(CUdevice device);
 
 /* A unit of work that a program submits to a stream: a launch, a copy or a fill. If the stream is
  * being captured, the work becomes a node of the graph. Otherwise it is done at once. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 struct sim_function {
+    CUdevice device;
     ptx_module *module;
     const ptx_function *kernel;
     int shared; /* the dynamic shared memory that a launch may request at most */
@@ -57,22 +58,23 @@ static CUresult check_image(const void *image) {
 /* Returns an error if the PTX cannot run on the simulated device. PTX for sm_90a runs only on
  * sm_90. PTX for sm_100f runs on sm_100 and on newer devices of its family. PTX without a letter
  * runs on all devices that are as new. */
-static CUresult check_target(const ptx_module *m) {
-    const uint32_t arch = sim_device_get()->arch;
+static CUresult check_target(const ptx_module *m, const sim_device *d) {
+    const uint32_t arch = d->arch;
     const bool fits = m->feature == 'a'   ? m->target == arch
                       : m->feature == 'f' ? m->target / 10 == arch / 10 && m->target <= arch
                                           : m->target <= arch;
     if (fits) return CUDA_SUCCESS;
     return sim_fail(CUDA_ERROR_NO_BINARY_FOR_GPU,
                     "the PTX is for sm_%u%.1s; the device is %s (BSMM_SIM_ARCH)", m->target,
-                    m->feature ? &m->feature : "", sim_device_get()->name);
+                    m->feature ? &m->feature : "", d->name);
 }
 
 static CUresult load(CUmodule *module, const char *text, size_t size) {
     char error[ERROR_BYTES] = "";
     CUresult status = CUDA_SUCCESS;
     *module = NULL;
-    if (!sim_device_get())
+    const CUdevice device = sim_current_device();
+    if (!sim_device_of(device))
         return sim_fail(CUDA_ERROR_INVALID_DEVICE, "BSMM_SIM_ARCH names no device");
     CUmodule m = calloc(1, sizeof *m);
     if (!m) return sim_fail(CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
@@ -81,7 +83,7 @@ static CUresult load(CUmodule *module, const char *text, size_t size) {
         free(m);
         return sim_fail(CUDA_ERROR_INVALID_PTX, "%s", error);
     }
-    status = check_target(m->module);
+    status = check_target(m->module, sim_device_of(device));
     m->functions = calloc(m->module->function_count + 1, sizeof *m->functions);
     if (!status && !m->functions) status = sim_fail(CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
     if (status || !m->functions) {
@@ -90,7 +92,8 @@ static CUresult load(CUmodule *module, const char *text, size_t size) {
         return status;
     }
     for (uint32_t k = 0; k < m->module->function_count; k++)
-        m->functions[k] = (struct sim_function){m->module, &m->module->functions[k], 48 << 10};
+        m->functions[k] =
+            (struct sim_function){device, m->module, &m->module->functions[k], 48 << 10};
     *module = m;
     return CUDA_SUCCESS;
 }
@@ -185,10 +188,11 @@ enum {
 CU CUresult cuFuncSetAttribute(CUfunction f, int attribute, int value) {
     if (!f) return sim_fail(CUDA_ERROR_INVALID_HANDLE, "function is NULL");
     if (attribute != DYNAMIC_SHARED) return CUDA_SUCCESS;
-    if (value < 0 || (uint32_t)value > sim_device_get()->shared_bytes)
+    const uint32_t most = sim_device_of(f->device)->shared_bytes;
+    if (value < 0 || (uint32_t)value > most)
         return sim_fail(CUDA_ERROR_INVALID_VALUE,
                         "%s: %d bytes of shared memory; the device has %u for a block",
-                        f->kernel->name, value, sim_device_get()->shared_bytes);
+                        f->kernel->name, value, most);
     f->shared = value;
     return CUDA_SUCCESS;
 }
@@ -211,22 +215,20 @@ CU CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *count, CUfunction f
     if (!count || !f || threads < 1)
         return sim_fail(CUDA_ERROR_INVALID_VALUE,
                         "count or function is NULL, or threads is not positive");
-    const size_t each = shared + f->kernel->shared, all = sim_device_get()->shared_bytes + 1024u;
+    const size_t each = shared + f->kernel->shared,
+                 all = sim_device_of(f->device)->shared_bytes + 1024u;
     const size_t by_shared = all / each, by_threads = 2048u / (size_t)threads;
     *count = (int)(by_shared < by_threads ? by_shared : by_threads);
     return CUDA_SUCCESS;
 }
 CU CUresult cuOccupancyMaxActiveClusters(int *count, CUfunction f, const CUlaunchConfig *config) {
-    int multiprocessors = 0;
     uint32_t size = 1;
     if (!count || !f || !config) return sim_fail(CUDA_ERROR_INVALID_VALUE, "a pointer is NULL");
-    CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device);
-    (void)cuDeviceGetAttribute(&multiprocessors, 16, 0);
     for (unsigned k = 0; k < config->numAttrs; k++)
         if (config->attrs[k].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
             size = config->attrs[k].value.clusterDim.x * config->attrs[k].value.clusterDim.y *
                    config->attrs[k].value.clusterDim.z;
-    *count = size ? multiprocessors / (int)size : 0;
+    *count = size ? sim_multiprocessors(f->device) / (int)size : 0;
     return CUDA_SUCCESS;
 }
 
@@ -247,8 +249,8 @@ CUresult sim_launch(const sim_work *w) {
                     .kernel = w->function->kernel,
                     .dynamic = w->shared,
                     .arguments = arguments,
-                    .most_shared = sim_device_get()->shared_bytes,
-                    .capability = sim_device_get()->arch,
+                    .most_shared = sim_device_of(w->function->device)->shared_bytes,
+                    .capability = sim_device_of(w->function->device)->arch,
                     .checks = (uint32_t)number("BSMM_SIM_CHECKS", CHECK_ALL),
                     .seed = number("BSMM_SIM_SEED", 1),
                     .limit = number("BSMM_SIM_LIMIT", 0)};

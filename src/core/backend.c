@@ -20,14 +20,6 @@ const bsmm_backend *bsmm_backend_at(uint32_t index) {
     return index < BSMM_COUNT(backends) ? backends[index] : NULL;
 }
 
-const bsmm_backend *bsmm_backend_of(const char *device) {
-    size_t length = strcspn(device, ":");
-    for (size_t i = 0; i < BSMM_COUNT(backends); i++)
-        if (strlen(backends[i]->name) == length && !memcmp(backends[i]->name, device, length))
-            return backends[i];
-    return NULL;
-}
-
 /* Parses the end of a device's name: "" is number 0, and ":12" is number 12. A number has at most 4
  * digits. */
 static bool take_number(const char *text, uint32_t *number) {
@@ -63,14 +55,44 @@ static bool take_model(const bsmm_backend *b, const char *text, uint32_t *ordina
     return false;
 }
 
+static bool has_name(const bsmm_backend *b, const char *device) {
+    const size_t length = strcspn(device, ":");
+    return strlen(b->name) == length && memcmp(b->name, device, length) == 0;
+}
+
+/* Parses the part of a device's name after the name of its backend. */
+static bool take_ordinal(const bsmm_backend *b, const char *device, uint32_t *ordinal) {
+    const char *rest = device + strlen(b->name);
+    return b->models ? take_model(b, rest, ordinal) : take_number(rest, ordinal);
+}
+
+const bsmm_backend *bsmm_backend_of(const char *device) {
+    const bsmm_backend *found = NULL;
+    uint32_t ordinal;
+    for (size_t i = 0; i < BSMM_COUNT(backends); i++) {
+        if (!has_name(backends[i], device)) continue;
+        if (!found || take_ordinal(backends[i], device, &ordinal)) found = backends[i];
+    }
+    return found;
+}
+
+/* Writes the names of all simulated devices with number 0. */
+static void list_models(const char *name, char *to, size_t size) {
+    size_t at = 0;
+    *to = 0;
+    for (size_t i = 0; i < BSMM_COUNT(backends); i++)
+        for (uint32_t k = 0; backends[i]->models && backends[i]->models[k] && at < size; k++)
+            if (strcmp(backends[i]->name, name) == 0)
+                at += (size_t)snprintf(to + at, size - at, "%s%s:%s", at ? ", " : "", name,
+                                       backends[i]->models[k]);
+}
+
 static bsmm_status fail_name(const bsmm_backend *b, const char *name) {
     if (!b->models)
         return bsmm_fail(BSMM_E_INVALID, "device: value is \"%.64s\"; must be %s or %s:NUMBER",
                          name, b->name, b->name);
-    char models[128] = "";
-    for (uint32_t i = 0, at = 0; b->models[i] && at < sizeof models; i++)
-        at += (uint32_t)snprintf(models + at, sizeof models - at, "%s%s:%s", i ? ", " : "", b->name,
-                                 b->models[i]);
+    char models[160];
+    list_models(b->name, models, sizeof models);
     return bsmm_fail(
         BSMM_E_INVALID,
         "device: value is \"%.64s\"; must be one of %s, with :NUMBER for more than one", name,
@@ -84,9 +106,7 @@ bsmm_status bsmm_device_open(const char *name, const bsmm_backend **backend, con
     if (!*backend)
         return bsmm_fail(BSMM_E_UNSUPPORTED,
                          "device: value is \"%.64s\"; no kernel here runs on it", name);
-    const char *rest = name + strlen((*backend)->name);
-    if (!((*backend)->models ? take_model(*backend, rest, &ordinal) : take_number(rest, &ordinal)))
-        return fail_name(*backend, name);
+    if (!take_ordinal(*backend, name, &ordinal)) return fail_name(*backend, name);
     return (*backend)->open(ordinal, device);
 }
 

@@ -26,7 +26,9 @@ typedef struct bsmm_recode {
 /* The functions that one kind of device offers to the core. backends.def lists the backends. In
  * every function, the argument `device` is the record of the device that `open` returned. */
 typedef struct bsmm_backend {
-    const char *name;    /* "cuda": the part of a device's name before ':' */
+    /* "cuda": the part of a device's name before ':'. Only simulators of different kinds of GPUs
+     * share a name, "sim"; their models tell them apart. */
+    const char *name;
     bool host_memory;    /* true if the calling CPU may read and write buffers */
     const char *kernels; /* name of the backend whose kernels run on these devices (kernels.def);
                             NULL: this backend itself */

@@ -3,7 +3,21 @@
 #include "gpu/driver.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <string.h>
+
+bsmm_status bsmm_gpu_open_once(bsmm_gpu_opened *opened, bsmm_status (*open)(void *library),
+                               void *library) {
+    pthread_mutex_lock(&opened->lock);
+    if (!opened->tried) {
+        opened->outcome = open(library);
+        if (opened->outcome != BSMM_OK)
+            snprintf(opened->reason, sizeof opened->reason, "%s", bsmm_error_message());
+        opened->tried = true;
+    }
+    pthread_mutex_unlock(&opened->lock);
+    return opened->outcome == BSMM_OK ? BSMM_OK : bsmm_fail(opened->outcome, "%s", opened->reason);
+}
 
 /* The addresses are copied by memcpy, because ISO C has no cast from dlsym's data pointer to a
  * function pointer. POSIX guarantees that both have the same bits. */

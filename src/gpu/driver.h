@@ -5,6 +5,22 @@
 
 #include "base/base.h"
 
+#include <pthread.h>
+
+/* A driver's library that is opened at most once. If that fails, `outcome` and the message `reason`
+ * are the result of every call. Initialize the struct with {.lock = PTHREAD_MUTEX_INITIALIZER}. */
+typedef struct bsmm_gpu_opened {
+    pthread_mutex_t lock;
+    bool tried;
+    bsmm_status outcome;
+    char reason[320];
+} bsmm_gpu_opened;
+
+/* Calls open(library) if this is the first call for *opened, and returns its result. `open` fills
+ * the struct that holds the driver's functions. Thread-safe. */
+bsmm_status bsmm_gpu_open_once(bsmm_gpu_opened *opened, bsmm_status (*open)(void *library),
+                               void *library);
+
 /* A function of a driver: its symbol in the driver's shared library, and the offset of its pointer
  * in the struct that holds all of the driver's functions. */
 typedef struct bsmm_gpu_entry {

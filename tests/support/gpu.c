@@ -17,10 +17,10 @@ static const struct {
         *title; /* The name of the GPU kind in messages, for devices that tests use whenever they
                    exist. NULL: tests use the device only if BSMM_TEST_DEVICE names it. */
 } devices[] = {
-    {"cuda:0", "sm80/words", "CUDA"},
-    {"hip:0", "cdna/words", "HIP"},
-    {"sim:gfx942", "cdna/words", NULL},
-    {"sim:gfx950", "cdna/words", NULL},
+    {"cuda:0", "sm80/words", "CUDA"},   {"hip:0", "cdna/words", "HIP"},
+    {"sim:gfx942", "cdna/words", NULL}, {"sim:gfx950", "cdna/words", NULL},
+    {"sim:sm_80", "sm80/words", NULL},  {"sim:sm_90a", "sm80/words", NULL},
+    {"sim:sm_100", "sm80/words", NULL}, {"sim:sm_120", "sm80/words", NULL},
 };
 
 static bool names(const char *wanted, const char *device) {

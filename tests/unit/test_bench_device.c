@@ -27,6 +27,9 @@ static void names_are_told_apart(void **state) {
     assert_true(bench_device_kind_of("cuda:3") == &bench_device_cuda);
     assert_true(bench_device_kind_of("hip:1") == &bench_device_hip);
     assert_true(bench_device_kind_of("sim:gfx950:1") == &bench_device_sim);
+    assert_true(bench_device_kind_of("sim:sm_100:1") == &bench_device_sim_cuda);
+    assert_true(bench_device_kind_of("sim:sm_90a") == &bench_device_sim_cuda);
+    assert_true(bench_device_kind_of("sim:tpu") == &bench_device_sim);
 }
 
 /* Tests that every row of bench/devices.def has all functions. A missing function would otherwise
@@ -102,7 +105,8 @@ static void check_graph(bench_device *device) {
 
 static void simulators_bring_memory_back(void **state) {
     (void)state;
-    static const char *const names[] = {"sim:gfx942", "sim:gfx950", "sim:gfx950:1"};
+    static const char *const names[] = {"sim:gfx942", "sim:gfx950", "sim:gfx950:1",
+                                        "sim:sm_80",  "sim:sm_100", "sim:sm_100:1"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         bench_device *device = bench_device_open(names[i]);
         if (!device) fail_msg("%s: %s", names[i], bench_device_error());
@@ -113,6 +117,8 @@ static void simulators_bring_memory_back(void **state) {
     }
     assert_null(bench_device_open("sim:gfx90a"));
     assert_non_null(strstr(bench_device_error(), "sim:gfx942"));
+    assert_null(bench_device_open("sim:sm_70"));
+    assert_non_null(strstr(bench_device_error(), "sim:sm_90a"));
 }
 
 static void host_memory_comes_back(void **state) {

@@ -45,7 +45,7 @@ static void errors_have_a_status_and_advice(void **state) {
         {12345, BSMM_E_DEVICE, "(12345)"},
     };
     for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
-        assert_int_equal(bsmm_cuda_fail(cases[i].result, "cuThisCall"), cases[i].status);
+        assert_int_equal(bsmm_cuda_fail(NULL, cases[i].result, "cuThisCall"), cases[i].status);
         expect_message("cuThisCall: ");
         expect_message(cases[i].part);
     }

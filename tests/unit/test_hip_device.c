@@ -55,7 +55,7 @@ static void both_architectures_are_listed(void **state) {
     bsmm_local_device info = BSMM_INIT(bsmm_local_device);
     int found = 0;
     for (uint32_t i = 0; bsmm_local_device_at(i, &info) == BSMM_OK; i++) {
-        if (strncmp(info.name, "sim:", 4) != 0) continue;
+        if (strncmp(info.name, "sim:gfx", 7) != 0) continue;
         const bool newer = strcmp(info.name, "sim:gfx950") == 0;
         assert_int_equal(info.cores, newer ? 256 : 304);
         assert_memory_equal(info.features, newer ? "gfx950 " : "gfx942 ", 7);

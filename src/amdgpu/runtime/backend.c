@@ -41,12 +41,8 @@ static bsmm_status describe_gpu(uint32_t ordinal, bsmm_local_device *info) {
     return describe_with(bsmm_hip_device_get, ordinal, info);
 }
 
-/* Describes a simulator for the list of devices, which shows one simulator of each model. A program
- * may open more of them by number. */
 static bsmm_status describe_simulator(uint32_t ordinal, bsmm_local_device *info) {
-    for (uint32_t i = 0; i <= ordinal; i++)
-        if (!bsmm_hip_models[i])
-            return bsmm_fail(BSMM_E_NOT_FOUND, "device: there are %u models of simulators", i);
+    BSMM_TRY(bsmm_gpu_simulator_check_model(&bsmm_hip_simulator, ordinal));
     return describe_with(bsmm_hip_simulated_get, ordinal, info);
 }
 
@@ -176,7 +172,7 @@ const bsmm_backend bsmm_backend_hip = {
     .describe = describe_gpu,
 };
 
-const bsmm_backend bsmm_backend_sim = {
+const bsmm_backend bsmm_backend_hip_sim = {
     HOOKS,
     .name = "sim",
     .kernels = "hip",

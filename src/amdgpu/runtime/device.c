@@ -6,9 +6,6 @@
 
 #include <stdio.h>
 
-const char *const bsmm_hip_models[] = {"gfx942", "gfx950", NULL};
-enum { MODELS = BSMM_COUNT(bsmm_hip_models) - 1 };
-
 static bsmm_gpu_records gpus = {.making = PTHREAD_MUTEX_INITIALIZER};
 static bsmm_gpu_records simulators = {.making = PTHREAD_MUTEX_INITIALIZER};
 
@@ -68,16 +65,9 @@ static bsmm_status fill_gpu(uint32_t ordinal, void *record) {
 
 static bsmm_status fill_simulator(uint32_t ordinal, void *record) {
     bsmm_hip_device *d = record;
-    const char *model = bsmm_hip_models[ordinal % MODELS];
-    const uint32_t number = ordinal / MODELS;
     BSMM_TRY(bsmm_hip_simulator_get(&d->driver));
-    d->ordinal = ordinal < BSMM_GPU_MOST_DEVICES ? d->driver->bsmm_sim_device(model, number) : -1;
-    if (d->ordinal < 0)
-        return bsmm_fail(BSMM_E_NOT_FOUND,
-                         "device: value is \"sim:%s:%u\"; there are no more simulators than %d of "
-                         "each architecture",
-                         model, number, BSMM_GPU_MOST_DEVICES / MODELS);
-    snprintf(d->device, sizeof d->device, number ? "sim:%s:%u" : "sim:%s", model, number);
+    BSMM_TRY(bsmm_gpu_simulator_find(&bsmm_hip_simulator, d->driver->bsmm_sim_device, ordinal,
+                                     d->device, sizeof d->device, &d->ordinal));
     return read_device(d);
 }
 

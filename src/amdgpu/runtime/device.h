@@ -33,9 +33,6 @@ bsmm_status bsmm_hip_device_get(uint32_t ordinal, const bsmm_hip_device **device
  * (count of models) + index of MODEL in bsmm_hip_models. Errors are as for bsmm_hip_device_get. */
 bsmm_status bsmm_hip_simulated_get(uint32_t ordinal, const bsmm_hip_device **device);
 
-/* The names of the simulated processors. NULL ends the list. */
-extern const char *const bsmm_hip_models[];
-
 /* bsmm_hip_enter makes the device current for this thread and stores the previous device in
  * *before. bsmm_hip_leave restores that device. Only driver calls that no function here wraps need
  * this pair. */

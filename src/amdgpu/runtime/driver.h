@@ -4,7 +4,7 @@
 #ifndef BSMM_AMDGPU_RUNTIME_DRIVER_H
 #define BSMM_AMDGPU_RUNTIME_DRIVER_H
 
-#include "base/base.h"
+#include "gpu/simulator.h"
 
 typedef int hipError_t;
 typedef struct ihipModule_t *hipModule_t;
@@ -60,12 +60,15 @@ typedef struct bsmm_hip_driver {
     /* These two functions return a text instead of a hipError_t, so they are not in driver.def. */
     const char *(*hipGetErrorName)(hipError_t error);
     const char *(*hipGetErrorString)(hipError_t error);
-    /* Returns the index of device `number` of an architecture. Only the simulator has this entry.
-     */
-    int (*bsmm_sim_device)(const char *arch, unsigned int number);
+    /* the simulator's function; NULL for AMD's driver */
+    bsmm_gpu_sim_device *bsmm_sim_device;
     int version;     /* e.g. 60342131 for HIP 6.3.42131 */
     int device_type; /* the value of hipMemoryTypeDevice in this HIP version */
 } bsmm_hip_driver;
+
+/* The simulator of AMD GPUs, and the names of its processors. */
+extern const bsmm_gpu_simulator bsmm_hip_simulator;
+extern const char *const bsmm_hip_models[];
 
 /* These functions return the driver of AMD GPUs, and the simulator. The first call of the process
  * opens and initialises the library. If that fails, later calls return the same error: NOT_FOUND if

@@ -13,7 +13,7 @@ static bsmm_status clear(const bsmm_recode *job, void *to, uint64_t bytes) {
     BSMM_TRY(bsmm_cuda_enter(d));
     CUresult result = d->driver->cuMemsetD8Async((uintptr_t)to, 0, bytes, job->stream);
     bsmm_cuda_leave(d);
-    return result == CUDA_SUCCESS ? BSMM_OK : bsmm_cuda_fail(result, "cuMemsetD8Async");
+    return result == CUDA_SUCCESS ? BSMM_OK : bsmm_cuda_fail(d->driver, result, "cuMemsetD8Async");
 }
 
 bsmm_status bsmm_recode_launch(const bsmm_recode *job, const bsmm_cuda_function *function,

@@ -1,4 +1,4 @@
-/* Implements the library's backend for NVIDIA GPUs. */
+/* The two backends for NVIDIA GPUs: "cuda" for GPUs and "sim" for simulated ones. */
 #include "core/kernel.h"
 #include "cuda/host/recode_calls.h"
 #include "cuda/runtime/device.h"
@@ -7,24 +7,45 @@
 #include <stdio.h>
 #include <string.h>
 
-static bsmm_status open_cuda(uint32_t ordinal, const void **device) {
+typedef bsmm_status get_device(uint32_t ordinal, const bsmm_cuda_device **device);
+
+static bsmm_status open_with(get_device *get, uint32_t ordinal, const void **device) {
     const bsmm_cuda_device *record;
-    BSMM_TRY(bsmm_cuda_device_get(ordinal, &record));
+    BSMM_TRY(get(ordinal, &record));
     *device = record;
     return BSMM_OK;
 }
 
-static bsmm_status describe(uint32_t ordinal, bsmm_local_device *info) {
-    bsmm_cuda_device record, *d = &record;
-    BSMM_TRY(bsmm_cuda_device_read(ordinal, d));
+static bsmm_status open_gpu(uint32_t ordinal, const void **device) {
+    return open_with(bsmm_cuda_device_get, ordinal, device);
+}
+
+static bsmm_status open_simulator(uint32_t ordinal, const void **device) {
+    return open_with(bsmm_cuda_simulated_get, ordinal, device);
+}
+
+static bsmm_status describe(const bsmm_cuda_device *d, bsmm_local_device *info) {
     info->cores = (uint32_t)d->multiprocessors;
-    snprintf(info->name, sizeof info->name, "cuda:%u", ordinal);
+    snprintf(info->name, sizeof info->name, "%s", d->device);
     snprintf(info->title, sizeof info->title, "%.95s", d->name);
     snprintf(info->features, sizeof info->features, "sm_%d%s memory:%.0fGiB l2:%.0fMiB cuda:%u.%u",
              d->capability, d->capability == 90 ? "a" : "", (double)d->memory_bytes / (1 << 30),
              (double)d->l2_bytes / (1 << 20), d->driver_version / 1000,
              d->driver_version % 1000 / 10);
     return BSMM_OK;
+}
+
+static bsmm_status describe_gpu(uint32_t ordinal, bsmm_local_device *info) {
+    bsmm_cuda_device record;
+    BSMM_TRY(bsmm_cuda_device_read(ordinal, &record));
+    return describe(&record, info);
+}
+
+static bsmm_status describe_simulator(uint32_t ordinal, bsmm_local_device *info) {
+    const bsmm_cuda_device *device;
+    BSMM_TRY(bsmm_gpu_simulator_check_model(&bsmm_cuda_simulator, ordinal));
+    BSMM_TRY(bsmm_cuda_simulated_get(ordinal, &device));
+    return describe(device, info);
 }
 
 static bsmm_status check_pointer(const void *device, const void *pointer, const char *what) {
@@ -36,11 +57,13 @@ static bsmm_status check_pointer(const void *device, const void *pointer, const 
      * the type stays 0. */
     BSMM_CUDA_TRY(d->driver, cuPointerGetAttributes, 2, attributes, values, (uintptr_t)pointer);
     if (type != CU_MEMORYTYPE_DEVICE)
-        return bsmm_fail(BSMM_E_INVALID, "%s: value is %p, host memory; must be memory of cuda:%d",
-                         what, pointer, d->ordinal);
+        return bsmm_fail(BSMM_E_INVALID, "%s: value is %p, host memory; must be memory of %s", what,
+                         pointer, d->device);
+    char owner[32];
+    snprintf(owner, sizeof owner, d->is_simulated ? "another simulator" : "cuda:%d", ordinal);
     if (ordinal != d->ordinal)
-        return bsmm_fail(BSMM_E_INVALID, "%s: value is %p, memory of cuda:%d; must be of cuda:%d",
-                         what, pointer, ordinal, d->ordinal);
+        return bsmm_fail(BSMM_E_INVALID, "%s: value is %p, memory of %s; must be of %s", what,
+                         pointer, owner, d->device);
     return BSMM_OK;
 }
 
@@ -54,7 +77,7 @@ static bsmm_status allocate(const void *device, uint64_t bytes, void **memory) {
     if (result == CUDA_SUCCESS) return BSMM_OK;
     char what[64];
     snprintf(what, sizeof what, "%llu bytes", (unsigned long long)bytes);
-    return bsmm_fail_within(bsmm_cuda_fail(result, "cuMemAlloc"), what);
+    return bsmm_fail_within(bsmm_cuda_fail(d->driver, result, "cuMemAlloc"), what);
 }
 
 static void release(const void *device, void *memory) {
@@ -99,12 +122,12 @@ static bsmm_status copy(const void *device, void *stream, void *to, const void *
     const bsmm_cuda_device *d = device;
     if (is_host_memory(d, to) && is_host_memory(d, from))
         return bsmm_fail(BSMM_E_INVALID,
-                         "to: value is %p, host memory as `from` is; one must be of cuda:%d", to,
-                         d->ordinal);
+                         "to: value is %p, host memory as `from` is; one must be of %s", to,
+                         d->device);
     BSMM_TRY(bsmm_cuda_enter(d));
     CUresult result = queue_copy(d, stream, to, from, bytes);
     bsmm_cuda_leave(d);
-    return result == CUDA_SUCCESS ? BSMM_OK : bsmm_cuda_fail(result, "cuMemcpyAsync");
+    return result == CUDA_SUCCESS ? BSMM_OK : bsmm_cuda_fail(d->driver, result, "cuMemcpyAsync");
 }
 
 static bsmm_status fill(const void *device, void *stream, void *to, uint8_t value, uint64_t bytes) {
@@ -112,7 +135,7 @@ static bsmm_status fill(const void *device, void *stream, void *to, uint8_t valu
     BSMM_TRY(bsmm_cuda_enter(d));
     CUresult result = d->driver->cuMemsetD8Async((uintptr_t)to, value, bytes, stream);
     bsmm_cuda_leave(d);
-    return result == CUDA_SUCCESS ? BSMM_OK : bsmm_cuda_fail(result, "cuMemsetD8Async");
+    return result == CUDA_SUCCESS ? BSMM_OK : bsmm_cuda_fail(d->driver, result, "cuMemsetD8Async");
 }
 
 static bsmm_status finish(const void *device, void *stream) {
@@ -120,23 +143,30 @@ static bsmm_status finish(const void *device, void *stream) {
     BSMM_TRY(bsmm_cuda_enter(d));
     CUresult result = d->driver->cuStreamSynchronize(stream);
     bsmm_cuda_leave(d);
-    return result == CUDA_SUCCESS ? BSMM_OK : bsmm_cuda_fail(result, "cuStreamSynchronize");
+    return result == CUDA_SUCCESS ? BSMM_OK
+                                  : bsmm_cuda_fail(d->driver, result, "cuStreamSynchronize");
 }
 
+/* The functions that both backends share. Only opening and describing a device differ between a GPU
+ * and a simulator. */
+#define HOOKS                                                                                      \
+    .check_pointer = check_pointer, .allocate = allocate, .release = release, .store = store,      \
+    .copy = copy, .fill = fill, .finish = finish, .quantize = bsmm_cuda_quantize,                  \
+    .dequantize = bsmm_cuda_dequantize, .relayout = bsmm_cuda_relayout, .amax = bsmm_cuda_amax,    \
+    .move_codes = bsmm_cuda_move_codes
+
 const bsmm_backend bsmm_backend_cuda = {
+    HOOKS,
     .name = "cuda",
-    .open = open_cuda,
-    .describe = describe,
-    .check_pointer = check_pointer,
-    .allocate = allocate,
-    .release = release,
-    .store = store,
-    .copy = copy,
-    .fill = fill,
-    .finish = finish,
-    .quantize = bsmm_cuda_quantize,
-    .dequantize = bsmm_cuda_dequantize,
-    .relayout = bsmm_cuda_relayout,
-    .amax = bsmm_cuda_amax,
-    .move_codes = bsmm_cuda_move_codes,
+    .open = open_gpu,
+    .describe = describe_gpu,
+};
+
+const bsmm_backend bsmm_backend_cuda_sim = {
+    HOOKS,
+    .name = "sim",
+    .kernels = "cuda",
+    .models = bsmm_cuda_models,
+    .open = open_simulator,
+    .describe = describe_simulator,
 };

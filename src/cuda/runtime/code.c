@@ -11,13 +11,15 @@ enum { CUBIN_RANK = 1000 };
  * minor versions of 9. "compute_80" is PTX for 8.0 and everything later. Code with the suffix `a`
  * runs on exactly that capability, and code with `f` on that major version (CUDA C++ Programming
  * Guide, "Compute Capabilities"). A cubin is better than PTX, because the driver would have to
- * compile PTX first. */
+ * compile PTX first. The simulator runs PTX only. */
 static int rank_of(const void *device, const char *code) {
-    const int capability = ((const bsmm_cuda_device *)device)->capability;
+    const bsmm_cuda_device *d = device;
+    const int capability = d->capability;
     int of = 0;
     char feature = 0;
     const bool cubin = sscanf(code, "sm_%d%c", &of, &feature) > 0;
     if (!cubin && sscanf(code, "compute_%d%c", &of, &feature) <= 0) return 0;
+    if (cubin && d->is_simulated) return 0;
     const bool same_major = of / 10 == capability / 10;
     if (of > capability || (feature == 'a' && of != capability)) return 0;
     if ((cubin || feature) && !same_major) return 0;

@@ -1,9 +1,13 @@
-/* Makes and keeps the records of NVIDIA devices, one for each GPU of the process. */
+/* Makes and keeps the records of NVIDIA devices, one for each GPU and each simulated GPU of the
+ * process. */
 #include "cuda/runtime/device.h"
 
 #include "gpu/records.h"
 
-static bsmm_gpu_records records = {.making = PTHREAD_MUTEX_INITIALIZER};
+#include <stdio.h>
+
+static bsmm_gpu_records gpus = {.making = PTHREAD_MUTEX_INITIALIZER};
+static bsmm_gpu_records simulators = {.making = PTHREAD_MUTEX_INITIALIZER};
 
 static bsmm_status read_attributes(bsmm_cuda_device *d) {
     int major, minor, l2, shared;
@@ -35,25 +39,42 @@ static bsmm_status check_ordinal(const bsmm_cuda_driver *driver, uint32_t ordina
                      ordinal, count, count == 1 ? "" : "s");
 }
 
-bsmm_status bsmm_cuda_device_read(uint32_t ordinal, bsmm_cuda_device *d) {
-    *d = (bsmm_cuda_device){.ordinal = (int)ordinal};
-    BSMM_TRY(bsmm_cuda_driver_get(&d->driver));
-    BSMM_TRY(check_ordinal(d->driver, ordinal));
+/* Fills a record whose members driver, ordinal and device are set, except for the context. */
+static bsmm_status read_device(bsmm_cuda_device *d) {
+    size_t memory;
+    int version;
+    d->is_simulated = d->driver->bsmm_sim_device != NULL;
     BSMM_CUDA_TRY(d->driver, cuDeviceGet, &d->handle, d->ordinal);
     BSMM_CUDA_TRY(d->driver, cuDeviceGetName, d->name, (int)sizeof d->name, d->handle);
     BSMM_TRY(read_attributes(d));
-    size_t memory;
     BSMM_CUDA_TRY(d->driver, cuDeviceTotalMem, &memory, d->handle);
     d->memory_bytes = memory;
-    int version;
     BSMM_CUDA_TRY(d->driver, cuDriverGetVersion, &version);
     d->driver_version = (uint32_t)version;
     return BSMM_OK;
 }
 
-static bsmm_status fill(uint32_t ordinal, void *record) {
+bsmm_status bsmm_cuda_device_read(uint32_t ordinal, bsmm_cuda_device *d) {
+    *d = (bsmm_cuda_device){.ordinal = (int)ordinal};
+    BSMM_TRY(bsmm_cuda_driver_get(&d->driver));
+    BSMM_TRY(check_ordinal(d->driver, ordinal));
+    snprintf(d->device, sizeof d->device, "cuda:%u", ordinal);
+    return read_device(d);
+}
+
+static bsmm_status fill_gpu(uint32_t ordinal, void *record) {
     bsmm_cuda_device *d = record;
     BSMM_TRY(bsmm_cuda_device_read(ordinal, d));
+    BSMM_CUDA_TRY(d->driver, cuDevicePrimaryCtxRetain, &d->context, d->handle);
+    return BSMM_OK;
+}
+
+static bsmm_status fill_simulator(uint32_t ordinal, void *record) {
+    bsmm_cuda_device *d = record;
+    BSMM_TRY(bsmm_cuda_simulator_get(&d->driver));
+    BSMM_TRY(bsmm_gpu_simulator_find(&bsmm_cuda_simulator, d->driver->bsmm_sim_device, ordinal,
+                                     d->device, sizeof d->device, &d->ordinal));
+    BSMM_TRY(read_device(d));
     BSMM_CUDA_TRY(d->driver, cuDevicePrimaryCtxRetain, &d->context, d->handle);
     return BSMM_OK;
 }
@@ -61,7 +82,15 @@ static bsmm_status fill(uint32_t ordinal, void *record) {
 bsmm_status bsmm_cuda_device_get(uint32_t ordinal, const bsmm_cuda_device **device) {
     const void *record;
     const bsmm_status status =
-        bsmm_gpu_record_get(&records, ordinal, sizeof **device, fill, &record);
+        bsmm_gpu_record_get(&gpus, ordinal, sizeof **device, fill_gpu, &record);
+    *device = record;
+    return status;
+}
+
+bsmm_status bsmm_cuda_simulated_get(uint32_t ordinal, const bsmm_cuda_device **device) {
+    const void *record;
+    const bsmm_status status =
+        bsmm_gpu_record_get(&simulators, ordinal, sizeof **device, fill_simulator, &record);
     *device = record;
     return status;
 }

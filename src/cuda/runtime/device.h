@@ -13,10 +13,12 @@
 
 typedef struct bsmm_cuda_device {
     const bsmm_cuda_driver *driver;
-    int ordinal;
+    int ordinal; /* the device's number in the driver */
     CUdevice handle;
+    char device[32];         /* the device's name in bsmm, for example "cuda:0" or "sim:sm_100:1" */
     CUcontext context;       /* the primary context, retained for the life of the process */
     char name[96];           /* the GPU's name, for example "NVIDIA H200" */
+    bool is_simulated;       /* The device is a simulator, which runs PTX and no cubins. */
     int capability;          /* the compute capability as 10 * major + minor, for example 90 */
     int multiprocessors;     /* the number of streaming multiprocessors (SMs), for example 132 */
     uint64_t l2_bytes;       /* the size of the L2 cache in bytes */
@@ -29,6 +31,10 @@ typedef struct bsmm_cuda_device {
  * Returns NOT_FOUND if there is no driver or no such GPU, and DEVICE if the GPU's context cannot be
  * made. A failure is not kept, so the next call tries again. */
 bsmm_status bsmm_cuda_device_get(uint32_t ordinal, const bsmm_cuda_device **device);
+
+/* Returns the record of a simulated device. "sim:MODEL:number" has the ordinal number * (count of
+ * models) + index of MODEL in bsmm_cuda_models. Errors are as for bsmm_cuda_device_get. */
+bsmm_status bsmm_cuda_simulated_get(uint32_t ordinal, const bsmm_cuda_device **device);
 
 /* Fills a record except for the context. The context takes device memory and time to make. */
 bsmm_status bsmm_cuda_device_read(uint32_t ordinal, bsmm_cuda_device *device);

@@ -1,17 +1,13 @@
-/* Opens libcuda.so.1 and converts its errors to statuses and messages. */
+/* Opens libcuda.so.1, either NVIDIA's driver or the simulator, and converts its errors to statuses
+ * and messages. */
 #include "cuda/runtime/driver.h"
 
 #include "gpu/driver.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
-#include <stdio.h>
 
-static pthread_once_t opened = PTHREAD_ONCE_INIT;
-static bsmm_cuda_driver library;
-/* The result of opening the driver. If it is not BSMM_OK, `reason` has the error message. */
-static bsmm_status outcome;
-static char reason[256];
+const char *const bsmm_cuda_models[] = {"sm_80", "sm_90a", "sm_100", "sm_120", NULL};
+const bsmm_gpu_simulator bsmm_cuda_simulator = {"libcuda.so.1", "NVIDIA GPUs", bsmm_cuda_models};
 
 static const bsmm_gpu_entry entries[] = {
 #define ENTRY(name, symbol, parameters) {#symbol, offsetof(bsmm_cuda_driver, name)},
@@ -57,53 +53,59 @@ static const bsmm_gpu_meaning meanings[] = {
      "the stream is being captured, and this call cannot be"},
 };
 
-bsmm_status bsmm_cuda_fail(CUresult result, const char *call) {
+bsmm_status bsmm_cuda_fail(const bsmm_cuda_driver *driver, CUresult result, const char *call) {
     const char *name = NULL, *text = NULL;
-    if (library.cuGetErrorName) library.cuGetErrorName(result, &name);
-    if (library.cuGetErrorString) library.cuGetErrorString(result, &text);
+    if (driver) {
+        driver->cuGetErrorName(result, &name);
+        driver->cuGetErrorString(result, &text);
+    }
     return bsmm_gpu_fail(meanings, BSMM_COUNT(meanings), result, call, name, text);
 }
 
 /* ---- opening the driver ---- */
 
-static void refuse(bsmm_status status, const char *text) {
-    outcome = status;
-    snprintf(reason, sizeof reason, "%s", text);
+/* Fills the struct of functions, and initializes the driver. */
+static bsmm_status start(void *handle, bsmm_cuda_driver *to) {
+    const char *missing = bsmm_gpu_take_entries(handle, entries, BSMM_COUNT(entries), to);
+    if (missing)
+        return bsmm_fail(BSMM_E_UNSUPPORTED,
+                         "libcuda.so.1 has no %s; the driver is too old, 525 (CUDA 12.0) or newer "
+                         "is needed",
+                         missing);
+    to->bsmm_sim_device = bsmm_gpu_simulator_device(handle);
+    BSMM_CUDA_TRY(to, cuInit, 0);
+    return BSMM_OK;
 }
 
-static bool take_entries(void *handle) {
-    char text[160];
-    const char *missing = bsmm_gpu_take_entries(handle, entries, BSMM_COUNT(entries), &library);
-    if (!missing) return true;
-    snprintf(text, sizeof text,
-             "libcuda.so.1 has no %s; the driver is too old, 525 (CUDA 12.0) or newer is needed",
-             missing);
-    refuse(BSMM_E_UNSUPPORTED, text);
-    return false;
-}
-
-static void open_driver(void) {
+static bsmm_status open_driver(void *library) {
     /* The library is never closed. The driver starts threads of its own, and their code must stay
      * mapped. */
     void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
-        char text[256];
-        snprintf(text, sizeof text, "no NVIDIA driver here (%s); install it to use cuda devices",
-                 dlerror());
-        refuse(BSMM_E_NOT_FOUND, text);
-        return;
-    }
-    if (!take_entries(handle)) return;
-    CUresult result = library.cuInit(0);
-    if (result == CUDA_SUCCESS) return;
-    outcome = bsmm_cuda_fail(result, "cuInit");
-    snprintf(reason, sizeof reason, "%s", bsmm_error_message());
+    if (handle) return start(handle, library);
+    return bsmm_fail(BSMM_E_NOT_FOUND, "no NVIDIA driver here (%s); install it to use cuda devices",
+                     dlerror());
+}
+
+static bsmm_status open_simulator(void *library) {
+    void *handle;
+    BSMM_TRY(bsmm_gpu_simulator_open(&bsmm_cuda_simulator, &handle));
+    return start(handle, library);
 }
 
 bsmm_status bsmm_cuda_driver_get(const bsmm_cuda_driver **driver) {
+    static bsmm_gpu_opened opened = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    static bsmm_cuda_driver nvidia;
     *driver = NULL;
-    pthread_once(&opened, open_driver);
-    if (outcome != BSMM_OK) return bsmm_fail(outcome, "%s", reason);
-    *driver = &library;
+    BSMM_TRY(bsmm_gpu_open_once(&opened, open_driver, &nvidia));
+    *driver = &nvidia;
+    return BSMM_OK;
+}
+
+bsmm_status bsmm_cuda_simulator_get(const bsmm_cuda_driver **driver) {
+    static bsmm_gpu_opened opened = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    static bsmm_cuda_driver simulator;
+    *driver = NULL;
+    BSMM_TRY(bsmm_gpu_open_once(&opened, open_simulator, &simulator));
+    *driver = &simulator;
     return BSMM_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "cuda/runtime/tensor_map.h"
+#include "gpu/simulator.h"
 
 /* ---- types (Data types used by CUDA driver) ---- */
 
@@ -136,24 +137,31 @@ typedef struct bsmm_cuda_driver {
 #define ENTRY(name, symbol, parameters) CUresult(*name) parameters;
 #include "cuda/runtime/driver.def"
 #undef ENTRY
+    /* the simulator's function; NULL for NVIDIA's driver */
+    bsmm_gpu_sim_device *bsmm_sim_device;
 } bsmm_cuda_driver;
 
-/* Returns the functions of the driver. The first call of the process opens and initializes the
- * driver, and a failure is final for the process. Returns NOT_FOUND if there is no libcuda.so.1,
- * UNSUPPORTED if it is too old, and DEVICE if cuInit fails. */
+/* The simulator of NVIDIA GPUs, and the names of its models. */
+extern const bsmm_gpu_simulator bsmm_cuda_simulator;
+extern const char *const bsmm_cuda_models[];
+
+/* Return the functions of the driver, and of the simulator. The first call of the process opens and
+ * initializes the library, and a failure is final for the process. They return NOT_FOUND if there
+ * is no such library, UNSUPPORTED if it is too old, and DEVICE if cuInit fails. */
 bsmm_status bsmm_cuda_driver_get(const bsmm_cuda_driver **driver);
+bsmm_status bsmm_cuda_simulator_get(const bsmm_cuda_driver **driver);
 
 /* Fails with the status (MEMORY, DEVICE, ...) that corresponds to a CUresult other than
  * CUDA_SUCCESS. The error message has the name of the call, CUDA's name of the error, and a remedy
- * if one is known. */
-bsmm_status bsmm_cuda_fail(CUresult result, const char *call);
+ * if one is known. `driver` may be NULL; the message then lacks CUDA's name. */
+bsmm_status bsmm_cuda_fail(const bsmm_cuda_driver *driver, CUresult result, const char *call);
 
 /* Calls a function of `driver`. If it fails, the function that contains this macro returns the
  * error. */
 #define BSMM_CUDA_TRY(driver, entry, ...)                                                          \
     do {                                                                                           \
         CUresult cuda_result = (driver)->entry(__VA_ARGS__);                                       \
-        if (cuda_result != CUDA_SUCCESS) return bsmm_cuda_fail(cuda_result, #entry);               \
+        if (cuda_result != CUDA_SUCCESS) return bsmm_cuda_fail(driver, cuda_result, #entry);       \
     } while (0)
 
 #endif

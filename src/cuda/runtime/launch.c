@@ -57,7 +57,8 @@ static bsmm_status find(const void *device, void *module, const bsmm_gpu_functio
     CUfunction found = NULL;
     const CUresult result = d->driver->cuModuleGetFunction(&found, module, function->name);
     if (result != CUDA_SUCCESS)
-        return bsmm_fail_within(bsmm_cuda_fail(result, "cuModuleGetFunction"), function->name);
+        return bsmm_fail_within(bsmm_cuda_fail(d->driver, result, "cuModuleGetFunction"),
+                                function->name);
     *handle = found;
     return raise_limits(d, function, found);
 }
@@ -105,7 +106,8 @@ static bsmm_status launch(const bsmm_cuda_device *device, CUfunction handle,
     };
     CUresult result = device->driver->cuLaunchKernelEx(&config, handle, arguments, NULL);
     if (result == CUDA_SUCCESS) return BSMM_OK;
-    return bsmm_fail_within(bsmm_cuda_fail(result, "cuLaunchKernelEx"), l->function->name);
+    return bsmm_fail_within(bsmm_cuda_fail(device->driver, result, "cuLaunchKernelEx"),
+                            l->function->name);
 }
 
 bsmm_status bsmm_cuda_launch(const bsmm_cuda_device *device, const bsmm_cuda_launch_desc *l) {

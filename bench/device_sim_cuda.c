@@ -1,0 +1,59 @@
+/* A simulated NVIDIA GPU, through the simulator's libcuda.so.1. It has no model of time, so its
+ * times are those that simulating took (docs/SIMULATOR.md). */
+#include "device_cuda.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+enum { POINTER_ATTRIBUTE_DEVICE = 9, PROBE_BYTES = 64 };
+
+typedef int read_attribute(void *value, int attribute, uint64_t pointer);
+
+/* The simulator's SONAME. NVIDIA's driver has the same file name, but not this SONAME. */
+static const char soname[] = "libbsmm_sim_cuda.so.1";
+
+/* Opens the device that owns `probe`, memory that the bsmm library has allocated. */
+static void *open_owner(const void *probe) {
+    void *library = dlopen(soname, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    void *symbol = library ? dlsym(library, "cuPointerGetAttribute") : NULL;
+    read_attribute *read;
+    int ordinal = 0;
+    memcpy(&read, &symbol, sizeof read);
+    if (symbol && read(&ordinal, POINTER_ATTRIBUTE_DEVICE, (uintptr_t)probe) == 0)
+        return bench_cuda_open(library, ordinal);
+    bench_device_fail("%s is not loaded or too old", soname);
+    return NULL;
+}
+
+static void *open_simulator(const char *name) {
+    void *probe;
+    if (bsmm_allocate_memory(name, PROBE_BYTES, &probe) != BSMM_OK) {
+        bench_device_fail("%s", bsmm_error_message());
+        return NULL;
+    }
+    void *state = open_owner(probe);
+    bsmm_free_memory(name, probe);
+    return state;
+}
+
+static const char *known_of(const char *device) {
+    return strstr(device, "sm_100") ? "b200" : strstr(device, "sm_120") ? "rtx5090" : "h200";
+}
+
+/* No cache keeps anything between launches, so one set of operands is enough. */
+static uint64_t cache_bytes(const void *state) {
+    (void)state;
+    return 0;
+}
+
+const bench_device_kind bench_device_sim_cuda = {
+    .name = "sim",
+    .known = "b200",
+    .known_of = known_of,
+    .models = "sm_",
+    .kernels = "cuda",
+    .is_simulated = true,
+    .open = open_simulator,
+    BENCH_CUDA_OPERATIONS,
+    .cache_bytes = cache_bytes,
+};
