@@ -58,6 +58,9 @@ CU const char *bsmm_sim_message(void);
 CU uint64_t bsmm_sim_steps(void);
 /* Returns the pattern of entry `number` of the instruction tables, or NULL past the last entry. */
 CU const char *bsmm_sim_row(unsigned number);
+/* Returns the target and the name of a kernel that this process has launched without an error, such
+ * as "sm_90a gemm_bf16", or NULL past the last. The pointer is valid until the next launch. */
+CU const char *bsmm_sim_launched(unsigned number);
 /* Returns the index of device `number` of a model such as "sm_100", and creates it if there is
  * none. Returns -1 for an unknown model or too many devices. bsmm recognises the simulator by this
  * function, which NVIDIA's driver lacks. */

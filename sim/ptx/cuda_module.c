@@ -4,6 +4,7 @@
 #include "cuda.h"
 #include "sim.h"
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@ struct sim_function {
     ptx_module *module;
     const ptx_function *kernel;
     int shared; /* the dynamic shared memory that a launch may request at most */
+    int listed; /* whether the function is in the list of launched kernels */
 };
 struct sim_module {
     ptx_module *module;
@@ -93,7 +95,7 @@ static CUresult load(CUmodule *module, const char *text, size_t size) {
     }
     for (uint32_t k = 0; k < m->module->function_count; k++)
         m->functions[k] =
-            (struct sim_function){device, m->module, &m->module->functions[k], 48 << 10};
+            (struct sim_function){device, m->module, &m->module->functions[k], 48 << 10, 0};
     *module = m;
     return CUDA_SUCCESS;
 }
@@ -239,6 +241,34 @@ static uint64_t number(const char *variable, uint64_t otherwise) {
     return text && *text ? strtoull(text, NULL, 10) : otherwise;
 }
 
+/* The names of the kernels that this process has launched without an error, such as
+ * "sm_90a gemm_bf16". Guarded by the lock. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char (*launched)[128];
+static unsigned launched_count, launched_room;
+
+const char *bsmm_sim_launched(unsigned number) {
+    pthread_mutex_lock(&lock);
+    const char *name = number < launched_count ? launched[number] : NULL;
+    pthread_mutex_unlock(&lock);
+    return name;
+}
+
+/* Lists a kernel at its first launch. If there is no memory, the kernel is missing in the list. */
+static void list_launch(CUfunction f) {
+    if (__atomic_exchange_n(&f->listed, 1, __ATOMIC_SEQ_CST)) return;
+    pthread_mutex_lock(&lock);
+    if (launched_count == launched_room) {
+        const unsigned room = launched_room ? 2 * launched_room : 64;
+        void *more = realloc(launched, room * sizeof *launched);
+        if (more) launched = more, launched_room = room;
+    }
+    if (launched_count < launched_room)
+        snprintf(launched[launched_count++], sizeof *launched, "sm_%u%.1s %.100s",
+                 f->module->target, f->module->feature ? &f->module->feature : "", f->kernel->name);
+    pthread_mutex_unlock(&lock);
+}
+
 CUresult sim_launch(const sim_work *w) {
     char error[ERROR_BYTES] = "";
     uint8_t *arguments = sim_memory_alloc(w->argument_bytes + 16);
@@ -259,6 +289,7 @@ CUresult sim_launch(const sim_work *w) {
     const bool good = ptx_run_launch(&l, error);
     __atomic_add_fetch(&all_steps, l.steps, __ATOMIC_SEQ_CST);
     sim_memory_free(arguments);
+    if (good) list_launch(w->function);
     return good ? CUDA_SUCCESS : sim_fail(CUDA_ERROR_LAUNCH_FAILED, "%s", error);
 }
 

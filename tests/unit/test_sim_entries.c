@@ -1,0 +1,425 @@
+/* Runs every entry (kernel) of the PTX in the library at least once on a simulated GPU, and checks
+ * the results: products against sums in double within the kernel's bound, conversions against the
+ * bytes of the CPU. An entry that nothing here runs fails the test by name. The shapes are small,
+ * because the simulator is slow. */
+#include "cuda.h"
+#include "cuda/host/wgmma.h"
+#include "gpu.h"
+#include "gpu/images.h"
+#include "operand.h"
+#include "recode_cases.h"
+#include "walk.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* The shape of products. K has a partial last block of 128 elements. PADDED is an order of
+ * elements: row-major with gaps between the rows. */
+enum { N = 40, K = 160, PADDED = 2 };
+
+/* The device on which the functions below run. */
+static const char *device;
+
+static void run_on(const char *name) {
+    if (!test_cuda_is_built()) skip();
+    device = name;
+}
+
+/* ---- products ---- */
+
+/* Returns the format of a name. "fp8_row" has one fp32 scale for each row. "e5m2_128" and
+ * "e5m2_tile" are the formats fp8_group128 and fp8_block128 with e5m2 elements. */
+static bsmm_format named(const char *name) {
+    static const struct {
+        const char *name;
+        bsmm_format format;
+    } others[] = {{"fp8_row", {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, K}},
+                  {"e5m2_128", {BSMM_ELEM_E5M2, BSMM_SCALE_F32, 1, 128}},
+                  {"e5m2_tile", {BSMM_ELEM_E5M2, BSMM_SCALE_F32, 128, 128}}};
+    for (size_t i = 0; i < BSMM_COUNT(others); i++)
+        if (strcmp(others[i].name, name) == 0) return others[i].format;
+    return format_named(name);
+}
+
+static test_matrix operand(const char *name, int64_t rows, uint32_t order, rng *r) {
+    test_matrix t;
+    bsmm_matrix shape = describe(named(name), rows, K);
+    shape.order = order % 2;
+    shape.ld = order == PADDED ? K + 4 : 0;
+    test_matrix_make(&t, shape, FILL_ORDINARY, r);
+    uint8_t *codes = t.m.scales;
+    for (uint64_t i = 0; shape.format.scale == BSMM_SCALE_E8M0 && i < t.scale_bytes; i++)
+        codes[i] = (uint8_t)(126 + rng_below(r, 3)); /* scales that fold into e4m3's exponent */
+    return t;
+}
+
+static void check_result(const bsmm_matmul_desc *desc, const test_matrix *a, const test_matrix *b,
+                         double bound) {
+    const float *d = desc->d->data;
+    double *left = test_matrix_values(a), *right = test_matrix_values(b);
+    for (int64_t i = 0; i < desc->d->rows; i++)
+        for (int64_t j = 0; j < desc->d->cols; j++) {
+            double sum = 0, magnitude = 0;
+            for (int64_t k = 0; k < K; k++) {
+                const double term = left[i * K + k] * right[j * K + k];
+                sum += term, magnitude += fabs(term);
+            }
+            const double got = (double)d[i * desc->d->cols + j],
+                         slack = (bound + K * 0x1p-53) * magnitude + fabs(sum) * 0x1p-24;
+            if (!(fabs(got - sum) <= slack))
+                fail_msg("%s, %s x %s, at (%lld, %lld): got %a, want %a, slack %a", desc->kernel,
+                         bsmm_format_name(a->m.format), bsmm_format_name(b->m.format), (long long)i,
+                         (long long)j, got, sum, slack);
+        }
+    free(left);
+    free(right);
+}
+
+/* Returns the bound of a kernel for a product, or a negative number if the kernel refuses. */
+static double bound_of(const bsmm_matmul_desc *desc) {
+    bsmm_explanation e = BSMM_INIT(bsmm_explanation);
+    bsmm_matmul_desc all = *desc;
+    all.kernel = NULL;
+    for (uint32_t i = 0; bsmm_explain(&all, i, &e) == BSMM_OK; i++)
+        if (strcmp(e.kernel, desc->kernel) == 0) return e.accepts ? e.bound : -1;
+    fail_msg("there is no kernel %s", desc->kernel);
+    return -1;
+}
+
+/* PLAIN, or a product with C, which some kernels compute by another code path. */
+enum { PLAIN, WITH_C };
+
+/* Multiplies by a kernel, if it accepts the product, and checks the result. */
+static void multiply(const char *kernel, const char *a, const char *b, int64_t m, uint32_t order,
+                     uint32_t compute, int extra) {
+    rng r = {(uint64_t)m + order};
+    test_matrix left = operand(a, m, order, &r), right = operand(b, N, order, &r);
+    bsmm_matrix d = describe(format_named("f32"), m, N);
+    bsmm_matmul_desc desc = {.struct_size = sizeof desc,
+                             .a = &left.m,
+                             .b = &right.m,
+                             .d = &d,
+                             .compute = compute,
+                             .device = device,
+                             .kernel = kernel};
+    bsmm_matrix c = d;
+    static const float one = 1;
+    c.data = calloc((size_t)(m * N), sizeof(float));
+    d.data = calloc((size_t)(m * N), sizeof(float));
+    if (extra == WITH_C) desc.c = &c, desc.beta = &one;
+    const double bound = bound_of(&desc);
+    if (bound >= 0) {
+        if (test_multiply(&desc) != BSMM_OK)
+            fail_msg("%s, %s x %s: %s", kernel, a, b, bsmm_error_message());
+        check_result(&desc, &left, &right, bound);
+    }
+    free(c.data);
+    free(d.data);
+    test_matrix_free(&left);
+    test_matrix_free(&right);
+}
+
+/* Multiplies every kind of operand in both orders, without packing by the generic kernel, and
+ * packed by the bf16 engine. */
+static void multiply_all(const char *kernel) {
+    static const char *const formats[] = {"mxfp4", "nvfp4", "e2m1", "mxfp6_e2m3",
+                                          "e2m3",  "mxfp8", "e4m3", "fp8_group128",
+                                          "f32",   "f16",   "bf16"};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
+        for (uint32_t order = 0; order <= PADDED; order++)
+            multiply(kernel, formats[i], "bf16", 20, order, BSMM_COMPUTE_EXACT, PLAIN);
+    for (uint32_t order = 0; order < 2; order++) {
+        multiply(kernel, "f32", "f32", 20, order, BSMM_COMPUTE_EXACT, WITH_C);
+        multiply(kernel, "f16", "f16", 20, order, BSMM_COMPUTE_EXACT, WITH_C);
+    }
+    multiply(kernel, "f32", "f32", 20, 0, BSMM_COMPUTE_EXACT, PLAIN);
+    multiply(kernel, "bf16", "f32", 20, 0, BSMM_COMPUTE_EXACT, PLAIN);
+    multiply(kernel, "fp8_row", "mxfp4", 20, 0, BSMM_COMPUTE_EXACT, PLAIN);
+    multiply(kernel, "bf16", "fp8_group128", 20, 0, BSMM_COMPUTE_EXACT, PLAIN);
+}
+
+static void generic_products(void **state) {
+    (void)state;
+    run_on("sim:sm_80");
+    multiply_all("cuda_sm80_bf16");
+}
+
+static void bf16_packs(void **state) {
+    (void)state;
+    run_on("sim:sm_90a");
+    multiply_all("cuda_sm90a_bf16");
+}
+
+static void fp8_packs(void **state) {
+    (void)state;
+    static const char *const folded[] = {"mxfp4", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp8",
+                                         "mxfp8_e5m2"};
+    run_on("sim:sm_90a");
+    for (uint32_t order = 0; order <= PADDED; order++) {
+        for (size_t i = 0; i < BSMM_COUNT(folded); i++)
+            for (uint32_t compute = BSMM_COMPUTE_EXACT; compute <= BSMM_COMPUTE_FAST; compute++)
+                multiply("cuda_sm90a_fold", folded[i], "mxfp4", 20, order, compute, PLAIN);
+        multiply("cuda_sm90a_fp8", "fp8_group128", "fp8_block128", 20, order, BSMM_COMPUTE_EXACT,
+                 PLAIN);
+    }
+}
+
+/* For each kind of the wgmma engine and each pair of elements, a product with packed operands of
+ * this kind. */
+static const struct {
+    bsmm_wgmma_kind kind;
+    uint32_t elems[2];
+    const char *kernel, *a, *b;
+} tile_products[] = {
+    {BSMM_WGMMA_BF16, {BSMM_ELEM_BF16, BSMM_ELEM_BF16}, "cuda_sm90a_bf16", "bf16", "bf16"},
+    {BSMM_WGMMA_BLOCK, {BSMM_ELEM_BF16, BSMM_ELEM_BF16}, "cuda_sm90a_bf16", "bf16", "fp8_block128"},
+    {BSMM_WGMMA_ROW, {BSMM_ELEM_BF16, BSMM_ELEM_BF16}, "cuda_sm90a_bf16", "bf16", "fp8_group128"},
+#define PAIRS(kind, kernel, a4, a5, b4, b5)                                                        \
+    {kind, {BSMM_ELEM_E4M3, BSMM_ELEM_E4M3}, kernel, a4, b4},                                      \
+        {kind, {BSMM_ELEM_E4M3, BSMM_ELEM_E5M2}, kernel, a4, b5},                                  \
+        {kind, {BSMM_ELEM_E5M2, BSMM_ELEM_E4M3}, kernel, a5, b4}, {                                \
+        kind, {BSMM_ELEM_E5M2, BSMM_ELEM_E5M2}, kernel, a5, b5                                     \
+    }
+    PAIRS(BSMM_WGMMA_BLOCK, "cuda_sm90a_fp8", "fp8_group128", "e5m2_128", "fp8_block128",
+          "e5m2_tile"),
+    PAIRS(BSMM_WGMMA_ROW, "cuda_sm90a_fp8", "fp8_group128", "e5m2_128", "fp8_group128", "e5m2_128"),
+    PAIRS(BSMM_WGMMA_POW2, "cuda_sm90a_fold", "mxfp8", "mxfp8_e5m2", "mxfp8", "mxfp8_e5m2"),
+};
+
+static void tiles(void **state) {
+    (void)state;
+    const bsmm_wgmma_tile *tile;
+    run_on("sim:sm_90a");
+    for (size_t i = 0; (tile = bsmm_wgmma_tile_at(i)); i++) {
+        const char *name = bsmm_wgmma_function(tile)->name;
+        setenv("BSMM_TEST_TILE", name, 1);
+        for (size_t p = 0; p < BSMM_COUNT(tile_products); p++)
+            if (bsmm_wgmma_tile_takes(tile, tile_products[p].kind, tile_products[p].elems[0],
+                                      tile_products[p].elems[1]))
+                for (uint32_t compute = BSMM_COMPUTE_EXACT; compute <= BSMM_COMPUTE_FAST; compute++)
+                    multiply(tile_products[p].kernel, tile_products[p].a, tile_products[p].b, 70, 0,
+                             compute, PLAIN);
+    }
+    unsetenv("BSMM_TEST_TILE");
+}
+
+static void few_rows(void **state) {
+    (void)state;
+    static const char *const left[] = {"bf16", "fp8_group128", "fp8_row"},
+                             *const weights[] = {"mxfp4",      "nvfp4",       "mxfp6_e2m3",
+                                                 "mxfp6_e3m2", "mxfp8",       "fp8_block128",
+                                                 "fp8_row",    "fp8_group128"};
+    static const int64_t rows[] = {3, 12, 24, 50};
+    run_on("sim:sm_90a");
+    for (size_t a = 0; a < BSMM_COUNT(left); a++)
+        for (size_t b = 0; b < BSMM_COUNT(weights); b++)
+            for (size_t m = 0; m < BSMM_COUNT(rows); m++) {
+                multiply("cuda_sm90_small_m", left[a], weights[b], rows[m], 0, BSMM_COMPUTE_EXACT,
+                         PLAIN);
+                multiply("cuda_sm90a_fp8_small_m", left[a], weights[b], rows[m], 0,
+                         BSMM_COMPUTE_EXACT, PLAIN);
+            }
+}
+
+/* ---- conversions ---- */
+
+static void expect_same(const recode_case *c, const char *what, const void *expected,
+                        const void *there, uint64_t bytes) {
+    uint8_t *got = malloc(bytes + 1);
+    test_gpu_read(device, got, there, bytes);
+    recode_expect(c, what, expected, got, bytes);
+    free(got);
+}
+
+/* Copies a matrix to the device. The pointers that it returns are freed by drop(). */
+static bsmm_matrix upload(const test_matrix *t) {
+    bsmm_matrix m = t->m;
+    m.data = test_gpu_new(device, t->m.data, t->data_bytes);
+    if (t->m.scales) m.scales = test_gpu_new(device, t->m.scales, t->scale_bytes);
+    if (t->m.global_scale) m.global_scale = test_gpu_new(device, t->m.global_scale, 4);
+    return m;
+}
+
+static void drop(const bsmm_matrix *m) {
+    test_gpu_free(device, m->data);
+    test_gpu_free(device, m->scales);
+    test_gpu_free(device, (void *)(uintptr_t)m->global_scale);
+}
+
+static void quantize_alike(const recode_case *c, void *context) {
+    (void)context;
+    bsmm_matrix src = upload(&c->src), dst = upload(&c->dst);
+    bsmm_quantize_desc desc = BSMM_INIT(bsmm_quantize_desc);
+    desc.recipe = c->recipe, desc.flags = c->flags;
+    desc.src = &c->src.m, desc.dst = &c->dst.m;
+    assert_int_equal(bsmm_quantize(&desc, NULL), BSMM_OK);
+    desc.src = &src, desc.dst = &dst, desc.device = device;
+    if (bsmm_quantize(&desc, NULL) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+    expect_same(c, "elements", c->dst.m.data, dst.data, c->dst.data_bytes);
+    if (dst.scales) expect_same(c, "scales", c->dst.m.scales, dst.scales, c->dst.scale_bytes);
+    drop(&src);
+    drop(&dst);
+}
+
+/* Quantizes nvfp4 by the default recipe, which has kernels of its own. */
+static void quantize_nv(const char *type) {
+    rng r = {4};
+    recode_case c = {.recipe = "torchao"};
+    bsmm_matrix shape = describe(format_named("nvfp4"), 128, 256);
+    shape.scale_layout = BSMM_LAYOUT_NV_128X4;
+    test_matrix_make(&c.src, describe(format_named(type), 128, 256), FILL_ORDINARY, &r);
+    test_matrix_make(&c.dst, shape, FILL_ORDINARY, &r);
+    c.dst.m.global_scale = &c.dst.global;
+    quantize_alike(&c, NULL);
+    test_matrix_free(&c.src);
+    test_matrix_free(&c.dst);
+}
+
+static void dequantize_alike(const char *from, const char *to, uint32_t kind, uint32_t order) {
+    rng r = {5};
+    bsmm_exec exec = {.struct_size = sizeof exec, .device = device};
+    recode_case c = {.recipe = "dequantize"};
+    bsmm_matrix shape = describe(format_named(from), 24, 256);
+    shape.order = order, shape.global_kind = kind;
+    if (order) shape.ld = 0;
+    test_matrix_make(&c.src, shape, FILL_ORDINARY, &r);
+    test_matrix_make(&c.dst, describe(format_named(to), 24, 256), FILL_ORDINARY, &r);
+    c.src.m.global_scale = strcmp(from, "nvfp4") == 0 ? &c.src.global : NULL;
+    c.src.global = 0.3728f;
+    bsmm_matrix src = upload(&c.src), dst = upload(&c.dst);
+    assert_int_equal(bsmm_dequantize(&c.src.m, &c.dst.m), BSMM_OK);
+    if (bsmm_dequantize_on(&exec, &src, &dst) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+    expect_same(&c, "values", c.dst.m.data, dst.data, c.dst.data_bytes);
+    drop(&src);
+    drop(&dst);
+    test_matrix_free(&c.src);
+    test_matrix_free(&c.dst);
+}
+
+static void move_scales(void) {
+    rng r = {6};
+    bsmm_exec exec = {.struct_size = sizeof exec, .device = device};
+    recode_case c = {.recipe = "relayout"};
+    bsmm_matrix shape = describe(format_named("mxfp8"), 40, 256);
+    test_matrix_make(&c.src, shape, FILL_ORDINARY, &r);
+    shape.scale_layout = BSMM_LAYOUT_NV_128X4;
+    test_matrix_make(&c.dst, shape, FILL_ORDINARY, &r);
+    bsmm_matrix src = upload(&c.src), dst = upload(&c.dst);
+    assert_int_equal(bsmm_relayout_scales(&c.src.m, &c.dst.m), BSMM_OK);
+    if (bsmm_relayout_scales_on(&exec, &src, &dst) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+    expect_same(&c, "scales", c.dst.m.scales, dst.scales, c.dst.scale_bytes);
+    drop(&src);
+    drop(&dst);
+    test_matrix_free(&c.src);
+    test_matrix_free(&c.dst);
+}
+
+static void store_words(void) {
+    static const uint32_t sent[] = {1, 0xffffffff, 3};
+    const bsmm_backend *backend;
+    const void *record;
+    uint32_t got[3];
+    void *memory = test_gpu_new(device, NULL, sizeof got);
+    assert_int_equal(bsmm_device_open(device, &backend, &record), BSMM_OK);
+    assert_int_equal(backend->store(record, NULL, memory, sent, sizeof sent), BSMM_OK);
+    test_gpu_read(device, got, memory, sizeof got);
+    assert_memory_equal(got, sent, sizeof sent);
+    test_gpu_free(device, memory);
+}
+
+static void conversions(void **state) {
+    (void)state;
+    static const char *const types[] = {"f32", "f16", "bf16"}, *const formats[] = {
+                                                                   "mxfp4",        "nvfp4",
+                                                                   "mxfp6_e2m3",   "mxfp8",
+                                                                   "fp8_group128", "e4m3fnuz",
+                                                                   "e2m1",         "e2m3"};
+    run_on("sim:sm_80");
+    recode_cases_each(6, quantize_alike, NULL);
+    for (size_t f = 0; f < BSMM_COUNT(formats); f++)
+        for (size_t t = 0; t < BSMM_COUNT(types); t++)
+            for (uint32_t way = 0; way < 3; way++)
+                dequantize_alike(formats[f], types[t],
+                                 way == 1 ? BSMM_GLOBAL_DIVISOR : BSMM_GLOBAL_MULTIPLIER, way == 2);
+    for (size_t t = 0; t < BSMM_COUNT(types); t++)
+        quantize_nv(types[t]);
+    move_scales();
+    store_words();
+}
+
+/* ---- entries ---- */
+
+typedef const char *list_launched(unsigned number);
+
+static bool was_launched(list_launched *list, const char *target, const char *entry,
+                         size_t length) {
+    const size_t begin = strlen(target);
+    const char *name;
+    for (unsigned i = 0; (name = list(i)); i++)
+        if (strncmp(name, target, begin) == 0 && name[begin] == ' ' &&
+            strlen(name + begin + 1) == length && memcmp(name + begin + 1, entry, length) == 0)
+            return true;
+    return false;
+}
+
+/* Counts the entries of a PTX text, and reports each that was not launched. */
+static void check_text(const char *text, const char *target, list_launched *list, int counts[2]) {
+    static const char directive[] = ".entry ";
+    for (const char *at = text; (at = strstr(at, directive));) {
+        at += strlen(directive);
+        const size_t length = strcspn(at, "( \n");
+        counts[0]++;
+        if (was_launched(list, target, at, length)) continue;
+        print_message("%s %.*s was not run\n", target, (int)length, at);
+        counts[1]++;
+    }
+}
+
+/* Tests that the tests above have run every entry of the PTX in the library. */
+static void every_entry_was_run(void **state) {
+    (void)state;
+    static const char *const codes[][2] = {{"compute_80", "sm_80"}, {"compute_90a", "sm_90a"}};
+    run_on("sim:sm_90a");
+    void *library = dlopen("libbsmm_sim_cuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    assert_non_null(library);
+    void *symbol = dlsym(library, "bsmm_sim_launched");
+    list_launched *list;
+    memcpy(&list, &symbol, sizeof list);
+    int counts[2] = {0, 0};
+    for (const bsmm_gpu_image *i = bsmm_gpu_images; i->name; i++)
+        for (size_t c = 0; c < BSMM_COUNT(codes); c++) {
+            bsmm_gpu_unpacked unpacked;
+            if (strcmp(i->code, codes[c][0]) != 0) continue;
+            assert_int_equal(bsmm_gpu_image_unpack(i, &unpacked), BSMM_OK);
+            check_text(unpacked.bytes, codes[c][1], list, counts);
+            free(unpacked.memory);
+        }
+    print_message("%d entries of PTX, %d not run\n", counts[0], counts[1]);
+    assert_true(counts[0] > 0);
+    assert_int_equal(counts[1], 0);
+    dlclose(library);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(generic_products),
+        cmocka_unit_test(bf16_packs),
+        cmocka_unit_test(fp8_packs),
+        cmocka_unit_test(tiles),
+        cmocka_unit_test(few_rows),
+        cmocka_unit_test(conversions),
+        cmocka_unit_test(every_entry_was_run),
+    };
+    /* Persistent kernels launch a thread block for each SM, so fewer SMs take less time. A finding
+     * of the simulator is printed, because the library's message does not have it. */
+    setenv("BSMM_SIM_MULTIPROCESSORS", "6", 1);
+    setenv("BSMM_SIM_REPORT", "1", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
