@@ -26,6 +26,17 @@ const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind 
     return best;
 }
 
+/* This function also takes the place of the library's. BSMM_TEST_SPLITS is the number of parts into
+ * which K of every tile is split, as far as the device has enough SMs and K has enough blocks. */
+int64_t bsmm_wgmma_choose_splits(const bsmm_wgmma_split *split) {
+    const char *wanted = getenv("BSMM_TEST_SPLITS");
+    int64_t best = wanted ? bsmm_min_i64(atoll(wanted), split->most) : 1;
+    for (int64_t splits = 2; splits <= split->most && !wanted; splits++)
+        if (bsmm_wgmma_split_cycles(split, splits) < bsmm_wgmma_split_cycles(split, best))
+            best = splits;
+    return best > 0 ? best : 1;
+}
+
 bool test_cuda_is_built(void) {
     const bsmm_gpu_image *image;
     return bsmm_gpu_image_find("sm80/words", NULL, NULL, &image) == BSMM_OK;

@@ -4,6 +4,7 @@
 #include "cuda/sm90a/gemm_tile.h"
 #include "gpu/bf16_jobs.h"
 
+#include <math.h>
 #include <stdatomic.h>
 
 /* ---- tiles ---- */
@@ -62,7 +63,12 @@ static int64_t k_blocks(const bsmm_product *p, const bsmm_wgmma_tile *t) {
 
 /* ---- division of D among clusters ---- */
 
-enum { FEWEST_BLOCKS_TO_CUT = 8, HANDING_BLOCKS = 8 };
+enum { FEWEST_BLOCKS_TO_CUT = 8, HANDING_BLOCKS = 8, FEWEST_BLOCKS_OF_PART = 4 };
+
+/* Measured on an H200: the bytes that its memory delivers in a cycle of its SMs, and the cycles
+ * for which each part of a tile that is split along K occupies an SM for each result that it passes
+ * on. FLAG_CYCLES, the latency of passing on results at all, was not measured. */
+static const double MEMORY_BYTES_OF_CYCLE = 2400, CYCLES_OF_RESULT = 0.08, FLAG_CYCLES = 2500;
 
 typedef struct deal {
     /* The numbers of cluster tiles of D along M and N. A cluster tile is the tiles of the thread
@@ -70,8 +76,36 @@ typedef struct deal {
     int64_t tiles_m, tiles_n;
     int64_t clusters; /* the number of clusters of thread blocks that are launched */
     int64_t whole;    /* the number of cluster tiles that are not split along K */
+    int64_t splits;   /* the number of parts into which K of every tile is split, 1 or more */
     double cycles;    /* the estimated time in cycles of an SM */
 } deal;
+
+/* Returns the least time in which device memory can deliver both operands, in cycles of an SM. */
+static double operand_cycles(const bsmm_product *p, const bsmm_wgmma_tile *t) {
+    return (double)(p->d.m.rows + p->d.m.cols) * (double)k_blocks(p, t) * GEMM_K_BYTES /
+           MEMORY_BYTES_OF_CYCLE;
+}
+
+/* Splits K of all tiles into equal parts if there are so few tiles that each part can have a
+ * cluster of its own. The parts are summed separately, so the bits of the results depend on the
+ * number of parts, unlike on the cuts of deal_of. */
+static void split_all(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t room, deal *d) {
+    const int64_t all = d->tiles_m * d->tiles_n, blocks = k_blocks(p, t);
+    if (all == 0 || room * blocks > INT32_MAX) return;
+    const bsmm_wgmma_split split = {
+        .most = bsmm_min_i64(room / all, blocks / FEWEST_BLOCKS_OF_PART),
+        .blocks = blocks,
+        .block_cycles = t->block_cycles,
+        .least_cycles = operand_cycles(p, t),
+        .fixed_cycles = t->tile_cycles,
+        .part_cycles = (double)t->tile_m * t->tile_n * CYCLES_OF_RESULT,
+    };
+    d->splits = bsmm_wgmma_choose_splits(&split);
+    if (d->splits < 2) return;
+    d->whole = 0;
+    d->cycles = bsmm_wgmma_split_cycles(&split, d->splits);
+    if (t->kind != BSMM_WGMMA_POW2) d->clusters = all * d->splits;
+}
 
 /* Divides D among clusters and estimates the time. The tiles of the last wave can be split along K
  * over all clusters (split-K). Passing accumulators on from one cluster to the next costs about as
@@ -93,8 +127,10 @@ static deal deal_of(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     bool few = all < room && t->kind != BSMM_WGMMA_POW2;
     d.clusters = !few ? room : all == 0 ? 1 : all;
     d.whole = all;
+    d.splits = 1;
     double one = (double)blocks * t->block_cycles + t->tile_cycles;
     d.cycles = (double)bsmm_ceil_div(all, d.clusters) * one;
+    split_all(p, t, room, &d);
     if (all <= room || all % room == 0 || blocks < FEWEST_BLOCKS_TO_CUT) return d;
     int64_t whole = (all / room - 1) * room;
     double cut = (double)all / (double)room * one + HANDING_BLOCKS * t->block_cycles;
@@ -104,6 +140,13 @@ static deal deal_of(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     d.whole = whole;
     d.cycles = cut;
     return d;
+}
+
+double bsmm_wgmma_split_cycles(const bsmm_wgmma_split *split, int64_t splits) {
+    const double sum = (double)bsmm_ceil_div(split->blocks, splits) * split->block_cycles;
+    if (splits == 1) return sum + split->fixed_cycles;
+    return fmax(sum, split->least_cycles) + split->fixed_cycles + FLAG_CYCLES +
+           (double)splits * split->part_cycles;
 }
 
 const bsmm_wgmma_tile *bsmm_wgmma_tile_at(size_t index) {
@@ -258,6 +301,7 @@ static bsmm_wgmma_params params_of(const bsmm_product *p, const bsmm_wgmma_tile 
         .tiles_n = (int32_t)d->tiles_n,
         .group_m = (int32_t)band(t),
         .whole_tiles = (int32_t)d->whole,
+        .splits = (int32_t)d->splits,
         .share = (int32_t)(cut / d->clusters),
         .longer_shares = (int32_t)(cut % d->clusters),
         .by_k = divisor(k_blocks(p, t)),

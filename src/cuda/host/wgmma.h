@@ -70,6 +70,22 @@ double bsmm_wgmma_tile_cycles(const bsmm_product *p, const bsmm_wgmma_tile *tile
 const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind kind,
                                          uint32_t a_elem, uint32_t b_elem);
 
+/* The estimate of the time of a product whose tiles are all split along K. */
+typedef struct bsmm_wgmma_split {
+    int64_t most;        /* the largest number of parts */
+    int64_t blocks;      /* the k blocks of a tile */
+    double block_cycles; /* the cycles of a k block */
+    double least_cycles; /* the cycles in which device memory delivers both operands */
+    double fixed_cycles; /* the cycles of a tile in addition to its k blocks */
+    double part_cycles;  /* the cycles in which one part's accumulators are stored or added */
+} bsmm_wgmma_split;
+
+/* Returns the estimated cycles if K of each tile is split into `splits` parts, at least 1. */
+double bsmm_wgmma_split_cycles(const bsmm_wgmma_split *split, int64_t splits);
+
+/* Returns the number of parts with the least estimated time, 1 to split->most. */
+int64_t bsmm_wgmma_choose_splits(const bsmm_wgmma_split *split);
+
 /* Returns the tile's kernel, which the caller passes to bsmm_cuda_refuse. */
 const bsmm_cuda_function *bsmm_wgmma_function(const bsmm_wgmma_tile *tile);
 

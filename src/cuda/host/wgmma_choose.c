@@ -1,5 +1,5 @@
-/* Chooses the tile of a GEMM. The function has a file of its own, so that a test can link another
- * version of it (tests/support/cuda.c). */
+/* Chooses the tile of a GEMM and into how many parts K is split. The functions have a file of their
+ * own, so that a test can link other versions of them (tests/support/cuda.c). */
 #include "cuda/host/wgmma.h"
 
 const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind kind,
@@ -11,5 +11,13 @@ const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind 
         double cycles = bsmm_wgmma_tile_cycles(p, t);
         if (!best || cycles < least) best = t, least = cycles;
     }
+    return best;
+}
+
+int64_t bsmm_wgmma_choose_splits(const bsmm_wgmma_split *split) {
+    int64_t best = 1;
+    for (int64_t splits = 2; splits <= split->most; splits++)
+        if (bsmm_wgmma_split_cycles(split, splits) < bsmm_wgmma_split_cycles(split, best))
+            best = splits;
     return best;
 }

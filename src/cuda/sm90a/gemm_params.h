@@ -77,6 +77,9 @@ typedef struct bsmm_wgmma_params {
     /* The number of cluster tiles that are not split along K. The tiles after them are laid end to
      * end along K and split into equal ranges, one for each cluster. */
     int32_t whole_tiles;
+    /* The number of parts into which the k blocks of every tile are split, if there are too few
+     * tiles for the SMs (gemm_schedule.h). Otherwise 1. */
+    int32_t splits;
     /* The number of k blocks in a cluster's split-K range. The first longer_shares ranges have one
      * more. */
     int32_t share, longer_shares;

@@ -90,7 +90,7 @@ static __device__ __forceinline__ int end_stage(consumer *c, float (*total)[ACCU
 static __device__ __forceinline__ void end_even(consumer *c, float (*total)[ACCUMULATORS],
                                                 const progress *now, const work *piece) {
 #pragma unroll
-    for (int s = 0; s < SUBTILES && piece->k_end == c->p->k_blocks; s++)
+    for (int s = 0; s < SUBTILES && (piece->k_end == c->p->k_blocks || c->p->splits > 1); s++)
         scale_even(c, (uint32_t)s, now->last, total[s]);
     release(now->last, c);
 }
@@ -241,28 +241,29 @@ static __device__ __forceinline__ work told_work(consumer *c, const shared *told
 }
 
 /* Initializes the totals of a work unit, i.e. the fp32 accumulators of a range of k blocks of one
- * tile. They begin with zero, or with the accumulators that the previous cluster has passed on if
- * the tile is split along K. */
+ * tile. They begin with zero. If ranges continue each other (splits is 1), a range that begins
+ * inside a tile begins with the accumulators that the previous cluster has passed on. */
 static __device__ __forceinline__ void begin_totals(consumer *c, float (*total)[ACCUMULATORS],
                                                     const work *piece) {
     c->unsafe = c->most = 0;
     c->least = HIGHEST_SAFE - 1;
     c->split = COL_BLOCKS == 2 ? (128 - piece->at.col % 128) / COL_GROUP : 0;
-    if (piece->k_begin > 0) {
-        take_over(c, total);
-        return;
-    }
 #pragma unroll
     for (int i = 0; i < SUBTILES * ACCUMULATORS; i++)
         total[i / ACCUMULATORS][i % ACCUMULATORS] = 0;
+    if (piece->k_begin > 0 && c->p->splits == 1) take_over(c, total, 1);
 }
 
 static __device__ __forceinline__ void end_piece(consumer *c, shared *told,
                                                  float (*total)[ACCUMULATORS], const work *piece) {
-    if (piece->k_end < c->p->k_blocks)
+    if (piece->k_end < c->p->k_blocks) {
         hand_over(c, told, total);
-    else
-        store(c, told, total, piece->at);
+        return;
+    }
+#pragma unroll 1
+    for (int32_t i = 1; i < c->p->splits; i++)
+        take_over(c, total, i);
+    store(c, told, total, piece->at);
 }
 
 static __device__ __forceinline__ void consume_each(consumer *c, shared *told) {

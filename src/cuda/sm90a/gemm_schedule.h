@@ -2,9 +2,9 @@
  * what order. A work unit is a cluster tile of D and a range of its k blocks. A k block is 128
  * bytes along K.
  *
- * The first `whole_tiles` tiles go to the clusters round-robin. All clusters then walk along K at
- * the same time and read the same operand rows at nearly the same time, so most reads hit in L2. L2
- * could not hold all of a long K for the tiles that run at once.
+ * If `splits` is 1, the first `whole_tiles` tiles go to the clusters round-robin. All clusters then
+ * walk along K at the same time and read the same operand rows at nearly the same time, so most
+ * reads hit in L2. L2 could not hold all of a long K for the tiles that run at once.
  *
  * The remaining tiles, between one and two per cluster, are split along K (split-K). Their k blocks
  * are laid end to end and divided into equal ranges, so that all clusters end at the same time. A
@@ -15,7 +15,13 @@
  * A cluster walks its range backwards. First it computes the part of a tile whose accumulators the
  * next cluster needs. Last it computes the part that needs the accumulators of the cluster before
  * it. These accumulators are ready by then, because a range is hardly shorter than a tile. No
- * cluster waits. */
+ * cluster waits.
+ *
+ * If there are at most half as many tiles as clusters fit on the device, the host may set `splits`
+ * to 2 or more. The k blocks of each tile are then split into this number of parts, and each part
+ * has a cluster of its own. All parts begin with accumulators of zero. The cluster of a tile's last
+ * part adds the accumulators of the other parts to its own, from the next to last part down to the
+ * first. The order of additions, and so the bits of the results, then depend on `splits`. */
 #ifndef BSMM_CUDA_SM90A_GEMM_SCHEDULE_H
 #define BSMM_CUDA_SM90A_GEMM_SCHEDULE_H
 
@@ -65,7 +71,13 @@ static __device__ __forceinline__ gemm_schedule gemm_schedule_make(const bsmm_wg
     s.by_k = &p->by_k;
     s.whole_tiles = p->whole_tiles;
     s.begin = s.end = 0;
-    if (tiles > p->whole_tiles) {
+    if (p->splits > 1) {
+        const int32_t tile = cluster / p->splits, part = cluster % p->splits;
+        if (tile < tiles) {
+            s.begin = tile * s.k_blocks + part * s.k_blocks / p->splits;
+            s.end = tile * s.k_blocks + (part + 1) * s.k_blocks / p->splits;
+        }
+    } else if (tiles > p->whole_tiles) {
         s.begin = gemm_cut(p, cluster);
         s.end = gemm_cut(p, cluster + 1);
     }

@@ -116,7 +116,7 @@ static __device__ __forceinline__ uint32_t word_of(const consumer *c) {
     return !are_factors_safe(c);
 }
 static __device__ __forceinline__ void take_word(consumer *c, uint32_t word) {
-    c->unsafe = word;
+    c->unsafe |= word;
     if (GEMM_SCALES == GEMM_ROW_BLOCK && word) c->least = 0;
 }
 
@@ -134,10 +134,12 @@ static __device__ __forceinline__ void hand_over(consumer *c, shared *told,
     give_word(c, told, CHUNK_HANDED);
 }
 
-/* Waits for and loads the accumulators that the corresponding thread block of the previous cluster
- * has passed on. Clears the flag for the next launch. */
-static __device__ __forceinline__ void take_over(consumer *c, float (*total)[ACCUMULATORS]) {
-    int32_t block = (int32_t)blockIdx.x - CLUSTER;
+/* Waits for the accumulators that the corresponding thread block of an earlier cluster has passed
+ * on, and adds them to this block's accumulators. The cluster is `distance` clusters before this
+ * one. Clears the flag for the next launch. */
+static __device__ __forceinline__ void take_over(consumer *c, float (*total)[ACCUMULATORS],
+                                                 int32_t distance) {
+    const int32_t block = (int32_t)blockIdx.x - distance * CLUSTER;
     uint64_t *flag = c->p->handed_flag + block * CONSUMERS + c->warpgroup;
     if (threadIdx.x % 128 == 0) {
         while (ptx_load_acquire(flag) != c->p->ticket)
@@ -148,7 +150,7 @@ static __device__ __forceinline__ void take_over(consumer *c, float (*total)[ACC
     const float *from = handed_to(c->p, block, c);
 #pragma unroll
     for (int i = 0; i < SUBTILES * ACCUMULATORS; i++)
-        total[i / ACCUMULATORS][i % ACCUMULATORS] = __ldcg(from + 128 * i);
+        total[i / ACCUMULATORS][i % ACCUMULATORS] += __ldcg(from + 128 * i);
     if (AGAIN) take_word(c, __float_as_uint(__ldcg(from + 128 * SUBTILES * ACCUMULATORS)));
 }
 

@@ -1,0 +1,183 @@
+/* Tests the sm_90a GEMM with K of every tile split into parts that different clusters sum. The
+ * results must keep the error bound, be the same in every run and with every tile size, and be the
+ * same if they are made again in double. */
+#include "core/describe.h"
+#include "cuda.h"
+#include "cuda/host/wgmma.h"
+#include "operand.h"
+#include "walk.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* K has 17 blocks of 128 elements, the last of them partial. */
+enum { ROWS = 70, COLUMNS = 136, K = 128 * 16 + 32, RESULTS = ROWS * COLUMNS };
+
+typedef struct split_case {
+    const char *kernel, *a, *b;
+    bsmm_wgmma_kind kind;
+    uint32_t elem; /* the element type that the tensor cores multiply */
+    /* If nonzero, all e8m0 scales lie within 3 binades, so that 8-bit floats hold the operands. */
+    int level;
+} split_case;
+
+static const split_case cases[] = {
+    {"cuda_sm90a_bf16", "bf16", "bf16", BSMM_WGMMA_BF16, BSMM_ELEM_BF16, 0},
+    {"cuda_sm90a_bf16", "f16", "mxfp4", BSMM_WGMMA_BF16, BSMM_ELEM_BF16, 0},
+    {"cuda_sm90a_bf16", "bf16", "fp8_block128", BSMM_WGMMA_BLOCK, BSMM_ELEM_BF16, 0},
+    {"cuda_sm90a_bf16", "bf16", "fp8_group128", BSMM_WGMMA_ROW, BSMM_ELEM_BF16, 0},
+    {"cuda_sm90a_fp8", "fp8_group128", "fp8_block128", BSMM_WGMMA_BLOCK, BSMM_ELEM_E4M3, 0},
+    {"cuda_sm90a_fp8", "fp8_group128", "fp8_group128", BSMM_WGMMA_ROW, BSMM_ELEM_E4M3, 0},
+    {"cuda_sm90a_fold", "mxfp4", "mxfp4", BSMM_WGMMA_POW2, BSMM_ELEM_E4M3, 1},
+};
+
+static test_matrix operand(const split_case *c, const char *format, int64_t rows, rng *r) {
+    test_matrix t;
+    test_matrix_make(&t, describe(format_named(format), rows, K), FILL_ORDINARY, r);
+    uint8_t *codes = t.m.scales;
+    for (uint64_t i = 0; c->level && i < t.scale_bytes; i++)
+        codes[i] = (uint8_t)(126 + rng_below(r, 3));
+    return t;
+}
+
+/* Multiplies with one tile and K split into `splits` parts, and copies the results to `to`. */
+static void multiply(const split_case *c, const test_matrix *a, const test_matrix *b,
+                     const char *tile, int splits, float *to) {
+    char number[12];
+    rng r = {3};
+    test_matrix d;
+    test_matrix_make(&d, describe(format_named("f32"), ROWS, COLUMNS), FILL_ORDINARY, &r);
+    const bsmm_matmul_desc desc = {.struct_size = sizeof desc,
+                                   .a = &a->m,
+                                   .b = &b->m,
+                                   .d = &d.m,
+                                   .device = "cuda:0",
+                                   .kernel = c->kernel};
+    snprintf(number, sizeof number, "%d", splits);
+    setenv("BSMM_TEST_SPLITS", number, 1);
+    setenv("BSMM_TEST_TILE", tile, 1);
+    memset(d.m.data, 0xa5, d.data_bytes);
+    if (test_multiply(&desc)) fail_msg("%s, %s: %s", c->kernel, tile, bsmm_error_message());
+    memcpy(to, d.m.data, RESULTS * sizeof *to);
+    test_matrix_free(&d);
+}
+
+/* Calls check() with each tile that takes the case. */
+typedef void tile_check(const split_case *c, const test_matrix *a, const test_matrix *b,
+                        const char *tile, float *want);
+static void each_tile(const split_case *c, const test_matrix *a, const test_matrix *b, float *want,
+                      tile_check *check) {
+    const bsmm_wgmma_tile *t;
+    for (size_t i = 0; (t = bsmm_wgmma_tile_at(i)); i++)
+        if (bsmm_wgmma_tile_takes(t, c->kind, c->elem, c->elem))
+            check(c, a, b, bsmm_wgmma_function(t)->name, want);
+}
+
+enum { MOST_SPLITS = 3 };
+
+/* `want` has a product for each number of parts, of which those of two and more parts may still be
+ * missing (NaN). */
+static void check_splits(const split_case *c, const test_matrix *a, const test_matrix *b,
+                         const char *tile, float *want) {
+    for (int splits = 1; splits <= MOST_SPLITS; splits++) {
+        float got[RESULTS], again[RESULTS], *same = want + (splits - 1) * RESULTS;
+        multiply(c, a, b, tile, splits, got);
+        multiply(c, a, b, tile, splits, again);
+        assert_memory_equal(got, again, sizeof got);
+        if (isnan(same[0])) memcpy(same, got, sizeof got);
+        if (memcmp(same, got, sizeof got)) fail_msg("%s, %d parts: other bits", tile, splits);
+    }
+}
+
+/* Compares the results of several parts with those of one part. */
+static void check_errors(const split_case *c, const test_matrix *a, const test_matrix *b,
+                         const float *got) {
+    const uint32_t parts = strcmp(c->a, "f16") == 0 ? 2 : 1;
+    const double bound = bsmm_wgmma_bound(c->kind, c->elem, (int64_t)K * parts);
+    double *left = test_matrix_values(a), *right = test_matrix_values(b);
+    bool differ = false;
+    for (int i = 0; i < RESULTS; i++) {
+        const double *x = left + i / COLUMNS * K, *y = right + i % COLUMNS * K;
+        double sum = 0, magnitude = 0;
+        for (int k = 0; k < K; k++)
+            sum += x[k] * y[k], magnitude += fabs(x[k] * y[k]);
+        for (int splits = 1; splits <= MOST_SPLITS; splits++) {
+            const double result = (double)got[(splits - 1) * RESULTS + i];
+            if (!(fabs(result - sum) <= bound * magnitude + 0x1p-24 * fabs(sum)))
+                fail_msg("%s x %s, %d parts, result %d: %g, must be %g", c->a, c->b, splits, i,
+                         result, sum);
+        }
+        differ = differ || got[i] != got[RESULTS + i];
+    }
+    /* K was split indeed. The sums of mxfp4 are exact, so that their order does not show. */
+    if (!differ && !c->level) fail_msg("%s x %s: K was not split", c->a, c->b);
+    free(left);
+    free(right);
+}
+
+static void test_splits(void **state) {
+    (void)state;
+    if (test_cuda_device()->capability != 90) skip();
+    rng r = {1};
+    for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
+        const split_case *c = &cases[i];
+        test_matrix a = operand(c, c->a, ROWS, &r), b = operand(c, c->b, COLUMNS, &r);
+        float *want = malloc(MOST_SPLITS * RESULTS * sizeof *want);
+        memset(want, 0xff, MOST_SPLITS * RESULTS * sizeof *want);
+        each_tile(c, &a, &b, want, check_splits);
+        check_errors(c, &a, &b, want);
+        if (c->level) { /* One row gets a scale that changes along K. */
+            memset((uint8_t *)a.m.scales + 8, 150, 4);
+            memset(want, 0xff, MOST_SPLITS * RESULTS * sizeof *want);
+            each_tile(c, &a, &b, want, check_splits);
+        }
+        free(want);
+        test_matrix_free(&a);
+        test_matrix_free(&b);
+    }
+}
+
+/* ---- results that are made again in double ---- */
+
+enum { SMALL = 5, SMALL_GROUP = 1 };
+
+static void check_row(const split_case *c, const test_matrix *a, const test_matrix *b,
+                      const char *tile, float *want) {
+    float got[RESULTS];
+    multiply(c, a, b, tile, MOST_SPLITS, got);
+    if (isnan(want[0])) memcpy(want, got, sizeof got);
+    assert_memory_equal(got + SMALL * COLUMNS, want + SMALL * COLUMNS, COLUMNS * sizeof *got);
+    multiply(c, a, b, tile, 1, got);
+    assert_memory_equal(got + SMALL * COLUMNS, want + SMALL * COLUMNS, COLUMNS * sizeof *got);
+}
+
+/* Tests a row of A with one scale that is out of range, in the first part of K. The last part,
+ * which stores the results, must know of it. */
+static void test_row_made_again(void **state) {
+    (void)state;
+    if (test_cuda_device()->capability != 90) skip();
+    rng r = {2};
+    for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
+        const split_case *c = &cases[i];
+        if (strcmp(c->kernel, "cuda_sm90a_fp8")) continue;
+        test_matrix a = operand(c, c->a, ROWS, &r), b = operand(c, c->b, COLUMNS, &r);
+        ((float *)a.m.scales)[SMALL * bsmm_ceil_div(K, 128) + SMALL_GROUP] = 0x1p-120f;
+        float want[RESULTS] = {NAN};
+        each_tile(c, &a, &b, want, check_row);
+        test_matrix_free(&a);
+        test_matrix_free(&b);
+    }
+}
+
+int main(void) {
+    setenv("EMULATED_CUDA_MULTIPROCESSORS", "24", 1);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_splits),
+                                       cmocka_unit_test(test_row_made_again)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
