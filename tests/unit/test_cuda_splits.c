@@ -19,6 +19,9 @@
 /* K has 17 blocks of 128 elements, the last of them partial. */
 enum { ROWS = 70, COLUMNS = 136, K = 128 * 16 + 32, RESULTS = ROWS * COLUMNS };
 
+/* Stands for e4m3 elements with one fp32 scale for each row. */
+#define ROW_SCALES "rows"
+
 typedef struct split_case {
     const char *kernel, *a, *b;
     bsmm_wgmma_kind kind;
@@ -30,6 +33,9 @@ typedef struct split_case {
 static const split_case cases[] = {
     {"cuda_sm90a_bf16", "bf16", "bf16", BSMM_WGMMA_BF16, BSMM_ELEM_BF16, 0},
     {"cuda_sm90a_bf16", "f16", "mxfp4", BSMM_WGMMA_BF16, BSMM_ELEM_BF16, 0},
+    {"cuda_sm90a_bf16", "bf16", ROW_SCALES, BSMM_WGMMA_BF16, BSMM_ELEM_BF16, 0},
+    {"cuda_sm90a_bf16", "f16", ROW_SCALES, BSMM_WGMMA_BF16, BSMM_ELEM_BF16, 0},
+    {"cuda_sm90a_bf16", ROW_SCALES, ROW_SCALES, BSMM_WGMMA_BF16, BSMM_ELEM_BF16, 0},
     {"cuda_sm90a_bf16", "bf16", "fp8_block128", BSMM_WGMMA_BLOCK, BSMM_ELEM_BF16, 0},
     {"cuda_sm90a_bf16", "bf16", "fp8_group128", BSMM_WGMMA_ROW, BSMM_ELEM_BF16, 0},
     {"cuda_sm90a_fp8", "fp8_group128", "fp8_block128", BSMM_WGMMA_BLOCK, BSMM_ELEM_E4M3, 0},
@@ -37,9 +43,14 @@ static const split_case cases[] = {
     {"cuda_sm90a_fold", "mxfp4", "mxfp4", BSMM_WGMMA_POW2, BSMM_ELEM_E4M3, 1},
 };
 
+static bsmm_format format_of(const char *name) {
+    const bsmm_format rows = {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, K};
+    return strcmp(name, ROW_SCALES) ? format_named(name) : rows;
+}
+
 static test_matrix operand(const split_case *c, const char *format, int64_t rows, rng *r) {
     test_matrix t;
-    test_matrix_make(&t, describe(format_named(format), rows, K), FILL_ORDINARY, r);
+    test_matrix_make(&t, describe(format_of(format), rows, K), FILL_ORDINARY, r);
     uint8_t *codes = t.m.scales;
     for (uint64_t i = 0; c->level && i < t.scale_bytes; i++)
         codes[i] = (uint8_t)(126 + rng_below(r, 3));
@@ -99,7 +110,9 @@ static void check_splits(const split_case *c, const test_matrix *a, const test_m
 static void check_errors(const split_case *c, const test_matrix *a, const test_matrix *b,
                          const float *got) {
     const uint32_t parts = strcmp(c->a, "f16") == 0 ? 2 : 1;
-    const double bound = bsmm_wgmma_bound(c->kind, c->elem, (int64_t)K * parts);
+    /* Row scales are multiplied with each other and with the sum. */
+    const double scaling = strcmp(c->b, ROW_SCALES) ? 0 : 0x1p-23;
+    const double bound = bsmm_wgmma_bound(c->kind, c->elem, (int64_t)K * parts) + scaling;
     double *left = test_matrix_values(a), *right = test_matrix_values(b);
     bool differ = false;
     for (int i = 0; i < RESULTS; i++) {
@@ -175,9 +188,56 @@ static void test_row_made_again(void **state) {
     }
 }
 
+/* ---- scales of whole rows, which multiply complete sums ---- */
+
+/* Multiplies with the library's choice of tile. */
+static void multiply_with(const char *kernel, const test_matrix *a, const test_matrix *b,
+                          float *to) {
+    const split_case c = {.kernel = kernel};
+    multiply(&c, a, b, "", 1, to);
+}
+
+/* Tests row scales whose products may leave fp32's range. The whole product must then have the bits
+ * of the generic kernel. */
+static void test_extreme_row_scales(void **state) {
+    static const float extremes[] = {0x1p-140f, 0x1p-53f, 0x1p32f, 3e38f, INFINITY, NAN};
+    static const split_case rows = {.a = ROW_SCALES, .b = ROW_SCALES};
+    (void)state;
+    if (test_cuda_device()->capability != 90) skip();
+    rng r = {4};
+    for (size_t i = 0; i < 2 * BSMM_COUNT(extremes); i++) {
+        test_matrix a = operand(&rows, rows.a, ROWS, &r), b = operand(&rows, rows.b, COLUMNS, &r);
+        float got[RESULTS], want[RESULTS], *scales = i % 2 ? a.m.scales : b.m.scales;
+        scales[SMALL] = extremes[i / 2];
+        multiply_with("cuda_sm90a_bf16", &a, &b, got);
+        multiply_with("cuda_sm80_bf16", &a, &b, want);
+        assert_memory_equal(got, want, sizeof got);
+        test_matrix_free(&a);
+        test_matrix_free(&b);
+    }
+}
+
+/* Tests that a row of B with a scale of 0 gives results of 0 and leaves the bits of others. */
+static void test_zero_row_scale(void **state) {
+    static const split_case rows = {.a = "bf16", .b = ROW_SCALES};
+    (void)state;
+    if (test_cuda_device()->capability != 90) skip();
+    rng r = {5};
+    test_matrix a = operand(&rows, rows.a, ROWS, &r), b = operand(&rows, rows.b, COLUMNS, &r);
+    float before[RESULTS], after[RESULTS];
+    multiply_with("cuda_sm90a_bf16", &a, &b, before);
+    ((float *)b.m.scales)[SMALL] = 0;
+    multiply_with("cuda_sm90a_bf16", &a, &b, after);
+    for (int i = 0; i < RESULTS; i++)
+        assert_true(after[i] == (i % COLUMNS == SMALL ? 0 : before[i]));
+    test_matrix_free(&a);
+    test_matrix_free(&b);
+}
+
 int main(void) {
     setenv("EMULATED_CUDA_MULTIPROCESSORS", "24", 1);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_splits),
-                                       cmocka_unit_test(test_row_made_again)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_splits), cmocka_unit_test(test_row_made_again),
+        cmocka_unit_test(test_extreme_row_scales), cmocka_unit_test(test_zero_row_scale)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,9 +3,9 @@
  *
  * Packing multiplies elements by their 8-bit scales, which is exact. Each fp32 scale must cover 128
  * or more columns. The kernel applies fp32 scales to the accumulators of each k block, i.e. 64
- * columns. An f16 element becomes the sum of two bf16 parts, and an fp32 element becomes the sum of
- * three. Each part of A is multiplied by each part of B, so f16 times mxfp4 takes twice as long as
- * bf16 times mxfp4.
+ * columns, or to complete sums if all scales cover whole rows. An f16 element becomes the sum of
+ * two bf16 parts, and an fp32 element becomes the sum of three. Each part of A is multiplied by
+ * each part of B, so f16 times mxfp4 takes twice as long as bf16 times mxfp4.
  *
  * A product with a C must never be computed a second time, because D may have overwritten C. With a
  * C, f16 and fp32 elements therefore become one bf16 number each, and fp32 scales are refused.
@@ -24,13 +24,21 @@ static bsmm_pack_route route_of(const bsmm_product *p, const bsmm_operand *o) {
     return routes[bsmm_wgmma_parts(p, o)];
 }
 
+/* Returns true if an operand has no scales, or fp32 scales each of which covers whole rows. */
+static bool has_row_factors(const bsmm_operand *o) {
+    const bsmm_format *f = &o->m.format;
+    return f->scale == BSMM_SCALE_NONE || (is_scaled(o) && f->block_cols >= o->m.cols);
+}
+
 static bsmm_wgmma_plan plan_of(const bsmm_product *p) {
     bsmm_wgmma_plan plan = bsmm_wgmma_plan_bf16;
     plan.routes[0] = route_of(p, &p->a);
     plan.routes[1] = route_of(p, &p->b);
     if (!is_scaled(&p->a) && !is_scaled(&p->b)) return plan;
-    plan.kind = bsmm_cuda_has_row_groups(&p->b) ? BSMM_WGMMA_BLOCK : BSMM_WGMMA_ROW;
     plan.when = BSMM_WHEN_FITS;
+    plan.by_rows = is_scaled(&p->b) && has_row_factors(&p->a) && has_row_factors(&p->b);
+    if (!plan.by_rows)
+        plan.kind = bsmm_cuda_has_row_groups(&p->b) ? BSMM_WGMMA_BLOCK : BSMM_WGMMA_ROW;
     return plan;
 }
 
@@ -53,8 +61,10 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
 
 static double bound(const bsmm_product *p, const void *state) {
     const int64_t parts = (int64_t)bsmm_wgmma_parts(p, &p->a) * bsmm_wgmma_parts(p, &p->b);
-    const bsmm_wgmma_kind kind = ((const bsmm_wgmma_state *)state)->plan.kind;
-    return bsmm_wgmma_bound(kind, BSMM_ELEM_BF16, p->a.m.cols * parts);
+    const bsmm_wgmma_plan *plan = &((const bsmm_wgmma_state *)state)->plan;
+    /* The product of two factors is rounded, and so is its product with the sum. */
+    return bsmm_wgmma_bound(plan->kind, BSMM_ELEM_BF16, p->a.m.cols * parts) +
+           (plan->by_rows ? 0x1p-23 : 0);
 }
 
 const bsmm_kernel bsmm_kernel_cuda_sm90a_bf16 = {

@@ -364,6 +364,8 @@ bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_engine *made,
     bsmm_wgmma_params params = made->params;
     bsmm_gpu_bf16_job_bind(p, &params.whole);
     params.b_blocks.base = in->b.blocks;
+    params.row_factors = in->a.rows;
+    params.col_factors = in->b.rows;
     params.gate = in->gate;
     params.overflowed = in->overflowed;
     params.handed_flag = in->workspace;

@@ -13,12 +13,19 @@ BSMM_CHECK_STATE(bsmm_wgmma_state);
 
 /* ---- choices before a plan is made ---- */
 
+static bsmm_wgmma_source source_of(const bsmm_product *p, const bsmm_wgmma_plan *plan, bool is_b) {
+    const bsmm_operand *o = is_b ? &p->b : &p->a;
+    const bool by_rows = plan->by_rows && o->m.format.scale == BSMM_SCALE_F32;
+    return bsmm_wgmma_source_of(p, plan->kind, is_b, plan->routes[is_b],
+                                plan->kind != BSMM_WGMMA_BF16 || by_rows);
+}
+
 static bsmm_wgmma_attempt attempt_of(const bsmm_product *p, const bsmm_wgmma_plan *plan,
                                      bool b_packed) {
     bsmm_wgmma_attempt x = {
         .tile = bsmm_wgmma_choose(p, plan->kind, plan->elems[0], plan->elems[1]),
-        .a = bsmm_wgmma_source_of(p, plan->kind, false, plan->routes[0]),
-        .b = bsmm_wgmma_source_of(p, plan->kind, true, plan->routes[1]),
+        .a = source_of(p, plan, false),
+        .b = source_of(p, plan, true),
     };
     const int64_t engine = (int64_t)bsmm_wgmma_engine_bytes(p, x.tile);
     x.bytes = x.a.bytes + (b_packed ? 0 : x.b.bytes) + (uint64_t)bsmm_round_up(engine, 1024);
@@ -127,7 +134,7 @@ static void *mutable(const void *pointer) {
  * that are scaled later may leave fp32's range. */
 static bool is_unknown(const bsmm_wgmma_state *s) {
     const uint32_t parts = s->first.a.form.parts * s->first.b.form.parts;
-    const bool scaled = s->plan.kind != BSMM_WGMMA_BF16;
+    const bool scaled = s->plan.kind != BSMM_WGMMA_BF16 || s->plan.by_rows;
     return s->plan.elems[0] == BSMM_ELEM_BF16 &&
            (s->first.a.stored || s->first.b.stored || parts > 1 || scaled);
 }

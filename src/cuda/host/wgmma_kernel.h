@@ -13,6 +13,9 @@ struct bsmm_wgmma_plan {
     bsmm_wgmma_kind kind;
     bsmm_pack_route routes[2]; /* the packing routes of A and B (gpu/pack.h) */
     uint32_t elems[2];         /* the element types of A and B that the tensor cores multiply */
+    /* Only with BSMM_WGMMA_BF16: true if the GEMM kernel multiplies complete sums by the fp32
+     * scales of operands, which cover whole rows. */
+    bool by_rows;
     /* The condition on the packed values under which the result is valid (sm80/gate.h).
      * BSMM_WHEN_ALWAYS: the result is valid for any values. */
     bsmm_cuda_when when;

@@ -95,13 +95,13 @@ static void set_form(const bsmm_operand *o, bsmm_wgmma_source *s) {
  * if the kernel scales accumulators, because it then needs the range of the elements from the
  * header. */
 bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, bsmm_wgmma_kind kind, bool is_b,
-                                       bsmm_pack_route route) {
+                                       bsmm_pack_route route, bool scaled) {
     const bsmm_operand *o = is_b ? &p->b : &p->a;
     bsmm_wgmma_source s = {
         .route = route,
         .stored = are_stored(o, route) &&
                   !(bsmm_pack_is_bf16(route) && (p->has_c || kind != BSMM_WGMMA_BF16)),
-        .scaled = kind != BSMM_WGMMA_BF16,
+        .scaled = scaled,
         .by_row = !(is_b && kind == BSMM_WGMMA_BLOCK),
     };
     s.stored_scales = s.scaled && are_stored_scales(o, s.by_row);

@@ -20,9 +20,10 @@ typedef struct bsmm_wgmma_source {
 } bsmm_wgmma_source;
 
 /* Decides how the GEMM kernel gets an operand. `is_b` says that the operand is B. With
- * BSMM_WGMMA_BLOCK, B's scales are 128 x 128 and A's are 1 x 128. */
+ * BSMM_WGMMA_BLOCK, B's scales are 128 x 128 and A's are 1 x 128. `scaled` says that the GEMM
+ * kernel applies scales of the operand. */
 bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, bsmm_wgmma_kind kind, bool is_b,
-                                       bsmm_pack_route route);
+                                       bsmm_pack_route route, bool scaled);
 
 /* The state of a plan for packing one operand. */
 typedef struct bsmm_wgmma_packer {

@@ -41,6 +41,10 @@ typedef struct bsmm_wgmma_params {
     /* The scales of B's 128 x 128 blocks. Only kernels with GEMM_ROW_BLOCK, i.e. with scales of 1 x
      * 128 for A and of 128 x 128 for B, use them. */
     bsmm_wgmma_block_scales b_blocks;
+    /* BSMM_WGMMA_BF16 only: fp32 scales of whole rows of A and of B, by which the kernel multiplies
+     * complete sums. NULL: the operand has none. A has none if B has none. `col_factors` is aligned
+     * to 8 bytes and padded to a multiple of 4. */
+    const float *row_factors, *col_factors;
     /* The operands as they are stored and D's epilogue, for results that are recomputed in double
      * and for the fallback. */
     bsmm_bf16_job whole;

@@ -316,6 +316,45 @@ static __device__ __forceinline__ void store_rows_again(const consumer *c, const
         store_again(c->p, &told->factors, again->of[COL_BLOCKS - 1], row, middle, col + TILE_N);
 }
 
+/* Loads the scales of a column and the next one. The column is even, and the scales are padded to a
+ * multiple of 4. */
+static __device__ __forceinline__ float2 load_col_factors(const bsmm_wgmma_params *p, int32_t col) {
+    return __ldg((const float2 *)(p->col_factors + min(col, (p->n - 1) & ~1)));
+}
+
+/* Returns true if all scales of rows and columns by which a thread multiplies its results are 0 or
+ * so moderate that their products are normal fp32 numbers. */
+static __device__ __forceinline__ bool are_factors_moderate(const bsmm_wgmma_params *p,
+                                                            const float *rows, int32_t col) {
+    bool moderate = is_moderate(rows[0]) && is_moderate(rows[1]);
+#pragma unroll 4
+    for (int32_t i = 0; i < TILE_N; i += 8) {
+        const float2 cols = load_col_factors(p, col + i);
+        moderate = moderate && is_moderate(cols.x) && is_moderate(cols.y);
+    }
+    return moderate;
+}
+
+/* Multiplies complete sums by the fp32 scales of whole rows of A and B. Sets p->overflowed if a
+ * result may be wrong. */
+static __device__ __forceinline__ void scale_by_rows(const bsmm_wgmma_params *p, float *total,
+                                                     int32_t row, int32_t col) {
+    if (GEMM_SCALES != GEMM_UNSCALED || !p->col_factors) return;
+    float rows[2] = {1, 1};
+#pragma unroll
+    for (int i = 0; i < 2 && p->row_factors; i++)
+        rows[i] = __ldg(p->row_factors + min(row + 8 * i, p->m - 1));
+    if (!are_factors_moderate(p, rows, col)) *p->overflowed = 1;
+#pragma unroll
+    for (int i = 0; i < ACCUMULATORS; i += 4) {
+        const float2 cols = load_col_factors(p, col + 2 * i);
+        total[i] *= rows[0] * cols.x, total[i + 1] *= rows[0] * cols.y;
+        total[i + 2] *= rows[1] * cols.x, total[i + 3] *= rows[1] * cols.y;
+        if (i % 16 == 0) __syncwarp(); /* The compiler loads only a few scales in advance. */
+    }
+    watch(p->overflowed, total);
+}
+
 static __device__ __forceinline__ void store(consumer *c, shared *told,
                                              float (*total)[ACCUMULATORS], corner at) {
     const bsmm_wgmma_params *p = c->p;
@@ -326,6 +365,7 @@ static __device__ __forceinline__ void store(consumer *c, shared *told,
         int32_t my_row = row + c->lane / 4, my_col = at.col + 2 * (c->lane % 4);
         const rows_again again = rows_again_of(c, s, row, at.col);
         if (GEMM_WIDE) watch(p->overflowed, total[s]);
+        scale_by_rows(p, total[s], my_row, my_col);
         if (p->store == BSMM_WGMMA_STORE_ANY) {
             store_each(c, told, total[s], &again, my_row, my_col);
         } else {
