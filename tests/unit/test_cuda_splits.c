@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-/* K has 17 blocks of 128 elements, the last of them partial. */
-enum { ROWS = 70, COLUMNS = 136, K = 128 * 16 + 32, RESULTS = ROWS * COLUMNS };
+/* K has 13 blocks of 128 elements, the last of them partial. */
+enum { ROWS = 70, COLUMNS = 136, K = 128 * 12 + 32, RESULTS = ROWS * COLUMNS };
 
 /* Stands for e4m3 elements with one fp32 scale for each row. */
 #define ROW_SCALES "rows"
@@ -97,13 +97,14 @@ enum { MOST_SPLITS = 3 };
 static void check_splits(const split_case *c, const test_matrix *a, const test_matrix *b,
                          const char *tile, float *want) {
     for (int splits = 1; splits <= MOST_SPLITS; splits++) {
-        float got[RESULTS], again[RESULTS], *same = want + (splits - 1) * RESULTS;
+        float got[RESULTS], *same = want + (splits - 1) * RESULTS;
         multiply(c, a, b, tile, splits, got);
-        multiply(c, a, b, tile, splits, again);
-        assert_memory_equal(got, again, sizeof got);
         if (isnan(same[0])) memcpy(same, got, sizeof got);
         if (memcmp(same, got, sizeof got)) fail_msg("%s, %d parts: other bits", tile, splits);
     }
+    float again[RESULTS];
+    multiply(c, a, b, tile, MOST_SPLITS, again);
+    assert_memory_equal(again, want + (MOST_SPLITS - 1) * RESULTS, sizeof again);
 }
 
 /* Compares the results of several parts with those of one part. */
