@@ -145,15 +145,15 @@ static void print_cells(const cli_bench_session *s, cli_rows *rows,
                         const bench_queued_result *result, const bench_point *point,
                         const cli_bench_trust *trust) {
     const bench_result *ours = &result->ours;
-    const bool is_model = bench_device_kind_of(s->values->device)->is_model;
+    const bench_device_kind *kind = bench_device_kind_of(s->values->device);
     cli_row_text(rows, s->values->formats.name);
     for (int i = 0; i < 3; i++)
         cli_row_integer(rows, s->job.sizes[i]);
     cli_row_text(rows, s->job.device);
     cli_row_text(rows, ours->kernel);
     cli_row_value(rows, json_real(ours->seconds), "%.2f us%s", ours->seconds * 1e6,
-                  bench_device_time_note(s->on.device->kind));
-    cli_row_value(rows, json_boolean(s->on.device->kind->is_model), "%s", "");
+                  bench_device_time_note(kind));
+    cli_row_value(rows, json_boolean(kind->is_model), "%s", "");
     cli_row_number(rows, point->gflops, "%.0f");
     cli_row_number(rows, point->ceiling, "%.0f");
     cli_bench_share_cell(rows, point->gflops / point->ceiling, trust);
