@@ -1,0 +1,121 @@
+/* Measures quality and speed of a model on a text. */
+#include "llm.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    SAMPLE = 8,                   /* the divergence is that of every eighth token */
+    SAMPLES = LLM_BATCH / SAMPLE, /* of a window */
+    DECODED = 48                  /* number of tokens of the measured answer */
+};
+
+size_t llm_reference_count(const llm_ids *text, int64_t vocabulary) {
+    return (size_t)(text->count / LLM_BATCH * SAMPLES * vocabulary);
+}
+
+/* Returns the logarithm of the sum of exp(logits). `scratch` has room for the logits. */
+static double log_sum(const float *logits, int64_t count, float *scratch) {
+    float largest = logits[0];
+    for (int64_t i = 0; i < count; i++) {
+        scratch[i] = logits[i];
+        largest = fmaxf(largest, logits[i]);
+    }
+    return (double)largest + log((double)llm_softmax(scratch, count));
+}
+
+/* Returns sum p (log p - log q), where p = softmax(from) and q = softmax(to). */
+static double divergence(const float *from, const float *to, int64_t count, float *scratch) {
+    double p_sum = log_sum(from, count, scratch), sum = 0, difference, all = 0;
+    for (int64_t i = 0; i < count; i++) {
+        all += (double)scratch[i];
+        sum += (double)scratch[i] * ((double)from[i] - (double)to[i]);
+    }
+    difference = log_sum(to, count, scratch) - p_sum;
+    return sum / all + difference;
+}
+
+/* The sums of a run, of which each row of logits has a part of its own. */
+typedef struct sums {
+    double losses[LLM_BATCH], divergences[LLM_BATCH];
+} sums;
+
+/* Adds the loss of row r of a window, whose next token is `next`, and its divergence. */
+static void score_row(sums *to, int64_t r, const float *logits, int32_t next, int64_t count,
+                      float *reference, bool is_reference) {
+    float *scratch = llm_alloc((size_t)count, sizeof *scratch);
+    to->losses[r] += log_sum(logits, count, scratch) - (double)logits[next];
+    if (r % SAMPLE == 0 && is_reference)
+        for (int64_t i = 0; i < count; i++)
+            reference[r / SAMPLE * count + i] = logits[i];
+    else if (r % SAMPLE == 0)
+        to->divergences[r] += divergence(reference + r / SAMPLE * count, logits, count, scratch);
+    free(scratch);
+}
+
+static void score_window(llm_state *s, const int32_t *tokens, float *reference, bool is_reference,
+                         sums *to) {
+    const int64_t n = s->m->vocabulary;
+    for (int64_t at = 0; at < LLM_BATCH; at += LLM_HEAD_BATCH) {
+        const float *logits = llm_logits(s, at, LLM_HEAD_BATCH);
+#pragma omp parallel for
+        for (int64_t r = at; r < at + LLM_HEAD_BATCH; r++)
+            if (r + 1 < LLM_BATCH)
+                score_row(to, r, logits + (r - at) * n, tokens[r + 1], n, reference, is_reference);
+    }
+}
+
+/* Memory of this process in MiB that is neither mapped from a file nor shared. */
+static double resident(void) {
+    FILE *file = fopen("/proc/self/status", "r");
+    char line[128];
+    double kib = 0;
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "RssAnon: %lf", &kib) == 1) break;
+    if (file) fclose(file);
+    return kib / 1024;
+}
+
+/* Reads a window and answers it. Products are compared with their bound before the clock starts. */
+static void measure_speed(llm_state *s, const int32_t *tokens, llm_score *score) {
+    s->error = &score->error;
+    float *logits = llm_read_all(s, tokens, LLM_BATCH);
+    int32_t token = llm_sample(logits, s->m->vocabulary, 0, NULL);
+    logits = llm_read_all(s, &token, 1);
+    s->error = NULL;
+    s->count = LLM_BATCH;
+    double start = llm_seconds();
+    for (int i = 0; i < DECODED; i++) {
+        token = llm_sample(logits, s->m->vocabulary, 0, NULL);
+        logits = llm_read_all(s, &token, 1);
+    }
+    score->decode = DECODED / (llm_seconds() - start);
+}
+
+void llm_evaluate(llm_state *s, const llm_ids *text, float *reference, bool is_reference,
+                  llm_score *score) {
+    const int64_t windows = text->count / LLM_BATCH, n = s->m->vocabulary;
+    sums *total = llm_alloc(1, sizeof *total);
+    double seconds = 0, loss = 0, divergences = 0;
+    for (int64_t w = 0; w < windows; w++) {
+        const int32_t *tokens = text->at + w * LLM_BATCH;
+        double start = llm_seconds();
+        s->count = 0;
+        llm_read_all(s, tokens, LLM_BATCH);
+        seconds += llm_seconds() - start;
+        score_window(s, tokens, reference + w * SAMPLES * n, is_reference, total);
+    }
+    for (int64_t r = 0; r < LLM_BATCH; r++) {
+        loss += total->losses[r];
+        divergences += total->divergences[r];
+    }
+    score->perplexity = exp(loss / (double)(windows * (LLM_BATCH - 1)));
+    score->divergence = divergences / (double)(windows * SAMPLES);
+    score->prefill = (double)(windows * LLM_BATCH) / seconds;
+    score->bits = llm_model_bits(s->m);
+    score->resident = resident();
+    s->count = 0;
+    measure_speed(s, text->at, score);
+    free(total);
+}

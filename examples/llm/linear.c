@@ -1,0 +1,238 @@
+/* Products of activations and weights. One plan for each shape of weights multiplies any number of
+ * rows up to LLM_BATCH. On a GPU, activations are quantized on the host and copied. */
+#include "llm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const bsmm_format f32 = {.elem = BSMM_ELEM_F32};
+
+void llm_formats_set(llm_formats *formats, const char *weights, const char *activations) {
+    llm_check(bsmm_format_from_name(weights, &formats->weights), weights);
+    const bool exact = formats->weights.elem == BSMM_ELEM_F32;
+    formats->embedding = (bsmm_format){.elem = exact ? BSMM_ELEM_F32 : BSMM_ELEM_BF16};
+    formats->activations = formats->embedding;
+    if (activations)
+        llm_check(bsmm_format_from_name(activations, &formats->activations), activations);
+}
+
+bsmm_matrix llm_matrix_create(bsmm_format format, int64_t rows, int64_t cols) {
+    bsmm_matrix m = {sizeof m, .format = format, .rows = rows, .cols = cols};
+    uint64_t scale_bytes = 0;
+    llm_check(bsmm_data_bytes(&m, &m.data_bytes), "matrix");
+    m.data = llm_alloc(m.data_bytes, 1);
+    if (format.scale == BSMM_SCALE_NONE) return m;
+    llm_check(bsmm_scale_bytes(&m, &scale_bytes), "matrix");
+    m.scale_bytes = scale_bytes;
+    m.scales = llm_alloc(scale_bytes, 1);
+    /* Scales in e4m3 have so small a range that the tensor needs a scale of its own. */
+    if (format.scale == BSMM_SCALE_E4M3) m.global_scale = llm_alloc(1, sizeof(float));
+    return m;
+}
+
+void llm_matrix_destroy(bsmm_matrix *m) {
+    free(m->data);
+    free(m->scales);
+    free(m->global_scale);
+    m->data = m->scales = m->global_scale = NULL;
+}
+
+/* ---- memory of the device ---- */
+
+static bool is_host(const llm_product *p) {
+    return strcmp(p->formats->device, "cpu") == 0;
+}
+
+static void *device_alloc(const llm_product *p, uint64_t bytes) {
+    void *memory;
+    llm_check(bsmm_allocate_memory(p->formats->device, bytes, &memory), p->formats->device);
+    return memory;
+}
+
+static void copy(const llm_product *p, void *to, const void *from, uint64_t bytes) {
+    bsmm_exec exec = {sizeof exec, .device = p->formats->device};
+    if (!from || bytes == 0) return;
+    llm_check(bsmm_copy_memory(&exec, to, from, bytes), "copy");
+    llm_check(bsmm_synchronize_stream(&exec), "copy");
+}
+
+static void *device_copy(const llm_product *p, const void *from, uint64_t bytes) {
+    void *memory = from ? device_alloc(p, bytes) : NULL;
+    copy(p, memory, from, bytes);
+    return memory;
+}
+
+/* ---- products ---- */
+
+static bsmm_matmul_desc describe(const llm_product *p) {
+    return (bsmm_matmul_desc){.struct_size = sizeof(bsmm_matmul_desc),
+                              .a = &p->a,
+                              .b = &p->b,
+                              .d = &p->d,
+                              .threads = p->formats->threads,
+                              .device = p->formats->device,
+                              .b_packed = p->packed,
+                              .flags = BSMM_MATMUL_ANY_ROWS};
+}
+
+void llm_product_create(llm_product *p, const llm_formats *formats, bsmm_format activations,
+                        bsmm_format weights, uint32_t packed, int64_t rows, int64_t inputs,
+                        int64_t outputs) {
+    *p = (llm_product){.formats = formats, .packed = packed};
+    p->a = llm_matrix_create(activations, rows, inputs);
+    p->b = (bsmm_matrix){sizeof p->b, .format = weights, .rows = outputs, .cols = inputs};
+    p->d = (bsmm_matrix){sizeof p->d, .format = f32, .rows = rows, .cols = outputs};
+    bsmm_matmul_desc desc = describe(p);
+    llm_check(bsmm_plan_create(&desc, &p->plan), "plan");
+    p->buffers = (bsmm_buffers){sizeof p->buffers, .a = p->a.data, .a_scales = p->a.scales};
+    p->buffers.a_global = p->a.global_scale;
+    p->buffers.workspace_bytes = bsmm_plan_workspace_bytes(p->plan);
+    p->buffers.workspace = device_alloc(p, p->buffers.workspace_bytes);
+    if (packed) p->buffers.packed_b_bytes = bsmm_plan_packed_b_bytes(p->plan);
+    if (is_host(p)) return;
+    p->buffers.a = device_copy(p, p->a.data, p->a.data_bytes);
+    p->buffers.a_scales = device_copy(p, p->a.scales, p->a.scale_bytes);
+    p->buffers.a_global = device_copy(p, p->a.global_scale, sizeof(float));
+    p->buffers.d = device_alloc(p, (uint64_t)(rows * outputs) * sizeof(float));
+}
+
+void llm_product_destroy(llm_product *p) {
+    const void *memory[] = {p->buffers.a, p->buffers.a_scales, p->buffers.a_global, p->buffers.d};
+    const char *device = p->formats->device;
+    for (size_t i = 0; !is_host(p) && i < sizeof memory / sizeof memory[0]; i++)
+        llm_check(bsmm_free_memory(device, (void *)(uintptr_t)memory[i]), device);
+    llm_check(bsmm_free_memory(device, p->buffers.workspace), device);
+    bsmm_plan_destroy(p->plan);
+    llm_matrix_destroy(&p->a);
+}
+
+static void quantize(const llm_product *p, const float *values, int64_t rows,
+                     const bsmm_matrix *to) {
+    bsmm_matrix from = {sizeof from, .format = f32, .rows = rows, .cols = to->cols};
+    bsmm_matrix part = *to;
+    from.data = (void *)(uintptr_t)values;
+    part.rows = rows;
+    part.scale_bytes = 0;
+    bsmm_quantize_desc desc = {sizeof desc, .src = &from, .dst = &part};
+    desc.threads = p->formats->threads;
+    llm_check(bsmm_quantize(&desc, NULL), "quantize");
+}
+
+/* Points `buffers` to the weights. */
+static void use_weight(bsmm_buffers *buffers, const llm_weight *w) {
+    buffers->packed_b = w->packed;
+    if (w->packed) return;
+    buffers->b = w->data ? w->data : w->host.data;
+    buffers->b_scales = w->data ? w->scales : w->host.scales;
+    buffers->b_global = w->data ? w->global : w->host.global_scale;
+}
+
+void llm_weight_create(llm_weight *w, const llm_product *p, const float *values, bool keep) {
+    *w = (llm_weight){.host = llm_matrix_create(p->b.format, p->b.rows, p->b.cols)};
+    quantize(p, values, p->b.rows, &w->host);
+    if (p->packed) {
+        bsmm_buffers buffers = p->buffers;
+        use_weight(&buffers, w);
+        w->packed = device_alloc(p, buffers.packed_b_bytes);
+        llm_check(bsmm_pack_b(p->plan, &buffers, w->packed, buffers.packed_b_bytes), "pack");
+    } else if (!is_host(p)) {
+        w->data = device_copy(p, w->host.data, w->host.data_bytes);
+        w->scales = device_copy(p, w->host.scales, w->host.scale_bytes);
+        w->global = device_copy(p, w->host.global_scale, sizeof(float));
+    }
+    if (!keep && (p->packed || !is_host(p))) llm_matrix_destroy(&w->host);
+}
+
+void llm_weight_destroy(llm_weight *w, const llm_product *p) {
+    void *memory[] = {w->data, w->scales, w->global, w->packed};
+    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
+        llm_check(bsmm_free_memory(p->formats->device, memory[i]), p->formats->device);
+    llm_matrix_destroy(&w->host);
+}
+
+void llm_multiply(llm_product *p, const llm_weight *w, const float *x, int64_t rows, float *y) {
+    bsmm_buffers buffers = p->buffers;
+    use_weight(&buffers, w);
+    buffers.rows = rows;
+    quantize(p, x, rows, &p->a);
+    if (is_host(p)) {
+        buffers.d = y;
+        llm_check(bsmm_plan_run(p->plan, &buffers), "product");
+        return;
+    }
+    copy(p, (void *)(uintptr_t)buffers.a, p->a.data, p->a.data_bytes);
+    copy(p, (void *)(uintptr_t)buffers.a_scales, p->a.scales, p->a.scale_bytes);
+    copy(p, (void *)(uintptr_t)buffers.a_global, p->a.global_scale, sizeof(float));
+    llm_check(bsmm_plan_run(p->plan, &buffers), "product");
+    copy(p, y, buffers.d, (uint64_t)(rows * p->d.cols) * sizeof *y);
+}
+
+/* ---- the error of a product ---- */
+
+/* Returns the weights in host memory. The caller destroys them if w->host.data is NULL. */
+static bsmm_matrix host_weights(const llm_product *p, const llm_weight *w) {
+    if (w->host.data) return w->host;
+    bsmm_matrix m = llm_matrix_create(p->b.format, p->b.rows, p->b.cols);
+    if (w->packed) {
+        llm_check(bsmm_unpack_b(w->packed, p->buffers.packed_b_bytes, 0, &m), "unpack");
+        return m;
+    }
+    copy(p, m.data, w->data, m.data_bytes);
+    copy(p, m.scales, w->scales, m.scale_bytes);
+    copy(p, m.global_scale, w->global, sizeof(float));
+    return m;
+}
+
+/* The bound of the kernel that multiplies `rows` rows. */
+static double stated_bound(const llm_product *p, int64_t rows) {
+    bsmm_explanation e = BSMM_INIT(bsmm_explanation);
+    bsmm_matmul_desc desc = describe(p);
+    bsmm_matrix a = p->a, d = p->d;
+    a.rows = d.rows = rows;
+    a.data_bytes = a.scale_bytes = 0;
+    desc.a = &a, desc.d = &d, desc.flags = 0;
+    for (uint32_t i = 0; !e.accepts; i++)
+        llm_check(bsmm_explain(&desc, i, &e), "explain");
+    return e.bound;
+}
+
+/* Describes row `row` of the activations. */
+static bsmm_matrix row_of(const bsmm_matrix *a, int64_t row) {
+    bsmm_matrix m = *a;
+    uint64_t scale_bytes = 0;
+    m.rows = 1;
+    m.data_bytes = m.scale_bytes = 0;
+    llm_check(bsmm_data_bytes(&m, &m.data_bytes), "row");
+    m.data = (uint8_t *)a->data + (uint64_t)row * m.data_bytes;
+    if (a->scales) llm_check(bsmm_scale_bytes(&m, &scale_bytes), "row");
+    if (a->scales) m.scales = (uint8_t *)a->scales + (uint64_t)row * scale_bytes;
+    return m;
+}
+
+double llm_product_error(const llm_product *p, const llm_weight *w, int64_t rows, const float *y) {
+    const int64_t n = p->b.rows, k = p->b.cols;
+    bsmm_matrix a = row_of(&p->a, rows - 1), b = host_weights(p, w),
+                d = llm_matrix_create(f32, 1, n), x = llm_matrix_create(f32, 1, k),
+                values = llm_matrix_create(f32, n, k);
+    bsmm_matmul_desc desc = {sizeof desc, .a = &a, .b = &b, .d = &d, .kernel = "ref"};
+    llm_check(bsmm_matmul(&desc), "ref");
+    llm_check(bsmm_dequantize(&a, &x), "activations");
+    llm_check(bsmm_dequantize(&b, &values), "weights");
+    const double bound = stated_bound(p, rows);
+    const float *exact = d.data, *left = x.data, *right = values.data;
+    double worst = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double sum = 0, error = fabs((double)y[(rows - 1) * n + i] - (double)exact[i]);
+        for (int64_t j = 0; j < k; j++)
+            sum += fabs((double)left[j] * (double)right[i * k + j]);
+        /* y and exact[i] are each rounded to f32 once. */
+        double allowed = bound * sum + 0x1p-23 * fabs((double)exact[i]);
+        worst = fmax(worst, error == 0 ? 0 : error / allowed);
+    }
+    if (!w->host.data) llm_matrix_destroy(&b);
+    llm_matrix_destroy(&d);
+    llm_matrix_destroy(&x);
+    llm_matrix_destroy(&values);
+    return worst;
+}

@@ -1,0 +1,188 @@
+/* Answers a prompt with a language model of the Llama family, or measures the model.
+ *
+ *     llm MODEL.gguf 'Why is the sky blue?'
+ *     llm --table=alice.txt MODEL.gguf */
+#include "llm.h"
+
+#include <getopt.h>
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "usage: llm [OPTION...] MODEL.gguf [PROMPT]\n"
+    "Answers PROMPT, or does one of these:\n"
+    "  --table=TEXT          measure the model on a text in each pair of formats\n"
+    "  --tokenize            print the tokens of each text of standard input; NUL ends a text\n"
+    "  --logits=FILE.npy     write the logits of all tokens of PROMPT\n"
+    "Options:\n"
+    "  --weights=FORMAT      format of the layers' weights; f32 unless given\n"
+    "  --activations=FORMAT  format of the layers' inputs; bf16 unless the weights are f32\n"
+    "  --device=DEVICE       device of the products; cpu unless given\n"
+    "  --packed=FORM         none or compact: form of the weights on the cpu; none unless given\n"
+    "  --tokens=COUNT        most tokens of the answer; 128 unless given\n"
+    "  --temperature=NUMBER  0 (the default) takes the likeliest token\n"
+    "  --seed=NUMBER         seed of the random choice of tokens\n"
+    "  --threads=COUNT       all of the machine unless given\n"
+    "  --raw                 continue PROMPT without the chat template\n";
+
+typedef struct options {
+    const char *table, *logits, *weights, *activations, *device, *packed;
+    double tokens, temperature, seed, threads;
+    int tokenize, raw;
+} options;
+
+static void read_options(int argc, char **argv, options *o) {
+    const struct {
+        const char *name;
+        const char **text;
+        double *number;
+    } rows[] = {
+        {"table", &o->table, NULL},     {"logits", &o->logits, NULL},
+        {"weights", &o->weights, NULL}, {"activations", &o->activations, NULL},
+        {"device", &o->device, NULL},   {"packed", &o->packed, NULL},
+        {"tokens", NULL, &o->tokens},   {"temperature", NULL, &o->temperature},
+        {"seed", NULL, &o->seed},       {"threads", NULL, &o->threads},
+    };
+    enum { ROWS = sizeof rows / sizeof rows[0] };
+    struct option longs[ROWS + 3] = {{"tokenize", no_argument, &o->tokenize, 1},
+                                     {"raw", no_argument, &o->raw, 1}};
+    for (int i = 0; i < ROWS; i++)
+        longs[i + 2] = (struct option){rows[i].name, required_argument, NULL, 256 + i};
+    for (int found; (found = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
+        char *end = "";
+        if (found == '?') exit(2);
+        if (found == 0) continue;
+        if (rows[found - 256].text)
+            *rows[found - 256].text = optarg;
+        else
+            *rows[found - 256].number = strtod(optarg, &end);
+        if (*end || (rows[found - 256].number && !(*rows[found - 256].number >= 0)))
+            llm_fail("--%s: value is %s; must be a number, 0 or more", rows[found - 256].name,
+                     optarg);
+    }
+}
+
+/* Prints the tokens of each text of standard input as a line of numbers. */
+static void tokenize(const llm_tokenizer *t) {
+    size_t bytes;
+    char *text = llm_read_file("-", &bytes);
+    for (size_t at = 0, end; at < bytes; at = end + 1) {
+        const char *zero = memchr(text + at, 0, bytes - at);
+        end = zero ? (size_t)(zero - text) : bytes;
+        llm_ids ids = {0};
+        llm_encode(t, text + at, end - at, &ids);
+        for (int64_t i = 0; i < ids.count; i++)
+            printf("%s%d", i ? " " : "", ids.at[i]);
+        putchar('\n');
+        free(ids.at);
+    }
+    free(text);
+}
+
+/* The template of the file (tokenizer.chat_template) with one message of the user. */
+static void encode_prompt(const llm_tokenizer *t, const char *prompt, bool raw, llm_ids *ids) {
+    static const char before[] = "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, "
+                                 "trained by Hugging Face<|im_end|>\n<|im_start|>user\n",
+                      behind[] = "<|im_end|>\n<|im_start|>assistant\n";
+    size_t bytes = strlen(prompt) + sizeof before + sizeof behind;
+    char *text = llm_alloc(bytes, 1);
+    snprintf(text, bytes, "%s%s%s", raw ? "" : before, prompt, raw ? "" : behind);
+    llm_encode(t, text, strlen(text), ids);
+    free(text);
+    if (ids->count == 0) llm_fail("PROMPT: has no tokens");
+}
+
+/* Writes the logits of each token of the prompt as a .npy file. */
+static void write_logits(llm_state *s, const llm_ids *ids, const char *path) {
+    const int64_t shape[2] = {ids->count, s->m->vocabulary};
+    bsmm_writer *writer;
+    uint64_t index, bytes;
+    void *data;
+    llm_check(bsmm_writer_create(path, "npy", &writer), path);
+    llm_check(bsmm_writer_add_tensor(writer, "logits", "F32", 2, shape, &index), path);
+    llm_check(bsmm_writer_begin(writer), path);
+    llm_check(bsmm_writer_tensor(writer, index, &data, &bytes), path);
+    for (int64_t at = 0, count; at < ids->count; at += count) {
+        count = ids->count - at < LLM_HEAD_BATCH ? ids->count - at : LLM_HEAD_BATCH;
+        llm_read(s, ids->at + at, count);
+        memcpy((float *)data + at * shape[1], llm_logits(s, 0, count),
+               (size_t)(count * shape[1]) * sizeof(float));
+    }
+    llm_check(bsmm_writer_commit(writer), path);
+}
+
+static void answer(llm_state *s, const llm_tokenizer *t, const llm_ids *ids, const options *o) {
+    uint64_t seed = (uint64_t)o->seed;
+    float *logits = llm_read_all(s, ids->at, ids->count);
+    for (int64_t i = 0; i < (int64_t)o->tokens; i++) {
+        int32_t token = llm_sample(logits, s->m->vocabulary, (float)o->temperature, &seed);
+        if (token == llm_end_token(t)) break;
+        char *text = llm_alloc(llm_token_bytes(t, token), 1);
+        fwrite(text, 1, llm_decode(t, token, text), stdout);
+        fflush(stdout);
+        free(text);
+        if (i + 1 < (int64_t)o->tokens) logits = llm_read_all(s, &token, 1);
+    }
+    putchar('\n');
+}
+
+/* Loads the model and answers the prompt or writes its logits. */
+static void run(const bsmm_file *file, const llm_tokenizer *t, const llm_formats *formats,
+                const char *prompt, const options *o) {
+    llm_ids ids = {0};
+    llm_model m;
+    llm_state s;
+    encode_prompt(t, prompt, o->raw, &ids);
+    llm_model_create(&m, file, formats);
+    llm_state_create(&s, &m, ids.count + (o->logits ? 0 : (int64_t)o->tokens));
+    if (o->logits)
+        write_logits(&s, &ids, o->logits);
+    else
+        answer(&s, t, &ids, o);
+    llm_state_destroy(&s);
+    llm_model_destroy(&m);
+    free(ids.at);
+}
+
+/* Measures the model on a text. */
+static int table(const llm_tokenizer *t, const char *model, const llm_formats *formats,
+                 const options *o) {
+    llm_ids ids = {0};
+    size_t bytes;
+    char *text = llm_read_file(o->table, &bytes);
+    llm_encode(t, text, bytes, &ids);
+    int status = llm_table(model, &ids, llm_vocabulary(t), formats);
+    free(text);
+    free(ids.at);
+    return status;
+}
+
+int main(int argc, char **argv) {
+    options o = {.weights = "f32", .device = "cpu", .packed = "none", .tokens = 128};
+    read_options(argc, argv, &o);
+    const int left = argc - optind, asks = !o.table && !o.tokenize;
+    if (left != 1 + asks) return fputs(usage, stderr), 2;
+    llm_formats formats = {.device = o.device, .threads = (uint32_t)o.threads};
+    if (strcmp(o.packed, "compact") == 0)
+        formats.packed = BSMM_PACKED_COMPACT;
+    else if (strcmp(o.packed, "none") != 0)
+        llm_fail("--packed: value is %s; must be none or compact", o.packed);
+    if (formats.threads) omp_set_num_threads((int)formats.threads);
+    llm_formats_set(&formats, o.weights, o.activations);
+    bsmm_file *file;
+    llm_check(bsmm_file_open(argv[optind], &file), argv[optind]);
+    llm_tokenizer *t = llm_tokenizer_create(file);
+    int status = EXIT_SUCCESS;
+    if (o.table)
+        status = table(t, argv[optind], &formats, &o);
+    else if (o.tokenize)
+        tokenize(t);
+    else
+        run(file, t, &formats, argv[optind + 1], &o);
+    llm_tokenizer_destroy(t);
+    bsmm_file_close(file);
+    return status;
+}

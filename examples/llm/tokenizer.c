@@ -1,0 +1,171 @@
+/* A byte-level BPE tokenizer. A text is split at special tokens, then into pieces (pieces.c). A
+ * piece starts as one token for each byte. Neighbours are then merged, the pair that comes first in
+ * the file's list of merges before all others, and the leftmost of equal pairs first. */
+#include "vocabulary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void llm_ids_add(llm_ids *ids, int32_t id) {
+    if (ids->count == ids->room) {
+        ids->room = ids->room ? 2 * ids->room : 256;
+        ids->at = realloc(ids->at, (size_t)ids->room * sizeof *ids->at);
+        if (!ids->at) llm_fail("out of memory: %lld tokens", (long long)ids->room);
+    }
+    ids->at[ids->count++] = id;
+}
+
+/* A token of a piece while its neighbours are merged. */
+typedef struct symbol {
+    int32_t id;             /* -1: merged into its left neighbour */
+    int32_t before, behind; /* numbers of its neighbours; -1 at the ends of the piece */
+} symbol;
+
+/* A pair of neighbours that may be merged. It is stale if one of the two has changed since. */
+typedef struct candidate {
+    int32_t rank, left, left_id, right_id;
+} candidate;
+
+/* The tokens of one piece, and a heap with the candidates of least rank first. */
+typedef struct piece {
+    const llm_tokenizer *t;
+    symbol *symbols;
+    candidate *heap;
+    int32_t count, heap_count;
+} piece;
+
+static bool comes_first(const candidate *a, const candidate *b) {
+    return a->rank != b->rank ? a->rank < b->rank : a->left < b->left;
+}
+
+static void push(piece *p, candidate c) {
+    int32_t i = p->heap_count++;
+    for (; i > 0 && comes_first(&c, &p->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        p->heap[i] = p->heap[(i - 1) / 2];
+    p->heap[i] = c;
+}
+
+static candidate pop(piece *p) {
+    candidate top = p->heap[0], moved = p->heap[--p->heap_count];
+    int32_t i = 0;
+    for (int32_t child; (child = 2 * i + 1) < p->heap_count; i = child) {
+        child += child + 1 < p->heap_count && comes_first(&p->heap[child + 1], &p->heap[child]);
+        if (!comes_first(&p->heap[child], &moved)) break;
+        p->heap[i] = p->heap[child];
+    }
+    p->heap[i] = moved;
+    return top;
+}
+
+/* Adds the pair of symbol `left` and the symbol behind it to the heap, if it can be merged. */
+static void consider(piece *p, int32_t left) {
+    if (left < 0 || p->symbols[left].behind < 0) return;
+    int32_t left_id = p->symbols[left].id, right_id = p->symbols[p->symbols[left].behind].id;
+    const merge *m = vocabulary_merge(p->t, left_id, right_id);
+    if (m) push(p, (candidate){m->rank, left, left_id, right_id});
+}
+
+static void merge_at(piece *p, const candidate *c) {
+    symbol *left = &p->symbols[c->left];
+    if (left->id != c->left_id || left->behind < 0) return;
+    symbol *right = &p->symbols[left->behind];
+    if (right->id != c->right_id) return;
+    left->id = vocabulary_merge(p->t, c->left_id, c->right_id)->id;
+    left->behind = right->behind;
+    right->id = -1;
+    if (left->behind >= 0) p->symbols[left->behind].before = c->left;
+    consider(p, left->before);
+    consider(p, c->left);
+}
+
+/* Gives each byte its token. Neighbouring bytes without a token share one unknown token. */
+static void split_bytes(piece *p, const char *text, size_t bytes) {
+    p->count = p->heap_count = 0;
+    bool was_unknown = false;
+    for (size_t i = 0; i < bytes; i++) {
+        int32_t id = p->t->byte_ids[(uint8_t)text[i]];
+        bool unknown = id < 0;
+        if (unknown) id = p->t->unknown;
+        if (id >= 0 && !(unknown && was_unknown)) {
+            p->symbols[p->count] = (symbol){id, p->count - 1, p->count + 1};
+            p->count++;
+        }
+        was_unknown = unknown;
+    }
+    if (p->count) p->symbols[p->count - 1].behind = -1;
+}
+
+static void encode_piece(piece *p, const char *text, size_t bytes, llm_ids *ids) {
+    split_bytes(p, text, bytes);
+    for (int32_t i = 0; i < p->count; i++)
+        consider(p, i);
+    while (p->heap_count) {
+        candidate c = pop(p);
+        merge_at(p, &c);
+    }
+    for (int32_t i = 0; i < p->count; i++)
+        if (p->symbols[i].id >= 0) llm_ids_add(ids, p->symbols[i].id);
+}
+
+/* Returns the longest special token at the start of a text, or -1 if there is none. */
+static int32_t special_at(const llm_tokenizer *t, const char *text, size_t bytes) {
+    int32_t best = -1;
+    for (int64_t i = 0; i < t->special_count; i++) {
+        const bsmm_value *name = &t->names[t->special[i]];
+        if (name->text[0] == text[0] && name->count <= bytes &&
+            memcmp(name->text, text, name->count) == 0 &&
+            (best < 0 || name->count > t->names[best].count))
+            best = t->special[i];
+    }
+    return best;
+}
+
+void llm_encode(const llm_tokenizer *t, const char *text, size_t bytes, llm_ids *ids) {
+    if (bytes > INT32_MAX / 4) llm_fail("text: has %zu bytes; must have less than 2^29", bytes);
+    /* A merge adds at most two candidates, so that a piece never has more than three for a byte. */
+    piece p = {t, llm_alloc(bytes, sizeof *p.symbols), llm_alloc(bytes, 3 * sizeof *p.heap), 0, 0};
+    size_t at = 0;
+    while (at < bytes) {
+        int32_t special = special_at(t, text + at, bytes - at);
+        size_t end = at;
+        if (special >= 0) {
+            llm_ids_add(ids, special);
+            at += t->names[special].count;
+            continue;
+        }
+        while (end < bytes && special_at(t, text + end, bytes - end) < 0)
+            end++;
+        for (size_t length; at < end; at += length) {
+            length = llm_first_piece(text + at, end - at);
+            encode_piece(&p, text + at, length, ids);
+        }
+    }
+    free(p.symbols);
+    free(p.heap);
+}
+
+size_t llm_decode(const llm_tokenizer *t, int32_t id, char *to) {
+    const bsmm_value *name = &t->names[id];
+    size_t count = 0;
+    for (uint64_t i = 0; i < name->count; i++) {
+        uint32_t c = (uint8_t)name->text[i];
+        bool two = (c & 0xE0) == 0xC0 && i + 1 < name->count;
+        int32_t byte =
+            vocabulary_byte(two ? (c & 0x1F) << 6 | ((uint8_t)name->text[i + 1] & 0x3F) : c);
+        i += two && byte >= 0;
+        to[count++] = (char)(byte >= 0 ? (uint32_t)byte : c);
+    }
+    return count;
+}
+
+size_t llm_token_bytes(const llm_tokenizer *t, int32_t id) {
+    return t->names[id].count;
+}
+
+int32_t llm_end_token(const llm_tokenizer *t) {
+    return t->end;
+}
+
+int64_t llm_vocabulary(const llm_tokenizer *t) {
+    return t->count;
+}
