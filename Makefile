@@ -20,7 +20,7 @@ all: configure
 test: all
 	@tools/run-tests.sh $(BUILD) $(JOBS)
 
-## make run [OFFLINE=1]: quantize a real model into each format, multiply, compare with double
+## make run [OFFLINE=1]: answer a prompt with a language model, then measure it in each format
 run: all
 	@tools/run-main-job $(BUILD)
 

@@ -32,11 +32,8 @@ void job_matrix_destroy(bsmm_matrix *matrix);
  * each row of w. */
 void job_multiply_exactly(const job_batch *x, const job_batch *w, double *y);
 
-/* Splits a text into tokens and returns the number of token ids. It applies BERT's WordPiece to the
- * text in lower case. The vocabulary file has one token per line. The function stops at
- * JOB_MAX_TOKENS. */
-size_t job_tokenize(const char *vocabulary_path, const char *text_path, int64_t *ids);
-/* Splits a text into words without a vocabulary. The id of a word is its hash modulo `below`. */
+/* Splits a text in lower case into words and returns their number, at most JOB_MAX_TOKENS. The id
+ * of a word is its hash modulo `below`. */
 size_t job_hash_words(const char *text_path, int64_t below, int64_t *ids);
 
 /* Returns the input of the first layer of a BERT model: the normalized sum of the word, position

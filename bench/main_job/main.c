@@ -1,7 +1,7 @@
 /* Prints a table that shows the effect of each format on the accuracy and speed of a model's linear
- * layers, for the tokens of a text. If VOCABULARY is "-", the id of a word is its hash.
+ * layers, for the words of a text. The id of a word is its hash.
  *
- * usage: bsmm_main_job MODEL VOCABULARY TEXT FORMAT=QUANTIZED...
+ * usage: bsmm_main_job MODEL TEXT FORMAT=QUANTIZED...
  *        bsmm_main_job --generate MODEL */
 #include "job.h"
 
@@ -20,11 +20,10 @@ static double decibels(double signal, double noise) {
     return 10 * log10(signal / noise);
 }
 
-static job_batch read_tokens(const bsmm_file *model, const char *vocabulary, const char *text) {
+static job_batch read_tokens(const bsmm_file *model, const char *text) {
     int64_t ids[JOB_MAX_TOKENS],
         words = job_weight(model, "embeddings.word_embeddings.weight").rows;
-    size_t count = strcmp(vocabulary, "-") == 0 ? job_hash_words(text, words, ids)
-                                                : job_tokenize(vocabulary, text, ids);
+    size_t count = job_hash_words(text, words, ids);
     if (count == 0) job_fail("%s: has no words", text);
     return job_embed(model, ids, count);
 }
@@ -69,18 +68,17 @@ int main(int argc, char **argv) {
         job_generate(argv[2]);
         return EXIT_SUCCESS;
     }
-    if (argc < 5) {
-        fprintf(stderr,
-                "usage: %s MODEL VOCABULARY|- TEXT FORMAT=FILE...\n       %s --generate MODEL\n",
+    if (argc < 4) {
+        fprintf(stderr, "usage: %s MODEL TEXT FORMAT=FILE...\n       %s --generate MODEL\n",
                 argv[0], argv[0]);
         return 2;
     }
     bsmm_file *model;
     job_check(bsmm_file_open(argv[1], &model), argv[1]);
-    job_batch tokens = read_tokens(model, argv[2], argv[3]);
+    job_batch tokens = read_tokens(model, argv[2]);
     bool right = true;
     print_heading(&tokens);
-    for (int i = 4; i < argc; i++)
+    for (int i = 3; i < argc; i++)
         right &= run_format(model, &tokens, argv[i]);
     free(tokens.values);
     bsmm_file_close(model);
