@@ -65,15 +65,31 @@ static void *device_copy(const llm_product *p, const void *from, uint64_t bytes)
 
 /* ---- products ---- */
 
-static bsmm_matmul_desc describe(const llm_product *p) {
+/* Describes the product of `rows` rows, which `a` and `d` are set to. */
+static bsmm_matmul_desc describe(const llm_product *p, int64_t rows, bsmm_matrix *a,
+                                 bsmm_matrix *d) {
+    *a = p->a, *d = p->d;
+    a->rows = d->rows = rows;
+    a->data_bytes = a->scale_bytes = 0;
     return (bsmm_matmul_desc){.struct_size = sizeof(bsmm_matmul_desc),
-                              .a = &p->a,
+                              .a = a,
                               .b = &p->b,
-                              .d = &p->d,
+                              .d = d,
                               .threads = p->formats->threads,
                               .device = p->formats->device,
-                              .b_packed = p->packed,
-                              .flags = BSMM_MATMUL_ANY_ROWS};
+                              .b_packed = p->packed};
+}
+
+/* Makes a plan and raises the size of the workspace to what it needs. */
+static bsmm_plan *plan_rows(llm_product *p, int64_t rows) {
+    bsmm_matrix a, d;
+    bsmm_matmul_desc desc = describe(p, rows, &a, &d);
+    bsmm_plan *plan;
+    if (is_host(p)) desc.flags = BSMM_MATMUL_ANY_ROWS;
+    llm_check(bsmm_plan_create(&desc, &plan), "plan");
+    const uint64_t bytes = bsmm_plan_workspace_bytes(plan);
+    if (bytes > p->buffers.workspace_bytes) p->buffers.workspace_bytes = bytes;
+    return plan;
 }
 
 void llm_product_create(llm_product *p, const llm_formats *formats, bsmm_format activations,
@@ -83,11 +99,10 @@ void llm_product_create(llm_product *p, const llm_formats *formats, bsmm_format 
     p->a = llm_matrix_create(activations, rows, inputs);
     p->b = (bsmm_matrix){sizeof p->b, .format = weights, .rows = outputs, .cols = inputs};
     p->d = (bsmm_matrix){sizeof p->d, .format = f32, .rows = rows, .cols = outputs};
-    bsmm_matmul_desc desc = describe(p);
-    llm_check(bsmm_plan_create(&desc, &p->plan), "plan");
     p->buffers = (bsmm_buffers){sizeof p->buffers, .a = p->a.data, .a_scales = p->a.scales};
     p->buffers.a_global = p->a.global_scale;
-    p->buffers.workspace_bytes = bsmm_plan_workspace_bytes(p->plan);
+    p->plan = plan_rows(p, rows);
+    if (!is_host(p)) p->plan_of_one = plan_rows(p, 1);
     p->buffers.workspace = device_alloc(p, p->buffers.workspace_bytes);
     if (packed) p->buffers.packed_b_bytes = bsmm_plan_packed_b_bytes(p->plan);
     if (is_host(p)) return;
@@ -104,6 +119,7 @@ void llm_product_destroy(llm_product *p) {
         llm_check(bsmm_free_memory(device, (void *)(uintptr_t)memory[i]), device);
     llm_check(bsmm_free_memory(device, p->buffers.workspace), device);
     bsmm_plan_destroy(p->plan);
+    bsmm_plan_destroy(p->plan_of_one);
     llm_matrix_destroy(&p->a);
 }
 
@@ -154,17 +170,17 @@ void llm_weight_destroy(llm_weight *w, const llm_product *p) {
 void llm_multiply(llm_product *p, const llm_weight *w, const float *x, int64_t rows, float *y) {
     bsmm_buffers buffers = p->buffers;
     use_weight(&buffers, w);
-    buffers.rows = rows;
     quantize(p, x, rows, &p->a);
     if (is_host(p)) {
         buffers.d = y;
+        buffers.rows = rows;
         llm_check(bsmm_plan_run(p->plan, &buffers), "product");
         return;
     }
     copy(p, (void *)(uintptr_t)buffers.a, p->a.data, p->a.data_bytes);
     copy(p, (void *)(uintptr_t)buffers.a_scales, p->a.scales, p->a.scale_bytes);
     copy(p, (void *)(uintptr_t)buffers.a_global, p->a.global_scale, sizeof(float));
-    llm_check(bsmm_plan_run(p->plan, &buffers), "product");
+    llm_check(bsmm_plan_run(rows == 1 ? p->plan_of_one : p->plan, &buffers), "product");
     copy(p, y, buffers.d, (uint64_t)(rows * p->d.cols) * sizeof *y);
 }
 
@@ -187,11 +203,8 @@ static bsmm_matrix host_weights(const llm_product *p, const llm_weight *w) {
 /* The bound of the kernel that multiplies `rows` rows. */
 static double stated_bound(const llm_product *p, int64_t rows) {
     bsmm_explanation e = BSMM_INIT(bsmm_explanation);
-    bsmm_matmul_desc desc = describe(p);
-    bsmm_matrix a = p->a, d = p->d;
-    a.rows = d.rows = rows;
-    a.data_bytes = a.scale_bytes = 0;
-    desc.a = &a, desc.d = &d, desc.flags = 0;
+    bsmm_matrix a, d;
+    bsmm_matmul_desc desc = describe(p, is_host(p) || rows == 1 ? rows : p->a.rows, &a, &d);
     for (uint32_t i = 0; !e.accepts; i++)
         llm_check(bsmm_explain(&desc, i, &e), "explain");
     return e.bound;

@@ -81,7 +81,8 @@ typedef struct llm_product {
     bsmm_matrix a, b, d; /* a and d have the largest number of rows; only a has memory here */
     uint32_t packed;     /* form of the packed weights */
     bsmm_plan *plan;
-    bsmm_buffers buffers; /* memory of the device */
+    bsmm_plan *plan_of_one; /* for one row, on a GPU, whose plans have a fixed number of rows */
+    bsmm_buffers buffers;   /* memory of the device */
 } llm_product;
 
 void llm_product_create(llm_product *p, const llm_formats *formats, bsmm_format activations,
