@@ -41,13 +41,14 @@ MAY_SEE = {
     # cli and bench form one program: the command runs bench's measurements.
     "cli/": (HEADER, "bench/"),
     "bench/": (HEADER, "cli/"),
+    "bench/llm/": (HEADER, "examples/llm/"),
     "examples/": (HEADER,),
     "fuzz/": (HEADER, "src/"),
     "sim/": (),  # The simulators are separate drivers and include nothing of src/.
     "tests/": (HEADER, "src/", "bench/", "cli/", "sim/common/"),
     "tests/consumer/": (HEADER,),
 }
-SEARCHED = ("include", "src", "cli", "bench", "sim", "tests/support")
+SEARCHED = ("include", "src", "cli", "bench", "sim", "tests/support", "examples/llm")
 SOURCES = {".c", ".h", ".cpp", ".def", ".cu"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(bsmm\.h)>)', re.MULTILINE)
 

@@ -2,7 +2,6 @@
  * rows up to LLM_BATCH. On a GPU, activations are quantized on the host and copied. */
 #include "llm.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,9 +64,8 @@ static void *device_copy(const llm_product *p, const void *from, uint64_t bytes)
 
 /* ---- products ---- */
 
-/* Describes the product of `rows` rows, which `a` and `d` are set to. */
-static bsmm_matmul_desc describe(const llm_product *p, int64_t rows, bsmm_matrix *a,
-                                 bsmm_matrix *d) {
+bsmm_matmul_desc llm_product_describe(const llm_product *p, int64_t rows, bsmm_matrix *a,
+                                      bsmm_matrix *d) {
     *a = p->a, *d = p->d;
     a->rows = d->rows = rows;
     a->data_bytes = a->scale_bytes = 0;
@@ -83,7 +81,7 @@ static bsmm_matmul_desc describe(const llm_product *p, int64_t rows, bsmm_matrix
 /* Makes a plan and raises the size of the workspace to what it needs. */
 static bsmm_plan *plan_rows(llm_product *p, int64_t rows) {
     bsmm_matrix a, d;
-    bsmm_matmul_desc desc = describe(p, rows, &a, &d);
+    bsmm_matmul_desc desc = llm_product_describe(p, rows, &a, &d);
     bsmm_plan *plan;
     if (is_host(p)) desc.flags = BSMM_MATMUL_ANY_ROWS;
     llm_check(bsmm_plan_create(&desc, &plan), "plan");
@@ -182,70 +180,4 @@ void llm_multiply(llm_product *p, const llm_weight *w, const float *x, int64_t r
     copy(p, (void *)(uintptr_t)buffers.a_global, p->a.global_scale, sizeof(float));
     llm_check(bsmm_plan_run(rows == 1 ? p->plan_of_one : p->plan, &buffers), "product");
     copy(p, y, buffers.d, (uint64_t)(rows * p->d.cols) * sizeof *y);
-}
-
-/* ---- the error of a product ---- */
-
-/* Returns the weights in host memory. The caller destroys them if w->host.data is NULL. */
-static bsmm_matrix host_weights(const llm_product *p, const llm_weight *w) {
-    if (w->host.data) return w->host;
-    bsmm_matrix m = llm_matrix_create(p->b.format, p->b.rows, p->b.cols);
-    if (w->packed) {
-        llm_check(bsmm_unpack_b(w->packed, p->buffers.packed_b_bytes, 0, &m), "unpack");
-        return m;
-    }
-    copy(p, m.data, w->data, m.data_bytes);
-    copy(p, m.scales, w->scales, m.scale_bytes);
-    copy(p, m.global_scale, w->global, sizeof(float));
-    return m;
-}
-
-/* The bound of the kernel that multiplies `rows` rows. */
-static double stated_bound(const llm_product *p, int64_t rows) {
-    bsmm_explanation e = BSMM_INIT(bsmm_explanation);
-    bsmm_matrix a, d;
-    bsmm_matmul_desc desc = describe(p, is_host(p) || rows == 1 ? rows : p->a.rows, &a, &d);
-    for (uint32_t i = 0; !e.accepts; i++)
-        llm_check(bsmm_explain(&desc, i, &e), "explain");
-    return e.bound;
-}
-
-/* Describes row `row` of the activations. */
-static bsmm_matrix row_of(const bsmm_matrix *a, int64_t row) {
-    bsmm_matrix m = *a;
-    uint64_t scale_bytes = 0;
-    m.rows = 1;
-    m.data_bytes = m.scale_bytes = 0;
-    llm_check(bsmm_data_bytes(&m, &m.data_bytes), "row");
-    m.data = (uint8_t *)a->data + (uint64_t)row * m.data_bytes;
-    if (a->scales) llm_check(bsmm_scale_bytes(&m, &scale_bytes), "row");
-    if (a->scales) m.scales = (uint8_t *)a->scales + (uint64_t)row * scale_bytes;
-    return m;
-}
-
-double llm_product_error(const llm_product *p, const llm_weight *w, int64_t rows, const float *y) {
-    const int64_t n = p->b.rows, k = p->b.cols;
-    bsmm_matrix a = row_of(&p->a, rows - 1), b = host_weights(p, w),
-                d = llm_matrix_create(f32, 1, n), x = llm_matrix_create(f32, 1, k),
-                values = llm_matrix_create(f32, n, k);
-    bsmm_matmul_desc desc = {sizeof desc, .a = &a, .b = &b, .d = &d, .kernel = "ref"};
-    llm_check(bsmm_matmul(&desc), "ref");
-    llm_check(bsmm_dequantize(&a, &x), "activations");
-    llm_check(bsmm_dequantize(&b, &values), "weights");
-    const double bound = stated_bound(p, rows);
-    const float *exact = d.data, *left = x.data, *right = values.data;
-    double worst = 0;
-    for (int64_t i = 0; i < n; i++) {
-        double sum = 0, error = fabs((double)y[(rows - 1) * n + i] - (double)exact[i]);
-        for (int64_t j = 0; j < k; j++)
-            sum += fabs((double)left[j] * (double)right[i * k + j]);
-        /* y and exact[i] are each rounded to f32 once. */
-        double allowed = bound * sum + 0x1p-23 * fabs((double)exact[i]);
-        worst = fmax(worst, error == 0 ? 0 : error / allowed);
-    }
-    if (!w->host.data) llm_matrix_destroy(&b);
-    llm_matrix_destroy(&d);
-    llm_matrix_destroy(&x);
-    llm_matrix_destroy(&values);
-    return worst;
 }

@@ -33,8 +33,6 @@ void llm_check(bsmm_status status, const char *what);
 /* Allocates count * size bytes, filled with 0 and aligned to 64 bytes. */
 void *llm_alloc(size_t count, size_t size);
 double llm_seconds(void);
-/* Reads a whole file. "-" is standard input. */
-char *llm_read_file(const char *path, size_t *bytes);
 
 /* ---- tokenizer.c, pieces.c: text to tokens and back ---- */
 
@@ -103,9 +101,9 @@ void llm_weight_destroy(llm_weight *w, const llm_product *p);
 
 /* Row r of y has the results for row r of x. y has room for the largest number of rows. */
 void llm_multiply(llm_product *p, const llm_weight *w, const float *x, int64_t rows, float *y);
-/* Compares the last row of the result y of llm_multiply with sums in double. Returns the largest
- * error of a value divided by the bound that bsmm_explain states for the kernel. */
-double llm_product_error(const llm_product *p, const llm_weight *w, int64_t rows, const float *y);
+/* Describes the product of `rows` rows, with the matrices *a and *d, which it fills. */
+bsmm_matmul_desc llm_product_describe(const llm_product *p, int64_t rows, bsmm_matrix *a,
+                                      bsmm_matrix *d);
 
 /* Allocates zeroed memory for a matrix of this format. */
 bsmm_matrix llm_matrix_create(bsmm_format format, int64_t rows, int64_t cols);
@@ -130,9 +128,6 @@ typedef struct llm_model {
 
 void llm_model_create(llm_model *m, const bsmm_file *file, const llm_formats *formats);
 void llm_model_destroy(llm_model *m);
-/* Bits of memory for each weight of the layers, scales included. */
-double llm_model_bits(const llm_model *m);
-
 /* ---- forward.c, attention.c ---- */
 
 /* The tokens that a model has read, and its memory for the next ones. */
@@ -143,7 +138,10 @@ typedef struct llm_state {
     float *keys, *values;
     float *angles; /* cosine and sine of each position and pair */
     float *x, *normed, *qkv, *attended, *gate_up, *active, *logits;
-    double *error; /* if not NULL: collects the largest error of a product against its bound */
+    /* If not NULL, it is called after each product with the result y. */
+    void (*watch)(struct llm_state *s, const llm_product *p, const llm_weight *w, int64_t rows,
+                  const float *y);
+    void *watch_context;
 } llm_state;
 
 void llm_state_create(llm_state *s, llm_model *m, int64_t room);
@@ -164,25 +162,10 @@ void llm_swiglu(const float *gate_up, int64_t rows, int64_t cols, float *active)
 /* Replaces scores by exp(score - largest score) and returns the sum of these. */
 float llm_softmax(float *scores, int64_t count);
 
-/* ---- sample.c, evaluate.c, table.c ---- */
+/* ---- sample.c ---- */
 
 /* Chooses a token: the likeliest if temperature is 0, else at random with the probabilities
  * softmax(logits / temperature). Changes the logits. */
 int32_t llm_sample(float *logits, int64_t count, float temperature, uint64_t *seed);
-
-/* Figures of one pair of formats. */
-typedef struct llm_score {
-    double bits, perplexity, divergence, prefill, decode, resident, error;
-} llm_score;
-/* Measures a model on a text in windows of LLM_BATCH tokens. In the run with `is_reference`, the
- * logits of every eighth token are written to `reference`, and read in the other runs. */
-void llm_evaluate(llm_state *s, const llm_ids *text, float *reference, bool is_reference,
-                  llm_score *score);
-/* Number of values in `reference` for a text. */
-size_t llm_reference_count(const llm_ids *text, int64_t vocabulary);
-
-/* Prints the table of all formats, one process for each. Returns the exit status. */
-int llm_table(const char *model, const llm_ids *text, int64_t vocabulary,
-              const llm_formats *formats);
 
 #endif

@@ -1,7 +1,4 @@
-/* Answers a prompt with a language model of the Llama family, or measures the model.
- *
- *     llm MODEL.gguf 'Why is the sky blue?'
- *     llm --table=alice.txt MODEL.gguf */
+/* Answers a prompt with a language model of the Llama family: llm MODEL.gguf 'Why?' */
 #include "llm.h"
 
 #include <getopt.h>
@@ -14,7 +11,6 @@
 static const char usage[] =
     "usage: llm [OPTION...] MODEL.gguf [PROMPT]\n"
     "Answers PROMPT, or does one of these:\n"
-    "  --table=TEXT          measure the model on a text in each pair of formats\n"
     "  --tokenize            print the tokens of each text of standard input; NUL ends a text\n"
     "  --logits=FILE.npy     write the logits of all tokens of PROMPT\n"
     "Options:\n"
@@ -29,7 +25,7 @@ static const char usage[] =
     "  --raw                 continue PROMPT without the chat template\n";
 
 typedef struct options {
-    const char *table, *logits, *weights, *activations, *device, *packed;
+    const char *logits, *weights, *activations, *device, *packed;
     double tokens, temperature, seed, threads;
     int tokenize, raw;
 } options;
@@ -40,11 +36,11 @@ static void read_options(int argc, char **argv, options *o) {
         const char **text;
         double *number;
     } rows[] = {
-        {"table", &o->table, NULL},     {"logits", &o->logits, NULL},
-        {"weights", &o->weights, NULL}, {"activations", &o->activations, NULL},
-        {"device", &o->device, NULL},   {"packed", &o->packed, NULL},
-        {"tokens", NULL, &o->tokens},   {"temperature", NULL, &o->temperature},
-        {"seed", NULL, &o->seed},       {"threads", NULL, &o->threads},
+        {"logits", &o->logits, NULL},           {"weights", &o->weights, NULL},
+        {"activations", &o->activations, NULL}, {"device", &o->device, NULL},
+        {"packed", &o->packed, NULL},           {"tokens", NULL, &o->tokens},
+        {"temperature", NULL, &o->temperature}, {"seed", NULL, &o->seed},
+        {"threads", NULL, &o->threads},
     };
     enum { ROWS = sizeof rows / sizeof rows[0] };
     struct option longs[ROWS + 3] = {{"tokenize", no_argument, &o->tokenize, 1},
@@ -67,13 +63,11 @@ static void read_options(int argc, char **argv, options *o) {
 
 /* Prints the tokens of each text of standard input as a line of numbers. */
 static void tokenize(const llm_tokenizer *t) {
-    size_t bytes;
-    char *text = llm_read_file("-", &bytes);
-    for (size_t at = 0, end; at < bytes; at = end + 1) {
-        const char *zero = memchr(text + at, 0, bytes - at);
-        end = zero ? (size_t)(zero - text) : bytes;
+    char *text = NULL;
+    size_t room = 0;
+    for (ssize_t bytes; (bytes = getdelim(&text, &room, 0, stdin)) > 0;) {
         llm_ids ids = {0};
-        llm_encode(t, text + at, end - at, &ids);
+        llm_encode(t, text, (size_t)bytes - (text[bytes - 1] == 0), &ids);
         for (int64_t i = 0; i < ids.count; i++)
             printf("%s%d", i ? " " : "", ids.at[i]);
         putchar('\n');
@@ -147,23 +141,10 @@ static void run(const bsmm_file *file, const llm_tokenizer *t, const llm_formats
     free(ids.at);
 }
 
-/* Measures the model on a text. */
-static int table(const llm_tokenizer *t, const char *model, const llm_formats *formats,
-                 const options *o) {
-    llm_ids ids = {0};
-    size_t bytes;
-    char *text = llm_read_file(o->table, &bytes);
-    llm_encode(t, text, bytes, &ids);
-    int status = llm_table(model, &ids, llm_vocabulary(t), formats);
-    free(text);
-    free(ids.at);
-    return status;
-}
-
 int main(int argc, char **argv) {
     options o = {.weights = "f32", .device = "cpu", .packed = "none", .tokens = 128};
     read_options(argc, argv, &o);
-    const int left = argc - optind, asks = !o.table && !o.tokenize;
+    const int left = argc - optind, asks = !o.tokenize;
     if (left != 1 + asks) return fputs(usage, stderr), 2;
     llm_formats formats = {.device = o.device, .threads = (uint32_t)o.threads};
     if (strcmp(o.packed, "compact") == 0)
@@ -175,14 +156,11 @@ int main(int argc, char **argv) {
     bsmm_file *file;
     llm_check(bsmm_file_open(argv[optind], &file), argv[optind]);
     llm_tokenizer *t = llm_tokenizer_create(file);
-    int status = EXIT_SUCCESS;
-    if (o.table)
-        status = table(t, argv[optind], &formats, &o);
-    else if (o.tokenize)
+    if (o.tokenize)
         tokenize(t);
     else
         run(file, t, &formats, argv[optind + 1], &o);
     llm_tokenizer_destroy(t);
     bsmm_file_close(file);
-    return status;
+    return EXIT_SUCCESS;
 }

@@ -162,18 +162,3 @@ void llm_model_destroy(llm_model *m) {
     free(m->layer);
     free(m->final_norm);
 }
-
-double llm_model_bits(const llm_model *m) {
-    const llm_product *products[] = {&m->qkv_product, &m->out_product, &m->gate_up_product,
-                                     &m->down_product};
-    double bits = 0, weights = 0;
-    for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
-        const bsmm_matrix *b = &products[i]->b;
-        uint64_t data, scales = 0;
-        llm_check(bsmm_data_bytes(b, &data), "weights");
-        if (b->format.scale) llm_check(bsmm_scale_bytes(b, &scales), "weights");
-        bits += 8 * (double)(data + scales);
-        weights += (double)(b->rows * b->cols);
-    }
-    return bits / weights;
-}

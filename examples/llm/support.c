@@ -1,4 +1,4 @@
-/* Failures, memory, time and files. */
+/* Failures, memory and time. */
 #include "llm.h"
 
 #include <stdarg.h>
@@ -34,22 +34,4 @@ double llm_seconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-char *llm_read_file(const char *path, size_t *bytes) {
-    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
-    if (!file) llm_fail("%s: cannot be opened", path);
-    size_t room = 65536, got;
-    char *text = malloc(room);
-    *bytes = 0;
-    while (text && (got = fread(text + *bytes, 1, room - *bytes, file)) > 0)
-        if ((*bytes += got) == room) {
-            char *larger = realloc(text, room *= 2);
-            if (!larger) free(text);
-            text = larger;
-        }
-    if (!text) llm_fail("%s: out of memory", path);
-    if (ferror(file)) llm_fail("%s: cannot be read", path);
-    if (file != stdin) fclose(file);
-    return text;
 }

@@ -11,6 +11,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 MODEL = HERE / "tiny.gguf"
+TEXT = HERE.parent.parent / "examples/llm/alice.txt"
 failures = []
 
 
@@ -54,6 +55,22 @@ def check_logits(program, prompt, f32_error, limit, *options):
     expect(error <= limit, f"logits {options}: error {error}, at most {limit}; transformers in f32: {f32_error}")
 
 
+def check_table(program, perplexity):
+    """All rows pass. The first one is the reference, and its perplexity is that of transformers."""
+    with tempfile.TemporaryDirectory() as folder:
+        text = f"{folder}/text"
+        Path(text).write_text(TEXT.read_text(encoding="utf-8")[:6000], encoding="utf-8")
+        done = run(f"{program}_table", MODEL, text)
+        short = run(f"{program}_table", MODEL, HERE / "requirements.txt")
+    lines = [line.split() for line in done.stdout.decode().splitlines()]
+    rows = [[float(word) for word in line[2:]] for line in lines if len(line) == 9 and line[2][0].isdigit()]
+    expect(done.returncode == 0 and lines[-1:] and lines[-1][0] == "passed:", f"table: {done}")
+    expect(len(rows) == 12, f"table: {len(rows)} rows, expected 12")
+    expect(rows and abs(rows[0][1] - perplexity) < 1e-3 and rows[0][2] == 0, f"table: {rows[:1]}, not {perplexity}")
+    expect(all(0 < row[6] <= 1 for row in rows), f"table: errors {[row[6] for row in rows]}")
+    expect(short.returncode == 1 and "at least 512 tokens" in short.stderr.decode(), f"table of a short text: {short}")
+
+
 def check_failures(program):
     for arguments, mentions in (
             ((), "usage: llm"), (("--weights=f7", MODEL, "a"), "f7"), (("--tokens=x", MODEL, "a"), "--tokens: value is x"),
@@ -83,6 +100,7 @@ def main():
     check_logits(program, stored["prompt"], error, 4 * error)
     check_logits(program, stored["prompt"], error, 4 * error, "--packed=compact", "--threads=1")
     check_answers(program)
+    check_table(program, stored["perplexity"])
     check_failures(program)
     print(*failures, sep="\n")
     print(f"llm: {'all passed' if not failures else f'{len(failures)} failed'}")

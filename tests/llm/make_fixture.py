@@ -83,6 +83,18 @@ def write_model(path):
     writer.close()
 
 
+def perplexity(tokenizer, model, text):
+    """Returns the perplexity in f64, in windows of 512 tokens as in bench/llm."""
+    ids = oracle.encode(tokenizer, text)
+    losses = []
+    for start in range(0, len(ids) // 512 * 512, 512):
+        window = ids[start:start + 512]
+        wide = oracle.logits(model, window)[1]
+        sums = np.log(np.exp(wide).sum(axis=1))
+        losses += [sums[i] - wide[i, window[i + 1]] for i in range(511)]
+    return float(np.exp(np.mean(losses)))
+
+
 def main():
     path = HERE / "tiny.gguf"
     write_model(path)
@@ -93,7 +105,8 @@ def main():
     lines = ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
     error = float(np.abs(narrow - wide).max())
     (HERE / "tokens.json").write_text(
-        f'{{"prompt":{json.dumps(PROMPT)},\n"f32_error":{error:.9g},\n"rows":[\n{lines}\n]}}\n')
+        f'{{"prompt":{json.dumps(PROMPT)},\n"f32_error":{error:.9g},\n'
+        f'"perplexity":{perplexity(tokenizer, model, TEXT.read_text()[:6000]):.9g},\n"rows":[\n{lines}\n]}}\n')
 
 
 if __name__ == "__main__":

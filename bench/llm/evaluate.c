@@ -1,5 +1,5 @@
 /* Measures quality and speed of a model on a text. */
-#include "llm.h"
+#include "measure.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@ enum {
     DECODED = 48                  /* number of tokens of the measured answer */
 };
 
-size_t llm_reference_count(const llm_ids *text, int64_t vocabulary) {
+size_t reference_count(const llm_ids *text, int64_t vocabulary) {
     return (size_t)(text->count / LLM_BATCH * SAMPLES * vocabulary);
 }
 
@@ -77,13 +77,27 @@ static double resident(void) {
     return kib / 1024;
 }
 
+/* Compares the products of three layers, which stand for all, and of the embedding with double. */
+static void watch_product(llm_state *s, const llm_product *p, const llm_weight *w, int64_t rows,
+                          const float *y) {
+    const llm_model *m = s->m;
+    const llm_layer *layers[] = {m->layer, m->layer + m->layers / 2, m->layer + m->layers - 1};
+    double *error = s->watch_context;
+    bool watched = w == &m->head;
+    for (int i = 0; i < 3; i++)
+        watched = watched || w == &layers[i]->qkv || w == &layers[i]->out ||
+                  w == &layers[i]->gate_up || w == &layers[i]->down;
+    if (watched) *error = fmax(*error, product_error(p, w, rows, y));
+}
+
 /* Reads a window and answers it. Products are compared with their bound before the clock starts. */
-static void measure_speed(llm_state *s, const int32_t *tokens, llm_score *score) {
-    s->error = &score->error;
+static void measure_speed(llm_state *s, const int32_t *tokens, model_score *score) {
+    s->watch = watch_product;
+    s->watch_context = &score->error;
     float *logits = llm_read_all(s, tokens, LLM_BATCH);
     int32_t token = llm_sample(logits, s->m->vocabulary, 0, NULL);
     logits = llm_read_all(s, &token, 1);
-    s->error = NULL;
+    s->watch = NULL;
     s->count = LLM_BATCH;
     double start = llm_seconds();
     for (int i = 0; i < DECODED; i++) {
@@ -93,8 +107,24 @@ static void measure_speed(llm_state *s, const int32_t *tokens, llm_score *score)
     score->decode = DECODED / (llm_seconds() - start);
 }
 
-void llm_evaluate(llm_state *s, const llm_ids *text, float *reference, bool is_reference,
-                  llm_score *score) {
+/* Bits of memory for each weight of the layers, scales included. */
+static double model_bits(const llm_model *m) {
+    const llm_product *products[] = {&m->qkv_product, &m->out_product, &m->gate_up_product,
+                                     &m->down_product};
+    double bits = 0, weights = 0;
+    for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
+        const bsmm_matrix *b = &products[i]->b;
+        uint64_t data, scales = 0;
+        llm_check(bsmm_data_bytes(b, &data), "weights");
+        if (b->format.scale) llm_check(bsmm_scale_bytes(b, &scales), "weights");
+        bits += 8 * (double)(data + scales);
+        weights += (double)(b->rows * b->cols);
+    }
+    return bits / weights;
+}
+
+void evaluate(llm_state *s, const llm_ids *text, float *reference, bool is_reference,
+              model_score *score) {
     const int64_t windows = text->count / LLM_BATCH, n = s->m->vocabulary;
     sums *total = llm_alloc(1, sizeof *total);
     double seconds = 0, loss = 0, divergences = 0;
@@ -113,7 +143,7 @@ void llm_evaluate(llm_state *s, const llm_ids *text, float *reference, bool is_r
     score->perplexity = exp(loss / (double)(windows * (LLM_BATCH - 1)));
     score->divergence = divergences / (double)(windows * SAMPLES);
     score->prefill = (double)(windows * LLM_BATCH) / seconds;
-    score->bits = llm_model_bits(s->m);
+    score->bits = model_bits(s->m);
     score->resident = resident();
     s->count = 0;
     measure_speed(s, text->at, score);

@@ -1,5 +1,7 @@
-/* Measures the model with each pair of formats, in a process of its own, and prints a table. */
-#include "llm.h"
+/* Measures a language model with each pair of formats, in a process of its own, and prints a table.
+ *
+ *     bsmm_llm_table MODEL.gguf TEXT [DEVICE] */
+#include "measure.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,9 +20,9 @@ static const char *const pairs[][2] = {
 enum { PAIRS = sizeof pairs / sizeof pairs[0] };
 
 /* Loads the model in the formats of row `index` and measures it. */
-static void measure(const char *path, const llm_ids *text, const llm_formats *base, size_t index,
-                    float *reference, llm_score *score) {
-    llm_formats formats = *base;
+static void measure(const char *path, const llm_ids *text, const char *device, size_t index,
+                    float *reference, model_score *score) {
+    llm_formats formats = {.device = device};
     llm_model m;
     llm_state s;
     bsmm_file *file;
@@ -29,13 +31,13 @@ static void measure(const char *path, const llm_ids *text, const llm_formats *ba
     llm_model_create(&m, file, &formats);
     bsmm_file_close(file);
     llm_state_create(&s, &m, (int64_t)2 * LLM_BATCH);
-    llm_evaluate(&s, text, reference, index == 0, score);
+    evaluate(&s, text, reference, index == 0, score);
     llm_state_destroy(&s);
     llm_model_destroy(&m);
 }
 
 /* Returns true if the row keeps all promises; prints the reasons otherwise. */
-static bool print_row(size_t index, const llm_score *r) {
+static bool print_row(size_t index, const model_score *r) {
     printf("%-13s %-13s %6.3f %10.3f %9.5f %9.0f %8.1f %7.0f %8.3f\n", pairs[index][0],
            pairs[index][1], r->bits, r->perplexity, r->divergence, r->prefill, r->decode,
            r->resident, r->error);
@@ -47,14 +49,14 @@ static bool print_row(size_t index, const llm_score *r) {
 }
 
 /* A process for each row keeps the memory of one row apart from that of the others. */
-static bool run_row(const char *model, const llm_ids *text, const llm_formats *base, size_t index,
-                    float *reference, llm_score *score) {
+static bool run_row(const char *model, const llm_ids *text, const char *device, size_t index,
+                    float *reference, model_score *score) {
     int status = 0;
     fflush(stdout);
     pid_t child = fork();
     if (child < 0) llm_fail("fork: failed");
     if (child == 0) {
-        measure(model, text, base, index, reference, score);
+        measure(model, text, device, index, reference, score);
         exit(EXIT_SUCCESS);
     }
     if (waitpid(child, &status, 0) != child || status != 0) {
@@ -71,10 +73,10 @@ static void *share(size_t bytes) {
     return memory;
 }
 
-int llm_table(const char *model, const llm_ids *text, int64_t vocabulary,
-              const llm_formats *formats) {
-    float *reference = share(llm_reference_count(text, vocabulary) * sizeof *reference);
-    llm_score *scores = share(PAIRS * sizeof *scores);
+static int print_table(const char *model, const llm_ids *text, int64_t vocabulary,
+                       const char *device) {
+    float *reference = share(reference_count(text, vocabulary) * sizeof *reference);
+    model_score *scores = share(PAIRS * sizeof *scores);
     int failed = 0;
     printf("%s%s",
            "weights       activations     bits perplexity divergence  prefill   decode  "
@@ -82,10 +84,35 @@ int llm_table(const char *model, const llm_ids *text, int64_t vocabulary,
            "                             a weight            from f32   tokens/s tokens/s     MiB "
            "products\n");
     for (size_t i = 0; i < PAIRS; i++)
-        failed += !run_row(model, text, formats, i, reference, &scores[i]);
+        failed += !run_row(model, text, device, i, reference, &scores[i]);
     if (failed)
         printf("failed: %d of %d rows\n", failed, PAIRS);
     else
         printf("passed: the errors of all products are within their bounds\n");
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv) {
+    if (argc < 3 || argc > 4) {
+        fputs("usage: bsmm_llm_table MODEL.gguf TEXT [DEVICE]\n", stderr);
+        return 2;
+    }
+    bsmm_file *file;
+    llm_ids ids = {0};
+    char *text = NULL;
+    size_t room = 0;
+    FILE *input = fopen(argv[2], "rb");
+    ssize_t count = input ? getdelim(&text, &room, 0, input) : -1;
+    if (count < 0) llm_fail("%s: cannot be read", argv[2]);
+    fclose(input);
+    llm_check(bsmm_file_open(argv[1], &file), argv[1]);
+    llm_tokenizer *t = llm_tokenizer_create(file);
+    llm_encode(t, text, (size_t)count, &ids);
+    if (ids.count < LLM_BATCH) llm_fail("%s: must have at least %d tokens", argv[2], LLM_BATCH);
+    int status = print_table(argv[1], &ids, llm_vocabulary(t), argc > 3 ? argv[3] : "cpu");
+    free(text);
+    free(ids.at);
+    llm_tokenizer_destroy(t);
+    bsmm_file_close(file);
+    return status;
 }
