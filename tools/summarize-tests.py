@@ -24,7 +24,7 @@ AREAS = {
     "cli": ["cli", "main_job"],
     "bench": ["bench"],
     "fuzz": ["fuzz"],
-    "docs": ["docs", "example"],
+    "docs": ["docs", "example", "llm"],
     "tree": ["check", "consumer", "run", "summarize"],
 }
 
