@@ -1,7 +1,7 @@
-/* A small language model of the Llama family on bsmm: it reads a GGUF file, answers a prompt, and
- * measures the model with weights and activations in bsmm's formats. bsmm computes the products of
- * activations and weights; all else is in this folder. The programs of this folder end with a
- * message on the first failure, so most functions return no status. */
+/* A small language model of the Llama family on bsmm: it reads a GGUF file and answers a prompt,
+ * with weights and activations in any of bsmm's formats. bsmm computes the products of activations
+ * and weights; all else is in this folder. Most functions end the program with a message on a
+ * failure, so that they return no status. */
 #ifndef LLM_H
 #define LLM_H
 
