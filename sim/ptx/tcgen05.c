@@ -24,6 +24,11 @@ enum {
 typedef struct {
     enum kind kind;
     uint32_t m, n, k, block; /* block: number of elements of K with the same scale; 0: no scales */
+    /* With cta_group::2 the two blocks of a pair compute half of the rows of D each. `rows` is the
+     * number of rows of a block, and `at` the block whose rows are computed. */
+    bool pair;
+    uint32_t rows;
+    ptx_block *at;
     ptx_type a, b, d, scale;
     bool a_transposed, b_transposed;
     double sign;
@@ -57,9 +62,11 @@ static ptx_type operand_type(enum kind kind, uint32_t code) {
 static const char *check(const product *p, uint32_t d) {
     if (!p->a || !p->b) return "an operand's type is reserved";
     if (d & 4) return "sparse operands are not executed";
-    if (p->m != 64 && p->m != 128) return "M is not 64 or 128";
-    if (p->block && p->m != 128) return "block scales want an M of 128";
-    if (p->n < 8 || p->n > 256 || p->n % (p->m == 64 ? 8 : 16)) return "N is out of range";
+    if (p->pair && p->m != 128 && p->m != 256) return "M is not 128 or 256";
+    if (!p->pair && p->m != 64 && p->m != 128) return "M is not 64 or 128";
+    if (p->block && !p->pair && p->m != 128) return "block scales want an M of 128";
+    const uint32_t step = p->pair ? p->block ? 16 : 32 : p->m == 64 ? 8 : 16;
+    if (p->n < step || p->n > 256 || p->n % step) return "N is out of range";
     return NULL;
 }
 
@@ -73,6 +80,7 @@ static const char *decode(product *p, const ptx_inst *i, uint32_t d) {
     p->sign = (d >> 13 & 1) != (d >> 14 & 1) ? -1 : 1;
     p->a_transposed = d >> 15 & 1, p->b_transposed = d >> 16 & 1;
     p->n = (d >> 17 & 63) * 8, p->m = (d >> 24 & 31) * 16;
+    p->pair = ptx_has(i->opcode, "cta_group::2"), p->rows = p->pair ? p->m / 2 : p->m;
     const bool scaled = p->kind >= MXF8F6F4;
     p->d = scaled ? T_f32 : (d >> 4 & 3) == 0 ? T_f16 : (d >> 4 & 3) == 1 ? T_f32 : T_s32;
     p->scale = d >> 23 & 1 ? T_ue8m0 : T_ue4m3;
@@ -100,8 +108,8 @@ static bool layout_of(ptx_warp *w, const ptx_inst *i, uint64_t d, bool transpose
 
 /* Reads an element from shared memory. The kinds mxf4 and mxf4nvf4 store elements without gaps. The
  * other kinds store 16 elements of 4 or 6 bits at the beginning of each 16 bytes. */
-static bool read_shared(ptx_async *j, const product *p, const ptx_layout *y, uint32_t row,
-                        uint32_t k, ptx_type type, double *to) {
+static bool read_shared(ptx_async *j, const product *p, const ptx_block *block, const ptx_layout *y,
+                        uint32_t row, uint32_t k, ptx_type type, double *to) {
     static const uint8_t widths[] = {8, 8, 6, 6, 4};
     const bool small = type >= T_e4m3 && type <= T_e2m1, packed = p->kind >= MXF4;
     const uint32_t bits = type == T_e2m1                     ? widths[4]
@@ -115,8 +123,8 @@ static bool read_shared(ptx_async *j, const product *p, const ptx_layout *y, uin
         y->transposed ? ptx_layout_place(y, byte, k, 8) : ptx_layout_place(y, row, byte, 8);
     uint64_t value = 0;
     const uint32_t bytes = bits < 8 ? part % 8 + bits > 8 ? 2 : 1 : bits / 8;
-    const uint8_t *from = ptx_shared(
-        j->warp, j->inst, place | (uint64_t)j->warp->block->rank << RANK_SHIFT, bytes, false);
+    const uint8_t *from =
+        ptx_shared(j->warp, j->inst, place | (uint64_t)block->rank << RANK_SHIFT, bytes, false);
     if (!from) return false;
     memcpy(&value, from, bytes);
     if (bits < 8) value = value >> part % 8 & ((1u << bits) - 1);
@@ -130,28 +138,48 @@ static uint32_t lane_of(const product *p, uint32_t m) {
     return p->m == 64 ? m / 16 * 32 + m % 16 : m;
 }
 
+/* Returns the cell of element n of row m of D. If a pair has an M of 128, each block has 64 rows:
+ * the first half of the columns is in lanes 0 to 63, the second half in lanes 64 to 127. */
+static uint32_t *cell_of(ptx_async *j, const product *p, uint32_t m, uint32_t n, bool write) {
+    const bool folded = p->pair && p->m == 128;
+    const uint32_t half = folded && n >= p->n / 2,
+                   lane = (uint32_t)(j->to >> 16) + lane_of(p, m) + 64 * half,
+                   column = ((uint32_t)j->to & 0xffff) + n - half * (p->n / 2);
+    return ptx_tmem_cell_of(p->at, j->warp, j->inst, lane, column, write);
+}
+
 static bool read_tmem(ptx_async *j, const product *p, uint32_t m, uint32_t k, double *to) {
     const uint32_t bits = ptx_types[p->a].bits, each = 32 / bits;
     const uint32_t *cell =
-        ptx_tmem_cell(j->warp, j->inst, (uint32_t)(j->from >> 16) + lane_of(p, m),
-                      ((uint32_t)j->from & 0xffff) + k / each, false);
+        ptx_tmem_cell_of(p->at, j->warp, j->inst, (uint32_t)(j->from >> 16) + lane_of(p, m),
+                         ((uint32_t)j->from & 0xffff) + k / each, false);
     if (cell) *to = ptx_value_of(p->a, ptx_element_bits(p->a, *cell, k % each));
     return cell != NULL;
 }
 
+/* Reads the rows of A of one block, and B. Each block of a pair has half of the rows of B. */
 static bool read_operands(ptx_async *j, product *p) {
     ptx_layout a = {0}, b;
     const bool from_tmem = j->at[FROM_TMEM];
+    if (from_tmem && p->pair && p->m == 128) {
+        ptx_stop(j->warp, j->inst,
+                 "A in tensor memory with cta_group::2 and M 128 is not executed");
+        return false;
+    }
     if (!from_tmem && !layout_of(j->warp, j->inst, j->from, p->a_transposed, &a)) return false;
     if (!layout_of(j->warp, j->inst, j->value, p->b_transposed, &b)) return false;
-    for (uint32_t m = 0; m < p->m; m++)
+    for (uint32_t m = 0; m < p->rows; m++)
         for (uint32_t k = 0; k < p->k; k++)
             if (!(from_tmem ? read_tmem(j, p, m, k, &p->left[m][k])
-                            : read_shared(j, p, &a, m, k, p->a, &p->left[m][k])))
+                            : read_shared(j, p, p->at, &a, m, k, p->a, &p->left[m][k])))
                 return false;
-    for (uint32_t n = 0; n < p->n; n++)
-        for (uint32_t k = 0; k < p->k; k++)
-            if (!read_shared(j, p, &b, n, k, p->b, &p->right[k][n])) return false;
+    const uint32_t each = p->pair ? p->n / 2 : p->n;
+    for (uint32_t n = 0; n < p->n; n++) {
+        const ptx_block *from = p->pair ? ptx_pair_block(j->warp, j->inst, n / each) : p->at;
+        for (uint32_t k = 0; from && k < p->k; k++)
+            if (!read_shared(j, p, from, &b, n % each, k, p->b, &p->right[k][n])) return false;
+        if (!from) return false;
+    }
     return true;
 }
 
@@ -160,16 +188,18 @@ static bool read_operands(ptx_async *j, product *p) {
  * 32-bit cell is the scale of one block. */
 static bool read_scale(ptx_async *j, const product *p, uint32_t at, uint32_t row, uint32_t quarter,
                        uint32_t byte, double *to) {
-    const uint32_t *cell =
-        ptx_tmem_cell(j->warp, j->inst, quarter * 32 + row % 32, (at & 0xffff) + row / 32, false);
+    const uint32_t *cell = ptx_tmem_cell_of(p->at, j->warp, j->inst, quarter * 32 + row % 32,
+                                            (at & 0xffff) + row / 32, false);
     if (cell) *to = ptx_decode(ptx_format_of(p->scale), *cell >> 8 * (byte & 3) & 255);
     return cell != NULL;
 }
 
+/* Multiplies the operands by their scales. In a pair, each block has the scales of its rows of A
+ * and those of all rows of B. */
 static bool apply_scales(ptx_async *j, product *p) {
     for (uint32_t s = 0; p->block && s < p->k / p->block; s++) {
         double scale = 0;
-        for (uint32_t m = 0; m < p->m; m++) {
+        for (uint32_t m = 0; m < p->rows; m++) {
             if (!read_scale(j, p, (uint32_t)j->at[SCALE_A], m, m / 32, p->a_scale + s, &scale))
                 return false;
             for (uint32_t k = s * p->block; k < (s + 1) * p->block; k++)
@@ -189,13 +219,11 @@ static bool apply_scales(ptx_async *j, product *p) {
  * order in which tensor cores add. */
 static void add_row(ptx_async *j, const product *p, uint32_t m) {
     double sum[MOST_N] = {0};
-    const uint32_t lane = (uint32_t)(j->to >> 16) + lane_of(p, m),
-                   column = (uint32_t)j->to & 0xffff;
     for (uint32_t k = 0; k < p->k; k++)
         for (uint32_t n = 0; n < p->n; n++)
             sum[n] += p->left[m][k] * p->right[k][n];
     for (uint32_t n = 0; n < p->n; n++) {
-        uint32_t *cell = ptx_tmem_cell(j->warp, j->inst, lane, column + n, !j->at[ADDS]);
+        uint32_t *cell = cell_of(j, p, m, n, !j->at[ADDS]);
         if (!cell) return;
         if (j->at[ADDS])
             sum[n] = p->sign * sum[n] + ptx_value_of(p->d, *cell);
@@ -205,15 +233,24 @@ static void add_row(ptx_async *j, const product *p, uint32_t m) {
     }
 }
 
+static void run_half(ptx_async *j, product *p, ptx_block *at) {
+    p->at = at;
+    if (at && read_operands(j, p) && apply_scales(j, p))
+        for (uint32_t m = 0; m < p->rows && j->warp->stop != STOP_ERROR; m++)
+            add_row(j, p, m);
+}
+
 static void run_product(ptx_async *j) {
     product *p = calloc(1, sizeof *p);
     const char *wrong = p ? decode(p, j->inst, (uint32_t)j->at[DESCRIPTOR]) : "out of memory";
     if (wrong)
         ptx_stop(j->warp, j->inst, "%s: instruction descriptor 0x%x", wrong,
                  (uint32_t)j->at[DESCRIPTOR]);
-    else if (read_operands(j, p) && apply_scales(j, p))
-        for (uint32_t m = 0; m < p->m && j->warp->stop != STOP_ERROR; m++)
-            add_row(j, p, m);
+    else if (p->pair)
+        for (uint32_t half = 0; half < 2 && j->warp->stop != STOP_ERROR; half++)
+            run_half(j, p, ptx_pair_block(j->warp, j->inst, half));
+    else
+        run_half(j, p, j->warp->block);
     free(p);
 }
 
@@ -273,27 +310,49 @@ static void execute_commit(ptx_warp *w, const ptx_inst *i) {
 
 /* ---- copies from shared memory ---- */
 
+/* The lanes to which tcgen05.cp copies row r of shared memory. Without a multicast there is one
+ * lane for each row. warpx4 copies 32 rows to each of the four groups of 32 lanes. warpx2 copies
+ * rows 0 to 31 to two of these groups and rows 32 to 63 to the other two. */
+typedef struct {
+    uint32_t rows, copies;
+    uint32_t groups[2][4]; /* for rows 0 to 31 and 32 to 63 the groups of 32 lanes */
+} spread;
+
+static spread spread_of(const ptx_opcode *o) {
+    if (ptx_has(o, "warpx4")) return (spread){32, 4, {{0, 1, 2, 3}}};
+    if (ptx_has(o, "warpx2::02_13")) return (spread){64, 2, {{0, 2}, {1, 3}}};
+    if (ptx_has(o, "warpx2::01_23")) return (spread){64, 2, {{0, 1}, {2, 3}}};
+    return (spread){128, 1, {{0}}};
+}
+
+static bool copy_word(ptx_async *j, ptx_block *block, const ptx_layout *y, const spread *s,
+                      uint32_t r, uint32_t c) {
+    const uint64_t at = ptx_layout_place(y, r, 4 * c, 8) | (uint64_t)block->rank << RANK_SHIFT;
+    const uint8_t *from = ptx_shared(j->warp, j->inst, at, 4, false);
+    for (uint32_t k = 0; from && k < s->copies; k++) {
+        const uint32_t lane = s->copies == 1 ? r : 32 * s->groups[r / 32][k] + r % 32;
+        uint32_t *to = ptx_tmem_cell_of(block, j->warp, j->inst, (uint32_t)(j->to >> 16) + lane,
+                                        ((uint32_t)j->to & 0xffff) + c, true);
+        if (!to) return false;
+        memcpy(to, from, 4);
+    }
+    return from != NULL;
+}
+
 /* Executes tcgen05.cp, which copies rows of 16 or 32 bytes from shared memory to lanes of tensor
- * memory. With warpx4 there are 32 rows, and each of the four groups of 32 lanes gets a copy of
- * them. */
+ * memory. With cta_group::2, both blocks of the pair copy from their own shared memory. */
 static void run_copy(ptx_async *j) {
-    const bool four = ptx_has(j->inst->opcode, "warpx4");
-    const uint32_t rows = four ? 32 : 128, columns = ptx_has(j->inst->opcode, "128x256b") ? 8 : 4;
+    const spread s = spread_of(j->inst->opcode);
+    const uint32_t columns = ptx_has(j->inst->opcode, "128x256b") ? 8 : 4,
+                   blocks = ptx_has(j->inst->opcode, "cta_group::2") ? 2 : 1;
     ptx_layout y;
     if (!layout_of(j->warp, j->inst, j->from, false, &y)) return;
-    for (uint32_t r = 0; r < rows; r++)
-        for (uint32_t c = 0; c < columns; c++) {
-            const uint64_t at = ptx_layout_place(&y, r, 4 * c, 8) | (uint64_t)j->warp->block->rank
-                                                                        << RANK_SHIFT;
-            const uint8_t *from = ptx_shared(j->warp, j->inst, at, 4, false);
-            for (uint32_t q = 0; from && q < (four ? 4u : 1u); q++) {
-                uint32_t *to = ptx_tmem_cell(j->warp, j->inst, (uint32_t)(j->to >> 16) + 32 * q + r,
-                                             ((uint32_t)j->to & 0xffff) + c, true);
-                if (!to) return;
-                memcpy(to, from, 4);
-            }
-            if (!from) return;
-        }
+    for (uint32_t b = 0; b < blocks; b++) {
+        ptx_block *block = blocks == 1 ? j->warp->block : ptx_pair_block(j->warp, j->inst, b);
+        for (uint32_t r = 0; block && r < s.rows; r++)
+            for (uint32_t c = 0; c < columns; c++)
+                if (!copy_word(j, block, &y, &s, r, c)) return;
+    }
 }
 
 static void execute_cp(ptx_warp *w, const ptx_inst *i) {
@@ -307,20 +366,23 @@ static void execute_cp(ptx_warp *w, const ptx_inst *i) {
 
 #define ROW(pattern, operands, execute, what)                                                      \
     { pattern, operands, execute, NULL, 0, 0, 0, 0, what }
-#define MMA "tcgen05.mma.cta_group::1."
+#define GROUP "cta_group::1|cta_group::2."
+#define MMA   "tcgen05.mma." GROUP
 static const ptx_row rows[] = {
     ROW(MMA "kind::f16|kind::tf32|kind::f8f6f4|kind::i8", "mGLRP", execute_mma, PLAIN),
     ROW(MMA "kind::mxf8f6f4.block_scale.{block32|scale_vec::1X}", "mGLRmmP", execute_mma, SCALED),
     ROW(MMA "kind::mxf4.block_scale.{block32|scale_vec::2X}", "mGLRmmP", execute_mma, SCALED),
     ROW(MMA "kind::mxf4nvf4.block_scale.block16|block32|scale_vec::2X|scale_vec::4X", "mGLRmmP",
         execute_mma, SCALED),
-    ROW("tcgen05.commit.cta_group::1.mbarrier::arrive::one.{shared::cluster}.b64", "m",
-        execute_commit, 0),
-    ROW("tcgen05.commit.cta_group::1.mbarrier::arrive::one.{shared::cluster}.multicast::cluster."
+    ROW("tcgen05.commit." GROUP "mbarrier::arrive::one.{shared::cluster}.b64", "m", execute_commit,
+        0),
+    ROW("tcgen05.commit." GROUP "mbarrier::arrive::one.{shared::cluster}.multicast::cluster."
         "b64",
         "mH", execute_commit, 0),
-    ROW("tcgen05.cp.cta_group::1.32x128b.warpx4", "mL", execute_cp, 0),
-    ROW("tcgen05.cp.cta_group::1.warpx4.32x128b", "mL", execute_cp, 0),
-    ROW("tcgen05.cp.cta_group::1.128x256b|128x128b", "mL", execute_cp, 0),
+    ROW("tcgen05.cp." GROUP "32x128b.warpx4", "mL", execute_cp, 0),
+    ROW("tcgen05.cp." GROUP "warpx4.32x128b", "mL", execute_cp, 0),
+    ROW("tcgen05.cp." GROUP "128x256b|128x128b", "mL", execute_cp, 0),
+    ROW("tcgen05.cp." GROUP "64x128b.warpx2::02_13|warpx2::01_23", "mL", execute_cp, 0),
+    ROW("tcgen05.cp." GROUP "warpx2::02_13|warpx2::01_23.64x128b", "mL", execute_cp, 0),
 };
 const ptx_table ptx_tcgen05_table = {rows, sizeof rows / sizeof *rows};

@@ -117,17 +117,27 @@ static bool taken(ptx_async *j, const ptx_tensor_map *m) {
     return !missing;
 }
 
+/* Returns the rank of the block whose mbarrier counts the bytes that a multicast copies to block
+ * `rank`. With cta_group::2 it is the block of the same pair whose rank has the parity of the given
+ * mbarrier's block. */
+static uint64_t signalled(const ptx_async *j, uint64_t rank) {
+    const bool pair = ptx_has(j->inst->opcode, "cta_group::2");
+    return pair ? (rank & ~1ull) | (j->barrier >> RANK_SHIFT & 1) : rank;
+}
+
 static void run_load(ptx_async *j) {
     ptx_tensor_map m;
     const uint64_t low = (1u << RANK_SHIFT) - 1;
     if (!read_map(j, j->from, &m) || !taken(j, &m)) return;
     uint32_t blocks = j->multicast ? j->multicast : 1;
     for (; blocks; blocks &= blocks - 1) {
-        const uint64_t rank = (uint64_t)ptx_first(blocks) << RANK_SHIFT;
-        const transfer t = {j, &m, j->multicast ? (j->to & low) | rank : j->to, true};
+        const uint64_t rank = ptx_first(blocks);
+        const transfer t = {j, &m, j->multicast ? (j->to & low) | rank << RANK_SHIFT : j->to, true};
         if (!move_box(&t)) return;
         ptx_mbarrier_complete(j->warp, j->inst,
-                              j->multicast ? (j->barrier & low) | rank : j->barrier, box_bytes(&m));
+                              j->multicast ? (j->barrier & low) | signalled(j, rank) << RANK_SHIFT
+                                           : j->barrier,
+                              box_bytes(&m));
     }
 }
 
@@ -192,11 +202,11 @@ static void nothing(ptx_warp *w, const ptx_inst *i) {
     { pattern, operands, execute, NULL, 0, 0, 0, 0, 0 }
 #define TENSOR "cp.async.bulk.tensor.1d|2d|3d|4d|5d."
 static const ptx_row rows[] = {
-    ROW(TENSOR "shared::cluster.global.{tile}.mbarrier::complete_tx::bytes.multicast::cluster.{L2::"
-               "cache_hint}",
+    ROW(TENSOR "shared::cluster.global.{tile}.mbarrier::complete_tx::bytes.multicast::cluster."
+               "{cta_group::1|cta_group::2}.{L2::cache_hint}",
         "mmmHL?", execute_load),
-    ROW(TENSOR
-        "shared::cluster|shared::cta.global.{tile}.mbarrier::complete_tx::bytes.{L2::cache_hint}",
+    ROW(TENSOR "shared::cluster|shared::cta.global.{tile}.mbarrier::complete_tx::bytes."
+               "{cta_group::1|cta_group::2}.{L2::cache_hint}",
         "mmmL?", execute_load),
     ROW(TENSOR "global.shared::cta.{tile}.bulk_group.{L2::cache_hint}", "mmL?", execute_store),
     ROW("prefetch.{param|const}.tensormap", "m", nothing),

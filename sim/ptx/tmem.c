@@ -5,9 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+ptx_block *ptx_pair_block(ptx_warp *w, const ptx_inst *i, uint32_t half) {
+    ptx_cluster *c = w->block->cluster;
+    const uint32_t rank = (w->block->rank & ~1u) + half;
+    if (rank < c->size && c->size % 2 == 0) return &c->blocks[rank];
+    ptx_stop(w, i, "cta_group::2 wants clusters of an even number of blocks; this one has %u",
+             c->size);
+    return NULL;
+}
+
 uint32_t *ptx_tmem_cell(ptx_warp *w, const ptx_inst *i, uint32_t lane, uint32_t column,
                         bool write) {
-    ptx_tmem *t = w->block->tmem;
+    return ptx_tmem_cell_of(w->block, w, i, lane, column, write);
+}
+
+uint32_t *ptx_tmem_cell_of(ptx_block *block, ptx_warp *w, const ptx_inst *i, uint32_t lane,
+                           uint32_t column, bool write) {
+    ptx_tmem *t = block->tmem;
     if (!t || lane >= TMEM_LANES || column >= TMEM_COLUMNS || !t->owner[column / TMEM_UNIT]) {
         ptx_stop(w, i, "tensor memory: lane %u, column %u is not allocated", lane, column);
         return NULL;
@@ -40,13 +54,24 @@ static bool check_columns(ptx_warp *w, const ptx_inst *i, uint32_t columns) {
     return false;
 }
 
+/* All tcgen05 instructions of a kernel must have the same cta_group. With cta_group::2, a warp of
+ * each block of the pair allocates the columns of its own block. */
+static bool check_group(ptx_warp *w, const ptx_inst *i, ptx_tmem *t) {
+    const uint8_t group = ptx_has(i->opcode, "cta_group::2") ? 2 : 1;
+    if (group == 2 && (!ptx_pair_block(w, i, 0) || !ptx_pair_block(w, i, 1))) return false;
+    if (!t->group) t->group = group;
+    if (t->group == group) return true;
+    ptx_stop(w, i, "the block has allocated tensor memory with cta_group::%u before", t->group);
+    return false;
+}
+
 static void execute_alloc(ptx_warp *w, const ptx_inst *i) {
     uint64_t address[LANES];
     if (!ptx_together(w, i, ~0u)) return;
     const uint32_t columns = (uint32_t)ptx_uniform(w, &i->op[1]), units = columns / TMEM_UNIT;
     ptx_tmem *t = tmem_of(w, i);
     ptx_addresses(w, &i->op[0], address);
-    if (!t || !check_columns(w, i, columns)) return;
+    if (!t || !check_columns(w, i, columns) || !check_group(w, i, t)) return;
     if (t->relinquished) {
         ptx_stop(w, i, "the block has given up the permit to allocate");
         return;
@@ -93,11 +118,18 @@ static void execute_relinquish(ptx_warp *w, const ptx_inst *i) {
 
 /* ---- loads and stores ---- */
 
+/* The shapes of tcgen05.ld and tcgen05.st. A shape says which lanes and columns of tensor memory
+ * the registers of a warp's threads hold. It is repeated along the columns, once for each
+ * `registers` of a thread. */
+enum shape { S32X32B, S16X64B, S16X128B, S16X256B, S16X32BX2 };
+static const char shape_names[] = "32x32b|16x64b|16x128b|16x256b|16x32bx2|";
+static const uint8_t shape_registers[] = {1, 1, 2, 4, 1}, shape_columns[] = {1, 2, 4, 8, 1};
+
 typedef struct {
     /* The shape 16x32bx2 reads or writes two groups of columns in 16 lanes. `half` is the distance
      * in columns from the first group to the second. */
     uint32_t lane, column, half;
-    bool halves;
+    enum shape shape;
 } place;
 
 /* Finds the cells of tensor memory that a tcgen05.ld or tcgen05.st accesses. Warp n of a warpgroup
@@ -108,22 +140,43 @@ static bool find_place(ptx_warp *w, const ptx_inst *i, const ptx_operand *addres
     if (!ptx_together(w, i, ~0u) || !ptx_check_written(w, i, address, "the address")) return false;
     ptx_addresses(w, address, at);
     p->lane = (uint32_t)at[0] >> 16, p->column = (uint32_t)at[0] & 0xffff;
-    p->halves = ptx_has(i->opcode, "16x32bx2"), p->half = half ? (uint32_t)half->value : 0;
+    p->shape = (enum shape)ptx_which(i->opcode, shape_names);
+    p->half = half ? (uint32_t)half->value : 0;
     if (p->lane / 32 == w->id % 4) return true;
     ptx_stop(w, i, "warp %u of its warpgroup reaches lanes %u to %u of tensor memory, not %u",
              w->id % 4, w->id % 4 * 32, w->id % 4 * 32 + 31, p->lane);
     return false;
 }
 
+/* Returns the cell of register r of the thread in lane l. In the shapes with 16 lanes of tensor
+ * memory, four threads share a lane of it, as in the fragments of mma.sync. */
 static uint32_t *cell_of(ptx_warp *w, const ptx_inst *i, const place *p, uint32_t l, uint32_t r,
                          bool write) {
-    return ptx_tmem_cell(w, i, p->lane + (p->halves ? l % 16 : l),
-                         p->column + r + (p->halves && l >= 16 ? p->half : 0), write);
+    const uint32_t each = shape_registers[p->shape], q = r % each;
+    uint32_t lane = l, column = r / each * shape_columns[p->shape];
+    switch (p->shape) {
+    case S16X64B:
+        lane = l / 4 + 8 * (l & 1), column += l >> 1 & 1;
+        break;
+    case S16X128B:
+        lane = l / 4 + 8 * q, column += l % 4;
+        break;
+    case S16X256B:
+        lane = l / 4 + 8 * (q >> 1), column += 2 * (l % 4) + (q & 1);
+        break;
+    case S16X32BX2:
+        lane = l % 16, column += l >= 16 ? p->half : 0;
+        break;
+    default:
+        break;
+    }
+    return ptx_tmem_cell(w, i, p->lane + lane, p->column + column, write);
 }
 
 static uint32_t register_count(const ptx_inst *i) {
     static const char names[] = "x1|x2|x4|x8|x16|x32|x64|x128|";
-    return 1u << ptx_which(i->opcode, names);
+    const uint32_t each = shape_registers[ptx_which(i->opcode, shape_names)];
+    return each << ptx_which(i->opcode, names);
 }
 
 /* Executes tcgen05.ld. The registers get their values at once and not at tcgen05.wait::ld, because
@@ -172,12 +225,14 @@ static void nothing(ptx_warp *w, const ptx_inst *i) {
     { pattern, operands, execute, NULL, 0, 0, 0, 0, 0 }
 #define COUNTS "x1|x2|x4|x8|x16|x32|x64|x128"
 static const ptx_row rows[] = {
-    ROW("tcgen05.alloc.cta_group::1.sync.aligned.{shared::cta}.b32", "mR", execute_alloc),
-    ROW("tcgen05.dealloc.cta_group::1.sync.aligned.b32", "RR", execute_dealloc),
-    ROW("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned", "", execute_relinquish),
-    ROW("tcgen05.ld.sync.aligned.32x32b." COUNTS ".b32", "wm", execute_ld),
+    ROW("tcgen05.alloc.cta_group::1|cta_group::2.sync.aligned.{shared::cta}.b32", "mR",
+        execute_alloc),
+    ROW("tcgen05.dealloc.cta_group::1|cta_group::2.sync.aligned.b32", "RR", execute_dealloc),
+    ROW("tcgen05.relinquish_alloc_permit.cta_group::1|cta_group::2.sync.aligned", "",
+        execute_relinquish),
+    ROW("tcgen05.ld.sync.aligned.32x32b|16x64b|16x128b|16x256b." COUNTS ".b32", "wm", execute_ld),
     ROW("tcgen05.ld.sync.aligned.16x32bx2." COUNTS ".b32", "wmi", execute_ld),
-    ROW("tcgen05.st.sync.aligned.32x32b." COUNTS ".b32", "mW", execute_st),
+    ROW("tcgen05.st.sync.aligned.32x32b|16x64b|16x128b|16x256b." COUNTS ".b32", "mW", execute_st),
     ROW("tcgen05.st.sync.aligned.16x32bx2." COUNTS ".b32", "miW", execute_st),
     ROW("tcgen05.wait::ld.sync.aligned", "", execute_wait),
     ROW("tcgen05.wait::st.sync.aligned", "", execute_wait),

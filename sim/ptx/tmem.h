@@ -12,9 +12,19 @@ typedef struct ptx_tmem {
     uint16_t owner[TMEM_COLUMNS / TMEM_UNIT];
     uint16_t allocations;
     bool relinquished;
+    uint8_t group; /* the cta_group of the block's allocations; 0: there were none */
 } ptx_tmem;
 
 /* Returns the cell of a lane and a column. Stops the warp with an error and returns NULL if the
  * column is not allocated, or if the cell is to be read and was never written. */
 uint32_t *ptx_tmem_cell(ptx_warp *w, const ptx_inst *i, uint32_t lane, uint32_t column, bool write);
+/* The same for the tensor memory of `block`, which is the warp's block or the other one of its
+ * pair.
+ */
+uint32_t *ptx_tmem_cell_of(ptx_block *block, ptx_warp *w, const ptx_inst *i, uint32_t lane,
+                           uint32_t column, bool write);
+/* Returns block 0 or 1 of the pair to which the warp's block belongs (cta_group::2). Two blocks of
+ * a cluster are a pair if their ranks differ in the lowest bit only. Stops the warp with an error
+ * and returns NULL if the cluster has no such block. */
+ptx_block *ptx_pair_block(ptx_warp *w, const ptx_inst *i, uint32_t half);
 #endif

@@ -44,6 +44,8 @@ FAULTS = {
         "@%p1 mbarrier.init.shared::cta.b64 [%r2], 1; bar.sync 0; $L: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2], 0; @!%p2 bra $L; ret; }",
         32, "wait for an mbarrier's phase"),
     "another block's tensor memory": ("tcgen05.st.sync.aligned.32x32b.x1.b32 [%r3], {%r1}; ret; }", 32, "tensor memory: lane 0, column 1024 is not allocated"),
+    "a pair in a cluster of one block": (
+        "tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r2], 32; ret; }", 32, "cta_group::2 wants clusters of an even number of blocks"),
     "tensor memory that stays": ("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 32; ret; }", 32, "are not what one tcgen05.alloc gave"),
 }
 

@@ -1,0 +1,54 @@
+"""Gluon kernels for the simulator of PTX: products by pairs of thread blocks (cta_group::2), and loads
+and stores of tensor memory in each of its shapes."""
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.blackwell import (TensorMemoryLayout, allocate_tensor_memory, fence_async_shared,
+                                                                 mbarrier, tcgen05_mma)
+
+
+@gluon.jit
+def load_tile(at, ROWS: gl.constexpr, COLS: gl.constexpr, layout: gl.constexpr):
+    r = gl.arange(0, ROWS, layout=gl.SliceLayout(1, layout))
+    c = gl.arange(0, COLS, layout=gl.SliceLayout(0, layout))
+    return gl.load(at + r[:, None] * COLS + c[None, :])
+
+
+@gluon.jit
+def store_tile(at, x, ROWS: gl.constexpr, COLS: gl.constexpr, layout: gl.constexpr):
+    r = gl.arange(0, ROWS, layout=gl.SliceLayout(1, layout))
+    c = gl.arange(0, COLS, layout=gl.SliceLayout(0, layout))
+    gl.store(at + r[:, None] * COLS + c[None, :], gl.convert_layout(x, layout))
+
+
+@gluon.jit
+def pair_dot(a, b, d, M: gl.constexpr, N: gl.constexpr, K: gl.constexpr, STEPS: gl.constexpr):
+    """D = A B with A of M x K and B of K x N by one pair of thread blocks. With STEPS of 2, a second
+    product adds to the accumulator."""
+    rows: gl.constexpr = gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0], cga_layout=[[1, 0]])
+    cols: gl.constexpr = gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0], cga_layout=[[0, 1]])
+    left: gl.constexpr = gl.NVMMASharedLayout.get_default_for([M, K], a.dtype.element_ty, cga_layout=[[1, 0]])
+    right: gl.constexpr = gl.NVMMASharedLayout.get_default_for([K, N], b.dtype.element_ty, cga_layout=[[0, 1]])
+    acc_layout: gl.constexpr = TensorMemoryLayout([M // 2, N], 1, cga_layout=[[1, 0]], two_ctas=True)
+    x = gl.allocate_shared_memory(a.dtype.element_ty, [M, K], left, load_tile(a, M, K, rows))
+    y = gl.allocate_shared_memory(b.dtype.element_ty, [K, N], right, load_tile(b, K, N, cols))
+    acc = allocate_tensor_memory(gl.float32, [M, N], acc_layout)
+    bar = mbarrier.allocate_mbarrier()
+    mbarrier.init(bar, count=1)
+    fence_async_shared(cluster=True)
+    gl.barrier(cluster=True)
+    tcgen05_mma(x, y, acc, use_acc=False, mbarriers=[bar])
+    mbarrier.wait(bar, 0)
+    if STEPS == 2:
+        tcgen05_mma(x, y, acc, use_acc=True, mbarriers=[bar])
+        mbarrier.wait(bar, 1)
+    store_tile(d, acc.load(), M, N, rows)
+
+
+@gluon.jit
+def move_tile(a, d, N: gl.constexpr, STORE: gl.constexpr, LOAD: gl.constexpr):
+    """Copies a tile of 128 x N through tensor memory, which it writes in one shape and reads in another."""
+    tile: gl.constexpr = gl.BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0])
+    memory = allocate_tensor_memory(gl.float32, [128, N], TensorMemoryLayout([128, N], 1))
+    x = load_tile(a, 128, N, tile)
+    memory.store(gl.convert_layout(x, memory.get_reg_layout(instr_variant=STORE)))
+    store_tile(d, memory.load(memory.get_reg_layout(instr_variant=LOAD)), 128, N, tile)
