@@ -154,6 +154,7 @@ enum { MOST_K = 64 };
 typedef struct {
     uint32_t m, k;
     ptx_type a, b, c, d;
+    bool packed; /* e2m1 elements are stored without gaps, 8 in a register */
 } shape;
 
 typedef struct {
@@ -166,27 +167,44 @@ static shape shape_of(const ptx_inst *i) {
     static const uint8_t ks[] = {4, 8, 16, 32, 64, 4, 16, 32};
     const int which = ptx_which(i->opcode, names);
     const uint8_t *t = i->opcode->types;
-    return (shape){which >= 5 ? 8 : 16, ks[which],      (ptx_type)t[1],
-                   (ptx_type)t[2],      (ptx_type)t[3], (ptx_type)t[0]};
+    return (shape){which >= 5 ? 8 : 16,
+                   ks[which],
+                   (ptx_type)t[1],
+                   (ptx_type)t[2],
+                   (ptx_type)t[3],
+                   (ptx_type)t[0],
+                   ptx_has(i->opcode, "kind::mxf4") || ptx_has(i->opcode, "kind::mxf4nvf4")};
+}
+
+/* Returns the number of elements of A or B in a register. */
+static uint32_t elements_in(const shape *s, ptx_type type) {
+    return s->packed ? 8 : ptx_elements_of(type);
+}
+
+/* Returns element e of a register. An e2m1 element that is not packed lies in bits 2 to 5 of its
+ * byte. */
+static double element_in(const shape *s, ptx_type type, uint64_t reg, uint32_t e) {
+    if (s->packed) return ptx_value_of(type, reg >> 4 * e & 15);
+    const uint64_t bits = ptx_element_bits(type, reg, e);
+    return ptx_value_of(type, type == T_e2m1 ? bits >> 2 & 15 : bits);
 }
 
 static void read_a(const ptx_warp *w, const ptx_operand *o, const shape *s, tile *t) {
-    const uint32_t each = ptx_elements_of(s->a), rows = s->m / 8;
+    const uint32_t each = elements_in(s, s->a), rows = s->m / 8;
     for (uint32_t r = 0; r < s->k / (4 * each) * rows; r++)
         for (uint32_t l = 0; l < LANES; l++)
             for (uint32_t e = 0; e < each; e++)
                 t->a[l / 4 + 8 * (r % rows)][each * (l % 4) + e + 4 * each * (r / rows)] =
-                    ptx_value_of(s->a,
-                                 ptx_element_bits(s->a, ptx_lane(w, ptx_element(o, r), l), e));
+                    element_in(s, s->a, ptx_lane(w, ptx_element(o, r), l), e);
 }
 
 static void read_b(const ptx_warp *w, const ptx_operand *o, const shape *s, tile *t) {
-    const uint32_t each = ptx_elements_of(s->b);
+    const uint32_t each = elements_in(s, s->b);
     for (uint32_t r = 0; r < s->k / (4 * each); r++)
         for (uint32_t l = 0; l < LANES; l++)
             for (uint32_t e = 0; e < each; e++)
-                t->b[each * (l % 4) + e + 4 * each * r][l / 4] = ptx_value_of(
-                    s->b, ptx_element_bits(s->b, ptx_lane(w, ptx_element(o, r), l), e));
+                t->b[each * (l % 4) + e + 4 * each * r][l / 4] =
+                    element_in(s, s->b, ptx_lane(w, ptx_element(o, r), l), e);
 }
 
 /* Reads the accumulators. A register holds two f16 accumulators, or one of another type. */
@@ -288,20 +306,61 @@ static void write_d(ptx_warp *w, const ptx_inst *i, const shape *s, const tile *
     }
 }
 
+/* Returns the scale of a block. `from` is the operand with the scales of 32 bits of each lane, and
+ * `where` its selector {byte, thread}: the first byte in the register, and the thread of each four
+ * threads (of each two for A) that holds the scale. */
+static double scale_of(const ptx_warp *w, const ptx_inst *i, const ptx_operand *from, uint32_t lane,
+                       uint32_t byte) {
+    const ptx_type type = ptx_has(i->opcode, "ue4m3") ? T_ue4m3 : T_ue8m0;
+    return ptx_decode(ptx_format_of(type), (uint32_t)ptx_lane(w, from, lane) >> 8 * byte & 255);
+}
+
+/* Multiplies A and B by their block scales (block_scale). Of four neighbouring threads, thread
+ * 2 thread-id-a has the scales of row g of A, the next one those of row g + 8, and thread
+ * thread-id-b has those of column g of B. */
+static bool apply_scales(ptx_warp *w, const ptx_inst *i, const shape *s, tile *t) {
+    static const char vectors[] = "scale_vec::1X|scale_vec::2X|scale_vec::4X|";
+    static const uint8_t counts[] = {1, 2, 4};
+    const bool one = !ptx_has(i->opcode, "scale_vec::2X") && !ptx_has(i->opcode, "scale_vec::4X");
+    const uint32_t count = one ? s->packed ? 2 : 1 : counts[ptx_which(i->opcode, vectors)];
+    uint32_t at[4];
+    for (uint32_t n = 0; n < 4; n++)
+        at[n] = (uint32_t)ptx_lane(w, ptx_element(&i->op[n < 2 ? 5 : 7], n % 2), 0);
+    if (at[0] % count || at[0] > 3 || at[1] > 1 || at[2] % count || at[2] > 3 || at[3] > 3) {
+        ptx_stop(w, i, "scale selectors {%u, %u} and {%u, %u}: byte and thread are out of range",
+                 at[0], at[1], at[2], at[3]);
+        return false;
+    }
+    for (uint32_t k = 0; k < s->k; k++) {
+        const uint32_t block = k / (s->k / count);
+        for (uint32_t m = 0; m < 16; m++)
+            t->a[m][k] *= scale_of(w, i, &i->op[4], m % 8 * 4 + 2 * at[1] + m / 8, at[0] + block);
+        for (uint32_t n = 0; n < 8; n++)
+            t->b[k][n] *= scale_of(w, i, &i->op[6], n * 4 + at[3], at[2] + block);
+    }
+    return true;
+}
+
+/* Reads the operands of mma.sync. Returns false after an error. */
+static bool read_tile(ptx_warp *w, const ptx_inst *i, const shape *s, tile *t) {
+    const uint32_t sums = s->m / 4;
+    if (!ptx_together(w, i, ~0u)) return false;
+    if (!ptx_has_count(w, i, &i->op[0], s->d == T_f16 ? sums / 2 : sums) ||
+        !ptx_has_count(w, i, &i->op[1], s->k / (4 * elements_in(s, s->a)) * (s->m / 8)) ||
+        !ptx_has_count(w, i, &i->op[2], s->k / (4 * elements_in(s, s->b))) ||
+        !ptx_has_count(w, i, &i->op[3], s->c == T_f16 ? sums / 2 : sums))
+        return false;
+    if (w->mode) ptx_set_mode(w, 0);
+    read_a(w, &i->op[1], s, t);
+    read_b(w, &i->op[2], s, t);
+    read_c(w, &i->op[3], s, t);
+    return true;
+}
+
 static void execute_mma(ptx_warp *w, const ptx_inst *i) {
     const shape s = shape_of(i);
-    const uint32_t sums = s.m / 4;
     tile t;
-    if (!ptx_together(w, i, ~0u)) return;
-    if (!ptx_has_count(w, i, &i->op[0], s.d == T_f16 ? sums / 2 : sums) ||
-        !ptx_has_count(w, i, &i->op[1], s.k / (4 * ptx_elements_of(s.a)) * (s.m / 8)) ||
-        !ptx_has_count(w, i, &i->op[2], s.k / (4 * ptx_elements_of(s.b))) ||
-        !ptx_has_count(w, i, &i->op[3], s.c == T_f16 ? sums / 2 : sums))
-        return;
-    if (w->mode) ptx_set_mode(w, 0);
-    read_a(w, &i->op[1], &s, &t);
-    read_b(w, &i->op[2], &s, &t);
-    read_c(w, &i->op[3], &s, &t);
+    if (!read_tile(w, i, &s, &t)) return;
     sim_tensor_rule rule;
     if (w->block->launch->capability == 90 && ptx_tensor_rule(s.a, s.b, s.d, &rule))
         add_as_hardware(&s, &t, rule);
@@ -310,8 +369,18 @@ static void execute_mma(ptx_warp *w, const ptx_inst *i) {
     write_d(w, i, &s, &t);
 }
 
+static void execute_scaled(ptx_warp *w, const ptx_inst *i) {
+    const shape s = shape_of(i);
+    tile t = {0};
+    if (!read_tile(w, i, &s, &t) || !apply_scales(w, i, &s, &t)) return;
+    add_in_double(&s, &t);
+    write_d(w, i, &s, &t);
+}
+
 #define ROW(pattern, operands, execute)                                                            \
     { pattern, operands, execute, NULL, 0, 0, 0, 0, 0 }
+#define SCALES(pattern)                                                                            \
+    { pattern, "wWWWRWRW", execute_scaled, NULL, 0, 0, 0, 0, 0 }
 #define MMA   "mma.sync.aligned."
 #define SMALL "e4m3|e5m2|e3m2|e2m3|e2m1"
 static const ptx_row rows[] = {
@@ -328,6 +397,11 @@ static const ptx_row rows[] = {
     ROW(MMA "m16n8k16|m16n8k32.row.col.f32|f16.e4m3|e5m2.e4m3|e5m2.f32|f16", "wWWW", execute_mma),
     ROW(MMA "m16n8k32.row.col.kind::f8f6f4.f32|f16." SMALL "." SMALL ".f32|f16", "wWWW",
         execute_mma),
+    SCALES(MMA "m16n8k32.row.col.kind::mxf8f6f4.block_scale.{scale_vec::1X}.f32." SMALL "." SMALL
+               ".f32.ue8m0"),
+    SCALES(MMA "m16n8k64.row.col.kind::mxf4.block_scale.{scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0"),
+    SCALES(MMA "m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X|scale_vec::4X.f32.e2m1."
+               "e2m1.f32.ue8m0|ue4m3"),
     ROW(MMA "m8n8k4|m16n8k4|m16n8k8|m16n8k16.row.col.f64.f64.f64.f64", "zZZZ", execute_mma),
 };
 const ptx_table ptx_matrix_table = {rows, sizeof rows / sizeof *rows};
