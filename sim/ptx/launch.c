@@ -281,7 +281,7 @@ static uint32_t cluster_count(const ptx_launch *l) {
 static void *work(void *user) {
     job *j = user;
     char error[ERROR_BYTES] = "";
-    ptx_cluster c = {.size = cluster_size(j->launch)};
+    ptx_cluster c = {.size = cluster_size(j->launch), .next = &j->next};
     c.blocks = calloc(c.size, sizeof *c.blocks);
     bool good = c.blocks != NULL;
     for (uint32_t k = 0; good && k < c.size; k++)

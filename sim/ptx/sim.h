@@ -74,7 +74,7 @@ extern const ptx_table *const ptx_tables[]; /* NULL ends the list */
 extern const ptx_table ptx_alu_table, ptx_compare_table, ptx_convert_table, ptx_control_table,
     ptx_lanes_table, ptx_access_table, ptx_atomics_table, ptx_copy_table, ptx_matrix_table,
     ptx_wgmma_table, ptx_mbarrier_table, ptx_bulk_table, ptx_tma_table, ptx_cluster_table,
-    ptx_tmem_table, ptx_tcgen05_table;
+    ptx_launch_control_table, ptx_tmem_table, ptx_tcgen05_table;
 /* Splits an opcode's text into tokens and finds its table entry. */
 void ptx_opcode_find(ptx_opcode *opcode);
 /* Two table entries may have the same pattern and differ only in the number of sources, e.g. max of
@@ -252,6 +252,7 @@ struct ptx_cluster {
     uint64_t random;
     struct ptx_async *later; /* the pending jobs of the copy engine */
     uint32_t later_count, later_room;
+    uint32_t *next; /* the number of the next cluster to begin, which all clusters share */
 };
 
 enum { CHECK_UNWRITTEN = 1, CHECK_ALL = 1 };

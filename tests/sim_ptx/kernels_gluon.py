@@ -2,7 +2,7 @@
 and stores of tensor memory in each of its shapes."""
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
-from triton.experimental.gluon.language.nvidia.blackwell import (TensorMemoryLayout, allocate_tensor_memory, fence_async_shared,
+from triton.experimental.gluon.language.nvidia.blackwell import (TensorMemoryLayout, allocate_tensor_memory, clc, fence_async_shared,
                                                                  mbarrier, tcgen05_mma)
 
 
@@ -52,3 +52,23 @@ def move_tile(a, d, N: gl.constexpr, STORE: gl.constexpr, LOAD: gl.constexpr):
     x = load_tile(a, 128, N, tile)
     memory.store(gl.convert_layout(x, memory.get_reg_layout(instr_variant=STORE)))
     store_tile(d, memory.load(memory.get_reg_layout(instr_variant=LOAD)), 128, N, tile)
+
+
+@gluon.jit
+def persistent(d, ROUNDS: gl.constexpr):
+    """Each program takes over the work of programs that have not begun (cluster launch control), and adds
+    1 to the word of each program whose work it does."""
+    response = gl.allocate_shared_memory(gl.int64, [2], gl.SwizzledSharedLayout(1, 1, 1, [0]))
+    bar = mbarrier.allocate_mbarrier()
+    mbarrier.init(bar, count=1)
+    work = gl.program_id(0)
+    phase = 0
+    for _ in range(ROUNDS):
+        if work >= 0:
+            gl.atomic_add(d + work, 1)
+            mbarrier.expect(bar, 16)
+            clc.try_cancel(response, bar)
+            mbarrier.wait(bar, phase)
+            result = clc.load_result(response)
+            work = gl.where(result.is_canceled(), result.program_id(0), -1)
+            phase ^= 1

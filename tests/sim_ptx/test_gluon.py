@@ -1,5 +1,6 @@
 """Compares the Gluon kernels of kernels_gluon.py with NumPy in double. usage: test_gluon.py ARCH FOLDER"""
 import ctypes
+import os
 import re
 import sys
 
@@ -84,10 +85,20 @@ def check_shapes(device):
             compare(f"tensor memory written as {store}, read as {load}", run(device, built, [a, np.zeros_like(a)], 1), a, 0)
 
 
+def check_launch_control(device):
+    for threads in "1", "4":
+        os.environ["BSMM_SIM_THREADS"] = threads
+        built = build(device.arch, K.persistent, {"d": "*i32"}, {"ROUNDS": 41})
+        got = run(device, built, [np.zeros(40, np.int32)], 40)
+        compare(f"work of programs that have not begun, {threads} threads", got, np.ones(40), 0)
+    del os.environ["BSMM_SIM_THREADS"]
+
+
 def main():
     device = cuda.Device(sys.argv[1])
     check_pairs(device)
     check_shapes(device)
+    check_launch_control(device)
     if failed:
         sys.exit(f"wrong: {failed}")
 
