@@ -7,4 +7,7 @@
  * Otherwise stops the warp with an error that calls the operand `what`. */
 bool ptx_check_written(ptx_warp *w, const ptx_inst *i, const ptx_operand *o, const char *what);
 
+/* Combines elements at `to` with those at `from` by the operation that the opcode names, such as
+ * add or max. */
+void ptx_reduce(const ptx_inst *i, ptx_type type, uint8_t *to, const uint8_t *from, uint32_t bytes);
 #endif

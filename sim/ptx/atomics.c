@@ -48,7 +48,7 @@ static uint64_t apply_float(int what, ptx_type type, uint64_t old, uint64_t v) {
     return type == T_f64 ? ptx_bits64(a + b) : ptx_bits((float)a + (float)b);
 }
 
-static uint64_t apply(const ptx_inst *i, int what, ptx_type type, uint64_t old, uint64_t v) {
+static uint64_t apply(int what, ptx_type type, uint64_t old, uint64_t v) {
     const ptx_type each = ptx_element_type(type);
     const uint32_t bits = ptx_types[type].bits;
     if (what >= EXCH && what <= CAS) return v;
@@ -57,7 +57,19 @@ static uint64_t apply(const ptx_inst *i, int what, ptx_type type, uint64_t old, 
         return low | apply_float(what, each, old >> 16 & 0xffff, v >> 16 & 0xffff) << 16;
     }
     if (ptx_types[type].kind == FLOAT) return apply_float(what, type, old, v);
-    return apply_integer(what, ptx_types[i->opcode->types[0]].kind == SIGNED, bits, old, v);
+    return apply_integer(what, ptx_types[type].kind == SIGNED, bits, old, v);
+}
+
+void ptx_reduce(const ptx_inst *i, ptx_type type, uint8_t *to, const uint8_t *from,
+                uint32_t bytes) {
+    const int what = ptx_which(i->opcode, names);
+    const uint32_t each = ptx_types[type].bits / 8;
+    for (uint32_t at = 0; at + each <= bytes; at += each) {
+        uint64_t old = 0, v = 0;
+        memcpy(&old, to + at, each), memcpy(&v, from + at, each);
+        v = apply(what, type, old, v);
+        memcpy(to + at, &v, each);
+    }
 }
 
 static void execute(ptx_warp *w, const ptx_inst *i, const ptx_operand *to, const ptx_operand *where,
@@ -82,7 +94,7 @@ static void execute(ptx_warp *w, const ptx_inst *i, const ptx_operand *to, const
             wide[l] = old, narrow[l] = (uint32_t)old;
             if (bytes < 8) v &= (1ull << 8 * bytes) - 1;
             if (what == CAS && old != v) continue;
-            v = what == CAS && swap ? ptx_lane(w, swap, l) : apply(i, what, type, old, v);
+            v = what == CAS && swap ? ptx_lane(w, swap, l) : apply(what, type, old, v);
             memcpy(at[l] + (size_t)k * bytes, &v, bytes);
         }
         const ptx_operand *o = to ? ptx_element(to, k) : NULL;

@@ -329,6 +329,7 @@ void ptx_module_unload(ptx_module *m) {
 static void look_for_atomics(ptx_module *m) {
     for (uint32_t k = 0; k < m->opcode_count; k++)
         m->orders |= strncmp(m->opcodes[k]->text, "atom", 4) == 0 ||
+                     strncmp(m->opcodes[k]->text, "cp.reduce", 9) == 0 ||
                      strncmp(m->opcodes[k]->text, "red.", 4) == 0;
 }
 

@@ -42,6 +42,7 @@ typedef struct {
     const ptx_tensor_map *map;
     uint64_t shared;
     bool load;
+    ptx_type reduced; /* the type of elements that are combined with those in memory; 0: none are */
 } transfer;
 
 /* Copies 16 bytes of shared memory from or to global memory. Only the first `inside` bytes are
@@ -56,6 +57,8 @@ static bool move_unit(const transfer *t, uint64_t offset, uint64_t address, uint
     if (t->load) {
         memset(shared, 0, 16);
         if (inside) memcpy(shared, memory, inside);
+    } else if (inside && t->reduced) {
+        ptx_reduce(j->inst, t->reduced, memory, shared, inside);
     } else if (inside) {
         memcpy(memory, shared, inside);
     }
@@ -132,7 +135,8 @@ static void run_load(ptx_async *j) {
     uint32_t blocks = j->multicast ? j->multicast : 1;
     for (; blocks; blocks &= blocks - 1) {
         const uint64_t rank = ptx_first(blocks);
-        const transfer t = {j, &m, j->multicast ? (j->to & low) | rank << RANK_SHIFT : j->to, true};
+        const transfer t = {j, &m, j->multicast ? (j->to & low) | rank << RANK_SHIFT : j->to, true,
+                            T_none};
         if (!move_box(&t)) return;
         ptx_mbarrier_complete(j->warp, j->inst,
                               j->multicast ? (j->barrier & low) | signalled(j, rank) << RANK_SHIFT
@@ -144,8 +148,26 @@ static void run_load(ptx_async *j) {
 static void run_store(ptx_async *j) {
     ptx_tensor_map m;
     if (!read_map(j, j->to, &m) || !taken(j, &m)) return;
-    const transfer t = {j, &m, j->from, false};
+    const transfer t = {j, &m, j->from, false, T_none};
     (void)move_box(&t);
+}
+
+/* Executes cp.reduce.async.bulk.tensor, which combines the box with the elements in memory. */
+static void run_reduction(ptx_async *j) {
+    static const uint8_t types[] = {T_none, T_none, T_u32, T_s32,  T_u64, T_s64,
+                                    T_f16,  T_f32,  T_f64, T_bf16, T_f32, T_none};
+    ptx_tensor_map m;
+    if (!read_map(j, j->to, &m) || !taken(j, &m)) return;
+    const ptx_type type = (ptx_type)(m.type < sizeof types ? types[m.type] : T_none);
+    const transfer t = {j, &m, j->from, false, type};
+    const bool bits = ptx_has(j->inst->opcode, "and") || ptx_has(j->inst->opcode, "or") ||
+                      ptx_has(j->inst->opcode, "xor") || ptx_has(j->inst->opcode, "inc") ||
+                      ptx_has(j->inst->opcode, "dec");
+    if (type && !(bits && ptx_types[type].kind == FLOAT))
+        (void)move_box(&t);
+    else
+        ptx_stop(j->warp, j->inst,
+                 "the elements of the tensor map, type %u, have no such reduction", m.type);
 }
 
 static void take_coordinates(const ptx_warp *w, const ptx_operand *o, ptx_async *j) {
@@ -181,14 +203,19 @@ static void execute_load(ptx_warp *w, const ptx_inst *i) {
     }
 }
 
+enum { COPY, REDUCE };
 static void execute_store(ptx_warp *w, const ptx_inst *i) {
     uint64_t map[LANES], from[LANES];
     if (!has_rank(w, i, &i->op[0])) return;
     ptx_addresses(w, &i->op[0], map), ptx_addresses(w, &i->op[1], from);
     for (uint32_t left = w->mask; left && !w->stop; left &= left - 1) {
         const uint32_t l = ptx_first(left);
-        ptx_async j = {
-            .run = run_store, .warp = w, .inst = i, .lane = l, .to = map[l], .from = from[l]};
+        ptx_async j = {.run = i->opcode->row->what == REDUCE ? run_reduction : run_store,
+                       .warp = w,
+                       .inst = i,
+                       .lane = l,
+                       .to = map[l],
+                       .from = from[l]};
         take_coordinates(w, &i->op[0], &j);
         ptx_bulk_push(&j);
     }
@@ -209,6 +236,9 @@ static const ptx_row rows[] = {
                "{cta_group::1|cta_group::2}.{L2::cache_hint}",
         "mmmL?", execute_load),
     ROW(TENSOR "global.shared::cta.{tile}.bulk_group.{L2::cache_hint}", "mmL?", execute_store),
+    {"cp.reduce.async.bulk.tensor.1d|2d|3d|4d|5d.global.shared::cta.add|min|max|inc|dec|and|or|xor."
+     "{tile}.bulk_group.{L2::cache_hint}",
+     "mmL?", execute_store, NULL, 0, 0, 0, 0, REDUCE},
     ROW("prefetch.{param|const}.tensormap", "m", nothing),
 };
 const ptx_table ptx_tma_table = {rows, sizeof rows / sizeof *rows};

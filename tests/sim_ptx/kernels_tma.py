@@ -31,3 +31,18 @@ def dot_scaled(a, sa, b, sb, c, K, FA: tl.constexpr, FB: tl.constexpr, PA: tl.co
         ys = ys.reshape(BN // 128, BK // V // 4, 32, 4, 4).trans(0, 3, 2, 1, 4).reshape(BN, BK // V)
         acc = tl.dot_scaled(x, xs, FA, y.T, ys, FB, acc)
     c.store([pm * BM, pn * BN], acc)
+
+
+@triton.jit
+def combine(a, c, OP: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    """Combines each element of C with that of A by a reduction of TMA. The last tiles reach beyond C."""
+    at = [tl.program_id(0) * BM, tl.program_id(1) * BN]
+    x = a.load(at)
+    if OP == "add":
+        c.atomic_add(at, x)
+    elif OP == "and":
+        c.atomic_and(at, x)
+    elif OP == "or":
+        c.atomic_or(at, x)
+    else:
+        c.atomic_xor(at, x)

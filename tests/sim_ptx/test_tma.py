@@ -14,7 +14,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-TYPES = {"u8": (0, 1), "fp8e4nv": (0, 1), "fp8e5": (0, 1), "fp16": (6, 2), "bf16": (9, 2), "fp32": (7, 4)}
+TYPES = {"u8": (0, 1), "fp8e4nv": (0, 1), "fp8e5": (0, 1), "fp16": (6, 2), "bf16": (9, 2), "fp32": (7, 4), "i32": (3, 4), "u32": (2, 4)}
 
 
 def compile_kernel(arch, fn, types, constants, warps=4):
@@ -135,6 +135,29 @@ def run_scaled(device, arch, name, fa, fb, block, scale):
     return compare(f"dot_scaled {name}", got, av @ bv.T, KK * 2.0 ** -23 * (np.abs(av) @ np.abs(bv).T))
 
 
+# Reductions of TMA: the operation, the type of elements, and NumPy's function. Triton compiles min and
+# max only on a machine with a GPU.
+COMBINED = [("add", "fp32", np.add), ("add", "fp16", np.add), ("add", "i32", np.add), ("add", "u32", np.add),
+            ("and", "i32", np.bitwise_and), ("or", "i32", np.bitwise_or), ("xor", "i32", np.bitwise_xor)]
+
+
+def run_combine(device, arch, operation, kind, function):
+    rng = np.random.default_rng(4)
+    M, N, BM, BN = 72, 48, 32, 32
+    numbers = {"fp32": np.float32, "fp16": np.float16, "i32": np.int32, "u32": np.uint32}[kind]
+    if kind[0] == "f":
+        a, c = (rng.standard_normal((M, N)).astype(numbers) for _ in range(2))
+    else:
+        a, c = (rng.integers(0, 2 ** 32, (M, N), np.uint64).astype(np.uint32).view(numbers) for _ in range(2))
+    types = [f"tensordesc<{kind}[{BM},{BN}]>"] * 2
+    built = compile_kernel(arch, K.combine, types, dict(OP=operation, BM=BM, BN=BN))
+    if "cp.reduce.async.bulk.tensor" not in built.asm["ptx"]:
+        print(f"{operation} {kind}: Triton does not use TMA's reduction")
+        return True
+    got = launch(device, built, (3, 2), [(a, kind), (c, kind)], [])
+    return compare(f"{operation} of {kind} by TMA", got.astype(np.float64), function(c, a).astype(np.float64), 0)
+
+
 SCALED = [("mxfp8", "e4m3", "e4m3", 32, "e8m0"), ("mxfp8_e5m2", "e5m2", "e4m3", 32, "e8m0"), ("mxfp4", "e2m1", "e2m1", 32, "e8m0"),
           ("nvfp4", "e2m1", "e2m1", 16, "e4m3"), ("mixed", "e4m3", "e2m1", 32, "e8m0")]
 
@@ -143,6 +166,7 @@ def main():
     arch = sys.argv[1]
     device = cuda.Device(arch)
     failed = [run_dot(device, arch, kind, warps) for kind in ("fp16", "fp8e4nv") for warps in (4, 8)]
+    failed += [run_combine(device, arch, *row) for row in COMBINED]
     if arch.startswith("sm_100"):
         failed += [run_scaled(device, arch, *row) for row in SCALED]
     print(f"{arch}: {len(failed)} kernels with tensor maps, {sum(failed)} failed, {device.steps()} instructions")
