@@ -19,17 +19,40 @@ void ptx_addresses(const ptx_warp *w, const ptx_operand *o, uint64_t *address) {
 /* ---- resolving addresses of all state spaces ---- */
 
 static bool check_shadow(ptx_warp *w, const ptx_inst *i, const ptx_block *b, uint32_t offset,
-                         uint32_t bytes, uint64_t address) {
-    for (uint32_t k = 0; k < bytes; k++)
-        if (!b->shadow[offset + k]) {
-            ptx_stop(w, i, "shared memory 0x%llx was never written",
-                     (unsigned long long)address + k);
-            return false;
-        }
+                         uint32_t bytes, uint64_t address, bool async) {
+    const uint32_t checks = b->launch->checks;
+    for (uint32_t k = 0; k < bytes; k++) {
+        const uint8_t state = b->shadow[offset + k];
+        const char *wrong = NULL;
+        if (state == NEVER_WRITTEN && checks & CHECK_UNWRITTEN) wrong = "was never written";
+        if (state == UNFENCED && async && checks & CHECK_PROXIES)
+            wrong = "was written by a thread, without fence.proxy.async before this access by the "
+                    "async proxy";
+        if (!wrong) continue;
+        ptx_stop(w, i, "shared memory 0x%llx %s", (unsigned long long)address + k, wrong);
+        return false;
+    }
     return true;
 }
 
-uint8_t *ptx_shared(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t bytes, bool write) {
+static void mark_written(ptx_block *b, uint32_t offset, uint32_t bytes, bool async) {
+    memset(b->shadow + offset, async ? WRITTEN : UNFENCED, bytes);
+    if (async) return;
+    if (offset < b->unfenced[0]) b->unfenced[0] = offset;
+    if (offset + bytes > b->unfenced[1]) b->unfenced[1] = offset + bytes;
+}
+
+void ptx_fence_proxies(ptx_cluster *c) {
+    for (uint32_t k = 0; k < c->size; k++) {
+        ptx_block *b = &c->blocks[k];
+        for (uint32_t at = b->unfenced[0]; b->shadow && at < b->unfenced[1]; at++)
+            if (b->shadow[at] == UNFENCED) b->shadow[at] = WRITTEN;
+        b->unfenced[0] = b->shared_bytes, b->unfenced[1] = 0;
+    }
+}
+
+static uint8_t *find_shared(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t bytes,
+                            bool write, bool async) {
     const uint64_t rank = address >> RANK_SHIFT, offset = address & ((1u << RANK_SHIFT) - 1);
     ptx_cluster *c = w->block->cluster;
     if (rank >= c->size || offset < SHARED_BEGIN || offset + bytes > c->blocks[rank].shared_bytes) {
@@ -38,10 +61,19 @@ uint8_t *ptx_shared(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t b
         return NULL;
     }
     ptx_block *b = &c->blocks[rank];
-    if (b->shadow && write) memset(b->shadow + offset, 1, bytes);
-    if (b->shadow && !write && !check_shadow(w, i, b, (uint32_t)offset, bytes, address))
+    if (b->shadow && write) mark_written(b, (uint32_t)offset, bytes, async);
+    if (b->shadow && !write && !check_shadow(w, i, b, (uint32_t)offset, bytes, address, async))
         return NULL;
     return b->shared + offset;
+}
+
+uint8_t *ptx_shared(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t bytes, bool write) {
+    return find_shared(w, i, address, bytes, write, false);
+}
+
+uint8_t *ptx_shared_async(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t bytes,
+                          bool write) {
+    return find_shared(w, i, address, bytes, write, true);
 }
 
 static uint8_t *local(ptx_warp *w, const ptx_inst *i, uint64_t offset, uint32_t bytes,

@@ -12,7 +12,7 @@ static uint64_t in_block(uint64_t address, uint32_t rank) {
 
 static void copy_to(ptx_async *j, uint64_t to, uint64_t barrier) {
     const uint8_t *from = ptx_engine_global(j, j->from, j->bytes);
-    uint8_t *at = from ? ptx_shared(j->warp, j->inst, to, j->bytes, true) : NULL;
+    uint8_t *at = from ? ptx_shared_async(j->warp, j->inst, to, j->bytes, true) : NULL;
     if (!at) return;
     memcpy(at, from, j->bytes);
     ptx_mbarrier_complete(j->warp, j->inst, barrier, j->bytes);
@@ -29,8 +29,8 @@ static void run_load(ptx_async *j) {
 
 /* Copies from this block's shared memory to that of another block in the cluster. */
 static void run_across(ptx_async *j) {
-    const uint8_t *from = ptx_shared(j->warp, j->inst, j->from, j->bytes, false);
-    uint8_t *at = from ? ptx_shared(j->warp, j->inst, j->to, j->bytes, true) : NULL;
+    const uint8_t *from = ptx_shared_async(j->warp, j->inst, j->from, j->bytes, false);
+    uint8_t *at = from ? ptx_shared_async(j->warp, j->inst, j->to, j->bytes, true) : NULL;
     if (!at) return;
     memcpy(at, from, j->bytes);
     ptx_mbarrier_complete(j->warp, j->inst, j->barrier, j->bytes);
@@ -64,7 +64,7 @@ static void execute_load(ptx_warp *w, const ptx_inst *i) {
 /* ---- st.async: registers to shared memory ---- */
 
 static void run_value(ptx_async *j) {
-    uint8_t *at = ptx_shared(j->warp, j->inst, j->to, j->bytes, true);
+    uint8_t *at = ptx_shared_async(j->warp, j->inst, j->to, j->bytes, true);
     if (!at) return;
     memcpy(at, &j->value, j->bytes);
     ptx_mbarrier_complete(j->warp, j->inst, j->barrier, j->bytes);
@@ -120,7 +120,7 @@ bool ptx_bulk_push(const ptx_async *job) {
 }
 
 static void run_store(ptx_async *j) {
-    const uint8_t *from = ptx_shared(j->warp, j->inst, j->from, j->bytes, false);
+    const uint8_t *from = ptx_shared_async(j->warp, j->inst, j->from, j->bytes, false);
     uint8_t *at = from ? ptx_engine_global(j, j->to, j->bytes) : NULL;
     if (at) memcpy(at, from, j->bytes);
 }

@@ -108,7 +108,8 @@ static void start_block(ptx_block *b, uint32_t number) {
     b->id[0] = number % grid[0], b->id[1] = number / grid[0] % grid[1],
     b->id[2] = number / grid[0] / grid[1];
     memset(b->shared, 0xcd, b->shared_bytes);
-    if (b->shadow) memset(b->shadow, 0, b->shared_bytes);
+    if (b->shadow) memset(b->shadow, NEVER_WRITTEN, b->shared_bytes);
+    b->unfenced[0] = b->shared_bytes, b->unfenced[1] = 0;
     free(b->tmem), b->tmem = NULL;
     memset(b->barriers, 0, sizeof b->barriers);
     for (uint32_t k = 0; k < BARRIERS; k++)
@@ -138,8 +139,8 @@ static bool make_block(ptx_block *b, ptx_cluster *c, const ptx_launch *l, uint32
     b->warp_count = (threads + LANES - 1) / LANES;
     b->warps = calloc(b->warp_count, sizeof *b->warps);
     b->shared = aligned_alloc(1024, (size_t)((l->shared_bytes + 1023u) / 1024) * 1024);
-    b->shadow = l->checks & CHECK_UNWRITTEN ? malloc(l->shared_bytes) : NULL;
-    bool good = b->warps && b->shared && (b->shadow || !(l->checks & CHECK_UNWRITTEN));
+    b->shadow = l->checks ? malloc(l->shared_bytes) : NULL;
+    bool good = b->warps && b->shared && (b->shadow || !l->checks);
     for (uint32_t n = 0; good && n < b->warp_count; n++)
         good = make_warp(&b->warps[n], l);
     return good;

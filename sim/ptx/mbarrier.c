@@ -150,6 +150,11 @@ static void nothing(ptx_warp *w, const ptx_inst *i) {
     (void)w, (void)i;
 }
 
+static void execute_proxy_fence(ptx_warp *w, const ptx_inst *i) {
+    (void)i;
+    ptx_fence_proxies(w->block->cluster);
+}
+
 #define ROW(pattern, operands, execute, what)                                                      \
     { pattern, operands, execute, NULL, 0, 0, 0, 0, what }
 #define SEM   "{release|acquire|relaxed}.{cta|cluster}."
@@ -164,8 +169,10 @@ static const ptx_row rows[] = {
     ROW("mbarrier.test_wait|try_wait." SEM PLACE "b64", "pmLR?", execute_wait, 0),
     ROW("mbarrier.test_wait|try_wait.parity." SEM PLACE "b64", "pmRR?", execute_wait, 0),
     ROW("fence.mbarrier_init.release.cluster", "", nothing, 0),
-    ROW("fence.proxy.alias|async", "", nothing, 0),
-    ROW("fence.proxy.async.global|shared::cta|shared::cluster", "", nothing, 0),
+    ROW("fence.proxy.alias", "", nothing, 0),
+    ROW("fence.proxy.async", "", execute_proxy_fence, 0),
+    ROW("fence.proxy.async.global", "", nothing, 0),
+    ROW("fence.proxy.async.shared::cta|shared::cluster", "", execute_proxy_fence, 0),
     ROW("fence.proxy.tensormap::generic.release.cta|cluster|gpu|sys", "", nothing, 0),
     ROW("fence.proxy.tensormap::generic.acquire.cta|cluster|gpu|sys", "mi", nothing, 0),
 };

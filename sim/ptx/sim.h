@@ -230,15 +230,19 @@ typedef struct {
 } ptx_barrier;
 
 typedef struct ptx_cluster ptx_cluster;
+/* The state of a byte of shared memory. UNFENCED: a thread has written it since the last
+ * fence.proxy.async. */
+enum ptx_shadow { NEVER_WRITTEN, WRITTEN, UNFENCED };
 typedef struct ptx_launch ptx_launch;
 struct ptx_block {
     ptx_cluster *cluster;
     const ptx_launch *launch;
     ptx_warp *warps;
     uint32_t warp_count, rank, shared_bytes, id[3];
-    /* `shadow` tells for each byte of shared memory whether it was written. It is NULL without
-     * checks. */
+    /* `shadow` tells for each byte of shared memory whether it was written (ptx_shadow). It is NULL
+     * without checks. The bytes that are UNFENCED lie from unfenced[0] to unfenced[1]. */
     uint8_t *shared, *shadow;
+    uint32_t unfenced[2];
     ptx_barrier barriers[BARRIERS];
     struct ptx_tmem *tmem; /* tensor memory, which the first tcgen05.alloc creates */
     char *error;
@@ -255,7 +259,7 @@ struct ptx_cluster {
     uint32_t *next; /* the number of the next cluster to begin, which all clusters share */
 };
 
-enum { CHECK_UNWRITTEN = 1, CHECK_ALL = 1 };
+enum { CHECK_UNWRITTEN = 1, CHECK_PROXIES = 2, CHECK_ALL = 3 };
 struct ptx_launch {
     ptx_module *module;
     const ptx_function *kernel;
@@ -326,6 +330,13 @@ void ptx_execute_lanes(ptx_warp *w, const ptx_inst *i);
 /* Returns the host address of bytes at a shared address. If they are outside the block's shared
  * memory, stops the warp with an error and returns NULL. */
 uint8_t *ptx_shared(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t bytes, bool write);
+/* The same for an access by the async proxy, i.e. by the copy engine or a tensor core. It also
+ * stops the warp if a byte that it reads was written by a thread, and no thread of the cluster has
+ * executed fence.proxy.async since then. */
+uint8_t *ptx_shared_async(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t bytes,
+                          bool write);
+/* Records that a thread of the cluster has executed fence.proxy.async. */
+void ptx_fence_proxies(ptx_cluster *c);
 /* Stores the host address of each lane's bytes in `at`. If the bytes of a lane are misaligned or
  * not inside an allocation, stops the warp with an error and returns false. */
 bool ptx_resolve(ptx_warp *w, const ptx_inst *i, const uint64_t *address, int space, uint32_t bytes,

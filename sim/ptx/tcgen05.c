@@ -123,8 +123,8 @@ static bool read_shared(ptx_async *j, const product *p, const ptx_block *block, 
         y->transposed ? ptx_layout_place(y, byte, k, 8) : ptx_layout_place(y, row, byte, 8);
     uint64_t value = 0;
     const uint32_t bytes = bits < 8 ? part % 8 + bits > 8 ? 2 : 1 : bits / 8;
-    const uint8_t *from =
-        ptx_shared(j->warp, j->inst, place | (uint64_t)block->rank << RANK_SHIFT, bytes, false);
+    const uint8_t *from = ptx_shared_async(
+        j->warp, j->inst, place | (uint64_t)block->rank << RANK_SHIFT, bytes, false);
     if (!from) return false;
     memcpy(&value, from, bytes);
     if (bits < 8) value = value >> part % 8 & ((1u << bits) - 1);
@@ -328,7 +328,7 @@ static spread spread_of(const ptx_opcode *o) {
 static bool copy_word(ptx_async *j, ptx_block *block, const ptx_layout *y, const spread *s,
                       uint32_t r, uint32_t c) {
     const uint64_t at = ptx_layout_place(y, r, 4 * c, 8) | (uint64_t)block->rank << RANK_SHIFT;
-    const uint8_t *from = ptx_shared(j->warp, j->inst, at, 4, false);
+    const uint8_t *from = ptx_shared_async(j->warp, j->inst, at, 4, false);
     for (uint32_t k = 0; from && k < s->copies; k++) {
         const uint32_t lane = s->copies == 1 ? r : 32 * s->groups[r / 32][k] + r % 32;
         uint32_t *to = ptx_tmem_cell_of(block, j->warp, j->inst, (uint32_t)(j->to >> 16) + lane,

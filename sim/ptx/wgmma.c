@@ -39,7 +39,7 @@ static bool read_element(ptx_warp *w, const product *p, const ptx_layout *layout
     const uint32_t bytes = ptx_types[type].bits / 8;
     const uint64_t at = ptx_layout_place(layout, row, k, 8 * bytes);
     const uint8_t *from =
-        ptx_shared(w, p->inst, at | (uint64_t)w->block->rank << RANK_SHIFT, bytes, false);
+        ptx_shared_async(w, p->inst, at | (uint64_t)w->block->rank << RANK_SHIFT, bytes, false);
     uint64_t bits = 0;
     if (!from) return false;
     memcpy(&bits, from, bytes);

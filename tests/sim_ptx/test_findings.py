@@ -44,6 +44,10 @@ FAULTS = {
         "@%p1 mbarrier.init.shared::cta.b64 [%r2], 1; bar.sync 0; $L: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2], 0; @!%p2 bra $L; ret; }",
         32, "wait for an mbarrier's phase"),
     "another block's tensor memory": ("tcgen05.st.sync.aligned.32x32b.x1.b32 [%r3], {%r1}; ret; }", 32, "tensor memory: lane 0, column 1024 is not allocated"),
+    "a copy of bytes without a fence": (
+        "st.shared.u32 [%r3], %r1; bar.sync 0; @!%p1 bra $L; cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r2], 128; "
+        "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; $L: ret; }",
+        32, "shared memory 0x400 was written by a thread, without fence.proxy.async"),
     "a pair in a cluster of one block": (
         "tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r2], 32; ret; }", 32, "cta_group::2 wants clusters of an even number of blocks"),
     "tensor memory that stays": ("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 32; ret; }", 32, "are not what one tcgen05.alloc gave"),
@@ -56,7 +60,7 @@ def main():
     device = cuda.Device(arch)
     failed = 0
     for name, (body, threads, expect) in FAULTS.items():
-        if "mbarrier" in body and int(arch[3:].rstrip("a")) < 90 or "tcgen05" in body and not arch.startswith("sm_100"):
+        if ("mbarrier" in body or "bulk" in body) and int(arch[3:].rstrip("a")) < 90 or "tcgen05" in body and not arch.startswith("sm_100"):
             continue
         data = device.upload(np.zeros(32, np.uint32))
         module = device.load(HEAD.format(target=arch) + " " + body + "\n")
