@@ -4,7 +4,7 @@ MAY_SEE.
 
 format includes base, and recipe and core include both. ref, quantize, cpu, gpu, sol and io
 include base, format and core's four headers for backends, but never each other. cuda and amdgpu
-also include gpu, but not each other. From the library, cli, bench and examples include only bsmm.h.
+also include gpu, but not each other. From the library, cli, bench, examples and python include only bsmm.h.
 
 With a build folder, the script also checks calls. nm lists the undefined symbols of the objects
 of each room. Each of these symbols must be defined in a room that this room may include, or be
@@ -43,6 +43,7 @@ MAY_SEE = {
     "bench/": (HEADER, "cli/"),
     "bench/llm/": (HEADER, "examples/llm/"),
     "examples/": (HEADER,),
+    "python/": (HEADER,),
     "fuzz/": (HEADER, "src/"),
     "sim/": (),  # The simulators are separate drivers and include nothing of src/.
     "tests/": (HEADER, "src/", "bench/", "cli/", "sim/common/"),

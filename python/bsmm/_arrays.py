@@ -1,0 +1,209 @@
+"""Arrays of other libraries, seen without copies, and new arrays in the same place.
+
+A `View` is the address, shape and type of an array. A `Space` makes new arrays: NumPy arrays, torch
+tensors, or arrays in a device's memory."""
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from . import _bsmm
+from ._tables import ARRAY_NAME, DLPACK_NAME, FORMAT_NAME
+
+_DLPACK_DEVICES = {1: "cpu", 2: "cuda", 3: "cpu", 10: "hip"}
+
+
+@dataclass(frozen=True)
+class View:
+    """An array: `strides` count items, and `type` is a format's name or the array type's name."""
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    type: str
+    device: str
+    owner: Any
+
+
+class Space(Protocol):
+    """A place for new arrays."""
+
+    device: str
+
+    def empty(self, shape: tuple[int, ...], type: str) -> Any: ...
+
+    def stream(self) -> int: ...
+
+    def finish(self, stream: int | None) -> None:
+        """Called after work is queued: waits for it if nothing else keeps its memory alive."""
+
+
+def numpy_type(name: str, may_be_codes: bool = False) -> np.dtype[Any]:
+    """The NumPy type of an element format. Types of ml_dtypes need that package; with
+    `may_be_codes`, types of 8 bits become uint8 without it."""
+    array = ARRAY_NAME.get(name, name)
+    try:
+        return np.dtype(array)
+    except TypeError:
+        pass
+    try:
+        import ml_dtypes
+
+        return np.dtype(getattr(ml_dtypes, array))
+    except (ImportError, AttributeError):
+        if may_be_codes:
+            return np.dtype(np.uint8)
+        raise TypeError(f"type {name}: NumPy has none; install ml_dtypes") from None
+
+
+def aligned_bytes(count: int) -> np.ndarray:
+    """A NumPy array of bytes that is aligned to 64 bytes."""
+    whole = np.empty(count + 63, np.uint8)
+    start = -whole.ctypes.data % 64
+    return whole[start : start + count]
+
+
+class NumPySpace:
+    device = "cpu"
+
+    def empty(self, shape: tuple[int, ...], type: str) -> np.ndarray:
+        dtype = numpy_type(type, may_be_codes=type.startswith("e"))
+        count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        return aligned_bytes(count).view(dtype).reshape(shape)
+
+    def stream(self) -> int:
+        return 0
+
+    def finish(self, stream: int | None) -> None:
+        pass
+
+
+class TorchSpace:
+    def __init__(self, device: Any) -> None:
+        self._device = device
+        self.device = _name_of_torch_device(device)
+
+    def empty(self, shape: tuple[int, ...], type: str) -> Any:
+        torch = sys.modules["torch"]
+        return torch.empty(shape, dtype=getattr(torch, ARRAY_NAME.get(type, type)), device=self._device)
+
+    def stream(self) -> int:
+        if self.device == "cpu":
+            return 0
+        return int(sys.modules["torch"].cuda.current_stream(self._device).cuda_stream)
+
+    def finish(self, stream: int | None) -> None:
+        pass  # torch frees memory in the order of its stream.
+
+
+def _name_of_torch_device(device: Any) -> str:
+    if device.type == "cpu":
+        return "cpu"
+    kind = "hip" if getattr(sys.modules["torch"].version, "hip", None) else device.type
+    index = device.index
+    return f"{kind}:{sys.modules['torch'].cuda.current_device() if index is None else index}"
+
+
+def is_torch(array: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(array, torch.Tensor)
+
+
+# ---- views ----
+
+
+def _items(strides: tuple[int, ...] | None, shape: tuple[int, ...], item_bytes: int) -> tuple[int, ...]:
+    """Strides in items from strides in bytes; None stands for rows without gaps."""
+    if strides is not None:
+        if any(stride % item_bytes for stride in strides):
+            raise ValueError(f"array: strides are {strides} bytes; must be multiples of {item_bytes}")
+        return tuple(stride // item_bytes for stride in strides)
+    result, step = [], 1
+    for extent in reversed(shape):
+        result.append(step)
+        step *= extent
+    return tuple(reversed(result))
+
+
+def _view_torch(array: Any) -> View:
+    name = str(array.dtype).removeprefix("torch.")
+    return View(array.data_ptr(), tuple(array.shape), tuple(array.stride()),
+                FORMAT_NAME.get(name, name), _name_of_torch_device(array.device), array)
+
+
+def _view_cuda(array: Any) -> View:
+    """Source: Numba's CUDA Array Interface, version 3. The interface has no device number, so that
+    an attribute `device` gives it if there is one."""
+    facts = array.__cuda_array_interface__
+    dtype = np.dtype(facts["typestr"])
+    name = getattr(getattr(array, "dtype", dtype), "name", dtype.name)
+    shape = tuple(facts["shape"])
+    device = getattr(array, "device", 0)
+    if not isinstance(device, str):
+        device = f"cuda:{getattr(device, 'id', device)}"
+    return View(facts["data"][0], shape, _items(facts.get("strides"), shape, dtype.itemsize),
+                FORMAT_NAME.get(name, name), device, array)
+
+
+def _view_dlpack(array: Any) -> View:
+    capsule = array.__dlpack__()
+    address, kind, number, code, bits, lanes, shape, strides = _bsmm.dlpack_read(capsule)
+    device = _DLPACK_DEVICES.get(kind)
+    if device is None or lanes != 1:
+        raise TypeError(f"array: DLPack device is {kind} with {lanes} lanes; must be the CPU or a GPU with 1")
+    name = DLPACK_NAME.get((code, bits), f"uint{bits}" if code == 1 else f"dlpack type {code}.{bits}")
+    return View(address, shape, strides or _items(None, shape, 1), name,
+                device if device == "cpu" else f"{device}:{number}", (array, capsule))
+
+
+def _view_host(array: Any) -> View:
+    """An object without an array interface must have the buffer protocol: NumPy would copy a list,
+    and nothing would keep the copy alive."""
+    whole = np.asarray(array if hasattr(array, "__array_interface__") else memoryview(array))
+    name = whole.dtype.name
+    return View(whole.ctypes.data, whole.shape, _items(whole.strides, whole.shape, whole.itemsize),
+                FORMAT_NAME.get(name, name), "cpu", whole)
+
+
+def view(array: Any) -> View:
+    """The View of an array of torch, of a GPU library, of NumPy, or of any object with DLPack, the
+    array interface or the buffer protocol. No element is copied."""
+    if is_torch(array):
+        return _view_torch(array)
+    if isinstance(array, np.ndarray):
+        return _view_host(array)
+    if hasattr(array, "as_view"):
+        return array.as_view()
+    if hasattr(array, "__cuda_array_interface__"):
+        return _view_cuda(array)
+    if hasattr(array, "__dlpack__"):
+        return _view_dlpack(array)
+    return _view_host(array)
+
+
+def space_of(array: Any, seen: View) -> Space:
+    """The space in which results of calls with this array belong."""
+    if is_torch(array):
+        return TorchSpace(array.device)
+    if seen.device == "cpu":
+        return NumPySpace()
+    from ._device import DeviceSpace
+
+    return DeviceSpace(seen.device)
+
+
+def as_matrix(seen: View, what: str) -> dict[str, Any]:
+    """The order, rows, cols and leading dimension of the last two dimensions of an array."""
+    if len(seen.shape) not in (2, 3):
+        raise ValueError(f"{what}: shape is {seen.shape}; must have 2 dimensions, or 3 for a stack")
+    (rows, cols), (row_step, col_step) = seen.shape[-2:], seen.strides[-2:]
+    if col_step == 1 or cols <= 1:
+        if row_step >= cols or rows <= 1:
+            return {"order": _bsmm.ORDER_ROW, "rows": rows, "cols": cols,
+                    "ld": row_step if rows > 1 else max(cols, 1)}
+    if (row_step == 1 or rows <= 1) and col_step >= rows:
+        return {"order": _bsmm.ORDER_COL, "rows": rows, "cols": cols, "ld": col_step}
+    raise ValueError(f"{what}: strides are {seen.strides}; rows or columns must be contiguous")

@@ -1,0 +1,102 @@
+"""Groups: many products in one plan (docs/GROUPS.md)."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from . import _bsmm
+from ._arrays import view
+from ._operands import Operand, scale_step
+
+_KINDS = {"batch": _bsmm.GROUP_BATCH, "rows": _bsmm.GROUP_ROWS, "masked": _bsmm.GROUP_MASKED,
+          "k": _bsmm.GROUP_K}
+# The operands that are stacks, for each kind. The others are single matrices that groups divide.
+_STACKS = {"batch": "abd", "rows": "b", "masked": "abd", "k": "d"}
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of a product, G of them:
+
+    - "batch": a (G, M, K), b (G, N, K), result (G, M, N). A 2-dimensional a or b is shared.
+    - "rows": a (T, K), b (G, N, K), result (T, N). sizes[g] is the end of the rows of group g.
+    - "masked": as batch; group g uses the first sizes[g] rows.
+    - "k": a (M, T), b (N, T), result (G, M, N). sizes[g] is the end of the columns of group g.
+
+    `sizes` is int32 of shape (G,). `alpha` is float32 of shape (G,). `gather` (rows, masked) is
+    int32: the row of a for each row of the result; -1 is a row of zeros.
+    """
+
+    kind: str
+    sizes: Any = None
+    alpha: Any = None
+    gather: Any = None
+    align: int = 0
+    expected_rows: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kind not in _KINDS:
+            raise ValueError(f"kind: value is {self.kind!r}; must be one of {', '.join(_KINDS)}")
+        if (self.sizes is None) != (self.kind == "batch"):
+            raise ValueError(f"sizes: must be {'None' if self.kind == 'batch' else 'given'} for {self.kind}")
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """All that a plan depends on."""
+        gathered = None if self.gather is None else view(self.gather).shape
+        return (self.kind, self.alpha is None, gathered, self.align, self.expected_rows)
+
+    def count(self, a: Operand, b: Operand) -> int:
+        if self.sizes is not None:
+            return int(view(self.sizes).shape[0])
+        counts = {x.count for x in (a, b) if x.count is not None}
+        if len(counts) != 1:
+            raise ValueError(f"groups: a has {a.count} and b has {b.count} matrices; must be equal")
+        return int(counts.pop())
+
+    def result_shape(self, a: Operand, b: Operand, cols: int) -> tuple[int, ...]:
+        rows = a.rows
+        if self.gather is not None:
+            rows = view(self.gather).shape[-1]
+        return (self.count(a, b), rows, cols) if "d" in _STACKS[self.kind] else (rows, cols)
+
+    def check(self, a: Operand, b: Operand) -> None:
+        """Refuses shapes that would make the library read past the end of an operand."""
+        count = self.count(a, b)
+        for name, x in (("a", a), ("b", b)):
+            stacked = name in _STACKS[self.kind] and not (name == "a" and self.gather is not None)
+            shared = self.kind in ("batch", "masked") or name == "b"
+            wanted = (count, None) if stacked and shared else (count,) if stacked else (None,)
+            if x.count not in wanted:
+                raise ValueError(f"{name}: has {x.count or 'no'} matrices; must have "
+                                 f"{' or '.join(str(w or 'no') for w in wanted)} for {self.kind}")
+
+    def describe(self, a: Operand, b: Operand, flags: int) -> dict[str, Any]:
+        """The bsmm_group, without its memory. `flags` says which other arrays have a value for each
+        group."""
+        self.check(a, b)
+        flags |= _bsmm.GROUP_EACH_ALPHA * (self.alpha is not None)
+        flags |= _bsmm.GROUP_GATHER_A * (self.gather is not None)
+        flags |= _bsmm.GROUP_EACH_A_GLOBAL * (a.count is not None and a.level is not None)
+        flags |= _bsmm.GROUP_EACH_B_GLOBAL * (b.count is not None and b.level is not None)
+        described = {"kind": _KINDS[self.kind], "flags": flags, "count": self.count(a, b),
+                     "align": self.align, "expected_rows": self.expected_rows}
+        for name, x in (("a", a), ("b", b)):
+            if name in _STACKS[self.kind] and not (name == "a" and self.gather is not None):
+                described[f"{name}_step"] = _bsmm.GROUP_SHARED if x.count is None else x.step
+                described[f"{name}_scale_step"] = scale_step(x)
+        return described
+
+    def buffers(self) -> dict[str, Any]:
+        """The arrays of a run."""
+        found = {"group_sizes": self.sizes, "group_alpha": self.alpha, "gather": self.gather}
+        types = {"group_sizes": "int32", "group_alpha": "f32", "gather": "int32"}
+        result = {}
+        for name, array in found.items():
+            if array is None:
+                continue
+            seen = view(array)
+            if seen.type != types[name]:
+                raise TypeError(f"{name}: type is {seen.type}; must be {types[name]}")
+            result[name] = seen.address
+        return result

@@ -1,0 +1,91 @@
+"""The operands of a product: arrays, BlockScaled matrices and packed weights in one form."""
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from . import _bsmm
+from ._arrays import Space, View, space_of, view
+from ._blockscaled import BlockScaled, plain_matrix
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A matrix or a stack. `described` is its bsmm_matrix without memory. `step` is the distance of
+    a stack's matrices in elements; `count` is None if it is no stack."""
+
+    described: dict[str, Any]
+    rows: int
+    cols: int
+    count: int | None
+    step: int
+    data: int | None
+    scales: int | None
+    level: int | None
+    device: str
+    space: Space
+    owner: Any  # keeps the memory alive
+    packed: Any = None
+
+    def without_memory(self) -> Operand:
+        """The description alone, so that a plan keeps no array alive."""
+        return replace(self, owner=None)
+
+    @property
+    def type(self) -> tuple[Any, ...]:
+        """All that a plan depends on."""
+        return (*sorted((k, v if k != "format" else tuple(v.values())) for k, v in self.described.items()),
+                self.count, self.step, self.level is not None, self.device,
+                self.packed and self.packed.form)
+
+
+def _of_scaled(x: BlockScaled) -> Operand:
+    matrix, stack = x.matrix(), len(x.shape) == 3
+    level = matrix.pop("global_scale", None)
+    data, scales = matrix.pop("data"), matrix.pop("scales", None)
+    data_bytes = matrix.pop("data_bytes")
+    return Operand(matrix, *x.shape[-2:], x.count if stack else None, data_bytes * 8 // x.bits, data,
+                   scales, level, x.device, x.space, x)
+
+
+def _of_array(x: Any, what: str) -> Operand:
+    seen = view(x)
+    matrix = plain_matrix(x, what)
+    data = matrix.pop("data")
+    stack = len(seen.shape) == 3
+    return Operand(matrix, matrix["rows"], matrix["cols"], seen.shape[0] if stack else None,
+                   seen.strides[0] if stack else 0, data, None, None, seen.device, space_of(x, seen), seen)
+
+
+def operand(x: Any, what: str) -> Operand:
+    """The Operand of an array, a BlockScaled matrix or packed weights."""
+    if isinstance(x, Operand):
+        return x
+    if isinstance(x, BlockScaled):
+        return _of_scaled(x)
+    if hasattr(x, "_as_operand"):
+        found: Operand = x._as_operand()
+        return found
+    return _of_array(x, what)
+
+
+def check_array(x: Any, what: str, type: str, shape: tuple[int, ...], device: str) -> View:
+    """The View of an array without gaps of a type, a shape and a device."""
+    seen = view(x)
+    if seen.type != type:
+        raise TypeError(f"{what}: type is {seen.type}; must be {type}")
+    if seen.shape != shape:
+        raise ValueError(f"{what}: shape is {seen.shape}; must be {shape}")
+    if seen.device != device:
+        raise ValueError(f"{what}: device is {seen.device}; must be {device}")
+    step = 1
+    for extent, stride in zip(reversed(seen.shape), reversed(seen.strides)):
+        if extent > 1 and stride != step:
+            raise ValueError(f"{what}: strides are {seen.strides}; the array must have no gaps")
+        step *= extent
+    return seen
+
+
+def scale_step(x: Operand) -> int:
+    """Distance of the scales of a stack, in scales: 0 stands for no gaps."""
+    return _bsmm.GROUP_SHARED if x.count is None else 0

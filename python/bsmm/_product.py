@@ -1,0 +1,132 @@
+"""Plans and matmul: products that run."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _bsmm
+from ._arrays import Space, View, view
+from ._blockscaled import BlockScaled, empty_scaled
+from ._describe import Product
+from ._device import copy_array
+from ._groups import Groups
+from ._operands import Operand, check_array, operand
+from ._tables import format_of
+
+
+class Plan:
+    """A validated product with its chosen kernel. `a`, `b` and the arrays describe the product: a run
+    takes others of the same shapes, types and device. Several threads may run one plan.
+
+    >>> import numpy as np, bsmm
+    >>> w = bsmm.quantize(np.ones((32, 64), np.float32), "mxfp4")
+    >>> plan = bsmm.Plan(np.ones((4, 64), np.float32), w)
+    >>> float(plan.run(np.full((4, 64), 2, np.float32), w)[0, 0])
+    128.0
+    """
+
+    def __init__(self, a: Any, b: Any, **described: Any) -> None:
+        """The arguments after b are those of `matmul` but out and stream."""
+        self._product = Product(a, b, **described)
+        self.shape = self._product.shape
+        self._plan = _bsmm.plan_create(self._product.desc)
+        self.kernel, self.workspace_bytes, self.packed_b_bytes = _bsmm.plan_info(self._plan)
+
+    def __repr__(self) -> str:
+        a, b = self._product.a, self._product.b
+        return (f"Plan({a.rows} x {b.rows} x {a.cols}, {self._name(a)} x {self._name(b)} -> "
+                f"{self._product.options.out_dtype}, kernel {self.kernel}, {a.device})")
+
+    @staticmethod
+    def _name(x: Operand) -> str:
+        return _bsmm.format_name(x.described["format"])
+
+    # ---- runs ----
+
+    def run(self, a: Any, b: Any, *, out: Any = None, out_global_scale: float = 1.0,
+            groups: Groups | None = None, stream: int | None = None, rows: int = 0, **arrays: Any) -> Any:
+        """Runs the product and returns its result, of `self.shape`. `out` receives the result if it is
+        given. With any_rows, `rows` says how many rows this run has. On a GPU the work is queued in
+        `stream`, or in torch's current stream."""
+        a, b = operand(a, "a"), operand(b, "b")
+        self._check_same(a, b, groups)
+        if out is None:
+            out = self._new_result(a.space, out_global_scale)
+        stream = a.space.stream() if stream is None else stream
+        buffers = {"a": a.data, "a_scales": a.scales, "a_global": a.level, "rows": rows, "stream": stream or None}
+        buffers.update({"packed_b": b.data, "packed_b_bytes": b.packed.nbytes} if b.packed
+                       else {"b": b.data, "b_scales": b.scales, "b_global": b.level})
+        buffers.update(self._result_buffers(out, a.device))
+        buffers.update(self._array_buffers(arrays, a.device))
+        if groups:
+            buffers.update(groups.buffers())
+        workspace = a.space.empty((self.workspace_bytes,), "uint8")
+        buffers.update(workspace=view(workspace).address, workspace_bytes=self.workspace_bytes)
+        _bsmm.plan_run(self._plan, buffers)
+        a.space.finish(stream)
+        return out
+
+    def _check_same(self, a: Operand, b: Operand, groups: Groups | None) -> None:
+        for name, x, planned in (("a", a, self._product.a), ("b", b, self._product.b)):
+            if x.type != planned.type:
+                raise ValueError(f"{name}: is {x.type}; must be as planned, {planned.type}")
+        if (groups and groups.key) != self._product.groups_key:
+            raise ValueError(f"groups: are {groups and groups.key}; must be as planned, {self._product.groups_key}")
+        if groups and groups.count(a, b) != self._product.desc["group"]["count"]:
+            raise ValueError(f"groups: there are {groups.count(a, b)}; must be {self._product.desc['group']['count']}")
+
+    def _new_result(self, space: Space, global_scale: float) -> Any:
+        wanted = format_of(self._product.options.out_dtype)
+        if not wanted.is_scaled:
+            return space.empty(self.shape, self._product.options.out_dtype)
+        level = None
+        if wanted.has_global:
+            count = self.shape[0] if len(self.shape) == 3 else 1
+            level = copy_array(np.full(count, global_scale, np.float32), space)
+        return empty_scaled(space, self.shape, wanted, layout=self._product.options.out_layout, global_scale=level)
+
+    def _result_buffers(self, out: Any, device: str) -> dict[str, Any]:
+        wanted = self._product.options.out_dtype
+        if not isinstance(out, BlockScaled):
+            seen = view(out)
+            if isinstance(seen.owner, np.ndarray) and not seen.owner.flags.writeable:
+                raise ValueError("out: the array is read-only; must be writable")
+            return {"d": check_array(out, "out", wanted, self.shape, device).address}
+        found = (out.format.name, out.shape, out.layout, out.device)
+        if found != (wanted, self.shape, self._product.options.out_layout, device):
+            raise ValueError(f"out: is {found}; must be {(wanted, self.shape, self._product.options.out_layout, device)}")
+        made = operand(out, "out")
+        return {"d": made.data, "d_scales": made.scales, "d_global": made.level}
+
+    def _array_buffers(self, arrays: dict[str, Any], device: str) -> dict[str, int]:
+        given = {name: x for name, x in arrays.items() if x is not None}
+        if given.keys() != self._product.arrays.keys():
+            raise ValueError(f"arrays: given are {sorted(given)}; must be as planned, {sorted(self._product.arrays)}")
+        result = {}
+        for name, x in given.items():
+            planned, shape = self._product.arrays[name], self._product.array_shape(name)
+            result[name] = check_array(x, name, planned.type, shape, device).address
+        return result
+
+
+def matmul(a: Any, b: Any, *, out: Any = None, out_global_scale: float = 1.0, stream: int | None = None,
+           groups: Groups | None = None, bias: Any = None, c: Any = None, residual: Any = None,
+           row_scale: Any = None, col_scale: Any = None, **options: Any) -> Any:
+    """D = row_scale * col_scale * (activation(alpha * a b^T + beta * c + bias) + residual).
+
+    `a` has shape (M, K), `b` (N, K), and the result (M, N), or (M, N / 2) if the activation is gated.
+    Each operand is an array of floats or a BlockScaled; b may be Packed. `bias` has shape (N,), `c`
+    and `residual` that of the result, `row_scale` (M,), `col_scale` (N,). `options` are the fields of
+    `Options`: out_dtype, activation, alpha and so on. A scaled out_dtype gives a BlockScaled.
+
+    >>> import numpy as np, bsmm
+    >>> a = bsmm.quantize(np.ones((2, 32), np.float32), "mxfp8")
+    >>> b = bsmm.quantize(np.ones((3, 32), np.float32), "mxfp4")
+    >>> bsmm.matmul(a, b, bias=np.array([0, 1, -40], np.float32), activation="relu")[0]
+    array([32., 33.,  0.], dtype=float32)
+    """
+    arrays = {"bias": bias, "c": c, "residual": residual, "row_scale": row_scale, "col_scale": col_scale}
+    a, b = operand(a, "a"), operand(b, "b")
+    plan = Plan(a, b, groups=groups, **arrays, **options)
+    return plan.run(a, b, out=out, out_global_scale=out_global_scale, groups=groups, stream=stream, **arrays)
