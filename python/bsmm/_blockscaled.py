@@ -8,8 +8,8 @@ import numpy as np
 
 from . import _bsmm
 from ._arrays import NumPySpace, Space, as_matrix, space_of, view
-from ._tables import (ARRAY_NAME, SCALE_NAME, Format, elem_row, format_of, layout_name,
-                      layout_number, type_name)
+from ._tables import ARRAY_NAME, SCALE_NAME, Format, elem_row, format_of, layout_number, type_name
+from ._threads import default_threads
 
 GLOBAL_KINDS = {"multiplier": _bsmm.GLOBAL_MULTIPLIER, "divisor": _bsmm.GLOBAL_DIVISOR}
 ORDERS = {"row": _bsmm.ORDER_ROW, "col": _bsmm.ORDER_COL}
@@ -20,24 +20,6 @@ def run_on(device: str, space: Space | None, threads: int, stream: int | None) -
     if stream is None:
         stream = space.stream() if space else 0
     return {"device": device, "threads": threads or default_threads(), "stream": stream or None}
-
-
-_threads = 0
-
-
-def set_threads(count: int) -> None:
-    """Sets the number of threads of calls that name none; 0 means all processors of the process.
-
-    >>> set_threads(0)
-    """
-    global _threads
-    if count < 0:
-        raise ValueError(f"count: value is {count}; must be 0 or more")
-    _threads = count
-
-
-def default_threads() -> int:
-    return _threads
 
 
 class BlockScaled:

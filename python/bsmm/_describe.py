@@ -6,10 +6,10 @@ from typing import Any
 
 from . import _bsmm
 from ._arrays import view
-from ._blockscaled import default_threads
 from ._groups import Groups
 from ._operands import operand
 from ._tables import activations, format_of, layout_number, type_name
+from ._threads import default_threads
 
 _HALVES = {"split": _bsmm.HALVES_SPLIT, "interleaved": _bsmm.HALVES_INTERLEAVED}
 _COMPUTE = {"exact": _bsmm.COMPUTE_EXACT, "fast": _bsmm.COMPUTE_FAST}

@@ -78,7 +78,7 @@ class Plan:
 
     def _new_result(self, space: Space, global_scale: float) -> Any:
         wanted = format_of(self._product.options.out_dtype)
-        if not wanted.is_scaled:
+        if wanted.is_array:
             return space.empty(self.shape, self._product.options.out_dtype)
         level = None
         if wanted.has_global:

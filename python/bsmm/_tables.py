@@ -21,6 +21,11 @@ class Format(NamedTuple):
         return _bsmm.format_name(self._asdict())
 
     @property
+    def is_array(self) -> bool:
+        """Whether matrices of this format are plain arrays: unscaled elements of whole bytes."""
+        return not self.is_scaled and elem_row(self.elem)["bits"] >= 8
+
+    @property
     def is_scaled(self) -> bool:
         return self.scale != _bsmm.SCALE_NONE
 

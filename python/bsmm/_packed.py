@@ -1,0 +1,103 @@
+"""Packed weights: B in the order in which kernels read it (docs/PACKING.md)."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _bsmm
+from ._arrays import space_of, view
+from ._blockscaled import empty_scaled, plain_matrix
+from ._describe import Product
+from ._operands import Operand, operand
+from ._tables import Format
+
+
+def forms() -> dict[str, dict[str, Any]]:
+    """The forms of packed weights by name.
+
+    >>> sorted(forms())
+    ['compact', 'wide']
+    """
+    return {row["name"]: row for row in _bsmm.table("packed_form")}
+
+
+class Packed:
+    """Packed weights B of shape (N, K), or a stack (G, N, K). `data` is one array of bytes, aligned
+    to 64 bytes; it may be written to a file. `matmul` and `Plan` take a Packed for b.
+
+    `Packed(data)` reads packed bytes again that lie in host memory.
+    """
+
+    def __init__(self, data: Any, info: dict[str, Any] | None = None) -> None:
+        self.data, self._data = data, view(data)
+        self.nbytes = int(np.prod(self._data.shape, dtype=np.int64))
+        if self._data.type != "uint8" or self._data.strides != (1,):
+            raise TypeError(f"data: type is {self._data.type}, strides {self._data.strides}; "
+                            "must be uint8 in one dimension without gaps")
+        self._info = info or _bsmm.packed_describe(self._data.address, self.nbytes)
+        self.form_number: int = self._info["form"]
+        self.form = next(name for name, row in forms().items() if row["form"] == self.form_number)
+        self.format = Format(**self._info["format"])
+        groups, rows, cols = (self._info[name] for name in ("groups", "rows", "cols"))
+        self.shape: tuple[int, ...] = (groups, rows, cols) if groups else (rows, cols)
+
+    def __repr__(self) -> str:
+        return f"Packed({self.form}, {self.format.name}, shape {self.shape}, {self._data.device}, {self.nbytes} bytes)"
+
+    def _as_operand(self) -> Operand:
+        count = self.shape[0] if len(self.shape) == 3 else None
+        rows, cols = self.shape[-2:]
+        described = {"rows": rows, "cols": cols, "format": self.format._asdict(),
+                     "global_kind": self._info["global_kind"]}
+        return Operand(described, rows, cols, count, 0, self._data.address, None, None, self._data.device,
+                       space_of(self.data, self._data), self, self)
+
+    def unpack(self, layout: str = "row_major") -> Any:
+        """The weights as a BlockScaled, or as an array of floats. Host memory only."""
+        space = space_of(self.data, self._data)
+        scaled = not self.format.is_array
+        new = (empty_scaled(space, self.shape, self.format, layout=layout, global_kind=_kind_name(self._info))
+               if scaled else space.empty(self.shape, self.format.name))
+        for index in range(self.shape[0] if len(self.shape) == 3 else 1):
+            matrix = new.matrix(index) if scaled else plain_matrix(new, "b", index)
+            _bsmm.unpack_b(self._data.address, self.nbytes, index, matrix)
+        return new
+
+
+def _kind_name(info: dict[str, Any]) -> str:
+    return "divisor" if info["global_kind"] == _bsmm.GLOBAL_DIVISOR else "multiplier"
+
+
+def pack(b: Any, form: str = "compact", *, a: Any = None, stream: int | None = None, threads: int = 0) -> Packed:
+    """Packs weights of shape (N, K): an array or a BlockScaled. The panels of the form "wide" also
+    depend on the activations; `a` is an example of them, (1, K) f32 if it is None.
+
+    >>> import numpy as np
+    >>> from bsmm import matmul, pack, quantize
+    >>> w = quantize(np.ones((64, 128), np.float32), "mxfp4")
+    >>> packed = pack(w)
+    >>> packed.form, packed.shape
+    ('compact', (64, 128))
+    >>> float(matmul(np.ones((1, 128), np.float32), packed)[0, 0])
+    128.0
+    """
+    known = forms()
+    if form not in known:
+        raise _bsmm.NotFoundError(f"form: value is {form!r}; must be one of {', '.join(known)}")
+    whole = operand(b, "b")
+    if whole.count is not None:
+        raise ValueError(f"b: is a stack of {whole.count} matrices; pack each, or give one matrix")
+    rows = whole.space.empty((1, whole.cols), "f32") if a is None else a
+    product = Product(rows, whole, threads=threads)
+    plan = _bsmm.plan_create({**product.desc, "b_packed": known[form]["form"]})
+    size = _bsmm.plan_info(plan)[2]
+    data = whole.space.empty((size,), "uint8")
+    stream = whole.space.stream() if stream is None else stream
+    buffers = {"b": whole.data, "b_scales": whole.scales, "b_global": whole.level, "stream": stream or None}
+    _bsmm.plan_pack(plan, buffers, view(data).address, size)
+    whole.space.finish(stream)
+    described = whole.described
+    return Packed(data, {"form": known[form]["form"], "format": described["format"], "groups": 0,
+                         "rows": whole.rows, "cols": whole.cols,
+                         "global_kind": described.get("global_kind", 0)})

@@ -1,0 +1,31 @@
+"""The threads of the calls: how many, and whose."""
+from __future__ import annotations
+
+from . import _bsmm
+
+_threads = 0
+
+
+def set_threads(count: int) -> None:
+    """Sets the number of threads of calls that name none; 0 means all processors of the process.
+
+    >>> set_threads(0)
+    """
+    global _threads
+    if count < 0:
+        raise ValueError(f"count: value is {count}; must be 0 or more")
+    _threads = count
+
+
+def default_threads() -> int:
+    return _threads
+
+
+def use_pool(run: int | None, context: int | None = None) -> None:
+    """Lets the caller's threads do the work: `run` is the address of a C function of the type
+    bsmm_parallel_for (bsmm.h), which must stay valid, and `context` its first argument. None goes
+    back to the threads of this package.
+
+    >>> use_pool(None)
+    """
+    _bsmm.use_pool(run, context)

@@ -1,0 +1,54 @@
+"""Packed weights, explain and speed of light."""
+import bsmm
+import numpy as np
+import pytest
+
+
+@pytest.mark.parametrize("form", sorted(bsmm.forms()))
+@pytest.mark.parametrize("preset", ["mxfp4", "nvfp4", "mxfp8"])
+def test_packed_weights_give_the_same_bits(form, preset, rng, tmp_path):
+    x = rng.standard_normal((200, 256), np.float32)
+    w = bsmm.quantize(rng.standard_normal((96, 256), np.float32), preset)
+    packed = bsmm.pack(w, form, a=x)
+    plan = bsmm.Plan(x, packed)
+    assert np.array_equal(plan.run(x, packed), bsmm.matmul(x, w, kernel=plan.kernel))
+    np.save(tmp_path / "w.npy", packed.data)
+    again = np.load(tmp_path / "w.npy")
+    aligned = np.empty(again.size + 64, np.uint8)
+    start = -aligned.ctypes.data % 64
+    aligned[start : start + again.size] = again
+    read = bsmm.Packed(aligned[start : start + again.size])
+    assert (read.form, read.format, read.shape) == (form, w.format, w.shape)
+    assert np.array_equal(read.unpack("nv_128x4").dequantize(), w.dequantize())
+
+
+def test_packed_errors(rng):
+    w = bsmm.quantize(np.ones((32, 64), np.float32), "mxfp4")
+    with pytest.raises(bsmm.NotFoundError, match="form: value is 'flat'"):
+        bsmm.pack(w, "flat")
+    with pytest.raises(bsmm.InvalidError):
+        bsmm.Packed(np.zeros(256, np.uint8))
+    with pytest.raises(ValueError, match="stack"):
+        bsmm.pack(np.ones((2, 32, 64), np.float32))
+
+
+def test_explain_lists_kernels_and_prints_a_table():
+    x, w = np.ones((4, 64), np.float32), bsmm.quantize(np.ones((32, 64), np.float32), "mxfp4")
+    table = bsmm.explain(x, w, out_dtype="bf16")
+    assert table[-1]["kernel"] == "ref" and table[-1]["accepts"]
+    taken = next(row["kernel"] for row in table if row["accepts"])
+    assert bsmm.Plan(x, w, out_dtype="bf16").kernel == taken
+    lines = str(table).splitlines()
+    assert len(lines) == len(table) + 1
+    assert next(line for line in lines if " taken " in line).split()[0] == taken
+    assert all(row["reason"] for row in table if not row["accepts"])
+
+
+def test_sol_counts_bytes_and_operations():
+    x = np.ones((128, 256), np.float32)
+    a, b = bsmm.quantize(x, "mxfp8"), bsmm.quantize(x, "mxfp4")
+    found = bsmm.sol("h200", a, b, out_dtype="bf16")
+    assert found["operations"] == 2 * 128 * 128 * 256
+    assert found["bytes"] == a.nbytes + b.nbytes + 128 * 128 * 2
+    with pytest.raises(bsmm.NotFoundError):
+        bsmm.sol("h9000", a, b)
