@@ -9,7 +9,7 @@ CMAKE_FLAGS ?=
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := all
-.PHONY: all help deps configure test run check fuzz mutate docs format install clean
+.PHONY: all help deps configure test run check fuzz mutate docs format wheel install clean
 
 ## make: install what the build needs, then build the libraries and build/bsmm
 all: configure
@@ -27,6 +27,10 @@ run: all
 ## make check: everything that a change must pass (.ci/run)
 check:
 	@.ci/run
+
+## make wheel: the Python wheel in build-wheel/dist, with the GPU images of the build
+wheel: all
+	@tools/make-wheel.sh $(BUILD)
 
 ## make fuzz [SECONDS=600]: run every fuzzer that long, two at a time
 fuzz:

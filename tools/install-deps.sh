@@ -1,8 +1,10 @@
 #!/bin/sh
 # Installs the Debian packages that the given purposes need. "cuda" also installs nvcc and cuobjdump
 # from PyPI into .cache/.venv. "sim" also installs the Python packages of the simulators' tests into
-# .cache/sim. Packages that are already installed are skipped.
-#   usage: install-deps.sh PURPOSE...   (build, test, run, check, fuzz, docs, cuda, amdgpu, sim, emulate)
+# .cache/sim; "python" those of the Python wheel into .cache/python; "torch" torch into .cache/torch,
+# which takes some GB. Packages that are already installed are skipped.
+#   usage: install-deps.sh PURPOSE...
+#   (build, test, run, check, fuzz, docs, cuda, amdgpu, sim, emulate, python, torch)
 set -eu
 packages_of() {
     case $1 in
@@ -14,6 +16,7 @@ packages_of() {
     docs) echo "doxygen" ;;
     cuda) echo "g++ python3 python3-pip python3-venv zstd" ;;
     amdgpu) echo "clang-22 lld-22 llvm-22 zstd" ;;
+    python | torch) echo "python3 python3-dev python3-pip python3-venv" ;;
     sim) echo "clang-22 lld-22 llvm-22 python3 python3-pip python3-venv" ;;
     emulate)
         echo "valgrind qemu-user libsimde-dev gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross"
@@ -37,24 +40,21 @@ install_cuda() {
     touch "$mark"
 }
 
-install_sim() {
-    requirements=$(dirname "$0")/../tests/sim_gfx9/requirements.txt
-    folder=$(dirname "$0")/../.cache/sim
-    mark=$folder/.sim-$(cksum <"$requirements" | cut -d' ' -f1)
+# Installs the Python packages of a requirements file into a virtual environment below .cache.
+install_packages() { # usage: install_packages FOLDER REQUIREMENTS WHAT
+    folder=$(dirname "$0")/../.cache/$1
+    mark=$folder/.$1-$(cksum <"$2" | cut -d' ' -f1)
     [ -e "$mark" ] && return
-    echo "installing the simulators' tests' packages from PyPI into .cache/sim"
+    echo "installing $3 from PyPI into .cache/$1"
     python3 -m venv "$folder"
-    "$folder/bin/python3" -m pip install --quiet --disable-pip-version-check -r "$requirements"
+    "$folder/bin/python3" -m pip install --quiet --disable-pip-version-check -r "$2"
     touch "$mark"
 }
 
 missing=""
-wants_cuda=""
-wants_sim=""
+wanted=" $* "
 for purpose in "$@"; do
     packages=$(packages_of "$purpose")
-    [ "$purpose" != cuda ] || wants_cuda=yes
-    [ "$purpose" != sim ] || wants_sim=yes
     for package in $packages; do
         dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' ||
             missing="$missing $package"
@@ -72,5 +72,8 @@ if [ -n "$missing" ]; then
     echo "installing:$missing"
     install >/dev/null 2>&1 || { $sudo apt-get update -qq && install >/dev/null; }
 fi
-[ -z "$wants_cuda" ] || install_cuda
-[ -z "$wants_sim" ] || install_sim
+root=$(dirname "$0")/..
+case $wanted in *" cuda "*) install_cuda ;; esac
+case $wanted in *" sim "*) install_packages sim "$root/tests/sim_gfx9/requirements.txt" "the simulators' tests' packages" ;; esac
+case $wanted in *" python "*) install_packages python "$root/python/requirements.txt" "the wheel's packages" ;; esac
+case $wanted in *" torch "*) install_packages torch "$root/python/requirements-torch.txt" "torch" ;; esac

@@ -37,6 +37,10 @@ class Space(Protocol):
 
     def stream(self) -> int: ...
 
+    def threads(self) -> int:
+        """The number of threads of calls that name none; 0 means all processors."""
+        ...
+
     def finish(self, stream: int | None) -> None:
         """Called after work is queued: waits for it if nothing else keeps its memory alive."""
 
@@ -52,7 +56,8 @@ def numpy_type(name: str, may_be_codes: bool = False) -> np.dtype[Any]:
     try:
         import ml_dtypes
 
-        return np.dtype(getattr(ml_dtypes, array))
+        found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, array))
+        return found
     except (ImportError, AttributeError):
         if may_be_codes:
             return np.dtype(np.uint8)
@@ -77,6 +82,9 @@ class NumPySpace:
     def stream(self) -> int:
         return 0
 
+    def threads(self) -> int:
+        return 0
+
     def finish(self, stream: int | None) -> None:
         pass
 
@@ -88,7 +96,12 @@ class TorchSpace:
 
     def empty(self, shape: tuple[int, ...], type: str) -> Any:
         torch = sys.modules["torch"]
-        return torch.empty(shape, dtype=getattr(torch, ARRAY_NAME.get(type, type)), device=self._device)
+        dtype = getattr(torch, ARRAY_NAME.get(type, type), torch.uint8)  # older torch lacks some types of 8 bits
+        return torch.empty(shape, dtype=dtype, device=self._device)
+
+    def threads(self) -> int:
+        """Those of torch: one in the workers of a DataLoader."""
+        return int(sys.modules["torch"].get_num_threads())
 
     def stream(self) -> int:
         if self.device == "cpu":
@@ -176,7 +189,8 @@ def view(array: Any) -> View:
     if isinstance(array, np.ndarray):
         return _view_host(array)
     if hasattr(array, "as_view"):
-        return array.as_view()
+        seen: View = array.as_view()
+        return seen
     if hasattr(array, "__cuda_array_interface__"):
         return _view_cuda(array)
     if hasattr(array, "__dlpack__"):

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _bsmm
 from ._arrays import NumPySpace, Space, as_matrix, space_of, view
-from ._tables import ARRAY_NAME, SCALE_NAME, Format, elem_row, format_of, layout_number, type_name
+from ._tables import ARRAY_NAME, SCALE_NAME, Format, elem_row, format_of, layout_number, type_bits, type_name
 from ._threads import default_threads
 
 GLOBAL_KINDS = {"multiplier": _bsmm.GLOBAL_MULTIPLIER, "divisor": _bsmm.GLOBAL_DIVISOR}
@@ -19,7 +19,7 @@ def run_on(device: str, space: Space | None, threads: int, stream: int | None) -
     """A bsmm_exec: the device, its stream and the number of threads."""
     if stream is None:
         stream = space.stream() if space else 0
-    return {"device": device, "threads": threads or default_threads(), "stream": stream or None}
+    return {"device": device, "threads": threads or default_threads() or (space.threads() if space else 0), "stream": stream or None}
 
 
 class BlockScaled:
@@ -180,8 +180,7 @@ def _check_buffer(what: str, seen: Any, wanted: int, device: str) -> None:
         if wanted:
             raise ValueError(f"{what}: value is None; must have {wanted} bytes")
         return
-    bits = elem_row_bits(seen.type)
-    found = int(np.prod(seen.shape, dtype=np.int64)) * bits // 8
+    found = int(np.prod(seen.shape, dtype=np.int64)) * type_bits(seen.type) // 8
     if found != wanted:
         raise ValueError(f"{what}: size is {found} bytes; must be {wanted}")
     step = 1
@@ -193,16 +192,12 @@ def _check_buffer(what: str, seen: Any, wanted: int, device: str) -> None:
         raise ValueError(f"{what}: device is {seen.device}; must be that of the elements ({device})")
 
 
-def elem_row_bits(name: str) -> int:
-    return int(np.dtype(name).itemsize * 8) if name not in ARRAY_NAME else {"f32": 32, "f16": 16, "bf16": 16}.get(name, 8)
-
-
 def plain_matrix(array: Any, what: str, index: int = 0) -> dict[str, Any]:
     """The bsmm_matrix of an array of floats; `index` chooses a matrix of a stack."""
     seen = view(array)
     if seen.type not in ARRAY_NAME or seen.type == "e8m0":
         raise TypeError(f"{what}: type is {seen.type}; must be one of {', '.join(n for n in ARRAY_NAME if n != 'e8m0')}")
-    offset = index * seen.strides[0] * elem_row_bits(seen.type) // 8 if len(seen.shape) == 3 else 0
+    offset = index * seen.strides[0] * type_bits(seen.type) // 8 if len(seen.shape) == 3 else 0
     return {**as_matrix(seen, what), "format": format_of(seen.type)._asdict(), "data": seen.address + offset}
 
 

@@ -117,7 +117,7 @@ class Product:
             d["scale_layout"] = layout_number(o.out_layout)
             d["scale_bytes"] = _bsmm.sizes_of(d)[1]
         desc = {"compute": _COMPUTE[o.compute], "a": self.a.described, "b": self.b.described, "d": d,
-                "alpha": o.alpha, "beta": o.beta, "threads": o.threads or default_threads(),
+                "alpha": o.alpha, "beta": o.beta, "threads": o.threads or default_threads() or self.a.space.threads(),
                 "recipe": o.recipe, "kernel": o.kernel, "device": self.a.device,
                 "epilogue": self._epilogue(), "b_packed": packed.form_number if packed else 0,
                 "flags": _bsmm.MATMUL_ANY_ROWS * o.any_rows | _bsmm.MATMUL_BATCH_INVARIANT * o.batch_invariant}

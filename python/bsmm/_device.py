@@ -1,6 +1,7 @@
 """Arrays in the memory of a device, for processes without another library of that device."""
 from __future__ import annotations
 
+import sys
 import weakref
 from typing import Any
 
@@ -8,10 +9,10 @@ import numpy as np
 
 from . import _bsmm
 from ._arrays import NumPySpace, Space, TorchSpace, View, numpy_type, view
-from ._tables import ARRAY_NAME, ARRAY_TYPES
+from ._tables import ARRAY_TYPES, type_bits
 
 # DLPack's device types and its code of an unsigned integer.
-_DLPACK_DEVICES = {"cuda": 2, "hip": 10, "sim": 1}
+_DLPACK_DEVICES = {"cpu": 1, "cuda": 2, "hip": 10}
 _DLPACK_UINT = 1
 
 
@@ -48,6 +49,8 @@ class DeviceArray:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         kind, _, number = self.device.partition(":")
+        if kind not in _DLPACK_DEVICES:
+            raise BufferError(f"device: value is {self.device}; DLPack has no simulated devices")
         return _DLPACK_DEVICES[kind], int(number) if number.isdigit() else 0
 
     def __dlpack__(self, **_: Any) -> Any:
@@ -83,6 +86,9 @@ class DeviceSpace:
     def stream(self) -> int:
         return 0
 
+    def threads(self) -> int:
+        return 0
+
     def finish(self, stream: int | None) -> None:
         """Waits, because freeing an array does not."""
         _bsmm.synchronize({"device": self.device, "stream": stream or None})
@@ -91,15 +97,13 @@ class DeviceSpace:
 def copy_array(array: Any, space: Space) -> Any:
     """A copy of an array without gaps in another space. The copy is complete when the call returns."""
     if isinstance(space, TorchSpace):
-        import torch
-
-        return torch.from_numpy(array).to(space.device)
+        return sys.modules["torch"].from_numpy(array).to(space.device)
     seen = view(array)
     name = seen.type
     made = space.empty(seen.shape, name)
     exec = {"device": space.device if space.device != "cpu" else seen.device, "stream": None}
     to = view(made)
-    size = int(np.prod(seen.shape, dtype=np.int64)) * numpy_type(ARRAY_NAME.get(name, name), True).itemsize
+    size = int(np.prod(seen.shape, dtype=np.int64)) * type_bits(name) // 8
     _bsmm.copy(exec, to.address, seen.address, size)
     _bsmm.synchronize(exec)
     return made

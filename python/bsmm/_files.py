@@ -10,7 +10,7 @@ import numpy as np
 from . import _bsmm
 from ._arrays import NumPySpace, numpy_type
 from ._blockscaled import GLOBAL_KINDS, BlockScaled, empty_scaled, plain_matrix
-from ._tables import SCALE_NAME, Format, elem_row, layout_name
+from ._tables import SCALE_NAME, Format, elem_row, layout_name, type_bits
 
 
 class _Mapped:
@@ -95,9 +95,9 @@ class File(Mapping[str, Any]):
             return BlockScaled(elements, None, format, shape=(rows, cols))
         name, layout = SCALE_NAME[format.scale], layout_name(matrix["scale_layout"])
         blocks = (-(-rows // format.block_rows), -(-cols // format.block_cols))
-        shape = blocks if layout == "row_major" else (scales // numpy_type(name, True).itemsize,)
+        scale_shape = blocks if layout == "row_major" else (scales * 8 // type_bits(name),)
         level = matrix["global_scale"]
-        return BlockScaled(elements, _mapped(self._file, matrix["scales"], scales, name, shape), format,
+        return BlockScaled(elements, _mapped(self._file, matrix["scales"], scales, name, scale_shape), format,
                            shape=(rows, cols), layout=layout, global_kind=_kind_of(matrix),
                            global_scale=None if level is None else _mapped(self._file, level, 4, "f32", (1,)))
 
@@ -133,11 +133,11 @@ def _kind_of(matrix: dict[str, Any]) -> str:
     return next(name for name, kind in GLOBAL_KINDS.items() if kind == matrix["global_kind"])
 
 
-def _level_of(matrix: dict[str, Any]) -> np.ndarray | float:
+def _level_of(matrix: dict[str, Any]) -> float:
     """The global scale of a matrix; 1 if the file stores none."""
     if matrix["global_scale"] is None:
         return 1.0
-    return np.asarray(_Mapped(None, matrix["global_scale"], 4)).view(np.float32)[0]
+    return float(np.asarray(_Mapped(None, matrix["global_scale"], 4)).view(np.float32)[0])
 
 
 def open(path: str | os.PathLike[str]) -> File:

@@ -44,7 +44,7 @@ def _of_scaled(x: BlockScaled) -> Operand:
     level = matrix.pop("global_scale", None)
     data, scales = matrix.pop("data"), matrix.pop("scales", None)
     data_bytes = matrix.pop("data_bytes")
-    return Operand(matrix, *x.shape[-2:], x.count if stack else None, data_bytes * 8 // x.bits, data,
+    return Operand(matrix, x.shape[-2], x.shape[-1], x.count if stack else None, data_bytes * 8 // x.bits, data,
                    scales, level, x.device, x.space, x)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from . import _bsmm
-from ._arrays import Space, View, view
+from ._arrays import Space, view
 from ._blockscaled import BlockScaled, empty_scaled
 from ._describe import Product
 from ._device import copy_array

@@ -47,7 +47,7 @@ def layout_number(name: str) -> int:
 
 @lru_cache(maxsize=None)
 def layout_name(number: int) -> str:
-    return next(row["name"] for row in _bsmm.table("layout") if row["layout"] == number)
+    return str(next(row["name"] for row in _bsmm.table("layout") if row["layout"] == number))
 
 
 @lru_cache(maxsize=None)
@@ -146,4 +146,11 @@ def type_name(dtype: Any) -> str:
     if not isinstance(dtype, str):
         text = str(dtype)
         dtype = text.removeprefix("torch.") if text.startswith("torch.") else np.dtype(dtype).name
-    return FORMAT_NAME.get(dtype, dtype)
+    return FORMAT_NAME.get(str(dtype), str(dtype))
+
+
+def type_bits(name: str) -> int:
+    """Bits of an item of an array type: an element format, or a type of NumPy."""
+    import numpy as np
+
+    return int(elements()[name]["bits"]) if name in ARRAY_TYPES else int(np.dtype(name).itemsize) * 8

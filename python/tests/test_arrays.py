@@ -1,0 +1,118 @@
+"""Arrays of other libraries, and arrays of the package in other libraries: no element is copied."""
+import array
+import re
+from pathlib import Path
+
+import bsmm
+import numpy as np
+import pytest
+from bsmm._arrays import view
+from bsmm._device import DeviceArray, DeviceSpace, copy_array
+
+TABLE = re.compile(r'static const field \w+\[\] = \{(.*?)\};\n(?:static )?const record \w+ = \{\s*"(\w+)"', re.S)
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class OnlyDlpack:
+    """An array that can do nothing but export itself by DLPack."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def __dlpack__(self, **kwargs):
+        return self.data.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self):
+        return self.data.__dlpack_device__()
+
+
+class FakeGpuArray:
+    def __init__(self, typestr, strides=None):
+        self.__cuda_array_interface__ = {"shape": (4, 8), "typestr": typestr, "data": (4096, False),
+                                         "strides": strides, "version": 3}
+
+
+def test_dlpack_is_read_in_place(rng):
+    x = rng.standard_normal((8, 64), np.float32)
+    assert view(OnlyDlpack(x)).address == x.ctypes.data
+    assert np.array_equal(bsmm.quantize(OnlyDlpack(x), "mxfp4").elements, bsmm.quantize(x, "mxfp4").elements)
+    assert np.array_equal(bsmm.quantize(OnlyDlpack(x.T.copy().T), "mxfp4").elements, bsmm.quantize(x, "mxfp4").elements)
+
+
+def test_capsules_are_freed_and_not_consumed_twice(rng):
+    x = rng.standard_normal((2, 2), np.float32)
+    capsule = x.__dlpack__()
+    assert bsmm._bsmm.dlpack_read(capsule)[0] == x.ctypes.data
+    with pytest.raises(TypeError, match="no unused DLPack capsule"):
+        bsmm._bsmm.dlpack_read(object())
+
+
+def test_buffer_protocol():
+    x = array.array("f", [1.0] * 64)
+    seen = view(memoryview(x).cast("B").cast("f", (2, 32)))
+    assert seen.address == x.buffer_info()[0] and seen.type == "f32"
+    with pytest.raises(TypeError):
+        view([1.0, 2.0])
+
+
+def test_cuda_array_interface():
+    seen = view(FakeGpuArray("<f2"))
+    assert (seen.address, seen.shape, seen.strides, seen.type, seen.device) == (4096, (4, 8), (8, 1), "f16", "cuda:0")
+    assert view(FakeGpuArray("<f4", (64, 4))).strides == (16, 1)
+    with pytest.raises(ValueError, match="multiples of 4"):
+        view(FakeGpuArray("<f4", (66, 4)))
+
+
+def test_device_arrays_export_their_memory(rng):
+    x = rng.standard_normal((3, 4), np.float32)
+    there = copy_array(x, DeviceSpace("cpu"))
+    assert isinstance(there, DeviceArray) and there.address % 64 == 0
+    back = np.from_dlpack(there)
+    assert back.ctypes.data == there.address and np.array_equal(back, x)
+    del there
+    assert np.array_equal(back, x)  # the exported array keeps the memory
+    assert not hasattr(copy_array(x, DeviceSpace("cpu")), "__cuda_array_interface__")
+
+
+def test_unknown_devices_are_named():
+    q = bsmm.quantize(np.ones((2, 32), np.float32), "mxfp4")
+    assert q.to("cpu") is q
+    with pytest.raises(bsmm.Error, match="cuda:77|cuda"):
+        q.to("cuda:77")
+
+
+GPUS = [name for name in bsmm.devices() if name != "cpu"]
+
+
+@pytest.mark.parametrize("device", GPUS or [pytest.param("none", marks=pytest.mark.skip(reason="no GPU and no simulator"))])
+def test_gpus_give_the_bytes_of_the_cpu(device, rng):
+    x = rng.standard_normal((64, 128), np.float32)
+    there = copy_array(x, DeviceSpace(device))
+    for preset in ("mxfp4", "nvfp4", "mxfp8"):
+        here, q = bsmm.quantize(x, preset), bsmm.quantize(there, preset)
+        assert q.device == device
+        assert np.array_equal(q.to("cpu").elements, here.elements)
+        assert np.array_equal(q.dequantize().to_numpy(), here.dequantize())
+        assert np.array_equal(here.to(device).relayout("nv_128x4").to("cpu").scales.view(np.uint8),
+                              here.relayout("nv_128x4").scales.view(np.uint8))
+        y = bsmm.matmul(there, q)
+        assert np.allclose(y.to_numpy(), bsmm.matmul(x, here), rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.skipif(not (ROOT / "include" / "bsmm.h").exists(), reason="the header is in the source tree alone")
+def test_tables_of_fields_are_those_of_the_header():
+    """Each struct of the extension has the header's fields, but reserved ones, pools and struct_size."""
+    header = re.sub(r"/\*.*?\*/", "", (ROOT / "include" / "bsmm.h").read_text(), flags=re.S)
+    tables = (ROOT / "python" / "extension" / "structs.c").read_text()
+    checked = 0
+    for found in TABLE.finditer(tables):
+        fields, name = found.groups()
+        body = re.search(r"typedef struct " + name + r" \{(.*?)\} " + name + ";", header, re.S)[1]
+        wanted = []
+        for line in body.split(";"):
+            words = [re.sub(r"\[.*", "", word) for word in line.split(",") if word.strip()]
+            wanted += [re.split(r"[\s*]+", word)[-1] for word in words]
+        given = re.findall(r"\(" + name + r",\s*(\w+)", fields)
+        assert given == [field for field in wanted if field not in ("struct_size", "reserved", "pool")], name
+        checked += 1
+    assert checked > 20

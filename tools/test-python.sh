@@ -1,0 +1,29 @@
+#!/bin/sh
+# Builds the Python wheel, installs it into .cache/python and tests it: types, doctests, tests.
+# Without a network and without .cache/python the script says so and tests nothing.
+#   usage: test-python.sh [BUILD]
+set -eu
+cd "$(dirname "$0")/.."
+if ! tools/install-deps.sh build python; then
+    echo "skipped: the Python packages of python/requirements.txt are neither in .cache/python nor on PyPI"
+    exit 0
+fi
+tools/make-wheel.sh "${1:-}"
+venv=$PWD/.cache/python/bin
+"$venv/python3" -m pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall \
+    build-wheel/dist/*.whl
+"$venv/mypy" --strict --no-error-summary --exclude python/bsmm/torch python/bsmm
+# Tests import the installed package, not python/bsmm, which has no extension module.
+package=$("$venv/python3" -P -c "import bsmm, os; print(os.path.dirname(bsmm.__file__))")
+status=0
+timeout 300 "$venv/python3" -P -m pytest -q -p no:cacheprovider --import-mode=importlib --doctest-modules \
+    --ignore="$package/torch" --junit-xml=build-wheel/tests.xml "$package" python/tests || status=$?
+# The last line has the form that .ci/run counts.
+"$venv/python3" - <<'END'
+import xml.etree.ElementTree as tree
+suite = tree.parse("build-wheel/tests.xml").getroot().find("testsuite")
+total, skipped = int(suite.get("tests")), int(suite.get("skipped"))
+failed = int(suite.get("failures")) + int(suite.get("errors"))
+print(f"{total - failed - skipped} passed, {failed} failed, {skipped} skipped")
+END
+exit "$status"
