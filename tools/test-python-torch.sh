@@ -13,5 +13,5 @@ venv=$PWD/.cache/torch/bin
 "$venv/python3" -m pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall \
     build-wheel/dist/*.whl
 package=$("$venv/python3" -P -c "import bsmm, os; print(os.path.dirname(bsmm.__file__))")
-timeout 600 "$venv/python3" -P -m pytest -q -p no:cacheprovider --import-mode=importlib --doctest-modules \
+timeout 600 "$venv/python3" -P -m pytest -q -p no:cacheprovider --doctest-modules \
     "$package/torch" python/tests/test_torch.py

@@ -16,7 +16,7 @@ venv=$PWD/.cache/python/bin
 # Tests import the installed package, not python/bsmm, which has no extension module.
 package=$("$venv/python3" -P -c "import bsmm, os; print(os.path.dirname(bsmm.__file__))")
 status=0
-timeout 300 "$venv/python3" -P -m pytest -q -p no:cacheprovider --import-mode=importlib --doctest-modules \
+timeout 300 "$venv/python3" -P -m pytest -q -p no:cacheprovider --doctest-modules \
     --ignore="$package/torch" --junit-xml=build-wheel/tests.xml "$package" python/tests || status=$?
 # The last line has the form that .ci/run counts.
 "$venv/python3" - <<'END'

@@ -40,7 +40,7 @@ def test_child_after_fork_works():
 def test_worker_processes(method):
     expected = work()
     with multiprocessing.get_context(method).Pool(2) as pool:
-        assert pool.map(work, range(4), chunksize=1) == [expected] * 4
+        assert pool.map_async(work, range(4), chunksize=1).get(timeout=60) == [expected] * 4
 
 
 def test_fork_while_another_thread_multiplies():
