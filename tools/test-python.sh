@@ -17,7 +17,7 @@ venv=$PWD/.cache/python/bin
 package=$("$venv/python3" -P -c "import bsmm, os; print(os.path.dirname(bsmm.__file__))")
 status=0
 timeout 300 "$venv/python3" -P -m pytest -q -p no:cacheprovider --doctest-modules \
-    --ignore="$package/torch" --junit-xml=build-wheel/tests.xml "$package" python/tests || status=$?
+    --ignore="$package/torch" --junit-xml=build-wheel/tests.xml "$package" python/tests --doctest-glob=python.md docs/python.md || status=$?
 # The last line has the form that .ci/run counts.
 "$venv/python3" - <<'END'
 import xml.etree.ElementTree as tree
