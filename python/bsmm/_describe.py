@@ -99,7 +99,8 @@ class Product:
         return sum(flag for name, flag in each.items()
                    if name in self.arrays and len(self.arrays[name].shape) == 2)
 
-    def _epilogue(self) -> dict[str, Any]:
+    def _epilogue(self) -> dict[str, Any] | None:
+        """None if nothing is asked for: kernels without epilogues refuse even one that does nothing."""
         o = self.options
         described: dict[str, Any] = {
             "activation": activations()[o.activation]["activation"] if o.activation else 0,
@@ -108,7 +109,7 @@ class Product:
             | _bsmm.SCALE_BY_COL * ("col_scale" in self.arrays)}
         if "residual" in self.arrays:
             described["residual"] = self._result_matrix(self.arrays["residual"].type)
-        return described
+        return described if any(described.values()) else None
 
     def _describe(self, groups: Groups | None) -> dict[str, Any]:
         o, packed = self.options, self.b.packed

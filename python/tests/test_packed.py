@@ -44,6 +44,13 @@ def test_explain_lists_kernels_and_prints_a_table():
     assert all(row["reason"] for row in table if not row["accepts"])
 
 
+def test_a_plain_product_has_no_epilogue():
+    """Kernels of GPUs refuse a product with an epilogue, even with one that does nothing."""
+    x = np.ones((4, 64), np.float32)
+    assert bsmm.Plan(x, x)._product.desc["epilogue"] is None
+    assert bsmm.Plan(x, x, activation="silu")._product.desc["epilogue"]["activation"] == 1
+
+
 def test_sol_counts_bytes_and_operations():
     x = np.ones((128, 256), np.float32)
     a, b = bsmm.quantize(x, "mxfp8"), bsmm.quantize(x, "mxfp4")
