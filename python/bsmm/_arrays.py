@@ -4,8 +4,10 @@ A `View` is the address, shape and type of an array. A `Space` makes new arrays:
 tensors, or arrays in a device's memory."""
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +18,7 @@ from ._tables import ARRAY_NAME, DLPACK_NAME, FORMAT_NAME
 _DLPACK_DEVICES = {1: "cpu", 2: "cuda", 3: "cpu", 10: "hip"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class View:
     """An array: `strides` count items, and `type` is a format's name or the array type's name."""
 
@@ -45,6 +47,7 @@ class Space(Protocol):
         """Called after work is queued: waits for it if nothing else keeps its memory alive."""
 
 
+@lru_cache(maxsize=None)
 def numpy_type(name: str, may_be_codes: bool = False) -> np.dtype[Any]:
     """The NumPy type of an element format. Types of ml_dtypes need that package; with
     `may_be_codes`, types of 8 bits become uint8 without it."""
@@ -67,7 +70,7 @@ def numpy_type(name: str, may_be_codes: bool = False) -> np.dtype[Any]:
 def aligned_bytes(count: int) -> np.ndarray:
     """A NumPy array of bytes that is aligned to 64 bytes."""
     whole = np.empty(count + 63, np.uint8)
-    start = -whole.ctypes.data % 64
+    start = -whole.__array_interface__["data"][0] % 64
     return whole[start : start + count]
 
 
@@ -76,7 +79,7 @@ class NumPySpace:
 
     def empty(self, shape: tuple[int, ...], type: str) -> np.ndarray:
         dtype = numpy_type(type, may_be_codes=type.startswith("e"))
-        count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        count = math.prod(shape) * dtype.itemsize
         return aligned_bytes(count).view(dtype).reshape(shape)
 
     def stream(self) -> int:
@@ -172,13 +175,18 @@ def _view_dlpack(array: Any) -> View:
                 device if device == "cpu" else f"{device}:{number}", (array, capsule))
 
 
+@lru_cache(maxsize=None)
+def _name_of(dtype: np.dtype[Any]) -> str:
+    """The format's name of a NumPy type. NumPy takes a microsecond to make the name of a type."""
+    return FORMAT_NAME.get(dtype.name, dtype.name)
+
+
 def _view_host(array: Any) -> View:
     """An object without an array interface must have the buffer protocol: NumPy would copy a list,
     and nothing would keep the copy alive."""
     whole = np.asarray(array if hasattr(array, "__array_interface__") else memoryview(array))
-    name = whole.dtype.name
-    return View(whole.ctypes.data, whole.shape, _items(whole.strides, whole.shape, whole.itemsize),
-                FORMAT_NAME.get(name, name), "cpu", whole)
+    return View(whole.__array_interface__["data"][0], whole.shape, _items(whole.strides, whole.shape, whole.itemsize),
+                _name_of(whole.dtype), "cpu", whole)
 
 
 def view(array: Any) -> View:

@@ -1,6 +1,7 @@
 """BlockScaled: a matrix, or a stack of matrices, of block-scaled elements."""
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -52,6 +53,7 @@ class BlockScaled:
         self.space = space_of(elements, self._elements)
         self.shape = tuple(shape) if shape else self._logical_shape()
         self.global_scale = self._take_global(global_scale)
+        self.operand: Any = None  # made at the first product
         self._check()
 
     # ---- the description ----
@@ -105,7 +107,7 @@ class BlockScaled:
         if isinstance(array, np.floating):
             array = np.full(self.count, array, np.float32)
         seen = view(array)
-        if seen.type != "f32" or int(np.prod(seen.shape)) != self.count:
+        if seen.type != "f32" or math.prod(seen.shape) != self.count:
             raise ValueError(f"global_scale: type {seen.type}, shape {seen.shape}; "
                              f"must be f32 with {self.count} value(s)")
         return array
@@ -180,7 +182,7 @@ def _check_buffer(what: str, seen: Any, wanted: int, device: str) -> None:
         if wanted:
             raise ValueError(f"{what}: value is None; must have {wanted} bytes")
         return
-    found = int(np.prod(seen.shape, dtype=np.int64)) * type_bits(seen.type) // 8
+    found = math.prod(seen.shape) * type_bits(seen.type) // 8
     if found != wanted:
         raise ValueError(f"{what}: size is {found} bytes; must be {wanted}")
     step = 1

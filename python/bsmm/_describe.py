@@ -121,6 +121,7 @@ class Product:
                 "alpha": o.alpha, "beta": o.beta, "threads": o.threads or default_threads() or self.a.space.threads(),
                 "recipe": o.recipe, "kernel": o.kernel, "device": self.a.device,
                 "epilogue": self._epilogue(), "b_packed": packed.form_number if packed else 0,
+                "b_panels": packed.panels if packed else None,
                 "flags": _bsmm.MATMUL_ANY_ROWS * o.any_rows | _bsmm.MATMUL_BATCH_INVARIANT * o.batch_invariant}
         if o.beta and "c" in self.arrays:
             rows, cols = self.array_shape("c")[-2:]

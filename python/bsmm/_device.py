@@ -1,6 +1,7 @@
 """Arrays in the memory of a device, for processes without another library of that device."""
 from __future__ import annotations
 
+import math
 import sys
 import weakref
 from typing import Any
@@ -31,7 +32,7 @@ class DeviceArray:
     def __init__(self, shape: tuple[int, ...], type: str, device: str) -> None:
         self.shape, self.type, self.device = tuple(shape), type, device
         self.dtype = numpy_type(type, may_be_codes=True)
-        self.nbytes = int(np.prod(shape, dtype=np.int64)) * self.dtype.itemsize
+        self.nbytes = math.prod(shape) * self.dtype.itemsize
         self.address = _bsmm.allocate(device, self.nbytes) or 0
         self._end = weakref.finalize(self, _free, device, self.address)
 
@@ -103,7 +104,7 @@ def copy_array(array: Any, space: Space) -> Any:
     made = space.empty(seen.shape, name)
     exec = {"device": space.device if space.device != "cpu" else seen.device, "stream": None}
     to = view(made)
-    size = int(np.prod(seen.shape, dtype=np.int64)) * type_bits(name) // 8
+    size = math.prod(seen.shape) * type_bits(name) // 8
     _bsmm.copy(exec, to.address, seen.address, size)
     _bsmm.synchronize(exec)
     return made

@@ -35,7 +35,7 @@ def explain(a: Any, b: Any, **described: Any) -> Explanation:
     ['kernel', 'accepts', 'bound', 'reason']
     """
     kind = operand(a, "a").device.partition(":")[0]
-    kinds = {kind, "hip"} if kind == "sim" else {kind}
+    kinds = {"cuda", "hip"} if kind == "sim" else {kind}  # a simulator runs the kernels of its GPU
     rows = _bsmm.explain(Product(a, b, **described).desc)
     return Explanation([row for row in rows if row["device"] in kinds])
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from . import _bsmm
@@ -31,12 +32,12 @@ class Operand:
         """The description alone, so that a plan keeps no array alive."""
         return replace(self, owner=None)
 
-    @property
+    @cached_property
     def type(self) -> tuple[Any, ...]:
         """All that a plan depends on."""
         return (*sorted((k, v if k != "format" else tuple(v.values())) for k, v in self.described.items()),
                 self.count, self.step, self.level is not None, self.device,
-                self.packed and self.packed.form)
+                self.packed and (self.packed.form, self.packed.panels))
 
 
 def _of_scaled(x: BlockScaled) -> Operand:
@@ -45,7 +46,8 @@ def _of_scaled(x: BlockScaled) -> Operand:
     data, scales = matrix.pop("data"), matrix.pop("scales", None)
     data_bytes = matrix.pop("data_bytes")
     return Operand(matrix, x.shape[-2], x.shape[-1], x.count if stack else None, data_bytes * 8 // x.bits, data,
-                   scales, level, x.device, x.space, x)
+                   scales, level, x.device, x.space,
+                   (x.elements, x.scales, x.global_scale))
 
 
 def _of_array(x: Any, what: str) -> Operand:
@@ -62,7 +64,9 @@ def operand(x: Any, what: str) -> Operand:
     if isinstance(x, Operand):
         return x
     if isinstance(x, BlockScaled):
-        return _of_scaled(x)
+        x.operand = x.operand or _of_scaled(x)
+        kept: Operand = x.operand
+        return kept
     if hasattr(x, "_as_operand"):
         found: Operand = x._as_operand()
         return found

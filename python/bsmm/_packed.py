@@ -1,14 +1,15 @@
 """Packed weights: B in the order in which kernels read it (docs/PACKING.md)."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
-import numpy as np
 
 from . import _bsmm
 from ._arrays import space_of, view
 from ._blockscaled import empty_scaled, plain_matrix
 from ._describe import Product
+from ._groups import Groups
 from ._operands import Operand, operand
 from ._tables import Format
 
@@ -31,13 +32,14 @@ class Packed:
 
     def __init__(self, data: Any, info: dict[str, Any] | None = None) -> None:
         self.data, self._data = data, view(data)
-        self.nbytes = int(np.prod(self._data.shape, dtype=np.int64))
+        self.nbytes = math.prod(self._data.shape)
         if self._data.type != "uint8" or self._data.strides != (1,):
             raise TypeError(f"data: type is {self._data.type}, strides {self._data.strides}; "
                             "must be uint8 in one dimension without gaps")
         self._info = info or _bsmm.packed_describe(self._data.address, self.nbytes)
         self.form_number: int = self._info["form"]
         self.form = next(name for name, row in forms().items() if row["form"] == self.form_number)
+        self.panels: str | None = self._info["panels"] or None
         self.format = Format(**self._info["format"])
         groups, rows, cols = (self._info[name] for name in ("groups", "rows", "cols"))
         self.shape: tuple[int, ...] = (groups, rows, cols) if groups else (rows, cols)
@@ -70,7 +72,7 @@ def _kind_name(info: dict[str, Any]) -> str:
 
 
 def pack(b: Any, form: str = "compact", *, a: Any = None, stream: int | None = None, threads: int = 0) -> Packed:
-    """Packs weights of shape (N, K): an array or a BlockScaled. The panels of the form "wide" also
+    """Packs weights of shape (N, K) or a stack (G, N, K): an array or a BlockScaled. The panels of the form "wide" also
     depend on the activations; `a` is an example of them, (1, K) f32 if it is None.
 
     >>> import numpy as np
@@ -86,18 +88,14 @@ def pack(b: Any, form: str = "compact", *, a: Any = None, stream: int | None = N
     if form not in known:
         raise _bsmm.NotFoundError(f"form: value is {form!r}; must be one of {', '.join(known)}")
     whole = operand(b, "b")
-    if whole.count is not None:
-        raise ValueError(f"b: is a stack of {whole.count} matrices; pack each, or give one matrix")
     rows = whole.space.empty((1, whole.cols), "f32") if a is None else a
-    product = Product(rows, whole, threads=threads)
+    groups = None if whole.count is None else Groups("batch")
+    product = Product(rows, whole, groups=groups, threads=threads)
     plan = _bsmm.plan_create({**product.desc, "b_packed": known[form]["form"]})
-    size = _bsmm.plan_info(plan)[2]
-    data = whole.space.empty((size,), "uint8")
+    info = _bsmm.plan_packed_info(plan)
+    data = whole.space.empty((info["bytes"],), "uint8")
     stream = whole.space.stream() if stream is None else stream
     buffers = {"b": whole.data, "b_scales": whole.scales, "b_global": whole.level, "stream": stream or None}
-    _bsmm.plan_pack(plan, buffers, view(data).address, size)
+    _bsmm.plan_pack(plan, buffers, view(data).address, info["bytes"])
     whole.space.finish(stream)
-    described = whole.described
-    return Packed(data, {"form": known[form]["form"], "format": described["format"], "groups": 0,
-                         "rows": whole.rows, "cols": whole.cols,
-                         "global_kind": described.get("global_kind", 0)})
+    return Packed(data, info)

@@ -49,12 +49,12 @@ static int add_constants(PyObject *module) {
 }
 
 static int add_functions(PyObject *module) {
-    PyMethodDef *const parts[] = {bsmm_py_table_methods, bsmm_py_matrix_methods,
-                                  bsmm_py_plan_methods,  bsmm_py_memory_methods,
-                                  bsmm_py_file_methods,  bsmm_py_pool_methods,
-                                  bsmm_py_dlpack_methods};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (PyModule_AddFunctions(module, parts[i])) return -1;
+    PyMethodDef *const parts[] = {bsmm_py_table_methods,  bsmm_py_matrix_methods,
+                                  bsmm_py_plan_methods,   bsmm_py_memory_methods,
+                                  bsmm_py_file_methods,   bsmm_py_pool_methods,
+                                  bsmm_py_dlpack_methods, NULL};
+    for (PyMethodDef *const *part = parts; *part; part++)
+        if (PyModule_AddFunctions(module, *part)) return -1;
     return 0;
 }
 

@@ -75,6 +75,15 @@ static PyObject *plan_pack(PyObject *module, PyObject *args) {
     return bsmm_py_none_or_error(status);
 }
 
+static PyObject *plan_packed_info(PyObject *module, PyObject *capsule) {
+    (void)module;
+    bsmm_packed_info info = BSMM_INIT(bsmm_packed_info);
+    const bsmm_plan *plan = PyCapsule_GetPointer(capsule, plan_name);
+    if (!plan) return NULL;
+    bsmm_status status = bsmm_plan_packed_info(plan, &info);
+    return status ? bsmm_py_none_or_error(status) : bsmm_py_read(&bsmm_py_packed_info, &info);
+}
+
 static PyObject *packed_describe(PyObject *module, PyObject *args) {
     (void)module;
     PyObject *address;
@@ -146,6 +155,7 @@ PyMethodDef bsmm_py_plan_methods[] = {
     {"plan_info", plan_info, METH_O, "plan_info(plan): kernel, bytes of workspace and of packed B"},
     {"plan_run", plan_run, METH_VARARGS, "plan_run(plan, buffers)"},
     {"plan_pack", plan_pack, METH_VARARGS, "plan_pack(plan, buffers, address, bytes)"},
+    {"plan_packed_info", plan_packed_info, METH_O, "plan_packed_info(plan): a dict"},
     {"packed_describe", packed_describe, METH_VARARGS, "packed_describe(address, bytes): a dict"},
     {"unpack_b", unpack_b, METH_VARARGS, "unpack_b(address, bytes, index, matrix)"},
     {"explain", explain, METH_O, "explain(desc): a list of dicts, one for each kernel"},

@@ -94,6 +94,7 @@ static const field matmul_desc_fields[] = {
     PLAIN(bsmm_matmul_desc, flags, U32),
     NESTED(bsmm_matmul_desc, epilogue, RECORD_POINTER, &bsmm_py_epilogue),
     NESTED(bsmm_matmul_desc, group, RECORD_POINTER, &bsmm_py_group),
+    PLAIN(bsmm_matmul_desc, b_panels, TEXT),
     END,
 };
 const record bsmm_py_matmul_desc = {"bsmm_matmul_desc", sizeof(bsmm_matmul_desc), 1,

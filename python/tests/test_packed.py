@@ -28,8 +28,16 @@ def test_packed_errors(rng):
         bsmm.pack(w, "flat")
     with pytest.raises(bsmm.InvalidError):
         bsmm.Packed(np.zeros(256, np.uint8))
-    with pytest.raises(ValueError, match="stack"):
-        bsmm.pack(np.ones((2, 32, 64), np.float32))
+
+
+@pytest.mark.parametrize("form", sorted(bsmm.forms()))
+def test_packed_experts(form, rng):
+    x, w = rng.standard_normal((40, 64), np.float32), bsmm.quantize(rng.standard_normal((3, 32, 64), np.float32), "nvfp4")
+    packed, groups = bsmm.pack(w, form, a=x), bsmm.Groups("rows", np.array([7, 20, 40], np.int32))
+    assert packed.shape == (3, 32, 64)
+    assert np.array_equal(packed.unpack().dequantize(), w.dequantize())
+    expected = np.concatenate([x[i:j] @ w.dequantize()[g].T for g, (i, j) in enumerate([(0, 7), (7, 20), (20, 40)])])
+    assert np.allclose(bsmm.matmul(x, packed, groups=groups), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_explain_lists_kernels_and_prints_a_table():
