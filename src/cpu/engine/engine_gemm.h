@@ -105,6 +105,7 @@ typedef struct bsmm_gemm {
     uint64_t b_bytes; /* bytes for packed panels of B: packed_b_bytes, or less if B is packed slab
                          by slab into the same memory */
     bool by_slabs;    /* each thread packs and multiplies slabs of its own, one cache block each */
+    uint64_t gate_bytes; /* bytes of a thread's scratch memory for the values of gates */
     uint64_t scratch_bytes, workspace_bytes, packed_b_bytes;
     /* Columns of A x B^T that are divided into cache blocks. These are all columns or, if is_split
      * is true, only the first half, which holds the gates of a gated activation. */

@@ -1,0 +1,203 @@
+/* Chooses the sizes with which an engine with packed operands computes a product: cache blocks,
+ * chunks of K, slabs of B, threads, and the workspace (engine_gemm.c). */
+#include "cpu/engine/engine_gemm.h"
+
+#include "base/cpu.h"
+
+#include <stdio.h>
+
+typedef bsmm_gemm_side side;
+typedef bsmm_gemm gemm;
+
+static side measure_side(int64_t rows, int64_t width, int64_t units, uint64_t unit_bytes) {
+    side s = {.rows = rows, .panels = bsmm_ceil_div(rows, width), .width = width};
+    s.panel_bytes = (uint64_t)units * unit_bytes;
+    return s;
+}
+
+static uint64_t side_bytes(const side *s) {
+    uint64_t padded = (uint64_t)(s->panels * s->width);
+    return (uint64_t)s->panels * s->panel_bytes + bsmm_align64(padded * sizeof(double)) +
+           bsmm_align64(padded);
+}
+
+/* Size of the workspace for packed panels of B, in multiples of the L2 caches of all threads. If A
+ * has few rows, each thread packs one cache block of B at a time and multiplies it while it is in
+ * L2. If A has many rows, all threads share one slab, i.e. the panels of B that are packed at a
+ * time. They wait for each other when the slab changes, and then read all of A again, so the slab
+ * should be large. */
+static const uint64_t caches_of_few = 1, caches_of_many = 32;
+
+static bool has_few_rows(const gemm *g) {
+    return g->a.rows <= g->engine->mc;
+}
+
+static uint64_t bytes_of_panel(const gemm *g) {
+    side panel = {.panels = 1, .width = g->engine->nr, .panel_bytes = g->b.panel_bytes};
+    return side_bytes(&panel);
+}
+
+/* Returns the number of workspace bytes for B's panels. It is a multiple of the L2 caches' size,
+ * but at least one panel for each thread if K is long. With many rows of A, all panels of one cache
+ * block must fit in addition. With a block-scaled D, all panels of one cache block must fit for
+ * each thread. The number never decreases if M, N, K or the number of threads grows, because a
+ * plan's workspace must suffice for a smaller GEMM too. */
+static uint64_t slab_bytes(const gemm *g, const bsmm_product *p) {
+    static const uint64_t unknown = 1 << 20;
+    const bsmm_engine *e = g->engine;
+    uint64_t cache = bsmm_cpu_l2_bytes() ? bsmm_cpu_l2_bytes() : unknown;
+    uint64_t threads = (uint64_t)g->threads, block = (uint64_t)(e->nc / e->nr);
+    uint64_t bytes = threads * cache * (has_few_rows(g) ? caches_of_few : caches_of_many);
+    uint64_t panels = p->recipe ? threads * block : has_few_rows(g) ? threads : threads + block;
+    uint64_t least = panels * bytes_of_panel(g);
+    if (bytes < least) bytes = least;
+    return bytes < side_bytes(&g->b) ? bsmm_align64(bytes) : side_bytes(&g->b);
+}
+
+/* Returns the number of panels of B that fit the memory for packed panels. If B has more panels, it
+ * is packed and multiplied in slabs of that many panels. With few rows of A, each thread uses an
+ * equal share of the memory for slabs of its own. */
+static int64_t count_panels(const gemm *g) {
+    uint64_t share = has_few_rows(g) ? g->b_bytes / (uint64_t)g->threads : g->b_bytes;
+    return g->b_bytes == g->packed_b_bytes ? g->b.panels : (int64_t)(share / bytes_of_panel(g));
+}
+
+/* Returns the largest number of units in a chunk. A unit is a range of K with one scale per row; a
+ * chunk is the range of K that a cache block multiplies at a time. */
+static int64_t longest_chunk(const bsmm_engine *e) {
+    return e->chunk + e->chunk / 4;
+}
+
+/* Returns the number of gates in a cache block of nc columns of A x B^T. It is for gated
+ * activations whose gates are the first half of the columns and whose ups are the second half. The
+ * gates fill whole panels of B, about half of the block. The rest of the block is for the ups that
+ * belong to these gates. The ups may need one panel more than the gates, because the first up may
+ * be inside a panel. */
+static int64_t count_gates(const bsmm_engine *e, int64_t nc) {
+    int64_t gates = nc / 2 / e->nr * e->nr;
+    return gates ? gates : e->nr;
+}
+
+static uint64_t count_gate_bytes(const gemm *g) {
+    const bsmm_engine *e = g->engine;
+    return g->is_split ? (uint64_t)(e->mc * count_gates(e, e->nc)) * sizeof(double) : 0;
+}
+
+/* Returns the bytes of a thread's scratch memory. It holds four arrays. The first has mc x nc float
+ * accumulators, and later the values of a block-scaled D. The second is one row of doubles. The
+ * third has the values of a cache block's gates, if gates and ups are two halves of the columns of
+ * A x B^T. The fourth is a chunk of a panel of B that `widen` has expanded. The size assumes the
+ * longest possible chunk. A GEMM with a smaller K may have a longer chunk, and it must not need
+ * more workspace than a GEMM with a larger K. */
+static uint64_t count_scratch(const gemm *g) {
+    const bsmm_engine *e = g->engine;
+    return (uint64_t)(e->mc * e->nc) * sizeof(float) + (uint64_t)e->nc * sizeof(double) +
+           g->gate_bytes +
+           (uint64_t)bsmm_min_i64(g->units, longest_chunk(e)) * e->widened_unit_bytes;
+}
+
+/* Returns the length of a chunk, the range of K that a cache block multiplies at a time, in units.
+ * All chunks of a GEMM have about the same length, because a short last chunk would load and store
+ * all accumulators for little work. A chunk may be up to a quarter longer than the engine's `chunk`
+ * if that makes the number of chunks smaller. */
+static int64_t chunk_length(const bsmm_engine *e, int64_t units) {
+    int64_t chunks = bsmm_ceil_div(units, longest_chunk(e));
+    return chunks > 1 ? bsmm_ceil_div(units, chunks) : units;
+}
+
+static bool halve(int64_t *length, int64_t tile) {
+    bool even = *length / 2 >= tile && *length / 2 % tile == 0;
+    if (even) *length /= 2;
+    return even;
+}
+
+/* Returns the bytes that a cache block accesses: one chunk of both operands' panels, and the
+ * accumulators. */
+static uint64_t block_bytes(const gemm *g) {
+    const bsmm_engine *e = g->engine;
+    return (uint64_t)g->chunk * ((uint64_t)(g->mc / e->mr) * e->a_unit_bytes +
+                                 (uint64_t)(g->nc / e->nr) * e->b_unit_bytes) +
+           (uint64_t)(g->mc * g->nc) * sizeof(float);
+}
+
+/* Chooses the size of cache blocks. It halves the engine's mc and nc until a block fits L2 and
+ * there are about four blocks for every thread, but never below one panel. With a block-scaled D it
+ * keeps the engine's size, because a cache block must contain whole scale blocks of D. */
+static void choose_blocks(gemm *g, const bsmm_product *p) {
+    const bsmm_engine *e = g->engine;
+    uint64_t cache = bsmm_cpu_l2_bytes();
+    g->mc = e->mc;
+    g->nc = e->nc;
+    if (p->recipe) return;
+    while (cache && block_bytes(g) > cache && (halve(&g->nc, e->nr) || halve(&g->mc, e->mr)))
+        continue;
+    int64_t wanted = g->threads > 1 && !g->by_rows ? (int64_t)g->threads * 4 : 1;
+    int64_t columns = has_few_rows(g) ? g->b.rows : bsmm_min_i64(g->b.rows, g->slab * e->nr);
+    while (bsmm_ceil_div(g->a.rows, g->mc) * bsmm_ceil_div(columns, g->nc) < wanted &&
+           (halve(&g->nc, e->nr) || halve(&g->mc, e->mr)))
+        continue;
+}
+
+/* Chooses the number of panels in a slab, i.e. the panels of B that are packed at a time. All slabs
+ * have about the same number of cache blocks, so that the last slab also occupies all threads. */
+static void cut_slabs(gemm *g) {
+    int64_t nr = g->engine->nr;
+    if (g->slab == g->b.panels) return;
+    g->by_slabs = has_few_rows(g) && g->threads > 1 && !g->by_rows;
+    g->nc = bsmm_min_i64(g->nc, g->slab * nr);
+    int64_t block = g->nc / nr, blocks = bsmm_ceil_div(g->b.panels, block);
+    int64_t slabs = g->by_slabs ? blocks : bsmm_ceil_div(blocks, g->slab / block);
+    g->slab = bsmm_ceil_div(blocks, slabs) * block;
+}
+
+/* Two limits in multiply-adds. A thread must have at least least_of_thread multiply-adds, because
+ * waking it takes about a microsecond. In a GEMM of at most most_by_rows multiply-adds, each thread
+ * gets an equal share of A's rows. In a larger GEMM each thread takes the next cache block when it
+ * is free. That balances the load better, but it needs barriers and moves cache lines between
+ * cores. */
+static const double least_of_thread = 1 << 18, most_by_rows = 1 << 27;
+
+static void choose_threads(gemm *g, const bsmm_product *p) {
+    double work = (double)g->a.rows * (double)g->b.rows * (double)p->a.m.cols;
+    int64_t tiles = g->a.panels * g->b.panels;
+    int64_t most = bsmm_min_i64(tiles, (int64_t)(work / least_of_thread));
+    if (g->threads > most) g->threads = most > 0 ? (int)most : 1;
+    int64_t longest = bsmm_ceil_div(g->a.panels, g->threads) * g->threads;
+    g->by_rows =
+        g->threads > 1 && !p->recipe && work <= most_by_rows && longest * 7 <= g->a.panels * 8;
+}
+
+gemm bsmm_gemm_make(const bsmm_engine *engine, const bsmm_product *p) {
+    gemm g = {.engine = engine, .threads = p->threads, .is_split = bsmm_gemm_is_split(p)};
+    g.cols = g.is_split ? p->d.m.cols : p->b.m.rows;
+    g.units = bsmm_ceil_div(p->a.m.cols, engine->unit);
+    g.chunk = chunk_length(engine, g.units);
+    g.a = measure_side(p->a.m.rows, engine->mr, g.units, engine->a_unit_bytes);
+    g.b = measure_side(p->b.m.rows, engine->nr, g.units, engine->b_unit_bytes);
+    choose_threads(&g, p);
+    g.packed_b_bytes = side_bytes(&g.b);
+    /* A gated activation reads a gate and an up for each result, and they may come from rows of B
+     * that are far apart. All of B is therefore packed at once instead of slab by slab. */
+    g.b_bytes = p->b_packed || bsmm_is_gated(p) ? g.packed_b_bytes : slab_bytes(&g, p);
+    g.slab = count_panels(&g);
+    choose_blocks(&g, p);
+    if (g.is_split) g.nc = count_gates(engine, g.nc);
+    cut_slabs(&g);
+    g.gate_bytes = count_gate_bytes(&g);
+    g.scratch_bytes = count_scratch(&g);
+    g.workspace_bytes =
+        side_bytes(&g.a) + (p->b_packed ? 0 : g.b_bytes) + (uint64_t)g.threads * g.scratch_bytes;
+    return g;
+}
+
+const char *bsmm_gemm_refuse_output(const bsmm_engine *engine, const bsmm_product *p, char *why,
+                                    size_t size) {
+    const bsmm_format *f = &p->d.m.format;
+    int64_t cols = !bsmm_is_gated(p)        ? engine->nc
+                   : p->finish->interleaved ? engine->nc / 2
+                                            : count_gates(engine, engine->nc);
+    if (!p->recipe || (engine->mc % f->block_rows == 0 && cols % f->block_cols == 0)) return NULL;
+    snprintf(why, size, "D's blocks of %u x %u do not divide its cache blocks of %lld x %lld",
+             f->block_rows, f->block_cols, (long long)engine->mc, (long long)cols);
+    return why;
+}
