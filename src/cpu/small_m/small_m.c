@@ -136,85 +136,6 @@ static void pack_tile(const product_run *x, int64_t tile) {
     x->d->pack_a(x->p, width, row, bsmm_min_i64(width, x->p->a.m.rows - row), &to);
 }
 
-/* ---- gathering scales ---- */
-
-static bool lie_in_runs(const product_run *x, int64_t run) {
-    for (int64_t i = 0; i < x->p->a.m.cols / x->d->scale_unit; i++)
-        if (i % run != 0 && x->scale_columns[i] != x->scale_columns[i - 1] + 1) return false;
-    return true;
-}
-
-/* Computes for each scale unit (a range of K with one gathered scale) the part of its scale's
- * offset that depends on the column. In every layout, the offset of a scale is the sum of a part
- * that depends on its row and a part that depends on its column. */
-static void find_scale_columns(product_run *x) {
-    const bsmm_operand *b = &x->p->b;
-    int64_t last = b->map.cols - 1;
-    for (int64_t i = 0; i < x->m->scale_units; i++) {
-        int64_t block = i * x->d->scale_unit / b->m.format.block_cols;
-        x->scale_columns[i] = bsmm_scale_map_at(&b->map, 0, bsmm_min_i64(block, last));
-    }
-    x->run = lie_in_runs(x, 16) ? 16 : lie_in_runs(x, 4) ? 4 : 1;
-}
-
-static int64_t lane_row(const bsmm_small_m_scales *s, int64_t lane) {
-    return s->row + bsmm_min_i64(lane, s->rows - 1);
-}
-
-static void gather_floats(const product_run *x, const bsmm_small_m_scales *s,
-                          const uint64_t *rows) {
-    const float *scales = (const float *)x->p->b.m.scales;
-    bool same = true; /* all 16 rows of the panel belong to the same block */
-    for (int64_t lane = 1; lane < LANES; lane++)
-        same = same && rows[lane] == rows[0];
-    for (int64_t i = 0; i < s->units; i++) {
-        const float *unit = scales + x->scale_columns[i], first = unit[rows[0]];
-        float *to = s->scales + i * LANES;
-        for (int64_t lane = 0; lane < LANES; lane++)
-            to[lane] = same ? first : unit[rows[lane]];
-    }
-}
-
-/* Returns true if the scales of the 16 rows of a panel are adjacent in memory, as in compact
- * order. */
-static bool are_adjacent(const uint64_t *rows) {
-    bool adjacent = true;
-    for (int64_t lane = 1; lane < LANES; lane++)
-        adjacent = adjacent && rows[lane] == rows[0] + (uint64_t)lane;
-    return adjacent;
-}
-
-static void gather_codes(const product_run *x, const bsmm_small_m_scales *s, const uint64_t *rows) {
-    const uint8_t *row[LANES];
-    if (are_adjacent(rows)) {
-        const uint8_t *first = (const uint8_t *)x->p->b.m.scales + rows[0];
-        uint64_t next = x->p->b.map.tile_row_step; /* the panel that is probably next */
-        for (int64_t i = 0; i < s->units; i++) {
-            const uint8_t *at = first + x->scale_columns[i];
-            memcpy(s->codes + i * LANES, at, LANES);
-            if (i % 4 == 0) __builtin_prefetch((const void *)((uintptr_t)at + next), 0, 2);
-        }
-        return;
-    }
-    for (int64_t lane = 0; lane < LANES; lane++)
-        row[lane] = (const uint8_t *)x->p->b.m.scales + rows[lane];
-    int64_t done = bsmm_small_m_gather_runs(row, x->scale_columns, s->used, x->run, s->codes);
-    for (int64_t i = done; i < s->units; i++)
-        for (int64_t lane = 0; lane < LANES; lane++)
-            s->codes[i * LANES + lane] = row[lane][x->scale_columns[i]];
-}
-
-static void gather(const product_run *x, const bsmm_small_m_scales *s) {
-    const bsmm_operand *b = &x->p->b;
-    uint64_t rows[LANES];
-    for (int64_t lane = 0; lane < LANES; lane++)
-        rows[lane] = bsmm_scale_map_at(&b->map, lane_row(s, lane) / b->m.format.block_rows, 0);
-    if (has_float_scales(x->p))
-        gather_floats(x, s, rows);
-    else
-        gather_codes(x, s, rows);
-}
-
 /* ---- strips of panels that are multiplied side by side ---- */
 
 /* A strip of B: the panels that are multiplied side by side. The number of panels depends on the
@@ -383,7 +304,8 @@ static bool prepare_panel(const product_run *x, const scratch *to, int64_t col, 
         s.factors[lane] = global;
         to->wide[at + lane] = 0;
     }
-    if (x->p->b.m.format.scale != BSMM_SCALE_NONE) gather(x, &s);
+    if (x->p->b.m.format.scale != BSMM_SCALE_NONE)
+        bsmm_small_m_gather(&s, x->scale_columns, x->run);
     return isfinite(global) && x->d->prepare(&s);
 }
 
@@ -516,7 +438,8 @@ static void run_alone(const product_run *x) {
 bsmm_status bsmm_small_m_run(const bsmm_small_m *m, const bsmm_product *p, void *workspace) {
     product_run x = {.m = m, .d = &m->d, .p = p, .is_direct = bsmm_cpu_epilogue_is_direct(p)};
     place(&x, workspace);
-    if (p->b.m.format.scale != BSMM_SCALE_NONE) find_scale_columns(&x);
+    if (p->b.m.format.scale != BSMM_SCALE_NONE)
+        x.run = bsmm_small_m_find_columns(p, m->d.scale_unit, m->scale_units, x.scale_columns);
     if (m->threads > 1) return run_shared(&x);
     run_alone(&x);
     return BSMM_OK;

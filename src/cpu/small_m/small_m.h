@@ -165,6 +165,17 @@ typedef struct bsmm_small_m {
 void bsmm_small_m_make(const bsmm_small_m_engine *d, const bsmm_product *p, bsmm_small_m *m);
 bsmm_status bsmm_small_m_run(const bsmm_small_m *made, const bsmm_product *p, void *workspace);
 
+/* Computes for each of `units` scale units (ranges of K with one gathered scale) the part of its
+ * scale's offset that depends on the column. In every layout, the offset of a scale is the sum of a
+ * part that depends on its row and a part that depends on its column. Returns the number of
+ * consecutive scale units whose codes are adjacent in memory: 16, 4 or 1. */
+int64_t bsmm_small_m_find_columns(const bsmm_product *p, int64_t scale_unit, int64_t units,
+                                  uint64_t *columns);
+
+/* Gathers the scales of one panel into s->codes or s->scales. `columns` and `run` are results of
+ * bsmm_small_m_find_columns. */
+void bsmm_small_m_gather(const bsmm_small_m_scales *s, const uint64_t *columns, int64_t run);
+
 /* Gathers the scale codes of the first units of 16 rows. Units are gathered in runs of `run` (16 or
  * 4) units whose codes are adjacent in memory; an incomplete run is left out. `row` points to each
  * row's scale at column offset 0. Returns the number of units that were gathered. The function

@@ -1,0 +1,82 @@
+/* Gathers the scales of 16 rows of B for the small-M kernels, from any scale layout. */
+#include "cpu/small_m/small_m.h"
+
+#include <string.h>
+
+enum { LANES = BSMM_SMALL_M_LANES };
+
+static bool lie_in_runs(const uint64_t *columns, int64_t count, int64_t run) {
+    for (int64_t i = 0; i < count; i++)
+        if (i % run != 0 && columns[i] != columns[i - 1] + 1) return false;
+    return true;
+}
+
+int64_t bsmm_small_m_find_columns(const bsmm_product *p, int64_t scale_unit, int64_t units,
+                                  uint64_t *columns) {
+    const bsmm_operand *b = &p->b;
+    const int64_t last = b->map.cols - 1, count = p->a.m.cols / scale_unit;
+    for (int64_t i = 0; i < units; i++) {
+        int64_t block = i * scale_unit / b->m.format.block_cols;
+        columns[i] = bsmm_scale_map_at(&b->map, 0, bsmm_min_i64(block, last));
+    }
+    return lie_in_runs(columns, count, 16) ? 16 : lie_in_runs(columns, count, 4) ? 4 : 1;
+}
+
+static int64_t lane_row(const bsmm_small_m_scales *s, int64_t lane) {
+    return s->row + bsmm_min_i64(lane, s->rows - 1);
+}
+
+static void gather_floats(const bsmm_small_m_scales *s, const uint64_t *columns,
+                          const uint64_t *rows) {
+    const float *scales = (const float *)s->p->b.m.scales;
+    bool same = true; /* all 16 rows of the panel belong to the same block */
+    for (int64_t lane = 1; lane < LANES; lane++)
+        same = same && rows[lane] == rows[0];
+    for (int64_t i = 0; i < s->units; i++) {
+        const float *unit = scales + columns[i], first = unit[rows[0]];
+        float *to = s->scales + i * LANES;
+        for (int64_t lane = 0; lane < LANES; lane++)
+            to[lane] = same ? first : unit[rows[lane]];
+    }
+}
+
+/* Returns true if the scales of the 16 rows of a panel are adjacent in memory, as in compact
+ * order. */
+static bool are_adjacent(const uint64_t *rows) {
+    bool adjacent = true;
+    for (int64_t lane = 1; lane < LANES; lane++)
+        adjacent = adjacent && rows[lane] == rows[0] + (uint64_t)lane;
+    return adjacent;
+}
+
+static void gather_codes(const bsmm_small_m_scales *s, const uint64_t *columns, int64_t run,
+                         const uint64_t *rows) {
+    const uint8_t *row[LANES];
+    if (are_adjacent(rows)) {
+        const uint8_t *first = (const uint8_t *)s->p->b.m.scales + rows[0];
+        uint64_t next = s->p->b.map.tile_row_step; /* the panel that is probably next */
+        for (int64_t i = 0; i < s->units; i++) {
+            const uint8_t *at = first + columns[i];
+            memcpy(s->codes + i * LANES, at, LANES);
+            if (i % 4 == 0) __builtin_prefetch((const void *)((uintptr_t)at + next), 0, 2);
+        }
+        return;
+    }
+    for (int64_t lane = 0; lane < LANES; lane++)
+        row[lane] = (const uint8_t *)s->p->b.m.scales + rows[lane];
+    int64_t done = bsmm_small_m_gather_runs(row, columns, s->used, run, s->codes);
+    for (int64_t i = done; i < s->units; i++)
+        for (int64_t lane = 0; lane < LANES; lane++)
+            s->codes[i * LANES + lane] = row[lane][columns[i]];
+}
+
+void bsmm_small_m_gather(const bsmm_small_m_scales *s, const uint64_t *columns, int64_t run) {
+    const bsmm_operand *b = &s->p->b;
+    uint64_t rows[LANES];
+    for (int64_t lane = 0; lane < LANES; lane++)
+        rows[lane] = bsmm_scale_map_at(&b->map, lane_row(s, lane) / b->m.format.block_rows, 0);
+    if (b->m.format.scale == BSMM_SCALE_F32)
+        gather_floats(s, columns, rows);
+    else
+        gather_codes(s, columns, run, rows);
+}
