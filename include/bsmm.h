@@ -601,7 +601,8 @@ typedef struct bsmm_buffers {
 /* Returns the size in bytes of B packed in the form desc->b_packed, or in the form WIDE if
  * desc->b_packed is NONE. The packed bytes may be written to a file and mapped again. The size is 0
  * for groups of kind K, and for WIDE if the kernel does not read packed panels of B. A plan with
- * desc->b_packed is refused in these cases. */
+ * desc->b_packed is refused in these cases. On a GPU, the size is also 0 if desc->b_packed is NONE
+ * and B is not stored as in packed weights, i.e. with adjacent rows and row-major scales. */
 BSMM_API uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan);
 /* Packs buffers->b, b_scales and b_global into `packed`, which must be aligned to 64 bytes. With
  * groups it packs all matrices of the stack B. It reads no other field of `buffers` except the

@@ -197,6 +197,16 @@ static void expect_info(const bsmm_plan *plan, const uint8_t *packed, uint64_t b
     assert_true(plans.bytes == bytes);
 }
 
+/* Compares the size of a compact B with the size that the library gives without a plan. */
+static void expect_size(const fixture *f, uint64_t bytes) {
+    uint64_t told;
+    const test_matrix *b = &f->b.ways[0];
+    if (bsmm_packed_bytes(f->device, BSMM_PACKED_COMPACT, f->desc.b, 0, NULL, &told) != BSMM_OK)
+        fail_msg("%s", bsmm_error_message());
+    assert_true(told == bytes);
+    assert_true(bytes <= HEADER + b->data_bytes + (b->m.scales ? b->scale_bytes : 0) + 3 * 64);
+}
+
 /* ---- one product ---- */
 
 /* Packs B from each way in which it is stored. All packed bytes must be equal, and a run with them
@@ -213,7 +223,10 @@ static void check_way(fixture *f, uint32_t form, int way, const void *want, uint
     if (!*first) {
         *first = packed;
         expect_unpacked(f, packed, bytes);
-        if (form == BSMM_PACKED_COMPACT) expect_rows(f, packed, bytes);
+        if (form == BSMM_PACKED_COMPACT) {
+            expect_rows(f, packed, bytes);
+            expect_size(f, bytes);
+        }
     } else {
         assert_memory_equal(packed, *first, bytes);
         free(packed);
