@@ -195,7 +195,7 @@ static void check_banks(uint32_t type, uint32_t banks, uint32_t which, uint32_t 
 
 static void test_banks(void **state) {
     (void)state;
-    for (uint32_t type = 0; type < 5; type++)
+    for (uint32_t type = 0; type <= GEMM_E2M1_TWICE; type++)
         for (uint32_t banks = 32; banks <= 64; banks += 32)
             for (uint32_t which = 0; which < 2; which++) {
                 /* gfx942, whose LDS has 32 banks, multiplies only 8-bit elements. */

@@ -4,7 +4,8 @@
  * LDS stores a row in units of 16 bytes (12 bytes for 6-bit elements), which the code calls pieces.
  * A fragment of 8-bit elements consists of two pieces that are 64 elements of K apart, as the
  * instruction f8f6f4 requires. A fragment of 6-bit elements consists of two neighbouring pieces,
- * and a fragment of 4-bit elements is one piece.
+ * and a fragment of 4-bit elements is one piece. In a stage of 256 elements of K, two such pieces,
+ * for two instructions, are read as a fragment.
  *
  * gfx942 has no f8f6f4. Its fp8 instruction, which multiplies 32 elements of K, takes the same
  * fragment eight bytes at a time. The order of K then differs from memory, but it is the same for A
@@ -36,7 +37,7 @@ BSMM_DEVICE bsmm_i32x4 gemm_read_piece(const gemm_lds *from, uint32_t bytes) {
 BSMM_DEVICE bsmm_i32x8 gemm_read_fragment(const gemm_lds *tile, gemm_reader r, uint32_t type) {
     const uint32_t bits = gemm_bits(type), piece = gemm_piece_bytes(type);
     const bsmm_i32x4 x = gemm_read_piece(tile + r.at[0], piece);
-    if (bits == 4) return (bsmm_i32x8){x[0], x[1], x[2], x[3], 0, 0, 0, 0};
+    if (type == BSMM_F8F6F4_E2M1) return (bsmm_i32x8){x[0], x[1], x[2], x[3], 0, 0, 0, 0};
     const bsmm_i32x4 y = gemm_read_piece(tile + r.at[1], piece);
     if (bits == 6) return (bsmm_i32x8){x[0], x[1], x[2], y[0], y[1], y[2], 0, 0};
     return (bsmm_i32x8){x[0], x[1], x[2], x[3], y[0], y[1], y[2], y[3]};

@@ -1,11 +1,12 @@
 /* The layout of a tile in LDS for every element type. Tests on the host use these functions too.
  *
  * A stage holds 128 elements of K: a row has 128 bytes of 8-bit elements, 96 bytes of 6-bit
- * elements or 64 bytes of 4-bit elements. Each row is divided into pieces of 16 bytes (12 bytes for
- * 6-bit elements). Piece p of row r is stored at index p ^ swizzle(r) of its row, so that lanes
- * that read together do not conflict in a bank. Loads from memory directly to LDS can only write
- * the lanes' bytes side by side. Each lane therefore applies the swizzle to its address in
- * memory. */
+ * elements or 64 bytes of 4-bit elements. If both operands have 4-bit elements, a stage holds 256
+ * elements of K, so that a row has a whole cache line. Each row is divided into pieces of 16 bytes
+ * (12 bytes for 6-bit elements). Piece p of row r is stored at index p ^ swizzle(r) of its row, so
+ * that lanes that read together do not conflict in a bank. Loads from memory directly to LDS can
+ * only write the lanes' bytes side by side. Each lane therefore applies the swizzle to its address
+ * in memory. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_LAYOUT_H
 #define BSMM_AMDGPU_CDNA_GEMM_LAYOUT_H
 
@@ -14,12 +15,20 @@
 /* The numbers by which the instruction f8f6f4 selects an element type. */
 enum { BSMM_F8F6F4_E4M3, BSMM_F8F6F4_E5M2, BSMM_F8F6F4_E2M3, BSMM_F8F6F4_E3M2, BSMM_F8F6F4_E2M1 };
 
+/* The number that stands for the type e2m1 of both operands in stages of 256 elements of K. */
+enum { GEMM_E2M1_TWICE = BSMM_F8F6F4_E2M1 + 1 };
+
 BSMM_SHARED uint32_t gemm_bits(uint32_t type) {
-    return type == BSMM_F8F6F4_E2M1 ? 4 : type >= BSMM_F8F6F4_E2M3 ? 6 : 8;
+    return type >= BSMM_F8F6F4_E2M1 ? 4 : type >= BSMM_F8F6F4_E2M3 ? 6 : 8;
+}
+
+/* Returns the elements along K in a stage. */
+BSMM_SHARED uint32_t gemm_k(uint32_t type) {
+    return type == GEMM_E2M1_TWICE ? 2 * BSMM_CDNA_K : BSMM_CDNA_K;
 }
 
 BSMM_SHARED uint32_t gemm_row_bytes(uint32_t type) {
-    return BSMM_CDNA_K / 8 * gemm_bits(type);
+    return gemm_k(type) / 8 * gemm_bits(type);
 }
 
 BSMM_SHARED uint32_t gemm_piece_bytes(uint32_t type) {
@@ -38,9 +47,9 @@ BSMM_SHARED uint32_t gemm_piece_bytes(uint32_t type) {
  *
  * The swizzle repeats every 16 rows. gemm_load_direct relies on this period. */
 BSMM_SHARED uint32_t gemm_swizzle_of(uint32_t type, uint32_t row, uint32_t banks) {
-    const uint32_t bits = gemm_bits(type);
-    if (bits == 8) return row / (banks / 32) % 8;
-    if (bits == 4) return row / 8 % 2 * 2;
+    const uint32_t bytes = gemm_row_bytes(type);
+    if (bytes == 128) return row / (banks / 32) % 8;
+    if (bytes == 64) return row / 8 % 2 * 2;
     return row / 4 % 2 + row / 8 % 2 * 4;
 }
 
@@ -64,11 +73,11 @@ BSMM_SHARED uint32_t gemm_row_in_lds(uint32_t tiles, uint32_t row) {
 
 /* Returns where the pieces of a lane's fragment are: the index of piece `which` (0 or 1) among the
  * pieces of the row. A piece has 16 bytes (12 for 6-bit elements). A fragment has 32 elements of K,
- * i.e. two pieces (one for 4-bit elements). `group` is lane / 16, because lanes with the same
- * quotient hold the same part of K. */
+ * i.e. two pieces (one for 4-bit elements, or two with stages of 256 elements). `group` is lane /
+ * 16, because lanes with the same quotient hold the same part of K. */
 BSMM_SHARED uint32_t gemm_piece_of(uint32_t type, uint32_t group, uint32_t which) {
     const uint32_t bits = gemm_bits(type);
-    return bits == 6 ? 2 * group + which : bits == 8 ? group + 4 * which : group;
+    return bits == 6 ? 2 * group + which : gemm_row_bytes(type) == 128 ? group + 4 * which : group;
 }
 
 #endif

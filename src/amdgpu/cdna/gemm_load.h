@@ -46,7 +46,7 @@ BSMM_DEVICE gemm_source gemm_source_of(const bsmm_cdna_gemm *p, gemm_shape s, ui
     from.wave = gemm_wave();
     __asm__ volatile("" : "+s"(from.wave));
     from.row = row, from.rows = o->rows - row, from.pitch = (uint32_t)o->pitch;
-    from.whole = o->direct && !s.ocp && !s.columns ? p->k / BSMM_CDNA_K : 0;
+    from.whole = o->direct && !s.ocp && !s.columns ? p->k / gemm_k(type) : 0;
     from.buffer =
         bsmm_isa_buffer(o->o.data + row * o->pitch, (from.rows - 1) * o->pitch + row_bytes);
     from.lane_offset = gemm_row_of(gemm_order(s, side), at / gemm_row_bytes(type)) * from.pitch +
@@ -127,7 +127,7 @@ BSMM_DEVICE void gemm_load_by_registers(const gemm_source *from, gemm_shape s, u
     for (; i < pieces; i += gemm_threads(s)) {
         const uint32_t row = gemm_row_of(gemm_order(s, side), i / row_pieces);
         const uint32_t byte = gemm_source_byte(type, i * piece);
-        const int32_t left = (int32_t)((p->k - step * BSMM_CDNA_K) * bits - byte * 8);
+        const int32_t left = (int32_t)((p->k - step * gemm_k(type)) * bits - byte * 8);
         bsmm_i32x4 words = {0};
         if (row < from->rows && left > 0)
             words = gemm_load_piece(data + (uint64_t)(from->row + row) * from->pitch +

@@ -11,16 +11,17 @@ enum {
     BSMM_CDNA_XCDS = 8,  /* dies with their own L2; consecutive workgroups go to different dies */
     BSMM_CDNA_BAND_ROWS = 8,   /* rows of tiles in a band (gemm_schedule.h) */
     BSMM_CDNA_SCALES = 8,      /* blocks along K after which the offsets of scales repeat at most */
-    BSMM_CDNA_SCALE_STEPS = 8, /* steps whose e8m0 scales are in LDS (gemm_scales.h) */
+    BSMM_CDNA_SCALE_UNITS = 8, /* units of K whose e8m0 scales are in LDS (gemm_scales.h) */
     BSMM_CDNA_LDS_950 = 160 * 1024, /* bytes of LDS of a compute unit of gfx950 */
 };
 
 /* The number of stages in LDS of a product with e8m0 scales: three, or two if three do not fit.
- * `stage` is the bytes of a stage, and `rows` the rows of A and B in a tile. The expressions are
- * constant, because tables of the host contain them. */
-#define BSMM_CDNA_SCALE_BYTES(rows) ((BSMM_CDNA_SCALE_STEPS * 4 + 16) * (rows))
-#define BSMM_CDNA_STAGES(stage, rows)                                                              \
-    (3 * (stage) + BSMM_CDNA_SCALE_BYTES(rows) <= BSMM_CDNA_LDS_950 ? 3 : 2)
+ * `stage` is the bytes of a stage, `rows` the rows of A and B in a tile, and `k` the elements of K
+ * in a stage. The expressions are constant, because tables of the host contain them. */
+#define BSMM_CDNA_SCALE_BYTES(rows, k)                                                             \
+    ((BSMM_CDNA_SCALE_UNITS * 4 + (k) / BSMM_CDNA_K * 16) * (rows))
+#define BSMM_CDNA_STAGES(stage, rows, k)                                                           \
+    (3 * (stage) + BSMM_CDNA_SCALE_BYTES(rows, k) <= BSMM_CDNA_LDS_950 ? 3 : 2)
 
 /* One of the two operands. */
 typedef struct bsmm_cdna_side {

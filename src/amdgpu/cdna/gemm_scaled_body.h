@@ -3,9 +3,10 @@
  * scales may have any layout.
  *
  *   tile      waves_down * row_tiles * 16 rows, waves_across * col_tiles * 16 columns
- *   LDS       two or three stages of 128 elements of K (gemm_stage_count), the scales of eight
- *             steps (gemm_scales.h); after the main loop, a strip of 16 rows of sums for each wave
- *   registers the sums; a step's fragments of B and up to four fragments of A; the scales of a step
+ *   LDS       two or three stages of 128 or 256 elements of K (gemm_k, gemm_stage_count), the
+ *             scales of 1024 elements of K (gemm_scales.h); after the main loop, a strip of 16 rows
+ * of sums for each wave registers the sums; a step's fragments of B and up to four fragments of A;
+ * the scales of a step
  *
  * A step of the main loop, here with eight rows of tiles and two stages:
  *
@@ -26,24 +27,25 @@
 
 #include "amdgpu/cdna/gemm_scaled.h"
 
-/* Waits for the loads of this wave that the next step needs, then for the other waves. With three
- * stages, the direct loads of this step may stay under way. */
+/* Waits for the loads of this wave that the next step needs, then for the other waves. The last
+ * load of the step may stay under way if it is the scout's. With three stages, the direct loads of
+ * the step may stay under way too. */
 BSMM_DEVICE void gemm_scaled_wait(gemm_shape s, bool direct) {
     if (gemm_stage_count(s) == 3 && direct)
-        bsmm_isa_wait_loads(gemm_stage_loads(s));
+        bsmm_isa_wait_loads(gemm_stage_loads(s) + gemm_scouts(s));
     else
-        bsmm_isa_wait_loads(0);
+        bsmm_isa_wait_loads(gemm_scouts(s));
     bsmm_isa_barrier();
 }
 
 BSMM_DEVICE void gemm_scaled_run(const bsmm_cdna_gemm *p, gemm_shape s) {
     const uint32_t stages = gemm_stage_count(s), early = s.row_tiles - GEMM_LATE_ROWS;
     const gemm_place at = gemm_place_of(p, s);
-    const uint32_t places[2] = {gemm_scale_place(s, 0, at.first[0] - at.tile[0]),
-                                gemm_scale_place(s, 1, at.first[1] - at.tile[1])};
     gemm_chores chores = {.carrier = gemm_carrier_of(p, s, at.tile),
                           .ring = gemm_stage(s, stages),
-                          .stage = gemm_stage(s, stages - 1)};
+                          .stage = gemm_stage(s, stages - 1),
+                          .whole = at.sources[0].whole < at.sources[1].whole ? at.sources[0].whole
+                                                                             : at.sources[1].whole};
     gemm_lds *stage = gemm_stage(s, 0), *next = gemm_stage(s, 1);
     gemm_scaled g;
     gemm_sums sums = {{{0}}};
@@ -51,27 +53,29 @@ BSMM_DEVICE void gemm_scaled_run(const bsmm_cdna_gemm *p, gemm_shape s) {
         gemm_load_stage(&at, s, step, gemm_stage(s, step));
     gemm_begin_scales(&chores.carrier, s, chores.ring);
     bsmm_isa_wait_barrier();
-    g.scales = gemm_read_scales(s, gemm_slot(s, chores.ring, 0), places);
+    gemm_read_step_scales(&at, s, chores.ring, 0, g.scales);
     gemm_scaled_begin(&g, &at, s, stage);
     for (uint32_t step = 0; step < at.steps; step++) {
         chores.step = step, chores.loading = step + stages - 1;
-        chores.direct = gemm_is_direct(&at, chores.loading);
 #pragma unroll
         for (uint32_t i = 0; i < early; i++)
             gemm_scaled_row(&g, &at, s, stage, i, &chores, sums);
 #pragma unroll
         for (uint32_t n = early * s.col_tiles; n < gemm_chore_count(s); n++)
             gemm_chore(&chores, &at, s, n);
-        gemm_scaled_wait(s, chores.direct);
+        gemm_scaled_wait(s, chores.loading < chores.whole);
         /* The last step reads its own fragments again, and nothing uses them. */
         const bool last = step + 1 == at.steps;
-        const gemm_scales scales =
-            gemm_read_scales(s, gemm_slot(s, chores.ring, last ? step : step + 1), places);
-        gemm_scaled_turn(&g, &at, s, last ? stage : next, sums);
-        g.scales = scales;
+        gemm_scales scales[GEMM_MOST_UNITS];
+        gemm_scaled_turn(&g, &at, s, last ? stage : next, scales, chores.ring,
+                         last ? step : step + 1, sums);
+#pragma unroll
+        for (uint32_t u = 0; u < gemm_units(s); u++)
+            g.scales[u] = scales[u];
         gemm_lds *free = stage;
         stage = next, next = stages == 3 ? chores.stage : free, chores.stage = free;
     }
+    bsmm_isa_wait_barrier();
     gemm_end(&at, s, sums, gemm_may_vanish(&chores.carrier, s));
 }
 

@@ -1,15 +1,15 @@
 /* Moves e8m0 scales from memory to LDS. Each thread moves the scales of one row of A or B. In LDS,
- * the scales that a lane needs for one step (128 elements of K) are neighbouring bytes, one for
- * each tile of its wave. A lane therefore gets all scales of a step with one read for each operand,
- * although every layout of scales in memory is allowed.
+ * the scales that a lane needs for one unit (128 elements of K) are neighbouring bytes, one for
+ * each tile of its wave. A lane therefore gets all scales of a unit with one read for each operand,
+ * although every layout of scales in memory is allowed. A step has one or two units (gemm_k).
  *
- * LDS has a ring buffer with a slot for each of eight steps, and 16 bytes for each thread, its
+ * LDS has a ring buffer with a slot for each of eight units, and some bytes for each thread, its
  * tray. In step t a thread loads scales to its tray, and in step t + 1 it moves them from the tray
  * to the ring. After the barrier that ends step t + 1, other lanes may read them. A load brings
  *
- *   the scales of one step    for step t + 3, as four words, or
- *   the scales of four steps  if a row's scales are contiguous: for the steps t + 4 to t + 7, if t
- * is a multiple of four. */
+ *   the scales of one step    for step t + 2, each scale as a word, or
+ *   the scales of four units  if a row's scales are contiguous: for the units u + 4 to u + 7, if
+ * the first unit u of step t is a multiple of four. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_SCALES_H
 #define BSMM_AMDGPU_CDNA_GEMM_SCALES_H
 
@@ -18,9 +18,9 @@
 enum {
     GEMM_SCALE_ONE = 127,
     GEMM_SCALED_BLOCK = 32,
-    GEMM_STEP_BLOCKS = BSMM_CDNA_K / GEMM_SCALED_BLOCK, /* scales of a row in a step */
-    GEMM_GROUP = 4,                                     /* steps that one wide load covers */
-    GEMM_AHEAD = 3,
+    GEMM_UNIT_BLOCKS = BSMM_CDNA_K / GEMM_SCALED_BLOCK, /* scales of a row in a unit */
+    GEMM_GROUP = 4,                                     /* units that one wide load covers */
+    GEMM_AHEAD = 2,                                     /* steps from a load to the use of scales */
 };
 
 /* A thread's part in the transport of scales. */
@@ -34,16 +34,21 @@ typedef struct gemm_carrier {
     uint32_t pitch;  /* bytes from a block to the next in a slot */
     uint32_t blocks; /* blocks along K */
     uint32_t low;    /* the least scale of the thread's row so far */
-    /* The steps whose scales wide loads load, a multiple of four, and all steps. Both are 0 if the
+    /* The units whose scales wide loads load, a multiple of four, and all units. Both are 0 if the
      * wave has no rows, because the tile has fewer rows than the workgroup has threads. */
-    uint32_t wide, steps;
-    /* The scales in the tray, and the first step to which they belong. */
-    enum { GEMM_NOTHING, GEMM_ONE_STEP, GEMM_FOUR_STEPS } tray;
-    uint32_t step;
+    uint32_t wide, units;
+    /* The scales in the tray, and the first unit to which they belong. */
+    enum { GEMM_NOTHING, GEMM_ONE_STEP, GEMM_FOUR_UNITS } tray;
+    uint32_t unit;
 } gemm_carrier;
 
+/* Returns the units of a step. */
+BSMM_DEVICE uint32_t gemm_units(gemm_shape s) {
+    return gemm_k(s.types[0]) / BSMM_CDNA_K;
+}
+
 BSMM_DEVICE uint32_t gemm_slot_bytes(gemm_shape s) {
-    return GEMM_STEP_BLOCKS * (gemm_rows(s, 0) + gemm_rows(s, 1));
+    return GEMM_UNIT_BLOCKS * (gemm_rows(s, 0) + gemm_rows(s, 1));
 }
 
 BSMM_DEVICE uint32_t gemm_tiles(gemm_shape s, uint32_t side) {
@@ -54,19 +59,20 @@ BSMM_DEVICE uint32_t gemm_tiles(gemm_shape s, uint32_t side) {
  * a wave's rows are ordered by block, then by row in a 16 x 16 tile, then by tile. */
 BSMM_DEVICE uint32_t gemm_scale_place(gemm_shape s, uint32_t side, uint32_t row) {
     const uint32_t tiles = gemm_tiles(s, side), wave_rows = tiles * BSMM_CDNA_EDGE;
-    const uint32_t first = side ? gemm_rows(s, 0) * GEMM_STEP_BLOCKS : 0;
-    return first + row / wave_rows * wave_rows * GEMM_STEP_BLOCKS + row % BSMM_CDNA_EDGE * tiles +
+    const uint32_t first = side ? gemm_rows(s, 0) * GEMM_UNIT_BLOCKS : 0;
+    return first + row / wave_rows * wave_rows * GEMM_UNIT_BLOCKS + row % BSMM_CDNA_EDGE * tiles +
            row / BSMM_CDNA_EDGE % tiles;
 }
 
-BSMM_DEVICE gemm_lds *gemm_slot(gemm_shape s, gemm_lds *ring, uint32_t step) {
-    return ring + step % BSMM_CDNA_SCALE_STEPS * gemm_slot_bytes(s);
+BSMM_DEVICE uint32_t gemm_slot(gemm_shape s, uint32_t unit) {
+    return unit % BSMM_CDNA_SCALE_UNITS * gemm_slot_bytes(s);
 }
 
-/* Returns the trays of the wave's threads. A wide load fills them thread by thread. The words of
- * one step are in them block by block. */
+/* Returns the trays of the wave's threads. A wide load fills them thread by thread, with 16
+ * bytes each. The words of one step are in them block by block. */
 BSMM_DEVICE gemm_lds *gemm_trays(gemm_shape s, gemm_lds *ring) {
-    return ring + BSMM_CDNA_SCALE_STEPS * gemm_slot_bytes(s) + gemm_wave() * GEMM_WAVE * 16;
+    return ring + BSMM_CDNA_SCALE_UNITS * gemm_slot_bytes(s) +
+           gemm_wave() * GEMM_WAVE * 16 * gemm_units(s);
 }
 
 BSMM_DEVICE gemm_carrier gemm_carrier_of(const bsmm_cdna_gemm *p, gemm_shape s,
@@ -86,23 +92,23 @@ BSMM_DEVICE gemm_carrier gemm_carrier_of(const bsmm_cdna_gemm *p, gemm_shape s,
         .pitch = BSMM_CDNA_EDGE * gemm_tiles(s, side),
         .blocks = blocks,
         .low = 255,
-        .wide = works && o->scales_in_row ? blocks / (4 * GEMM_STEP_BLOCKS) * 4 : 0,
-        .steps = works ? (p->k + BSMM_CDNA_K - 1) / BSMM_CDNA_K : 0,
+        .wide = works && o->scales_in_row ? blocks / (4 * GEMM_UNIT_BLOCKS) * 4 : 0,
+        .units = works ? (p->k + BSMM_CDNA_K - 1) / BSMM_CDNA_K : 0,
         .tray = GEMM_NOTHING,
     };
 }
 
-BSMM_DEVICE void gemm_load_group(gemm_carrier *c, gemm_lds *trays, uint32_t step) {
-    c->tray = GEMM_FOUR_STEPS, c->step = step;
-    bsmm_isa_load_to_lds(c->buffer, (uint32_t)(uintptr_t)trays, c->row, step * GEMM_STEP_BLOCKS,
+BSMM_DEVICE void gemm_load_group(gemm_carrier *c, gemm_lds *trays, uint32_t unit) {
+    c->tray = GEMM_FOUR_UNITS, c->unit = unit;
+    bsmm_isa_load_to_lds(c->buffer, (uint32_t)(uintptr_t)trays, c->row, unit * GEMM_UNIT_BLOCKS,
                          16);
 }
 
-BSMM_DEVICE void gemm_load_step(gemm_carrier *c, gemm_lds *trays, uint32_t step) {
-    c->tray = GEMM_ONE_STEP, c->step = step;
+BSMM_DEVICE void gemm_load_step(gemm_carrier *c, gemm_shape s, gemm_lds *trays, uint32_t unit) {
+    c->tray = GEMM_ONE_STEP, c->unit = unit;
 #pragma unroll
-    for (uint32_t b = 0; b < GEMM_STEP_BLOCKS; b++) {
-        const uint32_t block = step * GEMM_STEP_BLOCKS + b;
+    for (uint32_t b = 0; b < gemm_units(s) * GEMM_UNIT_BLOCKS; b++) {
+        const uint32_t block = unit * GEMM_UNIT_BLOCKS + b;
         const uint32_t at = (uint32_t)__builtin_amdgcn_readlane(
             (int32_t)c->at, (int32_t)(block % BSMM_CDNA_SCALES));
         if (block < c->blocks)
@@ -111,15 +117,17 @@ BSMM_DEVICE void gemm_load_step(gemm_carrier *c, gemm_lds *trays, uint32_t step)
     }
 }
 
-/* Loads the scales whose turn it is in step `step`. */
-BSMM_DEVICE void gemm_load_scales(gemm_carrier *c, gemm_lds *trays, uint32_t step) {
-    const uint32_t next = step + GEMM_AHEAD;
+/* Loads the scales whose turn it is in step `step`. If the scales of a row are contiguous, most
+ * steps load none, and the compiler is told to make their path short. */
+BSMM_DEVICE void gemm_load_scales(gemm_carrier *c, gemm_shape s, gemm_lds *trays, uint32_t step) {
+    const uint32_t unit = step * gemm_units(s), next = unit + GEMM_AHEAD * gemm_units(s);
     c->tray = GEMM_NOTHING;
+    if (__builtin_expect(unit % GEMM_GROUP != 0 && next < c->wide, 1)) return;
     if (next < c->wide) {
-        if (step % GEMM_GROUP == 0 && step + GEMM_GROUP < c->wide)
-            gemm_load_group(c, trays, step + GEMM_GROUP);
-    } else if (next < c->steps) {
-        gemm_load_step(c, trays, next);
+        if (unit % GEMM_GROUP == 0 && unit + GEMM_GROUP < c->wide)
+            gemm_load_group(c, trays, unit + GEMM_GROUP);
+    } else if (next < c->units) {
+        gemm_load_step(c, s, trays, next);
     }
 }
 
@@ -134,52 +142,54 @@ BSMM_DEVICE void gemm_store_step(gemm_carrier *c, gemm_shape s, gemm_lds *ring,
                                  const gemm_lds *trays) {
     const BSMM_IN_LDS uint32_t *words = (const BSMM_IN_LDS uint32_t *)trays;
 #pragma unroll
-    for (uint32_t b = 0; b < GEMM_STEP_BLOCKS; b++) {
-        const bool inside = c->step * GEMM_STEP_BLOCKS + b < c->blocks;
-        gemm_store_scale(c, gemm_slot(s, ring, c->step), b,
+    for (uint32_t b = 0; b < gemm_units(s) * GEMM_UNIT_BLOCKS; b++) {
+        const bool inside = c->unit * GEMM_UNIT_BLOCKS + b < c->blocks;
+        gemm_store_scale(c, ring + gemm_slot(s, c->unit + b / GEMM_UNIT_BLOCKS),
+                         b % GEMM_UNIT_BLOCKS,
                          inside ? words[b * GEMM_WAVE + gemm_lane()] : GEMM_SCALE_ONE);
     }
 }
 
-/* Moves the scales of four steps from the tray to the ring. */
+/* Moves the scales of four units from the tray to the ring. */
 BSMM_DEVICE void gemm_store_group(gemm_carrier *c, gemm_shape s, gemm_lds *ring,
                                   const gemm_lds *trays) {
     const bsmm_i32x4 words = ((const BSMM_IN_LDS bsmm_i32x4 *)trays)[gemm_lane()];
 #pragma unroll
     for (uint32_t i = 0; i < GEMM_GROUP; i++)
 #pragma unroll
-        for (uint32_t b = 0; b < GEMM_STEP_BLOCKS; b++)
-            gemm_store_scale(c, gemm_slot(s, ring, c->step + i), b,
+        for (uint32_t b = 0; b < GEMM_UNIT_BLOCKS; b++)
+            gemm_store_scale(c, ring + gemm_slot(s, c->unit + i), b,
                              (uint32_t)words[i] >> 8 * b & 0xff);
 }
 
 /* Moves the scales from the tray to the ring. Their loads must have finished. */
 BSMM_DEVICE void gemm_store_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
+    if (__builtin_expect(c->tray == GEMM_NOTHING, 1)) return;
     if (c->tray == GEMM_ONE_STEP) gemm_store_step(c, s, ring, gemm_trays(s, ring));
-    if (c->tray == GEMM_FOUR_STEPS) gemm_store_group(c, s, ring, gemm_trays(s, ring));
+    if (c->tray == GEMM_FOUR_UNITS) gemm_store_group(c, s, ring, gemm_trays(s, ring));
 }
 
 /* Moves the scales of the first steps to the ring, before the main loop. */
 BSMM_DEVICE void gemm_begin_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
-    const uint32_t last = c->wide ? 1 : GEMM_AHEAD;
+    const uint32_t last = (c->wide ? 1 : GEMM_AHEAD) * gemm_units(s);
 #pragma clang loop unroll(disable)
-    for (uint32_t step = 0; step < last && step < c->steps; step++) {
+    for (uint32_t unit = 0; unit < last && unit < c->units; unit += gemm_units(s)) {
         if (c->wide)
-            gemm_load_group(c, gemm_trays(s, ring), step);
+            gemm_load_group(c, gemm_trays(s, ring), unit);
         else
-            gemm_load_step(c, gemm_trays(s, ring), step);
+            gemm_load_step(c, s, gemm_trays(s, ring), unit);
         bsmm_isa_wait_loads(0);
         gemm_store_scales(c, s, ring);
     }
     c->tray = GEMM_NOTHING;
 }
 
-/* A lane's scales of one step: a byte for each tile, the first in the lowest byte. */
+/* A lane's scales of one unit: a byte for each tile, the first in the lowest byte. */
 typedef struct gemm_scales {
     uint32_t rows[GEMM_MOST_ROW_TILES / 4], cols;
 } gemm_scales;
 
-/* Reads this lane's scales of a step from LDS. `offsets` are gemm_scale_place of the wave's first
+/* Reads this lane's scales of a unit from LDS. `offsets` are gemm_scale_place of the wave's first
  * rows. */
 BSMM_DEVICE gemm_scales gemm_read_scales(gemm_shape s, const gemm_lds *slot,
                                          const uint32_t offsets[2]) {
@@ -210,11 +220,10 @@ BSMM_DEVICE uint32_t gemm_wave_least(uint32_t value) {
 /* Returns true if a product of two elements and their scales may underflow to 0 in fp32. The least
  * product of two nonzero elements is 2^-32 (two e5m2 subnormals). If the least scales of A and B
  * multiply to 2^-117 or more, every product is at least 2^-149, the least positive fp32 number.
- * Each wave leaves its least scale in LDS, where the stages were. */
+ * Each wave leaves its least scale in LDS, where no wave may need the stages any more. */
 BSMM_DEVICE bool gemm_may_vanish(const gemm_carrier *c, gemm_shape s) {
     BSMM_IN_LDS uint32_t *lows = (BSMM_IN_LDS uint32_t *)gemm_stages;
     uint32_t least[2] = {255, 255};
-    bsmm_isa_wait_barrier();
     lows[gemm_wave()] = gemm_wave_least(c->low);
     bsmm_isa_wait_barrier();
     for (uint32_t w = 0; w < gemm_threads(s) / GEMM_WAVE; w++) {

@@ -13,7 +13,7 @@
 enum { GEMM_WAVE = 64, GEMM_MOST_ROW_TILES = 8, GEMM_MOST_COL_TILES = 4 };
 
 typedef struct gemm_shape {
-    uint32_t types[2]; /* types of A and B, with the numbers of f8f6f4 */
+    uint32_t types[2]; /* types of A and B, with the numbers of f8f6f4, or GEMM_E2M1_TWICE */
     uint32_t waves_down, waves_across;
     uint32_t row_tiles, col_tiles; /* number of 16 x 16 tiles of a wave in a column and in a row */
     uint32_t ocp;        /* 1: e4m3 is recoded, because the GPU multiplies e4m3fnuz only */
@@ -21,16 +21,21 @@ typedef struct gemm_shape {
     uint32_t columns;    /* 1: both operands are column-major and have 8-bit elements */
 } gemm_shape;
 
+/* Returns the type of an operand with elements of type `own` whose other operand has `other`. */
+BSMM_DEVICE uint32_t gemm_type(uint32_t own, uint32_t other) {
+    return own == BSMM_F8F6F4_E2M1 && other == own ? (uint32_t)GEMM_E2M1_TWICE : own;
+}
+
 /* A workgroup tile of 64 x 64 for four waves. Small products take it, because large tiles would not
  * occupy all compute units. */
 BSMM_DEVICE gemm_shape gemm_small(uint32_t a, uint32_t b) {
-    return (gemm_shape){.types = {a, b}, 2, 2, 2, 2, 0, 0, 0};
+    return (gemm_shape){.types = {gemm_type(a, b), gemm_type(b, a)}, 2, 2, 2, 2, 0, 0, 0};
 }
 
 /* A workgroup tile of 256 x 256 for eight waves. Each SIMD runs two of the waves, and one of them
  * uses the matrix core while the other one loads. */
 BSMM_DEVICE gemm_shape gemm_large(uint32_t a, uint32_t b) {
-    return (gemm_shape){.types = {a, b}, 2, 4, 8, 4, 0, 0, 0};
+    return (gemm_shape){.types = {gemm_type(a, b), gemm_type(b, a)}, 2, 4, 8, 4, 0, 0, 0};
 }
 
 /* Two shapes for FP8 with fp32 scales: a tile of 64 x 64 for four waves, and a tile of 128 x 128

@@ -1,5 +1,5 @@
 /* Locates the tile of a workgroup and of its waves in D, and manages a ring buffer of stages in
- * LDS. A stage holds 128 elements of K of the rows of A, then of the rows of B. */
+ * LDS. A stage holds 128 or 256 elements of K (gemm_k) of the rows of A, then of the rows of B. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_STAGE_H
 #define BSMM_AMDGPU_CDNA_GEMM_STAGE_H
 
@@ -10,6 +10,32 @@
 
 extern BSMM_IN_LDS uint8_t gemm_stages[];
 
+/* Loads bytes of a later stage only to bring their cache lines into L2. The workgroups that run on
+ * an XCD at the same time need the same rows, and each of them brings a part of the rows: the four
+ * workgroups of a row of tiles each a fourth of A's rows, the eight of a column (gemm_schedule.h)
+ * each an eighth of B's. Nothing uses the bytes themselves. */
+typedef struct gemm_scout {
+    bsmm_i32x4 buffer;
+    uint32_t lane_offset;
+} gemm_scout;
+
+/* Returns true for the shape whose workgroups scout ahead: eight waves, 256 rows of A and of B. */
+BSMM_DEVICE bool gemm_scouts(gemm_shape s) {
+    return gemm_rows(s, 0) == 256 && gemm_rows(s, 1) == 256 && gemm_threads(s) == 512;
+}
+
+BSMM_DEVICE gemm_scout gemm_scout_of(const gemm_source sources[2], gemm_tile tile) {
+    const uint32_t side = gemm_wave() / 4, parts = side ? BSMM_CDNA_BAND_ROWS : 4;
+    const uint32_t part = (side ? tile.row : tile.col) % parts, rows = 256 / parts / 4;
+    const uint32_t row = (part * 4 + gemm_wave() % 4) * rows + gemm_lane() % rows;
+    gemm_scout scout = {sources[0].buffer, row * (side ? sources[1].pitch : sources[0].pitch)};
+#pragma unroll
+    for (uint32_t i = 0; i < 4; i++)
+        scout.buffer[i] =
+            __builtin_amdgcn_readfirstlane(side ? sources[1].buffer[i] : sources[0].buffer[i]);
+    return scout;
+}
+
 typedef struct gemm_place {
     uint32_t tile[2];    /* the first row of A and of B in the workgroup's tile */
     uint32_t first[2];   /* the first row of A and of B in the wave's tile */
@@ -17,6 +43,7 @@ typedef struct gemm_place {
     uint32_t steps;      /* number of stages along K */
     gemm_source sources[2];
     gemm_reader readers[2];
+    gemm_scout scout;
 } gemm_place;
 
 BSMM_DEVICE gemm_place gemm_place_of(const bsmm_cdna_gemm *p, gemm_shape s) {
@@ -25,13 +52,16 @@ BSMM_DEVICE gemm_place gemm_place_of(const bsmm_cdna_gemm *p, gemm_shape s) {
     const uint32_t rows[2] = {tile.row * gemm_rows(s, 0), tile.col * gemm_rows(s, 1)};
     const uint32_t down = gemm_wave() / s.waves_across * s.row_tiles * BSMM_CDNA_EDGE;
     const uint32_t across = gemm_wave() % s.waves_across * s.col_tiles * BSMM_CDNA_EDGE;
+    const gemm_source sources[2] = {gemm_source_of(p, s, 0, rows[0]),
+                                    gemm_source_of(p, s, 1, rows[1])};
     return (gemm_place){
         .tile = {rows[0], rows[1]},
         .first = {rows[0] + down, rows[1] + across},
         .offsets = {down * gemm_row_bytes(s.types[0]),
                     gemm_side_bytes(s, 0) + across * gemm_row_bytes(s.types[1])},
-        .steps = (p->k + BSMM_CDNA_K - 1) / BSMM_CDNA_K,
-        .sources = {gemm_source_of(p, s, 0, rows[0]), gemm_source_of(p, s, 1, rows[1])},
+        .steps = (p->k + gemm_k(s.types[0]) - 1) / gemm_k(s.types[0]),
+        .sources = {sources[0], sources[1]},
+        .scout = gemm_scout_of(sources, tile),
         .readers = {gemm_reader_of(s.types[0]), gemm_reader_of(s.types[1])},
     };
 }
@@ -65,9 +95,13 @@ BSMM_DEVICE void gemm_load_part(const gemm_place *at, gemm_shape s, uint32_t ste
                     (uint32_t)(uintptr_t)stage + (side ? gemm_side_bytes(s, 0) : 0));
 }
 
-/* Returns true if direct loads load both operands of a step. */
-BSMM_DEVICE bool gemm_is_direct(const gemm_place *at, uint32_t step) {
-    return step < at->sources[0].whole && step < at->sources[1].whole;
+/* Brings this workgroup's part of the lines of step `step` into L2, or of the last step that direct
+ * loads can load. */
+BSMM_DEVICE void gemm_scout_ahead(const gemm_place *at, gemm_shape s, uint32_t step) {
+    const uint32_t whole = at->sources[0].whole, last = whole ? whole - 1 : 0;
+    const uint32_t offset = (uint32_t)__builtin_amdgcn_readfirstlane(
+        (int32_t)((step < last ? step : last) * gemm_row_bytes(s.types[0])));
+    bsmm_isa_touch(at->scout.buffer, at->scout.lane_offset, offset, step % 2);
 }
 
 /* Stores the sums after all stages have been multiplied. The strips of sums overwrite the stages in

@@ -10,12 +10,14 @@ enum { TYPES = 5 };
 static const uint32_t elems[TYPES] = {BSMM_ELEM_E4M3, BSMM_ELEM_E5M2, BSMM_ELEM_E2M3,
                                       BSMM_ELEM_E3M2, BSMM_ELEM_E2M1};
 
-/* The bytes of LDS: the stages, each with 128 elements of K for `rows` rows of A and of B, and the
- * scales. A row of a stage has 128 * bits / 8 = 16 * bits bytes. */
-#define STAGE(rows, a_bits, b_bits) ((rows)*16 * ((a_bits) + (b_bits)))
+/* The bytes of LDS: the stages, each with K elements of `rows` rows of A and of B, and the scales.
+ * K is 256 if both operands have 4 bits, else 128. */
+#define K(a_bits, b_bits)           ((a_bits) + (b_bits) == 8 ? 256 : 128)
+#define STAGE(rows, a_bits, b_bits) ((rows)*K(a_bits, b_bits) / 8 * ((a_bits) + (b_bits)))
 #define STAGES(rows, a_bits, b_bits)                                                               \
-    (BSMM_CDNA_STAGES(STAGE(rows, a_bits, b_bits), 2 * (rows)) * STAGE(rows, a_bits, b_bits) +     \
-     BSMM_CDNA_SCALE_BYTES(2 * (rows)))
+    (BSMM_CDNA_STAGES(STAGE(rows, a_bits, b_bits), 2 * (rows), K(a_bits, b_bits)) *                \
+         STAGE(rows, a_bits, b_bits) +                                                             \
+     BSMM_CDNA_SCALE_BYTES(2 * (rows), K(a_bits, b_bits)))
 #define SMALL_TILE(a, b, a_bits, b_bits)                                                           \
     [SMALL] = {{"gfx950/scaled_" #a, "small_" #b, STAGES(64, a_bits, b_bits)}, 64, 64, 256}
 #define LARGE_TILE(a, b, a_bits, b_bits)                                                           \

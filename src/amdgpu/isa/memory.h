@@ -52,6 +52,25 @@ BSMM_DEVICE void bsmm_isa_load_to_lds(bsmm_i32x4 buffer, uint32_t lds, uint32_t 
 #endif
 }
 
+/* Loads a word of each lane only to bring its cache line into L2. The load overwrites v254 or, if
+ * `odd`, v255 at any time until it has finished, and the compiler does not know this. A kernel that
+ * calls this function must therefore need fewer than 254 registers. The next load of the same
+ * register may start only when this one has finished. The simulator reports any other use of a
+ * register that waits for a load. */
+BSMM_DEVICE void bsmm_isa_touch(bsmm_i32x4 buffer, uint32_t lane_offset, uint32_t offset,
+                                bool odd) {
+    if (odd)
+        __asm__ volatile("buffer_load_dword v255, %0, %1, %2 offen"
+                         :
+                         : "v"(lane_offset), "s"(buffer), "s"(offset)
+                         : "v255");
+    else
+        __asm__ volatile("buffer_load_dword v254, %0, %1, %2 offen"
+                         :
+                         : "v"(lane_offset), "s"(buffer), "s"(offset)
+                         : "v254");
+}
+
 /* Keeps the compiler from computing a value later than here, relative to loads to LDS, waits and
  * other calls of bsmm_isa_stay. */
 #define bsmm_isa_stay(value) __asm__ volatile("" : "+v"(value))
