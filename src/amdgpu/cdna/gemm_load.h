@@ -47,8 +47,9 @@ BSMM_DEVICE gemm_source gemm_source_of(const bsmm_cdna_gemm *p, gemm_shape s, ui
     __asm__ volatile("" : "+s"(from.wave));
     from.row = row, from.rows = o->rows - row, from.pitch = (uint32_t)o->pitch;
     from.whole = o->direct && !s.ocp && !s.columns ? p->k / gemm_k(type) : 0;
-    from.buffer =
-        bsmm_isa_buffer(o->o.data + row * o->pitch, (from.rows - 1) * o->pitch + row_bytes);
+    from.buffer = s.columns ? bsmm_isa_buffer(o->o.data + row, (p->k - 1) * o->pitch + from.rows)
+                            : bsmm_isa_buffer(o->o.data + row * o->pitch,
+                                              (from.rows - 1) * o->pitch + row_bytes);
     from.lane_offset = gemm_row_of(gemm_order(s, side), at / gemm_row_bytes(type)) * from.pitch +
                        gemm_source_byte(type, at);
     return from;

@@ -18,10 +18,13 @@
 #define BSMM_AMDGPU_CDNA_GEMM_PROMOTED_BODY_H
 
 #include "amdgpu/cdna/gemm_promoted.h"
+#include "amdgpu/cdna/gemm_relay.h"
 
 BSMM_DEVICE void gemm_promoted_run(const bsmm_cdna_gemm *p, gemm_shape s) {
     const gemm_place at = gemm_place_of(p, s);
     gemm_promoted now, next;
+    const uint32_t relayed = gemm_relay_steps(p, s);
+    gemm_relay relay;
     gemm_sums totals = {{{0}}};
     gemm_promoted_begin(&next, p, s, &at);
     gemm_load_stage(&at, s, 0, gemm_stage(s, 0));
@@ -30,11 +33,16 @@ BSMM_DEVICE void gemm_promoted_run(const bsmm_cdna_gemm *p, gemm_shape s) {
         bsmm_isa_wait_barrier();
         now = next;
         gemm_promoted_take(&now, s);
-        if (step + 1 < at.steps) gemm_load_stage(&at, s, step + 1, gemm_stage(s, (step + 1) % 2));
+        gemm_lds *loading = gemm_stage(s, (step + 1) % 2);
+        if (step + 1 < relayed)
+            gemm_relay_load(&at, s, step + 1, &relay);
+        else if (step + 1 < at.steps)
+            gemm_load_stage(&at, s, step + 1, loading);
         gemm_promoted_load(&next, p, s, step + 1 < at.steps ? step + 1 : step);
         const gemm_lds *stage = gemm_stage(s, step % 2);
         gemm_promoted_multiply(&now, s, stage + at.offsets[0], stage + at.offsets[1], at.readers,
                                p->factor, totals);
+        if (step + 1 < relayed) gemm_relay_store(s, &relay, loading);
         for (int side = 0; side < 2; side++)
             next.low[side] = now.low[side], next.high[side] = now.high[side];
     }
