@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
 """Checks in the disassembly that the compiler has not rearranged the main loops of the MFMA
-kernels. Between the first and the last matrix instruction of a loop there must be no wait for
-memory, no barrier, and no spill to other registers (v_accvgpr). In the large tiles of the
-kernels with e8m0 scales, LDS reads must stand between matrix instructions and not all ahead of
-them.
+kernels. Between the first and the last matrix instruction of a loop there must be no spill to other
+registers (v_accvgpr).
+
+The kernels of FP8 groupwise also have no wait for memory, no barrier and no branch there.
+
+The loop of a kernel with e8m0 scales has one barrier among its matrix instructions, behind the
+counted waits for memory that the source has. In the large tiles a matrix instruction must stand
+between any two loads of a stage from memory to LDS, and LDS reads must stand between matrix
+instructions and not all ahead of them.
 
   usage: check-amdgpu-loops.py BUILD_FOLDER"""
 import re
@@ -12,7 +17,9 @@ import sys
 from pathlib import Path
 
 ENGINE = re.compile(r"^(small|large)_")
-FORBIDDEN = re.compile(r"s_waitcnt.*vmcnt|s_barrier|v_accvgpr|scratch_")
+SPILL = re.compile(r"v_accvgpr|scratch_")
+FORBIDDEN = re.compile(r"s_waitcnt.*vmcnt|s_barrier|v_accvgpr|scratch_|s_branch|s_cbranch")
+STAGE_LOAD = re.compile(r"buffer_load_dwordx[34] .*\blds\b")
 
 
 def kernels(image):
@@ -30,6 +37,33 @@ def kernels(image):
         yield name, lines
 
 
+def check_promoted(loop):
+    yield from (f"has \"{line}\" among its matrix instructions" for line in loop if FORBIDDEN.search(line))
+
+
+def check_scaled(name, loop):
+    yield from (f"has \"{line}\" among its matrix instructions" for line in loop if SPILL.search(line))
+    barriers = sum(line.startswith("s_barrier") for line in loop)
+    if barriers > 1:
+        yield f"has {barriers} barriers among its matrix instructions; must be 1"
+    if not name.startswith("large_"):
+        return
+    reads = sum("ds_read" in line for line in loop)
+    if reads < 4:
+        yield f"reads LDS {reads} times between its matrix instructions; nearly all reads come ahead of them"
+    apart = loads = 0
+    multiplied = False
+    for line in loop:
+        if line.startswith("v_mfma"):
+            multiplied = True
+        elif STAGE_LOAD.search(line):
+            loads += 1
+            apart += multiplied
+            multiplied = False
+    if apart < 4:
+        yield f"has a matrix instruction ahead of only {apart} of its {loads} loads to LDS"
+
+
 def check(name, lines, is_scaled):
     """Yields a message for each violation in a kernel's main loop."""
     at = [i for i, line in enumerate(lines) if line.startswith("v_mfma")]
@@ -37,13 +71,7 @@ def check(name, lines, is_scaled):
         yield "has no matrix instruction"
         return
     loop = lines[at[0]:at[-1] + 1]
-    yield from (f"has \"{line}\" among its matrix instructions" for line in loop if FORBIDDEN.search(line))
-    if any(line.startswith(("s_branch", "s_cbranch")) for line in loop):
-        yield "branches between its matrix instructions"
-    if name.startswith("large_") and is_scaled:
-        reads = sum("ds_read" in line for line in loop)
-        if reads < 4:
-            yield f"reads LDS {reads} times between its matrix instructions; nearly all reads come ahead of them"
+    yield from check_scaled(name, loop) if is_scaled else check_promoted(loop)
 
 
 def main():

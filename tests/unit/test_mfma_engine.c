@@ -38,6 +38,8 @@ static const product_case cases[] = {
      FILL_ORDINARY, true},
     {"fp8_group128_fnuz", "fp8_block128_fnuz", 128, 256, 256, BSMM_LAYOUT_COL_MAJOR,
      BSMM_LAYOUT_COL_MAJOR, FILL_ORDINARY, true},
+    {"fp8_group128_fnuz", "fp8_block128_fnuz", 140, 300, 384, BSMM_LAYOUT_COL_MAJOR, 0,
+     FILL_ORDINARY, false},
     {"fp8_group128_fnuz", "fp8_group128_fnuz", 131, 67, 200, 0, 0, FILL_SPECIAL, true},
     {"fp8_group128", "fp8_block128", 131, 67, 200, 0, 0, FILL_SPECIAL, true},
     {"fp8_block128", "fp8_block128", 260, 140, 300, 0, 0, FILL_EXTREME, false},

@@ -46,7 +46,11 @@ BSMM_DEVICE gemm_source gemm_source_of(const bsmm_cdna_gemm *p, gemm_shape s, ui
     from.wave = gemm_wave();
     __asm__ volatile("" : "+s"(from.wave));
     from.row = row, from.rows = o->rows - row, from.pitch = (uint32_t)o->pitch;
+#if defined(__gfx950__)
     from.whole = o->direct && !s.ocp && !s.columns ? p->k / gemm_k(type) : 0;
+#else
+    from.whole = 0; /* a round of loads of four bytes would not cover a period of gemm_row_of */
+#endif
     from.buffer = s.columns ? bsmm_isa_buffer(o->o.data + row, (p->k - 1) * o->pitch + from.rows)
                             : bsmm_isa_buffer(o->o.data + row * o->pitch,
                                               (from.rows - 1) * o->pitch + row_bytes);

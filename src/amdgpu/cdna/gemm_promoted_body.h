@@ -27,7 +27,12 @@ BSMM_DEVICE void gemm_promoted_run(const bsmm_cdna_gemm *p, gemm_shape s) {
     gemm_relay relay;
     gemm_sums totals = {{{0}}};
     gemm_promoted_begin(&next, p, s, &at);
-    gemm_load_stage(&at, s, 0, gemm_stage(s, 0));
+    if (relayed) {
+        gemm_relay_load(&at, s, 0, &relay);
+        gemm_relay_store(s, &relay, gemm_stage(s, 0));
+    } else {
+        gemm_load_stage(&at, s, 0, gemm_stage(s, 0));
+    }
     gemm_promoted_load(&next, p, s, 0);
     for (uint32_t step = 0; step < at.steps; step++) {
         bsmm_isa_wait_barrier();
