@@ -116,10 +116,14 @@ for c in row["counters"]:
     assert 0 <= c["l3_bytes"] and 64 * 64 * 2 <= c["memory_bytes"], c
     assert sum(v for k, v in c.items() if k.startswith("wait_")) < 1, c
 assert abs(sum(c["seconds"] for c in row["counters"]) / row["seconds"] - 1) < 1e-5, row' "$out" || fail "counters: $out"
+    expect 0 $model --sampled
+    contains "$out" "model"
     expect 0 $model --counters
     contains "$out" " us model"
     contains "$out" "conflicts"
 fi
+expect 2 --sampled
+contains "$err" "--sampled: is for products on devices whose times come from a model"
 expect 2 --counters
 contains "$err" "--counters: the times of the device cpu do not come from a model"
 
