@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -61,7 +62,8 @@ bool cli_folder_wanted(const char *in, const char *out) {
 
 /* ---- reading and writing small files ---- */
 
-/* Returns the text of a file, or NULL with errno set. The caller frees it. */
+/* Returns the text of a file, or NULL with errno set. A file with a zero byte is no text. The
+ * caller frees the text. */
 static char *read_text(const char *path) {
     char *text = NULL, part[4096];
     size_t size, n;
@@ -74,16 +76,17 @@ static char *read_text(const char *path) {
         fwrite(part, 1, n, stream);
     const bool failed = ferror(file);
     fclose(file);
-    if (!fclose(stream) && !failed) return text;
+    const bool closed = !fclose(stream);
+    if (closed && !failed && strlen(text) == size) return text;
     free(text);
-    errno = EIO;
+    errno = closed && !failed ? EILSEQ : EIO;
     return NULL;
 }
 
 static bool write_text(const char *path, const char *text) {
     FILE *file = fopen(path, "w");
     if (!file) return fail_system(path, "create it");
-    const bool written = fputs(text, file) >= 0;
+    const bool written = fputs(text, file) >= 0 && !fflush(file) && !fsync(fileno(file));
     return (fclose(file) == 0 && written) || fail_system(path, "write it");
 }
 
@@ -96,6 +99,7 @@ static bool copy_file(const char *from, const char *to) {
     while (n > 0 && (n = read(in, part, sizeof part)) > 0)
         for (ssize_t at = 0, w; n > 0 && at < n; at += w)
             if ((w = write(out, part + at, (size_t)(n - at))) < 0) n = w = -1;
+    if (n == 0 && fsync(out)) n = -1;
     const int error = errno;
     close(in);
     if (out >= 0 && close(out)) n = -1;
@@ -123,32 +127,108 @@ static char *plan_text(const bsmm_file *file, const char *out) {
     return text;
 }
 
-static bool is_empty(const char *folder) {
+/* Tells whether a folder has names that `except` does not list. A folder that cannot be read counts
+ * as one that has. */
+static bool has_names(const char *folder, const char *const *except, size_t count) {
     DIR *names = opendir(folder);
-    bool empty = names;
-    for (struct dirent *name; empty && (name = readdir(names));)
-        empty = !strcmp(name->d_name, ".") || !strcmp(name->d_name, "..");
+    bool found = !names;
+    for (struct dirent *name; !found && (name = readdir(names));) {
+        found = true;
+        for (size_t i = 0; i < count && found; i++)
+            found = strcmp(name->d_name, except[i]) != 0;
+    }
     if (names) closedir(names);
-    return empty;
+    return found;
+}
+
+static bool is_empty(const char *folder) {
+    return !has_names(folder, (const char *const[]){".", ".."}, 2);
+}
+
+/* Tells whether an unfinished folder has more than its plan. */
+static bool has_others(const char *folder) {
+    return has_names(folder, (const char *const[]){".", "..", plan_name}, 3);
+}
+
+/* Makes the folder `work`, or finds one that an earlier run left. *made tells which. If OUT is an
+ * empty folder, the new folder replaces it once as a trial, because a mount point cannot be
+ * replaced, and the user should not learn this after hours of work. */
+static bool find_work(const cli_folder *folder, const char *plan_path, bool *made) {
+    *made = !mkdir(folder->work, 0777);
+    if (!*made && errno != EEXIST) return fail_system(folder->work, "create this folder");
+    if (*made && is_folder(folder->out) &&
+        (rename(folder->work, folder->out) || mkdir(folder->work, 0777))) {
+        cli_fail("%s: cannot be replaced: %s; name a new folder", folder->out, strerror(errno));
+        rmdir(folder->work);
+        return false;
+    }
+    if (*made || is_empty(folder->work) || !access(plan_path, F_OK)) return true;
+    cli_fail("%s: exists already and is no unfinished output, but the output is made under this "
+             "name; name another output",
+             folder->work);
+    return false;
+}
+
+/* Opens the plan and locks it, so that no other run works in the folder. File systems that have no
+ * locks are used without one. */
+static bool lock_work(cli_folder *folder, const char *plan_path) {
+    folder->lock = open(plan_path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (folder->lock < 0) return fail_system(plan_path, "create it");
+    if (!flock(folder->lock, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK) return true;
+    cli_fail("%s: another run is writing it", folder->work);
+    return false;
+}
+
+/* Writes the plan, or checks that the folder has the same plan already. A plan is empty if a run
+ * was killed before it wrote the plan. */
+static bool take_plan(const cli_folder *folder, const char *plan_path, const char *plan) {
+    char *before = read_text(plan_path);
+    const bool empty = before && !*before, same = before && !strcmp(before, plan);
+    free(before);
+    if (empty) return write_text(plan_path, plan);
+    if (!same)
+        cli_fail("%s: is the unfinished output of another command or of changed input; remove it",
+                 folder->work);
+    return same;
+}
+
+/* Removes the folder in which the output is made if it has nothing but its plan. */
+static bool remove_unused(const cli_folder *folder) {
+    char *plan_path = join(folder->work, plan_name);
+    const bool unused = !has_others(folder->work);
+    if (unused) unlink(plan_path);
+    if (unused) rmdir(folder->work);
+    free(plan_path);
+    return unused;
+}
+
+static int is_temporary(const struct dirent *name) {
+    return !fnmatch(".bsmm-*.tmp", name->d_name, 0);
+}
+
+/* Removes temporary files of a run that was killed. The lock says that no run uses them. */
+static void sweep(const cli_folder *folder) {
+    struct dirent **names;
+    const int count = scandir(folder->work, &names, is_temporary, alphasort);
+    for (int i = 0; i < count; i++) {
+        char *path = join(folder->work, names[i]->d_name);
+        unlink(path);
+        free(path);
+        free(names[i]);
+    }
+    if (count >= 0) free(names);
 }
 
 /* Makes the folder `work` with a plan, or checks that an existing one has the same plan. */
-static bool take_work(const cli_folder *folder, const char *plan) {
+static bool take_work(cli_folder *folder, const char *plan) {
     char *path = join(folder->work, plan_name);
-    bool taken = false;
-    if (!mkdir(folder->work, 0777)) {
-        taken = write_text(path, plan);
-    } else if (errno != EEXIST) {
-        fail_system(folder->work, "create this folder");
-    } else {
-        char *before = read_text(path);
-        taken = before && !strcmp(before, plan);
-        if (!taken)
-            cli_fail("%s: is the unfinished output of another command or of changed input; remove "
-                     "it",
-                     folder->work);
-        free(before);
-    }
+    bool made, found = find_work(folder, path, &made);
+    const bool locked = found && lock_work(folder, path);
+    const bool taken = locked && take_plan(folder, path, plan);
+    if (taken)
+        sweep(folder);
+    else if (found && made && (locked || folder->lock < 0))
+        remove_unused(folder);
     free(path);
     return taken;
 }
@@ -170,18 +250,67 @@ static void find_source(cli_folder *folder, const char *in) {
         folder->source = folder->source_memory;
 }
 
-bool cli_folder_begin(cli_folder *folder, const char *in, const bsmm_file *file, const char *out) {
+/* Finds the name of the output without slashes at its end. A symbolic link is followed, because
+ * rename would replace the link and not the folder. */
+static bool name_output(cli_folder *folder, const char *out) {
+    struct stat info;
     size_t length = strlen(out);
-    while (length > 1 && out[length - 1] == '/')
+    while (length > 1 &&
+           (out[length - 1] == '/' || (out[length - 1] == '.' && out[length - 2] == '/')))
         length--;
-    *folder = (cli_folder){.out = strncpy(cli_alloc(length + 1, 1), out, length)};
-    folder->work = cli_alloc(length + 8, 1);
-    sprintf(folder->work, "%s.part", folder->out);
-    find_source(folder, in);
+    folder->out = strndup(out, length);
+    if (!folder->out) exit(cli_fail("no memory for a path"));
+    const char *slash = strrchr(folder->out, '/'), *last = slash ? slash + 1 : folder->out;
+    if (!*last || !strcmp(last, ".") || !strcmp(last, "..")) {
+        cli_fail("--output: value is \"%s\"; must end with the name of a folder", out);
+        return false;
+    }
+    if (lstat(folder->out, &info) || !S_ISLNK(info.st_mode)) return true;
+    char *target = realpath(folder->out, NULL);
+    if (!target) return fail_system(folder->out, "follow this link");
+    free(folder->out);
+    folder->out = target;
+    return true;
+}
+
+/* Reads config.json of the input's folder. *text is NULL if there is none. Fails after printing a
+ * message if config.json cannot be edited. */
+static bool read_config(const cli_folder *folder, char **text) {
+    *text = NULL;
+    if (!folder->source) return true;
+    char *path = join(folder->source, "config.json"), *edited = NULL;
+    *text = read_text(path);
+    bool good = *text || errno == ENOENT || fail_system(path, "read it");
+    if (*text) edited = cli_config_replace(*text, "quantization_config", NULL);
+    if (*text && !edited) {
+        cli_fail("%s: is no JSON object", path);
+        good = false;
+    }
+    free(edited);
+    free(path);
+    return good;
+}
+
+/* Tells whether the input and the output's name permit the work. The check is done before the work,
+ * because a large model takes hours. */
+static bool check_begin(const cli_folder *folder) {
+    char *config;
     if (is_folder(folder->out) ? !is_empty(folder->out) : !access(folder->out, F_OK)) {
         cli_fail("%s: exists already; name a new or an empty folder", folder->out);
         return false;
     }
+    const bool good = read_config(folder, &config);
+    free(config);
+    return good;
+}
+
+bool cli_folder_begin(cli_folder *folder, const char *in, const bsmm_file *file, const char *out) {
+    *folder = (cli_folder){.lock = -1};
+    if (!name_output(folder, out)) return false;
+    folder->work = cli_alloc(strlen(folder->out) + 8, 1);
+    sprintf(folder->work, "%s.part", folder->out);
+    find_source(folder, in);
+    if (!check_begin(folder)) return false;
     char *plan = plan_text(file, folder->out);
     const bool taken = take_work(folder, plan);
     free(plan);
@@ -192,6 +321,7 @@ void cli_folder_free(cli_folder *folder) {
     free(folder->out);
     free(folder->work);
     free(folder->source_memory);
+    if (folder->lock >= 0) close(folder->lock);
 }
 
 char *cli_folder_shard(const cli_folder *folder, size_t shard) {
@@ -201,17 +331,9 @@ char *cli_folder_shard(const cli_folder *folder, size_t shard) {
 }
 
 void cli_folder_give_up(const cli_folder *folder) {
-    char *first = cli_folder_shard(folder, 0);
-    if (!access(first, F_OK)) {
+    if (!remove_unused(folder))
         cli_warn("%s has the shards that are complete; the same command continues there",
                  folder->work);
-    } else {
-        char *plan = join(folder->work, plan_name);
-        unlink(plan);
-        rmdir(folder->work);
-        free(plan);
-    }
-    free(first);
 }
 
 /* ---- finishing ---- */
@@ -251,26 +373,33 @@ static bool write_index(const cli_folder *folder, json_t *map, uint64_t bytes) {
     return written;
 }
 
+/* Replaces quantization_config, and removes compression_config, the name that compressed-tensors
+ * used before. An engine that finds no quantization_config reads the latter. */
+static char *edit_config(const char *text, const char *config) {
+    char *without = cli_config_replace(text, "compression_config", NULL);
+    char *edited = without ? cli_config_replace(without, "quantization_config", config) : NULL;
+    free(without);
+    return edited;
+}
+
 static bool write_config(const cli_folder *folder, const cli_layers *layers) {
     const char *why;
-    char *config = cli_config_of(layers, &why), *from = NULL, *text = NULL, *to = NULL;
-    bool written = true;
+    char *text, *config = cli_config_of(layers, &why);
+    bool written = read_config(folder, &text);
     if (why) cli_warn("config.json gets no quantization_config: %s", why);
-    if (folder->source) from = join(folder->source, "config.json");
-    if (from) text = read_text(from);
-    if (!text) {
-        if (config) cli_warn("no config.json beside the input, so the output has none");
-    } else {
-        char *edited = cli_config_replace(text, "quantization_config", config);
-        to = join(folder->work, "config.json");
-        if (!edited) cli_fail("%s: is no JSON object", from);
-        written = edited && write_text(to, edited);
+    if (!folder->source && config)
+        cli_warn("the input is a file and no folder, so the output has no config.json");
+    else if (!text && written && config)
+        cli_warn("%s has no config.json, so the output has none", folder->source);
+    if (text && written) {
+        char *edited = edit_config(text, config), *to = join(folder->work, "config.json");
+        if (!edited) exit(cli_fail("no memory for config.json"));
+        written = write_text(to, edited);
         free(edited);
+        free(to);
     }
     free(config);
-    free(from);
     free(text);
-    free(to);
     return written;
 }
 
@@ -298,17 +427,28 @@ static bool copy_others(const cli_folder *folder) {
     return copied;
 }
 
+/* Renames a shard from its name in the unfinished folder to its name in the finished one, or
+ * back. */
+static int rename_shard(const cli_folder *folder, size_t shard, size_t shards, bool back) {
+    char name[64];
+    name_shard(name, shard, shards);
+    char *work = cli_folder_shard(folder, shard), *final = join(folder->work, name);
+    const int status = back ? rename(final, work) : rename(work, final);
+    free(work);
+    free(final);
+    return status;
+}
+
 static bool rename_shards(const cli_folder *folder, size_t shards) {
-    for (size_t i = 0; i < shards; i++) {
-        char name[64];
-        name_shard(name, i, shards);
-        char *from = cli_folder_shard(folder, i), *to = join(folder->work, name);
-        const bool renamed = !rename(from, to) || fail_system(from, "rename it");
-        free(from);
-        free(to);
-        if (!renamed) return false;
-    }
+    for (size_t i = 0; i < shards; i++)
+        if (rename_shard(folder, i, shards, false))
+            return fail_system(folder->work, "rename a shard in it");
     return true;
+}
+
+void cli_folder_resume(const cli_folder *folder, size_t shards) {
+    for (size_t i = 0; i < shards; i++)
+        rename_shard(folder, i, shards, true);
 }
 
 /* Gives the folder its name. The plan is removed last, so that a run that ends before can be

@@ -266,23 +266,31 @@ static bool find_member(const char *at, const char *key, member *found) {
     return *at == '}';
 }
 
-char *cli_config_replace(const char *text, const char *key, const char *value) {
+/* Removes every member `key` from the text of an object. A key may occur twice, and readers take
+ * the last one. Returns false if the text is no object. */
+static bool remove_members(char *text, const char *key) {
     member found;
-    char *out = NULL;
+    while (find_member(text, key, &found)) {
+        if (found.begin == found.end) return true;
+        memmove(text + (found.begin - text), found.end, strlen(found.end) + 1);
+    }
+    return false;
+}
+
+char *cli_config_replace(const char *text, const char *key, const char *value) {
+    char *rest = copy_text(text, strlen(text)), *out = NULL;
     size_t size;
-    if (!find_member(text, key, &found)) return NULL;
-    FILE *stream = open_memstream(&out, &size);
-    if (!stream) return NULL;
-    /* The new member becomes the first one, because then only one comma can follow it. */
-    const char *first = skip_blanks(text) + 1;
-    fprintf(stream, "%.*s", (int)(first - text), text);
-    const bool others = *skip_blanks(first) != '}' &&
-                        !(found.begin == skip_blanks(first) && *skip_blanks(found.end) == '}');
-    if (value) fprintf(stream, "\n  \"%s\": ", key);
-    for (const char *at = value; at && *at; at++)
-        fputs(*at == '\n' ? "\n  " : (char[]){*at, 0}, stream);
-    if (value) fputs(others ? "," : "\n", stream);
-    fwrite(first, 1, (size_t)(found.begin - first), stream);
-    fputs(found.end, stream);
-    return fclose(stream) ? NULL : out;
+    FILE *stream = remove_members(rest, key) ? open_memstream(&out, &size) : NULL;
+    if (stream) {
+        /* The new member becomes the first one, because then only one comma can follow it. */
+        const char *first = skip_blanks(rest) + 1;
+        fprintf(stream, "%.*s", (int)(first - rest), rest);
+        if (value) fprintf(stream, "\n  \"%s\": ", key);
+        for (const char *at = value; at && *at; at++)
+            fputs(*at == '\n' ? "\n  " : (char[]){*at, 0}, stream);
+        if (value) fputs(*skip_blanks(first) != '}' ? "," : "\n", stream);
+        fputs(first, stream);
+    }
+    free(rest);
+    return stream && !fclose(stream) ? out : NULL;
 }

@@ -152,8 +152,10 @@ static void free_shards(cli_job *job) {
 /* Writes the output, a file or the files of a folder. */
 static bool write_output(cli_job *job) {
     cli_interrupt_watch();
-    bool written = cli_transfer_writer(job, 0) && cli_transfer_plan(job) && write_shards(job) &&
-                   (!job->folder || cli_folder_finish(job->folder, job->shard_count));
+    bool written = cli_transfer_writer(job, 0) && cli_transfer_plan(job);
+    if (written && job->folder) cli_folder_resume(job->folder, job->shard_count);
+    written = written && write_shards(job) &&
+              (!job->folder || cli_folder_finish(job->folder, job->shard_count));
     if (!written && job->folder) cli_folder_give_up(job->folder);
     if (written) measure_output(job);
     free_shards(job);

@@ -70,4 +70,50 @@ refuses 1 "no weight to quantize" quantize in --format nvfp4 --include nothing -
 [ ! -e none ] && [ ! -e none.part ] || fail "leaves a folder"
 refuses 2 "--tensor: '*.up_proj.*' is not PATTERN=FORMAT" quantize in --format nvfp4 --tensor '*.up_proj.*' -o none
 refuses 2 '--tensor: value is "mxfp9"' quantize in --format nvfp4 --tensor '*=mxfp9' -o none
+
+# The name of the output is checked before the work. A link is followed.
+for name in '' . in/..; do
+    refuses 1 "--output: value is \"$name\"; must end with the name of a folder" quantize in --format nvfp4 -o "$name"
+done
+ln -s nowhere dangling
+refuses 1 "dangling: cannot follow this link" quantize in --format nvfp4 -o dangling
+mkdir target && ln -s target link
+"$bsmm" quantize in --format nvfp4 -o link/. >/dev/null || fail "a link to an empty folder"
+[ -L link ] && [ -e target/config.json ] && [ ! -e link.part ] || fail "does not follow a link"
+mkdir foreign.part && touch foreign.part/mine
+refuses 1 "foreign.part: exists already and is no unfinished output" quantize in --format nvfp4 -o foreign
+[ -e foreign.part/mine ] || fail "removes a foreign file"
+
+# Two runs do not write the same folder.
+mkdir two.part
+flock two.part/.bsmm-plan "$bsmm" quantize in --format nvfp4 -o two >/dev/null 2>message && fail "two runs"
+grep -q "two.part: another run is writing it" message || fail "$(cat message)"
+"$bsmm" quantize in --format nvfp4 -o two >/dev/null || fail "an empty plan"
+# A full disk leaves no folder without a plan.
+(ulimit -f 0 && trap '' XFSZ && "$bsmm" quantize in --format nvfp4 -o full 2>&1) | grep -q "full.part/.bsmm-plan: cannot write it" || fail "a full disk"
+[ ! -e full.part ] || fail "leaves a folder whose plan is incomplete"
+
+# A run that ends while it renames the shards continues, and temporary files of killed runs vanish.
+(ulimit -f 39 && trap '' XFSZ && "$bsmm" "${mixed[@]}" -o again >/dev/null 2>&1)
+before=$(stat -c %i again.part/shard-00001.safetensors)
+mv again.part/shard-00001.safetensors again.part/model-00001-of-00003.safetensors
+touch again.part/.bsmm-0123456789abcdef.tmp
+(ulimit -f 30 && trap '' XFSZ && "$bsmm" "${mixed[@]}" -o again >/dev/null 2>&1)
+"$bsmm" "${mixed[@]}" -o again >/dev/null || fail "does not continue after a renamed shard"
+[ "$(stat -c %i again/model-00001-of-00003.safetensors)" = "$before" ] || fail "a renamed shard was written again"
+[ "$(ls -A again)" = "$(ls -A out)" ] || fail "a temporary file is left"
+
+# config.json is checked before the work. Every quantization_config is removed, by its old name too.
+cp -r in odd
+for text in '\xef\xbb\xbf{}' '[]' '' '{"a":1'; do
+    printf "$text" >odd/config.json
+    refuses 1 "odd/config.json: is no JSON object" quantize odd --format nvfp4 -o none
+done
+printf '{"quantization_config": 1, "a": "\0"}' >odd/config.json
+refuses 1 "odd/config.json: cannot read it" quantize odd --format nvfp4 -o none
+[ ! -e none.part ] || fail "leaves a folder"
+echo '{"quantization_config": {}, "compression_config": {"b": "}"}, "a": 1, "quantization_config": {"c": 2}}' >last/config.json
+"$bsmm" dequantize last -o plain3 >/dev/null || fail "two quantization_config"
+[ "$(tr -d ' \n' <plain3/config.json)" = '{"a":1}' ] || fail "config.json: $(cat plain3/config.json)"
+
 exit $failed
