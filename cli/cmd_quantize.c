@@ -18,6 +18,7 @@ typedef struct choice {
     const char *recipe;
     /* the recipe's form of global scale: multiplier or divisor (bsmm_global) */
     uint32_t global_kind;
+    bool used; /* the choice decides the format of a weight */
 } choice;
 
 typedef struct values {
@@ -41,7 +42,7 @@ typedef struct values {
 static const char *const spared[] = {"*[Ee]mbed*", "*[Nn]orm*", "*lm_head*", "token_embd.*",
                                      "output.weight"};
 
-static const choice *choice_of(const values *options, const char *name) {
+static choice *choice_of(const values *options, const char *name) {
     size_t i = options->choice_count - 1;
     while (i > 0 && fnmatch(options->choices[i].pattern, name, 0))
         i--;
@@ -75,7 +76,8 @@ static bool describe(const void *arguments, const bsmm_weight *weight, cli_targe
         return false;
     }
     target->matrix.order = BSMM_ORDER_ROW;
-    const choice *to = choice_of(options, weight->name);
+    choice *to = choice_of(options, weight->name);
+    to->used = true;
     target->matrix.format = to->format;
     target->matrix.global_kind = to->global_kind;
     cli_layout_apply(&options->layout, &target->matrix);
@@ -168,17 +170,37 @@ static void finish(const void *arguments, const bsmm_weight *weight) {
                        bsmm_format_name(choice_of(options, weight->name)->format));
 }
 
-static bool is_alike(const void *arguments, const char *one, const char *other) {
+/* Warns of every option --tensor that decides nothing, because its pattern may be a typing error.
+ */
+static void planned(const void *arguments) {
     const values *options = arguments;
-    return same_format(choice_of(options, one)->format, choice_of(options, other)->format);
+    for (size_t i = 1; i < options->choice_count; i++)
+        if (!options->choices[i].used)
+            cli_warn("--tensor: '%s' decides the format of no weight",
+                     options->tensors.items[i - 1]);
 }
 
-static const char *prepare(const void *arguments, const bsmm_file *file,
+typedef struct fused_context {
+    const cli_transfer *transfer;
+    const bsmm_file *file;
+} fused_context;
+
+/* Tells whether two weights get the same format, the second one at all. */
+static bool is_alike(const void *arguments, const bsmm_weight *one, const bsmm_weight *other) {
+    const fused_context *context = arguments;
+    const values *options = context->transfer->options;
+    return cli_transfer_selects(context->transfer, context->file, other, false) &&
+           same_format(choice_of(options, one->name)->format,
+                       choice_of(options, other->name)->format);
+}
+
+static const char *prepare(const cli_transfer *transfer, const bsmm_file *file,
                            const bsmm_weight *weight) {
-    const values *options = arguments;
+    const values *options = transfer->options;
+    const fused_context context = {transfer, file};
     *options->amax = 0;
     if (choice_of(options, weight->name)->format.scale != BSMM_SCALE_E4M3) return NULL;
-    return cli_fused_amax(file, weight, is_alike, options, options->amax);
+    return cli_fused_amax(file, weight, is_alike, &context, options->amax);
 }
 
 static int run_reported(const cli_transfer *transfer, values *options, const char *in) {
@@ -299,6 +321,7 @@ static int run_on_device(values *options, const char *in) {
                              .options = options,
                              .wants = wants,
                              .describe = describe,
+                             .planned = planned,
                              .prepare = prepare,
                              .fill = fill,
                              .finish = finish};

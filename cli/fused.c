@@ -2,6 +2,8 @@
 #include "common.h"
 #include "files.h"
 #include "tables.h"
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,29 +32,36 @@ static const char *const *find_entry(const char *name, size_t *stem) {
     return NULL;
 }
 
-/* Enlarges *amax to the largest magnitude of a weight that is one matrix. NaN stays NaN. */
-static const char *add_amax(const bsmm_file *file, uint64_t index, float *amax) {
+/* Enlarges *amax to the largest magnitude of a weight that is one matrix. NaN and Inf are refused,
+ * and the message names the weight, which need not be the one that is being quantized. */
+static const char *add_amax(const bsmm_file *file, uint64_t index, const char *name, float *amax) {
+    static char message[512];
     cli_loaded loaded;
     float own = 0;
     if (!cli_load(file, index, 0, &loaded)) return bsmm_error_message();
     const char *why = cli_reason(bsmm_amax(&loaded.matrix, &own));
     cli_unload(&loaded);
-    if (!(own <= *amax)) *amax = own;
-    return why;
+    if (own > *amax) *amax = own;
+    if (why || isfinite(own)) return why;
+    snprintf(message, sizeof message,
+             "shares its global scale with %.400s, whose largest magnitude is %g", name,
+             (double)own);
+    return message;
 }
 
 /* Finds an unquantized matrix by its name. */
-static bool find_matrix(const bsmm_file *file, const char *name, uint64_t *index) {
-    bsmm_weight weight = BSMM_INIT(bsmm_weight);
+static bool find_matrix(const bsmm_file *file, const char *name, uint64_t *index,
+                        bsmm_weight *weight) {
     return !bsmm_file_weight_find(file, name, index) &&
-           !bsmm_file_weight_at(file, *index, &weight) && weight.batch == 1 &&
-           cli_is_plain(weight.format);
+           !bsmm_file_weight_at(file, *index, weight) && weight->batch == 1 &&
+           cli_is_plain(weight->format);
 }
 
 const char *cli_fused_amax(const bsmm_file *file, const bsmm_weight *weight,
-                           bool (*is_alike)(const void *context, const char *one,
-                                            const char *other),
+                           bool (*is_alike)(const void *context, const bsmm_weight *one,
+                                            const bsmm_weight *other),
                            const void *context, float *amax) {
+    bsmm_weight other = BSMM_INIT(bsmm_weight);
     size_t stem;
     uint64_t index;
     const char *why = NULL, *const *ends = find_entry(weight->name, &stem);
@@ -60,8 +69,8 @@ const char *cli_fused_amax(const bsmm_file *file, const bsmm_weight *weight,
         char *name = cli_alloc(stem + strlen(ends[k]) + 1, 1);
         memcpy(name, weight->name, stem);
         strcpy(name + stem, ends[k]);
-        if (find_matrix(file, name, &index) && is_alike(context, weight->name, name))
-            why = add_amax(file, index, amax);
+        if (find_matrix(file, name, &index, &other) && is_alike(context, weight, &other))
+            why = add_amax(file, index, name, amax);
         free(name);
     }
     return why;

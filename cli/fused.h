@@ -5,12 +5,12 @@
 #include "command.h"
 
 /* Computes the largest magnitude of all weights that engines fuse with `weight`, such as the
- * queries, keys and values of a layer, for which is_alike(context, name of `weight`, name of the
- * other weight) is true. *amax stays as it is if engines fuse no weight with this one. Returns NULL
+ * queries, keys and values of a layer, for which is_alike(context, `weight`, the other weight) is
+ * true. *amax stays as it is if engines fuse no weight with this one. Returns NULL
  * on success, otherwise the reason for the failure. */
 const char *cli_fused_amax(const bsmm_file *file, const bsmm_weight *weight,
-                           bool (*is_alike)(const void *context, const char *one,
-                                            const char *other),
+                           bool (*is_alike)(const void *context, const bsmm_weight *one,
+                                            const bsmm_weight *other),
                            const void *context, float *amax);
 
 #endif

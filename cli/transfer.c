@@ -92,7 +92,7 @@ static bool fill_slice(cli_job *job, const cli_step *what, int64_t slice) {
 static bool fill_step(cli_job *job, const cli_step *what) {
     if (what->action == CLI_COPY_TENSOR) return copy_tensor(job, what);
     if (job->folder && what->action == CLI_CHANGE_WEIGHT && job->transfer->prepare) {
-        const char *why = job->transfer->prepare(job->transfer->options, job->file, &what->weight);
+        const char *why = job->transfer->prepare(job->transfer, job->file, &what->weight);
         if (why) cli_fail("%s: %s", what->weight.name, why);
         if (why) return false;
     }

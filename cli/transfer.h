@@ -41,9 +41,13 @@ typedef struct cli_transfer {
      * is called, *target has the description of the source without its memory, and no family. On
      * failure, prints a message and returns false. */
     bool (*describe)(const void *options, const bsmm_weight *weight, cli_target *target);
+    /* Is called once, after `describe` was called for every weight that is changed. It may be NULL.
+     */
+    void (*planned)(const void *options);
     /* Is called before the matrices of a weight are computed, if the output is a folder. Returns
      * NULL on success, otherwise the reason for the failure. It may be NULL. */
-    const char *(*prepare)(const void *options, const bsmm_file *file, const bsmm_weight *weight);
+    const char *(*prepare)(const struct cli_transfer *transfer, const bsmm_file *file,
+                           const bsmm_weight *weight);
     /* Computes the elements and scales of the matrix `target` from the matrix `source`. Returns
      * NULL on success, otherwise the reason for the failure. */
     const char *(*fill)(const void *options, const bsmm_matrix *source, const bsmm_matrix *target);
@@ -115,6 +119,10 @@ typedef struct cli_transfer_result {
     uint64_t bytes; /* size of the output file, or of all tensors of an output folder */
 } cli_transfer_result;
 
+/* Tells whether a weight is to be changed. A broken weight counts as quantized. If it were copied
+ * unchanged, users would believe that the command had converted it. */
+bool cli_transfer_selects(const cli_transfer *transfer, const bsmm_file *file,
+                          const bsmm_weight *weight, bool broken);
 /* Copies the model at path `in` to the output, a file or a folder (folder.h). Returns an exit
  * status, after printing a message if the status is not CLI_OK. The output is written only if
  * everything succeeds. */

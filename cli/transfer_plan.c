@@ -53,16 +53,14 @@ static bool matches(const cli_list *globs, const char *name) {
     return false;
 }
 
-/* Tells whether a weight is to be changed. A broken weight counts as quantized. If it were copied
- * unchanged, users would believe that the command had converted it. */
-static bool is_selected(const cli_job *job, const bsmm_weight *weight, bool broken) {
-    const cli_transfer_values *values = job->transfer->values;
+bool cli_transfer_selects(const cli_transfer *transfer, const bsmm_file *file,
+                          const bsmm_weight *weight, bool broken) {
+    const cli_transfer_values *values = transfer->values;
     if (matches(&values->exclude, weight->name)) return false;
     if (values->include.count) return matches(&values->include, weight->name);
     /* a .npy file has only one array, which is changed in any case */
-    if (!strcmp(bsmm_file_kind(job->file), "npy")) return true;
-    return broken ? job->transfer->wants_quantized
-                  : job->transfer->wants(job->transfer->options, weight);
+    if (!strcmp(bsmm_file_kind(file), "npy")) return true;
+    return broken ? transfer->wants_quantized : transfer->wants(transfer->options, weight);
 }
 
 static void add_step(cli_job *job, cli_action what, uint64_t source, uint64_t target,
@@ -139,7 +137,7 @@ static bool plan_weights(cli_job *job) {
     for (uint64_t i = 0; i < bsmm_file_weight_count(job->file); i++) {
         bsmm_weight weight = BSMM_INIT(bsmm_weight);
         bool broken = bsmm_file_weight_at(job->file, i, &weight) != BSMM_OK;
-        if (!is_selected(job, &weight, broken)) {
+        if (!cli_transfer_selects(job->transfer, job->file, &weight, broken)) {
             if (!broken) keep_weight(job, i, &weight);
         } else if (broken) {
             cli_fail_library(weight.name);
@@ -213,5 +211,6 @@ bool cli_transfer_plan(cli_job *job) {
     for (uint64_t i = 0; i < tensors; i++)
         if (!job->claimed[i] && !plan_tensor(job, i)) return false;
     drop_unused_shard(job);
+    if (job->transfer->planned) job->transfer->planned(job->transfer->options);
     return true;
 }

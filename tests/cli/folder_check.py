@@ -64,6 +64,15 @@ def check_plain(folder, source):
     assert all(t[0] == "F32" for t in read(folder).values())
 
 
+def check_poison(path):
+    """Gives the k_proj of layer 0 a NaN, which is no check but needs the same header."""
+    data = bytearray(path.read_bytes())
+    size = struct.unpack("<Q", data[:8])[0]
+    begin = json.loads(data[8:8 + size])["model.layers.0.self_attn.k_proj.weight"]["data_offsets"][0]
+    data[8 + size + begin:12 + size + begin] = struct.pack("<f", float("nan"))
+    path.write_bytes(data)
+
+
 def main():
     globals()["check_" + sys.argv[1]](*map(pathlib.Path, sys.argv[2:]))
 

@@ -116,4 +116,11 @@ echo '{"quantization_config": {}, "compression_config": {"b": "}"}, "a": 1, "qua
 "$bsmm" dequantize last -o plain3 >/dev/null || fail "two quantization_config"
 [ "$(tr -d ' \n' <plain3/config.json)" = '{"a":1}' ] || fail "config.json: $(cat plain3/config.json)"
 
+# Weights with a common global scale: one with NaN is named, one that is not quantized has no part.
+python3 -B "$here/folder_model.py" nan && python3 -B "$here/folder_check.py" poison nan/model.safetensors
+refuses 1 "shares its global scale with model.layers.0.self_attn.k_proj.weight, whose largest magnitude is nan" \
+    quantize nan --format nvfp4 -o none
+"$bsmm" quantize nan --format nvfp4 --exclude '*k_proj*' -o spared >/dev/null || fail "a spared weight with NaN"
+"$bsmm" quantize in --format nvfp4 --tensor '*.up_porj.*=mxfp8' -o typo 2>&1 |
+    grep -q "warning: --tensor: '\*.up_porj.\*=mxfp8' decides the format of no weight" || fail "a pattern without a weight"
 exit $failed
