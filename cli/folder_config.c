@@ -49,18 +49,30 @@ static bool has_format(const cli_layer *layer, const char *format) {
     return is_quantized(layer) && !strcmp(bsmm_format_name(layer->format), format);
 }
 
-/* Returns the names of the layers of a format, or those of the layers that are not quantized if
- * `format` is NULL. Embeddings are left out of the latter, because engines do not look for
- * quantized embeddings. */
+/* Returns the names of the layers of a format. */
 static json_t *names_of(const cli_layers *layers, const char *format) {
     json_t *names = json_array();
+    for (size_t i = 0; i < layers->count; i++)
+        if (has_format(&layers->items[i], format))
+            json_array_append_new(names, json_string(layers->items[i].name));
+    return names;
+}
+
+/* Returns the names of the layers that are not quantized. The table of tokens is left out, because
+ * engines do not look for a quantized one. All other layers are named, even if they are called
+ * embeddings, because some of these are Linear modules. lm_head is named even if no file has it:
+ * a model whose lm_head is the table of tokens still has this module, and engines would look for
+ * its scales. */
+static json_t *plain_names_of(const cli_layers *layers) {
+    json_t *names = json_array();
+    bool has_head = false;
     for (size_t i = 0; i < layers->count; i++) {
         const cli_layer *layer = &layers->items[i];
-        const bool plain = !is_quantized(layer) && fnmatch("*[Ee]mbed*", layer->name, 0) &&
-                           fnmatch("*[Nn]orm*", layer->name, 0);
-        if (format ? has_format(layer, format) : plain)
+        has_head = has_head || !fnmatch("*lm_head", layer->name, 0);
+        if (!is_quantized(layer) && fnmatch("*embed_tokens", layer->name, 0))
             json_array_append_new(names, json_string(layer->name));
     }
+    if (!has_head) json_array_append_new(names, json_string("lm_head"));
     return names;
 }
 
@@ -109,7 +121,7 @@ static json_t *compressed_tensors(const cli_layers *layers) {
     }
     return json_pack("{s:o, s:s, s:n, s:o, s:n, s:s, s:s}", "config_groups", groups, "format",
                      formats == 1 ? only : "mixed-precision", "global_compression_ratio", "ignore",
-                     names_of(layers, NULL), "kv_cache_scheme", "quant_method",
+                     plain_names_of(layers), "kv_cache_scheme", "quant_method",
                      "compressed-tensors", "quantization_status", "compressed");
 }
 
@@ -121,7 +133,7 @@ static json_t *modelopt(const cli_layers *layers) {
     return json_pack("{s:{s:{s:{s:b, s:i, s:s, s:i}, s:[s]}}, s:o, s:s, s:{s:s}, s:s}",
                      "config_groups", "group_0", "weights", "dynamic", 0, "num_bits", 4, "type",
                      "float", "group_size", 16, "targets", "Linear", "ignore",
-                     names_of(layers, NULL), "quant_algo", "W4A16_NVFP4", "producer", "name",
+                     plain_names_of(layers), "quant_algo", "W4A16_NVFP4", "producer", "name",
                      "modelopt", "quant_method", "modelopt");
 }
 
@@ -129,13 +141,13 @@ static json_t *modelopt(const cli_layers *layers) {
 static json_t *deepseek(const cli_layers *layers) {
     return json_pack("{s:s, s:s, s:s, s:[i, i], s:o}", "activation_scheme", "dynamic", "fmt",
                      "e4m3", "quant_method", "fp8", "weight_block_size", 128, 128,
-                     "modules_to_not_convert", names_of(layers, NULL));
+                     "modules_to_not_convert", plain_names_of(layers));
 }
 
 /* gpt-oss: config.json of gpt-oss-20b. */
 static json_t *gpt_oss(const cli_layers *layers) {
     return json_pack("{s:s, s:o}", "quant_method", "mxfp4", "modules_to_not_convert",
-                     names_of(layers, NULL));
+                     plain_names_of(layers));
 }
 
 /* Quark: quark/torch/export/config. A dtype such as "fp6_e2m3" is the format without "mx". */
@@ -169,7 +181,7 @@ static json_t *quark(const cli_layers *layers) {
     }
     return json_pack("{s:s, s:o, s:o, s:o, s:{s:s}}", "quant_method", "quark",
                      "global_quant_config", most, "layer_quant_config", own, "exclude",
-                     names_of(layers, NULL), "export", "weight_format", "real_quantized");
+                     plain_names_of(layers), "export", "weight_format", "real_quantized");
 }
 
 static const struct {

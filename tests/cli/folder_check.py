@@ -59,6 +59,11 @@ def check_method(folder, method):
     assert config_of(folder)["quantization_config"]["quant_method"] == str(method), config_of(folder)
 
 
+def check_ignores(folder, *names):
+    quantization = config_of(folder)["quantization_config"]
+    assert quantization.get("ignore", quantization.get("exclude")) == [str(n) for n in names], quantization
+
+
 def check_plain(folder, source):
     assert str(config_of(folder)) == str(config_of(source)), "config.json"
     assert all(t[0] == "F32" for t in read(folder).values())

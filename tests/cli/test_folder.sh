@@ -123,4 +123,11 @@ refuses 1 "shares its global scale with model.layers.0.self_attn.k_proj.weight, 
 "$bsmm" quantize nan --format nvfp4 --exclude '*k_proj*' -o spared >/dev/null || fail "a spared weight with NaN"
 "$bsmm" quantize in --format nvfp4 --tensor '*.up_porj.*=mxfp8' -o typo 2>&1 |
     grep -q "warning: --tensor: '\*.up_porj.\*=mxfp8' decides the format of no weight" || fail "a pattern without a weight"
+
+# A module that looks like an embedding is named as not quantized, and so is an lm_head without a weight.
+python3 -B "$here/folder_model.py" tied && sed -i 's/"lm_head.weight"/"embed_x.weight"/' tied/model.safetensors
+for pair in quark:mxfp4 modelopt:nvfp4 compressed-tensors:nvfp4; do
+    "$bsmm" quantize tied -o "tied-${pair%:*}" --family "${pair%:*}" --format "${pair#*:}" >/dev/null || fail "$pair"
+    check ignores "tied-${pair%:*}" embed_x lm_head
+done
 exit $failed
