@@ -84,18 +84,23 @@ BSMM_DEVICE bsmm_gpu_epilogue_factors bsmm_gpu_epilogue_begin(const bsmm_gpu_epi
     return f;
 }
 
-/* Stores D(row, col). `sum` is the accumulator, i.e. the dot product of a row of A and a row of B
- * with the block scales applied. */
-BSMM_DEVICE void bsmm_gpu_epilogue_store(const bsmm_gpu_epilogue *e,
-                                         const bsmm_gpu_epilogue_factors *f, uint32_t row,
-                                         uint32_t col, double sum) {
+/* Returns the code of D(row, col). `sum` is the accumulator, i.e. the dot product of a row of A and
+ * a row of B with the block scales applied. */
+BSMM_DEVICE uint32_t bsmm_gpu_epilogue_result(const bsmm_gpu_epilogue *e,
+                                              const bsmm_gpu_epilogue_factors *f, uint32_t row,
+                                              uint32_t col, double sum) {
     double value = f->factor * sum;
     if (e->c)
         value += e->beta *
                  (double)bsmm_gpu_epilogue_load(e->c_elem, e->c, row * e->c_row + col * e->c_col);
     if (e->bias) value += (double)bsmm_gpu_epilogue_load(e->bias_elem, e->bias, col);
     if (f->global != 1) value /= f->global;
-    uint32_t code = bsmm_gpu_epilogue_code(e, value);
+    return bsmm_gpu_epilogue_code(e, value);
+}
+
+/* Stores the code of D(row, col). */
+BSMM_DEVICE void bsmm_gpu_epilogue_put(const bsmm_gpu_epilogue *e, uint32_t row, uint32_t col,
+                                       uint32_t code) {
     uint64_t index = row * e->d_row + col * e->d_col;
     if (e->d_elem == BSMM_ELEM_F32)
         ((uint32_t *)e->d)[index] = code;
@@ -103,6 +108,13 @@ BSMM_DEVICE void bsmm_gpu_epilogue_store(const bsmm_gpu_epilogue *e,
         ((uint16_t *)e->d)[index] = (uint16_t)code;
     else
         ((uint8_t *)e->d)[index] = (uint8_t)code;
+}
+
+/* Stores D(row, col), whose accumulator is `sum`. */
+BSMM_DEVICE void bsmm_gpu_epilogue_store(const bsmm_gpu_epilogue *e,
+                                         const bsmm_gpu_epilogue_factors *f, uint32_t row,
+                                         uint32_t col, double sum) {
+    bsmm_gpu_epilogue_put(e, row, col, bsmm_gpu_epilogue_result(e, f, row, col, sum));
 }
 
 /* Recomputes one dot product in double, for an fp32 accumulator that cannot be trusted: NaN, Inf,
