@@ -211,8 +211,13 @@ bsmm_status bsmm_cuda_quantize(const bsmm_recode *job) {
 
 /* ---- moving scales to another layout ---- */
 
+static const bsmm_cuda_function move_scales = {.module = "sm80/recode", .name = "move_scales"};
+
+bsmm_status bsmm_cuda_relayout_load(const bsmm_cuda_device *device) {
+    return bsmm_cuda_load(device, &move_scales, NULL);
+}
+
 bsmm_status bsmm_cuda_relayout(const bsmm_recode *job) {
-    static const bsmm_cuda_function function = {.module = "sm80/recode", .name = "move_scales"};
     bsmm_relayout_job q = bsmm_relayout_job_of(job);
     BSMM_TRY(bsmm_recode_check_size(&job->src));
     BSMM_TRY(clear_padding(job));
@@ -222,7 +227,7 @@ bsmm_status bsmm_cuda_relayout(const bsmm_recode *job) {
         lanes *= 2;
     q.lanes_log2 = 31u - (uint32_t)__builtin_clz((uint32_t)lanes);
     int64_t down = bsmm_ceil_div(q.rows, THREADS / lanes * BSMM_MOVED_ROWS);
-    return bsmm_recode_launch(job, &function, bsmm_ceil_div(items, lanes),
+    return bsmm_recode_launch(job, &move_scales, bsmm_ceil_div(items, lanes),
                               bsmm_min_i64(down, MOST_DOWN), BSMM_CUDA_ARGUMENTS(&q));
 }
 

@@ -13,6 +13,9 @@ bsmm_status bsmm_cuda_relayout(const bsmm_recode *job);
 bsmm_status bsmm_cuda_amax(const bsmm_recode *job);
 bsmm_status bsmm_cuda_move_codes(const bsmm_recode *job);
 
+/* Loads the kernel of bsmm_cuda_relayout, so that a run that calls it need not. */
+bsmm_status bsmm_cuda_relayout_load(const bsmm_cuda_device *device);
+
 /* ---- functions that the conversions share ---- */
 
 enum {
