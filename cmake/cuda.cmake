@@ -21,6 +21,9 @@ endif()
 # the cubin for sm_90a, because the same compiler makes it with the same flags.
 set(cuda_codes_sm80 compute_80 sm_90)
 set(cuda_codes_sm90a sm_90a compute_90a)
+# A cubin for sm_100f runs on Blackwell's data center GPUs (10.0 and 10.3). The PTX is for the
+# simulator, which runs no cubins.
+set(cuda_codes_sm100f sm_100f compute_100f)
 # The compiler must not contract to FMA, so that the same C code gives the same bits on the host and
 # on the GPU. Kernels that need a fused multiply-add call fmaf.
 set(cuda_flags -O3 -std=c++17 -fmad=false --ptxas-options=-v,-warn-spills

@@ -1,0 +1,373 @@
+/* The kernel for block-scaled products on Blackwell (sm_100f): D = alpha * (A . scales) (B .
+ * scales)^T + beta * C + bias on tcgen05.mma, which reads elements and block scales as they are
+ * stored. A file that includes this body defines three macros:
+ *
+ *     SCALED_NAME    the kernel's name
+ *     SCALED_KIND    the kind of tcgen05.mma, as a string
+ *     SCALED_BLOCK   the elements of K with the same scale, 16 or 32
+ *     SCALED_PACKED  1: elements have 4 bits, and shared memory holds them without gaps.
+ *                    0: an element takes a byte of shared memory; elements of 4 and 6 bits are
+ *                    spread by TMA.
+ *     SCALED_SIGNED  1: scales are e4m3. tcgen05 ignores their sign, so a warp looks for signs.
+ *
+ * Thread blocks are persistent: each computes the tiles blockIdx.x, blockIdx.x + gridDim.x, and so
+ * on. A tile of D has 128 x 192 results. A k block is the 128 bytes of a row's elements that one
+ * stage holds, i.e. four tcgen05.mma.
+ *
+ * Roles of a thread block's warps:
+ *
+ *     warps 0 to 3   finish: read accumulators from tensor memory, and store D
+ *     warp 4         load: one thread issues TMA copies of elements and bulk copies of scales
+ *     warp 5         multiply: one thread copies scales to tensor memory and issues the products
+ *     warp 6         only if SCALED_SIGNED: looks for scales with a sign
+ *
+ * Barriers, shown for a ring of four stages and two k blocks a tile. "load s" means that the copies
+ * to stage s are issued, "mul s" that its scales and products are issued, and D0, D1 are the two
+ * accumulators:
+ *
+ *     time -------------------------------------------------------------------------------->
+ *     load      load 0, 1, 2, 3 | wait E0   | load 0 | wait E1 | load 1 | ...
+ *     copies    ~~~~~~ F0 ~~~~~ F1 ~~~~~ F2 ~~~~~ F3      ~~~~~~~~~~ F0
+ *     multiply  wait F0 | mul 0 | wait F1 | mul 1 | wait F2 | mul 2 | wait F3 | mul 3 | wait A0
+ *     products          ~~~~~~~~~ E0 ~~~~~~~~ E1, D0 ~~~~~~~~~~ E2 ~~~~~~~~~ E3, D1
+ *     finish    wait D0                           | read D0, A0, store  | wait D1 | read D1, A1
+ *
+ *     F  "full" barrier of a stage: its elements and scales have arrived. The loading thread
+ *        announces the bytes, the copies count them, and the multiplying thread waits.
+ *     E  "empty" barrier of a stage: the products have read the stage (tcgen05.commit), and if
+ *        SCALED_SIGNED, warp 6 has. The loading thread waits before it loads the stage again.
+ *     D  "done" barrier of an accumulator: all products of the tile have completed. Warps 0 to 3
+ *        wait.
+ *     A  "available" barrier of an accumulator: warps 0 to 3 have read it. The multiplying thread
+ *        waits before it overwrites the accumulator. It meanwhile fills the other one.
+ *
+ * tcgen05.cp and the tcgen05.mma after it run in the order of issue, but a later tcgen05.cp may
+ * overtake an earlier tcgen05.mma. The scales therefore alternate between two sets of columns, and
+ * the multiplying thread waits for E of the k block before the last before it overwrites a set.
+ *
+ * The file follows a k block through the kernel: constants, barriers, load, multiply, finish, and
+ * then the kernel itself. */
+#include "cuda/ptx/address.h"
+#include "cuda/ptx/bulk.h"
+#include "cuda/ptx/grid.h"
+#include "cuda/ptx/mbarrier.h"
+#include "cuda/ptx/tcgen05.h"
+#include "cuda/ptx/tma.h"
+#include "cuda/sm100f/scaled_params.h"
+
+/* ---- constants ---- */
+
+enum {
+    TILE_M = BSMM_SCALED_TILE_M,
+    TILE_N = BSMM_SCALED_TILE_N,
+    ROW_BYTES = BSMM_SCALED_ROW_BYTES,
+    STEPS = 4, /* the tcgen05.mma of a k block, each for 32 bytes of a row */
+    /* the elements of K of a k block and of a tcgen05.mma */
+    BLOCK_K = SCALED_PACKED ? 2 * ROW_BYTES : ROW_BYTES,
+    STEP_K = BLOCK_K / STEPS,
+    STEP_SCALES = STEP_K / SCALED_BLOCK,
+    SCALE_TILE = BSMM_SCALED_SCALE_TILE,
+    SCALE_ROWS = BSMM_SCALED_SCALE_ROWS,
+    SCALE_TILES = STEPS * STEP_SCALES / 4, /* along K, for each 128 rows */
+    STAGES = SCALE_TILES == 1 ? 5 : 4,
+    A_BYTES = TILE_M * ROW_BYTES,
+    B_BYTES = TILE_N * ROW_BYTES,
+    /* A tile's 192 columns begin at a multiple of 64, so they lie in two blocks of 128. */
+    B_ROW_BLOCKS = 2,
+    SCALE_BYTES = (1 + B_ROW_BLOCKS) * SCALE_TILES * SCALE_TILE,
+    CHUNK = BSMM_SCALED_CHUNK,
+    THREADS = SCALED_SIGNED ? BSMM_SCALED_THREADS_SIGNED : BSMM_SCALED_THREADS,
+    FINISH_WARPS = 4,
+    LOAD_WARP = 4,
+    MULTIPLY_WARP = 5,
+    SIGN_WARP = 6,
+    /* The columns of tensor memory: two accumulators, then two sets of scales. The scales of 128
+     * rows by 4 blocks take four columns. */
+    COLUMNS = 512,
+    SCALES_AT = 2 * TILE_N,
+    A_SCALE_COLUMNS = 4 * SCALE_TILES,
+    SCALE_COLUMNS = A_SCALE_COLUMNS * (1 + B_ROW_BLOCKS),
+};
+static_assert(SCALES_AT + 2 * SCALE_COLUMNS <= COLUMNS, "tensor memory");
+static_assert(BSMM_SCALED_SHARED(STAGES, SCALE_TILES) <= 227 * 1024, "shared memory");
+
+/* ---- shared memory and barriers ---- */
+
+typedef struct shared {
+    uint64_t full[STAGES], empty[STAGES], done[2], available[2];
+    uint32_t columns;     /* the address of the allocated tensor memory */
+    uint32_t negative[2]; /* for each accumulator: nonzero if a scale of its tile has a sign */
+    /* For each column of D's tile, i.e. for a row of B: what a warp knows of its elements, a value
+     * ZERO_* of scaled_finish.h. */
+    uint8_t zero_columns[FINISH_WARPS][TILE_N];
+    uint8_t zero_rows[TILE_M]; /* the same for the rows of D's tile, i.e. for rows of A */
+    bsmm_gpu_epilogue_factors factors[FINISH_WARPS];
+} shared;
+
+/* The places of the parts of dynamic shared memory. The swizzle of the parts that TMA reads and
+ * writes by tensor maps wants multiples of 1024 bytes. */
+static __device__ __forceinline__ uint32_t a_of(uint32_t base, uint32_t stage) {
+    return base + stage * A_BYTES;
+}
+static __device__ __forceinline__ uint32_t b_of(uint32_t base, uint32_t stage) {
+    return base + STAGES * A_BYTES + stage * B_BYTES;
+}
+static __device__ __forceinline__ uint32_t staging_of(uint32_t base) {
+    return base + STAGES * (A_BYTES + B_BYTES);
+}
+/* Scales of A, then of B's first 128 rows, then of the next 128 rows. */
+static __device__ __forceinline__ uint32_t scales_of(uint32_t base, uint32_t stage) {
+    return base + STAGES * (A_BYTES + B_BYTES) + BSMM_SCALED_STAGING + stage * SCALE_BYTES;
+}
+
+static __device__ __forceinline__ void wait_for(const uint64_t *barrier, uint32_t parity) {
+    while (!ptx_mbarrier_try_wait(ptx_shared_address(barrier), parity)) {
+    }
+}
+
+/* The barriers' parities follow from the number of k blocks (`count`) or of tiles that the thread
+ * block has begun before. A wait for the phase before the first one returns at once. */
+static __device__ __forceinline__ uint32_t filled_parity(uint32_t count) {
+    return count / STAGES & 1;
+}
+static __device__ __forceinline__ uint32_t emptied_parity(uint32_t count) {
+    return ~(count / STAGES) & 1;
+}
+
+static __device__ __forceinline__ void set_up(shared *told) {
+    for (int i = 0; i < STAGES; i++) {
+        ptx_mbarrier_init(ptx_shared_address(&told->full[i]), 1);
+        ptx_mbarrier_init(ptx_shared_address(&told->empty[i]), 1 + SCALED_SIGNED);
+    }
+    for (int i = 0; i < 2; i++) {
+        ptx_mbarrier_init(ptx_shared_address(&told->done[i]), 1 + SCALED_SIGNED);
+        ptx_mbarrier_init(ptx_shared_address(&told->available[i]), FINISH_WARPS);
+    }
+    ptx_fence_mbarrier_init();
+}
+
+/* ---- tiles ---- */
+
+/* The first row and column of a tile of D. */
+typedef struct corner {
+    uint32_t row, col;
+} corner;
+
+/* Tiles of a band of group_m rows of tiles come first column by column, so that the tiles that run
+ * at the same time read few rows of A and of B, which L2 then holds. */
+static __device__ __forceinline__ corner tile_at(const bsmm_scaled_params *p, uint32_t tile) {
+    const uint32_t band = tile / (p->group_m * p->tiles_n), first = band * p->group_m,
+                   inside = tile - first * p->tiles_n, height = min(p->group_m, p->tiles_m - first);
+    return (corner){(first + inside % height) * TILE_M, inside / height * TILE_N};
+}
+
+/* The tiles of scales along K that k block `block` has. The last k block may have fewer. */
+static __device__ __forceinline__ uint32_t scale_tiles_of(const bsmm_scaled_params *p,
+                                                          uint32_t block) {
+    return min((uint32_t)SCALE_TILES, p->scale_tiles - block * SCALE_TILES);
+}
+
+/* ---- load: one thread of warp 4 ---- */
+
+/* The block of 128 rows from which part `i` of a stage's scales comes: part 0 is for A, and parts 1
+ * and 2 are for B. There may be no second block of rows of B. Using the first one again is cheaper
+ * than a branch, and its scales reach no result that is stored. */
+static __device__ __forceinline__ uint32_t scale_rows_of(const bsmm_scaled_params *p, corner at,
+                                                         uint32_t i) {
+    return i == 0 ? at.row / SCALE_ROWS : min(at.col / SCALE_ROWS + i - 1, p->b_row_blocks - 1);
+}
+
+static __device__ __forceinline__ void load_scales(const bsmm_scaled_params *p, uint32_t to,
+                                                   corner at, uint32_t block, uint32_t barrier) {
+    const uint32_t bytes = scale_tiles_of(p, block) * SCALE_TILE;
+    const uint64_t along = (uint64_t)block * SCALE_TILES;
+#pragma unroll
+    for (uint32_t i = 0; i < 1 + B_ROW_BLOCKS; i++) {
+        const uint64_t first = scale_rows_of(p, at, i) * (uint64_t)p->scale_tiles + along;
+        ptx_bulk_copy(to + i * SCALE_TILES * SCALE_TILE, p->scales[i > 0] + first * SCALE_TILE,
+                      bytes, barrier);
+    }
+}
+
+static __device__ __forceinline__ void load_tiles(const bsmm_scaled_params *p, uint32_t base,
+                                                  shared *told) {
+    uint32_t count = 0;
+    for (uint32_t tile = blockIdx.x; tile < p->tiles; tile += gridDim.x) {
+        const corner at = tile_at(p, tile);
+        for (uint32_t block = 0; block < p->k_blocks; block++, count++) {
+            const uint32_t stage = count % STAGES, full = ptx_shared_address(&told->full[stage]);
+            wait_for(&told->empty[stage], emptied_parity(count));
+            ptx_mbarrier_arrive_expect(full, p->element_bytes + (1 + B_ROW_BLOCKS) * SCALE_TILE *
+                                                                    scale_tiles_of(p, block));
+            ptx_tma_load(a_of(base, stage), &p->a, (int32_t)(block * ROW_BYTES), (int32_t)at.row,
+                         full);
+            ptx_tma_load(b_of(base, stage), &p->b, (int32_t)(block * ROW_BYTES), (int32_t)at.col,
+                         full);
+            load_scales(p, scales_of(base, stage), at, block, full);
+        }
+    }
+}
+
+/* ---- multiply: one thread of warp 5 ---- */
+
+/* Copies the scales of a stage to a set of columns of tensor memory. For each tile along K, A's
+ * scales take 4 columns, and B's take 8. */
+static __device__ __forceinline__ void copy_scales(uint32_t to, uint32_t from, uint32_t tiles) {
+    for (uint32_t t = 0; t < tiles; t++) {
+        ptx_tcgen05_copy_32x128b(to + 4 * t, ptx_tcgen05_rows_16(from + t * SCALE_TILE));
+#pragma unroll
+        for (uint32_t i = 0; i < B_ROW_BLOCKS; i++)
+            ptx_tcgen05_copy_32x128b(
+                to + A_SCALE_COLUMNS + 4 * (t * B_ROW_BLOCKS + i),
+                ptx_tcgen05_rows_16(from + ((1 + i) * SCALE_TILES + t) * SCALE_TILE));
+    }
+}
+
+/* Issues the products of a k block. A step reads the scales beginning at number `first` of the k
+ * block: byte first % 4 of the columns of tile first / 4. Column 64 of a block of 128 has its
+ * scales two columns later. */
+static __device__ __forceinline__ void multiply(const bsmm_scaled_params *p, uint32_t d,
+                                                uint32_t scales, uint32_t a, uint32_t b,
+                                                uint32_t shift, uint32_t left, uint32_t adds) {
+    const uint64_t a_rows = ptx_tcgen05_rows_128(a), b_rows = ptx_tcgen05_rows_128(b);
+#pragma unroll
+    for (uint32_t step = 0; step < STEPS; step++) {
+        const uint32_t first = step * STEP_SCALES, tile = first / 4, number = first % 4;
+        if (step * STEP_K >= left) break;
+        PTX_TCGEN05_MMA_SCALED(SCALED_KIND, d, a_rows + 2 * step, b_rows + 2 * step,
+                               p->form | number << 4 | number << 29, scales + 4 * tile,
+                               scales + A_SCALE_COLUMNS + 4 * B_ROW_BLOCKS * tile + shift,
+                               adds | step);
+    }
+}
+
+static __device__ __forceinline__ void multiply_tiles(const bsmm_scaled_params *p, uint32_t base,
+                                                      shared *told) {
+    uint32_t count = 0, number = 0;
+    for (uint32_t tile = blockIdx.x; tile < p->tiles; tile += gridDim.x, number++) {
+        const uint32_t which = number & 1, d = told->columns + which * TILE_N,
+                       shift = tile_at(p, tile).col % SCALE_ROWS / 32;
+        wait_for(&told->available[which], ~(number / 2) & 1);
+        for (uint32_t block = 0; block < p->k_blocks; block++, count++) {
+            const uint32_t stage = count % STAGES,
+                           scales = told->columns + SCALES_AT + (count & 1) * SCALE_COLUMNS;
+            if (count >= 2) wait_for(&told->empty[(count - 2) % STAGES], filled_parity(count - 2));
+            wait_for(&told->full[stage], filled_parity(count));
+            ptx_tcgen05_fence_after();
+            copy_scales(scales, scales_of(base, stage), scale_tiles_of(p, block));
+            multiply(p, d, scales, a_of(base, stage), b_of(base, stage), shift,
+                     p->k - block * BLOCK_K, block);
+            ptx_tcgen05_commit(ptx_shared_address(&told->empty[stage]));
+        }
+        ptx_tcgen05_commit(ptx_shared_address(&told->done[which]));
+    }
+}
+
+/* ---- signs: warp 6 ---- */
+
+/* Returns a word with a bit in 0x80808080 for each e4m3 scale that has a sign, among this lane's
+ * share of the scales of one block of 128 rows. In each tile, 16 bytes hold the scales of the rows
+ * r, r + 32, r + 64 and r + 96. The scales of rows from `rows` on are padding, which may hold
+ * anything. */
+static __device__ __forceinline__ uint32_t signs_of(const uint8_t *scales, uint32_t tiles,
+                                                    uint32_t rows) {
+    const uint32_t lane = threadIdx.x % 32;
+    uint32_t found = 0;
+    for (uint32_t t = 0; t < tiles; t++) {
+        const uint4 w = *(const uint4 *)(scales + t * SCALE_TILE + lane * 16);
+        found |= (lane < rows ? w.x : 0) | (lane + 32 < rows ? w.y : 0) |
+                 (lane + 64 < rows ? w.z : 0) | (lane + 96 < rows ? w.w : 0);
+    }
+    return found & 0x80808080u;
+}
+
+static __device__ __forceinline__ void find_signs(const bsmm_scaled_params *p,
+                                                  const uint8_t *scales, shared *told) {
+    uint32_t count = 0, number = 0;
+    for (uint32_t tile = blockIdx.x; tile < p->tiles; tile += gridDim.x, number++) {
+        const uint32_t which = number & 1;
+        const corner at = tile_at(p, tile);
+        uint32_t found = 0;
+        wait_for(&told->available[which], ~(number / 2) & 1);
+        for (uint32_t block = 0; block < p->k_blocks; block++, count++) {
+            const uint32_t stage = count % STAGES;
+            wait_for(&told->full[stage], filled_parity(count));
+#pragma unroll
+            for (uint32_t i = 0; i < 1 + B_ROW_BLOCKS; i++)
+                found |= signs_of(scales + stage * SCALE_BYTES + i * SCALE_TILES * SCALE_TILE,
+                                  scale_tiles_of(p, block),
+                                  (i ? p->n : p->m) - scale_rows_of(p, at, i) * SCALE_ROWS);
+            __syncwarp();
+            if (threadIdx.x % 32 == 0) ptx_mbarrier_arrive(ptx_shared_address(&told->empty[stage]));
+        }
+        found = __any_sync(0xffffffffu, found != 0);
+        if (threadIdx.x % 32 == 0) {
+            told->negative[which] = found;
+            ptx_mbarrier_arrive(ptx_shared_address(&told->done[which]));
+        }
+    }
+}
+
+/* ---- finish: warps 0 to 3 ---- */
+
+#include "cuda/sm100f/scaled_finish.h"
+
+static __device__ __forceinline__ void finish_tiles(const bsmm_scaled_params *p, uint8_t *staging,
+                                                    shared *told) {
+    finish f = finish_make(p, staging, told);
+    uint32_t number = 0;
+    for (uint32_t tile = blockIdx.x; tile < p->tiles; tile += gridDim.x, number++) {
+        const uint32_t which = number & 1, from = told->columns + which * TILE_N;
+        const corner at = tile_at(p, tile);
+        wait_for(&told->done[which], number / 2 & 1);
+        ptx_tcgen05_fence_after();
+        finish_begin(&f, at, SCALED_SIGNED && told->negative[which]);
+        for (uint32_t col = 0; col < TILE_N; col += CHUNK) {
+            uint32_t bits[CHUNK];
+            ptx_tcgen05_load_x32(from + (f.warp * 32 << 16) + col, bits);
+            ptx_tcgen05_wait_loads();
+            if (col == TILE_N - CHUNK) {
+                ptx_tcgen05_fence_before();
+                __syncwarp();
+                if (f.lane == 0) ptx_mbarrier_arrive(ptx_shared_address(&told->available[which]));
+            }
+            if (at.col + col < p->n) finish_chunk(&f, bits, at.col + col);
+        }
+    }
+    if (f.lane == 0) PTX_TMA_WAIT(0);
+}
+
+/* ---- the kernel ---- */
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    SCALED_NAME(const __grid_constant__ bsmm_scaled_params params) {
+    extern __shared__ uint8_t memory[];
+    __shared__ shared told;
+    const bsmm_scaled_params *p = &params;
+    const uint32_t warp = threadIdx.x / 32, base = (ptx_shared_address(memory) + 1023) & ~1023u;
+    uint8_t *const aligned = memory + (base - ptx_shared_address(memory));
+    if (threadIdx.x == 0) set_up(&told);
+    if (warp == MULTIPLY_WARP) {
+        ptx_tcgen05_alloc(ptx_shared_address(&told.columns), COLUMNS);
+        ptx_tcgen05_relinquish();
+    }
+    ptx_tcgen05_fence_before();
+    __syncthreads();
+    ptx_tcgen05_fence_after();
+    /* The code above reads no memory that earlier kernels write, so it overlaps with their end. */
+    ptx_grid_wait();
+    ptx_grid_release_next();
+    if (warp < FINISH_WARPS)
+        finish_tiles(p, aligned + (staging_of(base) - base), &told);
+    else if (warp == LOAD_WARP && ptx_elect())
+        load_tiles(p, base, &told);
+    else if (warp == MULTIPLY_WARP && ptx_elect())
+        multiply_tiles(p, base, &told);
+    else if (warp == SIGN_WARP)
+        find_signs(p, aligned + (scales_of(base, 0) - base), &told);
+    __syncwarp();
+    ptx_tcgen05_fence_before();
+    __syncthreads();
+    ptx_tcgen05_fence_after();
+    if (warp == MULTIPLY_WARP) ptx_tcgen05_dealloc(told.columns, COLUMNS);
+}

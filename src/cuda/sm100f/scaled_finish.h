@@ -1,0 +1,253 @@
+/* The epilogue of the sm_100f kernels: a warp turns 32 x 32 accumulators at a time into elements of
+ * D and stores them. A lane has one row. scaled_body.h includes this file.
+ *
+ * fp32 accumulators cannot be trusted if they are not finite or so small that products may have
+ * been lost to underflow. Such results are computed again in double. An accumulator of 0 is right
+ * if a row of A or a row of B has no element but 0; otherwise it is computed again too. */
+#include "cuda/ptx/convert.h"
+
+enum { ZERO_UNKNOWN, ZERO_YES, ZERO_NO };
+
+typedef struct finish {
+    const bsmm_scaled_params *p;
+    shared *told;
+    uint8_t *staging; /* the warp's staging buffers: 4096 bytes */
+    uint32_t warp, lane;
+    uint32_t row;    /* the row of D of this lane */
+    bool untrusted;  /* all results of the tile must be computed again */
+    uint32_t chunks; /* the number of chunks that this warp has given to TMA */
+} finish;
+
+static __device__ __forceinline__ finish finish_make(const bsmm_scaled_params *p, uint8_t *staging,
+                                                     shared *told) {
+    finish f = {};
+    f.p = p, f.told = told;
+    f.warp = threadIdx.x / 32, f.lane = threadIdx.x % 32;
+    f.staging = staging + f.warp * (BSMM_SCALED_STAGING / FINISH_WARPS);
+    if (f.lane == 0) told->factors[f.warp] = bsmm_gpu_epilogue_begin(&p->epilogue);
+    __syncwarp();
+    return f;
+}
+
+static __device__ __forceinline__ void finish_begin(finish *f, corner at, bool untrusted) {
+    f->row = at.row + threadIdx.x;
+    f->untrusted = untrusted;
+    f->told->zero_rows[threadIdx.x] = ZERO_UNKNOWN;
+    for (uint32_t i = f->lane; i < TILE_N; i += 32)
+        f->told->zero_columns[f->warp][i] = ZERO_UNKNOWN;
+    __syncwarp();
+}
+
+/* ---- codes of results ---- */
+
+static __device__ __noinline__ uint32_t code_any(const bsmm_scaled_params *p,
+                                                 const bsmm_gpu_epilogue_factors *factors,
+                                                 uint32_t row, uint32_t col, float total) {
+    if (row >= p->m || col >= p->n) return 0;
+    return bsmm_gpu_epilogue_result(&p->epilogue, factors, row, col, (double)total);
+}
+
+static __device__ __forceinline__ uint32_t pack_pair(uint32_t store, float low, float high) {
+    return store == BSMM_SCALED_STORE_BF16 ? bsmm_ptx_cvt_bf16x2(high, low)
+                                           : bsmm_ptx_cvt_f16x2(high, low);
+}
+
+/* Turns the accumulators of a row into the words of D's elements: one for each element of 32 bits,
+ * or one for two elements of 16 bits. */
+static __device__ __forceinline__ void words_of(const finish *f, float *total, uint32_t col,
+                                                uint32_t *words) {
+    const uint32_t store = f->p->store;
+    const bsmm_gpu_epilogue_factors *factors = &f->told->factors[f->warp];
+    if (!f->p->epilogue.c && !f->p->epilogue.bias && factors->global == 1) {
+        const double factor = factors->factor;
+        if (factor != 1)
+#pragma unroll
+            for (int i = 0; i < CHUNK; i++)
+                total[i] = (float)(factor * (double)total[i]);
+#pragma unroll
+        for (int i = 0; i < CHUNK; i++)
+            if (store == BSMM_SCALED_STORE_F32)
+                words[i] = __float_as_uint(total[i]);
+            else if (i % 2)
+                words[i / 2] = pack_pair(store, total[i - 1], total[i]);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < CHUNK; i++) {
+        const uint32_t code = code_any(f->p, factors, f->row, col + (uint32_t)i, total[i]);
+        if (store == BSMM_SCALED_STORE_F32)
+            words[i] = code;
+        else
+            words[i / 2] = i % 2 ? words[i / 2] | code << 16 : code;
+    }
+}
+
+/* ---- staging buffers ---- */
+
+/* The place of 16-byte unit `unit` of a lane's row in a staging buffer, with TMA's swizzle: in rows
+ * of 128 bytes, unit u of row r lies at u ^ (r % 8); in rows of 64 bytes, at u ^ (r / 2 % 4). */
+static __device__ __forceinline__ uint32_t unit_at(uint32_t store, uint32_t row, uint32_t unit) {
+    return store == BSMM_SCALED_STORE_F32 ? row * 128 + (unit ^ (row % 8)) * 16
+                                          : row * 64 + (unit ^ (row / 2 % 4)) * 16;
+}
+
+static __device__ __forceinline__ void stage_words(const finish *f, uint8_t *to,
+                                                   const uint32_t *words) {
+    const uint32_t store = f->p->store;
+#pragma unroll
+    for (int i = 0; i < CHUNK / 4; i++)
+        if (i < CHUNK / 8 || store == BSMM_SCALED_STORE_F32)
+            *(uint4 *)(to + unit_at(store, f->lane, (uint32_t)i)) =
+                make_uint4(words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]);
+}
+
+static __device__ __forceinline__ void stage_code(uint32_t store, uint8_t *to, uint32_t lane,
+                                                  uint32_t col, uint32_t code) {
+    const uint32_t bytes = store == BSMM_SCALED_STORE_F32 ? 4 : 2, at = col * bytes;
+    uint8_t *const place = to + unit_at(store, lane, at / 16) + at % 16;
+    if (bytes == 4)
+        *(uint32_t *)place = code;
+    else
+        *(uint16_t *)place = (uint16_t)code;
+}
+
+/* ---- results that are computed again ---- */
+
+/* Returns true if all K elements of a row of an operand are 0. All lanes of the warp share the
+ * work. */
+static __device__ __noinline__ bool is_zero_row(const bsmm_gpu_operand *o, uint32_t row,
+                                                uint32_t k) {
+    for (uint32_t first = 0; first < k; first += 32) {
+        const uint32_t col = first + threadIdx.x % 32;
+        const bool zero = col >= k || bsmm_gpu_elem(o, bsmm_gpu_code(o, row, col)) == 0;
+        if (!__all_sync(0xffffffffu, zero)) return false;
+    }
+    return true;
+}
+
+/* Returns true if a row of an operand is 0, and remembers the answer in *known. */
+static __device__ __forceinline__ bool is_known_zero(const bsmm_gpu_operand *o, uint32_t row,
+                                                     uint32_t k, uint8_t *known) {
+    uint32_t zero = *known;
+    if (zero == ZERO_UNKNOWN) {
+        zero = is_zero_row(o, row, k) ? ZERO_YES : ZERO_NO;
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) *known = (uint8_t)zero;
+        __syncwarp();
+    }
+    return zero == ZERO_YES;
+}
+
+/* Computes D(row, col) again, of which the tensor cores' result is in doubt. If that is 0, it is
+ * right if the row of A or the row of B is 0. All lanes of the warp share the work. */
+static __device__ __forceinline__ double sum_of(const bsmm_scaled_params *p, shared *told,
+                                                uint32_t row, uint32_t col, bool zero) {
+    if (zero && (is_known_zero(&p->sides[0], row, p->k, &told->zero_rows[row % TILE_M]) ||
+                 is_known_zero(&p->sides[1], col, p->k,
+                               &told->zero_columns[threadIdx.x / 32][col % TILE_N])))
+        return 0;
+    return bsmm_gpu_epilogue_sum_again(&p->sides[0], &p->sides[1], row, col, p->k);
+}
+
+/* Computes the results of the mask `doubts` again in double, and writes their codes to the staging
+ * buffer `to`, or to D. Accumulators in the mask `zeros` are 0. `row` is the lane's row, and `col`
+ * the first column. */
+static __device__ __noinline__ void settle(const bsmm_scaled_params *p, shared *told,
+                                           uint32_t doubts, uint32_t zeros, uint32_t row,
+                                           uint32_t col, uint8_t *to) {
+    const uint32_t lane = threadIdx.x % 32;
+    for (uint32_t lanes = __ballot_sync(0xffffffffu, doubts); lanes; lanes &= lanes - 1) {
+        const uint32_t next = (uint32_t)__ffs((int)lanes) - 1,
+                       zero = __shfl_sync(0xffffffffu, zeros, (int)next);
+        uint32_t left = __shfl_sync(0xffffffffu, doubts, (int)next);
+        for (; left; left &= left - 1) {
+            const uint32_t i = (uint32_t)__ffs((int)left) - 1;
+            const double sum = sum_of(p, told, row - lane + next, col + i, zero >> i & 1);
+            if (lane != next) continue;
+            const uint32_t code = bsmm_gpu_epilogue_result(
+                &p->epilogue, &told->factors[threadIdx.x / 32], row, col + i, sum);
+            if (p->store == BSMM_SCALED_STORE_ANY)
+                bsmm_gpu_epilogue_put(&p->epilogue, row, col + i, code);
+            else
+                stage_code(p->store, to, lane, i, code);
+        }
+        __syncwarp();
+    }
+}
+
+/* The columns of a chunk that lie in D, as a mask. It is 0 if the lane's row does not. */
+static __device__ __forceinline__ uint32_t inside(const finish *f, uint32_t col) {
+    const uint32_t left = f->p->n - col;
+    if (f->row >= f->p->m) return 0;
+    return left >= CHUNK ? 0xffffffffu : (1u << left) - 1;
+}
+
+/* ---- storing ---- */
+
+static __device__ __noinline__ void store_any(const bsmm_scaled_params *p,
+                                              const bsmm_gpu_epilogue_factors *factors,
+                                              uint32_t row, uint32_t col, float total) {
+    bsmm_gpu_epilogue_store(&p->epilogue, factors, row, col, (double)total);
+}
+
+/* Stores a chunk by single elements. Results that are computed again are not stored before, because
+ * D may also be C. */
+static __device__ __forceinline__ void store_each(const finish *f, const float *total, uint32_t col,
+                                                  uint32_t wanted) {
+#pragma unroll
+    for (int i = 0; i < CHUNK; i++)
+        if (wanted >> i & 1)
+            store_any(f->p, &f->told->factors[f->warp], f->row, col + (uint32_t)i, total[i]);
+}
+
+/* Returns the next staging buffer of the warp, after TMA has read it. There are two for elements of
+ * 16 bits, and one for elements of 32 bits. */
+static __device__ __forceinline__ uint8_t *next_buffer(finish *f) {
+    const bool one = f->p->store == BSMM_SCALED_STORE_F32;
+    if (f->lane == 0) {
+        if (one)
+            PTX_TMA_WAIT_READ(0);
+        else
+            PTX_TMA_WAIT_READ(1);
+    }
+    __syncwarp();
+    return f->staging + (one ? 0 : f->chunks % 2 * (CHUNK * CHUNK * 2));
+}
+
+/* TMA leaves out rows and columns past the edges of D. */
+static __device__ __forceinline__ void give_buffer(finish *f, const uint8_t *from, uint32_t col) {
+    ptx_fence_proxy_async();
+    __syncwarp();
+    if (f->lane == 0) {
+        ptx_tma_store(&f->p->d, ptx_shared_address(from), (int32_t)col, (int32_t)f->row);
+        ptx_tma_commit();
+    }
+    f->chunks++;
+}
+
+/* Stores 32 columns of the warp's 32 rows, beginning at column `col` of D. */
+static __device__ __forceinline__ void finish_chunk(finish *f, const uint32_t *bits, uint32_t col) {
+    const uint32_t store = f->p->store, wanted = inside(f, col);
+    float total[CHUNK];
+    uint32_t doubts = f->untrusted ? 0xffffffffu : 0, zeros = 0, words[CHUNK];
+#pragma unroll
+    for (int i = 0; i < CHUNK; i++) {
+        const uint32_t magnitude = bits[i] & 0x7fffffffu;
+        total[i] = __uint_as_float(bits[i]);
+        /* Finite numbers of at least 2^-118 are right. */
+        doubts |= (uint32_t)(magnitude - 0x04800000u >= 0x7f800000u - 0x04800000u) << i;
+        zeros |= (uint32_t)(magnitude == 0) << i;
+    }
+    doubts &= wanted;
+    if (f->untrusted) zeros = 0;
+    uint8_t *to = NULL;
+    if (store == BSMM_SCALED_STORE_ANY) {
+        store_each(f, total, col, wanted & ~doubts);
+    } else {
+        words_of(f, total, col, words);
+        to = next_buffer(f);
+        stage_words(f, to, words);
+    }
+    if (__any_sync(0xffffffffu, doubts)) settle(f->p, f->told, doubts, zeros, f->row, col, to);
+    if (store != BSMM_SCALED_STORE_ANY) give_buffer(f, to, col);
+}
