@@ -45,6 +45,9 @@ static const scaled_case cases[] = {
     {"nvfp4", "nvfp4", "f16", 130, 70, 1569, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"nvfp4", "nvfp4", "f32", 17, 260, 80, FILL_EXTREME, BSMM_LAYOUT_NV_128X4, 16},
     {"nvfp4", "nvfp4", "f32", 17, 260, 224, FILL_SPECIAL, BSMM_LAYOUT_NV_128X4, 0},
+    /* Rows that TMA could read, but with an odd K, and an odd number of scales. */
+    {"mxfp4", "mxfp4", "f32", 40, 60, 95, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 33},
+    {"nvfp4", "nvfp4", "f32", 40, 60, 45, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 19},
     {"mxfp8", "mxfp4", "bf16", 130, 260, 768, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
     {"mxfp4", "mxfp8_e5m2", "f32", 70, 300, 353, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"mxfp6_e2m3", "mxfp6_e3m2", "f32", 130, 260, 768, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
@@ -72,9 +75,32 @@ static bsmm_matrix shape_of(const scaled_case *c, const char *format, int64_t ro
     return m;
 }
 
+static uint8_t *scale_at(const bsmm_scale_map *map, uint8_t *scales, int64_t row, int64_t col) {
+    return scales + bsmm_scale_map_at(map, row, col);
+}
+
+/* Fills the padding of the scales with 0xff, which is NaN for both types of scales. */
+static void poison_padding(test_matrix *t) {
+    bsmm_scale_map map;
+    assert_int_equal(bsmm_scale_map_make(&t->m, "t", &map), BSMM_OK);
+    uint8_t *stored = malloc(t->scale_bytes);
+    memcpy(stored, t->m.scales, t->scale_bytes);
+    memset(t->m.scales, 0xff, t->scale_bytes);
+    for (int64_t row = 0; row < map.rows; row++)
+        for (int64_t col = 0; col < map.cols; col++)
+            *scale_at(&map, t->m.scales, row, col) = *scale_at(&map, stored, row, col);
+    free(stored);
+}
+
+static void make_side(test_matrix *t, const scaled_case *c, const char *format, int64_t rows,
+                      rng *r) {
+    test_matrix_make(t, shape_of(c, format, rows), c->how, r);
+    poison_padding(t);
+}
+
 static void make(operands *o, const scaled_case *c, rng *r) {
-    test_matrix_make(&o->a, shape_of(c, c->a, c->m), c->how, r);
-    test_matrix_make(&o->b, shape_of(c, c->b, c->n), c->how, r);
+    make_side(&o->a, c, c->a, c->m, r);
+    make_side(&o->b, c, c->b, c->n, r);
     test_matrix_make(&o->d, describe(format_named(c->d), c->m, c->n), FILL_ORDINARY, r);
     o->desc = (bsmm_matmul_desc){.struct_size = sizeof o->desc,
                                  .a = &o->a.m,
@@ -124,7 +150,7 @@ static void check_result(const scaled_case *c, const operands *o, int64_t i, dou
 }
 
 static void check_results(const scaled_case *c, const operands *o) {
-    const double bound = bound_of(o);
+    const double bound = bound_of(o), alpha = o->desc.alpha ? (double)*o->desc.alpha : 1;
     double *a = test_matrix_values(&o->a), *b = test_matrix_values(&o->b);
     for (int64_t i = 0; i < c->m * c->n; i++) {
         const double *row = a + i / c->n * c->k, *col = b + i % c->n * c->k;
@@ -133,7 +159,7 @@ static void check_results(const scaled_case *c, const operands *o) {
             sum += row[k] * col[k];
             magnitude += fabs(row[k] * col[k]);
         }
-        check_result(c, o, i, sum, isinf(magnitude) ? 0 : bound * magnitude);
+        check_result(c, o, i, alpha * sum, isinf(magnitude) ? 0 : bound * alpha * magnitude);
     }
     free(a);
     free(b);
@@ -152,7 +178,151 @@ static void test_cases(void **state) {
     }
 }
 
+/* ---- results that fp32 accumulators do not hold ---- */
+
+/* tcgen05 ignores the sign of an e4m3 scale. */
+static void test_negative_scales(void **state) {
+    static const scaled_case c = {
+        "nvfp4", "nvfp4", "f32", 140, 400, 160, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0};
+    (void)state;
+    need_device();
+    rng r = {31};
+    for (int side = 0; side < 2; side++) {
+        operands o;
+        bsmm_scale_map map;
+        make(&o, &c, &r);
+        test_matrix *t = side ? &o.b : &o.a;
+        assert_int_equal(bsmm_scale_map_make(&t->m, "t", &map), BSMM_OK);
+        *scale_at(&map, t->m.scales, map.rows - 1, map.cols - 1) ^= 0x80;
+        multiply(&o);
+        check_results(&c, &o);
+        release(&o);
+    }
+}
+
+/* All products are below fp32's range, so that the accumulators are 0. A large alpha makes the
+ * results visible. One row of A and one row of B are 0. */
+static void test_underflow(void **state) {
+    static const scaled_case c = {
+        "mxfp8", "mxfp8", "f32", 34, 40, 96, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0};
+    static const float alpha = 0x1p127f;
+    enum { SMALL = 127 - 100, ZERO_ROW = 33 };
+    (void)state;
+    need_device();
+    rng r = {37};
+    operands o;
+    make(&o, &c, &r);
+    memset(o.a.m.scales, SMALL, o.a.scale_bytes);
+    memset(o.b.m.scales, SMALL, o.b.scale_bytes);
+    memset((uint8_t *)o.a.m.data + ZERO_ROW * c.k, 0, (size_t)c.k);
+    memset((uint8_t *)o.b.m.data + ZERO_ROW * c.k, 0, (size_t)c.k);
+    o.desc.alpha = &alpha;
+    multiply(&o);
+    check_results(&c, &o);
+    release(&o);
+}
+
+/* ---- results that must not depend on anything else ---- */
+
+enum { ROWS = 140, COLS = 205, DEPTH = 480 };
+
+static void make_product(operands *o, const char *format, rng *r) {
+    const scaled_case c = {.a = format,
+                           .b = format,
+                           .d = "f32",
+                           .m = ROWS,
+                           .n = COLS,
+                           .k = DEPTH,
+                           .layout = BSMM_LAYOUT_ROW_MAJOR};
+    make(o, &c, r);
+}
+
+static void *copy_of(const void *from, size_t bytes) {
+    void *copy = malloc(bytes);
+    memcpy(copy, from, bytes);
+    return copy;
+}
+
+/* A second run must give the same bits, and so must a product of a few of the rows. */
+static void test_same_bits(void **state) {
+    static const char *const formats[] = {"mxfp8", "mxfp4", "nvfp4"};
+    enum { FIRST = 5, COUNT = 7 };
+    (void)state;
+    need_device();
+    rng r = {17};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++) {
+        operands o;
+        make_product(&o, formats[i], &r);
+        multiply(&o);
+        float *before = copy_of(o.d.m.data, o.d.data_bytes);
+        multiply(&o);
+        assert_memory_equal(o.d.m.data, before, o.d.data_bytes);
+        bsmm_matrix rows = rows_of(&o.a.m, FIRST, COUNT), some = rows_of(&o.d.m, FIRST, COUNT);
+        o.desc.a = &rows, o.desc.d = &some;
+        multiply(&o);
+        assert_memory_equal((float *)o.d.m.data + FIRST * COLS, before + FIRST * COLS,
+                            COUNT * COLS * sizeof(float));
+        free(before);
+        release(&o);
+    }
+}
+
+/* ---- the epilogue ---- */
+
+static double element(const bsmm_matrix *m, int64_t row, int64_t col) {
+    const int64_t at = m->order == BSMM_ORDER_ROW ? row * m->ld + col : col * m->ld + row;
+    return bsmm_elem_decode(m->format.elem, bsmm_elem_load(m->format.elem, m->data, (uint64_t)at));
+}
+
+/* Compares a product with alpha, beta, C and bias with those of the same product without them. D
+ * may have any type and order. The accumulators are the same, so results must be equal after one
+ * rounding. */
+static void check_epilogue(operands *o, const char *format, uint32_t order, rng *r) {
+    static const float alpha = -1.5f, beta = 0.75f;
+    test_matrix c, d;
+    float bias[COLS];
+    bsmm_matrix shape = describe(format_named(format), ROWS, COLS);
+    shape.order = order, shape.ld = order == BSMM_ORDER_ROW ? COLS + 3 : ROWS + 4;
+    test_matrix_make(&d, shape, FILL_ORDINARY, r);
+    test_matrix_make(&c, describe(format_named("bf16"), ROWS, COLS), FILL_ORDINARY, r);
+    c.m.ld = COLS;
+    for (int i = 0; i < COLS; i++)
+        bias[i] = (float)i * 0.25f - 7;
+    multiply(o);
+    bsmm_matmul_desc desc = o->desc;
+    desc.d = &d.m, desc.c = &c.m, desc.alpha = &alpha, desc.beta = &beta;
+    desc.bias = bias, desc.bias_elem = BSMM_ELEM_F32;
+    if (test_multiply(&desc)) fail_msg("%s", bsmm_error_message());
+    for (int64_t i = 0; i < ROWS * COLS; i++) {
+        const int64_t row = i / COLS, col = i % COLS;
+        const double sum = (double)((const float *)o->d.m.data)[i],
+                     want = (double)alpha * sum + (double)beta * element(&c.m, row, col) +
+                            (double)bias[col];
+        assert_true(element(&d.m, row, col) == rounded(d.m.format.elem, want));
+    }
+    test_matrix_free(&c);
+    test_matrix_free(&d);
+}
+
+static void test_epilogue(void **state) {
+    static const char *const results[] = {"f32", "bf16", "f16", "e5m2"};
+    (void)state;
+    need_device();
+    rng r = {23};
+    operands o;
+    make_product(&o, "mxfp8", &r);
+    for (size_t i = 0; i < BSMM_COUNT(results); i++) {
+        check_epilogue(&o, results[i], BSMM_ORDER_ROW, &r);
+        check_epilogue(&o, results[i], BSMM_ORDER_COL, &r);
+    }
+    release(&o);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cases),     cmocka_unit_test(test_negative_scales),
+        cmocka_unit_test(test_underflow), cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_epilogue),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
