@@ -7,9 +7,7 @@
  * The tensor cores read scales in the layout nv_128x4. Each run moves scales of other layouts to
  * the workspace. Rows that TMA cannot read, because their distance is no multiple of 16 bytes, are
  * copied to the workspace too. */
-#include "cuda/host/kernel.h"
-#include "cuda/host/recode_calls.h"
-#include "cuda/sm100f/scaled_params.h"
+#include "cuda/host/scaled_side.h"
 #include "gpu/params.h"
 
 /* ---- formats ---- */
@@ -19,8 +17,10 @@ typedef struct scaled_kernel {
     bsmm_cuda_function function;
     uint32_t threads;
     uint32_t scale, block; /* the type of the scales, and the elements of K with the same scale */
-    uint32_t scale_tiles;  /* tiles of 4 scales along K in a stage */
-    bool packed;           /* elements are e2m1, and shared memory holds them without gaps */
+    /* The tiles of 4 scales along K in a stage of four instructions. An instruction reads as many
+     * scales of a row. */
+    uint32_t scale_tiles;
+    bool packed; /* elements are e2m1, and shared memory holds them without gaps */
 } scaled_kernel;
 
 static const scaled_kernel mixed = {
@@ -76,31 +76,11 @@ static const scaled_kernel *choose(const bsmm_product *p) {
     return NULL;
 }
 
-static uint32_t bits_of(const bsmm_operand *o) {
-    return bsmm_elem_row(o->m.format.elem)->bits;
-}
-
-/* Returns true if TMA spreads elements of 4 or 6 bits so that each takes a byte. */
-static bool is_spread(const scaled_kernel *x, const bsmm_operand *o) {
-    return !x->packed && bits_of(o) < 8;
-}
-
 /* ---- the state of a plan ---- */
-
-/* One operand. The elements and the scales are read where they are stored, or from the
- * workspace. */
-typedef struct side {
-    bool stored, stored_scales;
-    uint64_t bytes, scale_bytes; /* the workspace for elements and for scales; 0 if stored */
-    uint64_t pitch;              /* the distance of the rows that TMA reads, in bytes */
-    bsmm_scale_map map;          /* the scales in the layout nv_128x4 */
-    bsmm_cuda_ready pad;
-    bsmm_cuda_ready_map rows;
-} side;
 
 typedef struct scaled_state {
     const scaled_kernel *kernel;
-    side sides[2];
+    bsmm_scaled_side sides[2];
     bsmm_scaled_params params;
     bsmm_cuda_ready ready;
     bsmm_cuda_ready_map d;
@@ -110,39 +90,6 @@ BSMM_CHECK_STATE(scaled_state);
 
 static const bsmm_operand *operand_of(const bsmm_product *p, int i) {
     return i ? &p->b : &p->a;
-}
-
-/* TMA reads rows whose distance is a multiple of 16 bytes, or of 32 bytes and with 128 n elements
- * if it spreads them. The bits after a row's last element must not be read as an element. */
-static bool is_readable(const scaled_kernel *x, const bsmm_operand *o) {
-    const int64_t bits = bits_of(o), pitch = o->m.ld * bits / 8;
-    if (o->m.order != BSMM_ORDER_ROW) return false;
-    return is_spread(x, o) ? pitch % 32 == 0 && o->m.cols % 128 == 0
-                           : pitch % 16 == 0 && o->m.cols * bits % 8 == 0;
-}
-
-/* An instruction reads several scales of a row, of which the last ones may be padding. Padding may
- * hold anything, such as NaN. */
-static bool are_scales_readable(const scaled_kernel *x, const bsmm_operand *o) {
-    return o->m.scale_layout == BSMM_LAYOUT_NV_128X4 && o->map.cols % x->scale_tiles == 0;
-}
-
-static bsmm_status begin_side(const scaled_kernel *x, const bsmm_operand *o, side *s) {
-    const int64_t bits = bits_of(o);
-    bsmm_matrix laid = o->m;
-    laid.scale_layout = BSMM_LAYOUT_NV_128X4;
-    laid.scale_ld = 0;
-    laid.scale_tile_rows = laid.scale_tile_cols = 0;
-    BSMM_TRY(bsmm_scale_map_make(&laid, "scales", &s->map));
-    s->stored = is_readable(x, o);
-    s->stored_scales = are_scales_readable(x, o);
-    s->pitch =
-        (uint64_t)(s->stored         ? o->m.ld * bits / 8
-                   : is_spread(x, o) ? bsmm_round_up(o->m.cols, 128) * bits / 8
-                                     : bsmm_round_up(bsmm_ceil_div(o->m.cols * bits, 8), 16));
-    s->bytes = s->stored ? 0 : (uint64_t)bsmm_round_up(o->m.rows * (int64_t)s->pitch, 256);
-    s->scale_bytes = s->stored_scales ? 0 : (uint64_t)bsmm_round_up((int64_t)s->map.count, 256);
-    return BSMM_OK;
 }
 
 static int64_t tiles_m(const bsmm_product *p) {
@@ -166,7 +113,8 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
         return "takes row-major operands";
     if (tiles_m(p) * tiles_n(p) > INT32_MAX) return "D has more than 2^31 tiles";
     for (int i = 0; i < 2; i++)
-        if (begin_side(s->kernel, operand_of(p, i), &s->sides[i]) != BSMM_OK)
+        if (bsmm_scaled_side_begin(operand_of(p, i), s->kernel->packed, s->kernel->scale_tiles,
+                                   &s->sides[i]) != BSMM_OK)
             return "the scales are too many for the layout nv_128x4";
     return NULL;
 }
@@ -191,28 +139,6 @@ static double bound(const bsmm_product *p, const void *state) {
 }
 
 /* ---- making a plan ---- */
-
-static void map_rows(const bsmm_product *p, int i, scaled_state *s) {
-    const bsmm_operand *o = operand_of(p, i);
-    const bool spread = is_spread(s->kernel, o);
-    const int64_t bits = bits_of(o);
-    bsmm_cuda_ready_map_make(
-        p->device,
-        &(bsmm_cuda_tensor_desc){
-            .type = !spread     ? CU_TENSOR_MAP_DATA_TYPE_UINT8
-                    : bits == 4 ? CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B
-                                : CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B,
-            .swizzle = CU_TENSOR_MAP_SWIZZLE_128B,
-            .l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-            .rank = 2,
-            .extents = {(uint64_t)(spread ? bsmm_round_up(o->m.cols, 128)
-                                          : bsmm_ceil_div(o->m.cols * bits, 8)),
-                        (uint64_t)o->m.rows},
-            .strides = {s->sides[i].pitch},
-            .box = {BSMM_SCALED_ROW_BYTES, i ? BSMM_SCALED_TILE_N : BSMM_SCALED_TILE_M},
-        },
-        &s->sides[i].rows);
-}
 
 static bsmm_scaled_store store_of(const bsmm_product *p) {
     static const struct {
@@ -244,12 +170,6 @@ static void map_result(const bsmm_product *p, scaled_state *s) {
         &s->d);
 }
 
-/* Returns the bytes of a row of a stage that TMA counts. It counts the bytes of spread elements
- * before they are spread. */
-static uint32_t row_bytes(const scaled_kernel *x, const bsmm_operand *o) {
-    return is_spread(x, o) ? BSMM_SCALED_ROW_BYTES * bits_of(o) / 8 : BSMM_SCALED_ROW_BYTES;
-}
-
 /* Returns the instruction descriptor of tcgen05.mma with block scales (PTX ISA, "Instruction
  * descriptor"): the types of elements and scales, and the extents. */
 static uint32_t form_of(const bsmm_product *p, const scaled_kernel *x) {
@@ -269,8 +189,8 @@ static bsmm_scaled_params params_of(const bsmm_product *p, const scaled_state *s
         .n = (uint32_t)p->d.m.cols,
         .k = (uint32_t)p->a.m.cols,
         .k_blocks = (uint32_t)bsmm_ceil_div(scales, (int64_t)4 * x->scale_tiles),
-        .element_bytes =
-            BSMM_SCALED_TILE_M * row_bytes(x, &p->a) + BSMM_SCALED_TILE_N * row_bytes(x, &p->b),
+        .element_bytes = BSMM_SCALED_TILE_M * bsmm_scaled_side_row_bytes(&p->a, &s->sides[0]) +
+                         BSMM_SCALED_TILE_N * bsmm_scaled_side_row_bytes(&p->b, &s->sides[1]),
         .scale_tiles = (uint32_t)bsmm_ceil_div(scales, 4),
         .b_row_blocks = (uint32_t)bsmm_ceil_div(p->d.m.cols, BSMM_SCALED_SCALE_ROWS),
         .tiles = (uint32_t)(tiles_m(p) * tiles_n(p)),
@@ -282,30 +202,13 @@ static bsmm_scaled_params params_of(const bsmm_product *p, const scaled_state *s
     };
 }
 
-static bsmm_status make_side(const bsmm_product *p, int i, scaled_state *s) {
-    static const bsmm_cuda_function pad_rows = {"sm100f/pad_rows", "pad_rows", 0};
-    enum { PAD_THREADS = 256, PAD_BYTES = 16 * PAD_THREADS, MOST_DOWN = 65535 };
-    side *x = &s->sides[i];
-    map_rows(p, i, s);
-    if (!x->stored_scales) BSMM_TRY(bsmm_cuda_relayout_load(p->device));
-    if (x->stored) return BSMM_OK;
-    return bsmm_cuda_ready_make(
-        p->device,
-        &(bsmm_cuda_launch_desc){
-            .function = &pad_rows,
-            .grid = {(uint32_t)bsmm_ceil_div((int64_t)x->pitch, PAD_BYTES),
-                     (uint32_t)bsmm_min_i64(operand_of(p, i)->m.rows, MOST_DOWN)},
-            .block = {PAD_THREADS},
-        },
-        &x->pad);
-}
-
 static bsmm_status make_in_context(const bsmm_product *p, scaled_state *s) {
     const bsmm_cuda_device *device = p->device;
     s->params = params_of(p, s);
     if (s->params.store != BSMM_SCALED_STORE_ANY) map_result(p, s);
     for (int i = 0; i < 2; i++)
-        BSMM_TRY(make_side(p, i, s));
+        BSMM_TRY(bsmm_scaled_side_make(device, operand_of(p, i),
+                                       i ? BSMM_SCALED_TILE_N : BSMM_SCALED_TILE_M, &s->sides[i]));
     const int64_t blocks = bsmm_min_i64(s->params.tiles, device->multiprocessors);
     return bsmm_cuda_ready_make(device,
                                 &(bsmm_cuda_launch_desc){
@@ -327,49 +230,16 @@ static bsmm_status make(const bsmm_product *p, void *state) {
 
 /* ---- running it ---- */
 
-static bsmm_status move_scales(const bsmm_product *p, const bsmm_operand *o, const side *s,
-                               uint8_t *to) {
-    bsmm_recode job = {.device = p->device, .stream = p->stream, .src = *o, .dst = *o};
-    job.dst.map = s->map;
-    job.dst.m.scale_layout = BSMM_LAYOUT_NV_128X4;
-    job.dst.m.scales = to;
-    job.dst.scale_bytes = s->map.count;
-    return bsmm_cuda_relayout(&job);
-}
-
-static bsmm_status pad(const bsmm_product *p, const bsmm_operand *o, const side *s, uint8_t *to) {
-    const uint64_t bits = bits_of(o);
-    bsmm_scaled_pad job = {.from = o->m.data,
-                           .to = to,
-                           .from_pitch = (uint64_t)o->m.ld * bits / 8,
-                           .to_pitch = s->pitch,
-                           .rows = (uint32_t)o->m.rows,
-                           .row_bits = (uint64_t)o->m.cols * bits};
-    return bsmm_cuda_ready_launch(p->device, &s->pad, p->stream, BSMM_CUDA_ARGUMENTS(&job));
-}
-
-/* Queues the kernels that move an operand to the workspace, and sets the operand's pointers.
- * Returns the workspace that is left in *room. */
-static bsmm_status bind_side(const bsmm_product *p, const scaled_state *s, int i, uint8_t **room,
-                             bsmm_scaled_params *params) {
-    const bsmm_operand *o = operand_of(p, i);
-    const side *x = &s->sides[i];
-    uint8_t *const scales = *room, *const rows = scales + x->scale_bytes;
-    *room = rows + x->bytes;
-    params->scales[i] = x->stored_scales ? o->m.scales : scales;
-    bsmm_gpu_operand_bind(o, &params->sides[i]);
-    if (!x->stored_scales) BSMM_TRY(move_scales(p, o, x, scales));
-    if (!x->stored) BSMM_TRY(pad(p, o, x, rows));
-    return bsmm_cuda_ready_map_at(p->device, &x->rows, x->stored ? o->m.data : rows,
-                                  i ? &params->b : &params->a);
-}
-
 static bsmm_status run_in_context(const bsmm_product *p, const scaled_state *s, void *workspace) {
     bsmm_scaled_params params = s->params;
     uint8_t *room = workspace;
     if (room) room += (ALIGN - (uintptr_t)room % ALIGN) % ALIGN;
-    for (int i = 0; i < 2; i++)
-        BSMM_TRY(bind_side(p, s, i, &room, &params));
+    for (int i = 0; i < 2; i++) {
+        const bsmm_operand *o = operand_of(p, i);
+        bsmm_gpu_operand_bind(o, &params.sides[i]);
+        BSMM_TRY(bsmm_scaled_side_bind(p, o, &s->sides[i], &room, i ? &params.b : &params.a,
+                                       &params.scales[i]));
+    }
     bsmm_gpu_epilogue_bind(p, &params.epilogue);
     if (params.store != BSMM_SCALED_STORE_ANY)
         BSMM_TRY(bsmm_cuda_ready_map_at(p->device, &s->d, p->d.m.data, &params.d));

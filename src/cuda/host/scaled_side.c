@@ -1,0 +1,125 @@
+#include "cuda/host/scaled_side.h"
+
+#include "cuda/host/recode_calls.h"
+
+static int64_t bits_of(const bsmm_operand *o) {
+    return bsmm_elem_row(o->m.format.elem)->bits;
+}
+
+/* ---- decisions when a plan is made ---- */
+
+/* TMA reads rows whose distance is a multiple of 16 bytes. If it spreads elements, the distance
+ * must be a multiple of 32 bytes, and the number of elements a multiple of 128. The bits after a
+ * row's last element must not be read as an element. */
+static bool is_readable(const bsmm_operand *o, bool spread) {
+    const int64_t pitch = o->m.ld * bits_of(o) / 8;
+    return spread ? pitch % 32 == 0 && o->m.cols % 128 == 0
+                  : pitch % 16 == 0 && o->m.cols * bits_of(o) % 8 == 0;
+}
+
+/* Returns the distance of the rows of a copy of the elements, in bytes. */
+static int64_t padded_pitch(const bsmm_operand *o, bool spread) {
+    return spread ? bsmm_round_up(o->m.cols, 128) * bits_of(o) / 8
+                  : bsmm_round_up(bsmm_ceil_div(o->m.cols * bits_of(o), 8), 16);
+}
+
+static bsmm_status map_scales(const bsmm_operand *o, bsmm_scale_map *map) {
+    bsmm_matrix laid = o->m;
+    laid.scale_layout = BSMM_LAYOUT_NV_128X4;
+    laid.scale_ld = 0;
+    laid.scale_tile_rows = laid.scale_tile_cols = 0;
+    return bsmm_scale_map_make(&laid, "scales", map);
+}
+
+bsmm_status bsmm_scaled_side_begin(const bsmm_operand *o, bool packed, uint32_t scales,
+                                   bsmm_scaled_side *s) {
+    BSMM_TRY(map_scales(o, &s->map));
+    s->spread = !packed && bits_of(o) < 8;
+    s->stored = is_readable(o, s->spread);
+    /* The last scales that an instruction reads may be padding. Padding may hold NaN, for which all
+     * results of the row would be computed again in double. */
+    s->stored_scales = o->m.scale_layout == BSMM_LAYOUT_NV_128X4 && o->map.cols % scales == 0;
+    s->pitch = (uint64_t)(s->stored ? o->m.ld * bits_of(o) / 8 : padded_pitch(o, s->spread));
+    s->bytes = s->stored ? 0 : (uint64_t)bsmm_round_up(o->m.rows * (int64_t)s->pitch, 256);
+    s->scale_bytes = s->stored_scales ? 0 : (uint64_t)bsmm_round_up((int64_t)s->map.count, 256);
+    return BSMM_OK;
+}
+
+/* TMA counts the bytes of spread elements before it spreads them. */
+uint32_t bsmm_scaled_side_row_bytes(const bsmm_operand *o, const bsmm_scaled_side *s) {
+    return s->spread ? BSMM_SCALED_ROW_BYTES * (uint32_t)bits_of(o) / 8 : BSMM_SCALED_ROW_BYTES;
+}
+
+static int map_type(const bsmm_operand *o, bool spread) {
+    if (!spread) return CU_TENSOR_MAP_DATA_TYPE_UINT8;
+    return bits_of(o) == 4 ? CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B
+                           : CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B;
+}
+
+static void map_rows(const bsmm_cuda_device *device, const bsmm_operand *o, uint32_t tile_rows,
+                     bsmm_scaled_side *s) {
+    const int64_t cols =
+        s->spread ? bsmm_round_up(o->m.cols, 128) : bsmm_ceil_div(o->m.cols * bits_of(o), 8);
+    bsmm_cuda_ready_map_make(device,
+                             &(bsmm_cuda_tensor_desc){
+                                 .type = map_type(o, s->spread),
+                                 .swizzle = CU_TENSOR_MAP_SWIZZLE_128B,
+                                 .l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                                 .rank = 2,
+                                 .extents = {(uint64_t)cols, (uint64_t)o->m.rows},
+                                 .strides = {s->pitch},
+                                 .box = {BSMM_SCALED_ROW_BYTES, tile_rows},
+                             },
+                             &s->rows);
+}
+
+bsmm_status bsmm_scaled_side_make(const bsmm_cuda_device *device, const bsmm_operand *o,
+                                  uint32_t tile_rows, bsmm_scaled_side *s) {
+    static const bsmm_cuda_function pad_rows = {"sm100f/pad_rows", "pad_rows", 0};
+    enum { THREADS = 256, BYTES = 16 * THREADS, MOST_DOWN = 65535 };
+    map_rows(device, o, tile_rows, s);
+    if (!s->stored_scales) BSMM_TRY(bsmm_cuda_relayout_load(device));
+    if (s->stored) return BSMM_OK;
+    return bsmm_cuda_ready_make(device,
+                                &(bsmm_cuda_launch_desc){
+                                    .function = &pad_rows,
+                                    .grid = {(uint32_t)bsmm_ceil_div((int64_t)s->pitch, BYTES),
+                                             (uint32_t)bsmm_min_i64(o->m.rows, MOST_DOWN)},
+                                    .block = {THREADS},
+                                },
+                                &s->pad);
+}
+
+/* ---- running it ---- */
+
+static bsmm_status move_scales(const bsmm_product *p, const bsmm_operand *o,
+                               const bsmm_scaled_side *s, uint8_t *to) {
+    bsmm_recode job = {.device = p->device, .stream = p->stream, .src = *o, .dst = *o};
+    job.dst.map = s->map;
+    job.dst.m.scale_layout = BSMM_LAYOUT_NV_128X4;
+    job.dst.m.scales = to;
+    job.dst.scale_bytes = s->map.count;
+    return bsmm_cuda_relayout(&job);
+}
+
+static bsmm_status pad(const bsmm_product *p, const bsmm_operand *o, const bsmm_scaled_side *s,
+                       uint8_t *to) {
+    bsmm_scaled_pad job = {.from = o->m.data,
+                           .to = to,
+                           .from_pitch = (uint64_t)(o->m.ld * bits_of(o) / 8),
+                           .to_pitch = s->pitch,
+                           .rows = (uint32_t)o->m.rows,
+                           .row_bits = (uint64_t)(o->m.cols * bits_of(o))};
+    return bsmm_cuda_ready_launch(p->device, &s->pad, p->stream, BSMM_CUDA_ARGUMENTS(&job));
+}
+
+bsmm_status bsmm_scaled_side_bind(const bsmm_product *p, const bsmm_operand *o,
+                                  const bsmm_scaled_side *s, uint8_t **room, CUtensorMap *rows,
+                                  const uint8_t **scales) {
+    uint8_t *const moved = *room, *const padded = moved + s->scale_bytes;
+    *room = padded + s->bytes;
+    *scales = s->stored_scales ? o->m.scales : moved;
+    if (!s->stored_scales) BSMM_TRY(move_scales(p, o, s, moved));
+    if (!s->stored) BSMM_TRY(pad(p, o, s, padded));
+    return bsmm_cuda_ready_map_at(p->device, &s->rows, s->stored ? o->m.data : padded, rows);
+}
