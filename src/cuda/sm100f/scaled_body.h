@@ -1,6 +1,6 @@
 /* The kernel for block-scaled products on Blackwell (sm_100f): D = alpha * (A . scales) (B .
  * scales)^T + beta * C + bias on tcgen05.mma, which reads elements and block scales as they are
- * stored. A file that includes this body defines three macros:
+ * stored. A file that includes this body defines these macros:
  *
  *     SCALED_NAME    the kernel's name
  *     SCALED_KIND    the kind of tcgen05.mma, as a string
