@@ -3,6 +3,7 @@
  * scales that TMA and the tensor cores cannot read as they are stored. Every result is compared
  * with a sum in double. The test is skipped unless the device is such a GPU or its simulator. */
 #include "cuda.h"
+#include "gpu.h"
 #include "operand.h"
 #include "walk.h"
 
@@ -56,10 +57,19 @@ static const scaled_case cases[] = {
     {"mxfp6_e3m2", "mxfp4", "f32", 20, 100, 100, FILL_SPECIAL, BSMM_LAYOUT_NV_128X4, 0},
 };
 
+/* The device on which the tests run. */
+static const char *device;
+
+static bool is_blackwell(const char *name) {
+    if (strncmp(name, "sim:", 4) == 0) return strcmp(name, "sim:sm_100") == 0;
+    return strncmp(name, "cuda:", 5) == 0 && test_cuda_device()->capability / 10 == 10;
+}
+
 /* Skips the test unless the kernel's device is there. */
 static void need_device(void) {
-    const int capability = test_cuda_device()->capability;
-    if (capability / 10 != 10) skip();
+    for (uint32_t i = 0; (device = test_gpu_at(i)); i++)
+        if (is_blackwell(device)) return;
+    skip();
 }
 
 typedef struct operands {
@@ -106,7 +116,7 @@ static void make(operands *o, const scaled_case *c, rng *r) {
                                  .a = &o->a.m,
                                  .b = &o->b.m,
                                  .d = &o->d.m,
-                                 .device = "cuda:0",
+                                 .device = device,
                                  .kernel = kernel};
 }
 

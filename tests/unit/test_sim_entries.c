@@ -171,6 +171,17 @@ static void fp8_packs(void **state) {
     }
 }
 
+/* Rows with gaps need the kernel that copies rows. */
+static void scaled_products(void **state) {
+    static const char *const formats[] = {"mxfp8", "mxfp4", "nvfp4"};
+    (void)state;
+    run_on("sim:sm_100");
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
+        for (uint32_t order = 0; order <= PADDED; order += PADDED)
+            multiply("cuda_sm100f_scaled", formats[i], formats[i], 20, order, BSMM_COMPUTE_EXACT,
+                     PLAIN);
+}
+
 /* For each kind of the wgmma engine and each pair of elements, a product with packed operands of
  * this kind. */
 static const struct {
@@ -385,7 +396,8 @@ static void check_text(const char *text, const char *target, list_launched *list
 /* Tests that the tests above have run every entry of the PTX in the library. */
 static void every_entry_was_run(void **state) {
     (void)state;
-    static const char *const codes[][2] = {{"compute_80", "sm_80"}, {"compute_90a", "sm_90a"}};
+    static const char *const codes[][2] = {
+        {"compute_80", "sm_80"}, {"compute_90a", "sm_90a"}, {"compute_100f", "sm_100"}};
     run_on("sim:sm_90a");
     void *library = dlopen("libbsmm_sim_cuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     assert_non_null(library);
@@ -412,6 +424,7 @@ int main(void) {
         cmocka_unit_test(generic_products),
         cmocka_unit_test(bf16_packs),
         cmocka_unit_test(fp8_packs),
+        cmocka_unit_test(scaled_products),
         cmocka_unit_test(tiles),
         cmocka_unit_test(few_rows),
         cmocka_unit_test(conversions),
