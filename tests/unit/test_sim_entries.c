@@ -397,7 +397,7 @@ static void check_text(const char *text, const char *target, list_launched *list
 static void every_entry_was_run(void **state) {
     (void)state;
     static const char *const codes[][2] = {
-        {"compute_80", "sm_80"}, {"compute_90a", "sm_90a"}, {"compute_100f", "sm_100"}};
+        {"compute_80", "sm_80"}, {"compute_90a", "sm_90a"}, {"compute_100f", "sm_100f"}};
     run_on("sim:sm_90a");
     void *library = dlopen("libbsmm_sim_cuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     assert_non_null(library);
