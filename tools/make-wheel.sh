@@ -14,7 +14,7 @@ tools/install-deps.sh build python
 rm -rf "$raw" "$dist"
 # The build uses the packages of .cache/python, so that it needs no network.
 "$python" -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir "$raw" \
-    --config-settings "cmake.define.BSMM_IMAGES_FROM=$images" \
+    --config-settings build-dir=build-wheel/build --config-settings "cmake.define.BSMM_IMAGES_FROM=$images" \
     --config-settings cmake.define.BSMM_WERROR=ON .
 PATH=$PWD/.cache/python/bin:$PATH "$python" -m auditwheel repair --plat manylinux_2_34_x86_64 --wheel-dir "$dist" "$raw"/*.whl
 ls "$dist"/*.whl
