@@ -65,9 +65,11 @@ static int64_t k_blocks(const bsmm_product *p, const bsmm_wgmma_tile *t) {
 
 enum { FEWEST_BLOCKS_TO_CUT = 8, HANDING_BLOCKS = 8, FEWEST_BLOCKS_OF_PART = 4 };
 
-/* Measured on an H200: the bytes that its memory delivers in a cycle of its SMs, and the cycles
- * for which each part of a tile that is split along K occupies an SM for each result that it passes
- * on. FLAG_CYCLES, the latency of passing on results at all, was not measured. */
+/* MEMORY_BYTES_OF_CYCLE is the number of bytes that the memory of an H200 delivers in a cycle of
+ * its SMs; it follows from the measured bandwidth of a copy. The other two constants are estimates,
+ * with which split-K is chosen well (docs/notes/hopper-large.md, "Split-K"). CYCLES_OF_RESULT is
+ * the time for which a part of a tile that is split along K occupies an SM for each result that it
+ * passes on. FLAG_CYCLES is the latency of passing on results at all. */
 static const double MEMORY_BYTES_OF_CYCLE = 2400, CYCLES_OF_RESULT = 0.08, FLAG_CYCLES = 2500;
 
 typedef struct deal {
