@@ -111,9 +111,11 @@ static uint64_t parameter(const ptx_warp *w, uint64_t address) {
 
 static uint8_t *resolve_one(ptx_warp *w, const ptx_inst *i, uint64_t address, int space,
                             uint32_t bytes, bool write, uint32_t lane) {
-    /* The alignment is checked only for accesses of up to 32 bytes. Larger accesses come from the
-     * copy engine, which checks their alignment itself. */
-    if (bytes <= 32 && address % bytes && (bytes & (bytes - 1)) == 0) {
+    /* Accesses of the copy engine have any size, and the engine checks their alignment itself. */
+    static const char engine[] = "cp.async.bulk";
+    const bool natural = bytes <= 32 && (bytes & (bytes - 1)) == 0 &&
+                         strncmp(i->opcode->text, engine, sizeof engine - 1) != 0;
+    if (natural && address % bytes) {
         ptx_stop(w, i, "lane %u: address 0x%llx is misaligned for %u bytes", lane,
                  (unsigned long long)address, bytes);
         return NULL;

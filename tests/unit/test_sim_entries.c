@@ -63,16 +63,18 @@ static test_matrix operand(const char *name, int64_t rows, uint32_t order, rng *
 static void check_result(const bsmm_matmul_desc *desc, const test_matrix *a, const test_matrix *b,
                          double bound) {
     const float *d = desc->d->data;
+    const int64_t depth = desc->a->cols;
     double *left = test_matrix_values(a), *right = test_matrix_values(b);
     for (int64_t i = 0; i < desc->d->rows; i++)
         for (int64_t j = 0; j < desc->d->cols; j++) {
             double sum = 0, magnitude = 0;
-            for (int64_t k = 0; k < K; k++) {
-                const double term = left[i * K + k] * right[j * K + k];
+            for (int64_t k = 0; k < depth; k++) {
+                const double term = left[i * depth + k] * right[j * depth + k];
                 sum += term, magnitude += fabs(term);
             }
             const double got = (double)d[i * desc->d->cols + j],
-                         slack = (bound + K * 0x1p-53) * magnitude + fabs(sum) * 0x1p-24;
+                         slack =
+                             (bound + (double)depth * 0x1p-53) * magnitude + fabs(sum) * 0x1p-24;
             if (!(fabs(got - sum) <= slack))
                 fail_msg("%s, %s x %s, at (%lld, %lld): got %a, want %a, slack %a", desc->kernel,
                          bsmm_format_name(a->m.format), bsmm_format_name(b->m.format), (long long)i,
@@ -168,6 +170,52 @@ static void fp8_packs(void **state) {
                 multiply("cuda_sm90a_fold", folded[i], "mxfp4", 20, order, compute, PLAIN);
         multiply("cuda_sm90a_fp8", "fp8_group128", "fp8_block128", 20, order, BSMM_COMPUTE_EXACT,
                  PLAIN);
+    }
+}
+
+/* Tests operands whose scales end with the allocation, and 32 bytes of them whose address is only a
+ * multiple of 16. A kernel that reads past the end of the scales stops. */
+static void ends_of_scales(void **state) {
+    static const struct {
+        const char *kernel;
+        bsmm_format a, b;
+        int64_t m, n, k;
+    } cases[] = {
+        {"cuda_sm90a_bf16",
+         {BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16},
+         {BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16},
+         8,
+         9,
+         64},
+        {"cuda_sm90_small_m",
+         {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 128},
+         {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 128},
+         21,
+         34,
+         256},
+    };
+    (void)state;
+    run_on("sim:sm_90a");
+    rng r = {9};
+    for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
+        test_matrix a, b, d;
+        const int64_t m = cases[i].m, n = cases[i].n, k = cases[i].k;
+        test_matrix_make(&a, describe(cases[i].a, m, k), FILL_ORDINARY, &r);
+        test_matrix_make(&b, describe(cases[i].b, n, k), FILL_ORDINARY, &r);
+        test_matrix_make(&d, describe(format_named("f32"), m, n), FILL_ORDINARY, &r);
+        const bsmm_matmul_desc desc = {.struct_size = sizeof desc,
+                                       .a = &a.m,
+                                       .b = &b.m,
+                                       .d = &d.m,
+                                       .device = device,
+                                       .kernel = cases[i].kernel};
+        const double bound = bound_of(&desc);
+        assert_true(bound >= 0);
+        if (test_multiply(&desc) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+        check_result(&desc, &a, &b, bound);
+        test_matrix_free(&a);
+        test_matrix_free(&b);
+        test_matrix_free(&d);
     }
 }
 
@@ -332,6 +380,45 @@ static void move_scales(void) {
     test_matrix_free(&c.dst);
 }
 
+/* Packs a column-order B in form compact. Its codes must become those of the rows. */
+static void pack_columns(void) {
+    enum { HEADER = 128, ROWS = 24, COLS = 64 };
+    rng r = {7};
+    test_matrix a, b, d;
+    bsmm_matrix shape = describe(format_named("e4m3"), ROWS, COLS);
+    shape.order = BSMM_ORDER_COL;
+    shape.ld = ROWS;
+    test_matrix_make(&a, describe(format_named("bf16"), 4, COLS), FILL_ORDINARY, &r);
+    test_matrix_make(&b, shape, FILL_ORDINARY, &r);
+    test_matrix_make(&d, describe(format_named("f32"), 4, ROWS), FILL_ORDINARY, &r);
+    const bsmm_matmul_desc desc = {.struct_size = sizeof desc,
+                                   .a = &a.m,
+                                   .b = &b.m,
+                                   .d = &d.m,
+                                   .device = device,
+                                   .b_packed = BSMM_PACKED_COMPACT};
+    bsmm_plan *plan;
+    if (bsmm_plan_create(&desc, &plan) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+    const uint64_t bytes = bsmm_plan_packed_b_bytes(plan);
+    uint8_t *packed = malloc(bytes);
+    const uint8_t *codes = b.m.data;
+    void *there = test_gpu_new(device, NULL, bytes);
+    void *stored = test_gpu_new(device, b.m.data, b.data_bytes);
+    const bsmm_buffers buffers = {.struct_size = sizeof buffers, .b = stored};
+    if (bsmm_pack_b(plan, &buffers, there, bytes) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+    test_gpu_read(device, packed, there, bytes);
+    for (int row = 0; row < ROWS; row++)
+        for (int k = 0; k < COLS; k++)
+            assert_int_equal(packed[HEADER + row * COLS + k], codes[k * ROWS + row]);
+    test_gpu_free(device, stored);
+    test_gpu_free(device, there);
+    free(packed);
+    bsmm_plan_destroy(plan);
+    test_matrix_free(&a);
+    test_matrix_free(&b);
+    test_matrix_free(&d);
+}
+
 static void store_words(void) {
     static const uint32_t sent[] = {1, 0xffffffff, 3};
     const bsmm_backend *backend;
@@ -362,6 +449,7 @@ static void conversions(void **state) {
     for (size_t t = 0; t < BSMM_COUNT(types); t++)
         quantize_nv(types[t]);
     move_scales();
+    pack_columns();
     store_words();
 }
 
@@ -423,6 +511,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(generic_products),
         cmocka_unit_test(bf16_packs),
+        cmocka_unit_test(ends_of_scales),
         cmocka_unit_test(fp8_packs),
         cmocka_unit_test(scaled_products),
         cmocka_unit_test(tiles),

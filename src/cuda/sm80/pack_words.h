@@ -20,7 +20,7 @@ static __device__ __forceinline__ uint64_t column_at(const bsmm_pack_job *job, u
 static __device__ __noinline__ uint32_t scale_word_any(const bsmm_pack_job *job, uint32_t block,
                                                        uint32_t none, uint32_t row, uint32_t k) {
     uint32_t codes = none * 0x01010101u;
-    if (row >= job->rows) return codes;
+    if (row >= job->rows || k >= job->cols) return codes;
     uint64_t at = bsmm_axis_at(&job->row_map, row);
     if (job->fours)
         return __ldg((const uint32_t *)(job->scales + at + bsmm_axis_at(&job->col_map, k)));
@@ -43,7 +43,8 @@ static __device__ __forceinline__ uint64_t word_at(const bsmm_pack_words *words,
  * byte. Past the end of K and past the last row the scales are `none`. */
 static __device__ __forceinline__ uint32_t scale_word(const bsmm_pack_job *job, uint32_t block,
                                                       uint32_t none, uint32_t row, uint32_t k) {
-    if (job->fours != 2 || row >= job->rows) return scale_word_any(job, block, none, row, k);
+    if (job->fours != 2 || row >= job->rows || k >= job->cols)
+        return scale_word_any(job, block, none, row, k);
     return __ldg((const uint32_t *)(job->scales + word_at(&job->words, row, k / (4 * block))));
 }
 
