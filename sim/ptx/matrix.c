@@ -258,7 +258,7 @@ double ptx_tensor_sum(ptx_type d, double sum, const float *a, const float *b, ui
  * in the type of the accumulators then adds `sum`. */
 static double add_halves(ptx_type d, double sum, const float *a, const float *b, uint32_t k) {
     sim_tensor_rule rule;
-    float x[2][MOST_K / 2], y[2][MOST_K / 2];
+    float x[2][MOST_K / 2] = {{0}}, y[2][MOST_K / 2] = {{0}};
     ptx_tensor_rule(T_f16, T_f16, d, &rule);
     for (uint32_t n = 0; n < k; n++) {
         x[n / 2 % 2][n / 4 * 2 + n % 2] = a[n];
@@ -272,7 +272,7 @@ static double add_halves(ptx_type d, double sum, const float *a, const float *b,
 static void add_as_hardware(const shape *s, tile *t, sim_tensor_rule rule) {
     for (uint32_t m = 0; m < s->m; m++)
         for (uint32_t n = 0; n < 8; n++) {
-            float a[MOST_K], b[MOST_K];
+            float a[MOST_K] = {0}, b[MOST_K] = {0};
             for (uint32_t k = 0; k < s->k; k++)
                 a[k] = (float)t->a[m][k], b[k] = (float)t->b[k][n];
             t->c[m][n] = ptx_types[s->a].bits == 8
