@@ -3,6 +3,7 @@
 #include "core/describe.h"
 #include "gpu/images.h"
 
+#include <fnmatch.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,8 +24,11 @@ static const struct {
     {"sim:sm_100", "sm80/words", NULL}, {"sim:sm_120", "sm80/words", NULL},
 };
 
+/* Tells whether BSMM_TEST_DEVICE, a name, the beginning of a name or a pattern, names the device.
+ */
 static bool names(const char *wanted, const char *device) {
     const size_t length = strlen(wanted);
+    if (fnmatch(wanted, device, 0) == 0) return true;
     return strncmp(device, wanted, length) == 0 && (!device[length] || device[length] == ':');
 }
 
