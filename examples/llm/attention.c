@@ -24,7 +24,7 @@ static inline float exponential(float x) {
     return y * n;
 }
 
-LLM_VECTORS float llm_softmax(float *scores, int64_t count) {
+LLM_VECTORS static float softmax(float *scores, int64_t count) {
     enum { LANES = 16 };
     float lanes[LANES] = {0}, largest = scores[0], sum = 0;
     for (int64_t i = 1; i < count; i++)
@@ -39,6 +39,12 @@ LLM_VECTORS float llm_softmax(float *scores, int64_t count) {
     for (int j = 0; j < LANES; j++)
         sum += lanes[j];
     return sum;
+}
+
+/* clang 14 gives a function with LLM_VECTORS another name in other files, so this function is the
+ * one that they call. */
+float llm_softmax(float *scores, int64_t count) {
+    return softmax(scores, count);
 }
 
 LLM_VECTORS static void swiglu_row(const float *gate, const float *up, int64_t count, float *y) {
