@@ -55,12 +55,21 @@ static bool open_ordinal(cuda_state *cuda, int ordinal) {
            CALL(cuda, event_create, &cuda->start, 0) && CALL(cuda, event_create, &cuda->end, 0);
 }
 
+void bench_cuda_close(void *state) {
+    cuda_state *cuda = state;
+    if (!cuda) return;
+    if (cuda->start) cuda->event_destroy(cuda->start);
+    if (cuda->end) cuda->event_destroy(cuda->end);
+    if (cuda->stream) cuda->stream_destroy(cuda->stream);
+    free(cuda);
+}
+
 void *bench_cuda_open(void *library, int ordinal) {
     cuda_state *cuda = calloc(1, sizeof *cuda);
     if (!cuda) return NULL;
     cuda->library = library;
     if (take_entries(cuda) && open_ordinal(cuda, ordinal)) return cuda;
-    free(cuda);
+    bench_cuda_close(cuda);
     return NULL;
 }
 
@@ -70,12 +79,6 @@ static void *open_cuda(const char *name) {
     if (library) return bench_cuda_open(library, ordinal ? (int)strtol(ordinal + 1, NULL, 10) : 0);
     bench_device_fail("no NVIDIA driver here (%s)", dlerror());
     return NULL;
-}
-
-/* Frees only the state. The process ends soon afterwards, and the driver then frees everything
- * else. */
-void bench_cuda_close(void *state) {
-    free(state);
 }
 
 static uint64_t cache_bytes(const void *state) {
