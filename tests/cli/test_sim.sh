@@ -25,10 +25,12 @@ def write(name, rows, cols, seed):
     open(f"{sys.argv[1]}/{name}.safetensors", "wb").write(struct.pack("<Q", len(head)) + head + data)
 write("a", 40, 96, 1), write("b", 50, 96, 2)
 END
+built=
 for arch in gfx942 gfx950 sm_80 sm_90a sm_100 sm_120; do
     check "devices lists sim:$arch" lists "sim:$arch"
     "$BSMM" explain --device "sim:$arch" --format mxfp4 -M 8 -N 64 -K 64 >"$work/explained" 2>&1
     if grep -qE "built without (AMD|CUDA) kernels" "$work/explained"; then echo "skipped: no kernels for $arch"; continue; fi
+    built+=" $arch"
     check "explain --device sim:$arch names a kernel" grep -qE "^(cuda|hip)_[a-z0-9_]+ +taken" "$work/explained"
     for device in "sim:$arch" "sim:$arch:1"; do
         check "matmul on $device keeps its bound" "$BSMM" matmul "$work/a.safetensors:x.weight" "$work/b.safetensors:x.weight" \
@@ -38,8 +40,8 @@ for arch in gfx942 gfx950 sm_80 sm_90a sm_100 sm_120; do
         check "quantize on $device writes the CPU's bytes" cmp "$work/there.safetensors" "$work/here.safetensors"
     done
 done
-"$BSMM" bench --device sim:sm_90a --format fp8_block128 -M 64 -N 64 -K 128 --json >"$work/bench" 2>&1
-if ! grep -q "built without CUDA kernels" "$work/bench"; then
+if [[ $built == *sm_90a* ]]; then
+    "$BSMM" bench --device sim:sm_90a --format fp8_block128 -M 64 -N 64 -K 128 --json >"$work/bench" 2>&1
     check "bench on sim:sm_90a runs the kernel of that GPU" grep -q '"kernel":"cuda_sm90a_fp8' "$work/bench"
     check "bench says that no model timed it" grep -q '"modelled":false' "$work/bench"
 fi
