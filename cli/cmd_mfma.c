@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { ALL = -1 }; /* --cdna was not given */
+
 static const cli_column list_columns[] = {
     {"instruction", "instruction", false, "name of the instruction, as LLVM's assembler writes it"},
     {"cdna", "cdna", true, "generation of the matrix cores"},
@@ -63,11 +65,11 @@ static void instruction_row(cli_rows *rows, const bsmm_mfma_info *info) {
 
 static int list_instructions(const cli_mfma_values *options) {
     bsmm_mfma_info info = BSMM_INIT(bsmm_mfma_info);
-    if (options->cdna > 4)
+    if (options->cdna != ALL && (options->cdna < 1 || options->cdna > 4))
         return cli_usage("--cdna: value is %lld; must be 1 to 4", (long long)options->cdna);
     cli_rows *rows = cli_rows_open(list_columns, options->json);
     for (uint32_t i = 0; !bsmm_mfma_at(i, &info); i++)
-        if (!options->cdna || options->cdna == info.cdna) instruction_row(rows, &info);
+        if (options->cdna == ALL || options->cdna == info.cdna) instruction_row(rows, &info);
     cli_rows_close(rows);
     return CLI_OK;
 }
@@ -111,6 +113,8 @@ static const cli_option options[] = {
     {0},
 };
 
+static const cli_mfma_values defaults = {.cdna = ALL};
+
 const cli_command cli_mfma = {
     .name = "mfma",
     .args = "[INSTRUCTION]",
@@ -124,6 +128,7 @@ const cli_command cli_mfma = {
                 "  bsmm mfma v_mfma_scale_f32_16x16x128_f8f6f4 --operand A --type e2m1\n",
     .options = options,
     .output = {list_columns, cli_mfma_places},
+    .defaults = &defaults,
     .values_size = sizeof(cli_mfma_values),
     .max_args = 1,
     .run = run,
