@@ -1,7 +1,7 @@
-/* The body of the FP8 small-M kernels (few rows of A). The file that includes it defines
- * FP8_SMALL_M_NAME, the kernel's name, FP8_SMALL_M_COLUMNS, the largest number of rows of A, and
- * FP8_SMALL_M_SCALE_ROWS, the number of B's rows for which one scale holds: 16 or 1. The rows of A
- * are the columns of wgmma's result. */
+/* The body of the FP8 small-M kernels (few rows of A). The including file defines three macros.
+ * FP8_SMALL_M_NAME is the kernel's name. FP8_SMALL_M_COLUMNS is the largest number of rows of A,
+ * which are the columns of wgmma's result. FP8_SMALL_M_SCALE_ROWS is the number of rows of B that
+ * share one scale, 16 or 1. */
 
 #define TEXT_OF(x)    #x
 #define TEXT(x)       TEXT_OF(x)
@@ -56,8 +56,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     if (threadIdx.x == 0) fp8_small_m_make_meetings(meetings);
 
     ptx_grid_wait();
-    /* The load of this thread's scale of B is issued before the copies of A and B below. The time
-     * of the copies then hides its latency. */
+    /* Load one scale of B before the copies of A and B begin. The time of the copies then hides the
+     * latency of the load. */
     const float b_first = small_m_load_float(&p, &block, FP8_SMALL_M_SCALE_ROWS, threadIdx.x);
 #pragma unroll
     for (int i = 0; i < SLOTS - 1; i++) {
@@ -101,9 +101,9 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         ptx_fence_proxy_async();
         fp8_small_m_meet(meeting, parity);
         parity ^= 1;
-        /* Load a later step into the stage that the warpgroup multiplied before this one. All warps
-         * of the warpgroup have passed the barrier fp8_small_m_meet, so none of them still reads
-         * that stage. */
+        /* Load a later step into the stage that the warpgroup multiplied in its previous step. All
+         * warps of the warpgroup have passed the barrier fp8_small_m_meet, so none of them still
+         * reads that stage. */
         if (step + (SLOTS - 1) * BSMM_FP8_SMALL_M_GROUPS < block.end) {
             const uint32_t to = ring + (slot == 0 ? SLOTS - 1 : slot - 1) * SLOT_BYTES;
             fp8_small_m_copy(&weights, B_PASSES, to);
@@ -119,7 +119,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         ptx_wgmma_commit();
         const uint32_t scale_at = BY_ROW && p.scale_step == 0 ? 0 : step - block.begin;
         const float low = b_scale[scale_at];
-        const float high = BY_ROW ? b_scale[scale_at + 2 * p.scale_stride] : low; /* 8 rows below */
+        /* the scale of the thread's second row of B, 8 rows below its first row */
+        const float high = BY_ROW ? b_scale[scale_at + 2 * p.scale_stride] : low;
         const float *const column = a_scales + (step - block.begin) * FP8_SMALL_M_COLUMNS + t * 2;
         PTX_WGMMA_WAIT(0);
         HOLD(part);

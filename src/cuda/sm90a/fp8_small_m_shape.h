@@ -9,8 +9,8 @@ enum {
     BSMM_FP8_SMALL_M_GROUPS = 4,  /* the warpgroups of a thread block */
     BSMM_FP8_SMALL_M_GROUP = 128, /* the threads of a warpgroup */
     BSMM_FP8_SMALL_M_ROWS = 64,   /* the rows of B that a thread block computes */
-    /* The stages of a warpgroup's ring. The warpgroup multiplies one stage while it fills the other
-     * three. */
+    /* The stages of a warpgroup's ring buffer. The warpgroup multiplies one stage while copies fill
+     * the other three stages. */
     BSMM_FP8_SMALL_M_SLOTS = 4,
     /* The alignment of the first ring in bytes. wgmma's swizzle needs it, and dynamic shared memory
      * may begin at any address. */

@@ -21,12 +21,14 @@ typedef struct fp8_small_m_copies {
     const uint8_t *from[FP8_SMALL_M_MOST_PASSES];
     /* the destination of the first copy, in bytes from the first row of the matrix in a stage */
     uint32_t to;
-    /* the bytes from the source addresses to the end of the row, 0 or negative past the end */
+    /* The number of bytes from the source addresses to the end of a row of the matrix. 0 or less:
+     * the next step lies past the end of the row. */
     int32_t left;
-    int32_t rows; /* the number of rows from the thread's first row to the end of the matrix */
+    /* the number of rows from the thread's first row to the matrix's last row, both included */
+    int32_t rows;
 } fp8_small_m_copies;
 
-/* Prepares a thread's copies from a matrix of `rows` rows with `bytes` bytes each. The copies begin
+/* Prepares a thread's copies from a matrix of `rows` rows of `bytes` bytes each. The copies begin
  * at row `first` and at step `step`, i.e. at element 128 * `step` along K. */
 static __device__ __forceinline__ fp8_small_m_copies
 fp8_small_m_find_copies(const uint8_t *data, uint64_t pitch, uint32_t bytes, uint32_t rows,
@@ -73,8 +75,9 @@ static __device__ __forceinline__ void fp8_small_m_meet(uint32_t barrier, uint32
     }
 }
 
-/* Copies the fp32 scales of A's rows to shared memory as [step][columns]. Scales are 1 if A is
- * unscaled, and for columns past A's last row. */
+/* Copies the fp32 scales of A to shared memory, as an array [step of 128 elements along K][row of
+ * A]. The array has `columns` rows of A per step. The scale is 1 if A is unscaled, or if A has no
+ * such row. */
 static __device__ __forceinline__ void fp8_small_m_stage_a_scales(const bsmm_small_m_params *p,
                                                                   const small_m_block *block,
                                                                   const uint32_t columns,

@@ -70,18 +70,16 @@
 #define JOINED_OF(a, b) a##b
 #define JOINED(a, b)    JOINED_OF(a, b)
 
-/* ---- constants ---- */
-
-/* The constants that the preprocessor tests are macros. */
 #define GEMM_SCALES JOINED(GEMM_SCALES_OF_, GEMM_KIND)
 /* 1 if operand elements have 16 bits, 0 if they have 8. */
 #define GEMM_WIDE    (JOINED(BITS_OF_, GEMM_A) == 16)
 #define BITS_OF_BF16 16
 #define BITS_OF_E4M3 8
 #define BITS_OF_E5M2 8
-/* 1 for kernels of the kind POW2, whose products of two scales are normal fp32 numbers. If each row
- * has one scale for all of K, such a kernel adds the sums of k blocks unscaled and scales the total
- * once. An FP8 k block of a 192 x 128 tile then takes 855 instead of 1000 cycles. */
+/* 1 for kernels of the kind POW2, which require that the product of any scale of A and any scale of
+ * B is a normal fp32 number. If each row has one scale for all of K, such a kernel adds the sums of
+ * k blocks unscaled and multiplies only the total by the scales, because that takes fewer
+ * instructions per k block. */
 #define EVENS          JOINED(EVENS_OF_, GEMM_KIND)
 #define EVENS_OF_BF16  0
 #define EVENS_OF_BLOCK 0
@@ -100,9 +98,9 @@ enum {
     CONSUMER_WARPS = 4 * CONSUMERS,
     /* the accumulators of a thread for one subtile, i.e. for 64 rows of the tile */
     ACCUMULATORS = TILE_N / 2,
-    /* The number of threads of a block. Kernels of the kind POW2 have more warps than the roles
-     * need. The additional warps help if the block must pack operands to bf16 or run the fallback.
-     */
+    /* The number of threads of a thread block. Kernels of the kind POW2 have more warps than
+     * loading, multiplying and storing need. The additional warps help if the thread block must
+     * pack A and B to bf16, or compute D by the fallback. */
     BLOCK_THREADS = EVENS ? 512 : 128 * (1 + CONSUMERS),
 
     K_BYTES = GEMM_K_BYTES,
@@ -114,10 +112,11 @@ enum {
     SCALE_BYTES = GEMM_SCALE_BYTES(GEMM_SCALES, TILE_M, TILE_N),
     CHUNK_COLS = GEMM_CHUNK_COLS(TILE_N),
     CHUNK_BYTES = GEMM_CHUNK_BYTES(TILE_N),
-    /* The number of staging buffers that a warpgroup passes to its writer separately, and the
-     * number of chunks in each. A chunk is 64 rows x CHUNK_COLS columns of results. With GEMM_TURNS
-     * two warpgroups use one staging buffer alternately, and a warpgroup passes all chunks of its
-     * part of the tile together. */
+    /* A consumer warpgroup passes its results to its writer thread in staging buffers. PLACES is
+     * the number of staging buffers that it passes separately, and PLACE_CHUNKS is the number of
+     * chunks in each. A chunk is 64 rows x CHUNK_COLS columns of results. With GEMM_TURNS two
+     * warpgroups use one staging buffer alternately, and a warpgroup passes all of its results of a
+     * tile together. */
     PLACES = GEMM_TURNS ? 1 : CHUNKS,
     PLACE_CHUNKS = GEMM_TURNS ? CONSUMERS * CHUNKS : 1,
 
@@ -134,9 +133,9 @@ enum {
     COL_GROUP = COL_BLOCKS == 1 ? TILE_N
                 : TILE_N % 64   ? 32
                                 : 64,
-    /* 1 if a warp without a writer loads B's block scales. The producer would wait for the latency
-     * of these loads: a GEMM with (M, N, K) = (1024, 1536, 7168) would take 37.9 us instead of 35.3
-     * us on an H200. */
+    /* 1 if a warp that has no writer thread loads B's block scales instead of the producer. The
+     * latency of the loads would delay the producer: a GEMM with (M, N, K) = (1024, 1536, 7168)
+     * would take 7% longer on an H200. */
     SCALES_WARP = GEMM_SCALES == GEMM_ROW_BLOCK && CONSUMERS < 3,
     /* Bytes of B's scales that st.async counts at a stage's full barrier, in clusters only. Without
      * clusters, plain stores write B's scales, and the warp that loads them arrives at the full
@@ -145,7 +144,8 @@ enum {
     FULL_ARRIVALS = CLUSTER == 1 && SCALES_WARP ? 2 : 1,
     /* The number of lanes of a consumer warp that arrive at a stage's empty barrier. If plain
      * stores write B's scales, every lane arrives for its own reads, because compute-sanitizer's
-     * racecheck does not understand one lane that arrives for all. This takes no longer. */
+     * racecheck reports a false hazard if one lane arrives for the whole warp. The additional
+     * arrivals cost no time. */
     EMPTY_ARRIVALS = CLUSTER == 1 && GEMM_SCALES == GEMM_ROW_BLOCK ? 32 : 1,
     /* 1 if a consumer warpgroup reads the scales of a stage before it starts the wgmma instructions
      * of the stage instead of after that. If it read the scales later, the wgmma instructions of
@@ -155,7 +155,8 @@ enum {
 
     /* Registers per thread after the kernel redistributes them. A thread starts with 168 registers
      * in a block of 384 threads, else with 128. The producer's warpgroup (FEED) and idle warpgroups
-     * (SPARE) give up registers, and consumers (MATH) take them. */
+     * (SPARE) give up registers. The consumer warpgroups (MATH), which hold the accumulators, take
+     * them. */
     FEED_REGISTERS = BLOCK_THREADS == 512 ? 32 : 40,
     SPARE_REGISTERS = 24,
     MATH_REGISTERS = CONSUMERS == 3         ? 160
@@ -195,8 +196,6 @@ static_assert(SHARED_BYTES <= 232448, "a multiprocessor lends 227 KiB to a block
 #endif
 #include "cuda/ptx/wgmma_one.h"
 
-/* ---- barriers of the ring of stages and of the staging buffers ---- */
-
 /* The ring of stages, i.e. of slots in shared memory for the operand tiles of one k block. The main
  * loop is unrolled over the stages. Every work unit (a tile of D and a range of its k blocks)
  * begins with stage 0, so that the unrolled loop has constant addresses. Only in kernels with
@@ -231,7 +230,6 @@ static __device__ __forceinline__ uint32_t staged_of(const ring *r, uint32_t war
                                                      uint32_t place) {
     return r->barriers + 16 * (STAGES + warpgroup * PLACES + place);
 }
-/* Returns the address of a warpgroup's first staging buffer. */
 static __device__ __forceinline__ uint32_t staging_of(uint32_t staging, uint32_t warpgroup) {
     return staging + (GEMM_TURNS ? 0 : warpgroup * (CHUNKS * CHUNK_BYTES));
 }
@@ -247,8 +245,8 @@ static __device__ __forceinline__ uint32_t written_of(const ring *r, uint32_t wa
 static __device__ __forceinline__ void wait_empty(const ring *r, uint32_t stage) {
     wait_for(empty_of(r, stage), ~(r->phases >> stage) & 1);
 }
-/* Returns nonzero if a stage is full. Testing before the consumer needs the stage hides the latency
- * of the test. */
+/* Returns nonzero if a stage is full. A consumer tests the next stage while it still multiplies the
+ * current stage, because that hides the latency of the test. */
 static __device__ __forceinline__ uint32_t is_full(const ring *r, uint32_t stage) {
     return ptx_mbarrier_try_wait(full_of(r, stage), r->phases >> stage & 1);
 }
@@ -263,8 +261,6 @@ static __device__ __forceinline__ uint32_t stage_before(uint32_t stage) {
 static __device__ __forceinline__ uint32_t stage_after(uint32_t stage) {
     return stage + 1 < STAGES ? stage + 1 : 0;
 }
-
-/* ---- places in the cluster and in D ---- */
 
 typedef struct place {
     int32_t rank_m, rank_n; /* the coordinates of a thread block in its cluster, along M and N */
@@ -295,11 +291,10 @@ typedef struct corner {
     int32_t row, col; /* the first row and column of D in a thread block's tile */
 } corner;
 
-/* A work unit of this thread block: a tile of D and a range of its k blocks. The producer announces
- * it to the consumers. */
 typedef struct work {
     corner at;
-    /* The range of k blocks. If k_begin equals k_end, there is no more work. */
+    /* The range of k blocks of the tile. If k_begin equals k_end, the thread block has no more
+     * work. */
     int32_t k_begin, k_end;
 } work;
 
@@ -311,8 +306,8 @@ typedef struct chunk {
     uint32_t what;
     /* CHUNK_STORE only: the place in D of the first element of the staging buffer. */
     corner at;
-    /* Nonzero if the buffer is free only when its data has arrived in global memory. 0 if the
-     * buffer is free as soon as TMA has read it. */
+    /* Nonzero if the writer thread must wait until the buffer's data has arrived in global memory.
+     * 0 if it waits only until TMA has read the buffer. */
     uint32_t to_memory;
 } chunk;
 
@@ -325,9 +320,12 @@ typedef struct shared {
     uint64_t ready; /* the mbarrier that completes when the members after `pieces` are set */
     work pieces[GEMM_SHORT ? STAGES : 2];
     bsmm_gpu_epilogue_factors factors; /* the factors of D's epilogue, such as alpha */
-    /* nonzero if the epilogue's factor is 1, so that results need no multiplication */
+    /* nonzero if the epilogue multiplies results by 1, so that the multiplication can be left
+     * out */
     uint32_t plain;
-    uint32_t even; /* nonzero if packing found one scale per row in both operands */
+    /* nonzero if the kernels that packed A and B found one scale for all of K in each row of A and
+     * of B */
+    uint32_t even;
     chunk chunks[CONSUMERS][PLACES];
 } shared;
 
@@ -356,23 +354,13 @@ static __device__ __forceinline__ corner corner_of(const bsmm_wgmma_params *p, i
     return at;
 }
 
-/* ---- load ---- */
-
 #include "cuda/sm90a/gemm_load.h"
-
-/* ---- multiply ---- */
 
 #include "cuda/sm90a/gemm_multiply.h"
 
-/* ---- promote ---- */
-
 #include "cuda/sm90a/gemm_promote.h"
 
-/* ---- store ---- */
-
 #include "cuda/sm90a/gemm_store.h"
-
-/* ---- consumer loops ---- */
 
 #include "cuda/sm90a/gemm_pieces.h"
 
@@ -389,8 +377,9 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
     c.row_scales = 4 * (c.warpgroup * (SUBTILES * 64) + c.warp * 16 + c.lane / 4);
     c.empty = empty_to_tell(&r, c.lane);
     c.staging = staging_of(staging, (uint32_t)c.warpgroup);
-    /* With GEMM_TURNS two warpgroups use one staging buffer alternately. The first warpgroup finds
-     * the buffer free, and the second warpgroup waits until the first has used it. */
+    /* `chunks` has the parity of the next phase of each staging buffer. With GEMM_TURNS two
+     * warpgroups use one staging buffer alternately. Parity 0 lets the first warpgroup begin at
+     * once, and parity 1 makes the second warpgroup wait until the first has used the buffer. */
     c.chunks = GEMM_TURNS && c.warpgroup ? ~0u : 0;
     wait_for(ptx_shared_address(&told->ready), 0);
     c.even = EVENS && __shfl_sync(0xffffffff, told->even, 0);
@@ -400,8 +389,6 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
         consume_each(&c, told);
     give_word(&c, told, CHUNK_END);
 }
-
-/* ---- the kernel ---- */
 
 #if EVENS
 #    include "cuda/sm90a/gemm_otherwise.h"
@@ -431,8 +418,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCK_THREADS == 256
     __shared__ shared told;
     const bsmm_wgmma_params *p = &params;
     if (GEMM_SCALES == GEMM_UNSCALED && bsmm_cuda_gate_skips(&p->gate)) return;
-    /* The address is the same in all lanes. The shuffle tells the compiler so. It then keeps
-     * addresses in uniform registers, where wgmma needs its descriptors. */
+    /* The address is the same in all lanes of a warp. The shuffle tells the compiler so, and the
+     * compiler then keeps addresses in uniform registers, which wgmma requires for its
+     * descriptors. */
     uint32_t base = __shfl_sync(0xffffffff, (ptx_shared_address(memory) + 1023) & ~1023u, 0);
     ring r = {base, base + SCALES_AT, base + BARRIERS_AT, 0, 0};
     /* The code from here to ptx_grid_wait reads no memory that earlier kernels write, so it

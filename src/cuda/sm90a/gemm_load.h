@@ -3,9 +3,10 @@
  * It also loads B's block scales, unless another warp does (SCALES_WARP). gemm_body.h includes this
  * file. */
 
-/* The positions along K of a k block's tiles in A and in B, in units of 128 bytes. The two differ
- * if elements are sums of bf16 parts. Each 64 elements of K then have one k block for each pair of
- * a part of A and a part of B. */
+/* The positions along K of a k block's tiles in A and in B, in units of 128 bytes. The two
+ * positions differ if A or B is split into bf16 parts, i.e. if each element is the sum of up to
+ * three bf16 numbers. A range of 64 elements of K then has one k block for each pair of a part of A
+ * and a part of B. */
 typedef struct along_k {
     int32_t a, b;
 } along_k;
@@ -55,15 +56,14 @@ static __device__ __forceinline__ void load_stage(const bsmm_wgmma_params *p, co
         ptx_tma_load(scales + 4 * TILE_M, &p->b_rows, at.col, block, full);
 }
 
-/* ---- B's scales ---- */
-
 /* B's scales for one k block. A tile's columns lie in one or two 128 x 128 blocks of B, and each of
  * these has one scale. */
 typedef struct block_scales {
     float of[COL_BLOCKS];
 } block_scales;
 
-/* Loads B's scales for k block k, or for the last k block if k is past the end of K. */
+/* Loads the scales of B's 128 x 128 blocks for k block `k`, or for the last k block if `k` lies
+ * past the end of K. */
 static __device__ __forceinline__ block_scales load_scales(const bsmm_wgmma_params *p, corner at,
                                                            int32_t k) {
     block_scales scales = {};

@@ -21,14 +21,15 @@ typedef struct consumer {
     /* the wgmma descriptors of this warpgroup's first subtile of A and of the B tile, both in stage
      * 0 */
     uint64_t a, b;
-    /* the offset of the scale of this thread's first row in a stage's scales, in bytes */
+    /* the offset in bytes of the scale of this thread's first row of A, in a stage's scales */
     uint32_t row_scales;
     uint32_t empty; /* the result of empty_to_tell in a cluster, else 0 */
     /* the address of this warpgroup's staging buffers, from which TMA stores D */
     uint32_t staging;
     uint32_t chunks; /* bit i is the parity of the current phase of staging buffer i */
-    bool even; /* Kernels of the kind POW2: true if each row of A and B has one scale for all of K.
-                */
+    /* Only in kernels of the kind POW2: true if each row of A and of B has one scale for all of
+     * K. */
+    bool even;
     /* If the tile's columns lie in two 128 x 128 blocks of B (COL_BLOCKS == 2): the number of
      * groups of COL_GROUP columns that lie in the first of these blocks. */
     int32_t split;
@@ -40,15 +41,16 @@ typedef struct consumer {
     uint32_t least, most;
 } consumer;
 
-/* Returns the address of the "empty" barrier of stage 0 in the thread block that this lane
- * notifies. Lane i notifies block i of the cluster if loads of block i arrive in this block. 0
- * means that the lane notifies no block. */
+/* Returns the shared memory address of the "empty" barrier of stage 0 in the thread block that this
+ * lane notifies. Lane i notifies thread block i of the cluster if tiles that block i loads arrive
+ * in this thread block. 0 means that the lane notifies no thread block. */
 static __device__ __forceinline__ uint32_t empty_to_tell(const ring *r, int32_t lane) {
     if (lane >= CLUSTER || !feeds(place_of((uint32_t)lane), place_make())) return 0;
     return ptx_mapa(empty_of(r, 0), (uint32_t)lane);
 }
 
-/* Tells every thread block whose loads arrive in this block that this warp has read the stage. */
+/* Tells every thread block of the cluster that loads tiles for this thread block that this warp has
+ * read the stage. */
 static __device__ __forceinline__ void release(uint32_t stage, const consumer *c) {
     if (CLUSTER == 1) {
         if (c->lane < EMPTY_ARRIVALS) ptx_mbarrier_arrive(empty_of(&c->r, stage));
@@ -79,8 +81,8 @@ static __device__ __forceinline__ bool are_moderate(const consumer *c, const fac
     return __all_sync(0xffffffff, moderate);
 }
 
-/* Returns 0 or 1: the number of the tile's 128 x 128 block of B that contains an accumulator's
- * column. */
+/* Returns which of the two 128 x 128 blocks of B contains the column of an accumulator: 0 or 1.
+ * Returns 0 if the tile lies in one block of B. */
 static __device__ __forceinline__ int block_of(const consumer *c, int accumulator) {
     return COL_BLOCKS == 2 && accumulator / (COL_GROUP / 2) >= c->split;
 }
@@ -104,8 +106,8 @@ static __device__ __forceinline__ factors factors_of(const consumer *c, uint32_t
     return f;
 }
 
-/* Starts the wgmma instructions of one stage and one subtile and returns the scales for them.
- * `keep` means that the products are added to `sum`, which otherwise is overwritten. */
+/* Starts the wgmma instructions of one stage and one subtile and returns the scales for them. If
+ * `keep` is 1, wgmma adds the products to `sum`. If `keep` is 0, wgmma overwrites `sum`. */
 static __device__ __forceinline__ factors start(const consumer *c, float *sum, uint32_t stage,
                                                 uint32_t subtile, uint32_t keep) {
     uint64_t a_at = c->a + ((stage * STAGE_BYTES + subtile * (64 * K_BYTES)) >> 4);

@@ -1,18 +1,18 @@
-/* The fallback of GEMM kernels of the kind POW2 (tiles.def), if 8-bit floats cannot hold the
- * operands' values. If bf16 can hold the values, each thread block packs its part of both operands
- * to bf16 for the GEMM kernel that is queued next. Otherwise the block computes its tiles of D
- * itself from the stored operands, with the code of the generic GEMM. gemm_body.h includes this
- * file. */
+/* The fallback of GEMM kernels of the kind POW2 (tiles.def), which runs if 8-bit floats cannot hold
+ * the values of A or B. If bf16 can hold the values, each thread block packs its part of both
+ * operands to bf16 for the GEMM kernel that is queued next. Otherwise the block computes its tiles
+ * of D itself from the stored operands, with the code of the generic GEMM kernel
+ * (sm80/bf16_tiles.h). gemm_body.h includes this file. */
 #define BF16_RARE BSMM_DEVICE
 #include "cuda/sm80/bf16_tiles.h"
 #include "cuda/sm80/pack_plain.h"
 
 static_assert(BLOCK_THREADS == BSMM_BF16_THREADS, "the same blocks do both");
-/* The fallback's shared memory must end below the mbarriers, which have already been initialized.
- */
+/* The fallback uses dynamic shared memory from its beginning. It must not reach the mbarriers,
+ * which have already been initialized. */
 static_assert(8 * BF16_PLANE + 8 * BSMM_BF16_TILE <= BARRIERS_AT, "memory for a product");
 
-/* Runs the fallback. `shared` is shared memory, aligned to 1024 bytes. */
+/* Runs the fallback. `shared` is the address of dynamic shared memory, aligned to 1024 bytes. */
 static __device__ __forceinline__ void work_otherwise(const bsmm_wgmma_params *p, uint8_t *shared) {
     if (!bsmm_cuda_gate_is_plain(&p->gate)) {
         bf16_tiles(1, 1, false, &p->whole, shared, (uint32_t *)(shared + 8 * BF16_PLANE), NULL);

@@ -5,11 +5,10 @@
 #include "cuda/runtime/tensor_map.h"
 #include "cuda/sm80/bf16_params.h"
 
-/* The fp32 scales of B's 128 x 128 blocks. Block (n, k) has the scale base[n * n_step + k *
- * k_step]. */
+/* The fp32 scales of B's 128 x 128 blocks. The scale of block n along N and block k along K is
+ * base[n * n_step + k * k_step]. */
 typedef struct bsmm_wgmma_block_scales {
     const float *base;
-    /* Strides of the scale's index along N and K. All offsets are below 2^32. */
     uint32_t n_step, k_step;
 } bsmm_wgmma_block_scales;
 
@@ -41,17 +40,18 @@ typedef struct bsmm_wgmma_params {
     /* The scales of B's 128 x 128 blocks. Only kernels with GEMM_ROW_BLOCK, i.e. with scales of 1 x
      * 128 for A and of 128 x 128 for B, use them. */
     bsmm_wgmma_block_scales b_blocks;
-    /* BSMM_WGMMA_BF16 only: fp32 scales of whole rows of A and of B, by which the kernel multiplies
-     * complete sums. NULL: the operand has none. A has none if B has none. `col_factors` is aligned
-     * to 8 bytes and padded to a multiple of 4. */
+    /* Only kernels of the kind BSMM_WGMMA_BF16 use these fp32 scales, one for each row of A
+     * (row_factors) and of B (col_factors). The kernel multiplies them by sums over all of K. NULL
+     * means that the operand has no scales. If B has none, A has none. `col_factors` is aligned to
+     * 8 bytes, and its length is padded to a multiple of 4. */
     const float *row_factors, *col_factors;
-    /* The operands as they are stored and D's epilogue, for results that are recomputed in double
-     * and for the fallback. */
+    /* A, B and the epilogue of D as the caller describes them. The kernel reads A and B from there
+     * to recompute results in double, or if its fast path does not support the operands' values. */
     bsmm_bf16_job whole;
     bsmm_cuda_gate gate;
-    /* Parameters for packing A and B to bf16. A kernel of the kind POW2 does so if 8-bit floats
-     * cannot hold the operands' values. The kernel that is queued next then multiplies them. Other
-     * kernels ignore this field. */
+    /* Parameters for packing A and B to bf16. A kernel of the kind POW2 packs them if 8-bit floats
+     * cannot hold the values of A or B. The kernel that is queued next then multiplies the packed
+     * operands. Other kernels ignore this field. */
     bsmm_pack_plain plain[2];
     /* If not NULL, the kernel writes 1 here when an accumulator is not finite or may have lost
      * terms to underflow. */
@@ -63,8 +63,9 @@ typedef struct bsmm_wgmma_params {
      * accumulators in `handed` are complete. */
     uint64_t *handed_flag;
     uint64_t ticket;
-    /* The extents of D, and the number of k blocks. A k block is 128 bytes along K of one pair of
-     * bf16 parts. */
+    /* The extents of D, and the number of k blocks. A k block is a range of 128 bytes along K. If A
+     * or B is split into bf16 parts (a_parts, b_parts), each pair of a part of A and a part of B
+     * has its own k blocks. */
     int32_t m, n, k_blocks;
     /* The numbers of bf16 parts whose sum is an element of A and of B. Each part of A is multiplied
      * by each part of B. */
@@ -73,10 +74,12 @@ typedef struct bsmm_wgmma_params {
      * number and shift right by 5, instead of dividing the index by a_parts. The quotient is exact
      * for these indices. */
     int32_t a_reciprocal;
-    /* The numbers of cluster tiles along M and N. A cluster tile is the tiles of a cluster's thread
-     * blocks. */
+    /* The numbers of cluster tiles along M and N. A cluster tile is the area of D that the thread
+     * blocks of one cluster compute together. */
     int32_t tiles_m, tiles_n;
-    /* The number of cluster tiles along M in a band. Tiles of one band run at the same time. */
+    /* The number of cluster tiles along M in a band, i.e. in a horizontal stripe of D. Clusters
+     * compute D band by band, so that the tiles that run at the same time share most of their reads
+     * of A and B in L2. */
     int32_t group_m;
     /* The number of cluster tiles that are not split along K. The tiles after them are laid end to
      * end along K and split into equal ranges, one for each cluster. */
@@ -84,10 +87,11 @@ typedef struct bsmm_wgmma_params {
     /* The number of parts into which the k blocks of every tile are split, if there are too few
      * tiles for the SMs (gemm_schedule.h). Otherwise 1. */
     int32_t splits;
-    /* The number of k blocks in a cluster's split-K range. The first longer_shares ranges have one
-     * more. */
+    /* The number of k blocks that each cluster computes of the tiles that are split along K. The
+     * first longer_shares clusters compute one k block more. */
     int32_t share, longer_shares;
-    /* divisors for gemm_divide: k_blocks, group_m and group_m * tiles_n */
+    /* divisors for gemm_divide: by_k is k_blocks, by_group is group_m, and by_band is group_m *
+     * tiles_n */
     bsmm_wgmma_divisor by_k, by_group, by_band;
     bsmm_wgmma_divisor by_pairs; /* the divisor a_parts * b_parts for gemm_divide */
     uint32_t store;              /* how D is stored, a value of the enum bsmm_wgmma_store */

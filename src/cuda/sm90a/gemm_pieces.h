@@ -4,8 +4,8 @@
 
 /* Calls step(stage) for stages 0, 1, ... STAGES - 1, 0, ... until it returns 0. `stage` must be a
  * compile-time constant, so that wgmma descriptors are in uniform registers. The compiler does not
- * unroll loops around wgmma, so the loop is unrolled by hand. A k block of a 192 x 128 tile then
- * takes 592 instead of 661 cycles. */
+ * unroll loops around wgmma, so the loop is unrolled by hand. Without it a k block of a 192 x 128
+ * tile takes 12% more cycles. */
 #define FOR_STAGES(step)                                                                           \
     while ((step(0)) && (step(1)) && (STAGES < 3 || (step(2))) && (STAGES < 4 || (step(3))) &&     \
            (STAGES < 5 || (step(4))) && (STAGES < 6 || (step(5))) && (STAGES < 7 || (step(6))) &&  \
@@ -14,7 +14,7 @@
     }
 static_assert(STAGES >= 2 && STAGES <= 12, "as many as FOR_STAGES has");
 
-/* The state of a loop over k blocks. */
+/* The state of the loop over the k blocks of a work unit. */
 typedef struct progress {
     /* `left` is the number of k blocks that remain. `last` is the stage that was multiplied last.
      * `tested` is nonzero if the next stage is known to be full. */
@@ -22,11 +22,9 @@ typedef struct progress {
     uint32_t last, tested;
 } progress;
 
-/* ---- GEMM_UNSCALED: accumulators stay in the tensor cores over all k blocks ---- */
-
-/* Multiplies one stage of an unscaled GEMM and releases the stage before it. This stage's wgmma
- * instructions are queued before the function waits for those of the previous stage, so that the
- * tensor cores have work meanwhile. */
+/* Multiplies one stage (the operand tiles of one k block) of a GEMM without block scales, and gives
+ * the stage before it back to the producer. This stage's wgmma instructions are queued before the
+ * function waits for those of the previous stage, so that the tensor cores are never idle. */
 static __device__ __forceinline__ int unscaled_stage(consumer *c, float (*total)[ACCUMULATORS],
                                                      progress *now, uint32_t stage) {
     if (now->left-- == 0) return 0;
@@ -65,10 +63,12 @@ static __device__ __forceinline__ void multiply_unscaled(consumer *c, float (*to
 /* ---- PARTIALS == 1: a warpgroup multiplies a k block into one set of sums and then promotes them,
  * while other warpgroups multiply ---- */
 
-/* Waits for the wgmma instructions of a stage, whose first subtile is already running, and promotes
- * its sums. Releases the stage when its scales have been read. If `even` is set, i.e. each row has
- * one scale for all of K, then end_even reads the scales of the last stage and releases that stage.
- * Returns nonzero if there is another stage. */
+/* Waits for the wgmma instructions of a stage's first subtile, which are already running, and
+ * promotes their sums, i.e. multiplies them by their scales and adds them to totals. Then it
+ * multiplies and promotes the stage's other subtile, if there is one. It releases the stage to the
+ * producer when all of its scales have been read. If `even` is set, i.e. each row has one scale for
+ * all of K, the last stage is not released here, because end_even still reads its scales. Returns
+ * nonzero if there is another stage. */
 static __device__ __forceinline__ int end_stage(consumer *c, float (*total)[ACCUMULATORS],
                                                 float *sum, factors f, progress *now,
                                                 uint32_t stage, bool even) {
@@ -95,8 +95,8 @@ static __device__ __forceinline__ void end_even(consumer *c, float (*total)[ACCU
     release(now->last, c);
 }
 
-/* Executes one iteration of the loop over stages. With GEMM_EARLY (each stage's wgmma instructions
- * are started in advance) the instructions of this stage already run, and the function starts those
+/* Multiplies and promotes one stage. With GEMM_EARLY (wgmma instructions of a stage start one
+ * iteration in advance) the instructions of this stage already run, and the function starts those
  * of the next stage at its end. Otherwise the function both starts and finishes this stage. */
 static __device__ __forceinline__ int go_on(consumer *c, float (*total)[ACCUMULATORS], float *sum,
                                             factors *f, progress *now, uint32_t stage, bool even) {
@@ -111,9 +111,10 @@ static __device__ __forceinline__ int go_on(consumer *c, float (*total)[ACCUMULA
     return 1;
 }
 
-/* Returns the next stage, in kernels with GEMM_SHORT, where a work unit may begin with any stage.
- * The shuffle tells the compiler that the stage is the same in all lanes, so that addresses stay in
- * uniform registers. */
+/* Returns the stage with which the next k block begins, and advances r->next. Only kernels with
+ * GEMM_SHORT call it, because only there a work unit may begin with any stage. The shuffle tells
+ * the compiler that the stage is the same in all lanes, so that addresses stay in uniform
+ * registers. */
 static __device__ __forceinline__ uint32_t next_stage(ring *r) {
     const uint32_t stage = __shfl_sync(0xffffffff, r->next, 0);
     r->next = stage_after(stage);
@@ -121,8 +122,8 @@ static __device__ __forceinline__ uint32_t next_stage(ring *r) {
 }
 
 /* Multiplies a work unit, i.e. a range of k blocks of one tile. With GEMM_EARLY the wgmma
- * instructions of its first stage were started before, while the results of the previous work unit
- * were stored. They write to `sum`, and `f` holds their scales. */
+ * instructions of its first stage have already been started, while the results of the previous work
+ * unit were stored. They write to `sum`, and `f` holds their scales. */
 static __device__ __forceinline__ void multiply_from(consumer *c, float (*total)[ACCUMULATORS],
                                                      float *sum, factors f, const work *piece) {
     progress now;
@@ -143,8 +144,6 @@ static __device__ __forceinline__ void multiply_from(consumer *c, float (*total)
 #undef EVEN
 }
 
-/* ---- PARTIALS == 2: one set of sums is promoted while wgmma writes the other ---- */
-
 static_assert(PARTIALS < 2 || (SUBTILES == 1 && STAGES % 2 == 0),
               "a stage always meets the same sum");
 
@@ -155,8 +154,9 @@ static __device__ __forceinline__ void promote_stage(consumer *c, float *total, 
     if (GEMM_SCALES == GEMM_ROW_ROW) release(stage, c);
 }
 
-/* Starts the wgmma instructions of a stage into `sum`, and then promotes the sums of the previous
- * stage, `sum_before`. */
+/* Starts the wgmma instructions of a stage, which write to `sum`, and then promotes the sums of the
+ * previous stage, `sum_before`. Promotion multiplies sums by their scales and adds them to the
+ * totals. */
 static __device__ __forceinline__ factors paired_stage(consumer *c, float *total, float *sum,
                                                        float *sum_before, factors before,
                                                        progress *now, uint32_t stage) {
@@ -170,8 +170,9 @@ static __device__ __forceinline__ factors paired_stage(consumer *c, float *total
     return f;
 }
 
-/* Multiplies two stages, the first into the sums `odd` and the second into the sums `even`. Before
- * and after each call, wgmma instructions that write `even` are still running. */
+/* Multiplies two stages (k blocks), the first into the sums `odd` and the second into the sums
+ * `even`. When the function begins and when it returns, wgmma instructions that write `even` are
+ * still running. */
 static __device__ __forceinline__ int multiply_pair(consumer *c, float *total, float *even,
                                                     float *odd, factors *f, progress *now,
                                                     uint32_t stage) {
@@ -216,13 +217,11 @@ static __device__ __forceinline__ void multiply(consumer *c, float (*total)[ACCU
     }
 }
 
-/* ---- loops over work units ---- */
-
 /* Waits until the next stage is full, and returns the work unit (a tile and a range of its k
  * blocks) that begins with it. One lane reads the work unit from shared memory. The same lane later
  * releases stages to this thread block's producer, so releasing a stage also tells the producer
- * that the work unit has been read. The two branches are written out, because nvcc made 5% slower
- * code for the 128 x 96 tile from a common expression. */
+ * that the work unit has been read. The code is written twice, for GEMM_SHORT and without it,
+ * because nvcc makes 5% slower code for the 128 x 96 tile if both share one expression. */
 static __device__ __forceinline__ work told_work(consumer *c, const shared *told, uint32_t number) {
     const int32_t reader = CLUSTER > 1 ? (int32_t)ptx_cluster_rank() : 0;
     work next = {{0, 0}, 0, 0};
@@ -241,8 +240,9 @@ static __device__ __forceinline__ work told_work(consumer *c, const shared *told
 }
 
 /* Initializes the totals of a work unit, i.e. the fp32 accumulators of a range of k blocks of one
- * tile. They begin with zero. If ranges continue each other (splits is 1), a range that begins
- * inside a tile begins with the accumulators that the previous cluster has passed on. */
+ * tile. They begin with zero. If `splits` is 1 and the range begins inside a tile, the totals
+ * instead begin with the accumulators that the previous cluster has computed for the first part of
+ * the tile. */
 static __device__ __forceinline__ void begin_totals(consumer *c, float (*total)[ACCUMULATORS],
                                                     const work *piece) {
     c->unsafe = c->most = 0;
@@ -277,22 +277,20 @@ static __device__ __forceinline__ void consume_each(consumer *c, shared *told) {
     }
 }
 
-/* ---- GEMM_EARLY: the first wgmma of the next work unit run while the results of this one are
- * staged ---- */
-
 static_assert(!GEMM_EARLY || (GEMM_SCALES != GEMM_UNSCALED && PARTIALS == 1),
               "sums are apart from totals, and there is one");
 
-/* Starts the wgmma instructions of the first stage of a work unit, i.e. of its first k block. */
+/* Starts the wgmma instructions of a work unit's first k block, and returns the scales of that k
+ * block. */
 static __device__ __forceinline__ factors begin(consumer *c, float *sum) {
     const uint32_t stage = first_stage(&c->r);
     wait_full(&c->r, stage, 1);
     return start(c, sum, stage, 0, 0);
 }
 
-/* Returns true if the results of a work unit can be stored without a function call. Before a
- * function call, the compiler waits for all running wgmma instructions, which would stop the next
- * work unit's first k block. */
+/* Returns true if the results of a work unit can be stored without a function call. The compiler
+ * inserts a wait for all running wgmma instructions before a function call. Such a wait would stall
+ * the first k block of the next work unit, which is already running. */
 static __device__ __forceinline__ bool ends_by_copies(const consumer *c, const shared *told,
                                                       const work *piece) {
     if (piece->k_end < c->p->k_blocks) return true;

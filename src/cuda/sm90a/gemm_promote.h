@@ -22,11 +22,11 @@ static __device__ __forceinline__ bool are_factors_safe(const consumer *c) {
     return c->least >= LOWEST_SAFE && c->most < HIGHEST_SAFE;
 }
 
-/* ---- GEMM_ROW_BLOCK: B has one scale per 128 x 128 block ---- */
-
-/* Records the smallest and the largest product of scales, as bits. This takes two instructions, and
- * is_safe would take a dozen. Zero and negative products also make the recorded range look unsafe.
- * If it does at the end of a tile, unsafe_rows tests each row with is_safe. */
+/* Records the smallest and the largest product of a scale of A and a scale of B, as fp32 bits.
+ * Recording takes two instructions, whereas testing each product with is_safe would take a dozen.
+ * Zero and negative products make the recorded range look unsafe, although they may be harmless. If
+ * the range looks unsafe at the end of a tile, unsafe_rows therefore tests each row with
+ * is_safe. */
 static __device__ __forceinline__ void watch_factors(consumer *c, const float *by) {
     const uint32_t up = __float_as_uint(by[0]), down = __float_as_uint(by[1]);
     c->least = min(min(up, down), c->least);
@@ -49,11 +49,9 @@ static __device__ __forceinline__ void promote_by_blocks(consumer *c, float *tot
     }
 }
 
-/* ---- GEMM_ROW_ROW: B has one scale per row and k block ---- */
-
-/* Promotes the sums of a subtile, i.e. multiplies them by their scales and adds them to the totals,
- * four at a time (two rows by two columns). If `checked` is set, is_safe tests every product of
- * scales. */
+/* Promotes the sums of a subtile, i.e. multiplies them by the scales of A and B and adds them to
+ * the fp32 totals. Each iteration promotes four sums, in two rows and two columns. If `checked` is
+ * set, is_safe tests every product of scales. */
 static __device__ __forceinline__ void promote_by_rows(consumer *c, uint32_t subtile, float *total,
                                                        const float *sum, const factors *f,
                                                        bool checked) {
@@ -81,12 +79,10 @@ static __device__ __forceinline__ void promote(consumer *c, uint32_t subtile, fl
         promote_by_rows(c, subtile, total, sum, &f, true);
 }
 
-/* ---- EVENS: rows that may have one scale for all of K ---- */
-
-/* Adds the sums of a subtile and k block to the total. If `even` is set, each row has one scale for
- * all of K, and the sums are added unscaled. scale_even then scales the total once, at the end of
- * the tile. The result is bitwise identical, because such scales are powers of two, and promotion
- * takes half of the instructions. */
+/* Adds the sums of one k block to the totals of a subtile (64 rows of the tile). If `even` is set,
+ * each row has one scale for all of K, and the sums are added unscaled. scale_even then scales the
+ * total once, at the end of the tile. Unscaled additions take half of the instructions. The results
+ * are bitwise identical to scaled additions, because such scales are powers of two. */
 static __device__ __forceinline__ void add_sum(consumer *c, uint32_t subtile, float *total,
                                                float *sum, factors f, bool even) {
     if (!even) {

@@ -39,19 +39,21 @@ typedef struct gemm_schedule {
     int32_t cluster, clusters, k_blocks;
     const bsmm_wgmma_divisor *by_k;
     int32_t whole_tiles;
-    /* This cluster's split-K range. It counts k blocks from the first tile that is split. */
+    /* The first and the last + 1 k block of this cluster's split-K range. k blocks are counted from
+     * the first tile that is split along K. */
     int32_t begin, end;
     int32_t next; /* the index of the next unsplit tile of this cluster */
 } gemm_schedule;
 
-/* Returns n / d for 0 <= n < 2^31. */
+/* Returns n / d for 0 <= n < 2^31, by a multiplication and a shift. */
 static __device__ __forceinline__ int32_t gemm_divide(int32_t n, const bsmm_wgmma_divisor *d) {
     return (int32_t)((uint64_t)(uint32_t)n * d->multiplier >> d->shift);
 }
 
-/* Returns the first k block of split-K range number `index`. The first longer_shares ranges are one
- * k block longer than the others. If the border of two ranges would split off a work unit shorter
- * than GEMM_SHORTEST_PIECE, the border moves to the end of the tile. */
+/* Returns the first k block of split-K range number `index`, one range for each cluster. The first
+ * longer_shares ranges are one k block longer than the other ranges. The work unit that a range
+ * border splits off a tile must have at least GEMM_SHORTEST_PIECE k blocks. Otherwise the border
+ * moves to the end of the tile. */
 static __device__ __forceinline__ int32_t gemm_cut(const bsmm_wgmma_params *p, int32_t index) {
     int32_t cut = index * p->share + min(index, p->longer_shares);
     int32_t inside = cut - gemm_divide(cut, &p->by_k) * p->k_blocks;
@@ -98,7 +100,8 @@ static __device__ __forceinline__ int gemm_schedule_next(gemm_schedule *s, gemm_
         return 1;
     }
     if (s->begin >= s->end) return 0;
-    /* The last tile of the part of the cluster's range that no work unit has covered yet. */
+    /* The cluster computes its split-K range backwards. `last` is the tile that contains the last k
+     * block of the range that no work unit has covered yet. */
     int32_t last = gemm_divide(s->end - 1, s->by_k);
     int32_t k_begin = last * blocks > s->begin ? 0 : s->begin - last * blocks;
     piece->tile = s->whole_tiles + last;

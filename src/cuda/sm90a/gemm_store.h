@@ -3,8 +3,9 @@
  * for the next cluster, which continues the tile. gemm_body.h includes this file. */
 
 /* Multiplies accumulators by alpha and by the global scales of A and B, before a store that needs
- * neither C nor bias. The test for a factor of 1 was made once, when the kernel began (`plain`).
- * Instructions in fp64 would wait here, because they share a pipe with the tensor cores. */
+ * neither C nor bias. The kernel tests only once, when it begins, whether the product of these
+ * factors is 1 (`plain`). A comparison in fp64 here would wait, because fp64 instructions share a
+ * pipe with the tensor cores. */
 static __device__ __forceinline__ void scale_total(const shared *told, float *total) {
     if (told->plain) return;
     const double factor = told->factors.factor;
@@ -19,8 +20,8 @@ static __device__ __forceinline__ uint32_t pack_pair(uint32_t kind, float low, f
 }
 
 /* Writes CHUNK_COLS columns of a warp's 16 rows to a staging buffer of the warpgroup, in D's 16-bit
- * format. The buffer has TMA's swizzle. In rows of 128 bytes, the 16-byte unit u of row r lies at u
- * ^ (r % 8). In rows of 64 bytes, it lies at u ^ (r / 2 % 4). */
+ * format. The buffer has the swizzle that TMA expects. In rows of 128 bytes, the 16-byte unit u of
+ * row r lies at u ^ (r % 8). In rows of 64 bytes, it lies at u ^ (r / 2 % 4). */
 static __device__ __forceinline__ void stage_chunk(const consumer *c, const float *total,
                                                    uint32_t to) {
     const uint32_t line = (uint32_t)c->lane % 16, half = (uint32_t)c->lane / 16, kind = c->p->store;
@@ -34,14 +35,12 @@ static __device__ __forceinline__ void stage_chunk(const consumer *c, const floa
     }
 }
 
-/* ---- chunks: filled staging buffers that a consumer warpgroup passes to its writer thread ---- */
-
 static __device__ __forceinline__ void wait_written(const consumer *c, uint32_t place) {
     wait_for(written_of(&c->r, (uint32_t)c->warpgroup, place), ~(c->chunks >> place) & 1);
 }
 
 /* Passes a staging buffer to the warpgroup's writer thread, with the message `what`. Each warp
- * fences first, so that TMA sees the results that the warp has written to the buffer. */
+ * first executes a fence, so that TMA sees the results that the warp has written to the buffer. */
 static __device__ __forceinline__ void give_chunk(consumer *c, shared *told, uint32_t place,
                                                   uint32_t what, corner at) {
     chunk *mine = &told->chunks[c->warpgroup][place];
@@ -52,9 +51,11 @@ static __device__ __forceinline__ void give_chunk(consumer *c, shared *told, uin
     c->chunks ^= 1u << place;
 }
 
-/* Sends the writer thread a message without results. The staging buffers before the last one are
- * passed with CHUNK_NOTHING, and the last one carries the message. The next results therefore go to
- * the first buffer again. After CHUNK_END there are no more results. */
+/* Sends the writer thread the message `what`, without results. Messages travel with the warpgroup's
+ * staging buffers, which are used in a fixed order. This function passes the buffers before the
+ * last one with the message CHUNK_NOTHING, and the last one with `what`, so that the next results
+ * go to the first buffer again. CHUNK_END goes with the first buffer, because no results follow
+ * it. */
 static __device__ __forceinline__ void give_word(consumer *c, shared *told, uint32_t what) {
     const uint32_t last = what == CHUNK_END ? 0 : PLACES - 1;
     corner nowhere = {0, 0};
@@ -95,12 +96,10 @@ static __device__ __forceinline__ void write_chunks(const bsmm_wgmma_params *p, 
     }
 }
 
-/* ---- split-K: accumulators that pass from one thread block to another ---- */
-
 /* Returns the address for a thread's first accumulator in the memory that passes accumulators from
- * thread block `block` to the next cluster. Accumulators are stored as single floats. Wider stores
- * need aligned registers, and aligned accumulators would cause register bank conflicts during
- * promotion. */
+ * thread block `block` to the next cluster. Accumulators are stored as single floats. A store of
+ * two or four floats would need accumulators in aligned registers, which would cause register bank
+ * conflicts during promotion. */
 static __device__ __forceinline__ float *handed_to(const bsmm_wgmma_params *p, int32_t block,
                                                    const consumer *c) {
     int64_t at =
@@ -108,9 +107,10 @@ static __device__ __forceinline__ float *handed_to(const bsmm_wgmma_params *p, i
     return p->handed + at + threadIdx.x % 128;
 }
 
-/* Returns what is known about the safety of products of scales, in one word that is passed on with
- * the accumulators. The word is the field `unsafe`. With GEMM_ROW_BLOCK (B has one scale per 128 x
- * 128 block) the word is instead 1 if a product of scales was outside the safe range. */
+/* Returns one word for the next cluster, which says whether the products of scales so far were
+ * safe. The word travels with the accumulators. It is the bit mask `unsafe`. With GEMM_ROW_BLOCK (B
+ * has one scale per 128 x 128 block) the word is instead 1 if a product of scales was outside the
+ * safe range. */
 static __device__ __forceinline__ uint32_t word_of(const consumer *c) {
     if (GEMM_SCALES != GEMM_ROW_BLOCK) return c->unsafe;
     return !are_factors_safe(c);
@@ -120,10 +120,10 @@ static __device__ __forceinline__ void take_word(consumer *c, uint32_t word) {
     if (GEMM_SCALES == GEMM_ROW_BLOCK && word) c->least = 0;
 }
 
-/* Stores this thread block's accumulators for the next cluster, which continues the tile. The
- * writer thread then sets the flag that says that the accumulators are complete. It sets the flag
- * by a release store, which is cumulative, i.e. the accumulators that other threads of the
- * warpgroup have stored also become visible before the flag. */
+/* Stores this thread block's accumulators in global memory for the next cluster, which continues
+ * the tile. The writer thread then sets the flag that says that the accumulators are complete. It
+ * sets the flag by a release store, which is cumulative, i.e. the accumulators that other threads
+ * of the warpgroup have stored also become visible before the flag. */
 static __device__ __forceinline__ void hand_over(consumer *c, shared *told,
                                                  float (*total)[ACCUMULATORS]) {
     float *to = handed_to(c->p, (int32_t)blockIdx.x, c);
@@ -134,9 +134,9 @@ static __device__ __forceinline__ void hand_over(consumer *c, shared *told,
     give_word(c, told, CHUNK_HANDED);
 }
 
-/* Waits for the accumulators that the corresponding thread block of an earlier cluster has passed
- * on, and adds them to this block's accumulators. The cluster is `distance` clusters before this
- * one. Clears the flag for the next launch. */
+/* Waits for the accumulators of the thread block at the same position in the cluster `distance`
+ * clusters before this one, and adds them to this thread block's accumulators. Clears the flag for
+ * the next launch. */
 static __device__ __forceinline__ void take_over(consumer *c, float (*total)[ACCUMULATORS],
                                                  int32_t distance) {
     const int32_t block = (int32_t)blockIdx.x - distance * CLUSTER;
@@ -154,11 +154,10 @@ static __device__ __forceinline__ void take_over(consumer *c, float (*total)[ACC
     if (AGAIN) take_word(c, __float_as_uint(__ldcg(from + 128 * SUBTILES * ACCUMULATORS)));
 }
 
-/* ---- storing D ---- */
-
-/* Writes a subtile to staging buffers and passes them to the writer thread. TMA leaves out rows and
- * columns past the edges of D. A separate thread issues the TMA stores, because such an instruction
- * may stall its thread for a thousand cycles while loads are in flight. */
+/* Writes the results of a subtile (64 rows of a tile of D) to staging buffers and passes them to
+ * the writer thread. TMA leaves out rows and columns past the edges of D. A separate thread issues
+ * the TMA stores, because such an instruction may stall its thread for a thousand cycles while
+ * loads are in flight. */
 static __device__ __forceinline__ void store_by_map(consumer *c, shared *told, const float *total,
                                                     corner at, bool to_memory) {
 #pragma unroll
@@ -198,10 +197,10 @@ typedef struct rows_again {
     uint32_t of[COL_BLOCKS];
 } rows_again;
 
-/* Used if B has one scale per 128 x 128 block (GEMM_ROW_BLOCK). Returns which of the warp's 16
- * rows, beginning at `row`, have a product of scales that is_safe rejects, as a bit mask. The
- * scales of B are those of the block that contains column `col`. Each lane tests its own k blocks,
- * for all rows. */
+/* Used if B has one scale per 128 x 128 block (GEMM_ROW_BLOCK). The warp's 16 rows of D begin at
+ * `row`. The function returns a bit mask of the rows that have a product of a scale of A and a
+ * scale of B that is_safe rejects. The scales of B are those of the 128-column block that contains
+ * column `col`. Each lane tests other k blocks, for all 16 rows. */
 static __device__ __noinline__ uint32_t unsafe_rows(const bsmm_wgmma_params *p, int32_t row,
                                                     int32_t col) {
     if (row >= p->m || col >= p->n) return 0;
@@ -242,8 +241,8 @@ static __device__ __forceinline__ uint32_t any_again(const rows_again *again) {
     return again->of[0] | again->of[COL_BLOCKS - 1];
 }
 
-/* Recomputes columns [col, end) of the rows in the bit mask `again`, in double from the stored
- * operands, and overwrites D there. */
+/* Recomputes D in double from the stored A and B, in columns [col, end) of the rows in the bit mask
+ * `again`. Bit i of the mask is row `row` + i. */
 static __device__ __noinline__ void store_again(const bsmm_wgmma_params *p,
                                                 const bsmm_gpu_epilogue_factors *f, uint32_t again,
                                                 int32_t row, int32_t col, int32_t end) {
@@ -258,12 +257,12 @@ static __device__ __noinline__ void store_again(const bsmm_wgmma_params *p,
 }
 
 /* Sets *overflowed if an accumulator is Inf or NaN, or so small that terms may have been lost to
- * underflow. An accumulator of 0 is accepted. It has lost nothing unless all of its products were
- * below 2^-149. */
+ * underflow. An accumulator of 0 is accepted, because it has lost terms only if all of its products
+ * were below 2^-149. */
 static __device__ __forceinline__ void watch(uint32_t *overflowed, const float *total) {
     if (!overflowed) return;
-    /* Several independent chains of additions hide the latency of the instructions. Kernels that
-     * promote have registers for only one chain. */
+    /* Several independent chains of additions hide the latency of the instructions. Kernels with
+     * block scales have registers for only one chain. */
     enum { CHAINS = GEMM_SCALES == GEMM_UNSCALED ? 4 : 1 };
     bool lost = false;
     /* The product of Inf or NaN and 0 is NaN, so zero[] becomes NaN if any accumulator is not
@@ -288,8 +287,9 @@ static __device__ __forceinline__ void watch(uint32_t *overflowed, const float *
     if (!finite || lost) *overflowed = 1;
 }
 
-/* Stores one element at a time by the general epilogue. Rows that will be recomputed are not stored
- * here. If D is also C, storing them would overwrite the C that recomputing needs. */
+/* Stores the results of one thread by the general epilogue, one element at a time. Rows in the bit
+ * mask `again` will be recomputed and are not stored here. If D and C are the same memory, storing
+ * them would overwrite the C that the recomputation needs. */
 static __device__ __forceinline__ void store_each(const consumer *c, const shared *told,
                                                   const float *total, const rows_again *again,
                                                   int32_t row, int32_t col) {
@@ -316,14 +316,15 @@ static __device__ __forceinline__ void store_rows_again(const consumer *c, const
         store_again(c->p, &told->factors, again->of[COL_BLOCKS - 1], row, middle, col + TILE_N);
 }
 
-/* Loads the scales of a column and the next one. The column is even, and the scales are padded to a
- * multiple of 4. */
+/* Loads the fp32 scales of two adjacent rows of B, i.e. of column `col` of D and the next column.
+ * `col` is even, and the array of scales is padded to a multiple of 4, so one load of 8 bytes is
+ * aligned and stays inside the array. */
 static __device__ __forceinline__ float2 load_col_factors(const bsmm_wgmma_params *p, int32_t col) {
     return __ldg((const float2 *)(p->col_factors + min(col, (p->n - 1) & ~1)));
 }
 
-/* Returns true if all scales of rows and columns by which a thread multiplies its results are 0 or
- * so moderate that their products are normal fp32 numbers. */
+/* Returns true if every scale of a row of A or of B by which a thread multiplies its results is 0
+ * or accepted by is_moderate. The products of two such scales are then normal fp32 numbers or 0. */
 static __device__ __forceinline__ bool are_factors_moderate(const bsmm_wgmma_params *p,
                                                             const float *rows, int32_t col) {
     bool moderate = is_moderate(rows[0]) && is_moderate(rows[1]);
@@ -335,8 +336,8 @@ static __device__ __forceinline__ bool are_factors_moderate(const bsmm_wgmma_par
     return moderate;
 }
 
-/* Multiplies complete sums by the fp32 scales of whole rows of A and B. Sets p->overflowed if a
- * result may be wrong. */
+/* Multiplies sums over all of K by the fp32 scales of rows of A and B. Sets p->overflowed if a
+ * result may have overflowed or lost terms to underflow. */
 static __device__ __forceinline__ void scale_by_rows(const bsmm_wgmma_params *p, float *total,
                                                      int32_t row, int32_t col) {
     if (GEMM_SCALES != GEMM_UNSCALED || !p->col_factors) return;
@@ -350,7 +351,9 @@ static __device__ __forceinline__ void scale_by_rows(const bsmm_wgmma_params *p,
         const float2 cols = load_col_factors(p, col + 2 * i);
         total[i] *= rows[0] * cols.x, total[i + 1] *= rows[0] * cols.y;
         total[i + 2] *= rows[1] * cols.x, total[i + 3] *= rows[1] * cols.y;
-        if (i % 16 == 0) __syncwarp(); /* The compiler loads only a few scales in advance. */
+        /* Without this barrier the compiler loads many scales in advance, which takes too many
+         * registers. */
+        if (i % 16 == 0) __syncwarp();
     }
     watch(p->overflowed, total);
 }

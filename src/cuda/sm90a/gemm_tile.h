@@ -3,13 +3,14 @@
 #ifndef BSMM_CUDA_SM90A_GEMM_TILE_H
 #define BSMM_CUDA_SM90A_GEMM_TILE_H
 
-/* How many operands have scales of 1 x 128 blocks, which TMA loads like a matrix. With
- * GEMM_ROW_BLOCK only A has them, and B has scales of 128 x 128 blocks. */
+/* The scales of a GEMM: no block scales, scales of 1 x 128 for A and of 128 x 128 for B, or scales
+ * of 1 x 128 for both. TMA loads scales of 1 x 128 like a matrix, so the value is also the number
+ * of operands whose scales TMA loads. */
 #define GEMM_UNSCALED  0
 #define GEMM_ROW_BLOCK 1
 #define GEMM_ROW_ROW   2
 
-/* The scales that belong to each kind in tiles.def. */
+/* The block scales that each kind of kernel in tiles.def has. */
 #define GEMM_SCALES_OF_BF16  GEMM_UNSCALED
 #define GEMM_SCALES_OF_BLOCK GEMM_ROW_BLOCK
 #define GEMM_SCALES_OF_ROW   GEMM_ROW_ROW
@@ -42,8 +43,9 @@
 #define GEMM_MEMORY_BYTES(s, m, n, stages, places)                                                 \
     (GEMM_BARRIERS_AT(s, m, n, stages, places) + ((stages) + (places)) * 16)
 
-/* The bytes of dynamic shared memory of a launch. 1024 of them are for alignment, because dynamic
- * shared memory may begin at any address. */
+/* The bytes of dynamic shared memory of a launch. The kernel aligns its data to 1024 bytes. The
+ * additional 1024 bytes make room for that, because dynamic shared memory may begin at any
+ * address. */
 #define GEMM_SHARED_BYTES(s, m, n, stages, places)                                                 \
     (GEMM_MEMORY_BYTES(s, m, n, stages, places) + 1024)
 

@@ -1,23 +1,26 @@
 /* GEMM kernels for few rows of A (small M), which read the weights B as they are stored. The
  * bandwidth of reading the weights limits their speed.
  *
- * The weights are the 16-row operand of mma.sync m16n8k16 (bf16 with fp32 accumulators). A's rows
- * are its 8 columns. A thread copies whole scale blocks of a row of weights to its own slots of a
- * ring buffer in shared memory. It copies 16 bytes at a time, which are 32 elements of 4 bits or 16
- * elements of 8 bits, and decodes them in registers. Scale blocks of 6-bit weights have 24 bytes,
- * and the warp copies them together (small_m_6bit.cu). The 4 threads that share a row of an mma
- * fragment hold 4 different scale blocks. The kernels therefore permute K, and A is stored in the
- * same permuted order (small_m_prepare.h). Decoding leaves a power of two over. It is combined with
- * the block scale, and one exact bf16 multiplication applies both.
+ * The instruction is mma.sync m16n8k16 (bf16 with fp32 accumulators). The weights are its first
+ * operand, which has 16 rows. A is its second operand, which has 8 columns, i.e. rows of A. A
+ * thread copies whole scale blocks of a row of weights to its own slots of a ring buffer in shared
+ * memory. It copies 16 bytes at a time, which are 32 elements of 4 bits or 16 elements of 8 bits,
+ * and decodes them in registers. Scale blocks of 6-bit weights have 24 bytes, and the warp copies
+ * them together (small_m_6bit.cu). The 4 threads that share a row of an mma fragment hold 4
+ * different scale blocks. The kernels therefore permute K, and A is stored in the same permuted
+ * order (small_m_prepare.h). Decoding a weight gives the value times a constant power of two. The
+ * inverse of this power of two is multiplied into the block scale, so that one exact bf16
+ * multiplication corrects and scales the weight.
  *
  * From 17 columns on, the four warps of a warpgroup multiply together by wgmma, which reads A from
- * shared memory (small_m_group.h). A column is one row of A, or one of the bf16 numbers into which
- * an f16 or f32 row is split.
+ * shared memory (small_m_group.h). A column is one row of A, or one of the two or three rows of
+ * bf16 numbers whose sum is an f16 or f32 row of A.
  *
- * A thread block has 16 warps and 64, 128 or 256 rows of B. k_warps of its warps have the same rows
- * and split K. The thread blocks of a cluster have the same rows and split K, too. Shared memory
- * holds A, B's scales, A's fp32 scales, the ring of weights (2 x 32 KiB) and mbarriers for A. A is
- * all that the block needs, or a ring of its steps. The epilogue reuses all of this memory for the
+ * A thread block has 16 warps and 64, 128 or 256 rows of B. k_warps of its warps multiply the same
+ * rows of B and split K among them. The thread blocks of a cluster also have the same rows of B and
+ * split K among them. Shared memory holds A, B's scales, A's fp32 scales, the ring of weights (2 x
+ * 32 KiB) and mbarriers for A. The part of A in shared memory is all that the thread block needs,
+ * or a ring buffer of a few steps of it. The epilogue reuses all of this memory for the
  * accumulators. Behind it lie flags that say which rows of A are nonzero.
  *
  * A step is 128 elements along K. In each step a warp waits for its own copies of weights, decodes
@@ -196,7 +199,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
 #define SMALL_M_GROUPED 1
 #include "cuda/sm90a/small_m_body.h"
 
-/* ---- kernels for A with one fp32 scale per row ---- */
+/* The kernels below are for an A with one fp32 scale per row. */
 
 #define SMALL_M_NAME    small_m_mxfp4_scaled_1
 #define SMALL_M_FORMAT  SMALL_M_MXFP4

@@ -22,19 +22,20 @@
 #define SIX           (SMALL_M_FORMAT >= SMALL_M_MXFP6_E2M3)
 #define ROW_TILES     (FOUR && !SMALL_M_WGMMA ? 2 : 1)
 #define SPAN          (FOUR && SMALL_M_WGMMA ? 2 : 1)
-/* Nonzero if the weights of a span are taken one step after another, because there are not enough
- * registers for both steps beside the accumulators. */
+/* Nonzero if the thread multiplies the two steps of a span one after the other. There are then not
+ * enough registers to decode the weights of both steps at once, because the accumulators of more
+ * than four tiles take most registers. */
 #define IN_HALVES (SPAN == 2 && SMALL_M_TILES > 4)
 #define SUMS      (ROW_TILES * SPAN * SMALL_M_TILES)
 #define WALKERS   (FOUR ? 2 : 1)
 #define STEP_SCALES                                                                                \
     (SMALL_M_FORMAT == SMALL_M_NVFP4 ? 8 : SMALL_M_FORMAT == SMALL_M_FP8_ROWS ? p.scale_step : 4)
-/* The rows of B for which one fp32 scale holds. */
+/* The number of rows of B that share one fp32 scale. */
 #define FLOAT_ROWS (SMALL_M_FORMAT == SMALL_M_FP8_ROWS ? 1 : 16)
-/* Number of steps at the beginning of each range of K for which A is loaded first. The warps can
- * then begin before the rest of A has arrived. HEAD is 0 for 6-bit and 8-bit weights and for 4-bit
- * weights with other numbers of columns, because a separate load there costs as much time as it
- * saves. It is also 0 for grouped kernels, which have no free register for it. */
+/* The number of steps (of 128 elements along K) at the beginning of each range of K whose part of A
+ * is loaded first. The warps can then begin before the rest of A has arrived. HEAD is 0 where the
+ * second load of A costs as much time as the early start saves, and in grouped kernels, which have
+ * no free register for it. */
 #define HEAD (FOUR && SMALL_M_TILES == 2 && !SMALL_M_GROUPED ? WALKERS : 0)
 
 extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
@@ -58,11 +59,11 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     block.rows = row_warps * ROW_TILES * 16;
     block.row = (blockIdx.x >> p.splits_log2) * block.rows;
 
-    /* `own` means that this block converts A itself. Otherwise the kernel small_m_prepare has just
-     * converted A to an image in global memory. small_m_prepare waited for all earlier kernels and
-     * writes neither weights nor scales of B. This kernel may therefore read weights and scales
-     * before it waits for small_m_prepare. Without an image, an earlier kernel may still be writing
-     * any operand, so this kernel waits first. */
+    /* `own` means that this thread block converts A to bf16 itself. Otherwise the kernel
+     * small_m_prepare has just written A as bf16 to global memory (A's image). small_m_prepare
+     * waited for all earlier kernels and writes neither weights nor scales of B. This kernel may
+     * therefore read weights and scales before it waits for small_m_prepare. Without an image, an
+     * earlier kernel may still be writing any operand, so this kernel waits first. */
     const bool own = SMALL_M_TILES == 1 && !p.a_image, narrow = FOUR || SIX;
     uint32_t *const flags = (uint32_t *)(small_m_shared + p.flags_at);
     /* The thread's first row of B, counted from the first row of the thread block. */
@@ -79,12 +80,13 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     if (own) {
         if (threadIdx.x < BSMM_SMALL_M_COLUMNS) flags[threadIdx.x] = 0;
         ptx_grid_wait();
-        /* Issue the loads of A first. The set-up code below then hides their latency. */
+        /* Issue the loads of A from global memory first. The set-up code below then hides the
+         * latency of the loads. */
         small_m_own_load(&p, narrow, &block, threadIdx.x, raw);
     }
-    /* Copy B's scales for all warps. If the block converts A itself, it copies the scales before
-     * the weights. For mxfp4 the scales come after the weights, because the other order was no
-     * faster there. */
+    /* Copy B's scales to shared memory for all warps. If this thread block converts A itself
+     * (`own`), it copies most formats' scales before the weights, which was measured to be faster.
+     * For mxfp4 it copies the weights first, because the other order was no faster. */
     uint8_t *const scales = small_m_shared + p.scales_at;
     const bool first = own && p.scale_vector > 1 &&
                        (SMALL_M_FORMAT == SMALL_M_NVFP4 || SMALL_M_FORMAT == SMALL_M_MXFP8 || SIX);
@@ -104,15 +106,16 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         ptx_copy_commit();
     }
 
-    /* Load A, then the second step of weights. With 4-bit weights the arithmetic limits the speed,
-     * not memory, so the loads of weights must not delay the loads of A. */
+    /* With 4-bit weights, arithmetic limits the speed rather than memory bandwidth. Copies of
+     * weights must then not delay the copies of A, so the copies of the second step's weights start
+     * after those of A. In other cases (`at_once`) they start first. */
     const bool at_once = own || !FOUR;
     __syncthreads(); /* After this barrier the mbarriers and flags are initialized. */
     if (!own) ptx_grid_wait();
-    /* `ring` is the ring buffer of A's steps. With wgmma the four warps of a warpgroup finish a
-     * slot at the same time, so the slot can be refilled at once (lag 0). With mma.sync some warps
-     * are slower. A slot is then refilled one span later, when the slower warps have finished it
-     * too (lag 1). */
+    /* `ring` is the ring buffer in shared memory that holds the steps of A. With wgmma the four
+     * warps of a warpgroup finish reading a slot at the same time, so one warp refills the slot at
+     * once (lag 0). With mma.sync some warps are slower. The warp then refills a slot only after it
+     * has multiplied the next slot too, when the slower warps have also read it (lag 1). */
     small_m_ring ring =
         small_m_find_ring(&p, k_warp, SPAN, WALKERS, SMALL_M_WGMMA && row_warps == 4 ? 0 : 1);
     const bool fills = row_warp == 0 && lane_id == 0;
@@ -126,7 +129,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         if (SMALL_M_GROUPED)
             small_m_own_scales(&p, &block, (float *)(small_m_shared + p.a_scales_at));
     }
-    /* Wait until the scales have arrived. The main loop waits for the weights. */
+    /* Wait until this thread's copies of B's scales have arrived. The main loop waits for the
+     * copies of weights. */
     if (first)
         ptx_copy_wait(BSMM_SMALL_M_AHEAD);
     else if (at_once)
@@ -165,9 +169,10 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         }
     if (!at_once) small_m_fetch_ahead(SMALL_M_FORMAT, 2 * ROW_TILES, &lane, step, WALKERS, end);
     const uint32_t first_step = step;
-    /* The first step whose part of A arrives with the second of the two loads of A (see HEAD). */
+    /* The first step whose part of A arrives with the second of the two loads of A. HEAD is the
+     * number of steps whose part of A arrives with the first load. */
     const uint32_t second = ring.slots ? end : step + HEAD;
-    uint32_t slot = 0; /* The current slot of the ring of weights, 0 or 1. */
+    uint32_t slot = 0; /* the current slot of the ring of weights in shared memory, 0 or 1 */
     uint32_t at = ring.first;
     if (ring.slots == 0) at += (step - block.begin) * 4 * chunk_bytes;
     for (; step < end; step += WALKERS) {
@@ -184,8 +189,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         if (SPAN == 1) small_m_find_factors(SMALL_M_FORMAT, scale, p.scale_stride, &factors, &most);
 #if SMALL_M_WGMMA
         if (step != first_step) {
-            /* Wait for the wgmma instructions of the previous span, i.e. the previous SPAN steps.
-             * They have finished or will soon. */
+            /* Wait for the wgmma instructions of the previous iteration, because this warp still
+             * holds the slot of A that they read. They have finished or will soon finish. */
             small_m_wait_products(&fragments);
             small_m_ring last = ring;
             small_m_enter_last(&last);
@@ -228,8 +233,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
                 small_m_add_step(SMALL_M_FORMAT, SMALL_M_TILES, &p,
                                  step + (SPAN == 2 ? r : 0) - block.begin, t, scale, parts, total);
         }
-        /* All weights of this slot are decoded, so the copy of a later step may overwrite the slot.
-         */
+        /* All weights in this slot of shared memory are decoded, so the copy of a later step's
+         * weights may overwrite the slot. */
         if (step + BSMM_SMALL_M_AHEAD * WALKERS < end)
             small_m_fetch(SMALL_M_FORMAT, 2 * ROW_TILES, &lane, slot);
         small_m_go_on(SMALL_M_FORMAT, 2 * ROW_TILES, &lane);
@@ -250,10 +255,10 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         small_m_hold(SMALL_M_TILES, &sums[r * SMALL_M_TILES][0]);
 #endif
 
-    /* The fast path decodes a NaN element and a scale outside its range to a wrong finite number.
-     * If a row of B contains either, set the row's results to NaN, which makes the epilogue
-     * recompute them. Four threads share a row, and each of them has seen a quarter of the row's
-     * weights. */
+    /* The main loop decodes a NaN weight, or a block scale that bf16 cannot hold, to a wrong finite
+     * number. If a row of B contains such a weight or scale, set the row's results to NaN. The
+     * epilogue recomputes NaN results. Four threads share a row, and each of them has seen a
+     * quarter of the row's weights. */
     const bool beyond = bsmm_e8m0_beyond(most);
 #pragma unroll
     for (int i = 0; i < 2; i++) {
@@ -267,7 +272,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     }
 
     __syncthreads();
-    /* The padding of 4 floats puts the threads of a warp in different banks of shared memory. */
+    /* Each column of accumulators in shared memory has 4 floats of padding. The stores of a warp
+     * then go to different banks of shared memory. */
     const uint32_t pitch = block.rows + 4;
     float *mine =
         (float *)small_m_shared + k_warp * SMALL_M_TILES * 8 * pitch + row_warp * ROW_TILES * 16;

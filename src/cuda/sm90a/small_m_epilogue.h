@@ -10,8 +10,9 @@
 
 enum { SMALL_M_TERMS = 8 }; /* the largest number of warps of a thread block that split K */
 
-/* Loads the accumulators of one result from one thread block: one of each warp that computes a part
- * of K. `from` is the address of the first warp's accumulator. */
+/* Loads the accumulators of one result from the shared memory of one thread block: one accumulator
+ * of each warp, because each warp computes another part of K. `from` is the address of the first
+ * warp's accumulator. */
 static __device__ __forceinline__ void small_m_load_terms(const bsmm_small_m_params *p,
                                                           const uint8_t *from, uint32_t warp_bytes,
                                                           float term[SMALL_M_TERMS]) {
@@ -52,15 +53,16 @@ static __device__ __forceinline__ float small_m_collect(const bsmm_small_m_param
     return small_m_add_terms(p, sum, term);
 }
 
-/* Returns true if an fp32 accumulator can be trusted. A sum below 2^-118 may have lost terms to
- * underflow, and a sum above 2^127 may have overflowed. NaN cannot be trusted either. */
+/* Returns true if an fp32 accumulator is accurate. A magnitude below 2^-118 may have lost terms to
+ * underflow, and a magnitude above 2^127 may have overflowed. NaN marks values that the main loop
+ * cannot multiply. */
 static __device__ __forceinline__ bool small_m_trusts(float sum) {
     return fabsf(sum) >= 0x1p-118f && fabsf(sum) <= 0x1p127f;
 }
 
-/* Returns true if all values of a row of A are 0. If A has an image in the workspace, the kernel
- * that made the image has set flags there. Otherwise each thread block of the cluster has flags in
- * its shared memory. */
+/* Returns true if all values of a row of A are 0. The kernel small_m_prepare writes flags for it to
+ * the workspace when it converts A. If the thread blocks convert A themselves (a_image is NULL),
+ * each thread block of the cluster has flags in its shared memory. */
 static __device__ __forceinline__ bool small_m_row_is_zero(const bsmm_small_m_params *p,
                                                            uint32_t row) {
     uint32_t any = 0, flag = small_m_address(small_m_shared) + p->flags_at + row * 4;
@@ -71,9 +73,9 @@ static __device__ __forceinline__ bool small_m_row_is_zero(const bsmm_small_m_pa
     return any == 0;
 }
 
-/* Returns true if every nonzero product of row `row` of A and row `col` of B is so large that none
- * has underflowed in fp32. An accumulator of 0 is then as exact as any other. All lanes of a warp
- * look at a part of the scales and get the same answer. */
+/* Returns true if no nonzero product of row `row` of A and row `col` of B can have underflowed in
+ * fp32. An accumulator of 0 then has lost nothing. The lanes of a warp read different scales along
+ * K, and all lanes return the same answer. */
 static __device__ __noinline__ bool small_m_keeps_products(const bsmm_small_m_params *p,
                                                            uint32_t row, uint32_t col) {
     float least_a = 0x1p127f, least_b = 0x1p127f;
@@ -83,16 +85,18 @@ static __device__ __noinline__ bool small_m_keeps_products(const bsmm_small_m_pa
         if (a > 0 && a < least_a) least_a = a;
         if (b > 0 && b < least_b) least_b = b;
     }
-    /* The epilogue multiplies accumulators by a factor of up to 2^27 later. A product of 2^-91 or
-     * more is therefore at least 2^-118 in the accumulator, far above the terms that fp32 loses. */
+    /* Accumulators are smaller than results by a factor of up to 2^27, which the epilogue applies
+     * later. A product of 2^-91 or more is therefore at least 2^-118 in an accumulator, far above
+     * the smallest fp32 number. */
     const float least = p->zero_least * least_b;
     for (int distance = 16; distance > 0; distance /= 2)
         least_a = fminf(least_a, __shfl_xor_sync(0xffffffffu, least_a, distance));
     return __all_sync(0xffffffffu, least * least_a >= 0x1p-91f);
 }
 
-/* Returns `doubtful`, which says for each lane whether its accumulator must be recomputed. It
- * becomes false in lanes whose accumulator of 0 has lost no term. */
+/* Decides whether an accumulator of 0 must be recomputed in double. `doubtful` says for each lane
+ * whether its accumulator must be recomputed. The function returns `doubtful`, but false in lanes
+ * whose accumulator is 0 (`zero`) and has lost no product to underflow. */
 static __device__ __forceinline__ bool small_m_doubts_zero(const bsmm_small_m_params *p,
                                                            bool doubtful, bool zero, uint32_t row,
                                                            uint32_t col) {
@@ -107,8 +111,9 @@ static __device__ __forceinline__ bool small_m_doubts_zero(const bsmm_small_m_pa
     return doubtful;
 }
 
-/* Recomputes results in double from A and B. `doubtful` says that the calling lane's result, D(row,
- * col), needs it. All lanes of the warp work together on one result at a time. */
+/* Recomputes results in double from A and B. The calling lane's result is D(row, col). `doubtful`
+ * says that this result must be recomputed. All lanes of the warp work together on one result at a
+ * time. */
 static __device__ __forceinline__ double small_m_repair(const bsmm_small_m_params *p, bool doubtful,
                                                         uint32_t row, uint32_t col, double sum) {
     uint32_t left = __ballot_sync(0xffffffffu, doubtful);
@@ -123,9 +128,10 @@ static __device__ __forceinline__ double small_m_repair(const bsmm_small_m_param
     return sum;
 }
 
-/* Waits until all accumulators are in shared memory and visible to the threads that add them. If K
- * is not split among thread blocks, __syncthreads() is enough. A cluster barrier would take 1 us
- * longer on an H200, because it waits for all memory traffic of a thread. */
+/* Waits until all accumulators of the cluster are in shared memory and visible to the threads that
+ * add them. If K is not split among thread blocks, __syncthreads() is enough. A cluster barrier
+ * would take 1 us longer on an H200, because it also waits for all memory accesses of the calling
+ * thread. */
 static __device__ __forceinline__ void small_m_sync(const bsmm_small_m_params *p) {
     if (p->splits_log2 == 0) {
         __syncthreads();
@@ -135,9 +141,9 @@ static __device__ __forceinline__ void small_m_sync(const bsmm_small_m_params *p
     }
 }
 
-/* Stores a result without the general epilogue. `value` is an accumulator that small_m_trusts
- * accepts, times a power of two. Either fp32 holds this product exactly, or the product exceeds
- * fp32's range and the result is infinite in every format of D. */
+/* Stores a result whose epilogue has no alpha, C or bias. `value` is an accurate accumulator
+ * (small_m_trusts) times a power of two. fp32 holds this product exactly, unless the product
+ * exceeds the range of fp32. The result is then infinite in every format of D. */
 static __device__ __forceinline__ void small_m_store_plain(const bsmm_gpu_epilogue *e, uint32_t row,
                                                            uint32_t col, float value) {
     uint64_t index = row * e->d_row + col * e->d_col;
@@ -149,33 +155,33 @@ static __device__ __forceinline__ void small_m_store_plain(const bsmm_gpu_epilog
                                                    : bsmm_gpu_epilogue_f16(value));
 }
 
-/* ---- A with one fp32 scale per row, which has kernels of its own ---- */
-
-/* Returns the fp32 scale of the row of A whose number is `first` plus the lane's number. The scale
- * applies to all of K. */
+/* Returns the fp32 scale of row `first` + lane number of A. The scale applies to all of K. */
 static __device__ __forceinline__ float small_m_row_scale(const bsmm_small_m_params *p,
                                                           const uint32_t first) {
     const uint32_t row = first + threadIdx.x % 32;
     return row < p->m ? bsmm_gpu_scale(&p->a, row, 0) : 1;
 }
 
-/* Returns the product rounded to odd, like bsmm_gpu_epilogue_odd. The product must lie well inside
- * the range of fp32, so that its rounding error is itself a normal number. */
+/* Returns a * b in fp32, rounded to odd: if the product is inexact, the last bit of the mantissa is
+ * 1. A later rounding to a narrower format then gives the same result as one rounding of the exact
+ * product. The product must lie well inside the range of fp32, so that its rounding error is a
+ * normal number. */
 static __device__ __forceinline__ float small_m_times_odd(float a, float b) {
     float toward_zero = __fmul_rz(a, b);
     uint32_t inexact = fmaf(a, b, -toward_zero) != 0;
     return __uint_as_float(__float_as_uint(toward_zero) | inexact);
 }
 
-/* Returns true if small_m_times_odd(value, scale) is correct, for an accumulator that
- * small_m_trusts accepts. */
+/* Returns true if the product of an accumulator and a scale lies well inside the range of fp32, as
+ * small_m_times_odd(value, scale) requires. */
 static __device__ __forceinline__ bool small_m_is_inside(float value, float scale) {
     return fabsf(value) <= 0x1p127f && fabsf(value * scale) >= 0x1p-100f &&
            fabsf(value * scale) <= 0x1p126f;
 }
 
-/* Stores the product of an accumulator and the fp32 scale of A's row. The product is rounded only
- * once: rounding to odd first makes the second rounding, to D's format, correct. */
+/* Stores the product of an accumulator and the fp32 scale of A's row. The product is first rounded
+ * to odd in fp32. The rounding to D's 16-bit format then gives the same result as a single
+ * rounding. */
 static __device__ __forceinline__ void small_m_store_scaled(const bsmm_gpu_epilogue *e,
                                                             uint32_t row, uint32_t col, float value,
                                                             float scale) {
@@ -183,8 +189,8 @@ static __device__ __forceinline__ void small_m_store_scaled(const bsmm_gpu_epilo
     small_m_store_plain(e, row, col, wide ? value * scale : small_m_times_odd(value, scale));
 }
 
-/* Stores the results of a whole warp by the fast path for fp32 scales of rows. Returns false and
- * stores nothing if one of the results needs the general epilogue. */
+/* Stores the results of a whole warp by the fast path for an A with one fp32 scale per row. Returns
+ * false and stores nothing if one of the warp's results needs the general epilogue. */
 static __device__ __forceinline__ bool small_m_epilogue_scaled(const bsmm_small_m_params *p,
                                                                bool wanted, uint32_t row,
                                                                uint32_t col, float total,
@@ -196,11 +202,9 @@ static __device__ __forceinline__ bool small_m_epilogue_scaled(const bsmm_small_
     return true;
 }
 
-/* ---- general epilogue ---- */
-
-/* Stores D(row, col) from its accumulator `total`. All lanes of a warp call it together. `scaled`
- * means that A has one fp32 scale per row and that the fast path, small_m_epilogue_scaled, has
- * returned false. */
+/* Stores D(row, col), whose accumulator is `total`, by the general epilogue. All lanes of a warp
+ * call it together. `scaled` means that A has one fp32 scale per row and that the fast path,
+ * small_m_epilogue_scaled, has returned false. */
 static __device__ __forceinline__ void
 small_m_epilogue_one(const bsmm_small_m_params *p, const bsmm_gpu_epilogue_factors *factors,
                      bool wanted, uint32_t row, uint32_t col, float total, const double unfold,
@@ -214,7 +218,8 @@ small_m_epilogue_one(const bsmm_small_m_params *p, const bsmm_gpu_epilogue_facto
     bool doubtful = false, empty = false;
     if (wanted) {
         float scale = p->row_scaled ? bsmm_gpu_scale(&p->a, row, 0) : 1;
-        /* A result of 0 is exact if A's row is zero. A NaN in B would have made the result NaN. */
+        /* An accumulator of 0 is exact if A's row is zero. If B contained a NaN, the accumulator
+         * would be NaN. */
         bool zero = total == 0 && small_m_row_is_zero(p, row);
         doubtful = !(small_m_trusts(total) || zero) || !isfinite(scale);
         empty = total == 0 && isfinite(scale);
@@ -230,7 +235,8 @@ static __device__ __forceinline__ void small_m_epilogue(const bsmm_small_m_param
                                                         const small_m_block *block, uint32_t rank,
                                                         const int tiles, uint32_t pitch,
                                                         const double unfold, const bool scaled) {
-    /* The scale is loaded before the barrier, so that the barrier hides its latency. */
+    /* Load the scale of A's row before the barrier, so that the wait at the barrier hides the
+     * latency of the load. */
     const float row_scale = scaled ? small_m_row_scale(p, 0) : 1;
     const float later_scale = scaled && tiles > 4 ? small_m_row_scale(p, 32) : 1;
     small_m_sync(p);
@@ -257,8 +263,8 @@ static __device__ __forceinline__ void small_m_epilogue(const bsmm_small_m_param
         small_m_epilogue_one(p, &factors, wanted, row, col, total, unfold, scaled);
     }
     if (p->splits_log2 == 0) return;
-    /* Other thread blocks read this block's shared memory, so the block must not exit before they
-     * have finished. */
+    /* Other thread blocks of the cluster read the accumulators in this thread block's shared
+     * memory. This thread block must therefore not exit before they have finished. */
     ptx_grid_cluster_arrive_relaxed();
     ptx_grid_cluster_wait();
 }

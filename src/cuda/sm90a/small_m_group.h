@@ -1,6 +1,6 @@
 /* The inner loop of a small-M kernel (few rows of A) for 17 to 64 columns. A column is one row of
- * A, or one of the bf16 numbers into which an f16 or f32 row is split. The four warps of a
- * warpgroup multiply together by wgmma.
+ * A, or one of the two or three rows of bf16 numbers whose sum is an f16 or f32 row of A. The four
+ * warps of a warpgroup multiply together by wgmma.
  *
  * wgmma takes the weights as its 64-row operand. Each thread decodes its weights into registers, in
  * the register layout of mma.m16n8k16. wgmma takes A's columns as its second operand and reads them
@@ -37,9 +37,10 @@ static __device__ __forceinline__ void small_m_hold(const int tiles, float *sums
         small_m_hold_64(sums);
 }
 
-/* Sizes in bytes of a chunk of A in shared memory, for `tiles` tiles of 8 columns, and of one of
- * the chunk's four parts. A chunk is 32 elements along K of all columns, i.e. 8 elements for each
- * of the 4 threads that share a row. A part has 16 bytes for each column (small_m_prepare.h). */
+/* Sizes in bytes of a chunk of A in shared memory, and of one of the chunk's four parts. `tiles` is
+ * the number of tiles of 8 columns, where a column is one row of A or one bf16 part of a row. A
+ * chunk is 32 elements along K of all columns, in the order in which four threads of a warp decode
+ * the weights of one row, 8 elements each. A part holds 16 bytes of each column. */
 #define SMALL_M_GROUP_PART(tiles)  (16 * 8 * (tiles))
 #define SMALL_M_GROUP_CHUNK(tiles) (4 * SMALL_M_GROUP_PART(tiles))
 
@@ -57,7 +58,6 @@ static __device__ __forceinline__ void small_m_hold_fragment(uint32_t f[8]) {
     ptx_wgmma_hold_words(f + 4);
 }
 
-/* Waits until all wgmma instructions of this warpgroup have finished. */
 static __device__ __forceinline__ void small_m_wait_products(small_m_fragments *fragments) {
     PTX_WGMMA_WAIT(0);
 #pragma unroll
@@ -69,8 +69,9 @@ static __device__ __forceinline__ uint64_t small_m_describe(const int tiles, uin
     return ptx_wgmma_descriptor_plain(address, SMALL_M_GROUP_PART(tiles), 128);
 }
 
-/* Starts the two wgmma instructions that multiply one chunk: sums = (add ? sums : 0) + products.
- * `a` is the wgmma descriptor of the chunk of A in shared memory. */
+/* Starts the two wgmma instructions that multiply one chunk, i.e. 32 elements along K: sums = (add
+ * ? sums : 0) + products. `a` is the wgmma descriptor of the chunk of A in shared memory, and `f`
+ * holds the thread's decoded weights. */
 static __device__ __forceinline__ void small_m_multiply_chunk(const int tiles, float *sums,
                                                               const uint32_t f[8], uint64_t a,
                                                               uint32_t add) {
@@ -88,8 +89,9 @@ static __device__ __forceinline__ void small_m_multiply_chunk(const int tiles, f
 
 /* Multiplies one step, i.e. 128 elements along K, of 16 rows of weights per warp: sums = (add ?
  * sums : 0) + products. The last wgmma instructions may still run when the function returns.
- * `words` holds two halves of 2 x 16 bytes. With 4-bit weights one half is a whole step, and `half`
- * selects it. With other weights a step takes both halves. */
+ * `words` holds the thread's encoded weights, as two halves of 32 bytes. With 4-bit weights each
+ * half belongs to another step, and `half` is the index of the half to multiply. With 6-bit or
+ * 8-bit weights both halves belong to the same step, and `half` is ignored. */
 static __device__ __forceinline__ void
 small_m_group_step(const int format, const int tiles, const int half, const small_m_words *words,
                    const small_m_factors *factors, uint64_t a, small_m_fragments *fragments,

@@ -1,27 +1,29 @@
-/* How the threads of a small-M kernel copy weights to shared memory and take them from there. Each
- * thread copies 64 bytes of a step (48 bytes of 6-bit weights) to the ring of weights. */
+/* The copies of weights (matrix B) in a small-M kernel, i.e. a GEMM kernel for few rows of A. A
+ * thread copies 64 bytes of weights at a time, or 48 bytes of 6-bit weights, from global memory to
+ * a ring buffer of two slots in shared memory. Later it loads the weights that it multiplies from
+ * there into registers. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_LANE_H
 #define BSMM_CUDA_SM90A_SMALL_M_LANE_H
 
 #include "cuda/ptx/stream.h"
 #include "cuda/sm90a/small_m_stage.h"
 
-/* The weights of one thread in one step, or in a span of two steps. w[half][0] belongs to one row
- * of B and w[half][1] to the row 8 rows below. Each entry has 16 bytes. With 4-bit weights these
- * are 32 elements; the two halves are 16 rows apart or, in a span of two steps, one step apart
- * along K. With 8-bit weights they are 16 elements, and the halves are 64 elements apart along K.
- * With 6-bit weights only the first 12 bytes are used for 16 elements, and the halves are adjacent
- * along K. */
+/* The weights that one thread multiplies in one step (128 elements along K) or, with 4-bit weights
+ * and wgmma, in two steps. w[half][0] belongs to one row of B, and w[half][1] belongs to the row 8
+ * rows below. Each entry has 16 bytes. With 4-bit weights an entry holds 32 elements. The two
+ * halves then lie 16 rows apart with mma.sync, or one step apart along K with wgmma. With 8-bit
+ * weights an entry holds 16 elements, and the halves lie 64 elements apart along K. With 6-bit
+ * weights an entry holds 16 elements in its first 12 bytes, and the halves are adjacent along K. */
 typedef struct small_m_words {
     uint4 w[2][2];
 } small_m_words;
 
-/* A warp's 6-bit weights of one step: 16 rows of 96 bytes, one after another in shared memory. Rows
- * may begin at any multiple of 8 bytes, so 8 bytes are copied at a time. */
+/* A warp's 6-bit weights of one step: 16 rows of 96 bytes, one after another in shared memory. Each
+ * copy has 8 bytes, because a row of B in global memory may begin at any multiple of 8 bytes. */
 enum {
     SMALL_M_SIX_ROW = BSMM_SMALL_M_K * 6 / 8, /* bytes of a row */
     SMALL_M_SIX_PIECES = 6,                   /* pieces of 8 bytes that a thread copies */
-    SMALL_M_SIX_BYTES = 16 * SMALL_M_SIX_ROW  /* bytes of a warp */
+    SMALL_M_SIX_BYTES = 16 * SMALL_M_SIX_ROW  /* bytes of a warp's weights in one step */
 };
 
 /* The addresses from and to which a thread copies weights. */
@@ -35,14 +37,16 @@ typedef struct small_m_lane {
      * piece i in its row, in bytes. Pieces 3 to 5 lie 8 rows below pieces 0 to 2, at the same
      * positions. */
     uint32_t offset[SMALL_M_SIX_PIECES], along[SMALL_M_SIX_PIECES / 2];
-    int32_t left; /* the bytes from the source addresses to the end of a row */
+    int32_t left; /* the bytes from the source addresses to the end of a row of B */
     /* Addresses in the first slot of the ring in shared memory: `ring` is the address to which this
      * thread copies weights, and `own` is the address of the weights that it multiplies. The two
-     * differ for 6-bit weights. */
+     * addresses differ only for 6-bit weights, because there the lanes of a warp multiply weights
+     * that other lanes have copied. */
     uint32_t ring, own;
 } small_m_lane;
 
-/* Prepares the copies of 6-bit weights. `first` is the warp's first row of B. */
+/* Finds the addresses of this thread's copies of 6-bit weights. `first` is the warp's first row of
+ * B, and `step` is the first step of K (128 elements). */
 static __device__ __forceinline__ void
 small_m_find_six(const bsmm_small_m_params *p, uint32_t first, uint32_t step, small_m_lane *lane) {
     const uint32_t thread = threadIdx.x % 32, pieces = SMALL_M_SIX_ROW / 8;
@@ -63,8 +67,8 @@ small_m_find_six(const bsmm_small_m_params *p, uint32_t first, uint32_t step, sm
                 thread % 4 * (SMALL_M_SIX_ROW / 4);
 }
 
-/* Prepares a thread's copies of 4-bit or 8-bit weights. The thread copies 16 bytes at a time from
- * `rows` rows of B: row `first`, the row 8 rows below, and so on. */
+/* Finds the addresses of this thread's copies of 4-bit or 8-bit weights. The thread copies 16 bytes
+ * at a time from `rows` rows of B: row `first`, the row 8 rows below, and so on. */
 static __device__ __forceinline__ void small_m_find_rows(const int format, const int rows,
                                                          const bsmm_small_m_params *p,
                                                          uint32_t first, uint32_t step,
@@ -79,7 +83,8 @@ static __device__ __forceinline__ void small_m_find_rows(const int format, const
             p->b.data + first_byte + (uint64_t)min(first + i * 8, p->n - 1) * p->b_pitch8 * 8;
 }
 
-/* Copies a step of 6-bit weights. Writes zeros past the end of a row. */
+/* Copies this thread's 6-bit weights of one step (128 elements along K) to the address `to` in
+ * shared memory. Writes zeros past the end of a row. */
 static __device__ __forceinline__ void small_m_fetch_six(const small_m_lane *lane, uint32_t to) {
 #pragma unroll
     for (int i = 0; i < SMALL_M_SIX_PIECES; i++) {
@@ -89,8 +94,8 @@ static __device__ __forceinline__ void small_m_fetch_six(const small_m_lane *lan
     }
 }
 
-/* Copies 64 bytes of weights: 16 bytes from each of 4 rows, or twice 16 bytes from each of 2 rows.
- * Writes zeros past the end of a row. */
+/* Copies 64 bytes of weights to shared memory: 16 bytes from each of 4 rows of B, or two times 16
+ * bytes from each of 2 rows. Writes zeros past the end of a row. */
 static __device__ __forceinline__ void small_m_fetch_rows(const int rows, const small_m_lane *lane,
                                                           uint32_t to) {
 #pragma unroll
@@ -101,7 +106,8 @@ static __device__ __forceinline__ void small_m_fetch_rows(const int rows, const 
     }
 }
 
-/* Copies the thread's weights of one step, or of one span, to a slot of the ring. */
+/* Copies the thread's weights of one step (or of two steps with 4-bit weights and wgmma) from
+ * global memory to a slot of the ring buffer in shared memory. */
 static __device__ __forceinline__ void small_m_fetch(const int format, const int rows,
                                                      const small_m_lane *lane, uint32_t slot) {
     if (small_m_is_6bit(format))
@@ -112,7 +118,8 @@ static __device__ __forceinline__ void small_m_fetch(const int format, const int
 
 static __device__ __forceinline__ void small_m_go_on(const int format, const int rows,
                                                      small_m_lane *lane) {
-    /* 128 bytes are two steps of 4-bit weights, or one step of 8-bit weights. */
+    /* 128 bytes of a row of B are two steps of 4-bit weights, or one step of 8-bit weights. A step
+     * is 128 elements along K. */
     const int bytes = small_m_is_6bit(format) ? SMALL_M_SIX_ROW : 128;
 #pragma unroll
     for (int i = 0; i < (small_m_is_6bit(format) ? 1 : rows); i++)
@@ -120,8 +127,10 @@ static __device__ __forceinline__ void small_m_go_on(const int format, const int
     lane->left -= bytes;
 }
 
-/* Copies the weights of the second step or span to slot 1 of the ring of weights, which has two
- * slots. */
+/* Starts the copy of the weights that the warp multiplies second to slot 1 of the ring buffer. The
+ * ring buffer has two slots, and slot 0 holds the weights that the warp multiplies first. The
+ * warp's first step is `step`, its next step is `step + walkers`, and its last step lies before
+ * `end`. */
 static __device__ __forceinline__ void small_m_fetch_ahead(const int format, const int rows,
                                                            small_m_lane *lane, uint32_t step,
                                                            uint32_t walkers, uint32_t end) {
@@ -146,7 +155,8 @@ static __device__ __forceinline__ void small_m_take_six(uint32_t slot, small_m_w
     __syncwarp();
 }
 
-/* Loads the thread's 4-bit weights of one step from a slot that holds a span of two steps. */
+/* Loads the thread's 4-bit weights of one step from a slot that holds two steps. `half` says which
+ * step. */
 static __device__ __forceinline__ void small_m_take_half(const small_m_lane *lane, uint32_t slot,
                                                          const int half, small_m_words *to) {
     const uint8_t *from = (const uint8_t *)__cvta_shared_to_generic(
@@ -155,7 +165,7 @@ static __device__ __forceinline__ void small_m_take_half(const small_m_lane *lan
     to->w[half][1] = *(const uint4 *)(from + BSMM_SMALL_M_THREADS * 16);
 }
 
-/* Loads the thread's weights from a slot of the ring in shared memory. */
+/* Loads the thread's weights from a slot of the ring buffer in shared memory into registers. */
 static __device__ __forceinline__ void small_m_take(const int format, const small_m_lane *lane,
                                                     uint32_t slot, small_m_words *to) {
     const uint32_t at = lane->own + slot * BSMM_SMALL_M_SLOT_BYTES;

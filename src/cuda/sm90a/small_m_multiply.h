@@ -2,8 +2,8 @@
  * 128 elements along K. A warp multiplies 32 rows of 4-bit weights or 16 rows of other weights at a
  * time. Each thread copies up to 64 bytes of weights per step to a ring buffer in shared memory,
  * BSMM_SMALL_M_AHEAD steps before they are needed. A thread reads only weights that it has copied
- * itself, or that its warp has copied if they have 6 bits, so no warp waits for another one's copy.
- */
+ * itself or, if weights have 6 bits, that its warp has copied. No warp therefore waits for the
+ * copies of another warp. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_MULTIPLY_H
 #define BSMM_CUDA_SM90A_SMALL_M_MULTIPLY_H
 
@@ -12,27 +12,27 @@
 #include "cuda/ptx/mma.h"
 #include "cuda/sm90a/small_m_lane.h"
 
-/* ---- A ---- */
-
-/* A ring buffer in shared memory for the steps of A. It exists if shared memory cannot hold all of
- * A that the block needs. Warps that work on the same steps share the slots of a ring.
+/* A ring buffer in shared memory for the steps of A (a step is 128 elements along K). It exists if
+ * shared memory cannot hold all of A that the thread block needs. Warps that work on the same steps
+ * share the slots of one ring.
  *
  * Each slot has two mbarriers. "full" completes when A's bytes have arrived, and "done" completes
- * when all warps have read the slot. The mbarriers lie in one array. Number 0 is for data that is
- * loaded once rather than through the ring. If there is no ring, number 1 is for the second part of
- * A (see HEAD in small_m_body.h). */
+ * when all warps have read the slot. All mbarriers lie in one array. Mbarrier 0 counts the bytes
+ * that are loaded once instead of through a ring. If there is no ring, mbarrier 1 counts the bytes
+ * of the second load of A (see HEAD in small_m_body.h). */
 typedef struct small_m_ring {
     /* `slots` is the number of slots. `slot` and `parity` are the slot and the mbarrier parity of
-     * the warp's next span. A span is the one or two steps of K that a slot holds. */
+     * the data that the warp reads next. A slot holds a span of A, i.e. one or two steps. */
     uint32_t slots, slot, parity;
     /* the shared memory addresses of the "full" and "done" mbarriers of the first slot */
     uint32_t full, done;
     /* The shared memory address of the first slot, the bytes of one step of A, and the number of
      * steps in a slot. */
     uint32_t first, step_bytes, span;
-    uint32_t stride; /* The distance in steps from one span of the warp to its next span. */
-    /* 0: a slot is refilled as soon as this warp has read it. 1: the slot is refilled one span
-     * later. */
+    /* the distance in steps along K from one span that the warp multiplies to its next span */
+    uint32_t stride;
+    /* 0: the warp refills a slot as soon as it has read the slot. 1: the warp refills a slot only
+     * after it has read the following slot too. */
     uint32_t lag;
 } small_m_ring;
 
@@ -53,8 +53,8 @@ static __device__ __forceinline__ small_m_ring small_m_find_ring(const bsmm_smal
     return ring;
 }
 
-/* Initializes all mbarriers for copies of A. `row_warps` is the number of warps that read each slot
- * of a ring. */
+/* Initializes all mbarriers that count copies of A to shared memory. `row_warps` is the number of
+ * warps that read each slot of a ring. */
 static __device__ __forceinline__ void small_m_make_barriers(const bsmm_small_m_params *p,
                                                              uint32_t row_warps) {
     uint32_t barriers = small_m_address(small_m_shared + p->barriers_at);
@@ -64,8 +64,9 @@ static __device__ __forceinline__ void small_m_make_barriers(const bsmm_small_m_
     if (threadIdx.x <= last) ptx_bulk_fence_init();
 }
 
-/* Starts the copy of one span of A into a slot. The span begins at `step`, and the warp's range of
- * steps ends at `end`. One thread calls this for all warps that share the slot. */
+/* Starts the copy of one span of A, i.e. of one or two steps of 128 elements along K, from A's
+ * image in global memory into a slot. The span begins at `step`, and the warp's range of steps ends
+ * at `end`. One thread calls this for all warps that share the slot. */
 static __device__ __forceinline__ void small_m_fill_slot(const bsmm_small_m_params *p,
                                                          const small_m_ring *ring, uint32_t slot,
                                                          uint32_t step, uint32_t end) {
@@ -83,10 +84,11 @@ static __device__ __forceinline__ void small_m_enter_last(small_m_ring *ring) {
     if (ring->slot-- == 0) ring->slot = ring->slots - 1, ring->parity ^= 1;
 }
 
-/* Records that this warp has read the span of A at `step`, in the range of steps [begin, end). One
- * of the warps that share the ring has `fills` set. This warp then refills a slot with a later
- * span. If ring.lag is 1, it does not refill the slot that it has just read but the slot before,
- * which the other warps have left by now, so that it need not wait for them. */
+/* Records that this warp has read the span of A (one or two steps along K) that begins at `step`.
+ * The warp's range of steps is [begin, end). Among the warps that share the ring, one warp has
+ * `fills` set and refills slots with later spans. If ring.lag is 0, it refills the slot that it has
+ * just read. If ring.lag is 1, it refills the slot before, because all warps have usually read that
+ * slot and it need not wait for them. */
 static __device__ __forceinline__ void small_m_leave_slot(const bsmm_small_m_params *p,
                                                           small_m_ring ring, bool fills,
                                                           uint32_t step, uint32_t begin,
@@ -102,8 +104,9 @@ static __device__ __forceinline__ void small_m_leave_slot(const bsmm_small_m_par
     small_m_fill_slot(p, &ring, ring.slot, next, end);
 }
 
-/* Starts the copy of A's steps [first, end) to shared memory, for blocks whose shared memory holds
- * all of their A. `barrier` is the mbarrier that counts the bytes. */
+/* Starts the copy of A's steps [first, end) from global to shared memory, for thread blocks whose
+ * shared memory holds all of A that they need. `barrier` is the address of the mbarrier that counts
+ * the bytes. */
 static __device__ __forceinline__ void small_m_fetch_steps(const bsmm_small_m_params *p,
                                                            const small_m_block *block,
                                                            uint32_t first, uint32_t end,
@@ -115,8 +118,8 @@ static __device__ __forceinline__ void small_m_fetch_steps(const bsmm_small_m_pa
                       barrier);
 }
 
-/* Returns the end of the first `head` steps of a range of K. A's values for these steps are loaded
- * before the rest of A. */
+/* Returns the end of the first `head` steps of a range of K. These steps of A are loaded before the
+ * rest of A, so that the warps can begin early. */
 static __device__ __forceinline__ uint32_t small_m_head_end(const bsmm_small_m_params *p,
                                                             uint32_t range, uint32_t head) {
     return min(small_m_begin(p, range) + head, small_m_begin(p, range + 1));
@@ -153,8 +156,6 @@ small_m_fetch_whole(const bsmm_small_m_params *p, const small_m_block *block, co
                             barrier + 8);
 }
 
-/* ---- weights ---- */
-
 static __device__ __forceinline__ uint32_t small_m_word(const uint4 *w, const int i) {
     return i == 0 ? w->x : i == 1 ? w->y : i == 2 ? w->z : w->w;
 }
@@ -167,8 +168,8 @@ static __device__ __forceinline__ uint32_t small_m_shared_u16(uint32_t address) 
     return *(const uint16_t *)__cvta_shared_to_generic(address);
 }
 
-/* Decodes two e4m3 scales to bf16, times 2^118, exactly. factors[i] holds scale i in both 16-bit
- * halves. */
+/* Decodes two e4m3 scales of nvfp4 weights to bf16 and multiplies them by 2^118, without rounding.
+ * factors[i] holds scale i in both 16-bit halves. */
 static __device__ __forceinline__ void small_m_nv_factors(uint32_t codes, uint32_t factors[2]) {
     uint32_t halves = ptx_f16x2_of_e4m3x2(codes);
     float low = ptx_f32_of_f16(halves & 0xffff), high = ptx_f32_of_f16(halves >> 16);
@@ -176,17 +177,18 @@ static __device__ __forceinline__ void small_m_nv_factors(uint32_t codes, uint32
     factors[1] = ptx_bf16x2_of_f32(high * 0x1p118f, high * 0x1p118f);
 }
 
-/* The bf16 factors that multiply a thread's decoded weights. The indices are [half][row][part].
- * Halves and rows are those of small_m_words. A part is the first or the last 16 of 32 elements;
- * only nvfp4 has a scale for each of the two parts, and other formats have the same factor for
- * both. */
+/* The bf16 factors by which a thread multiplies its decoded weights, as [half][row][part]. Halves
+ * and rows are those of small_m_words: a thread's weights come in two halves, and each half has 16
+ * bytes of each of two rows. A part is the first or the last 16 of 32 elements. Only nvfp4 has a
+ * scale for each of the two parts. In other formats both parts have the same factor. */
 typedef struct small_m_factors {
     uint32_t f[2][2][2];
 } small_m_factors;
 
-/* Computes the factors of one half of small_m_words. `at` is the shared memory address of the
- * scales of the half's first row. `stride` is the distance in bytes from a row's scales to the next
- * row's. `most` is the running maximum of bsmm_e8m0_most. */
+/* Computes the bf16 factors for one half of a thread's weights, i.e. for 16 bytes of each of two
+ * rows of B. `at` is the shared memory address of the scales of the first row. `stride` is the
+ * distance in bytes from a row's scales to the next row's scales. *most is the running maximum of
+ * the scales, as bsmm_e8m0_most returns it. */
 static __device__ __forceinline__ void small_m_find_half(const int format, uint32_t at,
                                                          uint32_t stride, uint32_t to[2][2],
                                                          uint32_t *most) {
@@ -206,9 +208,10 @@ static __device__ __forceinline__ void small_m_find_half(const int format, uint3
     }
 }
 
-/* Computes the factors of both halves of small_m_words. With 6-bit weights, both halves lie in one
- * scale block, so only the factors of the first half are computed. `at` is the shared memory
- * address of the current step's scales of the thread's first row. */
+/* Computes the bf16 factors for both halves of a thread's weights. A half is 16 bytes of each of
+ * two rows of B. With 6-bit weights both halves lie in one scale block, so only the factors of the
+ * first half are computed. `at` is the shared memory address of the current step's scales of the
+ * thread's first row. */
 static __device__ __forceinline__ void small_m_find_factors(const int format, uint32_t at,
                                                             uint32_t stride, small_m_factors *to,
                                                             uint32_t *most) {
@@ -218,15 +221,17 @@ static __device__ __forceinline__ void small_m_find_factors(const int format, ui
                       most);
 }
 
-/* Decodes a thread's 8 elements of one chunk and one row to pairs of bf16, and multiplies them by
- * their scales. For e4m3, bit 7 of a byte of *nans is set if a code was NaN. */
+/* Decodes 8 weights of one row of B to bf16 and multiplies them by their scales. The 8 weights are
+ * the thread's part of chunk number `chunk`, a chunk being 32 elements along K. `pairs` receives
+ * two bf16 numbers per word. For e4m3, bit 7 of a byte of *nans is set if a weight was NaN. */
 static __device__ __forceinline__ void small_m_chunk(const int format, const uint4 *w,
                                                      const int chunk, const uint32_t factor[2],
                                                      uint32_t pairs[4], uint32_t *nans) {
     if (small_m_is_4bit(format)) {
         bsmm_e2m1_pairs(small_m_word(w, chunk), pairs);
     } else if (small_m_is_6bit(format)) {
-        /* A chunk has 6 bytes: the first or the last of 12. */
+        /* The 8 weights of a chunk have 6 bytes. They are the first or the last 6 of the 12 bytes
+         * in *w. */
         const uint32_t low = chunk % 2 ? w->y : w->x, high = chunk % 2 ? w->z : w->y;
         const uint32_t first = __byte_perm(low, high, chunk % 2 ? 0x6532 : 0x4310);
         const uint32_t second = __byte_perm(low, high, chunk % 2 ? 0x7643 : 0x5421);
@@ -249,8 +254,8 @@ static __device__ __forceinline__ void small_m_chunk(const int format, const uin
 
 /* Multiplies one step of K for row tiles [first, end) by mma.sync, and adds the products to
  * sums[tile of 16 rows][tile of 8 columns][4]. A column is one row of A or one bf16 part of a row.
- * `a` is the shared memory address of the step's first chunk of A. columns[] are the offsets of the
- * thread's 16 bytes of each column in a chunk. */
+ * `a` is the shared memory address of the step's first chunk of A. columns[i] is the offset in
+ * bytes of the thread's 16 bytes in a chunk of A, for its column in column tile i. */
 static __device__ __forceinline__ void
 small_m_step(const int format, const int tiles, const int first, const int end,
              const small_m_words *words, const small_m_factors *factors, uint32_t a,
@@ -279,9 +284,9 @@ small_m_step(const int format, const int tiles, const int first, const int end,
 }
 
 /* Scales the partial dot products of one step of K and adds them to the accumulators: sums[tile of
- * 8 columns][4] += parts * scale of B's row * scale of A's column. `step` counts from the thread
- * block's first step. `scale` is the shared memory address of B's scale for the thread's
- * first row. */
+ * 8 columns][4] += parts * scale of B's row * scale of A's row. A step is 128 elements along K, and
+ * `step` counts from the thread block's first step. `scale` is the shared memory address of B's
+ * scale for the thread's first row. */
 static __device__ __forceinline__ void small_m_add_step(const int format, const int tiles,
                                                         const bsmm_small_m_params *p, uint32_t step,
                                                         uint32_t t, uint32_t scale,

@@ -2,22 +2,22 @@
  * of its part of A in shared memory (small_m_prepare.h has the layout). That takes less time than
  * waiting for a separate kernel.
  *
- * A chunk is 8 elements along K. A thread of the main loop reads four chunks of A in each step.
- * Four neighboring lanes convert these four chunks, which are adjacent in A. In the image they are
- * 64 bytes per column apart. 16 extra bytes put the four chunks in different banks of shared
- * memory. */
+ * A chunk is 8 elements along K. A thread of the main loop reads four chunks of A in each step of
+ * 128 elements along K. The four chunks are neighbors in A, and four neighboring lanes convert
+ * them. In the image, the distance from one chunk to the next is 64 bytes for each column, plus 16
+ * bytes of padding that put the four chunks in different banks of shared memory. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_OWN_H
 #define BSMM_CUDA_SM90A_SMALL_M_OWN_H
 
 #include "cuda/sm90a/small_m_prepare.h"
 
-/* The place of one chunk of A, i.e. 8 elements along K of one row. Threads handle chunks in the
- * order of their numbers. */
+/* The place of one chunk of A, i.e. of 8 elements along K of one row, in A and in A's image. */
 typedef struct small_m_place {
     /* The row of A, the step of K counted from the thread block's first step, and the first element
      * of the chunk along K. */
     uint32_t row, step, k;
-    uint32_t to; /* the place in A's image, in bytes from the beginning of the image */
+    /* the place in A's image in shared memory, in bytes from the beginning of the image */
+    uint32_t to;
     bool wanted;
 } small_m_place;
 
@@ -36,8 +36,9 @@ static __device__ __forceinline__ small_m_place small_m_find_place(const bsmm_sm
     return at;
 }
 
-/* Loads chunks `first`, first + 512, ... of A into a thread's registers, without converting them.
- */
+/* Loads this thread's chunks of A (8 elements along K each) into registers, without converting
+ * them. The chunks are number `first`, first + 512, and so on, because 512 threads take one chunk
+ * each. */
 static __device__ __forceinline__ void small_m_own_load(const bsmm_small_m_params *p,
                                                         const bool narrow,
                                                         const small_m_block *block, uint32_t first,
@@ -49,8 +50,8 @@ static __device__ __forceinline__ void small_m_own_load(const bsmm_small_m_param
     }
 }
 
-/* Converts a thread's chunks and stores them in the image. Sets flags[row] to 1 if a value of the
- * row is nonzero. */
+/* Converts the chunks of A that a thread has loaded to bf16 and stores them in A's image in shared
+ * memory. Sets flags[row] to 1 if a value of that row of A is nonzero. */
 static __device__ __forceinline__ void
 small_m_own_store(const bsmm_small_m_params *p, const bool narrow, const small_m_block *block,
                   uint32_t first, const small_m_raw raw[BSMM_SMALL_M_OWN_CHUNKS], uint8_t *image,
@@ -67,8 +68,8 @@ small_m_own_store(const bsmm_small_m_params *p, const bool narrow, const small_m
     }
 }
 
-/* Copies the fp32 scales of A's rows for the thread block's steps of K. All scales are 1 if A is
- * unscaled. */
+/* Copies the fp32 scales of A's rows to shared memory, for the thread block's steps of K. All
+ * scales are 1 if A is unscaled. */
 static __device__ __forceinline__ void small_m_own_scales(const bsmm_small_m_params *p,
                                                           const small_m_block *block, float *to) {
     const uint32_t count = (block->end - block->begin) * p->scale_columns;

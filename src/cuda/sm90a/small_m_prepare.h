@@ -1,23 +1,23 @@
 /* Converts A for the small-M kernels (few rows of A). The result is an image of A: bf16 values in
  * the layout that the main loop reads.
  *
- * A column is one row of A, or one of the bf16 numbers into which an f16 or f32 row is split. A
- * step is 128 elements along K, and a chunk is 8. The main loop reads 4 x 16 bytes of each column
- * at a time, 16 bytes (one chunk) for each of the 4 threads that share a row of an mma fragment.
- * The image stores these 64 bytes together. For wgmma it stores 4 parts instead. Each part has 16
- * bytes for each column, which are 4 bytes of each of the 4 threads.
+ * A column is one row of A, or one of the two or three rows of bf16 numbers whose sum is an f16 or
+ * f32 row of A. A step is 128 elements along K, and a chunk is 8. The main loop reads 4 x 16 bytes
+ * of each column at a time, 16 bytes (one chunk) for each of the 4 threads that share a row of an
+ * mma fragment. The image stores these 64 bytes together. For wgmma it stores 4 parts instead. Each
+ * part has 16 bytes for each column, which are 4 bytes of each of the 4 threads.
  *
- * A value that does not fit in bf16 is stored as NaN. The results of its row then become NaN, and
- * the epilogue recomputes them in double. */
+ * A value that does not fit in bf16 is stored as NaN. All results of that row of A then become NaN,
+ * and the epilogue recomputes them in double. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_PREPARE_H
 #define BSMM_CUDA_SM90A_SMALL_M_PREPARE_H
 
 #include "cuda/ptx/halves.h"
 #include "cuda/sm90a/small_m_stage.h"
 
-/* Reorders eight bf16 values from the order of K to the order in which small_m_weights.h decodes
- * weights. There, two elements that are 4 apart (4-bit weights, `narrow`) or 2 apart (8-bit
- * weights) share a 32-bit word. */
+/* Reorders eight bf16 values of A from the order along K to the order in which the main loop
+ * decodes weights (small_m_weights.h). The decoder puts two elements that are 4 apart (4-bit and
+ * 6-bit weights, `narrow`) or 2 apart (8-bit weights) into one 32-bit word. */
 static __device__ __forceinline__ uint4 small_m_arrange(uint32_t narrow, uint4 w) {
     if (narrow)
         return make_uint4(__byte_perm(w.x, w.z, 0x5410), __byte_perm(w.x, w.z, 0x7632),
@@ -50,7 +50,8 @@ static __device__ __forceinline__ uint32_t small_m_fold_scale(uint32_t code) {
     return code < 3 || code == 255 ? 0x7fc07fc0u : code * 0x00800080u;
 }
 
-/* Decodes eight e4m3 codes that share one scale. */
+/* Decodes eight e4m3 elements of A that share one e8m0 scale to bf16, and multiplies them by the
+ * scale. */
 static __device__ __forceinline__ uint4 decode_values_e4m3(uint2 w, uint32_t scale_code) {
     uint32_t nans = (bsmm_e4m3_nans(w.x) | bsmm_e4m3_nans(w.y)) & 0x80808080u;
     uint32_t scale = nans ? 0x7fc07fc0u : small_m_fold_scale(scale_code);
@@ -61,8 +62,9 @@ static __device__ __forceinline__ uint4 decode_values_e4m3(uint2 w, uint32_t sca
 }
 
 /* Splits one value of A, of any format, into p->parts bf16 numbers with 8 bits of mantissa each,
- * and returns number `part`. If their sum is not exactly the value, number 0 becomes NaN. fp32
- * scales are not applied here, because the main loop applies them to sums. */
+ * and returns number `part`. If the sum of these bf16 numbers is not exactly the value, number 0
+ * becomes NaN. The value includes its block scale, but not an fp32 scale, because the main loop
+ * multiplies sums by fp32 scales. */
 static __device__ __forceinline__ uint32_t small_m_split(const bsmm_small_m_params *p, uint32_t row,
                                                          uint32_t k, uint32_t part) {
     float rest = bsmm_gpu_elem(&p->a, bsmm_gpu_code(&p->a, row, k));
@@ -84,9 +86,10 @@ static __device__ __noinline__ uint32_t small_m_split_pair(const bsmm_small_m_pa
     return low | high << 16;
 }
 
-/* Stores chunk number `chunk` of a column (8 elements along K) in the image. Its four words go to
- * one thread of the main loop. For wgmma they go to four different parts of the image, each of
- * which has 16 bytes for each column. */
+/* Stores eight bf16 values of a column of A, i.e. chunk number `chunk` along K, in A's image. In
+ * the layout for mma.sync, one thread of the main loop reads the 16 bytes together. In the layout
+ * for wgmma, the four words go to four different parts of the image, each of which has 16 bytes for
+ * each column. */
 static __device__ __forceinline__ void
 small_m_store_chunk(const bsmm_small_m_params *p, uint32_t chunk, uint32_t column, uint4 v) {
     uint32_t inner = chunk % 16;
@@ -116,7 +119,7 @@ static __device__ __forceinline__ uint4 small_m_read_f16(uint4 v, uint4 *low) {
     return high;
 }
 
-/* Eight values of a row of A as they are stored, and the e8m0 code of their scale. */
+/* Eight values of a row of A in their stored format, and the e8m0 code of their scale. */
 typedef struct small_m_raw {
     uint4 codes;
     uint32_t scale;
@@ -167,8 +170,8 @@ static __device__ __forceinline__ uint32_t small_m_magnitude(uint4 v) {
     return (v.x | v.y | v.z | v.w) & 0x7fff7fffu;
 }
 
-/* Converts and stores one chunk of one row, for any format of A. Returns nonzero if a value is
- * nonzero. */
+/* Converts one chunk (8 elements along K) of a row of A, in any format, to bf16 and stores it in
+ * A's image. Returns nonzero if a value is nonzero. */
 static __device__ __noinline__ uint32_t small_m_prepare_any(const bsmm_small_m_params *p,
                                                             uint32_t row, uint32_t chunk) {
     uint32_t any = 0;
@@ -180,8 +183,8 @@ static __device__ __noinline__ uint32_t small_m_prepare_any(const bsmm_small_m_p
     return any;
 }
 
-/* Converts and stores one chunk (8 elements along K) of one row. Elements past the end of K become
- * zeros. Returns nonzero if a value is nonzero. */
+/* Converts one chunk (8 elements along K) of a row of A to bf16 and stores it in A's image.
+ * Elements past the end of K become zeros. Returns nonzero if a value is nonzero. */
 static __device__ __forceinline__ uint32_t small_m_prepare_chunk(const bsmm_small_m_params *p,
                                                                  uint32_t row, uint32_t chunk) {
     const uint32_t column = row * p->parts;
@@ -195,7 +198,8 @@ static __device__ __forceinline__ uint32_t small_m_prepare_chunk(const bsmm_smal
     return small_m_magnitude(parts[0]) | small_m_magnitude(parts[1]);
 }
 
-/* Stores the fp32 scale of a row of A for one step of K, once for each column that the row has. */
+/* Stores the fp32 scale of a row of A for one step of K (128 elements), once for each bf16 part of
+ * the row. */
 static __device__ __forceinline__ void small_m_prepare_scale(const bsmm_small_m_params *p,
                                                              uint32_t row, uint32_t step) {
     float scale = 1;

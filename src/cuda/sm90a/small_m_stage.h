@@ -1,13 +1,13 @@
 /* The prologue of a small-M kernel (few rows of A): it copies B's scales to shared memory.
  *
- * A small-M kernel reads A in the following layout. A column is one row of A, or one of the bf16
- * numbers into which an f16 or f32 row is split. K is divided into steps of 128 elements. Each step
- * has 4 chunks, and a chunk has 64 bytes for each column: 16 bytes for each of the 4 threads that
- * share a row of an mma fragment. For wgmma, a chunk consists of 4 parts instead. Each part has 16
- * bytes for each column, which are 4 bytes of each of the 4 threads.
+ * A small-M kernel reads A in the following layout. A column is one row of A, or one of the two or
+ * three rows of bf16 numbers whose sum is an f16 or f32 row of A. K is divided into steps of 128
+ * elements. Each step has 4 chunks, and a chunk has 64 bytes for each column: 16 bytes for each of
+ * the 4 threads that share a row of an mma fragment. For wgmma, a chunk consists of 4 parts
+ * instead. Each part has 16 bytes for each column, which are 4 bytes of each of the 4 threads.
  *
- * A value that does not fit in bf16 is stored as NaN. The results of its row then become NaN, and
- * the epilogue recomputes them in double. */
+ * A value that does not fit in bf16 is stored as NaN. All results of that row of A then become NaN,
+ * and the epilogue recomputes them in double. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_STAGE_H
 #define BSMM_CUDA_SM90A_SMALL_M_STAGE_H
 
@@ -43,7 +43,9 @@ static __device__ __forceinline__ bool small_m_has_floats(const int format) {
     return format == SMALL_M_FP8_F32 || format == SMALL_M_FP8_ROWS;
 }
 
-/* Returns the factor by which decoded weights and their scales together are too small. */
+/* Returns the factor that the epilogue multiplies into accumulators. Decoding multiplies each
+ * weight and its scale by powers of two, so that both fit in bf16 and decoding takes few
+ * instructions. The returned factor is the inverse of these powers of two. */
 static __device__ __forceinline__ double small_m_unfold(const int format) {
     if (format == SMALL_M_MXFP4 || format == SMALL_M_MXFP6_E2M3) return 0x1p27;
     if (format == SMALL_M_MXFP6_E3M2) return 0x1p25;
@@ -51,8 +53,8 @@ static __device__ __forceinline__ double small_m_unfold(const int format) {
 }
 
 /* The part of the GEMM that one thread block computes: steps [begin, end) of K, and rows [row, row
- * + rows) of B. A step is 128 elements along K. The steps consist of `ranges` whole ranges,
- * beginning with range number `first_range`. */
+ * + rows) of B. A step is 128 elements along K. K is divided into equal ranges of whole steps. The
+ * thread block has `ranges` of them, beginning with range number `first_range`. */
 typedef struct small_m_block {
     uint32_t first_range, ranges;
     uint32_t begin, end;
@@ -72,11 +74,9 @@ static __device__ __forceinline__ float small_m_shared_f32(uint32_t address) {
     return *(const float *)__cvta_shared_to_generic(address);
 }
 
-/* ---- scales ---- */
-
-/* Replaces an fp32 scale by NaN if its magnitude is neither 0 nor between 2^-62 and 2^62. The
- * product of two scales that remain neither overflows nor underflows. A NaN makes the epilogue
- * recompute the results in double. */
+/* Returns NaN for an fp32 scale whose magnitude is neither 0 nor between 2^-62 and 2^62, and other
+ * scales unchanged. The product of two unchanged scales neither overflows nor underflows. A NaN
+ * makes the epilogue recompute the results in double. */
 static __device__ __forceinline__ float small_m_tame(float scale) {
     float magnitude = fabsf(scale);
     bool tame = magnitude == 0 || (magnitude >= 0x1p-62f && magnitude <= 0x1p62f);
@@ -106,8 +106,9 @@ static __device__ __forceinline__ void small_m_copy_scales(const bsmm_small_m_pa
     }
 }
 
-/* Returns the scale code at `from`, or 0x38 past the end of K. 0x38 is a finite number in both e8m0
- * and e4m3. Elements past the end of K are zeros, and a zero times a scale of NaN would be NaN. */
+/* Returns the scale code at `from`, or 0x38 past the end of K (if `inside` is false). 0x38 is a
+ * finite number in both e8m0 and e4m3. Elements past the end of K are zeros, and a zero times a
+ * scale of NaN would be NaN. */
 static __device__ __forceinline__ uint8_t small_m_scale_or_one(const uint8_t *from, bool inside) {
     return inside ? *from : 0x38;
 }
@@ -130,8 +131,8 @@ static __device__ __forceinline__ void small_m_load_scales(const bsmm_small_m_pa
     }
 }
 
-/* Copies B's scale codes that cannot be copied as vectors: unaligned row-major codes, or codes in
- * any other layout. */
+/* Copies B's scale codes to shared memory if they cannot be copied as vectors, because their rows
+ * are unaligned or their layout is not row-major. */
 static __device__ __noinline__ void small_m_gather_scales(const bsmm_small_m_params *p,
                                                           const small_m_block block,
                                                           const uint32_t per_step, uint8_t *to) {
@@ -149,16 +150,17 @@ static __device__ __noinline__ void small_m_gather_scales(const bsmm_small_m_par
     }
 }
 
-/* Returns the number of fp32 scales of a row: one for each step, or one for all of K. */
+/* Returns the number of fp32 scales that a thread block needs of a row of B: one for each step of
+ * 128 elements along K, or one for all of K. */
 static __device__ __forceinline__ uint32_t small_m_row_floats(const bsmm_small_m_params *p,
                                                               const small_m_block *block,
                                                               const uint32_t rows_each) {
     return rows_each == 1 && p->scale_step == 0 ? 1 : block->end - block->begin;
 }
 
-/* Returns B's fp32 scale number i in this thread block, or 0 past the last scale. Each tile of
- * `rows_each` rows has one scale for each step of K, or one for all of K. Scales are numbered tile
- * by tile. */
+/* Returns the fp32 scale number i of the scales of B that this thread block needs, or 0 past the
+ * last scale. Each tile of `rows_each` rows of B has one scale for each step of 128 elements along
+ * K, or one for all of K. Scales are numbered tile by tile. */
 static __device__ __forceinline__ float small_m_load_float(const bsmm_small_m_params *p,
                                                            const small_m_block *block,
                                                            const uint32_t rows_each, uint32_t i) {
@@ -169,8 +171,9 @@ static __device__ __forceinline__ float small_m_load_float(const bsmm_small_m_pa
     return bsmm_gpu_scale(&p->b, row, (block->begin + step) * BSMM_SMALL_M_K);
 }
 
-/* Stores all fp32 scales of B that the block needs in shared memory. The caller has already loaded
- * scale number threadIdx.x and passes it as `scale`. */
+/* Stores all fp32 scales of B that the thread block needs in shared memory. The calling thread has
+ * already loaded scale number threadIdx.x, to hide the latency of the load, and passes it as
+ * `scale`. */
 static __device__ __forceinline__ void small_m_stage_floats(const bsmm_small_m_params *p,
                                                             const small_m_block *block,
                                                             const uint32_t rows_each, float scale,
@@ -183,8 +186,9 @@ static __device__ __forceinline__ void small_m_stage_floats(const bsmm_small_m_p
     }
 }
 
-/* Copies all scales of B that the block needs to shared memory. `mine` is B's scale number
- * threadIdx.x if scales are fp32, else unused. */
+/* Copies all scales of B that the thread block needs to shared memory. If the scales are fp32,
+ * `mine` is scale number threadIdx.x, which the calling thread has already loaded. Otherwise `mine`
+ * is unused. */
 static __device__ __forceinline__ void small_m_stage_scales(const int format,
                                                             const bsmm_small_m_params *p,
                                                             const small_m_block *block, float mine,
