@@ -4,21 +4,22 @@
  *     any pair of e4m3, e5m2, e2m3, e3m2 and e2m1 with e8m0 scales of 1 x 32 on both sides
  *     e2m1 with e4m3 scales of 1 x 16 on both sides (nvfp4)
  *
- * The tensor cores read scales in the layout nv_128x4. Each run moves scales of other layouts to
- * the workspace. Rows that TMA cannot read, because their distance is no multiple of 16 bytes, are
- * copied to the workspace too. */
+ * The tensor cores read scales in the layout nv_128x4. If A or B has scales in another layout, each
+ * run first copies them to the workspace in this layout. If the distance between rows of elements
+ * is no multiple of 16 bytes, TMA cannot read the rows, and each run first copies them to the
+ * workspace too. */
 #include "cuda/host/scaled_side.h"
 #include "gpu/params.h"
 
-/* ---- formats ---- */
-
-/* A kernel and the block scales that it takes. */
+/* A kernel and the type of block scales that it supports. */
 typedef struct scaled_kernel {
     bsmm_cuda_function function;
     uint32_t threads;
-    uint32_t scale, block; /* the type of the scales, and the elements of K with the same scale */
-    /* The tiles of 4 scales along K in a stage of four instructions. An instruction reads as many
-     * scales of a row. */
+    /* the type of the scales, and the number of elements along K that share one scale */
+    uint32_t scale, block;
+    /* The number of tiles of 4 scales along K that a stage holds for each row. A stage is the data
+     * of four instructions, so it is also the number of scales that one instruction reads of each
+     * row. */
     uint32_t scale_tiles;
     bool packed; /* elements are e2m1, and shared memory holds them without gaps */
 } scaled_kernel;
@@ -50,7 +51,8 @@ static const scaled_kernel nvfp4 = {
 static const scaled_kernel *const kernels[] = {&mxfp4, &nvfp4, &mixed};
 
 /* The element types with the numbers that the instruction descriptor of the kind mxf8f6f4 gives
- * them (PTX ISA, "Instruction descriptor"). The other kinds know one type. */
+ * them (PTX ISA, "Instruction descriptor"). The instructions of other kinds have only one element
+ * type and need no number. */
 static const struct {
     uint32_t elem, number;
 } types[] = {{BSMM_ELEM_E4M3, 0},
@@ -75,8 +77,6 @@ static const scaled_kernel *choose(const bsmm_product *p) {
             return kernels[i];
     return NULL;
 }
-
-/* ---- the state of a plan ---- */
 
 typedef struct scaled_state {
     const scaled_kernel *kernel;
@@ -130,15 +130,13 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     return bytes ? bytes + ALIGN : 0;
 }
 
-/* The error bound, relative to the sum of magnitudes. It assumes that an instruction adds the
- * accumulator and 32 or 64 products at once and truncates each term 23 bits below the largest
- * (docs/NUMERICS.md). */
+/* Returns the kernel's error bound, relative to the sum of the magnitudes of all products. It
+ * assumes that an instruction adds the accumulator and 32 or 64 products at once, and truncates
+ * each term 23 bits below the largest (docs/NUMERICS.md). */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     return 2.1 * ((double)p->a.m.cols + 64) * 0x1p-24;
 }
-
-/* ---- making a plan ---- */
 
 static bsmm_scaled_store store_of(const bsmm_product *p) {
     static const struct {
@@ -153,7 +151,7 @@ static bsmm_scaled_store store_of(const bsmm_product *p) {
     return BSMM_SCALED_STORE_ANY;
 }
 
-/* Makes D's tensor map. A warp stores 32 rows by 32 columns at a time. */
+/* Makes the tensor map with which TMA stores D. A warp stores 32 rows by 32 columns at a time. */
 static void map_result(const bsmm_product *p, scaled_state *s) {
     const bool wide = s->params.store == BSMM_SCALED_STORE_F32;
     bsmm_cuda_ready_map_make(
@@ -170,14 +168,14 @@ static void map_result(const bsmm_product *p, scaled_state *s) {
         &s->d);
 }
 
-/* Returns the instruction descriptor of tcgen05.mma with block scales (PTX ISA, "Instruction
- * descriptor"): the types of elements and scales, and the extents. */
+/* Returns the descriptor of the instruction tcgen05.mma with block scales (PTX ISA, "Instruction
+ * descriptor"). It encodes the types of elements and scales, and the extents of the tile. */
 static uint32_t form_of(const bsmm_product *p, const scaled_kernel *x) {
     return type_of(x, &p->a) << 7 | type_of(x, &p->b) << 10 | BSMM_SCALED_TILE_N / 8 << 17 |
            (x->scale == BSMM_SCALE_E8M0 ? 1u << 23 : 0) | BSMM_SCALED_TILE_M / 16 << 24;
 }
 
-/* Fills all kernel parameters except for pointers. */
+/* Returns the kernel parameters, except for pointers, which are set in each run. */
 static bsmm_scaled_params params_of(const bsmm_product *p, const scaled_state *s) {
     const scaled_kernel *x = s->kernel;
     const int64_t scales = bsmm_ceil_div(p->a.m.cols, x->block);
@@ -228,8 +226,6 @@ static bsmm_status make(const bsmm_product *p, void *state) {
     return status;
 }
 
-/* ---- running it ---- */
-
 static bsmm_status run_in_context(const bsmm_product *p, const scaled_state *s, void *workspace) {
     bsmm_scaled_params params = s->params;
     uint8_t *room = workspace;
@@ -262,7 +258,10 @@ const bsmm_kernel bsmm_kernel_cuda_sm100f_scaled = {
     .bound = bound,
     .make = make,
     .run = run,
-    .alignment = 32, /* TMA reads spread elements from addresses that are multiples of 32 */
-    /* K is summed in ascending order in every tile, and no result depends on the other rows. */
+    /* TMA spreads elements of 4 or 6 bits to one byte each only from addresses that are multiples
+     * of 32 */
+    .alignment = 32,
+    /* Every tile adds products in ascending order of K, and no result depends on other rows of
+     * A. */
     .features = BSMM_FEATURE_INVARIANT,
 };

@@ -16,18 +16,20 @@
 
 enum { WALKERS_4BIT = 2 };
 
-/* ---- formats ---- */
-
-/* A format of B and its kernels. functions[i][j] takes up to 8, 16, 32 or 64 columns for j = 0
- * to 3. i = 0: A has no fp32 scales. i = 1: the scales of A or B are fp32 and change along K. i =
- * 2: A has one fp32 scale per row. A function without a name does not exist, because it would spill
- * registers. */
+/* A format of B and the kernels for it. functions[i][j] is the kernel for up to 8, 16, 32 or 64
+ * columns (j = 0 to 3), where a column is one row of A or one bf16 part of a row. i = 0: A has no
+ * fp32 scales. i = 1: A or B has fp32 scales that change along K. i = 2: A has one fp32 scale per
+ * row. A kernel that would need more registers than a thread has does not exist, and its name is
+ * NULL. */
 typedef struct weights {
-    /* The format of B. If its scales are fp32, block_rows may be any multiple of 16, or anything if
-     * `by_row`, and block_cols any multiple of 128 or all of K. */
+    /* The format of B. If its scales are fp32, a scale block may have any multiple of 128 columns,
+     * or all of K. It may have any multiple of 16 rows, or any number of rows if `by_row` is
+     * set. */
     bsmm_format format;
-    uint32_t step_scales; /* the bytes of B's scales per row and step of K */
-    bool by_row;          /* true if each row of B has fp32 scales of its own in shared memory */
+    uint32_t step_scales; /* the bytes of B's scales per row and step of 128 elements along K */
+    /* true if shared memory holds fp32 scales for each single row of B instead of for each 16
+     * rows */
+    bool by_row;
     bsmm_cuda_function functions[3][4];
 } weights;
 
@@ -71,8 +73,8 @@ static bool is_weights(const weights *w, const bsmm_operand *b) {
     return w->by_row ? bsmm_small_m_has_steady_floats(b) : bsmm_small_m_has_tile_floats(b);
 }
 
-/* Returns true if the scales are fp32 and change along K. The kernels then scale the sum of each
- * step of K separately. */
+/* Returns true if A or B has fp32 scales that change along K. The kernels then multiply the sum of
+ * each step of K (128 elements) by its scales, and add the scaled sums. */
 static bool is_grouped(const bsmm_product *p) {
     return p->b.m.format.scale == BSMM_SCALE_F32 ||
            (p->a.m.format.scale == BSMM_SCALE_F32 && !bsmm_small_m_has_row_floats(&p->a));
@@ -92,35 +94,37 @@ static bool is_4bit(const weights *w) {
     return bits_of(w) == 4;
 }
 
-/* ---- shapes ---- */
-
-/* The division of a GEMM among thread blocks and warps (split-K and tiles), and the layout of
- * shared memory. Fields that end in _at are offsets in shared memory, in bytes. */
+/* The division of a GEMM among thread blocks and warps (tiles of D and split-K), and the layout of
+ * a thread block's shared memory. Fields that end in _at are offsets in shared memory, in bytes. */
 typedef struct cut {
     uint32_t splits, k_warps, walkers;
     uint32_t steps_each; /* the largest number of steps of K that a thread block computes */
     uint32_t rows;       /* the rows of B that a thread block computes */
-    uint32_t tiles_log2; /* log2 of the number of tiles, each of 8 columns */
+    uint32_t tiles_log2; /* log2 of the number of tiles of 8 columns */
     /* the number of columns in shared memory. A column is one row of A or one bf16 part of a row.
      */
     uint32_t columns;
-    uint32_t scale_columns; /* `columns`, rounded up so that their fp32 scales are whole 16 bytes */
-    /* The bytes of B's scales per row and step in shared memory. 0: one fp32 scale for all of K. */
+    /* `columns`, rounded up so that one fp32 scale for each column fills a multiple of 16 bytes */
+    uint32_t scale_columns;
+    /* The bytes of B's scales per row and step (128 elements along K) in shared memory. 0 means
+     * that one fp32 scale applies to all of K. */
     uint32_t step_scales;
-    /* The number of steps of A that shared memory holds for each warp along K, in a ring buffer. 0:
-     * there is no ring, and shared memory holds all of A that the block needs. */
+    /* The number of steps of A that the ring buffer in shared memory holds for each warp along K. 0
+     * means that there is no ring buffer, because shared memory holds all of A that the thread
+     * block needs. */
     uint32_t a_slots;
     bool grouped, row_scaled;
-    bool own; /* true if each thread block converts A itself, to an image of A in shared memory */
+    /* true if each thread block converts A to bf16 itself, instead of the kernel small_m_prepare */
+    bool own;
     uint32_t scales_at, a_scales_at, ring_at, barriers_at, flags_at;
     uint32_t chunk_bytes, scale_stride, shared;
 } cut;
 
-/* Lays out shared memory: A, B's scales, A's fp32 scales, the ring of weights, mbarriers. The
- * epilogue reuses all of this memory for the accumulators of all warps, and the flags that say
- * which rows of A are nonzero lie behind it. The stride between rows of B's scales is an odd
- * multiple of 16 bytes, so that the scales of 8 rows lie in different banks. Returns false if
- * everything together does not fit. */
+/* Computes the layout of a thread block's shared memory: A, B's scales, A's fp32 scales, the ring
+ * buffer of weights, and mbarriers. The epilogue reuses all of this memory for the accumulators of
+ * all warps. The flags that say which rows of A are nonzero lie behind it. The stride between the
+ * scales of two rows of B is an odd multiple of 16 bytes, so that the scales of 8 rows lie in
+ * different banks. Returns false if shared memory is too small. */
 static bool place(uint32_t a_slots, bool own, cut *c) {
     uint32_t line = (c->steps_each * c->step_scales + 15) / 16;
     uint32_t a_steps = a_slots ? c->k_warps * a_slots : c->steps_each;
@@ -139,10 +143,12 @@ static bool place(uint32_t a_slots, bool own, cut *c) {
     return c->shared <= BSMM_SMALL_M_MOST_SHARED;
 }
 
-/* Lays out shared memory with A. Three ways to provide A are tried, and the first that fits is
- * used. First, if `own` is set, each thread block converts all of its A itself. Second, it copies
- * all of its A from an image in the workspace. Third, it copies A step by step through a ring
- * buffer of as many steps as fit. Returns false if fewer than 2 steps fit. */
+/* Decides how a thread block gets A as bf16, and computes the layout of its shared memory. The
+ * first of three ways for which shared memory is large enough is used. First, if `own` is set, each
+ * thread block converts all of the A that it needs itself. Second, the thread block copies all of
+ * the A that it needs from the workspace, where another kernel has converted it. Third, it copies A
+ * from there step by step, through a ring buffer that holds as many steps as fit. Returns false if
+ * fewer than 2 steps fit. */
 static bool place_a(bool own, cut *c) {
     if (own && place(0, true, c)) return true;
     if (place(0, false, c)) return true;
@@ -152,9 +158,9 @@ static bool place_a(bool own, cut *c) {
     return slots >= 2;
 }
 
-/* Returns true if each thread block can convert A itself. This takes at most OWN_CHUNKS chunks of 8
- * elements per thread, which is enough for one or two rows of A. For more rows, a separate kernel
- * that converts A once is faster than all blocks converting all of A. */
+/* Returns true if each thread block should convert A itself. A thread converts at most OWN_CHUNKS
+ * chunks of 8 elements, which is enough for one or two rows of A. For more rows, a separate kernel
+ * that converts A once takes less time than conversions in all thread blocks. */
 static bool can_make_own(const bsmm_product *p, const cut *c) {
     uint64_t chunks = (uint64_t)c->steps_each * (BSMM_SMALL_M_K / 8)
                       << bsmm_small_m_log2_up((uint32_t)p->a.m.rows);
@@ -162,8 +168,9 @@ static bool can_make_own(const bsmm_product *p, const cut *c) {
            chunks <= (uint64_t)BSMM_SMALL_M_OWN_CHUNKS * BSMM_SMALL_M_THREADS;
 }
 
-/* Lays out one division of the GEMM for `rows` rows of A: K is split among `splits` thread blocks
- * with the shape of *speed. Returns false if shared memory is too small for it. */
+/* Computes the division of a GEMM with `rows` rows of A whose K is split among `splits` thread
+ * blocks. The thread blocks have the rows and warps of *speed. Returns false if shared memory is
+ * too small for it. */
 static bool try_cut(const bsmm_product *p, const weights *w, int64_t rows,
                     const bsmm_small_m_speed *speed, uint32_t splits, cut *c) {
     uint32_t columns = (uint32_t)rows * bsmm_small_m_count_parts(&p->a);
@@ -180,16 +187,17 @@ static bool try_cut(const bsmm_product *p, const weights *w, int64_t rows,
     return place_a(can_make_own(p, c), c);
 }
 
-/* Returns true if each of `lanes` warps along K has at least one step of K, or if only the warps of
- * one thread block split K. */
+/* Returns true if the division of K is allowed. `lanes` is the number of warps that split K in all
+ * `splits` thread blocks of a cluster. If more than one thread block splits K, each of these warps
+ * must have at least one step of 128 elements. */
 static bool has_steps(const bsmm_product *p, uint32_t lanes, uint32_t splits) {
     return splits == 1 || lanes <= bsmm_small_m_count_steps(p);
 }
 
 /* Returns the predicted time in which the thread blocks read the image of A, i.e. A converted to
  * bf16. The time is 0 for up to BSMM_SMALL_M_COLUMNS columns of A, where it does not influence the
- * best shape of a thread block. With more columns, blocks with many rows of B are faster, because
- * they read the image fewer times. */
+ * best shape of a thread block. With more columns, blocks that compute many rows of B are faster,
+ * because fewer thread blocks then read the image. */
 static double time_of_a(const bsmm_product *p, const bsmm_small_m_speed *speed, uint32_t splits,
                         int64_t rows) {
     const int64_t columns = rows * bsmm_small_m_count_parts(&p->a);
@@ -197,8 +205,8 @@ static double time_of_a(const bsmm_product *p, const bsmm_small_m_speed *speed, 
 }
 
 /* Finds the division of the GEMM with the least predicted time for `rows` rows of A. If `lanes` is
- * nonzero, only divisions with `lanes` warps along K in all blocks of a cluster are tried. Returns
- * false if none fits in shared memory. */
+ * nonzero, only divisions are tried in which `lanes` warps of a cluster split K. Returns false if
+ * shared memory is too small for all divisions. */
 static bool find_fastest(const bsmm_product *p, const weights *w, int64_t rows, uint32_t lanes,
                          cut *best) {
     const bsmm_small_m_speed *speeds =
@@ -218,16 +226,15 @@ static bool find_fastest(const bsmm_product *p, const weights *w, int64_t rows, 
 }
 
 /* Finds the division of the GEMM that the kernel uses. The number of warps along K fixes the order
- * of additions, so it must not depend on M. The function therefore takes the number that is fastest
- * for 32 columns, and then the fastest division with this number for the product's own M. It
- * returns false if shared memory is too small for such a division. */
+ * of additions, so this number must not depend on M. The function therefore takes the number of
+ * warps that is fastest for 32 columns of A. Among the divisions with this number of warps, it
+ * takes the fastest one for the product's own M. Returns false if shared memory is too small for
+ * such a division. */
 static bool find_cut(const bsmm_product *p, const weights *w, cut *c) {
     const int64_t most = BSMM_SMALL_M_COLUMNS / bsmm_small_m_count_parts(&p->a);
     return find_fastest(p, w, most, 0, c) &&
            find_fastest(p, w, p->a.m.rows, c->k_warps * c->splits, c);
 }
-
-/* ---- the kernel ---- */
 
 typedef struct made {
     const weights *w;
@@ -242,15 +249,17 @@ typedef struct made {
 
 BSMM_CHECK_STATE(made);
 
-/* Returns the kernels for up to 8, 16, 32 and 64 columns. */
+/* Returns the four kernels for this kind of scales, for up to 8, 16, 32 and 64 columns. A column is
+ * one row of A or one bf16 part of a row. */
 static const bsmm_cuda_function *find_kernels(const bsmm_product *p, const weights *w) {
     if (is_grouped(p)) return w->functions[1];
     return w->functions[bsmm_small_m_has_row_floats(&p->a) ? 2 : 0];
 }
 
-/* Returns the number of columns for which there is a kernel that is faster than those for many
- * rows. Two operands of FP8 with fp32 scales multiply faster on the FP8 tensor cores. If A has
- * elements of few bits, sums are often 0, and the kernel must compute such sums again in double. */
+/* Returns the largest number of columns of A for which this kernel is used. With more columns,
+ * kernels for many rows are faster. If A and B are FP8 with fp32 scales, the FP8 tensor cores are
+ * faster from fewer columns on. If A has elements of less than 8 bits, sums are often 0, and this
+ * kernel must compute such sums again in double. */
 static uint32_t most_columns(const bsmm_product *p, const weights *w) {
     const uint32_t elem = p->a.m.format.elem;
     const bool fp8 = bsmm_cuda_is_fp8(elem) && bsmm_cuda_has_groups(&p->a);
@@ -295,8 +304,8 @@ static uint64_t image_bytes(const bsmm_product *p, const cut *c) {
     return (uint64_t)bsmm_small_m_count_steps(p) * c->columns * BSMM_SMALL_M_K * 2;
 }
 
-/* Returns the number of thread blocks per row of A in the kernel that converts A. Each of its
- * threads converts a chunk of 8 elements along K. */
+/* Returns the number of thread blocks per row of A in the kernel that converts A to bf16. Each of
+ * its threads converts a chunk of 8 elements along K. */
 static uint32_t blocks_per_row(const bsmm_product *p) {
     return (uint32_t)bsmm_ceil_div((int64_t)bsmm_small_m_count_steps(p) * 16,
                                    BSMM_SMALL_M_PREPARE_THREADS);
@@ -339,8 +348,9 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
 /* Returns the kernel's error bound. The tensor cores add 16 products and an accumulator at once and
  * truncate each of these 17 terms 23 bits below the largest. The bound for 16 elements of K is
  * therefore 17 * 2^-23. f16 and f32 values are split into 2 and 3 bf16 numbers, so K has 2 or 3
- * times as many products. Grouped kernels add 128 elements of K in this way. For each 128 elements
- * they then need one FMA, and they round two scales. */
+ * times as many products. With fp32 scales that change along K, only sums over 128 elements of K
+ * have this error. Each of these sums is then multiplied by its two scales, which takes one FMA and
+ * the rounding of a product of scales. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     double k = (double)p->a.m.cols, parts = bsmm_small_m_count_parts(&p->a);
@@ -348,9 +358,10 @@ static double bound(const bsmm_product *p, const void *state) {
     return (parts * sums + 64) * 0x1p-24;
 }
 
-/* Sets the parameters by which the epilogue tells that a sum of 0 is exact. Elements of more than 8
- * bits span so many binades that their sums are seldom 0. Where fp32 scales multiply partial sums,
- * the scales could underflow too. */
+/* Sets the parameters with which the epilogue recognizes that a sum of 0 is exact, i.e. that no
+ * product has underflowed. They stay 0 in two cases, and the epilogue then recomputes every sum of
+ * 0. Elements of more than 8 bits have so wide a range that their sums are seldom 0. fp32 scales of
+ * partial sums could underflow themselves. */
 static void set_zeros(const bsmm_product *p, bsmm_small_m_params *params) {
     const bsmm_format *a = &p->a.m.format, *b = &p->b.m.format;
     if (is_grouped(p) || bsmm_elem_row(a->elem)->bits > 8) return;
@@ -409,7 +420,8 @@ static bsmm_status make(const bsmm_product *p, void *state) {
     return bsmm_cuda_ready_make(p->device, &multiply, &m->multiply);
 }
 
-/* Queues the kernel that converts A to an image in the workspace. */
+/* Queues the kernel small_m_prepare, which converts A to an image in the workspace, i.e. to bf16 in
+ * the layout that the GEMM kernel reads. */
 static bsmm_status make_image(const bsmm_product *p, const made *m, uint8_t *image,
                               bsmm_small_m_params *params) {
     uint8_t *behind = image + m->image_bytes;

@@ -2,9 +2,9 @@
  * MXFP6, MXFP4, NVFP4, FP8 with fp32 scales, bf16, f16 and fp32.
  *
  * Packing multiplies elements by their 8-bit scales, which is exact. Each fp32 scale must cover 128
- * or more columns. The kernel applies fp32 scales to the accumulators of each k block, i.e. 64
- * columns, or to complete sums if all scales cover whole rows. An f16 element becomes the sum of
- * two bf16 parts, and an fp32 element becomes the sum of three. Each part of A is multiplied by
+ * or more columns. The kernel multiplies the sums of each k block (64 elements of K) by fp32
+ * scales, or the sums over all of K if all scales cover whole rows. An f16 element becomes the sum
+ * of two bf16 parts, and an fp32 element becomes the sum of three. Each part of A is multiplied by
  * each part of B, so f16 times mxfp4 takes twice as long as bf16 times mxfp4.
  *
  * A product with a C must never be computed a second time, because D may have overwritten C. With a
@@ -62,7 +62,8 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
 static double bound(const bsmm_product *p, const void *state) {
     const int64_t parts = (int64_t)bsmm_wgmma_parts(p, &p->a) * bsmm_wgmma_parts(p, &p->b);
     const bsmm_wgmma_plan *plan = &((const bsmm_wgmma_state *)state)->plan;
-    /* The product of two factors is rounded, and so is its product with the sum. */
+    /* Scaling by rows adds two rounding errors: of the product of two scales, and of its product
+     * with the sum. */
     return bsmm_wgmma_bound(plan->kind, BSMM_ELEM_BF16, p->a.m.cols * parts) +
            (plan->by_rows ? 0x1p-23 : 0);
 }

@@ -1,7 +1,8 @@
 /* The kernel cuda_sm90a_fold: MXFP4 and MXFP6 on Hopper's FP8 tensor cores, multiplied by each
- * other or by FP8 with fp32 scales. A group is 128 elements along K in one row. Packing leaves one
- * scale for each group. It folds the rest of the power-of-two block scales into the elements, i.e.
- * it adds their exponents to the elements' exponents, and e4m3 holds the result exactly.
+ * other or by FP8 with fp32 scales. A group is 128 elements along K in one row, i.e. four scale
+ * blocks. Packing converts the elements to e4m3 with one scale for each group. It multiplies each
+ * element by the quotient of its block scale and the group's scale, which is a power of two, so
+ * e4m3 holds the result exactly.
  *
  * If the block scales within a group differ too much, e4m3 cannot hold the result. The packing
  * kernel finds this out on the device. The bf16 tensor cores then compute the GEMM instead, or, if
@@ -23,8 +24,8 @@ static bool is_fast(const bsmm_product *p, const bsmm_operand *o) {
     return p->compute == BSMM_COMPUTE_FAST && bsmm_cuda_is_fp8(o->m.format.elem);
 }
 
-/* Returns true for FP8 with fp32 scales. The tensor cores multiply such elements unchanged by a
- * packed operand with folded scales. */
+/* Returns true for an FP8 operand with fp32 scales. The tensor cores multiply its elements without
+ * packing. */
 static bool is_scaled_fp8(const bsmm_operand *o) {
     return bsmm_cuda_is_fp8(o->m.format.elem) && bsmm_cuda_has_groups(o);
 }
@@ -37,14 +38,14 @@ static bool takes(const bsmm_product *p, const bsmm_operand *o) {
     return folds(p, o) || is_scaled_fp8(o);
 }
 
-/* An upper bound of the number of binades by which the largest value of a block can grow before it
- * overflows its 8-bit format. */
+/* An upper bound of the number of binades between the largest value of a scale block and the
+ * largest number of its 8-bit element format. */
 enum { MOST_ROOM = 32 };
 
-/* Chooses how the kernel packs the operands, and the plan that runs if folding is not exact. That
- * plan packs to bf16, which cannot hold values with fp32 scales. If an operand has fp32 scales and
- * folding the scales of the other operand is not exact, only the generic GEMM can compute the
- * product. */
+/* Chooses the formats to which the kernel packs A and B, and the fallback that runs if packing
+ * would not be exact. The fallback plan packs A and B to bf16 without scales, which cannot hold
+ * values with fp32 scales. If an operand has fp32 scales, the fallback is therefore the generic
+ * GEMM. */
 static bsmm_wgmma_plan plan_of(const bsmm_product *p) {
     bsmm_wgmma_plan plan = {
         .kind = BSMM_WGMMA_POW2, .when = BSMM_WHEN_FITS, .otherwise = &bsmm_wgmma_plan_bf16};
@@ -79,10 +80,10 @@ static bool rounds(const bsmm_product *p, const bsmm_operand *o) {
 
 /* The error bound, as a multiple of sum |a||b|. With BSMM_COMPUTE_FAST, packing rounds an element
  * to the nearest packed element and so moves it by at most its own magnitude. The magnitude of a
- * packed element is thus at most twice that of the element, which gives a factor of 2 for each
- * operand that is rounded. A bound of this kind cannot be smaller, because an element may be
- * rounded to 0. Relative to the largest element of a group, the error is far smaller
- * (docs/NUMERICS.md). */
+ * packed element is thus at most twice the magnitude of the element. The bound therefore has a
+ * factor of 2 for each operand that is rounded. A bound relative to sum |a||b| cannot be smaller,
+ * because an element may be rounded to 0. Relative to the largest element of a group, the error is
+ * far smaller (docs/NUMERICS.md). */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     double sides = (rounds(p, &p->a) ? 2 : 1) * (rounds(p, &p->b) ? 2 : 1);

@@ -19,27 +19,26 @@ enum { MOST_ROWS = 32, UNIT = 16 };
 #define FUNCTION(name)                                                                             \
     { "sm90a/fp8_small_m", name, BSMM_SMALL_M_MOST_SHARED }
 
-/* The kernels for up to 8, 16 and 32 rows of A. The first row is for scales that hold for 16 rows
- * of B, the second for scales that may differ from row to row. */
+/* The kernels for up to 8, 16 and 32 rows of A. The kernels functions[0] need scales that each
+ * cover 16 rows of B. The kernels functions[1] also support scales that change from row to row. */
 static const bsmm_cuda_function functions[][3] = {
     {FUNCTION("fp8_small_m_8"), FUNCTION("fp8_small_m_16"), FUNCTION("fp8_small_m_32")},
     {FUNCTION("fp8_small_m_rows_8"), FUNCTION("fp8_small_m_rows_16"),
      FUNCTION("fp8_small_m_rows_32")}};
 
-/* ---- shapes ---- */
-
-/* The division of a GEMM among thread blocks, and the layout of shared memory. Fields that end in
- * _at are offsets in shared memory, in bytes. */
+/* The division of a GEMM among thread blocks, and the layout of a thread block's shared memory.
+ * Fields that end in _at are offsets in shared memory, in bytes. */
 typedef struct cut {
     uint32_t splits, columns;
-    bool by_row; /* True if rows of B have scales of their own. */
-    /* Bytes of B's scales per step in shared memory. 0: one scale for all of K. */
+    bool by_row; /* true if scales may change from row to row of B */
+    /* The bytes of B's scales per row and step (128 elements along K) in shared memory. 0 means
+     * that one scale applies to all of K. */
     uint32_t scale_step;
     uint32_t scale_stride, scales_at, a_scales_at, barriers_at, flags_at, shared;
 } cut;
 
 /* Returns the number of thread blocks per cluster for which the predicted time of the GEMM is
- * least. The blocks of a cluster split K. */
+ * least. The thread blocks of a cluster split K. */
 static uint32_t choose_splits(const bsmm_product *p) {
     const bsmm_small_m_speed *speed = &bsmm_small_m_speeds[BSMM_SMALL_M_FP8][0];
     uint32_t best = 1;
@@ -50,11 +49,11 @@ static uint32_t choose_splits(const bsmm_product *p) {
     return best;
 }
 
-/* Lays out B's scales in shared memory. One row of scales serves 16 rows of B, or a single row of B
- * if scales differ from row to row (by_row). It has one float for each step of K, or no float if
- * one scale holds for all of K. With by_row, the stride between rows of scales is an odd multiple
- * of 16 bytes, so that the scales of 8 rows lie in different banks. Returns the size of the scales
- * in bytes. */
+/* Computes the layout of B's scales in shared memory. One row of scales serves 16 rows of B, or a
+ * single row of B if scales change from row to row (by_row). It has one fp32 number for each step
+ * of K (128 elements), or a single one for all of K. With by_row, the stride between rows of scales
+ * is an odd multiple of 16 bytes, so that the scales of 8 rows lie in different banks. Returns the
+ * size of the scales in bytes. */
 static uint32_t place_scales(const bsmm_product *p, uint32_t steps, cut *c) {
     c->by_row = !bsmm_small_m_has_tile_floats(&p->b);
     c->scale_step = c->by_row && bsmm_small_m_has_row_floats(&p->b) ? 0 : sizeof(float);
@@ -63,9 +62,9 @@ static uint32_t place_scales(const bsmm_product *p, uint32_t steps, cut *c) {
     return (c->by_row ? BSMM_FP8_SMALL_M_ROWS : BSMM_FP8_SMALL_M_ROWS / 16) * c->scale_stride;
 }
 
-/* Divides the GEMM among thread blocks and lays out shared memory for up to `rows` rows of A. A
- * step is 128 elements along K. For every step, shared memory holds one fp32 scale for each row of
- * A, besides B's scales. */
+/* Divides the GEMM among thread blocks, and computes the layout of shared memory for up to `rows`
+ * rows of A. Besides B's scales, shared memory holds one fp32 scale of each row of A for each step
+ * of K (128 elements). */
 static cut find_cut(const bsmm_product *p, int64_t rows) {
     cut c = {.columns = rows <= 8 ? 8 : rows <= 16 ? 16 : 32};
     c.splits = choose_splits(p);
@@ -81,8 +80,6 @@ static cut find_cut(const bsmm_product *p, int64_t rows) {
     return c;
 }
 
-/* ---- the kernel ---- */
-
 typedef struct made {
     bsmm_small_m_params params;
     bsmm_cuda_ready ready;
@@ -90,8 +87,8 @@ typedef struct made {
 
 BSMM_CHECK_STATE(made);
 
-/* Returns the reason if the kernel cannot read an operand, else NULL. `name` is "A" or "B" and
- * begins the reason. */
+/* Returns NULL if the kernel can read the operand, else the reason why not. `name` is "A" or "B"
+ * and begins the reason. */
 static const char *refuse_operand(const bsmm_operand *o, const char *name, char *why, size_t size) {
     const char *rule = NULL;
     if (o->m.format.elem != BSMM_ELEM_E4M3)
@@ -135,9 +132,9 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (p->compute != BSMM_COMPUTE_FAST && !groups)
         return "FP8 tensor cores round sums: without compute fast only for operands with fp32 "
                "scales";
-    /* This check is made for the largest number of rows of A, so that the answer does not depend on
-     * M. The limit on the number of steps is far above the capacity of shared memory. It keeps the
-     * sizes in find_cut within 32 bits. */
+    /* Check with the largest number of rows of A, so that the answer does not depend on M. The
+     * limit on the number of steps of K is far above the capacity of shared memory. Its purpose is
+     * that find_cut computes with 32 bits without overflow. */
     if (p->a.m.cols / BSMM_SMALL_M_K > BSMM_SMALL_M_MOST_SHARED ||
         find_cut(p, MOST_ROWS).shared > BSMM_SMALL_M_MOST_SHARED)
         return "K is too long for shared memory";
@@ -154,9 +151,10 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
 }
 
 /* Returns the kernel's error bound. For each 32 elements of K the tensor cores add 32 products and
- * an accumulator at once and truncate each of these terms 13 bits below the largest. Four such
- * additions cover 128 elements of K, i.e. a step. Each step also needs the rounding of a product of
- * two scales and an FMA. The accumulators of warpgroups and thread blocks are added last. */
+ * an accumulator at once and truncate each of these 33 terms 13 bits below the largest. Four such
+ * additions cover 128 elements of K, i.e. a step. Each step also adds the rounding errors of a
+ * product of two scales and of an FMA. At the end, the addition of the accumulators of all
+ * warpgroups and thread blocks adds rounding errors. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     return 132 * 0x1p-13 + ((double)p->a.m.cols / BSMM_SMALL_M_K + 40) * 0x1p-24;

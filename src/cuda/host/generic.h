@@ -1,13 +1,14 @@
-/* The generic GEMM, which takes any operands (cuda_sm80_bf16.c), as a fallback for other kernels.
- * Another kernel queues it after itself with a gate, i.e. a condition that the device tests
- * (sm80/gate.h). The generic GEMM does nothing unless its gate is open. */
+/* The generic GEMM (cuda_sm80_bf16.c), which supports all operands, as a fallback of faster
+ * kernels. The host queues it after a faster kernel with a gate, i.e. a condition that the device
+ * tests when the generic GEMM begins (sm80/gate.h). Unless the gate is open, the generic GEMM exits
+ * at once. */
 #ifndef BSMM_CUDA_HOST_GENERIC_H
 #define BSMM_CUDA_HOST_GENERIC_H
 
 #include "cuda/host/kernel.h"
 #include "cuda/sm80/bf16_params.h"
 
-/* Returns NULL if the generic GEMM takes the product, else the reason. */
+/* Returns NULL if the generic GEMM can compute the product, else the reason why not. */
 const char *bsmm_cuda_generic_refuse(const bsmm_product *p, char *why, size_t size);
 
 /* The state of a plan that belongs to the generic GEMM. */
@@ -16,8 +17,9 @@ typedef struct bsmm_cuda_generic {
     bsmm_cuda_ready ready;
 } bsmm_cuda_generic;
 
-/* Loads the kernel that bsmm_cuda_generic_run launches. `is_gated` says that the run will pass a
- * gate, i.e. a condition under which the kernel runs (sm80/gate.h). */
+/* Loads the kernel that bsmm_cuda_generic_run launches. `is_gated` says that each run will pass a
+ * gate, i.e. a condition in device memory under which the kernel computes the product
+ * (sm80/gate.h). */
 bsmm_status bsmm_cuda_generic_make(const bsmm_product *p, bool is_gated, bsmm_cuda_generic *made);
 
 /* Returns the kernel parameters of the generic GEMM for a product. */
@@ -29,7 +31,7 @@ bsmm_bf16_job bsmm_cuda_generic_job(const bsmm_product *p);
 bsmm_status bsmm_cuda_generic_run(const bsmm_product *p, const bsmm_cuda_generic *made,
                                   const bsmm_cuda_gate *gate);
 
-/* Returns the error bound, as bsmm_kernel.bound does. */
+/* Returns the error bound of the generic GEMM, as a multiple of sum |a||b|. */
 double bsmm_cuda_generic_bound(const bsmm_product *p);
 
 #endif

@@ -8,8 +8,8 @@
 /* Returns a reason to refuse a product that applies to every CUDA kernel, or NULL if there is none.
  * The reason is that the kernel's module is not in this build, that the module has no image for the
  * device, or that the device code does not know an element format. Modules in "sm90a/" run on
- * compute capability 9.0 only, and those in "sm80/" from 8.0 on. A kernel's `refuse` calls this
- * function before it tests its own reasons. */
+ * compute capability 9.0 only, and those in "sm80/" from 8.0 on. The function `refuse` of each
+ * kernel calls this function first. */
 const char *bsmm_cuda_refuse(const bsmm_product *product, const bsmm_cuda_function *function,
                              char *why, size_t size);
 
@@ -23,8 +23,8 @@ bool bsmm_cuda_is_fp8(uint32_t elem);
 /* Returns true if the operand has fp32 scales, and each scale covers whole rows or a multiple of
  * 128 columns. */
 bool bsmm_cuda_has_groups(const bsmm_operand *o);
-/* Returns true if bsmm_cuda_has_groups does, and each scale also covers all rows or a multiple of
- * 128 rows. */
+/* Returns true if bsmm_cuda_has_groups returns true, and each scale also covers all rows or a
+ * multiple of 128 rows. */
 bool bsmm_cuda_has_row_groups(const bsmm_operand *o);
 
 #endif

@@ -5,8 +5,6 @@ enum { THREADS = 256 };
 
 static const bsmm_cuda_function clear_words = {.module = "sm80/pack_scales", .name = "clear_words"};
 
-/* ---- making a plan ---- */
-
 static bsmm_status load(const bsmm_cuda_device *device, const bsmm_cuda_function *function,
                         const uint32_t grid[2], uint32_t block, bsmm_cuda_ready *ready) {
     return bsmm_cuda_ready_make(device,
@@ -30,17 +28,15 @@ bsmm_status bsmm_pack_scales_load(const bsmm_cuda_device *device, bsmm_pack_scal
     return load(device, launch->function, launch->grid, launch->block, &launch->ready);
 }
 
-/* ---- running it ---- */
-
 bsmm_status bsmm_pack_clear(const bsmm_cuda_device *device, const bsmm_cuda_ready *clear, void *to,
                             uint32_t bytes, void *stream) {
     uint32_t *words = to, count = bytes / sizeof *words;
     return bsmm_cuda_ready_launch(device, clear, stream, BSMM_CUDA_ARGUMENTS(&words, &count));
 }
 
-/* Returns true if the packing kernels wait for the previous kernel by themselves
- * (griddepcontrol.wait), so that the launches may overlap. Only their images for compute capability
- * 9.0 do. */
+/* Returns true if a launch of a packing kernel may overlap the previous kernel. The packing kernels
+ * for compute capability 9.0 wait for the previous kernel themselves, by the instruction
+ * griddepcontrol.wait. The packing kernels for other GPUs do not. */
 static bool may_overlap(const bsmm_cuda_device *device) {
     return device->capability == 90;
 }

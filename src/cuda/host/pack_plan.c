@@ -11,8 +11,6 @@ static uint32_t log2_of(uint32_t value) {
     return 31u - (uint32_t)__builtin_clz(value);
 }
 
-/* ---- layout of a packed operand ---- */
-
 bsmm_pack_layout bsmm_pack_layout_of(int64_t rows, int64_t cols, bsmm_pack_route route) {
     uint64_t padded = (uint64_t)bsmm_round_up(cols, BSMM_PACK_GROUP);
     bsmm_pack_layout at = {.group_scales = 256,
@@ -25,13 +23,10 @@ bsmm_pack_layout bsmm_pack_layout_of(int64_t rows, int64_t cols, bsmm_pack_route
     return at;
 }
 
-/* ---- operands that are refused ---- */
-
-/* For each element format, the powers of two by which packing to e4m3 can multiply its elements.
- * e4m3 holds an element times 2^s exactly if s is at least fold - window and at most fold. These
- * are the numbers -8 to 6 for e2m1, -6 to 5 for e2m3 and -5 to 4 for e3m2
- * (tests/unit/test_cuda_pack.c enumerates them). Products of 8-bit elements are rounded instead,
- * and their `window` limits the error. */
+/* Limits for packing each element format to e4m3, which multiplies elements by powers of two 2^s.
+ * e4m3 holds every element times 2^s exactly if s is at least fold - window and at most fold. For
+ * e2m1, s may therefore be -8 to 6 (tests/unit/test_cuda_pack.c enumerates the exact cases).
+ * Products of 8-bit elements are rounded instead, and their `window` limits the rounding error. */
 static const struct {
     uint8_t fold, window; /* A window of 0 means that no kernel packs this format to 8 bits. */
 } folds[BSMM_ELEM_COUNT] = {[BSMM_ELEM_E2M1] = {6, 14},
@@ -52,16 +47,17 @@ static bool takes_format(const bsmm_format *f, bsmm_pack_route route) {
 }
 
 /* Returns the number of elements along K of which the length of a scale block must be a multiple.
- * An fp32 scale becomes the scale of a group, which is 128 elements. Other scales are multiplied
- * into the elements of an item, i.e. of the elements that one thread packs, so a block must consist
- * of whole items. */
+ * Packing turns an fp32 scale into the scale of a group, i.e. of 128 elements along K, so a block
+ * must consist of whole groups. Packing multiplies other scales into the elements. One thread packs
+ * 16 or 32 elements of one scale block at once, so a block must be a multiple of that number. */
 static uint32_t block_multiple(uint32_t scale, bsmm_pack_route route) {
     if (scale == BSMM_SCALE_NONE) return 1;
     return scale == BSMM_SCALE_F32 ? BSMM_PACK_GROUP : route == BSMM_PACK_BF16 ? 16 : 32;
 }
 
-/* For each packing route (bsmm_pack_route), the format of the packed elements, for messages, and
- * the name of the route in the header of packed weights. */
+/* The names of each packing route, i.e. of each format to which operands are packed
+ * (bsmm_pack_route). `result` is the packed format, for messages. `name` is the name in the header
+ * of packed weights. */
 static const struct {
     const char *result, *name;
 } routes[] = {
@@ -94,29 +90,27 @@ const char *bsmm_pack_refuse(const bsmm_operand *o, bsmm_pack_route route, char 
     return NULL;
 }
 
-/* ---- kernels ---- */
-
 #define WIDE(kernel)                                                                               \
     { .module = "sm80/pack_wide", .name = kernel }
 #define NARROW(kernel)                                                                             \
     { .module = "sm80/pack_narrow", .name = kernel }
 #define TO_FP8(kernel)                                                                             \
     { .module = "sm90a/pack_fp8", .name = kernel }
-/* Kernels that pack f32, f16 and bf16 elements to one bf16 number each. Index: [element][0 for
- * row-major operands, 1 for column-major ones]. */
+/* Kernels that pack f32, f16 and bf16 elements to one bf16 number each. The index is [element][0
+ * for row-major operands, 1 for column-major ones]. */
 static const bsmm_cuda_function wide_kernels[][2] = {
     [BSMM_ELEM_F32] = {WIDE("pack_rows_f32"), WIDE("pack_columns_f32")},
     [BSMM_ELEM_F16] = {WIDE("pack_rows_f16"), WIDE("pack_columns_f16")},
     [BSMM_ELEM_BF16] = {WIDE("pack_rows_bf16"), WIDE("pack_columns_bf16")},
 };
-/* Kernels that pack f32 and f16 elements to sums of several bf16 numbers. Index: [element][0 for
- * row-major operands, 1 for column-major ones]. */
+/* Kernels that pack f32 and f16 elements to sums of several bf16 numbers. The index is [element][0
+ * for row-major operands, 1 for column-major ones]. */
 static const bsmm_cuda_function part_kernels[][2] = {
     [BSMM_ELEM_F32] = {WIDE("pack_rows_f32_parts"), WIDE("pack_columns_f32_parts")},
     [BSMM_ELEM_F16] = {WIDE("pack_rows_f16_parts"), WIDE("pack_columns_f16_parts")},
 };
-/* Kernels that pack elements of 4, 6 and 8 bits to bf16. Index: [half of the element's bits][1 if
- * specialized for e8m0 scales][0 for row-major operands, 1 for column-major ones]. */
+/* Kernels that pack elements of 4, 6 and 8 bits to bf16. The index is [half of the element's
+ * bits][1 if specialized for e8m0 scales][0 for row-major operands, 1 for column-major ones]. */
 static const bsmm_cuda_function narrow_kernels[][2][2] = {
     [2] = {{NARROW("pack_rows_4_bf16"), NARROW("pack_columns_4_bf16")},
            {NARROW("pack_rows_4_bf16_e8m0"), NARROW("pack_columns_4_bf16_e8m0")}},
@@ -126,9 +120,9 @@ static const bsmm_cuda_function narrow_kernels[][2][2] = {
            {NARROW("pack_rows_8_bf16_e8m0"), NARROW("pack_columns_8_bf16_e8m0")}},
 };
 static const bsmm_cuda_function nvfp4_kernel = NARROW("pack_rows_4_bf16_e4m3");
-/* Kernels that pack elements with e8m0 scales to 8 bits. Index: [element][0 for row-major operands,
- * 1 for column-major ones]. copy_kernels have the same last index. They copy 8-bit elements
- * unchanged. */
+/* Kernels that pack elements with e8m0 scales to 8 bits. The index is [element][0 for row-major
+ * operands, 1 for column-major ones]. The kernels in copy_kernels copy 8-bit elements without
+ * changing them. Their index is [0 for row-major operands, 1 for column-major ones]. */
 static const bsmm_cuda_function fold_kernels[][2] = {
     [BSMM_ELEM_E4M3] = {TO_FP8("pack_rows_e4m3_fast"), TO_FP8("pack_columns_e4m3_fast")},
     [BSMM_ELEM_E5M2] = {TO_FP8("pack_rows_e5m2_fast"), TO_FP8("pack_columns_e5m2_fast")},
@@ -145,15 +139,14 @@ static bool is_wide(const bsmm_operand *o) {
     return bsmm_elem_is_wide(o->m.format.elem);
 }
 
-/* Returns the number of codes in an item, i.e. of the elements along K that one thread packs at
- * once. */
+/* Returns the number of elements along K that one thread packs at once. */
 static uint32_t item_codes(bsmm_pack_route route) {
     return bsmm_pack_is_bf16(route) ? 8 : 16;
 }
 
-/* Chooses a kernel that packs to bf16. The kernels for row-major operands that are specialized for
- * one kind of scale require two things. Blocks have a multiple of 32 elements (16 for e4m3 scales),
- * and elements are not in a fnuz format. */
+/* Chooses a kernel that packs an operand to bf16. A kernel for row-major operands that is
+ * specialized for e8m0 or e4m3 scales has two requirements. Scale blocks have a multiple of 32
+ * elements (16 for e4m3 scales), and elements are not in a fnuz format. */
 static const bsmm_cuda_function *bf16_kernel_of(const bsmm_operand *o, uint32_t half,
                                                 bool columns) {
     const bsmm_format *f = &o->m.format;
@@ -173,11 +166,10 @@ static const bsmm_cuda_function *kernel_of(const bsmm_operand *o, bsmm_pack_rout
     return e8m0 ? &fold_kernels[o->m.format.elem][columns] : &copy_kernels[columns];
 }
 
-/* ---- parameters ---- */
-
 /* Returns the alignment in bytes that the widest load of a thread needs. It is the largest power of
  * two, up to 16, that divides the number of bytes that the thread loads at once. A thread loads
- * item_codes codes of a row at once, or 16 codes along a column if the operand is column-major. */
+ * item_codes(route) elements of a row at once. If the operand is column-major with elements of up
+ * to 8 bits, it loads 16 elements of a column at once. */
 static uint64_t alignment_of(const bsmm_operand *o, bsmm_pack_route route) {
     uint32_t codes = o->m.order == BSMM_ORDER_COL && !is_wide(o) ? 16 : item_codes(route);
     uint64_t bytes = (uint64_t)bsmm_elem_row(o->m.format.elem)->bits * codes / 8;
@@ -189,8 +181,8 @@ static uint64_t line_bytes_of(const bsmm_operand *o) {
     return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
-/* Returns the block length for which kernels can load four scales as one word, or 0 if the type of
- * scale has no such kernel. */
+/* Returns the number of elements per scale block for which kernels can load the scales of four
+ * blocks as one 32-bit word. Returns 0 if no kernel does so for this type of scale. */
 static uint32_t word_block(const bsmm_format *f) {
     return f->scale == BSMM_SCALE_E8M0 ? 32 : f->scale == BSMM_SCALE_E4M3 ? 16 : 0;
 }
@@ -203,8 +195,8 @@ static void set_words(const bsmm_operand *o, bsmm_pack_job *job) {
     job->fours = bsmm_words_of(&job->row_map, &job->col_map, &job->words) ? 2 : 1;
 }
 
-/* Returns the number of columns that share one scale. If an fp32 scale covers whole rows, it also
- * covers the padding of K. */
+/* Returns the number of elements along K that share one scale. If one fp32 scale covers a whole
+ * row, it also covers the elements with which packing pads K. */
 static uint32_t block_cols_of(const bsmm_operand *o) {
     const bsmm_format *f = &o->m.format;
     if (f->scale != BSMM_SCALE_F32 || f->block_cols < o->m.cols) return f->block_cols;
@@ -318,11 +310,9 @@ void bsmm_pack_plain_bind(const bsmm_operand *o, void *packed, bsmm_pack_plain *
     set_result(&at, false, packed, &plain->job);
 }
 
-/* ---- copying scales: the elements are read in place ---- */
-
-/* Returns the number of groups of 128 elements that one scale covers along a dimension. `block` is
- * the length of a scale block along this dimension, and `extent` is the operand's extent, which
- * limits the result. */
+/* Returns the number of groups of 128 elements that one scale covers along a dimension, rows or
+ * columns. `block` is the length of a scale block along this dimension. `extent` is the operand's
+ * extent along it, which limits the result. */
 static uint32_t groups_of(uint32_t block, int64_t extent) {
     if (block < extent) return block / BSMM_PACK_GROUP;
     return (uint32_t)bsmm_ceil_div(extent, BSMM_PACK_GROUP);

@@ -19,46 +19,49 @@ typedef struct bsmm_pack_layout {
 
 bsmm_pack_layout bsmm_pack_layout_of(int64_t rows, int64_t cols, bsmm_pack_route route);
 
-/* Returns NULL if a packing route takes the operand, else the reason, which is static or written to
- * `why`. The operand's values do not matter here. After packing, the header of the packed operand
- * says if they fit. */
+/* Returns NULL if an operand's format can be packed by this route, i.e. to this packed format
+ * (gpu/pack.h). Otherwise returns the reason, which is static or written to `why`. The operand's
+ * values do not matter here. After packing, the header of the packed operand says whether the
+ * packed format holds them. */
 const char *bsmm_pack_refuse(const bsmm_operand *o, bsmm_pack_route route, char *why, size_t size);
 
-/* Returns the name of a packing route, which the header of packed weights contains. */
+/* Returns the name of a packing route, i.e. of the packed format. The header of packed weights
+ * contains it. */
 const char *bsmm_pack_route_name(bsmm_pack_route route);
 
 typedef struct bsmm_pack_launch {
     const bsmm_cuda_function *function;
     uint32_t grid[2], block;
     bsmm_pack_job job;
-    /* The packing kernel and the kernel that clears the header, ready to launch. bsmm_pack_load
-     * sets them. */
+    /* The packing kernel, and the kernel that clears the header of the packed operand, ready to
+     * launch. bsmm_pack_load sets them. */
     bsmm_cuda_ready ready, clear;
     bsmm_pack_layout at; /* the layout of the packed operand in device memory */
     bool with_scales;
-    /* True if the caller has already queued the clearing of the header, for example for several
-     * headers at once. */
+    /* True if the caller has already queued the clearing of the packed operand's header, for
+     * example for several headers at once. */
     bool header_is_clear;
-    /* True if the caller has queued only packing kernels since the clearing of the header. The
-     * inputs were then ready before those kernels, so this kernel need not wait until the previous
-     * kernel has ended. */
+    /* True if the caller has queued only packing kernels since the header was cleared. Other
+     * packing kernels do not write this kernel's inputs, so this kernel need not wait until the
+     * previous kernel has ended. */
     bool overlaps;
 } bsmm_pack_launch;
 
 /* Returns the launch that packs an operand to `packed`. The operand has device pointers, and
- * bsmm_pack_refuse has accepted it. `packed` is aligned to 1024 bytes. If with_scales is false, no
- * group scales are written. A group of 128 elements that needs a scale other than 1 then marks the
- * operand WIDE, i.e. as not representable. */
+ * bsmm_pack_refuse has accepted it. `packed` is aligned to 1024 bytes. If with_scales is false, the
+ * kernel writes no group scales (one fp32 scale for 128 elements). If a group needs a scale other
+ * than 1, the kernel then sets WIDE in the header, i.e. it says that the packed format cannot hold
+ * the operand. */
 bsmm_pack_launch bsmm_pack_launch_of(const bsmm_operand *o, bsmm_pack_route route, bool with_scales,
                                      void *packed);
 
-/* Sets the pointers of a launch that was made when the operand had no memory. The operand's data
- * and scales must be aligned to 16 bytes. */
+/* Sets the pointers of a launch that was made before the operand's addresses were known. The
+ * operand's data and scales must be aligned to 16 bytes. */
 void bsmm_pack_bind(const bsmm_operand *o, void *packed, bsmm_pack_launch *launch);
 
-/* Returns parameters with which the thread blocks of a GEMM kernel pack an operand to bf16 without
- * group scales. They do so if the GEMM kernel cannot multiply the operand as it was packed before
- * (its gate is closed, sm80/gate.h). */
+/* Returns parameters with which the thread blocks of a GEMM kernel themselves pack an operand to
+ * bf16, without group scales. They do so if the GEMM kernel cannot multiply the operand in the
+ * 8-bit format to which it was packed before (its gate is closed, sm80/gate.h). */
 bsmm_pack_plain bsmm_pack_plain_of(const bsmm_operand *o, void *packed);
 void bsmm_pack_plain_bind(const bsmm_operand *o, void *packed, bsmm_pack_plain *plain);
 
@@ -70,37 +73,35 @@ typedef struct bsmm_pack_scales_launch {
     bsmm_cuda_ready ready;
 } bsmm_pack_scales_launch;
 
-/* Returns the launch that copies fp32 scales to a layout that the GEMM kernel reads, when it reads
- * the elements of an 8-bit operand in place. If by_row is true, the result is to[k / 128][row], and
- * rows are padded to a multiple of 4 by zeros. Otherwise it is to[row / 128][k / 128], for scales
- * of 128 rows. */
+/* Returns the launch that copies fp32 scales of an operand to a layout that the GEMM kernel reads.
+ * It is used if the GEMM kernel reads the operand's elements where the caller stores them. If
+ * by_row is true, the result is to[k / 128][row], and rows are padded to a multiple of 4 by zeros.
+ * Otherwise it is to[row / 128][k / 128], for scales of 128 rows. */
 bsmm_pack_scales_launch bsmm_pack_scales_launch_of(const bsmm_operand *o, bool by_row, float *to);
 
-/* ---- on a device (pack.c) ---- */
-
-/* These functions load the kernels that a run launches. Call them when a plan is made. */
+/* These functions load the kernels that the functions below queue. Call them when a plan is made,
+ * so that a run loads nothing. */
 bsmm_status bsmm_pack_load(const bsmm_cuda_device *device, bsmm_pack_launch *launch);
 bsmm_status bsmm_pack_scales_load(const bsmm_cuda_device *device, bsmm_pack_scales_launch *launch);
 bsmm_status bsmm_pack_clear_load(const bsmm_cuda_device *device, bsmm_cuda_ready *clear);
 
-/* Queues the clearing of up to 256 words, aligned to 4 bytes. The device's context must be current,
- * as for the next two functions. */
+/* Queues a kernel that sets `bytes` bytes at `to` to 0. These are up to 256 words, aligned to 4
+ * bytes. The device's context must be current, as for the next two functions. */
 bsmm_status bsmm_pack_clear(const bsmm_cuda_device *device, const bsmm_cuda_ready *clear, void *to,
                             uint32_t bytes, void *stream);
 
-/* bsmm_pack_run queues the clearing of the header, unless header_is_clear is set, and then the
- * packing kernel. bsmm_pack_scales_run queues the kernel that copies scales. For an operand without
- * elements, neither function writes anything. */
+/* bsmm_pack_run queues the kernel that clears the header, unless header_is_clear is set, and then
+ * the packing kernel. bsmm_pack_scales_run queues the kernel that copies scales. For an operand
+ * without elements, neither function writes anything. */
 bsmm_status bsmm_pack_run(const bsmm_cuda_device *device, const bsmm_pack_launch *launch,
                           void *stream);
 bsmm_status bsmm_pack_scales_run(const bsmm_cuda_device *device,
                                  const bsmm_pack_scales_launch *launch, void *stream);
 
-/* ---- a parameter that other kernels need too ---- */
-
-/* Returns log2 of the number of neighboring threads that work on one row, which has `items` items.
- * `items` is a multiple of `least`, a power of two. The number of threads is the largest power of
- * two from `least` to 256 that divides `items`, so that no thread is idle. */
+/* Returns log2 of the number of neighboring threads that process one row together. The row has
+ * `items` items, each of which one thread processes at once. `items` is a multiple of `least`, a
+ * power of two. The number of threads is the largest power of two from `least` to 256 that divides
+ * `items`, so that no thread is idle. */
 uint32_t bsmm_lanes_log2(int64_t items, uint32_t least);
 
 #endif

@@ -1,12 +1,10 @@
-/* Chooses the CUDA kernels that quantize, move scales to another layout and find the largest
- * magnitude, and fills their parameters. */
+/* Chooses the CUDA kernels that quantize a matrix, copy block scales to another layout, or find the
+ * largest magnitude of a matrix, and fills the kernels' parameters. */
 #include "cuda/host/recode_calls.h"
 
 #include "cuda/host/pack_plan.h"
 
 enum { THREADS = BSMM_RECODE_THREADS, ITEM = 16, MOST_DOWN = BSMM_RECODE_MOST_DOWN };
-
-/* ---- functions that all conversions share ---- */
 
 static bsmm_status clear(const bsmm_recode *job, void *to, uint64_t bytes) {
     const bsmm_cuda_device *d = job->device;
@@ -27,8 +25,6 @@ bsmm_status bsmm_recode_launch(const bsmm_recode *job, const bsmm_cuda_function 
                                          });
 }
 
-/* ---- largest magnitude ---- */
-
 static bsmm_status queue_amax(const bsmm_recode *job, float *result) {
     static const bsmm_cuda_function function = {.module = "sm80/recode", .name = "amax_lines"};
     const bsmm_cuda_device *d = job->device;
@@ -48,14 +44,12 @@ bsmm_status bsmm_cuda_amax(const bsmm_recode *job) {
     return queue_amax(job, job->result);
 }
 
-/* ---- quantizing ---- */
-
 #define ROWS(type, bits)                                                                           \
     { .module = "sm80/quantize", .name = "quantize_rows_" type "_" bits }
 #define TILES(type)                                                                                \
     { .module = "sm80/quantize", .name = "quantize_tiles_" type "_8" }
-/* The kernels that quantize row-major matrices. Index: [element type of the source][half of the
- * result's bits, or 5 for 128 x 128 blocks]. */
+/* The kernels that quantize row-major matrices. The index is [element type of the source][half of
+ * the bits of a result element, or 5 for scale blocks of 128 x 128]. */
 static const bsmm_cuda_function quantizers[][6] = {
     [BSMM_ELEM_F32] = {[2] = ROWS("f32", "4"), ROWS("f32", "6"), ROWS("f32", "8"), TILES("f32")},
     [BSMM_ELEM_F16] = {[2] = ROWS("f16", "4"), ROWS("f16", "6"), ROWS("f16", "8"), TILES("f16")},
@@ -75,8 +69,8 @@ static bool is_tiled(const bsmm_format *f) {
            bsmm_recode_bits(f->elem) == 8;
 }
 
-/* Returns true for unscaled formats and for blocks of one row with 16, 32, ... 512 elements. The
- * fast kernels along rows take them. */
+/* Returns true if the fast kernels for row-major matrices support the format: it has no scales, or
+ * its scale blocks have one row and 16, 32, ... 512 elements. */
 static bool is_by_rows(const bsmm_format *f) {
     uint32_t width = f->block_cols;
     if (!f->scale) return true;
@@ -90,14 +84,14 @@ static bool takes_fast(const bsmm_recode *job) {
     return rows && fits && bsmm_recode_bits(f->elem) <= 8 && (is_tiled(f) || is_by_rows(f));
 }
 
-/* Returns true if the encoder keeps the signs of zeros. */
+/* Returns true if the encoder `k` keeps the signs of zeros. */
 static bool is_plain(const bsmm_coder *k) {
     return k->zero_and == UINT32_MAX && !k->zero_or && k->zero_code_and == UINT32_MAX;
 }
 
-/* Returns the number of mantissa bits of the element format `elem` if the cvt instruction makes the
- * same codes as the encoder `k`. Otherwise returns 0. The codes differ only if a recipe has its own
- * rule for the sign of zeros. */
+/* Tells whether the hardware instruction cvt makes the same codes as the encoder `k`. If so,
+ * returns the number of mantissa bits of the element format `elem`, else 0. The codes differ only
+ * if a recipe has its own rule for the sign of zeros. */
 static uint32_t hardware_of(uint32_t elem, const bsmm_coder *k) {
     if (!is_plain(k)) return 0;
     return elem == BSMM_ELEM_E4M3 ? 3 : elem == BSMM_ELEM_E5M2 ? 2 : 0;
@@ -108,7 +102,7 @@ static uint32_t quick_of(const bsmm_quantize_job *q) {
     if (q->dst_bits == 8 && q->hardware == 3 && q->steps.step != BSMM_STEP_COMPARE)
         return divides ? BSMM_QUICK_E4M3_DIVIDE : BSMM_QUICK_E4M3_MULTIPLY;
     const bsmm_coder *k = &q->coder;
-    /* True if the encoder turns -0 into +0. */
+    /* true if the encoder `k` turns -0 into +0 */
     bool plus = !k->zero_and && !k->zero_or && k->zero_code_and == UINT32_MAX;
     if (q->dst_bits == 4 && plus && !k->down && q->steps.step != BSMM_STEP_COMPARE)
         return divides ? BSMM_QUICK_E2M1_PLUS_DIVIDE : BSMM_QUICK_E2M1_PLUS;
@@ -124,8 +118,8 @@ static bool has_tables(const bsmm_quantize_job *q) {
             rule == BSMM_BLOCK_E4M3_MODELOPT || rule == BSMM_BLOCK_E4M3_COMPRESSED_TENSORS);
 }
 
-/* Returns true if the result is nvfp4 and its scales follow the default rule, which is torchao's.
- * Such a quantization has specialized kernels. */
+/* Returns true if the result is nvfp4 and its scales follow the default rule, which is the rule of
+ * PyTorch's library torchao. Specialized kernels exist for this case. */
 static bool is_nv(const bsmm_quantize_job *q) {
     bool known = !q->amax || q->steps.tensor == BSMM_TENSOR_TORCHAO;
     return known && q->steps.block == BSMM_BLOCK_E4M3_TORCHAO && q->block_rows == 1 &&
@@ -195,8 +189,8 @@ static bsmm_status clear_padding(const bsmm_recode *job) {
 }
 
 /* Quantizes a tensor. If the recipe has a second-level scale and the caller provides no largest
- * magnitude, the largest magnitude is stored in the place of the second-level scale until the
- * values are converted. */
+ * magnitude, the function first queues a kernel that finds it. The memory of the second-level scale
+ * holds the largest magnitude until the values are converted. */
 bsmm_status bsmm_cuda_quantize(const bsmm_recode *job) {
     const float *amax = job->amax ? job->amax : job->dst.m.global_scale;
     BSMM_TRY(bsmm_recode_check_size(&job->src));
@@ -208,8 +202,6 @@ bsmm_status bsmm_cuda_quantize(const bsmm_recode *job) {
         BSMM_TRY((takes_fast(job) ? queue_fast : queue_any)(job, &q));
     return job->dst.m.global_scale ? queue_level(job, &q) : BSMM_OK;
 }
-
-/* ---- moving scales to another layout ---- */
 
 static const bsmm_cuda_function move_scales = {.module = "sm80/recode", .name = "move_scales"};
 
@@ -230,8 +222,6 @@ bsmm_status bsmm_cuda_relayout(const bsmm_recode *job) {
     return bsmm_recode_launch(job, &move_scales, bsmm_ceil_div(items, lanes),
                               bsmm_min_i64(down, MOST_DOWN), BSMM_CUDA_ARGUMENTS(&q));
 }
-
-/* ---- moving codes to rows ---- */
 
 bsmm_status bsmm_cuda_move_codes(const bsmm_recode *job) {
     static const bsmm_cuda_function function = {.module = "sm80/recode", .name = "move_codes"};

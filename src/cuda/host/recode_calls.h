@@ -1,6 +1,6 @@
-/* The conversions of bsmm_backend for CUDA. They only queue kernels. Pointers must be aligned to
- * one element. The fast kernels need an alignment of 16 bytes, and other pointers take slower
- * kernels. */
+/* The conversions of matrices in bsmm_backend (quantize, dequantize, copy scales, ...) for CUDA.
+ * These functions only queue kernels. Pointers must be aligned to the size of one element. The fast
+ * kernels need an alignment of 16 bytes. With other pointers, slower kernels run. */
 #ifndef BSMM_CUDA_HOST_RECODE_CALLS_H
 #define BSMM_CUDA_HOST_RECODE_CALLS_H
 
@@ -13,10 +13,8 @@ bsmm_status bsmm_cuda_relayout(const bsmm_recode *job);
 bsmm_status bsmm_cuda_amax(const bsmm_recode *job);
 bsmm_status bsmm_cuda_move_codes(const bsmm_recode *job);
 
-/* Loads the kernel of bsmm_cuda_relayout, so that a run that calls it need not. */
+/* Loads the kernel that bsmm_cuda_relayout launches, so that a run loads nothing. */
 bsmm_status bsmm_cuda_relayout_load(const bsmm_cuda_device *device);
-
-/* ---- functions that the conversions share ---- */
 
 enum {
     BSMM_RECODE_THREADS = 256,    /* the threads of a thread block of the conversion kernels */

@@ -6,18 +6,18 @@ static int64_t bits_of(const bsmm_operand *o) {
     return bsmm_elem_row(o->m.format.elem)->bits;
 }
 
-/* ---- decisions when a plan is made ---- */
-
-/* TMA reads rows whose distance is a multiple of 16 bytes. If it spreads elements, the distance
- * must be a multiple of 32 bytes, and the number of elements a multiple of 128. The bits after a
- * row's last element must not be read as an element. */
+/* Returns true if TMA can read the operand's elements where the caller stores them. The distance
+ * between rows must be a multiple of 16 bytes. If TMA spreads elements of 4 or 6 bits to one byte
+ * each (`spread`), the distance must be a multiple of 32 bytes, and the number of elements in a row
+ * a multiple of 128. A row must end at a byte, because TMA would read the bits after it as
+ * elements. */
 static bool is_readable(const bsmm_operand *o, bool spread) {
     const int64_t pitch = o->m.ld * bits_of(o) / 8;
     return spread ? pitch % 32 == 0 && o->m.cols % 128 == 0
                   : pitch % 16 == 0 && o->m.cols * bits_of(o) % 8 == 0;
 }
 
-/* Returns the distance of the rows of a copy of the elements, in bytes. */
+/* Returns the distance between rows, in bytes, in a copy of the elements that TMA can read. */
 static int64_t padded_pitch(const bsmm_operand *o, bool spread) {
     return spread ? bsmm_round_up(o->m.cols, 128) * bits_of(o) / 8
                   : bsmm_round_up(bsmm_ceil_div(o->m.cols * bits_of(o), 8), 16);
@@ -36,8 +36,9 @@ bsmm_status bsmm_scaled_side_begin(const bsmm_operand *o, bool packed, uint32_t 
     BSMM_TRY(map_scales(o, &s->map));
     s->spread = !packed && bits_of(o) < 8;
     s->stored = is_readable(o, s->spread);
-    /* The last scales that an instruction reads may be padding. Padding may hold NaN, for which all
-     * results of the row would be computed again in double. */
+    /* Scales are read in place only if all scales that an instruction reads are real ones. The last
+     * scales of a row may otherwise be padding that holds NaN, and all results of the row would
+     * then be computed again in double. */
     s->stored_scales = o->m.scale_layout == BSMM_LAYOUT_NV_128X4 && o->map.cols % scales == 0;
     s->pitch = (uint64_t)(s->stored ? o->m.ld * bits_of(o) / 8 : padded_pitch(o, s->spread));
     s->bytes = s->stored ? 0 : (uint64_t)bsmm_round_up(o->m.rows * (int64_t)s->pitch, 256);
@@ -45,7 +46,7 @@ bsmm_status bsmm_scaled_side_begin(const bsmm_operand *o, bool packed, uint32_t 
     return BSMM_OK;
 }
 
-/* TMA counts the bytes of spread elements before it spreads them. */
+/* TMA counts the bytes of elements of 4 or 6 bits before it spreads each of them to one byte. */
 uint32_t bsmm_scaled_side_row_bytes(const bsmm_operand *o, const bsmm_scaled_side *s) {
     return s->spread ? BSMM_SCALED_ROW_BYTES * (uint32_t)bits_of(o) / 8 : BSMM_SCALED_ROW_BYTES;
 }
@@ -89,8 +90,6 @@ bsmm_status bsmm_scaled_side_make(const bsmm_cuda_device *device, const bsmm_ope
                                 },
                                 &s->pad);
 }
-
-/* ---- running it ---- */
 
 static bsmm_status move_scales(const bsmm_product *p, const bsmm_operand *o,
                                const bsmm_scaled_side *s, uint8_t *to) {

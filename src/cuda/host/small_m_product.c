@@ -1,5 +1,5 @@
-/* Functions that the host code of all small-M kernels (few rows of A) shares: tests of operands,
- * splitting of K, and parameters. */
+/* Functions that the host code of all small-M kernels (kernels for few rows of A) shares. They test
+ * operands, split K, and fill kernel parameters. */
 #include "cuda/host/small_m_product.h"
 
 #include "gpu/params.h"
@@ -42,14 +42,12 @@ bsmm_small_m_source bsmm_small_m_find_source(const bsmm_operand *a) {
                                       : BSMM_SMALL_M_ANY;
 }
 
-/* ---- splitting K ---- */
-
 uint32_t bsmm_small_m_count_steps(const bsmm_product *p) {
     return (uint32_t)bsmm_ceil_div(p->a.m.cols, BSMM_SMALL_M_K);
 }
 
-/* Returns the first step of range number `range` of `ranges`. Kernels compute it by the same
- * formula. */
+/* Returns the first step of range number `range`, if K is split into `ranges` ranges of whole steps
+ * (128 elements). The kernels use the same formula. */
 static uint32_t begin_of(uint32_t steps, uint32_t range, uint32_t ranges) {
     return (uint32_t)((uint64_t)steps * range / ranges);
 }
@@ -63,12 +61,12 @@ uint32_t bsmm_small_m_most_steps(uint32_t steps, uint32_t count) {
     return most;
 }
 
-/* Speeds of thread blocks by their shape, {k_warps, rows, fixed, step}, fitted to times for one row
- * of A on an H200. The speeds for 4-bit weights are fitted to tests/golden/data/small_m_cuts.txt,
- * where the chosen division of the GEMM takes at most 1.12 times as long as the best one. The
- * speeds for 8-bit weights with 4 warps along K are fitted to N from 4096 to 11008 at K = 8192.
- * 8-bit weights with 128 rows were not measured. Their speeds are scaled from those of 4-bit
- * weights. */
+/* The speeds of thread blocks by their shape, {k_warps, rows, fixed, step}, fitted to measured
+ * times for one row of A on an H200. The speeds for 4-bit weights are fitted to
+ * tests/golden/data/small_m_cuts.txt. With these speeds, the chosen division of each GEMM there
+ * takes at most 1.12 times as long as the best division. The speeds for 8-bit weights with 64 rows
+ * of B are fitted to GEMMs with K = 8192. The speeds with 128 rows of B are not measured but scaled
+ * from those of 4-bit weights. */
 const bsmm_small_m_speed bsmm_small_m_speeds[][BSMM_SMALL_M_SPEEDS] = {
     [BSMM_SMALL_M_4BIT] = {{8, 64, 5.6, 0.80}, {4, 128, 6.5, 0.93}, {2, 256, 7.5, 0.98}},
     [BSMM_SMALL_M_8BIT] = {{4, 64, 4.4, 0.96}, {2, 128, 5.8, 1.22}},
@@ -77,7 +75,8 @@ const bsmm_small_m_speed bsmm_small_m_speeds[][BSMM_SMALL_M_SPEEDS] = {
 
 /* Returns the number of clusters that run at once. Clusters of four or eight thread blocks leave
  * some SMs idle, because a cluster must lie in one GPC and the number of SMs of a GPC need not be a
- * multiple of the cluster's size. On an H200 only 30 of 33 clusters of four run at once. */
+ * multiple of the cluster's size. On an H200 only 30 clusters of four run at once, although its 132
+ * SMs would be enough for 33. */
 static uint32_t clusters_at_once(const bsmm_product *p, uint32_t splits) {
     const bsmm_cuda_device *device = p->device;
     uint32_t clusters = (uint32_t)device->multiprocessors / splits;
@@ -85,8 +84,8 @@ static uint32_t clusters_at_once(const bsmm_product *p, uint32_t splits) {
     return clusters ? clusters : 1;
 }
 
-/* Returns the number of waves: the number of clusters divided by the number of clusters that run at
- * once, rounded up. */
+/* Returns the number of waves of clusters: the number of clusters divided by the number of clusters
+ * that run at once, rounded up. */
 static double count_waves(const bsmm_product *p, const bsmm_small_m_speed *speed, uint32_t splits) {
     const int64_t clusters = bsmm_ceil_div(p->b.m.rows, speed->rows);
     return (double)bsmm_ceil_div(clusters, clusters_at_once(p, splits));
@@ -106,8 +105,6 @@ double bsmm_small_m_predict(const bsmm_product *p, const bsmm_small_m_speed *spe
     return count_waves(p, speed, splits) *
            (speed->fixed + speed->step * (double)bsmm_ceil_div(steps, speed->k_warps));
 }
-
-/* ---- parameters ---- */
 
 uint32_t bsmm_small_m_scale_vector(const bsmm_product *p, uint32_t step_scales, uint32_t splits,
                                    uint32_t ranges) {
@@ -133,8 +130,8 @@ static uint64_t pitch_of(const bsmm_operand *o) {
     return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
-/* Returns true if a result is an accumulator times scales of A's row and second-level scales only.
- * There is then no alpha, C or bias, and D is not block-scaled. */
+/* Returns true if the epilogue multiplies accumulators only by scales, because there is no alpha, C
+ * or bias, and D is not block-scaled. */
 static bool is_plain(const bsmm_product *p) {
     return bsmm_elem_row(p->d.m.format.elem)->bits > 8 && p->alpha == 1 && !p->has_c &&
            !p->bias_elem;
@@ -153,7 +150,8 @@ bsmm_small_m_params bsmm_small_m_params_of(const bsmm_product *p) {
         .parts = bsmm_small_m_count_parts(&p->a),
         .m_log2 = bsmm_small_m_log2_up((uint32_t)p->d.m.rows),
         .a_pitch = pitch_of(&p->a),
-        /* Kernels read this stride only if the scale layout is ROW_MAJOR. */
+        /* The kernels use the two strides a_scale_pitch and b_scale_pitch only if the scales are
+         * row-major. */
         .a_scale_pitch = p->a.map.tile_row_step,
         .b_pitch8 = (uint32_t)(pitch_of(&p->b) / 8),
         .b_scale_pitch = p->b.map.tile_row_step,

@@ -6,24 +6,22 @@
 #include "cuda/host/kernel.h"
 #include "cuda/sm90a/small_m_params.h"
 
-/* Returns true if the operand has fp32 scales and each step of K (BSMM_SMALL_M_K elements) lies in
- * one scale block. */
+/* Returns true if the operand has fp32 scales and each step of K (BSMM_SMALL_M_K elements of a row)
+ * lies in one scale block. */
 bool bsmm_small_m_has_steady_floats(const bsmm_operand *o);
 
-/* Returns true if the operand has fp32 scales and each tile of 16 rows by one step of K lies in one
- * scale block. */
+/* Returns true if the operand has fp32 scales and each tile of 16 rows by BSMM_SMALL_M_K elements
+ * of K lies in one scale block. */
 bool bsmm_small_m_has_tile_floats(const bsmm_operand *o);
 
-/* Returns true if each row of the operand has one fp32 scale for all of K. The kernels multiply
- * results by such scales after the sum over K. */
+/* Returns true if each row of the operand has one fp32 scale for all of K. The kernels multiply a
+ * sum by such scales after it is complete. */
 bool bsmm_small_m_has_row_floats(const bsmm_operand *o);
 
 /* Returns the number of bf16 numbers whose sum is one value of A: 2 for f16, 3 for f32, else 1. */
 uint32_t bsmm_small_m_count_parts(const bsmm_operand *a);
 
 bsmm_small_m_source bsmm_small_m_find_source(const bsmm_operand *a);
-
-/* ---- splitting K ---- */
 
 enum {
     /* The largest number of thread blocks that split K. They form a cluster, and 8 is the largest
@@ -40,19 +38,20 @@ uint32_t bsmm_small_m_count_steps(const bsmm_product *p);
  * `steps` steps of K. */
 uint32_t bsmm_small_m_most_steps(uint32_t steps, uint32_t count);
 
-/* The measured speed of a thread block of one shape on an H200. */
+/* The measured speed of a thread block on an H200, for one shape of thread block. */
 typedef struct bsmm_small_m_speed {
-    uint32_t k_warps; /* the warps of a thread block that have the same rows of B and split K */
-    uint32_t rows;    /* the rows of B that a thread block computes */
-    /* The time of a thread block without its steps of K, and the additional time for each step of a
-     * warp, in microseconds. */
+    /* the number of warps of a thread block that have the same rows of B and split K */
+    uint32_t k_warps;
+    uint32_t rows; /* the number of rows of B that a thread block computes */
+    /* The time of a thread block in microseconds is `fixed`, plus `step` for each step of 128
+     * elements along K that one of its warps computes. */
     double fixed, step;
 } bsmm_small_m_speed;
 
 enum { BSMM_SMALL_M_SPEEDS = 3 };
 
-/* The tables of bsmm_small_m_speeds: for 4-bit weights, for 8-bit weights, and for the kernel
- * cuda_sm90a_fp8_small_m. An entry with k_warps 0 is unused. */
+/* The indices of the tables in bsmm_small_m_speeds: the table for 4-bit weights, for 8-bit weights,
+ * and for the kernel cuda_sm90a_fp8_small_m. A table entry with k_warps 0 is unused. */
 typedef enum bsmm_small_m_family {
     BSMM_SMALL_M_4BIT = 0,
     BSMM_SMALL_M_8BIT = 1,
@@ -62,22 +61,20 @@ extern const bsmm_small_m_speed bsmm_small_m_speeds[][BSMM_SMALL_M_SPEEDS];
 
 /* Returns the predicted time of a GEMM in microseconds: the number of waves of clusters times the
  * time of a thread block. A cluster has `splits` thread blocks, which have the same rows of B and
- * split K. The prediction does not depend on M. The split that is chosen by it, and with it the
- * order of additions, therefore does not depend on M either. */
+ * split K. The prediction does not depend on M. The number of splits is chosen by this prediction,
+ * so the order of additions along K does not depend on M either. */
 double bsmm_small_m_predict(const bsmm_product *p, const bsmm_small_m_speed *speed,
                             uint32_t splits);
 
 /* Returns the predicted time in microseconds in which all thread blocks read A, converted to bf16,
- * from L2. The time is for the largest number of columns (BSMM_SMALL_M_MOST_COLUMNS). */
+ * from L2. The prediction is for the largest number of columns of A (BSMM_SMALL_M_MOST_COLUMNS). */
 double bsmm_small_m_predict_a(const bsmm_product *p, const bsmm_small_m_speed *speed,
                               uint32_t splits);
 
-/* ---- parameters ---- */
-
 /* Returns how many bytes of B's row-major scales one instruction can copy: 16, 8, 4 or 1. Returns 0
  * if scales have another layout. A row has `step_scales` bytes of scales per step of K. K is split
- * into `ranges` ranges of whole steps, and `splits` thread blocks compute them. The first scale of
- * each block in each row must be aligned to the size of a copy. */
+ * into `ranges` ranges of whole steps, which `splits` thread blocks compute. In each row, the first
+ * scale that a thread block reads must be aligned to the size of a copy. */
 uint32_t bsmm_small_m_scale_vector(const bsmm_product *p, uint32_t step_scales, uint32_t splits,
                                    uint32_t ranges);
 
@@ -86,8 +83,8 @@ uint32_t bsmm_small_m_scale_vector(const bsmm_product *p, uint32_t step_scales, 
 uint32_t bsmm_small_m_log2(uint32_t power);
 uint32_t bsmm_small_m_log2_up(uint32_t count);
 
-/* bsmm_small_m_params_of fills the parameters that follow from the product alone.
- * bsmm_small_m_params_bind sets the pointers in them to the buffers of a run. */
+/* bsmm_small_m_params_of fills the parameters that depend only on the product and not on how K is
+ * split. bsmm_small_m_params_bind sets the pointers in them to the buffers of a run. */
 bsmm_small_m_params bsmm_small_m_params_of(const bsmm_product *p);
 void bsmm_small_m_params_bind(const bsmm_product *p, bsmm_small_m_params *params);
 

@@ -7,10 +7,8 @@
 #include <math.h>
 #include <stdatomic.h>
 
-/* ---- tiles ---- */
-
 /* One tile shape of the sm_90a GEMM kernels, from one entry of sm90a/tiles.def. Its last three
- * fields are the time model that tiles.def explains. */
+ * fields are the numbers of the time model that the head of tiles.def explains. */
 struct bsmm_wgmma_tile {
     bsmm_cuda_function function;
     uint32_t kind, a_elem, b_elem;
@@ -41,8 +39,8 @@ static const bsmm_wgmma_tile tiles[] = {
 };
 
 /* Returns the number of threads of a thread block. A kernel of the kind POW2 has as many threads as
- * the generic GEMM, because it may have to run the code of the generic GEMM. That happens if
- * neither 8-bit floats nor bf16 hold the operands' values. */
+ * the generic GEMM, because it runs the generic GEMM's code if neither 8-bit floats nor bf16 can
+ * hold the values of A and B. */
 static uint32_t threads_of(const bsmm_wgmma_tile *t) {
     return t->kind == BSMM_WGMMA_POW2 ? BSMM_BF16_THREADS : 128 * (1 + t->consumers);
 }
@@ -53,44 +51,44 @@ uint32_t bsmm_wgmma_parts(const bsmm_product *p, const bsmm_operand *o) {
 }
 
 /* Returns the number of k blocks of the product. A k block is what a kernel multiplies in one
- * stage: 128 bytes along K. If elements are sums of bf16 parts, each pair of a part of A and a part
- * of B has its own k block. */
+ * stage: 128 bytes along K. If A or B is split into bf16 parts (each element is the sum of 2 or 3
+ * bf16 numbers), each pair of a part of A and a part of B has its own k blocks. */
 static int64_t k_blocks(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     if (t->a_elem != BSMM_ELEM_BF16) return bsmm_ceil_div(p->a.m.cols, 128);
     return bsmm_ceil_div(p->a.m.cols, BSMM_PACK_PART_COLS) * bsmm_wgmma_parts(p, &p->a) *
            bsmm_wgmma_parts(p, &p->b);
 }
 
-/* ---- division of D among clusters ---- */
-
 enum { FEWEST_BLOCKS_TO_CUT = 8, HANDING_BLOCKS = 8, FEWEST_BLOCKS_OF_PART = 4 };
 
-/* MEMORY_BYTES_OF_CYCLE is the number of bytes that the memory of an H200 delivers in a cycle of
- * its SMs; it follows from the measured bandwidth of a copy. The other two constants are estimates,
- * with which split-K is chosen well (docs/notes/hopper-large.md, "Split-K"). CYCLES_OF_RESULT is
- * the time for which a part of a tile that is split along K occupies an SM for each result that it
- * passes on. FLAG_CYCLES is the latency of passing on results at all. */
+/* Constants of the time model. MEMORY_BYTES_OF_CYCLE is the number of bytes that the memory of an
+ * H200 delivers in one clock cycle of its SMs, measured with a copy. CYCLES_OF_RESULT and
+ * FLAG_CYCLES are estimates (docs/notes/hopper-large.md, "Split-K"). CYCLES_OF_RESULT is the time
+ * that an SM needs to pass on one accumulator of a tile that is split along K. FLAG_CYCLES is the
+ * latency between a cluster that passes on accumulators and the cluster that waits for them. */
 static const double MEMORY_BYTES_OF_CYCLE = 2400, CYCLES_OF_RESULT = 0.08, FLAG_CYCLES = 2500;
 
 typedef struct deal {
-    /* The numbers of cluster tiles of D along M and N. A cluster tile is the tiles of the thread
-     * blocks of one cluster. */
+    /* The numbers of cluster tiles of D along M and N. A cluster tile is the area of D that the
+     * thread blocks of one cluster compute together. */
     int64_t tiles_m, tiles_n;
     int64_t clusters; /* the number of clusters of thread blocks that are launched */
     int64_t whole;    /* the number of cluster tiles that are not split along K */
     int64_t splits;   /* the number of parts into which K of every tile is split, 1 or more */
-    double cycles;    /* the estimated time in cycles of an SM */
+    double cycles;    /* the estimated time of the GEMM in cycles of an SM */
 } deal;
 
-/* Returns the least time in which device memory can deliver both operands, in cycles of an SM. */
+/* Returns the least time in which device memory can deliver A and B, in cycles of an SM. */
 static double operand_cycles(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     return (double)(p->d.m.rows + p->d.m.cols) * (double)k_blocks(p, t) * GEMM_K_BYTES /
            MEMORY_BYTES_OF_CYCLE;
 }
 
-/* Splits K of all tiles into equal parts if there are so few tiles that each part can have a
- * cluster of its own. The parts are summed separately, so the bits of the results depend on the
- * number of parts, unlike on the cuts of deal_of. */
+/* Splits K of all tiles into equal parts, if there are so few tiles that each part can have a
+ * cluster of its own. `room` is the number of clusters that fit on the device. The parts are summed
+ * separately, so the bits of the results depend on the number of parts. (The split-K of deal_of
+ * does not change the bits, because there a cluster continues with the accumulators of the cluster
+ * before it.) */
 static void split_all(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t room, deal *d) {
     const int64_t all = d->tiles_m * d->tiles_n, blocks = k_blocks(p, t);
     if (all == 0 || room * blocks > INT32_MAX) return;
@@ -109,10 +107,10 @@ static void split_all(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t r
     if (t->kind != BSMM_WGMMA_POW2) d->clusters = all * d->splits;
 }
 
-/* Divides D among clusters and estimates the time. The tiles of the last wave can be split along K
- * over all clusters (split-K). Passing accumulators on from one cluster to the next costs about as
- * much time as HANDING_BLOCKS k blocks. Splitting pays if SMs would be idle for longer than this
- * time without it. */
+/* Divides the tiles of D among clusters and estimates the time of the GEMM. The tiles of the last
+ * wave can be split along K over all clusters (split-K). Passing accumulators on from one cluster
+ * to the next takes about as long as HANDING_BLOCKS k blocks. Without split-K some SMs are idle
+ * during the last wave. The function splits only if they would be idle for longer. */
 static deal deal_of(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     const bsmm_cuda_device *device = p->device;
     deal d;
@@ -120,12 +118,12 @@ static deal deal_of(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     d.tiles_n = bsmm_ceil_div(p->d.m.cols, (int64_t)t->tile_n * t->cluster_n);
     int64_t all = d.tiles_m * d.tiles_n, blocks = k_blocks(p, t);
     int64_t room = device->multiprocessors / (int)(t->cluster_m * t->cluster_n);
-    /* The device has fewer SMs than a cluster has thread blocks. The launch will fail with an error
-     * that says so. */
+    /* The device has fewer SMs than a cluster has thread blocks, so the launch will fail with an
+     * error. Until then, avoid a division by 0. */
     if (room == 0) room = 1;
     /* A kernel of the kind POW2 always launches as many clusters as fit on the device. If 8-bit
-     * floats do not hold the operands' values, all of these clusters pack the operands to bf16 or
-     * run the code of the generic GEMM. */
+     * floats cannot hold the values of A and B, all of these clusters pack A and B to bf16, or run
+     * the code of the generic GEMM. */
     bool few = all < room && t->kind != BSMM_WGMMA_POW2;
     d.clusters = !few ? room : all == 0 ? 1 : all;
     d.whole = all;
@@ -168,8 +166,6 @@ const bsmm_cuda_function *bsmm_wgmma_function(const bsmm_wgmma_tile *tile) {
     return &tile->function;
 }
 
-/* ---- workspace: flags for passing on accumulators, then the accumulators ---- */
-
 static uint64_t flag_bytes(const bsmm_cuda_device *device, const bsmm_wgmma_tile *t) {
     return (uint64_t)bsmm_round_up(
         (int64_t)((uint64_t)device->multiprocessors * t->consumers * sizeof(uint64_t)), 256);
@@ -183,9 +179,9 @@ uint64_t bsmm_wgmma_engine_bytes(const bsmm_product *p, const bsmm_wgmma_tile *t
 
 /* Returns a number that no other launch has. A cluster stores it in a flag when it has passed on
  * accumulators. A value that an earlier launch or chance has left in the workspace is then never
- * mistaken for a set flag. The number is a counter, mixed by splitmix64 (Steele, Lea, Flood: Fast
- * splittable pseudorandom number generators, 2014). A launch that a CUDA graph repeats has the same
- * number each time, but the kernel clears its flags. */
+ * mistaken for a set flag. The number is a counter, whose bits are mixed by splitmix64 (Steele,
+ * Lea, Flood: Fast splittable pseudorandom number generators, 2014). A CUDA graph repeats a launch
+ * with the same number, so the kernel also clears the flags that it has read. */
 static uint64_t new_ticket(void) {
     static _Atomic uint64_t count;
     uint64_t x = (atomic_fetch_add(&count, 1) + 1) * 0x9E3779B97F4A7C15u;
@@ -193,8 +189,6 @@ static uint64_t new_ticket(void) {
     x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
     return x ^ (x >> 31);
 }
-
-/* ---- tensor maps ---- */
 
 static void map_elements(const bsmm_product *p, const bsmm_wgmma_form *form, int64_t rows,
                          uint32_t box_rows, bsmm_cuda_ready_map *map) {
@@ -232,11 +226,9 @@ static void map_scales(const bsmm_product *p, const bsmm_wgmma_form *form, int64
         map);
 }
 
-/* ---- storing D ---- */
-
-/* Returns true if D can be stored without the general epilogue: it is in row order, and there is
- * neither C nor bias. A second-level scale of D, which only a run knows, also needs the general
- * epilogue. */
+/* Returns true if D needs no general epilogue: D is in row order, and there is neither C nor bias.
+ * A second-level scale of D also needs the general epilogue. bsmm_wgmma_run tests it in each run,
+ * because only then it is known whether there is one. */
 static bool is_simple(const bsmm_product *p) {
     return p->d.m.order == BSMM_ORDER_ROW && !p->has_c && p->bias_elem == BSMM_ELEM_NONE;
 }
@@ -268,8 +260,6 @@ static void map_result(const bsmm_product *p, const bsmm_wgmma_tile *t, bsmm_cud
         map);
 }
 
-/* ---- the state of a plan ---- */
-
 static bsmm_wgmma_divisor divisor(int64_t d) {
     uint32_t shift = 31;
     while ((int64_t)1 << (shift - 31) < d)
@@ -279,14 +269,14 @@ static bsmm_wgmma_divisor divisor(int64_t d) {
 }
 
 /* Returns the number of cluster tiles along M in a band of tiles. Tiles that run at the same time
- * lie in one band. The band covers 2048 rows, so that its tiles read about as many rows of A as
- * rows of B. */
+ * lie in one band. The band covers 2048 rows, so that the tiles that run at once read about as many
+ * rows of A as of B. */
 static int64_t band(const bsmm_wgmma_tile *t) {
     int64_t tiles_m = 2048 / (t->tile_m * t->cluster_m);
     return tiles_m > 0 ? tiles_m : 1;
 }
 
-/* Fills all kernel parameters except for pointers. */
+/* Returns the kernel parameters, except for pointers, which are set in each run. */
 static bsmm_wgmma_params params_of(const bsmm_product *p, const bsmm_wgmma_tile *t, const deal *d,
                                    const bsmm_wgmma_form *a, const bsmm_wgmma_form *b) {
     const int64_t cut = (d->tiles_m * d->tiles_n - d->whole) * k_blocks(p, t);
@@ -348,8 +338,6 @@ bsmm_status bsmm_wgmma_make(const bsmm_product *p, const bsmm_wgmma_tile *t,
                                 &made->ready);
 }
 
-/* ---- running it ---- */
-
 static bsmm_status bind_maps(const bsmm_product *p, const bsmm_wgmma_engine *made,
                              const bsmm_wgmma_input *in, bsmm_wgmma_params *params) {
     const bsmm_cuda_device *d = p->device;
@@ -383,8 +371,8 @@ bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_engine *made,
 /* The error bound of the sm_90a GEMM. bf16: each wgmma instruction adds 16 products to an
  * accumulator and truncates all terms at 2^-23 of the largest. FP8: each instruction adds 32
  * products to an accumulator and truncates at 2^-13 of the largest. With scales, only the 4
- * instructions of one k block add to the same accumulator. For each k block, the product of two
- * scales is rounded and one FMA follows. */
+ * instructions of one k block add to the same accumulator. Each k block adds the rounding error of
+ * a product of two scales and of one FMA. */
 double bsmm_wgmma_bound(bsmm_wgmma_kind kind, uint32_t elem, int64_t k) {
     if (kind == BSMM_WGMMA_BF16) return 17 * 0x1p-23 * (double)bsmm_ceil_div(k, 16) + 0x1p-23;
     const bool wide = elem == BSMM_ELEM_BF16;

@@ -8,24 +8,25 @@
 #include "cuda/host/pack_plan.h"
 #include "cuda/sm90a/gemm_params.h"
 
-/* The ways in which a GEMM kernel applies block scales. The kind and the element types together
- * identify the kernels that can compute a GEMM. */
+/* The kinds of GEMM kernels by the block scales that they apply. The kind and the element types of
+ * A and B together say which kernels can compute a GEMM. */
 typedef enum bsmm_wgmma_kind {
     BSMM_WGMMA_BF16 = 0, /* bf16 elements without block scales */
     /* 8-bit or bf16 elements, scales of 1 x 128 for A and of 128 x 128 for B */
     BSMM_WGMMA_BLOCK = 1,
     BSMM_WGMMA_ROW = 2, /* 8-bit or bf16 elements, scales of 1 x 128 for A and B */
-    /* Like BSMM_WGMMA_ROW with 8-bit elements, for operands in which each product of a scale of A
-     * and a scale of B is a normal fp32 number. */
+    /* Like BSMM_WGMMA_ROW with 8-bit elements, for operands in which the product of any scale of A
+     * and any scale of B is a normal fp32 number. */
     BSMM_WGMMA_POW2 = 3
 } bsmm_wgmma_kind;
 
-/* The layout of one operand in device memory. */
+/* The layout of one operand of a GEMM kernel in device memory. */
 typedef struct bsmm_wgmma_form {
     uint32_t elem;  /* the element format: BSMM_ELEM_E4M3, BSMM_ELEM_E5M2 or BSMM_ELEM_BF16 */
     uint64_t pitch; /* the stride of the operand's rows in bytes, a multiple of 16 */
-    /* The distance in floats from the row scales of one block of K (128 columns) to those of the
-     * next. It is a multiple of 4, or 0 if there are no row scales. */
+    /* The distance in floats from the scales of all rows for one block of 128 columns of K to the
+     * scales for the next 128 columns. It is a multiple of 4, or 0 if the operand has no row
+     * scales. */
     uint64_t rows_pitch;
     /* Strides of the 128 x 128 block scales of B: element (n, k) has the scale with index n / 128 *
      * n_step + k / 128 * k_step. */
@@ -33,73 +34,77 @@ typedef struct bsmm_wgmma_form {
     uint32_t parts; /* the number of bf16 numbers whose sum is an element, 1 to 3 */
 } bsmm_wgmma_form;
 
-/* The pointers of one operand, aligned to 16 bytes. */
+/* The device pointers of one operand of a GEMM kernel, aligned to 16 bytes. */
 typedef struct bsmm_wgmma_side {
     /* the operand's elements in device memory, row by row, with K contiguous */
     const void *elements;
-    /* The scales of all rows for the first 128 columns of K, then for the next, and so on. NULL:
-     * there are no row scales. */
+    /* The fp32 scales of all rows for the first 128 columns of K, then those for the next 128
+     * columns, and so on. NULL if the operand has no row scales. */
     const float *rows;
-    /* With BSMM_WGMMA_BLOCK, the scales of B's 128 x 128 blocks. */
+    /* the fp32 scales of B's 128 x 128 blocks, only with BSMM_WGMMA_BLOCK */
     const float *blocks;
 } bsmm_wgmma_side;
 
-/* One tile shape of the GEMM kernels. wgmma.c has the table. */
+/* One tile shape of the GEMM kernels. wgmma.c has the table of all tile shapes. */
 typedef struct bsmm_wgmma_tile bsmm_wgmma_tile;
 
 /* Returns the number of bf16 numbers whose sum is an element of an operand, when the GEMM kernel
  * multiplies bf16: 2 for f16, 3 for fp32, and 1 for all other formats. If the product has a C, it
- * is 1 for every format. If an element is a sum of bf16 numbers and one of them is 0, its product
- * with Inf is NaN, although the element itself is not 0. The GEMM must then be recomputed, which is
- * impossible if D has overwritten C. */
+ * is 1 for every format, for the following reason. If an element is a sum of several bf16 numbers,
+ * one of them may be 0, and its product with Inf is NaN although the element itself is not 0. The
+ * GEMM must then be computed again, which is impossible if D has overwritten C. */
 uint32_t bsmm_wgmma_parts(const bsmm_product *p, const bsmm_operand *o);
 
 /* Returns the tile with an index, or NULL past the last tile. */
 const bsmm_wgmma_tile *bsmm_wgmma_tile_at(size_t index);
 
-/* Returns true if a tile's kernel multiplies operands of this kind and these element types. */
+/* Returns true if the kernel of this tile shape supports this kind of scales and these element
+ * types of A and B. */
 bool bsmm_wgmma_tile_takes(const bsmm_wgmma_tile *tile, bsmm_wgmma_kind kind, uint32_t a_elem,
                            uint32_t b_elem);
 
-/* Returns the estimated time of the product with this tile in cycles of an SM, or 0 for a product
- * without a device. */
+/* Returns the estimated time of the product with this tile shape in cycles of an SM, or 0 if the
+ * product has no device. */
 double bsmm_wgmma_tile_cycles(const bsmm_product *p, const bsmm_wgmma_tile *tile);
 
-/* Returns the tile with the least estimated time among the tiles that take this kind and these
- * element types of A and B. */
+/* Returns the tile shape with the least estimated time among those whose kernel supports this kind
+ * of scales and these element types of A and B. */
 const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind kind,
                                          uint32_t a_elem, uint32_t b_elem);
 
-/* The estimate of the time of a product whose tiles are all split along K. */
+/* The time model of a product in which K of every tile is split into the same number of parts.
+ * Cycles are clock cycles of an SM. */
 typedef struct bsmm_wgmma_split {
-    int64_t most;        /* the largest number of parts */
-    int64_t blocks;      /* the k blocks of a tile */
-    double block_cycles; /* the cycles of a k block */
-    double least_cycles; /* the cycles in which device memory delivers both operands */
+    int64_t most;        /* the largest number of parts into which K can be split */
+    int64_t blocks;      /* the number of k blocks of a tile, before K is split */
+    double block_cycles; /* the cycles that a k block takes */
+    double least_cycles; /* the cycles in which device memory delivers A and B */
     double fixed_cycles; /* the cycles of a tile in addition to its k blocks */
-    double part_cycles;  /* the cycles in which one part's accumulators are stored or added */
+    double part_cycles;  /* the cycles that storing or adding the accumulators of one part takes */
 } bsmm_wgmma_split;
 
-/* Returns the estimated cycles if K of each tile is split into `splits` parts, at least 1. */
+/* Returns the estimated cycles of the product if K of each tile is split into `splits` parts, 1 or
+ * more. */
 double bsmm_wgmma_split_cycles(const bsmm_wgmma_split *split, int64_t splits);
 
-/* Returns the number of parts with the least estimated time, 1 to split->most. */
+/* Returns the number of parts, from 1 to split->most, with the least estimated time. */
 int64_t bsmm_wgmma_choose_splits(const bsmm_wgmma_split *split);
 
-/* Returns the tile's kernel, which the caller passes to bsmm_cuda_refuse. */
+/* Returns the kernel of this tile shape. The caller passes it to bsmm_cuda_refuse. */
 const bsmm_cuda_function *bsmm_wgmma_function(const bsmm_wgmma_tile *tile);
 
 /* Returns the bytes of workspace that a launch needs for the flags and accumulators of tiles that
  * are split along K. The memory must be aligned to 256 bytes, and its content does not matter. */
 uint64_t bsmm_wgmma_engine_bytes(const bsmm_product *p, const bsmm_wgmma_tile *tile);
 
-/* The arguments of a launch that only a run knows. */
+/* The arguments of a launch that are known only when the plan runs. */
 typedef struct bsmm_wgmma_input {
     bsmm_wgmma_side a, b;
     bsmm_cuda_gate gate;
-    /* BSMM_WGMMA_POW2 only: memory for A and B as bf16. If 8-bit floats do not hold the operands'
-     * values (the gate is closed), the kernel packs the operands to this memory, provided that bf16
-     * holds their values. Otherwise it computes the GEMM from the stored operands. */
+    /* BSMM_WGMMA_POW2 only: device memory for A and B packed to bf16. The kernel packs A and B to
+     * this memory if bf16 holds their values but 8-bit floats do not (the gate is closed). If bf16
+     * does not hold them either, the kernel computes the GEMM from the operands as the caller
+     * stores them. */
     void *plain[2];
     /* Device memory where a bf16 kernel writes 1 if an accumulator leaves fp32's range. NULL: the
      * accumulators are not tested. */
@@ -107,7 +112,7 @@ typedef struct bsmm_wgmma_input {
     void *workspace;
 } bsmm_wgmma_input;
 
-/* The state of a plan for one launch of a GEMM kernel. */
+/* The state of a plan that belongs to one GEMM kernel and its launch. */
 typedef struct bsmm_wgmma_engine {
     bsmm_wgmma_params params; /* the kernel's parameters, in which all pointers are still NULL */
     bsmm_cuda_ready_map a, b, d, a_rows, b_rows;
@@ -117,18 +122,18 @@ typedef struct bsmm_wgmma_engine {
 } bsmm_wgmma_engine;
 
 /* Loads the tile's kernel and prepares its launch. `a` and `b` are the layouts that the operands
- * will have. `plain` says that launches will get memory for both operands as bf16. The device's
- * context must be current. */
+ * will have in each run. `plain` says that each run will pass memory for both operands packed to
+ * bf16 (bsmm_wgmma_input.plain). The device's context must be current. */
 bsmm_status bsmm_wgmma_make(const bsmm_product *p, const bsmm_wgmma_tile *tile,
                             const bsmm_wgmma_form *a, const bsmm_wgmma_form *b, bool plain,
                             bsmm_wgmma_engine *made);
 
-/* Queues the GEMM. The device's context must be current. */
+/* Queues the GEMM kernel. The device's context must be current. */
 bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_engine *made,
                            const bsmm_wgmma_input *input);
 
-/* Returns the largest error before the final rounding to D's format, as a multiple of sum |a||b|
- * (docs/NUMERICS.md). `elem` is the element type that the tensor cores multiply. */
+/* Returns the error bound of the GEMM kernel before the final rounding to D's format, as a multiple
+ * of sum |a||b| (docs/NUMERICS.md). `elem` is the element type that the tensor cores multiply. */
 double bsmm_wgmma_bound(bsmm_wgmma_kind kind, uint32_t elem, int64_t k);
 
 #endif

@@ -11,8 +11,6 @@ const bsmm_wgmma_plan bsmm_wgmma_plan_bf16 = {
 
 BSMM_CHECK_STATE(bsmm_wgmma_state);
 
-/* ---- choices before a plan is made ---- */
-
 static bsmm_wgmma_source source_of(const bsmm_product *p, const bsmm_wgmma_plan *plan, bool is_b) {
     const bsmm_operand *o = is_b ? &p->b : &p->a;
     const bool by_rows = plan->by_rows && o->m.format.scale == BSMM_SCALE_F32;
@@ -32,8 +30,9 @@ static bsmm_wgmma_attempt attempt_of(const bsmm_product *p, const bsmm_wgmma_pla
     return x;
 }
 
-/* Returns true if the kernel that copies scales cannot copy those of an operand. It has one thread
- * block along the grid's y axis for each 128 elements of K, and there may be at most 65535. */
+/* Returns true if the matrix is too wide for the kernel that copies scales. That kernel has one
+ * thread block along the grid's y axis for each 128 elements of K, and a grid may have at most
+ * 65535 there. */
 static bool moves_too_much(const bsmm_product *p, const bsmm_wgmma_source *s) {
     return s->scaled && !s->stored_scales && p->a.m.cols > (int64_t)UINT16_MAX * BSMM_PACK_GROUP;
 }
@@ -68,13 +67,11 @@ const char *bsmm_wgmma_refuse(const bsmm_product *p, const bsmm_wgmma_plan *plan
     return refuse_sources(p, &state->first, why, size);
 }
 
-/* ---- workspace ---- */
-
 /* The beginning of the workspace, which each run clears. It holds the headers of the operands that
- * the run packs, and a flag. The flag says that the result of the GEMM kernel cannot be trusted.
- * The memory of the attempts follows. The first attempt is the plan's GEMM kernel with the packing
- * kernels before it, and the second attempt is the fallback's GEMM kernel. Each attempt has memory
- * for A, for B (unless it was packed in advance) and for the GEMM kernel. */
+ * the run packs, and a flag that the GEMM kernel sets if its result may be wrong. The memory of two
+ * attempts to compute the GEMM follows. The first attempt is the plan's GEMM kernel with the
+ * packing kernels before it, and the second attempt is the fallback's GEMM kernel. Each attempt has
+ * memory for A, for B (unless B was packed in advance) and for the GEMM kernel. */
 typedef struct head {
     bsmm_pack_header headers[2];
     uint32_t closed;
@@ -92,8 +89,6 @@ uint64_t bsmm_wgmma_workspace_bytes(const bsmm_product *p, const void *state) {
 static head *aligned(void *pointer) {
     return (head *)(((uintptr_t)pointer + 1023) / 1024 * 1024);
 }
-
-/* ---- making a plan ---- */
 
 static bsmm_status make_attempt(const bsmm_product *p, bsmm_wgmma_attempt *x, bool plain) {
     return bsmm_wgmma_make(p, x->tile, &x->a.form, &x->b.form, plain, &x->engine);
@@ -116,10 +111,9 @@ bsmm_status bsmm_wgmma_make_state(const bsmm_product *p, void *state) {
     return status;
 }
 
-/* ---- running ---- */
-
-/* Casts const away. The same functions compute addresses for packing and for reading. Weights that
- * were packed in advance are only read. */
+/* Casts const away. The same functions compute addresses in packed weights for the kernels that
+ * write them and for the kernels that read them. Weights that were packed in advance are only
+ * read. */
 static void *mutable(const void *pointer) {
     union {
         const void *from;
@@ -129,9 +123,9 @@ static void *mutable(const void *pointer) {
 }
 
 /* Returns true if the GEMM kernel must test its accumulators. There are three reasons. First, an
- * operand that is read as stored has no header with the range of its values. Second, one of the
- * bf16 numbers whose sum is a finite element may be 0, and 0 times Inf is NaN. Third, accumulators
- * that are scaled later may leave fp32's range. */
+ * operand that is not packed has no header with the range of its values. Second, if an element is
+ * the sum of several bf16 numbers, one of these numbers may be 0, and 0 times Inf is NaN. Third,
+ * accumulators that are multiplied by scales only later may leave the range of fp32. */
 static bool is_unknown(const bsmm_wgmma_state *s) {
     const uint32_t parts = s->first.a.form.parts * s->first.b.form.parts;
     const bool scaled = s->plan.kind != BSMM_WGMMA_BF16 || s->plan.by_rows;
@@ -139,9 +133,9 @@ static bool is_unknown(const bsmm_wgmma_state *s) {
            (s->first.a.stored || s->first.b.stored || parts > 1 || scaled);
 }
 
-/* The memory of one attempt, i.e. of one GEMM kernel and the packing of its operands. `a` and `b`
- * are the packed operands, and `rest` is the workspace of the GEMM kernel. If B was packed in
- * advance, `b` points to it. All other memory lies in the workspace. */
+/* The memory of one attempt, i.e. of one GEMM kernel and the kernels that pack its operands. `a`
+ * and `b` are the packed operands, and `rest` is the workspace of the GEMM kernel. All three lie in
+ * the workspace, except that `b` points to B if B was packed in advance. */
 typedef struct rooms {
     uint8_t *a, *b, *rest;
 } rooms;
@@ -155,7 +149,7 @@ static rooms rooms_of(const bsmm_product *p, const bsmm_wgmma_attempt *x, bool b
     };
 }
 
-/* Queues the kernels that pack A, and B unless it was packed in advance. */
+/* Queues the kernels that pack A and, unless B was packed in advance, B. */
 static bsmm_status fill(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
                         head *h) {
     bool cleared = s->plan.when != BSMM_WHEN_ALWAYS;
@@ -165,9 +159,10 @@ static bsmm_status fill(const bsmm_product *p, const bsmm_wgmma_state *s, const 
     return bsmm_wgmma_fill(p, &p->b, &s->first.b, &s->b, &b_how, at->b);
 }
 
-/* Queues the GEMM kernel of the plan (the first attempt), after the packing kernels. Fills *gate
- * with the pointers from which a kernel on the device sees if the packed operands hold all values
- * (sm80/gate.h). The kernel that is queued next uses them to decide whether it has to run. */
+/* Queues the first attempt, i.e. the GEMM kernel of the plan, after the kernels that pack its
+ * operands. Fills *gate with pointers to device memory that says whether the packed operands hold
+ * all values exactly enough (sm80/gate.h). The kernel that is queued next, the fallback, reads this
+ * memory to decide whether it has to run. */
 static bsmm_status multiply(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
                             head *h, void *const plain[2], bsmm_cuda_gate *gate) {
     const bsmm_wgmma_attempt *x = &s->first;
@@ -185,9 +180,9 @@ static bsmm_status multiply(const bsmm_product *p, const bsmm_wgmma_state *s, co
 }
 
 /* Queues the GEMM kernel of the fallback (the second attempt), which reads bf16 operands. On the
- * device this kernel does nothing unless the plan's own GEMM kernel could not multiply the packed
- * operands. The plan's kernel has then packed both operands to bf16. `gate` is the condition that
- * multiply() has filled. */
+ * device this kernel does nothing if the first attempt's GEMM kernel has computed the product.
+ * Otherwise the first attempt's kernel has packed both operands to bf16 instead. `gate` tells the
+ * kernel which of the two has happened, and multiply() has filled it. */
 static bsmm_status multiply_plain(const bsmm_product *p, const bsmm_wgmma_attempt *x,
                                   const rooms *at, const bsmm_cuda_gate *gate) {
     bsmm_wgmma_input in = {.a = bsmm_wgmma_side_of(&p->a, &x->a, at->a),
@@ -198,9 +193,10 @@ static bsmm_status multiply_plain(const bsmm_product *p, const bsmm_wgmma_attemp
     return bsmm_wgmma_run(p, &x->engine, &in);
 }
 
-/* Queues the GEMM kernel of the plan and then the GEMM kernel of its fallback, plan.otherwise. On
- * the device, the second kernel runs only if the first could not multiply the packed operands. The
- * memory of the second attempt lies behind the memory of the first. */
+/* Queues two attempts: the GEMM kernel of the plan, and the GEMM kernel of its fallback
+ * (plan.otherwise). On the device, the fallback's kernel runs only if the plan's kernel could not
+ * multiply the packed operands. The memory of the fallback lies behind the memory of the plan's
+ * attempt. */
 static bsmm_status run_either(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
                               head *h, bsmm_cuda_gate *gate) {
     const rooms there = rooms_of(p, &s->second, false, at->a + s->first.bytes);
@@ -239,9 +235,10 @@ uint64_t bsmm_wgmma_packed_b_bytes(const bsmm_product *p, const void *state) {
     return s->first.b.bytes;
 }
 
-/* Writes the name of the format of B's packed bytes. It is the name of the packing route, or
- * "stored" if the GEMM kernel reads B's elements as they are. "_r" or "_b" follows if the packed
- * bytes hold scales of rows or of 128 x 128 blocks. */
+/* Writes the name of the layout of packed weights B to `name`. It is the name of the format to
+ * which the elements are packed, or "stored" if the GEMM kernel reads B's elements as they are. The
+ * name ends in "_r" if the packed weights hold scales of rows, and in "_b" if they hold scales of
+ * 128 x 128 blocks. */
 void bsmm_wgmma_name_panels(const bsmm_product *p, const void *state, char *name, size_t size) {
     const bsmm_wgmma_source *b = &((const bsmm_wgmma_state *)state)->first.b;
     (void)p;

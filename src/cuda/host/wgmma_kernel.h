@@ -6,24 +6,24 @@
 #include "cuda/host/generic.h"
 #include "cuda/host/wgmma_operands.h"
 
-/* Says how cuda_sm90a_fp8, cuda_sm90a_fold or cuda_sm90a_bf16 computes a GEMM: the formats to which
- * it packs A and B, and its fallback. */
+/* The plan of cuda_sm90a_fp8, cuda_sm90a_fold or cuda_sm90a_bf16 for computing a GEMM: the formats
+ * to which it packs A and B, and its fallback. */
 typedef struct bsmm_wgmma_plan bsmm_wgmma_plan;
 struct bsmm_wgmma_plan {
     bsmm_wgmma_kind kind;
     bsmm_pack_route routes[2]; /* the packing routes of A and B (gpu/pack.h) */
     uint32_t elems[2];         /* the element types of A and B that the tensor cores multiply */
-    /* Only with BSMM_WGMMA_BF16: true if the GEMM kernel multiplies complete sums by the fp32
-     * scales of operands, which cover whole rows. */
+    /* Only with BSMM_WGMMA_BF16: true if the fp32 scales of the operands cover whole rows, and the
+     * GEMM kernel multiplies the sums over all of K by them. */
     bool by_rows;
-    /* The condition on the packed values under which the result is valid (sm80/gate.h).
-     * BSMM_WHEN_ALWAYS: the result is valid for any values. */
+    /* The condition on the values in the packed operands under which the GEMM kernel's result is
+     * valid (sm80/gate.h). BSMM_WHEN_ALWAYS: the result is valid for any values. */
     bsmm_cuda_when when;
     /* The fallback plan for values that do not fit the packed format of this plan but fit bf16. The
      * thread blocks of this plan's GEMM kernel then pack both operands to bf16, and the GEMM kernel
      * of the fallback plan, which is queued next, multiplies them. If bf16 does not hold the values
-     * either, the thread blocks of this plan's kernel run the code of the generic GEMM. NULL: the
-     * generic GEMM is queued next as the only fallback. */
+     * either, the thread blocks of this plan's kernel run the code of the generic GEMM. If
+     * `otherwise` is NULL, the generic GEMM is queued next as the only fallback. */
     const bsmm_wgmma_plan *otherwise;
     /* The number of binades by which the largest element of a block may lie below the maximum that
      * the block's scale allows. bsmm_pack_pair_plain uses it to test whether bf16 holds the values.
@@ -31,11 +31,11 @@ struct bsmm_wgmma_plan {
     uint32_t slack;
 };
 
-/* The plan for operands that are exact in bf16. Its fallback is the generic GEMM. */
+/* The plan for operands whose values bf16 holds exactly. Its fallback is the generic GEMM. */
 extern const bsmm_wgmma_plan bsmm_wgmma_plan_bf16;
 
-/* An attempt, i.e. one launch of a GEMM kernel and the packing kernels before it: the choices and
- * the sizes that it needs. */
+/* One attempt to compute the GEMM, i.e. one launch of a GEMM kernel and of the packing kernels
+ * before it: its tile shape, the sources of A and B, and its memory. */
 typedef struct bsmm_wgmma_attempt {
     const bsmm_wgmma_tile *tile;
     bsmm_wgmma_source a, b;
@@ -59,8 +59,8 @@ typedef struct bsmm_wgmma_state {
 } bsmm_wgmma_state;
 
 /* These functions implement the members of bsmm_kernel for cuda_sm90a_fp8, cuda_sm90a_fold and
- * cuda_sm90a_bf16. The `refuse` of each of these kernels calls bsmm_wgmma_refuse last and passes
- * its plan. */
+ * cuda_sm90a_bf16. Each of these three kernels has its own `refuse`, which ends with a call of
+ * bsmm_wgmma_refuse and passes the kernel's plan. */
 const char *bsmm_wgmma_refuse(const bsmm_product *p, const bsmm_wgmma_plan *plan,
                               bsmm_wgmma_state *state, char *why, size_t size);
 uint64_t bsmm_wgmma_workspace_bytes(const bsmm_product *p, const void *state);

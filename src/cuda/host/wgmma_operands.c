@@ -2,14 +2,12 @@
 
 #include "cuda/host/kernel.h"
 
-/* ---- operands that are read as stored ---- */
-
 static uint64_t pitch_of(const bsmm_operand *o) {
     return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
-/* Returns true if TMA can read the operand's elements in place. The address has been checked
- * before, with bsmm_kernel.alignment. */
+/* Returns true if TMA can read the operand's elements where the caller stores them. The alignment
+ * of their address is not tested here, because bsmm_kernel.alignment has already required it. */
 static bool are_stored(const bsmm_operand *o, bsmm_pack_route route) {
     uint32_t elem = o->m.format.elem;
     bool eaten = bsmm_pack_is_bf16(route)
@@ -22,20 +20,19 @@ static bool is_pitch(const bsmm_operand *o) {
     return o->map.digit_count == 0 && o->map.tile_rows == 1 && o->map.tile_cols == 1;
 }
 
-/* Returns true if the GEMM kernel can read the operand's scales in place: 1 x 128 scales with rows
- * contiguous, or 128 x 128 scales at any stride. */
+/* Returns true if the GEMM kernel can read the operand's fp32 scales where the caller stores them.
+ * They must be scales of 1 x 128 with consecutive rows in consecutive words, or scales of 128 x 128
+ * at any stride. */
 static bool are_stored_scales(const bsmm_operand *o, bool by_row) {
     if (o->m.format.scale != BSMM_SCALE_F32 || !is_pitch(o)) return false;
     if (o->m.format.block_cols != BSMM_PACK_GROUP) return false;
-    /* The GEMM kernel's offsets have 32 bits, and it may compute the offset of a scale up to 96 k
-     * blocks past the end of K. */
+    /* The GEMM kernel's offsets have 32 bits, and it may compute offsets of scales up to 96 k
+     * blocks (of 128 elements) past the end of K. */
     uint64_t last = o->scale_bytes / sizeof(float) + 96 * o->map.tile_col_step;
     if (!by_row) return o->m.format.block_rows == 128 && last <= UINT32_MAX;
     return o->m.format.block_rows == 1 && o->map.tile_row_step == 1 &&
            o->map.tile_col_step % 4 == 0;
 }
-
-/* ---- memory for a packed operand or for copied scales ---- */
 
 static uint64_t scale_room(const bsmm_operand *o, bool by_row) {
     uint64_t groups = (uint64_t)bsmm_ceil_div(o->m.cols, 128);
@@ -47,9 +44,9 @@ static uint64_t scale_room(const bsmm_operand *o, bool by_row) {
 static uint64_t room_of(const bsmm_operand *o, const bsmm_wgmma_source *s) {
     uint64_t bytes = 0;
     if (!s->stored) bytes = bsmm_pack_layout_of(o->m.rows, o->m.cols, s->route).bytes;
-    /* The packing kernels write scales of rows together with the elements. Scales of 128 x 128
-     * blocks need separate memory. So do the scales of an operand whose elements are read in place.
-     */
+    /* The packing kernels write scales of rows (1 x 128) together with the packed elements. A
+     * separate kernel copies scales of 128 x 128 blocks, and scales of an operand whose elements
+     * are not packed. These scales need memory of their own. */
     if (s->scaled && !s->stored_scales && (s->stored || !s->by_row))
         bytes = (uint64_t)bsmm_round_up((int64_t)bytes, 1024) + scale_room(o, s->by_row);
     return (uint64_t)bsmm_round_up((int64_t)bytes, 1024);
@@ -59,8 +56,9 @@ static bool packs_scales(const bsmm_wgmma_source *s) {
     return s->scaled && !s->stored_scales && (s->stored || !s->by_row);
 }
 
-/* Sets the place of the scales that the GEMM kernel reads. They are read in place, or copied by a
- * separate kernel, or written by the packing kernel as group scales. */
+/* Sets the place of the scales that the GEMM kernel reads. They lie where the caller stores them,
+ * or where a separate kernel copies them, or where the packing kernel writes them next to the
+ * packed elements. */
 static void set_scales(const bsmm_operand *o, const bsmm_pack_layout *at, bsmm_wgmma_source *s) {
     bsmm_wgmma_form *f = &s->form;
     const bool alone = packs_scales(s);
@@ -88,12 +86,12 @@ static void set_form(const bsmm_operand *o, bsmm_wgmma_source *s) {
     if (s->scaled) set_scales(o, &at, s);
 }
 
-/* Decides whether the GEMM kernel reads an operand in place or packed. A bf16 operand that is read
- * in place has no header with the range of its values. If a value is too large or too small for the
- * fast path, only the accumulators show it, and the GEMM must be recomputed. That is impossible if
- * D has overwritten C, so a product with a C packs its bf16 operands. bf16 operands are also packed
- * if the kernel scales accumulators, because it then needs the range of the elements from the
- * header. */
+/* Decides whether the GEMM kernel reads an operand where the caller stores it, or packed. A bf16
+ * operand that is not packed has no header with the range of its values. If a value is too large or
+ * too small for the fast path, only the accumulators show it, and the whole GEMM must be computed
+ * again. That is impossible if D has overwritten C. A product with a C therefore packs its bf16
+ * operands. bf16 operands are also packed if the GEMM kernel multiplies accumulators by scales,
+ * because it then needs the range of the elements from the header. */
 bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, bsmm_wgmma_kind kind, bool is_b,
                                        bsmm_pack_route route, bool scaled) {
     const bsmm_operand *o = is_b ? &p->b : &p->a;
@@ -109,8 +107,6 @@ bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, bsmm_wgmma_kind ki
     set_form(o, &s);
     return s;
 }
-
-/* ---- packing ---- */
 
 bsmm_status bsmm_wgmma_packer_make(const bsmm_product *p, const bsmm_operand *o,
                                    const bsmm_wgmma_source *s, bsmm_wgmma_packer *made) {
@@ -145,8 +141,6 @@ bsmm_status bsmm_wgmma_fill(const bsmm_product *p, const bsmm_operand *o,
     launch.job.to = (float *)(void *)((uint8_t *)room + s->scales_at);
     return bsmm_pack_scales_run(p->device, &launch, p->stream);
 }
-
-/* ---- arguments of the engine ---- */
 
 bsmm_wgmma_side bsmm_wgmma_side_of(const bsmm_operand *o, const bsmm_wgmma_source *s,
                                    uint8_t *room) {

@@ -1,47 +1,49 @@
-/* Decides how the sm_90a GEMM kernel gets A and B. It reads an operand in place if TMA can read it.
- * Otherwise the operand is packed, in the workspace or in advance (gpu/pack.h). */
+/* Decides how the sm_90a GEMM kernel gets A and B. The GEMM kernel reads an operand where the
+ * caller stores it, if TMA can read it there. Otherwise a kernel packs the operand (gpu/pack.h) in
+ * each run to the workspace, or once in advance. */
 #ifndef BSMM_CUDA_HOST_WGMMA_OPERANDS_H
 #define BSMM_CUDA_HOST_WGMMA_OPERANDS_H
 
 #include "cuda/host/wgmma.h"
 
-/* Says how the GEMM kernel gets one operand: in place or packed. */
+/* Says whether the GEMM kernel reads one operand where the caller stores it, or packed. */
 typedef struct bsmm_wgmma_source {
     bsmm_pack_route route;
     bool stored; /* true if the GEMM kernel reads the operand's elements in place */
-    bool scaled; /* true if the GEMM kernel applies scales of this operand to accumulators */
+    bool scaled; /* true if the GEMM kernel multiplies sums by scales of this operand */
     bool by_row; /* true if these scales are 1 x 128, false if they are 128 x 128 */
     bool stored_scales;
-    uint64_t bytes; /* the bytes of workspace that the operand needs, a multiple of 1024 */
-    /* The offsets in the workspace of the packed elements and of the scales, if the GEMM kernel
-     * does not read them in place. */
+    uint64_t bytes; /* the bytes of workspace for the packed operand, a multiple of 1024 */
+    /* The offsets in bytes, in the operand's part of the workspace, of the packed elements and of
+     * the copied scales. They are used only for data that is packed or copied. */
     uint64_t elements_at, scales_at;
     bsmm_wgmma_form form;
 } bsmm_wgmma_source;
 
-/* Decides how the GEMM kernel gets an operand. `is_b` says that the operand is B. With
- * BSMM_WGMMA_BLOCK, B's scales are 128 x 128 and A's are 1 x 128. `scaled` says that the GEMM
- * kernel applies scales of the operand. */
+/* Decides whether the GEMM kernel reads an operand where the caller stores it, or packed. `is_b`
+ * says that the operand is B. With BSMM_WGMMA_BLOCK, B's scales are 128 x 128 and A's are 1 x 128.
+ * `scaled` says that the GEMM kernel multiplies sums by scales of the operand. */
 bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, bsmm_wgmma_kind kind, bool is_b,
                                        bsmm_pack_route route, bool scaled);
 
-/* The state of a plan for packing one operand. */
+/* The state of a plan that belongs to the packing of one operand. */
 typedef struct bsmm_wgmma_packer {
-    /* the launch that packs the elements, used if they are not read in place */
+    /* the launch that packs the elements, used if the GEMM kernel does not read them where the
+     * caller stores them */
     bsmm_pack_launch elements;
     /* the launch that copies the block scales, used if `packs_scales` */
     bsmm_pack_scales_launch scales;
     bool packs_scales;
 } bsmm_wgmma_packer;
 
-/* Loads the packing kernels that bsmm_wgmma_fill will launch. */
+/* Loads the kernels with which bsmm_wgmma_fill packs the operand. */
 bsmm_status bsmm_wgmma_packer_make(const bsmm_product *p, const bsmm_operand *o,
                                    const bsmm_wgmma_source *source, bsmm_wgmma_packer *made);
 
 /* Options of packing an operand. All members may be 0. */
 typedef struct bsmm_wgmma_packing {
-    /* A header that is used instead of the header at the beginning of the packed operand, and that
-     * the caller has cleared. NULL: the packed operand's own header. */
+    /* The header of the packed operand, which holds for example the range of its values. The caller
+     * has cleared it. NULL: the header lies at the beginning of the packed operand. */
     bsmm_pack_header *header;
     /* true if the caller has queued only packing kernels since it cleared the header */
     bool overlaps;
