@@ -2,8 +2,6 @@
  * chooses one of the kernels and fills its parameters. */
 #include "gpu/bf16_jobs.h"
 
-/* ---- choice of the kernel ---- */
-
 /* Returns true if one bf16 number holds each value of the operand exactly. fp32 scales do not
  * matter here, because a kernel can apply them to sums instead of multiplying the elements by them.
  */
@@ -40,8 +38,6 @@ bsmm_bf16_kind bsmm_gpu_bf16_choose(const bsmm_product *p) {
     b = fits_bf16(&p->b) && !has_floats(&p->b);
     return a ? BSMM_BF16_1X3 : b ? BSMM_BF16_3X1 : BSMM_BF16_3X3;
 }
-
-/* ---- parameters ---- */
 
 static bool is_together(const bsmm_operand *o) {
     static const uint32_t alignments[] = {[4] = 4, [6] = 2, [8] = 8, [16] = 16, [32] = 16};

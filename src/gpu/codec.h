@@ -70,8 +70,6 @@ BSMM_SHARED float bsmm_e4m3_scale(uint32_t code) {
     return (code & 0x7f) == 0x7f ? bsmm_bits_float(0x7fc00000u) : value;
 }
 
-/* ---- packed codes: spreading them so that each code occupies one byte ---- */
-
 BSMM_SHARED void bsmm_spread4(uint32_t nibbles, uint32_t *bytes) {
     uint32_t even = nibbles & 0x0f0f0f0fu, odd = nibbles >> 4 & 0x0f0f0f0fu;
     bytes[0] = bsmm_pick_bytes(even, odd, 0x5140);

@@ -37,8 +37,6 @@ static void *find_function(const void *device, const bsmm_gpu_function *function
     return f ? f->handle : NULL;
 }
 
-/* ---- loading: the functions below run with the mutex held and the device current ---- */
-
 static bsmm_status load_image(const bsmm_gpu_loader *loader, const void *device,
                               const bsmm_gpu_image *image, void **handle) {
     bsmm_gpu_unpacked unpacked;

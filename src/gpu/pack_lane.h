@@ -37,8 +37,6 @@ BSMM_SHARED bsmm_lane_scale bsmm_lane_scale_of(uint32_t scale, uint32_t code) {
     return s;
 }
 
-/* ---- look: the range of an item's values ---- */
-
 /* Returns true if any of a thread's elements is nonzero. */
 BSMM_SHARED bool bsmm_lane_any(const bsmm_narrow_codec *k, const uint32_t *codes, int words) {
     uint32_t any = 0;
@@ -90,8 +88,6 @@ BSMM_SHARED uint32_t bsmm_lane_fast_flags(const bsmm_pack_job *job, const bsmm_l
         met |= (codes[i / 4] >> 8 * (i % 4) & (k->sign - 1)) == inf;
     return met ? BSMM_PACK_WIDE : 0u;
 }
-
-/* ---- decide: the scale of a group ---- */
 
 /* The scale of a group of 128 elements along K, and the group's contribution to the operand's
  * header. */
@@ -216,8 +212,6 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_decide(const bsmm_pack_job *job, const bsm
     return g;
 }
 
-/* ---- emit: the packed elements ---- */
-
 /* Returns fp32 bits whose high half is the bf16 code of `value`, which must be exact in bf16. Every
  * NaN becomes 0x7fff, the NaN that the hardware's conversion makes. */
 BSMM_SHARED uint32_t bsmm_lane_bf16(float value) {
@@ -317,8 +311,6 @@ BSMM_SHARED void bsmm_lane_item(const bsmm_pack_job *job, const bsmm_lane_scale 
     else
         bsmm_lane_emit_fp8(job, codes, bits == 8, factor, s->is_nan, to);
 }
-
-/* ---- f32, f16 and bf16 elements: 8 values to bf16 ---- */
 
 /* Returns the contribution of 8 unscaled values of 16 or 32 bits to the maxima of their group (128
  * elements of a row). The high half of the result has the largest exponent of the values, and the

@@ -24,8 +24,6 @@ bool bsmm_gpu_is_small(const bsmm_product *p);
  * reason to `why` and returns it. */
 const char *bsmm_gpu_refuse_elements(const bsmm_product *p, char *why, size_t size);
 
-/* ---- formats and layouts ---- */
-
 /* Returns true if the device code supports an element format. Kernels and conversions refuse all
  * other formats. */
 bool bsmm_gpu_knows_elem(uint32_t elem);

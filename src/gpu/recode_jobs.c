@@ -47,8 +47,6 @@ bool bsmm_recode_has_padding(const bsmm_recode *job) {
     return o->m.format.scale && !whole && bsmm_layout_pads(o->m.scale_layout);
 }
 
-/* ---- the largest magnitude ---- */
-
 bsmm_amax_job bsmm_amax_job_of(const bsmm_recode *job, float *result) {
     const bsmm_matrix *m = &job->src.m;
     bool rows = m->order == BSMM_ORDER_ROW;
@@ -69,8 +67,6 @@ bsmm_amax_job bsmm_amax_job_of(const bsmm_recode *job, float *result) {
     amax.aligned = (uintptr_t)m->data % 16 == 0;
     return amax;
 }
-
-/* ---- quantizing ---- */
 
 static void set_format(const bsmm_recode *job, bsmm_quantize_job *q) {
     const bsmm_format *f = &job->dst.m.format;
@@ -134,8 +130,6 @@ bsmm_level_job bsmm_level_job_of(const bsmm_recode *job, const bsmm_quantize_job
                             .by_divisor = job->dst.m.global_kind == BSMM_GLOBAL_DIVISOR};
 }
 
-/* ---- dequantizing ---- */
-
 static uint32_t way_of(const bsmm_matrix *m) {
     bool wide = m->format.scale == BSMM_SCALE_F32;
     if (!m->global_scale) return wide ? BSMM_WAY_MULTIPLY : BSMM_WAY_EXACT;
@@ -178,8 +172,6 @@ bsmm_dequantize_job bsmm_dequantize_job_of(const bsmm_recode *job) {
     return q;
 }
 
-/* ---- moving scales ---- */
-
 bsmm_relayout_job bsmm_relayout_job_of(const bsmm_recode *job) {
     const bsmm_scale_map *from = &job->src.map, *to = &job->dst.map;
     bsmm_relayout_job q = {.from = job->src.m.scales,
@@ -198,8 +190,6 @@ bsmm_relayout_job bsmm_relayout_job_of(const bsmm_recode *job) {
                  bsmm_axis_fours(q.to, &q.to_row_map, &q.to_col_map, 0);
     return q;
 }
-
-/* ---- moving codes ---- */
 
 bsmm_codes_job bsmm_codes_job_of(const bsmm_recode *job) {
     uint32_t bits = bsmm_recode_bits(job->src.m.format.elem);

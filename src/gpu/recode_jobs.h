@@ -25,8 +25,6 @@ bool bsmm_recode_is_empty(const bsmm_operand *o);
  * caller's scale_ld skips are not padding. */
 bool bsmm_recode_has_padding(const bsmm_recode *job);
 
-/* ---- parameters: fields that only one backend's kernels use are left 0 ---- */
-
 /* Returns the parameters with which a kernel raises *result to the largest magnitude of the source.
  */
 bsmm_amax_job bsmm_amax_job_of(const bsmm_recode *job, float *result);

@@ -6,8 +6,6 @@
 #include "gpu/recode.h"
 #include "recipe/rules.h"
 
-/* ---- decoding source values ---- */
-
 /* These constants have the values of the enum bsmm_elem. */
 enum { BSMM_LANE_F32 = 1, BSMM_LANE_F16 = 2, BSMM_LANE_BF16 = 3 };
 
@@ -36,8 +34,6 @@ BSMM_DEVICE uint32_t bsmm_lane_load_code(const uint8_t *codes, uint32_t bits, ui
     return word >> shift & ((1u << bits) - 1);
 }
 
-/* ---- scales ---- */
-
 /* Returns the numbers that apply to the whole tensor. They depend on the tensor's largest
  * magnitude, `amax`, because the second-level scale does. */
 BSMM_SHARED bsmm_tensor_step bsmm_lane_tensor(const bsmm_tensor_step *base,
@@ -63,8 +59,6 @@ BSMM_DEVICE uint32_t bsmm_lane_load_scale(const bsmm_dequantize_job *job, uint32
     uint64_t at = bsmm_axis_at(&job->row_map, row) + column_offset;
     return scale == 3 ? bsmm_load_word(job->scales + 4 * at) : bsmm_load_byte(job->scales + at);
 }
-
-/* ---- codes ---- */
 
 /* The constants with which the values of one block are encoded. */
 typedef struct bsmm_lane_encoder {
@@ -103,8 +97,6 @@ BSMM_SHARED uint32_t bsmm_lane_encode_f32(const bsmm_quantize_job *job, float fa
     uint32_t bits = bsmm_float_bits(value);
     return (bits & 0x7fffffffu) == 0x7f800000u ? bits - 1 : bits;
 }
-
-/* ---- dequantizing ---- */
 
 /* Rounds a double to fp32 by rounding to odd: truncates toward zero and sets the last bit if the
  * result is inexact. A second rounding, to 22 bits or fewer, then gives the same result as one

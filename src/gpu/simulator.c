@@ -12,8 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- the library ---- */
-
 /* The folders that may hold a simulator, relative to the folder of the library or command: first
  * those of a build, then those of an installation. */
 static const char *const folders[] = {"sim", "../sim", "bsmm", BSMM_SIM_FROM_BIN};
@@ -89,8 +87,6 @@ bsmm_status bsmm_gpu_simulator_open(const bsmm_gpu_simulator *simulator, void **
                      "LD_LIBRARY_PATH; build bsmm with it (docs/SIMULATOR.md)",
                      simulator->gpus, simulator->file);
 }
-
-/* ---- devices ---- */
 
 static uint32_t count_models(const bsmm_gpu_simulator *simulator) {
     uint32_t count = 0;

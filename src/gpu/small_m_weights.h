@@ -53,8 +53,6 @@ BSMM_SHARED uint32_t bsmm_e4m3_nans(uint32_t word) {
     return (word & 0x7f7f7f7fu) + 0x01010101u;
 }
 
-/* ---- scales ---- */
-
 enum {
     /* The lowest e8m0 scale code that the fast path decodes. It means 2^-99. */
     BSMM_SMALL_M_LOWEST = 28,

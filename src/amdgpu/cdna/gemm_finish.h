@@ -79,8 +79,6 @@ BSMM_DEVICE void gemm_finish_slowly(gemm_shape s, const gemm_sums sums, BSMM_IN_
     }
 }
 
-/* ---- sums that need only be rounded ---- */
-
 /* Returns true if all sums of a lane are accurate. As integers, the bits of positive fp32 numbers
  * ascend with the numbers, and those of Inf and NaN are greater. Subtracting 1 makes those of 0 the
  * greatest integer, so that no sum of 0 counts as small. */

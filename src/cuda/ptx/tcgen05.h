@@ -7,8 +7,6 @@
 
 #include <stdint.h>
 
-/* ---- allocation, by a full warp ---- */
-
 /* PTX ISA "tcgen05.alloc": allocates `columns` columns (a power of two from 32 to 512) and writes
  * their address to shared memory. It waits until another thread block of the SM frees columns. */
 static __device__ __forceinline__ void ptx_tcgen05_alloc(uint32_t to, uint32_t columns) {
@@ -26,8 +24,6 @@ static __device__ __forceinline__ void ptx_tcgen05_dealloc(uint32_t address, uin
                  "r"(columns));
 }
 
-/* ---- order between threads ---- */
-
 /* PTX ISA "tcgen05.fence": orders this thread's earlier tcgen05 instructions before a signal to
  * other threads, and its later ones after a signal from other threads. */
 static __device__ __forceinline__ void ptx_tcgen05_fence_before(void) {
@@ -44,8 +40,6 @@ static __device__ __forceinline__ void ptx_tcgen05_commit(uint32_t barrier) {
         : "memory");
 }
 
-/* ---- descriptors ---- */
-
 /* Returns the descriptor (PTX ISA "Shared memory descriptor") of a K-major tile in shared memory
  * whose rows have 128 bytes, with the 128-byte swizzle. Groups of eight rows have a stride of 1024
  * bytes. Adding n to the descriptor advances it by 16 n bytes. */
@@ -59,8 +53,6 @@ static __device__ __forceinline__ uint64_t ptx_tcgen05_rows_16(uint32_t address)
     const uint64_t leading = 128 >> 4, stride = 128 >> 4, version = 1;
     return (uint64_t)((address & 0x3FFFF) >> 4) | leading << 16 | stride << 32 | version << 46;
 }
-
-/* ---- work of one thread ---- */
 
 /* PTX ISA "tcgen05.cp": copies 32 rows of 16 bytes from shared memory to 32 lanes of four columns,
  * four times: to the lanes 0, 32, 64 and 96 onward. */
@@ -80,8 +72,6 @@ static __device__ __forceinline__ void ptx_tcgen05_copy_32x128b(uint32_t to, uin
                  " [%0], %1, %2, %3, [%4], [%5], p; }" ::"r"(d),                                   \
                  "l"(a), "l"(b), "r"(form), "r"(a_scales), "r"(b_scales), "r"(adds)                \
                  : "memory")
-
-/* ---- loads, by a full warp ---- */
 
 /* PTX ISA "tcgen05.ld": loads 32 columns. Lane i of the warp gets lane i of the warp's quarter of
  * tensor memory, i.e. warp w of a warpgroup reads the lanes 32 w onward. The registers are valid

@@ -45,8 +45,6 @@ bsmm_status bsmm_cuda_device_read(uint32_t ordinal, bsmm_cuda_device *device);
 bsmm_status bsmm_cuda_enter(const bsmm_cuda_device *device);
 void bsmm_cuda_leave(const bsmm_cuda_device *device);
 
-/* ---- kernels of embedded modules ---- */
-
 /* A kernel, i.e. an extern "C" __global__ function of an embedded module. Define one static const
  * struct for each kernel, because the struct's address is the key of a cache. */
 typedef bsmm_gpu_function bsmm_cuda_function;
@@ -108,8 +106,6 @@ bsmm_status bsmm_cuda_ready_launch(const bsmm_cuda_device *device, const bsmm_cu
 /* Makes the argument array of a launch: BSMM_CUDA_ARGUMENTS(&a, &b, &c). The variables must have
  * exactly the types of the kernel's parameters. */
 #define BSMM_CUDA_ARGUMENTS(...) ((void *[]){__VA_ARGS__})
-
-/* ---- TMA ---- */
 
 /* The description of a tiled tensor map of up to 3 dimensions. A tensor map is TMA's descriptor of
  * a tensor. The innermost dimension comes first. */

@@ -15,8 +15,6 @@ static const bsmm_gpu_entry entries[] = {
 #undef ENTRY
 };
 
-/* ---- errors ---- */
-
 static const bsmm_gpu_meaning meanings[] = {
     {CUDA_ERROR_OUT_OF_MEMORY, BSMM_E_MEMORY, "the device has no memory left; free some"},
     {CUDA_ERROR_NOT_INITIALIZED, BSMM_E_DEVICE,
@@ -61,8 +59,6 @@ bsmm_status bsmm_cuda_fail(const bsmm_cuda_driver *driver, CUresult result, cons
     }
     return bsmm_gpu_fail(meanings, BSMM_COUNT(meanings), result, call, name, text);
 }
-
-/* ---- opening the driver ---- */
 
 /* Fills the struct of functions, and initializes the driver. */
 static bsmm_status start(void *handle, bsmm_cuda_driver *to) {

@@ -8,8 +8,6 @@
 #include "cuda/runtime/tensor_map.h"
 #include "gpu/simulator.h"
 
-/* ---- types (Data types used by CUDA driver) ---- */
-
 typedef int CUresult;
 typedef int CUdevice;
 typedef uint64_t CUdeviceptr;
@@ -133,8 +131,6 @@ enum {
     CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3,
     CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0
 };
-
-/* ---- the opened driver ---- */
 
 typedef struct bsmm_cuda_driver {
 #define ENTRY(name, symbol, parameters) CUresult(*name) parameters;

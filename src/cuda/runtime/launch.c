@@ -1,8 +1,6 @@
 /* Loads modules and kernels, once per device, launches kernels, and makes TMA tensor maps. */
 #include "cuda/runtime/device.h"
 
-/* ---- loading ---- */
-
 static bsmm_status find_image(const void *device, const char *module,
                               const bsmm_gpu_image **image) {
     return bsmm_cuda_image_find(device, module, image);
@@ -69,8 +67,6 @@ bsmm_status bsmm_cuda_load(const bsmm_cuda_device *device, const bsmm_cuda_funct
     return bsmm_gpu_function_load(&loader, device, function, handle);
 }
 
-/* ---- launches ---- */
-
 static unsigned int take_attributes(const bsmm_cuda_launch_desc *l, CUlaunchAttribute *to) {
     unsigned int count = 0;
     if (l->cluster[0] || l->cluster[1] || l->cluster[2]) {
@@ -131,8 +127,6 @@ bsmm_status bsmm_cuda_ready_launch(const bsmm_cuda_device *device, const bsmm_cu
                                    void *stream, void **arguments) {
     return launch(device, ready->handle, &ready->desc, stream, arguments);
 }
-
-/* ---- tensor maps ---- */
 
 /* Casts const away. The driver declares the address as writable, but it only stores the number. */
 static void *writable(const void *address) {

@@ -55,8 +55,6 @@
 #include "cuda/ptx/tma.h"
 #include "cuda/sm100f/scaled_params.h"
 
-/* ---- constants ---- */
-
 enum {
     TILE_M = BSMM_SCALED_TILE_M,
     TILE_N = BSMM_SCALED_TILE_N,
@@ -90,8 +88,6 @@ enum {
 };
 static_assert(SCALES_AT + 2 * SCALE_COLUMNS <= COLUMNS, "tensor memory");
 static_assert(BSMM_SCALED_SHARED(STAGES, SCALE_TILES) <= 227 * 1024, "shared memory");
-
-/* ---- shared memory and barriers ---- */
 
 typedef struct shared {
     uint64_t full[STAGES], empty[STAGES], done[2], available[2];
@@ -146,8 +142,6 @@ static __device__ __forceinline__ void set_up(shared *told) {
     ptx_fence_mbarrier_init();
 }
 
-/* ---- tiles ---- */
-
 /* The first row and column of a tile of D. */
 typedef struct corner {
     uint32_t row, col;
@@ -166,8 +160,6 @@ static __device__ __forceinline__ uint32_t scale_tiles_of(const bsmm_scaled_para
                                                           uint32_t block) {
     return min((uint32_t)SCALE_TILES, p->scale_tiles - block * SCALE_TILES);
 }
-
-/* ---- load: one thread of warp 4 ---- */
 
 /* The block of 128 rows from which part `i` of a stage's scales comes: part 0 is for A, and parts 1
  * and 2 are for B. There may be no second block of rows of B. Using the first one again is cheaper
@@ -207,8 +199,6 @@ static __device__ __forceinline__ void load_tiles(const bsmm_scaled_params *p, u
         }
     }
 }
-
-/* ---- multiply: one thread of warp 5 ---- */
 
 /* Copies the scales of a stage to a set of columns of tensor memory. For each tile along K, A's
  * scales take 4 columns, and B's take 8. */
@@ -263,8 +253,6 @@ static __device__ __forceinline__ void multiply_tiles(const bsmm_scaled_params *
     }
 }
 
-/* ---- signs: warp 6 ---- */
-
 /* Returns a word with a bit in 0x80808080 for each e4m3 scale that has a sign, among this lane's
  * share of the scales of one block of 128 rows. In each tile, 16 bytes hold the scales of the rows
  * r, r + 32, r + 64 and r + 96. The scales of rows from `rows` on are padding, which may hold
@@ -308,8 +296,6 @@ static __device__ __forceinline__ void find_signs(const bsmm_scaled_params *p,
     }
 }
 
-/* ---- finish: warps 0 to 3 ---- */
-
 #include "cuda/sm100f/scaled_finish.h"
 
 static __device__ __forceinline__ void finish_tiles(const bsmm_scaled_params *p, uint8_t *staging,
@@ -336,8 +322,6 @@ static __device__ __forceinline__ void finish_tiles(const bsmm_scaled_params *p,
     }
     if (f.lane == 0) PTX_TMA_WAIT(0);
 }
-
-/* ---- the kernel ---- */
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     SCALED_NAME(const __grid_constant__ bsmm_scaled_params params) {

@@ -38,8 +38,6 @@ static __device__ __forceinline__ void finish_begin(finish *f, corner at, bool u
     __syncwarp();
 }
 
-/* ---- codes of results ---- */
-
 static __device__ __noinline__ uint32_t code_any(const bsmm_scaled_params *p,
                                                  const bsmm_gpu_epilogue_factors *factors,
                                                  uint32_t row, uint32_t col, float total) {
@@ -82,8 +80,6 @@ static __device__ __forceinline__ void words_of(const finish *f, float *total, u
     }
 }
 
-/* ---- staging buffers ---- */
-
 /* The place of 16-byte unit `unit` of a lane's row in a staging buffer, with TMA's swizzle: in rows
  * of 128 bytes, unit u of row r lies at u ^ (r % 8); in rows of 64 bytes, at u ^ (r / 2 % 4). */
 static __device__ __forceinline__ uint32_t unit_at(uint32_t store, uint32_t row, uint32_t unit) {
@@ -110,8 +106,6 @@ static __device__ __forceinline__ void stage_code(uint32_t store, uint8_t *to, u
     else
         *(uint16_t *)place = (uint16_t)code;
 }
-
-/* ---- results that are computed again ---- */
 
 /* Returns true if all K elements of a row of an operand are 0. All lanes of the warp share the
  * work. */
@@ -181,8 +175,6 @@ static __device__ __forceinline__ uint32_t inside(const finish *f, uint32_t col)
     if (f->row >= f->p->m) return 0;
     return left >= CHUNK ? 0xffffffffu : (1u << left) - 1;
 }
-
-/* ---- storing ---- */
 
 static __device__ __noinline__ void store_any(const bsmm_scaled_params *p,
                                               const bsmm_gpu_epilogue_factors *factors,

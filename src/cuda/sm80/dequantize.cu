@@ -34,8 +34,6 @@
 #define WIDE 0
 #include "cuda/sm80/dequantize_body.h"
 
-/* ---- kernels that are specialized for one kind of scale ---- */
-
 #define NAME    dequantize_mx_4_bf16
 #define BITS    4
 #define WIDE    0
@@ -125,8 +123,6 @@
 #define FAST    (BSMM_WAY_MULTIPLY | BY_CVT)
 #define IS_BF16 0
 #include "cuda/sm80/dequantize_body.h"
-
-/* ---- the slow kernel, for any format and layout ---- */
 
 extern "C" __global__ void __launch_bounds__(PACK_THREADS)
     dequantize_any(const __grid_constant__ bsmm_dequantize_job job) {

@@ -150,8 +150,6 @@ static __device__ __forceinline__ void exact_bf16_of_e2m1(uint32_t codes, float 
     }
 }
 
-/* ---- e2m1 to 16 bits, by a table of a block's eight scaled magnitudes ---- */
-
 /* Makes the table of e2m1's eight magnitudes, scaled by the factors `first` and `second` and
  * rounded to 16 bits. The first two words hold the low bytes of the eight results, and the last two
  * words hold the high bytes. Only the magnitudes 1 and 1.5 need a multiplication, because all other
@@ -192,8 +190,6 @@ static __device__ __forceinline__ void look_up(const uint32_t *table, uint32_t c
     }
 }
 
-/* ---- 8-bit floats that the cvt instruction converts ---- */
-
 /* Returns elements 2 i and 2 i + 1 as a pair of f16. */
 static __device__ __forceinline__ uint32_t element_halves(const bsmm_dequantize_job *job,
                                                           const uint32_t *codes, int i) {
@@ -225,8 +221,6 @@ exact_f16(const bsmm_dequantize_job *job, const uint32_t *codes, float scale, ui
         out[i] = bsmm_ptx_mul_f16x2(element_halves(job, codes, i), factor);
 }
 
-/* ---- e4m3 and e5m2 times an fp32 scale, to bf16 ---- */
-
 /* Returns true if rounding a product first to fp32 and then to bf16 may differ from rounding it to
  * bf16 directly. The results differ if the fp32 product is inexact and lies halfway between two
  * bf16 numbers. Elements have at most four significant bits, so it is enough to test the odd
@@ -245,8 +239,6 @@ rounded_bf16(const bsmm_dequantize_job *job, const uint32_t *codes, float scale,
     }
 }
 
-/* ---- storing items of 32 bytes ---- */
-
 /* Exchanges results of 8 x 4 bytes between two neighboring threads, so that each of their 16-byte
  * stores fills half of a 32-byte sector that the other thread's store completes. Afterwards
  * out[0..3] belong to the even thread's 8 codes, and out[4..7] belong to those of the odd thread.
@@ -262,8 +254,6 @@ static __device__ __forceinline__ void share_wide(uint32_t *out, int *first, int
     *first = odd ? -1 : 0;
     *second = odd ? 1 : 2;
 }
-
-/* ---- choice of a path ---- */
 
 /* Decodes 8 codes by a fast path to fp32. If results have 16 bits, the caller rounds them later. */
 static __device__ __forceinline__ void usual_values(const bsmm_dequantize_job *job, bool converts,

@@ -11,8 +11,6 @@
 
 enum { BF16_CODES = 8, BF16_ROWS = WORD_LANES };
 
-/* ---- scales ---- */
-
 /* Returns the number of elements in a scale block: 32 for e8m0 and 16 for e4m3. */
 static __device__ __forceinline__ uint32_t bf16_block(uint32_t scale) {
     return scale == 1 ? 32 : 16;
@@ -49,8 +47,6 @@ static __device__ __forceinline__ uint32_t usual_factor(uint32_t scale, uint32_t
 #endif
 }
 
-/* ---- codes ---- */
-
 /* Returns true if any of a thread's 8 codes of one row is nonzero. The codes are packed as they are
  * in memory. */
 static __device__ __forceinline__ bool bf16_any(int bits, const uint32_t *raw) {
@@ -86,8 +82,6 @@ bf16_emit(const bsmm_pack_job *job, int bits, const uint32_t *raw, uint32_t fact
         to[i] = mul_bf16x2(mul_bf16x2(pair * up & mask, job->pair.unbias), factor);
     }
 }
-
-/* ---- the range of values in a thread's items ---- */
 
 /* Returns which of the 16 lanes of a group have a nonzero value in this lane's row, as a mask of 16
  * bits. A group is 128 elements along K, and each lane has 8 of them. */

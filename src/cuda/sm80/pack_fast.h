@@ -19,8 +19,6 @@ static __device__ __forceinline__ uint32_t fast_lane(int items, int i) {
     return (uint32_t)(items == 8 ? i % 4 * 2 + i / 4 : i * 2);
 }
 
-/* ---- largest magnitudes ---- */
-
 /* Returns the largest magnitudes of a thread's 16 codes of one row, as two maxima in the high bytes
  * of both halves. The low bytes may hold anything, because they do not change which high byte is
  * larger. */
@@ -88,8 +86,6 @@ static __device__ __forceinline__ int fast_group(const bsmm_pack_job *job, uint3
     return g.exponent;
 }
 
-/* ---- codes ---- */
-
 /* Returns 2^shift as f16, or NaN if `code`, an e8m0 scale, is the code of NaN. */
 static __device__ __forceinline__ uint32_t factor_f16(int shift, uint32_t code) {
     uint32_t bits = shift >= -14  ? (uint32_t)(shift + 15) << 10
@@ -137,8 +133,6 @@ static __device__ __forceinline__ void emit_fast(fold_kind kind, int items, int 
     for (int j = 0; j < 4; j++)
         to[j] = kind == FOLD_E4M3 ? times_e4m3(codes[j], last) : fast_e5m2(codes[j], first, last);
 }
-
-/* ---- a thread's items ---- */
 
 /* Packs a thread's 16 codes in each of `items` rows. row_top is the result of bsmm_lane_row_top for
  * this lane's row. Returns false, and does nothing, if a row of the warp needs the slow path. */

@@ -14,8 +14,6 @@ enum { FOLD_LANES = WORD_LANES, FOLD_BLOCK = 32, FOLD_CODES = 16, FOLD_NAN = 15 
 /* the element format for which a kernel is specialized */
 typedef enum fold_kind { FOLD_E2M1, FOLD_E2M3, FOLD_E3M2, FOLD_E4M3, FOLD_E5M2 } fold_kind;
 
-/* ---- scales: each lane handles one row ---- */
-
 /* Returns 0xff in the byte of each scale block that has a nonzero value. Bit i of `lanes` says that
  * the codes of lane i have a nonzero value. The codes of a block are in two neighboring lanes. */
 static __device__ __forceinline__ uint32_t block_bytes(uint32_t lanes) {
@@ -78,8 +76,6 @@ static __device__ __forceinline__ uint32_t fold_group(const bsmm_pack_job *job, 
     return fold_how(kind, steps, counts, nans);
 }
 
-/* ---- elements of 4 and 6 bits ---- */
-
 /* Returns entry i of the table that converts e2m1 codes to e4m3: the codes of eight magnitudes, and
  * the mask of signs. */
 static __device__ __forceinline__ uint4 fold_entry(const bsmm_pack_job *job, int i) {
@@ -140,8 +136,6 @@ static __device__ __forceinline__ void emit_fold6(fold_kind kind, uint32_t facto
     for (int i = 0; i < 4; i++)
         to[i] = times_e4m3(small_e4m3(kind == FOLD_E3M2, bytes[i]), factor);
 }
-
-/* ---- a thread's items ---- */
 
 /* The place where a thread stores the next 16 bytes that it packs. */
 typedef struct fold_target {

@@ -58,8 +58,6 @@ static __device__ __forceinline__ uint32_t mul_bf16x2(uint32_t a, uint32_t b) {
     return bsmm_ptx_fma_bf16x2(a, b, 0x80008000u); /* Adding -0 keeps the sign of zeros. */
 }
 
-/* ---- to bf16 ---- */
-
 /* Returns a block scale as bf16 in both halves. */
 static __device__ __forceinline__ uint32_t factor_bf16x2(uint32_t scale, uint32_t code) {
     uint32_t bits = 0x3f80;
@@ -82,8 +80,6 @@ static __device__ __forceinline__ void emit_bf16(const bsmm_pack_job *job, int b
         to[i] = mul_bf16x2(mul_bf16x2(pair, job->pair.unbias), factor);
     }
 }
-
-/* ---- packing an item: its codes and its scale become 16 bytes and a bsmm_lane_group ---- */
 
 /* Whole warps call every function below. The threads of a warp hold whole groups, i.e. 128 elements
  * along K. */

@@ -65,8 +65,6 @@
 #define E8M0    1
 #include "cuda/sm80/pack_narrow_body.h"
 
-/* ---- kernels that are specialized for one kind of scale ---- */
-
 #define NAME  pack_rows_4_bf16_e8m0
 #define BITS  4
 #define SCALE 1

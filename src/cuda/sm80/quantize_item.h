@@ -7,8 +7,6 @@
 
 enum { QUANTIZE_THREADS = 256 };
 
-/* ---- loads ---- */
-
 static __device__ __forceinline__ void load_item(int words, const void *from, uint32_t *raw) {
     for (int i = 0; i < words / 4; i++) {
         uint4 v = __ldg((const uint4 *)from + i);
@@ -38,8 +36,6 @@ static __device__ __forceinline__ float item_value(uint32_t elem, const uint32_t
     return __uint_as_float(i % 2 ? raw[i / 2] & 0xffff0000u : raw[i / 2] << 16);
 }
 
-/* ---- largest magnitude ---- */
-
 /* Returns the largest magnitude of 16 values as fp32 bits. Magnitudes whose bits are above `limit`
  * are ignored. */
 static __device__ __forceinline__ uint32_t item_amax_below(uint32_t elem, const uint32_t *raw,
@@ -64,8 +60,6 @@ static __device__ __forceinline__ uint32_t item_amax(uint32_t elem, const uint32
     most = max(most >> 16, most & 0xffff);
     return elem == BSMM_LANE_BF16 ? most << 16 : __float_as_uint(bsmm_lane_f16(most));
 }
-
-/* ---- codes ---- */
 
 /* Returns true if all values of a block are finite and its factor is a normal number. `amax` has
  * the bits of the block's largest magnitude. Multiplying such values by the factor makes no NaN. */
@@ -261,8 +255,6 @@ static __device__ __forceinline__ void encode_item(const bsmm_quantize_job *job,
     cut_codes(n, four);
     pack_codes(bits, four, to);
 }
-
-/* ---- fast paths without branches ---- */
 
 /* Returns true if a kernel for codes of `bits` bits has the fast path `quick`, and the job asks for
  * it. */

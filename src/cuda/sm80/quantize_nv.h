@@ -68,8 +68,6 @@ static __device__ __forceinline__ void nv_item(uint32_t elem, const uint32_t *ra
     to[1] = e2m1_packed(tops + 4);
 }
 
-/* ---- all items of a thread ---- */
-
 static __device__ __forceinline__ item_place nv_place(const bsmm_quantize_job *job, uint32_t row0,
                                                       uint32_t k) {
     const uint64_t line = job->dst_lines.row_step / 2;

@@ -3,8 +3,6 @@
 #include "cuda/sm80/quantize_item.h"
 #include "gpu/recode_small.h"
 
-/* ---- largest magnitude ---- */
-
 /* Returns the largest magnitude in 16 bytes of values, as a code at the top of a uint32. */
 static __device__ __forceinline__ uint32_t amax_of(uint32_t elem, uint4 v) {
     uint32_t words[4] = {v.x, v.y, v.z, v.w}, high = 0, low = 0;
@@ -45,14 +43,10 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS)
     if (threadIdx.x % 32 == 0 && most) atomicMax(job.result, most);
 }
 
-/* ---- second-level scale ---- */
-
 /* Stores the second-level scale. job.amax and job.level may point to the same float. */
 extern "C" __global__ void store_level(const __grid_constant__ bsmm_level_job job) {
     bsmm_level_store(&job);
 }
-
-/* ---- moving scales to another layout ---- */
 
 /* Copies scales. Each thread copies one column, or four neighboring columns if `by_words`, of
  * BSMM_MOVED_ROWS rows. */
@@ -75,8 +69,6 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS)
                 bsmm_move_store(&job, word, row0 + i * rows_apart, column, codes[i]);
     }
 }
-
-/* ---- moving codes to rows ---- */
 
 /* Copies codes. Neighboring threads copy neighboring items of 8 codes of a row. */
 extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS)
