@@ -1,5 +1,6 @@
-/* Computes the offset of a scale in any scale layout. The offset of the scale of element (row,
- * column) is the value of a map at the row plus the value of a second map at the column. */
+/* Computes the offset of a scale in any scale layout. A layout has two maps: one from rows and one
+ * from columns to offsets. The offset of the scale of element (row, column) is the sum of both
+ * values. */
 #ifndef BSMM_GPU_AXIS_MAP_H
 #define BSMM_GPU_AXIS_MAP_H
 
@@ -13,7 +14,7 @@ enum { BSMM_AXIS_DIGITS = 6 };
  *
  * Kernels divide by multiplying: index / extent = (2 * index * magic >> 32) >> shift. This is exact
  * for an index below 2^31. The last digit of a map has magic = 0. Its quotient is therefore 0, and
- * its value is all that is left of the index. */
+ * its value is the whole rest of the index. */
 typedef struct bsmm_axis_digit {
     uint32_t extent, magic, shift, reserved;
     uint64_t stride;
@@ -26,7 +27,7 @@ typedef struct bsmm_axis_map {
 
 BSMM_SHARED uint64_t bsmm_axis_at(const bsmm_axis_map *map, uint32_t index) {
     uint64_t offset = 0;
-    /* A map with a single digit is a plain stride. */
+    /* A map with a single digit multiplies the index by a stride. */
     if (map->count == 1) return index * map->digits[0].stride;
 #if defined(__CUDA_ARCH__)
 #    pragma unroll 1

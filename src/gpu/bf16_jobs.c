@@ -1,10 +1,9 @@
-/* The host side of the bf16 product, the GPU product that takes any operands (bf16_product.h). It
- * chooses one of the kernels and fills its parameters. */
+/* The host side of the bf16 product, i.e. of the GEMM kernels that support operands of any format
+ * (bf16_product.h). It chooses one of these kernels and fills its parameters. */
 #include "gpu/bf16_jobs.h"
 
 /* Returns true if one bf16 number holds each value of the operand exactly. fp32 scales do not
- * matter here, because a kernel can apply them to sums instead of multiplying the elements by them.
- */
+ * matter here, because a kernel can multiply sums by them instead of elements. */
 static bool fits_bf16(const bsmm_operand *o) {
     uint32_t elem = o->m.format.elem;
     if (elem == BSMM_ELEM_BF16) return o->m.format.scale != BSMM_SCALE_E4M3;
@@ -15,8 +14,8 @@ static bool has_floats(const bsmm_operand *o) {
     return o->m.format.scale == BSMM_SCALE_F32;
 }
 
-/* Returns true if fp32 scales can be applied to sums: each step of K (BSMM_BF16_K elements) lies in
- * one scale block. */
+/* Returns true if a kernel can multiply sums by the operand's fp32 scales instead of elements. Each
+ * step of K (BSMM_BF16_K elements) must lie in one scale block. */
 static bool may_stay_outside(const bsmm_operand *o) {
     uint32_t cols = o->m.format.block_cols;
     return has_floats(o) && (cols % BSMM_BF16_K == 0 || cols >= o->m.cols);

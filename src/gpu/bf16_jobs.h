@@ -15,7 +15,8 @@ const char *bsmm_gpu_bf16_refuse(const bsmm_product *p, int64_t tile);
 
 bsmm_bf16_job bsmm_gpu_bf16_job_of(const bsmm_product *p, int64_t tile);
 
-/* Sets the pointers of a job that was made from the same product before the product had memory. */
+/* Sets the pointers of a job that was made from the same product before the addresses of its
+ * matrices were known. */
 void bsmm_gpu_bf16_job_bind(const bsmm_product *p, bsmm_bf16_job *job);
 
 #endif

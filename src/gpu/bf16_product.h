@@ -1,12 +1,13 @@
-/* The bf16 product is the GPU product that takes operands of any format. It uses bf16 matrix units.
- * This file declares its kernels and their parameters.
+/* The bf16 product is a GEMM on bf16 matrix units that supports operands of any format. This file
+ * declares its kernels and their parameters.
  *
  * A value is an element times its block scale. One bf16 number holds a value exactly if the element
  * is bf16 or has at most 8 bits, and its scale is a power of two. The scale may also be e4m3 if the
- * element has at most 4 bits. Three bf16 numbers hold any fp32 value. fp32 scales can be applied to
- * the sum of each step of K. This needs one scale per row and step, and values of the other operand
- * that fit in one bf16 number. In all other cases the elements are multiplied by their fp32 scales
- * first, and each product is rounded once to fp32. */
+ * element has at most 4 bits. Three bf16 numbers hold any fp32 value. The kernel multiplies the sum
+ * of each step of K (32 elements) by the fp32 scales of both operands, under two conditions. Each
+ * row must have one scale per step, and one bf16 number must hold each element. In all other cases
+ * the kernel multiplies the elements by their fp32 scales first, and each product is rounded once
+ * to fp32. */
 #ifndef BSMM_GPU_BF16_PRODUCT_H
 #define BSMM_GPU_BF16_PRODUCT_H
 
@@ -15,7 +16,8 @@
 enum { BSMM_BF16_K = 32 }; /* the elements along K in one step of the main loop */
 
 /* The kernels of the bf16 product, named after the number of bf16 numbers that hold a value of A
- * and a value of B. SCALED is 1X1 with fp32 scales that are applied to the sum of each step. */
+ * and a value of B. SCALED has one bf16 number for each value, like 1X1, and multiplies the sum of
+ * each step of K by fp32 scales. */
 typedef enum bsmm_bf16_kind {
     BSMM_BF16_1X1,
     BSMM_BF16_SCALED,
@@ -30,9 +32,10 @@ typedef struct bsmm_bf16_side {
     uint32_t rows;
     uint32_t by_rows;  /* nonzero if K is contiguous in memory */
     uint32_t together; /* nonzero if one load can read 8 elements along K */
-    /* nonzero if 8 elements along K, beginning at a multiple of 8, have one scale */
+    /* nonzero if 8 elements along K, beginning at a multiple of 8, always share one scale */
     uint32_t one;
-    /* nonzero if the fp32 scales are applied to the sum of each step, not to elements */
+    /* nonzero if the kernel multiplies the sum of each step of K by the fp32 scales, instead of
+     * elements */
     uint32_t outside;
 } bsmm_bf16_side;
 
@@ -41,8 +44,8 @@ typedef struct bsmm_bf16_job {
     bsmm_bf16_side sides[2]; /* A and B */
     bsmm_gpu_epilogue epilogue;
     uint32_t k;
-    /* the number of tiles along B. Tile number i * b_tiles + j of D has tile i of A's rows and tile
-     * j of B's rows. */
+    /* The number of tiles of B's rows. Tile i * b_tiles + j of D is the product of tile i of A's
+     * rows and tile j of B's rows. */
     uint32_t b_tiles;
     uint32_t tiles; /* the number of tiles of D. Thread blocks take them round-robin. */
 } bsmm_bf16_job;

@@ -5,7 +5,7 @@
 #include <math.h>
 
 /* Returns true if the device code supports an element format. The device code decodes formats by
- * constants (bsmm_narrow_codec) that may be wrong for a format that is not in this list. */
+ * the constants of bsmm_narrow_codec. They may be wrong for a format that is not in this list. */
 bool bsmm_gpu_knows_elem(uint32_t elem) {
     static const bool known[BSMM_ELEM_COUNT] = {
         [BSMM_ELEM_F32] = true,      [BSMM_ELEM_F16] = true,  [BSMM_ELEM_BF16] = true,

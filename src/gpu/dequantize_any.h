@@ -16,10 +16,10 @@ BSMM_DEVICE uint32_t bsmm_any_decode(const bsmm_dequantize_job *job, uint32_t r,
     return bsmm_lane_result(job, bsmm_lane_product(job, element, scale, global));
 }
 
-/* Dequantizes the elements of one thread. A line is a row of a row-major result, or a column of a
- * column-major result. The thread computes element number `fast` of lines `slow`, slow + step, slow
- * + 2 * step and so on. Neighboring threads have neighboring values of `fast`, so they store
- * adjacent elements. */
+/* Dequantizes all elements that one thread computes. A line is a row of a row-major result, or a
+ * column of a column-major result. The thread computes element number `fast` of lines `slow`, slow
+ * + step, slow + 2 * step and so on. Neighboring threads have neighboring values of `fast`, so they
+ * store adjacent elements. */
 BSMM_DEVICE void bsmm_any_dequantize(const bsmm_dequantize_job *job, uint32_t fast, uint32_t slow,
                                      uint32_t step) {
     bool by_rows = job->dst_lines.col_step == 1;

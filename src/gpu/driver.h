@@ -7,8 +7,9 @@
 
 #include <pthread.h>
 
-/* A driver's library that is opened at most once. If that fails, `outcome` and the message `reason`
- * are the result of every call. Initialize the struct with {.lock = PTHREAD_MUTEX_INITIALIZER}. */
+/* A driver's library that is opened at most once. `outcome` and the message `reason` are the result
+ * of the first attempt, and every later call returns them. Initialize the struct with {.lock =
+ * PTHREAD_MUTEX_INITIALIZER}. */
 typedef struct bsmm_gpu_opened {
     pthread_mutex_t lock;
     bool tried;
@@ -33,18 +34,18 @@ typedef struct bsmm_gpu_entry {
 const char *bsmm_gpu_take_entries(void *handle, const bsmm_gpu_entry *entries, size_t count,
                                   void *library);
 
-/* One entry of a table that maps a driver's error codes to values of bsmm_status. The message of
- * the error has `advice`, or the driver's own text if `advice` is NULL. */
+/* One entry of a table that maps a driver's error codes to values of bsmm_status. The error message
+ * contains `advice`, or the driver's own text if `advice` is NULL. */
 typedef struct bsmm_gpu_meaning {
     int result;
     bsmm_status status;
     const char *advice;
 } bsmm_gpu_meaning;
 
-/* Fails with the status of the table entry for `result`, or with BSMM_E_DEVICE if the table `rows`
- * has none. The error message has the name of the call, the driver's name of the error (or "unknown
- * error" if `name` is NULL), and the entry's advice, else the driver's text `text`, which may be
- * NULL. */
+/* Fails with the status of the entry for `result` in the table `rows`, or with BSMM_E_DEVICE if the
+ * table has no such entry. The error message has three parts. The first is `call`, the name of the
+ * driver's function. The second is `name`, the driver's name of the error, or "unknown error" if it
+ * is NULL. The third is the entry's advice, or else the driver's text `text`, which may be NULL. */
 bsmm_status bsmm_gpu_fail(const bsmm_gpu_meaning *rows, size_t count, int result, const char *call,
                           const char *name, const char *text);
 

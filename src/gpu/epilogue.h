@@ -14,7 +14,8 @@ typedef struct bsmm_gpu_epilogue {
     uint64_t c_row, c_col;
     double alpha, beta;
     const float *globals[3]; /* The global scales of A, B and D, in device memory. NULL means 1. */
-    /* Nonzero for A, B or D if its values are divided by the global scale instead of multiplied. */
+    /* Nonzero if values of A, B or D are divided by the global scale instead of multiplied by it.
+     * The indices are those of `globals`. */
     uint32_t divides[3];
     uint32_t d_elem, c_elem, bias_elem;
     uint32_t d_nan;            /* the code that is stored for a NaN result */
@@ -70,8 +71,8 @@ BSMM_DEVICE double bsmm_gpu_epilogue_global(const bsmm_gpu_epilogue *e, int i) {
     return e->divides[i] ? 1 / global : global;
 }
 
-/* The factors of the epilogue that are the same for all results of a thread. Each thread loads them
- * once. */
+/* The factors of the epilogue that are the same for all elements of D. Each thread loads them once,
+ * before it stores its results. */
 typedef struct bsmm_gpu_epilogue_factors {
     double factor; /* alpha times the global scales of A and B */
     double global; /* the global scale of D, by which results are divided */
@@ -98,7 +99,7 @@ BSMM_DEVICE uint32_t bsmm_gpu_epilogue_result(const bsmm_gpu_epilogue *e,
     return bsmm_gpu_epilogue_code(e, value);
 }
 
-/* Stores the code of D(row, col). */
+/* Stores `code`, an element in D's format, as D(row, col). */
 BSMM_DEVICE void bsmm_gpu_epilogue_put(const bsmm_gpu_epilogue *e, uint32_t row, uint32_t col,
                                        uint32_t code) {
     uint64_t index = row * e->d_row + col * e->d_col;
@@ -117,9 +118,9 @@ BSMM_DEVICE void bsmm_gpu_epilogue_store(const bsmm_gpu_epilogue *e,
     bsmm_gpu_epilogue_put(e, row, col, bsmm_gpu_epilogue_result(e, f, row, col, sum));
 }
 
-/* Recomputes one dot product in double, for an fp32 accumulator that cannot be trusted: NaN, Inf,
- * or so small that terms may have been lost to underflow. All lanes of the warp work together and
- * add in a fixed order. Each lane gets the result. */
+/* Recomputes one dot product in double, if its fp32 accumulator may be wrong because it is NaN or
+ * Inf or so small that terms may have been lost to underflow. All lanes of the warp work together
+ * and add in a fixed order. Each lane gets the result. */
 BSMM_DEVICE_RARE double bsmm_gpu_epilogue_sum_again(const bsmm_gpu_operand *a,
                                                     const bsmm_gpu_operand *b, uint32_t row,
                                                     uint32_t col, uint32_t k) {

@@ -1,10 +1,11 @@
 /* The compiled kernels that are embedded in the library. The build generates a table of them
  * (cmake/images.cmake).
  *
- * An image is one compiled kernel source. All images of one source for one architecture form a
- * pack. zstd compresses a pack as a whole, because instances of one kernel body resemble each
- * other. A pack is decompressed each time one of its images is loaded on a device, which takes
- * about a millisecond per megabyte. The decompressed pack is not kept. */
+ * An image is the compiled form of one kernel source. All images of one source for one architecture
+ * form a pack. zstd compresses a pack as a whole, because kernels that are compiled from the same
+ * body with other constants resemble each other. A pack is decompressed each time one of its images
+ * is loaded on a device, which takes about a millisecond per megabyte. The decompressed pack is not
+ * kept. */
 #ifndef BSMM_GPU_IMAGES_H
 #define BSMM_GPU_IMAGES_H
 
@@ -14,8 +15,8 @@ typedef struct bsmm_gpu_image {
     /* The image's name, for example "sm90a/gemm_bf16". It is the path of the kernel's source below
      * src/cuda or src/amdgpu without its extension, or the name of an entry in tiles.def. */
     const char *name;
-    /* The kind of machine code: "sm_90a" is a cubin, "compute_80" is PTX, "gfx942" is an AMD code
-     * object. */
+    /* The GPU and the kind of machine code: "sm_90a" is a cubin, "compute_80" is PTX, "gfx942" is
+     * an AMD code object. */
     const char *code;
     const unsigned char *pack;
     /* the sizes of the compressed and of the decompressed pack, in bytes */
@@ -28,7 +29,7 @@ typedef struct bsmm_gpu_image {
 extern const bsmm_gpu_image bsmm_gpu_images[];
 
 /* A function that rates how well a device runs a kind of machine code. 0 means that the device
- * cannot run it. The image with the greatest number is chosen. */
+ * cannot run it. bsmm_gpu_image_find chooses the image with the highest rating. */
 typedef int bsmm_gpu_rank(const void *device, const char *code);
 
 /* Finds the image with this name that runs best on the device. If `rank` is NULL, the first image
@@ -42,7 +43,8 @@ bsmm_status bsmm_gpu_image_find(const char *name, bsmm_gpu_rank *rank, const voi
 
 /* A decompressed image. Its bytes are aligned to 64 bytes, and a zero byte follows them. */
 typedef struct bsmm_gpu_unpacked {
-    void *memory; /* the allocation that holds the image, which the caller passes to free() */
+    /* the allocation that holds the decompressed image. The caller passes it to free(). */
+    void *memory;
     const void *bytes;
 } bsmm_gpu_unpacked;
 
@@ -50,8 +52,8 @@ typedef struct bsmm_gpu_unpacked {
  * if the pack's checksum shows that it is damaged. Thread-safe. */
 bsmm_status bsmm_gpu_image_unpack(const bsmm_gpu_image *image, bsmm_gpu_unpacked *unpacked);
 
-/* Embeds the bytes of a file in the library under the symbol bsmm_gpu_pack_SYMBOL. Only the
- * generated table of images uses it. */
+/* Embeds the bytes of a file in the library under the symbol bsmm_gpu_pack_SYMBOL. Only the table
+ * of images uses it, which the build generates. */
 #define BSMM_GPU_PACK(symbol, path)                                                                \
     __asm__(".pushsection .rodata\n"                                                               \
             ".balign 64\n"                                                                         \

@@ -21,7 +21,7 @@ typedef struct loaded_function {
 
 enum { BUCKETS = 64 };
 static _Atomic(loaded_function *) functions[BUCKETS];
-/* This list is read and changed only with the mutex `loading` held. */
+/* Only a thread that holds the mutex `loading` reads or changes this list. */
 static loaded_module *modules;
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 
@@ -42,7 +42,7 @@ static bsmm_status load_image(const bsmm_gpu_loader *loader, const void *device,
     bsmm_gpu_unpacked unpacked;
     BSMM_TRY(bsmm_gpu_image_unpack(image, &unpacked));
     const bsmm_status status = loader->load(device, unpacked.bytes, handle);
-    /* The driver has copied the image, so the decompressed image can be freed. */
+    /* The driver has copied the image, so free the decompressed bytes. */
     free(unpacked.memory);
     return status == BSMM_OK ? BSMM_OK : bsmm_fail_within(status, image->name);
 }

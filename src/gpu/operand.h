@@ -11,7 +11,7 @@
 typedef struct bsmm_gpu_operand {
     const uint8_t *data, *scales;
     uint64_t row_step, col_step; /* strides of the operand's rows and columns, in elements */
-    /* the element type, a value of the enum bsmm_elem, and the width of a code in bits */
+    /* the element type (a value of the enum bsmm_elem), and the bits of an element */
     uint32_t elem, bits;
     uint32_t scale;          /* the type of the block scales, a value of the enum bsmm_scale */
     bsmm_narrow_codec codec; /* the decoder of the elements if they have at most 8 bits */
@@ -20,8 +20,8 @@ typedef struct bsmm_gpu_operand {
     bsmm_axis_map row_map, col_map;
 } bsmm_gpu_operand;
 
-/* Returns the code of one element. 4-bit and 6-bit codes are loaded byte by byte, because 6-bit
- * codes straddle bytes and the address of the operand may be odd. */
+/* Returns the code of one element. Codes of 4 and 6 bits are loaded byte by byte, because 6-bit
+ * codes straddle bytes and the operand's address may be odd. */
 BSMM_SHARED uint32_t bsmm_gpu_code(const bsmm_gpu_operand *o, uint32_t row, uint32_t col) {
     uint64_t index = row * o->row_step + col * o->col_step;
     if (o->bits == 8) return o->data[index];
@@ -40,7 +40,7 @@ BSMM_SHARED float bsmm_gpu_f16_value(uint32_t code) {
     return bsmm_bits_float((code & 0x8000) << 16 | 0x7f800000u | (code & 0x3ff) << 13);
 }
 
-/* Returns the value of an element's code. fp32 holds the values of every element format exactly. */
+/* Returns the value of an element's code, which fp32 holds exactly for every element format. */
 BSMM_SHARED float bsmm_gpu_elem(const bsmm_gpu_operand *o, uint32_t code) {
     if (o->bits <= 8) return bsmm_narrow_value(&o->codec, code);
     if (o->elem == BSMM_ELEM_BF16) return bsmm_bits_float(code << 16);

@@ -22,20 +22,19 @@
 
 enum { BSMM_PACK_GROUP = 128, BSMM_PACK_HEADER_BYTES = 64 };
 
-/* The conversion that packing makes: the type of the packed elements, and the treatment of block
- * scales. */
+/* The route of packing, i.e. the type of the packed elements and the treatment of block scales. */
 typedef enum bsmm_pack_route {
-    /* Packs to bf16. It takes elements of at most 8 bits, bf16 elements, and f16 and f32 operands
-     * whose values are all exact in bf16. */
+    /* Packs to bf16. Supports elements of at most 8 bits, bf16 elements, and f16 and f32 operands
+     * whose values bf16 holds exactly. */
     BSMM_PACK_BF16 = 0,
     /* Packs to 8-bit floats, exactly. e2m1, e2m3 and e3m2 elements with e8m0 scales become e4m3.
-     * Their block scales are folded into the exponents, i.e. elements are multiplied by their block
-     * scale relative to the group scale. If the block scales of one group span more than 14 (e2m1),
-     * 11 (e2m3) or 9 (e3m2) binades, the operand is marked WIDE, i.e. as not representable. 8-bit
-     * elements with fp32 scales or without scales keep their bytes and are only reordered. */
+     * Each element is multiplied by its block scale divided by the group scale, which adds to its
+     * exponent. If the block scales of one group span more than 14 (e2m1), 11 (e2m3) or 9 (e3m2)
+     * binades, packing sets the flag WIDE, i.e. "cannot be packed". 8-bit elements with fp32 scales
+     * or without scales are copied to the packed order unchanged. */
     BSMM_PACK_FP8 = 1,
-    /* Packs 8-bit elements with e8m0 scales to 8-bit floats. Elements are multiplied by their block
-     * scale relative to the group scale, and the products are rounded.
+    /* Packs 8-bit elements with e8m0 scales to 8-bit floats. Each element is multiplied by its
+     * block scale divided by the group scale, and the product is rounded.
      *
      * The absolute error of a packed element is at most 2^-10 for e4m3 and 2^-17 for e5m2, before
      * the group scale multiplies it. Only packed elements below 2^-6 (e4m3) or 2^-14 (e5m2) lose
@@ -43,14 +42,16 @@ typedef enum bsmm_pack_route {
      *
      * The smallest possible group scale is the one that keeps the group's elements from
      * overflowing: with it their largest magnitude is at least 240 (e4m3) or 2^15 (e5m2). Each row
-     * has one larger scale. A group of the row uses it if it is at most 2^8 times the group's
-     * smallest possible scale and at most 2^8 times the scale of each of the group's blocks. An
-     * operand that contains Inf is marked WIDE, i.e. as not representable. */
+     * has one larger scale. A group of the row uses this common scale if the common scale is at
+     * most 2^8 times the group's smallest possible scale, and at most 2^8 times each block scale of
+     * the group. If the operand contains Inf, packing sets the flag WIDE, i.e. "cannot be
+     * packed". */
     BSMM_PACK_FAST = 2,
     /* Packs each f16 element as two bf16 numbers (TWO) or each f32 element as three (THREE). The
      * sum of these bf16 parts is exactly the element. For each 64 elements of K, the first parts of
-     * all elements are stored first, then all second parts, then all third parts. An operand with a
-     * subnormal part is marked WIDE. All parts of Inf are Inf, and all parts of NaN are NaN. */
+     * all elements are stored first, then all second parts, then all third parts. If a part is
+     * subnormal, packing sets the flag WIDE, i.e. "cannot be packed". All parts of Inf are Inf, and
+     * all parts of NaN are NaN. */
     BSMM_PACK_TWO_BF16 = 3,
     BSMM_PACK_THREE_BF16 = 4,
     BSMM_PACK_ROUTES /* the number of routes */
@@ -71,9 +72,9 @@ BSMM_SHARED bool bsmm_pack_is_bf16(uint32_t route) {
     return route != BSMM_PACK_FP8 && route != BSMM_PACK_FAST;
 }
 
-/* The header of a packed operand: a summary of the values in all of its groups. A field with an
- * exponent is 0 if every value is 0, Inf or NaN. Threads update the fields by atomic maxima, so the
- * order of the updates does not matter. */
+/* The header of a packed operand: a summary of the values in all of its groups. The fields high,
+ * low and inner hold exponents. They are 0 if every value is 0, Inf or NaN. Threads update the
+ * fields by atomic maxima, so the order of the updates does not matter. */
 typedef struct bsmm_pack_header {
     uint32_t flags; /* the problems that packing found, as bits of the enum bsmm_pack_flags */
     /* 512 + h, where every finite value of the operand is less than 2^h in magnitude */
@@ -86,18 +87,18 @@ typedef struct bsmm_pack_header {
 
 typedef enum bsmm_pack_flags {
     BSMM_PACK_SCALED = 1, /* at least one group scale is not 1 */
-    /* At least one group cannot be represented: its packed elements times its scale are not its
+    /* At least one group cannot be packed: its packed elements times its scale are not its
      * values. */
     BSMM_PACK_WIDE = 2,
-    /* Packing e8m0-scaled elements to 8-bit floats (routes FP8 and FAST) sets this flag if the
-     * groups of one row may have different scales. */
+    /* The groups of at least one row may have different scales. Only the routes FP8 and FAST set
+     * this flag, when they pack elements with e8m0 scales. */
     BSMM_PACK_UNEVEN = 4
 } bsmm_pack_flags;
 
 /* Returns true if two packed operands can be multiplied in fp32. All products of elements, all dot
- * products over K <= 2^log2_k and all scaled dot products then stay in fp32's normal range. The
- * kernel must multiply the group scales of A and B with each other before it multiplies a dot
- * product by them. */
+ * products over K <= 2^log2_k and all dot products times their group scales then stay in fp32's
+ * normal range. The kernel must multiply the group scales of A and B with each other before it
+ * multiplies a dot product by them. */
 BSMM_SHARED bool bsmm_pack_pair_fits(const bsmm_pack_header *a, const bsmm_pack_header *b,
                                      uint32_t log2_k) {
     bool fits = !((a->flags | b->flags) & BSMM_PACK_WIDE);
@@ -109,9 +110,9 @@ BSMM_SHARED bool bsmm_pack_pair_fits(const bsmm_pack_header *a, const bsmm_pack_
 /* Returns true if bf16 without group scales holds all values of an operand that was packed to 8
  * bits. `slack` is the number of binades by which the largest element of a block may lie below the
  * maximum that the block's scale allows. `slack` is 0 unless A or B is packed with rounding (route
- * FAST). The header of exact packing (route FP8) assumes that every block reaches this maximum and
- * may overstate the largest value. The header of the route FAST has the range of the actual values,
- * and a block scale may be larger than this range shows. */
+ * FAST). Exact packing (route FP8) writes a header that assumes that every block reaches this
+ * maximum, so `slack` is not needed. Packing with rounding writes the range of the actual values. A
+ * block scale may then be larger than this range shows, and `slack` makes up for that. */
 BSMM_SHARED bool bsmm_pack_is_plain(const bsmm_pack_header *h, uint32_t slack) {
     return !h->high || (h->high + slack <= 512 + 127 && h->low <= 512 + 126);
 }
@@ -123,14 +124,14 @@ BSMM_SHARED bool bsmm_pack_pair_plain(const bsmm_pack_header *a, const bsmm_pack
     return a->low + b->low <= 1024 + 110 && a->high + b->high + log2_k <= 1024 + 126;
 }
 
-/* Constants that decode two 8-bit elements at a time, one in each 16-bit half of a uint32. Shifts
- * move a code from the top of its half to the exponent and mantissa of a 16-bit float. One exact
- * multiplication then corrects the exponent bias. */
+/* Constants that decode two 8-bit codes at a time to f16 or bf16, one in each 16-bit half of a
+ * uint32. Shifts move a code from the top of its half to the exponent and mantissa of the 16-bit
+ * float. One exact multiplication then corrects the exponent bias. */
 typedef struct bsmm_pair_codec {
     /* the right shift and the mask of the magnitudes, for both halves of a register at once */
     uint32_t down, mask;
-    /* A factor that replaces a left shift, for bf16 only: it moves a code from the top of a byte to
-     * the exponent and mantissa of a bf16 number. */
+    /* Only for bf16: the factor by which a multiplication moves a code from the top of a byte to
+     * the exponent and mantissa of a bf16 number. It replaces a left shift. */
     uint32_t up;
     /* the power of two that corrects the exponent bias, in both halves of a register */
     uint32_t unbias;
@@ -139,9 +140,9 @@ typedef struct bsmm_pair_codec {
     uint32_t special;
 } bsmm_pair_codec;
 
-/* The layout of row-major or tiled scale codes in aligned uint32 words. A word holds the e8m0 or
- * e4m3 codes of four consecutive blocks of a row. Word w of row r begins at byte r % 32 * low + r /
- * 32 % 4 * middle + r / 128 * high + w * across. */
+/* The places of scale codes in memory, for row-major or tiled layouts, in units of aligned uint32
+ * words. A word holds the e8m0 or e4m3 codes of four consecutive blocks of a row. Word w of row r
+ * begins at byte r % 32 * low + r / 32 % 4 * middle + r / 128 * high + w * across. */
 typedef struct bsmm_pack_words {
     uint32_t low, middle;
     uint64_t high, across;
@@ -160,55 +161,57 @@ typedef struct bsmm_pack_job {
     /* nonzero if the elements that a thread loads at once are always aligned and can be loaded by
      * one instruction */
     uint32_t aligned;
-    /* log2 of the number of neighboring threads that work on one row, along K */
+    /* log2 of the number of neighboring threads that pack neighboring elements of one row */
     uint32_t lanes_log2;
     /* The number of neighboring threads (1, 2 or 4) whose elements lie in the same scale block. */
     uint32_t share;
-    /* Nonzero if the scales of four consecutive blocks, beginning at a multiple of four, form one
-     * aligned uint32. 2 means that `words` gives the place of this uint32. Blocks have 32 elements
-     * if scales are e8m0 and 16 if they are e4m3. */
+    /* Nonzero if one load can read the scales of four consecutive blocks, beginning at a multiple
+     * of four, as one aligned uint32. If it is 2, `words` gives the place of this uint32. Blocks
+     * have 32 elements if scales are e8m0 and 16 if they are e4m3. */
     uint32_t fours;
-    /* Packing to bf16 (route BF16): the range of the exponents of block scales in which a group,
-     * i.e. 128 elements of a row, needs no scale. */
+    /* Packing to bf16 (route BF16): a group (128 elements of a row) gets the scale 1 if the
+     * exponents of its block scales lie between fit_low and fit_high. */
     int32_t fit_low, fit_high;
     /* Exact packing to 8-bit floats (route FP8): the exponent of the largest power of two by which
      * an element can be multiplied and stay exact in e4m3. */
     int32_t fold;
-    /* Exact packing to 8-bit floats (route FP8): the number of binades from the largest block scale
-     * of a group down to the smallest block scale that still fits. Packing with rounding (route
-     * FAST): the number of binades by which the smallest possible scale of a group, and its block
-     * scales, may lie below the common scale of the row. */
+    /* Exact packing to 8-bit floats (route FP8): the largest number of binades by which the block
+     * scales of a group may differ. Packing with rounding (route FAST): the number of binades by
+     * which the smallest possible scale of a group, and its block scales, may lie below the common
+     * scale of the row. */
     uint32_t window;
     /* the codec of the operand's elements, and the codec of 8-bit packed elements */
     bsmm_narrow_codec codec, to;
     bsmm_pair_codec pair;
-    /* The offset of an element's scale is row_map at its row plus col_map at its column. */
+    /* The offset of an element's scale is the value of row_map at the element's row plus the value
+     * of col_map at its column. */
     bsmm_axis_map row_map, col_map;
     bsmm_pack_words words;
     void *elements;
     uint64_t element_pitch; /* the stride of packed rows in bytes */
-    /* The destination of the group scales. If it is NULL, a group that needs a scale other than 1
-     * marks the operand WIDE, i.e. as not representable. */
+    /* The destination of the group scales. If it is NULL, the kernel cannot store group scales. A
+     * group that needs a scale other than 1 then sets the flag WIDE, i.e. "cannot be packed". */
     float *group_scales;
     /* the distance in floats from the scales of one group of K to the scales of the next group */
     uint64_t group_pitch;
     bsmm_pack_header *header;
 } bsmm_pack_job;
 
-/* Parameters for packing to bf16 by the thread blocks of a GEMM kernel (sm80/pack_plain.h), when
- * bf16 is known to hold all values without group scales. */
+/* Parameters for packing to bf16 by the thread blocks of a GEMM kernel (sm80/pack_plain.h), if bf16
+ * holds all values of the operand without group scales. */
 typedef struct bsmm_pack_plain {
     /* the parameters of a packing kernel, for elements of 4, 6 or 8 bits with e8m0 scales */
     bsmm_pack_job job;
     uint32_t bits, by_rows; /* the bits per element, and 1 if K is contiguous, else 0 */
-    /* The number of thread blocks into which a packing kernel would be split: `columns` blocks
-     * along K, `parts` in all. */
+    /* The work is divided as for the thread blocks of a packing kernel. `columns` is the number of
+     * these thread blocks along K, and `parts` is their number in all. */
     uint32_t columns, parts;
 } bsmm_pack_plain;
 
-/* Parameters for copying fp32 scales to a layout that TMA can load. Each scale belongs to 128
- * columns or more. The GEMM kernel reads the elements of this operand in place. Scale (r, c) of the
- * result lies at to[r * row_pitch + c * col_pitch]. Padding is 0. */
+/* Parameters of the kernel that copies an operand's fp32 scales to a layout that TMA can load. It
+ * is used if the GEMM kernel reads the operand's elements where the caller stores them. Each scale
+ * covers 128 columns or more. Scale (r, c) of the result lies at to[r * row_pitch + c * col_pitch].
+ * Padding is 0. */
 typedef struct bsmm_pack_scales_job {
     const float *scales;
     float *to;

@@ -1,21 +1,22 @@
-/* The work of one thread of a packing kernel (pack.h). The thread packs an item: consecutive
- * elements along K that lie in one scale block and one row. An item has 8 elements if the result is
- * bf16 and 16 if it is an 8-bit float. Its codes arrive in uint32 words, one code per byte.
+/* The work of one thread of a packing kernel, i.e. of a kernel that converts an operand to bf16 or
+ * 8-bit floats (pack.h). A thread packs an item: 8 elements if the result is bf16, or 16 if it is
+ * an 8-bit float. The elements are consecutive along K in one row and one scale block. They arrive
+ * in uint32 words, one element per byte.
  *
- *     look -> maxima over the items of the group -> decide -> emit
- *
- * "look" finds the range of an item's values. "decide" chooses the scale of the group, i.e. of 128
- * elements along K. "emit" writes the packed elements. */
+ * A group is 128 elements along K in one row, and it gets one scale. Each thread first finds the
+ * range of its item's values ("look"). The kernel combines these ranges by maxima over the group.
+ * Each thread then chooses the group's scale from the result ("decide"), and writes its packed
+ * elements ("emit"). */
 #ifndef BSMM_GPU_PACK_LANE_H
 #define BSMM_GPU_PACK_LANE_H
 
 #include "gpu/pack.h"
 
-/* The bias that is added to an exponent before it is stored, so that stored exponents are positive.
- */
+/* The bias that bsmm_lane_look adds to exponents, so that they are positive and maxima of unsigned
+ * numbers order them. */
 enum { BSMM_LANE_BIAS = 1024 };
 
-/* The block scale of a thread's elements, decoded. Fields that do not apply to the type of scale
+/* The decoded block scale of a thread's elements. Fields that do not apply to the type of the scale
  * are neutral (exponent 0, factor 1). */
 typedef struct bsmm_lane_scale {
     int exponent; /* the exponent of an e8m0 block scale */
@@ -25,7 +26,8 @@ typedef struct bsmm_lane_scale {
 
 BSMM_SHARED bsmm_lane_scale bsmm_lane_scale_of(uint32_t scale, uint32_t code) {
     bsmm_lane_scale s = {0, 1, false};
-    if (scale == 1) { /* 1 is BSMM_SCALE_E8M0, 2 is BSMM_SCALE_E4M3, and 3 is BSMM_SCALE_F32. */
+    /* `scale` is a value of the enum bsmm_scale: 1 for e8m0, 2 for e4m3, 3 for fp32. */
+    if (scale == 1) {
         s.exponent = (int)code - 127;
         s.is_nan = code == 255;
     }
@@ -37,7 +39,7 @@ BSMM_SHARED bsmm_lane_scale bsmm_lane_scale_of(uint32_t scale, uint32_t code) {
     return s;
 }
 
-/* Returns true if any of a thread's elements is nonzero. */
+/* Returns true if one of the thread's elements is nonzero. */
 BSMM_SHARED bool bsmm_lane_any(const bsmm_narrow_codec *k, const uint32_t *codes, int words) {
     uint32_t any = 0;
     for (int i = 0; i < words; i++)
@@ -45,8 +47,8 @@ BSMM_SHARED bool bsmm_lane_any(const bsmm_narrow_codec *k, const uint32_t *codes
     return any & (k->sign - 1) * 0x01010101u;
 }
 
-/* Returns the number of binades by which a thread's values can grow before the largest of them
- * overflows the element format. */
+/* Returns the number of binades (powers of two) between the largest magnitude among the thread's
+ * elements and the largest finite number of the element format. */
 BSMM_SHARED int bsmm_lane_room(const bsmm_narrow_codec *k, const uint32_t *codes, int words) {
     uint32_t mantissa = 23 - k->shift, largest = 1;
     for (int i = 0; i < 4 * words; i++) {
@@ -62,10 +64,11 @@ BSMM_SHARED int bsmm_lane_room(const bsmm_narrow_codec *k, const uint32_t *codes
     return (int)((k->max_code - largest) >> mantissa) + normalized;
 }
 
-/* Returns the contribution of one thread's elements to the maxima of their group (128 elements of a
- * row), or 0 if these elements do not restrict the group scale. The high half is the biased
- * exponent that the group scale must cover. The low half is the negated exponent of the block
- * scale, so that its maximum finds the smallest block scale. */
+/* Returns one thread's contribution to the maxima of its group (128 elements of a row), from which
+ * the group scale is chosen. Returns 0 if the thread's elements fit any group scale. The high half
+ * of the result is the biased exponent that the group scale must cover. The low half is the biased
+ * and negated exponent of the block scale, so that a maximum over the group finds the smallest
+ * block scale. */
 BSMM_SHARED uint32_t bsmm_lane_look(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                     const uint32_t *codes, int words) {
     if (job->scale != 1 || s->is_nan || !bsmm_lane_any(&job->codec, codes, words)) return 0;
@@ -74,10 +77,10 @@ BSMM_SHARED uint32_t bsmm_lane_look(const bsmm_pack_job *job, const bsmm_lane_sc
     return (uint32_t)(BSMM_LANE_BIAS + top) << 16 | (uint32_t)(BSMM_LANE_BIAS - s->exponent);
 }
 
-/* Returns the flag WIDE (not representable) if a thread's elements contain Inf and packing rounds
- * (route FAST). If A contains Inf, packing B may round an element of B to 0, and the same holds for
- * Inf in B. Inf times 0 would then become NaN, so an operand that contains Inf must take the slow
- * path. */
+/* Returns the flag WIDE, i.e. "cannot be packed", if packing rounds (route FAST) and one of the
+ * thread's elements is Inf. The reason is that packing with rounding may round an element of the
+ * other operand to 0, and Inf times 0 would be NaN. An operand that contains Inf must therefore
+ * take the slow path. */
 BSMM_SHARED uint32_t bsmm_lane_fast_flags(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                           const uint32_t *codes) {
     const bsmm_narrow_codec *k = &job->codec;
@@ -94,7 +97,8 @@ BSMM_SHARED uint32_t bsmm_lane_fast_flags(const bsmm_pack_job *job, const bsmm_l
 typedef struct bsmm_lane_group {
     int exponent; /* the exponent of the group's scale, if block scales are e8m0 */
     float scale;
-    /* the group's contributions to the fields of the same names in bsmm_pack_header */
+    /* the group's contributions to the fields of the packed operand's header (bsmm_pack_header)
+     * that have the same names */
     uint32_t flags, high, low, inner;
 } bsmm_lane_group;
 
@@ -110,17 +114,19 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_unscaled(const bsmm_narrow_codec *k) {
     return g;
 }
 
-/* Returns a group (128 elements of a row) with the scale 1 and the range of its values, for e4m3
- * block scales. A nonzero e4m3 scale lies between 2^-9 and 448. */
+/* Returns the scale and the range of values of a group (128 elements of a row) with e4m3 block
+ * scales. Packing multiplies these block scales into the elements, so the group's scale is 1. A
+ * nonzero e4m3 scale lies between 2^-9 and 448. */
 BSMM_SHARED bsmm_lane_group bsmm_lane_by_e4m3(const bsmm_narrow_codec *k) {
     bsmm_lane_group g = {0, 1, 0, 0, 0, 0};
     bsmm_lane_extent(&g, k->high + 9, k->low - 9, k->low - 9);
     return g;
 }
 
-/* Returns the group of an fp32 block scale, which becomes the group scale. A scale of Inf marks the
- * group WIDE, i.e. as not representable. The tensor core would sum the elements before the scale
- * multiplies the sum, and the result would be Inf where the exact result is Inf - Inf = NaN. */
+/* Returns the scale and the range of values of a group (128 elements of a row) with an fp32 block
+ * scale, which becomes the group scale. A scale of Inf sets the flag WIDE, i.e. "cannot be packed".
+ * The tensor core would sum the elements before the scale multiplies the sum, and the result would
+ * be Inf where the exact result is Inf - Inf = NaN. */
 BSMM_SHARED bsmm_lane_group bsmm_lane_by_f32(const bsmm_narrow_codec *k, float scale) {
     bsmm_lane_group g = {0, scale, BSMM_PACK_SCALED, 0, 0, 0};
     uint32_t magnitude = bsmm_float_bits(scale) & 0x7fffffffu;
@@ -131,26 +137,27 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_by_f32(const bsmm_narrow_codec *k, float s
     return g;
 }
 
-/* Chooses the scale of a group for bf16. If bf16 holds all values of the group, the scale is 1.
- * Otherwise the group scale is the largest block scale of the group. */
+/* Chooses the scale of a group (128 elements of a row) for packing to bf16. If bf16 holds all
+ * values of the group, the scale is 1. Otherwise the group scale is the largest block scale of the
+ * group (`top` is its exponent). */
 BSMM_SHARED void bsmm_lane_fit_bf16(bsmm_lane_group *g, int top, int high, int low) {
     bool fits = low >= -126 && high <= 127;
     g->exponent = fits ? 0 : top;
     if (low - g->exponent < -126) g->flags |= BSMM_PACK_WIDE;
 }
 
-/* Returns the largest exponent of a block scale that the common scale of a row covers. It lies a
- * little above the largest exponent in the first 128 elements of the row, so that the other groups
- * of 128 elements are likely to fit as well. */
+/* Returns the largest exponent of a block scale for which a group can use the common scale of its
+ * row. It lies a little above the largest exponent in the row's first group (128 elements), so that
+ * the row's other groups are likely to fit as well. */
 BSMM_SHARED int bsmm_lane_row_top(const bsmm_pack_job *job, int first_top) {
     return first_top + (int)job->window / 4;
 }
 
 /* Chooses the scale of a group (128 elements of a row) for exact packing to 8-bit floats (route
- * FP8). The group uses the common scale of its row if the exponents of all its blocks lie in the
- * window below row_top. Otherwise it gets a scale of its own. A group without nonzero values does
- * not count in the header. Its scale is at most 1, because a larger scale might overflow and then
- * Inf times 0 would make NaN. */
+ * FP8). The group uses the common scale of its row if the exponents of all its block scales lie
+ * between row_top - job->window and row_top. Otherwise it gets a scale of its own. In a group
+ * without nonzero values `maxima` is 0. Such a group gets a scale of at most 1, because the product
+ * of a larger scale and another scale might overflow to Inf, and Inf times 0 is NaN. */
 BSMM_SHARED int bsmm_lane_fold_top(const bsmm_pack_job *job, bsmm_lane_group *g, uint32_t maxima,
                                    int top, int bottom, int row_top) {
     bool fits =
@@ -165,10 +172,10 @@ BSMM_SHARED int bsmm_lane_fold_top(const bsmm_pack_job *job, bsmm_lane_group *g,
 
 /* Chooses the scale of a group (128 elements of a row) for packing to 8-bit floats with rounding
  * (route FAST). The group's own scale is the smallest that keeps its elements from overflowing. The
- * group uses the common scale of its row instead if three conditions hold: fp32 holds the common
- * scale; the group's own scale is not larger and at most job->window binades smaller than the
- * common scale; and the group's smallest block scale is also at most job->window binades smaller.
- */
+ * group uses the common scale of its row instead, under three conditions. First, fp32 can hold the
+ * common scale. Second, the group's own scale is at most as large as the common scale, and at most
+ * job->window binades smaller. Third, the group's smallest block scale is at most job->window
+ * binades smaller than the common scale. */
 BSMM_SHARED void bsmm_lane_fast_fit(const bsmm_pack_job *job, bsmm_lane_group *g, uint32_t maxima,
                                     int top, int bottom, int row_top) {
     int least = top < bottom ? top : bottom;
@@ -199,9 +206,9 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_by_exponents(const bsmm_pack_job *job, uin
     return g;
 }
 
-/* Chooses the scale of a group (128 elements of a row). `row_top` is the result of
- * bsmm_lane_row_top. It matters only if elements with e8m0 scales are packed to 8-bit floats
- * (routes FP8 and FAST). */
+/* Chooses the scale of a group (128 elements of a row) from the maxima over its elements. `row_top`
+ * is the result of bsmm_lane_row_top for the group's row. It matters only if elements with e8m0
+ * scales are packed to 8-bit floats (routes FP8 and FAST). */
 BSMM_SHARED bsmm_lane_group bsmm_lane_decide(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                              uint32_t maxima, int row_top) {
     bsmm_lane_group g = job->scale == 1   ? bsmm_lane_by_exponents(job, maxima, row_top)
@@ -219,8 +226,8 @@ BSMM_SHARED uint32_t bsmm_lane_bf16(float value) {
     return (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fff0000u : bits;
 }
 
-/* Decodes 8 codes, multiplies them by `factor` and converts the products to bf16. The conversion is
- * exact, so the low halves of the fp32 numbers are 0 and can be dropped. */
+/* Decodes 8 elements, multiplies them by `factor` and converts the products to bf16. The conversion
+ * is exact, so the low halves of the fp32 products are 0, and only their high halves are stored. */
 BSMM_SHARED void bsmm_lane_emit_bf16(const bsmm_narrow_codec *k, const uint32_t *codes,
                                      float factor, bool is_nan, uint32_t *to) {
     for (int i = 0; i < 4; i++) {
@@ -234,7 +241,7 @@ BSMM_SHARED void bsmm_lane_emit_bf16(const bsmm_narrow_codec *k, const uint32_t 
 
 /* Makes a table of the e4m3 codes of e2m1's eight magnitudes times 2^shift, for -8 <= shift <= 6.
  * For shift >= -5 all nonzero results are normal numbers of e4m3, and the shift is added to their
- * exponents. For smaller shifts the codes are listed. */
+ * exponents. For smaller shifts some results are subnormal, so the code lists them. */
 BSMM_SHARED void bsmm_lane_e2m1_codes(int shift, uint32_t codes[2]) {
     uint32_t step = (uint32_t)shift * 8u;
     /* The codes of the magnitudes 0, 0.5, 1 and 1.5. The code of 0 stays 0 for every shift. */
@@ -275,9 +282,10 @@ BSMM_SHARED uint32_t bsmm_lane_keep_special(const bsmm_narrow_codec *k, uint32_t
     return recoded;
 }
 
-/* Converts 16 codes to 8-bit floats and multiplies them by `factor`, the block scale relative to
- * the group scale. `same` means that the packed elements have the format of the source. Inf and NaN
- * are then copied unchanged, and if the factor is 1, so are all codes. */
+/* Converts 16 elements to 8-bit floats and multiplies them by `factor`, i.e. by the block scale
+ * divided by the group scale. `same` means that the packed elements have the format of the source
+ * elements. Inf and NaN are then copied unchanged. If the factor is also 1, all elements are copied
+ * unchanged. */
 BSMM_SHARED void bsmm_lane_emit_fp8(const bsmm_pack_job *job, const uint32_t *codes, bool same,
                                     float factor, bool is_nan, uint32_t *to) {
     bool copied = same && factor == 1;
@@ -295,9 +303,9 @@ BSMM_SHARED void bsmm_lane_emit_e2m1(int shift, const uint32_t *codes, bool is_n
         to[i] = is_nan ? 0x7f7f7f7fu : bsmm_lane_look_up(table, codes[i]);
 }
 
-/* Writes the 16 packed bytes of a thread's elements. `bits` is the width of a source element, and
- * `out` is the width of a packed element. Callers pass constants, so the compiler removes the
- * branches. */
+/* Writes a thread's packed elements, 16 bytes, to `to`. `bits` is the number of bits of a source
+ * element, and `out` is the number of bits of a packed element. Callers pass constants for both, so
+ * the compiler removes the branches. */
 BSMM_SHARED void bsmm_lane_item(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                 const bsmm_lane_group *g, const uint32_t *codes, int bits, int out,
                                 uint32_t *to) {
@@ -346,7 +354,7 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_decide_wide(const bsmm_pack_job *job, uint
 }
 
 /* Multiplies 8 values by 2^-exponent and converts them to bf16. The factor 2^-exponent itself may
- * be outside fp32's range, so it is applied as two factors. */
+ * be outside fp32's range, so the values are multiplied by two factors one after the other. */
 BSMM_SHARED void bsmm_lane_emit_wide(const float *values, int exponent, uint32_t *to) {
     float half = bsmm_pow2(-exponent / 2), rest = bsmm_pow2(-exponent - -exponent / 2);
     uint32_t bits[2];

@@ -9,7 +9,7 @@
 
 bsmm_gpu_operand bsmm_gpu_operand_of(const bsmm_operand *o);
 
-/* Sets the pointers of `to`, which was made from the same operand before the operand had memory. */
+/* Sets the pointers in *to, which was made from the same operand before its memory was known. */
 void bsmm_gpu_operand_bind(const bsmm_operand *o, bsmm_gpu_operand *to);
 
 /* Returns the parameters of the epilogue (gpu/epilogue.h) for a product whose D has no block
@@ -17,7 +17,7 @@ void bsmm_gpu_operand_bind(const bsmm_operand *o, bsmm_gpu_operand *to);
 bsmm_gpu_epilogue bsmm_gpu_epilogue_of(const bsmm_product *p);
 void bsmm_gpu_epilogue_bind(const bsmm_product *p, bsmm_gpu_epilogue *e);
 
-/* Returns true if all extents fit the 32-bit indices of kernels. */
+/* Returns true if all extents of the product fit the 32-bit indices of kernels. */
 bool bsmm_gpu_is_small(const bsmm_product *p);
 
 /* Returns NULL if the device code supports the element formats of A, B and D. Otherwise writes the
@@ -28,11 +28,12 @@ const char *bsmm_gpu_refuse_elements(const bsmm_product *p, char *why, size_t si
  * other formats. */
 bool bsmm_gpu_knows_elem(uint32_t elem);
 
-/* Returns the codec of an element format, which must have at most 8 bits. */
+/* Returns the constants that encode and decode an element format, which must have at most 8
+ * bits. */
 bsmm_narrow_codec bsmm_narrow_codec_of(uint32_t elem);
 
-/* Returns a codec that decodes two codes at a time, to bf16 or f16. The element format must have at
- * most 8 bits. */
+/* Returns the constants that decode two elements at a time, to bf16 or f16. The element format must
+ * have at most 8 bits. */
 bsmm_pair_codec bsmm_pair_codec_of(uint32_t elem, bool to_bf16);
 
 /* Returns the map from an index on axis 0 (rows) or axis 1 (columns) to its contribution to the
@@ -40,14 +41,16 @@ bsmm_pair_codec bsmm_pair_codec_of(uint32_t elem, bool to_bf16);
 bsmm_axis_map bsmm_axis_map_of(const bsmm_scale_map *map, uint32_t axis, uint32_t block);
 
 /* Returns true if four consecutive scale codes of one byte, beginning at a multiple of 4, always
- * form one aligned uint32. `down` is the map of rows and `across` the map of columns. `number` is
- * the index of the first digit of `across` that counts scales rather than elements of a block. */
+ * form one aligned uint32. `down` is the map from rows to offsets, and `across` is the map from
+ * columns to offsets. `number` is the index of the first digit of `across` that counts scales. The
+ * digits before it count elements of a scale block. */
 bool bsmm_axis_fours(const void *scales, const bsmm_axis_map *down, const bsmm_axis_map *across,
                      uint32_t number);
 
-/* Describes the places of aligned uint32 words that hold four scale codes along K. The maps must be
- * those of blocks with several columns and one row. Returns false unless the layout is row-major,
- * or has tiles of 128 rows by 4 scales. */
+/* Returns in *words the places of the aligned uint32 words that hold four scale codes along K.
+ * `down` is the map of rows and `across` the map of columns, of scale blocks with several columns
+ * and one row. Returns false unless the layout is row-major or has tiles of 128 rows by 4
+ * scales. */
 bool bsmm_words_of(const bsmm_axis_map *down, const bsmm_axis_map *across, bsmm_pack_words *words);
 
 #endif

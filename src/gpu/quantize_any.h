@@ -1,6 +1,6 @@
 /* Quantizes matrices for which no faster kernel exists: column-major matrices, blocks of any shape,
- * results of 16 and 32 bits. A thread quantizes whole blocks, and no byte of the result holds codes
- * of two threads. */
+ * and results of 16 and 32 bits. Each thread quantizes whole scale blocks. No byte of the result
+ * holds elements of two threads, so threads never write the same byte. */
 #ifndef BSMM_GPU_QUANTIZE_ANY_H
 #define BSMM_GPU_QUANTIZE_ANY_H
 
@@ -17,8 +17,9 @@ BSMM_DEVICE float bsmm_any_load_value(const bsmm_quantize_job *job, uint32_t r, 
     return bsmm_lane_value(job->src_elem, code);
 }
 
-/* Stores one code. A 6-bit code may lie in two bytes. The other codes in these bytes belong to the
- * same thread, so the thread may read and write the bytes without a race. */
+/* Stores one element of the result. A 6-bit element may straddle two bytes. The other elements in
+ * these bytes belong to the same thread, so the thread may read and write the bytes without a
+ * race. */
 BSMM_DEVICE void bsmm_any_store_code(const bsmm_quantize_job *job, uint64_t at, uint32_t code) {
     if (job->dst_bits == 32) ((uint32_t *)(void *)job->dst)[at] = code;
     if (job->dst_bits == 16) ((uint16_t *)(void *)job->dst)[at] = (uint16_t)code;
@@ -43,7 +44,7 @@ BSMM_DEVICE uint32_t bsmm_any_encode_wide(const bsmm_quantize_job *job, const bs
     return bsmm_lane_encode(job, e, value);
 }
 
-/* Quantizes one block: rows [r, r_end) and columns [c, c_end). */
+/* Quantizes one scale block: rows [r, r_end) and columns [c, c_end). */
 BSMM_DEVICE void bsmm_any_convert_block(const bsmm_quantize_job *job, uint32_t r, uint32_t r_end,
                                         uint32_t c, uint32_t c_end, const bsmm_tensor_step *t) {
     uint32_t amax = 0, limit = job->steps.skips_nan ? 0x7f800000u : UINT32_MAX;
@@ -61,9 +62,9 @@ BSMM_DEVICE void bsmm_any_convert_block(const bsmm_quantize_job *job, uint32_t r
                               bsmm_any_encode_wide(job, &e, bsmm_any_load_value(job, i, j)));
 }
 
-/* Stores codes of 0 past the last row or column, so that the last group is complete. A group is the
- * smallest number of codes that fills whole bytes: 2 codes of 4 bits, 4 codes of 6 bits, 1 code of
- * 8 bits. */
+/* Stores zeros past the last row or column, so that the last byte group is complete. A byte group
+ * is the smallest number of elements that fills whole bytes: 2 elements of 4 bits, 4 elements of 6
+ * bits, or 1 element of 8 bits. */
 BSMM_DEVICE void bsmm_any_pad_group(const bsmm_quantize_job *job, uint32_t r, uint32_t r_end,
                                     uint32_t c, uint32_t c_end) {
     uint32_t group = job->dst_bits == 4 ? 2 : job->dst_bits == 6 ? 4 : 1;
@@ -84,11 +85,11 @@ BSMM_DEVICE void bsmm_any_convert_unit(const bsmm_quantize_job *job, uint32_t r,
     bsmm_any_pad_group(job, r, r_end, c, c_end);
 }
 
-/* Quantizes the units of one thread. A unit is unit_rows x unit_cols elements, which are whole
- * blocks and whole bytes of codes. A line of units is a row of them if the source is row-major,
- * else a column. The thread has unit number `fast` of lines `slow`, slow + step, slow + 2 * step
- * and so on. Neighboring threads have neighboring values of `fast`, so they read adjacent memory.
- */
+/* Quantizes the units of one thread. A unit is a rectangle of unit_rows x unit_cols elements that
+ * consists of whole scale blocks and whole bytes of the result. Units form lines: rows of units if
+ * the source is row-major, else columns of units. The thread has unit number `fast` of lines
+ * `slow`, slow + step, slow + 2 * step and so on. Neighboring threads have neighboring values of
+ * `fast`, so they read adjacent memory. */
 BSMM_DEVICE void bsmm_any_quantize(const bsmm_quantize_job *job, uint32_t unit_rows,
                                    uint32_t unit_cols, uint64_t fast, uint64_t slow,
                                    uint64_t step) {

@@ -14,15 +14,17 @@ typedef struct bsmm_recode_lines {
     uint64_t row_step, col_step;
 } bsmm_recode_lines;
 
-/* The fast paths of the encoder when a block is quantized. A block takes a fast path only if all of
- * its values are finite and its factor is a normal fp32 number. */
+/* The fast paths for encoding the values of a block that is quantized. A block takes a fast path
+ * only if all of its values are finite and the factor of its block scale is a normal fp32
+ * number. */
 typedef enum bsmm_quantize_quick {
     BSMM_QUICK_NONE = 0,
-    /* Multiplies (or divides) by the factor, and then encodes by the conversion instruction cvt to
-     * e4m3. */
+    /* Multiplies (or divides) values by the block's factor, and converts the products to e4m3 by
+     * the instruction cvt. */
     BSMM_QUICK_E4M3_MULTIPLY = 1,
     BSMM_QUICK_E4M3_DIVIDE = 2,
-    /* multiplies, rounds to nearest even and keeps the sign of zeros */
+    /* multiplies values by the block's factor, rounds to nearest even and keeps the sign of
+     * zeros */
     BSMM_QUICK_E2M1_MULTIPLY = 3,
     /* like BSMM_QUICK_E2M1_MULTIPLY, for factors that are powers of two */
     BSMM_QUICK_E2M1_PAIRS = 4,
@@ -44,13 +46,15 @@ typedef struct bsmm_quantize_job {
     /* nonzero if the 16 elements of a thread are always aligned, so that one instruction can load
      * or store them */
     uint32_t aligned_src, aligned_dst;
-    uint32_t lanes_log2;  /* log2 of the number of neighboring threads along a row */
-    uint32_t block_lanes; /* the number of neighboring threads that work on the same block */
-    /* The mantissa bits of the codes if the instruction cvt makes the same codes as the coder
-     * `coder`. Otherwise 0. */
+    /* log2 of the number of neighboring threads that convert neighboring elements of one row */
+    uint32_t lanes_log2;
+    /* the number of neighboring threads whose elements lie in the same block */
+    uint32_t block_lanes;
+    /* The number of mantissa bits of the result if the instruction cvt makes the same codes as the
+     * encoder `coder`. Otherwise 0. */
     uint32_t hardware;
-    /* Nonzero if the result is e2m1, values are multiplied by the factor of their block and rounded
-     * to nearest even, and zeros keep their sign. */
+    /* Nonzero if the result is e2m1 and a fast path can encode it: values are multiplied by the
+     * factor of their block and rounded to nearest even, and zeros keep their sign. */
     uint32_t pairs;
     uint32_t quick; /* the fast path of the encoder, a value of the enum bsmm_quantize_quick */
     /* nonzero if the result is e2m1 and quick_e4m3 (sm80/quantize_scale.h) computes its scales */
@@ -59,11 +63,13 @@ typedef struct bsmm_quantize_job {
      * along a row of the matrix. 0 for all other kernels. */
     uint32_t columns;
     uint32_t by_words;     /* nonzero if one instruction stores four scales */
-    bsmm_pack_words words; /* the layout of four scales that one instruction stores */
-    /* The offset of an element's scale is row_map at its row plus col_map at its column. */
+    bsmm_pack_words words; /* the places of the uint32 words that hold four scales */
+    /* The offset of an element's scale is the value of row_map at the element's row plus the value
+     * of col_map at its column. */
     bsmm_axis_map row_map, col_map;
     bsmm_recipe_steps steps;
-    /* numbers for the whole tensor that do not depend on its second-level scale */
+    /* those constants of the recipe that apply to the whole tensor and do not depend on its
+     * second-level scale */
     bsmm_tensor_step tensor;
     bsmm_coder coder;
     /* The largest magnitude of the tensor, in device memory. NULL if the recipe has no second-level
@@ -71,11 +77,11 @@ typedef struct bsmm_quantize_job {
     const float *amax;
 } bsmm_quantize_job;
 
-/* The ways in which dequantizing computes a value from an element of at most 8 bits. */
+/* The methods by which dequantizing computes the value of an element of at most 8 bits. */
 typedef enum bsmm_dequantize_way {
     BSMM_WAY_EXACT = 0, /* the product of an element and its block scale, which is exact in fp32 */
-    /* An exact number times an fp32 factor, rounded once. The exact number is an element, or the
-     * product of an element and its e4m3 scale. */
+    /* Multiplies an exact number by an fp32 factor and rounds once. The exact number is an element,
+     * or the product of an element and its e4m3 scale. */
     BSMM_WAY_MULTIPLY = 1,
     BSMM_WAY_DIVIDE = 2, /* like BSMM_WAY_MULTIPLY, but the fp32 factor is a divisor */
     BSMM_WAY_DOUBLE = 3  /* computed in double, which is the slow path */
@@ -95,7 +101,8 @@ typedef struct bsmm_dequantize_job {
     uint32_t share;
     uint32_t by_divisor;
     uint32_t way; /* how values are computed, a value of the enum bsmm_dequantize_way */
-    /* the mantissa bits of 8-bit floats if the instruction cvt can convert them, else 0 */
+    /* the number of mantissa bits of 8-bit floats if the instruction cvt can convert the elements,
+     * else 0 */
     uint32_t hardware;
     bsmm_axis_map row_map, col_map;
     bsmm_narrow_codec codec;
@@ -105,11 +112,12 @@ typedef struct bsmm_dequantize_job {
 } bsmm_dequantize_job;
 
 enum {
-    BSMM_MOVED_ROWS = 4, /* the rows that one thread of the kernel move_scales copies */
-    /* the rows that one thread of a general dequantizing kernel computes */
+    /* the number of rows of scales that one thread of the kernel move_scales copies */
+    BSMM_MOVED_ROWS = 4,
+    /* the number of rows that one thread computes in a dequantizing kernel for any kind of scale */
     BSMM_DEQUANTIZED_ROWS = 4,
-    /* the rows that one thread computes in a dequantizing kernel that is compiled for one kind of
-     * scale */
+    /* the number of rows that one thread computes in a dequantizing kernel that is compiled for one
+     * kind of scale */
     BSMM_DEQUANTIZED_ROWS_MADE = 8,
 };
 
@@ -121,15 +129,16 @@ typedef struct bsmm_relayout_job {
     uint8_t *to;
     uint32_t rows, cols, known_rows, known_cols;
     uint32_t wide; /* the size of a code: 4 bytes if nonzero, 1 byte if 0 */
-    /* Nonzero if four consecutive codes form an aligned uint32 in both layouts, and all four are
-     * either scales or padding. */
+    /* Nonzero if one thread can copy four consecutive codes as one uint32: they form an aligned
+     * uint32 in the source and in the destination, and all four are either scales or padding. */
     uint32_t by_words;
-    uint32_t lanes_log2; /* log2 of the number of neighboring threads along a row */
+    /* log2 of the number of neighboring threads that copy neighboring codes of one row */
+    uint32_t lanes_log2;
     bsmm_axis_map from_row_map, from_col_map, to_row_map, to_col_map;
 } bsmm_relayout_job;
 
-/* Parameters for copying the codes of a matrix of any order to rows. `pitch` is the stride of the
- * result's rows in bytes, and `bits` is the size of a code. */
+/* Parameters for copying the elements of a matrix of any order to a row-major matrix. `pitch` is
+ * the stride of the result's rows in bytes, and `bits` is the size of an element. */
 typedef struct bsmm_codes_job {
     const uint8_t *from;
     uint8_t *to;
@@ -142,7 +151,7 @@ typedef struct bsmm_codes_job {
  * column if the matrix is in column order. */
 typedef struct bsmm_amax_job {
     const uint8_t *src;
-    /* the stride of lines in bytes, the number of lines, and the number of elements in a line */
+    /* the stride of lines in bytes, the number of lines, and the number of elements per line */
     uint64_t line_bytes, lines, count;
     uint32_t src_elem, aligned;
     /* the fp32 bits of the result, which thread blocks update by an atomic maximum */

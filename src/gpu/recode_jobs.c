@@ -4,8 +4,8 @@
 #include "gpu/params.h"
 #include "recipe/make.h"
 
-/* A result without block scales is converted in pieces of ITEM consecutive values, as if each piece
- * were a block. */
+/* The number of consecutive values that one thread converts at once. If the result has no block
+ * scales, each ITEM values are treated like a block. */
 enum { ITEM = 16 };
 
 uint32_t bsmm_recode_bits(uint32_t elem) {
@@ -60,8 +60,8 @@ bsmm_amax_job bsmm_amax_job_of(const bsmm_recode *job, float *result) {
                           .aligned = bsmm_recode_aligned(&job->src, 16),
                           .result = (uint32_t *)(void *)result};
     if ((uint64_t)m->ld != count) return amax;
-    /* The rows (or columns) follow each other without gaps in memory, so the matrix is treated as
-     * one long row. */
+    /* The rows (or columns) follow each other in memory without gaps, so the kernel reads the
+     * matrix as one long row. */
     amax.count *= amax.lines;
     amax.lines = 1;
     amax.aligned = (uintptr_t)m->data % 16 == 0;
@@ -140,7 +140,8 @@ static uint32_t way_of(const bsmm_matrix *m) {
 bsmm_dequantize_job bsmm_dequantize_job_of(const bsmm_recode *job) {
     const bsmm_matrix *src = &job->src.m;
     uint32_t bits = bsmm_recode_bits(src->format.elem), elem = job->dst.m.format.elem;
-    uint64_t needed = bits == 6 ? 2 : bits; /* the bytes that 8 codes must be aligned to */
+    /* the alignment in bytes of 8 consecutive elements that a fast load needs */
+    uint64_t needed = bits == 6 ? 2 : bits;
     bsmm_dequantize_job q = {.src = src->data,
                              .scales = src->scales,
                              .dst = job->dst.m.data,

@@ -9,33 +9,34 @@
 uint32_t bsmm_recode_bits(uint32_t elem);
 bsmm_recode_lines bsmm_recode_lines_of(const bsmm_operand *o);
 
-/* Returns true if the address of every line of o is a multiple of `bytes`. A line is a row of a
- * row-major matrix, else a column. */
+/* Returns true if the address of every row of a row-major matrix, or of every column of a
+ * column-major matrix, is a multiple of `bytes`. */
 bool bsmm_recode_aligned(const bsmm_operand *o, uint64_t bytes);
 
 /* Fails with BSMM_E_UNSUPPORTED if the rows or columns of o do not fit the 32-bit indices of
  * kernels. */
 bsmm_status bsmm_recode_check_size(const bsmm_operand *o);
 /* Fails with BSMM_E_UNSUPPORTED if the device code does not support the element format of o. The
- * message calls o by the name `what`. */
+ * error message calls the matrix o by the name `what`. */
 bsmm_status bsmm_recode_check_elem(const bsmm_operand *o, const char *what);
 bool bsmm_recode_is_empty(const bsmm_operand *o);
 
-/* Returns true if the layout of dst's scales has padding, which must be set to 0. Bytes that a
- * caller's scale_ld skips are not padding. */
+/* Returns true if the layout of dst's scales has padding, which the conversion must set to 0. Bytes
+ * that the caller skips by a large scale_ld are not padding. */
 bool bsmm_recode_has_padding(const bsmm_recode *job);
 
-/* Returns the parameters with which a kernel raises *result to the largest magnitude of the source.
- */
+/* Returns the parameters of the kernel that finds the largest magnitude of the source. The kernel
+ * raises *result to it by atomic maxima. */
 bsmm_amax_job bsmm_amax_job_of(const bsmm_recode *job, float *result);
 
 /* Returns the parameters of the kernels that quantize. `amax` points to the tensor's largest
  * magnitude in device memory if the recipe has a second-level scale, else it is NULL. */
 bsmm_quantize_job bsmm_quantize_job_of(const bsmm_recode *job, const float *amax);
 
-/* The work of one thread in quantize_any.h is a unit: the smallest rectangle of elements that
- * consists of whole blocks and whole bytes of codes. `fast` units lie along a line of the source,
- * and `slow` is the number of such lines of units. */
+/* The division of a matrix among the threads of the kernels in quantize_any.h. A thread quantizes
+ * units. A unit is the smallest rectangle of elements that consists of whole scale blocks and whole
+ * bytes of the result. A line of units runs along the rows of a row-major source, else along the
+ * columns. `fast` is the number of units in a line, and `slow` is the number of lines. */
 typedef struct bsmm_quantize_units {
     uint32_t rows, cols; /* the extent of a unit in elements */
     int64_t fast, slow;

@@ -1,12 +1,12 @@
-/* The work per element of quantizing and dequantizing on a GPU. Results are bitwise identical to
- * those of the CPU (src/quantize). */
+/* The work per element of the GPU kernels that quantize and dequantize. Results are bitwise
+ * identical to those of the CPU (src/quantize). */
 #ifndef BSMM_GPU_RECODE_LANE_H
 #define BSMM_GPU_RECODE_LANE_H
 
 #include "gpu/recode.h"
 #include "recipe/rules.h"
 
-/* These constants have the values of the enum bsmm_elem. */
+/* the values of BSMM_ELEM_F32, BSMM_ELEM_F16 and BSMM_ELEM_BF16 */
 enum { BSMM_LANE_F32 = 1, BSMM_LANE_F16 = 2, BSMM_LANE_BF16 = 3 };
 
 /* Converts f16 to fp32. Multiplying by 2^112 corrects the exponent bias, also for subnormals. Inf
@@ -34,8 +34,8 @@ BSMM_DEVICE uint32_t bsmm_lane_load_code(const uint8_t *codes, uint32_t bits, ui
     return word >> shift & ((1u << bits) - 1);
 }
 
-/* Returns the numbers that apply to the whole tensor. They depend on the tensor's largest
- * magnitude, `amax`, because the second-level scale does. */
+/* Returns those constants of the recipe that apply to the whole tensor. They depend on the tensor's
+ * largest magnitude, `amax`, because the second-level scale depends on it. */
 BSMM_SHARED bsmm_tensor_step bsmm_lane_tensor(const bsmm_tensor_step *base,
                                               const bsmm_recipe_steps *steps, float amax) {
     bsmm_tensor_step t = *base;
@@ -43,8 +43,8 @@ BSMM_SHARED bsmm_tensor_step bsmm_lane_tensor(const bsmm_tensor_step *base,
     return t;
 }
 
-/* Stores the scale of a block. `column` is the contribution of the block's column to the offset of
- * the scale (bsmm_axis_at). */
+/* Stores the scale code of a block. The block lies in row `row`, and `column` is the contribution
+ * of its column to the offset of the scale (bsmm_axis_at). */
 BSMM_DEVICE void bsmm_lane_store_scale(const bsmm_quantize_job *job, uint32_t row, uint64_t column,
                                        uint32_t code) {
     uint64_t at = bsmm_axis_at(&job->row_map, row) + column;
@@ -89,8 +89,8 @@ BSMM_SHARED uint32_t bsmm_lane_encode(const bsmm_quantize_job *job, const bsmm_l
                            : bsmm_coder_even(&job->coder, e->nan_mask, bits);
 }
 
-/* Scales an f32 value whose result is f32 again. Only overflow needs care: a scaled value that
- * overflows saturates to the largest finite number. */
+/* Multiplies or divides an f32 value by the factor of its block, if the result is f32 again. A
+ * finite value whose result overflows becomes the largest finite number. */
 BSMM_SHARED uint32_t bsmm_lane_encode_f32(const bsmm_quantize_job *job, float factor, float value) {
     if (!job->scale) return bsmm_float_bits(value);
     value = job->steps.step == BSMM_STEP_DIVIDE ? bsmm_div(value, factor) : bsmm_mul(value, factor);
@@ -107,13 +107,13 @@ BSMM_SHARED float bsmm_lane_round_to_odd(double value) {
     double magnitude = value < 0 ? -value : value;
     double rest = magnitude - (double)bsmm_bits_float(bits & 0x7fffffffu);
     if (!(magnitude <= 1.7976931348623157e308) || rest == 0) return nearest;
-    /* The nearest fp32 number is too large in magnitude, so the next smaller one is taken. This
-     * also turns Inf into the largest finite number. */
+    /* The nearest fp32 number is larger in magnitude than the value, so take the next smaller one.
+     * This also turns Inf into the largest finite number. */
     if (rest < 0) bits--;
     return bsmm_bits_float(bits | 1);
 }
 
-/* Returns the value of a scale code. A NaN loses its payload. */
+/* Returns the value of a scale code. A NaN code gives the default NaN. */
 BSMM_SHARED float bsmm_lane_scale_value(uint32_t scale, uint32_t code) {
     if (scale == 1) return code == 255 ? bsmm_bits_float(0x7fc00000u) : bsmm_pow2((int)code - 127);
     if (scale == 2) return bsmm_e4m3_value(code);
@@ -121,9 +121,9 @@ BSMM_SHARED float bsmm_lane_scale_value(uint32_t scale, uint32_t code) {
     return value == value ? value : bsmm_bits_float(0x7fc00000u);
 }
 
-/* Returns the NaN that an x86 CPU makes when it computes element * scale * global: the first of
- * these factors that is NaN, made quiet. If none of them is NaN (for example Inf * 0), it is the
- * default NaN with its sign bit set. */
+/* Returns the NaN that an x86 CPU makes when it computes element * scale * global: the first NaN
+ * among the three factors, as a quiet NaN. If no factor is NaN (for example in Inf * 0), the result
+ * is the default NaN with its sign bit set. */
 BSMM_SHARED float bsmm_lane_nan(float element, float scale, float global) {
     float given = element != element ? element : scale != scale ? scale : global;
     return bsmm_bits_float(given != given ? bsmm_float_bits(given) | 0x00400000u : 0xffc00000u);
@@ -131,8 +131,8 @@ BSMM_SHARED float bsmm_lane_nan(float element, float scale, float global) {
 
 /* Returns element * scale * global, or element * scale / global, in fp32. `global` is the
  * second-level scale, and missing factors are 1. If the result is stored as f32, it is rounded to
- * nearest. Otherwise it is rounded to odd, so that the rounding to the stored format is the only
- * one that counts. */
+ * nearest. Otherwise it is rounded to odd, so that the later rounding to f16 or bf16 gives the same
+ * result as one rounding of the exact product. */
 BSMM_SHARED float bsmm_lane_product(const bsmm_dequantize_job *job, float element, float scale,
                                     float global) {
     double value = (double)element * (double)scale;

@@ -1,19 +1,20 @@
-/* The small parts of conversions on a GPU: reading values for the largest magnitude of a tensor,
- * computing the second-level scale, moving scales to another layout, and moving codes to rows. */
+/* The GPU code of small conversions: reading values to find a tensor's largest magnitude, computing
+ * the second-level scale, copying scales to another layout, and copying elements to rows. */
 #ifndef BSMM_GPU_RECODE_SMALL_H
 #define BSMM_GPU_RECODE_SMALL_H
 
 #include "gpu/recode_lane.h"
 
-/* Returns the magnitude of element `index` of a line as an integer: the element's code without its
- * sign bit, at the top of a word. These integers have the same order as the magnitudes. */
+/* Returns the magnitude of element `index` of a row or column as an integer: the element's bits
+ * without the sign bit, at the top of a uint32. These integers have the same order as the
+ * magnitudes. */
 BSMM_DEVICE uint32_t bsmm_amax_code(uint32_t elem, const uint8_t *line, uint64_t index) {
     if (elem == BSMM_LANE_F32) return ((const uint32_t *)(const void *)line)[index] & 0x7fffffffu;
     return (uint32_t)((const uint16_t *)(const void *)line)[index] << 16 & 0x7fff0000u;
 }
 
-/* Stores the second-level scale of a tensor. `amax`, the tensor's largest magnitude, and `level`
- * may point to the same float, so `amax` is read first. */
+/* Stores the second-level scale of a tensor. `amax`, the tensor's largest magnitude, and `level`,
+ * the result, may point to the same float, so the function reads *amax before it writes *level. */
 BSMM_DEVICE void bsmm_level_store(const bsmm_level_job *job) {
     float level = 1;
     if (job->amax) {
@@ -23,8 +24,8 @@ BSMM_DEVICE void bsmm_level_store(const bsmm_level_job *job) {
     *job->level = level;
 }
 
-/* Loads the codes that a thread moves at once: four codes if `word`, else one. Codes outside the
- * source are read as 0. */
+/* Loads the scale codes that a thread copies at once: four codes if `word` is true, else one code.
+ * Codes outside the source are read as 0, because they are padding in the destination. */
 BSMM_DEVICE uint32_t bsmm_move_load(const bsmm_relayout_job *job, bool word, uint32_t row,
                                     uint32_t column) {
     if (row >= job->known_rows || column >= job->known_cols) return 0;
@@ -43,8 +44,8 @@ BSMM_DEVICE void bsmm_move_store(const bsmm_relayout_job *job, bool word, uint32
         *to = (uint8_t)code;
 }
 
-/* Moves codes 8 * item to 8 * item + 7 of a row. They fill as many bytes as a code has bits. A
- * row's last codes may be fewer. The bits after the last code become 0. */
+/* Copies elements 8 * item to 8 * item + 7 of a row, or fewer at the end of the row. Eight elements
+ * fill as many bytes as an element has bits. The bits after the last element become 0. */
 BSMM_DEVICE void bsmm_move_codes(const bsmm_codes_job *job, uint32_t row, uint32_t item) {
     uint64_t done = (uint64_t)item * job->bits, held = 0;
     uint32_t bits = 0, c = 8 * item;

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The folders that may hold a simulator, relative to the folder of the library or command: first
- * those of a build, then those of an installation. */
+/* The folders that may hold a simulator, relative to the folder of bsmm's library or command: first
+ * the folders of a build tree, then those of an installation. */
 static const char *const folders[] = {"sim", "../sim", "bsmm", BSMM_SIM_FROM_BIN};
 
 enum { MOST_PATH = 4096 };
@@ -27,8 +27,8 @@ bsmm_gpu_sim_device *bsmm_gpu_simulator_device(void *handle) {
     return function;
 }
 
-/* Opens a library and closes it again if it is not a simulator. The drivers of real GPUs have the
- * same file names. */
+/* Opens a library, and closes it again if it is not a simulator. The test is necessary because the
+ * drivers of real GPUs have the same file names as simulators. */
 static void *open_library(const char *path) {
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle || bsmm_gpu_simulator_device(handle)) return handle;
@@ -47,9 +47,9 @@ static void *open_below(const char *from, const char *file) {
     return NULL;
 }
 
-/* dladdr gives the file that holds this function. That file is bsmm's shared library, or the
- * program if it is linked with the static library. The name of a program may lack its folder, but
- * the link /proc/self/exe has it. */
+/* Opens the library `file` in one of the folders next to bsmm. dladdr gives the file that holds
+ * this function, i.e. bsmm's shared library, or the program if it is linked with the static
+ * library. The program's name may lack its folder, but the link /proc/self/exe has it. */
 static void *find_library(const char *file) {
     static const char here = 0;
     char program[MOST_PATH];

@@ -11,29 +11,32 @@ typedef struct bsmm_gpu_simulator {
     const char *const *models; /* the names of the simulated models; NULL ends the list */
 } bsmm_gpu_simulator;
 
-/* The function of a simulator that returns the driver's number of device `number` of a model, or
- * -1 if there are too many devices. It is called bsmm_sim_device. Real drivers lack it. */
+/* The type of the function bsmm_sim_device, by which bsmm recognizes a simulator, because drivers
+ * of real GPUs lack it. It returns the simulated driver's number of device `number` of a model, or
+ * -1 if there are too many devices. */
 typedef int bsmm_gpu_sim_device(const char *model, unsigned int number);
 
 /* Returns the function bsmm_sim_device of an opened library, or NULL if the library is a real
  * driver. */
 bsmm_gpu_sim_device *bsmm_gpu_simulator_device(void *handle);
 
-/* Opens the simulator. Looks next to the file that holds this library or command (in sim/, ../sim/
- * and bsmm/), then in the folder of an installation. Last, it tries the library that the dynamic
- * linker finds under the name, if that library is the simulator. Returns UNSUPPORTED if this
- * processor cannot run the simulator, and NOT_FOUND if there is none. */
+/* Opens the simulator's library. The function looks in folders next to the file that holds bsmm's
+ * library or command (sim/, ../sim/ and bsmm/), then in the folder of an installation. Last, it
+ * lets the dynamic linker find a library with this name, and uses it only if it is the simulator.
+ * Returns UNSUPPORTED if this processor cannot run the simulator, and NOT_FOUND if there is
+ * none. */
 bsmm_status bsmm_gpu_simulator_open(const bsmm_gpu_simulator *simulator, void **handle);
 
-/* Finds the simulated device with this ordinal: device number ordinal / (count of models) of the
- * model ordinal % (count of models). Writes its name, such as "sim:gfx950:1", and the driver's
- * number of it. Returns NOT_FOUND if there are too many devices. */
+/* Finds the simulated device with this ordinal. With n models, it is device number ordinal / n of
+ * model number ordinal % n. Writes its name, such as "sim:gfx950:1", to `name`, and the simulated
+ * driver's number of the device to *number. Returns NOT_FOUND if there are too many devices. */
 bsmm_status bsmm_gpu_simulator_find(const bsmm_gpu_simulator *simulator,
                                     bsmm_gpu_sim_device *sim_device, uint32_t ordinal, char *name,
                                     size_t size, int *number);
 
-/* Returns NOT_FOUND unless the ordinal is that of a device with number 0, i.e. of a model. The list
- * of devices shows one device of each model; programs may open more of them by number. */
+/* Returns NOT_FOUND unless the ordinal belongs to device number 0 of a model. The list of devices
+ * shows only that device of each model, but programs may open more devices of a model by
+ * ordinal. */
 bsmm_status bsmm_gpu_simulator_check_model(const bsmm_gpu_simulator *simulator, uint32_t ordinal);
 
 #endif

@@ -1,9 +1,10 @@
-/* Decodes weights in registers for the small-M kernels (few rows of A). A uint32 of element codes
- * becomes pairs of bf16. A scale code becomes the bf16 factor that multiplies such pairs.
+/* Decodes weights in registers for the small-M kernels (few rows of A). The encoded elements in a
+ * uint32 become pairs of bf16 numbers. An encoded scale becomes the bf16 factor by which such pairs
+ * are multiplied.
  *
  * The two elements of a pair are not adjacent along K. They are the two elements that take the
- * fewest instructions to decode together. The kernels store A in the same order. This file is plain
- * C, so that the host can test it. */
+ * fewest instructions to decode together. A therefore lies in shared memory in the same permuted
+ * order along K. This file is plain C, so that the host can test it. */
 #ifndef BSMM_GPU_SMALL_M_WEIGHTS_H
 #define BSMM_GPU_SMALL_M_WEIGHTS_H
 
@@ -21,9 +22,11 @@ BSMM_SHARED void bsmm_e2m1_pairs(uint32_t word, uint32_t pairs[4]) {
     pairs[3] = (high & 0x00f000f0u) * 0x0104u & 0x81c081c0u;
 }
 
-/* Decodes eight e2m3 codes. Pair i holds elements i and i + 4, times 2^-126. `first` holds elements
- * 0 and 1 in bits 0 and 6 of each half, and `second` holds elements 2 and 3 in bits 4 and 10. One
- * multiplication moves magnitude and sign of two codes to their places. */
+/* Decodes eight e2m3 elements. Pair i holds elements i and i + 4, times 2^-126. Elements 0 and 1
+ * begin at bits 0 and 6 of the low half of `first`, elements 4 and 5 at the same bits of its high
+ * half. Elements 2 and 3 begin at bits 4 and 10 of the low half of `second`, elements 6 and 7 at
+ * the same bits of its high half. One multiplication moves the magnitude and sign of two elements
+ * to their places in bf16. */
 BSMM_SHARED void bsmm_e2m3_pairs(uint32_t first, uint32_t second, uint32_t pairs[4]) {
     pairs[0] = (first & 0x003f003fu) * 0x0410u & 0x81f081f0u;
     pairs[1] = (first >> 6 & 0x003f003fu) * 0x0410u & 0x81f081f0u;
@@ -31,8 +34,8 @@ BSMM_SHARED void bsmm_e2m3_pairs(uint32_t first, uint32_t second, uint32_t pairs
     pairs[3] = (second >> 10 & 0x003f003fu) * 0x0410u & 0x81f081f0u;
 }
 
-/* Decodes eight e3m2 codes, which lie like those of bsmm_e2m3_pairs. Pair i holds elements i and i
- * + 4, times 2^-124. */
+/* Decodes eight e3m2 elements, whose places in `first` and `second` are those of bsmm_e2m3_pairs.
+ * Pair i holds elements i and i + 4, times 2^-124. */
 BSMM_SHARED void bsmm_e3m2_pairs(uint32_t first, uint32_t second, uint32_t pairs[4]) {
     pairs[0] = (first & 0x001f001fu) * 0x0020u | (first * 0x0400u & 0x80008000u);
     pairs[1] = (first & 0x07c007c0u) >> 1 | (first * 0x0010u & 0x80008000u);
@@ -47,16 +50,16 @@ BSMM_SHARED void bsmm_e4m3_pairs(uint32_t word, uint32_t pairs[2]) {
     pairs[1] = (word >> 4 & 0x07f007f0u) | (word & 0x80008000u);
 }
 
-/* Finds NaN among four e4m3 codes. Bit 7 of each byte of the result is set if the code in this byte
- * is NaN. The other bits are undefined. */
+/* Finds NaN among four e4m3 codes, one per byte. Bit 7 of each byte of the result is set if the
+ * code in this byte is NaN. The other bits are undefined. */
 BSMM_SHARED uint32_t bsmm_e4m3_nans(uint32_t word) {
     return (word & 0x7f7f7f7fu) + 0x01010101u;
 }
 
 enum {
-    /* The lowest e8m0 scale code that the fast path decodes. It means 2^-99. */
+    /* the lowest e8m0 scale code that the fast path decodes; its value is 2^-99 */
     BSMM_SMALL_M_LOWEST = 28,
-    /* The highest e8m0 scale code that the fast path decodes. It means 2^28. */
+    /* the highest e8m0 scale code that the fast path decodes; its value is 2^28 */
     BSMM_SMALL_M_HIGHEST = 155,
 };
 
@@ -66,10 +69,10 @@ BSMM_SHARED uint32_t bsmm_e8m0_factor(uint32_t code) {
     return code * 0x00800080u + (127 - BSMM_SMALL_M_LOWEST) * 0x00800080u;
 }
 
-/* Returns the larger of `most` and the distance of a code above BSMM_SMALL_M_LOWEST. A kernel calls
- * this function for each scale code and calls bsmm_e8m0_beyond once after its loop. A code below
- * BSMM_SMALL_M_LOWEST wraps around to a large distance, so one comparison finds codes that are too
- * low or too high. */
+/* Returns the larger of `most` and the difference code - BSMM_SMALL_M_LOWEST. `most` is the result
+ * for earlier codes. A kernel calls this function for each scale code and calls bsmm_e8m0_beyond
+ * once after its loop. A code below BSMM_SMALL_M_LOWEST wraps around to a large unsigned number, so
+ * one comparison finds codes that are too low or too high. */
 BSMM_SHARED uint32_t bsmm_e8m0_most(uint32_t most, uint32_t code) {
     uint32_t above = code - BSMM_SMALL_M_LOWEST;
     return above > most ? above : most;
