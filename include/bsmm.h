@@ -5,9 +5,10 @@
  *     D = round(epilogue(alpha * (A . scale_a) x (B . scale_b)^T + beta * C + bias))
  *
  * A is (M, K), B is (N, K), D and C are (M, N), bias is (N). Elements are 4-, 6-, 8-, 16- or 32-bit
- * floats. A scale covers a block of block_rows x block_cols elements. Blocks run along K, and in D
- * along N. The sections of this file are: status, formats, the matrix, the epilogue, groups,
- * threads, one call, plans, quantization, tables, devices and speed of light, files.
+ * floats. A scale covers a block of block_rows x block_cols elements; the columns of a block lie
+ * along K, or in D along N. The sections of this file are: status, formats, the matrix, the
+ * epilogue, groups, threads, one call, plans, quantization, tables, devices and speed of light,
+ * files.
  *
  * These conventions hold everywhere:
  * - Structs start with struct_size = sizeof(the struct). A field that is zero means its default.
@@ -263,12 +264,13 @@ typedef enum bsmm_halves {
     BSMM_HALVES_INTERLEAVED = 1 /* Columns 2 n and 2 n + 1: gpt-oss */
 } bsmm_halves;
 
-/* Flags that say which factors multiply D in the epilogue: row_scale (one per row) and col_scale
- * (one per column). Values may be added. */
+/* Flags that choose the factors by which the epilogue multiplies D: row_scale (one factor per row
+ * of D) and col_scale (one factor per column of D). Values may be added. */
 typedef enum bsmm_scale_by { BSMM_SCALE_BY_ROW = 1, BSMM_SCALE_BY_COL = 2 } bsmm_scale_by;
 
-/* The epilogue computes D = round(row_scale[m] * col_scale[n] * (f(x) + residual)), in this order.
- * It does not round between these operations.
+/* The epilogue of a product. For x = alpha * A x B^T + beta * C + bias, it computes D =
+ * round(row_scale[m] * col_scale[n] * (f(x) + residual)) in row m and column n of D, in this order.
+ * f is the activation. The epilogue does not round between these operations.
  *
  * A gated activation first clamps its inputs, as gpt-oss does: gate to at most `limit`, and up to
  * the range from -limit to limit. It then adds up_offset to up. gpt-oss itself uses SWIGLU,
@@ -302,17 +304,21 @@ typedef struct bsmm_epilogue {
  * described shape, one for each group, at a constant distance in memory. A divided operand is a
  * single matrix in which each group owns a range of rows (or of columns). */
 typedef enum bsmm_group_kind {
-    BSMM_GROUP_NONE = 0,  /* There are no groups: the plan is one product. */
-    BSMM_GROUP_BATCH = 1, /* A, B, C, D and the residual are stacks. */
-    /* B is a stack. A, C, D and the residual are divided by rows. sizes[g] is the end of group g
-     * and not its length: the rows of group g end before row sizes[g]. */
+    BSMM_GROUP_NONE = 0, /* There are no groups: the plan is one product. */
+    /* A, B, C, D and the residual are stacks: each has one matrix for each group. */
+    BSMM_GROUP_BATCH = 1,
+    /* B is a stack: it has one matrix for each group. A, C, D and the residual are single matrices,
+     * in which each group owns a range of rows. sizes[g] is the end of group g and not its length:
+     * the rows of group g end before row sizes[g]. */
     BSMM_GROUP_ROWS = 2,
-    /* All operands are stacks, as in BATCH. Group g uses only the first sizes[g] rows of its
-     * matrices of A, C, D and the residual. The other rows of D are not written. */
+    /* All operands are stacks, as in BATCH: each has one matrix for each group. Group g uses only
+     * the first sizes[g] rows of its matrices of A, C, D and the residual. The other rows of D are
+     * not written. */
     BSMM_GROUP_MASKED = 3,
-    /* C, D and the residual are stacks. A and B are divided by columns. sizes[g] is the end of
-     * group g and not its length: the columns of group g end before column sizes[g]. A group
-     * without columns has A x B^T = 0, so that its D is the epilogue of beta * C + bias. */
+    /* C, D and the residual are stacks: each has one matrix for each group. A and B are single
+     * matrices, in which each group owns a range of columns. sizes[g] is the end of group g and not
+     * its length: the columns of group g end before column sizes[g]. A group without columns has A
+     * x B^T = 0, so that its D is the epilogue of beta * C + bias. */
     BSMM_GROUP_K = 4
 } bsmm_group_kind;
 
@@ -328,20 +334,21 @@ typedef enum bsmm_group_flags {
     BSMM_GROUP_EACH_D_GLOBAL = 16,  /* d_global has G second-level scales of D */
     BSMM_GROUP_EACH_COL_SCALE = 32, /* the epilogue's col_scale has the shape (G, columns of D) */
     /* The rows of A are gathered, for kinds ROWS and MASKED. A is then one matrix with any number
-     * of rows, and row r of D is computed from row gather[r] of A. For MASKED, row m of group g has
-     * r = g * M + m. An index that is no row of A, such as -1, stands for a row of zeros. If A has
-     * block scales, its block_rows must be 1. */
+     * of rows, and row r of D is computed from row gather[r] of A. For MASKED, row m of group g
+     * counts as row r = g * M + m, where M is the described number of rows. An index that is no row
+     * of A, such as -1, stands for a row of zeros. If A has block scales, its block_rows must be
+     * 1. */
     BSMM_GROUP_GATHER_A = 64,
-    /* The scales of a divided matrix are stored for each group separately, for kinds ROWS and K.
-     * The scales of a group are laid out and padded as for a matrix of the group's shape. They
-     * follow the scales of the group before. scale_bytes must be at least
-     * bsmm_group_scale_bytes. */
+    /* Each group has a separate array of scales, for matrices of kinds ROWS and K in which each
+     * group owns a range of rows or columns. The scales of a group are laid out and padded as for a
+     * matrix of the group's shape. They follow the scales of the group before. scale_bytes must be
+     * at least bsmm_group_scale_bytes. */
     BSMM_GROUP_SCALES_APART = 128
 } bsmm_group_flags;
 
-/* If a step of bsmm_group (a_step, b_step, ...) has this value, all groups share one matrix, its
- * scales included, instead of a stack. A scale step may also be shared alone. D cannot be shared.
- */
+/* Value for a step of bsmm_group (a_step, b_step, ...), i.e. for the distance between the matrices
+ * of two groups. With it, all groups share one matrix and its scales. A scale step (b_scale_step,
+ * ...) may have this value while the elements have a normal step. D cannot be shared. */
 #define BSMM_GROUP_SHARED (-1)
 
 /* The groups of a product.
@@ -366,8 +373,8 @@ typedef struct bsmm_group {
     int64_t expected_rows;
     /* The distance from one matrix of a stack to the next matrix of the stack. 0 means that the
      * matrices follow one another without gaps. The matrices of the stack D must not overlap. */
-    int64_t a_step, b_step, c_step, d_step, residual_step; /* Distances of stacks, in elements */
-    int64_t a_scale_step, b_scale_step, d_scale_step;      /* Distances of scales, in scales */
+    int64_t a_step, b_step, c_step, d_step, residual_step; /* Distances of matrices, in elements */
+    int64_t a_scale_step, b_scale_step, d_scale_step; /* Distances of their scales, in scales */
     /* Size of each group as `kind` defines it, G values; only bsmm_matmul reads it */
     const int32_t *sizes;
     const int32_t *gather; /* Row of A for each row of D (GATHER_A); only bsmm_matmul reads it */
@@ -424,7 +431,7 @@ typedef struct bsmm_pool {
 } bsmm_pool;
 
 /* ------------------------------------------------------------------------------------------
- * One call
+ * A product in one call, without a plan
  * ---------------------------------------------------------------------------------------- */
 
 /* The accuracy that a product asks of its kernel. */
@@ -711,7 +718,8 @@ BSMM_API bsmm_status bsmm_explain(const bsmm_matmul_desc *desc, uint32_t index,
  * Quantization
  * ---------------------------------------------------------------------------------------- */
 
-/* Options of a recipe (docs/RECIPES.md); values may be added. */
+/* Options of a quantization recipe, i.e. of the rule that chooses scales (docs/RECIPES.md); values
+ * may be added. */
 typedef enum bsmm_quantize_flags {
     /* Round f32 scales to powers of two (ue8m0); each recipe has its own rule */
     BSMM_QUANTIZE_POW2 = 1,
@@ -760,9 +768,10 @@ typedef struct bsmm_quantize_report {
     uint32_t reserved;
     double sqnr_db;   /* Signal to noise in dB, 10 log10(sum x^2 / sum (x - q)^2); +Inf if exact */
     double max_error; /* Largest |x - q| */
-    /* Share of elements with |x| above the largest value that the block's scale allows */
+    /* Fraction of all elements whose |x| is above the largest value that the block's scale
+     * allows */
     double clipped;
-    double underflowed; /* Share of elements with x not 0 and q = 0 */
+    double underflowed; /* Fraction of all elements with x not 0 and q = 0 */
     double signal;      /* Sum of x^2. The sums of several parts of a tensor may be added. */
     double noise;       /* Sum of (x - q)^2 */
     int64_t count;      /* Number of elements */

@@ -10,8 +10,6 @@
 #    include <unistd.h>
 #endif
 
-/* ---- the number of threads ---- */
-
 #ifdef _OPENMP
 static int count_processors(void) {
     return omp_get_num_procs();
@@ -35,8 +33,6 @@ int bsmm_thread_count(uint32_t asked) {
     if (asked == 0) threads = count_processors();
     return threads < MOST_THREADS ? threads : MOST_THREADS;
 }
-
-/* ---- jobs: on the calling thread, on OpenMP's threads or on a pool ---- */
 
 bsmm_status bsmm_pool_take(const bsmm_pool *from, bsmm_pool *to) {
     *to = (bsmm_pool){0};
@@ -119,8 +115,6 @@ bsmm_status bsmm_job_run(const bsmm_job *job, const bsmm_pool *pool) {
             BSMM_TRY(run_phase(job, phase, pool));
     return BSMM_OK;
 }
-
-/* ---- loops ---- */
 
 typedef struct loop_run {
     const bsmm_loop *loop;

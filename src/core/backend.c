@@ -118,8 +118,6 @@ bsmm_status bsmm_place_take(const bsmm_exec *exec, bsmm_place *place) {
     return bsmm_device_open(copy.device ? copy.device : "cpu", &place->backend, &place->device);
 }
 
-/* ---- checks of the buffers of an operand ---- */
-
 static bsmm_status check_buffer(const bsmm_place *place, const void *pointer, const char *operand,
                                 const char *field, uint32_t alignment, const char *who) {
     char what[64];

@@ -12,8 +12,6 @@ static bool shares_out(uint32_t kind) {
     return kind == BSMM_GROUP_ROWS || kind == BSMM_GROUP_K;
 }
 
-/* ---- checks of the fields of bsmm_group ---- */
-
 static bsmm_status check_flags(const bsmm_group *g) {
     bool gathers = g->flags & BSMM_GROUP_GATHER_A, apart = g->flags & BSMM_GROUP_SCALES_APART;
     if (g->flags > all_flags)
@@ -61,8 +59,6 @@ bsmm_status bsmm_groups_take(const bsmm_group *from, bsmm_group *copy, bsmm_grou
                         .alpha = copy->alpha};
     return BSMM_OK;
 }
-
-/* ---- divided matrices: each group owns a range of rows or columns ---- */
 
 /* Returns a number n: the first row or column of every group must be a multiple of n. At such a
  * multiple a byte of codes begins, and also a scale block and a tile of the scale layout. A tile is
@@ -156,8 +152,6 @@ bsmm_status bsmm_groups_take_operand(const bsmm_groups *g, const bsmm_matrix *fr
         "%s.scale_bytes: value is %llu; must be at least bsmm_group_scale_bytes (%llu)", what,
         (unsigned long long)declared, (unsigned long long)to->scale_bytes);
 }
-
-/* ---- stacks: each group has a matrix of its own ---- */
 
 static bsmm_status check_step(const char *field, int64_t step, bool shared, int64_t multiple) {
     if (step == BSMM_GROUP_SHARED && shared) return BSMM_OK;
@@ -280,8 +274,6 @@ static bsmm_status place_stacks(const bsmm_group *from, bsmm_groups *g, bsmm_pro
     return BSMM_OK;
 }
 
-/* ---- gathered rows of A ---- */
-
 /* Describes the buffer into which the rows of A that a group selects are copied before kernels
  * multiply them. The copy has no gaps between rows, and its scales are in row-major order. */
 static bsmm_status describe_gathered(bsmm_groups *g, const bsmm_product *p) {
@@ -297,8 +289,6 @@ static bsmm_status describe_gathered(bsmm_groups *g, const bsmm_product *p) {
                            .global_kind = p->a.m.global_kind};
     return bsmm_operand_take(&m, "a, gathered", &g->gathered);
 }
-
-/* ---- the effect of groups on the whole product ---- */
 
 static bsmm_status check_each(const bsmm_groups *g, const bsmm_product *p) {
     bool scales_cols = p->finish && p->finish->scale_by & BSMM_SCALE_BY_COL;
@@ -343,8 +333,6 @@ int64_t bsmm_groups_rows(const bsmm_product *p) {
     bool one = !p->groups || p->groups->kind == BSMM_GROUP_ROWS;
     return one ? p->d.m.rows : p->d.m.rows * p->groups->count;
 }
-
-/* ---- public functions ---- */
 
 bsmm_status bsmm_group_scale_bytes(const bsmm_group *group, const bsmm_matrix *matrix,
                                    uint64_t *bytes) {

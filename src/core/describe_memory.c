@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- buffers that the plan does not use ---- */
-
 /* Optional inputs of a product. The caller passes a buffer for each of them to every run. */
 typedef enum part {
     HAS_C = 1,
@@ -77,8 +75,6 @@ bsmm_status bsmm_check_surplus(const bsmm_product *p, const bsmm_buffers *buffer
                      part_fields[i].field, given, part_fields[i].rule);
 }
 
-/* ---- overlap of D with inputs ---- */
-
 /* Checks that the data and scales of D do not overlap memory that a run reads. */
 static bsmm_status check_apart(const bsmm_operand *d, const void *read, uint64_t bytes,
                                const char *what) {
@@ -102,8 +98,6 @@ static bsmm_status check_values(const bsmm_product *p, const void *values, int64
     BSMM_TRY(p->backend->check_pointer(p->device, values, what));
     return check_apart(&p->d, values, (uint64_t)count * bytes, what);
 }
-
-/* ---- arrays of 4-byte values ---- */
 
 /* An array of 4-byte values that a run reads. */
 typedef struct value_array {
@@ -166,8 +160,6 @@ static bsmm_status check_arrays(const bsmm_product *p) {
     return BSMM_OK;
 }
 
-/* ---- C, the residual and the bias ---- */
-
 static bool same_place(const bsmm_operand *c, const bsmm_operand *d) {
     return c->m.data == d->m.data && c->m.order == d->m.order && c->m.ld == d->m.ld &&
            c->m.cols == d->m.cols && bsmm_format_equal(c->m.format, d->m.format);
@@ -224,8 +216,6 @@ static bsmm_status check_bias(const bsmm_product *p) {
     BSMM_TRY(p->backend->check_pointer(p->device, p->bias, "bias"));
     return check_apart(&p->d, p->bias, bias_bytes(p), "bias");
 }
-
-/* ---- all buffers of a run ---- */
 
 static bsmm_status check_operand(const bsmm_product *p, const bsmm_kernel *kernel,
                                  const bsmm_operand *o, const char *name) {

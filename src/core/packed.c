@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- looking up forms ---- */
-
 static const bsmm_packed_form_info forms[] = {
     {sizeof forms[0], BSMM_PACKED_WIDE, "wide", 1, 0, "cpu cuda",
      "an engine's panels of decoded values, then B itself"},
@@ -38,8 +36,6 @@ bsmm_status bsmm_packed_form_at(uint32_t index, bsmm_packed_form_info *info) {
                          BSMM_COUNT(forms));
     return bsmm_give_struct(info, &forms[index], sizeof forms[index], "info");
 }
-
-/* ---- describing packed weights ---- */
 
 static const char magic[8] = "bsmmpb2", older_magic[8] = "bsmmpb1";
 
@@ -157,8 +153,6 @@ bsmm_status bsmm_packed_make(const bsmm_kernel *kernel, const bsmm_product *p,
                      (long long)stored->m.rows, (long long)stored->m.cols);
 }
 
-/* ---- finding the arrays of one matrix ---- */
-
 bsmm_packed_places bsmm_packed_places_of(const bsmm_operand *view, const void *matrix,
                                          uint64_t panel_bytes) {
     bsmm_packed_places at = {.panels = (uint8_t *)(uintptr_t)matrix};
@@ -186,8 +180,6 @@ void bsmm_packed_bind(const bsmm_packed *packed, const void *given, int64_t inde
     p->packed_b = matrix;
     bsmm_packed_set(&at, p->backend->host_memory, &p->b);
 }
-
-/* ---- checking headers ---- */
 
 typedef struct header_field {
     const char *name;

@@ -84,8 +84,6 @@ bsmm_status bsmm_packed_check(const bsmm_packed *packed, const bsmm_product *pro
 void bsmm_packed_bind(const bsmm_packed *packed, const void *given, int64_t index,
                       bsmm_product *product);
 
-/* ---- finding the arrays of one matrix ---- */
-
 uint64_t bsmm_packed_matrix_bytes(const bsmm_operand *view, uint64_t panel_bytes);
 bsmm_packed_places bsmm_packed_places_of(const bsmm_operand *view, const void *matrix,
                                          uint64_t panel_bytes);

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-/* ---- packing B ---- */
-
 /* The last part of a matrix: its second-level scale. */
 typedef struct global_part {
     float value;
@@ -109,8 +107,6 @@ bsmm_status bsmm_packed_fill(const bsmm_packed *packed, const bsmm_kernel *kerne
     }
     return BSMM_OK;
 }
-
-/* ---- using packed weights without a plan ---- */
 
 static bsmm_status take_header(const void *packed, uint64_t bytes, bsmm_packed_header *h) {
     if (!packed) return bsmm_fail(BSMM_E_INVALID, "packed_b: value is NULL; must be given");

@@ -21,8 +21,6 @@ static const char *refusal(const bsmm_kernel *kernel, const bsmm_product *part, 
     return lacks ? lacks : kernel->refuse(part, state->bytes, why, size);
 }
 
-/* ---- making the plan of a product in parts ---- */
-
 /* Returns the largest workspace in bytes that the kernel `few` needs for any number of rows that it
  * accepts. */
 static uint64_t few_workspace(const bsmm_kernel *few, const bsmm_product *widest) {
@@ -86,8 +84,6 @@ void bsmm_parts_make(const bsmm_request *request, const bsmm_kernel *many, const
         parts->workspace_bytes = UINT64_MAX;
 }
 
-/* ---- packed weights ---- */
-
 /* Returns true if all groups read one packed matrix. Second-level scales are part of it, so groups
  * that share B but not these scales have a matrix each. */
 static bool share_packed(const bsmm_groups *g) {
@@ -98,8 +94,6 @@ int64_t bsmm_parts_b_count(const bsmm_product *p) {
     if (!p->groups) return 1;
     return share_packed(p->groups) ? bsmm_min_i64(p->groups->count, 1) : p->groups->count;
 }
-
-/* ---- running the parts ---- */
 
 static bsmm_status run_by(const bsmm_kernel *kernel, const bsmm_product *part, void *workspace,
                           uint64_t workspace_bytes) {

@@ -42,8 +42,6 @@ void bsmm_part_take_rows(const bsmm_product *product, int64_t rows, bsmm_part *p
     keep_rows(part, 0, rows, true);
 }
 
-/* ---- groups ---- */
-
 static void step_to(bsmm_operand *o, const bsmm_group_step *step, uint64_t index) {
     if (step->elements) bsmm_operand_move(o, index * step->elements, index * step->scales);
 }
@@ -134,8 +132,6 @@ int64_t bsmm_part_take_group(const bsmm_product *product, int64_t index, bsmm_pa
                   !(g->flags & BSMM_GROUP_GATHER_A));
     return index * product->d.m.rows;
 }
-
-/* ---- gathered rows ---- */
 
 uint64_t bsmm_part_gathered_bytes(const bsmm_groups *g) {
     if (!(g->flags & BSMM_GROUP_GATHER_A)) return 0;

@@ -175,8 +175,6 @@ static bsmm_groups bind_groups(const bsmm_plan *plan, const bsmm_buffers *buffer
     return g;
 }
 
-/* ---- packed weights ---- */
-
 uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan) {
     return plan ? plan->packed->header.bytes : 0;
 }

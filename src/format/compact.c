@@ -59,8 +59,6 @@ bsmm_status bsmm_compact_view(const bsmm_operand *stored, bsmm_operand *to) {
     return stored->m.format.scale == BSMM_SCALE_NONE ? BSMM_OK : view_scales(stored, to);
 }
 
-/* ---- moving the codes of one row ---- */
-
 /* Points to codes of one row in compact order, in which a row is stored in pieces of 4 bytes, or 3
  * bytes for 6-bit codes. The first of `pieces` whole pieces is at `at`, and the pieces are `step`
  * bytes apart. The last `rest` bytes of the codes, less than a piece, are at `tail`. */
@@ -105,8 +103,6 @@ static void write_codes(const bsmm_operand *o, int64_t r, int64_t c, int64_t n,
         memcpy(p.at + i * p.step, codes + i * p.bytes, (size_t)p.bytes);
     memcpy(p.tail, codes + p.pieces * p.bytes, p.rest);
 }
-
-/* ---- converting a matrix ---- */
 
 enum { RUN = 512, RUN_BYTES = RUN * 4 }; /* columns that are moved at once */
 

@@ -6,8 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- decoding elements ---- */
-
 static void decode4(const uint8_t *from, const double *values, int64_t n, double *to) {
     for (int64_t i = 0; i + 1 < n; i += 2) {
         to[i] = values[from[i / 2] & 0xf];
@@ -121,8 +119,6 @@ static void decode_elements(const bsmm_operand *o, int64_t r, int64_t c, int64_t
     else
         decode_source(&s, n, to);
 }
-
-/* ---- multiplying by scales ---- */
 
 static double scale_value(const bsmm_operand *o, uint64_t at) {
     uint32_t scale = o->m.format.scale;

@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-/* ---- the table of element formats ---- */
-
 /* Tells which codes of a format are Inf, NaN or zero. elem.def describes the three kinds. */
 typedef enum elem_kind { SIGNED, FNUZ, POWERS } elem_kind;
 
@@ -62,8 +60,6 @@ const bsmm_elem_traits bsmm_elem_traits_of[] = {
 #include "format/elem.def"
 #undef ELEM
 };
-
-/* ---- conditions that each table entry must fulfil, checked by the compiler ---- */
 
 #define ELEM(id, text, form, width, e, m, ...)                                                     \
     _Static_assert((int)BSMM_ELEM_##id == (int)BSMM_ELEM_ROW_##id + 1,                             \
@@ -179,8 +175,6 @@ uint32_t bsmm_elem_encode(uint32_t elem, double value, bool saturate) {
     if (row->kind == FNUZ && code == 0) return 0;
     return code | sign;
 }
-
-/* ---- public functions ---- */
 
 bsmm_status bsmm_elem_at(uint32_t index, bsmm_elem_info *info) {
     if (index >= BSMM_COUNT(rows))

@@ -153,8 +153,6 @@ const char *bsmm_layout_name(uint32_t layout) {
     return has_row((bsmm_layout)layout) ? rows[layout].info.name : NULL;
 }
 
-/* ---- public functions ---- */
-
 bsmm_status bsmm_layout_at(uint32_t index, bsmm_layout_info *info) {
     if (index >= BSMM_COUNT(rows))
         return bsmm_fail(BSMM_E_NOT_FOUND, "index: value is %u; there are %zu layouts", index,

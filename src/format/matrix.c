@@ -170,8 +170,6 @@ double bsmm_operand_global(const bsmm_operand *o) {
     return o->m.global_kind == BSMM_GLOBAL_DIVISOR ? 1 / global : global;
 }
 
-/* ---- public functions ---- */
-
 static bsmm_status size_of(const bsmm_matrix *matrix, uint64_t *bytes, bool scales) {
     bsmm_operand operand;
     BSMM_TRY(bsmm_operand_take(matrix, "matrix", &operand));

@@ -11,8 +11,6 @@ static float half_at(const uint8_t *from) {
     return (float)bsmm_elem_decode(BSMM_ELEM_F16, code);
 }
 
-/* ---- types with blocks of 32 elements ---- */
-
 /* Returns the integer code ("quant") of element i in a block of 32 elements. The low nibbles of the
  * 16 bytes belong to elements 0 to 15, the high nibbles to elements 16 to 31. Bit i of `fifth`
  * becomes bit 4 of the code. */
@@ -70,8 +68,6 @@ void bsmm_gguf_iq4_nl(const uint8_t *block, float *values) {
     for (uint32_t i = 0; i < 32; i++)
         values[i] = d * (float)table[quant_of_32(block + 2, 0, i)];
 }
-
-/* ---- types with blocks of 256 elements; each 16 or 32 elements have a scale of their own ---- */
 
 /* Returns the two bits of element i. Each byte holds the two bits of four elements, whose indices
  * differ by 32. */

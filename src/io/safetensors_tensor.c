@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- fast path: directly from the text ---- */
-
 typedef struct offsets {
     uint64_t begin, end;
 } offsets;
@@ -80,8 +78,6 @@ static bool take_plain(bsmm_header *h, bsmm_tensor *t) {
     t->data = h->body + o.begin;
     return t->bytes == o.end - o.begin;
 }
-
-/* ---- slow path: through a JSON tree ---- */
 
 static bsmm_status read_shape(const json_t *shape, const char *what, bsmm_tensor *tensor) {
     if (!json_is_array(shape))

@@ -15,8 +15,6 @@ typedef __m256i vec;
 #    define vec_zero _mm256_setzero_si256
 #    define vec_load load_bits
 
-/* ---- reductions of registers ---- */
-
 /* Reduces eight registers at once: lane i of the result is the maximum of the 32-bit lanes of
  * v[i]. */
 INLINE __m256i reduce_dwords(const __m256i v[REGISTERS]) {
@@ -46,8 +44,6 @@ INLINE __m128i reduce_words(const __m256i v[REGISTERS]) {
     return _mm_max_epu16(_mm256_castsi256_si128(c), _mm256_extracti128_si256(c, 1));
 }
 
-/* ---- conversion of 16-bit values to fp32 ---- */
-
 /* Converts f16 codes to the bits of fp32 values, as f16_value of memory.c does. A NaN keeps its
  * payload. */
 INLINE __m256i f16_bits(__m256i codes) {
@@ -67,8 +63,6 @@ INLINE void store_maxima(const __m256i max[REGISTERS], bool halves, uint32_t ele
     __m256i codes = _mm256_cvtepu16_epi32(reduce_words(max));
     store_bits(amax, elem == BSMM_ELEM_BF16 ? _mm256_slli_epi32(codes, 16) : f16_bits(codes));
 }
-
-/* ---- maxima of one register ---- */
 
 /* Returns, lane by lane, the larger of `max` and the magnitude of `values`. */
 INLINE __m256i with_f32(__m256i max, __m256i values, bool skips_nan) {

@@ -14,8 +14,6 @@ typedef __m512i vec;
 #    define vec_zero _mm512_setzero_si512
 #    define vec_load _mm512_loadu_si512
 
-/* ---- reductions of registers ---- */
-
 /* Reduces sixteen registers at once: lane i of the result is the maximum of the 32-bit lanes of
  * v[i]. */
 INLINE __m512i reduce_dwords(const __m512i v[REGISTERS]) {
@@ -52,8 +50,6 @@ INLINE __m512i reduce_words(const __m512i v[REGISTERS]) {
                             _mm512_shuffle_i32x4(c[0], c[1], 0xdd));
 }
 
-/* ---- conversion of 16-bit values to fp32 ---- */
-
 /* Converts f16 codes to the bits of fp32 values, as f16_value of memory.c does. A NaN keeps its
  * payload. */
 INLINE __m512i f16_bits(__m512i codes) {
@@ -69,8 +65,6 @@ INLINE void store_words(uint32_t *amax, __m256i words, uint32_t elem) {
     _mm512_storeu_si512(amax,
                         elem == BSMM_ELEM_BF16 ? _mm512_slli_epi32(codes, 16) : f16_bits(codes));
 }
-
-/* ---- maxima of one register ---- */
 
 /* Returns, lane by lane, the larger of `max` and the magnitude of `values`. */
 INLINE __m512i with_f32(__m512i max, __m512i values, bool skips_nan) {

@@ -8,8 +8,6 @@
 
 enum { REGISTER_BYTES = 4 * LANES };
 
-/* ---- consecutive values of a row ---- */
-
 INLINE int64_t lanes_of(uint32_t elem) {
     return elem == BSMM_ELEM_F32 ? LANES : WORDS;
 }
@@ -57,8 +55,6 @@ INLINE vec span_max(vec max, const uint8_t *from, int64_t n, uint32_t elem, bool
     }
     return max;
 }
-
-/* ---- maxima of blocks ---- */
 
 /* Updates the running maxima of up to REGISTERS blocks with the values of one row. Block i covers
  * `span` columns, and the lanes of max[i] are its running maxima. `from` points to the first block,

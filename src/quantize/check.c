@@ -27,8 +27,6 @@ bsmm_status bsmm_check_plain(const bsmm_operand *operand, const char *what) {
     return BSMM_OK;
 }
 
-/* ---- overlap of buffers ---- */
-
 typedef struct memory_range {
     const char *field;
     uintptr_t begin;
@@ -68,8 +66,6 @@ bsmm_status bsmm_check_overlap(const bsmm_operand *src, const bsmm_operand *dst)
     return BSMM_OK;
 }
 
-/* ---- conversions on other devices ---- */
-
 static bsmm_status fail_absent(const bsmm_place *place, const char *what) {
     return bsmm_fail(BSMM_E_UNSUPPORTED, "device: there is no %s on %s devices", what,
                      place->backend->name);
@@ -86,8 +82,6 @@ bsmm_status bsmm_recode_on(const bsmm_place *place, bsmm_status (*conversion)(co
     job->stream = place->stream;
     return conversion(job);
 }
-
-/* ---- division of the work into tasks ---- */
 
 static int64_t least_common_multiple(int64_t a, int64_t b) {
     int64_t x = a, y = b;

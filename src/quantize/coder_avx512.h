@@ -82,8 +82,8 @@ typedef struct signed_codes {
     __m512i codes, signs;
 } signed_codes;
 
-/* Applies the coder's rules for the signs of zeros (zero_and, zero_or, zero_code_and), as coder.c
- * does. */
+/* Applies the coder's rules for the signs of zeros. The masks zero_and, zero_or and zero_code_and
+ * hold these rules, as in coder.c. */
 INLINE signed_codes signs_by_rules(const vector_coder *k, __m512i a, signed_codes c) {
     __mmask16 is_zero = _mm512_testn_epi32_mask(a, a);
     __mmask16 is_code0 = _mm512_testn_epi32_mask(c.codes, k->magnitude);

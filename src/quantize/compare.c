@@ -8,8 +8,6 @@
 
 enum { RUN = 256 };
 
-/* ---- errors of one row ---- */
-
 /* Returns the largest magnitude that an element in the block of (r, c) can have. It is NaN if the
  * scale of the block is NaN. */
 static double block_limit(const bsmm_operand *q, int64_t r, int64_t c) {
@@ -63,8 +61,6 @@ static bsmm_report_line report_row(const bsmm_operand *src, const bsmm_operand *
     }
     return line;
 }
-
-/* ---- errors of all rows ---- */
 
 static double share(int64_t part, int64_t count) {
     return count ? (double)part / (double)count : 0;

@@ -7,8 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- a format to itself, in another order or scale layout ---- */
-
 static bool same_format(const bsmm_format *src, const bsmm_format *dst) {
     return bsmm_format_equal(*src, *dst);
 }
@@ -95,8 +93,6 @@ static bsmm_status run_same(const bsmm_operand *src, const bsmm_operand *dst,
     if (dst->m.global_scale) *dst->m.global_scale = level;
     return BSMM_OK;
 }
-
-/* ---- the table of conversions ---- */
 
 static const bsmm_conversion convert_same = {"a format to itself", same_format, run_same};
 

@@ -17,16 +17,15 @@
 
 enum { NONE = INT16_MIN, NAN_CODE = 255, BIAS = 127, LEAST_NORMAL = -126 };
 
-/* The range of k - m (the exponent that is left for one block) that the destination can hold. */
+/* The limits for k - m, where 2^k is the scale of an mxfp4 block and 2^m is the scale that several
+ * blocks share. The destination must hold 2^(k - m) for each block. */
 typedef struct split_rule {
-    int top, bottom; /* largest and smallest value of k - m */
+    int top, bottom; /* largest and smallest value of k - m that the destination holds */
     const char *holder;
 } split_rule;
 
 static const split_rule nvfp4_rule = {8, -9, "an e4m3 scale"};
 static const split_rule fp8_rule = {6, -8, "an e4m3 element"};
-
-/* ---- reading mxfp4 ---- */
 
 static uint32_t scale_code(const bsmm_operand *src, int64_t r, int64_t block) {
     return bsmm_scale_load_code(BSMM_SCALE_E8M0, src->m.scales,
@@ -119,8 +118,9 @@ static bsmm_status choose_outer(const bsmm_operand *src, region g, const split_r
     return BSMM_OK;
 }
 
-/* Returns the exponent k - m that is left for one block after the outer scale 2^m is taken out. For
- * a block of zeros, which fits any scale, the exponent is clamped to the range of the rule. */
+/* Returns the exponent k - m that is left for one block, whose scale is 2^k, after the outer scale
+ * 2^m is taken out. For a block of zeros, which fits any scale, the exponent is clamped to the
+ * range of the rule. */
 static int inner_exponent(const bsmm_operand *src, int64_t r, int64_t block, int outer,
                           const split_rule *rule) {
     int inner = (int)scale_code(src, r, block) - BIAS - outer;
@@ -130,8 +130,6 @@ static int inner_exponent(const bsmm_operand *src, int64_t r, int64_t block, int
 static float power_of_two(int exponent) {
     return bsmm_bits_float((uint32_t)(exponent + BIAS) << 23);
 }
-
-/* ---- conversion to nvfp4 ---- */
 
 static bool is_mxfp4(const bsmm_format *f) {
     return f->elem == BSMM_ELEM_E2M1 && f->scale == BSMM_SCALE_E8M0 && f->block_rows == 1;
@@ -189,8 +187,6 @@ static bsmm_status run_nvfp4(const bsmm_operand *src, const bsmm_operand *dst,
 
 const bsmm_conversion bsmm_convert_mxfp4_nvfp4 = {"mxfp4 to nvfp4", takes_nvfp4, run_nvfp4};
 
-/* ---- conversion to fp8 ---- */
-
 static bool takes_fp8(const bsmm_format *src, const bsmm_format *dst) {
     return is_mxfp4(src) && dst->elem == BSMM_ELEM_E4M3 && dst->scale == BSMM_SCALE_F32 &&
            dst->block_cols % src->block_cols == 0;
@@ -204,9 +200,9 @@ static region region_of(const bsmm_operand *src, const bsmm_operand *dst, int64_
                     bsmm_min_i64((tc + 1) * width, src->map.cols)};
 }
 
-/* Tables for one value of k - m, the exponent that remains for the elements of a block. codes[c] is
- * the e4m3 code of the e2m1 code c times 2^(k - m). pairs[b] has the two e4m3 codes for a byte b of
- * two e2m1 codes. */
+/* Tables for one value of k - m, the exponent that remains for the elements of a block after the
+ * outer scale is taken out. codes[c] is the e4m3 code of the e2m1 code c times 2^(k - m). pairs[b]
+ * has the two e4m3 codes for a byte b of two e2m1 codes. */
 typedef struct shifted {
     uint16_t codes[16];
     uint8_t pairs[256][2];
@@ -254,7 +250,7 @@ static void store_fp8_block(const bsmm_operand *src, const bsmm_operand *dst, in
     }
 }
 
-enum { SHIFTS = 15 }; /* number of values of k - m from fp8_rule.bottom to fp8_rule.top */
+enum { SHIFTS = 15 }; /* number of values from fp8_rule.bottom to fp8_rule.top */
 
 static void store_fp8_tile(const bsmm_operand *src, const bsmm_operand *dst, region g, int outer,
                            const shifted tables[SHIFTS]) {
@@ -290,7 +286,8 @@ static void store_fp8_row(const bsmm_operand *src, const bsmm_operand *dst, int6
 
 typedef struct fp8_run {
     const bsmm_operand *src, *dst;
-    const shifted *tables; /* one table for each of the SHIFTS values of k - m */
+    const shifted *tables; /* one table for each of the SHIFTS values of the exponent that remains
+                              for a block */
 } fp8_run;
 
 static void store_fp8_rows(const void *context, int64_t first, int64_t end, int worker) {

@@ -40,8 +40,6 @@ INLINE bool in_pairs(const shape s) {
     return s.to_elem == BSMM_ELEM_BF16 && s.bits > 4;
 }
 
-/* ---- decoding elements ---- */
-
 INLINE void values(const shape s, const vector_values *v, const uint8_t *codes, __m256 x[PARTS]) {
     if (s.bits == 4)
         values4(v, codes, x);
@@ -50,8 +48,6 @@ INLINE void values(const shape s, const vector_values *v, const uint8_t *codes, 
     else
         values8(v, load_bits(codes), true, in_pairs(s), x);
 }
-
-/* ---- products with scales ---- */
 
 INLINE __m256 magnitude(__m256 value) {
     return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), value);
@@ -150,8 +146,6 @@ INLINE void multiply(const shape s, const vector_values *v, int n, const __m256 
     }
 }
 
-/* ---- stores ---- */
-
 INLINE void store(uint8_t *to, __m256i values, bool stream) {
     if (stream)
         _mm256_stream_si256((__m256i *)(void *)to, values);
@@ -171,8 +165,6 @@ INLINE __m256i narrow(const shape s, __m256 low, __m256 high) {
     __m256i words = _mm256_packus_epi32(first, _mm256_srli_epi32(second, 16));
     return _mm256_permute4x64_epi64(words, _MM_SHUFFLE(3, 1, 2, 0));
 }
-
-/* ---- chunks of 32 elements ---- */
 
 /* Properties of a row that select the code path of its loop. */
 typedef struct row_facts {
@@ -209,8 +201,6 @@ INLINE void decode_chunk(const shape s, const vector_values *v, const uint8_t *c
     store(to, narrow(s, y[0], y[1]), stream);
     store(to + 32, narrow(s, y[2], y[3]), stream);
 }
-
-/* ---- 4-bit codes to 16-bit values by table look-up ---- */
 
 /* Table of the 16-bit results of all sixteen 4-bit codes, split into low and high bytes for the
  * byte shuffle instruction. Each 128-bit half of a register has its own table, because the columns
@@ -272,8 +262,6 @@ INLINE bool decode_by_tables(const shape s, const vector_values *v, const uint8_
     *cursor = after;
     return true;
 }
-
-/* ---- whole rows ---- */
 
 /* Tells whether the exact product of an 8-bit element and its scale may be too small to be a bf16
  * value. Products of elements of at most 6 bits are never too small: the smallest is 2^-131, and

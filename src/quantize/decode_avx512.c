@@ -24,8 +24,6 @@
 
 #    include <string.h>
 
-/* ---- decoding elements ---- */
-
 /* The constants of a decode job in registers. */
 typedef struct vector_values {
     __m512 table[2], bias, other;
@@ -111,8 +109,6 @@ INLINE void values8(const vector_values *v, __m512i codes, __m512 x[4]) {
     }
 }
 
-/* ---- products with scales ---- */
-
 enum {
     TRUNCATE = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC,
     UP = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC,
@@ -130,8 +126,6 @@ INLINE __m512 multiply_odd(__m512 x, __m512 factor) {
     __m512i bits = _mm512_castps_si512(y);
     return _mm512_castsi512_ps(_mm512_mask_or_epi32(bits, is_less, bits, _mm512_set1_epi32(1)));
 }
-
-/* ---- stores ---- */
 
 INLINE void store_line(uint8_t *to, __m512i line, bool stream) {
     if (stream)
@@ -179,8 +173,6 @@ INLINE void store_f32(uint8_t *to, const __m512 y[4], bool stream) {
     for (int i = 0; i < 4; i++)
         store_line(to + 64 * i, _mm512_castps_si512(y[i]), stream);
 }
-
-/* ---- whole rows ---- */
 
 /* Distance of the software prefetch in bytes of codes. The output stores bypass the caches, and
  * such stores slow down the hardware prefetcher. */
@@ -269,8 +261,9 @@ INLINE bool decode_pairs(const shape s, bool scale_is_exact, bool whole, const v
     return whole || (halfway(even) | halfway(odd)) == 0;
 }
 
-/* Decodes 64 codes of 8 bits to bf16. Returns false, without storing anything, if one of the codes
- * or products needs the slow path. */
+/* Decodes 64 codes of 8 bits to bf16. Returns false, without storing anything, if a code is not
+ * finite or a product lies halfway between two bf16 values, because only the slow path decodes
+ * these correctly. */
 INLINE bool decode_words(const shape s, bool scale_is_exact, bool whole, const vector_values *v,
                          __m512i codes, factor_cursor *cursor, uint8_t *to, bool stream) {
     __m512i special = _mm512_and_si512(_mm512_sub_epi8(codes, v->special_base), v->special_mask);

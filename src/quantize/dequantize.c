@@ -89,8 +89,6 @@ static void cast_row(const bsmm_operand *src, const bsmm_recipe_run *run, int64_
     }
 }
 
-/* ---- decoding in strips of adjacent blocks ---- */
-
 /* number of blocks that one vector call decodes; the call loads its constants only once */
 enum { BLOCKS = 128 };
 
@@ -244,8 +242,6 @@ static void decode_strips(const strip_decoder *d, int64_t r) {
     }
     if (d->job.streams) d->ops->drain();
 }
-
-/* ---- public functions ---- */
 
 static bsmm_status check(const bsmm_place *place, const bsmm_operand *src,
                          const bsmm_operand *dst) {

@@ -15,8 +15,6 @@
 
 #    include <string.h>
 
-/* ---- codes in bytes ---- */
-
 /* 32 codes in bytes, in an order that pack instructions leave behind. The codes are in groups of
  * `group` codes. Groups 0, 2, 4, ... are in the lower half of the register, groups 1, 3, 5, ... in
  * the upper half. */
@@ -50,13 +48,12 @@ INLINE __m256i in_order(vec codes) {
     return _mm256_permutevar8x32_epi32(codes.bytes, turns);
 }
 
-/* Returns the index of the code that byte i of a `vec` holds. */
+/* Returns the index of the code in byte i of a register of 32 codes (type vec). Groups of `group`
+ * consecutive codes alternate between the lower and the upper half of the register. */
 INLINE int place_of(int i, int group) {
     int half = i / 16, turn = i % 16 / group;
     return (2 * turn + half) * group + i % group;
 }
-
-/* ---- packing codes to 4 and 6 bits ---- */
 
 INLINE __m128i pack4(vec codes) {
     __m256i pairs = _mm256_maddubs_epi16(codes.bytes, _mm256_set1_epi16(16 << 8 | 1));
@@ -105,8 +102,6 @@ INLINE void store_last(uint8_t *to, vec codes, int64_t n, uint32_t bits) {
     store_chunk(all, codes, bits);
     memcpy(to, all, (size_t)(bsmm_ceil_div(n, group) * group * bits / 8));
 }
-
-/* ---- values and their factors ---- */
 
 INLINE __m256 next_factor(factor_cursor *cursor, int count) {
     __m256 factor = _mm256_set1_ps(*cursor->at);
@@ -162,8 +157,6 @@ INLINE __m256 load_lanes(const void *from, uint32_t elem, int i) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(codes), 16));
 }
 
-/* ---- encoding with all special cases ---- */
-
 /* Combines codes with their signs and clears all other bits of the 32-bit lanes. The code of a NaN
  * may already contain the sign bit. */
 INLINE __m256i joined(const vector_coder *k, signed_codes c) {
@@ -186,8 +179,6 @@ INLINE __m256i careful_codes(const vector_coder *k, __m256 x, meeting m, element
     signed_codes c = {nearest_even(k, clamp(k, y)), _mm256_castps_si256(y)};
     return joined(k, apply_rules(k, magnitude_bits(y), c));
 }
-
-/* ---- encoding 32 values ---- */
 
 INLINE vec encode_carefully(const vector_coder *k, const void *from, uint32_t elem,
                             meeting_cursor *cursor, element_way way) {
@@ -244,8 +235,6 @@ INLINE vec encode_chunk(const vector_coder *k, const void *from, uint32_t elem,
     if (elem == BSMM_ELEM_BF16 && care == CARE_NONE) return encode_bf16(k, from, cursor, way);
     return encode_floats(k, from, elem, cursor, way, care);
 }
-
-/* ---- bf16 to e2m1 under powers of two ---- */
 
 INLINE vec encode_windows(const uint16_t *from, factor_cursor *cursor) {
     meeting m[2];

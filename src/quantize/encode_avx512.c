@@ -16,8 +16,6 @@
 
 typedef __m512i vec;
 
-/* ---- codes and their signs ---- */
-
 /* Combines codes with their signs and clears all other bits of the 32-bit lanes. The code of a NaN
  * may already contain the sign bit. */
 INLINE __m512i joined(const vector_coder *k, signed_codes c) {
@@ -45,8 +43,6 @@ INLINE __m512i codes_down_of(const vector_coder *k, __m512 y, __m512 x, __m512 f
     if (way == WAY_COMPARE) return joined(k, codes_down(k, _mm512_castps_si512(x), factor, false));
     return joined(k, codes_down(k, _mm512_castps_si512(y), _mm512_set1_ps(1), true));
 }
-
-/* ---- packing codes to 4 and 6 bits ---- */
 
 /* Packs four registers of 16 codes into one register of 64 bytes. The pack instructions leave the
  * four 32-bit parts of register i at positions i, 4 + i, 8 + i and 12 + i of the result. The
@@ -81,8 +77,6 @@ INLINE __m512i pack6(__m512i bytes) {
 INLINE __m512i pack(__m512i bytes, uint32_t bits) {
     return bits == 4 ? pack4(bytes) : bits == 6 ? pack6(bytes) : bytes;
 }
-
-/* ---- encoding rows ---- */
 
 INLINE void load_chunk(const void *from, uint32_t elem, __m512 x[4]) {
     const uint16_t *words = from;
@@ -199,8 +193,6 @@ INLINE void store_last(uint8_t *to, __m512i bytes, int64_t n, uint32_t bits) {
     bytes = _mm512_maskz_mov_epi8((1ull << n) - 1, bytes);
     _mm512_mask_storeu_epi8(to, (1ull << used) - 1, pack(bytes, bits));
 }
-
-/* ---- bf16 to e2m1 with factors that are powers of two ---- */
 
 /* Encodes 64 bf16 values as e2m1 by integer arithmetic (window_avx512.h). All 32 values of a
  * register must lie in one block. */

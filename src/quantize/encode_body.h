@@ -52,8 +52,6 @@ INLINE void encode_all(const bsmm_coder *coder, const encode_row *row, uint32_t 
     store_last(to, encode_chunk(&k, last, elem, &cursor, way, care), left, bits);
 }
 
-/* ---- bf16 to e2m1 with factors that are powers of two ---- */
-
 /* Computes the window of each factor, a 16-bit number that marks the bf16 value that the factor
  * turns into 0.25 (window_avx2.h defines it), and stores it twice in 32 bits. Returns false if a
  * factor is no power of two, or if that bf16 value is not normal. */
@@ -89,8 +87,6 @@ static bool takes_windows(const encode_row *row) {
     return row->elem == BSMM_ELEM_BF16 && row->bits == 4 && row->way == WAY_MULTIPLY &&
            (row->width % WORDS == 0 || row->cols <= row->width) && has_windows();
 }
-
-/* ---- choosing the loop for a row ---- */
 
 INLINE void encode_elem(const bsmm_coder *coder, const encode_row *row, uint32_t bits,
                         element_way way, encode_care care) {

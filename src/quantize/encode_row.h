@@ -12,7 +12,7 @@ enum { FACTOR_RUN = 16 };
 /* The special cases that the loop of a row must handle. CARE_PLUS adds 0 to each value, which turns
  * -0 into +0 and changes no other value. */
 typedef enum encode_care {
-    CARE_NONE, /* no NaN arises, and zeros keep their signs */
+    CARE_NONE, /* no NaN arises, and a zero keeps its sign */
     CARE_PLUS, /* no NaN can arise, and -0 becomes +0 */
     CARE_ALL
 } encode_care;
@@ -20,7 +20,8 @@ typedef enum encode_care {
 /* The operation that applies a factor to a value. */
 typedef enum element_way {
     WAY_MULTIPLY,
-    WAY_DIVIDE_TAME, /* division on a fast path, for "tame" blocks (quantize/recipe.h) */
+    WAY_DIVIDE_TAME, /* fast division for blocks of moderate magnitude ("tame", quantize/recipe.h)
+                      */
     WAY_DIVIDE,
     WAY_COMPARE
 } element_way;

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-/* ---- storing codes ---- */
-
 static void pack4(uint8_t *to, const uint16_t *codes, int64_t n) {
     for (int64_t i = 0; i + 1 < n; i += 2)
         to[i / 2] = (uint8_t)(codes[i] | codes[i + 1] << 4);
@@ -57,8 +55,6 @@ void bsmm_codes_store(const bsmm_operand *dst, int64_t r, int64_t c, int64_t n,
     (bits == 4 ? pack4 : bits == 6 ? pack6 : bits == 8 ? pack8 : pack16)(to, codes, n);
 }
 
-/* ---- loading codes ---- */
-
 static void unpack4(const uint8_t *from, uint16_t *codes, int64_t n) {
     for (int64_t i = 0; i + 1 < n; i += 2) {
         codes[i] = from[i / 2] & 0xf;
@@ -95,8 +91,6 @@ void bsmm_codes_load(const bsmm_operand *src, int64_t r, int64_t c, int64_t n, u
     const uint8_t *from = (const uint8_t *)src->m.data + index * bits / 8;
     (bits == 4 ? unpack4 : bits == 6 ? unpack6 : bits == 8 ? unpack8 : unpack16)(from, codes, n);
 }
-
-/* ---- loading values ---- */
 
 typedef void load_run(const uint8_t *from, int64_t step, int64_t n, float *to, int64_t to_step);
 

@@ -16,8 +16,6 @@ typedef struct quantize_call {
     bsmm_place place;
 } quantize_call;
 
-/* ---- checks of the arguments ---- */
-
 static bsmm_status check_flags(const quantize_call *call) {
     const bsmm_recipe_info *info = &call->recipe->info;
     uint32_t unknown = call->desc.flags & ~info->flags;
@@ -41,8 +39,8 @@ static bsmm_status check_amax(const quantize_call *call) {
     return bsmm_fail(BSMM_E_INVALID, "amax: value is %g; must be 0 or more", (double)*amax);
 }
 
-/* Checks that dst stores the second-level scale in a form (multiplier or divisor) that the recipe's
- * origin also uses. */
+/* Checks that dst stores the second-level scale in a form (multiplier or divisor) that the project
+ * from which the recipe comes also uses. */
 static bsmm_status check_kind(const quantize_call *call) {
     static const char *const kinds[] = {"multiplier", "divisor"};
     uint32_t kind = call->dst.m.global_kind;
@@ -89,8 +87,6 @@ static bsmm_status take_call(const bsmm_quantize_desc *desc, quantize_call *call
     BSMM_TRY(bsmm_place_check(&call->place, &call->dst, "dst", 0, NULL));
     return bsmm_check_overlap(&call->src, &call->dst);
 }
-
-/* ---- quantization of all rows ---- */
 
 /* The division of the work. A task is `rows` rows. A column-major source is copied to row order
  * first, `panel` columns of a task at a time. */

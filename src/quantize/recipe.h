@@ -1,6 +1,6 @@
 /* Recipes, i.e. named rules that choose scales and round values. Each recipe is an entry of a
- * table, and all recipes share the pipeline below. src/recipe has the single steps of the
- * pipeline. */
+ * table. All recipes are run by the pipeline that this header declares. src/recipe has the single
+ * steps of the pipeline. */
 #ifndef BSMM_QUANTIZE_RECIPE_H
 #define BSMM_QUANTIZE_RECIPE_H
 
@@ -72,7 +72,7 @@ struct bsmm_recipe {
  * list. */
 void bsmm_recipe_list_kind(bsmm_format format, uint32_t kind, char *text, size_t size);
 
-/* ---- the pipeline (store.c) ---- */
+/* ---- functions of store.c, which quantize blocks ---- */
 
 /* A recipe with all constants for quantizing into one destination. */
 typedef struct bsmm_recipe_run {
@@ -96,7 +96,7 @@ bsmm_recipe_run bsmm_recipe_start(const bsmm_recipe *recipe, const bsmm_operand 
 void bsmm_recipe_store_part(const bsmm_recipe_run *run, int64_t row, int64_t rows, int64_t col,
                             int64_t cols, const bsmm_plain *values);
 
-/* ---- scales in memory (scales.c) ---- */
+/* ---- functions of scales.c, which write scales to memory ---- */
 
 /* Writes 0 to the padding of the scale layout in block rows [r0, r1). If r1 is the last block row,
  * this includes the padded rows after it. Gaps that a caller's scale_ld leaves are not padding and
@@ -107,7 +107,7 @@ void bsmm_scales_pad(const bsmm_operand *dst, int64_t r0, int64_t r1);
  * padding. */
 void bsmm_scales_move(const bsmm_operand *src, const bsmm_operand *dst);
 
-/* ---- functions that several calls share (check.c, amax.c, compare.c) ---- */
+/* ---- functions that several public calls share (check.c, amax.c, compare.c) ---- */
 
 /* Runs a conversion on the backend of a device. Returns UNSUPPORTED if the backend does not have
  * this conversion. `what` names the conversion in the message. */

@@ -14,7 +14,8 @@ typedef struct bsmm_tame_halves {
 
 typedef struct bsmm_rule_set {
     bsmm_strip_rule *rules[BSMM_BLOCK_RULES];
-    /* Implements bsmm_strip_within. */
+    /* Does the work of bsmm_strip_within: tells whether all n values lie in a range of fp32
+     * bits. */
     bool (*within)(const void *values, int64_t n, bsmm_bits_range range);
     bsmm_tame_halves tame[BSMM_BLOCK_RULES];
 

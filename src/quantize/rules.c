@@ -24,8 +24,6 @@ bool bsmm_strip_within(const void *values, int64_t n, bsmm_bits_range range) {
     return best_set()->within(values, n, range);
 }
 
-/* ---- e4m3 rules without divisions ---- */
-
 static bool is_tame_level(const bsmm_tensor_step *t) {
     return t->multiplier >= 0x1p-60f && t->multiplier <= 0x1p60f;
 }

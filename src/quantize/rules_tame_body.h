@@ -1,7 +1,7 @@
 /* The fast path of the rules for e4m3 scales, for "tame" blocks, i.e. blocks whose amax is
  * moderate. The functions do not divide; they look up the factor of a scale code in a table. A file
- * includes this file as it includes rules_body.h. TAME_RULES is the resulting table of
- * functions. */
+ * includes this file after it has defined TARGET, the function attributes of its instruction set.
+ * TAME_RULES is the resulting table of functions. */
 #ifndef BSMM_QUANTIZE_RULES_TAME_BODY_H
 #define BSMM_QUANTIZE_RULES_TAME_BODY_H
 

@@ -2,8 +2,6 @@
  * another. */
 #include "quantize/recipe.h"
 
-/* ---- writing padding ---- */
-
 /* The numbers of rows and columns of the scale matrix, including the padding of the layout. */
 typedef struct padded_size {
     int64_t rows, cols;
@@ -35,8 +33,6 @@ void bsmm_scales_pad(const bsmm_operand *dst, int64_t r0, int64_t r1) {
     for (int64_t r = dst->map.rows; r < size.rows; r++)
         zero_scales(dst, r, 0, size.cols);
 }
-
-/* ---- copying scales between layouts ---- */
 
 void bsmm_scales_move(const bsmm_operand *src, const bsmm_operand *dst) {
     uint32_t scale = src->m.format.scale;

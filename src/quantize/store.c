@@ -25,8 +25,6 @@ bsmm_recipe_run bsmm_recipe_start(const bsmm_recipe *recipe, const bsmm_operand 
     return run;
 }
 
-/* ---- strips of blocks ---- */
-
 /* A strip: up to BSMM_STRIP_BLOCKS adjacent blocks of one row of blocks, from column c on. */
 typedef struct strip {
     int64_t r, rows, c, cols, blocks;
@@ -135,7 +133,8 @@ typedef struct block_row {
     const bsmm_plain *values;
 } block_row;
 
-/* Describes the strip that begins at column c of a row of blocks. */
+/* Describes the strip (adjacent blocks that are handled together) that begins at column c of a row
+ * of blocks. */
 static void strip_at(const block_row *row, const bsmm_format *f, int64_t c, int64_t step,
                      strip *s) {
     s->r = row->r;
@@ -204,8 +203,6 @@ void bsmm_recipe_store_part(const bsmm_recipe_run *run, int64_t row, int64_t row
         store_blocks(run, &(block_row){row + r, height, col, cols, &from});
     }
 }
-
-/* ---- storing results of products ---- */
 
 /* Sets the second-level scale that the caller chose, both as multiplier and as divisor. A divisor
  * in memory is used unchanged, because `global` is only its rounded reciprocal. If the reciprocal

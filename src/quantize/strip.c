@@ -10,8 +10,6 @@
 
 enum { RUN = 256 };
 
-/* ---- largest magnitudes ---- */
-
 static uint32_t largest_bits(const float *values, int64_t n, uint32_t limit) {
     uint32_t largest = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -46,8 +44,6 @@ static void amax_blocks(const bsmm_plain *values, int64_t rows, int64_t cols, in
         }
     }
 }
-
-/* ---- encoding elements ---- */
 
 /* Multiplies or divides n values by the factor of their block. A NaN keeps its sign whatever the
  * factor is. If value and factor are both NaN, the sign of the product would otherwise depend on
@@ -109,8 +105,6 @@ static void encode(const bsmm_strip_job *job, const bsmm_plain *row, int64_t r, 
 }
 
 const bsmm_strip_ops bsmm_strip_portable = {amax_blocks, encode, NULL, NULL};
-
-/* ---- choosing the operations ---- */
 
 const bsmm_strip_ops *bsmm_strip_ops_best(void) {
 #if defined(__x86_64__)

@@ -82,8 +82,9 @@ TARGET static void multiply_folded(const uint8_t *a, const uint8_t *b, int64_t u
             vec_store(c + r * pitch + v * LANES, acc[r][v]);
 }
 
-/* Multiplies the accumulators, which hold the sums of a segment of K, by A's scales and B's scales.
- * It adds the results to the tile `c` in memory, or stores them there if `add` is false. */
+/* Multiplies the accumulators, which hold the sums of a segment (128 elements of K), by A's scales
+ * and then by B's scales. It adds the results to the tile `c` in memory, or stores them there if
+ * `add` is false. */
 INLINE void add_scaled(const float *a_scales, const float *b_scales, vec acc[MR][VECTORS], float *c,
                        int64_t pitch, bool add) {
 #pragma GCC unroll 6

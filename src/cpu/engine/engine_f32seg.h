@@ -10,10 +10,11 @@
 enum {
     BSMM_F32SEG_MR = 4,   /* rows of A in a register tile */
     BSMM_F32SEG_NR = 8,   /* rows of B (columns of D) in a register tile */
-    BSMM_F32SEG_MC = 128, /* rows of A in a packed block, a multiple of MR */
-    BSMM_F32SEG_NC = 128, /* rows of B in a packed block, a multiple of NR */
-    BSMM_F32SEG_KC = 512, /* columns of K in a packed block */
-    /* Longest segment, in elements of K; it limits the error of the fp32 sums. */
+    BSMM_F32SEG_MC = 128, /* rows of A in a packed cache block, a multiple of MR */
+    BSMM_F32SEG_NC = 128, /* rows of B in a packed cache block, a multiple of NR */
+    BSMM_F32SEG_KC = 512, /* columns of K in a packed cache block */
+    /* Longest segment, i.e. longest range of K without a change of scale, in elements. It limits
+     * the error of the fp32 sums. */
     BSMM_F32SEG_SEGMENT = 128,
 };
 
@@ -26,14 +27,14 @@ typedef struct bsmm_f32seg_block {
     /* Scales in the order [segment][row]. A scale is block scale * second-level scale, or 1 in
      * padding rows. */
     double *scales;
-    /* Flags in the order [segment][row]. A flag is 1 if fp32 sums with this row could leave fp32's
-     * range. */
+    /* Flags in the order [segment][row]. A flag is 1 if the segment's fp32 sums with this row could
+     * leave fp32's range. */
     uint8_t *wide;
 } bsmm_f32seg_block;
 
-/* Returns the length of a segment for two operands, in elements of K. It is the greatest common
- * divisor of both block lengths along K and BSMM_F32SEG_SEGMENT, so that no scale changes inside a
- * segment. */
+/* Returns the length of a segment in elements of K. A segment is a range of K in which neither A's
+ * nor B's scales change. Its length is the greatest common divisor of both block lengths along K
+ * and BSMM_F32SEG_SEGMENT. */
 int64_t bsmm_f32seg_segment(const bsmm_operand *a, const bsmm_operand *b);
 
 /* Packs rows [row, row + rows) and columns [k0, k0 + k) of an operand into panels of `panel` rows.

@@ -1,9 +1,9 @@
-/* Packing and threading for all engines with packed operands. D is divided into cache blocks of
- * mc x nc (engine_gemm_shape.c). A cache block is computed over one chunk of K at a time, so that a
- * chunk of the packed panels of A and B stays in L2. The block's fp32 accumulators are in the
- * thread's scratch memory, and each chunk adds to the accumulators of the chunk before. The order
- * in which a result is summed therefore depends only on K, so its bits do not depend on M, N or the
- * number of threads.
+/* Packing and threading for all engines with packed operands. D is divided into cache blocks of mc
+ * x nc (engine_gemm_shape.c). A cache block is computed over one chunk of K at a time, i.e. over a
+ * range that is so short that the chunk's packed panels of A and B stay in L2. The block's fp32
+ * accumulators are in the thread's scratch memory, and each chunk adds to the accumulators of the
+ * chunk before. The order in which a result is summed therefore depends only on K, so its bits do
+ * not depend on M, N or the number of threads.
  *
  * A large B that is not packed in advance is packed in slabs. A slab is as many panels of B as the
  * workspace holds. All rows of A are multiplied by a slab before the next slab is packed into the
@@ -50,15 +50,16 @@ static void pack_panels(const gemm *g, const side *s, bool is_b, int64_t first, 
     g->engine->pack(g->p, is_b, source, bsmm_min_i64(end, s->rows) - row, &to);
 }
 
-/* ---- multiplying one cache block of D ---- */
-
 typedef struct block {
     int64_t row, rows, col, cols;
     float *acc;
-    int64_t pitch;  /* floats per row of acc: nc, or nr if all panels of B use the same accumulators
-                       in turn */
-    double *values; /* buffer for one row of results */
-    double *gates;  /* [rows][nc]: values of the gates, if gates and ups are split */
+    /* stride of acc's rows in floats: nc, the columns of the cache block, or nr, the columns of a
+     * panel of B, if all panels use the same accumulators one after another */
+    int64_t pitch;
+    double *values; /* buffer for one row of results of D */
+    /* values of the gates in the order [rows][nc], if the gates of a gated activation are the first
+     * half of the columns of A x B^T */
+    double *gates;
     uint8_t *widened;
     /* First column of the cache block that this thread will probably compute next. */
     int64_t next_col;
@@ -87,14 +88,15 @@ static void expect_tile(const gemm *g, const block *b, int64_t i, int64_t j) {
                                  g->b_first + b->col + j, bsmm_min_i64(g->engine->nr, b->cols - j));
 }
 
-/* Returns the accumulators of the panel of B that begins at column col + j. If all panels use the
- * same accumulators in turn, they are at the start of the buffer. */
+/* Returns the accumulators of the panel of B that begins at column col + j of D. If all panels use
+ * the same accumulators one after another, these are at the start of the buffer. */
 static float *strip_acc(const gemm *g, const block *b, int64_t j) {
     return b->acc + (b->pitch == g->engine->nr ? 0 : j);
 }
 
-/* Multiplies all of the block's panels of A by the panel of B that begins at column col + j, over
- * one chunk, which begins at unit k. */
+/* Multiplies all of the cache block's panels of A by the panel of B that begins at column col + j,
+ * over one chunk of K. The chunk begins at unit number k, where a unit is a range of K with one
+ * scale per row. */
 static void multiply_strip(const gemm *g, const block *b, int64_t j, int64_t k) {
     const bsmm_engine *e = g->engine;
     float *acc = strip_acc(g, b, j);
@@ -103,8 +105,9 @@ static void multiply_strip(const gemm *g, const block *b, int64_t j, int64_t k) 
         g->a.units + (uint64_t)(b->row / e->mr) * g->a.panel_bytes + (uint64_t)k * e->a_unit_bytes;
     const uint8_t *panel = b_at(g, b->col + j, k);
     int64_t tiles = bsmm_ceil_div(b->rows, e->mr);
-    /* The number of bytes in each unit of the next panel of B that are not yet prefetched. Each of
-     * the register tiles that follow prefetches some of them. */
+    /* The number of bytes of the next panel of B, per unit of K, that are still to be prefetched.
+     * The register tiles of the current panel share the prefetching: each takes a few cache
+     * lines. */
     int64_t left = (int64_t)e->b_unit_bytes;
     bsmm_ahead ahead = {next_panel(g, b, j, k),
                         bsmm_ceil_div(left, tiles * BSMM_AHEAD_LINE) * BSMM_AHEAD_LINE};
@@ -280,7 +283,8 @@ static void pack_free_b(const shared_run *s) {
         pack_panels(s->g, &s->g->b, true, i, 1);
 }
 
-/* Runs a worker if threads divide A's rows. Phase 0 packs B; phase 1 packs A and multiplies. */
+/* Does one thread's work if each thread gets a range of A's rows. In phase 0 the threads pack B. In
+ * phase 1 each thread packs its rows of A and multiplies them. */
 static void work_by_rows(const void *context, int phase, int worker) {
     const shared_run *s = context;
     if (phase == 0)
@@ -312,7 +316,8 @@ static void run_free_blocks(const shared_run *s, int worker) {
     }
 }
 
-/* Runs a worker if threads take cache blocks in turn. Phase 0 packs A and B; phase 1 multiplies. */
+/* Does one thread's work if threads take one cache block of D after another. In phase 0 the threads
+ * pack A and B; in phase 1 they multiply. */
 static void work_by_blocks(const void *context, int phase, int worker) {
     const shared_run *s = context;
     if (phase == 0) {
@@ -344,8 +349,9 @@ static void run_own_slab(const gemm *g, int thread, int64_t first) {
         run_block(&own, thread, row, bsmm_min_i64(g->mc, g->a.rows - row), 0);
 }
 
-/* Runs a worker if each thread packs slabs of its own, each one cache block of B. Phase 0 packs A;
- * in phase 1 the threads take slabs in turn. */
+/* Does one thread's work if each thread packs slabs of its own, each as wide as one cache block of
+ * D. In phase 0 the threads pack A. In phase 1 each thread takes one slab of B after another, packs
+ * it and multiplies it. */
 static void work_by_slabs(const void *context, int phase, int worker) {
     const shared_run *s = context;
     if (phase == 0) {
@@ -387,8 +393,8 @@ bsmm_status bsmm_gemm_run(const gemm *made, const bsmm_product *p, void *workspa
     gemm g = *made;
     bind(&g, p);
     uint8_t *after_a = place_side(&g.a, workspace);
-    /* The cast removes const from packed weights, whose pointers are set as if they were workspace.
-     * Packed weights are only read. */
+    /* The cast removes const from the address of packed weights. They are only read, but their
+     * address is stored in the member that otherwise points to writable workspace. */
     g.b_memory = p->b_packed ? (uint8_t *)(uintptr_t)p->packed_b : after_a;
     g.scratch = p->b_packed ? after_a : after_a + g.b_bytes;
     if (g.by_slabs) BSMM_TRY(run_shared(&g));

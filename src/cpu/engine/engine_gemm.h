@@ -26,13 +26,17 @@ typedef struct bsmm_engine bsmm_engine;
 /* Points to the memory into which consecutive panels of one operand are packed. */
 typedef struct bsmm_panel {
     uint8_t *units;
-    double *factors; /* a factor for each row, in the order [panel][row]; 1 in padding rows */
-    uint8_t *wide;   /* `wide` of each row, in the order [panel][row]; 0 in padding rows */
+    /* factors that packing has divided out of the rows, one for each row, in the order
+     * [panel][row]; 1 in padding rows */
+    double *factors;
+    /* how far the magnitudes in each row are apart (the number `wide`), in the order [panel][row];
+     * 0 in padding rows */
+    uint8_t *wide;
 } bsmm_panel;
 
 /* Memory that a later multiply will read. A multiply function prefetches the next `bytes` bytes of
- * it (whole cache lines) for each unit that it multiplies. The loads from memory then overlap with
- * the multiplication. */
+ * it (whole cache lines) for each unit of K that it multiplies. The loads from memory then overlap
+ * with the multiplication. */
 typedef struct bsmm_ahead {
     const uint8_t *at;
     int64_t bytes;
@@ -40,8 +44,8 @@ typedef struct bsmm_ahead {
 
 enum { BSMM_AHEAD_LINE = 64 };
 
-/* Prefetches the next `bytes` bytes, at least one cache line. If `bytes` is 0, the function
- * prefetches the same line again, because that costs less than a branch. */
+/* Prefetches the next `bytes` bytes of the memory in *ahead, at least one cache line. If `bytes` is
+ * 0, the function prefetches the same line again, because that costs less than a branch. */
 static inline void bsmm_ask_ahead(bsmm_ahead *ahead) {
     __builtin_prefetch(ahead->at, 0, 2);
     for (int64_t i = BSMM_AHEAD_LINE; i < ahead->bytes; i += BSMM_AHEAD_LINE)
@@ -50,18 +54,19 @@ static inline void bsmm_ask_ahead(bsmm_ahead *ahead) {
 }
 
 struct bsmm_engine {
-    const char *values;    /* type of the packed values, such as "int8"; part of the panels' name in
-                              packed weights */
-    int64_t mr, nr;        /* rows of A and of B in a register tile */
-    int64_t unit;          /* elements of K in a unit */
-    uint64_t a_unit_bytes; /* bytes of a unit of mr rows of A, a multiple of 64 */
-    uint64_t b_unit_bytes; /* bytes of a unit of nr rows of B, a multiple of 64 */
+    const char *values; /* type of the packed values, such as "int8"; part of the panels' name in
+                           packed weights */
+    int64_t mr, nr;     /* rows of A and of B in a register tile */
+    int64_t unit; /* elements of K in a unit, i.e. in a range in which each row has one scale */
+    uint64_t a_unit_bytes; /* bytes of a packed unit of mr rows of A, a multiple of 64 */
+    uint64_t b_unit_bytes; /* bytes of a packed unit of nr rows of B, a multiple of 64 */
     int64_t chunk;         /* approximate number of units along K in a cache block */
     int64_t mc, nc;        /* rows of A and of B in a cache block: multiples of mr and nr */
-    int wide_limit; /* largest sum of the `wide` of a row of A and of a row of B; above it, their
-                       result is summed in double */
-    uint64_t widened_unit_bytes; /* bytes of a unit of B after `widen` has expanded it; 0 if widen
-                                    is NULL */
+    /* largest sum of the number `wide` (how far the magnitudes in a row are apart) of a row of A
+     * and of a row of B; above this sum, their result is summed in double */
+    int wide_limit;
+    /* bytes of a packed unit of B after the function `widen` has expanded it; 0 if widen is NULL */
+    uint64_t widened_unit_bytes;
     /* Packs rows [row, row + rows) of A or B over all of K into panels at `to`. */
     void (*pack)(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bsmm_panel *to);
     /* Expands a panel of B over `units` units of K to the type that `multiply` reads. It is called
@@ -73,8 +78,9 @@ struct bsmm_engine {
      */
     void (*multiply)(const uint8_t *a, const uint8_t *b, int64_t units, float *c, int64_t pitch,
                      bool add, bsmm_ahead ahead);
-    /* Like `multiply`, but only the first `cols` rows of B's panel are used, and only `cols`
-     * columns of c are computed. cols is at most narrow_cols. NULL if narrow_cols is 0. */
+    /* Does the work of the member `multiply` if only the first `cols` rows of B's panel are used,
+     * so that only `cols` columns of c are computed. cols is at most narrow_cols. NULL if
+     * narrow_cols is 0. */
     void (*narrow)(const uint8_t *a, const uint8_t *b, int64_t units, float *c, int64_t pitch,
                    bool add, bsmm_ahead ahead, int64_t cols);
     int64_t narrow_cols;
@@ -85,7 +91,7 @@ struct bsmm_engine {
 typedef struct bsmm_gemm_side {
     int64_t rows, panels, width;
     uint64_t panel_bytes;
-    uint8_t *units; /* memory of the panels; each run sets it, and also factors and wide */
+    uint8_t *units; /* memory of the panels; each run sets this member, factors and wide */
     double *factors;
     uint8_t *wide;
 } bsmm_gemm_side;
@@ -95,30 +101,34 @@ typedef struct bsmm_gemm_side {
 typedef struct bsmm_gemm {
     const bsmm_engine *engine;
     bsmm_gemm_side a, b;
-    int64_t units; /* number of units along K */
-    int64_t chunk; /* units of K that a cache block multiplies at a time */
+    int64_t units; /* number of units along K; a unit is a range of K with one scale per row */
+    int64_t chunk; /* length of the range of K that a cache block multiplies at a time, in units */
     /* Rows of A and of B in a cache block. They are the engine's mc and nc, or fewer so that a
      * block fits L2 and every thread gets work. */
     int64_t mc, nc;
     int64_t slab; /* panels of B that are packed at a time (a slab): all, or those of whole cache
                      blocks */
-    uint64_t b_bytes; /* bytes for packed panels of B: packed_b_bytes, or less if B is packed slab
-                         by slab into the same memory */
-    bool by_slabs;    /* each thread packs and multiplies slabs of its own, one cache block each */
-    uint64_t gate_bytes; /* bytes of a thread's scratch memory for the values of gates */
+    /* size in bytes of the memory for packed panels of B: packed_b_bytes, or less if one slab of B
+     * after another is packed into the same memory */
+    uint64_t b_bytes;
+    /* each thread packs and multiplies its own slabs of B, each as wide as one cache block */
+    bool by_slabs;
+    uint64_t gate_bytes; /* bytes of one thread's scratch memory for the values of gates */
     uint64_t scratch_bytes, workspace_bytes, packed_b_bytes;
     /* Columns of A x B^T that are divided into cache blocks. These are all columns or, if is_split
      * is true, only the first half, which holds the gates of a gated activation. */
     int64_t cols;
-    bool is_split; /* gated activation f(gate) * up whose ups are the second half of the columns: a
-                      cache block multiplies its gates, then the ups that belong to them */
+    /* The activation is gated, f(gate) * up, and the ups are the second half of the columns of A x
+     * B^T. A cache block multiplies its gates first and then the ups that belong to them. */
+    bool is_split;
     int threads;
-    bool by_rows; /* each thread computes an equal share of A's rows */
+    bool by_rows; /* each thread computes an equal part of A's rows */
     /* The members below are set in each run. During the run, b describes one slab of B, i.e. the
      * panels that are packed at a time, and row numbers in b count from the slab's first row. */
     const bsmm_product *p;
     int64_t b_first; /* first row of B, and first column of D, of the current slab */
-    bool is_direct;  /* the whole epilogue runs in one pass (bsmm_cpu_epilogue_is_direct) */
+    bool is_direct;  /* the whole epilogue runs in one pass over the accumulators
+                        (bsmm_cpu_epilogue_is_direct) */
     bool expects; /* D is prefetched before it is written, because it is larger than the caches */
     uint8_t *b_memory; /* memory for packed slabs, or the panels of packed weights */
     uint8_t *scratch;  /* one scratch buffer per thread */
@@ -145,7 +155,9 @@ typedef struct bsmm_gemm_row {
     double factor;
     int wide, wide_limit; /* `wide` of the row of A, and the limit above which a pair of rows is
                              summed in double */
-    const double *column_factors; /* factors and `wide` of the rows of B, one for each column */
+    /* the rows' factors and numbers `wide` (how far magnitudes are apart), for the rows of B that
+     * are the columns of this part */
+    const double *column_factors;
     const uint8_t *column_wide;
     /* The values of the gates, if the columns are the ups of a gated activation and the gates are
      * the first half of the columns of A x B^T; else NULL. */
@@ -187,9 +199,10 @@ void bsmm_gemm_store_row(const bsmm_product *p, const bsmm_gemm_row *row, double
 /* Several rows of accumulators, `pitch` floats apart, for one call of the epilogue. */
 typedef struct bsmm_gemm_rows {
     int64_t rows, pitch;
-    const double *factors; /* factor of each row */
-    const uint8_t *wide;   /* `wide` of each row: how far the magnitudes in it are apart */
-    bool are_direct;       /* the result of bsmm_cpu_epilogue_is_direct */
+    const double *factors; /* factor that packing has divided out of each row of A */
+    const uint8_t *wide;   /* how far the magnitudes in each row of A are apart */
+    bool are_direct;       /* one loop can apply the whole epilogue in one pass
+                              (bsmm_cpu_epilogue_is_direct) */
 } bsmm_gemm_rows;
 
 /* Does the work of bsmm_gemm_store_row for several rows. *first describes the first row. Its
@@ -197,14 +210,12 @@ typedef struct bsmm_gemm_rows {
 void bsmm_gemm_store_rows(const bsmm_product *p, const bsmm_gemm_row *first,
                           const bsmm_gemm_rows *rows, double *values);
 
-/* ---- the epilogue (epilogue.c) ---- */
-
 /* Computes values[i] = acc[i] * row_factor * factors[i]. A zero result is +0. */
 void bsmm_cpu_epilogue_scale(const float *acc, double row_factor, const double *factors,
                              int64_t cols, double *values);
 
-/* Applies alpha, C and bias in place to the values of row `row`, columns [col, col + cols) of A x
- * B^T. */
+/* Applies alpha, C and bias in place. `values` are the results in row `row` and columns [col, col +
+ * cols) of A x B^T. */
 void bsmm_cpu_epilogue_add(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,
                            double *values);
 
@@ -226,10 +237,11 @@ void bsmm_cpu_epilogue_divide(const bsmm_product *p, int64_t cols, double *value
  * has no scales. */
 bool bsmm_cpu_epilogue_is_direct(const bsmm_product *p);
 
-/* Runs the direct loop on a tile of accumulators whose first element belongs to (row, col) of D. No
- * row of the tile may form a wide pair (a result that fp32 sums cannot hold). The function itself
- * sets the tile's alpha, operands to add and destination. It returns the number of rows that are
- * stored. If it is less than the tile's rows, the slow path must store the next row. */
+/* Runs the direct loop, which applies the whole epilogue in one pass, on a tile of accumulators
+ * whose first element belongs to (row, col) of D. No row of the tile may form a wide pair with a
+ * column, i.e. have a result that fp32 sums cannot hold. The function itself sets the tile's alpha,
+ * operands to add and destination. It returns the number of rows that are stored. If that is less
+ * than the tile's rows, the slow path must store the next row. */
 int64_t bsmm_cpu_epilogue_direct(const bsmm_product *p, int64_t row, int64_t col,
                                  bsmm_cpu_epilogue_tile tile);
 

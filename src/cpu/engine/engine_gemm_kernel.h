@@ -1,6 +1,6 @@
-/* The functions that the bsmm_kernel of every kernel with packed operands shares. A kernel's file
- * includes this header. On x86-64 the file defines engine_of, which returns the engine for a
- * product, and the kernel's requirements (packed_needs). */
+/* The functions of the kernel table entry (bsmm_kernel) that all kernels with packed operands
+ * share. A kernel's file includes this header. On x86-64 the file defines engine_of, which returns
+ * the engine for a product, and the kernel's requirements (packed_needs). */
 #ifndef BSMM_CPU_ENGINE_GEMM_KERNEL_H
 #define BSMM_CPU_ENGINE_GEMM_KERNEL_H
 
@@ -14,7 +14,9 @@
 static const bsmm_engine *engine_of(const bsmm_product *p);
 #else
 static const bsmm_engine *engine_of(const bsmm_product *p) {
-    (void)p; /* Never called: without x86-64's features the kernel refuses every product before */
+    /* This function is never called, because the kernel refuses every product on other processors
+     * than x86-64. */
+    (void)p;
     return NULL;
 }
 #endif
@@ -63,7 +65,8 @@ static bsmm_status pack_b(const bsmm_product *p, const void *state, void *packed
     return bsmm_gemm_pack_b(state, p, packed);
 }
 
-/* Initializes the members of a bsmm_kernel that the functions above implement. */
+/* Initializes the members of a kernel table entry (bsmm_kernel) that the functions of this header
+ * implement. */
 #define BSMM_PACKED_KERNEL                                                                         \
     .device = "cpu", .state_bytes = sizeof(bsmm_gemm), .workspace_bytes = workspace_bytes,         \
     .run = run, .packed_b_bytes = packed_b_bytes, .name_panels = name_panels, .pack_b = pack_b,    \

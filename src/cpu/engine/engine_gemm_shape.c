@@ -38,10 +38,10 @@ static uint64_t bytes_of_panel(const gemm *g) {
 }
 
 /* Returns the number of workspace bytes for B's panels. It is a multiple of the L2 caches' size,
- * but at least one panel for each thread if K is long. With many rows of A, all panels of one cache
- * block must fit in addition. With a block-scaled D, all panels of one cache block must fit for
- * each thread. The number never decreases if M, N, K or the number of threads grows, because a
- * plan's workspace must suffice for a smaller GEMM too. */
+ * but if K is long, at least one panel for each thread. If A has many rows, all panels of one cache
+ * block must fit in addition. If D is block-scaled, all panels of one cache block must fit for each
+ * thread. The number never decreases if M, N, K or the number of threads grows, because a plan's
+ * workspace must suffice for a smaller GEMM too. */
 static uint64_t slab_bytes(const gemm *g, const bsmm_product *p) {
     static const uint64_t unknown = 1 << 20;
     const bsmm_engine *e = g->engine;

@@ -34,8 +34,8 @@ BSMM_INT8_INLINE void bsmm_int8_keep(__m256i *sum) {
 }
 
 /* Multiplies two groups of 4 bytes of 8 rows of B (`even` and `odd`) by the same groups of a row of
- * A (x and y), and returns the sums of the products. They have 32 bits if `wide` is true, else 16.
- */
+ * A (x and y), and returns the sums of the products. The sums have 32 bits if `wide` is true, else
+ * 16 bits. */
 BSMM_INT8_INLINE __m256i bsmm_int8_dot(__m256i even, __m256i x, __m256i odd, __m256i y, bool wide) {
     __m256i part = _mm256_add_epi16(_mm256_maddubs_epi16(even, x), _mm256_maddubs_epi16(odd, y));
     return wide ? _mm256_madd_epi16(part, _mm256_set1_epi16(1)) : part;
@@ -65,8 +65,6 @@ BSMM_INT8_INLINE __m256i bsmm_int8_whole(__m256i sum, bool wide) {
 BSMM_INT8_INLINE __m256 bsmm_int8_finish(__m256i sum, __m256 scale, __m256 acc) {
     return _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), scale, acc);
 }
-
-/* ---- register tiles: up to 4 rows of A and 16 rows of B ---- */
 
 enum { BSMM_INT8_MR = 4, BSMM_INT8_NR = 16, BSMM_INT8_VECTORS = 2 };
 

@@ -12,16 +12,14 @@ void bsmm_cpu_epilogue_scale(const float *acc, double row_factor, const double *
     bsmm_cpu_epilogue_loops_get()->scale(acc, row_factor, factors, cols, values);
 }
 
-/* ---- adding C and bias ---- */
-
-/* Returns the bytes of an element. `elem` must be f32, f16 or bf16, the formats for which there are
- * vectorized loops. */
+/* Returns the size of an element in bytes. `elem` must be f32, f16 or bf16, the formats for which
+ * there are vectorized loops. */
 static uint64_t wide_bytes(uint32_t elem) {
     return elem == BSMM_ELEM_F32 ? 4 : 2;
 }
 
-/* Adds factor * e to values[i], where e is the decoded element number index + i * step of `from`.
- */
+/* Adds factor * e to values[i], where e is element number index + i * step of the array `from`,
+ * decoded from the format `elem`. */
 static void add_elements(uint32_t elem, const void *from, uint64_t index, uint64_t step,
                          double factor, int64_t cols, double *values) {
     bsmm_cpu_epilogue_add_loop *add = step == 1 ? bsmm_cpu_epilogue_loops_get()->add[elem] : NULL;
@@ -47,8 +45,6 @@ void bsmm_cpu_epilogue_add(const bsmm_product *p, int64_t row, int64_t col, int6
                      step_along_row(&p->c), p->beta, cols, values);
     if (p->bias_elem) add_elements(p->bias_elem, p->bias, (uint64_t)col, 1, 1, cols, values);
 }
-
-/* ---- activation, residual and factors ---- */
 
 void bsmm_cpu_epilogue_gate(const bsmm_product *p, const double *gates, const double *ups,
                             int64_t step, int64_t cols, double *values) {
@@ -83,8 +79,6 @@ void bsmm_cpu_epilogue_divide(const bsmm_product *p, int64_t cols, double *value
         for (int64_t i = 0; i < cols; i++)
             values[i] /= global;
 }
-
-/* ---- rounding into D ---- */
 
 static bsmm_cpu_epilogue_direct_loop *direct_of(const bsmm_product *p) {
     return bsmm_cpu_epilogue_loops_get()->direct[p->d.m.format.elem];

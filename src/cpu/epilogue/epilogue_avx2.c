@@ -1,6 +1,7 @@
-/* The direct epilogue with 256-bit vectors (epilogue_direct_body.h). AVX2's masked loads and stores
- * are slow, and it has none for 16-bit values. `lanes` is therefore a number of lanes, and an
- * incomplete vector is copied through a small buffer. */
+/* The epilogue in one pass over registers (epilogue_direct_body.h), with 256-bit vectors. AVX2's
+ * masked loads and stores are slow, and it has none for 16-bit values. A selection of lanes (type
+ * `lanes`) is therefore just the number of lanes, and an incomplete vector is copied through a
+ * small buffer. */
 #include "cpu/epilogue/epilogue_loops.h"
 
 #if defined(__x86_64__)

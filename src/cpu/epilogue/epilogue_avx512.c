@@ -1,4 +1,4 @@
-/* The direct epilogue with 512-bit vectors (epilogue_direct_body.h). */
+/* The epilogue in one pass over registers (epilogue_direct_body.h), with 512-bit vectors. */
 #include "cpu/epilogue/epilogue_loops.h"
 
 #if defined(__x86_64__)

@@ -26,8 +26,6 @@
 
 #include <string.h>
 
-/* ---- arithmetic on vectors of any width ---- */
-
 INLINE vec vec_add(vec a, vec b) {
     return a + b;
 }
@@ -41,16 +39,16 @@ INLINE dvec dvec_mul(dvec a, dvec b) {
     return a * b;
 }
 
-/* ---- factors that are powers of two ---- */
-
-/* LEAST and MOST are the smallest and largest exponents of normal fp32 numbers. */
+/* NO_POWER stands for a factor that is no power of two. LEAST and MOST are the smallest and largest
+ * exponents of normal fp32 numbers. */
 enum { NO_POWER = 1 << 16, LEAST = -126, MOST = 127 };
 
 /* Returns the exponent of `value` if it is a positive power of two, else NO_POWER. */
 static int exponent_of(double value) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    /* The sign bit and the exponent bits. Inf, NaN and negative values give numbers above 2046. */
+    /* A shift by 52 leaves the sign bit and the exponent bits. Inf, NaN and negative values give
+     * numbers above 2046. */
     int64_t exponent = (int64_t)(bits >> 52);
     bool is_power = (bits & ((1ull << 52) - 1)) == 0 && exponent > 0 && exponent < 2047;
     return is_power ? (int)exponent - 1023 : NO_POWER;
@@ -70,9 +68,9 @@ static exponents exponents_of(const double *factors, int64_t n) {
     return all;
 }
 
-/* The kind of factors that a tile's accumulators have. BY_ONE: all columns have the factor 1, and
- * each row has a power of two. BY_POWERS: each row and each column has a power of two. BY_ANY: any
- * factors. */
+/* The kind of factors by which a tile's accumulators are multiplied. BY_ONE: all columns have the
+ * factor 1, and each row's factor is a power of two. BY_POWERS: each factor of a row or column is a
+ * power of two. BY_ANY: factors have any value. */
 typedef enum multiplier { BY_ONE, BY_POWERS, BY_ANY } multiplier;
 
 static multiplier multiplier_of(const bsmm_cpu_epilogue_tile *t) {
@@ -107,8 +105,6 @@ INLINE vec times_powers(const part *p, lanes there, bool one) {
     return vec_with_one_nan(vec_mul(acc, factor));
 }
 
-/* ---- factors that are not powers of two ---- */
-
 INLINE dvec finish_half(const part *p, int half, lanes there, vec acc) {
     const double *factors = p->column_factors + half * HALF;
     dvec factor = dvec_mul(dvec_set1(p->factor), load_doubles(half_lanes(there, half), factors));
@@ -142,8 +138,6 @@ INLINE vec times_factors(const part *p, lanes there, bool sticky, const bsmm_cpu
     dvec low = dvec_with_one_nan(half[0]), high = dvec_with_one_nan(half[1]);
     return sticky ? narrow(cut(low), cut(high)) : narrow(low, high);
 }
-
-/* ---- rows of a tile ---- */
 
 /* Rounds LANES fp32 values to D's format and stores the selected lanes. */
 typedef bool store_lanes(vec value, lanes there, void *to);

@@ -20,8 +20,6 @@ INLINE void scale(const float *acc, double row_factor, const double *factors, in
         values[i] = (double)acc[i] * (row_factor * factors[i]) + 0.0;
 }
 
-/* ---- adding C and bias ---- */
-
 INLINE void add_f32(const void *from, double factor, int64_t cols, double *values) {
     const float *row = from;
     for (int64_t i = 0; i < cols; i++)
@@ -63,8 +61,6 @@ INLINE void add_f16(const void *from, double factor, int64_t cols, double *value
     for (int64_t i = 0; i < cols; i++)
         values[i] += factor * (double)f16_value(row[i]);
 }
-
-/* ---- rounding into D ---- */
 
 INLINE void store_f32(const double *values, int64_t cols, void *out) {
     float *to = out;
@@ -161,8 +157,6 @@ INLINE void store_narrow(const bsmm_cpu_epilogue_narrow *format, const double *v
     for (int64_t i = 0; i < cols; i++)
         to[i] = narrow_from(&f, values[i]);
 }
-
-/* ---- the loops, compiled for each instruction set ---- */
 
 static void scale_portable(const float *acc, double row_factor, const double *factors, int64_t cols,
                            double *values) {

@@ -12,14 +12,16 @@ enum { BSMM_CPU_EPILOGUE_ELEMS = BSMM_ELEM_COUNT };
 /* Rounds `cols` values once, to nearest even, and stores them at `to`. */
 typedef void bsmm_cpu_epilogue_store_loop(const double *values, int64_t cols, void *to);
 
-/* Adds factor * from[i] to values[i]. */
+/* Adds factor * e to values[i] for i = 0 to cols - 1, where e is element number i of `from`. Each
+ * loop reads one element format. */
 typedef void bsmm_cpu_epilogue_add_loop(const void *from, double factor, int64_t cols,
                                         double *values);
 
 /* The properties of an 8-bit element format that a rounding loop needs. */
 typedef struct bsmm_cpu_epilogue_narrow {
     uint32_t mantissa_bits;
-    /* Codes without sign; a nan_code of 0x80 means that the format has no -0. */
+    /* Codes of the largest finite value and of NaN, without the sign bit. A nan_code of 0x80 means
+     * that the format has no -0. */
     uint32_t max_code, nan_code;
     int lowest; /* exponent of the smallest normal value of the format */
 } bsmm_cpu_epilogue_narrow;
@@ -64,7 +66,7 @@ typedef struct bsmm_cpu_epilogue_loops {
     /* Computes values[i] = acc[i] * row_factor * factors[i]. A zero result is +0. */
     void (*scale)(const float *acc, double row_factor, const double *factors, int64_t cols,
                   double *values);
-    /* Loops that add C or bias, indexed by its element format. */
+    /* Loops that add C or bias, indexed by the element format of C or bias. */
     bsmm_cpu_epilogue_add_loop *add[BSMM_CPU_EPILOGUE_ELEMS];
     /* Loops that round to D, indexed by D's element format. */
     bsmm_cpu_epilogue_store_loop *store[BSMM_CPU_EPILOGUE_ELEMS];

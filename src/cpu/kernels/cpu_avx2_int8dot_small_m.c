@@ -38,8 +38,6 @@ static int64_t width_of(const bsmm_product *p) {
     return bsmm_round_up(bsmm_ceil_div(rows, tiles), BSMM_INT8_MR);
 }
 
-/* ---- packing A ---- */
-
 /* Returns the offset in bytes of group g of unit u in one row of a part of packed A. A group is 4
  * consecutive elements of K, a unit is `unit` elements, and a part is BSMM_INT8_PART elements
  * (small_m_int8dot_avx2.h). If B is e2m1 (`parted`), a row holds all even groups of the part and
@@ -76,8 +74,6 @@ static void pack_a(const bsmm_product *p, int64_t width, int64_t row, int64_t ro
         arrange(to->units + k / BSMM_INT8_PART * bytes, width, unit,
                 bsmm_small_m_int8_has_fours(p));
 }
-
-/* ---- the functions of the kernel ---- */
 
 TARGET static uint64_t find_unusual(const uint8_t *codes, bool e4m3) {
     const __m256i nan = _mm256_set1_epi8(0x7f), most = _mm256_set1_epi8(100);

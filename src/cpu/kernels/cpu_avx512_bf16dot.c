@@ -27,8 +27,6 @@
 
 enum { MR = 8, NR = 48, VECTORS = 3 };
 
-/* ---- adding a pair of elements of K (by dot products) or one element (by FMAs) ---- */
-
 INLINE void add_dots(const uint8_t *a, const __m512i column[VECTORS], int vectors,
                      __m512 acc[MR][VECTORS]) {
 #    pragma GCC unroll 8
@@ -51,10 +49,9 @@ INLINE void add_fmas(const uint8_t *a, const __m512i column[VECTORS], int vector
     }
 }
 
-/* ---- register tiles; `vectors` is less than VECTORS if only the first columns are needed ---- */
-
 /* Adds the products of `unit` elements of K to the accumulators. If `wide` is true, A and B were
- * expanded from bf16 to fp32. An expanded element takes as many bytes as a pair of bf16. */
+ * expanded from bf16 to fp32. An expanded element takes as many bytes as a pair of bf16. `vectors`
+ * is less than VECTORS if only the first columns of the register tile are needed. */
 INLINE void add_unit(const uint8_t *a, const uint8_t *b, int64_t unit, bool wide, int vectors,
                      __m512 acc[MR][VECTORS]) {
     for (int64_t i = 0; i < (wide ? unit : unit / 2); i++) {
@@ -134,8 +131,6 @@ INLINE void multiply_segments(const uint8_t *a, const uint8_t *b, int64_t units,
     }
 }
 
-/* ---- expanding B to fp32 ---- */
-
 /* Expands units of a panel of B to fp32. For each pair of elements along K it writes the odd
  * elements of all NR rows and then the even elements, which is the order of packed A. The fp32
  * scales of a segment follow unchanged. */
@@ -161,8 +156,6 @@ TARGET static void widen_segments(const uint8_t *b, int64_t units, uint8_t *to) 
     widen_units(b, units, BSMM_BF16_SEGMENT_UNIT, to);
 }
 
-/* ---- engines ---- */
-
 TARGET static void dots_folded(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
                                int64_t pitch, bool add, bsmm_ahead ahead) {
     multiply_folded(a, b, units, c, pitch, add, ahead, false, VECTORS);
@@ -183,10 +176,8 @@ TARGET static void fmas_segmented(const uint8_t *a, const uint8_t *b, int64_t un
     multiply_segments(a, b, units, c, pitch, add, ahead, true, VECTORS);
 }
 
-/* ---- panels of B in which only the first columns are used ---- */
-
-/* Computes only one or two registers of columns instead of three. Each number of registers has its
- * own loop over K, so the compiler can keep the accumulators in registers. */
+/* Computes one or two vectors of columns instead of three. Each number of vectors has its own loop
+ * over K, so the compiler can keep the accumulators in registers. */
 INLINE void multiply_narrow(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
                             int64_t pitch, bool add, bsmm_ahead ahead, int64_t cols, bool wide,
                             bool segmented) {

@@ -50,8 +50,6 @@ INLINE void sum_unit(const uint8_t *a, const uint8_t *b, int mr, int64_t unit,
     }
 }
 
-/* ---- the summed version: integer sums are converted to fp32 ---- */
-
 /* Returns the products of A's scale of row r and B's scales. If by_exponent is true, the scales are
  * powers of two stored as exponents in the position of fp32's exponent bits, so an integer addition
  * multiplies them. */
@@ -98,8 +96,6 @@ INLINE void multiply_summed(const uint8_t *a, const uint8_t *b, int64_t units, f
             _mm512_storeu_ps(c + r * pitch + 16 * v, acc[r][v]);
 }
 
-/* ---- the floated version: the bits of integer sums are those of fp32 values ---- */
-
 /* Adds the scaled sums of a unit (16 or 32 elements of K) to the accumulators. `acc` is a local
  * array of the caller, not the tile in memory. The compiler therefore knows that it overlaps no
  * operand, and keeps as much of it as possible in registers. */
@@ -141,8 +137,6 @@ INLINE void multiply_floated(const uint8_t *a, const uint8_t *b, int64_t units, 
         for (int v = 0; v < VECTORS; v++)
             _mm512_storeu_ps(c + r * pitch + 16 * v, acc[r][v]);
 }
-
-/* ---- engines ---- */
 
 enum { EXPONENT = BSMM_INT8_EXPONENT_UNIT, VALUE = BSMM_INT8_MULTIPLY_UNIT };
 

@@ -20,8 +20,6 @@ static const int64_t most_rows = 16;
 
 enum { LANES = BSMM_SMALL_M_LANES, GROUPS = BSMM_SMALL_M_STEP / 4 };
 
-/* ---- decoding 32 elements of K of 16 rows into 8 registers of unsigned bytes ---- */
-
 /* Decodes 4-bit codes by table lookups. The table is repeated in the register, so the other bits of
  * an index byte do not matter. */
 INLINE void decode_fours(const __m512i word[4], __m512i table, __m512i byte[GROUPS]) {
@@ -58,8 +56,6 @@ INLINE void decode_strip_sixes(const uint8_t *b, __m512i table, __m512i byte[GRO
     }
 }
 
-/* ---- loading scales ---- */
-
 /* Converts e4m3 scales to fp32, multiplied by 2^-8. If the exponent and mantissa bits of an e4m3
  * code are moved to f16's positions, the f16 has 2^-8 times the code's value, also for
  * subnormals. */
@@ -74,8 +70,6 @@ INLINE __m512i load_scales(const uint8_t *codes, bool e4m3) {
     if (e4m3) return scales_of_e4m3(v);
     return _mm512_slli_epi32(_mm512_cvtepu8_epi32(v), 23);
 }
-
-/* ---- multiplying units ---- */
 
 INLINE __m512 scale_product(int32_t a, __m512i b, bool by_exponent) {
     __m512i bits = _mm512_set1_epi32(a);
@@ -156,8 +150,6 @@ INLINE void multiply(const bsmm_small_m_span *s, int width, bool fours, bool by_
         _mm512_storeu_ps(s->acc + r * BSMM_SMALL_M_COLUMNS, acc[r]);
 }
 
-/* ---- one function for each width of A's tile, element format and kind of scales ---- */
-
 static const int64_t widths[] = {1, 2, 4, 6, 8, 12, 16};
 
 #    define VARIANT(width, name, e2m1, exponent, e4m3)                                             \
@@ -191,8 +183,6 @@ static uint32_t (*const multiplies[2][BSMM_INT8_SCALINGS][BSMM_COUNT(widths)])(
     {ROW(e2m3_exponent), ROW(e2m3_e8m0), ROW(e2m3_e4m3)},
     {ROW(e2m1_exponent), ROW(e2m1_e8m0), ROW(e2m1_e4m3)},
 };
-
-/* ---- multiplying packed panels ---- */
 
 INLINE void add_packed_unit(const uint8_t *a, const uint8_t *b, int64_t width, int64_t unit,
                             bool by_exponent, float *acc) {
@@ -228,8 +218,6 @@ TARGET static void multiply_packed_value(const uint8_t *a, const uint8_t *b, int
                                          int64_t units, float *acc) {
     multiply_packed(a, b, width, units, BSMM_INT8_MULTIPLY_UNIT, acc);
 }
-
-/* ---- checking the scales of a panel ---- */
 
 TARGET static uint64_t find_unusual(const uint8_t *codes, bool e4m3) {
     __m512i v = _mm512_loadu_si512(codes);

@@ -39,22 +39,23 @@ static inline const char *bsmm_pack_refuse(const bsmm_product *p, bsmm_pack_refu
     return "K is above 2^20: fp32 sums might leave their range";
 }
 
-/* Returns true if the operand has fp32 scales. Such a scale multiplies the sum of a segment of K
- * instead of single elements. */
+/* Returns true if the operand has fp32 scales. Such a scale multiplies the sum of a segment (128
+ * elements of K) instead of single elements. */
 static inline bool bsmm_pack_has_segments(const bsmm_operand *o) {
     return o->m.format.scale == BSMM_SCALE_F32;
 }
-
-/* ---- tables of elements (pack_table.c) ---- */
 
 /* Tables of the values of an element format's codes. The entries of formats with fewer than 8 bits
  * are repeated to fill the arrays. For formats with more than 8 bits, only `elem` is set. */
 typedef struct bsmm_pack_table {
     uint32_t elem;
-    _Alignas(64) uint8_t low[256]; /* low and high byte of the element's value in bf16 */
+    /* low and high byte of each code's value in bf16 */
+    _Alignas(64) uint8_t low[256];
     _Alignas(64) uint8_t high[256];
-    _Alignas(64) int8_t a[64]; /* e2m1, e2m3: integer element * 2^log2_multiple */
-    _Alignas(64) int8_t b[64]; /* a[] plus `largest`; never negative */
+    /* for e2m1 and e2m3: each code's value times 2^log2_multiple, which is an integer */
+    _Alignas(64) int8_t a[64];
+    /* the integers of a[] plus `largest`, so that none is negative */
+    _Alignas(64) int8_t b[64];
     int32_t log2_multiple, largest;
     int lowest_bit; /* exponent of the format's smallest subnormal */
 } bsmm_pack_table;
@@ -64,20 +65,18 @@ const bsmm_pack_table *bsmm_pack_table_of(uint32_t elem);
 /* Returns a table with the values of the 256 codes of e8m0 or e4m3 scales. */
 const float *bsmm_pack_scales_of(uint32_t scale);
 
-/* ---- reading rows (pack_source.c) ---- */
-
 typedef struct bsmm_pack_isa bsmm_pack_isa;
 
-/* Points to the codes of LANES rows over one span, i.e. up to SPAN elements of K. The codes of each
- * row are packed as in the operand. */
+/* Points to the codes of a tile of LANES (8) rows over one span, i.e. up to SPAN elements of K. The
+ * codes of each row are packed as in the operand. */
 typedef struct bsmm_pack_codes {
     const uint8_t *row[BSMM_PACK_LANES];
     uint32_t bits; /* bits of a code: 4, 6, 8, 16 or 32 */
     int64_t count; /* number of codes in each row; codes after them count as code 0 */
 } bsmm_pack_codes;
 
-/* If an operand is in column order, STRIP columns are copied at once, and LINE bytes of each
- * column. */
+/* The size of the part of a column-major operand that is copied at once: STRIP columns, and LINE
+ * bytes of each column. */
 enum { BSMM_PACK_STRIP = 128, BSMM_PACK_LINE = 128 };
 
 /* Holds copies of codes that cannot be read in place. If the operand is column-major, columns [k, k
@@ -97,8 +96,8 @@ typedef struct bsmm_pack_buffer {
  * rows before it reads the next columns. */
 int64_t bsmm_pack_columns_at_once(const bsmm_operand *o);
 
-/* Makes *codes point to the codes of rows [r, r + rows) and columns [k, k + n). The remaining
- * lanes, up to LANES, get code 0. k must be a multiple of RUN. */
+/* Makes *codes point to the codes of rows [r, r + rows) and columns [k, k + n). If there are fewer
+ * than LANES rows, the remaining lanes get code 0. k must be a multiple of RUN. */
 void bsmm_pack_read(const bsmm_pack_isa *isa, const bsmm_operand *o, int64_t r, int64_t rows,
                     int64_t k, int64_t n, bsmm_pack_buffer *buffer, bsmm_pack_codes *codes);
 
@@ -122,8 +121,6 @@ static inline uint64_t bsmm_pack_row_offset(const bsmm_operand *o, int64_t r) {
                               : (uint64_t)r * o->map.tile_row_step;
 }
 
-/* ---- functions of each instruction set (pack_*.c) ---- */
-
 /* Returns the address of a row's codes from column k on. If fewer than RUN codes are left, it
  * copies them to `room`, pads them with zeros and returns `room`. */
 static inline const uint8_t *bsmm_pack_run_at(const bsmm_pack_codes *c, int64_t lane, int64_t k,
@@ -142,29 +139,34 @@ static inline const uint8_t *bsmm_pack_run_at(const bsmm_pack_codes *c, int64_t 
  *      to + g / unit_groups * unit_bytes + g % unit_groups * pitch + 4 * i. */
 typedef struct bsmm_pack_place {
     uint8_t *to;
-    int64_t lanes;       /* number of lanes that are stored, at most LANES */
-    int64_t groups;      /* number of groups in the span, padded to whole units */
-    int64_t unit_groups; /* groups in a unit: 4 or 8 for integers, a multiple of 16 for bf16 */
+    int64_t lanes;  /* number of rows of the tile that are stored, at most LANES */
+    int64_t groups; /* number of 4-byte groups of a row in the span, padded to whole units */
+    /* number of 4-byte groups of a row in a unit: 4 or 8 for integers, a multiple of 16 for bf16 */
+    int64_t unit_groups;
     int64_t unit_bytes, pitch;
-    bool widened; /* bf16 as fp32: the odd element of a pair is stored first, the even one pitch / 2
-                     later */
+    /* bf16 elements are stored as fp32: the odd element of each pair is stored first, and the even
+     * element pitch / 2 bytes later */
+    bool widened;
 } bsmm_pack_place;
 
 /* Factors by which bf16 elements are multiplied. A member is NULL if there are no such factors. A
- * shift is a power of two: its exponent times 128, which is added to the exponent bits of a bf16.
- * Zeros, Inf and NaN are not changed. The shift BSMM_PACK_NAN makes every element NaN. */
+ * shift multiplies by a power of two: it is the power's exponent times 128, which is added to the
+ * exponent bits of a bf16. Zeros, Inf and NaN are not changed. The shift BSMM_PACK_NAN makes every
+ * element NaN. */
 typedef struct bsmm_pack_scaling {
-    /* shifts in the order [lane][32 elements of K] */
+    /* one shift for each row (lane) and each 32 elements of K, in the order [lane][32 elements of
+     * K] */
     const int16_t (*shifts)[BSMM_PACK_STEPS / 2];
-    /* factors in the order [lane][16 elements of K] */
+    /* one factor for each row (lane) and each 16 elements of K, in the order [lane][16 elements of
+     * K] */
     const float (*factors)[BSMM_PACK_STEPS];
 } bsmm_pack_scaling;
 
 enum { BSMM_PACK_NAN = INT16_MIN };
 
-/* Parameters of the initial value of the integer sum of a unit (16 or 32 elements of K): plus -
- * factor * (sum of the unit's integers). The initial value compensates for B's integers being
- * stored with a constant added. */
+/* Parameters of the initial value of the integer sum of a unit (16 or 32 elements of K). The
+ * initial value is `plus` minus `factor` times the sum of A's integers in the unit. It compensates
+ * for B's integers being stored with a constant added. */
 typedef struct bsmm_pack_begin {
     int32_t factor, plus;
 } bsmm_pack_begin;
@@ -179,13 +181,13 @@ typedef struct bsmm_pack_columns {
 
 enum { BSMM_PACK_EXPONENTS = 4 };
 
-/* The e8m0 scales of LANES rows in EXPONENTS consecutive units of K. The scale codes of a row are
- * adjacent in memory. Each scale is stored as its fp32 bits minus `lower`. If `floated` is not 0,
- * the product of the fp32 value with these bits and `floated` is stored too, `pitch` bytes after
- * them. */
+/* The e8m0 scales of LANES rows in EXPONENTS consecutive units, i.e. ranges of K with one scale per
+ * row. The scale codes of a row are adjacent in memory. Each scale is stored as its fp32 bits minus
+ * `lower`. If `floated` is not 0, the product of the fp32 value with these bits and `floated` is
+ * stored too, `pitch` bytes after them. */
 typedef struct bsmm_pack_exponents {
     const uint8_t *const *row;
-    uint64_t offset; /* offset of the code of the first unit's scale */
+    uint64_t offset; /* offset in bytes of the code of the first unit's scale */
     int64_t rows;    /* number of rows that exist; the other lanes get the scale 1 */
     int32_t lower, floated;
     int64_t unit_bytes, pitch;
@@ -221,8 +223,9 @@ struct bsmm_pack_isa {
     /* Finds the largest and the smallest magnitude of n bf16 codes, ignoring zeros, Inf and NaN.
      * The results are 0 and INT16_MAX if no code is left. */
     void (*extent)(const uint16_t *codes, int64_t n, int16_t *largest, int16_t *smallest);
-    /* Stores the scales of LANES rows in EXPONENTS units. If a scale is not between 2^-50 and 2^50,
-     * the function stores nothing and returns false. NULL: the caller packs scales one by one. */
+    /* Stores the scales of LANES rows in EXPONENTS units, i.e. ranges of K with one scale per row.
+     * If a scale is not between 2^-50 and 2^50, the function stores nothing and returns false.
+     * NULL: the caller packs scales one by one. */
     bool (*exponents)(const bsmm_pack_exponents *exponents, uint8_t *to);
 };
 

@@ -33,15 +33,13 @@ INLINE __m256i read_run(const bsmm_pack_codes *c, int lane, int64_t k, uint32_t 
     return n < RUN ? read_last(from, bits, n) : read_codes(from, bits);
 }
 
-/* ---- storing lanes ---- */
-
 /* Stores the first `lanes` 32-bit values of a register. */
 INLINE void store_lanes(uint8_t *to, __m256i words, int64_t lanes) {
     if (lanes == 8) {
         _mm256_storeu_si256((__m256i *)(void *)to, words);
     } else if (lanes == 4) {
         _mm_storeu_si128((__m128i *)(void *)to, _mm256_castsi256_si128(words));
-    } else if (lanes == 6) { /* no masked store, which is slow on some processors */
+    } else if (lanes == 6) { /* AVX2's masked store is slow on some processors */
         _mm_storeu_si128((__m128i *)(void *)to, _mm256_castsi256_si128(words));
         _mm_storel_epi64((__m128i *)(void *)(to + 16), _mm256_extracti128_si256(words, 1));
     } else {
@@ -50,8 +48,6 @@ INLINE void store_lanes(uint8_t *to, __m256i words, int64_t lanes) {
         _mm256_maskstore_epi32((int *)(void *)to, there, words);
     }
 }
-
-/* ---- units of integers ---- */
 
 /* Returns the initial values of the integer sums (bsmm_pack_begin) of a unit, i.e. of `count`
  * groups of 4 elements of K, for 8 rows. Partial sums fit 16 bits: each 16-bit lane adds 8 products
@@ -112,8 +108,6 @@ TARGET static void integers(const bsmm_pack_codes *c, const int8_t *table,
     else
         pack_units(c, table, begin, at, 8);
 }
-
-/* ---- units of 32-bit values ---- */
 
 TARGET static void words(const int32_t (*from)[BSMM_PACK_STEPS], int64_t count, int64_t lanes,
                          uint8_t *to, int64_t pitch) {

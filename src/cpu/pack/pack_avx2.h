@@ -20,8 +20,6 @@ INLINE __m128i load_16(const uint8_t *from) {
     return _mm_loadu_si128((const __m128i *)(const void *)from);
 }
 
-/* ---- reading PART codes, which take PART * bits / 8 bytes, as one code per byte ---- */
-
 INLINE __m256i read_fours(const uint8_t *from) {
     const __m256i mask = _mm256_set1_epi8(0xf);
     /* The code with the even number is in bits 0 to 3 of a byte, its successor in bits 4 to 7. */
@@ -53,8 +51,6 @@ INLINE __m256i read_codes(const uint8_t *from, uint32_t bits) {
     return _mm256_loadu_si256((const __m256i *)(const void *)from);
 }
 
-/* ---- tables in registers ---- */
-
 /* A table of 64 bytes in four registers. Both 128-bit halves of a register hold the same 16 bytes,
  * because a byte shuffle cannot cross the halves. */
 typedef struct quarters {
@@ -79,8 +75,6 @@ INLINE __m256i look_up(const quarters *t, __m256i codes) {
                                         _mm256_shuffle_epi8(t->part[3], low), bit4);
     return _mm256_blendv_epi8(first, second, bit5);
 }
-
-/* ---- transposing rows of 32-bit groups ---- */
 
 /* Transposes 8 rows of 8 groups: the groups with number g of all rows become group[g]. */
 INLINE void transpose(const __m256i row[LANES], __m256i group[GROUPS]) {

@@ -17,9 +17,8 @@
 
 enum { LANES = BSMM_PACK_LANES, RUN = BSMM_PACK_RUN };
 
-/* ---- reading codes ---- */
-
-/* The bytes of the 64-bit lane that begins with code 8 * q: bytes q * bits and following. */
+/* The byte numbers for one 64-bit lane: bytes q * bits and following, which begin with code 8 * q
+ * of `bits` bits. */
 #    define QUAD(q, bits)                                                                          \
         (q) * (bits), (q) * (bits) + 1, (q) * (bits) + 2, (q) * (bits) + 3, (q) * (bits) + 4,      \
             (q) * (bits) + 5, (q) * (bits) + 6, (q) * (bits) + 7
@@ -75,8 +74,6 @@ INLINE __m512i read_run(const reader *r, const uint8_t *row, int64_t k, int64_t 
     return _mm512_multishift_epi64_epi8(r->shifts, _mm512_permutexvar_epi8(r->spread, raw));
 }
 
-/* ---- transposing rows ---- */
-
 /* Transposes 16 groups of 8 rows. near[j] receives groups j and j + 4, and far[j] receives groups 8
  * + j and 12 + j. Each group has 8 lanes, one for each row. */
 INLINE void transpose(const __m512i row[LANES], __m512i near[4], __m512i far[4]) {
@@ -109,11 +106,12 @@ INLINE void store_lanes(uint8_t *to, __m256i lanes, __mmask8 there) {
     _mm256_mask_storeu_epi32(to, there, lanes);
 }
 
-/* Prefetch distance, in groups, of the panel that is written. The packer writes a panel faster than
- * the hardware prefetcher fetches its cache lines. */
+/* Prefetch distance of the panel that is written, in groups of 4 bytes of each row. The packer
+ * writes a panel faster than the hardware prefetcher fetches its cache lines. */
 enum { AHEAD = 64 };
 
-/* Stores 8 groups of pairs of bf16. Each pair is stored as two fp32 values. */
+/* Stores 8 groups, each of which has a pair of bf16 of each row. Each pair is stored as two fp32
+ * values. */
 INLINE void store_widened(uint8_t *to, int64_t pitch, const __m512i pair[4], __mmask8 there) {
 #    pragma GCC unroll 8
     for (int g = 0; g < 8; g++, to += pitch) {
@@ -137,8 +135,6 @@ INLINE void store_eight(uint8_t *to, int64_t pitch, const __m512i pair[4], __mma
 INLINE __mmask8 mask_of(int64_t lanes) {
     return (__mmask8)ones(lanes);
 }
-
-/* ---- units of integers ---- */
 
 /* Computes -factor * (sum of the bytes of 4 groups) for each row, separately for the groups in the
  * lower and upper halves of the registers. Partial sums fit 16 bits, because each 16-bit lane adds
@@ -183,7 +179,8 @@ INLINE void pack_integers(const bsmm_pack_codes *c, const int8_t *table,
     const reader r = reader_of(c->bits, in_order);
     const __m512i values = _mm512_loadu_si512(table);
     uint8_t *to = at->to;
-    int64_t step = 8 / unit_groups * at->unit_bytes; /* bytes that 8 groups take in a panel */
+    /* the bytes that 8 groups of 4 integers of each row take in a panel */
+    int64_t step = 8 / unit_groups * at->unit_bytes;
     for (int64_t g = 0; g < at->groups; g += 16, to += 2 * step) {
         __m512i row[LANES], near[4], far[4];
         int64_t k = g * 4, n = clamp_run(c->count - k);
@@ -207,8 +204,6 @@ TARGET static void integers(const bsmm_pack_codes *c, const int8_t *table,
     else
         pack_integers(c, table, begin, at, 4);
 }
-
-/* ---- units of bf16 ---- */
 
 typedef struct decoder {
     reader reader;
@@ -323,7 +318,7 @@ TARGET static void halves(const bsmm_pack_codes *c, const bsmm_pack_table *t,
     pack_halves(c, &d, scaling, at);
 }
 
-/* Returns the smallest of 32 16-bit values. None may be negative. */
+/* Returns the smallest of 32 16-bit values, none of which may be negative. */
 INLINE int16_t least_of(__m512i words) {
     __m256i x = _mm256_min_epi16(half(words, 0), half(words, 1));
     __m128i y = _mm_min_epi16(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
@@ -345,8 +340,6 @@ TARGET static void extent(const uint16_t *codes, int64_t n, int16_t *largest, in
     *largest = (int16_t)(INT16_MAX - least_of(_mm512_sub_epi16(mirror, most)));
     *smallest = least_of(least);
 }
-
-/* ---- units of 32-bit values ---- */
 
 TARGET static void words(const int32_t (*from)[BSMM_PACK_STEPS], int64_t count, int64_t lanes,
                          uint8_t *to, int64_t pitch) {

@@ -12,14 +12,12 @@
 
 static const int lowest_bit = -60; /* all packed values are multiples of 2^lowest_bit */
 
-/* ---- checking products ---- */
-
 bool bsmm_bf16_by_segment(const bsmm_product *p) {
     return bsmm_pack_has_segments(&p->a) || bsmm_pack_has_segments(&p->b);
 }
 
-/* The length of a block along K must be a multiple of these numbers, which depend on the scale
- * format. */
+/* The length of a scale block along K must be a multiple of these numbers of elements, which are
+ * the ranges of K that the packer scales at a time for each scale format. */
 static const int64_t block_multiples[] = {
     [BSMM_SCALE_NONE] = 1,
     [BSMM_SCALE_E8M0] = BSMM_BF16_FOLDED_UNIT,
@@ -51,20 +49,18 @@ const char *bsmm_bf16_refuse(const bsmm_operand *o, const char *what, char *why,
     return refuse_blocks(o, what, why, size);
 }
 
-/* ---- a tile of rows ---- */
-
 enum { LANES = BSMM_PACK_LANES, SPAN = BSMM_PACK_SPAN, STEPS = BSMM_PACK_STEPS };
 
 /* Stands for an exponent or a scale code that does not exist, for example in a row of zeros. It is
  * smaller than any exponent and any code. */
 enum { NOTHING = -1000 };
 
-/* Facts about a row that must be known before any of its elements is packed. */
+/* Facts about a row of the operand that must be known before any of its elements is packed. */
 typedef struct lane {
     /* exponent of the row's largest scale or bf16 element, which is divided out of the row; NOTHING
      * if there is none */
     int top;
-    int bottom; /* for bf16 elements: exponent of the row's smallest nonzero element */
+    int bottom; /* for bf16 operands: exponent of the row's smallest nonzero element */
     bool wide;
 } lane;
 
@@ -72,10 +68,11 @@ typedef struct tile {
     const bsmm_operand *o;
     const bsmm_pack_isa *isa;
     const bsmm_pack_table *t;
-    int64_t row, rows;  /* first row, and number of rows, which may be 0 */
-    bsmm_pack_place at; /* where the tile is stored; its address is that for K = 0 */
+    int64_t row, rows; /* first row, and number of rows, which may be 0 */
+    /* place of the tile in its panel; the address is that of the tile's first column of K */
+    bsmm_pack_place at;
     lane lanes[LANES];
-    double *factors; /* factors of the rows */
+    double *factors; /* factor that is divided out of each row, for the epilogue */
     uint8_t *wide;
 } tile;
 
@@ -84,8 +81,8 @@ typedef struct tile {
 typedef struct span {
     int64_t k, n;
     int64_t offsets_of; /* value of k for which `offsets` was computed; -1 at first */
-    /* the part of each scale's offset that depends on its column; the part that depends on its row
-     * is added later */
+    /* For each scale, the part of its offset that depends on its column. The part that depends on
+     * its row is added later. */
     uint64_t offsets[STEPS];
     bsmm_pack_codes codes;
     bsmm_pack_buffer buffer;
@@ -94,12 +91,12 @@ typedef struct span {
     int32_t scales[LANES][STEPS]; /* fp32 scales, which are stored after the elements of a unit */
 } span;
 
-/* The functions that pack rows of one format. */
+/* The functions that pack rows of one element and scale format. */
 typedef struct treatment {
-    /* Examines the scales or elements of lane i. It is called for all lanes before one is
-     * packed. */
+    /* Examines the scales or elements of row i of a tile. It is called for all rows of the tile
+     * before a row is packed. */
     void (*survey)(tile *t, span *s, int64_t i);
-    void (*scale)(tile *t, span *s, int64_t i); /* sets the factors of lane i */
+    void (*scale)(tile *t, span *s, int64_t i); /* sets the factors of row i of the tile */
     bool by_codes;                              /* survey reads the elements, not only the scales */
     bool by_shifts, by_factors;
 } treatment;
@@ -108,8 +105,7 @@ static void raise_top(lane *l, int exponent) {
     if (exponent > l->top) l->top = exponent;
 }
 
-/* ---- e8m0 scales: they are added to the exponents of the elements ---- */
-
+/* e8m0 scales are powers of two, so they are added to the exponents of the elements. */
 enum { BLOCK = BSMM_BF16_FOLDED_UNIT, E8M0_BIAS = 127, E8M0_NAN = 255 };
 
 static int64_t load_codes(const tile *t, const span *s, int64_t i, uint8_t *codes) {
@@ -168,17 +164,14 @@ static void scale_e8m0(tile *t, span *s, int64_t i) {
         l->wide = codes[b] - top < deepest && !is_empty(t, s, i, b);
 }
 
-/* ---- e4m3 scales: they are 2^-9 to 448, so no exponent needs to be divided out of the row ---- */
-
+/* No exponent needs to be divided out of a row with e4m3 scales, because these scales are only 2^-9
+ * to 448. */
 static void scale_e4m3(tile *t, span *s, int64_t i) {
     const uint8_t *codes = (const uint8_t *)t->o->m.scales + bsmm_pack_row_offset(t->o, t->row + i);
     const float *values = bsmm_pack_scales_of(BSMM_SCALE_E4M3);
     for (int64_t b = 0; b * BSMM_PACK_STEP < s->n; b++)
         s->factors[i][b] = values[codes[s->offsets[b]]];
 }
-
-/* ---- fp32 scales: they are stored after the elements, divided by the row's largest power of two
- * ---- */
 
 static const float *f32_scales(const tile *t, int64_t i) {
     return (const float *)t->o->m.scales + bsmm_pack_row_offset(t->o, t->row + i);
@@ -207,8 +200,6 @@ static void scale_f32(tile *t, span *s, int64_t i) {
         memcpy(&s->scales[i][b], &value, 4);
     }
 }
-
-/* ---- bf16 elements without scales: the row's largest exponent is divided out ---- */
 
 static int exponent_of(int16_t magnitude) {
     return ilogb(bsmm_elem_decode(BSMM_ELEM_BF16, (uint32_t)magnitude));
@@ -250,8 +241,6 @@ static void scale_bf16(tile *t, span *s, int64_t i) {
     for (int64_t b = 0; b * BLOCK < s->n; b++)
         s->shifts[i][b] = shift;
 }
-
-/* ---- panels ---- */
 
 static const treatment by_scale[] = {
     [BSMM_SCALE_NONE] = {.survey = NULL},
@@ -306,8 +295,9 @@ static void pack_span(tile *t, span *s, const treatment *how) {
                       at.to + at.unit_groups * at.pitch, at.unit_bytes);
 }
 
-/* Packs several tiles. It reads each range of K for all tiles before it goes to the next range. If
- * there is a single tile and all of its K was read by `survey`, the codes are not read again. */
+/* Packs several tiles of rows. It reads each range of K for all tiles before it goes to the next
+ * range. If there is a single tile and the function `survey` has read all of its K, the codes are
+ * not read again. */
 static void pack_tiles(tile *tiles, int64_t count, span *s) {
     const treatment *how = treatment_of(tiles->o);
     int64_t cols = tiles->o->m.cols;

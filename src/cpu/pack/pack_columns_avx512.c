@@ -23,7 +23,7 @@ static const _Alignas(64) uint16_t halves_to_rows[32] = {HALVES_OF(0), HALVES_OF
                                                          HALVES_OF(3), HALVES_OF(4), HALVES_OF(5),
                                                          HALVES_OF(6), HALVES_OF(7)};
 
-/* `evens` returns the 128-bit parts 0 and 2 of both vectors, `odds` the parts 1 and 3. */
+/* `evens` returns the 128-bit parts 0 and 2 of both vectors. `odds` returns parts 1 and 3. */
 INLINE __m512i evens(__m512i a, __m512i b) {
     return _mm512_shuffle_i64x2(a, b, 0x88);
 }

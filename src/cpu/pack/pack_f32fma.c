@@ -23,8 +23,6 @@ typedef struct tile {
     bsmm_pack_buffer buffer;
 } tile;
 
-/* ---- factors ---- */
-
 /* Returns true if fp32 represents the factor exactly. A multiplication by it in fp32 then gives the
  * same result as a multiplication in double that is rounded to fp32. If the processor treats
  * subnormals as zero, the conversion of a subnormal factor gives 0, and the function returns false.
@@ -83,8 +81,6 @@ static void multiply_blocks(const bsmm_f32fma_source *s, const tile *t, int64_t 
         multiply(values + i, bsmm_min_i64(n, end) - i, t->rows[lane].element_factor * scale);
     }
 }
-
-/* ---- panels ---- */
 
 /* Decodes RUN columns from column t->k + k on for all rows of a tile. The values of columns past
  * the end of K are zero. */

@@ -18,21 +18,24 @@
 enum {
     BSMM_F32FMA_FOLDED_UNIT = 32,
     BSMM_F32FMA_SEGMENT_UNIT = 128,
-    /* The wide_limit of the f32fma engines (engine_gemm.h), a number of exponents. The error bound
-     * would hold up to 208. */
+    /* Largest span of a row of A plus span of a row of B for which fp32 sums are used. A row's span
+     * is the number of exponents from its largest to its smallest value. Above this limit the
+     * result is summed in double. The error bound would hold up to 208. */
     BSMM_F32FMA_SPAN_LIMIT = 202,
 };
 
 bsmm_pack_refuser bsmm_f32fma_refuse; /* for the f32fma engines */
 
-/* Returns true if the product's operands are packed in the segmented layout. */
+/* Returns true if the product's operands are packed in the segmented layout, i.e. with fp32 scales
+ * after each 128 elements of K. */
 bool bsmm_f32fma_by_segment(const bsmm_product *p);
 
 /* Returns the error bound of a result, as a multiple of sum |a * b|. Only additions round, because
  * the products inside an FMA are exact. */
 double bsmm_f32fma_bound(const bsmm_product *p, const void *state);
 
-/* The bytes of a packed unit of `width` rows, rounded up to a multiple of 64. */
+/* The size in bytes of a packed unit, i.e. of `width` rows and `unit` elements of K, rounded up to
+ * a multiple of 64. */
 #define BSMM_F32FMA_UNIT_BYTES(width, unit)                                                        \
     (((width) * ((unit) + ((unit) == BSMM_F32FMA_SEGMENT_UNIT ? 1 : 0)) * 4 + 63) / 64 * 64)
 

@@ -22,8 +22,6 @@ enum { TOP = 51, STEPS = BSMM_PACK_STEPS, SPAN = BSMM_PACK_SPAN };
  * a normal fp32 number. DEEPEST_SCALE: the same for a packed scale, whose largest exponent is 0. */
 enum { DEEPEST_ELEMENT = TOP + 125, DEEPEST_SCALE = 126 };
 
-/* ---- checking products ---- */
-
 bool bsmm_f32fma_by_segment(const bsmm_product *p) {
     return bsmm_pack_has_segments(&p->a) || bsmm_pack_has_segments(&p->b);
 }
@@ -50,8 +48,6 @@ double bsmm_f32fma_bound(const bsmm_product *p, const void *state) {
         bsmm_f32fma_by_segment(p) ? BSMM_F32FMA_SEGMENT_UNIT + k / BSMM_F32FMA_SEGMENT_UNIT : k;
     return 1.1 * (terms + 4) * 0x1p-24;
 }
-
-/* ---- exponents ---- */
 
 /* The largest and smallest exponents of a set of nonzero finite values. bottom is larger than top
  * if the set is empty. */
@@ -92,8 +88,6 @@ static exponents exponents_of(const bsmm_pack_isa *isa, const float *values, int
     return (exponents){exponent_of((uint32_t)largest), exponent_of((uint32_t)smallest_less_1 + 1)};
 }
 
-/* ---- scales of rows ---- */
-
 double bsmm_f32fma_scale_at(const bsmm_operand *o, int64_t r, int64_t k) {
     const bsmm_format *f = &o->m.format;
     if (f->scale == BSMM_SCALE_NONE) return 1;
@@ -128,8 +122,6 @@ static int64_t load_scales(bsmm_f32fma_source *s, uint64_t row, int64_t k, float
         to[i] = values[codes[offsets[i]]];
     return n;
 }
-
-/* ---- the range of a row's values ---- */
 
 /* The range of a row's values: the exponents of its packed elements (multiplied by folded scales),
  * those of its separate scales, and the exponent of the smallest product of an element and its

@@ -33,7 +33,8 @@ enum { BSMM_F32FMA_TOO_WIDE = UINT8_MAX };
 
 enum { BSMM_F32FMA_MOST_ROWS = 64 }; /* largest number of rows that are packed together */
 
-/* Chooses the factors of rows [r, r + rows), at most MOST_ROWS rows, and stores them in `plans`. */
+/* Chooses the powers of two by which rows [r, r + rows) are multiplied, at most MOST_ROWS rows, and
+ * stores them in `plans`. */
 void bsmm_f32fma_look_at(bsmm_f32fma_source *s, int64_t r, int64_t rows, bsmm_f32fma_row *plans);
 
 /* Returns the offsets of the scales from column k on, without the part that depends on the row

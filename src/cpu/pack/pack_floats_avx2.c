@@ -14,8 +14,6 @@ INLINE void store(float *to, __m256i bits, const float *factor) {
     _mm256_storeu_ps(to, values);
 }
 
-/* ---- codes of up to 8 bits ---- */
-
 /* The bf16 values of 32 codes in two registers, in the order in which unpacking instructions
  * interleave bytes. */
 typedef struct words {
@@ -98,8 +96,6 @@ INLINE void floats_of_codes(const bsmm_pack_table *t, const uint8_t *from, uint3
     }
 }
 
-/* ---- 16-bit and 32-bit codes ---- */
-
 /* Converts f16 to fp32 in the same way as from_f16 in pack_portable.c. */
 INLINE __m256i float_of_f16(__m256i code) {
     __m256i magnitude = _mm256_and_si256(code, _mm256_set1_epi32(0x7fff));
@@ -153,8 +149,6 @@ TARGET void bsmm_pack_avx2_floats(const bsmm_pack_codes *c, const bsmm_pack_tabl
     else
         floats_of(t, from, c->bits, NULL, to);
 }
-
-/* ---- the largest and smallest magnitudes ---- */
 
 INLINE int32_t largest_of(__m256i v) {
     __m128i most = _mm_max_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));

@@ -47,8 +47,6 @@ double bsmm_int8_bound(const bsmm_product *p, const void *state) {
     return (double)(bsmm_ceil_div(p->a.m.cols, bsmm_int8_unit(p)) + 1) * 0x1p-24;
 }
 
-/* ---- scales, as fp32 bits ---- */
-
 static bool is_usable(int32_t bits) {
     return ((uint32_t)bits & INT32_MAX) - smallest_scale <= largest_scale - smallest_scale;
 }
@@ -61,9 +59,10 @@ typedef struct job {
     /* Parameters of the values at which A's integer sums begin; the factor is 0 for B. */
     bsmm_pack_begin begin;
     bool floated;
-    /* Subtracted from the fp32 bits of a scale, which divides the scale by a power of two, because
-     * the integers are multiples of the elements. If the scales of A and B are added as exponents,
-     * `lower` also contains the exponent bias of one of the two scales. */
+    /* The number that is subtracted from the fp32 bits of a scale. The subtraction divides the
+     * scale by a power of two, because the packed integers are multiples of the elements. If the
+     * scales of A and B are added as exponents, `lower` also contains the exponent bias of one of
+     * the two scales. */
     int32_t lower;
     int64_t unit;
 } job;
@@ -71,8 +70,8 @@ typedef struct job {
 /* A range of K, and the buffers for it. */
 typedef struct span {
     int64_t k, n, units;
-    /* the part of each scale's offset that depends on its column; the part that depends on its row
-     * is added later */
+    /* For each scale, the part of its offset that depends on its column. The part that depends on
+     * its row is added later. */
     uint64_t offsets[BSMM_PACK_STEPS];
     bsmm_pack_buffer buffer;
 } span;
@@ -84,8 +83,6 @@ typedef struct tile {
     bsmm_pack_place at;
     uint8_t *wide;
 } tile;
-
-/* ---- a tile's scales ---- */
 
 enum { LANES = BSMM_PACK_LANES };
 
@@ -116,7 +113,7 @@ static inline int32_t bits_at(const scale_rows *s, int64_t lane, uint64_t offset
 
 static inline void store_words(const tile *t, const void *words, uint8_t *to) {
     if (t->at.lanes == LANES)
-        memcpy(to, words, LANES * 4); /* a constant size, so no function call */
+        memcpy(to, words, LANES * 4); /* with a constant size, compilers make no function call */
     else
         memcpy(to, words, (size_t)t->at.lanes * 4);
 }
@@ -225,8 +222,6 @@ static void pack_scales(const job *j, const span *s, const tile *t) {
         if (!usable) replace_unit(j, s, t, &from, i, to);
     }
 }
-
-/* ---- panels ---- */
 
 static void pack_tile(const job *j, span *s, const tile *t) {
     bsmm_pack_codes codes;

@@ -6,8 +6,6 @@
 
 enum { RUN = BSMM_PACK_RUN };
 
-/* ---- reading codes ---- */
-
 /* Returns the number of codes to read from column k on, at most RUN. It is 0 if k is past the end
  * of K, as in the last unit of a row. */
 static int64_t run_length(const bsmm_pack_codes *c, int64_t k) {
@@ -55,8 +53,6 @@ static void store_groups(const bsmm_pack_place *at, int64_t lane, int64_t first,
     }
 }
 
-/* ---- units of integers ---- */
-
 static int32_t sum_of_16(const int8_t *integers) {
     int32_t sum = 0;
     for (int i = 0; i < 16; i++)
@@ -90,8 +86,6 @@ static void integers(const bsmm_pack_codes *c, const int8_t *table, const bsmm_p
             if (begin->factor) store_begins(at, lane, first, begin, values);
         }
 }
-
-/* ---- units of bf16 ---- */
 
 static void shift(uint16_t *bf16, int64_t n, int16_t by) {
     for (int64_t i = 0; i < n; i++) {
@@ -127,8 +121,8 @@ static void load_halves(const bsmm_pack_codes *c, const bsmm_pack_table *t, int6
         to[i] = (uint16_t)(t->low[codes[i]] | t->high[codes[i]] << 8);
 }
 
-/* Stores pairs of bf16 of one row in its lane of a panel, like store_groups, but expands each pair
- * to two fp32 values. */
+/* Stores pairs of bf16 of one row in its lane of a panel, and expands each pair to two fp32 values.
+ * `first` is the number of the first pair. */
 static void store_widened(const bsmm_pack_place *at, int64_t lane, int64_t first,
                           const uint16_t *values) {
     int64_t end = bsmm_min_i64(first + RUN / 2, at->groups);
@@ -171,8 +165,6 @@ void bsmm_pack_portable_extent(const uint16_t *codes, int64_t n, int16_t *larges
         if (magnitude < *smallest) *smallest = magnitude;
     }
 }
-
-/* ---- units of fp32 ---- */
 
 /* Converts f16 to the bits of fp32. A subnormal f16 is an integer times 2^-24. Inf and NaN get
  * fp32's largest exponent and keep their mantissas. */
@@ -218,8 +210,6 @@ void bsmm_pack_portable_reach(const float *values, int64_t n, int32_t *largest,
     *largest = most;
     *smallest_less_1 = least;
 }
-
-/* ---- units of 32-bit values ---- */
 
 static void words(const int32_t (*from)[BSMM_PACK_STEPS], int64_t count, int64_t lanes, uint8_t *to,
                   int64_t pitch) {

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-/* ---- reading elements ---- */
-
 static uint32_t load_code(uint32_t bits, const uint8_t *base, uint64_t index) {
     if (bits == 4) return base[index / 2] >> index % 2 * 4 & 0xf;
     if (bits == 8) return base[index];
@@ -15,8 +13,6 @@ static uint32_t load_code(uint32_t bits, const uint8_t *base, uint64_t index) {
     if (bit % 8 > 2) word |= (uint32_t)at[1] << 8;
     return word >> bit % 8 & 0x3f;
 }
-
-/* ---- operands in column order ---- */
 
 int64_t bsmm_pack_columns_at_once(const bsmm_operand *o) {
     return o->m.order == BSMM_ORDER_COL ? BSMM_PACK_STRIP : BSMM_PACK_SPAN;
@@ -131,8 +127,6 @@ bool bsmm_pack_is_empty(const bsmm_operand *o, int64_t r, int64_t k, int64_t end
     }
     return true;
 }
-
-/* ---- offsets of scales ---- */
 
 /* Computes offsets of n scales along one row of the scale matrix. A scale's offset is the sum of a
  * part that depends on its row and a part that depends on its column; only the second part is

@@ -9,15 +9,13 @@
 
 enum { LANES = BSMM_SMALL_M_LANES, COLUMNS = BSMM_SMALL_M_COLUMNS };
 
-/* Prefetch distance in bytes, summed over all rows that are read side by side. It is large enough
- * to cover the latency of memory. */
+/* Prefetch distance in bytes, summed over the rows of B that are read side by side. It is large
+ * enough to cover the latency of memory. */
 static const int64_t ahead = 16384;
 
-/* Prefetch distance in bytes in a strip of compact weights, whose bytes are contiguous. Half and
- * twice this distance were slower on a Sapphire Rapids. */
+/* Prefetch distance in bytes in a strip of compact weights, i.e. in 16 rows of B that are stored
+ * together. Half and twice this distance were slower on a Sapphire Rapids. */
 static const int64_t strip_ahead = 8192;
-
-/* ---- laying out the workspace ---- */
 
 typedef struct product_run {
     const bsmm_small_m *m;
@@ -28,8 +26,8 @@ typedef struct product_run {
     uint8_t *a;
     double *a_factors;
     uint8_t *a_wide;
-    /* for each scale unit (a range of K with one gathered scale), the part of its scale's offset
-     * that depends on the column */
+    /* For each scale unit (a range of K with one gathered scale): the part of its scale's offset
+     * that depends on the column. */
     uint64_t *scale_columns;
     int64_t run; /* 16, 4 or 1: the scale codes of this many consecutive scale units are adjacent in
                     memory */
@@ -38,15 +36,19 @@ typedef struct product_run {
 
 /* Points to the arrays in a thread's scratch memory. */
 typedef struct scratch {
-    float *acc;      /* accumulators in the order [row of A][COLUMNS] */
-    double *values;  /* results of one row of D, COLUMNS values */
-    double *factors; /* factors of the columns, i.e. of the rows of B */
-    uint8_t *wide;   /* `wide` of the columns: how far the scales in a row of B are apart */
-    uint8_t *codes;  /* scale codes in the order [panel][scale unit][16 rows] */
+    float *acc; /* results of one row of D, COLUMNS doubles */
+    /* factors that are divided out of the rows of B, i.e. of the columns of D */
+    double *values;
+    double *factors; /* how far the scales in each row of B are apart */
+    /* scale codes in the order [panel][scale unit][16 rows]; a scale unit is a range of K with one
+     * gathered scale */
+    uint8_t *wide;
+    uint8_t *codes;  /* fp32 scales in the order [panel][scale unit][16 rows] */
     float *scales;   /* fp32 scales in the order [panel][scale unit][16 rows] */
     uint8_t *packed; /* one packed panel of B */
-    double *gates;   /* [rows of A][COLUMNS]: values of the gates, if gates and ups are split into
-                        halves */
+    /* values of the gates in the order [row of A][COLUMNS], if the gates of a gated activation are
+     * the first half of the columns of A x B^T */
+    double *gates;
 } scratch;
 
 static bool has_float_scales(const bsmm_product *p) {
@@ -122,8 +124,6 @@ static scratch place_scratch(const product_run *x, int thread) {
     return s;
 }
 
-/* ---- packing A ---- */
-
 static void pack_tile(const product_run *x, int64_t tile) {
     int64_t width = x->d->width, row = tile * width;
     bsmm_panel to = {x->a + (uint64_t)tile * x->m->tile_bytes, x->a_factors + row, x->a_wide + row};
@@ -136,10 +136,8 @@ static void pack_tile(const product_run *x, int64_t tile) {
     x->d->pack_a(x->p, width, row, bsmm_min_i64(width, x->p->a.m.rows - row), &to);
 }
 
-/* ---- strips of panels that are multiplied side by side ---- */
-
-/* A strip of B: the panels that are multiplied side by side. The number of panels depends on the
- * engine, and the last panels may be past the last row of B. */
+/* A strip of B, i.e. the panels (16 rows each) that are multiplied side by side. The number of
+ * panels depends on the engine, and the last panels may be past the last row of B. */
 typedef struct strip {
     /* First column of the thread's work unit (a range of columns of D), and first column of the
      * strip, counted from there. */
@@ -147,10 +145,11 @@ typedef struct strip {
     int64_t next; /* first column of the thread's next work unit; past the last column if there is
                      none */
     const scratch *to;
-    uint32_t packed; /* bit p is set if panel p must be packed */
+    uint32_t packed; /* bit p is set if panel p must be packed, because its scales are unusual */
 } strip;
 
-/* Size of the copy of a part of B. It stays in L1 together with the other data of the loop. */
+/* Size in bytes of the buffer for a copy of a part of B. The copy stays in L1 together with the
+ * other data of the loop. */
 enum { COPY_BYTES = 16384, COPY_ROWS = BSMM_SMALL_M_PANELS * LANES };
 _Static_assert(COPY_BYTES >= COPY_ROWS * BSMM_SMALL_M_GROUP * BSMM_SMALL_M_STEP,
                "the copy holds a group of steps of the widest codes");
@@ -190,8 +189,8 @@ static void copy_panel(const product_run *x, int64_t row, int64_t from, int64_t 
         copy_row(x, bsmm_min_i64(row + lane, b->rows - 1), from, bytes, to + lane * pitch);
 }
 
-/* Returns the number of steps that are copied at once, which is a multiple of the steps in a
- * group. */
+/* Returns the number of steps (32 elements of K each) that are copied at once. It is a multiple of
+ * BSMM_SMALL_M_GROUP. */
 static int64_t copied_steps(const product_run *x) {
     int64_t step = x->d->panels * LANES * x->m->step_bytes;
     return COPY_BYTES / step / BSMM_SMALL_M_GROUP * BSMM_SMALL_M_GROUP;
@@ -284,8 +283,8 @@ static void multiply_packed(const product_run *x, const scratch *to, int64_t col
                               units, to->acc + tile * x->d->width * COLUMNS + at);
 }
 
-/* Gathers the scales of one panel and lets the engine check them. Returns false if the panel must
- * be packed. */
+/* Gathers the scales of one panel (16 rows of B) and lets the engine check them. Returns false if
+ * the panel must be packed, because its scales are unusual. */
 static bool prepare_panel(const product_run *x, const scratch *to, int64_t col, int64_t at,
                           int64_t p) {
     int64_t begin = p * x->m->scale_units * LANES;
@@ -413,7 +412,8 @@ static void run_free_columns(const shared_run *s, int worker) {
     }
 }
 
-/* Runs a worker. Phase 0 packs A; in phase 1 the threads take work units in turn. */
+/* Does one thread's work. In phase 0 the threads pack A. In phase 1 each thread takes one work unit
+ * (range of columns of D) after another. */
 static void work(const void *context, int phase, int worker) {
     if (phase == 0)
         pack_free_tiles(context);

@@ -19,7 +19,7 @@
 enum {
     BSMM_SMALL_M_LANES = 16,
     BSMM_SMALL_M_STEP = 32, /* elements of K in a step */
-    BSMM_SMALL_M_GROUP = 4, /* steps in a group; a span always consists of whole groups */
+    BSMM_SMALL_M_GROUP = 4, /* steps in a group; the engines multiply whole groups of steps */
     /* Columns of D in a work unit, and floats in a row of accumulators. */
     BSMM_SMALL_M_COLUMNS = 128,
     BSMM_SMALL_M_WIDTH = 16, /* largest number of rows in a tile of A */
@@ -27,8 +27,8 @@ enum {
     BSMM_SMALL_M_CONTEXT_BYTES = 320,
 };
 
-/* A range of steps along K of one or a few adjacent panels of B, which is multiplied by one tile of
- * A. */
+/* A range of K of one or a few adjacent panels of B, which is multiplied by one tile of A. The
+ * range is a number of steps of 32 elements each. */
 typedef struct bsmm_small_m_span {
     const uint8_t *a; /* packed units of the tile of A */
     /* Bytes of the first row of B; the rows of all panels follow at the distance `pitch`. */
@@ -36,8 +36,9 @@ typedef struct bsmm_small_m_span {
     /* b points to a strip of 16 rows of packed weights in compact order (format/compact.c), and
      * this span (the struct) covers one panel. Only engines with reads_compact get such spans. */
     bool compact;
-    int64_t pitch; /* distance between two rows of b; if `compact`, bytes of one row in a group of
-                      steps */
+    /* distance in bytes between two rows of b; if `compact` is true, the bytes that one row has in
+     * a group of 4 steps */
+    int64_t pitch;
     const uint8_t *next;  /* rows that will be read after b, for prefetching */
     int64_t lead;         /* prefetch distance along a row in bytes */
     const uint8_t *codes; /* scale codes as the engine's `prepare` has written them */
@@ -84,14 +85,17 @@ static inline void bsmm_small_m_ask(bsmm_small_m_later *x, int lines) {
 typedef struct bsmm_small_m_scales {
     const bsmm_product *p;
     int64_t row, rows; /* first row of B and number of rows; lanes past the last row repeat it */
-    int64_t units;     /* number of scale units, padded to whole groups of steps */
-    int64_t used;      /* number of scale units up to the end of K */
-    uint8_t *codes;    /* scale codes in the order [unit][16 rows] */
-    float *scales;     /* fp32 scales in the order [unit][16 rows], if B has fp32 scales */
-    double *factors;   /* factors of the 16 rows; initially the scale of the whole matrix B (second
-                          level) */
-    uint8_t *wide; /* `wide` of the 16 rows: how far the scales in a row are apart; initially 0 */
-    int a_wide;    /* largest `wide` of A's rows */
+    /* number of scale units (ranges of K with one gathered scale), padded to whole groups of
+     * steps */
+    int64_t units;
+    int64_t used;   /* number of scale units up to the end of K */
+    uint8_t *codes; /* scale codes in the order [scale unit][16 rows] */
+    float *scales;  /* fp32 scales in the order [scale unit][16 rows], if B has fp32 scales */
+    /* factors of the 16 rows; at first each is B's second-level scale */
+    double *factors;
+    /* how far the scales in each of the 16 rows are apart; initially 0 */
+    uint8_t *wide;
+    int a_wide; /* largest `wide` of A's rows, i.e. how far the magnitudes in a row are apart */
 } bsmm_small_m_scales;
 
 typedef struct bsmm_small_m_engine {
@@ -99,13 +103,14 @@ typedef struct bsmm_small_m_engine {
     /* The number of panels of B that are multiplied side by side. The accumulators of several
      * panels are independent, which hides the latency of additions. */
     int64_t panels;
-    int64_t unit;          /* elements of K in a packed unit */
+    int64_t unit; /* elements of K in a packed unit, i.e. in a range with one scale per row */
     uint64_t a_unit_bytes; /* bytes of a packed unit of `width` rows of A */
     /* Bytes of a packed unit of 16 rows of B, for panels that must be packed. */
     uint64_t b_unit_bytes;
-    int64_t scale_unit; /* elements of K in a scale unit */
-    int wide_limit; /* largest sum of the `wide` of a row of A and of a row of B; above it, their
-                       result is summed in double */
+    int64_t scale_unit; /* elements of K that share a gathered scale */
+    /* largest sum of the number `wide` (how far the magnitudes in a row are apart) of a row of A
+     * and of a row of B; above this sum, their result is summed in double */
+    int wide_limit;
     /* `multiply` can read B in compact order; else the caller copies B to row order. */
     bool reads_compact;
     /* Writes tables that `multiply` reads, at most BSMM_SMALL_M_CONTEXT_BYTES bytes. NULL: it needs
@@ -131,8 +136,8 @@ typedef struct bsmm_small_m_engine {
  * else the reason for refusing it. */
 const char *bsmm_small_m_refuse(const bsmm_product *p, int64_t most_rows, char *why, size_t size);
 
-/* Returns the number of elements of K in a scale unit, of which B's blocks must be a multiple. For
- * fp32 scales it is `segment`. */
+/* Returns the number of elements of K in a scale unit, i.e. in a range of K with one gathered
+ * scale. The length of B's blocks must be a multiple of it. For fp32 scales it is `segment`. */
 int64_t bsmm_small_m_scale_unit(uint32_t scale, int64_t segment);
 
 /* Returns NULL if weights of this format can be multiplied as they are stored, else the reason.

@@ -127,9 +127,9 @@ BSMM_SMALL_M_INLINE void bsmm_prefetch_rows(const uint8_t *at, int64_t pitch, in
             _mm_prefetch((const char *)at + r * pitch + i, _MM_HINT_T0);
 }
 
-/* Prefetches one of the four steps of a group in a strip of compact weights to L2. More cache
- * lines can be on their way to L2 than to L1, and the hardware prefetcher moves the strip from L2
- * to L1. */
+/* Prefetches to L2 one step (32 elements of K) of 16 rows that are stored together in compact
+ * weights. More cache lines can be on their way to L2 than to L1, and the hardware prefetcher moves
+ * the rows from L2 to L1. */
 BSMM_SMALL_M_INLINE void bsmm_prefetch_strip(const uint8_t *at, int64_t j, int64_t bytes) {
     for (int64_t i = 0; i < bytes; i += 64)
         _mm_prefetch((const char *)at + j * bytes + i, _MM_HINT_T1);

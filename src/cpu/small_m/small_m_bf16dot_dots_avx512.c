@@ -34,8 +34,6 @@ typedef struct decoder {
     __m512i largest;   /* largest magnitude of all 8-bit codes that were decoded */
 } decoder;
 
-/* ---- decoding elements to pairs of bf16 ---- */
-
 /* Returns the bit positions of a pair of codes for a multishift, which works on two 32-bit words at
  * once. The first code begins at bit `first`. If `sign` is set, the sign bit of each code moves to
  * the top bit of its 16-bit result. */
@@ -58,11 +56,13 @@ INLINE void set_up(const bsmm_decode_tables *from, bsmm_weights kind, decoder *d
     d->largest = _mm512_setzero_si512();
 }
 
-/* The scales of 16 rows for a step (32 elements of K) or, with e4m3 scales, for half a step. Each
- * lane is one row. */
+/* The scales of 16 rows of B for a step (32 elements of K) or, with e4m3 scales, for half a step.
+ * Each vector lane is one row. */
 typedef struct scaling {
-    __m512i shift;        /* for SHIFTED: subtracted from both 16-bit elements of a pair */
-    __m512i one, onehalf; /* for PRODUCTS: the scale times 4 and the scale times 6 */
+    /* if scales are powers of two: the number that is subtracted from both 16-bit elements of a
+     * pair */
+    __m512i shift;
+    __m512i one, onehalf; /* if scales are e4m3: the scale times 4 and the scale times 6 */
 } scaling;
 
 INLINE scaling no_scaling(void) {
@@ -139,8 +139,8 @@ INLINE void decode_word(decoder *d, bsmm_weights kind, __m512i word, const scali
     }
 }
 
-/* Loads the codes of one panel for a group of steps. Lane i of word[d] is 32-bit word d of row
- * i. */
+/* Loads the codes of one panel (16 rows of B) for 4 steps of 32 elements of K. Lane i of word[d] is
+ * 32-bit word d of row i. */
 INLINE void load_group(const uint8_t *b, int64_t pitch, bsmm_weights kind, __m512i *word) {
     if (kind == BSMM_SHIFTED6) {
         for (int j = 0; j < BSMM_SMALL_M_GROUP; j++) {
@@ -153,8 +153,6 @@ INLINE void load_group(const uint8_t *b, int64_t pitch, bsmm_weights kind, __m51
         bsmm_transpose_lines(b + 64 * i, pitch, word + 16 * i);
 }
 
-/* ---- adding products to accumulators ---- */
-
 INLINE __m512 add_pair(__m512 acc, int32_t a, __m512i b) {
     return _mm512_dpbf16_ps(acc, (__m512bh)_mm512_set1_epi32(a), (__m512bh)b);
 }
@@ -163,7 +161,7 @@ INLINE void add_group(const bsmm_small_m_span *s, int64_t step, const int32_t *a
                       __m512i word[PANELS][32], int width, int panels, bsmm_weights kind,
                       decoder *d, __m512 acc[BSMM_SMALL_M_WIDTH]) {
     const int words = WORDS(kind) / BSMM_SMALL_M_GROUP, pairs = PAIRS(kind);
-    /* number of 32-bit words of a row that share a scale */
+    /* number of 32-bit words of a row of B that share a scale */
     const int scaled = kind == BSMM_PRODUCTS4 ? words / 2 : words;
     const uint8_t *codes = s->codes + step * BSMM_STEP_CODES(kind);
     for (int i = 0; i < WORDS(kind) / scaled; i++, codes += LANES) {
@@ -187,8 +185,8 @@ INLINE void add_group(const bsmm_small_m_span *s, int64_t step, const int32_t *a
     }
 }
 
-/* Multiplies the sums of a segment by the product of both operands' scales and adds them to D's
- * accumulators. */
+/* Multiplies the sums of a segment (128 elements of K) by the product of both operands' scales and
+ * adds them to D's accumulators. */
 INLINE void add_segment(const bsmm_small_m_span *s, int64_t segment, const float *a_scales,
                         int width, int panels, const __m512 *acc) {
     for (int p = 0; p < panels; p++) {

@@ -25,7 +25,7 @@
 
 enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS, WORDS = 16 };
 
-/* A batch is 16 words of 32 bits of each row: 128 elements of K for 4-bit codes, else 64. */
+/* A batch is 16 words of 32 bits of each row of B: 128 elements of K for 4-bit codes, else 64. */
 #    define IS_NARROW(kind) ((kind) <= BSMM_PRODUCTS4)
 #    define CODES(kind)     (IS_NARROW(kind) ? 8 : 4) /* codes in a 32-bit word */
 #    define BATCH(kind)     (WORDS * CODES(kind))
@@ -45,8 +45,6 @@ INLINE void set_up(const bsmm_decode_tables *from, decoder *d) {
         d->high[i] = _mm512_load_si512(from->bytes[2 + i]);
     }
 }
-
-/* ---- transposing rows of B through memory ---- */
 
 enum { QUARTERS = 4, QUARTER_WORDS = WORDS / QUARTERS, QUARTER_BYTES = 16 * LANES };
 
@@ -106,11 +104,9 @@ INLINE void make_pairs(const decoder *d, bsmm_weights kind, __m512i word, __m512
     pair[1] = _mm512_unpackhi_epi8(low, high);
 }
 
-/* ---- adding products to accumulators ---- */
-
-/* The accumulators of all panels and rows of A. With e8m0 scales they are divided by the scale of
- * the current block, which is called their unit. Elements can then be added without multiplying
- * them by the scale. */
+/* The accumulators of all panels of B and rows of A. With e8m0 scales, the accumulators are divided
+ * by the scale of the current block, which is called their unit. Elements can then be added without
+ * multiplying them by the scale. */
 typedef struct sums {
     __m512 acc[BSMM_SMALL_M_WIDTH];
     /* The unit of each row, i.e. the scale by which its accumulators are divided, as fp32 exponent
@@ -185,8 +181,8 @@ INLINE void add_word(sums *to, const decoder *d, int panels, int width, const fl
                                         : take_half(pair[p], i));
 }
 
-/* Multiplies the sums of a segment of K by the product of both operands' scales and adds them to
- * D's accumulators in memory. */
+/* Multiplies the sums of a segment (128 elements of K) by the product of both operands' scales and
+ * adds them to D's accumulators in memory. */
 INLINE void add_segment(const bsmm_small_m_span *s, int64_t segment, const float *a_scales,
                         int width, int panels, sums *from) {
     for (int p = 0; p < panels; p++) {
@@ -212,13 +208,14 @@ INLINE void take_scale(const bsmm_small_m_span *s, const uint8_t *codes, int pan
         change_unit(to, panel, width, unit_of_codes(codes));
 }
 
-/* A batch that is multiplied, and the addresses of later batches. */
+/* A batch of B (16 words of each row) that is multiplied, and the addresses of later batches. */
 typedef struct batch {
     const uint8_t *b;     /* the next batch, which is copied meanwhile */
     const uint8_t *ahead; /* a later batch, which is prefetched */
     const float *a;
     const uint8_t *codes;
-    /* Copied rows of each panel: those of this batch, and the buffer for the next. */
+    /* The copied rows of this batch, and the buffer for the copy of the next batch. Each has an
+     * entry for each panel. */
     panel_rows *rows, *next;
 } batch;
 
@@ -288,8 +285,6 @@ INLINE void store_sums(const bsmm_small_m_span *s, int width, int panels, sums *
     }
 }
 
-/* ---- searching for the codes of Inf and NaN ---- */
-
 TARGET static bool has_special(const uint8_t *b, int64_t pitch, int64_t bytes, uint8_t special) {
     __m512i largest = _mm512_setzero_si512();
     for (int row = 0; row < LANES; row++)
@@ -318,8 +313,6 @@ TARGET static uint32_t find_special(const bsmm_small_m_span *s, int width, int p
     }
     return found;
 }
-
-/* ---- multiplying spans ---- */
 
 /* The number of panels that are multiplied side by side. An FMA waits four cycles for the one
  * before on the same accumulator, and several panels hide this latency. But reading more rows side

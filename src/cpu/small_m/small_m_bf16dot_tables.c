@@ -21,8 +21,6 @@ static uint8_t first_special(uint32_t elem) {
     return code;
 }
 
-/* ---- tables for dot products ---- */
-
 static uint16_t bf16_of(double value) {
     return (uint16_t)bsmm_elem_encode(BSMM_ELEM_BF16, value, false);
 }
@@ -72,8 +70,6 @@ void bsmm_decode_tables_for_dots(const bsmm_product *p, void *to) {
     memset(to, 0, sizeof(tables));
     makes[bsmm_weights_of(&p->b.m.format)](p->b.m.format.elem, to);
 }
-
-/* ---- tables for FMAs ---- */
 
 /* Makes the table of the values of 4-bit codes. With e4m3 scales the values are multiplied by 2^8,
  * because the loop reads such scales as f16, which gives 2^-8 of their values. */

@@ -42,12 +42,10 @@ bool bsmm_small_m_f32_prepare(const bsmm_small_m_scales *s);
 
 #if defined(__x86_64__)
 
-/* ---- decoding rows to halves ---- */
-
 enum { BSMM_SMALL_M_F32_GROUP = 8 }; /* rows of B in a vector */
 
-/* BATCH is the number of elements of K in a batch, which has four runs of `run` elements.
- * GROUP_BYTES is the size of the halves of 8 rows in a batch. */
+/* A batch is four runs of `run` consecutive elements of K. BATCH is its number of elements of K.
+ * GROUP_BYTES is the size in bytes of a batch of 8 rows that is decoded to halves (f16 values). */
 #    define BSMM_SMALL_M_F32_BATCH(run) (4 * (run))
 #    define BSMM_SMALL_M_F32_GROUP_BYTES(run)                                                      \
         (BSMM_SMALL_M_F32_BATCH(run) * BSMM_SMALL_M_F32_GROUP * 2)
@@ -73,14 +71,12 @@ typedef void bsmm_small_m_f32_spread(const uint8_t *b, int64_t pitch,
 
 bsmm_small_m_f32_spread *bsmm_small_m_f32_spread_of(uint32_t bits);
 
-/* ---- multiplying ---- */
-
-/* Implement `make_context` and `multiply` of bsmm_small_m_engine. */
+/* These functions implement the members `make_context` and `multiply` of bsmm_small_m_engine. */
 void bsmm_small_m_f32_make(const bsmm_product *p, void *context);
 uint32_t bsmm_small_m_f32_multiply(const bsmm_small_m_span *s);
 
 /* These functions return the number of rows in the product's tiles of A, and the number of panels
- * of B that are multiplied side by side with such a tile. */
+ * of B that are multiplied side by side with a tile of `width` rows. */
 int64_t bsmm_small_m_f32_width(const bsmm_product *p);
 int64_t bsmm_small_m_f32_panels(int64_t width);
 

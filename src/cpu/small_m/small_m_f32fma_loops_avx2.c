@@ -21,28 +21,27 @@
 enum {
     LANES = BSMM_SMALL_M_LANES,
     GROUP = BSMM_SMALL_M_F32_GROUP,
-    PART = 16,      /* elements of K in a part */
+    PART = 16,      /* elements of K that are multiplied with one scale per row */
     MOST_PARTS = 8, /* largest number of parts in a batch */
     CHUNK = 8,      /* batches of a row that are prefetched together */
     MOST_GROUPS = BSMM_SMALL_M_PANELS * LANES / GROUP,
-    AT_ONCE = 4, /* vectors of columns that fit the registers beside 8 accumulators */
+    AT_ONCE = 4, /* vectors of columns of B that fit the registers beside 8 accumulators */
     TILES = 3,
 };
-
-/* ---- multiplication ---- */
 
 /* A batch of decoded elements, called halves because they are f16 values, and the tile of A that
  * multiplies the batch. */
 typedef struct batch {
-    /* decoded elements in the order [group of 8 rows][K of the batch][row of the group]; the order
-     * along K is that of runs (bsmm_small_m_f32_spread) */
+    /* decoded elements in the order [group of 8 rows of B][K of the batch][row of the group]; the
+     * order along K is described at bsmm_small_m_f32_spread */
     const uint8_t *halves;
     const float *a; /* elements of A in the order [K of the batch][row of A] */
-    /* With the scaling SUMS: codes of the powers of two that multiply the accumulators. */
+    /* If e8m0 scales multiply the accumulators (scaling SUMS): codes of the powers of two by which
+     * the accumulators are multiplied. */
     const uint8_t *codes;
     int64_t scale_pitch;
-    /* With the scaling ELEMENTS: scales in the order [part of 16 elements of K][group of 8
-     * rows][row of the group]. */
+    /* If scales multiply the elements (scaling ELEMENTS): scales in the order [part of 16 elements
+     * of K][group of 8 rows of B][row of the group]. */
     const float *scales;
     int64_t width;
     float *sums; /* accumulators in the order [row of A][pitch] */
@@ -73,8 +72,8 @@ INLINE void move_sums(const batch *x, int rows, int groups, int64_t part, __m256
     }
 }
 
-/* Multiplies `count` vectors of columns (8 rows of B each) by one element of each row of A. `first`
- * is the number of the first vector. */
+/* Multiplies `count` vectors, each of which holds 8 columns of D, by one element of each row of A.
+ * `first` is the number of the first vector. */
 INLINE void add_columns(const uint8_t *b, const float *a, const float *scales, int rows, int groups,
                         int first, int count, int run, bsmm_small_m_f32_scaling scaling,
                         __m256 *sum) {
@@ -156,8 +155,6 @@ VARIANTS(32, NONE)
 static void (*const adds[2][BSMM_SMALL_M_F32_SCALINGS][TILES])(const batch *) = {SCALINGS(16),
                                                                                  SCALINGS(32)};
 
-/* ---- multiplying spans ---- */
-
 /* The functions and sizes that were chosen for a product; they are stored in the plan. */
 typedef struct loops {
     bsmm_small_m_f32_halves halves;
@@ -218,8 +215,8 @@ INLINE void take_scales(const loops *l, const uint8_t *codes, int64_t pitch, flo
                               e4m3));
 }
 
-/* Multiplies the sums of a segment by A's scale and then by B's scale, and adds them to D's
- * accumulators, in the same order as engine_f32fma_body.h. */
+/* Multiplies the sums of a segment (128 elements of K) by A's scale and then by B's scale, as
+ * engine_f32fma_body.h does, and adds them to D's accumulators. */
 INLINE void add_segment(const bsmm_small_m_span *s, const loops *l, int64_t segment,
                         const float *a_scales, const float *sums) {
     for (int64_t r = 0; r < l->width; r++)
@@ -239,8 +236,8 @@ INLINE void add_segment(const bsmm_small_m_span *s, const loops *l, int64_t segm
 typedef struct space {
     _Alignas(64) uint8_t halves[MOST_GROUPS * BSMM_SMALL_M_F32_GROUP_BYTES(32)];
     _Alignas(32) float scales[MOST_PARTS * MOST_GROUPS * GROUP];
-    /* accumulators of a segment (128 elements of K); the size suffices for every tile, because a
-     * tile with more rows is multiplied by fewer panels at a time */
+    /* Accumulators of a segment (128 elements of K). The size suffices for every tile of A, because
+     * a tile with more rows is multiplied by fewer panels at a time. */
     float sums[BSMM_SMALL_M_WIDTH * 2 * GROUP];
     bsmm_small_m_f32_seen codes[BSMM_SMALL_M_PANELS];
     bsmm_small_m_later next;

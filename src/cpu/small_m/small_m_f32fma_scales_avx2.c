@@ -27,7 +27,7 @@
 
 enum {
     SPAN_LIMIT = 125, /* largest sum of `wide` of a row of A and of a row of B, minus `top` */
-    DEEPEST = 53,     /* a scale may be 2^-(DEEPEST - top) of the row's largest */
+    DEEPEST = 53,     /* log2 of (row's largest scale / smallest allowed scale), plus `top` */
     E4M3_SPREAD = 17, /* exponents from the smallest to the largest e4m3 scale */
     E8M0_NAN = 0xff,
 };
@@ -53,8 +53,6 @@ static void multiply_factors(const bsmm_small_m_scales *s, const int exponents[L
     for (int lane = 0; lane < LANES; lane++)
         s->factors[lane] *= bsmm_double_pow2(exponents[lane] + halves_of(s)->raw);
 }
-
-/* ---- e8m0 scales and operands without scales ---- */
 
 /* Replaces the scales by the factors that convert the accumulators from one block's scale to the
  * next block's. A factor is a power of two, stored as its exponent plus 127. After the last block,
@@ -111,8 +109,6 @@ static bool prepare_none(const bsmm_small_m_scales *s) {
     return true;
 }
 
-/* ---- e4m3 and fp32 scales ---- */
-
 /* Checks e4m3 scales. Returns false if a scale is negative or NaN or if all scales of a row are 0;
  * the panel must then be packed. The multiply loop reads the scales as f16, which gives 2^-8 of
  * their values, so the row's factor is multiplied by 2^8. */
@@ -152,8 +148,6 @@ bool bsmm_small_m_f32_prepare(const bsmm_small_m_scales *s) {
     };
     return prepares[s->p->b.m.format.scale](s);
 }
-
-/* ---- supported element formats ---- */
 
 const bsmm_small_m_f32_halves *bsmm_small_m_f32_halves_of(uint32_t elem) {
     static const bsmm_small_m_f32_halves halves[BSMM_ELEM_COUNT] = {

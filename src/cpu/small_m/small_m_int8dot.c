@@ -15,8 +15,6 @@ bsmm_int8_scaling bsmm_int8_scaling_of(const bsmm_product *p) {
     return p->b.m.format.scale == BSMM_SCALE_E4M3 ? BSMM_INT8_E4M3 : BSMM_INT8_E8M0;
 }
 
-/* ---- packed operands, in the order and with the scales that the loops read ---- */
-
 /* Returns the exponent of a power of two that is moved from B's scales to A's. It compensates for
  * two facts: B's integers are multiples of its elements, and e4m3 codes that are read as f16 give
  * 2^-8 of their values. */
@@ -79,8 +77,6 @@ bsmm_small_m_engine bsmm_small_m_int8_engine_of(const bsmm_product *p, int64_t w
         .pack_b = pack_b,
     };
 }
-
-/* ---- the scales of a panel ---- */
 
 /* Returns true for scale codes that the packer would use unchanged: e8m0 from 2^-50 to 2^50, and
  * all e4m3 codes except NaN. */

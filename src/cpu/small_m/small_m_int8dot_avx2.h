@@ -20,7 +20,7 @@ enum { BSMM_INT8_PART = 64, BSMM_INT8_PART_STEPS = BSMM_INT8_PART / BSMM_SMALL_M
 
 /* Data that the loops read; it is stored in the plan. */
 typedef struct bsmm_int8_tables {
-    const int8_t *integers; /* table of the integers of B's codes */
+    const int8_t *integers; /* the integer for each code of B */
     int64_t width;          /* number of rows in a tile of A */
 } bsmm_int8_tables;
 

@@ -12,8 +12,6 @@
 
 enum { STEP = BSMM_SMALL_M_STEP, NR = BSMM_INT8_NR };
 
-/* ---- decoding 32 elements of K of 8 rows into 8 registers of unsigned bytes ---- */
-
 /* Loads 16 bytes of each of 8 rows and transposes them. Lane i of word[d] gets 32-bit word d of row
  * i. */
 INLINE void load_words(const uint8_t *b, int64_t pitch, __m256i word[4]) {
@@ -60,8 +58,6 @@ INLINE void decode(const uint8_t *b, int64_t pitch, const quarters *t, bool four
         decode_sixes(b, pitch, t, byte);
 }
 
-/* ---- decoding B to units with the layout of packed units ---- */
-
 INLINE void store(uint8_t *to, __m256i v) {
     _mm256_store_si256((__m256i *)(void *)to, v);
 }
@@ -80,8 +76,6 @@ INLINE void spread_step(const uint8_t *b, int64_t pitch, const uint8_t *codes, c
         store(to + NR * unit, load_scales(codes, scaling));
     }
 }
-
-/* ---- multiplying units ---- */
 
 /* Multiplies one unit of B (`unit` elements of K) by all rows of A, `rows` rows at a time. `part`
  * points to 64 elements of K of A, and `u` is the number of the unit in them. */
@@ -107,8 +101,6 @@ INLINE void add_units(const uint8_t *a, const uint8_t *b, int64_t width, int row
         add_unit(a + u / part_units * BSMM_INT8_PART_BYTES(width, unit), width, rows,
                  u % part_units, b, fours, unit, wide, acc);
 }
-
-/* ---- multiplying spans ---- */
 
 /* Multiplies a group of steps along K, i.e. 128 elements. It reads whole cache lines of 4-bit
  * codes. If the stride between rows is a power of two, the rows map to the same sets of a cache,
@@ -166,8 +158,6 @@ bsmm_int8_loop *bsmm_int8_column_loop(const bsmm_product *p, bsmm_int8_scaling s
     static bsmm_int8_loop *const loops[][BSMM_INT8_SCALINGS] = {ROW(e2m1), ROW(e2m3), ROW(wide)};
     return loops[bsmm_small_m_int8_has_fours(p) ? 0 : bsmm_int8_is_wide(p) ? 2 : 1][scaling];
 }
-
-/* ---- multiplying packed panels ---- */
 
 /* Multiplies packed panels. The sums have 32 bits, which suffice for all element formats. Only
  * panels with unusual scales are packed. They are rare, so one simple loop serves any number of

@@ -9,8 +9,6 @@
 
 enum { UNITS = BSMM_INT8_PART_UNITS(BSMM_INT8_MULTIPLY_UNIT) };
 
-/* ---- adding the lanes of sums; pairs of 16-bit sums are added by vpmaddwd at the end ---- */
-
 /* Adds 32-bit lanes 2 * i and 2 * i + 1, each of which holds a pair of 16-bit sums. In each 128
  * bits, the result has the two sums of x and then the two sums of y. */
 INLINE __m256i add_neighbours(__m256i x, __m256i y) {
@@ -62,15 +60,17 @@ INLINE void part_units(__m256i low, __m256i high, __m256i *first, __m256i *secon
     *second = _mm256_permute2x128_si256(low, high, 0x31);
 }
 
-/* Computes the sums of both units in 64 elements of K, if a unit is 32 elements. */
+/* Computes the integer sums of 64 elements of K if a unit, i.e. a range with one scale, is 32
+ * elements. There are two sums for each row. */
 INLINE void sum_long_units(const __m256i pair[4], __m256i sum[UNITS]) {
     const __m256i ones = _mm256_set1_epi16(1);
     part_units(_mm256_madd_epi16(add_neighbours(pair[0], pair[1]), ones),
                _mm256_madd_epi16(add_neighbours(pair[2], pair[3]), ones), &sum[0], &sum[1]);
 }
 
-/* Computes the sums of the four units in 64 elements of K, if a unit is 16 elements. The lower half
- * of each vector belongs to units 0 and 1, the upper half to units 2 and 3. */
+/* Computes the integer sums of 64 elements of K if a unit, i.e. a range with one scale, is 16
+ * elements. There are four sums for each row. The lower half of each vector belongs to units 0 and
+ * 1, the upper half to units 2 and 3. */
 INLINE void sum_short_units(const __m256i pair[4], __m256i sum[UNITS]) {
     const __m256i ones = _mm256_set1_epi16(1);
     __m256 row[4], even[2], odd[2];
@@ -85,8 +85,6 @@ INLINE void sum_short_units(const __m256i pair[4], __m256i sum[UNITS]) {
     part_units(_mm256_castps_si256(even[0]), _mm256_castps_si256(even[1]), &sum[0], &sum[2]);
     part_units(_mm256_castps_si256(odd[0]), _mm256_castps_si256(odd[1]), &sum[1], &sum[3]);
 }
-
-/* ---- multiplying spans ---- */
 
 /* Adds the scaled sums of one row of A to 8 columns of D. */
 INLINE void add_row(const __m256i pair[4], const uint8_t *begins, const __m256i *b_scales,

@@ -1,6 +1,6 @@
-/* The functions that the bsmm_kernel of every small-M kernel shares. A kernel's file includes this
- * header. On x86-64 the file defines engine_of, which returns the engine for a product. It also
- * defines the kernel's `refuse`. */
+/* The functions of the kernel table entry (bsmm_kernel) that all small-M kernels share. A kernel's
+ * file includes this header. On x86-64 the file defines engine_of, which returns the engine for a
+ * product. It also defines the kernel's function `refuse`. */
 #ifndef BSMM_CPU_SMALL_M_KERNEL_H
 #define BSMM_CPU_SMALL_M_KERNEL_H
 
@@ -11,7 +11,9 @@
 static bsmm_small_m_engine engine_of(const bsmm_product *p);
 #else
 static bsmm_small_m_engine engine_of(const bsmm_product *p) {
-    (void)p; /* Never called: without x86-64's features the kernel refuses every product before */
+    /* This function is never called, because the kernel refuses every product on other processors
+     * than x86-64. */
+    (void)p;
     return (bsmm_small_m_engine){0};
 }
 #endif
@@ -38,7 +40,8 @@ static bsmm_status run(const bsmm_product *p, const void *state, void *workspace
     return bsmm_small_m_run(state, p, workspace);
 }
 
-/* Initializes the members of a bsmm_kernel that the functions above implement. */
+/* Initializes the members of a kernel table entry (bsmm_kernel) that the functions of this header
+ * implement. */
 #define BSMM_SMALL_M_KERNEL                                                                        \
     .device = "cpu", .state_bytes = sizeof(bsmm_small_m), .workspace_bytes = workspace_bytes,      \
     .run = run, .features = BSMM_FEATURE_EPILOGUE | BSMM_FEATURE_INVARIANT | BSMM_FEATURE_COMPACT

@@ -32,8 +32,6 @@ bool bsmm_small_m_is_empty(const bsmm_operand *o, int64_t row, int64_t k0, int64
     return !(seen & magnitude);
 }
 
-/* ---- requirements on B ---- */
-
 int64_t bsmm_small_m_scale_unit(uint32_t scale, int64_t segment) {
     if (scale == BSMM_SCALE_F32) return segment;
     return scale == BSMM_SCALE_E4M3 ? BSMM_SMALL_M_STEP / 2 : BSMM_SMALL_M_STEP;
