@@ -18,12 +18,12 @@ typedef struct bsmm_request {
     const char *panels;
 } bsmm_request;
 
-/* ---- devices (backend.c) ---- */
+/* ---- functions of backend.c: devices ---- */
 
 /* Returns backend number `index` of backends.def, or NULL if `index` is past the last backend. */
 const bsmm_backend *bsmm_backend_at(uint32_t index);
 
-/* ---- products (describe.c, describe_memory.c) ---- */
+/* ---- functions of describe.c and describe_memory.c: products ---- */
 
 /* Validates every field of *desc and fills *request. It neither reads nor checks the memory that
  * matrices and bias point to, and it does not open the device. */
@@ -61,17 +61,17 @@ bsmm_status bsmm_check_rows(const bsmm_product *product);
 /* Checks only the memory of B. bsmm_pack_b calls it before it packs B. */
 bsmm_status bsmm_check_b(const bsmm_product *product, const bsmm_kernel *kernel);
 
-/* ---- epilogues (describe_epilogue.c) ---- */
+/* ---- functions of describe_epilogue.c: epilogues ---- */
 
 bsmm_status bsmm_finish_take(const bsmm_epilogue *from, bsmm_finish *to);
 
-/* ---- features (features.c) ---- */
+/* ---- functions of features.c: features ---- */
 
 /* Returns the reason why a kernel cannot run the product: the name of a feature that the product
  * needs and the kernel lacks. It returns NULL if the kernel has all necessary features. */
 const char *bsmm_features_refuse(const bsmm_kernel *kernel, const bsmm_product *product);
 
-/* ---- the table of kernels (registry.c) ---- */
+/* ---- functions of registry.c: the table of kernels ---- */
 
 /* Returns kernel number `index` of kernels.def, or NULL if `index` is past the last kernel. */
 const bsmm_kernel *bsmm_kernel_at(uint32_t index);

@@ -21,7 +21,7 @@ typedef enum part {
 
 static const struct {
     uint32_t part;
-    size_t at; /* offset of the pointer in bsmm_buffers */
+    size_t at; /* offset of the input's pointer in bsmm_buffers */
     const char *field, *rule;
 } part_fields[] = {
     {HAS_C, offsetof(bsmm_buffers, c), "c", "desc.beta is 0"},

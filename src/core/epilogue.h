@@ -4,7 +4,8 @@
 
 #include "core/kernel.h"
 
-/* An entry of the table of activations (core/activation.c). */
+/* An entry of the table of activations (core/activation.c): its properties, and the function that
+ * applies it. */
 typedef struct bsmm_activation_row {
     bsmm_activation_info info;
     double (*apply)(double x, double slope);

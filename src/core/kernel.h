@@ -33,7 +33,7 @@ typedef struct bsmm_group_step {
 typedef struct bsmm_groups {
     uint32_t kind, flags;
     int64_t count, align, expected_rows;
-    bsmm_group_step a, b, c, d, residual; /* distances between the matrices of stacks */
+    bsmm_group_step a, b, c, d, residual; /* distances between the matrices of two groups */
     bsmm_operand gathered; /* with GATHER_A: the buffer for the gathered rows of A, with room for
                               the largest group */
     const int32_t *sizes, *gather;
@@ -55,8 +55,10 @@ typedef struct bsmm_product {
      * (docs/PACKING.md), the operand b describes B's codes and scales inside the packed weights. In
      * host memory they are in the order BSMM_ORDER_COMPACT, in device memory in ORDER_ROW. */
     uint32_t packed_form;
-    bool b_packed;        /* the form is wide: runs get the panels that the kernel's pack_b wrote */
-    const void *packed_b; /* points to these panels */
+    /* The form of the packed weights is wide: runs get B as panels, which the kernel's pack_b
+     * wrote. */
+    bool b_packed;
+    const void *packed_b;      /* the panels of B in packed weights of form wide */
     const bsmm_recipe *recipe; /* recipe that quantizes a block-scaled D; NULL if D has no scales */
     const bsmm_finish *finish; /* the epilogue; NULL: only alpha, beta and bias */
     const bsmm_groups *groups; /* the groups; NULL: a single product */
@@ -94,10 +96,10 @@ enum {
  * one. */
 typedef enum bsmm_feature {
     BSMM_FEATURE_EPILOGUE = 1, /* the product has an epilogue (bsmm_finish) */
-    /* Each run chooses its number of rows (any_rows). CPU kernels need not support this feature,
-     * because core divides such a product into plain products (parts.h). */
+    /* The product chooses its number of rows in each run (any_rows). CPU kernels need not support
+     * this feature, because core divides such a product into plain products (parts.h). */
     BSMM_FEATURE_ANY_ROWS = 2,
-    /* The order in which products are summed depends only on formats and K. */
+    /* The order in which the products of elements are summed depends only on formats and K. */
     BSMM_FEATURE_INVARIANT = 8,
     /* The product has groups. CPU kernels need not support this feature, because core runs each
      * group as a plain product (parts.h). */

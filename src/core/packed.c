@@ -41,8 +41,7 @@ static const char magic[8] = "bsmmpb2", older_magic[8] = "bsmmpb1";
 
 enum { ALIGNMENT = 64 };
 
-/* Rounds a size up to a multiple of ALIGNMENT bytes. On overflow it returns UINT64_MAX, as `sum`
- * does. */
+/* Rounds a size in bytes up to a multiple of ALIGNMENT. On overflow it returns UINT64_MAX. */
 static uint64_t align(uint64_t bytes) {
     return bytes > INT64_MAX ? UINT64_MAX : (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
@@ -71,8 +70,8 @@ bool bsmm_packed_same_codes(const bsmm_operand *a, const bsmm_operand *b) {
     return a->m.order == b->m.order && a->m.ld == b->m.ld;
 }
 
-/* Tells whether two operands of one format and shape have the same arrays. `rows` has ORDER_ROW and
- * row-major scales without gaps. */
+/* Tells whether two operands of one format and shape store their codes and scales at the same
+ * offsets. The operand `rows` has ORDER_ROW and row-major scales without gaps. */
 static bool same_arrays(const bsmm_operand *o, const bsmm_operand *rows) {
     return bsmm_packed_same_codes(o, rows) && o->m.scale_layout == rows->m.scale_layout &&
            o->map.tile_row_step == rows->map.tile_row_step;
@@ -183,7 +182,8 @@ void bsmm_packed_bind(const bsmm_packed *packed, const void *given, int64_t inde
 
 typedef struct header_field {
     const char *name;
-    uint32_t offset, bytes; /* 4 or 8 for a number, 8 or 16 for text */
+    /* offset and size of the field in bytes; a number has 4 or 8 bytes, text has 8 or 16 */
+    uint32_t offset, bytes;
     bool text;
 } header_field;
 

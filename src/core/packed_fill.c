@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* The last part of a matrix: its second-level scale. */
+/* The last of the arrays that packed weights have for a matrix: its second-level scale. */
 typedef struct global_part {
     float value;
     uint32_t given; /* 1 if the matrix has a second-level scale, else 0 */

@@ -1,10 +1,11 @@
-/* Runs products that are divided into parts, such as groups. It chooses a kernel for each part by
- * the part's number of rows and loops over the parts. */
+/* Runs products that are divided into parts, i.e. into plain products such as single groups. It
+ * chooses a kernel for each part by the part's number of rows and loops over the parts. */
 #include "core/parts.h"
 #include "core/packed.h"
 
-/* If a part has more rows than this, the kernel for few rows is not tried. That kernel may also
- * refuse a part with fewer rows; the plan's kernel then runs it. */
+/* If a part (one of the plain products into which a product is divided) has more rows of A than
+ * this, the kernel for few rows is not tried. That kernel may also refuse a part with fewer rows.
+ * The plan's kernel then runs the part. */
 enum { MOST_FEW_ROWS = 64 };
 
 typedef struct kernel_state {
@@ -36,8 +37,8 @@ static uint64_t few_workspace(const bsmm_kernel *few, const bsmm_product *widest
     return most;
 }
 
-/* Returns the best kernel for a part with one row. It returns NULL if that is the plan's kernel, or
- * if the caller named a kernel in the description. */
+/* Returns the best kernel for a part with one row of A. It returns NULL if that is the plan's
+ * kernel, or if the caller named a kernel in the description. */
 static const bsmm_kernel *choose_few(const bsmm_request *request, const bsmm_product *widest,
                                      const bsmm_kernel *many) {
     bsmm_request one = *request;

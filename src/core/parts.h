@@ -21,8 +21,9 @@ static inline bool bsmm_has_parts(const bsmm_product *p) {
     return p->backend->host_memory && (p->any_rows || p->groups);
 }
 
-/* Describes the largest part into which any run of the plan may divide the product. The pointers of
- * the part's operands are NULL. A product that is not divided into parts is copied unchanged. */
+/* Describes the largest part, i.e. plain product, into which any run of the plan may divide the
+ * product. The pointers of the part's operands are NULL. A product that is not divided into parts
+ * is copied unchanged. */
 void bsmm_part_widest(const bsmm_product *product, bsmm_product *part);
 
 /* Chooses the kernels for the parts of a plan and computes the size of the workspace. `many` is the
@@ -40,7 +41,7 @@ bsmm_status bsmm_parts_run(const bsmm_parts *parts, const struct bsmm_packed *pa
  * its second-level scale. */
 int64_t bsmm_parts_b_count(const bsmm_product *product);
 
-/* ---- making single parts (parts_cut.c) ---- */
+/* ---- functions of parts_cut.c: making single parts ---- */
 
 /* A part of a product: a copy of the product in which pointers and extents are those of the part.
  * Its product.finish points into the struct itself, so a bsmm_part must not be copied. */
@@ -56,11 +57,12 @@ typedef struct bsmm_part_cursor {
     uint64_t scales[2];
 } bsmm_part_cursor;
 
-/* Makes the part that consists of the first `rows` rows of A and D. */
+/* Makes the part (a plain product) that consists of the first `rows` rows of A and D. */
 void bsmm_part_take_rows(const bsmm_product *product, int64_t rows, bsmm_part *part);
 
-/* Makes the part of group number `index`. The caller must make the groups in ascending order with
- * one cursor. The function returns the position of the group's first row in the array `gather`. */
+/* Makes the part (a plain product) of group number `index`. The caller must make the groups in
+ * ascending order with one cursor. The function returns the position of the group's first row in
+ * the array `gather`. */
 int64_t bsmm_part_take_group(const bsmm_product *product, int64_t index, bsmm_part_cursor *cursor,
                              bsmm_part *part);
 

@@ -24,8 +24,8 @@ void bsmm_part_widest(const bsmm_product *product, bsmm_product *part) {
 }
 
 /* Reduces D, C, the residual and the row factors to `rows` rows from `row` on. With of_a, the
- * function also reduces A. It is false if A's rows are gathered, because A's row numbers then
- * differ from D's. */
+ * function also reduces A. The caller passes false for of_a if A's rows are gathered, because A's
+ * row numbers then differ from D's. */
 static void keep_rows(bsmm_part *part, int64_t row, int64_t rows, bool of_a) {
     bsmm_product *p = &part->product;
     bsmm_finish *f = &part->finish;

@@ -13,10 +13,10 @@ struct bsmm_plan {
     bsmm_finish finish;   /* product.finish points here if there is an epilogue */
     bsmm_groups groups;   /* product.groups points here if there are groups */
     const bsmm_kernel *kernel;
-    bsmm_parts parts; /* kernels of a product that is divided into parts */
+    bsmm_parts parts; /* kernels of a product that is divided into plain products (parts.h) */
     uint64_t workspace_bytes;
     const bsmm_packed *packed; /* description of packed weights; NULL in bsmm_matmul's plan */
-    void *state;               /* the kernel's state; in a caller's plan it lies after kept_plan */
+    void *state; /* the kernel's state; in a plan on the heap it lies after kept_plan */
 };
 
 enum { WORKSPACE_ALIGNMENT = 64 };

@@ -61,7 +61,7 @@ static void decode_wide(uint32_t elem, const uint8_t *from, int64_t step, int64_
         to[i] = wide_value(elem, from);
 }
 
-/* Describes codes at a constant stride in a packed array: their numbers are index, index + step,
+/* Describes codes in a packed array whose numbers have a constant stride: index, index + step,
  * index + 2 * step and so on. */
 typedef struct source {
     uint32_t elem;
@@ -98,7 +98,9 @@ static void decode_source(const source *s, int64_t n, double *to) {
     if (apart < n) decode_run(s, s->index + (uint64_t)apart, n - apart, to + apart);
 }
 
-enum { RUN = 512 }; /* elements per step: their doubles stay in L1 between decoding and scaling */
+/* Number of elements that are decoded and then scaled at a time. It is so small that their doubles
+ * stay in L1 until they are scaled. */
+enum { RUN = 512 };
 
 /* Decodes elements of packed weights in compact order. It first copies their codes to a buffer in
  * row order. */
@@ -154,9 +156,8 @@ void bsmm_operand_scale_row(const bsmm_operand *o, int64_t r, int64_t c, int64_t
     if (o->m.global_scale) apply_global(&o->m, n, to);
 }
 
-/* Decodes and scales RUN elements at a time, so that the second step finds the doubles of the first
- * in L1. */
-
+/* Decodes and then scales RUN elements at a time, so that the doubles are still in L1 when they are
+ * scaled. */
 void bsmm_operand_decode_row(const bsmm_operand *o, int64_t r, int64_t c0, int64_t n, double *to) {
     for (int64_t i = 0; i < n; i += RUN) {
         int64_t count = bsmm_min_i64(RUN, n - i);

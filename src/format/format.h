@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* ---- elements (elem.c) ---- */
+/* ---- functions of elem.c: elements ---- */
 
 /* Returns the table entry of an element format (e8m0 included), or NULL if `elem` is not one. */
 const bsmm_elem_info *bsmm_elem_row(uint32_t elem);
@@ -47,7 +47,7 @@ bool bsmm_elem_bytes(uint32_t elem, uint64_t count, uint64_t *bytes);
  * elements (in 3 bytes), else 1. */
 uint32_t bsmm_elem_group(uint32_t elem);
 
-/* ---- scales (scale.c) ---- */
+/* ---- functions of scale.c: scales ---- */
 
 typedef struct bsmm_scale_row {
     const char *name;
@@ -60,7 +60,7 @@ double bsmm_scale_load(uint32_t scale, const void *base, uint64_t offset);
 uint32_t bsmm_scale_load_code(uint32_t scale, const void *base, uint64_t offset);
 void bsmm_scale_store_code(uint32_t scale, void *base, uint64_t offset, uint32_t code);
 
-/* ---- layouts (layout.c) ---- */
+/* ---- functions of layout.c: layouts ---- */
 
 /* A scale layout together with the sizes of one scale matrix. A tile is a rectangle of scales that
  * are adjacent in memory. The offset of scale (r, c) is (r / tile_rows) * tile_row_step + (c /
@@ -85,13 +85,13 @@ uint64_t bsmm_scale_map_at(const bsmm_scale_map *map, int64_t r, int64_t c);
 bool bsmm_layout_pads(uint32_t layout);
 const char *bsmm_layout_name(uint32_t layout); /* NULL if the layout is unknown */
 
-/* ---- presets (preset.c) ---- */
+/* ---- functions of preset.c: presets ---- */
 
 /* Returns the table entry of a preset, or NULL if no preset has this name. */
 const bsmm_preset_info *bsmm_preset_row(const char *name);
 bool bsmm_format_equal(bsmm_format a, bsmm_format b);
 
-/* ---- matrices (matrix.c) ---- */
+/* ---- functions of matrix.c: matrices ---- */
 
 /* A validated copy of a caller's bsmm_matrix, with sizes that are computed from it. */
 typedef struct bsmm_operand {
@@ -128,7 +128,7 @@ static inline uint64_t bsmm_operand_index(const bsmm_operand *o, int64_t r, int6
     return (uint64_t)c * (uint64_t)o->m.ld + (uint64_t)r;
 }
 
-/* ---- the compact form of packed weights (compact.c) ---- */
+/* ---- functions of compact.c: the compact form of packed weights ---- */
 
 /* In compact order, 16 rows are stored together; they are called a strip. */
 enum { BSMM_COMPACT_ROWS = 16 };
@@ -152,7 +152,7 @@ bsmm_status bsmm_compact_pack(const bsmm_operand *from, const bsmm_operand *to, 
                               const bsmm_pool *pool);
 void bsmm_compact_unpack(const bsmm_operand *from, const bsmm_operand *to);
 
-/* ---- parts of matrices (slice.c) ---- */
+/* ---- functions of slice.c: parts of matrices ---- */
 
 /* These functions reduce an operand to some of its rows or columns by moving its pointers; nothing
  * is copied. The first remaining element must begin a byte. The first remaining scale must begin a
@@ -171,7 +171,7 @@ void bsmm_operand_move(bsmm_operand *o, uint64_t elements, uint64_t scales);
  * and columns. The function returns the number of these scales, padding included. */
 uint64_t bsmm_operand_own_scales(bsmm_operand *o, const bsmm_operand *whole, uint64_t offset);
 
-/* ---- values (decode.c) ---- */
+/* ---- functions of decode.c: values ---- */
 
 /* Decodes row r, columns [c0, c0 + n), to doubles: element * block scale * second-level scale. The
  * product of element and block scale is exact in double; it is NaN if either of the two is NaN. */

@@ -1,5 +1,6 @@
-/* Checkpoint families. A bsmm_storage is an entry of a table in families.c. It describes one way in
- * which a family stores a logical weight in several tensors. A family has one or more entries. */
+/* Checkpoint families, i.e. conventions for storing quantized weights. A bsmm_storage is an entry
+ * of a table in families.c. It describes one way in which a family stores a logical weight in
+ * several tensors. A family has one or more entries. */
 #ifndef BSMM_FAMILY_H
 #define BSMM_FAMILY_H
 
@@ -36,7 +37,7 @@ typedef struct bsmm_storage {
     /* number of dimensions that the family writes for the global scale of one matrix */
     uint32_t global_ndim;
     bool global_optional;
-    bool unmistakable; /* the name of the data tensor alone identifies the family */
+    bool unmistakable; /* the name of the data tensor alone is enough to identify the family */
     bool declared;     /* the file's metadata describes the weight (declaration.c) */
     bool writes;
     /* copies a stored matrix; NULL: the file stores the bytes of a bsmm_matrix */
@@ -44,18 +45,21 @@ typedef struct bsmm_storage {
 } bsmm_storage;
 
 #define BSMM_STORAGE_LIMIT 64
-/* Returns entry `index` of the table of storages, or NULL past the last entry. */
-const bsmm_storage *bsmm_storage_at(size_t index);
-/* Returns the entry of unscaled tensors. The reader tries it last. */
-const bsmm_storage *bsmm_storage_plain(void);
-/* Returns the entry of weights that the file's metadata declares. The reader tries it first. */
-const bsmm_storage *bsmm_storage_declared(void);
-/* Returns the table's entries in the order in which the writer tries them, and NULL past the last
+/* Returns entry `index` of the table of ways to store a weight (families.c), or NULL past the last
  * entry. */
+const bsmm_storage *bsmm_storage_at(size_t index);
+/* Returns the table entry for unscaled tensors. The reader compares a tensor with this entry
+ * last. */
+const bsmm_storage *bsmm_storage_plain(void);
+/* Returns the table entry for weights that the file's metadata declares. The reader uses this entry
+ * first. */
+const bsmm_storage *bsmm_storage_declared(void);
+/* Returns the entries of the table in families.c in the order in which the writer tries them, and
+ * NULL past the last entry. */
 const bsmm_storage *bsmm_storage_to_write(size_t index);
 bool bsmm_family_exists(const char *name);
 
-/* ---- recognising weights (recognise.c) ---- */
+/* ---- functions of recognise.c: recognising weights ---- */
 
 typedef struct bsmm_record {
     const char *name;
@@ -63,15 +67,17 @@ typedef struct bsmm_record {
     /* indices of the weight's tensors; BSMM_NO_TENSOR: there is none */
     uint64_t data, scale, global;
     const char *declaration; /* JSON text of a declared weight; NULL: the weight is not declared */
-    const char *doubt;       /* reason why `row` may be the wrong entry; NULL: there is no doubt */
-    float *globals;          /* values of the tensor of global scales, aligned for float access */
+    /* reason why the table entry `row` may be the wrong one for the weight; NULL: there is no
+     * doubt */
+    const char *doubt;
+    float *globals; /* values of the tensor of global scales, aligned for float access */
 } bsmm_record;
 
 /* Recognises the weights among the tensors of a file and lists them. A broken weight is listed too;
  * its error is reported when a caller asks for the weight. */
 bsmm_status bsmm_file_recognise(bsmm_file *file);
 
-/* ---- checking recognised weights (resolve.c) ---- */
+/* ---- functions of resolve.c: checking recognised weights ---- */
 
 typedef struct bsmm_resolved {
     bsmm_weight weight;
@@ -90,7 +96,7 @@ typedef struct bsmm_resolved {
 bsmm_status bsmm_record_resolve(const bsmm_file *file, const bsmm_record *record,
                                 bsmm_resolved *out);
 
-/* ---- declarations of the bsmm family (declaration.c) ---- */
+/* ---- functions of declaration.c: declarations of the bsmm family ---- */
 
 #define BSMM_DECLARATION_PREFIX "bsmm."
 
@@ -98,7 +104,7 @@ bsmm_status bsmm_declaration_read(const char *text, const char *what, bsmm_matri
                                   int64_t *batch);
 char *bsmm_declaration_write(const bsmm_matrix *matrix, int64_t batch, bsmm_arena *arena);
 
-/* ---- quantization_config (config.c) ---- */
+/* ---- functions of config.c: quantization_config ---- */
 
 #define BSMM_CONFIG_KEY "quantization_config"
 
@@ -107,19 +113,19 @@ typedef struct bsmm_config {
     /* reason why an existing config cannot be read; NULL: there is no such problem */
     const char *unreadable;
 } bsmm_config;
-/* Loads the config from the file's metadata, or from config.json in the file's folder if the
- * metadata has none. */
+/* Loads quantization_config from the file's metadata, or from config.json in the file's folder if
+ * the metadata has none. */
 void bsmm_config_load(bsmm_file *file, bsmm_config *config);
 void bsmm_config_free(bsmm_config *config);
-/* Writes a text that says how the config describes the layer of a tensor, such as "quark fp4" or
- * "quark mx fp6_e2m3". The text is "" if the config does not describe the layer. This text is
- * called evidence. */
+/* Writes a text that says how quantization_config describes the layer of a tensor, such as "quark
+ * fp4" or "quark mx fp6_e2m3". The text is "" if quantization_config does not describe the layer.
+ * This text is called evidence. */
 void bsmm_config_evidence(const bsmm_config *config, const char *layer, char *text, size_t size);
 /* Makes the text of a quantization_config from which bsmm_config_evidence yields evidence[i] for
  * layers[i]. Returns NULL if there is no memory. The caller frees the text. */
 char *bsmm_config_write(const char *const *layers, const char *const *evidence, size_t count);
 
-/* ---- stored blocks in which scales and elements alternate (unpack.c) ---- */
+/* ---- functions of unpack.c: stored blocks in which scales and elements alternate ---- */
 
 bsmm_status bsmm_unpack_gguf_mxfp4(const bsmm_storage *row, const uint8_t *from,
                                    const bsmm_operand *to, const char *what);

@@ -15,12 +15,12 @@ typedef struct bsmm_gguf_type {
      * library */
     bsmm_gguf_decode decode;
 } bsmm_gguf_type;
-/* Returns the entry of a ggml type by its number, or NULL if the number is unknown. */
+/* Returns the table entry of a ggml type by the type's number, or NULL if the number is unknown. */
 const bsmm_gguf_type *bsmm_gguf_type_of(uint32_t type);
-/* Returns the entry of a ggml type by its name, or NULL if the name is unknown. */
+/* Returns the table entry of a ggml type by the type's name, or NULL if the name is unknown. */
 const bsmm_gguf_type *bsmm_gguf_type_named(const char *dtype);
 
-/* ---- decoders of blocks (ggml.c) ---- */
+/* ---- functions of ggml.c: decoders of blocks ---- */
 
 void bsmm_gguf_q4_0(const uint8_t *block, float *values);
 void bsmm_gguf_q4_1(const uint8_t *block, float *values);

@@ -9,7 +9,7 @@
  * has the same limit. */
 #define BSMM_HEADER_LIMIT 100000000u
 
-/* ---- memory that is freed together with a file or a writer (arena.c) ---- */
+/* ---- functions of arena.c: memory that is freed together with a file or a writer ---- */
 
 typedef struct bsmm_arena {
     struct bsmm_arena_chunk *head;
@@ -29,7 +29,7 @@ bsmm_status bsmm_fail_memory(void);
  * entries. */
 bsmm_status bsmm_grow(void **items, uint64_t count, uint64_t *room, size_t item_bytes);
 
-/* ---- the operating system (map.c) ---- */
+/* ---- functions of map.c: the operating system ---- */
 
 typedef struct bsmm_map {
     const char *path; /* the caller's path, which is not copied */
@@ -49,7 +49,7 @@ bsmm_status bsmm_fail_system(const char *path, const char *verb, int error);
 uint32_t bsmm_load_u32(const uint8_t *from);
 uint64_t bsmm_load_u64(const uint8_t *from);
 
-/* ---- types of stored tensors (dtype.c) ---- */
+/* ---- functions of dtype.c: types of stored tensors ---- */
 
 typedef struct bsmm_dtype {
     const char *name; /* name of the type as safetensors spells it */
@@ -75,12 +75,12 @@ bsmm_status bsmm_shape_bytes(bsmm_status status, const char *what, const bsmm_dt
  * left out. */
 void bsmm_shape_text(uint32_t ndim, const int64_t *shape, char *text, size_t size);
 
-/* ---- text ---- */
+/* ---- checks of text ---- */
 
 bool bsmm_text_is_utf8(const char *text, size_t length); /* false also if the text contains a NUL */
 bool bsmm_text_ends(const char *text, const char *suffix);
 
-/* ---- an open file (file.c) ---- */
+/* ---- functions of file.c: an open file ---- */
 
 /* An entry of a list that is sorted by name. `index` is the position of the named tensor or weight
  * in its own array. */
@@ -115,7 +115,7 @@ typedef struct bsmm_pair {
     bsmm_stored_value stored;
 } bsmm_pair;
 
-struct bsmm_record; /* family.h defines it */
+struct bsmm_record; /* family.h defines this struct */
 
 struct bsmm_file {
     const char *kind;

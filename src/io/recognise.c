@@ -32,8 +32,8 @@ static uint64_t rows_of(recognising *r, uint64_t index) {
     return r->rows;
 }
 
-/* Returns the index of the first entry of the storage table in a set `rows`, which has one bit per
- * entry and must not be empty. */
+/* Returns the index of the first storage table entry in the set `rows`, which has one bit per entry
+ * and must not be empty. */
 static size_t first_of(uint64_t rows) {
     return (size_t)__builtin_ctzll(rows);
 }
@@ -141,8 +141,9 @@ static bool is_matrix(const bsmm_tensor *t) {
     return t->ndim >= 2;
 }
 
-/* Tells whether it is unknown if the tensor belongs to the table entry. This is so if only
- * quantization_config can tell, and the file has a quantization_config that cannot be read. */
+/* Returns true if the reader cannot know whether the tensor belongs to the table entry `row`. This
+ * is so if only quantization_config can tell, and the file has a quantization_config that cannot be
+ * read. */
 static bool is_doubtful(const recognising *r, const bsmm_storage *row, uint64_t index) {
     const bsmm_tensor *t = &r->file->tensors[index];
     if (!row->evidence || !r->config.unreadable || !is_matrix(t)) return false;

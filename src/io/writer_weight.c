@@ -29,7 +29,7 @@ static const char *refuse(const bsmm_storage *row, const bsmm_operand *o, bool w
 
 static bsmm_status choose(const char *family, const bsmm_operand *o, bool wants_global,
                           const bsmm_storage **chosen) {
-    const char *reason = NULL; /* reason why the entry that fits best refuses the weight */
+    const char *reason = NULL; /* reason why the table entry that fits the weight best refuses it */
     const bsmm_storage *row;
     if (family && !bsmm_family_exists(family))
         return bsmm_fail(BSMM_E_NOT_FOUND, "family: \"%.60s\" is not known", family);
@@ -206,8 +206,8 @@ static bsmm_status declare(bsmm_writer *writer, const bsmm_written *w) {
     return key && text ? bsmm_writer_put_metadata(writer, key, text) : bsmm_fail_memory();
 }
 
-/* Makes the quantization_config of the file for all weights whose table entries need evidence in it
- * (bsmm_config_evidence). */
+/* Makes the quantization_config of the file. It describes all weights whose table entries can be
+ * recognised only by a text in it (bsmm_config_evidence). */
 static bsmm_status describe_config(bsmm_writer *writer, const char **layers,
                                    const char **evidence) {
     size_t count = 0;
