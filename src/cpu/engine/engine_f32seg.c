@@ -44,8 +44,8 @@ static bool any(const uint8_t *flags, int count) {
     return found;
 }
 
-/* The packed operands of one register tile in one segment, i.e. a range of K in which scales do not
- * change. */
+/* The packed operands of one register tile in one segment, i.e. a range of K in which the scales of
+ * A and B do not change. */
 typedef struct tile {
     const float *a, *b;
     const double *a_scales, *b_scales;

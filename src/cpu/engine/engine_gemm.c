@@ -274,7 +274,7 @@ static void run_rows(const gemm *g, int thread, int threads) {
  * blocks. */
 typedef struct shared_run {
     const gemm *g;
-    int64_t b_panels; /* panels of B to pack; 0 if B is packed already */
+    int64_t b_panels; /* number of panels of B to pack; 0 if B is packed already */
     bsmm_items *a_taken, *b_taken, *blocks_taken;
 } shared_run;
 

@@ -106,8 +106,9 @@ typedef struct bsmm_gemm {
     /* Rows of A and of B in a cache block. They are the engine's mc and nc, or fewer so that a
      * block fits L2 and every thread gets work. */
     int64_t mc, nc;
-    int64_t slab; /* panels of B that are packed at a time (a slab): all, or those of whole cache
-                     blocks */
+    /* number of panels of B that are packed at a time (a slab): all panels of B, or those of a
+     * number of cache blocks */
+    int64_t slab;
     /* size in bytes of the memory for packed panels of B: packed_b_bytes, or less if one slab of B
      * after another is packed into the same memory */
     uint64_t b_bytes;
@@ -129,7 +130,8 @@ typedef struct bsmm_gemm {
     int64_t b_first; /* first row of B, and first column of D, of the current slab */
     bool is_direct;  /* the whole epilogue runs in one pass over the accumulators
                         (bsmm_cpu_epilogue_is_direct) */
-    bool expects; /* D is prefetched before it is written, because it is larger than the caches */
+    bool expects; /* D is prefetched before it is written, because D is larger than a quarter of L2
+                   */
     uint8_t *b_memory; /* memory for packed slabs, or the panels of packed weights */
     uint8_t *scratch;  /* one scratch buffer per thread */
 } bsmm_gemm;

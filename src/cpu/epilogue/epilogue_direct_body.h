@@ -86,7 +86,7 @@ static multiplier multiplier_of(const bsmm_cpu_epilogue_tile *t) {
     return columns.least == 0 && columns.most == 0 ? BY_ONE : BY_POWERS;
 }
 
-/* The accumulators of a part of a row, and the factors by which they are multiplied. */
+/* The accumulators of one vector of a row, and the factors by which they are multiplied. */
 typedef struct part {
     const float *acc;
     const double *column_factors;
@@ -100,8 +100,8 @@ INLINE vec times_powers(const part *p, lanes there, bool one) {
             vec_mul(factor, narrow(load_doubles(half_lanes(there, 0), p->column_factors),
                                    load_doubles(half_lanes(there, 1), p->column_factors + HALF)));
     vec acc = vec_add(load_floats(there, p->acc), vec_set1(0));
-    /* The addition of 0 has turned an accumulator of -0 into +0. Only alpha may be a negative
-     * factor, so a zero result has the sign of alpha. */
+    /* vec_add has turned an accumulator of -0 into +0. Only alpha may be a negative factor, so a
+     * zero result has the sign of alpha. */
     return vec_with_one_nan(vec_mul(acc, factor));
 }
 
@@ -126,9 +126,10 @@ INLINE void add_values(const bsmm_cpu_epilogue_added *added, int64_t row, int64_
         half[i] = dvec_add(half[i], dvec_mul(factor, dvec_of(values, i)));
 }
 
-/* Applies the factors to the accumulators of one vector and returns the results as fp32. The
- * results are rounded, or truncated with a sticky last bit if a rounding to 16 bits follows. If C
- * or bias is added, `t` is the tile and `row` the number of the row in it; else `t` is NULL. */
+/* Multiplies the accumulators of one vector by their row's and columns' factors and by alpha, and
+ * returns the results as fp32. The results are rounded, or truncated with a sticky last bit if a
+ * rounding to 16 bits follows. If C or bias is added, `t` is the tile and `row` the number of the
+ * row in it; else `t` is NULL. */
 INLINE vec times_factors(const part *p, lanes there, bool sticky, const bsmm_cpu_epilogue_tile *t,
                          int64_t row) {
     vec acc = load_floats(there, p->acc);

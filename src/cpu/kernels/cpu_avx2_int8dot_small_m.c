@@ -29,8 +29,8 @@ static bool goes_by_rows(const bsmm_product *p) {
     return bsmm_small_m_int8_has_fours(p) && p->a.m.rows <= BSMM_INT8_SINGLE;
 }
 
-/* Returns the number of rows of A in a tile. It is chosen so that all tiles have the same number of
- * rows. */
+/* Returns the number of rows of A in a tile. If A has more rows than fit in one tile, all tiles
+ * have about the same number of rows. */
 static int64_t width_of(const bsmm_product *p) {
     int64_t rows = p->a.m.rows < 1 ? 1 : p->a.m.rows;
     if (goes_by_rows(p)) return rows;
@@ -60,8 +60,8 @@ static void arrange(uint8_t *part, int64_t width, int64_t unit, bool parted) {
             for (int64_t g = 0; g < unit / 4; g++, from += width)
                 memcpy(to + place_of(u, g, unit, parted), from, sizeof *from);
             memcpy(begin, from, sizeof *from);
-            /* After the elements of a row come the initial sums of all units of the part, then the
-             * scales of all units. */
+            /* In the rearranged part, the elements of a row are followed by the initial sums of all
+             * units and then by the scales of all units. */
             memcpy(begin + 4 * count, from + width, sizeof *from);
         }
 }

@@ -91,7 +91,7 @@ INLINE void multiply_folded(const uint8_t *a, const uint8_t *b, int64_t units, f
             _mm512_storeu_ps(c + r * pitch + 16 * v, acc[r][v]);
 }
 
-/* Multiplies the accumulators, which hold the sums of a segment of K, by the products of both
+/* Multiplies the accumulators, which hold the sums of 128 elements of K, by the products of both
  * operands' scales. It adds the results to the tile `c` in memory, or stores them there if `add` is
  * false. */
 INLINE void add_scaled(const float *a_scales, const float *b_scales, int vectors,
@@ -111,8 +111,8 @@ INLINE void add_scaled(const float *a_scales, const float *b_scales, int vectors
 
 INLINE void multiply_segments(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
                               int64_t pitch, bool add, bsmm_ahead ahead, bool wide, int vectors) {
-    /* The bytes of one row's elements in a unit, i.e. in a segment of 128 elements of K. The fp32
-     * scales follow after the elements of all rows. */
+    /* The bytes of one row's elements in a unit of 128 elements of K. The fp32 scales follow after
+     * the elements of all rows. */
     const int64_t elements = BSMM_BF16_SEGMENT_UNIT * (wide ? 4 : 2);
     for (int64_t u = 0; u < units; u++) {
         bsmm_ask_ahead(&ahead);
@@ -131,9 +131,9 @@ INLINE void multiply_segments(const uint8_t *a, const uint8_t *b, int64_t units,
     }
 }
 
-/* Expands units of a panel of B to fp32. For each pair of elements along K it writes the odd
- * elements of all NR rows and then the even elements, which is the order of packed A. The fp32
- * scales of a segment follow unchanged. */
+/* Expands a panel of B from bf16 to fp32. A unit is `unit` elements of K. For each pair of elements
+ * along K it writes the odd elements of all NR rows and then the even elements, which is the order
+ * of packed A. If a unit ends with fp32 scales, they are copied unchanged. */
 INLINE void widen_units(const uint8_t *b, int64_t units, int64_t unit, uint8_t *to) {
     enum { ROW = VECTORS * 64 };
     bool scaled = unit == BSMM_BF16_SEGMENT_UNIT;
@@ -239,7 +239,8 @@ static void pack_wide(const bsmm_product *p, bool is_b, int64_t row, int64_t row
             .widened_unit_bytes = BSMM_BF16_WIDE_UNIT_BYTES(NR, unit_length)                       \
         }
 
-/* The engines, indexed by [products by FMAs][sums are scaled after each segment of K]. */
+/* The engines, indexed by [products by FMAs instead of dot products][sums are scaled after each 128
+ * elements of K]. */
 static const bsmm_engine engines[2][2] = {
     {BY_DOTS(BSMM_BF16_FOLDED_UNIT, dots_folded), BY_DOTS(BSMM_BF16_SEGMENT_UNIT, dots_segmented)},
     {BY_FMAS(BSMM_BF16_FOLDED_UNIT, widen_folded, fmas_folded),

@@ -29,8 +29,8 @@ static void pack_b(const bsmm_product *p, int64_t row, int64_t rows, bsmm_panel 
     bsmm_bf16_pack(p, BSMM_BF16_B, BSMM_SMALL_M_LANES, row, rows, to);
 }
 
-/* Returns an engine in which only those members are set that differ between dot products and
- * FMAs. */
+/* Returns an engine in which only those members are set that differ between the version with dot
+ * products (vdpbf16ps) and the version with FMAs. */
 static bsmm_small_m_engine form_of(bool by_fma) {
     if (by_fma)
         return (bsmm_small_m_engine){.make_context = bsmm_decode_tables_for_fmas,

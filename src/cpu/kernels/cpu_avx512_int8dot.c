@@ -8,8 +8,7 @@
  * results.
  *
  * The summed version has register tiles of 6 rows of A and 32 rows of B. It converts a unit's
- * integer sum to fp32, multiplies A's scale by B's scale, and adds the product of sum and scales by
- * one FMA.
+ * integer sum to fp32 and multiplies it by the product of A's scale and B's scale.
  *
  * The floated version is for processors on which a conversion costs as much as a dot product. Its
  * register tiles have 8 rows of A and 32 rows of B. Its integer sums begin at the bits of a large
@@ -181,7 +180,8 @@ static void pack_floated(const bsmm_product *p, bool is_b, int64_t row, int64_t 
             .multiply = multiplies                                                                 \
         }
 
-/* The engines, indexed by [floated version][scales are powers of two]. */
+/* The engines, indexed by [floated version, i.e. sums that need no conversion to fp32][scales are
+ * powers of two]. */
 static const bsmm_engine engines[2][2] = {
     {ENGINE(MR_SUMMED, BSMM_INT8_A, VALUE, pack_summed, multiply_value),
      ENGINE(MR_SUMMED, BSMM_INT8_A, EXPONENT, pack_summed, multiply_exponent)},
@@ -189,9 +189,10 @@ static const bsmm_engine engines[2][2] = {
      ENGINE(MR_FLOATED, BSMM_INT8_A_FLOATED, EXPONENT, pack_floated, multiply_floated_32)},
 };
 
-/* Chooses the version of the multiply function. The product of two fp32 scales is rounded, and only
- * the summed version rounds it as other kernels do. The floated version is therefore used only if
- * no operand has fp32 scales. */
+/* Chooses the version of the multiply function. The floated version (sums that need no conversion
+ * to fp32) applies A's scale and B's scale one after another, without rounding their product. The
+ * product of two fp32 scales must be rounded as in the summed version, so the floated version is
+ * used only if no operand has fp32 scales. */
 static const bsmm_engine *engine_of(const bsmm_product *p) {
     bool exact = p->a.m.format.scale != BSMM_SCALE_F32 && p->b.m.format.scale != BSMM_SCALE_F32;
     bool floated = exact && bsmm_cpu_features() & BSMM_CPU_TWO_PORTS;

@@ -40,9 +40,9 @@ INLINE void decode_sixes(const uint8_t *b, int64_t pitch, __m512i table, __m512i
         byte[i] = _mm512_permutexvar_epi8(_mm512_multishift_epi64_epi8(sixes, word[i]), table);
 }
 
-/* Decodes 32 elements of K from compact weights, in which the 16 rows of a strip are stored
- * together in pieces of 3 bytes per row. The last load reads 16 bytes past its piece. That is safe,
- * because 64 more bytes follow each matrix in packed weights. */
+/* Decodes 32 elements of K of 16 rows from compact weights, in which these rows are stored together
+ * in pieces of 3 bytes per row. The last load reads 16 bytes past its piece. That is safe, because
+ * 64 more bytes follow each matrix in packed weights. */
 INLINE void decode_strip_sixes(const uint8_t *b, __m512i table, __m512i byte[GROUPS]) {
     const __m512i sixes = _mm512_set1_epi64(0x322c2620120c0600);
     const __m512i lanes =
@@ -111,7 +111,7 @@ INLINE void multiply(const bsmm_small_m_span *s, int width, bool fours, bool by_
                      bool e4m3) {
     const int64_t step_bytes = fours ? 16 : 24;
     /* Distance in bytes from one step (32 elements of K) to the next in a row of B or, in compact
-     * order, in a strip of 16 rows. */
+     * order, in 16 rows that are stored together. */
     const int64_t stride = s->compact ? LANES * step_bytes : step_bytes;
     const int64_t a_bytes = by_exponent ? BSMM_INT8_UNIT_BYTES(width, 32, BSMM_INT8_A)
                                         : 2 * BSMM_INT8_UNIT_BYTES(width, 16, BSMM_INT8_A);
@@ -232,8 +232,8 @@ static bool prepare(const bsmm_small_m_scales *s) {
     return bsmm_small_m_int8_prepare(s, find_unusual);
 }
 
-/* Copies the table of the unsigned integers that the element's codes stand for. In the table of a
- * 4-bit format the 16 entries are repeated four times. */
+/* Copies the table of the unsigned integers for B's codes. In the table of a 4-bit format the 16
+ * entries are repeated four times. */
 static void make_table(const bsmm_product *p, void *context) {
     memcpy(context, bsmm_pack_table_of(p->b.m.format.elem)->b, sizeof(__m512i));
 }

@@ -1,13 +1,13 @@
-/* Declares what all packers of operands share: reading rows of any operand, and the packing
- * functions of each instruction set.
+/* Declares the functions that all packers of operands share: functions that read rows of any
+ * operand, and the packing functions of each instruction set.
  *
  * A panel is filled in tiles of 8 rows (also called lanes) and spans of up to 1024 elements of K. A
  * group is the 4 bytes that one row contributes to one multiply instruction: 4 integers, 2 bf16 or
  * 1 fp32. A panel stores group 0 of all its rows, then group 1 of all rows, and so on. Packing
  * therefore decodes codes and transposes 8 rows of 32-bit groups. Only decoding and transposing
  * differ between instruction sets. pack_int8dot.c, pack_bf16dot.c and pack_f32fma.c determine where
- * scales are stored, the factor that is divided out of each row, and which rows are wide
- * (engine_gemm.h). */
+ * scales are stored, the factor that is divided out of each row, and the rows whose results must be
+ * summed in double (engine_gemm.h). */
 #ifndef BSMM_CPU_PACK_H
 #define BSMM_CPU_PACK_H
 
@@ -25,12 +25,13 @@ enum {
     BSMM_PACK_PITCH = 2 * BSMM_PACK_SPAN, /* bytes of a row of 16-bit or 32-bit codes in a buffer */
 };
 
-/* Returns NULL if an engine packs an operand, else the reason for refusing it, which calls the
- * operand `what`. */
+/* Returns NULL if an engine can pack an operand, else the reason for refusing the operand. `what`
+ * is the operand's name in the reason. */
 typedef const char *bsmm_pack_refuser(const bsmm_operand *o, const char *what, char *why,
                                       size_t size);
 
-/* Returns NULL if an engine packs both operands of a product, else the reason for refusing it. */
+/* Returns NULL if an engine can pack both operands of a product, else the reason for refusing the
+ * product. */
 static inline const char *bsmm_pack_refuse(const bsmm_product *p, bsmm_pack_refuser *refuse,
                                            char *why, size_t size) {
     const char *reason = refuse(&p->a, "A", why, size);
@@ -117,7 +118,7 @@ static inline uint64_t bsmm_pack_row_offset(const bsmm_operand *o, int64_t r) {
     int64_t rows = o->m.format.block_rows;
     if (rows != 1) r /= rows;
     return o->map.digit_count ? bsmm_scale_map_at(&o->map, r, 0)
-                              /* without tiles, rows of scales have a constant pitch */
+                              /* a layout without tiles stores rows of scales at a constant pitch */
                               : (uint64_t)r * o->map.tile_row_step;
 }
 
@@ -199,9 +200,9 @@ struct bsmm_pack_isa {
      * * PITCH. The function reads 8 bytes of each column, or LANES codes if they have 16 or 32
      * bits. */
     void (*columns)(const bsmm_pack_columns *columns, uint8_t *to);
-    /* Stores the integers that `table` gives for the codes. If begin->factor is not 0, the initial
-     * values of each unit's sums (bsmm_pack_begin) are stored after the unit's groups of 4
-     * integers. */
+    /* Stores the integers that `table` gives for the codes of 8 rows. If begin->factor is not 0,
+     * the initial values of the integer sums (bsmm_pack_begin) are stored after each 16 or 32
+     * elements of K. */
     void (*integers)(const bsmm_pack_codes *codes, const int8_t *table,
                      const bsmm_pack_begin *begin, const bsmm_pack_place *at);
     /* Stores the codes as bf16, multiplied by the factors in *scaling. Codes of 16 bits are bf16
@@ -211,9 +212,9 @@ struct bsmm_pack_isa {
     /* Transposes 32-bit values: value i of lane j is stored at to + i * pitch + 4 * j. */
     void (*words)(const int32_t (*words)[BSMM_PACK_STEPS], int64_t count, int64_t lanes,
                   uint8_t *to, int64_t pitch);
-    /* Stores the values of codes [k, k + RUN) of a lane as fp32, which is exact. If `factors` is
-     * not NULL, it has a factor for each STEP codes, and the products are rounded. The values after
-     * the row's last code are undefined. */
+    /* Stores the values of codes [k, k + RUN) of one row (lane) as fp32, which is exact. If
+     * `factors` is not NULL, it has a factor for each STEP codes, and the products are rounded. The
+     * values after the row's last code are undefined. */
     void (*floats)(const bsmm_pack_codes *codes, const bsmm_pack_table *table, int64_t lane,
                    int64_t k, const float *factors, float *to);
     /* Finds the largest magnitude of n fp32 values, and the smallest magnitude that is not zero,

@@ -61,8 +61,8 @@ INLINE uint64_t ones(int64_t n) {
     return n ? ~(uint64_t)0 >> (64 - n) : 0;
 }
 
-/* Limits the number n of codes that are left in a row to the range 0 to RUN. It is negative if a
- * unit of bf16 extends past the end of K. */
+/* Limits n, the number of codes that are left in a row, to the range 0 to RUN. n is negative if a
+ * packed unit extends past the end of K. */
 INLINE int64_t clamp_run(int64_t n) {
     return n < 0 ? 0 : n < RUN ? n : RUN;
 }
@@ -136,9 +136,10 @@ INLINE __mmask8 mask_of(int64_t lanes) {
     return (__mmask8)ones(lanes);
 }
 
-/* Computes -factor * (sum of the bytes of 4 groups) for each row, separately for the groups in the
- * lower and upper halves of the registers. Partial sums fit 16 bits, because each 16-bit lane adds
- * 8 products of at most 60 * 60. */
+/* Computes the initial values of the integer sums of units, i.e. -factor * (sum of the bytes of 4
+ * groups of 4 bytes) for each row. The groups in the lower and upper halves of the registers are
+ * summed separately. Partial sums fit 16 bits, because each 16-bit lane adds 8 products of at most
+ * 60 * 60. */
 INLINE __m512i begins(const __m512i pair[4], const bsmm_pack_begin *begin) {
     const __m512i factor = _mm512_set1_epi8((char)begin->factor);
     __m512i sum = _mm512_maddubs_epi16(factor, pair[0]);

@@ -51,8 +51,8 @@ const char *bsmm_bf16_refuse(const bsmm_operand *o, const char *what, char *why,
 
 enum { LANES = BSMM_PACK_LANES, SPAN = BSMM_PACK_SPAN, STEPS = BSMM_PACK_STEPS };
 
-/* Stands for an exponent or a scale code that does not exist, for example in a row of zeros. It is
- * smaller than any exponent and any code. */
+/* The value for an exponent or a scale code that does not exist, for example in a row of zeros. It
+ * is smaller than any exponent and any code. */
 enum { NOTHING = -1000 };
 
 /* Facts about a row of the operand that must be known before any of its elements is packed. */
@@ -268,8 +268,8 @@ static void read_codes(const tile *t, span *s) {
     bsmm_pack_read(t->isa, t->o, t->row, t->rows, s->k, s->n, &s->buffer, &s->codes);
 }
 
-/* Sets the factors and scales of lanes from `first` on to 1. The function is called for lanes that
- * have no row or whose rows have no scales. */
+/* Sets the factors and scales of lanes from `first` on to 1. The function is called for lanes past
+ * the operand's last row and for rows without scales. */
 static void set_to_one(span *s, int64_t first, int64_t n) {
     for (int64_t i = first; i < LANES; i++)
         for (int64_t b = 0; b * BSMM_PACK_STEP < n; b++) {
@@ -340,8 +340,8 @@ static void pack_some(tile *tiles, int64_t count, span *s) {
         finish_tile(&tiles[j], global);
 }
 
-/* Returns the tile that begins with row number `first` of a panel. The panel's rows are `row` to
- * row + rows - 1 of the operand. */
+/* Returns the tile of up to 8 rows that begins with row number `first` of a panel. The panel's rows
+ * are `row` to row + rows - 1 of the operand. */
 static tile tile_of(const tile *like, int64_t width, int64_t first, int64_t row, int64_t rows,
                     const bsmm_panel *to) {
     tile t = *like;

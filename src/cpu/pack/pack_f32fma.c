@@ -8,8 +8,8 @@ enum {
     LANES = BSMM_PACK_LANES,
     RUN = BSMM_PACK_RUN,
     STEP = BSMM_PACK_STEP,
-    WINDOW = BSMM_F32FMA_SEGMENT_UNIT, /* columns of K that are packed for all rows before the next
-                                          columns */
+    WINDOW = BSMM_F32FMA_SEGMENT_UNIT, /* number of columns of K that are packed for all rows before
+                                          the next columns */
 };
 
 /* A tile of rows over one window, i.e. up to WINDOW columns of K. */
@@ -123,8 +123,8 @@ static float divided_scale(double scale, double factor) {
     return (float)copysign(fmin(fmax(magnitude, 0x1p-126), 0x1p127), divided);
 }
 
-/* Stores the scales that follow the elements of a unit. They are 1 if a lane has no row or the
- * row's scales were multiplied into the elements. */
+/* Stores the fp32 scales that follow the elements of a unit (128 elements of K). They are 1 if a
+ * lane is past the operand's last row, or if the row's scales were multiplied into the elements. */
 static void pack_scales(const bsmm_f32fma_source *s, const tile *t, float *to) {
     for (int64_t lane = 0; lane < t->lanes; lane++) {
         bool there = lane < t->count && !s->folded;

@@ -71,9 +71,9 @@ static void pack_row(const bsmm_operand *o, const decoder *d, int64_t r, int64_t
     }
 }
 
-/* Packs the scales of a row. If a scale is Inf, terms of both signs become infinite, and only a sum
- * term by term gives NaN. The segment is therefore marked wide, so that it is summed in double with
- * the scales applied to each term. */
+/* Packs the scales of a row. If a scale is Inf, scaling the sum of a segment gives Inf, whereas the
+ * sum of scaled terms of both signs is NaN. The segment is therefore marked wide, so that it is
+ * summed in double with the scales applied to each term. */
 static void pack_scales(const bsmm_operand *o, int64_t r, int64_t k0, int64_t k, int64_t segment,
                         double *scales, uint8_t *wide, int64_t pitch) {
     for (int64_t s = 0; s * segment < k; s++) {

@@ -75,11 +75,12 @@ INLINE words words_of_eights(const bsmm_pack_table *t, __m256i codes) {
     return line;
 }
 
-/* Converts codes that are `bits` bits apart in memory and have `used` significant bits. */
+/* Converts codes to fp32. In memory, the codes are `bits` bits apart, and each has `used`
+ * significant bits. */
 INLINE void floats_of_codes(const bsmm_pack_table *t, const uint8_t *from, uint32_t bits,
                             uint32_t used, const float *factors, float *to) {
-    /* This order of 32-bit lanes compensates for the two unpacking steps, which work inside 128-bit
-     * halves. */
+    /* The conversion interleaves bytes and then 16-bit words inside 128-bit halves. This order of
+     * 32-bit lanes compensates for both steps. */
     const __m256i order = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
     const __m256i zero = _mm256_setzero_si256();
     for (int i = 0; i < RUN; i += PART) {

@@ -51,7 +51,7 @@ static bool is_usable(int32_t bits) {
     return ((uint32_t)bits & INT32_MAX) - smallest_scale <= largest_scale - smallest_scale;
 }
 
-/* Parameters that all tiles of one call share. */
+/* Parameters of one call that packs an operand. */
 typedef struct job {
     const bsmm_operand *o;
     const bsmm_pack_isa *isa;
@@ -67,7 +67,8 @@ typedef struct job {
     int64_t unit;
 } job;
 
-/* A range of K, and the buffers for it. */
+/* A range of K that is packed at a time, and the buffers for its elements and the offsets of its
+ * scales. */
 typedef struct span {
     int64_t k, n, units;
     /* For each scale, the part of its offset that depends on its column. The part that depends on
@@ -238,7 +239,8 @@ static void open_span(const job *j, int64_t k, span *s) {
         bsmm_pack_offsets(j->o, k, s->n, j->unit, s->offsets);
 }
 
-/* Packs one panel over a span of K; `units` is where its first unit is stored. */
+/* Packs one panel over a span, i.e. a range of K of up to BSMM_PACK_SPAN elements. `units` is the
+ * address of the panel's first unit in this range. */
 static void pack_span(const job *j, span *s, int64_t width, int64_t row, int64_t rows,
                       int64_t unit_bytes, uint8_t *units, uint8_t *wide) {
     tile t = {.at = {.groups = s->units * (j->unit / 4),

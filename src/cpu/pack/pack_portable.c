@@ -7,7 +7,7 @@
 enum { RUN = BSMM_PACK_RUN };
 
 /* Returns the number of codes to read from column k on, at most RUN. It is 0 if k is past the end
- * of K, as in the last unit of a row. */
+ * of K, because the last packed unit of a row may extend past the end of K. */
 static int64_t run_length(const bsmm_pack_codes *c, int64_t k) {
     return c->count < k ? 0 : bsmm_min_i64(RUN, c->count - k);
 }
@@ -37,8 +37,8 @@ static uint8_t *group_at(const bsmm_pack_place *at, int64_t group) {
     return at->to + group / at->unit_groups * at->unit_bytes + group % at->unit_groups * at->pitch;
 }
 
-/* Stores `bytes` bytes of one lane as groups of 4 bytes, which are far apart in a panel. `first` is
- * the number of the first group. */
+/* Stores `bytes` bytes of one row (lane) in a panel, as groups of 4 bytes, which are far apart in a
+ * panel. `first` is the number of the first group. */
 static void store_groups(const bsmm_pack_place *at, int64_t lane, int64_t first, const void *from,
                          int64_t bytes) {
     const uint8_t *group = from, *end = group + bsmm_min_i64(bytes, 4 * (at->groups - first));

@@ -25,7 +25,7 @@ TARGET bool bsmm_pack_avx512_exponents(const bsmm_pack_exponents *e, uint8_t *to
     const __m256i lower = _mm256_set1_epi32(e->lower), byte = _mm256_set1_epi32(0xff);
     const __m256 factor = _mm256_set1_ps((float)e->floated);
     const __m256i above = _mm256_set1_epi8(ONE - MOST), range = _mm256_set1_epi8(2 * MOST);
-    /* Lanes without a row get the scale 1. */
+    /* Lanes past the operand's last row get the scale 1. */
     const __mmask32 there = (__mmask32)(((uint64_t)1 << 4 * e->rows) - 1);
     __m256i codes = _mm256_mask_mov_epi8(_mm256_set1_epi8(ONE), there, load_codes(e));
     if (_mm256_cmpgt_epu8_mask(_mm256_sub_epi8(codes, above), range)) return false;

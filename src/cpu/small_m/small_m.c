@@ -1,5 +1,6 @@
-/* The loops of the small-M kernels: panels, scales, threads and the ends of rows. D's columns are
- * divided into work units of fixed size, so that results do not depend on the number of threads. */
+/* The loops of the small-M kernels over panels of B, scales and threads, with the special cases at
+ * the ends of rows. D's columns are divided into work units of fixed size, so that results do not
+ * depend on the number of threads. */
 #include "cpu/small_m/small_m.h"
 
 #include "base/threads.h"
@@ -29,8 +30,8 @@ typedef struct product_run {
     /* For each scale unit (a range of K with one gathered scale): the part of its scale's offset
      * that depends on the column. */
     uint64_t *scale_columns;
-    int64_t run; /* 16, 4 or 1: the scale codes of this many consecutive scale units are adjacent in
-                    memory */
+    /* number of consecutive scale units whose codes are adjacent in memory: 16, 4 or 1 */
+    int64_t run;
     uint8_t *scratch; /* scratch memory, one buffer for each thread */
 } product_run;
 
@@ -139,11 +140,12 @@ static void pack_tile(const product_run *x, int64_t tile) {
 /* A strip of B, i.e. the panels (16 rows each) that are multiplied side by side. The number of
  * panels depends on the engine, and the last panels may be past the last row of B. */
 typedef struct strip {
-    /* First column of the thread's work unit (a range of columns of D), and first column of the
-     * strip, counted from there. */
+    /* `col` is the first column of the thread's work unit, i.e. of a range of columns of D. `at` is
+     * the first column of the strip, counted from `col`. */
     int64_t col, at;
-    int64_t next; /* first column of the thread's next work unit; past the last column if there is
-                     none */
+    /* first column of D in the thread's next work unit; past the last column if there is no next
+     * work unit */
+    int64_t next;
     const scratch *to;
     uint32_t packed; /* bit p is set if panel p must be packed, because its scales are unusual */
 } strip;
@@ -158,8 +160,8 @@ static bool is_compact(const product_run *x) {
     return x->p->b.m.order == BSMM_ORDER_COMPACT;
 }
 
-/* Returns the address of a row of B. In compact order, `row` must be the first row of a strip of 16
- * rows. */
+/* Returns the address of a row of B. In compact order, `row` must be the first of 16 rows that are
+ * stored together. */
 static const uint8_t *row_at(const product_run *x, int64_t row) {
     return (const uint8_t *)x->p->b.m.data + row * x->m->pitch;
 }
@@ -198,8 +200,7 @@ static int64_t copied_steps(const product_run *x) {
 
 /* Multiplies the steps (32 elements of K each) from number `step` to the end of K, reading B from a
  * padded copy. The copy is necessary in three cases: the strip extends past the last row of B, K
- * ends inside the last group of steps, or B is in compact order and the engine reads only row
- * order. */
+ * ends inside the last four steps, or B is in compact order and the engine reads only row order. */
 static uint32_t multiply_copied(const product_run *x, const strip *t, int64_t step,
                                 const bsmm_small_m_span *whole) {
     _Alignas(64) uint8_t copy[COPY_BYTES];
@@ -239,11 +240,12 @@ static int64_t later_row(const product_run *x, const strip *t, int64_t count) {
 static uint32_t multiply_stored(const product_run *x, const strip *t) {
     int64_t row = t->col + t->at, group = BSMM_SMALL_M_GROUP * BSMM_SMALL_M_STEP;
     bool compact = is_compact(x), whole = row + x->d->panels * LANES <= x->p->b.m.rows;
-    /* In compact order a strip must begin at a multiple of 16 rows. It may begin elsewhere if gates
-     * and ups are two halves of B's rows, because the first up may be any row. */
+    /* In compact order 16 rows of B are stored together, so a strip must begin at a multiple of 16
+     * rows. It may begin elsewhere if gates and ups are two halves of B's rows, because the first
+     * up may be any row. */
     whole = whole && (!compact || (x->d->reads_compact && row % LANES == 0));
     int64_t direct = whole ? x->p->a.m.cols / group * BSMM_SMALL_M_GROUP : 0;
-    /* The prefetched row lies several strips ahead, so that the prefetch covers the latency of
+    /* The prefetched row of B lies several strips ahead, so that the prefetch covers the latency of
      * memory even if rows are short. */
     int64_t rows = x->d->panels * LANES;
     int64_t row_bytes = direct * x->m->step_bytes * (compact ? LANES : 1);
@@ -308,8 +310,9 @@ static bool prepare_panel(const product_run *x, const scratch *to, int64_t col, 
     return isfinite(global) && x->d->prepare(&s);
 }
 
-/* Sets the scales of a panel that must be packed to 0, so that it can be multiplied together with
- * its neighbours without floating-point exceptions. Its accumulators are discarded. */
+/* Sets the scales of a panel of B that must be packed to 0. The panel can then be multiplied
+ * together with its neighbours without floating-point exceptions. The results of this
+ * multiplication are discarded. */
 static void clear_scales(const product_run *x, const scratch *to, int64_t p) {
     int64_t count = x->m->scale_units * LANES;
     if (has_float_scales(x->p))

@@ -18,8 +18,9 @@
 
 enum {
     BSMM_SMALL_M_LANES = 16,
-    BSMM_SMALL_M_STEP = 32, /* elements of K in a step */
-    BSMM_SMALL_M_GROUP = 4, /* steps in a group; the engines multiply whole groups of steps */
+    BSMM_SMALL_M_STEP = 32, /* elements of K in a step, which an engine decodes at a time */
+    /* steps (of 32 elements of K) in a group; engines multiply whole groups */
+    BSMM_SMALL_M_GROUP = 4,
     /* Columns of D in a work unit, and floats in a row of accumulators. */
     BSMM_SMALL_M_COLUMNS = 128,
     BSMM_SMALL_M_WIDTH = 16, /* largest number of rows in a tile of A */
@@ -31,22 +32,23 @@ enum {
  * range is a number of steps of 32 elements each. */
 typedef struct bsmm_small_m_span {
     const uint8_t *a; /* packed units of the tile of A */
-    /* Bytes of the first row of B; the rows of all panels follow at the distance `pitch`. */
+    /* Address of the first row of B; the rows of all panels follow at the distance `pitch`. */
     const uint8_t *b;
-    /* b points to a strip of 16 rows of packed weights in compact order (format/compact.c), and
-     * this span (the struct) covers one panel. Only engines with reads_compact get such spans. */
+    /* True if b points to 16 rows of packed weights in compact order (format/compact.c), in which
+     * these rows are stored together. The struct then covers one panel. Only engines with
+     * reads_compact get such structs. */
     bool compact;
     /* distance in bytes between two rows of b; if `compact` is true, the bytes that one row has in
-     * a group of 4 steps */
+     * 4 steps of 32 elements of K */
     int64_t pitch;
     const uint8_t *next;  /* rows that will be read after b, for prefetching */
-    int64_t lead;         /* prefetch distance along a row in bytes */
-    const uint8_t *codes; /* scale codes as the engine's `prepare` has written them */
+    int64_t lead;         /* prefetch distance along a row of B in bytes */
+    const uint8_t *codes; /* scale codes of B as the engine's function `prepare` has written them */
     /* The fp32 scales in the order [segment of 128 elements of K][16 rows]; NULL: none. */
     const float *scales;
-    int64_t scale_pitch; /* distance between the scales of two panels, in codes or floats */
+    int64_t scale_pitch; /* distance between the scales of two panels of B, in codes or floats */
     int64_t steps;
-    const void *context; /* tables that the engine's make_context has written */
+    const void *context; /* tables that the engine's function make_context has written */
     /* Accumulators in the order [row of A][BSMM_SMALL_M_COLUMNS], 16 for each panel. Results are
      * added to them. */
     float *acc;
@@ -61,8 +63,8 @@ typedef struct bsmm_small_m_later {
 } bsmm_small_m_later;
 
 /* Returns the addresses to prefetch while bytes [at, at + bytes) of the span's rows are read; the
- * rows have `end` bytes. The addresses are those of the following bytes. At the end of the rows,
- * they are the first bytes of the rows in s->next. */
+ * rows have `end` bytes. These addresses are those of the bytes after at + bytes. At the end of the
+ * rows, they are the first bytes of the rows in s->next. */
 static inline bsmm_small_m_later bsmm_small_m_follow(const bsmm_small_m_span *s, int64_t at,
                                                      int64_t bytes, int64_t end) {
     const uint8_t *row = at + bytes < end ? s->b + at + bytes : s->next;
@@ -105,25 +107,27 @@ typedef struct bsmm_small_m_engine {
     int64_t panels;
     int64_t unit; /* elements of K in a packed unit, i.e. in a range with one scale per row */
     uint64_t a_unit_bytes; /* bytes of a packed unit of `width` rows of A */
-    /* Bytes of a packed unit of 16 rows of B, for panels that must be packed. */
+    /* Bytes of a packed unit of 16 rows of B, for panels that must be packed because their scales
+     * are unusual. */
     uint64_t b_unit_bytes;
     int64_t scale_unit; /* elements of K that share a gathered scale */
     /* largest sum of the number `wide` (how far the magnitudes in a row are apart) of a row of A
      * and of a row of B; above this sum, their result is summed in double */
     int wide_limit;
-    /* `multiply` can read B in compact order; else the caller copies B to row order. */
+    /* True if the function `multiply` reads B in compact order; else the caller copies B to row
+     * order. */
     bool reads_compact;
-    /* Writes tables that `multiply` reads, at most BSMM_SMALL_M_CONTEXT_BYTES bytes. NULL: it needs
-     * none. */
+    /* Writes tables that the function `multiply` reads, at most BSMM_SMALL_M_CONTEXT_BYTES bytes.
+     * NULL if `multiply` needs no tables. */
     void (*make_context)(const bsmm_product *p, void *context);
     void (*pack_a)(const bsmm_product *p, int64_t width, int64_t row, int64_t rows, bsmm_panel *to);
     void (*pack_b)(const bsmm_product *p, int64_t row, int64_t rows, bsmm_panel *to);
-    /* Checks the gathered scales of a panel of 16 rows and converts them to the form that
-     * `multiply` reads. Returns false if the panel must be packed instead, because scales are NaN
-     * or too far apart. */
+    /* Checks the gathered scales of a panel of 16 rows of B and converts them to the form that the
+     * function `multiply` reads. Returns false if the panel must be packed instead, because scales
+     * are NaN or too far apart. */
     bool (*prepare)(const bsmm_small_m_scales *s);
-    /* Multiplies a span, i.e. one or a few panels of B over a range of K, by a tile of A. Bit p of
-     * the result is set if panel p contains elements that `multiply` cannot decode. The panel must
+    /* Multiplies one or a few panels of B over a range of K (a span) by a tile of A. Bit p of the
+     * result is set if panel p contains elements that the function cannot decode. The panel must
      * then be packed, and its accumulators are invalid. */
     uint32_t (*multiply)(const bsmm_small_m_span *span);
     /* Multiplies packed units of A and B and adds the results to acc, which has the order [row of
@@ -153,10 +157,10 @@ int bsmm_small_m_choose_width(const bsmm_product *p, const int64_t *widths, int 
 
 /* The sizes of one GEMM and of its workspace. It is the state of the small-M kernels. */
 typedef struct bsmm_small_m {
-    /* tables for the engine, which make_context has written */
+    /* tables for the engine, which its function make_context has written */
     _Alignas(64) uint8_t context[BSMM_SMALL_M_CONTEXT_BYTES];
     bsmm_small_m_engine d;
-    int64_t tiles; /* tiles of A */
+    int64_t tiles; /* number of tiles into which A's rows are divided */
     int64_t steps, units, scale_units;
     int64_t step_bytes, row_bytes, pitch;
     uint64_t tile_bytes, packed_bytes, thread_bytes, workspace_bytes;
@@ -177,14 +181,15 @@ bsmm_status bsmm_small_m_run(const bsmm_small_m *made, const bsmm_product *p, vo
 int64_t bsmm_small_m_find_columns(const bsmm_product *p, int64_t scale_unit, int64_t units,
                                   uint64_t *columns);
 
-/* Gathers the scales of one panel into s->codes or s->scales. `columns` and `run` are results of
- * bsmm_small_m_find_columns. */
+/* Gathers the scales of one panel of B into s->codes or s->scales. `columns` and `run` are results
+ * of bsmm_small_m_find_columns for B. */
 void bsmm_small_m_gather(const bsmm_small_m_scales *s, const uint64_t *columns, int64_t run);
 
-/* Gathers the scale codes of the first units of 16 rows. Units are gathered in runs of `run` (16 or
- * 4) units whose codes are adjacent in memory; an incomplete run is left out. `row` points to each
- * row's scale at column offset 0. Returns the number of units that were gathered. The function
- * needs AVX2, and uses AVX-512 if the processor has it (small_m_gather_avx512.c). */
+/* Gathers the scale codes of 16 rows of B, beginning with the first scale unit (a range of K with
+ * one scale per row). Units are gathered in runs of `run` (16 or 4) units whose codes are adjacent
+ * in memory; an incomplete run is left out. `row` points to each row's scale at column offset 0.
+ * Returns the number of units that were gathered. The function needs AVX2, and uses AVX-512 if the
+ * processor has it (small_m_gather_avx512.c). */
 int64_t bsmm_small_m_gather_runs(const uint8_t *const row[BSMM_SMALL_M_LANES],
                                  const uint64_t *columns, int64_t units, int64_t run,
                                  uint8_t *codes);
@@ -194,9 +199,9 @@ int64_t bsmm_small_m_gather_avx2(const uint8_t *const row[BSMM_SMALL_M_LANES],
                                  const uint64_t *columns, int64_t units, int64_t run,
                                  uint8_t *codes);
 
-/* Copies `bytes` bytes of each of 16 rows from a strip of compact weights to row order. In the
- * strip, rows alternate in pieces of `piece` bytes, of which `bytes` must be a multiple. In the
- * copy, rows are `pitch` bytes apart. */
+/* Copies `bytes` bytes of each of 16 rows of B from compact weights to row order. In compact
+ * weights, these rows alternate in pieces of `piece` bytes, of which `bytes` must be a multiple. In
+ * the copy, rows are `pitch` bytes apart. */
 void bsmm_small_m_unpack(const uint8_t *strip, int64_t bytes, int64_t piece, uint8_t *to,
                          int64_t pitch);
 

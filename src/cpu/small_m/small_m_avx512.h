@@ -38,10 +38,10 @@ BSMM_SMALL_M_INLINE void bsmm_transpose(const __m512i row[4], __m512i word[4]) {
     word[3] = _mm512_unpackhi_epi64(high01, high23);
 }
 
-/* Transposes like bsmm_transpose, but with another order of bytes: each 128 bits of word[d] hold
- * the low 16 bits of the 32-bit words of four rows, and then the high 16 bits of these words. If an
- * unpack instruction later widens the bytes to 16 bits, the values of each row arrive in the row's
- * own 32-bit lane. */
+/* Transposes the result of bsmm_load_rows for a later unpack instruction that widens bytes to 16
+ * bits. Each 128 bits of word[d] hold the low 16 bits of the 32-bit words of four rows, and then
+ * the high 16 bits of these words. After the unpack instruction, the values of each row are in the
+ * row's own 32-bit lane. */
 BSMM_SMALL_M_INLINE void bsmm_transpose_pairs(const __m512i row[4], __m512i word[4]) {
     __m512i low01 = _mm512_unpacklo_epi16(row[0], row[1]);
     __m512i low23 = _mm512_unpacklo_epi16(row[2], row[3]);

@@ -1,6 +1,6 @@
-/* Declares the files of cpu_avx512_bf16dot_small_m: the kinds of stored weights, the tables that
- * decode them, and the loops that multiply them. There are two sets of loops with bitwise identical
- * results.
+/* Declares the functions of cpu_avx512_bf16dot_small_m: the kinds of stored weights, the tables
+ * that decode them, and the loops that multiply them. There are two sets of loops with bitwise
+ * identical results.
  *
  * The loops with dot products decode the codes to pairs of bf16, multiplied by their scales, for
  * the instruction vdpbf16ps. The loops with FMAs are for processors on which vdpbf16ps takes the
@@ -45,15 +45,15 @@ _Static_assert(sizeof(bsmm_decode_tables) <= BSMM_SMALL_M_CONTEXT_BYTES,
 void bsmm_decode_tables_for_dots(const bsmm_product *p, void *to);
 void bsmm_decode_tables_for_fmas(const bsmm_product *p, void *to);
 
-/* Implements `prepare` of bsmm_small_m_engine, which checks and converts the gathered scales of a
- * panel. */
+/* Implements the member `prepare` of bsmm_small_m_engine, which checks and converts the gathered
+ * scales of a panel (16 rows of B). */
 bool bsmm_small_m_bf16_prepare(const bsmm_small_m_scales *s);
 
 /* A tile of A has 1, 2, 4, 8 or 16 rows. */
 enum { BSMM_BF16_TILES = 5 };
 
-/* A set of multiply loops, either the loops with dot products or the loops with FMAs. The array
- * index of size 2 is 1 if sums are scaled after each segment of 128 elements of K. */
+/* A set of multiply loops: either the loops with dot products or the loops with FMAs. In the array
+ * `multiply`, the index of size 2 is 1 if sums are scaled after each 128 elements of K. */
 typedef struct bsmm_small_m_bf16_form {
     /* Number of panels of B that are multiplied side by side. */
     int64_t panels[BSMM_WEIGHTS][BSMM_BF16_TILES];
@@ -63,9 +63,9 @@ typedef struct bsmm_small_m_bf16_form {
 #if defined(__x86_64__)
 extern const bsmm_small_m_bf16_form bsmm_small_m_bf16_dots, bsmm_small_m_bf16_fmas;
 
-/* These functions implement `multiply_packed` of bsmm_small_m_engine, which multiplies the panels
- * that had to be packed. The indices are [FMAs instead of dot products][sums are scaled after each
- * segment of K]. */
+/* These functions implement the member `multiply_packed` of bsmm_small_m_engine. It multiplies
+ * panels of B that had to be packed because their scales or elements are unusual. The indices are
+ * [FMAs instead of dot products][sums are scaled after each 128 elements of K]. */
 extern void (*const bsmm_small_m_bf16_packed[2][2])(const uint8_t *a, const uint8_t *b,
                                                     int64_t width, int64_t units, float *acc);
 #endif

@@ -31,7 +31,7 @@ enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS };
 typedef struct decoder {
     __m512i table[4];
     __m512i select[4]; /* bit positions of the codes of each pair in a 32-bit word */
-    __m512i largest;   /* largest magnitude of all 8-bit codes that were decoded */
+    __m512i largest; /* largest magnitude of the 8-bit codes decoded so far, to find Inf and NaN */
 } decoder;
 
 /* Returns the bit positions of a pair of codes for a multishift, which works on two 32-bit words at
@@ -91,11 +91,12 @@ INLINE scaling load_scaling(const uint8_t *codes, bsmm_weights kind) {
     return s;
 }
 
-/* Returns a pair of products of e2m1 elements and their scales in bf16. For each code, table[0] has
- * the number of exponents by which its product is below the largest product with the same mantissa.
- * Bit 0 of an entry is set if the mantissa is 1.5. The largest product with that mantissa (onehalf)
- * has 1 added, so that the subtraction removes bit 0. The entry of zero is so large that the
- * subtraction saturates at zero. */
+/* Returns a pair of products of e2m1 elements and their scales in bf16. A product has the mantissa
+ * of the scale times 1 or times 1.5. For each code, table[0] tells by how many exponents its
+ * product is below the largest product with the same mantissa. Bit 0 of an entry is set if the
+ * mantissa is 1.5. The largest product with that mantissa (onehalf) has 1 added, so that the
+ * subtraction removes bit 0. The entry of zero is so large that the subtraction saturates at
+ * zero. */
 INLINE __m512i product_pair(const decoder *d, __m512i codes, const scaling *s) {
     __m512i below = _mm512_permutexvar_epi16(codes, d->table[0]);
     __mmask32 marked = _mm512_test_epi16_mask(below, _mm512_set1_epi16(1));

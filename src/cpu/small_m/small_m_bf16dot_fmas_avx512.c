@@ -48,13 +48,13 @@ INLINE void set_up(const bsmm_decode_tables *from, decoder *d) {
 
 enum { QUARTERS = 4, QUARTER_WORDS = WORDS / QUARTERS, QUARTER_BYTES = 16 * LANES };
 
-/* A batch of the 16 rows of a panel, divided into four quarters. A quarter is four vectors; the
- * 128-bit parts of vector i hold rows i, i + 4, i + 8 and i + 12. */
+/* A batch (16 words) of each of the 16 rows of a panel, divided into four quarters. A quarter is
+ * four vectors; the 128-bit parts of vector i hold rows i, i + 4, i + 8 and i + 12. */
 typedef uint8_t panel_rows[QUARTERS][QUARTER_BYTES];
 
-/* Copies a batch of one row. A quarter of 6-bit codes has 12 bytes, but 16 bytes are read. Every
- * second read begins 4 bytes earlier, so that no read goes past the end of the row; take_quarter
- * skips these 4 bytes. */
+/* Copies a batch (64 bytes, or 48 bytes of 6-bit codes) of one row of B. A quarter of 6-bit codes
+ * has 12 bytes, but 16 bytes are read. Every second read begins 4 bytes earlier, so that no read
+ * goes past the end of the row; take_quarter skips these 4 bytes. */
 INLINE void copy_row(const uint8_t *from, bsmm_weights kind, int row, panel_rows to) {
 #    pragma GCC unroll 4
     for (int q = 0; q < QUARTERS; q++) {
@@ -71,9 +71,9 @@ INLINE __m512i spread_sixes(__m512i row, int skip) {
     return _mm512_multishift_epi64_epi8(sixes, _mm512_shuffle_epi8(row, bsmm_sixes_order(skip)));
 }
 
-/* Loads a quarter of a batch and transposes it. Lane i of word[d] is 32-bit word d of row i. For
- * codes of 6 and 8 bits, the order of bytes within each 128 bits is that of bsmm_transpose_pairs.
- */
+/* Loads a quarter of a batch (4 words of each of the 16 rows) and transposes it. Lane i of word[d]
+ * is 32-bit word d of row i. For codes of 6 and 8 bits, the order of bytes within each 128 bits is
+ * that of bsmm_transpose_pairs. */
 INLINE void take_quarter(panel_rows from, bsmm_weights kind, int q, __m512i word[QUARTER_WORDS]) {
     __m512i row[4];
 #    pragma GCC unroll 4
@@ -87,8 +87,8 @@ INLINE void take_quarter(panel_rows from, bsmm_weights kind, int q, __m512i word
         bsmm_transpose_pairs(row, word);
 }
 
-/* Decodes bytes to pairs of bf16. pair[0] gets the first pair of each row's word, pair[1] the
- * second. */
+/* Decodes 6-bit or 8-bit codes, one per byte, to pairs of bf16. Each 32-bit word of a row holds
+ * four codes: pair[0] gets the first two, and pair[1] the last two. */
 INLINE void make_pairs(const decoder *d, bsmm_weights kind, __m512i word, __m512i pair[2]) {
     __m512i low, high;
     if (kind == BSMM_SHIFTED6) {
@@ -109,8 +109,8 @@ INLINE void make_pairs(const decoder *d, bsmm_weights kind, __m512i word, __m512
  * multiplying them by the scale. */
 typedef struct sums {
     __m512 acc[BSMM_SMALL_M_WIDTH];
-    /* The unit of each row, i.e. the scale by which its accumulators are divided, as fp32 exponent
-     * bits relative to the row's largest scale. */
+    /* The scale by which each row's accumulators are divided (their unit), as fp32 exponent bits
+     * relative to the row's largest scale. */
     __m512i unit[PANELS];
     __m512 scale[PANELS]; /* the current block's scales, if they are e4m3 */
 } sums;
@@ -119,9 +119,9 @@ INLINE __m512 power_of_two(__m512i exponent) {
     return _mm512_castsi512_ps(_mm512_add_epi32(exponent, _mm512_set1_epi32(127 << 23)));
 }
 
-/* Converts a panel's accumulators to another unit, i.e. to the scale of the next block. The
- * multiplication is exact: with any unit, accumulators and products are multiples of 2^-149 and far
- * below fp32's largest value (pack_bf16dot.c). */
+/* Converts a panel's accumulators from the scale of one block to the scale of the next block, by
+ * which they are divided (their unit). The multiplication is exact: with any scale, accumulators
+ * and products are multiples of 2^-149 and far below fp32's largest value (pack_bf16dot.c). */
 INLINE void change_unit(sums *to, int panel, int width, __m512i unit) {
     __m512 factor = power_of_two(_mm512_sub_epi32(unit, to->unit[panel]));
 #    pragma GCC unroll 16
@@ -149,8 +149,8 @@ INLINE void add_element(sums *to, int panel, int width, const float *a, __m512 b
             _mm512_fmadd_ps(_mm512_set1_ps(a[r]), b, to->acc[panel * width + r]);
 }
 
-/* Decodes code number i ^ 1 of each lane's word. In each pair, the odd code is then added before
- * the even one, which is the order of vdpbf16ps. */
+/* Decodes code number i ^ 1 of each lane's 32-bit word. In each pair of codes, the odd code is thus
+ * added before the even one, which is the order of vdpbf16ps. */
 INLINE __m512 take_nibble(const sums *from, const decoder *d, int panel, int i, __m512i word,
                           bsmm_weights kind) {
     __m512 b = _mm512_permutexvar_ps(_mm512_srli_epi32(word, (unsigned)(4 * (i ^ 1))), d->table);
@@ -210,8 +210,8 @@ INLINE void take_scale(const bsmm_small_m_span *s, const uint8_t *codes, int pan
 
 /* A batch of B (16 words of each row) that is multiplied, and the addresses of later batches. */
 typedef struct batch {
-    const uint8_t *b;     /* the next batch, which is copied meanwhile */
-    const uint8_t *ahead; /* a later batch, which is prefetched */
+    const uint8_t *b; /* the next batch of B, which is copied while the current one is multiplied */
+    const uint8_t *ahead; /* a later batch of B, which is prefetched */
     const float *a;
     const uint8_t *codes;
     /* The copied rows of this batch, and the buffer for the copy of the next batch. Each has an
@@ -295,8 +295,8 @@ TARGET static bool has_special(const uint8_t *b, int64_t pitch, int64_t bytes, u
     return _mm512_cmpge_epu8_mask(largest, _mm512_set1_epi8((char)special)) != 0;
 }
 
-/* Finds panels with elements that are Inf or NaN. Such an element makes a result Inf or NaN, so the
- * codes are read again only if a result is not finite. */
+/* Finds panels of B with elements that are Inf or NaN, which the loop decodes wrongly. Such an
+ * element makes a result Inf or NaN, so the codes are read again only if a result is not finite. */
 TARGET static uint32_t find_special(const bsmm_small_m_span *s, int width, int panels,
                                     int64_t bytes) {
     const bsmm_decode_tables *from = s->context;
@@ -314,9 +314,9 @@ TARGET static uint32_t find_special(const bsmm_small_m_span *s, int width, int p
     return found;
 }
 
-/* The number of panels that are multiplied side by side. An FMA waits four cycles for the one
- * before on the same accumulator, and several panels hide this latency. But reading more rows side
- * by side makes memory slower, so only the fastest loop uses four panels. */
+/* The number of panels (16 rows of B each) that are multiplied side by side. An FMA waits four
+ * cycles for the FMA before it on the same accumulator, and several panels hide this latency. But
+ * reading more rows side by side makes memory slower, so only the fastest loop uses four panels. */
 #    define PANELS_OF(kind, width)                                                                 \
         ((kind) == BSMM_SHIFTED4 && (width) == 1 ? 4 : (width) <= 4 ? 2 : 1)
 

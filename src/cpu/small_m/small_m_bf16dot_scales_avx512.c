@@ -1,6 +1,6 @@
-/* Checks the scales of a panel of 16 rows before its elements are read. If the scales of a row are
- * so far apart that the packer would mark the row as wide (engine_gemm.h), the panel must be
- * packed. */
+/* Checks the scales of a panel of 16 rows of B before the panel's elements are read. If the scales
+ * of a row are so far apart that fp32 sums may be wrong (the packer marks such a row as wide,
+ * engine_gemm.h), the panel must be packed. */
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/small_m/small_m_bf16dot.h"
 #include "cpu/small_m/small_m_scales.h"
@@ -16,8 +16,9 @@
 #    define TARGET
 #endif
 
-/* Replaces each e8m0 scale by its distance from the row's largest scale. Returns false if the
- * scales of a row are so far apart that the packer would not fold all of them into the elements. */
+/* Replaces each e8m0 scale by its distance from the row's largest scale, in exponents. Returns
+ * false if the scales of a row are so far apart that the packer would not multiply all of them into
+ * the elements. */
 TARGET static bool prepare_shifts(const bsmm_small_m_scales *s) {
     int deepest = 60 + ilogb(bsmm_elem_row(s->p->b.m.format.elem)->min_subnormal);
     codes16 top = find_extreme_code(s, 0, 0), bottom = find_extreme_code(s, 0xff, 0);

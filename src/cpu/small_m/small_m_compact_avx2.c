@@ -1,13 +1,13 @@
-/* Copies compact weights, in which 16 rows are stored side by side in small pieces, to row order
- * for loops that read rows. */
+/* Copies weights from compact order, in which 16 rows of B are stored side by side in small pieces,
+ * to row order for loops that read rows. */
 #include "cpu/small_m/small_m.h"
 
 #include <string.h>
 
 enum { LANES = BSMM_SMALL_M_LANES };
 
-/* Copies pieces of 3 bytes (four 6-bit codes). A copy of 4 bytes needs fewer instructions than one
- * of 3; the next piece overwrites the fourth byte. */
+/* Copies pieces of 3 bytes (four 6-bit codes) from compact order to rows. A copy of 4 bytes needs
+ * fewer instructions than one of 3. The next piece overwrites the fourth byte. */
 static void unpack_threes(const uint8_t *strip, int64_t pieces, uint8_t *to, int64_t pitch) {
     for (int64_t lane = 0; lane < LANES; lane++) {
         const uint8_t *from = strip + 3 * lane;

@@ -10,15 +10,16 @@
 
 #include "cpu/small_m/small_m.h"
 
-/* How an element format is decoded to halves, i.e. to f16 values that are the elements times a
- * power of two. */
+/* How an element format is decoded to halves, i.e. to f16 values that are the element times a power
+ * of two. */
 typedef struct bsmm_small_m_f32_halves {
     int raw;    /* a half is its element times 2^-raw */
-    int top;    /* exponent of the largest half */
+    int top;    /* exponent of the largest decoded element (half) */
     int extent; /* number of exponents between the smallest and the largest element */
-    int shift;  /* 6 and 8 bits: right shift of a code from the top of a 16-bit lane to its place in
-                   f16 */
-    int mask;   /* 6 and 8 bits: the bits that are kept after the shift */
+    /* for formats of 6 and 8 bits: number of bits by which a code is shifted right, from the top of
+     * a 16-bit lane to its place in f16 */
+    int shift;
+    int mask; /* for formats of 6 and 8 bits: the bits that are kept after the shift */
 } bsmm_small_m_f32_halves;
 
 /* Returns how elements of a format are decoded, or NULL if the kernel does not support the
@@ -27,17 +28,19 @@ const bsmm_small_m_f32_halves *bsmm_small_m_f32_halves_of(uint32_t elem);
 
 /* How the multiply loops apply the scales of B. */
 typedef enum bsmm_small_m_f32_scaling {
-    /* e8m0 scales: the accumulators are multiplied by a power of two where the scale changes. */
+    /* B has e8m0 scales: the accumulators are multiplied by a power of two where the scale changes
+     * along K. */
     BSMM_SMALL_M_F32_SUMS,
-    BSMM_SMALL_M_F32_ELEMENTS, /* scales multiply the elements */
-    BSMM_SMALL_M_F32_NONE,     /* no scales, or fp32 scales that multiply the sums of segments */
+    BSMM_SMALL_M_F32_ELEMENTS, /* scales of B multiply the elements of B */
+    BSMM_SMALL_M_F32_NONE, /* B has no scales, or fp32 scales that multiply the sums of 128 elements
+                              of K */
     BSMM_SMALL_M_F32_SCALINGS
 } bsmm_small_m_f32_scaling;
 
 bsmm_small_m_f32_scaling bsmm_small_m_f32_scaling_of(const bsmm_product *p);
 
-/* Implements `prepare` of bsmm_small_m_engine, which checks and converts the gathered scales of a
- * panel. */
+/* Implements the member `prepare` of bsmm_small_m_engine, which checks and converts the gathered
+ * scales of a panel (16 rows of B). */
 bool bsmm_small_m_f32_prepare(const bsmm_small_m_scales *s);
 
 #if defined(__x86_64__)
@@ -61,10 +64,10 @@ typedef struct bsmm_small_m_f32_seen {
  * but e4m3's NaN would be decoded to a finite value. */
 bool bsmm_small_m_f32_has_nan(const bsmm_small_m_f32_seen *codes);
 
-/* Decodes a batch of 8 rows to halves. For each k, the halves of the 8 rows are adjacent (16
- * bytes). The order along K is that of runs, i.e. of 32 consecutive elements of K for 4-bit codes
- * and of 16 for other codes. In each 32 bytes, the lower 16 bytes belong to one run and the upper
- * ones to the next run. The other two runs of the batch follow. */
+/* Decodes a batch (four runs of consecutive elements of K) of 8 rows of B to f16 values. For each
+ * k, the values of the 8 rows are adjacent, i.e. 16 bytes. A run has 32 elements of K for 4-bit
+ * codes and 16 for other codes. Of each 32 bytes, the lower 16 bytes belong to one run and the
+ * upper 16 bytes to the next run. The other two runs of the batch follow in the same order. */
 typedef void bsmm_small_m_f32_spread(const uint8_t *b, int64_t pitch,
                                      const bsmm_small_m_f32_halves *h, uint8_t *to,
                                      bsmm_small_m_later *next, bsmm_small_m_f32_seen *codes);
@@ -80,8 +83,9 @@ uint32_t bsmm_small_m_f32_multiply(const bsmm_small_m_span *s);
 int64_t bsmm_small_m_f32_width(const bsmm_product *p);
 int64_t bsmm_small_m_f32_panels(int64_t width);
 
-/* These functions implement `multiply_packed` of bsmm_small_m_engine, which multiplies the panels
- * that had to be packed. The index is 1 if sums are scaled after each segment of K. */
+/* These functions implement the member `multiply_packed` of bsmm_small_m_engine. It multiplies
+ * panels of B that had to be packed because their scales are unusual. The index is 1 if sums are
+ * scaled after each 128 elements of K. */
 extern void (*const bsmm_small_m_f32_packed[2])(const uint8_t *a, const uint8_t *b, int64_t width,
                                                 int64_t units, float *acc);
 

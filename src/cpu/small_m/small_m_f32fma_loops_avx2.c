@@ -1,12 +1,12 @@
-/* Multiplies few rows of A by weights that are read as they are stored, one batch of K at a time. A
- * batch of codes is decoded to halves (f16 values, small_m_f32fma.h), which are stored in L1 with 8
- * rows side by side. The halves are then converted to fp32 and multiplied by A in the order of K.
- * Up to four rows of A share a conversion.
+/* Multiplies few rows of A by weights that are read as they are stored, one batch of K (64 or 128
+ * elements) at a time. A batch of codes is decoded to f16 values, called halves, which are stored
+ * in L1 with 8 rows of B side by side. The halves are then converted to fp32 and multiplied by A in
+ * the order of K. Up to four rows of A share a conversion.
  *
- * For 4-bit and 8-bit codes, a batch is a whole cache line of each row and is read at once. If the
- * stride between rows is a power of two, the rows map to the same sets of a cache, and a line would
- * be evicted before a second read. Later batches are prefetched row by row, several cache lines of
- * each row. */
+ * For 4-bit and 8-bit codes, a batch is a whole cache line of each row of B and is read at once. If
+ * the stride between rows is a power of two, the rows map to the same sets of a cache, and a line
+ * would be evicted before a second read. Later batches are prefetched row by row, several cache
+ * lines of each row. */
 #include "cpu/pack/pack_f32fma.h"
 #include "cpu/small_m/small_m_f32fma.h"
 
@@ -22,10 +22,11 @@ enum {
     LANES = BSMM_SMALL_M_LANES,
     GROUP = BSMM_SMALL_M_F32_GROUP,
     PART = 16,      /* elements of K that are multiplied with one scale per row */
-    MOST_PARTS = 8, /* largest number of parts in a batch */
-    CHUNK = 8,      /* batches of a row that are prefetched together */
+    MOST_PARTS = 8, /* largest number of parts (PART elements of K) in a batch */
+    CHUNK = 8,      /* number of batches of one row of B that are prefetched together */
     MOST_GROUPS = BSMM_SMALL_M_PANELS * LANES / GROUP,
-    AT_ONCE = 4, /* vectors of columns of B that fit the registers beside 8 accumulators */
+    /* number of vectors of 8 columns that are loaded at once, limited by the registers */
+    AT_ONCE = 4,
     TILES = 3,
 };
 
@@ -48,9 +49,9 @@ typedef struct batch {
     int64_t pitch;
 } batch;
 
-/* Returns the offset in bytes of the first halves (f16 values) of a part, i.e. of PART elements of
- * K, in a decoded batch. The lower and upper 16 bytes of each vector belong to two different runs
- * of `run` elements of K. */
+/* Returns the offset in bytes of the first decoded element of a part, i.e. of PART elements of K,
+ * in a decoded batch. Decoded elements are f16 values (halves). The lower and upper 16 bytes of
+ * each vector belong to two different runs of `run` consecutive elements of K. */
 INLINE int64_t place_of(int64_t part, int run) {
     int64_t k = part * PART;
     return k / (2 * run) * (2 * run * GROUP * 2) + k / run % 2 * 16 + k % run * 32;
@@ -108,8 +109,8 @@ INLINE void add_part(const batch *x, const float *a, int rows, int groups, int r
             add_columns(b, a, scales, rows, groups, first, count, run, scaling, sum);
 }
 
-/* Multiplies a batch of decoded elements by the tile of A, `rows` rows of A at a time, so that the
- * 8 accumulators stay in registers. */
+/* Multiplies a batch of decoded elements of B by the tile of A, `rows` rows of A at a time, so that
+ * the 8 accumulators stay in registers. */
 INLINE void add_batch(const batch *x, int rows, int groups, int run,
                       bsmm_small_m_f32_scaling scaling) {
     for (int64_t first = 0; first < x->width; first += rows) {
@@ -155,7 +156,8 @@ VARIANTS(32, NONE)
 static void (*const adds[2][BSMM_SMALL_M_F32_SCALINGS][TILES])(const batch *) = {SCALINGS(16),
                                                                                  SCALINGS(32)};
 
-/* The functions and sizes that were chosen for a product; they are stored in the plan. */
+/* The functions and sizes that were chosen for a product. The plan stores this struct, and the
+ * multiply function reads it. */
 typedef struct loops {
     bsmm_small_m_f32_halves halves;
     bsmm_small_m_f32_spread *spread;
@@ -198,7 +200,7 @@ void bsmm_small_m_f32_make(const bsmm_product *p, void *context) {
     memcpy(context, &l, sizeof l);
 }
 
-/* Returns the scales of one part (16 elements of K) of a group of 8 rows in fp32. e4m3 codes are
+/* Returns the scales of 16 elements of K (a part) of a group of 8 rows of B in fp32. e4m3 codes are
  * read as f16, which gives 2^-8 of their values. e8m0 codes become exponents. */
 INLINE __m256 scales_of(const uint8_t *codes, bool e4m3) {
     __m128i v = _mm_loadl_epi64((const __m128i *)(const void *)codes);
@@ -243,7 +245,8 @@ typedef struct space {
     bsmm_small_m_later next;
 } space;
 
-/* Decodes the elements of batch number i along K to halves (f16 values). */
+/* Decodes the elements of batch number i along K to f16 values (halves). Every CHUNK batches it
+ * also chooses the addresses to prefetch. */
 INLINE void spread_batch(const bsmm_small_m_span *s, const loops *l, int64_t i, space *w) {
     if (i % CHUNK == 0)
         w->next = bsmm_small_m_follow(s, i * l->row_bytes, CHUNK * l->row_bytes,

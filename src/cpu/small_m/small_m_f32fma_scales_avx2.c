@@ -1,15 +1,15 @@
-/* Checks the scales of a panel before its elements are read. A row's `wide` (engine_gemm.h) is the
- * number of exponents from its largest to its smallest value, as the packer would compute it from
- * the scales alone (pack_f32fma_rows.c). If the packer would have to look at the elements, the
- * panel must be packed. No row then covers more than 70 exponents.
+/* Checks the scales of a panel (16 rows of B) before the panel's elements are read. For each row it
+ * computes `wide`, the number of exponents from the row's largest to its smallest value. The number
+ * equals that of the packer (pack_f32fma_rows.c), which decides by it whether fp32 sums are
+ * accurate enough (engine_gemm.h). If the scales alone do not suffice to compute the number, the
+ * panel is packed instead.
  *
- * These limits keep sums in fp32's range. `top` is the exponent of the largest half (the f16 value
- * of an element). Halves are below 2^(top + 1) and elements of A below 2^52, so sums of 2^20
- * products are below 2^(top + 73). Accumulators are divided by the current scale, which may be
- * 2^-(53 - top) of the row's largest, so they are below 2^126. That leaves one exponent for
- * roundings and one unused. The smallest product has the exponent 51 + top minus the exponents that
- * both rows cover, i.e. at least -74. It is so large that neither its contribution to a sum nor the
- * rounding error of a scaled sum is subnormal. */
+ * The limits below keep all sums in fp32's range. Let `top` be the exponent of the largest decoded
+ * element. Decoded elements are then below 2^(top + 1) and elements of A below 2^52, so sums of
+ * 2^20 products are below 2^(top + 73). Accumulators are divided by the current scale, which may be
+ * as small as 2^-(53 - top) of the row's largest scale, so accumulators are below 2^126. At the
+ * other end, no product is below 2^-74. That is so large that no product and no rounding error of a
+ * scaled sum is subnormal. */
 #include "cpu/small_m/small_m_f32fma.h"
 
 #include "cpu/pack/pack_f32fma.h"
@@ -26,9 +26,12 @@
 #endif
 
 enum {
-    SPAN_LIMIT = 125, /* largest sum of `wide` of a row of A and of a row of B, minus `top` */
-    DEEPEST = 53,     /* log2 of (row's largest scale / smallest allowed scale), plus `top` */
-    E4M3_SPREAD = 17, /* exponents from the smallest to the largest e4m3 scale */
+    /* largest sum of the exponents that a row of A and a row of B cover, minus `top` */
+    SPAN_LIMIT = 125,
+    /* log2 of the largest allowed ratio between two scales of a row, plus `top`, the exponent of
+     * the largest decoded element */
+    DEEPEST = 53,
+    E4M3_SPREAD = 17, /* number of exponents from the smallest to the largest e4m3 scale */
     E8M0_NAN = 0xff,
 };
 
@@ -36,9 +39,10 @@ static const bsmm_small_m_f32_halves *halves_of(const bsmm_small_m_scales *s) {
     return bsmm_small_m_f32_halves_of(s->p->b.m.format.elem);
 }
 
-/* Computes and sets `wide` of each row (engine_gemm.h); scales[i] is the number of exponents that
- * the scales of row i cover. Returns false if sums could leave fp32's range, so that the panel must
- * be packed. The lowest `lower` exponents of fp32's range must stay unused. */
+/* Computes `wide` of each of the 16 rows, i.e. the number of exponents from the row's largest to
+ * its smallest value. scales[i] is the number of exponents that the scales of row i cover. Returns
+ * false if sums could leave fp32's range, so that the panel must be packed. The lowest `lower`
+ * exponents of fp32's range must stay unused. */
 static bool set_spans(const bsmm_small_m_scales *s, const int scales[LANES], int lower) {
     const bsmm_small_m_f32_halves *h = halves_of(s);
     for (int lane = 0; lane < LANES; lane++) {
@@ -54,10 +58,11 @@ static void multiply_factors(const bsmm_small_m_scales *s, const int exponents[L
         s->factors[lane] *= bsmm_double_pow2(exponents[lane] + halves_of(s)->raw);
 }
 
-/* Replaces the scales by the factors that convert the accumulators from one block's scale to the
- * next block's. A factor is a power of two, stored as its exponent plus 127. After the last block,
- * the accumulators hold the sums divided by the last block's scale. `exponents` gets the exponents
- * of these scales, which become part of the rows' factors. */
+/* Replaces the e8m0 scales by factors. The multiply loop keeps each accumulator divided by the
+ * scale of the current block, and multiplies it by such a factor where the next block begins. A
+ * factor is a power of two, stored as its exponent plus 127. After the last block, an accumulator
+ * is the sum divided by the last block's scale. `exponents` gets the exponents of the last scales,
+ * which become part of the rows' factors. */
 TARGET static void leave_steps(const bsmm_small_m_scales *s, int exponents[LANES]) {
     codes16 before = load_codes(s, 0);
     for (int64_t i = 0; i < s->units; i++) {

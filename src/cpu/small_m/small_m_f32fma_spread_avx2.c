@@ -1,5 +1,5 @@
-/* Decodes weights to halves (f16 values, small_m_f32fma.h). The weights are read as the caller
- * stores them, one batch of K of 8 rows at a time. */
+/* Decodes weights to f16 values, called halves (small_m_f32fma.h). The weights are read as the
+ * caller stores them, 8 rows of B and one batch of K (64 or 128 elements) at a time. */
 #include "cpu/small_m/small_m_f32fma.h"
 
 #if defined(__x86_64__)
@@ -11,7 +11,8 @@
 
 enum { GROUP = BSMM_SMALL_M_F32_GROUP };
 
-/* Transposes 16-bit words. In each 128 bits, word[w] gets word w of rows 0 to 7. */
+/* Transposes 8 rows of 16-bit words in each 128-bit part of the registers: word[w] gets word w of
+ * rows 0 to 7. */
 INLINE void transpose(const __m256i row[GROUP], __m256i word[GROUP]) {
     __m256i pair[GROUP], four[GROUP];
 #    pragma GCC unroll 4
@@ -81,7 +82,8 @@ TARGET static void spread_fours(const uint8_t *b, int64_t pitch, const bsmm_smal
     spread_four(row[1], to + BSMM_SMALL_M_F32_GROUP_BYTES(32) / 2, next);
 }
 
-/* Decodes codes to halves (f16 values). Each code was shifted to the top of its 16-bit lane. */
+/* Decodes 6-bit or 8-bit codes to f16 values. Each code was shifted to the top of its 16-bit
+ * lane. */
 INLINE __m256i halves_of(__m256i word, const bsmm_small_m_f32_halves *h) {
     return _mm256_and_si256(_mm256_sra_epi16(word, _mm_cvtsi32_si128(h->shift)),
                             _mm256_set1_epi16((short)h->mask));
@@ -91,8 +93,9 @@ INLINE __m256i halves_of(__m256i word, const bsmm_small_m_f32_halves *h) {
  * codes. They become two 16-bit words: the first two bytes and the last two bytes. */
 INLINE __m256i load_sixes(const uint8_t *at) {
     const __m256i order =
-        /* The first 16 indices are for the lower half of the register, the others for the upper
-         * half, which was loaded 4 bytes early. */
+        /* The first 16 indices are for the lower half of the register, which holds bytes 0 to 11.
+         * The others are for the upper half, which needs bytes 12 to 23 but was loaded from byte 8
+         * on. */
         _mm256_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11, 4, 5, 5, 6, 7, 8, 8, 9,
                          10, 11, 11, 12, 13, 14, 14, 15);
     __m128i low = _mm_loadu_si128((const __m128i *)(const void *)at);

@@ -60,8 +60,8 @@ INLINE void gather_four(const uint8_t *const row[LANES], uint64_t column, uint8_
     _mm_store_si128(at + 3, _mm_unpackhi_epi64(high01, high23));
 }
 
-/* Prefetches the scales of the panel that is probably next. It assumes that all rows have the same
- * stride. */
+/* Prefetches the scales of the 16 rows of B that this thread will probably read next. The function
+ * assumes that all rows of scales have the same stride. */
 INLINE void ask_for_next(const uint8_t *const row[LANES], uint64_t column) {
     int64_t panel = (row[1] - row[0]) * LANES;
     for (int i = 0; i < LANES; i++)

@@ -13,8 +13,8 @@
 #    define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
 #    define INLINE static inline __attribute__((always_inline)) TARGET
 
-/* Stores the codes of four scale units in the order to[4][16]. Lane i of `word` holds four codes of
- * row i. */
+/* Stores the scale codes of four scale units (ranges of K with one scale per row) in the order
+ * to[4][16]. Lane i of `word` holds the four codes of row i. */
 INLINE void store_four(__m512i word, uint8_t *to) {
     const __m512i rows = _mm512_set4_epi32(0x3c383430, 0x2c282420, 0x1c181410, 0x0c080400);
     const __m512i unit =
@@ -65,8 +65,8 @@ INLINE void gather_four(const uint8_t *const row[BSMM_SMALL_M_LANES], uint64_t c
     store_four(_mm512_inserti32x4(word, load_four_rows(row + 12, column), 3), to);
 }
 
-/* Prefetches the scales of the panel that is probably next. It assumes that all rows have the same
- * stride. */
+/* Prefetches the scales of the 16 rows of B that this thread will probably read next. The function
+ * assumes that all rows of scales have the same stride. */
 INLINE void prefetch_next(const uint8_t *const row[BSMM_SMALL_M_LANES], uint64_t column) {
     int64_t panel = (row[1] - row[0]) * BSMM_SMALL_M_LANES;
     for (int i = 0; i < BSMM_SMALL_M_LANES; i++)

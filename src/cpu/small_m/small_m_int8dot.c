@@ -15,16 +15,16 @@ bsmm_int8_scaling bsmm_int8_scaling_of(const bsmm_product *p) {
     return p->b.m.format.scale == BSMM_SCALE_E4M3 ? BSMM_INT8_E4M3 : BSMM_INT8_E8M0;
 }
 
-/* Returns the exponent of a power of two that is moved from B's scales to A's. It compensates for
- * two facts: B's integers are multiples of its elements, and e4m3 codes that are read as f16 give
- * 2^-8 of their values. */
+/* Returns the exponent of a power of two by which A's scales are multiplied in place of B's. The
+ * power compensates for two facts: B's integers are multiples of its elements, and e4m3 codes that
+ * are read as f16 give 2^-8 of their values. */
 static int moved_exponent(const bsmm_product *p) {
     return (bsmm_int8_scaling_of(p) == BSMM_INT8_E4M3 ? 8 : 0) -
            bsmm_pack_table_of(p->b.m.format.elem)->log2_multiple;
 }
 
-/* Changes the order of each eight elements of K: the even elements come first, then the odd
- * ones. */
+/* Changes the order of each eight elements of K in packed A: the even elements come first, then the
+ * odd ones. */
 static void part_even_and_odd(uint8_t *groups, int64_t width, int64_t unit) {
     uint32_t *at = (uint32_t *)(void *)groups;
     for (int64_t g = 0; g < unit / 4; g += 2, at += 2 * width)
@@ -36,8 +36,8 @@ static void part_even_and_odd(uint8_t *groups, int64_t width, int64_t unit) {
         }
 }
 
-/* Multiplies scales by 2^exponent. The scales are exponents, or fp32 values that are normal or
- * 0. */
+/* Multiplies scales by 2^exponent. The scales are either exponents in the position of fp32's
+ * exponent bits, or fp32 values that are normal or 0. */
 static void shift_scales(int32_t *scales, int64_t width, int exponent, bool by_exponent) {
     for (int64_t i = 0; i < width; i++)
         if (by_exponent || scales[i]) scales[i] += exponent * (1 << 23);
@@ -98,9 +98,10 @@ static bool replace_unusual(const bsmm_small_m_scales *s, int64_t unit, int64_t 
     return true;
 }
 
-/* Replaces the unusual scale codes of a panel (replace_unusual). Returns false if one cannot be
- * replaced. find_unusual checks the scales of four units at once. The inner loop is rarely entered,
- * because unusual codes are rare. */
+/* Replaces the unusual scale codes of a panel, i.e. codes that the packer would not use unchanged.
+ * Returns false if a code cannot be replaced; the panel must then be packed. find_unusual checks
+ * the scales of four units (ranges of K with one scale per row) at once. The inner loop is rarely
+ * entered, because unusual codes are rare. */
 bool bsmm_small_m_int8_prepare(const bsmm_small_m_scales *s, bsmm_int8_find_unusual *find_unusual) {
     uint32_t scale = s->p->b.m.format.scale;
     if (scale == BSMM_SCALE_NONE) memset(s->codes, 127, (size_t)(s->units * LANES));

@@ -2,20 +2,20 @@
  * e2m3 by e2m1 or e2m3 weights that are read as they are stored. Their results are bitwise
  * identical to those of the engines with packed operands.
  *
- * The integer sum of a unit is exact in any order, and the same fp32 FMA adds it to the
- * accumulator. Lanes may therefore be columns of D, and the elements of K may be in any order
- * inside a unit. Decoding e2m1 codes gives the even ones of eight elements and then the odd ones,
- * so A's bytes are brought into the same order after packing. B's integers are multiples of its
- * elements, and e4m3 scales are read as f16, which gives 2^-8 of their values. Both are constant
- * powers of two, by which A's scales are multiplied. */
+ * A unit is 16 or 32 elements of K with one scale. Its integer sum is exact in any order, and the
+ * same fp32 FMA adds it to the accumulator. Lanes may therefore be columns of D, and the elements
+ * of K may be in any order inside a unit. Decoding e2m1 codes gives the even ones of eight elements
+ * and then the odd ones, so A's bytes are brought into the same order after packing. B's integers
+ * are multiples of its elements, and e4m3 scales are read as f16, which gives 2^-8 of their values.
+ * Both are constant powers of two, by which A's scales are multiplied. */
 #ifndef BSMM_CPU_SMALL_M_INT8DOT_H
 #define BSMM_CPU_SMALL_M_INT8DOT_H
 
 #include "cpu/pack/pack_int8dot.h"
 #include "cpu/small_m/small_m.h"
 
-/* How B's scales are read: as exponents that are added to A's, or as fp32 values. The values of
- * e4m3 are 2^-8 times the true ones. */
+/* How B's scales are read: EXPONENT means as exponents that are added to A's, and the others mean
+ * as fp32 values. An fp32 value that is read from an e4m3 code is 2^-8 times the true value. */
 typedef enum bsmm_int8_scaling {
     BSMM_INT8_EXPONENT,
     BSMM_INT8_E8M0,
@@ -25,20 +25,21 @@ typedef enum bsmm_int8_scaling {
 
 bsmm_int8_scaling bsmm_int8_scaling_of(const bsmm_product *p);
 
-/* Returns true if B has 4-bit codes. Units of such operands have the order that the loops need:
- * even elements first, then odd ones. */
+/* Returns true if B has 4-bit codes. Packed units of A then have their even elements first and
+ * their odd elements after them, because the loops decode B in this order. */
 bool bsmm_small_m_int8_has_fours(const bsmm_product *p);
 
 /* Returns NULL if the loops support both operands, else the reason for refusing the product. */
 const char *bsmm_small_m_int8_refuse(const bsmm_product *p, char *why, size_t size);
 
-/* Returns an engine whose members `prepare`, `multiply` and `multiply_packed` the caller must set.
- * Its tiles of A have `width` rows. Its packing functions write units in the order and with the
+/* Returns an engine for tiles of A with `width` rows. The caller must set its members `prepare`,
+ * `multiply` and `multiply_packed`. The engine packs A and B in the order of elements and with the
  * scales that the loops need. */
 bsmm_small_m_engine bsmm_small_m_int8_engine_of(const bsmm_product *p, int64_t width);
 
-/* Implements `pack_a` of the engine that bsmm_small_m_int8_engine_of returns. The AVX2 kernel has
- * its own pack_a, which calls this function and rearranges the result. */
+/* Implements the member `pack_a` of the engine that bsmm_small_m_int8_engine_of returns: it packs
+ * rows of A. The AVX2 kernel has its own pack_a, which calls this function and rearranges the
+ * result. */
 void bsmm_small_m_int8_pack_a(const bsmm_product *p, int64_t width, int64_t row, int64_t rows,
                               bsmm_panel *to);
 
@@ -47,7 +48,8 @@ void bsmm_small_m_int8_pack_a(const bsmm_product *p, int64_t width, int64_t row,
  * NaN. */
 typedef uint64_t bsmm_int8_find_unusual(const uint8_t *codes, bool e4m3);
 
-/* Does the work of `prepare` of bsmm_small_m_engine with the given function find_unusual. */
+/* Does the work of the member `prepare` of bsmm_small_m_engine (it checks the scales of a panel of
+ * 16 rows of B) with the given function find_unusual. */
 bool bsmm_small_m_int8_prepare(const bsmm_small_m_scales *s, bsmm_int8_find_unusual *find_unusual);
 
 #endif

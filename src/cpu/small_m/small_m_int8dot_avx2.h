@@ -4,7 +4,8 @@
 
 #include "cpu/small_m/small_m_int8dot.h"
 
-/* A part of A is 64 elements of K of each row in the tile, row after row. A row of a part has:
+/* A part of packed A is 64 elements of K of each row in the tile, row after row. A unit is 16 or 32
+ * elements of K with one scale. A row of a part has:
  *
  *     64 bytes    elements; if B is e2m1, the even ones and then the odd ones, else in order
  *     int32       the initial sums of its units
@@ -18,7 +19,7 @@ enum { BSMM_INT8_PART = 64, BSMM_INT8_PART_STEPS = BSMM_INT8_PART / BSMM_SMALL_M
 #define BSMM_INT8_PART_BYTES(width, unit)                                                          \
     (BSMM_INT8_PART_UNITS(unit) * BSMM_INT8_UNIT_BYTES(width, unit, BSMM_INT8_A))
 
-/* Data that the loops read; it is stored in the plan. */
+/* Data that the multiply loops read; it is stored in the plan. */
 typedef struct bsmm_int8_tables {
     const int8_t *integers; /* the integer for each code of B */
     int64_t width;          /* number of rows in a tile of A */
@@ -29,14 +30,16 @@ _Static_assert(sizeof(bsmm_int8_tables) <= BSMM_SMALL_M_CONTEXT_BYTES,
 
 enum { BSMM_INT8_SINGLE = 4 }; /* largest number of rows of A for which there are row loops */
 
-/* These functions return implementations of `multiply` of bsmm_small_m_engine. In a row loop, lanes
- * are elements of K; it is for up to SINGLE rows of A and e2m1 weights. In a column loop, lanes are
- * columns of D; it is for any multiple of BSMM_INT8_MR rows. */
+/* These functions return implementations of the member `multiply` of bsmm_small_m_engine. In a row
+ * loop, the vector lanes are elements of K of one row of B; it is for up to SINGLE rows of A and
+ * e2m1 weights. In a column loop, the lanes are columns of D; it is for any multiple of
+ * BSMM_INT8_MR rows of A. */
 typedef uint32_t bsmm_int8_loop(const bsmm_small_m_span *s);
 bsmm_int8_loop *bsmm_int8_row_loop(int64_t rows, bsmm_int8_scaling scaling);
 bsmm_int8_loop *bsmm_int8_column_loop(const bsmm_product *p, bsmm_int8_scaling scaling);
 
-/* The type of implementations of `multiply_packed` of bsmm_small_m_engine. */
+/* The type of functions that implement the member `multiply_packed` of bsmm_small_m_engine, which
+ * multiplies packed panels of B. */
 typedef void bsmm_int8_packed_loop(const uint8_t *a, const uint8_t *b, int64_t width, int64_t units,
                                    float *acc);
 bsmm_int8_packed_loop *bsmm_int8_packed_loop_of(const bsmm_product *p);

@@ -2,8 +2,9 @@
  * lanes of a vector are 8 columns of D. Rows of B are transposed and decoded once for all rows of
  * A.
  *
- * A group of steps along K is decoded to units in L1 that are equal to packed units. The register
- * tile of cpu_avx2_int8dot, 4 rows by 16 columns, then multiplies them. */
+ * 128 elements of K of B are decoded at a time and stored in L1 in the layout of packed units
+ * (pack_int8dot.h). The register tile of cpu_avx2_int8dot, 4 rows by 16 columns, then multiplies
+ * them. */
 #include "cpu/small_m/small_m_int8dot_avx2.h"
 
 #if defined(__x86_64__)
@@ -102,9 +103,9 @@ INLINE void add_units(const uint8_t *a, const uint8_t *b, int64_t width, int row
                  u % part_units, b, fours, unit, wide, acc);
 }
 
-/* Multiplies a group of steps along K, i.e. 128 elements. It reads whole cache lines of 4-bit
- * codes. If the stride between rows is a power of two, the rows map to the same sets of a cache,
- * and a line would be evicted before a second read. */
+/* Multiplies 128 elements of K (a group of 4 steps). It reads whole cache lines of 4-bit codes. If
+ * the stride between rows of B is a power of two, the rows map to the same sets of a cache, and a
+ * line would be evicted before a second read. */
 INLINE void multiply_group(const bsmm_small_m_span *s, int64_t first, const quarters *t, bool fours,
                            bsmm_int8_scaling scaling, bool wide, bsmm_small_m_later *later) {
     enum { MOST_BYTES = BSMM_SMALL_M_GROUP * 2 * BSMM_INT8_UNIT_BYTES(NR, STEP / 2, BSMM_INT8_B) };
@@ -137,8 +138,8 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, bool fours, bsmm_int8_scali
     return 0;
 }
 
-/* One function for each combination of element formats and kind of scales. If `wide` is true, the
- * function adds 32-bit sums, which the products of two e2m3 operands need. */
+/* One function for each combination of B's element format and kind of scales. If `wide` is true,
+ * the function adds 32-bit sums, which the products of two e2m3 operands need. */
 #    define VARIANT(name, fours, scaling, wide)                                                    \
         TARGET static uint32_t multiply_##name##_##scaling(const bsmm_small_m_span *s) {           \
             return multiply(s, fours, BSMM_INT8_##scaling, wide);                                  \
@@ -159,9 +160,9 @@ bsmm_int8_loop *bsmm_int8_column_loop(const bsmm_product *p, bsmm_int8_scaling s
     return loops[bsmm_small_m_int8_has_fours(p) ? 0 : bsmm_int8_is_wide(p) ? 2 : 1][scaling];
 }
 
-/* Multiplies packed panels. The sums have 32 bits, which suffice for all element formats. Only
- * panels with unusual scales are packed. They are rare, so one simple loop serves any number of
- * rows. */
+/* Multiplies packed panels of B. Only panels with unusual scales are packed. They are rare, so one
+ * simple loop serves any number of rows of A. The sums have 32 bits, which suffice for all element
+ * formats. */
 #    define PACKED(name, unit, fours)                                                              \
         TARGET static void multiply_packed_##name(const uint8_t *a, const uint8_t *b,              \
                                                   int64_t width, int64_t units, float *acc) {      \

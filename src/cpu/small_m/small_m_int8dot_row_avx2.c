@@ -9,15 +9,16 @@
 
 enum { UNITS = BSMM_INT8_PART_UNITS(BSMM_INT8_MULTIPLY_UNIT) };
 
-/* Adds 32-bit lanes 2 * i and 2 * i + 1, each of which holds a pair of 16-bit sums. In each 128
- * bits, the result has the two sums of x and then the two sums of y. */
+/* Adds 32-bit lanes 2 * i and 2 * i + 1 of each register. Each lane holds a pair of 16-bit partial
+ * sums. In each 128 bits, the result has the two sums of x and then the two sums of y. */
 INLINE __m256i add_neighbours(__m256i x, __m256i y) {
     __m256 a = _mm256_castsi256_ps(x), b = _mm256_castsi256_ps(y);
     return _mm256_add_epi16(_mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88)),
                             _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xdd)));
 }
 
-/* 64 weights of a row of B: the even ones and the odd ones. */
+/* 64 consecutive weights (elements of K) of a row of B as integers: the even ones and the odd
+ * ones. */
 typedef struct weights {
     __m256i even, odd;
 } weights;
@@ -36,8 +37,8 @@ INLINE __m256i multiply_row(const weights *w, const uint8_t *a) {
     return bsmm_int8_dot(w->even, load_32(a), w->odd, load_32(a + BSMM_INT8_PART / 2), false);
 }
 
-/* Computes pair[r][i], which holds the partial sums of row r of A with rows 2 * i and 2 * i + 1 of
- * B, for 8 rows of B. */
+/* Multiplies 8 rows of B by `rows` rows of A. pair[r][i] receives the partial sums of row r of A
+ * with rows 2 * i and 2 * i + 1 of B. */
 INLINE void sum_pairs(const uint8_t *b, int64_t pitch, __m256i table, const uint8_t *a,
                       int64_t a_pitch, int rows, __m256i pair[BSMM_INT8_SINGLE][4]) {
 #    pragma GCC unroll 4
@@ -86,7 +87,7 @@ INLINE void sum_short_units(const __m256i pair[4], __m256i sum[UNITS]) {
     part_units(_mm256_castps_si256(odd[0]), _mm256_castps_si256(odd[1]), &sum[1], &sum[3]);
 }
 
-/* Adds the scaled sums of one row of A to 8 columns of D. */
+/* Multiplies the integer sums of one row of A by the scales and adds them to 8 columns of D. */
 INLINE void add_row(const __m256i pair[4], const uint8_t *begins, const __m256i *b_scales,
                     bool by_exponent, float *acc) {
     const int units = by_exponent ? UNITS / 2 : UNITS;

@@ -1,5 +1,5 @@
-/* Loops over the scales of a panel. They are inlined into functions for a particular instruction
- * set, so that the compiler vectorizes them with it. */
+/* Loops over the scales of a panel (16 rows of B). They are inlined into functions for a particular
+ * instruction set, so that the compiler vectorizes them with its instructions. */
 #ifndef BSMM_CPU_SMALL_M_SCALES_H
 #define BSMM_CPU_SMALL_M_SCALES_H
 
@@ -12,8 +12,8 @@
 
 enum { LANES = BSMM_SMALL_M_LANES };
 
-/* The scale codes of 16 rows for one scale unit. Compilers treat a struct of this type as a
- * vector. */
+/* The scale codes of 16 rows of B for one scale unit, i.e. a range of K with one scale per row.
+ * Compilers treat a struct of this type as a vector. */
 typedef struct codes16 {
     uint8_t lane[LANES];
 } codes16;
