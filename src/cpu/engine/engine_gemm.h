@@ -127,11 +127,10 @@ typedef struct bsmm_gemm {
     /* The members below are set in each run. During the run, b describes one slab of B, i.e. the
      * panels that are packed at a time, and row numbers in b count from the slab's first row. */
     const bsmm_product *p;
-    int64_t b_first; /* first row of B, and first column of D, of the current slab */
-    bool is_direct;  /* the whole epilogue runs in one pass over the accumulators
-                        (bsmm_cpu_epilogue_is_direct) */
-    bool expects; /* D is prefetched before it is written, because D is larger than a quarter of L2
-                   */
+    int64_t b_first;   /* first row of B, and first column of D, of the current slab */
+    bool is_direct;    /* the whole epilogue runs in one pass over the accumulators
+                          (bsmm_cpu_epilogue_is_direct) */
+    bool expects;      /* D is prefetched before it is written, because D is large */
     uint8_t *b_memory; /* memory for packed slabs, or the panels of packed weights */
     uint8_t *scratch;  /* one scratch buffer per thread */
 } bsmm_gemm;

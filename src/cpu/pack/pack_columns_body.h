@@ -72,7 +72,7 @@ INLINE void store_bytes(const bsmm_pack_columns *c, uint32_t bits, uint8_t *to) 
     }
 }
 
-/* Reads codes of up to 8 bits and stores them as rows. */
+/* Reads codes of up to 8 bits from columns and stores them in row order. */
 INLINE void store_narrow(const bsmm_pack_columns *c, uint8_t *to) {
     if (c->bits == 4) store_bytes(c, 4, to);
     if (c->bits == 6) store_bytes(c, 6, to);

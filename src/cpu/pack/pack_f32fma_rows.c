@@ -3,12 +3,13 @@
  *
  * The division makes a row's largest exponent TOP, so packed values are below 2^(TOP + 1). Sums of
  * 2^20 products, fp32 scales included, are then below 2^126. A row's `span` is the number of
- * exponents from its largest to its smallest value. If the spans of two rows add up to at most
- * SPAN_LIMIT, no product of their nonzero values is below 2^(2 * TOP - SPAN_LIMIT) = 2^-100 (2^-102
- * before fp32 scales are applied). An fp32 sum that is subnormal is then off by at most 2^-24 of
- * such a product, even if the processor replaces it by zero, and this error is within the bound.
- * Other pairs of rows are wide (engine_gemm.h). Together with weights of 8 bits, a row of 32-bit
- * activations may therefore contain values as small as 2^-150 of its largest one. */
+ * exponents from its largest to its smallest value. If the spans of a row of A and a row of B add
+ * up to at most SPAN_LIMIT, no product of their nonzero values is below 2^(2 * TOP - SPAN_LIMIT) =
+ * 2^-100 (2^-102 before fp32 scales are applied). An fp32 sum that is subnormal is then off by at
+ * most 2^-24 of such a product, even if the processor replaces it by zero, and this error is within
+ * the bound. The results of all other pairs of rows are summed in double (wide pairs,
+ * engine_gemm.h). Together with weights of 8 bits, a row of 32-bit activations may therefore
+ * contain values as small as 2^-150 of its largest one. */
 #include "cpu/pack/pack_f32fma_source.h"
 
 #include <limits.h>
@@ -134,8 +135,8 @@ typedef struct reach {
 
 static const reach of_nothing = {{INT_MIN, INT_MAX}, {INT_MIN, INT_MAX}, INT_MAX, false};
 
-/* Adds to a row's range blocks with elements in the range `e` and scales in the range `scale`.
- * Neither range may be empty. */
+/* Extends the range of a row's values (`all`) by blocks whose elements have exponents in the range
+ * `e` and whose scales have exponents in the range `scale`. Neither range may be empty. */
 static void include_blocks(reach *all, bool folded, exponents e, exponents scale) {
     const exponents one = {0, 0};
     exponents inside = folded ? scale : one;

@@ -37,14 +37,13 @@ typedef struct product_run {
 
 /* Points to the arrays in a thread's scratch memory. */
 typedef struct scratch {
-    float *acc; /* results of one row of D, COLUMNS doubles */
-    /* factors that are divided out of the rows of B, i.e. of the columns of D */
-    double *values;
-    double *factors; /* how far the scales in each row of B are apart */
+    float *acc;      /* accumulators in the order [row of A][COLUMNS] */
+    double *values;  /* results of one row of D, COLUMNS values */
+    double *factors; /* factors that are divided out of the rows of B, one for each column of D */
+    uint8_t *wide;   /* how far the scales in each row of B are apart */
     /* scale codes in the order [panel][scale unit][16 rows]; a scale unit is a range of K with one
      * gathered scale */
-    uint8_t *wide;
-    uint8_t *codes;  /* fp32 scales in the order [panel][scale unit][16 rows] */
+    uint8_t *codes;
     float *scales;   /* fp32 scales in the order [panel][scale unit][16 rows] */
     uint8_t *packed; /* one packed panel of B */
     /* values of the gates in the order [row of A][COLUMNS], if the gates of a gated activation are
