@@ -161,9 +161,9 @@ static bsmm_status check_step(const char *field, int64_t step, bool shared, int6
                      (long long)multiple);
 }
 
-/* packed_elements and packed_scales return the distance from one matrix of a stack to the next, in
- * elements and in scales, if the caller gave none. The matrices then follow each other without
- * gaps. */
+/* packed_elements and packed_scales return the distance from one group's matrix to the next group's
+ * matrix, in elements and in scales, if the caller gave no distance. The matrices then follow each
+ * other without gaps. */
 static uint64_t packed_elements(const bsmm_operand *o) {
     int64_t lines = o->m.order == BSMM_ORDER_ROW ? o->m.rows : o->m.cols;
     uint64_t elements;
@@ -179,8 +179,9 @@ static uint64_t resolve(int64_t given, uint64_t packed) {
     return given == BSMM_GROUP_SHARED ? 0 : given ? (uint64_t)given : packed;
 }
 
-/* Sets o->data_bytes and o->scale_bytes, which are the sizes of one matrix, to the sizes of a stack
- * of `count` matrices. Later checks of the operand's memory then cover the whole stack. */
+/* Sets o->data_bytes and o->scale_bytes, which are the sizes of one matrix, to the sizes of the
+ * matrices of all `count` groups. Later checks of the operand's memory then cover all of these
+ * matrices. */
 static bsmm_status widen(bsmm_operand *o, const char *what, int64_t count, bsmm_group_step step) {
     uint64_t data, scales, more = count > 0 ? (uint64_t)count - 1 : 0;
     uint64_t scale_size =
@@ -198,8 +199,9 @@ static bsmm_status widen(bsmm_operand *o, const char *what, int64_t count, bsmm_
                      (long long)count, what);
 }
 
-/* One stack of matrices. `given` and `scales_given` are the distances between matrices that the
- * caller gave; 0 means without gaps. The validated distances are stored in *to. */
+/* An operand with one matrix for each group (a stack). `given` and `scales_given` are the distances
+ * between the matrices that the caller gave; 0 means without gaps. The validated distances are
+ * stored in *to. */
 typedef struct stack {
     bsmm_operand *o;
     const char *what, *field, *scale_field;
@@ -208,9 +210,9 @@ typedef struct stack {
     bool is_stack, is_written;
 } stack;
 
-/* Tells whether the rows of `count` matrices of a stack alternate in memory, all within one leading
- * dimension. This is so when a tensor (M, G, N) is described as G matrices of M x N. `step` is the
- * distance between matrices in elements. */
+/* Tells whether the rows of the matrices of `count` groups alternate in memory, all within one
+ * leading dimension. This is so when a tensor (M, G, N) is described as G matrices of M x N. `step`
+ * is the distance between matrices in elements. */
 static bool lie_side_by_side(const bsmm_operand *o, uint64_t step, int64_t count) {
     uint64_t line = (uint64_t)(o->m.order == BSMM_ORDER_ROW ? o->m.cols : o->m.rows);
     uint64_t pitch = (uint64_t)o->m.ld;

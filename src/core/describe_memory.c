@@ -166,8 +166,8 @@ static bool same_place(const bsmm_operand *c, const bsmm_operand *d) {
 }
 
 /* Checks that C or the residual either is D itself (the same memory and layout) or does not overlap
- * D. `step` is the distance between the matrices of a stack in elements, or 0 if all groups share
- * one matrix. */
+ * D. `step` is the distance between the matrices of two groups in elements, or 0 if all groups
+ * share one matrix. */
 static bsmm_status check_addend_place(const bsmm_product *p, const bsmm_operand *o, uint64_t step,
                                       const char *what) {
     char text[64];

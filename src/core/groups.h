@@ -7,7 +7,7 @@
 
 /* Checks every field of a bsmm_group without looking at the matrices, and fills *to. It also copies
  * the caller's struct to *copy. bsmm_groups_place needs the copy later to compute the distances
- * between the matrices of stacks. */
+ * between the matrices of different groups. */
 bsmm_status bsmm_groups_take(const bsmm_group *from, bsmm_group *copy, bsmm_groups *to);
 
 /* Validates a matrix in which each group owns a range of the rows or columns. The scales of each
@@ -15,9 +15,10 @@ bsmm_status bsmm_groups_take(const bsmm_group *from, bsmm_group *copy, bsmm_grou
 bsmm_status bsmm_groups_take_operand(const bsmm_groups *groups, const bsmm_matrix *from,
                                      const char *what, bsmm_operand *to);
 
-/* Checks that the product's matrices fit the groups, and computes the distances between the
- * matrices of each stack. It sets the sizes of each stacked operand in bytes to those of the whole
- * stack. `finish` is the epilogue to which product->finish points, or NULL. */
+/* Checks that the product's matrices fit the groups. For each operand that is a stack, i.e. has one
+ * matrix per group, the function computes the distance between these matrices. It also sets the
+ * operand's sizes in bytes to those of the whole stack. `finish` is the epilogue to which
+ * product->finish points, or NULL. */
 bsmm_status bsmm_groups_place(const bsmm_group *from, bsmm_groups *groups, bsmm_product *product,
                               bsmm_finish *finish);
 

@@ -22,8 +22,8 @@ typedef struct bsmm_finish {
     const float *row_scale, *col_scale;
 } bsmm_finish;
 
-/* The distance from one matrix of a stack to the next, in elements and in scales. 0 means that all
- * groups share one matrix. */
+/* The distance from one group's matrix to the next group's matrix of the same operand, in elements
+ * and in scales. 0 means that all groups share one matrix. */
 typedef struct bsmm_group_step {
     uint64_t elements, scales;
 } bsmm_group_step;

@@ -30,10 +30,10 @@ _Static_assert(sizeof(bsmm_packed_header) == 128, "docs/PACKING.md promises it")
  * the whole matrix). Every array begins at a multiple of 64 bytes. */
 typedef struct bsmm_packed {
     bsmm_packed_header header; /* header.bytes is 0 if B cannot be packed for the kernel */
-    bsmm_operand stored;       /* B as the caller stores it; with groups, the whole stack */
-    bsmm_operand view;         /* one matrix as it lies in packed weights; its pointers are NULL */
-    uint64_t panel_bytes;      /* size of one matrix's panels in bytes; 0 without panels */
-    uint64_t matrix_bytes;     /* distance in bytes from one matrix to the next */
+    bsmm_operand stored;   /* B as the caller stores it; with groups, the matrices of all groups */
+    bsmm_operand view;     /* one matrix of B as it lies in packed weights; its pointers are NULL */
+    uint64_t panel_bytes;  /* size of one matrix's panels in bytes; 0 without panels */
+    uint64_t matrix_bytes; /* distance in bytes from one matrix to the next */
 } bsmm_packed;
 
 /* Points to the arrays of one matrix in packed weights. In form compact there are no panels, and
@@ -42,9 +42,9 @@ typedef struct bsmm_packed_places {
     uint8_t *panels, *codes, *scales, *global;
 } bsmm_packed_places;
 
-/* Returns the table entry of a form, or NULL if there is no such form. */
+/* Returns the table entry of a form of packed weights, or NULL if there is no such form. */
 const bsmm_packed_form_info *bsmm_packed_form_row(uint32_t form);
-/* Returns the form whose name is name[size], or BSMM_PACKED_NONE. */
+/* Returns the form of packed weights whose name is name[size], or BSMM_PACKED_NONE. */
 uint32_t bsmm_packed_form_named(const char *name, size_t size);
 
 /* Returns the form of packed weights (bsmm_packed_form) in which a plan packs B: desc.b_packed, or
@@ -80,7 +80,7 @@ bsmm_status bsmm_packed_check(const bsmm_packed *packed, const bsmm_product *pro
                               const void *given);
 
 /* Points product->b and product->packed_b to matrix number `index` of packed weights. `given`
- * points to their header. The index is 0 unless B is a stack. */
+ * points to the header of the weights. The index is 0 unless B has one matrix per group. */
 void bsmm_packed_bind(const bsmm_packed *packed, const void *given, int64_t index,
                       bsmm_product *product);
 

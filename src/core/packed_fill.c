@@ -65,7 +65,7 @@ static bsmm_status fill_on_device(const bsmm_product *p, const bsmm_operand *to,
     return k->copy(p->device, p->stream, at->global, p->b.m.global_scale, sizeof global.value);
 }
 
-/* Returns a copy of the product whose B is matrix number `index` of the stack. */
+/* Returns a copy of the product whose B is the matrix of group number `index`. */
 static bsmm_product take_matrix(const bsmm_product *product, int64_t index) {
     bsmm_product p = *product;
     if (!p.groups) return p;

@@ -162,7 +162,7 @@ void bsmm_compact_unpack(const bsmm_operand *from, const bsmm_operand *to);
 void bsmm_operand_keep_rows(bsmm_operand *o, int64_t row, int64_t rows);
 void bsmm_operand_keep_cols(bsmm_operand *o, int64_t col, int64_t cols);
 
-/* Moves the pointers of an operand to another matrix of a stack, which is `elements` elements and
+/* Moves the pointers of an operand to the matrix of another group, which is `elements` elements and
  * `scales` scales further. */
 void bsmm_operand_move(bsmm_operand *o, uint64_t elements, uint64_t scales);
 

@@ -192,7 +192,8 @@ static bool takes_fp8(const bsmm_format *src, const bsmm_format *dst) {
            dst->block_cols % src->block_cols == 0;
 }
 
-/* Returns the region of src's blocks that one block (tr, tc) of dst covers. */
+/* Returns the region of src's blocks that block (tr, tc) of dst covers. All blocks of the region
+ * share the scale of this block. */
 static region region_of(const bsmm_operand *src, const bsmm_operand *dst, int64_t tr, int64_t tc) {
     int64_t height = dst->m.format.block_rows;
     int64_t width = dst->m.format.block_cols / src->m.format.block_cols;
@@ -250,7 +251,7 @@ static void store_fp8_block(const bsmm_operand *src, const bsmm_operand *dst, in
     }
 }
 
-enum { SHIFTS = 15 }; /* number of values from fp8_rule.bottom to fp8_rule.top */
+enum { SHIFTS = 15 }; /* number of exponents that fp8_rule allows for a block */
 
 static void store_fp8_tile(const bsmm_operand *src, const bsmm_operand *dst, region g, int outer,
                            const shifted tables[SHIFTS]) {

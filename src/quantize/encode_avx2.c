@@ -191,9 +191,9 @@ INLINE vec encode_carefully(const vector_coder *k, const void *from, uint32_t el
     return (vec){bytes_of_dwords(c), 4};
 }
 
-/* Encodes 32 values in fp32. The signs come from the values before they are scaled, because the
- * fast division (WAY_DIVIDE_TAME) loses the sign of -0. With CARE_PLUS, which turns -0 into +0, the
- * signs come from the rounded values. */
+/* Encodes 32 values in fp32. A code gets the sign that its value had before it was scaled, because
+ * the fast division (WAY_DIVIDE_TAME) loses the sign of -0. Only if the recipe turns -0 into +0
+ * (CARE_PLUS), a code gets the sign of the scaled value. */
 INLINE vec encode_floats(const vector_coder *k, const void *from, uint32_t elem,
                          meeting_cursor *cursor, element_way way, encode_care care) {
     __m256i c[4], signs[4];

@@ -24,8 +24,9 @@ INLINE __m512i joined(const vector_coder *k, signed_codes c) {
     return _mm512_or_si512(code, sign);
 }
 
-/* Encodes y, the product or quotient of x and its factor. With CARE_NONE the code gets the sign of
- * x, because the fast division (WAY_DIVIDE_TAME) loses the sign of -0; otherwise that of y. */
+/* Encodes y, the product or quotient of x and its factor. If neither NaN nor special rules for
+ * zeros are possible (CARE_NONE), the code gets the sign of x, because the fast division
+ * (WAY_DIVIDE_TAME) loses the sign of -0. Otherwise the code gets the sign of y. */
 INLINE __m512i codes_of(const vector_coder *k, __m512 y, __m512 x, encode_care care) {
     if (care == CARE_PLUS) y = _mm512_add_ps(y, _mm512_setzero_ps());
     __m512i signs = _mm512_castps_si512(care == CARE_NONE ? x : y);

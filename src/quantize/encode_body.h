@@ -66,8 +66,8 @@ TARGET static bool find_windows(const float *factors, int64_t n, float *windows)
     return !unusual;
 }
 
-/* Encodes a row as encode_all does, but by integer arithmetic. row->factors holds windows instead
- * of factors. */
+/* Encodes a row as encode_all does, but by integer arithmetic. row->factors holds the windows of
+ * the factors (window_avx2.h) instead of the factors. */
 WINDOW_TARGET static void encode_by_windows(const encode_row *row) {
     const uint16_t *from = row->from;
     uint8_t *to = row->to;

@@ -20,8 +20,9 @@ typedef enum encode_care {
 /* The operation that applies a factor to a value. */
 typedef enum element_way {
     WAY_MULTIPLY,
-    WAY_DIVIDE_TAME, /* fast division for blocks of moderate magnitude ("tame", quantize/recipe.h)
-                      */
+    /* fast division, for blocks whose magnitudes are moderate (quantize/recipe.h calls them
+     * "tame") */
+    WAY_DIVIDE_TAME,
     WAY_DIVIDE,
     WAY_COMPARE
 } element_way;

@@ -42,17 +42,18 @@ typedef struct bsmm_decode_job {
     bool streams;  /* stores bypass the caches */
     float other;
     float table[32]; /* values of the codes of 4 bits, or of the first 32 codes of 6 bits */
-    /* for 4 bits: low and high byte of each code's value as bf16 */
+    /* for 4-bit codes: low and high byte of each code's value as bf16 */
     uint8_t low_bytes[16], high_bytes[16];
-    /* For 6 and 8 bits: a code's magnitude bits, shifted by `shift`, are an f16 code. Its value
-     * times `bias` is the element's magnitude. A code of 8 bits is NaN if (code - nan_base) &
-     * nan_mask < nans. */
+    /* Constants that convert 6-bit and 8-bit codes by way of f16. A code's magnitude bits, shifted
+     * by `shift`, are an f16 code. The value of this f16 code times `bias` is the element's
+     * magnitude. A code of 8 bits is NaN if (code - nan_base) & nan_mask < nans. */
     int shift;
     float bias;
     int16_t nan_base, nan_mask, nans;
-    /* For 8 bits to bf16: the shifted magnitude bits of a normal code plus `pairs_base` are the
-     * bf16 code. Magnitude bits below 2^mantissa_bits are subnormal and index `subnormals`. A code
-     * is not finite if (code - special_base) & nan_mask < specials. */
+    /* Constants that convert 8-bit codes to bf16. A normal code's magnitude bits, shifted to bf16's
+     * position, plus `pairs_base` are the bf16 code. A code whose magnitude bits are below
+     * 2^mantissa_bits is subnormal, and these bits are an index into `subnormals`. A code is Inf or
+     * NaN if (code - special_base) & nan_mask < specials. */
     int16_t pairs_base, special_base, specials;
     uint16_t subnormals[32];
 } bsmm_decode_job;

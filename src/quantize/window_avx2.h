@@ -18,20 +18,22 @@
 
 #define WINDOW_TARGET TARGET
 
-/* The window of a factor whose exponent field is 0: the representation of 0.25, minus 4 steps, plus
- * 1. find_windows subtracts 256 times the exponent field of a factor from it. */
+/* The window of a block is the bits (shifted left by one) of a number slightly below the bf16 value
+ * that the block's factor turns into 0.25, the first rounding bound of e2m1. WINDOW_BASE is the
+ * window of a factor whose exponent field is 0. find_windows subtracts 256 times the exponent field
+ * of the factor from it. A quarter of a power of two is 64 in this representation. */
 enum { WINDOW_BASE = (252 << 8) - (4 << 6) + 1 };
 
-/* Computes the places of 16 bf16 values, i.e. their distances from the window of their block. The
- * unit is a step, which is a quarter of a power of two. */
+/* Computes for 16 bf16 values how far they lie above the window of their block, in quarters of a
+ * power of two. These distances are called places. */
 INLINE __m256i place_words(__m256i words, __m256i window) {
     __m256i odd = _mm256_and_si256(_mm256_srli_epi16(words, 6), _mm256_set1_epi16(1));
     __m256i bits = _mm256_add_epi16(_mm256_slli_epi16(words, 1), odd);
     return _mm256_srli_epi16(_mm256_subs_epu16(bits, window), 6);
 }
 
-/* Converts places (distances from the window in steps), one per byte, to e2m1 codes without signs.
- */
+/* Converts places, one per byte, to e2m1 codes without signs. A place is the distance of a value
+ * from the window of its block, in quarters of a power of two. */
 INLINE __m256i codes_at(__m256i places) {
     const __m256i from_6 =
         _mm256_broadcastsi128_si256(_mm_setr_epi8(1, 1, 1, 1, 2, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7));

@@ -15,18 +15,23 @@
 
 #define WINDOW_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
 
-/* The e2m1 code (without a sign) of each place, i.e. of each distance to the window. */
+/* The e2m1 code (without a sign) of each place. The place of a value is 2 n if the value lies
+ * exactly n quarters of a power of two above the window of its block, and 2 n + 1 if it lies
+ * between n and n + 1 quarters. The comments of the rows name the scaled values. */
 static const uint8_t codes_of_places[64] = {
     0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, /* values from 0.25 on; tie at 0.75 */
     2, 2, 2, 3, 3, 3, 4, 4, 4, 4, 4, 5, 5, 5, 6, 6, /* from 1; ties at 1.25, 1.75, 2.5, 3.5 */
     6, 6, 6, 7, 7, 7, 7, 7, 7, 7};                  /* from 4; tie at 5 */
 
-/* The window of a factor whose exponent field is 0: the representation of 0.25. find_windows
- * subtracts 256 times the exponent field of a factor from it. */
+/* The window of a block is the bits (shifted left by one) of the bf16 value that the block's factor
+ * turns into 0.25, the first rounding bound of e2m1. WINDOW_BASE is the window of a factor whose
+ * exponent field is 0. find_windows subtracts 256 times the exponent field of the factor from
+ * it. */
 enum { WINDOW_BASE = 252 << 8 };
 
-/* Computes the places of 32 bf16 values. A place tells how far the value lies above the window of
- * its block, in half steps. Bit 7 of a place is the sign of the value. */
+/* Computes the places of 32 bf16 values. The place of a value is 2 n if the value lies exactly n
+ * quarters of a power of two above the window of its block, and 2 n + 1 if it lies between n and n
+ * + 1 quarters. Bit 7 of a place is the sign of the value. */
 INLINE __m512i place_words(__m512i words, __m512 window) {
     __m512i above = _mm512_subs_epu16(_mm512_slli_epi16(words, 1), _mm512_castps_si512(window));
     above = _mm512_min_epu16(above, _mm512_set1_epi16(0x4ff));
@@ -36,8 +41,9 @@ INLINE __m512i place_words(__m512i words, __m512 window) {
                                      0xf8);
 }
 
-/* Converts places (distances from the window in half steps), one per byte with the sign of the
- * value in bit 7, to e2m1 codes with signs. */
+/* Converts places, one per byte, to e2m1 codes with signs. The place of a value tells how many
+ * quarters of a power of two the value lies above the window of its block (see place_words). Bit 7
+ * of a place is the sign of the value. */
 WINDOW_TARGET static inline __m512i codes_at(__m512i places) {
     __m512i codes = _mm512_permutexvar_epi8(places, _mm512_loadu_si512(codes_of_places));
     __m512i signs = _mm512_srli_epi16(places, 4);

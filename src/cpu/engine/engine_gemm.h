@@ -114,7 +114,9 @@ typedef struct bsmm_gemm {
     uint64_t b_bytes;
     /* each thread packs and multiplies its own slabs of B, each as wide as one cache block */
     bool by_slabs;
-    uint64_t gate_bytes; /* bytes of one thread's scratch memory for the values of gates */
+    /* bytes of one thread's scratch memory for the values of gates, i.e. of the first inputs of a
+     * gated activation f(gate) * up */
+    uint64_t gate_bytes;
     uint64_t scratch_bytes, workspace_bytes, packed_b_bytes;
     /* Columns of A x B^T that are divided into cache blocks. These are all columns or, if is_split
      * is true, only the first half, which holds the gates of a gated activation. */

@@ -76,7 +76,8 @@ INLINE __m256i look_up(const quarters *t, __m256i codes) {
     return _mm256_blendv_epi8(first, second, bit5);
 }
 
-/* Transposes 8 rows of 8 groups: the groups with number g of all rows become group[g]. */
+/* Transposes 8 rows of 8 groups of 4 bytes: the groups with number g of all rows become
+ * group[g]. */
 INLINE void transpose(const __m256i row[LANES], __m256i group[GROUPS]) {
     __m256i quad[2][4]; /* quad[h][j]: rows 4 * h to 4 * h + 3 of groups j and j + 4 */
 #pragma GCC unroll 2

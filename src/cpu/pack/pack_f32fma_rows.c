@@ -246,8 +246,9 @@ static void measure(bsmm_f32fma_source *s, int64_t r, int64_t rows, const bool *
 
 /* Chooses the powers of two that are divided out of `rows` rows, from row r on. A row's scales
  * alone suffice if they are close together and the elements have fewer than 8 exponent bits.
- * Otherwise the elements are measured as well. Many quantizers give blocks of zeros the smallest
- * possible scale, which would make the row wide (and thus slow) for no reason. */
+ * Otherwise the elements are measured as well. Without the measurement, a block of zeros with a
+ * tiny scale, as many quantizers write it, would make the row seem wide, and its results would be
+ * summed slowly in double. */
 void bsmm_f32fma_look_at(bsmm_f32fma_source *s, int64_t r, int64_t rows, bsmm_f32fma_row *plans) {
     bool wide = bsmm_elem_row(s->o->m.format.elem)->exponent_bits >= 8, any = false;
     bool which[BSMM_F32FMA_MOST_ROWS];

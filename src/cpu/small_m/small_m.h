@@ -93,7 +93,8 @@ typedef struct bsmm_small_m_scales {
     int64_t used;   /* number of scale units up to the end of K */
     uint8_t *codes; /* scale codes in the order [scale unit][16 rows] */
     float *scales;  /* fp32 scales in the order [scale unit][16 rows], if B has fp32 scales */
-    /* factors of the 16 rows; at first each is B's second-level scale */
+    /* factors by which the results of the 16 rows are multiplied; at first each is B's second-level
+     * scale */
     double *factors;
     /* how far the scales in each of the 16 rows are apart; initially 0 */
     uint8_t *wide;
