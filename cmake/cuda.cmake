@@ -17,13 +17,13 @@ endif()
 # The codes to which the kernels of each folder ARCH are compiled: sm_* is a cubin, compute_* is
 # PTX. A device without a cubin of its own compiles sm80's PTX when it loads the kernel. The cubin
 # of sm80 for sm_90 can use sm_90's conversion instructions and lets consecutive kernels overlap.
-# PTX for compute_90a is for the simulator (docs/SIMULATOR.md). It is the text from which ptxas makes
-# the cubin for sm_90a, because the same compiler makes it with the same flags.
+# PTX for compute_90a is for the simulator (docs/SIMULATOR.md), which runs no cubins. If PTX of the
+# same architecture stands before a cubin in the list, the cubin is made from this PTX.
 set(cuda_codes_sm80 compute_80 sm_90)
-set(cuda_codes_sm90a sm_90a compute_90a)
+set(cuda_codes_sm90a compute_90a sm_90a)
 # A cubin for sm_100f runs on Blackwell's data center GPUs (10.0 and 10.3). The PTX is for the
-# simulator, which runs no cubins.
-set(cuda_codes_sm100f sm_100f compute_100f)
+# simulator.
+set(cuda_codes_sm100f compute_100f sm_100f)
 # The compiler must not contract to FMA, so that the same C code gives the same bits on the host and
 # on the GPU. Kernels that need a fused multiply-add call fmaf.
 set(cuda_flags -O3 -std=c++17 -fmad=false --ptxas-options=-v,-warn-spills
@@ -38,25 +38,50 @@ add_gpu_rows(cuda ${PROJECT_SOURCE_DIR}/src/cuda/sm90a/tiles.def cuda/sm90a/gemm
 
 # ---- images and packs ----
 
-# PTX has line information, so that the simulator's findings name source lines.
-function(compile_cuda source code image)
-  set(form -cubin)
-  set(made ${image})
-  set(trim)
-  set(trim_script)
-  if(code MATCHES "^compute_")
-    set(form -ptx -lineinfo)
-    set(made ${image}.full)
-    set(trim_script ${PROJECT_SOURCE_DIR}/cmake/trim-ptx.sh)
-    set(trim COMMAND sh ${trim_script} ${PROJECT_SOURCE_DIR} ${made} ${image}
-             COMMAND ${CMAKE_COMMAND} -E rm ${made})
-  endif()
+set(keep_report ${PROJECT_SOURCE_DIR}/cmake/keep-report.sh)
+set(cuda_ptx_images)
+
+# Compiles a source to PTX. It has line information, so that the simulator's findings name source
+# lines.
+function(compile_cuda_ptx source code image)
+  set(trim ${PROJECT_SOURCE_DIR}/cmake/trim-ptx.sh)
   add_custom_command(OUTPUT ${image}
-    COMMAND sh ${PROJECT_SOURCE_DIR}/cmake/keep-report.sh ${image}.txt ${BSMM_NVCC}
-            ${cuda_flags} ${form} -arch=${code} -MD -MT ${image} -MF ${image}.d -o ${made} ${source}
-    ${trim}
-    DEPENDS ${source} ${PROJECT_SOURCE_DIR}/cmake/keep-report.sh ${trim_script} DEPFILE ${image}.d
-    COMMENT "nvcc ${code}" VERBATIM)
+    COMMAND sh ${keep_report} ${image}.txt ${BSMM_NVCC} ${cuda_flags} -ptx -lineinfo -arch=${code}
+            -MD -MT ${image} -MF ${image}.d -o ${image}.full ${source}
+    COMMAND sh ${trim} ${PROJECT_SOURCE_DIR} ${image}.full ${image}
+    COMMAND ${CMAKE_COMMAND} -E rm ${image}.full
+    DEPENDS ${source} ${keep_report} ${trim} DEPFILE ${image}.d COMMENT "nvcc ${code}" VERBATIM)
+endfunction()
+
+# Makes a cubin from PTX that compile_cuda_ptx made. ptxas gets the PTX without line information,
+# because it would copy the information into the cubin.
+function(assemble_cuda ptx code image)
+  set(strip ${PROJECT_SOURCE_DIR}/cmake/strip-ptx.sh)
+  add_custom_command(OUTPUT ${image}
+    COMMAND sh ${strip} ${ptx} ${image}.ptx
+    COMMAND sh ${keep_report} ${image}.txt ${BSMM_NVCC} ${cuda_flags} -cubin -arch=${code} -o ${image} ${image}.ptx
+    COMMAND ${CMAKE_COMMAND} -E rm ${image}.ptx
+    DEPENDS ${ptx} ${keep_report} ${strip} COMMENT "ptxas ${code}" VERBATIM)
+endfunction()
+
+function(compile_cuda_cubin source code image)
+  add_custom_command(OUTPUT ${image}
+    COMMAND sh ${keep_report} ${image}.txt ${BSMM_NVCC} ${cuda_flags} -cubin -arch=${code}
+            -MD -MT ${image} -MF ${image}.d -o ${image} ${source}
+    DEPENDS ${source} ${keep_report} DEPFILE ${image}.d COMMENT "nvcc ${code}" VERBATIM)
+endfunction()
+
+# Compiles a source to one image.
+function(compile_cuda source code image)
+  string(REPLACE ".sm_" ".compute_" ptx ${image})
+  if(code MATCHES "^compute_")
+    compile_cuda_ptx(${source} ${code} ${image})
+    set(cuda_ptx_images ${cuda_ptx_images} ${image} PARENT_SCOPE)
+  elseif(ptx IN_LIST cuda_ptx_images)
+    assemble_cuda(${ptx} ${code} ${image})
+  else()
+    compile_cuda_cubin(${source} ${code} ${image})
+  endif()
 endfunction()
 
 if(BSMM_NVCC AND BSMM_CUDA)
