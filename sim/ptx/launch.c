@@ -231,8 +231,10 @@ static bool finish_cluster(ptx_cluster *c) {
     return ptx_async_finish(c);
 }
 
+/* Groups of lanes of a warp that wait for different mbarriers test them in turns, one group in each
+ * round. After LANES rounds without progress every group has tested its mbarrier. */
 static bool run_cluster(ptx_cluster *c, uint64_t limit, const char *error) {
-    for (;;) {
+    for (uint32_t idle = 0;;) {
         bool ran = false, any = false;
         for (uint32_t k = 0; k < c->size; k++) {
             ran |= run_block(&c->blocks[k], limit);
@@ -240,7 +242,8 @@ static bool run_cluster(ptx_cluster *c, uint64_t limit, const char *error) {
             if (error[0]) return false;
         }
         if (!any) return finish_cluster(c) && !error[0];
-        if (ran || ptx_async_run(c)) continue;
+        idle = ran || ptx_async_run(c) ? 0 : idle + 1;
+        if (idle <= LANES) continue;
         for (uint32_t k = 0; k < c->size && !error[0]; k++)
             report_deadlock(&c->blocks[k]);
         return false;

@@ -1,5 +1,6 @@
 """Tests that a kernel with one mistake stops, with a message that names the mistake, the kernel, the
-lines and the thread. usage: test_findings.py ARCH"""
+lines and the thread, and that a kernel without mistakes that resembles one of these ends without an
+error. usage: test_findings.py ARCH"""
 import os
 import re
 import sys
@@ -53,6 +54,38 @@ FAULTS = {
     "tensor memory that stays": ("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 32; ret; }", 32, "are not what one tcgen05.alloc gave"),
 }
 
+# Maps a name to (body of a kernel without mistakes, number of threads).
+RIGHT = {
+    # Lane 0 waits for a copy, and all other lanes wait for lane 0. Both loops poll an mbarrier.
+    "lanes of a warp that wait for different mbarriers": (
+        "@%p1 mbarrier.init.shared::cta.b64 [%r2], 1; @%p1 mbarrier.init.shared::cta.b64 [%r2+8], 1; bar.sync 0; @!%p1 bra $B; "
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 128; "
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2+1024], [%rd1], 128, [%r2]; "
+        "$A: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2], 0; @!%p2 bra $A; mbarrier.arrive.shared::cta.b64 _, [%r2+8]; "
+        "$B: mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r2+8], 0; @!%p3 bra $B; ret; }", 32),
+}
+
+
+def is_for(body, arch):
+    """Says whether a device has the instructions of a kernel."""
+    if ("mbarrier" in body or "bulk" in body) and int(arch[3:].rstrip("a")) < 90:
+        return False
+    return "tcgen05" not in body or arch.startswith("sm_100")
+
+
+def run(device, arch, body, threads):
+    """Runs a kernel and returns the error message, or None if there is none."""
+    data = device.upload(np.zeros(32, np.uint32))
+    module = device.load(HEAD.format(target=arch) + " " + body + "\n")
+    message = None
+    try:
+        device.launch(device.function(module, "kernel"), (1,), (threads,), 0, [data])
+    except cuda.Error as error:
+        message = str(error)
+    device.unload(module)
+    device.free(data)
+    return message
+
 
 def main():
     arch = sys.argv[1]
@@ -60,22 +93,19 @@ def main():
     device = cuda.Device(arch)
     failed = 0
     for name, (body, threads, expect) in FAULTS.items():
-        if ("mbarrier" in body or "bulk" in body) and int(arch[3:].rstrip("a")) < 90 or "tcgen05" in body and not arch.startswith("sm_100"):
+        if not is_for(body, arch):
             continue
-        data = device.upload(np.zeros(32, np.uint32))
-        module = device.load(HEAD.format(target=arch) + " " + body + "\n")
-        try:
-            device.launch(device.function(module, "kernel"), (1,), (threads,), 0, [data])
-            message = "no message"
-        except cuda.Error as error:
-            message = str(error)
+        message = run(device, arch, body, threads) or "no message"
         line = HEAD.count("\n") + 1
         good = re.search(expect, message) and f"kernel kernel, PTX line {line} (fault.cu:42), block 0 0 0, warp" in message
         if not good:
             failed += 1
             print(f"{name}: {message}")
-        device.unload(module)
-        device.free(data)
+    for name, (body, threads) in RIGHT.items():
+        message = is_for(body, arch) and run(device, arch, body, threads)
+        if message:
+            failed += 1
+            print(f"{name}: {message}")
     for image, expect in ((b"\x7fELF" + bytes(60), "a cubin"), (b"\x50\xed\x55\xba" + bytes(60), "a fat binary"), (b"hello", "begins with .version")):
         try:
             device.load(image)
