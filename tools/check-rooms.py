@@ -43,6 +43,7 @@ MAY_SEE = {
     "bench/": (HEADER, "cli/"),
     "bench/llm/": (HEADER, "examples/llm/"),
     "examples/": (HEADER,),
+    "examples/blackwell/": (HEADER, "src/cuda/ptx/", "src/cuda/runtime/tensor_map.h"),
     "python/": (HEADER,),
     "fuzz/": (HEADER, "src/"),
     "sim/": (),  # The simulators are separate drivers and include nothing of src/.

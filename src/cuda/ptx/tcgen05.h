@@ -94,4 +94,18 @@ static __device__ __forceinline__ void ptx_tcgen05_wait_loads(void) {
     asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
 }
 
+/* ---- stores, by a full warp ---- */
+
+/* PTX ISA "tcgen05.st": stores four columns. Lane i of the warp stores to lane i of the warp's
+ * quarter of tensor memory. */
+static __device__ __forceinline__ void ptx_tcgen05_store_x4(uint32_t to, const uint32_t r[4]) {
+    asm volatile("tcgen05.st.sync.aligned.32x32b.x4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to),
+                 "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+                 : "memory");
+}
+/* PTX ISA "tcgen05.wait::st": waits until this thread's stores to tensor memory have completed. */
+static __device__ __forceinline__ void ptx_tcgen05_wait_stores(void) {
+    asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory");
+}
+
 #endif

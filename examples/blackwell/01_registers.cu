@@ -1,0 +1,41 @@
+/* Step 1 of the ladder: one k block at a time, and block scales through registers. The scales are
+ * row-major, as quantizers write them. tcgen05.mma reads them from tensor memory, where lane l
+ * holds the scales of the rows l, l + 32, l + 64 and l + 96 of 128 rows, in four columns. Each
+ * thread therefore loads four bytes of each of these rows and stores them by tcgen05.st.
+ *
+ * This step removes nothing yet. Its time goes to loads of 4 bytes from rows that are far apart,
+ * and every thread waits for every k block. */
+#ifdef __CUDACC__
+#    define STAGES 1
+#    define CTAS   1
+#    include "registers.h"
+
+/* Moves the scales of the 128 rows from `row` on. A warp writes only its quarter of the lanes, so
+ * each warp moves all of them. `step` is the distance of the columns of two scale tiles along K. */
+static __device__ void move_rows(const ladder_params *p, int side, uint32_t row, uint32_t block,
+                                 uint32_t to, uint32_t step) {
+    const uint32_t pitch = p->k_blocks * p->scale_tiles * 4, lane = threadIdx.x % 32;
+    for (uint32_t t = 0; t < p->scale_tiles; t++) {
+        const uint8_t *from =
+            p->plain_scales[side] + (row + lane) * pitch + (block * p->scale_tiles + t) * 4;
+        uint32_t words[4];
+        for (uint32_t i = 0; i < 4; i++)
+            words[i] = *(const uint32_t *)(from + i * 32 * pitch);
+        store_words(to + step * t, words);
+    }
+}
+
+static __device__ void move_scales(const ladder_params *p, uint32_t row, uint32_t col,
+                                   uint32_t block, uint32_t to) {
+    move_rows(p, 0, row, block, to, 4);
+    move_rows(p, 1, col, block, to + B_SCALES_AT, 8);
+    move_rows(p, 1, col + SCALE_ROWS, block, to + B_SCALES_AT + 4, 8);
+}
+#else
+#    include "host.h"
+
+int main(int count, char **arguments) {
+    const ladder_step step = {.layout = BSMM_LAYOUT_ROW_MAJOR, .stages = 1, .threads = 128};
+    return ladder_run(&step, count, arguments);
+}
+#endif

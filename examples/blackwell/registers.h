@@ -1,0 +1,46 @@
+/* The kernel of steps 1 to 3, in which scales reach tensor memory through registers. A step defines
+ * move_scales before it includes this file. */
+#ifndef REGISTERS_H
+#define REGISTERS_H
+
+#include "device.h"
+
+/* Stores the words of this lane to four columns of the warp's quarter of tensor memory. */
+static __device__ void store_words(uint32_t to, const uint32_t words[4]) {
+    ptx_tcgen05_store_x4(to + (threadIdx.x / 32 * 32 << 16), words);
+}
+
+/* Moves a k block's scales of the tile at (row, col) to the columns from `to` on, by all threads.
+ */
+static __device__ void move_scales(const ladder_params *p, uint32_t row, uint32_t col,
+                                   uint32_t block, uint32_t to);
+
+extern "C" __global__ void __launch_bounds__(128, 1)
+    ladder(const __grid_constant__ ladder_params params) {
+    const ladder_params *p = &params;
+    const uint32_t row = blockIdx.x / p->tiles_n * TILE_M, col = blockIdx.x % p->tiles_n * TILE_N;
+    shared *s = shared_part();
+    begin(s);
+    const uint32_t scales = s->columns + SCALES_AT;
+    for (uint32_t block = 0; block < p->k_blocks; block++) {
+        if (threadIdx.x == 0) load_elements(p, 0, row, col, block, s->full, 0);
+        __syncwarp();
+        move_scales(p, row, col, block, scales);
+        ptx_tcgen05_wait_stores();
+        ptx_tcgen05_fence_before();
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            ptx_tcgen05_fence_after();
+            wait_for(s->full, block & 1);
+            multiply(p, s->columns, scales, 0, block);
+            commit_to(&s->done);
+        }
+        wait_for(&s->done, block & 1);
+        ptx_tcgen05_fence_after();
+        __syncwarp();
+    }
+    finish_tile(p, s, row, col);
+    end(s);
+}
+
+#endif

@@ -1,0 +1,73 @@
+/* Instructions of Blackwell's tensor cores for pairs of thread blocks (cta_group::2), one
+ * instruction per function (PTX ISA 9.0, section 9.7.16). Two blocks of a cluster are a pair if
+ * their ranks differ in the lowest bit only. The block with the even rank is the leader. All
+ * tcgen05 instructions of a kernel must have the same cta_group. Loads from tensor memory, fences
+ * and descriptors are those of tcgen05.h. */
+#ifndef BSMM_CUDA_PTX_TCGEN05_PAIR_H
+#define BSMM_CUDA_PTX_TCGEN05_PAIR_H
+
+#include <stdint.h>
+
+/* ---- allocation, by a full warp of each of the two blocks ---- */
+
+/* PTX ISA "tcgen05.alloc": allocates `columns` columns (a power of two from 32 to 512) in both
+ * blocks and writes their address to shared memory. */
+static __device__ __forceinline__ void ptx_tcgen05_pair_alloc(uint32_t to, uint32_t columns) {
+    asm volatile("tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(to),
+                 "r"(columns)
+                 : "memory");
+}
+/* PTX ISA "tcgen05.relinquish_alloc_permit": the thread block will allocate no more columns. */
+static __device__ __forceinline__ void ptx_tcgen05_pair_relinquish(void) {
+    asm volatile("tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;");
+}
+/* PTX ISA "tcgen05.dealloc": frees columns. */
+static __device__ __forceinline__ void ptx_tcgen05_pair_dealloc(uint32_t address,
+                                                                uint32_t columns) {
+    asm volatile("tcgen05.dealloc.cta_group::2.sync.aligned.b32 %0, %1;" ::"r"(address),
+                 "r"(columns));
+}
+
+/* ---- work of one thread of the leader ---- */
+
+/* PTX ISA "tcgen05.commit" with multicast: the mbarrier at the same address in each block whose bit
+ * of `mask` is set gets one arrival when all earlier products and copies of this thread have
+ * completed. */
+static __device__ __forceinline__ void ptx_tcgen05_pair_commit(uint32_t barrier, uint16_t mask) {
+    asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster"
+                 ".multicast::cluster.b64 [%0], %1;" ::"r"(barrier),
+                 "h"(mask)
+                 : "memory");
+}
+
+/* PTX ISA "tcgen05.cp": does what ptx_tcgen05_copy_32x128b does in both blocks. Each block copies
+ * from its own shared memory to its own tensor memory. */
+static __device__ __forceinline__ void ptx_tcgen05_pair_copy_32x128b(uint32_t to, uint64_t from) {
+    asm volatile("tcgen05.cp.cta_group::2.32x128b.warpx4 [%0], %1;" ::"r"(to), "l"(from)
+                 : "memory");
+}
+
+/* PTX ISA "tcgen05.mma" with block_scale: does what PTX_TCGEN05_MMA_SCALED does for the rows of A
+ * and B of both blocks. Each block holds half of the rows of A, half of the rows of B, and the rows
+ * of D of its rows of A. */
+#define PTX_TCGEN05_PAIR_MMA_SCALED(KIND, d, a, b, form, a_scales, b_scales, adds)                 \
+    asm volatile("{ .reg .pred p;\n\t"                                                             \
+                 "setp.ne.b32 p, %6, 0;\n\t"                                                       \
+                 "tcgen05.mma.cta_group::2.kind::" KIND                                            \
+                 " [%0], %1, %2, %3, [%4], [%5], p; }" ::"r"(d),                                   \
+                 "l"(a), "l"(b), "r"(form), "r"(a_scales), "r"(b_scales), "r"(adds)                \
+                 : "memory")
+
+/* ---- work of one thread of either block ---- */
+
+/* PTX ISA 9.7.9.27.1.2 "cp.async.bulk.tensor" with cta_group::2: does what ptx_tma_load does. The
+ * mbarrier may be in either block of the pair (its address comes from ptx_mapa). */
+static __device__ __forceinline__ void ptx_tma_load_pair(uint32_t to, const void *map, int32_t x,
+                                                         int32_t y, uint32_t barrier) {
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 ".cta_group::2 [%0], [%1, {%2, %3}], [%4];" ::"r"(to),
+                 "l"(map), "r"(x), "r"(y), "r"(barrier)
+                 : "memory");
+}
+
+#endif
