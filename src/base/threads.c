@@ -50,8 +50,8 @@ static void run_alone(const bsmm_job *job) {
             job->work(job->context, phase, worker);
 }
 
-/* Runs a job on OpenMP's threads. OpenMP may give fewer threads than job->threads. Each thread then
- * does the work of several workers. */
+/* Runs a job on OpenMP's threads. A job consists of work for job->threads workers. OpenMP may give
+ * fewer threads, and each thread then does the work of several workers. */
 #ifdef _OPENMP
 static void run_by_default(const bsmm_job *job) {
 #    pragma omp parallel num_threads(job->threads)
@@ -118,7 +118,7 @@ bsmm_status bsmm_job_run(const bsmm_job *job, const bsmm_pool *pool) {
 
 typedef struct loop_run {
     const bsmm_loop *loop;
-    int threads; /* number of workers: the loop's threads, or fewer if the loop has fewer parts */
+    int threads; /* number of workers: the loop's threads, or fewer if the loop has fewer ranges */
     bsmm_items *items;
 } loop_run;
 

@@ -20,7 +20,7 @@ typedef struct bsmm_recode {
      * *dst.m.global_scale */
     bool two_level;
     const float *amax; /* quantize: largest magnitude of src, from the caller; NULL: compute it */
-    float *result;     /* amax: where to store the largest magnitude of src */
+    float *result;     /* for the conversion amax: address of the result */
 } bsmm_recode;
 
 /* The functions that one kind of device offers to the core. backends.def lists the backends. In

@@ -111,8 +111,9 @@ static uint64_t most_grains(int64_t extent, int64_t tile, int64_t count) {
     return (uint64_t)(parts > rest ? grains - bsmm_ceil_div(parts - rest, tile) : grains);
 }
 
-/* Computes the largest number of bytes that the scales of a divided matrix can need if each group
- * stores its scales separately. The sizes of the groups are known only when the plan runs. */
+/* Computes the largest number of bytes that the scales of a matrix can need if each group owns a
+ * range of its rows or columns and stores its scales separately. The sizes of the groups are known
+ * only when the plan runs. */
 static bsmm_status measure_apart(const bsmm_groups *g, const char *what, bsmm_operand *o) {
     bool by_cols = g->kind == BSMM_GROUP_K;
     int64_t extent = by_cols ? o->m.cols : o->m.rows;

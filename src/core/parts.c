@@ -85,8 +85,9 @@ void bsmm_parts_make(const bsmm_request *request, const bsmm_kernel *many, const
         parts->workspace_bytes = UINT64_MAX;
 }
 
-/* Returns true if all groups read one packed matrix. Second-level scales are part of it, so groups
- * that share B but not these scales have a matrix each. */
+/* Returns true if all groups read one packed matrix. A packed matrix contains its second-level
+ * scale, so if groups share B but have different second-level scales, each group has a packed
+ * matrix of its own. */
 static bool share_packed(const bsmm_groups *g) {
     return g->b.elements == 0 && !(g->flags & BSMM_GROUP_EACH_B_GLOBAL);
 }

@@ -6,10 +6,10 @@
 
 #include "core/groups.h"
 
-/* The kernels of a product that is divided into parts. `few` is the best kernel for a part with few
- * rows of A. `many` is the kernel of the plan. On the CPU both compute bitwise identical rows of D
- * (docs/NUMERICS.md, Determinism). `empty` is the reference kernel, which runs groups whose A and B
- * have no columns. */
+/* The kernels of a product that is divided into parts (plain products). `few` is the best kernel
+ * for a part with few rows of A. `many` is the kernel of the plan. On the CPU the two kernels
+ * compute bitwise identical rows of D (docs/NUMERICS.md, Determinism). `empty` is the reference
+ * kernel, which runs groups whose A and B have no columns. */
 typedef struct bsmm_parts {
     const bsmm_kernel *few, *many, *empty; /* few is NULL if it would be the same kernel as many */
     uint64_t gathered_bytes;  /* size of the gathered rows of A, which lie at the start of the

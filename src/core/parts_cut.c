@@ -90,8 +90,9 @@ static int64_t next_share(const bsmm_groups *g, int64_t index, int64_t extent,
     return start;
 }
 
-/* Points the part's scales to those of its group if groups store their scales separately. `offset`
- * counts the scales of the groups before; the function adds this group's scales to it. */
+/* Points the scales of a group's matrix `part` to those of the group if groups store their scales
+ * separately. `offset` counts the scales of the groups before; the function adds this group's
+ * scales to it. */
 static void take_apart(const bsmm_operand *whole, bsmm_operand *part, uint64_t *offset) {
     *offset += bsmm_operand_own_scales(part, whole, *offset);
 }

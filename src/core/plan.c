@@ -16,7 +16,7 @@ struct bsmm_plan {
     bsmm_parts parts; /* kernels of a product that is divided into plain products (parts.h) */
     uint64_t workspace_bytes;
     const bsmm_packed *packed; /* description of packed weights; NULL in bsmm_matmul's plan */
-    void *state; /* the kernel's state; in a plan on the heap it lies after kept_plan */
+    void *state; /* the kernel's state; a plan on the heap and its state share one allocation */
 };
 
 enum { WORKSPACE_ALIGNMENT = 64 };

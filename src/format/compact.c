@@ -18,8 +18,8 @@ int64_t bsmm_compact_piece(uint32_t elem) {
     return bits == 6 ? 4 : 32 / bits;
 }
 
-/* Returns the number of rows of the strip whose first row is `first`: 16, or fewer in the last
- * strip. */
+/* Returns the number of rows that are stored together with row `first`, the first row of a strip:
+ * 16, or fewer in the last strip. */
 static int64_t strip_rows(const bsmm_operand *o, int64_t first) {
     return bsmm_min_i64(ROWS, o->m.rows - first);
 }

@@ -14,7 +14,7 @@ enum { BSMM_SCALE_RUN = 16 };
 typedef struct bsmm_scale_line {
     const bsmm_scale_map *map;
     bool regular;    /* BSMM_SCALE_RUN columns are a whole number of tiles */
-    bool contiguous; /* the scales of these columns are also adjacent in memory */
+    bool contiguous; /* the scales of BSMM_SCALE_RUN columns are also adjacent in memory */
     /* Offsets of BSMM_SCALE_RUN columns relative to the first of them, whose number is a multiple
      * of BSMM_SCALE_RUN. */
     uint64_t steps[BSMM_SCALE_RUN];

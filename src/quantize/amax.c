@@ -4,7 +4,7 @@
 #include "base/threads.h"
 
 /* Returns a view of the matrix in which rows are contiguous in memory: a column-major matrix is
- * seen as its transpose. The largest magnitude of both is the same. */
+ * seen as its transpose. The transposition does not change the largest magnitude. */
 static bsmm_operand along_memory(const bsmm_operand *src) {
     bsmm_operand view = *src;
     if (src->m.order == BSMM_ORDER_ROW) return view;

@@ -30,8 +30,8 @@ INLINE __m512 next_factor(factor_cursor *cursor, int count) {
 }
 
 /* Returns the factors of the next 32 columns of 16-bit values, with two columns in each 32-bit
- * lane. The lower eight lanes have the factor of the first sixteen columns, the upper eight lanes
- * that of the others. */
+ * lane. The lower eight lanes have the factor of the first sixteen columns, and the upper eight
+ * lanes have the factor of the last sixteen columns. */
 INLINE __m512 next_factors(factor_cursor *cursor) {
     __m512 first = next_factor(cursor, LANES), second = next_factor(cursor, LANES);
     return _mm512_mask_mov_ps(first, 0xff00, second);

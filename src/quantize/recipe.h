@@ -20,12 +20,12 @@ typedef struct bsmm_strip_scales {
     float factors[BSMM_STRIP_BLOCKS];
 } bsmm_strip_scales;
 
-/* Computes the scale codes and factors of the first n blocks of a strip from the largest magnitudes
+/* Computes the scale codes and factors of n adjacent blocks (a strip) from the largest magnitudes
  * of the blocks. */
 typedef void bsmm_strip_rule(bsmm_strip_scales *scales, int64_t n, const bsmm_tensor_step *tensor);
 
-/* Returns the function that computes a strip's scales by a block rule, compiled for the best
- * vectors of the processor. Returns NULL for BSMM_BLOCK_NONE. */
+/* Returns the function that computes the scales of adjacent blocks (a strip) by a block rule,
+ * compiled for the best vectors of the processor. Returns NULL for BSMM_BLOCK_NONE. */
 bsmm_strip_rule *bsmm_strip_rule_of(bsmm_block_rule rule);
 
 enum { BSMM_E4M3_CODES = 128 }; /* number of e4m3 codes without a sign */
@@ -139,9 +139,9 @@ int64_t bsmm_rows_per_task(const bsmm_operand *a, const bsmm_operand *b);
 bsmm_status bsmm_amax_bits(const bsmm_operand *src, const bsmm_place *place, uint32_t *bits);
 
 /* Computes the error report of `quantized` against the values `src`. The caller has checked the
- * memory of both. `lines` has one entry for each row of src, which holds the sums of that row. The
- * entries are added in order at the end, so that the report does not depend on the number of
- * threads. */
+ * memory of src and quantized. `lines` has one entry for each row of src, which holds the sums of
+ * that row. The entries are added in order at the end, so that the report does not depend on the
+ * number of threads. */
 typedef struct bsmm_report_line {
     double signal, noise, max_error;
     int64_t clipped, underflowed;

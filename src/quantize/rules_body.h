@@ -1,7 +1,7 @@
-/* The functions that compute the scales of whole strips of blocks. A file includes this file after
- * it has defined TARGET, the function attributes of its instruction set. The functions are loops
- * without branches that a compiler can vectorize. PLAIN_RULES is the resulting table of
- * functions. */
+/* The functions that compute the scales of many adjacent blocks (a strip) at once. A file includes
+ * this file after it has defined TARGET, the function attributes of its instruction set. The
+ * functions are loops without branches that a compiler can vectorize. PLAIN_RULES is the resulting
+ * table of functions. */
 #ifndef BSMM_QUANTIZE_RULES_BODY_H
 #define BSMM_QUANTIZE_RULES_BODY_H
 

@@ -1,5 +1,6 @@
-/* The pipeline that quantizes blocks, after the scale of the whole tensor is known: find the amax
- * of each block, choose its scale, encode its elements, and store both. */
+/* The pipeline that quantizes blocks, after the scale of the whole tensor is known. It finds the
+ * amax (largest magnitude) of each block, chooses the block's scale, encodes the block's elements,
+ * and stores scale and codes. */
 #include "quantize/recipe.h"
 
 #include <float.h>
@@ -127,7 +128,8 @@ static int64_t strip_cols(const bsmm_format *f) {
     return bsmm_min_i64(blocks ? blocks : 1, BSMM_STRIP_BLOCKS) * f->block_cols;
 }
 
-/* One row of blocks of the destination, which is divided into strips. */
+/* One row of blocks of the destination. It is divided into strips, i.e. adjacent blocks that are
+ * handled together. */
 typedef struct block_row {
     int64_t r, rows, c, cols;
     const bsmm_plain *values;
@@ -146,7 +148,7 @@ static void strip_at(const block_row *row, const bsmm_format *f, int64_t c, int6
 }
 
 /* Prefetches the first cache lines of the values that lie `cols` columns further on. Without the
- * prefetch, the memory would be idle while the scales of a strip are computed. */
+ * prefetch, the memory would be idle while scales are computed. */
 static void ask_ahead(const bsmm_plain *values, int64_t cols) {
     enum { LINES = 16 }; /* number of cache misses that a core can have in flight */
     const char *at = bsmm_plain_at(values, 0, cols).data;
@@ -154,10 +156,10 @@ static void ask_ahead(const bsmm_plain *values, int64_t cols) {
         __builtin_prefetch(at + 64 * i);
 }
 
-/* Quantizes a row of blocks, strip by strip. If a block has only one row, the scales of the next
- * strip are computed before the current strip is encoded, which hides the latency of computing
- * scales. If blocks have several rows, the scales of the next strip are computed afterwards,
- * because its values would push the current strip out of the cache. */
+/* Quantizes a row of blocks, one strip (some adjacent blocks) after another. If a block has only
+ * one row, the scales of the next strip are computed before the current strip is encoded, which
+ * hides the latency of computing scales. If blocks have several rows, the scales of the next strip
+ * are computed afterwards, because its values would push the current strip out of the cache. */
 static void store_blocks(const bsmm_recipe_run *run, const block_row *row) {
     const bsmm_format *f = &run->dst->m.format;
     const bool early = f->block_rows == 1;

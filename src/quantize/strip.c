@@ -1,5 +1,5 @@
-/* Selects the operations on strips of blocks (strip.h) for the best instruction set of the
- * processor, and implements the portable ones. */
+/* Selects the operations on strips, i.e. on some adjacent blocks (strip.h), for the best
+ * instruction set of the processor, and implements the portable operations. */
 #include "quantize/strip.h"
 
 #include "base/cpu.h"

@@ -6,8 +6,8 @@
 
 #include "quantize/coder.h"
 
-/* The largest number of blocks in a strip, a multiple of 32. It is so large that the cost of
- * calling the operations is negligible. */
+/* The largest number of adjacent blocks that one operation handles (a strip), a multiple of 32. It
+ * is so large that the cost of calling the operations is negligible. */
 enum { BSMM_STRIP_BLOCKS = 128 };
 
 /* f32, f16 or bf16 values in row-major order. */
@@ -28,9 +28,9 @@ typedef struct bsmm_strip_job {
 
 /* The constants for decoding codes of at most 8 bits to f32, f16 or bf16. A value is the element
  * times the block scale times the second-level scale, which is `other`. Only one of these two
- * products is rounded, once and to the destination. If scale_is_exact is set, it is the product
- * with the second-level scale. Otherwise it is the product with the block scale, and `other` is 1.
- */
+ * products is rounded, once and to the destination. If scale_is_exact is set, the product with the
+ * second-level scale is rounded. Otherwise the product with the block scale is rounded, and `other`
+ * is 1. */
 typedef struct bsmm_decode_job {
     uint32_t bits, to_elem;
     int mantissa_bits;
@@ -38,7 +38,8 @@ typedef struct bsmm_decode_job {
     /* the product of an element and its block scale is exact, because the scales are e4m3 or there
      * are no block scales */
     bool scale_is_exact;
-    bool is_exact; /* both products with scales are exact, except that they may overflow */
+    bool is_exact; /* the products of the element with its block scale and with the second-level
+                      scale are exact, except that they may overflow */
     bool streams;  /* stores bypass the caches */
     float other;
     float table[32]; /* values of the codes of 4 bits, or of the first 32 codes of 6 bits */

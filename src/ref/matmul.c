@@ -11,8 +11,8 @@
 
 enum { GROUP = 64 };
 
-/* The arrays in the workspace, as numbers of values. `rows` below is the number of rows of A in a
- * group. */
+/* The sizes of the arrays in the workspace, as numbers of values. In the comments below, `rows` is
+ * the number of rows of A that are decoded at a time. */
 typedef struct sizes {
     uint64_t a;      /* rows x K doubles: decoded rows of A */
     uint64_t b;      /* threads x K doubles: one decoded row of B for each thread */
@@ -73,7 +73,7 @@ static double dot(const double *a, const double *b, int64_t k) {
     return sum;
 }
 
-/* One group of decoded rows of A, which all threads multiply by rows of B. */
+/* Some decoded rows of A (at least 64), which all threads multiply by rows of B. */
 typedef struct group_run {
     const bsmm_product *p;
     const scratch *s;
@@ -102,8 +102,9 @@ static bsmm_status multiply_group(const bsmm_product *p, const scratch *s, int64
     return bsmm_loop_run(&loop, &p->pool);
 }
 
-/* Describes the accumulators of a group of rows for the epilogue. A row has one accumulator for
- * each row of B. With a gated activation, gates and ups alternate or fill two halves of the row. */
+/* Describes the accumulators of the decoded rows of A for the epilogue. A row has one accumulator
+ * for each row of B. With a gated activation, gates and ups alternate or fill two halves of the
+ * row. */
 static bsmm_sums sums_of(const bsmm_product *p, const scratch *s) {
     bool interleaved = p->finish && p->finish->interleaved;
     return (bsmm_sums){.acc = s->acc,

@@ -1,7 +1,7 @@
 /* Estimates the speed of light of a product: a time that no kernel can beat on a device. It is the
- * larger of two times. One is the time of all operations at the peak rate of the device's fastest
- * unit that accepts both operands. The other is the time to move all bytes once at the memory's
- * bandwidth. */
+ * larger of two times. The compute time is that of all operations at the peak rate of the device's
+ * fastest matrix unit that accepts A and B. The memory time is that of moving all bytes once at the
+ * memory's bandwidth. */
 #include "core/describe.h"
 #include "sol/sol.h"
 
@@ -27,9 +27,9 @@ static double count_bytes(const bsmm_product *p) {
     return bytes;
 }
 
-/* Returns the unit with the highest peak in `units`, a set of bits 1 << unit. Among equally fast
- * units it returns the one for the narrowest elements. Every set contains BSMM_UNIT_F32, because
- * every device computes in fp32. */
+/* Returns the matrix unit with the highest peak in `units`, a set of bits 1 << unit. Among equally
+ * fast units it returns the one for the narrowest elements. Every set contains BSMM_UNIT_F32,
+ * because every device computes in fp32. */
 static bsmm_sol_unit fastest_unit(const bsmm_sol_device *device, uint32_t units) {
     bsmm_sol_unit best = BSMM_UNIT_F32;
     for (bsmm_sol_unit unit = BSMM_UNIT_F32; unit < BSMM_UNIT_COUNT; unit++)

@@ -78,8 +78,8 @@ static const struct {
     /* A scale that is a power of two can be folded into an element that is converted to e4m3 or
      * e5m2, because the narrower element formats use only some of the exponents. */
     {up_to_6_bits, S(E8M0), 0, 0, TRAITS_8, U(F8)},
-    /* On devices with MX instructions, the matrix instruction itself applies e8m0 scales. A unit
-     * for wide elements also accepts narrower ones. */
+    /* On devices with MX instructions, the matrix instruction itself applies e8m0 scales. A matrix
+     * unit for wide elements also accepts narrower ones. */
     {narrow_but_fnuz, S(E8M0), 0, 32, BSMM_SOL_MX, U(F8)},
     {up_to_6_bits, S(E8M0), 0, 32, BSMM_SOL_MX, U(F6)},
     {up_to_6_bits, S(NONE), 0, 0, BSMM_SOL_MX, U(F6)},

@@ -24,11 +24,11 @@ typedef struct bsmm_f32seg_block {
     /* Elements in the order [panel][k][row of the panel], so for each k the elements of all rows of
      * a panel are adjacent. */
     float *elements;
-    /* Scales in the order [segment][row]. A scale is block scale * second-level scale, or 1 in
-     * padding rows. */
+    /* Scales in the order [segment][row], where a segment is a range of K without a change of
+     * scale. Each is the block scale times the second-level scale, or 1 in padding rows. */
     double *scales;
-    /* Flags in the order [segment][row]. A flag is 1 if the segment's fp32 sums with this row could
-     * leave fp32's range. */
+    /* Flags in the order [segment][row], where a segment is a range of K without a change of scale.
+     * A flag is 1 if the segment's fp32 sums with this row could leave fp32's range. */
     uint8_t *wide;
 } bsmm_f32seg_block;
 
@@ -38,12 +38,14 @@ typedef struct bsmm_f32seg_block {
 int64_t bsmm_f32seg_segment(const bsmm_operand *a, const bsmm_operand *b);
 
 /* Packs rows [row, row + rows) and columns [k0, k0 + k) of an operand into panels of `panel` rows.
- * k0 must be the start of a segment. The function writes `padded` rows, a multiple of `panel`. */
+ * A segment is a range of K of `segment` elements without a change of scale; k0 must be the start
+ * of a segment. The function writes `padded` rows, a multiple of `panel`. */
 void bsmm_f32seg_pack(const bsmm_operand *o, int64_t row, int64_t rows, int64_t padded,
                       int64_t panel, int64_t k0, int64_t k, int64_t segment, bsmm_f32seg_block *to);
 
 /* Multiplies two packed operands over `k` elements of K and adds the results to acc, a row-major
- * array of padded_m x padded_n doubles. */
+ * array of padded_m x padded_n doubles. The scales of both operands change only after each
+ * `segment` elements of K. */
 void bsmm_f32seg_engine(const bsmm_f32seg_block *a, int64_t padded_m, const bsmm_f32seg_block *b,
                         int64_t padded_n, int64_t k, int64_t segment, double *acc);
 

@@ -70,9 +70,10 @@ static const uint8_t *b_at(const gemm *g, int64_t row, int64_t unit) {
            (uint64_t)unit * g->engine->b_unit_bytes;
 }
 
-/* Returns the address in B to prefetch from while the panel of columns col + j is multiplied over
- * the chunk of K that begins at unit number k. It is the next panel in the same chunk, the block's
- * first panel in the next chunk, or the first panel of the next cache block. */
+/* Returns the address in packed B to prefetch from while the panel of columns col + j is multiplied
+ * over one chunk of K. The chunk begins at unit number k, where a unit is a range of K with one
+ * scale per row. The address is that of the next panel in the same chunk, the block's first panel
+ * in the next chunk, or the first panel of the next cache block. */
 static const uint8_t *next_panel(const gemm *g, const block *b, int64_t j, int64_t k) {
     const bsmm_engine *e = g->engine;
     if (j + e->nr < b->cols) return b_at(g, b->col + j + e->nr, k);
@@ -89,7 +90,7 @@ static void expect_tile(const gemm *g, const block *b, int64_t i, int64_t j) {
 }
 
 /* Returns the accumulators of the panel of B that begins at column col + j of D. If all panels use
- * the same accumulators one after another, these are at the start of the buffer. */
+ * the same accumulators one after another, the accumulators are at the start of the buffer. */
 static float *strip_acc(const gemm *g, const block *b, int64_t j) {
     return b->acc + (b->pitch == g->engine->nr ? 0 : j);
 }
@@ -338,8 +339,8 @@ static void turn_to_slab(gemm *g, int64_t rows, int64_t first, uint8_t *to) {
     place_side(&g->b, to);
 }
 
-/* Packs a slab that is one cache block wide and multiplies all rows of A by it. The slab is in the
- * calling thread's share of the memory for panels. */
+/* Packs a slab, i.e. the panels of B for one cache block, and multiplies all rows of A by it. The
+ * slab is in the calling thread's share of the memory for panels. */
 static void run_own_slab(const gemm *g, int thread, int64_t first) {
     gemm own = *g;
     uint64_t share = g->b_bytes / (uint64_t)g->threads / 64 * 64;

@@ -58,24 +58,28 @@ struct bsmm_engine {
                            packed weights */
     int64_t mr, nr;     /* rows of A and of B in a register tile */
     int64_t unit; /* elements of K in a unit, i.e. in a range in which each row has one scale */
-    uint64_t a_unit_bytes; /* bytes of a packed unit of mr rows of A, a multiple of 64 */
-    uint64_t b_unit_bytes; /* bytes of a packed unit of nr rows of B, a multiple of 64 */
-    int64_t chunk;         /* approximate number of units along K in a cache block */
-    int64_t mc, nc;        /* rows of A and of B in a cache block: multiples of mr and nr */
+    uint64_t
+        a_unit_bytes; /* bytes of a packed unit (a range of K) of mr rows of A, a multiple of 64 */
+    uint64_t
+        b_unit_bytes; /* bytes of a packed unit (a range of K) of nr rows of B, a multiple of 64 */
+    int64_t chunk;  /* approximate length of the range of K that a cache block multiplies at a time,
+                       in units */
+    int64_t mc, nc; /* rows of A and of B in a cache block: multiples of mr and nr */
     /* largest sum of the number `wide` (how far the magnitudes in a row are apart) of a row of A
      * and of a row of B; above this sum, their result is summed in double */
     int wide_limit;
-    /* bytes of a packed unit of B after the function `widen` has expanded it; 0 if widen is NULL */
+    /* bytes of a packed unit (a range of K) of nr rows of B after the function `widen` has expanded
+     * it; 0 if widen is NULL */
     uint64_t widened_unit_bytes;
     /* Packs rows [row, row + rows) of A or B over all of K into panels at `to`. */
     void (*pack)(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bsmm_panel *to);
-    /* Expands a panel of B over `units` units of K to the type that `multiply` reads. It is called
-     * once for all panels of A that are multiplied by this panel of B. NULL: multiply reads B as it
-     * is packed. */
+    /* Expands a panel of B over `units` units of K (ranges with one scale per row) to the type that
+     * `multiply` reads. It is called once for all panels of A that are multiplied by this panel of
+     * B. NULL: multiply reads B as it is packed. */
     void (*widen)(const uint8_t *b, int64_t units, uint8_t *to);
-    /* Multiplies a panel of A by a panel of B over `units` units of K. It stores the mr x nr
-     * results to c, or adds them to c if `add` is true. A row of c has a stride of `pitch` floats.
-     */
+    /* Multiplies a panel of A by a panel of B over `units` units of K (ranges with one scale per
+     * row). It stores the mr x nr results to c, or adds them to c if `add` is true. A row of c has
+     * a stride of `pitch` floats. */
     void (*multiply)(const uint8_t *a, const uint8_t *b, int64_t units, float *c, int64_t pitch,
                      bool add, bsmm_ahead ahead);
     /* Does the work of the member `multiply` if only the first `cols` rows of B's panel are used,
@@ -91,7 +95,7 @@ struct bsmm_engine {
 typedef struct bsmm_gemm_side {
     int64_t rows, panels, width;
     uint64_t panel_bytes;
-    uint8_t *units; /* memory of the panels; each run sets this member, factors and wide */
+    uint8_t *units; /* memory of the panels; each run sets the members units, factors and wide */
     double *factors;
     uint8_t *wide;
 } bsmm_gemm_side;
@@ -208,8 +212,9 @@ typedef struct bsmm_gemm_rows {
                               (bsmm_cpu_epilogue_is_direct) */
 } bsmm_gemm_rows;
 
-/* Does the work of bsmm_gemm_store_row for several rows. *first describes the first row. Its
- * members `factor` and `wide` are not used, because each row's values are in *rows. */
+/* Applies the whole epilogue to several rows of accumulators, rounds, and stores to D, which must
+ * have no scales. *first describes the first row. Its members `factor` and `wide` are not used,
+ * because each row's factor and number `wide` are in *rows. */
 void bsmm_gemm_store_rows(const bsmm_product *p, const bsmm_gemm_row *first,
                           const bsmm_gemm_rows *rows, double *values);
 
@@ -222,8 +227,8 @@ void bsmm_cpu_epilogue_scale(const float *acc, double row_factor, const double *
 void bsmm_cpu_epilogue_add(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,
                            double *values);
 
-/* Stores in values[i] the gated activation of gates[i * step] and ups[i * step], for `cols` columns
- * of D. `values` may be the same array as `gates` or `ups`. */
+/* Stores in values[i] the gated activation of gates[i * step] and ups[i * step], for i from 0 to
+ * cols - 1. `values` may be the same array as `gates` or `ups`. */
 void bsmm_cpu_epilogue_gate(const bsmm_product *p, const double *gates, const double *ups,
                             int64_t step, int64_t cols, double *values);
 

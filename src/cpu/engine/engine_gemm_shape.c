@@ -111,8 +111,8 @@ static bool halve(int64_t *length, int64_t tile) {
     return even;
 }
 
-/* Returns the bytes that a cache block accesses: one chunk of both operands' panels, and the
- * accumulators. */
+/* Returns the number of bytes that a cache block accesses: the packed panels of A and B for one
+ * chunk (the range of K that is multiplied at a time), and the accumulators. */
 static uint64_t block_bytes(const gemm *g) {
     const bsmm_engine *e = g->engine;
     return (uint64_t)g->chunk * ((uint64_t)(g->mc / e->mr) * e->a_unit_bytes +

@@ -126,10 +126,10 @@ INLINE void add_values(const bsmm_cpu_epilogue_added *added, int64_t row, int64_
         half[i] = dvec_add(half[i], dvec_mul(factor, dvec_of(values, i)));
 }
 
-/* Multiplies the accumulators of one vector by their row's and columns' factors and by alpha, and
- * returns the results as fp32. The results are rounded, or truncated with a sticky last bit if a
- * rounding to 16 bits follows. If C or bias is added, `t` is the tile and `row` the number of the
- * row in it; else `t` is NULL. */
+/* Multiplies the accumulators of one vector by their row's factor, by their columns' factors and by
+ * alpha, and returns the results as fp32. The results are rounded, or truncated with a sticky last
+ * bit if a rounding to 16 bits follows. If C or bias is added, `t` is the tile and `row` the number
+ * of the row in the tile; else `t` is NULL. */
 INLINE vec times_factors(const part *p, lanes there, bool sticky, const bsmm_cpu_epilogue_tile *t,
                          int64_t row) {
     vec acc = load_floats(there, p->acc);

@@ -61,7 +61,7 @@ static void arrange(uint8_t *part, int64_t width, int64_t unit, bool parted) {
                 memcpy(to + place_of(u, g, unit, parted), from, sizeof *from);
             memcpy(begin, from, sizeof *from);
             /* In the rearranged part, the elements of a row are followed by the initial sums of all
-             * units and then by the scales of all units. */
+             * units (ranges of K with one scale) and then by the scales of all units. */
             memcpy(begin + 4 * count, from + width, sizeof *from);
         }
 }

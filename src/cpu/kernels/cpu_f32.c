@@ -110,8 +110,9 @@ static double bound(const bsmm_product *p, const void *state) {
     return BSMM_F32SEG_SEGMENT * 0x1p-24;
 }
 
-/* Refuses a block-scaled D, and operands whose segments would have a single element (blocks of odd
- * length along K, or one scale for each element). The workspace has no room for so many scales. */
+/* Refuses a block-scaled D. It also refuses operands in which the scale would change after every
+ * element of K (blocks of odd length along K, or one scale for each element), because the workspace
+ * has no room for so many scales. */
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     (void)state;
     if (p->recipe) {

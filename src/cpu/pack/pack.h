@@ -88,7 +88,7 @@ enum { BSMM_PACK_STRIP = 128, BSMM_PACK_LINE = 128 };
 typedef struct bsmm_pack_buffer {
     _Alignas(64) uint16_t codes[BSMM_PACK_LANES][BSMM_PACK_SPAN];
     _Alignas(64) uint8_t strip[BSMM_PACK_STRIP][BSMM_PACK_LINE];
-    int64_t k, n; /* `strip` holds n columns from column k on; n is 0 at first */
+    int64_t k, n; /* the array strip[] holds n columns from column k on; n is 0 at first */
     uint64_t first;
 } bsmm_pack_buffer;
 
@@ -107,13 +107,13 @@ bool bsmm_pack_is_empty(const bsmm_operand *o, int64_t r, int64_t k, int64_t end
 
 /* Writes the offsets of the scales of columns k, k + step, k + 2 * step and so on, as long as they
  * are below k + n. A scale's offset is the sum of a part that depends on its row and a part that
- * depends on its column; only the second part is written. There may be at most STEPS offsets. The
+ * depends on its column; only the column's part is written. There may be at most STEPS offsets. The
  * block length and k must be multiples of step. */
 void bsmm_pack_offsets(const bsmm_operand *o, int64_t k, int64_t n, int64_t step,
                        uint64_t *offsets);
 
-/* Returns the part of the offset of a scale that depends on row r; the other part depends on its
- * column. */
+/* Returns the part of a scale's offset that depends on row r. bsmm_pack_offsets computes the part
+ * that depends on the column. */
 static inline uint64_t bsmm_pack_row_offset(const bsmm_operand *o, int64_t r) {
     int64_t rows = o->m.format.block_rows;
     if (rows != 1) r /= rows;
@@ -140,9 +140,12 @@ static inline const uint8_t *bsmm_pack_run_at(const bsmm_pack_codes *c, int64_t 
  *      to + g / unit_groups * unit_bytes + g % unit_groups * pitch + 4 * i. */
 typedef struct bsmm_pack_place {
     uint8_t *to;
-    int64_t lanes;  /* number of rows of the tile that are stored, at most LANES */
-    int64_t groups; /* number of 4-byte groups of a row in the span, padded to whole units */
-    /* number of 4-byte groups of a row in a unit: 4 or 8 for integers, a multiple of 16 for bf16 */
+    int64_t lanes; /* number of rows of the tile that are stored, at most LANES */
+    /* number of 4-byte groups of a row that are stored, padded to whole units (ranges of K with one
+     * scale per row) */
+    int64_t groups;
+    /* number of 4-byte groups of a row in a unit (a range of K with one scale per row): 4 or 8 for
+     * integers, a multiple of 16 for bf16 */
     int64_t unit_groups;
     int64_t unit_bytes, pitch;
     /* bf16 elements are stored as fp32: the odd element of each pair is stored first, and the even
@@ -188,8 +191,8 @@ enum { BSMM_PACK_EXPONENTS = 4 };
  * stored too, `pitch` bytes after them. */
 typedef struct bsmm_pack_exponents {
     const uint8_t *const *row;
-    uint64_t offset; /* offset in bytes of the code of the first unit's scale */
-    int64_t rows;    /* number of rows that exist; the other lanes get the scale 1 */
+    uint64_t offset; /* offset in bytes of the first scale code in each row */
+    int64_t rows; /* number of rows up to the operand's last row; lanes past it get the scale 1 */
     int32_t lower, floated;
     int64_t unit_bytes, pitch;
 } bsmm_pack_exponents;

@@ -79,7 +79,7 @@ INLINE __m512i read_run(const reader *r, const uint8_t *row, int64_t k, int64_t 
 INLINE void transpose(const __m512i row[LANES], __m512i near[4], __m512i far[4]) {
     const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
     const __m512i high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
-    __m512i quad[2][4]; /* each 128 bits hold rows 4 * h to 4 * h + 3 of one group */
+    __m512i quad[2][4]; /* each 128 bits hold one group of 4 bytes of rows 4 * h to 4 * h + 3 */
 #    pragma GCC unroll 2
     for (int h = 0; h < 2; h++) {
         __m512i a = _mm512_unpacklo_epi32(row[4 * h], row[4 * h + 1]);
@@ -258,8 +258,8 @@ INLINE __m512i multiply_half(__m512i bf16, const float *factors) {
                               1);
 }
 
-/* Multiplies 32 elements of K of one lane by their factors. Elements from number n on become 0,
- * whatever their factors are. */
+/* Multiplies 32 elements of K of one row (lane) by their factors. Elements from number n on become
+ * 0, whatever their factors are. */
 INLINE __m512i scale_half(const bsmm_pack_scaling *s, __m512i bf16, int lane, int64_t k,
                           int64_t n) {
     if (s->shifts) bf16 = shift_half(bf16, s->shifts[lane][k / 32]);

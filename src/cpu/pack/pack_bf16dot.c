@@ -16,8 +16,8 @@ bool bsmm_bf16_by_segment(const bsmm_product *p) {
     return bsmm_pack_has_segments(&p->a) || bsmm_pack_has_segments(&p->b);
 }
 
-/* The length of a scale block along K must be a multiple of these numbers of elements, which are
- * the ranges of K that the packer scales at a time for each scale format. */
+/* For each scale format: the number of elements of K that the packer scales at a time. The length
+ * of a scale block along K must be a multiple of it. */
 static const int64_t block_multiples[] = {
     [BSMM_SCALE_NONE] = 1,
     [BSMM_SCALE_E8M0] = BSMM_BF16_FOLDED_UNIT,
@@ -88,7 +88,7 @@ typedef struct span {
     bsmm_pack_buffer buffer;
     int16_t shifts[LANES][STEPS / 2];
     float factors[LANES][STEPS];
-    int32_t scales[LANES][STEPS]; /* fp32 scales, which are stored after the elements of a unit */
+    int32_t scales[LANES][STEPS]; /* fp32 scales, which are stored after each 128 elements of K */
 } span;
 
 /* The functions that pack rows of one element and scale format. */

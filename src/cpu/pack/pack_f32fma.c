@@ -36,10 +36,10 @@ static double scale_beside(const bsmm_f32fma_source *s, const tile *t, int64_t l
     return (double)scales[t->offsets[0]];
 }
 
-/* Returns the part of a scale that is multiplied into the elements. An fp32 scale is stored after
- * the elements of its segment and gives 1 here. The exception is an fp32 scale of 0, by which the
- * elements are multiplied: the row's factors were chosen without these elements, so their sums
- * could otherwise leave fp32's range. */
+/* Returns the part of a scale that is multiplied into the elements. For an fp32 scale this is 1,
+ * because the scale is stored after its 128 elements of K. The exception is an fp32 scale of 0, by
+ * which the elements are multiplied: the row's factors were chosen without these elements, so their
+ * sums could otherwise leave fp32's range. */
 static double folded_part(const bsmm_f32fma_source *s, double scale) {
     return s->folded || scale == 0 ? scale : 1;
 }
@@ -87,8 +87,8 @@ static void multiply_blocks(const bsmm_f32fma_source *s, const tile *t, int64_t 
 static void pack_run(const bsmm_f32fma_source *s, const tile *t, int64_t k,
                      float factors[LANES][WINDOW / STEP], const bool narrow[LANES],
                      float values[LANES][RUN]) {
-    /* No column is left if a unit, which has a fixed number of columns, extends past the end of K.
-     */
+    /* No column is left if the last packed unit, which has a fixed number of columns, extends past
+     * the end of K. */
     int64_t n = t->n < k ? 0 : bsmm_min_i64(RUN, t->n - k);
     for (int64_t lane = 0; lane < t->count; lane++) {
         const float *by = narrow[lane] ? factors[lane] + k / STEP : NULL;
@@ -168,8 +168,8 @@ static void pack_panels(bsmm_f32fma_source *s, bool segmented, int64_t width, in
         to->wide[i] = isfinite(global) ? rows[i].span : BSMM_F32FMA_TOO_WIDE;
     }
     for (t.k = 0; t.k < k; t.k += WINDOW) {
-        /* Units of folded elements have no padding between them, so RUN columns may extend from one
-         * unit to the next. */
+        /* If scales are multiplied into the elements, packed units have no padding between them, so
+         * RUN columns may extend from one unit to the next. */
         uint8_t *at = to->units + t.k / unit * unit_bytes;
         t.n = bsmm_min_i64(WINDOW, k - t.k);
         t.offsets = bsmm_f32fma_offsets(s, t.k);

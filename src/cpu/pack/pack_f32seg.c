@@ -1,6 +1,6 @@
 /* Packs operands for the f32seg engine. Elements of any format are converted to fp32, which is
- * exact. Their scales are stored separately, and flags mark the segments of rows for which fp32
- * sums could leave fp32's range. */
+ * exact. Their scales are stored separately. Flags mark those segments (ranges of K without a
+ * change of scale) of a row for which fp32 sums could leave fp32's range. */
 #include "cpu/engine/engine_f32seg.h"
 
 #include <math.h>
@@ -51,8 +51,9 @@ static float decode(const decoder *d, const void *data, uint64_t index) {
     return d->bits <= 8 ? d->table[code] : (float)bsmm_elem_decode(d->elem, code);
 }
 
-/* Packs the elements of one row into its lane of a panel. It marks the segments in which an element
- * is so large or small that fp32 sums could leave fp32's range. */
+/* Packs the elements of one row into its lane of a panel. It marks each segment (range of K without
+ * a change of scale) in which an element is so large or small that fp32 sums could leave fp32's
+ * range. */
 static void pack_row(const bsmm_operand *o, const decoder *d, int64_t r, int64_t k0, int64_t k,
                      int64_t segment, int64_t panel, float *lane, uint8_t *wide, int64_t pitch) {
     uint8_t codes[BSMM_F32SEG_KC * 4];
@@ -71,9 +72,10 @@ static void pack_row(const bsmm_operand *o, const decoder *d, int64_t r, int64_t
     }
 }
 
-/* Packs the scales of a row. If a scale is Inf, scaling the sum of a segment gives Inf, whereas the
- * sum of scaled terms of both signs is NaN. The segment is therefore marked wide, so that it is
- * summed in double with the scales applied to each term. */
+/* Packs the scales of a row, one for each segment (range of K without a change of scale). If a
+ * scale is Inf, scaling the sum of a segment gives Inf, whereas the sum of scaled terms of both
+ * signs is NaN. The segment is therefore marked wide, so that it is summed in double with the
+ * scales applied to each term. */
 static void pack_scales(const bsmm_operand *o, int64_t r, int64_t k0, int64_t k, int64_t segment,
                         double *scales, uint8_t *wide, int64_t pitch) {
     for (int64_t s = 0; s * segment < k; s++) {

@@ -34,8 +34,8 @@ const char *bsmm_int8_refuse(const bsmm_operand *o, const char *what, char *why,
     return NULL;
 }
 
-/* Returns true if the integer sums of a unit do not fit 16 bits. A 16-bit lane adds two of the four
- * products of each group of 4 elements. */
+/* Returns true if the integer sums of 32 elements of K do not fit 16 bits. A 16-bit lane adds two
+ * of the four products of each group of 4 elements. */
 bool bsmm_int8_is_wide(const bsmm_product *p) {
     int32_t a = bsmm_pack_table_of(p->a.m.format.elem)->largest;
     int32_t b = 2 * bsmm_pack_table_of(p->b.m.format.elem)->largest;
@@ -153,9 +153,9 @@ static inline bool load_unit(const job *j, const tile *t, const scale_rows *from
 }
 
 /* Returns the packed value of a scale that may be outside 2^-50 to 2^50. A scale of 0, which e4m3
- * has, is packed as 0. Any other scale outside the range is packed as 1. It makes the row wide (its
- * results are then summed in double), unless all elements of the unit are zero. Quantizers often
- * give blocks of zeros the scale 2^-127. */
+ * has, is packed as 0. Any other scale outside the range is packed as 1, and the row's results are
+ * then summed in double (the row becomes wide). The row does not become wide if all elements under
+ * the scale are zero, because quantizers often give blocks of zeros the scale 2^-127. */
 static int32_t replaced(const job *j, const span *s, const tile *t, int64_t lane, int64_t unit,
                         int32_t bits) {
     if (is_usable(bits)) return (int32_t)((uint32_t)bits - (uint32_t)j->lower);
@@ -185,8 +185,8 @@ static void pack_ones(const job *j, const span *s, const tile *t, uint8_t *to) {
         store_unit(j, t, bits, to);
 }
 
-/* Packs the e8m0 scales of several units at once, beginning with the first unit. Returns the number
- * of units whose scales are packed. */
+/* Packs the e8m0 scales of several units (ranges of 32 elements of K) at once, beginning with the
+ * first unit. Returns the number of units whose scales are packed. */
 static int64_t pack_exponents(const job *j, const span *s, const tile *t, const scale_rows *from,
                               uint8_t *to) {
     bool coded = j->o->m.format.scale == BSMM_SCALE_E8M0;
@@ -257,8 +257,8 @@ static void pack_span(const job *j, span *s, int64_t width, int64_t row, int64_t
     }
 }
 
-/* Sets the padding at the end of each unit to zero, because a caller may write packed B to a
- * file. */
+/* Sets the padding at the end of each packed unit (a range of K) to zero, because a caller may
+ * write packed B to a file. */
 static void clear_padding(uint8_t *units, int64_t count, int64_t used, int64_t unit_bytes) {
     for (int64_t u = 0; u < count && used < unit_bytes; u++)
         memset(units + u * unit_bytes + used, 0, (size_t)(unit_bytes - used));

@@ -48,8 +48,8 @@ bsmm_pack_refuser bsmm_int8_refuse; /* for the int8 engines */
  * of K, else 16. */
 bool bsmm_int8_by_exponent(const bsmm_product *p);
 
-/* Returns true if the sums of a unit's products of bytes do not fit 16 bits. This is so if both
- * operands are e2m3. */
+/* Returns true if the sums of the products of 32 elements of K do not fit 16 bits. This is so if
+ * both operands are e2m3. */
 bool bsmm_int8_is_wide(const bsmm_product *p);
 
 static inline int64_t bsmm_int8_unit(const bsmm_product *p) {

@@ -198,7 +198,7 @@ static int64_t copied_steps(const product_run *x) {
 }
 
 /* Multiplies the steps (32 elements of K each) from number `step` to the end of K, reading B from a
- * padded copy. The copy is necessary in three cases: the strip extends past the last row of B, K
+ * padded copy. The copy is necessary in three cases: the panels extend past the last row of B, K
  * ends inside the last four steps, or B is in compact order and the engine reads only row order. */
 static uint32_t multiply_copied(const product_run *x, const strip *t, int64_t step,
                                 const bsmm_small_m_span *whole) {
@@ -228,8 +228,9 @@ static uint32_t multiply_copied(const product_run *x, const strip *t, int64_t st
     return unusual;
 }
 
-/* Returns the first row of B of the strip that the thread will multiply `count` strips later. If
- * there is none, it returns the first row of the current strip. */
+/* Returns the first row of B of the strip (the panels that are multiplied side by side) that the
+ * thread will multiply `count` strips later. If there is no such strip, it returns the first row of
+ * the current strip. */
 static int64_t later_row(const product_run *x, const strip *t, int64_t count) {
     int64_t rows = x->d->panels * LANES, at = t->at + count * rows;
     int64_t row = at < COLUMNS ? t->col + at : t->next + at - COLUMNS;
@@ -244,8 +245,8 @@ static uint32_t multiply_stored(const product_run *x, const strip *t) {
      * up may be any row. */
     whole = whole && (!compact || (x->d->reads_compact && row % LANES == 0));
     int64_t direct = whole ? x->p->a.m.cols / group * BSMM_SMALL_M_GROUP : 0;
-    /* The prefetched row of B lies several strips ahead, so that the prefetch covers the latency of
-     * memory even if rows are short. */
+    /* The prefetched row of B lies several strips (groups of panels that are multiplied side by
+     * side) ahead, so that the prefetch covers the latency of memory even if rows are short. */
     int64_t rows = x->d->panels * LANES;
     int64_t row_bytes = direct * x->m->step_bytes * (compact ? LANES : 1);
     int64_t later = later_row(x, t, bsmm_ceil_div(ahead, rows * x->m->pitch));
@@ -391,8 +392,8 @@ static void run_columns(const product_run *x, int thread, int64_t col, int64_t n
     }
 }
 
-/* A product that several threads compute, and the counters from which they take tiles of A and work
- * units. */
+/* A product that several threads compute, and the counters from which they take tiles of A to pack
+ * and work units (ranges of columns of D) to compute. */
 typedef struct shared_run {
     const product_run *x;
     bsmm_items *tiles_taken, *columns_taken;

@@ -19,7 +19,7 @@
 enum {
     BSMM_SMALL_M_LANES = 16,
     BSMM_SMALL_M_STEP = 32, /* elements of K in a step, which an engine decodes at a time */
-    /* steps (of 32 elements of K) in a group; engines multiply whole groups */
+    /* number of steps (32 elements of K each) that engines multiply together */
     BSMM_SMALL_M_GROUP = 4,
     /* Columns of D in a work unit, and floats in a row of accumulators. */
     BSMM_SMALL_M_COLUMNS = 128,
@@ -31,7 +31,7 @@ enum {
 /* A range of K of one or a few adjacent panels of B, which is multiplied by one tile of A. The
  * range is a number of steps of 32 elements each. */
 typedef struct bsmm_small_m_span {
-    const uint8_t *a; /* packed units of the tile of A */
+    const uint8_t *a; /* packed elements and scales of the tile of A */
     /* Address of the first row of B; the rows of all panels follow at the distance `pitch`. */
     const uint8_t *b;
     /* True if b points to 16 rows of packed weights in compact order (format/compact.c), in which
@@ -54,24 +54,25 @@ typedef struct bsmm_small_m_span {
     float *acc;
 } bsmm_small_m_span;
 
-/* Addresses that are prefetched while a span is multiplied, one cache line at a time. `bytes` bytes
- * of one row are prefetched before those of the next row. The hardware prefetcher, which can follow
- * only few rows at once, then recognizes the rows and fetches most of the lines itself. */
+/* Addresses in B that are prefetched during a multiplication, one cache line at a time. `bytes`
+ * bytes of one row are prefetched before those of the next row. The hardware prefetcher, which can
+ * follow only few rows at once, then recognizes the rows and fetches most of the lines itself. */
 typedef struct bsmm_small_m_later {
     const uint8_t *row;
     int64_t pitch, bytes, at;
 } bsmm_small_m_later;
 
-/* Returns the addresses to prefetch while bytes [at, at + bytes) of the span's rows are read; the
- * rows have `end` bytes. These addresses are those of the bytes after at + bytes. At the end of the
- * rows, they are the first bytes of the rows in s->next. */
+/* Returns the addresses in B to prefetch while bytes [at, at + bytes) of the rows at s->b are read;
+ * the rows have `end` bytes. These addresses are those of the bytes after at + bytes. At the end of
+ * the rows, they are the first bytes of the rows in s->next. */
 static inline bsmm_small_m_later bsmm_small_m_follow(const bsmm_small_m_span *s, int64_t at,
                                                      int64_t bytes, int64_t end) {
     const uint8_t *row = at + bytes < end ? s->b + at + bytes : s->next;
     return (bsmm_small_m_later){.row = row, .pitch = s->pitch, .bytes = bytes < end ? bytes : end};
 }
 
-/* Prefetches the next `lines` cache lines, and goes to the next row at the end of a row. */
+/* Prefetches the next `lines` cache lines of the rows that *x describes, and goes to the next row
+ * at the end of a row. */
 static inline void bsmm_small_m_ask(bsmm_small_m_later *x, int lines) {
 #pragma GCC unroll 12
     for (int i = 0; i < lines; i++)
@@ -87,8 +88,8 @@ static inline void bsmm_small_m_ask(bsmm_small_m_later *x, int lines) {
 typedef struct bsmm_small_m_scales {
     const bsmm_product *p;
     int64_t row, rows; /* first row of B and number of rows; lanes past the last row repeat it */
-    /* number of scale units (ranges of K with one gathered scale), padded to whole groups of
-     * steps */
+    /* number of scale units (ranges of K with one gathered scale), padded to a multiple of 128
+     * elements of K */
     int64_t units;
     int64_t used;   /* number of scale units up to the end of K */
     uint8_t *codes; /* scale codes in the order [scale unit][16 rows] */
@@ -107,9 +108,9 @@ typedef struct bsmm_small_m_engine {
      * panels are independent, which hides the latency of additions. */
     int64_t panels;
     int64_t unit; /* elements of K in a packed unit, i.e. in a range with one scale per row */
-    uint64_t a_unit_bytes; /* bytes of a packed unit of `width` rows of A */
-    /* Bytes of a packed unit of 16 rows of B, for panels that must be packed because their scales
-     * are unusual. */
+    uint64_t a_unit_bytes; /* bytes of a packed unit (a range of K) of `width` rows of A */
+    /* Bytes of a packed unit (a range of K) of 16 rows of B, for panels that must be packed because
+     * their scales are unusual. */
     uint64_t b_unit_bytes;
     int64_t scale_unit; /* elements of K that share a gathered scale */
     /* largest sum of the number `wide` (how far the magnitudes in a row are apart) of a row of A
@@ -131,8 +132,8 @@ typedef struct bsmm_small_m_engine {
      * result is set if panel p contains elements that the function cannot decode. The panel must
      * then be packed, and its accumulators are invalid. */
     uint32_t (*multiply)(const bsmm_small_m_span *span);
-    /* Multiplies packed units of A and B and adds the results to acc, which has the order [row of
-     * A][BSMM_SMALL_M_COLUMNS]. */
+    /* Multiplies a packed tile of A by a packed panel of B over `units` packed units of K and adds
+     * the results to acc, which has the order [row of A][BSMM_SMALL_M_COLUMNS]. */
     void (*multiply_packed)(const uint8_t *a, const uint8_t *b, int64_t width, int64_t units,
                             float *acc);
 } bsmm_small_m_engine;

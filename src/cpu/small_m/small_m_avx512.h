@@ -57,7 +57,8 @@ BSMM_SMALL_M_INLINE void bsmm_transpose_pairs(const __m512i row[4], __m512i word
  * reads whole cache lines. If the stride between rows is a power of two, the rows map to the same
  * sets of a cache, and with smaller reads a line would be evicted before all of it was read. */
 BSMM_SMALL_M_INLINE void bsmm_transpose_lines(const uint8_t *b, int64_t pitch, __m512i word[16]) {
-    __m512i part[4][4]; /* part[i][d]: word d of each quarter of rows 4 * i to 4 * i + 3 */
+    __m512i part[4][4]; /* part[i][d]: 32-bit word d of each 128-bit quarter of rows 4 * i to 4 * i
+                           + 3 */
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
         __m512i row[4];
@@ -108,9 +109,9 @@ BSMM_SMALL_M_INLINE void bsmm_load_strip(const uint8_t *b, int count, __m512i *w
         word[d] = _mm512_loadu_si512(b + 64 * d);
 }
 
-/* Returns the address to prefetch while byte number `at` of the rows is read; a row of the span has
- * `bytes` bytes. The address is s->lead bytes further along the row. If that is past the end of the
- * row, it is near the start of the next rows. */
+/* Returns the address in B to prefetch while byte number `at` of the rows at s->b is read; each row
+ * has `bytes` bytes. The address is s->lead bytes further along the row. If that is past the end of
+ * the row, it is near the start of the next rows. */
 BSMM_SMALL_M_INLINE const uint8_t *bsmm_small_m_ahead(const bsmm_small_m_span *s, int64_t at,
                                                       int64_t bytes) {
     at += s->lead;

@@ -164,7 +164,7 @@ INLINE __m512 take_half(const __m512i pair[2], int i) {
 }
 
 /* Multiplies one 32-bit word of codes of each row of B by the rows of A. The loops alternate
- * between panels, because an FMA must wait for the one before on the same accumulator. */
+ * between panels, because an FMA must wait for the previous FMA on the same accumulator. */
 INLINE void add_word(sums *to, const decoder *d, int panels, int width, const float *a,
                      const __m512i word[PANELS], bsmm_weights kind) {
     const int codes = CODES(kind);
@@ -315,7 +315,7 @@ TARGET static uint32_t find_special(const bsmm_small_m_span *s, int width, int p
 }
 
 /* The number of panels (16 rows of B each) that are multiplied side by side. An FMA waits four
- * cycles for the FMA before it on the same accumulator, and several panels hide this latency. But
+ * cycles for the previous FMA on the same accumulator, and several panels hide this latency. But
  * reading more rows side by side makes memory slower, so only the fastest loop uses four panels. */
 #    define PANELS_OF(kind, width)                                                                 \
         ((kind) == BSMM_SHIFTED4 && (width) == 1 ? 4 : (width) <= 4 ? 2 : 1)

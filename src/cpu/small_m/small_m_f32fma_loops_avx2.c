@@ -256,8 +256,8 @@ INLINE void spread_batch(const bsmm_small_m_span *s, const loops *l, int64_t i, 
                   w->halves + g * GROUP * 2 * l->batch, &w->next, &w->codes[g / 2]);
 }
 
-/* Multiplies a span if one accumulator sums all of K, because no operand has fp32 scales of
- * segments. */
+/* Multiplies one or a few panels of B over a range of K by the tile of A. One accumulator sums all
+ * of K, because no operand has fp32 scales. */
 INLINE void multiply_folded(const bsmm_small_m_span *s, const loops *l, space *w) {
     const int64_t step_codes = l->scale == BSMM_SCALE_E4M3 ? 2 * LANES : LANES;
     batch x = {.halves = w->halves,

@@ -13,7 +13,8 @@
 
 enum { LANES = BSMM_SMALL_M_LANES };
 
-/* Interleaves the bytes of rows i and i + 8. Four such steps transpose 16 x 16 bytes. */
+/* Interleaves the bytes of rows i and i + 8. Four calls, one after another, transpose 16 x 16
+ * bytes. */
 INLINE void interleave(const __m128i from[LANES], __m128i to[LANES]) {
 #    pragma GCC unroll 8
     for (int i = 0; i < LANES / 2; i++) {

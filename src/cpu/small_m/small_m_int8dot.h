@@ -14,8 +14,8 @@
 #include "cpu/pack/pack_int8dot.h"
 #include "cpu/small_m/small_m.h"
 
-/* How B's scales are read: EXPONENT means as exponents that are added to A's, and the others mean
- * as fp32 values. An fp32 value that is read from an e4m3 code is 2^-8 times the true value. */
+/* How B's scales are read: EXPONENT as exponents that are added to A's, E8M0 and E4M3 as fp32
+ * values. An fp32 value that is read from an e4m3 code is 2^-8 times the true value. */
 typedef enum bsmm_int8_scaling {
     BSMM_INT8_EXPONENT,
     BSMM_INT8_E8M0,
@@ -25,8 +25,8 @@ typedef enum bsmm_int8_scaling {
 
 bsmm_int8_scaling bsmm_int8_scaling_of(const bsmm_product *p);
 
-/* Returns true if B has 4-bit codes. Packed units of A then have their even elements first and
- * their odd elements after them, because the loops decode B in this order. */
+/* Returns true if B has 4-bit codes. Packed A then has the even ones of each eight elements first
+ * and the odd ones after them, because the loops decode B in this order. */
 bool bsmm_small_m_int8_has_fours(const bsmm_product *p);
 
 /* Returns NULL if the loops support both operands, else the reason for refusing the product. */
