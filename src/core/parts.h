@@ -66,8 +66,8 @@ void bsmm_part_take_rows(const bsmm_product *product, int64_t rows, bsmm_part *p
 int64_t bsmm_part_take_group(const bsmm_product *product, int64_t index, bsmm_part_cursor *cursor,
                              bsmm_part *part);
 
-/* Copies the rows of A that the array `rows` selects into `memory`, and makes the copy the part's
- * A. */
+/* Copies the rows of A that the array `rows` selects into `memory`, and makes the copy the operand
+ * A of *part. */
 void bsmm_part_gather(const bsmm_groups *groups, const int32_t *rows, void *memory,
                       bsmm_product *part);
 uint64_t bsmm_part_gathered_bytes(const bsmm_groups *groups);

@@ -107,8 +107,8 @@ static bsmm_status check_spread(const bsmm_operand *src, region g, int largest,
     return BSMM_OK;
 }
 
-/* Chooses the outer exponent m of a region. Fails if the remaining exponent k - m of a block is
- * outside the range of the rule. */
+/* Chooses the exponent m of the scale 2^m that all blocks of a region share. Fails if the exponent
+ * k - m that remains for a block with the scale 2^k is outside the range of the rule. */
 static bsmm_status choose_outer(const bsmm_operand *src, region g, const split_rule *rule,
                                 int *outer) {
     int largest;

@@ -89,7 +89,8 @@ static void cast_row(const bsmm_operand *src, const bsmm_recipe_run *run, int64_
     }
 }
 
-/* number of blocks that one vector call decodes; the call loads its constants only once */
+/* number of blocks that one call of a vector function decodes; the function loads its constants
+ * once per call */
 enum { BLOCKS = 128 };
 
 typedef struct strip_decoder {

@@ -149,7 +149,8 @@ typedef struct tasks_run {
     const quantize_call *call;
     const bsmm_recipe_run *run;
     task_shape shape;
-    float *scratch; /* a buffer of one panel for each thread */
+    float *scratch; /* a buffer for each thread, for the columns that are copied to row order at a
+                       time */
 } tasks_run;
 
 static void convert_tasks(const void *context, int64_t first, int64_t end, int worker) {
@@ -185,8 +186,8 @@ static bsmm_status run_tasks(const quantize_call *call, task_shape shape, int th
     return BSMM_OK;
 }
 
-/* Allocates memory for the panels of all threads. The report of errors uses the same memory
- * afterwards. */
+/* Allocates for each thread a buffer of one panel, i.e. of the columns of a column-major source
+ * that are copied to row order at a time. The report of errors uses the same memory afterwards. */
 static bsmm_status allocate(const quantize_call *call, uint64_t values, bool report,
                             void **scratch) {
     uint64_t bytes = 0, lines = 0;

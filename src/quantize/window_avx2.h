@@ -8,9 +8,10 @@
  * the higher code. The function adds that bit and subtracts 1, so that afterwards the bits above
  * the step decide the code, even for ties.
  *
- * The "window" of a block is the representation of 4 steps below the value that becomes 0.25, plus
- * 1. The "place" of a value is its distance from the window in steps. The code is 1 from place 4 on
- * (above 0.25), 2 from place 10 on (0.75), and 3 from place 13 on (above 1.25). */
+ * The "window" of a block is a representation 4 steps below that of the value that the block's
+ * factor turns into 0.25, plus 1. The "place" of a value is its distance above the window in steps.
+ * The code is 1 from place 4 on (above 0.25), 2 from place 10 on (0.75), and 3 from place 13 on
+ * (above 1.25). */
 #ifndef BSMM_QUANTIZE_WINDOW_AVX2_H
 #define BSMM_QUANTIZE_WINDOW_AVX2_H
 

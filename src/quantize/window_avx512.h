@@ -4,10 +4,10 @@
  * The bits of a bf16 value, shifted left by one, are its magnitude with the exponent in the upper
  * byte. Call this number the representation of the value. One step is a quarter of a power of two;
  * in the representation it is 64. The "window" of a block is the representation of the value that
- * becomes 0.25. The "place" of a value follows from its distance to the window; a value below the
- * window has distance 0. The place is 2 n for a value exactly n steps above the window, and 2 n + 1
- * for a value between n and n + 1 steps. All rounding bounds of e2m1 are multiples of a step, so
- * each place has exactly one code. */
+ * the block's factor turns into 0.25. The "place" of a value is computed from its distance above
+ * the window; a value below the window has distance 0. The place is 2 n for a value exactly n steps
+ * above the window, and 2 n + 1 for a value between n and n + 1 steps. All rounding bounds of e2m1
+ * are multiples of a step, so each place has exactly one code. */
 #ifndef BSMM_QUANTIZE_WINDOW_AVX512_H
 #define BSMM_QUANTIZE_WINDOW_AVX512_H
 

@@ -74,8 +74,8 @@ INLINE __m512i read_run(const reader *r, const uint8_t *row, int64_t k, int64_t 
     return _mm512_multishift_epi64_epi8(r->shifts, _mm512_permutexvar_epi8(r->spread, raw));
 }
 
-/* Transposes 16 groups of 8 rows. near[j] receives groups j and j + 4, and far[j] receives groups 8
- * + j and 12 + j. Each group has 8 lanes, one for each row. */
+/* Transposes 16 groups of 4 bytes of 8 rows. near[j] receives groups j and j + 4, and far[j]
+ * receives groups 8 + j and 12 + j. Each group has 8 lanes, one for each row. */
 INLINE void transpose(const __m512i row[LANES], __m512i near[4], __m512i far[4]) {
     const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
     const __m512i high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
@@ -122,8 +122,8 @@ INLINE void store_widened(uint8_t *to, int64_t pitch, const __m512i pair[4], __m
     }
 }
 
-/* Stores 8 groups (of 4 bytes of each row), which are in the order of the arrays near[] and far[]
- * that `transpose` fills. */
+/* Stores 8 groups of 4 bytes of each row. `pair` holds them in the order in which `transpose` fills
+ * near[] and far[]: groups g and g + 4 are in pair[g]. */
 INLINE void store_eight(uint8_t *to, int64_t pitch, const __m512i pair[4], __mmask8 there) {
 #    pragma GCC unroll 8
     for (int g = 0; g < 8; g++) {

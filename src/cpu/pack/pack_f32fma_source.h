@@ -18,9 +18,9 @@ typedef struct bsmm_f32fma_source {
     uint64_t offsets[BSMM_PACK_STEPS];
 } bsmm_f32fma_source;
 
-/* The powers of two with which a row is packed. Elements are multiplied by element_factor, and in
- * the folded layout also by their block scales. fp32 scales that are stored separately are
- * multiplied by scale_factor. */
+/* The powers of two with which a row is packed. Elements are multiplied by element_factor, and also
+ * by their block scales if these are powers of two or e4m3 (the folded layout). fp32 scales are
+ * stored separately and multiplied by scale_factor. */
 typedef struct bsmm_f32fma_row {
     double element_factor, scale_factor;
     /* 1 / (element_factor * scale_factor). The epilogue multiplies the row's sums by it. */
