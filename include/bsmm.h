@@ -328,10 +328,10 @@ typedef enum bsmm_group_kind {
 typedef enum bsmm_group_flags {
     BSMM_GROUP_EACH_ALPHA = 1,    /* alpha of group g is desc.alpha * group_alpha[g] */
     BSMM_GROUP_EACH_BIAS = 2,     /* bias has the shape (G, N) */
-    BSMM_GROUP_EACH_A_GLOBAL = 4, /* a_global has G second-level scales of A */
-    /* b_global has G second-level scales of B (nvfp4: one per expert) */
+    BSMM_GROUP_EACH_A_GLOBAL = 4, /* The field a_global has G second-level scales of A */
+    /* The field b_global has G second-level scales of B (nvfp4: one per expert) */
     BSMM_GROUP_EACH_B_GLOBAL = 8,
-    BSMM_GROUP_EACH_D_GLOBAL = 16,  /* d_global has G second-level scales of D */
+    BSMM_GROUP_EACH_D_GLOBAL = 16,  /* The field d_global has G second-level scales of D */
     BSMM_GROUP_EACH_COL_SCALE = 32, /* the epilogue's col_scale has the shape (G, columns of D) */
     /* The rows of A are gathered, for kinds ROWS and MASKED. A is then one matrix with any number
      * of rows, and row r of D is computed from row gather[r] of A. For MASKED, row m of group g
@@ -563,10 +563,11 @@ BSMM_API void bsmm_plan_destroy(bsmm_plan *plan); /* NULL is allowed. */
 BSMM_API const char *bsmm_plan_kernel(const bsmm_plan *plan);
 BSMM_API uint64_t bsmm_plan_workspace_bytes(const bsmm_plan *plan);
 
-/* The memory of one run. Fields that bsmm_matrix also has mean the same here. On a GPU, every
- * pointer except the stream and the pool is device memory (from cudaMalloc, hipMalloc or a
- * framework's tensor), not managed memory. This includes second-level scales. Some kernels need
- * elements and scales aligned to 16 bytes; a run with other alignments then fails. */
+/* The memory of one run of a plan. Fields with the same names as in bsmm_matrix have the same
+ * meaning. On a GPU, every pointer except the stream and the pool is device memory (from
+ * cudaMalloc, hipMalloc or a framework's tensor), not managed memory. This includes second-level
+ * scales. Some kernels need elements and scales aligned to 16 bytes; a run with other alignments
+ * then fails. */
 typedef struct bsmm_buffers {
     uint32_t struct_size;
     uint32_t reserved;        /* Must be 0 */
@@ -650,8 +651,8 @@ typedef struct bsmm_packed_info {
     char panels[16];
     bsmm_format format; /* Format of B */
     int64_t rows, cols; /* N and K */
-    int64_t groups;     /* Number of matrices in the stack B; 0: B is one matrix */
-    uint64_t bytes;     /* Size of the packed weights, including the header */
+    int64_t groups; /* Number of matrices of B if B has one matrix per group; 0: B is one matrix */
+    uint64_t bytes; /* Size of the packed weights, including the header */
 } bsmm_packed_info;
 
 /* Reads the header of packed weights in host memory. `bytes` is the size of the packed weights, at

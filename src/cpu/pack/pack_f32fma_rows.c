@@ -19,8 +19,9 @@
 
 enum { TOP = 51, STEPS = BSMM_PACK_STEPS, SPAN = BSMM_PACK_SPAN };
 
-/* DEEPEST_ELEMENT: a packed element may be 2^DEEPEST_ELEMENT times smaller than 2^TOP and is still
- * a normal fp32 number. DEEPEST_SCALE: the same for a packed scale, whose largest exponent is 0. */
+/* DEEPEST_ELEMENT: a packed element that is 2^DEEPEST_ELEMENT times smaller than 2^TOP is still a
+ * normal fp32 number. DEEPEST_SCALE: a packed scale that is 2^DEEPEST_SCALE times smaller than 1,
+ * the power of two of the row's largest packed scale, is still a normal fp32 number. */
 enum { DEEPEST_ELEMENT = TOP + 125, DEEPEST_SCALE = 126 };
 
 bool bsmm_f32fma_by_segment(const bsmm_product *p) {

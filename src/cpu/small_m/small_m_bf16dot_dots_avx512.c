@@ -74,8 +74,8 @@ INLINE scaling load_scaling(const uint8_t *codes, bsmm_weights kind) {
     __m128i v = _mm_load_si128((const __m128i *)(const void *)codes);
     scaling s;
     if (kind == BSMM_PRODUCTS4) {
-        /* The bits of an e4m3 code, read as f16, give 2^-8 of its value. 4 and 6 are the largest
-         * values of e2m1 with the mantissas 1 and 1.5. */
+        /* The bits of an e4m3 code, read as f16, give 2^-8 of its value. The scale is multiplied by
+         * 4 and by 6, which are the largest values of e2m1 with the mantissas 1 and 1.5. */
         __m512 value = _mm512_cvtph_ps(_mm256_slli_epi16(_mm256_cvtepu8_epi16(v), 7));
         __m512i one = _mm512_castps_si512(_mm512_mul_ps(value, _mm512_set1_ps(0x1p10f)));
         __m512i half = _mm512_castps_si512(_mm512_mul_ps(value, _mm512_set1_ps(0x1.8p10f)));
