@@ -6,8 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ---- how functions for the host and for GPUs are declared ---- */
-
 /* BSMM_SHARED declares a function that both the host and GPUs may call. BSMM_DEVICE declares a
  * function that the threads of a GPU call. A host compiler compiles BSMM_DEVICE functions too, so
  * that tests can call them as a single thread. BSMM_DEVICE_RARE is BSMM_DEVICE for rarely executed
@@ -43,8 +41,6 @@
 #    define BSMM_UNROLL
 #endif
 
-/* ---- functions of math.h ---- */
-
 #if defined(__AMDGCN__) /* amdgcn code is freestanding: the compiler has no math.h */
 #    define isnan    __builtin_isnan
 #    define isinf    __builtin_isinf
@@ -58,8 +54,6 @@
 #else
 #    include <math.h>
 #endif
-
-/* ---- operations on bits ---- */
 
 BSMM_SHARED uint32_t bsmm_float_bits(float value) {
 #if defined(__CUDA_ARCH__)
@@ -133,9 +127,8 @@ BSMM_SHARED int bsmm_leading_zeros(uint32_t value) {
 #endif
 }
 
-/* ---- floating point: never contracted to FMA; rounded to nearest even unless the name says
- * otherwise ---- */
-
+/* These functions compute in floating point. Compilers never contract them to FMAs. Their results
+ * are rounded to nearest even unless the name says otherwise. */
 BSMM_SHARED float bsmm_plain_mul(float a, float b) {
 #if defined(__CUDA_ARCH__)
     return __fmul_rn(a, b);
@@ -204,8 +197,8 @@ BSMM_SHARED double bsmm_log2(float value) {
 #endif
 }
 
-/* ---- loads from memory that no thread writes while the kernel runs ---- */
-
+/* These functions load from memory that no thread writes while the kernel runs. On NVIDIA's GPUs
+ * they read through a cache that stores of other threads do not update. */
 BSMM_DEVICE uint32_t bsmm_load_word(const void *from) {
 #if defined(__CUDA_ARCH__)
     return __ldg((const uint32_t *)from);
@@ -222,7 +215,8 @@ BSMM_DEVICE uint32_t bsmm_load_byte(const uint8_t *from) {
 #endif
 }
 
-/* ---- lanes: the threads of a warp or wavefront, which run together; a host has one lane ---- */
+/* A lane is a thread of a warp (NVIDIA) or wavefront (AMD), whose threads run together. A host has
+ * one lane. */
 
 #if defined(__CUDACC__)
 enum { BSMM_LANES = 32 };
@@ -231,8 +225,8 @@ BSMM_DEVICE uint32_t bsmm_device_lane(void) {
     return threadIdx.x % BSMM_LANES;
 }
 
-/* Returns the `value` of another lane of the warp. That lane's number is this lane's number XOR
- * `by`. All lanes of the warp must call the function together. */
+/* Returns the `value` of the lane of the warp whose number is this lane's number XOR `by`. All
+ * lanes of the warp must call the function together. */
 BSMM_DEVICE double bsmm_device_exchange(double value, int by) {
     return __shfl_xor_sync(0xffffffffu, value, by);
 }

@@ -36,7 +36,8 @@ typedef struct encode_row {
     const void *from;
     uint32_t elem, bits;
     int64_t cols, width, ahead;
-    const float *factors, *reciprocals; /* reciprocals are for WAY_DIVIDE_TAME only */
+    const float *factors,
+        *reciprocals; /* reciprocals of the factors are set only for WAY_DIVIDE_TAME */
     element_way way;
     uint8_t *to;
 } encode_row;

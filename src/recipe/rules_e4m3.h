@@ -59,7 +59,7 @@ BSMM_SHARED float bsmm_round_to(const bsmm_tensor_step *t, float value) {
     return bsmm_bits_float(bsmm_float_bits(rounded) | sign);
 }
 
-/* ---- torchao's rule: per_tensor_amax_to_scale, nvfp4_quantize ---- */
+/* ---- torchao's rule for nvfp4 scales (per_tensor_amax_to_scale, nvfp4_quantize) ---- */
 
 /* Computes torchao's scale of a tensor. If 1 / scale overflows (a tensor of zeros or of tiny
  * values), torchao's results are NaN. The function uses the scale 1 for such a tensor. */
@@ -78,7 +78,8 @@ BSMM_SHARED float bsmm_e4m3_torchao_factor(uint32_t code, const bsmm_tensor_step
     return bsmm_div(bsmm_div(1, t->multiplier), bsmm_e4m3_value(code));
 }
 
-/* ---- TransformerEngine's rule: quantization_ref_nvfp4.py, core_nvfp4.cuh ---- */
+/* ---- TransformerEngine's rule for nvfp4 scales (quantization_ref_nvfp4.py, core_nvfp4.cuh)
+ * ---- */
 
 BSMM_SHARED void bsmm_tensor_te(float amax, bsmm_tensor_step *t) {
     float encode = bsmm_div(BSMM_E4M3_MAX * t->max, amax);
@@ -97,7 +98,7 @@ BSMM_SHARED float bsmm_e4m3_te_factor(uint32_t code, const bsmm_tensor_step *t) 
     return bsmm_select_float(factor > FLT_MAX, FLT_MAX, factor);
 }
 
-/* ---- ModelOpt's rule: NVFP4QTensor ---- */
+/* ---- ModelOpt's rule for nvfp4 scales (NVFP4QTensor) ---- */
 
 /* Computes ModelOpt's scale of a tensor. For a tensor of zeros ModelOpt's results are NaN. The
  * function uses the scale 1 for such a tensor. */
@@ -117,7 +118,7 @@ BSMM_SHARED float bsmm_e4m3_modelopt_factor(uint32_t code, const bsmm_tensor_ste
     return bsmm_mul(bsmm_e4m3_value(code), t->multiplier);
 }
 
-/* ---- compressed-tensors' rule: generate_gparam, calculate_qparams ---- */
+/* ---- compressed-tensors' rule for nvfp4 scales (generate_gparam, calculate_qparams) ---- */
 
 /* Computes the divisor of compressed-tensors. torch divides a Python number by a tensor as number *
  * (1 / tensor), so the reciprocal and the product are rounded separately. Both are rounded to the
@@ -141,7 +142,7 @@ BSMM_SHARED float bsmm_e4m3_compressed_tensors_factor(uint32_t code, const bsmm_
     return bsmm_div(bsmm_e4m3_value(code), t->divisor);
 }
 
-/* ---- ggml's rule: quantize_row_nvfp4_ref ---- */
+/* ---- ggml's rule for nvfp4 scales (quantize_row_nvfp4_ref) ---- */
 
 /* Encodes a scale as ggml_fp32_to_ue4m3 does. It rounds to nearest, ties away from zero. A value
  * that rounds to 256 or more becomes 448, e4m3's largest value. */
@@ -163,7 +164,7 @@ BSMM_SHARED float bsmm_e4m3_ggml_factor(uint32_t code, const bsmm_tensor_step *t
     return bsmm_e4m3_value(code);
 }
 
-/* ---- whole rules: from amax to the scale's code and the factor ---- */
+/* ---- macros and functions that combine the two functions of each rule ---- */
 
 #define BSMM_E4M3_RULE(rule)                                                                       \
     BSMM_SHARED bsmm_block_step rule(float amax, const bsmm_tensor_step *t) {                      \

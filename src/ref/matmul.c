@@ -16,7 +16,7 @@ enum { GROUP = 64 };
 typedef struct sizes {
     uint64_t a;      /* rows x K doubles: decoded rows of A */
     uint64_t b;      /* threads x K doubles: one decoded row of B for each thread */
-    uint64_t acc;    /* rows x N doubles: the sums */
+    uint64_t acc;    /* rows x N doubles: the sums over K */
     uint64_t values; /* rows x N floats: results before a block-scaled D is quantized */
 } sizes;
 

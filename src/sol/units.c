@@ -110,7 +110,7 @@ uint32_t bsmm_sol_units(bsmm_format format, uint32_t traits) {
 
 static const struct {
     const char *name;
-    size_t peak; /* offset of the peak in bsmm_device_info */
+    size_t peak; /* offset in bytes of the unit's peak in bsmm_device_info */
 } unit_rows[BSMM_UNIT_COUNT] = {
     [BSMM_UNIT_F32] = {"f32", offsetof(bsmm_device_info, f32)},
     [BSMM_UNIT_F16] = {"f16", offsetof(bsmm_device_info, f16)},

@@ -25,8 +25,9 @@ static const bsmm_engine *engine_of(const bsmm_product *p) {
  * gives the reason for refusing the product. */
 typedef struct packed_needs {
     uint32_t feature;
-    const char *absent;        /* reason that is returned if the processor lacks the feature */
-    bsmm_pack_refuser *refuse; /* checks the format of an operand */
+    const char *absent; /* reason that is returned if the processor lacks the feature */
+    bsmm_pack_refuser
+        *refuse; /* function that returns why an operand's format is refused, or NULL */
 } packed_needs;
 
 static inline const char *refuse_packed(const packed_needs *needs, const bsmm_product *p,

@@ -18,7 +18,7 @@
 
 enum { BSMM_BF16_FOLDED_UNIT = 32, BSMM_BF16_SEGMENT_UNIT = 128 };
 
-bsmm_pack_refuser bsmm_bf16_refuse; /* for the bf16 engines */
+bsmm_pack_refuser bsmm_bf16_refuse; /* checks that the bf16 engines can pack an operand */
 
 /* Returns true if the product's operands are packed in the segmented layout, i.e. with fp32 scales
  * after each 128 elements of K. */

@@ -18,7 +18,7 @@ INLINE void exchange(word *x, word *y, int shift, uint64_t low) {
     *x ^= moved << shift;
 }
 
-enum { BYTES = 8 }; /* bytes of a 64-bit word */
+enum { BYTES = 8 };
 
 INLINE void transpose_bytes(word x[BYTES]) {
     for (int i = 0; i < 4; i++)

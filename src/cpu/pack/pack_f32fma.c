@@ -15,9 +15,9 @@ enum {
 /* A tile of rows over one window, i.e. up to WINDOW columns of K. */
 typedef struct tile {
     const bsmm_f32fma_row *rows;
-    int64_t first, count;    /* first row of the operand, and number of rows, which may be 0 */
-    int64_t lanes;           /* number of rows that are stored, padding included */
-    int64_t k, n;            /* first column, and number of columns */
+    int64_t first, count; /* first row of the operand, and number of rows, which may be 0 */
+    int64_t lanes; /* number of rows that are stored in the panel, rows of padding included */
+    int64_t k, n;  /* first column of K, and number of columns, that are packed now */
     const uint64_t *offsets; /* offsets of the scales of these columns */
     bsmm_pack_codes codes;
     bsmm_pack_buffer buffer;

@@ -24,7 +24,7 @@ enum {
     BSMM_F32FMA_SPAN_LIMIT = 202,
 };
 
-bsmm_pack_refuser bsmm_f32fma_refuse; /* for the f32fma engines */
+bsmm_pack_refuser bsmm_f32fma_refuse; /* checks that the f32fma engines can pack an operand */
 
 /* Returns true if the product's operands are packed in the segmented layout, i.e. with fp32 scales
  * after each 128 elements of K. */

@@ -42,7 +42,7 @@ typedef enum bsmm_int8_form {
     BSMM_INT8_A_FLOATED = 3
 } bsmm_int8_form;
 
-bsmm_pack_refuser bsmm_int8_refuse; /* for the int8 engines */
+bsmm_pack_refuser bsmm_int8_refuse; /* checks that the int8 engines can pack an operand */
 
 /* Returns true if the scales of both operands are powers of two. Packed units then have 32 elements
  * of K, else 16. */

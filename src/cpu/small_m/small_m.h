@@ -84,7 +84,7 @@ static inline void bsmm_small_m_ask(bsmm_small_m_later *x, int lines) {
     }
 }
 
-/* The gathered scales of one panel. */
+/* The scales of one panel (16 rows of B), gathered into arrays. */
 typedef struct bsmm_small_m_scales {
     const bsmm_product *p;
     int64_t row, rows; /* first row of B and number of rows; lanes past the last row repeat it */
