@@ -21,7 +21,8 @@ typedef struct bsmm_written {
     const char *base; /* name of the weight's data tensor without its suffix */
     bsmm_operand operand;
     int64_t batch;
-    uint64_t data, scale, global; /* indices of the weight's items; BSMM_NO_TENSOR: there is none */
+    uint64_t data, scale,
+        global; /* indices of the weight's tensors in `items`; BSMM_NO_TENSOR: there is none */
 } bsmm_written;
 
 struct bsmm_writer {
@@ -39,7 +40,7 @@ struct bsmm_writer {
 };
 
 /* A kind of output file. `header` returns the whole header of the file, allocated by malloc, and
- * sets the offsets of the items. */
+ * sets the offsets of the file's tensors (items). */
 typedef struct bsmm_writer_kind {
     const char *name;
     bsmm_status (*header)(bsmm_writer *writer, char **header, uint64_t *bytes);

@@ -10,8 +10,8 @@ typedef struct placed {
     bsmm_item *item;
 } placed;
 
-/* Orders items by type and then by name. The types come in the reverse order of the type table.
- * Wide types then come first, so that every tensor is aligned. */
+/* Orders the output file's tensors (items) by type and then by name. The types come in the reverse
+ * order of the type table. Wide types then come first, so that every tensor is aligned. */
 static int compare_items(const void *left, const void *right) {
     const bsmm_item *a = ((const placed *)left)->item, *b = ((const placed *)right)->item;
     if (a->dtype != b->dtype) return a->dtype > b->dtype ? -1 : 1;
@@ -50,7 +50,8 @@ static json_t *sorted_metadata(json_t *metadata) {
     return sorted;
 }
 
-/* Sets the offsets of the items, one after another, and writes their descriptions as JSON. */
+/* Sets the offsets of the output file's tensors (items), one after another, and writes their
+ * descriptions as JSON. */
 static char *header_text(bsmm_writer *writer, const placed *order) {
     json_t *root = json_object();
     uint64_t at = 0;

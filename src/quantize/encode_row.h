@@ -13,7 +13,7 @@ enum { FACTOR_RUN = 16 };
  * -0 into +0 and changes no other value. */
 typedef enum encode_care {
     CARE_NONE, /* no NaN arises, and a zero keeps its sign */
-    CARE_PLUS, /* no NaN can arise, and -0 becomes +0 */
+    CARE_PLUS, /* no NaN arises, and the recipe turns -0 into +0 */
     CARE_ALL
 } encode_care;
 

@@ -30,12 +30,13 @@ bsmm_recipe_run bsmm_recipe_start(const bsmm_recipe *recipe, const bsmm_operand 
 typedef struct strip {
     int64_t r, rows, c, cols, blocks;
     bsmm_plain values;
-    bool tame; /* values and factors are in the range in which no special case arises */
+    bool tame; /* values and factors are in a range in which the fast encoder is exact */
     bsmm_strip_scales scales;
 } strip;
 
-/* Ranges of amax and of factors, as fp32 bits, in which no special case can arise ("tame"
- * blocks). */
+/* Ranges of amax (largest magnitude of a block) and of factors, as fp32 bits, in which the fast
+ * encoder is exact: no NaN can arise, and the fast division is correctly rounded. Blocks in these
+ * ranges are called "tame". */
 typedef struct tame_ranges {
     bsmm_bits_range amax, factors;
 } tame_ranges;
@@ -49,9 +50,10 @@ static const tame_ranges tame_multiplying = {{0, 0x7f7fffffu, 0},
 static const tame_ranges tame_dividing = {{0, 0x5d800000u, 0},
                                           {0x21800000u, 0x5d800000u, 0x21800000u}};
 
-/* Computes the scales of a strip and tells whether the strip is tame, i.e. whether no special case
- * can arise. If the fast rule (bsmm_tame_rule_apply) accepts the blocks, each amax is at most 2^60,
- * so it lies in the ranges of tame_multiplying and tame_dividing and needs no test. */
+/* Computes the scales of a strip (some adjacent blocks) and tells whether the strip is tame, i.e.
+ * whether the fast encoder is exact for it. If the fast rule (bsmm_tame_rule_apply) accepts the
+ * blocks, each amax is at most 2^60, so it lies in the ranges of tame_multiplying and tame_dividing
+ * and needs no test. */
 static void choose_scales(const bsmm_recipe_run *run, strip *s) {
     const bsmm_recipe_steps *steps = &run->recipe->steps;
     const tame_ranges *ranges =
