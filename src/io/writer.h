@@ -21,8 +21,8 @@ typedef struct bsmm_written {
     const char *base; /* name of the weight's data tensor without its suffix */
     bsmm_operand operand;
     int64_t batch;
-    uint64_t data, scale,
-        global; /* indices of the weight's tensors in `items`; BSMM_NO_TENSOR: there is none */
+    /* indices of the weight's tensors in `items`; BSMM_NO_TENSOR: there is none */
+    uint64_t data, scale, global;
 } bsmm_written;
 
 struct bsmm_writer {

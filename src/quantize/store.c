@@ -35,7 +35,7 @@ typedef struct strip {
 } strip;
 
 /* Ranges of amax (largest magnitude of a block) and of factors, as fp32 bits, in which the fast
- * encoder is exact: no NaN can arise, and the fast division is correctly rounded. Blocks in these
+ * encoder is exact: no NaN can arise, and the fast division gives the right codes. Blocks in these
  * ranges are called "tame". */
 typedef struct tame_ranges {
     bsmm_bits_range amax, factors;
