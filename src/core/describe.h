@@ -45,9 +45,9 @@ bsmm_status bsmm_check_memory(const bsmm_product *product, const bsmm_kernel *ke
  * buffer were ignored, the caller would get a wrong result without notice. */
 bsmm_status bsmm_check_surplus(const bsmm_product *product, const bsmm_buffers *buffers);
 
-/* Checks that `bytes` bytes at `memory` overlap nothing that the run reads or writes. The memory
- * is the workspace or packed B, which a caller provides for the kernel. `what` names it in
- * messages. */
+/* Checks that `bytes` bytes at `memory` overlap nothing that the run reads or writes. The memory is
+ * the workspace or packed B, which a caller provides for the kernel. `what` is the name of the
+ * memory in messages. */
 bsmm_status bsmm_check_room(const bsmm_product *product, const void *memory, uint64_t bytes,
                             const char *what);
 

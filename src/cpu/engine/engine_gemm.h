@@ -58,10 +58,8 @@ struct bsmm_engine {
                            packed weights */
     int64_t mr, nr;     /* rows of A and of B in a register tile */
     int64_t unit; /* elements of K in a unit, i.e. in a range in which each row has one scale */
-    uint64_t
-        a_unit_bytes; /* bytes of a packed unit (a range of K) of mr rows of A, a multiple of 64 */
-    uint64_t
-        b_unit_bytes; /* bytes of a packed unit (a range of K) of nr rows of B, a multiple of 64 */
+    uint64_t a_unit_bytes; /* bytes of a unit (range of K) of mr rows of A, a multiple of 64 */
+    uint64_t b_unit_bytes; /* bytes of a unit (range of K) of nr rows of B, a multiple of 64 */
     int64_t chunk;  /* approximate length of the range of K that a cache block multiplies at a time,
                        in units */
     int64_t mc, nc; /* rows of A and of B in a cache block: multiples of mr and nr */

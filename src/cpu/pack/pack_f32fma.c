@@ -18,7 +18,7 @@ typedef struct tile {
     int64_t first, count; /* first row of the operand, and number of rows, which may be 0 */
     int64_t lanes; /* number of rows that are stored in the panel, rows of padding included */
     int64_t k, n;  /* first column of K, and number of columns, that are packed now */
-    const uint64_t *offsets; /* offsets of the scales of these columns */
+    const uint64_t *offsets; /* offsets of the scales of columns k to k + n - 1 */
     bsmm_pack_codes codes;
     bsmm_pack_buffer buffer;
 } tile;

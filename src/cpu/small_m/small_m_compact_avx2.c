@@ -32,7 +32,7 @@ INLINE void load_lines(const uint8_t *at, __m256i line[BLOCK]) {
         line[i] = _mm256_loadu_si256((const __m256i *)(const void *)(at + (int64_t)i * LINE));
 }
 
-/* Transposes 8 x 8 words of 32 bits: out[i] gets word i of each line. */
+/* Transposes 8 x 8 words of 32 bits: out[i] gets word i of each register line[j]. */
 INLINE void transpose(const __m256i line[BLOCK], __m256i out[BLOCK]) {
     __m256i pair[BLOCK], four[BLOCK];
     for (int i = 0; i < BLOCK; i += 2) {
