@@ -1,18 +1,21 @@
-/* A product of any two operands on the bf16 matrix cores of CDNA3 and CDNA4. It is the fallback for
- * products that no specialised kernel takes.
+/* A GEMM of any two operands on the bf16 matrix cores of CDNA3 and CDNA4. It is the fallback for
+ * products that no specialised kernel supports.
  *
- * A workgroup of four waves computes a tile of 64 x 64. Each step covers 32 elements of K. All
- * threads decode the elements and scales of both operands and write the values to LDS. One plane of
- * bf16 holds a value exactly, or else the sum of three planes does (gpu/bf16_product.h). Then each
- * wave multiplies its 32 x 32 part of the tile. One barrier in a step waits until the planes are
- * written. A second barrier waits until they are read, before the next step overwrites them.
+ * A workgroup of four waves computes a tile of D of 64 x 64. Each step of the main loop covers 32
+ * elements of K. First, all threads decode the elements and scales of A and B and write the values
+ * to LDS as bf16 planes. A plane holds one bf16 number of each value of a tile. A value is one bf16
+ * number, or else the sum of three (gpu/bf16_product.h). A barrier waits until the planes are
+ * written. Then each wave multiplies its 32 x 32 part of the tile. A second barrier waits until all
+ * waves have read the planes, before the next step overwrites them.
  *
- * The sums go through LDS to the epilogue, where each thread handles one result at a time. A sum
- * that may be inaccurate in fp32 is computed again in double.
+ * After the main loop, the waves write their sums to LDS, where the epilogue reads them. Each
+ * thread of the epilogue stores one result at a time. A sum that may be inaccurate in fp32 is
+ * computed again in double.
  *
- * LDS contains the planes of A and of B, which the fp32 tile of sums overwrites at the end; then
- * 128 words, one for each row of A and B, that are nonzero if the row has a nonzero value; then 128
- * floats, the fp32 scales that are applied to sums instead of values. */
+ * LDS contains three parts. The first part holds the planes of A and B, and at the end the fp32
+ * tile of sums. The second part has a 32-bit word for each of the 128 rows of A and B, which is
+ * nonzero if the row has a nonzero value. The third part has an fp32 number for each of these rows:
+ * the scale by which sums are multiplied, if the kernel does not multiply values by it. */
 #include "amdgpu/cdna/bf16_params.h"
 #include "amdgpu/cdna/kernel.h"
 #include "gpu/bf16_values.h"
@@ -25,7 +28,7 @@ enum {
 };
 
 #define LDS __attribute__((address_space(3)))
-extern LDS uint8_t launched[]; /* The launch sets its size. */
+extern LDS uint8_t launched[]; /* The size of this LDS array is set when the kernel is launched. */
 
 typedef uint32_t words4 __attribute__((ext_vector_type(4)));
 typedef float sums16 __attribute__((ext_vector_type(16)));
@@ -33,14 +36,16 @@ typedef short bf16x4 __attribute__((ext_vector_type(4)));
 _Static_assert(TILE *BSMM_BF16_K / 8 == THREADS, "a thread decodes 8 values of each operand");
 
 typedef struct tile_memory {
-    LDS uint8_t *a, *b;    /* the bf16 planes */
-    LDS uint32_t *nonzero; /* flags of the rows of A, then of B */
+    LDS uint8_t *a, *b; /* the bf16 planes */
+    /* one flag for each row of A, then one for each row of B; nonzero if the row has a nonzero
+     * value */
+    LDS uint32_t *nonzero;
     LDS float *factors;
 } tile_memory;
 
 /* Decodes eight values of one row and stores them in all planes. A plane is a tile with one of the
- * `parts` bf16 numbers whose sum is the value. A value that is no such sum is stored as NaN. The
- * results that it contributes to become NaN too and are computed again in double. */
+ * `parts` bf16 numbers whose sum is the value. A value that is no such sum is stored as NaN. All
+ * results of this row become NaN too and are computed again in double. */
 BSMM_DEVICE void stage(const int parts, const bsmm_bf16_side *side, uint32_t first_row, uint32_t k,
                        uint32_t end, LDS uint8_t *to, LDS uint32_t *nonzero) {
     const uint32_t t = bsmm_thread(), row = side->by_rows ? t / 4 : t % TILE;
@@ -64,10 +69,10 @@ BSMM_DEVICE void stage(const int parts, const bsmm_bf16_side *side, uint32_t fir
     if (any & 0x7fffffffu) nonzero[row] = 1;
 }
 
-/* The share of one lane in 32 elements of K: 16 values of one row. Lanes 0 to 31 hold the first 16
- * elements of their rows along K, and lanes 32 to 63 hold the last 16. The instruction expects
- * another order along K, but the order is the same for both operands, so the sum has the same
- * products. */
+/* The values that one lane passes to matrix instructions for 32 elements of K: 16 values of one
+ * row. Lanes 0 to 31 hold the first 16 elements of their rows along K, and lanes 32 to 63 hold the
+ * last 16. The matrix instruction would expect another order of elements along K. The order does
+ * not matter, because it is the same in A and B, so the sum has the same products. */
 typedef struct fragment {
     words4 w[2];
 } fragment;
@@ -95,17 +100,17 @@ BSMM_DEVICE sums16 multiply(const fragment *a, const fragment *b, sums16 sums) {
     return sums;
 }
 
-/* Returns the row, within the wave's 32 x 32 tile, of element i of a lane's sums. The column is the
- * lane's number modulo 32. */
+/* Returns the row of sum number i of this lane, counted from the first row of the wave's 32 x 32
+ * tile. The column is the lane's number modulo 32. */
 BSMM_DEVICE uint32_t row_of(int i) {
     return (uint32_t)(i / 4 * 8 + i % 4) + bsmm_device_lane() / 32 * 4;
 }
 
-/* Multiplies one step of operands whose values are sums of up to three bf16 parts. Part 0 is the
- * largest. The product of part 0 of A and part 0 of B is added to `sums`. The products of part i of
- * A and part j of B are added to `rest` if i + j is 1 or 2. A separate sum for these small terms
- * keeps their rounding errors small. Pairs with i + j > 2 are left out, because they are below
- * 2^-23 of the product of the two values. */
+/* Multiplies one step (32 elements of K) of operands whose values are sums of up to three bf16
+ * parts. Part 0 is the largest. The product of part 0 of A and part 0 of B is added to `sums`. The
+ * products of part i of A and part j of B are added to `rest` if i + j is 1 or 2. A separate sum
+ * for these small terms keeps their rounding errors small. Pairs with i + j > 2 are left out,
+ * because they are below 2^-23 of the product of the two values. */
 BSMM_DEVICE void step(const int a_parts, const int b_parts, const tile_memory *m, uint32_t row,
                       uint32_t col, sums16 *sums, sums16 *rest) {
     BSMM_UNROLL
@@ -123,8 +128,8 @@ BSMM_DEVICE void step(const int a_parts, const int b_parts, const tile_memory *m
     }
 }
 
-/* Multiplies one step of operands with one bf16 part each, and multiplies the step's sums by the
- * fp32 scales of their row and column. */
+/* Multiplies one step (32 elements of K) of operands whose values are single bf16 numbers, and
+ * multiplies the step's sums by the fp32 scales of A's row and B's row. */
 BSMM_DEVICE void step_scaled(const tile_memory *m, uint32_t row, uint32_t col, sums16 *sums) {
     const fragment a = load_fragment(m->a, row), b = load_fragment(m->b, col);
     const sums16 part = multiply(&a, &b, (sums16)(0.0f));
@@ -134,8 +139,8 @@ BSMM_DEVICE void step_scaled(const tile_memory *m, uint32_t row, uint32_t col, s
         (*sums)[i] = fmaf(part[i], m->factors[row + row_of(i)] * column, (*sums)[i]);
 }
 
-/* Returns the accurate sums of all lanes of a wave. If `doubted` is set in a lane, its sum is
- * computed again in double, by all lanes of the wave together. Other lanes keep `sum`. */
+/* Returns the accurate sum of each lane of a wave. If `doubted` is true in a lane, all lanes of the
+ * wave compute that lane's sum again in double. Otherwise the lane's result is `sum`. */
 BSMM_DEVICE double repair(const bsmm_bf16_job *p, uint32_t row, uint32_t col, bool doubted,
                           double sum) {
     uint64_t left = __builtin_amdgcn_ballot_w64(doubted);
@@ -170,8 +175,8 @@ BSMM_DEVICE void barrier(void) {
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
 }
 
-/* Computes every `groups`-th tile, beginning with this workgroup's number. `groups` is the number
- * of workgroups in the launch. */
+/* Computes tiles of D: the tile with the number of this workgroup, and every `groups`-th tile after
+ * it. `groups` is the number of workgroups in the launch. */
 BSMM_DEVICE void multiply_tiles(const int a_parts, const int b_parts, const bool scaled,
                                 const bsmm_bf16_job *p, uint32_t groups) {
     const int planes = (a_parts + b_parts) * PLANE;
@@ -193,12 +198,12 @@ BSMM_DEVICE void multiply_tiles(const int a_parts, const int b_parts, const bool
             if (scaled && t < 2 * TILE)
                 m.factors[t] =
                     bf16_factor(&p->sides[t / TILE], (t < TILE ? a_base : b_base - TILE) + t, k);
-            barrier(); /* The planes are written. */
+            barrier(); /* Now all waves have written the planes. */
             if (scaled)
                 step_scaled(&m, row, col, &sums);
             else
                 step(a_parts, b_parts, &m, row, col, &sums, &rest);
-            barrier(); /* The planes are read. */
+            barrier(); /* Now all waves have read the planes. */
         }
         LDS float *strip = (LDS float *)launched;
         BSMM_UNROLL
@@ -206,7 +211,7 @@ BSMM_DEVICE void multiply_tiles(const int a_parts, const int b_parts, const bool
             strip[(row + row_of(i)) * TILE + col + bsmm_device_lane() % 32] = sums[i] + rest[i];
         barrier();
         store(p, strip, m.nonzero, a_base, b_base);
-        barrier(); /* The strip is read, and the next tile may overwrite it. */
+        barrier(); /* Now all waves have read the sums, and the next tile may overwrite them. */
     }
 }
 

@@ -8,12 +8,12 @@
 enum {
     BSMM_CDNA_BF16_TILE = 64,     /* rows of A and rows of B in a workgroup's tile */
     BSMM_CDNA_BF16_THREADS = 256, /* four waves; each computes 32 x 32 results */
-    /* Bytes from one row to the next in LDS, where a row holds 32 elements of K in bf16. The 16
-     * bytes of padding make neighbouring rows begin in different banks. */
+    /* The bytes from one row of A or B to the next in LDS. A row holds 32 bf16 elements along K.
+     * The 16 bytes of padding make neighbouring rows begin in different banks. */
     BSMM_CDNA_BF16_PITCH = 2 * BSMM_BF16_K + 16,
     BSMM_CDNA_BF16_PLANE = BSMM_CDNA_BF16_TILE * BSMM_CDNA_BF16_PITCH,
-    /* Bytes of the 64 x 64 fp32 sums of a tile. After the main loop they overwrite the bf16 values
-     * in LDS. */
+    /* The bytes of the 64 x 64 fp32 sums of a tile of D. After the main loop the sums overwrite the
+     * bf16 values in LDS. */
     BSMM_CDNA_BF16_STRIP = BSMM_CDNA_BF16_TILE * BSMM_CDNA_BF16_TILE * 4,
 };
 

@@ -1,5 +1,5 @@
-/* Dequantizes any format to f32, f16 or bf16. Each thread converts one element of a row or column
- * at a time. */
+/* Dequantizes a matrix of any format to f32, f16 or bf16. Each thread converts one element after
+ * another. */
 #include "amdgpu/cdna/recode.h"
 #include "gpu/dequantize_any.h"
 

@@ -1,9 +1,9 @@
 /* Writes the fp32 sums of a workgroup's tile to D. If D is row-major and the epilogue only rounds,
- * each lane rounds its sums and stores the neighbouring columns of a row together. Otherwise, each
- * wave copies 16 rows of its sums at a time into a buffer in LDS, called a strip. The wave reads
- * the strip back with neighbouring lanes on neighbouring columns, so that its stores to D are
- * contiguous. A sum that may be inaccurate is computed again in double. Then the epilogue converts
- * every sum and stores it. */
+ * each lane rounds its sums and stores neighbouring columns of a row of D together. Otherwise each
+ * wave copies 16 rows of its sums at a time to a buffer in LDS, which the code calls a strip. The
+ * wave reads the strip back with neighbouring lanes on neighbouring columns, so that its stores to
+ * D are contiguous. If a sum may be inaccurate, the wave computes it again in double. The epilogue
+ * then converts every sum to D's format and stores it. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_FINISH_H
 #define BSMM_AMDGPU_CDNA_GEMM_FINISH_H
 
@@ -11,13 +11,13 @@
 
 typedef bsmm_f32x4 gemm_sums[GEMM_MOST_ROW_TILES][GEMM_MOST_COL_TILES];
 
-/* The range of magnitudes of accurate sums, and 0. A very small sum may lack terms below fp32's
- * range, and a very large one may have met an Inf or NaN. */
+/* The smallest and the largest magnitude of an accurate sum. A smaller sum (other than 0) may have
+ * lost terms to underflow. A larger sum may have overflowed. */
 #define GEMM_LEAST_SUM 0x1p-118f
 #define GEMM_MOST_SUM  0x1p127f
 
-/* Returns the floats from one row of a strip to the next. The four floats of padding spread the
- * rows over the LDS banks. */
+/* Returns the number of floats from one row of a strip (a wave's LDS buffer of 16 rows of sums) to
+ * the next. The rows have four floats of padding, so that they begin in different LDS banks. */
 BSMM_DEVICE uint32_t gemm_strip_pitch(gemm_shape s) {
     return s.col_tiles * BSMM_CDNA_EDGE + 4;
 }
@@ -55,10 +55,11 @@ BSMM_DEVICE void gemm_finish_strip(gemm_shape s, const BSMM_IN_LDS float *strip,
     }
 }
 
-/* Stores all sums of a wave, one 16-row strip after the other. The matrix instruction leaves in
- * each lane row lane % 16 of a 16 x 16 tile and four columns of D (gemm_row_of). Registers cannot
- * be indexed at run time, so the loop over `t` compares t with every constant i. `row` and `col`
- * are the first row and column of the wave's tile in D. */
+/* Stores all sums of a wave by the general epilogue. The wave writes 16 rows of sums at a time to
+ * `strip`, its buffer in LDS. The matrix instruction leaves in each lane four neighbouring columns
+ * of row lane % 16 of a 16 x 16 tile. Registers cannot be indexed at run time, so the loop over `t`
+ * compares t with every constant i. `row` and `col` are the first row and column of the wave's tile
+ * in D. */
 BSMM_DEVICE void gemm_finish_slowly(gemm_shape s, const gemm_sums sums, BSMM_IN_LDS float *strip,
                                     uint32_t row, uint32_t col, bool may_vanish) {
     const uint32_t pitch = gemm_strip_pitch(s);
@@ -79,9 +80,11 @@ BSMM_DEVICE void gemm_finish_slowly(gemm_shape s, const gemm_sums sums, BSMM_IN_
     }
 }
 
-/* Returns true if all sums of a lane are accurate. As integers, the bits of positive fp32 numbers
- * ascend with the numbers, and those of Inf and NaN are greater. Subtracting 1 makes those of 0 the
- * greatest integer, so that no sum of 0 counts as small. */
+/* Returns true if all sums of a lane are accurate. The function compares the bits of the sums as
+ * integers, because fewer instructions find their smallest and largest value. Bits of positive fp32
+ * numbers are in the order of the numbers, and those of Inf and NaN are larger. For the minimum, 1
+ * is subtracted first, so that a sum of 0 becomes the largest integer and does not count as
+ * small. */
 BSMM_DEVICE bool gemm_trusts(gemm_shape s, const gemm_sums sums) {
     uint32_t least = UINT32_MAX, most = 0;
 #pragma unroll
@@ -107,7 +110,7 @@ BSMM_DEVICE bool gemm_only_rounds(const bsmm_gpu_epilogue *e) {
            ((uintptr_t)e->d | e->d_row * bytes) % 16 == 0;
 }
 
-/* Rounds two neighbouring sums and returns the two codes in a word. */
+/* Rounds two neighbouring sums to f16 and returns both in a 32-bit word. */
 BSMM_DEVICE uint32_t gemm_round_f16(float x, float y) {
     typedef _Float16 pair __attribute__((vector_size(4)));
     const pair both = {(_Float16)x, (_Float16)y};
@@ -118,7 +121,8 @@ BSMM_DEVICE uint32_t gemm_round_bf16(float x, float y) {
     return bsmm_gpu_epilogue_bf16(x) | bsmm_gpu_epilogue_bf16(y) << 16;
 }
 
-/* Stores the sums of a row of D that a lane holds: 4 * col_tiles neighbouring columns. */
+/* Stores the sums of one row of D that a lane holds. They lie in 4 * col_tiles neighbouring
+ * columns. */
 BSMM_DEVICE void gemm_store_row(gemm_shape s, const bsmm_f32x4 sums[GEMM_MOST_COL_TILES],
                                 uint32_t elem, BSMM_GLOBAL bsmm_i32x4 *to) {
 #pragma unroll
@@ -140,8 +144,8 @@ BSMM_DEVICE void gemm_store_row(gemm_shape s, const bsmm_f32x4 sums[GEMM_MOST_CO
     }
 }
 
-/* Rounds and stores all sums of a wave. `elem` is a constant in each call, so that the compiler
- * makes one loop without branches for each type. */
+/* Rounds all sums of a wave to D's element type and stores them. `elem` is a constant in each call,
+ * so that the compiler makes one loop without branches for each element type. */
 BSMM_DEVICE void gemm_store_rows(gemm_shape s, const gemm_sums sums, uint32_t elem, uint32_t row,
                                  uint32_t col) {
     const bsmm_gpu_epilogue *e = &gemm_params_here()->epilogue;
@@ -156,7 +160,6 @@ BSMM_DEVICE void gemm_store_rows(gemm_shape s, const gemm_sums sums, uint32_t el
     }
 }
 
-/* Stores all sums of a wave. */
 BSMM_DEVICE void gemm_finish(gemm_shape s, const gemm_sums sums, BSMM_IN_LDS float *strip,
                              uint32_t row, uint32_t col, bool may_vanish) {
     const bsmm_cdna_gemm *p = gemm_params_here();

@@ -1,15 +1,15 @@
-/* Reads fragments from LDS. A fragment is the share of one lane in an operand of a matrix
+/* Reads fragments from LDS. A fragment is the part of an operand that one lane passes to a matrix
  * instruction: 32 elements along K of one row.
  *
  * LDS stores a row in units of 16 bytes (12 bytes for 6-bit elements), which the code calls pieces.
  * A fragment of 8-bit elements consists of two pieces that are 64 elements of K apart, as the
- * instruction f8f6f4 requires. A fragment of 6-bit elements consists of two neighbouring pieces,
- * and a fragment of 4-bit elements is one piece. In a stage of 256 elements of K, two such pieces,
- * for two instructions, are read as a fragment.
+ * matrix instruction f8f6f4 requires. A fragment of 6-bit elements consists of two neighbouring
+ * pieces. A fragment of 4-bit elements is one piece. If both operands have 4-bit elements, a stage
+ * holds 256 elements of K, and the kernel reads two pieces together, for two instructions.
  *
- * gfx942 has no f8f6f4. Its fp8 instruction, which multiplies 32 elements of K, takes the same
- * fragment eight bytes at a time. The order of K then differs from memory, but it is the same for A
- * and B. */
+ * gfx942 has no instruction f8f6f4. Its fp8 instruction multiplies only 32 elements of K and takes
+ * eight bytes of the same fragment at a time. The instruction then multiplies elements in another
+ * order along K than in memory, but the order is the same for A and B. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_FRAGMENT_H
 #define BSMM_AMDGPU_CDNA_GEMM_FRAGMENT_H
 

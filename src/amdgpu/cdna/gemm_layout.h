@@ -1,12 +1,13 @@
-/* The layout of a tile in LDS for every element type. Tests on the host use these functions too.
+/* The layout of a tile of A or B in LDS, for every element type. Tests on the host use these
+ * functions too.
  *
  * A stage holds 128 elements of K: a row has 128 bytes of 8-bit elements, 96 bytes of 6-bit
  * elements or 64 bytes of 4-bit elements. If both operands have 4-bit elements, a stage holds 256
  * elements of K, so that a row has a whole cache line. Each row is divided into pieces of 16 bytes
  * (12 bytes for 6-bit elements). Piece p of row r is stored at index p ^ swizzle(r) of its row, so
- * that lanes that read together do not conflict in a bank. Loads from memory directly to LDS can
- * only write the lanes' bytes side by side. Each lane therefore applies the swizzle to its address
- * in memory. */
+ * that lanes that read at the same time use different LDS banks. Loads from memory directly to LDS
+ * write the bytes of neighbouring lanes side by side. Each lane therefore applies the swizzle to
+ * the memory address from which it loads. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_LAYOUT_H
 #define BSMM_AMDGPU_CDNA_GEMM_LAYOUT_H
 
@@ -15,14 +16,15 @@
 /* The numbers by which the instruction f8f6f4 selects an element type. */
 enum { BSMM_F8F6F4_E4M3, BSMM_F8F6F4_E5M2, BSMM_F8F6F4_E2M3, BSMM_F8F6F4_E3M2, BSMM_F8F6F4_E2M1 };
 
-/* The number that stands for the type e2m1 of both operands in stages of 256 elements of K. */
+/* The number for operands of type e2m1 if both operands have this type. A stage then holds 256
+ * instead of 128 elements of K. */
 enum { GEMM_E2M1_TWICE = BSMM_F8F6F4_E2M1 + 1 };
 
 BSMM_SHARED uint32_t gemm_bits(uint32_t type) {
     return type >= BSMM_F8F6F4_E2M1 ? 4 : type >= BSMM_F8F6F4_E2M3 ? 6 : 8;
 }
 
-/* Returns the elements along K in a stage. */
+/* Returns the number of elements along K in a stage. */
 BSMM_SHARED uint32_t gemm_k(uint32_t type) {
     return type == GEMM_E2M1_TWICE ? 2 * BSMM_CDNA_K : BSMM_CDNA_K;
 }
@@ -38,14 +40,15 @@ BSMM_SHARED uint32_t gemm_piece_bytes(uint32_t type) {
 /* Returns the swizzle of a row, for an LDS of 32 or 64 banks: the number that is XORed with the
  * index of each piece (16 bytes, or 12 for 6-bit elements) of the row.
  *
- * When a wave reads a fragment, 16 lanes read the same piece of 16 neighbouring rows. LDS serves
- * eight lanes (32 banks) or 16 lanes (64 banks) at once, and these lanes are not neighbours: lanes
- * 0 to 3 are served with lanes 20 to 23, which read the next piece of other rows. The test
- * test_banks has the lists of lanes, which were measured (docs/SIMULATOR.md). Pieces of 12 bytes
- * are read word by word, with 32 lanes at once. Rows of 128 bytes begin at the same bank of 32, or
- * at two of 64. Rows of 64 bytes begin at four banks of 64, and rows of 96 bytes at eight.
+ * When a wave reads operands for a matrix instruction, 16 lanes read the same piece of 16
+ * neighbouring rows. LDS serves eight lanes (32 banks) or 16 lanes (64 banks) at once, and these
+ * lanes are not neighbours: lanes 0 to 3 are served with lanes 20 to 23, which read the next piece
+ * of other rows. The test test_banks has the measured lists of lanes that are served together
+ * (docs/SIMULATOR.md). Pieces of 12 bytes are read word by word, with 32 lanes at once. Without a
+ * swizzle, all rows of 128 bytes begin at the same one of 32 banks, or at two of 64 banks. Rows of
+ * 64 bytes begin at four of 64 banks, and rows of 96 bytes begin at eight of 64 banks.
  *
- * The swizzle repeats every 16 rows. gemm_load_direct relies on this period. */
+ * The swizzle repeats every 16 rows. The loads in gemm_load.h rely on this period. */
 BSMM_SHARED uint32_t gemm_swizzle_of(uint32_t type, uint32_t row, uint32_t banks) {
     const uint32_t bytes = gemm_row_bytes(type);
     if (bytes == 128) return row / (banks / 32) % 8;
@@ -54,27 +57,28 @@ BSMM_SHARED uint32_t gemm_swizzle_of(uint32_t type, uint32_t row, uint32_t banks
 }
 
 /* B's rows have another order in LDS than in memory. A lane's results of a matrix instruction are
- * four neighbouring columns of D, i.e. rows of B. With the order in LDS, the results of all
- * instructions of a row of tiles are neighbours too, so that a lane stores them with few wide
- * stores. `tiles` is the number of 16 x 16 tiles of a wave along the operand's rows for B, and 1
- * for A, whose rows keep their order. The order repeats every 16 * tiles rows. */
+ * four neighbouring columns of D, i.e. rows of B. With the order in LDS, the columns that a lane
+ * gets from all instructions of a row of tiles are neighbours too. The lane then stores them with
+ * few wide stores. `tiles` is the number of 16 x 16 tiles of a wave along the operand's rows for B,
+ * and 1 for A, whose rows keep their order. The order repeats every 16 * tiles rows. */
 
-/* Returns the row of the operand that is row `at` in LDS. */
+/* Returns the number of the operand's row that LDS holds at row `at`. `tiles` is as above. */
 BSMM_SHARED uint32_t gemm_row_of(uint32_t tiles, uint32_t at) {
     const uint32_t tile = at / 16 % tiles, quad = at / 4 % 4;
     return at / (16 * tiles) * (16 * tiles) + quad * 4 * tiles + tile * 4 + at % 4;
 }
 
-/* Returns the row in LDS of a row of the operand. */
+/* Returns the number of the LDS row that holds row `row` of the operand. */
 BSMM_SHARED uint32_t gemm_row_in_lds(uint32_t tiles, uint32_t row) {
     const uint32_t tile = row / 4 % tiles, quad = row / (4 * tiles) % 4;
     return row / (16 * tiles) * (16 * tiles) + tile * 16 + quad * 4 + row % 4;
 }
 
-/* Returns where the pieces of a lane's fragment are: the index of piece `which` (0 or 1) among the
- * pieces of the row. A piece has 16 bytes (12 for 6-bit elements). A fragment has 32 elements of K,
- * i.e. two pieces (one for 4-bit elements, or two with stages of 256 elements). `group` is lane /
- * 16, because lanes with the same quotient hold the same part of K. */
+/* Returns the index, among the pieces of a row, of piece `which` (0 or 1) of a lane's fragment. A
+ * piece has 16 bytes (12 bytes for 6-bit elements). A fragment is what a lane passes to a matrix
+ * instruction: 32 elements of K, i.e. two pieces of 8-bit or 6-bit elements or one piece of 4-bit
+ * elements. With stages of 256 elements of K it is two pieces. `group` is lane / 16, because lanes
+ * with the same quotient hold the same part of K. */
 BSMM_SHARED uint32_t gemm_piece_of(uint32_t type, uint32_t group, uint32_t which) {
     const uint32_t bits = gemm_bits(type);
     return bits == 6 ? 2 * group + which : gemm_row_bytes(type) == 128 ? group + 4 * which : group;

@@ -1,15 +1,16 @@
-/* Loads a stage, i.e. 128 elements of K of a tile, from memory to LDS. A complete stage of an
- * aligned operand goes to LDS directly. Four cases go through registers: a stage that extends
- * beyond K, an operand that is not aligned, a column-major operand, and e4m3 that is recoded
- * because gfx942 multiplies e4m3fnuz only. Rows beyond the operand and elements beyond K become
- * code 0, which means +0 in every format. */
+/* Loads a stage, i.e. 128 elements of K of a tile, from memory to LDS. If the operand is aligned
+ * and the stage lies inside K, loads transfer the bytes to LDS directly. In four cases the bytes go
+ * through registers: the stage extends beyond K, the operand is not aligned, the operand is
+ * column-major, or its elements are e4m3 and must be recoded, because gfx942 multiplies e4m3fnuz
+ * only. Rows beyond the operand and elements beyond K become bytes of 0, which means +0 in every
+ * format. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_LOAD_H
 #define BSMM_AMDGPU_CDNA_GEMM_LOAD_H
 
 #include "amdgpu/cdna/gemm_shape.h"
 
-/* Returns the bytes that one direct load from memory to LDS transfers for a lane. gfx942 has only
- * loads of 4 bytes. */
+/* Returns the number of bytes per lane that one direct load from memory to LDS transfers. gfx942
+ * has only loads of 4 bytes per lane. */
 BSMM_DEVICE uint32_t gemm_load_bytes(uint32_t type) {
 #if defined(__gfx950__)
     return gemm_piece_bytes(type);
@@ -20,17 +21,20 @@ BSMM_DEVICE uint32_t gemm_load_bytes(uint32_t type) {
 }
 
 typedef struct gemm_source {
-    bsmm_i32x4 buffer;    /* starts at the tile's first row, ends where the operand ends */
-    uint32_t lane_offset; /* offset in `buffer` of the bytes that this lane loads first */
-    /* The tile's first row, the bytes from row to row, the rows of the operand from the first row
-     * on, and the stages that direct loads can load. */
+    bsmm_i32x4 buffer; /* the operand's memory from the tile's first row to the operand's end */
+    /* the offset in bytes in `buffer` at which this lane's first direct load reads */
+    uint32_t lane_offset;
+    /* The tile's first row in the operand, the bytes from row to row, the number of rows from the
+     * tile's first row to the operand's end, and the number of stages that direct loads can
+     * load. */
     uint32_t row, pitch, rows, whole;
-    uint32_t wave; /* gemm_wave, which the compiler must not compute anew for each load */
+    /* the result of gemm_wave, which would otherwise be computed again for each load */
+    uint32_t wave;
 } gemm_source;
 
-/* LDS holds the bytes of a row in swizzled order. Returns the byte of a row in memory (from the
- * beginning of the stage) that LDS stores at byte `at` of the tile. The row itself is that of
- * gemm_row_of. */
+/* Returns the byte of a row of the operand that LDS stores at byte `at` of the tile, counted from
+ * the beginning of the stage. It differs from the byte's place in LDS, because LDS holds the pieces
+ * of a row in swizzled order. gemm_row_of gives the row. */
 BSMM_DEVICE uint32_t gemm_source_byte(uint32_t type, uint32_t at) {
     const uint32_t bytes = gemm_row_bytes(type), piece = gemm_piece_bytes(type);
     const uint32_t row = at / bytes, place = at % bytes / piece;
@@ -49,7 +53,9 @@ BSMM_DEVICE gemm_source gemm_source_of(const bsmm_cdna_gemm *p, gemm_shape s, ui
 #if defined(__gfx950__)
     from.whole = o->direct && !s.ocp && !s.columns ? p->k / gemm_k(type) : 0;
 #else
-    from.whole = 0; /* a round of loads of four bytes would not cover a period of gemm_row_of */
+    /* Loads of four bytes per lane would cover fewer rows at a time than the period of
+     * gemm_row_of. */
+    from.whole = 0;
 #endif
     from.buffer = s.columns ? bsmm_isa_buffer(o->o.data + row, (p->k - 1) * o->pitch + from.rows)
                             : bsmm_isa_buffer(o->o.data + row * o->pitch,
@@ -59,16 +65,17 @@ BSMM_DEVICE gemm_source gemm_source_of(const bsmm_cdna_gemm *p, gemm_shape s, ui
     return from;
 }
 
-/* Returns the number of rounds in which a stage of one operand is loaded directly. In each round,
- * every wave writes the bytes of its 64 lanes side by side, and the waves' bytes follow each
- * other. */
+/* Returns the number of rounds in which direct loads fill a stage of one operand. In a round, every
+ * lane of the workgroup issues one load. A wave's 64 lanes write their bytes to LDS side by side,
+ * and the bytes of the next wave follow. */
 BSMM_DEVICE uint32_t gemm_rounds(gemm_shape s, uint32_t side) {
     return gemm_side_bytes(s, side) / (gemm_threads(s) * gemm_load_bytes(s.types[side]));
 }
 
-/* Loads one round directly to LDS. A round covers a number of rows that is a multiple of the
- * periods of the swizzle and of gemm_row_of. The swizzle of a lane's row is therefore the same in
- * every round, and `lane_offset` stays valid. */
+/* Loads one round of a stage directly to LDS, i.e. one load by every lane of the workgroup. The
+ * number of rows in a round is a multiple of the periods of the swizzle and of gemm_row_of. A
+ * lane's row in each round therefore has the same swizzle, and the same `lane_offset` is right for
+ * all rounds. */
 BSMM_DEVICE void gemm_load_round(const gemm_source *from, gemm_shape s, uint32_t side,
                                  uint32_t step, uint32_t round, uint32_t lds) {
     const uint32_t type = s.types[side], bytes = gemm_load_bytes(type);
@@ -86,18 +93,19 @@ BSMM_DEVICE void gemm_load_direct(const gemm_source *from, gemm_shape s, uint32_
         gemm_load_round(from, s, side, step, round, lds);
 }
 
-/* Recodes four bytes of e4m3 to e4m3fnuz with half the value. The codes are the same except for
- * three: -0 becomes +0, because its code means NaN in e4m3fnuz, and the two NaNs become e4m3fnuz's
- * NaN, because their codes mean numbers there. */
+/* Recodes four bytes of e4m3 to e4m3fnuz with half the value. Most bytes stay the same. Only three
+ * codes change: -0 becomes +0, because its code means NaN in e4m3fnuz. The two NaNs become
+ * e4m3fnuz's NaN, because their codes mean numbers in e4m3fnuz. */
 BSMM_DEVICE uint32_t gemm_fnuz_of_ocp(uint32_t x) {
     const uint32_t low = x & 0x7f7f7f7fu;
     const uint32_t nonzero = low + 0x7f7f7f7fu, nan = (low + 0x01010101u) & 0x80808080u;
     return (low & ~(nan - (nan >> 7))) | (x & nonzero & 0x80808080u) | nan;
 }
 
-/* Loads the words of one piece (`bytes` is 12 or 16) from an address of any alignment. The first
- * `bits` bits are elements, and the others become 0. Bytes that hold no element are not read,
- * because they may lie outside the operand's memory. */
+/* Loads one piece of a row, i.e. the unit of 12 or 16 bytes in which LDS stores rows, from an
+ * address of any alignment. The first `bits` bits are elements, and the other bits become 0. The
+ * function does not read bytes without elements, because they may lie outside the operand's
+ * memory. */
 BSMM_DEVICE bsmm_i32x4 gemm_load_piece(gemm_memory *from, uint32_t bytes, int32_t bits) {
     typedef bsmm_i32x4 __attribute__((aligned(1))) anywhere;
     bsmm_i32x4 words = {0};
@@ -106,7 +114,8 @@ BSMM_DEVICE bsmm_i32x4 gemm_load_piece(gemm_memory *from, uint32_t bytes, int32_
         __builtin_memcpy(&words, (const void *)from, 12);
         return words;
     }
-    uint64_t low = 0, high = 0; /* the piece as 128 bits, filled from its last byte */
+    /* the piece of 12 or 16 bytes as a number of 128 bits, filled from its last byte on */
+    uint64_t low = 0, high = 0;
 #pragma clang loop unroll(disable)
     for (uint32_t i = bytes; i-- > 0;) {
         const int32_t left = bits - 8 * (int32_t)i;
@@ -119,7 +128,7 @@ BSMM_DEVICE bsmm_i32x4 gemm_load_piece(gemm_memory *from, uint32_t bytes, int32_
     return words;
 }
 
-/* Loads one stage of one operand through registers. */
+/* Loads one stage of one row-major operand to LDS through registers. */
 BSMM_DEVICE void gemm_load_by_registers(const gemm_source *from, gemm_shape s, uint32_t side,
                                         uint32_t step, gemm_lds *lds) {
     const bsmm_cdna_gemm *p = gemm_params_here();
@@ -147,10 +156,11 @@ BSMM_DEVICE void gemm_load_by_registers(const gemm_source *from, gemm_shape s, u
     }
 }
 
-typedef uint32_t __attribute__((aligned(1))) gemm_word; /* a word at an address of any alignment */
+/* a 32-bit word at an address of any alignment */
+typedef uint32_t __attribute__((aligned(1))) gemm_word;
 
-/* Loads the bytes of up to four neighbouring rows of one column of a column-major operand. Rows
- * beyond `rows` become 0. */
+/* Loads up to four neighbouring one-byte elements of a column of a column-major operand into one
+ * word. Rows beyond `rows` become 0. */
 BSMM_DEVICE uint32_t gemm_load_column(gemm_memory *from, uint32_t rows) {
     uint32_t word = 0;
     for (uint32_t i = 0; i < 4 && i < rows; i++)
@@ -158,8 +168,8 @@ BSMM_DEVICE uint32_t gemm_load_column(gemm_memory *from, uint32_t rows) {
     return word;
 }
 
-/* Loads four rows of 16 neighbouring columns of a column-major operand. Columns beyond `columns`
- * and rows beyond `rows` become 0. */
+/* Loads a block of four rows by 16 columns of one-byte elements of a column-major operand. Columns
+ * beyond `columns` and rows beyond `rows` become 0. */
 BSMM_DEVICE void gemm_load_columns(gemm_memory *from, uint32_t at, uint32_t pitch, uint32_t rows,
                                    uint32_t columns, uint32_t words[4][4]) {
     if (rows >= 4 && columns >= 16) {
@@ -184,8 +194,8 @@ BSMM_DEVICE void gemm_turn(const uint32_t from[4], uint32_t to[4]) {
 }
 
 /* Loads one stage of a column-major operand of 8-bit elements. A thread loads 16 columns (elements
- * of K) of four rows and transposes them to one 16-byte piece for each row. Neighbouring threads
- * load neighbouring rows, so that their loads are contiguous. */
+ * along K) of four rows, transposes them in registers, and stores 16 bytes of each row to LDS.
+ * Neighbouring threads load neighbouring rows, so that their loads are contiguous. */
 BSMM_DEVICE void gemm_load_by_columns(const gemm_source *from, gemm_shape s, uint32_t side,
                                       uint32_t step, gemm_lds *lds) {
     const bsmm_cdna_gemm *p = gemm_params_here();
@@ -199,8 +209,8 @@ BSMM_DEVICE void gemm_load_by_columns(const gemm_source *from, gemm_shape s, uin
     for (; i < quads * (row_bytes / 16); i += gemm_threads(s)) {
         const uint32_t row = i % quads * 4, piece = i / quads, k = piece * 16;
         const uint32_t rows = row < from->rows ? from->rows - row : 0;
-        /* words[q] holds columns 4q to 4q + 3: one column per word, or one row per word after
-         * gemm_turn. */
+        /* The word words[q][i] first holds column 4 q + i of four rows. After gemm_turn it holds
+         * row i of columns 4 q to 4 q + 3. */
         uint32_t words[4][4];
         gemm_load_columns(data, k * from->pitch + row, from->pitch, rows, k < left ? left - k : 0,
                           words);

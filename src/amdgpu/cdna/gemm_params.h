@@ -6,41 +6,51 @@
 #include "gpu/epilogue.h"
 
 enum {
-    BSMM_CDNA_EDGE = 16, /* rows and columns of a matrix instruction's tile */
+    BSMM_CDNA_EDGE = 16, /* rows and columns of D that one matrix instruction computes */
     BSMM_CDNA_K = 128,   /* elements along K in a stage */
-    BSMM_CDNA_XCDS = 8,  /* dies with their own L2; consecutive workgroups go to different dies */
-    BSMM_CDNA_BAND_ROWS = 8,   /* rows of tiles in a band (gemm_schedule.h) */
-    BSMM_CDNA_SCALES = 8,      /* blocks along K after which the offsets of scales repeat at most */
-    BSMM_CDNA_SCALE_UNITS = 8, /* units of K whose e8m0 scales are in LDS (gemm_scales.h) */
+    /* the number of XCDs, i.e. of dies with their own L2; consecutive workgroups run on different
+     * XCDs */
+    BSMM_CDNA_XCDS = 8,
+    BSMM_CDNA_BAND_ROWS = 8, /* rows of tiles in a band (gemm_schedule.h) */
+    /* Along K, the offsets of scales repeat after at most this number of scale blocks, apart from a
+     * constant. */
+    BSMM_CDNA_SCALES = 8,
+    /* the units of 128 elements of K whose e8m0 scales LDS holds (gemm_scales.h) */
+    BSMM_CDNA_SCALE_UNITS = 8,
     BSMM_CDNA_LDS_950 = 160 * 1024, /* bytes of LDS of a compute unit of gfx950 */
 };
 
-/* The number of stages in LDS of a product with e8m0 scales: three, or two if three do not fit.
- * `stage` is the bytes of a stage, `rows` the rows of A and B in a tile, and `k` the elements of K
- * in a stage. The expressions are constant, because tables of the host contain them. */
+/* The number of stages in LDS of a GEMM with e8m0 scales: three, or two if LDS is too small for
+ * three. `stage` is the bytes of a stage. `rows` is the number of rows of A and B together in a
+ * workgroup's tile. `k` is the number of elements of K in a stage. The expressions are constant,
+ * because tables of the host code contain them. */
 #define BSMM_CDNA_SCALE_BYTES(rows, k)                                                             \
     ((BSMM_CDNA_SCALE_UNITS * 4 + (k) / BSMM_CDNA_K * 16) * (rows))
 #define BSMM_CDNA_STAGES(stage, rows, k)                                                           \
     (3 * (stage) + BSMM_CDNA_SCALE_BYTES(rows, k) <= BSMM_CDNA_LDS_950 ? 3 : 2)
 
-/* One of the two operands. */
+/* The operand A or B, and how a kernel reads it. */
 typedef struct bsmm_cdna_side {
     bsmm_gpu_operand o;
     uint64_t pitch;  /* bytes from one row to the next, or between columns if column-major */
     uint32_t rows;   /* M for A, N for B */
     uint32_t direct; /* 1: data and pitch are aligned for direct loads from memory to LDS */
-    /* The offsets of the scales of the first blocks along K. Those of the next blocks are larger by
-     * `scale_period`, and so on. */
+    /* The scale of block i along K lies scale_at[i] scales behind the scale of block 0 of the same
+     * row. For the next BSMM_CDNA_SCALES blocks, these distances are larger by scale_period, and so
+     * on. */
     uint32_t scale_at[BSMM_CDNA_SCALES], scale_period;
-    uint32_t scales_in_row; /* 1: the scales of a row of the operand lie side by side */
+    /* 1: the scales of a row of the operand are consecutive in memory */
+    uint32_t scales_in_row;
 } bsmm_cdna_side;
 
 typedef struct bsmm_cdna_gemm {
     bsmm_cdna_side sides[2]; /* A and B */
     bsmm_gpu_epilogue epilogue;
-    uint32_t k, row_tiles, col_tiles; /* K; the rows and columns of workgroup tiles in D */
-    /* This factor multiplies every sum. It is 4 if the GPU reads e4m3 codes as e4m3fnuz, which
-     * halves the values of both operands. Otherwise it is 1. */
+    /* K, and the numbers of workgroup tiles of D along M and along N */
+    uint32_t k, row_tiles, col_tiles;
+    /* The factor by which the kernel multiplies every sum. It is 4 if the GPU reads e4m3 elements
+     * as e4m3fnuz, because the same bits mean half the value there, in A and in B. Otherwise it is
+     * 1. */
     float factor;
 } bsmm_cdna_gemm;
 

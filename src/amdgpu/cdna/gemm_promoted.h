@@ -1,25 +1,27 @@
-/* FP8 products whose fp32 scales cover 128 elements of K. The matrix cores sum each stage (128
- * elements of K) from 0. This sum, times the product of the two scales, is then added to an fp32
- * total. */
+/* FP8 GEMMs whose fp32 scales cover 128 elements of K. The matrix cores sum the products of each
+ * stage (128 elements of K), starting from 0. The vector unit multiplies this sum by the product of
+ * A's scale and B's scale and adds it to an fp32 total. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_PROMOTED_H
 #define BSMM_AMDGPU_CDNA_GEMM_PROMOTED_H
 
 #include "amdgpu/cdna/gemm_stage.h"
 
-/* Bounds for a factor, i.e. the product of a scale of A and a scale of B. A factor within them
- * times the sum of a stage is a normal fp32 number and does not overflow. */
+/* The safe range of the product of a scale of A and a scale of B. If the product lies in it, its
+ * product with the sum of a stage is a normal fp32 number and does not overflow. */
 #define GEMM_LEAST_FACTOR 0x1p-104f
 #define GEMM_MOST_FACTOR  0x1p64f
 
-enum { GEMM_D_COLS = 4 }; /* the neighbouring columns of a 16 x 16 tile that a lane holds */
+/* the number of neighbouring columns of D that a lane holds of a 16 x 16 tile */
+enum { GEMM_D_COLS = 4 };
 
-/* The offsets of this lane's rows and columns in the arrays of scales, and its scales of one
+/* The scales of A and B that a lane needs. The members `rows` and `cols` are the offsets of the
+ * scales of the lane's rows and columns of D. The members `row` and `col` are the scales for one
  * stage. */
 typedef struct gemm_promoted {
     uint32_t rows[GEMM_MOST_ROW_TILES], cols[GEMM_MOST_COL_TILES][GEMM_D_COLS];
     float row[GEMM_MOST_ROW_TILES], col[GEMM_MOST_COL_TILES][GEMM_D_COLS];
     /* The least and the greatest magnitude of the scales of A (index 0) and of B (index 1) so far.
-     * Both begin at 1, and scales of 0 are ignored. */
+     * Both magnitudes begin at 1, and scales of 0 are ignored. */
     float low[2], high[2];
 } gemm_promoted;
 
@@ -66,17 +68,17 @@ BSMM_DEVICE void gemm_promoted_load(gemm_promoted *g, const bsmm_cdna_gemm *p, g
             g->col[j][e] = b[g->cols[j][e] + b_across];
 }
 
-/* Adds a scale to the range of scales so far. fminf and fmaxf ignore a NaN. The results of a NaN
- * scale are NaN anyway. */
+/* Widens the range of scales so far, low[side] to high[side], so that it contains `scale`. fminf
+ * and fmaxf ignore a NaN, which does no harm, because a NaN scale makes the results NaN. */
 BSMM_DEVICE void gemm_promoted_note(gemm_promoted *g, uint32_t side, float scale) {
     const float size = __builtin_fabsf(scale);
     g->low[side] = fminf(g->low[side], size == 0 ? 1 : size);
     g->high[side] = fmaxf(g->high[side], size);
 }
 
-/* Copies a loaded scale to another register, so that the next stage's load can overwrite the
- * register it was loaded to. A plain assignment would not do. The compiler would move the
- * assignment behind the next load, where it would have to wait for that load. */
+/* Copies a scale to another register, so that the load for the next stage can overwrite the
+ * register to which the scale was loaded. The compiler would move a plain assignment behind that
+ * load, where the assignment would have to wait for the load. */
 BSMM_DEVICE float gemm_promoted_move(float from) {
     float to;
     __asm__ volatile("v_mov_b32 %0, %1" : "=&v"(to) : "v"(from));
@@ -105,9 +107,9 @@ BSMM_DEVICE void gemm_promoted_note_all(gemm_promoted *g, gemm_shape s) {
             gemm_promoted_note(g, 1, g->col[j][e]);
 }
 
-/* Multiplies one stage (128 elements of K) of one row of tiles, starting from 0. The kernel passes
- * B as the instruction's first operand and A as the second. Each lane then holds four neighbouring
- * columns of D. */
+/* Multiplies one stage (128 elements of K) of one row of 16 x 16 tiles, starting from sums of 0.
+ * The kernel passes B as the instruction's first operand and A as the second, because each lane
+ * then holds four neighbouring columns of D. */
 BSMM_DEVICE void gemm_promoted_sum(gemm_shape s, const bsmm_i32x8 columns[GEMM_MOST_COL_TILES],
                                    bsmm_i32x8 row, bsmm_f32x4 sums[GEMM_MOST_COL_TILES]) {
     const bsmm_f32x4 zero = {0};
@@ -129,7 +131,8 @@ BSMM_DEVICE void gemm_promoted_sum(gemm_shape s, const bsmm_i32x8 columns[GEMM_M
 #endif
 }
 
-/* Adds the scaled sums of one stage to the totals of row i of tiles. */
+/* Multiplies the sums of one stage by the scales of A and B, and adds them to the totals of row i
+ * of 16 x 16 tiles. */
 BSMM_DEVICE void gemm_promoted_add(const gemm_promoted *g, gemm_shape s, uint32_t i, float factor,
                                    const bsmm_f32x4 sums[GEMM_MOST_COL_TILES], gemm_sums totals) {
     const float row = g->row[i] * factor;
@@ -141,9 +144,10 @@ BSMM_DEVICE void gemm_promoted_add(const gemm_promoted *g, gemm_shape s, uint32_
                 fmaf(row * g->col[j][s.col_scales ? e : 0], sums[j][e], totals[i][j][e]);
 }
 
-/* Multiplies one stage. The vector unit adds the sums of one row of tiles to the totals while the
- * matrix core multiplies the next row, so that neither waits for the other. The scheduling barrier
- * keeps the compiler from moving instructions from one iteration to the next. */
+/* Multiplies one stage (128 elements of K) of a wave's tile. The vector unit adds the sums of one
+ * row of tiles to the totals while the matrix core multiplies the next row, so that neither waits
+ * for the other. The scheduling barrier keeps the compiler from moving instructions from one
+ * iteration to the next. */
 BSMM_DEVICE void gemm_promoted_multiply(gemm_promoted *g, gemm_shape s, const gemm_lds *a,
                                         const gemm_lds *b, const gemm_reader readers[2],
                                         float factor, gemm_sums totals) {
@@ -167,8 +171,8 @@ BSMM_DEVICE void gemm_promoted_multiply(gemm_promoted *g, gemm_shape s, const ge
 }
 
 /* Sets all totals to NaN if a product of a scale of A and a scale of B may have been outside the
- * safe range (GEMM_LEAST_FACTOR to GEMM_MOST_FACTOR). The epilogue computes a NaN result again in
- * double. */
+ * safe range (GEMM_LEAST_FACTOR to GEMM_MOST_FACTOR). The epilogue computes results again in double
+ * if their totals are NaN. */
 BSMM_DEVICE void gemm_promoted_distrust(const gemm_promoted *g, gemm_shape s, gemm_sums totals) {
     const bool safe =
         g->low[0] * g->low[1] >= GEMM_LEAST_FACTOR && g->high[0] * g->high[1] <= GEMM_MOST_FACTOR;

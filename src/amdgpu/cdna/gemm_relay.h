@@ -1,26 +1,29 @@
-/* Loads a stage through registers while the stage before it is multiplied: gemm_relay_load starts
- * the loads, and after the multiplication gemm_relay_store writes the registers to LDS. gfx942
- * needs this for e4m3, which it recodes, and for column-major operands, which it transposes. Its
- * direct loads to LDS have four bytes only, so that row-major e4m3fnuz takes this way too. */
+/* Loads a stage (128 elements of K of A and B) to LDS through registers, while the wave multiplies
+ * the stage before it. gemm_relay_load starts the loads. After the multiplication, gemm_relay_store
+ * writes the registers to LDS. gfx942 needs this for e4m3 elements, which it recodes, and for
+ * column-major operands, which it transposes. It also loads row-major e4m3fnuz in this way, because
+ * its direct loads to LDS transfer only four bytes per lane. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_RELAY_H
 #define BSMM_AMDGPU_CDNA_GEMM_RELAY_H
 
 #include "amdgpu/cdna/gemm_stage.h"
 
-enum { GEMM_RELAYED = 4 }; /* the most pieces of 16 bytes of a stage that a thread holds */
+/* the largest number of 16-byte pieces of a stage that a thread holds in registers */
+enum { GEMM_RELAYED = 4 };
 
 typedef struct gemm_relay {
     bsmm_i32x4 pieces[GEMM_RELAYED];
 } gemm_relay;
 
-/* Returns the pieces of 16 bytes that a thread moves: for row-major operands those of both
- * operands, for column-major ones four pieces of one operand. */
+/* Returns the number of 16-byte pieces of a stage that a thread moves through registers. If
+ * operands are row-major, the pieces belong to A and to B. If operands are column-major, each
+ * thread has pieces of one operand only. */
 BSMM_DEVICE uint32_t gemm_relay_pieces(gemm_shape s) {
     return gemm_stage_bytes(s) / 16 / gemm_threads(s);
 }
 
-/* Returns true if the kernel relays its stages. A thread holds four pieces, and with column-major
- * operands these are of one operand. */
+/* Returns true if the kernel loads its stages through registers. This requires a shape in which
+ * each thread holds four pieces of 16 bytes. */
 BSMM_DEVICE bool gemm_relays(gemm_shape s) {
 #if defined(__gfx950__)
     return s.columns && gemm_relay_pieces(s) == GEMM_RELAYED;
@@ -29,8 +32,9 @@ BSMM_DEVICE bool gemm_relays(gemm_shape s) {
 #endif
 }
 
-/* Returns the number of steps whose elements gemm_relay_load can load. Loads of words of a
- * column-major operand must not extend beyond its memory. */
+/* Returns the number of stages along K that gemm_relay_load can load, from the first one on. It is
+ * 0 if loads of 32-bit words would not be aligned or would extend beyond a column-major operand's
+ * memory. */
 BSMM_DEVICE uint32_t gemm_relay_steps(const bsmm_cdna_gemm *p, gemm_shape s) {
     bool fits = gemm_relays(s);
     for (uint32_t side = 0; side < 2; side++)
@@ -38,9 +42,10 @@ BSMM_DEVICE uint32_t gemm_relay_steps(const bsmm_cdna_gemm *p, gemm_shape s) {
     return fits ? p->k / BSMM_CDNA_K : 0;
 }
 
-/* The four rows and the 16 columns of a column-major operand that a thread transposes. The numbers
- * of neighbouring threads differ first in the piece, so that their stores use all LDS banks, and
- * then in the rows, so that their loads share cache lines. */
+/* The block of a column-major operand that a thread transposes: four rows from `row` on, and 16
+ * columns, which become piece number `piece` of these rows. Among neighbouring threads the piece
+ * changes first, so that their stores use all LDS banks. Then the rows change, so that their loads
+ * share cache lines. */
 typedef struct gemm_quad {
     uint32_t side, row, piece;
 } gemm_quad;
@@ -89,7 +94,8 @@ BSMM_DEVICE uint32_t gemm_relay_recode(gemm_shape s, int32_t word) {
     return s.ocp ? gemm_fnuz_of_ocp((uint32_t)word) : (uint32_t)word;
 }
 
-/* Stores the pieces of a column-major operand, each of them one row of 16 columns. */
+/* Writes a thread's transposed block of a column-major operand to LDS: 16 elements along K of each
+ * of four rows. */
 BSMM_DEVICE void gemm_relay_turn(gemm_shape s, gemm_relay *relay, gemm_lds *stage) {
     const gemm_quad q = gemm_quad_of(s);
     const uint32_t first = q.side ? gemm_row_in_lds(gemm_order(s, 1), q.row) : q.row;

@@ -1,23 +1,25 @@
-/* Products on gfx950 whose e8m0 scales the matrix instruction applies. Lane l passes the scale of
- * row l % 16 and of elements 32 * (l / 16) to 32 * (l / 16) + 31 of the instruction's K. For 6- and
- * 4-bit types the same lane holds these elements. For 8-bit types it holds other elements of the
- * row, but the assignment of scales is the same. */
+/* GEMMs on gfx950 in which the matrix instruction itself multiplies by e8m0 scales. An instruction
+ * multiplies 128 elements of K. Lane l passes the scale of row l % 16 for the 32 of these elements
+ * that begin at 32 * (l / 16). For 6- and 4-bit types the same lane holds these elements. For 8-bit
+ * types it holds other elements of the row, but the assignment of scales is the same. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_SCALED_H
 #define BSMM_AMDGPU_CDNA_GEMM_SCALED_H
 
 #include "amdgpu/cdna/gemm_scales.h"
 
-/* The last rows of tiles of a step. Their instructions run after the barrier that ends the step, so
- * that the matrix core works while the first fragments of the next step are read from LDS. */
+/* The number of rows of 16 x 16 tiles at the end of a step whose matrix instructions run after the
+ * barrier that ends the step. The matrix core then works while the waves read the first operands of
+ * the next step from LDS. */
 enum { GEMM_LATE_ROWS = 2 };
 
 enum { GEMM_MOST_UNITS = 2 };
 
-/* The registers of a wave. */
+/* The scales and operands of one step in a wave's registers. */
 typedef struct gemm_scaled {
     gemm_scales scales[GEMM_MOST_UNITS];
-    bsmm_i32x8 cols[GEMM_MOST_COL_TILES]; /* the fragments of B of a step */
-    bsmm_i32x8 rows[GEMM_MOST_ROW_TILES]; /* a row's fragment lives until its instructions */
+    bsmm_i32x8 cols[GEMM_MOST_COL_TILES]; /* B's operands of the matrix instructions of a step */
+    /* A's operands; one is kept until the instructions of its row of tiles have run */
+    bsmm_i32x8 rows[GEMM_MOST_ROW_TILES];
 } gemm_scaled;
 
 BSMM_DEVICE uint32_t gemm_stage_count(gemm_shape s) {
@@ -25,8 +27,9 @@ BSMM_DEVICE uint32_t gemm_stage_count(gemm_shape s) {
                             gemm_k(s.types[0]));
 }
 
-/* Returns the part of a fragment that an instruction takes: one of the two units of a fragment of
- * 4-bit elements, or the whole fragment. */
+/* Returns the part of a lane's fragment that one matrix instruction takes. A fragment of 4-bit
+ * elements may hold the elements for two instructions (units), 128 elements of K each, and `unit`
+ * selects one of them. Otherwise the instruction takes the whole fragment. */
 BSMM_DEVICE bsmm_i32x8 gemm_part(gemm_shape s, bsmm_i32x8 x, uint32_t unit) {
     if (gemm_units(s) == 1) return x;
     const bsmm_i32x8 low = {x[0], x[1], x[2], x[3], 0, 0, 0, 0};
@@ -34,9 +37,9 @@ BSMM_DEVICE bsmm_i32x8 gemm_part(gemm_shape s, bsmm_i32x8 x, uint32_t unit) {
     return unit ? high : low;
 }
 
-/* Multiplies one tile. The kernel passes B as the instruction's first operand and A as the second,
- * so that each lane holds four neighbouring columns of D. The instruction uses the lowest byte of a
- * scale operand. */
+/* Multiplies one 16 x 16 tile. The kernel passes B as the instruction's first operand and A as the
+ * second, because each lane then holds four neighbouring columns of D. The instruction takes a
+ * scale from the lowest byte of a register. */
 BSMM_DEVICE bsmm_f32x4 gemm_scaled_tile(gemm_shape s, bsmm_i32x8 row, bsmm_i32x8 col,
                                         const gemm_scales *scales, uint32_t i, uint32_t j,
                                         bsmm_f32x4 sum) {
@@ -63,7 +66,7 @@ BSMM_DEVICE bsmm_i32x8 gemm_read_row(const gemm_place *at, gemm_shape s, const g
                               s.types[side]);
 }
 
-/* Reads this lane's scales of a step. */
+/* Reads this lane's scales for one step of the main loop from LDS. */
 BSMM_DEVICE void gemm_read_step_scales(const gemm_place *at, gemm_shape s, const gemm_lds *ring,
                                        uint32_t step, gemm_scales scales[GEMM_MOST_UNITS]) {
     const uint32_t places[2] = {gemm_scale_place(s, 0, at->first[0] - at->tile[0]),
@@ -73,7 +76,7 @@ BSMM_DEVICE void gemm_read_step_scales(const gemm_place *at, gemm_shape s, const
         scales[u] = gemm_read_scales(s, ring + gemm_slot(s, step * gemm_units(s) + u), places);
 }
 
-/* Reads the first two fragments of A of a step. */
+/* Reads A's operands for the first two rows of tiles of a step from LDS. */
 BSMM_DEVICE void gemm_scaled_first(gemm_scaled *g, const gemm_place *at, gemm_shape s,
                                    const gemm_lds *stage) {
 #pragma unroll
@@ -82,7 +85,8 @@ BSMM_DEVICE void gemm_scaled_first(gemm_scaled *g, const gemm_place *at, gemm_sh
     __builtin_amdgcn_sched_barrier(0);
 }
 
-/* Reads the first fragments of the first step. */
+/* Reads the operands of the first step that the matrix core needs first, before the main loop
+ * begins. */
 BSMM_DEVICE void gemm_scaled_begin(gemm_scaled *g, const gemm_place *at, gemm_shape s,
                                    const gemm_lds *stage) {
     gemm_scaled_first(g, at, s, stage);
@@ -91,10 +95,11 @@ BSMM_DEVICE void gemm_scaled_begin(gemm_scaled *g, const gemm_place *at, gemm_sh
         g->cols[j] = gemm_read_row(at, s, stage, 1, j);
 }
 
-/* Runs the instructions of the last rows of a step, and reads the scales and the first fragments of
- * the next step. The first instruction has all its operands, so that the matrix core works at once.
- * Each fragment of B is overwritten as soon as its last instruction has started. If the step has no
- * other rows, the fragments of A must wait too. */
+/* Runs the matrix instructions of the last rows of tiles of a step, and meanwhile reads the scales
+ * and the first operands of the next step. The first instruction has all its operands already, so
+ * that the matrix core works at once. Each register of B is overwritten as soon as its last
+ * instruction has started. If the step has only these rows of tiles, the reads of A's operands must
+ * wait too. */
 BSMM_DEVICE void gemm_scaled_turn(gemm_scaled *g, const gemm_place *at, gemm_shape s,
                                   const gemm_lds *stage, gemm_scales scales[GEMM_MOST_UNITS],
                                   const gemm_lds *ring, uint32_t step, gemm_sums sums) {
@@ -116,17 +121,20 @@ BSMM_DEVICE void gemm_scaled_turn(gemm_scaled *g, const gemm_place *at, gemm_sha
     if (!first) gemm_scaled_first(g, at, s, stage);
 }
 
-/* The work of a step beside reading fragments and multiplying. It is divided into chores, and one
- * of them follows each matrix instruction, so that the matrix core never waits for them. */
+/* The work of a step besides reading operands and multiplying. It is divided into small tasks,
+ * which the code calls chores. One chore follows each matrix instruction, so that the matrix core
+ * never waits for them. */
 typedef struct gemm_chores {
     gemm_carrier carrier;
-    gemm_lds *ring;         /* the scales in LDS */
-    gemm_lds *stage;        /* the stage that is loaded */
-    uint32_t step, loading; /* this step, and the step whose elements are loaded */
-    uint32_t whole;         /* the steps whose elements are loaded directly */
+    gemm_lds *ring;  /* the ring buffer of scales in LDS */
+    gemm_lds *stage; /* the stage in LDS that loads fill */
+    /* the number of this step, and of the step whose elements are being loaded */
+    uint32_t step, loading;
+    uint32_t whole; /* the number of steps whose elements can be loaded directly to LDS */
 } gemm_chores;
 
-/* The steps from the one that is loaded to the one whose lines are brought into L2. */
+/* The prefetch distance: cache lines are brought into L2 this number of steps before their elements
+ * are loaded to LDS. */
 enum { GEMM_SCOUTED = 2 };
 
 enum { GEMM_CHORE_STORE, GEMM_CHORE_LOAD, GEMM_CHORE_STAGE, GEMM_CHORE_PARTS };
@@ -135,8 +143,10 @@ BSMM_DEVICE uint32_t gemm_chore_count(gemm_shape s) {
     return GEMM_CHORE_PARTS + gemm_stage_loads(s) + gemm_scouts(s);
 }
 
-/* Does one chore. The loads have this order because loads finish in order: gemm_scaled_wait may
- * leave the scout's load under way, and with three stages also those of the stage. */
+/* Executes chore number `number`. The order of the chores matters, because loads finish in the
+ * order in which they were issued. The prefetch to L2 comes last, so that gemm_scaled_wait need not
+ * wait for it. With three stages, gemm_scaled_wait need not wait for the direct loads of the stage
+ * either. */
 BSMM_DEVICE void gemm_chore(gemm_chores *c, const gemm_place *at, gemm_shape s, uint32_t number) {
     const uint32_t part = number - GEMM_CHORE_PARTS;
     if (number == GEMM_CHORE_STORE) {
@@ -154,7 +164,7 @@ BSMM_DEVICE void gemm_chore(gemm_chores *c, const gemm_place *at, gemm_shape s, 
     }
 }
 
-/* Multiplies row i of tiles, and reads the fragment of A after the next. */
+/* Multiplies row i of the wave's 16 x 16 tiles, and reads A's operand for row i + 2 from LDS. */
 BSMM_DEVICE void gemm_scaled_row(gemm_scaled *g, const gemm_place *at, gemm_shape s,
                                  const gemm_lds *stage, uint32_t i, gemm_chores *chores,
                                  gemm_sums sums) {

@@ -1,35 +1,36 @@
-/* Block-scaled products on gfx950: D = A B^T, where each operand is e4m3, e5m2, e2m3, e3m2 or e2m1
- * with an e8m0 scale for 32 elements of K. The elements are multiplied as they are stored. The
- * scales may have any layout.
+/* Block-scaled GEMMs on gfx950: D = A B^T, where each operand is e4m3, e5m2, e2m3, e3m2 or e2m1
+ * with an e8m0 scale for 32 elements of K. The instruction multiplies elements in their stored
+ * format. The scales may have any layout.
  *
- *   tile      waves_down * row_tiles * 16 rows, waves_across * col_tiles * 16 columns
- *   LDS       two or three stages of 128 or 256 elements of K (gemm_k, gemm_stage_count), the
- *             scales of 1024 elements of K (gemm_scales.h); after the main loop, a strip of 16 rows
- * of sums for each wave registers the sums; a step's fragments of B and up to four fragments of A;
- * the scales of a step
+ * The tile of a workgroup has waves_down * row_tiles * 16 rows and waves_across * col_tiles * 16
+ * columns. LDS holds two or three stages of 128 or 256 elements of K (gemm_k, gemm_stage_count),
+ * and the scales of 1024 elements of K (gemm_scales.h). After the main loop it holds 16 rows of
+ * sums for each wave. The registers of a wave hold the sums, B's operands for a step, up to four
+ * operands of A, and the scales of a step.
  *
- * A step of the main loop, here with eight rows of tiles and two stages:
+ * A step of the main loop looks as follows, with eight rows of tiles and two stages. "rows" are
+ * rows of 16 x 16 tiles, and "A 2" is A's operand for row 2:
  *
- *   matrix core | rows 6, 7 of step t - 1 | rows 0 1 2 3 4 5 of step t |
- *   LDS reads   | A 0, 1; all of B        | A  2 3 4 5 6 7             |
- *   memory      |                         | stage t + 1 to LDS         |
- *               ^ barrier                                              ^ barrier
+ *     matrix core | rows 6, 7 of step t - 1 | rows 0 1 2 3 4 5 of step t |
+ *     LDS reads   | A 0, 1; all of B        | A  2 3 4 5 6 7             |
+ *     memory      |                         | stage t + 1 to LDS         |
+ *                 ^ barrier                                              ^ barrier
  *
- * The barrier before step t means: stage t is complete in LDS, and no wave reads stage t - 1 any
- * more. A wave waits for its own loads before the barrier. With three stages, the loads that this
- * step has issued may be under way at the barrier.
+ * After the barrier before step t, stage t is complete in LDS, and no wave reads stage t - 1 any
+ * more. A wave waits for its own loads before the barrier. With three stages, the wave need not
+ * wait for the loads that it has issued in this step.
  *
- * Error bound: 2.1 * (K + 128) * 2^-24 of the sum of magnitudes. Each product of two elements is
- * exact. An instruction adds 128 products to a sum and may truncate each term 23 bits below the
- * largest. */
+ * Error bound: 2.1 * (K + 128) * 2^-24 of the sum of the magnitudes of all products. Each product
+ * of two elements is exact. An instruction adds 128 products to a sum and may truncate each term 23
+ * bits below the largest. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_SCALED_BODY_H
 #define BSMM_AMDGPU_CDNA_GEMM_SCALED_BODY_H
 
 #include "amdgpu/cdna/gemm_scaled.h"
 
-/* Waits for the loads of this wave that the next step needs, then for the other waves. The last
- * load of the step may stay under way if it is the scout's. With three stages, the direct loads of
- * the step may stay under way too. */
+/* Waits until this wave's loads that the next step needs have finished, and then until all waves
+ * have reached this point. The wave does not wait for its last load if that load is a prefetch to
+ * L2. With three stages, it does not wait for the direct loads of this step either. */
 BSMM_DEVICE void gemm_scaled_wait(gemm_shape s, bool direct) {
     if (gemm_stage_count(s) == 3 && direct)
         bsmm_isa_wait_loads(gemm_stage_loads(s) + gemm_scouts(s));
@@ -64,7 +65,8 @@ BSMM_DEVICE void gemm_scaled_run(const bsmm_cdna_gemm *p, gemm_shape s) {
         for (uint32_t n = early * s.col_tiles; n < gemm_chore_count(s); n++)
             gemm_chore(&chores, &at, s, n);
         gemm_scaled_wait(s, chores.loading < chores.whole);
-        /* The last step reads its own fragments again, and nothing uses them. */
+        /* After the last step, the wave reads the operands of the same step once more instead of
+         * those of a next step. Nothing uses them. */
         const bool last = step + 1 == at.steps;
         gemm_scales scales[GEMM_MOST_UNITS];
         gemm_scaled_turn(&g, &at, s, last ? stage : next, scales, chores.ring,

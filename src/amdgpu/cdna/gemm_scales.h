@@ -1,15 +1,18 @@
-/* Moves e8m0 scales from memory to LDS. Each thread moves the scales of one row of A or B. In LDS,
- * the scales that a lane needs for one unit (128 elements of K) are neighbouring bytes, one for
- * each tile of its wave. A lane therefore gets all scales of a unit with one read for each operand,
- * although every layout of scales in memory is allowed. A step has one or two units (gemm_k).
+/* Moves e8m0 scales from memory to LDS. Each thread moves the scales of one row of A or B. A unit
+ * is the 128 elements of K that one matrix instruction multiplies, and a step of the main loop has
+ * one or two units (gemm_k). In LDS, the scales that a lane needs for one unit are neighbouring
+ * bytes, one for each 16 x 16 tile of its wave. A lane therefore gets all scales of a unit with one
+ * read for each operand, although the scales may have any layout in memory.
  *
- * LDS has a ring buffer with a slot for each of eight units, and some bytes for each thread, its
- * tray. In step t a thread loads scales to its tray, and in step t + 1 it moves them from the tray
- * to the ring. After the barrier that ends step t + 1, other lanes may read them. A load brings
+ * LDS has a ring buffer with a slot for each of eight units. It also has some bytes for each
+ * thread, the thread's tray. In step t a thread loads scales from memory to its tray. In step t + 1
+ * it moves them from the tray to the ring buffer. After the barrier that ends step t + 1, all lanes
+ * may read them.
  *
- *   the scales of one step    for step t + 2, each scale as a word, or
- *   the scales of four units  if a row's scales are contiguous: for the units u + 4 to u + 7, if
- * the first unit u of step t is a multiple of four. */
+ * If a row's scales are contiguous in memory, one load brings the scales of four units. In a step
+ * whose first unit u is a multiple of four, the thread loads those of the units u + 4 to u + 7.
+ * Otherwise a load brings one scale, as a word, and the thread loads the scales for step t + 2 in
+ * step t. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_SCALES_H
 #define BSMM_AMDGPU_CDNA_GEMM_SCALES_H
 
@@ -18,31 +21,36 @@
 enum {
     GEMM_SCALE_ONE = 127,
     GEMM_SCALED_BLOCK = 32,
-    GEMM_UNIT_BLOCKS = BSMM_CDNA_K / GEMM_SCALED_BLOCK, /* scales of a row in a unit */
-    GEMM_GROUP = 4,                                     /* units that one wide load covers */
-    GEMM_AHEAD = 2,                                     /* steps from a load to the use of scales */
+    /* the number of scales of a row in a unit, i.e. in 128 elements of K */
+    GEMM_UNIT_BLOCKS = BSMM_CDNA_K / GEMM_SCALED_BLOCK,
+    /* the number of units (128 elements of K each) whose scales one wide load brings */
+    GEMM_GROUP = 4,
+    GEMM_AHEAD = 2, /* the number of steps from the load of scales to their use */
 };
 
-/* A thread's part in the transport of scales. */
+/* The state of a thread that moves the scales of one row of A or B from memory to LDS. */
 typedef struct gemm_carrier {
-    bsmm_i32x4 buffer; /* the scales of A or of B */
-    uint32_t row;      /* the offset of the thread's row in `buffer`, before scale_at is added */
-    /* Lane l has element l % 8 of bsmm_cdna_side's `scale_at`. Reading a lane takes less time than
-     * loading a parameter. */
+    bsmm_i32x4 buffer; /* the memory that holds the scales of A or of B */
+    uint32_t row;      /* the offset in bytes of the scales of the thread's row in `buffer` */
+    /* Lane l holds scale_at[l % 8] of the operand (bsmm_cdna_side). The kernel reads an entry from
+     * another lane's register, because that takes less time than loading a kernel parameter. */
     uint32_t at, period;
-    uint32_t to;     /* where the scale of block 0 goes in a slot of the ring */
-    uint32_t pitch;  /* bytes from a block to the next in a slot */
-    uint32_t blocks; /* blocks along K */
-    uint32_t low;    /* the least scale of the thread's row so far */
-    /* The units whose scales wide loads load, a multiple of four, and all units. Both are 0 if the
-     * wave has no rows, because the tile has fewer rows than the workgroup has threads. */
+    /* the offset of the scale of block 0 of the thread's row in a slot of the ring buffer */
+    uint32_t to;
+    /* the bytes from the scale of one block to the scale of the next block in a slot */
+    uint32_t pitch;
+    uint32_t blocks; /* the number of scale blocks along K */
+    uint32_t low;    /* the least scale of the thread's row so far, as an e8m0 code */
+    /* `wide` is the number of units (128 elements of K) whose scales wide loads bring, a multiple
+     * of four. `units` is the number of all units. Both are 0 if this wave has no rows, because the
+     * tile has fewer rows than the workgroup has threads. */
     uint32_t wide, units;
-    /* The scales in the tray, and the first unit to which they belong. */
+    /* The kind of scales in the thread's tray in LDS, and the first unit to which they belong. */
     enum { GEMM_NOTHING, GEMM_ONE_STEP, GEMM_FOUR_UNITS } tray;
     uint32_t unit;
 } gemm_carrier;
 
-/* Returns the units of a step. */
+/* Returns the number of units of a step. A unit is 128 elements of K. */
 BSMM_DEVICE uint32_t gemm_units(gemm_shape s) {
     return gemm_k(s.types[0]) / BSMM_CDNA_K;
 }
@@ -55,8 +63,9 @@ BSMM_DEVICE uint32_t gemm_tiles(gemm_shape s, uint32_t side) {
     return side ? s.col_tiles : s.row_tiles;
 }
 
-/* Returns the offset in a slot of the scale of block 0 of a row (its number in LDS). The scales of
- * a wave's rows are ordered by block, then by row in a 16 x 16 tile, then by tile. */
+/* Returns the offset in a slot of the ring buffer of the scale of block 0 of a row. `row` is the
+ * row's number in LDS. A slot orders the scales of a wave's rows by block along K, then by row in a
+ * 16 x 16 tile, then by tile. */
 BSMM_DEVICE uint32_t gemm_scale_place(gemm_shape s, uint32_t side, uint32_t row) {
     const uint32_t tiles = gemm_tiles(s, side), wave_rows = tiles * BSMM_CDNA_EDGE;
     const uint32_t first = side ? gemm_rows(s, 0) * GEMM_UNIT_BLOCKS : 0;
@@ -68,8 +77,9 @@ BSMM_DEVICE uint32_t gemm_slot(gemm_shape s, uint32_t unit) {
     return unit % BSMM_CDNA_SCALE_UNITS * gemm_slot_bytes(s);
 }
 
-/* Returns the trays of the wave's threads. A wide load fills them thread by thread, with 16
- * bytes each. The words of one step are in them block by block. */
+/* Returns the address of the trays of the wave's threads. A tray is a thread's buffer in LDS for
+ * scales on their way to the ring buffer. A wide load writes 16 bytes for each thread. Other loads
+ * write one word for each thread and block, block by block. */
 BSMM_DEVICE gemm_lds *gemm_trays(gemm_shape s, gemm_lds *ring) {
     return ring + BSMM_CDNA_SCALE_UNITS * gemm_slot_bytes(s) +
            gemm_wave() * GEMM_WAVE * 16 * gemm_units(s);
@@ -117,8 +127,9 @@ BSMM_DEVICE void gemm_load_step(gemm_carrier *c, gemm_shape s, gemm_lds *trays, 
     }
 }
 
-/* Loads the scales whose turn it is in step `step`. If the scales of a row are contiguous, most
- * steps load none, and the compiler is told to make their path short. */
+/* Loads the scales that are due in step `step` to the trays. If the scales of a row are contiguous
+ * in memory, most steps have none to load. __builtin_expect tells the compiler to make this case
+ * fast. */
 BSMM_DEVICE void gemm_load_scales(gemm_carrier *c, gemm_shape s, gemm_lds *trays, uint32_t step) {
     const uint32_t unit = step * gemm_units(s), next = unit + GEMM_AHEAD * gemm_units(s);
     c->tray = GEMM_NOTHING;
@@ -136,8 +147,8 @@ BSMM_DEVICE void gemm_store_scale(gemm_carrier *c, gemm_lds *slot, uint32_t bloc
     c->low = code < c->low ? code : c->low;
 }
 
-/* Moves the scales of one step from the tray to the ring. Elements beyond K are 0, and their scale
- * must not be NaN, because 0 times NaN is NaN. */
+/* Moves the scales of one step from the trays to the ring buffer. Elements beyond K are 0. Their
+ * scales must not be NaN, because 0 times NaN is NaN. */
 BSMM_DEVICE void gemm_store_step(gemm_carrier *c, gemm_shape s, gemm_lds *ring,
                                  const gemm_lds *trays) {
     const BSMM_IN_LDS uint32_t *words = (const BSMM_IN_LDS uint32_t *)trays;
@@ -150,7 +161,7 @@ BSMM_DEVICE void gemm_store_step(gemm_carrier *c, gemm_shape s, gemm_lds *ring,
     }
 }
 
-/* Moves the scales of four units from the tray to the ring. */
+/* Moves the scales of four units (128 elements of K each) from the trays to the ring buffer. */
 BSMM_DEVICE void gemm_store_group(gemm_carrier *c, gemm_shape s, gemm_lds *ring,
                                   const gemm_lds *trays) {
     const bsmm_i32x4 words = ((const BSMM_IN_LDS bsmm_i32x4 *)trays)[gemm_lane()];
@@ -162,14 +173,15 @@ BSMM_DEVICE void gemm_store_group(gemm_carrier *c, gemm_shape s, gemm_lds *ring,
                              (uint32_t)words[i] >> 8 * b & 0xff);
 }
 
-/* Moves the scales from the tray to the ring. Their loads must have finished. */
+/* Moves the scales that have arrived in the trays to the ring buffer. Their loads must have
+ * finished. */
 BSMM_DEVICE void gemm_store_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
     if (__builtin_expect(c->tray == GEMM_NOTHING, 1)) return;
     if (c->tray == GEMM_ONE_STEP) gemm_store_step(c, s, ring, gemm_trays(s, ring));
     if (c->tray == GEMM_FOUR_UNITS) gemm_store_group(c, s, ring, gemm_trays(s, ring));
 }
 
-/* Moves the scales of the first steps to the ring, before the main loop. */
+/* Moves the scales of the first steps from memory to the ring buffer, before the main loop. */
 BSMM_DEVICE void gemm_begin_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
     const uint32_t last = (c->wide ? 1 : GEMM_AHEAD) * gemm_units(s);
 #pragma clang loop unroll(disable)
@@ -184,13 +196,14 @@ BSMM_DEVICE void gemm_begin_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring
     c->tray = GEMM_NOTHING;
 }
 
-/* A lane's scales of one unit: a byte for each tile, the first in the lowest byte. */
+/* A lane's e8m0 scales for one unit (128 elements of K): one byte for each of the wave's 16 x 16
+ * tiles, with the first tile in the lowest byte. */
 typedef struct gemm_scales {
     uint32_t rows[GEMM_MOST_ROW_TILES / 4], cols;
 } gemm_scales;
 
-/* Reads this lane's scales of a unit from LDS. `offsets` are gemm_scale_place of the wave's first
- * rows. */
+/* Reads this lane's scales for one unit (128 elements of K) from the slot `slot` of the ring
+ * buffer. `offsets` are the results of gemm_scale_place for the wave's first row of A and of B. */
 BSMM_DEVICE gemm_scales gemm_read_scales(gemm_shape s, const gemm_lds *slot,
                                          const uint32_t offsets[2]) {
     typedef uint32_t pair __attribute__((vector_size(8)));
@@ -220,7 +233,8 @@ BSMM_DEVICE uint32_t gemm_wave_least(uint32_t value) {
 /* Returns true if a product of two elements and their scales may underflow to 0 in fp32. The least
  * product of two nonzero elements is 2^-32 (two e5m2 subnormals). If the least scales of A and B
  * multiply to 2^-117 or more, every product is at least 2^-149, the least positive fp32 number.
- * Each wave leaves its least scale in LDS, where no wave may need the stages any more. */
+ * Each wave writes its least scale to LDS over the stages, so no wave may need the stages any
+ * more. */
 BSMM_DEVICE bool gemm_may_vanish(const gemm_carrier *c, gemm_shape s) {
     BSMM_IN_LDS uint32_t *lows = (BSMM_IN_LDS uint32_t *)gemm_stages;
     uint32_t least[2] = {255, 255};

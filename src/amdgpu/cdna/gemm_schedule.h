@@ -1,27 +1,27 @@
 /* Assigns a tile of D to each workgroup. The hardware distributes consecutive workgroups over the
  * XCDs (dies of the GPU), each of which has its own L2. The schedule gives neighbouring tiles to
- * the same XCD. Tiles that run on an XCD at about the same time share eight rows of tiles, so that
- * its L2 holds the rows of A and B that they read. */
+ * the same XCD. Tiles that an XCD computes at about the same time lie in a band of eight rows of
+ * tiles. They read few different rows of A and B, so that the XCD's L2 can hold these rows. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_SCHEDULE_H
 #define BSMM_AMDGPU_CDNA_GEMM_SCHEDULE_H
 
 #include "amdgpu/cdna/gemm_params.h"
 
 typedef struct gemm_tile {
-    uint32_t row, col; /* counted in tiles */
+    uint32_t row, col; /* the row and column of the tile in D, counted in tiles */
 } gemm_tile;
 
 /* Returns the number of the tile that workgroup `group` computes. The hardware runs the workgroup
- * on XCD group % 8. Each XCD gets consecutive tile numbers, and the first XCDs get one tile more if
- * the tiles are not a multiple of 8. */
+ * on XCD group % 8. Each XCD gets consecutive tile numbers. If the number of tiles is no multiple
+ * of 8, the first XCDs get one tile more. */
 BSMM_SHARED uint32_t gemm_number(uint32_t group, uint32_t tiles) {
     const uint32_t xcd = group % BSMM_CDNA_XCDS, each = tiles / BSMM_CDNA_XCDS;
     const uint32_t longer = tiles % BSMM_CDNA_XCDS;
     return xcd * each + (xcd < longer ? xcd : longer) + group / BSMM_CDNA_XCDS;
 }
 
-/* Returns the tile with a number. Tile numbers go through a band of eight rows of tiles column by
- * column, then through the next band. The last band may have fewer rows. */
+/* Returns the tile with this number. Tiles are numbered band by band, and a band is eight rows of
+ * tiles. In a band they are numbered column by column. The last band may have fewer rows. */
 BSMM_SHARED gemm_tile gemm_tile_of(uint32_t number, uint32_t row_tiles, uint32_t col_tiles) {
     const uint32_t band = number / (BSMM_CDNA_BAND_ROWS * col_tiles);
     const uint32_t first = band * BSMM_CDNA_BAND_ROWS, left = row_tiles - first;

@@ -1,6 +1,6 @@
-/* The compile-time constants of one MFMA kernel: element types, tile and waves. Every function
- * takes the shape by value and is inlined into the kernel, so that the compiler knows the shape's
- * fields as constants. */
+/* The compile-time constants of one MFMA kernel (a kernel for CDNA's matrix instructions): element
+ * types, tile and waves. Every function takes the shape by value and is inlined into the kernel, so
+ * that the compiler knows the shape's fields as constants. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_SHAPE_H
 #define BSMM_AMDGPU_CDNA_GEMM_SHAPE_H
 
@@ -8,32 +8,37 @@
 #include "amdgpu/isa/memory.h"
 #include "amdgpu/isa/mfma.h"
 
-/* The extents of register arrays, which fit the largest tile. The compiler removes the elements
- * that a smaller tile does not use. */
+/* The numbers of lanes of a wave and of the largest tile's rows and columns of 16 x 16 tiles.
+ * Register arrays have these extents. The compiler removes the elements that a smaller tile does
+ * not use. */
 enum { GEMM_WAVE = 64, GEMM_MOST_ROW_TILES = 8, GEMM_MOST_COL_TILES = 4 };
 
 typedef struct gemm_shape {
-    uint32_t types[2]; /* types of A and B, with the numbers of f8f6f4, or GEMM_E2M1_TWICE */
+    /* the element types of A and B, as numbers of the instruction f8f6f4, or GEMM_E2M1_TWICE */
+    uint32_t types[2];
     uint32_t waves_down, waves_across;
-    uint32_t row_tiles, col_tiles; /* number of 16 x 16 tiles of a wave in a column and in a row */
-    uint32_t ocp;        /* 1: e4m3 is recoded, because the GPU multiplies e4m3fnuz only */
-    uint32_t col_scales; /* with fp32 scales, 1: every column of D has its own scale of B */
-    uint32_t columns;    /* 1: both operands are column-major and have 8-bit elements */
+    uint32_t row_tiles, col_tiles; /* the numbers of a wave's 16 x 16 tiles down and across */
+    /* 1: the kernel recodes e4m3 elements, because the GPU multiplies only e4m3fnuz */
+    uint32_t ocp;
+    /* 1: every row of B has its own fp32 scale; 0: blocks of 128 rows share one */
+    uint32_t col_scales;
+    uint32_t columns; /* 1: both operands are column-major and have 8-bit elements */
 } gemm_shape;
 
-/* Returns the type of an operand with elements of type `own` whose other operand has `other`. */
+/* Returns the type number of an operand whose elements have the type `own`. `other` is the type of
+ * the other operand's elements. */
 BSMM_DEVICE uint32_t gemm_type(uint32_t own, uint32_t other) {
     return own == BSMM_F8F6F4_E2M1 && other == own ? (uint32_t)GEMM_E2M1_TWICE : own;
 }
 
-/* A workgroup tile of 64 x 64 for four waves. Small products take it, because large tiles would not
- * occupy all compute units. */
+/* The shape of a workgroup tile of 64 x 64 for four waves. Small GEMMs use it, because large tiles
+ * would be too few to occupy all compute units. */
 BSMM_DEVICE gemm_shape gemm_small(uint32_t a, uint32_t b) {
     return (gemm_shape){.types = {gemm_type(a, b), gemm_type(b, a)}, 2, 2, 2, 2, 0, 0, 0};
 }
 
-/* A workgroup tile of 256 x 256 for eight waves. Each SIMD runs two of the waves, and one of them
- * uses the matrix core while the other one loads. */
+/* The shape of a workgroup tile of 256 x 256 for eight waves. Each SIMD unit runs two of the waves.
+ * One wave can use the matrix core while the other wave loads. */
 BSMM_DEVICE gemm_shape gemm_large(uint32_t a, uint32_t b) {
     return (gemm_shape){.types = {gemm_type(a, b), gemm_type(b, a)}, 2, 4, 8, 4, 0, 0, 0};
 }
@@ -51,8 +56,8 @@ BSMM_DEVICE gemm_shape gemm_groups_large(uint32_t ocp, uint32_t col_scales, uint
 typedef BSMM_GLOBAL const uint8_t gemm_memory;
 typedef BSMM_IN_LDS uint8_t gemm_lds;
 
-/* Returns the swizzle for the GPU that the kernel is compiled for: LDS has 64 banks on gfx950 and
- * 32 on gfx942. */
+/* Returns the swizzle of a row, i.e. the number that is XORed with the index of a 16-byte unit of
+ * the row in LDS. It depends on the number of LDS banks: 64 on gfx950 and 32 on gfx942. */
 BSMM_DEVICE uint32_t gemm_swizzle(uint32_t type, uint32_t row) {
 #if defined(__gfx950__)
     return gemm_swizzle_of(type, row, 64);
@@ -65,12 +70,12 @@ BSMM_DEVICE uint32_t gemm_threads(gemm_shape s) {
     return s.waves_down * s.waves_across * GEMM_WAVE;
 }
 
-/* Returns the rows of A (side 0) or of B (side 1) in a workgroup's tile. */
+/* Returns the number of rows of A (side 0) or of B (side 1) in a workgroup's tile. */
 BSMM_DEVICE uint32_t gemm_rows(gemm_shape s, uint32_t side) {
     return BSMM_CDNA_EDGE * (side ? s.waves_across * s.col_tiles : s.waves_down * s.row_tiles);
 }
 
-/* Returns the `tiles` by which gemm_row_of orders the rows of an operand in LDS. */
+/* Returns the argument `tiles` of gemm_row_of, which orders the rows of an operand in LDS. */
 BSMM_DEVICE uint32_t gemm_order(gemm_shape s, uint32_t side) {
     return side ? s.col_tiles : 1;
 }

@@ -1,5 +1,6 @@
-/* Locates the tile of a workgroup and of its waves in D, and manages a ring buffer of stages in
- * LDS. A stage holds 128 or 256 elements of K (gemm_k) of the rows of A, then of the rows of B. */
+/* Finds the tiles of D that a workgroup and its waves compute, and manages a ring buffer of stages
+ * in LDS. A stage holds 128 or 256 elements of K (gemm_k) of the tile's rows of A, then of its rows
+ * of B. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_STAGE_H
 #define BSMM_AMDGPU_CDNA_GEMM_STAGE_H
 
@@ -10,16 +11,17 @@
 
 extern BSMM_IN_LDS uint8_t gemm_stages[];
 
-/* Loads bytes of a later stage only to bring their cache lines into L2. The workgroups that run on
- * an XCD at the same time need the same rows, and each of them brings a part of the rows: the four
- * workgroups of a row of tiles each a fourth of A's rows, the eight of a column (gemm_schedule.h)
- * each an eighth of B's. Nothing uses the bytes themselves. */
+/* A prefetch from memory to L2, for a later stage, by loads whose data nothing uses. The workgroups
+ * that run on an XCD (die) at the same time need the same rows, and each of them prefetches a part
+ * of the rows. The four workgroups of a row of tiles prefetch a fourth of A's rows each. The eight
+ * workgroups of a column of tiles (gemm_schedule.h) prefetch an eighth of B's rows each. */
 typedef struct gemm_scout {
     bsmm_i32x4 buffer;
     uint32_t lane_offset;
 } gemm_scout;
 
-/* Returns true for the shape whose workgroups scout ahead: eight waves, 256 rows of A and of B. */
+/* Returns true if workgroups of this shape prefetch to L2. Only the largest shape does: eight
+ * waves, 256 rows of A and of B. */
 BSMM_DEVICE bool gemm_scouts(gemm_shape s) {
     return gemm_rows(s, 0) == 256 && gemm_rows(s, 1) == 256 && gemm_threads(s) == 512;
 }
@@ -38,9 +40,9 @@ BSMM_DEVICE gemm_scout gemm_scout_of(const gemm_source sources[2], gemm_tile til
 
 typedef struct gemm_place {
     uint32_t tile[2];    /* the first row of A and of B in the workgroup's tile */
-    uint32_t first[2];   /* the first row of A and of B in the wave's tile */
-    uint32_t offsets[2]; /* byte offsets of these rows in a stage */
-    uint32_t steps;      /* number of stages along K */
+    uint32_t first[2];   /* the first row of A and of B that the wave multiplies */
+    uint32_t offsets[2]; /* the byte offsets in a stage of the wave's first row of A and of B */
+    uint32_t steps;      /* the number of stages along K */
     gemm_source sources[2];
     gemm_reader readers[2];
     gemm_scout scout;
@@ -66,7 +68,8 @@ BSMM_DEVICE gemm_place gemm_place_of(const bsmm_cdna_gemm *p, gemm_shape s) {
     };
 }
 
-/* Returns the offset of the scale of a block along K, beside the offset of its row. */
+/* Returns the distance, in scales, from the scale of block 0 of a row to the scale of block `block`
+ * along K of the same row. */
 BSMM_DEVICE uint32_t gemm_scale_offset(const bsmm_cdna_side *o, uint32_t block) {
     return o->scale_at[block % BSMM_CDNA_SCALES] + block / BSMM_CDNA_SCALES * o->scale_period;
 }
@@ -75,19 +78,19 @@ BSMM_DEVICE gemm_lds *gemm_stage(gemm_shape s, uint32_t number) {
     return (gemm_lds *)gemm_stages + number * gemm_stage_bytes(s);
 }
 
-/* Loads the elements of step `step` to a stage. */
+/* Loads the elements of A and B for step `step` of the main loop to a stage in LDS. */
 BSMM_DEVICE void gemm_load_stage(const gemm_place *at, gemm_shape s, uint32_t step,
                                  gemm_lds *stage) {
     gemm_load(&at->sources[0], s, 0, step, stage);
     gemm_load(&at->sources[1], s, 1, step, stage + gemm_side_bytes(s, 0));
 }
 
-/* Returns the loads that a wave issues for a stage that is loaded directly. */
+/* Returns the number of loads that a wave issues for a stage that is loaded directly to LDS. */
 BSMM_DEVICE uint32_t gemm_stage_loads(gemm_shape s) {
     return gemm_rounds(s, 0) + gemm_rounds(s, 1);
 }
 
-/* Issues one of the direct loads of a stage, which are numbered from 0. */
+/* Issues direct load number `number` of a stage to LDS. */
 BSMM_DEVICE void gemm_load_part(const gemm_place *at, gemm_shape s, uint32_t step, gemm_lds *stage,
                                 uint32_t number) {
     const uint32_t side = number >= gemm_rounds(s, 0);
@@ -95,8 +98,8 @@ BSMM_DEVICE void gemm_load_part(const gemm_place *at, gemm_shape s, uint32_t ste
                     (uint32_t)(uintptr_t)stage + (side ? gemm_side_bytes(s, 0) : 0));
 }
 
-/* Brings this workgroup's part of the lines of step `step` into L2, or of the last step that direct
- * loads can load. */
+/* Prefetches this workgroup's part of the cache lines of step `step` to L2. If direct loads cannot
+ * load this step, it prefetches the last step that they can load. */
 BSMM_DEVICE void gemm_scout_ahead(const gemm_place *at, gemm_shape s, uint32_t step) {
     const uint32_t whole = at->sources[0].whole, last = whole ? whole - 1 : 0;
     const uint32_t offset = (uint32_t)__builtin_amdgcn_readfirstlane(
@@ -104,8 +107,8 @@ BSMM_DEVICE void gemm_scout_ahead(const gemm_place *at, gemm_shape s, uint32_t s
     bsmm_isa_touch(at->scout.buffer, at->scout.lane_offset, offset, step % 2);
 }
 
-/* Stores the sums after all stages have been multiplied. The strips of sums overwrite the stages in
- * LDS. */
+/* Stores the sums to D after all stages have been multiplied. The buffers for rows of sums
+ * overwrite the stages in LDS. */
 BSMM_DEVICE void gemm_end(const gemm_place *at, gemm_shape s, const gemm_sums sums,
                           bool may_vanish) {
     BSMM_IN_LDS float *strips = (BSMM_IN_LDS float *)gemm_stages;

@@ -1,11 +1,11 @@
-/* The kernels for FP8 groupwise products, which cdna/gemm_promoted_body.h implements. There are two
- * tile sizes (small, large). Kernels without the suffix _cols take scales of B for blocks of 128 x
- * 128, and kernels with it take a scale for every row of B. Kernels with the suffix _turned take
- * column-major operands, the others row-major ones. */
+/* The kernels for FP8 groupwise GEMMs, which cdna/gemm_promoted_body.h implements. There are two
+ * tile sizes (small, large). Kernels whose name contains _cols support one scale for every row of
+ * B. Other kernels support scales of B for blocks of 128 x 128. Kernels whose name contains _turned
+ * support column-major operands, and other kernels support row-major operands. */
 #include "amdgpu/cdna/gemm_promoted_body.h"
 
-/* 1 if e4m3 must be recoded: the matrix cores of gfx950 read e4m3, those of gfx942 only
- * e4m3fnuz. */
+/* 1 if e4m3 elements must be recoded to e4m3fnuz. The matrix cores of gfx950 multiply e4m3, but
+ * those of gfx942 multiply only e4m3fnuz. */
 #if defined(__gfx950__)
 enum { RECODED = 0 };
 #else

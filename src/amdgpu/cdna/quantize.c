@@ -1,8 +1,9 @@
-/* Quantizes f32, f16 or bf16 to any format. Each thread converts whole scale blocks. */
+/* Quantizes f32, f16 or bf16 matrices to any format. Each thread converts whole scale blocks. */
 #include "amdgpu/cdna/recode.h"
 #include "gpu/quantize_any.h"
 
-/* minsize avoids unrolled loops, which need more scalar registers than a wave has. */
+/* The attribute minsize stops the compiler from unrolling loops, because the unrolled loops would
+ * need more scalar registers than a wave has. */
 __attribute__((minsize)) BSMM_KERNEL(BSMM_RECODE_GROUP)
     quantize_any(bsmm_quantize_job job, uint32_t unit_rows, uint32_t unit_cols, uint32_t step) {
     (void)job;

@@ -1,9 +1,9 @@
-/* The small kernels of conversions: the largest magnitude of a tensor (amax), its second-level
- * scale, and the conversions of scales between layouts and of codes to rows. */
+/* Small kernels for converting tensors: finding the largest magnitude of a tensor (amax), computing
+ * its second-level scale, copying scales to another layout, and copying elements to rows. */
 #include "amdgpu/cdna/recode.h"
 #include "gpu/recode_small.h"
 
-/* Returns the greatest `most` of all lanes of the wave, in every lane. */
+/* Returns the maximum of `most` over all lanes of the wave. Every lane gets it. */
 BSMM_DEVICE uint32_t wave_most(uint32_t most) {
     for (int by = 1; by < BSMM_LANES; by *= 2) {
         const int from = 4 * ((int)bsmm_device_lane() ^ by);
@@ -12,9 +12,9 @@ BSMM_DEVICE uint32_t wave_most(uint32_t most) {
     return most;
 }
 
-/* Computes the largest magnitude. Workgroups share the elements of each line (row or column) and
- * combine their results with atomics. A maximum does not depend on the order, so the result is
- * deterministic. */
+/* Computes the largest magnitude of a matrix. Workgroups divide the elements of each line (row or
+ * column) among them and combine their results by atomic maxima. A maximum does not depend on the
+ * order, so the result is deterministic. */
 BSMM_KERNEL(BSMM_RECODE_GROUP) amax_lines(bsmm_amax_job job, uint64_t stride, uint32_t step) {
     uint32_t most = 0;
     for (uint64_t line = bsmm_group_y(); line < job.lines; line += step)
@@ -43,7 +43,7 @@ BSMM_KERNEL(BSMM_RECODE_GROUP) move_scales(bsmm_relayout_job job, uint32_t step)
         bsmm_move_store(&job, word, row, column, bsmm_move_load(&job, word, row, column));
 }
 
-/* Copies codes to rows. Each thread copies 8 codes of each row. */
+/* Copies the elements of a matrix to rows. Each thread copies 8 elements of each row. */
 BSMM_KERNEL(BSMM_RECODE_GROUP) move_codes(bsmm_codes_job job, uint32_t step) {
     for (uint32_t row = bsmm_group_y(); row < job.rows; row += step)
         bsmm_move_codes(&job, row, (uint32_t)bsmm_recode_thread());

@@ -1,5 +1,6 @@
 /* Defines the workgroup size that conversion kernels share with their host code. A kernel cannot
- * read the size of its grid, so the host passes it as the argument `step`. */
+ * read the size of its grid, so the host passes the number of workgroups along y as the kernel's
+ * argument `step`. */
 #ifndef BSMM_AMDGPU_CDNA_RECODE_H
 #define BSMM_AMDGPU_CDNA_RECODE_H
 
@@ -11,7 +12,7 @@ enum {
 #if defined(__AMDGCN__)
 #    include "amdgpu/cdna/kernel.h"
 
-/* Returns the thread's number along the grid's x. */
+/* Returns the number of this thread along the grid's x axis. */
 BSMM_DEVICE uint64_t bsmm_recode_thread(void) {
     return (uint64_t)bsmm_group_x() * BSMM_RECODE_GROUP + bsmm_thread();
 }

@@ -1,17 +1,17 @@
-/* The host code of FP8 groupwise products on CDNA3 and CDNA4 (cdna/gemm_promoted_body.h). Both
- * operands are e4m3, or on CDNA3 both are e4m3fnuz, with fp32 scales for 1 x 128 or 128 x 128
- * elements in any layout. Both operands are row-major, or both are column-major. */
+/* The host code of FP8 groupwise GEMMs on CDNA3 and CDNA4 (cdna/gemm_promoted_body.h). A and B are
+ * both e4m3, or on CDNA3 both e4m3fnuz. They have fp32 scales for 1 x 128 or 128 x 128 elements in
+ * any layout. A and B are both row-major, or both column-major. */
 #include "amdgpu/host/mfma.h"
 
 #include <string.h>
 
 enum { SMALL, LARGE, TILES };
-enum { BLOCKS, COLS, WAYS }; /* the scales of B: one for 128 rows, one for every row */
+enum { BLOCKS, COLS, WAYS }; /* the scales of B: one for 128 rows, or one for every row */
 enum { OCP, FNUZ, KINDS };
-enum { BY_ROWS, TURNED, ORDERS }; /* the order of both operands: row-major, column-major */
+enum { BY_ROWS, TURNED, ORDERS }; /* the order of A and B in memory: row-major, or column-major */
 
-/* The bytes of LDS: two stages, each with 128 one-byte elements of K for `rows` rows of A and
- * `rows` rows of B. */
+/* The bytes of LDS of a kernel: two stages, each with 128 one-byte elements along K of `rows` rows
+ * of A and of `rows` rows of B. */
 #define STAGES(rows)       (2 * (rows)*2 * BSMM_CDNA_K)
 #define SMALL_TILE(kernel) [SMALL] = {{"cdna/groupwise", "small_" kernel, STAGES(64)}, 64, 64, 256}
 #define LARGE_TILE(kernel)                                                                         \
@@ -55,16 +55,16 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     const uint32_t way = p->b.m.format.block_rows == 1 ? COLS : BLOCKS;
     const bsmm_mfma_tile *tile = bsmm_mfma_choose(p, tiles[kind][order][way], TILES);
     const char *reason = bsmm_mfma_refuse(p, tile, why, size);
-    /* The matrix cores of gfx942 read e4m3 codes as e4m3fnuz, where they mean half the value. A
-     * product of two operands needs a factor of 4. */
+    /* The matrix cores of gfx942 read e4m3 elements as e4m3fnuz, where the same bits mean half the
+     * value. The kernel therefore multiplies the product of A and B by 4. */
     if (!reason) bsmm_mfma_begin(p, tile, elem == BSMM_ELEM_E4M3 && is_gfx942(p) ? 4 : 1, state);
     return reason;
 }
 
-/* The error bound relative to the sum of magnitudes. A product of two elements is exact. An
- * instruction adds up to 128 products to a sum and may truncate each term 23 bits below the
- * largest. The bound also allows two roundings for the product of a scale of A and a scale of B,
- * and one rounding of the total for each 128 elements of K. */
+/* The error bound, relative to the sum of the magnitudes of all products. A product of two elements
+ * is exact. An instruction adds up to 128 products to a sum and may truncate each term 23 bits
+ * below the largest. The bound also allows two roundings for the product of a scale of A and a
+ * scale of B, and one rounding of the total for each 128 elements of K. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     return (2.1 * (128 + 16) + (double)p->a.m.cols / 128 + 4) * 0x1p-24;
@@ -81,5 +81,5 @@ const bsmm_kernel bsmm_kernel_hip_cdna_fp8 = {
     .bound = bound,
     .make = bsmm_mfma_make,
     .run = bsmm_mfma_run,
-    .features = BSMM_FEATURE_INVARIANT, /* K is summed in ascending order */
+    .features = BSMM_FEATURE_INVARIANT, /* the kernel adds products in ascending order of K */
 };

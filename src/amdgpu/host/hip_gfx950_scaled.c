@@ -1,17 +1,17 @@
 /* The host code of block-scaled products on CDNA4 (cdna/gemm_scaled_body.h). The operands may be
  * any pair of e4m3, e5m2, e2m3, e3m2 and e2m1, each with an e8m0 scale for 32 elements of K in any
- * layout. The scaled matrix instruction takes the elements as they are stored. */
+ * layout. The scaled matrix instruction multiplies the elements in their stored format. */
 #include "amdgpu/host/mfma.h"
 
 enum { SMALL, LARGE, TILES };
 enum { TYPES = 5 };
 
-/* The element types in the order in which the instruction f8f6f4 numbers them. */
+/* The element types. The index of a type is its number in the matrix instruction f8f6f4. */
 static const uint32_t elems[TYPES] = {BSMM_ELEM_E4M3, BSMM_ELEM_E5M2, BSMM_ELEM_E2M3,
                                       BSMM_ELEM_E3M2, BSMM_ELEM_E2M1};
 
-/* The bytes of LDS: the stages, each with K elements of `rows` rows of A and of B, and the scales.
- * K is 256 if both operands have 4 bits, else 128. */
+/* The bytes of LDS of a kernel: the stages, and the scales. A stage has K elements of `rows` rows
+ * of A and of `rows` rows of B. K is 256 if both operands have 4-bit elements, else 128. */
 #define K(a_bits, b_bits)           ((a_bits) + (b_bits) == 8 ? 256 : 128)
 #define STAGE(rows, a_bits, b_bits) ((rows)*K(a_bits, b_bits) / 8 * ((a_bits) + (b_bits)))
 #define STAGES(rows, a_bits, b_bits)                                                               \
@@ -53,8 +53,8 @@ static const bsmm_mfma_tile tiles[TYPES][TYPES][TILES] = {
      {BOTH_TILES(e2m1, e2m1, 4, 4)}},
 };
 
-/* Returns the index in `elems` of the operand's element type, or TYPES if the kernel does not take
- * the operand's format. */
+/* Returns the index in `elems` of the operand's element type, or TYPES if the kernel does not
+ * support the operand's format. */
 static uint32_t type_of(const bsmm_operand *o) {
     const bsmm_format *f = &o->m.format;
     uint32_t type = 0;
@@ -76,8 +76,9 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     return reason;
 }
 
-/* The error bound relative to the sum of magnitudes. A product of two elements is exact. An
- * instruction adds 128 products to a sum and may truncate each term 23 bits below the largest. */
+/* The error bound, relative to the sum of the magnitudes of all products. A product of two elements
+ * is exact. An instruction adds 128 products to a sum and may truncate each term 23 bits below the
+ * largest. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     return 2.1 * ((double)p->a.m.cols + 128) * 0x1p-24;
@@ -94,5 +95,5 @@ const bsmm_kernel bsmm_kernel_hip_gfx950_scaled = {
     .bound = bound,
     .make = bsmm_mfma_make,
     .run = bsmm_mfma_run,
-    .features = BSMM_FEATURE_INVARIANT, /* K is summed in ascending order */
+    .features = BSMM_FEATURE_INVARIANT, /* the kernel adds products in ascending order of K */
 };

@@ -5,10 +5,10 @@
 #include "amdgpu/runtime/device.h"
 #include "core/kernel.h"
 
-/* Returns the reason if no AMD kernel with this function can take the product, else NULL. Reasons
- * are that the module is not in this build, that it has no code for the device's processor, or that
- * device code does not support an operand's elements. A kernel's `refuse` calls it before its own
- * checks. */
+/* Returns NULL if the kernel `function` can compute the product as far as all AMD kernels test it,
+ * else the reason why not. Reasons are that the module is not in this build, that it has no code
+ * for the device's processor, or that device code does not support an operand's elements. The
+ * function `refuse` of each kernel calls it first. */
 const char *bsmm_hip_refuse(const bsmm_product *product, const bsmm_hip_function *function,
                             char *why, size_t size);
 

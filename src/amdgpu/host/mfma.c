@@ -1,13 +1,14 @@
-/* The host code that all MFMA kernels share: it refuses products whose extents do not fit the
- * kernels' offsets, estimates the cost of a tile, and launches the kernel. */
+/* The host code that all MFMA kernels (kernels for CDNA's matrix instructions) share. It refuses
+ * products whose extents do not fit the kernels' offsets, estimates the time of a tile size, and
+ * launches the kernel. */
 #include "amdgpu/host/mfma.h"
 
 #include "gpu/params.h"
 
 #include <stdio.h>
 
-/* The largest pitch in bytes. A kernel addresses the 256 rows of a tile with 32-bit offsets, so 256
- * pitches must stay below 2^32. */
+/* The largest distance between rows of A or B in bytes. A kernel addresses the 256 rows of a tile
+ * with 32-bit offsets, so 256 times this distance must stay below 2^32. */
 enum { MOST_PITCH = 1 << 23 };
 
 static uint64_t pitch_of(const bsmm_operand *o) {
@@ -15,8 +16,9 @@ static uint64_t pitch_of(const bsmm_operand *o) {
 }
 
 /* Returns true if the offsets of the scales along K repeat after BSMM_CDNA_SCALES blocks, apart
- * from a constant (bsmm_cdna_side). All digits of the map except the last must therefore have a
- * product of extents that divides the blocks' elements of K. */
+ * from a constant (bsmm_cdna_side). The map from columns to offsets has mixed-radix digits
+ * (gpu/axis_map.h). The product of the extents of all digits except the last must divide the
+ * elements of K in BSMM_CDNA_SCALES blocks. */
 static bool repeats(const bsmm_gpu_operand *o, uint32_t block) {
     uint64_t extent = 1;
     for (uint32_t i = 0; i + 1 < o->col_map.count; i++)
@@ -66,8 +68,9 @@ double bsmm_mfma_estimate(const bsmm_product *p, const bsmm_mfma_tile *tile) {
     return (double)bsmm_ceil_div(count_tiles(p, tile), units) * area * (area < large ? 1.5 : 1);
 }
 
-/* Returns 1 if loads from memory to LDS can read the operand directly. They load 16 bytes at
- * multiples of 16 or, for 6-bit elements, 12 bytes at multiples of 4. */
+/* Returns 1 if loads from memory directly to LDS can read the operand, else 0. Such loads read 16
+ * bytes at addresses that are multiples of 16 or, for 6-bit elements, 12 bytes at multiples of
+ * 4. */
 static uint32_t is_direct(const bsmm_operand *o) {
     const uint32_t alignment = bsmm_elem_row(o->m.format.elem)->bits == 6 ? 4 : 16;
     return ((uintptr_t)o->m.data | pitch_of(o)) % alignment == 0;

@@ -1,5 +1,5 @@
-/* Quantization, dequantization and scale conversion on AMD GPUs. This code chooses the kernels and
- * computes their parameters. */
+/* The host code for quantizing, dequantizing and copying scales to another layout on AMD GPUs. It
+ * chooses the kernels and computes their parameters. */
 #include "amdgpu/host/recode.h"
 
 #include "amdgpu/cdna/recode.h"
@@ -8,7 +8,9 @@
 
 enum {
     THREADS = BSMM_RECODE_GROUP,
-    WORKGROUPS = 4 /* per compute unit, at most, for amax */
+    /* the largest number of workgroups per compute unit in the kernel that finds the largest
+     * magnitude */
+    WORKGROUPS = 4
 };
 
 static bsmm_status clear(const bsmm_recode *job, void *to, uint64_t bytes) {
@@ -20,7 +22,7 @@ static bsmm_status clear(const bsmm_recode *job, void *to, uint64_t bytes) {
     return error == hipSuccess ? BSMM_OK : bsmm_hip_fail(d->driver, error, "hipMemsetAsync");
 }
 
-/* Launches x times y workgroups on the job's stream. */
+/* Launches x times y workgroups of a kernel on the job's stream. */
 static bsmm_status launch(const bsmm_recode *job, const bsmm_hip_function *function, int64_t x,
                           uint32_t y, void **arguments) {
     return bsmm_hip_launch(job->device, &(bsmm_hip_launch_desc){
@@ -32,8 +34,9 @@ static bsmm_status launch(const bsmm_recode *job, const bsmm_hip_function *funct
                                         });
 }
 
-/* Returns n, the number of workgroups along y. Workgroup i handles the rows (or columns) i, i + n,
- * i + 2 n and so on. The kernels receive n as the argument `step`. */
+/* Returns the number of workgroups along y for a matrix of `lines` rows (or columns). With n
+ * workgroups, workgroup i handles lines i, i + n, i + 2 n and so on. The kernels receive n as the
+ * argument `step`. */
 static uint32_t steps_of(int64_t lines) {
     return (uint32_t)bsmm_min_i64(lines, BSMM_RECODE_MOST_SLOW);
 }
@@ -79,9 +82,9 @@ static bsmm_status queue_level(const bsmm_recode *job, const bsmm_quantize_job *
                                         });
 }
 
-/* Quantizes a tensor. A format with a second-level scale needs the tensor's amax first. If the
- * caller has not passed an amax, it is stored in the memory of the second-level scale until the
- * values are converted. */
+/* Quantizes a tensor. A format with a second-level scale needs the tensor's largest magnitude
+ * (amax) first. If the caller has not passed it, the function queues a kernel that finds it. The
+ * memory of the second-level scale holds it until the values are converted. */
 bsmm_status bsmm_hip_quantize(const bsmm_recode *job) {
     const float *amax = job->amax ? job->amax : job->dst.m.global_scale;
     BSMM_TRY(bsmm_recode_check_size(&job->src));

@@ -1,4 +1,5 @@
-/* Checks that all AMD kernels make before they take a product. */
+/* Tests whether AMD kernels can compute a product at all, before each kernel makes its own
+ * tests. */
 #include "amdgpu/host/kernel.h"
 #include "gpu/params.h"
 

@@ -1,7 +1,7 @@
 /* Wrappers for the instructions that load from memory directly to LDS and that wait for such loads.
  * Each function holds one instruction and the settings that the hardware requires for it. The
- * compiler does not know that these loads write LDS. Their data may be read only after
- * bsmm_isa_wait_barrier. The simulator reports an error at a read without this wait. */
+ * compiler does not know that these loads write LDS, so it inserts no wait. Code may read the data
+ * only after bsmm_isa_wait_barrier. The simulator reports an error at a read without this wait. */
 #ifndef BSMM_AMDGPU_ISA_MEMORY_H
 #define BSMM_AMDGPU_ISA_MEMORY_H
 
@@ -22,10 +22,10 @@ BSMM_DEVICE bsmm_i32x4 bsmm_isa_buffer(const void *from, uint64_t bytes) {
                         __builtin_amdgcn_readfirstlane((int32_t)most), 0x00020000};
 }
 
-/* Copies `bytes` bytes per lane from `lane_offset + offset` of the buffer to LDS, where lane l
- * writes at lds + l * bytes. A single byte becomes a word in LDS. The register M0 holds the LDS
- * address and needs one wait state before the load uses it. `bytes` is a compile-time constant: 1,
- * 4, or on gfx950 also 12 or 16. */
+/* Loads `bytes` bytes per lane from `lane_offset + offset` of the buffer and writes them to LDS,
+ * those of lane l at lds + l * bytes. If `bytes` is 1, each byte becomes a 32-bit word in LDS. The
+ * register M0 holds the LDS address and needs one wait state before the load uses it. `bytes` is a
+ * compile-time constant: 1, 4, or on gfx950 also 12 or 16. */
 BSMM_DEVICE void bsmm_isa_load_to_lds(bsmm_i32x4 buffer, uint32_t lds, uint32_t lane_offset,
                                       uint32_t offset, uint32_t bytes) {
     if (bytes == 1)
@@ -71,8 +71,8 @@ BSMM_DEVICE void bsmm_isa_touch(bsmm_i32x4 buffer, uint32_t lane_offset, uint32_
                          : "v254");
 }
 
-/* Keeps the compiler from computing a value later than here, relative to loads to LDS, waits and
- * other calls of bsmm_isa_stay. */
+/* Forces the compiler to compute `value` before this place in the code. It is ordered with loads to
+ * LDS, waits and other calls of bsmm_isa_stay. */
 #define bsmm_isa_stay(value) __asm__ volatile("" : "+v"(value))
 
 /* Waits until at most `pending` of this wave's loads and stores in memory have not finished.
@@ -81,14 +81,14 @@ BSMM_DEVICE void bsmm_isa_wait_loads(uint32_t pending) {
     __asm__ volatile("s_waitcnt vmcnt(%0)" : : "i"(pending) : "memory");
 }
 
-/* Waits until this wave's accesses to LDS have finished, except for loads from memory, then for all
- * waves of the workgroup. */
+/* Waits until this wave's accesses to LDS have finished, and then until all waves of the workgroup
+ * have reached this point. It does not wait for loads from memory to LDS. */
 BSMM_DEVICE void bsmm_isa_barrier(void) {
     __asm__ volatile("s_waitcnt lgkmcnt(0)\n\ts_barrier" : : : "memory");
 }
 
-/* Waits until all loads and stores of this wave have finished, then for all waves of the
- * workgroup. */
+/* Waits until all loads and stores of this wave have finished, and then until all waves of the
+ * workgroup have reached this point. */
 BSMM_DEVICE void bsmm_isa_wait_barrier(void) {
     __asm__ volatile("s_waitcnt vmcnt(0) lgkmcnt(0)\n\ts_barrier" : : : "memory");
 }

@@ -57,8 +57,8 @@ static bsmm_status find_owner(const bsmm_hip_device *d, const void *pointer, boo
         const void *given;
         void *taken;
     } both = {.given = pointer}; /* HIP takes a non-const pointer but only looks at the address */
-    /* The call succeeds for every address. It reports type 0 for memory that HIP did not allocate.
-     */
+    /* The call succeeds for every address. For memory that HIP did not allocate it reports the
+     * memory type 0. */
     BSMM_HIP_TRY(d->driver, hipDrvPointerGetAttributes, 2, attributes, values, both.taken);
     *is_device = type == d->driver->device_type;
     return BSMM_OK;
@@ -114,7 +114,8 @@ static bsmm_status store(const void *device, void *stream, void *to, const void 
                                    });
 }
 
-/* Returns the hipMemcpyKind of a copy, or 0 if neither address is device memory. */
+/* Returns HIP's kind of the copy from `from` to `to` (hipMemcpyKind), or 0 if neither address is
+ * device memory. */
 static int kind_of(const bsmm_hip_device *d, const void *to, const void *from) {
     bool to_device = false, from_device = false;
     int owner;

@@ -1,4 +1,4 @@
-/* Chooses the code object of a kernel that fits a device's processor. */
+/* Finds the code object of a kernel, i.e. the machine code, that fits a device's processor. */
 #include "amdgpu/runtime/device.h"
 
 #include <stdio.h>
@@ -10,7 +10,8 @@ static int rank_of(const void *device, const char *code) {
     return strcmp(((const bsmm_hip_device *)device)->arch, code) == 0;
 }
 
-/* Returns true if the library has images for AMD GPUs. It may have images for other GPUs only. */
+/* Returns true if the library contains code for AMD GPUs. A library may have been built for other
+ * GPUs only. */
 static bool has_images(void) {
     for (const bsmm_gpu_image *i = bsmm_gpu_images; i->name; i++)
         if (strncmp(i->code, "gfx", 3) == 0) return true;

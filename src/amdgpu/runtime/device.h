@@ -1,9 +1,9 @@
-/* AMD GPUs and their simulators: a record for each device of the process, the modules loaded on it,
- * and launches. Any number of threads may use one record.
+/* AMD GPUs and simulated AMD GPUs: a record of each device, the modules that are loaded on it, and
+ * launches. Any number of threads may use one record.
  *
- * The host code of a kernel has a static const bsmm_hip_function. It calls bsmm_hip_load when a
- * plan is made and bsmm_hip_launch in a run. A launch of a loaded function neither allocates nor
- * synchronizes. Each function here restores the caller's current device, except for
+ * The host code of a kernel defines a static const bsmm_hip_function. It calls bsmm_hip_load when a
+ * plan is made, and bsmm_hip_launch in each run. A launch of a loaded function neither allocates
+ * nor synchronizes. Each function here restores the caller's current device, except for
  * bsmm_hip_enter. */
 #ifndef BSMM_AMDGPU_RUNTIME_DEVICE_H
 #define BSMM_AMDGPU_RUNTIME_DEVICE_H
@@ -15,31 +15,33 @@ enum { BSMM_HIP_WAVE = 64 }; /* threads of a wave on every supported processor *
 
 typedef struct bsmm_hip_device {
     const bsmm_hip_driver *driver;
-    int ordinal;           /* the device's number in the driver */
-    char device[32];       /* e.g. "hip:0" or "sim:gfx950:1" */
-    char name[96];         /* e.g. "AMD Instinct MI300X" */
-    char arch[16];         /* e.g. "gfx942"; "gfx9.0" for a processor without kernels */
-    int compute_units;     /* e.g. 304 */
-    uint64_t l2_bytes;     /* the L2 of one XCD (die) */
-    uint64_t memory_bytes; /* all memory of the device */
-    uint32_t lds_bytes;    /* the most LDS of a workgroup */
+    int ordinal;     /* the number by which the driver knows the device */
+    char device[32]; /* e.g. "hip:0" or "sim:gfx950:1" */
+    char name[96];   /* e.g. "AMD Instinct MI300X" */
+    /* the name of the processor, e.g. "gfx942", or "gfx9.0" if bsmm has no kernels for it */
+    char arch[16];
+    int compute_units;     /* the number of compute units, e.g. 304 */
+    uint64_t l2_bytes;     /* the bytes of L2 of one XCD (die) */
+    uint64_t memory_bytes; /* the bytes of the device's memory */
+    uint32_t lds_bytes;    /* the largest LDS of a workgroup in bytes */
 } bsmm_hip_device;
 
 /* Returns the record of the GPU "hip:ordinal". The first call for a GPU makes the record. Returns
  * NOT_FOUND if there is no driver or no such GPU. After a failure the next call tries again. */
 bsmm_status bsmm_hip_device_get(uint32_t ordinal, const bsmm_hip_device **device);
 
-/* Returns the record of a simulator. The simulator "sim:MODEL:number" has the ordinal number *
- * (count of models) + index of MODEL in bsmm_hip_models. Errors are as for bsmm_hip_device_get. */
+/* Returns the record of a simulated GPU. The simulated GPU "sim:MODEL:number" has the ordinal
+ * number * n + i, where n is the count of models and i is the index of MODEL in bsmm_hip_models.
+ * Errors are as for bsmm_hip_device_get. */
 bsmm_status bsmm_hip_simulated_get(uint32_t ordinal, const bsmm_hip_device **device);
 
 /* bsmm_hip_enter makes the device current for this thread and stores the previous device in
- * *before. bsmm_hip_leave restores that device. Only driver calls that no function here wraps need
- * this pair. */
+ * *before. bsmm_hip_leave restores that device. The functions of this header call them, so a caller
+ * needs them only around its own calls of the driver. */
 bsmm_status bsmm_hip_enter(const bsmm_hip_device *device, int *before);
 void bsmm_hip_leave(const bsmm_hip_device *device, int before);
 
-/* A kernel function of an embedded module. Each one is a static const variable. */
+/* A kernel in an embedded module. Define a static const variable of this type for each kernel. */
 typedef bsmm_gpu_function bsmm_hip_function;
 
 /* Sets *image to the module's image for the device's processor, or to NULL if there is none.
@@ -48,13 +50,14 @@ typedef bsmm_gpu_function bsmm_hip_function;
 bsmm_status bsmm_hip_image_find(const bsmm_hip_device *device, const char *module,
                                 const bsmm_gpu_image **image);
 
-/* Writes to `why` the reason for an image that is NULL, and returns `why`. */
+/* Writes to `why` the reason why a device has no image of a module, and returns `why`. */
 const char *bsmm_hip_no_image(const bsmm_hip_device *device, const char *module, char *why,
                               size_t size);
 
 /* Loads a module and one of its functions on a device. The first call for a function is slow, and
  * later calls are a look-up without a lock. *handle receives the function unless `handle` is NULL.
- * A kernel calls this function in bsmm_kernel.make, so that runs find everything loaded. */
+ * The host code of a kernel calls this function when a plan is made (bsmm_kernel.make), so that
+ * runs load nothing. */
 bsmm_status bsmm_hip_load(const bsmm_hip_device *device, const bsmm_hip_function *function,
                           void **handle);
 
@@ -66,8 +69,8 @@ typedef struct bsmm_hip_launch_desc {
     void **arguments;           /* one pointer per parameter, as in hipModuleLaunchKernel */
 } bsmm_hip_launch_desc;
 
-/* Queues one launch on its stream. An extent of 0 in the grid counts as 1; it does not skip the
- * launch. */
+/* Queues one launch on its stream. If an extent of the grid or of the workgroup is 0, it counts as
+ * 1. */
 bsmm_status bsmm_hip_launch(const bsmm_hip_device *device, const bsmm_hip_launch_desc *launch);
 
 /* Makes the argument array of a launch: BSMM_HIP_ARGUMENTS(&a, &b, &c). The variables a, b and c

@@ -1,6 +1,6 @@
 /* HIP's driver, libamdhip64.so, which is opened at run time. The simulator is another library with
  * the same functions. The types and constants here repeat those of the HIP Runtime API reference,
- * so that the build does not need ROCm. Comments name the section of the reference. */
+ * so that the build does not need ROCm. Comments name the types and sections of the reference. */
 #ifndef BSMM_AMDGPU_RUNTIME_DRIVER_H
 #define BSMM_AMDGPU_RUNTIME_DRIVER_H
 
@@ -60,25 +60,26 @@ typedef struct bsmm_hip_driver {
     /* These two functions return a text instead of a hipError_t, so they are not in driver.def. */
     const char *(*hipGetErrorName)(hipError_t error);
     const char *(*hipGetErrorString)(hipError_t error);
-    /* the simulator's function; NULL for AMD's driver */
+    /* the function by which bsmm recognizes the simulator; NULL for AMD's driver */
     bsmm_gpu_sim_device *bsmm_sim_device;
     int version;     /* e.g. 60342131 for HIP 6.3.42131 */
     int device_type; /* the value of hipMemoryTypeDevice in this HIP version */
 } bsmm_hip_driver;
 
-/* The simulator of AMD GPUs, and the names of its processors. */
+/* The simulator of AMD GPUs, and the names of the processors that it simulates, e.g. "gfx942". */
 extern const bsmm_gpu_simulator bsmm_hip_simulator;
 extern const char *const bsmm_hip_models[];
 
-/* These functions return the driver of AMD GPUs, and the simulator. The first call of the process
- * opens and initialises the library. If that fails, later calls return the same error: NOT_FOUND if
- * there is no such library, UNSUPPORTED if it lacks a function, and DEVICE if it does not start.
- */
+/* bsmm_hip_driver_get returns AMD's driver, and bsmm_hip_simulator_get returns the simulator. The
+ * first call of each opens and initialises the library. If that fails, later calls return the same
+ * error: NOT_FOUND if there is no such library, UNSUPPORTED if it lacks a function, and DEVICE if
+ * it does not start. */
 bsmm_status bsmm_hip_driver_get(const bsmm_hip_driver **driver);
 bsmm_status bsmm_hip_simulator_get(const bsmm_hip_driver **driver);
 
-/* Turns a hipError_t other than hipSuccess into a bsmm_status (MEMORY, DEVICE, ...). The message
- * has the call, HIP's name of the error and, if it is known, the remedy. */
+/* Turns a hipError_t other than hipSuccess into a bsmm_status (MEMORY, DEVICE, ...). The error
+ * message contains the name of the failed call, HIP's name of the error and, if bsmm knows it, a
+ * remedy. */
 bsmm_status bsmm_hip_fail(const bsmm_hip_driver *driver, hipError_t error, const char *call);
 
 /* Calls a function of `driver` and returns from the calling function if it fails. */
