@@ -6,8 +6,9 @@
 #include "gpu/bf16_product.h"
 
 enum {
-    BSMM_CDNA_BF16_TILE = 64,     /* rows of A and rows of B in a workgroup's tile */
-    BSMM_CDNA_BF16_THREADS = 256, /* four waves; each computes 32 x 32 results */
+    BSMM_CDNA_BF16_TILE = 64, /* the number of rows of A, and of rows of B, in a workgroup's tile */
+    /* the threads of a workgroup: four waves, each of which computes 32 x 32 elements of D */
+    BSMM_CDNA_BF16_THREADS = 256,
     /* The bytes from one row of A or B to the next in LDS. A row holds 32 bf16 elements along K.
      * The 16 bytes of padding make neighbouring rows begin in different banks. */
     BSMM_CDNA_BF16_PITCH = 2 * BSMM_BF16_K + 16,

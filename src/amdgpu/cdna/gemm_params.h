@@ -7,17 +7,19 @@
 
 enum {
     BSMM_CDNA_EDGE = 16, /* rows and columns of D that one matrix instruction computes */
-    BSMM_CDNA_K = 128,   /* elements along K in a stage */
+    BSMM_CDNA_K = 128,   /* the number of elements along K in a stage */
     /* the number of XCDs, i.e. of dies with their own L2; consecutive workgroups run on different
      * XCDs */
     BSMM_CDNA_XCDS = 8,
-    BSMM_CDNA_BAND_ROWS = 8, /* rows of tiles in a band (gemm_schedule.h) */
-    /* Along K, the offsets of scales repeat after at most this number of scale blocks, apart from a
-     * constant. */
+    /* the number of rows of tiles of D that workgroups compute column by column
+     * (gemm_schedule.h) */
+    BSMM_CDNA_BAND_ROWS = 8,
+    /* the largest number of scale blocks along K after which the offsets of scales repeat, apart
+     * from a constant */
     BSMM_CDNA_SCALES = 8,
     /* the units of 128 elements of K whose e8m0 scales LDS holds (gemm_scales.h) */
     BSMM_CDNA_SCALE_UNITS = 8,
-    BSMM_CDNA_LDS_950 = 160 * 1024, /* bytes of LDS of a compute unit of gfx950 */
+    BSMM_CDNA_LDS_950 = 160 * 1024, /* the bytes of LDS of a compute unit of gfx950 */
 };
 
 /* The number of stages in LDS of a GEMM with e8m0 scales: three, or two if LDS is too small for
@@ -32,9 +34,12 @@ enum {
 /* The operand A or B, and how a kernel reads it. */
 typedef struct bsmm_cdna_side {
     bsmm_gpu_operand o;
-    uint64_t pitch;  /* bytes from one row to the next, or between columns if column-major */
-    uint32_t rows;   /* M for A, N for B */
-    uint32_t direct; /* 1: data and pitch are aligned for direct loads from memory to LDS */
+    /* the bytes from one row of the operand to the next, or from column to column if it is
+     * column-major */
+    uint64_t pitch;
+    uint32_t rows; /* the number of the operand's rows: M for A, N for B */
+    /* 1: the data and the distance of rows are aligned for direct loads from memory to LDS */
+    uint32_t direct;
     /* The scale of block i along K lies scale_at[i] scales behind the scale of block 0 of the same
      * row. For the next BSMM_CDNA_SCALES blocks, these distances are larger by scale_period, and so
      * on. */

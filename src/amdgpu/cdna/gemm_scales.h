@@ -32,8 +32,10 @@ enum {
 typedef struct gemm_carrier {
     bsmm_i32x4 buffer; /* the memory that holds the scales of A or of B */
     uint32_t row;      /* the offset in bytes of the scales of the thread's row in `buffer` */
-    /* Lane l holds scale_at[l % 8] of the operand (bsmm_cdna_side). The kernel reads an entry from
-     * another lane's register, because that takes less time than loading a kernel parameter. */
+    /* `at` in lane l is the distance, in scales, from the scale of block 0 along K to that of block
+     * l % 8 in the same row. After 8 blocks the distances grow by `period`. The kernel keeps the
+     * distances in registers of different lanes, because reading another lane's register takes less
+     * time than loading a kernel parameter. */
     uint32_t at, period;
     /* the offset of the scale of block 0 of the thread's row in a slot of the ring buffer */
     uint32_t to;

@@ -5,8 +5,8 @@
 #define BSMM_AMDGPU_CDNA_RECODE_H
 
 enum {
-    BSMM_RECODE_GROUP = 256,     /* threads in a workgroup */
-    BSMM_RECODE_MOST_SLOW = 1024 /* largest number of workgroups along y of a grid */
+    BSMM_RECODE_GROUP = 256,     /* the number of threads of a workgroup */
+    BSMM_RECODE_MOST_SLOW = 1024 /* the largest number of workgroups along y of a grid */
 };
 
 #if defined(__AMDGCN__)

@@ -11,13 +11,13 @@
 #include "amdgpu/runtime/driver.h"
 #include "gpu/modules.h"
 
-enum { BSMM_HIP_WAVE = 64 }; /* threads of a wave on every supported processor */
+enum { BSMM_HIP_WAVE = 64 }; /* the number of threads of a wave on every supported processor */
 
 typedef struct bsmm_hip_device {
     const bsmm_hip_driver *driver;
     int ordinal;     /* the number by which the driver knows the device */
-    char device[32]; /* e.g. "hip:0" or "sim:gfx950:1" */
-    char name[96];   /* e.g. "AMD Instinct MI300X" */
+    char device[32]; /* the device's name in bsmm, e.g. "hip:0" or "sim:gfx950:1" */
+    char name[96];   /* the name of the GPU's model, e.g. "AMD Instinct MI300X" */
     /* the name of the processor, e.g. "gfx942", or "gfx9.0" if bsmm has no kernels for it */
     char arch[16];
     int compute_units;     /* the number of compute units, e.g. 304 */
@@ -63,10 +63,13 @@ bsmm_status bsmm_hip_load(const bsmm_hip_device *device, const bsmm_hip_function
 
 typedef struct bsmm_hip_launch_desc {
     const bsmm_hip_function *function;
-    uint32_t grid[3], block[3]; /* workgroups, and threads of a workgroup; 0 counts as 1 */
-    uint32_t shared_bytes;      /* bytes of dynamic LDS, at most function->shared_bytes */
-    void *stream;               /* a hipStream_t; NULL: the default stream */
-    void **arguments;           /* one pointer per parameter, as in hipModuleLaunchKernel */
+    /* The numbers of workgroups (grid) and of threads per workgroup (block) along x, y and z. An
+     * extent of 0 counts as 1. */
+    uint32_t grid[3], block[3];
+    /* the bytes of dynamic LDS of a workgroup, at most function->shared_bytes */
+    uint32_t shared_bytes;
+    void *stream;     /* the stream of the launch, a hipStream_t, or NULL for the default stream */
+    void **arguments; /* one pointer for each kernel parameter, as in hipModuleLaunchKernel */
 } bsmm_hip_launch_desc;
 
 /* Queues one launch on its stream. If an extent of the grid or of the workgroup is 0, it counts as

@@ -11,7 +11,7 @@ typedef struct ihipModule_t *hipModule_t;
 typedef struct ihipModuleSymbol_t *hipFunction_t;
 typedef struct ihipStream_t *hipStream_t;
 
-enum { /* hipError_t: the values that bsmm handles or returns */
+enum { /* values of hipError_t that bsmm handles or returns */
        hipSuccess = 0,
        hipErrorInvalidValue = 1,
        hipErrorOutOfMemory = 2,
@@ -31,7 +31,7 @@ enum { /* hipError_t: the values that bsmm handles or returns */
        hipErrorStreamCaptureUnsupported = 900
 };
 
-enum { /* hipDeviceAttribute_t */
+enum { /* values of hipDeviceAttribute_t that bsmm asks for */
        hipDeviceAttributeL2CacheSize = 19,
        hipDeviceAttributeComputeCapabilityMajor = 23,
        hipDeviceAttributeComputeCapabilityMinor = 61,
@@ -39,14 +39,16 @@ enum { /* hipDeviceAttribute_t */
        hipDeviceAttributeMaxSharedMemoryPerBlock = 74
 };
 
-enum { /* hipPointer_attribute; hipMemoryTypeDevice has another value before HIP 6 (..Device5) */
-       HIP_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
-       HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
-       hipMemoryTypeDevice = 2,
-       hipMemoryTypeDevice5 = 1
+/* Values of hipPointer_attribute and of hipMemoryType. Versions of HIP before 6 have another number
+ * for hipMemoryTypeDevice, which is hipMemoryTypeDevice5 here. */
+enum {
+    HIP_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
+    HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
+    hipMemoryTypeDevice = 2,
+    hipMemoryTypeDevice5 = 1
 };
 
-enum { /* hipMemcpyKind and hipStreamCaptureMode */
+enum { /* values of hipMemcpyKind and of hipStreamCaptureMode */
        hipMemcpyHostToDevice = 1,
        hipMemcpyDeviceToHost = 2,
        hipMemcpyDeviceToDevice = 3,
@@ -62,7 +64,7 @@ typedef struct bsmm_hip_driver {
     const char *(*hipGetErrorString)(hipError_t error);
     /* the function by which bsmm recognizes the simulator; NULL for AMD's driver */
     bsmm_gpu_sim_device *bsmm_sim_device;
-    int version;     /* e.g. 60342131 for HIP 6.3.42131 */
+    int version;     /* the HIP version, e.g. 60342131 for HIP 6.3.42131 */
     int device_type; /* the value of hipMemoryTypeDevice in this HIP version */
 } bsmm_hip_driver;
 
