@@ -1,7 +1,8 @@
 /* Multiplies one step of the generic bf16 GEMM on the tensor cores. A step is 32 elements along K.
  * A thread block has 16 warps in a 4 x 4 grid, and each warp computes 32 x 32 results. A thread
- * reads the elements of a row that it needs as 16 adjacent bytes. The MMA instruction therefore
- * sees K in a permuted order, which is the same for A and B. */
+ * reads the elements of a row that it needs as 16 adjacent bytes. The MMA instruction expects
+ * another order of elements along K. The order does not matter, because it is the same for A and
+ * B. */
 #ifndef BSMM_CUDA_SM80_BF16_MULTIPLY_H
 #define BSMM_CUDA_SM80_BF16_MULTIPLY_H
 
@@ -20,8 +21,8 @@ static __device__ __forceinline__ void bf16_mma(float sum[4], const uint4 *a, co
     ptx_mma_bf16(sum, a->z, a8->z, a->w, a8->w, b->z, b->w);
 }
 
-/* Multiplies one bf16 part of B (`right`) by the parts [first, end) of A and accumulates the
- * products in `sums`. */
+/* Multiplies one bf16 part of B's values (`right`) by the bf16 parts [first, end) of A's values,
+ * and adds the products to `sums`. */
 static __device__ __forceinline__ void bf16_multiply(const uint8_t *a, const int first,
                                                      const int end,
                                                      const uint4 right[BF16_COL_TILES],
@@ -45,10 +46,11 @@ static __device__ __forceinline__ void bf16_columns(const uint8_t *plane, uint32
         right[n] = bf16_fragment(plane, col + n * 8);
 }
 
-/* Multiplies one step of operands whose values are sums of bf16 parts. The product of A's first
- * part and B's first part goes to `sums`. The products of the other pairs of parts go to `rest`.
- * Pairs whose product is below 2^-23 of the product of the first parts are skipped. With two sets
- * of accumulators, the rounding errors of the many small products stay small. */
+/* Multiplies one step (32 elements of K) of operands whose values are sums of up to three bf16
+ * parts. The product of A's first part and B's first part goes to `sums`. The products of the other
+ * pairs of parts go to `rest`. Pairs whose product is below 2^-23 of the product of the first parts
+ * are skipped. With two sets of accumulators, the rounding errors of the many small products stay
+ * small. */
 static __device__ __forceinline__ void bf16_step(const int a_parts, const int b_parts,
                                                  const uint8_t *a, const uint8_t *b, uint32_t row,
                                                  uint32_t col, float (*sums)[4], float (*rest)[4]) {
@@ -56,7 +58,7 @@ static __device__ __forceinline__ void bf16_step(const int a_parts, const int b_
     bf16_columns(b, col, right);
     bf16_multiply(a, 0, 1, right, row, sums);
     bf16_multiply(a, 1, a_parts, right, row, rest);
-#pragma unroll 1 /* not unrolled, to limit register pressure */
+#pragma unroll 1 /* The loop is not unrolled, because unrolled it would need more registers. */
     for (int part = 1; part < b_parts; part++) {
         bf16_columns(b + part * BF16_PLANE, col, right);
         bf16_multiply(a, 0, 1, right, row, rest);
@@ -64,9 +66,9 @@ static __device__ __forceinline__ void bf16_step(const int a_parts, const int b_
     }
 }
 
-/* Multiplies one step of operands whose values are one bf16 number each. Then it multiplies the
- * sums of the step by the fp32 scales of their rows (`a_factors`, `b_factors`) and adds them to the
- * accumulators. */
+/* Multiplies one step (32 elements of K) of operands whose values are single bf16 numbers. Then it
+ * multiplies the sums of the step by the fp32 scales of A's rows (`a_factors`) and of B's rows
+ * (`b_factors`), and adds them to the accumulators `sums`. */
 static __device__ __forceinline__ void bf16_step_scaled(const uint8_t *a, const uint8_t *b,
                                                         uint32_t row, uint32_t col,
                                                         const float *a_factors,

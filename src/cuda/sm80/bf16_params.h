@@ -1,4 +1,4 @@
-/* Parameters of the bf16 GEMM kernels (sm80/bf16.cu). */
+/* Parameters of the kernels of the generic bf16 GEMM (sm80/bf16.cu). */
 #ifndef BSMM_CUDA_SM80_BF16_PARAMS_H
 #define BSMM_CUDA_SM80_BF16_PARAMS_H
 
@@ -7,7 +7,8 @@
 
 enum {
     BSMM_BF16_TILE = 128, /* rows of A and rows of B that one thread block computes */
-    /* In each step of 32 elements of K, a thread decodes 8 elements of A's tile and 8 of B's. */
+    /* The number of threads of a thread block. In each step of 32 elements of K, a thread decodes 8
+     * elements of A's tile and 8 elements of B's tile. */
     BSMM_BF16_THREADS = 512
 };
 

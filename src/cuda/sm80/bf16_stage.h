@@ -1,19 +1,20 @@
 /* Decodes one step of an operand to bf16 in shared memory, for the generic bf16 GEMM. A step is 32
- * elements along K. A value is the sum of one to three bf16 parts. Each part has a plane in shared
- * memory, which holds rows of 32 elements. A value that is not exactly the sum of its parts is
- * stored as NaN, and the results that it affects are recomputed in double. */
+ * elements along K. A value is the sum of one to three bf16 parts. A plane in shared memory holds
+ * one part of each value, in rows of 32 elements. If a value is not exactly the sum of its parts,
+ * NaN is stored instead. The results of its row then become NaN, and the kernel recomputes them in
+ * double. */
 #ifndef BSMM_CUDA_SM80_BF16_STAGE_H
 #define BSMM_CUDA_SM80_BF16_STAGE_H
 
 #include "cuda/sm80/bf16_params.h"
 #include "gpu/bf16_values.h"
 
-/* the bytes of one plane of an operand's tile in shared memory */
+/* the bytes of one plane in shared memory, i.e. of one bf16 part of each value of a tile */
 enum { BF16_PLANE = BSMM_BF16_TILE * BSMM_BF16_K * 2 };
 
-/* Decodes eight values along K and stores 16 bytes in each plane. Returns true if any value is
- * nonzero. If there are several planes, words are stored one at a time, because registers are
- * scarce then. */
+/* Decodes eight values along K and stores 16 bytes in each plane, i.e. one bf16 part of each value.
+ * Returns true if a value is nonzero. If there are several planes, the function stores one word at
+ * a time, because registers are scarce then. */
 static __device__ __forceinline__ bool bf16_convert(const int parts, const bsmm_bf16_side *side,
                                                     uint32_t row, uint32_t k, uint32_t end,
                                                     uint8_t *to) {
@@ -34,8 +35,8 @@ static __device__ __forceinline__ bool bf16_convert(const int parts, const bsmm_
     return any & 0x7fffffffu;
 }
 
-/* Decodes one step of an operand's tile to shared memory, as [part][row][32]. `end` is the end of
- * K. Sets nonzero[row] to 1 if the row has a nonzero value. */
+/* Decodes one step (32 elements of K) of an operand's tile to shared memory, as [bf16
+ * part][row][32]. `end` is the end of K. Sets nonzero[row] to 1 if the row has a nonzero value. */
 static __device__ __forceinline__ void bf16_stage(const int parts, const bsmm_bf16_side *side,
                                                   uint32_t first_row, uint32_t k, uint32_t end,
                                                   uint8_t *to, uint32_t *nonzero) {
@@ -51,9 +52,10 @@ static __device__ __forceinline__ void bf16_stage(const int parts, const bsmm_bf
         *(uint4 *)(at + part * BF16_PLANE) = make_uint4(0, 0, 0, 0);
 }
 
-/* Loads the fp32 scales of the tile's rows for one step to shared memory. The kernel multiplies the
- * sums of the step by them. The function stores 1 for an operand without scales, and for an operand
- * whose elements have already been multiplied by their scales. */
+/* Loads the fp32 scales of the tile's rows for one step (32 elements of K) to shared memory. The
+ * kernel multiplies the sums of the step by these scales. The function stores 1 for an operand
+ * without scales, and for an operand whose elements have already been multiplied by their
+ * scales. */
 static __device__ __forceinline__ void
 bf16_stage_factors(const bsmm_bf16_side *side, uint32_t first_row, uint32_t k, float *to) {
     for (uint32_t i = threadIdx.x; i < BSMM_BF16_TILE; i += BSMM_BF16_THREADS)

@@ -1,9 +1,9 @@
 /* Computes tiles of the generic bf16 GEMM, one after another. a_parts and b_parts are the numbers
- * of bf16 parts whose sum is a value of A and of B. If `scaled` is set, fp32 scales are applied to
- * the sum of each step of K, and `factors` is shared memory for them. `shared` is memory for 8
- * planes, or for two planes per part if that is more. A plane holds one bf16 part of each value in
- * one step of an operand's tile (bf16_stage.h). All BSMM_BF16_THREADS threads of a block call this
- * together. */
+ * of bf16 parts whose sum is a value of A and of B. If `scaled` is set, the sum of each step (32
+ * elements of K) is multiplied by fp32 scales, and `factors` is shared memory for these scales.
+ * `shared` is memory for 8 planes, or for two planes per part if that is more. A plane holds one
+ * bf16 part of each value in one step of A's tile or of B's tile (bf16_stage.h). All
+ * BSMM_BF16_THREADS threads of a thread block call this function together. */
 #ifndef BSMM_CUDA_SM80_BF16_TILES_H
 #define BSMM_CUDA_SM80_BF16_TILES_H
 
@@ -20,8 +20,9 @@ static __device__ __forceinline__ void bf16_tiles(const int a_parts, const int b
     for (uint32_t tile = blockIdx.x; tile < p->tiles; tile += gridDim.x) {
         const uint32_t a_base = tile / p->b_tiles * BSMM_BF16_TILE;
         const uint32_t b_base = tile % p->b_tiles * BSMM_BF16_TILE;
-        /* The number of sets of accumulators. If a value of A and a value of B have three bf16
-         * parts each, there are not enough registers for two sets. */
+        /* The number of sets of accumulators: one for the products of the largest bf16 parts and
+         * one for all other products. If values of A and of B have three bf16 parts each, there are
+         * not enough registers for two sets. */
         const int shares = a_parts + b_parts > 4 ? 1 : 2;
         float all[2 * BF16_ROW_TILES * BF16_COL_TILES][4], (*const sums)[4] = all;
         float(*const rest)[4] = all + (shares - 1) * BF16_ROW_TILES * BF16_COL_TILES;
@@ -39,8 +40,8 @@ static __device__ __forceinline__ void bf16_tiles(const int a_parts, const int b
             uint8_t *a = shared + turn * (a_parts + b_parts) * BF16_PLANE;
             uint8_t *b = a + a_parts * BF16_PLANE;
             if (a_parts + b_parts > 4) {
-                /* The loop is not unrolled, because there are not enough registers to decode both
-                 * operands at once. */
+                /* The loop is not unrolled, because there are not enough registers to decode A and
+                 * B at once. */
 #pragma unroll 1
                 for (int i = 0; i < 2; i++)
                     bf16_stage(a_parts, &p->sides[i], i ? b_base : a_base, k, p->k, i ? b : a,
@@ -62,7 +63,7 @@ static __device__ __forceinline__ void bf16_tiles(const int a_parts, const int b
         }
         __syncthreads();
 
-        /* Accumulators go to shared memory before the call of bf16_finish, because a called
+        /* Write the accumulators to shared memory before the call of bf16_finish, because a called
          * function preserves only few registers. */
         float *strip = (float *)shared + warp * (BF16_ROW_TILES * BF16_STRIP);
 #pragma unroll

@@ -1,11 +1,11 @@
-/* Dequantizes an item, i.e. 8 codes along a row, which one thread converts. The functions find the
- * item's block scale and test if a fast path is correct for it. A fast path must give results
- * bitwise identical to those of the definition in gpu/recode_lane.h.
+/* Dequantizes an item, i.e. 8 encoded elements (codes) along a row, which one thread converts. The
+ * functions find the item's block scale and test whether a fast path is correct for it. A fast path
+ * must give results bitwise identical to those of the slow path in gpu/recode_lane.h.
  *
- * `scale` is a value of the enum bsmm_scale: 1 is e8m0, 2 is e4m3, and 3 is fp32. `way` is a value
- * of the enum bsmm_dequantize_way or one of the additional values in this file. `to_bf16` says that
- * results are bf16. Specialized kernels pass constants, and other kernels pass fields of the job.
- */
+ * Many functions share these parameters. `scale` is the type of the block scale: 1 is e8m0, 2 is
+ * e4m3, and 3 is fp32. `way` is the method of decoding, a value of the enum bsmm_dequantize_way or
+ * of the enum at the end of this file. `to_bf16` is true if results are bf16. Specialized kernels
+ * pass constants, and other kernels pass fields of the job. */
 #ifndef BSMM_CUDA_SM80_DEQUANTIZE_ITEM_H
 #define BSMM_CUDA_SM80_DEQUANTIZE_ITEM_H
 
@@ -15,10 +15,10 @@
 #include "gpu/recode_lane.h"
 #include "gpu/small_m_weights.h"
 
-/* A thread dequantizes 8 codes along K in each of `items` rows. load_scale_codes loads the scale
- * codes of these rows, and code_of returns the code of row i. `share` neighboring threads have
- * codes in the same scale blocks. They load the scale codes of different rows and exchange them by
- * shuffles. */
+/* load_scale_codes loads the scale codes of a thread's elements, and code_of returns the scale code
+ * for row i. A thread dequantizes 8 elements along K in each of `items` rows. `share` neighboring
+ * threads have elements in the same scale blocks. Each of these threads loads the scale codes of
+ * other rows, and they exchange the codes by shuffles. */
 static __device__ __forceinline__ void
 load_scale_codes(const bsmm_dequantize_job *job, uint32_t scale, uint32_t share, int items,
                  uint32_t row0, uint32_t rows_apart, uint64_t column, bool wanted, uint32_t *mine) {
@@ -37,7 +37,7 @@ static __device__ __forceinline__ uint32_t code_of(uint32_t share, const uint32_
     return __shfl_sync(0xffffffffu, code, (lane & ~(share - 1)) + (i & (share - 1)));
 }
 
-/* Spreads 8 packed codes to one code per byte. */
+/* Spreads 8 packed elements of 4 or 6 bits to one element per byte. */
 static __device__ __forceinline__ void spread_item(int bits, const uint32_t *raw, uint32_t *codes) {
     if (bits == 4)
         bsmm_spread4(raw[0], codes);
@@ -45,8 +45,9 @@ static __device__ __forceinline__ void spread_item(int bits, const uint32_t *raw
         item_codes(bits, 8, raw, codes);
 }
 
-/* Returns the value of a scale code, without the branches of bsmm_lane_scale_value. The e8m0 code
- * 255 gives Inf instead of NaN. is_usual rejects Inf and NaN. */
+/* Returns the value of a scale code, without the branches of bsmm_lane_scale_value. It returns Inf
+ * instead of NaN for the e8m0 code 255. That does no harm, because is_usual rejects both, and the
+ * slow path runs. */
 static __device__ __forceinline__ float quick_scale(uint32_t scale, uint32_t code) {
     uint32_t bits = scale == 3 ? code : code ? code << 23 : 0x00400000u;
 #if __CUDA_ARCH__ >= 890
@@ -63,10 +64,10 @@ static __device__ __forceinline__ bool within(float factor, int binades) {
     return exponent >= -binades && exponent <= binades;
 }
 
-/* Returns true if the fast paths are correct for 8 codes of one row. This requires that every code
- * is finite. The block scale (`factor`) and the scale of the whole tensor (`global`) must be so far
- * from the ends of fp32's range that the fast paths compute products and their remainders exactly.
- * A block scale may also be 0. */
+/* Returns true if the fast paths are correct for the 8 elements of one row. This requires that
+ * every element is finite. The block scale (`factor`) and the scale of the whole tensor (`global`)
+ * must be so far from the ends of fp32's range that the fast paths compute products and their
+ * remainders exactly. A block scale may also be 0. */
 static __device__ __forceinline__ bool is_usual(const bsmm_dequantize_job *job, int bits,
                                                 uint32_t scale, uint32_t way, const uint32_t *codes,
                                                 float factor, float global) {
@@ -84,8 +85,9 @@ static __device__ __forceinline__ bool is_usual(const bsmm_dequantize_job *job, 
     return !(found & 0x80808080u) && known && way != BSMM_WAY_DOUBLE;
 }
 
-/* Completes rounding to odd. `result` was rounded toward zero, and `rest` is the exact value minus
- * `result`. If `rest` is nonzero, the last bit is set. */
+/* Rounds to odd. `result` is the exact value rounded toward zero, and `rest` is the exact value
+ * minus `result`. If `rest` is nonzero, the result is inexact, and the function sets its last
+ * bit. */
 static __device__ __forceinline__ float to_odd(float result, float rest) {
     return rest != 0 ? __uint_as_float(__float_as_uint(result) | 1) : result;
 }
@@ -95,9 +97,10 @@ static __device__ __forceinline__ float multiplied(int wide, float a, float b) {
     return wide ? a * b : to_odd(cut, fmaf(a, b, -cut));
 }
 
-/* Returns a / b rounded to odd. `quotient` is one of the two fp32 neighbors of the exact quotient,
- * and the sign of the remainder `rest` says whether the exact quotient is larger or smaller. If a
- * is -0, only `first` has the correct sign. */
+/* Returns a / b, rounded to odd: if the quotient is inexact, it is truncated and its last bit is
+ * set. `quotient` is one of the two fp32 neighbors of the exact quotient, and the sign of the
+ * remainder `rest` says whether the exact quotient is larger or smaller. If a is -0, `quotient`
+ * loses the sign, but `first` has it. */
 static __device__ __forceinline__ float divided_to_odd(float a, float b, float reciprocal) {
     const float first = a * reciprocal;
     float quotient = fmaf(fmaf(-first, b, a), reciprocal, first);
@@ -108,8 +111,8 @@ static __device__ __forceinline__ float divided_to_odd(float a, float b, float r
     return rest != 0 ? __uint_as_float((bits - beyond) | 1) : quotient;
 }
 
-/* Returns a / b, rounded to nearest if `wide` is set, else rounded to odd. `reciprocal` is 1 / b,
- * rounded to nearest. */
+/* Returns a / b, rounded to nearest if `wide` is set, else rounded to odd. `wide` means that the
+ * result is stored as f32. `reciprocal` is 1 / b, rounded to nearest. */
 static __device__ __forceinline__ float divided(int wide, float a, float b, float reciprocal) {
     return wide ? __fdiv_rn(a, b) : divided_to_odd(a, b, reciprocal);
 }
@@ -137,7 +140,7 @@ static __device__ __forceinline__ void exact_bf16(const bsmm_dequantize_job *job
     }
 }
 
-/* Decodes 8 packed e2m1 codes to bf16 and multiplies them by their scale. */
+/* Decodes 8 packed e2m1 elements to bf16 and multiplies them by their block scale. */
 static __device__ __forceinline__ void exact_bf16_of_e2m1(uint32_t codes, float scale,
                                                           uint32_t *out) {
     uint32_t factor = (__float_as_uint(scale) >> 16) * 0x00010001u, pairs[4];
@@ -150,10 +153,10 @@ static __device__ __forceinline__ void exact_bf16_of_e2m1(uint32_t codes, float 
     }
 }
 
-/* Makes the table of e2m1's eight magnitudes, scaled by the factors `first` and `second` and
- * rounded to 16 bits. The first two words hold the low bytes of the eight results, and the last two
- * words hold the high bytes. Only the magnitudes 1 and 1.5 need a multiplication, because all other
- * magnitudes are a power of two times 1 or 1.5. */
+/* Makes a table of the eight magnitudes of e2m1, multiplied by the factors `first` and `second` and
+ * rounded to 16 bits. The first two words of the table hold the low bytes of the eight results, and
+ * the last two words hold their high bytes. Only the magnitudes 1 and 1.5 need a multiplication,
+ * because all other magnitudes are a power of two times 1 or 1.5. */
 static __device__ __forceinline__ void make_table(uint32_t way, bool to_bf16, float first,
                                                   float second, float reciprocal, uint32_t *table) {
     float one = first, more = 1.5f * first;
@@ -176,7 +179,7 @@ static __device__ __forceinline__ void make_table(uint32_t way, bool to_bf16, fl
     }
 }
 
-/* Looks up 8 packed e2m1 codes in the table. */
+/* Converts 8 packed e2m1 elements to 16-bit results by a look-up in the table of make_table. */
 static __device__ __forceinline__ void look_up(const uint32_t *table, uint32_t codes,
                                                uint32_t *out) {
     uint32_t magnitudes = codes & 0x77777777u, even = codes << 4;
@@ -190,7 +193,7 @@ static __device__ __forceinline__ void look_up(const uint32_t *table, uint32_t c
     }
 }
 
-/* Returns elements 2 i and 2 i + 1 as a pair of f16. */
+/* Returns elements 2 i and 2 i + 1 of a thread's 8 elements as a pair of f16. */
 static __device__ __forceinline__ uint32_t element_halves(const bsmm_dequantize_job *job,
                                                           const uint32_t *codes, int i) {
 #if __CUDA_ARCH__ >= 890
@@ -208,8 +211,8 @@ static __device__ __forceinline__ bool converts(const bsmm_dequantize_job *job, 
 #endif
 }
 
-/* Returns true if f16 holds a scale that is a power of two. A multiplication in f16 then rounds
- * only once. */
+/* Returns true if f16 holds the block scale, which is a power of two. The product of an element and
+ * the scale in f16 is then rounded only once. */
 static __device__ __forceinline__ bool fits_half(float scale) {
     return scale >= 0x1p-24f && scale <= 0x1p15f;
 }
@@ -223,8 +226,9 @@ exact_f16(const bsmm_dequantize_job *job, const uint32_t *codes, float scale, ui
 
 /* Returns true if rounding a product first to fp32 and then to bf16 may differ from rounding it to
  * bf16 directly. The results differ if the fp32 product is inexact and lies halfway between two
- * bf16 numbers. Elements have at most four significant bits, so it is enough to test the odd
- * numbers up to 15. Each of the 16 or more lanes that share a scale block tests one of them. */
+ * bf16 numbers. Elements have at most four significant bits, so it is enough to test the products
+ * of the scale and the odd numbers up to 15. Each lane tests one of these products for its block
+ * scale. */
 static __device__ __forceinline__ bool halfway(float scale) {
     float number = (float)(threadIdx.x % 8 * 2 + 1), product = number * scale;
     return (__float_as_uint(product) & 0xffff) == 0x8000 && fmaf(number, scale, -product) != 0;
@@ -239,11 +243,12 @@ rounded_bf16(const bsmm_dequantize_job *job, const uint32_t *codes, float scale,
     }
 }
 
-/* Exchanges results of 8 x 4 bytes between two neighboring threads, so that each of their 16-byte
- * stores fills half of a 32-byte sector that the other thread's store completes. Afterwards
- * out[0..3] belong to the even thread's 8 codes, and out[4..7] belong to those of the odd thread.
- * `first` and `second` are the destinations of the two halves, in units of 16 bytes from the
- * thread's own destination. All threads of the warp must call it. */
+/* Exchanges results between two neighboring threads. Each thread has 8 results of 4 bytes, i.e. 32
+ * bytes, but stores only 16 bytes at a time. After the exchange, the stores of the two threads
+ * together fill whole 32-byte sectors of memory. out[0..3] then belong to the even thread's 8
+ * elements, and out[4..7] belong to those of the odd thread. `first` and `second` are the places to
+ * which the thread stores out[0..3] and out[4..7], in units of 16 bytes from the thread's own
+ * destination. All threads of the warp must call this function. */
 static __device__ __forceinline__ void share_wide(uint32_t *out, int *first, int *second) {
     const bool odd = threadIdx.x % 2;
     for (int i = 0; i < 4; i++) {
@@ -255,7 +260,8 @@ static __device__ __forceinline__ void share_wide(uint32_t *out, int *first, int
     *second = odd ? 1 : 2;
 }
 
-/* Decodes 8 codes by a fast path to fp32. If results have 16 bits, the caller rounds them later. */
+/* Decodes 8 elements to fp32 by a fast path. If results have 16 bits, the caller rounds the fp32
+ * numbers later. */
 static __device__ __forceinline__ void usual_values(const bsmm_dequantize_job *job, bool converts,
                                                     int wide, int way, const uint32_t *codes,
                                                     float first, float second, float reciprocal,
@@ -270,16 +276,16 @@ static __device__ __forceinline__ void usual_values(const bsmm_dequantize_job *j
     }
 }
 
-/* Dequantizes one value by the definition in gpu/recode_lane.h. This is the slow path. It is not
- * inlined, because it is rarely called or slow anyway. */
+/* Dequantizes one element by the slow path in gpu/recode_lane.h, which defines all results. This
+ * function is not inlined, because it is rarely called, or slow anyway. */
 static __device__ __noinline__ uint32_t define_value(const bsmm_dequantize_job *job, uint32_t code,
                                                      float scale, float global) {
     float element = bsmm_narrow_value(&job->codec, code);
     return bsmm_lane_result(job, bsmm_lane_product(job, element, scale, global));
 }
 
-/* Dequantizes the first n of 8 codes of one row by the definition in gpu/recode_lane.h, which is
- * the slow path. Stores the results from element `at` on. */
+/* Dequantizes the first n of a thread's 8 elements of one row by the slow path in
+ * gpu/recode_lane.h. Stores the results from index `at` of the destination on. */
 static __device__ __forceinline__ void define_item(const bsmm_dequantize_job *job,
                                                    const uint32_t *codes, float scale, float global,
                                                    uint32_t n, uint64_t at) {
@@ -294,15 +300,15 @@ static __device__ __forceinline__ void define_item(const bsmm_dequantize_job *jo
     }
 }
 
-/* Additional values of the parameter `way`, which says how a code becomes a result. They select
- * fast paths. TO_BF16 and TO_F16 convert two elements at a time. BY_TABLE looks up e2m1 codes in a
- * table. ROUNDED_BF16 rounds fp32 products to bf16. BY_CVT is a flag for 8-bit floats that the cvt
- * instruction converts. CHOSEN means that the kernel takes the value from the job. */
+/* Fast paths, as additional values of the parameter `way`. TO_BF16 and TO_F16 convert two elements
+ * at a time. BY_TABLE looks up e2m1 elements in a table. ROUNDED_BF16 rounds fp32 products to bf16.
+ * BY_CVT is a flag for 8-bit floats that the instruction cvt converts. CHOSEN means that the kernel
+ * is not specialized and takes the value from the job. */
 enum { TO_BF16 = 16, TO_F16 = 17, BY_TABLE = 18, ROUNDED_BF16 = 19, CHOSEN = 20, BY_CVT = 32 };
 
-/* Decodes 8 codes of one row by the fast path `fast`, to 8 words of f32 or 4 pairs of 16-bit
- * floats. `codes` has one code per byte. With BY_TABLE and TO_BF16, 4-bit codes are packed instead.
- */
+/* Decodes 8 elements of one row by the fast path `fast`, to 8 words of f32 or to 4 words with two
+ * 16-bit floats each. `codes` has one element per byte. With BY_TABLE and TO_BF16, elements of 4
+ * bits are packed instead. */
 static __device__ __forceinline__ void decode_item(const bsmm_dequantize_job *job, int bits,
                                                    int wide, uint32_t scale, uint32_t way,
                                                    uint32_t fast, bool to_bf16,

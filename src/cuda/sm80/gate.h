@@ -8,28 +8,32 @@
 #include "gpu/pack.h"
 
 typedef struct bsmm_cuda_gate {
-    /* The headers of the packed operands. A pointer is NULL if that operand is multiplied as it is
-     * stored. */
+    /* The headers of the packed operands. A pointer is NULL if the GEMM kernel reads that operand
+     * where the caller stores it, without packing. */
     const bsmm_pack_header *a, *b;
     uint32_t log2_k;
-    /* The number of binades by which the largest element of a block may lie below the maximum that
-     * the block's scale allows. bsmm_pack_pair_plain uses it to test whether bf16 holds the values.
-     */
+    /* The number of binades by which the largest element of a scale block may lie below the largest
+     * value that the block's scale allows. bsmm_pack_pair_plain uses it to test whether bf16 holds
+     * the operands' values. */
     uint32_t slack;
-    /* the condition under which the gate is open, a value of the enum bsmm_cuda_when */
+    /* the condition under which the kernel runs (its gate is open), a value of the enum
+     * bsmm_cuda_when */
     uint32_t when;
-    const uint32_t *only; /* if not NULL, the gate is closed while `only` points to 0 */
-    /* If not NULL, the kernel writes 1 there when it finds its gate closed. */
+    /* if not NULL, points to a word in device memory; the gate is closed while this word is 0 */
+    const uint32_t *only;
+    /* If not NULL, the kernel writes 1 to this address when it finds its gate closed, i.e. when it
+     * does not run. */
     uint32_t *closed;
 } bsmm_cuda_gate;
 
 typedef enum bsmm_cuda_when {
     BSMM_WHEN_ALWAYS = 0,
-    /* open if the packed elements times the group scales are exactly the values of both operands */
+    /* The gate is open if the packed elements times the group scales are exactly the values of A
+     * and B. */
     BSMM_WHEN_FITS = 1,
-    BSMM_WHEN_PLAIN = 2, /* open if BSMM_WHEN_FITS holds and all group scales are 1 */
-    /* Open if BSMM_WHEN_FITS does not hold but bf16 holds the values of both operands. The previous
-     * kernel has then packed the operands to bf16. */
+    BSMM_WHEN_PLAIN = 2, /* The gate is open if BSMM_WHEN_FITS holds and all group scales are 1. */
+    /* The gate is open if BSMM_WHEN_FITS does not hold but bf16 holds the values of A and B. The
+     * previous kernel has then packed A and B to bf16. */
     BSMM_WHEN_ELSE_PLAIN = 3
 } bsmm_cuda_when;
 
@@ -46,7 +50,7 @@ static __device__ __forceinline__ void bsmm_cuda_await_kernel_before(void) {
 #    endif
 }
 
-/* Allows the stream's next kernel to start, if that kernel was launched with overlap. */
+/* Allows the stream's next kernel to start now, if that kernel was launched with overlap. */
 static __device__ __forceinline__ void bsmm_cuda_admit_next_kernel(void) {
 #    if __CUDA_ARCH__ >= 900
     ptx_grid_release_next();
@@ -62,20 +66,21 @@ bsmm_cuda_gate_header(const bsmm_pack_header *from) {
     return h;
 }
 
-/* Returns true if bf16 without group scales holds the values of both operands. */
+/* Returns true if bf16 without group scales holds the values of A and of B. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_is_plain(const bsmm_cuda_gate *gate) {
     return bsmm_pack_pair_plain(gate->a, gate->b, gate->slack, gate->log2_k);
 }
 
-/* Returns true if a gate with the condition BSMM_WHEN_ELSE_PLAIN is open, i.e. if the packed
- * operands do not hold all values but bf16 does. The packing kernels must have completed the
- * headers. */
+/* Returns true if a kernel with the condition BSMM_WHEN_ELSE_PLAIN must run, i.e. if the packed
+ * operands do not hold all values of A and B but bf16 does. The packing kernels must have completed
+ * the headers. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_else_plain(const bsmm_cuda_gate *gate) {
     return !bsmm_pack_pair_fits(gate->a, gate->b, gate->log2_k) && bsmm_cuda_gate_is_plain(gate);
 }
 
-/* Waits for the previous kernel and returns true if the gate is open, i.e. if this kernel must do
- * its work. All threads call this function before the kernel accesses memory. */
+/* Waits until the stream's previous kernel has ended, and returns true if the gate is open, i.e. if
+ * this kernel must do its work. All threads call this function before the kernel accesses
+ * memory. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_is_open(const bsmm_cuda_gate *gate) {
     bsmm_cuda_await_kernel_before();
     if (gate->only && !*gate->only) return false;
@@ -87,9 +92,9 @@ static __device__ __forceinline__ bool bsmm_cuda_gate_is_open(const bsmm_cuda_ga
     return fits && (gate->when == BSMM_WHEN_FITS || !(flags & BSMM_PACK_SCALED));
 }
 
-/* Waits for the previous kernel and returns true if the gate is open, i.e. if this kernel must do
- * its work. Each thread calls this function once. If the headers of the packed operands close the
- * gate, one thread also records that in *gate->closed. */
+/* Waits until the stream's previous kernel has ended, and returns true if the gate is open, i.e. if
+ * this kernel must do its work. Each thread calls this function once. If the headers of the packed
+ * operands close the gate, one thread also records that in *gate->closed. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_pass(const bsmm_cuda_gate *gate) {
     bsmm_cuda_await_kernel_before();
     if (gate->only && !*gate->only) return false;
@@ -116,7 +121,7 @@ static __device__ __forceinline__ bool bsmm_cuda_gate_skips(const bsmm_cuda_gate
     return true;
 }
 
-/* Returns true if each row of both packed operands has one scale for all of K. The gate must be
+/* Returns true if each row of packed A and of packed B has one scale for all of K. The gate must be
  * open. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_is_even(const bsmm_cuda_gate *gate) {
     return gate->a && gate->b && !((gate->a->flags | gate->b->flags) & BSMM_PACK_UNEVEN);

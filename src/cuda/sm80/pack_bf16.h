@@ -1,8 +1,7 @@
-/* Packs rows of elements with e8m0 or e4m3 scales to bf16 (gpu/pack.h explains packing). A thread
- * packs eight items, i.e. 8 codes along K in each of eight rows. The kernels are specialized for
- * one kind of scale. Lanes whose items lie in the same scale blocks share the work of loading and
- * testing scales. Rare values take the slow path, which calls the definitions in gpu/pack_lane.h.
- */
+/* Packs row-major operands with e8m0 or e4m3 scales to bf16 (gpu/pack.h explains packing). A thread
+ * packs 8 elements along K in each of eight rows. The kernels are specialized for one type of
+ * scale. Neighboring lanes whose elements lie in the same scale blocks share the work of loading
+ * and testing scales. Rare values take the slow path in gpu/pack_lane.h. */
 #ifndef BSMM_CUDA_SM80_PACK_BF16_H
 #define BSMM_CUDA_SM80_PACK_BF16_H
 
@@ -20,22 +19,22 @@ static __device__ __forceinline__ uint32_t bf16_scale_of_one(uint32_t scale) {
     return scale == 1 ? 127 : 0x38;
 }
 
-/* Loads the scales of four consecutive blocks in this lane's row. The lane's own codes lie in one
- * of these blocks. */
+/* Loads the scales of four consecutive blocks for one row of this lane, one per byte. The lane's
+ * own elements lie in one of these blocks. */
 static __device__ __forceinline__ uint32_t bf16_scales(const bsmm_pack_job *job, uint32_t scale,
                                                        const pack_place *p) {
     uint32_t block = bf16_block(scale), row = p->row0 + threadIdx.x % BF16_ROWS * p->rows_apart;
     return scale_word(job, block, bf16_scale_of_one(scale), row, p->k & ~(4 * block - 1));
 }
 
-/* Returns a __byte_perm selector that takes the byte of this lane's block from a word of four
+/* Returns a selector for __byte_perm that takes the byte of this lane's block from a word of four
  * scales and sets the other bytes to 0. Past the end of K it sets all bytes to 0. */
 static __device__ __forceinline__ uint32_t bf16_byte(uint32_t scale, const pack_place *p) {
     return p->n ? 0x4440 | p->k / bf16_block(scale) % 4 : 0x4444;
 }
 
-/* Returns the bf16 factor of a scale code in both 16-bit halves. The result is only correct for
- * scale codes on the fast path. factor_bf16x2 takes all scale codes. */
+/* Returns the block scale as bf16 in both 16-bit halves, if it is in the range of the fast path.
+ * For other scales the result is wrong, and factor_bf16x2 must be used. */
 static __device__ __forceinline__ uint32_t usual_factor(uint32_t scale, uint32_t code) {
     if (scale == 1) return code * 0x00800080u;
 #if __CUDA_ARCH__ >= 890
@@ -47,30 +46,31 @@ static __device__ __forceinline__ uint32_t usual_factor(uint32_t scale, uint32_t
 #endif
 }
 
-/* Returns true if any of a thread's 8 codes of one row is nonzero. The codes are packed as they are
- * in memory. */
+/* Returns true if one of a thread's 8 elements of a row is nonzero. The elements are packed as in
+ * memory. */
 static __device__ __forceinline__ bool bf16_any(int bits, const uint32_t *raw) {
     if (bits == 4) return raw[0] & 0x77777777u;
     if (bits == 6) return raw[0] & ~0x20820820u | raw[1] & 0x7df7u;
     return (raw[0] | raw[1]) & 0x7f7f7f7fu;
 }
 
-/* Finds codes that are not finite. Bit 7 of byte i of the result is set if the 8-bit code in byte i
- * of raw[0] or of raw[1] is not finite. Other bits are undefined. The format must not be a fnuz
- * format. */
+/* Finds Inf and NaN among a thread's 8 elements of 8 bits. Bit 7 of byte i of the result is set if
+ * the element in byte i of raw[0] or of raw[1] is Inf or NaN. Other bits are undefined. The format
+ * must not be a fnuz format. */
 static __device__ __forceinline__ uint32_t bf16_special(const bsmm_pack_job *job,
                                                         const uint32_t *raw) {
     return (raw[0] & 0x7f7f7f7fu) + job->pair.special | (raw[1] & 0x7f7f7f7fu) + job->pair.special;
 }
 
-/* Converts a thread's 8 codes of one row to bf16. The results are those of emit_bf16. A code is at
- * the top of a byte, and its sign is repeated in the byte above. A multiplication moves exponent
- * and mantissa to their places in bf16, and the mask removes all but one sign bit. */
+/* Converts a thread's 8 elements of a row to bf16. The results are bitwise identical to those of
+ * emit_bf16. An element is at the top of a byte, and its sign is repeated in the byte above. A
+ * multiplication moves exponent and mantissa to their places in bf16, and a mask removes all but
+ * one sign bit. */
 static __device__ __forceinline__ void
 bf16_emit(const bsmm_pack_job *job, int bits, const uint32_t *raw, uint32_t factor, uint32_t *to) {
     uint32_t up = bits == 4 ? 4 : job->pair.up;
     uint32_t mask = (bits == 4 ? 0x01c001c0u : job->pair.mask) | 0x80008000u;
-    /* 4-bit codes are separated into even and odd ones. */
+    /* Elements of 4 bits are separated into elements 0, 2, 4, ... and elements 1, 3, 5, ... */
     uint32_t codes[2] = {raw[0] << 4, raw[0]};
     if (bits == 6) spread6(8, raw, codes);
     if (bits == 8) codes[1] = raw[1];
@@ -96,16 +96,18 @@ static __device__ __forceinline__ uint32_t bf16_lanes(int bits, const uint32_t *
     return lanes >> (threadIdx.x & 16) & 0xffff;
 }
 
-/* Returns 0xff in the byte of each scale block that has a nonzero value. Bit i of `lanes` says that
- * lane i has a nonzero value (bf16_lanes). The codes of a block are in four neighboring lanes. */
+/* Returns a mask with a byte for each of four scale blocks. A byte is 0xff if the block has a
+ * nonzero element. Bit i of `lanes` says that lane i has a nonzero element (bf16_lanes). Four
+ * neighboring lanes hold the elements of a block. */
 static __device__ __forceinline__ uint32_t blocks_of_four(uint32_t lanes) {
     uint32_t pairs = lanes | lanes >> 1, blocks = (pairs | pairs >> 2) & 0x1111;
     blocks = (blocks & 0x0011) | (blocks & 0x1100) << 8;
     return ((blocks | blocks << 4) & 0x01010101u) * 0xff;
 }
 
-/* Extends `reach`, the range of values, by the e8m0 scales of this lane's row. `lanes` is the
- * result of bf16_lanes. Returns true if the row needs the slow path. */
+/* Widens `reach`, the range of the operand's values, by the values of this lane's row. `codes` are
+ * the row's four e8m0 scales, and `lanes` is the result of bf16_lanes. Returns true if the row
+ * needs the slow path. */
 static __device__ __forceinline__ bool bf16_reaches(const bsmm_pack_job *job, uint32_t codes,
                                                     uint32_t lanes, item_reach *reach) {
     uint32_t counts = blocks_of_four(lanes), ends = largest_bytes(codes & counts, ~codes & counts);
@@ -115,16 +117,16 @@ static __device__ __forceinline__ bool bf16_reaches(const bsmm_pack_job *job, ui
     return (nan_bytes(codes) != 0) | (outside & (counts != 0));
 }
 
-/* Stores the scale of a group, i.e. of 128 elements along K in one row. Only the lane that owns the
- * row calls this. */
+/* Stores the scale of a group (128 elements of a row). Among the lanes of the group, only one calls
+ * this for each row. */
 static __device__ __forceinline__ void
 bf16_store_scale(const bsmm_pack_job *job, const pack_place *p, uint32_t row, float scale) {
     if (job->group_scales && row < job->rows)
         job->group_scales[p->k / BSMM_PACK_GROUP * job->group_pitch + row] = scale;
 }
 
-/* Packs all rows of a thread by the slow path. It loads their codes again, one row at a time, and
- * is not unrolled. It is rare, and its code should stay small. */
+/* Packs all elements of a thread by the slow path. It loads the elements again, one row at a time.
+ * The loop is not unrolled, because it rarely runs and its code should stay small. */
 static __device__ __forceinline__ void bf16_define(const bsmm_pack_job *job, int bits,
                                                    uint32_t scale, const pack_place *p,
                                                    item_reach *reach) {

@@ -1,15 +1,17 @@
-/* Packs items of 16 codes of 8 bits with e8m0 scales to 8-bit floats, with rounding (route FAST in
- * gpu/pack.h). An item is 16 codes of one row, which one thread packs. As in pack_fold.h, eight
- * lanes hold a group, i.e. 128 codes of a row, and each lane computes the scale of one row. The
- * rows are assigned to lanes in the order in which blocks_most leaves the largest magnitudes. */
+/* Packs 8-bit elements with e8m0 scales to 8-bit floats, with rounding (route FAST in gpu/pack.h).
+ * An item is 16 elements of one row, which one thread packs, and a group is 128 elements of a row.
+ * As in pack_fold.h, eight lanes hold a group in each of several rows, and each lane computes the
+ * group scale of one row. fast_row says which row, in the order in which blocks_most leaves the
+ * largest magnitudes. */
 #ifndef BSMM_CUDA_SM80_PACK_FAST_H
 #define BSMM_CUDA_SM80_PACK_FAST_H
 
 #include "cuda/sm80/pack_fold.h"
 
-/* Each lane computes the group scale of one row. fast_row returns the index of this lane's row
- * among the thread's `items` rows (eight or four). fast_lane returns the lane, of eight neighbors,
- * that computes the scale of row i. With four rows, two lanes compute the same scale. */
+/* Each of eight neighboring lanes computes the group scale of one row. fast_row returns the index
+ * of this lane's row among the thread's `items` rows (eight or four). fast_lane returns the lane,
+ * of eight neighbors, that computes the scale of row i. With four rows, two lanes compute the same
+ * scale. */
 static __device__ __forceinline__ uint32_t fast_row(int items) {
     uint32_t lane = threadIdx.x % FOLD_LANES;
     return lane / 2 + (items == 8 ? lane % 2 * 4 : 0);
@@ -19,9 +21,10 @@ static __device__ __forceinline__ uint32_t fast_lane(int items, int i) {
     return (uint32_t)(items == 8 ? i % 4 * 2 + i / 4 : i * 2);
 }
 
-/* Returns the largest magnitudes of a thread's 16 codes of one row, as two maxima in the high bytes
- * of both halves. The low bytes may hold anything, because they do not change which high byte is
- * larger. */
+/* Returns two maxima of magnitudes, whose larger one is the largest magnitude of a thread's 16
+ * elements of a row. Bytes 0 and 1 of the four words of `codes` give the maximum in the low 16-bit
+ * half, and bytes 2 and 3 give that in the high half. A maximum is in the high byte of its half.
+ * The low byte may hold anything, because it does not change which high byte is larger. */
 static __device__ __forceinline__ uint32_t item_most(const uint32_t *codes) {
     uint32_t most = 0;
     for (int i = 0; i < 4; i++) {
@@ -31,9 +34,10 @@ static __device__ __forceinline__ uint32_t item_most(const uint32_t *codes) {
     return most;
 }
 
-/* Returns the largest magnitudes of the four scale blocks of this lane's row, one per byte. */
+/* Returns the largest magnitude in each of the four scale blocks of this lane's row, one per
+ * byte. */
 static __device__ __forceinline__ uint32_t blocks_most(int items, const uint32_t *codes) {
-    /* Each word of `rows` holds the maxima of one scale block, for two rows. */
+    /* Each word of `rows` holds the largest magnitudes of one scale block, for two rows. */
     uint32_t rows[4], apart = items / 4;
     for (int i = 0; i < items / 2; i++) {
         uint32_t a = item_most(codes + 8 * i), b = item_most(codes + 8 * i + 4);
@@ -48,10 +52,10 @@ static __device__ __forceinline__ uint32_t blocks_most(int items, const uint32_t
     return transposed_bytes(__byte_perm(rows[0], rows[1], 0x7531), 2);
 }
 
-/* Returns the largest exponent and the negated smallest exponent of a group, i.e. of 128 codes in
- * this lane's row, as bsmm_lane_look does. `codes` are the four block scales, and `most` is the
- * result of blocks_most. Sets *rare if a value is not finite, or if elements are so small that an
- * f16 factor cannot scale them up. */
+/* Returns the largest exponent and the negated smallest exponent of a group, i.e. of 128 elements
+ * in this lane's row, in the two halves of a word as bsmm_lane_look does. `codes` are the four
+ * block scales, and `most` is the result of blocks_most. Sets *rare if a value is not finite, or if
+ * elements are so small that an f16 factor cannot scale them up. */
 static __device__ __forceinline__ uint32_t fast_look(fold_kind kind, uint32_t codes, uint32_t most,
                                                      bool *rare) {
     const uint32_t mantissa = kind == FOLD_E4M3 ? 3 : 2, max_code = kind == FOLD_E4M3 ? 0x7e : 0x7b;
@@ -70,8 +74,8 @@ static __device__ __forceinline__ uint32_t fast_look(fold_kind kind, uint32_t co
     return maxima;
 }
 
-/* Chooses the scale of a group (128 codes of a row) from its maxima and returns the scale's
- * exponent. `there` is false for a row past the end of the operand. */
+/* Chooses the scale of a group (128 elements of a row) and returns its exponent. `maxima` is the
+ * result of fast_look. `there` is false for a row past the end of the operand. */
 static __device__ __forceinline__ int fast_group(const bsmm_pack_job *job, uint32_t maxima,
                                                  int row_top, bool there, item_reach *reach,
                                                  float *scale) {
@@ -86,7 +90,7 @@ static __device__ __forceinline__ int fast_group(const bsmm_pack_job *job, uint3
     return g.exponent;
 }
 
-/* Returns 2^shift as f16, or NaN if `code`, an e8m0 scale, is the code of NaN. */
+/* Returns 2^shift as f16. If the e8m0 scale `code` is NaN, it returns NaN. */
 static __device__ __forceinline__ uint32_t factor_f16(int shift, uint32_t code) {
     uint32_t bits = shift >= -14  ? (uint32_t)(shift + 15) << 10
                     : shift < -24 ? 0
@@ -94,9 +98,9 @@ static __device__ __forceinline__ uint32_t factor_f16(int shift, uint32_t code) 
     return code == 255 ? 0x7e00 : bits;
 }
 
-/* Computes the factors of the four scale blocks of a group (128 codes of a row) as f16, in two
+/* Computes the factors of the four scale blocks of a group (128 elements of a row) as f16, in two
  * words. The range of e5m2 is so large that its elements need two multiplications. Two more words
- * hold the factors of the first multiplication. */
+ * then hold the factors of the first multiplication. */
 static __device__ __forceinline__ void fast_factors(fold_kind kind, uint32_t codes, int exponent,
                                                     uint32_t *factors) {
     for (int i = 0; i < 4; i++) {
@@ -110,7 +114,8 @@ static __device__ __forceinline__ void fast_factors(fold_kind kind, uint32_t cod
 }
 
 #if __CUDA_ARCH__ >= 890
-/* Multiplies four e5m2 codes by two factors. An e5m2 code is the high byte of an f16 number. */
+/* Multiplies four e5m2 elements by two f16 factors, one after the other. An e5m2 element is the
+ * high byte of an f16 number. */
 static __device__ __forceinline__ uint32_t fast_e5m2(uint32_t codes, uint32_t first,
                                                      uint32_t second) {
     uint32_t low = __byte_perm(codes, 0, 0x1404), high = __byte_perm(codes, 0, 0x3424);
@@ -119,7 +124,7 @@ static __device__ __forceinline__ uint32_t fast_e5m2(uint32_t codes, uint32_t fi
     return bsmm_ptx_cvt_e5m2x2_f16x2(low) | bsmm_ptx_cvt_e5m2x2_f16x2(high) << 16;
 }
 
-/* Packs the codes of row i. n is the number of codes before the end of K. */
+/* Packs a thread's 16 elements of row i. n is the number of these elements before the end of K. */
 static __device__ __forceinline__ void emit_fast(fold_kind kind, int items, int i, uint32_t n,
                                                  const uint32_t *factors, const uint32_t *codes,
                                                  uint32_t *to) {
@@ -134,8 +139,9 @@ static __device__ __forceinline__ void emit_fast(fold_kind kind, int items, int 
         to[j] = kind == FOLD_E4M3 ? times_e4m3(codes[j], last) : fast_e5m2(codes[j], first, last);
 }
 
-/* Packs a thread's 16 codes in each of `items` rows. row_top is the result of bsmm_lane_row_top for
- * this lane's row. Returns false, and does nothing, if a row of the warp needs the slow path. */
+/* Packs a thread's 16 elements in each of `items` rows. row_top is the result of bsmm_lane_row_top
+ * for this lane's row. Returns false, and does nothing, if a row of the warp needs the slow
+ * path. */
 static __device__ __forceinline__ bool fast_items(const bsmm_pack_job *job, fold_kind kind,
                                                   int items, uint32_t group, int row_top,
                                                   const uint32_t *codes, const pack_place *place,
@@ -159,8 +165,7 @@ static __device__ __forceinline__ bool fast_items(const bsmm_pack_job *job, fold
     return true;
 }
 
-/* Packs a thread's 16 codes of row i by the slow path, i.e. by the definitions in gpu/pack_lane.h.
- */
+/* Packs a thread's 16 elements of row i by the slow path in gpu/pack_lane.h. */
 static __device__ __forceinline__ void define_fast(const bsmm_pack_job *job, int items, int i,
                                                    uint32_t group, int row_top,
                                                    const uint32_t *codes, const pack_place *place,

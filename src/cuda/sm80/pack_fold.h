@@ -1,8 +1,8 @@
-/* Packs items of 16 codes with e8m0 scales to 8-bit floats, and multiplies the elements by their
- * block scales relative to the group scale. This is the packing route FP8 (gpu/pack.h), which is
- * exact. An item is 16 codes of one row, which one thread packs. Eight lanes hold a group, i.e. 128
- * codes of a row, for each of several rows. Each lane computes the group scale of one row and
- * passes it to the other lanes by a shuffle. */
+/* Packs elements of at most 8 bits with e8m0 scales to 8-bit floats without rounding (route FP8 in
+ * gpu/pack.h). Each element is multiplied by its block scale divided by its group's scale. An item
+ * is 16 elements of one row, which one thread packs, and a group is 128 elements of a row. Eight
+ * lanes hold a group in each of several rows. Each of the eight lanes computes the group scale of
+ * one row and passes it to the other lanes by a shuffle. */
 #ifndef BSMM_CUDA_SM80_PACK_FOLD_H
 #define BSMM_CUDA_SM80_PACK_FOLD_H
 
@@ -14,21 +14,23 @@ enum { FOLD_LANES = WORD_LANES, FOLD_BLOCK = 32, FOLD_CODES = 16, FOLD_NAN = 15 
 /* the element format for which a kernel is specialized */
 typedef enum fold_kind { FOLD_E2M1, FOLD_E2M3, FOLD_E3M2, FOLD_E4M3, FOLD_E5M2 } fold_kind;
 
-/* Returns 0xff in the byte of each scale block that has a nonzero value. Bit i of `lanes` says that
- * the codes of lane i have a nonzero value. The codes of a block are in two neighboring lanes. */
+/* Returns a mask with a byte for each of the four scale blocks of a group. A byte is 0xff if the
+ * block has a nonzero element. Bit i of `lanes` says that lane i has a nonzero element. Two
+ * neighboring lanes hold the elements of a block. */
 static __device__ __forceinline__ uint32_t block_bytes(uint32_t lanes) {
     uint32_t blocks = (lanes | lanes >> 1) & 0x55;
     return (blocks * 0x00041041u & 0x01010101u) * 0xff;
 }
 
-/* Returns the largest block exponent that the common scale of a row covers (bsmm_lane_row_top), as
- * an e8m0 code. `first` has the block scales of the first 128 elements of the row. */
+/* Returns the largest exponent of a block scale for which a group can use the common scale of its
+ * row (bsmm_lane_row_top), as an e8m0 code. `first` has the block scales of the first 128 elements
+ * of the row. */
 static __device__ __forceinline__ int row_top_code(const bsmm_pack_job *job, uint32_t first) {
     return bsmm_lane_row_top(job, (int)(largest_bytes(first & ~nan_bytes(first), 0) >> 16));
 }
 
-/* Returns a group (128 codes of a row) with the scale 2^exponent. It computes the same value as
- * bsmm_pow2, without a branch. */
+/* Returns the description of a group (128 elements of a row) whose scale is 2^exponent. It computes
+ * this power of two like bsmm_pow2, but without a branch. */
 static __device__ __forceinline__ bsmm_lane_group group_of(const bsmm_pack_job *job, int exponent,
                                                            bool wide) {
     uint32_t normal = (uint32_t)(exponent + 127) << 23;
@@ -40,11 +42,11 @@ static __device__ __forceinline__ bsmm_lane_group group_of(const bsmm_pack_job *
     return g;
 }
 
-/* Encodes how the elements of each of four scale blocks are converted, in one byte per block. The
- * low four bits of a byte of `steps` are 14 minus the number of binades by which the block's scale
- * lies below the largest scale that the group's scale covers. For 4-bit elements the result is an
- * offset in the table of fold_entry. For 6-bit elements it is the high byte of the factor for
- * emit_fold6, which is a power of two in f16, or NaN. */
+/* Encodes how the elements of each of the four scale blocks of a group are converted, in one byte
+ * per block. The low four bits of a byte of `steps` are 14 - d. The block's scale lies d binades
+ * below the largest block scale that the group's scale allows. For 4-bit elements, the returned
+ * byte is an offset in the table of fold_entry. For 6-bit elements, it is the high byte of the
+ * factor for emit_fold6, which is a power of two in f16, or NaN. */
 static __device__ __forceinline__ uint32_t fold_how(fold_kind kind, uint32_t steps, uint32_t counts,
                                                     uint32_t nans) {
     if (kind == FOLD_E2M1) return ((steps & counts | nans) & 0x0f0f0f0fu) << 4;
@@ -53,9 +55,10 @@ static __device__ __forceinline__ uint32_t fold_how(fold_kind kind, uint32_t ste
 }
 
 /* Chooses the scale of a group, i.e. of 128 elements of 4 or 6 bits in one row. `codes` are the
- * block scales of the group, and `first` are those of the row's first group. `lanes` says which
- * lanes have a nonzero value. `there` is false for a row past the end of the operand. Returns the
- * result of fold_how. */
+ * block scales of the group, and `first` are those of the row's first group. Bit i of `lanes` says
+ * that lane i has a nonzero element. `there` is false for a row past the end of the operand.
+ * Returns the four bytes of fold_how, which tell how to convert the elements of each scale
+ * block. */
 static __device__ __forceinline__ uint32_t fold_group(const bsmm_pack_job *job, fold_kind kind,
                                                       uint32_t codes, uint32_t first,
                                                       uint32_t lanes, bool there, item_reach *reach,
@@ -76,8 +79,8 @@ static __device__ __forceinline__ uint32_t fold_group(const bsmm_pack_job *job, 
     return fold_how(kind, steps, counts, nans);
 }
 
-/* Returns entry i of the table that converts e2m1 codes to e4m3: the codes of eight magnitudes, and
- * the mask of signs. */
+/* Returns entry i of a table that converts e2m1 elements to e4m3 after a multiplication by a power
+ * of two. An entry holds the e4m3 codes of the eight magnitudes, and the mask of signs. */
 static __device__ __forceinline__ uint4 fold_entry(const bsmm_pack_job *job, int i) {
     const uint32_t nan = 0x7f7f7f7fu;
     uint32_t codes[2];
@@ -86,8 +89,8 @@ static __device__ __forceinline__ uint4 fold_entry(const bsmm_pack_job *job, int
                          : make_uint4(codes[0], codes[1], 0x80808080u, 0);
 }
 
-/* Converts 16 packed e2m1 codes to e4m3. The result is bitwise identical to that of
- * bsmm_lane_emit_e2m1. */
+/* Converts 16 packed e2m1 elements to e4m3 by an entry of the table (fold_entry). The result is
+ * bitwise identical to that of the slow path in gpu/pack_lane.h. */
 static __device__ __forceinline__ void emit_fold4(uint4 entry, const uint32_t *codes,
                                                   uint32_t *to) {
     for (int i = 0; i < 2; i++) {
@@ -99,8 +102,8 @@ static __device__ __forceinline__ void emit_fold4(uint4 entry, const uint32_t *c
     }
 }
 
-/* Spreads 16 packed codes of 6 bits to one code per byte. A code begins at bit 0 of its byte, or at
- * bit 1 if `raised` is set. Multiplications move the masked bits. */
+/* Spreads 16 packed elements of 6 bits to one element per byte. An element begins at bit 0 of its
+ * byte, or at bit 1 if `raised` is set. Multiplications move several masked elements at once. */
 static __device__ __forceinline__ void spread_fold6(bool raised, const uint32_t *raw,
                                                     uint32_t *bytes) {
     const uint32_t less = raised, low = 0xfffu << less;
@@ -112,16 +115,17 @@ static __device__ __forceinline__ void spread_fold6(bool raised, const uint32_t 
     }
 }
 
-/* Moves the signs from the bit above the magnitudes to bit 7. The results are e4m3 codes of the
- * values times 2^-6 for e2m3, or times 2^-4 for e3m2. e3m2 is raised by one bit, because its
- * mantissa is one bit shorter than that of e4m3. */
+/* Converts four elements of 6 bits, one per byte, to e4m3 by moving the sign from the bit above the
+ * magnitude to bit 7. The resulting e4m3 numbers are the elements times 2^-6 for e2m3, or times
+ * 2^-4 for e3m2. Elements of e3m2 are raised by one bit, because their mantissa is one bit shorter
+ * than that of e4m3. */
 static __device__ __forceinline__ uint32_t small_e4m3(bool raised, uint32_t bytes) {
     return raised ? bytes + (bytes & 0x40404040u) : bytes + (bytes & 0x20202020u) * 3;
 }
 
 #if __CUDA_ARCH__ >= 890
-/* Multiplies four e4m3 codes by an f16 factor and rounds the products to e4m3. In exact packing
- * (route FP8 in gpu/pack.h) e4m3 holds the products exactly. */
+/* Multiplies four e4m3 numbers by an f16 factor and rounds the products to e4m3. In exact packing
+ * (route FP8 in gpu/pack.h), e4m3 holds these products exactly, so the rounding changes nothing. */
 static __device__ __forceinline__ uint32_t times_e4m3(uint32_t codes, uint32_t factor) {
     uint16_t low, high;
     bsmm_ptx_mov_halves(codes, &low, &high);
@@ -130,16 +134,17 @@ static __device__ __forceinline__ uint32_t times_e4m3(uint32_t codes, uint32_t f
     return bsmm_ptx_cvt_e4m3x2_f16x2(first) | bsmm_ptx_cvt_e4m3x2_f16x2(second) << 16;
 }
 
-/* Converts 16 codes of 6 bits, which spread_fold6 has spread, to e4m3. */
+/* Converts 16 elements of 6 bits, which spread_fold6 has spread to one per byte, to e4m3 and
+ * multiplies them by `factor`. */
 static __device__ __forceinline__ void emit_fold6(fold_kind kind, uint32_t factor,
                                                   const uint32_t *bytes, uint32_t *to) {
     for (int i = 0; i < 4; i++)
         to[i] = times_e4m3(small_e4m3(kind == FOLD_E3M2, bytes[i]), factor);
 }
 
-/* The place where a thread stores the next 16 bytes that it packs. */
+/* The place in the packed operand where a thread stores the next 16 bytes that it packs. */
 typedef struct fold_target {
-    uint8_t *to; /* the address of these bytes in the packed operand */
+    uint8_t *to; /* the address of the next 16 bytes */
     uint64_t step;
     uint32_t row, rows_apart, rows;
 } fold_target;
@@ -157,8 +162,8 @@ static __device__ __forceinline__ void store_next(fold_target *t, const uint32_t
     t->row += t->rows_apart;
 }
 
-/* Stores the group scale of the thread's row number `mine`, if `stores` says that this lane stores
- * it. A group is 128 elements along K. */
+/* Stores the scale of a group (128 elements of a row) for this thread's row number `mine`. `stores`
+ * is true in the one lane of the group that stores it. */
 static __device__ __forceinline__ void store_group(const bsmm_pack_job *job,
                                                    const pack_place *place, uint32_t mine,
                                                    bool stores, float scale) {
@@ -167,8 +172,8 @@ static __device__ __forceinline__ void store_group(const bsmm_pack_job *job,
         job->group_scales[place->k / BSMM_PACK_GROUP * job->group_pitch + row] = scale;
 }
 
-/* Returns true if any of a thread's 16 codes of one row is nonzero. If `packed` is set, codes have
- * 6 bits and are packed as in memory. */
+/* Returns true if one of a thread's 16 elements of a row is nonzero. If `packed` is set, the
+ * elements have 6 bits and are packed as in memory. */
 static __device__ __forceinline__ bool fold_any(const bsmm_pack_job *job, fold_kind kind,
                                                 bool packed, const uint32_t *codes) {
     if (kind == FOLD_E2M1) return item_any(job, 4, 2, codes);
@@ -176,10 +181,11 @@ static __device__ __forceinline__ bool fold_any(const bsmm_pack_job *job, fold_k
     return codes[0] & ~0x20820820u | codes[1] & ~0x08208208u | codes[2] & ~0x82082082u;
 }
 
-/* Packs a thread's 16 codes in each of `items` rows. Codes have 4 or 6 bits and are packed or one
- * per byte. `group` and `first` are the block scales of this lane's row, one per byte: those of
- * these 128 elements and those of the row's first 128 elements. `table` holds the results of
- * fold_entry and is used for 4-bit codes. */
+/* Packs a thread's 16 elements of 4 or 6 bits in each of `items` rows. Elements of 6 bits are
+ * packed as in memory if `packed` is set, and otherwise one per byte. `group` holds the four block
+ * scales of this lane's row for these 128 elements, one per byte. `first` holds those for the row's
+ * first 128 elements. `table` holds the results of fold_entry and is used for elements of 4
+ * bits. */
 static __device__ __forceinline__ void fold_items(const bsmm_pack_job *job, fold_kind kind,
                                                   bool packed, int items, const uint4 *table,
                                                   uint32_t group, uint32_t first,
@@ -198,9 +204,9 @@ static __device__ __forceinline__ void fold_items(const bsmm_pack_job *job, fold
     uint32_t how = fold_group(job, kind, group, first, lanes, there, reach, &scale);
     store_group(job, place, mine, threadIdx.x % FOLD_LANES < (uint32_t)items, scale);
     fold_target target = fold_target_of(job, place);
-    /* A __byte_perm selector that takes the byte of this lane's scale block. For 4-bit codes it
-     * takes one byte, and for 6-bit codes it puts the byte in both halves. Past the end of K it
-     * gives 0. */
+    /* A selector for __byte_perm that takes the byte of this lane's scale block. For elements of 4
+     * bits it takes one byte. For elements of 6 bits it puts the byte in both halves. Past the end
+     * of K the result is 0. */
     uint32_t block = threadIdx.x % FOLD_LANES / 2;
     uint32_t byte = place->n == 0       ? 0x4444
                     : kind == FOLD_E2M1 ? 0x4440 | block

@@ -2,7 +2,7 @@
  * row-major (BY_ROWS 1) or column-major operands (BY_ROWS 0). sm90a/pack_fp8.cu includes it with
  * NAME, BITS, BY_ROWS and KIND, which is a fold_kind.
  *
- * A thread packs 16 codes along K, which become 16 bytes, in each of ITEMS rows. It issues all
+ * A thread packs 16 elements along K, which become 16 bytes, in each of ITEMS rows. It issues all
  * loads before it computes anything, so that many loads are in flight. */
 
 #define PACKED (BITS == 6 && BY_ROWS)
@@ -30,7 +30,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
                               k < job.cols ? min(job.cols - k, FOLD_CODES) : 0};
 
 #if BY_ROWS
-    uint32_t codes[ITEMS][BITS / 2]; /* the thread's 16 codes of each row, packed as in memory */
+    uint32_t codes[ITEMS][BITS / 2]; /* the thread's 16 elements of each row, packed as in memory */
     load_rows(&job, BITS, FOLD_CODES, ITEMS, &place, codes[0]);
 #else
     fill_tile(&job, BITS, tile_row, k - chunk * FOLD_CODES, tile);
@@ -57,8 +57,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #else
     int row_top = row_top_code(&job, first) - 127;
     if (!fast_items(&job, KIND, ITEMS, group, row_top, codes[0], &place, &reach)) {
-        /* The slow path. It loads the codes again, one row at a time, and is not unrolled. It is
-         * rare, and its code should stay small. */
+        /* The slow path. It loads the elements again, one row at a time. The loop is not unrolled,
+         * because it rarely runs and its code should stay small. */
 #    pragma unroll 1
         for (int i = 0; i < ITEMS; i++) {
             uint32_t again[WORDS];

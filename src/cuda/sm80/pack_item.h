@@ -1,7 +1,7 @@
 /* The fast paths of the packing kernels, which convert two elements at a time as 16-bit floats. An
- * item is the 8 or 16 codes along K that one thread packs at once. The fast paths give the results
- * that gpu/pack_lane.h defines. Elements that are not finite, and groups that need a scale other
- * than 1, take the slow path, which calls those definitions. */
+ * item is the 8 or 16 elements along K that one thread packs at once. The fast paths give the same
+ * results as the slow path in gpu/pack_lane.h. If an element is not finite, or if its group (128
+ * elements of a row) needs a scale other than 1, the slow path packs it. */
 #ifndef BSMM_CUDA_SM80_PACK_ITEM_H
 #define BSMM_CUDA_SM80_PACK_ITEM_H
 
@@ -9,7 +9,7 @@
 #include "cuda/ptx/convert.h"
 #include "cuda/sm80/pack_load.h"
 
-/* Returns true if any of a thread's 8 or 16 codes of one row is nonzero. Codes of 4 bits are
+/* Returns true if one of a thread's 8 or 16 elements of a row is nonzero. Elements of 4 bits are
  * packed, and others are one per byte. */
 static __device__ __forceinline__ bool item_any(const bsmm_pack_job *job, int bits, int words,
                                                 const uint32_t *codes) {
@@ -19,8 +19,8 @@ static __device__ __forceinline__ bool item_any(const bsmm_pack_job *job, int bi
     return any & (bits == 4 ? 0x77777777u : (job->codec.sign - 1) * 0x01010101u);
 }
 
-/* Returns true if any of a thread's codes of one row is not finite. In the fnuz formats the only
- * such code is 0x80, so for them the function looks for bytes that equal 0x80. */
+/* Returns true if one of a thread's elements of a row is Inf or NaN. In the fnuz formats only the
+ * code 0x80 is NaN, so for them the function looks for bytes that equal 0x80. */
 static __device__ __forceinline__ bool any_special(const bsmm_pack_job *job, int bits, int words,
                                                    const uint32_t *codes) {
     uint32_t found = 0;
@@ -36,16 +36,15 @@ static __device__ __forceinline__ bool any_special(const bsmm_pack_job *job, int
     return found & 0x80808080u;
 }
 
-/* Converts two codes, each at the top of a 16-bit half, to 16-bit floats that still have the
- * exponent bias of the element format. The bits below the codes are ignored. */
+/* Converts two elements, each at the top of a 16-bit half, to 16-bit floats that still have the
+ * exponent bias of the element format. The bits below the elements are ignored. */
 static __device__ __forceinline__ uint32_t biased_pair(const bsmm_pack_job *job, uint32_t halves) {
     return (halves >> job->pair.down & job->pair.mask) | (halves & 0x80008000u);
 }
 
-/* Returns codes 2 i and 2 i + 1 of a thread's codes of one row, each at the top of a 16-bit half.
- */
+/* Returns elements 2 i and 2 i + 1 of a thread's item, each at the top of a 16-bit half. */
 static __device__ __forceinline__ uint32_t top_pair(int bits, const uint32_t *codes, int i) {
-    /* Byte j of `even` begins with code 2 j, and byte j of `odd` begins with code 2 j + 1. */
+    /* Byte j of `even` begins with element 2 j, and byte j of `odd` begins with element 2 j + 1. */
     if (bits == 4) {
         uint32_t even = codes[i / 4] << 4, odd = codes[i / 4];
         int j = i % 4;
@@ -58,7 +57,7 @@ static __device__ __forceinline__ uint32_t mul_bf16x2(uint32_t a, uint32_t b) {
     return bsmm_ptx_fma_bf16x2(a, b, 0x80008000u); /* Adding -0 keeps the sign of zeros. */
 }
 
-/* Returns a block scale as bf16 in both halves. */
+/* Returns a block scale as bf16 in both halves of a word. */
 static __device__ __forceinline__ uint32_t factor_bf16x2(uint32_t scale, uint32_t code) {
     uint32_t bits = 0x3f80;
     if (scale == 1) {
@@ -81,13 +80,15 @@ static __device__ __forceinline__ void emit_bf16(const bsmm_pack_job *job, int b
     }
 }
 
-/* Whole warps call every function below. The threads of a warp hold whole groups, i.e. 128 elements
+/* All threads of a warp must call the functions below together, because these functions exchange
+ * values by shuffles. The threads of a warp hold whole groups, i.e. whole sequences of 128 elements
  * along K. */
 
-/* A thread's contribution to the header of the packed operand. If scales are e8m0, `top` is the
- * largest exponent of block scales with nonzero elements, and `bottom` is the negated smallest one.
- * `spread` is the largest difference of two such exponents within a group (128 elements of a row).
- * `told` holds all other contributions, including those of the slow path. */
+/* The range of values that a thread has packed, which becomes a part of the packed operand's
+ * header. If scales are e8m0, `top` is the largest exponent of the scales of blocks with nonzero
+ * elements, and `bottom` is the negated smallest exponent. `spread` is the largest difference of
+ * two such exponents within a group (128 elements of a row). `told` is the range of all other
+ * values, including those of the slow path. */
 typedef struct item_reach {
     int top, bottom, spread;
     bsmm_lane_group told;
@@ -106,8 +107,8 @@ static __device__ __forceinline__ void reach_out(item_reach *reach, int top, int
     reach->spread = max(reach->spread, top - bottom);
 }
 
-/* Returns a thread's whole contribution to the header. The definitions in gpu/pack_lane.h would
- * give the same. */
+/* Returns a thread's whole contribution to the header of the packed operand. It is the same as that
+ * of the slow path in gpu/pack_lane.h. */
 static __device__ __forceinline__ bsmm_lane_group reach_told(const bsmm_pack_job *job,
                                                              const item_reach *reach) {
     bsmm_lane_group all = reach->told, g = {0, 0, 0, 0, 0, 0};
@@ -120,9 +121,8 @@ static __device__ __forceinline__ bsmm_lane_group reach_told(const bsmm_pack_job
     return all;
 }
 
-/* Packs a thread's 8 or 16 codes of one row by the slow path, i.e. by the definitions in
- * gpu/pack_lane.h. `row_top` is the largest exponent of a block scale that the common scale of the
- * row covers. */
+/* Packs a thread's item of one row by the slow path in gpu/pack_lane.h. `row_top` is the largest
+ * exponent of a block scale for which a group can use the common scale of its row. */
 static __device__ __forceinline__ bsmm_lane_group define_item(const bsmm_pack_job *job, int bits,
                                                               int out, uint32_t code, int row_top,
                                                               const uint32_t *codes, uint32_t *to) {
@@ -144,9 +144,9 @@ static __device__ __forceinline__ bsmm_lane_group define_item(const bsmm_pack_jo
     return g;
 }
 
-/* Returns true if a thread's codes of one row must take the slow path. `scale` is job->scale, and
- * kernels that are specialized for one kind of scale pass a constant. The fast paths have no
- * branches, so that the latencies of a thread's rows overlap. */
+/* Returns true if a thread's item of one row must take the slow path. `scale` is the type of the
+ * block scales (job->scale). Kernels that are specialized for one type pass a constant. The
+ * function has no branches, so that the latencies of a thread's rows overlap. */
 static __device__ __forceinline__ bool is_rare(const bsmm_pack_job *job, int bits, int out,
                                                uint32_t scale, uint32_t code,
                                                const uint32_t *codes) {
@@ -169,7 +169,7 @@ static __device__ __forceinline__ bsmm_lane_group item_to_bf16(const bsmm_pack_j
     return g;
 }
 
-/* Chooses the scale of a group, i.e. of 128 elements along K, for operands with fp32 scales and for
+/* Chooses the scale of a group (128 elements of a row) for operands with fp32 scales, and for
  * operands whose groups all have the scale 1. The thread with the first elements of the group calls
  * it. */
 static __device__ __forceinline__ bsmm_lane_group leading_group(const bsmm_pack_job *job,

@@ -1,18 +1,18 @@
-/* Loads codes of at most 8 bits for the packing kernels. From row-major operands they are loaded
- * directly. From column-major operands they pass through a tile in shared memory, which transposes
- * them. */
+/* Loads elements of at most 8 bits for the packing kernels. From row-major operands, threads load
+ * them directly. From column-major operands, they pass through a tile in shared memory, which
+ * transposes them. */
 #ifndef BSMM_CUDA_SM80_PACK_LOAD_H
 #define BSMM_CUDA_SM80_PACK_LOAD_H
 
 #include "cuda/sm80/pack_memory.h"
 
-/* The side of a tile in elements, and the tile's size in words of 4 bytes with one code per byte.
- */
+/* The rows and the columns of a tile in shared memory, in elements, and the tile's size in words of
+ * 4 bytes. Each element takes one byte. */
 enum { TILE_SIDE = 128, TILE_WORDS = TILE_SIDE * 32 };
 
-/* The place of a thread's items in the operand. An item is up to 8 or 16 codes along K, beginning
- * at k. The items lie in rows row0, row0 + rows_apart and so on. `n` is the number of an item's
- * codes before the end of K. */
+/* The place of a thread's elements in the operand: 8 or 16 elements along K, beginning at element
+ * k, in each of several rows. The rows are row0, row0 + rows_apart and so on. `n` is the number of
+ * the thread's elements of a row before the end of K. */
 typedef struct pack_place {
     uint32_t row0, rows_apart, k, n;
 } pack_place;
@@ -22,8 +22,8 @@ static __device__ __forceinline__ const uint8_t *row_address(const bsmm_pack_job
     return job->data + p->row0 * job->line_bytes + (uint64_t)p->k / 8 * bits;
 }
 
-/* Loads a thread's codes in all of its rows. They must be aligned and lie wholly inside the
- * operand. */
+/* Loads a thread's elements in all of its rows. The elements must be aligned and lie wholly inside
+ * the operand. */
 static __device__ __forceinline__ void load_rows_whole(const bsmm_pack_job *job, int bits,
                                                        int count, int items, const pack_place *p,
                                                        uint32_t *raw) {
@@ -35,8 +35,8 @@ static __device__ __forceinline__ void load_rows_whole(const bsmm_pack_job *job,
         load_whole(bytes, from + i * step, raw + i * words);
 }
 
-/* Loads n codes at any address, byte by byte. This is the slow path. It is not inlined, so that the
- * code of the fast path stays together. */
+/* Loads n elements from an address of any alignment, byte by byte. This is the slow path. It is not
+ * inlined, so that the code of the fast path stays together. */
 static __device__ __noinline__ uint4 load_slow(int bits, const uint8_t *from, uint32_t n) {
     uint32_t raw[4] = {0, 0, 0, 0};
 #pragma unroll 1
@@ -50,8 +50,8 @@ static __device__ __noinline__ uint4 load_slow(int bits, const uint8_t *from, ui
     return make_uint4(raw[0], raw[1], raw[2], raw[3]);
 }
 
-/* Loads a thread's `count` codes in each of `items` rows, before any of them is used. `raw` gets
- * (bits * count / 8 + 3) / 4 words for each row. */
+/* Loads a thread's `count` elements in each of `items` rows. It issues all loads before any result
+ * is used. `raw` gets (bits * count / 8 + 3) / 4 words for each row. */
 static __device__ __forceinline__ void load_rows(const bsmm_pack_job *job, int bits, int count,
                                                  int items, const pack_place *p, uint32_t *raw) {
     int bytes = bits * count / 8, words = (bytes + 3) / 4;
@@ -72,8 +72,8 @@ static __device__ __forceinline__ void load_rows(const bsmm_pack_job *job, int b
     }
 }
 
-/* Loads a thread's codes of row i alone, or zeros if the row does not exist. 4-bit codes stay
- * packed, and all others become one per byte. */
+/* Loads a thread's elements of row i alone, or zeros if the row does not exist. Elements of 4 bits
+ * stay packed, and all others become one per byte. */
 static __device__ __forceinline__ void load_row_again(const bsmm_pack_job *job, int bits, int count,
                                                       int i, const pack_place *p, uint32_t *codes) {
     uint32_t raw[4];
@@ -84,10 +84,11 @@ static __device__ __forceinline__ void load_row_again(const bsmm_pack_job *job, 
     item_codes(bits, count, raw, codes);
 }
 
-/* Loads a tile of 128 rows x 128 elements of K from a column-major operand. Each thread reads 16
- * rows at 4 neighboring k, transposes 4 x 4 bytes in registers, and writes words of one row to
- * shared memory. Word w of row r lies at w ^ 4 * (r / 16 % 8). This swizzle avoids bank conflicts
- * of the writes (by 8 lanes that are 16 rows apart) and of the reads (of 16 bytes along a row). */
+/* Loads a tile of 128 rows x 128 elements of K from a column-major operand. Each thread loads 16
+ * rows of 4 neighboring columns, transposes 4 x 4 bytes at a time in registers, and writes words
+ * with 4 elements of one row to shared memory. Word w of row r lies at w ^ 4 * (r / 16 % 8). This
+ * swizzle avoids bank conflicts of the writes (by 8 lanes that are 16 rows apart) and of the reads
+ * (of 16 bytes along a row). */
 static __device__ __forceinline__ void
 fill_tile(const bsmm_pack_job *job, int bits, uint32_t tile_row, uint32_t tile_k, uint32_t *tile) {
     uint32_t raw[4][4], rows16[4][4], strip = threadIdx.x % 8, quad = threadIdx.x / 8;
@@ -121,13 +122,13 @@ fill_tile(const bsmm_pack_job *job, int bits, uint32_t tile_row, uint32_t tile_k
     }
 }
 
-/* Packs eight codes of 4 bits, which arrive one per byte, into one word. */
+/* Packs eight elements of 4 bits, which arrive one per byte, into one word. */
 static __device__ __forceinline__ uint32_t nibbles(uint32_t low, uint32_t high) {
     return __byte_perm(low | low >> 4, high | high >> 4, 0x6420);
 }
 
-/* Reads `count` codes of a row from the tile. `chunk` is the index of this sequence of `count`
- * codes in the row. */
+/* Reads `count` elements of a row from the tile in shared memory. They begin at element chunk *
+ * count of the row. */
 static __device__ __forceinline__ void tile_codes(int bits, int count, const uint32_t *tile,
                                                   uint32_t row, uint32_t chunk, uint32_t *codes) {
     const uint32_t *words = tile + row * 32 + (chunk * (count / 4) ^ row / 16 % 8 * 4);

@@ -1,4 +1,5 @@
-/* Loads, stores and reductions that the packing kernels share. */
+/* Loads, stores and reductions that the packing kernels share. Packing converts an operand to a
+ * format that the tensor cores multiply (gpu/pack.h). */
 #ifndef BSMM_CUDA_SM80_PACK_MEMORY_H
 #define BSMM_CUDA_SM80_PACK_MEMORY_H
 
@@ -19,15 +20,15 @@ static __device__ __forceinline__ void load_whole(int bytes, const uint8_t *from
     } else if (bytes % 4 == 0) {
         for (int i = 0; i < bytes / 4; i++)
             raw[i] = __ldg((const uint32_t *)from + i);
-    } else { /* 8 codes of 6 bits take 6 bytes. */
+    } else { /* 8 elements of 6 bits take 6 bytes. */
         const uint16_t *halves = (const uint16_t *)from;
         raw[0] = __ldg(halves) | (uint32_t)__ldg(halves + 1) << 16;
         raw[1] = __ldg(halves + 2);
     }
 }
 
-/* Loads `bytes` bytes from any address. Only the first `there` bytes exist, and the others become
- * 0. */
+/* Loads `bytes` bytes from an address of any alignment. Only the first `there` bytes exist. The
+ * function sets the others to 0. */
 static __device__ __forceinline__ void load_some(int bytes, const uint8_t *from, uint32_t there,
                                                  uint32_t *raw) {
     for (int i = 0; i < bytes; i++) {
@@ -36,9 +37,9 @@ static __device__ __forceinline__ void load_some(int bytes, const uint8_t *from,
     }
 }
 
-/* Spreads packed 6-bit codes to one code per byte. */
+/* Spreads packed elements of 6 bits to one element per byte. */
 static __device__ __forceinline__ void spread6(int count, const uint32_t *raw, uint32_t *codes) {
-    /* Four codes of 6 bits take 3 bytes and begin at byte 3 i. */
+    /* Four elements of 6 bits take 3 bytes and begin at byte 3 i. */
     for (int i = 0; i < count / 4; i++) {
         int word = 3 * i / 4, shift = 8 * (3 * i % 4);
         uint32_t high = shift > 8 ? raw[word + 1] : 0;
@@ -46,8 +47,8 @@ static __device__ __forceinline__ void spread6(int count, const uint32_t *raw, u
     }
 }
 
-/* Converts loaded bytes to the form in which the kernels process codes: 4-bit codes stay packed,
- * and all others have one code per byte. */
+/* Converts loaded bytes to the form in which the kernels process elements: elements of 4 bits stay
+ * packed, and all others become one element per byte. */
 static __device__ __forceinline__ void item_codes(int bits, int count, const uint32_t *raw,
                                                   uint32_t *codes) {
     int words = bits == 4 ? count / 8 : count / 4;
@@ -58,7 +59,7 @@ static __device__ __forceinline__ void item_codes(int bits, int count, const uin
             codes[i] = raw[i];
 }
 
-/* Sets the codes from number n on to 0. */
+/* Sets the elements from number n on to 0, because they lie past the end of K. */
 static __device__ __forceinline__ void item_cut(int bits, int count, uint32_t n, uint32_t *codes) {
     int width = bits == 4 ? 4 : 8, per_word = 32 / width;
     if (n >= (uint32_t)count) return;
@@ -68,7 +69,7 @@ static __device__ __forceinline__ void item_cut(int bits, int count, uint32_t n,
     }
 }
 
-/* Sets the bits from number `count` on to 0. */
+/* Sets all bits from bit number `count` on to 0. */
 static __device__ __forceinline__ void cut_bits(uint32_t count, int words, uint32_t *raw) {
     for (int i = 0; i < words; i++) {
         int left = max((int)count - 32 * i, 0);
@@ -76,8 +77,8 @@ static __device__ __forceinline__ void cut_bits(uint32_t count, int words, uint3
     }
 }
 
-/* Spreads 16 packed codes to one code per byte. Only the first n codes exist, and the others become
- * 0. */
+/* Spreads 16 packed elements to one element per byte. Only the first n elements exist. The function
+ * sets the others to 0. */
 static __device__ __forceinline__ void spread_rows(int bits, const uint32_t *raw, uint32_t n,
                                                    uint32_t *codes) {
     for (int i = 0; i < 4; i++) {
@@ -114,8 +115,8 @@ static __device__ __forceinline__ void load_scales(const bsmm_pack_job *job, boo
     }
 }
 
-/* Returns the scale code of a thread's row i, which one of the neighboring threads has loaded. All
- * threads of the warp must call it. */
+/* Returns the scale code for a thread's row i, which this thread or one of its neighbors has loaded
+ * by load_scales. All threads of the warp must call it, because it is a shuffle. */
 static __device__ __forceinline__ uint32_t scale_of(const bsmm_pack_job *job, const uint32_t *mine,
                                                     int i) {
     uint32_t share = job->share, lane = threadIdx.x % PACK_WARP;
@@ -131,8 +132,8 @@ static __device__ __forceinline__ uint32_t max_over_lanes(uint32_t halves, int l
     return halves;
 }
 
-/* Writes zeros behind the group scale of the operand's last row, if that row is one of this
- * thread's rows. */
+/* Writes zeros to the padding of the group scales behind the scale of the operand's last row, if
+ * that row is one of this thread's rows. k is the first element of the group along K. */
 static __device__ __forceinline__ void pad_group_scales(const bsmm_pack_job *job, uint32_t row0,
                                                         uint32_t rows_apart, uint32_t items,
                                                         uint32_t k) {
@@ -154,7 +155,7 @@ static __device__ __forceinline__ void extend(bsmm_lane_group *all, const bsmm_l
 
 /* Adds the contribution of a thread block to the header of the packed operand. All threads of the
  * block call the function, and one of them updates the header. This thread reads the header first
- * and issues atomic operations only if the block has something new. If the header that it reads is
+ * and issues atomic operations only if they would change the header. If the header that it reads is
  * stale, the only cost is an unnecessary atomic operation. */
 static __device__ __forceinline__ void tell_header(bsmm_pack_header *header,
                                                    const bsmm_lane_group *all) {

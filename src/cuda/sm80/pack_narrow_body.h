@@ -2,9 +2,8 @@
  * column-major operands (BY_ROWS 0). pack_narrow.cu and sm90a/pack_fp8.cu include it with NAME,
  * BITS, OUT, BY_ROWS and E8M0, which is 1 in kernels that are specialized for e8m0 scales.
  *
- * A thread packs ITEMS items, one in each of ITEMS rows. An item is 128 / OUT codes along K, which
- * become 16 bytes. The thread issues all loads before it computes anything, so that many loads are
- * in flight. */
+ * A thread packs 128 / OUT elements along K, which become 16 bytes, in each of ITEMS rows. The
+ * thread issues all loads before it computes anything, so that many loads are in flight. */
 
 #define CODES       (128 / OUT)
 #define WORDS       (BITS == 4 ? CODES / 8 : CODES / 4)
@@ -33,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #endif
     uint32_t n = k < job.cols ? min(job.cols - k, CODES) : 0;
 
-    /* Load the block scales. Past the end of K the scale is 1. */
+    /* Load the block scales. Past the end of K, use a scale of 1. */
     uint64_t column = SCALE ? bsmm_axis_at(&job.col_map, min(k, job.cols - 1)) : 0;
     uint32_t one = SCALE == 2 ? 0x38 : 127;
     bool within = (k & ~(job.share * CODES - 1)) < job.cols;
@@ -83,8 +82,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
                 job.group_scales[group + i * rows_apart] = g.scale;
         }
     } else {
-        /* The slow path. It loads the codes again, one row at a time, and is not unrolled. It is
-         * rare, and its code should stay small. */
+        /* The slow path. It loads the elements again, one row at a time. The loop is not unrolled,
+         * because it rarely runs and its code should stay small. */
 #pragma unroll 1
         for (int i = 0; i < ITEMS; i++) {
             uint32_t row = row0 + i * rows_apart, again[WORDS], scale = one, out[4];

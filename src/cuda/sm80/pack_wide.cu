@@ -3,8 +3,8 @@
  * whose sum is the element. */
 #include "cuda/sm80/pack_item.h"
 
-/* Packs 8 values to 8 bf16 numbers. Inf, NaN and values that are subnormal in fp32 take the slow
- * path, because they may need a group scale. */
+/* Packs 8 elements of f32, f16 or bf16 to 8 bf16 numbers. Inf, NaN and values that are subnormal in
+ * fp32 take the slow path, because they may need a group scale. */
 static __device__ __forceinline__ bsmm_lane_group item_wide(const bsmm_pack_job *job,
                                                             const float *values, bool there,
                                                             item_reach *reach, uint32_t *to) {
@@ -34,8 +34,8 @@ static __device__ __forceinline__ bsmm_lane_group item_wide(const bsmm_pack_job 
     return g;
 }
 
-/* Returns the next bf16 part of a value, in the upper half of the result, and leaves the rest in
- * *value. The part is the value truncated to bf16, so the rest is exact. Inf and NaN stay in
+/* Returns the next bf16 part of a value, in the upper half of the result. The part is the value
+ * truncated to bf16. The function subtracts it from *value, which is exact. Inf and NaN stay in
  * *value, so that all parts of them are equal. */
 static __device__ __forceinline__ uint32_t take_part(float *value) {
     const uint32_t bits = __float_as_uint(*value);
@@ -45,7 +45,8 @@ static __device__ __forceinline__ uint32_t take_part(float *value) {
     return bits;
 }
 
-/* Packs the next bf16 part of each of 8 values. It leaves the rest of the values in `values`. */
+/* Packs the next bf16 part of each of 8 values, and subtracts the part from the value in
+ * `values`. */
 static __device__ __forceinline__ bsmm_lane_group item_part(float *values, bool there,
                                                             item_reach *reach, uint32_t *to) {
     bsmm_lane_group g = {0, 1, 0, 0, 0, 0};
@@ -73,7 +74,7 @@ static __device__ __forceinline__ float from_bf16(uint16_t code) {
     return __uint_as_float((uint32_t)code << 16);
 }
 
-/* Loads 8 values of 16 bits. Only the first n exist, and the others become 0. */
+/* Loads 8 values of 16 bits. Only the first n exist. The function sets the others to 0. */
 static __device__ __forceinline__ void load_halves(const uint8_t *from, uint32_t n, uint32_t *raw) {
     const uint16_t *halves = (const uint16_t *)from;
     for (int i = 0; i < 8; i++) {

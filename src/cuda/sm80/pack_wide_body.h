@@ -2,12 +2,13 @@
  * operands (BY_ROWS 0). pack_wide.cu includes it with NAME, TYPE, TO_F32, BY_ROWS, HALVES and
  * PARTS. HALVES is 1 for 16-bit types. PARTS is the number of bf16 numbers whose sum is an element.
  *
- * From a row-major operand, a thread packs 8 values along K in each of ITEMS rows. From a
- * column-major operand, a thread block reads along columns and transposes in shared memory. For
- * 16-bit types its tile has 64 rows x 128 elements of K (16 KiB). A thread reads 8 rows at two
- * neighboring k, four times, and writes pairs along K. Pair p of row r lies at word p ^ 4 * (r /
- * 8), which avoids bank conflicts. For 32-bit types the tile has 32 rows x 128 elements of K, and a
- * row has 129 words, which also avoids bank conflicts. */
+ * From a row-major operand, a thread packs 8 elements along K in each of ITEMS rows. From a
+ * column-major operand, a thread block loads a tile along columns and transposes it in shared
+ * memory. For 16-bit types the tile has 64 rows x 128 elements of K (16 KiB). Four times, a thread
+ * loads 8 rows of two neighboring columns and writes pairs of elements of a row to shared memory.
+ * Pair p of row r lies at word p ^ 4 * (r / 8), which avoids bank conflicts. For 32-bit types the
+ * tile has 32 rows x 128 elements of K, and a row has 129 words, which also avoids bank
+ * conflicts. */
 
 #define ITEMS (BY_ROWS || HALVES ? 4 : 2)
 

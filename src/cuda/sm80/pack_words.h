@@ -1,5 +1,5 @@
-/* Loads block scales of one byte four at a time, as one uint32. Eight neighboring lanes need the
- * scales of the same four blocks in each of up to eight rows. Each lane therefore loads and tests
+/* Loads block scales of one byte four at a time, as one uint32. Eight neighboring lanes have
+ * elements in the same four scale blocks of up to eight rows. Each lane therefore loads and tests
  * the scales of one row, and passes the result to the other lanes by a shuffle. */
 #ifndef BSMM_CUDA_SM80_PACK_WORDS_H
 #define BSMM_CUDA_SM80_PACK_WORDS_H
@@ -32,15 +32,16 @@ static __device__ __noinline__ uint32_t scale_word_any(const bsmm_pack_job *job,
     return codes;
 }
 
-/* Returns the byte offset of word number `word` of a row's scales. A word holds four scales. */
+/* Returns the offset in bytes of word number `word` of a row's scales. A word holds four scales. */
 static __device__ __forceinline__ uint64_t word_at(const bsmm_pack_words *words, uint32_t row,
                                                    uint32_t word) {
     uint64_t far = row / 128 * words->high + word * words->across;
     return far + (row % 32 * words->low + row / 32 % 4 * words->middle);
 }
 
-/* Loads the scales of four blocks of `block` elements, beginning at element k of a row, one per
- * byte. Past the end of K and past the last row the scales are `none`. */
+/* Loads the scales of four consecutive blocks of a row, one per byte. The blocks have `block`
+ * elements each and begin at element k. Past the end of K and past the last row the function
+ * returns the scale `none`. */
 static __device__ __forceinline__ uint32_t scale_word(const bsmm_pack_job *job, uint32_t block,
                                                       uint32_t none, uint32_t row, uint32_t k) {
     if (job->fours != 2 || row >= job->rows || k >= job->cols)
@@ -48,13 +49,14 @@ static __device__ __forceinline__ uint32_t scale_word(const bsmm_pack_job *job, 
     return __ldg((const uint32_t *)(job->scales + word_at(&job->words, row, k / (4 * block))));
 }
 
-/* Returns `value` of the lane that handles row i, among this lane's eight neighbors. */
+/* Returns the value `value` of the lane that handles row i. This lane is one of eight neighbors. */
 static __device__ __forceinline__ uint32_t from_row(uint32_t value, int i) {
     return __shfl_sync(0xffffffffu, value, (threadIdx.x % PACK_WARP & ~(WORD_LANES - 1u)) + i);
 }
 
-/* Transposes 4 x 4 bytes among four lanes, whose numbers differ by `apart` and 2 * apart. Lane i of
- * the four gets byte i of each lane's word, in the order of the lanes. */
+/* Transposes a 4 x 4 matrix of bytes whose rows are the words of four lanes. The numbers of the
+ * four lanes differ by `apart` and 2 * apart. Lane i of the four gets byte i of each lane's word,
+ * in the order of the lanes. */
 static __device__ __forceinline__ uint32_t transposed_bytes(uint32_t word, uint32_t apart) {
     const uint32_t lane = threadIdx.x;
     uint32_t other = __shfl_xor_sync(0xffffffffu, word, apart);
@@ -63,7 +65,7 @@ static __device__ __forceinline__ uint32_t transposed_bytes(uint32_t word, uint3
     return __byte_perm(word, other, lane & 2 * apart ? 0x3276 : 0x5410);
 }
 
-/* Returns 0xff in each byte whose code is 255, the e8m0 code of NaN. */
+/* Returns 0xff in each byte in which `codes` has 255, the e8m0 code of NaN. */
 static __device__ __forceinline__ uint32_t nan_bytes(uint32_t codes) {
     uint32_t found = ((codes & 0x7f7f7f7fu) + 0x01010101u) & codes & 0x80808080u;
     return (found >> 7) * 0xff;

@@ -1,4 +1,4 @@
-/* The kernel that quantizes all matrices that the kernels of quantize.cu do not take
+/* The kernel that quantizes all matrices that the faster kernels of quantize.cu do not support
  * (gpu/quantize_any.h). */
 #include "cuda/sm80/quantize_item.h"
 #include "gpu/quantize_any.h"

@@ -1,12 +1,13 @@
-/* The body of a quantizing kernel. It converts rows of TYPE (the bits of ELEM: f32, f16 or bf16) to
- * codes of BITS bits. quantize.cu includes it with NAME, TYPE, ELEM, BITS and TILE.
+/* The body of a quantizing kernel. It converts rows of f32, f16 or bf16 values to elements of BITS
+ * bits. quantize.cu includes it with NAME, TYPE (an unsigned type of the values' size), ELEM (the
+ * values' type), BITS and TILE.
  *
- * A thread quantizes ITEMS items. An item is 16 values along a row. If blocks have one row (TILE
- * 0), several neighboring threads share a block and find its largest magnitude (amax) by shuffles.
- * If blocks are 128 x 128 (TILE 1), a thread block quantizes one block and finds its amax in shared
- * memory. Every value is loaded once and stays in registers. */
+ * A thread quantizes 16 values along a row in each of ITEMS rows. If scale blocks have one row
+ * (TILE 0), several neighboring threads share a block and find its largest magnitude (amax) by
+ * shuffles. If scale blocks are 128 x 128 (TILE 1), a thread block quantizes one scale block and
+ * finds its amax in shared memory. Every value is loaded once and stays in registers. */
 
-/* the size of the 16 values that a thread converts in one row, in words of 4 bytes */
+/* the size of a thread's 16 values of one row, in words of 4 bytes */
 #define SPAN  (16 * (int)sizeof(TYPE) / 4)
 #define ITEMS (TILE || sizeof(TYPE) == 2 ? 4 : 2)
 
@@ -68,7 +69,8 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, TILE ? 2 : 3)
 #    pragma unroll
         for (int i = 0; i < ITEMS; i++)
             amax[i] = max(amax[i], __shfl_xor_sync(0xffffffffu, amax[i], apart));
-    /* Up to 4 threads that share a block compute the scales of different rows. */
+    /* Up to 4 threads have values in the same scale block. Each of them computes the scales for
+     * other rows. */
     uint32_t share = min(job.block_lanes, ITEMS), lane = thread & (share - 1);
     uint64_t column = job.scale ? bsmm_axis_at(&job.col_map, min(k, job.cols - 1)) : 0;
     bool stores = job.scale && (k & (job.block_cols - 1)) / 16 < share &&
@@ -91,7 +93,7 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, TILE ? 2 : 3)
     }
 #endif
 
-    /* the factor of the thread's 16 values in each row, by which they are multiplied or divided */
+    /* the number by which the recipe multiplies or divides the thread's 16 values of each row */
     float met[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {

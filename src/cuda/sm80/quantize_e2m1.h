@@ -1,11 +1,12 @@
 /* Encodes values as e2m1, rounded to nearest even.
  *
  * e2m1 has one mantissa bit. A magnitude is therefore rounded to a multiple of half of its own
- * power of two, and a magnitude below 1 to a multiple of 1/2. The code rounds by adding a number
- * whose unit in the last place is that multiple, and subtracting it again. Before that, the value
- * is scaled: 1, the smallest normal number of e2m1, becomes the smallest normal number of a 16-bit
- * float. The bits of the rounded value then contain the code. Additions and multiplications replace
- * logical operations where possible, because logical operations issue at half the rate. */
+ * power of two, and a magnitude below 1 to a multiple of 1/2. To round, the code adds a number
+ * whose unit in the last place is that multiple, and subtracts it again. Before that, the value is
+ * multiplied by a power of two, so that 1, the smallest normal number of e2m1, becomes the smallest
+ * normal number of a 16-bit float. The bits of the rounded value then contain the code. Additions
+ * and multiplications replace logical operations where possible, because an SM executes logical
+ * operations at half the rate. */
 #ifndef BSMM_CUDA_SM80_QUANTIZE_E2M1_H
 #define BSMM_CUDA_SM80_QUANTIZE_E2M1_H
 
@@ -15,7 +16,8 @@
 
 enum { E2M1_MOST = 7 };
 
-/* Packs eight codes, which arrive as four words with a code at the top of each 16-bit half. */
+/* Packs eight e2m1 codes into one word. They arrive as four words with a code at the top of each
+ * 16-bit half. */
 static __device__ __forceinline__ uint32_t e2m1_packed(const uint32_t *tops) {
     uint32_t front = __byte_perm(tops[0], tops[1], 0x7351);
     uint32_t back = __byte_perm(tops[2], tops[3], 0x7351);
@@ -31,17 +33,17 @@ static __device__ __forceinline__ float e2m1_rounded(float value) {
     return (a + magic) - magic;
 }
 
-/* Encodes two values, which were multiplied by 2^-14, each to the top of a 16-bit half. `signs` has
- * their signs. */
+/* Encodes two values to e2m1, each at the top of a 16-bit half of the result. The values were
+ * multiplied by 2^-14 before. `signs` has their signs. */
 static __device__ __forceinline__ uint32_t e2m1_tops(float low, float high, uint32_t signs) {
     uint32_t halves = bsmm_ptx_cvt_f16x2(e2m1_rounded(high), e2m1_rounded(low));
     uint32_t codes = __vminu2(halves, (uint32_t)E2M1_MOST << 9 | (uint32_t)E2M1_MOST << 25);
     return codes * 8 | (signs & 0x80008000u);
 }
 
-/* Encodes 16 values, which were multiplied by 2^-14, to packed codes. Each word of signs_of holds
- * the signs of two values at the top of its halves. If signs_of is NULL, the values' own signs are
- * used. */
+/* Encodes 16 values to packed e2m1 codes. The values were multiplied by 2^-14 before. Each word of
+ * signs_of holds the signs of two values at the top of its halves. If signs_of is NULL, the
+ * function uses the values' own signs. */
 static __device__ __forceinline__ void e2m1_values(const float *values, const uint32_t *signs_of,
                                                    uint32_t *to) {
     uint32_t tops[8];
@@ -55,35 +57,37 @@ static __device__ __forceinline__ void e2m1_values(const float *values, const ui
     to[1] = e2m1_packed(tops + 4);
 }
 
-/* Multiplies two f16 or bf16 values by a power of two and encodes them, each to the top of a 16-bit
- * half. f16 needs two factors, `first` and `second`, because one f16 number may not hold the power.
- * A product that becomes subnormal loses bits, but it rounds to 0 anyway. */
+/* Multiplies two f16 or bf16 values by a power of two and encodes them to e2m1, each at the top of
+ * a 16-bit half. For f16 the power of two is the product of two factors, `first` and `second`,
+ * because one f16 number may not hold it. A product that becomes subnormal loses bits, but it
+ * rounds to 0 anyway. */
 static __device__ __forceinline__ uint32_t e2m1_pair(uint32_t elem, uint32_t pair, uint32_t first,
                                                      uint32_t second) {
     const uint32_t both = 0x00010001u, minus_0 = 0x80008000u;
     if (elem == BSMM_LANE_F16) {
         uint32_t scaled = bsmm_ptx_mul_f16x2(bsmm_ptx_mul_f16x2(pair, first), second);
-        /* The largest magnitude of e2m1 is 6. */
+        /* Limit magnitudes to 6, the largest magnitude of e2m1. */
         uint32_t a = __vminu2(scaled & 0x7fff7fffu, 0x4600 * both);
         uint32_t unit = __vmaxu2(a, 0x3c00 * both) & 0x7c007c00u;
         /* In the sum, the unit in the last place is unit / 2, so the addition rounds `a` to a
-         * multiple of it. */
+         * multiple of unit / 2. */
         uint32_t sum = bsmm_ptx_fma_f16x2(unit, 0x6000 * both, a);
         uint32_t rounded = bsmm_ptx_fma_f16x2(unit, 0xe000 * both, sum);
         return bsmm_ptx_mul_f16x2(rounded, 0x0400 * both) * 8 | (pair & 0x80008000u);
     }
     uint32_t scaled = bsmm_ptx_fma_bf16x2(pair, first, minus_0);
-    /* The largest magnitude of e2m1 is 6. */
+    /* Limit magnitudes to 6, the largest magnitude of e2m1. */
     uint32_t a = __vminu2(scaled & 0x7fff7fffu, 0x40c0 * both);
     uint32_t unit = __vmaxu2(a, 0x3f80 * both) & 0x7f807f80u;
     /* In the sum, the unit in the last place is unit / 2, so the addition rounds `a` to a multiple
-     * of it. */
+     * of unit / 2. */
     uint32_t sum = bsmm_ptx_fma_bf16x2(unit, 0x4280 * both, a);
     uint32_t rounded = bsmm_ptx_fma_bf16x2(unit, 0xc280 * both, sum);
     return bsmm_ptx_fma_bf16x2(rounded, 0x0080 * both, minus_0) * 64 | (pair & 0x80008000u);
 }
 
-/* Quantizes 16 values of 16 bits to packed codes. The factor is a power of two. */
+/* Quantizes 16 values of f16 or bf16 to packed e2m1 codes. `factor` is the power of two by which
+ * the values are multiplied. */
 static __device__ __forceinline__ void e2m1_item(uint32_t elem, float factor, const uint32_t *raw,
                                                  uint32_t *to) {
     int exponent = (int)(__float_as_uint(factor) >> 23) - 127, half = exponent / 2;

@@ -14,7 +14,7 @@ static __device__ __forceinline__ void load_item(int words, const void *from, ui
     }
 }
 
-/* Loads the first n of 16 values of a row. The values after them are 0. */
+/* Loads the first n of a thread's 16 values of a row. Sets the other values to 0. */
 static __device__ __forceinline__ void load_part(int bytes, const void *from, uint32_t n,
                                                  uint32_t *raw) {
     for (int i = 0; i < 16; i++) {
@@ -36,8 +36,8 @@ static __device__ __forceinline__ float item_value(uint32_t elem, const uint32_t
     return __uint_as_float(i % 2 ? raw[i / 2] & 0xffff0000u : raw[i / 2] << 16);
 }
 
-/* Returns the largest magnitude of 16 values as fp32 bits. Magnitudes whose bits are above `limit`
- * are ignored. */
+/* Returns the largest magnitude of 16 values as fp32 bits. Magnitudes above `limit`, e.g. NaN, are
+ * ignored. */
 static __device__ __forceinline__ uint32_t item_amax_below(uint32_t elem, const uint32_t *raw,
                                                            uint32_t limit) {
     uint32_t amax = 0;
@@ -48,8 +48,9 @@ static __device__ __forceinline__ uint32_t item_amax_below(uint32_t elem, const 
     return amax;
 }
 
-/* Returns the largest magnitude of 16 values as fp32 bits. Codes of 16 bits without their signs are
- * compared as integers, which have the same order as the magnitudes. */
+/* Returns the largest magnitude of 16 values as fp32 bits. Values of 16 bits are compared as
+ * integers without their sign bits, because these integers have the same order as the
+ * magnitudes. */
 static __device__ __forceinline__ uint32_t item_amax(uint32_t elem, const uint32_t *raw) {
     uint32_t most = 0;
     for (int i = 0; i < 16 && elem == BSMM_LANE_F32; i++)
@@ -61,14 +62,15 @@ static __device__ __forceinline__ uint32_t item_amax(uint32_t elem, const uint32
     return elem == BSMM_LANE_BF16 ? most << 16 : __float_as_uint(bsmm_lane_f16(most));
 }
 
-/* Returns true if all values of a block are finite and its factor is a normal number. `amax` has
- * the bits of the block's largest magnitude. Multiplying such values by the factor makes no NaN. */
+/* Returns true if the fast paths are correct for a block of values: all values are finite, and the
+ * factor that multiplies them is a normal number. `amax` has the fp32 bits of the block's largest
+ * magnitude. */
 static __device__ __forceinline__ bool is_tame(uint32_t amax, float factor) {
     uint32_t a = __float_as_uint(factor) & 0x7fffffffu;
     return amax < 0x7f800000u && a - 0x00800000u < 0x7f000000u;
 }
 
-/* Returns true if the architecture has cvt instructions for 8-bit floats. */
+/* Returns true if the GPU's architecture has instructions (cvt) that convert to 8-bit floats. */
 static __device__ __forceinline__ bool has_conversions(void) {
 #if __CUDA_ARCH__ >= 890
     return true;
@@ -77,8 +79,8 @@ static __device__ __forceinline__ bool has_conversions(void) {
 #endif
 }
 
-/* Encodes any four values, one code per byte. It is the slow path for rare blocks and rare recipes.
- * It is not inlined, because its code is long. */
+/* Encodes four values, one result per byte, for any recipe. It is the slow path for rare blocks and
+ * rare recipes. It is not inlined, because its code is long. */
 static __device__ __noinline__ uint32_t any_four(const bsmm_quantize_job *job, float factor,
                                                  float a, float b, float c, float d) {
     bsmm_lane_encoder e = bsmm_lane_encoder_of(job, factor);
@@ -86,22 +88,23 @@ static __device__ __noinline__ uint32_t any_four(const bsmm_quantize_job *job, f
            bsmm_lane_encode(job, &e, c) << 16 | bsmm_lane_encode(job, &e, d) << 24;
 }
 
-/* Returns value i of 16 values that contain no NaN. In contrast to item_value, this function has no
- * code that preserves the payload of a NaN. */
+/* Returns value i of a thread's 16 values as f32, if no value is NaN. In contrast to item_value,
+ * this function has no code that preserves the payload of a NaN. */
 static __device__ __forceinline__ float tame_value(uint32_t elem, const uint32_t *raw, int i) {
     if (elem != BSMM_LANE_F16) return item_value(elem, raw, i);
     return bsmm_ptx_cvt_f32_f16((uint16_t)(raw[i / 2] >> 16 * (i % 2)));
 }
 
-/* Returns true if the fast division quotient() is correct for the values of a block. This requires
- * that the divisor and the largest quotient lie between 2^-60 and 2^60. */
+/* Returns true if the fast division quotient() is correct for all values of a block. `amax` has the
+ * fp32 bits of the block's largest magnitude, and `factor` is the divisor. The divisor and the
+ * largest quotient must lie between 2^-60 and 2^60. */
 static __device__ __forceinline__ bool divides_well(uint32_t amax, float factor) {
     int divisor = (int)(__float_as_uint(factor) >> 23 & 0xff) - 127, most = (int)(amax >> 23) - 127;
     return divisor >= -60 && divisor <= 60 && most - divisor <= 60 && most <= 60;
 }
 
-/* Multiplies or divides a thread's 16 values of one row by the factor of their block. All values
- * must be finite and the factor normal (is_tame). */
+/* Multiplies or divides a thread's 16 values of one row by the factor of their block. is_tame must
+ * be true for the block, i.e. all values must be finite and the factor must be normal. */
 static __device__ __forceinline__ void tame_values(const bsmm_quantize_job *job, uint32_t elem,
                                                    float factor, const uint32_t *raw,
                                                    float *values) {
@@ -117,12 +120,12 @@ static __device__ __forceinline__ void tame_values(const bsmm_quantize_job *job,
 /* Encodes a magnitude as e2m1. For a magnitude of at least 1, the code is the exponent and the
  * first mantissa bit of the rounded value. The constant c adds half of the dropped bits, less one,
  * and corrects the exponent bias. For a magnitude of at most 1, the code is twice the value,
- * rounded. Outside its range, each of the two formulas gives a smaller number or is limited to 2,
- * so the maximum of both is the code. */
+ * rounded. Outside its range, each of the two formulas gives a number that is not too large, so the
+ * maximum of both is the code. */
 static __device__ __forceinline__ uint32_t e2m1_code(bool down, uint32_t a) {
     const uint32_t c = ((1u - 127u) << 23) + (1u << 21) - 1;
     int normal = (int)(a + c + (down ? 0 : a >> 22 & 1)) >> 22;
-    /* With `down`, the ties 0.25 and 0.75 round down. */
+    /* If `down` is set, the values halfway between two e2m1 numbers, 0.25 and 0.75, round down. */
     int small = down ? (a > 0x3e800000u) + (a > 0x3f400000u)
                      : (int)(__float_as_uint(__uint_as_float(a) + 0x1p22f) - 0x4a800000u);
     return (uint32_t)min(max(normal, min(small, 2)), 7);
@@ -146,8 +149,8 @@ static __device__ __forceinline__ void coder_codes(const bsmm_quantize_job *job,
     }
 }
 
-/* Encodes 16 values as four words of four codes. All values must be finite, and the factor of their
- * block normal (is_tame). */
+/* Encodes a thread's 16 values to four words with four results each, one per byte. is_tame must be
+ * true for the block, i.e. all values must be finite and the factor must be normal. */
 static __device__ __forceinline__ void tame_codes(const bsmm_quantize_job *job, int bits,
                                                   const float *values, uint32_t *four) {
     if (bits == 4) {
@@ -171,9 +174,9 @@ static __device__ __forceinline__ void tame_codes(const bsmm_quantize_job *job, 
     coder_codes(job, values, four);
 }
 
-/* Returns true if e2m1_item is correct for this factor. For f16 values, e2m1_item applies the
- * factor by two multiplications in f16, which limits its range. For bf16 values there is no limit
- * that the factor of a block of finite values can reach. */
+/* Returns true if e2m1_item is correct for a block with this factor. For f16 values, e2m1_item
+ * multiplies by the factor in two steps in f16, which limits the factor's range. For bf16 values
+ * the range is so large that no factor of a block of finite values exceeds it. */
 static __device__ __forceinline__ bool takes_pairs(const bsmm_quantize_job *job, uint32_t elem,
                                                    int bits, float factor) {
     uint32_t f = __float_as_uint(factor);
@@ -182,7 +185,7 @@ static __device__ __forceinline__ bool takes_pairs(const bsmm_quantize_job *job,
     return elem == BSMM_LANE_BF16 || (exponent >= -28 && exponent <= 28);
 }
 
-/* Packs 16 codes of `bits` bits. `to` has bits / 2 words. */
+/* Packs 16 results, which arrive one per byte, to `bits` bits each. `to` gets bits / 2 words. */
 static __device__ __forceinline__ void pack_codes(int bits, const uint32_t *four, uint32_t *to) {
     if (bits == 8)
         for (int i = 0; i < 4; i++)
@@ -211,8 +214,8 @@ static __device__ __forceinline__ void store_whole(int bits, uint8_t *to, const 
         ((uint32_t *)to)[i] = codes[i];
 }
 
-/* Stores the first n of 16 codes. If codes share bytes (two 4-bit codes in 1 byte, four 6-bit codes
- * in 3 bytes), it stores the last of these groups as a whole. */
+/* Stores the first n of a thread's 16 results. Two results of 4 bits share a byte, and four results
+ * of 6 bits share 3 bytes. If n ends inside such a group, the group is stored as a whole. */
 static __device__ __forceinline__ void store_codes(const bsmm_quantize_job *job, int bits,
                                                    uint8_t *to, uint32_t n, const uint32_t *codes) {
     uint32_t bytes = bits == 8 ? n : bits == 4 ? (n + 1) / 2 : (n + 3) / 4 * 3;
@@ -224,7 +227,8 @@ static __device__ __forceinline__ void store_codes(const bsmm_quantize_job *job,
         if ((uint32_t)i < bytes) to[i] = (uint8_t)(codes[i / 4] >> 8 * (i % 4));
 }
 
-/* Sets the codes from number n on to 0. Padding must be +0, but quantizing a zero may give -0. */
+/* Sets the results from number n on to 0. They lie past the end of the row, where padding must be
+ * +0. Quantizing a padding value of 0 may have given -0. */
 static __device__ __forceinline__ void cut_codes(uint32_t n, uint32_t *four) {
     for (int i = 0; i < 4; i++) {
         int left = max((int)n - 4 * i, 0);
@@ -232,16 +236,17 @@ static __device__ __forceinline__ void cut_codes(uint32_t n, uint32_t *four) {
     }
 }
 
-/* Encodes a thread's 16 values of one row. `amax` is the largest magnitude of their block as fp32
- * bits, and `factor` is the factor of the block. */
+/* Encodes a thread's 16 values of one row to packed results. `amax` is the largest magnitude of
+ * their block as fp32 bits, and `factor` is the number by which the recipe multiplies or divides
+ * the block. */
 static __device__ __forceinline__ void encode_item(const bsmm_quantize_job *job, uint32_t elem,
                                                    int bits, uint32_t amax, float factor,
                                                    uint32_t n, const uint32_t *raw, uint32_t *to) {
     uint32_t four[4];
     bool usual = job->steps.step != BSMM_STEP_COMPARE && is_tame(amax, factor) &&
                  (job->steps.step != BSMM_STEP_DIVIDE || divides_well(amax, factor));
-    /* If a recipe skips NaN, the largest magnitude `amax` ignores NaN. This line therefore looks
-     * for NaN in the 16 values. */
+    /* If a recipe ignores NaN in a block, the largest magnitude `amax` does not show NaN. Look for
+     * NaN in the 16 values themselves. */
     if (job->steps.skips_nan) usual &= item_amax(elem, raw) < 0x7f800000u;
     if (usual) {
         float values[16];
@@ -256,8 +261,8 @@ static __device__ __forceinline__ void encode_item(const bsmm_quantize_job *job,
     pack_codes(bits, four, to);
 }
 
-/* Returns true if a kernel for codes of `bits` bits has the fast path `quick`, and the job asks for
- * it. */
+/* Returns true if a kernel for results of `bits` bits contains the fast path `quick`, and the job
+ * asks for this fast path. */
 static __device__ __forceinline__ bool has_quick(const bsmm_quantize_job *job, int bits,
                                                  uint32_t quick) {
     bool mine = bits == 8   ? quick == BSMM_QUICK_E4M3_MULTIPLY || quick == BSMM_QUICK_E4M3_DIVIDE
@@ -266,8 +271,9 @@ static __device__ __forceinline__ bool has_quick(const bsmm_quantize_job *job, i
     return mine && job->quick == quick && job->aligned_dst && has_conversions();
 }
 
-/* Returns true if the fast path `quick` is correct for values of a block with this largest
- * magnitude and this factor. */
+/* Returns true if the fast path `quick` is correct for a block of values. `amax` has the fp32 bits
+ * of the block's largest magnitude, and `factor` is the number by which the recipe multiplies or
+ * divides the block. */
 static __device__ __forceinline__ bool is_quick(const bsmm_quantize_job *job, uint32_t elem,
                                                 int bits, uint32_t quick, uint32_t amax,
                                                 float factor) {
@@ -304,18 +310,19 @@ static __device__ __forceinline__ void quick_item(uint32_t elem, uint32_t quick,
 #endif
 }
 
-/* The place where a thread stores its codes: 16 codes in each of several rows. */
+/* The place where a thread stores its results: 16 results in each of several rows. */
 typedef struct item_place {
     uint32_t row0, rows_apart;
-    uint32_t n; /* the number of these 16 values before the end of the row */
+    /* the number of the thread's 16 values of a row that lie before the end of the row */
+    uint32_t n;
     uint8_t *to;
     uint64_t to_step;
 } item_place;
 
 /* Quantizes a thread's 16 values in each of `items` rows by the fast path `quick`, without
  * branches, so that the latencies of the rows overlap. Returns false, and does nothing, if the job
- * asks for a different path or a row of the warp cannot take it. `raw` has `span` words for each
- * row. */
+ * asks for a different path, or if this path is not correct for one of the rows of the warp. `raw`
+ * has `span` words for each row. */
 static __device__ __forceinline__ bool quick_items(const bsmm_quantize_job *job, uint32_t elem,
                                                    int bits, uint32_t quick, int items, int span,
                                                    const uint32_t *raw, const uint32_t *amax,

@@ -1,15 +1,15 @@
 /* Quantizes a block of 16 values along a row, which one thread converts, to nvfp4 by the default
- * rule for scales. This rule is torchao's. Zeros keep their signs. */
+ * rule for scales. This is the rule of PyTorch's library torchao. Zeros keep their signs. */
 #ifndef BSMM_CUDA_SM80_QUANTIZE_NV_H
 #define BSMM_CUDA_SM80_QUANTIZE_NV_H
 
 #include "cuda/sm80/pack_words.h"
 #include "cuda/sm80/quantize_item.h"
 
-/* Computes the numbers that all blocks of a tensor share, by the default rule (make_level does so
- * for other rules). Threads 0 to 7 call it. Thread i computes factors[i], the number that
- * multiplies the elements of a block whose scale is 1 + i / 8. The factors are multiplied by 2^-14,
- * so that e2m1's smallest normal number becomes f16's smallest normal number. */
+/* Computes the constants that all blocks of a tensor share, by the default rule (make_level does so
+ * for other rules). Threads 0 to 7 call it. A block's elements are multiplied by a factor that
+ * depends on the block's scale. Thread i computes factors[i], the factor for the scale 1 + i / 8,
+ * times 2^-14. With 2^-14, e2m1's smallest normal number becomes f16's smallest normal number. */
 static __device__ __forceinline__ void nv_level(const bsmm_quantize_job *job, uint32_t thread,
                                                 quantize_level *level) {
     bsmm_tensor_step t = job->tensor;
@@ -41,15 +41,15 @@ static __device__ __forceinline__ uint32_t nv_scale(const quantize_level *level,
 }
 #endif
 
-/* Rounds a magnitude to e2m1. It is faster than e2m1_rounded, but the magnitude must be below 7 *
- * 2^-14. The value was multiplied by 2^-14. */
+/* Rounds a magnitude to e2m1. The value was multiplied by 2^-14 before. The function is faster than
+ * e2m1_rounded, but the magnitude must be below 7 * 2^-14. */
 static __device__ __forceinline__ float nv_rounded(float value) {
     uint32_t unit = (__float_as_uint(value) & 0x7f800000u) + (22u << 23);
     float magic = __uint_as_float(max(unit, (127u - 14 + 22) << 23));
     return (fabsf(value) + magic) - magic;
 }
 
-/* Returns the codes of values 2 i and 2 i + 1, each at the top of a 16-bit half. */
+/* Returns the e2m1 codes of values 2 i and 2 i + 1, each at the top of a 16-bit half. */
 static __device__ __forceinline__ uint32_t nv_tops(uint32_t elem, const uint32_t *raw, float factor,
                                                    int i) {
     float low = tame_value(elem, raw, 2 * i) * factor;
@@ -77,9 +77,10 @@ static __device__ __forceinline__ item_place nv_place(const bsmm_quantize_job *j
     return p;
 }
 
-/* Stores the scale codes of a thread's blocks, one in each of `items` rows. They arrive one per
- * byte. If one instruction stores four scales (job->by_words), four neighboring lanes have four
- * adjacent blocks, and each of the lanes stores the word of one row. */
+/* Stores the scale codes of a thread's blocks, one block in each of `items` rows. `codes` has one
+ * scale code per byte. If job->by_words is set, one instruction stores four scales: four
+ * neighboring lanes have four adjacent blocks, and each of these lanes stores the word of one
+ * row. */
 static __device__ __forceinline__ void nv_store_scales(const bsmm_quantize_job *job, int items,
                                                        const item_place *place, uint32_t k,
                                                        uint32_t codes) {

@@ -1,11 +1,12 @@
-/* The body of a kernel that quantizes rows of TYPE (the bits of ELEM: f32, f16 or bf16) to nvfp4 by
- * the default rule for scales. quantize_nv.cu includes it with NAME, TYPE and ELEM.
+/* The body of a kernel that quantizes rows of f32, f16 or bf16 values to nvfp4 by the default rule
+ * for scales. quantize_nv.cu includes it with NAME, TYPE (an unsigned type of the values' size) and
+ * ELEM (the values' type).
  *
- * A thread quantizes ITEMS items of 16 values along a row. The thread blocks walk through the
- * tensor backwards. The previous kernel has read the whole tensor to find its largest magnitude,
- * and the end of the tensor is still in L2. */
+ * A thread quantizes 16 values along a row in each of ITEMS rows. The thread blocks walk through
+ * the tensor from its end to its beginning. The previous kernel has read the whole tensor to find
+ * its largest magnitude, so the end of the tensor is still in L2. */
 
-/* the size of the 16 values that a thread converts in one row, in words of 4 bytes */
+/* the size of a thread's 16 values of one row, in words of 4 bytes */
 #define SPAN  (16 * (int)sizeof(TYPE) / 4)
 #define ITEMS (sizeof(TYPE) == 2 ? 4 : 2)
 

@@ -1,4 +1,4 @@
-/* Computes the block scales of the quantizing kernels. */
+/* Computes the block scales for the kernels that quantize, by the rule of the job's recipe. */
 #ifndef BSMM_CUDA_SM80_QUANTIZE_SCALE_H
 #define BSMM_CUDA_SM80_QUANTIZE_SCALE_H
 
@@ -8,17 +8,17 @@
 /* Returns a / b for b > 0, correctly rounded. `reciprocal` is 1 / b, rounded. The first correction
  * gives one of the two fp32 neighbors of the exact quotient, and the second correction
  * (Markstein's) rounds correctly. Quotients and remainders must be far from the ends of fp32's
- * range. Smaller quotients need not be exact, because they become 0 in every format here. */
+ * range. Smaller quotients need not be exact, because every result format rounds them to 0. */
 static __device__ __forceinline__ float quotient(float a, float b, float reciprocal) {
     float q = a * reciprocal;
     q = fmaf(fmaf(-b, q, a), reciprocal, q);
     q = fmaf(fmaf(-b, q, a), reciprocal, q);
-    /* The multiplications lose the sign of a zero, so the quotient gets the sign of `a` here. */
+    /* The multiplications lose the sign of a zero, so give the quotient the sign of `a`. */
     return __uint_as_float(__float_as_uint(q) | (__float_as_uint(a) & 0x80000000u));
 }
 
-/* Computes a block's scale by the job's rule. It is not inlined, because there are many rules, and
- * a kernel calls it only once per block. */
+/* Computes a block's scale and its factor by the job's rule. It is not inlined, because there are
+ * many rules, and a kernel calls it only once per block. */
 static __device__ __noinline__ bsmm_block_step block_step(const bsmm_quantize_job *job,
                                                           uint32_t amax, float multiplier,
                                                           float divisor) {
@@ -28,14 +28,19 @@ static __device__ __noinline__ bsmm_block_step block_step(const bsmm_quantize_jo
     return bsmm_block_by(job->steps.block, __uint_as_float(amax), &t);
 }
 
-/* Numbers that all blocks of a tensor share. Each thread block computes them once. */
+/* The constants that all blocks of a tensor share. Each thread block computes them once and keeps
+ * them in shared memory. */
 typedef struct quantize_level {
-    /* the factors with which the rules apply the second-level scale of the whole tensor */
+    /* the factors by which a rule multiplies or divides to apply the tensor's second-level scale */
     float multiplier, divisor;
-    /* the number by which e4m3_scale multiplies or divides, and its reciprocal */
+    /* the number by which e4m3_scale multiplies or divides largest magnitudes, and its
+     * reciprocal */
     float by, reciprocal;
-    uint32_t known; /* nonzero if is_moderate accepts `by` and all factors */
-    /* factors[i] multiplies or divides the elements of blocks whose e4m3 scale is 1 + i / 8 */
+    /* nonzero if is_moderate accepts `by` and all of `factors`, so that the fast division is
+     * correct */
+    uint32_t known;
+    /* the numbers by which the elements of blocks with the e4m3 scale 1 + i / 8 are multiplied or
+     * divided */
     float factors[8];
 } quantize_level;
 
@@ -46,9 +51,9 @@ static __device__ __forceinline__ bool is_moderate(float value) {
     return __float_as_uint(value) - (67u << 23) <= 120u << 23;
 }
 
-/* Computes the numbers that all blocks of a tensor share. Threads 0 to 7 call it, and each computes
- * one of eight factors. Eight factors are enough, because multiplying a scale by a power of two
- * changes its factor by a power of two. */
+/* Computes the constants that all blocks of a tensor share. Threads 0 to 7 call it, and thread i
+ * computes the factor for blocks with the e4m3 scale 1 + i / 8. Eight factors are enough, because
+ * multiplying a scale by a power of two changes its factor by a power of two. */
 static __device__ __forceinline__ void make_level(const bsmm_quantize_job *job, uint32_t thread,
                                                   quantize_level *level) {
     bsmm_tensor_step t = job->tensor;
@@ -79,8 +84,9 @@ static __device__ __forceinline__ void make_level(const bsmm_quantize_job *job, 
 }
 
 #if __CUDA_ARCH__ >= 890
-/* Returns a block's scale before it is rounded to e4m3. It follows the rules of recipe/rules_e4m3.h
- * but divides by quotient(), so is_moderate must accept its arguments. */
+/* Returns a block's scale before it is rounded to e4m3. It follows the rules of
+ * recipe/rules_e4m3.h. It divides by the fast function quotient(), so is_moderate must accept the
+ * dividends and divisors. */
 static __device__ __forceinline__ float e4m3_scale(const bsmm_quantize_job *job, float amax,
                                                    const quantize_level *level) {
     bsmm_block_rule rule = job->steps.block;
@@ -93,8 +99,9 @@ static __device__ __forceinline__ float e4m3_scale(const bsmm_quantize_job *job,
     return fmaxf(quotient(part, level->by, level->reciprocal), 0x1p-6f);
 }
 
-/* Computes a block's e4m3 scale for e2m1 elements without divisions. Sets *known to false if
- * is_moderate rejects a value or the scale is not normal. The result must then not be used. */
+/* Computes the e4m3 scale and the factor of a block of e2m1 elements without divisions. Sets *known
+ * to false if is_moderate rejects a value or the scale is not normal. The caller must then not use
+ * the result. */
 static __device__ __forceinline__ bsmm_block_step quick_e4m3(const bsmm_quantize_job *job,
                                                              float amax,
                                                              const quantize_level *level,
@@ -111,7 +118,8 @@ static __device__ __forceinline__ bsmm_block_step quick_e4m3(const bsmm_quantize
 }
 #endif
 
-/* Computes a block's scale. The most common rule is inlined. */
+/* Computes a block's scale and factor. The most common rule is inlined, because it then takes less
+ * time. */
 static __device__ __forceinline__ bsmm_block_step quick_step(const bsmm_quantize_job *job,
                                                              uint32_t amax, float multiplier,
                                                              float divisor) {
@@ -120,8 +128,8 @@ static __device__ __forceinline__ bsmm_block_step quick_step(const bsmm_quantize
     return block_step(job, amax, multiplier, divisor);
 }
 
-/* Computes a block's scale by any rule. In contrast to quick_step, it also inlines the rules for
- * e4m3 scales of e2m1 elements. */
+/* Computes a block's scale and factor by any rule. In contrast to quick_step, it also inlines the
+ * rules for e4m3 scales of e2m1 elements. */
 static __device__ __forceinline__ bsmm_block_step quick_step_by(const bsmm_quantize_job *job,
                                                                 uint32_t amax,
                                                                 const quantize_level *level) {
