@@ -11,8 +11,8 @@ static __device__ __forceinline__ uint32_t ptx_shared_address(const void *pointe
     return (uint32_t)__cvta_generic_to_shared(pointer);
 }
 
-/* PTX ISA "mapa": converts an address in this block's shared memory to the same place in the shared
- * memory of block `rank` of the cluster. */
+/* PTX ISA "mapa": converts an address in this thread block's shared memory to the address of the
+ * same place in the shared memory of thread block `rank` of the cluster. */
 static __device__ __forceinline__ uint32_t ptx_mapa(uint32_t address, uint32_t rank) {
     uint32_t mapped;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(address), "r"(rank));
@@ -54,7 +54,7 @@ static __device__ __forceinline__ uint32_t ptx_elect(void) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"((int)(count)))
 
 /* PTX ISA "fence.proxy.async": makes this thread's ordinary writes to shared memory visible to TMA
- * and to the tensor cores. */
+ * and to wgmma and tcgen05, which otherwise may read old data. */
 static __device__ __forceinline__ void ptx_fence_proxy_async(void) {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }

@@ -31,8 +31,8 @@ static __device__ __forceinline__ void ptx_bulk_arrive(uint32_t barrier) {
 }
 
 /* PTX ISA 9.7.9.25.4.1 "cp.async.bulk": copies `bytes` bytes from global to shared memory. The
- * mbarrier counts them. `bytes` must be a multiple of 16, and both addresses must be aligned to 16
- * bytes. */
+ * mbarrier counts the bytes that have arrived. `bytes` must be a multiple of 16, and both addresses
+ * must be aligned to 16 bytes. */
 static __device__ __forceinline__ void ptx_bulk_copy(uint32_t to, const void *from, uint32_t bytes,
                                                      uint32_t barrier) {
     asm volatile(

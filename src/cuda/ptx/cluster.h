@@ -5,7 +5,8 @@
 
 #include <stdint.h>
 
-/* Returns the block's rank in its cluster: %cluster_ctarank (PTX ISA, "Special Registers"). */
+/* Returns the thread block's rank in its cluster: %cluster_ctarank (PTX ISA, "Special
+ * Registers"). */
 static __device__ __forceinline__ uint32_t ptx_cluster_rank(void) {
     uint32_t rank;
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));

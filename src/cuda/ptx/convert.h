@@ -12,9 +12,8 @@ static __device__ __forceinline__ float bsmm_ptx_cvt_f32_f16(uint16_t half) {
     return value;
 }
 
-/* Converts two fp32 to a pair of bf16 (the next function: f16), rounded to nearest even. The
- * instruction requires sm_80.
- */
+/* Converts two fp32 to a pair of bf16, rounded to nearest even. bsmm_ptx_cvt_f16x2 converts them to
+ * a pair of f16. The instructions require sm_80. */
 static __device__ __forceinline__ uint32_t bsmm_ptx_cvt_bf16x2(float high, float low) {
     uint32_t halves;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(halves) : "f"(high), "f"(low));
@@ -44,8 +43,8 @@ static __device__ __forceinline__ uint32_t bsmm_ptx_prmt(uint32_t low, uint32_t 
 }
 
 #if __CUDA_ARCH__ >= 890
-/* Converts a pair of f16 to two e4m3 codes (or e5m2, below), rounded to nearest even and saturated.
- * NaN becomes 0x7f. The instruction requires sm_89. */
+/* Converts a pair of f16 to two e4m3 codes, rounded to nearest even and saturated. NaN becomes
+ * 0x7f. bsmm_ptx_cvt_e5m2x2_f16x2 converts to two e5m2 codes. The instructions require sm_89. */
 static __device__ __forceinline__ uint32_t bsmm_ptx_cvt_e4m3x2_f16x2(uint32_t halves) {
     uint16_t pair;
     asm("cvt.rn.satfinite.e4m3x2.f16x2 %0, %1;" : "=h"(pair) : "r"(halves));
@@ -65,8 +64,8 @@ static __device__ __forceinline__ uint32_t bsmm_ptx_cvt_f16x2_e4m3x2(uint16_t pa
     return halves;
 }
 
-/* Converts two fp32 to two e4m3 codes (the next function: e5m2 codes), rounded to nearest even and
- * saturated. NaN becomes 0x7f. The instruction requires sm_89. */
+/* Converts two fp32 to two e4m3 codes, rounded to nearest even and saturated. NaN becomes 0x7f.
+ * bsmm_ptx_cvt_e5m2x2 converts to two e5m2 codes. The instructions require sm_89. */
 static __device__ __forceinline__ uint32_t bsmm_ptx_cvt_e4m3x2(float high, float low) {
     uint16_t pair;
     asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));

@@ -16,30 +16,32 @@ static __device__ __forceinline__ void ptx_grid_release_next(void) {
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
-/* PTX ISA "mapa": converts an address in this block's shared memory to the same place in the shared
- * memory of block `rank` of the cluster. */
+/* PTX ISA "mapa": converts an address in this thread block's shared memory to the address of the
+ * same place in the shared memory of thread block `rank` of the cluster. */
 static __device__ __forceinline__ uint32_t ptx_grid_mapa(uint32_t address, uint32_t rank) {
     uint32_t d;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(d) : "r"(address), "r"(rank));
     return d;
 }
 
-/* Does the same as ptx_grid_mapa for a generic pointer. Loads through a generic pointer need not
- * convert the address each time. */
+/* Converts a generic pointer into this thread block's shared memory to the same place in the shared
+ * memory of thread block `rank` of the cluster. In contrast to ptx_grid_mapa, loads through the
+ * result need no conversion of the address. */
 static __device__ __forceinline__ const void *ptx_grid_map(const void *pointer, uint32_t rank) {
     const void *d;
     asm("mapa.u64 %0, %1, %2;" : "=l"(d) : "l"(pointer), "r"(rank));
     return d;
 }
 
-/* PTX ISA 9.7.9.8 "ld": loads from the shared memory of any block of the cluster. */
+/* PTX ISA 9.7.9.8 "ld": loads a word from the shared memory of any thread block of the cluster. */
 static __device__ __forceinline__ uint32_t ptx_grid_load_u32(uint32_t address) {
     uint32_t d;
     asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(d) : "r"(address));
     return d;
 }
 
-/* PTX ISA 10 "Special Registers": returns %cluster_ctarank, the block's rank in its cluster. */
+/* PTX ISA 10 "Special Registers": returns %cluster_ctarank, the thread block's rank in its
+ * cluster. */
 static __device__ __forceinline__ uint32_t ptx_grid_cluster_rank(void) {
     uint32_t d;
     asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(d));

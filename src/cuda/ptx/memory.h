@@ -12,7 +12,8 @@ static __device__ __forceinline__ uint64_t ptx_load_acquire(const uint64_t *from
     return value;
 }
 
-/* PTX ISA 9.7.9.11 "st.release.gpu": stores with release semantics (see ptx_load_acquire). */
+/* PTX ISA 9.7.9.11 "st.release.gpu": stores with release semantics. A thread that loads the value
+ * by ptx_load_acquire then also sees this thread's earlier writes. */
 static __device__ __forceinline__ void ptx_store_release(uint64_t *to, uint64_t value) {
     asm volatile("st.release.gpu.global.b64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
 }

@@ -5,13 +5,13 @@
 
 #include <stdint.h>
 
-/* PTX ISA 9.7.9.25.3.1 "cp.async": copies 16 bytes and bypasses L1. */
+/* PTX ISA 9.7.9.25.3.1 "cp.async": copies 16 bytes from global to shared memory and bypasses L1. */
 static __device__ __forceinline__ void ptx_copy16(uint32_t to, const void *from) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 
-/* PTX ISA 9.7.9.25.3.1 "cp.async": copies 16 bytes through L1. It suits warps whose threads have
- * destinations that are far apart. */
+/* PTX ISA 9.7.9.25.3.1 "cp.async": copies 16 bytes from global to shared memory through L1. It
+ * suits warps whose threads have destinations that are far apart. */
 static __device__ __forceinline__ void ptx_copy16_any(uint32_t to, const void *from) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
@@ -24,8 +24,9 @@ static __device__ __forceinline__ void ptx_copy4(uint32_t to, const void *from) 
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
 }
 
-/* PTX ISA 9.7.9.25.3.1 "cp.async": copies 16 bytes that are read only once, and prefetches 128
- * bytes into L2. If `bytes` is 0, it writes zeros and reads nothing. */
+/* PTX ISA 9.7.9.25.3.1 "cp.async": copies 16 bytes, which are needed only once, from global to
+ * shared memory, and prefetches 128 bytes into L2. If `bytes` is 0, it writes zeros and reads
+ * nothing. */
 static __device__ __forceinline__ void ptx_copy16_once(uint32_t to, const void *from,
                                                        uint32_t bytes) {
     asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
@@ -33,7 +34,8 @@ static __device__ __forceinline__ void ptx_copy16_once(uint32_t to, const void *
                  : "memory");
 }
 
-/* Does the same as ptx_copy16_once for 8 bytes. Copies of 8 bytes pass through L1. */
+/* Copies 8 bytes like ptx_copy16_once copies 16 bytes, but through L1, because cp.async can bypass
+ * L1 only with 16 bytes. */
 static __device__ __forceinline__ void ptx_copy8_once(uint32_t to, const void *from,
                                                       uint32_t bytes) {
     asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 8, %2;" ::"r"(to), "l"(from),
@@ -41,8 +43,8 @@ static __device__ __forceinline__ void ptx_copy8_once(uint32_t to, const void *f
                  : "memory");
 }
 
-/* PTX ISA 9.7.9.25.3.2 "cp.async.commit_group": makes a group of all copies that this thread has
- * started since the last such call. */
+/* PTX ISA 9.7.9.25.3.2 "cp.async.commit_group": makes a group of all cp.async copies that this
+ * thread has started since its last call of this function. */
 static __device__ __forceinline__ void ptx_copy_commit(void) {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }

@@ -32,8 +32,8 @@ static __device__ __forceinline__ void ptx_tcgen05_fence_before(void) {
 static __device__ __forceinline__ void ptx_tcgen05_fence_after(void) {
     asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
 }
-/* PTX ISA "tcgen05.commit": the mbarrier gets one arrival when all earlier products and copies of
- * this thread have completed. */
+/* PTX ISA "tcgen05.commit": lets the mbarrier get one arrival when all earlier tcgen05.mma and
+ * tcgen05.cp instructions of this thread have completed. */
 static __device__ __forceinline__ void ptx_tcgen05_commit(uint32_t barrier) {
     asm volatile(
         "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(barrier)
@@ -54,8 +54,8 @@ static __device__ __forceinline__ uint64_t ptx_tcgen05_rows_16(uint32_t address)
     return (uint64_t)((address & 0x3FFFF) >> 4) | leading << 16 | stride << 32 | version << 46;
 }
 
-/* PTX ISA "tcgen05.cp": copies 32 rows of 16 bytes from shared memory to 32 lanes of four columns,
- * four times: to the lanes 0, 32, 64 and 96 onward. */
+/* PTX ISA "tcgen05.cp": copies 32 rows of 16 bytes from shared memory to tensor memory, to 32 lanes
+ * of four columns. It writes four copies, which begin at the lanes 0, 32, 64 and 96. */
 static __device__ __forceinline__ void ptx_tcgen05_copy_32x128b(uint32_t to, uint64_t from) {
     asm volatile("tcgen05.cp.cta_group::1.32x128b.warpx4 [%0], %1;" ::"r"(to), "l"(from)
                  : "memory");
@@ -73,8 +73,8 @@ static __device__ __forceinline__ void ptx_tcgen05_copy_32x128b(uint32_t to, uin
                  "l"(a), "l"(b), "r"(form), "r"(a_scales), "r"(b_scales), "r"(adds)                \
                  : "memory")
 
-/* PTX ISA "tcgen05.ld": loads 32 columns. Lane i of the warp gets lane i of the warp's quarter of
- * tensor memory, i.e. warp w of a warpgroup reads the lanes 32 w onward. The registers are valid
+/* PTX ISA "tcgen05.ld": loads 32 columns. Warp w of a warpgroup reads the 32 lanes of tensor memory
+ * that begin at lane 32 w, and thread i of the warp gets lane 32 w + i. The registers are valid
  * after ptx_tcgen05_wait_loads. */
 static __device__ __forceinline__ void ptx_tcgen05_load_x32(uint32_t from, uint32_t r[32]) {
     asm volatile("tcgen05.ld.sync.aligned.32x32b.x32.b32 "

@@ -24,8 +24,8 @@ static __device__ __forceinline__ void ptx_tma_load(uint32_t to, const void *map
 }
 
 /* PTX ISA 9.7.9.27.1.2 "cp.async.bulk.tensor" with multicast: loads a tile to the same address in
- * the shared memory of every block of the cluster whose bit of `mask` is set. The mbarrier at the
- * same address in each of these blocks counts the bytes that arrive there. */
+ * the shared memory of every thread block of the cluster whose bit in `mask` is set. The mbarrier
+ * at the same address in each of these blocks counts the bytes that arrive there. */
 static __device__ __forceinline__ void ptx_tma_load_multicast(uint32_t to, const void *map,
                                                               int32_t x, int32_t y,
                                                               uint32_t barrier, uint16_t mask) {

@@ -12,7 +12,7 @@ static __device__ __forceinline__ void ptx_wgmma_fence(void) {
 }
 
 /* PTX ISA 9.7.15.7.2 "wgmma.commit_group": makes a group of all wgmma instructions that were
- * started since the last such call. */
+ * started since the last call of this function. */
 static __device__ __forceinline__ void ptx_wgmma_commit(void) {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }

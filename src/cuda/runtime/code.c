@@ -1,4 +1,4 @@
-/* Chooses among the compiled images of a kernel the one that a device runs best. */
+/* Chooses among the compiled images of a kernel the image that a device runs best. */
 #include "cuda/runtime/device.h"
 
 #include <stdio.h>
@@ -6,12 +6,12 @@
 
 enum { CUBIN_RANK = 1000 };
 
-/* Returns how well a device runs a kind of machine code. The best image has the largest number, and
- * 0 means that the device cannot run it. "sm_90" is a cubin for compute capability 9.0 and later
- * minor versions of 9. "compute_80" is PTX for 8.0 and everything later. Code with the suffix `a`
- * runs on exactly that capability, and code with `f` on that major version (CUDA C++ Programming
- * Guide, "Compute Capabilities"). A cubin is better than PTX, because the driver would have to
- * compile PTX first. The simulator runs PTX only. */
+/* Rates how well a device runs the machine code of an image. The best image gets the largest
+ * number, and 0 means that the device cannot run the image. "sm_90" is a cubin for compute
+ * capability 9.0 and later minor versions of 9. "compute_80" is PTX for 8.0 and everything later.
+ * Code with the suffix `a` runs on exactly that capability, and code with `f` on that major version
+ * (CUDA C++ Programming Guide, "Compute Capabilities"). A cubin is better than PTX, because the
+ * driver would have to compile PTX first. The simulator runs PTX only. */
 static int rank_of(const void *device, const char *code) {
     const bsmm_cuda_device *d = device;
     const int capability = d->capability;
@@ -26,8 +26,8 @@ static int rank_of(const void *device, const char *code) {
     return cubin ? CUBIN_RANK + of : of;
 }
 
-/* Returns true if the library has images for NVIDIA GPUs. A build may have images for AMD GPUs
- * only. */
+/* Returns true if the library contains images for NVIDIA GPUs. A library may have been built for
+ * AMD GPUs only. */
 static bool has_images(void) {
     for (const bsmm_gpu_image *i = bsmm_gpu_images; i->name; i++)
         if (strncmp(i->code, "sm_", 3) == 0 || strncmp(i->code, "compute_", 8) == 0) return true;

@@ -1,5 +1,5 @@
-/* Makes and keeps the records of NVIDIA devices, one for each GPU and each simulated GPU of the
- * process. */
+/* Makes and keeps the records of NVIDIA devices: one record for each GPU and each simulated GPU
+ * that the process uses. */
 #include "cuda/runtime/device.h"
 
 #include "gpu/records.h"
@@ -39,7 +39,8 @@ static bsmm_status check_ordinal(const bsmm_cuda_driver *driver, uint32_t ordina
                      ordinal, count, count == 1 ? "" : "s");
 }
 
-/* Fills a record whose members driver, ordinal and device are set, except for the context. */
+/* Fills the members of a device's record, except for the context. The members driver, ordinal and
+ * device must already be set. */
 static bsmm_status read_device(bsmm_cuda_device *d) {
     size_t memory;
     int version;

@@ -1,5 +1,5 @@
-/* NVIDIA devices: a record per GPU of the process, the modules that are loaded on the GPU, and
- * launches. Any number of threads may use one record.
+/* NVIDIA GPUs and simulated NVIDIA GPUs: a record of each device, the modules that are loaded on
+ * it, and launches. Any number of threads may use one record.
  *
  * Host code declares each kernel as a static const bsmm_cuda_function. It loads the kernel when a
  * plan is made (bsmm_cuda_load) and launches it in a run (bsmm_cuda_launch). A run neither
@@ -13,17 +13,17 @@
 
 typedef struct bsmm_cuda_device {
     const bsmm_cuda_driver *driver;
-    int ordinal; /* the device's number in the driver */
+    int ordinal; /* the number by which the driver knows the device */
     CUdevice handle;
-    char device[32];         /* the device's name in bsmm, for example "cuda:0" or "sim:sm_100:1" */
-    CUcontext context;       /* the primary context, retained for the life of the process */
-    char name[96];           /* the GPU's name, for example "NVIDIA H200" */
-    bool is_simulated;       /* The device is a simulator, which runs PTX and no cubins. */
-    int capability;          /* the compute capability as 10 * major + minor, for example 90 */
-    int multiprocessors;     /* the number of streaming multiprocessors (SMs), for example 132 */
-    uint64_t l2_bytes;       /* the size of the L2 cache in bytes */
-    uint64_t memory_bytes;   /* the size of device memory in bytes */
-    uint32_t shared_bytes;   /* the largest dynamic shared memory of a thread block, in bytes */
+    char device[32];       /* the device's name in bsmm, for example "cuda:0" or "sim:sm_100:1" */
+    CUcontext context;     /* the device's primary context, which is kept until the process ends */
+    char name[96];         /* the GPU's name, for example "NVIDIA H200" */
+    bool is_simulated;     /* true if the device is a simulator, which runs PTX but no cubins */
+    int capability;        /* the compute capability as 10 * major + minor, for example 90 */
+    int multiprocessors;   /* the number of streaming multiprocessors (SMs), for example 132 */
+    uint64_t l2_bytes;     /* the size of the L2 cache in bytes */
+    uint64_t memory_bytes; /* the size of device memory in bytes */
+    uint32_t shared_bytes; /* the largest dynamic shared memory of a thread block, in bytes */
     uint32_t driver_version; /* the driver's version, for example 13000 for CUDA 13.0 */
 } bsmm_cuda_device;
 
@@ -32,16 +32,18 @@ typedef struct bsmm_cuda_device {
  * made. A failure is not kept, so the next call tries again. */
 bsmm_status bsmm_cuda_device_get(uint32_t ordinal, const bsmm_cuda_device **device);
 
-/* Returns the record of a simulated device. "sim:MODEL:number" has the ordinal number * (count of
- * models) + index of MODEL in bsmm_cuda_models. Errors are as for bsmm_cuda_device_get. */
+/* Returns the record of a simulated GPU. The simulated GPU "sim:MODEL:number" has the ordinal
+ * number * n + i, where n is the count of models and i is the index of MODEL in bsmm_cuda_models.
+ * Errors are as for bsmm_cuda_device_get. */
 bsmm_status bsmm_cuda_simulated_get(uint32_t ordinal, const bsmm_cuda_device **device);
 
-/* Fills a record except for the context. The context takes device memory and time to make. */
+/* Fills a device's record except for the context, because making a context takes time and device
+ * memory. */
 bsmm_status bsmm_cuda_device_read(uint32_t ordinal, bsmm_cuda_device *device);
 
 /* bsmm_cuda_enter makes the device's context current for this thread, and bsmm_cuda_leave restores
- * the caller's context. Calls may nest, and every successful enter needs a leave. Use them around
- * driver calls that no function of this file wraps. */
+ * the caller's context. Calls may nest, and every successful enter needs a leave. The functions of
+ * this header call them, so a caller needs them only around its own calls of the driver. */
 bsmm_status bsmm_cuda_enter(const bsmm_cuda_device *device);
 void bsmm_cuda_leave(const bsmm_cuda_device *device);
 
@@ -68,38 +70,39 @@ bsmm_status bsmm_cuda_load(const bsmm_cuda_device *device, const bsmm_cuda_funct
 
 typedef struct bsmm_cuda_launch_desc {
     const bsmm_cuda_function *function;
-    /* extents of the grid and of a thread block, where 0 counts as 1 */
+    /* The extents of the grid in thread blocks, and of a thread block in threads. An extent of 0
+     * counts as 1. */
     uint32_t grid[3], block[3];
-    /* Extents of a cluster of thread blocks, where 0 counts as 1. If all are 0, there is no
-     * cluster. */
+    /* The extents of a cluster of thread blocks. An extent of 0 counts as 1. If all extents are 0,
+     * the launch has no clusters. */
     uint32_t cluster[3];
     uint32_t shared_bytes; /* the bytes of dynamic shared memory, at most function->shared_bytes */
     /* True if the kernel may start while the stream's previous kernel ends (programmatic stream
      * serialization). The kernel must then wait by griddepcontrol.wait before it uses the previous
      * kernel's results. */
     bool overlap;
-    void *stream; /* The stream, a CUstream. NULL is the legacy default stream. */
+    void *stream; /* the stream, a CUstream; NULL is the legacy default stream */
     /* The arguments of the launch as cuLaunchKernelEx expects them, one pointer per kernel
      * parameter. */
     void **arguments;
 } bsmm_cuda_launch_desc;
 
-/* Queues one launch of a kernel. A grid with an extent of 0 is launched too, because 0 counts as 1.
- */
+/* Queues one launch of a kernel. An extent of 0 counts as 1, so every launch runs at least one
+ * thread block. */
 bsmm_status bsmm_cuda_launch(const bsmm_cuda_device *device, const bsmm_cuda_launch_desc *launch);
 
-/* A launch that a plan prepares. Its kernel is loaded. Each run provides its stream and arguments.
- */
+/* A launch that a plan prepares: its kernel is loaded. Each run provides only the stream and the
+ * arguments. */
 typedef struct bsmm_cuda_ready {
-    void *handle;               /* a CUfunction */
-    bsmm_cuda_launch_desc desc; /* the launch without stream and arguments */
+    void *handle;               /* the loaded kernel, a CUfunction */
+    bsmm_cuda_launch_desc desc; /* the description of the launch, without stream and arguments */
 } bsmm_cuda_ready;
 
 bsmm_status bsmm_cuda_ready_make(const bsmm_cuda_device *device, const bsmm_cuda_launch_desc *desc,
                                  bsmm_cuda_ready *ready);
 
-/* Queues a launch that a plan has prepared. The device's context must be current. A run makes it
- * current once for all of its launches. */
+/* Queues a launch that a plan has prepared. The device's context must be current. The caller makes
+ * it current once for all launches of a run, because that takes less time. */
 bsmm_status bsmm_cuda_ready_launch(const bsmm_cuda_device *device, const bsmm_cuda_ready *ready,
                                    void *stream, void **arguments);
 
@@ -110,32 +113,35 @@ bsmm_status bsmm_cuda_ready_launch(const bsmm_cuda_device *device, const bsmm_cu
 /* The description of a tiled tensor map of up to 3 dimensions. A tensor map is TMA's descriptor of
  * a tensor. The innermost dimension comes first. */
 typedef struct bsmm_cuda_tensor_desc {
-    int type;            /* the element type, a value CU_TENSOR_MAP_DATA_TYPE_* */
-    int swizzle;         /* the swizzle of shared memory, a value CU_TENSOR_MAP_SWIZZLE_* */
-    int l2_promotion;    /* the prefetch size of L2, a value CU_TENSOR_MAP_L2_PROMOTION_* */
+    int type;    /* the element type, a value CU_TENSOR_MAP_DATA_TYPE_* */
+    int swizzle; /* the swizzle of shared memory, a value CU_TENSOR_MAP_SWIZZLE_* */
+    /* the bytes that L2 fetches for each access, a value CU_TENSOR_MAP_L2_PROMOTION_* */
+    int l2_promotion;
     uint32_t rank;       /* the number of dimensions of the tensor, 1 to 3 */
     uint64_t extents[3]; /* the extents of the tensor in elements, at least 1 */
     /* the strides of dimensions 1 and 2 of the tensor in bytes, multiples of 16 */
     uint64_t strides[2];
-    uint32_t box[3]; /* the elements that one copy moves in each dimension, 1 to 256 */
+    /* the number of elements in each dimension that one TMA copy moves, 1 to 256 */
+    uint32_t box[3];
 } bsmm_cuda_tensor_desc;
 
-/* A tensor map that a plan prepares. Each run provides the tensor's address. */
+/* A tensor map that a plan prepares. Each run provides only the tensor's address. */
 typedef struct bsmm_cuda_ready_map {
     CUtensorMap map;
     bsmm_cuda_tensor_desc desc;
-    /* False if the driver cannot encode a tensor map without an address. Each run then encodes the
-     * whole map. */
+    /* False if the driver cannot encode a tensor map without a tensor's address. Each run then
+     * encodes the whole tensor map. */
     bool is_encoded;
 } bsmm_cuda_ready_map;
 
-/* Encodes a tensor map on the host, without a call to the device. TMA reads elements outside the
- * extents as zeros. The device's context must be current for this and the next function. */
+/* Encodes a tensor map on the host, without access to the device. TMA reads elements outside the
+ * tensor's extents as zeros. The device's context must be current for this function and for
+ * bsmm_cuda_ready_map_at. */
 void bsmm_cuda_ready_map_make(const bsmm_cuda_device *device, const bsmm_cuda_tensor_desc *desc,
                               bsmm_cuda_ready_map *ready);
 
-/* Makes a tensor map complete by the tensor's address in device memory, which must be aligned to 16
- * bytes. It may be called while a stream is captured. */
+/* Completes a tensor map by the tensor's address in device memory, which must be aligned to 16
+ * bytes. The function may be called while a stream is captured. */
 bsmm_status bsmm_cuda_ready_map_at(const bsmm_cuda_device *device, const bsmm_cuda_ready_map *ready,
                                    const void *address, CUtensorMap *map);
 

@@ -60,7 +60,7 @@ bsmm_status bsmm_cuda_fail(const bsmm_cuda_driver *driver, CUresult result, cons
     return bsmm_gpu_fail(meanings, BSMM_COUNT(meanings), result, call, name, text);
 }
 
-/* Fills the struct of functions, and initializes the driver. */
+/* Fills *to with the driver's functions, and initializes the driver. */
 static bsmm_status start(void *handle, bsmm_cuda_driver *to) {
     const char *missing = bsmm_gpu_take_entries(handle, entries, BSMM_COUNT(entries), to);
     if (missing)
@@ -74,8 +74,8 @@ static bsmm_status start(void *handle, bsmm_cuda_driver *to) {
 }
 
 static bsmm_status open_driver(void *library) {
-    /* The library is never closed. The driver starts threads of its own, and their code must stay
-     * mapped. */
+    /* The library is never closed, because the driver starts threads of its own, which would crash
+     * without the library's code. */
     void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (handle) return start(handle, library);
     return bsmm_fail(BSMM_E_NOT_FOUND, "no NVIDIA driver here (%s); install it to use cuda devices",

@@ -19,7 +19,7 @@ typedef struct CUevent_st *CUevent;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphExec_st *CUgraphExec;
 
-enum { /* The values of CUresult that this library distinguishes. */
+enum { /* the values of CUresult that this library distinguishes */
        CUDA_SUCCESS = 0,
        CUDA_ERROR_INVALID_VALUE = 1,
        CUDA_ERROR_OUT_OF_MEMORY = 2,
@@ -136,23 +136,25 @@ typedef struct bsmm_cuda_driver {
 #define ENTRY(name, symbol, parameters) CUresult(*name) parameters;
 #include "cuda/runtime/driver.def"
 #undef ENTRY
-    /* the simulator's function; NULL for NVIDIA's driver */
+    /* the function by which bsmm recognizes the simulator; NULL for NVIDIA's driver */
     bsmm_gpu_sim_device *bsmm_sim_device;
 } bsmm_cuda_driver;
 
-/* The simulator of NVIDIA GPUs, and the names of its models. */
+/* The simulator of NVIDIA GPUs, and the names of the GPU models that it simulates. */
 extern const bsmm_gpu_simulator bsmm_cuda_simulator;
 extern const char *const bsmm_cuda_models[];
 
-/* Return the functions of the driver, and of the simulator. The first call of the process opens and
- * initializes the library, and a failure is final for the process. They return NOT_FOUND if there
- * is no such library, UNSUPPORTED if it is too old, and DEVICE if cuInit fails. */
+/* bsmm_cuda_driver_get returns NVIDIA's driver, and bsmm_cuda_simulator_get returns the simulator.
+ * The first call of each opens and initializes the library. If that fails, later calls return the
+ * same error: NOT_FOUND if there is no such library, UNSUPPORTED if it is too old, and DEVICE if
+ * cuInit fails. */
 bsmm_status bsmm_cuda_driver_get(const bsmm_cuda_driver **driver);
 bsmm_status bsmm_cuda_simulator_get(const bsmm_cuda_driver **driver);
 
 /* Fails with the status (MEMORY, DEVICE, ...) that corresponds to a CUresult other than
- * CUDA_SUCCESS. The error message has the name of the call, CUDA's name of the error, and a remedy
- * if one is known. `driver` may be NULL; the message then lacks CUDA's name. */
+ * CUDA_SUCCESS. The error message contains the name of the failed call, CUDA's name of the error,
+ * and a remedy if bsmm knows one. `driver` may be NULL. The message then lacks CUDA's name of the
+ * error. */
 bsmm_status bsmm_cuda_fail(const bsmm_cuda_driver *driver, CUresult result, const char *call);
 
 /* Calls a function of `driver`. If it fails, the function that contains this macro returns the

@@ -36,7 +36,8 @@ static bsmm_status load(const void *device, const void *bytes, void **module) {
     return BSMM_OK;
 }
 
-/* Raises a kernel's limit of dynamic shared memory if the kernel needs it. */
+/* Raises the driver's limit of dynamic shared memory for a kernel, if the kernel needs more than
+ * the default. */
 static bsmm_status raise_limits(const bsmm_cuda_device *device, const bsmm_cuda_function *function,
                                 CUfunction handle) {
     if (function->shared_bytes > device->shared_bytes)
@@ -128,7 +129,8 @@ bsmm_status bsmm_cuda_ready_launch(const bsmm_cuda_device *device, const bsmm_cu
     return launch(device, ready->handle, &ready->desc, stream, arguments);
 }
 
-/* Casts const away. The driver declares the address as writable, but it only stores the number. */
+/* Casts const away. The driver's functions declare the address as writable, but they only store its
+ * number. */
 static void *writable(const void *address) {
     union {
         const void *given;

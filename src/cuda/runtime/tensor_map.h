@@ -1,5 +1,6 @@
-/* TMA's descriptor of a tensor, for the host and for kernels. A kernel takes it by value as `const
- * __grid_constant__ CUtensorMap map`. */
+/* TMA's descriptor of a tensor, for the host and for kernels. A kernel has a parameter `const
+ * __grid_constant__ CUtensorMap map`, because TMA reads the descriptor at its place in parameter
+ * memory. */
 #ifndef BSMM_CUDA_RUNTIME_TENSOR_MAP_H
 #define BSMM_CUDA_RUNTIME_TENSOR_MAP_H
 

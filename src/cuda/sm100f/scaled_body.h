@@ -1,6 +1,6 @@
-/* The kernel for block-scaled products on Blackwell (sm_100f): D = alpha * (A . scales) (B .
- * scales)^T + beta * C + bias on tcgen05.mma, which reads elements and block scales as they are
- * stored. A file that includes this body defines these macros:
+/* The kernel for block-scaled GEMMs on Blackwell (sm_100f): D = alpha * (A . scales) (B . scales)^T
+ * + beta * C + bias. The instruction tcgen05.mma multiplies elements and block scales in their
+ * stored formats. A file that includes this body defines these macros:
  *
  *     SCALED_NAME    the kernel's name
  *     SCALED_KIND    the kind of tcgen05.mma, as a string
@@ -21,9 +21,9 @@
  *     warp 5         multiply: one thread copies scales to tensor memory and issues the products
  *     warp 6         only if SCALED_SIGNED: looks for scales with a sign
  *
- * Barriers, shown for a ring of four stages and two k blocks a tile. "load s" means that the copies
- * to stage s are issued, "mul s" that its scales and products are issued, and D0, D1 are the two
- * accumulators:
+ * Barriers, shown for a ring of four stages and two k blocks per tile. "load s" means that a thread
+ * issues the copies to stage s. "mul s" means that a thread issues the copies of the stage's scales
+ * to tensor memory and its tcgen05.mma. The barriers are explained below:
  *
  *     time -------------------------------------------------------------------------------->
  *     load      load 0, 1, 2, 3 | wait E0   | load 0 | wait E1 | load 1 | ...
@@ -45,8 +45,8 @@
  * overtake an earlier tcgen05.mma. The scales therefore alternate between two sets of columns, and
  * the multiplying thread waits for E of the k block before the last before it overwrites a set.
  *
- * The file follows a k block through the kernel: constants, barriers, load, multiply, finish, and
- * then the kernel itself. */
+ * The order of this file is the path of a k block: constants, barriers, load, multiply, store. The
+ * kernel comes last. */
 #include "cuda/ptx/address.h"
 #include "cuda/ptx/bulk.h"
 #include "cuda/ptx/grid.h"
@@ -59,18 +59,21 @@ enum {
     TILE_M = BSMM_SCALED_TILE_M,
     TILE_N = BSMM_SCALED_TILE_N,
     ROW_BYTES = BSMM_SCALED_ROW_BYTES,
-    STEPS = 4, /* the tcgen05.mma of a k block, each for 32 bytes of a row */
-    /* the elements of K of a k block and of a tcgen05.mma */
+    /* the number of tcgen05.mma instructions for a k block; each multiplies 32 bytes of each row */
+    STEPS = 4,
+    /* The numbers of elements along K that a k block has, and that one tcgen05.mma multiplies. */
     BLOCK_K = SCALED_PACKED ? 2 * ROW_BYTES : ROW_BYTES,
     STEP_K = BLOCK_K / STEPS,
     STEP_SCALES = STEP_K / SCALED_BLOCK,
     SCALE_TILE = BSMM_SCALED_SCALE_TILE,
     SCALE_ROWS = BSMM_SCALED_SCALE_ROWS,
-    SCALE_TILES = STEPS * STEP_SCALES / 4, /* along K, for each 128 rows */
+    /* the tiles of 4 scales along K that a stage holds for each 128 rows */
+    SCALE_TILES = STEPS * STEP_SCALES / 4,
     STAGES = SCALE_TILES == 1 ? 5 : 4,
     A_BYTES = TILE_M * ROW_BYTES,
     B_BYTES = TILE_N * ROW_BYTES,
-    /* A tile's 192 columns begin at a multiple of 64, so they lie in two blocks of 128. */
+    /* A tile of D has 192 columns, i.e. rows of B, which begin at a multiple of 64. They lie in two
+     * blocks of 128 rows of B. */
     B_ROW_BLOCKS = 2,
     SCALE_BYTES = (1 + B_ROW_BLOCKS) * SCALE_TILES * SCALE_TILE,
     CHUNK = BSMM_SCALED_CHUNK,
@@ -79,8 +82,8 @@ enum {
     LOAD_WARP = 4,
     MULTIPLY_WARP = 5,
     SIGN_WARP = 6,
-    /* The columns of tensor memory: two accumulators, then two sets of scales. The scales of 128
-     * rows by 4 blocks take four columns. */
+    /* The use of the columns of tensor memory: two accumulators come first, then two sets of
+     * scales. The scales of 128 rows by 4 scale blocks along K take four columns. */
     COLUMNS = 512,
     SCALES_AT = 2 * TILE_N,
     A_SCALE_COLUMNS = 4 * SCALE_TILES,
@@ -91,17 +94,19 @@ static_assert(BSMM_SCALED_SHARED(STAGES, SCALE_TILES) <= 227 * 1024, "shared mem
 
 typedef struct shared {
     uint64_t full[STAGES], empty[STAGES], done[2], available[2];
-    uint32_t columns;     /* the address of the allocated tensor memory */
-    uint32_t negative[2]; /* for each accumulator: nonzero if a scale of its tile has a sign */
-    /* For each column of D's tile, i.e. for a row of B: what a warp knows of its elements, a value
-     * ZERO_* of scaled_finish.h. */
+    uint32_t columns; /* the address of the allocated columns of tensor memory */
+    /* for each of the two accumulators: nonzero if a scale of its tile is negative */
+    uint32_t negative[2];
+    /* For each row of B in the tile: whether all of its elements are 0, as far as a warp knows it
+     * (ZERO_UNKNOWN, ZERO_YES or ZERO_NO). */
     uint8_t zero_columns[FINISH_WARPS][TILE_N];
-    uint8_t zero_rows[TILE_M]; /* the same for the rows of D's tile, i.e. for rows of A */
+    /* whether the elements of each row of A in the tile are 0 (ZERO_*) */
+    uint8_t zero_rows[TILE_M];
     bsmm_gpu_epilogue_factors factors[FINISH_WARPS];
 } shared;
 
-/* The places of the parts of dynamic shared memory. The swizzle of the parts that TMA reads and
- * writes by tensor maps wants multiples of 1024 bytes. */
+/* These functions return the addresses of the parts of dynamic shared memory. The parts that TMA
+ * reads or writes with a swizzle begin at multiples of 1024 bytes, as the swizzle requires. */
 static __device__ __forceinline__ uint32_t a_of(uint32_t base, uint32_t stage) {
     return base + stage * A_BYTES;
 }
@@ -111,7 +116,8 @@ static __device__ __forceinline__ uint32_t b_of(uint32_t base, uint32_t stage) {
 static __device__ __forceinline__ uint32_t staging_of(uint32_t base) {
     return base + STAGES * (A_BYTES + B_BYTES);
 }
-/* Scales of A, then of B's first 128 rows, then of the next 128 rows. */
+/* A stage holds the scales of A, then those of B's first 128 rows, then those of B's next 128
+ * rows. */
 static __device__ __forceinline__ uint32_t scales_of(uint32_t base, uint32_t stage) {
     return base + STAGES * (A_BYTES + B_BYTES) + BSMM_SCALED_STAGING + stage * SCALE_BYTES;
 }
@@ -121,8 +127,9 @@ static __device__ __forceinline__ void wait_for(const uint64_t *barrier, uint32_
     }
 }
 
-/* The barriers' parities follow from the number of k blocks (`count`) or of tiles that the thread
- * block has begun before. A wait for the phase before the first one returns at once. */
+/* These functions return the parity for which a thread waits at a barrier. `count` is the number of
+ * k blocks, or of tiles, that the thread block has begun before. A wait for the phase before a
+ * barrier's first one returns at once. */
 static __device__ __forceinline__ uint32_t filled_parity(uint32_t count) {
     return count / STAGES & 1;
 }
@@ -147,23 +154,26 @@ typedef struct corner {
     uint32_t row, col;
 } corner;
 
-/* Tiles of a band of group_m rows of tiles come first column by column, so that the tiles that run
- * at the same time read few rows of A and of B, which L2 then holds. */
+/* Returns the place in D of tile number `tile`. Tiles are numbered band by band, and a band is
+ * group_m rows of tiles. In a band they are numbered column by column. The tiles that run at the
+ * same time then read few different rows of A and B, so most reads hit in L2. */
 static __device__ __forceinline__ corner tile_at(const bsmm_scaled_params *p, uint32_t tile) {
     const uint32_t band = tile / (p->group_m * p->tiles_n), first = band * p->group_m,
                    inside = tile - first * p->tiles_n, height = min(p->group_m, p->tiles_m - first);
     return (corner){(first + inside % height) * TILE_M, inside / height * TILE_N};
 }
 
-/* The tiles of scales along K that k block `block` has. The last k block may have fewer. */
+/* Returns the number of tiles of 4 scales along K that k block `block` has. The last k block may
+ * have fewer than the others. */
 static __device__ __forceinline__ uint32_t scale_tiles_of(const bsmm_scaled_params *p,
                                                           uint32_t block) {
     return min((uint32_t)SCALE_TILES, p->scale_tiles - block * SCALE_TILES);
 }
 
-/* The block of 128 rows from which part `i` of a stage's scales comes: part 0 is for A, and parts 1
- * and 2 are for B. There may be no second block of rows of B. Using the first one again is cheaper
- * than a branch, and its scales reach no result that is stored. */
+/* Returns the block of 128 rows to which part `i` of a stage's scales belongs. Part 0 belongs to A,
+ * and parts 1 and 2 belong to B. If B has no second block of rows there, the function returns the
+ * first one again, because that is cheaper than a branch. The results of these rows are not
+ * stored. */
 static __device__ __forceinline__ uint32_t scale_rows_of(const bsmm_scaled_params *p, corner at,
                                                          uint32_t i) {
     return i == 0 ? at.row / SCALE_ROWS : min(at.col / SCALE_ROWS + i - 1, p->b_row_blocks - 1);
@@ -200,8 +210,8 @@ static __device__ __forceinline__ void load_tiles(const bsmm_scaled_params *p, u
     }
 }
 
-/* Copies the scales of a stage to a set of columns of tensor memory. For each tile along K, A's
- * scales take 4 columns, and B's take 8. */
+/* Copies the scales of a stage from shared memory to columns of tensor memory. For each tile of 4
+ * scales along K, A's scales take 4 columns, and B's scales take 8 columns. */
 static __device__ __forceinline__ void copy_scales(uint32_t to, uint32_t from, uint32_t tiles) {
     for (uint32_t t = 0; t < tiles; t++) {
         ptx_tcgen05_copy_32x128b(to + 4 * t, ptx_tcgen05_rows_16(from + t * SCALE_TILE));
@@ -213,9 +223,10 @@ static __device__ __forceinline__ void copy_scales(uint32_t to, uint32_t from, u
     }
 }
 
-/* Issues the products of a k block. A step reads the scales beginning at number `first` of the k
- * block: byte first % 4 of the columns of tile first / 4. Column 64 of a block of 128 has its
- * scales two columns later. */
+/* Issues the tcgen05.mma instructions of a k block. Instruction `step` needs the scales that begin
+ * at scale number `first` of the k block. These scales are byte first % 4 of the columns of scale
+ * tile first / 4. `shift` is 2 if B's rows begin in the middle of a block of 128 rows, whose scales
+ * lie two columns later, else 0. */
 static __device__ __forceinline__ void multiply(const bsmm_scaled_params *p, uint32_t d,
                                                 uint32_t scales, uint32_t a, uint32_t b,
                                                 uint32_t shift, uint32_t left, uint32_t adds) {
@@ -253,10 +264,10 @@ static __device__ __forceinline__ void multiply_tiles(const bsmm_scaled_params *
     }
 }
 
-/* Returns a word with a bit in 0x80808080 for each e4m3 scale that has a sign, among this lane's
- * share of the scales of one block of 128 rows. In each tile, 16 bytes hold the scales of the rows
- * r, r + 32, r + 64 and r + 96. The scales of rows from `rows` on are padding, which may hold
- * anything. */
+/* Looks for negative e4m3 scales in one block of 128 rows. In each scale tile, a lane tests the 16
+ * bytes that hold the scales of the four rows r, r + 32, r + 64 and r + 96. The result is nonzero
+ * if the lane has found a negative scale. The scales of rows from `rows` on are padding and are
+ * ignored. */
 static __device__ __forceinline__ uint32_t signs_of(const uint8_t *scales, uint32_t tiles,
                                                     uint32_t rows) {
     const uint32_t lane = threadIdx.x % 32;
@@ -338,7 +349,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     ptx_tcgen05_fence_before();
     __syncthreads();
     ptx_tcgen05_fence_after();
-    /* The code above reads no memory that earlier kernels write, so it overlaps with their end. */
+    /* The code above reads no memory that earlier kernels write, so it overlaps with the end of the
+     * previous kernel. */
     ptx_grid_wait();
     ptx_grid_release_next();
     if (warp < FINISH_WARPS)

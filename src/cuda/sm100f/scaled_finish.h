@@ -1,9 +1,11 @@
-/* The epilogue of the sm_100f kernels: a warp turns 32 x 32 accumulators at a time into elements of
- * D and stores them. A lane has one row. scaled_body.h includes this file.
+/* The epilogue of the sm_100f kernels. A warp converts 32 x 32 accumulators at a time to elements
+ * of D and stores them. Each lane has the accumulators of one row. scaled_body.h includes this
+ * file.
  *
- * fp32 accumulators cannot be trusted if they are not finite or so small that products may have
- * been lost to underflow. Such results are computed again in double. An accumulator of 0 is right
- * if a row of A or a row of B has no element but 0; otherwise it is computed again too. */
+ * An fp32 accumulator may be wrong if it is Inf or NaN, or so small that products may have been
+ * lost to underflow. The warp computes such results again in double. An accumulator of 0 is right
+ * if all elements of its row of A or of its row of B are 0. Otherwise the warp computes it again
+ * too. */
 #include "cuda/ptx/convert.h"
 
 enum { ZERO_UNKNOWN, ZERO_YES, ZERO_NO };
@@ -11,11 +13,13 @@ enum { ZERO_UNKNOWN, ZERO_YES, ZERO_NO };
 typedef struct finish {
     const bsmm_scaled_params *p;
     shared *told;
-    uint8_t *staging; /* the warp's staging buffers: 4096 bytes */
+    /* the warp's staging buffers in shared memory, 4096 bytes, from which TMA stores D */
+    uint8_t *staging;
     uint32_t warp, lane;
-    uint32_t row;    /* the row of D of this lane */
-    bool untrusted;  /* all results of the tile must be computed again */
-    uint32_t chunks; /* the number of chunks that this warp has given to TMA */
+    uint32_t row;   /* the row of D of this lane */
+    bool untrusted; /* true if all results of the tile must be computed again in double */
+    /* the number of staging buffers (32 columns of D) that this warp has passed to TMA */
+    uint32_t chunks;
 } finish;
 
 static __device__ __forceinline__ finish finish_make(const bsmm_scaled_params *p, uint8_t *staging,
@@ -50,8 +54,8 @@ static __device__ __forceinline__ uint32_t pack_pair(uint32_t store, float low, 
                                            : bsmm_ptx_cvt_f16x2(high, low);
 }
 
-/* Turns the accumulators of a row into the words of D's elements: one for each element of 32 bits,
- * or one for two elements of 16 bits. */
+/* Converts the accumulators of a lane's row to elements of D in 32-bit words. A word holds one
+ * element of 32 bits, or two elements of 16 bits. */
 static __device__ __forceinline__ void words_of(const finish *f, float *total, uint32_t col,
                                                 uint32_t *words) {
     const uint32_t store = f->p->store;
@@ -80,8 +84,9 @@ static __device__ __forceinline__ void words_of(const finish *f, float *total, u
     }
 }
 
-/* The place of 16-byte unit `unit` of a lane's row in a staging buffer, with TMA's swizzle: in rows
- * of 128 bytes, unit u of row r lies at u ^ (r % 8); in rows of 64 bytes, at u ^ (r / 2 % 4). */
+/* Returns the offset in bytes of 16-byte unit `unit` of row `row` in a staging buffer. The buffer
+ * has the swizzle that TMA expects. In rows of 128 bytes, unit u of row r lies at u ^ (r % 8). In
+ * rows of 64 bytes, it lies at u ^ (r / 2 % 4). */
 static __device__ __forceinline__ uint32_t unit_at(uint32_t store, uint32_t row, uint32_t unit) {
     return store == BSMM_SCALED_STORE_F32 ? row * 128 + (unit ^ (row % 8)) * 16
                                           : row * 64 + (unit ^ (row / 2 % 4)) * 16;
@@ -107,8 +112,8 @@ static __device__ __forceinline__ void stage_code(uint32_t store, uint8_t *to, u
         *(uint16_t *)place = (uint16_t)code;
 }
 
-/* Returns true if all K elements of a row of an operand are 0. All lanes of the warp share the
- * work. */
+/* Returns true if all K elements of a row of A or B are 0. Each lane of the warp tests a part of
+ * the elements, and all lanes get the result. */
 static __device__ __noinline__ bool is_zero_row(const bsmm_gpu_operand *o, uint32_t row,
                                                 uint32_t k) {
     for (uint32_t first = 0; first < k; first += 32) {
@@ -119,7 +124,8 @@ static __device__ __noinline__ bool is_zero_row(const bsmm_gpu_operand *o, uint3
     return true;
 }
 
-/* Returns true if a row of an operand is 0, and remembers the answer in *known. */
+/* Returns true if all elements of a row of A or B are 0, and stores the answer in *known for the
+ * next call (ZERO_YES or ZERO_NO). */
 static __device__ __forceinline__ bool is_known_zero(const bsmm_gpu_operand *o, uint32_t row,
                                                      uint32_t k, uint8_t *known) {
     uint32_t zero = *known;
@@ -132,8 +138,9 @@ static __device__ __forceinline__ bool is_known_zero(const bsmm_gpu_operand *o, 
     return zero == ZERO_YES;
 }
 
-/* Computes D(row, col) again, of which the tensor cores' result is in doubt. If that is 0, it is
- * right if the row of A or the row of B is 0. All lanes of the warp share the work. */
+/* Returns an accurate sum for D(row, col), whose fp32 accumulator may be wrong. If the accumulator
+ * is 0 (`zero`), the sum is 0 if the row of A or the row of B has only zeros. Otherwise all lanes
+ * of the warp compute the sum again in double. */
 static __device__ __forceinline__ double sum_of(const bsmm_scaled_params *p, shared *told,
                                                 uint32_t row, uint32_t col, bool zero) {
     if (zero && (is_known_zero(&p->sides[0], row, p->k, &told->zero_rows[row % TILE_M]) ||
@@ -143,9 +150,9 @@ static __device__ __forceinline__ double sum_of(const bsmm_scaled_params *p, sha
     return bsmm_gpu_epilogue_sum_again(&p->sides[0], &p->sides[1], row, col, p->k);
 }
 
-/* Computes the results of the mask `doubts` again in double, and writes their codes to the staging
- * buffer `to`, or to D. Accumulators in the mask `zeros` are 0. `row` is the lane's row, and `col`
- * the first column. */
+/* Computes again in double those of a lane's 32 results whose bit is set in `doubts`, and writes
+ * them to the staging buffer `to`, or to D. Bit i belongs to column `col` + i of D. `row` is the
+ * lane's row. The mask `zeros` says which accumulators are 0. */
 static __device__ __noinline__ void settle(const bsmm_scaled_params *p, shared *told,
                                            uint32_t doubts, uint32_t zeros, uint32_t row,
                                            uint32_t col, uint8_t *to) {
@@ -169,7 +176,8 @@ static __device__ __noinline__ void settle(const bsmm_scaled_params *p, shared *
     }
 }
 
-/* The columns of a chunk that lie in D, as a mask. It is 0 if the lane's row does not. */
+/* Returns a mask of the 32 columns from `col` on that lie inside D. It is 0 if the lane's row lies
+ * outside D. */
 static __device__ __forceinline__ uint32_t inside(const finish *f, uint32_t col) {
     const uint32_t left = f->p->n - col;
     if (f->row >= f->p->m) return 0;
@@ -182,8 +190,9 @@ static __device__ __noinline__ void store_any(const bsmm_scaled_params *p,
     bsmm_gpu_epilogue_store(&p->epilogue, factors, row, col, (double)total);
 }
 
-/* Stores a chunk by single elements. Results that are computed again are not stored before, because
- * D may also be C. */
+/* Stores 32 accumulators of a lane by the general epilogue, one element at a time. Results that
+ * will be computed again are not stored here. If D and C are the same memory, storing them would
+ * overwrite the C that the computation needs. */
 static __device__ __forceinline__ void store_each(const finish *f, const float *total, uint32_t col,
                                                   uint32_t wanted) {
 #pragma unroll
@@ -192,8 +201,8 @@ static __device__ __forceinline__ void store_each(const finish *f, const float *
             store_any(f->p, &f->told->factors[f->warp], f->row, col + (uint32_t)i, total[i]);
 }
 
-/* Returns the next staging buffer of the warp, after TMA has read it. There are two for elements of
- * 16 bits, and one for elements of 32 bits. */
+/* Returns the warp's next staging buffer when TMA has finished reading it. A warp has two staging
+ * buffers for elements of 16 bits, and one for elements of 32 bits. */
 static __device__ __forceinline__ uint8_t *next_buffer(finish *f) {
     const bool one = f->p->store == BSMM_SCALED_STORE_F32;
     if (f->lane == 0) {
@@ -206,7 +215,8 @@ static __device__ __forceinline__ uint8_t *next_buffer(finish *f) {
     return f->staging + (one ? 0 : f->chunks % 2 * (CHUNK * CHUNK * 2));
 }
 
-/* TMA leaves out rows and columns past the edges of D. */
+/* Passes a filled staging buffer to TMA, which stores it to D. TMA leaves out rows and columns past
+ * the edges of D. */
 static __device__ __forceinline__ void give_buffer(finish *f, const uint8_t *from, uint32_t col) {
     ptx_fence_proxy_async();
     __syncwarp();
@@ -226,7 +236,7 @@ static __device__ __forceinline__ void finish_chunk(finish *f, const uint32_t *b
     for (int i = 0; i < CHUNK; i++) {
         const uint32_t magnitude = bits[i] & 0x7fffffffu;
         total[i] = __uint_as_float(bits[i]);
-        /* Finite numbers of at least 2^-118 are right. */
+        /* An accumulator is right if it is finite and its magnitude is at least 2^-118. */
         doubts |= (uint32_t)(magnitude - 0x04800000u >= 0x7f800000u - 0x04800000u) << i;
         zeros |= (uint32_t)(magnitude == 0) << i;
     }

@@ -7,24 +7,29 @@
 #include "gpu/epilogue.h"
 
 enum {
-    /* the extents of a tile of D. Two accumulators of 192 columns and the block scales fit in the
-     * 512 columns of tensor memory. */
+    /* The extents of a tile of D. Tensor memory has 512 columns. Two accumulators of 192 columns
+     * and the block scales of two k blocks fit into them. */
     BSMM_SCALED_TILE_M = 128,
     BSMM_SCALED_TILE_N = 192,
-    BSMM_SCALED_ROW_BYTES = 128, /* the bytes of shared memory of one row of a stage */
-    BSMM_SCALED_CHUNK = 32,      /* the columns of D that a warp stores at once */
-    BSMM_SCALED_STAGING = 16384, /* the bytes of the staging buffers for D */
-    /* Scales in the layout nv_128x4 lie in tiles of 128 rows by 4 blocks, of 512 bytes. */
+    /* the bytes that a stage in shared memory has for each row of A or B */
+    BSMM_SCALED_ROW_BYTES = 128,
+    BSMM_SCALED_CHUNK = 32, /* the number of columns of D that a warp stores at once */
+    /* the bytes of the staging buffers in shared memory, from which TMA stores D */
+    BSMM_SCALED_STAGING = 16384,
+    /* In the layout nv_128x4, a tile of scales is 512 bytes for 128 rows by 4 scale blocks along
+     * K. */
     BSMM_SCALED_SCALE_ROWS = 128,
     BSMM_SCALED_SCALE_TILE = 512,
-    /* Warps 0 to 3 store D, warp 4 loads, warp 5 issues products, and warp 6 tests scales. Only
-     * kernels whose scales may have a sign have warp 6. */
+    /* The number of threads of a thread block. Warps 0 to 3 store D, warp 4 loads, and warp 5
+     * issues tcgen05.mma. Kernels whose scales may be negative also have warp 6, which looks for
+     * negative scales. */
     BSMM_SCALED_THREADS = 192,
     BSMM_SCALED_THREADS_SIGNED = 224,
 };
 
-/* The bytes of dynamic shared memory for `stages` stages with `scale_tiles` tiles of scales along K
- * for each 128 rows: 128 rows of A and 256 rows of B. The first 1024 bytes are for alignment. */
+/* The bytes of dynamic shared memory of a kernel with `stages` stages. A stage holds the elements
+ * of 128 rows of A and 192 rows of B. It also holds `scale_tiles` tiles of scales along K for 128
+ * rows of A and for 256 rows of B. The first 1024 bytes make room for alignment. */
 #define BSMM_SCALED_SHARED(stages, scale_tiles)                                                    \
     (1024 + BSMM_SCALED_STAGING +                                                                  \
      (stages) * ((BSMM_SCALED_TILE_M + BSMM_SCALED_TILE_N) * BSMM_SCALED_ROW_BYTES +               \
@@ -41,16 +46,18 @@ typedef enum bsmm_scaled_store {
 typedef struct bsmm_scaled_params {
     CUtensorMap a, b, d;
     const uint8_t *scales[2]; /* the block scales of A and B in the layout nv_128x4 */
-    /* the operands as they are stored, for results that are recomputed in double */
+    /* A and B where the caller stores them, for results that are recomputed in double. */
     bsmm_gpu_operand sides[2];
     bsmm_gpu_epilogue epilogue;
     uint32_t m, n, k;
-    uint32_t k_blocks;      /* the number of stages that one tile of D takes */
-    uint32_t element_bytes; /* the bytes of A's and B's elements that TMA counts for a stage */
-    uint32_t scale_tiles;   /* the tiles of scales along K of the whole operand */
-    uint32_t b_row_blocks;  /* the tiles of B's scales along its rows */
+    uint32_t k_blocks;      /* the number of k blocks of a tile of D; a k block fills one stage */
+    uint32_t element_bytes; /* the bytes of elements that TMA counts when it fills a stage */
+    uint32_t scale_tiles;   /* the number of tiles of 4 scales along K that a row of A or B has */
+    uint32_t b_row_blocks;  /* the number of blocks of 128 rows of B */
     uint32_t tiles, tiles_m, tiles_n;
-    uint32_t group_m; /* the tiles along M in a band. Tiles of one band run at the same time. */
+    /* The number of tiles of D along M in a band, i.e. in a horizontal stripe of D. Tiles of one
+     * band run at the same time. */
+    uint32_t group_m;
     /* The instruction descriptor of tcgen05.mma without the numbers of the scales: the types of
      * elements and scales, and the extents. */
     uint32_t form;
@@ -61,9 +68,10 @@ typedef struct bsmm_scaled_params {
 typedef struct bsmm_scaled_pad {
     const uint8_t *from;
     uint8_t *to;
-    uint64_t from_pitch, to_pitch; /* the distances of rows in bytes; to_pitch: a multiple of 16 */
+    /* the distances between rows in bytes; to_pitch is a multiple of 16 */
+    uint64_t from_pitch, to_pitch;
     uint32_t rows;
-    uint64_t row_bits; /* the bits of a row's elements. The bits after them become 0. */
+    uint64_t row_bits; /* the number of bits of a row's elements; the bits after them become 0 */
 } bsmm_scaled_pad;
 
 #endif
