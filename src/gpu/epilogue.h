@@ -14,8 +14,8 @@ typedef struct bsmm_gpu_epilogue {
     uint64_t c_row, c_col;
     double alpha, beta;
     const float *globals[3]; /* The global scales of A, B and D, in device memory. NULL means 1. */
-    /* Nonzero if values of A, B or D are divided by the global scale instead of multiplied by it.
-     * The indices are those of `globals`. */
+    /* divides[i] is nonzero if values of A, B or D (i = 0, 1, 2) are divided by their global scale
+     * instead of multiplied by it. */
     uint32_t divides[3];
     uint32_t d_elem, c_elem, bias_elem;
     uint32_t d_nan;            /* the code that is stored for a NaN result */

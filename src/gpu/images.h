@@ -21,7 +21,7 @@ typedef struct bsmm_gpu_image {
     const unsigned char *pack;
     /* the sizes of the compressed and of the decompressed pack, in bytes */
     size_t packed_bytes, pack_bytes;
-    size_t offset, bytes; /* the offset and size of the image in the decompressed pack, in bytes */
+    size_t offset, bytes; /* the offset and size in bytes of this image in the decompressed pack */
 } bsmm_gpu_image;
 
 /* The table of embedded images. Its last entry has the name NULL. The table is empty in a build
@@ -32,8 +32,8 @@ extern const bsmm_gpu_image bsmm_gpu_images[];
  * cannot run it. bsmm_gpu_image_find chooses the image with the highest rating. */
 typedef int bsmm_gpu_rank(const void *device, const char *code);
 
-/* Finds the image with this name that runs best on the device. If `rank` is NULL, the first image
- * with this name is found.
+/* Finds the image, i.e. the compiled kernels, with this name that runs best on the device. If
+ * `rank` is NULL, it finds the first image with this name.
  *
  * Returns NOT_FOUND for an unknown name. In a build that has no compiler for GPUs, every name is
  * unknown. Returns OK and sets *image to NULL if the device can run no image with this name.

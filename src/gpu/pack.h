@@ -72,7 +72,7 @@ BSMM_SHARED bool bsmm_pack_is_bf16(uint32_t route) {
     return route != BSMM_PACK_FP8 && route != BSMM_PACK_FAST;
 }
 
-/* The header of a packed operand: a summary of the values in all of its groups. The fields high,
+/* The header of a packed operand. It summarizes the values of the whole operand. The fields high,
  * low and inner hold exponents. They are 0 if every value is 0, Inf or NaN. Threads update the
  * fields by atomic maxima, so the order of the updates does not matter. */
 typedef struct bsmm_pack_header {
@@ -86,9 +86,9 @@ typedef struct bsmm_pack_header {
 } bsmm_pack_header;
 
 typedef enum bsmm_pack_flags {
-    BSMM_PACK_SCALED = 1, /* at least one group scale is not 1 */
-    /* At least one group cannot be packed: its packed elements times its scale are not its
-     * values. */
+    BSMM_PACK_SCALED = 1, /* at least one group (128 elements of a row) has a scale other than 1 */
+    /* At least one group (128 elements of a row) cannot be packed: its packed elements times its
+     * scale are not its values. */
     BSMM_PACK_WIDE = 2,
     /* The groups of at least one row may have different scales. Only the routes FP8 and FAST set
      * this flag, when they pack elements with e8m0 scales. */
@@ -189,10 +189,12 @@ typedef struct bsmm_pack_job {
     bsmm_pack_words words;
     void *elements;
     uint64_t element_pitch; /* the stride of packed rows in bytes */
-    /* The destination of the group scales. If it is NULL, the kernel cannot store group scales. A
-     * group that needs a scale other than 1 then sets the flag WIDE, i.e. "cannot be packed". */
+    /* The destination of the group scales, one for each 128 elements of a row. If it is NULL, the
+     * kernel cannot store group scales. A group that needs a scale other than 1 then sets the flag
+     * WIDE, i.e. "cannot be packed". */
     float *group_scales;
-    /* the distance in floats from the scales of one group of K to the scales of the next group */
+    /* the distance in floats from the scales of one group (128 elements) along K to those of the
+     * next */
     uint64_t group_pitch;
     bsmm_pack_header *header;
 } bsmm_pack_job;
@@ -203,8 +205,9 @@ typedef struct bsmm_pack_plain {
     /* the parameters of a packing kernel, for elements of 4, 6 or 8 bits with e8m0 scales */
     bsmm_pack_job job;
     uint32_t bits, by_rows; /* the bits per element, and 1 if K is contiguous, else 0 */
-    /* The work is divided as for the thread blocks of a packing kernel. `columns` is the number of
-     * these thread blocks along K, and `parts` is their number in all. */
+    /* A GEMM kernel divides this work into parts, each as large as the work of one thread block of
+     * a packing kernel. `columns` is the number of parts along K, and `parts` is the number of all
+     * parts. */
     uint32_t columns, parts;
 } bsmm_pack_plain;
 

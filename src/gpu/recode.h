@@ -26,9 +26,11 @@ typedef enum bsmm_quantize_quick {
     /* multiplies values by the block's factor, rounds to nearest even and keeps the sign of
      * zeros */
     BSMM_QUICK_E2M1_MULTIPLY = 3,
-    /* like BSMM_QUICK_E2M1_MULTIPLY, for factors that are powers of two */
+    /* multiplies values by a factor that is a power of two, rounds to nearest even and keeps the
+     * sign of zeros; two values at a time */
     BSMM_QUICK_E2M1_PAIRS = 4,
-    BSMM_QUICK_E2M1_PLUS = 5, /* like BSMM_QUICK_E2M1_MULTIPLY, but -0 becomes +0 */
+    /* multiplies values by the block's factor, rounds to nearest even and turns -0 into +0 */
+    BSMM_QUICK_E2M1_PLUS = 5,
     BSMM_QUICK_E2M1_PLUS_DIVIDE = 6
 } bsmm_quantize_quick;
 
@@ -57,7 +59,8 @@ typedef struct bsmm_quantize_job {
      * factor of their block and rounded to nearest even, and zeros keep their sign. */
     uint32_t pairs;
     uint32_t quick; /* the fast path of the encoder, a value of the enum bsmm_quantize_quick */
-    /* nonzero if the result is e2m1 and quick_e4m3 (sm80/quantize_scale.h) computes its scales */
+    /* nonzero if the result is e2m1 and the kernel computes block scales by the fast function
+     * quick_e4m3 */
     uint32_t tables;
     /* For the kernels that quantize to nvfp4 by the default scale rule: the number of thread blocks
      * along a row of the matrix. 0 for all other kernels. */
@@ -83,7 +86,7 @@ typedef enum bsmm_dequantize_way {
     /* Multiplies an exact number by an fp32 factor and rounds once. The exact number is an element,
      * or the product of an element and its e4m3 scale. */
     BSMM_WAY_MULTIPLY = 1,
-    BSMM_WAY_DIVIDE = 2, /* like BSMM_WAY_MULTIPLY, but the fp32 factor is a divisor */
+    BSMM_WAY_DIVIDE = 2, /* divides an exact number by an fp32 factor and rounds once */
     BSMM_WAY_DOUBLE = 3  /* computed in double, which is the slow path */
 } bsmm_dequantize_way;
 

@@ -62,13 +62,16 @@ BSMM_SHARED uint32_t gemm_swizzle_of(uint32_t type, uint32_t row, uint32_t banks
  * few wide stores. `tiles` is the number of 16 x 16 tiles of a wave along the operand's rows for B,
  * and 1 for A, whose rows keep their order. The order repeats every 16 * tiles rows. */
 
-/* Returns the number of the operand's row that LDS holds at row `at`. `tiles` is as above. */
+/* Returns the number of the operand's row that LDS holds at row `at`. For B, whose rows are
+ * reordered, `tiles` is the number of a wave's 16 x 16 tiles along B's rows. For A it is 1, and the
+ * order stays. */
 BSMM_SHARED uint32_t gemm_row_of(uint32_t tiles, uint32_t at) {
     const uint32_t tile = at / 16 % tiles, quad = at / 4 % 4;
     return at / (16 * tiles) * (16 * tiles) + quad * 4 * tiles + tile * 4 + at % 4;
 }
 
-/* Returns the number of the LDS row that holds row `row` of the operand. */
+/* Returns the number of the LDS row that holds row `row` of the operand. It is the inverse of
+ * gemm_row_of, with the same `tiles`. */
 BSMM_SHARED uint32_t gemm_row_in_lds(uint32_t tiles, uint32_t row) {
     const uint32_t tile = row / 4 % tiles, quad = row / (4 * tiles) % 4;
     return row / (16 * tiles) * (16 * tiles) + tile * 16 + quad * 4 + row % 4;

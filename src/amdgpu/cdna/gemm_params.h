@@ -17,7 +17,7 @@ enum {
     /* the largest number of scale blocks along K after which the offsets of scales repeat, apart
      * from a constant */
     BSMM_CDNA_SCALES = 8,
-    /* the units of 128 elements of K whose e8m0 scales LDS holds (gemm_scales.h) */
+    /* the number of units (128 elements of K each) whose e8m0 scales LDS holds (gemm_scales.h) */
     BSMM_CDNA_SCALE_UNITS = 8,
     BSMM_CDNA_LDS_950 = 160 * 1024, /* the bytes of LDS of a compute unit of gfx950 */
 };

@@ -7,17 +7,18 @@
 
 #include "amdgpu/cdna/gemm_scales.h"
 
-/* The number of rows of 16 x 16 tiles at the end of a step whose matrix instructions run after the
- * barrier that ends the step. The matrix core then works while the waves read the first operands of
+/* The number of rows of 16 x 16 tiles whose matrix instructions run after the barrier at the end of
+ * a step of the main loop. The matrix core then works while the waves read the first operands of
  * the next step from LDS. */
 enum { GEMM_LATE_ROWS = 2 };
 
 enum { GEMM_MOST_UNITS = 2 };
 
-/* The scales and operands of one step in a wave's registers. */
+/* The scales and operands that a wave holds in registers for one step of the main loop. */
 typedef struct gemm_scaled {
     gemm_scales scales[GEMM_MOST_UNITS];
-    bsmm_i32x8 cols[GEMM_MOST_COL_TILES]; /* B's operands of the matrix instructions of a step */
+    /* B's operands of the matrix instructions of one step of the main loop */
+    bsmm_i32x8 cols[GEMM_MOST_COL_TILES];
     /* A's operands; one is kept until the instructions of its row of tiles have run */
     bsmm_i32x8 rows[GEMM_MOST_ROW_TILES];
 } gemm_scaled;
@@ -76,7 +77,8 @@ BSMM_DEVICE void gemm_read_step_scales(const gemm_place *at, gemm_shape s, const
         scales[u] = gemm_read_scales(s, ring + gemm_slot(s, step * gemm_units(s) + u), places);
 }
 
-/* Reads A's operands for the first two rows of tiles of a step from LDS. */
+/* Reads A's operands for the first two rows of 16 x 16 tiles of a step from LDS. A step is one
+ * stage of the main loop. */
 BSMM_DEVICE void gemm_scaled_first(gemm_scaled *g, const gemm_place *at, gemm_shape s,
                                    const gemm_lds *stage) {
 #pragma unroll
@@ -85,8 +87,7 @@ BSMM_DEVICE void gemm_scaled_first(gemm_scaled *g, const gemm_place *at, gemm_sh
     __builtin_amdgcn_sched_barrier(0);
 }
 
-/* Reads the operands of the first step that the matrix core needs first, before the main loop
- * begins. */
+/* Reads the first operands of the first stage from LDS, before the main loop begins. */
 BSMM_DEVICE void gemm_scaled_begin(gemm_scaled *g, const gemm_place *at, gemm_shape s,
                                    const gemm_lds *stage) {
     gemm_scaled_first(g, at, s, stage);
@@ -128,7 +129,7 @@ typedef struct gemm_chores {
     gemm_carrier carrier;
     gemm_lds *ring;  /* the ring buffer of scales in LDS */
     gemm_lds *stage; /* the stage in LDS that loads fill */
-    /* the number of this step, and of the step whose elements are being loaded */
+    /* the number of this step of the main loop, and of the step whose elements are being loaded */
     uint32_t step, loading;
     uint32_t whole; /* the number of steps whose elements can be loaded directly to LDS */
 } gemm_chores;

@@ -129,9 +129,9 @@ BSMM_DEVICE void gemm_load_step(gemm_carrier *c, gemm_shape s, gemm_lds *trays, 
     }
 }
 
-/* Loads the scales that are due in step `step` to the trays. If the scales of a row are contiguous
- * in memory, most steps have none to load. __builtin_expect tells the compiler to make this case
- * fast. */
+/* Loads the scales that are due in step `step` of the main loop to the trays, i.e. to the threads'
+ * buffers in LDS. If the scales of a row are contiguous in memory, most steps have none to load.
+ * __builtin_expect tells the compiler to make this case fast. */
 BSMM_DEVICE void gemm_load_scales(gemm_carrier *c, gemm_shape s, gemm_lds *trays, uint32_t step) {
     const uint32_t unit = step * gemm_units(s), next = unit + GEMM_AHEAD * gemm_units(s);
     c->tray = GEMM_NOTHING;
@@ -149,8 +149,9 @@ BSMM_DEVICE void gemm_store_scale(gemm_carrier *c, gemm_lds *slot, uint32_t bloc
     c->low = code < c->low ? code : c->low;
 }
 
-/* Moves the scales of one step from the trays to the ring buffer. Elements beyond K are 0. Their
- * scales must not be NaN, because 0 times NaN is NaN. */
+/* Moves the scales of one step of the main loop from the trays (the threads' buffers in LDS) to the
+ * ring buffer in LDS. Elements beyond K are 0. Their scales must not be NaN, because 0 times NaN is
+ * NaN. */
 BSMM_DEVICE void gemm_store_step(gemm_carrier *c, gemm_shape s, gemm_lds *ring,
                                  const gemm_lds *trays) {
     const BSMM_IN_LDS uint32_t *words = (const BSMM_IN_LDS uint32_t *)trays;
@@ -183,7 +184,8 @@ BSMM_DEVICE void gemm_store_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring
     if (c->tray == GEMM_FOUR_UNITS) gemm_store_group(c, s, ring, gemm_trays(s, ring));
 }
 
-/* Moves the scales of the first steps from memory to the ring buffer, before the main loop. */
+/* Moves the scales of the first steps from memory to the ring buffer in LDS, before the main
+ * loop. */
 BSMM_DEVICE void gemm_begin_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
     const uint32_t last = (c->wide ? 1 : GEMM_AHEAD) * gemm_units(s);
 #pragma clang loop unroll(disable)

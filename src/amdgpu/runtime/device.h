@@ -44,13 +44,14 @@ void bsmm_hip_leave(const bsmm_hip_device *device, int before);
 /* A kernel in an embedded module. Define a static const variable of this type for each kernel. */
 typedef bsmm_gpu_function bsmm_hip_function;
 
-/* Sets *image to the module's image for the device's processor, or to NULL if there is none.
- * Returns UNSUPPORTED if the library has no images for AMD GPUs, and NOT_FOUND if there is no such
- * module. */
+/* Sets *image to the module's image (compiled code) for the device's processor, or to NULL if there
+ * is none. Returns UNSUPPORTED if the library has no images for AMD GPUs, and NOT_FOUND if there is
+ * no such module. */
 bsmm_status bsmm_hip_image_find(const bsmm_hip_device *device, const char *module,
                                 const bsmm_gpu_image **image);
 
-/* Writes to `why` the reason why a device has no image of a module, and returns `why`. */
+/* Writes to `why` the reason why the library has no code of a module for the device, and returns
+ * `why`. */
 const char *bsmm_hip_no_image(const bsmm_hip_device *device, const char *module, char *why,
                               size_t size);
 

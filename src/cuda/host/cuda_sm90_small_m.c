@@ -279,8 +279,8 @@ static const char *refuse_rows(const bsmm_product *p, const weights *w, char *wh
 static const char *refuse_a(const bsmm_operand *a) {
     if (a->m.format.scale == BSMM_SCALE_F32 && !bsmm_small_m_has_steady_floats(a))
         return "A has fp32 scales for blocks that 128 columns do not divide";
-    /* An element of A with more than 8 bits may be tiny. The fp32 sum of a step might then
-     * underflow before a large fp32 scale multiplies it. */
+    /* An element of A with more than 8 bits may be tiny. The fp32 sum of a step (128 elements of K)
+     * might then underflow before a large fp32 scale multiplies it. */
     if (a->m.format.scale == BSMM_SCALE_F32 && !bsmm_small_m_has_row_floats(a) &&
         bsmm_elem_row(a->m.format.elem)->bits > 8)
         return "A has fp32 scales along K for elements of more than 8 bits";
@@ -299,7 +299,7 @@ static const char *refuse_b(const bsmm_operand *b, const weights *w, char *why, 
     return why;
 }
 
-/* Returns the size in bytes of A's image in the workspace, without its scales. */
+/* Returns the size in bytes of A in the workspace, converted to bf16, without its scales. */
 static uint64_t image_bytes(const bsmm_product *p, const cut *c) {
     return (uint64_t)bsmm_small_m_count_steps(p) * c->columns * BSMM_SMALL_M_K * 2;
 }

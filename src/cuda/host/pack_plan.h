@@ -61,7 +61,7 @@ void bsmm_pack_bind(const bsmm_operand *o, void *packed, bsmm_pack_launch *launc
 
 /* Returns parameters with which the thread blocks of a GEMM kernel themselves pack an operand to
  * bf16, without group scales. They do so if the GEMM kernel cannot multiply the operand in the
- * 8-bit format to which it was packed before (its gate is closed, sm80/gate.h). */
+ * 8-bit format to which it was packed before (sm80/gate.h tests it). */
 bsmm_pack_plain bsmm_pack_plain_of(const bsmm_operand *o, void *packed);
 void bsmm_pack_plain_bind(const bsmm_operand *o, void *packed, bsmm_pack_plain *plain);
 

@@ -34,8 +34,8 @@ enum {
 /* Returns the number of steps of BSMM_SMALL_M_K elements along K, rounded up. */
 uint32_t bsmm_small_m_count_steps(const bsmm_product *p);
 
-/* Returns the largest number of steps that one thread block computes if `count` thread blocks split
- * `steps` steps of K. */
+/* Returns the largest number of steps of K that one thread block computes, if `count` thread blocks
+ * split `steps` steps. A step is BSMM_SMALL_M_K elements. */
 uint32_t bsmm_small_m_most_steps(uint32_t steps, uint32_t count);
 
 /* The measured speed of a thread block on an H200, for one shape of thread block. */

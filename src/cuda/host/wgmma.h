@@ -80,14 +80,15 @@ typedef struct bsmm_wgmma_split {
     double block_cycles; /* the cycles that a k block takes */
     double least_cycles; /* the cycles in which device memory delivers A and B */
     double fixed_cycles; /* the cycles of a tile in addition to its k blocks */
-    double part_cycles;  /* the cycles that storing or adding the accumulators of one part takes */
+    /* the cycles that an SM needs to store, or to add, the accumulators of one part of K */
+    double part_cycles;
 } bsmm_wgmma_split;
 
 /* Returns the estimated cycles of the product if K of each tile is split into `splits` parts, 1 or
  * more. */
 double bsmm_wgmma_split_cycles(const bsmm_wgmma_split *split, int64_t splits);
 
-/* Returns the number of parts, from 1 to split->most, with the least estimated time. */
+/* Returns the number of parts of K, from 1 to split->most, with the least estimated time. */
 int64_t bsmm_wgmma_choose_splits(const bsmm_wgmma_split *split);
 
 /* Returns the kernel of this tile shape. The caller passes it to bsmm_cuda_refuse. */

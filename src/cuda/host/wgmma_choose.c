@@ -1,5 +1,6 @@
-/* Chooses the tile of a GEMM and into how many parts K is split. The functions have a file of their
- * own, so that a test can link other versions of them (tests/support/cuda.c). */
+/* Chooses the tile size of a GEMM, and the number of parts into which its K is split. The functions
+ * have a file of their own, so that a test can link other versions of them
+ * (tests/support/cuda.c). */
 #include "cuda/host/wgmma.h"
 
 const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind kind,

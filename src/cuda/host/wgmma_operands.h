@@ -11,7 +11,7 @@ typedef struct bsmm_wgmma_source {
     bsmm_pack_route route;
     bool stored; /* true if the GEMM kernel reads the operand's elements in place */
     bool scaled; /* true if the GEMM kernel multiplies sums by scales of this operand */
-    bool by_row; /* true if these scales are 1 x 128, false if they are 128 x 128 */
+    bool by_row; /* true if the operand's fp32 scales are 1 x 128, false if they are 128 x 128 */
     bool stored_scales;
     uint64_t bytes; /* the bytes of workspace for the packed operand, a multiple of 1024 */
     /* The offsets in bytes, in the operand's part of the workspace, of the packed elements and of

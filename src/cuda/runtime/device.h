@@ -57,7 +57,8 @@ typedef bsmm_gpu_function bsmm_cuda_function;
 bsmm_status bsmm_cuda_image_find(const bsmm_cuda_device *device, const char *module,
                                  const bsmm_gpu_image **image);
 
-/* Writes to `why`, and returns, the reason why bsmm_cuda_image_find has set its image to NULL. */
+/* Writes to `why` the reason why the library has no image of a module that the device can run, and
+ * returns `why`. */
 const char *bsmm_cuda_no_image(const bsmm_cuda_device *device, const char *module, char *why,
                                size_t size);
 

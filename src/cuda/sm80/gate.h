@@ -19,7 +19,8 @@ typedef struct bsmm_cuda_gate {
     /* the condition under which the kernel runs (its gate is open), a value of the enum
      * bsmm_cuda_when */
     uint32_t when;
-    /* if not NULL, points to a word in device memory; the gate is closed while this word is 0 */
+    /* If not NULL, `only` points to a word in device memory, and the kernel does not run (its gate
+     * is closed) while this word is 0. */
     const uint32_t *only;
     /* If not NULL, the kernel writes 1 to this address when it finds its gate closed, i.e. when it
      * does not run. */
@@ -28,10 +29,10 @@ typedef struct bsmm_cuda_gate {
 
 typedef enum bsmm_cuda_when {
     BSMM_WHEN_ALWAYS = 0,
-    /* The gate is open if the packed elements times the group scales are exactly the values of A
-     * and B. */
+    /* The kernel runs (its gate is open) if the packed elements times their group scales are
+     * exactly the values of A and B. A group is 128 elements of a row. */
     BSMM_WHEN_FITS = 1,
-    BSMM_WHEN_PLAIN = 2, /* The gate is open if BSMM_WHEN_FITS holds and all group scales are 1. */
+    BSMM_WHEN_PLAIN = 2, /* the kernel runs if BSMM_WHEN_FITS holds and all group scales are 1 */
     /* The gate is open if BSMM_WHEN_FITS does not hold but bf16 holds the values of A and B. The
      * previous kernel has then packed A and B to bf16. */
     BSMM_WHEN_ELSE_PLAIN = 3
@@ -66,7 +67,8 @@ bsmm_cuda_gate_header(const bsmm_pack_header *from) {
     return h;
 }
 
-/* Returns true if bf16 without group scales holds the values of A and of B. */
+/* Returns true if bf16 holds the values of A and of B without group scales (fp32 scales of 128
+ * elements of a row). */
 static __device__ __forceinline__ bool bsmm_cuda_gate_is_plain(const bsmm_cuda_gate *gate) {
     return bsmm_pack_pair_plain(gate->a, gate->b, gate->slack, gate->log2_k);
 }

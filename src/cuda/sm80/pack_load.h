@@ -127,7 +127,7 @@ static __device__ __forceinline__ uint32_t nibbles(uint32_t low, uint32_t high) 
     return __byte_perm(low | low >> 4, high | high >> 4, 0x6420);
 }
 
-/* Reads `count` elements of a row from the tile in shared memory. They begin at element chunk *
+/* Reads `count` elements of a row from the tile in shared memory, beginning with element chunk *
  * count of the row. */
 static __device__ __forceinline__ void tile_codes(int bits, int count, const uint32_t *tile,
                                                   uint32_t row, uint32_t chunk, uint32_t *codes) {

@@ -101,9 +101,9 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         ptx_fence_proxy_async();
         fp8_small_m_meet(meeting, parity);
         parity ^= 1;
-        /* Load a later step into the stage that the warpgroup multiplied in its previous step. All
-         * warps of the warpgroup have passed the barrier fp8_small_m_meet, so none of them still
-         * reads that stage. */
+        /* Load a later step of K (128 elements) into the stage that this warpgroup multiplied in
+         * its previous step. All warps of the warpgroup have passed the barrier fp8_small_m_meet,
+         * so none of them still reads that stage. */
         if (step + (SLOTS - 1) * BSMM_FP8_SMALL_M_GROUPS < block.end) {
             const uint32_t to = ring + (slot == 0 ? SLOTS - 1 : slot - 1) * SLOT_BYTES;
             fp8_small_m_copy(&weights, B_PASSES, to);

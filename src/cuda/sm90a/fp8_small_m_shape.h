@@ -19,8 +19,8 @@ enum {
     BSMM_FP8_SMALL_M_WEIGHT_BYTES = BSMM_FP8_SMALL_M_ROWS * BSMM_SMALL_M_K,
 };
 
-/* The bytes of one stage of a warpgroup's ring: the weights and the rows of A of one step.
- * `columns` is the number of rows of A. */
+/* The bytes of one stage of a warpgroup's ring buffer: 64 rows of weights and the rows of A, for
+ * one step of 128 elements along K. `columns` is the number of rows of A. */
 #define BSMM_FP8_SMALL_M_SLOT_BYTES(columns)                                                       \
     (BSMM_FP8_SMALL_M_WEIGHT_BYTES + (columns)*BSMM_SMALL_M_K)
 

@@ -17,12 +17,12 @@
  * before it. */
 enum { FP8_SMALL_M_MOST_PASSES = BSMM_FP8_SMALL_M_ROWS / 16 };
 typedef struct fp8_small_m_copies {
-    /* the global memory addresses of the copies of the next step */
+    /* the addresses in global memory from which the thread copies in the next step of K */
     const uint8_t *from[FP8_SMALL_M_MOST_PASSES];
     /* the destination of the first copy, in bytes from the first row of the matrix in a stage */
     uint32_t to;
     /* The number of bytes from the source addresses to the end of a row of the matrix. 0 or less:
-     * the next step lies past the end of the row. */
+     * the next step of K (128 elements) lies past the end of the row. */
     int32_t left;
     /* the number of rows from the thread's first row to the matrix's last row, both included */
     int32_t rows;
@@ -46,8 +46,9 @@ fp8_small_m_find_copies(const uint8_t *data, uint64_t pitch, uint32_t bytes, uin
     return c;
 }
 
-/* Starts a thread's copies of one step and advances to the warpgroup's next step. Bytes past the
- * end of a row and rows past the last row become zeros, without a read from global memory. */
+/* Starts a thread's copies of one step of K (128 elements) to shared memory, and advances `c` to
+ * the warpgroup's next step. Bytes past the end of a row and rows past the last row become zeros,
+ * without a read from global memory. */
 static __device__ __forceinline__ void fp8_small_m_copy(fp8_small_m_copies *c, const int passes,
                                                         uint32_t to) {
 #pragma unroll

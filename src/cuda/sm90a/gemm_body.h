@@ -126,9 +126,9 @@ enum {
     BARRIERS_AT = GEMM_BARRIERS_AT(GEMM_SCALES, TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS),
     SHARED_BYTES = GEMM_SHARED_BYTES(GEMM_SCALES, TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS),
 
-    /* GEMM_ROW_BLOCK: the number of 128 x 128 blocks of B that contain a tile's columns. If the
-     * tile's width does not divide 128, there are two blocks. The border between them then lies at
-     * a multiple of COL_GROUP columns of the tile. */
+    /* The number of 128 x 128 blocks of B that contain the columns of a tile of D, in kernels with
+     * GEMM_ROW_BLOCK. If the tile's width does not divide 128, there are two blocks. The border
+     * between them then lies at a multiple of COL_GROUP columns of the tile. */
     COL_BLOCKS = GEMM_SCALES == GEMM_ROW_BLOCK && 128 % TILE_N ? 2 : 1,
     COL_GROUP = COL_BLOCKS == 1 ? TILE_N
                 : TILE_N % 64   ? 32
@@ -377,7 +377,7 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
     c.row_scales = 4 * (c.warpgroup * (SUBTILES * 64) + c.warp * 16 + c.lane / 4);
     c.empty = empty_to_tell(&r, c.lane);
     c.staging = staging_of(staging, (uint32_t)c.warpgroup);
-    /* `chunks` has the parity of the next phase of each staging buffer. With GEMM_TURNS two
+    /* Bit i of `chunks` is the parity of the next phase of staging buffer i. With GEMM_TURNS two
      * warpgroups use one staging buffer alternately. Parity 0 lets the first warpgroup begin at
      * once, and parity 1 makes the second warpgroup wait until the first has used the buffer. */
     c.chunks = GEMM_TURNS && c.warpgroup ? ~0u : 0;

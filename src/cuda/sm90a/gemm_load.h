@@ -21,8 +21,9 @@ static __device__ __forceinline__ along_k along_k_of(const bsmm_wgmma_params *p,
     return at;
 }
 
-/* Returns the index of the 128-element block of K that contains k block number `k`. The 128
- * elements share one scale in each row. */
+/* Returns the index of the scale block along K (128 elements, which share one scale in each row)
+ * that contains k block number `k`. A k block is 128 bytes along K, so a k block of bf16 is half a
+ * scale block. */
 static __device__ __forceinline__ int32_t scale_block_of(const bsmm_wgmma_params *p, int32_t k) {
     return GEMM_WIDE ? gemm_divide(k, &p->by_pairs) / 2 : k;
 }
@@ -56,8 +57,8 @@ static __device__ __forceinline__ void load_stage(const bsmm_wgmma_params *p, co
         ptx_tma_load(scales + 4 * TILE_M, &p->b_rows, at.col, block, full);
 }
 
-/* B's scales for one k block. A tile's columns lie in one or two 128 x 128 blocks of B, and each of
- * these has one scale. */
+/* B's scales for one k block, i.e. for a range of 128 bytes along K. The columns of a tile of D lie
+ * in one or two 128 x 128 blocks of B, and each of these blocks has one scale. */
 typedef struct block_scales {
     float of[COL_BLOCKS];
 } block_scales;

@@ -18,8 +18,8 @@ typedef struct consumer {
     const bsmm_wgmma_params *p;
     ring r;
     int32_t warpgroup, warp, lane;
-    /* the wgmma descriptors of this warpgroup's first subtile of A and of the B tile, both in stage
-     * 0 */
+    /* The wgmma descriptors of the operand tiles in stage 0: `a` of this warpgroup's first 64 rows
+     * of A, and `b` of B's tile. */
     uint64_t a, b;
     /* the offset in bytes of the scale of this thread's first row of A, in a stage's scales */
     uint32_t row_scales;
@@ -30,11 +30,12 @@ typedef struct consumer {
     /* Only in kernels of the kind POW2: true if each row of A and of B has one scale for all of
      * K. */
     bool even;
-    /* If the tile's columns lie in two 128 x 128 blocks of B (COL_BLOCKS == 2): the number of
-     * groups of COL_GROUP columns that lie in the first of these blocks. */
+    /* Only if COL_BLOCKS is 2, i.e. if the columns of the tile lie in two 128 x 128 blocks of B:
+     * the number of groups of COL_GROUP columns that lie in the first of the two blocks. */
     int32_t split;
     /* Only in kernels that test products of scales (CAREFUL): bit 2 s + i is set if is_safe rejects
-     * a product of scales in the thread's row i (0 or 1) of subtile s. */
+     * a product of scales in the thread's row i (0 or 1) of subtile s. A subtile is 64 rows of the
+     * tile. */
     uint32_t unsafe;
     /* If B has one scale per 128 x 128 block (GEMM_ROW_BLOCK): the smallest and the largest product
      * of a scale of A and a scale of B so far, as fp32 bits. */
@@ -106,8 +107,9 @@ static __device__ __forceinline__ factors factors_of(const consumer *c, uint32_t
     return f;
 }
 
-/* Starts the wgmma instructions of one stage and one subtile and returns the scales for them. If
- * `keep` is 1, wgmma adds the products to `sum`. If `keep` is 0, wgmma overwrites `sum`. */
+/* Starts the wgmma instructions that multiply one subtile (64 rows of the tile) by one stage (one k
+ * block), and returns the scales of A and B for this k block. If `keep` is 1, wgmma adds the
+ * products to `sum`. If `keep` is 0, wgmma overwrites `sum`. */
 static __device__ __forceinline__ factors start(const consumer *c, float *sum, uint32_t stage,
                                                 uint32_t subtile, uint32_t keep) {
     uint64_t a_at = c->a + ((stage * STAGE_BYTES + subtile * (64 * K_BYTES)) >> 4);

@@ -41,7 +41,7 @@ typedef struct bsmm_wgmma_params {
      * 128 for A and of 128 x 128 for B, use them. */
     bsmm_wgmma_block_scales b_blocks;
     /* Only kernels of the kind BSMM_WGMMA_BF16 use these fp32 scales, one for each row of A
-     * (row_factors) and of B (col_factors). The kernel multiplies them by sums over all of K. NULL
+     * (row_factors) and of B (col_factors). The kernel multiplies sums over all of K by them. NULL
      * means that the operand has no scales. If B has none, A has none. `col_factors` is aligned to
      * 8 bytes, and its length is padded to a multiple of 4. */
     const float *row_factors, *col_factors;
@@ -70,9 +70,9 @@ typedef struct bsmm_wgmma_params {
     /* The numbers of bf16 parts whose sum is an element of A and of B. Each part of A is multiplied
      * by each part of B. */
     int32_t a_parts, b_parts;
-    /* 32 / a_parts, rounded up. Kernels multiply the index of a pair of parts (0 to 8) by this
-     * number and shift right by 5, instead of dividing the index by a_parts. The quotient is exact
-     * for these indices. */
+    /* 32 / a_parts, rounded up. Kernels number the pairs of a bf16 part of A and a bf16 part of B
+     * from 0 to 8. To divide such a number by a_parts, they multiply it by a_reciprocal and shift
+     * right by 5, which is exact for these numbers. */
     int32_t a_reciprocal;
     /* The numbers of cluster tiles along M and N. A cluster tile is the area of D that the thread
      * blocks of one cluster compute together. */

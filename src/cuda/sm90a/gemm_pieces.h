@@ -63,12 +63,12 @@ static __device__ __forceinline__ void multiply_unscaled(consumer *c, float (*to
 /* ---- PARTIALS == 1: a warpgroup multiplies a k block into one set of sums and then promotes them,
  * while other warpgroups multiply ---- */
 
-/* Waits for the wgmma instructions of a stage's first subtile, which are already running, and
- * promotes their sums, i.e. multiplies them by their scales and adds them to totals. Then it
- * multiplies and promotes the stage's other subtile, if there is one. It releases the stage to the
- * producer when all of its scales have been read. If `even` is set, i.e. each row has one scale for
- * all of K, the last stage is not released here, because end_even still reads its scales. Returns
- * nonzero if there is another stage. */
+/* Waits for the wgmma instructions of a stage's first subtile (64 rows of the tile), which are
+ * already running, and promotes their sums, i.e. multiplies them by their scales and adds them to
+ * totals. Then it multiplies and promotes the stage's other subtile, if there is one. It releases
+ * the stage to the producer when all of its scales have been read. If `even` is set, i.e. each row
+ * has one scale for all of K, the last stage is not released here, because end_even still reads its
+ * scales. Returns nonzero if there is another stage. */
 static __device__ __forceinline__ int end_stage(consumer *c, float (*total)[ACCUMULATORS],
                                                 float *sum, factors f, progress *now,
                                                 uint32_t stage, bool even) {

@@ -49,9 +49,9 @@ static __device__ __forceinline__ void promote_by_blocks(consumer *c, float *tot
     }
 }
 
-/* Promotes the sums of a subtile, i.e. multiplies them by the scales of A and B and adds them to
- * the fp32 totals. Each iteration promotes four sums, in two rows and two columns. If `checked` is
- * set, is_safe tests every product of scales. */
+/* Promotes the sums of a subtile (64 rows of the tile), i.e. multiplies them by the scales of A and
+ * B and adds them to the fp32 totals. Each iteration promotes four sums, in two rows and two
+ * columns. If `checked` is set, is_safe tests every product of scales. */
 static __device__ __forceinline__ void promote_by_rows(consumer *c, uint32_t subtile, float *total,
                                                        const float *sum, const factors *f,
                                                        bool checked) {

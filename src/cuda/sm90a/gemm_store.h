@@ -191,8 +191,8 @@ static __device__ __noinline__ void store_any(const bsmm_wgmma_params *p,
         bsmm_gpu_epilogue_store(&p->whole.epilogue, f, row, col, (double)value);
 }
 
-/* The rows of a subtile whose results must be recomputed, as one bit for each of the warp's 16
- * rows. If the tile's columns lie in two blocks of B, each block has its own bits. */
+/* The rows of D whose results must be recomputed, as one bit for each of the warp's 16 rows. If the
+ * tile's columns lie in two 128 x 128 blocks of B, each of the two blocks has its own bits. */
 typedef struct rows_again {
     uint32_t of[COL_BLOCKS];
 } rows_again;

@@ -22,9 +22,9 @@
 #define SIX           (SMALL_M_FORMAT >= SMALL_M_MXFP6_E2M3)
 #define ROW_TILES     (FOUR && !SMALL_M_WGMMA ? 2 : 1)
 #define SPAN          (FOUR && SMALL_M_WGMMA ? 2 : 1)
-/* Nonzero if the thread multiplies the two steps of a span one after the other. There are then not
- * enough registers to decode the weights of both steps at once, because the accumulators of more
- * than four tiles take most registers. */
+/* Nonzero if a warp multiplies two steps of K (SPAN is 2) one after the other, because there are
+ * not enough registers to decode the weights of both steps at once. The accumulators of more than
+ * four tiles take most registers. */
 #define IN_HALVES (SPAN == 2 && SMALL_M_TILES > 4)
 #define SUMS      (ROW_TILES * SPAN * SMALL_M_TILES)
 #define WALKERS   (FOUR ? 2 : 1)
@@ -34,8 +34,8 @@
 #define FLOAT_ROWS (SMALL_M_FORMAT == SMALL_M_FP8_ROWS ? 1 : 16)
 /* The number of steps (of 128 elements along K) at the beginning of each range of K whose part of A
  * is loaded first. The warps can then begin before the rest of A has arrived. HEAD is 0 where the
- * second load of A costs as much time as the early start saves, and in grouped kernels, which have
- * no free register for it. */
+ * second load of A costs as much time as the early start saves, and in kernels that scale each step
+ * separately (SMALL_M_GROUPED), which have no free register for it. */
 #define HEAD (FOUR && SMALL_M_TILES == 2 && !SMALL_M_GROUPED ? WALKERS : 0)
 
 extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
@@ -161,16 +161,16 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
                       : SMALL_M_FORMAT == SMALL_M_NVFP4      ? t * 2
                       : SMALL_M_FORMAT == SMALL_M_MXFP8      ? t / 2
                                                              : 0);
-    /* After this barrier B's scales are in shared memory. If this block converts A itself, its
-     * image of A is complete too. */
+    /* After this barrier B's scales are in shared memory. If this thread block converts A itself, A
+     * is there too, converted to bf16. */
     __syncthreads();
     if (!own)
         while (!ptx_bulk_try_wait(small_m_address(small_m_shared + p.barriers_at), 0)) {
         }
     if (!at_once) small_m_fetch_ahead(SMALL_M_FORMAT, 2 * ROW_TILES, &lane, step, WALKERS, end);
     const uint32_t first_step = step;
-    /* The first step whose part of A arrives with the second of the two loads of A. HEAD is the
-     * number of steps whose part of A arrives with the first load. */
+    /* The first step of K whose part of A arrives with the second of the two loads of A. The first
+     * load brings A for HEAD steps. */
     const uint32_t second = ring.slots ? end : step + HEAD;
     uint32_t slot = 0; /* the current slot of the ring of weights in shared memory, 0 or 1 */
     uint32_t at = ring.first;

@@ -21,15 +21,17 @@
  * that are loaded once instead of through a ring. If there is no ring, mbarrier 1 counts the bytes
  * of the second load of A (see HEAD in small_m_body.h). */
 typedef struct small_m_ring {
-    /* `slots` is the number of slots. `slot` and `parity` are the slot and the mbarrier parity of
-     * the data that the warp reads next. A slot holds a span of A, i.e. one or two steps. */
+    /* `slots` is the number of slots of the ring buffer. A slot holds A for one or two steps of K.
+     * The warp next reads slot number `slot`, and `parity` is the phase parity of that slot's
+     * mbarriers. */
     uint32_t slots, slot, parity;
     /* the shared memory addresses of the "full" and "done" mbarriers of the first slot */
     uint32_t full, done;
-    /* The shared memory address of the first slot, the bytes of one step of A, and the number of
-     * steps in a slot. */
+    /* The shared memory address of the first slot, the bytes of A for one step of K (128 elements),
+     * and the number of steps in a slot. */
     uint32_t first, step_bytes, span;
-    /* the distance in steps along K from one span that the warp multiplies to its next span */
+    /* the number of steps of K from the first step of a slot that this warp reads to the first step
+     * of the next one */
     uint32_t stride;
     /* 0: the warp refills a slot as soon as it has read the slot. 1: the warp refills a slot only
      * after it has read the following slot too. */
@@ -64,9 +66,10 @@ static __device__ __forceinline__ void small_m_make_barriers(const bsmm_small_m_
     if (threadIdx.x <= last) ptx_bulk_fence_init();
 }
 
-/* Starts the copy of one span of A, i.e. of one or two steps of 128 elements along K, from A's
- * image in global memory into a slot. The span begins at `step`, and the warp's range of steps ends
- * at `end`. One thread calls this for all warps that share the slot. */
+/* Starts the copy of one span of A, i.e. of one or two steps of 128 elements along K, from global
+ * memory into a slot. Global memory holds A's image, i.e. A converted to bf16 in the order of the
+ * main loop. The span begins at `step`, and the warp's range of steps ends at `end`. One thread
+ * calls this for all warps that share the slot. */
 static __device__ __forceinline__ void small_m_fill_slot(const bsmm_small_m_params *p,
                                                          const small_m_ring *ring, uint32_t slot,
                                                          uint32_t step, uint32_t end) {
@@ -104,9 +107,9 @@ static __device__ __forceinline__ void small_m_leave_slot(const bsmm_small_m_par
     small_m_fill_slot(p, &ring, ring.slot, next, end);
 }
 
-/* Starts the copy of A's steps [first, end) from global to shared memory, for thread blocks whose
- * shared memory holds all of A that they need. `barrier` is the address of the mbarrier that counts
- * the bytes. */
+/* Starts the copy of A for the steps [first, end) of K from global to shared memory, for thread
+ * blocks whose shared memory holds all of A that they need. A step is 128 elements. `barrier` is
+ * the address of the mbarrier that counts the bytes. */
 static __device__ __forceinline__ void small_m_fetch_steps(const bsmm_small_m_params *p,
                                                            const small_m_block *block,
                                                            uint32_t first, uint32_t end,
@@ -118,17 +121,18 @@ static __device__ __forceinline__ void small_m_fetch_steps(const bsmm_small_m_pa
                       barrier);
 }
 
-/* Returns the end of the first `head` steps of a range of K. These steps of A are loaded before the
- * rest of A, so that the warps can begin early. */
+/* Returns the end of the first `head` steps of a range of K. A step is 128 elements. A is loaded
+ * for these steps first, so that the warps can begin early. */
 static __device__ __forceinline__ uint32_t small_m_head_end(const bsmm_small_m_params *p,
                                                             uint32_t range, uint32_t head) {
     return min(small_m_begin(p, range) + head, small_m_begin(p, range + 1));
 }
 
-/* Starts the copies of data that does not pass through the ring of A: the fp32 scales of A and, if
- * there is no ring, all of A that the block needs. If `head` is nonzero, mbarrier 0 counts the
- * first `head` steps of each range, and mbarrier 1 counts the rest of A. Otherwise mbarrier 0
- * counts everything. One thread calls this. */
+/* Starts the copies to shared memory of the data that is loaded only once: the fp32 scales of A
+ * and, if there is no ring buffer for A, all of A that the thread block needs. If `head` is
+ * nonzero, mbarrier 0 counts the bytes of A for the first `head` steps of each range of K, and
+ * mbarrier 1 counts the bytes of the rest of A. Otherwise mbarrier 0 counts everything. One thread
+ * calls this. */
 static __device__ __forceinline__ void
 small_m_fetch_whole(const bsmm_small_m_params *p, const small_m_block *block, const uint32_t head) {
     const uint32_t barrier = small_m_address(small_m_shared + p->barriers_at);

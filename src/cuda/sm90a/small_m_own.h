@@ -11,12 +11,14 @@
 
 #include "cuda/sm90a/small_m_prepare.h"
 
-/* The place of one chunk of A, i.e. of 8 elements along K of one row, in A and in A's image. */
+/* The place of one chunk of A, i.e. of 8 elements along K of one row, in A and in A's image. The
+ * image is A converted to bf16, in the order in which the main loop reads it. */
 typedef struct small_m_place {
-    /* The row of A, the step of K counted from the thread block's first step, and the first element
-     * of the chunk along K. */
+    /* The row of A, the step of K (128 elements) counted from the thread block's first step, and
+     * the index along K of the chunk's first element. */
     uint32_t row, step, k;
-    /* the place in A's image in shared memory, in bytes from the beginning of the image */
+    /* the place in shared memory of the converted chunk, in bytes from the beginning of A's
+     * image */
     uint32_t to;
     bool wanted;
 } small_m_place;
@@ -50,8 +52,9 @@ static __device__ __forceinline__ void small_m_own_load(const bsmm_small_m_param
     }
 }
 
-/* Converts the chunks of A that a thread has loaded to bf16 and stores them in A's image in shared
- * memory. Sets flags[row] to 1 if a value of that row of A is nonzero. */
+/* Converts the chunks of A (8 elements along K each) that a thread has loaded to bf16, and stores
+ * them in shared memory in the order in which the main loop reads them. Sets flags[row] to 1 if a
+ * value of that row of A is nonzero. */
 static __device__ __forceinline__ void
 small_m_own_store(const bsmm_small_m_params *p, const bool narrow, const small_m_block *block,
                   uint32_t first, const small_m_raw raw[BSMM_SMALL_M_OWN_CHUNKS], uint8_t *image,

@@ -18,7 +18,7 @@ enum {
      * number of columns is. The results then do not depend on the number of rows of A. Shared
      * memory that holds one column also has room for this number of columns. */
     BSMM_SMALL_M_COLUMNS = 32,
-    /* the largest number of columns (see BSMM_SMALL_M_WGMMA_COLUMNS) */
+    /* the largest number of columns, i.e. of rows of A, or of bf16 parts of rows of A */
     BSMM_SMALL_M_MOST_COLUMNS = 64,
     BSMM_SMALL_M_K = 128, /* the elements of K in one step of the main loop */
     /* The largest number of chunks of A that one thread converts to bf16. A chunk is 8 elements
@@ -45,7 +45,8 @@ typedef struct bsmm_small_m_params {
     bsmm_gpu_epilogue epilogue;
     uint32_t m, n, k;
     uint32_t steps; /* the number of steps of BSMM_SMALL_M_K elements in K */
-    /* log2 of the number of ranges into which K is split. A range is a sequence of whole steps. */
+    /* log2 of the number of ranges into which K is split. A range is a sequence of whole steps of
+     * 128 elements. */
     uint32_t ranges_log2;
     /* log2 of the number of thread blocks of a cluster. They split K, and each computes whole
      * ranges. */
@@ -53,26 +54,27 @@ typedef struct bsmm_small_m_params {
     /* log2 of the number of warps of a thread block that multiply the same rows of B, each in other
      * steps of K */
     uint32_t k_warps_log2;
-    /* The number of steps of A that the ring buffer in shared memory holds for each warp along K. 0
-     * means that there is no ring buffer, because shared memory holds all steps of A that the
-     * thread block needs. */
+    /* The number of steps of K (128 elements) for which the ring buffer in shared memory holds A,
+     * for each warp along K. 0 means that there is no ring buffer, because shared memory holds all
+     * of A that the thread block needs. */
     uint32_t a_slots;
     /* The image of A in the workspace: A converted to bf16, in the layout that the main loop reads
      * (sm90a/small_m_prepare.h). NULL: each thread block makes an image of its part of A in shared
      * memory. */
     uint8_t *a_image;
-    /* Flags that say which rows of A's image are zero, as [row][blocks_per_row]. Each thread block
-     * of small_m_prepare converts a part of one row, and it sets its flag to nonzero if an element
-     * of this part is nonzero. */
+    /* Flags that say which rows of A are zero, as [row][blocks_per_row]. Each thread block of
+     * small_m_prepare converts a part of one row, and it sets its flag to nonzero if an element of
+     * this part is nonzero. */
     uint32_t *a_image_any;
     /* the number of thread blocks of small_m_prepare for each row of A */
     uint32_t blocks_per_row;
-    /* the fp32 scales of A's image, as [step of 128 elements along K][scale_columns] */
+    /* A's fp32 scales in the workspace, as [step of 128 elements along K][scale_columns] */
     float *a_image_scales;
-    uint32_t scale_columns; /* `columns`, rounded up to a multiple of 4 */
-    uint32_t narrow;        /* nonzero if weights have 4 or 6 bits, 0 if they have 8 */
-    uint32_t source;        /* how A is read, a value of the enum bsmm_small_m_source */
-    uint32_t row_scaled;    /* nonzero if A has one fp32 scale per row */
+    /* the number of scales per step in a_image_scales: `columns`, rounded up to a multiple of 4 */
+    uint32_t scale_columns;
+    uint32_t narrow;     /* nonzero if weights have 4 or 6 bits, 0 if they have 8 */
+    uint32_t source;     /* how A is read, a value of the enum bsmm_small_m_source */
+    uint32_t row_scaled; /* nonzero if A has one fp32 scale per row */
     /* Nonzero if the epilogue has no alpha, C, bias or other factor. A result is then an
      * accumulator times a power of two and, if row_scaled is set, times the fp32 scale of A's
      * row. */
@@ -85,7 +87,8 @@ typedef struct bsmm_small_m_params {
     float zero_least;
     /* the number of bf16 numbers that represent one value of A: 1, 2 (f16) or 3 (f32) */
     uint32_t parts;
-    /* the number of columns in shared memory, i.e. m * parts or, with padding, more */
+    /* The number of columns of A in shared memory: m * parts or, with padding, more. A column is
+     * one row of A, or one bf16 part of a row. */
     uint32_t columns;
     /* The bytes of a chunk of A in shared memory. A chunk is 32 elements along K of all columns: 8
      * elements for each of the 4 threads that share a row of an mma fragment. */

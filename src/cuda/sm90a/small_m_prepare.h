@@ -86,10 +86,10 @@ static __device__ __noinline__ uint32_t small_m_split_pair(const bsmm_small_m_pa
     return low | high << 16;
 }
 
-/* Stores eight bf16 values of a column of A, i.e. chunk number `chunk` along K, in A's image. In
- * the layout for mma.sync, one thread of the main loop reads the 16 bytes together. In the layout
- * for wgmma, the four words go to four different parts of the image, each of which has 16 bytes for
- * each column. */
+/* Stores eight bf16 values of a column of A, i.e. chunk number `chunk` along K, in A's image. A
+ * column is one row of A, or one bf16 part of a row. In the layout for mma.sync, one thread of the
+ * main loop reads the 16 bytes together. In the layout for wgmma, the four words go to four
+ * different parts of the image, each of which has 16 bytes for each column. */
 static __device__ __forceinline__ void
 small_m_store_chunk(const bsmm_small_m_params *p, uint32_t chunk, uint32_t column, uint4 v) {
     uint32_t inner = chunk % 16;
@@ -170,8 +170,9 @@ static __device__ __forceinline__ uint32_t small_m_magnitude(uint4 v) {
     return (v.x | v.y | v.z | v.w) & 0x7fff7fffu;
 }
 
-/* Converts one chunk (8 elements along K) of a row of A, in any format, to bf16 and stores it in
- * A's image. Returns nonzero if a value is nonzero. */
+/* Converts one chunk (8 elements along K) of a row of A, in any format, to bf16. Stores it in A's
+ * image, i.e. in the order in which the main loop reads A. Returns nonzero if a value is
+ * nonzero. */
 static __device__ __noinline__ uint32_t small_m_prepare_any(const bsmm_small_m_params *p,
                                                             uint32_t row, uint32_t chunk) {
     uint32_t any = 0;
@@ -183,8 +184,9 @@ static __device__ __noinline__ uint32_t small_m_prepare_any(const bsmm_small_m_p
     return any;
 }
 
-/* Converts one chunk (8 elements along K) of a row of A to bf16 and stores it in A's image.
- * Elements past the end of K become zeros. Returns nonzero if a value is nonzero. */
+/* Converts one chunk (8 elements along K) of a row of A to bf16 and stores it in A's image, i.e. in
+ * the order in which the main loop reads A. Elements past the end of K become zeros. Returns
+ * nonzero if a value is nonzero. */
 static __device__ __forceinline__ uint32_t small_m_prepare_chunk(const bsmm_small_m_params *p,
                                                                  uint32_t row, uint32_t chunk) {
     const uint32_t column = row * p->parts;
