@@ -180,7 +180,8 @@ typedef struct bsmm_pack_job {
      * which the smallest possible scale of a group, and its block scales, may lie below the common
      * scale of the row. */
     uint32_t window;
-    /* the codec of the operand's elements, and the codec of 8-bit packed elements */
+    /* The constants that decode the operand's elements (codec), and those that encode packed
+     * elements of 8 bits (to). */
     bsmm_narrow_codec codec, to;
     bsmm_pair_codec pair;
     /* The offset of an element's scale is the value of row_map at the element's row plus the value

@@ -71,8 +71,8 @@ typedef struct bsmm_quantize_job {
      * of col_map at its column. */
     bsmm_axis_map row_map, col_map;
     bsmm_recipe_steps steps;
-    /* those constants of the recipe that apply to the whole tensor and do not depend on its
-     * second-level scale */
+    /* The constants of the recipe, i.e. of the rules for computing scales, that are the same for
+     * all blocks and do not depend on the second-level scale. */
     bsmm_tensor_step tensor;
     bsmm_coder coder;
     /* The largest magnitude of the tensor, in device memory. NULL if the recipe has no second-level

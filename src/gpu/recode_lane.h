@@ -34,8 +34,9 @@ BSMM_DEVICE uint32_t bsmm_lane_load_code(const uint8_t *codes, uint32_t bits, ui
     return word >> shift & ((1u << bits) - 1);
 }
 
-/* Returns those constants of the recipe that apply to the whole tensor. They depend on the tensor's
- * largest magnitude, `amax`, because the second-level scale depends on it. */
+/* Returns the constants of the recipe, i.e. of the rules for computing scales, that are the same
+ * for all blocks of a tensor. They depend on the tensor's largest magnitude, `amax`, because the
+ * second-level scale depends on it. */
 BSMM_SHARED bsmm_tensor_step bsmm_lane_tensor(const bsmm_tensor_step *base,
                                               const bsmm_recipe_steps *steps, float amax) {
     bsmm_tensor_step t = *base;

@@ -34,7 +34,8 @@ typedef struct gemm_source {
 
 /* Returns the byte of a row of the operand that LDS stores at byte `at` of the tile, counted from
  * the beginning of the stage. It differs from the byte's place in LDS, because LDS holds the pieces
- * of a row in swizzled order. gemm_row_of gives the row. */
+ * of a row in swizzled order. gemm_row_of gives the number of the row, because LDS holds B's rows
+ * in another order. */
 BSMM_DEVICE uint32_t gemm_source_byte(uint32_t type, uint32_t at) {
     const uint32_t bytes = gemm_row_bytes(type), piece = gemm_piece_bytes(type);
     const uint32_t row = at / bytes, place = at % bytes / piece;
@@ -53,8 +54,8 @@ BSMM_DEVICE gemm_source gemm_source_of(const bsmm_cdna_gemm *p, gemm_shape s, ui
 #if defined(__gfx950__)
     from.whole = o->direct && !s.ocp && !s.columns ? p->k / gemm_k(type) : 0;
 #else
-    /* Loads of four bytes per lane would cover fewer rows at a time than the period of
-     * gemm_row_of. */
+    /* gfx942 has no direct loads here, because loads of four bytes per lane would cover too few
+     * rows at a time. The order of B's rows in LDS repeats only after more rows (gemm_row_of). */
     from.whole = 0;
 #endif
     from.buffer = s.columns ? bsmm_isa_buffer(o->o.data + row, (p->k - 1) * o->pitch + from.rows)
@@ -73,9 +74,9 @@ BSMM_DEVICE uint32_t gemm_rounds(gemm_shape s, uint32_t side) {
 }
 
 /* Loads one round of a stage directly to LDS, i.e. one load by every lane of the workgroup. The
- * number of rows in a round is a multiple of the periods of the swizzle and of gemm_row_of. A
- * lane's row in each round therefore has the same swizzle, and the same `lane_offset` is right for
- * all rounds. */
+ * number of rows in a round is a multiple of the period of the swizzle, and of the period with
+ * which the order of B's rows in LDS repeats (gemm_row_of). A lane's row in each round therefore
+ * has the same swizzle, and the same `lane_offset` is right for all rounds. */
 BSMM_DEVICE void gemm_load_round(const gemm_source *from, gemm_shape s, uint32_t side,
                                  uint32_t step, uint32_t round, uint32_t lds) {
     const uint32_t type = s.types[side], bytes = gemm_load_bytes(type);

@@ -75,7 +75,8 @@ BSMM_DEVICE uint32_t gemm_rows(gemm_shape s, uint32_t side) {
     return BSMM_CDNA_EDGE * (side ? s.waves_across * s.col_tiles : s.waves_down * s.row_tiles);
 }
 
-/* Returns the argument `tiles` of gemm_row_of, which orders the rows of an operand in LDS. */
+/* Returns the argument `tiles` that gemm_row_of needs for A (side 0) or B (side 1). gemm_row_of
+ * tells in which order LDS holds the rows of an operand. */
 BSMM_DEVICE uint32_t gemm_order(gemm_shape s, uint32_t side) {
     return side ? s.col_tiles : 1;
 }

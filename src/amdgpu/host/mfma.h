@@ -44,7 +44,8 @@ const bsmm_mfma_tile *bsmm_mfma_choose(const bsmm_product *p, const bsmm_mfma_ti
 void bsmm_mfma_begin(const bsmm_product *p, const bsmm_mfma_tile *tile, float factor,
                      bsmm_mfma_state *state);
 
-/* All MFMA kernels share these functions of bsmm_kernel. */
+/* These functions implement three members of bsmm_kernel for all MFMA kernels: the size of the
+ * workspace, making a plan's state, and running a plan. */
 uint64_t bsmm_mfma_workspace_bytes(const bsmm_product *p, const void *state);
 bsmm_status bsmm_mfma_make(const bsmm_product *p, void *state);
 bsmm_status bsmm_mfma_run(const bsmm_product *p, const void *state, void *workspace);

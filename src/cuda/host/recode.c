@@ -91,7 +91,7 @@ static bool is_plain(const bsmm_coder *k) {
 
 /* Tells whether the hardware instruction cvt makes the same codes as the encoder `k`. If so,
  * returns the number of mantissa bits of the element format `elem`, else 0. The codes differ only
- * if a recipe has its own rule for the sign of zeros. */
+ * if a recipe (the rules for quantizing) has its own rule for the sign of zeros. */
 static uint32_t hardware_of(uint32_t elem, const bsmm_coder *k) {
     if (!is_plain(k)) return 0;
     return elem == BSMM_ELEM_E4M3 ? 3 : elem == BSMM_ELEM_E5M2 ? 2 : 0;

@@ -93,7 +93,8 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, TILE ? 2 : 3)
     }
 #endif
 
-    /* the number by which the recipe multiplies or divides the thread's 16 values of each row */
+    /* the number by which the thread's 16 values of each row are multiplied or divided before they
+     * are rounded to the element format */
     float met[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {

@@ -79,8 +79,8 @@ static __device__ __forceinline__ bool has_conversions(void) {
 #endif
 }
 
-/* Encodes four values, one result per byte, for any recipe. It is the slow path for rare blocks and
- * rare recipes. It is not inlined, because its code is long. */
+/* Encodes four values, one result per byte, by the rules of any recipe. It is the slow path for
+ * rare blocks and rare recipes. It is not inlined, because its code is long. */
 static __device__ __noinline__ uint32_t any_four(const bsmm_quantize_job *job, float factor,
                                                  float a, float b, float c, float d) {
     bsmm_lane_encoder e = bsmm_lane_encoder_of(job, factor);

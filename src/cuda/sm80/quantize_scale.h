@@ -1,4 +1,5 @@
-/* Computes the block scales for the kernels that quantize, by the rule of the job's recipe. */
+/* Computes the block scales for the kernels that quantize, by the rule of the job's recipe, i.e. of
+ * the quantization that the caller has chosen. */
 #ifndef BSMM_CUDA_SM80_QUANTIZE_SCALE_H
 #define BSMM_CUDA_SM80_QUANTIZE_SCALE_H
 
@@ -36,8 +37,8 @@ typedef struct quantize_level {
     /* the number by which e4m3_scale multiplies or divides largest magnitudes, and its
      * reciprocal */
     float by, reciprocal;
-    /* nonzero if is_moderate accepts `by` and all of `factors`, so that the fast division is
-     * correct */
+    /* nonzero if `by` and all of `factors` lie between 2^-60 and 2^60 (is_moderate), as the fast
+     * division requires */
     uint32_t known;
     /* the numbers by which the elements of blocks with the e4m3 scale 1 + i / 8 are multiplied or
      * divided */

@@ -202,10 +202,12 @@ static_assert(SHARED_BYTES <= 232448, "a multiprocessor lends 227 KiB to a block
  * GEMM_SHORT, which are for short K, a work unit begins with the stage after the previous work
  * unit's last stage. Bit s of `phases` is the parity of the current phase of stage s. */
 typedef struct ring {
-    /* the shared memory addresses of the stages' tiles, of their scales and of the barriers */
+    /* the shared memory addresses of the first stage's operand tiles, of its scales, and of its
+     * barriers */
     uint32_t tiles, scales, barriers;
     uint32_t phases;
-    /* GEMM_SHORT only: the stage with which the next work unit begins. */
+    /* Only with GEMM_SHORT: the stage with which the next work unit (a range of k blocks of a tile)
+     * begins. */
     uint32_t next;
 } ring;
 
@@ -311,11 +313,12 @@ typedef struct chunk {
     uint32_t to_memory;
 } chunk;
 
-/* Static shared memory. The producer writes work unit number i to pieces[i % 2] before the work
- * unit's first stage is full. No consumer still reads work unit i - 2 then, because all consumers
- * have released a stage of work unit i - 1. With GEMM_SHORT, where a work unit may begin with any
- * stage, it is in pieces[its first stage] instead. All consumers have then released that stage
- * after they read the previous work unit there. */
+/* The static shared memory of a thread block. The producer warp writes work unit number i (a tile
+ * of D and a range of its k blocks) to pieces[i % 2] before the work unit's first stage is full. No
+ * consumer still reads work unit i - 2 then, because all consumers have released a stage of work
+ * unit i - 1. With GEMM_SHORT, where a work unit may begin with any stage, it is in pieces[its
+ * first stage] instead. All consumers have then released that stage after they read the previous
+ * work unit there. */
 typedef struct shared {
     uint64_t ready; /* the mbarrier that completes when the members after `pieces` are set */
     work pieces[GEMM_SHORT ? STAGES : 2];

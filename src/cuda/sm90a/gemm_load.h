@@ -1,7 +1,7 @@
 /* The producer of the sm_90a GEMM, i.e. the thread that loads operand tiles into the ring of
- * stages. It walks the work units of its thread block and announces each of them to the consumers.
- * It also loads B's block scales, unless another warp does (SCALES_WARP). gemm_body.h includes this
- * file. */
+ * stages. It goes through the work units of its thread block (a tile of D and a range of its k
+ * blocks) and announces each of them to the consumers. It also loads B's block scales, unless
+ * another warp does (SCALES_WARP). gemm_body.h includes this file. */
 
 /* The positions along K of a k block's tiles in A and in B, in units of 128 bytes. The two
  * positions differ if A or B is split into bf16 parts, i.e. if each element is the sum of up to
@@ -94,9 +94,9 @@ static __device__ __forceinline__ void put_scales(const ring *r, uint32_t stage,
     if (FULL_ARRIVALS > 1) ptx_mbarrier_arrive(full_of(r, stage));
 }
 
-/* Loads the stages of one work unit, i.e. the k blocks of one tile that this cluster computes. If
- * no other warp loads B's scales, this thread loads them one stage ahead, so that the TMA loads do
- * not wait for the latency of the scales. */
+/* Loads the operand tiles of one work unit, i.e. of the k blocks of one tile of D that this cluster
+ * computes, to the stages in shared memory. If no other warp loads B's scales, this thread loads
+ * them one stage ahead, so that the TMA loads do not wait for the latency of the scales. */
 static __device__ __forceinline__ void feed_piece(const bsmm_wgmma_params *p, ring *r, place here,
                                                   const work *piece) {
     int32_t k = piece->k_begin;

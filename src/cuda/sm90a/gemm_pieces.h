@@ -14,7 +14,7 @@
     }
 static_assert(STAGES >= 2 && STAGES <= 12, "as many as FOR_STAGES has");
 
-/* The state of the loop over the k blocks of a work unit. */
+/* The state of a consumer warpgroup's loop over the k blocks of a tile. */
 typedef struct progress {
     /* `left` is the number of k blocks that remain. `last` is the stage that was multiplied last.
      * `tested` is nonzero if the next stage is known to be full. */
@@ -280,17 +280,18 @@ static __device__ __forceinline__ void consume_each(consumer *c, shared *told) {
 static_assert(!GEMM_EARLY || (GEMM_SCALES != GEMM_UNSCALED && PARTIALS == 1),
               "sums are apart from totals, and there is one");
 
-/* Starts the wgmma instructions of a work unit's first k block, and returns the scales of that k
- * block. */
+/* Starts the wgmma instructions for the first k block of a work unit, i.e. of a range of k blocks
+ * of one tile. Returns the scales of this k block. */
 static __device__ __forceinline__ factors begin(consumer *c, float *sum) {
     const uint32_t stage = first_stage(&c->r);
     wait_full(&c->r, stage, 1);
     return start(c, sum, stage, 0, 0);
 }
 
-/* Returns true if the results of a work unit can be stored without a function call. The compiler
- * inserts a wait for all running wgmma instructions before a function call. Such a wait would stall
- * the first k block of the next work unit, which is already running. */
+/* Returns true if the results of a work unit (a range of k blocks of one tile) can be stored
+ * without a function call. The compiler inserts a wait for all running wgmma instructions before a
+ * function call. Such a wait would stall the first k block of the next work unit, which is already
+ * running. */
 static __device__ __forceinline__ bool ends_by_copies(const consumer *c, const shared *told,
                                                       const work *piece) {
     if (piece->k_end < c->p->k_blocks) return true;
