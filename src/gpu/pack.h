@@ -135,8 +135,8 @@ typedef struct bsmm_pair_codec {
     uint32_t up;
     /* the power of two that corrects the exponent bias, in both halves of a register */
     uint32_t unbias;
-    /* A number that is added to each byte. Bit 7 of the sum is set exactly if the magnitude is not
-     * finite. */
+    /* A number that is added to each magnitude, one per byte. Bit 7 of the sum is set exactly if
+     * the magnitude is Inf or NaN. */
     uint32_t special;
 } bsmm_pair_codec;
 

@@ -271,7 +271,8 @@ BSMM_SHARED uint32_t bsmm_lane_recode(const bsmm_narrow_codec *from, const bsmm_
     return recoded;
 }
 
-/* Replaces the recoded codes of Inf and NaN by the original codes. */
+/* Returns the four recoded elements in `recoded`, but keeps the original element in `codes` where
+ * it is Inf or NaN. */
 BSMM_SHARED uint32_t bsmm_lane_keep_special(const bsmm_narrow_codec *k, uint32_t codes,
                                             uint32_t recoded) {
     for (int i = 0; i < 4; i++)

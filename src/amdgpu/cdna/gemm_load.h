@@ -86,7 +86,7 @@ BSMM_DEVICE void gemm_load_round(const gemm_source *from, gemm_shape s, uint32_t
                          step * gemm_row_bytes(type) + round * rows * from->pitch, bytes);
 }
 
-/* Loads one stage of one operand directly to LDS. */
+/* Loads one stage (128 elements of K, or 256 of 4-bit operands) of A or B directly to LDS. */
 BSMM_DEVICE void gemm_load_direct(const gemm_source *from, gemm_shape s, uint32_t side,
                                   uint32_t step, uint32_t lds) {
 #pragma unroll

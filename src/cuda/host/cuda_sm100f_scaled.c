@@ -47,7 +47,8 @@ static const scaled_kernel nvfp4 = {
     .scale_tiles = 4,
     .packed = true,
 };
-/* The kernels in order of preference. */
+/* The kernels of cuda_sm100f_scaled. A plan uses the first kernel that supports the formats of A
+ * and B. */
 static const scaled_kernel *const kernels[] = {&mxfp4, &nvfp4, &mixed};
 
 /* The element types with the numbers that the instruction descriptor of the kind mxf8f6f4 gives

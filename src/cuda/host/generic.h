@@ -11,7 +11,8 @@
 /* Returns NULL if the generic GEMM can compute the product, else the reason why not. */
 const char *bsmm_cuda_generic_refuse(const bsmm_product *p, char *why, size_t size);
 
-/* The state of a plan that belongs to the generic GEMM. */
+/* The state of a plan that belongs to the generic GEMM: the kernel parameters without addresses,
+ * and the loaded kernel. */
 typedef struct bsmm_cuda_generic {
     bsmm_bf16_job job;
     bsmm_cuda_ready ready;

@@ -242,8 +242,8 @@ static bsmm_wgmma_store store_of(const bsmm_product *p) {
     return elem == BSMM_ELEM_F16 ? BSMM_WGMMA_STORE_F16 : BSMM_WGMMA_STORE_ANY;
 }
 
-/* Makes D's tensor map. A warpgroup stores 64 rows by 64 columns at a time, or 32 columns if 64
- * does not divide the tile's width. */
+/* Makes the tensor map with which TMA stores D. A warpgroup stores 64 rows by 64 columns at a time,
+ * or 32 columns if 64 does not divide the tile's width. */
 static void map_result(const bsmm_product *p, const bsmm_wgmma_tile *t, bsmm_cuda_ready_map *map) {
     const uint32_t cols = GEMM_CHUNK_COLS(t->tile_n);
     bsmm_cuda_ready_map_make(

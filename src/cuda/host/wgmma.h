@@ -15,8 +15,8 @@ typedef enum bsmm_wgmma_kind {
     /* 8-bit or bf16 elements, scales of 1 x 128 for A and of 128 x 128 for B */
     BSMM_WGMMA_BLOCK = 1,
     BSMM_WGMMA_ROW = 2, /* 8-bit or bf16 elements, scales of 1 x 128 for A and B */
-    /* Like BSMM_WGMMA_ROW with 8-bit elements, for operands in which the product of any scale of A
-     * and any scale of B is a normal fp32 number. */
+    /* 8-bit elements with scales of 1 x 128 for A and B. The product of any scale of A and any
+     * scale of B must be a normal fp32 number. */
     BSMM_WGMMA_POW2 = 3
 } bsmm_wgmma_kind;
 
@@ -55,7 +55,7 @@ typedef struct bsmm_wgmma_tile bsmm_wgmma_tile;
  * GEMM must then be computed again, which is impossible if D has overwritten C. */
 uint32_t bsmm_wgmma_parts(const bsmm_product *p, const bsmm_operand *o);
 
-/* Returns the tile with an index, or NULL past the last tile. */
+/* Returns entry number `index` of the table of all tile shapes, or NULL past the last entry. */
 const bsmm_wgmma_tile *bsmm_wgmma_tile_at(size_t index);
 
 /* Returns true if the kernel of this tile shape supports this kind of scales and these element
@@ -79,7 +79,7 @@ typedef struct bsmm_wgmma_split {
     int64_t blocks;      /* the number of k blocks of a tile, before K is split */
     double block_cycles; /* the cycles that a k block takes */
     double least_cycles; /* the cycles in which device memory delivers A and B */
-    double fixed_cycles; /* the cycles of a tile in addition to its k blocks */
+    double fixed_cycles; /* the cycles that a tile takes in addition to its k blocks */
     /* the cycles that an SM needs to store, or to add, the accumulators of one part of K */
     double part_cycles;
 } bsmm_wgmma_split;
@@ -118,7 +118,8 @@ typedef struct bsmm_wgmma_engine {
     bsmm_wgmma_params params; /* the kernel's parameters, in which all pointers are still NULL */
     bsmm_cuda_ready_map a, b, d, a_rows, b_rows;
     bsmm_cuda_ready ready;
-    /* The bytes of the flags in the workspace. The accumulators lie behind the flags. */
+    /* The bytes of the flags at the beginning of the workspace. A flag says that the accumulators
+     * of a tile that is split along K are complete. These accumulators lie behind the flags. */
     uint64_t flag_bytes;
 } bsmm_wgmma_engine;
 

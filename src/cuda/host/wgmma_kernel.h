@@ -11,7 +11,7 @@
 typedef struct bsmm_wgmma_plan bsmm_wgmma_plan;
 struct bsmm_wgmma_plan {
     bsmm_wgmma_kind kind;
-    bsmm_pack_route routes[2]; /* the packing routes of A and B (gpu/pack.h) */
+    bsmm_pack_route routes[2]; /* the formats to which A and B are packed (gpu/pack.h) */
     uint32_t elems[2];         /* the element types of A and B that the tensor cores multiply */
     /* Only with BSMM_WGMMA_BF16: true if the fp32 scales of the operands cover whole rows, and the
      * GEMM kernel multiplies the sums over all of K by them. */
@@ -25,9 +25,9 @@ struct bsmm_wgmma_plan {
      * either, the thread blocks of this plan's kernel run the code of the generic GEMM. If
      * `otherwise` is NULL, the generic GEMM is queued next as the only fallback. */
     const bsmm_wgmma_plan *otherwise;
-    /* The number of binades by which the largest element of a block may lie below the maximum that
-     * the block's scale allows. bsmm_pack_pair_plain uses it to test whether bf16 holds the values.
-     * It matters only if `otherwise` is not NULL. */
+    /* The number of binades by which the largest element of a scale block may lie below the largest
+     * value that the block's scale allows. bsmm_pack_pair_plain uses it to test whether bf16 holds
+     * the operands' values. It matters only if `otherwise` is not NULL. */
     uint32_t slack;
 };
 

@@ -9,7 +9,8 @@
 /* Says whether the GEMM kernel reads one operand where the caller stores it, or packed. */
 typedef struct bsmm_wgmma_source {
     bsmm_pack_route route;
-    bool stored; /* true if the GEMM kernel reads the operand's elements in place */
+    /* true if the GEMM kernel reads the operand's elements where the caller stores them */
+    bool stored;
     bool scaled; /* true if the GEMM kernel multiplies sums by scales of this operand */
     bool by_row; /* true if the operand's fp32 scales are 1 x 128, false if they are 128 x 128 */
     bool stored_scales;
@@ -45,7 +46,8 @@ typedef struct bsmm_wgmma_packing {
     /* The header of the packed operand, which holds for example the range of its values. The caller
      * has cleared it. NULL: the header lies at the beginning of the packed operand. */
     bsmm_pack_header *header;
-    /* true if the caller has queued only packing kernels since it cleared the header */
+    /* true if the caller has queued only packing kernels since it cleared the header, so that the
+     * next packing kernel may overlap with them */
     bool overlaps;
 } bsmm_wgmma_packing;
 

@@ -58,8 +58,8 @@ typedef struct bsmm_scaled_params {
     /* The number of tiles of D along M in a band, i.e. in a horizontal stripe of D. Tiles of one
      * band run at the same time. */
     uint32_t group_m;
-    /* The instruction descriptor of tcgen05.mma without the numbers of the scales: the types of
-     * elements and scales, and the extents. */
+    /* The instruction descriptor of tcgen05.mma, i.e. the types of elements and scales, and the
+     * extents of the tile. The kernel adds the bits that select the scales of each instruction. */
     uint32_t form;
     uint32_t store; /* how D is stored, a value of the enum bsmm_scaled_store */
 } bsmm_scaled_params;

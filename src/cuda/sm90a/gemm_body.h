@@ -90,7 +90,8 @@ enum {
     /* 1 for kernels of the kind ROW (scales of 1 x 128 blocks for A and B). The product of a scale
      * of A and a scale of B may not be a normal fp32 number, so these kernels test it. */
     CAREFUL = GEMM_SCALES == GEMM_ROW_ROW && !EVENS,
-    /* 1 if some results may have to be recomputed in double because of their scales. */
+    /* 1 if the kernel tests whether products of a scale of A and a scale of B lie outside the safe
+     * range, and recomputes such results in double. */
     AGAIN = GEMM_SCALES == GEMM_ROW_BLOCK || CAREFUL,
 
     TILE_M = GEMM_TILE_M(SUBTILES, CONSUMERS),
@@ -300,9 +301,9 @@ typedef struct work {
     int32_t k_begin, k_end;
 } work;
 
-/* A consumer's message to its writer thread about a staging buffer: there is nothing to do, store
- * the buffer to D, accumulators have been passed on to the next cluster, or there is no more work.
- */
+/* A consumer warpgroup's message to its writer thread, which it sends together with a staging
+ * buffer. The writer thread does nothing, or stores the buffer to D, or sets the flag that says
+ * that accumulators for the next cluster are complete, or ends. */
 enum { CHUNK_NOTHING, CHUNK_STORE, CHUNK_HANDED, CHUNK_END };
 typedef struct chunk {
     uint32_t what;

@@ -9,8 +9,8 @@
 typedef struct factors {
     float row[2], col[2];
     uint32_t cols;
-    /* Only in kernels that test products of scales (CAREFUL): true if is_safe accepts every product
-     * of a row scale and a column scale in this warp. */
+    /* Only in kernels that test products of scales (CAREFUL): true if every product of a scale of A
+     * and a scale of B that this warp needs lies in the safe range (is_safe). */
     bool moderate;
 } factors;
 
@@ -23,7 +23,8 @@ typedef struct consumer {
     uint64_t a, b;
     /* the offset in bytes of the scale of this thread's first row of A, in a stage's scales */
     uint32_t row_scales;
-    uint32_t empty; /* the result of empty_to_tell in a cluster, else 0 */
+    /* in a cluster, the address of the "empty" barrier that this lane notifies, else 0 */
+    uint32_t empty;
     /* the address of this warpgroup's staging buffers, from which TMA stores D */
     uint32_t staging;
     uint32_t chunks; /* bit i is the parity of the current phase of staging buffer i */

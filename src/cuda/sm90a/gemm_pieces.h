@@ -60,9 +60,6 @@ static __device__ __forceinline__ void multiply_unscaled(consumer *c, float (*to
         hold(total[s]);
 }
 
-/* ---- PARTIALS == 1: a warpgroup multiplies a k block into one set of sums and then promotes them,
- * while other warpgroups multiply ---- */
-
 /* Waits for the wgmma instructions of a stage's first subtile (64 rows of the tile), which are
  * already running, and promotes their sums, i.e. multiplies them by their scales and adds them to
  * totals. Then it multiplies and promotes the stage's other subtile, if there is one. It releases

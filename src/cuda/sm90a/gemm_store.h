@@ -19,9 +19,10 @@ static __device__ __forceinline__ uint32_t pack_pair(uint32_t kind, float low, f
                                          : bsmm_ptx_cvt_f16x2(high, low);
 }
 
-/* Writes CHUNK_COLS columns of a warp's 16 rows to a staging buffer of the warpgroup, in D's 16-bit
- * format. The buffer has the swizzle that TMA expects. In rows of 128 bytes, the 16-byte unit u of
- * row r lies at u ^ (r % 8). In rows of 64 bytes, it lies at u ^ (r / 2 % 4). */
+/* Writes a warp's results for 16 rows and CHUNK_COLS columns of D to a staging buffer in shared
+ * memory, in D's 16-bit format. The buffer has the swizzle that TMA expects. In rows of 128 bytes,
+ * the 16-byte unit u of row r lies at u ^ (r % 8). In rows of 64 bytes, it lies at u ^ (r / 2 %
+ * 4). */
 static __device__ __forceinline__ void stage_chunk(const consumer *c, const float *total,
                                                    uint32_t to) {
     const uint32_t line = (uint32_t)c->lane % 16, half = (uint32_t)c->lane / 16, kind = c->p->store;

@@ -48,8 +48,8 @@ typedef struct bsmm_small_m_params {
     /* log2 of the number of ranges into which K is split. A range is a sequence of whole steps of
      * 128 elements. */
     uint32_t ranges_log2;
-    /* log2 of the number of thread blocks of a cluster. They split K, and each computes whole
-     * ranges. */
+    /* log2 of the number of thread blocks of a cluster. The thread blocks split K among them, and
+     * each computes whole ranges of K. */
     uint32_t splits_log2;
     /* log2 of the number of warps of a thread block that multiply the same rows of B, each in other
      * steps of K */
