@@ -39,7 +39,8 @@ typedef struct gemm_carrier {
     uint32_t at, period;
     /* the offset of the scale of block 0 of the thread's row in a slot of the ring buffer */
     uint32_t to;
-    /* the bytes from the scale of one block to the scale of the next block in a slot */
+    /* the bytes, in a slot of the ring buffer, from the scale of one block along K to the scale of
+     * the next */
     uint32_t pitch;
     uint32_t blocks; /* the number of scale blocks along K */
     uint32_t low;    /* the least scale of the thread's row so far, as an e8m0 code */

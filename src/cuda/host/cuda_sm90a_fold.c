@@ -38,8 +38,9 @@ static bool takes(const bsmm_product *p, const bsmm_operand *o) {
     return folds(p, o) || is_scaled_fp8(o);
 }
 
-/* An upper bound of the number of binades between the largest value of a scale block and the
- * largest number of its 8-bit element format. */
+/* An upper bound of the number of binades by which the largest element of a scale block can lie
+ * below the largest number of its 8-bit format. No 8-bit format has a larger range of nonzero
+ * magnitudes. */
 enum { MOST_ROOM = 32 };
 
 /* Chooses the formats to which the kernel packs A and B, and the fallback that runs if packing

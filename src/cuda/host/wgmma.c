@@ -226,9 +226,9 @@ static void map_scales(const bsmm_product *p, const bsmm_wgmma_form *form, int64
         map);
 }
 
-/* Returns true if D needs no general epilogue: D is in row order, and there is neither C nor bias.
- * A second-level scale of D also needs the general epilogue. bsmm_wgmma_run tests it in each run,
- * because only then it is known whether there is one. */
+/* Returns true if a fast store can write D: D is in row order, and there is neither C nor bias. D
+ * must not have a second-level scale either, but bsmm_wgmma_run tests that, because it is only
+ * known when the plan runs. */
 static bool is_simple(const bsmm_product *p) {
     return p->d.m.order == BSMM_ORDER_ROW && !p->has_c && p->bias_elem == BSMM_ELEM_NONE;
 }

@@ -34,9 +34,9 @@ typedef struct consumer {
     /* Only if COL_BLOCKS is 2, i.e. if the columns of the tile lie in two 128 x 128 blocks of B:
      * the number of groups of COL_GROUP columns that lie in the first of the two blocks. */
     int32_t split;
-    /* Only in kernels that test products of scales (CAREFUL): bit 2 s + i is set if is_safe rejects
-     * a product of scales in the thread's row i (0 or 1) of subtile s. A subtile is 64 rows of the
-     * tile. */
+    /* Only in kernels that test products of scales (CAREFUL): bit 2 s + i is set if a product of a
+     * scale of A and a scale of B lies outside the safe range (is_safe), in the thread's row i (0
+     * or 1) of subtile s. A subtile is 64 rows of the tile. */
     uint32_t unsafe;
     /* If B has one scale per 128 x 128 block (GEMM_ROW_BLOCK): the smallest and the largest product
      * of a scale of A and a scale of B so far, as fp32 bits. */
@@ -61,8 +61,8 @@ static __device__ __forceinline__ void release(uint32_t stage, const consumer *c
     }
 }
 
-/* Returns true if the scale is 0, or if its magnitude is at least 2^-52 and below 2^32. is_safe
- * accepts the product of any two such scales. */
+/* Returns true if the scale is 0, or if its magnitude is at least 2^-52 and below 2^32. The product
+ * of any two such scales lies in the safe range (is_safe). */
 static __device__ __forceinline__ bool is_moderate(float scale) {
     const uint32_t lowest = (127 - 52) << 23, highest = (127 + 32) << 23;
     return (__float_as_uint(scale) & 0x7fffffff) - lowest < highest - lowest || scale == 0;

@@ -23,10 +23,10 @@ static __device__ __forceinline__ bool are_factors_safe(const consumer *c) {
 }
 
 /* Records the smallest and the largest product of a scale of A and a scale of B, as fp32 bits.
- * Recording takes two instructions, whereas testing each product with is_safe would take a dozen.
- * Zero and negative products make the recorded range look unsafe, although they may be harmless. If
- * the range looks unsafe at the end of a tile, unsafe_rows therefore tests each row with
- * is_safe. */
+ * Recording takes two instructions, whereas a test whether each product lies in the safe range
+ * (is_safe) would take a dozen. Zero and negative products make the recorded range look unsafe,
+ * although they may be harmless. If the recorded range looks unsafe at the end of a tile,
+ * unsafe_rows therefore tests the products of each row one by one. */
 static __device__ __forceinline__ void watch_factors(consumer *c, const float *by) {
     const uint32_t up = __float_as_uint(by[0]), down = __float_as_uint(by[1]);
     c->least = min(min(up, down), c->least);
@@ -51,7 +51,8 @@ static __device__ __forceinline__ void promote_by_blocks(consumer *c, float *tot
 
 /* Promotes the sums of a subtile (64 rows of the tile), i.e. multiplies them by the scales of A and
  * B and adds them to the fp32 totals. Each iteration promotes four sums, in two rows and two
- * columns. If `checked` is set, is_safe tests every product of scales. */
+ * columns. If `checked` is set, the function also tests whether every product of a scale of A and a
+ * scale of B lies in the safe range. */
 static __device__ __forceinline__ void promote_by_rows(consumer *c, uint32_t subtile, float *total,
                                                        const float *sum, const factors *f,
                                                        bool checked) {

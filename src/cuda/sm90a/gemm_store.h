@@ -199,9 +199,9 @@ typedef struct rows_again {
 } rows_again;
 
 /* Used if B has one scale per 128 x 128 block (GEMM_ROW_BLOCK). The warp's 16 rows of D begin at
- * `row`. The function returns a bit mask of the rows that have a product of a scale of A and a
- * scale of B that is_safe rejects. The scales of B are those of the 128-column block that contains
- * column `col`. Each lane tests other k blocks, for all 16 rows. */
+ * `row`. The function returns a bit mask of the rows in which a product of a scale of A and a scale
+ * of B lies outside the safe range (is_safe). The scales of B are those of the 128-column block
+ * that contains column `col`. Each lane tests other k blocks, for all 16 rows. */
 static __device__ __noinline__ uint32_t unsafe_rows(const bsmm_wgmma_params *p, int32_t row,
                                                     int32_t col) {
     if (row >= p->m || col >= p->n) return 0;

@@ -108,8 +108,8 @@ small_m_store_chunk(const bsmm_small_m_params *p, uint32_t chunk, uint32_t colum
         *(uint32_t *)to = words[i];
 }
 
-/* Splits eight f16 values into two bf16 numbers each. Returns the high numbers. The low numbers,
- * *low, form the next column of the image. */
+/* Splits eight f16 values of a row of A into two bf16 numbers each. Returns the high numbers, and
+ * stores the low numbers in *low. The kernels multiply the low numbers like another row of A. */
 static __device__ __forceinline__ uint4 small_m_read_f16(uint4 v, uint4 *low) {
     uint4 high;
     high.x = small_m_split_f16(v.x, &low->x);
