@@ -38,9 +38,9 @@ static const bsmm_wgmma_tile tiles[] = {
 #include "cuda/sm90a/tiles.def"
 };
 
-/* Returns the number of threads of a thread block. A kernel of the kind POW2 has as many threads as
- * the generic GEMM, because it runs the generic GEMM's code if neither 8-bit floats nor bf16 can
- * hold the values of A and B. */
+/* Returns the number of threads of a thread block. A kernel of the kind POW2 (8-bit elements with 1
+ * x 128 scales that are powers of two) has as many threads as the generic GEMM, because it runs the
+ * generic GEMM's code if neither 8-bit floats nor bf16 can hold the values of A and B. */
 static uint32_t threads_of(const bsmm_wgmma_tile *t) {
     return t->kind == BSMM_WGMMA_POW2 ? BSMM_BF16_THREADS : 128 * (1 + t->consumers);
 }
@@ -121,9 +121,9 @@ static deal deal_of(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     /* The device has fewer SMs than a cluster has thread blocks, so the launch will fail with an
      * error. Until then, avoid a division by 0. */
     if (room == 0) room = 1;
-    /* A kernel of the kind POW2 always launches as many clusters as fit on the device. If 8-bit
-     * floats cannot hold the values of A and B, all of these clusters pack A and B to bf16, or run
-     * the code of the generic GEMM. */
+    /* A kernel of the kind POW2 (8-bit elements with 1 x 128 scales that are powers of two) always
+     * launches as many clusters as fit on the device. If 8-bit floats cannot hold the values of A
+     * and B, all of these clusters pack A and B to bf16, or run the code of the generic GEMM. */
     bool few = all < room && t->kind != BSMM_WGMMA_POW2;
     d.clusters = !few ? room : all == 0 ? 1 : all;
     d.whole = all;

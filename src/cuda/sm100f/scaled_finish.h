@@ -227,7 +227,8 @@ static __device__ __forceinline__ void give_buffer(finish *f, const uint8_t *fro
     f->chunks++;
 }
 
-/* Stores 32 columns of the warp's 32 rows, beginning at column `col` of D. */
+/* Converts the accumulators of the warp's 32 rows and of 32 columns from column `col` on to
+ * elements of D, and stores them. */
 static __device__ __forceinline__ void finish_chunk(finish *f, const uint32_t *bits, uint32_t col) {
     const uint32_t store = f->p->store, wanted = inside(f, col);
     float total[CHUNK];

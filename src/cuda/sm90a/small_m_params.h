@@ -31,12 +31,14 @@ enum {
     BSMM_SMALL_M_SLOT_BYTES = BSMM_SMALL_M_THREADS * 64,
 };
 
-/* Says how the kernels read the values of A. */
+/* The ways in which the kernels read the values of A. */
 typedef enum bsmm_small_m_source {
-    BSMM_SMALL_M_ANY = 0,  /* in any format and order, one element at a time */
-    BSMM_SMALL_M_BF16 = 1, /* as rows of bf16 */
-    BSMM_SMALL_M_F16 = 2,  /* as rows of f16, where each value is the sum of two bf16 numbers */
-    /* as rows of e4m3, with row-major e8m0 scales of 32 elements, with fp32 scales, or unscaled */
+    BSMM_SMALL_M_ANY = 0,  /* A has any format and order and is read one element at a time */
+    BSMM_SMALL_M_BF16 = 1, /* A is read as rows of bf16 */
+    /* A is read as rows of f16, and each value is split into two bf16 numbers */
+    BSMM_SMALL_M_F16 = 2,
+    /* A is read as rows of e4m3, with row-major e8m0 scales of 32 elements, with fp32 scales, or
+     * unscaled */
     BSMM_SMALL_M_E4M3 = 3
 } bsmm_small_m_source;
 
