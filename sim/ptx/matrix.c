@@ -331,12 +331,19 @@ static bool apply_scales(ptx_warp *w, const ptx_inst *i, const shape *s, tile *t
                  at[0], at[1], at[2], at[3]);
         return false;
     }
-    for (uint32_t k = 0; k < s->k; k++) {
-        const uint32_t block = k / (s->k / count);
-        for (uint32_t m = 0; m < 16; m++)
-            t->a[m][k] *= scale_of(w, i, &i->op[4], m % 8 * 4 + 2 * at[1] + m / 8, at[0] + block);
-        for (uint32_t n = 0; n < 8; n++)
-            t->b[k][n] *= scale_of(w, i, &i->op[6], n * 4 + at[3], at[2] + block);
+    const uint32_t each = s->k / count;
+    for (uint32_t block = 0; block < count; block++) {
+        for (uint32_t m = 0; m < 16; m++) {
+            const double scale =
+                scale_of(w, i, &i->op[4], m % 8 * 4 + 2 * at[1] + m / 8, at[0] + block);
+            for (uint32_t k = block * each; k < (block + 1) * each; k++)
+                t->a[m][k] *= scale;
+        }
+        for (uint32_t n = 0; n < 8; n++) {
+            const double scale = scale_of(w, i, &i->op[6], n * 4 + at[3], at[2] + block);
+            for (uint32_t k = block * each; k < (block + 1) * each; k++)
+                t->b[k][n] *= scale;
+        }
     }
     return true;
 }
