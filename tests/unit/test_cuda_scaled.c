@@ -1,7 +1,8 @@
-/* Tests the kernel for block-scaled products on Blackwell (cuda_sm100f_scaled) with the sizes at
- * which its code differs: several tiles, more k blocks than stages, short last blocks, and rows and
- * scales that TMA and the tensor cores cannot read as they are stored. Every result is compared
- * with a sum in double. The test is skipped unless the device is such a GPU or its simulator. */
+/* Tests the kernels for block-scaled products on Blackwell (cuda_sm100f_scaled and
+ * cuda_sm120f_scaled) with the sizes at which their code differs: several tiles, more k blocks than
+ * stages, short last blocks, and rows and scales that TMA and the tensor cores cannot read as they
+ * are stored. Every result is compared with a sum in double. The test is skipped unless the device
+ * is such a GPU or its simulator. */
 #include "cuda.h"
 #include "gpu.h"
 #include "operand.h"
@@ -15,7 +16,11 @@
 
 #include <cmocka.h>
 
-static const char kernel[] = "cuda_sm100f_scaled";
+/* The major compute capabilities of the kernels' devices. */
+static const struct {
+    const char *kernel, *simulated;
+    int major;
+} kernels[] = {{"cuda_sm100f_scaled", "sim:sm_100", 10}, {"cuda_sm120f_scaled", "sim:sm_120", 12}};
 
 typedef struct scaled_case {
     const char *a, *b, *d;
@@ -25,8 +30,8 @@ typedef struct scaled_case {
     int64_t more_cols; /* the columns by which each row of A and B is longer in memory */
 } scaled_case;
 
-/* The tiles have 128 x 192 results. A k block has 128 elements, or 256 of mxfp4 and nvfp4, and
- * there are 4 or 5 stages. */
+/* The tiles have 128 x 192 results on sm_100 and 128 x 128 on sm_120. A k block has 128 elements,
+ * or 256 of mxfp4 and nvfp4, and there are 2, 4 or 5 stages. */
 static const scaled_case cases[] = {
     {"mxfp8", "mxfp8", "f32", 3, 4, 64, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
     {"mxfp8", "mxfp8", "f32", 128, 192, 128, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
@@ -57,18 +62,23 @@ static const scaled_case cases[] = {
     {"mxfp6_e3m2", "mxfp4", "f32", 20, 100, 100, FILL_SPECIAL, BSMM_LAYOUT_NV_128X4, 0},
 };
 
-/* The device on which the tests run. */
-static const char *device;
+/* The device on which the tests run, and its kernel. */
+static const char *device, *kernel;
 
-static bool is_blackwell(const char *name) {
-    if (strncmp(name, "sim:", 4) == 0) return strcmp(name, "sim:sm_100") == 0;
-    return strncmp(name, "cuda:", 5) == 0 && test_cuda_device()->capability / 10 == 10;
+static bool runs_on(size_t i, const char *name) {
+    if (strncmp(name, "sim:", 4) == 0) return strcmp(name, kernels[i].simulated) == 0;
+    return strncmp(name, "cuda:", 5) == 0 &&
+           test_cuda_device()->capability / 10 == kernels[i].major;
 }
 
-/* Skips the test unless the kernel's device is there. */
+/* Skips the test unless the device of a kernel is there. */
 static void need_device(void) {
     for (uint32_t i = 0; (device = test_gpu_at(i)); i++)
-        if (is_blackwell(device)) return;
+        for (size_t k = 0; k < BSMM_COUNT(kernels); k++)
+            if (runs_on(k, device)) {
+                kernel = kernels[k].kernel;
+                return;
+            }
     skip();
 }
 
@@ -190,7 +200,7 @@ static void test_cases(void **state) {
 
 /* ---- results that fp32 accumulators do not hold ---- */
 
-/* tcgen05 ignores the sign of an e4m3 scale. */
+/* tcgen05.mma and mma.sync ignore the sign of an e4m3 scale. */
 static void test_negative_scales(void **state) {
     static const scaled_case c = {
         "nvfp4", "nvfp4", "f32", 140, 400, 160, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0};

@@ -221,13 +221,17 @@ static void ends_of_scales(void **state) {
 
 /* Rows with gaps need the kernel that copies rows. */
 static void scaled_products(void **state) {
-    static const char *const formats[] = {"mxfp8", "mxfp4", "nvfp4"};
+    static const char *const formats[] = {"mxfp8", "mxfp4", "nvfp4"},
+                             *const devices[][2] = {{"sim:sm_100", "cuda_sm100f_scaled"},
+                                                    {"sim:sm_120", "cuda_sm120f_scaled"}};
     (void)state;
-    run_on("sim:sm_100");
-    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
-        for (uint32_t order = 0; order <= PADDED; order += PADDED)
-            multiply("cuda_sm100f_scaled", formats[i], formats[i], 20, order, BSMM_COMPUTE_EXACT,
-                     PLAIN);
+    for (size_t d = 0; d < BSMM_COUNT(devices); d++) {
+        run_on(devices[d][0]);
+        for (size_t i = 0; i < BSMM_COUNT(formats); i++)
+            for (uint32_t order = 0; order <= PADDED; order += PADDED)
+                multiply(devices[d][1], formats[i], formats[i], 20, order, BSMM_COMPUTE_EXACT,
+                         PLAIN);
+    }
 }
 
 /* For each kind of the wgmma engine and each pair of elements, a product with packed operands of
@@ -484,8 +488,10 @@ static void check_text(const char *text, const char *target, list_launched *list
 /* Tests that the tests above have run every entry of the PTX in the library. */
 static void every_entry_was_run(void **state) {
     (void)state;
-    static const char *const codes[][2] = {
-        {"compute_80", "sm_80"}, {"compute_90a", "sm_90a"}, {"compute_100f", "sm_100f"}};
+    static const char *const codes[][2] = {{"compute_80", "sm_80"},
+                                           {"compute_90a", "sm_90a"},
+                                           {"compute_100f", "sm_100f"},
+                                           {"compute_120f", "sm_120f"}};
     run_on("sim:sm_90a");
     void *library = dlopen("libbsmm_sim_cuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     assert_non_null(library);

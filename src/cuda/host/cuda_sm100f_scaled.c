@@ -1,8 +1,6 @@
 /* The kernel cuda_sm100f_scaled: block-scaled products on Blackwell's tensor cores, which multiply
- * elements and block scales as they are stored (sm100f/scaled_body.h). It takes
- *
- *     any pair of e4m3, e5m2, e2m3, e3m2 and e2m1 with e8m0 scales of 1 x 32 on both sides
- *     e2m1 with e4m3 scales of 1 x 16 on both sides (nvfp4)
+ * elements and block scales as they are stored (sm100f/scaled_body.h). scaled_formats.h has the
+ * formats that it takes.
  *
  * The tensor cores read scales in the layout nv_128x4. If A or B has scales in another layout, each
  * run first copies them to the workspace in this layout. If the distance between rows of elements
@@ -11,45 +9,21 @@
 #include "cuda/host/scaled_side.h"
 #include "gpu/params.h"
 
-/* A kernel and the type of block scales that it supports. */
+/* The kernels of the kinds of formats (scaled_formats.h). */
 typedef struct scaled_kernel {
     bsmm_cuda_function function;
     uint32_t threads;
-    /* the type of the scales, and the number of elements along K that share one scale */
-    uint32_t scale, block;
-    /* The number of tiles of 4 scales along K that a stage holds for each row. A stage is the data
-     * of four instructions, so it is also the number of scales that one instruction reads of each
-     * row. */
-    uint32_t scale_tiles;
-    bool packed; /* elements are e2m1, and shared memory holds them without gaps */
 } scaled_kernel;
 
-static const scaled_kernel mixed = {
-    .function = {"sm100f/scaled_mxf8f6f4", "scaled_mxf8f6f4", BSMM_SCALED_SHARED(5, 1)},
-    .threads = BSMM_SCALED_THREADS,
-    .scale = BSMM_SCALE_E8M0,
-    .block = 32,
-    .scale_tiles = 1,
+static const scaled_kernel kernels[BSMM_SCALED_KINDS] = {
+    [BSMM_SCALED_MXF4] = {{"sm100f/scaled_mxf4", "scaled_mxf4", BSMM_SCALED_SHARED(4, 2)},
+                          BSMM_SCALED_THREADS},
+    [BSMM_SCALED_NVF4] = {{"sm100f/scaled_nvf4", "scaled_nvf4", BSMM_SCALED_SHARED(4, 4)},
+                          BSMM_SCALED_THREADS_SIGNED},
+    [BSMM_SCALED_MXF8F6F4] = {{"sm100f/scaled_mxf8f6f4", "scaled_mxf8f6f4",
+                               BSMM_SCALED_SHARED(5, 1)},
+                              BSMM_SCALED_THREADS},
 };
-static const scaled_kernel mxfp4 = {
-    .function = {"sm100f/scaled_mxf4", "scaled_mxf4", BSMM_SCALED_SHARED(4, 2)},
-    .threads = BSMM_SCALED_THREADS,
-    .scale = BSMM_SCALE_E8M0,
-    .block = 32,
-    .scale_tiles = 2,
-    .packed = true,
-};
-static const scaled_kernel nvfp4 = {
-    .function = {"sm100f/scaled_nvf4", "scaled_nvf4", BSMM_SCALED_SHARED(4, 4)},
-    .threads = BSMM_SCALED_THREADS_SIGNED,
-    .scale = BSMM_SCALE_E4M3,
-    .block = 16,
-    .scale_tiles = 4,
-    .packed = true,
-};
-/* The kernels of cuda_sm100f_scaled. A plan uses the first kernel that supports the formats of A
- * and B. */
-static const scaled_kernel *const kernels[] = {&mxfp4, &nvfp4, &mixed};
 
 /* The element types with the numbers that the instruction descriptor of the kind mxf8f6f4 gives
  * them (PTX ISA, "Instruction descriptor"). The instructions of other kinds have only one element
@@ -61,26 +35,18 @@ static const struct {
              {BSMM_ELEM_E2M3, 3},
              {BSMM_ELEM_E3M2, 4},
              {BSMM_ELEM_E2M1, 5}};
-enum { PACKED_E2M1 = 1, NO_TYPE = 8 };
+enum { PACKED_E2M1 = 1 };
 
-static uint32_t type_of(const scaled_kernel *x, const bsmm_operand *o) {
-    const bsmm_format *f = &o->m.format;
-    if (f->scale != x->scale || f->block_rows != 1 || f->block_cols != x->block) return NO_TYPE;
-    if (x->packed) return f->elem == BSMM_ELEM_E2M1 ? PACKED_E2M1 : NO_TYPE;
-    for (size_t i = 0; i < BSMM_COUNT(types); i++)
-        if (types[i].elem == f->elem) return types[i].number;
-    return NO_TYPE;
-}
-
-static const scaled_kernel *choose(const bsmm_product *p) {
-    for (size_t i = 0; i < BSMM_COUNT(kernels); i++)
-        if (type_of(kernels[i], &p->a) != NO_TYPE && type_of(kernels[i], &p->b) != NO_TYPE)
-            return kernels[i];
-    return NULL;
+static uint32_t type_of(bsmm_scaled_kind kind, const bsmm_operand *o) {
+    if (bsmm_scaled_formats[kind].packed) return PACKED_E2M1;
+    size_t i = 0;
+    while (types[i].elem != o->m.format.elem)
+        i++;
+    return types[i].number;
 }
 
 typedef struct scaled_state {
-    const scaled_kernel *kernel;
+    bsmm_scaled_kind kind;
     bsmm_scaled_side sides[2];
     bsmm_scaled_params params;
     bsmm_cuda_ready ready;
@@ -103,19 +69,15 @@ static int64_t tiles_n(const bsmm_product *p) {
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     scaled_state *s = state;
-    const char *reason = bsmm_cuda_refuse(p, &mixed.function, why, size);
+    const char *reason = bsmm_cuda_refuse(p, &kernels[0].function, why, size);
     if (!reason) reason = bsmm_cuda_refuse_product(p);
+    if (!reason) reason = bsmm_scaled_refuse(p, &s->kind);
     if (reason) return reason;
-    s->kernel = choose(p);
-    if (!s->kernel)
-        return "takes 4-, 6- and 8-bit floats with e8m0 scales of 1 x 32 on both sides, or e2m1 "
-               "with e4m3 scales of 1 x 16";
-    if (p->a.m.order != BSMM_ORDER_ROW || p->b.m.order != BSMM_ORDER_ROW)
-        return "takes row-major operands";
+    const bsmm_scaled_format *x = &bsmm_scaled_formats[s->kind];
     if (tiles_m(p) * tiles_n(p) > INT32_MAX) return "D has more than 2^31 tiles";
     for (int i = 0; i < 2; i++)
-        if (bsmm_scaled_side_begin(operand_of(p, i), s->kernel->packed, s->kernel->scale_tiles,
-                                   &s->sides[i]) != BSMM_OK)
+        if (bsmm_scaled_side_begin(operand_of(p, i), x->packed, x->scale_tiles, &s->sides[i]) !=
+            BSMM_OK)
             return "the scales are too many for the layout nv_128x4";
     return NULL;
 }
@@ -127,7 +89,7 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     uint64_t bytes = 0;
     (void)p;
     for (int i = 0; i < 2; i++)
-        bytes += s->sides[i].bytes + s->sides[i].scale_bytes;
+        bytes += s->sides[i].bytes + s->sides[i].scales.bytes;
     return bytes ? bytes + ALIGN : 0;
 }
 
@@ -171,14 +133,15 @@ static void map_result(const bsmm_product *p, scaled_state *s) {
 
 /* Returns the descriptor of the instruction tcgen05.mma with block scales (PTX ISA, "Instruction
  * descriptor"). It encodes the types of elements and scales, and the extents of the tile. */
-static uint32_t form_of(const bsmm_product *p, const scaled_kernel *x) {
-    return type_of(x, &p->a) << 7 | type_of(x, &p->b) << 10 | BSMM_SCALED_TILE_N / 8 << 17 |
-           (x->scale == BSMM_SCALE_E8M0 ? 1u << 23 : 0) | BSMM_SCALED_TILE_M / 16 << 24;
+static uint32_t form_of(const bsmm_product *p, bsmm_scaled_kind kind) {
+    return type_of(kind, &p->a) << 7 | type_of(kind, &p->b) << 10 | BSMM_SCALED_TILE_N / 8 << 17 |
+           (bsmm_scaled_formats[kind].scale == BSMM_SCALE_E8M0 ? 1u << 23 : 0) |
+           BSMM_SCALED_TILE_M / 16 << 24;
 }
 
 /* Returns the kernel parameters, except for pointers, which are set in each run. */
 static bsmm_scaled_params params_of(const bsmm_product *p, const scaled_state *s) {
-    const scaled_kernel *x = s->kernel;
+    const bsmm_scaled_format *x = &bsmm_scaled_formats[s->kind];
     const int64_t scales = bsmm_ceil_div(p->a.m.cols, x->block);
     enum { BAND_ROWS = 2048 };
     return (bsmm_scaled_params){
@@ -196,13 +159,14 @@ static bsmm_scaled_params params_of(const bsmm_product *p, const scaled_state *s
         .tiles_m = (uint32_t)tiles_m(p),
         .tiles_n = (uint32_t)tiles_n(p),
         .group_m = BAND_ROWS / BSMM_SCALED_TILE_M,
-        .form = form_of(p, x),
+        .form = form_of(p, s->kind),
         .store = store_of(p),
     };
 }
 
 static bsmm_status make_in_context(const bsmm_product *p, scaled_state *s) {
     const bsmm_cuda_device *device = p->device;
+    const scaled_kernel *x = &kernels[s->kind];
     s->params = params_of(p, s);
     if (s->params.store != BSMM_SCALED_STORE_ANY) map_result(p, s);
     for (int i = 0; i < 2; i++)
@@ -211,10 +175,10 @@ static bsmm_status make_in_context(const bsmm_product *p, scaled_state *s) {
     const int64_t blocks = bsmm_min_i64(s->params.tiles, device->multiprocessors);
     return bsmm_cuda_ready_make(device,
                                 &(bsmm_cuda_launch_desc){
-                                    .function = &s->kernel->function,
+                                    .function = &x->function,
                                     .grid = {(uint32_t)blocks},
-                                    .block = {s->kernel->threads},
-                                    .shared_bytes = s->kernel->function.shared_bytes,
+                                    .block = {x->threads},
+                                    .shared_bytes = x->function.shared_bytes,
                                     .overlap = true,
                                 },
                                 &s->ready);

@@ -1,7 +1,5 @@
 #include "cuda/host/scaled_side.h"
 
-#include "cuda/host/recode_calls.h"
-
 static int64_t bits_of(const bsmm_operand *o) {
     return bsmm_elem_row(o->m.format.elem)->bits;
 }
@@ -23,26 +21,16 @@ static int64_t padded_pitch(const bsmm_operand *o, bool spread) {
                   : bsmm_round_up(bsmm_ceil_div(o->m.cols * bits_of(o), 8), 16);
 }
 
-static bsmm_status map_scales(const bsmm_operand *o, bsmm_scale_map *map) {
-    bsmm_matrix laid = o->m;
-    laid.scale_layout = BSMM_LAYOUT_NV_128X4;
-    laid.scale_ld = 0;
-    laid.scale_tile_rows = laid.scale_tile_cols = 0;
-    return bsmm_scale_map_make(&laid, "scales", map);
-}
-
 bsmm_status bsmm_scaled_side_begin(const bsmm_operand *o, bool packed, uint32_t scales,
                                    bsmm_scaled_side *s) {
-    BSMM_TRY(map_scales(o, &s->map));
-    s->spread = !packed && bits_of(o) < 8;
-    s->stored = is_readable(o, s->spread);
     /* Scales are read in place only if all scales that an instruction reads are real ones. The last
      * scales of a row may otherwise be padding that holds NaN, and all results of the row would
      * then be computed again in double. */
-    s->stored_scales = o->m.scale_layout == BSMM_LAYOUT_NV_128X4 && o->map.cols % scales == 0;
+    BSMM_TRY(bsmm_scaled_scales_begin(o, scales, &s->scales));
+    s->spread = !packed && bits_of(o) < 8;
+    s->stored = is_readable(o, s->spread);
     s->pitch = (uint64_t)(s->stored ? o->m.ld * bits_of(o) / 8 : padded_pitch(o, s->spread));
     s->bytes = s->stored ? 0 : (uint64_t)bsmm_round_up(o->m.rows * (int64_t)s->pitch, 256);
-    s->scale_bytes = s->stored_scales ? 0 : (uint64_t)bsmm_round_up((int64_t)s->map.count, 256);
     return BSMM_OK;
 }
 
@@ -79,7 +67,7 @@ bsmm_status bsmm_scaled_side_make(const bsmm_cuda_device *device, const bsmm_ope
     static const bsmm_cuda_function pad_rows = {"sm100f/pad_rows", "pad_rows", 0};
     enum { THREADS = 256, BYTES = 16 * THREADS, MOST_DOWN = 65535 };
     map_rows(device, o, tile_rows, s);
-    if (!s->stored_scales) BSMM_TRY(bsmm_cuda_relayout_load(device));
+    BSMM_TRY(bsmm_scaled_scales_make(device, &s->scales));
     if (s->stored) return BSMM_OK;
     return bsmm_cuda_ready_make(device,
                                 &(bsmm_cuda_launch_desc){
@@ -89,16 +77,6 @@ bsmm_status bsmm_scaled_side_make(const bsmm_cuda_device *device, const bsmm_ope
                                     .block = {THREADS},
                                 },
                                 &s->pad);
-}
-
-static bsmm_status move_scales(const bsmm_product *p, const bsmm_operand *o,
-                               const bsmm_scaled_side *s, uint8_t *to) {
-    bsmm_recode job = {.device = p->device, .stream = p->stream, .src = *o, .dst = *o};
-    job.dst.map = s->map;
-    job.dst.m.scale_layout = BSMM_LAYOUT_NV_128X4;
-    job.dst.m.scales = to;
-    job.dst.scale_bytes = s->map.count;
-    return bsmm_cuda_relayout(&job);
 }
 
 static bsmm_status pad(const bsmm_product *p, const bsmm_operand *o, const bsmm_scaled_side *s,
@@ -115,10 +93,9 @@ static bsmm_status pad(const bsmm_product *p, const bsmm_operand *o, const bsmm_
 bsmm_status bsmm_scaled_side_bind(const bsmm_product *p, const bsmm_operand *o,
                                   const bsmm_scaled_side *s, uint8_t **room, CUtensorMap *rows,
                                   const uint8_t **scales) {
-    uint8_t *const moved = *room, *const padded = moved + s->scale_bytes;
-    *room = padded + s->bytes;
-    *scales = s->stored_scales ? o->m.scales : moved;
-    if (!s->stored_scales) BSMM_TRY(move_scales(p, o, s, moved));
+    BSMM_TRY(bsmm_scaled_scales_bind(p, o, &s->scales, room, scales));
+    uint8_t *const padded = *room;
+    *room += s->bytes;
     if (!s->stored) BSMM_TRY(pad(p, o, s, padded));
     return bsmm_cuda_ready_map_at(p->device, &s->rows, s->stored ? o->m.data : padded, rows);
 }

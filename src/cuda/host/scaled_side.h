@@ -4,17 +4,15 @@
 #ifndef BSMM_CUDA_HOST_SCALED_SIDE_H
 #define BSMM_CUDA_HOST_SCALED_SIDE_H
 
-#include "cuda/host/kernel.h"
+#include "cuda/host/scaled_formats.h"
 #include "cuda/sm100f/scaled_params.h"
 
 typedef struct bsmm_scaled_side {
-    /* true if the elements, or the scales, are read where the caller stores them */
-    bool stored, stored_scales;
-    bool spread; /* TMA spreads elements of 4 or 6 bits so that each takes a byte */
-    /* the bytes of workspace for a copy of the elements and of the scales, 0 without a copy */
-    uint64_t bytes, scale_bytes;
-    uint64_t pitch;     /* the distance of the rows that TMA reads, in bytes */
-    bsmm_scale_map map; /* the places of the scales in the layout nv_128x4 */
+    bool stored;    /* true if the elements are read where the caller stores them */
+    bool spread;    /* TMA spreads elements of 4 or 6 bits so that each takes a byte */
+    uint64_t bytes; /* the bytes of workspace for a copy of the elements, 0 without a copy */
+    uint64_t pitch; /* the distance of the rows that TMA reads, in bytes */
+    bsmm_scaled_scales scales;
     bsmm_cuda_ready pad;
     bsmm_cuda_ready_map rows;
 } bsmm_scaled_side;

@@ -1,0 +1,180 @@
+/* The kernel cuda_sm120f_scaled: block-scaled products on the tensor cores of RTX 50 GPUs and DGX
+ * Spark, which multiply elements and block scales as they are stored (sm120f/scaled_body.h).
+ * scaled_formats.h has the formats that it takes. The kernels read scales in the layout nv_128x4.
+ * Each run moves scales of other layouts to the workspace. */
+#include "cuda/host/scaled_formats.h"
+#include "cuda/sm120f/scaled_params.h"
+#include "gpu/params.h"
+
+/* The kernels of the kinds of formats (scaled_formats.h). */
+static const bsmm_cuda_function functions[BSMM_SCALED_KINDS] = {
+    [BSMM_SCALED_MXF4] = {"sm120f/scaled_mxf4", "scaled_mxf4", BSMM_SM120_SHARED(2)},
+    [BSMM_SCALED_NVF4] = {"sm120f/scaled_nvf4", "scaled_nvf4", BSMM_SM120_SHARED(4)},
+    [BSMM_SCALED_MXF8F6F4] = {"sm120f/scaled_mxf8f6f4", "scaled_mxf8f6f4", BSMM_SM120_SHARED(1)},
+};
+
+/* The types of elements that take a byte of shared memory, and the bits of a word of four elements
+ * that are no signs. */
+static const struct {
+    uint32_t elem;
+    bsmm_sm120_type type;
+    uint32_t magnitudes;
+} types[] = {{BSMM_ELEM_E4M3, BSMM_SM120_E4M3, 0x7f7f7f7f},
+             {BSMM_ELEM_E5M2, BSMM_SM120_E5M2, 0x7f7f7f7f},
+             {BSMM_ELEM_E2M3, BSMM_SM120_E2M3, 0x1f1f1f1f},
+             {BSMM_ELEM_E2M1, BSMM_SM120_E2M3, 0x1f1f1f1f},
+             {BSMM_ELEM_E3M2, BSMM_SM120_E3M2, 0x1f1f1f1f}};
+enum { PACKED_MAGNITUDES = 0x77777777 };
+
+static size_t type_of(const bsmm_operand *o) {
+    size_t i = 0;
+    while (types[i].elem != o->m.format.elem)
+        i++;
+    return i;
+}
+
+/* ---- the state of a plan ---- */
+
+typedef struct sm120_state {
+    bsmm_scaled_kind kind;
+    bsmm_scaled_scales scales[2];
+    bsmm_sm120_params params;
+    bsmm_cuda_ready ready;
+} sm120_state;
+
+BSMM_CHECK_STATE(sm120_state);
+
+static const bsmm_operand *operand_of(const bsmm_product *p, int i) {
+    return i ? &p->b : &p->a;
+}
+
+static int64_t tiles_of(int64_t extent) {
+    return bsmm_ceil_div(extent, BSMM_SM120_TILE);
+}
+
+static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
+    sm120_state *s = state;
+    const char *reason = bsmm_cuda_refuse(p, &functions[0], why, size);
+    if (!reason) reason = bsmm_cuda_refuse_product(p);
+    if (!reason) reason = bsmm_scaled_refuse(p, &s->kind);
+    if (reason) return reason;
+    if (tiles_of(p->d.m.rows) * tiles_of(p->d.m.cols) > INT32_MAX)
+        return "D has more than 2^31 tiles";
+    for (int i = 0; i < 2; i++)
+        if (bsmm_scaled_scales_begin(operand_of(p, i), 1, &s->scales[i]) != BSMM_OK)
+            return "the scales are too many for the layout nv_128x4";
+    return NULL;
+}
+
+enum { ALIGN = 256 };
+
+static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
+    const sm120_state *s = state;
+    const uint64_t bytes = s->scales[0].bytes + s->scales[1].bytes;
+    (void)p;
+    return bytes ? bytes + ALIGN : 0;
+}
+
+/* The error bound, relative to the sum of magnitudes. It assumes that an instruction adds the
+ * accumulator and 32 or 64 products at once and truncates each term 23 bits below the largest
+ * (docs/NUMERICS.md). */
+static double bound(const bsmm_product *p, const void *state) {
+    (void)state;
+    return 2.1 * ((double)p->a.m.cols + 64) * 0x1p-24;
+}
+
+/* ---- making a plan ---- */
+
+static bsmm_sm120_side side_of(const bsmm_operand *o, bsmm_scaled_kind kind) {
+    const bool packed = bsmm_scaled_formats[kind].packed;
+    const int64_t bits = bsmm_elem_row(o->m.format.elem)->bits, unit = packed ? 16 : 2 * bits,
+                  pitch = o->m.ld * bits / 8;
+    return (bsmm_sm120_side){
+        .o = bsmm_gpu_operand_of(o),
+        .pitch = (uint64_t)pitch,
+        .rows = (uint32_t)o->m.rows,
+        .row_bits = (uint64_t)(o->m.cols * bits),
+        .unit_bytes = (uint32_t)unit,
+        .aligned = pitch % (unit == 12 ? 4 : unit) == 0,
+        .magnitudes = packed ? PACKED_MAGNITUDES : types[type_of(o)].magnitudes,
+    };
+}
+
+/* Fills all kernel parameters except for pointers. */
+static bsmm_sm120_params params_of(const bsmm_product *p, bsmm_scaled_kind kind) {
+    const bsmm_scaled_format *x = &bsmm_scaled_formats[kind];
+    const int64_t scales = bsmm_ceil_div(p->a.m.cols, x->block);
+    enum { BAND_ROWS = 2048 };
+    return (bsmm_sm120_params){
+        .sides = {side_of(&p->a, kind), side_of(&p->b, kind)},
+        .epilogue = bsmm_gpu_epilogue_of(p),
+        .k = (uint32_t)p->a.m.cols,
+        .k_blocks = (uint32_t)bsmm_ceil_div(scales, (int64_t)4 * x->scale_tiles),
+        .row_scales = (uint32_t)scales,
+        .scale_tiles = (uint32_t)bsmm_ceil_div(scales, 4),
+        .tiles_m = (uint32_t)tiles_of(p->d.m.rows),
+        .tiles_n = (uint32_t)tiles_of(p->d.m.cols),
+        .group_m = BAND_ROWS / BSMM_SM120_TILE,
+        .pair = 4 * types[type_of(&p->a)].type + types[type_of(&p->b)].type,
+    };
+}
+
+static bsmm_status make_in_context(const bsmm_product *p, sm120_state *s) {
+    const bsmm_cuda_device *device = p->device;
+    const bsmm_cuda_function *function = &functions[s->kind];
+    s->params = params_of(p, s->kind);
+    for (int i = 0; i < 2; i++)
+        BSMM_TRY(bsmm_scaled_scales_make(device, &s->scales[i]));
+    return bsmm_cuda_ready_make(device,
+                                &(bsmm_cuda_launch_desc){
+                                    .function = function,
+                                    .grid = {s->params.tiles_m * s->params.tiles_n},
+                                    .block = {BSMM_SM120_THREADS},
+                                    .shared_bytes = function->shared_bytes,
+                                    .overlap = true,
+                                },
+                                &s->ready);
+}
+
+static bsmm_status make(const bsmm_product *p, void *state) {
+    BSMM_TRY(bsmm_cuda_enter(p->device));
+    bsmm_status status = make_in_context(p, state);
+    bsmm_cuda_leave(p->device);
+    return status;
+}
+
+/* ---- running it ---- */
+
+static bsmm_status run_in_context(const bsmm_product *p, const sm120_state *s, void *workspace) {
+    bsmm_sm120_params params = s->params;
+    uint8_t *room = workspace;
+    if (room) room += (ALIGN - (uintptr_t)room % ALIGN) % ALIGN;
+    for (int i = 0; i < 2; i++) {
+        const bsmm_operand *o = operand_of(p, i);
+        bsmm_gpu_operand_bind(o, &params.sides[i].o);
+        BSMM_TRY(bsmm_scaled_scales_bind(p, o, &s->scales[i], &room, &params.sides[i].scales));
+    }
+    bsmm_gpu_epilogue_bind(p, &params.epilogue);
+    return bsmm_cuda_ready_launch(p->device, &s->ready, p->stream, BSMM_CUDA_ARGUMENTS(&params));
+}
+
+static bsmm_status run(const bsmm_product *p, const void *state, void *workspace) {
+    BSMM_TRY(bsmm_cuda_enter(p->device));
+    bsmm_status status = run_in_context(p, state, workspace);
+    bsmm_cuda_leave(p->device);
+    return status;
+}
+
+const bsmm_kernel bsmm_kernel_cuda_sm120f_scaled = {
+    .name = "cuda_sm120f_scaled",
+    .device = "cuda",
+    .state_bytes = sizeof(sm120_state),
+    .refuse = refuse,
+    .workspace_bytes = workspace_bytes,
+    .bound = bound,
+    .make = make,
+    .run = run,
+    .alignment = 16, /* units of elements are loaded at multiples of 16 bytes */
+    /* K is summed in ascending order in every tile, and no result depends on the other rows. */
+    .features = BSMM_FEATURE_INVARIANT,
+};

@@ -1,0 +1,64 @@
+#include "cuda/host/scaled_formats.h"
+
+#include "cuda/host/recode_calls.h"
+
+const bsmm_scaled_format bsmm_scaled_formats[BSMM_SCALED_KINDS] = {
+    [BSMM_SCALED_MXF4] = {BSMM_SCALE_E8M0, 32, 2, true},
+    [BSMM_SCALED_NVF4] = {BSMM_SCALE_E4M3, 16, 4, true},
+    [BSMM_SCALED_MXF8F6F4] = {BSMM_SCALE_E8M0, 32, 1, false},
+};
+
+static bool takes(const bsmm_scaled_format *x, const bsmm_operand *o) {
+    static const uint32_t elems[] = {BSMM_ELEM_E2M1, BSMM_ELEM_E2M3, BSMM_ELEM_E3M2, BSMM_ELEM_E4M3,
+                                     BSMM_ELEM_E5M2};
+    const bsmm_format *f = &o->m.format;
+    if (f->scale != x->scale || f->block_rows != 1 || f->block_cols != x->block) return false;
+    for (size_t i = 0; i < (x->packed ? 1 : BSMM_COUNT(elems)); i++)
+        if (f->elem == elems[i]) return true;
+    return false;
+}
+
+const char *bsmm_scaled_refuse(const bsmm_product *p, bsmm_scaled_kind *kind) {
+    uint32_t k = 0;
+    while (k < BSMM_SCALED_KINDS &&
+           !(takes(&bsmm_scaled_formats[k], &p->a) && takes(&bsmm_scaled_formats[k], &p->b)))
+        k++;
+    if (k == BSMM_SCALED_KINDS)
+        return "takes 4-, 6- and 8-bit floats with e8m0 scales of 1 x 32 on both sides, or e2m1 "
+               "with e4m3 scales of 1 x 16";
+    if (p->a.m.order != BSMM_ORDER_ROW || p->b.m.order != BSMM_ORDER_ROW)
+        return "takes row-major operands";
+    *kind = (bsmm_scaled_kind)k;
+    return NULL;
+}
+
+bsmm_status bsmm_scaled_scales_begin(const bsmm_operand *o, uint32_t multiple,
+                                     bsmm_scaled_scales *s) {
+    bsmm_matrix laid = o->m;
+    laid.scale_layout = BSMM_LAYOUT_NV_128X4;
+    laid.scale_ld = 0;
+    laid.scale_tile_rows = laid.scale_tile_cols = 0;
+    BSMM_TRY(bsmm_scale_map_make(&laid, "scales", &s->map));
+    s->stored = o->m.scale_layout == BSMM_LAYOUT_NV_128X4 && o->map.cols % multiple == 0;
+    s->bytes = s->stored ? 0 : (uint64_t)bsmm_round_up((int64_t)s->map.count, 256);
+    return BSMM_OK;
+}
+
+bsmm_status bsmm_scaled_scales_make(const bsmm_cuda_device *device, const bsmm_scaled_scales *s) {
+    return s->stored ? BSMM_OK : bsmm_cuda_relayout_load(device);
+}
+
+bsmm_status bsmm_scaled_scales_bind(const bsmm_product *p, const bsmm_operand *o,
+                                    const bsmm_scaled_scales *s, uint8_t **room,
+                                    const uint8_t **scales) {
+    *scales = o->m.scales;
+    if (s->stored) return BSMM_OK;
+    bsmm_recode job = {.device = p->device, .stream = p->stream, .src = *o, .dst = *o};
+    job.dst.map = s->map;
+    job.dst.m.scale_layout = BSMM_LAYOUT_NV_128X4;
+    job.dst.m.scales = *room;
+    job.dst.scale_bytes = s->map.count;
+    *scales = *room;
+    *room += s->bytes;
+    return bsmm_cuda_relayout(&job);
+}
