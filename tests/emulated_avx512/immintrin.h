@@ -18,7 +18,8 @@
 
 /* Removes target attributes, so that functions are compiled for this machine's processor. */
 #define target(...)
-/* Makes src/base/cpu.c find every feature that it asks for. */
+/* Reports every processor feature as present to src/base/cpu.c, which asks for features by this
+   builtin. */
 #define __builtin_cpu_supports(feature) 1
 
 typedef union emu_512 {
@@ -49,9 +50,8 @@ typedef union emu_256 {
 #define EMU_F(x)    ((emu_512){.f = (x)})
 #define EMU_EACH(n) for (int lane = 0; lane < (n); lane++)
 
-/* ---- loads and stores ---- */
-
-/* These loads are masked. Lanes outside the mask are not read, because they may be unmapped. */
+/* Emulates masked loads. They do not read the memory of lanes outside the mask, because it may be
+   unmapped. */
 #define EMU_LOAD(name, vector, member, mask_type, field, lanes)                                    \
     EMU vector emu_##name(mask_type mask, const void *from) {                                      \
         emu_##member r;                                                                            \
@@ -97,8 +97,6 @@ EMU_STORE(mask_storeu_256_epi32, __m256i, 256, __mmask8, u32, 8)
 #define _mm256_mask_storeu_epi32      emu_mask_storeu_256_epi32
 #define _mm512_stream_si512(to, line) _mm512_store_si512(to, line)
 
-/* ---- masks ---- */
-
 #define EMU_MASK(name, mask_type, field, lanes, test)                                              \
     EMU mask_type emu_##name(__m512i a, __m512i b) {                                               \
         emu_512 x = {.i = a}, y = {.i = b};                                                        \
@@ -139,7 +137,8 @@ EMU __mmask32 emu_cmpgt_256_epu8(__m256i a, __m256i b) {
 }
 #define _mm256_cmpgt_epu8_mask emu_cmpgt_256_epu8
 
-/* The classes of vfpclassps, in the order of the bits of its immediate operand. */
+/* Emulates vfpclassps. Each bit of `classes`, the immediate operand of the instruction, selects a
+   class of floats, such as quiet NaN or zero. */
 EMU __mmask16 emu_fpclass_ps(__m512 a, int classes) {
     emu_512 v = {.f = a};
     __mmask16 r = 0;
@@ -157,8 +156,6 @@ EMU __mmask16 emu_fpclass_ps(__m512 a, int classes) {
     return r;
 }
 #define _mm512_fpclass_ps_mask emu_fpclass_ps
-
-/* ---- conversions ---- */
 
 #define EMU_CONVERT(name, to_vector, to, from_vector, from_member, from, lanes)                    \
     EMU to_vector emu_##name(from_vector a) {                                                      \
@@ -212,8 +209,6 @@ EMU __m256 emu_cvtpd_ps(__m512d a) {
 }
 #define _mm512_cvtpd_ps emu_cvtpd_ps
 
-/* ---- shuffles ---- */
-
 EMU __m512i emu_zextsi256(__m256i a) {
     emu_512 r = {.half_i = {a, _mm256_setzero_si256()}};
     return r.i;
@@ -229,8 +224,6 @@ EMU __m512i emu_shuffle_i64x2(__m512i a, __m512i b, int quarters) {
     return r.i;
 }
 #define _mm512_shuffle_i64x2 emu_shuffle_i64x2
-
-/* ---- arithmetic ---- */
 
 EMU int emu_rounding(int immediate) {
     static const int modes[] = {FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};

@@ -44,8 +44,6 @@ static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) {
     return {x, y, z, w};
 }
 
-/* ---- bits ---- */
-
 template <typename To, typename From> static inline To emulated_bits(From from) {
     To to;
     static_assert(sizeof to == sizeof from, "the same bits");
@@ -96,8 +94,6 @@ template <typename A, typename B> static inline std::common_type_t<A, B> max(A a
     return x > y ? x : y;
 }
 
-/* ---- floating point, with the rounding that the name says ---- */
-
 template <typename F> static inline float emulated_rounded(int mode, F compute) {
     int before = fegetround();
     fesetround(mode);
@@ -130,8 +126,6 @@ static inline float __frcp_rn(float a) {
     return 1 / a;
 }
 
-/* ---- memory ---- */
-
 template <typename T> static inline T __ldg(const T *from) {
     return *from;
 }
@@ -157,8 +151,6 @@ static inline uint64_t __cvta_generic_to_shared(const void *pointer) {
 static inline void *__cvta_shared_to_generic(uint64_t address) {
     return emulated_pointer(uint32_t(address));
 }
-
-/* ---- threads ---- */
 
 #define EMULATED_WHOLE(mask) assert((mask) == 0xffffffffu)
 
@@ -211,8 +203,6 @@ static inline int __syncthreads_or(int value) {
 static inline void __nanosleep(uint32_t) {
     emulated_give_way();
 }
-
-/* ---- kernels, called with pointers to their arguments ---- */
 
 template <typename... P, size_t... I>
 static inline void emulated_apply(void (*kernel)(P...), void **arguments,

@@ -31,8 +31,6 @@ static int multiprocessors(void) {
     return number("EMULATED_CUDA_MULTIPROCESSORS", 6);
 }
 
-/* ---- errors, the device, its context ---- */
-
 CUresult cuInit(unsigned int flags) {
     (void)flags;
     return CUDA_SUCCESS;
@@ -128,8 +126,6 @@ CUresult cuStreamIsCapturing(CUstream stream, int *status) {
     *status = CU_STREAM_CAPTURE_STATUS_NONE;
     return CUDA_SUCCESS;
 }
-
-/* ---- memory ---- */
 
 static struct {
     uint8_t *begin, *map;
@@ -230,8 +226,6 @@ CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t words, CUst
     return CUDA_SUCCESS;
 }
 
-/* ---- tensor maps ---- */
-
 static uint32_t bytes_of(int type) {
     static const uint8_t bytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2};
     return type >= 0 && type < (int)sizeof bytes ? bytes[type] : 0;
@@ -270,8 +264,6 @@ CUresult cuTensorMapReplaceAddress(CUtensorMap *map, void *at) {
     return CUDA_SUCCESS;
 }
 _Static_assert(sizeof(emulated_map) <= sizeof(CUtensorMap), "a map's own bytes hold it");
-
-/* ---- kernels ---- */
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     static char any;

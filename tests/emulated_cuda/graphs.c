@@ -12,7 +12,7 @@
 #undef ENTRY
 #pragma GCC visibility pop
 
-/* The time when capture began, and the emulated time of all launches, in seconds. */
+/* Hold the time at which capture began, and the emulated time of all launches, in seconds. */
 static double captured_at, launched;
 
 static double now(void) {
@@ -23,7 +23,8 @@ static double now(void) {
 
 static int give(void **to, double value) {
     double *kept = malloc(sizeof *kept);
-    if (!kept) return 2; /* The driver returns error 2, CUDA_ERROR_OUT_OF_MEMORY. */
+    if (!kept)
+        return 2; /* The driver returns error 2, CUDA_ERROR_OUT_OF_MEMORY, if no memory is left. */
     *kept = value;
     *to = kept;
     return 0;

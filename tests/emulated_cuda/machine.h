@@ -21,9 +21,7 @@ struct emulated_index {
 struct emulated_warp;
 struct emulated_block;
 
-/* The emulated thread that runs now. */
 struct emulated_thread {
-    /* The thread's values of threadIdx, blockIdx, blockDim and gridDim. */
     emulated_index thread, block, threads, blocks;
     emulated_block *in;
     emulated_warp *warp;
@@ -31,10 +29,9 @@ struct emulated_thread {
 };
 extern emulated_thread *emulated_now;
 
-/* Lets each of the other GPU threads run until it waits. */
+/* Switches to the fiber of another GPU thread. The function returns when the other GPU threads
+   have run until they wait. */
 void emulated_give_way(void);
-
-/* ---- warps and blocks ---- */
 
 /* Exchanges a value among all lanes of a warp. Returns the values of all lanes, which are valid
  * until the next exchange. */
@@ -49,24 +46,22 @@ void emulated_cluster_wait(void);
 uint32_t emulated_rank(void);
 bool emulated_block_or(bool value);
 
-/* ---- shared memory ---- */
-
 /* Returns the dynamic shared memory of this block, which has the size that the launch requested. */
 void *emulated_shared(void);
 
-/* emulated_address converts a pointer to this block's shared memory or to a static variable to an
- * address of the shared window, and emulated_pointer converts it back. emulated_mapped returns the
- * address of the same place in the shared memory of thread block `rank` of the cluster. */
+/* emulated_address converts a pointer to this block's shared memory or to a static variable to a
+ * 32-bit address, as PTX instructions take it. emulated_pointer converts the address back.
+ * emulated_mapped converts an address in this block's shared memory to the same address in thread
+ * block `rank` of the cluster. */
 uint32_t emulated_address(const void *pointer);
 void *emulated_pointer(uint32_t address);
 uint32_t emulated_mapped(uint32_t address, uint32_t rank);
 
-/* ---- asynchronous work ---- */
-
 enum emulated_queue { EMULATED_COPIES, EMULATED_STORES, EMULATED_PRODUCTS, EMULATED_QUEUES };
 
-/* Functions for asynchronous work of this thread. Work is pushed and then committed as a group. A
- * group is executed when the thread waits until at most `pending` groups remain. */
+/* These functions emulate asynchronous work of the calling GPU thread. emulated_push adds work,
+ * and emulated_commit makes a group of the added work. The groups are executed when the thread
+ * calls emulated_wait_groups, which returns when at most `pending` groups remain. */
 void emulated_push(emulated_queue queue, std::function<void()> work);
 void emulated_commit(emulated_queue queue);
 void emulated_wait_groups(emulated_queue queue, uint32_t pending);
@@ -74,22 +69,17 @@ void emulated_wait_groups(emulated_queue queue, uint32_t pending);
 /* Queues a TMA copy, which is executed at some moment while threads wait. */
 void emulated_later(std::function<void()> work);
 
-/* ---- mbarriers, by address ---- */
-
 void emulated_mbarrier_init(uint32_t barrier, uint32_t count);
 void emulated_mbarrier_arrive(uint32_t barrier, uint32_t expected_bytes);
 void emulated_mbarrier_complete(uint32_t barrier, uint32_t bytes);
 bool emulated_mbarrier_passed(uint32_t barrier, uint32_t parity);
 
-/* ---- tensor maps ---- */
-
-/* emulated_map_load copies the box at (x, y) from device memory to a block's shared memory, and
- * emulated_map_store copies it back. emulated_map_bytes returns the size of the box in bytes. */
+/* emulated_map_load copies the box of a tensor map at (x, y) from device memory to a block's
+ * shared memory. emulated_map_store copies the box from shared memory to device memory.
+ * emulated_map_bytes returns the size of the box in bytes. */
 void emulated_map_load(const void *map, int32_t x, int32_t y, uint32_t to);
 void emulated_map_store(const void *map, int32_t x, int32_t y, uint32_t from);
 uint32_t emulated_map_bytes(const void *map);
-
-/* ---- kernels ---- */
 
 typedef void (*emulated_kernel)(void **arguments);
 

@@ -1,4 +1,5 @@
-/* Converts float formats by the library's tables, for cuda/ptx/values.h. */
+/* Converts float formats by the library's tables. The emulation of PTX conversions
+   (cuda/ptx/values.h) calls these functions. */
 #include "format/format.h"
 
 double emulated_decode(uint32_t elem, uint32_t code);

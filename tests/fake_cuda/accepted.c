@@ -1,5 +1,5 @@
-/* Driver functions that a run may call and whose effect no test examines. They succeed and do
- * nothing. */
+/* Defines driver functions that succeed and do nothing. The library may call them, but no test
+ * examines their effect. */
 #define ACCEPT(symbol)                                                                             \
     __attribute__((visibility("default"))) int symbol(void);                                       \
     int symbol(void) {                                                                             \

@@ -31,8 +31,6 @@ static void *address(CUdeviceptr pointer) {
     return (void *)(uintptr_t)pointer;
 }
 
-/* ---- errors and devices ---- */
-
 CUresult cuInit(unsigned int flags) {
     (void)flags;
     FAIL_IF_TOLD;
@@ -99,8 +97,6 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) {
     return CUDA_SUCCESS;
 }
 
-/* ---- contexts ---- */
-
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
     static char contexts[64];
     FAIL_IF_TOLD;
@@ -122,8 +118,8 @@ CUresult cuCtxPopCurrent_v2(CUcontext *context) {
     return CUDA_SUCCESS;
 }
 
-/* Returns an error if no CUDA context is current, as the real driver does. For functions that need
- * a context. */
+/* Makes a driver function return an error if no CUDA context is current, as the real driver does.
+ */
 #define NEED_CONTEXT                                                                               \
     do {                                                                                           \
         if (fake_cuda_state.depth == 0) return CUDA_ERROR_INVALID_CONTEXT;                         \
@@ -138,15 +134,14 @@ CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
     return CUDA_SUCCESS;
 }
 
-/* ---- modules and launches ---- */
-
 CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     FAIL_IF_TOLD;
     NEED_CONTEXT;
     fake_cuda_state.loads++;
     static char any;
     memcpy(fake_cuda_state.image, image, sizeof fake_cuda_state.image);
-    *module = (CUmodule)(void *)&any; /* The caller may free the image now. */
+    *module = (CUmodule)(void *)&any; /* The host's image may be freed after this call, so the fake
+                                         driver does not keep its address. */
     return CUDA_SUCCESS;
 }
 
@@ -187,8 +182,6 @@ CUresult cuStreamSynchronize(CUstream stream) {
     fake_cuda_state.waits++;
     return CUDA_SUCCESS;
 }
-
-/* ---- memory ---- */
 
 CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
     FAIL_IF_TOLD;

@@ -29,8 +29,6 @@ static struct {
         if (failing && strcmp(failing, __func__) == 0) return fake_hip_state.failure;              \
     } while (0)
 
-/* ---- errors and devices ---- */
-
 const char *hipGetErrorName(hipError_t error) {
     static char text[32];
     snprintf(text, sizeof text, "fakeError%d", error);
@@ -100,8 +98,6 @@ hipError_t hipDeviceTotalMem(size_t *bytes, int device) {
     return hipSuccess;
 }
 
-/* ---- modules and launches ---- */
-
 hipError_t hipThreadExchangeStreamCaptureMode(int *mode) {
     static int current;
     FAIL_IF_TOLD;
@@ -116,7 +112,8 @@ hipError_t hipModuleLoadData(hipModule_t *module, const void *image) {
     FAIL_IF_TOLD;
     fake_hip_state.loads++;
     memcpy(fake_hip_state.image, image, sizeof fake_hip_state.image);
-    *module = (hipModule_t)(void *)&any; /* The caller may free the image now. */
+    *module = (hipModule_t)(void *)&any; /* The host's image may be freed after this call, so the
+                                            fake driver does not keep its address. */
     return hipSuccess;
 }
 
@@ -153,8 +150,6 @@ hipError_t hipStreamSynchronize(hipStream_t stream) {
     fake_hip_state.waits++;
     return hipSuccess;
 }
-
-/* ---- memory ---- */
 
 hipError_t hipMalloc(void **pointer, size_t bytes) {
     FAIL_IF_TOLD;
@@ -197,7 +192,7 @@ hipError_t hipMemsetAsync(void *to, int value, size_t bytes, hipStream_t stream)
     return hipSuccess;
 }
 
-/* Addresses that this library did not allocate have type 0. */
+/* The fake driver reports type 0 for addresses that it did not allocate. */
 hipError_t hipDrvPointerGetAttributes(unsigned int count, int *attributes, void **values,
                                       void *pointer) {
     FAIL_IF_TOLD;

@@ -6,23 +6,23 @@
 #include "amdgpu/runtime/driver.h"
 
 typedef struct fake_hip {
-    int devices, minor;  /* the number of devices, and the minor number of their architecture
-                            gfx9.minor (initially 4, i.e. gfx94x) */
-    int version;         /* the version of the runtime that the driver reports (60300000: 6.3) */
+    int devices, minor;  /* `devices` counts the fake GPUs. Their architecture is gfx9 followed by
+                            `minor`; initially `minor` is 4, i.e. gfx94x. */
+    int version;         /* The driver reports this version of the runtime; 60300000 means 6.3. */
     const char *failing; /* The name of the function that fails, for example "hipMalloc". NULL: none
                             fails. */
     hipError_t failure;  /* The error that the failing call returns. */
     size_t free_bytes;   /* The free device memory in bytes that the fake driver reports. */
-    int current;         /* the number of the device that is current */
-    int allocations;     /* the number of allocations that were not freed */
+    int current;
+    int allocations; /* Counts the allocations that were not freed. */
     int loads, launches, waits;
-    char image[16]; /* the first bytes of the last module that was loaded */
-    unsigned int grid[3], block[3], shared_bytes; /* the configuration of the last launch */
+    char image[16]; /* Holds the first bytes of the last module that was loaded. */
+    unsigned int grid[3], block[3], shared_bytes; /* Hold the configuration of the last launch. */
     void *stream;
-    int owner; /* The number of the device that owns all memory. */
+    int owner; /* The number of the device that owns all memory, as the fake driver reports it. */
 } fake_hip;
 
-/* The state of the fake driver, which it exports as the symbol "fake_hip_state". */
+/* The tests read and change this state of the fake driver by the symbol "fake_hip_state". */
 extern fake_hip fake_hip_state;
 
 #endif

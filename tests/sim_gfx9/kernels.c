@@ -1,6 +1,6 @@
-/* Kernels of the simulator's tests, for instructions that Triton does not emit. clang-22 compiles
- * them, and test_c.py has their expected results. Each kernel reads `in`, writes `out` and runs as
- * one workgroup, unless its comment says otherwise. */
+/* Contains kernels for tests of the simulator of AMD GPUs. The kernels use instructions that
+ * Triton does not emit. clang-22 compiles them, and test_c.py has their expected results. Each
+ * kernel reads `in`, writes `out` and runs as one workgroup, unless its comment says otherwise. */
 #define GLOBAL __attribute__((address_space(1)))
 #define LDS    __attribute__((address_space(3)))
 #define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 256)))
@@ -77,15 +77,17 @@ KERNEL void lanes(GLOBAL const int *in, GLOBAL int *out) {
     out[TID] = __builtin_amdgcn_ds_swizzle(v, 0x041f);
     /* This swizzle reverses the lanes of each group of four. */
     out[64 + TID] = __builtin_amdgcn_ds_swizzle(v, 0x801b);
-    /* DPP row_shr:1 shifts right by one lane within 16 lanes. */
+    /* DPP row_shr:1 moves values one lane up within each row of 16 lanes. */
     out[128 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x111, 0xf, 0xf, 0);
-    /* DPP row_shl:4 shifts left by four lanes within 16 lanes. */
+    /* DPP row_shl:4 moves values four lanes down within each row of 16 lanes. */
     out[192 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x104, 0xf, 0xf, 1);
-    /* DPP row_bcast:15 copies lane 15 of each 16 lanes to the next 16. */
+    /* DPP row_bcast:15 copies the value of the last lane of each row of 16 lanes to all lanes of
+       the next row. */
     out[256 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x142, 0xa, 0xf, 0);
-    /* DPP row_mirror reverses the order of 16 lanes. */
+    /* DPP row_mirror reverses the order of the lanes of each row of 16 lanes. */
     out[320 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x140, 0xf, 0xf, 0);
-    /* DPP row_ror:3 rotates within 16 lanes. The bank mask enables only some lanes. */
+    /* DPP row_ror:3 rotates values by three lanes within each row of 16 lanes. The bank mask, the
+       last but one argument, selects the groups of four lanes that are written. */
     out[384 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x123, 0xf, 0x5, 0);
     out[448 + TID] = __builtin_amdgcn_ds_permute((int)(63 - TID) * 4, v);
     out[512 + TID] = (int)(__builtin_amdgcn_ballot_w64(v > 0) >> TID & 1);

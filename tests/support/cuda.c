@@ -11,9 +11,10 @@
 
 #include <cmocka.h>
 
-/* This function takes the place of the library's (src/cuda/host/wgmma_choose.c) when tests are
- * linked. If BSMM_TEST_TILE names a tile size, it chooses this size for all products of the tile's
- * kind and elements, although another size may have a shorter estimated time. */
+/* Replaces the library's function of this name (src/cuda/host/wgmma_choose.c) in tests. If the
+ * environment variable BSMM_TEST_TILE names a tile size, this function chooses that tile size for
+ * all products that it can compute, although another tile size may have a shorter estimated time.
+ */
 const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind kind,
                                          uint32_t a_elem, uint32_t b_elem) {
     const char *only = getenv("BSMM_TEST_TILE");
@@ -26,8 +27,9 @@ const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind 
     return best;
 }
 
-/* This function also takes the place of the library's. BSMM_TEST_SPLITS is the number of parts into
- * which K of every tile is split, as far as the device has enough SMs and K has enough blocks. */
+/* Replaces the library's function of this name in tests. The environment variable BSMM_TEST_SPLITS
+ * sets the number of parts into which K is split (split-K), as far as the device has enough SMs
+ * and K has enough blocks. */
 int64_t bsmm_wgmma_choose_splits(const bsmm_wgmma_split *split) {
     const char *wanted = getenv("BSMM_TEST_SPLITS");
     int64_t best = wanted ? bsmm_min_i64(atoll(wanted), split->most) : 1;
@@ -56,8 +58,9 @@ const bsmm_cuda_device *test_cuda_device(void) {
     return NULL;
 }
 
-/* Copies to the device and waits until the copy is complete. The driver's function may return
- * before the last bytes arrive, and other streams would not wait for them. */
+/* Copies bytes to the device and waits until the copy is complete. The wait is necessary because
+ * cuMemcpyHtoD may return before the last bytes arrive, and kernels on other streams do not wait
+ * for them. */
 void test_cuda_write(const bsmm_cuda_device *device, void *to, const void *from, size_t bytes) {
     TEST_CUDA(device, cuMemcpyHtoD, (uintptr_t)to, from, bytes);
     TEST_CUDA(device, cuStreamSynchronize, NULL);

@@ -1,23 +1,22 @@
-/* Functions for tests that need an NVIDIA GPU: they find a GPU, and allocate and copy memory on it.
- */
+/* Declares functions for tests that need an NVIDIA GPU. They find a GPU, and allocate and copy its
+   memory. */
 #ifndef BSMM_TEST_CUDA_H
 #define BSMM_TEST_CUDA_H
 
 #include "cuda/runtime/device.h"
 
-/* Returns true if this build has CUDA kernels. A build may have kernels for other GPUs only. */
+/* Returns true if this build has CUDA kernels. */
 bool test_cuda_is_built(void);
 
-/* Returns the device "cuda:0" if it exists and its kernels are in this build. Otherwise skips the
- * running test with the message "skipped: no CUDA device" and the reason. BSMM_TEST_TILE=gemm_bf16
- * makes the sm_90a engine use only this tile, for all products that the tile takes. */
+/* Returns the device "cuda:0" if it exists and if this build has its kernels. Otherwise skips the
+ * running test with the message "skipped: no CUDA device" and the reason. */
 const bsmm_cuda_device *test_cuda_device(void);
 
 /* Like test_cuda_device, but returns NULL instead of skipping the test. */
 const bsmm_cuda_device *test_cuda_device_or_null(void);
 
-/* Allocates device memory with a copy of `from`, or with 0xA5 everywhere if `from` is NULL. Fails
- * the test on an error. */
+/* Allocates device memory and copies `bytes` bytes from `from` to it. If `from` is NULL, all bytes
+ * are 0xA5. Fails the test on an error. */
 void *test_cuda_new(const bsmm_cuda_device *device, const void *from, size_t bytes);
 void test_cuda_write(const bsmm_cuda_device *device, void *to, const void *from, size_t bytes);
 void test_cuda_read(const bsmm_cuda_device *device, void *to, const void *from, size_t bytes);

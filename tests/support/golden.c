@@ -26,8 +26,6 @@ static void *allocate(size_t count, size_t size) {
     return memory;
 }
 
-/* ---- the manifest ---- */
-
 static void copy_cell(char *to, size_t size, const char *cell, const char *path) {
     size_t length = strlen(cell);
     if (length == 0 || length >= size) {
@@ -135,8 +133,6 @@ int64_t golden_param(const golden_case *c, const char *key) {
     return 0;
 }
 
-/* ---- arrays ---- */
-
 static void read_bytes(const char *reference, uint8_t *to, size_t bytes) {
     char path[512], file_name[64];
     long long offset = 0;
@@ -169,9 +165,8 @@ uint32_t *golden_read(const char *reference, size_t width, size_t count) {
     return values;
 }
 
-/* ---- inputs of encode cases ---- */
-
-/* Returns the reference FILE@BYTE that follows the kind of input, as in "f32:FILE@BYTE". */
+/* Returns the file name and byte offset FILE@BYTE that follow the colon in the input of a case, as
+   in "f32:FILE@BYTE". */
 static const char *reference_of(const golden_case *c) {
     const char *colon = strchr(c->input, ':');
     if (colon == NULL) {

@@ -8,16 +8,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One row of a manifest (tests/golden/README.md), i.e. one test case. The fields are the cells of
- * the row. */
+/* Holds one row of a manifest (tests/golden/README.md), i.e. one test case. The fields are the
+ * cells of the row. */
 typedef struct golden_case {
     char name[80], kind[16], format[32], mode[80], source[48], input[80], expected[64];
-    size_t count; /* Number of values in the array `expected`. */
+    size_t count;
 } golden_case;
 
 typedef struct golden_list {
     golden_case *cases;
-    size_t count; /* Number of values in the set of inputs. It is never 0. */
+    size_t count;
 } golden_list;
 
 /* Reads the manifest tests/golden/data/NAME.tsv. */
@@ -27,17 +27,20 @@ void golden_close(golden_list *list);
 /* Returns the only case with this name. */
 const golden_case *golden_find(const golden_list *list, const char *name);
 
-/* Reads `count` values of 1, 2 or 4 bytes at a reference FILE@BYTE. The caller frees them by
- * free(). */
+/* Reads `count` values of `width` bytes (1, 2 or 4) from a golden file. `reference` names the file
+ * and the offset of its first byte as FILE@BYTE. The caller frees the values by free(). */
 uint32_t *golden_read(const char *reference, size_t width, size_t count);
 
-/* Reads the case->count inputs of an encode case. The caller frees them by free(). */
+/* Reads the inputs of a case that tests encoding. Their number is case->count. The caller frees
+   the inputs by free(). */
 double *golden_inputs(const golden_list *list, const golden_case *c);
 
-/* Reads the `count` codes that a pack case packs. The caller frees them by free(). */
+/* Reads the `count` element codes that a case packs into bytes. The caller frees the codes by
+   free(). */
 uint32_t *golden_input_codes(const golden_case *c, size_t count);
 
-/* Returns the number after "key=" in a mode such as "rows=7,cols=3". */
+/* Returns the number that follows `key` in the mode of a case. A mode looks like "rows=7,cols=3".
+ */
 int64_t golden_param(const golden_case *c, const char *key);
 
 #endif

@@ -14,9 +14,8 @@
 
 static const struct {
     const char *name, *image;
-    const char
-        *title; /* The name of the GPU kind in messages, for devices that tests use whenever they
-                   exist. NULL: tests use the device only if BSMM_TEST_DEVICE names it. */
+    const char *title; /* Names the kind of GPU in messages. NULL means that tests use this device
+                          only if the environment variable BSMM_TEST_DEVICE names it. */
 } devices[] = {
     {"cuda:0", "sm80/words", "CUDA"},   {"hip:0", "cdna/words", "HIP"},
     {"sim:gfx942", "cdna/words", NULL}, {"sim:gfx950", "cdna/words", NULL},
@@ -24,8 +23,8 @@ static const struct {
     {"sim:sm_100", "sm80/words", NULL}, {"sim:sm_120", "sm80/words", NULL},
 };
 
-/* Tells whether BSMM_TEST_DEVICE, a name, the beginning of a name or a pattern, names the device.
- */
+/* Tells whether `wanted` matches a device's name. `wanted` is the environment variable
+   BSMM_TEST_DEVICE and may be a name, the beginning of a name or a pattern. */
 static bool names(const char *wanted, const char *device) {
     const size_t length = strlen(wanted);
     if (fnmatch(wanted, device, 0) == 0) return true;
@@ -38,8 +37,8 @@ bool test_gpu_wants(const char *kind) {
 }
 
 static bool is_there(size_t i) {
-    static int
-        known[BSMM_COUNT(devices)]; /* whether the device exists. 0: not known yet, 1: no, 2: yes */
+    static int known[BSMM_COUNT(devices)]; /* Remembers for each device whether it exists: 0 means
+                                              not known yet, 1 means no, 2 means yes. */
     const bsmm_gpu_image *image;
     void *memory = NULL;
     if (known[i]) return known[i] == 2;

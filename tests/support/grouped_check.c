@@ -12,7 +12,7 @@
 
 enum { G = GROUPED_COUNT, N = GROUPED_N, M = GROUPED_M };
 
-/* The running case and its kernel, for messages of helper functions. */
+/* Name the running case and its kernel in the messages of helper functions. */
 static const char *current, *current_kernel;
 
 static void same(uint32_t elem, void *part, uint64_t part_at, void *all, uint64_t all_at) {
@@ -22,9 +22,9 @@ static void same(uint32_t elem, void *part, uint64_t part_at, void *all, uint64_
                  (unsigned long long)all_at, got, want);
 }
 
-/* Overwrites an element of D that belongs to a group with the test's pattern, after `same` has
- * compared it. When all such elements are overwritten, all of D must have the pattern, unless the
- * kernel has written outside the groups. */
+/* Overwrites an element of D that belongs to a group with 0xa5, after `same` has compared the
+ * element. When all such elements are overwritten, every byte of D must be 0xa5. Another byte
+ * shows that the kernel has written outside the groups. */
 static void wipe(uint32_t elem, void *part, uint64_t part_at, void *all, uint64_t all_at) {
     static uint8_t poison[16];
     memset(poison, 0xa5, sizeof poison);
@@ -69,9 +69,9 @@ static bool is_poison(const void *memory, uint64_t bytes, uint64_t *at) {
     return true;
 }
 
-/* Checks that D of the grouped call equals the results of the separate calls. Elements that belong
- * to no group must be unchanged. Scales after the last row of a group are padding, which is
- * written. */
+/* Checks that the grouped call wrote the same D as the separate calls. Elements of D that belong
+ * to no group must be unchanged. Only the scales after the last row of a group may change, because
+ * they are padding. */
 static void check_d(const grouped_case *c, const grouped_whole *w, grouped_part *parts,
                     const char *kernel) {
     const bsmm_group *g = &c->group;
@@ -87,8 +87,8 @@ static void check_d(const grouped_case *c, const grouped_whole *w, grouped_part 
                  (unsigned long long)at);
 }
 
-/* Compares the fp32 results of a group without an epilogue with dot products that the test computes
- * in double. */
+/* Compares the fp32 results of a group that has no epilogue with dot products that the test
+ * computes in double. */
 static void check_sums(const grouped_case *c, const grouped_whole *w, const grouped_part *p,
                        double bound) {
     for (int64_t i = 0; i < p->d.m.rows; i++)
@@ -106,8 +106,8 @@ static void check_sums(const grouped_case *c, const grouped_whole *w, const grou
         }
 }
 
-/* Computes the product by a plan whose B is packed in the given form. The run gets no other B. If
- * the form is NONE, B is not packed and the function calls bsmm_matmul. */
+/* Computes the product by a plan with B packed in the packed format `form`. The call gets no other
+ * B. If `form` is NONE, B is not packed and the function calls bsmm_matmul. */
 static void run(const grouped_whole *w, uint32_t form) {
     bsmm_matmul_desc desc = w->desc;
     bsmm_plan *plan;

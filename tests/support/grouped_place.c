@@ -12,8 +12,6 @@ bool grouped_has(const grouped_case *c, uint32_t flag) {
     return c->group.flags & flag;
 }
 
-/* ---- positions of the groups ---- */
-
 bool grouped_is_stack(const grouped_case *c, char matrix) {
     switch (c->group.kind) {
     case BSMM_GROUP_ROWS:
@@ -42,13 +40,11 @@ int64_t grouped_d_cols(const grouped_case *c) {
     return c->gated ? N / 2 : N;
 }
 
-/* ---- copying between the separate matrices of groups and the matrices of the grouped call ---- */
-
 static bsmm_operand operand_of(const bsmm_matrix *m) {
     bsmm_matrix plain = *m;
     bsmm_operand o;
-    /* A scale_bytes of 0 leaves the size of the scales unchecked, because the size differs if the
-     * scales of each group are stored separately. */
+    /* A scale_bytes of 0 makes bsmm_operand_take skip its check of the buffer's size. The check
+     * would fail where the scales of each group are stored separately. */
     plain.scale_bytes = 0;
     assert_int_equal(bsmm_operand_take(&plain, "m", &o), BSMM_OK);
     return o;
@@ -64,9 +60,9 @@ uint64_t grouped_scale_at(const bsmm_matrix *m, int64_t i, int64_t j) {
     return bsmm_scale_map_at(&o.map, i, j);
 }
 
-/* The position of a group's matrix in the matrix of the grouped call: its first element is (row,
- * col), and its scales lie accordingly. If own_scales is set, the scales of each group are stored
- * separately, and the group's scales begin scale_base scales after the buffer's start. */
+/* Locates a group's matrix in the matrix of the grouped call. The group's first element is (row,
+ * col). If own_scales is set, the scales of each group are stored separately, and the group's
+ * first scale is scale number scale_base of the buffer. */
 typedef struct placement {
     int64_t row, col;
     uint64_t element_base, scale_base;
@@ -92,8 +88,8 @@ static void visit_part(const test_matrix *part, const test_matrix *all, const pl
         }
 }
 
-/* Returns the position of group g in a matrix of the grouped call. If scales are stored separately,
- * `scales` counts the scales of the previous groups. */
+/* Returns the place of group g's matrix in a matrix of the grouped call. If the scales of each
+ * group are stored separately, the function adds the number of the group's scales to *scales. */
 static placement place_of(const grouped_case *c, char matrix, int g, const test_matrix *part,
                           const test_matrix *all, int64_t step, int64_t scale_step,
                           uint64_t *scales) {

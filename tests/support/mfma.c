@@ -1,6 +1,6 @@
-/* The library's own tests are linked with this file instead of src/amdgpu/host/mfma_choose.c. With
- * BSMM_TEST_MFMA=large, its function chooses a tile whose name begins with "large", whatever the
- * size of the product is, if there is such a tile. */
+/* Replaces src/amdgpu/host/mfma_choose.c, which chooses the tile size of AMD kernels, in the
+ * library's tests. If the environment variable BSMM_TEST_MFMA is "large", this function chooses a
+ * tile whose name begins with "large", whatever the size of the product is. */
 #include "amdgpu/host/mfma.h"
 
 #include <stdlib.h>

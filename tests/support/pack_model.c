@@ -5,8 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- the model ---- */
-
 typedef struct item {
     uint32_t codes[4];
     float values[8];
@@ -56,7 +54,7 @@ static int bits_of(const bsmm_operand *o) {
     return (int)bsmm_elem_row(o->m.format.elem)->bits;
 }
 
-/* Returns the largest exponent of a row's first four block scales. */
+/* Returns the largest exponent of the first four block scales of row r. */
 static int first_top(const bsmm_pack_job *job, const bsmm_operand *o, int64_t r) {
     int top = -127;
     for (int64_t k = 0; k < bsmm_min_i64(BSMM_PACK_GROUP, o->m.cols); k += 32) {
@@ -111,8 +109,6 @@ void pack_model(const bsmm_pack_launch *launch, const bsmm_operand *o) {
     }
 }
 
-/* ---- the check ---- */
-
 static double packed_value(const bsmm_pack_job *job, const bsmm_operand *o, int64_t r, int64_t k) {
     const uint8_t *row = (uint8_t *)job->elements + (uint64_t)r * job->element_pitch;
     uint32_t elem = job->route == BSMM_PACK_BF16         ? BSMM_ELEM_BF16
@@ -126,9 +122,9 @@ static void complain(pack_verdict *v, int64_t r, int64_t k, double expected, dou
     v->row = r, v->col = k, v->expected = expected, v->got = got;
 }
 
-/* Returns the largest error that a packed value may have if its group of 128 elements has the group
- * scale `scale`. Only the route FAST rounds (it packs mxfp8 to 8 bits with rounding), and it rounds
- * only values that become subnormal in the packed format. */
+/* Returns the largest error that a packed value may have. `scale` is the scale that the packed
+ * format stores for the value's 128 elements. Only BSMM_PACK_FAST, which packs mxfp8 to 8 bits,
+ * may round, and only values that become subnormal. */
 static double slack(const bsmm_pack_job *job, const bsmm_operand *o, double expected,
                     double scale) {
     bool e4m3 = o->m.format.elem == BSMM_ELEM_E4M3;
@@ -137,9 +133,9 @@ static double slack(const bsmm_pack_job *job, const bsmm_operand *o, double expe
     return scale * exp2(e4m3 ? -10 : -17);
 }
 
-/* Returns true if a group of 128 elements, the largest magnitude of which is amax, has too large a
- * group scale, so that elements lose more bits than allowed. Only the route FAST (mxfp8 with
- * rounding) can choose such a scale. */
+/* Returns true if 128 elements with the largest magnitude amax have too large a packed scale, so
+ * that the elements lose more bits than allowed. Only BSMM_PACK_FAST, which packs mxfp8 with
+ * rounding, can choose such a scale. */
 static bool is_coarse(const bsmm_pack_job *job, const bsmm_operand *o, double scale, double amax) {
     double normal = o->m.format.elem == BSMM_ELEM_E4M3 ? 240 : exp2(15);
     if (job->route != BSMM_PACK_FAST || !job->group_scales || amax == 0) return false;

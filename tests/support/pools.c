@@ -1,4 +1,5 @@
-/* Runs tasks in order, in reverse or on threads of their own. */
+/* Implements thread pools that run tasks in order, in reverse order, or each task on a thread of
+   its own. */
 #include "pools.h"
 
 #include <pthread.h>

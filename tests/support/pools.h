@@ -6,17 +6,18 @@
 #include "bsmm.h"
 
 typedef enum test_pool_kind {
-    TEST_POOL_SERIAL,   /* on the calling thread, in order */
-    TEST_POOL_REVERSE,  /* on the calling thread, the last task first */
-    TEST_POOL_PTHREADS, /* each task on a thread of its own, with the stack that bsmm.h promises */
+    TEST_POOL_SERIAL,   /* Runs tasks on the calling thread, in order. */
+    TEST_POOL_REVERSE,  /* Runs tasks on the calling thread, the last task first. */
+    TEST_POOL_PTHREADS, /* Runs each task on a thread of its own. The thread's stack has the
+                           smallest size that bsmm.h permits. */
     TEST_POOL_KINDS
 } test_pool_kind;
 
 typedef struct test_pool {
-    bsmm_pool pool; /* its context is this struct, which must stay where it is */
+    bsmm_pool pool; /* The pool's context points to this struct, so the struct must not move. */
     test_pool_kind kind;
-    int calls;         /* the number of calls of the pool's function `run` */
-    size_t most_tasks; /* the largest number of tasks in one call */
+    int calls;         /* Counts the calls of the pool's function `run`. */
+    size_t most_tasks; /* Holds the largest number of tasks in one call of `run`. */
 } test_pool;
 
 void test_pool_make(test_pool *pool, test_pool_kind kind);

@@ -1,4 +1,5 @@
-/* A product with its operands in guarded memory, for tests that compare kernels. */
+/* Declares a product with its operands in guarded memory, i.e. memory before an unreadable page.
+   Tests compare kernels by it. */
 #ifndef BSMM_TEST_PRODUCT_H
 #define BSMM_TEST_PRODUCT_H
 
@@ -6,7 +7,7 @@
 
 typedef struct product {
     test_matrix a, b;
-    bsmm_matrix d; /* The result D, a matrix of fp32. */
+    bsmm_matrix d; /* D holds the result and is a matrix of fp32. */
     bsmm_matmul_desc desc;
 } product;
 
@@ -16,8 +17,8 @@ void product_make(product *p, const char *a, const char *b, int64_t m, int64_t n
                   fill how, rng *r);
 void product_free(product *p);
 
-/* Returns D, computed by a kernel, or by the kernel that the library chooses if `kernel` is NULL.
- * The caller frees it. */
+/* Returns the elements of D after the kernel named `kernel` has computed them. NULL lets the
+ * library choose the kernel. The caller frees the elements. */
 float *result_of(product *p, const char *kernel);
 
 #endif

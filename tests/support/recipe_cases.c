@@ -23,8 +23,6 @@ struct recipe_file {
     size_t size;
 };
 
-/* ---- files ---- */
-
 static void inflate_into(struct recipe_file *file, gzFile from) {
     size_t room = 1 << 20;
     int got;
@@ -61,8 +59,6 @@ static const uint8_t *bytes_at(const struct recipe_file *file, const char *cell,
         fail_msg("%s: no %zu bytes at %s", file->name, bytes, cell);
     return file->bytes + at;
 }
-
-/* ---- the manifest ---- */
 
 static void copy_cell(char *to, size_t size, const char *cell) {
     assert_true(*cell && strlen(cell) < size);

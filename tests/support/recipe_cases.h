@@ -8,12 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One case of the golden recipes (tests/golden/RECIPES-NOTES.md). The pointers point into memory
- * that the set of cases owns. */
+/* Holds one case of the golden recipes (tests/golden/RECIPES-NOTES.md). The set of cases owns the
+ * memory that the pointers name. */
 typedef struct recipe_case {
     char name[32], recipe[32], format[32], options[48], dtype[8];
     int64_t rows, cols;
-    /* Pointers to the golden bytes. `global` is NULL if there is no second-level scale. */
+    /* Point to the golden bytes of the input and of the expected result. `global` is NULL if there
+       is no second-level scale. */
     const uint8_t *input, *data, *scales, *global;
     size_t data_bytes, scales_bytes;
 } recipe_case;

@@ -8,8 +8,6 @@
 
 #include <cmocka.h>
 
-/* ---- values ---- */
-
 enum { ORDINARY, TIES, SPRINKLED, ANY_BITS, TINY };
 
 static float float_of(uint32_t bits) {
@@ -18,8 +16,8 @@ static float float_of(uint32_t bits) {
     return value;
 }
 
-/* Returns a small multiple of 1/16. Such numbers are representable or lie halfway between
- * representable ones. */
+/* Returns a small multiple of 1/16. Many such numbers lie halfway between two numbers of the
+ * destination format, so they test rounding. */
 static double tie(rng *r) {
     return ((double)rng_below(r, 257) - 128) / 16;
 }
@@ -48,16 +46,14 @@ void recode_fill(const test_matrix *t, uint32_t mix, rng *r) {
     }
 }
 
-/* ---- cases ---- */
-
 typedef struct walk {
     void (*check)(const recode_case *c, void *context);
     void *context;
     rng r;
 } walk;
 
-/* Returns the matrix to quantize in case i. In every other case, its sizes are multiples of 128, so
- * that GPU kernels only see whole tiles. */
+/* Returns the matrix to quantize in case i. If i is odd, its sizes are multiples of 128, so that
+ * GPU kernels see only whole tiles. */
 static bsmm_matrix source_of(uint32_t i, rng *r) {
     static const char *const types[] = {"f32", "bf16", "f16"};
     bool whole = i % 2;

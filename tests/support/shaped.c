@@ -1,7 +1,7 @@
 #include "shaped.h"
 
-/* Clears the sign bit of each element. Of 6-bit elements, which share bytes, only some lose their
- * signs. */
+/* Clears the sign bit of each element. Elements of 6 bits share bytes, so only some of them lose
+ * their signs. */
 static void clear_signs(test_matrix *t) {
     const uint32_t bits = bsmm_elem_row(t->m.format.elem)->bits, bytes = bits <= 8 ? 1 : bits / 8;
     uint8_t *data = t->m.data;

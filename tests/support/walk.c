@@ -11,10 +11,9 @@
 
 #include <cmocka.h>
 
-/* ---- devices ---- */
-
-/* Returns the name of the device with number `index` among the devices whose memory is host memory,
- * or NULL after the last. The cpu is the first. *count gets the number of these devices. */
+/* Returns the name of the device with number `index` among the devices whose memory is host
+ * memory, or NULL after the last one. Device 0 is the cpu. *count receives the number of these
+ * devices. */
 static const char *host_device_at(uint32_t index, uint32_t *count) {
     static char name[32];
     const bsmm_backend *backend;
@@ -29,7 +28,8 @@ static const char *host_device_at(uint32_t index, uint32_t *count) {
     return found;
 }
 
-/* Returns the name of a device. Devices whose memory is host memory come first, then the GPUs. */
+/* Returns the name of the device with number `index`. The devices whose memory is host memory have
+ * the first numbers, and the GPUs follow. */
 static const char *device_at(uint32_t index) {
     uint32_t count;
     const char *host = host_device_at(index, &count);
@@ -40,8 +40,8 @@ test_walk test_walk_begin(bsmm_matmul_desc *desc) {
     return (test_walk){.desc = desc, .e = {.struct_size = sizeof(bsmm_explanation)}};
 }
 
-/* Returns true if a simulator would take too long for the product. It takes about a millisecond for
- * each 32 elements of K of a tile of 64 x 64. */
+/* Returns true if a simulated GPU would take too long for the product. A simulator takes about a
+ * millisecond for 32 elements of K of one tile of 64 x 64 results. */
 static bool takes_too_long(const bsmm_matmul_desc *desc) {
     enum { MOST_K_OF_TILES = 1024 };
     const int64_t down = bsmm_ceil_div(desc->d->rows, 64),
@@ -83,14 +83,14 @@ int test_walk_least(int on_the_cpu) {
     return test_gpu_wants("cpu") ? on_the_cpu : 0;
 }
 
-/* ---- products on a GPU ---- */
+enum {
+    CANARY = 256
+}; /* The test writes a pattern to this many bytes after each buffer. A change of the pattern shows
+      that a kernel has written past the buffer. */
 
-enum { CANARY = 256 }; /* The number of bytes after each buffer that must keep their poison. */
-
-/* All buffers of a product, one after another in a single allocation, because this is far faster
- * than an allocation for each. With BSMM_TEST_EXACT and on simulators, each buffer has its own
- * allocation instead, and no canaries follow: compute-sanitizer and the simulators find accesses
- * outside an allocation themselves. */
+/* Holds all buffers of a product in one allocation, because one allocation is far faster than
+ * several. If BSMM_TEST_EXACT is set or the GPU is simulated, each buffer has its own allocation
+ * instead. compute-sanitizer and the simulators then find an access outside an allocation. */
 typedef struct arena {
     const char *device;
     bool exact_sizes;

@@ -1,5 +1,4 @@
-/* Visits every kernel of every device of this machine, for tests that iterate over the kernel
- * table. */
+/* Declares functions by which a test visits every kernel of every device of this machine. */
 #ifndef BSMM_TEST_WALK_H
 #define BSMM_TEST_WALK_H
 
@@ -7,29 +6,28 @@
 
 #include <stdbool.h>
 
-/* Iterates over the kernels that accept a product, device by device: "cpu", then the GPUs of
- * test_gpu_at. BSMM_TEST_DEVICE excludes other devices. Simulators get only small products. If the
- * environment variable BSMM_TEST_SAMPLE is set to n, simulators get only every n-th of the small
- * products. */
+/* Holds the state of a loop over all kernels that accept a product, on the cpu and on all GPUs.
+ * Simulated GPUs compute only small products, because they are slow. The environment variable
+ * BSMM_TEST_SAMPLE=n makes them compute only every n-th small product. */
 typedef struct test_walk {
-    /* The description of the product. While the walk runs, its fields `device` and `kernel` name
-     * the current device and kernel; afterwards they are NULL. */
+    /* Describes the product. The loop sets its fields `device` and `kernel` to the current device
+     * and kernel, and to NULL at the end. */
     bsmm_matmul_desc *desc;
     uint32_t device, kernel;
-    bsmm_explanation e; /* The library's explanation of the kernel that the walk has reached. */
+    bsmm_explanation e; /* Holds the library's explanation of the current kernel. */
 } test_walk;
 
 test_walk test_walk_begin(bsmm_matmul_desc *desc);
 bool test_walk_next(test_walk *walk);
 bool test_walk_on_cpu(const test_walk *walk);
 
-/* Returns the number of cpu kernels that a test may expect: 0 if BSMM_TEST_DEVICE excludes the
- * cpu. */
+/* Returns the number of cpu kernels that a test may expect. The result is 0 if the environment
+ * variable BSMM_TEST_DEVICE excludes the cpu, else the argument. */
 int test_walk_least(int on_the_cpu);
 
-/* Runs bsmm_matmul on the device that `desc` names, with operands in host memory. For a GPU the
- * function copies them to device memory and back, and checks that the memory after D's buffers is
- * unchanged. */
+/* Runs bsmm_matmul on the device that `desc` names. The operands are in host memory; for a GPU the
+ * function copies them to device memory and copies D back. It fails the test if the GPU changed
+ * memory after D's buffers. */
 bsmm_status test_multiply(const bsmm_matmul_desc *desc);
 
 #endif

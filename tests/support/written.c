@@ -21,7 +21,6 @@ unsigned entries_in(const char *folder) {
     return count;
 }
 
-/* Makes a folder with a file "x" that contains "old". */
 const char *make_folder(const char *name) {
     char inside[64];
     mkdir(temp_path(name), 0755);

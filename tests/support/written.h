@@ -1,5 +1,5 @@
-/* Functions for tests of the safetensors writer. They make a folder with an old file, and a writer
- * that has already begun a new file. */
+/* Declares functions for tests of the safetensors writer. They make a folder with an old file, or
+ * a writer that has already begun a new file. */
 #ifndef BSMM_TEST_WRITTEN_H
 #define BSMM_TEST_WRITTEN_H
 
@@ -10,7 +10,7 @@ unsigned entries_in(const char *folder);
 /* Makes a folder in the temporary folder, with a file "x" that contains "old". Returns the path of
  * "x". */
 const char *make_folder(const char *name);
-/* Fails the test unless the file contains "old". */
+/* Fails the test unless the file at `path` contains the text "old". */
 void expect_old(const char *path);
 /* Returns a safetensors writer with a tensor "t" of `count` floats, after bsmm_writer_begin. */
 bsmm_writer *begin_one(const char *path, int64_t count);

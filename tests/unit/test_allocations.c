@@ -1,6 +1,5 @@
-/* Tests that bsmm_plan_run allocates no memory on the cpu, with every kernel that this processor
- * can run. It counts allocations of the whole process, including OpenMP's once its threads
- * exist. */
+/* Tests that bsmm_plan_run allocates no memory on the cpu. The test runs every kernel that this
+ * processor supports, and it counts the allocations of the whole process. */
 #include "operand.h"
 
 #include <errno.h>
@@ -12,17 +11,15 @@
 
 #include <cmocka.h>
 
-/* ---- an allocator that counts ---- */
-
 #if defined(__has_feature)
 #    if __has_feature(address_sanitizer)
 #        define SANITIZED 1
 #    endif
 #endif
 
-/* This program can replace the allocator only with glibc and without a sanitizer. Sanitizers
- * replace the allocator themselves, and other C libraries do not offer malloc under a second name,
- * which the replacement must call. */
+/* This program can replace malloc only with glibc and without a sanitizer, because the replacement
+ * must call the original malloc by a second name. Only glibc offers such a name, and sanitizers
+ * replace malloc themselves. */
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(SANITIZED)
 
 void *libc_malloc(size_t bytes) __asm__("__libc_malloc");
@@ -30,7 +27,7 @@ void *libc_calloc(size_t count, size_t bytes) __asm__("__libc_calloc");
 void *libc_realloc(void *memory, size_t bytes) __asm__("__libc_realloc");
 void *libc_memalign(size_t alignment, size_t bytes) __asm__("__libc_memalign");
 
-/* The functions that replace the C library's allocator in this program. */
+/* These functions replace the C library's allocator in this program. They count their calls. */
 void *counted_malloc(size_t bytes) __asm__("malloc");
 void *counted_calloc(size_t items, size_t bytes) __asm__("calloc");
 void *counted_realloc(void *memory, size_t bytes) __asm__("realloc");
@@ -128,16 +125,14 @@ static void test_every_allocator_counts(void **state) {
     assert_int_equal(found, 5);
 }
 
-/* ---- products ---- */
-
-/* The table has at least one product for each kernel. Some products have a block-scaled D, C and
- * bias, or rows whose scales exceed fp32's range and are summed in double. M and the number of
- * threads are chosen so that every way to divide the work among threads occurs. */
+/* Each CPU kernel takes at least one of these products. M and the number of threads vary, so that
+ * every way to divide the work among threads occurs. FILL_EXTREME makes scales that exceed fp32's
+ * range. */
 static const struct {
     const char *a, *b, *d;
     int64_t m;
     fill how;
-    bool adds; /* true if C and a bias are added */
+    bool adds; /* Is true if the product adds C and a bias. */
 } cases[] = {
     {"mxfp4", "mxfp4", "f32", 1, FILL_ORDINARY, false},
     {"nvfp4", "nvfp4", "bf16", 5, FILL_ORDINARY, true},
@@ -156,8 +151,8 @@ static const struct {
 
 enum { N = 140, K = 300, MOST_KERNELS = 32 };
 
-/* For each kernel, in the order of bsmm_explain: whether it has run and whether it is missing on
- * this processor. */
+/* Tells for each kernel, in the order of bsmm_explain, whether a product has run it and whether
+ * this processor lacks it. */
 typedef struct seen {
     bool ran[MOST_KERNELS], absent[MOST_KERNELS];
     char names[MOST_KERNELS][32];

@@ -1,7 +1,7 @@
-/* Tests plans with BSMM_MATMUL_ANY_ROWS, in which each run chooses the number of rows of A up to a
- * maximum. The run's rows of D must be bitwise identical to the same rows of a product with the
- * maximum number of rows, whether the host or device memory provides the number of rows. The run
- * must not write later rows of D, and must survive any number that it reads from device memory. */
+/* Tests plans with the flag BSMM_MATMUL_ANY_ROWS. Each run of such a plan chooses the number of
+ * rows of A, up to a maximum. The rows of D that a run writes must be bitwise identical to those
+ * of a product with the maximum number of rows. The run must not write later rows of D, and must
+ * survive any number of rows that it reads from device memory. */
 #include "core/describe.h"
 #include "operand.h"
 
@@ -17,7 +17,7 @@ enum { MOST = 70, N = 45, K = 420 };
 typedef struct fixture {
     test_matrix a, b, d;
     bsmm_matmul_desc desc;
-    uint8_t *whole; /* D of the GEMM with all rows of A */
+    uint8_t *whole; /* Holds D of the product with the maximum number of rows of A. */
     uint8_t *whole_scales;
 } fixture;
 
@@ -65,8 +65,8 @@ static bsmm_status run(const bsmm_plan *plan, fixture *f, int64_t rows,
     return status;
 }
 
-/* Checks a product of only the first `rows` rows of A. The elements and scales of these rows of D
- * must equal those of the product of all rows. The elements of all later rows must be unchanged. */
+/* Checks a product of only the first `rows` rows of A. Its rows of D must equal those of the
+ * product of all rows, and the later rows of D must be unchanged. */
 static void check(const fixture *f, const char *kernel, int64_t rows) {
     size_t row = f->d.data_bytes / MOST, used = (size_t)rows * row;
     if (memcmp(f->whole, f->d.m.data, used) != 0)
@@ -102,7 +102,7 @@ static void check_kernel(fixture *f, const char *kernel) {
         assert_int_equal(run(plan, f, counts[i], NULL), BSMM_OK);
         check(f, kernel ? kernel : "any kernel", counts[i]);
     }
-    /* The number of rows in device memory overrides the 3 that the host gives. */
+    /* The number of rows in device memory overrides the number 3, which the host passes. */
     for (size_t i = 0; i < BSMM_COUNT(found); i++) {
         assert_int_equal(run(plan, f, 3, &found[i].given), BSMM_OK);
         check(f, kernel ? kernel : "any kernel", found[i].means);
@@ -133,8 +133,8 @@ static void test_any_rows(void **state) {
     check_formats("mxfp8", "mxfp8", "mxfp8", BSMM_LAYOUT_NV_128X4, &r);
 }
 
-/* Tests that a run with fewer rows uses the first rows of C, of the residual and of the row
- * factors. */
+/* Tests that a run with fewer rows than the plan's maximum uses the first rows of C, of the
+ * residual and of the row factors. */
 static void test_epilogue(void **state) {
     (void)state;
     rng r = {92};
@@ -210,8 +210,8 @@ static void test_broken_rules(void **state) {
     fixture_free(&f);
 }
 
-/* Tests that a kernel with operands in device memory refuses plans in which each run chooses the
- * number of rows, unless the kernel's `.features` say that it takes such plans. */
+/* Tests that a kernel whose operands are in device memory refuses BSMM_MATMUL_ANY_ROWS, unless the
+ * kernel's `.features` contain support for it. */
 static void test_refusals(void **state) {
     (void)state;
     static const bsmm_backend elsewhere = {.name = "elsewhere"};

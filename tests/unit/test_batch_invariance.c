@@ -1,6 +1,6 @@
-/* Tests that a row of D is bitwise identical for every M, also where the library changes from a
- * kernel for few rows to one for many. It covers every pair of formats with ordinary scales, with
- * extreme scales, and with a few extreme scales among ordinary ones. */
+/* Tests that a row of D is bitwise identical for every M, although the library uses a different
+ * kernel for few rows of A than for many. The test covers every pair of formats, with ordinary and
+ * with extreme scales. */
 #include "operand.h"
 
 #include <setjmp.h>
@@ -20,10 +20,10 @@ static const char *const formats[] = {
 
 typedef struct fixture {
     test_matrix a, b, d;
-    float *whole; /* D of the GEMM with all rows of A */
+    float *whole; /* Holds D of the product with all rows of A. */
 } fixture;
 
-/* Replaces every `every`-th scale by an extreme one, including zero and NaN. Some of the replaced
+/* Replaces every `every`-th scale by an extreme one, such as zero or NaN. Some of the replaced
  * scales belong to blocks whose elements are all zero. */
 static void sprinkle(test_matrix *t, int64_t every, rng *r) {
     static const uint32_t codes[][4] = {
@@ -59,8 +59,9 @@ static const char *run_rows(fixture *f, int64_t m) {
     return NULL;
 }
 
-/* Compares products with M from 1 to WALKED with the product of all rows. It tries every M if the
- * kernel changes with M, else a few values. */
+/* Compares the rows of D of products with few rows of A with the rows of D of a product with all
+ * rows. If the library chooses another kernel for few rows, the function tries every M up to
+ * WALKED, else a few values of M. */
 static void check_pair(fixture *f, const char *a, const char *b) {
     const char *last = run_rows(f, MOST);
     memcpy(f->whole, f->d.m.data, f->d.data_bytes);

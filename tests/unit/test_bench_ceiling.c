@@ -1,7 +1,7 @@
 /* Tests the ceilings of bench, i.e. the best rates that probes (loops that measure an arithmetic
- * unit or memory) reach. The machine is simulated and may be busy while a probe runs. No product
- * may then have a share of the ceiling above 1. A row of the output whose probe was too slow must
- * be measured again, and must be marked if it still is too slow. */
+ * unit or memory) reach. The machine of the test is simulated and may be busy while a probe runs.
+ * bench must repeat a measurement with too slow a probe, so that no product is reported above its
+ * ceiling. */
 #include "../../bench/ceiling.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <setjmp.h>
@@ -12,8 +12,8 @@
 
 enum { ROWS = 3, FAILURE = 7 };
 
-/* The rates that the simulated machine gives to the probe and to the product when bench measures a
- * row. */
+/* Holds the rates that the simulated machine gives to the probe and to the product in one
+ * measurement of the output row `row`. */
 typedef struct moment {
     size_t row;
     double probe, product;
@@ -22,8 +22,8 @@ typedef struct moment {
 typedef struct machine {
     const moment *moments;
     size_t count, next;
-    double product, kept[ROWS]; /* the product's rate in the last measurement, and in the
-                                   measurement that was kept for each row */
+    double product, kept[ROWS]; /* `product` is the product's rate in the last measurement. `kept`
+                                   has for each output row the rate that bench reported. */
 } machine;
 
 static int measure(void *context, size_t row, bench_probed *probed) {
@@ -42,8 +42,9 @@ static void keep(void *context, size_t row) {
     m->kept[row] = m->product;
 }
 
-/* Lets bench measure all rows on a machine that reaches the rates of `moments` in order. Fails
- * unless bench used all moments, i.e. measured as often as expected. */
+/* Lets bench measure all output rows on a simulated machine that reaches the rates of `moments`,
+ * one after another. Fails unless bench used all moments, i.e. unless it measured as often as the
+ * test expects. */
 static machine run(const moment *moments, size_t count, size_t rows, bench_ceilings *ceilings,
                    bench_probed *probed, int *attempts) {
     machine m = {.moments = moments, .count = count};
@@ -69,8 +70,8 @@ static void test_quiet(void **state) {
     }
 }
 
-/* Tests an output row for which the machine was busy while the probe ran, but not while the product
- * ran. bench once reported such a product with 2.48 times its ceiling. */
+/* Tests an output row for which the machine was busy while the probe ran, but not while the
+ * product ran. Without a second probe, bench would report a product rate above the ceiling. */
 static void test_share_above_one(void **state) {
     (void)state;
     static const moment moments[] = {{0, 100, 80}, {1, 32, 79.4}, {1, 99, 78}};
@@ -83,8 +84,8 @@ static void test_share_above_one(void **state) {
     assert_false(bench_ceilings_disturbed(&ceilings, &probed[1]));
 }
 
-/* Tests an output of one row, with a machine that was busy during all probes. bench must notice
- * this, because the product is faster than the probes. */
+/* Tests a table of one output row on a machine that is busy during the first probe. bench must
+ * notice this, because the product is faster than the probe. */
 static void test_one_row(void **state) {
     (void)state;
     static const moment moments[] = {{0, 40, 99}, {0, 100, 97}};
@@ -95,8 +96,9 @@ static void test_one_row(void **state) {
     assert_true(m.kept[0] == 97 && ceilings.best[BENCH_UNIT] == 100 && attempts[0] == 2);
 }
 
-/* Tests a machine that stays busy. bench measures the row three times, keeps the measurement with
- * the fastest probe, even if its product was slower, and marks the row as disturbed. */
+/* Tests a machine that stays busy. bench measures the row three times and keeps the measurement
+ * with the fastest probe, even if another measurement had a faster product. bench marks the row as
+ * disturbed. */
 static void test_stays_busy(void **state) {
     (void)state;
     static const moment moments[] = {{0, 100, 80}, {1, 50, 70}, {1, 80, 60}, {1, 70, 90}};
@@ -109,7 +111,8 @@ static void test_stays_busy(void **state) {
     assert_true(bench_ceilings_disturbed(&ceilings, &probed[1]));
 }
 
-/* Tests that a probe of a later row that raises the ceiling marks earlier rows as disturbed. */
+/* Tests a probe of a later output row that raises the ceiling. bench must then mark the earlier
+ * rows as disturbed, because their probes were too slow. */
 static void test_rises_late(void **state) {
     (void)state;
     static const moment moments[] = {
@@ -132,8 +135,9 @@ static void test_known_before(void **state) {
     assert_true(m.kept[0] == 65 && ceilings.best[BENCH_UNIT] == 100);
 }
 
-/* Tests that the memory bandwidth counts only for rows for which it was measured, and that the
- * lower of the two shares (arithmetic unit and memory) decides whether a row is disturbed. */
+/* Tests that the memory bandwidth counts only for output rows for which it was measured. The
+ * slower of two probes (arithmetic unit and memory), relative to its ceiling, decides whether a
+ * row is disturbed. */
 static void test_memory(void **state) {
     (void)state;
     const bench_ceilings ceilings = {.best = {100, 10}};

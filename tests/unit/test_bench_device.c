@@ -1,6 +1,6 @@
-/* Tests bench's devices: names, memory that can be read back, graphs that are timed, and cuBLASLt's
- * GEMMs, whose results must be correct for a comparison to be fair. Tests that need a GPU are
- * skipped without one. */
+/* Tests the devices of bench. The test checks their names, copies to device memory and back, and
+ * the timing of graphs. It also checks the results of cuBLASLt, because a comparison with wrong
+ * results would be unfair. Tests that need a GPU are skipped without one. */
 /* The file is included because its functions are static. */
 #include "../../bench/device_cuda_cublaslt.c" /* NOLINT(bugprone-suspicious-include) */
 
@@ -32,8 +32,8 @@ static void names_are_told_apart(void **state) {
     assert_true(bench_device_kind_of("sim:tpu") == &bench_device_sim);
 }
 
-/* Tests that every row of bench/devices.def has all functions. A missing function would otherwise
- * fail only where it is called. */
+/* Tests that every device kind in bench/devices.def has all functions. Otherwise a missing
+ * function would fail only where bench calls it. */
 static void rows_are_whole(void **state) {
     (void)state;
     const bench_device_kind *k;
@@ -77,8 +77,8 @@ static void memory_comes_back(void **state) {
     bench_device_close(cuda);
 }
 
-/* Fills words of device memory by a graph that captured the fill; each launch of the graph must
- * fill them again. */
+/* Fills one word of device memory. The test captures this call into a graph, so each launch of the
+ * graph must fill the word again. */
 static bool fill_turn(void *context, size_t turn) {
     bench_device *device = ((void **)context)[0];
     uint32_t *words = ((void **)context)[1];
@@ -174,9 +174,8 @@ static void expect_product(const float *got, uint32_t elem, double tolerance) {
     free(b);
 }
 
-/* The tolerance of each of cuBLASLt's products, as a multiple of sum |a||b|. With fast
- * accumulation, the FP8 tensor cores truncate the accumulator to about 13 bits after each 32
- * elements of K. With scales of 128 elements, the sums of 128 elements are added in fp32. */
+/* Gives the tolerance of each cuBLASLt product as a multiple of sum |a||b|. The FP8 tensor cores
+ * truncate the accumulator after each 32 elements of K, so the tolerance grows with K. */
 static const double tolerances[BENCH_WAYS] = {
     [FP8] = DEPTH * 0x1p-17,
     [VEC128] = 128 * 0x1p-17,

@@ -1,6 +1,7 @@
-/* Tests parts of bench: medians, copies that exceed the caches, and memory that is read and written
- * in the requested proportion. */
-/* These files belong to the command, so no library has them that a test could link. */
+/* Tests functions of bench that compute medians, copy operands until the copies exceed the caches,
+ * and read and write memory in a given proportion. */
+/* The test includes source files of bench, because no library that a test could link contains
+ * them. */
 #include "../../bench/copies.c"  /* NOLINT(bugprone-suspicious-include) */
 #include "../../bench/memory.c"  /* NOLINT(bugprone-suspicious-include) */
 #include "../../bench/samples.c" /* NOLINT(bugprone-suspicious-include) */
@@ -14,7 +15,7 @@ static void test_samples(void **state) {
     (void)state;
     bench_samples s = {0};
     assert_true(bench_samples_median(&s) == 0 && bench_samples_best(&s) == 0);
-    for (int i = 0; i < 200; i++) /* These are the numbers 0 to 199 in a different order. */
+    for (int i = 0; i < 200; i++) /* The loop adds the numbers 0 to 199 in a mixed order. */
         assert_int_equal(bench_samples_add(&s, (double)(i * 77 % 200)), BSMM_OK);
     assert_true(bench_samples_median(&s) == 99.5);
     assert_int_equal(bench_samples_add(&s, 1000), BSMM_OK);
@@ -46,12 +47,13 @@ static void test_time(void **state) {
     double started = bench_now();
     assert_int_equal(bench_time(count_turns, &turn, 1, &s), BSMM_OK);
     assert_true(bench_now() - started >= round_seconds);
-    assert_int_equal(s.count, turn - 1); /* All runs are counted except the one that failed. */
+    assert_int_equal(s.count,
+                     turn - 1); /* The count includes all runs except the one that failed. */
     bench_samples_destroy(&s);
 }
 
-/* Tests that with several threads only runs after the warm-up are counted, but that `turn` counts
- * all runs. */
+/* Tests measurements with several threads. Only runs after the warm-up are counted as samples, but
+ * `turn` counts all runs. */
 static void test_warm(void **state) {
     (void)state;
     bench_samples s = {0};
@@ -89,8 +91,8 @@ static void test_copies(void **state) {
     bench_copies_destroy(&c);
 }
 
-/* Tests the loop that measures memory: it must read every cache line of the part that is read, and
- * write every cache line after this part and no other. */
+/* Tests the loop that measures the memory bandwidth. It must read every cache line of the first
+ * part of the memory, and write every cache line of the rest. */
 static void test_memory(void **state) {
     (void)state;
     enum { LINES = 1000 };

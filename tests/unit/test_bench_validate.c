@@ -1,5 +1,6 @@
-/* Tests bench's validation: it accepts rounding errors and finds larger ones. */
-/* The file belongs to the command, so no library has it that a test could link. */
+/* Tests the check of results in bench. It must accept rounding errors and reject larger errors. */
+/* The test includes a source file of bench, because no library that a test could link contains it.
+ */
 #include "../../bench/validate.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <setjmp.h>
@@ -11,8 +12,8 @@
 
 enum { M = 5, N = 7, K = 3 };
 
-/* Fills rows of a with r + 1 and rows of b with 1 / (r + 1), so that exact(r, c) = K (r + 1) / (c +
- * 1). */
+/* Fills row r of A with r + 1 and row r of B with 1 / (r + 1). The exact result (r, c) is then K
+ * (r + 1) / (c + 1). */
 static void fill(float a[M][K], float b[N][K]) {
     for (int k = 0; k < K; k++) {
         for (int r = 0; r < M; r++)
@@ -22,7 +23,8 @@ static void fill(float a[M][K], float b[N][K]) {
     }
 }
 
-/* Validates the exact results, rounded to `elem`, after multiplying output (2, 3) by `factor`. */
+/* Validates the exact results after rounding them to the format `elem` and multiplying result (2,
+ * 3) by `factor`. */
 static bench_result validate(uint32_t elem, double factor) {
     float a[M][K], b[N][K];
     uint32_t words[M * N] = {0};
@@ -58,8 +60,8 @@ static void test_roundings_pass(void **state) {
     }
 }
 
-/* Tests the tolerance. exact(2, 3) is 2.25, so the tolerance is 1e-3 + 1e-3 * 2.25, which is a
- * factor of 1 +- 1.444e-3. */
+/* Tests the tolerance of the check. It is 1e-3 + 1e-3 * |result|, which allows a relative error of
+ * 1.444e-3 for result (2, 3). */
 static void test_tolerance(void **state) {
     (void)state;
     assert_int_equal(validate(BSMM_ELEM_F32, 1 + 1.44e-3).failed, 0);
@@ -81,8 +83,8 @@ static void test_nan_and_inf_fail(void **state) {
     assert_int_equal(validate(BSMM_ELEM_F16, (double)INFINITY).failed, 1);
 }
 
-/* Tests that the stride between compared outputs is odd if there are too many outputs to compare
- * all, and that the compared outputs then stay within the budget of multiplications. */
+/* Tests the stride between the results that bench compares if there are too many to compare all.
+ * The stride must be odd, and the compared results must stay within a budget of multiplications. */
 static void test_stride(void **state) {
     (void)state;
     assert_int_equal(choose_stride(1024 * 1024, 256), 1);

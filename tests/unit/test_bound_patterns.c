@@ -1,5 +1,5 @@
-/* Measures how near each CPU kernel comes to its error bound, with the patterns of operands that
- * docs/NUMERICS.md lists, for several formats and lengths of K. No error may exceed the bound.
+/* Measures how near the error of each CPU kernel comes to the kernel's documented bound. The
+ * operands have the patterns that docs/NUMERICS.md lists. No error may exceed the bound.
  * `test_bound_patterns print` prints the table of docs/NUMERICS.md. */
 #include "operand.h"
 
@@ -15,13 +15,16 @@
 enum { M = 3, N = 20, MOST_KERNELS = 16 };
 
 typedef enum pattern {
-    ONE_SIGN,    /* random positive values */
-    ALTERNATING, /* A's signs alternate along K */
-    GROWING,     /* positive values whose block scales grow from 2^-8 to 2^8 along K */
-    CANCELLING,  /* the sum of the second half of K is the negative of that of the first half */
-    LARGEST,     /* the format's largest value everywhere, with block scales of 2^8 */
-    TIES,        /* 1, then products of half an ulp of the sum, which rounding to even loses */
-    SPARSE_TIES, /* as TIES, with one product of half an ulp in each 16 elements of K */
+    ONE_SIGN,    /* Gives all elements random positive values. */
+    ALTERNATING, /* Gives the elements of A alternating signs along K. */
+    GROWING,     /* Gives the elements positive values and lets their block scales grow along K. */
+    CANCELLING,  /* Makes the sum of the second half of K the negative of the sum of the first half.
+                  */
+    LARGEST,     /* Gives all elements the format's largest value and large block scales. */
+    TIES, /* Starts each sum with 1 and adds products of half an ulp of the sum. Rounding to even
+             loses each of these products. */
+    SPARSE_TIES, /* Starts each sum with 1 and adds one product of half an ulp of the sum in each 16
+                    elements of K. */
     PATTERNS
 } pattern;
 
@@ -35,16 +38,13 @@ static const char *const pairs[][2] = {
 
 static const int64_t lengths[] = {128, 512, 4096};
 
-/* ---- operands ---- */
-
 typedef struct value {
     double element;
-    int exponent; /* The exponent of the block's scale. In the patterns of ties, it is larger in the
-                     first block than in all other blocks. */
+    int exponent; /* Is the exponent of the block's scale. In the patterns TIES and SPARSE_TIES, the
+                     first block has a larger exponent than all other blocks. */
 } value;
 
-/* Returns the exponent of a power of two such that the format can hold both this power and 2^-12
- * times it. */
+/* Returns an exponent e such that the format can hold both 2^e and 2^(e - 12). */
 static int top_of(bsmm_format f) {
     if (f.scale == BSMM_SCALE_E8M0 || f.scale == BSMM_SCALE_E4M3) return 0;
     return f.elem == BSMM_ELEM_E4M3 ? 8 : 0;
@@ -101,8 +101,8 @@ static void set_scale(test_matrix *t, int64_t index, int exponent) {
     }
 }
 
-/* Fills one row of an operand with a pattern. In the pattern CANCELLING, the second half of the row
- * repeats the numbers of the first half, in A with the opposite sign. */
+/* Fills one row of an operand with a pattern. In the pattern CANCELLING, the second half of the
+ * row repeats the numbers of the first half. A's second half has the opposite signs. */
 static void fill_row(test_matrix *t, bool is_a, int64_t row, pattern how) {
     const bsmm_elem_info *info = bsmm_elem_row(t->m.format.elem);
     int64_t length = t->m.cols, block = t->m.format.scale ? t->m.format.block_cols : length;
@@ -126,8 +126,6 @@ static void make(test_matrix *t, const char *format, bool is_a, int64_t k, patte
         fill_row(t, is_a, row, how);
 }
 
-/* ---- shares ---- */
-
 typedef struct worst {
     char kernel[64], what[128];
     double share;
@@ -144,8 +142,8 @@ static worst *worst_of(const char *kernel) {
     return &found[i];
 }
 
-/* Returns the largest error of the results in d, divided by the bound. The rounding of a result to
- * fp32 does not count. */
+/* Returns the largest error of the results in d, divided by the kernel's error bound. The rounding
+ * of a result to fp32 does not count as an error. */
 static double largest_share(const float *d, const double *a, const double *b, int64_t k,
                             double bound) {
     double largest = 0;
@@ -194,8 +192,8 @@ static void try_kernels(const char *const formats[2], int64_t k, pattern how) {
     test_matrix_free(&b);
 }
 
-/* Tests all patterns. The patterns of ties come so near the bound of the kernels that sum in fp32
- * that the bound cannot be made much smaller. */
+/* Tests all patterns. For kernels that sum in fp32, the patterns TIES and SPARSE_TIES come so near
+ * the error bound that it cannot be made much smaller. */
 static void test_patterns(void **state) {
     (void)state;
     for (size_t i = 0; i < BSMM_COUNT(pairs); i++)

@@ -1,6 +1,7 @@
-/* Tests `matmul --check`: it accepts a kernel's results, and finds a single output beyond the error
- * bound, at any position, or a NaN that should not be there. */
-/* The file belongs to the command, so no library has it that a test could link. */
+/* Tests `bsmm matmul --check`. It must accept a kernel's results, and must find a single result
+ * that exceeds the error bound or is a wrong NaN. */
+/* The test includes a source file of the command, because no library that a test could link
+ * contains it. */
 #include "../../cli/check.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include "operand.h"
@@ -66,7 +67,7 @@ static cli_check check(const fixture *f) {
     return found;
 }
 
-/* Returns sum |a||b| of an output, computed by the definitions of the formats. */
+/* Returns sum |a||b| of the result (row, col), computed by the definitions of the formats. */
 static double sum_of(const fixture *f, int64_t row, int64_t col) {
     double sum = 0;
     for (int64_t k = 0; k < K; k++)
@@ -81,8 +82,8 @@ static void check_format(const char *format) {
     float *d = f.d.m.data;
     for (int64_t i = 0; i < M * N; i++) {
         float right = d[i];
-        /* Adds an error of 2^-12 sum |a||b|, which is above the bound of every kernel for this K.
-         */
+        /* The test adds an error of 2^-12 sum |a||b|, which exceeds the error bound of every
+           kernel for this K. */
         d[i] = right + (float)(0x1p-12 * fabs((double)f.alpha) * sum_of(&f, i / N, i % N));
         cli_check found = check(&f);
         assert_true(found.share > 1 && found.row == i / N && found.col == i % N);
@@ -97,7 +98,7 @@ static void check_format(const char *format) {
 static void test_finds_each_wrong_output(void **state) {
     (void)state;
     check_format("mxfp4");
-    check_format("nvfp4"); /* The scales of these nvfp4 operands have both signs. */
+    check_format("nvfp4"); /* The scales of these nvfp4 operands are positive and negative. */
     check_format("f32");
 }
 

@@ -1,6 +1,8 @@
-/* Tests the comparison of typical errors in `bsmm matmul --check` (cli/level.c). Today's kernels
- * must pass whatever the data is, and a kernel whose errors are 4 times as large must fail. */
-/* The check belongs to the command, not to a library that tests could link. */
+/* Tests how `bsmm matmul --check` compares the errors of a kernel with typical errors
+ * (cli/level.c). The present kernels must pass for any data. A kernel with errors 4 times as large
+ * must fail. */
+/* The test includes a source file of the command, because no library that a test could link
+ * contains it. */
 #include "../../cli/level.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include "shaped.h"
@@ -56,8 +58,8 @@ static const char *const pairs[][2] = {
     {"mxfp4", "mxfp4"}, {"nvfp4", "nvfp4"}, {"mxfp8", "mxfp4"}, {"bf16", "mxfp4"},
     {"bf16", "nvfp4"},  {"mxfp8", "mxfp8"}, {"f32", "f32"},     {"fp8_group128", "fp8_block128"}};
 
-/* Calls `look` for every kernel of every device that takes the product and whose family was
- * measured. */
+/* Calls `look` for every kernel that takes the product, if docs list typical errors for the
+ * kernel's family. */
 static int visit_kernels(fixture *f, void (*look)(fixture *f, const char *what)) {
     int count = 0;
     for (test_walk w = test_walk_begin(&f->desc); test_walk_next(&w);) {
@@ -87,13 +89,12 @@ static void visit(void (*look)(fixture *f, const char *what), size_t length_coun
 
 static int compared;
 
-/* Expects that today's kernel passes, and that errors 4 times as large as today's would not pass.
- */
+/* Fails unless the kernel passes the check and would fail it with errors 4 times as large. */
 static void expect_todays(fixture *f, const char *what) {
     double level;
     if (!cli_level_run(&f->desc, f->desc.kernel, multiply, NULL, &level))
         fail_msg("%s: %s", what, bsmm_error_message());
-    if (isnan(level)) return; /* The sums have no errors. */
+    if (isnan(level)) return; /* A NaN means that the sums have no errors. */
     if (!(level > CLI_LEVEL_MOST / 4 && level <= 1)) fail_msg("%s: %.3f", what, level);
     compared++;
 }
@@ -137,10 +138,9 @@ static void test_four_times_worse(void **state) {
     visit(expect_noticed, 1);
 }
 
-/* Tests that the check gives no answer (NaN) if too few results have an error, or if no typical
- * errors were measured for the kernel. The check compares errors with those that a model of the
- * kernel's family predicts. If the model predicts no error at all, the check must report any error
- * (Inf), however small. */
+/* Tests the edge cases of the comparison. The check returns NaN if too few results have an error,
+ * or if no typical errors are known for the kernel. If the model predicts no error at all, the
+ * check must report any error as Inf. */
 static void test_edges(void **state) {
     (void)state;
     double level = 0;
@@ -151,7 +151,7 @@ static void test_edges(void **state) {
     test_matrix_free(&f.a);
     test_matrix_free(&f.b);
 
-    /* The kernel adds 32 elements of K as integers, so the sums are exact. */
+    /* The kernel adds 32 elements of K as integers, so that this product has exact sums. */
     fixture_make(&f, pairs[0], MOST_M, 32, SHAPE_MIXED);
     bsmm_matrix a = wide(MOST_M, 32), b = wide(N, 32);
     float d[MOST_M * N];

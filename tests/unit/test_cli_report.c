@@ -1,5 +1,7 @@
-/* Tests that the report of `bsmm quantize` keeps a NaN error of any matrix of a weight. */
-/* The report belongs to the command, not to a library that tests could link. */
+/* Tests that the report of `bsmm quantize` keeps a NaN error of any matrix of a weight with
+ * several matrices. */
+/* The test includes a source file of the command, because no library that a test could link
+ * contains it. */
 #include "../../cli/report.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <setjmp.h>
@@ -9,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* Parts of the command that the report calls. This test prints nothing. */
+/* These functions replace functions of the command that the report calls. They print nothing. */
 void *cli_alloc(size_t count, size_t size) {
     void *memory = calloc(count, size);
     assert_non_null(memory);
@@ -33,7 +35,8 @@ void cli_row_value(cli_rows *rows, json_t *value, const char *format, ...) {
     json_decref(value);
 }
 
-/* Returns the largest error of a weight of two matrices. */
+/* Returns the largest error that the report prints for a weight of two matrices. The arguments are
+ * the largest errors of the two matrices. */
 static double largest_of(double first, double second) {
     cli_report *report = cli_report_open(false);
     const bsmm_quantize_report parts[] = {{.max_error = first, .count = 1},

@@ -1,5 +1,5 @@
-/* Tests conversions between formats. They must keep every value exactly, including the signs of
- * zeros, or refuse and name the block that the new format cannot hold. */
+/* Tests conversions between formats. A conversion must keep every value exactly, including the
+ * signs of zeros. Otherwise it must fail and name the block that the new format cannot hold. */
 #include "operand.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* Fails unless the values are equal in value and sign. NaN equals NaN. */
+/* Fails unless all values of the two matrices are equal, including their signs. NaN equals NaN. */
 static void assert_same_values(const test_matrix *a, const test_matrix *b) {
     for (int64_t r = 0; r < a->m.rows; r++)
         for (int64_t c = 0; c < a->m.cols; c++) {
@@ -28,8 +28,6 @@ static bsmm_matrix shaped(const char *format, int64_t rows, int64_t cols, uint32
     if (m.format.scale != BSMM_SCALE_NONE) m.scale_layout = layout;
     return m;
 }
-
-/* ---- conversions of a format to the same format, with another order or scale layout ---- */
 
 static void check_same(const char *format, int64_t rows, int64_t cols, rng *r) {
     static const uint32_t layouts[] = {BSMM_LAYOUT_ROW_MAJOR, BSMM_LAYOUT_NV_128X4,
@@ -60,11 +58,11 @@ static void test_every_format_to_itself(void **state) {
     }
     for (uint32_t elem = next_elem(BSMM_ELEM_NONE); elem; elem = next_elem(elem))
         check_same(bsmm_elem_row(elem)->name, 9, 31, &r);
-    check_same("mxfp4", 67, 1031,
-               &r); /* With this size the threads divide the conversion among several tasks. */
+    check_same("mxfp4", 67, 1031, &r); /* A matrix of this size is divided among several threads. */
 }
 
-/* Tests that payloads of f32 NaN survive, because codes are copied, not values. */
+/* Tests that payloads of f32 NaN survive the conversion, because it copies codes instead of
+ * values. */
 static void test_codes_are_copied(void **state) {
     (void)state;
     uint32_t from[] = {0x7f800001, 0x80000000, 0xffc12345, 1}, to[4] = {0};
@@ -101,12 +99,10 @@ static void test_second_level_is_kept(void **state) {
     test_matrix_free(&dst);
 }
 
-/* ---- mxfp4 to nvfp4 and fp8 ---- */
-
 typedef struct target {
     const char *format;
     int spread;
-    bool level; /* true if the format needs a second-level scale */
+    bool level; /* Is true if the format needs a second-level scale. */
 } target;
 
 static const target targets[] = {
@@ -149,8 +145,9 @@ static void free_pair(pair *p) {
     test_matrix_free(&p->dst);
 }
 
-/* Tests conversions of matrices whose scales cover the largest range that the destination can hold.
- * The range lies at several places among e8m0's scales, and the matrices have several shapes. */
+/* Tests conversions of matrices whose e8m0 scales cover the largest range of exponents that the
+ * destination format can hold. The range begins at several e8m0 codes, and the matrices have
+ * several shapes. */
 static void test_values_are_kept(void **state) {
     (void)state;
     static const int64_t shapes[][2] = {{1, 1}, {5, 70}, {130, 260}, {256, 129}, {0, 32}};
@@ -170,8 +167,8 @@ static void test_values_are_kept(void **state) {
             }
 }
 
-/* Tests two row-major matrices. Whole blocks are then converted byte by byte. The destination ends
- * right before an unreadable page, so that a write past its end fails. */
+/* Tests conversions between row-major matrices, which convert whole blocks byte by byte. An
+ * unreadable page follows the destination, so that a write past its end crashes the test. */
 static void test_rows_to_rows(void **state) {
     (void)state;
     static const int64_t shapes[][2] = {{1, 32}, {3, 64}, {130, 160}, {5, 72}};
@@ -192,9 +189,10 @@ static void test_rows_to_rows(void **state) {
         }
 }
 
-/* Tests a matrix with a very large scale in one block and a very small one in another. If their
- * exponents differ by exactly as much as the destination can hold, the conversion must succeed. If
- * they differ by one more, it must be refused and leave the destination unchanged. */
+/* Tests a matrix with a very large scale in one block and a very small scale in another block. If
+ * the exponents of the two scales differ by as much as the destination format can hold, the
+ * conversion must succeed. If they differ by one more, it must fail and leave the destination
+ * unchanged. */
 static void test_boundary_of_the_spread(void **state) {
     (void)state;
     rng r = {4};
@@ -222,8 +220,8 @@ static void test_boundary_of_the_spread(void **state) {
         }
 }
 
-/* Tests that a block of zeros may have any scale and does not limit the conversion. Only the signs
- * of its zeros are kept. */
+/* Tests a block of zeros. It may have any scale, because the conversion keeps only the signs of
+ * its zeros. */
 static void test_blocks_of_zeros_take_no_part(void **state) {
     (void)state;
     rng r = {5};
@@ -280,8 +278,6 @@ static void test_outer_scales(void **state) {
             free_pair(&p);
         }
 }
-
-/* ---- refusals ---- */
 
 static void test_other_pairs_are_unsupported(void **state) {
     (void)state;

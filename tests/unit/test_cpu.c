@@ -1,5 +1,5 @@
-/* Compares the features that the library detects on the processor with those that the operating
- * system reports. */
+/* Compares the processor features that the library detects with those that the operating system
+ * reports. */
 #include "base/cpu.h"
 
 #include <setjmp.h>
@@ -11,7 +11,8 @@
 
 #include <cmocka.h>
 
-/* Returns the "flags" line of /proc/cpuinfo with a space at both ends, or NULL if there is none. */
+/* Returns the "flags" line of /proc/cpuinfo with a space before and after it, or NULL if the file
+ * has no such line. */
 static char *kernel_flags(void) {
     FILE *file = fopen("/proc/cpuinfo", "r");
     char *line = NULL, *flags = NULL;
@@ -66,7 +67,8 @@ static void test_names(void **state) {
     assert_string_equal(text, "avx2 avx512_bf16");
     bsmm_cpu_feature_names(0, text, sizeof text);
     assert_string_equal(text, "");
-    /* The text is truncated to 7 characters and a terminating zero. */
+    /* The buffer has 8 bytes, so the function truncates the text to 7 characters and a terminating
+       zero. */
     bsmm_cpu_feature_names(~0u, text, 8);
     assert_string_equal(text, "avx2 av");
 }

@@ -1,6 +1,6 @@
-/* Compares the rows of D that the CPU epilogue stores with the scalar codec: every value must be
- * rounded once, from double. The test runs the loops of every instruction set that this processor
- * has. */
+/* Compares the rows of D that the CPU epilogue stores with the scalar codec. Every value must be
+ * rounded once, from double. The test runs the epilogue of every instruction set that this
+ * processor has. */
 #include "cpu/engine/engine_gemm.h"
 #include "cpu_hooks.h"
 
@@ -35,9 +35,8 @@ static double from_bits(uint64_t bits) {
     return value;
 }
 
-/* Fills values near each code's value and near the midpoint to the next code. The distance is
- * smaller than fp32 can distinguish, so a value that is rounded to fp32 first gets the wrong code.
- */
+/* Fills values near the value of each code and near the midpoint between adjacent codes. Their
+ * distance is too small for fp32, so a value that is rounded to fp32 first gets the wrong code. */
 static void fill_neighbours(uint32_t elem, uint32_t first, double *values) {
     for (uint32_t i = 0; i < COLS / 8; i++) {
         double low = bsmm_elem_decode(elem, first + i);
@@ -80,7 +79,8 @@ static void test_random_doubles(void **state) {
     for (int round = 0; round < 300; round++) {
         for (int i = 0; i < COLS; i++) {
             seed = seed * 6364136223846793005u + 1442695040888963407u;
-            /* These values exceed the range of fp32 and of 8-bit formats on both sides. */
+            /* These values exceed the range of fp32 and of 8-bit formats, some because they are
+               too large and some because they are too small. */
             uint64_t exponent =
                 round % 3 ? 1023 - 160 + (seed >> 33) % 320 : 1023 - 24 + (seed >> 33) % 42;
             values[i] = from_bits((seed & 0x800fffffffffffff) | exponent << 52);
@@ -104,7 +104,7 @@ static void test_random_doubles(void **state) {
     }
 }
 
-/* Tests C with every code, multiplied by a factor, and an f32 bias. */
+/* Tests the addition of beta times C and of an f32 bias. C contains every code of its format. */
 static void test_added(void **state) {
     (void)state;
     static uint16_t codes[COLS];
@@ -154,8 +154,8 @@ static const uint32_t elems[] = {BSMM_ELEM_F32, BSMM_ELEM_F16, BSMM_ELEM_BF16};
 
 enum { ADDED_C = 1, ADDED_BIAS = 2 };
 
-/* Adds a C of `rows` rows of random codes and a bias to the product. The bits of `added` say which
- * of them are added. */
+/* Adds a C with `rows` rows of random codes, a bias, or both to the product. The bits of `added`
+ * select them. */
 static void add_c_and_bias(bsmm_product *p, uint32_t added, int round, int64_t rows, int64_t cols) {
     enum { MOST = 7 * COLS };
     static float c[MOST], bias[COLS];
@@ -182,10 +182,9 @@ static double column_factor(int round, int i) {
     return ldexp(1, (i % 7 - 3) * (round % 8 == 3 ? 1 : 25));
 }
 
-/* Tests how accumulators become a row of D. The vector loops apply the whole epilogue in one pass,
- * plain C applies it in several passes, and both must give the same bits. The test varies the
- * factor of the row, those of the columns, alpha, C and the bias. In some rounds C and D are the
- * same memory. */
+/* Tests how the epilogue turns accumulators into a row of D. The vector loops apply the whole
+ * epilogue in one pass and plain C applies it in several passes, but both must give the same bits.
+ * In some rounds C and D are the same memory. */
 static void test_direct_rows(void **state) {
     static const double factors[] = {1, 0x1p-40, -4, 0.3, 0x1p70, 0, 0x1p-80};
     static const double alphas[] = {1, -0.5, 1.7};
@@ -226,9 +225,8 @@ static void test_direct_rows(void **state) {
 }
 
 /* Tests results just above and below the midpoints between subnormals of bf16. A result is an
- * accumulator times the factor of its row. In fp32 the result would be rounded to the midpoint
- * itself and then to the wrong subnormal of bf16. The factor 2^-133 is subnormal in fp32, and the
- * factor 2^-113 is normal. */
+ * accumulator times the factor of its row. An epilogue that rounds the result to fp32 first rounds
+ * it to the midpoint, and then to the wrong subnormal of bf16. */
 static void test_direct_subnormals(void **state) {
     (void)state;
     enum { CODES = 127 };
@@ -253,9 +251,9 @@ static void test_direct_subnormals(void **state) {
     }
 }
 
-/* Tests that storing a whole tile of accumulators gives the same bytes as storing its rows one by
- * one. For bf16 the loop over a tile may stop before a row with results that it cannot round.
- * `done` is the number of rows that it has stored. */
+/* Tests that storing a whole tile of accumulators gives the same bytes as storing the tile's rows
+ * one by one. For bf16 the loop over a tile may stop before a row that it cannot round. `done` is
+ * the number of rows that the loop has stored. */
 static void test_direct_tiles(void **state) {
     (void)state;
     enum { ROWS = 7, PITCH = 64 };

@@ -1,6 +1,6 @@
-/* Tests the f32 kernels with rows whose largest and smallest values differ by as many binades as
- * fp32 accumulators can hold, and by more. In both cases the error must stay below the bound,
- * whether the processor flushes subnormals or not. */
+/* Tests the f32 kernels with rows of very large and very small values. The span of a row is the
+ * number of binades between its largest and smallest values. The error must stay below the bound
+ * for every span, whether the processor flushes subnormals to 0 or not. */
 #include "cpu/pack/pack_f32fma.h"
 #include "operand.h"
 
@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-/* The subnormal numbers that the test makes the processor flush to 0: none, those in operands and
- * results, or those in operands only. */
+/* Lists which subnormal numbers the processor flushes to 0 in this test: none, those in operands
+ * and results, or those in operands only. */
 typedef enum flushed { FLUSH_NONE, FLUSH_ALL, FLUSH_OPERANDS, FLUSHES } flushed;
 
 #if defined(__x86_64__)
@@ -30,9 +30,9 @@ static void flush_subnormals(flushed which) {
 
 enum { K = 300, BIG_IN_A = 0, BIG_IN_B = 1 };
 
-/* Fills a row with K values of about 2^-50, except for two. Element `big` is 2^(span - 50), so the
- * row's values span `span` binades. Element `hole` is 0. It is the index at which the other row of
- * the dot product has its large value, so that no term of the dot product is large. */
+/* Fills a row with K values of about 2^-50, except for two elements. Element `big` is 2^(span -
+ * 50), so that the row's values span `span` binades. Element `hole` is 0, because the other
+ * operand has its large value at this index. */
 static void fill_row(float *row, int span, int big, int hole, rng *r) {
     for (int i = 0; i < K; i++)
         row[i] = (1 + (float)rng_below(r, 1 << 23) * 0x1p-23f) * (i % 3 ? 0x1p-50f : -0x1p-50f);
@@ -47,7 +47,8 @@ static void expect_within(const bsmm_explanation *e, float got, double want, dou
         fail_msg("%s: got %a, want %a, slack %a", e->kernel, (double)got, want, slack);
 }
 
-/* Checks one result of every kernel that takes the product, with subnormals and without. */
+/* Checks one result of every kernel that takes the product, with flushing of subnormals and
+ * without. */
 static void check_result(bsmm_matmul_desc *desc, const float *d, double want, double magnitude) {
     bsmm_explanation e = {.struct_size = sizeof e};
     for (uint32_t i = 0; bsmm_explain(desc, i, &e) == BSMM_OK; i++) {
@@ -92,10 +93,9 @@ static void test_elements(void **state) {
             if (sums[i] - a_span <= 177) check_spans(a_span, sums[i] - a_span, &r);
 }
 
-/* Tests a dot product of two small terms, while the large values of both rows meet zeros. The two
- * terms almost cancel: the result is 15 * 2^(span - 232) times one term, where `span` is the sum of
- * the spans of both rows in binades. If the kernels accepted a `span` above 208, this result would
- * be subnormal, and its error would exceed the bound. */
+/* Tests a dot product of two small terms that almost cancel, while the large values of A and B are
+ * multiplied by zeros. The result would become subnormal in fp32 if kernels accepted larger spans,
+ * and its error would then exceed the bound. */
 static void check_cancelled(int a_span, int b_span) {
     float a[] = {0x1p-50f, 0, -0x1p-50f, 0x1p-50f}, b[] = {0, 0x1p-50f, 0x1p-50f, 0x1p-50f}, d;
     a[0] = ldexpf(a[0], a_span);
@@ -119,9 +119,8 @@ static void test_cancelled_products(void **state) {
             check_cancelled(a_span, span - a_span);
 }
 
-/* Tests two terms that almost cancel, as check_cancelled does. Here fp32 block scales give a row
- * its span (the binades between its largest and smallest values), not the elements. B's scales
- * begin at 2^b_base. */
+/* Tests two terms that almost cancel, like check_cancelled. Here the fp32 block scales of a row,
+ * not its elements, cover the binades of its span. B's scales begin at 2^b_base. */
 static void check_scale_spans(int a_span, int b_base, int b_span, rng *r) {
     enum { BLOCKS = 3, LENGTH = 128 * BLOCKS };
     uint8_t a[LENGTH], b[LENGTH];
@@ -133,8 +132,8 @@ static void check_scale_spans(int a_span, int b_base, int b_span, rng *r) {
     a_scales[0] = ldexpf(1, a_span - 20);
     b_scales[1] = ldexpf(1, b_base + b_span);
     for (int i = 0; i < LENGTH; i++) {
-        /* The elements are random finite codes of e4m3, but those of one block of 128 elements are
-         * zero. */
+        /* The elements are random finite codes of e4m3, except for one block of 128 elements,
+         * which are zero. */
         a[i] = i / 128 == 1 ? 0 : (uint8_t)(rng_below(r, 126) + 1);
         b[i] = i / 128 == 0 ? 0x80 : (uint8_t)(rng_below(r, 126) + 1);
         double term = bsmm_elem_decode(BSMM_ELEM_E4M3, a[i]) * (double)a_scales[i / 128] *
@@ -165,11 +164,9 @@ static void test_scales(void **state) {
         check_scale_spans(0, -90, b_span, &r);
 }
 
-/* Tests kernels that read B without packing it. Two terms of the dot product contain B's smallest
- * element and almost cancel, so that the result is 2^-15 times one of them. The block scale of
- * these elements is 2^-depth, and all other scales of B are 1. A also has an element of 2^a_span,
- * which is multiplied by a zero of B. A kernel that divides A's row by its largest value must not
- * lose the result. */
+/* Tests kernels that read B without packing it. Two terms of the dot product almost cancel, and
+ * both contain B's smallest element. A also has a very large element, which is multiplied by a
+ * zero of B. A kernel that divides A's row by its largest value must not lose the result. */
 static void check_stored(const char *format, int a_span, int depth) {
     enum { LENGTH = 96 };
     uint8_t codes[LENGTH] = {0}, scales[] = {127, (uint8_t)(127 - depth), 127};
@@ -203,8 +200,8 @@ static void test_stored_weights(void **state) {
                 check_stored(formats[i], a_span, depth);
 }
 
-/* Tests large elements with a small block scale. Packing multiplies the scale by a power of two
- * that it chooses for the row, which makes the scale subnormal. */
+/* Tests large elements with a small block scale. Packing multiplies the scale by a power of two,
+ * which makes the scale subnormal. */
 static void test_subnormal_factors(void **state) {
     (void)state;
     enum { LENGTH = 64 };
@@ -225,9 +222,9 @@ static void test_subnormal_factors(void **state) {
     check_result(&desc, &d, 4.5 * 0x1p-6, 4.5 * 0x1p-6);
 }
 
-/* Tests a row whose blocks have the scale 1, except for the last block, whose scale is 2^-depth.
- * The elements give the largest dot product that K allows. A kernel may hold its accumulator as a
- * multiple of the last block's scale, and this multiple exceeds fp32's range here. */
+/* Tests a row of B whose last block has the scale 2^-depth, while all other blocks have the scale
+ * 1. A kernel may hold its accumulator as a multiple of the last block's scale. This multiple
+ * exceeds fp32's range here. */
 static void check_depth(bsmm_matmul_desc *desc, const float *d, int depth) {
     const bsmm_matrix *b = desc->b;
     int64_t last = b->cols / 32 - 1;
@@ -277,8 +274,6 @@ static void test_largest_sums(void **state) {
     free(a);
 }
 
-/* ---- the spans that packing reports ---- */
-
 static int span_of(bsmm_matrix *m) {
     bsmm_product p = {0};
     uint8_t *units = malloc(BSMM_F32FMA_UNIT_BYTES(8, BSMM_F32FMA_SEGMENT_UNIT)), wide[8] = {0};
@@ -299,8 +294,8 @@ static int span_of_floats(const float *values, int64_t count) {
     return span_of(&m);
 }
 
-/* Tests the span that packing reports for rows of f32. A row with 1 and fp32's smallest subnormal
- * may be multiplied by a row of weights on the fast path; a row with fp32's whole range may not. */
+/* Tests the span that packing reports for rows of f32, i.e. the number of binades between a row's
+ * largest and smallest values. */
 static void test_spans_of_floats(void **state) {
     (void)state;
     assert_int_equal(span_of_floats((float[]){1, 0x1p-149f, 0}, 3), 149);
@@ -313,8 +308,8 @@ static void test_spans_of_floats(void **state) {
     assert_int_equal(span_of_floats((float[]){0x1p127f, 0x1p-149f}, 2), UINT8_MAX);
 }
 
-/* Tests that a row's span (the number of binades between its largest and smallest value) does not
- * include blocks of zeros. Many quantizers give such blocks the smallest scale. */
+/* Tests that the span of a row (the number of binades between its largest and smallest values)
+ * does not include blocks of zeros. Many quantizers give such blocks the smallest scale. */
 static void test_spans_of_blocks(void **state) {
     (void)state;
     uint8_t codes[96], scales[3] = {127, 0, 130};

@@ -1,6 +1,5 @@
-/* Compares the CPU kernels with each other: which kernel is chosen on a processor with fewer
- * features, and which kernels must give bitwise identical results. test_matmul.c tests that each
- * kernel's results are correct. */
+/* Compares the CPU kernels with each other. The test checks which kernel the library chooses on a
+ * processor with fewer features, and which kernels must give bitwise identical results. */
 #include "cpu_hooks.h"
 #include "product.h"
 
@@ -47,7 +46,7 @@ static const char *chosen(const bsmm_matmul_desc *desc) {
 }
 
 /* Tests that a plan chooses the expected kernel if some processor features are hidden from the
- * library, and that it gives this kernel's results. */
+ * library. The plan's results must be those of the chosen kernel. */
 static void test_choice_by_features(void **state) {
     (void)state;
     uint32_t here = bsmm_cpu_features();
@@ -69,8 +68,8 @@ static void test_choice_by_features(void **state) {
     }
 }
 
-/* Tests that products with few rows of A choose a kernel that decodes B while it multiplies, unless
- * B is packed in advance. */
+/* Tests that products with few rows of A use a kernel that decodes B while it multiplies. If B is
+ * packed in advance, they must use another kernel. */
 static void test_choice_by_rows(void **state) {
     (void)state;
     static const struct {
@@ -92,7 +91,8 @@ static void test_choice_by_rows(void **state) {
     bsmm_cpu_mask_features(~0u);
 }
 
-/* Tests that a kernel whose instructions are missing refuses, even if it is requested by name. */
+/* Tests that a kernel refuses a processor that lacks the kernel's instructions, even if the caller
+ * requests the kernel by name. */
 static void test_refusal_without_features(void **state) {
     (void)state;
     rng r = {2};
@@ -113,8 +113,8 @@ static void test_refusal_without_features(void **state) {
     product_free(&p);
 }
 
-/* Tests that all int8 kernels give the same bits, because all of them add exact sums of the same
- * elements in the same order. */
+/* Tests that all int8 kernels give the same bits. They must, because all of them add the same
+ * exact integer sums in the same order. */
 static void test_int8_engines_agree(void **state) {
     (void)state;
     static const char *const formats[] = {"e2m1", "e2m3", "mxfp4", "mxfp6_e2m3", "nvfp4"};
@@ -152,8 +152,8 @@ static void check_ports(const char *a, const char *b, int64_t rows, fill how, rn
     product_free(&p);
 }
 
-/* Tests that results do not depend on the number of ports for 512-bit operations, for kernels that
- * pack B and for kernels that read B as it is stored. */
+/* Tests that results do not depend on the processor's number of ports for 512-bit operations. The
+ * test runs kernels that pack B and kernels that read B as it is stored. */
 static void test_ports_do_not_matter(void **state) {
     (void)state;
     static const char *const formats[] = {"e2m1",  "e2m3",  "mxfp4",        "mxfp6_e2m3",
@@ -184,11 +184,10 @@ static void check_caches(product *p, const uint64_t *caches, size_t count) {
     free(expected);
 }
 
-/* Tests that the size of the cache, which determines the cache blocks, does not affect results. In
- * some products K takes more than one cache block. Some products have more rows than a cache block
- * and run on one thread. Some have so few rows that threads divide the columns of D instead of its
- * rows. Without AVX-512 the test tries only two sizes, because it then often runs in a slow
- * emulator. */
+/* Tests that the size of the L2 cache does not affect results, although it determines the sizes of
+ * cache blocks. The products have different numbers of rows, because the number of rows decides
+ * how threads divide D. Without AVX-512 the test tries only two cache sizes, because it then often
+ * runs in a slow emulator. */
 static void test_caches_do_not_matter(void **state) {
     (void)state;
     static const char *const formats[] = {"mxfp4", "nvfp4", "mxfp8", "fp8_group128", "f32"};
@@ -197,7 +196,7 @@ static void test_caches_do_not_matter(void **state) {
         int64_t rows;
         uint32_t threads;
     } shapes[] = {{201, 1}, {39, 3}};
-    /* Without AVX2, cpu_f32 has blocks of one size only. */
+    /* Without AVX2, the kernel cpu_f32 has cache blocks of one size only. */
     if (AVX2 & ~bsmm_cpu_features()) skip();
     size_t count = AVX512 & ~bsmm_cpu_features() ? 2 : BSMM_COUNT(caches);
     rng r = {6};
@@ -216,7 +215,7 @@ static void set_elements(test_matrix *t, uint32_t code) {
         bsmm_elem_store(t->m.format.elem, t->m.data, (uint64_t)i, code);
 }
 
-/* Sets all elements to the largest magnitude, with either sign. */
+/* Sets all elements to the largest magnitude of their format, with the given sign. */
 static void set_to_largest(test_matrix *t, bool negative) {
     double largest = bsmm_elem_row(t->m.format.elem)->max;
     set_elements(t, bsmm_elem_encode(t->m.format.elem, negative ? -largest : largest, true));
@@ -232,7 +231,8 @@ static void test_largest_sums(void **state) {
     rng r = {4};
     for (size_t i = 0; i < 16 * 5; i++)
         for (int signs = 0; signs < 4; signs++) {
-            /* The kernel for few rows has separate loops for 1 to 4 rows of A. */
+            /* The kernel for few rows has a separate loop for each number of rows of A from 1 to
+               4. */
             int64_t rows = i / 16 ? (int64_t)i / 16 : 9;
             product p;
             product_make_of(&p, formats[i / 4 % 4], formats[i % 4], rows, 17, 64, FILL_ORDINARY,
@@ -252,8 +252,8 @@ static void test_largest_sums(void **state) {
         }
 }
 
-/* Tests scales of +0 and -0 among others. Quantizers write a scale of 0 for blocks that are all
- * zero or below e4m3's range. */
+/* Tests block scales of +0 and -0. Quantizers write a scale of 0 for blocks that are zero or too
+ * small for e4m3 scales. */
 static void test_zero_scales(void **state) {
     (void)state;
     /* These are the codes of 0, 1, -0 and 2. */

@@ -1,5 +1,6 @@
-/* Tests the packing functions of the CPU kernels: a panel holds the operand's values, and every
- * instruction set writes the same bytes as plain C. Operands end where unreadable pages begin. */
+/* Tests the functions by which CPU kernels pack operands into panels. A panel must hold the
+ * operand's values, and every instruction set must write the same bytes as plain C. An unreadable
+ * page follows each operand. */
 #include "core/describe.h"
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/pack/pack_int8dot.h"
@@ -19,12 +20,12 @@ enum { MOST_ROWS = 304 };
 typedef struct packing {
     bsmm_request request;
     bool integers, is_b;
-    bsmm_int8_form form;  /* how the panels of an integer kernel are laid out */
-    const double *values; /* the values that the operand's elements have */
+    bsmm_int8_form form;  /* The layout of panels of an integer kernel. */
+    const double *values; /* The values that the operand's elements have. */
     int64_t width, unit, unit_bytes;
 } packing;
 
-/* A matrix in the packed format of a CPU kernel, with the values that it must hold. */
+/* Holds a matrix in the packed format of a CPU kernel, and the values that the test expects. */
 typedef struct packed {
     uint8_t *units;
     uint64_t bytes;
@@ -50,8 +51,6 @@ static packed pack(const bsmm_pack_isa *isa, const packing *w, int64_t row, int6
     pack_panels(isa, w, row, rows, &(bsmm_panel){to.units, to.factors, to.wide});
     return to;
 }
-
-/* ---- content of a panel ---- */
 
 static double word_at(const uint8_t *at, int32_t plus) {
     int32_t bits;
@@ -83,10 +82,9 @@ static double half_value(const packing *w, const packed *p, int64_t lane, int64_
            p->factors[lane];
 }
 
-/* Checks the values with which the accumulators of the integer kernels begin. B's elements are
- * stored with a constant added to them. The dot product with A's row is therefore too large by this
- * constant times the sum of A's elements, and the accumulator begins with the negative of this
- * excess. */
+/* Checks the initial values of the accumulators of an integer kernel. The kernel stores B's
+ * elements with a constant added to them. The dot product is therefore too large by this constant
+ * times the sum of A's elements, and the accumulator begins with the negative of this excess. */
 static void check_begins(const packing *w, const packed *p, int64_t lane) {
     if (!w->integers || w->is_b) return;
     const bsmm_elem_info *b = bsmm_elem_row(w->request.product.b.m.format.elem);
@@ -175,7 +173,8 @@ static void check_wide_panel(const packing *w, int64_t row) {
     guarded_free(narrow.units, narrow.bytes);
 }
 
-/* Checks that packing all panels of an operand at once equals packing them one by one. */
+/* Checks that packing all panels of an operand in one call writes the same bytes as packing them
+ * one by one. */
 static void check_at_once(const packing *w, const test_matrix *t) {
     int64_t panel_bytes = bsmm_ceil_div(t->m.cols, w->unit) * w->unit_bytes;
     const bsmm_pack_isa *isa = bsmm_pack_best();
@@ -196,8 +195,6 @@ static void check_at_once(const packing *w, const test_matrix *t) {
     guarded_free(all.units, all.bytes);
 }
 
-/* ---- cases ---- */
-
 static void check_widths(packing *w, const test_matrix *t, int64_t unit) {
     static const int64_t widths[] = {5, 6, 8, 15, 32, 48};
     w->unit = unit;
@@ -213,7 +210,8 @@ static void check_widths(packing *w, const test_matrix *t, int64_t unit) {
     }
 }
 
-/* Packs a matrix as A and as B of a GEMM with `other`, by every CPU kernel that takes them. */
+/* Packs a matrix as A and as B of a product, by every CPU kernel that takes the product. The other
+ * operand has the format `other`. */
 static void check_operand(const test_matrix *t, const char *other) {
     bsmm_matrix with = describe(format_named(other), 4, t->m.cols);
     bsmm_matrix d = describe(format_named("f32"), t->m.rows, 4), turned = d;
@@ -242,7 +240,7 @@ static void check_operand(const test_matrix *t, const char *other) {
     free(values);
 }
 
-/* The formats whose values are exact in bf16. They include the formats of the int8 kernels. */
+/* Lists the formats whose values are exact in bf16. */
 static format_list formats;
 
 static void find_formats(void) {
@@ -257,7 +255,7 @@ static void test_formats_and_lengths(void **state) {
     pack_check_lengths(check_operand, &formats);
 }
 
-/* Tests every code of up to 8 bits, with and without scales. */
+/* Tests every element code of up to 8 bits, with and without scales. */
 static void test_every_code(void **state) {
     (void)state;
     pack_check_every_code(check_operand, &formats, 9);
@@ -268,8 +266,8 @@ static void test_leading_dimensions(void **state) {
     pack_check_leading_dimensions(check_operand, &formats);
 }
 
-/* Tests column-major operands whose columns are longer than one strip, i.e. the bytes of a column
- * that packing copies at once. Several tiles use the same strip. */
+/* Tests column-major operands with long columns. Packing copies a strip of a column (a fixed
+ * number of bytes) at once, and these columns have more bytes than a strip. */
 static void test_long_columns(void **state) {
     (void)state;
     static const char *const some[] = {"bf16", "mxfp8", "mxfp6_e3m2", "mxfp4"};
@@ -286,8 +284,7 @@ static void test_scale_layouts(void **state) {
     pack_check_scale_layouts(check_operand);
 }
 
-/* Tests scales just inside and just outside the range that the integer kernels accept, with few
- * scales of each kind. */
+/* Tests scales just inside and just outside the range of scales that the integer kernels accept. */
 static void test_scales_at_bounds(void **state) {
     (void)state;
     static const uint8_t codes[] = {76, 77, 127, 177, 178, 0, 254, 255};
@@ -303,8 +300,8 @@ static void test_scales_at_bounds(void **state) {
     }
 }
 
-/* Tests scale blocks that are longer than a unit (the elements of K that an engine adds at once),
- * and blocks that end inside a span (up to 512 consecutive elements of K). */
+/* Tests scale blocks that are longer than the number of elements that a kernel adds before it
+ * applies scales. Some blocks do not end at a multiple of this number. */
 static void test_long_blocks(void **state) {
     (void)state;
     static const uint32_t blocks[] = {48, 96, 160, 384, 4096};
@@ -317,8 +314,8 @@ static void test_long_blocks(void **state) {
         }
 }
 
-/* Tests bf16 rows with both normal and subnormal numbers whose largest and smallest values are
- * close enough for the kernel to pack them. */
+/* Tests bf16 rows with both normal and subnormal numbers. The numbers of a row are close enough
+ * for the kernel to pack them. */
 static void test_subnormal_rows(void **state) {
     (void)state;
     rng r = {6};

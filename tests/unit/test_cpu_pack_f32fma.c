@@ -1,5 +1,6 @@
-/* Tests the packing of the f32 kernels: a panel holds the operand's values, and every instruction
- * set writes the same as plain C. Operands end where unreadable pages begin. */
+/* Tests the functions by which the f32 CPU kernels pack operands into panels. A panel must hold
+ * the operand's values, and every instruction set must write the same bytes as plain C. An
+ * unreadable page follows each operand. */
 #include "core/describe.h"
 #include "cpu/pack/pack_f32fma.h"
 #include "pack_cases.h"
@@ -17,7 +18,7 @@ enum { MOST_ROWS = 64, MOST_IN_ALL = 128 };
 typedef struct packing {
     bsmm_request request;
     bool is_b;
-    const double *values; /* the values that the operand's elements have */
+    const double *values; /* The values that the operand's elements have. */
     int64_t width, unit, unit_bytes;
 } packing;
 
@@ -62,8 +63,8 @@ static void check_values(const packing *w, const packed *p, const test_matrix *t
             bool there = lane < rows && k < t->m.cols;
             double got = value_at(w, p, lane, k);
             double want = there ? w->values[(row + lane) * t->m.cols + k] : 0;
-            /* Past the last column of the operand, the panel holds 0 times a scale. The product may
-             * be NaN, because the scale may have any value. */
+            /* After the operand's last column, the panel holds 0 times a block scale. This product
+             * may be NaN, because the scale may have any value. */
             if (got == want || (isnan(got) && (isnan(want) || !there))) continue;
             fail_msg("%s, order %u, width %lld: row %lld, k %lld: got %a, want %a",
                      bsmm_format_name(t->m.format), t->m.order, (long long)w->width,
@@ -97,7 +98,8 @@ static void check_panel(const packing *w, const test_matrix *t, int64_t row) {
     guarded_free(plain.units, plain.bytes);
 }
 
-/* Checks that packing all panels of an operand at once equals packing them one by one. */
+/* Checks that packing all panels of an operand in one call writes the same bytes as packing them
+ * one by one. */
 static void check_at_once(const packing *w, const test_matrix *t) {
     const bsmm_pack_isa *isa = bsmm_pack_best();
     int64_t panel_bytes = bsmm_ceil_div(t->m.cols, w->unit) * w->unit_bytes;
@@ -149,15 +151,15 @@ static void check_operand(const test_matrix *t, const char *other) {
     free(values);
 }
 
-static format_list formats; /* the list of all formats */
+static format_list formats;
 
 static void test_formats_and_lengths(void **state) {
     (void)state;
     pack_check_lengths(check_operand, &formats);
 }
 
-/* Tests column-major operands whose columns are longer than one strip, i.e. the bytes of a column
- * that packing copies at once. Several tiles use the same strip. */
+/* Tests column-major operands with long columns. Packing copies a strip of a column (a fixed
+ * number of bytes) at once, and these columns have more bytes than a strip. */
 static void test_long_columns(void **state) {
     (void)state;
     rng r = {7};
@@ -168,7 +170,8 @@ static void test_long_columns(void **state) {
     }
 }
 
-/* Tests every code of up to 8 bits, with and without scales, and more rows than a panel has. */
+/* Tests every element code of up to 8 bits, with and without scales. The operands have more rows
+ * than a panel. */
 static void test_every_code(void **state) {
     (void)state;
     pack_check_every_code(check_operand, &formats, 70);
@@ -184,8 +187,8 @@ static void test_scale_layouts(void **state) {
     pack_check_scale_layouts(check_operand);
 }
 
-/* Tests scale blocks whose length is no multiple of 16 or that end inside a window (the elements
- * that packing decodes at once), with elements of any width. */
+/* Tests scale blocks whose length is no multiple of 16, or that end among the elements that
+ * packing decodes at once. */
 static void test_blocks(void **state) {
     (void)state;
     static const uint32_t elems[] = {BSMM_ELEM_F16, BSMM_ELEM_BF16, BSMM_ELEM_E4M3, BSMM_ELEM_E3M2,

@@ -1,5 +1,6 @@
-/* Tests kernels that pack B in slabs, i.e. a part of B's rows at a time. Results must be bitwise
- * identical to those with all of B in one slab, and the workspace must not grow with N. */
+/* Tests kernels that pack B in slabs, i.e. several rows of B at a time instead of all rows.
+ * Results must be bitwise identical to those with all of B in one slab. The workspace must not
+ * grow with N, because it holds one slab. */
 #include "cpu_hooks.h"
 #include "product.h"
 
@@ -10,8 +11,8 @@
 
 #include <cmocka.h>
 
-/* Two sizes of the L2 cache. With `tiny`, slabs have the smallest possible size. With `huge`, a
- * single slab holds all of B. */
+/* Two sizes of the L2 cache in bytes. `tiny` gives slabs the smallest possible size, and `huge`
+ * makes one slab hold all of B. */
 static const uint64_t tiny = 4096, huge = (uint64_t)1 << 30;
 
 static uint64_t workspace_of(const bsmm_matmul_desc *desc) {
@@ -23,7 +24,7 @@ static uint64_t workspace_of(const bsmm_matmul_desc *desc) {
 }
 
 /* Returns D as one kernel computes it on a processor with an L2 cache of `l2` bytes. The caller
- * frees it. */
+ * frees D. */
 static uint8_t *result_with(const bsmm_matmul_desc *desc, uint64_t l2, uint64_t bytes,
                             uint64_t *workspace) {
     uint8_t *copy = malloc(bytes);
@@ -39,8 +40,8 @@ static uint8_t *result_with(const bsmm_matmul_desc *desc, uint64_t l2, uint64_t 
     return copy;
 }
 
-/* Compares the results with many slabs and with one slab for every kernel that packs B. Returns the
- * number of these kernels. */
+/* Compares the results with B in many slabs and with B in one slab, for every kernel that packs B.
+ * Returns the number of these kernels. */
 static int compare_kernels(bsmm_matmul_desc *desc) {
     int count = 0;
     bsmm_explanation e = BSMM_INIT(bsmm_explanation);
@@ -61,7 +62,6 @@ static int compare_kernels(bsmm_matmul_desc *desc) {
     return count;
 }
 
-/* Describes D with memory of its own. */
 static bsmm_matrix make_d(const char *format, int64_t m, int64_t n) {
     bsmm_matrix d = describe(format_named(format), m, n);
     assert_int_equal(bsmm_data_bytes(&d, &d.data_bytes), BSMM_OK);
@@ -71,8 +71,8 @@ static bsmm_matrix make_d(const char *format, int64_t m, int64_t n) {
     return d;
 }
 
-/* The number M of A's rows decides how a kernel divides the work. Products with few rows run on one
- * thread. With more rows, each thread computes some rows of D. With many rows, each thread computes
+/* The number M of A's rows decides how a kernel divides the work among threads. Products with few
+ * rows run on one thread. With more rows, each thread computes some rows of D, and with many rows,
  * some cache blocks of D. */
 static const struct {
     const char *a, *b, *d;
@@ -121,11 +121,8 @@ static void test_bits(void **state) {
     }
 }
 
-/* Tests the bound that bsmm.h states for the workspace. The slab of B may take as many bytes as the
- * L2 caches of all threads, or 32 times as many if A has many rows. With a K as long as here, a
- * slab may exceed this limit, because it has at least one cache block and one panel for each
- * thread. These take less than 64 MiB. A's rows and the accumulators take little. Without slabs,
- * the workspace would hold all of B, 18 GB for f32. */
+/* Tests the bound that bsmm.h states for the size of the workspace. Without slabs (a part of B's
+ * rows that is packed at once), the workspace would hold all of B. */
 static void test_workspace(void **state) {
     (void)state;
     static const uint64_t l2 = 2 << 20, other = 96 << 20;
@@ -148,8 +145,8 @@ static void test_workspace(void **state) {
     bsmm_cpu_pretend_l2_bytes(0);
 }
 
-/* Tests that a product with fewer rows never needs a larger workspace, because the workspace of a
- * plan is also used for smaller products. */
+/* Tests that a product with fewer rows of A never needs a larger workspace, because the workspace
+ * of a plan is also used for smaller products. */
 static void test_monotone(void **state) {
     (void)state;
     bsmm_cpu_pretend_l2_bytes(1 << 16);

@@ -1,6 +1,5 @@
 /* Tests the AVX2 kernels for few rows of A, which read B as it is stored. Results must be bitwise
- * identical to those of the kernels that pack B. test_matmul.c tests that the kernels that pack B
- * are correct. */
+ * identical to those of the kernels that pack B. */
 #include "base/cpu.h"
 #include "product.h"
 
@@ -27,8 +26,8 @@ static void check_int8_decoding(product *p) {
     check_same(p, "cpu_avx2_int8dot", "cpu_avx2_int8dot_small_m");
 }
 
-/* N is several whole strips (panels that are processed together) and a part of a strip. K is
- * several whole batches (elements that are decoded at once) and a part of a batch. */
+/* N is no multiple of the number of B's rows that a kernel processes together. K is no multiple of
+ * the number of elements that a kernel decodes at once. */
 enum { DECODED_N = 141, DECODED_K = 722 };
 
 static const int64_t decoded_rows[] = {1, 2, 3, 8, 9, 16};
@@ -52,8 +51,8 @@ static void test_decoding_agrees(void **state) {
             }
 }
 
-/* Tests matrices B in which most panels are decoded in registers but some must be packed: one panel
- * has a NaN, and some have scales near or beyond the limit of the accumulators. */
+/* Tests matrices B with a few unusual panels (rows of B that are processed together). The kernel
+ * decodes most panels in registers, but it must pack a panel that has a NaN or extreme scales. */
 static void test_decoding_unusual(void **state) {
     (void)state;
     static const char *const bs[] = {"mxfp8", "mxfp8_e5m2", "mxfp6_e3m2", "mxfp4"};
@@ -74,8 +73,8 @@ static void test_decoding_unusual(void **state) {
     }
 }
 
-/* Tests three kinds of NaN: a NaN scale whose code is adjacent to valid codes, a NaN element in a
- * row of ones, and a second-level scale of Inf, with which terms of both signs give NaN. */
+/* Tests NaN from three causes: a NaN scale, a NaN element, and a second-level scale of Inf, for
+ * which terms of both signs cancel to NaN. */
 static void test_decoding_nan(void **state) {
     (void)state;
     static const struct {
@@ -102,8 +101,8 @@ static void test_decoding_nan(void **state) {
     }
 }
 
-/* Tests two layouts of scales: rows with four adjacent scales, and rows with three, so that the
- * fourth scale of a vector load belongs to other blocks. */
+/* Tests block scales whose number in a row is a multiple of four, and rows of three block scales.
+ * In rows of three, the fourth scale of a vector load belongs to another row. */
 static void test_decoding_layouts(void **state) {
     (void)state;
     static const char *const bs[] = {"mxfp8", "mxfp4", "nvfp4"};
@@ -125,14 +124,10 @@ static void test_decoding_layouts(void **state) {
     }
 }
 
-/* ---- small integers ---- */
-
 static const char *const integers[] = {"e2m1", "e2m3", "mxfp4", "mxfp6_e2m3", "nvfp4"};
 
-/* Tests numbers of rows of A from 1 to 21. The kernel has a separate loop for tiles of 1, 2, 3 and
- * 4 rows, and A may be a full tile, a partial tile or several tiles. With K = 722, a row of B is
- * several whole cache lines and a part of one. With K = 4 and K = 40 it is less than one cache
- * line. */
+/* Tests numbers of rows of A from 1 to 21, because the kernel has a separate loop for tiles of 1,
+ * 2, 3 and 4 rows. The values of K make a row of B shorter or longer than one cache line. */
 static void test_int8_decoding_agrees(void **state) {
     (void)state;
     static const struct {
@@ -152,9 +147,9 @@ static void test_int8_decoding_agrees(void **state) {
             }
 }
 
-/* Tests matrices B in which most panels are decoded in registers but some must be packed, because a
- * scale is outside the range of the integer loops. In every other case this scale belongs to a
- * block of zeros. */
+/* Tests matrices B with a few unusual panels (rows of B that are processed together). The kernel
+ * decodes most panels in registers, but it must pack a panel with a scale outside the range of the
+ * integer loops. */
 static void test_int8_decoding_unusual(void **state) {
     (void)state;
     static const uint8_t codes[2][4] = {{0xff, 76, 178, 0}, {0x7f, 0xff, 0x80, 0x01}};
@@ -170,7 +165,8 @@ static void test_int8_decoding_unusual(void **state) {
         size_t block = e4m3 ? 16 : 32, units = p.b.scale_bytes / DECODED_N;
         for (size_t c = 0; c < 8; c++) {
             size_t row = 16 * c + 5, unit = units - 2 - c;
-            /* The scales differ so much that adding the units' sums in fp32 rounds. */
+            /* The scales within a row differ so much that fp32 rounds the sum of the row's blocks.
+             */
             for (size_t u = 0; u < units; u++)
                 scales[row * units + u] = (uint8_t)(others[e4m3][c % 4] + u * 7 % 16);
             scales[row * units + unit] = codes[e4m3][c % 4];

@@ -1,9 +1,7 @@
-/* Compares the results of all CUDA kernels bit for bit with those of an H200. The emulated device
- * must compute the same bits as the hardware, because it adds as the tensor cores of compute
- * capability 9.0 do (sim/common/tensor_core.h). Any GPU of compute capability 9.0 must compute the
- * same bits.
- *
- * `test_cuda_bits print` writes tests/golden/data/h200_bits.txt on an H200. */
+/* Compares the results of all CUDA kernels bit for bit with those of an H200. An emulated GPU must
+ * give the same bits, because it adds as the tensor cores of compute capability 9.0 do
+ * (sim/common/tensor_core.h). `test_cuda_bits print` writes tests/golden/data/h200_bits.txt on an
+ * H200. */
 #include "cuda.h"
 #include "shaped.h"
 #include "walk.h"
@@ -36,7 +34,6 @@ static uint64_t hash_of(const void *bytes, size_t size) {
     return hash;
 }
 
-/* Multiplies the operands of a case and returns the hash of D. */
 static uint64_t result_of(const result_case *c) {
     const char *const pair[2] = {c->formats[0], c->formats[1]};
     const size_t bytes = (size_t)(c->m * N) * sizeof(float);
@@ -95,8 +92,6 @@ static void test_same_bits_as_an_h200(void **state) {
     assert_true(count >= LEAST_LINES);
     assert_int_equal(different, 0);
 }
-
-/* ---- writing the file ---- */
 
 static const char *const pairs[][2] = {
     {"mxfp4", "mxfp4"},
@@ -160,7 +155,8 @@ static void print_all(void) {
 }
 
 int main(int argc, char **argv) {
-    /* The number of SMs decides into how many parts the library splits K. */
+    /* The test fixes the number of parts of K (split-K) to 1, because the library would choose it
+       by the number of SMs. */
     setenv("BSMM_TEST_SPLITS", "1", 1);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bits_as_an_h200)};
     if (argc > 1 && strcmp(argv[1], "print") == 0) {

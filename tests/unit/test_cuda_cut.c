@@ -1,5 +1,5 @@
-/* Tests that the bits of a row of D do not depend on the SMs among which a tile is split along K.
- * Nor do they depend on other rows whose scales change along K. */
+/* Tests that the bits of a row of D do not depend on how many SMs share a tile of D by splitting
+ * its K. The bits must not depend on the scales of other rows either. */
 #include "cuda.h"
 #include "gpu/pack.h"
 #include "operand.h"
@@ -14,9 +14,9 @@
 
 enum { COLUMNS = 200, K = 4096, WAVE_ROWS = 192, TALLEST = 256 };
 
-/* Returns M for a product with 5/3 as many tiles as the device has pairs of SMs. A tile has up to
- * TALLEST rows and all COLUMNS, and a pair of SMs runs one tile at a time. The second wave of tiles
- * thus leaves a third of the pairs idle, so the engine splits tiles along K. */
+/* Returns a number of rows for which the last wave of tiles occupies only two thirds of the GPU's
+ * SMs, so that the kernel splits tiles along K. A pair of SMs computes one tile at a time, and a
+ * tile has up to TALLEST rows and all COLUMNS. */
 static int64_t rows_to_cut(const bsmm_cuda_device *device) {
     return TALLEST * (device->multiprocessors / 2) * 5 / 3;
 }
@@ -31,8 +31,8 @@ static bsmm_matmul_desc product(const char *kernel, const test_matrix *a, const 
                               .kernel = kernel};
 }
 
-/* Computes the rows [first, first + count) of the product separately, by the same kernel, and
- * compares them with the same rows of the whole product. */
+/* Computes the rows [first, first + count) of D by a separate product with the same kernel.
+ * Compares them with the same rows of the whole product. */
 static void check_rows(const bsmm_matmul_desc *all, int64_t first, int64_t count,
                        const uint16_t *want) {
     const bsmm_matrix a = rows_of(all->a, first, count);
@@ -55,7 +55,8 @@ static void check_kernel(const char *kernel, const char *a_name, const char *b_n
     assert_int_equal(test_multiply(&desc), BSMM_OK);
     uint16_t *whole = malloc(d.data_bytes);
     memcpy(whole, d.m.data, d.data_bytes);
-    /* This number of rows makes exactly one wave of tiles, which is not split. */
+    /* This number of rows makes exactly one wave of tiles, so the kernel does not split tiles
+       along K. */
     int64_t wave = WAVE_ROWS * (device->multiprocessors / 2);
     for (int64_t first = 0; first < rows; first += wave)
         check_rows(&desc, first, bsmm_min_i64(wave, rows - first), whole + first * COLUMNS);
@@ -80,8 +81,8 @@ static void test_cut_tiles(void **state) {
         check_kernel(cases[i][0], cases[i][1], cases[i][2], &r);
 }
 
-/* Sets e8m0 block scales that differ by at most 2 binades. Packing then gives all groups (128
- * elements) of a row the same group scale. */
+/* Sets e8m0 block scales that differ by at most 2 binades. Packing then stores one common scale
+ * for the whole row instead of a scale for each 128 elements. */
 static void level_scales(test_matrix *m, uint32_t least, rng *r) {
     uint8_t *codes = m->m.scales;
     for (uint64_t i = 0; i < m->scale_bytes; i++)
@@ -104,15 +105,14 @@ static void test_uneven_rows(void **state) {
         level_scales(&a, 126, &r);
         level_scales(&b, 126, &r);
         bsmm_matmul_desc desc = product("cuda_sm90a_fold", &a, &b, &d);
-        /* With compute FAST, mxfp8 operands are multiplied by the FP8 tensor cores, as the other
-         * formats are. */
+        /* BSMM_COMPUTE_FAST lets FP8 tensor cores multiply mxfp8 operands. */
         desc.compute = BSMM_COMPUTE_FAST;
         assert_int_equal(test_multiply(&desc), BSMM_OK);
         float *even = malloc(d.data_bytes);
         memcpy(even, d.m.data, d.data_bytes);
         uint8_t *odd = (uint8_t *)a.m.scales + ODD_ROW * BLOCKS;
-        /* Row ODD_ROW of A gets several group scales, because the block scales of one of its groups
-         * (128 elements) become far larger than those of its first group. */
+        /* The test makes the block scales of 128 elements of row ODD_ROW of A far larger than the
+         * row's other block scales. Packing then cannot use one scale for the whole row. */
         memset(odd + 20, 140, 4);
         assert_int_equal(test_multiply(&desc), BSMM_OK);
         const float *got = d.m.data;
@@ -127,8 +127,8 @@ static void test_uneven_rows(void **state) {
     }
 }
 
-/* Tests that a row of A with only zeros gives results of 0 whatever its scales are, and that such a
- * row does not change the bits of other rows. */
+/* Tests that a row of A with only zeros gives results of 0 for any scales. The row must not change
+ * the bits of other rows. */
 static void test_empty_rows(void **state) {
     (void)state;
     enum { ROWS = 70, SHORT_K = 512, EMPTY = 3, PARTLY = 40, BLOCKS = SHORT_K / 32 };
@@ -174,8 +174,8 @@ static test_matrix make(const char *format, int64_t rows, int64_t cols, rng *r) 
 }
 
 /* Tests rows of A whose scales times the scales of B are outside fp32's range. The kernel computes
- * the results of such rows a second time, and it must then still add the original C, whether C is
- * the same memory as D or not. */
+ * the results of such rows a second time. It must then add the original C, even if C and D are the
+ * same memory. */
 static void test_rows_made_again(void **state) {
     (void)state;
     enum { ROWS = 70, SHORT_K = 256, SMALL = 5, BLOCKS = SHORT_K / 128 };
@@ -209,9 +209,9 @@ static void test_rows_made_again(void **state) {
     test_matrix_free(&d);
 }
 
-/* Tests scales that are out of range for a row of A and one block of 128 columns. The kernel must
- * compute only the results of this row and these columns again. Other columns of the same tile must
- * keep their bits. Negative scales are in range like positive ones. */
+/* Tests a row of A with scales that are out of range for one block of 128 columns of D. The kernel
+ * must compute only the results of this row and these columns a second time. The other columns of
+ * the same tile must keep their bits. */
 static void test_blocks_made_again(void **state) {
     (void)state;
     enum { ROWS = 70, SHORT_K = 256, SMALL = 5, LESS = 9, BLOCK = 128, REST = COLUMNS - BLOCK };
@@ -246,10 +246,11 @@ static void test_blocks_made_again(void **state) {
 }
 
 int main(void) {
-    /* BSMM_TEST_EXACT gives each buffer an allocation of its own instead of a part of a shared one,
-     * because the buffers of this test are too large for the shared one. */
+    /* BSMM_TEST_EXACT gives each buffer an allocation of its own, because these buffers are too
+     * large for the test's shared allocation. */
     setenv("BSMM_TEST_EXACT", "1", 1);
-    /* A product with few tiles may otherwise split K of every tile, which changes its bits. */
+    /* The test forbids split-K for whole tiles, which the library would use for products with few
+       tiles, because split-K changes the bits of results. */
     setenv("BSMM_TEST_SPLITS", "1", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cut_tiles), cmocka_unit_test(test_uneven_rows),

@@ -1,5 +1,5 @@
-/* Tests the driver's loader, devices by name, and launches. Tests that need a GPU are skipped
- * without one. */
+/* Tests how the library loads the CUDA driver, finds devices by name and launches kernels. Tests
+ * that need a GPU are skipped without one. */
 #include "core/describe.h"
 #include "cuda.h"
 #include "cuda/host/kernel.h"
@@ -20,7 +20,7 @@ static void expect_message(const char *part) {
         fail_msg("\"%s\" is not in \"%s\"", part, bsmm_error_message());
 }
 
-/* Tests that structs that the driver reads have the sizes that CUDA's own header gives them. */
+/* Tests that structs that the CUDA driver reads have the same sizes as in CUDA's own header. */
 static void structs_are_the_drivers(void **state) {
     (void)state;
     assert_int_equal(sizeof(CUlaunchAttribute), 72);
@@ -101,8 +101,8 @@ static void other_architectures_are_refused(void **state) {
     if (!test_cuda_is_built()) skip();
     static const struct {
         int capability;
-        /* Whether a device of this compute capability can run an image of sm90a/probe (`probe`) and
-         * one of sm80/words (`words`). */
+        /* Tell whether a device of this compute capability can run the images sm90a/probe
+         * (`probe`) and sm80/words (`words`). */
         bool probe, words;
     } cases[] = {{75, false, false}, {80, false, true},  {89, false, true},
                  {90, true, true},   {100, false, true}, {120, false, true}};
@@ -117,8 +117,6 @@ static void other_architectures_are_refused(void **state) {
         assert_int_equal(!bsmm_cuda_refuse(&p, &words, why, sizeof why), cases[i].words);
     }
 }
-
-/* ---- on a GPU ---- */
 
 enum { BLOCKS = 8, CLUSTER = 4, WORDS = 25000 };
 static const bsmm_cuda_function probe = {"sm90a/probe", "probe_launch", WORDS * 4};
@@ -146,7 +144,7 @@ static void clusters_and_shared_memory_arrive(void **state) {
     test_cuda_free(device, ranks);
 }
 
-/* Tests that an impossible launch is refused, and that the next one works. */
+/* Tests that the driver refuses an impossible launch, and that the next launch works. */
 static void failed_launches_leave_the_context_alive(void **state) {
     (void)state;
     const bsmm_cuda_device *device = test_cuda_device();
@@ -195,8 +193,8 @@ static void pointers_are_told_apart(void **state) {
     test_cuda_free(device, memory);
 }
 
-/* Tests that an allocation larger than any device gives a status, and that the device continues to
- * work. */
+/* Tests that an allocation larger than the device's memory returns an error, and that the device
+ * continues to work. */
 static void memory_runs_out(void **state) {
     (void)state;
     const bsmm_cuda_device *device = test_cuda_device();

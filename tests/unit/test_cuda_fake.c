@@ -1,6 +1,6 @@
-/* Tests how the host code uses a CUDA driver, with a fake driver (tests/fake_cuda). It tests
- * devices, the failure of every driver function, and pointers to memory that does not belong to the
- * device. No GPU is needed. */
+/* Tests how the host code uses a CUDA driver, with a fake driver (tests/fake_cuda) and without a
+ * GPU. The test makes every driver function fail once, and passes pointers to memory that does not
+ * belong to the device. */
 #include "../fake_cuda/fake_cuda.h"
 #include "core/describe.h"
 #include "cuda.h"
@@ -34,7 +34,7 @@ static void expect_message(const char *part) {
         fail_msg("\"%s\" is not in \"%s\"", part, bsmm_error_message());
 }
 
-/* Checks that the library popped every CUDA context that it pushed, also if a driver function
+/* Checks that the library popped every CUDA context that it pushed, even if a driver function
  * failed. */
 static int check_balance(void **state) {
     (void)state;
@@ -42,8 +42,6 @@ static int check_balance(void **state) {
     fake->owner = 0;
     return fake->depth;
 }
-
-/* ---- the driver and devices ---- */
 
 static bool fails_as(const char *entry, CUresult result, bsmm_status wanted) {
     const bsmm_cuda_device *device;
@@ -55,8 +53,8 @@ static bool fails_as(const char *entry, CUresult result, bsmm_status wanted) {
     return same;
 }
 
-/* Tests a driver that does not start. The failure is final for a process, so this runs in a child
- * process. */
+/* Tests a driver that does not start. A process cannot start the driver a second time, so this
+ * test runs in a child process. */
 static void a_driver_that_does_not_start(void **state) {
     (void)state;
     pid_t child = fork();
@@ -73,8 +71,8 @@ static void a_driver_that_does_not_start(void **state) {
     assert_int_equal(status, 0);
 }
 
-/* Tests that the library does not remember a failed search for devices: the next call finds the
- * device. */
+/* Tests that the library does not remember a failed search for devices. The next call must find
+ * the device. */
 static void devices_that_fail_once(void **state) {
     (void)state;
     static const char *const entries[] = {"cuDeviceGetCount",        "cuDeviceGet",
@@ -94,8 +92,8 @@ static void devices_that_fail_once(void **state) {
     assert_int_equal(device->multiprocessors, 132);
 }
 
-/* Tests the list of devices: the cpu comes first, then the CUDA devices, then the devices of other
- * backends. */
+/* Tests the list of devices. The cpu must be first, then the CUDA devices, then the devices of
+ * other backends. */
 static void devices_are_listed(void **state) {
     (void)state;
     bsmm_local_device info = BSMM_INIT(bsmm_local_device);
@@ -127,8 +125,6 @@ static void devices_that_are_not_there(void **state) {
     desc.device = "cuda:two";
     assert_int_equal(bsmm_plan_create(&desc, &plan), BSMM_E_INVALID);
 }
-
-/* ---- modules and launches ---- */
 
 static const bsmm_cuda_device *device_0(void) {
     const bsmm_cuda_device *device;
@@ -169,8 +165,8 @@ static void launches_say_what_they_are_told(void **state) {
     assert_int_equal(fake->attributes[1].id, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
 }
 
-/* Tests that the library decompresses a cubin for a device that the cubin fits, and PTX for any
- * other device. */
+/* Tests that the library passes a cubin to a device that can run the cubin, and PTX to any other
+ * device. */
 static void modules_are_what_the_device_runs(void **state) {
     (void)state;
     static const char elf[] = {0x7f, 'E', 'L', 'F'};
@@ -227,8 +223,6 @@ static void too_much_shared_memory(void **state) {
     expect_message("232448");
 }
 
-/* ---- memory ---- */
-
 static void memory_that_runs_out(void **state) {
     (void)state;
     const void *device = device_0();
@@ -244,8 +238,8 @@ static void memory_that_runs_out(void **state) {
 }
 
 typedef struct matrices {
-    test_matrix quantized, plain; /* matrices in host memory */
-    bsmm_matrix from, to;         /* matrices in device memory */
+    test_matrix quantized, plain; /* Hold matrices in host memory. */
+    bsmm_matrix from, to;         /* Hold matrices in device memory. */
     void *memory[3];
 } matrices;
 
@@ -338,11 +332,9 @@ static void host_conversions_refuse_devices(void **state) {
     matrices_free(&m);
 }
 
-/* ---- plans ---- */
-
 typedef struct product {
-    test_matrix host[3]; /* the matrices A, B and D in host memory */
-    bsmm_matrix on[3];   /* matrices in device memory */
+    test_matrix host[3]; /* Holds the matrices A, B and D in host memory. */
+    bsmm_matrix on[3];   /* Holds the matrices A, B and D in device memory. */
     float *bias;
     bsmm_matmul_desc desc;
 } product;
@@ -404,8 +396,8 @@ static void plan_free(bsmm_plan *plan, const bsmm_buffers *buffers) {
     bsmm_plan_destroy(plan);
 }
 
-/* Tests that a run only queues work in the caller's stream: it does not wait, load modules or
- * allocate. */
+/* Tests that a run only adds work to the caller's stream. It must not wait, load modules or
+ * allocate memory. */
 static void runs_only_queue(void **state) {
     (void)state;
     device_0();
@@ -432,7 +424,7 @@ static void runs_only_queue(void **state) {
 
 static const struct {
     const char *field;
-    size_t offset; /* offset of the pointer in bsmm_buffers */
+    size_t offset; /* The byte offset of the pointer in bsmm_buffers. */
 } pointers[] = {
     {"a.data", offsetof(bsmm_buffers, a)},
     {"a.scales", offsetof(bsmm_buffers, a_scales)},
@@ -465,8 +457,8 @@ static void wrong_pointers_of_a_run(void **state) {
     bsmm_plan *plan = plan_of(&p, &buffers);
     for (size_t i = 0; i < BSMM_COUNT(pointers); i++)
         expect_run(plan, &buffers, i, host, "host memory; must be memory of cuda:0");
-    /* The remaining pointers of the table point to fp32 numbers, so a pointer that is only 2-byte
-     * aligned must be refused. */
+    /* The first five pointers of the table may have any alignment. All later ones point to fp32
+     * numbers, so the run must refuse an address that is only a multiple of 2. */
     for (size_t i = 5; i < BSMM_COUNT(pointers); i++)
         expect_run(plan, &buffers, i, (char *)buffers.workspace + 2, "aligned");
     fake->owner = 1;
@@ -478,7 +470,7 @@ static void wrong_pointers_of_a_run(void **state) {
     product_free(&p);
 }
 
-/* Tests the status of a failing run, and that the next run works. */
+/* Tests that a failing run returns an error, and that the next run works. */
 static void failing_runs(void **state) {
     (void)state;
     static const struct {

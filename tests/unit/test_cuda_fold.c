@@ -1,7 +1,7 @@
-/* Tests the code paths of a product of MX operands on Hopper. If the block scales of each group fit
- * the exponents of e4m3, the product uses the FP8 tensor cores. Otherwise, if bf16 holds the
- * values, it uses the bf16 tensor cores, else the generic kernel. The test recognizes the path by
- * the bits of the result, which must equal those of a kernel that has only this path. */
+/* Tests the code paths of a product of MX operands on Hopper. The product uses the FP8 tensor
+ * cores if e4m3 can hold the elements times their block scales. Otherwise it uses the bf16 tensor
+ * cores or the generic kernel. The test recognizes the path by the bits of the result, which must
+ * equal those of a kernel that has only this path. */
 #include "cuda.h"
 #include "cuda/host/wgmma.h"
 #include "operand.h"
@@ -17,7 +17,7 @@
 
 enum { ROWS = 72, COLUMNS = 200 };
 
-/* The range of codes from which a group's scales are drawn. */
+/* Gives the range of the random e8m0 codes of an operand's block scales. */
 typedef struct scales {
     uint8_t low, high;
 } scales;
@@ -27,7 +27,7 @@ typedef struct fold_case {
     uint32_t a_order, b_order;
     int64_t k;
     scales scales;
-    const char *same; /* the kernel whose result must have the same bits */
+    const char *same; /* Names the kernel whose result must have the same bits. */
 } fold_case;
 
 static void draw_scales(test_matrix *m, scales from, rng *r) {
@@ -85,10 +85,9 @@ static void check(const fold_case *c, rng *r) {
     test_matrix_free(&d);
 }
 
-/* Ranges of e8m0 scale codes. With `near`, the elements of a group of 128, multiplied by their
- * block scales, fit e4m3. With `apart`, adjacent block scales differ by 20 binades or more, so
- * these products do not fit e4m3. With `low`, values are below 2^-126. With `high`, the product of
- * the two largest values exceeds fp32. For `low` and `high` the bf16 kernel cannot be used. */
+/* Ranges of e8m0 codes for block scales. With `near`, e4m3 holds the elements of 128 columns times
+ * their block scales. With `apart`, it does not, because the block scales differ too much. With
+ * `low` and `high`, values are so small or so large that the bf16 kernel cannot be used. */
 static const scales near = {120, 128}, apart = {110, 135}, low = {2, 127}, high = {110, 190};
 static const char bf16_kernel[] = "cuda_sm90a_bf16", generic_kernel[] = "cuda_sm80_bf16";
 
@@ -105,8 +104,7 @@ static void test_ways(void **state) {
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 512, low, generic_kernel},
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 512, high, generic_kernel},
             {f, formats[(i + 1) % 3], BSMM_ORDER_ROW, BSMM_ORDER_ROW, 1024, apart, bf16_kernel},
-            /* In the following cases, K is no multiple of a group (128 elements) or of 8, or an
-             * operand is in column order. */
+            /* In these cases, K is no multiple of 128 or of 8, or an operand is column-major. */
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 288, apart, bf16_kernel},
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 300, apart, bf16_kernel},
             {f, f, BSMM_ORDER_COL, BSMM_ORDER_ROW, 256, apart, bf16_kernel},
@@ -118,8 +116,8 @@ static void test_ways(void **state) {
     }
 }
 
-/* Tests `compute = FAST` with one mxfp8 operand, whose groups always fit 8 bits, and one operand
- * whose groups do not. */
+/* Tests BSMM_COMPUTE_FAST with one mxfp8 operand, which always fits 8 bits after packing, and one
+ * operand that may not fit. */
 static void test_ways_of_8_bits(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();
@@ -140,8 +138,8 @@ static void test_ways_of_8_bits(void **state) {
 }
 
 /* Makes an operand whose elements are at least 1 and whose block scales differ by at most 2
- * binades. Packing then does not round (docs/NUMERICS.md), so the error bound is that of the
- * additions alone. */
+ * binades. Packing such an operand does not round (docs/NUMERICS.md), so the error bound includes
+ * only the errors of additions. */
 static test_matrix make_large(const char *format, int64_t rows, int64_t k, rng *r) {
     test_matrix t = make(format, BSMM_ORDER_ROW, rows, k, (scales){126, 128}, r);
     const uint32_t elem = t.m.format.elem;

@@ -1,7 +1,7 @@
-/* Tests the per-thread functions of the packing kernels on the CPU, over whole operands. It covers
- * every format that a packed form takes, both orders, every scale layout, odd sizes and strides,
- * ordinary and extreme values, NaN and Inf. A packed element times its group's scale must be the
- * operand's value, unless the header of the packed operand has the flag WIDE. */
+/* Tests the per-thread functions of the GPU's packing kernels on the CPU. It covers every format
+ * that the kernels pack, both orders, every scale layout, and odd sizes. A packed element times
+ * its packed scale must be the operand's value, unless the header of the packed operand has the
+ * flag WIDE. */
 #include "gpu/pack_lane.h"
 #include "operand.h"
 #include "pack_model.h"
@@ -100,9 +100,9 @@ static void packs_values(void **state) {
     }
 }
 
-/* Packing to FP8 multiplies elements by powers of two. pack_plan.c declares a range of powers for
- * which every product is exact in e4m3. Tests that this is true, and that the powers just outside
- * the range give inexact products. */
+/* Packing to FP8 multiplies elements by powers of two. pack_plan.c declares the range of powers
+ * for which every product is exact in e4m3. This test checks that the products are exact inside
+ * the range and inexact just outside it. */
 static void e4m3_holds_the_window(void **state) {
     static const uint32_t elems[] = {BSMM_ELEM_E2M1, BSMM_ELEM_E2M3, BSMM_ELEM_E3M2};
     (void)state;
@@ -127,9 +127,10 @@ static void e4m3_holds_the_window(void **state) {
     }
 }
 
-/* Packs three rows of one group each, i.e. four blocks of 32 elements, and returns the flags of the
- * packed operand's header. `exponents` are the exponents of the four block scales. A group contains
- * every code of the element format, but each block whose bit is set in `empty` has only zeros. */
+/* Packs an operand of 128 columns, i.e. four blocks of 32 elements, and returns the flags of the
+ * packed operand's header. `exponents` are the exponents of the four block scales. Each block
+ * whose bit is set in `empty` has only zeros, and the other blocks contain every code of the
+ * element format. */
 static uint32_t flags_of(const char *name, bsmm_pack_route route, const int exponents[4],
                          uint32_t empty) {
     test_matrix t;
@@ -154,7 +155,7 @@ static void spreads_are_told(void **state) {
     const int in[4] = {3, -11, 0, 2}, out[4] = {3, -12, 0, 2}, far[4] = {127, 0, 1, 2};
     assert_false(flags_of("mxfp4", BSMM_PACK_FP8, in, 0) & wide);
     assert_true(flags_of("mxfp4", BSMM_PACK_FP8, out, 0) & wide);
-    /* Block 1, whose small scale made the group WIDE, now has only zeros. */
+    /* The elements of block 1 are now zero, so its small scale no longer makes the operand WIDE. */
     assert_false(flags_of("mxfp4", BSMM_PACK_FP8, out, 1 << 1) & wide);
     assert_false(flags_of("mxfp4", BSMM_PACK_BF16, out, 0));
     assert_true(flags_of("mxfp6_e3m2", BSMM_PACK_FP8, in, 0) & wide);
@@ -166,10 +167,9 @@ static void spreads_are_told(void **state) {
     assert_int_equal(flags_of("mxfp8", BSMM_PACK_BF16, high, 0), BSMM_PACK_SCALED);
 }
 
-/* Packs a row of two groups by the route FAST (mxfp8 with rounding) and returns true if the groups
- * get different group scales. The first group has block scales of 1. The second has block scales of
- * 2^top, except for one of 2^bottom. All finite codes occur, so a group's own scale is its largest
- * block scale. */
+/* Packs a row of 256 columns with rounding (BSMM_PACK_FAST) and returns true if the two halves of
+ * the row get different packed scales. The first half has block scales of 1. The second half has
+ * block scales of 2^top, except for one of 2^bottom. */
 static bool is_uneven(const char *name, int top, int bottom) {
     test_matrix t;
     rng r = {3};
@@ -187,9 +187,9 @@ static bool is_uneven(const char *name, int top, int bottom) {
     return flags & BSMM_PACK_UNEVEN;
 }
 
-/* Tests for which rows all groups of 128 elements get the same group scale. If that holds for all
- * rows, packing does not set the flag UNEVEN, and the GEMM kernel may add the dot products of all
- * groups without multiplying each by its scale. */
+/* Tests for which rows all groups of 128 elements get the same packed scale. If all rows are so,
+ * packing does not set the flag UNEVEN, and the kernel may add the dot products of the groups
+ * before it multiplies by the scale. */
 static void even_rows_are_told(void **state) {
     (void)state;
     const uint32_t uneven = BSMM_PACK_UNEVEN;
@@ -199,17 +199,18 @@ static void even_rows_are_told(void **state) {
         const char *f = rounded[i];
         assert_false(flags_of(f, BSMM_PACK_FAST, near, 0) & uneven);
         assert_true(flags_of(f, BSMM_PACK_FAST, apart, 0) & uneven);
-        /* Block 1, whose small scale made the row UNEVEN, now has only zeros. */
+        /* The elements of block 1 are now zero, so its small scale no longer makes the row UNEVEN.
+         */
         assert_false(flags_of(f, BSMM_PACK_FAST, apart, 1 << 1) & uneven);
-        /* All elements are zero. A group of zeros uses the common scale of its row only if this
-         * scale is at most 1, and here it is above 1. */
+        /* All elements are zero. A group of 128 zeros uses the common scale of its row only if
+         * this scale is at most 1, and it is above 1 here. */
         assert_true(flags_of(f, BSMM_PACK_FAST, near, 15) & uneven);
-        /* The common scale of the row's groups would be 2^129, which fp32 cannot hold. */
+        /* The common scale of the row would be 2^129, which fp32 cannot hold. */
         assert_true(flags_of(f, BSMM_PACK_FAST, top, 0) & uneven);
         assert_false(is_uneven(f, 0, 0));
         assert_false(is_uneven(f, 2, 2));
-        /* The elements of the second group need a group scale of 2^3. This is above 2^2, the common
-         * scale of the row. */
+        /* The last 128 elements need a packed scale of 2^3, which is above the largest common
+         * scale, 2^2. */
         assert_true(is_uneven(f, 3, 3));
         assert_false(is_uneven(f, -6, -6));
         assert_true(is_uneven(f, -7, -7));
@@ -219,9 +220,8 @@ static void even_rows_are_told(void **state) {
     assert_false(flags_of("mxfp4", BSMM_PACK_FP8, near, 0) & uneven);
 }
 
-/* Tests packing by the route FAST (mxfp8 with rounding). An operand that contains Inf must get the
- * flag WIDE, because the packed form cannot represent Inf. NaN must not set the flag. e4m3 has no
- * Inf, so no e4m3 code sets it. */
+/* Tests packing with rounding (BSMM_PACK_FAST). An operand that contains Inf must get the flag
+ * WIDE, because packed values cannot be Inf. NaN must not set the flag. */
 static void infinities_are_told(void **state) {
     (void)state;
     static const struct {
@@ -242,8 +242,8 @@ static void infinities_are_told(void **state) {
 }
 
 /* Tests the function that decides whether two packed operands can be multiplied in fp32. They can
- * if one operand has a value of 2^-127 and the other has one of 2^127. They cannot if both operands
- * have a value of 2^-127, or both have one of 2^127. */
+ * if the large values of one operand meet small values of the other. They cannot if both operands
+ * have very small or both have very large values. */
 static void pairs_are_judged(void **state) {
     (void)state;
     bsmm_pack_header small = {1, 512 - 118, 512 + 136, 512 + 9, {0}},

@@ -1,8 +1,6 @@
-/* Tests that the packing kernels on a GPU write exactly the bytes that their per-thread functions
- * write on the CPU (tests/support/pack_model.h). test_cuda_pack.c checks those bytes against the
- * operand's values. This test covers every format, packed form, order and scale layout, odd sizes
- * and strides, and random codes. The packed memory is filled with a pattern first, so that missing
- * writes show. */
+/* Tests that the packing kernels on a GPU write the same bytes as their per-thread functions on
+ * the CPU (tests/support/pack_model.h). The test covers every format, order and scale layout, and
+ * random codes. It first fills the packed memory with a pattern, so that missing writes show. */
 #include "cuda.h"
 #include "operand.h"
 #include "pack_model.h"
@@ -26,7 +24,8 @@ static const char *const formats[] = {
 
 typedef struct on_device {
     const bsmm_cuda_device *device;
-    /* The same operand with pointers to host memory, and with pointers to device memory. */
+    /* Both describe one operand. `host` points to host memory, and `operand` points to device
+       memory. */
     bsmm_operand host, operand;
 } on_device;
 
@@ -44,8 +43,8 @@ static void release(const on_device *d) {
     if (d->operand.m.scales) test_cuda_free(d->device, d->operand.m.scales);
 }
 
-/* Fills the bytes that no packing kernel writes with the test's pattern: the gaps between header,
- * group scales and elements. */
+/* Fills the gaps between header, packed scales and elements with the test's pattern, because no
+ * packing kernel writes them. */
 static void poison_gaps(uint8_t *memory, const bsmm_pack_layout *at, bool with_scales) {
     uint64_t padded = at->elements;
     memset(memory + BSMM_PACK_HEADER_BYTES, 0xa5, at->group_scales - BSMM_PACK_HEADER_BYTES);
@@ -66,7 +65,8 @@ static void compare(const on_device *d, bsmm_pack_route route, bool with_scales)
     assert_int_equal(bsmm_pack_run(d->device, &launch, NULL), BSMM_OK);
     bsmm_cuda_leave(d->device);
     test_cuda_read(d->device, got, memory, at.bytes);
-    /* The elements of an operand that is marked WIDE are unspecified. */
+    /* The header may mark an operand as WIDE. Its packed elements are then unspecified, so the
+       test does not compare them. */
     bool wide = ((bsmm_pack_header *)(void *)expected)->flags & BSMM_PACK_WIDE;
     for (uint64_t i = 0; i < (wide ? at.elements : at.bytes); i++)
         if (expected[i] != got[i])
@@ -125,8 +125,8 @@ static void kernels_write_the_models_bytes(void **state) {
         }
 }
 
-/* Tests blocks with the smallest codes, which packing with rounding (FAST) multiplies by the
- * largest factors. */
+/* Tests blocks with the smallest codes of the format. Packing with rounding (BSMM_PACK_FAST)
+ * multiplies them by the largest factors. */
 static void least_codes_are_folded(void **state) {
     static const struct {
         const char *format;

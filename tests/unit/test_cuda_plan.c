@@ -1,6 +1,6 @@
-/* Tests plans on a GPU: capture into graphs, streams, results that are bitwise identical in every
- * run and with a packed B, and pointers that a run refuses. It tests every GPU kernel that takes a
- * product and is skipped without a GPU. test_matmul.c tests that results are correct. */
+/* Tests plans on a GPU. A run must work in a graph and on any stream, must give the same bits in
+ * every run and with a packed B, and must refuse wrong pointers. The test covers every GPU kernel
+ * and is skipped without a GPU. */
 #include "cuda.h"
 #include "operand.h"
 #include "walk.h"
@@ -25,10 +25,10 @@ static const int64_t rows[] = {1, 8, MOST};
 
 typedef struct fixture {
     const bsmm_cuda_device *device;
-    test_matrix a, b, d; /* matrices in host memory */
+    test_matrix a, b, d; /* Hold matrices in host memory. */
     bsmm_matmul_desc desc;
     bsmm_plan *plan;
-    bsmm_buffers buffers; /* pointers to device memory */
+    bsmm_buffers buffers; /* Points to device memory. */
     CUstream stream;
 } fixture;
 
@@ -78,7 +78,7 @@ static void fixture_free(fixture *f) {
     test_matrix_free(&f->d);
 }
 
-/* Fills D with a pattern, calls `queue`, and returns the bits of D. */
+/* Fills D with a pattern, calls `queue`, and returns the elements of D in host memory. */
 static void *result_of(fixture *f, void (*queue)(fixture *f)) {
     TEST_CUDA(f->device, cuMemsetD8Async, (uintptr_t)f->buffers.d, 0xA5, f->d.data_bytes,
               f->stream);
@@ -103,8 +103,6 @@ static void expect_bits(fixture *f, const void *want, void (*queue)(fixture *f),
     free(got);
 }
 
-/* ---- graphs and streams ---- */
-
 static void poison_workspace(fixture *f) {
     if (f->buffers.workspace_bytes)
         TEST_CUDA(f->device, cuMemsetD8Async, (uintptr_t)f->buffers.workspace, 0xFF,
@@ -116,8 +114,8 @@ static void run_poisoned(fixture *f) {
     run(f);
 }
 
-/* Captures a run into a graph. The strictest capture mode makes any call that allocates or
- * synchronizes fail. */
+/* Captures a run into a graph. The strictest capture mode makes any call fail that allocates or
+ * synchronizes. */
 static void run_in_graph(fixture *f) {
     CUgraph graph;
     CUgraphExec executable;
@@ -150,9 +148,7 @@ static void check_runs(fixture *f) {
     free(first);
 }
 
-/* ---- packed weights ---- */
-
-/* Fails unless the header of packed weights names one of the forms that the engine packs to. */
+/* Fails unless the header of packed weights names one of the known packed formats. */
 static void check_header(fixture *f, const void *packed, uint64_t bytes) {
     static const char *const forms[] = {"stored", "bf16", "bf16x2", "bf16x3", "fp8"};
     bsmm_packed_info info = {.struct_size = sizeof info};
@@ -174,7 +170,7 @@ static void check_header(fixture *f, const void *packed, uint64_t bytes) {
                  bsmm_format_name(f->b.m.format), info.panels);
 }
 
-/* Sets the pointers of B to NULL, because a run with packed weights does not need B. */
+/* The function sets B's pointers to NULL, because a run with packed weights must not read B. */
 static void check_packed(fixture *f) {
     const bsmm_buffers all = f->buffers;
     open_plan(f);
@@ -205,10 +201,8 @@ static void check_packed(fixture *f) {
     free(plain);
 }
 
-/* ---- all kernels ---- */
-
-/* Calls `check` for every kernel of the GPU and every pair of formats. Prints a message if there is
- * no kernel yet. */
+/* Calls `check` for every kernel of the GPU and every pair of formats. Prints a message if no
+ * kernel takes a pair. */
 static void on_every_kernel(void (*check)(fixture *f)) {
     const bsmm_cuda_device *device = test_cuda_device();
     rng r = {71};
@@ -237,11 +231,9 @@ static void test_packed_gives_the_same_bits(void **state) {
     on_every_kernel(check_packed);
 }
 
-/* ---- wrong pointers ---- */
-
 typedef struct spoiled {
     const char *field;
-    size_t offset; /* offset of the pointer in bsmm_buffers */
+    size_t offset; /* The byte offset of the pointer in bsmm_buffers. */
 } spoiled;
 
 static const spoiled pointers[] = {

@@ -1,6 +1,6 @@
-/* Tests that the per-element functions of the GPU's conversions, run on the CPU over whole
- * matrices, give the same bytes as bsmm_quantize and bsmm_dequantize. It covers every recipe and
- * format, and the cases of recode_cases.h. */
+/* Tests the GPU functions that quantize or dequantize one element. The test runs them on the CPU
+ * for whole matrices, and the bytes must equal those of bsmm_quantize and bsmm_dequantize. It
+ * covers every recipe and format. */
 #include "cuda/host/pack_plan.h"
 #include "cuda/host/recode_calls.h"
 #include "gpu/recode_lane.h"
@@ -16,8 +16,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-/* ---- quantizing, as the kernels do ---- */
 
 static float value_at(const bsmm_recode *job, int64_t r, int64_t c) {
     uint32_t elem = job->src.m.format.elem;
@@ -87,8 +85,6 @@ static float model_quantize(const bsmm_recode *job) {
     return job->dst.m.global_kind == BSMM_GLOBAL_DIVISOR ? t.divisor : t.multiplier;
 }
 
-/* ---- comparison with the CPU's pipeline ---- */
-
 typedef struct quantize_check {
     uint32_t cases;
 } quantize_check;
@@ -130,8 +126,6 @@ static void quantizes_as_the_cpu(void **state) {
     recode_cases_each(30, quantizes_alike, &check);
     assert_true(check.cases > 1000);
 }
-
-/* ---- dequantizing ---- */
 
 static void dequantizes_alike(test_matrix *src, const char *type) {
     test_matrix dst;
@@ -184,9 +178,8 @@ static void dequantizes_as_the_cpu(void **state) {
         }
 }
 
-/* ---- single functions ---- */
-
-/* Tests that recipes round fp32 to f16 and bf16 as the scalar codec does. */
+/* Tests that the GPU functions round fp32 to f16 and bf16 as the scalar codec does. Recipes use
+ * this rounding for f16 and bf16 inputs. */
 static void rounds_to_the_source(void **state) {
     static const uint32_t elems[] = {BSMM_ELEM_F16, BSMM_ELEM_BF16, BSMM_ELEM_F32};
     rng r = {6};

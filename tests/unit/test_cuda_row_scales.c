@@ -1,7 +1,6 @@
-/* Tests GPU kernels for few rows of A with one fp32 scale for each row. The fast path rounds
- * results in fp32. The slow path, which products with C or bias take, rounds them in double. Both
- * paths must give bitwise identical results for scales of any size. The test is skipped without a
- * GPU. */
+/* Tests GPU kernels for few rows of A with one fp32 scale for each row. Their fast path rounds
+ * results in fp32. Their slow path, which products with C or bias take, rounds results in double.
+ * Both paths must give bitwise identical results. The test is skipped without a GPU. */
 #include "cuda.h"
 #include "operand.h"
 #include "walk.h"
@@ -29,7 +28,8 @@ static void draw_scales(test_matrix *a, rng *r) {
     }
 }
 
-/* Compares D with D of the same product plus a C of zeros, which takes the slow path. */
+/* Compares D with D of the same product plus a C of zeros, because a product with C takes the
+ * kernel's slow path. */
 static void check_product(const test_matrix *a, const test_matrix *b, const char *result, rng *r) {
     static const float one = 1;
     test_matrix c, d;
@@ -75,8 +75,8 @@ static void test_row_scales(void **state) {
     for (size_t i = 0; i < BSMM_COUNT(elems); i++)
         for (size_t j = 0; j < BSMM_COUNT(rows); j++) {
             const bsmm_format format = {elems[i], BSMM_SCALE_F32, 1, K};
-            /* Kernels split each f16 value into two bf16 parts, so they take only half as many
-             * rows. */
+            /* Kernels split each f16 value into two bf16 values, so they take only half as many
+             * rows of A. */
             const int64_t most = elems[i] == BSMM_ELEM_F16 ? MOST / 2 : MOST;
             test_matrix a, b;
             test_matrix_make(&a, describe(format, bsmm_min_i64(rows[j], most), K), FILL_ORDINARY,

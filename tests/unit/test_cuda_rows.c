@@ -1,7 +1,6 @@
-/* Tests that the bits of a row of D do not depend on the number of rows of A, for the GPU kernels
- * for few rows. cuda_sm90_small_m multiplies few rows by mma.sync and more rows by wgmma of two
- * widths, in thread blocks of different sizes. cuda_sm90a_fp8_small_m uses wgmma of three widths.
- * The test is skipped without a GPU. */
+/* Tests GPU kernels for few rows of A. The bits of a row of D must not depend on the number of
+ * rows of A, although the kernels use different instructions and thread blocks for different
+ * numbers. The test is skipped without a GPU. */
 #include "cuda.h"
 #include "operand.h"
 #include "walk.h"
@@ -15,14 +14,15 @@
 
 enum { N = 77, MOST = 64 };
 
-/* A kernel, and the formats of A and B that the test gives it. */
+/* Names a kernel, and the formats of A and B that the test gives it. */
 typedef struct takes {
     const char *kernel;
     const char *a[4], *b[8];
     uint32_t compute;
 } takes;
 
-/* Returns the format of a name. "fp8_row" has one fp32 scale for each row of k elements. */
+/* Returns the format of this name. "fp8_row" means e4m3 elements with one fp32 scale for each row
+ * of k elements. */
 static bsmm_format named(const char *name, int64_t k) {
     if (strcmp(name, "fp8_row") != 0) return format_named(name);
     return (bsmm_format){BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, (uint32_t)k};
@@ -35,8 +35,8 @@ static bsmm_format named(const char *name, int64_t k) {
     }
 static const takes decode_all = {
     .kernel = "cuda_sm90_small_m", .a = {"bf16", "f16", "mxfp8", "fp8_group128"}, .b = WEIGHTS};
-/* Formats of A whose values are exact in one bf16 number. f16 is not among them: the kernel splits
- * each f16 value into two bf16 numbers. */
+/* These formats of A have values that one bf16 number holds exactly. f16 is not among them,
+ * because the kernel splits each f16 value into two bf16 numbers. */
 static const takes decode_whole = {
     .kernel = "cuda_sm90_small_m", .a = {"bf16", "mxfp8", "fp8_group128"}, .b = WEIGHTS};
 static const takes decode_bf16 = {.kernel = "cuda_sm90_small_m", .a = {"bf16"}, .b = WEIGHTS};
@@ -52,7 +52,7 @@ static const int64_t rows[] = {1, 2, 3, 8, 9, 16, 17, 24, 31, 32, 33, 48, 63};
 
 typedef struct fixture {
     test_matrix a, b, d;
-    float whole[MOST * N]; /* D of the GEMM with all rows of A */
+    float whole[MOST * N]; /* Holds D of the product with all rows of A. */
 } fixture;
 
 static bsmm_status multiply(fixture *f, const char *kernel, uint32_t compute, int64_t m) {
@@ -69,9 +69,8 @@ static bsmm_status multiply(fixture *f, const char *kernel, uint32_t compute, in
     return test_multiply(&desc);
 }
 
-/* Returns the largest number of rows of A that the kernel accepts. f16 values of A are split into
- * two parts, which halves the number. fp32 scales of A also halve it if B has fp32 scales too, or
- * if B's elements have 4 bits and a row of A has several scales. */
+/* Returns the largest number of rows of A that the kernel accepts. Operands that need more
+ * registers (f16 elements and some fp32 scales) halve this number. */
 static int64_t most_rows(const takes *of, const fixture *f) {
     const bsmm_format *a = &f->a.m.format, *b = &f->b.m.format;
     const bool floats = a->scale == BSMM_SCALE_F32, along = floats && a->block_cols < f->a.m.cols;
@@ -109,14 +108,15 @@ static void check_all(const takes *of, int64_t k, fill how, uint64_t seed) {
             check_pair(of, of->a[i], of->b[j], k, how, &r);
 }
 
-/* Tests a K that is no multiple of a kernel's step (128 elements of K). */
+/* Tests a K that is no multiple of 128, the number of elements of K in one step of the kernel's
+ * loop. */
 static void test_ordinary(void **state) {
     (void)state;
     check_all(&decode_all, 1312, FILL_ORDINARY, 61);
 }
 
-/* Tests a K that is split over the thread blocks of a cluster and that is an odd number of steps of
- * 128 elements. */
+/* Tests a K that a cluster's thread blocks divide among each other. K is an odd multiple of 128
+ * elements. */
 static void test_long(void **state) {
     (void)state;
     check_all(&decode_bf16, 4224, FILL_ORDINARY, 62);
@@ -132,10 +132,9 @@ static void test_special(void **state) {
     check_all(&decode_whole, 672, FILL_SPECIAL, 64);
 }
 
-/* Tests three values of K. The kernel multiplies 128 elements of K in each step. The first K ends
- * 16 elements after a whole step. The second K has a single step, so that only one of the four
- * warpgroups has a step. With the third K, each of the 8 thread blocks of a cluster has more steps
- * than its ring buffer has stages. */
+/* Tests three values of K. The first is no multiple of 128, the number of elements of K in one
+ * step of the kernel's loop. The second has a single step, so only one of the four warpgroups has
+ * work. The third gives each thread block more steps than its ring buffer has stages. */
 static void check_fp8(const takes *of) {
     check_all(of, 1296, FILL_ORDINARY, 65);
     check_all(of, 16, FILL_ORDINARY, 66);
@@ -154,8 +153,8 @@ static void test_fp8_fast(void **state) {
     check_fp8(&fp8_small_m_fast);
 }
 
-/* Tests that kernels on FP8 tensor cores, which round accumulators, refuse `compute = EXACT` unless
- * the formats of the operands imply this rounding, and then leave D unchanged. */
+/* Tests kernels on FP8 tensor cores, which round accumulators. They must refuse BSMM_COMPUTE_EXACT
+ * and leave D unchanged, unless the operands' formats allow this rounding. */
 static void test_fp8_fast_alone(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();

@@ -26,8 +26,8 @@ typedef struct scaled_case {
     const char *a, *b, *d;
     int64_t m, n, k;
     fill how;
-    uint32_t layout;   /* of A's and B's scales */
-    int64_t more_cols; /* the columns by which each row of A and B is longer in memory */
+    uint32_t layout;   /* Is the layout of A's and B's scales. */
+    int64_t more_cols; /* Is the number of unused elements after each row of A and B in memory. */
 } scaled_case;
 
 /* The tiles have 128 x 192 results on sm_100 and 128 x 128 on sm_120. A k block has 128 elements,
@@ -51,7 +51,7 @@ static const scaled_case cases[] = {
     {"nvfp4", "nvfp4", "f16", 130, 70, 1569, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"nvfp4", "nvfp4", "f32", 17, 260, 80, FILL_EXTREME, BSMM_LAYOUT_NV_128X4, 16},
     {"nvfp4", "nvfp4", "f32", 17, 260, 224, FILL_SPECIAL, BSMM_LAYOUT_NV_128X4, 0},
-    /* Rows that TMA could read, but with an odd K, and an odd number of scales. */
+    /* TMA could read these rows, but K and the number of scales are odd. */
     {"mxfp4", "mxfp4", "f32", 40, 60, 95, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 33},
     {"nvfp4", "nvfp4", "f32", 40, 60, 45, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 19},
     {"mxfp8", "mxfp4", "bf16", 130, 260, 768, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
@@ -141,7 +141,7 @@ static void multiply(operands *o) {
     if (test_multiply(&o->desc)) fail_msg("%s", bsmm_error_message());
 }
 
-/* Returns the kernel's documented error bound, relative to the sum of magnitudes. */
+/* Returns the kernel's documented error bound as a multiple of sum |a||b|. */
 static double bound_of(const operands *o) {
     bsmm_explanation e = {.struct_size = sizeof e};
     for (uint32_t i = 0; bsmm_explain(&o->desc, i, &e) == BSMM_OK; i++)
@@ -153,7 +153,8 @@ static double bound_of(const operands *o) {
     return 0;
 }
 
-/* Rounds a value to D's format. 8-bit formats saturate. */
+/* Rounds a value to D's format. Values beyond the range of an 8-bit format become its largest
+ * value. */
 static double rounded(uint32_t elem, double value) {
     return bsmm_elem_decode(elem, bsmm_elem_encode(elem, value, bsmm_elem_row(elem)->bits == 8));
 }
@@ -220,7 +221,7 @@ static void test_negative_scales(void **state) {
     }
 }
 
-/* All products are below fp32's range, so that the accumulators are 0. A large alpha makes the
+/* Tests products below fp32's range, which make the accumulators 0. A large alpha makes the
  * results visible. One row of A and one row of B are 0. */
 static void test_underflow(void **state) {
     static const scaled_case c = {
@@ -242,8 +243,6 @@ static void test_underflow(void **state) {
     release(&o);
 }
 
-/* ---- results that must not depend on anything else ---- */
-
 enum { ROWS = 140, COLS = 205, DEPTH = 480 };
 
 static void make_product(operands *o, const char *format, rng *r) {
@@ -263,7 +262,8 @@ static void *copy_of(const void *from, size_t bytes) {
     return copy;
 }
 
-/* A second run must give the same bits, and so must a product of a few of the rows. */
+/* Tests that a second run gives the same bits, and that a product of only a few rows of A gives
+ * these rows the same bits. */
 static void test_same_bits(void **state) {
     static const char *const formats[] = {"mxfp8", "mxfp4", "nvfp4"};
     enum { FIRST = 5, COUNT = 7 };
@@ -287,16 +287,14 @@ static void test_same_bits(void **state) {
     }
 }
 
-/* ---- the epilogue ---- */
-
 static double element(const bsmm_matrix *m, int64_t row, int64_t col) {
     const int64_t at = m->order == BSMM_ORDER_ROW ? row * m->ld + col : col * m->ld + row;
     return bsmm_elem_decode(m->format.elem, bsmm_elem_load(m->format.elem, m->data, (uint64_t)at));
 }
 
-/* Compares a product with alpha, beta, C and bias with those of the same product without them. D
- * may have any type and order. The accumulators are the same, so results must be equal after one
- * rounding. */
+/* Compares a product with alpha, beta, C and bias with the same product without them. The
+ * accumulators are equal, so D must equal the formula rounded once. D may have any type and order.
+ */
 static void check_epilogue(operands *o, const char *format, uint32_t order, rng *r) {
     static const float alpha = -1.5f, beta = 0.75f;
     test_matrix c, d;

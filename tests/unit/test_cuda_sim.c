@@ -1,5 +1,5 @@
-/* Tests simulated NVIDIA GPUs as devices: their names, their memory, several devices at once,
- * kernels that run on each, and pointers that do not belong to them. */
+/* Tests simulated NVIDIA GPUs. The test checks their names and their memory, runs kernels on
+ * several of them at once, and passes pointers that do not belong to them. */
 #include "core/describe.h"
 #include "cuda/runtime/device.h"
 
@@ -72,7 +72,7 @@ static bsmm_exec exec_of(const char *device) {
     return (bsmm_exec){.struct_size = sizeof(bsmm_exec), .device = device};
 }
 
-/* Stores words by a kernel on each device, copies them and reads them back. */
+/* Lets a kernel on each device store words, copies the words and reads them back. */
 static void kernels_run_on_each_device(void **state) {
     (void)state;
     static const char *const names[] = {"sim:sm_80", "sim:sm_90a", "sim:sm_100", "sim:sm_120",
@@ -98,7 +98,8 @@ static void kernels_run_on_each_device(void **state) {
     }
 }
 
-/* Tests that the simulator gets the PTX of a module whose cubin a real GPU would get. */
+/* Tests that a simulated GPU gets PTX even where a real GPU would get a cubin, because the
+ * simulator executes PTX. */
 static void images_are_ptx(void **state) {
     (void)state;
     static const struct {
@@ -153,8 +154,8 @@ static void the_callers_context_stays_current(void **state) {
     bsmm_cuda_leave(first);
 }
 
-/* Tests that "cuda:0" stays NVIDIA's driver after the process has opened the simulator, whose file
- * has the same name. */
+/* Tests that "cuda:0" still means NVIDIA's driver after the process has opened the simulator. The
+ * simulator's library has the same file name as the driver. */
 static void the_simulator_is_no_cuda_device(void **state) {
     (void)state;
     const bsmm_cuda_driver *driver;

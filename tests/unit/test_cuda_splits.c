@@ -1,6 +1,6 @@
-/* Tests the sm_90a GEMM with K of every tile split into parts that different clusters sum. The
- * results must keep the error bound, be the same in every run and with every tile size, and be the
- * same if they are made again in double. */
+/* Tests the sm_90a GEMM with K of every tile split into parts, which different clusters of thread
+ * blocks sum. The results must keep the error bound and be the same in every run and with every
+ * tile size. */
 #include "core/describe.h"
 #include "cuda.h"
 #include "cuda/host/wgmma.h"
@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-/* K has 13 blocks of 128 elements, the last of them partial. */
+/* K has 13 blocks of 128 elements, and the last block is partial. */
 enum { ROWS = 70, COLUMNS = 136, K = 128 * 12 + 32, RESULTS = ROWS * COLUMNS };
 
 /* Stands for e4m3 elements with one fp32 scale for each row. */
@@ -25,8 +25,9 @@ enum { ROWS = 70, COLUMNS = 136, K = 128 * 12 + 32, RESULTS = ROWS * COLUMNS };
 typedef struct split_case {
     const char *kernel, *a, *b;
     bsmm_wgmma_kind kind;
-    uint32_t elem; /* the element type that the tensor cores multiply */
-    /* If nonzero, all e8m0 scales lie within 3 binades, so that 8-bit floats hold the operands. */
+    uint32_t elem; /* The element type that the tensor cores multiply. */
+    /* If nonzero, all e8m0 scales lie within 3 binades, so that packing to 8-bit floats is exact.
+     */
     int level;
 } split_case;
 
@@ -57,7 +58,7 @@ static test_matrix operand(const split_case *c, const char *format, int64_t rows
     return t;
 }
 
-/* Multiplies with one tile and K split into `splits` parts, and copies the results to `to`. */
+/* Multiplies with one tile size and K split into `splits` parts, and copies the results to `to`. */
 static void multiply(const split_case *c, const test_matrix *a, const test_matrix *b,
                      const char *tile, int splits, float *to) {
     char number[12];
@@ -79,7 +80,7 @@ static void multiply(const split_case *c, const test_matrix *a, const test_matri
     test_matrix_free(&d);
 }
 
-/* Calls check() with each tile that takes the case. */
+/* Calls check() with each tile size that can compute the case. */
 typedef void tile_check(const split_case *c, const test_matrix *a, const test_matrix *b,
                         const char *tile, float *want);
 static void each_tile(const split_case *c, const test_matrix *a, const test_matrix *b, float *want,
@@ -92,8 +93,8 @@ static void each_tile(const split_case *c, const test_matrix *a, const test_matr
 
 enum { MOST_SPLITS = 3 };
 
-/* `want` has a product for each number of parts, of which those of two and more parts may still be
- * missing (NaN). */
+/* Compares the results with those in `want`, which has an array of results for each number of
+ * parts of K. Results for a number of parts that has not run yet are NaN. */
 static void check_splits(const split_case *c, const test_matrix *a, const test_matrix *b,
                          const char *tile, float *want) {
     for (int splits = 1; splits <= MOST_SPLITS; splits++) {
@@ -107,11 +108,12 @@ static void check_splits(const split_case *c, const test_matrix *a, const test_m
     assert_memory_equal(again, want + (MOST_SPLITS - 1) * RESULTS, sizeof again);
 }
 
-/* Compares the results of several parts with those of one part. */
+/* Compares the results with K in several parts with those with K in one part. */
 static void check_errors(const split_case *c, const test_matrix *a, const test_matrix *b,
                          const float *got) {
     const uint32_t parts = strcmp(c->a, "f16") == 0 ? 2 : 1;
-    /* Row scales are multiplied with each other and with the sum. */
+    /* The kernel multiplies A's and B's row scales with each other and with the sum, so each
+       result has two more roundings. */
     const double scaling = strcmp(c->b, ROW_SCALES) ? 0 : 0x1p-23;
     const double bound = bsmm_wgmma_bound(c->kind, c->elem, (int64_t)K * parts) + scaling;
     double *left = test_matrix_values(a), *right = test_matrix_values(b);
@@ -129,7 +131,8 @@ static void check_errors(const split_case *c, const test_matrix *a, const test_m
         }
         differ = differ || got[i] != got[RESULTS + i];
     }
-    /* K was split indeed. The sums of mxfp4 are exact, so that their order does not show. */
+    /* The bits differ from those without a split, so K was split. With `level`, the sums of mxfp4
+       are exact and the order of additions does not show. */
     if (!differ && !c->level) fail_msg("%s x %s: K was not split", c->a, c->b);
     free(left);
     free(right);
@@ -157,8 +160,6 @@ static void test_splits(void **state) {
     }
 }
 
-/* ---- results that are made again in double ---- */
-
 enum { SMALL = 5, SMALL_GROUP = 1 };
 
 static void check_row(const split_case *c, const test_matrix *a, const test_matrix *b,
@@ -171,8 +172,9 @@ static void check_row(const split_case *c, const test_matrix *a, const test_matr
     assert_memory_equal(got + SMALL * COLUMNS, want + SMALL * COLUMNS, COLUMNS * sizeof *got);
 }
 
-/* Tests a row of A with one scale that is out of range, in the first part of K. The last part,
- * which stores the results, must know of it. */
+/* Tests a row of A with one scale that is out of range, in the first part of K. Different clusters
+ * sum the parts of K. The cluster of the last part stores the results, so the first cluster must
+ * tell it about the scale. */
 static void test_row_made_again(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();
@@ -189,17 +191,15 @@ static void test_row_made_again(void **state) {
     }
 }
 
-/* ---- scales of whole rows, which multiply complete sums ---- */
-
-/* Multiplies with the library's choice of tile. */
+/* Multiplies with the tile size that the library chooses. */
 static void multiply_with(const char *kernel, const test_matrix *a, const test_matrix *b,
                           float *to) {
     const split_case c = {.kernel = kernel};
     multiply(&c, a, b, "", 1, to);
 }
 
-/* Tests row scales whose products may leave fp32's range. The whole product must then have the bits
- * of the generic kernel. */
+/* Tests row scales whose products may leave fp32's range. The results must then have the bits of
+ * the generic kernel. */
 static void test_extreme_row_scales(void **state) {
     static const float extremes[] = {0x1p-140f, 0x1p-53f, 0x1p32f, 3e38f, INFINITY, NAN};
     static const split_case rows = {.a = ROW_SCALES, .b = ROW_SCALES};
@@ -218,7 +218,8 @@ static void test_extreme_row_scales(void **state) {
     }
 }
 
-/* Tests that a row of B with a scale of 0 gives results of 0 and leaves the bits of others. */
+/* Tests that a row of B with a scale of 0 gives results of 0 and does not change the bits of other
+ * results. */
 static void test_zero_row_scale(void **state) {
     static const split_case rows = {.a = "bf16", .b = ROW_SCALES};
     (void)state;

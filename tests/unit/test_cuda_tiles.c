@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-/* Both values of K have more k blocks (128 elements) than any tile's ring buffer has stages. Their
- * last k block is partial. */
+/* In both values of K, the number of blocks of 128 elements exceeds the number of stages of any
+ * tile's ring buffer. The last block is partial. */
 enum { BAND = 64, SHORT_K = 128 * 13 + 32, LONG_K = 128 * 40 + 32 };
 
 typedef struct tile_case {
@@ -70,8 +70,8 @@ typedef struct shape {
     int64_t rows, cols;
 } shape;
 
-/* Returns the M and N of the smallest product for which the engine chooses the case's tile. The
- * product has more than BAND rows, and its sizes are no multiples of the tile's. */
+/* Returns M and N of the smallest product for which the engine chooses the tile size of this case.
+ * The product has more than BAND rows, and its sizes are no multiples of the tile's. */
 static shape shape_of(const tile_case *c, const bsmm_cuda_device *device) {
     enum { MOST = 64 };
     shape best = {0, 0};
@@ -93,8 +93,8 @@ static test_matrix operand(const tile_case *c, const char *format, int64_t rows,
     return t;
 }
 
-/* Computes the rows [first, first + BAND) of the product separately and compares them with the same
- * rows of the whole product. For these few rows the engine may choose a smaller tile. */
+/* Computes BAND rows of D, beginning with row `first`, by a separate product. Compares them with
+ * the same rows of the whole product. The engine may choose a smaller tile size for so few rows. */
 static void check_band(const bsmm_matmul_desc *all, int64_t first, const uint16_t *want) {
     const int64_t count = bsmm_min_i64(BAND, all->d->rows - first);
     const bsmm_matrix a = rows_of(all->a, first, count);
@@ -150,10 +150,11 @@ static void test_tiles(void **state) {
 }
 
 int main(void) {
-    /* BSMM_TEST_EXACT gives each buffer an allocation of its own instead of a part of a shared one,
-     * because the buffers of this test are too large for the shared one. */
+    /* BSMM_TEST_EXACT gives each buffer an allocation of its own, because these buffers are too
+     * large for the test's shared allocation. */
     setenv("BSMM_TEST_EXACT", "1", 1);
-    /* A product with few tiles may otherwise split K of every tile, which changes its bits. */
+    /* The test forbids split-K for whole tiles, which the library would use for products with few
+       tiles, because split-K changes the bits of results. */
     setenv("BSMM_TEST_SPLITS", "1", 1);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_tiles)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* Tests conversions between f32, f16 and bf16. The processor's conversion instructions and plain C
- * must give the same bytes. The inputs are every 16-bit value, f32 values next to the points where
- * rounding changes, NaN among numbers, odd sizes and strides. */
+ * must give the same bytes. The inputs include every 16-bit value and f32 values next to the
+ * midpoints between two results. */
 #include "cpu_hooks.h"
 #include "operand.h"
 

@@ -1,5 +1,5 @@
-/* Tests invalid descriptions of a product. Each description breaks one rule. The call must return
- * the expected status, give a message that names the field, and leave D unchanged. */
+/* Tests invalid descriptions of a product, each of which breaks one rule. The call must return the
+ * expected status, give a message that names the field, and leave D unchanged. */
 #include "operand.h"
 
 #include <math.h>
@@ -143,8 +143,8 @@ static void unpadded_swizzle(fixture *f) {
 static void undeclared_swizzle(fixture *f) {
     f->am.scale_layout = BSMM_LAYOUT_NV_128X4;
 }
-/* Describes scales without padding. K = 256 in blocks of 128 has two scales, but the layout pads
- * them to four. */
+/* Describes a scale buffer without padding. K = 256 in blocks of 128 has two scales in each row,
+ * but the layout pads them to four. */
 static void unpadded_cublas(fixture *f) {
     f->am.format = f->bm.format = format_named("fp8_block128");
     f->am.scale_layout = BSMM_LAYOUT_CUBLAS_BLK128;
@@ -359,7 +359,7 @@ static void test_the_unspoiled_one_works(void **state) {
 }
 
 /* Tests a caller that was built with a newer bsmm.h, whose structs are larger. The call must work
- * if the unknown tail of the struct is zero. */
+ * if the members that this library does not know are zero. */
 static void test_larger_struct(void **state) {
     (void)state;
     struct {
@@ -376,8 +376,8 @@ static void test_larger_struct(void **state) {
     assert_non_null(strstr(bsmm_error_message(), "desc.struct_size"));
 }
 
-/* Tests a caller that was built with an older bsmm.h, whose structs are smaller. Members that the
- * older struct lacks count as zero. */
+/* Tests a caller that was built with an older bsmm.h, whose structs are smaller. The library must
+ * treat the members that the older struct lacks as zero. */
 static void test_smaller_struct(void **state) {
     (void)state;
     fixture f;
@@ -388,7 +388,7 @@ static void test_smaller_struct(void **state) {
     assert_int_equal(bsmm_matmul(&f.desc), BSMM_OK);
 }
 
-/* Tests that a bias for no columns may be NULL, like the elements of empty matrices. */
+/* Tests that the bias may be NULL if D has no columns. */
 static void test_bias_of_no_columns(void **state) {
     (void)state;
     fixture f;
@@ -487,7 +487,7 @@ static void test_explain(void **state) {
         check_costs(&f, &e);
         count++;
     }
-    /* The kernel `ref`, which is the last, computes every GEMM. */
+    /* The last kernel, `ref`, computes every product. */
     assert_string_equal(e.kernel, "ref");
     assert_true(e.accepts);
     assert_int_equal(bsmm_explain(&f.desc, count, &e), BSMM_E_NOT_FOUND);

@@ -1,5 +1,5 @@
-/* Tests the memory of every device of this machine: data that is copied or filled can be read back,
- * in the order of the stream, and messages name invalid arguments. */
+/* Tests the memory of every device of this machine. Data that was copied or filled must be read
+ * back in the order of the stream. Messages must name invalid arguments. */
 #include "bsmm.h"
 
 #include <setjmp.h>

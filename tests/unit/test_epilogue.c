@@ -1,7 +1,6 @@
-/* Tests the epilogue of every kernel that has one against formulas in long double, which follow
- * their sources (torch, gpt-oss). Split and interleaved gates and ups must give bitwise identical
- * results. A kernel without an epilogue must give this as the reason for refusing. Each broken rule
- * must have a message that names its field. */
+/* Compares the epilogue of every kernel with formulas in long double, which follow their sources
+ * (torch, gpt-oss). A kernel without an epilogue must refuse and give this reason. The message for
+ * each broken rule must name the field. */
 #include "operand.h"
 #include "walk.h"
 
@@ -14,8 +13,6 @@
 #include <cmocka.h>
 
 enum { M = 9, HALF = 70, N = 2 * HALF, K = 160 };
-
-/* ---- the formulas of torch and of gpt_oss/torch/model.py ---- */
 
 typedef long double real;
 
@@ -58,13 +55,13 @@ static const struct {
     {"geglu_tanh", f_gelu_tanh, true, false},
 };
 
-/* A value, and the error that a kernel's result may have. */
+/* Holds a value and the largest error that a kernel's result may have. */
 typedef struct about {
     real value, slack;
 } about;
 
-/* Returns the largest slope of the activation near x, by which an error of x is multiplied. It is
- * at most 1.13 for silu and the gelus. */
+/* Returns the largest slope of the activation function near x, because the slope multiplies an
+ * error of x. */
 static real steepness(uint32_t activation, about x) {
     return activation == BSMM_ACTIVATION_RELU2 ? 2 * fabsl(x.value) + x.slack : 1.13L;
 }
@@ -87,8 +84,6 @@ static about gated(const bsmm_epilogue *e, about gate, about up) {
     return (about){f.value * up.value,
                    f.slack * (fabsl(up.value) + up.slack) + fabsl(f.value) * up.slack};
 }
-
-/* ---- a product with every part of the epilogue ---- */
 
 typedef struct product {
     test_matrix a, b, c, d, residual;
@@ -220,8 +215,8 @@ static void test_every_activation(void **state) {
             }
 }
 
-/* Tests gpt-oss's activation. Some gates and ups must exceed the limits, else clamping would not be
- * tested. */
+/* Tests the activation of gpt-oss. Some gates and ups must exceed the limits, because clamping
+ * would otherwise not be tested. */
 static void test_gpt_oss(void **state) {
     (void)state;
     rng r = {72};
@@ -238,8 +233,8 @@ static void test_gpt_oss(void **state) {
 }
 
 /* Tests the two orders of B's rows for a gated activation, which multiplies each gate by an "up".
- * In the split order all rows of gates come first. The interleaved order (rows 0, N/2, 1, N/2 + 1,
- * ... of the split order) must give bitwise identical results. */
+ * In the split order, the rows of all gates come first. In the interleaved order, the rows of
+ * gates and ups alternate. Both orders must give bitwise identical results. */
 static void test_interleaved_gives_the_bits_of_split(void **state) {
     (void)state;
     rng r = {73};
@@ -276,8 +271,8 @@ static void test_interleaved_gives_the_bits_of_split(void **state) {
     product_free(&p);
 }
 
-/* Tests a quantized D: its bytes must be those that bsmm_quantize makes of the same values in
- * fp32. */
+/* Tests a quantized D. Its bytes must equal those that bsmm_quantize makes from the same results
+ * in fp32. */
 static void test_quantized_output(void **state) {
     (void)state;
     rng r = {74};
@@ -287,8 +282,8 @@ static void test_quantized_output(void **state) {
     test_matrix_make(&scaled.d, describe(format_named("mxfp8"), M, HALF), FILL_ORDINARY, &r);
     uint8_t *data = malloc(scaled.d.data_bytes), *scales = malloc(scaled.d.scale_bytes);
     const bsmm_quantize_desc q = {.struct_size = sizeof q, .src = &p.d.m, .dst = &scaled.d.m};
-    /* The product is computed by the kernel `ref`, because the fp32 accumulators of other kernels
-     * would differ from the expected values. */
+    /* The kernel `ref` computes the product, because other kernels add in fp32 and would differ
+     * from the expected values. */
     p.desc.kernel = "ref";
     assert_int_equal(bsmm_matmul(&p.desc), BSMM_OK);
     assert_int_equal(bsmm_quantize(&q, NULL), BSMM_OK);
@@ -305,7 +300,7 @@ static void test_quantized_output(void **state) {
     product_free(&p);
 }
 
-/* Tests special values of an activation. With K = 0 its argument is the bias alone. */
+/* Tests special values of an activation function. K is 0, so that its argument is the bias. */
 static void test_special_values(void **state) {
     (void)state;
     const float inf = INFINITY;
@@ -358,8 +353,8 @@ static void test_residual_may_be_d(void **state) {
     product_free(&p);
 }
 
-/* Tests that a plan keeps no pointers of its description: each run reads the residual and the
- * factors from the buffers that the run gets. */
+/* Tests that a plan keeps no pointers of its description. Each run must read the residual and the
+ * factors from the buffers of the run. */
 static void test_plan(void **state) {
     (void)state;
     rng r = {76};
@@ -398,7 +393,7 @@ static void test_plan(void **state) {
     product_free(&p);
 }
 
-/* Tests that every kernel takes the epilogue or names the reason for refusing. */
+/* Tests that every kernel either takes the epilogue or names the reason for refusing. */
 static void test_refusals(void **state) {
     (void)state;
     rng r = {77};
@@ -422,11 +417,9 @@ static void test_refusals(void **state) {
     product_free(&p);
 }
 
-/* ---- broken rules ---- */
-
 static const struct {
     const char *field;
-    bsmm_epilogue e; /* The test does not replace a struct_size of 1. */
+    bsmm_epilogue e; /* The test keeps a struct_size of 1 and replaces 0 by the valid size. */
 } broken[] = {
     {"epilogue.struct_size", {.struct_size = 1}},
     {"epilogue.activation", {.activation = 9}},
@@ -441,7 +434,7 @@ static const struct {
     {"epilogue.slope", {.activation = BSMM_ACTIVATION_SILU, .slope = INFINITY}},
     {"epilogue.up_offset", {.activation = BSMM_ACTIVATION_SILU, .up_offset = 1}},
     {"epilogue.up_offset", {.activation = BSMM_ACTIVATION_SWIGLU, .up_offset = NAN}},
-    /* Without a gated activation D must have N columns, not HALF. */
+    /* Without a gated activation, D must have N columns instead of HALF. */
     {"d.cols", {.activation = BSMM_ACTIVATION_NONE}},
     {"row_scale", {.activation = BSMM_ACTIVATION_SWIGLU, .scale_by = BSMM_SCALE_BY_ROW}},
     {"col_scale", {.activation = BSMM_ACTIVATION_SWIGLU, .scale_by = BSMM_SCALE_BY_COL}},

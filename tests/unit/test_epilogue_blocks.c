@@ -1,6 +1,6 @@
-/* Tests the epilogue of the CPU kernels over many cache blocks, panels and threads, also with a B
- * that was packed by a plan without an epilogue. Operands are small numbers, so sums are exact in
- * every kernel and D must equal the formula bit by bit. test_epilogue.c tests the formula. */
+/* Tests the epilogue of the CPU kernels over many cache blocks, panels and threads. The operands
+ * are small numbers, so that sums are exact in every kernel and D must equal the formula bit for
+ * bit. */
 #include "core/epilogue.h"
 #include "operand.h"
 
@@ -11,15 +11,15 @@
 
 #include <cmocka.h>
 
-/* With a gated activation, the first HALF rows of B give the gates and the other HALF rows give the
- * ups, i.e. the values that the gates multiply. HALF is chosen so that the last gate is inside a
- * panel of B's rows, for every kernel's width of panels. */
+/* With a gated activation, the first HALF rows of B give the gates. The other HALF rows give the
+ * ups, i.e. the values that gates multiply. HALF is no multiple of any kernel's panel width, so
+ * that one panel contains gates and ups. */
 enum { HALF = 330, N = 2 * HALF, K = 200, MOST_ROWS = 200 };
 
 typedef struct fused {
     test_matrix a, b, c, residual;
     float bias[N], row_scale[MOST_ROWS], col_scale[N], alpha, beta;
-    float values[MOST_ROWS * N]; /* the results before they are converted to D's format */
+    float values[MOST_ROWS * N]; /* Holds the results before their conversion to D's format. */
     bsmm_epilogue epilogue;
     bsmm_matmul_desc desc;
 } fused;
@@ -87,8 +87,6 @@ static void fused_free(fused *x) {
         test_matrix_free(all[i]);
 }
 
-/* ---- the formula ---- */
-
 static void make_values(fused *x) {
     int64_t rows = x->a.m.rows, cols = x->residual.m.cols;
     double *a = test_matrix_values(&x->a), *b = test_matrix_values(&x->b);
@@ -120,15 +118,12 @@ static void make_values(fused *x) {
         free(all[i]);
 }
 
-/* Quantizes the expected values of D into d. */
 static void make_expected(const fused *x, test_matrix *d) {
     bsmm_matrix values = describe(format_named("f32"), d->m.rows, d->m.cols);
     values.data = (void *)(uintptr_t)x->values;
     const bsmm_quantize_desc q = {.struct_size = sizeof q, .src = &values, .dst = &d->m};
     if (bsmm_quantize(&q, NULL) != BSMM_OK) fail_msg("%s", bsmm_error_message());
 }
-
-/* ---- runs ---- */
 
 static void poison(test_matrix *d) {
     memset(d->m.data, 0xa5, d->data_bytes);
@@ -149,7 +144,7 @@ static uint64_t whole_lines(uint64_t bytes) {
     return (bytes + 63) / 64 * 64;
 }
 
-/* Runs a plan whose workspace ends before an unreadable page. */
+/* Runs the plan with a workspace that ends before an unreadable page. */
 static void check_plan(fused *x, test_matrix *d, const test_matrix *want, void *packed,
                        uint64_t packed_bytes) {
     bsmm_plan *plan;
@@ -181,8 +176,8 @@ static void check_plan(fused *x, test_matrix *d, const test_matrix *want, void *
     x->desc.b_packed = 0;
 }
 
-/* Checks a run with a packed B. B is packed by a plan of the same kernel without an epilogue,
- * because packed bytes do not depend on the epilogue. */
+/* Checks a run with a packed B. A plan without an epilogue packs B, because packed bytes do not
+ * depend on the epilogue. */
 static void check_packed(fused *x, test_matrix *d, const test_matrix *want) {
     bsmm_matmul_desc plain = x->desc;
     bsmm_matrix wide = describe(format_named("f32"), x->a.m.rows, N);
@@ -201,10 +196,10 @@ static void check_packed(fused *x, test_matrix *d, const test_matrix *want) {
 }
 
 enum { MOST_KERNELS = 32 };
-static bool has_run[MOST_KERNELS]; /* whether each kernel has computed a product, by its rank in
-                                      bsmm_explain */
+static bool has_run[MOST_KERNELS]; /* Tells for each kernel, in the order of bsmm_explain, whether
+                                      it has computed a product. */
 
-/* Returns how many kernels took the product. */
+/* Returns the number of kernels that took the product. */
 static int check_kernels(fused *x, const char *format, uint32_t order) {
     test_matrix d, want;
     rng r = {1};
@@ -254,7 +249,7 @@ static const struct {
     {"f32", "mxfp8", 1},     {"f32", "mxfp8", 70},
 };
 
-/* Expects that every kernel that this processor can run has computed at least one product. */
+/* Fails unless every kernel that this processor can run has computed a product. */
 static void expect_all_have_run(void) {
     const bsmm_matrix a = describe(format_named("f32"), 1, K), b = describe(a.format, N, K);
     const bsmm_matrix d = describe(a.format, 1, N);
@@ -281,10 +276,8 @@ static void test_every_kernel(void **state) {
     expect_all_have_run();
 }
 
-/* ---- extreme scales ---- */
-
-/* Copies the rows of B in the order 0, N/2, 1, N/2 + 1 and so on, which turns split gates and ups
- * into interleaved ones. */
+/* Copies the rows of B in the order 0, N/2, 1, N/2 + 1 and so on. This turns the split order of
+ * gates and ups (all gates first) into the interleaved order. */
 static void interleave(const test_matrix *from, test_matrix *to) {
     size_t row = from->data_bytes / N, scales = from->scale_bytes / N;
     for (size_t n = 0; n < N; n++) {
@@ -296,9 +289,8 @@ static void interleave(const test_matrix *from, test_matrix *to) {
 }
 
 /* Tests a gated activation with scales that exceed fp32's range. A kernel sums such rows again in
- * double from the operands, for which it must find the right rows of B for the gates and for the
- * ups (the values that gates multiply). B with all gates first and B with interleaved gates and ups
- * must give the same bits. */
+ * double, for which it must find the rows of B of each gate and each up (the value that the gate
+ * multiplies). Both orders of B's rows must give the same bits. */
 static void check_extreme(const char *a_format, const char *b_format, int64_t rows) {
     test_matrix a, b, permuted, d;
     rng r = {84};
@@ -346,11 +338,8 @@ static void test_extreme_scales(void **state) {
     }
 }
 
-/* ---- outputs ---- */
-
 /* Tests a gated activation with a block-scaled D. All results of one scale block of D must be in
- * one cache block, although each result needs a row of B's first half (gate) and one of its second
- * half. */
+ * one cache block, because the kernel needs them together to compute the scale. */
 static void test_outputs(void **state) {
     (void)state;
     static const char *const outputs[] = {"mxfp8", "mxfp4", "fp8_group128"};
@@ -366,7 +355,7 @@ static void test_outputs(void **state) {
     }
 }
 
-/* Tests K = 0, where only C and the bias reach the epilogue. */
+/* Tests K = 0, for which only C and the bias reach the epilogue. */
 static void test_no_sums(void **state) {
     (void)state;
     rng r = {83};

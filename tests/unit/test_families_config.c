@@ -1,6 +1,6 @@
-/* Tests the config.json next to a model. It is the only file that tells Quark's tensors from those
- * of other families. It may be as Python writes it, with NaN and repeated keys, or missing, or
- * present but unreadable. */
+/* Tests the file config.json next to a model. Only this file tells Quark's tensors from those of
+ * other quantization tools. It may be missing, unreadable, or written by Python with NaN and
+ * repeated keys. */
 #include "stored.h"
 
 #include <setjmp.h>
@@ -26,8 +26,8 @@ static char *fixture_text(const char *fixture, const char *name, size_t *bytes) 
     return text;
 }
 
-/* Opens a fixture's model in a folder with the given config.json, or without one if `config` is
- * NULL. Returns its first weight. */
+/* Opens a fixture's model in a folder with the given config.json. If `config` is NULL, the folder
+ * has no config.json. Returns the model's first weight. */
 static bsmm_status first_weight(const char *folder, const char *fixture, const char *config,
                                 bsmm_weight *weight) {
     size_t bytes;
@@ -98,9 +98,9 @@ static void test_unreadable(void **state) {
     expect_doubt("folder", "quark_mxfp4", NULL, "not a regular file");
 }
 
-/* Tests a model without config.json, and one whose config.json has no quantization_config. Quark's
- * mxfp6 tensors are refused, because nothing tells their format. Quark's mxfp4 tensors are taken
- * for ModelOpt's, which have the same names and types. */
+/* Tests a model without config.json. Quark's mxfp6 tensors must be refused, because their names
+ * and types do not tell their format. Quark's mxfp4 tensors are read as ModelOpt's, which have the
+ * same names and types. */
 static void test_absent(void **state) {
     (void)state;
     bsmm_weight w;
@@ -110,8 +110,8 @@ static void test_absent(void **state) {
     assert_string_equal(w.family, "modelopt");
 }
 
-/* Tests families that are recognized by the names and types of their tensors. They do not need a
- * config.json. */
+/* Tests checkpoint families that the library recognizes by the names and types of their tensors.
+ * They do not need a config.json. */
 static void test_not_needed(void **state) {
     (void)state;
     bsmm_weight w;

@@ -1,5 +1,5 @@
-/* Tests the checkpoints that other libraries have written (tests/fixtures). Every line of the
- * fixtures' manifest must hold, and every value must be exact. */
+/* Tests checkpoints that other libraries have written (tests/fixtures). The library must read each
+ * weight as the fixtures' manifest describes it, and every value must be exact. */
 #include "operand.h"
 #include "stored.h"
 
@@ -40,7 +40,8 @@ static bsmm_status status_named(const char *name) {
     return BSMM_OK;
 }
 
-/* Returns a format: "mxfp4", or "e4m3:e8m0:128x128" for a format without a name. */
+/* Returns the format that a text describes. The text is a name such as "mxfp4", or
+ * "e4m3:e8m0:128x128" for a format without a name. */
 static bsmm_format format_of(const char *text) {
     static const char *const scales[] = {"none", "e8m0", "e4m3", "f32"};
     char elem[16], scale[16];
@@ -55,12 +56,13 @@ static bsmm_format format_of(const char *text) {
     return format;
 }
 
-/* Reads the float32 values of a .npy file that numpy wrote, without this library's reader. */
+/* Reads the float32 values of a .npy file that numpy wrote. The function does not use the
+ * library's reader. */
 static float *expected_values(const char *name, size_t count) {
     size_t bytes;
     uint8_t *all = read_bytes(fixture_path(name), &bytes);
     assert_true(bytes >= count * sizeof(float));
-    /* The header's text follows 10 bytes of magic and length. */
+    /* The first 10 bytes are a magic number and the length of the header's text, which follows. */
     assert_non_null(strstr((const char *)all + 10, "'<f4'"));
     float *values = malloc((count + 1) * sizeof *values);
     assert_non_null(values);
@@ -79,7 +81,7 @@ static void compare(const line *l, const double *got, const float *expected, siz
     }
 }
 
-/* Compares the weight's values with the expected ones, matrix after matrix of a batch. */
+/* Compares all values of a weight with the expected ones, matrix after matrix. */
 static void check_values(const line *l, const bsmm_file *file, uint64_t index,
                          const bsmm_weight *weight) {
     size_t each = (size_t)(weight->rows * weight->cols);
@@ -181,7 +183,7 @@ static void test_manifest(void **state) {
         const char *cells[COLUMNS];
         for (int i = 0; i < COLUMNS; i++)
             assert_non_null(cells[i] = strsep(&row, "\t"));
-        if (lines++ == 0) continue; /* The first line is the table's heading. */
+        if (lines++ == 0) continue; /* The first line of the manifest is the table's heading. */
         line l;
         memcpy(&l, cells, sizeof l);
         check_line(&l);

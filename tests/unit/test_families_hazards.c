@@ -1,6 +1,6 @@
-/* Tests weights that belong to a known family but are broken. Reading each must return FORMAT and
- * name the mistake. The weight's name and family must stay readable, and the other weights of the
- * file must stay usable. */
+/* Tests broken weights of known checkpoint families. Reading one must return BSMM_E_FORMAT and
+ * name the mistake. The broken weight's name must stay readable, and the other weights of the file
+ * must stay usable. */
 #include "stored.h"
 
 #include "format/format.h"
@@ -101,7 +101,7 @@ static size_t bytes_of(const stored *t) {
     return bits / 8;
 }
 
-/* Checks a broken weight next to a valid one of the same kind. */
+/* Checks a file with a broken weight and a valid weight. */
 static void check(const hazard *h) {
     stored tensors[5];
     size_t count = 0;
@@ -132,8 +132,8 @@ static void test_hazards(void **state) {
         check(&hazards[i]);
 }
 
-/* Tests that an 8-bit weight without scales is broken if other weights of the file have scales, and
- * plain if none has. */
+/* Tests an 8-bit weight without scales. It is broken if other weights of the file have scales, and
+ * valid if no weight has scales. */
 static void test_lone_fp8(void **state) {
     (void)state;
     stored tensors[] = {T("a.weight", "F8_E4M3", 2, {4, 8}), T("b.weight", "F8_E4M3", 2, {4, 8}),
@@ -207,8 +207,8 @@ static void test_unaligned(void **state) {
     tensors[6].data = codes;
     size_t bytes, found = 0;
     uint8_t *all = safetensors_bytes(tensors, BSMM_COUNT(tensors), NULL, &bytes);
-    /* The four headers differ in length by one byte, so the data begins at each address modulo 4
-     * once. */
+    /* The headers of the four files differ in length by one byte, so the scales begin at each
+     * address modulo 4 once. */
     for (int shift = 0; shift < 4; shift++) {
         char name[32], metadata[32];
         snprintf(metadata, sizeof metadata, "{\"k\":\"%.*s\"}", shift, "aaaa");
@@ -235,11 +235,12 @@ static void test_unaligned(void **state) {
         bsmm_file_close(file);
     }
     free(all);
-    assert_int_equal(found, 6); /* At three of the four positions the scales of x and those of y are
+    assert_int_equal(found, 6); /* In three of the four files, the scales of the weights x and y are
                                    unaligned, which makes 6 copies. */
 }
 
-/* Tests Quark's exponent of -128, which has no code in e8m0: unpacking names the block. */
+/* Tests Quark's scale exponent of -128, which e8m0 cannot represent. The error must name the
+ * block. */
 static void test_quark_exponent(void **state) {
     (void)state;
     static const char config[] =

@@ -1,6 +1,6 @@
-/* Tests that a weight that the library writes to a checkpoint is read back with every code in its
- * place, for every format, block shape, order and scale layout, in every family that can hold it.
- */
+/* Tests that the library reads back each weight that it has written to a checkpoint, with every
+ * code in its place. The test covers every format, block shape, order and scale layout, and every
+ * checkpoint family that can hold the format. */
 #include "operand.h"
 #include "stored.h"
 
@@ -13,14 +13,15 @@
 #include <cmocka.h>
 
 typedef struct write_case {
-    const char *family; /* The name of the family. NULL: the first that can hold the format. */
+    const char *family; /* Names the checkpoint family. NULL means the first family that can hold
+                           the format. */
     const char *read_as;
     bsmm_matrix matrix;
     int64_t batch;
 } write_case;
 
-/* Fills a matrix with random codes of elements, and with random scales except for those that a
- * reader must refuse. */
+/* Fills a matrix with random codes of elements and scales, except for scales that a reader must
+ * refuse. */
 static void fill_random(const bsmm_matrix *m, rng *r) {
     uint8_t *data = m->data, *scales = m->scales;
     for (uint64_t i = 0; i < m->data_bytes; i++)
@@ -47,8 +48,8 @@ static void write_weight(const write_case *c, const char *path, uint64_t seed) {
     if (bsmm_writer_commit(writer)) fail_msg("%s", bsmm_error_message());
 }
 
-/* Fills memory of the test with the same random codes as the written weight and compares them byte
- * by byte with the file's. */
+/* Generates the same random codes as for the written weight and compares them byte by byte with
+ * the file's. */
 static void compare_slice(const bsmm_matrix *got, rng *r) {
     bsmm_matrix expected = *got;
     float global;
@@ -128,7 +129,8 @@ static void test_families(void **state) {
                 .batch = shapes[k][2]});
 }
 
-/* Tests that without a named family, the first that can hold a format is chosen. */
+/* Tests that the writer chooses the first checkpoint family that can hold a format if the caller
+ * names no family. */
 static void test_default_families(void **state) {
     (void)state;
     static const struct {
@@ -149,7 +151,8 @@ static void test_default_families(void **state) {
                                 .batch = 1});
 }
 
-/* Tests bsmm's own family: every element with every scale, odd sizes, both orders. */
+/* Tests bsmm's own checkpoint family with every element format, every scale format, odd sizes and
+ * both orders. */
 static void test_every_format(void **state) {
     (void)state;
     for (uint32_t elem = next_elem(BSMM_ELEM_NONE); elem; elem = next_elem(elem))
@@ -176,7 +179,7 @@ static void test_every_layout(void **state) {
                     c.matrix.scale_tile_rows = 16, c.matrix.scale_tile_cols = 3;
                 bsmm_matrix check = c.matrix;
                 uint64_t bytes;
-                /* This layout is for blocks of a different shape. */
+                /* This layout does not support the block shape, so it is skipped. */
                 if (bsmm_scale_bytes(&check, &bytes)) continue;
                 round_trip(c);
             }
@@ -201,8 +204,8 @@ static void test_global_scales(void **state) {
     }
 }
 
-/* Tests two kinds of Quark weights in one file. The entries of the layers in config.json tell the
- * two kinds apart. */
+/* Tests two kinds of Quark weights in one file. The entries of config.json tell which layer has
+ * which kind. */
 static void test_quark_mixture(void **state) {
     (void)state;
     static const char *const formats[] = {"mxfp6_e2m3", "mxfp4", "mxfp6_e3m2", "mxfp6_e2m3"};
@@ -230,7 +233,7 @@ static void test_quark_mixture(void **state) {
     bsmm_file_close(file);
 }
 
-/* Tests that a family refuses a format that it cannot represent. */
+/* Tests that the writer refuses a format that the checkpoint family cannot represent. */
 static void test_refusals(void **state) {
     (void)state;
     static float global = 2;
@@ -269,7 +272,7 @@ static void test_refusals(void **state) {
     bsmm_writer_abort(writer);
 }
 
-/* Tests that a weight whose addition fails leaves none of its tensors in the file. */
+/* Tests a weight that the writer fails to add. The file must then contain none of its tensors. */
 static void test_half_added(void **state) {
     (void)state;
     bsmm_writer *writer;
@@ -284,7 +287,8 @@ static void test_half_added(void **state) {
     assert_int_equal(bsmm_writer_commit(writer), BSMM_OK);
 }
 
-/* Tests that a declaration that contradicts the stored tensors is an error, never a guess. */
+/* Tests a declaration of formats that contradicts the stored tensors. Reading must return an error
+ * instead of a guess. */
 static void test_broken_declarations(void **state) {
     (void)state;
     static const struct {
@@ -346,8 +350,8 @@ static bool has_word(const char *words, const char *word) {
     return false;
 }
 
-/* Checks that the writer takes exactly the formats that the table lists for a family, and that they
- * can be read. */
+/* Checks that the writer takes exactly the formats that the library's table lists for a checkpoint
+ * family, and that the reader reads them. */
 static void check_written(const bsmm_family_info *info, bsmm_writer *writer, const char *format) {
     bsmm_matrix m = describe(format_named(format), 128, 512);
     bool takes = bsmm_writer_add_weight(writer, info->name, format, &m, 1, NULL) == BSMM_OK;
@@ -370,7 +374,8 @@ static void check_all_written(const bsmm_family_info *info) {
     bsmm_writer_abort(writer);
 }
 
-/* Tests the table of families: names are unique, and the writer takes what the table lists. */
+/* Tests the table of checkpoint families. Names must be unique, and the writer must take the
+ * formats that the table lists. */
 static void test_table(void **state) {
     (void)state;
     bsmm_family_info info = BSMM_INIT(bsmm_family_info);

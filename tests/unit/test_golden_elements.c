@@ -16,7 +16,7 @@
 
 enum { SHOWN = 5, NO_ANSWER = 0xFF };
 
-/* Counts the wrong answers of a case and prints the first few. */
+/* Counts the wrong codes of a test case. */
 typedef struct tally {
     const golden_case *c;
     size_t wrong;
@@ -40,7 +40,7 @@ static bsmm_elem_info elem_named(const char *name) {
     return info;
 }
 
-/* Runs every case of a kind in one test. `check` returns the number of wrong answers. */
+/* Runs all golden cases of one kind. `check` returns the number of wrong codes of a case. */
 static void run_kind(const char *kind, size_t (*check)(const golden_list *, const golden_case *)) {
     golden_list list = golden_open("elements");
     size_t cases = 0, wrong = 0;
@@ -54,8 +54,6 @@ static void run_kind(const char *kind, size_t (*check)(const golden_list *, cons
     assert_int_not_equal(cases, 0);
     assert_int_equal(wrong, 0);
 }
-
-/* ---- decode: every code, through the public function ---- */
 
 static uint32_t bits_of_f32(float value) {
     uint32_t bits;
@@ -92,9 +90,8 @@ static void test_decode(void **state) {
     run_kind("decode", check_decode);
 }
 
-/* ---- encode ---- */
-
-/* Returns which codes are NaN according to the golden decode table, not to the code under test. */
+/* Returns an array that tells which codes are NaN. It uses the golden decode table instead of the
+ * code under test. */
 static bool *nan_codes(const golden_list *list, const golden_case *c) {
     char name[64];
     snprintf(name, sizeof name, "decode/%s", c->format);
@@ -120,9 +117,9 @@ static bool agrees(const bool *is_nan, uint32_t limit, uint32_t expected, uint32
     return is_nan[expected] ? is_nan[got] : got == expected;
 }
 
-/* Encodes the input in two more ways, which must give the same code. The first is the public
- * function, which takes floats. The second is the other saturation mode, if the format has neither
- * Inf nor NaN. */
+/* Encodes the input in two more ways, which must give the same code. One is the public function,
+ * which takes floats. The other is the second saturation mode, if the format has neither Inf nor
+ * NaN. */
 static void check_other_ways(tally *t, const bsmm_elem_info *info, double input, bool saturate,
                              uint32_t got) {
     float narrow = (float)input;
@@ -165,8 +162,6 @@ static void test_encode(void **state) {
     run_kind("encode", check_encode);
 }
 
-/* ---- pack ---- */
-
 static size_t check_pack(const golden_list *list, const golden_case *c) {
     (void)list;
     bsmm_elem_info info = elem_named(c->format);
@@ -174,8 +169,8 @@ static size_t check_pack(const golden_list *list, const golden_case *c) {
     uint32_t *codes = golden_input_codes(c, count);
     uint32_t *expected = golden_read(c->expected, 1, c->count);
     uint8_t *packed = test_malloc(c->count);
-    /* The memory is poisoned first, because stores must replace old bits and not merge with
-     * them. */
+    /* The test fills the memory with a pattern first, because stores must replace old bits instead
+     * of combining with them. */
     memset(packed, 0xA5, c->count);
     uint64_t bytes = 0;
     assert_true(bsmm_elem_bytes(info.elem, count, &bytes));
@@ -205,8 +200,6 @@ static void test_pack(void **state) {
     (void)state;
     run_kind("pack", check_pack);
 }
-
-/* ---- completeness: a shortened manifest must fail ---- */
 
 static void require_case(const golden_list *list, const char *elem, const char *suffix) {
     char name[64];

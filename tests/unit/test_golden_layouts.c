@@ -15,13 +15,12 @@
 
 enum { SHOWN = 5, STALE = 0xA5 };
 
-/* ---- a case as a matrix ---- */
-
 static int64_t optional_param(const golden_case *c, const char *key) {
     return strstr(c->mode, key) != NULL ? golden_param(c, key) : 0;
 }
 
-/* Returns a matrix whose scale matrix has the case's rows and columns, with blocks of 1 x 32. */
+/* Returns a matrix with blocks of 1 x 32 that has as many rows and columns of scales as the golden
+ * case. */
 static bsmm_matrix matrix_of(const golden_case *c, uint32_t scale) {
     bsmm_matrix m = BSMM_INIT(bsmm_matrix);
     m.format = (bsmm_format){BSMM_ELEM_E4M3, scale, 1, 32};
@@ -34,10 +33,12 @@ static bsmm_matrix matrix_of(const golden_case *c, uint32_t scale) {
     return m;
 }
 
-/* The expected place of each scale, from the golden file. If the caller chose the distance between
- * lines (rows or columns of scales), the map ends with the last scale of the last line. */
+/* Holds the expected position of each scale, from the golden file. If the caller chose the
+ * distance between lines (rows or columns of scales), the map ends with the last scale of the last
+ * line. */
 typedef struct map {
-    /* For each offset, 1 + r * cols + c of the scale that lies there, or 0 for padding. */
+    /* For each offset in the scale buffer, this is 1 + r * cols + c if scale (r, c) lies there, or
+       0 if the offset is padding. */
     uint32_t *at;
     size_t count;
 } map;
@@ -49,8 +50,6 @@ static map map_of(const golden_case *c) {
     }
     return m;
 }
-
-/* ---- sizes and offsets ---- */
 
 static size_t check_offsets(const golden_case *c) {
     bsmm_matrix m = matrix_of(c, BSMM_SCALE_E8M0);
@@ -93,14 +92,13 @@ static void test_offsets(void **state) {
     assert_int_equal(wrong, 0);
 }
 
-/* ---- relayout ---- */
-
-/* Scale formats of one and of four bytes. The test stores the number of each scale, modulo
+/* Lists scale formats of one and of four bytes. The test stores the number of each scale, modulo
  * `modulus`, as the scale's code. */
 static const struct {
     uint32_t scale, bytes, modulus;
 } widths[] = {
-    /* 251 is prime and divides no tile's size, so that a shift by a tile is found. */
+    /* The modulus 251 is prime and divides no tile's size, so that scales in a wrong tile have
+       wrong codes. */
     {BSMM_SCALE_E8M0, 1, 251},
     {BSMM_SCALE_F32, 4, UINT32_MAX},
 };
@@ -109,7 +107,7 @@ static uint32_t scale_bits(uint32_t value, uint32_t modulus) {
     return value == 0 ? 0 : value % modulus + 1;
 }
 
-/* Fills the scale buffer that a map describes, and makes the matrix point to it. */
+/* Fills a scale buffer as the map describes, and makes the matrix point to it. */
 static uint8_t *fill_scales(const map *from, size_t width, bsmm_matrix *m) {
     uint32_t bytes = widths[width].bytes;
     uint8_t *scales = test_calloc(from->count, bytes);
@@ -124,9 +122,8 @@ static uint8_t *fill_scales(const map *from, size_t width, bsmm_matrix *m) {
     return scales;
 }
 
-/* Expects that relayout leaves the gaps between lines unchanged. If the caller chose a large
- * distance between lines, the gaps are not padding of the layout and may hold other data of the
- * caller. */
+/* Expects that moving scales to another layout leaves the gaps between lines unchanged. The gaps
+ * may hold other data if the caller chose a large distance between lines. */
 static void keep_gaps(const map *to, uint8_t *expected, uint32_t bytes) {
     for (size_t i = 0; i < to->count; i++) {
         if (to->at[i] == 0) {
@@ -196,8 +193,6 @@ static void test_relayout_any_to_any(void **state) {
     golden_close(&list);
     assert_int_equal(wrong, 0);
 }
-
-/* ---- completeness: a shortened manifest must fail ---- */
 
 static void test_every_layout_has_cases(void **state) {
     (void)state;

@@ -1,6 +1,6 @@
-/* Tests the embedded GPU code. An image is the compiled code of a kernel; a pack is several
- * compressed images. The test reads valid and damaged packs that it makes itself and the packs of
- * the build, and checks which image each device gets. */
+/* Tests the GPU code that is embedded in the library. An image is the compiled code of a kernel,
+ * and a pack is several compressed images. The test reads valid and damaged packs, and checks
+ * which image each device gets. */
 #include "cuda.h"
 #include "cuda/runtime/device.h"
 #include "gpu/images.h"
@@ -20,7 +20,7 @@ typedef struct pack {
     bsmm_gpu_image images[2];
 } pack;
 
-/* Makes a pack of two images that zstd can compress, with a checksum as the build adds. */
+/* Makes a pack of two compressed images with checksums, as the build makes it. */
 static void pack_make(pack *p) {
     for (size_t i = 0; i < WHOLE; i++)
         p->raw[i] = (unsigned char)(i * i >> 6);
@@ -60,11 +60,13 @@ static void expect_damage(const bsmm_gpu_image *image) {
         strstr(bsmm_error_message(), "test/second (sm_90): the library's image is damaged"));
 }
 
-/* Tests damaged packs: one bit is changed, or the end is missing. Reading must give an error that
- * names the image, except for the one bit that zstd's frame format does not use. */
+/* Tests damaged packs, in which one bit is changed or the end is missing. Reading must return an
+ * error that names the image. One bit may change without an error, because zstd's frame format
+ * does not use it. */
 static void damaged_images_are_named(void **state) {
     (void)state;
-    /* RFC 8878, section 3.1.1.1.1, defines the frame header's descriptor and its unused bit. */
+    /* RFC 8878, section 3.1.1.1.1, defines this byte (the frame header's descriptor) and its
+       unused bit. */
     enum { DESCRIPTOR = 4, UNUSED_BIT = 4 };
     static pack p;
     pack_make(&p);
@@ -113,8 +115,8 @@ static void devices_take_what_they_run(void **state) {
     if (!test_cuda_is_built()) skip();
     static const struct {
         int capability;
-        /* The code of sm80/words (`words`) and of sm90a/small_m (`probe`) that a device of this
-         * compute capability gets. */
+        /* The code of the images sm80/words (`words`) and sm90a/small_m (`probe`) that a device of
+         * this compute capability gets. */
         const char *words, *probe;
     } cases[] = {{75, NULL, NULL},          {80, "compute_80", NULL}, {86, "compute_80", NULL},
                  {89, "compute_80", NULL},  {90, "sm_90", "sm_90a"},  {100, "compute_80", NULL},

@@ -1,7 +1,6 @@
-/* Tests packed weights on every GPU. Every kernel must compute the same bits with packed weights as
- * with a B whose rows are stored, for any number of rows of A. The packed bytes must be the same
- * for every order, leading dimension and scale layout of B, and must be those that docs/PACKING.md
- * describes. No run gets B itself. */
+/* Tests packed weights on every GPU. Every kernel must compute the same bits with packed weights
+ * as with B as it is stored. The packed bytes must not depend on B's order, leading dimension or
+ * scale layout, and must be those that docs/PACKING.md describes. */
 #include "gpu.h"
 #include "operand.h"
 #include "walk.h"
@@ -21,9 +20,8 @@ static const char *const pairs[][2] = {
     {"bf16", "fp8_group128"}, {"bf16", "bf16"},        {"f32", "f16"},
 };
 
-/* ---- B, stored in several ways ---- */
-
-/* One matrix B in several ways: rows, rows with gaps and swizzled scales, and columns. */
+/* Holds the same matrix B stored in several ways: row-major, row-major with gaps and swizzled
+ * scales, and column-major. */
 typedef struct weights {
     test_matrix ways[WAYS];
 } weights;
@@ -51,13 +49,11 @@ static void make_weights(weights *w, const char *format, int64_t n, int64_t k, r
         copy_matrix(&w->ways[0].m, &w->ways[i].m);
 }
 
-/* ---- buffers on the device ---- */
-
 typedef struct fixture {
     const char *device;
     test_matrix a, d;
     weights b;
-    float global; /* B's second-level scale; 0: it has none */
+    float global; /* Is B's second-level scale. 0 means that B has none. */
     bsmm_matmul_desc desc;
     bsmm_buffers buffers;
 } fixture;
@@ -109,7 +105,6 @@ static bsmm_plan *open_plan(const fixture *f) {
     return plan;
 }
 
-/* Runs the plan and returns the bits of D. */
 static void *result_of(fixture *f, const bsmm_plan *plan) {
     bsmm_buffers buffers = f->buffers;
     const bsmm_exec exec = {.struct_size = sizeof exec, .device = f->device};
@@ -123,9 +118,7 @@ static void *result_of(fixture *f, const bsmm_plan *plan) {
     return bits;
 }
 
-/* ---- packed bytes ---- */
-
-/* Packs B as it is stored in one way, and returns the packed bytes in host memory. */
+/* Packs B from one of the ways in which it is stored. Returns the packed bytes in host memory. */
 static uint8_t *pack(fixture *f, const bsmm_plan *plan, void **there) {
     const uint64_t bytes = bsmm_plan_packed_b_bytes(plan);
     uint8_t *packed = malloc(bytes);
@@ -140,8 +133,8 @@ static uint8_t *pack(fixture *f, const bsmm_plan *plan, void **there) {
     return packed;
 }
 
-/* Compares `bytes` bytes at *at with `wanted`, then zeros up to the next multiple of 64 bytes, and
- * moves *at there. */
+/* Expects `wanted` at *at, and then zeros up to the next multiple of 64 bytes. Moves *at to the
+ * end of the zeros. */
 static void expect_array(const uint8_t **at, const void *wanted, uint64_t bytes) {
     const uint64_t end = (bytes + 63) / 64 * 64;
     if (bytes) assert_memory_equal(*at, wanted, bytes);
@@ -150,7 +143,8 @@ static void expect_array(const uint8_t **at, const void *wanted, uint64_t bytes)
     *at += end;
 }
 
-/* Expects the rows of B, its row-major scales and its second-level scale behind the header. */
+/* Expects that the rows of B, its row-major scales and its second-level scale follow the header of
+ * the packed bytes. */
 static void expect_rows(const fixture *f, const uint8_t *packed, uint64_t bytes) {
     const test_matrix *b = &f->b.ways[0];
     const float value = f->global != 0 ? f->global : 1;
@@ -161,7 +155,7 @@ static void expect_rows(const fixture *f, const uint8_t *packed, uint64_t bytes)
     uint8_t *rows = calloc(1, b->data_bytes + 1);
     bsmm_matrix clear = b->m;
     clear.data = rows;
-    copy_matrix(&b->m, &clear); /* leaves the padding of rows 0 */
+    copy_matrix(&b->m, &clear); /* The copy leaves zeros in the padding of rows. */
     const uint8_t *at = packed + HEADER;
     expect_array(&at, rows, b->data_bytes);
     expect_array(&at, b->m.scales, b->m.scales ? b->scale_bytes : 0);
@@ -197,7 +191,7 @@ static void expect_info(const bsmm_plan *plan, const uint8_t *packed, uint64_t b
     assert_true(plans.bytes == bytes);
 }
 
-/* Compares the size of a compact B with the size that the library gives without a plan. */
+/* Compares the size of the packed B with the size that bsmm_packed_bytes returns without a plan. */
 static void expect_size(const fixture *f, uint64_t bytes) {
     uint64_t told;
     const test_matrix *b = &f->b.ways[0];
@@ -207,10 +201,8 @@ static void expect_size(const fixture *f, uint64_t bytes) {
     assert_true(bytes <= HEADER + b->data_bytes + (b->m.scales ? b->scale_bytes : 0) + 3 * 64);
 }
 
-/* ---- one product ---- */
-
-/* Packs B from each way in which it is stored. All packed bytes must be equal, and a run with them
- * must give the bits `want`. */
+/* Packs B from each way in which it is stored. The packed bytes must always be equal, and a run
+ * with them must give the bits `want`. */
 static void check_way(fixture *f, uint32_t form, int way, const void *want, uint8_t **first) {
     void *there;
     set_b(f, way);
@@ -265,7 +257,6 @@ static void check_kernel(fixture *f) {
     free(want);
 }
 
-/* Checks every kernel that takes the product. Returns the number of kernels. */
 static int check_product(fixture *f) {
     int kernels = 0;
     for (test_walk w = test_walk_begin(&f->desc); test_walk_next(&w); kernels++) {
@@ -285,8 +276,6 @@ static int check_product(fixture *f) {
     }
     return kernels;
 }
-
-/* ---- tests ---- */
 
 static void check_shapes(const int64_t (*shapes)[3], size_t count, float global) {
     rng r = {91};
@@ -322,8 +311,8 @@ static void test_global_scale(void **state) {
     check_shapes(shapes, BSMM_COUNT(shapes), 0.75f);
 }
 
-/* A plan without packed weights may pack only a B that is stored as in packed weights, because its
- * kernel's choices follow B as it is stored. */
+/* Tests plans without packed weights. A plan chooses its kernel by the layout of B, so it may pack
+ * only a B with the layout of packed weights. */
 static void test_plans_without_packed_weights(void **state) {
     (void)state;
     rng r = {92};

@@ -1,6 +1,6 @@
 /* Tests that bsmm_quantize, bsmm_dequantize, bsmm_amax and bsmm_relayout_scales write the same
- * bytes on each GPU as on the CPU. The cases are those of recode_cases.h, and dequantization of
- * every format. Destinations are filled with a pattern first, so that missing writes show. */
+ * bytes on each GPU as on the CPU. The test first fills destinations with a pattern, so that
+ * missing writes show. */
 #include "gpu.h"
 #include "recode_cases.h"
 
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-/* The copy of a matrix on the device. */
+/* Holds the copy of a matrix in device memory. */
 typedef struct copy {
     const char *device;
     bsmm_matrix m;
@@ -41,12 +41,11 @@ static void expect_bytes(const recode_case *c, const char *what, const char *dev
     free(got);
 }
 
-/* Returns a sixth of the rounds for a simulator, which is a hundred times as slow as a GPU. */
+/* Returns a sixth of the number of rounds for a simulated GPU, because it is a hundred times as
+ * slow as a real one. */
 static uint32_t rounds_of(const char *device, uint32_t rounds) {
     return strncmp(device, "sim:", 4) == 0 ? (rounds + 5) / 6 : rounds;
 }
-
-/* ---- quantizing ---- */
 
 static void quantizes_alike(const recode_case *c, void *context) {
     const char *device = context;
@@ -73,8 +72,6 @@ static void quantizes_as_the_cpu(const char *device) {
     recode_cases_each(rounds_of(device, 15), quantizes_alike, (void *)(uintptr_t)device);
 }
 
-/* ---- largest magnitude ---- */
-
 static void amax_alike(const recode_case *c, void *context) {
     const char *device = context;
     copy src = copy_of(device, &c->src);
@@ -92,10 +89,8 @@ static void amax_as_the_cpu(const char *device) {
     recode_cases_each(rounds_of(device, 5), amax_alike, (void *)(uintptr_t)device);
 }
 
-/* ---- dequantizing ---- */
-
-/* Dequantizes src on the device and on the CPU and compares the bytes, once with each second-level
- * scale of `levels` if the format has one. */
+/* Dequantizes src on the device and on the CPU and compares the bytes. If the format has a
+ * second-level scale, the function tries each scale of `levels`. */
 static void dequantize_case(const char *device, test_matrix *src, bsmm_matrix shape,
                             const float *levels, size_t count) {
     recode_case c = {.src = *src, .recipe = "dequantize"};
@@ -138,10 +133,11 @@ static void dequantize_format(const char *device, bsmm_format format, uint32_t i
     test_matrix_free(&src);
 }
 
-/* Returns a number whose product with `factor`, or the quotient, lies so close to the midpoint
- * between two bf16 or f16 numbers that fp32 rounds it to the midpoint. */
+/* Returns a number whose product with `factor` (or quotient by it) lies very close to the midpoint
+ * between two bf16 or f16 numbers. fp32 rounds this product to the midpoint, so rounding it a
+ * second time would give a wrong result. */
 static float near_middle(rng *r, float factor, bool divides) {
-    /* The number of mantissa bits of bf16 or f16, with the leading one. */
+    /* The number of mantissa bits of bf16 or f16, including the leading one. */
     uint32_t halves = rng_below(r, 2) ? 8 : 11;
     float middle = (float)((1u << halves) + 2 * rng_below(r, 1u << (halves - 1)) + 1);
     middle *= rng_below(r, 2) ? 0x1p-9f : 0x1p-3f;
@@ -149,8 +145,7 @@ static float near_middle(rng *r, float factor, bool divides) {
 }
 
 /* Tests values whose product with a scale, or whose quotient by it, lies next to the midpoint
- * between two results. The element is an odd number of up to 4 bits, or of up to 8 bits if it is
- * multiplied by an e4m3 block scale. Some scales are 0. */
+ * between two results. Some scales are 0. */
 static void dequantize_hard(const char *device, const char *name, const char *type, int64_t cols,
                             uint32_t kind, rng *r) {
     bsmm_matrix from = describe(format_named(name), 70, cols);
@@ -197,8 +192,8 @@ static void dequantizes_as_the_cpu(const char *device) {
     }
 }
 
-/* Tests that codes of -0 keep their sign with second-level scales that multiply or divide and that
- * are positive or negative. */
+/* Tests that -0 keeps its sign with second-level scales that multiply or divide and that are
+ * positive or negative. */
 static void zeros_keep_their_signs(const char *device) {
     static const char *const formats[] = {"mxfp8", "mxfp6_e2m3", "mxfp4", "nvfp4", "fp8_group128"};
     static const char *const types[] = {"f32", "f16", "bf16"};
@@ -218,8 +213,6 @@ static void zeros_keep_their_signs(const char *device) {
         test_matrix_free(&src);
     }
 }
-
-/* ---- moving scales ---- */
 
 static bsmm_matrix scales_shape(const char *name, int64_t rows, int64_t cols, uint32_t layout,
                                 rng *r) {
@@ -260,8 +253,6 @@ static void moves_scales_as_the_cpu(const char *device) {
             for (uint32_t to = 0; to < 9; to++)
                 move_case(device, formats[f], from, to, &r);
 }
-
-/* ---- every device ---- */
 
 static void on_each_device(void **state) {
     static void (*const tests[])(const char *) = {

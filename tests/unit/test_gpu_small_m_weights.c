@@ -1,6 +1,6 @@
-/* Tests functions of GPU threads on the CPU: how the kernels for few rows decode weights in
- * registers and prepare scale factors, and how the generic bf16 kernel decodes any operand. The
- * results are compared with the scalar codec. */
+/* Tests functions of GPU threads on the CPU. The functions decode weights in registers and prepare
+ * scale factors in the kernels for few rows of A. The test compares their results with the scalar
+ * codec. */
 #include "gpu/params.h"
 #include "gpu/small_m_weights.h"
 #include "operand.h"
@@ -16,7 +16,7 @@ static double bf16_value(uint32_t code) {
     return bsmm_elem_decode(BSMM_ELEM_BF16, code & 0xffff);
 }
 
-/* Tests every e2m1 code at every position of a word, among random codes. */
+/* Tests every e2m1 code at every position of a 32-bit word, among random codes. */
 static void e2m1_pairs_hold_elements_4_apart(void **state) {
     (void)state;
     rng r = {1};
@@ -35,14 +35,15 @@ static void e2m1_pairs_hold_elements_4_apart(void **state) {
 
 typedef void decoder(uint32_t first, uint32_t second, uint32_t pairs[4]);
 
-/* Tests every code of 6 bits at every position, among random codes. */
+/* Tests every code of 6 bits at every position of a 48-bit word, among random codes. */
 static void check_sixes(uint32_t elem, decoder *decode, double unfold, rng *r) {
     for (uint32_t code = 0; code < 64; code++)
         for (uint32_t place = 0; place < 8; place++) {
             uint64_t word = rng_next(r);
             uint32_t pairs[4];
             word = (word & ~(UINT64_C(0x3f) << 6 * place)) | (uint64_t)code << 6 * place;
-            /* The kernels gather bytes 0, 1, 3, 4 and bytes 1, 2, 4, 5. */
+            /* The kernels load bytes 0, 1, 3, 4 into the first register, and bytes 1, 2, 4, 5 into
+               the second register. */
             const uint32_t first = (uint32_t)((word & 0xffff) | (word >> 24 & 0xffff) << 16),
                            second = (uint32_t)((word >> 8 & 0xffff) | (word >> 32 & 0xffff) << 16);
             decode(first, second, pairs);
@@ -79,9 +80,9 @@ static void e4m3_pairs_hold_elements_2_apart(void **state) {
         }
 }
 
-/* Tests the factors of e8m0 scales, which are stored as two 16-bit floats in one register. A factor
- * inside the kernel's range must be an exact power of two in both halves. A code outside the range
- * must be reported, also if another code follows. */
+/* Tests the factors of e8m0 scales, which a register stores as two 16-bit floats. A factor inside
+ * the kernel's range must be an exact power of two in both halves of the register. The kernel must
+ * report a code outside the range, even if another code follows. */
 static void e8m0_factors_are_exact_or_told(void **state) {
     (void)state;
     for (uint32_t code = 0; code < 256; code++) {

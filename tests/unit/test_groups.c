@@ -1,5 +1,5 @@
-/* Tests grouped products: each kernel that takes groups must give the same results as one product
- * for each group (grouped.h). */
+/* Tests grouped products. Each kernel that takes groups must give the same results as a separate
+ * product for each group (grouped.h). */
 #include "grouped.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* Tests grouped products whose group sizes and gathered rows are random, including invalid ones, as
- * device memory may hold them (grouped.h). */
+/* Tests grouped products with random group sizes and random row indices. Some of them are invalid,
+ * because device memory may hold any number. */
 #include "grouped.h"
 
 #include <setjmp.h>
@@ -16,7 +16,8 @@ static int32_t any_size(rng *r) {
     return kind < BSMM_COUNT(special) ? special[kind] : (int32_t)rng_below(r, 200) - 20;
 }
 
-/* Sets the extents of the groups that bsmm.h's clamping rule derives from the random sizes. */
+/* Sets the sizes of the groups that result from the random sizes in device memory after the
+ * clamping that bsmm.h documents. */
 static void apply_rule(grouped_case *c, int64_t total) {
     int64_t end = 0;
     for (int g = 0; g < G; g++) {
@@ -26,8 +27,8 @@ static void apply_rule(grouped_case *c, int64_t total) {
     }
 }
 
-/* Tests random group sizes. The last group ends at the total extent, because grouped.h derives the
- * extent from it. */
+/* Tests random group sizes. The last group ends at the last row, because grouped.h derives the
+ * number of rows from the groups. */
 static void test_random_sizes(void **state) {
     (void)state;
     static const uint32_t kinds[] = {BSMM_GROUP_ROWS, BSMM_GROUP_MASKED, BSMM_GROUP_K};

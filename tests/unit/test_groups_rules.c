@@ -1,6 +1,6 @@
-/* Tests the rules for descriptions of groups. Each broken rule must have a message that names its
- * field. The size that bsmm_group_scale_bytes computes must suffice for any division into groups.
- * Kernels without groups must refuse and say so. */
+/* Tests the rules for descriptions of groups. The message for each broken rule must name the
+ * field. The size that bsmm_group_scale_bytes returns must suffice for any division of rows into
+ * groups. */
 #include "core/describe.h"
 #include "operand.h"
 
@@ -18,8 +18,6 @@ static bsmm_matrix shape(const char *format, int64_t rows, int64_t cols, uint32_
     m.scale_layout = layout;
     return m;
 }
-
-/* ---- scales that are stored separately for each group ---- */
 
 static void test_scale_bytes(void **state) {
     (void)state;
@@ -50,12 +48,10 @@ static void test_scale_bytes(void **state) {
     }
 }
 
-/* ---- broken rules ---- */
-
 typedef struct broken {
     const char *message;
     bsmm_group group;
-    uint32_t layout; /* the layout of D's scales and of A's scales */
+    uint32_t layout; /* Is the layout of A's scales and of D's scales. */
     bool b_packed, any_rows;
 } broken;
 
@@ -146,7 +142,7 @@ static void test_broken_rules(void **state) {
     }
 }
 
-/* Tests a matrix that all groups share. It has the scales of one matrix only, so D may lie in
+/* Tests a matrix that all groups share. It has the scales of one matrix only, so that D may lie in
  * memory directly after these scales. */
 static void test_shared_scales(void **state) {
     (void)state;
@@ -171,7 +167,7 @@ static void test_shared_scales(void **state) {
     free(memory);
 }
 
-/* Tests a product with no groups. bsmm_group_scale_bytes then gives the size 0, and the product
+/* Tests a product with no groups. bsmm_group_scale_bytes then returns the size 0, and the product
  * must accept this size. */
 static void test_no_groups(void **state) {
     (void)state;
@@ -189,8 +185,8 @@ static void test_no_groups(void **state) {
     if (bsmm_matmul(&desc) != BSMM_OK) fail_msg("%s", bsmm_error_message());
 }
 
-/* Tests that a kernel with operands in device memory refuses groups unless its `.features` say that
- * it takes groups. */
+/* Tests that a kernel whose operands are in device memory refuses groups, unless the kernel's
+ * `.features` contain support for groups. */
 static void test_refusals(void **state) {
     (void)state;
     static const bsmm_backend elsewhere = {.name = "elsewhere"};

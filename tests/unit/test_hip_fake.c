@@ -1,6 +1,6 @@
-/* Tests how the host code uses AMD's driver, with a fake driver (tests/fake_hip). It tests devices,
- * the failure of every driver function, and pointers to memory that does not belong to the device.
- * No GPU is needed. */
+/* Tests how the host code uses AMD's driver, with a fake driver (tests/fake_hip) and without a
+ * GPU. The test makes every driver function fail once, and passes pointers to memory that does not
+ * belong to the device. */
 #include "../fake_hip/fake_hip.h"
 #include "amdgpu/runtime/device.h"
 #include "core/describe.h"
@@ -32,7 +32,7 @@ static void expect_message(const char *part) {
         fail_msg("\"%s\" is not in \"%s\"", part, bsmm_error_message());
 }
 
-/* Checks that the device that was current before a call is current again after it, also if a driver
+/* Checks that a call leaves the same HIP device current as before the call, even if a driver
  * function failed. */
 static int check_balance(void **state) {
     (void)state;
@@ -42,8 +42,6 @@ static int check_balance(void **state) {
     fake->current = 0;
     return current;
 }
-
-/* ---- the driver and devices ---- */
 
 static bool fails_as(const char *entry, hipError_t error, bsmm_status wanted) {
     const bsmm_hip_device *device;
@@ -55,8 +53,8 @@ static bool fails_as(const char *entry, hipError_t error, bsmm_status wanted) {
     return same;
 }
 
-/* Tests a driver that does not start. The failure is final for a process, so each case runs in a
- * child process. */
+/* Tests a driver that does not start. A process cannot start the driver a second time, so each
+ * case runs in a child process. */
 static void a_driver_that_does_not_start(void **state) {
     (void)state;
     static const char *const entries[] = {"hipInit", "hipRuntimeGetVersion"};
@@ -75,8 +73,8 @@ static void a_driver_that_does_not_start(void **state) {
     }
 }
 
-/* Tests that the library does not remember a failed search for devices: the next call finds the
- * device. */
+/* Tests that the library does not remember a failed search for devices. The next call must find
+ * the device. */
 static void devices_that_fail_once(void **state) {
     (void)state;
     static const char *const entries[] = {"hipGetDeviceCount", "hipDeviceGetName",
@@ -116,8 +114,6 @@ static void devices_that_are_not_there(void **state) {
     assert_int_equal(bsmm_device_open("hip:two", &backend, &device), BSMM_E_INVALID);
     expect_message("must be hip or hip:NUMBER");
 }
-
-/* ---- modules and launches ---- */
 
 static const bsmm_hip_device *device_0(void) {
     const bsmm_hip_device *device;
@@ -175,7 +171,8 @@ static void each_failing_entry_is_named(void **state) {
     };
     const bsmm_hip_device *device = device_0();
     for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
-        fake->current = 1; /* makes another device current, so that the library must change it */
+        fake->current = 1; /* The test makes another device current, so that the library must change
+                              the current device. */
         fake->failing = cases[i].entry;
         fake->failure = cases[i].error;
         assert_int_equal(launch(device, &probes[i]), cases[i].status);
@@ -198,7 +195,7 @@ static void what_a_device_cannot_run_is_named(void **state) {
     assert_int_equal(bsmm_hip_load(device, &greedy, NULL), BSMM_E_UNSUPPORTED);
     expect_message("65536");
     assert_int_equal(bsmm_hip_load(device, &none, NULL), BSMM_E_NOT_FOUND);
-    fake->minor = 0; /* The third device has another architecture, gfx9.0 (MI200). */
+    fake->minor = 0; /* The third device has another architecture, gfx90 (MI200). */
     fake->devices = 3;
     assert_int_equal(bsmm_hip_device_get(2, &other), BSMM_OK);
     fake->minor = 4;
@@ -206,8 +203,6 @@ static void what_a_device_cannot_run_is_named(void **state) {
     assert_int_equal(bsmm_hip_load(other, &words, NULL), BSMM_E_UNSUPPORTED);
     expect_message("cdna/words has no code for Fake AMD GPU 2 (gfx9.0)");
 }
-
-/* ---- memory ---- */
 
 static void memory_that_runs_out(void **state) {
     (void)state;
@@ -249,11 +244,9 @@ static void failing_calls_of_memory(void **state) {
     assert_int_equal(fake->allocations, 0);
 }
 
-/* ---- plans ---- */
-
 typedef struct product {
-    test_matrix host[3]; /* the matrices A, B and D in host memory */
-    bsmm_matrix on[3];   /* matrices in device memory */
+    test_matrix host[3]; /* Holds the matrices A, B and D in host memory. */
+    bsmm_matrix on[3];   /* Holds the matrices A, B and D in device memory. */
     bsmm_matmul_desc desc;
 } product;
 
@@ -300,8 +293,8 @@ static bsmm_buffers buffers_of(const product *p) {
                           .stream = fake};
 }
 
-/* Tests that a run only queues work in the caller's stream: it does not wait, load modules or
- * allocate. A failing run gives a status, and the next run works. */
+/* Tests that a run only adds work to the caller's stream. It must not wait, load modules or
+ * allocate memory. A failing run must return an error, and the next run must work. */
 static void runs_only_queue(void **state) {
     (void)state;
     product p;

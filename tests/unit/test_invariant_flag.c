@@ -1,5 +1,5 @@
-/* Tests BSMM_MATMUL_BATCH_INVARIANT. Every kernel that takes the flag must give a row of D the same
- * bits for any M, at any row index, and among any other rows and groups. Every other kernel must
+/* Tests the flag BSMM_MATMUL_BATCH_INVARIANT. Every kernel that takes the flag must give a row of
+ * D the same bits for any M, at any row index and among any other rows. Every other kernel must
  * refuse and name the flag. */
 #include "core/describe.h"
 #include "operand.h"
@@ -44,8 +44,8 @@ static void fixture_free(fixture *f) {
     test_matrix_free(&f->d);
 }
 
-/* Computes the rows [first, first + m) of the product separately and compares them with the same
- * rows of the whole product. */
+/* Computes m rows of D, beginning with row `first`, by a separate product. Compares them with the
+ * same rows of the whole product. */
 static void check_rows(fixture *f, const char *kernel, int64_t first, int64_t m) {
     const bsmm_matrix a = rows_of(&f->a.m, first, m);
     const bsmm_matrix d = rows_of(&f->d.m, 0, m);
@@ -77,7 +77,7 @@ static void test_rows(void **state) {
     }
 }
 
-/* Tests the kernels that are chosen for few and for many rows. */
+/* Tests the kernels that the library chooses for few and for many rows of A. */
 static void test_chosen_kernels(void **state) {
     (void)state;
     rng r = {122};
@@ -92,7 +92,7 @@ static void test_chosen_kernels(void **state) {
     }
 }
 
-/* Tests rows in groups that share one matrix of weights. */
+/* Tests rows of A in groups that share one matrix B. */
 static void test_groups(void **state) {
     (void)state;
     rng r = {123};

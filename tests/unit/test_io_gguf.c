@@ -1,5 +1,5 @@
-/* Tests the GGUF reader: a file that the test builds byte by byte, every tensor type with its size,
- * and files that break a rule. */
+/* Tests the reader of GGUF files. The test builds a valid file byte by byte, checks every tensor
+ * type with its size, and reads files that break a rule. */
 #include "io/gguf.h"
 #include "stored.h"
 
@@ -39,7 +39,7 @@ static void begin(builder *b, uint32_t version, uint64_t tensors, uint64_t pairs
     put_u64(b, tensors);
     put_u64(b, pairs);
 }
-/* Writes a tensor's description. Dimensions are innermost first, as in the format. */
+/* Writes a tensor's description. The first dimension is the contiguous one, as GGUF requires. */
 static void put_info(builder *b, const char *name, uint32_t ndim, const uint64_t *dims,
                      uint32_t type, uint64_t offset) {
     put_text(b, name);
@@ -71,8 +71,8 @@ static void expect_broken(const builder *b, bsmm_status status, const char *ment
     expect_failure(parse(b), status, mentions);
 }
 
-/* Makes a valid file: one matrix of mxfp4, 2 x 64, whose blocks have known bytes, and 3 matrices of
- * nvfp4 with a tensor of global scales. */
+/* Makes a valid file with one mxfp4 matrix of 2 x 64 and three nvfp4 matrices. The blocks have
+ * known bytes, and a separate tensor has the global scales. */
 static void make_good(builder *b) {
     static const uint64_t mx[] = {64, 2}, nv[] = {64, 1, 3}, sidecar[] = {3};
     static const float globals[] = {0.5f, 1.0f, 2.0f};
@@ -86,7 +86,7 @@ static void make_good(builder *b) {
     put_info(b, "nv.weight", 3, nv, 40, 128);
     put_info(b, "nv.scale", 1, sidecar, 0, 256);
     pad(b, 64, 0);
-    /* Each mxfp4 block is a scale and then the codes 0 to 15 twice. */
+    /* Each mxfp4 block is a scale, followed by the codes 0 to 15 twice. */
     for (unsigned block = 0; block < 4; block++) {
         uint8_t bytes[17] = {(uint8_t)(127 + block)};
         for (unsigned i = 0; i < 16; i++)
@@ -94,7 +94,7 @@ static void make_good(builder *b) {
         put(b, bytes, sizeof bytes);
     }
     pad(b, 64, 0);
-    /* Each matrix is a block of 64 elements: 4 scales and 32 bytes of codes. */
+    /* Each nvfp4 matrix is one block of 64 elements, i.e. 4 scales and 32 bytes of codes. */
     for (unsigned matrix = 0; matrix < 3; matrix++) {
         uint8_t bytes[36] = {0x38, 0x40, 0x7F, 0x01};
         for (unsigned i = 0; i < 32; i++)
@@ -163,8 +163,8 @@ static void test_good(void **state) {
     bsmm_file_close(file);
 }
 
-/* Tests a scale with a sign. UE4M3 has no sign bit, so this scale is invalid and the message names
- * the block. */
+/* Tests a scale with its sign bit set. UE4M3 has no sign bit, so this scale is invalid and the
+ * message must name the block. */
 static void test_signed_scale(void **state) {
     (void)state;
     builder b;
@@ -190,7 +190,7 @@ static void test_signed_scale(void **state) {
     bsmm_file_close(file);
 }
 
-/* Tests that a file that is cut off anywhere is refused, except that the padding after the last
+/* Tests that the reader refuses a file whose end is missing. Only the padding after the last
  * tensor may be missing. */
 static void test_truncated(void **state) {
     (void)state;
@@ -278,8 +278,8 @@ static void test_infos(void **state) {
     expect_broken(&b, BSMM_E_FORMAT, "u: offset is 0; the tensor before ends at 32");
 }
 
-/* Tests that every type of ggml is listed with its size, and that a tensor with one byte less is
- * refused. */
+/* Tests that the reader lists every tensor type of ggml with its size, and that it refuses a
+ * tensor with one byte less. */
 static void test_types(void **state) {
     (void)state;
     builder b;
@@ -305,7 +305,8 @@ static void test_types(void **state) {
     assert_int_equal(known, 35);
 }
 
-/* Tests that unknown types are listed by their number, with the bytes up to the next tensor. */
+/* Tests that the reader lists a tensor of unknown type with the number of the type and the bytes
+ * up to the next tensor. */
 static void test_unknown_types(void **state) {
     (void)state;
     static const uint64_t dims[] = {40, 3}, one[] = {8};
@@ -349,7 +350,7 @@ static void put_number(builder *b, const char *key, uint32_t type, const void *b
     put_text(b, key), put_u32(b, type), put(b, bytes, count);
 }
 
-/* Tests a value of each type, compared with C's own types. */
+/* Tests a metadata value of each GGUF type. */
 static void test_values_have_types(void **state) {
     (void)state;
     builder b = {0};

@@ -1,5 +1,5 @@
-/* Tests a file larger than memory, which is mapped rather than loaded: 64 GiB of holes with one
- * weight at the end. */
+/* Tests a file of 64 GiB that is larger than memory. The library must map the file instead of
+ * loading it. The file is sparse, and its only weight is at the end. */
 #include "stored.h"
 
 #include <fcntl.h>

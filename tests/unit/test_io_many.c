@@ -1,5 +1,6 @@
-/* Tests a header of a million tensors without elements, which is 60 MB of text. It must be opened
- * within a second of processor time and 300 MB of memory, listed in order, and searched by name. */
+/* Tests a file header with a million tensors that have no elements. The library must open it
+ * within a second of processor time and 300 MB of memory, list the tensors in order, and find them
+ * by name. */
 #include "stored.h"
 
 #include <setjmp.h>
@@ -26,8 +27,8 @@ static const bool is_measured = true;
 
 enum { MANY = 1000000 };
 
-/* Writes a file of many empty tensors. The tensors' names are in numerical order, which is not the
- * order of text. `last` replaces the description of the last tensor. */
+/* Writes a file of many empty tensors. The numerical order of their names is not their
+ * alphabetical order. `last` replaces the description of the last tensor. */
 static const char *write_many(const char *name, const char *shape, const char *last) {
     static const char unused[8];
     const char *path = temp_path(name);

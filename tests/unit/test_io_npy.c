@@ -1,4 +1,5 @@
-/* Tests the .npy reader: versions, orders, and headers that break a rule. */
+/* Tests the reader of .npy files. The test covers versions of the format, row and column order,
+ * and headers that break a rule. */
 #include "io/io.h"
 #include "stored.h"
 
@@ -118,8 +119,8 @@ static void test_truncated(void **state) {
     free(all);
 }
 
-/* Tests that a Fortran-ordered matrix is a weight with its rows contiguous, and that big-endian
- * numbers are no weight. */
+/* Tests that a Fortran-ordered matrix is read as a weight with contiguous rows. A matrix of
+ * big-endian numbers must not be listed as a weight. */
 static void test_weights(void **state) {
     (void)state;
     size_t bytes;

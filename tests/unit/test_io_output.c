@@ -1,7 +1,6 @@
-/* Tests how a written file replaces an old one. The old file must be intact until the writer
- * commits, and its permissions must be kept. Failures and kills must leave no files behind, and a
- * full disk must be reported when writing begins. Each test runs with temporary files that have no
- * name (O_TMPFILE) and with named ones. */
+/* Tests how a written file replaces an old file. The old file must be intact until the writer
+ * commits. Failures and kills must leave no temporary files behind. Each test runs with temporary
+ * files that have no name (O_TMPFILE) and with named ones. */
 #define _GNU_SOURCE
 #include "stored.h"
 #include "written.h"
@@ -25,7 +24,7 @@
 
 #include <cmocka.h>
 
-/* If set, this program's `open`, which replaces libc's, simulates a file system without
+/* Makes the function `open` below, which replaces libc's, simulate a file system without
  * O_TMPFILE. */
 static bool named_only;
 
@@ -42,7 +41,7 @@ int open(const char *path, int flags, ...) {
     return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
-/* If set, `fchmod` simulates a file system without permissions. */
+/* Makes the function `fchmod` below simulate a file system without permissions. */
 static bool modes_are_fixed;
 
 /* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): libc reserves its own */
@@ -72,8 +71,8 @@ static void test_rename(void **state) {
     expect_failure(bsmm_writer_commit(NULL), BSMM_E_INVALID, "writer");
 }
 
-/* Tests that an output path that becomes a folder after writing has begun makes rename fail and
- * leaves no file behind. */
+/* Tests an output path that becomes a folder after writing has begun. The writer must then fail
+ * and leave no file behind. */
 static void test_failing_commit(void **state) {
     named_only = *state != NULL;
     const char *folder = named_only ? "late_named" : "late";
@@ -95,8 +94,8 @@ static mode_t mode_of(const char *path) {
     return info.st_mode & 07777;
 }
 
-/* Tests that a new file follows the umask, and that a file that replaces another keeps its
- * permissions. */
+/* Tests that a new file gets the permissions of the umask, and that a file that replaces an old
+ * file keeps the old permissions. */
 static void test_modes(void **state) {
     named_only = *state != NULL;
     static const mode_t modes[] = {0600, 0640, 0664, 0400, 0755};
@@ -113,8 +112,8 @@ static void test_modes(void **state) {
     umask(before);
 }
 
-/* Tests a file system on which permissions cannot be set. The output is accepted only if the new
- * file has the old file's permissions anyway. */
+/* Tests a file system on which permissions cannot be set. The writer must fail unless the new file
+ * has the old file's permissions anyway. */
 static void test_fixed_modes(void **state) {
     (void)state;
     const char *path = make_folder("fixed");
@@ -132,8 +131,8 @@ static void test_fixed_modes(void **state) {
     assert_int_equal(entries_in(temp_path("fixed")), 1);
 }
 
-/* Tests that while a file is written, its temporary file cannot be read by users who could not read
- * the old file. */
+/* Tests that users who could not read the old file cannot read the temporary file either, while
+ * the new file is written. */
 static void test_mode_of_temporary(void **state) {
     (void)state;
     named_only = true;
@@ -147,7 +146,8 @@ static void test_mode_of_temporary(void **state) {
     bsmm_writer_abort(writer);
 }
 
-/* Tests that a killed process leaves nothing behind if files need no name. */
+/* Tests that a killed process leaves no file behind if its temporary files have no name
+ * (O_TMPFILE). */
 static void test_kill(void **state) {
     (void)state;
     named_only = false;
@@ -165,7 +165,8 @@ static void test_kill(void **state) {
     assert_int_equal(entries_in(temp_path("killed")), 1);
 }
 
-/* Tests a limit of the file size. As on a full disk, the system refuses to reserve the space. */
+/* Tests a limit of the file size. Like a full disk, the limit makes the system refuse to reserve
+ * the space. */
 static void test_file_size_limit(void **state) {
     named_only = *state != NULL;
     struct rlimit before, small = {1u << 20, 0};
@@ -187,7 +188,7 @@ static void test_file_size_limit(void **state) {
     assert_int_equal(entries_in(temp_path("limited")), 1);
 }
 
-/* Tests a real full disk, if the test may mount one. */
+/* Tests a real full disk. The test needs the right to mount one. */
 static void test_full_disk(void **state) {
     named_only = *state != NULL;
     mkdir(temp_path("disk"), 0755);

@@ -1,5 +1,5 @@
-/* Tests the safetensors reader. Valid files must be accepted; every broken header must give a
- * status and a message that names the position of the error. */
+/* Tests the safetensors reader. It must accept valid files, and it must refuse every broken header
+ * with a message that names the position of the error. */
 #include "io/io.h"
 #include "stored.h"
 
@@ -96,7 +96,7 @@ static void test_lengths(void **state) {
     check(bytes, 8, BSMM_E_FORMAT, "must be '{'");
     bytes[0] = 9;
     check(bytes, 16, BSMM_E_FORMAT, "header length: value is 9; the file has only 8 bytes");
-    /* A header size of 100000001 bytes, just above the limit. */
+    /* This header size is 100000001 bytes, which is just above the limit. */
     static const uint8_t above[8] = {0x01, 0xe1, 0xf5, 0x05};
     memcpy(bytes, above, sizeof above);
     check(bytes, 16, BSMM_E_FORMAT, "must be at most 100000000");
@@ -104,7 +104,7 @@ static void test_lengths(void **state) {
     check(bytes, 16, BSMM_E_FORMAT, "value is 18446744073709551615");
 }
 
-/* Tests that every prefix of a valid file is refused. */
+/* Tests that the reader refuses a valid file that is cut off at any byte. */
 static void test_truncated(void **state) {
     (void)state;
     size_t count;
@@ -120,8 +120,8 @@ static void test_truncated(void **state) {
     free(bytes);
 }
 
-/* Tests that nesting beyond the JSON library's limit is an error, and does not exhaust the
- * stack. */
+/* Tests JSON with more nested arrays than the JSON library permits. The reader must return an
+ * error instead of exhausting the stack. */
 static void test_deep_json(void **state) {
     (void)state;
     enum { DEPTH = 200000 };
@@ -178,7 +178,8 @@ static void test_accepted(void **state) {
     bsmm_file_close(file);
 }
 
-/* Tests that tensors are listed in the order of their bytes, whatever their order in the header. */
+/* Tests that the reader lists tensors in the order of their bytes, even if the header has another
+ * order. */
 static void test_order(void **state) {
     (void)state;
     const char *header = "{\"z\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"

@@ -1,5 +1,5 @@
-/* Tests models in several safetensors files: the index file, its folder, and indexes that
- * contradict the files. */
+/* Tests models that consist of several safetensors files (shards) and an index file. The reader
+ * must refuse an index that contradicts the files. */
 #include "stored.h"
 
 #include <setjmp.h>
@@ -27,7 +27,7 @@ static void write_shard(const char *path, const stored *tensors, size_t count,
     free(all);
 }
 
-/* Makes a folder with two shards and the given index. */
+/* Makes a folder with two shards and an index file with the given text. */
 static const char *make_model(const char *folder, const char *index) {
     static const float a[] = {1, 2, 3, 4}, b[] = {5, 6};
     const stored first[] = {
@@ -47,7 +47,8 @@ static const char *make_model(const char *folder, const char *index) {
     "{\"metadata\":{\"total_size\":24},\"weight_map\":{\"b.weight\":\"2.safetensors\","            \
     "\"a.weight\":\"1.safetensors\",\"stale\":\"2.safetensors\"}}"
 
-/* Checks that the index is listed first, then the shards in the order of their names. */
+/* Checks that the list of files begins with the index, and that the shards follow in the order of
+ * their names. */
 static void check_parts(const bsmm_file *file) {
     static const char *const names[] = {INDEX, "1.safetensors", "2.safetensors"};
     bsmm_file_part part = BSMM_INIT(bsmm_file_part);
@@ -76,7 +77,8 @@ static void check_good(const char *path) {
     check_parts(file);
     assert_string_equal(bsmm_file_metadata(file, "which"), "1");
     assert_int_equal(bsmm_file_tensor_find(file, "stale", &t), BSMM_OK);
-    assert_int_equal(t.bytes, 2); /* The tensor is taken from the shard that the index names. */
+    assert_int_equal(t.bytes,
+                     2); /* The reader takes the tensor from the shard that the index names. */
     assert_int_equal(bsmm_file_weight_find(file, "b", &index), BSMM_OK);
     double *values = weight_values(file, index, 0, false);
     assert_true(values[0] == 5 && values[1] == 6);

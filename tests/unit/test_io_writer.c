@@ -1,5 +1,5 @@
-/* Tests the writers of safetensors and .npy: invalid tensors must be refused, and written files
- * must equal those of the reference writers byte by byte. */
+/* Tests the writers of safetensors and .npy files. They must refuse invalid tensors, and they must
+ * write the same bytes as the reference implementations. */
 #include "operand.h"
 #include "stored.h"
 #include "written.h"
@@ -31,7 +31,7 @@ static void test_bad_paths(void **state) {
     bsmm_writer_abort(writer);
 }
 
-/* Tests that invalid tensors are refused before any file is created. */
+/* Tests that the writer refuses invalid tensors before it creates any file. */
 static void test_bad_tensors(void **state) {
     (void)state;
     static const int64_t good[] = {2, 3}, negative[] = {2, -3}, odd[] = {3}, nine[9] = {1};
@@ -80,7 +80,7 @@ static void test_bad_tensors(void **state) {
     free(path);
 }
 
-/* Reads a fixture that the reference implementation wrote and writes it again. The bytes must be
+/* Reads a file that the reference implementation wrote and writes it again. The bytes must be
  * equal. */
 static void rewrite(const char *name) {
     char path[512];
@@ -124,7 +124,8 @@ static void test_reference_bytes(void **state) {
     rewrite("gpt_oss.safetensors");
 }
 
-/* Tests that equal tensors and metadata give equal bytes, in whatever order they were added. */
+/* Tests that equal tensors and metadata give equal bytes, in whatever order the caller adds them.
+ */
 static void test_deterministic(void **state) {
     (void)state;
     static const char *const keys[] = {"b", "a", "c"};
@@ -161,8 +162,7 @@ static void write_npy(const char *path, const char *dtype, uint32_t ndim, const 
     assert_int_equal(bsmm_writer_commit(writer), BSMM_OK);
 }
 
-/* Tests the .npy writer with files that numpy wrote: reads the fixtures' expected values and writes
- * them again. The bytes must be equal. */
+/* Reads .npy files that numpy wrote and writes them again. The bytes must be equal. */
 static void test_npy(void **state) {
     (void)state;
     char path[512];

@@ -1,8 +1,7 @@
-/* Tests the results of every kernel of the kernel table, including GPU kernels if there is a GPU,
- * against a product that the test computes in double from the definitions of the formats. It covers
- * all pairs of formats, shapes from 0 up, orders, layouts, output formats, factors, extreme and
- * special values, and several numbers of threads. D is filled with a pattern first, so that missing
- * writes show. */
+/* Compares the results of every kernel, including GPU kernels if there is a GPU, with a product
+ * that the test computes in double. The test covers all pairs of formats, many shapes, orders and
+ * scale layouts, extreme values, and several numbers of threads. It fills D with a pattern first,
+ * so that missing writes show. */
 #include "core/describe.h"
 #include "operand.h"
 #include "walk.h"
@@ -15,12 +14,12 @@
 
 #include <cmocka.h>
 
-static format_list formats; /* the list of all formats */
+static format_list formats;
 
 typedef struct product {
     test_matrix a, b, c, d;
     float alpha, beta;
-    float *bias; /* the bias: N floats in guarded memory */
+    float *bias; /* Points to N floats in guarded memory. */
     bsmm_matmul_desc desc;
 } product;
 
@@ -60,7 +59,8 @@ static void product_free(product *p) {
 }
 
 typedef struct expected {
-    double value, magnitude; /* the sum of the terms, and the sum of their magnitudes */
+    double value, magnitude; /* `value` is the sum of the terms of a result, and `magnitude` is the
+                                sum of their magnitudes. */
 } expected;
 
 static expected sum_terms(const product *p, const double *a, const double *b, int64_t i,
@@ -93,8 +93,8 @@ static expected *sum_all(const product *p) {
     return all;
 }
 
-/* Returns true if a result is correct. It may differ from the expected value by `slack` and by half
- * a unit in the last place of D's format, and it may overflow as this format does. */
+/* Returns true if a result is correct. It may differ from the expected value by `slack` and by
+ * half a unit in the last place of D's format. It may overflow as this format does. */
 static bool close_enough(uint32_t elem, double got, double want, double slack) {
     if (isnan(want) || isnan(got)) return isnan(want) && isnan(got);
     bool saturate = bsmm_elem_row(elem)->bits == 8;
@@ -103,8 +103,8 @@ static bool close_enough(uint32_t elem, double got, double want, double slack) {
     return low <= got && got <= high;
 }
 
-/* Checks D. `bound` is the kernel's error bound as a multiple of sum |a||b|. The tolerance also
- * contains the rounding of the expected sum, which is computed in double. */
+/* Checks all elements of D. `bound` is the kernel's error bound as a multiple of sum |a||b|. The
+ * tolerance also includes the rounding of the expected sum, which is computed in double. */
 static void check(const product *p, const expected *all, const char *kernel, double bound) {
     double *values = test_matrix_values(&p->d);
     double d_global = p->d.m.global_scale ? (double)*p->d.m.global_scale : 1;
@@ -125,8 +125,8 @@ static void check(const product *p, const expected *all, const char *kernel, dou
     free(values);
 }
 
-/* Runs the product by every kernel that accepts it, on every device. The expected values are
- * computed once for all kernels. */
+/* Runs the product by every kernel that accepts it, on every device. The function computes the
+ * expected values only once, because that is slow. */
 static void check_every_kernel(product *p) {
     expected *all = sum_all(p);
     int ran = 0;
@@ -149,8 +149,8 @@ static void run_pair(const char *a, const char *b, const char *d, int64_t m, int
     product_free(&p);
 }
 
-/* Returns true if a pair of formats is tested. BSMM_TEST_FORMATS="e2m1 mxfp4" restricts the test to
- * pairs with one of these formats. */
+/* Returns true if the test includes this pair of formats. The environment variable
+ * BSMM_TEST_FORMATS="e2m1 mxfp4" restricts the test to pairs with one of the named formats. */
 static bool wants_pair(const char *a, const char *b) {
     const char *only = getenv("BSMM_TEST_FORMATS");
     return !only || strstr(only, a) || strstr(only, b);
@@ -182,8 +182,8 @@ static void test_shapes(void **state) {
             }
 }
 
-/* Tests values of K near the lengths of the chunks into which kernels that pack their operands
- * divide K. */
+/* Tests values of K near the sizes of cache blocks, because CPU kernels that pack operands divide
+ * K into cache blocks. */
 static void test_chunks(void **state) {
     (void)state;
     static const char *const names[] = {"mxfp4", "nvfp4", "mxfp8", "fp8_group128", "f32"};
@@ -195,9 +195,8 @@ static void test_chunks(void **state) {
                      &r);
 }
 
-/* Tests few rows of A and values of K that are multiples of the number of elements of K that the
- * kernels add at once. For these, the kernels that read B without packing it use their fast path.
- */
+/* Tests few rows of A with values of K that are multiples of the number of elements that a kernel
+ * adds at once. For such K, the kernels that read B without packing it use their fast path. */
 static void test_few_rows(void **state) {
     (void)state;
     static const char *const a[] = {"bf16", "f16", "mxfp8", "fp8_group128"};
@@ -214,8 +213,8 @@ static void test_few_rows(void **state) {
             }
 }
 
-/* Tests sums that are often 0, because elements have few bits and K is short. With a large alpha,
- * even sums that are too small for fp32 give results that are not 0. */
+/* Tests dot products that are often 0, because elements have few bits and K is short. A large
+ * alpha makes even sums that are too small for fp32 visible. */
 static void test_few_rows_with_sums_of_zero(void **state) {
     (void)state;
     static const char *const pairs[][2] = {{"mxfp4", "mxfp4"},
@@ -238,8 +237,8 @@ static void test_few_rows_with_sums_of_zero(void **state) {
             }
 }
 
-/* Tests weights whose fp32 scales hold for whole rows, for some rows, for all of B, or for parts of
- * rows, with few rows of A. */
+/* Tests matrices B with fp32 scales and few rows of A. A scale belongs to a row of B, several
+ * rows, all of B, or a part of a row. */
 static void test_few_rows_of_row_scales(void **state) {
     (void)state;
     enum { N = 70, K = 672 };
@@ -269,7 +268,7 @@ static void test_few_rows_of_row_scales(void **state) {
             }
 }
 
-/* Tests rows of A that are too long for the shared memory of an SM. */
+/* Tests rows of A that do not fit in the shared memory of an SM. */
 static void test_few_long_rows(void **state) {
     (void)state;
     rng r = {12};
@@ -347,14 +346,15 @@ static void test_scale_layouts(void **state) {
         check_scale_layouts(scaled[i], scaled[i], 41, 650, &r);
 }
 
-/* Tests scale layouts with few rows of A, for which kernels have separate code to read scales. */
+/* Tests scale layouts of A with few rows, because kernels for few rows have separate code to read
+ * scales. */
 static void test_scale_layouts_of_few_rows(void **state) {
     (void)state;
     rng r = {51};
     check_scale_layouts("fp8_group128", "fp8_block128", 11, 656, &r);
 }
 
-/* Tests formats that FP8 tensor cores multiply only with compute FAST. */
+/* Tests formats that FP8 tensor cores multiply only with BSMM_COMPUTE_FAST. */
 static void test_fp8_with_any_floats(void **state) {
     static const bsmm_format a[] = {{BSMM_ELEM_E4M3, BSMM_SCALE_NONE, 0, 0},
                                     {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 656},
@@ -375,8 +375,8 @@ static void test_fp8_with_any_floats(void **state) {
         }
 }
 
-/* Tests scales that stay the same over several groups of 128 elements, over whole rows or over the
- * whole matrix. Some operands are split into bf16 parts, and some K end in a short group. */
+/* Tests scales that hold for more than 128 elements, for whole rows or for the whole matrix. Some
+ * values of K are no multiple of 128. */
 static void test_floats_of_long_blocks(void **state) {
     enum { ROWS = 70, COLS = 135, LONG = 656, WHOLE = 1 << 20 };
     static const bsmm_format a[] = {
@@ -434,7 +434,7 @@ static void test_global_scales(void **state) {
         check_every_kernel(&p);
         product_free(&p);
     }
-    /* This case has a per-tensor scale on an input and on the output. */
+    /* In this case, A and D have one scale for the whole tensor. */
     static const char *const outputs[] = {"e4m3", "f32", "f16", "bf16"};
     float gd = 0.25f;
     for (size_t i = 0; i < BSMM_COUNT(outputs); i++) {
@@ -464,7 +464,8 @@ static void test_odd_blocks(void **state) {
         }
 }
 
-/* Tests pairs of elements and scales that no preset has, with few and with many rows. */
+/* Tests pairs of an element format and a scale format that no preset has. The products have few
+ * and many rows. */
 static void test_every_element_and_scale(void **state) {
     (void)state;
     static const uint32_t widths[BSMM_SCALE_COUNT] = {
@@ -483,8 +484,8 @@ static void test_every_element_and_scale(void **state) {
             }
 }
 
-/* Compares the bits of the whole product with `first`, for several numbers of threads, and then
- * those of products of single rows of A. */
+/* Compares the bits of the whole product for several numbers of threads with `first`. Then the
+ * function compares the bits of products of single rows of A. */
 static void check_bits(product *p, float *first) {
     static const uint32_t threads[] = {1, 2, 7};
     for (size_t t = 0; t < BSMM_COUNT(threads); t++) {
@@ -506,7 +507,8 @@ static void check_bits(product *p, float *first) {
     }
 }
 
-/* Tests that results are bitwise identical for 1, 2 and 7 threads, and for a row alone. */
+/* Tests that results are bitwise identical for 1, 2 and 7 threads, and for a product of a single
+ * row of A. */
 static void test_bits_do_not_depend_on_threads_or_m(void **state) {
     (void)state;
     static const char *const pairs[][2] = {{"bf16", "mxfp4"},  {"mxfp4", "mxfp4"},

@@ -1,6 +1,6 @@
-/* Tests the table of AMD's matrix instructions. The register, lane and bits of each element must be
- * those of AMD's own register layouts, and the throughput of the instructions must be the peak of
- * the devices. */
+/* Tests the table of AMD's matrix instructions. The register, lane and bits of each element must
+ * be those of AMD's register layouts. The throughput of the instructions must give the peak of
+ * each device. */
 #include <bsmm.h>
 
 #include <setjmp.h>
@@ -25,8 +25,8 @@ static bsmm_mfma_place place_of(const char *name, const char *type, uint32_t ope
     return place;
 }
 
-/* Parses a cell of AMD's files such as "v1{16}.[15:8]" (register 1, lane 16, bits 15 to 8) and
- * compares it with the library. Cells of 32-bit elements have no bits. */
+/* Compares a cell of AMD's files with the library. A cell such as "v1{16}.[15:8]" means register
+ * 1, lane 16, bits 15 to 8. Cells of 32-bit elements have no bits. */
 static void check_cell(const char *name, uint32_t operand, uint32_t row, uint32_t col,
                        const char *cell) {
     unsigned reg, lane, high = 31, low = 0;
@@ -38,7 +38,8 @@ static void check_cell(const char *name, uint32_t operand, uint32_t row, uint32_
                  place.reg, place.lane, place.low_bit, cell);
 }
 
-/* Checks every element that a file of AMD's calculator lists. Returns their number. */
+/* Checks every element in a file of AMD's matrix instruction calculator. Returns the number of
+ * elements. */
 static uint32_t check_file(const char *name, uint32_t operand) {
     char path[512], *line = NULL, *rest;
     size_t size = 0;
@@ -49,8 +50,8 @@ static uint32_t check_file(const char *name, uint32_t operand) {
     if (!file) fail_msg("%s cannot be opened", path);
     for (uint32_t n = 0; getline(&line, &size, file) > 0; n++) {
         if (n < 4)
-            continue; /* The first lines have the architecture, the instruction, the block and the
-                         column names. */
+            continue; /* The first lines are headings: architecture, instruction, block and column
+                         names. */
         char *cell = strtok_r(line, ",\n", &rest);
         const uint32_t row = (uint32_t)strtoul(cell, NULL, 10);
         for (uint32_t col = 0; (cell = strtok_r(NULL, ",\n", &rest)); col++, count++)
@@ -80,8 +81,8 @@ static void test_amds_layouts(void **state) {
     }
 }
 
-/* Checks that each bit of each register of each lane belongs to exactly one element, for every
- * instruction. */
+/* Checks for every instruction that each bit of each lane's registers belongs to exactly one
+ * element. */
 static void check_bijection(const bsmm_mfma_info *info, const char *type, uint32_t operand,
                             uint32_t rows, uint32_t cols) {
     static uint8_t taken[64][64 * 32];
@@ -119,19 +120,20 @@ static void test_every_bit_is_taken_once(void **state) {
     assert_true(info.cdna == 4);
 }
 
-/* Tests places that AMD's article on gfx950 shows: a lane holds chunks of 16 elements of 8 bits, or
- * 32 consecutive elements of fewer bits. */
+/* Tests register positions that AMD's article on gfx950 shows. A lane holds 16 consecutive 8-bit
+ * elements in each of two groups, or 32 consecutive elements of fewer bits. */
 static void test_scaled_operands(void **state) {
     (void)state;
     const char *wide = "v_mfma_scale_f32_32x32x64_f8f6f4",
                *deep = "v_mfma_scale_f32_16x16x128_f8f6f4";
     bsmm_mfma_place p =
-        place_of(wide, "e4m3", BSMM_MFMA_A, 3, 32); /* lane 3, its second chunk of 16 elements */
+        place_of(wide, "e4m3", BSMM_MFMA_A, 3, 32); /* lane 3, second group of 16 elements */
     assert_true(p.lane == 3 && p.reg == 4 && p.low_bit == 0 && p.bits == 8);
     p = place_of(wide, "e2m1", BSMM_MFMA_A, 3, 33);
     assert_true(p.lane == 35 && p.reg == 0 && p.low_bit == 4 && p.bits == 4);
-    p = place_of(deep, "e2m3", BSMM_MFMA_B, 5,
-                 2); /* The element has the bits 30 to 35 of a lane, which are in two registers. */
+    p = place_of(
+        deep, "e2m3", BSMM_MFMA_B, 5,
+        2); /* The element has bits 30 to 35 of a lane's data, so it lies in two registers. */
     assert_true(p.lane == 2 && p.reg == 0 && p.low_bit == 30 && p.bits == 6);
     p = place_of(deep, NULL, BSMM_MFMA_SCALE_A, 7, 3);
     assert_true(p.lane == 55 && p.reg == 0 && p.bits == 8);
@@ -139,8 +141,8 @@ static void test_scaled_operands(void **state) {
     assert_true(p.lane == 55 && p.reg == 0 && p.bits == 8);
 }
 
-/* Returns the highest throughput of any matrix instruction of a type on a device, which must be the
- * device's peak. An m x n x k instruction has 2 m n k * matrix cores * clock / cycles. */
+/* Returns the highest throughput of any matrix instruction for a type on a device. It must equal
+ * the device's peak. An m x n x k instruction reaches 2 m n k * matrix cores * clock / cycles. */
 static double best_peak(const bsmm_device_info *device, const char *type) {
     bsmm_mfma_info info = BSMM_INIT(bsmm_mfma_info);
     double best = 0;

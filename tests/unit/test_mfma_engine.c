@@ -1,6 +1,6 @@
-/* Tests AMD's MFMA engine on the simulators with a D of several tiles, for every tile size. Each
- * result is compared with a sum in double; its error must be below the bound that the kernel
- * states. */
+/* Tests AMD's MFMA kernels on simulated GPUs with a D of several tiles, for every tile size. The
+ * test compares each result with a sum in double, and the error must be below the bound that the
+ * kernel states. */
 #include "amdgpu/cdna/gemm_layout.h"
 #include "amdgpu/cdna/gemm_schedule.h"
 #include "operand.h"
@@ -20,7 +20,7 @@ typedef struct product_case {
     int64_t m, n, k;
     uint32_t a_layout, b_layout;
     fill how;
-    bool by_columns; /* whether A and B are stored column-major */
+    bool by_columns; /* Is true if A and B are column-major. */
 } product_case;
 
 static const product_case cases[] = {
@@ -81,8 +81,7 @@ static double multiply(const bsmm_matmul_desc *desc) {
     return e.bound;
 }
 
-/* Runs one product by every kernel of the engine that takes it. Returns the number of these
- * kernels. */
+/* Runs one product by every MFMA kernel that takes it. Returns the number of these kernels. */
 static int run_case(const product_case *c, rng *r) {
     test_matrix a, b, d;
     int ran = 0;
@@ -107,7 +106,8 @@ static int run_case(const product_case *c, rng *r) {
     return ran;
 }
 
-/* Runs all cases, or every BSMM_TEST_SAMPLEth of them. */
+/* Runs all cases. If the environment variable BSMM_TEST_SAMPLE is n, it runs only every n-th case.
+ */
 static void run_all(const char *tile) {
     const char *sample = getenv("BSMM_TEST_SAMPLE");
     const size_t step = sample ? strtoul(sample, NULL, 10) : 1;
@@ -130,8 +130,8 @@ static void test_large_tiles(void **state) {
     run_all("large");
 }
 
-/* Tests that 2^24 tiles of 256 threads are refused: one thread more than HIP counts along a
- * dimension. */
+/* Tests a product of 2^24 tiles with 256 threads each. It must be refused, because HIP cannot
+ * count so many threads along one dimension. */
 static void test_largest_grid(void **state) {
     (void)state;
     const bsmm_format e4m3 = format_named("mxfp8"), e5m2 = format_named("mxfp8_e5m2");
@@ -149,11 +149,12 @@ static void test_largest_grid(void **state) {
     desc.b = &below;
     d.cols = below.rows;
     bsmm_plan *plan;
-    if (bsmm_plan_create(&desc, &plan) != BSMM_OK) skip(); /* no simulator here */
+    if (bsmm_plan_create(&desc, &plan) != BSMM_OK)
+        skip(); /* The plan fails if this machine has no simulator. */
     bsmm_plan_destroy(plan);
 }
 
-/* Tests that the schedule gives every tile to exactly one workgroup. */
+/* Tests that the schedule assigns every tile of D to exactly one workgroup. */
 static void test_schedule(void **state) {
     (void)state;
     static const uint32_t shapes[][2] = {{1, 1}, {3, 5}, {8, 8}, {17, 3}, {9, 40}, {32, 32}};
@@ -170,17 +171,18 @@ static void test_schedule(void **state) {
     }
 }
 
-/* The phase in which LDS serves each group of four lanes, for reads of 16 bytes. They were measured
- * on both devices (source [2] of docs/SIMULATOR.md, lds_summary.md). */
+/* LDS serves a wavefront's reads of 16 bytes in several phases. This table has the phase for each
+ * group of four lanes on gfx942 and gfx950 (source [2] of docs/SIMULATOR.md, lds_summary.md). */
 static const uint32_t wide_phases[2][16] = {{0, 2, 4, 6, 2, 0, 6, 4, 1, 3, 5, 7, 3, 1, 7, 5},
                                             {0, 2, 2, 0, 2, 0, 0, 2, 1, 3, 3, 1, 3, 1, 1, 3}};
 
-/* Returns the phase in which a lane reads `words` words. */
+/* Returns the phase in which LDS serves a lane that reads `words` 32-bit words. */
 static uint32_t phase_of(uint32_t banks, uint32_t words, uint32_t lane) {
     return words == 4 ? wide_phases[banks == 64][lane / 4] : lane / 32;
 }
 
-/* Checks that the lanes that read LDS in the same phase use no LDS bank twice. */
+/* Checks that lanes that read LDS in the same phase use different LDS banks, because two reads of
+ * one bank take twice as long. */
 static void check_banks(uint32_t type, uint32_t banks, uint32_t which, uint32_t word,
                         uint32_t words, uint32_t phase) {
     uint32_t taken[64] = {0};
@@ -211,7 +213,7 @@ static void test_banks(void **state) {
             }
 }
 
-/* Tests that the two orders of rows are inverse to each other. */
+/* Tests that one function undoes the row order that the other function makes. */
 static void test_row_order(void **state) {
     (void)state;
     for (uint32_t tiles = 1; tiles <= 4; tiles *= 2)

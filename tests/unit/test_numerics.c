@@ -1,5 +1,5 @@
-/* Tests the numerics contract of docs/NUMERICS.md for every kernel, on cases that are so small that
- * the correct result is obvious. */
+/* Tests the numerical contract of docs/NUMERICS.md for every kernel. The products are so small
+ * that the correct result is obvious. */
 #include "operand.h"
 #include "walk.h"
 
@@ -12,7 +12,8 @@
 
 enum { M = 3, N = 4, K = 64 };
 
-/* The operands of a GEMM: mxfp8 ones with scale 1, which the tests modify. D is f32. */
+/* Holds the operands of a product. All elements are mxfp8 ones with scale 1, until a test changes
+ * some of them. D is f32. */
 typedef struct fixture {
     uint8_t a[M * K], b[N * K], a_scales[M * K / 32], b_scales[N * K / 32];
     float d[M * N];
@@ -39,8 +40,8 @@ static void fixture_make(fixture *f) {
         .struct_size = sizeof f->desc, .a = &f->a_matrix, .b = &f->b_matrix, .d = &f->d_matrix};
 }
 
-/* Runs the product with each kernel that accepts it. D is filled with a pattern before each run and
- * passed to `check` after it. */
+/* Runs the product with each kernel that accepts it. The function fills D with a pattern before
+ * each run and passes D to `check` after the run. */
 static void on_kernels(fixture *f, bool of_cpu_alone, void (*check)(const float *d)) {
     int ran = 0;
     for (test_walk w = test_walk_begin(&f->desc); test_walk_next(&w); ran++) {
@@ -93,8 +94,8 @@ static void test_scales_that_do_not_cancel(void **state) {
     on_every_kernel(&f, expect_positive_zero);
 }
 
-/* Tests that two terms of 448 * 2^127 with opposite signs cancel exactly, although each is beyond
- * fp32. */
+/* Tests a sum of two terms of 448 * 2^127 with opposite signs. Each term is beyond fp32, but the
+ * terms must cancel exactly. */
 static void test_terms_beyond_fp32_cancel(void **state) {
     (void)state;
     fixture f;
@@ -108,7 +109,7 @@ static void test_terms_beyond_fp32_cancel(void **state) {
     on_every_kernel(&f, expect_positive_zero);
 }
 
-/* Expects that row 1 of A and column 2 of D are NaN, and nothing else. */
+/* Expects NaN in row 1 and column 2 of D, and 64 everywhere else. */
 static void expect_nan_in_row_1_and_column_2(const float *d) {
     for (int r = 0; r < M; r++)
         for (int c = 0; c < N; c++)
@@ -134,7 +135,7 @@ static void test_nan_elements_touch_exactly_their_outputs(void **state) {
     on_every_kernel(&f, expect_nan_in_row_1_and_column_2);
 }
 
-/* Expects that every element is 64 products of 2^-9 * 2^-9. */
+/* Expects that every element of D is the sum of 64 products of 2^-9 * 2^-9. */
 static void expect_subnormal_sum(const float *d) {
     for (int i = 0; i < M * N; i++)
         assert_true(d[i] == 0x1p-12f);
@@ -149,7 +150,8 @@ static void test_subnormal_elements(void **state) {
     on_every_kernel(&f, expect_subnormal_sum);
 }
 
-/* Expects 64 * 2^-149, a subnormal fp32 result that must not be flushed to 0. */
+/* Expects that every element of D is 64 * 2^-149. This is subnormal in fp32, and a kernel must not
+ * flush it to 0. */
 static void expect_subnormal_result(const float *d) {
     for (int i = 0; i < M * N; i++)
         assert_true(d[i] == 0x1p-143f);
@@ -164,8 +166,8 @@ static void test_subnormal_results(void **state) {
     on_every_kernel(&f, expect_subnormal_result);
 }
 
-/* Tests that zero results are +0: after exact cancellation, and for -0 * 1, which is added to an
- * accumulator of +0. */
+/* Tests that zero results are +0, after exact cancellation and after adding -0 to an accumulator
+ * of +0. */
 static void test_signed_zeros(void **state) {
     (void)state;
     fixture f;
@@ -177,9 +179,9 @@ static void test_signed_zeros(void **state) {
     on_every_kernel(&f, expect_positive_zero);
 }
 
-/* Expects the results to be -0. On the CPU, the second-level scale multiplies the terms, whose sum
- * begins at +0, and only alpha multiplies the sum, so only a negative alpha gives -0. On a GPU,
- * both the second-level scale and alpha multiply the sum. */
+/* Expects that all results are -0. The sums are +0, so only a negative factor that multiplies the
+ * sum makes them -0. On the CPU, alpha is such a factor. On a GPU, the second-level scale is
+ * another one. */
 static void expect_negative_zero(const float *d) {
     for (int i = 0; i < M * N; i++)
         assert_true(d[i] == 0 && signbit(d[i]));
@@ -210,8 +212,8 @@ static void test_signed_zeros_of_factors(void **state) {
     }
 }
 
-/* Tests that negative block scales multiply the terms and not the sum in every kernel, even if one
- * scale holds for a whole row, so that a sum of zeros is +0. */
+/* Tests negative block scales. They must multiply the terms instead of the sum in every kernel, so
+ * that a sum of zeros is +0. */
 static void test_signed_zeros_of_scales(void **state) {
     (void)state;
     float scales[M] = {-1, -3, -0x1p-20f};
@@ -228,7 +230,7 @@ static void test_beta_zero_does_not_read_c(void **state) {
     (void)state;
     fixture f;
     fixture_make(&f);
-    /* C has a description but no memory; it must not be read, because beta is 0. */
+    /* C has a description but no memory. The library must not read C, because beta is 0. */
     bsmm_matrix c = describe(format_named("f32"), M, N);
     const float zero = 0;
     f.desc.c = &c;
@@ -236,8 +238,8 @@ static void test_beta_zero_does_not_read_c(void **state) {
     on_every_kernel(&f, expect_all_64);
 }
 
-/* Tests that D is rounded only once: 1 + 2^-8 + 2^-40 is above the midpoint of two bf16 numbers,
- * which fp32 cannot represent. */
+/* Tests that D is rounded only once. The result 1 + 2^-8 + 2^-40 is just above the midpoint of two
+ * bf16 numbers, and fp32 would round it to the midpoint. */
 static void test_one_rounding(void **state) {
     (void)state;
     float a[3] = {1, 0x1p-8f, 0x1p-40f}, b[3] = {1, 1, 1};
@@ -251,12 +253,13 @@ static void test_one_rounding(void **state) {
         .struct_size = sizeof desc, .a = &am, .b = &bm, .d = &dm, .kernel = "ref"};
     assert_int_equal(bsmm_matmul(&desc), BSMM_OK);
     assert_int_equal(d, 0x3f81);
-    a[2] = 0; /* This tie rounds to even. */
+    a[2] = 0; /* The result is now exactly the midpoint, which rounds to even. */
     assert_int_equal(bsmm_matmul(&desc), BSMM_OK);
     assert_int_equal(d, 0x3f80);
 }
 
-/* Tests that 8-bit outputs saturate, and 16-bit outputs overflow to Inf. */
+/* Tests results beyond the range of D's format. 8-bit formats must saturate, and 16-bit formats
+ * must give Inf. */
 static void test_overflow_of_outputs(void **state) {
     (void)state;
     static const struct {

@@ -1,6 +1,6 @@
 /* Tests packed weights. Every kernel that packs B must give bitwise identical results with packed
- * and unpacked weights for any M. The packed bytes must be the same for any number of threads.
- * Weights that were packed for another plan must be refused if they do not fit. */
+ * and unpacked weights for any M. The packed bytes must not depend on the number of threads. A
+ * plan must refuse weights that were packed for another kind of plan. */
 #include "operand.h"
 
 #include <setjmp.h>
@@ -12,7 +12,12 @@
 
 #include <cmocka.h>
 
-enum { N = 133, K = 420, MOST = 40, HEADER = 128 /* bytes before the kernel's own data */ };
+enum {
+    N = 133,
+    K = 420,
+    MOST = 40,
+    HEADER = 128 /* HEADER is the number of bytes before the packed matrix. */
+};
 
 static const char *const pairs[][2] = {
     {"mxfp4", "mxfp4"},      {"mxfp6_e2m3", "mxfp4"}, {"nvfp4", "nvfp4"},
@@ -76,8 +81,8 @@ static bsmm_status run(const bsmm_plan *plan, bsmm_buffers buffers) {
     return status;
 }
 
-/* Compares the result with unpacked weights with the result with packed weights, for the kernel
- * that desc names. The run with packed weights gets no B. */
+/* Compares the results with unpacked and with packed weights, for the kernel that `desc` names.
+ * The run with packed weights gets no B. */
 static void check_same_bits(fixture *f, uint32_t form) {
     bsmm_plan *plan;
     assert_int_equal(bsmm_plan_create(&f->desc, &plan), BSMM_OK);
@@ -140,8 +145,8 @@ static void test_packed_gives_the_same_bits(void **state) {
     if (packing == 0) print_message("no kernel of this processor packs B\n");
 }
 
-/* Tests compact weights with so long a K that the kernels for few rows copy several whole chunks of
- * a row to row order, and a part of one. */
+/* Tests compact packed weights with a long K. The kernels for few rows then copy each row in
+ * several chunks, and the last chunk is partial. */
 static void test_compact_of_long_rows(void **state) {
     (void)state;
     static const int64_t rows[] = {1, 2, 3, 6, 16};
@@ -156,8 +161,8 @@ static void test_compact_of_long_rows(void **state) {
             }
 }
 
-/* Returns a plan for the first pair of formats for which some kernel packs, or NULL if none
- * does. */
+/* Returns a plan for the first pair of formats for which some kernel packs B, or NULL if there is
+ * no such pair. */
 static bsmm_plan *any_packing_plan(fixture *f, int64_t m, uint32_t threads, rng *r) {
     bsmm_plan *plan = NULL;
     for (size_t i = 0; i < BSMM_COUNT(pairs) && !plan; i++) {
@@ -210,8 +215,8 @@ static void *map_through_file(void *packed, uint64_t bytes) {
     return mapped;
 }
 
-/* Tests weights that are packed for one plan, stored in a file, mapped, and multiplied by a plan
- * with a different M. */
+/* Tests weights that one plan packs. The test stores them in a file, maps the file, and multiplies
+ * by a plan with a different M. */
 static void test_mapped_from_a_file(void **state) {
     (void)state;
     rng r = {34};
@@ -251,7 +256,7 @@ static void test_refusals(void **state) {
     bsmm_plan *plan = any_packing_plan(&f, 3, 1, &r);
     if (!plan) skip();
     bsmm_buffers buffers = buffers_of(&f);
-    /* The call must fail, because packed_b is missing. */
+    /* The run must fail, because its buffers lack packed_b. */
     assert_int_equal(run(plan, buffers), BSMM_E_INVALID);
     uint8_t *packed = pack(&f, plan, &buffers.packed_b_bytes);
     buffers.packed_b = packed;
@@ -271,7 +276,8 @@ static void test_refusals(void **state) {
     bsmm_plan *plain;
     f.desc.b_packed = 0;
     assert_int_equal(bsmm_plan_create(&f.desc, &plain), BSMM_OK);
-    /* packed_b is given, but b_packed was not set in the description. */
+    /* The run must fail, because its buffers have packed_b although the plan's description did not
+       set b_packed. */
     assert_int_equal(run(plain, buffers), BSMM_E_INVALID);
     f.desc.b_packed = 1;
     assert_int_equal(bsmm_matmul(&f.desc), BSMM_E_INVALID);

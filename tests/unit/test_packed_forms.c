@@ -1,6 +1,6 @@
-/* Tests the forms of packed weights. The form compact must be a permutation with at most 1.03 times
- * B's bytes, and plans with any M, A and kernel must read it. If any field of a header is damaged,
- * the error must name this field. */
+/* Tests the forms (formats) of packed weights. The form "compact" must be a permutation of B's
+ * bytes with at most 3 % more bytes, and plans with any M and A must read it. If a field of a
+ * header is damaged, the error must name this field. */
 #include "core/describe.h"
 #include "operand.h"
 
@@ -12,15 +12,13 @@
 
 #include <cmocka.h>
 
-/* Offsets of header fields (docs/PACKING.md). */
+/* Offsets of the header's fields in bytes (docs/PACKING.md). */
 enum { HEADER = 128, FORM = 8, VERSION = 16, GLOBAL_KIND = 20, DEVICE = 24, PANELS = 40 };
 enum { FORMAT = 56, ROWS = 72, COLS = 80, GROUPS = 88, BYTES = 96, ZERO = 104 };
 
 static void *aligned(uint64_t bytes) {
     return aligned_alloc(64, (bytes + 63) / 64 * 64);
 }
-
-/* ---- making products ---- */
 
 typedef struct fixture {
     test_matrix a, b, d;
@@ -48,7 +46,6 @@ static bsmm_buffers buffers_of(const fixture *f) {
                           .packed_b_bytes = f->bytes};
 }
 
-/* Makes the plan and packs B. */
 static void pack(fixture *f, uint32_t form) {
     f->desc.b_packed = form;
     if (bsmm_plan_create(&f->desc, &f->plan) != BSMM_OK) fail_msg("%s", bsmm_error_message());
@@ -71,7 +68,8 @@ static void fixture_free(fixture *f) {
     test_matrix_free(&f->d);
 }
 
-/* Packs B in form wide. Skips the test if no kernel of this processor has panels. */
+/* Packs B in the form "wide", whose layout consists of a kernel's panels. Skips the test if no
+ * kernel of this processor has panels. */
 static void pack_or_skip(fixture *f) {
     bsmm_plan *plan;
     f->desc.b_packed = BSMM_PACKED_WIDE;
@@ -92,8 +90,6 @@ static bsmm_status run(const fixture *f, const bsmm_plan *plan) {
     return status;
 }
 
-/* ---- the table ---- */
-
 static void test_table(void **state) {
     (void)state;
     bsmm_packed_form_info info = {.struct_size = sizeof info};
@@ -106,9 +102,7 @@ static void test_table(void **state) {
     assert_int_equal(bsmm_packed_form_at(BSMM_PACKED_COMPACT, &info), BSMM_E_NOT_FOUND);
 }
 
-/* ---- compact is a permutation ---- */
-
-/* Returns the bytes of B without pitches and padding. */
+/* Returns the number of bytes of B without gaps and padding. */
 static uint64_t least_bytes(const bsmm_matrix *b) {
     const bsmm_matrix plain = describe(b->format, b->rows, b->cols);
     uint64_t data, scales = 0;
@@ -147,9 +141,9 @@ static void check_unpacked(const fixture *f, rng *r) {
     test_matrix_free(&back);
 }
 
-/* Checks every byte of the form compact, independently of the library: strips of 16 rows, and
- * pieces of 4 bytes of each row (3 with 6-bit codes); the last strip and the last piece may be
- * shorter. All whole pieces are compared with B in row order. */
+/* Checks every byte of the form "compact" without using the library. The form stores strips of 16
+ * rows, and interleaves the rows of a strip in pieces of 4 bytes (3 bytes with 6-bit codes). The
+ * last strip and the last piece may be shorter. */
 static void check_places(const fixture *f) {
     const bsmm_matrix *b = &f->b.m;
     const uint8_t *at = f->packed + HEADER, *data = b->data;
@@ -196,8 +190,8 @@ static void test_compact_is_a_permutation(void **state) {
     check_compact(b, FILL_SPECIAL, &r);
 }
 
-/* Tests that the form compact takes at most 1.03 times B's bytes, for every format and for sizes of
- * real weights. Only sizes are computed; no memory is allocated. */
+/* Tests that the form "compact" takes at most 1.03 times B's bytes, for every format and for sizes
+ * of real weights. The test computes sizes only and allocates no memory. */
 static void test_compact_is_small(void **state) {
     (void)state;
     static const int64_t rows[] = {64, 65, 257, 2880, 4096, 11008, 128256};
@@ -213,8 +207,6 @@ static void test_compact_is_small(void **state) {
                          (unsigned long long)bytes);
         }
 }
-
-/* ---- one packed B for any M, A and kernel ---- */
 
 static void check_m(fixture *f, bsmm_format a, int64_t m, const char *kernel, rng *r) {
     fixture g;
@@ -260,8 +252,9 @@ static void test_one_compact_b_for_all(void **state) {
     }
 }
 
-/* Tests the form wide: if two plans with different A have panels of the same name, their packed
- * bytes must be equal, and each plan must read the other's. */
+/* Tests the form "wide", which contains panels of a kernel. Two plans with different formats of A
+ * may use panels of the same name. Their packed bytes must then be equal, and each plan must read
+ * those of the other plan. */
 static void test_wide_depends_on_panels(void **state) {
     (void)state;
     static const char *const activations[] = {"bf16",  "mxfp8",        "mxfp4",
@@ -305,9 +298,8 @@ static void test_wide_depends_on_panels(void **state) {
         fixture_free(&f[i]);
 }
 
-/* Runs a product with packed weights of form wide, whose panels have the name *info says, and with
- * B as it is stored. The same kernel must compute the same bits. Returns false if no kernel reads
- * such panels. */
+/* Runs a product with B packed in the panels that *info names, and again with B as it is stored.
+ * The same kernel must compute the same bits. Returns false if no kernel reads such panels. */
 static bool runs_with(const fixture *packed, const bsmm_packed_info *info, fixture *g) {
     bsmm_plan *plan;
     bsmm_packed_info own = {.struct_size = sizeof own};
@@ -333,7 +325,8 @@ static bool runs_with(const fixture *packed, const bsmm_packed_info *info, fixtu
     return true;
 }
 
-/* Tests that one B of form wide serves several formats of A if the caller names its panels. */
+/* Tests that one B in the form "wide" serves several formats of A, if the caller requests its
+ * panels by name. */
 static void test_panels_by_name(void **state) {
     (void)state;
     static const char *const activations[] = {"bf16", "mxfp8", "mxfp4", "nvfp4", "fp8_group128"};
@@ -387,8 +380,6 @@ static void test_panels_that_no_kernel_reads(void **state) {
     fixture_free(&f);
 }
 
-/* ---- second-level scales ---- */
-
 static void test_global_scale_is_packed(void **state) {
     (void)state;
     rng r = {45};
@@ -422,8 +413,6 @@ static void test_global_scale_is_packed(void **state) {
             fixture_free(&f);
         }
 }
-
-/* ---- stacks ---- */
 
 static void check_stack(uint32_t form, rng *r) {
     enum { G = 3, ROWS_EACH = 20, K_EACH = 96 };
@@ -466,8 +455,6 @@ static void test_stacks(void **state) {
     check_stack(BSMM_PACKED_WIDE, &r);
     check_stack(BSMM_PACKED_COMPACT, &r);
 }
-
-/* ---- headers ---- */
 
 static void expect_named(const fixture *f, const char *text) {
     assert_int_equal(run(f, f->plan), BSMM_E_INVALID);
@@ -525,7 +512,7 @@ static void test_header_fields(void **state) {
     expect_named(&f, "packed_b.magic: value is \"GGUF\"; must be \"bsmmpb2\"");
     memcpy(f.packed, whole, HEADER);
     assert_int_equal(run(&f, f.plan), BSMM_OK);
-    for (int i = 0; i < 8 * HEADER; i++) { /* each bit of the header is changed in turn */
+    for (int i = 0; i < 8 * HEADER; i++) { /* The loop changes each bit of the header in turn. */
         f.packed[i / 8] ^= (uint8_t)(1 << i % 8);
         expect_named(&f, "packed_b.");
         f.packed[i / 8] ^= (uint8_t)(1 << i % 8);
@@ -570,7 +557,7 @@ static void test_describe(void **state) {
     fixture_free(&f);
 }
 
-/* Tests bsmm_unpack_b with random headers: it must read nothing past packed_bytes. */
+/* Tests bsmm_unpack_b with random headers. It must not read past the end of the packed bytes. */
 static void test_unpack_of_any_header(void **state) {
     (void)state;
     rng r = {48};
@@ -602,11 +589,7 @@ static void test_unpack_of_any_header(void **state) {
     fixture_free(&f);
 }
 
-/* ---- refusals ---- */
-
-/* ---- scales beyond an engine's range ---- */
-
-/* Makes a B of zeros but for one element, in the middle of a block whose scale is 2^100. */
+/* Makes a B that is zero except for one element. Its block has the scale 2^100. */
 static void make_lone_element(test_matrix *b) {
     memset(b->m.data, 0, b->data_bytes);
     memset(b->m.scales, 127, b->scale_bytes);
@@ -615,9 +598,9 @@ static void make_lone_element(test_matrix *b) {
     ((uint8_t *)b->m.scales)[3 * b->m.cols / 32] = 127 + 100;
 }
 
-/* Tests a block whose scale is 2^100, beyond the range of some kernels, in the packed form compact.
- * If such a block has only zeros, a kernel may use another scale. Here it must notice the one
- * element that is not zero. */
+/* Tests compact packed weights with a block scale of 2^100, which is beyond the range of some
+ * kernels. A kernel may replace the scale of a block of zeros, but this block contains one element
+ * that is not zero. */
 static void test_unusual_scales(void **state) {
     (void)state;
     static const char *const formats[] = {"mxfp4", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp8"};

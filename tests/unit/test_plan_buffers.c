@@ -1,5 +1,5 @@
-/* Tests the buffers that a run gets. They must match the plan and must not overlap. For every
- * mistake the run must return INVALID, name the field, and leave D unchanged. */
+/* Tests the buffers that a caller passes to a run. They must match the plan and must not overlap.
+ * For every mistake the run must return BSMM_E_INVALID, name the field, and leave D unchanged. */
 #include "operand.h"
 
 #include <setjmp.h>
@@ -17,7 +17,7 @@ typedef struct fixture {
     test_matrix a, b, d;
     bsmm_plan *plan;
     bsmm_buffers buffers;
-    float extra[M * N], global; /* memory of C, of the bias and of a second-level scale */
+    float extra[M * N], global; /* Are the memory of C, of the bias and of a second-level scale. */
     uint8_t *arena;
 } fixture;
 
@@ -61,11 +61,10 @@ static void expect_invalid(const fixture *f, const bsmm_buffers *buffers, const 
         assert_int_equal(((const uint8_t *)f->d.m.data)[i], GUARD);
 }
 
-/* Every array that a run may get in addition to the operands. Each must be refused if the plan does
- * not have it. */
+/* Lists every optional array of a run. The run must refuse an array that the plan does not use. */
 static const struct {
     const char *name, *rule;
-    size_t at; /* the offset of the array's pointer in bsmm_buffers */
+    size_t at; /* The byte offset of the array's pointer in bsmm_buffers. */
 } arrays[] = {
     {"c", "desc.beta is 0", offsetof(bsmm_buffers, c)},
     {"bias", "desc.bias_elem is 0", offsetof(bsmm_buffers, bias)},
@@ -90,7 +89,7 @@ static void replan(fixture *f, const bsmm_matmul_desc *desc) {
     assert_true(f->buffers.workspace_bytes > 0 && f->buffers.workspace_bytes < ARENA / 2);
 }
 
-/* Expects that a run refuses array i, because the plan does not have it. */
+/* Expects that a run refuses array i, because the plan does not use it. */
 static void expect_surplus(fixture *f, size_t i) {
     bsmm_buffers bad = f->buffers;
     char message[160];
@@ -110,8 +109,8 @@ static void test_surplus(void **state) {
     fixture_free(&f);
 }
 
-/* Tests a plan that has an epilogue and groups but none of the optional arrays: a run that gets one
- * of them must be refused. */
+/* Tests a plan that has an epilogue and groups but uses no optional array. A run that gets an
+ * optional array must refuse it. */
 static void test_surplus_beside_parts(void **state) {
     fixture f;
     (void)state;
@@ -130,8 +129,8 @@ static void test_surplus_beside_parts(void **state) {
     fixture_free(&f);
 }
 
-/* Tests that bsmm_matmul, which takes the arrays from the description, refuses surplus arrays too.
- */
+/* Tests that bsmm_matmul, which takes the arrays from the description, also refuses arrays that
+ * the product does not use. */
 static void test_surplus_of_description(void **state) {
     fixture f;
     (void)state;
@@ -159,14 +158,14 @@ static void test_short_struct(void **state) {
                  sizes[i]);
         expect_invalid(&f, &bad, message);
     }
-    /* This is the struct size of callers that were built with the first version. */
+    /* Callers that were built with the first version of bsmm.h pass this struct size. */
     f.buffers.struct_size = offsetof(bsmm_buffers, packed_b);
     assert_int_equal(bsmm_plan_run(f.plan, &f.buffers), BSMM_OK);
     fixture_free(&f);
 }
 
-/* Tests buffers that overlap the workspace: each buffer in turn ends one element inside the
- * workspace, or begins in its last elements. */
+/* Tests buffers that overlap the workspace. Each buffer in turn has one element inside the
+ * workspace. */
 static void test_workspace(void **state) {
     fixture f;
     (void)state;
@@ -199,8 +198,8 @@ static void test_workspace(void **state) {
     fixture_free(&f);
 }
 
-/* Expects that a run refuses the array at `at` if the array begins in the last bytes of the
- * workspace and all other buffers lie outside it. */
+/* Expects that a run refuses the array whose pointer is at offset `at` of bsmm_buffers, because
+ * the array begins in the last bytes of the workspace. */
 static void expect_apart_from_workspace(fixture *f, size_t at, const char *name) {
     char message[80];
     bsmm_buffers bad = f->buffers;
@@ -263,8 +262,8 @@ static void test_group_arrays_in_workspace(void **state) {
     fixture_free(&f);
 }
 
-/* Tests that D must not overlap a second-level scale, because the scale is read while D is written.
- */
+/* Tests that D must not overlap a second-level scale, because the kernel reads the scale while it
+ * writes D. */
 static void test_globals_in_d(void **state) {
     static const struct {
         size_t at;
@@ -285,8 +284,8 @@ static void test_globals_in_d(void **state) {
     fixture_free(&f);
 }
 
-/* Tests second-level scales of several groups: the first scale lies before the workspace, the
- * second inside it. */
+/* Tests second-level scales of several groups. The run must refuse them, because the second scale
+ * lies inside the workspace. */
 static void test_global_per_group_in_workspace(void **state) {
     fixture f;
     (void)state;

@@ -1,6 +1,6 @@
-/* Tests thread pools of the caller in place of OpenMP. Products and conversions must give the same
- * bits as with OpenMP, whether the pool runs its tasks one after another, in reverse or at the same
- * time. The library must not ask the pool for more tasks than threads were requested. */
+/* Tests thread pools that the caller provides instead of OpenMP. Products and conversions must
+ * give the same bits as with OpenMP, in whatever order the pool runs its tasks. The library must
+ * not ask the pool for more tasks than the caller requested threads. */
 #include "pools.h"
 #include "product.h"
 
@@ -15,10 +15,8 @@
 
 enum { THREADS = 3 };
 
-/* ---- products ---- */
-
-/* The table has at least one product for each CPU kernel. The numbers of rows and threads are
- * chosen so that every way to divide the work occurs, also with a block-scaled D. */
+/* Each CPU kernel takes at least one of these products. The numbers of rows and threads vary, so
+ * that every way to divide the work among threads occurs. */
 static const struct {
     const char *a, *b, *d;
     int64_t m;
@@ -72,7 +70,7 @@ static void poison(test_matrix *t) {
     if (t->scale_bytes) memset(t->m.scales, 0xa5, t->scale_bytes);
 }
 
-/* Returns a copy of the matrix's elements, followed by its scales. */
+/* Returns a copy of the matrix's elements, followed by a copy of its scales. */
 static uint8_t *bytes_of(const test_matrix *t) {
     uint8_t *copy = malloc(t->data_bytes + t->scale_bytes);
     memcpy(copy, t->m.data, t->data_bytes);
@@ -88,7 +86,7 @@ static uint8_t *multiply(triple *t, const bsmm_pool *pool) {
     return bytes_of(&t->d);
 }
 
-/* Checks one product with each pool. Returns how often the pools were called. */
+/* Checks one product with each test pool. Returns the number of calls of the pools. */
 static int check_product(triple *t) {
     int calls = 0;
     uint8_t *expected = multiply(t, NULL);
@@ -136,8 +134,6 @@ static void test_every_kernel(void **state) {
     triple_free(&t);
 }
 
-/* ---- plans ---- */
-
 typedef struct planned {
     product p;
     bsmm_plan *plan;
@@ -167,8 +163,8 @@ static void planned_free(planned *x) {
     product_free(&x->p);
 }
 
-/* Tests that a pool in the buffers of a run is used instead of the pool of the plan's description.
- * The plan keeps a copy of its pool. */
+/* Tests a run whose buffers contain a pool. The run must use this pool instead of the pool of the
+ * plan. */
 static void test_which_pool(void **state) {
     (void)state;
     planned x;
@@ -213,8 +209,8 @@ static void test_packing(void **state) {
         test_pool_make(&pool, (test_pool_kind)i);
         uint8_t *got = pack(&x, &pool.pool);
         assert_memory_equal(got, expected, bytes);
-        /* Packing B calls the pool once for the panels and again for the copy of B in the packed
-         * bytes. */
+        /* The library calls the pool twice to pack B: once to make the panels, and once to copy B
+         * to the packed bytes. */
         assert_true(pool.calls > 0);
         free(got);
     }
@@ -235,8 +231,6 @@ static void test_one_thread(void **state) {
     assert_int_equal(pool.calls, 0);
     triple_free(&t);
 }
-
-/* ---- conversions ---- */
 
 typedef struct converted {
     bsmm_exec exec;
@@ -279,7 +273,7 @@ static bsmm_status run_quantize(converted *c) {
 
 static const struct {
     const char *src, *dst;
-    uint32_t order; /* the order of src */
+    uint32_t order; /* Is the order of src. */
     bool on_one_thread;
     bsmm_status (*run)(converted *);
 } conversions[] = {
@@ -328,8 +322,8 @@ static void check_conversion(size_t i, converted *c) {
     free(bytes);
 }
 
-/* Tests every conversion. The scales of mxfp4 are ordinary ones, which are close enough together
- * that mxfp4 can be converted without loss. */
+/* Tests every conversion. The mxfp4 scales are close enough together that the conversion is exact.
+ */
 static void test_every_conversion(void **state) {
     (void)state;
     rng r = {5};
@@ -348,8 +342,6 @@ static void test_every_conversion(void **state) {
         test_matrix_free(&c.dst);
     }
 }
-
-/* ---- pools that break the rules ---- */
 
 static void leave_out_the_last(void *context, bsmm_task task, void *work, size_t count) {
     (void)context;
@@ -421,9 +413,9 @@ static void test_tasks_left_out(void **state) {
     test_matrix_free(&f32);
 }
 
-/* Tests pools that run tasks twice. One pool runs the first task twice and leaves out the last, so
- * that the right number of tasks ends; the library must report this. Another pool runs every task
- * twice, which must do no harm. */
+/* Tests pools that run tasks twice. One pool runs the first task twice and leaves out the last
+ * task, which the library must report. Another pool runs every task twice, which must do no harm.
+ */
 static void test_tasks_repeated(void **state) {
     (void)state;
     const bsmm_pool instead = {.struct_size = sizeof instead, .run = run_the_first_twice};
@@ -442,10 +434,8 @@ static void test_tasks_repeated(void **state) {
     triple_free(&t);
 }
 
-/* ---- after fork ---- */
-
-/* Tests a pool in a child process after fork. OpenMP's threads do not survive a fork, but a pool
- * whose threads the child starts works. */
+/* Tests a pool in a child process after fork. OpenMP's threads do not survive a fork, but the
+ * child can start threads for a pool. */
 static void test_after_fork(void **state) {
     (void)state;
     triple t;

@@ -1,6 +1,5 @@
-/* Tests bsmm_quantize over shapes, orders, layouts, threads and input types; its refusals;
- * bsmm_amax and bsmm_recipe_store. test_recipes.c and test_recipes_golden.c test the bytes of
- * recipes. */
+/* Tests bsmm_quantize over shapes, orders, layouts, threads and input types. Also tests its
+ * errors, bsmm_amax and bsmm_recipe_store. */
 #include "core/kernel.h"
 #include "operand.h"
 
@@ -13,13 +12,12 @@
 
 #include <cmocka.h>
 
-/* ---- a row-major result, with which other orders and layouts are compared ---- */
-
 static bsmm_matrix shaped(bsmm_format format, int64_t rows, int64_t cols) {
     return describe(format, rows, cols);
 }
 
-/* Fills values with widely varying exponents, so that every block has a different scale. */
+/* Fills a matrix with values of widely varying exponents, so that every block gets a different
+ * scale. */
 static void fill_values(const bsmm_matrix *m, rng *r) {
     bsmm_operand o;
     assert_int_equal(bsmm_operand_take(m, "m", &o), BSMM_OK);
@@ -56,7 +54,7 @@ static uint32_t scale_at(const bsmm_matrix *m, int64_t r, int64_t c) {
     return bsmm_scale_load_code(m->format.scale, m->scales, at);
 }
 
-/* Fails unless codes and scales are equal, whatever their layouts. */
+/* Fails unless the two matrices have equal codes and scales. Their layouts may differ. */
 static void assert_same_codes(const bsmm_matrix *a, const bsmm_matrix *b) {
     bsmm_operand x, y;
     assert_int_equal(bsmm_operand_take(a, "a", &x), BSMM_OK);
@@ -72,8 +70,6 @@ static void assert_same_codes(const bsmm_matrix *a, const bsmm_matrix *b) {
         for (int64_t j = 0; j < x.map.cols; j++)
             assert_int_equal(scale_at(a, i, j), scale_at(b, i, j));
 }
-
-/* ---- shapes, orders, layouts ---- */
 
 static const bsmm_format formats[] = {
     {BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32},
@@ -114,8 +110,8 @@ static void free_memory(memory *m) {
     test_matrix_free(&m->plain);
 }
 
-/* Compares the codes and the scale of one block with those of a matrix that consists of this block
- * alone. The position of a block in its matrix must not matter. */
+/* Quantizes one block as a matrix of its own and compares its codes and scale with those in the
+ * whole matrix. The position of a block must not matter. */
 static void check_block(const memory *m, int64_t r0, int64_t c0) {
     const bsmm_format *f = &m->plain.m.format;
     int64_t rows = bsmm_min_i64(f->block_rows, m->src.m.rows - r0);
@@ -160,8 +156,7 @@ static void test_blocks_are_independent(void **state) {
     }
 }
 
-/* Checks that a different order, stride, scale layout, source order and number of threads gives the
- * same codes. */
+/* Checks that a different order, stride, scale layout or number of threads gives the same codes. */
 static void check_variant(const memory *m, uint32_t variant, rng *r) {
     static const uint32_t layouts[] = {BSMM_LAYOUT_COL_MAJOR, BSMM_LAYOUT_NV_128X4,
                                        BSMM_LAYOUT_CDNA4_MFMA16, BSMM_LAYOUT_CUBLAS_BLK128};
@@ -198,9 +193,9 @@ static void test_orders_layouts_and_threads(void **state) {
         }
 }
 
-/* Tests the padding of elements narrower than a byte. The last byte or the last group of bytes of a
- * row must be filled up with codes of 0. Gaps between rows, which exist if the caller's stride is
- * larger than a row, must be unchanged. */
+/* Tests the padding of elements narrower than a byte. Codes of 0 must fill the last byte of a row.
+ * Gaps between rows, which exist if the caller's stride is larger than a row, must stay unchanged.
+ */
 static void test_padding_of_elements(void **state) {
     (void)state;
     uint8_t data[16];
@@ -246,10 +241,8 @@ static void test_padding_of_scales(void **state) {
     test_matrix_free(&dst);
 }
 
-/* ---- inputs ---- */
-
-/* Tests that f16 and bf16 inputs give the same bytes as their values in f32, except for recipes
- * with rules that depend on the input's type. */
+/* Tests that f16 and bf16 inputs give the same bytes as the same values in f32. A few recipes are
+ * excluded, because their rules depend on the input's type. */
 static void test_input_types(void **state) {
     (void)state;
     static const char *const recipes[] = {"torchao", "te", "modelopt"};
@@ -276,7 +269,7 @@ static void test_input_types(void **state) {
         }
 }
 
-/* Tests that every format with scales saturates, including formats with f32 elements. */
+/* Tests that every format with scales saturates, even if its elements are f32. */
 static void test_wide_elements_saturate(void **state) {
     (void)state;
     float values[] = {1, -INFINITY, INFINITY, 0}, data[4];
@@ -305,7 +298,8 @@ static void test_amax(void **state) {
     values[3] = 0;
     assert_true(amax_of(&m) == 100);
     m.cols = 2;
-    m.ld = 3; /* A leading dimension of 3 makes row 100 lie outside the matrix. */
+    m.ld = 3; /* Elements after the row's end must not count, so a large leading dimension must not
+                 change the largest magnitude. */
     assert_true(amax_of(&m) == 7);
     m.order = BSMM_ORDER_COL;
     assert_true(amax_of(&m) == 7);
@@ -318,10 +312,8 @@ static void test_amax(void **state) {
     assert_int_equal(bsmm_amax(&m, values), BSMM_E_INVALID);
 }
 
-/* ---- for kernels ---- */
-
-/* Checks that bsmm_recipe_store, called for parts of whole blocks, and bsmm_recipe_pad give the
- * same bytes as bsmm_quantize. */
+/* Checks that bsmm_recipe_store, called for several parts of a matrix, and bsmm_recipe_pad write
+ * the same bytes as bsmm_quantize. */
 static void check_store(const char *name, const char *format, uint32_t kind, rng *r) {
     test_matrix src, a, b;
     const bsmm_recipe *recipe;
@@ -363,8 +355,6 @@ static void test_store_by_rows(void **state) {
     check_store("compressed-tensors", "nvfp4", BSMM_GLOBAL_DIVISOR, &r);
     check_store("deepgemm", "fp8_block128", 0, &r);
 }
-
-/* ---- refusals ---- */
 
 static struct {
     float values[64], global;

@@ -1,7 +1,6 @@
 /* Tests that bsmm_quantize, bsmm_dequantize and bsmm_amax write the same bytes with every
- * instruction set. It covers every recipe, element format, input type, scale layout and order, odd
- * sizes and strides, and values that are hard because of rounding, zeros, NaN and subnormals.
- * Buffers end where an unreadable page begins. */
+ * instruction set. The test covers every recipe, element format, input type, scale layout and
+ * order, and values that are hard to round. An unreadable page follows each buffer. */
 #include "base/scalar.h"
 #include "cpu_hooks.h"
 #include "operand.h"
@@ -18,8 +17,6 @@
 #include <cmocka.h>
 
 static const uint32_t processors[] = {0, BSMM_CPU_AVX2, ~(uint32_t)BSMM_CPU_AVX512_VBMI, ~0u};
-
-/* ---- one call with every instruction set ---- */
 
 typedef struct call {
     const char *recipe;
@@ -76,9 +73,7 @@ static void check_quantize(const call *how, const test_matrix *src, const bsmm_m
     test_matrix_free(&fast);
 }
 
-/* ---- every recipe ---- */
-
-/* Chooses sizes, strides, layouts and orders from `variant`. */
+/* Chooses the sizes, strides, layouts and orders of both matrices from the number `variant`. */
 static void shape_both(uint32_t variant, bsmm_matrix *src, bsmm_matrix *dst) {
     static const int64_t sizes[][2] = {{3, 512}, {2, 1031}, {5, 70}, {133, 33}, {2, 2305}, {4, 1}};
     src->rows = dst->rows = sizes[variant % 6][0];
@@ -123,7 +118,7 @@ static void check_formats(const bsmm_recipe_info *info, rng *r) {
         bsmm_format format = format_named(name);
         check_recipe(info, format, r);
         if (format.scale == BSMM_SCALE_NONE) continue;
-        /* No preset has these block shapes: odd widths, and several rows. */
+        /* No preset has these block shapes, which have odd widths and several rows. */
         format.block_cols = 12;
         check_recipe(info, format, r);
         format.block_cols = 48;
@@ -140,14 +135,13 @@ static void test_every_recipe(void **state) {
         check_formats(&info, &r);
 }
 
-/* ---- amaxes near every bound between e4m3 scales ---- */
-
-/* NEAR is the number of values per bound, from 3 ulp below to 3 ulp above. */
+/* NEAR is the number of floats that the test tries for each bound, from 3 ulp below it to 3 ulp
+ * above it. */
 enum { BOUNDS = 126, NEAR = 7, BLOCK = 16 };
 
-/* Stores blocks of 16 values. The magnitude that would give an e4m3 scale halfway between two codes
- * depends on the tensor scale `tensor`. The amax of each block lies up to 3 ulp below or above such
- * a magnitude; the amax of the first block is 0. */
+/* Stores blocks of 16 values. The largest magnitude of each block lies up to 3 ulp from a bound,
+ * i.e. from a magnitude that gives an e4m3 scale halfway between two codes. `tensor` is the tensor
+ * scale. */
 static void store_bounds(const test_matrix *src, float tensor, rng *r) {
     for (uint32_t i = 0; i < BOUNDS * NEAR; i++) {
         uint32_t code = i / NEAR;
@@ -187,16 +181,14 @@ static void test_scale_bounds(void **state) {
         }
 }
 
-/* ---- every 16-bit value, and the 32-bit values around it ---- */
-
 static void store_patterns(const test_matrix *t, uint32_t low) {
     bool wide = t->m.format.elem == BSMM_ELEM_F32;
     for (uint32_t i = 0; i < 1u << 16; i++)
         bsmm_elem_store(t->m.format.elem, t->m.data, i, wide ? i << 16 | low : i);
 }
 
-/* Checks formats without scales, in which each value is rounded by itself, and formats with scales
- * whose blocks have values of similar magnitude. */
+/* Checks formats without scales, which round each value by itself. Also checks formats with
+ * scales, whose blocks then contain values of similar magnitude. */
 static void check_patterns(const test_matrix *src) {
     static const char *const formats[] = {"e4m3",  "e4m3fnuz",   "e5m2",        "e5m2fnuz",
                                           "e3m2",  "e2m3",       "e2m1",        "mxfp4",
@@ -222,8 +214,8 @@ static void test_every_pattern(void **state) {
         }
 }
 
-/* Tests bf16 in blocks. In row e each block begins with the largest bf16 of exponent e, and its
- * other values are up to six powers of two smaller, with both signs. */
+/* Tests bf16 in blocks. In row e each block begins with the largest bf16 number of exponent e. Its
+ * other values are up to six powers of two smaller. */
 static void test_bf16_in_blocks(void **state) {
     (void)state;
     enum { WIDTH = 32, COLS = 50 * WIDTH, EXPONENTS = 255 };
@@ -240,8 +232,6 @@ static void test_bf16_in_blocks(void **state) {
     check_quantize(&(call){"rceil", 0, NULL}, &src, &shape);
     test_matrix_free(&src);
 }
-
-/* ---- amax ---- */
 
 static void test_amax(void **state) {
     (void)state;
@@ -265,8 +255,8 @@ static void test_amax(void **state) {
     }
 }
 
-/* Tests the amax of long rows. The loop reads a row in several streams at once; the largest value
- * may be among the last values, which belong to no stream. */
+/* Tests the largest magnitude of long rows. The vector loop reads several parts of a row at once,
+ * and a scalar loop reads the last values, which may contain the largest. */
 static void test_amax_of_last_values(void **state) {
     (void)state;
     enum { LENGTH = 1109 };
@@ -286,8 +276,6 @@ static void test_amax_of_last_values(void **state) {
         test_matrix_free(&src);
     }
 }
-
-/* ---- dequantize ---- */
 
 static void check_dequantize(const test_matrix *src, const bsmm_matrix *shape) {
     test_matrix plain, fast;
@@ -312,8 +300,7 @@ static void check_dequantize(const test_matrix *src, const bsmm_matrix *shape) {
     test_matrix_free(&fast);
 }
 
-/* Checks second-level scales: an ordinary one, one that makes subnormals, one that overflows, zero
- * and NaN. */
+/* Checks second-level scales, some of which make results subnormal, overflow, zero or NaN. */
 static void check_levels(bsmm_format format, rng *r) {
     static const float levels[] = {0.7f, -0x1.234p-120f, 0x1.777p120f, 0, NAN};
     for (int i = 0; i < 12; i++) {
@@ -343,7 +330,7 @@ static void test_dequantize(void **state) {
     }
 }
 
-/* Tests every code with every e8m0 and every e4m3 scale. */
+/* Tests every element code with every e8m0 scale and every e4m3 scale. */
 static void test_every_code_and_scale(void **state) {
     (void)state;
     rng r = {5};
@@ -365,8 +352,8 @@ static void test_every_code_and_scale(void **state) {
         }
 }
 
-/* Tests matrices in which a single block has a NaN scale. The sign of the NaN results must not be
- * that of the element. */
+/* Tests matrices in which a single block has a NaN scale. The NaN results must not have the sign
+ * of the elements. */
 static void test_nan_scales(void **state) {
     (void)state;
     static const char *const formats[] = {"nvfp4", "mxfp4", "mxfp6_e2m3", "mxfp8"};
@@ -384,8 +371,8 @@ static void test_nan_scales(void **state) {
     }
 }
 
-/* Returns a random fp32 scale: one with any bits, or one with few bits, so that products are
- * halfway between two bf16 values, or NaN with a payload. */
+/* Returns a random fp32 scale. It has random bits, or few bits so that products lie halfway
+ * between two bf16 values, or is NaN. */
 static uint32_t wide_scale(int mix, rng *r) {
     uint32_t bits = (uint32_t)rng_next(r);
     if (mix == 0) return bits;
@@ -413,8 +400,8 @@ static void test_wide_scales(void **state) {
     }
 }
 
-/* Tests outputs so large that whole cache lines are written with non-temporal stores, and rows that
- * begin anywhere in a cache line. */
+/* Tests outputs that are so large that the library writes whole cache lines with non-temporal
+ * stores. Rows begin at any position in a cache line. */
 static void test_large_outputs(void **state) {
     (void)state;
     static const int64_t shapes[][3] = {{1050, 8192, BSMM_ELEM_F32}, {2050, 8200, BSMM_ELEM_BF16}};
@@ -431,10 +418,9 @@ static void test_large_outputs(void **state) {
     }
 }
 
-/* Tests the range check that decides whether a strip (adjacent blocks of a row) is quantized
- * without tests for special values. The check must accept values from the lower to the upper end of
- * a range of bits, including both ends, and one further value (here 7), and no others. If a strip
- * passed the check wrongly, it would get wrong bytes. */
+/* Tests a range check of float bits. The vector loop uses it to find blocks without special
+ * values, which it quantizes on a fast path. The check must accept the bits from the lower to the
+ * upper end of the range and one further value (here 7). */
 static void test_within(void **state) {
     (void)state;
     static const bsmm_bits_range range = {0x21800000u, 0x5d800000u, 7};

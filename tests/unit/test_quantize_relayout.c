@@ -1,5 +1,5 @@
-/* Tests moving scales between all pairs of layouts: each move keeps every code, pads with zeros,
- * and can be reversed. */
+/* Tests copying block scales from each scale layout to each other layout. Each copy must keep
+ * every code and write zeros to the padding. */
 #include "operand.h"
 
 #include <setjmp.h>
@@ -11,7 +11,8 @@
 
 static const struct {
     uint32_t layout, tile_rows, tile_cols;
-    int64_t ld_more; /* the stride in addition to that of a packed matrix */
+    int64_t ld_more; /* Is the number of scales by which the stride exceeds the shortest possible
+                        one. */
 } layouts[] = {
     {BSMM_LAYOUT_ROW_MAJOR, 0, 0, 0},       {BSMM_LAYOUT_ROW_MAJOR, 0, 0, 3},
     {BSMM_LAYOUT_COL_MAJOR, 0, 0, 0},       {BSMM_LAYOUT_COL_MAJOR, 0, 0, 5},
@@ -50,8 +51,8 @@ static uint32_t code_at(const bsmm_matrix *m, int64_t r, int64_t c) {
     return bsmm_scale_load_code(m->format.scale, m->scales, at);
 }
 
-/* Checks that every offset that holds no scale is 0, or untouched if it is a gap that the caller's
- * stride leaves. */
+/* Checks that padding is 0 at every offset that holds no scale. Gaps that the caller's stride
+ * leaves must be unchanged. */
 static void check_padding(const test_matrix *t, const bsmm_operand *o) {
     uint32_t bytes = bsmm_scale_row_of(t->m.format.scale)->bytes;
     uint8_t *used = calloc(o->map.count + 1, 1);

@@ -1,5 +1,5 @@
-/* Tests that bsmm_dequantize rounds the exact value once, and that the reports of bsmm_quantize and
- * bsmm_compare are as bsmm.h defines them. */
+/* Tests that bsmm_dequantize rounds the exact value once, and that bsmm_quantize and bsmm_compare
+ * report errors as bsmm.h defines them. */
 #include "operand.h"
 
 #include <math.h>
@@ -9,8 +9,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-/* ---- dequantize ---- */
 
 static void check_dequantize(bsmm_matrix shape, uint32_t elem, fill how, rng *r) {
     test_matrix src, dst;
@@ -59,8 +57,8 @@ static void test_dequantize_between_plain_formats(void **state) {
             check_dequantize(describe((bsmm_format){.elem = from}, 20, 301), to, FILL_SPECIAL, &r);
 }
 
-/* Tests a value just below the midpoint between two bf16 numbers, which fp32 rounds to the
- * midpoint. Rounding twice would round it up. */
+/* Tests a value just below the midpoint between two bf16 numbers. fp32 rounds this value to the
+ * midpoint, so a second rounding to bf16 would be wrong. */
 static void test_dequantize_does_not_round_twice(void **state) {
     (void)state;
     float above = 1 + 0x3p-8f + 0x1p-23f, divisor = 1 + 0x1p-23f;
@@ -99,16 +97,14 @@ static void test_dequantize_refuses(void **state) {
     assert_int_equal(bsmm_dequantize(NULL, &dst), BSMM_E_INVALID);
 }
 
-/* ---- reports ---- */
-
 static bsmm_quantize_report compare(const bsmm_matrix *src, const bsmm_matrix *quantized) {
     bsmm_quantize_report report = {.struct_size = sizeof report};
     assert_int_equal(bsmm_compare(src, quantized, &report), BSMM_OK);
     return report;
 }
 
-/* Tests the report of an mxfp4 block with the values 7, 0.2 and 1 and the scale 1: 7 is clipped to
- * 6, and 0.2 becomes 0. */
+/* Tests the report of an mxfp4 block with the values 7, 0.2 and 1 and the scale 1. The value 7
+ * must be clipped to 6, and 0.2 must become 0. */
 static void test_report_of_three_values(void **state) {
     (void)state;
     float values[] = {7, 0.2f, 1, 0};
@@ -132,10 +128,9 @@ static void test_report_of_three_values(void **state) {
     assert_int_equal(report.struct_size, sizeof report);
 }
 
-/* Tests the report of a matrix whose tensor scale divides its values. The largest value that a
- * block can hold is 448 * 7 * 2^-9 / 49 = 0.125: the largest element times the block scale, divided
- * by the tensor scale. The value 0.125 must not count as clipped. If the code multiplied by 1 / 49
- * instead of dividing by 49, it would compute a smaller limit. */
+/* Tests the report of a matrix with a tensor scale that divides. The largest representable value
+ * of the block is 0.125. A value of 0.125 must not count as clipped, which it would if the code
+ * multiplied by the rounded reciprocal of the tensor scale. */
 static void test_report_under_a_divisor(void **state) {
     (void)state;
     uint8_t codes[16], scale = 7;
@@ -186,8 +181,8 @@ static void test_report_shows_nan(void **state) {
     assert_true(report.clipped == 0 && report.underflowed == 0 && report.signal == 30);
 }
 
-/* Tests the largest error of a report: once a value is NaN, later finite errors must not replace
- * the NaN, neither in the same row nor in later rows. */
+/* Tests the largest error in a report. Once a value is NaN, later finite errors must not replace
+ * the NaN. */
 static void test_largest_error_stays_nan(void **state) {
     (void)state;
     float values[2 * 64] = {0};
@@ -203,7 +198,7 @@ static void test_largest_error_stays_nan(void **state) {
     assert_true(compare(&src, &dst).max_error == 1);
 }
 
-/* Computes the report by definition, one value at a time. */
+/* Computes the expected report by its definition, one value at a time. */
 static void check_definition(const test_matrix *src, const test_matrix *q) {
     double signal = 0, noise = 0, max_error = 0, clipped = 0, underflowed = 0;
     const bsmm_format *f = &q->m.format;

@@ -1,6 +1,5 @@
-/* Tests products whose intermediate sums exceed fp32's range although the results do not, because
- * alpha, scales or other terms make the results small. Every kernel that accepts such a product
- * must satisfy its own error bound. */
+/* Tests products whose intermediate sums exceed fp32's range although the results do not. Every
+ * kernel that accepts such a product must keep its own error bound. */
 #include "base/scalar.h"
 #include "operand.h"
 #include "walk.h"
@@ -15,12 +14,13 @@
 
 enum { N = 20, K = 512 };
 
-/* An operand in which all values have the same magnitude and all scales have the same magnitude. */
+/* Describes an operand in which all values have the same magnitude and all scales have the same
+ * magnitude. */
 typedef struct side {
     bsmm_format format;
     double value;
     float scale;
-    bool alternates; /* True if the signs of the scales alternate every 128 elements along K. */
+    bool alternates; /* Is true if the signs of the scales alternate every 128 elements along K. */
 } side;
 
 static void put_values(const test_matrix *t, double value, rng *r) {
@@ -50,7 +50,8 @@ static void make(test_matrix *t, const side *s, int64_t rows, rng *r) {
     put_scales(t, s);
 }
 
-/* The expected result: the sum of its terms, and of their magnitudes. */
+/* Holds the expected result: `sum` is the sum of its terms, and `magnitude` is the sum of their
+ * magnitudes. */
 typedef struct expected {
     double sum, magnitude;
 } expected;
@@ -120,9 +121,9 @@ static void test_alpha_brings_back_sums_beyond_fp32(void **state) {
     check((side){f32, 0x1p60, 1, false}, (side){f32, 0x1p60, 1, false}, 0x1p-100f);
 }
 
-/* Checks a product in which small values of A meet small values of B, while the large values of
- * both meet zeros. The danger is a kernel that divides each row by a power of two near its largest
- * value, because the small values then become subnormal. */
+/* Checks a product in which the large values of A and B are multiplied by zeros. A kernel that
+ * divides each row by a power of two near its largest value may lose the small values, because
+ * they become subnormal. */
 static void check_factors(float a_large, float a_small, float b_large, float b_small, float alpha) {
     rng r = {23};
     test_matrix a, b, d;
@@ -178,8 +179,8 @@ static void test_scales_bring_back_products_below_fp32(void **state) {
           (side){format_named("mxfp4"), 1, 0x1p-99f, false}, 1);
 }
 
-/* The elements of an operand. The first 128 elements of every row have the value `value` and the
- * fp32 scale `scale`. All other elements are 1 and have the scale `rest`. */
+/* Describes the elements of an operand. The first 128 elements of every row have the value `value`
+ * and the fp32 scale `scale`. All other elements are 1 and have the scale `rest`. */
 typedef struct apart {
     uint32_t elem;
     double value;
@@ -197,7 +198,7 @@ static void put_apart(const test_matrix *t, const apart *x) {
 }
 
 static void check_apart(const apart *x, const char *other, int64_t rows, bool in_b) {
-    /* alpha is large if the scales are tiny, so that results are normal numbers. */
+    /* If the scales are tiny, alpha is large, so that results are normal numbers. */
     const float alpha = x->rest < 0x1p-100f ? 0x1p100f : 1;
     const bsmm_format f = {x->elem, BSMM_SCALE_F32, 1, 128};
     rng r = {22};
@@ -211,9 +212,8 @@ static void check_apart(const apart *x, const char *other, int64_t rows, bool in
     test_matrix_free(&o);
 }
 
-/* Tests three kinds of blocks: values with a scale of 0, zeros with any scale, and Inf as a value
- * or as a scale. A block must not change the results to which it does not contribute. With a scale
- * of Inf, terms of both signs give NaN. */
+/* Tests blocks of values with a scale of 0, blocks of zeros with any scale, and blocks with Inf. A
+ * block must not change results to which it does not contribute. */
 static void test_blocks_that_do_not_count(void **state) {
     (void)state;
     static const apart cases[] = {

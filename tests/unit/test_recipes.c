@@ -1,5 +1,5 @@
-/* Tests the differences between recipes, one number at a time. Each test is a line of
- * docs/RECIPES.md. */
+/* Tests the differences between recipes, i.e. between the rules by which other projects quantize.
+ * docs/RECIPES.md has a line for each test. */
 #include "operand.h"
 
 #include <float.h>
@@ -12,7 +12,7 @@
 
 enum { MOST = 256 };
 
-/* The result of quantizing one row. */
+/* Holds the result of quantizing one row. */
 typedef struct quantized {
     uint32_t codes[MOST];
     uint32_t scales[MOST];
@@ -61,7 +61,7 @@ static float down(float value) {
     return nextafterf(value, 0);
 }
 
-/* Returns the scale of a block that contains one value, amax, and zeros. */
+/* Returns the scale code of a block that contains amax and zeros. */
 static uint32_t scale_of(const char *recipe, const char *format, float amax) {
     float values[MOST] = {amax};
     quantized q = quantize_row((choice){recipe, format, 0, 0, NULL}, values, 16);
@@ -69,7 +69,8 @@ static uint32_t scale_of(const char *recipe, const char *format, float amax) {
     return q.scales[0];
 }
 
-/* Returns the e2m1 code of `value` in a block with 6, which makes the e8m0 scale 1. */
+/* Returns the e2m1 code of `value` in a block that also contains 6. The 6 makes the e8m0 scale 1.
+ */
 static uint32_t e2m1_code(const char *recipe, float value) {
     float values[32] = {6, value};
     quantized q = quantize_row((choice){recipe, "mxfp4", 0, 0, NULL}, values, 32);
@@ -78,8 +79,6 @@ static uint32_t e2m1_code(const char *recipe, float value) {
     assert_int_equal(q.codes[0], 7);
     return q.codes[1];
 }
-
-/* ---- A: e8m0 scale rules ---- */
 
 static void test_e8m0_scale_of_each_rule(void **state) {
     (void)state;
@@ -114,8 +113,8 @@ static void test_ocp_saturates_what_its_scale_does_not_reach(void **state) {
     }
 }
 
-/* Tests a block with the single value 7. The recipe rceil gives it the scale 2. 7 / 2 = 3.5 lies
- * halfway between the elements 3 and 4 and rounds to 4 (code 6). */
+/* Tests a block with the single value 7. The recipe rceil gives it the scale 2, so the element is
+ * 3.5. It lies halfway between 3 and 4 and must round to 4. */
 static void test_rceil_rounds_seven_up(void **state) {
     (void)state;
     const float seven = 7;
@@ -124,16 +123,16 @@ static void test_rceil_rounds_seven_up(void **state) {
     assert_int_equal(q.codes[0], 6);
 }
 
-/* Tests recipes that compute a scale's exponent from log2f, whose result is rounded to fp32. For
- * the float just below 256 (bits 0x437fffff), log2f gives 8 although the exponent is 7. Other
- * recipes read the exponent from the float's bits. */
+/* Tests recipes that compute a scale's exponent by log2f, which rounds to fp32. For the float just
+ * below 256, log2f gives 8 although the float's exponent is 7. Other recipes read the exponent
+ * from the float's bits. */
 static void test_floor_of_log2f_beside_a_power_of_two(void **state) {
     (void)state;
     const float below = down(256);
     assert_int_equal(scale_of("ocp", "mxfp4", below), 127 + 7 - 2);
     assert_int_equal(scale_of("ggml", "mxfp4", below), 127 + 8 - 2);
     assert_int_equal(scale_of("ggml", "mxfp4", 255), 127 + 7 - 2);
-    const float above = 6 * up(1024); /* log2f(above / 6) is exactly 10 after rounding. */
+    const float above = 6 * up(1024); /* log2f(above / 6) rounds to exactly 10. */
     assert_int_equal(scale_of("rceil", "mxfp4", above), 127 + 11);
     assert_int_equal(scale_of("modelopt", "mxfp4", above), 127 + 10);
 }
@@ -155,7 +154,7 @@ static void test_zero_blocks(void **state) {
         {"modelopt", "mxfp8", 0, 0},
         {"compressed-tensors", "mxfp4", 0, 0},
         {"quark", "mxfp4", 1, 0},
-        /* DeepGEMM's smallest scale is 1e-4 / 6, rounded up to 2^-15. */
+        /* The smallest scale of DeepGEMM's recipe is 1e-4 / 6, rounded up to 2^-15. */
         {"deepgemm", "mxfp4", 127 - 15, 0},
     };
     for (size_t i = 0; i < BSMM_COUNT(rows); i++) {
@@ -184,8 +183,8 @@ static void test_infinite_and_nan_amax(void **state) {
     assert_int_equal(q.codes[1], 0);
 }
 
-/* Tests the smallest scale of rceil. If amax / max is exactly 2^-127 (bits 0x00400000), the scale
- * byte is 0; if it is larger, the byte is 1. */
+/* Tests the smallest scale of the recipe rceil. If amax / max is exactly 2^-127, the scale code
+ * must be 0. If it is larger, the code must be 1. */
 static void test_rceil_of_the_smallest_scale(void **state) {
     (void)state;
     assert_int_equal(scale_of("rceil", "mxfp4", 6 * 0x1p-127f), 0);
@@ -194,9 +193,8 @@ static void test_rceil_of_the_smallest_scale(void **state) {
     assert_int_equal(scale_of("rceil", "mxfp4", FLT_MAX), 127 + 126);
 }
 
-/* Tests the element that 2^-127 becomes in a block with scale byte 0. If a recipe divides by
- * 2^-127, for which the byte stands, the element is 1 (e2m1 code 2). Some recipes divide by another
- * number. */
+/* Tests the value 2^-127 in a block with scale code 0, which stands for 2^-127. Recipes that
+ * divide by the scale give the element 1. Some recipes divide by another number. */
 static void test_values_under_scale_byte_zero(void **state) {
     (void)state;
     static const struct {
@@ -210,8 +208,6 @@ static void test_values_under_scale_byte_zero(void **state) {
         assert_int_equal(q.codes[0], rows[i].code);
     }
 }
-
-/* ---- B: element rounding ---- */
 
 static void test_halfway_elements(void **state) {
     (void)state;
@@ -231,8 +227,8 @@ static void test_halfway_elements(void **state) {
             assert_int_equal(e2m1_code(to_zero[j], down(rows[i].value)), rows[i].down);
         }
     }
-    /* 0.2505 is above the midpoint 0.25 and rounds to 0.5. If it were first rounded to bf16, it
-     * would become 0.25 and round to 0. */
+    /* 0.2505 is above the midpoint 0.25, so it rounds to 0.5. Rounding it to bf16 first would give
+     * 0.25, which rounds to 0. */
     assert_int_equal(e2m1_code("compressed-tensors", 0.2505f), 1);
 }
 
@@ -280,16 +276,14 @@ static void test_cast_saturates_fp8(void **state) {
                      0xfc00);
 }
 
-/* ---- C: nvfp4 ---- */
-
 static const char *const two_level[] = {"torchao", "te", "modelopt", "compressed-tensors"};
 
 static uint32_t kind_of(const char *recipe) {
     return strcmp(recipe, "compressed-tensors") == 0 ? BSMM_GLOBAL_DIVISOR : BSMM_GLOBAL_MULTIPLIER;
 }
 
-/* Returns the scale of a block with largest magnitude amax in a tensor with largest magnitude
- * amax_t. */
+/* Returns the scale code of a block whose largest magnitude is amax. The largest magnitude of the
+ * tensor is amax_t. */
 static uint32_t nvfp4_scale(const char *recipe, float amax_t, float amax) {
     float values[16] = {amax};
     choice how = {recipe, "nvfp4", 0, kind_of(recipe), &amax_t};
@@ -336,7 +330,7 @@ static void test_global_scales_as_stored(void **state) {
 }
 
 /* Tests the tensor scale of a tensor with tiny values, for which 2688 / amax_t overflows.
- * TransformerEngine stores FLT_MAX, and compressed-tensors stores 1. */
+ * TransformerEngine's recipe stores FLT_MAX, and the recipe of compressed-tensors stores 1. */
 static void test_global_scales_of_tiny_tensors(void **state) {
     (void)state;
     const float tiny = 0x1p-140f;
@@ -366,9 +360,8 @@ static void test_torchao_keeps_scales_normal(void **state) {
     assert_int_equal(nvfp4_scale("compressed-tensors", 2688, 6 * 0x1p-12f), 0x20);
 }
 
-/* Tests how ggml's rule (ggml_fp32_to_ue4m3) rounds block scales of amax / 6 to e4m3. `even` is the
- * same scale rounded to nearest even, which differs from it in some rows.
- */
+/* Tests how ggml's rule (ggml_fp32_to_ue4m3) rounds block scales to e4m3. `even` is the same scale
+ * rounded to nearest even. */
 static void test_ggml_scales_round_half_up(void **state) {
     (void)state;
     static const struct {
@@ -383,8 +376,6 @@ static void test_ggml_scales_round_half_up(void **state) {
         assert_true(bsmm_elem_decode(BSMM_ELEM_E4M3, even) == rows[i].even);
     }
 }
-
-/* ---- D: fp8 with f32 scales ---- */
 
 static float float_of(uint32_t bits) {
     float value;
@@ -436,8 +427,8 @@ static void test_fp8_power_of_two_scales(void **state) {
     }
 }
 
-/* Tests a bf16 tensor for which 448 / amax overflows. TransformerEngine then uses the largest value
- * of the input's type. */
+/* Tests a bf16 tensor for which 448 / amax overflows. TransformerEngine's recipe then uses the
+ * largest bf16 number. */
 static void test_te_fp8_of_tiny_bf16(void **state) {
     (void)state;
     uint16_t tiny = 0x0001; /* Code 1 of bf16 is the subnormal 2^-133. */
@@ -454,8 +445,6 @@ static void test_te_fp8_of_tiny_bf16(void **state) {
     assert_true(scale == 1 / 0x1.fep127f);
 }
 
-/* ---- the table ---- */
-
 static void test_defaults_are_the_presets(void **state) {
     (void)state;
     bsmm_preset_info preset = {.struct_size = sizeof preset};
@@ -471,7 +460,7 @@ static void test_defaults_are_the_presets(void **state) {
     }
 }
 
-/* Tests that every listed pair of recipe and format works, and that each row has its texts. */
+/* Tests that quantizing works for every pair of recipe and format that the table lists. */
 static void test_listed_formats_are_taken(void **state) {
     (void)state;
     bsmm_recipe_info info = {.struct_size = sizeof info};

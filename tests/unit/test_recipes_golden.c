@@ -1,4 +1,5 @@
-/* Tests that every recipe reproduces its project's bytes: data, scales and the tensor's scale. */
+/* Tests that every recipe writes the same bytes as the project from which it comes. The bytes are
+ * the element codes, the block scales and the tensor scale. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,8 +53,8 @@ static void quantize_case(const recipe_case *c, result *out) {
     if (bsmm_quantize(&desc, NULL) != BSMM_OK) fail_msg("%s", bsmm_error_message());
 }
 
-/* Returns false for an element of a block whose scale is NaN, if the case says that such elements
- * are unspecified. */
+/* Returns false for an element of a block with a NaN scale, if the golden case leaves such
+ * elements unspecified. */
 static bool is_compared(const recipe_case *c, const bsmm_matrix *m, int64_t row, int64_t col) {
     uint64_t at;
     if (!strstr(c->options, "nan-blocks")) return true;
@@ -126,8 +127,7 @@ static bool has_case(const recipe_cases *set, const bsmm_recipe_info *recipe) {
     return false;
 }
 
-/* Returns true if a recipe has scales. Recipes without scales are element codecs, which
- * test_golden_elements.c tests. */
+/* Returns true if a recipe computes scales. Recipes without scales only encode elements. */
 static bool is_scaled(const bsmm_recipe_info *recipe) {
     char first[40];
     bsmm_format format;

@@ -1,5 +1,5 @@
-/* Tests the tables of backends and kernels: rows are complete, names are unique, and the reference
- * is last. */
+/* Tests the tables of backends and kernels. All entries must be complete, and names must be
+ * unique. */
 #include "core/describe.h"
 
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 #define HAS(row, what, hook)                                                                       \
     if (!(row)->hook) fail_msg(what " %s: its " #hook " is NULL", (row)->name)
 
-/* Tells whether a device's name could mean a device of both backends, which have the same name. */
+/* Tells whether a device name could belong to both backends. */
 static bool share_models(const bsmm_backend *a, const bsmm_backend *b) {
     if (!a->models || !b->models) return true;
     for (uint32_t i = 0; a->models[i]; i++)
@@ -67,8 +67,8 @@ static void test_kernels_are_whole(void **state) {
     }
 }
 
-/* Tests that the kernel `ref` is the last of the kernel table. It takes every product, so kernels
- * after it would never be chosen. */
+/* Tests that the kernel `ref` is the last of the kernel table. It takes every product, so the
+ * library would never choose a later kernel. */
 static void test_the_reference_is_last(void **state) {
     (void)state;
     uint32_t last = 0;

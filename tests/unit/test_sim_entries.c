@@ -1,7 +1,6 @@
-/* Runs every entry (kernel) of the PTX in the library at least once on a simulated GPU, and checks
- * the results: products against sums in double within the kernel's bound, conversions against the
- * bytes of the CPU. An entry that nothing here runs fails the test by name. The shapes are small,
- * because the simulator is slow. */
+/* Runs every kernel (PTX entry) of the library at least once on a simulated GPU, and checks the
+ * results. A kernel that no test here runs makes this program fail with the kernel's name. The
+ * shapes are small, because the simulator is slow. */
 #include "cuda.h"
 #include "cuda/host/wgmma.h"
 #include "gpu.h"
@@ -20,11 +19,11 @@
 
 #include <cmocka.h>
 
-/* The shape of products. K has a partial last block of 128 elements. PADDED is an order of
- * elements: row-major with gaps between the rows. */
+/* Are the sizes of products. PADDED is a value for the order of elements, and means row-major with
+ * gaps between the rows. */
 enum { N = 40, K = 160, PADDED = 2 };
 
-/* The device on which the functions below run. */
+/* The name of the simulated GPU on which the functions below run kernels. */
 static const char *device;
 
 static void run_on(const char *name) {
@@ -32,10 +31,8 @@ static void run_on(const char *name) {
     device = name;
 }
 
-/* ---- products ---- */
-
-/* Returns the format of a name. "fp8_row" has one fp32 scale for each row. "e5m2_128" and
- * "e5m2_tile" are the formats fp8_group128 and fp8_block128 with e5m2 elements. */
+/* Returns the format of this name. "fp8_row" has one fp32 scale for each row. "e5m2_128" and
+ * "e5m2_tile" are fp8_group128 and fp8_block128 with e5m2 elements. */
 static bsmm_format named(const char *name) {
     static const struct {
         const char *name;
@@ -56,7 +53,9 @@ static test_matrix operand(const char *name, int64_t rows, uint32_t order, rng *
     test_matrix_make(&t, shape, FILL_ORDINARY, r);
     uint8_t *codes = t.m.scales;
     for (uint64_t i = 0; shape.format.scale == BSMM_SCALE_E8M0 && i < t.scale_bytes; i++)
-        codes[i] = (uint8_t)(126 + rng_below(r, 3)); /* scales that fold into e4m3's exponent */
+        codes[i] =
+            (uint8_t)(126 + rng_below(r, 3)); /* The e8m0 scales lie so close together that e4m3 can
+                                                 hold the products of elements and scales. */
     return t;
 }
 
@@ -84,7 +83,8 @@ static void check_result(const bsmm_matmul_desc *desc, const test_matrix *a, con
     free(right);
 }
 
-/* Returns the bound of a kernel for a product, or a negative number if the kernel refuses. */
+/* Returns the error bound of a kernel for a product, or a negative number if the kernel refuses
+ * the product. */
 static double bound_of(const bsmm_matmul_desc *desc) {
     bsmm_explanation e = BSMM_INIT(bsmm_explanation);
     bsmm_matmul_desc all = *desc;
@@ -95,10 +95,12 @@ static double bound_of(const bsmm_matmul_desc *desc) {
     return -1;
 }
 
-/* PLAIN, or a product with C, which some kernels compute by another code path. */
+/* PLAIN means a product without C. WITH_C means a product with C, which some kernels compute on
+ * another code path. */
 enum { PLAIN, WITH_C };
 
-/* Multiplies by a kernel, if it accepts the product, and checks the result. */
+/* Multiplies by the named kernel and checks the result. Does nothing if the kernel refuses the
+ * product. */
 static void multiply(const char *kernel, const char *a, const char *b, int64_t m, uint32_t order,
                      uint32_t compute, int extra) {
     rng r = {(uint64_t)m + order};
@@ -128,8 +130,7 @@ static void multiply(const char *kernel, const char *a, const char *b, int64_t m
     test_matrix_free(&right);
 }
 
-/* Multiplies every kind of operand in both orders, without packing by the generic kernel, and
- * packed by the bf16 engine. */
+/* Multiplies operands of every kind, in both orders, by the named kernel. */
 static void multiply_all(const char *kernel) {
     static const char *const formats[] = {"mxfp4", "nvfp4", "e2m1", "mxfp6_e2m3",
                                           "e2m3",  "mxfp8", "e4m3", "fp8_group128",
@@ -173,8 +174,8 @@ static void fp8_packs(void **state) {
     }
 }
 
-/* Tests operands whose scales end with the allocation, and 32 bytes of them whose address is only a
- * multiple of 16. A kernel that reads past the end of the scales stops. */
+/* Tests operands whose block scales end where the allocation ends. The simulator stops a kernel
+ * that reads past the end of the scales. */
 static void ends_of_scales(void **state) {
     static const struct {
         const char *kernel;
@@ -219,7 +220,7 @@ static void ends_of_scales(void **state) {
     }
 }
 
-/* Rows with gaps need the kernel that copies rows. */
+/* Operands with gaps between rows need a second kernel that copies rows. */
 static void scaled_products(void **state) {
     static const char *const formats[] = {"mxfp8", "mxfp4", "nvfp4"},
                              *const devices[][2] = {{"sim:sm_100", "cuda_sm100f_scaled"},
@@ -234,8 +235,7 @@ static void scaled_products(void **state) {
     }
 }
 
-/* For each kind of the wgmma engine and each pair of elements, a product with packed operands of
- * this kind. */
+/* Lists for each kind of wgmma kernel and each pair of element types a product that uses it. */
 static const struct {
     bsmm_wgmma_kind kind;
     uint32_t elems[2];
@@ -291,8 +291,6 @@ static void few_rows(void **state) {
             }
 }
 
-/* ---- conversions ---- */
-
 static void expect_same(const recode_case *c, const char *what, const void *expected,
                         const void *there, uint64_t bytes) {
     uint8_t *got = malloc(bytes + 1);
@@ -301,7 +299,7 @@ static void expect_same(const recode_case *c, const char *what, const void *expe
     free(got);
 }
 
-/* Copies a matrix to the device. The pointers that it returns are freed by drop(). */
+/* Copies a matrix to the device. The caller frees the returned pointers by drop(). */
 static bsmm_matrix upload(const test_matrix *t) {
     bsmm_matrix m = t->m;
     m.data = test_gpu_new(device, t->m.data, t->data_bytes);
@@ -331,7 +329,7 @@ static void quantize_alike(const recode_case *c, void *context) {
     drop(&dst);
 }
 
-/* Quantizes nvfp4 by the default recipe, which has kernels of its own. */
+/* Quantizes to nvfp4 by the default recipe, because this recipe has separate kernels. */
 static void quantize_nv(const char *type) {
     rng r = {4};
     recode_case c = {.recipe = "torchao"};
@@ -384,7 +382,8 @@ static void move_scales(void) {
     test_matrix_free(&c.dst);
 }
 
-/* Packs a column-order B in form compact. Its codes must become those of the rows. */
+/* Packs a column-major B to the compact packed format. The packed codes must be those of B's rows.
+ */
 static void pack_columns(void) {
     enum { HEADER = 128, ROWS = 24, COLS = 64 };
     rng r = {7};
@@ -457,8 +456,6 @@ static void conversions(void **state) {
     store_words();
 }
 
-/* ---- entries ---- */
-
 typedef const char *list_launched(unsigned number);
 
 static bool was_launched(list_launched *list, const char *target, const char *entry,
@@ -472,7 +469,8 @@ static bool was_launched(list_launched *list, const char *target, const char *en
     return false;
 }
 
-/* Counts the entries of a PTX text, and reports each that was not launched. */
+/* Counts the kernels (entries) of a PTX text, and prints the name of each one that was not
+ * launched. */
 static void check_text(const char *text, const char *target, list_launched *list, int counts[2]) {
     static const char directive[] = ".entry ";
     for (const char *at = text; (at = strstr(at, directive));) {
@@ -485,7 +483,7 @@ static void check_text(const char *text, const char *target, list_launched *list
     }
 }
 
-/* Tests that the tests above have run every entry of the PTX in the library. */
+/* Tests that the previous tests have run every kernel of the library's PTX. */
 static void every_entry_was_run(void **state) {
     (void)state;
     static const char *const codes[][2] = {{"compute_80", "sm_80"},
@@ -525,8 +523,8 @@ int main(void) {
         cmocka_unit_test(conversions),
         cmocka_unit_test(every_entry_was_run),
     };
-    /* Persistent kernels launch a thread block for each SM, so fewer SMs take less time. A finding
-     * of the simulator is printed, because the library's message does not have it. */
+    /* Persistent kernels launch one thread block for each SM, so fewer SMs take less time.
+     * BSMM_SIM_REPORT prints the errors that the simulator finds. */
     setenv("BSMM_SIM_MULTIPROCESSORS", "6", 1);
     setenv("BSMM_SIM_REPORT", "1", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);

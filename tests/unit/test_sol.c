@@ -1,5 +1,5 @@
-/* Tests the speed-of-light estimate: the table of devices, the choice of the arithmetic unit, and
- * the numbers that AMD published. */
+/* Tests the speed-of-light estimate, i.e. the shortest time that a product can take on a device.
+ * Compares it with numbers that AMD published. */
 #include "sol/sol.h"
 
 #include <math.h>
@@ -39,8 +39,8 @@ static void assert_near(double value, double expected, double relative) {
         fail_msg("%.9g is not within %g of %.9g", value, relative, expected);
 }
 
-/* Tests the peak that the cycle formula gives for the instruction of AMD's example, and the two
- * peaks that AMD's table has for MI325X. */
+/* Tests the peaks that follow from an instruction's cycles. Compares them with AMD's published
+ * peaks of MI325X. */
 static void test_cycle_formula(void **state) {
     (void)state;
     assert_near(BSMM_CYCLE_PEAK(32, 32, 8, 1216, 2100, 32), 1307.4e12, 5e-5);
@@ -48,14 +48,12 @@ static void test_cycle_formula(void **state) {
     assert_near(mi325x->info.f32, 163.4e12, 5e-4);
     assert_near(mi325x->info.f16, 1307.4e12, 5e-5);
     assert_near(mi325x->info.f8, 2614.9e12, 5e-5);
-    /* 16x16x16 f16 and 16x16x32 fp8 instructions take 16 cycles each, which gives the same
-     * peaks. */
+    /* Both instructions take 16 cycles, so they give the same peaks. */
     assert_near(BSMM_CYCLE_PEAK(16, 16, 16, 1216, 2100, 16), mi325x->info.f16, 1e-12);
     assert_near(BSMM_CYCLE_PEAK(16, 16, 32, 1216, 2100, 16), mi325x->info.f8, 1e-12);
 }
 
-/* Tests the peaks of MI355X in AMD's table: 157.3 TFLOP/s (f32), 2.5 PFLOP/s (f16), 5 PFLOP/s (f8),
- * 10 PFLOP/s (f6 and f4). */
+/* Tests the peaks of MI355X against AMD's published table. */
 static void test_cdna4_peaks(void **state) {
     (void)state;
     const bsmm_sol_device *mi355x = bsmm_sol_device_row("mi355x");
@@ -66,9 +64,8 @@ static void test_cdna4_peaks(void **state) {
     assert_near(mi355x->info.f4, 10.0e15, 1e-2);
 }
 
-/* Tests the speed of light, in us, that AMD published for the six products of the FP8 groupwise
- * challenge on MI300X. Memory limits the two products with K = 256: operands, fp32 scales and the
- * bf16 result are each read or written once. */
+/* Tests the shortest times in us that AMD published for the six products of the FP8 groupwise
+ * challenge on MI300X. Memory bandwidth limits the two products with K = 256. */
 static void test_challenge_times(void **state) {
     (void)state;
     static const struct {
@@ -146,8 +143,8 @@ static void test_units(void **state) {
     }
 }
 
-/* Tests that every pair of presets has an estimate on every device. The estimate must be the time
- * of the arithmetic unit or of the bytes, and it must never decrease if M, N or K grows. */
+/* Tests that every pair of presets has an estimate on every device. The estimate must never
+ * decrease if M, N or K grows. */
 static void test_every_device_and_preset(void **state) {
     (void)state;
     bsmm_device_info device = BSMM_INIT(bsmm_device_info);
@@ -178,8 +175,7 @@ static void test_known_devices(void **state) {
     assert_int_equal(bsmm_device_at(1000, &info), BSMM_E_NOT_FOUND);
 }
 
-/* Tests that the estimate counts each byte once, with 64 x 128 mxfp4 (half a byte for each element
- * and 1/32 byte for its scale) times 32 x 128 bf16 into 64 x 32 f16. */
+/* Tests that the estimate counts each byte of the operands, scales and result once. */
 static void test_bytes_count_once(void **state) {
     (void)state;
     bsmm_matrix a = matrix_of("mxfp4", 64, 128), b = matrix_of("bf16", 32, 128);

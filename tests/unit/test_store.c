@@ -1,5 +1,5 @@
-/* Tests products with a block-scaled D. For any preset, D must have the bytes of the same product
- * in fp32, quantized by the same recipe with the same second-level scale. */
+/* Tests products with a block-scaled D. D must have the same bytes as the fp32 result of the same
+ * product after bsmm_quantize with the same recipe. */
 #include "operand.h"
 
 #include <setjmp.h>
@@ -29,8 +29,8 @@ static void poison(test_matrix *t) {
     memset(t->m.scales, 0xa5, t->scale_bytes);
 }
 
-/* Computes the product in fp32 by one kernel and quantizes it. Returns the second-level scale that
- * the recipe has chosen. */
+/* Computes the product in fp32 by one kernel and quantizes the result. Returns the second-level
+ * scale that the recipe has chosen. */
 static float quantize_product(fixture *f, const char *kernel, const char *recipe) {
     static float global;
     global = 1;
@@ -50,7 +50,7 @@ static float quantize_product(fixture *f, const char *kernel, const char *recipe
 static void check_kernel(fixture *f, const char *kernel, const char *recipe) {
     bool two_levels = f->stored.m.format.scale == BSMM_SCALE_E4M3;
     float global = quantize_product(f, kernel, recipe);
-    /* The second-level scale must not be 1, so that an error in it shows. */
+    /* The second-level scale must not be 1, because a kernel that ignored it would then pass. */
     if (two_levels) assert_true(global != 1);
     poison(&f->stored);
     f->stored.m.global_scale = two_levels ? &global : NULL;
@@ -65,7 +65,8 @@ static void check_kernel(fixture *f, const char *kernel, const char *recipe) {
                         test_matrix_value(&f->quantized, i, j));
 }
 
-/* Checks every kernel that stores this D from A x mxfp4. Returns the number of kernels. */
+/* Multiplies a matrix of format `a` by an mxfp4 matrix. Checks every kernel that stores D in the
+ * format of `d`, and returns the number of these kernels. */
 static int check_product(const char *a, bsmm_matrix d, const char *recipe, float alpha, rng *r) {
     fixture f = {.alpha = alpha};
     test_matrix_make(&f.a, describe(format_named(a), M, K), FILL_ORDINARY, r);
@@ -116,8 +117,8 @@ static void test_named_recipes(void **state) {
     check_preset(describe(format_named("fp8_group128"), M, N), "deepgemm", &r);
 }
 
-/* Tests results near fp32's smallest numbers, with a second-level scale whose reciprocal
- * overflows. */
+/* Tests results near fp32's smallest numbers. The reciprocal of the second-level scale overflows.
+ */
 static void test_least_results(void **state) {
     (void)state;
     rng r = {23};

@@ -1,7 +1,5 @@
-/* Tests the tables of formats and layouts. The tests check every number of the OCP formats and of
- * their fnuz variants, and that each row agrees with its codec. They also check conversions between
- * names and values, the packing of codes, and that layouts are bijections and leave padding
- * untouched. */
+/* Tests the tables of formats and layouts. The test compares their numbers with the OCP
+ * specifications and with the codecs. It also checks how codes are packed into bytes. */
 #include "operand.h"
 
 #include <math.h>
@@ -49,8 +47,8 @@ static void test_elements_have_the_standards_figures(void **state) {
     assert_int_equal(bsmm_elem_at(BSMM_COUNT(known), &info), BSMM_E_NOT_FOUND);
 }
 
-/* Tests that the largest, the smallest normal and the smallest value of each codec are those of the
- * table. */
+/* Compares the largest value, the smallest normal value and the smallest value of each codec with
+ * the table. */
 static void test_elements_agree_with_their_codec(void **state) {
     (void)state;
     for (uint32_t elem = BSMM_ELEM_F16; elem < BSMM_ELEM_COUNT; elem++) {
@@ -73,8 +71,8 @@ static bool survives(uint32_t through, double value) {
     return isnan(value) ? isnan(back) : back == value;
 }
 
-/* Derives the traits of an element format (such as "small integer" or "exact in bf16") from all of
- * its codes. */
+/* Derives the properties of an element format, such as "small integer" or "exact in bf16", from
+ * all of its codes. */
 static bsmm_elem_traits traits_by_codes(uint32_t elem) {
     const bsmm_elem_info *info = bsmm_elem_row(elem);
     bsmm_elem_traits t = {.in_matrices = bsmm_elem_decode(elem, 1u << (info->bits - 1)) <= 0 ||
@@ -126,7 +124,8 @@ static void test_traits_are_those_of_the_codes(void **state) {
     assert_false(bsmm_elem_is_narrow(BSMM_ELEM_NONE) || bsmm_elem_is_narrow(BSMM_ELEM_COUNT));
 }
 
-/* Tests that a preset is a format that the library takes, and that its recipe quantizes to it. */
+/* Tests that the library accepts the format of every preset, and that the preset's recipe
+ * quantizes to it. */
 static void test_presets_are_formats(void **state) {
     (void)state;
     bsmm_preset_info preset = {.struct_size = sizeof preset};
@@ -183,8 +182,8 @@ static void test_bits_per_weight(void **state) {
     assert_true(bits_per_weight("fp8_block128") == 8 + 32.0 / 16384);
 }
 
-/* Tests how 4-bit and 6-bit codes are packed: the code with the even index is in the low bits, and
- * with 6 bits the least significant bit comes first. */
+/* Tests how 4-bit and 6-bit codes are packed into bytes. The first code has the lowest bits of the
+ * first byte. */
 static void test_packing_order(void **state) {
     (void)state;
     uint8_t four[1] = {0}, six[3] = {0};
@@ -198,7 +197,8 @@ static void test_packing_order(void **state) {
         assert_int_equal(word >> 6 * i & 0x3f, 0x30 + i);
 }
 
-/* Tests random stores at random positions against an array with one code per byte. */
+/* Stores random codes at random positions and compares the packed bytes with an array that has one
+ * code per byte. */
 static void test_packing_changes_no_neighbour(void **state) {
     (void)state;
     enum { COUNT = 96, STORES = 20000 };
@@ -225,7 +225,8 @@ static void test_packing_changes_no_neighbour(void **state) {
     }
 }
 
-/* Checks that the digits of a layout number each scale of the tile exactly once. */
+/* Checks that a layout, described as digits of the scale's row and column, gives each scale of a
+ * tile a different number. */
 static void check_digits(const bsmm_layout_info *layout) {
     uint32_t extents[2] = {1, 1}, tile = layout->tile_rows * layout->tile_cols, at = 0;
     uint8_t *seen = calloc(tile, 1);

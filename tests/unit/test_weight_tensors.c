@@ -1,4 +1,4 @@
-/* Tests which tensors of a file make up a weight. */
+/* Tests the function that tells from which tensors of a file a weight is read. */
 #include "bsmm.h"
 
 #include <setjmp.h>

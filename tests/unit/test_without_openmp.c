@@ -1,6 +1,6 @@
 /* Tests the library without OpenMP. This program has its own copy of src/base/threads.c, which is
- * compiled without OpenMP (tests/CMakeLists.txt). Without a pool the calling thread must do all
- * work; with a pool, the pool's tasks must do it. */
+ * compiled without OpenMP. Without a pool the calling thread must do all work. With a pool, the
+ * pool's tasks must do it. */
 #include "pools.h"
 #include "product.h"
 

@@ -1,4 +1,4 @@
-/* Tests that a run writes nothing outside its workspace, and that a product is refused if no memory
+/* Tests that a run writes nothing outside its workspace. A product must be refused if no memory
  * could hold its workspace. */
 #include "operand.h"
 
@@ -51,8 +51,8 @@ static int run_every_kernel(bsmm_matmul_desc *desc) {
     return count;
 }
 
-/* Tests products with a large N and a small K, where the sums of a row take more memory than its
- * operands. */
+/* Tests products with a large N and a small K, for which the fp32 sums of a row take more memory
+ * than the operands. */
 static void test_margins(void **state) {
     (void)state;
     static const struct {

@@ -7,8 +7,8 @@ static inline uint64_t ptx_load_acquire(const uint64_t *from) {
 static inline void ptx_store_release(uint64_t *to, uint64_t value) {
     *to = value;
 }
-/* Emulates stmatrix, which stores four matrices of 8 x 8. Lane 4 r + j holds elements 2 j and 2 j +
- * 1 of row r of each matrix. */
+/* Emulates stmatrix, which stores four matrices of 8 x 8 16-bit elements from a warp's registers
+ * to shared memory. Lane 4 r + j holds elements 2 j and 2 j + 1 of row r of each matrix. */
 static inline void ptx_stmatrix_x4(uint32_t to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
     const uint32_t part[4] = {a, b, c, d}, lane = emulated_now->lane;
     const uint64_t *addresses = emulated_exchange(to);

@@ -25,7 +25,7 @@ static inline uint64_t ptx_wgmma_descriptor_plain(uint32_t address, uint32_t alo
 }
 static inline void ptx_wgmma_hold_words(uint32_t *) {}
 
-/* Returns the values of all codes of e4m3 or e5m2. */
+/* Returns a table that converts each 8-bit code of e4m3 or e5m2 to its value. */
 static inline const float *emulated_wgmma_values(char type) {
     static float values[2][256];
     static bool made = false;
@@ -56,7 +56,8 @@ static inline void emulated_wgmma_row(uint64_t descriptor, uint32_t row, char ty
         to[i] = values[codes[i]];
 }
 
-/* Returns the exponent of the smallest normal element of a type of operands. */
+/* Returns the exponent of the smallest normal number of the type of A and B, because tensor cores
+   align products by this exponent. */
 static inline int emulated_wgmma_least(char type) {
     return type == 'b'   ? SIM_TENSOR_LEAST_BF16
            : type == '5' ? SIM_TENSOR_LEAST_E5M2
@@ -76,7 +77,7 @@ static inline void emulated_wgmma(float *d, uint64_t a, uint64_t b, uint32_t add
     float rows[2][32], column[32];
     emulated_wgmma_row(a, first, a_type, rows[0]);
     emulated_wgmma_row(a, first + 8, a_type, rows[1]);
-    for (uint32_t c = 0; c < n / 4; c++) { /* Each thread holds two of every eight columns. */
+    for (uint32_t c = 0; c < n / 4; c++) { /* Each thread holds two of every eight columns of D. */
         emulated_wgmma_row(b, c / 2 * 8 + 2 * (t % 4) + c % 2, b_type, column);
         for (uint32_t r = 0; r < 2; r++) {
             float *to = &d[c / 2 * 4 + 2 * r + c % 2];
@@ -107,7 +108,7 @@ static inline void emulated_wgmma_words(float *d, const uint32_t *a, uint64_t b,
     float rows[2][16], column[16];
     emulated_mma_values(emulated_exchange(uint64_t(a[2]) << 32 | a[0]) + 4 * group, rows[0]);
     emulated_mma_values(emulated_exchange(uint64_t(a[3]) << 32 | a[1]) + 4 * group, rows[1]);
-    for (uint32_t c = 0; c < n / 4; c++) { /* Each thread holds two of every eight columns. */
+    for (uint32_t c = 0; c < n / 4; c++) { /* Each thread holds two of every eight columns of D. */
         emulated_wgmma_plain_row(b, c / 2 * 8 + 2 * t + c % 2, column);
         for (uint32_t r = 0; r < 2; r++) {
             float *to = &d[c / 2 * 4 + 2 * r + c % 2];
