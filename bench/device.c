@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the table of kinds of devices ---- */
-
 static const bench_device_kind *const kinds[] = {
 #define DEVICE(kind) &bench_device_##kind,
 #include "devices.def"
@@ -53,8 +51,6 @@ bool bench_device_find(const char *device, bsmm_local_device *info) {
     }
     return false;
 }
-
-/* ---- an open device ---- */
 
 static char error[256];
 
@@ -103,8 +99,6 @@ size_t bench_device_sets(const bench_device *device, uint64_t bytes) {
 int bench_device_repeats(const bench_device *device, int wanted) {
     return device->kind->is_simulated ? 1 : wanted;
 }
-
-/* ---- memory ---- */
 
 bool bench_device_allocate(bench_device *device, uint64_t bytes, void **memory) {
     *memory = NULL;
@@ -173,8 +167,6 @@ void bench_device_reset(bench_device *device) {
     device->count = 0;
     device->copies[0] = device->copies[1] = NULL;
 }
-
-/* ---- matrices ---- */
 
 static bool sizes_of(const bsmm_matrix *m, uint64_t *data, uint64_t *scales) {
     *scales = 0;

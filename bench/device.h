@@ -14,8 +14,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* ---- an entry of the table of kinds ---- */
-
 typedef struct bench_graph {
     /* graph objects of the device's driver, which only this driver can read */
     void *graph, *executable;
@@ -105,8 +103,6 @@ typedef struct bench_device_kind {
  * call it. */
 __attribute__((format(printf, 1, 2))) bool bench_device_fail(const char *format, ...);
 
-/* ---- the table of kinds ---- */
-
 /* Returns the word that follows the times of a device that are not those of its clock: " model",
  * " simulating", or "". */
 const char *bench_device_time_note(const bench_device_kind *kind);
@@ -121,8 +117,6 @@ const bench_device_kind *bench_device_kind_of(const char *device);
 /* Gives the library's description of a device in *info, whose struct_size must be set. "name" means
  * "name:0". If the library has no such device, it returns false and leaves *info unchanged. */
 bool bench_device_find(const char *device, bsmm_local_device *info);
-
-/* ---- an open device ---- */
 
 typedef struct bench_device {
     const bench_device_kind *kind;
@@ -150,9 +144,6 @@ size_t bench_device_sets(const bench_device *device, uint64_t bytes);
 /* Returns how often to repeat a measurement: `wanted` times, or once if the device is simulated. */
 int bench_device_repeats(const bench_device *device, int wanted);
 
-/* ---- memory; bench_device_reset and bench_device_close free it, and bench_device_error() has the
- * reason of a failure ---- */
-
 /* Allocates uninitialized memory. For 0 bytes, *memory becomes NULL. */
 bool bench_device_allocate(bench_device *device, uint64_t bytes, void **memory);
 /* Allocates memory and fills it with a copy of `from`, or with the byte 0x5A if `from` is NULL. For
@@ -174,8 +165,6 @@ bool bench_device_put(bench_device *device, const bsmm_matrix *host, bool copied
                       bsmm_matrix *there);
 /* Copies the device matrix `there`, which bench_device_put made, back to the memory of `host`. */
 bool bench_device_get(bench_device *device, const bsmm_matrix *there, const bsmm_matrix *host);
-
-/* ---- time on devices that have graphs ---- */
 
 /* A function that queues work in the stream; it returns false on failure. `turn` counts the calls
  * and selects one of several sets of operands. */

@@ -33,8 +33,6 @@ static bool succeeded(const cuda_state *cuda, int result, const char *call) {
 }
 #define CALL(cuda, name, ...) succeeded(cuda, (cuda)->name(__VA_ARGS__), #name)
 
-/* ---- opening ---- */
-
 static bool take_entries(cuda_state *cuda) {
     for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
         void *symbol = dlsym(cuda->library, entries[i].symbol);
@@ -89,8 +87,6 @@ void *bench_cuda_stream(const void *state) {
     return ((const cuda_state *)state)->stream;
 }
 
-/* ---- memory ---- */
-
 bool bench_cuda_allocate(void *state, uint64_t bytes, void **memory) {
     cuda_state *cuda = state;
     uint64_t made = 0;
@@ -130,8 +126,6 @@ bool bench_cuda_wait(void *state) {
     cuda_state *cuda = state;
     return CALL(cuda, stream_wait, cuda->stream);
 }
-
-/* ---- time ---- */
 
 bool bench_cuda_start_time(void *state) {
     cuda_state *cuda = state;

@@ -82,8 +82,6 @@ static const struct {
     {"cublasLtMatmul", offsetof(lt_library, matmul)},
 };
 
-/* ---- the library ---- */
-
 static void *open_library(void) {
     static const char *const usual[] = {"libcublasLt.so.13", "libcublasLt.so.12"};
     const char *named = getenv("BSMM_BENCH_CUBLASLT");
@@ -128,8 +126,6 @@ static const char *version(void *library) {
              v % 100);
     return lt->version;
 }
-
-/* ---- a GEMM ---- */
 
 /* A prepared GEMM of cuBLASLt, whose matrices are column-major. Our row-major D = A B^T is the
  * column-major D' = B'^T A', so the first operand of cuBLASLt is our B. */
@@ -235,8 +231,6 @@ static bool run(void *product, size_t turn) {
                          p->d_layout, d, p->d_layout, p->algorithm.algorithm, p->workspace,
                          workspace_bytes, p->stream) == 0;
 }
-
-/* ---- the choice of an algorithm ---- */
 
 static int find_algorithms(const lt_product *p, lt_result *results) {
     lt_library *lt = p->lt;

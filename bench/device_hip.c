@@ -35,8 +35,6 @@ static bool succeeded(int result, const char *call) {
 }
 #define CALL(hip, name, ...) succeeded((hip)->name(__VA_ARGS__), #name)
 
-/* ---- opening ---- */
-
 static bool take_entries(hip_state *hip) {
     for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
         void *symbol = dlsym(hip->library, entries[i].symbol);
@@ -96,8 +94,6 @@ void *bench_hip_stream(const void *state) {
     return ((const hip_state *)state)->stream;
 }
 
-/* ---- memory ---- */
-
 bool bench_hip_allocate(void *state, uint64_t bytes, void **memory) {
     hip_state *hip = state;
     const int result = hip->alloc(memory, bytes);
@@ -137,8 +133,6 @@ bool bench_hip_wait(void *state) {
     hip_state *hip = state;
     return CALL(hip, stream_wait, hip->stream);
 }
-
-/* ---- time ---- */
 
 bool bench_hip_start_time(void *state) {
     hip_state *hip = state;

@@ -27,8 +27,6 @@ typedef struct bench {
     bench_samples ours, theirs[BENCH_PEERS], unit_rates, read_rates;
 } bench;
 
-/* ---- operands ---- */
-
 static bsmm_status make_matrices(bench *b) {
     const bench_job *job = b->job;
     int64_t m = job->sizes[0], n = job->sizes[1], k = job->sizes[2];
@@ -117,8 +115,6 @@ static bsmm_status make_buffers(bench *b) {
     return buffers->workspace ? make_copies(b, packed_bytes) : BSMM_E_MEMORY;
 }
 
-/* ---- the library and its peers ---- */
-
 static bsmm_status run_ours(void *context, size_t turn) {
     bench *b = context;
     b->buffers.b = bench_copies_at(&b->b_data, turn);
@@ -171,8 +167,6 @@ static bsmm_status time_all(bench *b) {
     }
     return status;
 }
-
-/* ---- the result ---- */
 
 /* Estimates the peak rate of the arithmetic unit that the GEMM could use on a processor with
  * AVX-512's dot products. If this processor lacks that unit, the rate of another unit is probed

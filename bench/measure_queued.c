@@ -35,8 +35,6 @@ typedef struct bench {
     size_t counted;
 } bench;
 
-/* ---- operands ---- */
-
 /* Returns the scale layout of an operand. fp32 scales of 1 x 128 blocks have the layout that the
  * peer reads, i.e. the library with which bench compares. All other scales are row-major, as in
  * checkpoints. */
@@ -109,8 +107,6 @@ static bool make_buffers(bench *b) {
            bench_device_new(b->on->device, NULL, b->buffers.workspace_bytes, &b->buffers.workspace);
 }
 
-/* ---- runs of the library ---- */
-
 static void turn_to(bench *b, size_t turn) {
     b->buffers.a = at(&b->data[0], turn, b->sets);
     b->buffers.a_scales = at(&b->scales[0], turn, b->sets);
@@ -174,8 +170,6 @@ static const char *validate(bench *b, const uint32_t *unwritten, bench_result *r
     bench_validate(&b->d, b->a_wide.data, b->b_wide.data, b->job->sizes[2], unwritten, result);
     return NULL;
 }
-
-/* ---- peers and time ---- */
 
 static const bench_queued_peer *peer_of(const bench *b) {
     return b->on->peer ? b->on->device->kind->peer : NULL;
@@ -263,8 +257,6 @@ static const char *measure_sample(bench *b, bench_queued_result *result) {
     const char *why = time_all(b);
     return why ? why : validate(b, &ones, &result->ours);
 }
-
-/* ---- the result ---- */
 
 /* Returns the known device whose name is part of the title that the driver reports, such as "H200".
  * If there is none, returns the default of the device's kind. */

@@ -130,8 +130,6 @@ static void unload(void) {
     dnnl.engine_destroy(engine);
 }
 
-/* ---- differences between the versions ---- */
-
 /* Describes a matrix of bf16. If `strides` is NULL, the library chooses the layout. */
 static bool describe(descriptor *d, int64_t rows, int64_t cols, const int64_t strides[2]) {
     const int64_t dims[2] = {rows, cols};
@@ -158,8 +156,6 @@ static bool describe_matmul(void **primitive_descriptor, const descriptor *src,
     return dnnl.matmul_init(operation, src->handle, weights->handle, NULL, dst->handle) == 0 &&
            dnnl.descriptor_create(primitive_descriptor, operation, NULL, engine, NULL) == 0;
 }
-
-/* ---- the shape that is prepared ---- */
 
 enum { SRC, WEIGHTS, DST, OPERANDS };
 

@@ -75,8 +75,6 @@ static void print_row(cli_rows *rows, const char *formats, const bench_job *job,
     cli_bench_trust_cells(rows, trust);
 }
 
-/* ---- the heading: ceilings and peers with which the results are compared ---- */
-
 enum { MOST_PROBES = 8 };
 
 /* The rates that were measured for the heading: operations per second of each probe (0: not
@@ -130,8 +128,6 @@ static void print_heading(const bench_job *job, first_rates *first) {
     putchar('\n');
     fflush(stdout);
 }
-
-/* ---- measuring ---- */
 
 typedef struct session {
     cli_bench_session base;

@@ -63,8 +63,6 @@ static const bench_queued_peer *peer_of(const cli_bench_session *s) {
     return bench_device_kind_of(s->values->device)->peer;
 }
 
-/* ---- printing rows ---- */
-
 /* Returns the columns of the output, with the names of the peer's GEMM variants as titles. */
 static const cli_column *columns_of(session *s) {
     const bench_queued_peer *peer = peer_of(&s->base);
@@ -201,8 +199,6 @@ static void print_heading(const session *s) {
            s->base.job.pack_b ? "packed ahead where the kernel packs it" : "packed in each run");
     fflush(stdout);
 }
-
-/* ---- measuring ---- */
 
 static int measure_one(cli_bench_session *base, void *now, bench_probed *probed) {
     const bench_job *job = &base->job;

@@ -60,8 +60,6 @@ bool cli_folder_wanted(const char *in, const char *out) {
     return is_folder(in);
 }
 
-/* ---- reading and writing small files ---- */
-
 /* Returns the text of a file, or NULL with errno set. A file with a zero byte is no text. The
  * caller frees the text. */
 static char *read_text(const char *path) {
@@ -106,8 +104,6 @@ static bool copy_file(const char *from, const char *to) {
     errno = error;
     return n == 0 || fail_system(to, "copy into it");
 }
-
-/* ---- the unfinished folder ---- */
 
 /* Returns a text that differs between two commands, or between two states of the input. */
 static char *plan_text(const bsmm_file *file, const char *out) {
@@ -335,8 +331,6 @@ void cli_folder_give_up(const cli_folder *folder) {
         cli_warn("%s has the shards that are complete; the same command continues there",
                  folder->work);
 }
-
-/* ---- finishing ---- */
 
 /* Writes the name of a shard in the finished folder. */
 static void name_shard(char name[64], size_t shard, size_t shards) {

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the layers of a model ---- */
-
 static char *copy_text(const char *text, size_t length) {
     char *copy = cli_alloc(length + 1, 1);
     memcpy(copy, text, length);
@@ -83,9 +81,6 @@ static size_t count_of(const cli_layers *layers, const char *format) {
     return count;
 }
 
-/* ---- compressed-tensors (compressed_tensors/quantization/quant_config.py and quant_scheme.py)
- * ---- */
-
 /* The schemes of compressed-tensors that quantize weights alone. They need no calibrated scale of
  * the activations. */
 static const struct {
@@ -124,8 +119,6 @@ static json_t *compressed_tensors(const cli_layers *layers) {
                      plain_names_of(layers), "kv_cache_scheme", "quant_method",
                      "compressed-tensors", "quantization_status", "compressed");
 }
-
-/* ---- other families ---- */
 
 /* ModelOpt: modelopt/torch/export/convert_hf_config.py. The algorithm is the one whose activations
  * are not quantized. */
@@ -217,8 +210,6 @@ char *cli_config_of(const cli_layers *layers, const char **why) {
     *why = "no engine reads the family of its weights by one";
     return NULL;
 }
-
-/* ---- editing a JSON text in place ---- */
 
 static const char *skip_blanks(const char *at) {
     return at + strspn(at, " \t\r\n");

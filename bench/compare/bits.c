@@ -25,8 +25,6 @@ void expect_same(session *s, const void *old, const void *new, uint64_t bytes, c
     printf("\n");
 }
 
-/* ---- one product, by one kernel of each build ---- */
-
 typedef struct output {
     bsmm_status status;
     char kernel[64], message[240];
@@ -89,8 +87,6 @@ static void compare_runs(session *s, product *p, const char *const kernels[BUILD
     free(old.bytes);
     free(new.bytes);
 }
-
-/* ---- every kernel ---- */
 
 static bool accepts(const session *s, product *p, int build, const char *kernel) {
     bsmm_explanation e = BSMM_INIT(bsmm_explanation);

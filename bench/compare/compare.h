@@ -47,21 +47,15 @@ typedef struct session {
     size_t compared, refused, choices, different;
 } session;
 
-/* ---- libraries (library.c) ---- */
-
 /* Opens both builds and matches their kernels. If that fails, it prints the reason and returns
  * false. */
 bool session_open(session *s, const options *o);
-
-/* ---- device memory, freed by bench_device_reset (memory.c); the program ends on failure ---- */
 
 /* Allocates memory that holds a copy of `from`, or uninitialized memory if `from` is NULL. */
 void *memory_new(session *s, const void *from, uint64_t bytes);
 void memory_write(session *s, void *to, const void *from, uint64_t bytes);
 /* Reads device memory after the device has finished all queued work. */
 void memory_read(session *s, void *to, const void *from, uint64_t bytes);
-
-/* ---- data (fill.c) ---- */
 
 typedef enum fill {
     FILL_ORDINARY,
@@ -76,8 +70,6 @@ extern const char *const fill_names[FILLS];
 uint32_t below(uint64_t *state, uint32_t bound);
 /* Fills the data and scales of a matrix in host memory, including the padding of the scales. */
 void fill_matrix(bsmm_matrix *m, fill how, uint64_t *state);
-
-/* ---- products (product.c) ---- */
 
 /* The format, layout and strides of an operand. Zero means the default. */
 typedef struct operand_shape {

@@ -75,8 +75,6 @@ static void spoil(void *codes, uint32_t elem, uint64_t count, int64_t rows, uint
     }
 }
 
-/* ---- scales ---- */
-
 static uint32_t e8m0_code(fill how, uint64_t *state) {
     static const uint32_t ends[] = {0, 254, 1, 253};
     if (how == FILL_WIDE) return 103 + below(state, 49);

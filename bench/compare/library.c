@@ -23,8 +23,6 @@ static bool open_library(library *l, const char *path) {
     return true;
 }
 
-/* ---- matching the kernels of the two builds ---- */
-
 typedef struct names {
     const char *list[MOST_KERNELS];
     size_t count;

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- text that describes a GEMM ---- */
-
 static const char *layout_name(uint32_t layout) {
     bsmm_layout_info info = BSMM_INIT(bsmm_layout_info);
     for (uint32_t i = 0; !bsmm_layout_at(i, &info); i++)
@@ -37,8 +35,6 @@ void shape_print(const product_shape *s, FILE *to) {
     fprintf(to, "%s%s threads=%u", s->compute ? " fast" : "", s->b_packed ? " packed" : "",
             s->threads);
 }
-
-/* ---- operands ---- */
 
 static int64_t blocks(int64_t count, uint32_t block) {
     return block ? (count + block - 1) / block : 0;
@@ -135,8 +131,6 @@ void product_free(session *s, product *p) {
         matrix_free(all[i]);
     bench_device_reset(s->device);
 }
-
-/* ---- plans ---- */
 
 static bsmm_buffers buffers_of(session *s, const product *p) {
     const bsmm_matrix *a = &p->there[0], *b = &p->there[1], *d = &p->there[3];

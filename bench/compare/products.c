@@ -66,8 +66,6 @@ static pairs make_pairs(void) {
     return all;
 }
 
-/* ---- random products ---- */
-
 static uint32_t one_in(uint64_t *state, uint32_t n, uint32_t value) {
     return below(state, n) == 0 ? value : 0;
 }
@@ -122,8 +120,6 @@ static product_shape draw(const pairs *all, uint64_t seed) {
     s.how = (fill)below(&state, FILLS);
     return s;
 }
-
-/* ---- all products ---- */
 
 static void visit_listed(session *s, const pairs *all,
                          void (*visit)(session *, const product_shape *)) {

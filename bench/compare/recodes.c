@@ -31,8 +31,6 @@ static void print_recode(const void *context, FILE *to) {
             fill_names[r->how], r->flags, r->threads);
 }
 
-/* ---- the calls of the library ---- */
-
 static bsmm_exec exec_of(session *s, const recode *r) {
     bsmm_exec exec = BSMM_INIT(bsmm_exec);
     exec.device = s->options->device;
@@ -70,8 +68,6 @@ static bsmm_status convert(session *s, const library *l, const recode *r) {
 }
 
 typedef bsmm_status call(session *s, const library *l, const recode *r);
-
-/* ---- comparing the two builds ---- */
 
 static uint64_t result_bytes(const recode *r) {
     return r->dst.data_bytes + r->dst.scale_bytes + sizeof(float);
@@ -127,8 +123,6 @@ static void visit(session *s, call *work, recode r) {
     matrix_free(&r.dst);
     bench_device_reset(s->device);
 }
-
-/* ---- lists of conversions ---- */
 
 static const uint32_t wide[] = {BSMM_ELEM_F32, BSMM_ELEM_F16, BSMM_ELEM_BF16};
 enum { WIDE = sizeof wide / sizeof wide[0] };

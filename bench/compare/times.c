@@ -53,8 +53,6 @@ static const timed rows[] = {
     {PRODUCT("mxfp8", "mxfp8", "bf16", 1024, 1024, 1024)},
 };
 
-/* ---- batches of runs ---- */
-
 typedef struct contender {
     session *s;
     prepared plan;
@@ -106,8 +104,6 @@ static bool calibrate(contender *c, contender *other) {
     other->runs = c->runs;
     return true;
 }
-
-/* ---- pairs of batches, one of each build ---- */
 
 typedef struct verdict {
     /* Median seconds of a run of each build; ratio new / old; error of the ratio. */
@@ -215,8 +211,6 @@ static bool time_pairs(contender *both, bool graph, int wanted, verdict *v) {
         free(pairs.seconds[i]);
     return done;
 }
-
-/* ---- lines of the table of times ---- */
 
 static bool prepare_graphs(session *s, contender *both) {
     bench_device *device = s->device;

@@ -7,8 +7,6 @@
 
 #include <bsmm.h>
 
-/* ---- products (cases.c) ---- */
-
 typedef struct overhead_case {
     const char *a, *b; /* names of the formats of A and B: presets, "f32" or "bf16" */
     int64_t m, n, k;
@@ -37,8 +35,6 @@ void overhead_destroy(overhead_product *product);
 
 /* Prints a message and ends the program. */
 void overhead_fail(const char *what, const char *why);
-
-/* ---- launches (launches.c) ---- */
 
 /* Returns the number of kernels that one run of the product launches, or 0 if the driver does not
  * tell. */

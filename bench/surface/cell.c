@@ -25,8 +25,6 @@ typedef struct work {
     size_t sets;
 } work;
 
-/* ---- times ---- */
-
 static bool time_bursts(bench_device *device, const bench_graph *graph, double *seconds) {
     bench_samples samples = {0};
     bool done = true;
@@ -64,8 +62,6 @@ static surface_times time_work(bench_device *device, bench_work *run, void *cont
     return times;
 }
 
-/* ---- the peer's GEMM ---- */
-
 surface_times surface_run_peer(surface *s, uint32_t bits, int64_t m, int64_t n, int64_t k) {
     const bench_queued_peer *peer = s->peer ? s->device->kind->peer : NULL;
     surface_times times = {0};
@@ -88,8 +84,6 @@ static surface_times find_bf16(surface *s, const surface_cell *cell) {
     s->last.m = cell->m, s->last.n = cell->n, s->last.k = cell->k;
     return s->last.times;
 }
-
-/* ---- the library's GEMM ---- */
 
 static bsmm_matrix describe(bsmm_format format, int64_t rows, int64_t cols) {
     bsmm_matrix m = BSMM_INIT(bsmm_matrix);

@@ -153,8 +153,6 @@ static __device__ __forceinline__ void multiply(const ladder_params *p, uint32_t
     }
 }
 
-/* ---- D, by warps 0 to 3 ---- */
-
 /* Reads a row of the accumulator, and rounds its elements to f16. */
 static __device__ __forceinline__ void read_row(uint32_t from, uint32_t *words) {
 #pragma unroll

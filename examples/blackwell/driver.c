@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- cuda.h's types and constants ---- */
-
 typedef struct launch_attribute {
     int id;
     char pad[4];

@@ -40,8 +40,6 @@ static uint32_t random_below(uint32_t count) {
     return (uint32_t)(state >> 33) % count;
 }
 
-/* ---- operands ---- */
-
 /* Makes a matrix of random elements and scales. They are so few that every sum of their products is
  * exact in fp32. The results therefore do not depend on the order of additions. */
 static bsmm_matrix random_matrix(const char *name, int64_t rows, int64_t cols) {
@@ -75,8 +73,6 @@ static bsmm_matrix laid_out(const bsmm_matrix *from, const ladder_step *step, ui
     need(bsmm_relayout_scales(from, &m), "relayout");
     return m;
 }
-
-/* ---- the kernel's parameters ---- */
 
 typedef struct operand {
     bsmm_matrix plain, laid;
@@ -126,8 +122,6 @@ static ladder_params params_of(const pair *formats, const operand *a, const oper
     p.element_bytes = map_operand(&p, 0, a, TILE_M) + map_operand(&p, 1, b, TILE_N / ctas);
     return p;
 }
-
-/* ---- running and checking ---- */
 
 static int count_differences(const operand *a, const operand *b, const uint16_t *d) {
     static uint16_t reference[M * N];

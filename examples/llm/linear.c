@@ -37,8 +37,6 @@ void llm_matrix_destroy(bsmm_matrix *m) {
     m->data = m->scales = m->global_scale = NULL;
 }
 
-/* ---- memory of the device ---- */
-
 static bool is_host(const llm_product *p) {
     return strcmp(p->formats->device, "cpu") == 0;
 }
@@ -61,8 +59,6 @@ static void *device_copy(const llm_product *p, const void *from, uint64_t bytes)
     copy(p, memory, from, bytes);
     return memory;
 }
-
-/* ---- products ---- */
 
 bsmm_matmul_desc llm_product_describe(const llm_product *p, int64_t rows, bsmm_matrix *a,
                                       bsmm_matrix *d) {

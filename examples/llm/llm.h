@@ -24,8 +24,6 @@ enum {
     LLM_HEAD_BATCH = 128 /* largest number of tokens whose logits are computed at once */
 };
 
-/* ---- support.c ---- */
-
 /* Prints "llm: ..." and ends the program with status 1. */
 void llm_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 /* Ends the program with the library's message if `status` is a failure. */
@@ -33,8 +31,6 @@ void llm_check(bsmm_status status, const char *what);
 /* Allocates count * size bytes, filled with 0 and aligned to 64 bytes. */
 void *llm_alloc(size_t count, size_t size);
 double llm_seconds(void);
-
-/* ---- tokenizer.c, pieces.c: text to tokens and back ---- */
 
 /* A growing list of token ids. */
 typedef struct llm_ids {
@@ -57,8 +53,6 @@ int64_t llm_vocabulary(const llm_tokenizer *tokenizer);
 /* Returns the number of bytes of the first piece of a text. Merges of tokens never cross the border
  * between two pieces. `bytes` is not 0. */
 size_t llm_first_piece(const char *text, size_t bytes);
-
-/* ---- linear.c: products with weights ---- */
 
 /* How the products of a model are computed. */
 typedef struct llm_formats {
@@ -109,8 +103,6 @@ bsmm_matmul_desc llm_product_describe(const llm_product *p, int64_t rows, bsmm_m
 bsmm_matrix llm_matrix_create(bsmm_format format, int64_t rows, int64_t cols);
 void llm_matrix_destroy(bsmm_matrix *matrix);
 
-/* ---- model.c ---- */
-
 typedef struct llm_layer {
     float *attention_norm, *feed_forward_norm;
     llm_weight qkv, out, gate_up, down; /* q, k and v are one matrix, as are gate and up */
@@ -128,7 +120,6 @@ typedef struct llm_model {
 
 void llm_model_create(llm_model *m, const bsmm_file *file, const llm_formats *formats);
 void llm_model_destroy(llm_model *m);
-/* ---- forward.c, attention.c ---- */
 
 /* The tokens that a model has read, and its memory for the next ones. */
 typedef struct llm_state {
@@ -161,8 +152,6 @@ void llm_attend(llm_state *s, int64_t layer, int64_t rows);
 void llm_swiglu(const float *gate_up, int64_t rows, int64_t cols, float *active);
 /* Replaces scores by exp(score - largest score) and returns the sum of these. */
 float llm_softmax(float *scores, int64_t count);
-
-/* ---- sample.c ---- */
 
 /* Chooses a token: the likeliest if temperature is 0, else at random with the probabilities
  * softmax(logits / temperature). Changes the logits. */

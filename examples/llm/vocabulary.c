@@ -6,8 +6,6 @@
 
 enum { CONTROL_TOKEN = 3, USER_TOKEN = 4 }; /* values of tokenizer.ggml.token_type */
 
-/* ---- the spelling of bytes: GPT-2 spells each byte as a character that can be printed ---- */
-
 static uint32_t character_of(uint32_t byte) {
     uint32_t moved = 256;
     for (uint32_t b = 0; b < 256; b++) {
@@ -32,8 +30,6 @@ static size_t spell(uint32_t byte, char *to) {
     to[1] = (char)(0x80 | (c & 0x3F));
     return 2;
 }
-
-/* ---- hash tables ---- */
 
 static size_t hash(const void *data, size_t bytes) {
     const uint8_t *at = data;
@@ -68,8 +64,6 @@ const merge *vocabulary_merge(const llm_tokenizer *t, int32_t left, int32_t righ
     const merge *found = slot_of_pair(t, pair_of(left, right));
     return found->id < 0 ? NULL : found;
 }
-
-/* ---- reading the file ---- */
 
 static bsmm_value *items_of(const bsmm_file *file, const char *key, uint32_t type, int64_t *count) {
     bsmm_value array = BSMM_INIT(bsmm_value);

@@ -31,8 +31,6 @@ typedef struct dl_versioned {
     dl_tensor tensor;
 } dl_versioned;
 
-/* ---- reading. The capsule is not consumed: its own destructor frees the tensor. ---- */
-
 static const dl_tensor *find_tensor(PyObject *capsule) {
     if (PyCapsule_IsValid(capsule, "dltensor"))
         return &((dl_managed *)PyCapsule_GetPointer(capsule, "dltensor"))->tensor;
@@ -72,8 +70,6 @@ static PyObject *dlpack_read(PyObject *module, PyObject *capsule) {
     Py_XDECREF(shape);
     return all;
 }
-
-/* ---- making ---- */
 
 enum { MOST_DIMS = 3 };
 

@@ -40,8 +40,6 @@ static PyObject *file_info(PyObject *module, PyObject *capsule) {
                          (unsigned long long)bsmm_file_weight_count(file));
 }
 
-/* ---- tensors and weights ---- */
-
 static PyObject *file_tensor(PyObject *module, PyObject *args) {
     (void)module;
     PyObject *capsule;
@@ -123,8 +121,6 @@ static PyObject *weight_unpack(PyObject *module, PyObject *args) {
     Py_END_ALLOW_THREADS;
     return bsmm_py_none_or_error(status);
 }
-
-/* ---- metadata ---- */
 
 static PyObject *read_items(const bsmm_file *file, const char *key, uint64_t count);
 

@@ -43,8 +43,6 @@ static PyObject *scale_offset(PyObject *module, PyObject *args) {
     return status ? bsmm_py_none_or_error(status) : PyLong_FromUnsignedLongLong(offset);
 }
 
-/* ---- quantize ---- */
-
 static PyObject *quantize(PyObject *module, PyObject *args) {
     (void)module;
     PyObject *dict;
@@ -63,8 +61,6 @@ static PyObject *quantize(PyObject *module, PyObject *args) {
     if (status || !wants_report) return bsmm_py_none_or_error(status);
     return bsmm_py_read(&bsmm_py_report, &report);
 }
-
-/* ---- conversions: functions of (exec, src, dst) ---- */
 
 typedef struct conversion {
     arena memory;

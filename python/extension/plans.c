@@ -56,8 +56,6 @@ static PyObject *plan_run(PyObject *module, PyObject *args) {
     return bsmm_py_none_or_error(status);
 }
 
-/* ---- packed weights ---- */
-
 static PyObject *plan_pack(PyObject *module, PyObject *args) {
     (void)module;
     PyObject *capsule, *dict, *address;
@@ -112,8 +110,6 @@ static PyObject *unpack_b(PyObject *module, PyObject *args) {
     Py_END_ALLOW_THREADS;
     return bsmm_py_none_or_error(status);
 }
-
-/* ---- explain, speed of light ---- */
 
 static int append_explanation(PyObject *list, const bsmm_explanation *explanation) {
     PyObject *dict = bsmm_py_read(&bsmm_py_explanation, explanation);

@@ -90,8 +90,6 @@ static void run_tasks(bsmm_task task, void *context, size_t count) {
     pthread_mutex_unlock(&pool.lock);
 }
 
-/* ---- fork: the child has only the thread that called fork ---- */
-
 static void lock_pool(void) {
     pthread_mutex_lock(&pool.lock);
 }
@@ -113,8 +111,6 @@ int bsmm_py_prepare_fork(void) {
     PyErr_NoMemory();
     return -1;
 }
-
-/* ---- the caller's pool ---- */
 
 /* The two words change together under the lock, so that a call never mixes two pools. */
 static struct {

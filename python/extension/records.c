@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-/* ---- one value from Python to C. The functions return -1 if the value does not fit. ---- */
-
 static int set_u32(const field *f, PyObject *value, void *at, arena *memory) {
     (void)f, (void)memory;
     unsigned long number = PyLong_AsUnsignedLong(value);
@@ -90,8 +88,6 @@ static int set_f32_pointer(const field *f, PyObject *value, void *at, arena *mem
     return number ? set_f32(f, value, number, memory) : -1;
 }
 
-/* ---- one value from C to Python ---- */
-
 static PyObject *get_u32(const field *f, const void *at) {
     (void)f;
     return PyLong_FromUnsignedLong(*(const uint32_t *)at);
@@ -146,8 +142,6 @@ static PyObject *get_chars(const field *f, const void *at) {
 static PyObject *get_record(const field *f, const void *at) {
     return bsmm_py_read(f->type, at);
 }
-
-/* ---- the kinds of fields ---- */
 
 static const struct {
     int (*set)(const field *f, PyObject *value, void *at, arena *memory);

@@ -2,8 +2,6 @@
  * and codes of formats. */
 #include "extension.h"
 
-/* ---- lists ---- */
-
 static bsmm_status elem_at(uint32_t index, void *info) {
     return bsmm_elem_at(index, info);
 }
@@ -78,8 +76,6 @@ static PyObject *list_table(PyObject *module, PyObject *name) {
         if (PyUnicode_CompareWithASCIIString(name, tables[i].name) == 0) return list_entries(i);
     return PyErr_Format(PyExc_LookupError, "table: there is no table %R", name);
 }
-
-/* ---- names and codes ---- */
 
 static PyObject *format_from_name(PyObject *module, PyObject *args) {
     (void)module;

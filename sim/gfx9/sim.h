@@ -11,7 +11,6 @@ enum { LANES = 64, VGPRS = 512, SGPRS = 128, MAX_LDS = 160 << 10 };
 enum { VCC = 106, M0 = 124, EXEC = 126, FLAT_SCRATCH = 102 };
 enum gfx9_arch { GFX942, GFX950 };
 
-/* ---- code objects, i.e. the files with compiled kernels ---- */
 typedef struct {
     uint32_t offset, size;
     char kind[32]; /* the argument's value_kind in the code object's metadata */
@@ -70,7 +69,6 @@ bool gfx9_metadata(gfx9_object *object, const uint8_t *bytes, size_t size);
  * `error`. */
 bool gfx9_decode(gfx9_object *object, char *error);
 
-/* ---- decoded instructions ---- */
 enum gfx9_type { N, F16, F32, F64, U16, I16, U32, I32, U64, I64, PK };
 enum gfx9_place { NOWHERE, VGPR, SGPR, CONSTANT, SCC_BIT, OFF };
 
@@ -158,10 +156,8 @@ struct gfx9_inst {
     gfx9_operand op[8];
 };
 
-/* ---- memory: the address ranges through which flat instructions access LDS and scratch ---- */
 extern uint64_t gfx9_shared_base, gfx9_private_base;
 
-/* ---- waves ---- */
 enum { STOP_NO, STOP_END, STOP_BARRIER, STOP_ERROR, STOP_YIELD };
 
 typedef struct {
@@ -237,7 +233,6 @@ static inline void gfx9_set64(gfx9_wave *w, uint32_t reg, uint64_t value) {
  * 0. */
 const uint32_t *gfx9_lane_masks(gfx9_wave *w);
 
-/* ---- operands ---- */
 typedef union {
     uint32_t u[2][LANES];
     uint64_t u64[LANES];
@@ -253,7 +248,6 @@ void gfx9_write_scalar(gfx9_wave *w, const gfx9_operand *o, int bits, uint64_t v
 /* Returns the bits of a constant operand for an instruction that reads it as `type`. */
 uint64_t gfx9_constant(const gfx9_operand *o, int type);
 
-/* ---- checks ---- */
 enum { CHECK_STATES = 8, CHECK_WAITS = 1, CHECK_RACES = 2, CHECK_UNWRITTEN = 4 };
 void gfx9_deliver(gfx9_wave *w, uint32_t vm, uint32_t lgkm);
 gfx9_pending *gfx9_postpone(gfx9_wave *w);
@@ -263,7 +257,6 @@ void gfx9_lds_touch(gfx9_wave *w, const gfx9_inst *inst, uint32_t at, uint32_t b
 /* Adds `change` to the number of pending loads that will write these bytes of LDS. */
 void gfx9_lds_late(gfx9_wave *w, uint32_t at, uint32_t bytes, int change);
 
-/* ---- the time model ---- */
 /* Says whether a launch is timed. With TIMING_SAMPLE only the workgroups that the model needs are
  * executed, so the launch's results are incomplete. */
 enum gfx9_timed { TIMING_OFF, TIMING_ALL, TIMING_SAMPLE };
@@ -288,7 +281,6 @@ typedef struct {
 /* Returns the passes (of 4 cycles) that a matrix instruction takes. */
 uint32_t gfx9_passes(const gfx9_inst *inst);
 
-/* ---- dispatch ---- */
 typedef struct {
     uint32_t grid[3], block[3]; /* the number of workgroups, and of threads per workgroup */
     uint32_t dynamic_lds;

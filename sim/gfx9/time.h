@@ -39,7 +39,6 @@ void gfx9_trace_step(gfx9_wave *w, const gfx9_inst *i);
  * from the host address at[lane], which is NULL if the lane accesses nothing. */
 void gfx9_trace_lines(gfx9_wave *w, uint8_t *const at[LANES], uint64_t active, uint32_t bytes);
 
-/* ---- the timing of a launch ---- */
 typedef struct gfx9_timing gfx9_timing;
 /* Begins to time a launch. Returns NULL if memory runs out. */
 gfx9_timing *gfx9_timing_begin(const gfx9_object *object, const gfx9_kernel *kernel,
@@ -51,7 +50,6 @@ void gfx9_timing_attach(gfx9_timing *t, gfx9_group *g, uint32_t number);
 /* Replays the traces if `replay` is true, fills *result, and frees everything. */
 void gfx9_timing_end(gfx9_timing *t, bool replay, gfx9_times *result);
 
-/* ---- a cache, or any set of lines of which the least recently used is replaced ---- */
 typedef struct gfx9_cache gfx9_cache;
 gfx9_cache *gfx9_cache_new(uint32_t bytes);
 void gfx9_cache_free(gfx9_cache *cache);

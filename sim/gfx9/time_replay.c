@@ -62,8 +62,6 @@ typedef struct {
     double end;
 } replay;
 
-/* ---- the heap; ties go to the lower number, so that replays are repeatable ---- */
-
 static bool before(const replay *p, uint32_t a, uint32_t b) {
     const double x = p->waves[a].ready, y = p->waves[b].ready;
     return x < y || (x == y && a < b);
@@ -88,8 +86,6 @@ static uint32_t pop(replay *p) {
     return top;
 }
 
-/* ---- wait counters ---- */
-
 /* Returns the time from `now` on at which at most `most` operations of the counter are pending. */
 static double wait_for(counter *c, uint32_t most, double now) {
     while (c->count > most) {
@@ -110,8 +106,6 @@ static void add(counter *c, double done, double *now) {
     }
     c->done[(c->first + c->count++) % COUNTERS] = done;
 }
-
-/* ---- units ---- */
 
 static void stall(replay *p, int cause, double from, double to) {
     p->r->stalls[cause] += to - from;
@@ -191,8 +185,6 @@ static void run_scalar_load(replay *p, wave *w, cu *c) {
     const double at = issue(p, w, &c->unit[w->simd][COST_SMEM], ISSUE, STALL_ISSUE);
     add(&w->lgkm, at + p->t->device->l2_ns * 1e-9 * p->memory.cycles, &w->ready);
 }
-
-/* ---- waves and workgroups ---- */
 
 static void place_group(replay *p, uint32_t g, uint32_t on, double at) {
     const gfx9_timing *t = p->t;
@@ -296,8 +288,6 @@ static void step(replay *p, uint32_t number) {
     run_ordinary(p, w, i, e);
     push(p, number);
 }
-
-/* ---- the whole ---- */
 
 static void find_kinds(replay *p) {
     for (uint32_t k = 0; k < p->t->object->code_count; k++) {

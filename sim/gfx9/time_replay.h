@@ -20,7 +20,6 @@ struct gfx9_timing {
  * runs out. */
 bool gfx9_replay(const gfx9_timing *t, gfx9_times *r);
 
-/* ---- memory ---- */
 /* The memory of an XCD. Each `..._free` is the cycle from which a level can take the next request.
  * `cycles` is the number of cycles of a second, and `share` the part of the device's Infinity Cache
  * and HBM that the XCD uses. */

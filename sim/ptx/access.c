@@ -16,8 +16,6 @@ void ptx_addresses(const ptx_warp *w, const ptx_operand *o, uint64_t *address) {
         address[l] = (uint32_t)(base[l] + (uint32_t)offset);
 }
 
-/* ---- resolving addresses of all state spaces ---- */
-
 static bool check_shadow(ptx_warp *w, const ptx_inst *i, const ptx_block *b, uint32_t offset,
                          uint32_t bytes, uint64_t address, bool async) {
     const uint32_t checks = b->launch->checks;
@@ -141,8 +139,6 @@ bool ptx_resolve(ptx_warp *w, const ptx_inst *i, const uint64_t *address, int sp
     return true;
 }
 
-/* ---- reads of registers that were never written ---- */
-
 bool ptx_check_written(ptx_warp *w, const ptx_inst *i, const ptx_operand *o, const char *what) {
     if (!(w->block->launch->checks & CHECK_UNWRITTEN) || (o->place != REG && o->place != ADDRESS))
         return true;
@@ -151,8 +147,6 @@ bool ptx_check_written(ptx_warp *w, const ptx_inst *i, const ptx_operand *o, con
     ptx_stop(w, i, "lane %u: the register of %s was never written", ptx_first(missing), what);
     return false;
 }
-
-/* ---- loads and stores ---- */
 
 static int space_of(const ptx_inst *i, const ptx_operand *address) {
     return address->space ? address->space : i->opcode->space;
@@ -236,8 +230,6 @@ static void execute_st(ptx_warp *w, const ptx_inst *i) {
     }
 }
 
-/* ---- moves ---- */
-
 static void gather_parts(ptx_warp *w, const ptx_operand *from, uint8_t *bytes, uint32_t lane,
                          uint32_t each) {
     for (uint32_t k = 0; k < from->count; k++) {
@@ -278,8 +270,6 @@ static void execute_mov(ptx_warp *w, const ptx_inst *i) {
                                      : T_b8);
     }
 }
-
-/* ---- conversions between generic addresses and those of a state space ---- */
 
 enum { TO_GENERIC, FROM_GENERIC };
 

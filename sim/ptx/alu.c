@@ -35,8 +35,6 @@ typedef union {
     double f64[LANES];
 } vector;
 
-/* ---- modifiers and packed types ---- */
-
 /* Applies .sat, which limits a float to [0, 1] and turns NaN into 0. */
 static void saturate(const ptx_inst *i, ptx_type type, vector *v) {
     if (!i->opcode->sat) return;
@@ -127,8 +125,6 @@ static void execute_floats(ptx_warp *w, const ptx_inst *i) {
     ptx_commit(w, &i->op[0], &both);
 }
 
-/* ---- predicates ---- */
-
 enum { AND, OR, XOR, NOT, MOVE };
 static void execute_pred(ptx_warp *w, const ptx_inst *i) {
     const int what = i->opcode->row->what;
@@ -140,8 +136,6 @@ static void execute_pred(ptx_warp *w, const ptx_inst *i) {
                  : what == NOT ? ~a
                                : a);
 }
-
-/* ---- lop3, prmt and arithmetic with carries ---- */
 
 static void execute_lop3(ptx_warp *w, const ptx_inst *i) {
     const uint32_t *a = ptx_u32(w, &i->op[1]), *b = ptx_u32(w, &i->op[2]),
@@ -203,8 +197,6 @@ static void execute_carry(ptx_warp *w, const ptx_inst *i) {
     if (what & SETS) w->carry = (w->carry & ~w->mask) | (carries & w->mask);
     ptx_commit(w, &i->op[0], &result);
 }
-
-/* ---- the table of instructions ---- */
 
 #define PLAIN(name, pattern, D, A, B, C)                                                           \
     {pattern, NULL, ptx_execute_lanes, lanes_##name, T_##D, T_##A, T_##B, T_##C, 0},

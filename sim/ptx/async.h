@@ -23,13 +23,11 @@ bool ptx_async_run(ptx_cluster *c);
 /* Runs all jobs that are left when a cluster ends. */
 bool ptx_async_finish(ptx_cluster *c);
 
-/* ---- mbarriers ---- */
 /* ptx_mbarrier_complete reports copied bytes, and ptx_mbarrier_arrive reports arrivals, to the
  * mbarrier at a shared address. Either call may complete the current phase of the mbarrier. */
 void ptx_mbarrier_complete(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t bytes);
 void ptx_mbarrier_arrive(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t count);
 
-/* ---- bulk groups: a copy from shared memory runs when the program waits for its group ---- */
 bool ptx_bulk_push(const ptx_async *job);
 /* Runs the bulk copies of the lanes in the mask `lanes`, except those of each lane's `pending`
  * youngest groups. If `all` is set, runs all bulk copies of these lanes. */

@@ -24,8 +24,6 @@
 #include "parse.h"
 #include <string.h>
 
-/* ---- registers that hold a constant, an address or a special register ---- */
-
 static uint32_t new_register(ptx_parser *p, uint32_t width) {
     const uint32_t bytes = width <= 4 ? 128 : width * 32;
     const uint32_t at = p->f->base + p->f->bytes;
@@ -73,8 +71,6 @@ static uint64_t number_bits(const ptx_token *t, ptx_type type) {
     if (t->bits || (!t->real && !wants_float)) return t->value;
     return float_bits(t->number, type);
 }
-
-/* ---- one operand ---- */
 
 static void refuse(ptx_parser *p, const ptx_raw *r, const char *wanted) {
     ptx_fail(p, "operand %.*s: %s was expected", (int)r->token.length, r->token.text, wanted);
@@ -327,8 +323,6 @@ static void place(ptx_parser *p, const ptx_opcode *op, const ptx_raw *r, ptx_ope
         place_register(p, r, o, letter, width, type, true);
     }
 }
-
-/* ---- entries without an operand string, whose types describe the operands ---- */
 
 static char letter_of(ptx_type type, bool source) {
     const uint32_t width = width_of(type);

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- copies to shared memory ---- */
-
 static uint64_t in_block(uint64_t address, uint32_t rank) {
     return (address & ((1u << RANK_SHIFT) - 1)) | (uint64_t)rank << RANK_SHIFT;
 }
@@ -61,8 +59,6 @@ static void execute_load(ptx_warp *w, const ptx_inst *i) {
     }
 }
 
-/* ---- st.async: registers to shared memory ---- */
-
 static void run_value(ptx_async *j) {
     uint8_t *at = ptx_shared_async(j->warp, j->inst, j->to, j->bytes, true);
     if (!at) return;
@@ -84,8 +80,6 @@ static void execute_st_async(ptx_warp *w, const ptx_inst *i) {
             ptx_async_add(&j);
         }
 }
-
-/* ---- groups of copies from shared memory ---- */
 
 typedef struct {
     ptx_async job;

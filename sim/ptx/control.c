@@ -4,8 +4,6 @@
 
 enum { SPINS = 64, MOST_CALLS = 8 };
 
-/* ---- branches ---- */
-
 static bool others_wait(const ptx_warp *w) {
     return (w->live & ~w->blocked & ~w->active & ~w->parked) != 0;
 }
@@ -48,8 +46,6 @@ static void execute_brx(ptx_warp *w, const ptx_inst *i) {
     w->pc = (uint32_t)i->op[1].elements[first].value;
     ptx_schedule(w, false);
 }
-
-/* ---- calls ---- */
 
 static void copy_local(ptx_warp *w, uint32_t to, uint32_t from, uint32_t bytes) {
     for (uint32_t left = w->mask; left; left &= left - 1) {
@@ -136,8 +132,6 @@ static void execute_trap(ptx_warp *w, const ptx_inst *i) {
     ptx_stop(w, i, "trap");
 }
 
-/* ---- barriers ---- */
-
 static uint32_t expected_threads(const ptx_block *b) {
     uint32_t warps = 0;
     for (uint32_t n = 0; n < b->warp_count; n++)
@@ -221,8 +215,6 @@ static void execute_bar(ptx_warp *w, const ptx_inst *i) {
     ptx_barriers_check(w->block);
     ptx_schedule(w, false);
 }
-
-/* ---- bar.warp.sync and other instructions without an effect here ---- */
 
 static void execute_warp_sync(ptx_warp *w, const ptx_inst *i) {
     (void)ptx_together(w, i, (uint32_t)ptx_uniform(w, &i->op[0]));

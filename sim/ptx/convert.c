@@ -35,8 +35,6 @@ static value load(const ptx_inst *i, ptx_type type, uint64_t bits) {
     return v;
 }
 
-/* ---- to integers ---- */
-
 static double to_integral(double v, int rounding) {
     return rounding == RM   ? floor(v)
            : rounding == RP ? ceil(v)
@@ -63,8 +61,6 @@ static uint64_t saturated_integer(ptx_s128 v, ptx_type to) {
     const ptx_s128 top = ((ptx_s128)1 << (size - sign)) - 1, low = sign ? -top - 1 : 0;
     return (uint64_t)(v > top ? top : v < low ? low : v);
 }
-
-/* ---- to floats ---- */
 
 /* Converts a 64-bit integer to double with rounding to odd, i.e. an inexact result gets an odd last
  * bit. When the double is later rounded to f32, the result is the same as if the integer had been
@@ -111,8 +107,6 @@ static uint64_t to_float(const ptx_inst *i, double v, ptx_type to) {
     if (v != v) return 0x7fffffff;
     return ptx_bits((float)flushed((double)ptx_narrow(v, rounding), i->opcode->ftz));
 }
-
-/* ---- conversion of one value ---- */
 
 static uint64_t convert(const ptx_inst *i, ptx_type to, ptx_type from, uint64_t bits) {
     const value v = load(i, from, bits);
@@ -162,8 +156,6 @@ static void execute_quick(ptx_warp *w, const ptx_inst *i) {
     else
         execute_scalar(w, i);
 }
-
-/* ---- conversions to pairs of small floats ---- */
 
 static uint32_t code_bits(ptx_type packed) {
     return ptx_types[packed].bits / 2u;

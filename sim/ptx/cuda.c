@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- errors ---- */
-
 static _Thread_local char message[1200];
 
 const char *bsmm_sim_message(void) {
@@ -52,8 +50,6 @@ CU CUresult cuGetErrorString(CUresult code, const char **text) {
     *text = code == CUDA_SUCCESS ? "no error" : message;
     return CUDA_SUCCESS;
 }
-
-/* ---- memory ---- */
 
 static void *pointer(CUdeviceptr at) {
     return (void *)(uintptr_t)at;
@@ -199,8 +195,6 @@ CU CUresult cuPointerGetAttribute(void *value, int attribute, CUdeviceptr at) {
     put_attribute(attribute, value, at, begin, size);
     return CUDA_SUCCESS;
 }
-
-/* ---- functions by name ---- */
 
 /* Finds a driver function. Like the driver, it prefers the newest version of the function, i.e. the
  * suffix _v3 or _v2. */

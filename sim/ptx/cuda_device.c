@@ -14,8 +14,6 @@ static const sim_device models[] = {
 };
 enum { VERSION = 13000, MOST_DEVICES = 64, MODELS = sizeof models / sizeof *models };
 
-/* ---- the list of devices ---- */
-
 static pthread_once_t listed = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* guarded by the lock; an entry never changes */
@@ -78,8 +76,6 @@ static CUresult check_device(CUdevice device) {
                         getenv("BSMM_SIM_ARCH"));
     return sim_fail(CUDA_ERROR_INVALID_DEVICE, "device is %d; there are %d", device, n);
 }
-
-/* ---- properties of devices ---- */
 
 static CUresult give(int *to, int value) {
     if (!to) return sim_fail(CUDA_ERROR_INVALID_VALUE, "a result's pointer is NULL");
@@ -178,9 +174,6 @@ CU CUresult cuDeviceGetUuid_v2(unsigned char *uuid, CUdevice device) {
     uuid[15] = (unsigned char)device;
     return check_device(device);
 }
-
-/* ---- contexts: each device has one, and each thread has a stack of the contexts that it pushed
- * ---- */
 
 static char contexts[MOST_DEVICES];
 enum { CONTEXTS = 64 };

@@ -34,8 +34,6 @@ const char *bsmm_sim_row(unsigned number) {
     return NULL;
 }
 
-/* ---- images ---- */
-
 /* The first bytes of images that are not PTX text, with a name for the error message. */
 static const struct {
     unsigned char bytes[4];
@@ -175,8 +173,6 @@ CU CUresult cuModuleGetGlobal_v2(CUdeviceptr *at, size_t *size, CUmodule module,
     return sim_fail(CUDA_ERROR_NOT_FOUND, "the module has no variable %s", name);
 }
 
-/* ---- functions ---- */
-
 /* The numbers of CUfunction_attribute. */
 enum {
     MAX_THREADS = 0,
@@ -233,8 +229,6 @@ CU CUresult cuOccupancyMaxActiveClusters(int *count, CUfunction f, const CUlaunc
     *count = size ? sim_multiprocessors(f->device) / (int)size : 0;
     return CUDA_SUCCESS;
 }
-
-/* ---- launches ---- */
 
 static uint64_t number(const char *variable, uint64_t otherwise) {
     const char *text = getenv(variable);

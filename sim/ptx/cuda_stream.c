@@ -19,8 +19,6 @@ struct sim_event {
     int recorded;
 };
 
-/* ---- work ---- */
-
 static void free_graph(CUgraph g) {
     for (size_t k = 0; g && k < g->count; k++)
         free(g->work[k].arguments);
@@ -58,8 +56,6 @@ CUresult sim_submit(CUstream s, const sim_work *work) {
     return (uintptr_t)s > 2 && s->capture ? append(s->capture, work) : perform(work);
 }
 
-/* ---- streams; 0, 1 and 2 are the default, legacy and per-thread streams ---- */
-
 CU CUresult cuStreamCreate(CUstream *s, unsigned flags) {
     if (!s) return sim_fail(CUDA_ERROR_INVALID_VALUE, "stream is NULL");
     *s = calloc(1, sizeof **s);
@@ -85,8 +81,6 @@ CU CUresult cuStreamQuery(CUstream s) {
 CU CUresult cuStreamWaitEvent(CUstream s, CUevent e, unsigned flags) {
     return (void)s, (void)e, (void)flags, CUDA_SUCCESS;
 }
-
-/* ---- graphs ---- */
 
 CU CUresult cuStreamIsCapturing(CUstream s, int *status) {
     if (!status) return sim_fail(CUDA_ERROR_INVALID_VALUE, "status is NULL");
@@ -136,8 +130,6 @@ CU CUresult cuGraphLaunch(CUgraphExec graph, CUstream s) {
         status = sim_submit(s, &graph->work[k]);
     return status;
 }
-
-/* ---- events ---- */
 
 CU CUresult cuEventCreate(CUevent *e, unsigned flags) {
     (void)flags;

@@ -7,8 +7,6 @@ static bool whole(ptx_warp *w, const ptx_inst *i, uint32_t operand) {
     return ptx_together(w, i, (uint32_t)ptx_uniform(w, &i->op[operand]));
 }
 
-/* ---- shuffles ---- */
-
 enum { UP, DOWN, BUTTERFLY, INDEX };
 
 /* Returns the lane from which lane l reads in a shuffle. shfl divides the warp into segments. If
@@ -43,8 +41,6 @@ static void execute_shfl(ptx_warp *w, const ptx_inst *i) {
     ptx_set_pred(w, &i->op[1], in);
 }
 
-/* ---- votes ---- */
-
 enum { ALL, ANY, UNIFORM, BALLOT };
 
 static void execute_vote(ptx_warp *w, const ptx_inst *i) {
@@ -69,8 +65,6 @@ static void execute_activemask(ptx_warp *w, const ptx_inst *i) {
     ptx_commit(w, &i->op[0], result);
 }
 
-/* ---- matches ---- */
-
 static void execute_match(ptx_warp *w, const ptx_inst *i) {
     if (!whole(w, i, 3)) return;
     uint32_t result[LANES] = {0}, all = 0;
@@ -84,8 +78,6 @@ static void execute_match(ptx_warp *w, const ptx_inst *i) {
     ptx_commit(w, &i->op[0], result);
     ptx_set_pred(w, &i->op[1], all);
 }
-
-/* ---- reductions ---- */
 
 enum { ADD, MIN, MAX, AND, OR, XOR };
 

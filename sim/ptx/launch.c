@@ -19,8 +19,6 @@ typedef struct {
     pthread_mutex_t lock;
 } job;
 
-/* ---- registers that have a value from the start ---- */
-
 /* NOLINTNEXTLINE(readability-function-size): a statement for each row of special.def */
 static uint64_t special_value(uint32_t number, const ptx_warp *w, uint32_t l) {
     const ptx_block *b = w->block;
@@ -118,8 +116,6 @@ static void start_block(ptx_block *b, uint32_t number) {
         start_warp(&b->warps[n], b, n);
 }
 
-/* ---- memory of a cluster ---- */
-
 /* Allocates the registers of a warp with calloc, because a module may have many more registers than
  * a kernel uses. The operating system supplies a page of zeros only when it is accessed. */
 static bool make_warp(ptx_warp *w, const ptx_launch *l) {
@@ -154,8 +150,6 @@ static void free_block(ptx_block *b) {
     }
     free(b->warps), free(b->shared), free(b->shadow), free(b->tmem);
 }
-
-/* ---- running ---- */
 
 static const char *what_it_waits_for(const ptx_warp *w, char *text, size_t size) {
     for (uint32_t id = 0; id < BARRIERS; id++)
@@ -304,8 +298,6 @@ static void *work(void *user) {
     pthread_mutex_unlock(&j->lock);
     return NULL;
 }
-
-/* ---- launches ---- */
 
 static const char *check(const ptx_launch *l) {
     const uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];

@@ -9,8 +9,6 @@
 #include "floats.h"
 #include <string.h>
 
-/* ---- 8 x 8 matrices of 16-bit elements in shared memory ---- */
-
 static uint32_t matrices(const ptx_inst *i) {
     static const char names[] = "x1|x2|x4|";
     const int which = ptx_which(i->opcode, names);
@@ -92,8 +90,6 @@ static void execute_movmatrix(ptx_warp *w, const ptx_inst *i) {
     ptx_commit(w, &i->op[0], result);
 }
 
-/* ---- elements ---- */
-
 uint32_t ptx_elements_of(ptx_type type) {
     return ptx_types[type].bits >= 32 ? 1 : 32u / ptx_types[type].bits;
 }
@@ -147,8 +143,6 @@ uint32_t ptx_layout_place(const ptx_layout *y, uint32_t row, uint32_t k, uint32_
                         along / y->span * (plain ? y->stride : y->leading);
     return y->swizzled ? at ^ (at / 128 % (y->span / 16)) << 4 : at;
 }
-
-/* ---- mma.sync ---- */
 
 enum { MOST_K = 64 };
 typedef struct {

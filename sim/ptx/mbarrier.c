@@ -78,8 +78,6 @@ void ptx_mbarrier_arrive(ptx_warp *w, const ptx_inst *i, uint64_t address, uint3
     arrive(w, i, address, count, 0, &state);
 }
 
-/* ---- instructions, which execute lane by lane ---- */
-
 static void execute_init(ptx_warp *w, const ptx_inst *i) {
     uint64_t address[LANES];
     ptx_addresses(w, &i->op[0], address);

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- memory that is freed with the module ---- */
-
 struct ptx_arena {
     struct ptx_arena *next;
     size_t used, size;
@@ -27,8 +25,6 @@ void *ptx_keep(ptx_module *m, size_t bytes) {
     a->used += bytes;
     return at;
 }
-
-/* ---- helpers of all parser files ---- */
 
 void ptx_fail(ptx_parser *p, const char *format, ...) {
     char what[ERROR_BYTES / 2];
@@ -91,8 +87,6 @@ int64_t ptx_integer(ptx_parser *p) {
     if (!any || minus) ptx_fail(p, "a number was expected");
     return (int64_t)sum;
 }
-
-/* ---- functions ---- */
 
 int ptx_find_function(const ptx_parser *p, const char *name, size_t length) {
     for (uint32_t k = 0; k < p->m->function_count; k++)
@@ -226,8 +220,6 @@ static void read_function(ptx_parser *p, bool entry) {
     ptx_close_scope(p);
 }
 
-/* ---- directives ---- */
-
 /* Reads the target, e.g. "90a": a number and an optional letter. The letter restricts the code to
  * some devices. */
 static void read_target_name(ptx_module *m, const char *text, size_t length) {
@@ -302,8 +294,6 @@ static void read_directive(ptx_parser *p) {
         ptx_fail(p, "this is no directive: %.*s",
                  p->x.token.length > 40 ? 40 : (int)p->x.token.length, p->x.token.text);
 }
-
-/* ---- modules ---- */
 
 static void free_parser(ptx_parser *p) {
     free(p->symbols), free(p->references), free(p->slots);

@@ -36,8 +36,6 @@ int ptx_which(const ptx_opcode *o, const char *names) {
     return -1;
 }
 
-/* ---- patterns ---- */
-
 /* Returns true if the token is one of the alternatives in the text [from, to), e.g. in "rn|rz". */
 static bool among(const char *from, const char *to, const char *token, size_t length) {
     while (from < to) {
@@ -84,8 +82,6 @@ static const ptx_row *find_row(const char *text, int sources) {
                 return &(*t)->rows[k];
     return NULL;
 }
-
-/* ---- meanings of tokens ---- */
 
 static const struct {
     const char *name;

@@ -12,7 +12,6 @@ enum { LANES = 32, BARRIERS = 16, MAX_WARPS = 32, MAX_OPERANDS = 16, ERROR_BYTES
 __extension__ typedef __int128 ptx_s128;
 __extension__ typedef unsigned __int128 ptx_u128;
 
-/* ---- types and modifiers of opcodes ---- */
 typedef enum {
 #define TYPE(name, bits, kind) T_##name,
 #include "types.def"
@@ -51,7 +50,6 @@ int ptx_which(const ptx_opcode *opcode, const char *names);
 enum ptx_space { GENERIC, GLOBAL, SHARED, LOCAL, PARAM, CONST };
 enum ptx_rounding { ROUND_NONE, RN, RZ, RM, RP, RNA };
 
-/* ---- tables of instructions ---- */
 typedef void (*ptx_execute)(ptx_warp *w, const ptx_inst *i);
 typedef void (*ptx_lanes)(void *d, const void *a, const void *b, const void *c);
 struct ptx_row {
@@ -83,7 +81,6 @@ void ptx_opcode_find(ptx_opcode *opcode);
 bool ptx_opcode_fits(const ptx_opcode *opcode, uint32_t operands);
 void ptx_opcode_find_sources(ptx_opcode *opcode, uint32_t operands);
 
-/* ---- decoded instructions ---- */
 enum ptx_place { NOWHERE, REG, PRED, SINK, VECTOR, ADDRESS, LABEL, FUNCTION, LIST, COUNT };
 typedef struct ptx_operand ptx_operand;
 struct ptx_operand {
@@ -187,7 +184,6 @@ void *ptx_keep(ptx_module *module, size_t bytes);
 #define PARAM_BEGIN 0x80000000ull
 enum { RANK_SHIFT = 24, SHARED_BEGIN = 1024 };
 
-/* ---- warps ---- */
 enum ptx_stop { STOP_NO, STOP_BLOCKED, STOP_YIELD, STOP_END, STOP_ERROR };
 
 typedef struct ptx_copies ptx_copies;
@@ -291,7 +287,6 @@ void ptx_barriers_check(ptx_block *b);
 void ptx_retire(ptx_warp *w, uint32_t lanes);
 void ptx_set_mode(ptx_warp *w, unsigned mode);
 
-/* ---- operands ---- */
 static inline void *ptx_at(const ptx_warp *w, const ptx_operand *o) {
     return w->regs + o->at;
 }
@@ -326,7 +321,6 @@ const ptx_operand *ptx_element(const ptx_operand *o, uint32_t k);
 void ptx_commit(ptx_warp *w, const ptx_operand *o, const void *value);
 void ptx_execute_lanes(ptx_warp *w, const ptx_inst *i);
 
-/* ---- memory accesses ---- */
 /* Returns the host address of bytes at a shared address. If they are outside the block's shared
  * memory, stops the warp with an error and returns NULL. */
 uint8_t *ptx_shared(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t bytes, bool write);

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- opcodes ---- */
-
 static ptx_opcode *find_opcode(ptx_parser *p, const ptx_token *t) {
     ptx_module *m = p->m;
     for (uint32_t k = m->opcode_count; k-- > 0;)
@@ -35,8 +33,6 @@ static const ptx_opcode *with_sources(ptx_parser *p, const ptx_opcode *o, uint32
     ptx_opcode_find_sources(other, count);
     return other;
 }
-
-/* ---- instructions ---- */
 
 static ptx_inst *new_inst(ptx_parser *p) {
     ptx_module *m = p->m;
@@ -97,8 +93,6 @@ static void read_instruction(ptx_parser *p) {
     i->length = (uint32_t)(p->x.token.text - p->m->text) - i->text;
     ptx_expect(p, ';');
 }
-
-/* ---- directives ---- */
 
 /* Reads ".loc file line column" and skips the rest, which describes inlining. */
 static void read_loc(ptx_parser *p) {

@@ -36,8 +36,6 @@ typedef struct {
     double left[MOST_M][MOST_K], right[MOST_K][MOST_N];
 } product;
 
-/* ---- the fields of instruction descriptors ---- */
-
 static ptx_type small_float(uint32_t code) {
     static const uint8_t types[] = {T_e4m3, T_e5m2, T_none, T_e2m3, T_e3m2, T_e2m1, T_none, T_none};
     return (ptx_type)types[code & 7];
@@ -89,8 +87,6 @@ static const char *decode(product *p, const ptx_inst *i, uint32_t d) {
     p->a_scale = d >> 29 & 3, p->b_scale = d >> 4 & 3;
     return check(p, d);
 }
-
-/* ---- operands ---- */
 
 static bool layout_of(ptx_warp *w, const ptx_inst *i, uint64_t d, bool transposed, ptx_layout *y) {
     static const uint8_t spans[] = {16, 0, 128, 0, 64, 0, 32, 0};
@@ -254,8 +250,6 @@ static void run_product(ptx_async *j) {
     free(p);
 }
 
-/* ---- instructions, which a single thread issues ---- */
-
 static uint32_t address_of(const ptx_warp *w, const ptx_operand *o, uint32_t lane) {
     uint64_t at[LANES];
     ptx_addresses(w, o, at);
@@ -307,8 +301,6 @@ static void execute_commit(ptx_warp *w, const ptx_inst *i) {
         ptx_async_add(&j);
     }
 }
-
-/* ---- copies from shared memory ---- */
 
 /* The lanes to which tcgen05.cp copies row r of shared memory. Without a multicast there is one
  * lane for each row. warpx4 copies 32 rows to each of the four groups of 32 lanes. warpx2 copies

@@ -34,8 +34,6 @@ uint32_t *ptx_tmem_cell_of(ptx_block *block, ptx_warp *w, const ptx_inst *i, uin
     return &t->cell[lane][column];
 }
 
-/* ---- allocations ---- */
-
 static ptx_tmem *tmem_of(ptx_warp *w, const ptx_inst *i) {
     if (!w->block->tmem) w->block->tmem = calloc(1, sizeof *w->block->tmem);
     if (!w->block->tmem) ptx_stop(w, i, "out of memory");
@@ -115,8 +113,6 @@ static void execute_relinquish(ptx_warp *w, const ptx_inst *i) {
     ptx_tmem *t = tmem_of(w, i);
     if (t) t->relinquished = true;
 }
-
-/* ---- loads and stores ---- */
 
 /* The shapes of tcgen05.ld and tcgen05.st. A shape says which lanes and columns of tensor memory
  * the registers of a warp's threads hold. It is repeated along the columns, once for each

@@ -65,8 +65,6 @@ static bool read_name(ptx_parser *p, ptx_token *name) {
     return true;
 }
 
-/* ---- registers ---- */
-
 static void read_registers(ptx_parser *p) {
     shape s;
     ptx_lex_next(&p->x);
@@ -104,8 +102,6 @@ static void read_registers(ptx_parser *p) {
     }
     ptx_expect(p, ';');
 }
-
-/* ---- initial values ---- */
 
 typedef struct {
     uint8_t *at;
@@ -169,8 +165,6 @@ static void read_values(ptx_parser *p, filler *f, int depth) {
     }
     ptx_expect(p, '}');
 }
-
-/* ---- variables ---- */
 
 static void place_in_memory(ptx_parser *p, const shape *s, ptx_symbol *symbol, uint64_t bytes) {
     if (!ptx_grow(p, (void **)&p->m->variables, p->m->variable_count, &p->variable_room,
@@ -274,8 +268,6 @@ bool ptx_read_variable(ptx_parser *p, bool is_extern) {
     ptx_expect(p, ';');
     return true;
 }
-
-/* ---- parameters ---- */
 
 /* Reads a parameter of a kernel or function. The parameters of a kernel are in memory that each
  * launch fills, and the parameters of a function are in the function's local memory. */

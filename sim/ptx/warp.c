@@ -43,8 +43,6 @@ void ptx_set_mode(ptx_warp *w, unsigned mode) {
 #endif
 }
 
-/* ---- results ---- */
-
 const ptx_operand *ptx_element(const ptx_operand *o, uint32_t k) {
     return o->place == VECTOR ? &o->elements[k] : o;
 }
@@ -73,8 +71,6 @@ void ptx_commit(ptx_warp *w, const ptx_operand *o, const void *value) {
     for (uint32_t l = 0; l < LANES; l++)
         to[l] = mask >> l & 1 ? from[l] : to[l];
 }
-
-/* ---- scheduling of lanes ---- */
 
 static uint32_t waiting(const ptx_warp *w) {
     return w->live & ~w->blocked & ~w->active;
@@ -172,8 +168,6 @@ void ptx_retire(ptx_warp *w, uint32_t lanes) {
     w->parked = 0; /* Lanes that waited for the lanes that have ended try again. */
     ptx_schedule(w, false);
 }
-
-/* ---- execution ---- */
 
 void ptx_run(ptx_warp *w, uint64_t budget) {
     const ptx_module *m = w->block->launch->module;

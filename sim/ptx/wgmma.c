@@ -22,8 +22,6 @@ struct ptx_products {
     product list[];
 };
 
-/* ---- operands in shared memory ---- */
-
 static ptx_layout layout_of(uint64_t d, bool transposed) {
     static const uint8_t spans[] = {16, 128, 64, 32};
     return (ptx_layout){.start = (uint32_t)(d & 0x3fff) << 4,
@@ -46,8 +44,6 @@ static bool read_element(ptx_warp *w, const product *p, const ptx_layout *layout
     *to = ptx_value_of(type, bits);
     return true;
 }
-
-/* ---- one product ---- */
 
 typedef struct {
     uint32_t n, k;
@@ -179,8 +175,6 @@ static void run(ptx_warp *w, const product *p) {
     }
     free(t);
 }
-
-/* ---- instructions ---- */
 
 static struct ptx_products *with_room(ptx_warp *w) {
     struct ptx_products *q = w->products;
