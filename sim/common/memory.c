@@ -1,6 +1,6 @@
-/* Device memory of the simulators: one large reserved address range, from which pages are
- * allocated. An unmapped page follows each allocation, so that an access beyond its end is
- * found. */
+/* Implements device memory for the simulators. It reserves one large address range and allocates
+ * pages of it. An unmapped page follows each allocation, so that an access past the allocation's
+ * end is found. */
 #include "memory.h"
 #include <pthread.h>
 #include <string.h>
@@ -11,24 +11,28 @@ enum { PAGE = 4096 };
 
 typedef struct {
     uint64_t begin, size;
-    int type, device; /* two numbers that the caller attaches with sim_memory_mark */
+    int type,
+        device; /* Are two numbers that the caller attaches to the allocation by sim_memory_mark. */
 } block;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *arena;
-static uint32_t *page_block; /* for each page of the range, the index of its allocation, or 0 */
-static block *blocks; /* reserved for as many allocations as there can be, so that it never moves */
+static uint32_t *page_block; /* Holds for each page of the address range the index of the page's
+                                allocation, or 0. */
+static block *blocks; /* The memory for all allocations that can exist is reserved at once, so that
+                         this table never moves. */
 static uint32_t block_count = 1;
 static uint64_t next_page;
 
-/* Reserves addresses. Pages get memory when they are first written. */
+/* Reserves addresses. The operating system supplies memory for a page when the page is first
+ * written. */
 static void *reserve(size_t bytes, int access) {
     void *at = mmap(NULL, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return at == MAP_FAILED ? NULL : at;
 }
 
-/* Reserves the address range of all allocations and the tables that describe it, unless this has
- * been done before. An allocation has at least two pages, because an unmapped page follows it. */
+/* Reserves the address range and the tables that describe its allocations, unless an earlier call
+ * has done it. */
 static bool prepare(void) {
     if (arena) return true;
     if (!page_block)
@@ -38,7 +42,8 @@ static bool prepare(void) {
     return arena;
 }
 
-/* Allocates pages. Freed addresses are never allocated again, so that a use after free is found. */
+/* Allocates pages. The function never allocates freed addresses again, so that a use after free is
+ * found. */
 static void *take(size_t bytes) {
     const uint64_t pages = (bytes + PAGE - 1) / PAGE + (bytes == 0);
     if (!prepare() || bytes > ARENA || next_page + pages + 1 > ARENA / PAGE) return NULL;

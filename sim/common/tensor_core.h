@@ -1,10 +1,10 @@
-/* The sum that a tensor core of an NVIDIA H100 or H200 (compute capability 9.0) computes in one
+/* Computes the sum that a tensor core of an NVIDIA H100 or H200 (compute capability 9.0) computes in one
  * wgmma or mma.sync instruction. NVIDIA does not publish this arithmetic. The following rules were
  * fitted to results of an H200 and an H100 and reproduce all of these results (docs/NUMERICS.md,
  * "Tensor cores"):
  *
  * 1. The exponent of a product is the sum of its elements' exponents. A subnormal element has the
- *    exponent of the smallest normal one. Let `top` be the largest exponent of all nonzero products
+ *    exponent of the smallest normal number. Let `top` be the largest exponent of all nonzero products
  *    and of the accumulator.
  * 2. All products and the accumulator are truncated to multiples of 2^(top - fraction). The
  *    truncated numbers are added exactly.
@@ -19,16 +19,16 @@
 
 typedef struct sim_tensor_rule {
     int fraction, kept;
-    /* exponents of the smallest normal element of A and of B, and of the smallest normal
-     * accumulator */
+    /* Are the exponents of the smallest normal element of A and of B, and of the smallest normal
+     * accumulator. */
     int least_a, least_b, least_sum;
 } sim_tensor_rule;
 
 enum { SIM_TENSOR_MOST_K = 32, SIM_TENSOR_LEAST_E4M3 = -6, SIM_TENSOR_LEAST_E5M2 = -14 };
 enum { SIM_TENSOR_LEAST_F16 = -14, SIM_TENSOR_LEAST_BF16 = -126 };
 
-/* Returns the rule by which a tensor core adds products of 8-bit elements (`narrow`), or else of
- * 16-bit elements. */
+/* Returns the rule by which a tensor core adds products. `narrow` selects the rule for 8-bit
+ * elements instead of 16-bit elements. */
 static inline sim_tensor_rule sim_tensor_rule_of(bool narrow, int least_a, int least_b) {
     sim_tensor_rule rule;
     rule.fraction = narrow ? 13 : 25;
@@ -53,7 +53,7 @@ static inline double sim_tensor_power(int e) {
     return x;
 }
 
-/* Returns the NaN that tensor cores write, whatever NaN they read. */
+/* Returns the NaN that tensor cores write for any NaN result. */
 static inline float sim_tensor_nan(void) {
     const uint32_t bits = 0x7fffffff;
     float x;
@@ -62,8 +62,8 @@ static inline float sim_tensor_nan(void) {
 }
 
 /* Returns the exact sum of steps 1 and 2, i.e. of the truncated products a[i] b[i] and the
- * truncated accumulator. k is the number of elements of K that one instruction multiplies. If a
- * term is Inf or NaN, the sum is that of IEEE arithmetic. */
+ * truncated accumulator `sum`. k is the number of products. If a term is Inf or NaN, the function
+ * returns the sum of IEEE arithmetic. */
 static inline double sim_tensor_exact(double sum, const float *a, const float *b, int k,
                                       sim_tensor_rule rule) {
     enum { NONE = -1000, NOT_FINITE = 128 };

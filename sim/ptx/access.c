@@ -1,5 +1,5 @@
-/* Executes loads, stores, moves and conversions of addresses. Every byte that a program accesses is
- * checked. */
+/* Executes the PTX instructions that load, store, move and convert addresses. The simulator checks
+ * every byte that a program accesses. */
 #include "access.h"
 #include <string.h>
 
@@ -109,7 +109,8 @@ static uint64_t parameter(const ptx_warp *w, uint64_t address) {
 
 static uint8_t *resolve_one(ptx_warp *w, const ptx_inst *i, uint64_t address, int space,
                             uint32_t bytes, bool write, uint32_t lane) {
-    /* Accesses of the copy engine have any size, and the engine checks their alignment itself. */
+    /* This check skips bulk copies (cp.async.bulk), because they have any size and their
+       instructions check the alignment themselves. */
     static const char engine[] = "cp.async.bulk";
     const bool natural = bytes <= 32 && (bytes & (bytes - 1)) == 0 &&
                          strncmp(i->opcode->text, engine, sizeof engine - 1) != 0;

@@ -1,5 +1,5 @@
-/* Executes arithmetic. Each entry of alu.def becomes a function with a loop over the 32 lanes of a
- * warp. */
+/* Executes the arithmetic instructions of PTX. Each entry of alu.def becomes a function with a
+ * loop over the 32 lanes of a warp. */
 #include "lane_types.h"
 
 #define X(name, pattern, D, A, B, C, value) LANES_FUNCTION(lanes_##name, D, A, B, C, value)
@@ -54,9 +54,9 @@ static uint32_t mask_of(const uint32_t *words) {
     return mask;
 }
 
-/* Sets the host's rounding mode and flushing of subnormals to those of an f32 or f64 instruction.
- * For 16-bit floats the host computes with nearest even and no flushing, and the conversion to 16
- * bits rounds. */
+/* Sets the host's rounding mode and its flushing of subnormals as an f32 or f64 instruction
+ * requires. For 16-bit floats the host rounds to nearest even without flushing, because the
+ * conversion to 16 bits does the rounding of the instruction. */
 static void set_mode(ptx_warp *w, const ptx_inst *i, ptx_type type) {
     const bool own = type == T_f32 || type == T_f64;
     const unsigned rounding = own ? i->opcode->rounding : 0;
@@ -161,9 +161,8 @@ static void execute_bfi(ptx_warp *w, const ptx_inst *i) {
     ptx_commit(w, &i->op[0], &result);
 }
 
-/* Additions, subtractions and multiply-adds with a carry. `what` is a kind (ADD_CARRY to MAD_HIGH)
- * plus TAKES if the carry of an earlier instruction is an input, and SETS if the carry is an
- * output. */
+/* Names the additions, subtractions and multiply-adds with a carry. A table entry adds TAKES if
+ * the instruction adds the carry of an earlier instruction, and SETS if it stores a new carry. */
 enum { ADD_CARRY, SUB_CARRY, MAD_LOW, MAD_HIGH, CARRY_KIND = 3, TAKES = 4, SETS = 8 };
 
 static ptx_u128 carry_sum(int kind, uint64_t a, uint64_t b, uint64_t c, uint32_t bits,

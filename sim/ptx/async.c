@@ -1,5 +1,5 @@
-/* The list of jobs of the simulated copy engine, i.e. of all asynchronous copies and tcgen05
- * operations. */
+/* Keeps the list of asynchronous copies and tcgen05 operations (jobs) that the simulator has not
+ * executed yet. */
 #include "async.h"
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +19,9 @@ bool ptx_async_add(const ptx_async *job) {
     return true;
 }
 
-/* Job n of the list was chosen at random to run next. Returns n if the job may run at any time. If
- * it is an ordered job, returns the oldest ordered job of the same block instead, because the
- * ordered jobs of a block must run in the order in which they were issued. */
+/* Returns the number of the job to run when job n was chosen at random. If job n is ordered, this
+ * is the oldest ordered job of the same thread block, because a block's ordered jobs must run in
+ * the order in which the program issued them. Otherwise it is n. */
 static uint32_t earliest(const ptx_cluster *c, uint32_t n) {
     uint32_t k = 0;
     if (!c->later[n].ordered) return n;

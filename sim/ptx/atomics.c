@@ -1,4 +1,4 @@
-/* Executes atom and red, for one lane after another. */
+/* Executes the atomic instructions atom and red, for one lane after another. */
 #include "access.h"
 #include "floats.h"
 #include <string.h>

@@ -1,15 +1,15 @@
-/* Assigns the operands of an instruction in the text to the operands that its table entry (ptx_row)
- * names.
+/* Checks the operands of a PTX instruction and assigns them to the operands that the instruction's
+ * table entry (ptx_row) names.
  *
- * The string `operands` of an entry has one letter for each operand. Small letters are results,
- * capitals sources:
+ * The string `operands` of an entry has one letter for each operand. Small letters are results, and
+ * capitals are sources:
  *   p P      predicates
  *   h H r R l L q Q   registers of 16, 32, 64 and 128 bits; sources may be numbers and addresses
  *   t T s S  registers as wide as the opcode's first (t) or second (s) type
- *   c C      a result of the first type, a source of the second, or wider than these types
- *   v V      registers of the first type or wider; with .v2, .v4 or .v8 a vector of that many
- *   y Y      a register of the first type, or a vector of registers with that many bits together
- *   w W      a vector of 32-bit registers, or one such register
+ *   c C      a result of the first type, a source of the second type, or wider registers
+ *   v V      registers of the first type or wider; with .v2, .v4 or .v8 a vector of as many
+ *   y Y      a register of the first type, or a vector of registers with as many bits in total
+ *   w W      a vector of 32-bit registers, or one 32-bit register
  *   z Z      a vector of registers of the first type
  *   D        a descriptor of 64 bits, or a vector of 32-bit registers
  *   G        a descriptor of 64 bits, or an address in brackets
@@ -19,8 +19,8 @@
  *   f        a function
  *   N        a 32-bit source, which is absent if the next operand in the text is a predicate
  *   ( o      a list in parentheses; o is optional
- * An operand after `|` is optional, and a bar joins it to the operand before it. `?` after a letter
- * makes this operand and all following ones optional. */
+ * The character `|` joins the next operand, which is optional, to the operand before it. The
+ * character `?` after a letter makes its operand and all later operands optional. */
 #include "parse.h"
 #include <string.h>
 
@@ -89,9 +89,9 @@ static bool is_source(char letter) {
     return letter >= 'A' && letter <= 'Z';
 }
 
-/* Makes the operand a register. If the source in the text is a number, an address or a special
- * register, the operand becomes an additional register that holds this value from the start of a
- * thread block. `exact` forbids registers wider than `width`. */
+/* Makes the operand a register. A number, an address or a special register in the text becomes an
+ * additional register, which holds the value from the start of a thread block. `exact` forbids
+ * registers wider than `width`. */
 static void place_register(ptx_parser *p, const ptx_raw *r, ptx_operand *o, char letter,
                            uint32_t width, ptx_type type, bool exact) {
     const bool source = is_source(letter);
@@ -159,7 +159,8 @@ static void place_parts(ptx_parser *p, const ptx_raw *r, ptx_operand *o, char le
         place_elements(p, r, o, letter, width / r->count, T_b32);
 }
 
-/* Makes the operand an address [base + offset]. Coordinates after a comma become its elements. */
+/* Makes the operand an address [base + offset]. Coordinates after a comma become the operand's
+ * elements. */
 static void place_address(ptx_parser *p, const ptx_raw *r, ptx_operand *o) {
     if (r->kind != RAW_BRACKET || r->count == 0) {
         refuse(p, r, "an address in brackets");
@@ -197,8 +198,8 @@ static void place_label(ptx_parser *p, const ptx_raw *r, ptx_operand *o) {
         *o = (ptx_operand){.place = VECTOR, .count = (uint16_t)r->symbol.count};
         o->elements = r->symbol.targets;
     } else {
-        /* The label's address is not known yet. When the scope of the label ends, the address is
-         * written to the instruction's own copy of this operand. */
+        /* The label's address is not known yet. The parser writes it to this operand when the
+         * label's scope ends. */
         o->refer = true;
     }
 }
@@ -212,8 +213,8 @@ static void place_function(ptx_parser *p, const ptx_raw *r, ptx_operand *o) {
         ptx_fail(p, "function %.*s is not declared", (int)r->token.length, r->token.text);
 }
 
-/* Makes the operand the argument list of a call. Each element is the place of a .param variable or
- * a register. */
+/* Makes the operand the argument list of a call. Each element is a register or the address of a
+ * .param variable. */
 static void place_list(ptx_parser *p, const ptx_raw *r, ptx_operand *o) {
     if (r->kind != RAW_LIST) {
         refuse(p, r, "a list in parentheses");
@@ -331,9 +332,8 @@ static char letter_of(ptx_type type, bool source) {
     return (source ? "HRLQ" : "hrlq")[size];
 }
 
-/* Assigns the operands in the text to the result and the sources whose types the table entry names.
- * A source of type f32 or f64 may be a decimal number, whose bits depend on the type and not only
- * on its width. */
+/* Assigns the operands in the text to the result and the sources of the table entry. A source of
+ * type f32 or f64 may be a decimal number, so the function needs the type to convert it to bits. */
 static void bind_types(ptx_parser *p, const ptx_row *row, ptx_operand *to, uint32_t count) {
     const uint8_t types[] = {row->d, row->a, row->b, row->c};
     uint32_t wanted = 1;

@@ -1,4 +1,5 @@
-/* Executes cp.async.bulk, st.async, and the commits and waits for groups of bulk copies. */
+/* Executes bulk copies (cp.async.bulk), asynchronous stores (st.async), and the instructions that
+ * commit and wait for groups of bulk copies. */
 #include "access.h"
 #include "async.h"
 #include <stdlib.h>
@@ -25,7 +26,8 @@ static void run_load(ptx_async *j) {
         copy_to(j, in_block(j->to, ptx_first(left)), in_block(j->barrier, ptx_first(left)));
 }
 
-/* Copies from this block's shared memory to that of another block in the cluster. */
+/* Copies bytes from this thread block's shared memory to the shared memory of another block in the
+ * cluster. */
 static void run_across(ptx_async *j) {
     const uint8_t *from = ptx_shared_async(j->warp, j->inst, j->from, j->bytes, false);
     uint8_t *at = from ? ptx_shared_async(j->warp, j->inst, j->to, j->bytes, true) : NULL;

@@ -1,5 +1,4 @@
-/* Executes setp and set, which compare two sources and may combine the result with a predicate.
- * compare.def has the comparisons. */
+/* Executes the comparison instructions setp and set. compare.def lists the comparisons. */
 #include "lane_types.h"
 
 #define C(op, T, value) LANES_FUNCTION(lanes_##op##_##T, pred, T, T, none, value)
@@ -23,9 +22,9 @@ static uint32_t compare(ptx_warp *w, const ptx_inst *i, const ptx_operand *a,
     return mask;
 }
 
-/* Executes setp, which compares two sources. An optional predicate operand is combined with the
- * result by and, or or xor. The optional second result is the negated comparison, combined with the
- * same predicate operand. */
+/* Executes setp, which compares two sources and writes a predicate. An optional predicate source
+ * is combined with the result by and, or or xor. An optional second predicate receives the negated
+ * comparison, combined with the same source. */
 static void execute_setp(ptx_warp *w, const ptx_inst *i) {
     const uint32_t mask = compare(w, i, &i->op[2], &i->op[3]);
     if (i->op[4].place == NOWHERE && i->op[1].place == NOWHERE) {
@@ -69,8 +68,8 @@ static void execute_set_pair(ptx_warp *w, const ptx_inst *i) {
     ptx_commit(w, &i->op[0], result);
 }
 
-/* Executes setp for f16x2 and bf16x2: the first predicate is the comparison of the low halves, the
- * second that of the high halves. */
+/* Executes setp for f16x2 and bf16x2. The first predicate is the comparison of the low halves of
+ * the registers. The second predicate is the comparison of the high halves. */
 static void execute_setp_pair(ptx_warp *w, const ptx_inst *i) {
     for (uint32_t h = 0; h < 2; h++) {
         uint32_t words[LANES], mask = 0;

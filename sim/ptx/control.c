@@ -1,4 +1,4 @@
-/* Executes branches, calls, barriers of a block, and the end of threads. */
+/* Executes branches, calls, barriers of a thread block, and the end of threads. */
 #include "sim.h"
 #include <string.h>
 
@@ -25,8 +25,8 @@ static void execute_bra(ptx_warp *w, const ptx_inst *i) {
     jump(w, (uint32_t)i->op[0].value);
 }
 
-/* Executes brx, a branch to an entry of a list of labels, which each lane chooses by an index. All
- * lanes with the same index as the first lane branch now. */
+/* Executes brx, a branch whose target each lane chooses by an index into a list of labels. Lanes
+ * with the same index as the first lane branch now. */
 static void execute_brx(ptx_warp *w, const ptx_inst *i) {
     const uint32_t *index = ptx_u32(w, &i->op[0]);
     const uint32_t first = index[ptx_first(w->mask)], all = w->mask;
@@ -37,7 +37,7 @@ static void execute_brx(ptx_warp *w, const ptx_inst *i) {
         ptx_stop(w, i, "index %u: the list has %u labels", first, i->op[1].count);
         return;
     }
-    /* The lanes whose branch index differs from that of the first lane execute brx again later. */
+    /* Lanes whose branch index differs from that of the first lane execute brx again later. */
     for (uint32_t left = w->active & ~same; left; left &= left - 1) {
         const uint32_t l = ptx_first(left);
         w->lane_pc[l] = all >> l & 1 ? w->pc - 1 : w->pc;
@@ -91,9 +91,9 @@ static void execute_call(ptx_warp *w, const ptx_inst *i) {
     jump(w, f->first);
 }
 
-/* Returns from a function. Lanes may have called the function from different places. The lanes that
- * return to the same place as the first lane return now; all other lanes execute the return again
- * later. */
+/* Returns from a function. Lanes may have called the function from different instructions. The
+ * lanes with the same return address as the first lane return now. All other lanes execute the
+ * return again later. */
 static void return_lanes(ptx_warp *w, const ptx_inst *i) {
     const uint32_t first = ptx_first(w->mask), to = w->returns[w->depth[first] - 1][first];
     const uint32_t all = w->mask;

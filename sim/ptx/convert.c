@@ -1,5 +1,5 @@
-/* Executes cvt between all integer and float types, with every rounding mode, also for packed small
- * floats. */
+/* Executes cvt, which converts between integer and float types with every rounding mode, also for
+ * packed small floats. */
 #include "lane_types.h"
 
 #define Q(name, tokens, D, S, value) LANES_FUNCTION(lanes_##name, D, S, none, none, value)
@@ -42,8 +42,8 @@ static double to_integral(double v, int rounding) {
                             : nearbyint(v);
 }
 
-/* Converts a float to an integer. NaN becomes 0 or, if the source is f64 or the result has 64 bits,
- * the number with only the top bit set. Values outside the range become its nearest end. */
+/* Converts a float to an integer. Values outside the integer's range become its nearest end. NaN
+ * becomes 0, or the number with only the top bit set if either type has 64 bits. */
 static uint64_t float_to_integer(const ptx_inst *i, double v, ptx_type from, ptx_type to) {
     const uint32_t size = ptx_types[to].bits;
     const bool sign = ptx_types[to].kind == SIGNED;
@@ -62,9 +62,9 @@ static uint64_t saturated_integer(ptx_s128 v, ptx_type to) {
     return (uint64_t)(v > top ? top : v < low ? low : v);
 }
 
-/* Converts a 64-bit integer to double with rounding to odd, i.e. an inexact result gets an odd last
- * bit. When the double is later rounded to f32, the result is the same as if the integer had been
- * rounded to f32 directly. */
+/* Converts a 64-bit integer to double and rounds to odd, i.e. gives an inexact result an odd last
+ * bit. A later rounding of the double to f32 is then the same as rounding the integer to f32
+ * directly. */
 static double odd_double(ptx_s128 v) {
     const double near = (double)v;
     const ptx_s128 back = (ptx_s128)near;
@@ -122,8 +122,8 @@ static uint64_t convert(const ptx_inst *i, ptx_type to, ptx_type from, uint64_t 
     return to_float(i, rounded_to_integral(i, v.real), to);
 }
 
-/* Returns an integer result as a register of `width` bytes holds it. A wider register repeats the
- * sign bit. */
+/* Returns an integer result as the bits of a register of `width` bytes. A register that is wider
+ * than the type repeats the sign bit. */
 static uint64_t widened(uint64_t bits, ptx_type type, uint32_t width) {
     const uint32_t size = ptx_types[type].bits;
     if (size < 64) bits &= (1ull << size) - 1;
@@ -145,8 +145,8 @@ static void execute_scalar(ptx_warp *w, const ptx_inst *i) {
     ptx_commit(w, &i->op[0], i->op[0].width == 8 ? (void *)wide : (void *)narrow);
 }
 
-/* Converts with the vectorized loop of convert.def if the registers are exactly as wide as the
- * types, else lane by lane. */
+/* Converts all lanes by a vectorized loop of convert.def if the registers are exactly as wide as
+ * the types. Otherwise converts lane by lane. */
 static void execute_quick(ptx_warp *w, const ptx_inst *i) {
     const uint32_t to = ptx_types[i->opcode->types[0]].bits,
                    from = ptx_types[i->opcode->types[1]].bits;
@@ -162,8 +162,8 @@ static uint32_t code_bits(ptx_type packed) {
 }
 
 /* Executes a cvt whose result is a pair of small floats, such as f16x2 or e4m3x2. The source is
- * either two f32 registers, of which the first becomes the high half of the pair, or one register
- * that holds a pair of floats. */
+ * two f32 registers, or one register that holds a pair of floats. The first of two registers
+ * becomes the high half of the result. */
 static void execute_pair(ptx_warp *w, const ptx_inst *i) {
     const ptx_type to = ptx_element_type((ptx_type)i->opcode->types[0]),
                    from = ptx_element_type((ptx_type)i->opcode->types[1]);

@@ -1,5 +1,5 @@
-/* Executes cp.async, the copies of single threads into shared memory. A copy happens only when the
- * program waits for it, so that a missing wait shows. */
+/* Executes cp.async, by which a thread copies bytes to shared memory. The copy happens only when
+ * the program waits for it, so that a missing wait gives wrong results. */
 #include "access.h"
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@ typedef struct {
 } copy;
 
 struct ptx_copies {
-    /* cp.async collects the copies of each lane in groups, which cp.async.commit_group ends.
-     * `group` is, for each lane, the number of the group that its next copies join. */
+    /* Holds for each lane the number of the group to which the lane's next cp.async copies belong.
+     * cp.async.commit_group ends a group. */
     uint32_t count, room, group[LANES];
     copy list[];
 };
@@ -29,8 +29,8 @@ static ptx_copies *with_room(ptx_warp *w) {
     return w->copies = more;
 }
 
-/* Does the copies of an earlier cp.async instruction for the lanes in the mask `lanes`, which may
- * be only some of the lanes that executed the instruction. */
+/* Executes an earlier cp.async instruction for the lanes in the mask `lanes`. The mask may have
+ * only some of the lanes that issued the instruction. */
 static void arrive(ptx_warp *w, copy *c, uint32_t lanes) {
     const uint32_t mask = w->mask;
     uint8_t *to[LANES], *from[LANES];
@@ -59,9 +59,9 @@ static void drop_done(ptx_copies *c) {
     c->count = kept;
 }
 
-/* Does the cp.async copies of each active lane, except those of the lane's `pending` youngest
- * committed groups and of the group that is not committed yet. If `open` is set, does all copies of
- * the active lanes. */
+/* Executes cp.async copies of each active lane. The copies of the lane's `pending` youngest
+ * committed groups and of its uncommitted group stay pending. If `open` is set, executes all
+ * copies. */
 static void wait_groups(ptx_warp *w, uint32_t pending, bool open) {
     ptx_copies *c = w->copies;
     if (!c) return;

@@ -1,4 +1,5 @@
-/* The simulated driver's errors and memory. Every call has done its work when it returns. */
+/* Implements the memory functions and errors of the simulated CUDA driver. Every call has done its
+ * work when it returns. */
 #include "cuda.h"
 #include "common/memory.h"
 #include <dlfcn.h>
@@ -88,7 +89,7 @@ CU CUresult cuMemFreeHost(void *at) {
     return cuMemFree_v2((uintptr_t)at);
 }
 
-/* Returns an error unless the `bytes` bytes at `at` are inside one allocation. */
+/* Returns an error unless the `bytes` bytes at address `at` are inside one allocation. */
 static CUresult check_range(CUdeviceptr at, size_t bytes, const char *name) {
     uint64_t begin, size;
     if (bytes == 0) return CUDA_SUCCESS;
@@ -163,9 +164,8 @@ CU CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdevicept
     return CUDA_SUCCESS;
 }
 
-/* Writes an attribute of the pointer `at` to `to`. `attribute` is a number of CUpointer_attribute:
- * 1 is the context, 2 the memory type, 3 the device pointer, 8 tells if the memory is managed, 9 is
- * the device's number, and 11 and 12 are the begin and the size of the allocation. */
+/* Writes one attribute of the pointer `at` to `to`. The numbers of attributes are those of
+ * CUpointer_attribute, e.g. 2 is the memory type and 9 is the number of the device. */
 static void put_attribute(int attribute, void *to, uint64_t at, uint64_t begin, uint64_t size) {
     const int device_memory = 2;
     int unused, device = 0;
@@ -182,7 +182,8 @@ static void put_attribute(int attribute, void *to, uint64_t at, uint64_t begin, 
 CU CUresult cuPointerGetAttributes(unsigned count, int *attributes, void **values, CUdeviceptr at) {
     uint64_t begin, size;
     if (!sim_memory_find(at, &begin, &size))
-        return CUDA_SUCCESS; /* for other memory the driver leaves the values unchanged */
+        return CUDA_SUCCESS; /* The driver leaves the values unchanged for memory that it did not
+                                allocate. */
     for (unsigned k = 0; k < count; k++)
         put_attribute(attributes[k], values[k], at, begin, size);
     return CUDA_SUCCESS;
@@ -196,8 +197,8 @@ CU CUresult cuPointerGetAttribute(void *value, int attribute, CUdeviceptr at) {
     return CUDA_SUCCESS;
 }
 
-/* Finds a driver function. Like the driver, it prefers the newest version of the function, i.e. the
- * suffix _v3 or _v2. */
+/* Finds a driver function by its name. Like NVIDIA's driver, the simulator prefers the newest
+ * version of a function, i.e. the suffix _v3 or _v2. */
 CU CUresult cuGetProcAddress_v2(const char *symbol, void **to, int version, uint64_t flags,
                                 int *found) {
     static const char *const suffixes[] = {"_v3", "_v2", ""};

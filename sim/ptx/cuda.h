@@ -1,5 +1,5 @@
-/* The CUDA driver functions that the simulator implements. Types and numbers are those of the CUDA
- * Driver API reference. */
+/* Declares the CUDA driver functions that the simulator implements. Types and constants are those
+ * of the CUDA Driver API reference. */
 #ifndef SIM_PTX_CUDA_H
 #define SIM_PTX_CUDA_H
 #include <stddef.h>
@@ -56,14 +56,16 @@ CU const char *bsmm_sim_message(void);
 /* Returns the number of instructions that all launches of this process have executed. An
  * instruction of a warp counts once. */
 CU uint64_t bsmm_sim_steps(void);
-/* Returns the pattern of entry `number` of the instruction tables, or NULL past the last entry. */
+/* Returns the pattern of entry `number` in the tables of PTX instructions, or NULL after the last
+ * entry. */
 CU const char *bsmm_sim_row(unsigned number);
-/* Returns the target and the name of a kernel that this process has launched without an error, such
- * as "sm_90a gemm_bf16", or NULL past the last. The pointer is valid until the next launch. */
+/* Returns the target and name of a kernel that this process has launched without an error, such as
+ * "sm_90a gemm_bf16". Returns NULL after the last kernel. The pointer is valid until the next
+ * launch. */
 CU const char *bsmm_sim_launched(unsigned number);
-/* Returns the index of device `number` of a model such as "sm_100", and creates it if there is
- * none. Returns -1 for an unknown model or too many devices. bsmm recognises the simulator by this
- * function, which NVIDIA's driver lacks. */
+/* Returns the index of the simulated device `number` of a model such as "sm_100". The first call
+ * creates the device. Returns -1 for an unknown model or too many devices. bsmm recognizes the
+ * simulator by this function, because NVIDIA's driver lacks it. */
 CU int bsmm_sim_device(const char *model, unsigned number);
 CUresult sim_fail(CUresult code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -81,10 +83,12 @@ int sim_multiprocessors(CUdevice device);
 int sim_current_device(void);
 CUcontext sim_context_of(CUdevice device);
 
-/* A unit of work that a program submits to a stream: a launch, a copy or a fill. If the stream is
- * being captured, the work becomes a node of the graph. Otherwise it is done at once. */
+/* Holds the work that a program submits to a stream by one call, i.e. a launch, a copy or a fill.
+ * If the program captures the stream, the work becomes a node of the graph. Otherwise the
+ * simulator does the work at once. */
 typedef struct {
-    CUfunction function; /* set for a launch; a copy has `from` instead; a fill has neither */
+    CUfunction function; /* Is set for a launch. A copy has `from` instead, and a fill has neither
+                            of the two. */
     uint32_t grid[3], block[3], cluster[3], shared;
     void *arguments;
     size_t argument_bytes;

@@ -1,5 +1,6 @@
-/* The simulated driver's devices and contexts. BSMM_SIM_ARCH names the device that a process starts
- * with. bsmm_sim_device creates more devices. */
+/* Implements the devices and contexts of the simulated CUDA driver. The environment variable
+ * BSMM_SIM_ARCH names the device with which a process starts. bsmm_sim_device creates more
+ * devices. */
 #include "cuda.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -16,12 +17,12 @@ enum { VERSION = 13000, MOST_DEVICES = 64, MODELS = sizeof models / sizeof *mode
 
 static pthread_once_t listed = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* guarded by the lock; an entry never changes */
+/* The lock guards the list of devices. An entry of the list never changes. */
 static const sim_device *devices[MOST_DEVICES];
 static int device_count;
 
-/* Returns the model with this name. A letter at the end of the name does not matter: "sm_90" and
- * "sm_90a" name the same model. */
+/* Returns the device model with this name. The function ignores a letter at the end of the name,
+ * so "sm_90" and "sm_90a" name the same model. */
 static const sim_device *find_model(const char *name) {
     for (size_t k = 0; name && k < MODELS; k++) {
         const size_t length = strlen(models[k].name);
@@ -32,8 +33,8 @@ static const sim_device *find_model(const char *name) {
     return NULL;
 }
 
-/* Creates the device that BSMM_SIM_ARCH names, and no device if it names none. A name that begins
- * with "gfx" is meant for the simulator of AMD GPUs, which reads the same variable. */
+/* Creates the device that the environment variable BSMM_SIM_ARCH names. A name that begins with
+ * "gfx" creates no device here, because the simulator of AMD GPUs reads the same variable. */
 static void list_devices(void) {
     const char *wanted = getenv("BSMM_SIM_ARCH");
     const int others = wanted && strncmp(wanted, "gfx", 3) == 0;
@@ -126,8 +127,8 @@ int sim_multiprocessors(CUdevice device) {
     return n > 0 ? n : (int)devices[device]->multiprocessors;
 }
 
-/* Writes a device attribute. The table in this function has pairs of a CUdevice_attribute number
- * and its value. Attributes that are not in the table are 0. */
+/* Writes a device attribute. The table in this function has pairs of an attribute's number
+ * (CUdevice_attribute) and its value. Attributes that are missing in the table are 0. */
 CU CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
     const CUresult status = check_device(device);
     if (status) return status;
@@ -138,22 +139,22 @@ CU CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
         {1, 1024},
         {2, 1024},
         {3, 1024},
-        {4, 64}, /* threads of a block: in all, and along x, y and z */
+        {4, 64},
         {5, INT32_MAX},
         {6, 65535},
-        {7, 65535}, /* blocks of a grid along x, y and z */
+        {7, 65535},
         {8, 48 << 10},
         {9, 64 << 10},
         {10, 32},
-        {12, 65536}, /* shared and constant memory of a block, warp size, registers */
+        {12, 65536},
         {13, (int)d->clock_khz},
         {16, sim_multiprocessors(device)},
-        {31, 1}, /* concurrent kernels */
+        {31, 1},
         {36, (int)d->memory_khz},
         {37, (int)d->bus_bits},
         {38, (int)d->l2_bytes},
         {39, 2048},
-        {41, 1}, /* threads of a multiprocessor, unified addresses */
+        {41, 1},
         {75, (int)d->arch / 10},
         {76, (int)d->arch % 10},
         {81, (int)d->shared_bytes + 1024},
@@ -161,7 +162,7 @@ CU CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
         {83, 1},
         {97, (int)d->shared_bytes},
         {120, d->arch >= 90},
-        {127, d->arch >= 90}, /* clusters, tensor maps */
+        {127, d->arch >= 90},
     };
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
         if (known[k].attribute == attribute) return give(value, known[k].value);

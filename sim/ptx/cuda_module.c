@@ -1,6 +1,6 @@
-/* The driver's functions for modules and launches. Environment variables: BSMM_SIM_CHECKS=0
- * disables the checks, BSMM_SIM_SEED varies the order of events that hardware does not define, and
- * BSMM_SIM_LIMIT limits the instructions of a warp. */
+/* Implements the driver functions for modules and launches. The environment variable
+ * BSMM_SIM_CHECKS=0 disables the simulator's checks. BSMM_SIM_SEED varies the order of events that
+ * hardware does not define. BSMM_SIM_LIMIT limits the instructions of a warp. */
 #include "cuda.h"
 #include "sim.h"
 #include <errno.h>
@@ -13,8 +13,8 @@ struct sim_function {
     CUdevice device;
     ptx_module *module;
     const ptx_function *kernel;
-    int shared; /* the dynamic shared memory that a launch may request at most */
-    int listed; /* whether the function is in the list of launched kernels */
+    int shared; /* The largest dynamic shared memory in bytes that a launch may request. */
+    int listed; /* Is nonzero if the function is in the list of launched kernels. */
 };
 struct sim_module {
     ptx_module *module;
@@ -34,7 +34,8 @@ const char *bsmm_sim_row(unsigned number) {
     return NULL;
 }
 
-/* The first bytes of images that are not PTX text, with a name for the error message. */
+/* Lists the first bytes of images that are not PTX text, because the simulator must refuse them.
+ * The names appear in error messages. */
 static const struct {
     unsigned char bytes[4];
     const char *what;
@@ -55,9 +56,9 @@ static CUresult check_image(const void *image) {
     return CUDA_SUCCESS;
 }
 
-/* Returns an error if the PTX cannot run on the simulated device. PTX for sm_90a runs only on
- * sm_90. PTX for sm_100f runs on sm_100 and on newer devices of its family. PTX without a letter
- * runs on all devices that are as new. */
+/* Returns an error if the PTX cannot run on the simulated device. PTX with the letter a, such as
+ * sm_90a, runs only on the named device. PTX with the letter f runs on newer devices of the same
+ * family. PTX without a letter runs on all newer devices. */
 static CUresult check_target(const ptx_module *m, const sim_device *d) {
     const uint32_t arch = d->arch;
     const bool fits = m->feature == 'a'   ? m->target == arch
@@ -104,8 +105,8 @@ CU CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     return status ? status : load(module, image, strlen(image));
 }
 
-/* Copies the error message to the caller's buffer. CUjit_option 5 is the buffer's address, and 6 is
- * its size. */
+/* Copies the error message to the caller's buffer, as the driver's JIT compiler does. Among the
+ * CUjit_option numbers, 5 is the buffer's address and 6 is its size. */
 static void put_log(unsigned count, const int *options, void **values) {
     char *log = NULL;
     size_t size = 0;
@@ -173,7 +174,7 @@ CU CUresult cuModuleGetGlobal_v2(CUdeviceptr *at, size_t *size, CUmodule module,
     return sim_fail(CUDA_ERROR_NOT_FOUND, "the module has no variable %s", name);
 }
 
-/* The numbers of CUfunction_attribute. */
+/* Names the numbers of CUfunction_attribute. */
 enum {
     MAX_THREADS = 0,
     SHARED_SIZE = 1,
@@ -235,8 +236,8 @@ static uint64_t number(const char *variable, uint64_t otherwise) {
     return text && *text ? strtoull(text, NULL, 10) : otherwise;
 }
 
-/* The names of the kernels that this process has launched without an error, such as
- * "sm_90a gemm_bf16". Guarded by the lock. */
+/* List the kernels that this process has launched without an error, such as "sm_90a gemm_bf16".
+ * The lock guards the list. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char (*launched)[128];
 static unsigned launched_count, launched_room;
@@ -248,7 +249,8 @@ const char *bsmm_sim_launched(unsigned number) {
     return name;
 }
 
-/* Lists a kernel at its first launch. If there is no memory, the kernel is missing in the list. */
+/* Adds a kernel to the list of launched kernels at its first launch. Skips the kernel if there is
+ * no memory for the list. */
 static void list_launch(CUfunction f) {
     if (__atomic_exchange_n(&f->listed, 1, __ATOMIC_SEQ_CST)) return;
     pthread_mutex_lock(&lock);
@@ -287,9 +289,9 @@ CUresult sim_launch(const sim_work *w) {
     return good ? CUDA_SUCCESS : sim_fail(CUDA_ERROR_LAUNCH_FAILED, "%s", error);
 }
 
-/* Copies a launch's arguments to the buffer `to`. The caller gives them in one of two ways:
- * `arguments` has a pointer to each argument, or `extra` is {1, buffer, 2, pointer to the buffer's
- * size, 0}, where the buffer holds all arguments. */
+/* Copies the arguments of a kernel to the buffer `to`. The caller passes either a pointer to each
+ * argument in `arguments`, or one buffer with all arguments in `extra`, which is {1, buffer, 2,
+ * pointer to the buffer's size, 0}. */
 static CUresult pack_arguments(const ptx_function *k, void **arguments, void **extra, uint8_t *to) {
     if (extra) {
         const void *bytes = NULL;

@@ -1,6 +1,6 @@
-/* The driver's functions for streams, events and graphs. The simulator does the work of a stream at
- * once when the program submits it. If the stream is being captured, the work is done when the
- * program launches the captured graph. */
+/* Implements the driver functions for streams, events and graphs. The simulator does work at once
+ * when the program submits it to a stream. If the program captures the stream, the simulator does
+ * the work when the program launches the graph. */
 #include "cuda.h"
 #include <stdlib.h>
 #include <string.h>

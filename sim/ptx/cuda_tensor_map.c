@@ -1,12 +1,11 @@
-/* Encodes tensor maps and checks the rules of cuTensorMapEncodeTiled in the CUDA Driver API
- * reference. */
+/* Encodes tensor maps, which describe tensors to TMA. Checks the rules of cuTensorMapEncodeTiled
+ * in the CUDA Driver API reference. */
 #include "cuda.h"
 #include "tensor_map.h"
 #include <string.h>
 
-/* The bits of an element in global memory, indexed by CUtensorMapDataType. The last three types
- * have elements of 4, 4 and 6 bits. 16 elements of these types take 8, 16 and 16 bytes of shared
- * memory. */
+/* Gives the number of bits of an element in global memory, indexed by CUtensorMapDataType. The
+ * last three types have elements of 4 or 6 bits, which may take more bits in shared memory. */
 static const uint8_t bits_of[] = {8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6};
 enum { ALIGN8 = 13, ALIGN16 = 14, PACKED6 = 15, SWIZZLE_128 = 3, INTERLEAVE_32 = 2 };
 

@@ -1,4 +1,4 @@
-/* Conversions between double and the float formats of 16 bits or less. */
+/* Converts between double and the float formats of at most 16 bits. */
 #include "floats.h"
 
 static const ptx_format formats[] = {
@@ -67,8 +67,8 @@ uint32_t ptx_encode(const ptx_format *f, double v, int rounding, bool satfinite)
     const int lowest = f->mantissa ? 1 - f->bias : -f->bias, e = a == 0 ? lowest : ilogb(a),
               scale = e < lowest ? lowest : e;
     const double r = rounded(ldexp(a, f->mantissa - scale), rounding, negative);
-    if (f->mantissa == 0) /* For a format that has only exponents, a significand that rounds to 2
-                             means the next exponent. */
+    if (f->mantissa == 0) /* A format without mantissa bits, such as e8m0, has only powers of two. A
+                             significand that rounds to 2 means the next exponent. */
         return (uint32_t)(scale - lowest) + (r >= 2) > f->largest
                    ? above
                    : (uint32_t)(scale - lowest) + (r >= 2);
@@ -77,8 +77,8 @@ uint32_t ptx_encode(const ptx_format *f, double v, int rounding, bool satfinite)
 }
 
 float ptx_narrow(double v, int rounding) {
-    /* This cast to float rounds to nearest even. For other rounding modes, the code below moves the
-     * result to the neighbouring float, so that the rounding mode of the host need not change. */
+    /* This cast rounds to nearest even. The code below moves the result to the neighboring float
+     * for other rounding modes, so that the host's rounding mode need not change. */
     const float near = (float)v;
     if (rounding <= RN || rounding == RNA || v != v || (double)near == v) return near;
     const bool up = rounding == RP || (rounding == RZ && v < 0);

@@ -1,4 +1,5 @@
-/* Codes and values of the float formats of 16 bits or less, with all rounding modes of PTX. */
+/* Declares conversions between values and codes of the float formats of at most 16 bits, with all
+ * rounding modes of PTX. */
 #ifndef SIM_PTX_FLOATS_H
 #define SIM_PTX_FLOATS_H
 #include "sim.h"
@@ -38,7 +39,8 @@ static inline uint32_t ptx_f32_to_f16(float v) {
 }
 static inline float ptx_f16_to_f32(uint32_t h) {
     const uint32_t sign = (h & 0x8000) << 16, x = (h & 0x7fff) << 13;
-    const float small = ptx_float(x + 0x38800000) - 0x1p-14f; /* exact, also for subnormals */
+    const float small =
+        ptx_float(x + 0x38800000) - 0x1p-14f; /* This subtraction is exact, also for subnormals. */
     const uint32_t normal = x + 0x38000000, top = x + 0x70000000;
     return ptx_float(sign | ((h & 0x7c00) == 0        ? ptx_bits(small)
                              : (h & 0x7c00) == 0x7c00 ? top
@@ -55,18 +57,20 @@ static inline float ptx_bf16_to_f32(uint32_t h) {
 typedef struct {
     uint8_t type, exponent, mantissa, has_sign;
     int16_t bias;
-    /* Codes without the sign; infinity is 0 if the format has none. */
+    /* Codes of the format without the sign bit. `infinity` is 0 if the format has no infinity. */
     uint32_t largest, infinity, nan;
-    bool nan_is_largest; /* the format has no NaN, and conversions of NaN give the largest value */
+    bool nan_is_largest; /* Is true if the format has no NaN. Conversions of NaN then give the
+                            largest value. */
 } ptx_format;
-/* Returns NULL for a type that is not a float of 16 bits or less. */
+/* Returns the description of a float format of at most 16 bits, or NULL for any other type. */
 const ptx_format *ptx_format_of(ptx_type type);
 double ptx_decode(const ptx_format *format, uint32_t code);
 uint32_t ptx_encode(const ptx_format *format, double value, int rounding, bool satfinite);
 /* ptx_narrow rounds a double to f32 in a rounding mode of PTX. ptx_odd rounds sum + rest to f32
- * with rounding to odd, i.e. an inexact result gets an odd last bit. */
+ * with rounding to odd, i.e. gives an inexact result an odd last bit. */
 float ptx_narrow(double value, int rounding);
 float ptx_odd(double sum, double rest);
-/* Returns the element type of a packed type such as f16x2, or else the type itself. */
+/* Returns the type of one element of a packed type, e.g. f16 for f16x2. Returns any other type
+ * unchanged. */
 ptx_type ptx_element_type(ptx_type type);
 #endif

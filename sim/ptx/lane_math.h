@@ -1,4 +1,5 @@
-/* Functions that the expressions in alu.def call. Each function computes one lane. */
+/* Defines functions that the expressions in alu.def call. Each function computes the result of one
+ * lane. */
 #ifndef SIM_PTX_LANE_MATH_H
 #define SIM_PTX_LANE_MATH_H
 #include "floats.h"
@@ -12,7 +13,7 @@ static inline int64_t high_s64(int64_t a, int64_t b) {
 static inline int32_t saturated(int64_t v) {
     return v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : (int32_t)v;
 }
-/* Divisions and remainders. PTX does not specify a division by 0; GPUs return all ones. The
+/* Divide integers as GPUs do. A division by 0 returns all ones, which PTX leaves undefined. The
  * smallest integer divided by -1 gives itself. */
 static inline uint64_t divide_u(uint64_t a, uint64_t b) {
     return b ? a / b : ~0ull;
@@ -27,8 +28,8 @@ static inline int64_t remainder_s(int64_t a, int64_t b) {
     return b == 0 ? a : b == -1 ? 0 : a % b;
 }
 
-/* Shifts. A shift by the register's width or more gives 0, or copies of the sign bit for a signed
- * shift to the right. */
+/* Shift an integer as PTX defines it. A shift by at least the register's width gives 0, or copies
+ * of the sign bit for a signed shift to the right. */
 static inline uint32_t left_32(uint32_t a, uint32_t n) {
     return n > 31 ? 0 : a << n;
 }
@@ -47,8 +48,9 @@ static inline uint64_t right_64(uint64_t a, uint32_t n) {
 static inline int64_t right_s64(int64_t a, uint32_t n) {
     return a >> (n > 63 ? 63 : n);
 }
-/* Funnel shifts. The 64-bit value with the upper word b and the lower word a is shifted by n. A
- * shift to the left returns the upper word of the result, a shift to the right the lower word. */
+/* Shift the 64-bit value with the upper word b and the lower word a by n bits (funnel shift). A
+ * shift to the left returns the upper word of the result, and a shift to the right returns the
+ * lower word. */
 static inline uint32_t funnel_left(uint32_t a, uint32_t b, uint32_t n) {
     return (uint32_t)((((uint64_t)b << 32 | a) << n) >> 32);
 }
@@ -74,8 +76,8 @@ static inline uint32_t leading_32(uint32_t v) {
 static inline uint32_t leading_64(uint64_t v) {
     return v ? (uint32_t)__builtin_clzll(v) : 64;
 }
-/* Computes bfind: the position of the highest bit that differs from the sign bit, or its distance
- * from the top bit if `distance` is set. */
+/* Computes bfind, i.e. the position of the highest bit that differs from the sign bit. If
+ * `distance` is set, computes the distance of this bit from the top bit. */
 static inline uint32_t find_32(uint32_t v, int distance) {
     return v == 0 ? ~0u : distance ? leading_32(v) : 31 - leading_32(v);
 }
@@ -88,9 +90,9 @@ static inline uint64_t extract_u(uint64_t a, uint32_t at, uint32_t length, uint3
     a >>= at;
     return length >= 64 ? a : a & ((1ull << length) - 1);
 }
-/* Computes bfe for a signed source: extracts the field of `length` bits from bit `at` on. The
- * field's top bit fills the higher bits of the result. If the field extends beyond the top bit of
- * the source, the source's sign bit takes the place of the missing bits. */
+/* Computes bfe for a signed source, i.e. extracts the field of `length` bits that begins at bit
+ * `at`. The field's top bit fills the higher bits of the result. Bits of the field beyond the
+ * source's top bit are copies of its sign bit. */
 static inline int64_t extract_s(int64_t a, uint32_t at, uint32_t length, uint32_t bits) {
     at &= 255, length &= 255;
     if (length == 0) return 0;
@@ -107,9 +109,9 @@ static inline uint64_t insert(uint64_t a, uint64_t b, uint32_t at, uint32_t leng
     return (b & ~mask) | (a << at & mask);
 }
 
-/* Computes prmt. Each of the four 4-bit selectors chooses one byte of the 8 bytes {b, a} by its low
- * three bits. If bit 3 of the selector is set, the sign bit of the chosen byte is repeated in all 8
- * bits of the result's byte. */
+/* Computes prmt, which chooses four of the eight bytes {b, a}. The low three bits of each 4-bit
+ * selector are the number of the chosen byte. If bit 3 of the selector is set, the result's byte
+ * contains eight copies of the chosen byte's sign bit. */
 static inline uint32_t permute(uint32_t a, uint32_t b, uint32_t selectors) {
     const uint64_t both = (uint64_t)b << 32 | a;
     uint32_t r = 0;
@@ -119,8 +121,8 @@ static inline uint32_t permute(uint32_t a, uint32_t b, uint32_t selectors) {
     }
     return r;
 }
-/* Computes prmt with a mode: 0 to 5 are f4e, b4e, rc8, ecl, ecr and rc16. The table holds the
- * selectors for each value of the lowest two bits of c. */
+/* Computes prmt with a mode, i.e. f4e, b4e, rc8, ecl, ecr or rc16 (numbered 0 to 5). The table
+ * holds the selectors of the bytes for each value of the lowest two bits of c. */
 static inline uint32_t permute_mode(uint32_t a, uint32_t b, uint32_t c, int mode) {
     static const uint16_t selectors[6][4] = {
         {0x3210, 0x4321, 0x5432, 0x6543}, {0x5670, 0x6701, 0x7012, 0x0123},
@@ -144,8 +146,8 @@ static inline int32_t dot_4(uint32_t a, uint32_t b, int sign_a, int sign_b) {
     return sum;
 }
 
-/* Return the minimum and maximum. If one operand is NaN, the result is the other operand. -0 is
- * less than +0. */
+/* Return the minimum or maximum of two floats as PTX defines them. If one source is NaN, the
+ * result is the other source. -0 is less than +0. */
 static inline float min_f32(float a, float b) {
     const float zero = ptx_float(ptx_bits(a) | ptx_bits(b));
     return a < b || b != b ? a : a == b ? zero : b;
@@ -168,9 +170,9 @@ static inline double max_f64(double a, double b) {
     const double zero = ptx_double(ptx_bits64(a) & ptx_bits64(b));
     return a > b || b != b ? a : a == b ? zero : b;
 }
-/* Computes a * b + c of 16-bit floats and rounds the exact result to f32 with rounding to odd. When
- * the caller then rounds to 16 bits, the result is the same as if the exact result had been rounded
- * once. */
+/* Computes a * b + c of 16-bit floats and rounds the exact result to f32 with rounding to odd. The
+ * caller rounds again, to 16 bits. Rounding to odd makes the two roundings equal to one rounding
+ * of the exact result. */
 static inline float fma_half(float a, float b, float c) {
     const double product = (double)a * (double)b, sum = product + (double)c;
     const double part = sum - product, rest = (product - (sum - part)) + ((double)c - part);
@@ -179,8 +181,8 @@ static inline float fma_half(float a, float b, float c) {
 static inline float relu(float v) {
     return v > 0 || v != v ? v : 0;
 }
-/* Keeps 20 bits of the significand, which is the precision of rcp.approx.ftz.f64 and
- * rsqrt.approx.ftz.f64. */
+/* Keeps 20 bits of the significand, because rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 have this
+ * precision. */
 static inline double coarse(double v) {
     return ptx_double(ptx_bits64(v) & ~0xffffffffull);
 }

@@ -1,5 +1,5 @@
-/* For each PTX type there are three macros that access lane l of a register. LOAD_* reads the
- * lane's value, TYPE_* is the C type of the value, and SAVE_* writes the value. */
+/* Defines macros that access lane l of a register, for each PTX type. LOAD_* reads the lane's
+ * value, TYPE_* is the C type of the value, and SAVE_* writes the value. */
 #ifndef SIM_PTX_LANE_TYPES_H
 #define SIM_PTX_LANE_TYPES_H
 #include "lane_math.h"

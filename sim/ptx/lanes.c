@@ -1,5 +1,5 @@
-/* Executes instructions that exchange data between the lanes of a warp: shuffles, votes, matches,
- * reductions and elections. */
+/* Executes instructions that exchange data between the lanes of a warp, i.e. shuffles, votes,
+ * matches, reductions and elections. */
 #include "sim.h"
 #include <string.h>
 
@@ -9,8 +9,8 @@ static bool whole(ptx_warp *w, const ptx_inst *i, uint32_t operand) {
 
 enum { UP, DOWN, BUTTERFLY, INDEX };
 
-/* Returns the lane from which lane l reads in a shuffle. shfl divides the warp into segments. If
- * the source lane would lie outside l's segment, sets *inside to false and returns l. */
+/* Returns the lane from which lane l reads in a shuffle (shfl), which divides the warp into
+ * segments. If this lane would lie outside l's segment, sets *inside to false and returns l. */
 static uint32_t partner(int mode, uint32_t l, uint32_t b, uint32_t c, bool *inside) {
     const uint32_t clamp = c & 31, segment = c >> 8 & 31, by = b & 31;
     const uint32_t most = (l & segment) | (clamp & ~segment), least = l & segment;
@@ -112,7 +112,8 @@ static void execute_redux(ptx_warp *w, const ptx_inst *i) {
     ptx_commit(w, &i->op[0], result);
 }
 
-/* Executes redux for f32. A NaN is ignored, or is the result if the instruction has .NaN. */
+/* Executes redux for f32. The result ignores NaN sources, unless the instruction has the modifier
+ * .NaN. */
 static void execute_redux_f32(ptx_warp *w, const ptx_inst *i) {
     static const char names[] = "min|max|";
     if (!whole(w, i, 2)) return;
@@ -132,7 +133,7 @@ static void execute_redux_f32(ptx_warp *w, const ptx_inst *i) {
     ptx_commit(w, &i->op[0], result);
 }
 
-/* Executes elect, which elects the lowest lane of the mask. */
+/* Executes elect, which chooses the lowest lane of the mask. */
 static void execute_elect(ptx_warp *w, const ptx_inst *i) {
     if (!whole(w, i, 2)) return;
     uint32_t result[LANES];

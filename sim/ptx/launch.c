@@ -1,5 +1,5 @@
-/* Runs launches. The clusters of a grid run independently. All blocks of a cluster run together,
- * and their warps take turns. */
+/* Runs the launches of kernels. The clusters of a grid run independently. All thread blocks of a
+ * cluster run together, and their warps take turns. */
 #include "access.h"
 #include "async.h"
 #include <pthread.h>
@@ -13,7 +13,7 @@ enum { QUANTUM = 4000, MOST_THREADS = 16, SPIN_STEPS = 64 };
 
 typedef struct {
     ptx_launch *launch;
-    char *error; /* the buffer for the message of the first failure */
+    char *error; /* Receives the message of the first failure. */
     uint32_t next, failed;
     uint64_t steps;
     pthread_mutex_t lock;
@@ -65,8 +65,8 @@ static void fill_slots(ptx_warp *w, const ptx_function *f) {
     }
 }
 
-/* Returns the bytes of a warp's register file. It holds the registers of the kernel and those of
- * all functions of the module, because the kernel may call them. */
+/* Returns the number of bytes of a warp's register file. It holds the registers of the kernel and
+ * of all functions of the module, because the kernel may call them. */
 static uint32_t file_bytes(const ptx_launch *l) {
     const uint32_t own = l->kernel->base + l->kernel->bytes, others = l->module->function_bytes;
     return own > others ? own : others;
@@ -116,8 +116,9 @@ static void start_block(ptx_block *b, uint32_t number) {
         start_warp(&b->warps[n], b, n);
 }
 
-/* Allocates the registers of a warp with calloc, because a module may have many more registers than
- * a kernel uses. The operating system supplies a page of zeros only when it is accessed. */
+/* Allocates the registers of a warp. calloc saves memory here, because a module may have far more
+ * registers than a kernel uses, and the operating system supplies a page of zeros only at its
+ * first access. */
 static bool make_warp(ptx_warp *w, const ptx_launch *l) {
     w->memory = calloc(file_bytes(l) + 64u, 1);
     w->regs = w->memory + (64 - (uintptr_t)w->memory % 64);
@@ -186,8 +187,8 @@ static void report_deadlock(ptx_block *b) {
     }
 }
 
-/* Runs each warp of a block for up to QUANTUM instructions. Returns true if any warp made
- * progress. */
+/* Runs each warp of a thread block for up to QUANTUM instructions. Returns true if any warp has
+ * executed an instruction. */
 static bool run_block(ptx_block *b, uint64_t limit) {
     bool ran = false;
     for (uint32_t n = 0; n < b->warp_count; n++) {
@@ -216,7 +217,7 @@ static bool alive(const ptx_block *b) {
     return false;
 }
 
-/* When a cluster ends, completes those asynchronous copies and tcgen05 operations for which no
+/* Completes at the end of a cluster those asynchronous copies and tcgen05 operations for which no
  * thread has waited. */
 static bool finish_cluster(ptx_cluster *c) {
     for (uint32_t k = 0; k < c->size; k++)
@@ -225,8 +226,9 @@ static bool finish_cluster(ptx_cluster *c) {
     return ptx_async_finish(c);
 }
 
-/* Groups of lanes of a warp that wait for different mbarriers test them in turns, one group in each
- * round. After LANES rounds without progress every group has tested its mbarrier. */
+/* Lets the thread blocks of a cluster take turns until all have ended. Lanes of a warp that wait
+ * for different mbarriers take turns too, so the cluster is deadlocked only after LANES rounds
+ * without progress. */
 static bool run_cluster(ptx_cluster *c, uint64_t limit, const char *error) {
     for (uint32_t idle = 0;;) {
         bool ran = false, any = false;
@@ -244,8 +246,8 @@ static bool run_cluster(ptx_cluster *c, uint64_t limit, const char *error) {
     }
 }
 
-/* Returns the number of a cluster's block in the grid. A cluster is a box of neighbouring
- * blocks. */
+/* Returns the number of a thread block in the grid. `rank` is the block's number in its cluster,
+ * which is a box of neighboring blocks. */
 static uint32_t block_number(const ptx_launch *l, uint32_t cluster, uint32_t rank) {
     const uint32_t *n = l->cluster, across = l->grid[0] / n[0], down = l->grid[1] / n[1];
     const uint32_t x = cluster % across * n[0] + rank % n[0],
@@ -337,8 +339,8 @@ static void run_threads(job *j) {
 bool ptx_run_launch(ptx_launch *l, char *error) {
     job j = {.launch = l, .error = error};
     error[0] = 0;
-    /* The size includes up to 127 bytes to align dynamic shared memory, which follows the kernel's
-     * own variables. */
+    /* The sum rounds the kernel's own shared variables up to a multiple of 128 bytes, because
+     * dynamic shared memory follows them and must be aligned. */
     l->shared_bytes = (l->kernel->shared + 127) / 128 * 128 + l->dynamic;
     const char *wrong = check(l);
     if (wrong) {

@@ -45,7 +45,7 @@ static void skip_space(ptx_lexer *x) {
     }
 }
 
-/* Takes a word. A word may contain dots and double colons, e.g. "ld.shared::cta.u32", "%tid.x" or
+/* Reads a word, which may contain dots and double colons, e.g. "ld.shared::cta.u32", "%tid.x" or
  * ".reg". */
 static void take_word(ptx_lexer *x) {
     for (; x->at < x->end; x->at++) {

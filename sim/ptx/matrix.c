@@ -1,9 +1,8 @@
 /* Executes ldmatrix, stmatrix, movmatrix and mma.sync.
- *
- * The registers of mma.sync in lane 4 g + t are as follows. A register holds E neighbouring
- * elements, so E is 1 for 32-bit and 4 for 8-bit types. Register r of A holds row g + 8 (r % 2),
- * with K from E t + 4 E (r / 2) on. Register r of B holds column g, with K from E t + 4 E r on. C
- * and D hold columns 2 t and 2 t + 1 of row g, then of row g + 8. */
+ * The registers of mma.sync in lane 4 g + t hold these elements, where E is the number of elements
+ * in a 32-bit register. Register r of A holds E elements of row g + 8 (r % 2), from K index E t +
+ * 4 E (r / 2) on. Register r of B holds E elements of column g, from K index E t + 4 E r on. C and
+ * D hold columns 2 t and 2 t + 1 of row g, then of row g + 8. */
 #include "matrix.h"
 #include "access.h"
 #include "floats.h"
@@ -15,7 +14,8 @@ static uint32_t matrices(const ptx_inst *i) {
     return which == 2 ? 4 : which == 1 ? 2 : 1;
 }
 
-/* Finds the rows of the matrices: lane 8 k + r holds the address of row r of matrix k. */
+/* Finds the rows of the 8 x 8 matrices that ldmatrix or stmatrix accesses. Lane 8 k + r holds the
+ * shared address of row r of matrix k. */
 static bool find_rows(ptx_warp *w, const ptx_inst *i, const ptx_operand *address, uint32_t count,
                       bool write, uint8_t **rows) {
     uint64_t at[LANES];
@@ -132,9 +132,9 @@ uint64_t ptx_result_bits(const ptx_inst *i, ptx_type type, double v) {
 }
 
 /* Returns the shared address of an element of an operand of wgmma or tcgen05.mma. The operand is
- * stored as blocks of eight rows of `span` bytes. `stride` is the distance of two blocks along the
- * rows, and `leading` is their distance along the contiguous direction. In a transposed operand
- * without a swizzle, the hardware exchanges the meanings of `leading` and `stride`. */
+ * stored as blocks of eight rows with `span` bytes each. `stride` is the distance in bytes of two
+ * blocks along the rows, and `leading` is their distance in the contiguous direction. For a
+ * transposed operand without a swizzle, the hardware exchanges the two distances. */
 uint32_t ptx_layout_place(const ptx_layout *y, uint32_t row, uint32_t k, uint32_t bits) {
     const uint32_t along = (y->transposed ? row : k) * bits / 8, across = y->transposed ? k : row;
     const bool plain = y->transposed && !y->swizzled;
@@ -148,7 +148,7 @@ enum { MOST_K = 64 };
 typedef struct {
     uint32_t m, k;
     ptx_type a, b, c, d;
-    bool packed; /* e2m1 elements are stored without gaps, 8 in a register */
+    bool packed; /* Is true if e2m1 elements are stored without gaps, i.e. 8 in a register. */
 } shape;
 
 typedef struct {
@@ -170,12 +170,12 @@ static shape shape_of(const ptx_inst *i) {
                    ptx_has(i->opcode, "kind::mxf4") || ptx_has(i->opcode, "kind::mxf4nvf4")};
 }
 
-/* Returns the number of elements of A or B in a register. */
+/* Returns the number of elements of A or B that one register holds. */
 static uint32_t elements_in(const shape *s, ptx_type type) {
     return s->packed ? 8 : ptx_elements_of(type);
 }
 
-/* Returns element e of a register. An e2m1 element that is not packed lies in bits 2 to 5 of its
+/* Returns element e of a register. An e2m1 element that is not packed is in bits 2 to 5 of its
  * byte. */
 static double element_in(const shape *s, ptx_type type, uint64_t reg, uint32_t e) {
     if (s->packed) return ptx_value_of(type, reg >> 4 * e & 15);
@@ -201,7 +201,8 @@ static void read_b(const ptx_warp *w, const ptx_operand *o, const shape *s, tile
                     element_in(s, s->b, ptx_lane(w, ptx_element(o, r), l), e);
 }
 
-/* Reads the accumulators. A register holds two f16 accumulators, or one of another type. */
+/* Reads the accumulators C from registers. A register holds two f16 accumulators or one
+ * accumulator of another type. */
 static void read_c(const ptx_warp *w, const ptx_operand *o, const shape *s, tile *t) {
     for (uint32_t n = 0; n < s->m / 4; n++)
         for (uint32_t l = 0; l < LANES; l++) {
@@ -212,8 +213,8 @@ static void read_c(const ptx_warp *w, const ptx_operand *o, const shape *s, tile
         }
 }
 
-/* Returns the exponent of the smallest normal number of a type of elements, or 0 if it is not known
- * how tensor cores add products of this type. */
+/* Returns the exponent of the smallest normal number of an element type. Returns 0 if the rule by
+ * which tensor cores add products of this type is not known. */
 static int least_exponent(ptx_type type) {
     switch (type) {
     case T_bf16:
@@ -246,10 +247,10 @@ double ptx_tensor_sum(ptx_type d, double sum, const float *a, const float *b, ui
     return rounded != 0 ? rounded : 0;
 }
 
-/* Adds the products of a row of A and a column of B to `sum` as mma.sync of compute capability 9.0
- * does for 8-bit elements. ptxas makes two instructions for f16 of it. The first one adds products
- * k with k % 4 < 2 to zero, the second one adds all others to the result of the first. An addition
- * in the type of the accumulators then adds `sum`. */
+/* Adds the products of a row of A and a column of B to `sum`, as mma.sync of compute capability
+ * 9.0 does for 8-bit elements. ptxas turns this mma.sync into two f16 instructions. The first one
+ * adds the products k with k % 4 < 2 to zero, and the second one adds the others to its result. A
+ * separate addition then adds `sum`. */
 static double add_halves(ptx_type d, double sum, const float *a, const float *b, uint32_t k) {
     sim_tensor_rule rule;
     float x[2][MOST_K / 2] = {{0}}, y[2][MOST_K / 2] = {{0}};
@@ -275,8 +276,8 @@ static void add_as_hardware(const shape *s, tile *t, sim_tensor_rule rule) {
         }
 }
 
-/* Multiplies with sums in double, which are rounded once. This is for instructions and devices for
- * which the order and the roundings of the hardware's additions are not known. */
+/* Multiplies with sums in double, which are rounded once. The simulator does this for instructions
+ * and devices for which the order and the roundings of the hardware's additions are not known. */
 static void add_in_double(const shape *s, tile *t) {
     for (uint32_t m = 0; m < s->m; m++)
         for (uint32_t k = 0; k < s->k; k++)
@@ -300,18 +301,17 @@ static void write_d(ptx_warp *w, const ptx_inst *i, const shape *s, const tile *
     }
 }
 
-/* Returns the scale of a block. `from` is the operand with the scales of 32 bits of each lane, and
- * `where` its selector {byte, thread}: the first byte in the register, and the thread of each four
- * threads (of each two for A) that holds the scale. */
+/* Returns the scale of a block from the register `from` of one lane. `byte` is the number of the
+ * scale's byte in the register. */
 static double scale_of(const ptx_warp *w, const ptx_inst *i, const ptx_operand *from, uint32_t lane,
                        uint32_t byte) {
     const ptx_type type = ptx_has(i->opcode, "ue4m3") ? T_ue4m3 : T_ue8m0;
     return ptx_decode(ptx_format_of(type), (uint32_t)ptx_lane(w, from, lane) >> 8 * byte & 255);
 }
 
-/* Multiplies A and B by their block scales (block_scale). Of four neighbouring threads, thread
- * 2 thread-id-a has the scales of row g of A, the next one those of row g + 8, and thread
- * thread-id-b has those of column g of B. */
+/* Multiplies A and B by their block scales. Among four neighboring threads, the selector
+ * thread-id-a names the pair of threads with the scales of rows g and g + 8 of A. The selector
+ * thread-id-b names the thread with the scales of column g of B. */
 static bool apply_scales(ptx_warp *w, const ptx_inst *i, const shape *s, tile *t) {
     static const char vectors[] = "scale_vec::1X|scale_vec::2X|scale_vec::4X|";
     static const uint8_t counts[] = {1, 2, 4};
@@ -342,7 +342,7 @@ static bool apply_scales(ptx_warp *w, const ptx_inst *i, const shape *s, tile *t
     return true;
 }
 
-/* Reads the operands of mma.sync. Returns false after an error. */
+/* Reads A, B and C of mma.sync from registers. Returns false after an error. */
 static bool read_tile(ptx_warp *w, const ptx_inst *i, const shape *s, tile *t) {
     const uint32_t sums = s->m / 4;
     if (!ptx_together(w, i, ~0u)) return false;

@@ -1,32 +1,33 @@
-/* Functions that all files with matrix instructions use. */
+/* Declares functions that all files with matrix instructions call. */
 #ifndef SIM_PTX_MATRIX_H
 #define SIM_PTX_MATRIX_H
 #include "common/tensor_core.h"
 #include "sim.h"
 
-/* Returns the number of elements in a 32-bit register, e.g. four of 8 bits. It is 1 for types of 32
- * bits and more. */
+/* Returns the number of elements in a 32-bit register, e.g. four 8-bit elements. Returns 1 for
+ * types of 32 bits and more. */
 uint32_t ptx_elements_of(ptx_type type);
 double ptx_value_of(ptx_type type, uint64_t bits);
-/* Returns the bits of element e of a register. */
+/* Returns the bits of element e of the register value `reg`. */
 uint64_t ptx_element_bits(ptx_type type, uint64_t reg, uint32_t e);
-/* Rounds a sum to the type of the result and returns its bits. */
+/* Rounds a sum in double to the type of the result and returns its bits. */
 uint64_t ptx_result_bits(const ptx_inst *i, ptx_type type, double v);
 /* Returns true if the vector operand has `count` registers. Otherwise stops the warp with an
  * error. */
 bool ptx_has_count(ptx_warp *w, const ptx_inst *i, const ptx_operand *o, uint32_t count);
 
-/* The layout of an operand of wgmma or tcgen05.mma in shared memory. */
+/* Describes the layout of an operand of wgmma or tcgen05.mma in shared memory. */
 typedef struct {
-    uint32_t start, leading, stride; /* in bytes */
-    uint32_t span;             /* bytes of a row within a swizzle pattern; 16 without a swizzle */
-    bool swizzled, transposed; /* transposed: M or N is contiguous instead of K */
+    uint32_t start, leading, stride; /* These three members count bytes. */
+    uint32_t span; /* Is the number of bytes of a row within a swizzle pattern, or 16 without a
+                      swizzle. */
+    bool swizzled, transposed; /* `transposed` means that M or N is contiguous instead of K. */
 } ptx_layout;
-/* Returns the shared address of the byte that holds the first bit of element (row, k). `row` counts
- * along M for A, along N for B. */
+/* Returns the shared address of the byte that holds the first bit of element (row, k). `row` is an
+ * index along M for A and along N for B. */
 uint32_t ptx_layout_place(const ptx_layout *y, uint32_t row, uint32_t k, uint32_t bits);
 
-/* Writes the rule by which the tensor cores of compute capability 9.0 add products of elements of
+/* Writes the rule by which tensor cores of compute capability 9.0 add products of elements of
  * types `a` and `b` to accumulators of type `d`. Returns false if this rule is not known. */
 bool ptx_tensor_rule(ptx_type a, ptx_type b, ptx_type d, sim_tensor_rule *rule);
 /* Returns sum + a[0] b[0] + ... + a[k - 1] b[k - 1] as the tensor cores round it to type `d`. */

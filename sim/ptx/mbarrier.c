@@ -1,7 +1,7 @@
-/* Executes the instructions of mbarriers, i.e. barriers in shared memory. The simulator stores a
- * barrier in its 8 bytes, from the lowest bit on, as: missing arrivals (20 bits), arrivals that a
- * phase expects (20), missing bytes of copies (22, signed), and the lowest two bits of the phase's
- * number. */
+/* Executes the instructions of mbarriers, which are barriers in shared memory. The simulator
+ * stores a barrier in 8 bytes, from the lowest bit on, as follows: missing arrivals (20 bits),
+ * arrivals that a phase expects (20 bits), missing bytes of copies (22 bits, signed), and the
+ * lowest two bits of the phase's number. */
 #include "access.h"
 #include "async.h"
 #include <string.h>
@@ -25,7 +25,7 @@ static mbarrier unpacked(uint64_t v) {
 
 static uint8_t *find(ptx_warp *w, const ptx_inst *i, uint64_t address, mbarrier *b) {
     uint64_t v;
-    if (address >> 56) address &= 0xffffffff; /* from a generic to a shared address */
+    if (address >> 56) address &= 0xffffffff; /* Converts a generic address to a shared address. */
     if (address % 8) {
         ptx_stop(w, i, "an mbarrier lies at 0x%llx, which 8 does not divide",
                  (unsigned long long)address);
@@ -122,8 +122,9 @@ static void execute_expect(ptx_warp *w, const ptx_inst *i) {
     }
 }
 
-/* Executes test_wait and try_wait: the predicate is true if the phase has completed. If it is false
- * in all lanes, other warps run first, because this warp would only test again. */
+/* Executes test_wait and try_wait, which set the predicate in lanes whose phase has completed. If
+ * the predicate is false in all lanes, other warps run first, because this warp would only test
+ * again. */
 static void execute_wait(ptx_warp *w, const ptx_inst *i) {
     const bool parity = ptx_has(i->opcode, "parity");
     uint64_t address[LANES];

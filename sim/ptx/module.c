@@ -1,4 +1,5 @@
-/* Loads modules: parses directives and functions, and owns the memory of the decoded module. */
+/* Loads PTX modules. It parses directives and functions, and owns the memory of the parsed module.
+ */
 #include "parse.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -109,10 +110,10 @@ static ptx_function *new_function(ptx_parser *p, const ptx_token *name, bool ent
     return f;
 }
 
-/* Assigns offsets to the registers and the local memory of a function or kernel. The ranges of two
- * functions (.func) do not overlap, because a kernel may call any function. One range per function
- * suffices, because there is no recursion. The range of a kernel begins after those of the
- * functions and may overlap those of other kernels. */
+/* Assigns offsets to the registers and the local memory of a function or kernel. Functions (.func)
+ * have separate ranges, because a kernel may call any of them and there is no recursion. A
+ * kernel's range begins after the ranges of the functions. Ranges of different kernels may
+ * overlap. */
 static void place_function(ptx_module *m, ptx_function *f) {
     const bool behind = !f->entry && m->most_bytes > m->function_bytes;
     f->base = behind ? m->most_bytes : m->function_bytes;
@@ -152,7 +153,8 @@ static void read_triple(ptx_parser *p, uint32_t *to) {
     }
 }
 
-/* Reads the properties between parameters and body, such as ".reqntid 128" or ".maxnreg 255". */
+/* Reads the properties between a kernel's parameters and its body, such as ".reqntid 128" or
+ * ".maxnreg 255". */
 static void read_properties(ptx_parser *p, ptx_function *f) {
     while (!p->failed && p->x.token.kind == WORD && p->x.token.text[0] == '.') {
         const ptx_token t = p->x.token;
@@ -170,8 +172,8 @@ static void read_properties(ptx_parser *p, ptx_function *f) {
     }
 }
 
-/* Advances to the function's name. Returns the position of its list of results, or of the name if
- * there is no list. */
+/* Advances the parser to the function's name. Returns the position of the list of results before
+ * the name, or of the name if there is no list. */
 static ptx_lexer skip_results(ptx_parser *p) {
     ptx_lex_next(&p->x);
     const ptx_lexer results = p->x;
@@ -191,8 +193,8 @@ static void read_definition(ptx_parser *p, ptx_function *f) {
     if (!p->failed) end_function(p, f);
 }
 
-/* Reads a function. A declaration without a body only makes the function's name known. The
- * parameters are taken from the later definition, which has the body. */
+/* Reads a function. A declaration without a body only makes the function's name known, because the
+ * later definition has the parameters again. */
 static void read_function(ptx_parser *p, bool entry) {
     const ptx_lexer results = skip_results(p);
     const ptx_token name = p->x.token;
@@ -220,8 +222,8 @@ static void read_function(ptx_parser *p, bool entry) {
     ptx_close_scope(p);
 }
 
-/* Reads the target, e.g. "90a": a number and an optional letter. The letter restricts the code to
- * some devices. */
+/* Reads the target of a module, e.g. "90a". The number is the compute capability times 10. The
+ * optional letter restricts the code to some devices. */
 static void read_target_name(ptx_module *m, const char *text, size_t length) {
     for (m->target = 0; length && *text >= '0' && *text <= '9' && m->target < 1000;
          text++, length--)
@@ -314,8 +316,8 @@ void ptx_module_unload(ptx_module *m) {
     free(m->text), free(m);
 }
 
-/* Finds out if the module has atomics. The results of atomics depend on the order of the thread
- * blocks, so the blocks of a module with atomics run in a fixed order. */
+/* Finds out if the module has atomics. Their results depend on the order of the thread blocks, so
+ * the simulator runs the blocks of such a module in a fixed order. */
 static void look_for_atomics(ptx_module *m) {
     for (uint32_t k = 0; k < m->opcode_count; k++)
         m->orders |= strncmp(m->opcodes[k]->text, "atom", 4) == 0 ||
@@ -327,7 +329,8 @@ static void read_module(ptx_parser *p) {
     ptx_lex_start(&p->x, p->m->text, p->m->size);
     if (!ptx_word_is(p, ".version")) ptx_fail(p, "a module begins with .version");
     p->m->shared_bytes = p->shared_most = SHARED_BEGIN;
-    /* Predicates 0 and 1 are constants: no lane, and all lanes. */
+    /* Predicates 0 and 1 are constants. Predicate 0 is true in no lane, and predicate 1 is true in
+       all lanes. */
     p->m->function_preds = p->m->most_preds = 2;
     while (!p->failed && p->x.token.kind != END)
         read_directive(p);

@@ -1,4 +1,5 @@
-/* Splits opcodes into tokens and finds their table entries. */
+/* Splits PTX opcodes such as "fma.rn.f32" into tokens and finds their entries in the instruction
+ * tables. */
 #include "sim.h"
 #include <string.h>
 
@@ -36,7 +37,7 @@ int ptx_which(const ptx_opcode *o, const char *names) {
     return -1;
 }
 
-/* Returns true if the token is one of the alternatives in the text [from, to), e.g. in "rn|rz". */
+/* Returns true if the token is one of the alternatives between `from` and `to`, e.g. in "rn|rz". */
 static bool among(const char *from, const char *to, const char *token, size_t length) {
     while (from < to) {
         const char *bar = memchr(from, '|', (size_t)(to - from));
@@ -47,7 +48,7 @@ static bool among(const char *from, const char *to, const char *token, size_t le
     return false;
 }
 
-/* Returns true if the opcode matches a table entry's pattern. The recursion is as deep as the
+/* Returns true if the opcode matches the pattern of a table entry. The recursion is as deep as the
  * pattern has tokens. */
 static bool matches(const char *pattern, const char *text) {
     if (!*pattern) return !*text;
@@ -72,8 +73,8 @@ static uint32_t sources_of(const ptx_row *row) {
     return (uint32_t)((row->a != 0) + (row->b != 0) + (row->c != 0));
 }
 
-/* Finds the table entry of an opcode. `sources` is the number of sources that the entry must have,
- * or -1 for any. */
+/* Finds the table entry of an opcode. The entry must have `sources` sources, or any number if
+ * `sources` is -1. */
 static const ptx_row *find_row(const char *text, int sources) {
     for (const ptx_table *const *t = ptx_tables; *t; t++)
         for (size_t k = 0; k < (*t)->count; k++)

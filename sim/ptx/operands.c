@@ -1,4 +1,5 @@
-/* Reads operands from the text: registers, numbers, addresses, vectors and lists. */
+/* Reads the operands of instructions from PTX text, i.e. registers, numbers, addresses, vectors
+ * and lists. */
 #include "parse.h"
 #include <string.h>
 
@@ -63,9 +64,9 @@ static void read_word(ptx_parser *p, ptx_raw *r) {
 
 static void read_operand(ptx_parser *p, ptx_raw *r, int depth);
 
-/* Reads a list of operands up to the character `close`. The elements of the list are stored
- * consecutively in p->raw as the children of r. If elements are lists themselves, their children
- * are stored elsewhere in p->raw, so that the elements of one list stay adjacent. */
+/* Reads a list of operands up to the character `close`. The function stores the elements of the
+ * list next to each other in p->raw, as the children of r. Elements of nested lists lie elsewhere
+ * in p->raw. */
 static void read_list(ptx_parser *p, ptx_raw *r, char close, int kind, int depth) {
     ptx_raw items[272];
     uint32_t count = 0;

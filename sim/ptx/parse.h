@@ -1,4 +1,4 @@
-/* The state of the parser of PTX, which its files share. */
+/* Declares the state of the PTX parser, which the parser's files share. */
 #ifndef SIM_PTX_PARSE_H
 #define SIM_PTX_PARSE_H
 #include "lex.h"
@@ -8,18 +8,20 @@ enum symbol_kind { SYM_REG, SYM_PRED, SYM_RANGE, SYM_VARIABLE, SYM_LABEL, SYM_TA
 typedef struct {
     const char *name;
     size_t length;
-    uint8_t kind, space, width; /* width: the bytes of a register; 0 for a predicate */
-    bool dynamic, formal;       /* dynamic: .extern .shared; formal: a parameter of a kernel */
-    uint32_t at, count;         /* RANGE: registers %r0 to %r(count - 1) */
-    /* for a VARIABLE, its address in its state space; for a LABEL, the index of its instruction */
+    uint8_t kind, space,
+        width;            /* `width` is the number of bytes of a register, or 0 for a predicate. */
+    bool dynamic, formal; /* `dynamic` marks .extern .shared variables. `formal` marks parameters of
+                             a kernel. */
+    uint32_t at, count;   /* A RANGE symbol stands for the registers %r0 to %r(count - 1). */
+    /* Holds the address of a VARIABLE in its state space, or the instruction index of a LABEL. */
     uint64_t value;
     ptx_operand *targets;
-    uint32_t next; /* the next symbol in the same hash bucket, plus 1 */
+    uint32_t next; /* Is the index plus 1 of the next symbol in the same hash bucket. */
 } ptx_symbol;
 
-/* The kind of an operand as it is written in the PTX text. The parser first reads all operands of
- * an instruction in this form. It can check the widths of registers only after it has found the
- * instruction's table entry. */
+/* Names the kinds of operands as the PTX text has them. The parser reads all operands of an
+ * instruction in this form first, because it can check the widths of registers only after it has
+ * found the instruction's table entry. */
 enum raw_kind {
     RAW_REG,
     RAW_PRED,
@@ -36,10 +38,11 @@ typedef struct {
     uint8_t kind, width;
     bool negated, joined, minus;
     uint32_t at;
-    uint16_t first, count; /* the elements of a vector or list, or the coordinates of an address */
-    uint16_t base;         /* BRACKET: the index plus 1 of the child that is its base */
+    uint16_t first, count; /* Give the elements of a vector or list, or the coordinates of an
+                              address, as indices into the array of operands. */
+    uint16_t base; /* A BRACKET has the index plus 1 of the child that is its base address. */
     ptx_token token;
-    ptx_symbol symbol; /* ADDRESS: the variable */
+    ptx_symbol symbol; /* An ADDRESS has the variable's symbol. */
     int64_t offset;
 } ptx_raw;
 
@@ -56,7 +59,7 @@ typedef struct {
     ptx_module *m;
     char *error;
     bool failed;
-    ptx_function *f; /* the function whose body is being read */
+    ptx_function *f; /* Is the function whose body the parser reads. */
     uint32_t function;
     ptx_symbol *symbols;
     uint32_t symbol_count, symbol_room, bucket[BUCKETS];
@@ -72,11 +75,12 @@ typedef struct {
     uint32_t raw_count;
     uint32_t file, source_line;
     uint32_t function_room, variable_room, opcode_room, file_room;
-    uint32_t shared_most; /* the highest offset at which the shared variables of any kernel read so
-                             far end */
+    uint32_t shared_most; /* Is the largest offset in bytes at which the shared variables of a
+                             kernel end, among the kernels that were read. */
 } ptx_parser;
 
-/* Records the first failure with its line. Later failures are ignored. */
+/* Stores the message of the first failure with its line in the PTX text. The parser ignores later
+ * failures. */
 void ptx_fail(ptx_parser *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Makes room for another element of an array. If memory runs out, records a failure and returns
  * false. */
@@ -85,27 +89,25 @@ bool ptx_accept(ptx_parser *p, char punct);
 void ptx_expect(ptx_parser *p, char punct);
 bool ptx_word_is(const ptx_parser *p, const char *word);
 bool ptx_token_is(const ptx_token *token, const char *word);
-int64_t ptx_integer(ptx_parser *p); /* reads a constant, which may be a sum of numbers */
+int64_t ptx_integer(ptx_parser *p); /* Reads a constant, which may be a sum of numbers. */
 
-/* Functions of symbols.c. */
 ptx_symbol *ptx_define(ptx_parser *p, const ptx_token *name, int kind);
 const ptx_symbol *ptx_lookup(const ptx_parser *p, const char *name, size_t length);
 void ptx_open_scope(ptx_parser *p);
 void ptx_close_scope(ptx_parser *p);
 void ptx_refer(ptx_parser *p, const ptx_token *name, int64_t *to);
 
-/* Functions of operands.c. ptx_read_operands reads operands up to ';' into p->raw and returns their
- * count. Nested operands follow them in p->raw. */
+/* Reads operands up to ';' into p->raw and returns their count. Elements of nested lists follow
+ * the operands in p->raw. */
 uint32_t ptx_read_operands(ptx_parser *p);
 int ptx_special_number(const char *name, size_t length);
 
-/* Functions of bind.c. */
 void ptx_bind(ptx_parser *p, ptx_inst *inst, uint32_t operand_count);
 uint32_t ptx_slot_at(ptx_parser *p, int kind, uint64_t value, uint32_t width);
 
-/* Functions of statements.c. */
 void ptx_read_body(ptx_parser *p);
-/* Functions of variables.c. The current token is the directive, such as ".reg" or ".shared". */
+/* These functions read declarations. The current token is the directive, such as ".reg" or
+ * ".shared". */
 bool ptx_read_variable(ptx_parser *p, bool is_extern);
 void ptx_read_parameters(ptx_parser *p, ptx_function *f, bool results);
 int ptx_find_function(const ptx_parser *p, const char *name, size_t length);

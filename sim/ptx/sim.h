@@ -1,5 +1,5 @@
-/* Declarations that all files of the PTX simulator share. docs/SIMULATOR.md lists what it
- * executes. */
+/* Declares the types and functions that all files of the PTX simulator share. docs/SIMULATOR.md
+ * lists the PTX instructions that the simulator executes. */
 #ifndef SIM_PTX_H
 #define SIM_PTX_H
 #include "common/memory.h"
@@ -32,19 +32,19 @@ typedef struct ptx_warp ptx_warp;
 typedef struct ptx_block ptx_block;
 typedef struct ptx_module ptx_module;
 
-/* A spelling of an instruction, such as "ld.global.v2.u32". Each spelling is split into its tokens
- * once per module. */
+/* Describes one spelling of an instruction, such as "ld.global.v2.u32". The parser splits each
+ * spelling into its tokens once per module. */
 typedef struct ptx_opcode {
     char *text;
-    const ptx_row *row; /* the opcode's table entry, or NULL if there is none */
-    uint8_t types[4];   /* the tokens that are types, in order */
+    const ptx_row *row; /* Is the opcode's table entry, or NULL if there is none. */
+    uint8_t types[4];   /* Holds those tokens of the opcode that are types, in order. */
     uint8_t type_count, vector, space, rounding;
     bool ftz, sat;
 } ptx_opcode;
 /* Returns true if a token of the opcode, other than the first, is `name`. */
 bool ptx_has(const ptx_opcode *opcode, const char *name);
-/* Returns the index of the first of several names that the opcode has, or -1. Each name in `names`
- * ends with '|'. */
+/* Returns the index of the first name in `names` that is a token of the opcode, or -1. Each name
+ * in `names` ends with '|'. */
 int ptx_which(const ptx_opcode *opcode, const char *names);
 
 enum ptx_space { GENERIC, GLOBAL, SHARED, LOCAL, PARAM, CONST };
@@ -53,67 +53,73 @@ enum ptx_rounding { ROUND_NONE, RN, RZ, RM, RP, RNA };
 typedef void (*ptx_execute)(ptx_warp *w, const ptx_inst *i);
 typedef void (*ptx_lanes)(void *d, const void *a, const void *b, const void *c);
 struct ptx_row {
-    /* The opcode's tokens as in the ISA document, e.g. "fma.rn|rz|rm|rp.{ftz}.{sat}.f32". A token
-     * in braces is optional, and `|` separates alternatives. */
+    /* The opcode's tokens as in the PTX ISA document, e.g. "fma.rn|rz|rm|rp.{ftz}.{sat}.f32". A
+     * token in braces is optional, and `|` separates alternatives. */
     const char *pattern;
-    /* The operands, one letter each (bind.c explains the letters). If it is NULL, the types d, a, b
-     * and c describe the operands. */
+    /* Describes each operand by one letter (bind.c explains the letters). If it is NULL, the types
+     * d, a, b and c describe the operands. */
     const char *operands;
     ptx_execute execute;
     ptx_lanes lanes;
-    uint8_t d, a, b, c; /* the types of the result and of the sources of `lanes` */
+    uint8_t d, a, b,
+        c; /* Are the types of the result and of the sources of the function `lanes`. */
     int32_t what;
 };
 typedef struct {
     const ptx_row *rows;
     size_t count;
 } ptx_table;
-extern const ptx_table *const ptx_tables[]; /* NULL ends the list */
+extern const ptx_table *const ptx_tables[]; /* A NULL ends this list. */
 extern const ptx_table ptx_alu_table, ptx_compare_table, ptx_convert_table, ptx_control_table,
     ptx_lanes_table, ptx_access_table, ptx_atomics_table, ptx_copy_table, ptx_matrix_table,
     ptx_wgmma_table, ptx_mbarrier_table, ptx_bulk_table, ptx_tma_table, ptx_cluster_table,
     ptx_launch_control_table, ptx_tmem_table, ptx_tcgen05_table;
-/* Splits an opcode's text into tokens and finds its table entry. */
+/* Splits an opcode's text into tokens and finds the opcode's table entry. */
 void ptx_opcode_find(ptx_opcode *opcode);
-/* Two table entries may have the same pattern and differ only in the number of sources, e.g. max of
- * two and max of three sources. ptx_opcode_fits tests if the entry found for an opcode fits the
- * number of operands. If not, ptx_opcode_find_sources finds the entry that does. */
+/* Two table entries may have the same pattern and differ only in the number of sources, e.g. max
+ * of two and of three sources. ptx_opcode_fits tests if an opcode's entry has the right number of
+ * operands. If it does not, ptx_opcode_find_sources finds the right entry. */
 bool ptx_opcode_fits(const ptx_opcode *opcode, uint32_t operands);
 void ptx_opcode_find_sources(ptx_opcode *opcode, uint32_t operands);
 
 enum ptx_place { NOWHERE, REG, PRED, SINK, VECTOR, ADDRESS, LABEL, FUNCTION, LIST, COUNT };
 typedef struct ptx_operand ptx_operand;
 struct ptx_operand {
-    uint8_t place, width; /* width: bytes of a register: 2, 4, 8 or 16 */
-    uint8_t space; /* ADDRESS: the state space of its variable; GENERIC: that of the opcode */
+    uint8_t place, width; /* `width` is the number of bytes of a register, i.e. 2, 4, 8 or 16. */
+    uint8_t space; /* An ADDRESS has the state space of its variable. GENERIC means that the opcode
+                      gives the state space. */
     bool negated;
-    bool refer;     /* LABEL: its value is not known yet */
-    uint16_t count; /* number of elements of a vector or list, or of coordinates of an address */
-    uint32_t at; /* REG and ADDRESS: byte offset of the register; PRED: number of the predicate */
+    bool refer;     /* Is true for a LABEL whose instruction is not known yet. */
+    uint16_t count; /* Counts the elements of a vector or list, or the coordinates of an address. */
+    uint32_t at; /* A REG or ADDRESS has the byte offset of its register. A PRED has the number of
+                    the predicate. */
     ptx_operand *elements;
-    /* for an ADDRESS, the offset that is added to the base; for a LABEL, the index of the
-     * instruction there; for a FUNCTION, its index; for a COUNT, the number itself */
+    /* An ADDRESS has the offset that is added to its base. A LABEL has the index of its
+     * instruction, and a FUNCTION has the function's index. A COUNT has the number itself. */
     int64_t value;
 };
 
 struct ptx_inst {
     ptx_execute execute;
     const ptx_opcode *opcode;
-    ptx_operand *op; /* in the order of the entry's operands; NOWHERE for an absent operand */
-    int32_t guard;   /* number of the guard predicate, or -1 */
+    ptx_operand *op; /* The operands are in the order of the table entry. An absent operand has the
+                        place NOWHERE. */
+    int32_t guard;   /* Is the number of the guard predicate, or -1 if there is none. */
     bool guard_not;
     uint8_t count;
-    uint32_t line, text, length; /* position in the module's text */
-    uint32_t file, source_line;  /* position in the source that the last .loc gave */
+    uint32_t line, text, length; /* Give the instruction's position in the module's text. */
+    uint32_t file,
+        source_line; /* Give the position in the source file that the last .loc directive named. */
     uint32_t function;
 };
 
-/* A register that has a value from the start of a block, such as a constant, an address or %tid. */
+/* Describes a register that has a value from the start of a thread block, such as a constant, an
+ * address or %tid. */
 enum ptx_slot_kind { SLOT_CONSTANT, SLOT_SHARED, SLOT_DYNAMIC, SLOT_PARAM, SLOT_SPECIAL };
 typedef struct {
     uint8_t kind, width;
     uint32_t at;
-    uint64_t value; /* SPECIAL: the register's index in special.def */
+    uint64_t value; /* A SPECIAL register has its index in special.def. */
 } ptx_slot;
 
 typedef struct {
@@ -124,13 +130,15 @@ typedef struct {
 typedef struct {
     char *name;
     bool entry, defined, calls;
-    uint32_t first, end;  /* indices of its instructions */
-    uint32_t base, bytes; /* its part of a warp's registers, in bytes */
+    uint32_t first, end;  /* The function consists of the instructions `first` to `end` - 1. */
+    uint32_t base, bytes; /* Give the function's part of a warp's registers, in bytes. */
     uint32_t pred_base, preds;
-    uint32_t shared;            /* where its shared variables end */
-    uint32_t local_base, local; /* where its local variables begin, and their bytes */
+    uint32_t shared; /* Is the offset in bytes at which the function's shared variables end. */
+    uint32_t local_base,
+        local; /* Are the offset and the size of the function's local variables, in bytes. */
     uint32_t param_bytes, param_align, parameter_count, result_count;
-    ptx_parameter *parameters; /* for a .func: results first; offsets are in local memory */
+    ptx_parameter *parameters; /* Lists the parameters. A function (.func) has its results first,
+                                  and its offsets are in local memory. */
     uint32_t slot_count;
     ptx_slot *slots;
     uint32_t reqntid[3], maxntid[3], cluster[3];
@@ -145,42 +153,44 @@ typedef struct {
 struct ptx_module {
     char *text;
     size_t size;
-    uint32_t target; /* e.g. 80, 90 or 100 */
-    char feature;    /* the letter of .target: 'a', 'f' or 0 */
+    uint32_t target; /* Is the compute capability times 10, e.g. 80, 90 or 100. */
+    char feature;    /* Is the letter of .target, i.e. 'a', 'f' or 0. */
     ptx_inst *code;
     uint32_t code_count, code_room;
     ptx_function *functions;
     uint32_t function_count;
-    ptx_variable *variables; /* the global and constant variables */
+    ptx_variable *variables; /* Lists the module's global and constant variables. */
     uint32_t variable_count;
     char **files;
     uint32_t file_count;
     ptx_opcode **opcodes;
     uint32_t opcode_count;
-    /* The sizes of the registers (bytes), the predicates and the local memory (bytes) that a warp
-     * needs. function_* counts those of all functions (.func). most_* also counts those of the
-     * kernel that needs most. */
+    /* Are the sizes of the registers (bytes), the predicates and the local memory (bytes) that a
+     * warp needs. The members function_* include all functions (.func). The members most_* also
+     * include the kernel that needs most. */
     uint32_t function_bytes, function_preds, function_local;
     uint32_t most_bytes, most_preds, most_local;
-    uint32_t shared_bytes; /* bytes of shared variables outside functions */
-    bool orders; /* true if there are atomics, whose results depend on the order of blocks */
+    uint32_t shared_bytes; /* Counts the bytes of shared variables that are declared outside
+                              functions. */
+    bool orders; /* Is true if the module has atomics, whose results depend on the order of thread
+                    blocks. */
     struct ptx_arena *arena;
 };
 
-/* Parses a module. If the text is no valid module, returns NULL and writes the reason to `error`
- * (ERROR_BYTES bytes). */
+/* Parses a PTX module. If the text is not a valid module, returns NULL and writes the reason to
+ * `error`, which has ERROR_BYTES bytes. */
 ptx_module *ptx_module_load(const char *text, size_t size, char *error);
 void ptx_module_unload(ptx_module *module);
-/* Returns zeroed memory that is freed with the module, or NULL if there is none. */
+/* Returns zeroed memory that ptx_module_unload frees, or NULL if there is no memory. */
 void *ptx_keep(ptx_module *module, size_t bytes);
 
-/* The ranges of generic addresses that mean shared and local memory. A shared address is the
- * block's rank in its cluster times 2^24, plus an offset. The generic address is SHARED_WINDOW plus
- * the shared address. */
+/* Begin the ranges of generic addresses that mean shared and local memory. A shared address is the
+ * thread block's rank in its cluster times 2^24, plus an offset. The generic address is
+ * SHARED_WINDOW plus the shared address. */
 #define SHARED_WINDOW 0x0100000000000000ull
 #define LOCAL_WINDOW  0x0200000000000000ull
-/* Addresses in the .param space. The parameters of a kernel have addresses from PARAM_BEGIN on. The
- * parameters of functions (.func) are in local memory and have lower addresses. */
+/* Begins the addresses of kernel parameters in the .param space. Parameters of functions (.func)
+ * are in local memory and have lower addresses. */
 #define PARAM_BEGIN 0x80000000ull
 enum { RANK_SHIFT = 24, SHARED_BEGIN = 1024 };
 
@@ -188,35 +198,35 @@ enum ptx_stop { STOP_NO, STOP_BLOCKED, STOP_YIELD, STOP_END, STOP_ERROR };
 
 typedef struct ptx_copies ptx_copies;
 struct ptx_warp {
-    uint8_t *memory, *regs; /* regs: a part of `memory` that is aligned to 64 bytes */
+    uint8_t *memory, *regs; /* `regs` is the part of `memory` that is aligned to 64 bytes. */
     uint32_t *preds;
-    /* For each 128 bytes of the register file, i.e. for each register of 32 bits per lane, a mask
-     * of the lanes whose value has been written. */
+    /* Holds for each register of 32 bits a mask of the lanes that have written the register. */
     uint32_t *written;
-    uint32_t mask; /* the lanes that execute the current instruction */
+    uint32_t mask; /* Is the mask of lanes that execute the current instruction. */
     uint32_t active, live, blocked, parked;
-    uint32_t pc, join; /* join: the next instruction at which inactive lanes wait */
+    uint32_t pc, join; /* `join` is the next instruction at which inactive lanes wait. */
     bool rotated;
     uint8_t stop, mode;
     uint32_t id, lanes;
     uint32_t lane_pc[LANES];
     uint32_t depth[LANES];
     uint32_t returns[8][LANES];
-    /* For each lane that waits at bar.warp.sync, a mask of the lanes that must arrive there too. */
+    /* Holds for each lane that waits at bar.warp.sync a mask of the lanes that must arrive there
+       too. */
     uint32_t sync_mask[LANES];
-    uint32_t waits[BARRIERS]; /* for each barrier, the lanes that wait at it */
+    uint32_t waits[BARRIERS]; /* Holds for each barrier a mask of the lanes that wait at it. */
     uint8_t *local;
     uint32_t local_bytes;
-    uint32_t carry; /* the carry of add.cc and similar instructions, one bit per lane */
+    uint32_t carry; /* Holds the carry of add.cc and similar instructions, one bit per lane. */
     uint64_t steps, spins;
-    uint64_t begin, size; /* the allocation that was accessed last */
+    uint64_t begin, size; /* Give the allocation that the warp accessed last. */
     ptx_block *block;
     ptx_copies *copies;
-    struct ptx_products *products; /* the wgmma products that are in progress */
-    struct ptx_bulks *bulks;       /* the bulk copies from shared memory that are in progress */
-    bool idle;                     /* true if the warp only polls an mbarrier */
+    struct ptx_products *products; /* Holds the wgmma products that are in progress. */
+    struct ptx_bulks *bulks; /* Holds the bulk copies from shared memory that are in progress. */
+    bool idle;               /* Is true if the warp only polls an mbarrier. */
     uint32_t cluster_phase, cluster_waits;
-    const ptx_inst *reduces; /* the bar.red at which lanes wait */
+    const ptx_inst *reduces; /* Is the bar.red instruction at which lanes wait. */
 };
 
 typedef struct {
@@ -226,8 +236,8 @@ typedef struct {
 } ptx_barrier;
 
 typedef struct ptx_cluster ptx_cluster;
-/* The state of a byte of shared memory. UNFENCED: a thread has written it since the last
- * fence.proxy.async. */
+/* Names the states of a byte of shared memory. UNFENCED means that a thread has written the byte
+ * after the last fence.proxy.async. */
 enum ptx_shadow { NEVER_WRITTEN, WRITTEN, UNFENCED };
 typedef struct ptx_launch ptx_launch;
 struct ptx_block {
@@ -235,24 +245,26 @@ struct ptx_block {
     const ptx_launch *launch;
     ptx_warp *warps;
     uint32_t warp_count, rank, shared_bytes, id[3];
-    /* `shadow` tells for each byte of shared memory whether it was written (ptx_shadow). It is NULL
-     * without checks. The bytes that are UNFENCED lie from unfenced[0] to unfenced[1]. */
+    /* `shadow` has a state (ptx_shadow) for each byte of shared memory, or is NULL if checks are
+     * off. All UNFENCED bytes lie from unfenced[0] to unfenced[1]. */
     uint8_t *shared, *shadow;
     uint32_t unfenced[2];
     ptx_barrier barriers[BARRIERS];
-    struct ptx_tmem *tmem; /* tensor memory, which the first tcgen05.alloc creates */
+    struct ptx_tmem
+        *tmem; /* Points to the block's tensor memory, which the first tcgen05.alloc creates. */
     char *error;
 };
 
 struct ptx_cluster {
     ptx_block *blocks;
-    /* The number of blocks in the cluster, the number of threads that have arrived at
-     * barrier.cluster, and the phase of this barrier. */
+    /* `size` counts the thread blocks of the cluster. `arrived` counts the threads that have
+     * arrived at barrier.cluster, and `phase` is the phase of this barrier. */
     uint32_t size, arrived, phase;
     uint64_t random;
-    struct ptx_async *later; /* the pending jobs of the copy engine */
+    struct ptx_async *later; /* Lists the asynchronous jobs that have not run yet. */
     uint32_t later_count, later_room;
-    uint32_t *next; /* the number of the next cluster to begin, which all clusters share */
+    uint32_t *next; /* Points to the number of the next cluster to begin, which all clusters of the
+                       launch share. */
 };
 
 enum { CHECK_UNWRITTEN = 1, CHECK_PROXIES = 2, CHECK_ALL = 3 };
@@ -260,29 +272,32 @@ struct ptx_launch {
     ptx_module *module;
     const ptx_function *kernel;
     uint32_t grid[3], block[3], cluster[3], dynamic;
-    const void *arguments; /* the kernel's arguments in device memory */
-    /* `most_shared` is the shared memory that the device allows a block. */
+    const void *arguments; /* Points to the kernel's arguments. */
+    /* `most_shared` is the number of bytes of shared memory that the device allows a thread block.
+     */
     uint32_t most_shared, checks, shared_bytes;
-    uint32_t capability; /* the device's compute capability, e.g. 90 */
+    uint32_t capability; /* Is the device's compute capability times 10, e.g. 90. */
     uint64_t seed, limit, steps;
 };
-/* Runs a launch. On failure returns false and writes the reason to `error` (ERROR_BYTES bytes). */
+/* Runs a launch of a kernel. On failure returns false and writes the reason to `error`, which has
+ * ERROR_BYTES bytes. */
 bool ptx_run_launch(ptx_launch *launch, char *error);
 
-/* Stops the warp with an error. The message is the formatted text, followed by the kernel, the PTX
- * and source lines, the block, the warp and the instruction. */
+/* Stops the warp with an error. The message contains the formatted text, the kernel, the PTX and
+ * source lines, the thread block, the warp and the instruction. */
 void ptx_stop(ptx_warp *w, const ptx_inst *i, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void ptx_run(ptx_warp *w, uint64_t budget);
-/* Chooses the lanes that execute next. Sets w->stop to STOP_BLOCKED or STOP_END if there are
- * none. */
+/* Chooses the lanes of a warp that execute next. If no lane can run, sets w->stop to STOP_BLOCKED
+ * or STOP_END. */
 void ptx_schedule(ptx_warp *w, bool rotate);
-/* Suspends the active lanes. They will continue at `pc`. */
+/* Suspends the active lanes, which will continue at instruction `pc`. */
 void ptx_leave(ptx_warp *w, uint32_t pc);
-/* Returns true if all lanes of the mask `members`, except those that have ended, have reached the
- * instruction. Otherwise suspends the lanes that have reached it until the missing lanes do. */
+/* Returns true if all running lanes of the mask `members` have reached the instruction. Otherwise
+ * suspends the lanes that have reached it until the missing lanes reach it too. */
 bool ptx_together(ptx_warp *w, const ptx_inst *i, uint32_t members);
-/* Releases the threads at each barrier of the block at which all expected threads have arrived. */
+/* Releases the threads that wait at a barrier of the thread block if all expected threads have
+ * arrived. */
 void ptx_barriers_check(ptx_block *b);
 void ptx_retire(ptx_warp *w, uint32_t lanes);
 void ptx_set_mode(ptx_warp *w, unsigned mode);
@@ -296,7 +311,7 @@ static inline uint32_t *ptx_u32(const ptx_warp *w, const ptx_operand *o) {
 static inline uint64_t *ptx_u64(const ptx_warp *w, const ptx_operand *o) {
     return (uint64_t *)(void *)(w->regs + o->at);
 }
-/* Returns a predicate operand as a mask of lanes, all ones if the operand is absent. */
+/* Returns a predicate operand as a mask of lanes. The mask is all ones if the operand is absent. */
 static inline uint32_t ptx_pred(const ptx_warp *w, const ptx_operand *o) {
     if (o->place != PRED) return ~0u;
     return o->negated ? ~w->preds[o->at] : w->preds[o->at];
@@ -316,23 +331,23 @@ static inline uint64_t ptx_uniform(const ptx_warp *w, const ptx_operand *o) {
 }
 /* Returns element k of a vector operand, or the operand itself if it is no vector. */
 const ptx_operand *ptx_element(const ptx_operand *o, uint32_t k);
-/* Writes `value` to a register in the lanes of w->mask. `value` has 32 bits per lane, or 64 for
- * registers of 8 bytes. */
+/* Writes `value` to a register in the lanes of w->mask. `value` has 32 bits per lane, or 64 bits
+ * per lane for registers of 8 bytes. */
 void ptx_commit(ptx_warp *w, const ptx_operand *o, const void *value);
 void ptx_execute_lanes(ptx_warp *w, const ptx_inst *i);
 
-/* Returns the host address of bytes at a shared address. If they are outside the block's shared
- * memory, stops the warp with an error and returns NULL. */
+/* Returns the host address of `bytes` bytes at a shared address. If they are outside the thread
+ * block's shared memory, stops the warp with an error and returns NULL. */
 uint8_t *ptx_shared(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t bytes, bool write);
-/* The same for an access by the async proxy, i.e. by the copy engine or a tensor core. It also
- * stops the warp if a byte that it reads was written by a thread, and no thread of the cluster has
- * executed fence.proxy.async since then. */
+/* Returns the host address of shared memory for an access by the async proxy, i.e. by the copy
+ * engine or a tensor core. Stops the warp with an error if a thread wrote a byte that is read, and
+ * no thread has executed fence.proxy.async since then. */
 uint8_t *ptx_shared_async(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t bytes,
                           bool write);
 /* Records that a thread of the cluster has executed fence.proxy.async. */
 void ptx_fence_proxies(ptx_cluster *c);
-/* Stores the host address of each lane's bytes in `at`. If the bytes of a lane are misaligned or
- * not inside an allocation, stops the warp with an error and returns false. */
+/* Stores in `at` the host address of the bytes that each lane accesses. If these bytes are
+ * misaligned or not inside an allocation, stops the warp with an error and returns false. */
 bool ptx_resolve(ptx_warp *w, const ptx_inst *i, const uint64_t *address, int space, uint32_t bytes,
                  bool write, uint8_t **at);
 void ptx_addresses(const ptx_warp *w, const ptx_operand *o, uint64_t *address);

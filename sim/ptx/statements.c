@@ -1,4 +1,5 @@
-/* Reads the bodies of functions: labels, scopes in braces, instructions and source positions. */
+/* Reads the bodies of PTX functions, i.e. labels, scopes in braces, instructions and source
+ * positions. */
 #include "parse.h"
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@ static ptx_opcode *find_opcode(ptx_parser *p, const ptx_token *t) {
     return o;
 }
 
-/* Returns an opcode with the text of `o` whose table entry has `count` sources. */
+/* Returns an opcode that has the same text as `o`, and a table entry with `count` sources. */
 static const ptx_opcode *with_sources(ptx_parser *p, const ptx_opcode *o, uint32_t count) {
     if (ptx_opcode_fits(o, count)) return o;
     ptx_opcode *other = ptx_keep(p->m, sizeof *other);
@@ -60,8 +61,8 @@ static void read_guard(ptx_parser *p, ptx_inst *i) {
     ptx_lex_next(&p->x);
 }
 
-/* Skips the operands of an instruction that no table has. Such an instruction stops the kernel only
- * when it is executed. */
+/* Skips the operands of an instruction that no table contains. Such an instruction stops the
+ * kernel with an error only when it is executed. */
 static void skip_operands(ptx_parser *p) {
     while (!ptx_lex_is(&p->x, ';') && p->x.token.kind != END)
         ptx_lex_next(&p->x);
@@ -94,7 +95,7 @@ static void read_instruction(ptx_parser *p) {
     ptx_expect(p, ';');
 }
 
-/* Reads ".loc file line column" and skips the rest, which describes inlining. */
+/* Reads ".loc file line column" and skips the rest of the directive, which describes inlining. */
 static void read_loc(ptx_parser *p) {
     const uint32_t line = p->x.token.line;
     ptx_lex_next(&p->x);

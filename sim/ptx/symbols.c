@@ -1,5 +1,4 @@
-/* The names of a module: a hash table with nested scopes. The scope that opened last closes
- * first. */
+/* Implements the table of names in a PTX module, a hash table with nested scopes. */
 #include "parse.h"
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +20,8 @@ static const ptx_symbol *find(const ptx_parser *p, const char *name, size_t leng
     return NULL;
 }
 
-/* Finds the symbol of a name. A declaration "%r<n>" is one symbol that stands for the registers %r0
- * to %r(n - 1). "%r12" matches it if no symbol has exactly the name "%r12". */
+/* Finds the symbol of a name. A declaration "%r<n>" is one symbol for the registers %r0 to %r(n -
+ * 1), so a name such as "%r12" may match it. */
 const ptx_symbol *ptx_lookup(const ptx_parser *p, const char *name, size_t length) {
     const ptx_symbol *s = find(p, name, length, -1);
     size_t digits = 0;
@@ -57,8 +56,8 @@ void ptx_open_scope(ptx_parser *p) {
     p->scopes[p->depth++].references = p->reference_count;
 }
 
-/* Resolves references to labels when a scope closes. References to unknown labels move to the
- * enclosing scope. */
+/* Writes the addresses of labels to the branches that name them, when a scope closes. A branch to
+ * an unknown label stays unresolved until the enclosing scope closes. */
 static void resolve(ptx_parser *p) {
     uint32_t kept = p->scopes[p->depth].references;
     for (uint32_t k = kept; k < p->reference_count; k++) {

@@ -1,4 +1,4 @@
-/* The tables of instructions. An opcode's entry is searched in the tables in this order. */
+/* Lists the tables of PTX instructions. The parser searches them for an opcode in this order. */
 #include "sim.h"
 
 const ptx_table *const ptx_tables[] = {

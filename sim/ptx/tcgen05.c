@@ -1,6 +1,6 @@
-/* Executes tcgen05.mma, tcgen05.cp and tcgen05.commit. These instructions become jobs of the
- * simulated copy engine (async.h). The engine runs them in the order of issue and as late as
- * possible, so that a missing wait gives a wrong result. */
+/* Executes tcgen05.mma, tcgen05.cp and tcgen05.commit. The simulated copy engine (async.h) runs
+ * these instructions in the order of issue and as late as possible, so that a missing wait gives
+ * wrong results. */
 #include "access.h"
 #include "async.h"
 #include "floats.h"
@@ -23,16 +23,17 @@ enum {
 
 typedef struct {
     enum kind kind;
-    uint32_t m, n, k, block; /* block: number of elements of K with the same scale; 0: no scales */
-    /* With cta_group::2 the two blocks of a pair compute half of the rows of D each. `rows` is the
-     * number of rows of a block, and `at` the block whose rows are computed. */
+    uint32_t m, n, k, block; /* `block` is the number of elements of K with the same scale, or 0
+                                without scales. */
+    /* With cta_group::2 each thread block of a pair computes half of the rows of D. `rows` is the
+     * number of rows of one block, and `at` is the block whose rows are computed now. */
     bool pair;
     uint32_t rows;
     ptx_block *at;
     ptx_type a, b, d, scale;
     bool a_transposed, b_transposed;
     double sign;
-    uint32_t a_scale, b_scale; /* index of the first scale's byte in its 32-bit word */
+    uint32_t a_scale, b_scale; /* Are the indices of the first scale's byte in its 32-bit word. */
     double left[MOST_M][MOST_K], right[MOST_K][MOST_N];
 } product;
 
@@ -102,8 +103,9 @@ static bool layout_of(ptx_warp *w, const ptx_inst *i, uint64_t d, bool transpose
     return false;
 }
 
-/* Reads an element from shared memory. The kinds mxf4 and mxf4nvf4 store elements without gaps. The
- * other kinds store 16 elements of 4 or 6 bits at the beginning of each 16 bytes. */
+/* Reads an element of A or B from shared memory. The instruction kinds mxf4 and mxf4nvf4 store
+ * elements without gaps. Other kinds store 16 elements of 4 or 6 bits at the beginning of each 16
+ * bytes. */
 static bool read_shared(ptx_async *j, const product *p, const ptx_block *block, const ptx_layout *y,
                         uint32_t row, uint32_t k, ptx_type type, double *to) {
     static const uint8_t widths[] = {8, 8, 6, 6, 4};
@@ -128,14 +130,15 @@ static bool read_shared(ptx_async *j, const product *p, const ptx_block *block, 
     return true;
 }
 
-/* Returns the lane of tensor memory that holds row m of D or A. If M is 64, only the first 16 lanes
- * of each group of 32 lanes hold a row. */
+/* Returns the lane of tensor memory that holds row m of D or A. If M is 64, only the first 16
+ * lanes of each 32 lanes hold a row. */
 static uint32_t lane_of(const product *p, uint32_t m) {
     return p->m == 64 ? m / 16 * 32 + m % 16 : m;
 }
 
-/* Returns the cell of element n of row m of D. If a pair has an M of 128, each block has 64 rows:
- * the first half of the columns is in lanes 0 to 63, the second half in lanes 64 to 127. */
+/* Returns the cell of tensor memory that holds element n of row m of D. If a pair of thread blocks
+ * has an M of 128, each block has 64 rows. The first half of their columns is in lanes 0 to 63,
+ * and the second half is in lanes 64 to 127. */
 static uint32_t *cell_of(ptx_async *j, const product *p, uint32_t m, uint32_t n, bool write) {
     const bool folded = p->pair && p->m == 128;
     const uint32_t half = folded && n >= p->n / 2,
@@ -153,7 +156,8 @@ static bool read_tmem(ptx_async *j, const product *p, uint32_t m, uint32_t k, do
     return cell != NULL;
 }
 
-/* Reads the rows of A of one block, and B. Each block of a pair has half of the rows of B. */
+/* Reads the rows of A of one thread block, and all rows of B. Each block of a pair stores half of
+ * the rows of B. */
 static bool read_operands(ptx_async *j, product *p) {
     ptx_layout a = {0}, b;
     const bool from_tmem = j->at[FROM_TMEM];
@@ -179,9 +183,9 @@ static bool read_operands(ptx_async *j, product *p) {
     return true;
 }
 
-/* Reads a scale from tensor memory. The scales of 128 rows take four columns: row r is in column r
- * / 32, lane r % 32 of each `quarter`, i.e. of the 32 lanes that a warp can access. Each byte of a
- * 32-bit cell is the scale of one block. */
+/* Reads a block scale from tensor memory. The scales of 128 rows take four columns, so that row r
+ * is in lane r % 32 of column r / 32. Each byte of a 32-bit cell is one scale. `quarter` selects
+ * the 32 lanes. */
 static bool read_scale(ptx_async *j, const product *p, uint32_t at, uint32_t row, uint32_t quarter,
                        uint32_t byte, double *to) {
     const uint32_t *cell = ptx_tmem_cell_of(p->at, j->warp, j->inst, quarter * 32 + row % 32,
@@ -190,8 +194,8 @@ static bool read_scale(ptx_async *j, const product *p, uint32_t at, uint32_t row
     return cell != NULL;
 }
 
-/* Multiplies the operands by their scales. In a pair, each block has the scales of its rows of A
- * and those of all rows of B. */
+/* Multiplies A and B by their block scales. Each thread block of a pair has the scales of its own
+ * rows of A and of all rows of B. */
 static bool apply_scales(ptx_async *j, product *p) {
     for (uint32_t s = 0; p->block && s < p->k / p->block; s++) {
         double scale = 0;
@@ -211,8 +215,8 @@ static bool apply_scales(ptx_async *j, product *p) {
     return true;
 }
 
-/* Computes a row of D with sums in double, which are rounded once. NVIDIA does not publish the
- * order in which tensor cores add. */
+/* Computes a row of D with sums in double, which are rounded once, because NVIDIA does not publish
+ * the order in which tensor cores add. */
 static void add_row(ptx_async *j, const product *p, uint32_t m) {
     double sum[MOST_N] = {0};
     for (uint32_t k = 0; k < p->k; k++)
@@ -302,12 +306,13 @@ static void execute_commit(ptx_warp *w, const ptx_inst *i) {
     }
 }
 
-/* The lanes to which tcgen05.cp copies row r of shared memory. Without a multicast there is one
- * lane for each row. warpx4 copies 32 rows to each of the four groups of 32 lanes. warpx2 copies
- * rows 0 to 31 to two of these groups and rows 32 to 63 to the other two. */
+/* Tells to which lanes of tensor memory tcgen05.cp copies a row of shared memory. Without a
+ * multicast each row has one lane. With warpx4, 32 rows are copied to each of the four groups of
+ * 32 lanes. With warpx2, each row is copied to two of these groups. */
 typedef struct {
     uint32_t rows, copies;
-    uint32_t groups[2][4]; /* for rows 0 to 31 and 32 to 63 the groups of 32 lanes */
+    uint32_t groups[2][4]; /* Lists the groups of 32 lanes that receive rows 0 to 31 and rows 32
+                              to 63. */
 } spread;
 
 static spread spread_of(const ptx_opcode *o) {
@@ -332,7 +337,7 @@ static bool copy_word(ptx_async *j, ptx_block *block, const ptx_layout *y, const
 }
 
 /* Executes tcgen05.cp, which copies rows of 16 or 32 bytes from shared memory to lanes of tensor
- * memory. With cta_group::2, both blocks of the pair copy from their own shared memory. */
+ * memory. With cta_group::2, both thread blocks of the pair copy from their own shared memory. */
 static void run_copy(ptx_async *j) {
     const spread s = spread_of(j->inst->opcode);
     const uint32_t columns = ptx_has(j->inst->opcode, "128x256b") ? 8 : 4,

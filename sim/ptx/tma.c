@@ -1,5 +1,5 @@
-/* Executes cp.async.bulk.tensor, which copies boxes of a tensor between global and shared memory
- * and swizzles them. */
+/* Executes cp.async.bulk.tensor, by which TMA copies boxes of a tensor between global and shared
+ * memory and swizzles them. */
 #include "access.h"
 #include "async.h"
 #include "tensor_map.h"
@@ -9,7 +9,8 @@ enum { ALIGN16 = 14, PACKED6 = 15 };
 
 static bool read_map(ptx_async *j, uint64_t address, ptx_tensor_map *m) {
     const uint8_t *at =
-        ptx_engine_global(j, address, 64); /* A tensor map is aligned to 64 bytes. */
+        ptx_engine_global(j, address, 64); /* A tensor map is aligned to 64 bytes, so the simulator
+                                              checks its 128 bytes in two halves. */
     if (!at || !ptx_engine_global(j, address + 64, 64)) return false;
     memcpy(m, at, sizeof *m);
     if (m->magic == TENSOR_MAP_MAGIC && m->rank >= 1 && m->rank <= MAP_RANK) return true;
@@ -18,20 +19,19 @@ static bool read_map(ptx_async *j, uint64_t address, ptx_tensor_map *m) {
     return false;
 }
 
-/* Returns the bits that one element takes in shared memory. In the types ALIGN16 (4-bit elements)
- * and PACKED6 (6-bit elements), 16 elements take 16 bytes, i.e. 8 bits each. */
+/* Returns the number of bits that one element takes in shared memory. Elements of 4 or 6 bits take
+ * 8 bits in the types ALIGN16 and PACKED6. */
 static uint32_t shared_bits(const ptx_tensor_map *m) {
     return m->type == ALIGN16 || m->type == PACKED6 ? 8 : m->bits;
 }
 
-/* Returns the number of bytes in global memory that hold the elements of 16 bytes of shared memory.
- * */
+/* Returns the number of bytes in global memory whose elements fill 16 bytes of shared memory. */
 static uint32_t memory_bytes(const ptx_tensor_map *m) {
     return m->type == ALIGN16 ? 8 : m->type == PACKED6 ? 12 : 16;
 }
 
-/* Applies the swizzle: the index of the 16-byte unit within 128 bytes is XORed with the low bits of
- * the index of the 128 bytes. */
+/* Applies the swizzle to a shared address. The index of a 16-byte chunk within 128 bytes is XORed
+ * with the low bits of the index of the 128 bytes. */
 static uint64_t swizzled(const ptx_tensor_map *m, uint64_t address) {
     const uint64_t units = m->swizzle >= 1 && m->swizzle <= 3 ? 1ull << m->swizzle : 0;
     return units ? address ^ (address / 128 % units) << 4 : address;
@@ -42,7 +42,8 @@ typedef struct {
     const ptx_tensor_map *map;
     uint64_t shared;
     bool load;
-    ptx_type reduced; /* the type of elements that are combined with those in memory; 0: none are */
+    ptx_type reduced; /* Is the type of the elements that a reduction combines with those in memory,
+                         or 0 for a plain copy. */
 } transfer;
 
 /* Copies 16 bytes of shared memory from or to global memory. Only the first `inside` bytes are
@@ -65,8 +66,8 @@ static bool move_unit(const transfer *t, uint64_t offset, uint64_t address, uint
     return true;
 }
 
-/* Copies one row of the box, i.e. its elements along the first dimension. `outside` tells that the
- * row's coordinate in a higher dimension lies outside the tensor. */
+/* Copies one row of the box, i.e. its elements along the first dimension. `outside` means that the
+ * row lies outside the tensor in a higher dimension. */
 static bool move_row(const transfer *t, uint64_t offset, uint64_t address, bool outside) {
     const ptx_tensor_map *m = t->map;
     const int64_t bits = m->bits, first = (int64_t)t->job->at[0] * bits / 8,
@@ -88,8 +89,8 @@ static uint32_t box_rows(const ptx_tensor_map *m) {
     return rows;
 }
 
-/* Returns the bytes of a box that its mbarrier counts. They are the bytes in global memory, even if
- * elements of 4 or 6 bits take more bytes in shared memory. */
+/* Returns the number of bytes of a box that its mbarrier counts. It counts bytes of global memory,
+ * even if elements take more bytes in shared memory. */
 static uint32_t box_bytes(const ptx_tensor_map *m) {
     return m->box[0] * (uint32_t)m->bits / 8 * box_rows(m);
 }
@@ -120,9 +121,9 @@ static bool taken(ptx_async *j, const ptx_tensor_map *m) {
     return !missing;
 }
 
-/* Returns the rank of the block whose mbarrier counts the bytes that a multicast copies to block
- * `rank`. With cta_group::2 it is the block of the same pair whose rank has the parity of the given
- * mbarrier's block. */
+/* Returns the rank of the thread block whose mbarrier counts the bytes that a multicast copies to
+ * block `rank`. With cta_group::2 it is the block of the same pair whose rank has the same lowest
+ * bit as the block of the given mbarrier. */
 static uint64_t signalled(const ptx_async *j, uint64_t rank) {
     const bool pair = ptx_has(j->inst->opcode, "cta_group::2");
     return pair ? (rank & ~1ull) | (j->barrier >> RANK_SHIFT & 1) : rank;
@@ -152,7 +153,8 @@ static void run_store(ptx_async *j) {
     (void)move_box(&t);
 }
 
-/* Executes cp.reduce.async.bulk.tensor, which combines the box with the elements in memory. */
+/* Executes cp.reduce.async.bulk.tensor, which combines the elements of the box with those in
+ * global memory. */
 static void run_reduction(ptx_async *j) {
     static const uint8_t types[] = {T_none, T_none, T_u32, T_s32,  T_u64, T_s64,
                                     T_f16,  T_f32,  T_f64, T_bf16, T_f32, T_none};

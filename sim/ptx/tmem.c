@@ -1,4 +1,5 @@
-/* Executes tcgen05.alloc, dealloc, ld and st, and the waits for loads and stores. */
+/* Executes tcgen05.alloc, dealloc, ld and st, which access tensor memory, and the waits for loads
+ * and stores. */
 #include "tmem.h"
 #include "access.h"
 #include "matrix.h"
@@ -52,8 +53,8 @@ static bool check_columns(ptx_warp *w, const ptx_inst *i, uint32_t columns) {
     return false;
 }
 
-/* All tcgen05 instructions of a kernel must have the same cta_group. With cta_group::2, a warp of
- * each block of the pair allocates the columns of its own block. */
+/* Checks that all tcgen05 instructions of a kernel have the same cta_group. With cta_group::2, one
+ * warp of each thread block of the pair must allocate the columns of its own block. */
 static bool check_group(ptx_warp *w, const ptx_inst *i, ptx_tmem *t) {
     const uint8_t group = ptx_has(i->opcode, "cta_group::2") ? 2 : 1;
     if (group == 2 && (!ptx_pair_block(w, i, 0) || !ptx_pair_block(w, i, 1))) return false;
@@ -114,22 +115,21 @@ static void execute_relinquish(ptx_warp *w, const ptx_inst *i) {
     if (t) t->relinquished = true;
 }
 
-/* The shapes of tcgen05.ld and tcgen05.st. A shape says which lanes and columns of tensor memory
- * the registers of a warp's threads hold. It is repeated along the columns, once for each
- * `registers` of a thread. */
+/* Names the shapes of tcgen05.ld and tcgen05.st. A shape says which lanes and columns of tensor
+ * memory a warp's registers hold. The instruction repeats the shape along the columns. */
 enum shape { S32X32B, S16X64B, S16X128B, S16X256B, S16X32BX2 };
 static const char shape_names[] = "32x32b|16x64b|16x128b|16x256b|16x32bx2|";
 static const uint8_t shape_registers[] = {1, 1, 2, 4, 1}, shape_columns[] = {1, 2, 4, 8, 1};
 
 typedef struct {
-    /* The shape 16x32bx2 reads or writes two groups of columns in 16 lanes. `half` is the distance
-     * in columns from the first group to the second. */
+    /* Is the distance in columns between the two groups of columns that the shape 16x32bx2
+     * accesses. */
     uint32_t lane, column, half;
     enum shape shape;
 } place;
 
 /* Finds the cells of tensor memory that a tcgen05.ld or tcgen05.st accesses. Warp n of a warpgroup
- * can access only the lanes 32 n to 32 n + 31. */
+ * can access only lanes 32 n to 32 n + 31. */
 static bool find_place(ptx_warp *w, const ptx_inst *i, const ptx_operand *address,
                        const ptx_operand *half, place *p) {
     uint64_t at[LANES];
@@ -144,8 +144,8 @@ static bool find_place(ptx_warp *w, const ptx_inst *i, const ptx_operand *addres
     return false;
 }
 
-/* Returns the cell of register r of the thread in lane l. In the shapes with 16 lanes of tensor
- * memory, four threads share a lane of it, as in the fragments of mma.sync. */
+/* Returns the cell of tensor memory for register r of the thread in lane l. In the shapes with 16
+ * lanes of tensor memory, four threads share a lane of tensor memory. */
 static uint32_t *cell_of(ptx_warp *w, const ptx_inst *i, const place *p, uint32_t l, uint32_t r,
                          bool write) {
     const uint32_t each = shape_registers[p->shape], q = r % each;
@@ -175,8 +175,8 @@ static uint32_t register_count(const ptx_inst *i) {
     return each << ptx_which(i->opcode, names);
 }
 
-/* Executes tcgen05.ld. The registers get their values at once and not at tcgen05.wait::ld, because
- * code that Triton compiles uses them before. */
+/* Executes tcgen05.ld. The registers get their values at once instead of at tcgen05.wait::ld,
+ * because code that Triton compiles reads the registers before the wait. */
 static void execute_ld(ptx_warp *w, const ptx_inst *i) {
     const uint32_t count = register_count(i);
     place p;

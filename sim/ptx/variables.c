@@ -1,5 +1,4 @@
-/* Reads declarations: registers, parameters, and variables of all state spaces with their initial
- * values. */
+/* Reads declarations of registers, parameters and variables from PTX text. */
 #include "parse.h"
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,7 @@ static uint32_t round_up(uint32_t n, uint32_t to) {
 typedef struct {
     ptx_type type;
     uint32_t align, vector;
-    bool dynamic; /* true for [] without a number */
+    bool dynamic; /* Is true if the variable is declared with [] and without a number. */
     uint64_t count;
 } shape;
 
@@ -20,7 +19,8 @@ static uint32_t bytes_of(const shape *s) {
     return (bits < 8 ? 1 : bits / 8) * (s->vector ? s->vector : 1);
 }
 
-/* Reads .align, .v2, .ptr and a type, in any order, before a name. */
+/* Reads the properties of a variable before its name, i.e. .align, .v2, .ptr and a type, in any
+ * order. */
 static void read_shape(ptx_parser *p, shape *s) {
     *s = (shape){.count = 1};
     while (!p->failed && p->x.token.kind == WORD && p->x.token.text[0] == '.') {
@@ -270,7 +270,7 @@ bool ptx_read_variable(ptx_parser *p, bool is_extern) {
 }
 
 /* Reads a parameter of a kernel or function. The parameters of a kernel are in memory that each
- * launch fills, and the parameters of a function are in the function's local memory. */
+ * launch fills. The parameters of a function are in the function's local memory. */
 static void read_parameter(ptx_parser *p, ptx_function *f) {
     shape s;
     ptx_token name;

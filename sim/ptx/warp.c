@@ -1,8 +1,6 @@
-/* Runs a warp: chooses the lanes that execute next, and executes their instructions.
- *
- * Lanes at the same instruction execute together. If lanes are at several instructions, those at
- * the earliest instruction in the text run first, so that all lanes meet again after a branch.
- * Lanes that only poll an mbarrier let others run first. */
+/* Runs a warp. Lanes at the same instruction execute it together. If lanes are at several
+ * instructions, those at the earliest instruction in the text run first, so that all lanes meet
+ * again after a branch. Lanes that only poll an mbarrier let other lanes run first. */
 #include "sim.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,8 +28,8 @@ void ptx_stop(ptx_warp *w, const ptx_inst *i, const char *format, ...) {
              w->block->id[2], w->id, i->length > 120 ? 120 : (int)i->length, m->text + i->text);
 }
 
-/* Sets the host's rounding mode. Bits 0 and 1 of `mode` are: 0 nearest even, 1 toward zero, 2 down,
- * 3 up. Bit 2 flushes subnormals to 0. */
+/* Sets the host's rounding mode. Bits 0 and 1 of `mode` select nearest even (0), toward zero (1),
+ * down (2) or up (3). Bit 2 flushes subnormals to 0. */
 void ptx_set_mode(ptx_warp *w, unsigned mode) {
     w->mode = (uint8_t)mode;
 #if defined(__x86_64__)
@@ -76,7 +74,7 @@ static uint32_t waiting(const ptx_warp *w) {
     return w->live & ~w->blocked & ~w->active;
 }
 
-/* Returns the lowest program counter, at or after `from`, at which inactive lanes wait, or
+/* Returns the lowest instruction index, from `from` on, at which inactive lanes wait. Returns
  * UINT32_MAX if no lanes wait there. */
 static uint32_t next_wait(const ptx_warp *w, uint32_t from) {
     uint32_t lowest = UINT32_MAX;
@@ -93,8 +91,9 @@ void ptx_leave(ptx_warp *w, uint32_t pc) {
     w->active = 0;
 }
 
-/* Makes all lanes that wait at the instruction `pc` active. Lanes that are parked there, because
- * other lanes of their member mask had not arrived, execute the instruction again. */
+/* Makes all lanes that wait at the instruction `pc` active. Some of these lanes may have waited
+ * for other lanes of their member mask. They execute the instruction again, which tests the mask
+ * again. */
 static void take(ptx_warp *w, uint32_t pc) {
     for (uint32_t rest = waiting(w); rest; rest &= rest - 1) {
         const uint32_t l = ptx_first(rest);
@@ -122,8 +121,8 @@ void ptx_schedule(ptx_warp *w, bool rotate) {
     w->join = next_wait(w, w->pc + 1);
 }
 
-/* Chooses the lanes that run next. It is called when the active lanes have reached or passed an
- * instruction at which inactive lanes wait. */
+/* Chooses the lanes that run next, after the active lanes have reached or passed an instruction at
+ * which inactive lanes wait. */
 static void reconverge(ptx_warp *w) {
     if (w->join == w->pc) {
         take(w, w->pc);
@@ -133,8 +132,8 @@ static void reconverge(ptx_warp *w) {
     ptx_schedule(w, false);
 }
 
-/* Activates the lanes that wait at the instruction that the active lanes are about to execute.
- * Returns true if there were such lanes. All these lanes then execute the instruction together. */
+/* Activates the lanes that wait at the instruction that the active lanes are about to execute, so
+ * that all these lanes execute it together. Returns true if there were such lanes. */
 static bool join_here(ptx_warp *w) {
     const uint32_t before = w->active, here = w->pc - 1;
     w->pc = here;
@@ -165,7 +164,8 @@ bool ptx_together(ptx_warp *w, const ptx_inst *i, uint32_t members) {
 void ptx_retire(ptx_warp *w, uint32_t lanes) {
     w->live &= ~lanes;
     w->active &= ~lanes;
-    w->parked = 0; /* Lanes that waited for the lanes that have ended try again. */
+    w->parked =
+        0; /* Lanes that waited for other lanes try again, because some of those have ended. */
     ptx_schedule(w, false);
 }
 

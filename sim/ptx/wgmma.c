@@ -1,7 +1,6 @@
-/* Executes wgmma, the matrix product of a warpgroup. Each of the four warps computes 16 rows. The
- * simulator computes a wgmma only when the program waits for the wgmma group to which it belongs.
- * It reads registers and shared memory only then, so a program that overwrites operands too early
- * gets wrong results. */
+/* Executes wgmma, the matrix product of a warpgroup of four warps. Each warp computes 16 rows. The
+ * simulator computes a wgmma only when the program waits for it, and reads the operands only then.
+ * A program that overwrites operands too early gets wrong results. */
 #include "access.h"
 #include "floats.h"
 #include "matrix.h"
@@ -12,7 +11,7 @@ enum { MOST_K = 64, MOST_N = 256 };
 
 typedef struct {
     const ptx_inst *inst;
-    uint64_t a, b; /* the descriptors of A and B, if they are in shared memory */
+    uint64_t a, b; /* Are the descriptors of A and B if these operands are in shared memory. */
     uint32_t group;
     bool adds;
 } product;
@@ -94,9 +93,8 @@ static double signs(const product *p) {
     return s;
 }
 
-/* Adds the products in double. This is for element types for which the order and the roundings of
- * the hardware's additions are not known. The sum is rounded once, when the result is written to
- * registers. */
+/* Adds the products in double and rounds the sum once. The simulator does this for element types
+ * for which the order and the roundings of the hardware's additions are not known. */
 static void add_in_double(const product *p, tile *t) {
     const double s = signs(p);
     for (uint32_t m = 0; m < 16; m++)
@@ -107,7 +105,7 @@ static void add_in_double(const product *p, tile *t) {
         }
 }
 
-/* Adds the products bit for bit as the hardware does. */
+/* Adds the products of A and B with the same roundings as the hardware. */
 static void add_as_hardware(const product *p, tile *t, sim_tensor_rule rule) {
     const float s = (float)signs(p);
     float a[16][SIM_TENSOR_MOST_K], b[SIM_TENSOR_MOST_K];
@@ -130,8 +128,8 @@ static void multiply(const product *p, tile *t) {
         add_in_double(p, t);
 }
 
-/* Reads the accumulators. Lane 4 g + t holds columns 8 j + 2 t and 8 j + 2 t + 1 of rows g and g +
- * 8. */
+/* Reads the accumulators from registers. Lane 4 g + t holds columns 8 j + 2 t and 8 j + 2 t + 1 of
+ * rows g and g + 8. */
 static void read_sums(const ptx_warp *w, const product *p, tile *t) {
     const bool half = t->d == T_f16;
     for (uint32_t r = 0; r < t->n / 2; r++)

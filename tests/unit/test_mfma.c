@@ -131,9 +131,8 @@ static void test_scaled_operands(void **state) {
     assert_true(p.lane == 3 && p.reg == 4 && p.low_bit == 0 && p.bits == 8);
     p = place_of(wide, "e2m1", BSMM_MFMA_A, 3, 33);
     assert_true(p.lane == 35 && p.reg == 0 && p.low_bit == 4 && p.bits == 4);
-    p = place_of(
-        deep, "e2m3", BSMM_MFMA_B, 5,
-        2); /* The element has bits 30 to 35 of a lane's data, so it lies in two registers. */
+    /* The element has bits 30 to 35 of a lane, so it lies in two registers. */
+    p = place_of(deep, "e2m3", BSMM_MFMA_B, 5, 2);
     assert_true(p.lane == 2 && p.reg == 0 && p.low_bit == 30 && p.bits == 6);
     p = place_of(deep, NULL, BSMM_MFMA_SCALE_A, 7, 3);
     assert_true(p.lane == 55 && p.reg == 0 && p.bits == 8);
