@@ -1,5 +1,6 @@
-/* Atomics, extension of loaded bytes, and delayed results of loads, for all memory instructions of
- * the simulator. Atomics compute exact bits; f16 and bf16 additions round to nearest even. */
+/* Implements functions that all memory instructions of the AMD simulator share: atomics, the
+ * extension of loaded bytes, and delayed results of loads. f16 and bf16 additions of atomics round
+ * to nearest even. */
 #include "access.h"
 #include "floats.h"
 
@@ -139,9 +140,9 @@ static uint32_t random_below(gfx9_wave *w, uint32_t n) {
     return (uint32_t)((w->random >> 33) % n);
 }
 
-/* Completes pending memory operations until at most `vm` (vmcnt) and `lgkm` (lgkmcnt) of them
- * remain. Vector memory operations complete in order, and so do LDS operations. Scalar loads may
- * complete in any order. */
+/* Completes the oldest pending memory operations of a wave until at most `vm` (counter vmcnt) and
+ * `lgkm` (counter lgkmcnt) of them remain. Vector memory operations complete in order, and so do
+ * LDS operations. Scalar loads may complete in any order. */
 void gfx9_deliver(gfx9_wave *w, uint32_t vm, uint32_t lgkm) {
     for (;;) {
         uint32_t in_vm = 0, in_lgkm = 0, smem = 0, first_vm = ~0u, first_lds = ~0u, first_smem = 0;
@@ -168,8 +169,8 @@ void gfx9_deliver(gfx9_wave *w, uint32_t vm, uint32_t lgkm) {
 }
 
 gfx9_pending *gfx9_postpone(gfx9_wave *w) {
-    /* The list cannot become full: the wait counters saturate at 63, so fewer operations are
-     * pending. */
+    /* The list of pending operations is large enough, because the wait counters limit the number
+     * of pending operations to 63. */
     if (w->pending_count == w->pending_room) return NULL;
     gfx9_pending *p = &w->pending[w->pending_count++];
     p->vm = p->lgkm = p->smem = p->to_lds = 0, p->count = 0, p->mask = ~0u;

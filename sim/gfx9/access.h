@@ -1,5 +1,5 @@
-/* Functions for all memory instructions of the simulator: atomics, extension of loaded bytes, and
- * results of loads that arrive only at a wait instruction. */
+/* Declares functions that all memory instructions of the AMD simulator share: atomics, the
+ * extension of loaded bytes, and results of loads that arrive only at a wait instruction. */
 #ifndef SIM_GFX9_ACCESS_H
 #define SIM_GFX9_ACCESS_H
 #include "sim.h"
@@ -31,21 +31,21 @@ enum gfx9_atomic {
     AT_CMPSWAP_F32,
     AT_CMPSWAP_F64
 };
-/* Returns the new value of an atomic operation on 4 or 8 bytes. `data` and `data2` are its
- * operands; only compare-and-swap and masked-or use data2. */
+/* Returns the new value that an atomic operation stores to 4 or 8 bytes. `data` and `data2` are
+ * its operands. Only compare-and-swap and masked-or use data2. */
 uint64_t gfx9_atomic_value(int what, uint64_t old, uint64_t data, uint64_t data2, int bytes);
 
-/* How a loaded value becomes a register: FORM_SIGNED extends the sign. FORM_LOW and FORM_HIGH write
- * only that half of the register and keep the other half. */
+/* Tell how a loaded value is written to a register. FORM_SIGNED extends the sign. FORM_LOW and
+ * FORM_HIGH write only one half of the register and keep the other half. */
 enum { FORM_PLAIN, FORM_SIGNED = 1, FORM_LOW = 2, FORM_HIGH = 4 };
 uint32_t gfx9_widened(uint32_t raw, int bytes, int form);
 
 typedef struct {
     uint32_t data[16][LANES];
 } gfx9_loaded;
-/* Writes a load's result to `count` registers from `reg` on, in the lanes of `exec`. If the wait
- * check is on, the registers change only when the program waits for the counters `vm` or `lgkm`;
- * otherwise they change at once. */
+/* Writes a load's result to `count` registers, beginning with register `reg`, in the lanes of the
+ * mask `exec`. If the check of waits is on, the registers change only when the program waits for
+ * the counters `vm` or `lgkm`. Otherwise they change at once. */
 void gfx9_result(gfx9_wave *w, uint32_t reg, uint32_t count, uint64_t exec, int form,
                  const gfx9_loaded *loaded, bool vm, bool lgkm);
 #endif

@@ -1,6 +1,6 @@
-/* Finds three kinds of errors that hardware does not report: a register that is used before the
- * wait for its load, LDS bytes that several waves access without a barrier between, and reads of
- * registers or memory that were never written. */
+/* Finds errors of a program that hardware does not report. The errors are a register that is used
+ * before the wait for its load, LDS bytes that several waves access without a barrier, and reads
+ * of registers or memory that were never written. */
 #include "check.h"
 #include <string.h>
 
@@ -11,8 +11,8 @@ static bool late(const gfx9_wave *w, const gfx9_operand *o) {
     return false;
 }
 
-/* Returns true if the operand is only the destination of a load. Such a register may have an
- * earlier load pending: loads return in order, so the later value remains. */
+/* Returns true if the operand is only the destination of a load. An earlier load to the same
+ * register may be pending then, because loads return in order and the later value remains. */
 static bool only_loads(const gfx9_inst *i, uint32_t operand) {
     const int cost = i->row->cost;
     return operand == 0 && (cost == COST_VMEM || cost == COST_LDS || cost == COST_SMEM);
@@ -35,9 +35,8 @@ static void check_written(gfx9_wave *w, const gfx9_inst *i) {
 }
 
 /* Reports an instruction that accesses the result of a matrix instruction too early. Hardware does
- * not stall, so the program must insert wait states. The check skips the first and last operands (D
- * and C) of a matrix instruction, because the matrix pipeline forwards a result to the next
- * accumulation. */
+ * not stall here, so the program must insert wait states. The check skips C and D of a matrix
+ * instruction, because the matrix unit forwards a result to the next accumulation. */
 static void check_states(gfx9_wave *w, const gfx9_inst *i) {
     const bool matrix = i->row->cost == COST_MFMA;
     for (uint32_t k = matrix; k < (matrix ? 3u : i->operand_count); k++) {
@@ -70,11 +69,10 @@ void gfx9_lds_late(gfx9_wave *w, uint32_t at, uint32_t bytes, int change) {
         w->group->shadow[at + k].late = (uint8_t)(w->group->shadow[at + k].late + change);
 }
 
-/* Returns a description of a race on a byte of LDS, or NULL if there is none. `write` is 0 for a
- * read, 1 for a write and 2 for an atomic. `same` tells that the value written is already there.
- * Two waves may access a byte between two barriers only if both read, both use atomics, or both
- * write the same value. The last case is legal because compilers let several waves store a value
- * that all of them hold. */
+/* Returns a description of a race of two waves on a byte of LDS, or NULL if there is none. `write`
+ * is 0 for a read, 1 for a write and 2 for an atomic. Two waves may access a byte between two
+ * barriers only if both read, both use atomics, or both write the same value. `same` means that
+ * the byte already has the written value. */
 static const char *conflict(const gfx9_shadow *s, uint32_t epoch, uint8_t wave, int write,
                             bool same) {
     if (s->write_epoch == epoch && s->writer != wave && !(write == 2 && s->atomic) &&

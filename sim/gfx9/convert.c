@@ -1,13 +1,13 @@
-/* Executes the conversions to and from formats of 8, 6 and 4 bits. gfx950's v_cvt_scalef32_* also
- * apply a scale. */
+/* Executes AMD's conversions to and from float formats of 8, 6 and 4 bits. The instructions
+ * v_cvt_scalef32_* of gfx950 also apply a scale. */
 #include "floats.h"
 #include "sim.h"
 
 enum direction { WIDEN, NARROW };
-/* The table entries of conversions use the fields of gfx9_row as follows: d is the direction, a the
- * small format (on gfx942 its fnuz variant replaces it), b the wide type. c is nonzero for
- * stochastic rounding. `size` is the number of elements. `form` is 0 without a scale and 1 with a
- * scale. It is 2 for the 2xpk16 instructions, which have a scale and two sources. */
+/* The table entries of conversions use the fields of gfx9_row as follows. d is the direction, a is
+ * the small format, and b is the wide type. c is nonzero for stochastic rounding. `size` is the
+ * number of elements. `form` is 0 without a scale, 1 with a scale, and 2 for instructions with a
+ * scale and two sources (2xpk16). */
 enum { OVFL_BIT = 23 };
 
 static enum gfx9_small format_of(const gfx9_wave *w, const gfx9_row *row) {
@@ -49,7 +49,7 @@ static uint32_t lane_value(const gfx9_wave *w, const gfx9_operand *o, int l) {
 }
 
 /* Returns the power of two that a scale register means. Only the exponent bits of the f32 scale
- * count. A scale that is NaN or infinite gives NaN. */
+ * count. A NaN or infinite scale gives NaN. */
 static double factor(uint32_t scale) {
     const uint32_t e = scale >> 23 & 255;
     return e == 255 ? (double)NAN : ldexp(1, (int)e - 127);
@@ -59,7 +59,7 @@ static uint32_t next_random(uint32_t v) {
     return (v << 1) ^ (v >> 31 ? 197u : 0);
 }
 
-/* The result of one lane, with the bits of its registers side by side. */
+/* Holds the result of one lane. Its elements lie next to each other in up to 32 registers. */
 typedef struct {
     uint32_t word[32];
 } packed;
@@ -108,7 +108,7 @@ static double narrow_source(const gfx9_wave *w, const gfx9_inst *i, int l, uint3
     const gfx9_row *row = i->row;
     const uint32_t bits = bits_of(row->b);
     uint32_t which = 1, at = k;
-    /* The 2xpk16 conversions take the elements alternately from two sources. */
+    /* The 2xpk16 conversions read the elements alternately from two sources. */
     if (row->form == 2)
         which = 1 + k % 2, at = k / 2;
     else if (row->size == 2 && row->b == F32 && !row->c)
@@ -145,8 +145,8 @@ static void execute(gfx9_wave *w, const gfx9_inst *i) {
         if (exec >> l & 1) (i->row->d == WIDEN ? widen_lane : narrow_lane)(w, i, l);
 }
 
-/* Converts f32 to f16 or bf16 with stochastic rounding: adds random bits below the mantissa, then
- * truncates. op_sel selects the half of the register that changes. */
+/* Converts f32 to f16 or bf16 with stochastic rounding, i.e. adds random bits below the mantissa
+ * and truncates. The modifier op_sel selects the half of the register that is written. */
 static void execute_noise16(gfx9_wave *w, const gfx9_inst *i) {
     const uint64_t exec = gfx9_exec(w);
     for (int l = 0; l < LANES; l++) {

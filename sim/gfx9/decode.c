@@ -1,5 +1,6 @@
-/* Decodes each instruction once, before the first launch: parses the text that LLVM's disassembler
- * prints, and fills in the opcode's table entry, the operands and the modifiers. */
+/* Decodes each instruction of a code object once, before the first launch. It parses the text that
+ * LLVM's disassembler prints, and stores the opcode's table entry, the operands and the modifiers.
+ */
 #include "disassemble.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -126,8 +127,8 @@ static bool parse_operand(char *t, gfx9_operand *o) {
 
 uint64_t gfx9_constant(const gfx9_operand *o, int type) {
     if (o->real) {
-        /* True for the inline constant 1 / (2 pi). LLVM prints only a few of its digits, so the
-         * exact bits are returned below. */
+        /* Is true for the inline constant 1 / (2 pi). LLVM prints only a few of its digits, so the
+         * code below returns the exact bits. */
         const bool turns = o->number > 0.159 && o->number < 0.16;
         const double d = o->number;
         const float f = (float)d;
@@ -155,8 +156,9 @@ static int list(const char *t, int *values) {
     return n;
 }
 
-/* Stores the modifier op_sel, op_sel_hi, neg_lo or neg_hi (`which` 0 to 3) in the operands. Its
- * values belong to the sources in order. A further value of op_sel belongs to the destination. */
+/* Stores one of the modifiers op_sel, op_sel_hi, neg_lo and neg_hi (`which` is 0 to 3) in the
+ * operands. The modifier's values belong to the sources in order. A further value of op_sel
+ * belongs to the destination. */
 static void spread(gfx9_inst *i, const char *t, int which) {
     int values[8] = {0}, n = list(t, values);
     const int sources = i->operand_count - 1;
@@ -249,9 +251,9 @@ static bool parse_modifier(gfx9_inst *i, const char *t) {
     return parse_dpp(i, t);
 }
 
-/* Returns the next token and advances *p. A token ends at a blank or comma outside brackets.
- * *operand is set to true if an operand can follow, i.e. after a comma or the instruction's
- * name. */
+/* Returns the next token of an instruction's text and advances *p. A token ends at a blank or
+ * comma outside brackets. Sets *operand to true if an operand can follow, i.e. after a comma or
+ * the instruction's name. */
 static char *token(char **p, bool *operand) {
     char *t = *p;
     while (*t == ' ' || *t == '\t')
@@ -292,7 +294,7 @@ static bool parse(gfx9_inst *i, char *text) {
     i->row = gfx9_find_row(name, length);
     if (!i->row) return false;
     const bool words = takes_words(name);
-    /* v_add_co_u32 and similar instructions have two destinations, the result and the carry. Their
+    /* Instructions such as v_add_co_u32 have two destinations, the result and the carry, so their
      * first source is operand 2. */
     i->first =
         length > 7 && memcmp(name, "v_", 2) == 0 && (strstr(name, "_co_u32") != NULL) ? 2 : 1;
@@ -318,8 +320,7 @@ static bool parse(gfx9_inst *i, char *text) {
     return true;
 }
 
-/* Removes the comments that LLVM prints for operands that are encoded but ignored by the
- * processor. */
+/* Removes the comments that LLVM prints for operands that the processor ignores. */
 static void strip_remarks(char *text) {
     for (char *from; (from = strstr(text, "/*")) != NULL;) {
         char *to = strstr(from, "*/");
@@ -357,8 +358,8 @@ static bool take(void *user, uint64_t address, uint32_t bytes, const char *text)
     if (!i->text) return false;
     snprintf(copy, sizeof copy, "%s", i->text);
     strip_remarks(copy);
-    /* An instruction that cannot be parsed has no table entry. It stops the kernel with an error
-     * only if the kernel executes it. */
+    /* An instruction that cannot be parsed has no table entry. The simulator stops a kernel with
+     * an error only if the kernel executes such an instruction. */
     if (!bytes || !parse(i, copy)) i->row = NULL;
     return true;
 }
@@ -368,8 +369,8 @@ static int by_address(const void *a, const void *b) {
     return (x->address > y->address) - (x->address < y->address);
 }
 
-/* Finds the instruction at which a branch aims. A branch encodes its distance in words from the
- * next instruction. */
+/* Finds the target instruction of a branch. A branch encodes its distance from the next
+ * instruction in words of 4 bytes. */
 static void resolve(gfx9_object *object, gfx9_inst *i) {
     if (!i->row || i->row->cost != COST_BRANCH) return;
     const uint64_t to = i->address + 4 + (uint64_t)(4 * (int64_t)(int16_t)i->word[0]);

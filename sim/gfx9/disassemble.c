@@ -1,6 +1,5 @@
-/* Disassembles functions with LLVM in a child process. LLVM crashes on some bytes that are no
- * instruction, and a damaged code object may contain any bytes. In a child process the crash is
- * only an error. */
+/* Disassembles functions with LLVM in a child process. A damaged code object may contain bytes on
+ * which LLVM crashes. In a child process, such a crash is only an error. */
 #include "disassemble.h"
 #include <dlfcn.h>
 #include <errno.h>
@@ -40,8 +39,8 @@ static bool open_llvm(char *error) {
     return true;
 }
 
-/* The message that the child process sends for each instruction, before the instruction's text.
- * `length` is the length of the text. `bytes` is 0 if LLVM does not know the instruction. */
+/* Precedes each instruction's text in the messages of the child process. `length` is the length of
+ * the text. `bytes` is 0 if LLVM does not know the instruction. */
 typedef struct {
     uint64_t address;
     uint32_t bytes, length;

@@ -1,6 +1,7 @@
-/* Launches a grid: prepares the arguments and the initial registers of each workgroup, and runs the
- * waves of a workgroup in turn. Several host threads share the workgroups. If the code object has
- * atomics, one thread runs all workgroups in order, because the results may depend on the order. */
+/* Launches a grid of workgroups. It prepares the arguments and the initial registers of each
+ * workgroup, and runs the waves of a workgroup in turn. Several host threads share the workgroups.
+ * If the kernel has atomics, one thread runs all workgroups in order, because the results may
+ * depend on the order. */
 #include "check.h"
 #include "time.h"
 #include <pthread.h>
@@ -21,7 +22,7 @@ typedef struct {
     uint64_t steps;
     char *error;
     pthread_mutex_t lock;
-    gfx9_timing *timing; /* NULL if the launch is not timed */
+    gfx9_timing *timing; /* Is NULL if the time model does not time the launch. */
 } job;
 
 typedef struct {
@@ -51,8 +52,8 @@ static void fill_hidden(const gfx9_kernel *k, const gfx9_launch *launch, uint8_t
                 memcpy(to + k->args[a].offset, &values[v].value, k->args[a].size);
 }
 
-/* Fills the AQL dispatch packet, from which kernels read the workgroup size and the grid size
- * through dispatch_ptr. */
+/* Fills the AQL dispatch packet. Kernels read the workgroup size and the grid size from this
+ * packet through dispatch_ptr. */
 static void fill_packet(const job *j, uint8_t *p) {
     const gfx9_launch *l = j->launch;
     for (size_t d = 0; d < 3; d++) {
@@ -111,8 +112,8 @@ static void start_wave(const job *j, gfx9_group *g, uint32_t n, const uint32_t i
     gfx9_wave *w = &g->waves[n];
     gfx9_pending *pending = w->pending;
     uint8_t *scratch = w->scratch;
-    /* Registers and scratch memory start with a pattern instead of zeros. Hardware does not clear
-     * them, and a kernel that relies on zeros must fail here too. */
+    /* Registers and scratch memory begin with a pattern, because hardware does not clear them. A
+     * kernel that relies on zeros must fail in the simulator too. */
     memset(w->v, 0xcd, sizeof w->v);
     memset((char *)w + sizeof w->v, 0, sizeof *w - sizeof w->v);
     w->pending = pending, w->pending_room = pending ? PENDING : 0, w->scratch = scratch,
@@ -140,7 +141,8 @@ static bool release_barrier(gfx9_group *g) {
             waiting = w;
     }
     /* A wave has ended while other waves wait at a barrier. Hardware would release the waiting
-     * waves. The simulator reports an error, because such a barrier is nearly always a mistake. */
+     * waves, but the simulator reports an error, because such a barrier is nearly always a
+     * mistake. */
     if (waiting && ended && g->checks) {
         waiting->stop = STOP_NO;
         gfx9_stop(waiting, &g->object->code[waiting->pc - 1],
@@ -158,8 +160,8 @@ static bool run_group(job *j, gfx9_group *g) {
     for (;;) {
         bool ran = false;
         for (uint32_t k = 0; k < g->wave_count; k++) {
-            /* With checks, the seed rotates the order in which the waves run, so that another seed
-             * may reveal another race. */
+            /* If checks are on, the seed changes the order in which the waves run, because another
+             * order may reveal another race. */
             gfx9_wave *w =
                 &g->waves[(k + (g->checks ? j->launch->seed + g->epoch : 0)) % g->wave_count];
             if (w->stop == STOP_END || w->stop == STOP_BARRIER) continue;

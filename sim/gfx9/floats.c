@@ -1,5 +1,5 @@
-/* The float formats of 8, 6 and 4 bits: one table of their properties, and conversions that work
- * for all of them. */
+/* Converts values to and from the float formats of 8, 6 and 4 bits. A table holds the properties
+ * of each format. */
 #include "floats.h"
 
 const gfx9_format gfx9_formats[] = {
@@ -25,9 +25,8 @@ static uint32_t largest(gfx9_format f) {
     return f.infinity ? all - (1u << f.mantissa) : f.nan ? all - 1 : all;
 }
 
-/* Returns the code of the nonnegative value v. A mantissa unit in the last place is 1 in the code,
- * so the rounded number of units is added to the exponent's code. If rounding overflows the
- * mantissa, the addition carries into the exponent. */
+/* Returns the code of the nonnegative value v. The function adds the rounded mantissa to the code
+ * of the exponent. If rounding overflows the mantissa, this addition carries into the exponent. */
 static uint32_t round_code(double v, gfx9_format f, int stochastic, uint32_t noise) {
     int e;
     frexp(v, &e);

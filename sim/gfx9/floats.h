@@ -1,5 +1,5 @@
-/* Conversions between float formats. The common ones have no branches, so that compilers can
- * vectorize loops over lanes. */
+/* Declares conversions between float formats. The common conversions have no branches, so that
+ * compilers can vectorize loops over lanes. */
 #ifndef SIM_GFX9_FLOATS_H
 #define SIM_GFX9_FLOATS_H
 #include <math.h>
@@ -36,8 +36,8 @@ static inline float gfx9_f16_to_f32(uint32_t h) {
     return gfx9_float(u | sign);
 }
 
-/* Converts f32 to f16 and rounds to nearest even. For a subnormal result, the addition of 0.5
- * rounds to a multiple of 2^-24, the unit of f16 subnormals. */
+/* Converts f32 to f16 with rounding to nearest even. For a subnormal result, adding 0.5 rounds to
+ * a multiple of 2^-24, because that is the unit of f16 subnormals. */
 static inline uint32_t gfx9_f32_to_f16(float f) {
     const uint32_t u = gfx9_bits(f), sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
     const uint32_t normal = (a + 0xfff + (a >> 13 & 1) - (112u << 23)) >> 13;
@@ -46,7 +46,7 @@ static inline uint32_t gfx9_f32_to_f16(float f) {
     return sign | (a >= 0x477ff000 ? nan : a >= 0x38800000 ? normal : small);
 }
 
-/* Converts f32 to f16, rounding toward zero. */
+/* Converts f32 to f16 with rounding toward zero. */
 static inline uint32_t gfx9_f16_chopped(float a) {
     const uint32_t u = gfx9_bits(a), e = u >> 23 & 255;
     if (e == 255) return gfx9_f32_to_f16(a);
@@ -63,22 +63,21 @@ static inline uint32_t gfx9_f32_to_bf16(float f) {
     return (u & 0x7fffffff) > 0x7f800000 ? (u >> 16) | 0x40 : (u + 0x7fff + (u >> 16 & 1)) >> 16;
 }
 
-/* The float formats of at most 8 bits. FP8 is e4m3, BF8 e5m2, FP6 e2m3, BF6 e3m2 and FP4 e2m1.
- * docs/SIMULATOR.md describes their values. */
+/* Names the float formats of at most 8 bits. FP8 is e4m3, BF8 is e5m2, FP6 is e2m3, BF6 is e3m2
+ * and FP4 is e2m1. docs/SIMULATOR.md describes their values. */
 enum gfx9_small { FP8, BF8, FP8_FNUZ, BF8_FNUZ, FP6, BF6, FP4 };
 typedef struct {
     int exponent, mantissa, bias;
-    /* `fnuz` is nonzero if the code of -0 means NaN. `nan` is nonzero if the code of all ones (or,
-     * in a format with infinity, of the highest exponent) means NaN. */
+    /* `fnuz` is nonzero if the code of -0 means NaN. `nan` is nonzero if the code of all ones
+     * means NaN, or if the codes of the highest exponent do in a format with infinity. */
     int fnuz, infinity, nan;
 } gfx9_format;
 extern const gfx9_format gfx9_formats[];
 
 float gfx9_widen(uint32_t code, enum gfx9_small format);
-/* Converts a value to a small format. Rounding is to nearest even, or stochastic: then the high
- * bits of `noise` are added below the mantissa, and the sum is truncated. A value that is too large
- * becomes the largest finite value if `saturate` is set. Otherwise it becomes infinity or NaN,
- * depending on the format. */
+/* Converts a value to a small format. Rounding is to nearest even. With `stochastic`, the high
+ * bits of `noise` are added below the mantissa, and the sum is truncated. A value that is too
+ * large becomes the largest finite value if `saturate` is set, else infinity or NaN. */
 uint32_t gfx9_narrow(double v, enum gfx9_small format, int saturate, int stochastic,
                      uint32_t noise);
 #endif

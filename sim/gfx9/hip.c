@@ -1,5 +1,5 @@
-/* HIP's functions for memory, streams and events. Every function does its work before it returns,
- * so streams and events have nothing to wait for. */
+/* Implements the functions of HIP for memory, streams and events. Every function does its work
+ * before it returns, so that streams and events have nothing to wait for. */
 #include "hip.h"
 #include "hip_graph.h"
 #include "hip_time.h"
@@ -25,7 +25,7 @@ hipError_t hip_fail(hipError_t code, const char *format, ...) {
     return last = code;
 }
 
-enum { HOST = 1, DEVICE = 2, MANAGED = 3 }; /* values of hipMemoryType in ROCm 6 */
+enum { HOST = 1, DEVICE = 2, MANAGED = 3 }; /* These are the values of hipMemoryType in ROCm 6. */
 
 static hipError_t allocate(void **at, size_t bytes, int type) {
     if (!at) return hip_fail(hipErrorInvalidValue, "a result's pointer is NULL");
@@ -60,8 +60,8 @@ HIP hipError_t hipHostFree(void *at) {
     return release(at);
 }
 
-/* Returns an error if `at` is device memory and the `bytes` bytes from it extend beyond the
- * allocation. Host memory is not checked. */
+/* Returns an error if `at` is device memory and the `bytes` bytes at `at` are not inside one
+ * allocation. The function does not check host memory. */
 static hipError_t check_range(const void *at, size_t bytes, const char *name) {
     uint64_t begin, size;
     if (bytes && !at) return hip_fail(hipErrorInvalidValue, "%s is NULL", name);
@@ -81,7 +81,8 @@ HIP hipError_t hipMemcpy(void *to, const void *from, size_t n, int kind) {
     return (void)kind, copy(to, from, n);
 }
 static hipError_t run_copy(hip_work *w) {
-    hip_add_traffic(2.0 * (double)w->count); /* A copy reads and writes. */
+    hip_add_traffic(2.0 * (double)w->count); /* The traffic is twice the size, because a copy reads
+                                                and writes each byte. */
     return copy(w->to, w->from, w->count);
 }
 static hipError_t queue_copy(hipStream_t s, void *to, const void *from, size_t n) {
@@ -152,7 +153,7 @@ HIP hipError_t hipMemGetAddressRange(hipDeviceptr_t *base, size_t *bytes, hipDev
     return hipSuccess;
 }
 
-/* The numbers of hipPointer_attribute. All attributes are 0 for memory that HIP has not
+/* Names the numbers of hipPointer_attribute. All attributes are 0 for memory that HIP has not
  * allocated. */
 enum { MEMORY_TYPE = 2, IS_MANAGED = 8, DEVICE_ORDINAL = 9, RANGE_START = 11, RANGE_SIZE = 12 };
 
@@ -194,7 +195,8 @@ HIP hipError_t hipDrvPointerGetAttributes(unsigned count, int *attributes, void 
 struct hip_stream {
     unsigned flags;
     int device;
-    hip_graph *capture; /* the graph under capture, or NULL if work is done at once */
+    hip_graph *capture; /* The graph into which the program captures the stream, or NULL if the
+                           stream does work at once. */
 };
 
 hip_graph **hip_capture_of(hipStream_t s) {
@@ -214,7 +216,8 @@ hipError_t hip_check_stream(hipStream_t s) {
                     s->device, hip_device());
 }
 struct hip_event {
-    double at; /* seconds, of the time model's clock or of the host's */
+    double
+        at; /* The time of the event in seconds, on the time model's clock or the host's clock. */
     int recorded;
 };
 HIP hipError_t hipStreamCreateWithFlags(hipStream_t *s, unsigned flags) {

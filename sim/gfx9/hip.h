@@ -1,5 +1,5 @@
-/* The HIP functions that the simulator implements. Their types and constants equal those of HIP's
- * public headers. */
+/* Declares the HIP functions that the simulator implements. Their types and constants equal those
+ * of HIP's public headers. */
 #ifndef SIM_GFX9_HIP_H
 #define SIM_GFX9_HIP_H
 #include <stddef.h>
@@ -29,27 +29,27 @@ typedef void *hipDeviceptr_t;
 #define HIP __attribute__((visibility("default")))
 /* Returns the message of this thread's last failure. The simulator's tests read it. */
 HIP const char *bsmm_sim_message(void);
-/* Returns the index of the simulated device `number` of an architecture, e.g. "gfx950". The first
- * call for a device creates it. Returns -1 if there is no such architecture or no room for another
- * device. */
+/* Returns the index of the simulated device `number` of an architecture such as "gfx950". The
+ * first call creates the device. Returns -1 if the architecture is unknown or there are too many
+ * devices. */
 HIP int bsmm_sim_device(const char *arch, unsigned number);
 /* Returns the number of instructions that all launches of this process have executed. */
 HIP uint64_t bsmm_sim_steps(void);
-/* Returns the name of entry `number` of the opcode tables, or NULL past the last entry. */
+/* Returns the name of entry `number` in the tables of opcodes, or NULL after the last entry. */
 HIP const char *bsmm_sim_row(unsigned number);
 
-/* Tells the times of a launch that the time model has timed: `back` launches before the last one.
- * Writes the kernel's name to `name` (at most `name_bytes` bytes, with a terminating 0), and the
- * first `count` fields of gfx9_times (sim.h) to `times`. Returns 0 if there is no such launch. The
- * last 64 launches since bsmm_sim_time turned the model on are kept. */
+/* Returns the time of a launch that the time model has timed. The launch is the one that happened
+ * `back` launches before the last one. Writes the kernel's name to `name`, and the first `count`
+ * fields of gfx9_times (sim.h) to `times`. Returns 0 if the launch is not among the last 64 timed
+ * launches. */
 HIP int bsmm_sim_times(unsigned back, char *name, size_t name_bytes, double *times, size_t count);
-/* Turns the time model on (1; 2: execute only the workgroups that it needs) or off (0) for launches
- * from now on. Without a call, the environment variable BSMM_SIM_TIME decides. */
+/* Turns the time model on (1) or off (0) for later launches. With 2, a launch executes only the
+ * workgroups that the model needs. The default is the environment variable BSMM_SIM_TIME. */
 HIP void bsmm_sim_time(int mode);
 
 /* hip_device returns this thread's current device. hip_arch returns a device's architecture (enum
- * gfx9_arch). hip_check_stream fails if the stream belongs to another device. hip_fail sets this
- * thread's last error and message. */
+ * gfx9_arch). hip_check_stream fails if the stream belongs to another device than the current one.
+ * hip_fail stores this thread's last error and message. */
 int hip_device(void);
 int hip_arch(int device);
 hipError_t hip_check_stream(hipStream_t stream);

@@ -1,5 +1,6 @@
-/* HIP's functions for devices. BSMM_SIM_ARCH lists the architectures of the devices that a process
- * starts with. bsmm_sim_device creates more devices. Each thread has its own current device. */
+/* Implements the device functions of HIP. The environment variable BSMM_SIM_ARCH lists the
+ * architectures of the devices with which a process starts. bsmm_sim_device creates more devices.
+ * Each thread has its own current device. */
 #include "hip.h"
 #include "sim.h"
 #include <pthread.h>
@@ -13,7 +14,8 @@ enum { ARCHS = sizeof names / sizeof *names };
 
 static pthread_once_t listed = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int archs[MOST_DEVICES], device_count; /* guarded by the lock; an entry never changes */
+static int archs[MOST_DEVICES],
+    device_count; /* The lock guards this list of devices. An entry never changes. */
 static _Thread_local int current;
 
 static int find_arch(const char *name, size_t length) {
@@ -22,8 +24,8 @@ static int find_arch(const char *name, size_t length) {
     return -1;
 }
 
-/* Creates the devices that BSMM_SIM_ARCH lists, e.g. "gfx942,gfx950". Unknown architectures are
- * skipped. */
+/* Creates the devices that the environment variable BSMM_SIM_ARCH lists, e.g. "gfx942,gfx950". The
+ * function skips unknown architectures. */
 static void list_devices(void) {
     const char *word = getenv("BSMM_SIM_ARCH");
     while (word && *word) {
@@ -129,8 +131,9 @@ HIP hipError_t hipMemGetInfo(size_t *available, size_t *total) {
     return total ? hipDeviceTotalMem(total, current) : hipSuccess;
 }
 
-/* Values of device attributes for both architectures, by the number of hipDeviceAttribute_t in ROCm
- * 6. Other attributes are 0. The L2 size is that of one XCD. */
+/* Lists the values of device attributes for both architectures, by the number of
+ * hipDeviceAttribute_t in ROCm 6. Attributes that are missing here are 0. The L2 size is that of
+ * one XCD. */
 typedef struct {
     int attribute, values[ARCHS];
 } attribute;

@@ -1,13 +1,13 @@
-/* HIP's graphs. While a stream is captured, its work is not done but appended to a graph. A launch
- * of the graph does all of its work in the order of capture. */
+/* Implements the graphs of HIP. While the program captures a stream, the stream's work is appended
+ * to a graph instead of being done. A launch of the graph does its work in the order of capture. */
 #include "hip_graph.h"
 #include "hip.h"
 #include <stdlib.h>
 #include <string.h>
 
 struct hip_graph {
-    hip_work *work; /* the first element of a linked list */
-    hip_work **end; /* the pointer that will hold the next element */
+    hip_work *work; /* Points to the first element of a linked list of work. */
+    hip_work **end; /* Points to the pointer that will receive the next element. */
 };
 
 hip_graph *hip_graph_new(void) {
@@ -34,7 +34,7 @@ HIP hipError_t hipGraphDestroy(hip_graph *g) {
     return free(g), hipSuccess;
 }
 
-/* An executable graph owns copies of the work, so that the captured graph can be destroyed
+/* An executable graph owns copies of the work, because the program may destroy the captured graph
  * first. */
 HIP hipError_t hipGraphInstantiate(hip_graph **executable, hip_graph *g, void **node, char *log,
                                    size_t size) {

@@ -1,6 +1,6 @@
-/* HIP's functions for modules and launches. Environment variables: BSMM_SIM_CHECKS=0 disables the
- * checks, BSMM_SIM_SEED varies the order of events whose order hardware does not define, and
- * BSMM_SIM_LIMIT limits the instructions of a wave. */
+/* Implements the functions of HIP for modules and launches. The environment variable
+ * BSMM_SIM_CHECKS=0 disables the simulator's checks. BSMM_SIM_SEED varies the order of events that
+ * hardware does not define. BSMM_SIM_LIMIT limits the instructions of a wave. */
 #include "hip.h"
 #include "hip_graph.h"
 #include "hip_time.h"
@@ -29,8 +29,8 @@ const char *bsmm_sim_row(unsigned number) {
     return gfx9_row_name(number);
 }
 
-/* Returns the length of an ELF image. HIP passes only its address, so the length is computed from
- * the ELF header: the end of the section headers, which come last. */
+/* Returns the size of an ELF image in bytes. HIP passes only the image's address, so the function
+ * computes the size from the ELF header. It is the end of the section headers, which come last. */
 static size_t image_size(const uint8_t *image) {
     uint64_t at;
     uint16_t size, count;
@@ -114,7 +114,7 @@ HIP hipError_t hipModuleGetGlobal(hipDeviceptr_t *at, size_t *size, hipModule_t 
     return hip_fail(hipErrorNotFound, "the module has no variable %s", name);
 }
 
-/* Returns one of the attributes 0 to 4 of HIP's enum: MAX_THREADS, SHARED_SIZE_BYTES,
+/* Returns one of the attributes 0 to 4 of HIP's enum, i.e. MAX_THREADS, SHARED_SIZE_BYTES,
  * CONST_SIZE_BYTES, LOCAL_SIZE_BYTES or NUM_REGS. */
 HIP hipError_t hipFuncGetAttribute(int *value, int attribute, hipFunction_t f) {
     if (!value || !f) return hip_fail(hipErrorInvalidValue, "value or function is NULL");
@@ -127,8 +127,8 @@ HIP hipError_t hipFuncGetAttribute(int *value, int attribute, hipFunction_t f) {
     return hipSuccess;
 }
 HIP hipError_t hipFuncSetAttribute(const void *f, int attribute, int value) {
-    /* Hardware needs this attribute for large LDS sizes, but the simulator always allows all of
-     * LDS. */
+    /* Hardware allows large LDS sizes only with this attribute. The simulator ignores it, because
+     * it always allows all of LDS. */
     (void)f, (void)attribute, (void)value;
     return hipSuccess;
 }
@@ -144,9 +144,9 @@ static bool gather(const gfx9_kernel *k, void **params, uint8_t *to, size_t room
     return true;
 }
 
-/* Reads the parameter `extra` of a launch, the alternative to `params`. It is a list of a number
- * and a value each: 1 (POINTER) and the buffer with all arguments, 2 (SIZE) and a pointer to its
- * size, 3 (END). */
+/* Reads the parameter `extra` of a launch, which replaces `params`. It is a list of a number
+ * followed by a value. Number 1 (POINTER) precedes the buffer with all arguments, 2 (SIZE)
+ * precedes a pointer to the buffer's size, and 3 ends the list. */
 static bool gather_extra(void **extra, const void **buffer, size_t *size) {
     *buffer = NULL, *size = 0;
     for (; (uintptr_t)*extra != 3; extra += 2) {

@@ -1,4 +1,4 @@
-/* The clock of the time model. It stands still but for launches, copies and fills. */
+/* Implements the clock of the time model. Only launches, copies and fills advance this clock. */
 #include "hip_time.h"
 #include "time.h"
 #include <pthread.h>
@@ -7,14 +7,15 @@
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static double now; /* guarded by the lock, as the list of launches is */
+static double now; /* The lock guards the clock and the list of launches. */
 enum { KEPT = 64 };
 static struct {
     char name[128];
     gfx9_times times;
-} kept[KEPT]; /* the last launches, in a ring */
+} kept[KEPT]; /* Holds the last launches in a ring buffer. */
 static uint64_t kept_count;
-static int mode = -1; /* the value that bsmm_sim_time has set, or -1 */
+static int mode =
+    -1; /* Is the value that bsmm_sim_time has set, or -1 if the program has not called it. */
 
 enum gfx9_timed hip_time_mode(void) {
     const char *text = getenv("BSMM_SIM_TIME");

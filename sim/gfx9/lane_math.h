@@ -1,4 +1,5 @@
-/* Functions that the expressions in valu.def call. Each function computes one lane. */
+/* Defines functions that the expressions in valu.def call. Each function computes the result of
+ * one lane. */
 #ifndef SIM_GFX9_LANE_MATH_H
 #define SIM_GFX9_LANE_MATH_H
 #include "floats.h"
@@ -38,9 +39,9 @@ static inline uint32_t first_sign(int32_t v) {
     const uint32_t u = (uint32_t)(v < 0 ? ~v : v);
     return u ? (uint32_t)__builtin_clz(u) : ~0u;
 }
-/* Computes v_perm_b32: each byte of `selectors` selects a byte of the result. 0 to 7 select a byte
- * of {a, b}, 8 to 11 repeat the sign bit of one of its 16-bit halves, 12 gives 0, and a larger
- * number gives 0xff. */
+/* Computes v_perm_b32, in which each byte of `selectors` selects a byte of the result. Numbers 0
+ * to 7 select a byte of {a, b}. Numbers 8 to 11 repeat the sign bit of a 16-bit half of {a, b}. 12
+ * gives 0, and a larger number gives 0xff. */
 static inline uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t selectors) {
     const uint64_t both = (uint64_t)a << 32 | b;
     uint32_t r = 0;
@@ -74,8 +75,8 @@ static inline uint32_t lerp_bytes(uint32_t a, uint32_t b, uint32_t c) {
     return r;
 }
 
-/* min_f32 and max_f32 return the minimum and the maximum. If one operand is NaN, the result is the
- * other operand. -0 is less than +0. */
+/* min_f32 and max_f32 return the minimum and the maximum. If one source is NaN, the result is the
+ * other source. -0 is less than +0. */
 static inline float min_f32(float a, float b) {
     const float zero = gfx9_float(gfx9_bits(a) | gfx9_bits(b));
     return a < b || b != b ? a : a == b ? zero : b;
@@ -120,8 +121,8 @@ static inline double fract_f64(double a) {
     const double f = a - floor(a);
     return f > 0x1.fffffffffffffp-1 ? 0x1.fffffffffffffp-1 : f;
 }
-/* These functions return the sine and the cosine of `a` revolutions. Beyond 256 revolutions
- * hardware returns the value for 0. */
+/* These functions return the sine and the cosine of `a` revolutions. Beyond 256 revolutions they
+ * return the value for 0, as hardware does. */
 static inline float turn_sin(float a) {
     return isfinite(a)
                ? fabsf(a) > 256 ? 0 : (float)sin(6.283185307179586 * ((double)a - floor((double)a)))
@@ -145,9 +146,8 @@ static inline float mantissa_f32(float a) {
     return (float)mantissa_f64((double)a);
 }
 static inline float fma_f16(float a, float b, float c) {
-    /* The sum in double is rounded to f32 with rounding to odd: an inexact result gets an odd last
-     * bit. The caller rounds the result to f16, which is then correctly rounded, as if the f32
-     * rounding had not happened. */
+    /* The sum is rounded to f32 with rounding to odd, i.e. an inexact result gets an odd last bit.
+     * The caller rounds it again, to f16. Rounding to odd makes the two roundings equal to one. */
     const double p = (double)a * (double)b, s = p + (double)c;
     float f = (float)s;
     if ((double)f != s && isfinite(f)) {
@@ -156,8 +156,8 @@ static inline float fma_f16(float a, float b, float c) {
     }
     return f;
 }
-/* Computes v_div_fixup_f64, which handles the special cases of a division: a is the computed
- * quotient, b the denominator and c the numerator. */
+/* Computes v_div_fixup_f64, which handles the special cases of a division. a is the computed
+ * quotient, b is the denominator, and c is the numerator. */
 static inline double fixup_f64(double a, double b, double c) {
     const double sign = copysign(1.0, b) * copysign(1.0, c);
     if (c != c) return c;

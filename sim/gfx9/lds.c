@@ -1,5 +1,5 @@
-/* Executes LDS instructions: loads and stores at one or two addresses, atomics, data exchange
- * between lanes, and transposing loads. */
+/* Executes AMD's LDS instructions, i.e. loads and stores at one or two addresses, atomics, data
+ * exchange between lanes, and transposing loads. */
 #include "access.h"
 #include <string.h>
 
@@ -18,9 +18,9 @@ static bool touch(gfx9_wave *w, const gfx9_inst *i, uint32_t at, uint32_t bytes,
     return w->stop == STOP_NO;
 }
 
-/* Returns the byte offset of the first or second address (`place` 0 or 1). In an instruction with
- * two addresses, `what` is the number of bytes by which its offsets are multiplied. In an
- * instruction with one address `what` is 0, and the offset is in bytes. */
+/* Returns the byte offset of the first or second address of an LDS instruction (`place` is 0 or
+ * 1). If the instruction has two addresses, the table entry's `what` is the number of bytes by
+ * which the encoded offsets are multiplied. */
 static uint32_t offset_of(const gfx9_inst *i, uint32_t place) {
     const uint32_t scale = (uint32_t)i->row->what;
     return scale == 0 ? (uint32_t)i->offset : scale * (uint32_t)(place ? i->offset1 : i->offset);
@@ -71,7 +71,8 @@ static uint64_t two_registers(const gfx9_wave *w, uint32_t reg, int l, uint32_t 
     return w->v[reg][l] | (bytes == 8 ? (uint64_t)w->v[reg + 1][l] << 32 : 0);
 }
 
-/* Executes an atomic. The table entry's `form` is 1 if the instruction returns the old value. */
+/* Executes an atomic on LDS. The table entry's `form` is 1 if the instruction returns the old
+ * value. */
 static void execute_atomic(gfx9_wave *w, const gfx9_inst *i) {
     const uint64_t exec = gfx9_exec(w);
     const uint32_t bytes = (uint32_t)i->row->size;
@@ -88,8 +89,8 @@ static void execute_atomic(gfx9_wave *w, const gfx9_inst *i) {
         memcpy(&old, w->group->lds + at, bytes);
         uint64_t data = two_registers(w, o[1].reg, l, bytes),
                  second = two ? two_registers(w, o[2].reg, l, bytes) : 0;
-        /* LDS atomics have the value to compare as their first operand, and the new value as the
-         * second. */
+        /* LDS atomics have the value to compare as their first operand, and the new value as their
+         * second operand. */
         if (compares) {
             const uint64_t t = data;
             data = second, second = t;
@@ -104,7 +105,7 @@ static void execute_atomic(gfx9_wave *w, const gfx9_inst *i) {
         counts(w);
 }
 
-/* Exchanges the values at two addresses with two registers, and returns both old values. */
+/* Stores the values of two registers at two LDS addresses, and returns both old values. */
 static void execute_exchange2(gfx9_wave *w, const gfx9_inst *i) {
     const uint64_t exec = gfx9_exec(w);
     const uint32_t bytes = (uint32_t)i->row->size, words = bytes / 4;
@@ -124,8 +125,8 @@ static void execute_exchange2(gfx9_wave *w, const gfx9_inst *i) {
 enum { BPERMUTE, PERMUTE, SWIZZLE };
 
 static int swizzled(uint32_t offset, int l) {
-    /* The offsets of ds_swizzle's FFT modes. They are not implemented, and the caller rejects
-     * them. */
+    /* ds_swizzle's FFT modes have these offsets. The simulator does not implement them, so the
+     * caller stops the wave. */
     if (offset >= 0xe000) return l;
     if (offset & 0x8000) {
         if (offset & 0x4000) { /* ds_swizzle's rotation mode moves the values within 32 lanes. */
@@ -161,8 +162,8 @@ static void execute_lanes(gfx9_wave *w, const gfx9_inst *i) {
     gfx9_result(w, i->op[0].reg, 1, exec, FORM_PLAIN, &loaded, false, true);
 }
 
-/* Executes a transposing load. Each 16 lanes load a matrix of 16 columns in row-major order, with
- * elements of `bits` bits. Lane i of the 16 receives column i. */
+/* Executes a transposing load from LDS. Each 16 lanes load a row-major matrix of 16 columns, with
+ * elements of `bits` bits. Lane i of the 16 lanes receives column i. */
 static void execute_transpose(gfx9_wave *w, const gfx9_inst *i) {
     const uint64_t exec = gfx9_exec(w);
     const uint32_t bits = (uint32_t)i->row->form, bytes = (uint32_t)i->row->size,

@@ -1,6 +1,6 @@
-/* Reads an AMDHSA code object: its segments, symbols, kernel descriptors, relocations and metadata.
- * Every offset in the file is checked before it is used, so that a damaged file gives an error and
- * no crash. */
+/* Reads an AMDHSA code object, i.e. its segments, symbols, kernel descriptors, relocations and
+ * metadata. The reader checks every offset in the file before it uses the offset, so that a
+ * damaged file gives an error instead of a crash. */
 #include "sim.h"
 #include <elf.h>
 #include <stdio.h>
@@ -109,9 +109,9 @@ static const char *read_descriptor(gfx9_object *object, gfx9_kernel *k, uint64_t
                : NULL;
 }
 
-/* Records a symbol if it names a function, kernel or variable. Returns an error message, or NULL.
- * The caller passes the dynamic and the full symbol table, because only the latter has local
- * functions. */
+/* Records a symbol if it names a function, a kernel or a variable. Returns an error message, or
+ * NULL. `dynamic` tells if the symbol is from the dynamic symbol table. Only the full symbol table
+ * has local functions. */
 static const char *take_symbol(gfx9_object *object, const Elf64_Sym *s, const char *name,
                                bool dynamic) {
     const size_t length = strlen(name);

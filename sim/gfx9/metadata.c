@@ -12,7 +12,8 @@ typedef struct {
 enum kind { NOTHING, INTEGER, STRING, ARRAY, MAP };
 typedef struct {
     enum kind kind;
-    /* an integer's value; for other msgpack objects the number of bytes or elements */
+    /* Holds an integer's value. For other msgpack objects, it is the number of bytes or elements.
+     */
     uint64_t value;
     const char *text;
 } item;
@@ -78,7 +79,7 @@ static item next(reader *r) {
     }
 }
 
-/* Skips a msgpack object with everything nested in it. `depth` limits the nesting, so that a
+/* Skips a msgpack object and all objects nested in it. `depth` limits the nesting, so that a
  * damaged file cannot overflow the stack. */
 static void skip(reader *r, int depth) {
     const item i = next(r);

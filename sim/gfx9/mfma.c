@@ -1,14 +1,15 @@
-/* Executes matrix instructions (MFMA). The operands are unpacked from the registers to matrices,
- * which are multiplied with k in ascending order. D is written after all operands have been read,
- * because D and C may be the same registers. EXEC has no effect on matrix instructions. The
- * register layouts are AMD's; tests/golden/mfma checks them. */
+/* Executes AMD's matrix instructions (MFMA). The simulator unpacks the operands from the registers
+ * to matrices and multiplies them with k in ascending order. It writes D after it has read all
+ * operands, because D and C may be the same registers. The register layouts are AMD's, and
+ * tests/golden/mfma checks them. */
 #include "floats.h"
 #include "sim.h"
 
 enum input { IN_F32, IN_XF32, IN_F16, IN_BF16, IN_I8, IN_F64, IN_FP8, IN_BF8, IN_MIXED };
 
-/* The shape of a matrix instruction: `blocks` independent products of M x K by K x N with N = M.
- * Each lane holds K * M * blocks / 64 elements of A and as many of B. */
+/* Describes the shape of a matrix instruction, which computes `blocks` independent products of M x
+ * K by K x M matrices. Each lane holds K * M * blocks / 64 elements of A and as many elements of
+ * B. */
 typedef struct {
     uint8_t m, k, blocks, a, b, scaled;
 } shape;
@@ -70,8 +71,8 @@ static enum gfx9_small small_of(const gfx9_wave *w, int kind) {
     return kind == IN_FP8 ? fnuz ? FP8_FNUZ : FP8 : fnuz ? BF8_FNUZ : BF8;
 }
 
-/* Finds the lane that holds element (row, k) of block b, and the element's index among the lane's
- * elements. */
+/* Finds the lane that holds element (row, k) of block b of an operand, and the element's index
+ * among the elements of the lane. */
 static void place_of(const shape *s, uint32_t b, uint32_t row, uint32_t k, uint32_t *lane,
                      uint32_t *item) {
     const uint32_t per_lane = (uint32_t)s->k * s->m * s->blocks / LANES;
@@ -79,9 +80,9 @@ static void place_of(const shape *s, uint32_t b, uint32_t row, uint32_t k, uint3
 }
 
 /* Finds the lane that holds element (row, k) of an operand of an f8f6f4 instruction, and the
- * element's index among the lane's elements. The wave has `groups` groups of M lanes, and lane
- * `row` of each group holds a part of the row. Elements of 8 bits are dealt to the groups in chunks
- * of 16 along k, other elements in chunks of 32. */
+ * element's index among the elements of the lane. M neighboring lanes form a group, and lane `row`
+ * of each group holds a part of the row. Consecutive groups hold consecutive chunks along k, of 16
+ * elements with 8 bits or of 32 narrower elements. */
 static void place_mixed(const shape *s, uint32_t width, uint32_t row, uint32_t k, uint32_t *lane,
                         uint32_t *item) {
     const uint32_t groups = LANES / s->m, chunk = k / 16;
@@ -91,8 +92,8 @@ static void place_mixed(const shape *s, uint32_t width, uint32_t row, uint32_t k
         *lane = s->m * (k / 32) + row, *item = k % 32;
 }
 
-/* Unpacks an operand to a matrix in memory, one block after another. Element (row, k) of a block is
- * at index k * M + row. */
+/* Unpacks an operand from registers to a matrix in memory, one block after another. Element (row,
+ * k) of a block is at index k * M + row. */
 static void spread(const gfx9_wave *w, const shape *s, const gfx9_operand *o, int kind, float *to) {
     const uint32_t width = width_of[kind], m = s->m;
     const float *table = kind >= IN_FP8 ? small_table(small_of(w, kind)) : NULL;
@@ -128,8 +129,8 @@ static void spread_mixed(const gfx9_wave *w, const shape *s, const gfx9_operand 
     }
 }
 
-/* Finds the register (counted from the first one of D) and the lane that hold D(i, j) of block
- * b. */
+/* Finds the register of D and the lane that hold D(i, j) of block b. The first register of D has
+ * the number 0. */
 static void place_of_result(const shape *s, uint32_t b, uint32_t i, uint32_t j, uint32_t *reg,
                             uint32_t *lane) {
     if (s->m == 4)
@@ -144,8 +145,8 @@ static uint32_t result_count(const shape *s) {
     return (uint32_t)s->m * s->m * s->blocks / LANES;
 }
 
-/* Reads the registers of C, which has the layout of D. A constant operand gives its value to all
- * elements. */
+/* Reads the registers of C, which have the layout of D. If C is a constant, all elements get its
+ * value. */
 static void read_c(gfx9_wave *w, const gfx9_operand *o, uint32_t count, int type,
                    uint32_t (*c)[LANES]) {
     for (uint32_t r = 0; r < count; r++)
@@ -158,8 +159,8 @@ static void write_d(gfx9_wave *w, const gfx9_operand *o, uint32_t count, uint32_
         memcpy(w->v[o->reg + r], d[r], sizeof d[r]), w->written[o->reg + r] = ~0ull;
 }
 
-/* Adds a(i, k) * b(k, j) for all k, in ascending order, to each sum[j]. The loop uses vector types
- * explicitly, because compilers vectorize it over k instead of j. */
+/* Adds a(i, k) * b(k, j) for all k, in ascending order, to each sum[j]. The loop uses vector
+ * types, because compilers would vectorize it over k instead of j. */
 typedef float floats __attribute__((vector_size(64)));
 
 #if defined(__x86_64__)
@@ -181,17 +182,17 @@ multiply_row(size_t m, size_t depth, const float *a, const float *b, float *sum)
             sum[j] += a[k * m] * b[k * m + j];
 }
 
-/* Does the same as multiply_row for f32 operands. The product of two f32 numbers is not exact in
- * f32, so a fused multiply-add is needed to round only the sum. */
+/* Multiplies like multiply_row, but for f32 operands. The product of two f32 numbers is not exact
+ * in f32, so the function uses fused multiply-adds, which round only the sum. */
 static void fuse_row(size_t m, size_t depth, const float *a, const float *b, float *sum) {
     for (size_t k = 0; k < depth; k++)
         for (size_t j = 0; j < m; j++)
             sum[j] = fmaf(a[k * m], b[k * m + j], sum[j]);
 }
 
-/* Returns the block of A that is multiplied by block `block` of B. The instruction's field cbsz
- * makes groups of 2^cbsz neighbouring blocks of B share one block of A, and abid is its index in
- * the group. */
+/* Returns the number of the block of A that the instruction multiplies by block `block` of B. With
+ * the field cbsz, 2^cbsz neighboring blocks of B use one block of A. The field abid is the number
+ * of this block of A among the 2^cbsz blocks. */
 static uint32_t broadcast(const gfx9_inst *i, uint32_t block) {
     return (block & ~((1u << i->cbsz) - 1)) + (i->abid & ((1u << i->cbsz) - 1));
 }
@@ -251,8 +252,8 @@ static double pair(const gfx9_wave *w, const gfx9_operand *o, uint32_t reg, uint
                                                           << 32);
 }
 
-/* Multiplies f64 matrices. D has another layout than for other types: in each register, a group of
- * 16 lanes holds one row of a 16 x 16 result, or row i of all four 4 x 4 results. */
+/* Multiplies f64 matrices. D has a different register layout than with other types. In each
+ * register, 16 lanes hold one row of a 16 x 16 result, or row i of all four 4 x 4 results. */
 static void execute_doubles(gfx9_wave *w, const gfx9_inst *inst, const shape *s) {
     uint32_t d[8][LANES] = {{0}}, x, y, item;
     for (uint32_t n = 0; n < s->blocks; n++)
@@ -272,8 +273,8 @@ static void execute_doubles(gfx9_wave *w, const gfx9_inst *inst, const shape *s)
     write_d(w, &inst->op[0], 2 * result_count(s), d);
 }
 
-/* Reads the e8m0 scale of each row and each 32 elements of K for operand `which` (0: A, 1: B).
- * op_sel and op_sel_hi select the byte of the scale register. */
+/* Reads the e8m0 scales of A (`which` is 0) or B (1), one for each row and 32 elements of K. The
+ * modifiers op_sel and op_sel_hi select the byte of the scale register. */
 static bool read_scales(gfx9_wave *w, const gfx9_inst *i, const shape *s, int which, uint8_t *to) {
     const gfx9_operand *o = &i->op[4 + which], *select = &i->op[1 + which];
     const uint32_t byte = select->half_lo + 2u * select->half_hi;
@@ -283,7 +284,7 @@ static bool read_scales(gfx9_wave *w, const gfx9_inst *i, const shape *s, int wh
     }
     for (uint32_t lane = 0; lane < LANES; lane++)
         to[lane] = (uint8_t)(w->v[o->reg][lane] >> 8 * byte);
-    (void)s; /* Lane M * block + row holds the scale of a row and block, so `to` needs no
+    (void)s; /* Lane M * block + row holds the scale of this row and block, so the array needs no
                 reordering. */
     return true;
 }
@@ -369,15 +370,15 @@ static void execute_mixed(gfx9_wave *w, const gfx9_inst *inst, const shape *s) {
 static const shape shapes[] = {TABLE};
 #undef X
 
-/* Operations per cycle of a SIMD on CDNA3, by the type of the inputs. The shapes with twice the K
- * that CDNA4 adds have twice this rate. */
+/* Gives the operations that a SIMD of CDNA 3 executes per cycle, by the type of A and B. The
+ * shapes that CDNA 4 adds have twice the K and twice this rate. */
 static const uint16_t rates[] = {
     [IN_F32] = 64,  [IN_XF32] = 256, [IN_F16] = 512,  [IN_BF16] = 512,  [IN_I8] = 1024,
     [IN_F64] = 128, [IN_FP8] = 1024, [IN_BF8] = 1024, [IN_MIXED] = 2048};
 
-/* Returns the time of an instruction in passes of four cycles. If an instruction multiplies several
- * blocks that are larger than 4 x 4, of a type other than f32, it takes twice as long as its number
- * of operations would imply. */
+/* Returns the time of a matrix instruction in passes of four cycles. An instruction with several
+ * blocks that are larger than 4 x 4 takes twice as long as its number of operations would imply,
+ * unless the type is f32. */
 static uint32_t passes_of(const shape *s, const gfx9_inst *i) {
     const uint32_t work = 2u * s->m * s->m * s->k * s->blocks,
                    each = (uint32_t)s->k * s->m * s->blocks / LANES;
@@ -392,8 +393,8 @@ uint32_t gfx9_passes(const gfx9_inst *i) {
     return passes_of(&shapes[i->row->what], i);
 }
 
-/* Records the first wait state in which another instruction may access D. The numbers of wait
- * states are those that LLVM inserts for these processors. */
+/* Records the first wait state in which another instruction may access D. The number of wait
+ * states is the number that LLVM inserts for this processor. */
 static void mark_result(gfx9_wave *w, const gfx9_inst *i, const shape *s) {
     const uint32_t passes = passes_of(s, i), registers = result_count(s) * (s->a == IN_F64 ? 2 : 1);
     const bool later = w->group->object->arch == GFX950 && passes != 2;

@@ -1,4 +1,4 @@
-/* Reads the sources and writes the destinations of vector instructions. Applies their modifiers
+/* Reads the sources and writes the destinations of vector instructions. It applies the modifiers
  * DPP, SDWA, op_sel, neg, abs, omod and clamp, and the lane mask EXEC. */
 #include "floats.h"
 #include "sim.h"
@@ -38,8 +38,8 @@ void gfx9_write_scalar(gfx9_wave *w, const gfx9_operand *o, int bits, uint64_t v
     if (bits == 64) w->s[o->reg + 1] = (uint32_t)(value >> 32);
 }
 
-/* Returns the lane whose value lane l reads through the DPP pattern `control`, or -1 if there is
- * none. */
+/* Returns the lane from which lane l reads with the DPP pattern `control`, or -1 if there is none.
+ */
 static int dpp_source(int32_t control, int l) {
     const int n = control >> 8, row = l & ~15, at = l & 15;
     switch (control & 255) {
@@ -124,8 +124,8 @@ static void fill(gfx9_wave *w, const gfx9_operand *o, int type, gfx9_vector *roo
             room->u[0][l] = (uint32_t)s;
 }
 
-/* Returns the operand with the register number that s_set_gpr_idx selects. If the number changes,
- * the result is a copy in *moved. */
+/* Returns the operand whose register number s_set_gpr_idx changes. If the number changes, the
+ * result is a copy in *moved. */
 static const gfx9_operand *indexed(const gfx9_wave *w, const gfx9_inst *i, const gfx9_operand *o,
                                    gfx9_operand *moved) {
     const bool own = o >= i->op && o < i->op + 8;
@@ -181,7 +181,8 @@ static void scale_f64(double *f, int omod, bool clamp) {
             f[l] = f[l] > 0 ? f[l] < 1 ? f[l] : 1 : 0;
 }
 
-/* Applies the modifiers omod and clamp to f16 values, through f32. */
+/* Applies the modifiers omod and clamp to f16 values. The function converts them to f32 and back.
+ */
 static void scale_f16(uint32_t *u, int omod, bool clamp) {
     float f[LANES];
     for (int l = 0; l < LANES; l++)

@@ -1,7 +1,8 @@
-/* Executes the instructions of the scalar ALU, branches, waits and messages. */
+/* Executes AMD's scalar ALU instructions, branches, waits and messages. */
 #include "sim.h"
 
-/* Helpers for the expressions of salu.def, in which r is the result and scc the condition code. */
+/* Defines helpers for the expressions of salu.def, in which r is the result and scc is the
+ * condition code. */
 
 static uint32_t high_sign(uint64_t v, int bits) {
     const uint64_t sign = v >> (bits - 1) & 1;
@@ -47,7 +48,7 @@ static int64_t signed_field(uint64_t v, uint64_t at, uint64_t width, uint32_t bi
 
 static void execute(gfx9_wave *w, const gfx9_inst *i) {
     const gfx9_row *row = i->row;
-    /* A comparison (result type 0) has no destination, so its sources begin at operand 0. */
+    /* A comparison (result type 0) has no destination, so its first source is operand 0. */
     const uint32_t at = row->d == 0 ? 0 : 1;
     const uint64_t a = i->operand_count > at ? gfx9_scalar(w, &i->op[at], row->a) : 0;
     const uint64_t b = i->operand_count > at + 1 ? gfx9_scalar(w, &i->op[at + 1], row->b) : 0;
@@ -109,8 +110,8 @@ static void execute_nothing(gfx9_wave *w, const gfx9_inst *i) {
     (void)w, (void)i;
 }
 
-/* Lets the other waves run. A wave that sleeps may be polling for a value that another wave will
- * write. */
+/* Lets the other waves of the workgroup run. A wave that sleeps may poll a value that another wave
+ * will write. */
 static void execute_sleep(gfx9_wave *w, const gfx9_inst *i) {
     (void)i;
     w->stop = STOP_YIELD;
@@ -120,8 +121,8 @@ static void execute_trap(gfx9_wave *w, const gfx9_inst *i) {
     gfx9_stop(w, i, "s_trap: the kernel stopped itself");
 }
 
-/* Returns the hardware register that the instruction names. Only MODE, register number 1, is
- * implemented; any other stops the wave. */
+/* Returns the hardware register that the instruction names. The simulator implements only MODE,
+ * register number 1. Any other register stops the wave with an error. */
 static uint32_t *hardware_register(gfx9_wave *w, const gfx9_inst *i) {
     if ((i->word[0] & 63) == 1) return &w->mode;
     gfx9_stop(w, i, "hardware register %u is not executed", i->word[0] & 63);
@@ -138,7 +139,7 @@ static void execute_setreg(gfx9_wave *w, const gfx9_inst *i) {
 
 static void execute_getreg(gfx9_wave *w, const gfx9_inst *i) {
     const uint32_t at = i->word[0] >> 6 & 31, size = (i->word[0] >> 11 & 31) + 1;
-    if ((i->word[0] & 63) != 1) { /* Registers such as HW_ID read as 0 in every wave. */
+    if ((i->word[0] & 63) != 1) { /* All registers other than MODE, such as HW_ID, read as 0. */
         gfx9_write_scalar(w, &i->op[0], 32, 0);
         return;
     }
@@ -146,7 +147,7 @@ static void execute_getreg(gfx9_wave *w, const gfx9_inst *i) {
 }
 
 /* Executes the s_set_gpr_idx instructions, which enable indexed access to VGPRs. Bits 0 to 7 of M0
- * are the index. An immediate holds the mode: the operands to which the index applies. */
+ * are the index. An immediate selects the operands to which the index applies. */
 enum { INDEX_ON, INDEX_OFF, INDEX_MODE, INDEX_INDEX };
 static void execute_index(gfx9_wave *w, const gfx9_inst *i) {
     const int what = i->row->what;
@@ -156,7 +157,7 @@ static void execute_index(gfx9_wave *w, const gfx9_inst *i) {
     if (what != INDEX_INDEX) w->indexed = what == INDEX_OFF ? 0 : mode;
 }
 
-/* Executes s_movrels and s_movreld, which add M0 to the register number of the source or the
+/* Executes s_movrels and s_movreld, which add M0 to the register number of the source or of the
  * destination. */
 static void execute_move_indexed(gfx9_wave *w, const gfx9_inst *i) {
     const bool from = i->row->what & 1;

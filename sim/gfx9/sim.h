@@ -1,5 +1,5 @@
-/* Declarations that all files of the simulator of gfx942 and gfx950 share. docs/SIMULATOR.md
- * describes the simulator. */
+/* Declares the types and functions that all files of the simulator of gfx942 and gfx950 share.
+ * docs/SIMULATOR.md describes the simulator. */
 #ifndef SIM_GFX9_H
 #define SIM_GFX9_H
 #include "common/memory.h"
@@ -13,12 +13,13 @@ enum gfx9_arch { GFX942, GFX950 };
 
 typedef struct {
     uint32_t offset, size;
-    char kind[32]; /* the argument's value_kind in the code object's metadata */
+    char kind[32]; /* Is the argument's value_kind in the code object's metadata. */
 } gfx9_arg;
 
 typedef struct {
     char name[256];
-    /* Offsets of the kernel's descriptor and of its first instruction in `image`. */
+    /* Are the offsets of the kernel's descriptor and of its first instruction in `image`, in
+       bytes. */
     uint64_t descriptor, entry;
     uint32_t lds, scratch, kernarg_size, agpr_offset;
     uint32_t rsrc1, rsrc2;
@@ -36,8 +37,8 @@ typedef struct gfx9_inst gfx9_inst;
 
 typedef struct {
     enum gfx9_arch arch;
-    /* The segments of the code object as they lie in memory. The memory comes from
-     * sim_memory_alloc, so that kernels can read it like any device memory. */
+    /* Points to the segments of the code object as they lie in memory. The memory comes from
+     * sim_memory_alloc, so that kernels can read it as device memory. */
     uint8_t *image;
     uint64_t image_size;
     gfx9_kernel *kernels;
@@ -47,23 +48,24 @@ typedef struct {
     struct {
         char name[256];
         uint64_t offset, size;
-    } * objects; /* the module's variables, which hipModuleGetGlobal finds by name */
+    } * objects; /* Lists the module's variables, which hipModuleGetGlobal finds by name. */
     uint32_t object_count;
     gfx9_inst *code;
     uint32_t code_count;
-    /* True if the code has atomics on global memory. Their results depend on the order of
+    /* Is true if the code has atomics on global memory. Their results depend on the order of
      * workgroups, so the simulator then runs the workgroups in a fixed order. */
     bool orders;
-    /* For each 32-bit word of `image`, the index in `code` of the instruction that begins there, or
-     * -1. */
+    /* Holds for each 32-bit word of `image` the index in `code` of the instruction that begins
+     * there, or -1. */
     int32_t *index;
 } gfx9_object;
 
-/* Loads a code object. If the bytes are no code object of `arch`, returns NULL and writes the
- * reason to `error` (at least 256 bytes). */
+/* Loads a code object. If the bytes are not a code object of architecture `arch`, returns NULL and
+ * writes the reason to `error`, which has at least 256 bytes. */
 gfx9_object *gfx9_load(const void *bytes, size_t size, enum gfx9_arch arch, char *error);
 void gfx9_unload(gfx9_object *object);
-/* Reads the arguments and sizes of the kernels from the msgpack data of a note section. */
+/* Reads the arguments and sizes of the kernels from a code object's metadata, which is in msgpack
+ * format. */
 bool gfx9_metadata(gfx9_object *object, const uint8_t *bytes, size_t size);
 /* Fills `code` and `index` of a code object. On failure returns false and writes the reason to
  * `error`. */
@@ -73,22 +75,22 @@ enum gfx9_type { N, F16, F32, F64, U16, I16, U32, I32, U64, I64, PK };
 enum gfx9_place { NOWHERE, VGPR, SGPR, CONSTANT, SCC_BIT, OFF };
 
 typedef struct {
-    /* the kind of operand (enum gfx9_place), and its number of registers */
+    /* `place` is the kind of operand (enum gfx9_place), and `count` is its number of registers. */
     uint8_t place, count;
-    uint16_t reg; /* the first register; AGPRs have the numbers 256 to 511 */
+    uint16_t reg; /* Is the number of the first register. AGPRs have the numbers 256 to 511. */
     uint8_t neg, abs, sext, sel;
-    /* this operand's bits of the modifiers op_sel, op_sel_hi, neg_lo and neg_hi */
+    /* Are this operand's bits of the modifiers op_sel, op_sel_hi, neg_lo and neg_hi. */
     uint8_t half_lo, half_hi, neg_lo, neg_hi;
     bool literal, real;
     double number;
     uint64_t value;
 } gfx9_operand;
 
-/* The modifier SDWA selects a part of a register by a number: 0 to 3 for BYTE_0 to BYTE_3, 4 and 5
- * for WORD_0 and WORD_1, 6 for DWORD. */
+/* The modifier SDWA selects a part of a register by a number. Numbers 0 to 3 are BYTE_0 to BYTE_3,
+ * 4 and 5 are WORD_0 and WORD_1, and 6 is DWORD. */
 enum { SEL_DWORD = 6 };
-/* The DPP pattern, which is stored in the low byte of dpp_control. The pattern's argument is stored
- * above it. */
+/* Names the DPP patterns. The low byte of dpp_control holds the pattern, and the higher bits hold
+ * the pattern's argument. */
 enum {
     DPP_QUAD,
     DPP_ROW_SHL,
@@ -110,12 +112,14 @@ typedef struct gfx9_row gfx9_row;
 typedef void (*gfx9_execute)(gfx9_wave *wave, const gfx9_inst *inst);
 typedef void (*gfx9_lanes)(void *d, const void *a, const void *b, const void *c);
 
-/* The cost class of an instruction in the time model. */
+/* Names the cost classes of instructions in the time model. A class determines the unit and the
+ * cycles of an instruction. */
 enum gfx9_cost {
     COST_SALU,
     COST_VALU,
     COST_VALU64,
-    COST_TRANS, /* a quarter of the rate: transcendental functions, 32-bit integer products */
+    COST_TRANS, /* These instructions have a quarter of the VALU rate. They are transcendental
+                   functions and 32-bit integer products. */
     COST_MFMA,
     COST_LDS,
     COST_VMEM,
@@ -131,20 +135,20 @@ struct gfx9_row {
         void (*scalar)(gfx9_wave *wave, const gfx9_inst *inst, uint64_t a, uint64_t b);
         int what;
     };
-    uint8_t d, a, b, c; /* the types of the result and of the three sources (enum gfx9_type) */
+    uint8_t d, a, b, c; /* Are the types of the result and of the three sources (enum gfx9_type). */
     uint8_t cost;
-    /* For a memory instruction: the bytes per lane, and how loaded bytes become a register
-     * (access.h). */
+    /* A memory instruction has the number of bytes per lane in `size`, and the way in which loaded
+     * bytes become a register (access.h) in `form`. */
     int32_t size, form;
 };
 
 struct gfx9_inst {
     const gfx9_row *row;
     char *text;
-    uint64_t address; /* the instruction's address in the code object's image */
+    uint64_t address; /* Is the instruction's address in the code object's image. */
     uint32_t word[4];
-    /* The instruction's size in bytes, its number of operands, and the index in `op` of its first
-     * source. */
+    /* Are the instruction's size in bytes, its number of operands, and the index in `op` of its
+     * first source. */
     uint8_t bytes, operand_count, first;
     bool sdwa, dpp, clamp, vop3;
     uint8_t omod, dst_sel, dst_unused;
@@ -161,14 +165,15 @@ extern uint64_t gfx9_shared_base, gfx9_private_base;
 enum { STOP_NO, STOP_END, STOP_BARRIER, STOP_ERROR, STOP_YIELD };
 
 typedef struct {
-    /* The amounts that the operation adds to the wait counters vmcnt and lgkmcnt, and whether it is
-     * a scalar load or a load to LDS. `reg` and `count` are its destination registers. */
+    /* `vm` and `lgkm` are the amounts that the memory operation adds to the wait counters vmcnt
+     * and lgkmcnt. `smem` and `to_lds` tell if it is a scalar load or a load to LDS. `reg` and
+     * `count` give its destination registers. */
     uint8_t vm, lgkm, smem, to_lds;
     uint16_t reg, count;
     uint64_t exec;
     uint32_t lds_at[LANES];
     const gfx9_inst *inst;
-    uint32_t mask; /* the bits of each register that the operation changes */
+    uint32_t mask; /* Holds the bits of each register that the memory operation changes. */
     uint32_t data[16][LANES];
 } gfx9_pending;
 
@@ -177,29 +182,31 @@ typedef struct gfx9_group gfx9_group;
 struct gfx9_wave {
     uint32_t v[VGPRS][LANES];
     uint32_t s[SGPRS] __attribute__((aligned(8)));
-    uint32_t lane[LANES]; /* for each lane, all ones if its bit in lane_exec is set, else 0 */
-    /* lane_exec is the mask for which `lane` was computed. dpp_lanes are the lanes that the current
-     * instruction's DPP modifier allows to write. */
+    uint32_t lane[LANES]; /* Is all ones for each lane whose bit in lane_exec is set, else 0. */
+    /* lane_exec is the mask for which `lane` was computed. dpp_lanes are the lanes that the DPP
+     * modifier of the current instruction allows to write. */
     uint64_t lane_exec, dpp_lanes;
     uint32_t scc, mode, pc, stop;
-    /* The mode that s_set_gpr_idx has set: bits 1, 2 and 4 add the index in M0 to the register
-     * numbers of the sources, bit 8 to that of the result. */
+    /* Is the mode that s_set_gpr_idx has set. Bits 1, 2 and 4 add the index in M0 to the register
+     * numbers of the three sources. Bit 8 adds it to that of the result. */
     uint32_t indexed;
     gfx9_group *group;
     uint8_t *scratch;
     uint32_t scratch_size, id;
     uint64_t steps;
-    gfx9_pending *pending; /* memory operations that have not finished, the oldest first */
+    gfx9_pending
+        *pending; /* Lists the memory operations that have not finished, the oldest first. */
     uint32_t pending_count, pending_room;
     uint8_t late_v[VGPRS], late_s[SGPRS];
     uint64_t random;
-    uint64_t written[VGPRS]; /* for each VGPR, a mask of the lanes whose value has been written */
-    /* The number of wait states so far: one per instruction, plus those of s_nop. */
+    uint64_t written[VGPRS]; /* Holds for each VGPR a mask of the lanes that have written it. */
+    /* Counts the wait states so far, i.e. one for each instruction plus those of s_nop. */
     uint64_t issued;
-    /* For each VGPR that a matrix instruction writes, the first wait state in which another
-     * instruction may access it. */
+    /* Holds for each VGPR the first wait state in which an instruction may access it, after a
+     * matrix instruction has written it. */
     uint64_t ready[VGPRS];
-    struct gfx9_trace *trace; /* what the time model records, or NULL (time.h) */
+    struct gfx9_trace
+        *trace; /* Points to the trace that the time model records (time.h), or is NULL. */
 };
 
 struct gfx9_group {
@@ -207,15 +214,15 @@ struct gfx9_group {
     const gfx9_kernel *kernel;
     uint8_t *lds;
     uint32_t lds_size, wave_count, epoch;
-    /* the access history of LDS, one record per byte; NULL if checks are off */
+    /* Records the last accesses to each byte of LDS, or is NULL if checks are off. */
     struct gfx9_shadow *shadow;
     gfx9_wave *waves;
     uint32_t checks;
-    char *error; /* a buffer of 512 bytes for the message of the first failure */
+    char *error; /* Receives the message of the first failure. The buffer has 512 bytes. */
 };
 
-/* Stops the wave with an error. The message is the formatted text, followed by the kernel, the
- * address and the instruction. */
+/* Stops the wave with an error. The message contains the formatted text, the kernel, the address
+ * and the instruction. */
 void gfx9_stop(gfx9_wave *wave, const gfx9_inst *inst, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void gfx9_run(gfx9_wave *wave, uint64_t budget);
@@ -229,23 +236,23 @@ static inline uint64_t gfx9_s64(const gfx9_wave *w, uint32_t reg) {
 static inline void gfx9_set64(gfx9_wave *w, uint32_t reg, uint64_t value) {
     w->s[reg] = (uint32_t)value, w->s[reg + 1] = (uint32_t)(value >> 32);
 }
-/* Returns the mask EXEC as an array with one word per lane: all ones if the lane is active, else
- * 0. */
+/* Returns the lane mask EXEC as an array with one word per lane. The word is all ones if the lane
+ * is active, else 0. */
 const uint32_t *gfx9_lane_masks(gfx9_wave *w);
 
 typedef union {
     uint32_t u[2][LANES];
     uint64_t u64[LANES];
 } gfx9_vector;
-/* Returns a source as an array over lanes: 32 bits per lane, or 64 for 64-bit types. The array is
- * the register itself or, if modifiers change the value, a copy in `room`. */
+/* Returns a source as an array with 32 bits per lane, or 64 bits for 64-bit types. The array is
+ * the register itself. If modifiers change the value, it is a copy in `room`. */
 const void *gfx9_fetch(gfx9_wave *w, const gfx9_inst *inst, const gfx9_operand *o, int type,
                        gfx9_vector *room);
 void gfx9_store(gfx9_wave *w, const gfx9_inst *inst, const gfx9_operand *o, int type,
                 gfx9_vector *value);
 uint64_t gfx9_scalar(const gfx9_wave *w, const gfx9_operand *o, int type);
 void gfx9_write_scalar(gfx9_wave *w, const gfx9_operand *o, int bits, uint64_t value);
-/* Returns the bits of a constant operand for an instruction that reads it as `type`. */
+/* Returns the bits of a constant operand as an instruction reads it with the type `type`. */
 uint64_t gfx9_constant(const gfx9_operand *o, int type);
 
 enum { CHECK_STATES = 8, CHECK_WAITS = 1, CHECK_RACES = 2, CHECK_UNWRITTEN = 4 };
@@ -254,52 +261,60 @@ gfx9_pending *gfx9_postpone(gfx9_wave *w);
 void gfx9_check_registers(gfx9_wave *w, const gfx9_inst *inst);
 void gfx9_lds_touch(gfx9_wave *w, const gfx9_inst *inst, uint32_t at, uint32_t bytes, uint32_t lane,
                     int write, const void *data);
-/* Adds `change` to the number of pending loads that will write these bytes of LDS. */
+/* Adds `change` to the number of pending loads that will write `bytes` bytes of LDS at address
+ * `at`. */
 void gfx9_lds_late(gfx9_wave *w, uint32_t at, uint32_t bytes, int change);
 
-/* Says whether a launch is timed. With TIMING_SAMPLE only the workgroups that the model needs are
- * executed, so the launch's results are incomplete. */
+/* Tells whether the time model times a launch. With TIMING_SAMPLE the simulator executes only the
+ * workgroups that the model needs, so the launch's results are incomplete. */
 enum gfx9_timed { TIMING_OFF, TIMING_ALL, TIMING_SAMPLE };
 enum { STALL_VMEM, STALL_LGKM, STALL_BARRIER, STALL_MATRIX, STALL_ISSUE, STALLS };
-/* The time of a launch and what it consists of. All fields are double, because bsmm_sim_times
- * copies them as an array. All fields but `seconds`, `cycles` and `rounds` are sums over the
+/* Holds the time of a launch and its causes. All fields are double, because bsmm_sim_times copies
+ * them as an array. All fields except `seconds`, `cycles` and `rounds` are sums over the
  * workgroups that the model has replayed. */
 typedef struct {
-    double seconds; /* includes the cost of a launch; 0 if the launch was not timed */
-    /* `cycles`: cycles of the whole launch, without the fixed cost of a launch. `replayed`: cycles
-     * of the workgroups that were replayed. */
+    double seconds; /* Includes the fixed cost of a launch, and is 0 if the launch was not timed. */
+    /* `cycles` counts the cycles of the whole launch, without the fixed cost of a launch.
+     * `replayed` counts the cycles of the workgroups that the model has replayed. */
     double cycles, replayed;
-    double rounds; /* replayed rounds of workgroups are repeated this many times in `cycles` */
-    double groups, launched;          /* replayed workgroups, and those of the launch */
-    double cus, waves;                /* the CUs that ran the replayed workgroups; waves on a CU */
-    double instructions, matrix_busy; /* cycles in which matrix units work */
-    double lds_busy, lds_conflicts;   /* cycles of LDS, and those of them due to bank conflicts */
+    double rounds; /* The model replays one round of workgroups, i.e. as many as run at once. The
+                      launch takes this number of rounds. */
+    double groups, launched; /* `groups` counts the replayed workgroups, and `launched` counts all
+                                workgroups of the launch. */
+    double cus, waves;       /* `cus` counts the compute units that ran the replayed workgroups, and
+                                `waves` counts the waves on a compute unit. */
+    double instructions,
+        matrix_busy; /* `matrix_busy` counts the cycles in which matrix units work. */
+    double lds_busy, lds_conflicts; /* `lds_busy` counts the cycles of LDS. `lds_conflicts` counts
+                                       those that bank conflicts cause. */
     double l1_bytes, l2_bytes, mall_bytes,
-        hbm_bytes;         /* bytes that each level has delivered or taken */
-    double stalls[STALLS]; /* cycles in which waves wait, by cause */
+        hbm_bytes; /* Count the bytes that each cache level and HBM have delivered or received. */
+    double stalls[STALLS]; /* Counts the cycles in which waves wait, for each cause. */
 } gfx9_times;
-/* Returns the passes (of 4 cycles) that a matrix instruction takes. */
+/* Returns the number of passes (of 4 cycles each) that a matrix instruction takes. */
 uint32_t gfx9_passes(const gfx9_inst *inst);
 
 typedef struct {
-    uint32_t grid[3], block[3]; /* the number of workgroups, and of threads per workgroup */
+    uint32_t grid[3], block[3]; /* `grid` is the number of workgroups, and `block` is the number of
+                                   threads of a workgroup, in three dimensions. */
     uint32_t dynamic_lds;
-    const void *kernarg; /* the kernel's explicit arguments as they lie in memory */
+    const void *kernarg; /* Points to the kernel's explicit arguments as they lie in memory. */
     size_t kernarg_size;
     uint32_t checks;
-    /* The seed that varies the order of waves, and the largest number of instructions that a wave
-     * may execute (0: the default). */
+    /* `seed` varies the order of waves. `limit` is the largest number of instructions that a wave
+     * may execute, or 0 for the default. */
     uint64_t seed, limit;
-    uint64_t steps; /* out: the number of instructions that the launch has executed */
+    uint64_t steps; /* The simulator writes here the number of instructions that the launch has
+                       executed. */
     enum gfx9_timed timed;
-    gfx9_times times; /* out: the time of the launch */
+    gfx9_times times; /* The simulator writes here the time of the launch. */
 } gfx9_launch;
 bool gfx9_dispatch(gfx9_object *object, const gfx9_kernel *kernel, gfx9_launch *launch,
                    char *error);
 
 const gfx9_row *gfx9_find_row(const char *name, size_t length);
 const char *gfx9_row_name(size_t number);
-/* A table of opcodes. gfx9_find_row searches all tables in a fixed order. */
+/* Holds a table of opcodes. gfx9_find_row searches all tables in a fixed order. */
 typedef struct {
     const gfx9_row *rows;
     size_t count;

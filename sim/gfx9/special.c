@@ -1,9 +1,9 @@
-/* Executes the vector instructions that are more than one expression per lane: comparisons,
- * carries, steps of a division, moves between lanes, and mixed precision. */
+/* Executes vector instructions that need more than one expression per lane. They are comparisons,
+ * carries, steps of a division, moves between lanes, and mixed-precision operations. */
 #include "lane_math.h"
 #include "sim.h"
 
-/* Writes a lane mask to a pair of SGPRs. Inactive lanes get 0. */
+/* Writes a lane mask to a pair of SGPRs. The bits of inactive lanes become 0. */
 static void write_mask(gfx9_wave *w, const gfx9_operand *o, uint64_t mask) {
     if (o->place == SGPR) gfx9_set64(w, o->reg, mask & gfx9_exec(w));
 }
@@ -22,8 +22,8 @@ static uint64_t gather_flags(const uint8_t flag[LANES]) {
     return mask;
 }
 
-/* Compares two sources in each lane. The bits of `what` are the relations for which the comparison
- * is true: 1 less, 2 equal, 4 greater, 8 unordered. */
+/* Compares two sources in each lane. Each bit of `what` is a relation for which the comparison is
+ * true: 1 is less, 2 is equal, 4 is greater, and 8 is unordered. */
 #define COMPARE(TYPE, LOAD)                                                                        \
     for (int l = 0; l < LANES; l++) {                                                              \
         const TYPE a = LOAD(p[0]), b = LOAD(p[1]);                                                 \
@@ -79,7 +79,8 @@ static void execute_compare(gfx9_wave *w, const gfx9_inst *i) {
 }
 
 /* Returns the class bit of a double, as v_cmp_class defines it. `normal` is the smallest normal
- * number of the original format. `signaling` tells that a NaN is signaling. */
+ * number of the format from which the double was converted. `signaling` means that a NaN is
+ * signaling. */
 static uint32_t class_of(double v, double normal, bool signaling) {
     const bool minus = signbit(v);
     if (v != v) return signaling ? 1 : 2;
@@ -145,7 +146,7 @@ static void execute_mad64(gfx9_wave *w, const gfx9_inst *i) {
         const int64_t product = (int64_t)(int32_t)a[l] * (int32_t)b[l];
         int64_t sum;
         if (i->row->what) {
-            /* The carry is bit 64 of the sum, i.e. the sign of the exact signed sum. */
+            /* The carry is bit 64 of the exact sum, i.e. its sign. */
             const bool over = __builtin_add_overflow(product, (int64_t)c[l], &sum);
             out |= (uint64_t)((sum < 0) != over) << l;
             result.u64[l] = (uint64_t)sum;
@@ -158,10 +159,9 @@ static void execute_mad64(gfx9_wave *w, const gfx9_inst *i) {
     gfx9_store(w, i, &i->op[0], U64, &result);
 }
 
-/* Computes v_div_scale, which scales the operands of a division so that intermediate results
- * neither overflow nor underflow. b is the denominator and c the numerator; a is whichever of them
- * the instruction scales. `step`, `wide_gap` and `least` are exponents that depend on the format.
- * *scaled is set if v_div_fmas must undo the scaling. */
+/* Computes v_div_scale, which scales an operand of a division so that intermediate results neither
+ * overflow nor underflow. b is the denominator and c is the numerator. a is the one of the two
+ * that the instruction scales. Sets *scaled if v_div_fmas must undo the scaling. */
 static double div_scale(double a, double b, double c, bool f64, bool *scaled) {
     const int eb = b == 0 ? -2000 : ilogb(b), ec = c == 0 ? -2000 : ilogb(c);
     const int step = f64 ? 128 : 64, wide_gap = f64 ? 768 : 96, least = f64 ? -1022 : -126;
@@ -178,8 +178,8 @@ static double div_scale(double a, double b, double c, bool f64, bool *scaled) {
     const bool tiny_quotient = fabs(c / b) < ldexp(1, least);
     if (tiny_inverse && tiny_quotient) {
         *scaled = true;
-        /* Scaling makes the denominator b smaller, so that its inverse is normal and the quotient
-         * grows. */
+        /* Scaling makes the denominator b smaller, so that its reciprocal is normal and the
+         * quotient grows. */
         return a == b ? ldexp(a, -step) : a;
     }
     if (tiny_inverse) return ldexp(a, -step);
@@ -215,8 +215,9 @@ static void execute_div_scale(gfx9_wave *w, const gfx9_inst *i) {
     gfx9_store(w, i, &i->op[0], type, &result);
 }
 
-/* Adds an exact product and a float, and rounds to odd: an inexact result gets an odd last bit. The
- * later rounding to float, also to a subnormal, is then as exact as a single rounding. */
+/* Adds an exact product and a float, and rounds to odd, i.e. gives an inexact result an odd last
+ * bit. The caller rounds the result to float. Rounding to odd makes the two roundings equal to
+ * one. */
 static double fma_odd(double product, double c) {
     const double sum = product + c, part = sum - product;
     const double rest = (product - (sum - part)) + (c - part);
@@ -224,9 +225,8 @@ static double fma_odd(double product, double c) {
     return nextafter(sum, rest > 0 ? (double)INFINITY : -(double)INFINITY);
 }
 
-/* Undoes the scaling of a quotient r by v_div_scale. If the quotient is beyond the format's range,
- * the multiply-adds that refine it give NaN, and the result is infinity. NaN has no other cause
- * here, because v_div_scale scales only finite operands. */
+/* Undoes the scaling of a quotient r by v_div_scale. If the quotient exceeds the format's range,
+ * the multiply-adds that refine it give NaN, and the result must be infinity. */
 static double undo_scale(double r, double quotient, int step) {
     if (isnan(r)) return (double)INFINITY;
     return ldexp(r, fabs(quotient) >= 2 ? step : -step);
@@ -281,8 +281,8 @@ static void execute_swap(gfx9_wave *w, const gfx9_inst *i) {
     }
 }
 
-/* Exchanges the odd rows of the first register with the even rows of the second. A row is `what`
- * neighbouring lanes. */
+/* Exchanges the odd rows of the first register with the even rows of the second register. A row is
+ * a number (`what`) of neighboring lanes. */
 static void execute_permlane_swap(gfx9_wave *w, const gfx9_inst *i) {
     const int rows = i->row->what;
     const uint64_t exec = gfx9_exec(w);
@@ -336,8 +336,8 @@ static void execute_bitop3(gfx9_wave *w, const gfx9_inst *i) {
     gfx9_store(w, i, &i->op[0], type, &result);
 }
 
-/* Adds to c four sums of absolute differences. Sum k compares the four bytes of b with the four
- * bytes of a from byte k on. */
+/* Adds four sums of absolute differences to c. Sum k compares the four bytes of b with four bytes
+ * of a, beginning with byte k. */
 static void execute_quad_sad(gfx9_wave *w, const gfx9_inst *i) {
     gfx9_vector a, c, room;
     const uint64_t *pa = gfx9_fetch(w, i, &i->op[1], U64, &a);

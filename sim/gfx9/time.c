@@ -1,5 +1,6 @@
-/* The timing of a launch: chooses the workgroups whose instructions are recorded, places them on
- * the compute units of one XCD, and extrapolates to the launch. time_replay.c replays them. */
+/* Computes the time of a launch. It chooses the workgroups whose instructions are recorded, and
+ * places them on the compute units of one XCD. Then it extrapolates from these workgroups to the
+ * launch. */
 #include "time_replay.h"
 #include <math.h>
 #include <stdlib.h>
@@ -15,8 +16,8 @@ const gfx9_device *gfx9_device_of(enum gfx9_arch arch) {
     return &devices[arch];
 }
 
-/* Returns how many workgroups fit on a compute unit at once: as many as its LDS, its registers and
- * the slots for waves of its four SIMDs can hold. */
+/* Returns the number of workgroups that fit on a compute unit at once. LDS, registers and the
+ * slots for waves of the four SIMDs limit this number. */
 static uint32_t groups_per_cu(const gfx9_timing *t, const gfx9_kernel *kernel, uint32_t lds_size) {
     const gfx9_device *d = t->device;
     const uint32_t registers = 8 * ((kernel->rsrc1 & 63) + 1);
@@ -36,7 +37,7 @@ gfx9_timing *gfx9_timing_begin(const gfx9_object *object, const gfx9_kernel *ker
     t->wave_count = (l->block[0] * l->block[1] * l->block[2] + LANES - 1) / LANES;
     t->resident = groups_per_cu(t, kernel, lds_size);
     t->all_groups = l->grid[0] * l->grid[1] * l->grid[2];
-    /* Workgroup n runs on XCD n mod 8, so XCD 0 has the most of them. */
+    /* Workgroup n runs on XCD n mod xcds, so XCD 0 has the most workgroups. */
     t->xcd_groups = (t->all_groups + t->device->xcds - 1) / t->device->xcds;
     t->cus = t->device->cus / t->device->xcds;
     const uint32_t round = t->cus * t->resident;
@@ -59,8 +60,8 @@ void gfx9_timing_attach(gfx9_timing *t, gfx9_group *g, uint32_t number) {
     }
 }
 
-/* Computes the time of the whole launch from the replayed round, in which each compute unit of the
- * XCD runs as many workgroups as fit on it at once. A launch with more workgroups repeats the
+/* Computes the time of the whole launch from one replayed round. In a round, each compute unit of
+ * the XCD runs as many workgroups as fit on it at once. A launch with more workgroups repeats the
  * round. */
 static void extrapolate(const gfx9_timing *t, gfx9_times *r) {
     const double round = (double)t->cus * t->resident;

@@ -1,19 +1,20 @@
-/* A fully associative cache that replaces the least recently used line. Hardware spreads lines over
- * sets by a hash that is not public; without sets, the model does not depend on where the host
- * places memory. */
+/* Models a fully associative cache that replaces the least recently used line. Hardware maps lines
+ * to sets by a hash that is not public. Without sets, the model does not depend on the addresses
+ * of allocations. */
 #include "time.h"
 #include <stdlib.h>
 
-/* Entry 0 is the head of the circular list of entries in the order of their last use. Its `older`
- * is the entry that was used last, and its `newer` the one that was used longest ago. */
+/* Entry 0 is the head of a circular list of entries in the order of their last use. Its member
+ * `older` is the entry that was used last. Its member `newer` is the entry that was used longest
+ * ago. */
 typedef struct {
-    uint32_t line, newer, older, chain; /* `chain` is the next entry with the same hash, or 0 */
+    uint32_t line, newer, older, chain; /* `chain` is the next entry with the same hash, or 0. */
     gfx9_line kept;
 } entry;
 
 struct gfx9_cache {
     entry *entries;
-    uint32_t *heads; /* for each hash, the first entry of its chain, or 0 */
+    uint32_t *heads; /* Holds for each hash the first entry of its chain, or 0. */
     uint32_t room, used, bits;
 };
 
@@ -66,7 +67,7 @@ gfx9_line *gfx9_cache_find(gfx9_cache *c, uint32_t line, bool *hit) {
         unlink_entry(c, n);
     } else {
         if (c->used == c->room) {
-            n = c->entries[0].newer; /* the entry that was used longest ago */
+            n = c->entries[0].newer; /* This entry was used longest ago. */
             leave_chain(c, n), unlink_entry(c, n);
         } else {
             n = ++c->used;

@@ -1,10 +1,10 @@
-/* L2, the Infinity Cache and HBM in the time model. Each level has a rate and a latency: a request
- * waits until the level is free, occupies it, and is answered after the latency. */
+/* Models L2, the Infinity Cache and HBM. Each level has a rate and a latency. A request waits
+ * until the level is free, occupies it, and is answered after the latency. */
 #include "time_replay.h"
 
-/* Lets a request occupy a level of the memory for `cycles` cycles. The request begins in cycle `at`
- * or, if the level is still occupied then, when the level is free. Returns the cycle in which the
- * request begins. */
+/* Lets a request occupy a level of the memory for `cycles` cycles. The request begins in cycle
+ * `at`, or later if the level is still occupied then. Returns the cycle in which the request
+ * begins. */
 static double occupy(double *level_free, double at, double cycles) {
     const double begin = at > *level_free ? at : *level_free;
     *level_free = begin + cycles;
@@ -23,7 +23,9 @@ double gfx9_read_line(gfx9_levels *m, uint32_t line, double at) {
     double done = from_l2 + in_cycles(m, d->l2_ns);
     m->times->l2_bytes += LINE;
     if (hit)
-        return kept->arrival > done ? kept->arrival : done; /* The line may still be on its way. */
+        return kept->arrival > done ? kept->arrival
+                                    : done; /* L2 may have requested the line earlier without having
+                                               received it yet. */
     const double from_mall =
         occupy(&m->mall_free, from_l2, LINE * m->cycles / (d->mall_rate * m->share));
     gfx9_cache_find(m->mall, line, &hit);
@@ -37,8 +39,8 @@ double gfx9_read_line(gfx9_levels *m, uint32_t line, double at) {
     return kept->arrival = done;
 }
 
-/* Models a store to a line of L2. L2 writes a dirty line back to HBM later, and only once. The
- * model counts the time that this takes in HBM when the line becomes dirty. */
+/* Models a store to a cache line of L2. L2 writes a dirty line back to HBM later, and only once.
+ * The model adds the time for HBM at once when the line becomes dirty. */
 double gfx9_write_line(gfx9_levels *m, uint32_t line, double bytes, double at) {
     bool hit;
     const double begin = occupy(&m->l2_free, at, bytes / m->device->l2_write_rate);

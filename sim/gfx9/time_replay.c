@@ -1,16 +1,17 @@
-/* Replays the traces of workgroups on the compute units of one XCD. The wave that can issue
- * earliest goes next, one instruction at a time. An instruction waits for its unit, occupies it,
- * and sets the time at which the wave can issue again. Sources: docs/SIMULATOR.md. */
+/* Replays the traces of workgroups on the compute units of one XCD, one instruction at a time. The
+ * wave that can issue earliest goes next. An instruction waits for its unit, occupies the unit,
+ * and sets the time at which the wave can issue again. docs/SIMULATOR.md names the sources. */
 #include "time_replay.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* Times in cycles. In ISSUE cycles, a SIMD issues at most one instruction of each kind, and each of
- * its waves issues at most one instruction. A branch that is taken delays its wave by TAKEN cycles.
- */
+/* Give times in cycles. In ISSUE cycles, a SIMD issues at most one instruction of each kind, and
+ * each wave issues at most one instruction. A branch that is taken delays its wave by TAKEN
+ * cycles. */
 enum { ISSUE = 4, TRANSCENDENTAL = 16, TAKEN = 32, SLEEP = 64, COUNTERS = 64 };
 
-/* Special instructions, which no unit executes. */
+/* Names the kinds of instructions that need special treatment, because no unit of the SIMD
+ * executes them. */
 enum kind { ORDINARY, WAIT, BARRIER, NOP, SLEEPING, END };
 static const struct {
     const char *name;
@@ -21,9 +22,9 @@ static const struct {
                {"s_sleep", SLEEPING},
                {"s_endpgm", END}};
 
-/* The times at which the operations that a wait counter counts are complete, the oldest operation
- * first. The times never decrease, because the operations of a counter complete in the order in
- * which they were issued. */
+/* Models a wait counter. It holds the times at which the counted operations complete, the oldest
+ * operation first. The times never decrease, because operations of one counter complete in the
+ * order of issue. */
 typedef struct {
     double done[COUNTERS];
     uint32_t first, count;
@@ -40,11 +41,12 @@ typedef struct {
 
 typedef struct {
     uint32_t cu, alive, arrived;
-    double barrier; /* the latest arrival at the current barrier */
+    double barrier; /* Is the latest arrival of a wave at the current barrier, in cycles. */
 } group;
 
 typedef struct {
-    double unit[SIMDS][COST_BRANCH + 1]; /* when each unit of a SIMD is free, by cost class */
+    double unit[SIMDS][COST_BRANCH + 1]; /* Holds the cycle in which each unit of a SIMD becomes
+                                            free, by cost class. */
     double lds, l1;
     uint32_t waves;
     gfx9_cache *cache;
@@ -52,11 +54,12 @@ typedef struct {
 
 typedef struct {
     const gfx9_timing *t;
-    uint8_t *kinds; /* for each instruction of the code object, its enum kind */
+    uint8_t *kinds; /* Holds for each instruction of the code object its kind (enum kind). */
     wave *waves;
     group *groups;
     cu *cus;
-    uint32_t *heap, heap_count; /* the waves that can go on, the earliest on top */
+    uint32_t *heap, heap_count; /* Is a heap of the waves that can continue. The wave with the
+                                   earliest time is on top. */
     gfx9_levels memory;
     gfx9_times *r;
     double end;
@@ -86,7 +89,8 @@ static uint32_t pop(replay *p) {
     return top;
 }
 
-/* Returns the time from `now` on at which at most `most` operations of the counter are pending. */
+/* Returns the first time, not before `now`, at which at most `most` operations of the counter are
+ * pending. */
 static double wait_for(counter *c, uint32_t most, double now) {
     while (c->count > most) {
         const double done = c->done[c->first];
@@ -96,8 +100,8 @@ static double wait_for(counter *c, uint32_t most, double now) {
     return now;
 }
 
-/* Adds an operation. A counter that is full delays the wave until its oldest operation is
- * complete. */
+/* Adds an operation to a wait counter. If the counter is full, the wave waits until its oldest
+ * operation is complete. */
 static void add(counter *c, double done, double *now) {
     *now = wait_for(c, COUNTERS - 2, *now);
     if (c->count) {
@@ -111,8 +115,8 @@ static void stall(replay *p, int cause, double from, double to) {
     p->r->stalls[cause] += to - from;
 }
 
-/* Issues an instruction of the wave to a unit of its SIMD. The instruction occupies the unit for
- * `cycles` cycles. Returns the cycle of issue. */
+/* Issues an instruction of the wave to a unit of its SIMD, and occupies the unit for `cycles`
+ * cycles. Returns the cycle of issue. */
 static double issue(replay *p, wave *w, double *unit, double cycles, int cause) {
     const double at = w->ready > *unit ? w->ready : *unit;
     stall(p, cause, w->ready, at);
@@ -139,9 +143,9 @@ static void run_lds(replay *p, wave *w, cu *c, const gfx9_event *e) {
     add(&w->lgkm, c->lds + p->t->device->lds_latency, &w->ready);
 }
 
-/* Returns the time at which the last cache line of a vector memory instruction arrives. L1 takes
- * one line a cycle. A line that L1 holds arrives after L2's latency, because no measurement of L1's
- * own latency is public, but it does not count against the rate of L2. */
+/* Returns the time at which the last cache line of a vector memory instruction arrives. L1 accepts
+ * one line per cycle. A line that L1 holds arrives after L2's latency, because no measurement of
+ * L1's latency is public. */
 static double run_lines(replay *p, wave *w, cu *c, const gfx9_event *e, bool reads, double at) {
     double last = at;
     for (uint32_t k = 0; k < e->low; k++) {
@@ -168,17 +172,18 @@ static void run_memory(replay *p, wave *w, cu *c, const gfx9_inst *i, const gfx9
     const char *name = i->row->name;
     const double at = issue(p, w, &c->unit[w->simd][COST_VMEM], ISSUE, STALL_ISSUE);
     const double begin = at > c->l1 ? at : c->l1, lines = e->low * LINE / p->t->device->l1_rate;
-    if (i->row->size == 0) return; /* cache control */
+    if (i->row->size == 0) return; /* Instructions of size 0 control caches and access no data. */
     c->l1 = begin + (lines > ISSUE ? lines : ISSUE);
     p->r->l1_bytes += e->high;
     const double done = run_lines(p, w, c, e, strstr(name, "store") == NULL, begin);
-    if (i->lds || i->row->c) { /* a load to LDS, which writes 128 bytes a cycle there */
+    if (i->lds || i->row->c) { /* A load to LDS writes 128 bytes per cycle to LDS. */
         const double cycles = (double)e->high / 128;
         c->lds = (at > c->lds ? at : c->lds) + cycles;
         p->r->lds_busy += cycles;
     }
     add(&w->vm, done, &w->ready);
-    if (name[0] == 'f') add(&w->lgkm, done, &w->ready); /* flat instructions use both counters */
+    if (name[0] == 'f')
+        add(&w->lgkm, done, &w->ready); /* Flat instructions count in both wait counters. */
 }
 
 static void run_scalar_load(replay *p, wave *w, cu *c) {
@@ -198,7 +203,8 @@ static void place_group(replay *p, uint32_t g, uint32_t on, double at) {
     }
 }
 
-/* Lets the waves of a workgroup go on if all that have not ended have arrived at the barrier. */
+/* Lets the waves of a workgroup continue if all waves that have not ended have arrived at the
+ * barrier. */
 static void check_barrier(replay *p, uint32_t g) {
     group *q = &p->groups[g];
     if (q->arrived == 0 || q->arrived < q->alive) return;
@@ -221,7 +227,8 @@ static double run_wait(replay *p, wave *w, const gfx9_inst *i) {
     return lgkm;
 }
 
-/* Executes an instruction that no unit executes. Returns false if the wave cannot go on now. */
+/* Replays an instruction that no unit of the SIMD executes. Returns false if the wave cannot
+ * continue now. */
 static bool run_special(replay *p, wave *w, enum kind kind, const gfx9_inst *i) {
     group *g = &p->groups[w->group];
     switch (kind) {

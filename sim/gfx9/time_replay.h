@@ -1,5 +1,5 @@
-/* Declarations that the files of the time model share: time.c chooses a sample of workgroups,
- * time_replay.c replays its traces, and time_memory.c models the memory that they access. */
+/* Declares what the files of the time model share. time.c chooses a sample of workgroups,
+ * time_replay.c replays their traces, and time_memory.c models the memory that they access. */
 #ifndef SIM_GFX9_TIME_REPLAY_H
 #define SIM_GFX9_TIME_REPLAY_H
 #include "time.h"
@@ -9,20 +9,23 @@ enum { SIMDS = 4 };
 struct gfx9_timing {
     const gfx9_object *object;
     const gfx9_device *device;
-    uint32_t wave_count, resident; /* waves of a workgroup; workgroups on a compute unit at once */
-    uint32_t all_groups, xcd_groups; /* workgroups of the launch, and those of them on XCD 0 */
-    uint32_t cus;                    /* compute units of an XCD */
-    uint32_t groups;                 /* the workgroups of XCD 0 that are replayed */
-    struct gfx9_trace *traces; /* wave n of replayed workgroup g is entry g * wave_count + n */
+    uint32_t wave_count, resident;   /* `wave_count` counts the waves of a workgroup. `resident`
+                                        counts the workgroups that a compute unit runs at once. */
+    uint32_t all_groups, xcd_groups; /* `all_groups` counts the workgroups of the launch.
+                                        `xcd_groups` counts those of them that run on XCD 0. */
+    uint32_t cus;                    /* Counts the compute units of an XCD. */
+    uint32_t groups;                 /* Counts the workgroups of XCD 0 that the model replays. */
+    struct gfx9_trace
+        *traces; /* Entry g * wave_count + n is the trace of wave n of replayed workgroup g. */
 };
 
-/* Replays the traces and fills *r, except for what is extrapolated from it. Returns false if memory
- * runs out. */
+/* Replays the traces and writes the measured fields of *r. The caller extrapolates the other
+ * fields. Returns false if memory runs out. */
 bool gfx9_replay(const gfx9_timing *t, gfx9_times *r);
 
-/* The memory of an XCD. Each `..._free` is the cycle from which a level can take the next request.
- * `cycles` is the number of cycles of a second, and `share` the part of the device's Infinity Cache
- * and HBM that the XCD uses. */
+/* Models the memory that an XCD accesses. Each `..._free` is the cycle from which a level can take
+ * the next request. `cycles` is the number of cycles per second. `share` is the part of the
+ * device's Infinity Cache and HBM rates that the XCD gets. */
 typedef struct {
     const gfx9_device *device;
     gfx9_cache *l2, *mall;
@@ -30,9 +33,10 @@ typedef struct {
     gfx9_times *times;
 } gfx9_levels;
 
-/* Returns the cycle in which line `line`, requested at cycle `at`, arrives from L2 or beyond it. */
+/* Returns the cycle in which cache line `line` arrives from L2 or a lower level. The request
+ * begins in cycle `at`. */
 double gfx9_read_line(gfx9_levels *m, uint32_t line, double at);
-/* Models a store of `bytes` bytes to a line of L2, in cycle `at` or later. Returns the cycle in
- * which L2 has accepted the bytes. */
+/* Models a store of `bytes` bytes to a cache line of L2, in cycle `at` or later. Returns the cycle
+ * in which L2 has accepted the bytes. */
 double gfx9_write_line(gfx9_levels *m, uint32_t line, double bytes, double at);
 #endif

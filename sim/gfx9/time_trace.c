@@ -1,11 +1,10 @@
-/* Records the instructions of a wave for the time model: the bank conflicts of LDS instructions and
- * the cache lines of vector memory instructions depend on addresses, so both are found here, while
- * the wave executes. */
+/* Records the instructions of a wave for the time model. Bank conflicts and cache lines depend on
+ * addresses, so this file computes them while the wave executes. */
 #include "time.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes room for `more` further elements of `size` bytes in an array. */
+/* Enlarges an array if it has no room for `more` further elements of `size` bytes. */
 static bool grow(void **array, size_t count, size_t *room, size_t more, size_t size) {
     if (count + more <= *room) return true;
     const size_t wanted = 2 * (count + more) + 1024;
@@ -15,8 +14,9 @@ static bool grow(void **array, size_t count, size_t *room, size_t more, size_t s
     return true;
 }
 
-/* The phase of a 128-bit LDS read in which each group of four lanes takes part, on gfx942 (eight
- * phases) and gfx950 (four). Measured: nod-ai guide, lds_summary.md. */
+/* LDS serves a wave's 128-bit read in several phases. This table gives the phase for each group of
+ * four lanes on gfx942 and gfx950. The source is lds_summary.md of the nod-ai guide, which has
+ * measurements. */
 static const uint8_t wide_phases[2][16] = {{0, 2, 4, 6, 2, 0, 6, 4, 1, 3, 5, 7, 3, 1, 7, 5},
                                            {0, 2, 2, 0, 2, 0, 0, 2, 1, 3, 3, 1, 3, 1, 1, 3}};
 
@@ -26,7 +26,7 @@ static uint32_t phase_of(enum gfx9_arch arch, bool read, uint32_t words, uint32_
     return lane * phases * (words > 2 ? 4 : words) / LANES;
 }
 
-/* The addresses of one access of all lanes to LDS. An inactive lane has no bit in `exec`. */
+/* Holds the addresses at which all lanes access LDS. A lane without a bit in `exec` is inactive. */
 typedef struct {
     const uint32_t *address;
     uint64_t exec;
@@ -34,8 +34,9 @@ typedef struct {
     bool read;
 } lds_access;
 
-/* Returns the cycles of one phase. A bank delivers one 32-bit word in a cycle, to all lanes that
- * want this word. So the phase takes as many cycles as the most words that one bank delivers. */
+/* Returns the cycles of one phase of an LDS access. A bank delivers one 32-bit word per cycle, to
+ * all lanes that want this word. The phase therefore takes as many cycles as the largest number of
+ * words that one bank delivers. */
 static uint32_t phase_cycles(enum gfx9_arch arch, const lds_access *a, uint32_t phase) {
     const uint32_t banks = gfx9_device_of(arch)->lds_banks;
     uint32_t seen[64][LANES], count[64] = {0}, most = 1;
@@ -62,8 +63,8 @@ static void add_cycles(enum gfx9_arch arch, const lds_access *a, gfx9_event *e) 
     }
 }
 
-/* Finds the cycles of an LDS instruction. Instructions that move data between lanes access no bank;
- * they count as a 32-bit access without conflicts. */
+/* Computes the cycles of an LDS instruction. Instructions that move data between lanes access no
+ * bank, so they count as a 32-bit access without conflicts. */
 static void record_lds(const gfx9_wave *w, const gfx9_inst *i, gfx9_event *e) {
     const gfx9_row *row = i->row;
     const enum gfx9_arch arch = w->group->object->arch;
@@ -91,13 +92,14 @@ void gfx9_trace_step(gfx9_wave *w, const gfx9_inst *i) {
     if (i->row->cost == COST_LDS) record_lds(w, i, e);
 }
 
-/* Lines of scratch memory have numbers from this one on. Device memory is one range of 2^38 bytes,
- * so that its lines have different numbers below. */
+/* Cache lines of scratch memory have numbers from this one on. The lines of device memory have
+ * smaller numbers, because device memory is one range of 2^38 bytes. */
 enum { WORD_LINES = LANES * 4 / LINE };
 static const uint32_t scratch_lines = 1u << 31;
 
-/* Returns the number of the cache line of a lane's byte. In scratch memory, hardware interleaves
- * the lanes: the first 32-bit word of all lanes comes first, then the second, and so on. */
+/* Returns the number of the cache line that holds a lane's byte. In scratch memory, hardware
+ * interleaves the lanes. The first 32-bit words of all lanes come first, then the second words,
+ * and so on. */
 static uint32_t line_of(const gfx9_wave *w, const uint8_t *at, uint32_t lane) {
     const uintptr_t offset = (uintptr_t)at - (uintptr_t)w->scratch;
     if (!w->scratch || offset >= (size_t)LANES * w->scratch_size)

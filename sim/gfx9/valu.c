@@ -1,11 +1,11 @@
-/* Executes the ordinary opcodes of the vector ALU. The file includes valu.def twice: each entry
+/* Executes the ordinary opcodes of the vector ALU. The file includes valu.def twice. Each entry
  * becomes a function with a loop over the lanes, and an entry of the opcode table. */
 #include "lane_math.h"
 #include "sim.h"
 #include <string.h>
 
-/* Macros for lane l of a register, for each operand type: LOAD_* reads the lane, TYPE_* is the C
- * type of its value, and SAVE_* writes it. */
+/* These macros access lane l of a register, for each operand type. LOAD_* reads the lane, TYPE_*
+ * is the C type of its value, and SAVE_* writes it. */
 #define LOAD_N(p)   0
 #define LOAD_F16(p) gfx9_f16_to_f32(((const uint32_t *)p)[l] & 0xffff)
 #define LOAD_F32(p) ((const float *)p)[l]
@@ -54,7 +54,8 @@
 #undef W
 #undef P
 
-/* The binary digits of 2 / pi after the point, 24 bits per element, for v_trig_preop_f64. */
+/* Holds the binary digits of 2 / pi after the point, 24 bits per element, because v_trig_preop_f64
+ * returns some of them. */
 static const uint32_t two_over_pi[] = {
     0xa2f983, 0x6e4e44, 0x1529fc, 0x2757d1, 0xf534dd, 0xc0db62, 0x95993c, 0x439041, 0xfe5163,
     0xabdebb, 0xc561b7, 0x246e3a, 0x424dd2, 0xe00649, 0x2eea09, 0xd1921c, 0xfe1deb, 0x1cb129,
@@ -69,8 +70,8 @@ static uint32_t bit_of_two_over_pi(uint32_t n) {
     return n / 24 < count ? two_over_pi[n / 24] >> (23 - n % 24) & 1 : 0;
 }
 
-/* Returns 53 bits of 2 / pi, for the reduction of large angles (v_trig_preop_f64). Larger arguments
- * `a` and larger segments need less significant bits. */
+/* Returns 53 bits of 2 / pi, as v_trig_preop_f64 does to reduce large angles. Larger arguments `a`
+ * and larger segments need less significant bits. */
 double trig_preop(double a, uint32_t segment) {
     const uint32_t exponent = (uint32_t)(gfx9_bits64(a) >> 52) & 2047;
     const uint32_t shift = (segment & 31) * 53 + (exponent > 1077 ? exponent - 1077 : 0);
@@ -80,8 +81,8 @@ double trig_preop(double a, uint32_t segment) {
     return ldexp((double)bits, -53 - (int)shift + (exponent >= 1968 ? 128 : 0));
 }
 
-/* Maps a direction to a cube map. `which` selects the result: 0 the face, 1 and 2 the coordinates
- * on the face, 3 twice the major axis. */
+/* Maps a direction to a cube map. `which` selects the result: 0 is the face, 1 and 2 are the
+ * coordinates on the face, and 3 is twice the major axis. */
 float cube(float x, float y, float z, int which) {
     const float ax = fabsf(x), ay = fabsf(y), az = fabsf(z);
     const int axis = az >= ax && az >= ay ? 2 : ay >= ax ? 1 : 0;
@@ -92,14 +93,14 @@ float cube(float x, float y, float z, int which) {
     return which == 0 ? (float)(2 * axis + minus) : which == 1 ? s : which == 2 ? t : 2 * major;
 }
 
-/* Returns source k. If the instruction's text has fewer sources, as for v_fmac, the destination is
- * also a source. */
+/* Returns source k of a vector instruction. If the instruction's text has fewer sources, as for
+ * v_fmac, the destination is also a source. */
 static const gfx9_operand *source(const gfx9_inst *i, uint32_t k) {
     return k + 1 < i->operand_count ? &i->op[k + 1] : &i->op[0];
 }
 
-/* Computes an integer result in 64 bits, where it cannot overflow. The modifier clamp then limits
- * it to the range of its type. */
+/* Computes an integer result in 64 bits, so that it cannot overflow. The modifier clamp then
+ * limits the result to the range of its type. */
 static bool wide_result(const gfx9_inst *i, const int64_t s[3], int64_t *r) {
     const char *name = i->row->name + (strncmp(i->row->name, "v_pk_", 5) == 0 ? 5 : 2);
     const bool mad = strncmp(name, "mad_", 4) == 0;
@@ -167,8 +168,8 @@ static void execute(gfx9_wave *w, const gfx9_inst *i) {
     gfx9_store(w, i, &i->op[0], row->d, &result);
 }
 
-/* Returns the low or high half of a packed source. For packed f32 a half is one of two registers,
- * otherwise 16 bits of a register. */
+/* Returns the low or high half of a packed source. For packed f32 a half is one of two registers.
+ * Otherwise a half is 16 bits of a register. */
 static const void *fetch_half(gfx9_wave *w, const gfx9_inst *i, const gfx9_operand *o, int type,
                               int hi, gfx9_vector *room) {
     const bool pair = type == F32 || type == U32;

@@ -1,5 +1,5 @@
-/* Executes the memory instructions: global, flat, scratch and buffer accesses of vectors, and
- * scalar loads. Every address must be inside an allocation. */
+/* Executes AMD's global, flat, scratch and buffer instructions and scalar loads. Every address
+ * must be inside an allocation. */
 #include "access.h"
 #include "time.h"
 #include <string.h>
@@ -10,18 +10,19 @@ enum { FLAT, GLOBAL, SCRATCH, BUFFER };
 enum { LOAD, STORE, ATOMIC };
 
 typedef struct {
-    /* The host address of each lane's data. NULL if the lane accesses a buffer beyond its end: such
-     * loads return 0, and stores do nothing. */
+    /* Holds the host address of each lane's data. It is NULL if the lane accesses a buffer past
+     * its end. Such a load returns 0, and such a store does nothing. */
     uint8_t *at[LANES];
     uint64_t active;
-    /* For a buffer, the bytes from `at` to the buffer's end. An access of more bytes has no
-     * effect. */
+    /* For a buffer access, this is the number of bytes from `at` to the buffer's end. An access of
+     * more bytes has no effect. */
     int64_t limit[LANES];
     bool local;
 } places;
 
 /* Returns the host address of a device address. If the bytes are not inside one allocation, stops
- * the wave with an error and returns NULL. `cache` is the allocation that was found last. */
+ * the wave with an error and returns NULL. `cache` holds the allocation that the last call found.
+ */
 static uint8_t *resolve(gfx9_wave *w, const gfx9_inst *i, uint64_t address, uint32_t bytes,
                         int lane, uint64_t cache[2]) {
     const gfx9_group *g = w->group;
@@ -44,8 +45,8 @@ static uint8_t *resolve(gfx9_wave *w, const gfx9_inst *i, uint64_t address, uint
     return NULL;
 }
 
-/* The operands of an instruction by their role. Their order in the text depends on the kind of
- * instruction. */
+/* Names the operands of a memory instruction by their role, because their order in the text
+ * depends on the kind of instruction. */
 typedef struct {
     const gfx9_operand *data, *address, *base, *result, *offset;
 } parts;
@@ -56,7 +57,7 @@ static parts split(const gfx9_inst *i, int kind) {
     parts p = {&none, &none, &none, NULL, &none};
     int k = 0;
     const bool to_lds = i->row->c || i->lds;
-    /* the number of operands that form the address */
+    /* The number of operands that form the address. */
     const int after = family == BUFFER ? 3 : family == FLAT ? 1 : 2;
     if (kind == LOAD && !to_lds) p.data = &i->op[k++];
     if (kind == STORE && family == BUFFER) p.data = &i->op[k++];
@@ -97,8 +98,9 @@ static void flat_places(gfx9_wave *w, const gfx9_inst *i, const parts *p, uint32
     }
 }
 
-/* Computes the addresses of a buffer instruction from the buffer descriptor: base address, stride
- * and number of records. Beyond the buffer's end, loads return 0 and stores do nothing. */
+/* Computes the addresses of a buffer instruction from the buffer descriptor, which has the base
+ * address, the stride and the number of records. Past the buffer's end, loads return 0 and stores
+ * do nothing. */
 static void buffer_places(gfx9_wave *w, const gfx9_inst *i, const parts *p, uint32_t bytes,
                           places *to) {
     const uint32_t *d = &w->s[p->base->reg];
@@ -130,8 +132,8 @@ static void find_places(gfx9_wave *w, const gfx9_inst *i, const parts *p, uint32
     if (w->trace && !w->stop) gfx9_trace_lines(w, to->at, to->active, bytes);
 }
 
-/* Reads up to four bytes of lane l's data from byte `from` on. Bytes beyond the end of a buffer are
- * 0. */
+/* Reads up to four bytes of lane l's data, beginning with byte `from`. Bytes past the end of a
+ * buffer are 0. */
 static uint32_t read_word(const places *p, int l, uint32_t from, uint32_t bytes) {
     uint32_t word = 0;
     if (p->at[l] && (int64_t)from + bytes <= p->limit[l]) memcpy(&word, p->at[l] + from, bytes);
@@ -207,8 +209,8 @@ static void execute_store(gfx9_wave *w, const gfx9_inst *i) {
     }
 }
 
-/* Executes one lane's atomic on global memory. Host threads run workgroups concurrently, so the
- * function uses the host's atomic operations. */
+/* Executes an atomic of one lane on global memory. Several host threads run workgroups at the same
+ * time, so the function uses the host's atomic operations. */
 static uint64_t atomic_at(uint8_t *at, int what, uint64_t data, uint64_t compare, int bytes) {
     if (bytes == 4) {
         uint32_t *p = (uint32_t *)(void *)at, old = __atomic_load_n(p, __ATOMIC_SEQ_CST);
