@@ -1,5 +1,5 @@
-/* `bsmm bench` measures products or conversions. Each of the functions below measures a list of
- * shapes and prints one result row for each shape. */
+/* Declares the functions of `bsmm bench`, which measures products or conversions. Each function
+ * measures a list of shapes and prints one row for each shape. */
 #ifndef CLI_BENCH_H
 #define CLI_BENCH_H
 
@@ -26,25 +26,26 @@ int64_t cli_bench_shapes(const cli_bench_values *values);
 /* Gives the sizes (M, N, K) of shape number `index`, in the order of the output. */
 void cli_bench_shape_at(const cli_bench_values *values, int64_t index, int64_t sizes[3]);
 
-/* The two titles of a plot. `title` names the formats and the sizes that do not vary. `subtitle`
- * names the device, its number of threads (0: not named), the library's version and the date. */
+/* Holds the two titles of a plot. `title` names the formats and the sizes that do not vary.
+ * `subtitle` names the device, its number of threads if it is not 0, the library's version and the
+ * date. */
 typedef struct cli_bench_titles {
     char title[256], subtitle[256];
 } cli_bench_titles;
 cli_bench_titles cli_bench_titles_of(const cli_bench_values *values, const char *device,
                                      int threads);
 
-/* Says how far a result row can be trusted, i.e. whether other work kept the machine busy while it
- * was measured. */
+/* Says how far a reader can trust a row of the output, i.e. whether other work kept the machine
+ * busy during the measurement. */
 typedef struct cli_bench_trust {
-    bool disturbed; /* the machine was busy in every attempt to measure the row */
-    /* peak rate that the probe reached beside the row, as a fraction of the best rate that it
-     * reached beside any row */
+    bool disturbed; /* Is true if the machine was busy in every attempt to measure the row. */
+    /* Is the peak rate that the probe reached beside this row, as a fraction of its best rate
+     * beside any row. The probe is a loop that measures the arithmetic unit or the memory. */
     double probe_share;
-    int attempts; /* number of attempts to measure the row */
+    int attempts; /* Counts the attempts to measure the row. */
 } cli_bench_trust;
 
-/* The columns that cli_bench_trust_cells fills: probe_share, attempts and disturbed of a
+/* Defines the output columns that cli_bench_trust_cells fills from the fields of a
  * cli_bench_trust. */
 #define CLI_BENCH_TRUST_COLUMNS                                                                    \
     {"probe_share", NULL, true,                                                                    \
@@ -60,16 +61,16 @@ cli_bench_trust cli_bench_trust_of(const bench_ceilings *run, const bench_probed
                                    int attempts);
 void cli_bench_share_cell(cli_rows *rows, double share, const cli_bench_trust *trust);
 void cli_bench_trust_cells(cli_rows *rows, const cli_bench_trust *trust);
-void cli_bench_explain_mark(void); /* Prints the meaning of the mark `*` of disturbed rows. */
+void cli_bench_explain_mark(void); /* Prints what the mark `*` of disturbed rows means. */
 
-/* Prints which output of a product was wrong, and returns an exit status. */
+/* Prints which result of a product was wrong, and returns an exit status. */
 int cli_bench_report_failure(const bench_job *job, const bench_result *result);
 
 /* These functions measure all shapes of validated options, print the results and return an exit
  * status. */
 int cli_bench_products(const cli_bench_values *values);
 int cli_bench_recode(const cli_bench_values *values);
-/* Measures products on a device whose work is queued (a GPU). Returns an exit status. */
+/* Measures products on a GPU, whose work is queued. Returns an exit status. */
 int cli_bench_queued(const cli_bench_values *values);
 
 #endif

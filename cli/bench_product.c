@@ -1,5 +1,5 @@
-/* Measures products of several shapes on the CPU. Compares each with its ceiling (the measured peak
- * of the arithmetic unit or of memory) and with its peers (other libraries). */
+/* Measures products of several shapes on the CPU. Compares each product with its ceiling, i.e. the
+ * measured peak of the arithmetic unit or of memory, and with other libraries (peers). */
 #include "bench_session.h"
 #include "memory.h"
 #include <math.h>
@@ -77,8 +77,8 @@ static void print_row(cli_rows *rows, const char *formats, const bench_job *job,
 
 enum { MOST_PROBES = 8 };
 
-/* The rates that were measured for the heading: operations per second of each probe (0: not
- * measured), and bytes per second for reading memory. */
+/* Holds the rates that bench measures for its heading. They are operations per second of each
+ * probe (0 if it was not measured), and bytes per second for reading memory. */
 typedef struct first_rates {
     double probes[MOST_PROBES], read;
 } first_rates;
@@ -116,7 +116,9 @@ static void print_heading(const bench_job *job, first_rates *first) {
     print_ceilings(job->threads, first);
     bsmm_packed_form_info form = BSMM_INIT(bsmm_packed_form_info);
     if (job->form)
-        bsmm_packed_form_at(job->form - 1, &form); /* the table has the order of the enum */
+        bsmm_packed_form_at(job->form - 1,
+                            &form); /* The library's table of packed formats has the order of the
+                                       enum, so the form minus 1 is an index. */
     printf("B: %s%s, %s\n",
            job->form     ? "packed ahead as "
            : job->pack_b ? "packed ahead where the kernel packs it"
@@ -143,8 +145,8 @@ int cli_bench_report_failure(const bench_job *job, const bench_result *result) {
                     result->worst_exact);
 }
 
-/* Raises the ceilings, i.e. the best measured peak rates, to the rates that the heading printed.
- * Otherwise a row could show a lower ceiling than the heading. */
+/* Raises the ceilings (the best measured peak rates) to the rates that the heading printed,
+ * because otherwise a row could show a lower ceiling than the heading. */
 static void count_first(session *s) {
     bench_probed known = {.best = {[BENCH_MEMORY] = s->first.read}};
     for (uint32_t i = 0; i < MOST_PROBES && bench_probe_at(i); i++)
@@ -153,9 +155,9 @@ static void count_first(session *s) {
     bench_ceilings_raise(&s->base.ceilings, &known);
 }
 
-/* Measures one shape. The first shape also decides with which arithmetic unit's peak rate all
- * shapes are compared. All shapes have the same formats, so the fastest unit is the same for every
- * shape. */
+/* Measures one shape. The first shape also decides with which arithmetic unit's peak bench
+ * compares all shapes. All shapes have the same formats, so the fastest unit is the same for all.
+ */
 static int measure_one(cli_bench_session *base, void *now, bench_probed *probed) {
     bench_job *job = &base->job;
     const bench_result *result = now;

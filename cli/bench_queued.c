@@ -1,5 +1,5 @@
-/* Measures products on a device whose work is queued (a GPU). Compares each with its ceiling and
- * with the device's peer (another library). */
+/* Measures products on a GPU, whose work is queued. Compares each product with its ceiling (the
+ * measured peak rate) and with another library (the peer). */
 #include "bench_session.h"
 #include "device_texts.h"
 #include "measure_queued.h"
@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Two output columns for one GEMM variant of the peer, i.e. of the library with which bench
- * compares. The first column has the peer's GFLOP/s; its title is filled in later. The second
- * column has the ratio of our GFLOP/s to the peer's. */
+/* Defines two output columns for one GEMM variant of the peer, i.e. of the library with which
+ * bench compares. The first column has the peer's GFLOP/s, and its title is filled in later. The
+ * second column has our GFLOP/s divided by the peer's. */
 #define WAY                                                                                        \
     {NULL, "", true, NULL}, {                                                                      \
         NULL, "ratio", true, NULL                                                                  \
@@ -63,7 +63,7 @@ static const bench_queued_peer *peer_of(const cli_bench_session *s) {
     return bench_device_kind_of(s->values->device)->peer;
 }
 
-/* Returns the columns of the output, with the names of the peer's GEMM variants as titles. */
+/* Returns the output columns, whose titles are the names of the peer's GEMM variants. */
 static const cli_column *columns_of(session *s) {
     const bench_queued_peer *peer = peer_of(&s->base);
     size_t way = 0;
@@ -86,7 +86,7 @@ static void print_peers(cli_rows *rows, const bench_queued_peer *peer, const ben
     }
 }
 
-/* The columns of the table that --counters adds. */
+/* Defines the columns of the table that the option --counters adds. */
 const cli_column cli_bench_counter_columns[] = {
     {"m", "    M", true, "rows of A and D"},
     {"k", "    K", true, "columns of A and B"},

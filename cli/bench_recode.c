@@ -1,5 +1,5 @@
-/* Measures conversions (bsmm bench --quantize, --dequantize, --relayout) and compares each with the
- * bandwidth of the memory. */
+/* Measures conversions (bsmm bench --quantize, --dequantize, --relayout) and compares each one
+ * with the memory bandwidth. */
 #include "bench.h"
 #include "recode.h"
 #include "rows.h"
@@ -30,7 +30,7 @@ const cli_column cli_bench_recode_columns[] = {
 typedef struct session {
     const cli_bench_values *values;
     bench_recode_job job;
-    bench_device *device; /* NULL: the host */
+    bench_device *device; /* NULL means that the host converts. */
     bench_recode_result now, result;
 } session;
 

@@ -1,5 +1,5 @@
-/* Decides how far a result row of bench can be trusted. A row is marked if other work kept the
- * machine busy while the row was measured. */
+/* Decides how far a reader can trust a row of bench's output. A row is marked if other work kept
+ * the machine busy during its measurement. */
 #include "bench.h"
 #include "rows.h"
 #include <stdio.h>

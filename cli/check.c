@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Finds the error bound of the kernel that computed the product, as a multiple of |alpha| sum
- * |a||b|. */
+/* Finds the error bound of the kernel that computed the product. The bound is a multiple of
+ * |alpha| sum |a||b|. */
 static bool find_bound(const bsmm_matmul_desc *desc, double *bound) {
     bsmm_explanation row = BSMM_INIT(bsmm_explanation);
     for (uint32_t i = 0; !bsmm_explain(desc, i, &row); i++)
@@ -19,7 +19,7 @@ static bool find_bound(const bsmm_matmul_desc *desc, double *bound) {
     return false;
 }
 
-/* Clears the sign bits of all codes in an array of packed codes, each of which has `bits` bits. */
+/* Clears the sign bits of all codes in an array of packed codes. Each code has `bits` bits. */
 static void clear_signs(void *memory, uint64_t bytes, uint32_t bits) {
     uint8_t mask[4], *data = memory;
     uint32_t period = bits == 6 ? 3 : bits < 8 ? 1 : bits / 8;
@@ -30,7 +30,7 @@ static void clear_signs(void *memory, uint64_t bytes, uint32_t bits) {
         data[i] &= mask[i % period];
 }
 
-/* A copy of a matrix in which all elements and scales are replaced by their magnitudes. */
+/* Holds a copy of a matrix with the magnitudes of all elements and scales. */
 typedef struct absolute {
     bsmm_matrix matrix;
     float global;
@@ -63,8 +63,8 @@ static bool multiply_reference(bsmm_matmul_desc desc, bsmm_matrix *d) {
     return !bsmm_matmul(&desc);
 }
 
-/* Computes |alpha| sum |a||b| for each element of the product into d. The error bound is a multiple
- * of this sum. */
+/* Computes |alpha| sum |a||b| for each element of D and stores it in d, because the error bound is
+ * a multiple of this sum. */
 static bool multiply_absolute(bsmm_matmul_desc desc, bsmm_matrix *d) {
     absolute a = {0}, b = {0};
     float alpha = fabsf(*desc.alpha);
@@ -85,17 +85,16 @@ static double half_ulp(const bsmm_elem_info *elem, double value) {
     return ldexp(1, exponent - (int)elem->mantissa_bits - 1);
 }
 
-/* Returns the number that stands for `value` when its error is computed. An infinite value stands
- * for everything that rounds to Inf. The nearest such number lies half an ulp above the largest
- * finite value. */
+/* Returns the number that replaces `value` in the computation of its error. For an infinite value,
+ * it is the smallest number that rounds to Inf, i.e. half an ulp above the largest finite value. */
 static double stand_in(const bsmm_elem_info *elem, double value) {
     return isinf(value) ? copysign(elem->max + half_ulp(elem, elem->max), value) : value;
 }
 
 typedef struct comparison {
-    /* properties of the element format of D, and of f32, the format of the reference */
+    /* Describe D's element format, and f32, which is the format of the expected values. */
     bsmm_elem_info elem, f32;
-    double bound; /* bound of the kernel's error, as a multiple of |alpha| sum |a||b| */
+    double bound; /* The kernel's error bound as a multiple of |alpha| sum |a||b|. */
     cli_check *check;
 } comparison;
 
@@ -103,7 +102,7 @@ static void compare(const comparison *with, int64_t row, int64_t col, double got
                     double sum) {
     cli_check *check = with->check;
     double error = fabs(stand_in(&with->elem, got) - stand_in(&with->f32, expected));
-    /* `expected` was itself rounded to f32, so the bound grows by half an ulp of f32. */
+    /* The expected value was rounded to f32, so the bound also includes half an ulp of f32. */
     double bound = with->bound * sum + half_ulp(&with->f32, stand_in(&with->f32, expected)) +
                    half_ulp(&with->elem, stand_in(&with->elem, got));
     double share = error / bound;
@@ -118,7 +117,7 @@ static void compare(const comparison *with, int64_t row, int64_t col, double got
     *check = (cli_check){check->max_error, share, row, col, got, expected};
 }
 
-/* Compares D with the reference, one row at a time. The values of D are converted to f32, which is
+/* Compares D with the expected values, one row at a time. The function converts D to f32, which is
  * exact for every format of D. */
 static bool compare_rows(const bsmm_matrix *d, const float *expected, const float *sums,
                          double bound, cli_check *check) {

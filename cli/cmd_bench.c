@@ -1,5 +1,6 @@
-/* bsmm bench: validates the result of a product or conversion, and then times it. It prints the
- * time beside its ceiling (the peak of the hardware) and its peers (other libraries). */
+/* Implements `bsmm bench`, which validates the result of a product or conversion and then times
+ * it. The command prints the time beside its ceiling (the measured peak of the hardware) and other
+ * libraries (peers). */
 #include "bench.h"
 #include "device.h"
 #include "device_texts.h"
@@ -13,8 +14,8 @@
 
 typedef cli_bench_values values;
 
-/* Chooses the default format of D: bf16 if B has fp32 scales, as in AMD's FP8 groupwise challenge,
- * and otherwise f16, as in Triton's block-scaled tutorial. */
+/* Chooses the default format of D. If B has fp32 scales, it is bf16, as in AMD's FP8 groupwise
+ * challenge. Otherwise it is f16, as in Triton's block-scaled tutorial. */
 static uint32_t result_of(const values *options) {
     return options->formats.b.scale == BSMM_SCALE_F32 ? BSMM_ELEM_BF16 : BSMM_ELEM_F16;
 }
@@ -23,7 +24,7 @@ static bool has_range(const int64_t range[2]) {
     return range[0] || range[1];
 }
 
-/* Fills in the options that the user left out. -M and -K become ranges of a single value. */
+/* Fills in the options that the user left out. A single -M or -K becomes a range of one value. */
 static values complete(const values *given) {
     values options = *given;
     if (!options.formats.name) cli_parse_format_pair("nvfp4", &options.formats);
@@ -35,7 +36,7 @@ static values complete(const values *given) {
     return options;
 }
 
-/* Checks the sizes of the options as they were given. */
+/* Checks that the sizes in the options are valid. */
 static int check_sizes(const values *options) {
     static const int64_t largest = 1 << 24;
     const int64_t *m = options->m_range, *k = options->k_range;
@@ -109,7 +110,7 @@ static bool has_peer(const values *options) {
     return peer && strcmp(options->peer, peer->option) == 0;
 }
 
-/* Fails with a list of the known peers and of the devices on which they run. */
+/* Fails with a list of the libraries with which bench can compare (peers), and of their devices. */
 static int no_such_peer(const char *name) {
     char known[128] = "";
     size_t used = 0;
@@ -160,7 +161,7 @@ static int run(const void *arguments, char **args, int count) {
     int status = check_sizes(arguments);
     if (status == CLI_OK) status = check(&options);
     if (status != CLI_OK) return status;
-    /* peers such as oneDNN take the number of threads from OpenMP */
+    /* Peers such as oneDNN take the number of threads from OpenMP. */
     omp_set_num_threads((int)options.threads);
     if (is_conversion(&options)) return cli_bench_recode(&options);
     return bench_device_kind_of(options.device)->is_host ? cli_bench_products(&options)

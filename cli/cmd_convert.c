@@ -1,4 +1,5 @@
-/* bsmm convert: converts quantized weights to another format, family or layout without loss. */
+/* Implements `bsmm convert`, which converts quantized weights to another format, checkpoint family
+ * or scale layout without loss. */
 #include "common.h"
 #include "fit.h"
 #include "transfer.h"
@@ -55,8 +56,8 @@ static const char *fill(const void *arguments, const bsmm_matrix *source,
     return why;
 }
 
-/* Checks that the family can store the format of --to. Without --to, the weights of the file decide
- * the format, so nothing can be checked before the file is open. */
+/* Checks that the checkpoint family can store the format of --to. Without --to, the weights of the
+ * file decide the format, so the command checks it after opening the file. */
 static int check_family(const values *options) {
     bsmm_matrix target = BSMM_INIT(bsmm_matrix);
     if (!options->family || !options->to.elem) return CLI_OK;

@@ -1,4 +1,4 @@
-/* bsmm decode: shows the sign, exponent, mantissa and value of codes. */
+/* Implements `bsmm decode`, which shows the sign, exponent, mantissa and value of element codes. */
 #include "common.h"
 #include "rows.h"
 #include "tables.h"
@@ -52,7 +52,7 @@ static void binary_cell(cli_rows *rows, uint32_t value, uint32_t bits) {
     cli_row_text(rows, text);
 }
 
-/* Shows the formula of a value with its fields filled in, such as "-(1 + 3/8) * 2^-6". */
+/* Shows the formula of a value, such as "-(1 + 3/8) * 2^-6". */
 static void formula_cell(cli_rows *rows, const bsmm_elem_info *info, const fields *parts,
                          double value) {
     const char *sign = parts->sign ? "-" : "";
@@ -82,7 +82,7 @@ static void code_row(cli_rows *rows, const bsmm_elem_info *info, uint32_t code, 
     cli_row_text(rows, isnan(value) ? "nan" : exact);
 }
 
-/* Parses a code: hexadecimal with 0x, binary with 0b, else decimal. */
+/* Parses an element code, which is hexadecimal with 0x, binary with 0b, else decimal. */
 static bool parse_code(const char *text, uint32_t *code) {
     char *end;
     bool prefixed = text[0] == '0' && (text[1] == 'x' || text[1] == 'b');

@@ -1,4 +1,4 @@
-/* bsmm dequantize: converts quantized weights of a file to f32, f16 or bf16. */
+/* Implements `bsmm dequantize`, which converts quantized weights of a file to f32, f16 or bf16. */
 #include "common.h"
 #include "device.h"
 #include "product.h"

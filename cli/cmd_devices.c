@@ -1,4 +1,5 @@
-/* bsmm devices: lists the devices of this machine and the data sheets of known devices. */
+/* Implements `bsmm devices`, which lists the devices of this machine and the data sheets of known
+ * devices. */
 #include "common.h"
 #include "rows.h"
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* bsmm encode: converts values to codes, and shows the error and the neighbouring values. */
+/* Implements `bsmm encode`, which converts values to element codes, and shows the rounding error
+ * and the neighboring values. */
 #include "common.h"
 #include "rows.h"
 #include "tables.h"
@@ -22,9 +23,9 @@ static const cli_column columns[] = {
     {0},
 };
 
-/* Converts a double to f32 by rounding to odd. The library later rounds from f32 to the element
- * format. Rounding to odd first makes the result of both roundings equal to a single rounding, for
- * every format of fewer than 22 mantissa bits, i.e. for every format except f32. */
+/* Converts a double to f32 with rounding to odd. The library later rounds the f32 number to the
+ * element format. Rounding to odd makes these two roundings equal to one rounding, for every
+ * format except f32. */
 static float to_odd(double value) {
     float nearest = (float)value;
     if (!isfinite(value) || (double)nearest == value) return nearest;

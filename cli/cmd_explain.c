@@ -1,4 +1,5 @@
-/* bsmm explain: shows for each kernel whether it accepts a product, and why not. */
+/* Implements `bsmm explain`, which shows for each kernel whether it accepts a product, and the
+ * reason if it does not. */
 #include "common.h"
 #include "device.h"
 #include "product.h"
@@ -27,8 +28,8 @@ static const cli_column columns[] = {
     {0},
 };
 
-/* Tells whether the kernel runs on the device that the user asked for. A simulated device runs the
- * kernels of another kind of device. */
+/* Tells whether the kernel runs on the device that the user named. A simulated GPU runs the
+ * kernels of the real GPU. */
 static bool is_asked(const values *options, const bsmm_explanation *kernel) {
     const char *device = options->device ? options->device : "cpu";
     const bench_device_kind *kind = bench_device_kind_of(options->device);

@@ -1,4 +1,4 @@
-/* bsmm families: lists the ways in which checkpoints store quantized weights. */
+/* Implements `bsmm families`, which lists the ways in which checkpoints store quantized weights. */
 #include "common.h"
 #include "rows.h"
 

@@ -1,4 +1,5 @@
-/* bsmm formats: prints the tables of elements, scales and presets. */
+/* Implements `bsmm formats`, which prints the tables of element formats, scale formats and
+ * presets. */
 #include "common.h"
 #include "rows.h"
 #include "tables.h"
@@ -45,15 +46,14 @@ static const cli_column preset_columns[] = {
 
 static const char *role(const char *name) {
     bsmm_format format;
-    /* The library accepts this name as the format of no matrix, so the format is only for
-     * scales. */
+    /* The library accepts no matrix with this format, so the format is for scales only. */
     if (bsmm_format_from_name(name, &format)) return "scale";
     for (uint32_t scale = 1; strcmp(cli_scale_name(scale), "unknown"); scale++)
         if (!strcmp(name, cli_scale_name(scale))) return "both";
     return "element";
 }
 
-/* Shows a value. If the decimal form of a power of two is long, it is shown as a power. */
+/* Shows a value in decimal. A power of two with a long decimal form is shown as a power. */
 static void value_cell(cli_rows *rows, double value) {
     int exponent;
     char text[32];

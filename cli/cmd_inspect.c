@@ -1,4 +1,4 @@
-/* bsmm inspect: lists the weights and other tensors of a file. */
+/* Implements `bsmm inspect`, which lists the weights and other tensors of a file. */
 #include "common.h"
 #include "files.h"
 #include "rows.h"
@@ -24,7 +24,7 @@ static const cli_column columns[] = {
     {0},
 };
 
-/* Shows a shape: an array in JSON, "2x3" in the table. */
+/* Shows a shape as an array in JSON and as "2x3" in the table. */
 static void shape_cell(cli_rows *rows, uint32_t ndim, const int64_t *shape) {
     char text[BSMM_MAX_DIMS * 21] = "";
     json_t *array = json_array();
@@ -76,15 +76,15 @@ static void tensor_row(cli_rows *rows, const bsmm_tensor *tensor) {
     cli_row_value(rows, NULL, "%s", "");
 }
 
-/* Prints the rows of the table collected so far after every few thousand rows, so that memory use
- * does not grow with the length of the table. */
+/* Prints the collected rows of the table after every 4096 rows, so that memory use does not grow
+ * with the length of the table. */
 static void flush_sometimes(cli_rows *rows, uint64_t index) {
     static const uint64_t part = 4096;
     if (index % part == part - 1) cli_rows_flush(rows);
 }
 
-/* Lists the weights and marks in `claimed` the tensors that store them. Returns the number of
- * broken weights. */
+/* Lists the weights of a file, and marks in `claimed` the tensors that store them. Returns the
+ * number of broken weights. */
 static uint64_t list_weights(const bsmm_file *file, cli_rows *rows, bool *claimed) {
     uint64_t broken = 0, tensors[BSMM_WEIGHT_TENSORS];
     for (uint64_t i = 0; i < bsmm_file_weight_count(file); i++) {

@@ -1,4 +1,4 @@
-/* bsmm layouts: lists the scale layouts, or draws one of them. */
+/* Implements `bsmm layouts`, which lists the scale layouts or draws one of them. */
 #include "common.h"
 #include "grid.h"
 #include "rows.h"
@@ -34,8 +34,9 @@ static json_t *digit_array(const bsmm_layout_info *info, char *text, size_t size
     return array;
 }
 
-/* Returns the size of a layout's tile, or null for layouts without a fixed tile: row-major and
- * column-major layouts have no tiles, and the user chooses the tile of tile_contiguous. */
+/* Returns the size of a layout's tile. Returns null for layouts without a fixed tile, because
+ * row-major and column-major layouts have no tiles, and the user chooses the tile of
+ * tile_contiguous. */
 static json_t *tile_size(const bsmm_layout_info *info, uint32_t size) {
     return info->digit_count ? json_integer(size) : NULL;
 }

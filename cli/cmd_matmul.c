@@ -1,4 +1,4 @@
-/* bsmm matmul: multiplies two weights of files. */
+/* Implements `bsmm matmul`, which multiplies two weights of files. */
 #include "check.h"
 #include "common.h"
 #include "device.h"
@@ -50,7 +50,7 @@ typedef struct product {
     char kernel[64];
     double seconds;
     cli_check check;
-    double level; /* level of the kernel's errors (level.h); NAN: not known */
+    double level; /* Is the level of the kernel's errors (level.h), or NAN if it is not known. */
 } product;
 
 static double now(void) {
@@ -89,7 +89,7 @@ static void describe(const values *options, product *job) {
     desc->compute = options->fast ? BSMM_COMPUTE_FAST : BSMM_COMPUTE_EXACT;
 }
 
-/* The operands in the memory of the device. */
+/* Describes the operands in the memory of the device. */
 typedef struct placed {
     bsmm_matrix a, b, c, d;
 } placed;
@@ -146,8 +146,9 @@ static bool run_plan(const bsmm_plan *plan, product *job) {
     return done && (bench_device_get(job->device, &there.d, job->desc.d) || device_failed());
 }
 
-/* Makes the plan, copies the operands to the device and runs the plan. The plan comes first,
- * because for a wrong device name its error message is better than that of opening the device. */
+/* Makes the plan, copies the operands to the device and runs the plan. The function makes the plan
+ * first, because its message for a wrong device name is better than the message of opening the
+ * device. */
 static bool multiply(product *job) {
     bsmm_plan *plan = NULL;
     if (bsmm_plan_create(&job->desc, &plan)) {
@@ -159,15 +160,16 @@ static bool multiply(product *job) {
     return done;
 }
 
-/* Runs another product on the device that a product already opened. */
+/* Runs another product on the device that `context` has already opened. */
 static bool multiply_again(const bsmm_matmul_desc *desc, void *context) {
     product again = *(const product *)context;
     again.desc = *desc;
     return multiply(&again);
 }
 
-/* Checks the typical error of the kernel against the error that was measured for its family
- * (level.h). A kernel may have become worse although its error is still below the bound. */
+/* Compares the typical error of the kernel with the measured typical error of its family
+ * (level.h). This check finds a kernel that has become worse although its error is still below the
+ * bound. */
 static bool at_its_level(product *job) {
     job->level = (double)NAN;
     if (!cli_level_run(&job->desc, job->kernel, multiply_again, job, &job->level)) return false;
@@ -294,7 +296,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* A beta of NAN means that the user gave no --beta. */
+/* A beta of NAN means that the user did not give --beta. */
 static const values defaults = {.dtype = "f32", .alpha = 1, .beta = NAN};
 
 const cli_command cli_matmul = {

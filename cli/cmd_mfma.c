@@ -1,11 +1,12 @@
-/* bsmm mfma: lists AMD's matrix instructions, or draws the registers of one operand. */
+/* Implements `bsmm mfma`, which lists AMD's matrix instructions or draws the registers of one
+ * operand. */
 #include "common.h"
 #include "mfma.h"
 #include "rows.h"
 #include <stdio.h>
 #include <string.h>
 
-enum { ALL = -1 }; /* --cdna was not given */
+enum { ALL = -1 }; /* ALL means that the user did not give --cdna. */
 
 static const cli_column list_columns[] = {
     {"instruction", "instruction", false, "name of the instruction, as LLVM's assembler writes it"},
@@ -26,9 +27,9 @@ static const cli_column list_columns[] = {
     {0},
 };
 
-/* Adds the peak rate of the instruction on each device that has it: 2 m n k * number of matrix
- * cores * clock / cycles of one instruction. Source: section 3 of AMD's article on matrix
- * instructions. */
+/* Adds the peak rate of the instruction on each device that has it, i.e. 2 m n k * number of
+ * matrix cores * clock / cycles of one instruction. The source is section 3 of AMD's article on
+ * matrix instructions. */
 static void peaks_cell(cli_rows *rows, const bsmm_mfma_info *info) {
     bsmm_device_info device = BSMM_INIT(bsmm_device_info);
     json_t *peaks = json_object();

@@ -1,4 +1,4 @@
-/* bsmm quantize: converts weights of a file to a block-scaled format. */
+/* Implements `bsmm quantize`, which converts weights of a file to a block-scaled format. */
 #include "common.h"
 #include "device.h"
 #include "fit.h"
@@ -11,21 +11,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A format to quantize into, and the weights that get it. */
+/* Describes the format to which the command quantizes some weights, and names these weights by a
+ * pattern. */
 typedef struct choice {
-    char *pattern; /* pattern of the weights' names */
+    char *pattern; /* Is the pattern that the names of the weights must match. */
     bsmm_format format;
     const char *recipe;
-    /* the recipe's form of global scale: multiplier or divisor (bsmm_global) */
+    /* Is the kind of global scale that the recipe writes, i.e. multiplier or divisor
+       (bsmm_global). */
     uint32_t global_kind;
-    bool used; /* the choice decides the format of a weight */
+    bool used; /* Is true if this choice decides the format of at least one weight. */
 } choice;
 
 typedef struct values {
     cli_transfer_values transfer;
     bsmm_format format;
-    cli_list tensors; /* the options --tensor, "PATTERN=FORMAT" */
-    /* --format and then the options --tensor. The last choice whose pattern matches applies. */
+    cli_list tensors; /* Holds the options --tensor, each of which is "PATTERN=FORMAT". */
+    /* The list begins with the option --format, and the options --tensor follow. For each weight,
+       the last choice with a matching pattern applies. */
     choice *choices;
     size_t choice_count;
     cli_layout_values layout;
@@ -33,12 +36,14 @@ typedef struct values {
     bench_device *opened;
     int64_t threads;
     bool pow2, one_level, report;
-    /* error reports of the matrices of the current weight; the table of reports */
+    /* Collects the error reports of the current weight's matrices for the table of reports. */
     cli_report *reports;
-    float *amax; /* largest magnitude of weights that share a global scale; 0: they share none */
+    float *amax; /* Is the largest magnitude of the weights that share a global scale with this
+                    weight, or 0 if there are none. */
 } values;
 
-/* Names of weights that are usually not quantized. The last two are names in GGUF files. */
+/* These patterns match names of weights that are usually not quantized. The last two are names in
+ * GGUF files. */
 static const char *const spared[] = {"*[Ee]mbed*", "*[Nn]orm*", "*lm_head*", "token_embd.*",
                                      "output.weight"};
 
@@ -81,13 +86,14 @@ static bool describe(const void *arguments, const bsmm_weight *weight, cli_targe
     target->matrix.format = to->format;
     target->matrix.global_kind = to->global_kind;
     cli_layout_apply(&options->layout, &target->matrix);
-    /* If the user names no family, the family that has the same name as the recipe is preferred. */
+    /* If the user names no checkpoint family, the command prefers the family with the same name as
+       the recipe. */
     target->preferred = !options->family;
     target->family = options->family ? options->family : to->recipe;
     return true;
 }
 
-/* Returns `name` if it is the name of a recipe that can write the format, else NULL. */
+/* Returns `name` if a recipe of this name can write the format, else NULL. */
 static const char *recipe_for(const char *name, bsmm_format to) {
     bsmm_recipe_info info = BSMM_INIT(bsmm_recipe_info);
     const char *format = bsmm_format_name(to);
@@ -101,7 +107,7 @@ static bool same_format(bsmm_format a, bsmm_format b) {
            a.block_cols == b.block_cols;
 }
 
-/* Returns the recipe for a format. It is the same for all choices of that format. */
+/* Returns the recipe for a format. All choices of one format have the same recipe. */
 static const char *recipe_of(const values *options, bsmm_format format) {
     for (size_t i = 0; i < options->choice_count; i++)
         if (same_format(options->choices[i].format, format)) return options->choices[i].recipe;
@@ -127,8 +133,8 @@ static const char *fill_here(const values *options, const bsmm_matrix *source,
     return cli_reason(bsmm_quantize(&desc, report));
 }
 
-/* Quantizes on another device. The source is copied to the memory of the device and the result is
- * copied back. The error report is computed on the host from the copied result. */
+/* Quantizes on another device. The function copies the source to the device and the result back to
+ * the host. The host then computes the error report. */
 static const char *fill_there(const values *options, const bsmm_matrix *source,
                               const bsmm_matrix *target, bsmm_quantize_report *report) {
     bsmm_matrix from, to;
@@ -170,8 +176,8 @@ static void finish(const void *arguments, const bsmm_weight *weight) {
                        bsmm_format_name(choice_of(options, weight->name)->format));
 }
 
-/* Warns of every option --tensor that decides nothing, because its pattern may be a typing error.
- */
+/* Warns of every option --tensor that matches no weight, because its pattern may be a typing
+ * error. */
 static void planned(const void *arguments) {
     const values *options = arguments;
     for (size_t i = 1; i < options->choice_count; i++)
@@ -185,7 +191,7 @@ typedef struct fused_context {
     const bsmm_file *file;
 } fused_context;
 
-/* Tells whether two weights get the same format, the second one at all. */
+/* Tells whether the command quantizes both weights, and to the same format. */
 static bool is_alike(const void *arguments, const bsmm_weight *one, const bsmm_weight *other) {
     const fused_context *context = arguments;
     const values *options = context->transfer->options;
@@ -236,8 +242,8 @@ static int check_flags(const values *options, const choice *to) {
     return CLI_OK;
 }
 
-/* Finds the form of global scale (multiplier or divisor) that the recipe writes. Fails with a usage
- * error if the recipe does not write the format. */
+/* Finds the kind of global scale (multiplier or divisor) that the recipe writes. Fails with a
+ * usage error if the recipe cannot write the format. */
 static int check_recipe(choice *to, const char *option) {
     const char *why = cli_recipe_refusal(to->recipe, to->format, BSMM_GLOBAL_MULTIPLIER);
     if (!why) return CLI_OK;
@@ -260,8 +266,9 @@ static int check_family(const values *options, const choice *to) {
     return why ? cli_usage("--family: %s", why) : CLI_OK;
 }
 
-/* Checks that the family with the recipe's name can store the format. A user who names the recipe
- * of a project expects files of that project, so any other family must be requested explicitly. */
+/* Checks that the checkpoint family with the recipe's name can store the format. A user who names
+ * the recipe of a project expects files of that project, so the user must request any other family
+ * explicitly. */
 static int check_own_family(const values *options, const choice *to) {
     bsmm_matrix target = BSMM_INIT(bsmm_matrix);
     target.format = to->format;
@@ -283,7 +290,8 @@ static int check_choice(const values *options, choice *to, const char *option) {
     return status == CLI_OK ? check_family(options, to) : status;
 }
 
-/* Parses an option --tensor. The pattern may contain '=', so the last one separates the format. */
+/* Parses an option --tensor. The pattern may contain '=', so the last '=' separates the pattern
+ * from the format. */
 static int take_tensor(const values *options, const char *text, choice *to) {
     const char *end = strrchr(text, '=');
     if (!end || end == text) return cli_usage("--tensor: '%s' is not PATTERN=FORMAT", text);

@@ -1,4 +1,5 @@
-/* bsmm recipes: lists the recipes and the projects whose bytes they reproduce. */
+/* Implements `bsmm recipes`, which lists the recipes (rules of quantization) and the projects
+ * whose bytes they reproduce. */
 #include "common.h"
 #include "rows.h"
 

@@ -1,5 +1,5 @@
-/* bsmm sol: prints the speed of light of a product on a device, i.e. the time that no kernel can
- * beat, and the resource that limits it. */
+/* Implements `bsmm sol`, which prints the speed of light of a product on a device, i.e. the
+ * shortest possible time, and the resource that limits it. */
 #include "common.h"
 #include "product.h"
 #include "rows.h"

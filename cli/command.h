@@ -1,28 +1,32 @@
-/* The description of a command: its options, its output columns and its function. --help, the man
- * page, the shell completion and the parser are all made from these descriptions. */
+/* Describes a command, i.e. its options, its output columns and its function. The help, the man
+ * page, the shell completion and the parser all use these descriptions. */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
 #include <bsmm.h>
 #include <stdbool.h>
 
-enum { CLI_MOST_THREADS = 1024 }; /* the largest number of threads that the library accepts */
+enum { CLI_MOST_THREADS = 1024 }; /* The library accepts at most this number of threads. */
 
-enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 }; /* exit statuses of the program */
+enum {
+    CLI_OK = 0,
+    CLI_FAILED = 1,
+    CLI_USAGE = 2
+}; /* These are the exit statuses of the program. */
 
-/* The kinds of option values. The kind decides how the text is parsed, and the type of the field
- * that receives it. */
+/* Lists the kinds of option values. The kind decides how the parser reads the text, and the type
+ * of the field that receives the value. */
 typedef enum cli_kind {
-    CLI_FLAG,        /* the option has no value; field type: bool */
-    CLI_TEXT,        /* field type: const char *; a word that `arg` allows (words.h) */
-    CLI_OUTPUT,      /* field type: const char *; the name of an output file */
-    CLI_SIZE,        /* field type: int64_t, at least 0 */
-    CLI_THREADS,     /* field type: int64_t, from 0 to CLI_MOST_THREADS */
-    CLI_NUMBER,      /* field type: double, finite */
-    CLI_FORMAT,      /* field type: bsmm_format, from a format's name */
-    CLI_FORMAT_PAIR, /* field type: cli_format_pair, from "A", "A:B" or "mixed" */
-    CLI_RANGE,       /* field type: int64_t[2], from two words of the command line */
-    CLI_LIST         /* field type: cli_list; the option may be repeated */
+    CLI_FLAG,    /* The option has no value. Its field is a bool. */
+    CLI_TEXT,    /* The field is a const char *. The value is a word that `arg` allows (words.h). */
+    CLI_OUTPUT,  /* The field is a const char *. The value is the name of an output file. */
+    CLI_SIZE,    /* The field is an int64_t. The value is at least 0. */
+    CLI_THREADS, /* The field is an int64_t. The value is from 0 to CLI_MOST_THREADS. */
+    CLI_NUMBER,  /* The field is a double. The value is finite. */
+    CLI_FORMAT,  /* The field is a bsmm_format. The value is the format's name. */
+    CLI_FORMAT_PAIR, /* The field is a cli_format_pair. The value is "A", "A:B" or "mixed". */
+    CLI_RANGE,       /* The field is an int64_t[2]. The values are two words of the command line. */
+    CLI_LIST         /* The field is a cli_list. The user may repeat the option. */
 } cli_kind;
 
 typedef struct cli_list {
@@ -31,43 +35,47 @@ typedef struct cli_list {
 } cli_list;
 
 typedef struct cli_format_pair {
-    const char *name; /* the pair as the user wrote it */
+    const char *name; /* The pair of formats as the user wrote it. */
     bsmm_format a, b;
 } cli_format_pair;
 
 typedef struct cli_option {
-    const char *name; /* long name of the option; NULL: the option has only a letter */
-    int letter;       /* letter of the short option; 0: the option has only a long name */
-    /* metavariable, such as "FORMAT", which stands for the value in the help and decides which
-     * words are allowed (words.h); NULL for a CLI_FLAG */
+    const char *name; /* The long name of the option, or NULL if the option has only a letter. */
+    int letter;       /* The letter of the short option, or 0 if the option has only a long name. */
+    /* A word such as "FORMAT", which stands for the value in the help and decides which words are
+     * allowed (words.h). It is NULL for a CLI_FLAG. */
     const char *arg;
     const char *help;
     cli_kind kind;
-    /* offset of the field that receives the value, in the struct of the command's values */
+    /* The byte offset of the field that receives the value, in the struct of the command's values.
+     */
     size_t offset;
     bool required, hidden;
 } cli_option;
 
-/* A column of a command's output. The output is either a table or JSON. */
+/* Describes a column of a command's output, which is a table or JSON. */
 typedef struct cli_column {
-    const char *key;   /* key of the column in JSON; NULL: the column is only in the table */
-    const char *title; /* heading of the column in the table; NULL: the column is only in JSON */
-    bool right;        /* the column is right-aligned, as numbers are */
-    const char *help;  /* description of the key for the man page */
+    const char *key;   /* The column's key in JSON, or NULL if only the table has the column. */
+    const char *title; /* The column's heading in the table, or NULL if only JSON has the column. */
+    bool right;        /* True if the table aligns the column on the right, as for numbers. */
+    const char *help;  /* The description of the column for the man page. */
 } cli_column;
 
 typedef struct cli_command {
     const char *name;
-    const char *args;            /* words after the options, such as "FORMAT CODE..."; NULL: none */
-    const char *summary;         /* summary of the command in one line */
-    const char *text;            /* further paragraphs of the help; may be NULL */
-    const char *examples;        /* example commands for the help, one per line */
-    const cli_option *options;   /* options of the command; an empty entry ends the list */
-    const cli_column *output[4]; /* columns of up to 4 tables; an empty entry ends each list */
-    const void *defaults;        /* values of the options before parsing; NULL: all zero */
+    const char *args; /* The words after the options, such as "FORMAT CODE...", or NULL if there are
+                         none. */
+    const char *summary;         /* The summary of the command in one line. */
+    const char *text;            /* Further paragraphs of the help. It may be NULL. */
+    const char *examples;        /* Example commands for the help, one in each line. */
+    const cli_option *options;   /* The options of the command. An empty entry ends the list. */
+    const cli_column *output[4]; /* The columns of up to 4 tables. An empty entry ends each list. */
+    const void *defaults; /* The values of the options before parsing, or NULL if all are zero. */
     size_t values_size;
-    int min_args, max_args;      /* number of words that are not options; max_args -1: any number */
-    bool takes_negative_numbers; /* a word such as "-0.5" is a number and not an option */
+    int min_args, max_args;      /* The smallest and largest number of words that are not options. A
+                                    max_args of -1 means any number. */
+    bool takes_negative_numbers; /* If true, the parser reads a word such as "-0.5" as a number
+                                    instead of an option. */
     /* Runs the command and returns an exit status. */
     int (*run)(const void *values, char **args, int count);
 } cli_command;
@@ -84,15 +92,15 @@ typedef struct cli_command {
         .kind = CLI_THREADS, .offset = offsetof(type, threads)                                     \
     }
 
-/* The words of the command line, as the user gave them. NULL ends the list. */
+/* Holds the words of the command line as the user wrote them. NULL ends the list. */
 extern char **cli_command_line;
 
 /* All commands, in the order of the help. NULL ends the list. */
 extern const cli_command *const cli_commands[];
 const cli_command *cli_command_find(const char *name);
 
-/* Parses argv (argv[0] is "bsmm NAME") and runs the command. On a usage error it exits with status
- * 2. */
+/* Parses argv, whose first word is "bsmm NAME", and runs the command. On a usage error it exits
+ * with status 2. */
 int cli_command_run(const cli_command *command, int argc, char **argv);
 
 #endif

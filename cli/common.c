@@ -19,15 +19,15 @@ int cli_complain(int status, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    /* An input file shrank while it was mapped. The lost part reads as zeros, so any later failure
-     * is a consequence. The program reports only that the file shrank, and only once. */
+    /* Another program shortened an input file while it was mapped. The lost part of the file reads
+     * as zeros and may cause further errors, so the program reports only the shortened file. */
     if (status == CLI_FAILED && cli_shrunk()) {
         if (told) return status;
         told = true;
         snprintf(message, sizeof message, "%s: shrank while it was being read", cli_shrunk());
     }
     fprintf(stderr, "%s: %s\n", cli_name, cli_printable(message));
-    /* glibc's argp prints the same text after its own usage errors. */
+    /* glibc's argp prints the same text after the usage errors that it finds itself. */
     if (status == CLI_USAGE)
         fprintf(stderr, "Try `%s --help' or `%s --usage' for more information.\n", cli_name,
                 cli_name);
@@ -113,8 +113,8 @@ bool cli_parse_number(const char *text, double *value) {
 
 bool cli_parse_format(const char *text, bsmm_format *format) {
     if (!bsmm_format_from_name(text, format)) return true;
-    /* The caller puts the name of the option in front of the reason, so the library's "format: " is
-     * removed from it. */
+    /* The caller puts the option's name before the reason, so this code removes the library's
+     * prefix "format: " from the reason. */
     snprintf(parse_error, sizeof parse_error, "%s", cli_reason_without("format"));
     snprintf(parse_error + strlen(parse_error), sizeof parse_error - strlen(parse_error), "%s",
              cli_did_you_mean(cli_words_of("FORMATS"), text).text);

@@ -4,7 +4,7 @@
 
 #include "command.h"
 
-/* Name of the running command, for messages. */
+/* The name of the running command, which begins each message. */
 extern const char *cli_name;
 
 /* Prints "bsmm COMMAND: message" to stderr and returns the status. For a usage error it also
@@ -12,8 +12,8 @@ extern const char *cli_name;
 int cli_complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #define cli_fail(...)  cli_complain(CLI_FAILED, __VA_ARGS__)
 #define cli_usage(...) cli_complain(CLI_USAGE, __VA_ARGS__)
-/* Prints the library's error message and returns CLI_FAILED. If `what` (such as the name of a file)
- * is not NULL, it is printed in front. */
+/* Prints the library's error message and returns CLI_FAILED. If `what` is not NULL, the function
+ * prints it before the message. It is, for example, the name of a file. */
 int cli_fail_library(const char *what);
 /* Prints "bsmm COMMAND: warning: message" to stderr. */
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -39,10 +39,10 @@ void *cli_realloc(void *memory, size_t count, size_t size);
  * store the reason for cli_parse_error(). */
 bool cli_parse_size(const char *text, int64_t *value);
 bool cli_parse_threads(const char *text, int64_t *value);
-bool cli_parse_output(const char *text); /* accepts the name of a file that can be written */
+bool cli_parse_output(const char *text); /* Accepts the name of a file that can be written. */
 bool cli_parse_number(const char *text, double *value);
 bool cli_parse_format(const char *text, bsmm_format *format);
-/* Accepts a pair of formats: "A" for both, "A:B" or "mixed". */
+/* Accepts a pair of formats, i.e. "A" for both operands, "A:B" or "mixed". */
 bool cli_parse_format_pair(const char *text, cli_format_pair *pair);
 const char *cli_parse_error(void);
 /* Returns the name of pair number `index`, such as "mixed", or NULL past the last pair. */

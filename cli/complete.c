@@ -24,8 +24,8 @@ static void offer_options(const cli_command *command, const char *partial) {
     offer("--help", partial);
 }
 
-/* Returns argument name number `index` of a text such as "FORMAT CODE...". The last name stands for
- * all further arguments. */
+/* Returns argument name number `index` of a text such as "FORMAT CODE...". The last name also
+ * stands for all further arguments. */
 static const char *argument_at(const char *args, int index) {
     while (args && index-- > 0) {
         const char *next = strchr(args, ' ');
@@ -46,8 +46,8 @@ static int count_arguments(const cli_command *command, int count, char **words) 
     return arguments;
 }
 
-/* Returns the part of a word after its last = or :, because the shell's completion replaces only
- * this part. */
+/* Returns the part of a word after its last '=' or ':', because the shell's completion replaces
+ * only this part. */
 static const char *last_part(const char *word) {
     const char *part = word;
     for (; *word; word++)

@@ -47,9 +47,9 @@ static bool ends_with(const char *text, const char *end) {
     return length >= tail && !strcmp(text + length - tail, end);
 }
 
-/* Returns the kind of file that a path names. "gguf" cannot be written. It is returned
- * nevertheless, so that the library refuses it; otherwise a file of another kind would get that
- * name. */
+/* Returns the kind of file that a path names. The library cannot write "gguf". The function
+ * returns this kind nevertheless, so that the library refuses it instead of writing another kind
+ * of file under this name. */
 const char *cli_kind_of(const char *path) {
     return ends_with(path, ".npy") ? "npy" : ends_with(path, ".gguf") ? "gguf" : "safetensors";
 }
@@ -89,8 +89,8 @@ void cli_unload(cli_loaded *loaded) {
     loaded->memory = NULL;
 }
 
-/* Returns the length of the file name in "FILE:NAME". The separating colon must be searched for,
- * because the names of files and of tensors may contain colons too. */
+/* Returns the length of the file name in "FILE:NAME". The function must search for the separating
+ * colon, because names of files and tensors may contain colons too. */
 static size_t file_length(const char *text) {
     if (!access(text, F_OK)) return strlen(text);
     char *prefix = strcpy(cli_alloc(strlen(text) + 1, 1), text);
@@ -159,8 +159,8 @@ static bool load_named(cli_operand *operand, const char *path, char *name) {
     uint64_t count = bsmm_file_weight_count(operand->file);
     bsmm_tensor only = BSMM_INIT(bsmm_tensor);
     if (!name && !count && !bsmm_file_tensor_at(operand->file, 0, &only)) {
-        /* The only tensor of the file is no weight. This look-up by its name fails with a message
-         * that gives the reason. */
+        /* The only tensor of the file is not a weight. This look-up fails with a message that
+         * gives the reason. */
         bsmm_file_weight_find(operand->file, only.name, &weight);
         cli_fail_library(path);
         return false;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the description of a small matrix of a format; its size is a whole number of blocks. */
+/* Returns the description of a small matrix of a format. Its size is a whole number of blocks. */
 static bsmm_matrix blocks_of(bsmm_format format) {
     enum { BLOCKS = 64 };
     bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
@@ -33,9 +33,8 @@ const char *cli_recipe_refusal(const char *recipe, bsmm_format format, uint32_t 
     return writes ? NULL : cli_reason_without("recipe");
 }
 
-/* Asks a writer whether the family can store the matrix. The writer is never begun, so no file is
- * created. A failure to create the writer is not reported here, but later when a writer is
- * needed. */
+/* Asks a writer whether the checkpoint family can store the matrix. The function never begins to
+ * write, so it creates no file. */
 const char *cli_family_refusal(const char *family, const bsmm_matrix *matrix) {
     bsmm_writer *writer;
     bsmm_matrix blocks = blocks_of(matrix->format);

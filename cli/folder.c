@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* makes unistd.h declare copy_file_range */
+#define _GNU_SOURCE /* This macro makes unistd.h declare copy_file_range. */
 #include "folder.h"
 #include "common.h"
 #include "files.h"
@@ -15,12 +15,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The file in the unfinished folder that says which command makes it. */
+/* Names the plan, a file in the unfinished folder. It says which command makes the folder. */
 static const char plan_name[] = ".bsmm-plan";
 static const char index_name[] = "model.safetensors.index.json";
 
-/* Files of the input's folder that are not copied: weights in any form, and files that are made
- * anew. */
+/* Lists the files of the input's folder that the command does not copy, because it writes new ones
+ * or because they hold weights. */
 static const char *const made_anew[] = {"*.safetensors",
                                         "*.safetensors.index.json",
                                         "*.bin",
@@ -60,8 +60,8 @@ bool cli_folder_wanted(const char *in, const char *out) {
     return is_folder(in);
 }
 
-/* Returns the text of a file, or NULL with errno set. A file with a zero byte is no text. The
- * caller frees the text. */
+/* Returns the text of a file, or NULL with errno set. A file that contains a zero byte is not a
+ * text. The caller frees the text. */
 static char *read_text(const char *path) {
     char *text = NULL, part[4096];
     size_t size, n;
@@ -105,7 +105,8 @@ static bool copy_file(const char *from, const char *to) {
     return n == 0 || fail_system(to, "copy into it");
 }
 
-/* Returns a text that differs between two commands, or between two states of the input. */
+/* Returns the text of the plan. It differs between two commands and between two states of the
+ * input. */
 static char *plan_text(const bsmm_file *file, const char *out) {
     bsmm_file_part part = BSMM_INIT(bsmm_file_part);
     struct stat info = {0};
@@ -123,8 +124,8 @@ static char *plan_text(const bsmm_file *file, const char *out) {
     return text;
 }
 
-/* Tells whether a folder has names that `except` does not list. A folder that cannot be read counts
- * as one that has. */
+/* Tells whether a folder contains names that `except` does not list. Returns true if the folder
+ * cannot be read. */
 static bool has_names(const char *folder, const char *const *except, size_t count) {
     DIR *names = opendir(folder);
     bool found = !names;
@@ -141,14 +142,14 @@ static bool is_empty(const char *folder) {
     return !has_names(folder, (const char *const[]){".", ".."}, 2);
 }
 
-/* Tells whether an unfinished folder has more than its plan. */
+/* Tells whether an unfinished folder contains more than its plan. */
 static bool has_others(const char *folder) {
     return has_names(folder, (const char *const[]){".", "..", plan_name}, 3);
 }
 
-/* Makes the folder `work`, or finds one that an earlier run left. *made tells which. If OUT is an
- * empty folder, the new folder replaces it once as a trial, because a mount point cannot be
- * replaced, and the user should not learn this after hours of work. */
+/* Makes the folder `work`, or finds one that an earlier run left, and sets *made accordingly. If
+ * OUT is an empty folder, the function tries to replace it at once. This fails for a mount point,
+ * and the user should not learn this only after hours of work. */
 static bool find_work(const cli_folder *folder, const char *plan_path, bool *made) {
     *made = !mkdir(folder->work, 0777);
     if (!*made && errno != EEXIST) return fail_system(folder->work, "create this folder");
@@ -165,8 +166,8 @@ static bool find_work(const cli_folder *folder, const char *plan_path, bool *mad
     return false;
 }
 
-/* Opens the plan and locks it, so that no other run works in the folder. File systems that have no
- * locks are used without one. */
+/* Opens the plan and locks it, so that no other run works in the same folder. On a file system
+ * without locks, the command works without a lock. */
 static bool lock_work(cli_folder *folder, const char *plan_path) {
     folder->lock = open(plan_path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (folder->lock < 0) return fail_system(plan_path, "create it");
@@ -175,7 +176,7 @@ static bool lock_work(cli_folder *folder, const char *plan_path) {
     return false;
 }
 
-/* Writes the plan, or checks that the folder has the same plan already. A plan is empty if a run
+/* Writes the plan, or checks that the folder already has the same plan. The plan is empty if a run
  * was killed before it wrote the plan. */
 static bool take_plan(const cli_folder *folder, const char *plan_path, const char *plan) {
     char *before = read_text(plan_path);
@@ -188,7 +189,7 @@ static bool take_plan(const cli_folder *folder, const char *plan_path, const cha
     return same;
 }
 
-/* Removes the folder in which the output is made if it has nothing but its plan. */
+/* Removes the unfinished folder if it contains nothing but its plan. */
 static bool remove_unused(const cli_folder *folder) {
     char *plan_path = join(folder->work, plan_name);
     const bool unused = !has_others(folder->work);
@@ -202,7 +203,8 @@ static int is_temporary(const struct dirent *name) {
     return !fnmatch(".bsmm-*.tmp", name->d_name, 0);
 }
 
-/* Removes temporary files of a run that was killed. The lock says that no run uses them. */
+/* Removes temporary files of a run that was killed. No other run uses them, because this run holds
+ * the lock. */
 static void sweep(const cli_folder *folder) {
     struct dirent **names;
     const int count = scandir(folder->work, &names, is_temporary, alphasort);
@@ -215,7 +217,7 @@ static void sweep(const cli_folder *folder) {
     if (count >= 0) free(names);
 }
 
-/* Makes the folder `work` with a plan, or checks that an existing one has the same plan. */
+/* Makes the unfinished folder with a plan, or checks that an existing folder has the same plan. */
 static bool take_work(cli_folder *folder, const char *plan) {
     char *path = join(folder->work, plan_name);
     bool made, found = find_work(folder, path, &made);
@@ -246,8 +248,8 @@ static void find_source(cli_folder *folder, const char *in) {
         folder->source = folder->source_memory;
 }
 
-/* Finds the name of the output without slashes at its end. A symbolic link is followed, because
- * rename would replace the link and not the folder. */
+/* Finds the name of the output folder without slashes at its end. The function follows a symbolic
+ * link, because rename would replace the link instead of the folder. */
 static bool name_output(cli_folder *folder, const char *out) {
     struct stat info;
     size_t length = strlen(out);
@@ -269,8 +271,8 @@ static bool name_output(cli_folder *folder, const char *out) {
     return true;
 }
 
-/* Reads config.json of the input's folder. *text is NULL if there is none. Fails after printing a
- * message if config.json cannot be edited. */
+/* Reads config.json of the input's folder. *text is NULL if there is no such file. If config.json
+ * cannot be edited, the function prints a message and returns false. */
 static bool read_config(const cli_folder *folder, char **text) {
     *text = NULL;
     if (!folder->source) return true;
@@ -287,8 +289,8 @@ static bool read_config(const cli_folder *folder, char **text) {
     return good;
 }
 
-/* Tells whether the input and the output's name permit the work. The check is done before the work,
- * because a large model takes hours. */
+/* Tells whether the input and the output's name permit the work. The check comes first, because a
+ * large model takes hours. */
 static bool check_begin(const cli_folder *folder) {
     char *config;
     if (is_folder(folder->out) ? !is_empty(folder->out) : !access(folder->out, F_OK)) {
@@ -332,7 +334,7 @@ void cli_folder_give_up(const cli_folder *folder) {
                  folder->work);
 }
 
-/* Writes the name of a shard in the finished folder. */
+/* Writes to `name` the file name of a shard in the finished folder. */
 static void name_shard(char name[64], size_t shard, size_t shards) {
     if (shards == 1)
         snprintf(name, 64, "model.safetensors");
@@ -340,7 +342,7 @@ static void name_shard(char name[64], size_t shard, size_t shards) {
         snprintf(name, 64, "model-%05zu-of-%05zu.safetensors", shard + 1, shards);
 }
 
-/* Adds the tensors of a shard to the index, and its matrices to the layers. */
+/* Adds the tensors of a shard to the index, and its matrices to the list of layers. */
 static bool list_shard(const char *path, const char *name, json_t *map, uint64_t *bytes,
                        cli_layers *layers) {
     bsmm_tensor tensor = BSMM_INIT(bsmm_tensor);
@@ -367,8 +369,9 @@ static bool write_index(const cli_folder *folder, json_t *map, uint64_t bytes) {
     return written;
 }
 
-/* Replaces quantization_config, and removes compression_config, the name that compressed-tensors
- * used before. An engine that finds no quantization_config reads the latter. */
+/* Replaces the member quantization_config of config.json. Removes compression_config, the older
+ * name of this member in compressed-tensors, because engines read it if they find no
+ * quantization_config. */
 static char *edit_config(const char *text, const char *config) {
     char *without = cli_config_replace(text, "compression_config", NULL);
     char *edited = without ? cli_config_replace(without, "quantization_config", config) : NULL;
@@ -403,7 +406,7 @@ static int is_copied(const struct dirent *name) {
     return 1;
 }
 
-/* Copies the regular files of the input's folder. */
+/* Copies the regular files of the input's folder that the command does not write itself. */
 static bool copy_others(const cli_folder *folder) {
     struct dirent **names;
     const int count = folder->source ? scandir(folder->source, &names, is_copied, alphasort) : 0;
@@ -421,8 +424,8 @@ static bool copy_others(const cli_folder *folder) {
     return copied;
 }
 
-/* Renames a shard from its name in the unfinished folder to its name in the finished one, or
- * back. */
+/* Renames a shard from its name in the unfinished folder to its name in the finished folder.
+ * `back` reverses the renaming. */
 static int rename_shard(const cli_folder *folder, size_t shard, size_t shards, bool back) {
     char name[64];
     name_shard(name, shard, shards);
@@ -445,8 +448,8 @@ void cli_folder_resume(const cli_folder *folder, size_t shards) {
         rename_shard(folder, i, shards, true);
 }
 
-/* Gives the folder its name. The plan is removed last, so that a run that ends before can be
- * continued. */
+/* Gives the finished folder its name. The function removes the plan last, so that a later run can
+ * continue if this run ends before. */
 static bool publish(const cli_folder *folder) {
     if (rename(folder->work, folder->out)) return fail_system(folder->out, "create this folder");
     char *plan = join(folder->out, plan_name);

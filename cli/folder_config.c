@@ -47,7 +47,7 @@ static bool has_format(const cli_layer *layer, const char *format) {
     return is_quantized(layer) && !strcmp(bsmm_format_name(layer->format), format);
 }
 
-/* Returns the names of the layers of a format. */
+/* Returns the names of the layers that have the given format. */
 static json_t *names_of(const cli_layers *layers, const char *format) {
     json_t *names = json_array();
     for (size_t i = 0; i < layers->count; i++)
@@ -56,11 +56,9 @@ static json_t *names_of(const cli_layers *layers, const char *format) {
     return names;
 }
 
-/* Returns the names of the layers that are not quantized. The table of tokens is left out, because
- * engines do not look for a quantized one. All other layers are named, even if they are called
- * embeddings, because some of these are Linear modules. lm_head is named even if no file has it:
- * a model whose lm_head is the table of tokens still has this module, and engines would look for
- * its scales. */
+/* Returns the names of the layers that are not quantized. The list leaves out the embedding table
+ * of tokens, because engines do not look for a quantized one. The list always contains lm_head,
+ * because engines would otherwise look for its scales in models that store no lm_head. */
 static json_t *plain_names_of(const cli_layers *layers) {
     json_t *names = json_array();
     bool has_head = false;
@@ -81,8 +79,8 @@ static size_t count_of(const cli_layers *layers, const char *format) {
     return count;
 }
 
-/* The schemes of compressed-tensors that quantize weights alone. They need no calibrated scale of
- * the activations. */
+/* Lists the schemes of compressed-tensors that quantize weights only. They need no calibrated
+ * scale of the activations. */
 static const struct {
     const char *format, *name, *strategy, *scale_dtype;
     int bits, group;
@@ -120,8 +118,8 @@ static json_t *compressed_tensors(const cli_layers *layers) {
                      "compressed-tensors", "quantization_status", "compressed");
 }
 
-/* ModelOpt: modelopt/torch/export/convert_hf_config.py. The algorithm is the one whose activations
- * are not quantized. */
+/* Makes ModelOpt's quantization_config, as modelopt/torch/export/convert_hf_config.py does. The
+ * algorithm is one that does not quantize activations. */
 static json_t *modelopt(const cli_layers *layers) {
     return json_pack("{s:{s:{s:{s:b, s:i, s:s, s:i}, s:[s]}}, s:o, s:s, s:{s:s}, s:s}",
                      "config_groups", "group_0", "weights", "dynamic", 0, "num_bits", 4, "type",
@@ -130,20 +128,21 @@ static json_t *modelopt(const cli_layers *layers) {
                      "modelopt", "quant_method", "modelopt");
 }
 
-/* DeepSeek: config.json of DeepSeek-V3. */
+/* Makes the quantization_config that config.json of DeepSeek-V3 has. */
 static json_t *deepseek(const cli_layers *layers) {
     return json_pack("{s:s, s:s, s:s, s:[i, i], s:o}", "activation_scheme", "dynamic", "fmt",
                      "e4m3", "quant_method", "fp8", "weight_block_size", 128, 128,
                      "modules_to_not_convert", plain_names_of(layers));
 }
 
-/* gpt-oss: config.json of gpt-oss-20b. */
+/* Makes the quantization_config that config.json of gpt-oss-20b has. */
 static json_t *gpt_oss(const cli_layers *layers) {
     return json_pack("{s:s, s:o}", "quant_method", "mxfp4", "modules_to_not_convert",
                      plain_names_of(layers));
 }
 
-/* Quark: quark/torch/export/config. A dtype such as "fp6_e2m3" is the format without "mx". */
+/* Makes Quark's quantization_config, as quark/torch/export/config does. A dtype such as "fp6_e2m3"
+ * is the format's name without "mx". */
 static json_t *quark(const cli_layers *layers) {
     static const char *const formats[][2] = {
         {"mxfp4", "fp4"}, {"mxfp6_e2m3", "fp6_e2m3"}, {"mxfp6_e3m2", "fp6_e3m2"}};
@@ -165,7 +164,7 @@ static json_t *quark(const cli_layers *layers) {
         json_decref(entry);
         json_decref(names);
     }
-    /* The entry of a layer stands in layer_quant_config only if it is not the global one. */
+    /* layer_quant_config contains an entry for a layer only if it differs from the global entry. */
     const char *layer;
     json_t *entry;
     void *next;
@@ -215,14 +214,14 @@ static const char *skip_blanks(const char *at) {
     return at + strspn(at, " \t\r\n");
 }
 
-/* Returns the end of the string that begins at `at`. */
+/* Returns the end of the JSON string that begins at `at`. */
 static const char *skip_string(const char *at) {
     for (at++; *at && *at != '"'; at++)
         if (*at == '\\' && at[1]) at++;
     return *at ? at + 1 : at;
 }
 
-/* Returns the end of the value that begins at `at`. */
+/* Returns the end of the JSON value that begins at `at`. */
 static const char *skip_value(const char *at) {
     int depth = 0;
     while (*at) {
@@ -239,14 +238,14 @@ static const char *skip_value(const char *at) {
     return at;
 }
 
-/* A member of an object: its text, from the key to the end of the value, and the comma before or
- * after it. */
+/* Describes a member of a JSON object by its text, from the key to the end of the value, with the
+ * comma before or after it. */
 typedef struct member {
     const char *begin, *end;
 } member;
 
-/* Finds the member `key` of the object that begins at `at`. If there is none, both ends of the
- * result are the closing brace. Returns false if the text is no object. */
+/* Finds the member `key` of the JSON object that begins at `at`. If there is no such member, both
+ * pointers of the result point to the closing brace. Returns false if the text is not an object. */
 static bool find_member(const char *at, const char *key, member *found) {
     const char *comma = NULL;
     if (*(at = skip_blanks(at)) != '{') return false;
@@ -269,8 +268,8 @@ static bool find_member(const char *at, const char *key, member *found) {
     return *at == '}';
 }
 
-/* Removes every member `key` from the text of an object. A key may occur twice, and readers take
- * the last one. Returns false if the text is no object. */
+/* Removes every member `key` from the text of a JSON object. A key may occur twice, and readers
+ * take the last one. Returns false if the text is not an object. */
 static bool remove_members(char *text, const char *key) {
     member found;
     while (find_member(text, key, &found)) {
@@ -285,7 +284,8 @@ char *cli_config_replace(const char *text, const char *key, const char *value) {
     size_t size;
     FILE *stream = remove_members(rest, key) ? open_memstream(&out, &size) : NULL;
     if (stream) {
-        /* The new member becomes the first one, because then only one comma can follow it. */
+        /* The new member becomes the first one of the object, because a comma can then only follow
+           it. */
         const char *first = skip_blanks(rest) + 1;
         fprintf(stream, "%.*s", (int)(first - rest), rest);
         if (value) fprintf(stream, "\n  \"%s\": ", key);

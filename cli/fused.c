@@ -9,8 +9,8 @@
 
 enum { MOST_FUSED = 3 };
 
-/* The ends of the names of weights that are fused: vLLM's packed_modules_mapping (qkv_proj and
- * gate_up_proj), the experts of Mixtral, and llama.cpp's names. */
+/* Lists the endings of the names of weights that engines fuse. The sources are vLLM's
+ * packed_modules_mapping (qkv_proj and gate_up_proj), the experts of Mixtral, and llama.cpp. */
 static const char *const fused[][MOST_FUSED] = {
     {".q_proj.weight", ".k_proj.weight", ".v_proj.weight"},
     {".gate_proj.weight", ".up_proj.weight"},
@@ -19,8 +19,8 @@ static const char *const fused[][MOST_FUSED] = {
     {".ffn_gate.weight", ".ffn_up.weight"},
 };
 
-/* Returns the entry of `fused` that has the end of the name, and the length of the name before that
- * end; or NULL. */
+/* Returns the entry of `fused` with an ending that the name has, or NULL. *stem becomes the length
+ * of the name before this ending. */
 static const char *const *find_entry(const char *name, size_t *stem) {
     for (size_t i = 0; i < sizeof fused / sizeof fused[0]; i++)
         for (int k = 0; k < MOST_FUSED && fused[i][k]; k++) {
@@ -32,8 +32,8 @@ static const char *const *find_entry(const char *name, size_t *stem) {
     return NULL;
 }
 
-/* Enlarges *amax to the largest magnitude of a weight that is one matrix. NaN and Inf are refused,
- * and the message names the weight, which need not be the one that is being quantized. */
+/* Raises *amax to the largest magnitude of an unquantized weight. The function refuses NaN and
+ * Inf. Its message names the weight, which may not be the weight that the command quantizes. */
 static const char *add_amax(const bsmm_file *file, uint64_t index, const char *name, float *amax) {
     static char message[512];
     cli_loaded loaded;
@@ -49,7 +49,7 @@ static const char *add_amax(const bsmm_file *file, uint64_t index, const char *n
     return message;
 }
 
-/* Finds an unquantized matrix by its name. */
+/* Finds an unquantized weight of one matrix by its name. */
 static bool find_matrix(const bsmm_file *file, const char *name, uint64_t *index,
                         bsmm_weight *weight) {
     return !bsmm_file_weight_find(file, name, index) &&

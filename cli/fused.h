@@ -1,13 +1,14 @@
-/* Weights of a layer that engines multiply as one matrix, which has one global scale. */
+/* Handles weights of a layer that inference engines multiply as one fused matrix with one global
+ * scale. */
 #ifndef CLI_FUSED_H
 #define CLI_FUSED_H
 
 #include "command.h"
 
 /* Computes the largest magnitude of all weights that engines fuse with `weight`, such as the
- * queries, keys and values of a layer, for which is_alike(context, `weight`, the other weight) is
- * true. *amax stays as it is if engines fuse no weight with this one. Returns NULL
- * on success, otherwise the reason for the failure. */
+ * queries, keys and values of a layer. It includes only weights for which is_alike(context,
+ * `weight`, other) is true. *amax stays unchanged if engines fuse no weight with this one. Returns
+ * NULL on success, otherwise the reason for the failure. */
 const char *cli_fused_amax(const bsmm_file *file, const bsmm_weight *weight,
                            bool (*is_alike)(const void *context, const bsmm_weight *one,
                                             const bsmm_weight *other),

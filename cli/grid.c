@@ -13,29 +13,30 @@ const cli_column cli_grid_columns[] = {
 };
 
 typedef struct grid {
-    bsmm_matrix matrix; /* a matrix of the padded size, so that padding cells have offsets too */
+    bsmm_matrix
+        matrix; /* Describes a matrix of the padded size, so that padding cells have offsets too. */
     bsmm_layout_info info;
-    /* `tile_rows`: number of rows of a tile. `step`: number of rows after which the layout's
+    /* `tile_rows` counts the rows of a tile. `step` is the number of rows after which the layout's
      * innermost digit (bsmm_digit) wraps around to 0. */
     int64_t tile_rows, step;
-    int64_t rows, cols;               /* size of the scale matrix that the user asked for */
-    int64_t padded_rows, padded_cols; /* size of the scale matrix with its padding */
+    int64_t rows, cols; /* Give the size of the scale matrix that the user requested. */
+    int64_t padded_rows, padded_cols; /* Give the size of the scale matrix with its padding. */
     bool all;
 } grid;
 
-enum { MOST = 65536 }; /* largest number of rows or columns of a picture */
+enum { MOST = 65536 }; /* MOST is the largest number of rows or columns of a picture. */
 
 static bsmm_status count_scales(grid *drawing, int64_t rows, int64_t cols, uint64_t *count) {
     drawing->matrix.rows = rows;
     drawing->matrix.cols = cols * drawing->matrix.format.block_cols;
-    /* The format of the matrix has scales of one byte, so the number of bytes is the number of
+    /* The scales of this matrix have one byte each, so the number of bytes is the number of
      * scales. */
     return bsmm_scale_bytes(&drawing->matrix, count);
 }
 
-/* Finds the size of the scale matrix including its padding. The function tries numbers of rows in
- * ascending order. It takes the first size that has as many scales as the padded layout needs for
- * the requested matrix, and that needs no further padding itself. */
+/* Finds the size of the scale matrix with its padding. The function tries numbers of rows in
+ * ascending order. It takes the first size that needs no further padding and has as many scales as
+ * the layout stores for the requested matrix. */
 static bool find_padded(grid *drawing) {
     uint64_t count, padded;
     if (count_scales(drawing, drawing->rows, drawing->cols, &count)) return false;
@@ -61,8 +62,8 @@ static uint64_t offset_of(const grid *drawing, int64_t row, int64_t col) {
 }
 
 /* Tells whether the drawing shows a row of scales. A large drawing shows only the first and last
- * rows, and the rows at which the innermost digit of the layout (bsmm_digit) wraps around to 0,
- * because the offsets jump there. */
+ * rows, and rows at which the offsets jump. The offsets jump where the innermost digit of the
+ * layout (bsmm_digit) wraps around to 0. */
 static bool shows_row(const grid *drawing, int64_t row) {
     int64_t step = drawing->step, near = 2 * drawing->tile_rows;
     if (drawing->all || drawing->padded_rows <= 32 || row + 1 == drawing->padded_rows) return true;
@@ -144,8 +145,8 @@ static void list_cells(const grid *drawing) {
     cli_rows_close(rows);
 }
 
-/* Converts a size to 32 bits. A size that does not fit becomes the largest 32-bit number, which the
- * library refuses. Without this limit it could wrap around to a valid size. */
+/* Converts a size to 32 bits. A size that does not fit becomes the largest 32-bit number, because
+ * the library refuses that number. Plain truncation could give a valid size. */
 static uint32_t tile_size(int64_t size) {
     return size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
 }

@@ -1,6 +1,6 @@
-/* Handles signals that end the program, so that a command which is writing a file leaves no
- * half-written file behind. The handler only notes the signal. The command stops at its next step,
- * cleans up, and then ends by the same signal. A second signal kills the program at once. */
+/* Handles signals that end the program, so that a command leaves no half-written file behind. The
+ * handler only records the signal. The command stops at its next step, removes its files, and ends
+ * by the same signal. A second signal kills the program at once. */
 #ifndef CLI_INTERRUPT_H
 #define CLI_INTERRUPT_H
 

@@ -15,7 +15,8 @@ static bool is_exact_in_bf16(bsmm_format format) {
     return false;
 }
 
-/* Returns the family of a kernel in the table of one kind of device. */
+/* Returns the table entry of the kernel's family, i.e. of the kernels with the same order of
+ * additions. */
 static const bench_family_level *find(const bench_family_level *families, const char *kernel) {
     for (; families && families->kernel; families++)
         if (strncmp(kernel, families->kernel, strlen(families->kernel)) == 0) return families;
@@ -48,8 +49,8 @@ static double truncate_at(double x, int least) {
     return ldexp(trunc(ldexp(x, -least)), least);
 }
 
-/* Adds as a tensor core does: all terms are truncated `fraction` bits below the largest, and the
- * sum is truncated too. */
+/* Adds products as a tensor core does. It truncates all terms `fraction` bits below the largest
+ * term, adds them, and truncates the sum. */
 static float add_truncated(const float *a, const float *b, int64_t n, float sum, int fraction) {
     int top = exponent_of((double)sum);
     for (int64_t i = 0; i < n; i++) {
@@ -65,7 +66,7 @@ static float add_truncated(const float *a, const float *b, int64_t n, float sum,
     return (float)truncate_at(total, exponent_of(total) - kept);
 }
 
-/* Returns the sum of one segment, added and rounded in the order of the kernel family: `unit`
+/* Returns the sum of one segment of K in the order of the kernel's family, which adds `unit`
  * products at a time. */
 static float sum_segment(const bench_family_level *family, int64_t unit, const float *a,
                          const float *b, int64_t k) {
@@ -115,9 +116,9 @@ cli_sums cli_level_sum(const bench_family_level *family, const bsmm_format forma
     return sums;
 }
 
-/* Chooses the distance between the outputs that are checked, so that their sums take about 2^27
- * multiply-adds. The outputs are spread evenly. The distance is odd, so that it shares no factor
- * with tile sizes that are powers of two, and every lane of a tile is checked. */
+/* Chooses the stride between the outputs that are checked, so that the check takes about 2^27
+ * multiply-adds. The stride is odd, because it then has no common factor with tile sizes that are
+ * powers of two, and the check covers every lane of a tile. */
 static int64_t choose_stride(int64_t outputs, int64_t k) {
     int64_t affordable = ((int64_t)1 << 27) / (k > 0 ? k : 1) + 1;
     return (outputs / affordable + 1) | 1;
@@ -145,7 +146,7 @@ double cli_level_compare(const bench_family_level *family, const bsmm_matrix *a,
     return sqrt(ours / typical) / family->level;
 }
 
-/* Allocates a matrix of fp32 values. Its data is NULL if there is no memory. */
+/* Describes and allocates a matrix of fp32 values. Its data is NULL if there is no memory. */
 static bsmm_matrix wide(int64_t rows, int64_t cols) {
     bsmm_matrix m = BSMM_INIT(bsmm_matrix);
     m.format.elem = BSMM_ELEM_F32;
@@ -171,7 +172,7 @@ static void describe_plain(const bsmm_matmul_desc *desc, const char *kernel, con
     product->threads = desc->threads;
 }
 
-/* Decodes both operands, after their memory was allocated. */
+/* Decodes both operands to fp32. Fails if their memory could not be allocated. */
 static bool decode(plain *p) {
     if (!p->a_values.data || !p->b_values.data || !p->d.data) {
         cli_fail("check: out of memory");

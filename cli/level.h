@@ -1,45 +1,43 @@
-/* Compares the typical error of a kernel with the typical error that its family had when it was
- * measured. The error bound of docs/NUMERICS.md holds for all operands and lies far above the
- * errors of usual operands. A kernel that lost two bits of accuracy would stay below that bound;
- * this comparison finds it. */
+/* Compares the typical error of a kernel with the measured typical error of its family. The error
+ * bound of docs/NUMERICS.md holds for all operands and is far above usual errors. A kernel that
+ * loses two bits of accuracy stays below the bound, but this comparison finds it. */
 #ifndef CLI_LEVEL_H
 #define CLI_LEVEL_H
 
 #include "command.h"
 #include "family_level.h"
 
-/* The largest error level (cli_level_run) that passes. The measured kernels have levels of 0.5 to
- * 1, so that a kernel with errors 4 times as large fails. */
+/* A kernel passes if its error level (cli_level_run) is at most this number. Today's kernels have
+ * levels of 0.5 to 1, so a kernel with errors 4 times as large fails. */
 #define CLI_LEVEL_MOST 2.0
 
-/* Returns the measured error of a kernel's family for operands of these formats, or NULL if the
- * family was not measured for them. */
+/* Returns the measured error of a kernel's family for operands of these formats, or NULL if it was
+ * not measured. */
 const bench_family_level *cli_level_of(const char *kernel, const bsmm_format formats[2]);
 
-/* One sum of products a_k * b_k: exact (in double), and rounded in fp32 in the order of the kernel
- * family. */
+/* Holds a sum of products a_k * b_k. `exact` is the sum in double. `rounded` is the sum in fp32 in
+ * the order of the kernel's family. */
 typedef struct cli_sums {
-    double exact, rounded, magnitude; /* magnitude: sum of |a_k b_k| */
+    double exact, rounded, magnitude; /* `magnitude` is the sum of |a_k b_k|. */
 } cli_sums;
 cli_sums cli_level_sum(const bench_family_level *family, const bsmm_format formats[2],
                        const float *a, const float *b, int64_t k);
 
-/* Multiplies on the device of a description, whose pointers are to host memory. Returns false after
- * it has reported the error. */
+/* Multiplies on the device that the description names. The operands are in host memory. On
+ * failure, the function prints the error and returns false. */
 typedef bool cli_multiply(const bsmm_matmul_desc *desc, void *context);
 
 /* Measures the error level of a kernel. The function multiplies desc->a by desc->b again with the
- * kernel, into fp32, without alpha, C, bias, epilogue and global scales. The error of each output
- * is taken relative to its sum |a||b|. The root mean square of these errors is divided by that of
- * fp32 sums in the order of the kernel's family (cli_level_sum). *level is this quotient, divided
- * by the largest one that was measured for the family. It is NAN if the family was not measured, or
- * if fewer than 128 outputs have an error. Returns false if the product fails, or if memory is
- * short; the error is then reported. */
+ * kernel, into fp32 and without an epilogue. It divides the error of each output by its sum |a||b|
+ * and takes the root mean square. The level is this number divided by the same number for fp32
+ * sums in the order of the kernel's family, and by the largest such quotient that was measured.
+ * *level is NAN if the family was not measured or too few outputs have an error. Returns false
+ * after reporting an error. */
 bool cli_level_run(const bsmm_matmul_desc *desc, const char *kernel, cli_multiply *multiply,
                    void *context, double *level);
 
 /* Computes the error level of cli_level_run from fp32 results d that exist already. a_values and
- * b_values are the decoded values of a and b. */
+ * b_values are the decoded elements of a and b. */
 double cli_level_compare(const bench_family_level *family, const bsmm_matrix *a,
                          const bsmm_matrix *b, const float *a_values, const float *b_values,
                          const float *d);

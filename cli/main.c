@@ -1,5 +1,5 @@
-/* The program bsmm. Each command is an entry of a table; the file cmd_NAME.c ends with the entry of
- * the command NAME. */
+/* Runs the program bsmm. Each command is an entry of a table. The file cmd_NAME.c ends with the
+ * entry of the command NAME. */
 #include "common.h"
 #include "generate.h"
 #include "nearest.h"
@@ -59,7 +59,7 @@ static int unknown_command(const char *word) {
     return CLI_USAGE;
 }
 
-/* Runs a command. argv[0] becomes "bsmm NAME", which messages begin with. */
+/* Runs a command. argv[0] becomes "bsmm NAME", because messages begin with it. */
 static int run_command(int argc, char **argv) {
     const cli_command *command = cli_command_find(argv[0]);
     if (!command) return unknown_command(argv[0]);
@@ -85,7 +85,7 @@ static int dispatch(int argc, char **argv) {
     return run_command(argc - 1, argv + 1);
 }
 
-/* Copies the list of words, because parsing changes the order of argv. */
+/* Copies the words of the command line, because parsing changes the order of argv. */
 static void keep_words(int argc, char **argv) {
     cli_command_line = cli_alloc((size_t)argc + 1, sizeof *cli_command_line);
     memcpy(cli_command_line, argv, (size_t)argc * sizeof *cli_command_line);

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Prints text with escapes for roff. roff gives a meaning to '\' and '-' everywhere, and to '.' and
- * ''' at the start of a line. */
+/* Prints text with escapes for roff, because roff gives a meaning to '\' and '-' everywhere, and
+ * to '.' and ''' at the start of a line. */
 static void print_text(const char *text) {
     bool line_start = true;
     for (; *text; text++) {

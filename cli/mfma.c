@@ -21,14 +21,15 @@ const cli_column cli_mfma_places[] = {
 
 enum { CELL = 60, ROW_HEIGHT = 22, MARGIN = 40, LANES = 64 };
 
-/* A drawing of one operand of a matrix instruction D(i, j) = sum over k of A(i, k) B(k, j). The
- * drawing of A, C or D has a line for each i, and the drawing of B has a line for each j. The
- * functions below call the index of the line `outer`. */
+/* Describes the drawing of one operand of a matrix instruction D(i, j) = sum over k of A(i, k)
+ * B(k, j). The drawing of A, C or D has a line for each i, and the drawing of B has a line for
+ * each j. The functions below call the index of the line `outer`. */
 typedef struct drawing {
     bsmm_mfma_info info;
     const char *operand, *type;
     uint32_t kind, block, rows, cols;
-    bool transposed; /* the operand is B: a line of the drawing is a column of the operand */
+    bool transposed; /* Is true if the operand is B. A line of the drawing is then a column of the
+                        operand. */
     const char *title;
 } drawing;
 
@@ -88,8 +89,8 @@ static cli_text registers(uint32_t low, uint32_t bits) {
     return text;
 }
 
-/* Neighbouring elements of a line that share one cell of the drawing. Either one lane holds all of
- * them in adjacent bits, or adjacent lanes hold them in the same bits (over_lanes). */
+/* Describes neighboring elements of a line that share one cell of the drawing. Either one lane
+ * holds all of them in adjacent bits, or adjacent lanes hold them in the same bits (over_lanes). */
 typedef struct run {
     uint32_t from, count;
     bsmm_mfma_place first;

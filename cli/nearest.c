@@ -33,8 +33,8 @@ unsigned cli_distance(const char *a, const char *b) {
     return rows[a_length % 3][b_length];
 }
 
-/* Makes a candidate the best one if it is nearer to the misspelt word than the best so far. At most
- * a third of the letters of the word may be wrong, but one wrong letter is always allowed. */
+/* Makes a candidate the best suggestion if it is nearer to the misspelled word than the best so
+ * far. A candidate may differ in one letter, or in at most a third of the word's letters. */
 void cli_nearest_try(cli_nearest *nearest, const char *candidate) {
     size_t wrong = strlen(nearest->word) / 3;
     unsigned distance = cli_distance(nearest->word, candidate);

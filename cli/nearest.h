@@ -1,4 +1,4 @@
-/* Suggests a known word for a misspelt one. */
+/* Suggests a known word for a misspelled word. */
 #ifndef CLI_NEAREST_H
 #define CLI_NEAREST_H
 
@@ -10,11 +10,11 @@
  * more than 127 letters, the distance counts as infinite. */
 unsigned cli_distance(const char *a, const char *b);
 
-/* The candidate that is nearest to a misspelt word. Only candidates that are similar enough
+/* Holds the known word that is nearest to a misspelled word. Only words that are similar enough
  * count. */
 typedef struct cli_nearest {
-    const char *word; /* the misspelt word that the user wrote */
-    const char *best; /* best candidate so far; NULL: none is similar */
+    const char *word; /* The misspelled word that the user wrote. */
+    const char *best; /* The best known word so far, or NULL if none is similar. */
     unsigned distance;
 } cli_nearest;
 void cli_nearest_try(cli_nearest *nearest, const char *candidate);

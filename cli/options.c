@@ -36,9 +36,8 @@ bool cli_takes_value(const cli_command *command, const char *word) {
     return option && option->arg && !strchr(word, '=');
 }
 
-/* Tells whether the first `length` characters of a text are the beginning of the name of a long
- * option. Users may shorten long options in this way. argp itself adds the options "help" and
- * "usage". */
+/* Tells whether the first `length` characters of a text begin the name of a long option, because
+ * users may shorten long options. argp adds the options "help" and "usage". */
 static bool begins_option(const cli_command *command, const char *name, size_t length) {
     static const char *const added[] = {"help", "usage"};
     for (size_t i = 0; i < sizeof added / sizeof added[0]; i++)

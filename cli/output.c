@@ -15,7 +15,7 @@ static const char *dtype_of(uint32_t elem) {
     return elem == BSMM_ELEM_F16 ? "F16" : elem == BSMM_ELEM_BF16 ? "BF16" : "F32";
 }
 
-/* Creates a file with room for the matrix. *stored becomes the description of the matrix in the
+/* Creates a file with room for the matrix. *stored receives the description of the matrix in the
  * file. */
 static bool begin(const cli_output *output, bsmm_writer *writer, bsmm_matrix *stored) {
     const int64_t shape[] = {output->matrix.rows, output->matrix.cols};

@@ -1,6 +1,5 @@
-/* Parses a command line. The options of the command are translated for glibc's argp, which parses
- * them, prints --help and reports usage errors. */
-#define _GNU_SOURCE /* makes stdio.h declare asprintf */
+/* Parses a command line. glibc's argp does the parsing, prints --help and reports usage errors. */
+#define _GNU_SOURCE /* This macro makes stdio.h declare asprintf. */
 #include "common.h"
 #include "options.h"
 #include "words.h"
@@ -9,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_KEY = 0x100 }; /* an option without a letter has the key FIRST_KEY + its index */
+enum { FIRST_KEY = 0x100 }; /* An option without a letter has the key FIRST_KEY plus its index. */
 
 typedef struct parse {
     const cli_command *command;
@@ -24,8 +23,8 @@ static int key_of(const cli_command *command, size_t row) {
     return letter ? letter : FIRST_KEY + (int)row;
 }
 
-/* Prints a usage error and exits. argp's own message is not used, because it would print the user's
- * text with characters that control the terminal. */
+/* Prints a usage error and exits. argp's own message would print the user's text with characters
+ * that control the terminal. */
 #define refuse(...) exit(cli_usage(__VA_ARGS__))
 
 static bool check_word(const cli_option *option, const char *text) {
@@ -129,8 +128,8 @@ static void free_values(const parse *parsed) {
     free(parsed->values);
 }
 
-/* Adds "(required)" to the help of a required option. argp frees the returned text if it differs
- * from the original. */
+/* Adds "(required)" to the help of a required option. argp frees the returned text if it is not
+ * the original text. */
 static char *mark_required(int key, const char *text, void *input) {
     const parse *parsed = input;
     char *marked;
@@ -164,7 +163,7 @@ static void free_argp(struct argp *argp) {
     free((void *)argp->doc);
 }
 
-/* Puts a space in front of negative numbers, so that argp does not take them for options. strtod
+/* Puts a space before negative numbers, because argp would otherwise read them as options. strtod
  * skips the space later. */
 static void protect_negative_numbers(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {

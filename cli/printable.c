@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Ranges of characters that are invisible or that change how other characters are shown. */
+/* Lists ranges of characters that are invisible or that change how other characters are shown. */
 static const struct {
     uint32_t first, last;
 } hidden[] = {

@@ -1,4 +1,4 @@
-/* A product that is described by formats and sizes alone. Its matrices have no memory. */
+/* Describes a product by formats and sizes only. Its matrices have no memory. */
 #ifndef CLI_PRODUCT_H
 #define CLI_PRODUCT_H
 
@@ -6,19 +6,19 @@
 
 typedef struct cli_product {
     bsmm_matrix a, b, d;
-    /* points to a, b and d of this struct, so the struct must not be moved in memory */
+    /* Points to a, b and d of this struct, so the struct must not move in memory. */
     bsmm_matmul_desc desc;
 } cli_product;
 
 void cli_product_describe(cli_product *product, const cli_format_pair *formats,
                           const int64_t sizes[3], bsmm_format out);
 
-/* Returns the form of packed weights (bsmm_packed_form) with this name, or BSMM_PACKED_NONE if
+/* Returns the packed format of weights (bsmm_packed_form) with this name, or BSMM_PACKED_NONE if
  * `name` is NULL. */
 uint32_t cli_packed_form(const char *name);
 
-/* Options of commands whose values have `cli_format_pair formats`, `bsmm_format out`, `const char
- * *device` and `const char *packed`. */
+/* Defines the options for formats and device. The command's values must have the fields
+ * `cli_format_pair formats`, `bsmm_format out`, `const char *device` and `const char *packed`. */
 #define CLI_OPTION_FORMATS(type)                                                                   \
     {                                                                                              \
         .name = "format", .letter = 'f', .arg = "FORMATS",                                         \
@@ -47,7 +47,8 @@ uint32_t cli_packed_form(const char *name);
         .offset = offsetof(type, fast)                                                             \
     }
 
-/* The required options -M, -N and -K of commands whose values have `int64_t sizes[3]`. */
+/* Defines one of the required options -M, -N and -K. The command's values must have the field
+ * `int64_t sizes[3]`. */
 #define CLI_OPTION_SIZE(type, index, key, what)                                                    \
     {                                                                                              \
         .letter = key, .arg = "COUNT", .help = what, .kind = CLI_SIZE,                             \

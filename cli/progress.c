@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 enum { BAR_WIDTH = 30 };
-/* Seconds until the progress bar first appears, and seconds between two redraws. */
+/* Give the seconds until the progress bar first appears, and the seconds between two redraws. */
 static const double first_after = 0.3, redraw_after = 0.1;
 
 static double now(void) {

@@ -1,5 +1,5 @@
-/* A progress bar on stderr. It is drawn only if stderr is a terminal and the work takes longer than
- * a moment. */
+/* Draws a progress bar on stderr. The bar appears only if stderr is a terminal and the work takes
+ * longer than a moment. */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
@@ -8,12 +8,12 @@
 typedef struct cli_progress {
     const char *title;
     uint64_t total, done;
-    double started, drawn; /* times of the start and of the last redraw, in seconds */
+    double started, drawn; /* Are the times of the start and of the last redraw, in seconds. */
     int active;
 } cli_progress;
 
 cli_progress cli_progress_begin(const char *title, uint64_t total);
 void cli_progress_add(cli_progress *progress, uint64_t amount);
-void cli_progress_end(cli_progress *progress); /* erases the progress bar */
+void cli_progress_end(cli_progress *progress); /* Erases the progress bar. */
 
 #endif

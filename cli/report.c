@@ -16,8 +16,8 @@ const cli_column cli_report_columns[] = {
 
 struct cli_report {
     cli_rows *rows;
-    /* sums over the matrices so far; clipped and underflowed are numbers of elements here, and
-     * become fractions when the row is printed */
+    /* Sums the reports of the matrices so far. `clipped` and `underflowed` count elements here,
+     * and become fractions when the row is printed. */
     bsmm_quantize_report sum;
 };
 
@@ -31,7 +31,8 @@ void cli_report_add(cli_report *report, const bsmm_quantize_report *part) {
     bsmm_quantize_report *sum = &report->sum;
     sum->signal += part->signal;
     sum->noise += part->noise;
-    /* A NaN stays, whichever matrix of the weight it comes from. fmax would lose it. */
+    /* A NaN error stays the largest error, whichever matrix of the weight it comes from. fmax
+       would lose the NaN. */
     if (!isnan(sum->max_error) && !(part->max_error <= sum->max_error))
         sum->max_error = part->max_error;
     sum->clipped += part->clipped * (double)part->count;

@@ -9,10 +9,11 @@
 struct cli_rows {
     const cli_column *columns;
     size_t column_count;
-    size_t column; /* index of the column of the next cell */
+    size_t column; /* Is the index of the next cell's column. */
     bool json, headed;
-    json_t *object; /* JSON object of the row that is being built */
-    char **cells;   /* cells of all table rows so far, including the row that is being built */
+    json_t *object; /* Is the JSON object of the row that is being built. */
+    char **cells;   /* Holds the cells of all table rows so far, including the row that is being
+                       built. */
     size_t cell_count, cell_capacity;
     size_t *widths;
 };
@@ -104,8 +105,7 @@ void cli_row_value(cli_rows *rows, json_t *value, const char *format, ...) {
     add_cell(rows, value, text);
 }
 
-/* Tells whether a column is shown. If all cells of a column are empty, the column and its heading
- * are left out. */
+/* Tells whether a column is shown. A column whose cells are all empty is left out. */
 static bool is_shown(const cli_rows *rows, size_t i) {
     return rows->columns[i].title && rows->widths[i] > 0;
 }
@@ -117,8 +117,8 @@ static void widen_for_titles(cli_rows *rows) {
     }
 }
 
-/* Prints one line of the table. Blanks are printed only when more text follows, so that no line
- * ends with blanks. */
+/* Prints one line of the table. The function prints blanks only when more text follows, so that no
+ * line ends with blanks. */
 static void print_line(const cli_rows *rows, char *const *cells) {
     int blanks = 0;
     for (size_t i = 0; i < rows->column_count; i++) {

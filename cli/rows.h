@@ -1,5 +1,5 @@
-/* The output of a command, printed either as a table with aligned columns or as one JSON object per
- * row. */
+/* Prints the output of a command, either as a table with aligned columns or as one JSON object for
+ * each row. */
 #ifndef CLI_ROWS_H
 #define CLI_ROWS_H
 
@@ -11,20 +11,19 @@ typedef struct cli_rows cli_rows;
 cli_rows *cli_rows_open(const cli_column *columns, bool json);
 
 /* The functions cli_row_* set the next cell of the current row, in the order of the columns. */
-/* Sets a cell to a text. A NULL text is null in JSON and "-" in a table. */
+/* Sets the next cell to a text. A NULL text is null in JSON and "-" in a table. */
 void cli_row_text(cli_rows *rows, const char *text);
 void cli_row_integer(cli_rows *rows, int64_t value);
-/* Sets a cell to a number. `format` is its printf format in the table. NaN and Inf become null in
- * JSON. */
+/* Sets the next cell to a number. `format` is its printf format in the table. NaN and Inf become
+ * null in JSON. */
 void cli_row_number(cli_rows *rows, double value, const char *format)
     __attribute__((format(printf, 3, 0)));
-/* Sets a cell to any JSON value, and to the text that stands for it in the table. The function
- * takes over the caller's reference to the value. */
+/* Sets the next cell to any JSON value, and to the text that represents the value in the table.
+ * The function takes over the caller's reference to the value. */
 void cli_row_value(cli_rows *rows, json_t *value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Prints the complete rows that were collected. Rows that follow use the same column widths or
- * larger ones. */
+/* Prints the rows that were collected so far. Later rows use at least the same column widths. */
 void cli_rows_flush(cli_rows *rows);
 void cli_rows_close(cli_rows *rows);
 

@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* makes sys/mman.h declare MAP_ANONYMOUS */
+#define _GNU_SOURCE /* This macro makes sys/mman.h declare MAP_ANONYMOUS. */
 #include "shrink.h"
 #include "common.h"
 #include <errno.h>
@@ -10,13 +10,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A mapped file. The list of mapped files is never freed, because the signal handler may be reading
- * it in another thread. */
+/* Describes a mapped file. The program never frees the list of mapped files, because the signal
+ * handler may read it in another thread. */
 typedef struct range {
     struct range *next;
-    const bsmm_file *file; /* file that owns the mapping; NULL after the file is closed */
+    const bsmm_file
+        *file; /* Is the file that owns the mapping, or NULL after the file is closed. */
     char *path;
-    uintptr_t begin, end; /* address range of the mapping, in whole pages */
+    uintptr_t begin, end; /* Are the address range of the mapping, in whole pages. */
 } range;
 
 static range *_Atomic ranges;
@@ -38,10 +39,9 @@ static const range *find(uintptr_t address) {
     return NULL;
 }
 
-/* Handles SIGBUS, which is raised by an access to the lost end of a file. The handler maps zeros
- * from the page of the access to the end of the mapping, because everything from that page on is
- * lost. If the file is still being opened, its mapping is not known yet, and zeros are mapped for
- * that page only. */
+/* Handles SIGBUS, which an access to the lost end of a shortened file raises. The handler maps
+ * zeros from the page of the access to the end of the mapping. If the program is still opening the
+ * file, the handler does not know the mapping, so it maps zeros for that page only. */
 static void note_fault(int number, siginfo_t *info, void *context) {
     (void)context;
     int error = errno;
@@ -54,7 +54,7 @@ static void note_fault(int number, siginfo_t *info, void *context) {
     if (ours && mmap((void *)page, bytes, PROT_READ, flags, -1, 0) != MAP_FAILED)
         atomic_store(&shrunk, path);
     else
-        /* not an access to a mapped file: repeating the access now ends the program */
+        /* The address is not in a mapped file, so repeating the access now ends the program. */
         signal(number, SIG_DFL);
     errno = error;
 }

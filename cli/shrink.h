@@ -1,23 +1,23 @@
-/* Handles input files that another program shortens while they are mapped. Reading past the new end
- * raises SIGBUS, which would kill the command without a message. The signal handler notes the file
- * and maps zeros in place of the lost part. The command stops at its next step, cleans up and
+/* Handles input files that another program shortens while they are mapped. Reading past the new
+ * end raises SIGBUS, which would kill the command without a message. The signal handler records
+ * the file and maps zeros in place of the lost part. The command then stops at its next step and
  * reports the file. */
 #ifndef CLI_SHRINK_H
 #define CLI_SHRINK_H
 
 #include "command.h"
 
-/* Announces that the file at `path` is being opened and may shrink meanwhile. NULL means that no
- * file is being opened. */
+/* Announces that the program is opening the file at `path`, which may shrink meanwhile. NULL means
+ * that the program is opening no file. */
 void cli_shrink_opening(const char *path);
-/* These functions start and stop watching the mappings of all files that belong to an open
- * bsmm_file, because another process may shrink a file. */
+/* These functions start and stop watching the mappings of an open bsmm_file, because another
+ * program may shorten the mapped files. */
 void cli_shrink_watch(const bsmm_file *file);
 void cli_shrink_forget(const bsmm_file *file);
 
-/* Returns the path of a file that shrank, or NULL if none did. */
+/* Returns the path of a file that another program has shortened, or NULL if there is none. */
 const char *cli_shrunk(void);
-/* Tells whether a file shrank, and prints a message if one did. */
+/* Tells whether another program has shortened an input file, and prints a message if so. */
 bool cli_fail_shrunk(void);
 
 #endif

@@ -15,8 +15,8 @@ bool cli_is_plain(bsmm_format format) {
     return format.scale == BSMM_SCALE_NONE && bench_elem_is_wide(format.elem);
 }
 
-/* Finds the neighbours of a value in f32. f32 has too many codes for the search that other formats
- * use, but nextafterf gives its neighbours. */
+/* Finds the f32 numbers just below and above a value. f32 has too many codes for the search that
+ * other formats use, so the function calls nextafterf. */
 static void f32_neighbours(double value, double *below, double *above) {
     float nearest = (float)value;
     float down = (double)nearest < value ? nearest : nextafterf(nearest, -INFINITY);
@@ -46,8 +46,8 @@ const char *cli_layout_name(uint32_t layout) {
     return "unknown";
 }
 
-/* The library has no public table of scale formats, so this switch names them. -Wswitch is an error
- * here, so that a new scale format does not compile until it has a name. */
+/* The library has no public table of scale formats, so this switch names them. -Wswitch is an
+ * error here, because a new scale format then does not compile without a name. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
 const char *cli_scale_name(uint32_t scale) {

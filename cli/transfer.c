@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* number of bytes that are copied between two updates of the progress bar */
+/* The command copies this number of bytes between two updates of the progress bar. */
 enum { COPY_CHUNK = 1 << 26 };
 
 const cli_column cli_transfer_columns[] = {
@@ -23,8 +23,8 @@ const cli_column cli_transfer_columns[] = {
     {0},
 };
 
-/* Converts a size to 32 bits. A size that does not fit becomes the largest 32-bit number, which the
- * library refuses. Without this limit it could wrap around to a valid size. */
+/* Converts a size to 32 bits. A size that does not fit becomes the largest 32-bit number, because
+ * the library refuses that number. Plain truncation could give a valid size. */
 static uint32_t tile_size(int64_t size) {
     return size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
 }
@@ -60,8 +60,8 @@ static bool copy_tensor(cli_job *job, const cli_step *what) {
     return true;
 }
 
-/* Checks that the global scale is positive and finite. Readers, including bsmm, refuse any other
- * global scale. */
+/* Checks that the global scale of a matrix is positive and finite, because readers refuse any
+ * other global scale. */
 static bool check_global(const cli_step *what, const bsmm_matrix *target) {
     const float *global = target->global_scale;
     if (!global || (isfinite(*global) && *global > 0)) return true;
@@ -117,7 +117,8 @@ static bool write_shard(cli_job *job, size_t index) {
     return filled;
 }
 
-/* Tells whether an earlier run, which was interrupted, has completed this file of a folder. */
+/* Tells whether an earlier run, which was interrupted, has completed this file of the output
+ * folder. */
 static bool is_complete(cli_job *job, size_t index) {
     if (!job->folder || access(job->shards[index].path, F_OK)) return false;
     cli_progress_add(&job->progress, job->shards[index].bytes);
@@ -149,7 +150,7 @@ static void free_shards(cli_job *job) {
     free(job->shards);
 }
 
-/* Writes the output, a file or the files of a folder. */
+/* Writes the output file, or all files of the output folder. */
 static bool write_output(cli_job *job) {
     cli_interrupt_watch();
     bool written = cli_transfer_writer(job, 0) && cli_transfer_plan(job);

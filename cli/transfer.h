@@ -1,58 +1,62 @@
 /* Copies one file into another and changes its weights on the way. The commands quantize,
- * dequantize and convert share this code. Data goes directly from the mapping of the input to the
+ * dequantize and convert share this code. Data moves directly from the mapping of the input to the
  * mapping of the output, so that memory use does not grow with the size of the file. */
 #ifndef CLI_TRANSFER_H
 #define CLI_TRANSFER_H
 
 #include "command.h"
 
-/* The options that the commands quantize, dequantize and convert share. The struct is the first
- * field of the values of each of these commands. */
+/* Holds the options that the commands quantize, dequantize and convert share. It is the first
+ * field of each command's values. */
 typedef struct cli_transfer_values {
     const char *out;
     cli_list include, exclude;
-    int64_t shard_size; /* largest size of a shard of a folder, in bytes; 0: 5 GB */
+    int64_t
+        shard_size; /* The largest size of a shard of an output folder in bytes. 0 means 5 GB. */
     bool json, strict;
 } cli_transfer_values;
 
-/* A scale layout that the user gave by options; name NULL: the user gave none. */
+/* Holds the scale layout that the user requested. The name is NULL if the user requested none. */
 typedef struct cli_layout_values {
     const char *name;
     int64_t tile_rows, tile_cols;
 } cli_layout_values;
 
-/* The description of the matrix and the checkpoint family with which a weight is written. */
+/* Describes the matrix and the checkpoint family with which the command writes a weight. */
 typedef struct cli_target {
     bsmm_matrix matrix;
-    const char *family; /* checkpoint family; NULL: the first family that can store the weight */
-    bool preferred;     /* if `family` cannot store the weight, another family may */
+    const char *
+        family; /* The checkpoint family, or NULL for the first family that can store the weight. */
+    bool preferred; /* If true, the command may use another family when `family` cannot store the
+                       weight. */
 } cli_target;
 
 typedef struct cli_transfer {
-    const char *verb, *participle; /* words for messages: "quantize", "quantized" */
+    const char *verb, *participle; /* Words for messages, e.g. "quantize" and "quantized". */
     const cli_transfer_values *values;
-    const void *options; /* values of the options of the running command */
-    /* Tells whether a weight is to be changed if the user gave no --include. */
+    const void *options; /* The values of the options of the running command. */
+    /* Tells whether the command changes a weight if the user did not give --include. */
     bool (*wants)(const void *options, const bsmm_weight *weight);
-    /* True if the command changes quantized weights. A broken weight counts as quantized, so a
-     * broken weight is an error for such a command. */
+    /* Is true if the command changes quantized weights. A broken weight counts as quantized, so it
+     * is an error for such a command. */
     bool wants_quantized;
-    /* Decides the format, scale layout and family with which a weight is written. When the function
-     * is called, *target has the description of the source without its memory, and no family. On
-     * failure, prints a message and returns false. */
+    /* Decides the format, scale layout and checkpoint family with which the command writes a
+     * weight. Before the call, *target has the description of the source matrix and no family. On
+     * failure, the function prints a message and returns false. */
     bool (*describe)(const void *options, const bsmm_weight *weight, cli_target *target);
-    /* Is called once, after `describe` was called for every weight that is changed. It may be NULL.
-     */
+    /* The command calls this function once, after it has called `describe` for all weights. It may
+       be NULL. */
     void (*planned)(const void *options);
-    /* Is called before the matrices of a weight are computed, if the output is a folder. Returns
-     * NULL on success, otherwise the reason for the failure. It may be NULL. */
+    /* The command calls this function before it computes the matrices of a weight, if the output
+     * is a folder. It may be NULL. Returns NULL on success, otherwise the reason for the failure.
+     */
     const char *(*prepare)(const struct cli_transfer *transfer, const bsmm_file *file,
                            const bsmm_weight *weight);
     /* Computes the elements and scales of the matrix `target` from the matrix `source`. Returns
      * NULL on success, otherwise the reason for the failure. */
     const char *(*fill)(const void *options, const bsmm_matrix *source, const bsmm_matrix *target);
-    /* The command calls this function after it has written the last matrix of a weight. NULL: no
-     * function is called. */
+    /* The command calls this function after it has written the last matrix of a weight. It may be
+     * NULL. */
     void (*finish)(const void *options, const bsmm_weight *weight);
 } cli_transfer;
 
@@ -102,30 +106,30 @@ typedef struct cli_transfer {
         .offset = offsetof(type, layout.tile_cols)                                                 \
     }
 
-/* Tells whether the weight is stored in blocks of a ggml type. No output file can have such blocks,
- * so the weight is decoded. */
+/* Tells whether the weight is stored in blocks of a ggml type. No output file can have such
+ * blocks, so the command decodes the weight. */
 bool cli_is_ggml(const bsmm_weight *weight);
 
-/* Sets the scale layout of the target to the layout that the user gave. Does nothing if the user
- * gave none. */
+/* Gives the target matrix the scale layout that the user requested. Does nothing if the user
+ * requested none. */
 void cli_layout_apply(const cli_layout_values *layout, bsmm_matrix *target);
 
 extern const cli_column cli_transfer_columns[];
 
 typedef struct cli_transfer_result {
-    /* changed: number of weights that were changed. kept: number of weights and tensors that were
-     * copied. left_out: number of tensors that were left out. */
+    /* `changed` counts the weights that the command changed, and `kept` counts the weights and
+     * tensors that it copied. `left_out` counts the tensors that it left out. */
     uint64_t changed, kept, left_out;
-    uint64_t bytes; /* size of the output file, or of all tensors of an output folder */
+    uint64_t
+        bytes; /* The size in bytes of the output file, or of all tensors in the output folder. */
 } cli_transfer_result;
 
-/* Tells whether a weight is to be changed. A broken weight counts as quantized. If it were copied
- * unchanged, users would believe that the command had converted it. */
+/* Tells whether the command changes a weight. A broken weight counts as quantized. If the command
+ * copied it unchanged, users would believe that it was converted. */
 bool cli_transfer_selects(const cli_transfer *transfer, const bsmm_file *file,
                           const bsmm_weight *weight, bool broken);
-/* Copies the model at path `in` to the output, a file or a folder (folder.h). Returns an exit
- * status, after printing a message if the status is not CLI_OK. The output is written only if
- * everything succeeds. */
+/* Copies the model at path `in` to the output file or folder (folder.h). On failure, the function
+ * prints a message, returns an exit status other than CLI_OK and writes no output. */
 int cli_transfer_run(const cli_transfer *transfer, const char *in, cli_transfer_result *result);
 void cli_transfer_print(const cli_transfer *transfer, const cli_transfer_result *result);
 /* Copies the file as `transfer` says and prints the numbers of changed, copied and left-out

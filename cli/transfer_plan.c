@@ -1,5 +1,5 @@
-/* Plans a transfer: decides for each weight and tensor of a file whether it is changed, copied or
- * left out. */
+/* Decides for each weight and tensor of a file whether the command changes it, copies it or leaves
+ * it out. */
 #include "transfer_plan.h"
 #include "common.h"
 #include "files.h"
@@ -8,9 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Copies the metadata of the input file, because some readers need an entry of it ("format": "pt").
- * Entries that describe weights are not copied, because the writer makes new ones for the weights
- * of the output file. */
+/* Copies the metadata of the input file, because some readers need the entry "format": "pt". The
+ * function skips entries that describe weights, because the writer makes new ones. */
 static bool copy_metadata(const cli_job *job, bsmm_writer *writer, const char *out) {
     const char *key, *value;
     bool both = !strcmp(bsmm_file_kind(job->file), "safetensors") &&
@@ -58,7 +57,7 @@ bool cli_transfer_selects(const cli_transfer *transfer, const bsmm_file *file,
     const cli_transfer_values *values = transfer->values;
     if (matches(&values->exclude, weight->name)) return false;
     if (values->include.count) return matches(&values->include, weight->name);
-    /* a .npy file has only one array, which is changed in any case */
+    /* A .npy file has only one array, so the command always changes it. */
     if (!strcmp(bsmm_file_kind(file), "npy")) return true;
     return broken ? transfer->wants_quantized : transfer->wants(transfer->options, weight);
 }
@@ -78,7 +77,7 @@ static void claim_tensors(cli_job *job, uint64_t weight) {
         if (tensors[i] != BSMM_NO_TENSOR) job->claimed[tensors[i]] = true;
 }
 
-/* Returns the size of a matrix with its scales, or 0 if its description is invalid. */
+/* Returns the size of a matrix with its scales in bytes, or 0 if its description is invalid. */
 static uint64_t bytes_of(const bsmm_matrix *matrix) {
     uint64_t data = 0, scales = 0;
     return bsmm_data_bytes(matrix, &data) || bsmm_scale_bytes(matrix, &scales) ? 0 : data + scales;
@@ -115,16 +114,15 @@ static bool change_weight(cli_job *job, uint64_t index, const bsmm_weight *weigh
     if (target.preferred && add_weight(job, CLI_CHANGE_WEIGHT, index, weight, NULL, matrix))
         return true;
     cli_fail_library(weight->name);
-    /* If the family cannot store a matrix of this format whatever its size is, the user's options
+    /* If the checkpoint family can never store a matrix of this format, the user's options
      * contradict each other. */
     if (target.family && cli_family_refusal(target.family, matrix)) job->status = CLI_USAGE;
     return false;
 }
 
-/* Copies a weight by adding it to the writer as a weight, so that the output also gets the metadata
- * that declares it. If the writer cannot write the family, the tensors of the weight are copied one
- * by one elsewhere. Blocks of a ggml type are decoded and stored in the first family that can hold
- * their values. */
+/* Copies an unchanged weight by adding it to the writer as a weight, so that the output gets the
+ * metadata that declares it. If the writer cannot write the weight's family, other code copies the
+ * tensors one by one. Blocks of a ggml type are decoded first. */
 static void keep_weight(cli_job *job, uint64_t index, const bsmm_weight *weight) {
     bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
     bool ggml = cli_is_ggml(weight);
@@ -149,8 +147,7 @@ static bool plan_weights(cli_job *job) {
     return true;
 }
 
-/* Leaves out a tensor of a ggml type that the library does not know. With --strict this is an
- * error. */
+/* Leaves out a tensor whose ggml type the library does not know. With --strict this is an error. */
 static bool leave_out(cli_job *job, const bsmm_tensor *tensor) {
     job->left_out++;
     if (!job->transfer->values->strict) {
@@ -186,8 +183,8 @@ static bool plan_tensor(cli_job *job, uint64_t index) {
     return true;
 }
 
-/* Removes the last shard if nothing was added to it, because the writer refused the weight for
- * which it was begun. */
+/* Removes the last shard if it is empty, which happens if the writer refused the weight for which
+ * the shard was begun. */
 static void drop_unused_shard(cli_job *job) {
     const cli_shard *last = &job->shards[job->shard_count - 1];
     if (job->step_count && job->steps[job->step_count - 1].shard + 1 == job->shard_count) return;

@@ -1,5 +1,5 @@
-/* The plan for copying one file into another (transfer.h): a list of steps, one for each tensor or
- * weight. */
+/* Declares the plan for copying one file into another (transfer.h). The plan is a list of steps,
+ * one for each tensor or weight. */
 #ifndef CLI_TRANSFER_PLAN_H
 #define CLI_TRANSFER_PLAN_H
 
@@ -9,44 +9,44 @@
 
 typedef enum cli_action { CLI_COPY_TENSOR, CLI_KEEP_WEIGHT, CLI_CHANGE_WEIGHT } cli_action;
 
-/* One step of copying a file into another. It changes or copies one weight, or copies one
- * tensor. */
+/* Describes one step of copying a file. It changes or copies one weight, or copies one tensor. */
 typedef struct cli_step {
     cli_action action;
-    /* source: index of the tensor or weight in the input file. target: its index in the writer. */
+    /* `source` is the index of the tensor or weight in the input file, and `target` is its index
+       in the writer. */
     uint64_t source, target;
-    size_t shard; /* the output file that gets the weight or tensor */
+    size_t shard; /* Is the number of the output file that receives the weight or tensor. */
     bsmm_weight weight;
 } cli_step;
 
-/* An output file. A folder has several ones, which are called shards. */
+/* Describes an output file. An output folder has several files, which are called shards. */
 typedef struct cli_shard {
-    bsmm_writer *writer; /* NULL: the file is complete */
+    bsmm_writer *writer; /* Is NULL if the file is complete. */
     char *path;
-    uint64_t bytes; /* size of all tensors in the file */
+    uint64_t bytes; /* Is the size in bytes of all tensors in the file. */
 } cli_shard;
 
 typedef struct cli_job {
     const cli_transfer *transfer;
     bsmm_file *file;
-    cli_folder *folder; /* NULL: the output is a single file */
+    cli_folder *folder; /* Is NULL if the output is a single file. */
     cli_shard *shards;
     size_t shard_count;
-    bool *claimed; /* one flag for each tensor; true: the tensor belongs to the step of a weight */
+    bool *claimed; /* Tells for each tensor whether it belongs to the step of a weight. */
     cli_step *steps;
     uint64_t step_count, changed, left_out;
-    uint64_t bytes;        /* number of bytes that all steps together read */
-    uint64_t output_bytes; /* cli_transfer_result.bytes */
+    uint64_t bytes;        /* Counts the bytes that all steps together read. */
+    uint64_t output_bytes; /* Is the size of the output in bytes, as in cli_transfer_result. */
     cli_progress progress;
-    int status; /* exit status of a failure during planning */
+    int status; /* Is the exit status of a failure during planning. */
 } cli_job;
 
-/* Adds to the writer everything that the output file will have, and lists the steps. If that fails,
- * prints a message and returns false. */
+/* Adds to the writers everything that the output will contain, and lists the steps. On failure,
+ * the function prints a message and returns false. */
 bool cli_transfer_plan(cli_job *job);
 
-/* Returns the writer that gets the next tensor or weight, whose size is `bytes`. In a folder this
- * is the writer of a new shard if the last shard would become larger than 5 GB. Returns NULL after
+/* Returns the writer that receives the next tensor or weight, whose size is `bytes`. In a folder,
+ * the function begins a new shard if the last one would become too large. Returns NULL after
  * printing a message. */
 bsmm_writer *cli_transfer_writer(cli_job *job, uint64_t bytes);
 

@@ -13,8 +13,8 @@ static const char *command_at(uint32_t index) {
     return index < count ? cli_commands[index]->name : NULL;
 }
 
-/* Makes the function that returns name number `index` of one library table. The functions differ
- * only in the type of the table's entries. */
+/* Defines the function that returns name number `index` of one library table. These functions
+ * differ only in the type of the table's entries. */
 #define TABLE_WORDS(words, type, at)                                                               \
     static const char *words(uint32_t index) {                                                     \
         type info = BSMM_INIT(type);                                                               \
@@ -33,8 +33,8 @@ static bool is_first(cli_words *words, uint32_t index) {
     return true;
 }
 
-/* Returns the names of the recipes. The library's table has an entry for each recipe and group of
- * formats, but a name is listed only once. */
+/* Returns the names of the recipes. The library's table has several entries for some recipes, but
+ * this function returns each name only once. */
 static const char *recipe_at(uint32_t index) {
     uint32_t names = 0;
     for (uint32_t i = 0; recipe_row_at(i); i++)
@@ -82,7 +82,7 @@ static const char *local_device_at(uint32_t index) {
 }
 
 /* Gets the explanation of kernel number `index`, which contains the kernel's name. bsmm_explain
- * needs a product, but the names do not depend on it, so any valid product will do. */
+ * needs a product, but the names do not depend on it, so the function passes any valid product. */
 static bool explain(uint32_t index, bsmm_explanation *explanation) {
     bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
     matrix.format.elem = BSMM_ELEM_F32;
@@ -97,7 +97,8 @@ static const char *kernel_at(uint32_t index) {
     return explain(index, &explanation) ? explanation.kernel : NULL;
 }
 
-/* Returns kind number `index` of device in the form in which messages list it. */
+/* Returns the name of device kind number `index` as messages show it, for example with the models
+ * that it has. */
 static const char *device_form_at(uint32_t index) {
     static char form[40];
     const bench_device_kind *kind = bench_device_kind_at(index);
@@ -106,8 +107,8 @@ static const char *device_form_at(uint32_t index) {
     return form;
 }
 
-/* Returns the forms of device kinds. Two kinds may have the same form, which is listed only once.
- */
+/* Returns the names of device kinds as messages show them. The function returns each name only
+ * once. */
 static const char *device_kind_at(uint32_t index) {
     const char *form, *previous = "";
     for (uint32_t i = 0; (form = device_form_at(i)); i++) {
@@ -123,8 +124,8 @@ static bool is_number(const char *word) {
     return *word && !word[strspn(word, "0123456789")];
 }
 
-/* Tells whether a word has the form of a device's name: a kind, for some kinds a model, and
- * optionally a number. The library decides later whether this machine has the device. */
+/* Tells whether a word looks like a device's name, i.e. a kind, a model for some kinds, and an
+ * optional number. The library decides later whether this machine has the device. */
 static bool names_device(const char *word) {
     const bench_device_kind *kind;
     for (size_t i = 0; (kind = bench_device_kind_at(i)); i++) {
@@ -145,8 +146,8 @@ static const char *mfma_row_at(uint32_t index) {
     return bsmm_mfma_at(index, &info) ? NULL : info.name;
 }
 
-/* Returns the names of the matrix instructions. The library's table has an entry for each
- * instruction and generation, but a name is listed only once. */
+/* Returns the names of the matrix instructions. The library's table has several entries for some
+ * instructions, but this function returns each name only once. */
 static const char *mfma_at(uint32_t index) {
     uint32_t names = 0;
     for (uint32_t i = 0; mfma_row_at(i); i++)
@@ -173,9 +174,9 @@ static bool contain(cli_words *words, const char *word) {
 typedef struct vocabulary {
     const char *metavariable;
     cli_words *words;
-    bool (*allows)(
-        const char *word); /* accepts further words; `words` is then used only for suggestions */
-    cli_words *forms;      /* if `allows` is set: the forms of words that messages list */
+    bool (*allows)(const char *word); /* Accepts words that `words` does not list. `words` is then
+                                         used only for suggestions. */
+    cli_words *forms;                 /* If `allows` is set, messages list these words. */
 } vocabulary;
 
 /* clang-format off */

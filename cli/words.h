@@ -1,10 +1,12 @@
-/* Vocabularies, i.e. the words that a metavariable such as FORMAT or LAYOUT can stand for. */
+/* Declares vocabularies, i.e. the words that a metavariable of the help, such as FORMAT or LAYOUT,
+ * can stand for. */
 #ifndef CLI_WORDS_H
 #define CLI_WORDS_H
 
 #include "command.h"
 
-/* A vocabulary: a function that returns word number `index`, or NULL past the last word. */
+/* Is a vocabulary, i.e. a function that returns word number `index`, or NULL after the last word.
+ */
 typedef const char *cli_words(uint32_t index);
 
 /* Returns the vocabulary of a metavariable ("FORMAT", "FORMAT..."), or NULL if the metavariable has
@@ -12,10 +14,10 @@ typedef const char *cli_words(uint32_t index);
 cli_words *cli_words_of(const char *metavariable);
 /* Tells whether an option with this metavariable may have the value `word`. */
 bool cli_words_allow(const char *metavariable, const char *word);
-/* Returns the words that a metavariable allows, and a suggestion for the wrong `word`: "a, b, c;
- * did you mean b?". The caller frees the text. */
+/* Returns a list of the words that a metavariable allows, with a suggestion for the wrong `word`,
+ * such as "a, b, c; did you mean b?". The caller frees the text. */
 char *cli_words_rule(const char *metavariable, const char *word);
-/* Fails with a usage error that says that the word is not in the vocabulary of the metavariable. */
+/* Fails with a usage error, which says that the metavariable does not allow the word. */
 int cli_usage_word(const char *metavariable, const char *word);
 
 #endif
