@@ -1,53 +1,8 @@
 #include "plot.h"
+#include "gnuplot.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-/* Returns true if the file can be written. gnuplot writes the drawing to its standard output if it
- * cannot open the file, so the file is tested before gnuplot starts. */
-static bool can_write(const char *path) {
-    bool there = access(path, F_OK) == 0;
-    FILE *file = fopen(path, "ab");
-    if (!file) return false;
-    fclose(file);
-    if (!there) remove(path);
-    return true;
-}
-
-static bool is_script(const char *path) {
-    size_t length = strlen(path);
-    return length > 3 && strcmp(path + length - 3, ".gp") == 0;
-}
-
-const char *bench_plot_refusal(const char *path) {
-    /* NOLINTNEXTLINE(cert-env33-c): the command contains no input of the user */
-    if (!is_script(path) && system("command -v gnuplot >/dev/null 2>&1") != 0)
-        return "gnuplot, which draws it, is not installed (a name that ends in .gp keeps a script "
-               "for it)";
-    return can_write(path) ? NULL : strerror(errno);
-}
-
-/* Writes a text in gnuplot's single quotes, in which every character stands for itself. Only a
- * single quote must be doubled. */
-static void put_quoted(FILE *to, const char *text) {
-    putc('\'', to);
-    for (; *text; text++) {
-        if (*text == '\'') putc('\'', to);
-        putc(*text, to);
-    }
-    putc('\'', to);
-}
-
-static void put_setting(FILE *to, const char *name, const char *value) {
-    fprintf(to, "set %s ", name);
-    put_quoted(to, value);
-    putc('\n', to);
-}
 
 /* The columns of the data: M, K, intensity, and the GFLOP/s of the library, of the ceiling, of the
  * arithmetic unit and of the peers. */
@@ -77,7 +32,7 @@ static void put_curve(FILE *to, const char *separator, int x, const char *value,
     fprintf(to, "%s $data using %d:", separator, x);
     fprintf(to, value, column); /* NOLINT(clang-diagnostic-format-nonliteral) */
     fprintf(to, " with %s title ", style);
-    put_quoted(to, name);
+    bench_gnuplot_quote(to, name);
 }
 
 static bool has_peer(const bench_plot *plot, int peer) {
@@ -136,7 +91,7 @@ static void put_ceiling(FILE *to, const bench_plot *plot, int x, const char *val
         return;
     }
     fprintf(to, ", %.6g with %s title ", plot->points[0].ceiling / unit, style);
-    put_quoted(to, name);
+    bench_gnuplot_quote(to, name);
 }
 
 static void put_bar(FILE *to, const char *separator, int place, const char *value, int column,
@@ -144,7 +99,7 @@ static void put_bar(FILE *to, const char *separator, int place, const char *valu
     fprintf(to, "%s $data using (%d):", separator, place);
     fprintf(to, value, column); /* NOLINT(clang-diagnostic-format-nonliteral) */
     fprintf(to, " with boxes %s title ", colors[place]);
-    put_quoted(to, name);
+    bench_gnuplot_quote(to, name);
 }
 
 /* Draws a single shape: one bar for the library and one for each peer. */
@@ -206,15 +161,11 @@ static void put_roofline(FILE *to, const bench_plot *plot) {
     putc('\n', to);
 }
 
-static void put_script(FILE *to, const bench_plot *plot, const char *drawing) {
-    fputs("set terminal svg size 1200,500 dynamic background 'white'\n", to);
-    put_setting(to, "output", drawing);
+static void put_script(FILE *to, const void *context) {
+    const bench_plot *plot = context;
     put_data(to, plot);
-    fputs("set multiplot layout 1,2 title ", to);
-    put_quoted(to, plot->title);
-    fputs(" . \"\\n\" . ", to); /* a line break, which cannot be in single quotes */
-    put_quoted(to, plot->subtitle);
-    fputs(" noenhanced\nset grid\nset key outside top center horizontal noenhanced\n"
+    bench_gnuplot_titles(to, plot->title, plot->subtitle);
+    fputs("set grid\nset key outside top center horizontal noenhanced\n"
           "set offsets graph 0.02, graph 0.02, graph 0.05, 0\n",
           to);
     put_sweep(to, plot);
@@ -222,62 +173,6 @@ static void put_script(FILE *to, const bench_plot *plot, const char *drawing) {
     fputs("unset multiplot\n", to);
 }
 
-static bool is_regular(const char *path) {
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
-}
-
-/* Returns true if the SVG file is complete. gnuplot does not report errors of writing, even if the
- * disk is full, so the end of the file is checked. A pipe or a device cannot be read back and
- * counts as complete. */
-static bool is_whole(const char *path) {
-    static const char end[] = "</svg>";
-    char tail[16] = {0};
-    if (!is_regular(path)) return true;
-    FILE *file = fopen(path, "rb");
-    if (!file) return false;
-    if (fseek(file, -(long)(sizeof tail - 1), SEEK_END) != 0 ||
-        fread(tail, 1, sizeof tail - 1, file) != sizeof tail - 1)
-        tail[0] = '\0';
-    fclose(file);
-    return strstr(tail, end) != NULL;
-}
-
-static const char *draw(const bench_plot *plot) {
-    /* If gnuplot exits early, writing to it must not end this process by SIGPIPE. */
-    void (*before)(int) = signal(SIGPIPE, SIG_IGN);
-    /* NOLINTNEXTLINE(cert-env33-c): the command contains no input of the user */
-    FILE *gnuplot = popen("gnuplot", "w");
-    bool drawn = gnuplot != NULL;
-    if (gnuplot) {
-        put_script(gnuplot, plot, plot->path);
-        drawn = pclose(gnuplot) == 0 && is_whole(plot->path);
-        if (!drawn && is_regular(plot->path)) remove(plot->path);
-    }
-    signal(SIGPIPE, before);
-    return drawn ? NULL : "gnuplot failed";
-}
-
-/* Writes a script that can be taken to another machine and drawn there by gnuplot. The script
- * FILE.gp draws FILE.svg in the folder in which gnuplot runs. */
-static const char *keep_script(const bench_plot *plot) {
-    const char *slash = strrchr(plot->path, '/'), *name = slash ? slash + 1 : plot->path;
-    int stem = (int)(strlen(name) - strlen("gp"));
-    size_t size = (size_t)stem + sizeof "svg";
-    char *drawing = malloc(size);
-    FILE *file = drawing ? fopen(plot->path, "w") : NULL;
-    bool written = file != NULL;
-    if (file) {
-        snprintf(drawing, size, "%.*ssvg", stem, name);
-        put_script(file, plot, drawing);
-        written = !ferror(file);
-        written = fclose(file) == 0 && written;
-        if (!written && is_regular(plot->path)) remove(plot->path);
-    }
-    free(drawing);
-    return written ? NULL : "the script could not be written";
-}
-
 const char *bench_plot_draw(const bench_plot *plot) {
-    return is_script(plot->path) ? keep_script(plot) : draw(plot);
+    return bench_gnuplot_draw(plot->path, put_script, plot);
 }

@@ -31,10 +31,6 @@ typedef struct bench_plot {
     double bandwidth; /* memory bandwidth in GB/s */
 } bench_plot;
 
-/* Returns NULL if a plot with this file name can be made: the file can be written and, for an SVG,
- * gnuplot can be run. Otherwise it returns the reason. */
-const char *bench_plot_refusal(const char *path);
-
 /* Draws the plot. Returns NULL on success, otherwise a text that says what failed; gnuplot has then
  * printed details to stderr. */
 const char *bench_plot_draw(const bench_plot *plot);

@@ -5,7 +5,7 @@
 #include "device.h"
 #include "device_texts.h"
 #include "fit.h"
-#include "plot.h"
+#include "gnuplot.h"
 #include "product.h"
 #include "tables.h"
 #include <omp.h>
@@ -151,7 +151,7 @@ static int check(const values *options) {
     if (status == CLI_OK) status = check_values(options);
     if (status == CLI_OK && is_conversion(options)) status = check_conversion(options);
     const char *refusal =
-        status == CLI_OK && options->plot ? bench_plot_refusal(options->plot) : NULL;
+        status == CLI_OK && options->plot ? bench_gnuplot_refusal(options->plot) : NULL;
     return refusal ? cli_fail("%s: %s", options->plot, refusal) : status;
 }
 

@@ -27,8 +27,7 @@ cli_report *cli_report_open(bool json) {
     return report;
 }
 
-void cli_report_add(cli_report *report, const bsmm_quantize_report *part) {
-    bsmm_quantize_report *sum = &report->sum;
+void cli_report_sum(bsmm_quantize_report *sum, const bsmm_quantize_report *part) {
     sum->signal += part->signal;
     sum->noise += part->noise;
     /* A NaN error stays the largest error, whichever matrix of the weight it comes from. fmax
@@ -38,6 +37,10 @@ void cli_report_add(cli_report *report, const bsmm_quantize_report *part) {
     sum->clipped += part->clipped * (double)part->count;
     sum->underflowed += part->underflowed * (double)part->count;
     sum->count += part->count;
+}
+
+void cli_report_add(cli_report *report, const bsmm_quantize_report *part) {
+    cli_report_sum(&report->sum, part);
 }
 
 static void share_cell(cli_rows *rows, double share) {

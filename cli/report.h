@@ -9,6 +9,10 @@ typedef struct cli_report cli_report;
 
 extern const cli_column cli_report_columns[];
 
+/* Adds the errors of a part of a tensor to `sum`, in which clipped and underflowed are numbers of
+ * elements. */
+void cli_report_sum(bsmm_quantize_report *sum, const bsmm_quantize_report *part);
+
 cli_report *cli_report_open(bool json);
 void cli_report_add(cli_report *report, const bsmm_quantize_report *part);
 /* Prints a row with the sum of all error reports that the caller has added since the previous row.

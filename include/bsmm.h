@@ -783,8 +783,8 @@ typedef struct bsmm_quantize_report {
  * a GPU. */
 BSMM_API bsmm_status bsmm_quantize(const bsmm_quantize_desc *desc, bsmm_quantize_report *report);
 
-/* Compares a matrix of values (f32, f16 or bf16) with a quantized matrix of the same shape, and
- * gives the error of the quantized matrix. */
+/* Compares a matrix of values with a quantized matrix of the same shape, and gives the error of the
+ * quantized matrix. Both may have any format, so src may be quantized too. */
 BSMM_API bsmm_status bsmm_compare(const bsmm_matrix *src, const bsmm_matrix *quantized,
                                   bsmm_quantize_report *report);
 /* Does the work of bsmm_compare with the threads of `exec`; NULL means the cpu with its default

@@ -39,15 +39,14 @@ static void add_value(bsmm_report_line *line, double x, double q, double limit) 
 }
 
 /* Adds the errors of columns [c, c + n) of row r to the sums of the row. All n elements must lie in
- * the same block. */
+ * the same block of `quantized`. */
 static void add_run(bsmm_report_line *line, const bsmm_operand *src, const bsmm_operand *quantized,
                     int64_t r, int64_t c, int64_t n) {
-    float x[RUN];
-    double q[RUN], limit = block_limit(quantized, r, c);
-    bsmm_values_load(src, r, 1, c, n, x, n);
+    double x[RUN], q[RUN], limit = block_limit(quantized, r, c);
+    bsmm_values_decode(src, r, c, n, x);
     bsmm_values_decode(quantized, r, c, n, q);
     for (int64_t i = 0; i < n; i++)
-        add_value(line, (double)x[i], q[i], limit);
+        add_value(line, x[i], q[i], limit);
 }
 
 static bsmm_report_line report_row(const bsmm_operand *src, const bsmm_operand *quantized,
@@ -118,7 +117,6 @@ bsmm_status bsmm_compare_on(const bsmm_exec *exec, const bsmm_matrix *src,
     BSMM_TRY(bsmm_check_host(&place, "comparison"));
     BSMM_TRY(bsmm_operand_take(src, "src", &from));
     BSMM_TRY(bsmm_operand_take(quantized, "quantized", &other));
-    BSMM_TRY(bsmm_check_plain(&from, "src"));
     BSMM_TRY(bsmm_check_shape(&from, &other));
     BSMM_TRY(bsmm_operand_check_memory(&from, "src"));
     BSMM_TRY(bsmm_operand_check_memory(&other, "quantized"));
