@@ -55,8 +55,12 @@ extern "C" {
 #define BSMM_VERSION_MAJOR 0
 #define BSMM_VERSION_MINOR 1
 #define BSMM_VERSION_PATCH 0
+/* Version of this header as one number, for the preprocessor: #if BSMM_VERSION >= 100 (0.1.0) */
+#define BSMM_VERSION (BSMM_VERSION_MAJOR * 10000 + BSMM_VERSION_MINOR * 100 + BSMM_VERSION_PATCH)
 
-/* Returns the version of the loaded library as major * 10000 + minor * 100 + patch. */
+/* Returns the version of the loaded library, as BSMM_VERSION: major * 10000 + minor * 100 + patch.
+ * A program that was compiled with an older header of the same minor version may use the library
+ * (docs/policy.md). */
 BSMM_API uint32_t bsmm_version(void);
 
 /* ------------------------------------------------------------------------------------------

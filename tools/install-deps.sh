@@ -9,7 +9,7 @@ set -eu
 packages_of() {
     case $1 in
     build) echo "cmake ninja-build pkg-config gcc libc6-dev libjansson-dev libzstd-dev" ;;
-    test) echo "g++ libcmocka-dev zlib1g-dev python3 gnuplot-nox libopenblas0-pthread libdnnl2" ;;
+    test) echo "g++ libcmocka-dev zlib1g-dev abigail-tools python3 gnuplot-nox libopenblas0-pthread libdnnl2" ;;
     run) echo "python3 python3-pip" ;;
     check) echo "clang-14 clang-format-14 clang-tidy-14 libomp-14-dev ccache git" ;;
     fuzz) echo "clang-14 libclang-rt-14-dev libomp-14-dev" ;;

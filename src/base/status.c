@@ -42,5 +42,5 @@ const char *bsmm_status_name(bsmm_status status) {
 }
 
 uint32_t bsmm_version(void) {
-    return BSMM_VERSION_MAJOR * 10000u + BSMM_VERSION_MINOR * 100u + BSMM_VERSION_PATCH;
+    return BSMM_VERSION;
 }

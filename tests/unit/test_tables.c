@@ -5,6 +5,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -335,8 +336,11 @@ static void test_status_names(void **state) {
     assert_string_equal(bsmm_status_name(BSMM_OK), "BSMM_OK");
     assert_string_equal(bsmm_status_name(BSMM_E_DEVICE), "BSMM_E_DEVICE");
     assert_string_equal(bsmm_status_name((bsmm_status)99), "unknown");
-    assert_int_equal(bsmm_version(),
-                     BSMM_VERSION_MAJOR * 10000 + BSMM_VERSION_MINOR * 100 + BSMM_VERSION_PATCH);
+    char text[32];
+    assert_int_equal(bsmm_version(), BSMM_VERSION);
+    snprintf(text, sizeof text, "%d.%d.%d", BSMM_VERSION / 10000, BSMM_VERSION / 100 % 100,
+             BSMM_VERSION % 100);
+    assert_string_equal(text, BSMM_PROJECT_VERSION); /* CMake's version of the project */
 }
 
 int main(void) {
