@@ -11,7 +11,7 @@ ${CC:-cc} -fpreprocessed -dD -E -P "$root/include/bsmm.h" 2>/dev/null >"$header"
 
 unknown() { # usage: unknown DOCUMENT: prints each name that bsmm.h does not have
     grep -oE '\b(BSMM_[A-Z0-9_]+|bsmm_[a-z0-9_]+)\b' "$1" | sort -u | while read -r name; do
-        case $name in bsmm_engine) continue ;; esac # a program
+        case $name in bsmm_engine | BSMM_[0-9]*) continue ;; esac # a program, and versions of symbols
         grep -qw -- "$name" "$header" || echo "$name"
     done
     # A name like `bsmm_buffers.rows` names a field of a struct.
@@ -20,7 +20,7 @@ unknown() { # usage: unknown DOCUMENT: prints each name that bsmm.h does not hav
         sed -n "/^typedef struct $type {/,/^} $type;/p" "$header" | grep -qw -- "$field" || echo "$type.$field"
     done
 }
-for page in engine moving; do
+for page in engine moving policy; do
     names=$(unknown "$root/docs/$page.md")
     [ -z "$names" ] || { echo "docs/$page.md: bsmm.h has no $names"; exit 1; }
 done
