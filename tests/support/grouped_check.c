@@ -91,19 +91,25 @@ static void check_d(const grouped_case *c, const grouped_whole *w, grouped_part 
  * computes in double. */
 static void check_sums(const grouped_case *c, const grouped_whole *w, const grouped_part *p,
                        double bound) {
+    const int64_t depth = p->a.m.cols, cols = p->d.m.cols;
+    double *a = test_matrix_values(&p->a), *b = test_matrix_values(&p->b);
+    double *d = test_matrix_values(&p->d);
     for (int64_t i = 0; i < p->d.m.rows; i++)
-        for (int64_t j = 0; j < p->d.m.cols; j++) {
+        for (int64_t j = 0; j < cols; j++) {
             double sum = 0, magnitude = 0;
-            for (int64_t k = 0; k < p->a.m.cols; k++) {
-                double term = test_matrix_value(&p->a, i, k) * test_matrix_value(&p->b, j, k);
+            for (int64_t k = 0; k < depth; k++) {
+                double term = a[i * depth + k] * b[j * depth + k];
                 sum += term;
                 magnitude += fabs(term);
             }
-            double alpha = (double)w->alpha, got = test_matrix_value(&p->d, i, j);
-            double slack = (bound + (double)p->a.m.cols * 0x1p-53) * alpha * magnitude;
+            double alpha = (double)w->alpha, got = d[i * cols + j];
+            double slack = (bound + (double)depth * 0x1p-53) * alpha * magnitude;
             if (!(fabs(got - alpha * sum) <= slack + fabs(got) * 0x1p-24))
                 fail_msg("%s, %s: got %a, want %a", c->name, current_kernel, got, alpha * sum);
         }
+    free(a);
+    free(b);
+    free(d);
 }
 
 /* Computes the product by a plan with B packed in the packed format `form`. The call gets no other
