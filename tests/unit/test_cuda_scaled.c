@@ -1,8 +1,8 @@
-/* Tests the kernels for block-scaled products on Blackwell (cuda_sm100f_scaled and
- * cuda_sm120f_scaled) with the sizes at which their code differs: several tiles, more k blocks than
- * stages, short last blocks, and rows and scales that TMA and the tensor cores cannot read as they
- * are stored. Every result is compared with a sum in double. The test is skipped unless the device
- * is such a GPU or its simulator. */
+/* Tests the kernels for block-scaled products on Blackwell (cuda_sm100f_scaled, cuda_sm120f_scaled
+ * and cuda_sm100f_fp8) with the sizes at which their code differs: several tiles, more k blocks
+ * than stages, short last blocks, and rows and scales that TMA and the tensor cores cannot read as
+ * they are stored. Every result is compared with a sum in double. The test is skipped unless the
+ * device is such a GPU or its simulator. */
 #include "cuda.h"
 #include "gpu.h"
 #include "operand.h"
@@ -62,6 +62,20 @@ static const scaled_case cases[] = {
     {"mxfp6_e3m2", "mxfp4", "f32", 20, 100, 100, FILL_SPECIAL, BSMM_LAYOUT_NV_128X4, 0},
 };
 
+/* The products of the kernel cuda_sm100f_fp8, whose tiles have 128 x 128 results. A k block has 128
+ * elements. */
+static const scaled_case fp8_cases[] = {
+    {"fp8_group128", "fp8_block128", "f32", 128, 128, 128, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"fp8_group128", "fp8_block128", "bf16", 300, 600, 1040, FILL_ORDINARY, BSMM_LAYOUT_COL_MAJOR,
+     0},
+    {"fp8_group128", "fp8_group128", "f16", 130, 193, 333, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 3},
+    {"fp8_group128_e5m2", "fp8_block128", "e4m3", 33, 300, 160, FILL_ORDINARY,
+     BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"fp8_block128", "fp8_group128_e5m2", "f32", 40, 200, 288, FILL_EXTREME, BSMM_LAYOUT_ROW_MAJOR,
+     0},
+    {"fp8_group128", "fp8_block128", "f32", 40, 200, 288, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
+};
+
 /* The device on which the tests run, and its kernel. */
 static const char *device, *kernel;
 
@@ -87,8 +101,15 @@ typedef struct operands {
     bsmm_matmul_desc desc;
 } operands;
 
+/* fp8_group128_e5m2 is no preset. */
+static bsmm_format named(const char *name) {
+    return strcmp(name, "fp8_group128_e5m2") == 0
+               ? (bsmm_format){BSMM_ELEM_E5M2, BSMM_SCALE_F32, 1, 128}
+               : format_named(name);
+}
+
 static bsmm_matrix shape_of(const scaled_case *c, const char *format, int64_t rows) {
-    bsmm_matrix m = describe(format_named(format), rows, c->k);
+    bsmm_matrix m = describe(named(format), rows, c->k);
     const int64_t group = bsmm_elem_group(m.format.elem);
     m.scale_layout = c->layout;
     m.ld = bsmm_round_up(c->k + c->more_cols, group);
@@ -115,7 +136,7 @@ static void poison_padding(test_matrix *t) {
 static void make_side(test_matrix *t, const scaled_case *c, const char *format, int64_t rows,
                       rng *r) {
     test_matrix_make(t, shape_of(c, format, rows), c->how, r);
-    poison_padding(t);
+    if (t->m.format.scale != BSMM_SCALE_F32) poison_padding(t);
 }
 
 static void make(operands *o, const scaled_case *c, rng *r) {
@@ -186,17 +207,29 @@ static void check_results(const scaled_case *c, const operands *o) {
     free(b);
 }
 
+static void check_cases(const scaled_case *c, size_t count) {
+    rng r = {5};
+    for (size_t i = 0; i < count; i++) {
+        operands o;
+        make(&o, &c[i], &r);
+        multiply(&o);
+        check_results(&c[i], &o);
+        release(&o);
+    }
+}
+
 static void test_cases(void **state) {
     (void)state;
     need_device();
-    rng r = {5};
-    for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
-        operands o;
-        make(&o, &cases[i], &r);
-        multiply(&o);
-        check_results(&cases[i], &o);
-        release(&o);
-    }
+    check_cases(cases, BSMM_COUNT(cases));
+}
+
+static void test_fp8_cases(void **state) {
+    (void)state;
+    need_device();
+    if (strcmp(kernel, "cuda_sm100f_scaled") != 0) skip();
+    kernel = "cuda_sm100f_fp8";
+    check_cases(fp8_cases, BSMM_COUNT(fp8_cases));
 }
 
 /* ---- results that fp32 accumulators do not hold ---- */
@@ -338,9 +371,9 @@ static void test_epilogue(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases),     cmocka_unit_test(test_negative_scales),
-        cmocka_unit_test(test_underflow), cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_epilogue),
+        cmocka_unit_test(test_cases),           cmocka_unit_test(test_fp8_cases),
+        cmocka_unit_test(test_negative_scales), cmocka_unit_test(test_underflow),
+        cmocka_unit_test(test_same_bits),       cmocka_unit_test(test_epilogue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -233,6 +233,8 @@ static void scaled_products(void **state) {
                 multiply(devices[d][1], formats[i], formats[i], 20, order, BSMM_COMPUTE_EXACT,
                          PLAIN);
     }
+    run_on("sim:sm_100");
+    multiply("cuda_sm100f_fp8", "fp8_group128", "fp8_block128", 20, 0, BSMM_COMPUTE_EXACT, PLAIN);
 }
 
 /* Lists for each kind of wgmma kernel and each pair of element types a product that uses it. */

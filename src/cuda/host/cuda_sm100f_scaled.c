@@ -6,7 +6,8 @@
  * run first copies them to the workspace in this layout. If the distance between rows of elements
  * is no multiple of 16 bytes, TMA cannot read the rows, and each run first copies them to the
  * workspace too. */
-#include "cuda/host/scaled_side.h"
+#include "cuda/host/scaled_formats.h"
+#include "cuda/host/tma_rows.h"
 #include "gpu/params.h"
 
 /* The kernels of the kinds of formats (scaled_formats.h). */
@@ -47,7 +48,8 @@ static uint32_t type_of(bsmm_scaled_kind kind, const bsmm_operand *o) {
 
 typedef struct scaled_state {
     bsmm_scaled_kind kind;
-    bsmm_scaled_side sides[2];
+    bsmm_tma_rows rows[2];
+    bsmm_scaled_scales scales[2];
     bsmm_scaled_params params;
     bsmm_cuda_ready ready;
     bsmm_cuda_ready_map d;
@@ -75,10 +77,14 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (reason) return reason;
     const bsmm_scaled_format *x = &bsmm_scaled_formats[s->kind];
     if (tiles_m(p) * tiles_n(p) > INT32_MAX) return "D has more than 2^31 tiles";
-    for (int i = 0; i < 2; i++)
-        if (bsmm_scaled_side_begin(operand_of(p, i), x->packed, x->scale_tiles, &s->sides[i]) !=
-            BSMM_OK)
+    for (int i = 0; i < 2; i++) {
+        bsmm_tma_rows_begin(operand_of(p, i), x->packed, &s->rows[i]);
+        /* Scales are read in place only if all scales that an instruction reads are real ones. The
+         * last scales of a row may otherwise be padding that holds NaN, and all results of the row
+         * would then be computed again in double. */
+        if (bsmm_scaled_scales_begin(operand_of(p, i), x->scale_tiles, &s->scales[i]) != BSMM_OK)
             return "the scales are too many for the layout nv_128x4";
+    }
     return NULL;
 }
 
@@ -89,7 +95,7 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     uint64_t bytes = 0;
     (void)p;
     for (int i = 0; i < 2; i++)
-        bytes += s->sides[i].bytes + s->sides[i].scales.bytes;
+        bytes += s->rows[i].bytes + s->scales[i].bytes;
     return bytes ? bytes + ALIGN : 0;
 }
 
@@ -151,8 +157,8 @@ static bsmm_scaled_params params_of(const bsmm_product *p, const scaled_state *s
         .n = (uint32_t)p->d.m.cols,
         .k = (uint32_t)p->a.m.cols,
         .k_blocks = (uint32_t)bsmm_ceil_div(scales, (int64_t)4 * x->scale_tiles),
-        .element_bytes = BSMM_SCALED_TILE_M * bsmm_scaled_side_row_bytes(&p->a, &s->sides[0]) +
-                         BSMM_SCALED_TILE_N * bsmm_scaled_side_row_bytes(&p->b, &s->sides[1]),
+        .element_bytes = BSMM_SCALED_TILE_M * bsmm_tma_rows_bytes(&p->a, &s->rows[0]) +
+                         BSMM_SCALED_TILE_N * bsmm_tma_rows_bytes(&p->b, &s->rows[1]),
         .scale_tiles = (uint32_t)bsmm_ceil_div(scales, 4),
         .b_row_blocks = (uint32_t)bsmm_ceil_div(p->d.m.cols, BSMM_SCALED_SCALE_ROWS),
         .tiles = (uint32_t)(tiles_m(p) * tiles_n(p)),
@@ -169,9 +175,11 @@ static bsmm_status make_in_context(const bsmm_product *p, scaled_state *s) {
     const scaled_kernel *x = &kernels[s->kind];
     s->params = params_of(p, s);
     if (s->params.store != BSMM_SCALED_STORE_ANY) map_result(p, s);
-    for (int i = 0; i < 2; i++)
-        BSMM_TRY(bsmm_scaled_side_make(device, operand_of(p, i),
-                                       i ? BSMM_SCALED_TILE_N : BSMM_SCALED_TILE_M, &s->sides[i]));
+    for (int i = 0; i < 2; i++) {
+        BSMM_TRY(bsmm_tma_rows_make(device, operand_of(p, i),
+                                    i ? BSMM_SCALED_TILE_N : BSMM_SCALED_TILE_M, &s->rows[i]));
+        BSMM_TRY(bsmm_scaled_scales_make(device, &s->scales[i]));
+    }
     const int64_t blocks = bsmm_min_i64(s->params.tiles, device->multiprocessors);
     return bsmm_cuda_ready_make(device,
                                 &(bsmm_cuda_launch_desc){
@@ -198,8 +206,8 @@ static bsmm_status run_in_context(const bsmm_product *p, const scaled_state *s, 
     for (int i = 0; i < 2; i++) {
         const bsmm_operand *o = operand_of(p, i);
         bsmm_gpu_operand_bind(o, &params.sides[i]);
-        BSMM_TRY(bsmm_scaled_side_bind(p, o, &s->sides[i], &room, i ? &params.b : &params.a,
-                                       &params.scales[i]));
+        BSMM_TRY(bsmm_tma_rows_bind(p, o, &s->rows[i], &room, i ? &params.b : &params.a));
+        BSMM_TRY(bsmm_scaled_scales_bind(p, o, &s->scales[i], &room, &params.scales[i]));
     }
     bsmm_gpu_epilogue_bind(p, &params.epilogue);
     if (params.store != BSMM_SCALED_STORE_ANY)

@@ -73,6 +73,15 @@ static __device__ __forceinline__ void ptx_tcgen05_copy_32x128b(uint32_t to, uin
                  "l"(a), "l"(b), "r"(form), "r"(a_scales), "r"(b_scales), "r"(adds)                \
                  : "memory")
 
+/* PTX ISA "tcgen05.mma": does the same without block scales. `KIND` is a literal such as
+ * "f8f6f4". */
+#define PTX_TCGEN05_MMA(KIND, d, a, b, form, adds)                                                 \
+    asm volatile("{ .reg .pred p;\n\t"                                                             \
+                 "setp.ne.b32 p, %4, 0;\n\t"                                                       \
+                 "tcgen05.mma.cta_group::1.kind::" KIND " [%0], %1, %2, %3, p; }" ::"r"(d),        \
+                 "l"(a), "l"(b), "r"(form), "r"(adds)                                              \
+                 : "memory")
+
 /* PTX ISA "tcgen05.ld": loads 32 columns. Warp w of a warpgroup reads the 32 lanes of tensor memory
  * that begin at lane 32 w, and thread i of the warp gets lane 32 w + i. The registers are valid
  * after ptx_tcgen05_wait_loads. */

@@ -54,6 +54,7 @@
 #include "cuda/ptx/tcgen05.h"
 #include "cuda/ptx/tma.h"
 #include "cuda/sm100f/scaled_params.h"
+#include "gpu/bands.h"
 
 enum {
     TILE_M = BSMM_SCALED_TILE_M,
@@ -154,13 +155,9 @@ typedef struct corner {
     uint32_t row, col;
 } corner;
 
-/* Returns the place in D of tile number `tile`. Tiles are numbered band by band, and a band is
- * group_m rows of tiles. In a band they are numbered column by column. The tiles that run at the
- * same time then read few different rows of A and B, so most reads hit in L2. */
 static __device__ __forceinline__ corner tile_at(const bsmm_scaled_params *p, uint32_t tile) {
-    const uint32_t band = tile / (p->group_m * p->tiles_n), first = band * p->group_m,
-                   inside = tile - first * p->tiles_n, height = min(p->group_m, p->tiles_m - first);
-    return (corner){(first + inside % height) * TILE_M, inside / height * TILE_N};
+    const bsmm_gpu_tile at = bsmm_gpu_tile_at(tile, p->group_m, p->tiles_m, p->tiles_n);
+    return (corner){at.m * TILE_M, at.n * TILE_N};
 }
 
 /* Returns the number of tiles of 4 scales along K that k block `block` has. The last k block may

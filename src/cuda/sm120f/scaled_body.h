@@ -28,6 +28,7 @@
 #include "cuda/ptx/grid.h"
 #include "cuda/ptx/mma_scaled.h"
 #include "cuda/sm120f/scaled_params.h"
+#include "gpu/bands.h"
 
 /* ---- constants ---- */
 
@@ -142,21 +143,13 @@ static __device__ __forceinline__ void multiply(const bsmm_sm120_params *p, cons
 
 /* ---- the kernel ---- */
 
-/* Tiles of a band of group_m rows of tiles come first column by column, so that the tiles that run
- * at the same time read few rows of A and of B, which L2 then holds. */
-static __device__ __forceinline__ corner corner_of(const bsmm_sm120_params *p) {
-    const uint32_t band = blockIdx.x / (p->group_m * p->tiles_n), first = band * p->group_m,
-                   inside = blockIdx.x - first * p->tiles_n,
-                   height = min(p->group_m, p->tiles_m - first);
-    return (corner){(first + inside % height) * TILE, inside / height * TILE};
-}
-
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     SCALED_NAME(const __grid_constant__ bsmm_sm120_params params) {
     extern __shared__ __align__(128) uint8_t memory[];
     __shared__ findings found;
     const bsmm_sm120_params *p = &params;
-    const corner at = corner_of(p);
+    const bsmm_gpu_tile tile = bsmm_gpu_tile_at(blockIdx.x, p->group_m, p->tiles_m, p->tiles_n);
+    const corner at = {tile.m * TILE, tile.n * TILE};
     const uint32_t warp = threadIdx.x / 32, row = warp / 4 * WARP_ROWS, col = warp % 4 * WARP_COLS;
     float sums[ROW_TILES][COL_TILES][4];
     block_part part;

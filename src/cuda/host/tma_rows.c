@@ -1,4 +1,4 @@
-#include "cuda/host/scaled_side.h"
+#include "cuda/host/tma_rows.h"
 
 static int64_t bits_of(const bsmm_operand *o) {
     return bsmm_elem_row(o->m.format.elem)->bits;
@@ -21,21 +21,15 @@ static int64_t padded_pitch(const bsmm_operand *o, bool spread) {
                   : bsmm_round_up(bsmm_ceil_div(o->m.cols * bits_of(o), 8), 16);
 }
 
-bsmm_status bsmm_scaled_side_begin(const bsmm_operand *o, bool packed, uint32_t scales,
-                                   bsmm_scaled_side *s) {
-    /* Scales are read in place only if all scales that an instruction reads are real ones. The last
-     * scales of a row may otherwise be padding that holds NaN, and all results of the row would
-     * then be computed again in double. */
-    BSMM_TRY(bsmm_scaled_scales_begin(o, scales, &s->scales));
+void bsmm_tma_rows_begin(const bsmm_operand *o, bool packed, bsmm_tma_rows *s) {
     s->spread = !packed && bits_of(o) < 8;
     s->stored = is_readable(o, s->spread);
     s->pitch = (uint64_t)(s->stored ? o->m.ld * bits_of(o) / 8 : padded_pitch(o, s->spread));
     s->bytes = s->stored ? 0 : (uint64_t)bsmm_round_up(o->m.rows * (int64_t)s->pitch, 256);
-    return BSMM_OK;
 }
 
 /* TMA counts the bytes of elements of 4 or 6 bits before it spreads each of them to one byte. */
-uint32_t bsmm_scaled_side_row_bytes(const bsmm_operand *o, const bsmm_scaled_side *s) {
+uint32_t bsmm_tma_rows_bytes(const bsmm_operand *o, const bsmm_tma_rows *s) {
     return s->spread ? BSMM_SCALED_ROW_BYTES * (uint32_t)bits_of(o) / 8 : BSMM_SCALED_ROW_BYTES;
 }
 
@@ -46,7 +40,7 @@ static int map_type(const bsmm_operand *o, bool spread) {
 }
 
 static void map_rows(const bsmm_cuda_device *device, const bsmm_operand *o, uint32_t tile_rows,
-                     bsmm_scaled_side *s) {
+                     bsmm_tma_rows *s) {
     const int64_t cols =
         s->spread ? bsmm_round_up(o->m.cols, 128) : bsmm_ceil_div(o->m.cols * bits_of(o), 8);
     bsmm_cuda_ready_map_make(device,
@@ -59,15 +53,14 @@ static void map_rows(const bsmm_cuda_device *device, const bsmm_operand *o, uint
                                  .strides = {s->pitch},
                                  .box = {BSMM_SCALED_ROW_BYTES, tile_rows},
                              },
-                             &s->rows);
+                             &s->map);
 }
 
-bsmm_status bsmm_scaled_side_make(const bsmm_cuda_device *device, const bsmm_operand *o,
-                                  uint32_t tile_rows, bsmm_scaled_side *s) {
+bsmm_status bsmm_tma_rows_make(const bsmm_cuda_device *device, const bsmm_operand *o,
+                               uint32_t tile_rows, bsmm_tma_rows *s) {
     static const bsmm_cuda_function pad_rows = {"sm100f/pad_rows", "pad_rows", 0};
     enum { THREADS = 256, BYTES = 16 * THREADS, MOST_DOWN = 65535 };
     map_rows(device, o, tile_rows, s);
-    BSMM_TRY(bsmm_scaled_scales_make(device, &s->scales));
     if (s->stored) return BSMM_OK;
     return bsmm_cuda_ready_make(device,
                                 &(bsmm_cuda_launch_desc){
@@ -79,7 +72,7 @@ bsmm_status bsmm_scaled_side_make(const bsmm_cuda_device *device, const bsmm_ope
                                 &s->pad);
 }
 
-static bsmm_status pad(const bsmm_product *p, const bsmm_operand *o, const bsmm_scaled_side *s,
+static bsmm_status pad(const bsmm_product *p, const bsmm_operand *o, const bsmm_tma_rows *s,
                        uint8_t *to) {
     bsmm_scaled_pad job = {.from = o->m.data,
                            .to = to,
@@ -90,12 +83,10 @@ static bsmm_status pad(const bsmm_product *p, const bsmm_operand *o, const bsmm_
     return bsmm_cuda_ready_launch(p->device, &s->pad, p->stream, BSMM_CUDA_ARGUMENTS(&job));
 }
 
-bsmm_status bsmm_scaled_side_bind(const bsmm_product *p, const bsmm_operand *o,
-                                  const bsmm_scaled_side *s, uint8_t **room, CUtensorMap *rows,
-                                  const uint8_t **scales) {
-    BSMM_TRY(bsmm_scaled_scales_bind(p, o, &s->scales, room, scales));
+bsmm_status bsmm_tma_rows_bind(const bsmm_product *p, const bsmm_operand *o, const bsmm_tma_rows *s,
+                               uint8_t **room, CUtensorMap *map) {
     uint8_t *const padded = *room;
     *room += s->bytes;
     if (!s->stored) BSMM_TRY(pad(p, o, s, padded));
-    return bsmm_cuda_ready_map_at(p->device, &s->rows, s->stored ? o->m.data : padded, rows);
+    return bsmm_cuda_ready_map_at(p->device, &s->map, s->stored ? o->m.data : padded, map);
 }

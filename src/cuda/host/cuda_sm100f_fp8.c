@@ -1,0 +1,152 @@
+/* The kernel cuda_sm100f_fp8: products of e4m3 and e5m2 with fp32 scales on Blackwell's tensor
+ * cores (sm100f/fp8_groups.cu). Each scale covers a multiple of 128 columns, or whole rows. If the
+ * distance between rows of elements is no multiple of 16 bytes, TMA cannot read the rows, and each
+ * run first copies them to the workspace. */
+#include "cuda/host/tma_rows.h"
+#include "cuda/sm100f/fp8_params.h"
+#include "gpu/params.h"
+
+static const bsmm_cuda_function function = {"sm100f/fp8_groups", "fp8_groups",
+                                            BSMM_FP8_GROUPS_SHARED};
+
+typedef struct fp8_state {
+    bsmm_tma_rows rows[2];
+    bsmm_fp8_groups_params params;
+    bsmm_cuda_ready ready;
+} fp8_state;
+
+BSMM_CHECK_STATE(fp8_state);
+
+static const bsmm_operand *operand_of(const bsmm_product *p, int i) {
+    return i ? &p->b : &p->a;
+}
+
+static int64_t tiles_of(int64_t extent) {
+    return bsmm_ceil_div(extent, BSMM_FP8_GROUPS_TILE);
+}
+
+static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
+    fp8_state *s = state;
+    const char *reason = bsmm_cuda_refuse(p, &function, why, size);
+    if (!reason) reason = bsmm_cuda_refuse_product(p);
+    if (reason) return reason;
+    for (int i = 0; i < 2; i++) {
+        const bsmm_operand *o = operand_of(p, i);
+        if (!bsmm_cuda_is_fp8(o->m.format.elem) || !bsmm_cuda_has_groups(o))
+            return "takes e4m3 and e5m2 with fp32 scales for multiples of 128 columns";
+        if (o->m.order != BSMM_ORDER_ROW) return "takes row-major operands";
+        bsmm_tma_rows_begin(o, false, &s->rows[i]);
+    }
+    if (tiles_of(p->d.m.rows) * tiles_of(p->d.m.cols) > INT32_MAX)
+        return "D has more than 2^31 tiles";
+    return NULL;
+}
+
+enum { ALIGN = 256 };
+
+static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
+    const fp8_state *s = state;
+    const uint64_t bytes = s->rows[0].bytes + s->rows[1].bytes;
+    (void)p;
+    return bytes ? bytes + ALIGN : 0;
+}
+
+/* Returns the kernel's error bound, relative to the sum of the magnitudes of all products. It
+ * assumes that an instruction truncates each term at worst 13 bits below the largest, as Hopper's
+ * FP8 tensor cores do (docs/NUMERICS.md). Four instructions sum 128 elements of K. Each of these
+ * sums is multiplied by a rounded factor and added by an fp32 FMA. */
+static double bound(const bsmm_product *p, const void *state) {
+    (void)state;
+    return 132 * 0x1p-13 + ((double)p->a.m.cols / BSMM_FP8_GROUPS_K + 4) * 0x1p-24;
+}
+
+/* ---- making a plan ---- */
+
+/* Returns the descriptor of the instruction tcgen05.mma of kind f8f6f4 (PTX ISA, "Instruction
+ * descriptor"). It encodes fp32 sums, the types of elements, and the extents of the tile. */
+static uint32_t form_of(const bsmm_product *p) {
+    enum { F32 = 1, E4M3 = 0, E5M2 = 1 };
+    const uint32_t a = p->a.m.format.elem == BSMM_ELEM_E5M2 ? E5M2 : E4M3,
+                   b = p->b.m.format.elem == BSMM_ELEM_E5M2 ? E5M2 : E4M3;
+    return F32 << 4 | a << 7 | b << 10 | BSMM_FP8_GROUPS_TILE / 8 << 17 |
+           BSMM_FP8_GROUPS_TILE / 16 << 24;
+}
+
+/* Returns the kernel parameters, except for pointers, which are set in each run. */
+static bsmm_fp8_groups_params params_of(const bsmm_product *p) {
+    const int64_t tiles_m = tiles_of(p->d.m.rows), tiles_n = tiles_of(p->d.m.cols);
+    enum { BAND_ROWS = 2048 };
+    return (bsmm_fp8_groups_params){
+        .sides = {bsmm_gpu_operand_of(&p->a), bsmm_gpu_operand_of(&p->b)},
+        .epilogue = bsmm_gpu_epilogue_of(p),
+        .m = (uint32_t)p->d.m.rows,
+        .n = (uint32_t)p->d.m.cols,
+        .k = (uint32_t)p->a.m.cols,
+        .k_blocks = (uint32_t)bsmm_ceil_div(p->a.m.cols, BSMM_FP8_GROUPS_K),
+        .tiles = (uint32_t)(tiles_m * tiles_n),
+        .tiles_m = (uint32_t)tiles_m,
+        .tiles_n = (uint32_t)tiles_n,
+        .group_m = BAND_ROWS / BSMM_FP8_GROUPS_TILE,
+        .form = form_of(p),
+    };
+}
+
+static bsmm_status make_in_context(const bsmm_product *p, fp8_state *s) {
+    const bsmm_cuda_device *device = p->device;
+    s->params = params_of(p);
+    for (int i = 0; i < 2; i++)
+        BSMM_TRY(bsmm_tma_rows_make(device, operand_of(p, i), BSMM_FP8_GROUPS_TILE, &s->rows[i]));
+    const int64_t blocks = bsmm_min_i64(s->params.tiles, device->multiprocessors);
+    return bsmm_cuda_ready_make(device,
+                                &(bsmm_cuda_launch_desc){
+                                    .function = &function,
+                                    .grid = {(uint32_t)blocks},
+                                    .block = {BSMM_FP8_GROUPS_THREADS},
+                                    .shared_bytes = function.shared_bytes,
+                                    .overlap = true,
+                                },
+                                &s->ready);
+}
+
+static bsmm_status make(const bsmm_product *p, void *state) {
+    BSMM_TRY(bsmm_cuda_enter(p->device));
+    bsmm_status status = make_in_context(p, state);
+    bsmm_cuda_leave(p->device);
+    return status;
+}
+
+/* ---- running it ---- */
+
+static bsmm_status run_in_context(const bsmm_product *p, const fp8_state *s, void *workspace) {
+    bsmm_fp8_groups_params params = s->params;
+    uint8_t *room = workspace;
+    if (room) room += (ALIGN - (uintptr_t)room % ALIGN) % ALIGN;
+    for (int i = 0; i < 2; i++) {
+        bsmm_gpu_operand_bind(operand_of(p, i), &params.sides[i]);
+        BSMM_TRY(bsmm_tma_rows_bind(p, operand_of(p, i), &s->rows[i], &room, &params.elements[i]));
+    }
+    bsmm_gpu_epilogue_bind(p, &params.epilogue);
+    return bsmm_cuda_ready_launch(p->device, &s->ready, p->stream, BSMM_CUDA_ARGUMENTS(&params));
+}
+
+static bsmm_status run(const bsmm_product *p, const void *state, void *workspace) {
+    BSMM_TRY(bsmm_cuda_enter(p->device));
+    bsmm_status status = run_in_context(p, state, workspace);
+    bsmm_cuda_leave(p->device);
+    return status;
+}
+
+const bsmm_kernel bsmm_kernel_cuda_sm100f_fp8 = {
+    .name = "cuda_sm100f_fp8",
+    .device = "cuda",
+    .state_bytes = sizeof(fp8_state),
+    .refuse = refuse,
+    .workspace_bytes = workspace_bytes,
+    .bound = bound,
+    .make = make,
+    .run = run,
+    .alignment = 16, /* TMA reads elements from addresses that are multiples of 16 */
+    /* Every tile adds products in ascending order of K, and no result depends on other rows of
+     * A. */
+    .features = BSMM_FEATURE_INVARIANT,
+};

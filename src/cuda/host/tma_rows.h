@@ -1,0 +1,37 @@
+/* The rows of an operand of the sm_100f kernels. TMA reads their elements where the caller stores
+ * them, or from a copy in the workspace. */
+#ifndef BSMM_CUDA_HOST_TMA_ROWS_H
+#define BSMM_CUDA_HOST_TMA_ROWS_H
+
+#include "cuda/host/kernel.h"
+#include "cuda/sm100f/scaled_params.h"
+
+typedef struct bsmm_tma_rows {
+    bool stored;    /* true if the elements are read where the caller stores them */
+    bool spread;    /* TMA spreads elements of 4 or 6 bits so that each takes a byte */
+    uint64_t bytes; /* the bytes of workspace for a copy of the elements, 0 without a copy */
+    uint64_t pitch; /* the distance of the rows that TMA reads, in bytes */
+    bsmm_cuda_ready pad;
+    bsmm_cuda_ready_map map;
+} bsmm_tma_rows;
+
+/* Decides how TMA reads a row-major operand. `packed` says that shared memory holds elements of 4
+ * bits without gaps. */
+void bsmm_tma_rows_begin(const bsmm_operand *o, bool packed, bsmm_tma_rows *rows);
+
+/* Returns the number of bytes that TMA counts when it copies one row of a stage, i.e. of the
+ * operand's tile in shared memory. */
+uint32_t bsmm_tma_rows_bytes(const bsmm_operand *o, const bsmm_tma_rows *rows);
+
+/* Loads the kernel that copies the rows to the workspace, and makes the tensor map with which TMA
+ * reads them. One TMA copy reads `tile_rows` rows. The device's context must be current for this
+ * function and for bsmm_tma_rows_bind. */
+bsmm_status bsmm_tma_rows_make(const bsmm_cuda_device *device, const bsmm_operand *o,
+                               uint32_t tile_rows, bsmm_tma_rows *rows);
+
+/* Queues the kernel that copies the rows to the workspace at *room, and moves *room behind the
+ * copy. Returns in *map the tensor map of the elements. */
+bsmm_status bsmm_tma_rows_bind(const bsmm_product *p, const bsmm_operand *o,
+                               const bsmm_tma_rows *rows, uint8_t **room, CUtensorMap *map);
+
+#endif
