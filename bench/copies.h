@@ -1,5 +1,5 @@
-/* Copies of a constant operand. Either all runs use one copy, or each run uses the next copy. In
- * the second case there are so many copies that a copy is no longer in a cache when its turn comes
+/* Holds copies of a constant operand. Either all runs use one copy, or each run uses the next
+ * copy. In the second case, there are so many copies that no cache holds a copy when a run uses it
  * again. */
 #ifndef BENCH_COPIES_H
 #define BENCH_COPIES_H
@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 typedef struct bench_copies {
-    char *memory; /* memory of all copies, each aligned to 64 bytes */
+    char *memory; /* The memory of all copies, each of which is aligned to 64 bytes. */
     uint64_t bytes, stride;
     size_t count;
 } bench_copies;
@@ -21,7 +21,7 @@ size_t bench_copies_count(uint64_t bytes, bool cold);
 /* Allocates memory for `count` copies. The caller then fills the first copy and calls
  * bench_copies_spread. Returns false if there is no memory. */
 bool bench_copies_create(bench_copies *copies, uint64_t bytes, size_t count);
-/* Copies the first copy over all other copies. */
+/* Copies the first copy's bytes to all other copies. */
 void bench_copies_spread(const bench_copies *copies);
 void *bench_copies_at(const bench_copies *copies, size_t turn);
 void bench_copies_destroy(bench_copies *copies);

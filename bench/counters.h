@@ -1,4 +1,4 @@
-/* The counters that a model of a device gives for a launch. */
+/* Declares the counters that the time model of a simulated device returns for a launch. */
 #ifndef BENCH_COUNTERS_H
 #define BENCH_COUNTERS_H
 
@@ -7,7 +7,8 @@ enum {
 #include "counters.def"
 #undef COUNTER
     BENCH_COUNTERS,
-    BENCH_COUNTED_LAUNCHES = 8 /* the launches of one product that are kept */
+    BENCH_COUNTED_LAUNCHES =
+        8 /* bench keeps the counters of this number of launches of one product. */
 };
 
 typedef struct bench_counters {

@@ -5,15 +5,15 @@
 #include <bsmm.h>
 #include <stdbool.h>
 
-/* The seed of the random data, the same number as in Triton's block-scaled tutorial. */
+/* The seed of random data, which is the same as in Triton's block-scaled tutorial. */
 enum { BENCH_FIRST_SEED = 42 };
 
-/* Creates a row-major matrix with memory of its own, which is aligned to 64 bytes and
- * uninitialized. Rows of elements and of scales have no gaps. The caller must zero *matrix before
- * the call, and must destroy the matrix even if the call fails. */
+/* Creates a row-major matrix without gaps and with uninitialized memory of its own, which is
+ * aligned to 64 bytes. The caller must zero *matrix before the call, and must destroy the matrix
+ * even if the call fails. */
 bsmm_status bench_matrix_create(bsmm_matrix *matrix, bsmm_format format, int64_t rows,
                                 int64_t cols);
-/* Creates a matrix as bench_matrix_create does, but with the scale layout `layout`. */
+/* Creates a matrix like bench_matrix_create, but with the scale layout `layout`. */
 bsmm_status bench_matrix_create_in(bsmm_matrix *matrix, bsmm_format format, uint32_t layout,
                                    int64_t rows, int64_t cols);
 void bench_matrix_destroy(bsmm_matrix *matrix);
@@ -27,16 +27,16 @@ void bench_matrix_destroy(bsmm_matrix *matrix);
  *   challenge. Elements are normally distributed, and fp32 scales are uniform. */
 bsmm_status bench_matrix_fill(bsmm_matrix *matrix, uint64_t seed);
 
-/* Creates and fills a matrix, and creates `wide`, a dense fp32 matrix with the same values.
- * `layout` is the scale layout of the matrix. If `quantized` is set, the values are normally
- * distributed and quantized by the default recipe of the format. */
+/* Creates and fills a matrix, and creates `wide`, an fp32 matrix with the same values. `layout` is
+ * the scale layout of the matrix. If `quantized` is set, the values are normally distributed and
+ * quantized by the format's default recipe. */
 bsmm_status bench_operand_create(bsmm_matrix *matrix, bsmm_matrix *wide, bsmm_format format,
                                  uint32_t layout, int64_t rows, int64_t cols, uint64_t seed,
                                  int quantized);
 
 /* Returns the number of bits of an element of this format. */
 uint32_t bench_elem_bits(uint32_t elem);
-/* Returns true for f32, f16 and bf16, the formats of more than 8 bits. */
+/* Returns true for f32, f16 and bf16, the element formats of more than 8 bits. */
 bool bench_elem_is_wide(uint32_t elem);
 
 /* Returns the next 64 random bits of splitmix64. */

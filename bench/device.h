@@ -1,7 +1,6 @@
-/* Devices to which the command moves data, and on which it measures time. The table devices.def has
- * an entry for each kind of device. The library only takes pointers to a device's memory and leaves
- * copying to its caller. The command is such a caller, so the code of each kind opens the driver of
- * its device itself. The rest of the command works alike for all kinds. */
+/* Declares the devices to which bench moves data, and on which it measures time. devices.def lists
+ * the kinds of devices. The library only takes pointers to a device's memory and leaves copying to
+ * its caller. bench is such a caller, so the code of each kind opens the device's driver itself. */
 #ifndef BENCH_DEVICE_H
 #define BENCH_DEVICE_H
 
@@ -15,53 +14,53 @@
 #include <stddef.h>
 
 typedef struct bench_graph {
-    /* graph objects of the device's driver, which only this driver can read */
+    /* Are objects of the device's driver. */
     void *graph, *executable;
-    size_t turns; /* number of times that the work was queued in the graph */
+    size_t turns; /* The number of runs of the work in the graph. */
 } bench_graph;
 
-/* The operations of one kind of device. `state` is the pointer that `open` returned. An operation
- * that fails passes the reason to bench_device_fail and returns false. */
+/* Describes one kind of device by its operations. `state` is the pointer that `open` returned. An
+ * operation that fails passes the reason to bench_device_fail and returns false. */
 typedef struct bench_device_kind {
     /* The name of this kind of device. Its devices are called "name", "name:0", and so on. */
     const char *name;
-    /* True for the host, whose memory is that of the process. Work is then complete when its call
-     * returns, and there are no graphs. */
+    /* Is true for the host, whose memory is that of the process. Work is then complete when its
+     * call returns, and there are no graphs. */
     bool is_host;
-    /* The known device (bsmm_device_at) whose data sheet is used if the actual device has none. */
+    /* Names the known device (bsmm_device_at) whose data sheet is used if the actual device has
+       none. */
     const char *known;
-    /* Returns the known device whose data sheet describes the device with this name. NULL: `known`
-     * describes all devices of this kind.
-     */
+    /* Returns the name of the known device whose data sheet describes this device. If the function
+     * is NULL, `known` describes all devices of this kind. */
     const char *(*known_of)(const char *device);
-    /* The first letters of the models of this kind, if its devices are called "name:model",
-     * "name:model:1", and so on. Kinds that share a name are told apart by them. NULL: there are no
+    /* The first letters of the names of this kind's models, if its devices are called "name:model"
+     * or "name:model:1". They distinguish kinds with the same name. NULL means that there are no
      * models. */
     const char *models;
-    /* The kind of device whose kernels run on it. NULL: this kind itself. */
+    /* Names the kind of device whose kernels run on this device. NULL means that this kind has its
+       own kernels. */
     const char *kernels;
-    /* True if the device is simulated. One run is enough to time it, because simulating takes far
-     * longer than the device would. */
+    /* Is true if the device is simulated. bench then times a single run, because simulating takes
+     * far longer than the real device would. */
     bool is_simulated;
-    /* True if its times come from a model of the device, which is the same in every run. A
-     * simulated device without a model has the times that simulating took. */
+    /* Is true if times come from a model of the device, which gives the same time in every run. A
+     * simulated device without a model reports the time that simulating took. */
     bool is_model;
-    /* The library with which bench compares on this kind of device (the peer). NULL: there is
-     * none. */
+    /* The library with which bench compares GEMMs on this kind of device (the peer), or NULL if
+     * there is none. */
     const bench_queued_peer *peer;
-    /* The measured typical errors of this device kind's kernels. The last entry has no name. NULL:
-     * none were measured.
-     */
+    /* Lists the measured typical errors of this device's kernels. The last entry has no name. NULL
+     * means that none were measured. */
     const bench_family_level *levels;
 
-    /* Opens the device `name` and makes it the current device of this thread. `name` is NULL for
-     * the host. Returns NULL on failure. */
+    /* Opens the device `name` (NULL for the host) and makes it the current device of this thread.
+     * Returns NULL on failure. */
     void *(*open)(const char *name);
     void (*close)(void *state);
     void *(*stream)(const void *state); /* Returns the stream for bsmm_buffers. */
 
-    /* Manage device memory. Allocations are aligned to at least 64 bytes. `copy` and `fill_words`
-     * only queue their work in the stream. */
+    /* Manage device memory, whose allocations are aligned to at least 64 bytes. `copy` and
+     * `fill_words` only add their work to the stream. */
     bool (*allocate)(void *state, uint64_t bytes, void **memory);
     void (*release)(void *state, void *memory);
     bool (*write)(void *state, void *to, const void *from, uint64_t bytes);
@@ -70,27 +69,28 @@ typedef struct bench_device_kind {
     bool (*fill_words)(void *state, void *to, uint32_t word, uint64_t count);
     bool (*wait)(void *state);
 
-    /* These operations measure the time in seconds that the device takes for the work that is
-     * queued between the two calls. finish_time waits for that work. */
+    /* Measure the time in seconds that the device takes for the work that was queued between the
+     * two calls. finish_time waits for that work. */
     bool (*start_time)(void *state);
     bool (*finish_time)(void *state, double *seconds);
 
-    /* These operations are NULL for the host. cache_bytes returns the size of the last-level cache.
-     * The operations after it capture work in a graph, launch the graph and destroy it. end_capture
-     * with NULL as graph only ends the capture, so that the stream can be used again. */
+    /* cache_bytes returns the size of the last-level cache. The operations after it capture work
+     * in a graph, launch the graph and destroy it. end_capture with a NULL graph only ends the
+     * capture. All are NULL for the host. */
     uint64_t (*cache_bytes)(const void *state);
     bool (*begin_capture)(void *state);
     bool (*end_capture)(void *state, bench_graph *graph);
     bool (*launch)(void *state, const bench_graph *graph);
     void (*forget)(void *state, bench_graph *graph);
 
-    /* Gives the counters of launch number `launch`, from 0, of the work that was timed last, copies
-     * excluded. Returns false past the last launch. NULL: the device has no counters. */
+    /* Returns the counters of launch number `launch` of the work that was timed last. The numbers
+     * begin with 0 and exclude copies. Returns false after the last launch. It is NULL if the
+     * device has no counters. */
     bool (*count)(void *state, size_t launch, bench_counters *counters);
 
-    /* These operations are NULL for the host, and for devices that cannot do them. launch_empty
-     * queues `count` empty kernels, which show the least cost of a launch. count_launches returns
-     * the number of kernels that a graph launches, or 0 if the driver does not tell. */
+    /* launch_empty queues `count` empty kernels, which show the least cost of a launch.
+     * count_launches returns the number of kernels that a graph launches, or 0 if the driver does
+     * not tell. Both are NULL for the host and for devices that cannot do this. */
     bool (*launch_empty)(void *state, size_t count);
     size_t (*count_launches)(const bench_graph *graph);
 } bench_device_kind;
@@ -103,32 +103,32 @@ typedef struct bench_device_kind {
  * call it. */
 __attribute__((format(printf, 1, 2))) bool bench_device_fail(const char *format, ...);
 
-/* Returns the word that follows the times of a device that are not those of its clock: " model",
- * " simulating", or "". */
+/* Returns the word that follows the times of a device without a real clock, i.e. " model" or "
+ * simulating". Returns "" for other devices. */
 const char *bench_device_time_note(const bench_device_kind *kind);
 
-/* Returns entry `index` of devices.def, counted from 0, or NULL past the last entry. */
+/* Returns entry `index` of devices.def, counted from 0, or NULL after the last entry. */
 const bench_device_kind *bench_device_kind_at(size_t index);
 
 /* Returns the kind of a device called "name", "name:0" or "name:model". Returns the host's kind for
  * NULL and for a name that no kind has. */
 const bench_device_kind *bench_device_kind_of(const char *device);
 
-/* Gives the library's description of a device in *info, whose struct_size must be set. "name" means
- * "name:0". If the library has no such device, it returns false and leaves *info unchanged. */
+/* Writes the library's description of a device to *info, whose struct_size must be set. "name"
+ * means "name:0". Returns false if the library has no such device. */
 bool bench_device_find(const char *device, bsmm_local_device *info);
 
 typedef struct bench_device {
     const bench_device_kind *kind;
     void *state;
-    void **memory; /* list of the allocations that bench_device_reset frees */
+    void **memory; /* Lists the allocations that bench_device_reset frees. */
     size_t count;
-    void *copies[2]; /* the two buffers between which bench_device_time_copy copies */
+    void *copies[2]; /* bench_device_time_copy copies between these two buffers. */
 } bench_device;
 
 /* bench_device_open opens a device and makes it the current device of this thread. If there is no
- * such device, it returns NULL, and bench_device_error() has the reason. bench_device_close frees
- * everything; NULL is allowed. */
+ * such device, it returns NULL, and bench_device_error() returns the reason. bench_device_close
+ * frees everything. */
 bench_device *bench_device_open(const char *name);
 void bench_device_close(bench_device *device);
 
@@ -137,11 +137,13 @@ const char *bench_device_error(void);
 
 void *bench_device_stream(const bench_device *device);
 
-/* Returns so many sets of `bytes` bytes that they are four times as large as the cache: 4 to 1024,
- * or 1 if the device is simulated. It must not be called for the host. */
+/* Returns the number of sets of `bytes` bytes that are together four times as large as the
+ * device's cache. It is from 4 to 1024, or 1 if the device is simulated. The device must not be
+ * the host. */
 size_t bench_device_sets(const bench_device *device, uint64_t bytes);
 
-/* Returns how often to repeat a measurement: `wanted` times, or once if the device is simulated. */
+/* Returns the number of repetitions of a measurement. It is `wanted`, or 1 if the device is
+ * simulated. */
 int bench_device_repeats(const bench_device *device, int wanted);
 
 /* Allocates uninitialized memory. For 0 bytes, *memory becomes NULL. */
@@ -149,7 +151,8 @@ bool bench_device_allocate(bench_device *device, uint64_t bytes, void **memory);
 /* Allocates memory and fills it with a copy of `from`, or with the byte 0x5A if `from` is NULL. For
  * 0 bytes, *memory becomes NULL. */
 bool bench_device_new(bench_device *device, const void *from, uint64_t bytes, void **memory);
-/* Allocates memory for `sets` copies of `from`, which are `stride` bytes apart, and fills it. */
+/* Allocates device memory for `sets` copies of `from`, which are `stride` bytes apart, and fills
+ * it. */
 bool bench_device_new_sets(bench_device *device, const void *from, uint64_t bytes, uint64_t stride,
                            size_t sets, void **memory);
 bool bench_device_write(bench_device *device, void *to, const void *from, uint64_t bytes);
@@ -158,32 +161,32 @@ bool bench_device_fill_f32(bench_device *device, void *memory, float value, uint
 bool bench_device_wait(bench_device *device);
 void bench_device_reset(bench_device *device);
 
-/* Makes a copy of a host matrix in device memory: its data, its scales and, if it has one, its
- * second-level scale. If `copied` is false, the device memory is left uninitialized. On the host,
- * *there is the matrix itself. */
+/* Copies a host matrix to device memory, with its scales and its second-level scale. If `copied`
+ * is false, the device memory stays uninitialized. On the host, *there is the matrix itself. */
 bool bench_device_put(bench_device *device, const bsmm_matrix *host, bool copied,
                       bsmm_matrix *there);
-/* Copies the device matrix `there`, which bench_device_put made, back to the memory of `host`. */
+/* Copies the device matrix `there`, which bench_device_put made, to the memory of `host`. */
 bool bench_device_get(bench_device *device, const bsmm_matrix *there, const bsmm_matrix *host);
 
-/* A function that queues work in the stream; it returns false on failure. `turn` counts the calls
- * and selects one of several sets of operands. */
+/* Queues work in the stream, and returns false on failure. `turn` counts the calls and selects one
+ * of several sets of operands. */
 typedef bool bench_work(void *context, size_t turn);
 
-/* Captures the work of the calls work(context, 0) to work(context, turns - 1) in a graph. */
+/* Captures a graph with the work of `turns` calls of work(context, turn), where turn counts from
+ * 0. */
 bool bench_device_record(bench_device *device, bench_work *work, void *context, size_t turns,
                          bench_graph *graph);
 /* Captures a graph that runs the work on each of the `sets` sets of operands equally often. The
- * graph takes about a millisecond and has at least 8 runs, so that the cost of starting the graph
- * is spread over many runs. If the device is simulated, the graph runs each set once. */
+ * graph takes about a millisecond and has at least 8 runs, because the cost of starting it then
+ * matters little. On a simulated device, the graph runs each set once. */
 bool bench_device_record_sets(bench_device *device, bench_work *work, void *context, size_t sets,
                               bench_graph *graph);
-/* Launches a graph, and adds to `seconds` the mean time of one run of the work in it. */
+/* Launches a graph, and adds to `seconds` the mean time of one run of the work in the graph. */
 bool bench_device_time(bench_device *device, const bench_graph *graph, bench_samples *seconds);
 void bench_device_forget(bench_device *device, bench_graph *graph);
 
-/* Copies device memory that is larger than all caches, and adds to `rates` the number of bytes that
- * were read and written per second. */
+/* Copies device memory that is larger than all caches, and adds the bytes per second to `rates`.
+ * Each byte counts twice, because it is read and written. */
 bool bench_device_time_copy(bench_device *device, bench_samples *rates);
 
 #endif

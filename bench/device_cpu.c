@@ -1,5 +1,5 @@
-/* The host as an entry of devices.def. Its memory is that of the process, and calls return when
- * their work is complete. */
+/* Implements the host as a device of bench. Its memory is that of the process, and its calls
+ * return when their work is complete. */
 #include "device.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 static const uint64_t alignment = 64;
 
 typedef struct host {
-    double started; /* time in seconds at which the measurement began */
+    double started; /* The time in seconds at which the measurement began. */
 } host;
 
 static void *open_host(const char *name) {
@@ -61,9 +61,9 @@ static bool finish_time(void *state, double *seconds) {
     return true;
 }
 
-/* Each level is the largest that tests/unit/test_cli_level.c found on a Xeon of the Sapphire Rapids
- * generation. The test tries eight pairs of formats, K from 256 to 4096, and operands with mixed
- * signs, with one sign and with growing values. The test fails if a kernel exceeds its level. */
+/* Lists the typical error of each kernel family, as a multiple of the typical error of fp32 sums.
+ * Each level is the largest that tests/unit/test_cli_level.c found on a Xeon of the Sapphire
+ * Rapids generation. That test fails if a kernel exceeds its level. */
 static const bench_family_level levels[] = {
     {"cpu_avx512_int8dot", .unit = 0, .level = 1.01},
     {"cpu_avx2_int8dot", .unit = 0, .level = 1.01},

@@ -1,5 +1,5 @@
-/* NVIDIA GPUs as devices of bench, through libcuda.so.1, and the operations that they share with
- * simulated NVIDIA GPUs. */
+/* Implements NVIDIA GPUs as devices of bench, through libcuda.so.1. Simulated NVIDIA GPUs share
+ * most of these operations. */
 #include "device_cuda.h"
 
 #include <dlfcn.h>
@@ -99,9 +99,9 @@ void bench_cuda_release(void *state, void *memory) {
     ((cuda_state *)state)->free((uintptr_t)memory);
 }
 
-/* Copies host memory to the device. If the host memory is pageable, the driver's call may return
- * before its last bytes arrive; they are copied in the default stream. The stream of bench does not
- * wait for the default stream, so the function waits here. */
+/* Copies host memory to the device. The driver's call may return before its last bytes arrive. The
+ * stream of bench does not wait for them, because the copy is in the default stream, so this
+ * function waits. */
 bool bench_cuda_write(void *state, void *to, const void *from, uint64_t bytes) {
     cuda_state *cuda = state;
     return CALL(cuda, to_device, (uintptr_t)to, from, bytes) && CALL(cuda, stream_wait, NULL);

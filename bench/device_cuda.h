@@ -1,4 +1,4 @@
-/* Declarations that all files for NVIDIA GPUs as devices of bench share. */
+/* Declares functions that all files for NVIDIA GPUs as devices of bench share. */
 #ifndef BENCH_DEVICE_CUDA_H
 #define BENCH_DEVICE_CUDA_H
 
@@ -26,7 +26,7 @@ bool bench_cuda_end_capture(void *state, bench_graph *graph);
 bool bench_cuda_launch(void *state, const bench_graph *graph);
 void bench_cuda_forget(void *state, bench_graph *graph);
 
-/* The operations that GPUs and simulated GPUs share. */
+/* Initializes the operations that real and simulated NVIDIA GPUs share. */
 #define BENCH_CUDA_OPERATIONS                                                                      \
     .close = bench_cuda_close, .stream = bench_cuda_stream, .allocate = bench_cuda_allocate,       \
     .release = bench_cuda_release, .write = bench_cuda_write, .read = bench_cuda_read,             \

@@ -1,5 +1,5 @@
-/* NVIDIA's cuBLASLt as a peer of bench. It is loaded at run time: libcublasLt.so.13 or .12, or the
- * file that the environment variable BSMM_BENCH_CUBLASLT names. */
+/* Loads NVIDIA's cuBLASLt, with whose GEMMs bench compares. The file is libcublasLt.so.13 or .12,
+ * or the one that the environment variable BSMM_BENCH_CUBLASLT names. */
 #include "data.h"
 #include "device_cuda.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Constants of cuBLASLt; their values are from cublasLt.h and library_types.h. */
+/* These constants of cuBLASLt have the values of cublasLt.h and library_types.h. */
 enum { COMPUTE_32F = 68, R_32F = 0, R_16F = 2, R_16BF = 14, R_8F_E4M3 = 28, OP_N = 0, OP_T = 1 };
 enum {
     DESC_TRANSA = 3,
@@ -25,7 +25,7 @@ enum {
     ALGORITHMS = 8
 };
 
-typedef struct lt_result { /* same layout as cublasLtMatmulHeuristicResult_t */
+typedef struct lt_result { /* This struct has the layout of cublasLtMatmulHeuristicResult_t. */
     uint64_t algorithm[8];
     uint64_t workspace_bytes;
     int state;
@@ -36,9 +36,9 @@ _Static_assert(sizeof(lt_result) == 96, "the library writes such results");
 
 static const uint64_t workspace_bytes = (uint64_t)64 << 20;
 
-/* The variants of cuBLASLt's GEMM that bench measures. FP8 multiplies e4m3 with one scale per
- * tensor and shows the practical peak of the FP8 tensor cores. VEC128 multiplies e4m3 with fp32
- * scales for 1 x 128 blocks of A and 128 x 128 blocks of B. BF16 multiplies bf16. */
+/* Names the variants of cuBLASLt's GEMM that bench measures. FP8 multiplies e4m3 with one scale
+ * per tensor, and shows the practical peak of the FP8 tensor cores. VEC128 multiplies e4m3 with
+ * fp32 scales for 1 x 128 blocks of A and 128 x 128 blocks of B. BF16 multiplies bf16. */
 typedef enum lt_way { FP8, VEC128, BF16 } lt_way;
 
 typedef struct lt_library {
@@ -91,8 +91,9 @@ static void *open_library(void) {
     return library;
 }
 
-/* Finds the library's functions. ISO C has no cast from dlsym's data pointer to a function pointer,
- * so the pointer is copied with memcpy; POSIX guarantees that the bits are the same. */
+/* Finds the library's functions. The function copies each pointer with memcpy, because ISO C has
+ * no cast from dlsym's data pointer to a function pointer. POSIX guarantees that the bits are the
+ * same. */
 static bool take_symbols(lt_library *lt) {
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         void *symbol = dlsym(lt->library, symbols[i].symbol);
@@ -127,16 +128,16 @@ static const char *version(void *library) {
     return lt->version;
 }
 
-/* A prepared GEMM of cuBLASLt, whose matrices are column-major. Our row-major D = A B^T is the
- * column-major D' = B'^T A', so the first operand of cuBLASLt is our B. */
+/* Holds a prepared GEMM of cuBLASLt, whose matrices are column-major. Our row-major D = A B^T is
+ * the column-major D' = B'^T A', so the first operand of cuBLASLt is our B. */
 typedef struct lt_product {
     lt_library *lt;
-    /* cuBLASLt's descriptors of the GEMM and of its matrices; the names are those of our
-     * operands */
+    /* Are cuBLASLt's descriptors of the GEMM and of its matrices. The names are those of our
+     * operands. */
     void *desc, *a_layout, *b_layout, *d_layout;
-    /* device memory of the operands, of the workspace, and of the scales of A and of B */
+    /* Are device memory of the operands, of the workspace, and of the scales of A and B. */
     void *a, *b, *d, *workspace, *scales[2];
-    /* size in bytes of one copy of each operand, rounded up for alignment */
+    /* Are the sizes in bytes of one copy of each operand, rounded up for alignment. */
     uint64_t a_bytes, b_bytes, d_bytes;
     size_t sets;
     void *stream;
@@ -147,7 +148,7 @@ static uint64_t round_up(uint64_t value, uint64_t unit) {
     return (value + unit - 1) / unit * unit;
 }
 
-/* Allocates `sets` adjacent copies of a matrix of random values in device memory. */
+/* Allocates `sets` copies of a random matrix, one after another in device memory. */
 static bool make_sets(bench_device *device, uint32_t elem, int64_t rows, int64_t cols,
                       uint64_t seed, size_t sets, void **memory, uint64_t *stride) {
     bsmm_matrix m = {0};
@@ -203,8 +204,8 @@ static bool set_scaling(const lt_product *p, lt_way way) {
            set(p, DESC_FAST_ACCUM, &fast, sizeof fast);
 }
 
-/* Returns cuBLASLt's type of D. cuBLASLt cannot multiply bf16 matrices into f16. In that case D is
- * bf16, which has the same size. */
+/* Returns cuBLASLt's type of D. If D should be f16 and the operands are bf16, D is bf16, because
+ * cuBLASLt cannot multiply bf16 matrices into f16. Both types have the same size. */
 static int type_of(lt_way way, uint32_t elem) {
     if (elem == BSMM_ELEM_F32) return R_32F;
     return elem == BSMM_ELEM_F16 && way != BF16 ? R_16F : R_16BF;

@@ -1,5 +1,5 @@
-/* Measures the time that the host needs to launch an empty kernel. This file alone uses the entry
- * points of the driver that are declared here. */
+/* Measures the time that the host needs to launch an empty kernel. Only this file calls the driver
+ * functions that it declares. */
 #include "device_cuda.h"
 
 #include <dlfcn.h>
@@ -24,8 +24,9 @@ static void *empty;
 static const char ptx[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
                           ".visible .entry empty() { ret; }\n";
 
-/* Finds a function of the library. ISO C has no cast from dlsym's data pointer to a function
- * pointer, so the pointer is copied with memcpy; POSIX guarantees that the bits are the same. */
+/* Finds a function of the library. The function copies the pointer with memcpy, because ISO C has
+ * no cast from dlsym's data pointer to a function pointer. POSIX guarantees that the bits are the
+ * same. */
 static void find(void *library, const char *symbol, void *to) {
     void *found = library ? dlsym(library, symbol) : NULL;
     memcpy(to, &found, sizeof found);

@@ -1,4 +1,4 @@
-/* AMD GPUs as devices of bench, through libamdhip64.so. */
+/* Implements AMD GPUs as devices of bench, through libamdhip64.so. */
 #include "device_hip.h"
 
 #include <dlfcn.h>
@@ -46,7 +46,7 @@ static bool take_entries(hip_state *hip) {
 }
 
 /* Opens the driver library and finds the driver's number of the device. `probe` is memory that the
- * bsmm library allocated on the device; the driver reports the number for this memory. */
+ * bsmm library has allocated on the device, and the driver reports the device of this memory. */
 static bool open_device(hip_state *hip, const char *name, const char *const *libraries,
                         const void *probe) {
     for (; *libraries && !hip->library; libraries++)
@@ -106,9 +106,9 @@ void bench_hip_release(void *state, void *memory) {
     ((hip_state *)state)->free(memory);
 }
 
-/* Copies host memory to the device. The driver's call may return before its last bytes arrive; they
- * are copied in the default stream. The stream of bench does not wait for the default stream, so
- * the function waits here. */
+/* Copies host memory to the device. The driver's call may return before its last bytes arrive. The
+ * stream of bench does not wait for them, because the copy is in the default stream, so this
+ * function waits. */
 bool bench_hip_write(void *state, void *to, const void *from, uint64_t bytes) {
     hip_state *hip = state;
     return CALL(hip, to_device, to, from, bytes) && CALL(hip, stream_wait, NULL);

@@ -1,10 +1,11 @@
-/* The operations of devices that libamdhip64.so drives: AMD GPUs and simulated AMD GPUs. */
+/* Declares the operations of devices that libamdhip64.so drives, i.e. of real and simulated AMD
+ * GPUs. */
 #ifndef BENCH_DEVICE_HIP_H
 #define BENCH_DEVICE_HIP_H
 
 #include "device.h"
 
-/* Opens the device `name` through one of the libraries in the list, which ends with NULL. The bsmm
+/* Opens the device `name` through one of the libraries in a list that ends with NULL. The bsmm
  * library must have opened that library before. */
 void *bench_hip_open(const char *name, const char *const *libraries);
 
@@ -24,7 +25,8 @@ bool bench_hip_end_capture(void *state, bench_graph *graph);
 bool bench_hip_launch(void *state, const bench_graph *graph);
 void bench_hip_forget(void *state, bench_graph *graph);
 
-/* All operations of a bench_device_kind except open, cache_bytes, start_time and finish_time. */
+/* Initializes all operations of a bench_device_kind except open, cache_bytes, start_time and
+ * finish_time. */
 #define BENCH_HIP_OPERATIONS                                                                       \
     .close = bench_hip_close, .stream = bench_hip_stream, .allocate = bench_hip_allocate,          \
     .release = bench_hip_release, .write = bench_hip_write, .read = bench_hip_read,                \

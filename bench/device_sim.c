@@ -1,5 +1,5 @@
-/* A simulated AMD GPU, through the simulator's libamdhip64.so. Its times come from the simulator's
- * time model (docs/SIMULATOR.md). */
+/* Implements simulated AMD GPUs as devices of bench, through the simulator's libamdhip64.so. Times
+ * come from the simulator's time model (docs/SIMULATOR.md). */
 #include "device_hip.h"
 
 #include <dlfcn.h>
@@ -7,13 +7,14 @@
 
 static const char *const libraries[] = {"libamdhip64.so", NULL};
 
-/* The modes of the simulator's time model. UNTIMED: it times no launch. TIMED_SAMPLE: it times each
- * launch and executes only the workgroups that the model needs. */
+/* Names two modes of the simulator's time model. UNTIMED times no launch. TIMED_SAMPLE times each
+ * launch, and executes only the workgroups that the model needs. */
 enum { UNTIMED = 0, TIMED_SAMPLE = 2 };
 
-/* Switches the simulator's time model. It is the same for all devices of the process. */
+/* Points to the simulator's function that switches the time model of all devices of the process. */
 static void (*set_time_mode)(int mode);
-/* The simulator's function bsmm_sim_times, which returns the times of a launch (sim/gfx9/hip.h). */
+/* Points to the simulator's function bsmm_sim_times, which returns the times of a launch
+ * (sim/gfx9/hip.h). */
 static int (*get_times)(unsigned back, char *name, size_t name_bytes, double *times, size_t count);
 
 static bool find_entry(void *library, const char *name, void *entry) {
@@ -35,8 +36,8 @@ static void *open_simulator(const char *name) {
     return NULL;
 }
 
-/* Starts a timed run, in which the simulator executes only a sample of the work, so that the
- * results are incomplete. The results were validated before, in a run that is not timed. */
+/* Starts a timed run. The simulator then executes only a sample of the workgroups, so the results
+ * are incomplete. bench has validated the results in an earlier run. */
 static bool start_time(void *state) {
     set_time_mode(TIMED_SAMPLE);
     return bench_hip_start_time(state);
@@ -48,7 +49,7 @@ static bool finish_time(void *state, double *seconds) {
     return done;
 }
 
-/* The fields of the simulator's gfx9_times (sim/gfx9/sim.h). */
+/* Are the indices of the fields of the simulator's gfx9_times (sim/gfx9/sim.h). */
 enum {
     SECONDS,
     CYCLES,
@@ -62,15 +63,14 @@ enum {
     MATRIX,
     SHARED,
     CONFLICTS,
-    BYTES, /* four levels: L1, L2, the last-level cache, memory */
+    BYTES, /* There are four such fields, for L1, L2, the last-level cache and memory. */
     STALLS = BYTES + 4,
     FIELDS = STALLS + 5
 };
-enum { MATRIX_UNITS = 4 }; /* of a compute unit */
+enum { MATRIX_UNITS = 4 }; /* MATRIX_UNITS counts the matrix units of a compute unit. */
 
-/* Returns the counters of a launch. Its shares (busy units, bank conflicts, waits) are those of the
- * workgroups that the model has replayed. Its bytes are those of the replayed workgroups, scaled to
- * all workgroups of the launch. */
+/* Returns the counters of a launch. Fractions, such as that of busy units, are those of the
+ * workgroups that the model has replayed. Bytes are scaled to all workgroups of the launch. */
 static bool count(void *state, size_t launch, bench_counters *c) {
     (void)state;
     double t[FIELDS];
@@ -97,7 +97,7 @@ static const char *known_of(const char *device) {
     return strstr(device, "gfx942") ? "mi300x" : "mi355x";
 }
 
-/* No cache keeps anything between launches, so one set of operands is enough. */
+/* The model's caches are empty at the start of each launch, so one set of operands is enough. */
 static uint64_t cache_bytes(const void *state) {
     (void)state;
     return 0;

@@ -1,5 +1,5 @@
-/* A simulated NVIDIA GPU, through the simulator's libcuda.so.1. It has no model of time, so its
- * times are those that simulating took (docs/SIMULATOR.md). */
+/* Implements simulated NVIDIA GPUs as devices of bench, through the simulator's libcuda.so.1. The
+ * simulator has no time model, so times are those that simulating took (docs/SIMULATOR.md). */
 #include "device_cuda.h"
 
 #include <dlfcn.h>
@@ -9,10 +9,10 @@ enum { POINTER_ATTRIBUTE_DEVICE = 9, PROBE_BYTES = 64 };
 
 typedef int read_attribute(void *value, int attribute, uint64_t pointer);
 
-/* The simulator's SONAME. NVIDIA's driver has the same file name, but not this SONAME. */
+/* The simulator's SONAME. NVIDIA's driver has the same file name, but another SONAME. */
 static const char soname[] = "libbsmm_sim_cuda.so.1";
 
-/* Opens the device that owns `probe`, memory that the bsmm library has allocated. */
+/* Opens the device that owns `probe`, which is memory that the bsmm library has allocated. */
 static void *open_owner(const void *probe) {
     void *library = dlopen(soname, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     void *symbol = library ? dlsym(library, "cuPointerGetAttribute") : NULL;
@@ -40,7 +40,7 @@ static const char *known_of(const char *device) {
     return strstr(device, "sm_100") ? "b200" : strstr(device, "sm_120") ? "rtx5090" : "h200";
 }
 
-/* No cache keeps anything between launches, so one set of operands is enough. */
+/* The simulator has no caches, so one set of operands is enough. */
 static uint64_t cache_bytes(const void *state) {
     (void)state;
     return 0;

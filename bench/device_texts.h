@@ -1,4 +1,4 @@
-/* Texts for help and examples that name the kinds of devices in devices.def. */
+/* Defines texts for help and examples that name the kinds of devices in devices.def. */
 #ifndef BENCH_DEVICE_TEXTS_H
 #define BENCH_DEVICE_TEXTS_H
 

@@ -9,19 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The state of one measurement: its memory, plans and times. */
+/* Holds the state of one measurement, i.e. its memory, plans and times. */
 typedef struct bench {
     const bench_job *job;
-    /* The matrices of the GEMM. `a_wide` and `b_wide` hold the values of A and B in fp32, for the
-     * peers and the validation. */
+    /* Are the matrices of the GEMM. `a_wide` and `b_wide` hold the values of A and B in fp32, for
+     * other libraries and for the validation. */
     bsmm_matrix a, b, d, a_wide, b_wide;
     bench_copies b_data, b_scales, b_packed;
     double pack_seconds;
     bsmm_plan *plan;
     bsmm_buffers buffers;
     const bench_probe *unit;
-    /* Memory for measuring the read bandwidth. It is used only if the job is cold, i.e. B is read
-     * from memory. */
+    /* Is memory for measuring the read bandwidth. It is used only if runs read B from memory
+     * instead of a cache (a cold job). */
     bench_memory memory;
     const bench_peer *peers[BENCH_PEERS];
     bench_samples ours, theirs[BENCH_PEERS], unit_rates, read_rates;
@@ -48,9 +48,8 @@ static bsmm_matmul_desc describe(const bench *b) {
     return desc;
 }
 
-/* Makes a plan. B is packed in advance in the form that the job names. If the job names no form but
- * asks for packing, and the kernel can read packed panels of B, B is packed in the form
- * BSMM_PACKED_WIDE. */
+/* Makes a plan with B in the packed format that the job names. If the job only asks for packing
+ * and the kernel has a panel layout, the format is BSMM_PACKED_WIDE. */
 static bsmm_status make_plan(bench *b, uint64_t *packed_bytes) {
     bsmm_matmul_desc desc = describe(b);
     desc.b_packed = b->job->form;
@@ -65,13 +64,12 @@ static bsmm_status make_plan(bench *b, uint64_t *packed_bytes) {
 
 static bool copy_bytes(bench_copies *to, const void *from, uint64_t bytes, size_t count) {
     if (!bench_copies_create(to, bytes, count)) return false;
-    for (size_t i = 0; bytes && i < count; i++) /* `from` is NULL if there are no bytes to copy */
+    for (size_t i = 0; bytes && i < count; i++) /* `from` is NULL if there are no bytes to copy. */
         memcpy(bench_copies_at(to, i), from, bytes);
     return true;
 }
 
-/* Packs B twice and keeps the time of the second packing, because the first includes page
- * faults. */
+/* Packs B twice and keeps the second time, because the first packing includes page faults. */
 static bsmm_status pack(bench *b, uint64_t bytes) {
     bsmm_status status = BSMM_OK;
     for (int i = 0; i < 2 && !status; i++) {
@@ -82,9 +80,8 @@ static bsmm_status pack(bench *b, uint64_t bytes) {
     return status;
 }
 
-/* Makes the copies of B that the runs use in turn: copies of packed B if the kernel reads packed
- * weights, otherwise copies of B as stored. If the job is cold, there are so many copies that no
- * run finds its copy in a cache. */
+/* Makes the copies of B that the runs use in turn. They are packed if the kernel reads packed
+ * weights. In a cold job, there are so many copies that no run finds its copy in a cache. */
 static bsmm_status make_copies(bench *b, uint64_t packed_bytes) {
     const bsmm_matrix *m = &b->b;
     bool cold = b->job->cold;
@@ -128,8 +125,8 @@ static bsmm_status run_peer(void *context, size_t turn) {
     return BSMM_OK;
 }
 
-/* Prepares the peers that are installed and can compute the shape. Each peer runs once before the
- * measurement, so that its memory is mapped then, as the library's memory is. */
+/* Prepares the other libraries (peers) that are installed and can compute the shape. Each peer
+ * runs once before the measurement, so that its memory is mapped. */
 static void prepare_peers(bench *b) {
     const bench_shape shape = {&b->a_wide, &b->b_wide, b->job->cold};
     for (int i = 0; i < BENCH_PEERS; i++) {
@@ -169,8 +166,7 @@ static bsmm_status time_all(bench *b) {
 }
 
 /* Estimates the peak rate of the arithmetic unit that the GEMM could use on a processor with
- * AVX-512's dot products. If this processor lacks that unit, the rate of another unit is probed
- * instead. */
+ * AVX-512's dot products. If this processor lacks that unit, bench probes another unit instead. */
 static bsmm_status estimate(bench *b, bench_result *result) {
     bsmm_sol_estimate sol = BSMM_INIT(bsmm_sol_estimate);
     bsmm_matmul_desc desc = describe(b);
@@ -198,8 +194,8 @@ static void summarize(bench *b, bench_result *result) {
     result->probed.reached[BENCH_MEMORY] = result->b_bytes / result->seconds;
 }
 
-/* Sets the ceiling of a GEMM. It is the peak rate of the arithmetic unit. If the runs read B from
- * memory, and reading B at the measured bandwidth allows only a lower rate, it is that rate. */
+/* Sets the ceiling of a GEMM, which is the peak rate of the arithmetic unit. If the runs read B
+ * from memory, and the measured bandwidth allows only a lower rate, the ceiling is that rate. */
 void bench_measure_limit(const bench_ceilings *run, bench_result *result) {
     result->ceiling = result->unit = result->probe->name;
     result->ceiling_rate = result->unit_rate = run->best[BENCH_UNIT];

@@ -1,5 +1,5 @@
-/* Validates the result of one GEMM, and then times the GEMM together with its ceiling and its peers
- * (other libraries). */
+/* Validates the result of one GEMM, and then times the GEMM together with its ceiling (the peak
+ * rate of the hardware) and other libraries (peers). */
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
 
@@ -10,69 +10,70 @@
 #include <bsmm.h>
 
 typedef struct bench_job {
-    bsmm_format a, b, out; /* formats of A, B and D; D is f32, f16 or bf16 */
-    int64_t sizes[3];      /* M, N and K, each at least 1 */
-    const char *kernel;    /* name of the kernel; NULL: the library chooses */
-    const char *device;    /* name of the device; NULL: "cpu" */
-    /* probe of the arithmetic unit; NULL: the fastest probe is found first */
+    bsmm_format a, b, out; /* The formats of A, B and D. D is f32, f16 or bf16. */
+    int64_t sizes[3];      /* The sizes M, N and K, each at least 1. */
+    const char *kernel;    /* The name of the kernel. NULL lets the library choose. */
+    const char *device;    /* The name of the device. NULL means "cpu". */
+    /* The probe (peak-rate loop) of the arithmetic unit. If it is NULL, bench first finds the
+       fastest probe. */
     const bench_probe *probe;
     int threads;
-    int rounds;  /* number of timing rounds, at least 1 */
-    bool pack_b; /* pack B in advance if the kernel packs it; otherwise each timed run packs it */
-    /* form in which B is packed in advance, a bsmm_packed_form; NONE: the form WIDE, if the kernel
-     * reads panels of B */
+    int rounds;  /* The number of timing rounds, at least 1. */
+    bool pack_b; /* If true, B is packed in advance if the kernel packs it. Otherwise each timed run
+                    packs B. */
+    /* The packed format of B (a bsmm_packed_form). NONE means the format WIDE if the kernel reads
+     * panels of B. */
     uint32_t form;
-    bool cold;      /* every run reads B from memory and not from a cache */
-    bool quantized; /* operands are normally distributed values that were quantized */
-    /* If times come from a model: execute only the workgroups that the model needs, and validate
-     * only their outputs. */
+    bool cold;      /* If true, every run reads B from memory instead of a cache. */
+    bool quantized; /* If true, the operands are normally distributed values that were quantized. */
+    /* If times come from a model and this is true, the simulator executes only the workgroups that
+     * the model needs, and bench validates only their outputs. */
     bool sampled;
-    bool fast; /* allow kernels with a larger error bound (BSMM_COMPUTE_FAST) */
-    /* The libraries to compare with, an array of BENCH_PEERS entries. Libraries that are not
-     * installed have entries too. */
+    bool fast; /* If true, the library may use kernels with a larger error bound
+                  (BSMM_COMPUTE_FAST). */
+    /* Has an entry for each of the BENCH_PEERS libraries to compare with, installed or not. */
     const bench_found *peers;
-    void (*tick)(void *context); /* called after each round; may be NULL */
+    void (*tick)(void *context); /* bench calls this function after each round. It may be NULL. */
     void *tick_context;
 } bench_job;
 
 typedef struct bench_result {
     char kernel[64];
-    bool packed;         /* B was packed in advance */
-    double pack_seconds; /* time of packing B in seconds */
-    double seconds;      /* median time of all runs in seconds */
-    double operations;   /* operations of one run: 2 M N K */
-    double intensity;    /* operations per byte of A, B and D, where each byte counts once */
-    double b_bytes;      /* bytes of B as stored, including its scales */
-    /* probe of the arithmetic unit; its runs alternated with those of the GEMM */
+    bool packed;         /* True if B was packed in advance. */
+    double pack_seconds; /* The time of packing B in seconds. */
+    double seconds;      /* The median time of all runs in seconds. */
+    double operations;   /* The operations of one run, i.e. 2 M N K. */
+    double intensity;    /* The operations per byte of A, B and D. Each byte counts once. */
+    double b_bytes;      /* The bytes of B as stored, including its scales. */
+    /* The probe (peak-rate loop) of the arithmetic unit. Its runs alternated with those of the
+       GEMM. */
     const bench_probe *probe;
-    bench_probed probed; /* rates of `probe` and, if B is cold, of reading memory */
-    const char *unit;    /* name of `probe` */
-    double unit_rate;    /* best operations per second of `probe` in the whole run of bench */
-    /* Name of the limit of this GEMM: the arithmetic unit or, if B is cold, possibly
-     * "dram_read". */
+    bench_probed probed; /* The rates of `probe` and, if B is cold, of reading memory. */
+    const char *unit;    /* The name of `probe`. */
+    double unit_rate;    /* The best operations per second of `probe` in the whole run of bench. */
+    /* The name of the ceiling. It is the arithmetic unit or, if B is cold, possibly "dram_read". */
     const char *ceiling;
-    double ceiling_rate; /* operations per second that the limit allows */
-    /* Median times of the peers in seconds; 0: the peer is not available. */
+    double ceiling_rate; /* The operations per second that the ceiling allows. */
+    /* The median times of the other libraries in seconds. 0 means that a library is not available.
+     */
     double peer_seconds[BENCH_PEERS];
-    /* Error bound of the kernel as a multiple of sum |a||b| (bsmm_explanation); 0: the validation
-     * does not use it. */
+    /* The kernel's error bound as a multiple of sum |a||b| (bsmm_explanation). 0 means that the
+     * validation does not use it. */
     double bound;
-    /* Result of the validation. `checked` outputs were compared with dot products of the
-     * dequantized operands in double, and `failed` of these exceeded the tolerance. max_error is
-     * the largest |d - exact| / max(1, |exact|). The remaining fields describe the output with that
-     * error. */
+    /* Holds the result of the validation. bench compared `checked` outputs with dot products in
+     * double, and `failed` of them exceeded the tolerance. max_error is the largest |d - exact| /
+     * max(1, |exact|). The remaining fields describe the output with that error. */
     int64_t checked, failed;
     double max_error, worst, worst_exact;
     int64_t worst_row, worst_col;
 } bench_result;
 
-/* Measures one GEMM. Returns the library's status if a call of the library fails
- * (bsmm_error_message has the reason), and BSMM_E_MEMORY if memory is missing. If outputs fail the
- * validation, the GEMM is not timed. */
+/* Measures one GEMM. If a call of the library fails, returns the library's status. If outputs fail
+ * the validation, the function does not time the GEMM. */
 bsmm_status bench_measure(const bench_job *job, bench_result *result);
 
-/* Sets unit, unit_rate, ceiling and ceiling_rate of a result from the best rates that the probes
- * reached in the whole run of bench. */
+/* Sets unit, unit_rate, ceiling and ceiling_rate of a result from the best rates of the probes in
+ * the whole run of bench. */
 void bench_measure_limit(const bench_ceilings *run, bench_result *result);
 
 #endif

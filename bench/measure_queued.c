@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LAUNCHES = 4 }; /* number of launches of a graph in each round */
+enum { LAUNCHES = 4 }; /* Each round launches a graph this number of times. */
 
-/* A buffer of which each set of operands has its own copy, `stride` bytes after the previous
- * one. */
+/* Describes a buffer of which each set of operands has a copy. The copies are `stride` bytes
+ * apart. */
 typedef struct rotating {
     void *memory;
     uint64_t bytes, stride;
@@ -20,15 +20,15 @@ typedef struct rotating {
 typedef struct bench {
     const bench_queued_job *on;
     const bench_job *job;
-    /* Matrices in host memory; the sets of operands on the device are copies of these. */
+    /* Matrices in host memory. The sets of operands in device memory are copies of them. */
     bsmm_matrix a, b, d, a_wide, b_wide;
-    /* Buffers on the device. `data` and `scales` have an entry for A and one for B. */
+    /* Buffers in device memory. `data` and `scales` have an entry for A and one for B. */
     rotating data[2], scales[2], packed, result;
     size_t sets;
     bsmm_plan *plan;
     bsmm_buffers buffers;
     bench_graph graph, pack_graph;
-    void *peers[BENCH_WAYS]; /* the prepared GEMM of each variant of the peer */
+    void *peers[BENCH_WAYS]; /* The prepared GEMM of each variant of the other library (peer). */
     bench_graph peer_graphs[BENCH_WAYS];
     bench_samples ours, packing, theirs[BENCH_WAYS], copies;
     bench_counters counters[BENCH_COUNTED_LAUNCHES];
@@ -36,8 +36,7 @@ typedef struct bench {
 } bench;
 
 /* Returns the scale layout of an operand. fp32 scales of 1 x 128 blocks have the layout that the
- * peer reads, i.e. the library with which bench compares. All other scales are row-major, as in
- * checkpoints. */
+ * other library reads. All other scales are row-major, as in checkpoints. */
 static uint32_t layout_of(bsmm_format f) {
     bool rows = f.scale == BSMM_SCALE_F32 && f.block_rows == 1 && f.block_cols == 128;
     return rows ? BSMM_LAYOUT_CUBLAS_VEC128 : BSMM_LAYOUT_ROW_MAJOR;
@@ -63,9 +62,8 @@ static bsmm_matmul_desc describe(const bench *b) {
     return desc;
 }
 
-/* Makes a plan. B is packed in advance in the form that the job names. If the job names no form but
- * asks for packing, and the kernel can read packed panels of B, B is packed in the form
- * BSMM_PACKED_WIDE. */
+/* Makes a plan with B in the packed format that the job names. If the job only asks for packing
+ * and the kernel has a panel layout, the format is BSMM_PACKED_WIDE. */
 static bsmm_status make_plan(bench *b) {
     bsmm_matmul_desc desc = describe(b);
     desc.b_packed = b->job->form;
@@ -133,7 +131,7 @@ static const char *library_or_device(bool failed) {
     return !failed ? NULL : *bsmm_error_message() ? bsmm_error_message() : bench_device_error();
 }
 
-/* Packs B in each set of operands, so that each set has packed bytes of its own. */
+/* Packs B in each set of operands, so that each set has its own packed bytes. */
 static const char *pack(bench *b) {
     if (!b->packed.bytes) return NULL;
     for (size_t i = 0; i < b->sets; i++)
@@ -146,10 +144,9 @@ static const char *pack(bench *b) {
     return NULL;
 }
 
-/* Returns the error bound for the validation of D. The documented bound of a fast kernel holds for
- * any data, so it is very loose for random data. The validation uses random data and therefore
- * requires the bound of the exact FP8 kernels, 132 * 2^-13 (docs/NUMERICS.md), of fast kernels
- * too. */
+/* Returns the error bound for the validation of D. The documented bound of a fast kernel is very
+ * loose for random data. The validation therefore requires the bound of the exact FP8 kernels
+ * (docs/NUMERICS.md) of fast kernels too. */
 static double bound_of(const bench *b) {
     bsmm_explanation row = BSMM_INIT(bsmm_explanation);
     bsmm_matmul_desc desc = describe(b);
@@ -159,8 +156,8 @@ static double bound_of(const bench *b) {
     return 0;
 }
 
-/* Validates D. `unwritten` is the code of outputs that are not checked (bench_validate), or
- * NULL. */
+/* Validates D. `unwritten` is a code that marks outputs as not written, so that the validation
+ * skips them, or NULL. */
 static const char *validate(bench *b, const uint32_t *unwritten, bench_result *result) {
     if (!bench_device_wait(b->on->device) ||
         !bench_device_read(b->on->device, b->d.data, b->result.memory, b->d.data_bytes))
@@ -191,8 +188,8 @@ static void prepare_peers(bench *b) {
     }
 }
 
-/* Times a graph after a pause. A GPU that is kept busy lowers its clock, and without the pause this
- * would slow the next graph. */
+/* Times a graph after a pause. Without the pause, the GPU would lower its clock and slow the next
+ * graph. */
 static bool time_graph(bench *b, const bench_graph *graph, bench_samples *seconds) {
     bool done = true;
     bench_settle();
@@ -217,8 +214,8 @@ static bool time_round(bench *b) {
     return done && bench_device_time_copy(b->on->device, &b->copies);
 }
 
-/* Times all rounds. The first round warms up and is discarded. A simulated device needs one round
- * only. */
+/* Times all rounds. The first round warms up the GPU, and its times are discarded. A simulated
+ * device needs only one round. */
 static const char *time_all(bench *b) {
     if (!bench_device_record_sets(b->on->device, run_ours, b, b->sets, &b->graph))
         return library_or_device(true);
@@ -245,9 +242,9 @@ static const char *measure_whole(bench *b, bench_queued_result *result) {
     return time_all(b);
 }
 
-/* Measures the time, and validates the outputs that the timed launches have written. The timed
- * launches execute only the workgroups that the model needs. No kernel writes a code of ones for a
- * number, so outputs that still have this code are those of the other workgroups. */
+/* Measures the time, and validates the outputs that the timed launches have written. The launches
+ * execute only the workgroups that the time model needs. The function fills D with a code that no
+ * kernel writes for a number, because outputs that keep this code were not computed. */
 static const char *measure_sample(bench *b, bench_queued_result *result) {
     const uint32_t bits = bench_elem_bits(b->d.format.elem), ones = UINT32_MAX >> (32 - bits);
     const bench_device *device = b->on->device;
@@ -258,7 +255,7 @@ static const char *measure_sample(bench *b, bench_queued_result *result) {
     return why ? why : validate(b, &ones, &result->ours);
 }
 
-/* Returns the known device whose name is part of the title that the driver reports, such as "H200".
+/* Returns the known device whose name is part of the driver's name of the device, such as "H200".
  * If there is none, returns the default of the device's kind. */
 static const char *known_device(const char *device) {
     bsmm_local_device local = BSMM_INIT(bsmm_local_device);
@@ -274,8 +271,8 @@ static const char *known_device(const char *device) {
     return kind->known_of ? kind->known_of(device) : kind->known;
 }
 
-/* Estimates the peak rate from the data sheet, for the arithmetic unit that takes the formats of
- * both operands. */
+/* Estimates the peak rate from the data sheet, for the arithmetic unit that takes the formats of A
+ * and B. */
 static const char *estimate(const bench *b, bench_queued_result *all) {
     bench_result *result = &all->ours;
     const char *device = known_device(b->job->device);
@@ -291,9 +288,9 @@ static const char *estimate(const bench *b, bench_queued_result *all) {
     return NULL;
 }
 
-/* Returns the variant of the peer's GEMM whose rate serves as ceiling. It is the first variant
- * whose elements have at least as many bits as those of A and B. If there is none, it is the
- * variant with the widest elements. Returns NULL if no variant may serve as ceiling. */
+/* Returns the GEMM variant of the other library (peer) whose rate is the ceiling. It is the first
+ * variant whose elements have at least as many bits as those of A and B, else the variant with the
+ * widest elements. Returns NULL if no variant is suitable. */
 static const bench_queued_way *ceiling_way(const bench *b) {
     const bench_queued_peer *peer = peer_of(b);
     uint32_t bits = bench_elem_bits(b->job->a.elem), of_b = bench_elem_bits(b->job->b.elem);
@@ -327,19 +324,17 @@ static void summarize(bench *b, bench_queued_result *result) {
     ours->unit_rate = seconds > 0 ? ours->operations / seconds : result->sheet_rate;
 }
 
-/* Sets the ceiling of a GEMM. It is the lower one of two rates. One is the measured rate of the
- * peer's GEMM on the same shape, or the data sheet's peak if no such GEMM was measured. The other
- * is the rate at which a GEMM would run if it only moved the bytes of A, B and D, at the measured
- * speed of copying device memory. */
+/* Sets the ceiling of a GEMM, which is the lower of two rates. The first is the measured rate of
+ * the peer's GEMM on the same shape, or else the data sheet's peak. The second is the rate of a
+ * GEMM that only moves A, B and D at the measured speed of copying device memory. */
 void bench_queued_limit(const bench_ceilings *run, bench_queued_result *result) {
     bench_result *ours = &result->ours;
     result->copy_rate = run->best[BENCH_MEMORY];
     ours->ceiling = ours->unit = result->way ? result->way->name : result->sheet;
     ours->ceiling_rate = ours->unit_rate;
     double copy = result->copy_rate * ours->intensity;
-    /* With few rows of A, memory limits the GEMM, so the ceiling is always the rate of copying. The
-     * peer's GEMM is no ceiling then, because its operands are wider and it must read more
-     * bytes. */
+    /* With few rows of A, memory limits the GEMM, so the ceiling is the rate of copying. The
+     * peer's GEMM is no ceiling then, because its wider operands have more bytes. */
     if (copy >= ours->ceiling_rate && !result->few_rows) return;
     ours->ceiling = "copy";
     ours->ceiling_rate = copy;

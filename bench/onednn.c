@@ -1,13 +1,13 @@
-/* oneDNN's bf16 matmul as a peer of bench. The weights are packed in advance in the layout that
- * oneDNN prefers. Versions 2 and 3 of the library are supported; they differ only in the way in
- * which descriptors are made. */
+/* Loads oneDNN, with whose bf16 matmul bench compares. The weights are packed in advance in the
+ * layout that oneDNN prefers. The file supports versions 2 and 3 of oneDNN, which differ in the
+ * way descriptors are made. */
 #include "copies.h"
 #include "data.h"
 #include "peer.h"
 
 #include <stdio.h>
 
-/* Constants of oneDNN; their values are from dnnl_types.h and the same in both versions. */
+/* These constants of oneDNN have the values of dnnl_types.h, in both versions. */
 enum {
     BF16 = 2,
     FORMAT_ANY = 1,
@@ -20,9 +20,9 @@ enum {
 };
 
 typedef struct descriptor {
-    /* Version 2: the descriptor itself, which has 696 bytes in version 2.6. */
+    /* Holds the descriptor itself in version 2, where it has up to 1024 bytes. */
     _Alignas(64) char storage[1024];
-    /* Version 3: pointer to a descriptor that the library made. Version 2: pointer to `storage`. */
+    /* Points to a descriptor that the library made (version 3), or to `storage` (version 2). */
     void *handle;
 } descriptor;
 
@@ -38,7 +38,7 @@ typedef struct version_info {
 static int major;
 static void *engine, *stream;
 
-/* Functions of both versions. They return a value other than 0 on failure. */
+/* These functions exist in both versions of oneDNN. They return a value other than 0 on failure. */
 static struct {
     const version_info *(*version)(void);
     int (*engine_create)(void **engine, int kind, size_t index);
@@ -74,7 +74,7 @@ static struct {
 } dnnl;
 
 static const struct {
-    int major; /* version that has the function; 0: both */
+    int major; /* The version of oneDNN that has the function. 0 means both versions. */
     const char *name;
     void *function;
 } functions[] = {
@@ -112,8 +112,7 @@ static bool load_functions(void *library, int of_major) {
     return true;
 }
 
-/* Loads the library. oneDNN takes its number of threads from OpenMP; the command has set it
- * there. */
+/* Loads oneDNN. It takes its number of threads from OpenMP, where bench has set it. */
 static bool load(void *library, int threads, char *version, size_t size) {
     (void)threads;
     if (!load_functions(library, 0)) return false;
@@ -148,7 +147,7 @@ static void forget(descriptor *d) {
 
 static bool describe_matmul(void **primitive_descriptor, const descriptor *src,
                             const descriptor *weights, const descriptor *dst) {
-    /* Memory for version 2's operation descriptor, which has 2800 bytes in version 2.6. */
+    /* Holds the operation descriptor of version 2, which has 2800 bytes in version 2.6. */
     _Alignas(64) char operation[8192];
     if (major == 3)
         return dnnl.matmul_create(primitive_descriptor, engine, src->handle, weights->handle, NULL,
@@ -160,9 +159,9 @@ static bool describe_matmul(void **primitive_descriptor, const descriptor *src,
 enum { SRC, WEIGHTS, DST, OPERANDS };
 
 static struct {
-    /* `stored` describes B before it is packed: a (K, N) matrix with K contiguous. */
+    /* `stored` describes B before it is packed, as a (K, N) matrix with K contiguous. */
     descriptor described[OPERANDS], stored;
-    bsmm_matrix a, b, d; /* operands and result of the GEMM in bf16 */
+    bsmm_matrix a, b, d; /* The operands and the result of the GEMM in bf16. */
     void *matmul_descriptor, *matmul, *memory[OPERANDS];
     bench_copies packed;
 } work;
@@ -186,8 +185,7 @@ static bool make_matmul(int64_t m, int64_t n, int64_t k) {
            dnnl.primitive_create(&work.matmul, work.matmul_descriptor) == 0;
 }
 
-/* Packs B into the layout `form`, which is the layout that oneDNN's matmul prefers for its
- * weights. */
+/* Packs B into `form`, the layout that oneDNN's matmul prefers for its weights. */
 static bool reorder(const void *form) {
     void *recipe = NULL, *primitive = NULL, *from = NULL;
     bool done = !dnnl.reorder(&recipe, work.stored.handle, engine, form, engine, NULL) &&

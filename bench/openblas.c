@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Constants of OpenBLAS; their values are from cblas.h. */
+/* These constants of OpenBLAS have the values of cblas.h. */
 enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
 
 static void (*sgemm)(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
                      const float *a, int lda, const float *b, int ldb, float beta, float *c,
                      int ldc);
 
-/* The GEMM that the last call of prepare set up: its sizes and operands. */
+/* Holds the sizes and operands of the GEMM that the last call of `prepare` set up. */
 static struct {
     int m, n, k;
     const float *a;
@@ -44,8 +44,8 @@ static bool load(void *library, int threads, char *version, size_t size) {
     return true;
 }
 
-/* Prepares a shape. B is not packed in advance, because sgemm has no interface for that; it packs B
- * in every call. */
+/* Prepares a shape. B is not packed in advance, because sgemm packs it in every call and has no
+ * interface for packed matrices. */
 static bool prepare(const bench_shape *shape) {
     int64_t m = shape->a->rows, n = shape->b->rows, k = shape->b->cols;
     uint64_t bytes = (uint64_t)n * (uint64_t)k * sizeof(float);

@@ -1,5 +1,5 @@
-/* Peers: other libraries whose GEMMs are timed on the same shape. A peer is loaded at run time if
- * it is installed. */
+/* Declares peers, i.e. other libraries whose GEMMs bench times on the same shape. bench loads a
+ * peer at run time if it is installed. */
 #ifndef BENCH_PEER_H
 #define BENCH_PEER_H
 
@@ -7,27 +7,28 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The operands of a peer's GEMM: dense row-major fp32 matrices A (M, K) and B (N, K). They live
- * longer than the peer's work. If `cold` is set, the peer must read B from memory, and not from a
- * cache, in every run. */
+/* Describes the operands of a peer's GEMM, which are row-major fp32 matrices A (M, K) and B (N,
+ * K). They live longer than the peer's work. If `cold` is set, the peer must read B from memory
+ * instead of a cache in every run. */
 typedef struct bench_shape {
     const bsmm_matrix *a, *b;
     bool cold;
 } bench_shape;
 
-/* A peer. Its state is global, so it can be prepared for only one shape at a time. */
+/* Describes a peer, i.e. another library. Its state is global, so it can be prepared for only one
+ * shape at a time. */
 typedef struct bench_peer {
-    const char *name;  /* key of the peer in the command's JSON output, such as "openblas" */
-    const char *title; /* heading of the peer's column in a table, such as " sgemm" */
-    const char *work;  /* text in the heading of the output that says what the peer computes */
-    /* Environment variable that names another library file to load; empty: there is none. */
+    const char *name;  /* The peer's key in JSON output, such as "openblas". */
+    const char *title; /* The heading of the peer's column in a table, such as " sgemm". */
+    const char *work;  /* The text in the heading of the output that says what the peer computes. */
+    /* The environment variable that names another library file to load, or an empty text. */
     const char *variable;
-    /* Usual file names of the library, which are tried in order; NULL ends the list. */
+    /* The usual file names of the library, which bench tries in order. NULL ends the list. */
     const char *files[2];
     bool (*load)(void *library, int threads, char *version, size_t size);
-    void (*unload)(void); /* unloads the library; NULL: nothing needs to be done */
-    /* Prepares a GEMM. Returns false if the peer cannot compute it. `release` must be called in
-     * either case. */
+    void (*unload)(void); /* Unloads the library, or is NULL. */
+    /* Prepares a GEMM. Returns false if the peer cannot compute it. The caller must call `release`
+     * in either case. */
     bool (*prepare)(const bench_shape *shape);
     void (*run)(size_t turn);
     void (*release)(void);
@@ -35,15 +36,16 @@ typedef struct bench_peer {
 
 enum { BENCH_PEERS = 2 };
 
-/* The result of looking for a peer's library. */
+/* Holds the result of the search for a peer's library. */
 typedef struct bench_found {
     const bench_peer *peer;
-    /* Handle of the loaded library. If it is NULL, no library was found, and `file` is the last
-     * name that was tried. */
+    /* The handle of the loaded library. If it is NULL, bench found no library, and `file` is the
+     * last name that it tried. */
     void *library;
-    /* name of the library's file: from the environment variable, or one of the usual names */
+    /* The name of the library's file, which comes from the environment variable or the usual
+       names. */
     const char *file;
-    /* name and version of the library, such as "OpenBLAS 0.3.21, Cooperlake kernels" */
+    /* The name and version of the library, such as "OpenBLAS 0.3.21, Cooperlake kernels". */
     char version[64];
 } bench_found;
 

@@ -4,18 +4,17 @@
 #include <omp.h>
 #include <string.h>
 
-/* Number of independent dependency chains. It exceeds the latency of an arithmetic instruction in
- * cycles times the number of arithmetic units, so that the units are always busy. The accumulators
- * of all chains and the factors fit in the registers. */
+/* The number of independent dependency chains. It exceeds the latency of an arithmetic instruction
+ * in cycles times the number of arithmetic units, because the units are then always busy. All
+ * chains fit in the registers. */
 enum { CHAINS = 12 };
 
 static bool always(void) {
     return true;
 }
 
-/* Values that the compiler does not know, so that it cannot remove the measured loops. Each chain
- * is one vector. A loop multiplies the vector by 1 or adds 0 to it, so that the values in the
- * vector stay constant. */
+/* The compiler does not know these values, so it cannot remove the measured loops. A loop
+ * multiplies a vector by 1 or adds 0 to it, so that the values stay constant. */
 static volatile float one = 1, zero = 0;
 
 typedef float vec4 __attribute__((vector_size(16)));
@@ -63,8 +62,8 @@ __attribute__((target("avx2,fma"))) static double f32_avx2(uint32_t rounds) {
 }
 
 /* Multiplies pairs of int8 values, adds the products of each pair in int16, and adds these sums to
- * the chains. The empty asm statement makes the compiler assume that `factor` changes in every
- * round. Without it, the compiler would move the multiplication out of the loop. */
+ * the chains. The empty asm statement tells the compiler that `factor` changes, because it would
+ * otherwise move the multiplication out of the loop. */
 __attribute__((target("avx2"))) static double int8_avx2(uint32_t rounds) {
     __m256i chain[CHAINS], factor = _mm256_set1_epi8((char)one);
     for (int i = 0; i < CHAINS; i++)
@@ -148,7 +147,7 @@ const bench_probe *bench_probe_of(const char *unit) {
 }
 
 /* Runs the measured loop in all threads, which start at the same time. The time ends with the
- * slowest thread, as the time of a GEMM does. */
+ * slowest thread, like that of a GEMM. */
 static double time_rounds(const bench_probe *probe, int threads, uint32_t rounds) {
     double started = 0, sink = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : sink)
@@ -163,8 +162,8 @@ static double time_rounds(const bench_probe *probe, int threads, uint32_t rounds
 }
 
 double bench_probe_run(const bench_probe *probe, int threads) {
-    /* Number of rounds in a first trial. It must take long compared with the time for waking the
-     * threads. */
+    /* The number of rounds in a first trial. The trial must take long compared with the time for
+     * waking the threads. */
     enum { TRIAL = 100000 };
     static const double target = 2e-3;
     double trial = time_rounds(probe, threads, TRIAL);

@@ -1,5 +1,6 @@
-/* Probes measure the peak rate of an arithmetic unit. A probe is a loop that keeps the unit busy
- * and does nothing else. It runs beside the work that is compared with it. */
+/* Declares probes, which measure the peak rate of an arithmetic unit. A probe is a loop that keeps
+ * the unit busy and does nothing else. bench runs it beside the GEMM that it compares with the
+ * peak. */
 #ifndef BENCH_PROBE_H
 #define BENCH_PROBE_H
 
@@ -7,17 +8,17 @@
 #include <stdint.h>
 
 typedef struct bench_probe {
-    const char *name; /* name of the probe, such as "f32_fma" */
-    /* name that bsmm_estimate_sol gives to the arithmetic unit, such as "f32" */
+    const char *name; /* The name of the probe, such as "f32_fma". */
+    /* The name that bsmm_estimate_sol gives to the arithmetic unit, such as "f32". */
     const char *unit;
-    bool (*available)(void); /* true if this processor has the arithmetic unit */
-    /* Runs the measured loop for a number of rounds. The result has no meaning; it only keeps the
-     * compiler from removing the loop. */
+    bool (*available)(void); /* Returns true if this processor has the arithmetic unit. */
+    /* Runs the measured loop for a number of rounds. The result only keeps the compiler from
+     * removing the loop. */
     double (*work)(uint32_t);
-    double per_round; /* operations in one round of the measured loop */
+    double per_round; /* The operations in one round of the measured loop. */
 } bench_probe;
 
-/* Returns probe number `index`, counted from 0, or NULL past the last probe. If several probes
+/* Returns probe number `index`, counted from 0, or NULL after the last probe. If several probes
  * measure a unit, the last available one is the fastest. */
 const bench_probe *bench_probe_at(uint32_t index);
 
@@ -25,10 +26,9 @@ const bench_probe *bench_probe_at(uint32_t index);
  * returns the fastest probe of the unit "f32". */
 const bench_probe *bench_probe_of(const char *unit);
 
-/* Returns the fastest probe of an arithmetic unit, or the probe of the unit "f32" if that probe is
- * faster. The unit f32 can compute everything that other units can, and some processors have bf16
- * dot products that are slower than f32 multiply-adds. The function measures both probes, which
- * takes 20 ms. */
+/* Returns the fastest probe of an arithmetic unit, or the probe of the unit "f32" if that is
+ * faster. On some processors, bf16 dot products are slower than f32 multiply-adds, which can
+ * compute the same. The function measures both probes. */
 const bench_probe *bench_probe_ceiling(const char *unit);
 
 /* Runs a probe once on `threads` threads, which takes about 2 ms. Returns its operations per

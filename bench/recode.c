@@ -6,8 +6,8 @@
 typedef struct recode {
     const bench_recode_job *job;
     bsmm_matrix from, to;
-    float global; /* second-level scale that the recipe chose, if the format has one */
-    float amax;   /* largest magnitude of the matrix `from` */
+    float global; /* The second-level scale that the recipe chose, if the format has one. */
+    float amax;   /* The largest magnitude of the matrix `from`. */
     bench_memory memory;
     bench_samples seconds, rates;
 } recode;

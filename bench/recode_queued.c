@@ -1,20 +1,21 @@
-/* Times conversions on a device whose work is queued (a GPU). Graphs of launches use several sets
- * of matrices in turn, so that the matrices of the next launch are not in the device's cache. */
+/* Times conversions on a GPU, whose work is queued. Launches use several sets of matrices in turn,
+ * so that the matrices of a launch are not in the GPU's cache. */
 #include "data.h"
 #include "device.h"
 #include "recode.h"
 
 #include <stdlib.h>
 
-enum { LAUNCHES = 4 }; /* number of launches of a graph in each round */
+enum { LAUNCHES = 4 }; /* Each round launches a graph this number of times. */
 
 typedef struct recode {
     const bench_recode_job *job;
     bench_device *device;
-    bsmm_matrix from, to; /* source and result of the conversion in host memory */
+    bsmm_matrix from, to; /* The source and the result of the conversion in host memory. */
     float global;
-    void *amax; /* largest magnitude of `from` in device memory; NULL: the job does not pass it */
-    bsmm_matrix *sets; /* `from` and `to` of each set in device memory, alternately */
+    void *amax; /* The largest magnitude of `from` in device memory, or NULL if the job does not
+                   pass it. */
+    bsmm_matrix *sets; /* The matrices `from` and `to` of each set in device memory, alternately. */
     size_t count;
     bench_graph graph;
     bench_samples seconds, rates;

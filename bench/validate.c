@@ -4,12 +4,12 @@
 #include <string.h>
 
 static const double tolerance = 1e-3;
-/* Largest number of multiply-adds that a validation computes. */
+/* The largest number of multiply-adds that a validation computes. */
 static const int64_t budget = (int64_t)1 << 28;
 
-/* Returns the distance between two outputs that are checked. The distance is odd, so it shares no
- * factor with tile sizes that are powers of two. Every position in a tile is therefore checked in
- * some tile. */
+/* Returns the stride between two outputs that are checked. The stride is odd, because it then has
+ * no common factor with tile sizes that are powers of two. Every position in a tile is therefore
+ * checked in some tile. */
 static int64_t choose_stride(int64_t outputs, int64_t k) {
     int64_t affordable = budget / (k > 0 ? k : 1) + 1;
     int64_t stride = outputs / affordable + 1;
@@ -17,7 +17,7 @@ static int64_t choose_stride(int64_t outputs, int64_t k) {
 }
 
 typedef struct sums {
-    double exact, magnitude; /* sums over K of a b and of |a b| */
+    double exact, magnitude; /* Are the sums over K of a b and of |a b|. */
 } sums;
 
 static sums sum_products(const float *a, const float *b, int64_t k) {
@@ -53,8 +53,8 @@ static void compare(double value, sums sum, double rounding, int64_t index, int6
     double promised = result->bound * sum.magnitude + rounding * fabs(exact);
     result->checked++;
     if (!(error <= fmax(allowed, promised))) result->failed++;
-    /* If `relative` is NaN, the comparison is false, so that max_error becomes NaN. Once max_error
-     * is NaN, it stays so. */
+    /* If `relative` is NaN, this comparison is false, so max_error becomes NaN. A max_error of NaN
+     * stays NaN. */
     if (relative <= result->max_error) return;
     if (isnan(result->max_error)) return;
     result->max_error = relative;

@@ -1,5 +1,4 @@
-/* Validates the results of a GEMM before anything is timed, by comparing outputs with dot products
- * in double. */
+/* Compares outputs of a GEMM with dot products in double, before bench times the GEMM. */
 #ifndef BENCH_VALIDATE_H
 #define BENCH_VALIDATE_H
 

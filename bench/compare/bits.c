@@ -1,4 +1,4 @@
-/* Compares the bytes that two builds of the library write. */
+/* Compares the bytes that two builds of the library write for the same operands. */
 #include "compare.h"
 
 #include <stdlib.h>
@@ -28,7 +28,7 @@ void expect_same(session *s, const void *old, const void *new, uint64_t bytes, c
 typedef struct output {
     bsmm_status status;
     char kernel[64], message[240];
-    uint8_t *bytes; /* data of a result, followed by its scales */
+    uint8_t *bytes; /* The elements of a result, followed by its scales. */
 } output;
 
 static uint64_t output_bytes(const product *p) {
@@ -97,7 +97,7 @@ static bool accepts(const session *s, product *p, int build, const char *kernel)
 }
 
 /* Returns true if the reference kernel would take too long for this GEMM. Large GEMMs need no
- * comparison with the reference kernel, because its errors would also show in small GEMMs. */
+ * comparison with the reference kernel, because small GEMMs show its errors too. */
 static bool is_too_long(const product_shape *shape, const char *kernel) {
     enum { REFERENCE_OPERATIONS = 1 << 19 };
     return strcmp(kernel, "ref") == 0 && shape->m * shape->n * shape->k > REFERENCE_OPERATIONS;

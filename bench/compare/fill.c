@@ -46,7 +46,8 @@ static uint32_t element_code(uint32_t elem, fill how, uint64_t *state) {
     return code_near(elem, how == FILL_WIDE ? 10 : 0, state);
 }
 
-/* Stores a code. Elements of every format are a stream of codes, least significant bit first. */
+/* Stores an element's code. Elements of every format form a stream of codes, the least significant
+ * bit first. */
 static void store_code(uint8_t *data, uint32_t bits, uint64_t index, uint32_t code) {
     for (uint64_t i = index * bits, end = i + bits; i < end; code >>= 1, i++)
         data[i / 8] = (uint8_t)((data[i / 8] & ~(1u << i % 8)) | (code & 1) << i % 8);
@@ -65,7 +66,7 @@ static void fill_elements(bsmm_matrix *m, fill how, uint64_t *state) {
     }
 }
 
-/* Overwrites some codes by NaN or Inf, if the format has any. */
+/* Overwrites some codes by NaN or Inf, if the format has any such code. */
 static void spoil(void *codes, uint32_t elem, uint64_t count, int64_t rows, uint64_t *state) {
     uint32_t bits = bench_elem_bits(elem);
     for (int64_t i = 0; count && i < rows / 4 + 1; i++) {

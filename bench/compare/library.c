@@ -29,7 +29,7 @@ typedef struct names {
 } names;
 
 /* Lists the kernels of a build for the device. Some builds also list the kernels of other devices.
- * Their reason for refusing then begins with "runs on", and these kernels are left out. */
+ * The function skips these kernels, whose reason for refusing begins with "runs on". */
 static names kernels_of(const library *l, const char *device) {
     static const char elsewhere[] = "runs on ";
     static const bsmm_format f32 = {.elem = BSMM_ELEM_F32};
@@ -61,8 +61,8 @@ static const char *take(names *from, const char *name) {
     return NULL;
 }
 
-/* Matches the kernels whose names occur in only one build, if both builds have equally many of
- * them. A renamed kernel is assumed to be at the same position in both lists. */
+/* Matches kernels whose names only one build has, if each build has the same number of such
+ * kernels. The function assumes that a renamed kernel has the same position in both lists. */
 static void match_in_order(session *s, names *old, names *new) {
     if (old->count != new->count) return;
     while (old->count) {

@@ -1,5 +1,5 @@
 /* Compares the bytes that two builds of the library write when they quantize, dequantize, find the
- * largest magnitude, and copy scales from one layout to another. */
+ * largest magnitude, or copy scales to another layout. */
 #include "compare.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ typedef struct recode {
     int64_t rows, cols;
     uint32_t flags, threads;
     fill how;
-    /* Matrices in host memory. `there` has their copies on the device. */
+    /* Matrices in host memory. `there` has their copies in device memory. */
     bsmm_matrix src, dst, there[2];
     float *amax, global;
 } recode;
@@ -129,8 +129,7 @@ enum { WIDE = sizeof wide / sizeof wide[0] };
 static const int64_t sizes[][2] = {{1, 32}, {5, 160}, {33, 97}, {130, 272}, {64, 1024}};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
-/* Sets storage orders, strides and the number of threads, differently for each conversion and
- * size. */
+/* Varies storage orders, strides and the number of threads from one conversion to the next. */
 static void vary(recode *r, uint32_t turn) {
     r->from.order = turn % 5 == 1, r->to.order = turn % 7 == 1;
     r->from.extra_ld = turn % 4 == 2 ? 8 : 0, r->to.extra_ld = turn % 4 == 3 ? 12 : 0;

@@ -1,4 +1,4 @@
-/* Times two builds of the library. Batches of runs alternate between the builds. */
+/* Times two builds of the library. Batches of runs alternate between the two builds. */
 #include "compare.h"
 
 #include <math.h>
@@ -7,10 +7,10 @@
 #include <sys/resource.h>
 
 typedef struct timed {
-    const char *formats[3]; /* names of the formats of A, B and D */
-    int64_t sizes[3];       /* sizes M, N and K of the GEMM */
-    /* `packed`: B is packed in advance. `host`: on a GPU, measure the time that the host needs to
-     * queue a run, instead of the time of the device. */
+    const char *formats[3]; /* The names of the formats of A, B and D. */
+    int64_t sizes[3];       /* The sizes M, N and K of the GEMM. */
+    /* `packed` means that B is packed in advance. `host` means that the program measures the time
+     * in which the host queues a run on a GPU, instead of the GPU's time. */
     bool packed, host;
 } timed;
 
@@ -56,8 +56,8 @@ static const timed rows[] = {
 typedef struct contender {
     session *s;
     prepared plan;
-    size_t runs; /* number of runs of the plan in a batch */
-    /* graph of the runs of a batch on a GPU; not used if the host's time is measured */
+    size_t runs; /* The number of runs of the plan in a batch. */
+    /* The graph of a batch's runs on a GPU. It is not used if the host's time is measured. */
     bench_graph graph;
 } contender;
 
@@ -86,8 +86,8 @@ static double time_batch(contender *c, bool graph) {
 }
 
 /* Chooses the number of runs in a batch such that a batch takes 0.2 ms, which is less than a time
- * slice of the scheduler. If the host's time on a GPU is measured, the number is limited to the
- * length of the GPU's queue. */
+ * slice of the scheduler. If the host's time is measured, the length of the GPU's queue limits the
+ * number of runs. */
 static bool calibrate(contender *c, contender *other) {
     static const double wanted = 2e-4;
     enum { MOST = 1 << 16, QUEUE = 256 };
@@ -106,7 +106,8 @@ static bool calibrate(contender *c, contender *other) {
 }
 
 typedef struct verdict {
-    /* Median seconds of a run of each build; ratio new / old; error of the ratio. */
+    /* `seconds` has the median time of a run of each build. `ratio` is the new build's time
+       divided by the old build's, and `error` is the error of this ratio. */
     double seconds[BUILDS], ratio, error;
     size_t kept;
 } verdict;
@@ -136,8 +137,8 @@ static double quantile(const double *values, size_t count, double q) {
     return value;
 }
 
-/* A batch counts as disturbed if it takes longer than the lower quartile of its build by more than
- * this factor. The pair that contains a disturbed batch is discarded. */
+/* A batch is disturbed if it takes longer than the lower quartile of its build's batches by more
+ * than this factor. The pair with this batch is discarded. */
 static const double disturbed = 1.15;
 
 static void discard(halves *pairs) {
@@ -154,9 +155,9 @@ static void discard(halves *pairs) {
     pairs->count = kept;
 }
 
-/* Computes the median time of each build, the median ratio of the two times, and the error of this
- * median. The error of a median of n ratios is 1.25 times their standard deviation, divided by
- * sqrt(n). The standard deviation is derived from the quartiles. */
+/* Computes the median time of each build, the median ratio of the two times, and the error of the
+ * median ratio. This error is 1.25 times the standard deviation of the n ratios, divided by
+ * sqrt(n). The standard deviation follows from the quartiles. */
 static verdict judge(halves *pairs) {
     discard(pairs);
     size_t count = pairs->count;
@@ -181,8 +182,8 @@ static long interruptions(void) {
     return usage.ru_nivcsw;
 }
 
-/* Times one pair of batches, one batch of each build. Returns false if a run failed. If the
- * scheduler interrupted a thread during the pair, the times of the pair are not used. */
+/* Times one pair of batches, one of each build. Returns false if a run failed. If the scheduler
+ * interrupted a thread, the function discards the times of the pair. */
 static bool time_pair(contender *both, bool graph, int first, halves *pairs) {
     long before = interruptions();
     for (int turn = 0; turn < BUILDS; turn++) {
@@ -195,8 +196,8 @@ static bool time_pair(contender *both, bool graph, int first, halves *pairs) {
     return true;
 }
 
-/* Times pairs of batches until `wanted` pairs were timed without an interruption, or until a time
- * limit is reached. */
+/* Times pairs of batches until `wanted` pairs ran without an interruption, or until a time limit
+ * is reached. */
 static bool time_pairs(contender *both, bool graph, int wanted, verdict *v) {
     static const double longest = 3;
     halves pairs = {.count = 0};
@@ -228,9 +229,9 @@ static bool time_both(session *s, contender *both, bool graph, verdict *v) {
     return done;
 }
 
-/* Returns "SLOWER" or "faster" if the two builds differ. The difference must exceed three times its
- * error. It must also exceed the difference that the position of the code in memory alone can
- * cause. */
+/* Returns "SLOWER" or "faster" if the two builds differ. The difference must exceed three times
+ * its error. It must also exceed 2 %, because the position of the code in memory alone can change
+ * times that much. */
 static const char *verdict_word(const verdict *v) {
     enum { LEAST = 10 };
     static const double placement = 0.02;
@@ -265,7 +266,7 @@ static product_shape shape_of(const timed *t, int threads) {
 }
 
 /* Prepares the plans of both builds with the same operands and workspace, because times depend on
- * the address of memory. */
+ * memory addresses. */
 static bool prepare_both(session *s, product *p, contender *both) {
     for (int i = 0; i < BUILDS; i++) {
         both[i] = (contender){.s = s};

@@ -1,4 +1,4 @@
-/* Compares results of products with sums in double. */
+/* Compares results of a language model's products with sums in double. */
 #include "measure.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 
 static const bsmm_format f32 = {.elem = BSMM_ELEM_F32};
 
-/* Copies memory of the product's device to the host. */
+/* Copies memory of the product's device to host memory. */
 static void copy_back(const llm_product *p, void *to, const void *from, uint64_t bytes) {
     bsmm_exec exec = {sizeof exec, .device = p->formats->device};
     if (!from) return;
@@ -14,7 +14,8 @@ static void copy_back(const llm_product *p, void *to, const void *from, uint64_t
     llm_check(bsmm_synchronize_stream(&exec), "copy");
 }
 
-/* Returns the weights in host memory. The caller destroys them if w->host.data is NULL. */
+/* Returns the weights of a product in host memory. The caller destroys them if w->host.data is
+ * NULL. */
 static bsmm_matrix host_weights(const llm_product *p, const llm_weight *w) {
     if (w->host.data) return w->host;
     bsmm_matrix m = llm_matrix_create(p->b.format, p->b.rows, p->b.cols);
@@ -28,7 +29,7 @@ static bsmm_matrix host_weights(const llm_product *p, const llm_weight *w) {
     return m;
 }
 
-/* The bound of the kernel that multiplies `rows` rows. */
+/* Returns the error bound of the kernel for a product with `rows` rows of activations. */
 static double stated_bound(const llm_product *p, int64_t rows) {
     bsmm_explanation e = BSMM_INIT(bsmm_explanation);
     bsmm_matrix a, d;
@@ -68,7 +69,8 @@ double product_error(const llm_product *p, const llm_weight *w, int64_t rows, co
         double sum = 0, error = fabs((double)y[(rows - 1) * n + i] - (double)exact[i]);
         for (int64_t j = 0; j < k; j++)
             sum += fabs((double)left[j] * (double)right[i * k + j]);
-        /* y and exact[i] are each rounded to f32 once. */
+        /* Both y and exact[i] are rounded to f32 once, so the tolerance includes two such
+           roundings. */
         double allowed = bound * sum + 0x1p-23 * fabs((double)exact[i]);
         worst = fmax(worst, error == 0 ? 0 : error / allowed);
     }

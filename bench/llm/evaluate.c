@@ -1,4 +1,4 @@
-/* Measures quality and speed of a model on a text. */
+/* Measures the quality and the speed of a language model on a text. */
 #include "measure.h"
 
 #include <math.h>
@@ -6,9 +6,10 @@
 #include <stdlib.h>
 
 enum {
-    SAMPLE = 8,                   /* the divergence is that of every eighth token */
-    SAMPLES = LLM_BATCH / SAMPLE, /* of a window */
-    DECODED = 48                  /* number of tokens of the measured answer */
+    SAMPLE = 8, /* The program computes the divergence for every eighth token. */
+    SAMPLES = LLM_BATCH /
+              SAMPLE, /* Counts the tokens of a window for which the divergence is computed. */
+    DECODED = 48      /* Counts the tokens of the measured answer. */
 };
 
 size_t reference_count(const llm_ids *text, int64_t vocabulary) {
@@ -36,12 +37,14 @@ static double divergence(const float *from, const float *to, int64_t count, floa
     return sum / all + difference;
 }
 
-/* The sums of a run, of which each row of logits has a part of its own. */
+/* Holds the sums of a run. Each token of a window has its own entry, because threads add at the
+ * same time. */
 typedef struct sums {
     double losses[LLM_BATCH], divergences[LLM_BATCH];
 } sums;
 
-/* Adds the loss of row r of a window, whose next token is `next`, and its divergence. */
+/* Adds the loss and the divergence of row r of a window. `next` is the token that follows in the
+ * text. */
 static void score_row(sums *to, int64_t r, const float *logits, int32_t next, int64_t count,
                       float *reference, bool is_reference) {
     float *scratch = llm_alloc((size_t)count, sizeof *scratch);
@@ -66,7 +69,7 @@ static void score_window(llm_state *s, const int32_t *tokens, float *reference, 
     }
 }
 
-/* Memory of this process in MiB that is neither mapped from a file nor shared. */
+/* Returns the memory of this process in MiB that is neither mapped from a file nor shared. */
 static double resident(void) {
     FILE *file = fopen("/proc/self/status", "r");
     char line[128];
@@ -77,7 +80,8 @@ static double resident(void) {
     return kib / 1024;
 }
 
-/* Compares the products of three layers, which stand for all, and of the embedding with double. */
+/* Compares the products of three layers and of the embedding with sums in double. These layers
+ * stand for all layers. */
 static void watch_product(llm_state *s, const llm_product *p, const llm_weight *w, int64_t rows,
                           const float *y) {
     const llm_model *m = s->m;
@@ -90,7 +94,8 @@ static void watch_product(llm_state *s, const llm_product *p, const llm_weight *
     if (watched) *error = fmax(*error, product_error(p, w, rows, y));
 }
 
-/* Reads a window and answers it. Products are compared with their bound before the clock starts. */
+/* Measures how fast the model reads a window and answers it. The errors of products are checked
+ * before the clock starts. */
 static void measure_speed(llm_state *s, const int32_t *tokens, model_score *score) {
     s->watch = watch_product;
     s->watch_context = &score->error;
@@ -107,7 +112,7 @@ static void measure_speed(llm_state *s, const int32_t *tokens, model_score *scor
     score->decode = DECODED / (llm_seconds() - start);
 }
 
-/* Bits of memory for each weight of the layers, scales included. */
+/* Returns the bits of memory for each weight of the layers, including scales. */
 static double model_bits(const llm_model *m) {
     const llm_product *products[] = {&m->qkv_product, &m->out_product, &m->gate_up_product,
                                      &m->down_product};

@@ -1,6 +1,6 @@
-/* Measures a language model with each pair of formats, in a process of its own, and prints a table.
- *
- *     bsmm_llm_table MODEL.gguf TEXT [DEVICE] */
+/* Measures a language model with each pair of formats, each in a process of its own, and prints a
+ * table.
+ * usage: bsmm_llm_table MODEL.gguf TEXT [DEVICE] */
 #include "measure.h"
 
 #include <math.h>
@@ -10,7 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The first pair is the reference: the file's own values in f32. */
+/* Lists the pairs of weight and activation formats. The first pair is the reference, with the
+ * file's own values in f32. */
 static const char *const pairs[][2] = {
     {"f32", "f32"},     {"bf16", "bf16"},         {"mxfp8", "bf16"},
     {"mxfp8", "mxfp8"}, {"mxfp6", "bf16"},        {"mxfp4", "bf16"},
@@ -19,7 +20,7 @@ static const char *const pairs[][2] = {
 };
 enum { PAIRS = sizeof pairs / sizeof pairs[0] };
 
-/* Loads the model in the formats of row `index` and measures it. */
+/* Loads the model in the formats of table row `index` and measures it. */
 static void measure(const char *path, const llm_ids *text, const char *device, size_t index,
                     float *reference, model_score *score) {
     llm_formats formats = {.device = device};
@@ -36,7 +37,8 @@ static void measure(const char *path, const llm_ids *text, const char *device, s
     llm_model_destroy(&m);
 }
 
-/* Returns true if the row keeps all promises; prints the reasons otherwise. */
+/* Prints one row of the table. Returns true if the errors are within the documented bounds, and
+ * prints the reasons otherwise. */
 static bool print_row(size_t index, const model_score *r) {
     printf("%-13s %-13s %6.3f %10.3f %9.5f %9.0f %8.1f %7.0f %8.3f\n", pairs[index][0],
            pairs[index][1], r->bits, r->perplexity, r->divergence, r->prefill, r->decode,
@@ -48,7 +50,7 @@ static bool print_row(size_t index, const model_score *r) {
     return exact && finite;
 }
 
-/* A process for each row keeps the memory of one row apart from that of the others. */
+/* Each table row runs in its own process, so that its memory is measured separately. */
 static bool run_row(const char *model, const llm_ids *text, const char *device, size_t index,
                     float *reference, model_score *score) {
     int status = 0;

@@ -22,8 +22,8 @@ static double next_normal(uint64_t *state) {
 }
 
 typedef struct tensor {
-    const char *name;   /* name of the tensor in a layer, after "encoder.layer.N." */
-    int64_t rows, cols; /* size of the tensor; rows = 0: a vector */
+    const char *name;   /* The name of the tensor in a layer, after "encoder.layer.N.". */
+    int64_t rows, cols; /* The size of the tensor. If rows is 0, it is a vector. */
     double mean, spread;
 } tensor;
 

@@ -1,5 +1,5 @@
-/* The main job of `make run`. It quantizes the linear layers of a model, multiplies them by real
- * token embeddings, and compares the products with products in double. */
+/* Declares the main job of `make run`. It quantizes the linear layers of a model, multiplies them
+ * by real token embeddings, and compares the products with products in double. */
 #ifndef JOB_H
 #define JOB_H
 
@@ -11,11 +11,12 @@ enum { JOB_MAX_TOKENS = 128 };
 
 /* Prints "main job: ..." and ends the program with status 1. */
 void job_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-/* Ends the program with the library's message if `status` is a failure. `what` says what failed. */
+/* Ends the program with the library's message if `status` is a failure. `what` says which step
+ * failed. */
 void job_check(bsmm_status status, const char *what);
 void *job_alloc(size_t count, size_t size);
 
-/* A dense row-major fp32 matrix. job_matrix returns its description for the library. */
+/* Holds a row-major fp32 matrix. job_matrix returns its description for the library. */
 typedef struct job_batch {
     int64_t rows, cols;
     float *values;
@@ -23,7 +24,7 @@ typedef struct job_batch {
 bsmm_matrix job_matrix(const job_batch *batch);
 job_batch job_batch_create(int64_t rows, int64_t cols);
 
-/* Creates a matrix of a format with memory of its own for data and scales, and a global scale of
+/* Creates a matrix of a format with its own memory for elements and scales, and a global scale of
  * 1. */
 bsmm_matrix job_matrix_create(bsmm_format format, int64_t rows, int64_t cols);
 void job_matrix_destroy(bsmm_matrix *matrix);
@@ -39,33 +40,30 @@ size_t job_hash_words(const char *text_path, int64_t below, int64_t *ids);
 /* Returns the input of the first layer of a BERT model: the normalized sum of the word, position
  * and type embeddings of the tokens. */
 job_batch job_embed(const bsmm_file *model, const int64_t *ids, size_t count);
-/* Returns the input of the linear layer output.dense of a feed-forward block: gelu of the output of
- * the block's intermediate.dense for the input x. */
+/* Returns the input of the second linear layer (output.dense) of a feed-forward block. It is gelu
+ * of the output of the first linear layer (intermediate.dense) for the input x. */
 job_batch job_feed_forward(const bsmm_file *model, const char *output_name, const job_batch *x);
 
 /* Returns an fp32 weight of the model. Its values are in the mapping of the file. */
 job_batch job_weight(const bsmm_file *model, const char *name);
 
-/* Writes a model of two layers with random weights, some of whose channels are large. */
+/* Writes a model of two layers with random weights. Some channels of the weights are large. */
 void job_generate(const char *path);
 
-/* Measured quality and speed of the model with weights in one format. A signal is sum x^2 of the
- * more exact values x. A noise is sum (x - y)^2, where y are the less exact values. In the
- * comments, y is named first and then x. */
+/* Holds the quality and speed of the model with weights in one format. A signal is sum x^2 of
+ * exact values x. A noise is sum (x - y)^2, where y are less exact values. */
 typedef struct job_result {
-    double bits, weights; /* number of stored bits; number of weights */
-    /* signal and noise of the quantized weights, compared with the weights of the model */
+    double bits, weights; /* Count the stored bits and the weights. */
+    /* Compare the quantized weights with the weights of the model. */
     double weight_signal, weight_noise;
-    /* signal and noise of the outputs with quantized weights, compared with the outputs of the
-     * model in double */
+    /* Compare the outputs with quantized weights with the outputs of the model in double. */
     double output_signal, output_noise;
-    /* noise of the outputs with quantized weights and quantized activations, compared with the
-     * outputs of the model in double */
+    /* Compares the outputs with quantized weights and quantized activations with the outputs of
+     * the model in double. */
     double both_noise;
-    /* signal and noise of the outputs with quantized weights, compared with the same GEMM in double
-     */
+    /* Compare the outputs with quantized weights with the same GEMM in double. */
     double exact_signal, exact_noise;
-    double seconds; /* time in seconds of all GEMMs with quantized weights */
+    double seconds; /* The time in seconds of all GEMMs with quantized weights. */
     uint64_t layers;
 } job_result;
 job_result job_measure(const bsmm_file *model, const bsmm_file *quantized, const job_batch *tokens);

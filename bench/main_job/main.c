@@ -1,8 +1,7 @@
-/* Prints a table that shows the effect of each format on the accuracy and speed of a model's linear
- * layers, for the words of a text. The id of a word is its hash.
- *
+/* Prints a table that shows the effect of each format on the accuracy and speed of a model's
+ * linear layers, for the words of a text.
  * usage: bsmm_main_job MODEL TEXT FORMAT=QUANTIZED...
- *        bsmm_main_job --generate MODEL */
+ * bsmm_main_job --generate MODEL */
 #include "job.h"
 
 #include <math.h>
@@ -10,10 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The largest relative error that the job accepts. The library promises the accuracy of fp32
- * accumulators or better. With fp32 accumulators, each partial sum of K random terms is rounded.
- * This causes a relative error of about 2^-24 * sqrt(K / 6), which is 9.5e-7 for the longest dot
- * product here (K = 1536). */
+/* The job accepts at most this relative error, because the library promises the accuracy of fp32
+ * accumulators. Rounding each partial sum of K random terms to fp32 causes a relative error of
+ * about 2^-24 * sqrt(K / 6). */
 static const double promised_error = 1e-6;
 
 static double decibels(double signal, double noise) {
@@ -38,7 +36,8 @@ static void print_heading(const job_batch *tokens) {
         (long long)tokens->rows);
 }
 
-/* Prints the line of one format. Returns true if the GEMMs are as exact as the library promises. */
+/* Prints the table row of one format. Returns true if the GEMMs are as exact as the library
+ * promises. */
 static bool print_result(const char *name, const job_result *r) {
     double error = sqrt(r->exact_noise / r->exact_signal);
     printf("%-13s %11.3f  %7.2f  %7.2f %7.2f  %12.1e  %11.3f  %6llu\n", name, r->bits / r->weights,
@@ -49,7 +48,7 @@ static bool print_result(const char *name, const job_result *r) {
     return error <= promised_error;
 }
 
-/* Measures one format. `argument` is FORMAT=QUANTIZED, where QUANTIZED is the file with the
+/* Measures one format. `argument` is FORMAT=QUANTIZED, and QUANTIZED is the file with the
  * quantized model. */
 static bool run_format(const bsmm_file *model, const job_batch *tokens, char *argument) {
     char *path = strchr(argument, '=');

@@ -1,5 +1,5 @@
-/* Measures one format: multiplies every layer with the library and compares the results with
- * products in double. */
+/* Measures one format. The program multiplies every layer with the library and compares the
+ * results with products in double. */
 #include "job.h"
 
 #include <omp.h>
@@ -21,8 +21,8 @@ static void multiply(const bsmm_matrix *a, const bsmm_matrix *b, const job_batch
     job_check(bsmm_matmul(&desc), "matmul");
 }
 
-/* Returns the format of activations that go with weights of a format. It is the same format, but
- * with blocks of one row. */
+/* Returns the format of activations for weights of a format. It is the same format with blocks of
+ * one row. */
 static bsmm_format activation_format(bsmm_format weights) {
     weights.block_rows = 1;
     return weights;
@@ -46,7 +46,7 @@ static void add_storage(const bsmm_matrix *w, job_result *result) {
     result->weights += (double)w->rows * (double)w->cols;
 }
 
-/* Measures one layer. `w` holds its quantized weights and `original` the weights of the model. */
+/* Measures one layer. `w` holds its quantized weights, and `original` holds the model's weights. */
 static void measure_layer(const bsmm_matrix *w, const job_batch *original, const job_batch *x,
                           job_result *result) {
     int64_t outputs = x->rows * w->rows;

@@ -1,4 +1,5 @@
-/* Functions of the main job that allocate memory, report failures, and compute GEMMs in double. */
+/* Implements functions of the main job that allocate memory, report failures, and compute GEMMs in
+ * double. */
 #include "job.h"
 
 #include <stdarg.h>

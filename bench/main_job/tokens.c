@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST = 100 }; /* largest number of characters in a word */
+enum { LONGEST = 100 }; /* LONGEST is the largest number of characters in a word. */
 
 static char *read_file(const char *path) {
     size_t size = 0, room = 1 << 16;
@@ -44,7 +44,7 @@ size_t job_hash_words(const char *text_path, int64_t below, int64_t *ids) {
     char word[LONGEST + 1], *text = read_file(text_path);
     size_t count = 0;
     for (const char *at = text; count < JOB_MAX_TOKENS && (at = next_word(at, word));) {
-        uint64_t hash = 14695981039346656037u; /* hash function FNV-1a */
+        uint64_t hash = 14695981039346656037u; /* The hash function is FNV-1a. */
         for (const char *c = word; *c; c++)
             hash = (hash ^ (unsigned char)*c) * 1099511628211u;
         ids[count++] = (int64_t)(hash % (uint64_t)below);

@@ -1,15 +1,11 @@
-/* Measures the time that the host needs for bsmm_plan_run. The GEMMs are so small that this time
+/* Measures the time that the host needs for bsmm_plan_run, with GEMMs so small that this time
  * dominates.
- *
- *     bsmm_plan_overhead [DEVICE]               times every product
- *     bsmm_plan_overhead DEVICE RUNS [PRODUCT]  runs every product, or the one with the number
- *                                               PRODUCT, RUNS times without timing it. This is
- *                                               for tools that count instructions.
- *
- * DEVICE is cpu by default. The first number of a line is the time of a run; the second is a
- * baseline. On the cpu, the baseline is the time of a GEMM without rows, which is validated but not
- * computed. On a GPU, it is the time to launch as many empty kernels as the run launches; these
- * launches alternate with the runs. Each number is the minimum over many batches. */
+ * usage: bsmm_plan_overhead [DEVICE] times every product.
+ * bsmm_plan_overhead DEVICE RUNS [PRODUCT] runs every product (or only product number PRODUCT)
+ * RUNS times without timing, for tools that count instructions.
+ * The first number of an output line is the shortest time of a run, and the second is a baseline.
+ * On the cpu, the baseline is a GEMM without rows. On a GPU, it is the launch of as many empty
+ * kernels as the run launches. */
 #include "overhead.h"
 
 #include <stdio.h>
@@ -33,9 +29,9 @@ static void launch(bench_device *queued, size_t count) {
         overhead_fail("launch", bench_device_error());
 }
 
-/* Measures the time of one run of the product in the fastest batch, in nanoseconds (best[0]). Also
- * measures the baseline (best[1]). The baseline is the launch of `launches` empty kernels, or a run
- * of `empty` if `launches` is 0. */
+/* Measures the shortest time of a run of the product in nanoseconds (best[0]), and the baseline
+ * (best[1]). The baseline is the launch of `launches` empty kernels, or a run of `empty` if
+ * `launches` is 0. */
 static void measure(const overhead_product *product, const overhead_product *empty,
                     bench_device *queued, size_t launches, double best[2]) {
     best[0] = best[1] = 1e30;

@@ -1,5 +1,5 @@
-/* Declarations of bsmm_plan_overhead: the GEMMs that it times, and the number of kernels that a run
- * of each launches. */
+/* Declares the GEMMs that bsmm_plan_overhead times, and the count of kernels that a run of each
+ * GEMM launches. */
 #ifndef OVERHEAD_H
 #define OVERHEAD_H
 
@@ -8,27 +8,27 @@
 #include <bsmm.h>
 
 typedef struct overhead_case {
-    const char *a, *b; /* names of the formats of A and B: presets, "f32" or "bf16" */
+    const char *a, *b; /* The names of the formats of A and B, i.e. presets, "f32" or "bf16". */
     int64_t m, n, k;
-    /* name of the kernel without its device; NULL: the kernel that the library chooses */
+    /* The kernel's name without its device, or NULL for the kernel that the library chooses. */
     const char *kernel;
     uint32_t compute, packed;
 } overhead_case;
 
-/* Returns GEMM number `index` of the list for the host (`is_host`) or of the list for other
- * devices. Returns NULL past the last GEMM of the list. */
+/* Returns GEMM number `index` of the list for the host (`is_host`) or for other devices. Returns
+ * NULL after the last GEMM. */
 const overhead_case *overhead_case_at(bool is_host, size_t index);
 
-/* A plan and all buffers of its runs. */
+/* Holds a plan and all buffers of its runs. */
 typedef struct overhead_product {
     bsmm_plan *plan;
     bsmm_buffers buffers;
-    void *memory[8]; /* host memory of the operands and results */
+    void *memory[8]; /* Host memory of the operands and results. */
     size_t count;
 } overhead_product;
 
 /* Makes the plan and the buffers of a GEMM. `queued` is NULL for the host. Returns false if the
- * device has no kernel for the GEMM; the library's error message is then set. */
+ * device has no kernel for the GEMM. The library's error message then gives the reason. */
 bool overhead_make(const overhead_case *c, const char *device, bench_device *queued, int64_t rows,
                    overhead_product *product);
 void overhead_destroy(overhead_product *product);

@@ -1,5 +1,5 @@
-/* Times one cell, i.e. one GEMM. It makes a plan, several sets of operands that together exceed the
- * device's cache, and a graph of runs that uses these sets in turn. */
+/* Times one cell, i.e. one GEMM of bench/surface. It makes a plan, several sets of operands that
+ * together exceed the GPU's cache, and a graph of runs that uses these sets in turn. */
 #include "surface.h"
 
 #include <stdio.h>
@@ -7,8 +7,8 @@
 enum { BURSTS = 3, LAUNCHES = 4 };
 static const double steady_seconds = 60e-3;
 
-/* A buffer of which each set of operands has its own copy, `stride` bytes after the previous
- * one. */
+/* Describes a buffer of which each set of operands has a copy. The copies are `stride` bytes
+ * apart. */
 typedef struct rotating {
     uint8_t *memory;
     uint64_t stride;
@@ -99,7 +99,7 @@ static bsmm_status find_sizes(bsmm_matrix *m) {
     return status || !m->format.scale ? status : bsmm_scale_bytes(m, &m->scale_bytes);
 }
 
-/* Makes a plan. If the kernel packs B, B is packed in advance. */
+/* Makes a plan. If the kernel packs B, the plan's B is packed in advance. */
 static bsmm_status make_plan(work *w) {
     bsmm_matmul_desc desc = BSMM_INIT(bsmm_matmul_desc);
     desc.a = &w->a, desc.b = &w->b, desc.d = &w->d;

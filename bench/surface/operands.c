@@ -1,6 +1,6 @@
 /* Makes random operands. The device has one pool of random codes for each element and scale type,
- * and operands are copies of parts of the pool. Operands of any size are thus filled at the speed
- * of copying device memory. */
+ * and operands are copies of parts of a pool. Filling an operand is thus as fast as copying device
+ * memory. */
 #include "data.h"
 #include "surface.h"
 
@@ -10,12 +10,12 @@
 
 enum {
     VARIETY = 4096,
-    SCALES = 24 /* index of the first pool of scales, after the pools of elements */
+    SCALES = 24 /* SCALES is the index of the first pool of scales. The pools of elements have
+                   smaller indices. */
 };
 static const uint64_t pool_bytes = (uint64_t)32 << 20;
 
-/* Returns a random finite code of an element type. Types of more than 8 bits get values near 1,
- * other types any value. */
+/* Returns a random finite code of an element type. Types of more than 8 bits get values near 1. */
 static uint32_t element_code(uint32_t elem, uint64_t *state) {
     uint32_t code = 0, bits = bench_elem_bits(elem);
     double value = INFINITY;
@@ -40,7 +40,8 @@ static uint32_t scale_code(uint32_t scale, uint64_t *state) {
     return code;
 }
 
-/* Fills the memory of a pool with random codes of `bits` bits each, least significant bit first. */
+/* Fills the memory of a pool with random codes of `bits` bits each. The first code has the least
+ * significant bits. */
 static void fill_stream(uint8_t *memory, const uint32_t *codes, uint32_t bits, uint64_t *state) {
     uint64_t pending = 0, random = 0;
     uint32_t held = 0, left = 0;

@@ -1,5 +1,5 @@
-/* Times many GEMMs with random operands on a device whose work is queued (a GPU), for
- * bench/surface.py. One such GEMM is called a cell. */
+/* Times many GEMMs with random operands on a GPU, whose work is queued, for bench/surface.py. One
+ * such GEMM is called a cell. */
 #ifndef BENCH_SURFACE_H
 #define BENCH_SURFACE_H
 
@@ -7,14 +7,14 @@
 
 #include <bsmm.h>
 
-/* A cell: a GEMM D = A B^T with its formats and sizes. */
+/* Describes a cell, i.e. a GEMM D = A B^T with its formats and sizes. */
 typedef struct surface_cell {
     bsmm_format a, b, d;
     int64_t m, n, k;
 } surface_cell;
 
-/* Median time of one run of a GEMM in seconds; 0: not timed. `burst` is measured after the device
- * has paused. `steady` is measured after the device has run the same work for 60 ms without a
+/* Holds the median time of one run of a GEMM in seconds, or 0 if it was not timed. `burst` is
+ * measured after a pause of the GPU. `steady` is measured after 60 ms of the same work without a
  * pause. */
 typedef struct surface_times {
     double burst, steady;
@@ -22,27 +22,28 @@ typedef struct surface_times {
 
 typedef struct surface_result {
     char kernel[64];
-    char why[256];  /* reason if the library refused the GEMM or the device failed; else "" */
-    uint64_t bytes; /* bytes of A, B and D as stored, including scales */
-    /* Bytes of packed B; 0: the kernel reads B as it is stored. */
+    char why[256];  /* The reason if the library refused the GEMM or the device failed, else "". */
+    uint64_t bytes; /* The bytes of A, B and D as stored, including scales. */
+    /* The bytes of packed B, or 0 if the kernel reads B as it is stored. */
     uint64_t packed_bytes;
-    /* Times of the library's GEMM, and of the peer's unscaled bf16 GEMM of the same shape. */
+    /* The times of the library's GEMM, and of the peer's unscaled bf16 GEMM of the same shape. */
     surface_times ours, bf16;
 } surface_result;
 
 typedef struct surface {
-    const char *name; /* name of the device, as bsmm_local_device_at gives it */
+    const char *name; /* The name of the device, as bsmm_local_device_at returns it. */
     bench_device *device;
-    void *peer; /* library that the peer opened; NULL: there is none */
+    void *peer; /* The loaded library of the peer, or NULL if there is none. */
     /* Pools of random codes, one for each element type and each scale type (operands.c). */
     struct {
-        /* Device memory with POOL_BYTES of random codes; NULL: the pool does not exist yet. */
+        /* Points to device memory with random codes, or is NULL if the pool does not exist yet. */
         void *memory;
     } pools[32];
     struct {
         int64_t m, n, k;
         surface_times times;
-    } last; /* times of the peer's last bf16 GEMM; later cells of the same shape reuse them */
+    } last; /* Holds the times of the peer's last bf16 GEMM, because later cells of the same shape
+               use them again. */
 } surface;
 
 /* These functions fill device memory with random finite codes of an element type, or with random
