@@ -18,8 +18,8 @@ typedef struct cli_bench_parts {
     /* Computes the point of a result for the plot, and prints the result's row. */
     void (*print_row)(cli_bench_session *session, cli_rows *rows, void *result, bench_point *point,
                       const cli_bench_trust *trust);
-    void (*print_more)(
-        cli_bench_session *session); /* Prints additional tables after the rows, or is NULL. */
+    /* Prints additional tables after the rows, or is NULL. */
+    void (*print_more)(cli_bench_session *session);
 } cli_bench_parts;
 
 struct cli_bench_session {

@@ -25,8 +25,8 @@ typedef struct cli_layout_values {
 /* Describes the matrix and the checkpoint family with which the command writes a weight. */
 typedef struct cli_target {
     bsmm_matrix matrix;
-    const char *
-        family; /* The checkpoint family, or NULL for the first family that can store the weight. */
+    /* The checkpoint family, or NULL for the first family that can store the weight. */
+    const char *family;
     bool preferred; /* If true, the command may use another family when `family` cannot store the
                        weight. */
 } cli_target;

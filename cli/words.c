@@ -174,9 +174,9 @@ static bool contain(cli_words *words, const char *word) {
 typedef struct vocabulary {
     const char *metavariable;
     cli_words *words;
-    bool (*allows)(const char *word); /* Accepts words that `words` does not list. `words` is then
-                                         used only for suggestions. */
-    cli_words *forms;                 /* If `allows` is set, messages list these words. */
+    /* Accepts words that `words` does not list. `words` is then used only for suggestions. */
+    bool (*allows)(const char *word);
+    cli_words *forms; /* If `allows` is set, messages list these words. */
 } vocabulary;
 
 /* clang-format off */

@@ -1,6 +1,6 @@
-/* Makes a plan and runs it twice. A plan checks a product and chooses a kernel for it once. Any
- * number of threads may then run the plan at the same time, each with its own workspace. The
- * example multiplies two batches of bf16 activations by nvfp4 weights. */
+/* Makes a plan and runs it twice, to multiply two batches of bf16 activations by nvfp4 weights.
+ * The plan checks the product and chooses a kernel once. Several threads may run one plan at the
+ * same time, each with its own workspace. */
 #include <bsmm.h>
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 enum { M = 4, N = 8, K = 32 };
 
-static uint16_t x[M * K]; /* bf16 codes */
+static uint16_t x[M * K]; /* Holds bf16 codes. */
 static uint8_t w[N * K / 2], ws[N * K / 16];
 static float w_global = 0.25f;
 static float y[M * N];
@@ -25,9 +25,9 @@ static int run(const bsmm_plan *plan, void *workspace, uint16_t activation) {
 
 int main(void) {
     for (size_t i = 0; i < sizeof w; i++)
-        w[i] = 0x22; /* two e2m1 codes of 1.0 per byte */
+        w[i] = 0x22; /* Each byte holds two e2m1 codes of 1.0. */
     for (size_t i = 0; i < sizeof ws; i++)
-        ws[i] = 0x40; /* the e4m3 code of 2.0 */
+        ws[i] = 0x40; /* This is the e4m3 code of 2.0. */
 
     bsmm_format bf16, nvfp4, f32;
     if (bsmm_format_from_name("bf16", &bf16) || bsmm_format_from_name("nvfp4", &nvfp4) ||
@@ -47,7 +47,8 @@ int main(void) {
     void *workspace = aligned_alloc(64, bytes ? bytes : 64);
     /* The activations are 1.0 in bf16, so each result is 32 * 1 * (1 * 2 * 0.25). */
     int right = run(plan, workspace, 0x3F80) && y[0] == 16;
-    right = right && run(plan, workspace, 0xC040) && y[M * N - 1] == -48; /* -3.0 in bf16 */
+    right = right && run(plan, workspace, 0xC040) &&
+            y[M * N - 1] == -48; /* The activations are -3.0 in bf16. */
     printf("kernel %s, workspace %zu bytes: %s\n", bsmm_plan_kernel(plan), bytes,
            right ? "right" : bsmm_error_message());
     free(workspace);

@@ -10,8 +10,8 @@ enum { ROWS = 128, COLS = 256 };
 
 static float values[ROWS * COLS];
 
-/* Fills `values` with numbers that are nearly normally distributed. The values in every 64th column
- * are eight times as large, like those of an outlier channel. */
+/* Fills `values` with numbers that are nearly normally distributed. Every 64th column has values
+ * that are eight times as large, as trained models have in a few channels. */
 static void fill(void) {
     uint32_t state = 1;
     for (int i = 0; i < ROWS * COLS; i++) {
@@ -27,7 +27,7 @@ static void fill(void) {
 static bsmm_status quantize(const bsmm_preset_info *preset, bsmm_quantize_report *report) {
     bsmm_matrix src = {sizeof src, .format = {.elem = BSMM_ELEM_F32}, .rows = ROWS, .cols = COLS};
     src.data = values;
-    float global = 0; /* receives the scale of the whole tensor if the recipe has one */
+    float global = 0; /* Receives the scale of the whole tensor if the format has one. */
     bsmm_matrix dst = {sizeof dst, .format = preset->format, .rows = ROWS, .cols = COLS};
     dst.global_scale = preset->second_level[0] == 'n' ? NULL : &global;
     bsmm_status status = bsmm_data_bytes(&dst, &dst.data_bytes);

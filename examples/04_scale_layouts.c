@@ -1,4 +1,4 @@
-/* Converts scales from the row-major layout, which quantizers write, to the layout nv_128x4, which
+/* Copies scales from the row-major layout, which quantizers write, to the layout nv_128x4, which
  * kernels read, and back. */
 #include <bsmm.h>
 
@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The layout nv_128x4 pads the scales to tiles of 128 x 4. These 200 x 6 scales are not whole
- * tiles. */
+/* The layout nv_128x4 pads the scales to tiles of 128 x 4 scales. These 200 x 6 scales do not fill
+ * whole tiles. */
 enum { ROWS = 200, COLS = 32 * 6 };
 
 static uint8_t plain[ROWS * COLS / 32], back[ROWS * COLS / 32];
@@ -28,7 +28,8 @@ int main(void) {
 
     bsmm_matrix tiled = from;
     tiled.scale_layout = BSMM_LAYOUT_NV_128X4;
-    tiled.scale_bytes = 0; /* bsmm_scale_bytes sets it, because the layout has padding */
+    tiled.scale_bytes =
+        0; /* bsmm_scale_bytes sets this size, because the layout nv_128x4 has padding. */
     if (bsmm_scale_bytes(&tiled, &tiled.scale_bytes) != BSMM_OK) return fail("size");
     tiled.scales = malloc(tiled.scale_bytes);
     if (bsmm_relayout_scales(&from, &tiled) != BSMM_OK) return fail("relayout");

@@ -1,6 +1,6 @@
-/* Opens a checkpoint of any supported family and multiplies a batch by its first weight.
- *
- *   usage: 05_open_checkpoint FILE.safetensors */
+/* Opens a checkpoint of any supported family and multiplies a batch of activations by its first
+ * weight.
+ * usage: 05_open_checkpoint FILE.safetensors */
 #include <bsmm.h>
 
 #include <stdio.h>

@@ -1,7 +1,6 @@
-/* Quantizes a weight directly into a new checkpoint file. An existing file with that name does not
+/* Quantizes a weight directly into a new checkpoint file. An existing file of this name does not
  * change before bsmm_writer_commit.
- *
- *   usage: 06_write_checkpoint FILE.safetensors */
+ * usage: 06_write_checkpoint FILE.safetensors */
 #include <bsmm.h>
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Prints, for each known device, the least time that a product can take on it. */
+/* Prints for each known device the shortest time that a product can take on it. */
 #include <bsmm.h>
 
 #include <stdio.h>

@@ -1,6 +1,5 @@
-/* Packs weights once, writes them to a file and maps the file. A run then uses the mapped bytes and
- * does not pack B itself. The plan knows the packed size in advance. Products with any M can use
- * the same packed bytes. */
+/* Packs weights once, writes them to a file and maps the file. A run then reads the packed weights
+ * from the mapping. Products with any number of activations (M) can use the same packed bytes. */
 #include <bsmm.h>
 
 #include <stdio.h>
@@ -10,7 +9,7 @@
 
 enum { M = 64, N = 48, K = 64 };
 
-/* The operands a (x, xs) and b (w, ws): mxfp4 elements and their scales. */
+/* Hold the operands a (x, xs) and b (w, ws), i.e. mxfp4 elements and their scales. */
 static uint8_t x[M * K / 2], xs[M * K / 32], w[N * K / 2], ws[N * K / 32];
 static float y[M * N];
 
@@ -32,10 +31,10 @@ static const void *pack(const bsmm_plan *plan, const bsmm_buffers *buffers, uint
 }
 
 int main(void) {
-    memset(x, 0x22, sizeof x); /* e2m1 codes of 1.0 */
-    memset(w, 0x44, sizeof w); /* e2m1 codes of 2.0 */
+    memset(x, 0x22, sizeof x); /* Each byte holds two e2m1 codes of 1.0. */
+    memset(w, 0x44, sizeof w); /* Each byte holds two e2m1 codes of 2.0. */
     memset(xs, 127, sizeof xs);
-    memset(ws, 126, sizeof ws); /* the e8m0 code of 2^-1 */
+    memset(ws, 126, sizeof ws); /* This is the e8m0 code of 2^-1. */
     bsmm_format mxfp4, f32;
     if (bsmm_format_from_name("mxfp4", &mxfp4) || bsmm_format_from_name("f32", &f32)) return fail();
     bsmm_matrix a = {sizeof a, .format = mxfp4, .rows = M, .cols = K};

@@ -1,7 +1,7 @@
-/* Fuzzes the validation of products. It builds a description from the input bytes and passes it to
- * every function that validates one. No function may crash. If one refuses the description, all
- * must refuse it, with a message. The data pointers point to invalid addresses, because the
- * validation must not read them. */
+/* Fuzzes the validation of products. The fuzzer builds a description from the input bytes and
+ * passes it to every function that validates descriptions. No function may crash. If one function
+ * refuses the description, all must refuse it with a message. The data pointers are invalid
+ * addresses, because the validation must not read them. */
 #include "bsmm.h"
 
 #include <stdlib.h>
@@ -20,8 +20,8 @@ static void require(int condition) {
     if (!condition) abort();
 }
 
-/* Takes the next `size` bytes of the input. If the input has fewer bytes left, the rest is filled
- * with zeros. */
+/* Copies the next `size` bytes of the input to `to`. If the input has fewer bytes left, the rest
+ * is filled with zeros. */
 static void take(input *in, void *to, size_t size) {
     size_t have = size < in->left ? size : in->left;
     memset(to, 0, size);
@@ -36,8 +36,8 @@ static uint8_t take_byte(input *in) {
     return byte;
 }
 
-/* Takes a number. It is mostly small, because most rules are about small numbers; otherwise it is
- * near a power of two, or any number. */
+/* Makes a number from the input. The number is mostly small, because most rules are about small
+ * numbers. Otherwise it is near a power of two, or any number. */
 static uint64_t take_number(input *in) {
     uint8_t kind = take_byte(in);
     if (kind < 192) return kind < 128 ? kind % 12 : 16ull << kind % 8;
@@ -47,9 +47,9 @@ static uint64_t take_number(input *in) {
     return number;
 }
 
-/* Copies a struct into an allocation of exactly struct_size bytes, as a caller of another version
- * of the library would pass it. The copy may end between two fields, but not inside a pointer. It
- * may also be longer, with a tail that is zero or, rarely, not. */
+/* Copies a struct into an allocation of exactly struct_size bytes, as a caller that was built with
+ * another version of the library would pass it. The copy may be shorter than the struct. It may
+ * also be longer, and the additional bytes are then mostly zero. */
 static void *versioned(input *in, void *known, size_t size) {
     uint8_t kind = take_byte(in);
     uint32_t says = (uint32_t)size;
@@ -144,7 +144,7 @@ static void check_product(const bsmm_matmul_desc *desc, int forced) {
     bsmm_plan_destroy(plan);
 }
 
-/* The objects that a description points to. They must live as long as the description is used. */
+/* Holds the objects to which a description points. They must live as long as the description. */
 typedef struct pointed {
     float alpha, beta;
     char names[3][9];
@@ -174,7 +174,7 @@ static const bsmm_epilogue *take_epilogue(input *in, const bsmm_matrix *residual
     e.activation = (uint32_t)take_number(in);
     e.halves = (uint32_t)take_number(in);
     e.scale_by = (uint32_t)take_number(in);
-    /* Also fills slope and up_offset, which follow limit. */
+    /* This call also fills slope and up_offset, which follow limit in the struct. */
     if (take_byte(in) % 2) take(in, &e.limit, 3 * sizeof e.limit);
     e.residual = take_byte(in) % 2 ? residual : NULL;
     return versioned(in, &e, sizeof e);

@@ -1,4 +1,5 @@
-/* Fuzzes the parser of GGUF files. The file's magic number is always right. */
+/* Fuzzes the parser of GGUF files. The input always begins with the right magic number, because
+ * the fuzzer would waste time to find it. */
 #include "read_all.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -1,5 +1,5 @@
 /* Fuzzes the parser of safetensors files. The length of the header always fits the file, so that
- * the fuzzer gets to the header itself. */
+ * the fuzzer tests the header's text. */
 #include "read_all.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

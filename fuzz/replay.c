@@ -1,6 +1,6 @@
-/* Passes the files named on the command line to a fuzzer's entry point, for compilers without
- * libFuzzer. Each input is an allocation of exactly its size, so that AddressSanitizer finds every
- * read past the end. */
+/* Passes files to a fuzzer's entry point, for compilers without libFuzzer. The command line names
+ * the files. Each input is an allocation of exactly its size, so that AddressSanitizer finds every
+ * read past its end. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* Executes one v_mfma_f32_32x32x2_f32: a wave multiplies A (32 x 2) by B (2 x 32) in fp32. Each
- * lane holds one element of A, one of B and 16 of D. The command "bsmm mfma v_mfma_f32_32x32x2_f32
- * --operand D" shows the places of D. */
+/* Executes one v_mfma_f32_32x32x2_f32, by which a wave multiplies A (32 x 2) by B (2 x 32) in
+ * fp32. Each lane holds one element of A, one element of B and 16 elements of D. The command "bsmm
+ * mfma v_mfma_f32_32x32x2_f32 --operand D" shows which registers hold D. */
 #ifdef __AMDGCN__
 #    include "device.h"
 

@@ -1,6 +1,6 @@
-/* Executes one v_mfma_f32_16x16x16_f16: a wave multiplies A (16 x 16) by B (16 x 16) in fp16, with
- * sums in fp32. Each lane holds four consecutive elements along k of a row of A and of a column of
- * B, and four consecutive rows of a column of D. */
+/* Executes one v_mfma_f32_16x16x16_f16, by which a wave multiplies A (16 x 16) by B (16 x 16) in
+ * fp16 with sums in fp32. Each lane holds four consecutive elements of a row of A and of a column
+ * of B, and four consecutive rows of a column of D. */
 #ifdef __AMDGCN__
 #    include "device.h"
 
@@ -20,8 +20,8 @@ KERNEL void multiply(const GLOBAL _Float16 *a, const GLOBAL _Float16 *b, GLOBAL 
 #else
 #    include "host.h"
 
-/* Converts an integer of at most 2047 to fp16. The conversion is exact, so it only adjusts the
- * exponent and drops low mantissa bits, which are 0. */
+/* Converts an integer of at most 2047 to fp16. The conversion is exact, because fp16 has 11
+ * mantissa bits. It only adjusts the exponent and drops mantissa bits that are 0. */
 static uint16_t half_of(float value) {
     union {
         float f;

@@ -1,7 +1,7 @@
-/* Executes one v_mfma_f32_32x32x16_fp8_fp8: a wave multiplies A (32 x 16) by B (16 x 32) in fp8.
- * Each lane holds eight consecutive elements along k of a row of A and of a column of B. CDNA3
+/* Executes one v_mfma_f32_32x32x16_fp8_fp8, by which a wave multiplies A (32 x 16) by B (16 x 32)
+ * in fp8. Each lane holds eight consecutive elements of a row of A and of a column of B. CDNA3
  * reads the codes as e4m3fnuz (exponent bias 8), so this example is for gfx942. On gfx950 the same
- * instruction reads e4m3 (bias 7). */
+ * instruction reads e4m3 (exponent bias 7). */
 #ifdef __AMDGCN__
 #    include "device.h"
 
@@ -25,7 +25,8 @@ int main(int count, char **arguments) {
     static float a[32 * 16], b[16 * 32], d[32 * 32];
     static uint8_t a_codes[32 * 16], b_codes[16 * 32];
     if (count != 2) return fprintf(stderr, "usage: %s CODE_OBJECT\n", arguments[0]), 2;
-    for (int i = 0; i < 512; i++) { /* magnitudes from 2^-2 to 30, so that sums are exact */
+    for (int i = 0; i < 512;
+         i++) { /* These codes have magnitudes from 2^-2 to 30, so that sums are exact. */
         a_codes[i] = (uint8_t)(sample(5, i, 48, 103) | sample(6, i, 0, 1) << 7);
         b_codes[i] = (uint8_t)(sample(7, i, 48, 103) | sample(8, i, 0, 1) << 7);
         a[i] = small_float(a_codes[i], 4, 3, 8), b[i] = small_float(b_codes[i], 4, 3, 8);

@@ -1,15 +1,15 @@
-/* Executes one v_mfma_scale_f32_32x32x64_f8f6f4 with e2m1 operands: a wave multiplies A (32 x 64)
- * by B (64 x 32), where an e8m0 scale (a power of two) belongs to 32 elements along k. Each lane
- * holds 32 consecutive elements along k of a row of A and of a column of B, and their two scales.
- * The 32 elements take 16 bytes, with even k in the low four bits. */
+/* Executes one v_mfma_scale_f32_32x32x64_f8f6f4 with e2m1 operands, by which a wave multiplies A
+ * (32 x 64) by B (64 x 32). 32 elements along k share an e8m0 scale, which is a power of two. Each
+ * lane holds 32 consecutive elements of a row of A and of a column of B, with their scales. The 32
+ * elements take 16 bytes, and the element with even k is in the low four bits of its byte. */
 #ifdef __AMDGCN__
 #    include "device.h"
 
 enum { E2M1 = 4 };
 typedef int32_t i32x4 __attribute__((vector_size(16)));
 
-/* `b` holds the columns of B one after another, so that the kernel reads A and B in the same
- * way. */
+/* Multiplies one A by one B on the GPU. `b` holds the columns of B one after another, so that the
+ * kernel reads A and B in the same way. */
 KERNEL void multiply(const GLOBAL uint8_t *a, const GLOBAL uint8_t *b,
                      const GLOBAL uint8_t *a_scales, const GLOBAL uint8_t *b_scales,
                      GLOBAL float *d) {
@@ -28,8 +28,7 @@ KERNEL void multiply(const GLOBAL uint8_t *a, const GLOBAL uint8_t *b,
 #    include "host.h"
 #    include <math.h>
 
-/* Fills codes and scales with random numbers and computes their values: element * 2^(scale -
- * 127). */
+/* Fills codes and scales with random numbers, and computes the values element * 2^(scale - 127). */
 static void fill(int seed, uint8_t *codes, uint8_t *scales, float (*values)[64]) {
     for (int i = 0; i < 32 * 2; i++)
         scales[i] = (uint8_t)sample(seed, i, 124, 130);

@@ -1,9 +1,8 @@
-/* Executes one v_mfma_scale_f32_16x16x128_f8f6f4 with mixed types: a wave multiplies A (16 x 128)
- * in e4m3 by B (128 x 16) in e2m1, both with an e8m0 scale for 32 elements along k. A lane holds 32
- * elements of a row of A, in two runs of 16 elements: the second run begins 64 elements after the
- * first. A lane holds 32 consecutive elements of a column of B. Lane i + 16 g passes two scales:
- * the scale of row i of A and the scale of column i of B, both for elements 32 g to 32 g + 31 along
- * k. */
+/* Executes one v_mfma_scale_f32_16x16x128_f8f6f4 with mixed types, by which a wave multiplies A
+ * (16 x 128) in e4m3 by B (128 x 16) in e2m1. 32 elements along k share an e8m0 scale. A lane
+ * holds two groups of 16 consecutive elements of a row of A, and the second group begins 64
+ * elements after the first. A lane holds 32 consecutive elements of a column of B. Lane i + 16 g
+ * passes the scales of row i of A and column i of B, for elements 32 g to 32 g + 31. */
 #ifdef __AMDGCN__
 #    include "device.h"
 
@@ -39,7 +38,7 @@ int main(int count, char **arguments) {
     for (int n = 0; n < 16 * 128; n++) {
         const int i = n / 128, k = n % 128, block = i * 4 + k / 32;
         const unsigned code = (unsigned)sample(15, n, 0, 15);
-        /* The magnitudes of A's elements are 2^-2 to 8. */
+        /* A's elements have magnitudes from 2^-2 to 8, so that sums are exact. */
         a[n] = (uint8_t)(sample(16, n, 40, 80) | sample(17, n, 0, 1) << 7);
         b[n / 2] |= (uint8_t)(code << 4 * (k % 2));
         x[i][k] = ldexpf(small_float(a[n], 4, 3, 7), a_scales[block] - 127);

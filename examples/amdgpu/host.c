@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The functions of HIP that a launch needs, with the types of hip_runtime_api.h. */
+/* Holds the functions of HIP that a launch needs, with the types of hip_runtime_api.h. */
 static struct {
     int (*hipMalloc)(void **, size_t);
     int (*hipFree)(void *);

@@ -1,17 +1,17 @@
-/* Step 1 of the ladder: one k block at a time, and block scales through registers. The scales are
- * row-major, as quantizers write them. tcgen05.mma reads them from tensor memory, where lane l
- * holds the scales of the rows l, l + 32, l + 64 and l + 96 of 128 rows, in four columns. Each
- * thread therefore loads four bytes of each of these rows and stores them by tcgen05.st.
- *
- * This step removes nothing yet. Its time goes to loads of 4 bytes from rows that are far apart,
- * and every thread waits for every k block. */
+/* Implements step 1 of the ladder, in which threads copy block scales to tensor memory through
+ * registers. The kernel loads one k block (128 bytes of each row) at a time. The scales are
+ * row-major, as quantizers write them. Lane l of tensor memory must hold the scales of rows l, l +
+ * 32, l + 64 and l + 96, so each thread loads four bytes of each of these rows. This step is slow,
+ * because it loads 4 bytes from rows that are far apart, and every thread waits for every k block.
+ */
 #ifdef __CUDACC__
 #    define STAGES 1
 #    define CTAS   1
 #    include "registers.h"
 
-/* Moves the scales of the 128 rows from `row` on. A warp writes only its quarter of the lanes, so
- * each warp moves all of them. `step` is the distance of the columns of two scale tiles along K. */
+/* Copies the scales of 128 rows, beginning with row `row`, to tensor memory. Each warp writes only
+ * its 32 lanes of tensor memory, so every warp copies all scales. `step` is the distance in
+ * columns of two scale tiles along K. */
 static __device__ void move_rows(const ladder_params *p, int side, uint32_t row, uint32_t block,
                                  uint32_t to, uint32_t step) {
     const uint32_t pitch = p->k_blocks * p->scale_tiles * 4, lane = threadIdx.x % 32;

@@ -1,8 +1,8 @@
-/* Step 2 of the ladder: scales that are contiguous for each k block of a tile (the layout
- * tile_contiguous). All threads copy them to shared memory, 16 bytes a thread, and pick from there
- * the four rows that tensor memory wants in their lane.
- *
- * This step removes the scattered loads: a warp now reads whole cache lines, once. */
+/* Implements step 2 of the ladder, in which the scales of each k block of a tile are contiguous in
+ * memory (layout tile_contiguous). All threads copy the scales to shared memory, 16 bytes per
+ * thread. Each thread then reads the scales of its four rows there and stores them to tensor
+ * memory. This step avoids the scattered loads of step 1, because a warp now reads whole cache
+ * lines. */
 #ifdef __CUDACC__
 #    define STAGES 1
 #    define CTAS   1
@@ -13,8 +13,8 @@ static __device__ void copy_bytes(const uint8_t *from, uint32_t bytes, uint8_t *
         *(uint4 *)(to + at) = *(const uint4 *)(from + at);
 }
 
-/* Moves the scales of 128 rows from shared memory. `step` is the distance of the columns of two
- * scale tiles along K. */
+/* Copies the scales of 128 rows from shared memory to tensor memory. `step` is the distance in
+ * columns of two scale tiles along K. */
 static __device__ void move_rows(const ladder_params *p, const uint8_t *from, uint32_t to,
                                  uint32_t step) {
     const uint32_t pitch = p->scale_tiles * 4, lane = threadIdx.x % 32;
@@ -28,7 +28,8 @@ static __device__ void move_rows(const ladder_params *p, const uint8_t *from, ui
 
 static __device__ void move_scales(const ladder_params *p, uint32_t row, uint32_t col,
                                    uint32_t block, uint32_t to) {
-    const uint32_t bytes = p->scale_tiles * SCALE_TILE; /* of 128 rows */
+    const uint32_t bytes =
+        p->scale_tiles * SCALE_TILE; /* This is the number of bytes of the scales of 128 rows. */
     const uint8_t *const a = p->plain_scales[0] + (row / TILE_M * p->k_blocks + block) * bytes,
                          *const b =
                              p->plain_scales[1] + (col / TILE_N * p->k_blocks + block) * 2 * bytes;

@@ -1,15 +1,14 @@
-/* Step 3 of the ladder: scales in the layout nv_128x4. A scale tile of 128 rows by 4 blocks holds
- * the rows in the order in which tensor memory wants them: 16 bytes for each lane.
- *
- * This step removes the detour through shared memory. A thread loads 16 bytes, which are the four
- * registers that it stores by tcgen05.st. */
+/* Implements step 3 of the ladder, in which the scales have the layout nv_128x4. A scale tile of
+ * 128 rows by 4 blocks holds the rows in the order of tensor memory, with 16 bytes for each lane.
+ * A thread loads 16 bytes, which are the four registers that it stores by tcgen05.st. This step
+ * avoids the copy through shared memory of step 2. */
 #ifdef __CUDACC__
 #    define STAGES 1
 #    define CTAS   1
 #    include "registers.h"
 
-/* Moves the scales of the 128 rows from `row` on. `step` is the distance of the columns of two
- * scale tiles along K. */
+/* Copies the scales of 128 rows, beginning with row `row`, to tensor memory. `step` is the
+ * distance in columns of two scale tiles along K. */
 static __device__ void move_rows(const ladder_params *p, int side, uint32_t row, uint32_t block,
                                  uint32_t to, uint32_t step) {
     const uint32_t first = (row / SCALE_ROWS * p->k_blocks + block) * p->scale_tiles;

@@ -1,9 +1,7 @@
-/* Step 4 of the ladder: TMA loads the scales to shared memory, and tcgen05.cp copies them from
- * there to tensor memory. tcgen05.cp and tcgen05.mma run in the order in which one thread issues
- * them.
- *
- * This step removes the scales from the registers, and with them the barrier of all threads for
- * each k block. One thread does all the work of the main loop. */
+/* Implements step 4 of the ladder. TMA loads the scales to shared memory, and tcgen05.cp copies
+ * them to tensor memory. The hardware runs tcgen05.cp and tcgen05.mma in the order in which one
+ * thread issues them. This step therefore needs no barrier of all threads for each k block, and
+ * one thread does all the work of the main loop. */
 #ifdef __CUDACC__
 #    define STAGES 1
 #    define CTAS   1

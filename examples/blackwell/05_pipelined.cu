@@ -1,9 +1,7 @@
-/* Step 5 of the ladder: a ring of three stages. One thread loads two k blocks ahead of the
- * products. While it waits for the products of the k block before, to load its stage again, those
- * of the current k block are already queued.
- *
- * This step removes the wait for memory before each k block, and the wait for the products after
- * it. */
+/* Implements step 5 of the ladder, a ring buffer of three stages in shared memory. One thread
+ * loads two k blocks ahead of the products. It must wait for the products of an earlier k block
+ * before it loads the block's stage again. The products of the next k block are already queued
+ * then, so the tensor cores stay busy. This step avoids the wait for memory before each k block. */
 #ifdef __CUDACC__
 #    define STAGES 3
 #    define CTAS   1
@@ -11,9 +9,9 @@
 
 enum { AHEAD = STAGES - 1 };
 
-/* A later tcgen05.cp may overtake an earlier tcgen05.mma. The scales of two k blocks in a row
- * therefore have different columns, and the products of the k block before the last have completed
- * when their columns are overwritten. */
+/* A later tcgen05.cp may overtake an earlier tcgen05.mma. Adjacent k blocks therefore have
+ * different columns of tensor memory for their scales, and columns are overwritten only after the
+ * products that read them. */
 static __device__ void multiply_tile(const ladder_params *p, shared *s, uint32_t row,
                                      uint32_t col) {
     for (uint32_t block = 0; block < min((uint32_t)AHEAD, p->k_blocks); block++)

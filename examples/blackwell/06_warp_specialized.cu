@@ -1,8 +1,7 @@
-/* Step 6 of the ladder: each warp has a role. One thread loads, another issues products, and four
- * warps store D. The loading thread waits only until a stage is empty.
- *
- * This step removes the waits of one job for another: loads run ahead as far as the ring allows,
- * and the products are queued as soon as their k block has arrived. */
+/* Implements step 6 of the ladder, in which each warp has a role. One thread loads, another thread
+ * issues products, and four warps store D. Loads run ahead until all stages of the ring buffer are
+ * full, and products are queued as soon as their k block has arrived. This step avoids that loads
+ * wait for products. */
 #ifdef __CUDACC__
 #    define STAGES 3
 #    define CTAS   1
@@ -18,7 +17,8 @@ static __device__ void load_tile(const ladder_params *p, shared *s, uint32_t row
     }
 }
 
-/* The scales alternate between two sets of columns, as in step 5. */
+/* The scales alternate between two sets of columns of tensor memory, because a later tcgen05.cp
+ * may overtake an earlier tcgen05.mma. */
 static __device__ void multiply_tile(const ladder_params *p, shared *s) {
     for (uint32_t block = 0; block < p->k_blocks; block++) {
         const uint32_t stage = block % STAGES,

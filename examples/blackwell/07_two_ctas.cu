@@ -1,10 +1,8 @@
-/* Step 7 of the ladder: pairs of thread blocks, which stay for many tiles. The two SMs of a pair
- * multiply 256 rows of A by 256 rows of B with one instruction (cta_group::2). Each block holds its
- * 128 rows of A and half of the rows of B, and gets its 128 rows of D. Each block needs the scales
- * of its rows of A and those of all rows of B.
- *
- * This step removes half of the loads of B, and the begin and end of a thread block for each tile:
- * the next tile is loaded while D is stored, and multiplied once the accumulator has been read. */
+/* Implements step 7 of the ladder, in which pairs of thread blocks compute many tiles each. The
+ * two SMs of a pair multiply 256 rows of A by 256 rows of B with one instruction (cta_group::2).
+ * Each block loads its 128 rows of A and half of the rows of B, which halves the loads of B. It
+ * needs the scales of its rows of A and of all rows of B. The blocks are persistent, so that a
+ * pair loads its next tile while it stores D. */
 #ifdef __CUDACC__
 #    define STAGES 5
 #    define CTAS   2
@@ -13,7 +11,8 @@
 
 enum { LOAD_WARP = FINISH_WARPS, MULTIPLY_WARP, LEADER = 0, BOTH = 3 };
 
-/* The number of the pair's tile is blockIdx.x / 2, then every gridDim.x / 2. */
+/* Visits the tiles of this pair of thread blocks. The first tile has the number blockIdx.x / 2,
+ * and the stride is gridDim.x / 2. */
 #    define FOR_TILES(p, tile)                                                                     \
         for (uint32_t tile = blockIdx.x / 2; tile < (p)->tiles; tile += gridDim.x / 2)
 
@@ -33,7 +32,8 @@ static __device__ void begin_pair(shared *s) {
     ptx_tcgen05_fence_after();
 }
 
-/* No block may end while the other one can still signal its barriers. */
+/* Waits until both thread blocks of the pair have finished, because no block may end while the
+ * other one can still signal its barriers. */
 static __device__ void end_pair(const shared *s) {
     __syncwarp();
     ptx_tcgen05_fence_before();
@@ -43,7 +43,8 @@ static __device__ void end_pair(const shared *s) {
     if (threadIdx.x < 32) ptx_tcgen05_pair_dealloc(s->columns, COLUMNS);
 }
 
-/* Loads this block's part of a k block. The leader's barrier counts the bytes of both blocks. */
+/* Loads this thread block's part of a k block. A barrier of the pair's leader counts the bytes of
+ * both blocks. */
 static __device__ void load_pair(const ladder_params *p, uint32_t stage, uint32_t tile,
                                  uint32_t block, uint32_t rank, const uint64_t *full) {
     const uint32_t own = ptx_shared_address(full), barrier = ptx_mapa(own, LEADER),
@@ -71,7 +72,8 @@ static __device__ void load_tiles(const ladder_params *p, shared *s, uint32_t ra
     }
 }
 
-/* The copies of scales of both blocks, from the same places of their shared memories. */
+/* Copies the scales of both thread blocks to tensor memory. Each block's scales come from the same
+ * offsets of its own shared memory. */
 static __device__ void copy_scales(const ladder_params *p, uint32_t to, uint32_t stage) {
     for (uint32_t t = 0; t < p->scale_tiles; t++)
         for (uint32_t i = 0; i < 3; i++)
@@ -80,7 +82,8 @@ static __device__ void copy_scales(const ladder_params *p, uint32_t to, uint32_t
                 ptx_tcgen05_rows_16(scales_at(stage) + (i * MOST_SCALE_TILES + t) * SCALE_TILE));
 }
 
-/* One thread of the leader issues the products of both blocks. */
+/* Issues the products of both thread blocks. Only one thread of the pair's leader calls this
+ * function. */
 static __device__ void multiply_tiles(const ladder_params *p, shared *s) {
     uint32_t count = 0, number = 0;
     FOR_TILES(p, tile) {

@@ -1,5 +1,6 @@
-/* Device code that the kernels of the ladder share. A kernel defines STAGES, the number of k blocks
- * that shared memory holds, and CTAS, the number of thread blocks that compute a tile together. */
+/* Defines device code that the kernels of the ladder share. A kernel defines STAGES, the number of
+ * k blocks that shared memory holds, and CTAS, the number of thread blocks that compute a tile
+ * together. */
 #ifndef DEVICE_H
 #define DEVICE_H
 
@@ -16,25 +17,24 @@
 #    define MMA_SCALED PTX_TCGEN05_MMA_SCALED
 #endif
 
-/* The columns of tensor memory: the accumulator, then two sets of scales. The scales of 128 rows by
- * 4 blocks take 4 columns. */
+/* Number the columns of tensor memory. The accumulator comes first, and two sets of block scales
+ * follow. The scales of 128 rows by 4 blocks take 4 columns. */
 enum {
     COLUMNS = 512,
     SCALES_AT = TILE_N,
     B_SCALES_AT = 4 * MOST_SCALE_TILES,
     SCALE_COLUMNS = B_SCALES_AT + TILE_N / SCALE_ROWS * B_SCALES_AT,
-    STEPS = 4, /* the tcgen05.mma of a k block, each for 32 bytes of a row */
+    STEPS = 4, /* STEPS is the number of tcgen05.mma for a k block. Each of them multiplies 32 bytes
+                  of a row. */
     FINISH_WARPS = 4
 };
 
-/* The part of shared memory behind the stages and the staging buffers. Barriers:
- *   full       the elements (and scales) of a stage have arrived
- *   empty      the products have read a stage
- *   done       all products of a tile have completed
- *   available  the accumulator has been read */
+/* Holds the barriers in shared memory. The barrier `full` signals that the elements and scales of
+ * a stage have arrived. `empty` signals that the products have read a stage. `done` signals that
+ * all products of a tile are complete. `available` signals that the accumulator was read. */
 typedef struct shared {
     uint64_t full[STAGES], empty[STAGES], done, available;
-    uint32_t columns; /* the address of the allocated tensor memory */
+    uint32_t columns; /* The address of the allocated tensor memory. */
 } shared;
 static_assert(sizeof(shared) <= 256, "SHARED_BYTES");
 
@@ -70,7 +70,7 @@ static __device__ __forceinline__ void make_barriers(shared *s) {
 }
 
 #if CTAS == 1
-/* Makes the barriers, and allocates tensor memory. */
+/* Initializes the barriers, and allocates tensor memory. */
 static __device__ __forceinline__ void begin(shared *s) {
     make_barriers(s);
     if (threadIdx.x < 32) {
@@ -90,7 +90,8 @@ static __device__ __forceinline__ void end(const shared *s) {
     if (threadIdx.x < 32) ptx_tcgen05_dealloc(s->columns, COLUMNS);
 }
 
-/* Loads a k block's elements of A and B by TMA. The barrier `full` also counts `more` bytes. */
+/* Loads the elements of a k block of A and B by TMA. The barrier `full` waits for these bytes and
+ * for `more` other bytes. */
 static __device__ __forceinline__ void load_elements(const ladder_params *p, uint32_t stage,
                                                      uint32_t row, uint32_t col, uint32_t block,
                                                      const uint64_t *full, uint32_t more) {
@@ -102,8 +103,8 @@ static __device__ __forceinline__ void load_elements(const ladder_params *p, uin
                  (int32_t)col, barrier);
 }
 
-/* Loads a k block with its scales in the layout nv_128x4: one box for A's 128 rows, and two for B's
- * 256 rows. A scale tile is two rows of 256 bytes of the tensor map. */
+/* Loads the elements of a k block and its scales, which have the layout nv_128x4, by TMA. One box
+ * has the scales of A's 128 rows, and two boxes have those of B's 256 rows. */
 static __device__ __forceinline__ void load_block(const ladder_params *p, uint32_t stage,
                                                   uint32_t row, uint32_t col, uint32_t block,
                                                   const uint64_t *full) {
@@ -117,8 +118,8 @@ static __device__ __forceinline__ void load_block(const ladder_params *p, uint32
     }
 }
 
-/* Copies the scales of a stage to tensor memory. For each tile along K, A's scales take 4 columns,
- * and B's take 8. */
+/* Copies the scales of a stage from shared memory to tensor memory. For each scale tile along K,
+ * A's scales take 4 columns and B's scales take 8 columns. */
 static __device__ __forceinline__ void copy_scales(const ladder_params *p, uint32_t to,
                                                    uint32_t stage) {
     for (uint32_t t = 0; t < p->scale_tiles; t++)
@@ -130,8 +131,8 @@ static __device__ __forceinline__ void copy_scales(const ladder_params *p, uint3
 }
 #endif
 
-/* Issues the products of a k block. A step reads the scales beginning at number `first` of the k
- * block: byte first % 4 of the columns of scale tile first / 4. */
+/* Issues the products of a k block. Each tcgen05.mma reads scales from number `first` of the k
+ * block on. They are in byte first % 4 of the columns of scale tile first / 4. */
 static __device__ __forceinline__ void multiply(const ladder_params *p, uint32_t d, uint32_t scales,
                                                 uint32_t stage, uint32_t block) {
     const uint64_t a = ptx_tcgen05_rows_128(stage_at(stage)),
@@ -153,7 +154,7 @@ static __device__ __forceinline__ void multiply(const ladder_params *p, uint32_t
     }
 }
 
-/* Reads a row of the accumulator, and rounds its elements to f16. */
+/* Reads a row of the accumulator from tensor memory, and rounds its elements to f16. */
 static __device__ __forceinline__ void read_row(uint32_t from, uint32_t *words) {
 #pragma unroll
     for (uint32_t col = 0; col < TILE_N; col += 32) {
@@ -167,8 +168,8 @@ static __device__ __forceinline__ void read_row(uint32_t from, uint32_t *words) 
     }
 }
 
-/* Stores 32 rows of D, of which each lane has one, through shared memory: 64 columns at a time. TMA
- * wants 16-byte unit u of row r at place u ^ (r % 8). */
+/* Stores 32 rows of D through shared memory, 64 columns at a time. Each lane holds one row. With
+ * the 128-byte swizzle of TMA, chunk u of 16 bytes of row r is stored at chunk u ^ (r % 8). */
 static __device__ __forceinline__ void store_rows(const ladder_params *p, const uint32_t *words,
                                                   uint32_t row, uint32_t col) {
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -193,7 +194,8 @@ static __device__ __forceinline__ void store_rows(const ladder_params *p, const 
     }
 }
 
-/* Stores the tile at (row, col). The other shared memory must stay until TMA has read it. */
+/* Stores the tile of D at (row, col). The shared memory for D must not change until TMA has read
+ * it. */
 static __device__ __forceinline__ void finish_tile(const ladder_params *p, const shared *s,
                                                    uint32_t row, uint32_t col) {
     uint32_t words[TILE_N / 2];

@@ -1,5 +1,5 @@
-/* The functions of the CUDA driver that the examples use, and their wrappers, which exit the
- * program after an error. */
+/* Declares functions that call the CUDA driver for the examples. They exit the program after an
+ * error. */
 #ifndef DRIVER_H
 #define DRIVER_H
 
@@ -13,15 +13,16 @@ typedef struct device_kernel {
 } device_kernel;
 
 /* Opens libcuda.so.1, makes a context on the first device, and loads the kernel `name` of a PTX
- * file. The kernel may use `shared_bytes` of shared memory. */
+ * file. The kernel may use `shared_bytes` bytes of shared memory. */
 device_kernel device_open(const char *ptx, const char *name, uint32_t shared_bytes);
 
-/* Allocates device memory. If `from` is not NULL, copies `bytes` bytes from it. */
+/* Allocates `bytes` bytes of device memory. If `from` is not NULL, copies the bytes at `from` to
+ * it. */
 void *device_new(const void *from, size_t bytes);
 void device_read(void *to, const void *from, size_t bytes);
 void device_free(void *memory);
 
-/* The bytes of shared memory that an element takes, and how they are swizzled. */
+/* Tells how many bytes of shared memory an element takes, and how TMA swizzles them. */
 typedef enum device_map_kind {
     MAP_BYTES,
     MAP_SWIZZLED_BYTES,
@@ -29,11 +30,13 @@ typedef enum device_map_kind {
     MAP_F16
 } device_map_kind;
 
-/* Returns the tensor map of a row-major matrix of rows x cols elements. A copy moves a box. */
+/* Returns the tensor map of a row-major matrix of rows x cols elements. Each TMA copy moves a box
+ * of box_rows x box_cols elements. */
 CUtensorMap device_map(device_map_kind kind, const void *data, uint64_t rows, uint64_t cols,
                        uint32_t box_rows, uint32_t box_cols);
 
-/* Runs a kernel with one parameter on clusters of `cluster` thread blocks, and waits for it. */
+/* Runs a kernel with one parameter on clusters of `cluster` thread blocks, and waits until the
+ * kernel ends. */
 void device_launch(const device_kernel *kernel, uint32_t blocks, uint32_t threads, uint32_t cluster,
                    uint32_t shared_bytes, void *parameter);
 

@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* D has one tile of a pair of thread blocks in each half of its columns. */
+/* D has two tiles of a pair of thread blocks, one in each half of its columns. */
 enum { M = 2 * TILE_M, N = 2 * TILE_N, K_BLOCKS = 4 };
 
-/* A pair of formats. The numbers are those of the instruction descriptor's types of elements (PTX
- * ISA, "Instruction descriptor"): e4m3 is 0 and e2m1 is 5, or 1 if all elements have 4 bits. */
+/* Describes a pair of formats. `numbers` are the codes of the element types in the instruction
+ * descriptor (PTX ISA, "Instruction descriptor"). e4m3 is 0, and e2m1 is 5, or 1 if all elements
+ * have 4 bits. */
 typedef struct pair {
     const char *names[2];
     ladder_kind kind;
@@ -40,8 +41,8 @@ static uint32_t random_below(uint32_t count) {
     return (uint32_t)(state >> 33) % count;
 }
 
-/* Makes a matrix of random elements and scales. They are so few that every sum of their products is
- * exact in fp32. The results therefore do not depend on the order of additions. */
+/* Makes a matrix of random elements and scales. Every sum of their products is exact in fp32, so
+ * that the results do not depend on the order of additions. */
 static bsmm_matrix random_matrix(const char *name, int64_t rows, int64_t cols) {
     static const uint8_t e8m0[] = {126, 127, 128, 127}, e4m3[] = {0x30, 0x38, 0x3c, 0x40};
     bsmm_matrix m = {sizeof m, .rows = rows, .cols = cols};
@@ -51,7 +52,7 @@ static bsmm_matrix random_matrix(const char *name, int64_t rows, int64_t cols) {
     uint8_t *codes = m.data = new_bytes(m.data_bytes),
             *scales = m.scales = new_bytes(m.scale_bytes);
     for (uint64_t i = 0; i < m.data_bytes; i++)
-        /* any two e2m1 numbers, or an e4m3 number of 0.5 to 1.875 with any sign */
+        /* The code is two e2m1 numbers, or an e4m3 number with a magnitude of 0.5 to 1.875. */
         codes[i] = m.format.elem == BSMM_ELEM_E2M1
                        ? (uint8_t)random_below(256)
                        : (uint8_t)(random_below(2) << 7 | (0x30 + random_below(16)));
@@ -60,7 +61,7 @@ static bsmm_matrix random_matrix(const char *name, int64_t rows, int64_t cols) {
     return m;
 }
 
-/* Returns the scales of an operand in the layout that the step wants. */
+/* Returns the scales of an operand in the layout that the kernel of this step reads. */
 static bsmm_matrix laid_out(const bsmm_matrix *from, const ladder_step *step, uint32_t tile_rows) {
     bsmm_matrix m = *from;
     m.scale_layout = step->layout, m.scale_bytes = 0;
@@ -76,7 +77,7 @@ static bsmm_matrix laid_out(const bsmm_matrix *from, const ladder_step *step, ui
 
 typedef struct operand {
     bsmm_matrix plain, laid;
-    void *data, *scales; /* in device memory */
+    void *data, *scales; /* Point to device memory. */
 } operand;
 
 static operand make_operand(const char *name, const ladder_step *step, int64_t rows, int64_t cols,
@@ -93,8 +94,9 @@ static void free_operand(operand *o) {
     free(o->plain.data), free(o->plain.scales), free(o->laid.scales);
 }
 
-/* Fills the tensor maps of an operand. TMA spreads e2m1 elements that are multiplied by e4m3
- * elements: 16 of them take 16 bytes. Returns the bytes of a box of elements that TMA counts. */
+/* Fills the tensor maps of an operand. If e2m1 elements are multiplied by e4m3 elements, TMA
+ * spreads 16 of them over 16 bytes of shared memory. Returns the number of bytes that TMA counts
+ * for a box of elements. */
 static uint32_t map_operand(ladder_params *p, int side, const operand *o, uint32_t box_rows) {
     const bool four = o->plain.format.elem == BSMM_ELEM_E2M1,
                spread = four && p->kind == KIND_MXF8F6F4;

@@ -1,17 +1,18 @@
-/* The kernel of steps 1 to 3, in which scales reach tensor memory through registers. A step defines
- * move_scales before it includes this file. */
+/* Defines the kernel of steps 1 to 3 of the ladder, in which scales reach tensor memory through
+ * registers. Each step defines the function move_scales. */
 #ifndef REGISTERS_H
 #define REGISTERS_H
 
 #include "device.h"
 
-/* Stores the words of this lane to four columns of the warp's quarter of tensor memory. */
+/* Stores four words of each lane to four columns of tensor memory, in the 32 lanes that this warp
+ * can access. */
 static __device__ void store_words(uint32_t to, const uint32_t words[4]) {
     ptx_tcgen05_store_x4(to + (threadIdx.x / 32 * 32 << 16), words);
 }
 
-/* Moves a k block's scales of the tile at (row, col) to the columns from `to` on, by all threads.
- */
+/* Copies the scales of a k block of the tile at (row, col) to columns of tensor memory, beginning
+ * with column `to`. All threads call this function. */
 static __device__ void move_scales(const ladder_params *p, uint32_t row, uint32_t col,
                                    uint32_t block, uint32_t to);
 

@@ -1,25 +1,27 @@
-/* Attention with a cache of keys and values, and SwiGLU, in f32. Loops that run over neighbouring
- * memory are functions of their own, which the compiler turns into vector instructions. */
+/* Computes attention with a cache of keys and values, and SwiGLU, in f32. Loops over adjacent
+ * memory are separate functions, so that the compiler vectorizes them. */
 #include "llm.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns exp(x) for x from -87 to 87 with a relative error below 2^-22; x outside is clamped. */
+/* Returns exp(x) with a relative error below 2^-22. The function clamps x to the range from -87 to
+ * 87. */
 static inline float exponential(float x) {
     x = x < -87 ? -87 : x > 87 ? 87 : x;
-    const float magic = 0x1.8p23f; /* adding it rounds to an integer */
+    const float magic = 0x1.8p23f; /* Adding this number rounds a float to an integer. */
     float n = x * 0x1.715476p0f + magic;
     uint32_t bits;
     memcpy(&bits, &n, sizeof bits);
     n -= magic;
-    /* ln 2 in two parts: the first has so few bits that its product with n is exact. */
+    /* ln 2 is split into two parts. The first part has so few bits that its product with n is
+       exact. */
     float r = x - n * 0x1.62ep-1f - n * 0x1.0bfbe8p-15f;
     float y =
         1 + r * (1 + r * (1 / 2.f +
                           r * (1 / 6.f + r * (1 / 24.f + r * (1 / 120.f + r * (1 / 720.f))))));
-    bits = (bits + 127) << 23; /* 2^n */
+    bits = (bits + 127) << 23; /* These are the bits of the float 2^n. */
     memcpy(&n, &bits, sizeof n);
     return y * n;
 }
@@ -41,8 +43,8 @@ LLM_VECTORS static float softmax(float *scores, int64_t count) {
     return sum;
 }
 
-/* clang 14 gives a function with LLM_VECTORS another name in other files, so this function is the
- * one that they call. */
+/* Other files call this function, because clang 14 gives a function with LLM_VECTORS another name
+ * in other files. */
 float llm_softmax(float *scores, int64_t count) {
     return softmax(scores, count);
 }
@@ -58,8 +60,8 @@ void llm_swiglu(const float *gate_up, int64_t rows, int64_t cols, float *active)
         swiglu_row(gate_up + 2 * r * cols, gate_up + (2 * r + 1) * cols, cols, active + r * cols);
 }
 
-/* Computes scores[j] = sum over i of query[i] * keys[i][j]; row i of keys is at i * stride. `size`
- * is a multiple of 4. */
+/* Computes scores[j] = sum over i of query[i] * keys[i][j]. Row i of keys begins at index i *
+ * stride. `size` must be a multiple of 4. */
 LLM_VECTORS static void score_keys(const float *query, const float *keys, int64_t stride,
                                    int64_t size, int64_t count, float *restrict scores) {
     memset(scores, 0, (size_t)count * sizeof *scores);
@@ -89,8 +91,8 @@ LLM_VECTORS static void sum_values(const float *weights, const float *values, in
         y[i] *= factor;
 }
 
-/* Rotates each pair of neighbouring values by the angle of its position. The query and key weights
- * of GGUF files are permuted so that pairs are neighbours. */
+/* Rotates each pair of adjacent values by the angle of its position. Adjacent values form a pair,
+ * because GGUF files permute the query and key weights. */
 static void rotate(float *head, const float *angles, int64_t size) {
     for (int64_t i = 0; i < size; i += 2) {
         float x = head[i], y = head[i + 1], c = angles[i], s = angles[i + 1];
@@ -99,8 +101,8 @@ static void rotate(float *head, const float *angles, int64_t size) {
     }
 }
 
-/* Rotates the queries and keys of one position, scales the queries by 1 / sqrt(head_size), and adds
- * keys and values to the cache of a layer. */
+/* Rotates the queries and keys of one position, scales the queries by 1 / sqrt(head_size), and
+ * adds the keys and values to the cache of a layer. */
 static void add_position(llm_state *s, float *keys, float *values, float *row, int64_t position) {
     const llm_model *m = s->m;
     const int64_t size = m->head_size;
@@ -117,7 +119,7 @@ static void add_position(llm_state *s, float *keys, float *values, float *row, i
                (size_t)size * sizeof *values);
 }
 
-/* Computes the attention of head h of the query in row r. */
+/* Computes the attention of head h for the query in row r. */
 static void attend_head(llm_state *s, const float *keys, const float *values, int64_t r, int64_t h,
                         float *scores) {
     const llm_model *m = s->m;

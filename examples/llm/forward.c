@@ -1,11 +1,12 @@
-/* The layers of a Llama model: RMSNorm, attention, SwiGLU. */
+/* Computes the layers of a Llama model, i.e. RMSNorm, attention and SwiGLU. */
 #include "llm.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The angles are rounded to f32 as in transformers, because models are trained with such angles. */
+/* Computes the rotation angles and rounds them to f32 as transformers does, because models are
+ * trained with such angles. */
 static void fill_angles(llm_state *s) {
     const int64_t size = s->m->head_size;
     for (int64_t i = 0; i < size; i += 2) {
@@ -50,7 +51,7 @@ void llm_state_destroy(llm_state *s) {
         free(arrays[i]);
 }
 
-/* Computes y = x / sqrt(mean(x^2) + epsilon) * weight for each row. */
+/* Computes y = x / sqrt(mean(x^2) + epsilon) * weight for each row of x. */
 static void normalize(const llm_model *m, const float *x, const float *weight, int64_t rows,
                       float *y) {
     const int64_t n = m->hidden;

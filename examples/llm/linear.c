@@ -1,5 +1,6 @@
-/* Products of activations and weights. One plan for each shape of weights multiplies any number of
- * rows up to LLM_BATCH. On a GPU, activations are quantized on the host and copied. */
+/* Multiplies activations by weights. One plan for each shape of weights multiplies any number of
+ * rows of activations up to LLM_BATCH. For a GPU, the host quantizes the activations and copies
+ * them. */
 #include "llm.h"
 
 #include <stdlib.h>
@@ -25,7 +26,7 @@ bsmm_matrix llm_matrix_create(bsmm_format format, int64_t rows, int64_t cols) {
     llm_check(bsmm_scale_bytes(&m, &scale_bytes), "matrix");
     m.scale_bytes = scale_bytes;
     m.scales = llm_alloc(scale_bytes, 1);
-    /* Scales in e4m3 have so small a range that the tensor needs a scale of its own. */
+    /* e4m3 scales have so small a range that the tensor needs a second-level scale. */
     if (format.scale == BSMM_SCALE_E4M3) m.global_scale = llm_alloc(1, sizeof(float));
     return m;
 }
@@ -74,7 +75,7 @@ bsmm_matmul_desc llm_product_describe(const llm_product *p, int64_t rows, bsmm_m
                               .b_packed = p->packed};
 }
 
-/* Makes a plan and raises the size of the workspace to what it needs. */
+/* Makes a plan, and enlarges the product's workspace to the size that the plan needs. */
 static bsmm_plan *plan_rows(llm_product *p, int64_t rows) {
     bsmm_matrix a, d;
     bsmm_matmul_desc desc = llm_product_describe(p, rows, &a, &d);
@@ -129,7 +130,7 @@ static void quantize(const llm_product *p, const float *values, int64_t rows,
     llm_check(bsmm_quantize(&desc, NULL), "quantize");
 }
 
-/* Points `buffers` to the weights. */
+/* Makes `buffers` point to the weights. */
 static void use_weight(bsmm_buffers *buffers, const llm_weight *w) {
     buffers->packed_b = w->packed;
     if (w->packed) return;

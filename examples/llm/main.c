@@ -1,4 +1,5 @@
-/* Answers a prompt with a language model of the Llama family: llm MODEL.gguf 'Why?' */
+/* Answers a prompt with a language model of the Llama family.
+ * usage: llm MODEL.gguf 'Why?' */
 #include "llm.h"
 
 #include <getopt.h>
@@ -61,7 +62,8 @@ static void read_options(int argc, char **argv, options *o) {
     }
 }
 
-/* Prints the tokens of each text of standard input as a line of numbers. */
+/* Prints the tokens of each text of standard input as a line of numbers. A zero byte ends a text.
+ */
 static void tokenize(const llm_tokenizer *t) {
     char *text = NULL;
     size_t room = 0;
@@ -76,7 +78,8 @@ static void tokenize(const llm_tokenizer *t) {
     free(text);
 }
 
-/* The template of the file (tokenizer.chat_template) with one message of the user. */
+/* Adds the tokens of the prompt. The texts around the prompt are the model's chat template
+ * (tokenizer.chat_template) with one message of the user. */
 static void encode_prompt(const llm_tokenizer *t, const char *prompt, bool raw, llm_ids *ids) {
     static const char before[] = "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, "
                                  "trained by Hugging Face<|im_end|>\n<|im_start|>user\n",

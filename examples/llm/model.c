@@ -1,5 +1,5 @@
-/* Reads a model of the Llama family from a GGUF file. Sources: ggml's docs/gguf.md for the keys,
- * and llama.cpp's names of tensors. */
+/* Reads a model of the Llama family from a GGUF file. The source of the keys is ggml's
+ * docs/gguf.md, and the names of tensors are those of llama.cpp. */
 #include "llm.h"
 
 #include <stdio.h>
@@ -72,13 +72,13 @@ static float *read_norm(const bsmm_file *file, const char *name, int64_t count) 
     return memcpy(llm_alloc((size_t)count, sizeof(float)), t.data, (size_t)t.bytes);
 }
 
-/* A part of a weight: `rows` rows from one tensor. */
+/* Describes a part of a weight, i.e. `rows` rows that one tensor provides. */
 typedef struct part {
     const char *name;
     int64_t rows;
 } part;
 
-/* Makes one weight of up to three tensors, one below the other. */
+/* Makes one weight of up to three tensors, whose rows follow each other. */
 static void read_weight(const bsmm_file *file, int64_t layer, const llm_product *p,
                         const part parts[3], llm_weight *w) {
     char name[64];

@@ -1,9 +1,10 @@
-/* Splits a text into pieces as SmolLM's tokenizer does: each digit is a piece, and between digits
- * the pieces are the matches of GPT-2's expression
+/* Splits a text into pieces as SmolLM's tokenizer does. Each digit is a piece. Between digits, the
+ * pieces are the matches of GPT-2's regular expression
  *
  *     's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
  *
- * Source: tokenizer.json of SmolLM2-135M-Instruct, the pre-tokenizers Digits and ByteLevel. */
+ * The source is tokenizer.json of SmolLM2-135M-Instruct, with the pre-tokenizers Digits and
+ * ByteLevel. */
 #include "llm.h"
 #include "unicode.h"
 
@@ -15,7 +16,7 @@ enum { POINTS = 0x110000 };
 static uint8_t kinds[POINTS];
 static pthread_once_t kinds_once = PTHREAD_ONCE_INIT;
 
-/* Kinds of characters. The other kinds are letters of unicode_runs. */
+/* Names kinds of characters. LETTER, NUMBER, SPACE and OTHER are the letters of unicode_runs. */
 enum { END = 0, LETTER = 'l', NUMBER = 'n', SPACE = 's', OTHER = 'o' };
 
 static void fill_kinds(void) {
@@ -30,10 +31,10 @@ static void fill_kinds(void) {
         }
 }
 
-/* One character of a text. A byte that is not part of UTF-8 is a character of kind OTHER.
+/* Describes one character of a text. A byte that is not valid UTF-8 is a character of kind OTHER.
  */
 typedef struct character {
-    int kind; /* END after the end of the text */
+    int kind; /* Is END after the end of the text. */
     size_t bytes;
 } character;
 
@@ -64,7 +65,7 @@ static character character_at(const char *text, size_t bytes, size_t at) {
     return point < 0 ? (character){OTHER, 1} : (character){kinds[point], length};
 }
 
-/* Returns the end of the run of characters of one kind that begins at `at`. *last becomes the start
+/* Returns the end of a run of characters of one kind that begins at `at`. *last receives the start
  * of the run's last character. */
 static size_t run_end(const char *text, size_t bytes, size_t at, int kind, size_t *last) {
     for (character c; (c = character_at(text, bytes, at)).kind == kind; at += c.bytes)
@@ -90,8 +91,8 @@ size_t llm_first_piece(const char *text, size_t bytes) {
     size_t start = text[0] == ' ';
     int kind = character_at(text, bytes, start).kind;
     if (kind == LETTER || kind == OTHER) return run_end(text, bytes, start, kind, &last);
-    /* The last space before a word belongs to the next piece. A digit ends the text that the
-     * expression sees. */
+    /* The last space before a word belongs to the word's piece. A digit ends a piece like the end
+     * of the text. */
     size_t end = run_end(text, bytes, 0, SPACE, &last);
     int next = character_at(text, bytes, end).kind;
     return next == END || next == NUMBER || last == 0 ? end : last;

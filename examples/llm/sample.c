@@ -1,4 +1,4 @@
-/* Choice of the next token. */
+/* Chooses the next token. */
 #include "llm.h"
 
 /* Returns a random number in [0, 1), by the generator splitmix64. */

@@ -1,6 +1,6 @@
-/* A byte-level BPE tokenizer. A text is split at special tokens, then into pieces (pieces.c). A
- * piece starts as one token for each byte. Neighbours are then merged, the pair that comes first in
- * the file's list of merges before all others, and the leftmost of equal pairs first. */
+/* Implements a byte-level BPE tokenizer. It splits a text at special tokens and then into pieces
+ * (pieces.c). Each byte of a piece is a token at first. Adjacent tokens are then merged in the
+ * order of the file's list of merges, and equal pairs from left to right. */
 #include "vocabulary.h"
 
 #include <stdlib.h>
@@ -15,18 +15,20 @@ void llm_ids_add(llm_ids *ids, int32_t id) {
     ids->at[ids->count++] = id;
 }
 
-/* A token of a piece while its neighbours are merged. */
+/* Holds a token of a piece during the merges. */
 typedef struct symbol {
-    int32_t id;             /* -1: merged into its left neighbour */
-    int32_t before, behind; /* numbers of its neighbours; -1 at the ends of the piece */
+    int32_t id;             /* Is -1 after a merge into the left neighbor. */
+    int32_t before, behind; /* Are the indices of the neighbors, or -1 at the ends of the piece. */
 } symbol;
 
-/* A pair of neighbours that may be merged. It is stale if one of the two has changed since. */
+/* Holds a pair of adjacent tokens that may be merged. The pair is stale if one of its tokens has
+ * changed since. */
 typedef struct candidate {
     int32_t rank, left, left_id, right_id;
 } candidate;
 
-/* The tokens of one piece, and a heap with the candidates of least rank first. */
+/* Holds the tokens of one piece, and a heap of pairs to merge. The pair of the lowest rank is on
+ * top. */
 typedef struct piece {
     const llm_tokenizer *t;
     symbol *symbols;
@@ -57,7 +59,8 @@ static candidate pop(piece *p) {
     return top;
 }
 
-/* Adds the pair of symbol `left` and the symbol behind it to the heap, if it can be merged. */
+/* Adds the pair of symbol `left` and its right neighbor to the heap, if the vocabulary has a merge
+ * for this pair. */
 static void consider(piece *p, int32_t left) {
     if (left < 0 || p->symbols[left].behind < 0) return;
     int32_t left_id = p->symbols[left].id, right_id = p->symbols[p->symbols[left].behind].id;
@@ -78,7 +81,7 @@ static void merge_at(piece *p, const candidate *c) {
     consider(p, c->left);
 }
 
-/* Gives each byte its token. Neighbouring bytes without a token share one unknown token. */
+/* Replaces each byte by its token. Adjacent bytes without a token share one unknown token. */
 static void split_bytes(piece *p, const char *text, size_t bytes) {
     p->count = p->heap_count = 0;
     bool was_unknown = false;
@@ -122,7 +125,8 @@ static int32_t special_at(const llm_tokenizer *t, const char *text, size_t bytes
 
 void llm_encode(const llm_tokenizer *t, const char *text, size_t bytes, llm_ids *ids) {
     if (bytes > INT32_MAX / 4) llm_fail("text: has %zu bytes; must have less than 2^29", bytes);
-    /* A merge adds at most two candidates, so that a piece never has more than three for a byte. */
+    /* A merge adds at most two pairs to the heap, so the heap needs at most three entries for each
+       byte. */
     piece p = {t, llm_alloc(bytes, sizeof *p.symbols), llm_alloc(bytes, 3 * sizeof *p.heap), 0, 0};
     size_t at = 0;
     while (at < bytes) {

@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONTROL_TOKEN = 3, USER_TOKEN = 4 }; /* values of tokenizer.ggml.token_type */
+enum {
+    CONTROL_TOKEN = 3,
+    USER_TOKEN = 4
+}; /* These are values of tokenizer.ggml.token_type in the GGUF file. */
 
 static uint32_t character_of(uint32_t byte) {
     uint32_t moved = 256;
@@ -33,13 +36,14 @@ static size_t spell(uint32_t byte, char *to) {
 
 static size_t hash(const void *data, size_t bytes) {
     const uint8_t *at = data;
-    uint64_t h = 14695981039346656037u; /* FNV-1a */
+    uint64_t h = 14695981039346656037u; /* The hash function is FNV-1a. */
     for (size_t i = 0; i < bytes; i++)
         h = (h ^ at[i]) * 1099511628211u;
     return (size_t)(h ^ h >> 29);
 }
 
-/* Returns the slot of a token's name: the slot in which it is, or a free one. */
+/* Returns the hash table slot that contains a token's name, or a free slot if the table does not
+ * contain the name. */
 static int32_t *slot_of(const llm_tokenizer *t, const char *name, size_t bytes) {
     size_t i = hash(name, bytes) & (t->slots - 1);
     while (t->ids[i] >= 0 && (t->names[t->ids[i]].count != bytes ||
@@ -48,7 +52,8 @@ static int32_t *slot_of(const llm_tokenizer *t, const char *name, size_t bytes) 
     return &t->ids[i];
 }
 
-/* Returns the slot of a pair: the slot in which its merge is, or a free one. */
+/* Returns the hash table slot that contains the merge of a pair, or a free slot if the table does
+ * not contain the pair. */
 static merge *slot_of_pair(const llm_tokenizer *t, uint64_t pair) {
     size_t i = hash(&pair, sizeof pair) & (t->slots - 1);
     while (t->merges[i].id >= 0 && t->merges[i].pair != pair)

@@ -1,26 +1,30 @@
-/* The vocabulary of a byte-level BPE tokenizer. */
+/* Declares the vocabulary of a byte-level BPE tokenizer. */
 #ifndef VOCABULARY_H
 #define VOCABULARY_H
 
 #include "llm.h"
 
-/* Two neighbouring tokens that become one. */
+/* Describes two adjacent tokens that may be merged into one token. */
 typedef struct merge {
-    uint64_t pair;    /* left token in the upper 32 bits, right token in the lower */
-    int32_t rank, id; /* place in the file's list of merges; the token that replaces the pair */
+    uint64_t pair; /* Holds the left token in the upper 32 bits and the right token in the lower 32
+                      bits. */
+    int32_t rank, id; /* `rank` is the position in the file's list of merges. `id` is the token that
+                         replaces the pair. */
 } merge;
 
 struct llm_tokenizer {
     int64_t count;
-    bsmm_value *names; /* the tokens as the file spells them; their bytes are in `spellings` */
+    bsmm_value
+        *names; /* Are the tokens as the file spells them. `spellings` contains their bytes. */
     char *spellings;
-    size_t slots;          /* slots of each of the two hash tables; a power of two */
-    int32_t *ids;          /* hash table of the tokens; -1: a free slot */
-    merge *merges;         /* hash table of the merges; id is -1 in a free slot */
-    int32_t byte_ids[256]; /* token of each byte; -1 if there is none */
-    int32_t *special;      /* tokens whose names are not split */
+    size_t slots; /* Is the number of slots of each of the two hash tables. It is a power of two. */
+    int32_t *ids; /* Is the hash table of the tokens. A free slot contains -1. */
+    merge *merges;         /* Is the hash table of the merges. The id of a free slot is -1. */
+    int32_t byte_ids[256]; /* Is the token of each byte, or -1 if there is none. */
+    int32_t *special;      /* Lists the special tokens, whose names are not split. */
     int64_t special_count;
-    int32_t unknown, end; /* token of bytes without a token; token that ends an answer; or -1 */
+    int32_t unknown, end; /* `unknown` is the token for bytes without a token. `end` is the token
+                             that ends an answer. Either is -1 if the vocabulary lacks it. */
 };
 
 /* Returns the merge of two tokens, or NULL if there is none. */

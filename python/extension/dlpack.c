@@ -1,5 +1,5 @@
-/* DLPack: reads the tensor of a capsule, and makes a capsule for memory that a Python object owns.
- * Source of the structs: DLPack 1.1, dlpack.h. */
+/* Reads the tensor of a DLPack capsule, and makes a capsule for memory that a Python object owns.
+ * The structs are those of DLPack 1.1 (dlpack.h). */
 #include "extension.h"
 
 #include <stdlib.h>
@@ -14,15 +14,15 @@ typedef struct dl_tensor {
     uint64_t byte_offset;
 } dl_tensor;
 
-/* The struct of a capsule "dltensor". */
+/* Is the struct in a capsule with the name "dltensor". */
 typedef struct dl_managed {
     dl_tensor tensor;
     void *context;
     void (*deleter)(struct dl_managed *self);
 } dl_managed;
 
-/* The struct of a capsule "dltensor_versioned". Its fields keep their places in all versions 1.x.
- */
+/* Is the struct in a capsule with the name "dltensor_versioned". Its fields are the same in all
+ * versions 1.x of DLPack. */
 typedef struct dl_versioned {
     uint32_t major, minor;
     void *context;
@@ -78,7 +78,8 @@ typedef struct exported {
     int64_t shape[MOST_DIMS], strides[MOST_DIMS];
 } exported;
 
-/* A consumer may call the deleter in a thread without the GIL. */
+/* Releases the Python object that owns the tensor's memory. The function takes the GIL, because a
+ * consumer may call it in a thread without the GIL. */
 static void delete_export(dl_managed *self) {
     PyGILState_STATE state = PyGILState_Ensure();
     Py_DECREF((PyObject *)self->context);
@@ -86,7 +87,8 @@ static void delete_export(dl_managed *self) {
     free(self);
 }
 
-/* A consumer renames the capsule and then owns the tensor. */
+/* Frees the tensor of a capsule that nobody has used. A consumer renames the capsule and then owns
+ * the tensor, so the function does nothing in that case. */
 static void drop_capsule(PyObject *capsule) {
     if (!PyCapsule_IsValid(capsule, "dltensor")) return;
     dl_managed *managed = PyCapsule_GetPointer(capsule, "dltensor");
@@ -118,7 +120,8 @@ static int take_shape(PyObject *shape, exported *out) {
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* dlpack_make(owner, address, (device_type, device_id, code, bits), shape) */
+/* Implements dlpack_make(owner, address, (device_type, device_id, code, bits), shape) of the
+ * Python module. */
 static PyObject *dlpack_make(PyObject *module, PyObject *args) {
     (void)module;
     PyObject *owner, *address, *shape;

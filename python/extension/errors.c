@@ -1,12 +1,12 @@
-/* The exception classes: bsmm.Error, and one subclass for each status of the library. Each subclass
- * also derives from the built-in exception that Python programmers expect. */
+/* Defines the exception classes, i.e. bsmm.Error and one subclass for each status of the library.
+ * Each subclass also derives from the built-in exception that Python programmers expect. */
 #include "extension.h"
 
 static const struct {
     bsmm_status status;
     const char *name;
     const char *doc;
-    PyObject **also; /* Built-in base class */
+    PyObject **also; /* The built-in exception that is a second base class. */
 } rows[] = {
     {BSMM_E_INVALID, "bsmm.InvalidError", "A field or an argument breaks a rule.",
      &PyExc_ValueError},
@@ -28,7 +28,7 @@ enum { ROWS = sizeof rows / sizeof *rows };
 
 static PyObject *base, *classes[ROWS];
 
-/* Creates a class with the attribute `status`, the name of the status. */
+/* Creates an exception class. Its attribute `status` is the name of the library's status. */
 static PyObject *make_class(const char *name, const char *doc, PyObject *bases,
                             const char *status) {
     PyObject *attributes = Py_BuildValue("{s:s}", "status", status);

@@ -1,5 +1,5 @@
-/* Reading files: tensors, weights and metadata. An open file is a capsule, whose end closes it.
- * Arrays that lie in the file's mapping keep the capsule alive. */
+/* Reads tensors, weights and metadata of files. A Python capsule holds an open file and closes it
+ * at its end. Arrays in the file's mapping keep the capsule alive. */
 #include "extension.h"
 
 #include <stdlib.h>
@@ -76,7 +76,7 @@ static PyObject *file_find(PyObject *module, PyObject *args) {
     return status ? bsmm_py_none_or_error(status) : PyLong_FromUnsignedLongLong(index);
 }
 
-/* Returns the names of all weights. A weight that cannot be read safely has a name too. */
+/* Returns the names of all weights, including weights that the library cannot read safely. */
 static PyObject *file_names(PyObject *module, PyObject *capsule) {
     (void)module;
     const bsmm_file *file = take_file(capsule);

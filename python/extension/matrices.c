@@ -1,5 +1,5 @@
-/* Calls on matrices: sizes, quantize, dequantize, convert, relayout, compare, amax. Each long call
- * runs without the GIL. */
+/* Implements the functions on matrices, such as quantize, dequantize, convert and compare. Each
+ * long call runs without the GIL. */
 #include "extension.h"
 
 static PyObject *sizes_of(PyObject *module, PyObject *dict) {

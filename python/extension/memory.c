@@ -1,4 +1,5 @@
-/* Device memory: allocate, free, copy, fill, wait for a stream. */
+/* Implements device memory for Python, i.e. functions that allocate, free, copy and fill it, and
+ * wait for a stream. */
 #include "extension.h"
 
 static PyObject *allocate(PyObject *module, PyObject *args) {

@@ -1,5 +1,5 @@
-/* The module bsmm._bsmm: it joins the functions of the other files, the exceptions and the
- * constants of bsmm.h that have no table of their own in the library. */
+/* Defines the module bsmm._bsmm. It joins the functions of the other files, the exceptions, and
+ * those constants of bsmm.h that no table of the library has. */
 #include "extension.h"
 
 #define CONSTANT(name)                                                                             \
@@ -58,8 +58,8 @@ static int add_functions(PyObject *module) {
     return 0;
 }
 
-/* The state of the module is global (the pool, the exceptions), so that subinterpreters with a GIL
- * of their own cannot import it. */
+/* The module has global state (the thread pool and the exceptions), so subinterpreters with their
+ * own GIL cannot import it. */
 static PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "bsmm._bsmm",
                                  .m_doc = "The functions of bsmm.h for the package bsmm.",
                                  .m_size = -1};

@@ -1,4 +1,5 @@
-/* Plans, packed weights, explain and speed of light. A plan is a capsule, whose end destroys it. */
+/* Implements plans, packed weights, explanations and speed-of-light estimates for Python. A Python
+ * capsule holds a plan and destroys it at its end. */
 #include "extension.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* The threads that do the library's work on the CPU. They belong to this module, so that no OpenMP
- * runtime enters the process. They start at the first call that needs them. A child process after
- * fork starts threads of its own. The caller may give a pool of its own instead (use_pool). */
+/* Implements the threads that do the library's work on the CPU. They belong to this module, so
+ * that no OpenMP runtime enters the process. They start at the first call that needs them, and
+ * again in a child process after fork. The caller may provide another pool by use_pool. */
 #include "extension.h"
 
 #include <pthread.h>
@@ -8,21 +8,22 @@
 
 enum { MOST_WORKERS = 1023, STACK_BYTES = 1 << 20 };
 
-/* The work of one call of run_tasks. All fields are read and written under `lock`. */
+/* Describes the work of one call of run_tasks. All threads hold `lock` when they access a field. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t work, done;
     bsmm_task task;
     void *context;
-    size_t next, count; /* Next task; number of tasks */
-    size_t unfinished;  /* Number of tasks that have not returned */
-    size_t workers;     /* Number of started threads */
-    int is_busy;        /* 1: a call of run_tasks is running */
+    size_t next,
+        count; /* `next` is the index of the next task, and `count` is the number of tasks. */
+    size_t unfinished; /* Counts the tasks that have not returned. */
+    size_t workers;    /* Counts the started threads. */
+    int is_busy;       /* Is 1 while a call of run_tasks is running. */
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
           .work = PTHREAD_COND_INITIALIZER,
           .done = PTHREAD_COND_INITIALIZER};
 
-/* Runs tasks until none is left to start. The caller holds the lock. */
+/* Runs tasks until all tasks have started. The caller holds the lock. */
 static void run_available_tasks(void) {
     while (pool.next < pool.count) {
         size_t index = pool.next++;
@@ -45,8 +46,8 @@ static void *work(void *unused) {
     return NULL;
 }
 
-/* Starts threads until there are `wanted`, or until the system refuses one. Signals stay with
- * Python's own threads. */
+/* Starts threads until there are `wanted` threads, or until the system refuses one. The threads
+ * block all signals, so that Python's threads receive them. */
 static void start_workers(size_t wanted) {
     pthread_attr_t attributes;
     sigset_t all, before;
@@ -67,8 +68,8 @@ static void run_alone(bsmm_task task, void *context, size_t count) {
         task(context, i);
 }
 
-/* Shares the tasks with the workers. If two threads call the library at once, the second one does
- * its tasks alone: the workers are busy with those of the first. */
+/* Lets the worker threads and the caller run the tasks. If a second thread calls the library at
+ * the same time, it runs its tasks alone, because the workers are busy. */
 static void run_tasks(bsmm_task task, void *context, size_t count) {
     pthread_mutex_lock(&pool.lock);
     if (pool.is_busy) {
@@ -112,7 +113,7 @@ int bsmm_py_prepare_fork(void) {
     return -1;
 }
 
-/* The two words change together under the lock, so that a call never mixes two pools. */
+/* `run` and `context` change together under the lock, so that a call never mixes two pools. */
 static struct {
     pthread_mutex_t lock;
     bsmm_parallel_for run;
@@ -146,7 +147,9 @@ static PyObject *use_pool(PyObject *module, PyObject *args) {
     void *argument = Py_IsNone(context) ? NULL : PyLong_AsVoidPtr(context);
     if (PyErr_Occurred()) return NULL;
     pthread_mutex_lock(&given.lock);
-    memcpy(&given.run, &function, sizeof function); /* ISO C has no cast to a function pointer. */
+    memcpy(&given.run, &function,
+           sizeof function); /* memcpy copies the pointer, because ISO C has no cast from a data
+                                pointer to a function pointer. */
     given.context = argument;
     pthread_mutex_unlock(&given.lock);
     Py_RETURN_NONE;

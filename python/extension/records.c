@@ -1,4 +1,5 @@
-/* Fills structs from dicts and reads structs into dicts, by their tables of fields. */
+/* Fills structs of bsmm.h from Python dicts and reads structs into dicts. A table describes the
+ * fields of each struct. */
 #include "records.h"
 
 #include <string.h>
@@ -146,7 +147,8 @@ static PyObject *get_record(const field *f, const void *at) {
 static const struct {
     int (*set)(const field *f, PyObject *value, void *at, arena *memory);
     PyObject *(*get)(const field *f, const void *at);
-    size_t size; /* Distance of the items of an array; 0: the size of the struct */
+    size_t size; /* Is the distance in bytes of the items of an array. 0 means the size of the
+                    struct. */
     const char *expected;
 } kinds[] = {
     [FIELD_U32] = {set_u32, get_u32, sizeof(uint32_t), "an integer from 0 to 2**32 - 1"},
@@ -170,7 +172,8 @@ static const field *find_field(const record *type, PyObject *name) {
     return NULL;
 }
 
-/* Fills one field. The exception of a nested struct already names its own field, so it is kept. */
+/* Fills one field of a struct. If the value of a nested struct is wrong, the exception already
+ * names the inner field, so the function keeps it. */
 static int fill_field(const record *type, const field *f, PyObject *value, void *out,
                       arena *memory) {
     if (kinds[f->kind].set(f, value, (char *)out + f->offset, memory) == 0) return 0;

@@ -16,29 +16,30 @@ typedef enum field_kind {
     FIELD_I64,
     FIELD_F32,
     FIELD_F64,
-    FIELD_POINTER,        /* an address as an int; None is NULL */
-    FIELD_TEXT,           /* const char *; None is NULL */
-    FIELD_CHARS,          /* an array of char that ends with NUL; read only */
-    FIELD_RECORD,         /* a struct inside the struct */
-    FIELD_RECORD_POINTER, /* a pointer to a struct, which is filled from a dict of its own */
-    FIELD_F32_POINTER     /* a pointer to one float, which is filled from a number */
+    FIELD_POINTER, /* The field is an address. Python passes an int, or None for NULL. */
+    FIELD_TEXT,    /* The field is a const char *. Python passes None for NULL. */
+    FIELD_CHARS,   /* The field is an array of char that ends with NUL. Python can only read it. */
+    FIELD_RECORD,  /* The field is a struct inside the struct. */
+    FIELD_RECORD_POINTER, /* The field is a pointer to a struct, which is filled from a separate
+                             dict. */
+    FIELD_F32_POINTER     /* The field is a pointer to one float, which is filled from a number. */
 } field_kind;
 
 typedef struct record record;
 
 typedef struct field {
-    const char *name;   /* NULL ends a table of fields. */
-    size_t offset;      /* Offset in the struct in bytes */
-    field_kind kind;    /* Type of the field */
-    const record *type; /* Struct of a FIELD_RECORD or FIELD_RECORD_POINTER */
-    size_t count;       /* Number of array items; 0: the field is no array */
+    const char *name; /* NULL ends a table of fields. */
+    size_t offset;    /* The offset of the field in the struct in bytes. */
+    field_kind kind;
+    const record *type; /* The struct of a FIELD_RECORD or FIELD_RECORD_POINTER. */
+    size_t count;       /* The number of array items, or 0 if the field is not an array. */
 } field;
 
 struct record {
-    const char *name;    /* Name of the struct in bsmm.h */
-    size_t size;         /* sizeof */
-    int is_versioned;    /* 1: the struct begins with struct_size */
-    const field *fields; /* Fields that Python sees */
+    const char *name;    /* The name of the struct in bsmm.h. */
+    size_t size;         /* The size of the struct in bytes. */
+    int is_versioned;    /* Is 1 if the struct begins with struct_size. */
+    const field *fields; /* Lists the fields that Python sees. */
 };
 
 extern const record bsmm_py_format, bsmm_py_matrix, bsmm_py_epilogue, bsmm_py_group;
@@ -49,19 +50,20 @@ extern const record bsmm_py_activation_info, bsmm_py_recipe_info, bsmm_py_device
 extern const record bsmm_py_local_device, bsmm_py_packed_form_info, bsmm_py_family_info;
 extern const record bsmm_py_mfma_info, bsmm_py_tensor, bsmm_py_weight;
 
-/* Memory for the structs and floats that a filled struct points to. The largest description, a
- * product with five matrices, an epilogue and groups, takes less than 2 KiB. */
+/* Holds the structs and floats to which a filled struct points. The largest description (a product
+ * with five matrices, an epilogue and groups) takes less than 2 KiB. */
 typedef struct arena {
     size_t used;
     _Alignas(16) unsigned char memory[4096];
 } arena;
 
 /* Sets *out to zeros, sets struct_size and fills the fields that `dict` names. Texts and addresses
- * are borrowed from `dict`. Returns 0. Returns -1 with a Python exception that names the field if
- * the struct has no such field or the value does not fit. */
+ * point into objects of `dict`. Returns 0, or -1 with a Python exception that names a wrong field.
+ */
 int bsmm_py_fill(const record *type, PyObject *dict, void *out, arena *memory);
 
-/* As bsmm_py_fill, but gives NULL for None and else a struct in `memory`. */
+/* Fills a struct in `memory` like bsmm_py_fill, and stores its address in *out. For None, *out
+ * becomes NULL. */
 int bsmm_py_fill_pointer(const record *type, PyObject *dict, void **out, arena *memory);
 
 /* Returns a new dict with the fields of a struct, or NULL with a Python exception. */

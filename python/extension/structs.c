@@ -1,6 +1,6 @@
-/* The tables of the fields of bsmm.h's structs that Python sees. Fields are left out if Python
- * never sets them: struct_size, reserved fields, and pools, which matrices.c and plans.c set. A
- * test compares these tables with the header. */
+/* Holds the tables of those fields of bsmm.h's structs that Python sees. The tables leave out
+ * fields that Python never sets, i.e. struct_size, reserved fields, and pools. A test compares
+ * these tables with the header. */
 #include "records.h"
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* The library's tables as lists of dicts: formats, layouts, recipes, devices and so on. Also names
- * and codes of formats. */
+/* Returns the library's tables, such as formats, layouts, recipes and devices, as Python lists of
+ * dicts. Also converts names and codes of formats. */
 #include "extension.h"
 
 static bsmm_status elem_at(uint32_t index, void *info) {
@@ -50,7 +50,8 @@ static const struct {
     {"mfma", &bsmm_py_mfma_info, mfma_at},
 };
 
-/* The largest of the infos is well below this size. */
+/* Has room for an entry of any of the library's tables, because the largest entry is well below
+ * this size. */
 typedef union info {
     uint32_t struct_size;
     double alignment;
