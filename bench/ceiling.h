@@ -27,8 +27,8 @@ typedef struct bench_probed {
     /* The median rate of the probe that ran beside the row. bench compares it with the time of the
      * row, which is a median too. */
     double typical[BENCH_CEILINGS];
-    double reached[BENCH_CEILINGS]; /* The rate of the product or conversion itself, in the same
-                                       unit. */
+    /* The rate of the product or conversion itself, in the same unit. */
+    double reached[BENCH_CEILINGS];
 } bench_probed;
 
 /* Holds the best rates that any probe of the run reached. */

@@ -7,8 +7,8 @@ enum {
 #include "counters.def"
 #undef COUNTER
     BENCH_COUNTERS,
-    BENCH_COUNTED_LAUNCHES =
-        8 /* bench keeps the counters of this number of launches of one product. */
+    /* bench keeps the counters of this number of launches of one product. */
+    BENCH_COUNTED_LAUNCHES = 8
 };
 
 typedef struct bench_counters {

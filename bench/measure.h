@@ -18,9 +18,9 @@ typedef struct bench_job {
        fastest probe. */
     const bench_probe *probe;
     int threads;
-    int rounds;  /* The number of timing rounds, at least 1. */
-    bool pack_b; /* If true, B is packed in advance if the kernel packs it. Otherwise each timed run
-                    packs B. */
+    int rounds; /* The number of timing rounds, at least 1. */
+    /* If true, B is packed in advance if the kernel packs it. Otherwise each timed run packs B. */
+    bool pack_b;
     /* The packed format of B (a bsmm_packed_form). NONE means the format WIDE if the kernel reads
      * panels of B. */
     uint32_t form;
@@ -29,8 +29,8 @@ typedef struct bench_job {
     /* If times come from a model and this is true, the simulator executes only the workgroups that
      * the model needs, and bench validates only their outputs. */
     bool sampled;
-    bool fast; /* If true, the library may use kernels with a larger error bound
-                  (BSMM_COMPUTE_FAST). */
+    /* If true, the library may use kernels with a larger error bound (BSMM_COMPUTE_FAST). */
+    bool fast;
     /* Has an entry for each of the BENCH_PEERS libraries to compare with, installed or not. */
     const bench_found *peers;
     void (*tick)(void *context); /* bench calls this function after each round. It may be NULL. */

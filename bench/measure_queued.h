@@ -8,22 +8,22 @@
 #include "measure.h"
 
 typedef struct bench_queued_job {
-    const bench_job
-        *job; /* Describes the GEMM to measure. Its fields `peers` and `cold` are not used. */
+    /* Describes the GEMM to measure. Its fields `peers` and `cold` are not used. */
+    const bench_job *job;
     bench_device *device;
     void *peer; /* The loaded library of the peer, or NULL if there is none. */
 } bench_queued_job;
 
 typedef struct bench_queued_result {
-    bench_result
-        ours; /* Its `ceiling` is the name of a peer's GEMM, the text in `sheet`, or "copy". */
+    /* Its `ceiling` is the name of a peer's GEMM, the text in `sheet`, or "copy". */
+    bench_result ours;
     /* The name of the data sheet's peak for the arithmetic unit in use, such as "h200_sheet". */
     char sheet[32];
     double sheet_rate; /* The peak of the data sheet in operations per second. */
     /* The median times of the peer's GEMMs in seconds. 0 means that a GEMM is not available. */
     double peer_seconds[BENCH_WAYS];
-    double
-        copy_rate; /* The best rate of copies in the run, in bytes read and written per second. */
+    /* The best rate of copies in the run, in bytes read and written per second. */
+    double copy_rate;
     /* The counters of the launches of one product, if the device has counters. */
     bench_counters counters[BENCH_COUNTED_LAUNCHES];
     size_t counted;

@@ -36,7 +36,7 @@ typedef struct bench_peer {
 
 enum { BENCH_PEERS = 2 };
 
-/* Holds the result of the search for a peer's library. */
+/* Holds the result of the search for a peer, i.e. for another library with which bench compares. */
 typedef struct bench_found {
     const bench_peer *peer;
     /* The handle of the loaded library. If it is NULL, bench found no library, and `file` is the

@@ -13,8 +13,8 @@ typedef struct recode {
     bench_device *device;
     bsmm_matrix from, to; /* The source and the result of the conversion in host memory. */
     float global;
-    void *amax; /* The largest magnitude of `from` in device memory, or NULL if the job does not
-                   pass it. */
+    /* The largest magnitude of `from` in device memory, or NULL if the job does not pass it. */
+    void *amax;
     bsmm_matrix *sets; /* The matrices `from` and `to` of each set in device memory, alternately. */
     size_t count;
     bench_graph graph;

@@ -78,7 +78,8 @@ static void print_row(cli_rows *rows, const char *formats, const bench_job *job,
 enum { MOST_PROBES = 8 };
 
 /* Holds the rates that bench measures for its heading. They are operations per second of each
- * probe (0 if it was not measured), and bytes per second for reading memory. */
+ * probe, i.e. of each loop that measures an arithmetic unit (0 if it was not measured), and bytes
+ * per second for reading memory. */
 typedef struct first_rates {
     double probes[MOST_PROBES], read;
 } first_rates;
@@ -116,9 +117,9 @@ static void print_heading(const bench_job *job, first_rates *first) {
     print_ceilings(job->threads, first);
     bsmm_packed_form_info form = BSMM_INIT(bsmm_packed_form_info);
     if (job->form)
-        bsmm_packed_form_at(job->form - 1,
-                            &form); /* The library's table of packed formats has the order of the
-                                       enum, so the form minus 1 is an index. */
+        /* The library's table of packed formats has the order of the enum, so the form minus 1 is
+         * an index. */
+        bsmm_packed_form_at(job->form - 1, &form);
     printf("B: %s%s, %s\n",
            job->form     ? "packed ahead as "
            : job->pack_b ? "packed ahead where the kernel packs it"

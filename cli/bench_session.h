@@ -26,8 +26,8 @@ struct cli_bench_session {
     const cli_bench_values *values;
     const cli_bench_parts *parts;
     bench_job job;
-    void *now, *results; /* `now` is the result of the current shape, and `results` has the results
-                            of all shapes. */
+    /* `now` is the result of the current shape, and `results` has the results of all shapes. */
+    void *now, *results;
     bench_probed *probed;
     int *attempts;
     size_t kept; /* Counts the shapes that have a result. */

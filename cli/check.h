@@ -7,9 +7,10 @@
 
 typedef struct cli_check {
     double max_error;
-    double share;     /* Is the largest error divided by its bound. A value above 1 means that the
-                         kernel exceeds its bound. */
-    int64_t row, col; /* Give the element of D with the largest `share`. */
+    /* Is the largest error divided by its bound. A value above 1 means that the kernel exceeds its
+     * bound. */
+    double share;
+    int64_t row, col;     /* Give the element of D with the largest `share`. */
     double got, expected; /* Are the computed and the expected value of this element of D. */
 } cli_check;
 

@@ -35,8 +35,9 @@ static bool describe(const void *arguments, const bsmm_weight *weight, cli_targe
     return true;
 }
 
-/* Converts between a family that stores a global scale and a family that stores its reciprocal. The
- * function first converts with the global scale unchanged and then inverts it. */
+/* Converts between a checkpoint family that stores a global scale and one that stores its
+ * reciprocal. The function converts with the unchanged global scale first, and then replaces it by
+ * its reciprocal. */
 static const char *convert_reciprocal(const bsmm_matrix *source, const bsmm_matrix *target) {
     bsmm_matrix moved = *target;
     moved.global_kind = source->global_kind;

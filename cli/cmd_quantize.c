@@ -38,8 +38,9 @@ typedef struct values {
     bool pow2, one_level, report;
     /* Collects the error reports of the current weight's matrices for the table of reports. */
     cli_report *reports;
-    float *amax; /* Is the largest magnitude of the weights that share a global scale with this
-                    weight, or 0 if there are none. */
+    /* Is the largest magnitude of the weights that share a global scale with this weight, or 0 if
+     * there are none. */
+    float *amax;
 } values;
 
 /* These patterns match names of weights that are usually not quantized. The last two are names in

@@ -63,8 +63,8 @@ typedef struct cli_column {
 
 typedef struct cli_command {
     const char *name;
-    const char *args; /* The words after the options, such as "FORMAT CODE...", or NULL if there are
-                         none. */
+    /* The words after the options, such as "FORMAT CODE...", or NULL if there are none. */
+    const char *args;
     const char *summary;         /* The summary of the command in one line. */
     const char *text;            /* Further paragraphs of the help. It may be NULL. */
     const char *examples;        /* Example commands for the help, one in each line. */
@@ -72,10 +72,11 @@ typedef struct cli_command {
     const cli_column *output[4]; /* The columns of up to 4 tables. An empty entry ends each list. */
     const void *defaults; /* The values of the options before parsing, or NULL if all are zero. */
     size_t values_size;
-    int min_args, max_args;      /* The smallest and largest number of words that are not options. A
-                                    max_args of -1 means any number. */
-    bool takes_negative_numbers; /* If true, the parser reads a word such as "-0.5" as a number
-                                    instead of an option. */
+    /* The smallest and largest number of words that are not options. A max_args of -1 means any
+     * number. */
+    int min_args, max_args;
+    /* If true, the parser reads a word such as "-0.5" as a number instead of an option. */
+    bool takes_negative_numbers;
     /* Runs the command and returns an exit status. */
     int (*run)(const void *values, char **args, int count);
 } cli_command;

@@ -17,8 +17,8 @@ bool cli_output_is_apart(const bsmm_file *file, const char *out);
  * scales between the elements, `matrix` is an unpacked copy in memory. */
 typedef struct cli_loaded {
     bsmm_matrix matrix;
-    void
-        *memory; /* The unpacked copy, or NULL if the matrix points into the mapping of the file. */
+    /* The unpacked copy, or NULL if the matrix points into the mapping of the file. */
+    void *memory;
 } cli_loaded;
 
 bool cli_load(const bsmm_file *file, uint64_t weight, int64_t slice, cli_loaded *loaded);

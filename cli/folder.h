@@ -8,12 +8,14 @@
 #include "command.h"
 
 typedef struct cli_folder {
-    char *out, *work; /* `out` is the output folder, and `work` is the folder OUT.part in which the
-                         command makes it. */
-    int lock; /* Is the descriptor of the locked file in `work`, or -1. The lock makes sure that
-                 only one run works there. */
-    const char
-        *source; /* Is the folder of the input model, or NULL if the input is a single file. */
+    /* `out` is the output folder, and `work` is the folder OUT.part in which the command makes it.
+     */
+    char *out, *work;
+    /* Is the descriptor of the locked file in `work`, or -1. The lock makes sure that only one run
+     * works there. */
+    int lock;
+    /* Is the folder of the input model, or NULL if the input is a single file. */
+    const char *source;
     char *source_memory;
 } cli_folder;
 

@@ -6,8 +6,8 @@
 #include "command.h"
 
 typedef struct cli_layer {
-    const char
-        *name; /* Is the name of the module, i.e. the name of its weight without ".weight". */
+    /* Is the name of the module, i.e. the name of its weight without ".weight". */
+    const char *name;
     const char *family;
     bsmm_format format;
 } cli_layer;

@@ -13,8 +13,8 @@ const cli_column cli_grid_columns[] = {
 };
 
 typedef struct grid {
-    bsmm_matrix
-        matrix; /* Describes a matrix of the padded size, so that padding cells have offsets too. */
+    /* Describes a matrix of the padded size, so that padding cells have offsets too. */
+    bsmm_matrix matrix;
     bsmm_layout_info info;
     /* `tile_rows` counts the rows of a tile. `step` is the number of rows after which the layout's
      * innermost digit (bsmm_digit) wraps around to 0. */

@@ -28,8 +28,8 @@ typedef struct drawing {
     bsmm_mfma_info info;
     const char *operand, *type;
     uint32_t kind, block, rows, cols;
-    bool transposed; /* Is true if the operand is B. A line of the drawing is then a column of the
-                        operand. */
+    /* Is true if the operand is B. A line of the drawing is then a column of the operand. */
+    bool transposed;
     const char *title;
 } drawing;
 

@@ -12,8 +12,8 @@ struct cli_rows {
     size_t column; /* Is the index of the next cell's column. */
     bool json, headed;
     json_t *object; /* Is the JSON object of the row that is being built. */
-    char **cells;   /* Holds the cells of all table rows so far, including the row that is being
-                       built. */
+    /* Holds the cells of all table rows so far, including the row that is being built. */
+    char **cells;
     size_t cell_count, cell_capacity;
     size_t *widths;
 };

@@ -14,8 +14,8 @@
  * handler may read it in another thread. */
 typedef struct range {
     struct range *next;
-    const bsmm_file
-        *file; /* Is the file that owns the mapping, or NULL after the file is closed. */
+    /* Is the file that owns the mapping, or NULL after the file is closed. */
+    const bsmm_file *file;
     char *path;
     uintptr_t begin, end; /* Are the address range of the mapping, in whole pages. */
 } range;

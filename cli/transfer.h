@@ -11,8 +11,8 @@
 typedef struct cli_transfer_values {
     const char *out;
     cli_list include, exclude;
-    int64_t
-        shard_size; /* The largest size of a shard of an output folder in bytes. 0 means 5 GB. */
+    /* The largest size of a shard of an output folder in bytes. 0 means 5 GB. */
+    int64_t shard_size;
     bool json, strict;
 } cli_transfer_values;
 
@@ -27,8 +27,8 @@ typedef struct cli_target {
     bsmm_matrix matrix;
     /* The checkpoint family, or NULL for the first family that can store the weight. */
     const char *family;
-    bool preferred; /* If true, the command may use another family when `family` cannot store the
-                       weight. */
+    /* If true, the command may use another family when `family` cannot store the weight. */
+    bool preferred;
 } cli_target;
 
 typedef struct cli_transfer {
@@ -120,8 +120,8 @@ typedef struct cli_transfer_result {
     /* `changed` counts the weights that the command changed, and `kept` counts the weights and
      * tensors that it copied. `left_out` counts the tensors that it left out. */
     uint64_t changed, kept, left_out;
-    uint64_t
-        bytes; /* The size in bytes of the output file, or of all tensors in the output folder. */
+    /* The size in bytes of the output file, or of all tensors in the output folder. */
+    uint64_t bytes;
 } cli_transfer_result;
 
 /* Tells whether the command changes a weight. A broken weight counts as quantized. If the command

@@ -47,8 +47,8 @@ int main(void) {
     void *workspace = aligned_alloc(64, bytes ? bytes : 64);
     /* The activations are 1.0 in bf16, so each result is 32 * 1 * (1 * 2 * 0.25). */
     int right = run(plan, workspace, 0x3F80) && y[0] == 16;
-    right = right && run(plan, workspace, 0xC040) &&
-            y[M * N - 1] == -48; /* The activations are -3.0 in bf16. */
+    /* The activations are -3.0 in bf16. */
+    right = right && run(plan, workspace, 0xC040) && y[M * N - 1] == -48;
     printf("kernel %s, workspace %zu bytes: %s\n", bsmm_plan_kernel(plan), bytes,
            right ? "right" : bsmm_error_message());
     free(workspace);

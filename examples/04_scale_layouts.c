@@ -28,8 +28,8 @@ int main(void) {
 
     bsmm_matrix tiled = from;
     tiled.scale_layout = BSMM_LAYOUT_NV_128X4;
-    tiled.scale_bytes =
-        0; /* bsmm_scale_bytes sets this size, because the layout nv_128x4 has padding. */
+    /* bsmm_scale_bytes sets this size, because the layout nv_128x4 has padding. */
+    tiled.scale_bytes = 0;
     if (bsmm_scale_bytes(&tiled, &tiled.scale_bytes) != BSMM_OK) return fail("size");
     tiled.scales = malloc(tiled.scale_bytes);
     if (bsmm_relayout_scales(&from, &tiled) != BSMM_OK) return fail("relayout");

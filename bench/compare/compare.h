@@ -27,10 +27,11 @@ typedef struct options {
     size_t rename_count;
     uint64_t random, seed; /* `random` is the number of random GEMMs, and `seed` determines them. */
     int threads[2]; /* The numbers of threads with which GEMMs are timed. 0 means no entry. */
-    int pairs;      /* The number of pairs of timed batches. Each pair has one batch of runs of each
-                       build. */
-    size_t every;   /* If this is n, only every n-th GEMM and conversion is compared, because some
-                       devices are slow. */
+    /* The number of pairs of timed batches. Each pair has one batch of runs of each build. */
+    int pairs;
+    /* If this is n, only every n-th GEMM and conversion is compared, because some devices are slow.
+     */
+    size_t every;
     int64_t largest; /* GEMMs with more multiplications than this are skipped. */
     bool bits, times, verbose;
 } options;

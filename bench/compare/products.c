@@ -1,4 +1,4 @@
-/* The list of GEMMs that are compared: a fixed part, followed by random GEMMs. */
+/* Lists the GEMMs that the program compares. A fixed list comes first, and random GEMMs follow. */
 #include "compare.h"
 #include "data.h"
 
@@ -123,7 +123,8 @@ static product_shape draw(const pairs *all, uint64_t seed) {
 
 static void visit_listed(session *s, const pairs *all,
                          void (*visit)(session *, const product_shape *)) {
-    /* format of D for each way to fill the operands with values (enum fill) */
+    /* D has one of these formats, depending on the way in which the operands are filled (enum
+       fill). */
     static const char *const outputs[] = {"f32", "bf16", "bf16", "f16"};
     for (size_t i = 0; i < all->count; i++)
         for (size_t j = 0; j < sizeof sizes / sizeof sizes[0]; j++)

@@ -37,8 +37,8 @@ static double divergence(const float *from, const float *to, int64_t count, floa
     return sum / all + difference;
 }
 
-/* Holds the sums of a run. Each token of a window has its own entry, because threads add at the
- * same time. */
+/* Holds the sums of a run. Each token of a window has its own entry, because several threads score
+ * tokens at the same time. */
 typedef struct sums {
     double losses[LLM_BATCH], divergences[LLM_BATCH];
 } sums;

@@ -9,11 +9,11 @@ typedef struct model_score {
     double bits;       /* The bits of memory for each weight of the layers, including scales. */
     double perplexity; /* The perplexity of the text, in windows of LLM_BATCH tokens. */
     double divergence; /* The mean Kullback-Leibler divergence from the reference, in nats. */
-    double prefill,
-        decode;      /* The tokens per second of reading a window and of writing an answer. */
-    double resident; /* The memory of the process in MiB that is neither mapped from a file nor
-                        shared. */
-    double error;    /* The largest error of a product, divided by its bound. */
+    /* The tokens per second of reading a window and of writing an answer. */
+    double prefill, decode;
+    /* The memory of the process in MiB that is neither mapped from a file nor shared. */
+    double resident;
+    double error; /* The largest error of a product, divided by its bound. */
 } model_score;
 
 /* Measures a model on a text. The run with `is_reference` writes the logits of every eighth token

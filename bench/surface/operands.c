@@ -10,8 +10,9 @@
 
 enum {
     VARIETY = 4096,
-    SCALES = 24 /* SCALES is the index of the first pool of scales. The pools of elements have
-                   smaller indices. */
+    /* SCALES is the index of the first pool of random scale codes. The pools of random element
+       codes have smaller indices. */
+    SCALES = 24
 };
 static const uint64_t pool_bytes = (uint64_t)32 << 20;
 

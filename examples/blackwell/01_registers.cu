@@ -1,9 +1,9 @@
-/* Implements step 1 of the ladder, in which threads copy block scales to tensor memory through
- * registers. The kernel loads one k block (128 bytes of each row) at a time. The scales are
- * row-major, as quantizers write them. Lane l of tensor memory must hold the scales of rows l, l +
- * 32, l + 64 and l + 96, so each thread loads four bytes of each of these rows. This step is slow,
- * because it loads 4 bytes from rows that are far apart, and every thread waits for every k block.
- */
+/* Implements step 1 of 7 of this series of GEMM kernels for Blackwell. Threads copy block scales
+ * to tensor memory through registers. The kernel loads one k block (128 bytes of each row) at a
+ * time. The scales are row-major, as quantizers write them. Lane l of tensor memory must hold the
+ * scales of rows l, l + 32, l + 64 and l + 96, so each thread loads four bytes of each of these
+ * rows. This step is slow, because it loads 4 bytes from rows that are far apart, and every thread
+ * waits for every k block. */
 #ifdef __CUDACC__
 #    define STAGES 1
 #    define CTAS   1

@@ -1,8 +1,8 @@
-/* Implements step 2 of the ladder, in which the scales of each k block of a tile are contiguous in
- * memory (layout tile_contiguous). All threads copy the scales to shared memory, 16 bytes per
- * thread. Each thread then reads the scales of its four rows there and stores them to tensor
- * memory. This step avoids the scattered loads of step 1, because a warp now reads whole cache
- * lines. */
+/* Implements step 2 of 7 of this series of GEMM kernels for Blackwell. The block scales of each k
+ * block of a tile are contiguous in memory (layout tile_contiguous). All threads copy the scales
+ * to shared memory, 16 bytes per thread. Each thread then reads the scales of its four rows there
+ * and stores them to tensor memory. This step avoids the scattered loads of step 1, because a warp
+ * now reads whole cache lines. */
 #ifdef __CUDACC__
 #    define STAGES 1
 #    define CTAS   1

@@ -1,7 +1,7 @@
-/* Implements step 4 of the ladder. TMA loads the scales to shared memory, and tcgen05.cp copies
- * them to tensor memory. The hardware runs tcgen05.cp and tcgen05.mma in the order in which one
- * thread issues them. This step therefore needs no barrier of all threads for each k block, and
- * one thread does all the work of the main loop. */
+/* Implements step 4 of 7 of this series of GEMM kernels for Blackwell. TMA loads the block scales
+ * to shared memory, and tcgen05.cp copies them to tensor memory. The hardware runs tcgen05.cp and
+ * tcgen05.mma in the order in which one thread issues them. This step therefore needs no barrier
+ * of all threads for each k block, and one thread does all the work of the main loop. */
 #ifdef __CUDACC__
 #    define STAGES 1
 #    define CTAS   1

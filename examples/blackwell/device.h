@@ -1,6 +1,6 @@
-/* Defines device code that the kernels of the ladder share. A kernel defines STAGES, the number of
- * k blocks that shared memory holds, and CTAS, the number of thread blocks that compute a tile
- * together. */
+/* Defines device code that the seven example kernels (the steps of the ladder) share. A kernel
+ * defines STAGES, the number of k blocks that shared memory holds, and CTAS, the number of thread
+ * blocks that compute a tile together. */
 #ifndef DEVICE_H
 #define DEVICE_H
 
@@ -24,8 +24,9 @@ enum {
     SCALES_AT = TILE_N,
     B_SCALES_AT = 4 * MOST_SCALE_TILES,
     SCALE_COLUMNS = B_SCALES_AT + TILE_N / SCALE_ROWS * B_SCALES_AT,
-    STEPS = 4, /* STEPS is the number of tcgen05.mma for a k block. Each of them multiplies 32 bytes
-                  of a row. */
+    /* STEPS is the number of tcgen05.mma for a k block. Each of them multiplies 32 bytes of a row.
+     */
+    STEPS = 4,
     FINISH_WARPS = 4
 };
 

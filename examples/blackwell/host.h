@@ -1,5 +1,6 @@
-/* Declares the host code that the steps of the ladder share. It runs a kernel for four pairs of
- * formats, and compares the results with those of the library's reference kernel. */
+/* Declares the host code that the seven example kernels (the steps of the ladder) share. It runs a
+ * kernel for four pairs of formats, and compares the results with those of the library's reference
+ * kernel. */
 #ifndef HOST_H
 #define HOST_H
 
@@ -11,8 +12,8 @@ typedef struct ladder_step {
     uint32_t layout;  /* The layout of the block scales (a bsmm_layout). */
     uint32_t stages;  /* The number of k blocks that shared memory holds. */
     uint32_t threads; /* The number of threads of a thread block. */
-    uint32_t
-        ctas; /* The number of thread blocks that compute a tile together, 1 or 2. 0 means 1. */
+    /* The number of thread blocks that compute a tile together, 1 or 2. 0 means 1. */
+    uint32_t ctas;
     bool persistent; /* If true, the grid has at most one thread block for each SM. */
 } ladder_step;
 

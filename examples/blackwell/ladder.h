@@ -1,13 +1,13 @@
 /* Declares sizes, memory layouts and parameters that the host and the kernels of the ladder share.
- */
+ * The ladder is a sequence of seven kernels, each of which is faster than the one before. */
 #ifndef LADDER_H
 #define LADDER_H
 
 #include "cuda/runtime/tensor_map.h"
 
 enum {
-    TILE_M = 128, /* TILE_M and TILE_N are the rows and columns of the tile of D that a thread block
-                     computes. */
+    /* TILE_M and TILE_N are the rows and columns of the tile of D that a thread block computes. */
+    TILE_M = 128,
     TILE_N = 256,
     ROW_BYTES = 128, /* A k block is the part of K that fills 128 bytes of a row of a tile. */
     /* Scales in the layout nv_128x4 form scale tiles of 128 rows by 4 blocks along K. A k block
@@ -33,18 +33,19 @@ typedef enum ladder_kind { KIND_MXF8F6F4, KIND_MXF4, KIND_NVF4 } ladder_kind;
 
 typedef struct ladder_params {
     CUtensorMap elements[2]; /* The tensor maps of the elements of A and B. */
-    CUtensorMap scales[2];   /* The tensor maps of the scales of A and B in the layout nv_128x4, as
-                                rows of 256 bytes. */
+    /* The tensor maps of the scales of A and B in the layout nv_128x4, as rows of 256 bytes. */
+    CUtensorMap scales[2];
     CUtensorMap d;
-    const uint8_t
-        *plain_scales[2]; /* The scales of A and B, for kernels that read them without TMA. */
-    uint32_t kind;        /* One of the values of ladder_kind. */
-    uint32_t form;        /* The instruction descriptor of tcgen05.mma. */
+    /* The scales of A and B, for kernels that read them without TMA. */
+    const uint8_t *plain_scales[2];
+    uint32_t kind; /* One of the values of ladder_kind. */
+    uint32_t form; /* The instruction descriptor of tcgen05.mma. */
     uint32_t k_blocks;
-    uint32_t step_scales;   /* The number of scales of a row that one tcgen05.mma reads. */
-    uint32_t scale_tiles;   /* The number of scale tiles along K in a k block. */
-    uint32_t element_bytes; /* The number of bytes that TMA counts for the elements of a k block
-                               that one thread block loads. */
+    uint32_t step_scales; /* The number of scales of a row that one tcgen05.mma reads. */
+    uint32_t scale_tiles; /* The number of scale tiles along K in a k block. */
+    /* The number of bytes that TMA counts for the elements of a k block that one thread block
+     * loads. */
+    uint32_t element_bytes;
     uint32_t tiles, tiles_n;
 } ladder_params;
 

@@ -1,5 +1,5 @@
-/* Defines the kernel of steps 1 to 3 of the ladder, in which scales reach tensor memory through
- * registers. Each step defines the function move_scales. */
+/* Defines the kernel of steps 1 to 3 of the ladder (a sequence of seven kernels), in which block
+ * scales reach tensor memory through registers. Each step defines the function move_scales. */
 #ifndef REGISTERS_H
 #define REGISTERS_H
 

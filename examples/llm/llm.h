@@ -73,13 +73,14 @@ void llm_formats_set(llm_formats *formats, const char *weights, const char *acti
  * share its plan. */
 typedef struct llm_product {
     const llm_formats *formats;
-    bsmm_matrix a, b,
-        d;           /* `a` and `d` have the largest number of rows. Only `a` has memory here. */
+    /* `a` and `d` have the largest number of rows. Only `a` has memory here. */
+    bsmm_matrix a, b, d;
     uint32_t packed; /* The packed format of the weights. */
     bsmm_plan *plan;
-    bsmm_plan *plan_of_one; /* A second plan for one row, which is necessary on a GPU because its
-                               plans have a fixed number of rows. */
-    bsmm_buffers buffers;   /* Point to memory of the device. */
+    /* A second plan for one row, which is necessary on a GPU because its plans have a fixed number
+     * of rows. */
+    bsmm_plan *plan_of_one;
+    bsmm_buffers buffers; /* Point to memory of the device. */
 } llm_product;
 
 void llm_product_create(llm_product *p, const llm_formats *formats, bsmm_format activations,
@@ -111,8 +112,8 @@ void llm_matrix_destroy(bsmm_matrix *matrix);
 
 typedef struct llm_layer {
     float *attention_norm, *feed_forward_norm;
-    llm_weight qkv, out, gate_up,
-        down; /* One matrix holds q, k and v, and one matrix holds gate and up. */
+    /* One matrix holds q, k and v, and one matrix holds gate and up. */
+    llm_weight qkv, out, gate_up, down;
 } llm_layer;
 
 typedef struct llm_model {
@@ -131,14 +132,15 @@ void llm_model_destroy(llm_model *m);
 /* Holds the tokens that a model has read, and memory for the next tokens. */
 typedef struct llm_state {
     llm_model *m;
-    int64_t room, count; /* `room` counts the positions in the cache of keys and values, and `count`
-                            counts the positions in use. */
+    /* `room` counts the positions in the cache of keys and values, and `count` counts the positions
+     * in use. */
+    int64_t room, count;
     /* The cache of keys and values. Each layer and head has keys[i][position] and
        values[position][i]. */
     float *keys, *values;
     float *angles; /* The cosine and sine for each position and pair of values. */
     float *x, *normed, *qkv, *attended, *gate_up, *active, *logits;
-    /* If it is not NULL, llm_multiply's caller calls it after each product with the result y. */
+    /* If it is not NULL, the model calls it after each product with the result y. */
     void (*watch)(struct llm_state *s, const llm_product *p, const llm_weight *w, int64_t rows,
                   const float *y);
     void *watch_context;

@@ -6,16 +6,17 @@
 
 /* Describes two adjacent tokens that may be merged into one token. */
 typedef struct merge {
-    uint64_t pair; /* Holds the left token in the upper 32 bits and the right token in the lower 32
-                      bits. */
-    int32_t rank, id; /* `rank` is the position in the file's list of merges. `id` is the token that
-                         replaces the pair. */
+    /* Holds the left token in the upper 32 bits and the right token in the lower 32 bits. */
+    uint64_t pair;
+    /* `rank` is the position in the file's list of merges. `id` is the token that replaces the
+     * pair. */
+    int32_t rank, id;
 } merge;
 
 struct llm_tokenizer {
     int64_t count;
-    bsmm_value
-        *names; /* Are the tokens as the file spells them. `spellings` contains their bytes. */
+    /* Are the tokens as the file spells them. `spellings` contains their bytes. */
+    bsmm_value *names;
     char *spellings;
     size_t slots; /* Is the number of slots of each of the two hash tables. It is a power of two. */
     int32_t *ids; /* Is the hash table of the tokens. A free slot contains -1. */
@@ -23,8 +24,9 @@ struct llm_tokenizer {
     int32_t byte_ids[256]; /* Is the token of each byte, or -1 if there is none. */
     int32_t *special;      /* Lists the special tokens, whose names are not split. */
     int64_t special_count;
-    int32_t unknown, end; /* `unknown` is the token for bytes without a token. `end` is the token
-                             that ends an answer. Either is -1 if the vocabulary lacks it. */
+    /* `unknown` is the token for bytes without a token. `end` is the token that ends an answer.
+     * Either is -1 if the vocabulary lacks it. */
+    int32_t unknown, end;
 };
 
 /* Returns the merge of two tokens, or NULL if there is none. */

@@ -14,8 +14,8 @@ static struct {
     pthread_cond_t work, done;
     bsmm_task task;
     void *context;
-    size_t next,
-        count; /* `next` is the index of the next task, and `count` is the number of tasks. */
+    /* `next` is the index of the next task, and `count` is the number of tasks. */
+    size_t next, count;
     size_t unfinished; /* Counts the tasks that have not returned. */
     size_t workers;    /* Counts the started threads. */
     int is_busy;       /* Is 1 while a call of run_tasks is running. */
@@ -147,9 +147,9 @@ static PyObject *use_pool(PyObject *module, PyObject *args) {
     void *argument = Py_IsNone(context) ? NULL : PyLong_AsVoidPtr(context);
     if (PyErr_Occurred()) return NULL;
     pthread_mutex_lock(&given.lock);
-    memcpy(&given.run, &function,
-           sizeof function); /* memcpy copies the pointer, because ISO C has no cast from a data
-                                pointer to a function pointer. */
+    /* memcpy copies the pointer, because ISO C has no cast from a data pointer to a function
+     * pointer. */
+    memcpy(&given.run, &function, sizeof function);
     given.context = argument;
     pthread_mutex_unlock(&given.lock);
     Py_RETURN_NONE;

@@ -147,8 +147,8 @@ static PyObject *get_record(const field *f, const void *at) {
 static const struct {
     int (*set)(const field *f, PyObject *value, void *at, arena *memory);
     PyObject *(*get)(const field *f, const void *at);
-    size_t size; /* Is the distance in bytes of the items of an array. 0 means the size of the
-                    struct. */
+    /* Is the distance in bytes of the items of an array. 0 means the size of the struct. */
+    size_t size;
     const char *expected;
 } kinds[] = {
     [FIELD_U32] = {set_u32, get_u32, sizeof(uint32_t), "an integer from 0 to 2**32 - 1"},

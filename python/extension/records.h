@@ -20,9 +20,9 @@ typedef enum field_kind {
     FIELD_TEXT,    /* The field is a const char *. Python passes None for NULL. */
     FIELD_CHARS,   /* The field is an array of char that ends with NUL. Python can only read it. */
     FIELD_RECORD,  /* The field is a struct inside the struct. */
-    FIELD_RECORD_POINTER, /* The field is a pointer to a struct, which is filled from a separate
-                             dict. */
-    FIELD_F32_POINTER     /* The field is a pointer to one float, which is filled from a number. */
+    /* The field is a pointer to a struct, which is filled from a separate dict. */
+    FIELD_RECORD_POINTER,
+    FIELD_F32_POINTER /* The field is a pointer to one float, which is filled from a number. */
 } field_kind;
 
 typedef struct record record;

@@ -11,16 +11,17 @@ enum { PAGE = 4096 };
 
 typedef struct {
     uint64_t begin, size;
-    int type,
-        device; /* Are two numbers that the caller attaches to the allocation by sim_memory_mark. */
+    /* Are two numbers that the caller attaches to the allocation by sim_memory_mark. */
+    int type, device;
 } block;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *arena;
-static uint32_t *page_block; /* Holds for each page of the address range the index of the page's
-                                allocation, or 0. */
-static block *blocks; /* The memory for all allocations that can exist is reserved at once, so that
-                         this table never moves. */
+/* Holds for each page of the address range the index of the page's allocation, or 0. */
+static uint32_t *page_block;
+/* The memory for all allocations that can exist is reserved at once, so that this table never
+ * moves. */
+static block *blocks;
 static uint32_t block_count = 1;
 static uint64_t next_page;
 

@@ -81,8 +81,8 @@ HIP hipError_t hipMemcpy(void *to, const void *from, size_t n, int kind) {
     return (void)kind, copy(to, from, n);
 }
 static hipError_t run_copy(hip_work *w) {
-    hip_add_traffic(2.0 * (double)w->count); /* The traffic is twice the size, because a copy reads
-                                                and writes each byte. */
+    /* The traffic is twice the size, because a copy reads and writes each byte. */
+    hip_add_traffic(2.0 * (double)w->count);
     return copy(w->to, w->from, w->count);
 }
 static hipError_t queue_copy(hipStream_t s, void *to, const void *from, size_t n) {
@@ -195,8 +195,9 @@ HIP hipError_t hipDrvPointerGetAttributes(unsigned count, int *attributes, void 
 struct hip_stream {
     unsigned flags;
     int device;
-    hip_graph *capture; /* The graph into which the program captures the stream, or NULL if the
-                           stream does work at once. */
+    /* The graph into which the program captures the stream, or NULL if the stream does work at
+     * once. */
+    hip_graph *capture;
 };
 
 hip_graph **hip_capture_of(hipStream_t s) {
@@ -216,8 +217,8 @@ hipError_t hip_check_stream(hipStream_t s) {
                     s->device, hip_device());
 }
 struct hip_event {
-    double
-        at; /* The time of the event in seconds, on the time model's clock or the host's clock. */
+    /* The time of the event in seconds, on the time model's clock or the host's clock. */
+    double at;
     int recorded;
 };
 HIP hipError_t hipStreamCreateWithFlags(hipStream_t *s, unsigned flags) {

@@ -14,8 +14,8 @@ enum { ARCHS = sizeof names / sizeof *names };
 
 static pthread_once_t listed = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int archs[MOST_DEVICES],
-    device_count; /* The lock guards this list of devices. An entry never changes. */
+/* The lock guards this list of devices. An entry never changes. */
+static int archs[MOST_DEVICES], device_count;
 static _Thread_local int current;
 
 static int find_arch(const char *name, size_t length) {

@@ -1,5 +1,5 @@
-/* Declares the clock of the time model, which events record, and the function that tells whether
- * the model is on. */
+/* Declares the simulated clock that the time model advances and that events record, and the
+ * function that tells whether the time model is on. */
 #ifndef SIM_GFX9_HIP_TIME_H
 #define SIM_GFX9_HIP_TIME_H
 #include "hip.h"

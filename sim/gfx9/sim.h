@@ -118,8 +118,9 @@ enum gfx9_cost {
     COST_SALU,
     COST_VALU,
     COST_VALU64,
-    COST_TRANS, /* These instructions have a quarter of the VALU rate. They are transcendental
-                   functions and 32-bit integer products. */
+    /* These instructions have a quarter of the VALU rate. They are transcendental functions and
+       32-bit integer products. */
+    COST_TRANS,
     COST_MFMA,
     COST_LDS,
     COST_VMEM,
@@ -194,8 +195,8 @@ struct gfx9_wave {
     uint8_t *scratch;
     uint32_t scratch_size, id;
     uint64_t steps;
-    gfx9_pending
-        *pending; /* Lists the memory operations that have not finished, the oldest first. */
+    /* Lists the memory operations that have not finished, the oldest first. */
+    gfx9_pending *pending;
     uint32_t pending_count, pending_room;
     uint8_t late_v[VGPRS], late_s[SGPRS];
     uint64_t random;
@@ -205,8 +206,8 @@ struct gfx9_wave {
     /* Holds for each VGPR the first wait state in which an instruction may access it, after a
      * matrix instruction has written it. */
     uint64_t ready[VGPRS];
-    struct gfx9_trace
-        *trace; /* Points to the trace that the time model records (time.h), or is NULL. */
+    /* Points to the trace that the time model records (time.h), or is NULL. */
+    struct gfx9_trace *trace;
 };
 
 struct gfx9_group {
@@ -277,26 +278,31 @@ typedef struct {
     /* `cycles` counts the cycles of the whole launch, without the fixed cost of a launch.
      * `replayed` counts the cycles of the workgroups that the model has replayed. */
     double cycles, replayed;
-    double rounds; /* The model replays one round of workgroups, i.e. as many as run at once. The
-                      launch takes this number of rounds. */
-    double groups, launched; /* `groups` counts the replayed workgroups, and `launched` counts all
-                                workgroups of the launch. */
-    double cus, waves;       /* `cus` counts the compute units that ran the replayed workgroups, and
-                                `waves` counts the waves on a compute unit. */
-    double instructions,
-        matrix_busy; /* `matrix_busy` counts the cycles in which matrix units work. */
-    double lds_busy, lds_conflicts; /* `lds_busy` counts the cycles of LDS. `lds_conflicts` counts
-                                       those that bank conflicts cause. */
-    double l1_bytes, l2_bytes, mall_bytes,
-        hbm_bytes; /* Count the bytes that each cache level and HBM have delivered or received. */
+    /* The model replays one round of workgroups, i.e. as many as run at once. The launch takes this
+     * number of rounds. */
+    double rounds;
+    /* `groups` counts the replayed workgroups, and `launched` counts all workgroups of the launch.
+     */
+    double groups, launched;
+    /* `cus` counts the compute units that ran the replayed workgroups, and `waves` counts the waves
+     * on a compute unit. */
+    double cus, waves;
+    /* `matrix_busy` counts the cycles in which matrix units work. */
+    double instructions, matrix_busy;
+    /* `lds_busy` counts the cycles of LDS. `lds_conflicts` counts those that bank conflicts cause.
+     */
+    double lds_busy, lds_conflicts;
+    /* Count the bytes that each cache level and HBM have delivered or received. */
+    double l1_bytes, l2_bytes, mall_bytes, hbm_bytes;
     double stalls[STALLS]; /* Counts the cycles in which waves wait, for each cause. */
 } gfx9_times;
 /* Returns the number of passes (of 4 cycles each) that a matrix instruction takes. */
 uint32_t gfx9_passes(const gfx9_inst *inst);
 
 typedef struct {
-    uint32_t grid[3], block[3]; /* `grid` is the number of workgroups, and `block` is the number of
-                                   threads of a workgroup, in three dimensions. */
+    /* `grid` is the number of workgroups, and `block` is the number of threads of a workgroup, in
+     * three dimensions. */
+    uint32_t grid[3], block[3];
     uint32_t dynamic_lds;
     const void *kernarg; /* Points to the kernel's explicit arguments as they lie in memory. */
     size_t kernarg_size;
@@ -304,8 +310,8 @@ typedef struct {
     /* `seed` varies the order of waves. `limit` is the largest number of instructions that a wave
      * may execute, or 0 for the default. */
     uint64_t seed, limit;
-    uint64_t steps; /* The simulator writes here the number of instructions that the launch has
-                       executed. */
+    /* The simulator writes here the number of instructions that the launch has executed. */
+    uint64_t steps;
     enum gfx9_timed timed;
     gfx9_times times; /* The simulator writes here the time of the launch. */
 } gfx9_launch;

@@ -26,8 +26,8 @@ typedef struct {
 
 struct gfx9_trace {
     gfx9_event *events;
-    uint32_t
-        *lines; /* Lists the numbers of the cache lines that vector memory instructions access. */
+    /* Lists the numbers of the cache lines that vector memory instructions access. */
+    uint32_t *lines;
     size_t count, room, line_count, line_room;
     uint32_t number; /* Is the wave's number among the waves that the model replays. */
     bool failed;     /* Is true if memory ran out. */

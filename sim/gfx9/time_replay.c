@@ -45,8 +45,8 @@ typedef struct {
 } group;
 
 typedef struct {
-    double unit[SIMDS][COST_BRANCH + 1]; /* Holds the cycle in which each unit of a SIMD becomes
-                                            free, by cost class. */
+    /* Holds the cycle in which each unit of a SIMD becomes free, by cost class. */
+    double unit[SIMDS][COST_BRANCH + 1];
     double lds, l1;
     uint32_t waves;
     gfx9_cache *cache;
@@ -58,8 +58,8 @@ typedef struct {
     wave *waves;
     group *groups;
     cu *cus;
-    uint32_t *heap, heap_count; /* Is a heap of the waves that can continue. The wave with the
-                                   earliest time is on top. */
+    /* Is a heap of the waves that can continue. The wave with the earliest time is on top. */
+    uint32_t *heap, heap_count;
     gfx9_levels memory;
     gfx9_times *r;
     double end;
@@ -182,8 +182,8 @@ static void run_memory(replay *p, wave *w, cu *c, const gfx9_inst *i, const gfx9
         p->r->lds_busy += cycles;
     }
     add(&w->vm, done, &w->ready);
-    if (name[0] == 'f')
-        add(&w->lgkm, done, &w->ready); /* Flat instructions count in both wait counters. */
+    if (name[0] == 'f') /* Flat instructions count in both wait counters, vmcnt and lgkmcnt. */
+        add(&w->lgkm, done, &w->ready);
 }
 
 static void run_scalar_load(replay *p, wave *w, cu *c) {

@@ -9,14 +9,16 @@ enum { SIMDS = 4 };
 struct gfx9_timing {
     const gfx9_object *object;
     const gfx9_device *device;
-    uint32_t wave_count, resident;   /* `wave_count` counts the waves of a workgroup. `resident`
-                                        counts the workgroups that a compute unit runs at once. */
-    uint32_t all_groups, xcd_groups; /* `all_groups` counts the workgroups of the launch.
-                                        `xcd_groups` counts those of them that run on XCD 0. */
-    uint32_t cus;                    /* Counts the compute units of an XCD. */
-    uint32_t groups;                 /* Counts the workgroups of XCD 0 that the model replays. */
-    struct gfx9_trace
-        *traces; /* Entry g * wave_count + n is the trace of wave n of replayed workgroup g. */
+    /* `wave_count` counts the waves of a workgroup. `resident` counts the workgroups that a compute
+     * unit runs at once. */
+    uint32_t wave_count, resident;
+    /* `all_groups` counts the workgroups of the launch. `xcd_groups` counts those of them that run
+     * on XCD 0. */
+    uint32_t all_groups, xcd_groups;
+    uint32_t cus;    /* Counts the compute units of an XCD. */
+    uint32_t groups; /* Counts the workgroups of XCD 0 that the model replays. */
+    /* Entry g * wave_count + n is the trace of wave n of replayed workgroup g. */
+    struct gfx9_trace *traces;
 };
 
 /* Replays the traces and writes the measured fields of *r. The caller extrapolates the other

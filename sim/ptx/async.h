@@ -10,14 +10,14 @@ struct ptx_async {
     void (*run)(ptx_async *job);
     ptx_warp *warp; /* The warp that issued the job. Error messages name it. */
     const ptx_inst *inst;
-    bool ordered; /* If true, the job runs after all ordered jobs that its thread block issued
-                     before. */
+    /* If true, the job runs after all ordered jobs that its thread block issued before. */
+    bool ordered;
     /* `multicast` is a mask of the thread blocks in the cluster that receive a copy. If it is 0,
      * only the block of address `to` receives the copy. */
     uint32_t lane, bytes, multicast;
     uint64_t to, from, barrier, value;
-    int32_t
-        at[5]; /* Contains the coordinates of a copy in a tensor, or parameters of tcgen05.mma. */
+    /* Contains the coordinates of a copy in a tensor, or parameters of tcgen05.mma. */
+    int32_t at[5];
 };
 /* Adds a copy of the job to the list. If memory runs out, stops the warp and returns false. */
 bool ptx_async_add(const ptx_async *job);

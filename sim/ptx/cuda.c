@@ -182,8 +182,8 @@ static void put_attribute(int attribute, void *to, uint64_t at, uint64_t begin, 
 CU CUresult cuPointerGetAttributes(unsigned count, int *attributes, void **values, CUdeviceptr at) {
     uint64_t begin, size;
     if (!sim_memory_find(at, &begin, &size))
-        return CUDA_SUCCESS; /* The driver leaves the values unchanged for memory that it did not
-                                allocate. */
+        /* The driver leaves the values unchanged for memory that it did not allocate. */
+        return CUDA_SUCCESS;
     for (unsigned k = 0; k < count; k++)
         put_attribute(attributes[k], values[k], at, begin, size);
     return CUDA_SUCCESS;

@@ -87,8 +87,8 @@ CUcontext sim_context_of(CUdevice device);
  * If the program captures the stream, the work becomes a node of the graph. Otherwise the
  * simulator does the work at once. */
 typedef struct {
-    CUfunction function; /* Is set for a launch. A copy has `from` instead, and a fill has neither
-                            of the two. */
+    /* Is set for a launch. A copy has `from` instead, and a fill has neither of the two. */
+    CUfunction function;
     uint32_t grid[3], block[3], cluster[3], shared;
     void *arguments;
     size_t argument_bytes;

@@ -39,8 +39,8 @@ static inline uint32_t ptx_f32_to_f16(float v) {
 }
 static inline float ptx_f16_to_f32(uint32_t h) {
     const uint32_t sign = (h & 0x8000) << 16, x = (h & 0x7fff) << 13;
-    const float small =
-        ptx_float(x + 0x38800000) - 0x1p-14f; /* This subtraction is exact, also for subnormals. */
+    /* This subtraction is exact, also for subnormals. */
+    const float small = ptx_float(x + 0x38800000) - 0x1p-14f;
     const uint32_t normal = x + 0x38000000, top = x + 0x70000000;
     return ptx_float(sign | ((h & 0x7c00) == 0        ? ptx_bits(small)
                              : (h & 0x7c00) == 0x7c00 ? top
@@ -59,8 +59,8 @@ typedef struct {
     int16_t bias;
     /* Codes of the format without the sign bit. `infinity` is 0 if the format has no infinity. */
     uint32_t largest, infinity, nan;
-    bool nan_is_largest; /* Is true if the format has no NaN. Conversions of NaN then give the
-                            largest value. */
+    /* Is true if the format has no NaN. Conversions of NaN then give the largest value. */
+    bool nan_is_largest;
 } ptx_format;
 /* Returns the description of a float format of at most 16 bits, or NULL for any other type. */
 const ptx_format *ptx_format_of(ptx_type type);

@@ -19,8 +19,8 @@ bool ptx_has_count(ptx_warp *w, const ptx_inst *i, const ptx_operand *o, uint32_
 /* Describes the layout of an operand of wgmma or tcgen05.mma in shared memory. */
 typedef struct {
     uint32_t start, leading, stride; /* These three members count bytes. */
-    uint32_t span; /* Is the number of bytes of a row within a swizzle pattern, or 16 without a
-                      swizzle. */
+    /* Is the number of bytes of a row within a swizzle pattern, or 16 without a swizzle. */
+    uint32_t span;
     bool swizzled, transposed; /* `transposed` means that M or N is contiguous instead of K. */
 } ptx_layout;
 /* Returns the shared address of the byte that holds the first bit of element (row, k). `row` is an

@@ -8,11 +8,11 @@ enum symbol_kind { SYM_REG, SYM_PRED, SYM_RANGE, SYM_VARIABLE, SYM_LABEL, SYM_TA
 typedef struct {
     const char *name;
     size_t length;
-    uint8_t kind, space,
-        width;            /* `width` is the number of bytes of a register, or 0 for a predicate. */
-    bool dynamic, formal; /* `dynamic` marks .extern .shared variables. `formal` marks parameters of
-                             a kernel. */
-    uint32_t at, count;   /* A RANGE symbol stands for the registers %r0 to %r(count - 1). */
+    /* `width` is the number of bytes of a register, or 0 for a predicate. */
+    uint8_t kind, space, width;
+    /* `dynamic` marks .extern .shared variables. `formal` marks parameters of a kernel. */
+    bool dynamic, formal;
+    uint32_t at, count; /* A RANGE symbol stands for the registers %r0 to %r(count - 1). */
     /* Holds the address of a VARIABLE in its state space, or the instruction index of a LABEL. */
     uint64_t value;
     ptx_operand *targets;
@@ -38,8 +38,9 @@ typedef struct {
     uint8_t kind, width;
     bool negated, joined, minus;
     uint32_t at;
-    uint16_t first, count; /* Give the elements of a vector or list, or the coordinates of an
-                              address, as indices into the array of operands. */
+    /* Give the elements of a vector or list, or the coordinates of an address, as indices into the
+     * array of operands. */
+    uint16_t first, count;
     uint16_t base; /* A BRACKET has the index plus 1 of the child that is its base address. */
     ptx_token token;
     ptx_symbol symbol; /* An ADDRESS has the variable's symbol. */
@@ -75,8 +76,9 @@ typedef struct {
     uint32_t raw_count;
     uint32_t file, source_line;
     uint32_t function_room, variable_room, opcode_room, file_room;
-    uint32_t shared_most; /* Is the largest offset in bytes at which the shared variables of a
-                             kernel end, among the kernels that were read. */
+    /* Is the largest offset in bytes at which the shared variables of a kernel end, among the
+     * kernels that were read. */
+    uint32_t shared_most;
 } ptx_parser;
 
 /* Stores the message of the first failure with its line in the PTX text. The parser ignores later

@@ -61,8 +61,8 @@ struct ptx_row {
     const char *operands;
     ptx_execute execute;
     ptx_lanes lanes;
-    uint8_t d, a, b,
-        c; /* Are the types of the result and of the sources of the function `lanes`. */
+    /* Are the types of the result and of the sources of the function `lanes`. */
+    uint8_t d, a, b, c;
     int32_t what;
 };
 typedef struct {
@@ -86,13 +86,15 @@ enum ptx_place { NOWHERE, REG, PRED, SINK, VECTOR, ADDRESS, LABEL, FUNCTION, LIS
 typedef struct ptx_operand ptx_operand;
 struct ptx_operand {
     uint8_t place, width; /* `width` is the number of bytes of a register, i.e. 2, 4, 8 or 16. */
-    uint8_t space; /* An ADDRESS has the state space of its variable. GENERIC means that the opcode
-                      gives the state space. */
+    /* An ADDRESS has the state space of its variable. GENERIC means that the opcode gives the state
+     * space. */
+    uint8_t space;
     bool negated;
     bool refer;     /* Is true for a LABEL whose instruction is not known yet. */
     uint16_t count; /* Counts the elements of a vector or list, or the coordinates of an address. */
-    uint32_t at; /* A REG or ADDRESS has the byte offset of its register. A PRED has the number of
-                    the predicate. */
+    /* A REG or ADDRESS has the byte offset of its register. A PRED has the number of the predicate.
+     */
+    uint32_t at;
     ptx_operand *elements;
     /* An ADDRESS has the offset that is added to its base. A LABEL has the index of its
      * instruction, and a FUNCTION has the function's index. A COUNT has the number itself. */
@@ -102,14 +104,14 @@ struct ptx_operand {
 struct ptx_inst {
     ptx_execute execute;
     const ptx_opcode *opcode;
-    ptx_operand *op; /* The operands are in the order of the table entry. An absent operand has the
-                        place NOWHERE. */
-    int32_t guard;   /* Is the number of the guard predicate, or -1 if there is none. */
+    /* The operands are in the order of the table entry. An absent operand has the place NOWHERE. */
+    ptx_operand *op;
+    int32_t guard; /* Is the number of the guard predicate, or -1 if there is none. */
     bool guard_not;
     uint8_t count;
     uint32_t line, text, length; /* Give the instruction's position in the module's text. */
-    uint32_t file,
-        source_line; /* Give the position in the source file that the last .loc directive named. */
+    /* Give the position in the source file that the last .loc directive named. */
+    uint32_t file, source_line;
     uint32_t function;
 };
 
@@ -134,11 +136,12 @@ typedef struct {
     uint32_t base, bytes; /* Give the function's part of a warp's registers, in bytes. */
     uint32_t pred_base, preds;
     uint32_t shared; /* Is the offset in bytes at which the function's shared variables end. */
-    uint32_t local_base,
-        local; /* Are the offset and the size of the function's local variables, in bytes. */
+    /* Are the offset and the size of the function's local variables, in bytes. */
+    uint32_t local_base, local;
     uint32_t param_bytes, param_align, parameter_count, result_count;
-    ptx_parameter *parameters; /* Lists the parameters. A function (.func) has its results first,
-                                  and its offsets are in local memory. */
+    /* Lists the parameters. A function (.func) has its results first, and its offsets are in local
+     * memory. */
+    ptx_parameter *parameters;
     uint32_t slot_count;
     ptx_slot *slots;
     uint32_t reqntid[3], maxntid[3], cluster[3];
@@ -170,10 +173,10 @@ struct ptx_module {
      * include the kernel that needs most. */
     uint32_t function_bytes, function_preds, function_local;
     uint32_t most_bytes, most_preds, most_local;
-    uint32_t shared_bytes; /* Counts the bytes of shared variables that are declared outside
-                              functions. */
-    bool orders; /* Is true if the module has atomics, whose results depend on the order of thread
-                    blocks. */
+    /* Counts the bytes of shared variables that are declared outside functions. */
+    uint32_t shared_bytes;
+    /* Is true if the module has atomics, whose results depend on the order of thread blocks. */
+    bool orders;
     struct ptx_arena *arena;
 };
 
@@ -250,8 +253,8 @@ struct ptx_block {
     uint8_t *shared, *shadow;
     uint32_t unfenced[2];
     ptx_barrier barriers[BARRIERS];
-    struct ptx_tmem
-        *tmem; /* Points to the block's tensor memory, which the first tcgen05.alloc creates. */
+    /* Points to the block's tensor memory, which the first tcgen05.alloc creates. */
+    struct ptx_tmem *tmem;
     char *error;
 };
 
@@ -263,8 +266,8 @@ struct ptx_cluster {
     uint64_t random;
     struct ptx_async *later; /* Lists the asynchronous jobs that have not run yet. */
     uint32_t later_count, later_room;
-    uint32_t *next; /* Points to the number of the next cluster to begin, which all clusters of the
-                       launch share. */
+    /* Points to the number of the next cluster to begin, which all clusters of the launch share. */
+    uint32_t *next;
 };
 
 enum { CHECK_UNWRITTEN = 1, CHECK_PROXIES = 2, CHECK_ALL = 3 };

@@ -23,8 +23,8 @@ enum {
 
 typedef struct {
     enum kind kind;
-    uint32_t m, n, k, block; /* `block` is the number of elements of K with the same scale, or 0
-                                without scales. */
+    /* `block` is the number of elements of K with the same scale, or 0 without scales. */
+    uint32_t m, n, k, block;
     /* With cta_group::2 each thread block of a pair computes half of the rows of D. `rows` is the
      * number of rows of one block, and `at` is the block whose rows are computed now. */
     bool pair;
@@ -33,7 +33,9 @@ typedef struct {
     ptx_type a, b, d, scale;
     bool a_transposed, b_transposed;
     double sign;
-    uint32_t a_scale, b_scale; /* Are the indices of the first scale's byte in its 32-bit word. */
+    /* `a_scale` and `b_scale` are the positions of the first scale's byte in a 32-bit word of
+     * tensor memory. */
+    uint32_t a_scale, b_scale;
     double left[MOST_M][MOST_K], right[MOST_K][MOST_N];
 } product;
 
@@ -311,8 +313,8 @@ static void execute_commit(ptx_warp *w, const ptx_inst *i) {
  * 32 lanes. With warpx2, each row is copied to two of these groups. */
 typedef struct {
     uint32_t rows, copies;
-    uint32_t groups[2][4]; /* Lists the groups of 32 lanes that receive rows 0 to 31 and rows 32
-                              to 63. */
+    /* Lists the groups of 32 lanes that receive rows 0 to 31 and rows 32 to 63. */
+    uint32_t groups[2][4];
 } spread;
 
 static spread spread_of(const ptx_opcode *o) {

@@ -8,13 +8,13 @@
 enum { MAP_RANK = 5 };
 typedef struct {
     uint64_t magic, address;
-    uint64_t
-        strides[MAP_RANK]; /* Holds the strides in bytes. The first stride is an element's size. */
+    /* Holds the strides in bytes. The first stride is an element's size. */
+    uint64_t strides[MAP_RANK];
     uint32_t last[MAP_RANK]; /* Holds the extents minus 1. */
     uint16_t box[MAP_RANK];
     uint8_t element_strides[MAP_RANK];
-    uint8_t type, rank, interleave, swizzle, fill,
-        bits; /* `bits` is the number of bits of an element in global memory. */
+    /* `bits` is the number of bits of an element in global memory. */
+    uint8_t type, rank, interleave, swizzle, fill, bits;
 } ptx_tensor_map;
 _Static_assert(sizeof(ptx_tensor_map) <= 128, "a CUtensorMap has 128 bytes");
 #endif

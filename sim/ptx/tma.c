@@ -8,9 +8,8 @@
 enum { ALIGN16 = 14, PACKED6 = 15 };
 
 static bool read_map(ptx_async *j, uint64_t address, ptx_tensor_map *m) {
-    const uint8_t *at =
-        ptx_engine_global(j, address, 64); /* A tensor map is aligned to 64 bytes, so the simulator
-                                              checks its 128 bytes in two halves. */
+    /* A tensor map is aligned to 64 bytes, so the simulator checks its 128 bytes in two halves. */
+    const uint8_t *at = ptx_engine_global(j, address, 64);
     if (!at || !ptx_engine_global(j, address + 64, 64)) return false;
     memcpy(m, at, sizeof *m);
     if (m->magic == TENSOR_MAP_MAGIC && m->rank >= 1 && m->rank <= MAP_RANK) return true;
@@ -42,8 +41,9 @@ typedef struct {
     const ptx_tensor_map *map;
     uint64_t shared;
     bool load;
-    ptx_type reduced; /* Is the type of the elements that a reduction combines with those in memory,
-                         or 0 for a plain copy. */
+    /* Is the type of the elements that a reduction combines with those in memory, or 0 for a plain
+     * copy. */
+    ptx_type reduced;
 } transfer;
 
 /* Copies 16 bytes of shared memory from or to global memory. Only the first `inside` bytes are

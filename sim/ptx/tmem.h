@@ -12,8 +12,8 @@ typedef struct ptx_tmem {
     uint16_t owner[TMEM_COLUMNS / TMEM_UNIT];
     uint16_t allocations;
     bool relinquished;
-    uint8_t
-        group; /* Is the cta_group of the block's allocations, or 0 before the first allocation. */
+    /* Is the cta_group of the block's allocations, or 0 before the first allocation. */
+    uint8_t group;
 } ptx_tmem;
 
 /* Returns the cell of tensor memory at a lane and a column. Stops the warp with an error and

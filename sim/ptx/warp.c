@@ -164,8 +164,8 @@ bool ptx_together(ptx_warp *w, const ptx_inst *i, uint32_t members) {
 void ptx_retire(ptx_warp *w, uint32_t lanes) {
     w->live &= ~lanes;
     w->active &= ~lanes;
-    w->parked =
-        0; /* Lanes that waited for other lanes try again, because some of those have ended. */
+    /* Lanes that waited for other lanes try again, because some of those have ended. */
+    w->parked = 0;
     ptx_schedule(w, false);
 }
 

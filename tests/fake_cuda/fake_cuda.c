@@ -140,8 +140,9 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     fake_cuda_state.loads++;
     static char any;
     memcpy(fake_cuda_state.image, image, sizeof fake_cuda_state.image);
-    *module = (CUmodule)(void *)&any; /* The host's image may be freed after this call, so the fake
-                                         driver does not keep its address. */
+    /* The host's image may be freed after this call, so the fake driver does not keep its address.
+     */
+    *module = (CUmodule)(void *)&any;
     return CUDA_SUCCESS;
 }
 

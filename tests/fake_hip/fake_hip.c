@@ -112,8 +112,9 @@ hipError_t hipModuleLoadData(hipModule_t *module, const void *image) {
     FAIL_IF_TOLD;
     fake_hip_state.loads++;
     memcpy(fake_hip_state.image, image, sizeof fake_hip_state.image);
-    *module = (hipModule_t)(void *)&any; /* The host's image may be freed after this call, so the
-                                            fake driver does not keep its address. */
+    /* The host's image may be freed after this call, so the fake driver does not keep its address.
+     */
+    *module = (hipModule_t)(void *)&any;
     return hipSuccess;
 }
 

@@ -6,8 +6,9 @@
 #include "amdgpu/runtime/driver.h"
 
 typedef struct fake_hip {
-    int devices, minor;  /* `devices` counts the fake GPUs. Their architecture is gfx9 followed by
-                            `minor`; initially `minor` is 4, i.e. gfx94x. */
+    /* `devices` counts the fake GPUs. Their architecture is gfx9 followed by `minor`; initially
+     * `minor` is 4, i.e. gfx94x. */
+    int devices, minor;
     int version;         /* The driver reports this version of the runtime; 60300000 means 6.3. */
     const char *failing; /* The name of the function that fails, for example "hipMalloc". NULL: none
                             fails. */

@@ -14,8 +14,9 @@
 
 static const struct {
     const char *name, *image;
-    const char *title; /* Names the kind of GPU in messages. NULL means that tests use this device
-                          only if the environment variable BSMM_TEST_DEVICE names it. */
+    /* Names the kind of GPU in messages. NULL means that tests use this device only if the
+     * environment variable BSMM_TEST_DEVICE names it. */
+    const char *title;
 } devices[] = {
     {"cuda:0", "sm80/words", "CUDA"},   {"hip:0", "cdna/words", "HIP"},
     {"sim:gfx942", "cdna/words", NULL}, {"sim:gfx950", "cdna/words", NULL},
@@ -37,8 +38,9 @@ bool test_gpu_wants(const char *kind) {
 }
 
 static bool is_there(size_t i) {
-    static int known[BSMM_COUNT(devices)]; /* Remembers for each device whether it exists: 0 means
-                                              not known yet, 1 means no, 2 means yes. */
+    /* Remembers for each device whether it exists: 0 means not known yet, 1 means no, 2 means yes.
+     */
+    static int known[BSMM_COUNT(devices)];
     const bsmm_gpu_image *image;
     void *memory = NULL;
     if (known[i]) return known[i] == 2;

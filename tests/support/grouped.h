@@ -23,8 +23,9 @@ typedef struct grouped_case {
     int64_t d_ld;
     bool plain; /* Is true if there is no C, bias, factor or epilogue. */
     bool gated;
-    int32_t given[GROUPED_COUNT]; /* Holds the group sizes that the test puts into device memory. If
-                                     all are 0, the test uses `extents` as group sizes. */
+    /* Holds the group sizes that the test puts into device memory. If all are 0, the test uses
+     * `extents` as group sizes. */
+    int32_t given[GROUPED_COUNT];
     int64_t extents[GROUPED_COUNT];
 } grouped_case;
 

@@ -6,10 +6,11 @@
 #include "bsmm.h"
 
 typedef enum test_pool_kind {
-    TEST_POOL_SERIAL,   /* Runs tasks on the calling thread, in order. */
-    TEST_POOL_REVERSE,  /* Runs tasks on the calling thread, the last task first. */
-    TEST_POOL_PTHREADS, /* Runs each task on a thread of its own. The thread's stack has the
-                           smallest size that bsmm.h permits. */
+    TEST_POOL_SERIAL,  /* Runs tasks on the calling thread, in order. */
+    TEST_POOL_REVERSE, /* Runs tasks on the calling thread, the last task first. */
+    /* Runs each task on a thread of its own. The thread's stack has the smallest size that bsmm.h
+       permits. */
+    TEST_POOL_PTHREADS,
     TEST_POOL_KINDS
 } test_pool_kind;
 

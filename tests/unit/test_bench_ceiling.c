@@ -22,8 +22,9 @@ typedef struct moment {
 typedef struct machine {
     const moment *moments;
     size_t count, next;
-    double product, kept[ROWS]; /* `product` is the product's rate in the last measurement. `kept`
-                                   has for each output row the rate that bench reported. */
+    /* `product` is the product's rate in the last measurement. `kept` has for each output row the
+     * rate that bench reported. */
+    double product, kept[ROWS];
 } machine;
 
 static int measure(void *context, size_t row, bench_probed *probed) {

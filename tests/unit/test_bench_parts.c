@@ -47,8 +47,8 @@ static void test_time(void **state) {
     double started = bench_now();
     assert_int_equal(bench_time(count_turns, &turn, 1, &s), BSMM_OK);
     assert_true(bench_now() - started >= round_seconds);
-    assert_int_equal(s.count,
-                     turn - 1); /* The count includes all runs except the one that failed. */
+    /* The count includes all runs except the one that failed. */
+    assert_int_equal(s.count, turn - 1);
     bench_samples_destroy(&s);
 }
 

@@ -18,13 +18,15 @@ typedef enum pattern {
     ONE_SIGN,    /* Gives all elements random positive values. */
     ALTERNATING, /* Gives the elements of A alternating signs along K. */
     GROWING,     /* Gives the elements positive values and lets their block scales grow along K. */
-    CANCELLING,  /* Makes the sum of the second half of K the negative of the sum of the first half.
-                  */
-    LARGEST,     /* Gives all elements the format's largest value and large block scales. */
-    TIES, /* Starts each sum with 1 and adds products of half an ulp of the sum. Rounding to even
-             loses each of these products. */
-    SPARSE_TIES, /* Starts each sum with 1 and adds one product of half an ulp of the sum in each 16
-                    elements of K. */
+    /* Makes the sum of the second half of K the negative of the sum of the first half. */
+    CANCELLING,
+    LARGEST, /* Gives all elements the format's largest value and large block scales. */
+    /* Starts each sum with 1 and adds products of half an ulp of the sum. Rounding to even loses
+       each of these products. */
+    TIES,
+    /* Starts each sum with 1 and adds one product of half an ulp of the sum in each 16 elements of
+       K. */
+    SPARSE_TIES,
     PATTERNS
 } pattern;
 
@@ -40,8 +42,9 @@ static const int64_t lengths[] = {128, 512, 4096};
 
 typedef struct value {
     double element;
-    int exponent; /* Is the exponent of the block's scale. In the patterns TIES and SPARSE_TIES, the
-                     first block has a larger exponent than all other blocks. */
+    /* Is the exponent of the block's scale. In the patterns TIES and SPARSE_TIES, the first block
+     * has a larger exponent than all other blocks. */
+    int exponent;
 } value;
 
 /* Returns an exponent e such that the format can hold both 2^e and 2^(e - 12). */

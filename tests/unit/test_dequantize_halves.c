@@ -1,7 +1,6 @@
-/* Tests bsmm_dequantize to f16 and bf16 where rounding is hardest. The product of element and scale
- * lies halfway between two results, or so close to the midpoint that the nearest fp32 number is the
- * midpoint. Subnormal results are included. The processor's instructions and plain C must give the
- * same bytes. */
+/* Tests bsmm_dequantize to f16 and bf16 where rounding is hardest. The product of an element and
+ * its scale lies halfway between two results, or so near the midpoint that fp32 rounds it to the
+ * midpoint. The processor's instructions and plain C must give the same bytes. */
 #include "base/scalar.h"
 #include "cpu_hooks.h"
 #include "operand.h"
@@ -16,15 +15,15 @@
 
 enum { COLS = 250, TRIALS = 1000 };
 
-/* Fills the matrix with every 8-bit code once. Codes of fewer bits repeat. */
+/* Fills the matrix with every element code once. Formats of fewer than 8 bits repeat their codes.
+ */
 static void fill_codes(const test_matrix *t) {
     uint32_t elem = t->m.format.elem, codes = 1u << bsmm_elem_row(elem)->bits;
     for (uint32_t i = 0; i < COLS; i++)
         bsmm_elem_store(elem, t->m.data, i, i % codes);
 }
 
-/* Returns a number halfway between two results: an odd multiple of half of the last place, normal
- * or not. */
+/* Returns a number halfway between two adjacent f16 or bf16 numbers, which may be subnormal. */
 static double halfway(uint32_t to, rng *r) {
     bool is_f16 = to == BSMM_ELEM_F16;
     int least = is_f16 ? -25 : -134, bits = is_f16 ? 11 : 8, range = is_f16 ? 30 : 254;
@@ -59,8 +58,8 @@ static void check(const test_matrix *src, uint32_t to) {
     bsmm_cpu_mask_features(~0u);
 }
 
-/* Tests formats with block scales, and formats without block scales. The factor that makes products
- * lie halfway is the block scale in the first kind and the second-level scale in the other. */
+/* Tests formats with and without block scales. With block scales, the block scale makes products
+ * lie halfway between two results. Without them, the second-level scale does. */
 static void test_scales_and_levels(void **state) {
     (void)state;
     static const bsmm_format formats[] = {
@@ -94,8 +93,8 @@ static void test_scales_and_levels(void **state) {
     }
 }
 
-/* Tests block scales of 1 to 1.875 together with a second-level scale. The products have more bits
- * than fp32: element times block scale has up to 8 bits, the second-level scale 24. */
+/* Tests block scales of 1 to 1.875 together with a second-level scale. Their products with
+ * elements have more significant bits than fp32 holds. */
 static void test_levels_over_scales(void **state) {
     (void)state;
     rng r = {12};

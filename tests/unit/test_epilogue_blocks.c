@@ -196,8 +196,8 @@ static void check_packed(fused *x, test_matrix *d, const test_matrix *want) {
 }
 
 enum { MOST_KERNELS = 32 };
-static bool has_run[MOST_KERNELS]; /* Tells for each kernel, in the order of bsmm_explain, whether
-                                      it has computed a product. */
+/* Tells for each kernel, in the order of bsmm_explain, whether it has computed a product. */
+static bool has_run[MOST_KERNELS];
 
 /* Returns the number of kernels that took the product. */
 static int check_kernels(fused *x, const char *format, uint32_t order) {

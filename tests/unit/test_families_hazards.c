@@ -235,8 +235,9 @@ static void test_unaligned(void **state) {
         bsmm_file_close(file);
     }
     free(all);
-    assert_int_equal(found, 6); /* In three of the four files, the scales of the weights x and y are
-                                   unaligned, which makes 6 copies. */
+    /* In three of the four files, the scales of the weights x and y are unaligned, which makes 6
+     * copies. */
+    assert_int_equal(found, 6);
 }
 
 /* Tests Quark's scale exponent of -128, which e8m0 cannot represent. The error must name the

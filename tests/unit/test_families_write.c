@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 typedef struct write_case {
-    const char *family; /* Names the checkpoint family. NULL means the first family that can hold
-                           the format. */
+    /* Names the checkpoint family. NULL means the first family that can hold the format. */
+    const char *family;
     const char *read_as;
     bsmm_matrix matrix;
     int64_t batch;

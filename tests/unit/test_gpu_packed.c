@@ -311,8 +311,9 @@ static void test_global_scale(void **state) {
     check_shapes(shapes, BSMM_COUNT(shapes), 0.75f);
 }
 
-/* Tests plans without packed weights. A plan chooses its kernel by the layout of B, so it may pack
- * only a B with the layout of packed weights. */
+/* Tests a plan without packed weights for a column-major B. Such a plan must report 0 packed
+ * bytes, because it chose its kernel for the layout of B, which is not the layout of packed
+ * weights. */
 static void test_plans_without_packed_weights(void **state) {
     (void)state;
     rng r = {92};

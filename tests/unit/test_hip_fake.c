@@ -171,8 +171,9 @@ static void each_failing_entry_is_named(void **state) {
     };
     const bsmm_hip_device *device = device_0();
     for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
-        fake->current = 1; /* The test makes another device current, so that the library must change
-                              the current device. */
+        /* The test makes another device current, so that the library must change the current
+         * device. */
+        fake->current = 1;
         fake->failing = cases[i].entry;
         fake->failure = cases[i].error;
         assert_int_equal(launch(device, &probes[i]), cases[i].status);

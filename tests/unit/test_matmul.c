@@ -59,8 +59,9 @@ static void product_free(product *p) {
 }
 
 typedef struct expected {
-    double value, magnitude; /* `value` is the sum of the terms of a result, and `magnitude` is the
-                                sum of their magnitudes. */
+    /* `value` is the sum of the terms of a result, and `magnitude` is the sum of their magnitudes.
+     */
+    double value, magnitude;
 } expected;
 
 static expected sum_terms(const product *p, const double *a, const double *b, int64_t i,

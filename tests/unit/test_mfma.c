@@ -50,8 +50,8 @@ static uint32_t check_file(const char *name, uint32_t operand) {
     if (!file) fail_msg("%s cannot be opened", path);
     for (uint32_t n = 0; getline(&line, &size, file) > 0; n++) {
         if (n < 4)
-            continue; /* The first lines are headings: architecture, instruction, block and column
-                         names. */
+            /* The first lines are headings: architecture, instruction, block and column names. */
+            continue;
         char *cell = strtok_r(line, ",\n", &rest);
         const uint32_t row = (uint32_t)strtoul(cell, NULL, 10);
         for (uint32_t col = 0; (cell = strtok_r(NULL, ",\n", &rest)); col++, count++)
@@ -126,8 +126,8 @@ static void test_scaled_operands(void **state) {
     (void)state;
     const char *wide = "v_mfma_scale_f32_32x32x64_f8f6f4",
                *deep = "v_mfma_scale_f32_16x16x128_f8f6f4";
-    bsmm_mfma_place p =
-        place_of(wide, "e4m3", BSMM_MFMA_A, 3, 32); /* lane 3, second group of 16 elements */
+    /* lane 3, second group of 16 elements */
+    bsmm_mfma_place p = place_of(wide, "e4m3", BSMM_MFMA_A, 3, 32);
     assert_true(p.lane == 3 && p.reg == 4 && p.low_bit == 0 && p.bits == 8);
     p = place_of(wide, "e2m1", BSMM_MFMA_A, 3, 33);
     assert_true(p.lane == 35 && p.reg == 0 && p.low_bit == 4 && p.bits == 4);

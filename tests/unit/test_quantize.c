@@ -298,8 +298,9 @@ static void test_amax(void **state) {
     values[3] = 0;
     assert_true(amax_of(&m) == 100);
     m.cols = 2;
-    m.ld = 3; /* Elements after the row's end must not count, so a large leading dimension must not
-                 change the largest magnitude. */
+    /* Elements after the row's end must not count, so a large leading dimension must not change the
+     * largest magnitude. */
+    m.ld = 3;
     assert_true(amax_of(&m) == 7);
     m.order = BSMM_ORDER_COL;
     assert_true(amax_of(&m) == 7);

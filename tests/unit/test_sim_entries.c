@@ -53,9 +53,9 @@ static test_matrix operand(const char *name, int64_t rows, uint32_t order, rng *
     test_matrix_make(&t, shape, FILL_ORDINARY, r);
     uint8_t *codes = t.m.scales;
     for (uint64_t i = 0; shape.format.scale == BSMM_SCALE_E8M0 && i < t.scale_bytes; i++)
-        codes[i] =
-            (uint8_t)(126 + rng_below(r, 3)); /* The e8m0 scales lie so close together that e4m3 can
-                                                 hold the products of elements and scales. */
+        /* The e8m0 scales lie so close together that e4m3 can hold the products of elements and
+         * scales. */
+        codes[i] = (uint8_t)(126 + rng_below(r, 3));
     return t;
 }
 

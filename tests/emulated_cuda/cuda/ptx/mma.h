@@ -20,8 +20,9 @@ static inline void emulated_mma_values(const uint64_t *registers, float to[16]) 
 static inline void ptx_mma_bf16(float d[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3,
                                 uint32_t b0, uint32_t b1) {
     const uint32_t group = emulated_now->lane / 4, t = emulated_now->lane % 4;
-    float a[2][16], b[2][16]; /* Holds the two rows of A and the two columns of B, the dot products
-                                 of which this lane returns. */
+    /* Holds the two rows of A and the two columns of B, the dot products of which this lane
+     * returns. */
+    float a[2][16], b[2][16];
     emulated_mma_values(emulated_exchange(uint64_t(a2) << 32 | a0) + 4 * group, a[0]);
     emulated_mma_values(emulated_exchange(uint64_t(a3) << 32 | a1) + 4 * group, a[1]);
     const uint64_t *all = emulated_exchange(uint64_t(b1) << 32 | b0);
