@@ -1,7 +1,7 @@
-"""Arrays of other libraries, seen without copies, and new arrays in the same place.
+"""Reads arrays of other libraries without copies, and makes new arrays in the same memory.
 
-A `View` is the address, shape and type of an array. A `Space` makes new arrays: NumPy arrays, torch
-tensors, or arrays in a device's memory."""
+A `View` is the address, shape and type of an array. A `Space` makes new arrays, i.e. NumPy arrays,
+torch tensors, or arrays in a device's memory."""
 from __future__ import annotations
 
 import math
@@ -20,7 +20,8 @@ _DLPACK_DEVICES = {1: "cpu", 2: "cuda", 3: "cpu", 10: "hip"}
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """An array: `strides` count items, and `type` is a format's name or the array type's name."""
+    """Describes an array. `strides` counts items, and `type` is a format's name or the array type's
+    name."""
 
     address: int
     shape: tuple[int, ...]
@@ -31,7 +32,7 @@ class View:
 
 
 class Space(Protocol):
-    """A place for new arrays."""
+    """Makes new arrays in one place, i.e. as NumPy arrays, torch tensors or arrays of a device."""
 
     device: str
 
@@ -40,16 +41,17 @@ class Space(Protocol):
     def stream(self) -> int: ...
 
     def threads(self) -> int:
-        """The number of threads of calls that name none; 0 means all processors."""
+        """Returns the number of threads for calls that name none. 0 means all processors."""
         ...
 
     def finish(self, stream: int | None) -> None:
-        """Called after work is queued: waits for it if nothing else keeps its memory alive."""
+        """Is called after work is queued. It waits for the work if nothing else keeps the arrays'
+        memory alive."""
 
 
 @lru_cache(maxsize=None)
 def numpy_type(name: str, may_be_codes: bool = False) -> np.dtype[Any]:
-    """The NumPy type of an element format. Types of ml_dtypes need that package; with
+    """Returns the NumPy type of an element format. Types of ml_dtypes need that package. With
     `may_be_codes`, types of 8 bits become uint8 without it."""
     array = ARRAY_NAME.get(name, name)
     try:
@@ -68,7 +70,7 @@ def numpy_type(name: str, may_be_codes: bool = False) -> np.dtype[Any]:
 
 
 def aligned_bytes(count: int) -> np.ndarray:
-    """A NumPy array of bytes that is aligned to 64 bytes."""
+    """Returns a NumPy array of bytes that is aligned to 64 bytes."""
     whole = np.empty(count + 63, np.uint8)
     start = -whole.__array_interface__["data"][0] % 64
     return whole[start : start + count]
@@ -103,7 +105,7 @@ class TorchSpace:
         return torch.empty(shape, dtype=dtype, device=self._device)
 
     def threads(self) -> int:
-        """Those of torch: one in the workers of a DataLoader."""
+        """Returns torch's number of threads, which is one in the workers of a DataLoader."""
         return int(sys.modules["torch"].get_num_threads())
 
     def stream(self) -> int:
@@ -128,11 +130,8 @@ def is_torch(array: Any) -> bool:
     return torch is not None and isinstance(array, torch.Tensor)
 
 
-# ---- views ----
-
-
 def _items(strides: tuple[int, ...] | None, shape: tuple[int, ...], item_bytes: int) -> tuple[int, ...]:
-    """Strides in items from strides in bytes; None stands for rows without gaps."""
+    """Converts strides in bytes to strides in items. None stands for rows without gaps."""
     if strides is not None:
         if any(stride % item_bytes for stride in strides):
             raise ValueError(f"array: strides are {strides} bytes; must be multiples of {item_bytes}")
@@ -151,8 +150,8 @@ def _view_torch(array: Any) -> View:
 
 
 def _view_cuda(array: Any) -> View:
-    """Source: Numba's CUDA Array Interface, version 3. The interface has no device number, so that
-    an attribute `device` gives it if there is one."""
+    """Makes a View by Numba's CUDA Array Interface, version 3. The interface has no device number,
+    so the function reads it from the attribute `device` if there is one."""
     facts = array.__cuda_array_interface__
     dtype = np.dtype(facts["typestr"])
     name = getattr(getattr(array, "dtype", dtype), "name", dtype.name)
@@ -177,21 +176,22 @@ def _view_dlpack(array: Any) -> View:
 
 @lru_cache(maxsize=None)
 def _name_of(dtype: np.dtype[Any]) -> str:
-    """The format's name of a NumPy type. NumPy takes a microsecond to make the name of a type."""
+    """Returns the format's name of a NumPy type. The function caches it, because NumPy takes a
+    microsecond to make the name of a type."""
     return FORMAT_NAME.get(dtype.name, dtype.name)
 
 
 def _view_host(array: Any) -> View:
-    """An object without an array interface must have the buffer protocol: NumPy would copy a list,
-    and nothing would keep the copy alive."""
+    """Makes a View of host memory. An object without an array interface must have the buffer
+    protocol, because NumPy would copy a list, and nothing would keep the copy alive."""
     whole = np.asarray(array if hasattr(array, "__array_interface__") else memoryview(array))
     return View(whole.__array_interface__["data"][0], whole.shape, _items(whole.strides, whole.shape, whole.itemsize),
                 _name_of(whole.dtype), "cpu", whole)
 
 
 def view(array: Any) -> View:
-    """The View of an array of torch, of a GPU library, of NumPy, or of any object with DLPack, the
-    array interface or the buffer protocol. No element is copied."""
+    """Returns the View of an array of torch, of a GPU library, of NumPy, or of any object with
+    DLPack, the array interface or the buffer protocol. The function copies no element."""
     if is_torch(array):
         return _view_torch(array)
     if isinstance(array, np.ndarray):
@@ -207,7 +207,7 @@ def view(array: Any) -> View:
 
 
 def space_of(array: Any, seen: View) -> Space:
-    """The space in which results of calls with this array belong."""
+    """Returns the Space that makes the results of calls with this array."""
     if is_torch(array):
         return TorchSpace(array.device)
     if seen.device == "cpu":
@@ -218,7 +218,7 @@ def space_of(array: Any, seen: View) -> Space:
 
 
 def as_matrix(seen: View, what: str) -> dict[str, Any]:
-    """The order, rows, cols and leading dimension of the last two dimensions of an array."""
+    """Returns the order, rows, columns and leading dimension of the last two dimensions of an array."""
     if len(seen.shape) not in (2, 3):
         raise ValueError(f"{what}: shape is {seen.shape}; must have 2 dimensions, or 3 for a stack")
     (rows, cols), (row_step, col_step) = seen.shape[-2:], seen.strides[-2:]

@@ -1,4 +1,4 @@
-"""BlockScaled: a matrix, or a stack of matrices, of block-scaled elements."""
+"""Defines BlockScaled, which is a matrix or a stack of matrices of block-scaled elements."""
 from __future__ import annotations
 
 import math
@@ -17,7 +17,7 @@ ORDERS = {"row": _bsmm.ORDER_ROW, "col": _bsmm.ORDER_COL}
 
 
 def run_on(device: str, space: Space | None, threads: int, stream: int | None) -> dict[str, Any]:
-    """A bsmm_exec: the device, its stream and the number of threads."""
+    """Returns a bsmm_exec with the device, its stream and the number of threads."""
     if stream is None:
         stream = space.stream() if space else 0
     return {"device": device, "threads": threads or default_threads() or (space.threads() if space else 0), "stream": stream or None}
@@ -56,21 +56,19 @@ class BlockScaled:
         self.operand: Any = None  # made at the first product
         self._check()
 
-    # ---- the description ----
-
     @property
     def bits(self) -> int:
-        """Bits of one element."""
+        """Returns the number of bits of one element."""
         return int(elem_row(self.format.elem)["bits"])
 
     @property
     def count(self) -> int:
-        """Number of matrices of a stack; 1 for a matrix."""
+        """Returns the number of matrices of a stack, or 1 for a matrix."""
         return self.shape[0] if len(self.shape) == 3 else 1
 
     @property
     def nbytes(self) -> int:
-        """Bytes of elements, scales and global scales."""
+        """Returns the number of bytes of elements, scales and global scales."""
         data, scales = _bsmm.sizes_of(self.describe())
         return self.count * (data + scales + (0 if self.global_scale is None else 4))
 
@@ -79,13 +77,13 @@ class BlockScaled:
         return (*shape[:-1], shape[-1] * 8 // self.bits) if self.bits < 8 else shape
 
     def describe(self) -> dict[str, Any]:
-        """The bsmm_matrix of one matrix, without its memory."""
+        """Returns the bsmm_matrix of one matrix without its memory."""
         rows, cols = self.shape[-2:]
         return {"order": ORDERS[self.order], "rows": rows, "cols": cols, "format": self.format._asdict(),
                 "scale_layout": layout_number(self.layout), "global_kind": GLOBAL_KINDS[self.global_kind]}
 
     def matrix(self, index: int = 0) -> dict[str, Any]:
-        """The bsmm_matrix of matrix number `index` of the stack, with its memory."""
+        """Returns the bsmm_matrix of matrix number `index` of the stack, with its memory."""
         described = self.describe()
         data, scales = _bsmm.sizes_of(described)
         described.update(data=self._elements.address + index * data, data_bytes=data)
@@ -124,12 +122,10 @@ class BlockScaled:
         return (f"BlockScaled({self.format.name}, shape {self.shape}, layout {self.layout}{level}, "
                 f"{self.device}, {self.nbytes} bytes)")
 
-    # ---- conversions ----
-
     def dequantize(self, dtype: Any = "f32", *, out: Any = None, threads: int = 0,
                    stream: int | None = None) -> Any:
-        """The values as an array of `self.shape` in f32, f16 or bf16. Each exact value is rounded
-        once, to nearest even."""
+        """Returns the values as an array of `self.shape` in f32, f16 or bf16. Each exact value is
+        rounded once, to nearest even."""
         if out is None:
             out = self.space.empty(self.shape, type_name(dtype))
         elif tuple(out.shape) != self.shape:
@@ -141,7 +137,8 @@ class BlockScaled:
         return out
 
     def relayout(self, layout: str, *, threads: int = 0, stream: int | None = None) -> BlockScaled:
-        """The same matrix with its scales in another layout. The elements are shared.
+        """Returns the same matrix with its scales in another layout. The two matrices share the
+        elements.
 
         >>> import numpy as np
         >>> q = quantize(np.ones((128, 128), np.float32), "mxfp4")
@@ -156,7 +153,7 @@ class BlockScaled:
         return empty
 
     def convert(self, format: str, *, layout: str = "row_major", threads: int = 0) -> BlockScaled:
-        """The same values in another format; RangeError if a value would be lost."""
+        """Returns the same values in another format. Raises RangeError if a value would be lost."""
         new = empty_scaled(self.space, self.shape, format_of(format), layout=layout,
                            global_kind=self.global_kind)
         exec = run_on(self.device, self.space, threads, None)
@@ -165,7 +162,8 @@ class BlockScaled:
         return new
 
     def to(self, device: str) -> BlockScaled:
-        """A copy on another device of this machine: "cpu", "cuda:0", "hip:0", "sim:gfx950"."""
+        """Returns a copy on another device of this machine, such as "cpu", "cuda:0", "hip:0" or
+        "sim:gfx950"."""
         if device == self.device:
             return self
         from ._device import DeviceSpace, copy_array
@@ -195,15 +193,12 @@ def _check_buffer(what: str, seen: Any, wanted: int, device: str) -> None:
 
 
 def plain_matrix(array: Any, what: str, index: int = 0) -> dict[str, Any]:
-    """The bsmm_matrix of an array of floats; `index` chooses a matrix of a stack."""
+    """Returns the bsmm_matrix of an array of floats. `index` chooses a matrix of a stack."""
     seen = view(array)
     if seen.type not in ARRAY_NAME or seen.type == "e8m0":
         raise TypeError(f"{what}: type is {seen.type}; must be one of {', '.join(n for n in ARRAY_NAME if n != 'e8m0')}")
     offset = index * seen.strides[0] * type_bits(seen.type) // 8 if len(seen.shape) == 3 else 0
     return {**as_matrix(seen, what), "format": format_of(seen.type)._asdict(), "data": seen.address + offset}
-
-
-# ---- new matrices ----
 
 
 def _scale_shape(format: Format, shape: tuple[int, ...], layout: str, count: int) -> tuple[int, ...]:
@@ -213,7 +208,8 @@ def _scale_shape(format: Format, shape: tuple[int, ...], layout: str, count: int
 
 
 def empty_like(like: BlockScaled, layout: str, elements: Any) -> BlockScaled:
-    """A matrix like `like` with its elements and global scale, and new scales in `layout`."""
+    """Returns a matrix like `like` with the same elements and global scale, and new scales in
+    `layout`."""
     return empty_scaled(like.space, like.shape, like.format, layout=layout, elements=elements,
                         global_scale=like.global_scale, global_kind=like.global_kind, order=like.order)
 
@@ -221,7 +217,7 @@ def empty_like(like: BlockScaled, layout: str, elements: Any) -> BlockScaled:
 def empty_scaled(space: Space, shape: tuple[int, ...], format: Format, *, layout: str = "row_major",
                  elements: Any = None, global_scale: Any = None, global_kind: str = "multiplier",
                  order: str = "row") -> BlockScaled:
-    """A matrix with new memory. A format that may have a global scale gets one."""
+    """Returns a matrix with new memory. A format that may have a global scale gets one."""
     rows, cols = shape[-2:]
     data, scales = _bsmm.sizes_of({"order": ORDERS[order], "rows": rows, "cols": cols,
                                    "format": format._asdict(), "scale_layout": layout_number(layout)})
@@ -241,13 +237,11 @@ def empty_scaled(space: Space, shape: tuple[int, ...], format: Format, *, layout
                        global_scale=global_scale, global_kind=global_kind, order=order)
 
 
-# ---- quantize ----
-
-
 @lru_cache(maxsize=None)
 def global_kind_of(recipe: str | None, format: Format) -> str:
-    """The kind of second-level scale that a recipe writes: the first with which it quantizes one
-    block. The error of a recipe that writes neither is left to the caller's own call."""
+    """Returns the kind of second-level scale (multiplier or divisor) that a recipe writes. It is the
+    first kind with which the recipe quantizes one block. If the recipe writes neither, the caller's
+    later call raises the error."""
     if not format.has_global:
         return "multiplier"
     block = np.ones((1, format.block_cols), np.float32)
@@ -308,7 +302,7 @@ def compare(x: Any, quantized: BlockScaled, *, threads: int = 0) -> dict[str, fl
 
 
 def amax(x: Any, *, threads: int = 0) -> float:
-    """The largest magnitude of an f32, f16 or bf16 matrix of shape (rows, cols).
+    """Returns the largest magnitude of an f32, f16 or bf16 matrix of shape (rows, cols).
 
     >>> import numpy as np
     >>> amax(np.array([[1.0, -3.0]], np.float32))

@@ -1,4 +1,4 @@
-"""The description of a product: what bsmm_matmul_desc says, made of arrays and options."""
+"""Describes a product. The arrays and options of Python become the fields of bsmm_matmul_desc."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -18,8 +18,8 @@ _FLOATS = ("f32", "f16", "bf16")
 
 @dataclass(frozen=True)
 class Options:
-    """What a product computes besides its arrays. Names are those of bsmm_matmul_desc and
-    bsmm_epilogue."""
+    """Holds the options of a product other than its arrays. The names are those of bsmm_matmul_desc
+    and bsmm_epilogue."""
 
     out_dtype: str = "f32"
     out_layout: str = "row_major"
@@ -56,7 +56,8 @@ _ARRAYS = {"bias": _FLOATS, "c": _FLOATS, "residual": _FLOATS, "row_scale": ("f3
 
 
 class Product:
-    """A product without its memory: options, operands, and the shape of the result."""
+    """Holds a product without its memory, i.e. its options, its operands, and the shape of the
+    result."""
 
     def __init__(self, a: Any, b: Any, *, groups: Groups | None = None, bias: Any = None, c: Any = None,
                  residual: Any = None, row_scale: Any = None, col_scale: Any = None, **options: Any) -> None:
@@ -88,7 +89,7 @@ class Product:
         return self.b.rows
 
     def array_shape(self, name: str) -> tuple[int, ...]:
-        """The shape that an array must have."""
+        """Returns the shape that the array `name` must have."""
         own = {"bias": (self._sum_cols(),), "c": (*self.shape[:-1], self._sum_cols()), "residual": self.shape,
                "row_scale": self.shape[:-1], "col_scale": self.shape[-1:]}
         each = name in ("bias", "col_scale") and len(self.arrays[name].shape) == 2 and "group" in self.desc
@@ -100,7 +101,8 @@ class Product:
                    if name in self.arrays and len(self.arrays[name].shape) == 2)
 
     def _epilogue(self) -> dict[str, Any] | None:
-        """None if nothing is asked for: kernels without epilogues refuse even one that does nothing."""
+        """Returns None if the caller requests no epilogue, because kernels without epilogues refuse
+        even an epilogue that does nothing."""
         o = self.options
         described: dict[str, Any] = {
             "activation": activations()[o.activation]["activation"] if o.activation else 0,

@@ -1,4 +1,4 @@
-"""Arrays in the memory of a device, for processes without another library of that device."""
+"""Defines arrays in the memory of a device, for processes without another library of that device."""
 from __future__ import annotations
 
 import math
@@ -26,7 +26,7 @@ def _free(device: str, address: int) -> None:
 
 
 class DeviceArray:
-    """An array without gaps in the memory of a device. It has the interfaces of GPU arrays
+    """Holds an array without gaps in the memory of a device. It has the interfaces of GPU arrays
     (`__cuda_array_interface__` on CUDA devices, DLPack), and `to_numpy`."""
 
     def __init__(self, shape: tuple[int, ...], type: str, device: str) -> None:
@@ -41,7 +41,8 @@ class DeviceArray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Source: Numba's CUDA Array Interface, version 3. Types that NumPy lacks appear as bytes."""
+        """Returns the dict of Numba's CUDA Array Interface, version 3. Types that NumPy lacks appear
+        as bytes."""
         if not self.device.startswith("cuda"):
             raise AttributeError("__cuda_array_interface__: only arrays of CUDA devices have it")
         kind = self.dtype.str if self.dtype.kind in "fiu" else f"|u{self.dtype.itemsize}"
@@ -55,13 +56,14 @@ class DeviceArray:
         return _DLPACK_DEVICES[kind], int(number) if number.isdigit() else 0
 
     def __dlpack__(self, **_: Any) -> Any:
-        """A DLPack capsule. The stream is not used: the array is complete when its maker returns."""
+        """Returns a DLPack capsule. The method ignores the stream, because the array is complete
+        when the call that makes it returns."""
         code = ARRAY_TYPES[self.type][1] if self.type in ARRAY_TYPES else _DLPACK_UINT
         return _bsmm.dlpack_make(self, self.address, (*self.__dlpack_device__(), code, self.dtype.itemsize * 8),
                                  self.shape)
 
     def as_view(self) -> View:
-        """The View of the array. A simulated device has no number in DLPack."""
+        """Returns the View of the array. A simulated device has no number in DLPack."""
         strides, step = [], 1
         for extent in reversed(self.shape):
             strides.append(step)
@@ -69,14 +71,13 @@ class DeviceArray:
         return View(self.address, self.shape, tuple(reversed(strides)), self.type, self.device, self)
 
     def to_numpy(self) -> np.ndarray:
-        """A copy in host memory."""
+        """Returns a copy in host memory."""
         result: np.ndarray = copy_array(self, NumPySpace())
         return result
 
 
 class DeviceSpace:
-    """A device of this machine, whose arrays are DeviceArrays. The work of calls is in the default
-    stream."""
+    """Makes DeviceArrays on a device of this machine. The work of calls is in the default stream."""
 
     def __init__(self, device: str) -> None:
         self.device = device
@@ -91,12 +92,13 @@ class DeviceSpace:
         return 0
 
     def finish(self, stream: int | None) -> None:
-        """Waits, because freeing an array does not."""
+        """Waits for the queued work, because freeing an array does not wait for it."""
         _bsmm.synchronize({"device": self.device, "stream": stream or None})
 
 
 def copy_array(array: Any, space: Space) -> Any:
-    """A copy of an array without gaps in another space. The copy is complete when the call returns."""
+    """Returns a copy of an array without gaps in another space. The copy is complete when the call
+    returns."""
     if isinstance(space, TorchSpace):
         return sys.modules["torch"].from_numpy(array).to(space.device)
     seen = view(array)

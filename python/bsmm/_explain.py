@@ -1,4 +1,5 @@
-"""explain: the answers of the kernels to a product; sol: its speed of light."""
+"""Defines `explain`, which tells which kernels accept a product, and `sol`, which tells a product's
+speed of light."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,8 +10,8 @@ from ._operands import operand
 
 
 class Explanation(list[dict[str, Any]]):
-    """The kernels of a device in the order in which they are tried. Each has kernel, accepts, reason,
-    bound and packed_b_bytes. It prints as a table."""
+    """Lists the kernels of a device in the order in which the library tries them. Each has the
+    fields kernel, accepts, reason, bound and packed_b_bytes. It prints as a table."""
 
     def __str__(self) -> str:
         taken = next((row["kernel"] for row in self if row["accepts"]), None)

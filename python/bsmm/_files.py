@@ -1,4 +1,4 @@
-"""Model files: safetensors (one file, or a model of several), GGUF and .npy."""
+"""Opens model files, i.e. safetensors (one file, or a model of several files), GGUF and .npy."""
 from __future__ import annotations
 
 import os
@@ -14,7 +14,7 @@ from ._tables import SCALE_NAME, Format, elem_row, layout_name, type_bits
 
 
 class _Mapped:
-    """Bytes of an open file, by the array interface. The array keeps the file open."""
+    """Gives the bytes of an open file by the array interface, and keeps the file open."""
 
     def __init__(self, file: Any, address: int, count: int) -> None:
         self._file = file
@@ -22,7 +22,7 @@ class _Mapped:
 
 
 def _mapped(file: Any, address: int, count: int, type: str, shape: tuple[int, ...]) -> np.ndarray:
-    """An array in the file's mapping, without a copy; it is read-only."""
+    """Returns a read-only array in the file's mapping, without a copy."""
     if count == 0:
         return np.empty(shape, numpy_type(type, may_be_codes=True))
     return np.asarray(_Mapped(file, address, count)).view(numpy_type(type, may_be_codes=True)).reshape(shape)
@@ -58,8 +58,9 @@ class File(Mapping[str, Any]):
             return False
 
     def __getitem__(self, name: str) -> Any:
-        """The weight of a name; ".weight" at its end may be left out. NotFoundError, which is also a
-        LookupError, if there is none; FormatError if it cannot be read safely."""
+        """Returns the weight with this name, in which ".weight" at the end may be left out. Raises
+        NotFoundError (also a LookupError) if there is none, and FormatError if the weight cannot be
+        read safely."""
         index = _bsmm.file_find(self._file, name)
         weight = _bsmm.file_weight(self._file, index)
         matrix = _bsmm.weight_matrix(self._file, index, 0)
@@ -67,12 +68,13 @@ class File(Mapping[str, Any]):
         return self._map(matrix) if is_mapped else self._unpack(index, weight, matrix)
 
     def weight(self, name: str) -> dict[str, Any]:
-        """The properties of a weight: family, dtype, format, batch, rows, cols, mapped."""
+        """Returns the properties of a weight, i.e. family, dtype, format, batch, rows, cols and
+        mapped."""
         return _bsmm.file_weight(self._file, _bsmm.file_find(self._file, name))
 
     @property
     def tensors(self) -> list[dict[str, Any]]:
-        """The stored tensors: name, dtype, shape and bytes, in the file's order."""
+        """Lists the name, dtype, shape and bytes of each stored tensor, in the file's order."""
         found = [_bsmm.file_tensor(self._file, index) for index in range(self._tensors)]
         return [{"name": t["name"], "dtype": t["dtype"], "shape": tuple(t["shape"][: t["ndim"]]),
                  "bytes": t["bytes"]} for t in found]
@@ -80,8 +82,6 @@ class File(Mapping[str, Any]):
     @property
     def metadata(self) -> dict[str, Any]:
         return {key: _bsmm.file_value(self._file, key) for key in _bsmm.file_keys(self._file)}
-
-    # ---- weights ----
 
     def _map(self, matrix: dict[str, Any]) -> Any:
         format, (rows, cols) = Format(**matrix["format"]), (matrix["rows"], matrix["cols"])
@@ -134,7 +134,7 @@ def _kind_of(matrix: dict[str, Any]) -> str:
 
 
 def _level_of(matrix: dict[str, Any]) -> float:
-    """The global scale of a matrix; 1 if the file stores none."""
+    """Returns the global scale of a matrix, or 1 if the file stores none."""
     if matrix["global_scale"] is None:
         return 1.0
     return float(np.asarray(_Mapped(None, matrix["global_scale"], 4)).view(np.float32)[0])

@@ -1,4 +1,4 @@
-"""Groups: many products in one plan (docs/GROUPS.md)."""
+"""Defines groups, by which one plan computes many products (docs/GROUPS.md)."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Groups:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """All that a plan depends on."""
+        """Returns everything on which a plan depends, as a key for a cache of plans."""
         gathered = None if self.gather is None else view(self.gather).shape
         return (self.kind, self.alpha is None, gathered, self.align, self.expected_rows)
 
@@ -72,8 +72,8 @@ class Groups:
                                  f"{' or '.join(str(w or 'no') for w in wanted)} for {self.kind}")
 
     def describe(self, a: Operand, b: Operand, flags: int) -> dict[str, Any]:
-        """The bsmm_group, without its memory. `flags` says which other arrays have a value for each
-        group."""
+        """Returns the bsmm_group without its memory. `flags` says which other arrays have a value
+        for each group."""
         self.check(a, b)
         flags |= _bsmm.GROUP_EACH_ALPHA * (self.alpha is not None)
         flags |= _bsmm.GROUP_GATHER_A * (self.gather is not None)
@@ -88,7 +88,7 @@ class Groups:
         return described
 
     def buffers(self) -> dict[str, Any]:
-        """The arrays of a run."""
+        """Returns the arrays that a run needs."""
         found = {"group_sizes": self.sizes, "group_alpha": self.alpha, "gather": self.gather}
         types = {"group_sizes": "int32", "group_alpha": "f32", "gather": "int32"}
         result = {}

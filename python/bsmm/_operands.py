@@ -1,4 +1,4 @@
-"""The operands of a product: arrays, BlockScaled matrices and packed weights in one form."""
+"""Converts the operands of a product (arrays, BlockScaled matrices and packed weights) to one form."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -12,8 +12,8 @@ from ._blockscaled import BlockScaled, plain_matrix
 
 @dataclass(frozen=True)
 class Operand:
-    """A matrix or a stack. `described` is its bsmm_matrix without memory. `step` is the distance of
-    a stack's matrices in elements; `count` is None if it is no stack."""
+    """Holds a matrix or a stack of matrices. `described` is its bsmm_matrix without memory. `step`
+    is the distance of a stack's matrices in elements. `count` is None for a single matrix."""
 
     described: dict[str, Any]
     rows: int
@@ -29,12 +29,12 @@ class Operand:
     packed: Any = None
 
     def without_memory(self) -> Operand:
-        """The description alone, so that a plan keeps no array alive."""
+        """Returns the operand without its memory, so that a plan keeps no array alive."""
         return replace(self, owner=None)
 
     @cached_property
     def type(self) -> tuple[Any, ...]:
-        """All that a plan depends on."""
+        """Returns everything about the operand on which a plan depends."""
         return (*sorted((k, v if k != "format" else tuple(v.values())) for k, v in self.described.items()),
                 self.count, self.step, self.level is not None, self.device,
                 self.packed and (self.packed.form, self.packed.panels))
@@ -60,7 +60,7 @@ def _of_array(x: Any, what: str) -> Operand:
 
 
 def operand(x: Any, what: str) -> Operand:
-    """The Operand of an array, a BlockScaled matrix or packed weights."""
+    """Returns the Operand of an array, a BlockScaled matrix or packed weights."""
     if isinstance(x, Operand):
         return x
     if isinstance(x, BlockScaled):
@@ -74,7 +74,8 @@ def operand(x: Any, what: str) -> Operand:
 
 
 def check_array(x: Any, what: str, type: str, shape: tuple[int, ...], device: str) -> View:
-    """The View of an array without gaps of a type, a shape and a device."""
+    """Returns the View of an array. Raises an error unless the array has the given type, shape and
+    device, and no gaps."""
     seen = view(x)
     if seen.type != type:
         raise TypeError(f"{what}: type is {seen.type}; must be {type}")
@@ -91,5 +92,6 @@ def check_array(x: Any, what: str, type: str, shape: tuple[int, ...], device: st
 
 
 def scale_step(x: Operand) -> int:
-    """Distance of the scales of a stack, in scales: 0 stands for no gaps."""
+    """Returns the distance between the scales of a stack's matrices, counted in scales. 0 means that
+    there are no gaps."""
     return _bsmm.GROUP_SHARED if x.count is None else 0

@@ -1,4 +1,4 @@
-"""Packed weights: B in the order in which kernels read it (docs/PACKING.md)."""
+"""Packs weights, i.e. stores B in the order in which kernels read it (docs/PACKING.md)."""
 from __future__ import annotations
 
 import math
@@ -56,7 +56,8 @@ class Packed:
                        space_of(self.data, self._data), self, self)
 
     def unpack(self, layout: str = "row_major") -> Any:
-        """The weights as a BlockScaled, or as an array of floats. Host memory only."""
+        """Returns the weights as a BlockScaled, or as an array of floats. They must be in host
+        memory."""
         space = space_of(self.data, self._data)
         scaled = not self.format.is_array
         new = (empty_scaled(space, self.shape, self.format, layout=layout, global_kind=_kind_name(self._info))

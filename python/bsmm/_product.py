@@ -1,4 +1,4 @@
-"""Plans and matmul: products that run."""
+"""Defines Plan and matmul, which compute products."""
 from __future__ import annotations
 
 from typing import Any
@@ -27,7 +27,7 @@ class Plan:
     """
 
     def __init__(self, a: Any, b: Any, **described: Any) -> None:
-        """The arguments after b are those of `matmul` but out and stream."""
+        """Makes a plan. The arguments after b are those of `matmul` without out and stream."""
         self._product = Product(a, b, **described)
         self.shape = self._product.shape
         self._plan = _bsmm.plan_create(self._product.desc)
@@ -41,8 +41,6 @@ class Plan:
     @staticmethod
     def _name(x: Operand) -> str:
         return _bsmm.format_name(x.described["format"])
-
-    # ---- runs ----
 
     def run(self, a: Any, b: Any, *, out: Any = None, out_global_scale: float = 1.0,
             groups: Groups | None = None, stream: int | None = None, rows: int = 0, **arrays: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The library's tables of formats, layouts, recipes and devices, and the names of types."""
+"""Returns the library's tables of formats, layouts, recipes and devices, and the names of types."""
 from __future__ import annotations
 
 from functools import lru_cache
@@ -8,7 +8,8 @@ from . import _bsmm
 
 
 class Format(NamedTuple):
-    """A format: element format, scale format and the shape of a block, as in bsmm_format."""
+    """Describes a format like bsmm_format, by its element format, its scale format and the shape of
+    a block."""
 
     elem: int
     scale: int
@@ -17,12 +18,14 @@ class Format(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The preset's or element's name, such as "mxfp4"; "custom" if there is none."""
+        """Returns the name of the preset or element format, such as "mxfp4", or "custom" if there is
+        none."""
         return _bsmm.format_name(self._asdict())
 
     @property
     def is_array(self) -> bool:
-        """Whether matrices of this format are plain arrays: unscaled elements of whole bytes."""
+        """Tells whether matrices of this format are plain arrays, i.e. have no scales and elements
+        of whole bytes."""
         return not self.is_scaled and elem_row(self.elem)["bits"] >= 8
 
     @property
@@ -31,7 +34,7 @@ class Format(NamedTuple):
 
     @property
     def has_global(self) -> bool:
-        """Whether matrices of this format may have a second-level scale."""
+        """Tells whether matrices of this format may have a second-level scale."""
         return self.scale == _bsmm.SCALE_E4M3
 
 
@@ -101,7 +104,7 @@ def activations() -> dict[str, dict[str, Any]]:
 
 
 def known_devices() -> dict[str, dict[str, Any]]:
-    """The devices by name whose peak rates `sol` knows."""
+    """Returns the devices whose peak rates `sol` knows, by name."""
     return _named("device")
 
 
@@ -115,7 +118,7 @@ def devices() -> dict[str, dict[str, Any]]:
 
 
 def families() -> dict[str, dict[str, Any]]:
-    """The checkpoint families by name that `open` recognises."""
+    """Returns the checkpoint families that `open` recognizes, by name."""
     return _named("family")
 
 
@@ -150,7 +153,8 @@ def type_name(dtype: Any) -> str:
 
 
 def type_bits(name: str) -> int:
-    """Bits of an item of an array type: an element format, or a type of NumPy."""
+    """Returns the number of bits of an item of an array type, which is an element format or a type
+    of NumPy."""
     import numpy as np
 
     return int(elements()[name]["bits"]) if name in ARRAY_TYPES else int(np.dtype(name).itemsize) * 8

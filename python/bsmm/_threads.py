@@ -1,4 +1,4 @@
-"""The threads of the calls: how many, and whose."""
+"""Chooses the threads that do the work of calls."""
 from __future__ import annotations
 
 from . import _bsmm

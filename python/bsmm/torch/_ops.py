@@ -35,9 +35,6 @@ def scaled_of(elements: Tensor, scales: Tensor, level: Tensor, shape: list[int],
                        global_scale=level.view(torch.float32) if level.numel() else None, global_kind=global_kind)
 
 
-# ---- quantize ----
-
-
 @torch.library.custom_op("bsmm::quantize", mutates_args=())
 def quantize(x: Tensor, format: str, recipe: str | None, layout: str) -> tuple[Tensor, Tensor, Tensor]:
     """Quantizes x of shape (rows, cols); returns the bytes of elements, scales and global scale."""
@@ -52,9 +49,6 @@ def _(x: Tensor, format: str, recipe: str | None, layout: str) -> tuple[Tensor, 
     return tuple(x.new_empty(size, dtype=torch.uint8) for size in (data, scales, level))  # type: ignore[return-value]
 
 
-# ---- dequantize ----
-
-
 @torch.library.custom_op("bsmm::dequantize", mutates_args=())
 def dequantize(elements: Tensor, scales: Tensor, level: Tensor, shape: list[int], format: str, layout: str,
                global_kind: str, dtype: torch.dtype) -> Tensor:
@@ -67,9 +61,6 @@ def dequantize(elements: Tensor, scales: Tensor, level: Tensor, shape: list[int]
 def _(elements: Tensor, scales: Tensor, level: Tensor, shape: list[int], format: str, layout: str,
       global_kind: str, dtype: torch.dtype) -> Tensor:
     return elements.new_empty(shape, dtype=dtype)
-
-
-# ---- linear ----
 
 
 @torch.library.custom_op("bsmm::linear", mutates_args=())
