@@ -27,7 +27,7 @@ typedef struct bench_family_level {
      * holds exactly. */
     bool exact_in_bf16;
     /* The largest measured typical error of the family, as a multiple of the typical error of fp32
-     * sums in this order. */
+     * sums that add the products in the family's order. */
     double level;
 } bench_family_level;
 

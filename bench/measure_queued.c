@@ -20,7 +20,8 @@ typedef struct rotating {
 typedef struct bench {
     const bench_queued_job *on;
     const bench_job *job;
-    /* Matrices in host memory. The sets of operands in device memory are copies of them. */
+    /* Holds the matrices in host memory. The sets of operands in device memory are copies of them.
+     */
     bsmm_matrix a, b, d, a_wide, b_wide;
     /* Buffers in device memory. `data` and `scales` have an entry for A and one for B. */
     rotating data[2], scales[2], packed, result;

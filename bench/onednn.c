@@ -20,7 +20,7 @@ enum {
 };
 
 typedef struct descriptor {
-    /* Holds the descriptor itself in version 2, where it has up to 1024 bytes. */
+    /* Holds the descriptor itself in version 2, where it has 696 bytes (version 2.6). */
     _Alignas(64) char storage[1024];
     /* Points to a descriptor that the library made (version 3), or to `storage` (version 2). */
     void *handle;
@@ -57,14 +57,14 @@ static struct {
     int (*primitive_execute)(const void *primitive, void *stream, int count, const argument *);
     int (*primitive_destroy)(void *primitive);
     int (*primitive_descriptor_destroy)(void *primitive_descriptor);
-    /* Functions that only oneDNN 2 has. */
+    /* Only oneDNN 2 has these functions. */
     int (*init_strides)(void *descriptor, int dims, const int64_t *, int type, const int64_t *);
     int (*init_tag)(void *descriptor, int dims, const int64_t *, int type, int tag);
     int (*matmul_init)(void *operation, const void *src, const void *weights, const void *bias,
                        const void *dst);
     int (*descriptor_create)(void **primitive_descriptor, const void *operation,
                              const void *attributes, void *engine, const void *hint);
-    /* Functions that only oneDNN 3 has. */
+    /* Only oneDNN 3 has these functions. */
     int (*create_strides)(void **descriptor, int dims, const int64_t *, int type, const int64_t *);
     int (*create_tag)(void **descriptor, int dims, const int64_t *, int type, int tag);
     int (*descriptor_destroy)(void *descriptor);

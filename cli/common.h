@@ -1,4 +1,5 @@
-/* Functions that all commands share: messages, memory, and the parsing of words. */
+/* Declares functions that all commands share. They print messages, allocate memory, and parse
+ * words of the command line. */
 #ifndef CLI_COMMON_H
 #define CLI_COMMON_H
 

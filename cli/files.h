@@ -7,7 +7,7 @@
 
 /* Opens a file. If that fails, it prints a message and returns NULL. */
 bsmm_file *cli_file_open(const char *path);
-void cli_file_close(bsmm_file *file); /* NULL is allowed. */
+void cli_file_close(bsmm_file *file); /* Closes a file. The file may be NULL. */
 
 /* Checks that the output path `out` is none of the files that belong to `file`, because the output
  * would overwrite the input. If it is one of them, prints a message and returns false. */

@@ -105,8 +105,8 @@ static bool copy_file(const char *from, const char *to) {
     return n == 0 || fail_system(to, "copy into it");
 }
 
-/* Returns the text of the plan. It differs between two commands and between two states of the
- * input. */
+/* Returns the text of the plan, i.e. of the file that says which command makes the folder. The
+ * text differs between two commands and between two states of the input. */
 static char *plan_text(const bsmm_file *file, const char *out) {
     bsmm_file_part part = BSMM_INIT(bsmm_file_part);
     struct stat info = {0};

@@ -1,5 +1,6 @@
 /* Declares sizes, memory layouts and parameters that the host and the kernels of the ladder share.
- * The ladder is a sequence of seven kernels, each of which is faster than the one before. */
+ * The ladder is a sequence of seven kernels, which compute the same product and differ in how they
+ * move operands and block scales. */
 #ifndef LADDER_H
 #define LADDER_H
 

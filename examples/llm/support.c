@@ -1,4 +1,4 @@
-/* Failures, memory and time. */
+/* Implements functions that report failures, allocate memory and read the clock. */
 #include "llm.h"
 
 #include <stdarg.h>

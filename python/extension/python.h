@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Python's limited API. Every file of the extension includes Python.h through this header, so that
- * all files see the same version of the API. One extension then serves CPython 3.11 and later. */
+ * Includes Python's limited API. Every file of the extension includes Python.h through this
+ * header, so that all files see the same version of the API. One extension then serves CPython
+ * 3.11 and later. */
 #ifndef BSMM_PYTHON_PYTHON_H
 #define BSMM_PYTHON_PYTHON_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Python dicts for the structs of bsmm.h. A table of fields describes each struct, so that one
- * function fills any struct from a dict and one function reads any struct into a dict. */
+ * Declares conversions between Python dicts and the structs of bsmm.h. A table of fields describes
+ * each struct, so that one function fills any struct from a dict and one function reads any struct
+ * into a dict. */
 #ifndef BSMM_PYTHON_RECORDS_H
 #define BSMM_PYTHON_RECORDS_H
 

@@ -138,19 +138,19 @@ typedef struct {
     int attribute, values[ARCHS];
 } attribute;
 static const attribute attributes[] = {
-    {19, {4 << 20, 4 << 20}}, /* L2CacheSize */
-    {23, {9, 9}},             /* ComputeCapabilityMajor, ComputeCapabilityMinor */
+    {19, {4 << 20, 4 << 20}}, /* Attribute 19 is L2CacheSize in bytes. */
+    {23, {9, 9}}, /* Attributes 23 and 61 are ComputeCapabilityMajor and ComputeCapabilityMinor. */
     {61, {4, 5}},
-    {56, {1024, 1024}}, /* MaxThreadsPerBlock */
+    {56, {1024, 1024}}, /* Attribute 56 is MaxThreadsPerBlock. */
     {26, {1024, 1024}},
     {27, {1024, 1024}},
-    {28, {1024, 1024}}, /* MaxBlockDim */
+    {28, {1024, 1024}}, /* Attributes 26 to 28 are MaxBlockDim. */
     {29, {2147483647, 2147483647}},
     {30, {65535, 65535}},
-    {31, {65535, 65535}},  /* MaxGridDim */
-    {63, {304, 256}},      /* MultiprocessorCount */
-    {74, {65536, 163840}}, /* MaxSharedMemoryPerBlock */
-    {87, {64, 64}},        /* WarpSize */
+    {31, {65535, 65535}},  /* Attributes 29 to 31 are MaxGridDim. */
+    {63, {304, 256}},      /* Attribute 63 is MultiprocessorCount. */
+    {74, {65536, 163840}}, /* Attribute 74 is MaxSharedMemoryPerBlock in bytes. */
+    {87, {64, 64}},        /* Attribute 87 is WarpSize. */
 };
 HIP hipError_t hipDeviceGetAttribute(int *value, int which, int device) {
     const hipError_t status = check(device);

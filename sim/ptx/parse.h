@@ -41,7 +41,8 @@ typedef struct {
     /* Give the elements of a vector or list, or the coordinates of an address, as indices into the
      * array of operands. */
     uint16_t first, count;
-    uint16_t base; /* A BRACKET has the index plus 1 of the child that is its base address. */
+    /* An address in brackets has here the index plus 1 of the list element that is its base. */
+    uint16_t base;
     ptx_token token;
     ptx_symbol symbol; /* An ADDRESS has the variable's symbol. */
     int64_t offset;

@@ -1,6 +1,6 @@
-/* AMD kernels that call the code that all GPU backends share. They never run.
- * tools/check-gpu-shared.sh compiles them, because only in a kernel the compiler reports a call
- * that needs a library, or a builtin that the processor lacks. */
+/* Defines AMD kernels that call the code that all GPU backends share. The kernels never run.
+ * tools/check-gpu-shared.sh compiles them, because the compiler reports calls of missing functions
+ * and missing instructions only in a kernel. */
 #include "gpu/epilogue.h"
 #include "gpu/pack_lane.h"
 #include "gpu/recode_lane.h"

@@ -1,5 +1,5 @@
-/* Thread pools for tests. They run tasks in different ways and count how often the library calls
- * them. */
+/* Declares thread pools for tests. The pools run tasks in different ways and count how often the
+ * library calls them. */
 #ifndef BSMM_TEST_POOLS_H
 #define BSMM_TEST_POOLS_H
 
@@ -8,8 +8,8 @@
 typedef enum test_pool_kind {
     TEST_POOL_SERIAL,  /* Runs tasks on the calling thread, in order. */
     TEST_POOL_REVERSE, /* Runs tasks on the calling thread, the last task first. */
-    /* Runs each task on a thread of its own. The thread's stack has the smallest size that bsmm.h
-       permits. */
+    /* Runs each task on a thread of its own. The thread's stack has the size that bsmm.h requires
+       of a pool. */
     TEST_POOL_PTHREADS,
     TEST_POOL_KINDS
 } test_pool_kind;

@@ -58,8 +58,8 @@ static const char *const pairs[][2] = {
     {"mxfp4", "mxfp4"}, {"nvfp4", "nvfp4"}, {"mxfp8", "mxfp4"}, {"bf16", "mxfp4"},
     {"bf16", "nvfp4"},  {"mxfp8", "mxfp8"}, {"f32", "f32"},     {"fp8_group128", "fp8_block128"}};
 
-/* Calls `look` for every kernel that takes the product, if docs list typical errors for the
- * kernel's family. */
+/* Calls `look` for every kernel that takes the product, if the typical errors of the kernel's
+ * family were measured. */
 static int visit_kernels(fixture *f, void (*look)(fixture *f, const char *what)) {
     int count = 0;
     for (test_walk w = test_walk_begin(&f->desc); test_walk_next(&w);) {

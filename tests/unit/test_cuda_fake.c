@@ -457,8 +457,8 @@ static void wrong_pointers_of_a_run(void **state) {
     bsmm_plan *plan = plan_of(&p, &buffers);
     for (size_t i = 0; i < BSMM_COUNT(pointers); i++)
         expect_run(plan, &buffers, i, host, "host memory; must be memory of cuda:0");
-    /* The first five pointers of the table may have any alignment. All later ones point to fp32
-     * numbers, so the run must refuse an address that is only a multiple of 2. */
+    /* The pointers from index 5 on point to fp32 numbers, so the run must refuse an address that
+     * is only a multiple of 2. */
     for (size_t i = 5; i < BSMM_COUNT(pointers); i++)
         expect_run(plan, &buffers, i, (char *)buffers.workspace + 2, "aligned");
     fake->owner = 1;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Compares scale layouts with the offset maps of torchao and torch (tests/golden/README.md): sizes,
- * every offset, and moving scales from each layout to each other layout. */
+ * Compares scale layouts with the offset maps of torchao and torch (tests/golden/README.md). The
+ * test checks sizes, every offset, and copies of scales from each layout to each other layout. */
 #include "base/base.h"
 #include "golden.h"
 

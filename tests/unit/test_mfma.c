@@ -126,7 +126,7 @@ static void test_scaled_operands(void **state) {
     (void)state;
     const char *wide = "v_mfma_scale_f32_32x32x64_f8f6f4",
                *deep = "v_mfma_scale_f32_16x16x128_f8f6f4";
-    /* lane 3, second group of 16 elements */
+    /* This element is in lane 3. */
     bsmm_mfma_place p = place_of(wide, "e4m3", BSMM_MFMA_A, 3, 32);
     assert_true(p.lane == 3 && p.reg == 4 && p.low_bit == 0 && p.bits == 8);
     p = place_of(wide, "e2m1", BSMM_MFMA_A, 3, 33);

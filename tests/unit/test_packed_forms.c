@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-/* Offsets of the header's fields in bytes (docs/PACKING.md). */
+/* Names the offsets of the header's fields in bytes (docs/PACKING.md). */
 enum { HEADER = 128, FORM = 8, VERSION = 16, GLOBAL_KIND = 20, DEVICE = 24, PANELS = 40 };
 enum { FORMAT = 56, ROWS = 72, COLS = 80, GROUPS = 88, BYTES = 96, ZERO = 104 };
 
