@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Returns true if the file can be written. gnuplot writes the drawing to its standard output if it
- * cannot open the file, so the file is tested before gnuplot starts. */
+/* Returns true if the file can be written. The test is necessary because gnuplot writes to its
+ * standard output if it cannot open the file. */
 static bool can_write(const char *path) {
     bool there = access(path, F_OK) == 0;
     FILE *file = fopen(path, "ab");
@@ -50,7 +50,7 @@ static void put_setting(FILE *to, const char *name, const char *value) {
 void bench_gnuplot_titles(FILE *to, const char *title, const char *subtitle) {
     fputs("set multiplot layout 1,2 title ", to);
     bench_gnuplot_quote(to, title);
-    fputs(" . \"\\n\" . ", to); /* a line break, which cannot be in single quotes */
+    fputs(" . \"\\n\" . ", to); /* Writes a line break, which cannot stand in single quotes. */
     bench_gnuplot_quote(to, subtitle);
     fputs(" noenhanced\n", to);
 }
@@ -66,9 +66,8 @@ static bool is_regular(const char *path) {
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-/* Returns true if the SVG file is complete. gnuplot does not report errors of writing, even if the
- * disk is full, so the end of the file is checked. A pipe or a device cannot be read back and
- * counts as complete. */
+/* Returns true if the SVG file is complete. gnuplot does not report write errors, so the function
+ * checks the end of the file. A pipe or a device cannot be read back and counts as complete. */
 static bool is_whole(const char *path) {
     static const char end[] = "</svg>";
     char tail[16] = {0};
@@ -97,8 +96,8 @@ static const char *draw(const char *path, bench_gnuplot_put *put, const void *co
     return drawn ? NULL : "gnuplot failed";
 }
 
-/* Writes a script that can be taken to another machine and drawn there by gnuplot. The script
- * FILE.gp draws FILE.svg in the folder in which gnuplot runs. */
+/* Writes a gnuplot script FILE.gp. It draws FILE.svg in the folder in which gnuplot runs, even on
+ * another machine. */
 static const char *keep_script(const char *path, bench_gnuplot_put *put, const void *context) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     int stem = (int)(strlen(name) - strlen("gp"));

@@ -4,11 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The columns of the data: M, K, intensity, and the GFLOP/s of the library, of the ceiling, of the
- * arithmetic unit and of the peers. */
+/* Numbers the columns of the plot's data, i.e. M, K, operations per byte, and the GFLOP/s of the
+ * library, the ceiling, the arithmetic unit and the other libraries (peers). */
 enum { M = 1, K, INTENSITY, OURS, CEILING, UNIT, PEERS };
 
-/* Writes the data of all points. If a peer has no result for a shape, its curve has a gap there. */
+/* Writes the data of all points. If another library has no result for a shape, its curve has a gap
+ * there. */
 static void put_data(FILE *to, const bench_plot *plot) {
     fputs("# M, K, operations per byte, GFLOP/s: ours, ceiling, unit, peers\n$data << END\n", to);
     for (size_t i = 0; i < plot->count; i++) {
@@ -26,7 +27,7 @@ static void put_data(FILE *to, const bench_plot *plot) {
 }
 
 /* Writes a plot clause for the curve of `column` over column x. `value` is an expression for the
- * column in the syntax of gnuplot's `using`. */
+ * column in gnuplot's syntax. */
 static void put_curve(FILE *to, const char *separator, int x, const char *value, int column,
                       const char *name, const char *style) {
     fprintf(to, "%s $data using %d:", separator, x);
@@ -41,8 +42,8 @@ static bool has_peer(const bench_plot *plot, int peer) {
     return false;
 }
 
-/* Lists the distinct names in one text field of the points, in order. `offset` is the offset of the
- * field in a bench_point. */
+/* Lists the distinct names in a text field of the points, in order. `offset` is the byte offset of
+ * the field in a bench_point. */
 static void list_names(const bench_plot *plot, size_t offset, char *list, size_t size) {
     size_t used = strlen(list);
     for (size_t i = 0; i < plot->count && used < size; i++) {
@@ -102,7 +103,7 @@ static void put_bar(FILE *to, const char *separator, int place, const char *valu
     bench_gnuplot_quote(to, name);
 }
 
-/* Draws a single shape: one bar for the library and one for each peer. */
+/* Draws a single shape with one bar for the library and one for each other library. */
 static void put_bars(FILE *to, const bench_plot *plot, const char *value) {
     char kernels[256];
     const bench_point *point = &plot->points[0];
@@ -119,7 +120,7 @@ static void put_bars(FILE *to, const bench_plot *plot, const char *value) {
         if (has_peer(plot, i)) put_bar(to, ",", 1 + i, value, PEERS + i, plot->peers[i]);
 }
 
-/* Draws a sweep: GFLOP/s over M or K. */
+/* Draws the GFLOP/s of several shapes over M or K. */
 static void put_sweep(FILE *to, const bench_plot *plot) {
     bool over_m = plot->points[0].m != plot->points[plot->count - 1].m;
     bool large = plot->points[0].unit >= 1e5;
@@ -138,8 +139,9 @@ static void put_sweep(FILE *to, const bench_plot *plot) {
     fputs("\nreset\n", to);
 }
 
-/* Draws the roofline plot: the fraction of the arithmetic unit's peak over operations per byte. The
- * roof is the peak of the arithmetic unit or the memory bandwidth, whichever is lower. */
+/* Draws the roofline plot, i.e. the fraction of the arithmetic unit's peak over operations per
+ * byte. The roof is the lower one of the unit's peak and the rate that the memory bandwidth
+ * allows. */
 static void put_roofline(FILE *to, const bench_plot *plot) {
     double low = plot->points[0].intensity, high = low, unit = 0;
     for (size_t i = 0; i < plot->count; i++) {

@@ -1,4 +1,4 @@
-/* bsmm compare: computes the differences of two models, tensor by tensor. */
+/* Implements `bsmm compare`, which computes the differences of two models, tensor by tensor. */
 #include "compare.h"
 #include "files.h"
 #include "gnuplot.h"

@@ -10,12 +10,13 @@ bool cli_is_shared(const cli_difference *difference) {
     return difference->formats[0].text[0] && difference->formats[1].text[0];
 }
 
-/* Two models whose tensors are compared. The tensors of each model are sorted by name. */
+/* Holds two models whose tensors are compared. The tensors of each model are sorted by name. */
 typedef struct pairing {
     const bsmm_file *const *models;
     const char *const *paths;
     cli_model_tensors tensors[2];
-    /* for each difference, the tensor of each model; NULL: the model has none of this name */
+    /* Has for each difference the tensor of each model, or NULL if the model has no tensor of this
+       name. */
     const cli_model_tensor *(*pairs)[2];
 } pairing;
 
@@ -25,7 +26,7 @@ static int order_of(const pairing *x, size_t first, size_t second) {
     return strcmp(x->tensors[0].items[first].name, x->tensors[1].items[second].name);
 }
 
-/* Pairs the tensors of the same name. */
+/* Matches the tensors of the two models that have the same name. */
 static void pair_up(pairing *x, cli_differences *to) {
     const size_t most = x->tensors[0].count + x->tensors[1].count;
     size_t at[2] = {0, 0};
@@ -46,7 +47,8 @@ static void pair_up(pairing *x, cli_differences *to) {
     }
 }
 
-/* Checks all shapes before any tensor is read. */
+/* Checks the shapes of all pairs of tensors. The caller does this before it reads any tensor, so
+ * that a wrong model fails at once. */
 static bool check_pairs(const pairing *x, const cli_differences *list) {
     for (size_t i = 0; i < list->count; i++) {
         const cli_model_tensor *const *pair = x->pairs[i];
@@ -81,7 +83,7 @@ static bool compare_pairs(const pairing *x, uint32_t threads, cli_differences *l
     return done && !cli_fail_shrunk();
 }
 
-/* Returns a number by which the worst difference comes first. */
+/* Returns a number that sorts differences, the worst first. */
 static double rank_of(const cli_difference *item) {
     if (!cli_is_shared(item)) return INFINITY;
     return isnan(item->sqnr_db) ? -INFINITY : item->sqnr_db;

@@ -1,31 +1,34 @@
-/* Compares two models tensor by tensor. */
+/* Declares functions that compare two models tensor by tensor. */
 #ifndef CLI_COMPARE_H
 #define CLI_COMPARE_H
 
 #include "common.h"
 
-/* A tensor of one or both models. x is its value in the first model, q its value in the second. */
+/* Describes a tensor of one or both models. x is a value in the first model, and q is the same
+ * value in the second model. */
 typedef struct cli_difference {
     const char *name;
-    /* format of the tensor in each model; "" if the model has no tensor of this name */
+    /* The format of the tensor in each model, or "" if the model has no tensor of this name. */
     cli_text formats[2];
-    double sqnr_db;   /* 10 log10(sum x^2 / sum (x - q)^2); +Inf if the values are equal */
-    double max_error; /* largest |x - q|; NaN if one of the values is NaN */
-    double relative;  /* max_error divided by the largest |x| */
-    double clipped;   /* fraction of elements above the largest value of their block */
+    double sqnr_db;   /* Is 10 log10(sum x^2 / sum (x - q)^2), or +Inf if the values are equal. */
+    double max_error; /* Is the largest |x - q|, or NaN if one of the values is NaN. */
+    double relative;  /* Is max_error divided by the largest |x|. */
+    double clipped;   /* Is the fraction of elements above the largest value of their block. */
 } cli_difference;
 
 typedef struct cli_differences {
-    cli_difference *items; /* the worst first, and at the end those of one model only */
-    size_t count, shared;  /* number of items; number of items that both models have */
+    /* The worst tensors come first, and tensors of only one model come last. */
+    cli_difference *items;
+    /* `count` counts all tensors, and `shared` counts those that both models have. */
+    size_t count, shared;
 } cli_differences;
 
 /* Tells whether both models have the tensor. */
 bool cli_is_shared(const cli_difference *difference);
 
-/* Compares all tensors of two open models. `paths` names the models in messages. Memory is needed
- * for a few copies of one matrix. The names point into the files. On failure, prints a message and
- * returns false; the list is then empty. */
+/* Compares all tensors of two open models. `paths` names the models in messages. The function
+ * needs memory for a few copies of one matrix. The names in the result point into the files. On
+ * failure, the function prints a message, returns false and leaves the list empty. */
 bool cli_compare_models(const bsmm_file *const models[2], const char *const paths[2],
                         uint32_t threads, cli_differences *differences);
 

@@ -5,15 +5,17 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_NAMES = 24 }; /* largest number of tensors whose names fit under the panels */
+enum {
+    MOST_NAMES = 24
+}; /* MOST_NAMES is the largest number of tensors whose names fit under the panels of the plot. */
 
 typedef struct plot {
     const cli_differences *list;
     cli_text title, subtitle;
 } plot;
 
-/* Tells whether the tensor has a point. Equal tensors have an error of zero, which a logarithmic
- * axis cannot show. */
+/* Tells whether the plot shows the tensor. It leaves out equal tensors, because a logarithmic axis
+ * cannot show an error of zero. */
 static bool is_drawn(const cli_difference *item) {
     return cli_is_shared(item) && isfinite(item->sqnr_db) && isfinite(item->relative);
 }
@@ -33,7 +35,8 @@ static bool is_first_of_format(const cli_differences *list, size_t index) {
     return is_drawn(&list->items[index]);
 }
 
-/* Writes the data of the tensors of each format: the place on the x axis, SQNR, relative error. */
+/* Writes for each format the data of its tensors, i.e. the position on the x axis, the SQNR and
+ * the relative error. */
 static void put_data(FILE *to, const cli_differences *list) {
     size_t blocks = 0;
     for (size_t i = 0; i < list->shared; i++) {
@@ -51,7 +54,7 @@ static void put_data(FILE *to, const cli_differences *list) {
     }
 }
 
-/* Names the tensors below the axis if there is room, otherwise numbers them. */
+/* Writes the names of the tensors below the axis if there is room, otherwise their numbers. */
 static void put_names(FILE *to, const cli_differences *list) {
     size_t place = 0;
     if (count_drawn(list) > MOST_NAMES) {
@@ -70,7 +73,7 @@ static void put_names(FILE *to, const cli_differences *list) {
     fputs(")\n", to);
 }
 
-/* Draws one panel, with a curve for each format of the second model. */
+/* Draws one panel of the plot, with a curve for each format of the second model. */
 static void put_panel(FILE *to, const cli_differences *list, const char *label, int column) {
     size_t blocks = 0;
     fprintf(to, "set ylabel '%s'\nplot", label);

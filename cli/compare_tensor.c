@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the list of tensors ---- */
-
 static cli_model_tensor weight_of(const bsmm_weight *weight, uint64_t index) {
     cli_model_tensor made = {.name = weight->name, .is_weight = true, .index = index};
     made.format = cli_format_text(weight->format);
@@ -82,10 +80,8 @@ uint64_t cli_element_count(const cli_model_tensor *tensor) {
     return count;
 }
 
-/* ---- the difference of two tensors ---- */
-
-/* Copies a tensor to a matrix of one row. The copy is needed because a tensor may have any
- * alignment. Returns false if its elements have no format of the library. */
+/* Copies a tensor to a matrix of one row, because a tensor may have any alignment. Returns false
+ * if its elements have no format of the library. */
 static bool load_row(const bsmm_tensor *tensor, uint64_t count, cli_loaded *loaded) {
     *loaded = (cli_loaded){.matrix = BSMM_INIT(bsmm_matrix)};
     loaded->matrix.format.elem = tensor->elem;
@@ -123,7 +119,7 @@ static bool find_amax(const bsmm_exec *exec, const bsmm_matrix *matrix, float *a
     return done;
 }
 
-/* Adds the errors of one matrix to `sum`. *amax becomes the largest magnitude of its values. */
+/* Adds the errors of one matrix to `sum`. *amax receives the largest magnitude of its values. */
 static bool compare_matrices(const bsmm_matrix *from, const bsmm_matrix *to, uint32_t threads,
                              bsmm_quantize_report *sum, float *amax) {
     bsmm_quantize_report report = BSMM_INIT(bsmm_quantize_report);
@@ -150,7 +146,7 @@ static bool compare_slice(const bsmm_file *const models[2], const cli_model_tens
     return done;
 }
 
-/* Tells whether the values of a tensor can be decoded. */
+/* Tells whether the library can decode the values of a tensor. */
 static bool has_values(const bsmm_file *file, const cli_model_tensor *tensor) {
     cli_loaded loaded;
     if (tensor->is_weight) return true;

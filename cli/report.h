@@ -9,8 +9,8 @@ typedef struct cli_report cli_report;
 
 extern const cli_column cli_report_columns[];
 
-/* Adds the errors of a part of a tensor to `sum`, in which clipped and underflowed are numbers of
- * elements. */
+/* Adds the errors of a part of a tensor to `sum`. The fields clipped and underflowed of `sum`
+ * count elements. */
 void cli_report_sum(bsmm_quantize_report *sum, const bsmm_quantize_report *part);
 
 cli_report *cli_report_open(bool json);

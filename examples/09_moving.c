@@ -1,6 +1,6 @@
-/* Describes the operands that callers of three other libraries have, without moving a byte
- * (docs/moving.md): mxfp8 with scales in cuBLASLt's tiles, weights in the order K x N as oneDNN's
- * tag `ab` stores them, and float8 with one scale per row as torch._scaled_mm takes it. */
+/* Describes the operands of three other libraries for bsmm without moving a byte (docs/moving.md).
+ * They are mxfp8 with scales in cuBLASLt's tiles, weights in the order K x N as oneDNN's tag `ab`
+ * stores them, and float8 with one scale per row as torch._scaled_mm takes it. */
 #include <bsmm.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,8 @@ static uint8_t x[M * K], x_scales[M * K / 32], w[N * K], w_scales[N * K / 32];
 static float x_rows[M], w_rows[N], y[M * N], src[M * K], w_kn[K * N];
 static const bsmm_format f32 = {.elem = BSMM_ELEM_F32};
 
-/* cuBLASLt: CUDA_R_8F_E4M3 with CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0 on both sides */
+/* Computes what cuBLASLt computes with CUDA_R_8F_E4M3 and CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0
+ * for both operands. */
 static bsmm_status from_cublaslt(void) {
     bsmm_format mxfp8 = {BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, .block_rows = 1, .block_cols = 32};
     bsmm_matrix a = {sizeof a, .format = mxfp8, .rows = M, .cols = K, .data = x};
@@ -22,18 +23,20 @@ static bsmm_status from_cublaslt(void) {
     return bsmm_matmul(&product);
 }
 
-/* oneDNN: src `ab` of M x K, weights `ab` of K x N, one eltwise post-op */
+/* Computes what oneDNN computes with the source `ab` of M x K, the weights `ab` of K x N, and one
+ * eltwise post-op. */
 static bsmm_status from_onednn(void) {
     bsmm_matrix a = {sizeof a, .format = f32, .rows = M, .cols = K, .data = src};
     bsmm_matrix b = {sizeof b, .format = f32, .rows = N, .cols = K, .data = w_kn};
     bsmm_matrix d = {sizeof d, .format = f32, .rows = M, .cols = N, .data = y};
-    b.order = BSMM_ORDER_COL; /* element (n, k) is at k * N + n */
+    b.order = BSMM_ORDER_COL; /* Element (n, k) is at index k * N + n. */
     bsmm_epilogue relu = {sizeof relu, .activation = BSMM_ACTIVATION_RELU};
     bsmm_matmul_desc product = {sizeof product, .a = &a, .b = &b, .d = &d, .epilogue = &relu};
     return bsmm_matmul(&product);
 }
 
-/* torch._scaled_mm(x, w.t(), scale_a of shape (M, 1), scale_b of shape (1, N)) */
+/* Computes what torch._scaled_mm(x, w.t(), scale_a, scale_b) computes with scale_a of shape (M, 1)
+ * and scale_b of shape (1, N). */
 static bsmm_status from_torch(void) {
     bsmm_format rows = {BSMM_ELEM_E4M3, BSMM_SCALE_F32, .block_rows = 1, .block_cols = K};
     bsmm_matrix a = {sizeof a, .format = rows, .rows = M, .cols = K, .data = x, .scales = x_rows};
@@ -50,13 +53,15 @@ static int check(const char *name, bsmm_status status, float right) {
 }
 
 int main(void) {
-    memset(x, 0x38, sizeof x);              /* e4m3 codes of 1.0 */
-    memset(w, 0x40, sizeof w);              /* e4m3 codes of 2.0 */
-    memset(x_scales, 127, sizeof x_scales); /* the e8m0 code of 1 */
+    memset(x, 0x38, sizeof x);              /* This is the e4m3 code of 1.0. */
+    memset(w, 0x40, sizeof w);              /* This is the e4m3 code of 2.0. */
+    memset(x_scales, 127, sizeof x_scales); /* This is the e8m0 code of 1. */
     memset(w_scales, 126, sizeof w_scales);
     for (int i = 0; i < M * K; i++)
         src[i] = -1, w_kn[i] = i < N ? -2 : 0, x_rows[i % M] = 3, w_rows[i % N] = 0.5f;
-    int good = check("cuBLASLt", from_cublaslt(), K); /* 1 * 2 * 2^-1, summed over K */
-    good &= check("oneDNN", from_onednn(), 2);        /* only k = 0 has a weight, and it is -2 */
+    /* Each result is the sum of 1 * 2 * 2^-1 over K. */
+    int good = check("cuBLASLt", from_cublaslt(), K);
+    /* Only the weight with k = 0 is not zero. It is -2. */
+    good &= check("oneDNN", from_onednn(), 2);
     return check("torch", from_torch(), 3 * K) && good ? 0 : 1;
 }

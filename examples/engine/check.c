@@ -1,15 +1,16 @@
-/* Computes one row of a batch in double and bounds the error that the engine may make. */
+/* Computes one row of a batch in double, and bounds the error that the engine may make in this
+ * row. */
 #include "engine.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A result is rounded to bf16 (at most 2^-9 of its magnitude). Dequantizing to f32, and adding C in
- * f32, round by at most 2^-22 in all. */
+/* `rounding` bounds the error of rounding a result to bf16. `fp32_rounding` bounds the errors of
+ * dequantizing to f32 and of adding C in f32. */
 static const double rounding = 0x1p-9 + 0x1p-20, fp32_rounding = 0x1p-22;
 
-/* One row of values, and for each value the largest error of the engine's value. */
+/* Holds one row of values, and for each value the largest error of the engine's value. */
 typedef struct row {
     double *values, *errors;
 } row;
@@ -21,8 +22,8 @@ static double value_of(uint16_t bf16) {
     return (double)value;
 }
 
-/* Adds the product of `in` and one row of a weight to element n of `out`. The engine multiplies its
- * own values, which differ from in->values by at most in->errors. */
+/* Adds the product of `in` and one row of a weight to element n of `out`. The engine multiplies
+ * its own values, which differ from in->values by at most in->errors. */
 static void add_product(const row *in, const float *weight, int64_t k, double bound, row *out,
                         int64_t n) {
     double sum = 0, carried = 0, magnitude = 0;
@@ -82,7 +83,7 @@ double engine_check(const engine *e, const uint16_t *given, const uint16_t *serv
     for (int64_t i = 0; done && i < count; i++) {
         const double error = fabs(value_of(served[i]) - hidden.values[i]);
         const double share = error == 0 ? 0 : error / hidden.errors[i];
-        if (!(share <= worst)) worst = share; /* also takes NaN */
+        if (!(share <= worst)) worst = share; /* The negated comparison is also true for a NaN. */
     }
     row_destroy(&hidden);
     return done ? worst : -1;

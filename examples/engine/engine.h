@@ -1,8 +1,7 @@
-/* A small inference engine: it loads the feed-forward weights of a model, packs them once and then
- * multiplies batches of 1 to ENGINE_MOST_ROWS tokens by them. docs/engine.md explains the program.
- *
- * Each layer computes h = h + (h x up^T) x down^T. An engine for real models also runs its own
- * kernels for norms, attention and activations between these products. */
+/* Declares a small inference engine. It loads the feed-forward weights of a model, packs them once
+ * and then multiplies batches of 1 to ENGINE_MOST_ROWS tokens by them. docs/engine.md explains the
+ * program. Each layer computes h = h + (h x up^T) x down^T. An engine for real models also runs
+ * its own kernels for norms, attention and activations. */
 #ifndef ENGINE_H
 #define ENGINE_H
 
@@ -10,25 +9,26 @@
 #include <stdbool.h>
 
 enum {
-    ENGINE_MOST_ROWS = 512, /* Largest number of tokens in a batch */
-    ENGINE_CLASSES = 10,    /* Row-count classes 1, 2, 4, ... 512 */
+    ENGINE_MOST_ROWS = 512, /* Is the largest number of tokens in a batch. */
+    ENGINE_CLASSES = 10,    /* Counts the classes of row counts, which are 1, 2, 4, ... 512 rows. */
     ENGINE_MOST_LAYERS = 256
 };
 
-/* The two products of a layer. */
+/* Names the two products of a layer. */
 typedef enum engine_kind { ENGINE_UP = 0, ENGINE_DOWN = 1, ENGINE_KINDS = 2 } engine_kind;
 
-/* One weight: in host memory as quantized, and in the device's memory as packed. */
+/* Holds one weight, quantized in host memory and packed in device memory. */
 typedef struct engine_weight {
     bsmm_matrix host;
     void *packed;
 } engine_weight;
 
-/* A product of a layer. All layers have the same shapes, so that its plans serve every layer. */
+/* Describes a product of a layer. All layers have the same shapes, so one set of plans serves
+ * every layer. */
 typedef struct engine_product {
-    bsmm_matrix a, b, d; /* Descriptions without memory, for ENGINE_MOST_ROWS rows */
-    /* One plan per class of row counts. If a plan takes any number of rows, only plans[0] exists.
-     */
+    bsmm_matrix a, b, d; /* Are descriptions without memory, for ENGINE_MOST_ROWS rows. */
+    /* Has one plan for each class of row counts. If a plan takes any number of rows, only plans[0]
+       exists. */
     bsmm_plan *plans[ENGINE_CLASSES];
     uint64_t packed_bytes;
     double bound; /* Largest error bound of the kernels that a plan may choose (bsmm_explain) */
@@ -55,15 +55,11 @@ typedef struct engine {
 /* Prints the library's message if `status` is a failure. Returns true if it is not. */
 bool engine_ok(bsmm_status status, const char *what);
 
-/* ---- weights.c ---- */
-
 /* Reads all layers of a file. It quantizes unscaled weights to `format`, and keeps others. */
 bool engine_load(engine *e, const char *path, const char *format);
 /* Packs the weights in the device's memory. The plans must exist. */
 bool engine_pack(engine *e);
 void engine_free_weights(engine *e);
-
-/* ---- serve.c ---- */
 
 /* Makes the plans, the buffers and, on an NVIDIA GPU, the stream and the graphs. */
 bool engine_start(engine *e);
@@ -75,15 +71,11 @@ bool engine_queue(const engine *e, int64_t rows);
 /* Computes `rows` rows of hidden values in bf16, in place. */
 bool engine_serve(const engine *e, uint16_t *hidden, int64_t rows);
 
-/* ---- graphs.c ---- */
-
 /* Captures one CUDA graph for each class. On devices other than NVIDIA GPUs it does nothing. */
 bool engine_capture(engine *e);
 /* Launches the graph of class number `index`. */
 bool engine_launch(const engine *e, int index);
 void engine_free_graphs(engine *e);
-
-/* ---- check.c ---- */
 
 /* Computes the row `given` in double. Returns the largest error of `served`, the engine's result
  * for this row, as a multiple of its bound. A negative number means a lack of memory. */

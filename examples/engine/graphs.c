@@ -1,6 +1,6 @@
-/* CUDA graphs: the products of all layers become one launch for each class of row counts. The file
- * opens the CUDA driver by dlopen, so that the program compiles without NVIDIA's headers. An engine
- * that includes <cuda.h> calls these functions directly. */
+/* Makes one CUDA graph for each class of row counts, so that the products of all layers need a
+ * single launch. The file opens the CUDA driver by dlopen, so that the program compiles without
+ * NVIDIA's headers. */
 #include "engine.h"
 
 #include <dlfcn.h>
@@ -49,7 +49,8 @@ static bool succeeded(int result, const char *call) {
     return result == 0;
 }
 
-/* Takes the driver that bsmm has opened. A simulated GPU has a driver of its own. */
+/* Finds the functions of the driver that bsmm has opened. A simulated GPU has a driver of its own.
+ */
 static bool find_functions(const char *device, engine_graphs *g) {
     const bool simulated = strncmp(device, "sim:", 4) == 0;
     const char *file = simulated ? "libbsmm_sim_cuda.so.1" : "libcuda.so.1";
@@ -65,7 +66,8 @@ static bool find_functions(const char *device, engine_graphs *g) {
     return library != NULL;
 }
 
-/* Makes the context current in which bsmm has allocated memory, and creates a stream in it. */
+/* Makes the context in which bsmm has allocated memory the current one, and creates a stream in
+ * it. */
 static bool make_stream(engine *e, const engine_graphs *g) {
     int ordinal = 0, device = 0;
     void *context;
@@ -76,8 +78,8 @@ static bool make_stream(engine *e, const engine_graphs *g) {
            succeeded(g->create_stream(&e->stream, NON_BLOCKING), "stream");
 }
 
-/* Captures the products of a batch: the stream records them and runs nothing. Even if a product
- * fails, the capture must end, or the stream stays unusable. */
+/* Captures the products of a batch in a graph. The stream records the work and runs nothing. Even
+ * if a product fails, the capture must end, because the stream is unusable otherwise. */
 static bool capture(const engine *e, engine_graphs *g, int index) {
     void *graph = NULL;
     if (!succeeded(g->begin(e->stream, CAPTURE_THREAD_LOCAL), "begin capture")) return false;

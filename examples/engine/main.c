@@ -28,8 +28,7 @@ static void fill(uint16_t *values, int64_t count) {
     }
 }
 
-/* Serves one batch and checks its last row, so that rows that pad the batch cannot be mistaken for
- * its own. */
+/* Serves one batch and checks its last row, because the rows after it only pad the batch. */
 static bool serve(const engine *e, int64_t rows, const uint16_t *given, uint16_t *batch) {
     const int64_t hidden = e->products[ENGINE_UP].a.cols;
     memcpy(batch, given, (size_t)(rows * hidden) * sizeof *batch);
@@ -65,7 +64,7 @@ static void describe(const engine *e) {
 }
 
 int main(int argc, char **argv) {
-    static engine e; /* Too large for the stack */
+    static engine e; /* The struct is static, because it is too large for the stack. */
     e.device = argc > 2 ? argv[2] : "cpu";
     if (argc < 2 || argc > 4) {
         fprintf(stderr, "usage: %s MODEL.safetensors [DEVICE [FORMAT]]\n", argv[0]);

@@ -1,13 +1,11 @@
-/* Plans, buffers and batches. */
+/* Makes plans and buffers, and computes batches. */
 #include "engine.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* ---- plans ---- */
-
 /* Makes the plan of a product for batches of up to `rows` rows. The second product of a layer adds
- * h to its result: beta is 1, and C is the same memory as D. */
+ * h to its result, so beta is 1, and C is the same memory as D. */
 static bsmm_status make_plan(const engine *e, const engine_product *p, int64_t rows, uint32_t flags,
                              bsmm_plan **plan) {
     static const float one = 1;
@@ -20,8 +18,8 @@ static bsmm_status make_plan(const engine *e, const engine_product *p, int64_t r
     return bsmm_plan_create(&desc, plan);
 }
 
-/* Makes one plan that takes any number of rows. If no kernel of the device can do that, makes one
- * plan for each class of row counts. */
+/* Makes one plan that takes any number of rows. If no kernel of the device supports that, the
+ * function makes one plan for each class of row counts. */
 static bool make_plans(engine *e, engine_product *p) {
     bsmm_status status = make_plan(e, p, ENGINE_MOST_ROWS, BSMM_MATMUL_ANY_ROWS, &p->plans[0]);
     e->any_rows = status == BSMM_OK;
@@ -29,13 +27,13 @@ static bool make_plans(engine *e, engine_product *p) {
     for (int index = 0; !e->any_rows && index < ENGINE_CLASSES; index++)
         if (!engine_ok(make_plan(e, p, (int64_t)1 << index, 0, &p->plans[index]), "plan"))
             return false;
-    /* Packed weights do not depend on the number of rows, so that every plan takes the same ones.
-     */
+    /* Packed weights do not depend on the number of rows, so every plan takes the same packed
+       weights. */
     p->packed_bytes = bsmm_plan_packed_b_bytes(p->plans[0]);
     return true;
 }
 
-/* Raises the size of the workspace to what the plans of a product need. */
+/* Enlarges the workspace to the size that the plans of a product need. */
 static void grow_workspace(engine *e, const engine_product *p) {
     for (int index = 0; index < ENGINE_CLASSES; index++) {
         if (!p->plans[index]) continue;
@@ -65,8 +63,8 @@ static uint64_t hidden_bytes(const engine *e, int64_t rows) {
     return (uint64_t)(rows * e->products[ENGINE_UP].a.cols) * sizeof(uint16_t);
 }
 
-/* Allocates room for the largest batch. The class of a batch may have more rows than the batch, so
- * the rows must be there, and be numbers, from the beginning. */
+/* Allocates room for the largest batch. A batch is padded to the rows of its class, so all rows
+ * must contain numbers from the beginning. */
 static bool make_buffers(engine *e) {
     bsmm_exec exec = {sizeof exec, .device = e->device};
     const uint64_t hidden = hidden_bytes(e, ENGINE_MOST_ROWS);
@@ -99,9 +97,7 @@ void engine_stop(engine *e) {
     bsmm_free_memory(e->device, e->workspace);
 }
 
-/* ---- batches ---- */
-
-/* Returns the smallest class that has room for `rows` rows: class c has 2^c rows. */
+/* Returns the smallest class that has room for `rows` rows. Class c has 2^c rows. */
 static int class_of(const engine *e, int64_t rows) {
     int index = 0;
     while (!e->any_rows && ((int64_t)1 << index) < rows)

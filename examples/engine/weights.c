@@ -6,8 +6,6 @@
 
 static const char *const names[ENGINE_KINDS] = {"up", "down"};
 
-/* ---- reading ---- */
-
 /* Allocates the memory that the description of a matrix needs. */
 static bool allocate(bsmm_matrix *m) {
     m->scale_bytes = 0;
@@ -107,8 +105,6 @@ bool engine_load(engine *e, const char *path, const char *format) {
     bsmm_file_close(file);
     return loaded && check_shapes(e);
 }
-
-/* ---- packing ---- */
 
 /* Copies host memory to new memory of the device. */
 static bool upload(const engine *e, const void *from, uint64_t bytes, void **to) {

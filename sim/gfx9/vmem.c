@@ -132,9 +132,9 @@ static void find_places(gfx9_wave *w, const gfx9_inst *i, const parts *p, uint32
     if (w->trace && !w->stop) gfx9_trace_lines(w, to->at, to->active, bytes);
 }
 
-/* Reads one, two or four bytes of lane l's data from byte `from` on. Bytes beyond the end of a
- * buffer are 0. A memcpy of a variable number of bytes would be a loop over bytes, and the
- * processor would wait for its last store before it could load the word. */
+/* Reads one, two or four bytes of lane l's data, beginning with byte `from`. Bytes past the end of
+ * a buffer are 0. The function has a case for each size, because a memcpy of a variable size would
+ * be a slow loop over bytes. */
 static uint32_t read_word(const places *p, int l, uint32_t from, uint32_t bytes) {
     if (!p->at[l] || (int64_t)from + bytes > p->limit[l]) return 0;
     const uint8_t *at = p->at[l] + from;

@@ -1,8 +1,7 @@
 /* Tests the kernels for block-scaled products on Blackwell (cuda_sm100f_scaled, cuda_sm120f_scaled
- * and cuda_sm100f_fp8) with the sizes at which their code differs: several tiles, more k blocks
- * than stages, short last blocks, and rows and scales that TMA and the tensor cores cannot read as
- * they are stored. Every result is compared with a sum in double. The test is skipped unless the
- * device is such a GPU or its simulator. */
+ * and cuda_sm100f_fp8). The products have sizes for which the kernels take different code paths.
+ * The test compares every result with a sum in double. It is skipped unless the device is a
+ * Blackwell GPU or its simulator. */
 #include "cuda.h"
 #include "gpu.h"
 #include "operand.h"
@@ -16,7 +15,7 @@
 
 #include <cmocka.h>
 
-/* The major compute capabilities of the kernels' devices. */
+/* Lists the kernels with the major compute capability of their devices. */
 static const struct {
     const char *kernel, *simulated;
     int major;
@@ -30,8 +29,9 @@ typedef struct scaled_case {
     int64_t more_cols; /* Is the number of unused elements after each row of A and B in memory. */
 } scaled_case;
 
-/* The tiles have 128 x 192 results on sm_100 and 128 x 128 on sm_120. A k block has 128 elements,
- * or 256 of mxfp4 and nvfp4, and there are 2, 4 or 5 stages. */
+/* A tile has 128 x 192 results on sm_100 and 128 x 128 on sm_120. The kernel loads 128 elements of
+ * K (256 of mxfp4 and nvfp4) into each of its 2, 4 or 5 stages. These cases have one tile or
+ * several, and fewer or more loads than stages. */
 static const scaled_case cases[] = {
     {"mxfp8", "mxfp8", "f32", 3, 4, 64, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
     {"mxfp8", "mxfp8", "f32", 128, 192, 128, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
@@ -62,8 +62,8 @@ static const scaled_case cases[] = {
     {"mxfp6_e3m2", "mxfp4", "f32", 20, 100, 100, FILL_SPECIAL, BSMM_LAYOUT_NV_128X4, 0},
 };
 
-/* The products of the kernel cuda_sm100f_fp8, whose tiles have 128 x 128 results. A k block has 128
- * elements. */
+/* Lists the products for the kernel cuda_sm100f_fp8. A tile has 128 x 128 results, and each load
+ * has 128 elements of K. */
 static const scaled_case fp8_cases[] = {
     {"fp8_group128", "fp8_block128", "f32", 128, 128, 128, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"fp8_group128", "fp8_block128", "bf16", 300, 600, 1040, FILL_ORDINARY, BSMM_LAYOUT_COL_MAJOR,
@@ -76,7 +76,7 @@ static const scaled_case fp8_cases[] = {
     {"fp8_group128", "fp8_block128", "f32", 40, 200, 288, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
 };
 
-/* The device on which the tests run, and its kernel. */
+/* The device on which the tests run, and the kernel for it. */
 static const char *device, *kernel;
 
 static bool runs_on(size_t i, const char *name) {
@@ -85,7 +85,7 @@ static bool runs_on(size_t i, const char *name) {
            test_cuda_device()->capability / 10 == kernels[i].major;
 }
 
-/* Skips the test unless the device of a kernel is there. */
+/* Skips the test unless there is a device for one of the kernels. */
 static void need_device(void) {
     for (uint32_t i = 0; (device = test_gpu_at(i)); i++)
         for (size_t k = 0; k < BSMM_COUNT(kernels); k++)
@@ -101,7 +101,7 @@ typedef struct operands {
     bsmm_matmul_desc desc;
 } operands;
 
-/* fp8_group128_e5m2 is no preset. */
+/* No preset has the name fp8_group128_e5m2, so the test makes this format itself. */
 static bsmm_format named(const char *name) {
     return strcmp(name, "fp8_group128_e5m2") == 0
                ? (bsmm_format){BSMM_ELEM_E5M2, BSMM_SCALE_F32, 1, 128}
@@ -232,9 +232,7 @@ static void test_fp8_cases(void **state) {
     check_cases(fp8_cases, BSMM_COUNT(fp8_cases));
 }
 
-/* ---- results that fp32 accumulators do not hold ---- */
-
-/* tcgen05.mma and mma.sync ignore the sign of an e4m3 scale. */
+/* Tests negative e4m3 scales, because tcgen05.mma and mma.sync ignore the sign of an e4m3 scale. */
 static void test_negative_scales(void **state) {
     static const scaled_case c = {
         "nvfp4", "nvfp4", "f32", 140, 400, 160, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0};

@@ -259,8 +259,8 @@ static void test_reports_of_presets(void **state) {
     }
 }
 
-/* Tests that both matrices of a comparison may have any format. The errors of q against src are
- * those of src against q, and a matrix has no errors against itself. */
+/* Tests that both matrices of a comparison may have any format. Exchanging the matrices must give
+ * the same errors, and a matrix must have no errors compared with itself. */
 static void test_compare_takes_any_formats(void **state) {
     (void)state;
     rng r = {5};

@@ -340,7 +340,8 @@ static void test_status_names(void **state) {
     assert_int_equal(bsmm_version(), BSMM_VERSION);
     snprintf(text, sizeof text, "%d.%d.%d", BSMM_VERSION / 10000, BSMM_VERSION / 100 % 100,
              BSMM_VERSION % 100);
-    assert_string_equal(text, BSMM_PROJECT_VERSION); /* CMake's version of the project */
+    /* The text must be the version of the CMake project. */
+    assert_string_equal(text, BSMM_PROJECT_VERSION);
 }
 
 int main(void) {
