@@ -31,7 +31,8 @@ typedef struct engine_product {
        exists. */
     bsmm_plan *plans[ENGINE_CLASSES];
     uint64_t packed_bytes;
-    double bound; /* Largest error bound of the kernels that a plan may choose (bsmm_explain) */
+    /* The largest error bound of the kernels that a plan may choose (bsmm_explain). */
+    double bound;
 } engine_product;
 
 typedef struct engine_graphs engine_graphs;
@@ -41,13 +42,15 @@ typedef struct engine {
     int layers;
     engine_weight weights[ENGINE_MOST_LAYERS][ENGINE_KINDS];
     engine_product products[ENGINE_KINDS];
-    bool any_rows;   /* Plans take any number of rows; otherwise there is one plan per class */
-    void *hidden;    /* h, in the device's memory: ENGINE_MOST_ROWS rows of bf16 */
-    void *inner;     /* h x up^T, in the device's memory: ENGINE_MOST_ROWS rows of bf16 */
-    void *workspace; /* Workspace of the largest plan */
+    /* If true, one plan takes any number of rows. Otherwise there is one plan for each class of row
+     * counts. */
+    bool any_rows;
+    void *hidden;    /* Holds the values h in device memory, i.e. ENGINE_MOST_ROWS rows of bf16. */
+    void *inner;     /* Holds h x up^T in device memory, i.e. ENGINE_MOST_ROWS rows of bf16. */
+    void *workspace; /* The workspace of the largest plan. */
     uint64_t workspace_bytes;
-    void *stream;          /* Stream of a GPU; NULL on a CPU */
-    engine_graphs *graphs; /* CUDA graphs; NULL on other devices */
+    void *stream;          /* The stream of a GPU, or NULL on a CPU. */
+    engine_graphs *graphs; /* The CUDA graphs, or NULL on other devices. */
 } engine;
 
 /* Every function below that returns bool has printed an error message if it returns false. */
@@ -64,11 +67,13 @@ void engine_free_weights(engine *e);
 /* Makes the plans, the buffers and, on an NVIDIA GPU, the stream and the graphs. */
 bool engine_start(engine *e);
 void engine_stop(engine *e);
-/* Returns the number of rows that the products of a batch have: that of its class. */
+/* Returns the number of rows of the class of a batch. All products of the batch have this number
+ * of rows. */
 int64_t engine_class_rows(const engine *e, int64_t rows);
-/* Queues the products of all layers for a batch. It allocates nothing, so it can be captured. */
+/* Queues the products of all layers for a batch. The function allocates nothing, so a graph can
+ * capture it. */
 bool engine_queue(const engine *e, int64_t rows);
-/* Computes `rows` rows of hidden values in bf16, in place. */
+/* Computes `rows` rows of hidden values in bf16. The results replace the input. */
 bool engine_serve(const engine *e, uint16_t *hidden, int64_t rows);
 
 /* Captures one CUDA graph for each class. On devices other than NVIDIA GPUs it does nothing. */
@@ -77,8 +82,9 @@ bool engine_capture(engine *e);
 bool engine_launch(const engine *e, int index);
 void engine_free_graphs(engine *e);
 
-/* Computes the row `given` in double. Returns the largest error of `served`, the engine's result
- * for this row, as a multiple of its bound. A negative number means a lack of memory. */
+/* Computes the row `given` in double and compares it with `served`, the engine's result for this
+ * row. Returns the largest error as a multiple of its bound, or a negative number if there is no
+ * memory. */
 double engine_check(const engine *e, const uint16_t *given, const uint16_t *served);
 
 #endif

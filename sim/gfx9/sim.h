@@ -184,8 +184,8 @@ struct gfx9_wave {
     uint32_t v[VGPRS][LANES];
     uint32_t s[SGPRS] __attribute__((aligned(8)));
     uint32_t lane[LANES]; /* Is all ones for each lane whose bit in lane_exec is set, else 0. */
-    /* lane_exec is the mask for which `lane` was computed. dpp_lanes are the lanes that the DPP
-     * modifier of the current instruction allows to write. */
+    /* lane_exec is the lane mask from which the array `lane` was computed. dpp_lanes are the lanes
+     * that the DPP modifier of the current instruction allows to write. */
     uint64_t lane_exec, dpp_lanes;
     uint32_t scc, mode, pc, stop;
     /* Is the mode that s_set_gpr_idx has set. Bits 1, 2 and 4 add the index in M0 to the register
