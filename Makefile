@@ -9,7 +9,7 @@ CMAKE_FLAGS ?=
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := all
-.PHONY: all help deps configure test run check fuzz mutate docs format wheel install clean
+.PHONY: all help deps configure test run check fuzz mutate docs format wheel deb install clean
 
 ## make: install what the build needs, then build the libraries and build/bsmm
 all: configure
@@ -31,6 +31,11 @@ check:
 ## make wheel: the Python wheel in build-wheel/dist, with the GPU images of the build
 wheel: all
 	@tools/make-wheel.sh $(BUILD)
+
+## make deb: Debian packages in build-deb/deb, with the GPU images of the build
+deb: all
+	@tools/make-deb.sh $(BUILD)
+	@tools/check-deb.sh
 
 ## make fuzz [SECONDS=600]: run every fuzzer that long, two at a time
 fuzz:

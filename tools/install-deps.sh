@@ -4,7 +4,7 @@
 # .cache/sim; "python" those of the Python wheel into .cache/python; "torch" torch into .cache/torch,
 # which takes some GB. Packages that are already installed are skipped.
 #   usage: install-deps.sh PURPOSE...
-#   (build, test, run, check, fuzz, docs, cuda, amdgpu, sim, emulate, python, torch)
+#   (build, test, run, check, fuzz, docs, deb, cuda, amdgpu, sim, emulate, python, torch)
 set -eu
 packages_of() {
     case $1 in
@@ -14,6 +14,7 @@ packages_of() {
     check) echo "clang-14 clang-format-14 clang-tidy-14 libomp-14-dev ccache git" ;;
     fuzz) echo "clang-14 libclang-rt-14-dev libomp-14-dev" ;;
     docs) echo "doxygen" ;;
+    deb) echo "dpkg-dev lintian" ;;
     cuda) echo "g++ python3 python3-pip python3-venv zstd" ;;
     amdgpu) echo "clang-22 lld-22 llvm-22 zstd" ;;
     python | torch) echo "python3 python3-dev python3-pip python3-venv" ;;
