@@ -9,7 +9,7 @@ CMAKE_FLAGS ?=
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := all
-.PHONY: all help deps configure test run check fuzz mutate docs format wheel deb install clean
+.PHONY: all help deps configure test run check fuzz mutate docs format wheel deb dist install clean
 
 ## make: install what the build needs, then build the libraries and build/bsmm
 all: configure
@@ -36,6 +36,10 @@ wheel: all
 deb: all
 	@tools/make-deb.sh $(BUILD)
 	@tools/check-deb.sh
+
+## make dist: a source archive in build-dist, with the GPU images of the build
+dist: all
+	@tools/make-dist.sh $(BUILD)
 
 ## make fuzz [SECONDS=600]: run every fuzzer that long, two at a time
 fuzz:
