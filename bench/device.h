@@ -14,7 +14,7 @@
 #include <stddef.h>
 
 typedef struct bench_graph {
-    /* Are objects of the device's driver. */
+    /* Objects of the device's driver. */
     void *graph, *executable;
     size_t turns; /* The number of runs of the work in the graph. */
 } bench_graph;
@@ -24,7 +24,7 @@ typedef struct bench_graph {
 typedef struct bench_device_kind {
     /* The name of this kind of device. Its devices are called "name", "name:0", and so on. */
     const char *name;
-    /* Is true for the host, whose memory is that of the process. Work is then complete when its
+    /* True for the host, whose memory is that of the process. Work is then complete when its
      * call returns, and there are no graphs. */
     bool is_host;
     /* Names the known device (bsmm_device_at) whose data sheet is used if the actual device has
@@ -40,10 +40,10 @@ typedef struct bench_device_kind {
     /* Names the kind of device whose kernels run on this device. NULL means that this kind has its
        own kernels. */
     const char *kernels;
-    /* Is true if the device is simulated. bench then times a single run, because simulating takes
+    /* True if the device is simulated. bench then times a single run, because simulating takes
      * far longer than the real device would. */
     bool is_simulated;
-    /* Is true if times come from a model of the device, which gives the same time in every run. A
+    /* True if times come from a model of the device, which gives the same time in every run. A
      * simulated device without a model reports the time that simulating took. */
     bool is_model;
     /* The library with which bench compares GEMMs on this kind of device (the peer), or NULL if

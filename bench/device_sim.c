@@ -49,7 +49,7 @@ static bool finish_time(void *state, double *seconds) {
     return done;
 }
 
-/* Are the indices of the fields of the simulator's gfx9_times (sim/gfx9/sim.h). */
+/* The indices of the fields of the simulator's gfx9_times (sim/gfx9/sim.h). */
 enum {
     SECONDS,
     CYCLES,

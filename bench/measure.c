@@ -12,7 +12,7 @@
 /* Holds the state of one measurement, i.e. its memory, plans and times. */
 typedef struct bench {
     const bench_job *job;
-    /* Are the matrices of the GEMM. `a_wide` and `b_wide` hold the values of A and B in fp32, for
+    /* The matrices of the GEMM. `a_wide` and `b_wide` hold the values of A and B in fp32, for
      * other libraries and for the validation. */
     bsmm_matrix a, b, d, a_wide, b_wide;
     bench_copies b_data, b_scales, b_packed;
@@ -20,7 +20,7 @@ typedef struct bench {
     bsmm_plan *plan;
     bsmm_buffers buffers;
     const bench_probe *unit;
-    /* Is memory for measuring the read bandwidth. It is used only if runs read B from memory
+    /* Memory for measuring the read bandwidth. It is used only if runs read B from memory
      * instead of a cache (a cold job). */
     bench_memory memory;
     const bench_peer *peers[BENCH_PEERS];

@@ -17,7 +17,7 @@ static int64_t choose_stride(int64_t outputs, int64_t k) {
 }
 
 typedef struct sums {
-    double exact, magnitude; /* Are the sums over K of a b and of |a b|. */
+    double exact, magnitude; /* The sums over K of a b and of |a b|. */
 } sums;
 
 static sums sum_products(const float *a, const float *b, int64_t k) {

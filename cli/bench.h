@@ -38,8 +38,8 @@ cli_bench_titles cli_bench_titles_of(const cli_bench_values *values, const char 
 /* Says how far a reader can trust a row of the output, i.e. whether other work kept the machine
  * busy during the measurement. */
 typedef struct cli_bench_trust {
-    bool disturbed; /* Is true if the machine was busy in every attempt to measure the row. */
-    /* Is the peak rate that the probe reached beside this row, as a fraction of its best rate
+    bool disturbed; /* True if the machine was busy in every attempt to measure the row. */
+    /* The peak rate that the probe reached beside this row, as a fraction of its best rate
      * beside any row. The probe is a loop that measures the arithmetic unit or the memory. */
     double probe_share;
     int attempts; /* Counts the attempts to measure the row. */

@@ -7,11 +7,11 @@
 
 typedef struct cli_check {
     double max_error;
-    /* Is the largest error divided by its bound. A value above 1 means that the kernel exceeds its
+    /* The largest error divided by its bound. A value above 1 means that the kernel exceeds its
      * bound. */
     double share;
     int64_t row, col;     /* Give the element of D with the largest `share`. */
-    double got, expected; /* Are the computed and the expected value of this element of D. */
+    double got, expected; /* The computed and the expected value of this element of D. */
 } cli_check;
 
 /* Checks the product in desc->d (f32, f16 or bf16). Returns false if the check is impossible. The

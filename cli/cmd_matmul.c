@@ -50,7 +50,7 @@ typedef struct product {
     char kernel[64];
     double seconds;
     cli_check check;
-    double level; /* Is the level of the kernel's errors (level.h), or NAN if it is not known. */
+    double level; /* The level of the kernel's errors (level.h), or NAN if it is not known. */
 } product;
 
 static double now(void) {

@@ -14,13 +14,13 @@
 /* Describes the format to which the command quantizes some weights, and names these weights by a
  * pattern. */
 typedef struct choice {
-    char *pattern; /* Is the pattern that the names of the weights must match. */
+    char *pattern; /* The pattern that the names of the weights must match. */
     bsmm_format format;
     const char *recipe;
-    /* Is the kind of global scale that the recipe writes, i.e. multiplier or divisor
+    /* The kind of global scale that the recipe writes, i.e. multiplier or divisor
        (bsmm_global). */
     uint32_t global_kind;
-    bool used; /* Is true if this choice decides the format of at least one weight. */
+    bool used; /* True if this choice decides the format of at least one weight. */
 } choice;
 
 typedef struct values {
@@ -38,7 +38,7 @@ typedef struct values {
     bool pow2, one_level, report;
     /* Collects the error reports of the current weight's matrices for the table of reports. */
     cli_report *reports;
-    /* Is the largest magnitude of the weights that share a global scale with this weight, or 0 if
+    /* The largest magnitude of the weights that share a global scale with this weight, or 0 if
      * there are none. */
     float *amax;
 } values;

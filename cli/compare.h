@@ -10,10 +10,10 @@ typedef struct cli_difference {
     const char *name;
     /* The format of the tensor in each model, or "" if the model has no tensor of this name. */
     cli_text formats[2];
-    double sqnr_db;   /* Is 10 log10(sum x^2 / sum (x - q)^2), or +Inf if the values are equal. */
-    double max_error; /* Is the largest |x - q|, or NaN if one of the values is NaN. */
-    double relative;  /* Is max_error divided by the largest |x|. */
-    double clipped;   /* Is the fraction of elements above the largest value of their block. */
+    double sqnr_db;   /* 10 log10(sum x^2 / sum (x - q)^2), or +Inf if the values are equal. */
+    double max_error; /* The largest |x - q|, or NaN if one of the values is NaN. */
+    double relative;  /* max_error divided by the largest |x|. */
+    double clipped;   /* The fraction of elements above the largest value of their block. */
 } cli_difference;
 
 typedef struct cli_differences {

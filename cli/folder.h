@@ -11,10 +11,10 @@ typedef struct cli_folder {
     /* `out` is the output folder, and `work` is the folder OUT.part in which the command makes it.
      */
     char *out, *work;
-    /* Is the descriptor of the locked file in `work`, or -1. The lock makes sure that only one run
+    /* The descriptor of the locked file in `work`, or -1. The lock makes sure that only one run
      * works there. */
     int lock;
-    /* Is the folder of the input model, or NULL if the input is a single file. */
+    /* The folder of the input model, or NULL if the input is a single file. */
     const char *source;
     char *source_memory;
 } cli_folder;

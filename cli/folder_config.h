@@ -6,7 +6,7 @@
 #include "command.h"
 
 typedef struct cli_layer {
-    /* Is the name of the module, i.e. the name of its weight without ".weight". */
+    /* The name of the module, i.e. the name of its weight without ".weight". */
     const char *name;
     const char *family;
     bsmm_format format;

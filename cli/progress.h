@@ -8,7 +8,7 @@
 typedef struct cli_progress {
     const char *title;
     uint64_t total, done;
-    double started, drawn; /* Are the times of the start and of the last redraw, in seconds. */
+    double started, drawn; /* The times of the start and of the last redraw, in seconds. */
     int active;
 } cli_progress;
 

@@ -14,10 +14,10 @@
  * handler may read it in another thread. */
 typedef struct range {
     struct range *next;
-    /* Is the file that owns the mapping, or NULL after the file is closed. */
+    /* The file that owns the mapping, or NULL after the file is closed. */
     const bsmm_file *file;
     char *path;
-    uintptr_t begin, end; /* Are the address range of the mapping, in whole pages. */
+    uintptr_t begin, end; /* The address range of the mapping, in whole pages. */
 } range;
 
 static range *_Atomic ranges;

@@ -37,7 +37,7 @@ typedef struct cli_transfer {
     const void *options; /* The values of the options of the running command. */
     /* Tells whether the command changes a weight if the user did not give --include. */
     bool (*wants)(const void *options, const bsmm_weight *weight);
-    /* Is true if the command changes quantized weights. A broken weight counts as quantized, so it
+    /* True if the command changes quantized weights. A broken weight counts as quantized, so it
      * is an error for such a command. */
     bool wants_quantized;
     /* Decides the format, scale layout and checkpoint family with which the command writes a

@@ -15,30 +15,30 @@ typedef struct cli_step {
     /* `source` is the index of the tensor or weight in the input file, and `target` is its index
        in the writer. */
     uint64_t source, target;
-    size_t shard; /* Is the number of the output file that receives the weight or tensor. */
+    size_t shard; /* The number of the output file that receives the weight or tensor. */
     bsmm_weight weight;
 } cli_step;
 
 /* Describes an output file. An output folder has several files, which are called shards. */
 typedef struct cli_shard {
-    bsmm_writer *writer; /* Is NULL if the file is complete. */
+    bsmm_writer *writer; /* NULL if the file is complete. */
     char *path;
-    uint64_t bytes; /* Is the size in bytes of all tensors in the file. */
+    uint64_t bytes; /* The size in bytes of all tensors in the file. */
 } cli_shard;
 
 typedef struct cli_job {
     const cli_transfer *transfer;
     bsmm_file *file;
-    cli_folder *folder; /* Is NULL if the output is a single file. */
+    cli_folder *folder; /* NULL if the output is a single file. */
     cli_shard *shards;
     size_t shard_count;
     bool *claimed; /* Tells for each tensor whether it belongs to the step of a weight. */
     cli_step *steps;
     uint64_t step_count, changed, left_out;
     uint64_t bytes;        /* Counts the bytes that all steps together read. */
-    uint64_t output_bytes; /* Is the size of the output in bytes, as in cli_transfer_result. */
+    uint64_t output_bytes; /* The size of the output in bytes, as in cli_transfer_result. */
     cli_progress progress;
-    int status; /* Is the exit status of a failure during planning. */
+    int status; /* The exit status of a failure during planning. */
 } cli_job;
 
 /* Adds to the writers everything that the output will contain, and lists the steps. On failure,

@@ -5,7 +5,7 @@
 
 #include "command.h"
 
-/* Is a vocabulary, i.e. a function that returns word number `index`, or NULL after the last word.
+/* A vocabulary, i.e. a function that returns word number `index`, or NULL after the last word.
  */
 typedef const char *cli_words(uint32_t index);
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 enum {
-    ENGINE_MOST_ROWS = 512, /* Is the largest number of tokens in a batch. */
+    ENGINE_MOST_ROWS = 512, /* The largest number of tokens in a batch. */
     ENGINE_CLASSES = 10,    /* Counts the classes of row counts, which are 1, 2, 4, ... 512 rows. */
     ENGINE_MOST_LAYERS = 256
 };
@@ -26,7 +26,7 @@ typedef struct engine_weight {
 /* Describes a product of a layer. All layers have the same shapes, so one set of plans serves
  * every layer. */
 typedef struct engine_product {
-    bsmm_matrix a, b, d; /* Are descriptions without memory, for ENGINE_MOST_ROWS rows. */
+    bsmm_matrix a, b, d; /* Descriptions without memory, for ENGINE_MOST_ROWS rows. */
     /* Has one plan for each class of row counts. If a plan takes any number of rows, only plans[0]
        exists. */
     bsmm_plan *plans[ENGINE_CLASSES];

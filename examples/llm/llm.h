@@ -20,8 +20,8 @@
 #endif
 
 enum {
-    LLM_BATCH = 512,     /* Is the largest number of tokens that the layers compute at once. */
-    LLM_HEAD_BATCH = 128 /* Is the largest number of tokens whose logits are computed at once. */
+    LLM_BATCH = 512,     /* The largest number of tokens that the layers compute at once. */
+    LLM_HEAD_BATCH = 128 /* The largest number of tokens whose logits are computed at once. */
 };
 
 /* Prints "llm: ..." and ends the program with status 1. */

@@ -15,13 +15,13 @@ typedef struct merge {
 
 struct llm_tokenizer {
     int64_t count;
-    /* Are the tokens as the file spells them. `spellings` contains their bytes. */
+    /* The tokens as the file spells them. `spellings` contains their bytes. */
     bsmm_value *names;
     char *spellings;
-    size_t slots; /* Is the number of slots of each of the two hash tables. It is a power of two. */
-    int32_t *ids; /* Is the hash table of the tokens. A free slot contains -1. */
-    merge *merges;         /* Is the hash table of the merges. The id of a free slot is -1. */
-    int32_t byte_ids[256]; /* Is the token of each byte, or -1 if there is none. */
+    size_t slots;  /* The number of slots of each of the two hash tables. It is a power of two. */
+    int32_t *ids;  /* The hash table of the tokens. A free slot contains -1. */
+    merge *merges; /* The hash table of the merges. The id of a free slot is -1. */
+    int32_t byte_ids[256]; /* The token of each byte, or -1 if there is none. */
     int32_t *special;      /* Lists the special tokens, whose names are not split. */
     int64_t special_count;
     /* `unknown` is the token for bytes without a token. `end` is the token that ends an answer.

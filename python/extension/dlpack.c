@@ -14,14 +14,14 @@ typedef struct dl_tensor {
     uint64_t byte_offset;
 } dl_tensor;
 
-/* Is the struct in a capsule with the name "dltensor". */
+/* The struct in a capsule with the name "dltensor". */
 typedef struct dl_managed {
     dl_tensor tensor;
     void *context;
     void (*deleter)(struct dl_managed *self);
 } dl_managed;
 
-/* Is the struct in a capsule with the name "dltensor_versioned". Its fields are the same in all
+/* The struct in a capsule with the name "dltensor_versioned". Its fields are the same in all
  * versions 1.x of DLPack. */
 typedef struct dl_versioned {
     uint32_t major, minor;

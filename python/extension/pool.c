@@ -18,7 +18,7 @@ static struct {
     size_t next, count;
     size_t unfinished; /* Counts the tasks that have not returned. */
     size_t workers;    /* Counts the started threads. */
-    int is_busy;       /* Is 1 while a call of run_tasks is running. */
+    int is_busy;       /* 1 while a call of run_tasks is running. */
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
           .work = PTHREAD_COND_INITIALIZER,
           .done = PTHREAD_COND_INITIALIZER};

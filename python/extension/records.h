@@ -38,7 +38,7 @@ typedef struct field {
 struct record {
     const char *name;    /* The name of the struct in bsmm.h. */
     size_t size;         /* The size of the struct in bytes. */
-    int is_versioned;    /* Is 1 if the struct begins with struct_size. */
+    int is_versioned;    /* 1 if the struct begins with struct_size. */
     const field *fields; /* Lists the fields that Python sees. */
 };
 

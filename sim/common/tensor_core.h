@@ -1,11 +1,11 @@
-/* Computes the sum that a tensor core of an NVIDIA H100 or H200 (compute capability 9.0) computes in one
- * wgmma or mma.sync instruction. NVIDIA does not publish this arithmetic. The following rules were
- * fitted to results of an H200 and an H100 and reproduce all of these results (docs/NUMERICS.md,
- * "Tensor cores"):
+/* Computes the sum that a tensor core of an NVIDIA H100 or H200 (compute capability 9.0) computes
+ * in one wgmma or mma.sync instruction. NVIDIA does not publish this arithmetic. The following
+ * rules were fitted to results of an H200 and an H100 and reproduce all of these results
+ * (docs/NUMERICS.md, "Tensor cores"):
  *
  * 1. The exponent of a product is the sum of its elements' exponents. A subnormal element has the
- *    exponent of the smallest normal number. Let `top` be the largest exponent of all nonzero products
- *    and of the accumulator.
+ *    exponent of the smallest normal number. Let `top` be the largest exponent of all nonzero
+ * products and of the accumulator.
  * 2. All products and the accumulator are truncated to multiples of 2^(top - fraction). The
  *    truncated numbers are added exactly.
  * 3. The sum is truncated to `kept` bits after its leading bit. If the accumulator is f16, the sum
@@ -19,7 +19,7 @@
 
 typedef struct sim_tensor_rule {
     int fraction, kept;
-    /* Are the exponents of the smallest normal element of A and of B, and of the smallest normal
+    /* The exponents of the smallest normal element of A and of B, and of the smallest normal
      * accumulator. */
     int least_a, least_b, least_sum;
 } sim_tensor_rule;

@@ -127,7 +127,7 @@ static bool parse_operand(char *t, gfx9_operand *o) {
 
 uint64_t gfx9_constant(const gfx9_operand *o, int type) {
     if (o->real) {
-        /* Is true for the inline constant 1 / (2 pi). LLVM prints only a few of its digits, so the
+        /* True for the inline constant 1 / (2 pi). LLVM prints only a few of its digits, so the
          * code below returns the exact bits. */
         const bool turns = o->number > 0.159 && o->number < 0.16;
         const double d = o->number;

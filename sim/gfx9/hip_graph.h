@@ -8,11 +8,11 @@ typedef struct hip_graph hip_graph;
 typedef struct hip_work {
     hipError_t (*run)(struct hip_work *work);
     struct hip_work *next;
-    void *to; /* Is the destination of a copy or a fill. */
+    void *to; /* The destination of a copy or a fill. */
     const void *from;
     size_t count, unit;
     uint32_t value;
-    hipFunction_t function; /* Is the kernel of a launch, whose arguments are in `bytes`. */
+    hipFunction_t function; /* The kernel of a launch, whose arguments are in `bytes`. */
     gfx9_launch launch;
     size_t size;
     _Alignas(16) uint8_t bytes[];

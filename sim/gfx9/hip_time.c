@@ -14,7 +14,7 @@ static struct {
     gfx9_times times;
 } kept[KEPT]; /* Holds the last launches in a ring buffer. */
 static uint64_t kept_count;
-/* Is the value that bsmm_sim_time has set, or -1 if the program has not called it. */
+/* The value that bsmm_sim_time has set, or -1 if the program has not called it. */
 static int mode = -1;
 
 enum gfx9_timed hip_time_mode(void) {

@@ -13,12 +13,12 @@ enum gfx9_arch { GFX942, GFX950 };
 
 typedef struct {
     uint32_t offset, size;
-    char kind[32]; /* Is the argument's value_kind in the code object's metadata. */
+    char kind[32]; /* The argument's value_kind in the code object's metadata. */
 } gfx9_arg;
 
 typedef struct {
     char name[256];
-    /* Are the offsets of the kernel's descriptor and of its first instruction in `image`, in
+    /* The offsets of the kernel's descriptor and of its first instruction in `image`, in
        bytes. */
     uint64_t descriptor, entry;
     uint32_t lds, scratch, kernarg_size, agpr_offset;
@@ -52,7 +52,7 @@ typedef struct {
     uint32_t object_count;
     gfx9_inst *code;
     uint32_t code_count;
-    /* Is true if the code has atomics on global memory. Their results depend on the order of
+    /* True if the code has atomics on global memory. Their results depend on the order of
      * workgroups, so the simulator then runs the workgroups in a fixed order. */
     bool orders;
     /* Holds for each 32-bit word of `image` the index in `code` of the instruction that begins
@@ -77,9 +77,9 @@ enum gfx9_place { NOWHERE, VGPR, SGPR, CONSTANT, SCC_BIT, OFF };
 typedef struct {
     /* `place` is the kind of operand (enum gfx9_place), and `count` is its number of registers. */
     uint8_t place, count;
-    uint16_t reg; /* Is the number of the first register. AGPRs have the numbers 256 to 511. */
+    uint16_t reg; /* The number of the first register. AGPRs have the numbers 256 to 511. */
     uint8_t neg, abs, sext, sel;
-    /* Are this operand's bits of the modifiers op_sel, op_sel_hi, neg_lo and neg_hi. */
+    /* This operand's bits of the modifiers op_sel, op_sel_hi, neg_lo and neg_hi. */
     uint8_t half_lo, half_hi, neg_lo, neg_hi;
     bool literal, real;
     double number;
@@ -136,7 +136,7 @@ struct gfx9_row {
         void (*scalar)(gfx9_wave *wave, const gfx9_inst *inst, uint64_t a, uint64_t b);
         int what;
     };
-    uint8_t d, a, b, c; /* Are the types of the result and of the three sources (enum gfx9_type). */
+    uint8_t d, a, b, c; /* The types of the result and of the three sources (enum gfx9_type). */
     uint8_t cost;
     /* A memory instruction has the number of bytes per lane in `size`, and the way in which loaded
      * bytes become a register (access.h) in `form`. */
@@ -146,9 +146,9 @@ struct gfx9_row {
 struct gfx9_inst {
     const gfx9_row *row;
     char *text;
-    uint64_t address; /* Is the instruction's address in the code object's image. */
+    uint64_t address; /* The instruction's address in the code object's image. */
     uint32_t word[4];
-    /* Are the instruction's size in bytes, its number of operands, and the index in `op` of its
+    /* The instruction's size in bytes, its number of operands, and the index in `op` of its
      * first source. */
     uint8_t bytes, operand_count, first;
     bool sdwa, dpp, clamp, vop3;
@@ -183,12 +183,12 @@ typedef struct gfx9_group gfx9_group;
 struct gfx9_wave {
     uint32_t v[VGPRS][LANES];
     uint32_t s[SGPRS] __attribute__((aligned(8)));
-    uint32_t lane[LANES]; /* Is all ones for each lane whose bit in lane_exec is set, else 0. */
+    uint32_t lane[LANES]; /* All ones for each lane whose bit in lane_exec is set, else 0. */
     /* lane_exec is the lane mask from which the array `lane` was computed. dpp_lanes are the lanes
      * that the DPP modifier of the current instruction allows to write. */
     uint64_t lane_exec, dpp_lanes;
     uint32_t scc, mode, pc, stop;
-    /* Is the mode that s_set_gpr_idx has set. Bits 1, 2 and 4 add the index in M0 to the register
+    /* The mode that s_set_gpr_idx has set. Bits 1, 2 and 4 add the index in M0 to the register
      * numbers of the three sources. Bit 8 adds it to that of the result. */
     uint32_t indexed;
     gfx9_group *group;

@@ -29,8 +29,8 @@ struct gfx9_trace {
     /* Lists the numbers of the cache lines that vector memory instructions access. */
     uint32_t *lines;
     size_t count, room, line_count, line_room;
-    uint32_t number; /* Is the wave's number among the waves that the model replays. */
-    bool failed;     /* Is true if memory ran out. */
+    uint32_t number; /* The wave's number among the waves that the model replays. */
+    bool failed;     /* True if memory ran out. */
 };
 
 /* Appends the instruction to the wave's trace. The caller calls this function before the
@@ -57,11 +57,11 @@ gfx9_cache *gfx9_cache_new(uint32_t bytes);
 void gfx9_cache_free(gfx9_cache *cache);
 /* Describes a cache line in a cache of the time model. */
 typedef struct {
-    double arrival; /* Is the cycle in which the cache line arrives. */
-    bool dirty;     /* Is true if a store has written the line since it arrived. */
+    double arrival; /* The cycle in which the cache line arrives. */
+    bool dirty;     /* True if a store has written the line since it arrived. */
 } gfx9_line;
 /* Finds a cache line. If the cache does not contain the line, the function inserts it as a clean
  * line and sets *hit to false. */
 gfx9_line *gfx9_cache_find(gfx9_cache *cache, uint32_t line, bool *hit);
-enum { LINE = 128 }; /* Is the size of a cache line of L1 and L2 in bytes. */
+enum { LINE = 128 }; /* The size of a cache line of L1 and L2 in bytes. */
 #endif

@@ -41,7 +41,7 @@ typedef struct {
 
 typedef struct {
     uint32_t cu, alive, arrived;
-    double barrier; /* Is the latest arrival of a wave at the current barrier, in cycles. */
+    double barrier; /* The latest arrival of a wave at the current barrier, in cycles. */
 } group;
 
 typedef struct {
@@ -58,7 +58,7 @@ typedef struct {
     wave *waves;
     group *groups;
     cu *cus;
-    /* Is a heap of the waves that can continue. The wave with the earliest time is on top. */
+    /* A heap of the waves that can continue. The wave with the earliest time is on top. */
     uint32_t *heap, heap_count;
     gfx9_levels memory;
     gfx9_times *r;

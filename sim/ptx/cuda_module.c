@@ -14,7 +14,7 @@ struct sim_function {
     ptx_module *module;
     const ptx_function *kernel;
     int shared; /* The largest dynamic shared memory in bytes that a launch may request. */
-    int listed; /* Is nonzero if the function is in the list of launched kernels. */
+    int listed; /* Nonzero if the function is in the list of launched kernels. */
 };
 struct sim_module {
     ptx_module *module;

@@ -148,7 +148,7 @@ enum { MOST_K = 64 };
 typedef struct {
     uint32_t m, k;
     ptx_type a, b, c, d;
-    bool packed; /* Is true if e2m1 elements are stored without gaps, i.e. 8 in a register. */
+    bool packed; /* True if e2m1 elements are stored without gaps, i.e. 8 in a register. */
 } shape;
 
 typedef struct {

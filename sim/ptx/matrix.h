@@ -19,7 +19,7 @@ bool ptx_has_count(ptx_warp *w, const ptx_inst *i, const ptx_operand *o, uint32_
 /* Describes the layout of an operand of wgmma or tcgen05.mma in shared memory. */
 typedef struct {
     uint32_t start, leading, stride; /* These three members count bytes. */
-    /* Is the number of bytes of a row within a swizzle pattern, or 16 without a swizzle. */
+    /* The number of bytes of a row within a swizzle pattern, or 16 without a swizzle. */
     uint32_t span;
     bool swizzled, transposed; /* `transposed` means that M or N is contiguous instead of K. */
 } ptx_layout;

@@ -36,7 +36,7 @@ typedef struct ptx_module ptx_module;
  * spelling into its tokens once per module. */
 typedef struct ptx_opcode {
     char *text;
-    const ptx_row *row; /* Is the opcode's table entry, or NULL if there is none. */
+    const ptx_row *row; /* The opcode's table entry, or NULL if there is none. */
     uint8_t types[4];   /* Holds those tokens of the opcode that are types, in order. */
     uint8_t type_count, vector, space, rounding;
     bool ftz, sat;
@@ -61,7 +61,7 @@ struct ptx_row {
     const char *operands;
     ptx_execute execute;
     ptx_lanes lanes;
-    /* Are the types of the result and of the sources of the function `lanes`. */
+    /* The types of the result and of the sources of the function `lanes`. */
     uint8_t d, a, b, c;
     int32_t what;
 };
@@ -90,7 +90,7 @@ struct ptx_operand {
      * space. */
     uint8_t space;
     bool negated;
-    bool refer;     /* Is true for a LABEL whose instruction is not known yet. */
+    bool refer;     /* True for a LABEL whose instruction is not known yet. */
     uint16_t count; /* Counts the elements of a vector or list, or the coordinates of an address. */
     /* A REG or ADDRESS has the byte offset of its register. A PRED has the number of the predicate.
      */
@@ -106,7 +106,7 @@ struct ptx_inst {
     const ptx_opcode *opcode;
     /* The operands are in the order of the table entry. An absent operand has the place NOWHERE. */
     ptx_operand *op;
-    int32_t guard; /* Is the number of the guard predicate, or -1 if there is none. */
+    int32_t guard; /* The number of the guard predicate, or -1 if there is none. */
     bool guard_not;
     uint8_t count;
     uint32_t line, text, length; /* Give the instruction's position in the module's text. */
@@ -135,8 +135,8 @@ typedef struct {
     uint32_t first, end;  /* The function consists of the instructions `first` to `end` - 1. */
     uint32_t base, bytes; /* Give the function's part of a warp's registers, in bytes. */
     uint32_t pred_base, preds;
-    uint32_t shared; /* Is the offset in bytes at which the function's shared variables end. */
-    /* Are the offset and the size of the function's local variables, in bytes. */
+    uint32_t shared; /* The offset in bytes at which the function's shared variables end. */
+    /* The offset and the size of the function's local variables, in bytes. */
     uint32_t local_base, local;
     uint32_t param_bytes, param_align, parameter_count, result_count;
     /* Lists the parameters. A function (.func) has its results first, and its offsets are in local
@@ -156,8 +156,8 @@ typedef struct {
 struct ptx_module {
     char *text;
     size_t size;
-    uint32_t target; /* Is the compute capability times 10, e.g. 80, 90 or 100. */
-    char feature;    /* Is the letter of .target, i.e. 'a', 'f' or 0. */
+    uint32_t target; /* The compute capability times 10, e.g. 80, 90 or 100. */
+    char feature;    /* The letter of .target, i.e. 'a', 'f' or 0. */
     ptx_inst *code;
     uint32_t code_count, code_room;
     ptx_function *functions;
@@ -168,14 +168,14 @@ struct ptx_module {
     uint32_t file_count;
     ptx_opcode **opcodes;
     uint32_t opcode_count;
-    /* Are the sizes of the registers (bytes), the predicates and the local memory (bytes) that a
+    /* The sizes of the registers (bytes), the predicates and the local memory (bytes) that a
      * warp needs. The members function_* include all functions (.func). The members most_* also
      * include the kernel that needs most. */
     uint32_t function_bytes, function_preds, function_local;
     uint32_t most_bytes, most_preds, most_local;
     /* Counts the bytes of shared variables that are declared outside functions. */
     uint32_t shared_bytes;
-    /* Is true if the module has atomics, whose results depend on the order of thread blocks. */
+    /* True if the module has atomics, whose results depend on the order of thread blocks. */
     bool orders;
     struct ptx_arena *arena;
 };
@@ -205,7 +205,7 @@ struct ptx_warp {
     uint32_t *preds;
     /* Holds for each register of 32 bits a mask of the lanes that have written the register. */
     uint32_t *written;
-    uint32_t mask; /* Is the mask of lanes that execute the current instruction. */
+    uint32_t mask; /* The mask of lanes that execute the current instruction. */
     uint32_t active, live, blocked, parked;
     uint32_t pc, join; /* `join` is the next instruction at which inactive lanes wait. */
     bool rotated;
@@ -227,9 +227,9 @@ struct ptx_warp {
     ptx_copies *copies;
     struct ptx_products *products; /* Holds the wgmma products that are in progress. */
     struct ptx_bulks *bulks; /* Holds the bulk copies from shared memory that are in progress. */
-    bool idle;               /* Is true if the warp only polls an mbarrier. */
+    bool idle;               /* True if the warp only polls an mbarrier. */
     uint32_t cluster_phase, cluster_waits;
-    const ptx_inst *reduces; /* Is the bar.red instruction at which lanes wait. */
+    const ptx_inst *reduces; /* The bar.red instruction at which lanes wait. */
 };
 
 typedef struct {
@@ -279,7 +279,7 @@ struct ptx_launch {
     /* `most_shared` is the number of bytes of shared memory that the device allows a thread block.
      */
     uint32_t most_shared, checks, shared_bytes;
-    uint32_t capability; /* Is the device's compute capability times 10, e.g. 90. */
+    uint32_t capability; /* The device's compute capability times 10, e.g. 90. */
     uint64_t seed, limit, steps;
 };
 /* Runs a launch of a kernel. On failure returns false and writes the reason to `error`, which has

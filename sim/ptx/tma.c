@@ -41,7 +41,7 @@ typedef struct {
     const ptx_tensor_map *map;
     uint64_t shared;
     bool load;
-    /* Is the type of the elements that a reduction combines with those in memory, or 0 for a plain
+    /* The type of the elements that a reduction combines with those in memory, or 0 for a plain
      * copy. */
     ptx_type reduced;
 } transfer;

@@ -11,7 +11,7 @@ enum { MOST_K = 64, MOST_N = 256 };
 
 typedef struct {
     const ptx_inst *inst;
-    uint64_t a, b; /* Are the descriptors of A and B if these operands are in shared memory. */
+    uint64_t a, b; /* The descriptors of A and B if these operands are in shared memory. */
     uint32_t group;
     bool adds;
 } product;

@@ -21,7 +21,7 @@ typedef struct grouped_case {
     uint32_t a_layout, b_layout, d_layout;
     uint32_t orders; /* Bits 0, 1 and 2 are set if A, B and D are in column order. */
     int64_t d_ld;
-    bool plain; /* Is true if there is no C, bias, factor or epilogue. */
+    bool plain; /* True if there is no C, bias, factor or epilogue. */
     bool gated;
     /* Holds the group sizes that the test puts into device memory. If all are 0, the test uses
      * `extents` as group sizes. */

@@ -42,7 +42,7 @@ static const int64_t lengths[] = {128, 512, 4096};
 
 typedef struct value {
     double element;
-    /* Is the exponent of the block's scale. In the patterns TIES and SPARSE_TIES, the first block
+    /* The exponent of the block's scale. In the patterns TIES and SPARSE_TIES, the first block
      * has a larger exponent than all other blocks. */
     int exponent;
 } value;

@@ -25,8 +25,8 @@ typedef struct scaled_case {
     const char *a, *b, *d;
     int64_t m, n, k;
     fill how;
-    uint32_t layout;   /* Is the layout of A's and B's scales. */
-    int64_t more_cols; /* Is the number of unused elements after each row of A and B in memory. */
+    uint32_t layout;   /* The layout of A's and B's scales. */
+    int64_t more_cols; /* The number of unused elements after each row of A and B in memory. */
 } scaled_case;
 
 /* A tile has 128 x 192 results on sm_100 and 128 x 128 on sm_120. The kernel loads 128 elements of

@@ -51,7 +51,7 @@ static void test_scale_bytes(void **state) {
 typedef struct broken {
     const char *message;
     bsmm_group group;
-    uint32_t layout; /* Is the layout of A's scales and of D's scales. */
+    uint32_t layout; /* The layout of A's scales and of D's scales. */
     bool b_packed, any_rows;
 } broken;
 

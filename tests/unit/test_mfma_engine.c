@@ -20,7 +20,7 @@ typedef struct product_case {
     int64_t m, n, k;
     uint32_t a_layout, b_layout;
     fill how;
-    bool by_columns; /* Is true if A and B are column-major. */
+    bool by_columns; /* True if A and B are column-major. */
 } product_case;
 
 static const product_case cases[] = {

@@ -17,7 +17,7 @@ typedef struct fixture {
     test_matrix a, b, d;
     bsmm_plan *plan;
     bsmm_buffers buffers;
-    float extra[M * N], global; /* Are the memory of C, of the bias and of a second-level scale. */
+    float extra[M * N], global; /* The memory of C, of the bias and of a second-level scale. */
     uint8_t *arena;
 } fixture;
 

@@ -273,7 +273,7 @@ static bsmm_status run_quantize(converted *c) {
 
 static const struct {
     const char *src, *dst;
-    uint32_t order; /* Is the order of src. */
+    uint32_t order; /* The order of src. */
     bool on_one_thread;
     bsmm_status (*run)(converted *);
 } conversions[] = {

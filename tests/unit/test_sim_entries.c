@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-/* Are the sizes of products. PADDED is a value for the order of elements, and means row-major with
+/* The sizes of products. PADDED is a value for the order of elements, and means row-major with
  * gaps between the rows. */
 enum { N = 40, K = 160, PADDED = 2 };
 
