@@ -61,9 +61,9 @@ static inline float sim_tensor_nan(void) {
     return x;
 }
 
-/* Returns the exact sum of steps 1 and 2, i.e. of the truncated products a[i] b[i] and the
- * truncated accumulator `sum`. k is the number of products. If a term is Inf or NaN, the function
- * returns the sum of IEEE arithmetic. */
+/* Returns the exact sum of the k products a[i] b[i] and of the accumulator `sum`. Before the
+ * addition, each product and the accumulator lose the bits below the last place that `rule` keeps.
+ * If a term is Inf or NaN, the function returns the sum of IEEE arithmetic. */
 static inline double sim_tensor_exact(double sum, const float *a, const float *b, int k,
                                       sim_tensor_rule rule) {
     enum { NONE = -1000, NOT_FINITE = 128 };
