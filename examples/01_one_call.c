@@ -31,8 +31,7 @@ int main(void) {
     bsmm_matrix a = {sizeof a, .format = mxfp8, .rows = M, .cols = K, .data = x, .scales = xs};
     bsmm_matrix b = {sizeof b, .format = mxfp4, .rows = N, .cols = K, .data = w, .scales = ws};
     bsmm_matrix d = {sizeof d, .format = f32, .rows = M, .cols = N, .data = y};
-    /* The product is d = a x b^T. */
-    bsmm_matmul_desc product = {sizeof product, .a = &a, .b = &b, .d = &d};
+    bsmm_matmul_desc product = {sizeof product, .a = &a, .b = &b, .d = &d}; /* d = a x b^T */
     if (bsmm_matmul(&product) != BSMM_OK) {
         fprintf(stderr, "%s\n", bsmm_error_message());
         return 1;
