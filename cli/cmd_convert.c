@@ -64,7 +64,7 @@ static int check_family(const values *options) {
     if (!options->family || !options->to.elem) return CLI_OK;
     target.format = options->to;
     cli_layout_apply(&options->layout, &target);
-    const char *why = cli_family_refusal(options->family, &target);
+    const char *why = cli_family_refusal(options->family, &target, options->transfer.out);
     return why ? cli_usage("--family: %s", why) : CLI_OK;
 }
 

@@ -1,6 +1,7 @@
 /* Implements `bsmm quantize`, which converts weights of a file to a block-scaled format. */
 #include "common.h"
 #include "device.h"
+#include "files.h"
 #include "fit.h"
 #include "fused.h"
 #include "product.h"
@@ -43,10 +44,13 @@ typedef struct values {
     float *amax;
 } values;
 
-/* These patterns match names of weights that are usually not quantized. The last two are names in
- * GGUF files. */
-static const char *const spared[] = {"*[Ee]mbed*", "*[Nn]orm*", "*lm_head*", "token_embd.*",
-                                     "output.weight"};
+/* These patterns match names of weights that are usually not quantized. From token_embd on, they
+ * are names in GGUF files. llama.cpp computes with the weights after output.weight in f32 only
+ * (llama-quant.cpp). */
+static const char *const spared[] = {"*[Ee]mbed*",         "*[Nn]orm*",        "*lm_head*",
+                                     "token_embd.*",       "output.weight",    "position_embd.*",
+                                     "token_types.*",      "*.ffn_gate_inp.*", "*.ssm_conv1d.*",
+                                     "*.shortconv.conv.*", "*.time_mix_*"};
 
 static choice *choice_of(const values *options, const char *name) {
     size_t i = options->choice_count - 1;
@@ -101,6 +105,12 @@ static const char *recipe_for(const char *name, bsmm_format to) {
     for (uint32_t i = 0; name && !bsmm_recipe_at(i, &info); i++)
         if (!strcmp(info.name, name) && has_word(info.formats, format)) return name;
     return NULL;
+}
+
+/* Returns the recipe of the family that is written, or NULL if it has none for the format. */
+static const char *family_recipe(const values *options, bsmm_format to) {
+    const bool gguf = !strcmp(cli_kind_of(options->transfer.out), "gguf");
+    return recipe_for(gguf ? "ggml" : options->family, to);
 }
 
 static bool same_format(bsmm_format a, bsmm_format b) {
@@ -263,7 +273,9 @@ static bsmm_matrix target_of(const values *options, const choice *to) {
 
 static int check_family(const values *options, const choice *to) {
     const bsmm_matrix target = target_of(options, to);
-    const char *why = options->family ? cli_family_refusal(options->family, &target) : NULL;
+    const char *why = options->family
+                          ? cli_family_refusal(options->family, &target, options->transfer.out)
+                          : NULL;
     return why ? cli_usage("--family: %s", why) : CLI_OK;
 }
 
@@ -274,9 +286,11 @@ static int check_own_family(const values *options, const choice *to) {
     bsmm_matrix target = BSMM_INIT(bsmm_matrix);
     target.format = to->format;
     target.global_kind = to->global_kind;
+    const char *out = options->transfer.out;
     if (options->family || !to->recipe || !cli_is_family(to->recipe)) return CLI_OK;
-    if (!cli_family_refusal(to->recipe, &target)) return CLI_OK;
-    char *families = cli_families_for(&target);
+    if (!strcmp(cli_kind_of(out), "gguf") || !cli_family_refusal(to->recipe, &target, out))
+        return CLI_OK;
+    char *families = cli_families_for(&target, out);
     int status = cli_usage("--recipe: the family %s does not write %s; name one that does with "
                            "--family: %s",
                            to->recipe, bsmm_format_name(to->format), families);
@@ -301,14 +315,14 @@ static int take_tensor(const values *options, const char *text, choice *to) {
     to->pattern = cli_alloc((size_t)(end - text) + 1, 1);
     memcpy(to->pattern, text, (size_t)(end - text));
     to->recipe = recipe_for(options->recipe, to->format);
-    if (!to->recipe) to->recipe = recipe_for(options->family, to->format);
+    if (!to->recipe) to->recipe = family_recipe(options, to->format);
     return check_choice(options, to, "--tensor");
 }
 
 static int take_choices(values *options) {
     choice *first = options->choices = cli_alloc(options->tensors.count + 1, sizeof(choice));
     *first = (choice){.format = options->format, .recipe = options->recipe};
-    if (!first->recipe) first->recipe = recipe_for(options->family, first->format);
+    if (!first->recipe) first->recipe = family_recipe(options, first->format);
     options->choice_count = 1;
     int status = check_choice(options, first, "--format");
     for (size_t i = 0; i < options->tensors.count && status == CLI_OK; i++)

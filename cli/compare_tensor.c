@@ -11,7 +11,7 @@
 static cli_model_tensor weight_of(const bsmm_weight *weight, uint64_t index) {
     cli_model_tensor made = {.name = weight->name, .is_weight = true, .index = index};
     made.format = cli_format_text(weight->format);
-    if (cli_is_ggml(weight))
+    if (cli_is_ggml(weight) && cli_is_plain(weight->format))
         snprintf(made.format.text, sizeof made.format.text, "%s", weight->dtype);
     if (weight->batch != 1) made.shape[made.ndim++] = weight->batch;
     made.shape[made.ndim++] = weight->rows;

@@ -47,9 +47,6 @@ static bool ends_with(const char *text, const char *end) {
     return length >= tail && !strcmp(text + length - tail, end);
 }
 
-/* Returns the kind of file that a path names. The library cannot write "gguf". The function
- * returns this kind nevertheless, so that the library refuses it instead of writing another kind
- * of file under this name. */
 const char *cli_kind_of(const char *path) {
     return ends_with(path, ".npy") ? "npy" : ends_with(path, ".gguf") ? "gguf" : "safetensors";
 }

@@ -35,7 +35,7 @@ const char *cli_recipe_refusal(const char *recipe, bsmm_format format, uint32_t 
 
 /* Asks a writer whether the checkpoint family can store the matrix. The function never begins to
  * write, so it creates no file. */
-const char *cli_family_refusal(const char *family, const bsmm_matrix *matrix) {
+const char *cli_family_refusal(const char *family, const bsmm_matrix *matrix, const char *out) {
     bsmm_writer *writer;
     bsmm_matrix blocks = blocks_of(matrix->format);
     blocks.order = matrix->order;
@@ -43,7 +43,7 @@ const char *cli_family_refusal(const char *family, const bsmm_matrix *matrix) {
     blocks.scale_tile_rows = matrix->scale_tile_rows;
     blocks.scale_tile_cols = matrix->scale_tile_cols;
     blocks.global_kind = matrix->global_kind;
-    if (bsmm_writer_create("nothing", "safetensors", &writer)) return NULL;
+    if (bsmm_writer_create("nothing", cli_kind_of(out), &writer)) return NULL;
     bool holds = !bsmm_writer_add_weight(writer, family, "nothing", &blocks, 1, NULL);
     bsmm_writer_abort(writer);
     return holds ? NULL : cli_reason_without("family");
@@ -56,13 +56,13 @@ bool cli_is_family(const char *name) {
     return false;
 }
 
-char *cli_families_for(const bsmm_matrix *matrix) {
+char *cli_families_for(const bsmm_matrix *matrix, const char *out) {
     char *text = NULL;
     size_t size = 0;
     bsmm_family_info info = BSMM_INIT(bsmm_family_info);
     FILE *stream = open_memstream(&text, &size);
     for (uint32_t i = 0; stream && !bsmm_family_at(i, &info); i++)
-        if (!cli_family_refusal(info.name, matrix))
+        if (!cli_family_refusal(info.name, matrix, out))
             fprintf(stream, "%s%s", ftell(stream) ? ", " : "", info.name);
     if (!stream || fclose(stream)) exit(cli_fail("no memory for a message"));
     return text;

@@ -10,12 +10,12 @@
 const char *cli_recipe_refusal(const char *recipe, bsmm_format format, uint32_t global_kind);
 
 /* Returns the reason why a checkpoint family cannot store matrices with the format, order and
- * scale layout of `matrix`. Returns NULL if the family can. */
-const char *cli_family_refusal(const char *family, const bsmm_matrix *matrix);
+ * scale layout of `matrix` in the file `out`. Returns NULL if the family can. */
+const char *cli_family_refusal(const char *family, const bsmm_matrix *matrix, const char *out);
 
 /* Returns a list "a, b, c" of the checkpoint families that can store matrices with the format,
- * order and scale layout of `matrix`. The caller frees the list. */
-char *cli_families_for(const bsmm_matrix *matrix);
+ * order and scale layout of `matrix` in the file `out`. The caller frees the list. */
+char *cli_families_for(const bsmm_matrix *matrix, const char *out);
 bool cli_is_family(const char *name);
 
 #endif

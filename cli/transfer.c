@@ -72,18 +72,24 @@ static bool check_global(const cli_step *what, const bsmm_matrix *target) {
 
 static bool fill_slice(cli_job *job, const cli_step *what, int64_t slice) {
     const cli_transfer *transfer = job->transfer;
+    bsmm_writer *writer = job->shards[what->shard].writer;
     bsmm_matrix target = BSMM_INIT(bsmm_matrix);
     cli_loaded source;
     uint64_t bytes;
-    if (bsmm_writer_weight(job->shards[what->shard].writer, what->target, slice, &target) ||
+    if (bsmm_writer_weight(writer, what->target, slice, &target) ||
         !cli_load(job->file, what->source, slice, &source)) {
         cli_fail_library(what->weight.name);
         return false;
     }
+    /* A weight in blocks of GGUF has no memory in the file, so it is computed elsewhere first. */
+    void *blocks = target.data || !target.data_bytes ? NULL : cli_matrix_allocate(&target);
     const char *why = what->action == CLI_KEEP_WEIGHT
                           ? cli_reason(bsmm_convert(&source.matrix, &target))
                           : transfer->fill(transfer->options, &source.matrix, &target);
     cli_unload(&source);
+    if (!why && blocks)
+        why = cli_reason(bsmm_writer_weight_pack(writer, what->target, slice, &target));
+    free(blocks);
     if (why) cli_fail("%s: %s", what->weight.name, why);
     if (!bsmm_data_bytes(&target, &bytes)) cli_progress_add(&job->progress, bytes);
     return !why && check_global(what, &target);

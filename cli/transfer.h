@@ -64,7 +64,9 @@ typedef struct cli_transfer {
     {.name = "output",                                                                             \
      .letter = 'o',                                                                                \
      .arg = "OUT",                                                                                 \
-     .help = "safetensors file to write, or the folder if IN is one or OUT ends with /",           \
+     .help =                                                                                       \
+         "safetensors file to write, GGUF if IN and OUT are .gguf, or the folder if IN is one "    \
+         "or OUT ends with /",                                                                     \
      .kind = CLI_OUTPUT,                                                                           \
      .offset = offsetof(type, transfer.out),                                                       \
      .required = true},                                                                            \
@@ -106,8 +108,8 @@ typedef struct cli_transfer {
         .offset = offsetof(type, layout.tile_cols)                                                 \
     }
 
-/* Tells whether the weight is stored in blocks of a ggml type. No output file can have such
- * blocks, so the command decodes the weight. */
+/* Tells whether the weight is stored in blocks of a ggml type. Only GGUF files can have such
+ * blocks, so the command decodes the weight for other files. */
 bool cli_is_ggml(const bsmm_weight *weight);
 
 /* Gives the target matrix the scale layout that the user requested. Does nothing if the user

@@ -8,10 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Copies the metadata of a GGUF file to another one. Programs that read GGUF need it, so the input
+ * must be a GGUF file too. */
+static bool copy_gguf_metadata(const cli_job *job, bsmm_writer *writer, const char *out) {
+    const char *kind = bsmm_file_kind(job->file);
+    if (strcmp(kind, "gguf") != 0) {
+        cli_fail("%s: needs the metadata of a GGUF file, but the input is %s", out, kind);
+        return false;
+    }
+    if (!bsmm_writer_copy_metadata(writer, job->file)) return true;
+    cli_fail_library(out);
+    return false;
+}
+
 /* Copies the metadata of the input file, because some readers need the entry "format": "pt". The
  * function skips entries that describe weights, because the writer makes new ones. */
 static bool copy_metadata(const cli_job *job, bsmm_writer *writer, const char *out) {
     const char *key, *value;
+    if (!strcmp(cli_kind_of(out), "gguf")) return copy_gguf_metadata(job, writer, out);
     bool both = !strcmp(bsmm_file_kind(job->file), "safetensors") &&
                 !strcmp(cli_kind_of(out), "safetensors");
     for (uint64_t i = 0; both && !bsmm_file_metadata_at(job->file, i, &key, &value); i++) {
@@ -116,16 +130,18 @@ static bool change_weight(cli_job *job, uint64_t index, const bsmm_weight *weigh
     cli_fail_library(weight->name);
     /* If the checkpoint family can never store a matrix of this format, the user's options
      * contradict each other. */
-    if (target.family && cli_family_refusal(target.family, matrix)) job->status = CLI_USAGE;
+    if (target.family && cli_family_refusal(target.family, matrix, transfer->values->out))
+        job->status = CLI_USAGE;
     return false;
 }
 
 /* Copies an unchanged weight by adding it to the writer as a weight, so that the output gets the
  * metadata that declares it. If the writer cannot write the weight's family, other code copies the
- * tensors one by one. Blocks of a ggml type are decoded first. */
+ * tensors one by one. Outside of GGUF files, blocks of a ggml type are decoded first. */
 static void keep_weight(cli_job *job, uint64_t index, const bsmm_weight *weight) {
     bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
     bool ggml = cli_is_ggml(weight);
+    if (ggml && !strcmp(cli_kind_of(job->transfer->values->out), "gguf")) return;
     if ((!weight->mapped && !ggml) || !strcmp(weight->family, "plain")) return;
     if (bsmm_weight_matrix(job->file, index, 0, &matrix)) return;
     add_weight(job, CLI_KEEP_WEIGHT, index, weight, ggml ? NULL : weight->family, &matrix);

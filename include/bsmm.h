@@ -1227,8 +1227,9 @@ typedef struct bsmm_family_info {
 } bsmm_family_info;
 BSMM_API bsmm_status bsmm_family_at(uint32_t index, bsmm_family_info *info);
 
-/* A writer makes a safetensors file, or a .npy file with exactly one tensor. The steps are: create
- * the writer, add tensors, begin, fill the mapped memory, commit.
+/* A writer makes a safetensors file, a GGUF file, or a .npy file with exactly one tensor; `kind` is
+ * "safetensors", "gguf" or "npy". The steps are: create the writer, add tensors, begin, fill the
+ * mapped memory, commit.
  *
  * bsmm_writer_begin creates a temporary file in the folder of `path` and reserves its space on the
  * disk. A full disk is therefore an IO error of that call, and not a crash when the memory is
@@ -1244,8 +1245,13 @@ BSMM_API bsmm_status bsmm_writer_create(const char *path, const char *kind, bsmm
 /* Adds a metadata entry. Keys are unique. "quantization_config" and keys that begin with "bsmm."
  * are reserved for the writer. */
 BSMM_API bsmm_status bsmm_writer_metadata(bsmm_writer *writer, const char *key, const char *value);
-/* Adds a tensor. `dtype` is spelled as in safetensors. `shape` counts logical elements, also for
- * packed types. *index becomes the number of the tensor. */
+/* Copies all metadata of a GGUF file, with their types, to a writer of kind "gguf". It must be the
+ * first metadata of the writer. The file must stay open until bsmm_writer_begin. Returns INVALID if
+ * one of the two is no GGUF file. */
+BSMM_API bsmm_status bsmm_writer_copy_metadata(bsmm_writer *writer, const bsmm_file *file);
+/* Adds a tensor. `dtype` is spelled as in safetensors, and in GGUF as ggml's name of the type.
+ * `shape` counts logical elements, also for packed types. *index becomes the number of the tensor.
+ */
 BSMM_API bsmm_status bsmm_writer_add_tensor(bsmm_writer *writer, const char *name,
                                             const char *dtype, uint32_t ndim, const int64_t *shape,
                                             uint64_t *index);
@@ -1268,6 +1274,13 @@ BSMM_API bsmm_status bsmm_writer_tensor(bsmm_writer *writer, uint64_t index, voi
                                         uint64_t *bytes);
 BSMM_API bsmm_status bsmm_writer_weight(bsmm_writer *writer, uint64_t index, int64_t slice,
                                         bsmm_matrix *out);
+/* Packs matrix `slice` of a weight into blocks in which scales and elements alternate, as GGUF
+ * stores mxfp4 and nvfp4. bsmm_writer_weight gives NULL as data and scales of such a weight, and
+ * src has the description that it gives, with memory of the caller. global_scale of src is ignored.
+ * Returns FORMAT, and names the block, if the file's format lacks a scale of the matrix; INVALID if
+ * bsmm_writer_weight gives memory. */
+BSMM_API bsmm_status bsmm_writer_weight_pack(bsmm_writer *writer, uint64_t index, int64_t slice,
+                                             const bsmm_matrix *src);
 /* Flushes the temporary file, renames it to `path` and destroys the writer. If the call fails, it
  * also destroys the writer, and `path` is unchanged. */
 BSMM_API bsmm_status bsmm_writer_commit(bsmm_writer *writer);

@@ -54,7 +54,7 @@ static const bsmm_family_info families[] = {
      .source = "Quark quark/torch/utils/pack.py Pack_mxfp4, Pack_mxfp6"},
     {.name = "gguf",
      .formats = "mxfp4 nvfp4, and as f32: Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K-Q6_K IQ4_NL",
-     .written = "",
+     .written = "mxfp4 nvfp4",
      .detected_by = "tensor type MXFP4 (39), or NVFP4 (40) with X.scale F32 as global scale, or a "
                     "quantized type that ggml decodes to f32",
      .source = "ggml ggml-common.h, ggml-quants.c"},
@@ -75,7 +75,7 @@ static const bsmm_family_info families[] = {
  * given as the fp32 values that ggml decodes. */
 #define GGML(type)                                                                                 \
     {.family = "gguf", .data = "", .name = "", .data_dtype = type,                                 \
-     .format = {.elem = BSMM_ELEM_F32}, .unpack = bsmm_unpack_gguf_plain}
+     .format = {.elem = BSMM_ELEM_F32}, .unpack = bsmm_unpack_gguf_plain, .in_gguf = true}
 
 /* The ways in which families store a weight (bsmm_storage). The reader uses the first entry that
  * fits a tensor. The writer uses the first entry that fits a matrix and has `writes` set. */
@@ -132,12 +132,14 @@ static const bsmm_storage rows[] = {
      .data_dtype = "U8", .scale_dtype = "U8", .format = MX(E2M1), .pack_bytes = 1,
      .pack_elems = 2, .trailing = 16, .unmistakable = true, .writes = true},
     {.family = "gguf", .data = ".weight", .global = ".scale", .name = ".weight",
-     .data_dtype = "NVFP4", .format = NVFP4, .global_optional = true,
-     .unpack = bsmm_unpack_gguf_nvfp4},
+     .data_dtype = "NVFP4", .format = NVFP4, .global_ndim = 1, .global_optional = true,
+     .unpack = bsmm_unpack_gguf_nvfp4, .pack = bsmm_pack_gguf_nvfp4, .in_gguf = true,
+     .writes = true},
     {.family = "gguf", .data = "", .name = "", .data_dtype = "NVFP4", .format = NVFP4,
-     .unpack = bsmm_unpack_gguf_nvfp4},
+     .unpack = bsmm_unpack_gguf_nvfp4, .in_gguf = true},
     {.family = "gguf", .data = "", .name = "", .data_dtype = "MXFP4", .format = MX(E2M1),
-     .unpack = bsmm_unpack_gguf_mxfp4},
+     .unpack = bsmm_unpack_gguf_mxfp4, .pack = bsmm_pack_gguf_mxfp4, .in_gguf = true,
+     .writes = true},
     GGML("Q4_0"), GGML("Q4_1"), GGML("Q5_0"), GGML("Q5_1"), GGML("Q8_0"), GGML("IQ4_NL"),
     GGML("Q2_K"), GGML("Q3_K"), GGML("Q4_K"), GGML("Q5_K"), GGML("Q6_K"),
     {.family = "bsmm", .data = ".weight", .scale = ".weight_scale", .name = ".weight",

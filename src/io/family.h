@@ -13,6 +13,10 @@ struct bsmm_storage;
 typedef bsmm_status (*bsmm_unpack)(const struct bsmm_storage *row, const uint8_t *from,
                                    const bsmm_operand *to, const char *what);
 
+/* Packs a matrix into stored blocks at `to`. The memory of the matrix has the order of rows. `what`
+ * names the weight in messages. */
+typedef bsmm_status (*bsmm_pack)(const bsmm_operand *from, uint8_t *to, const char *what);
+
 typedef struct bsmm_storage {
     const char *family;
     /* Suffixes of the tensors' names after a common base name; NULL: there is no such tensor. */
@@ -42,6 +46,8 @@ typedef struct bsmm_storage {
     bool writes;
     /* copies a stored matrix; NULL: the file stores the bytes of a bsmm_matrix */
     bsmm_unpack unpack;
+    bsmm_pack pack; /* the inverse of `unpack`; NULL: such weights are not written */
+    bool in_gguf;   /* only GGUF files store weights in this way */
 } bsmm_storage;
 
 #define BSMM_STORAGE_LIMIT 64
@@ -96,6 +102,11 @@ typedef struct bsmm_resolved {
 bsmm_status bsmm_record_resolve(const bsmm_file *file, const bsmm_record *record,
                                 bsmm_resolved *out);
 
+/* Checks that `given` has the description of `have`, which the function `call` gives. `what` is the
+ * name of the argument (weight.c). */
+bsmm_status bsmm_operand_check_same(const bsmm_operand *have, const bsmm_operand *given,
+                                    const char *what, const char *call);
+
 /* ---- functions of declaration.c: declarations of the bsmm family ---- */
 
 #define BSMM_DECLARATION_PREFIX "bsmm."
@@ -135,6 +146,11 @@ bsmm_status bsmm_unpack_quark_mxfp4(const bsmm_storage *row, const uint8_t *from
                                     const bsmm_operand *to, const char *what);
 bsmm_status bsmm_unpack_quark_mxfp6(const bsmm_storage *row, const uint8_t *from,
                                     const bsmm_operand *to, const char *what);
+
+/* ---- functions of pack.c ---- */
+
+bsmm_status bsmm_pack_gguf_mxfp4(const bsmm_operand *from, uint8_t *to, const char *what);
+bsmm_status bsmm_pack_gguf_nvfp4(const bsmm_operand *from, uint8_t *to, const char *what);
 
 /* Decodes blocks of ggml's quantized types to fp32, with the same bits as ggml. */
 bsmm_status bsmm_unpack_gguf_plain(const bsmm_storage *row, const uint8_t *from,

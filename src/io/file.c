@@ -46,7 +46,9 @@ bsmm_status bsmm_file_add_metadata(bsmm_file *file, const char *key, size_t key_
     bool is_text = value->type == BSMM_GGUF_STRING && bsmm_text_is_utf8(text, value->count);
     BSMM_TRY(bsmm_grow((void **)&file->metadata, file->metadata_count, &file->metadata_room,
                        sizeof *file->metadata));
-    bsmm_pair pair = {.key = bsmm_arena_text(&file->arena, key, key_length), .stored = *value};
+    bsmm_pair pair = {.key = bsmm_arena_text(&file->arena, key, key_length),
+                      .stored = *value,
+                      .place = file->metadata_count};
     if (is_text) pair.value = bsmm_arena_text(&file->arena, text, value->count);
     if (!pair.key || (is_text && !pair.value)) return bsmm_fail_memory();
     if (is_text) pair.stored.at = (const uint8_t *)pair.value;

@@ -20,6 +20,8 @@ const bsmm_gguf_type *bsmm_gguf_type_of(uint32_t type);
 /* Returns the table entry of a ggml type by the type's name, or NULL if the name is unknown. */
 const bsmm_gguf_type *bsmm_gguf_type_named(const char *dtype);
 
+uint32_t bsmm_gguf_type_number(const bsmm_gguf_type *type); /* ggml's number of the type */
+
 /* ---- functions of ggml.c: decoders of blocks ---- */
 
 void bsmm_gguf_q4_0(const uint8_t *block, float *values);

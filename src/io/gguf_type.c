@@ -53,3 +53,7 @@ const bsmm_gguf_type *bsmm_gguf_type_named(const char *dtype) {
         if (rows[i].name && strcmp(rows[i].name, dtype) == 0) return &rows[i];
     return NULL;
 }
+
+uint32_t bsmm_gguf_type_number(const bsmm_gguf_type *type) {
+    return (uint32_t)(type - rows);
+}

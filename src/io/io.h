@@ -113,6 +113,7 @@ uint32_t bsmm_gguf_number_bytes(uint32_t type);
 typedef struct bsmm_pair {
     const char *key, *value; /* value is NULL if the stored value is no text or has a NUL */
     bsmm_stored_value stored;
+    uint64_t place; /* number of the entry in the order of the file */
 } bsmm_pair;
 
 struct bsmm_record; /* family.h defines this struct */

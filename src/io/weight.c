@@ -106,9 +106,9 @@ bsmm_status bsmm_weight_matrix(const bsmm_file *file, uint64_t index, int64_t sl
     return bsmm_give_struct(out, &matrix, sizeof matrix, "out");
 }
 
-/* Checks that dst has the description that bsmm_weight_matrix gives for the weight. */
-static bsmm_status check_destination(const bsmm_operand *have, const bsmm_operand *dst) {
-    const bsmm_matrix *a = &have->m, *b = &dst->m;
+bsmm_status bsmm_operand_check_same(const bsmm_operand *have, const bsmm_operand *given,
+                                    const char *what, const char *call) {
+    const bsmm_matrix *a = &have->m, *b = &given->m;
     bool same = bsmm_format_equal(a->format, b->format) && a->order == b->order &&
                 a->rows == b->rows && a->cols == b->cols && a->ld == b->ld &&
                 a->scale_layout == b->scale_layout && a->scale_ld == b->scale_ld &&
@@ -116,8 +116,9 @@ static bsmm_status check_destination(const bsmm_operand *have, const bsmm_operan
                 a->scale_tile_cols == b->scale_tile_cols;
     if (same) return BSMM_OK;
     return bsmm_fail(BSMM_E_INVALID,
-                     "dst: is not the matrix that bsmm_weight_matrix describes; must have its "
-                     "format, order, sizes and scale layout");
+                     "%s: is not the matrix that %s describes; must have its format, order, sizes "
+                     "and scale layout",
+                     what, call);
 }
 
 bsmm_status bsmm_weight_unpack(const bsmm_file *file, uint64_t index, int64_t slice,
@@ -129,7 +130,7 @@ bsmm_status bsmm_weight_unpack(const bsmm_file *file, uint64_t index, int64_t sl
     if (!record) return status;
     BSMM_TRY(resolve_slice(file, record, slice, &resolved));
     BSMM_TRY(bsmm_operand_take(dst, "dst", &to));
-    BSMM_TRY(check_destination(&resolved.operand, &to));
+    BSMM_TRY(bsmm_operand_check_same(&resolved.operand, &to, "dst", "bsmm_weight_matrix"));
     BSMM_TRY(bsmm_operand_check_memory(&to, "dst"));
     const uint8_t *data = resolved.data + (uint64_t)slice * resolved.data_step;
     if (record->row->unpack) return record->row->unpack(record->row, data, &to, record->name);

@@ -7,9 +7,20 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* Sets the type of a tensor in a safetensors or .npy file. */
+static bsmm_status set_type(bsmm_item *item, const char *name, const char *dtype) {
+    item->dtype = dtype ? bsmm_dtype_find(dtype) : NULL;
+    if (!item->dtype)
+        return bsmm_fail(BSMM_E_INVALID, "dtype: value is \"%.40s\"; must be a type of safetensors",
+                         dtype ? dtype : "(NULL)");
+    return bsmm_shape_bytes(BSMM_E_INVALID, name, item->dtype, item->ndim, item->shape,
+                            &item->bytes);
+}
+
 static const bsmm_writer_kind kinds[] = {
-    {"safetensors", bsmm_writer_header_safetensors},
-    {"npy", bsmm_writer_header_npy},
+    {"safetensors", false, 1, set_type, bsmm_writer_header_safetensors},
+    {"npy", false, 1, set_type, bsmm_writer_header_npy},
+    {"gguf", true, 32, bsmm_writer_type_gguf, bsmm_writer_header_gguf},
 };
 
 static const bsmm_writer_kind *kind_of(const char *name) {
@@ -35,6 +46,7 @@ static void destroy(bsmm_writer *writer) {
     bsmm_arena_free(&writer->arena);
     json_decref(writer->names);
     json_decref(writer->metadata);
+    free(writer->pairs);
     free(writer->items);
     free(writer->weights);
     free(writer->path);
@@ -47,11 +59,13 @@ bsmm_status bsmm_writer_create(const char *path, const char *kind, bsmm_writer *
     BSMM_TRY(check_path(path));
     const bsmm_writer_kind *row = kind_of(kind);
     if (!row)
-        return bsmm_fail(BSMM_E_INVALID, "kind: value is \"%.40s\"; must be safetensors or npy",
+        return bsmm_fail(BSMM_E_INVALID,
+                         "kind: value is \"%.40s\"; must be safetensors, npy or gguf",
                          kind ? kind : "(NULL)");
     bsmm_writer *made = calloc(1, sizeof *made);
     if (!made) return bsmm_fail_memory();
     made->kind = row;
+    made->alignment = row->alignment;
     made->output.descriptor = -1;
     made->path = strdup(path);
     made->names = json_object();
@@ -83,13 +97,19 @@ bsmm_status bsmm_writer_put_metadata(bsmm_writer *writer, const char *key, const
     return BSMM_OK;
 }
 
+static bool has_key(const bsmm_writer *writer, const char *key) {
+    for (uint64_t i = 0; i < writer->pair_count; i++)
+        if (strcmp(writer->pairs[i].key, key) == 0) return true;
+    return json_object_get(writer->metadata, key) != NULL;
+}
+
 static bsmm_status check_key(const bsmm_writer *writer, const char *key) {
     const size_t prefix = strlen(BSMM_DECLARATION_PREFIX);
     BSMM_TRY(check_text("key", key));
     if (strncmp(key, BSMM_DECLARATION_PREFIX, prefix) == 0 || strcmp(key, BSMM_CONFIG_KEY) == 0)
         return bsmm_fail(BSMM_E_INVALID,
                          "key: value is \"%.160s\"; is reserved for what describes weights", key);
-    if (json_object_get(writer->metadata, key))
+    if (has_key(writer, key))
         return bsmm_fail(BSMM_E_INVALID, "key: \"%.160s\" was added before; keys are unique", key);
     return BSMM_OK;
 }
@@ -101,7 +121,7 @@ bsmm_status bsmm_writer_metadata(bsmm_writer *writer, const char *key, const cha
     return bsmm_writer_put_metadata(writer, key, value);
 }
 
-static bsmm_status check_item(bsmm_writer *writer, const char *name, const char *dtype) {
+static bsmm_status check_item(bsmm_writer *writer, const char *name) {
     BSMM_TRY(check_text("name", name));
     if (!name[0] || strcmp(name, "__metadata__") == 0)
         return bsmm_fail(BSMM_E_INVALID, "name: value is \"%s\"; must not be empty or reserved",
@@ -109,19 +129,17 @@ static bsmm_status check_item(bsmm_writer *writer, const char *name, const char 
     if (json_object_get(writer->names, name))
         return bsmm_fail(BSMM_E_INVALID, "name: \"%.200s\" was added before; names are unique",
                          name);
-    if (dtype && bsmm_dtype_find(dtype)) return BSMM_OK;
-    return bsmm_fail(BSMM_E_INVALID, "dtype: value is \"%.40s\"; must be a type of safetensors",
-                     dtype ? dtype : "(NULL)");
+    return BSMM_OK;
 }
 
 bsmm_status bsmm_writer_add_tensor(bsmm_writer *writer, const char *name, const char *dtype,
                                    uint32_t ndim, const int64_t *shape, uint64_t *index) {
     BSMM_TRY(bsmm_writer_check(writer, false));
-    BSMM_TRY(check_item(writer, name, dtype));
+    BSMM_TRY(check_item(writer, name));
     if (ndim && !shape) return bsmm_fail(BSMM_E_INVALID, "shape: value is NULL; must be given");
-    bsmm_item item = {.dtype = bsmm_dtype_find(dtype), .ndim = ndim};
-    BSMM_TRY(bsmm_shape_bytes(BSMM_E_INVALID, name, item.dtype, ndim, shape, &item.bytes));
-    if (ndim) memcpy(item.shape, shape, ndim * sizeof *shape);
+    bsmm_item item = {.ndim = ndim};
+    if (ndim && ndim <= BSMM_MAX_DIMS) memcpy(item.shape, shape, ndim * sizeof *shape);
+    BSMM_TRY(writer->kind->type(&item, name, dtype));
     BSMM_TRY(
         bsmm_grow((void **)&writer->items, writer->item_count, &writer->item_room, sizeof item));
     item.name = bsmm_arena_text(&writer->arena, name, strlen(name));
@@ -145,10 +163,14 @@ static void preset_globals(bsmm_writer *writer) {
     }
 }
 
+uint64_t bsmm_writer_padded(const bsmm_writer *writer, uint64_t bytes) {
+    return (bytes + writer->alignment - 1) / writer->alignment * writer->alignment;
+}
+
 static bsmm_status total_bytes(const bsmm_writer *writer, uint64_t header, uint64_t *total) {
     *total = header;
     for (uint64_t i = 0; i < writer->item_count; i++)
-        if (!bsmm_add_u64(*total, writer->items[i].bytes, total))
+        if (!bsmm_add_u64(*total, bsmm_writer_padded(writer, writer->items[i].bytes), total))
             return bsmm_fail(BSMM_E_INVALID, "tensors: their total size overflows");
     return BSMM_OK;
 }

@@ -10,7 +10,8 @@ struct json_t;
 
 typedef struct bsmm_item {
     const char *name;
-    const bsmm_dtype *dtype;
+    const bsmm_dtype *dtype;           /* NULL in a GGUF file */
+    const struct bsmm_gguf_type *ggml; /* type of ggml; NULL in other files */
     uint32_t ndim;
     int64_t shape[BSMM_MAX_DIMS];
     uint64_t bytes, offset; /* size of the tensor in bytes; offset in the file */
@@ -32,6 +33,9 @@ struct bsmm_writer {
     /* set of the names of all tensors of the output file, to find duplicates */
     struct json_t *names;
     struct json_t *metadata; /* JSON object of metadata keys and strings */
+    bsmm_pair *pairs;        /* metadata of a GGUF file that is copied; NULL: none */
+    uint64_t pair_count;
+    uint64_t alignment; /* the size of a tensor in the file is padded to a multiple of this */
     bsmm_item *items;
     uint64_t item_count, item_room;
     bsmm_written *weights;
@@ -43,11 +47,20 @@ struct bsmm_writer {
  * sets the offsets of the file's tensors (items). */
 typedef struct bsmm_writer_kind {
     const char *name;
+    bool is_gguf;
+    uint64_t alignment;
+    /* Sets the type and the size of a tensor whose shape is set. */
+    bsmm_status (*type)(bsmm_item *item, const char *name, const char *dtype);
     bsmm_status (*header)(bsmm_writer *writer, char **header, uint64_t *bytes);
 } bsmm_writer_kind;
 
 bsmm_status bsmm_writer_header_safetensors(bsmm_writer *writer, char **header, uint64_t *bytes);
 bsmm_status bsmm_writer_header_npy(bsmm_writer *writer, char **header, uint64_t *bytes);
+bsmm_status bsmm_writer_header_gguf(bsmm_writer *writer, char **header, uint64_t *bytes);
+bsmm_status bsmm_writer_type_gguf(bsmm_item *item, const char *name, const char *dtype);
+
+/* Returns a size, padded to a multiple of the writer's alignment. */
+uint64_t bsmm_writer_padded(const bsmm_writer *writer, uint64_t bytes);
 
 /* Checks that the writer is not NULL and that bsmm_writer_begin was called (`begun`) or was not
  * called yet. Fails with INVALID. */

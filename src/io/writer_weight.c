@@ -1,4 +1,5 @@
 /* Adds weights to an output file in the form in which checkpoint families store them. */
+#include "io/gguf.h"
 #include "io/writer.h"
 
 #include <jansson.h>
@@ -6,12 +7,16 @@
 #include <string.h>
 
 static const char no_format[] = "it does not have this format";
+static const char no_gguf[] = "GGUF files do not have it", only_gguf[] = "only GGUF files have it";
 
 /* Returns the reason why a weight cannot be stored as the table entry `row` describes, or NULL if
  * it can. */
-static const char *refuse(const bsmm_storage *row, const bsmm_operand *o, bool wants_global) {
+static const char *refuse(const bsmm_storage *row, const bsmm_operand *o, bool wants_global,
+                          bool is_gguf) {
     const bsmm_matrix *m = &o->m;
     if (!row->writes) return "it is only read";
+    if (row->in_gguf != is_gguf && row != bsmm_storage_plain())
+        return is_gguf ? no_gguf : only_gguf;
     if (row->declared) return NULL;
     if (m->order != BSMM_ORDER_ROW) return "it has rows of K only";
     if (m->scale_layout != BSMM_LAYOUT_ROW_MAJOR) return "it has row-major scales only";
@@ -21,6 +26,8 @@ static const char *refuse(const bsmm_storage *row, const bsmm_operand *o, bool w
     }
     if (!bsmm_format_equal(row->format, m->format)) return no_format;
     if (wants_global && !row->global) return "it has no global scale";
+    if (row->in_gguf && m->cols % bsmm_gguf_type_named(row->data_dtype)->block)
+        return "its rows must be whole blocks of ggml";
     int64_t group = row->pack_bytes ? row->pack_elems : 1;
     if (row->trailing) group *= row->trailing;
     if (m->cols % group) return "its shapes cannot tell this number of columns";
@@ -28,22 +35,25 @@ static const char *refuse(const bsmm_storage *row, const bsmm_operand *o, bool w
 }
 
 static bsmm_status choose(const char *family, const bsmm_operand *o, bool wants_global,
-                          const bsmm_storage **chosen) {
+                          bool is_gguf, const bsmm_storage **chosen) {
     const char *reason = NULL; /* reason why the table entry that fits the weight best refuses it */
     const bsmm_storage *row;
     if (family && !bsmm_family_exists(family))
         return bsmm_fail(BSMM_E_NOT_FOUND, "family: \"%.60s\" is not known", family);
     for (size_t i = 0; (row = bsmm_storage_to_write(i)); i++) {
         if (family && strcmp(family, row->family) != 0) continue;
-        const char *why = refuse(row, o, wants_global);
+        const char *why = refuse(row, o, wants_global, is_gguf);
         if (!why) {
             *chosen = row;
             return BSMM_OK;
         }
-        if (row->writes && (why != no_format || !reason)) reason = why;
+        const bool weak = why == no_format || why == no_gguf || why == only_gguf;
+        if (row->writes && (!weak || !reason || reason == no_gguf)) reason = why;
     }
-    return bsmm_fail(BSMM_E_UNSUPPORTED, "family: %s cannot hold %s: %s (bsmm holds everything)",
-                     family, bsmm_format_name(o->m.format), reason ? reason : "it is only read");
+    return bsmm_fail(BSMM_E_UNSUPPORTED, "family: %s cannot hold %s: %s%s",
+                     family ? family : "a GGUF file", bsmm_format_name(o->m.format),
+                     reason ? reason : "it is only read",
+                     is_gguf ? "" : " (bsmm holds everything)");
 }
 
 typedef struct dims {
@@ -108,7 +118,7 @@ static bsmm_status add_parts(bsmm_writer *writer, bsmm_written *w, bool wants_gl
     const char *dtype = row->data_dtype ? row->data_dtype : bsmm_dtype_of_elem(f.elem)->name;
     w->scale = w->global = BSMM_NO_TENSOR;
     BSMM_TRY(add_part(writer, w, row->data, dtype, data_dims(w), &w->data));
-    if (f.scale != BSMM_SCALE_NONE) {
+    if (f.scale != BSMM_SCALE_NONE && row->scale) {
         dtype = row->scale_dtype ? row->scale_dtype : bsmm_dtype_of_scale(f.scale)->name;
         BSMM_TRY(add_part(writer, w, row->scale, dtype, scale_dims(w), &w->scale));
     }
@@ -158,7 +168,7 @@ bsmm_status bsmm_writer_add_weight(bsmm_writer *writer, const char *family, cons
     BSMM_TRY(bsmm_writer_check(writer, false));
     BSMM_TRY(check_weight(name, batch));
     BSMM_TRY(take_description(matrix, &w.operand, &wants_global));
-    BSMM_TRY(choose(family, &w.operand, wants_global, &w.row));
+    BSMM_TRY(choose(family, &w.operand, wants_global, writer->kind->is_gguf, &w.row));
     if (!w.row->declared) w.operand.m.global_kind = w.row->global_kind;
     w.base = base_of(writer, w.row, name);
     if (!w.base) return bsmm_fail_memory();
@@ -176,27 +186,51 @@ bsmm_status bsmm_writer_add_weight(bsmm_writer *writer, const char *family, cons
     return BSMM_OK;
 }
 
-bsmm_status bsmm_writer_weight(bsmm_writer *writer, uint64_t index, int64_t slice,
-                               bsmm_matrix *out) {
+static bsmm_status check_slice(const bsmm_writer *writer, uint64_t index, int64_t slice) {
     BSMM_TRY(bsmm_writer_check(writer, true));
     if (index >= writer->weight_count)
         return bsmm_fail(BSMM_E_NOT_FOUND, "index: value is %llu; %llu weights were added",
                          (unsigned long long)index, (unsigned long long)writer->weight_count);
+    const int64_t batch = writer->weights[index].batch;
+    if (slice >= 0 && slice < batch) return BSMM_OK;
+    return bsmm_fail(BSMM_E_INVALID, "slice: value is %lld; must be 0 to %lld", (long long)slice,
+                     (long long)batch - 1);
+}
+
+bsmm_status bsmm_writer_weight(bsmm_writer *writer, uint64_t index, int64_t slice,
+                               bsmm_matrix *out) {
+    BSMM_TRY(check_slice(writer, index, slice));
     const bsmm_written *w = &writer->weights[index];
-    if (slice < 0 || slice >= w->batch)
-        return bsmm_fail(BSMM_E_INVALID, "slice: value is %lld; must be 0 to %lld",
-                         (long long)slice, (long long)w->batch - 1);
     const bsmm_item *items = writer->items;
     uint8_t *base = writer->output.data;
     bsmm_matrix m = w->operand.m;
     m.data_bytes = w->operand.data_bytes;
     m.scale_bytes = w->operand.scale_bytes;
-    m.data = base + items[w->data].offset + (uint64_t)slice * m.data_bytes;
+    if (!w->row->pack) m.data = base + items[w->data].offset + (uint64_t)slice * m.data_bytes;
     if (w->scale != BSMM_NO_TENSOR)
         m.scales = base + items[w->scale].offset + (uint64_t)slice * m.scale_bytes;
     if (w->global != BSMM_NO_TENSOR)
         m.global_scale = (float *)(void *)(base + items[w->global].offset) + slice;
     return bsmm_give_struct(out, &m, sizeof m, "out");
+}
+
+bsmm_status bsmm_writer_weight_pack(bsmm_writer *writer, uint64_t index, int64_t slice,
+                                    const bsmm_matrix *src) {
+    bsmm_operand from;
+    BSMM_TRY(check_slice(writer, index, slice));
+    BSMM_TRY(bsmm_operand_take(src, "src", &from));
+    const bsmm_written *w = &writer->weights[index];
+    const bsmm_item *item = &writer->items[w->data];
+    if (!w->row->pack)
+        return bsmm_fail(BSMM_E_INVALID,
+                         "index: the memory of weight %llu is mapped; only weights in blocks are "
+                         "packed",
+                         (unsigned long long)index);
+    BSMM_TRY(bsmm_operand_check_same(&w->operand, &from, "src", "bsmm_writer_weight"));
+    BSMM_TRY(bsmm_operand_check_memory(&from, "src"));
+    const uint64_t step = item->bytes / (uint64_t)w->batch;
+    return w->row->pack(&from, writer->output.data + item->offset + (uint64_t)slice * step,
+                        item->name);
 }
 
 static bsmm_status declare(bsmm_writer *writer, const bsmm_written *w) {

@@ -107,10 +107,11 @@ class Gguf:
         infos = [self.info() for _ in range(tensors)]
         align = struct.unpack("<I", self.pairs["general.alignment"][4:])[0] if "general.alignment" in self.pairs else 32
         self.start = -(-self.at // align) * align
-        self.tensors, self.offsets = {}, [offset for _, _, _, offset in infos]
+        self.tensors, self.size = {}, 0
         for name, shape, (dtype, block, size), offset in infos:
             assert offset % align == 0
             count = math.prod(shape) // block * size
+            self.size = max(self.size, -(-(offset + count) // align) * align)
             self.tensors[name] = dtype, shape, self.data[self.start + offset :][:count]
 
     def take(self, code):

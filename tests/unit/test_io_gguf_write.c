@@ -1,0 +1,146 @@
+/* Tests the writer of GGUF files: blocks of mxfp4 and nvfp4, refusals, and metadata. */
+#include "operand.h"
+#include "stored.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static bsmm_writer *create(void) {
+    bsmm_writer *writer;
+    assert_int_equal(bsmm_writer_create(temp_path("w.gguf"), "gguf", &writer), BSMM_OK);
+    return writer;
+}
+
+/* Adds one row of a format, begins, and packs the codes and scales. */
+static bsmm_status pack_row(bsmm_writer *writer, const char *format, int64_t cols, void *codes,
+                            void *scales) {
+    uint64_t index;
+    bsmm_matrix m = describe(format_named(format), 1, cols);
+    assert_int_equal(bsmm_writer_add_weight(writer, NULL, "a.weight", &m, 1, &index), BSMM_OK);
+    assert_int_equal(bsmm_writer_begin(writer), BSMM_OK);
+    assert_int_equal(bsmm_writer_weight(writer, index, 0, &m), BSMM_OK);
+    assert_true(!m.data && !m.scales && m.data_bytes == (uint64_t)cols / 2);
+    m.data = codes;
+    m.scales = scales;
+    return bsmm_writer_weight_pack(writer, index, 0, &m);
+}
+
+/* The codes of a row are 0, 1, 2, ..., 15, 0, ... */
+static void count_up(uint8_t *codes, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++)
+        codes[i] = (uint8_t)((2 * i & 15) | ((2 * i + 1) & 15) << 4);
+}
+
+static void expect_block(bsmm_writer *writer, const uint8_t *expected, uint64_t size) {
+    void *data;
+    uint64_t bytes;
+    assert_int_equal(bsmm_writer_tensor(writer, 0, &data, &bytes), BSMM_OK);
+    assert_int_equal(bytes, size);
+    assert_memory_equal(data, expected, size);
+    assert_int_equal(bsmm_writer_commit(writer), BSMM_OK);
+}
+
+static void test_mxfp4_block(void **state) {
+    (void)state;
+    uint8_t codes[16], scale = 130, expected[17] = {130};
+    bsmm_writer *writer = create();
+    count_up(codes, sizeof codes);
+    assert_int_equal(pack_row(writer, "mxfp4", 32, codes, &scale), BSMM_OK);
+    for (unsigned k = 0; k < 16; k++)
+        expected[1 + k] = (uint8_t)(k | k << 4);
+    expect_block(writer, expected, sizeof expected);
+}
+
+static void test_nvfp4_block(void **state) {
+    (void)state;
+    uint8_t codes[32], scales[4] = {1, 0, 0x7E, 0x38}, expected[36] = {1, 0, 0x7E, 0x38};
+    bsmm_writer *writer = create();
+    count_up(codes, sizeof codes);
+    assert_int_equal(pack_row(writer, "nvfp4", 64, codes, scales), BSMM_OK);
+    for (unsigned k = 0; k < 32; k++)
+        expected[4 + k] = (uint8_t)(k % 8 | (8 + k % 8) << 4);
+    expect_block(writer, expected, sizeof expected);
+}
+
+/* ggml has no scale of NaN, and no negative ones. */
+static void test_scales_are_refused(void **state) {
+    (void)state;
+    uint8_t codes[32] = {0}, nan = 255, scales[4] = {0, 0x80, 0, 0};
+    bsmm_writer *writer = create();
+    expect_failure(pack_row(writer, "mxfp4", 32, codes, &nan), BSMM_E_FORMAT, "0xFF");
+    bsmm_writer_abort(writer);
+    writer = create();
+    expect_failure(pack_row(writer, "nvfp4", 64, codes, scales), BSMM_E_FORMAT,
+                   "column 16 is 0x80");
+    bsmm_writer_abort(writer);
+    scales[1] = 0x7F;
+    writer = create();
+    expect_failure(pack_row(writer, "nvfp4", 64, codes, scales), BSMM_E_FORMAT, "0x7F");
+    bsmm_writer_abort(writer);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    static const int64_t shape[] = {1, 1, 1, 1, 32};
+    char name[65] = "";
+    memset(name, 'n', 64);
+    bsmm_writer *writer = create(), *other;
+    bsmm_matrix m = describe(format_named("nvfp4"), 4, 32),
+                f = describe(format_named("f32"), 4, 32);
+    expect_failure(bsmm_writer_add_weight(writer, NULL, "a.weight", &m, 1, NULL),
+                   BSMM_E_UNSUPPORTED, "whole blocks of ggml");
+    expect_failure(bsmm_writer_add_weight(writer, "bsmm", "a.weight", &m, 1, NULL),
+                   BSMM_E_UNSUPPORTED, "GGUF files do not have it");
+    expect_failure(bsmm_writer_add_tensor(writer, "a", "U8", 1, shape, NULL), BSMM_E_INVALID,
+                   "type of ggml");
+    expect_failure(bsmm_writer_add_tensor(writer, "a", "F32", 5, shape, NULL), BSMM_E_UNSUPPORTED,
+                   "5 dimensions");
+    expect_failure(bsmm_writer_add_tensor(writer, "a", "Q8_0", 1, shape, NULL), BSMM_E_INVALID,
+                   "multiple of 32");
+    expect_failure(bsmm_writer_add_tensor(writer, name, "F32", 1, shape, NULL), BSMM_E_UNSUPPORTED,
+                   "64 bytes");
+    expect_failure(bsmm_writer_copy_metadata(writer, NULL), BSMM_E_INVALID, "NULL");
+    uint64_t index;
+    assert_int_equal(bsmm_writer_add_weight(writer, NULL, "f", &f, 1, &index), BSMM_OK);
+    assert_int_equal(bsmm_writer_begin(writer), BSMM_OK);
+    assert_int_equal(bsmm_writer_weight(writer, index, 0, &f), BSMM_OK);
+    expect_failure(bsmm_writer_weight_pack(writer, index, 0, &f), BSMM_E_INVALID, "is mapped");
+    bsmm_writer_abort(writer);
+    expect_failure(bsmm_writer_create("x", "zip", &other), BSMM_E_INVALID, "npy or gguf");
+}
+
+/* A text that the caller adds is read back, and the tensors begin at multiples of 32 bytes. */
+static void test_texts(void **state) {
+    (void)state;
+    static const int64_t shape[] = {3};
+    bsmm_writer *writer = create();
+    bsmm_file *file;
+    bsmm_tensor tensor = BSMM_INIT(bsmm_tensor);
+    assert_int_equal(bsmm_writer_metadata(writer, "key", "value"), BSMM_OK);
+    expect_failure(bsmm_writer_metadata(writer, "key", "other"), BSMM_E_INVALID, "unique");
+    assert_int_equal(bsmm_writer_add_tensor(writer, "a", "F32", 1, shape, NULL), BSMM_OK);
+    assert_int_equal(bsmm_writer_add_tensor(writer, "b", "I8", 1, shape, NULL), BSMM_OK);
+    assert_int_equal(bsmm_writer_begin(writer), BSMM_OK);
+    assert_int_equal(bsmm_writer_commit(writer), BSMM_OK);
+    assert_int_equal(bsmm_file_open(temp_path("w.gguf"), &file), BSMM_OK);
+    assert_string_equal(bsmm_file_metadata(file, "key"), "value");
+    for (uint64_t i = 0; i < 2; i++) {
+        assert_int_equal(bsmm_file_tensor_at(file, i, &tensor), BSMM_OK);
+        assert_int_equal((uintptr_t)tensor.data % 32, 0);
+    }
+    bsmm_writer_abort(NULL);
+    bsmm_file_close(file);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_mxfp4_block), cmocka_unit_test(test_nvfp4_block),
+        cmocka_unit_test(test_scales_are_refused), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_texts)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
