@@ -1,6 +1,7 @@
 /* Executes the PTX instructions that load, store, move and convert addresses. The simulator checks
  * every byte that a program accesses. */
 #include "access.h"
+#include "races.h"
 #include <string.h>
 
 void ptx_addresses(const ptx_warp *w, const ptx_operand *o, uint64_t *address) {
@@ -125,7 +126,13 @@ static uint8_t *resolve_one(ptx_warp *w, const ptx_inst *i, uint64_t address, in
         space = LOCAL;
     if (space == GENERIC && address >> 56)
         space = address >> 56 == SHARED_WINDOW >> 56 ? SHARED : LOCAL, address &= 0xffffffffffff;
-    if (space == SHARED) return ptx_shared(w, i, address, bytes, write);
+    if (space == SHARED) {
+        uint8_t *const at = ptx_shared(w, i, address, bytes, write);
+        if (at)
+            ptx_race_access(w, i, &w->block->cluster->blocks[address >> RANK_SHIFT],
+                            (uint32_t)address & ((1u << RANK_SHIFT) - 1), bytes, write, lane);
+        return w->stop == STOP_ERROR ? NULL : at;
+    }
     if (space == LOCAL) return local(w, i, address, bytes, lane);
     return global(w, i, address, bytes, lane);
 }

@@ -1,5 +1,6 @@
 /* Executes barrier.cluster, at which all threads of a cluster wait for each other. */
 #include "async.h"
+#include "races.h"
 #include <string.h>
 
 static uint32_t expected(const ptx_cluster *c) {
@@ -16,6 +17,7 @@ void ptx_cluster_check(ptx_cluster *c) {
     for (uint32_t k = 0; k < c->size; k++)
         for (uint32_t n = 0; n < c->blocks[k].warp_count; n++) {
             ptx_warp *w = &c->blocks[k].warps[n];
+            if (w->cluster_waits) ptx_race_acquire(w, SYNC_CLUSTER, 0);
             w->blocked &= ~w->cluster_waits;
             w->cluster_waits = 0;
         }
@@ -25,13 +27,17 @@ static void execute_arrive(ptx_warp *w, const ptx_inst *i) {
     ptx_cluster *c = w->block->cluster;
     (void)i;
     w->cluster_phase = c->phase;
+    ptx_race_release(w, SYNC_CLUSTER, 0);
     c->arrived += w->mask == w->live ? LANES : (uint32_t)__builtin_popcount(w->mask);
     ptx_cluster_check(c);
 }
 
 static void execute_wait(ptx_warp *w, const ptx_inst *i) {
     (void)i;
-    if (w->block->cluster->phase != w->cluster_phase) return;
+    if (w->block->cluster->phase != w->cluster_phase) {
+        ptx_race_acquire(w, SYNC_CLUSTER, 0);
+        return;
+    }
     for (uint32_t left = w->mask; left; left &= left - 1)
         w->lane_pc[ptx_first(left)] = w->pc;
     w->active &= ~w->mask, w->blocked |= w->mask, w->cluster_waits |= w->mask;

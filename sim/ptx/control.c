@@ -1,5 +1,5 @@
 /* Executes branches, calls, barriers of a thread block, and the end of threads. */
-#include "sim.h"
+#include "races.h"
 #include <string.h>
 
 enum { SPINS = 64, MOST_CALLS = 8 };
@@ -160,6 +160,7 @@ static void release(ptx_block *b, uint32_t id) {
         ptx_warp *w = &b->warps[n];
         if (!w->waits[id]) continue;
         give_result(w, &b->barriers[id], w->waits[id]);
+        ptx_race_acquire(w, SYNC_BARRIER, (uint64_t)b->rank << 8 | id);
         w->blocked &= ~w->waits[id];
         w->waits[id] = 0;
     }
@@ -205,6 +206,7 @@ static void execute_bar(ptx_warp *w, const ptx_inst *i) {
     }
     bar->expected = wanted;
     count_lanes(w, bar, reduces ? ptx_pred(w, &i->op[3]) : 0);
+    ptx_race_release(w, SYNC_BARRIER, (uint64_t)w->block->rank << 8 | id);
     if (what != ARRIVE) {
         const uint32_t lanes = w->mask;
         for (uint32_t left = lanes; left; left &= left - 1)
@@ -222,6 +224,14 @@ static void execute_warp_sync(ptx_warp *w, const ptx_inst *i) {
 
 static void nothing(ptx_warp *w, const ptx_inst *i) {
     (void)w, (void)i;
+}
+
+/* A fence may be part of a signal through memory, so it counts as a signal to all warps that
+ * execute a fence later. */
+static void execute_fence(ptx_warp *w, const ptx_inst *i) {
+    (void)i;
+    ptx_race_acquire(w, SYNC_FENCE, 0);
+    ptx_race_release(w, SYNC_FENCE, 0);
 }
 
 static void execute_nanosleep(ptx_warp *w, const ptx_inst *i) {
@@ -251,8 +261,8 @@ static const ptx_row rows[] = {
     ROW("barrier.{cta}.red.or.{aligned}.pred", "pRNP", execute_bar, RED_OR),
     ROW("bar.warp.sync", "R", execute_warp_sync, 0),
     ROW("nanosleep.u32", "R", execute_nanosleep, 0),
-    ROW("membar.{proxy}.{alias|async}.{cta|gl|sys|gpu|cluster}", "", nothing, 0),
-    ROW("fence.{sc|acq_rel|acquire|release}.{cta|cluster|gpu|sys}", "", nothing, 0),
+    ROW("membar.{proxy}.{alias|async}.{cta|gl|sys|gpu|cluster}", "", execute_fence, 0),
+    ROW("fence.{sc|acq_rel|acquire|release}.{cta|cluster|gpu|sys}", "", execute_fence, 0),
     ROW("griddepcontrol.wait|launch_dependents", "", nothing, 0),
     ROW("pmevent.{mask}", "i", nothing, 0),
     ROW("prefetch.{global|local}.L1|L2", "m", nothing, 0),

@@ -2,6 +2,7 @@
  * cluster run together, and their warps take turns. */
 #include "access.h"
 #include "async.h"
+#include "races.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -263,6 +264,7 @@ static void run_one(job *j, ptx_cluster *c, uint32_t number, const char *error) 
     c->random = j->launch->seed + 977ull * number;
     for (uint32_t k = 0; k < c->size; k++)
         start_block(&c->blocks[k], block_number(j->launch, number, k));
+    if (!ptx_races_begin(c)) ptx_races_free(c);
     if (!run_cluster(c, limit, error)) __atomic_store_n(&j->failed, 1, __ATOMIC_SEQ_CST);
     for (uint32_t k = 0; k < c->size; k++)
         for (uint32_t n = 0; n < c->blocks[k].warp_count; n++)
@@ -294,6 +296,7 @@ static void *work(void *user) {
     if (!good) snprintf(error, sizeof error, "out of memory for a block");
     for (uint32_t k = 0; c.blocks && k < c.size; k++)
         free_block(&c.blocks[k]);
+    ptx_races_free(&c);
     free(c.blocks), free(c.later);
     pthread_mutex_lock(&j->lock);
     if (error[0] && !j->error[0]) memcpy(j->error, error, ERROR_BYTES);

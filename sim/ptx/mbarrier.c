@@ -4,6 +4,7 @@
  * lowest two bits of the phase's number. */
 #include "access.h"
 #include "async.h"
+#include "races.h"
 #include <string.h>
 
 typedef struct {
@@ -54,6 +55,7 @@ void ptx_mbarrier_complete(ptx_warp *w, const ptx_inst *i, uint64_t address, uin
     mbarrier b;
     uint8_t *at = find(w, i, address, &b);
     if (!at) return;
+    ptx_race_release(w, SYNC_ADDRESS, address & 0xffffffff);
     b.bytes -= (int32_t)bytes;
     put(at, &b);
 }
@@ -68,6 +70,7 @@ static void arrive(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t co
                  (unsigned long long)address, count, b.missing, b.count);
         return;
     }
+    ptx_race_release(w, SYNC_ADDRESS, address & 0xffffffff);
     *state = packed(&b);
     b.missing -= count, b.bytes += (int32_t)bytes;
     put(at, &b);
@@ -136,7 +139,9 @@ static void execute_wait(ptx_warp *w, const ptx_inst *i) {
         if (!find(w, i, address[l], &b)) return;
         const uint64_t given = ptx_lane(w, &i->op[2], l);
         const uint32_t wanted = parity ? (uint32_t)given & 1 : (uint32_t)(given >> 62) & 1;
-        done |= (uint32_t)((b.phase & 1) != wanted) << l;
+        const bool over = (b.phase & 1) != wanted;
+        done |= (uint32_t)over << l;
+        if (over) ptx_race_acquire(w, SYNC_ADDRESS, address[l] & 0xffffffff);
     }
     ptx_set_pred(w, &i->op[0], done);
     if (done) return;

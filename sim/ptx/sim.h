@@ -266,11 +266,13 @@ struct ptx_cluster {
     uint64_t random;
     struct ptx_async *later; /* Lists the asynchronous jobs that have not run yet. */
     uint32_t later_count, later_room;
+    /* Records accesses to shared memory (races.h); NULL without the check. */
+    struct ptx_races *races;
     /* Points to the number of the next cluster to begin, which all clusters of the launch share. */
     uint32_t *next;
 };
 
-enum { CHECK_UNWRITTEN = 1, CHECK_PROXIES = 2, CHECK_ALL = 3 };
+enum { CHECK_UNWRITTEN = 1, CHECK_PROXIES = 2, CHECK_RACES = 4, CHECK_ALL = 7 };
 struct ptx_launch {
     ptx_module *module;
     const ptx_function *kernel;

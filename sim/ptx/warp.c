@@ -1,7 +1,7 @@
 /* Runs a warp. Lanes at the same instruction execute it together. If lanes are at several
  * instructions, those at the earliest instruction in the text run first, so that all lanes meet
  * again after a branch. Lanes that only poll an mbarrier let other lanes run first. */
-#include "sim.h"
+#include "races.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -185,6 +185,7 @@ void ptx_run(ptx_warp *w, uint64_t budget) {
         if (mask) {
             w->mask = mask;
             i->execute(w, i);
+            if (w->block->cluster->races) ptx_races_settle(w);
         }
         if (w->pc >= w->join && !w->stop) reconverge(w);
     }

@@ -44,6 +44,19 @@ FAULTS = {
     "an mbarrier that nobody completes": (
         "@%p1 mbarrier.init.shared::cta.b64 [%r2], 1; bar.sync 0; $L: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2], 0; @!%p2 bra $L; ret; }",
         32, "wait for an mbarrier's phase"),
+    "a read of what another warp writes": (
+        "setp.lt.u32 %p2, %r1, 32; @%p2 st.shared.u32 [%r3], %r3; @!%p2 ld.shared.u32 %r4, [%r3+-128]; ret; }", 64,
+        "lane 0 reads shared memory 0x40., which warp 0 of block rank 0 has written, and no barrier orders the two"),
+    "a write of what another warp reads": (
+        "st.shared.u32 [%r3], %r3; bar.sync 0; setp.lt.u32 %p2, %r1, 32; @!%p2 ld.shared.u32 %r4, [%r3+-128]; "
+        "@%p2 st.shared.u32 [%r3], %r1; ret; }", 64,
+        "lane 0 writes shared memory 0x40., which warp 1 of block rank 0 has read, and no barrier orders the two"),
+    "two warps that write": (
+        "st.shared.u32 [%r2], %r1; ret; }", 64, "lane .* writes shared memory 0x40., which warp 0 of block rank 0 has written"),
+    "an mbarrier that the reader does not wait for": (
+        "@%p1 mbarrier.init.shared::cta.b64 [%r2+2048], 32; st.shared.u32 [%r3], %r3; bar.sync 0; setp.lt.u32 %p2, %r1, 32; "
+        "@%p2 st.shared.u32 [%r3], %r1; @%p2 mbarrier.arrive.shared::cta.b64 _, [%r2+2048]; @!%p2 ld.shared.u32 %r4, [%r3+-128]; "
+        "ret; }", 64, "lane 0 writes shared memory 0x40., which warp 1 of block rank 0 has read"),
     "another block's tensor memory": ("tcgen05.st.sync.aligned.32x32b.x1.b32 [%r3], {%r1}; ret; }", 32, "tensor memory: lane 0, column 1024 is not allocated"),
     "a copy of bytes without a fence": (
         "st.shared.u32 [%r3], %r1; bar.sync 0; @!%p1 bra $L; cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r2], 128; "
@@ -51,6 +64,10 @@ FAULTS = {
         32, "shared memory 0x400 was written by a thread, without fence.proxy.async"),
     "a pair in a cluster of one block": (
         "tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r2], 32; ret; }", 32, "cta_group::2 wants clusters of an even number of blocks"),
+    # Instructions that no kernel of the tests has, and whose meaning nobody vouches for, are refused.
+    "tcgen05.shift": ("tcgen05.shift.cta_group::1.down [%r2]; ret; }", 32, "no row of the tables has tcgen05.shift"),
+    "tcgen05.mma.ws": (
+        "tcgen05.mma.ws.cta_group::1.kind::f16 [%r2], %rd4, %rd4, %r3, %p1; ret; }", 32, "no row of the tables has tcgen05.mma.ws"),
     "tensor memory that stays": ("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 32; ret; }", 32, "are not what one tcgen05.alloc gave"),
 }
 
@@ -63,6 +80,15 @@ RIGHT = {
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2+1024], [%rd1], 128, [%r2]; "
         "$A: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2], 0; @!%p2 bra $A; mbarrier.arrive.shared::cta.b64 _, [%r2+8]; "
         "$B: mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r2+8], 0; @!%p3 bra $B; ret; }", 32),
+    "a barrier between a write and a read": (
+        "setp.lt.u32 %p2, %r1, 32; @%p2 st.shared.u32 [%r3], %r3; bar.sync 0; @!%p2 ld.shared.u32 %r4, [%r3+-128]; bar.sync 0; "
+        "@%p2 st.shared.u32 [%r3], %r1; ret; }", 64),
+    "an mbarrier between a write and a read": (
+        "@%p1 mbarrier.init.shared::cta.b64 [%r2+2048], 32; bar.sync 0; setp.lt.u32 %p2, %r1, 32; @%p2 st.shared.u32 [%r3], %r3; "
+        "@%p2 mbarrier.arrive.shared::cta.b64 _, [%r2+2048]; @%p2 ret; "
+        "$A: mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r2+2048], 0; @!%p3 bra $A; ld.shared.u32 %r4, [%r3+-128]; ret; }", 64),
+    "two warps that write the same value": ("st.shared.u32 [%r2], %r2; ret; }", 64),
+    "two warps that add to shared memory": ("@%p1 st.shared.u32 [%r2], %r1; bar.sync 0; red.shared.add.u32 [%r2], %r2; ret; }", 64),
 }
 
 
