@@ -103,6 +103,17 @@ static uint64_t cache_bytes(const void *state) {
     return 0;
 }
 
+/* Each level is the largest that tests/unit/test_cli_level.c found, with K from 256 to 1024. The
+ * simulator adds products with K ascending (docs/SIMULATOR.md). AMD has not published how its GPUs
+ * add, and none was measured, so the levels do not hold for real GPUs. */
+static const bench_family_level levels[] = {
+    {"hip_bf16", .unit = 1, .exact_in_bf16 = true, .level = 1.15},
+    {"hip_gfx950_scaled", .unit = 1, .segment = 32, .level = 1.01},
+    {"hip_cdna_fp8", .device = "sim:gfx942", .unit = 1, .segment = 128, .level = 0.9},
+    {"hip_cdna_fp8", .device = "sim:gfx950", .unit = 1, .segment = 128, .level = 0.6},
+    {0},
+};
+
 const bench_device_kind bench_device_sim = {
     .name = "sim",
     .known = "mi355x",
@@ -111,6 +122,7 @@ const bench_device_kind bench_device_sim = {
     .kernels = "hip",
     .is_simulated = true,
     .is_model = true,
+    .levels = levels,
     .open = open_simulator,
     BENCH_HIP_OPERATIONS,
     .start_time = start_time,

@@ -46,6 +46,15 @@ static uint64_t cache_bytes(const void *state) {
     return 0;
 }
 
+/* Each level is the largest that tests/unit/test_cli_level.c found, with K from 256 to 1024. The
+ * simulator rounds the sum of an instruction's products once, unless it knows how the GPU adds
+ * (docs/SIMULATOR.md). Real Blackwell GPUs may round otherwise; none was measured. */
+static const bench_family_level levels[] = {
+    {"cuda_sm100f_scaled", .unit = 32, .level = 1.01},
+    {"cuda_sm80_bf16", .unit = 16, .exact_in_bf16 = true, .level = 1.2},
+    {0},
+};
+
 const bench_device_kind bench_device_sim_cuda = {
     .name = "sim",
     .known = "b200",
@@ -53,6 +62,7 @@ const bench_device_kind bench_device_sim_cuda = {
     .models = "sm_",
     .kernels = "cuda",
     .is_simulated = true,
+    .levels = levels,
     .open = open_simulator,
     BENCH_CUDA_OPERATIONS,
     .cache_bytes = cache_bytes,

@@ -15,20 +15,23 @@ static bool is_exact_in_bf16(bsmm_format format) {
     return false;
 }
 
-/* Returns the table entry of the kernel's family, i.e. of the kernels with the same order of
- * additions. */
-static const bench_family_level *find(const bench_family_level *families, const char *kernel) {
-    for (; families && families->kernel; families++)
-        if (strncmp(kernel, families->kernel, strlen(families->kernel)) == 0) return families;
+static bool begins(const char *text, const char *prefix) {
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* Returns the entry of the kernel's family, i.e. of the kernels with the same order of additions, in
+ * the table of the device's kind. */
+static const bench_family_level *find(const char *device, const char *kernel) {
+    const bench_family_level *f = bench_device_kind_of(device)->levels;
+    for (; f && f->kernel; f++)
+        if (begins(kernel, f->kernel) && (!f->device || begins(device, f->device))) return f;
     return NULL;
 }
 
-const bench_family_level *cli_level_of(const char *kernel, const bsmm_format formats[2]) {
+const bench_family_level *cli_level_of(const char *device, const char *kernel,
+                                       const bsmm_format formats[2]) {
     const bool exact = is_exact_in_bf16(formats[0]) && is_exact_in_bf16(formats[1]);
-    const bench_family_level *family = NULL;
-    const bench_device_kind *kind;
-    for (size_t i = 0; !family && (kind = bench_device_kind_at(i)); i++)
-        family = find(kind->levels, kernel);
+    const bench_family_level *family = find(device, kernel);
     return family && family->exact_in_bf16 && !exact ? NULL : family;
 }
 
@@ -188,7 +191,7 @@ static bool decode(plain *p) {
 bool cli_level_run(const bsmm_matmul_desc *desc, const char *kernel, cli_multiply *multiply,
                    void *context, double *level) {
     const bsmm_format formats[2] = {desc->a->format, desc->b->format};
-    const bench_family_level *family = cli_level_of(kernel, formats);
+    const bench_family_level *family = cli_level_of(desc->device, kernel, formats);
     *level = (double)NAN;
     if (!family) return true;
     int64_t k = desc->a->cols;

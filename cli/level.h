@@ -11,9 +11,10 @@
  * levels of 0.5 to 1, so a kernel with errors 4 times as large fails. */
 #define CLI_LEVEL_MOST 2.0
 
-/* Returns the measured error of a kernel's family for operands of these formats, or NULL if it was
- * not measured. */
-const bench_family_level *cli_level_of(const char *kernel, const bsmm_format formats[2]);
+/* Returns the measured error of a kernel's family for operands of these formats on this device, or
+ * NULL if it was not measured. The device is NULL for the CPU. */
+const bench_family_level *cli_level_of(const char *device, const char *kernel,
+                                       const bsmm_format formats[2]);
 
 /* Holds a sum of products a_k * b_k. `exact` is the sum in double. `rounded` is the sum in fp32 in
  * the order of the kernel's family. */
