@@ -48,11 +48,25 @@ static void test_scale_bytes(void **state) {
     }
 }
 
+/* Tests that a size which no buffer can have is refused. */
+static void test_scale_bytes_overflow(void **state) {
+    (void)state;
+    const bsmm_group group = {.struct_size = sizeof group,
+                              .kind = BSMM_GROUP_ROWS,
+                              .flags = BSMM_GROUP_SCALES_APART,
+                              .count = INT32_MAX};
+    const bsmm_matrix m = shape("mxfp8", INT32_MAX, INT64_C(1) << 31, BSMM_LAYOUT_NV_128X4);
+    uint64_t bytes = 1;
+    assert_int_equal(bsmm_group_scale_bytes(&group, &m, &bytes), BSMM_E_INVALID);
+    assert_non_null(strstr(bsmm_error_message(), ".rows x cols: the scales' size overflows"));
+}
+
 typedef struct broken {
     const char *message;
     bsmm_group group;
     uint32_t layout; /* The layout of A's scales and of D's scales. */
     bool b_packed, any_rows;
+    const char *b; /* Names the format of B; NULL means mxfp4. */
 } broken;
 
 static const broken rules[] = {
@@ -79,6 +93,9 @@ static const broken rules[] = {
      .layout = BSMM_LAYOUT_NV_128X4},
     {.message = "group.align: value is 16; must be a multiple of 32",
      .group = {.kind = BSMM_GROUP_K, .align = 16}},
+    {.message = "group.align: value is 32; must be a multiple of 128, where bytes and scales of b",
+     .group = {.kind = BSMM_GROUP_K, .align = 32},
+     .b = "fp8_block128"},
     {.message = "group.a_step: value is 10; must be 0",
      .group = {.kind = BSMM_GROUP_ROWS, .a_step = 10}},
     {.message = "group.a_step: value is -2", .group = {.kind = BSMM_GROUP_BATCH, .a_step = -2}},
@@ -120,7 +137,7 @@ static void test_broken_rules(void **state) {
     for (size_t i = 0; i < BSMM_COUNT(rules); i++) {
         const broken *rule = &rules[i];
         bsmm_group group = rule->group;
-        bsmm_matrix m[] = {shape("mxfp8", M, K, 0), shape("mxfp4", N, K, 0),
+        bsmm_matrix m[] = {shape("mxfp8", M, K, 0), shape(rule->b ? rule->b : "mxfp4", N, K, 0),
                            shape("mxfp8", M, N, rule->layout)};
         if (!group.struct_size) group.struct_size = sizeof group;
         if (!group.count) group.count = 3;
@@ -205,9 +222,9 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scale_bytes),   cmocka_unit_test(test_broken_rules),
-        cmocka_unit_test(test_shared_scales), cmocka_unit_test(test_no_groups),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_scale_bytes),  cmocka_unit_test(test_scale_bytes_overflow),
+        cmocka_unit_test(test_broken_rules), cmocka_unit_test(test_shared_scales),
+        cmocka_unit_test(test_no_groups),    cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,96 @@
+/* Tests that the error bound that bsmm_explain gives for each kernel is the one that
+ * docs/NUMERICS.md states for it. */
+#include "operand.h"
+#include "walk.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { M = 8, N = 128, K = 512, PAIRS = 6 };
+
+static const char *const pairs[PAIRS][2] = {
+    {"mxfp4", "mxfp4"}, {"nvfp4", "nvfp4"}, {"fp8_group128", "fp8_block128"},
+    {"f32", "mxfp4"},   {"f32", "f32"},     {"fp8_group128", "mxfp4"}};
+
+/* The documented bounds for K = 512 as multiples of 2^-24, one for each of `pairs`. 0: the kernel
+ * does not take the pair. */
+typedef struct row {
+    const char *kernel;
+    double bounds[PAIRS];
+} row;
+
+#define EACH(x)                                                                                    \
+    { x, x, x, x, x, x }
+#define FP8      (132 * 0x1p11)
+#define FP32     (1.1 * (K + 4))
+#define SEGMENTS (1.1 * (K / 128 + 132))
+
+/* clang-format off */
+static const row rows[] = {
+    {"ref", EACH((K + 8) * 0x1p-29)},
+    {"cpu_f32", EACH(128)},
+    {"cpu_avx512_int8dot", {K / 32 + 1, K / 16 + 1}},
+    {"cpu_avx2_int8dot", {K / 32 + 1, K / 16 + 1}},
+    {"cpu_avx512_bf16dot", {FP32, FP32, SEGMENTS, FP32, FP32, SEGMENTS}},
+    {"cpu_avx512_f32", {FP32, FP32, SEGMENTS, FP32, FP32, SEGMENTS}},
+    {"cpu_avx2_f32", {FP32, FP32, SEGMENTS, FP32, FP32, SEGMENTS}},
+    {"cuda_sm90a_bf16",
+     {17 * 32 * 2 + 2, 17 * 32 * 2 + 2, 68 * 2 + K / 64 + 2, 17 * 96 * 2 + 2, 17 * 288 * 2 + 2,
+      68 * 2 + K / 64 + 2}},
+    {"cuda_sm90a_fp8", {0, 0, FP8 + K / 128 + 2}},
+    {"cuda_sm90a_fp8_small_m", {0, 0, FP8 + K / 128 + 40}},
+    {"cuda_sm90a_fold", {FP8 + K / 128 + 2, 0, 0, 0, 0, FP8 + K / 128 + 2}},
+    {"cuda_sm90_small_m",
+     {2.2 * (K + 16) + 64, 2.2 * (K + 16) + 64, 317 + K / 128 + 64, 2.2 * 3 * (K + 16) + 64, 0,
+      317 + K / 128 + 64}},
+    {"cuda_sm80_bf16",
+     {2.2 * (K + 16), 2.2 * (K + 16), K / 32 + 80, 2.3 * (K + 32), 13 * (K + 16), K / 32 + 80}},
+    {"cuda_sm100f_scaled", {2.1 * (K + 64), 2.1 * (K + 64)}},
+    {"hip_bf16",
+     {2.3 * (K + 16), 2.3 * (K + 16), K / 32 + 80, 2.4 * (K + 32), 2.4 * (K + 32),
+      K / 32 + 80}},
+    {"hip_gfx950_scaled", {2.1 * (K + 128)}},
+    {"hip_cdna_fp8", {0, 0, 2.1 * 144 + K / 128 + 4}},
+};
+/* clang-format on */
+
+/* Returns the documented bound of a kernel. The CPU's kernels for few rows have the bounds of the
+ * kernels that pack B. */
+static double documented(const char *kernel, size_t pair) {
+    const char *few = strstr(kernel, "_small_m");
+    const size_t length =
+        few && strncmp(kernel, "cpu", 3) == 0 ? (size_t)(few - kernel) : strlen(kernel);
+    for (size_t i = 0; i < BSMM_COUNT(rows); i++)
+        if (strlen(rows[i].kernel) == length && strncmp(rows[i].kernel, kernel, length) == 0)
+            return rows[i].bounds[pair] * 0x1p-24;
+    fail_msg("%s: has no documented bound", kernel);
+    return 0;
+}
+
+static void test_documented(void **state) {
+    (void)state;
+    int count = 0;
+    for (size_t i = 0; i < PAIRS; i++) {
+        const bsmm_matrix a = describe(format_named(pairs[i][0]), M, K),
+                          b = describe(format_named(pairs[i][1]), N, K),
+                          d = describe(format_named("f32"), M, N);
+        bsmm_matmul_desc desc = {.struct_size = sizeof desc, .a = &a, .b = &b, .d = &d};
+        for (test_walk w = test_walk_begin(&desc); test_walk_next(&w); count++) {
+            const double bound = documented(w.e.kernel, i);
+            /* The document rounds to three digits. */
+            if (!(fabs(w.e.bound - bound) <= 2e-3 * bound))
+                fail_msg("%s, %s x %s: bound %g, documented is %g", w.e.kernel, pairs[i][0],
+                         pairs[i][1], w.e.bound * 0x1p24, bound * 0x1p24);
+        }
+    }
+    assert_true(count >= PAIRS / 2 && count >= test_walk_least(2 * PAIRS));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_documented)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
