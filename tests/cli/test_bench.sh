@@ -116,9 +116,11 @@ for c in row["counters"]:
     assert 0 <= c["l3_bytes"] and 64 * 64 * 2 <= c["memory_bytes"], c
     assert sum(v for k, v in c.items() if k.startswith("wait_")) < 1, c
 assert abs(sum(c["seconds"] for c in row["counters"]) / row["seconds"] - 1) < 1e-5, row' "$out" || fail "counters: $out"
+    launched=$(python3 -c 'import json, sys; print(json.loads(sys.argv[1])["counters"][0]["kernel"])' "$out")
     expect 0 $model --sampled
     contains "$out" "model"
     expect 0 $model --counters
+    contains "${out##*$'\n\n'}" " $launched "
     contains "$out" " us model"
     contains "$out" "conflicts"
 fi
@@ -149,6 +151,11 @@ for name in ("rows", "cols", "GB/s", "ceiling"):
     end = re.search(rf"(?<=\s){name}(?=\s)", heads).end()
     assert row[end - 1].isdigit() and row[end:end + 1].isspace(), (name, heads, row)' "$out" ||
     fail "alignment: $out"
+
+# A table of products begins with the machine and the form of B.
+expect 0 --format mxfp4 $small
+contains "${out%%$'\n'*}" ", 1 threads"
+contains "$out" $'\nB: packed ahead where the kernel packs it, '
 expect 0 --help
 contains "$out" "--k-range"
 for hidden in "--bench" "--K_range" "--K_step"; do

@@ -126,6 +126,7 @@ hipError_t hipModuleGetFunction(hipFunction_t *function, hipModule_t module, con
     (void)module;
     FAIL_IF_TOLD;
     *function = same.to;
+    fake_hip_state.finds++;
     return hipSuccess;
 }
 

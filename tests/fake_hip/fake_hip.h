@@ -17,6 +17,7 @@ typedef struct fake_hip {
     int current;
     int allocations; /* Counts the allocations that were not freed. */
     int loads, launches, waits;
+    int finds;      /* Counts the searches for functions in modules. */
     char image[16]; /* Holds the first bytes of the last module that was loaded. */
     unsigned int grid[3], block[3], shared_bytes; /* Hold the configuration of the last launch. */
     void *stream;

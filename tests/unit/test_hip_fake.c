@@ -140,10 +140,11 @@ static void launches_say_what_they_are_told(void **state) {
     static const char elf[] = {0x7f, 'E', 'L', 'F'};
     static const bsmm_hip_function words = {"cdna/words", "store_words", 1000};
     const bsmm_hip_device *device = device_0();
-    const int loads = fake->loads, launches = fake->launches;
+    const int loads = fake->loads, finds = fake->finds, launches = fake->launches;
     for (int i = 0; i < 3; i++)
         assert_int_equal(launch(device, &words), BSMM_OK);
     assert_int_equal(fake->loads, loads + 1);
+    assert_int_equal(fake->finds, finds + 1);
     assert_int_equal(fake->launches, launches + 3);
     assert_memory_equal(fake->image, elf, sizeof elf);
     assert_true(fake->grid[0] == 3 && fake->grid[1] == 1 && fake->grid[2] == 2);
