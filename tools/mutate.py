@@ -2,19 +2,31 @@
 """Mutation testing: changes one line of the library or the command at a time and checks whether a
 test fails.
 
-It works in a copy of the tree in build-mutate. For each change it builds the library and the
-command, then builds and runs the tests of the changed folder's area, then all other tests. A
-change that no test finds is called a survivor. A survivor shows a gap in the tests, or it has no
+It works in copies of the tree in build-mutate, one for each worker. For each change a worker builds
+the library and the command, then builds and runs the tests of the changed folder's area, then all
+other tests, and stops at the first test that fails. A test is skipped if the change left its
+program as it was. Tests that take longer than --limit seconds on the unchanged sources do not run.
+
+The host code changes alone: the GPU kernels, and the emulation of the NVIDIA kernels for the CPU,
+are built once, before the first change. Where a header is shared, only the host's use of it is
+tested.
+
+A change that no test finds is called a survivor. A survivor shows a gap in the tests, or it has no
 effect that a test could notice. Changes without effect belong in tools/mutate-harmless.tsv with
 the reason. The exit status is 1 if tests found less than 95% of the changes that are not listed
 there.
+
+Warnings are errors, as in CI. A change that the compiler warns about does not compile and does not
+count.
 
 The same seed gives the same changes of the same sources. A run that was stopped can be
 continued: a change that a test found is not tried again while its file is the same, and
 survivors are tried again after any change of the tree.
 
-  usage: mutate.py [--mutants 100] [--seed 1] [--seconds 0] [--at FILE:LINE]... [--flags CMAKE_FLAGS]"""
+  usage: mutate.py [--mutants 100] [--seed 1] [--seconds 0] [--at FILE:LINE]... [--flags CMAKE_FLAGS]
+                   [--workers 2] [--limit 60] [--quick] [--kernels BUILD_FOLDER]"""
 import argparse
+import concurrent.futures
 import hashlib
 import json
 import os
@@ -25,6 +37,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
 import xml.etree.ElementTree as tree
 from pathlib import Path
@@ -33,13 +46,17 @@ import mutations
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "build-mutate"
-COPY = WORK / "tree"
-BUILD = COPY / "build"
 HARMLESS = ROOT / "tools" / "mutate-harmless.tsv"
 WANTED = 0.95
-SLOW = 15  # in seconds; tests that take longer run last
-LIBRARY = ("bsmm_static", "bsmm_cli")  # targets, whose files PRODUCTS are compared with the unchanged ones
-PRODUCTS = ("libbsmm.a", "bsmm")
+QUICK = 0.2  # in seconds; see --quick
+BATCH = 20  # in seconds; the time of the tests that are built and run together
+GIB = 1 << 30
+LIBRARY = ("libbsmm.a", "bsmm")  # files that are compared with the unchanged ones
+
+# Tests whose result cannot depend on the changed code: of tools, of the simulators alone, of the
+# header, of the exported names and of the installed package.
+UNRELATED = re.compile(r"sim_(?!ptx_test_)|amdgpu_loops|check_|test_abi|test_check_|test_run_tests|test_mutations|"
+                       r"test_docs_current|consumer|example_amdgpu|.*_spills")
 
 # Maps each folder to the beginnings of the names of its tests. These tests run first, together with
 # tests that have found changes in the same folder.
@@ -51,12 +68,19 @@ AREAS = {
     "src/recipe/": ("test_recipes", "test_store"),
     "src/quantize/": ("test_quantize", "test_recipes", "test_dequantize", "test_convert", "test_store"),
     "src/cpu/": ("test_cpu_", "test_batch", "test_numerics", "test_pack_b", "test_matmul"),
-    "src/gpu/": ("test_gpu", "test_cuda"),
-    "src/cuda/": ("test_cuda", "test_gpu"),
+    "src/gpu/": ("test_gpu", "test_cuda", "test_hip", "emulated_test_(gpu|cuda|store)"),
+    "src/cuda/": ("test_cuda", "test_gpu", "emulated_test_(cuda|gpu|store)"),
+    "src/amdgpu/": ("test_mfma", "test_hip", "test_gpu", "test_.*_gfx"),
     "src/sol/": ("test_sol",),
     "src/io/": ("test_io", "test_families", "test_weight"),
     "cli/": ("test_cli", "test_bench", "test_shrink", "test_main_job"),
 }
+
+
+# Tests that run GPU kernels and no CPU kernels. They run only for changes of the folders that such a
+# test can reach.
+ON_GPUS = re.compile(r"emulated_test_|sim_ptx_|test_.*_gfx|test_mfma_engine|test_matmul_large_tiles")
+REACHED_BY_GPUS = ("src/base/", "src/format/", "src/core/", "src/gpu/", "src/cuda/", "src/amdgpu/")
 
 
 def sha(*paths):
@@ -66,128 +90,222 @@ def sha(*paths):
     return digest.hexdigest()[:16]
 
 
-# ---- the copy of the tree ----
+def limit():
+    """Limits the files and the memory of a changed program."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4 * GIB, 4 * GIB))
+    resource.setrlimit(resource.RLIMIT_DATA, (6 * GIB, 6 * GIB))
 
 
 def tracked():
     names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
                            capture_output=True, check=True).stdout.decode().split("\0")
-    return [name for name in names if name and (ROOT / name).is_file()]
+    return sorted(name for name in names if name and (ROOT / name).is_file())
 
 
-def update_copy():
-    """Updates the files in the copy that differ, so that the copy's build stays incremental.
-    Returns a hash of the tree."""
-    names = set(tracked())
-    for name in names:
-        source, target = ROOT / name, COPY / name
-        if not target.is_file() or target.read_bytes() != source.read_bytes():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(source.read_bytes())
-            target.chmod(source.stat().st_mode)
-    for path in list(COPY.rglob("*")):
-        relative = path.relative_to(COPY)
-        if path.is_file() and relative.parts[0] not in ("build", ".cache", ".git", "home") and str(relative) not in names:
-            path.unlink()
-    return hashlib.sha256(b"".join(n.encode() + (ROOT / n).read_bytes() for n in sorted(names))).hexdigest()[:16]
+def hash_of_tree():
+    return hashlib.sha256(b"".join(n.encode() + (ROOT / n).read_bytes() for n in tracked())).hexdigest()[:16]
 
 
-# ---- running commands ----
+class Copy:
+    """A copy of the tree with its own build folder, in which one worker tries changes."""
 
+    def __init__(self, options, number):
+        self.options = options
+        self.root = WORK / f"copy{number}"
+        self.build_folder = self.root / "build"
+        self.jobs = max(1, options.jobs // options.workers)
+        self.tests = {}  # for each test the files that it runs, relative to the build folder
+        self.unchanged = {}  # for each of these files the hash on the unchanged sources
+        self.process = None
 
-def limit():
-    """Limits the size of files that a changed program can write."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 30, 4 << 30))
+    # ---- the files ----
 
+    def update(self):
+        """Updates the files that differ, so that the build stays incremental."""
+        names = set(tracked())
+        for name in names:
+            source, target = ROOT / name, self.root / name
+            if not target.is_file() or target.read_bytes() != source.read_bytes():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(source.read_bytes())
+                target.chmod(source.stat().st_mode)
+        for path in list(self.root.rglob("*")):
+            relative = path.relative_to(self.root)
+            if path.is_file() and relative.parts[0] not in ("build", ".cache", ".git", "home") \
+                    and str(relative) not in names:
+                path.unlink()
 
-def run(command, seconds, quiet=True):
-    """Runs a command and returns its exit status. After `seconds` seconds it kills the command with
-    all its child processes and returns None."""
-    home = COPY / "home"
-    home.mkdir(exist_ok=True)
-    sink = subprocess.DEVNULL if quiet else None
-    process = subprocess.Popen(command, cwd=COPY, stdout=sink, stderr=sink, stdin=subprocess.DEVNULL,
-                               env={**os.environ, "HOME": str(home)}, preexec_fn=limit, start_new_session=True)
-    try:
-        return process.wait(timeout=seconds or None)
-    except subprocess.TimeoutExpired:
-        return None
-    finally:
+    # ---- running commands ----
+
+    def run(self, command, seconds, quiet=True):
+        """Runs a command and returns its exit status. After `seconds` seconds it kills the command
+        with all its child processes and returns None."""
+        home = self.root / "home"
+        home.mkdir(exist_ok=True)
+        sink = subprocess.DEVNULL if quiet else None
+        process = subprocess.Popen(command, cwd=self.root, stdout=sink, stderr=sink, stdin=subprocess.DEVNULL,
+                                   env={**os.environ, "HOME": str(home)}, preexec_fn=limit, start_new_session=True)
+        self.process = process
         try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
+            return process.wait(timeout=seconds or None)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            self.kill()
+            process.wait()
+
+    def kill(self):
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except (AttributeError, ProcessLookupError):
             pass
-        process.wait()
 
+    def build(self, *targets, jobs=0, seconds=1800):
+        return self.run(["ninja", "-C", str(self.build_folder), "-j", str(jobs or self.jobs), *targets], seconds) == 0
 
-def build(jobs, *targets):
-    return run(["ninja", "-C", str(BUILD), "-j", str(jobs), *targets], 1800) == 0
+    def ctest(self, report, names, seconds, *more):
+        """Runs tests and returns their results from ctest's report, or None if they took too long."""
+        report.unlink(missing_ok=True)
+        chosen = "|".join(re.escape(name) for name in names)
+        self.run(["ctest", "--test-dir", str(self.build_folder), "-R", f"^({chosen})$", "--output-junit", str(report),
+                  *more], seconds)
+        return list(tree.parse(report).getroot().iter("testcase")) if report.exists() else None
 
+    def run_tests(self, names, seconds):
+        """Returns the name of a test that failed, or an empty string."""
+        cases = self.ctest(self.root / "home" / "report.xml", names, seconds, "-j", str(self.jobs),
+                           "--stop-on-failure")
+        if cases is None:
+            return "a timeout"
+        return next((c.get("name") for c in cases if c.find("failure") is not None), "")
 
-def run_tests(jobs, names, seconds):
-    """Returns the names of the tests that failed: [] if none failed, ["a timeout"] if the tests
-    took too long."""
-    report = WORK / "report.xml"
-    report.unlink(missing_ok=True)
-    chosen = "|".join(re.escape(name) for name in names)
-    status = run(["ctest", "--test-dir", str(BUILD), "-j", str(jobs), "-R", f"^({chosen})$", "--stop-on-failure",
-                  "--output-junit", str(report)], seconds)
-    if status == 0:
-        return []
-    if status is None or not report.exists():
-        return ["a timeout"]
-    return [c.get("name") for c in tree.parse(report).getroot().iter("testcase") if c.find("failure") is not None] \
-        or ["ctest"]
+    # ---- the unchanged build ----
+
+    def configure(self):
+        flags = shlex.split(self.options.flags)
+        if self.options.kernels:
+            flags.append(f"-DBSMM_NVCC={self.kernel_copier()}")
+        if self.run(["cmake", "--preset", "release", "-S", str(self.root), "-B", str(self.build_folder), *flags], 600,
+                    quiet=False) != 0:
+            sys.exit("the copy cannot be configured")
+        # Without their lists of headers the GPU kernels are not built again when a header changes.
+        rules = self.build_folder / "build.ninja"
+        rules.write_text(re.sub(r"^  depfile = \S*CMakeFiles/d/.*\n", "", rules.read_text(), flags=re.M))
+
+    def kernel_copier(self):
+        """Writes a script that stands for nvcc and takes each image from the folder --kernels."""
+        script = self.root / "home" / "nvcc"
+        script.parent.mkdir(parents=True, exist_ok=True)
+        script.write_text(f"""#!/bin/sh
+while [ $# -gt 0 ]; do
+    case $1 in -o) made=$2 ;; -MF) list=$2 ;; esac
+    shift
+done
+name=${{made#{self.build_folder}/}}
+: >"$list"
+exec cp "{Path(self.options.kernels).resolve()}/${{name%.full}}" "$made"
+""")
+        script.chmod(0o755)
+        return script
+
+    def read_tests(self):
+        """Reads which programs each test runs. A script may run any program outside tests/."""
+        listed = json.loads(subprocess.run(["ctest", "--test-dir", str(self.build_folder), "--show-only=json-v1"],
+                                           capture_output=True, check=True).stdout)
+        tests = [t for t in listed["tests"] if "command" in t and not UNRELATED.match(t["name"])]
+        tools = [p.name for p in sorted(self.build_folder.iterdir())
+                 if p.is_file() and os.access(p, os.X_OK) and p.suffix == ""]
+        emulator = [str(p.relative_to(self.build_folder))
+                    for p in self.build_folder.glob("tests/emulated_cuda/libcuda.so.1")]
+        for test in tests:
+            program = Path(test["command"][0])
+            inside = program.is_relative_to(self.build_folder)
+            own = [str(program.relative_to(self.build_folder))] if inside else tools
+            self.tests[test["name"]] = own + (emulator if test["name"].startswith("emulated_") else [])
+        files = {*LIBRARY, *(name for names in self.tests.values() for name in names)}
+        self.unchanged = {name: sha(self.build_folder / name) for name in files}
+
+    def prepare(self):
+        self.update()
+        self.configure()
+        if not self.build(jobs=self.options.jobs, seconds=0):
+            sys.exit(f"the unchanged copy does not build: ninja -C {self.build_folder}")
+        self.read_tests()
+
+    def times_of_tests(self):
+        """Returns the seconds that each test takes on the unchanged sources. Tests that fail there
+        are left out."""
+        times = {}
+        for case in self.ctest(WORK / "baseline.xml", list(self.tests), 3600, "-j", str(self.options.jobs)):
+            if case.get("status") == "run" and case.find("failure") is None:
+                times[case.get("name")] = float(case.get("time"))
+            else:
+                print(f"left out, since it does not pass unchanged: {case.get('name')}")
+        return times
+
+    # ---- one change ----
+
+    def differs(self, name):
+        return sha(self.build_folder / name) != self.unchanged[name]
+
+    def try_one(self, groups, times):
+        """Tries the change that was written to the copy. Returns (outcome, name of the test that
+        found it)."""
+        if not self.build(*LIBRARY):
+            return "does not compile", ""
+        if not any(self.differs(name) for name in LIBRARY):
+            return "same code", ""
+        for group in groups:
+            if not self.build(*{name for test in group for name in self.tests[test]}):
+                return "does not compile", ""
+            chosen = [t for t in group if any(self.differs(name) for name in self.tests[t])]
+            failed = chosen and self.run_tests(chosen, 60 + 10 * sum(times[t] for t in chosen))
+            if failed:
+                return "found", failed
+        return "survived", ""
+
+    def change(self, name, text, changed, groups, times):
+        try:
+            (self.root / name).write_text(changed)
+            return self.try_one(groups, times)
+        finally:
+            (self.root / name).write_text(text)
 
 
 # ---- the unchanged build ----
 
 
-def times_of_tests(jobs):
-    """Returns the seconds that each test takes on the unchanged sources. Tests that fail there are
-    left out."""
-    report = WORK / "baseline.xml"
-    report.unlink(missing_ok=True)
-    run(["ctest", "--test-dir", str(BUILD), "-j", str(jobs), "--output-junit", str(report)], 3600)
-    times = {}
-    for case in tree.parse(report).getroot().iter("testcase"):
-        if case.get("status") == "run" and case.find("failure") is None:
-            times[case.get("name")] = float(case.get("time"))
-        else:
-            print(f"left out, since it does not pass unchanged: {case.get('name')}")
-    return times
-
-
-def baseline(options, tree_hash):
+def baseline(options, copies, tree_hash):
+    """Builds the copies. Returns the seconds that each test takes."""
     store = WORK / "baseline.json"
     known = json.loads(store.read_text()) if store.exists() else {}
-    if known.get("flags") != options.flags:
-        command = ["cmake", "--preset", "release", "-S", str(COPY), "-B", str(BUILD), *shlex.split(options.flags)]
-        if run(command, 600, quiet=False) != 0:
-            sys.exit("the copy cannot be configured")
-    if known.get("tree") == tree_hash and known.get("flags") == options.flags and build(options.jobs, *LIBRARY):
-        return known
-    print("building the copy and running its tests once", flush=True)
-    if not build(options.jobs):
-        sys.exit(f"the unchanged copy does not build: ninja -C {BUILD}")
-    known = {"tree": tree_hash, "flags": options.flags, "times": times_of_tests(options.jobs)}
-    store.write_text(json.dumps(known))
-    return known
+    print("building the copies", flush=True)
+    for copy in copies:
+        copy.prepare()
+    asked = {"tree": tree_hash, "flags": options.flags}
+    if {key: known.get(key) for key in asked} != asked:
+        print("running the tests once", flush=True)
+        known = {**asked, "times": copies[0].times_of_tests()}
+        store.write_text(json.dumps(known))
+    long = {name: seconds for name, seconds in known["times"].items() if seconds > options.limit}
+    for name, seconds in sorted(long.items()):
+        print(f"left out, since it takes {seconds:.0f} s: {name}")
+    return {name: seconds for name, seconds in known["times"].items() if name not in long and name in copies[0].tests}
 
 
-def sources():
+def sources(copy):
     """Returns the files in src and cli from which the library and the command are built, according
     to ninja."""
-    text = subprocess.run(["ninja", "-C", str(BUILD), "-t", "deps"], capture_output=True, text=True,
+    text = subprocess.run(["ninja", "-C", str(copy.build_folder), "-t", "deps"], capture_output=True, text=True,
                           check=True).stdout
     found, ours = set(), False
     for line in text.splitlines():
         if not line.startswith(" "):
             ours = re.match(r"CMakeFiles/bsmm(_\w+)?\.dir/|CMakeFiles/\w+\.dir/src/", line) is not None
         elif ours:
-            path = (BUILD / line.strip()).resolve()
-            if path.is_relative_to(COPY) and path.suffix in (".c", ".h", ".def"):
-                found.add(str(path.relative_to(COPY)))
+            path = (copy.build_folder / line.strip()).resolve()
+            if path.is_relative_to(copy.root) and path.suffix in (".c", ".h", ".def"):
+                found.add(str(path.relative_to(copy.root)))
     return sorted(f for f in found if f.startswith(("src/", "cli/")) and not f.endswith(".def"))
 
 
@@ -221,44 +339,30 @@ def harmless():
     return {(path, before.strip(), after.strip()): reason for path, before, after, reason in rows}
 
 
-def order_tests(name, times, kills):
-    """Returns groups of tests in the order in which they run: tests of the changed file's area,
-    then all other fast tests, then the slow ones."""
-    folder = str(Path(name).parent)
+def batches(tests, times):
+    """Splits a list of tests into groups that take about BATCH seconds each."""
+    groups, total = [], 0
+    for test in tests:
+        if not groups or total + times[test] > BATCH:
+            groups.append([])
+            total = 0
+        groups[-1].append(test)
+        total += times[test]
+    return groups
+
+
+def order_tests(name, times, kills, quick):
+    """Returns groups of tests in the order in which they run: tests of the changed file's area and
+    those that have found changes in its folder, then all others, the fast ones first. If `quick`,
+    the others are those that take at most QUICK seconds."""
+    found = kills.get(str(Path(name).parent), {})
     area = next((names for prefix, names in AREAS.items() if name.startswith(prefix)), ())
-    near = [t for t in times if any(re.match(p, t) for p in area) and times[t] < SLOW]
-    known = [t for t in kills.get(folder, {}) if t in times and times[t] < SLOW]
-    near = sorted(set(near) | set(known), key=lambda t: (-kills.get(folder, {}).get(t, 0), times[t]))
-    fast = sorted((t for t in times if t not in near and times[t] < SLOW), key=times.get)
-    slow = sorted((t for t in times if times[t] >= SLOW), key=times.get)
-    return [group for group in (near[:4], near[4:], fast, slow) if group]
-
-
-def targets_of(tests):
-    """Returns the ninja targets that the tests need: the programs of the tests, or an empty list
-    for everything."""
-    own = [t for t in tests if (COPY / "tests" / "unit" / f"{t}.c").exists()]
-    if len(own) == len(tests):
-        return own
-    scripts = all((COPY / "tests" / "cli" / f"{t}.sh").exists() for t in tests if t not in own)
-    return own + ["bsmm_cli"] if scripts else []
-
-
-def try_one(options, name, base, known, kills):
-    """Tries the change that was written to the copy. Returns (outcome, name of the test that found
-    it)."""
-    if not build(options.jobs, *LIBRARY):
-        return "does not compile", ""
-    if sha(*(BUILD / p for p in PRODUCTS)) == base:
-        return "same code", ""
-    for group in order_tests(name, known["times"], kills):
-        if not build(options.jobs, *targets_of(group)):
-            return "does not compile", ""
-        seconds = 120 + 20 * sum(known["times"][t] for t in group)
-        failed = run_tests(options.jobs, group, seconds)
-        if failed:
-            return "found", failed[0]
-    return "survived", ""
+    near = {t for t in times if any(re.match(p, t) for p in area) or t in found}
+    can = {t for t in times if name.startswith(REACHED_BY_GPUS) or not ON_GPUS.match(t)}
+    first = sorted((t for t in near & can if times[t] < BATCH), key=lambda t: (-found.get(t, 0), times[t]))
+    others = sorted((t for t in can if t not in first and (times[t] <= QUICK or not quick)),
+                    key=lambda t: (t not in near and times[t] >= 1, times[t]))
+    return batches(first[:4], times) + batches(first[4:], times) + batches(others, times)
 
 
 def show(record):
@@ -266,58 +370,101 @@ def show(record):
     return f"{record['file']}:{record['line']}\n      {record['before'].strip()}\n   -> {after}"
 
 
-def remembered(path, tree_hash):
+def remembered(path, tree_hash, quick):
     """Returns the results of earlier runs that are still valid, by (file, line, changed line)."""
     held = {}
     for line in path.read_text().splitlines() if path.exists() else []:
         r = json.loads(line)
         same = (ROOT / r["file"]).exists() and sha(ROOT / r["file"]) == r["source"]
-        if same and (r["status"] != "survived" or r["tree"] == tree_hash):
+        if r["status"] == "survived" and r["tree"] != tree_hash or r["status"] == "undecided" and not quick:
+            continue
+        if same:
             held[r["file"], r["line"], r["after"]] = r
     return held
 
 
-def mutate(options, known, tree_hash, chosen):
-    results, log = [], WORK / "results.jsonl"
-    held, excused, kills = remembered(log, tree_hash), harmless(), {}
-    build(options.jobs, *LIBRARY)
-    base = sha(*(BUILD / p for p in PRODUCTS))
-    started = time.time()
-    for number, (name, index, new) in enumerate(chosen, 1):
+class Run:
+    """The changes of one run, their results so far, and the copies that are free."""
+
+    def __init__(self, options, copies, times, tree_hash, chosen):
+        self.options, self.times, self.tree_hash, self.chosen = options, times, tree_hash, chosen
+        self.log = WORK / "results.jsonl"
+        self.held, self.excused = remembered(self.log, tree_hash, options.quick), harmless()
+        self.kills, self.results, self.copies, self.free = {}, [], copies, list(copies)
+        self.lock = threading.Lock()
+        self.started = time.time()
+        self.stopped = False
+
+    def try_change(self, name, index, new):
         text = (ROOT / name).read_text()
         lines = text.split("\n")
-        record = held.get((name, index + 1, new))
-        if not record:
-            if options.seconds and time.time() - started > options.seconds:
-                print(f"stopped after {options.seconds} s; {len(chosen) - number + 1} changes are left")
-                break
-            record = {"file": name, "line": index + 1, "before": lines[index], "after": new,
-                      "source": sha(ROOT / name), "tree": tree_hash}
-            try:
-                (COPY / name).write_text("\n".join(lines[:index] + [new] + lines[index + 1:]))
-                record["status"], record["test"] = try_one(options, name, base, known, kills)
-            finally:
-                (COPY / name).write_text(text)
-            with log.open("a") as out:
+        record = {"file": name, "line": index + 1, "before": lines[index], "after": new, "source": sha(ROOT / name),
+                  "tree": self.tree_hash}
+        with self.lock:
+            copy = self.free.pop()
+            groups = order_tests(name, self.times, self.kills, self.options.quick)
+        began = time.time()
+        record["status"], record["test"] = copy.change(
+            name, text, "\n".join(lines[:index] + [new] + lines[index + 1:]), groups, self.times)
+        record["seconds"] = round(time.time() - began)
+        if record["status"] == "survived" and self.options.quick:
+            record["status"] = "undecided"
+        with self.lock:
+            self.free.append(copy)
+            if self.stopped:
+                return None
+            with self.log.open("a") as out:
                 out.write(json.dumps(record) + "\n")
+        return record
+
+    def note(self, record):
         if record["status"] == "found":
-            counts = kills.setdefault(str(Path(name).parent), {})
+            counts = self.kills.setdefault(str(Path(record["file"]).parent), {})
             counts[record["test"]] = counts.get(record["test"], 0) + 1
-        if record["status"] == "survived" and (name, lines[index].strip(), new.strip()) in excused:
+        key = (record["file"], record["before"].strip(), record["after"].strip())
+        if record["status"] in ("survived", "undecided") and key in self.excused:
             record = {**record, "status": "harmless"}
-        results.append(record)
-        print(f"{number:4}/{len(chosen)} {record['status']} {record['test']} {show(record)}", flush=True)
-    return results
+        self.results.append(record)
+        print(f"{len(self.results):4}/{len(self.chosen)} {record['status']} {record['test']} {show(record)}",
+              flush=True)
+
+    def one(self, change):
+        record = self.held.get((change[0], change[1] + 1, change[2]))
+        if not record:
+            if self.stopped or self.options.seconds and time.time() - self.started > self.options.seconds:
+                return
+            record = self.try_change(*change)
+        if record:
+            with self.lock:
+                self.note(record)
+
+    def stop(self):
+        """Ends the changes that are being tried. They do not count."""
+        self.stopped = True
+        for copy in self.copies:
+            copy.kill()
+
+    def all(self):
+        with concurrent.futures.ThreadPoolExecutor(self.options.workers) as pool:
+            try:
+                for done in [pool.submit(self.one, change) for change in self.chosen]:
+                    done.result()
+            except BaseException:
+                self.stop()
+                raise
+        if len(self.results) < len(self.chosen):
+            print(f"stopped after {self.options.seconds} s; {len(self.chosen) - len(self.results)} changes are left")
+        return self.results
 
 
 def summarize(results):
     counts = {s: sum(r["status"] == s for r in results)
-              for s in ("found", "survived", "harmless", "same code", "does not compile")}
-    print("\nsurvivors:" if counts["survived"] else "\nno survivors")
-    for r in results:
-        if r["status"] == "survived":
-            print(f"  {show(r)}")
-    asked = counts["found"] + counts["survived"]
+              for s in ("found", "survived", "undecided", "harmless", "same code", "does not compile")}
+    left = [r for r in results if r["status"] in ("survived", "undecided")]
+    print("\nsurvivors:" if left else "\nno survivors")
+    for r in left:
+        print(f"  {show(r)}")
+    asked = counts["found"] + len(left)
     share = counts["found"] / asked if asked else 1
     print(f"found {counts['found']} of {asked} ({100 * share:.0f}%, wanted {100 * WANTED:.0f}%); harmless "
           f"{counts['harmless']}, same code {counts['same code']}, did not compile {counts['does not compile']}")
@@ -329,17 +476,24 @@ def main():
     parser.add_argument("--mutants", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=int, default=0, help="no change is begun after so many; 0: no limit")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="of all workers together")
+    parser.add_argument("--workers", type=int, default=2, help="changes that are tried at a time")
+    parser.add_argument("--limit", type=int, default=60, help="in seconds; tests that take longer do not run")
+    parser.add_argument("--quick", action="store_true", help="only tests of the area and tests of at most "
+                        f"{QUICK} s; the next call without --quick continues with the changes that are left")
     parser.add_argument("--at", action="append", metavar="FILE:LINE", help="all changes of this line instead")
-    parser.add_argument("--flags", default="-DBSMM_CUDA=OFF", help="for CMake")
+    parser.add_argument("--flags", default="-DBSMM_WERROR=ON", help="for CMake")
+    parser.add_argument("--kernels", metavar="BUILD_FOLDER",
+                        help="has the compiled CUDA kernels of this tree, so that nvcc is not needed")
     options = parser.parse_args()
-    # After SIGTERM the program must end its child processes and undo the change of the copy.
+    # After SIGTERM the program must end its child processes and undo the changes of the copies.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     WORK.mkdir(exist_ok=True)
-    tree_hash = update_copy()
-    known = baseline(options, tree_hash)
-    chosen = choose(options, sources())
-    sys.exit(0 if summarize(mutate(options, known, tree_hash, chosen)) else 1)
+    tree_hash = hash_of_tree()
+    copies = [Copy(options, number) for number in range(options.workers)]
+    times = baseline(options, copies, tree_hash)
+    run = Run(options, copies, times, tree_hash, choose(options, sources(copies[0])))
+    sys.exit(0 if summarize(run.all()) else 1)
 
 
 if __name__ == "__main__":
