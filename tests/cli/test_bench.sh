@@ -142,20 +142,24 @@ contains "$out" '"amax":null'
 expect 0 --quantize --amax --from bf16 --format nvfp4 -M 96 -K 256 --repeats 1 --json
 contains "$out" '"amax":"given"'
 
-# The numbers of a table are right-aligned below their headings. bench accepts the option names of
-# Triton's tutorial, but its help lists only one spelling.
+# In a table, numbers end where their headings end, and texts begin where their headings begin.
 expect 0 --quantize --from f32 --format mxfp4 -M 96 -K 256 --repeats 1
 python3 -c 'import re, sys
 heads, row = sys.argv[1].splitlines()[:2]
 for name in ("rows", "cols", "GB/s", "ceiling"):
     end = re.search(rf"(?<=\s){name}(?=\s)", heads).end()
-    assert row[end - 1].isdigit() and row[end:end + 1].isspace(), (name, heads, row)' "$out" ||
+    assert row[end - 1].isdigit() and row[end:end + 1].isspace(), (name, heads, row)
+for name in ("from", "to", "amax"):
+    begin = re.search(rf"(?<=\s){name}(?=\s)", heads).start()
+    assert not row[begin].isspace() and row[begin - 1].isspace(), (name, heads, row)' "$out" ||
     fail "alignment: $out"
 
 # A table of products begins with the machine and the form of B.
 expect 0 --format mxfp4 $small
 contains "${out%%$'\n'*}" ", 1 threads"
 contains "$out" $'\nB: packed ahead where the kernel packs it, '
+
+# bench accepts the option names of Triton's tutorial, but its help lists only one spelling.
 expect 0 --help
 contains "$out" "--k-range"
 for hidden in "--bench" "--K_range" "--K_step"; do
