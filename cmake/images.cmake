@@ -19,10 +19,17 @@ function(add_gpu_pack pack code)
   string(MAKE_C_IDENTIFIER ${pack} symbol)
   set(file ${PROJECT_BINARY_DIR}/${pack}.pack)
   list(TRANSFORM ARGN REPLACE "(.+)" "${PROJECT_BINARY_DIR}/${folder}/\\1.${code}.image" OUTPUT_VARIABLE images)
+  set(store_ptx -)
+  set(store_ptx_target)
+  if(code MATCHES "^compute_")
+    set(store_ptx $<TARGET_FILE:bsmm_store_ptx>)
+    set(store_ptx_target bsmm_store_ptx)
+  endif()
   add_custom_command(OUTPUT ${file} ${file}.rows
-    COMMAND sh ${PROJECT_SOURCE_DIR}/cmake/pack-images.sh ${BSMM_ZSTD} ${file} bsmm_gpu_pack_${symbol}
-            ${code} ${PROJECT_BINARY_DIR}/${folder} ${ARGN}
-    DEPENDS ${images} ${PROJECT_SOURCE_DIR}/cmake/pack-images.sh COMMENT "packing ${pack}" VERBATIM)
+    COMMAND sh ${PROJECT_SOURCE_DIR}/cmake/pack-images.sh ${BSMM_ZSTD} ${store_ptx} ${file}
+            bsmm_gpu_pack_${symbol} ${code} ${PROJECT_BINARY_DIR}/${folder} ${ARGN}
+    DEPENDS ${images} ${store_ptx_target} ${PROJECT_SOURCE_DIR}/cmake/pack-images.sh
+    COMMENT "packing ${pack}" VERBATIM)
   set(gpu_pack_files ${gpu_pack_files} ${file} ${file}.rows PARENT_SCOPE)
   set(gpu_pack_bytes "${gpu_pack_bytes}BSMM_GPU_PACK(${symbol}, \"${file}\");\n" PARENT_SCOPE)
   set(gpu_pack_rows "${gpu_pack_rows}#include \"${file}.rows\"\n" PARENT_SCOPE)

@@ -1,26 +1,36 @@
 #!/bin/sh
 # Compresses the images of several GPU kernels into one pack, and writes their entries of the table
-# of images (src/gpu/images.h) to PACK.rows. Each image begins at a multiple of 64 bytes. At least
-# one zero byte follows it, because an image that is PTX text must be a C string.
+# of images (src/gpu/images.h) to PACK.rows. Each image begins at a multiple of 64 bytes. If CODE is
+# PTX, the program STORE-PTX (cmake/store-ptx.c) first converts each image to the form in which packs
+# store PTX.
 #
-#   usage: pack-images.sh ZSTD PACK SYMBOL CODE FOLDER NAME...   (images: FOLDER/NAME.CODE.image)
+#   usage: pack-images.sh ZSTD STORE-PTX PACK SYMBOL CODE FOLDER NAME...
+#   (images: FOLDER/NAME.CODE.image)
 set -eu
-zstd=$1 pack=$2 symbol=$3 code=$4 folder=$5
-shift 5
-trap 'rm -f "$pack.raw"' EXIT
+zstd=$1 store_ptx=$2 pack=$3 symbol=$4 code=$5 folder=$6
+shift 6
+trap 'rm -f "$pack.raw" "$pack.stored" "$pack.places"' EXIT
 : >"$pack.raw"
+: >"$pack.places"
+at=0
 for name in "$@"; do
-    image=$folder/$name.$code.image
+    image=$folder/$name.$code.image text=0
+    case $code in
+    compute_*)
+        text=$(wc -c <"$image")
+        "$store_ptx" "$image" "$pack.stored"
+        image=$pack.stored
+        ;;
+    esac
     bytes=$(wc -c <"$image")
     cat "$image" >>"$pack.raw"
     head -c $((64 - bytes % 64)) /dev/zero >>"$pack.raw"
+    echo "$name $at $bytes $text" >>"$pack.places"
+    at=$((at + bytes + 64 - bytes % 64))
 done
 "$zstd" -q -f -19 --long=27 --check "$pack.raw" -o "$pack"
 
-at=0
 whole=$(wc -c <"$pack.raw") packed=$(wc -c <"$pack")
-for name in "$@"; do
-    bytes=$(wc -c <"$folder/$name.$code.image")
-    echo "{\"$name\", \"$code\", $symbol, $packed, $whole, $at, $bytes},"
-    at=$((at + bytes + 64 - bytes % 64))
-done >"$pack.rows"
+while read -r name at bytes text; do
+    echo "{\"$name\", \"$code\", $symbol, $packed, $whole, $at, $bytes, $text},"
+done <"$pack.places" >"$pack.rows"

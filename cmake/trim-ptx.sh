@@ -1,8 +1,9 @@
 #!/bin/sh
 # Shortens the line information of PTX text that nvcc -lineinfo made, so that it takes little space in
 # the library. `.loc` keeps the file and the line but not the column and the description of inlining,
-# whose strings follow the code as debug sections. Paths of files below ROOT become relative, and
-# others lose their folders, so that the text does not depend on where the sources are.
+# whose strings follow the code as debug sections. A `.loc` is left out if another one follows before
+# the next instruction, or if it repeats the one before. Paths of files below ROOT become relative,
+# and others lose their folders, so that the text does not depend on where the sources are.
 #
 #   usage: trim-ptx.sh ROOT FULL TRIMMED
 set -eu
@@ -10,4 +11,8 @@ root=$1 full=$2 trimmed=$3
 sed -E -e '/^\t\.section\t\.debug_/,$d' \
     -e 's/^(\t\.loc\t[0-9]+ [0-9]+) .*/\1 0/' \
     -e "s|^(\t\.file\t[0-9]+ \")$root/|\1|" \
-    -e 's|^(\t\.file\t[0-9]+ ")/.*/|\1|' "$full" >"$trimmed"
+    -e 's|^(\t\.file\t[0-9]+ \")/.*/|\1|' "$full" |
+    awk '/^\t\.loc\t/ { coming = $0; next }
+         /^[{}]/ { given = "" }
+         coming != "" && coming != given { given = coming; print given }
+         { coming = ""; print }' >"$trimmed"

@@ -1,9 +1,7 @@
 #!/bin/bash
 # Prints the size of each architecture's GPU kernels in the library, and the time that one core
 # takes to unpack the slowest of their compressed files (packs). Fails if the kernels of an
-# architecture take more than 1.5 MB, or if a pack takes more than 20 ms. The PTX of kernels that
-# also have a cubin for the same architecture (compute_90a) counts by itself: only the simulator
-# loads it.
+# architecture, cubins and PTX together, take more than 1.5 MB, or if a pack takes more than 20 ms.
 #
 #   usage: check-image-sizes.sh BUILD_FOLDER
 set -euo pipefail
@@ -39,15 +37,11 @@ check_packs() { # usage: check_packs NAME PACK...
     fi
 }
 for folder in "$build"/*/*/; do
-    compiled=() simulated=()
+    packs=()
     for pack in "$folder"*.pack; do
-        case $pack in
-        *.compute_[0-9]*[af].pack) simulated+=("$pack") ;;
-        *) [ ! -e "$pack" ] || compiled+=("$pack") ;;
-        esac
+        [ ! -e "$pack" ] || packs+=("$pack")
     done
-    [ "${#compiled[@]}" = 0 ] || check_packs "$(basename "$folder")" "${compiled[@]}"
-    [ "${#simulated[@]}" = 0 ] || check_packs "$(basename "$folder") PTX" "${simulated[@]}"
+    [ "${#packs[@]}" = 0 ] || check_packs "$(basename "$folder")" "${packs[@]}"
 done
 [ "$passed" != 0 ] || [ "$failed" != 0 ] || { echo "check-image-sizes: $build has no packs"; exit 1; }
 printf '\n%d passed, %d failed\n' "$passed" "$failed"

@@ -22,6 +22,9 @@ typedef struct bsmm_gpu_image {
     /* the sizes of the compressed and of the decompressed pack, in bytes */
     size_t packed_bytes, pack_bytes;
     size_t offset, bytes; /* the offset and size in bytes of this image in the decompressed pack */
+    /* The size of the PTX text in bytes, if the pack holds the text in the form that
+     * gpu/ptx_text.h describes. Otherwise 0. */
+    size_t text_bytes;
 } bsmm_gpu_image;
 
 /* The table of embedded images. Its last entry has the name NULL. The table is empty in a build
@@ -48,8 +51,9 @@ typedef struct bsmm_gpu_unpacked {
     const void *bytes;
 } bsmm_gpu_unpacked;
 
-/* Decompresses the pack that contains the image. Returns MEMORY if the allocation fails, and FORMAT
- * if the pack's checksum shows that it is damaged. Thread-safe. */
+/* Decompresses the pack that contains the image, and restores its text if it is PTX. Returns MEMORY
+ * if an allocation fails, and FORMAT if the pack's checksum or the size of the text shows that the
+ * pack is damaged. Thread-safe. */
 bsmm_status bsmm_gpu_image_unpack(const bsmm_gpu_image *image, bsmm_gpu_unpacked *unpacked);
 
 /* Embeds the bytes of a file in the library under the symbol bsmm_gpu_pack_SYMBOL. Only the table

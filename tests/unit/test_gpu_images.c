@@ -4,6 +4,7 @@
 #include "cuda.h"
 #include "cuda/runtime/device.h"
 #include "gpu/images.h"
+#include "gpu/ptx_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -86,6 +87,41 @@ static void damaged_images_are_named(void **state) {
     expect_damage(&cut);
 }
 
+static const char ptx[] =
+    ".visible .entry f(.param .u64 f_param_0)\n{\n\t.reg .b32 %r<4000000000>;\n"
+    "$L__BB0_12:\n\tmov.u32 %r17, %tid.x;\n\tadd.s32 %r18, %r17, 5;\n"
+    "\tld.u64 %rd3, [%rd18+-16];\n\tadd.s64 %SPL, %SP0, 4294967295;\n"
+    "\t@%p1 bra $L__BB0_3;\n\tmov.u32 %r0, %r4294967295;\n\tst.u32 [%rd1], %r";
+
+/* Tests that PTX in the form of packs is restored, and that a wrong size of the text is damage. */
+static void text_is_restored(void **state) {
+    (void)state;
+    char stored[2 * sizeof ptx], packed[4 * sizeof ptx];
+    const size_t text_bytes = sizeof ptx - 1;
+    const size_t bytes =
+        bsmm_ptx_text_convert(BSMM_PTX_TEXT_STORED, ptx, text_bytes, stored, sizeof stored);
+    assert_in_range(bytes, 1, sizeof stored);
+    const size_t packed_bytes = ZSTD_compress(packed, sizeof packed, stored, bytes, 1);
+    assert_false(ZSTD_isError(packed_bytes));
+    bsmm_gpu_image image = {.name = "test/text",
+                            .code = "compute_80",
+                            .pack = (const unsigned char *)packed,
+                            .packed_bytes = packed_bytes,
+                            .pack_bytes = bytes,
+                            .bytes = bytes,
+                            .text_bytes = text_bytes};
+    bsmm_gpu_unpacked unpacked;
+    assert_int_equal(bsmm_gpu_image_unpack(&image, &unpacked), BSMM_OK);
+    assert_string_equal((const char *)unpacked.bytes, ptx);
+    free(unpacked.memory);
+    for (int more = -1; more <= 1; more += 2) {
+        image.text_bytes = text_bytes + (size_t)more;
+        assert_int_equal(bsmm_gpu_image_unpack(&image, &unpacked), BSMM_E_FORMAT);
+        assert_null(unpacked.memory);
+        assert_non_null(strstr(bsmm_error_message(), "its text has the wrong size"));
+    }
+}
+
 static bool is_ptx(const bsmm_gpu_image *image) {
     return strncmp(image->code, "compute_", 8) == 0;
 }
@@ -99,7 +135,7 @@ static void the_librarys_images_are_whole(void **state) {
         assert_true(i->offset + i->bytes < i->pack_bytes);
         const char *text = unpacked.bytes;
         if (is_ptx(i)) {
-            assert_int_equal(strlen(text), i->bytes);
+            assert_int_equal(strlen(text), i->text_bytes);
             assert_non_null(strstr(text, ".version"));
         } else {
             assert_memory_equal(text, elf, sizeof elf);
@@ -135,6 +171,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(images_are_unpacked),
         cmocka_unit_test(damaged_images_are_named),
+        cmocka_unit_test(text_is_restored),
         cmocka_unit_test(the_librarys_images_are_whole),
         cmocka_unit_test(devices_take_what_they_run),
     };

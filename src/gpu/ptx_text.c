@@ -1,0 +1,119 @@
+/* Replaces the numbers of registers and labels in PTX text by distances, and back. */
+#include "gpu/ptx_text.h"
+
+#include <stdint.h>
+
+/* The classes of registers (`r` in `%r17`) share the entries of a table by a hash of their names.
+ * Two classes with the same entry get longer distances, but no wrong ones. */
+enum { CLASSES = 64, LABELS = CLASSES, ENTRIES };
+
+typedef struct walk {
+    bsmm_ptx_text_form to;
+    const char *at, *end;
+    char *out;
+    size_t room, written;
+    bool first;             /* no register of this line has been seen */
+    uint32_t last[ENTRIES]; /* by class: the last register that was the first of its line */
+} walk;
+
+static void put(walk *w, char c) {
+    if (w->written < w->room) w->out[w->written] = c;
+    w->written++;
+}
+
+static void put_number(walk *w, uint32_t n) {
+    char digits[10];
+    int count = 0;
+    do
+        digits[count++] = (char)('0' + n % 10);
+    while (n /= 10);
+    while (count)
+        put(w, digits[--count]);
+}
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static bool is_name(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/* Reads the digits at the walk's place. Unsigned numbers wrap, so that a distance of damaged text
+ * has a defined result. */
+static uint32_t take_number(walk *w) {
+    uint32_t n = 0;
+    while (w->at < w->end && is_digit(*w->at))
+        n = 10 * n + (uint32_t)(*w->at++ - '0');
+    return n;
+}
+
+/* Reads a number of the input's form and returns it as an ordinary number. `from` is the number
+ * from which distances count. */
+static uint32_t take(walk *w, uint32_t from) {
+    if (w->to == BSMM_PTX_TEXT_STORED) return take_number(w);
+    const bool less = *w->at++ == '-';
+    const uint32_t distance = take_number(w);
+    return less ? from - distance : from + distance;
+}
+
+/* Writes a number in the output's form. */
+static void give(walk *w, uint32_t number, uint32_t from) {
+    if (w->to == BSMM_PTX_TEXT_ORDINARY) {
+        put_number(w, number);
+        return;
+    }
+    put(w, number < from ? '-' : '+');
+    put_number(w, number < from ? from - number : number - from);
+}
+
+/* Returns true if a number in the input's form begins here. */
+static bool at_number(const walk *w) {
+    if (w->at == w->end) return false;
+    if (w->to == BSMM_PTX_TEXT_STORED) return is_digit(*w->at);
+    return (*w->at == '+' || *w->at == '-') && w->at + 1 < w->end && is_digit(w->at[1]);
+}
+
+/* Copies the lower-case letters of a register's class, and returns the entry of the class. */
+static uint32_t copy_class(walk *w) {
+    uint32_t hash = 0;
+    for (; w->at < w->end && *w->at >= 'a' && *w->at <= 'z'; put(w, *w->at++))
+        hash = 7 * hash + (uint8_t)*w->at;
+    return hash % CLASSES;
+}
+
+static void convert_register(walk *w) {
+    const char *name = w->at;
+    const uint32_t entry = copy_class(w);
+    if (w->at == name || !at_number(w)) return;
+    const uint32_t from = w->last[entry];
+    const uint32_t number = take(w, from);
+    give(w, number, from);
+    if (w->first) w->last[entry] = number;
+    w->first = false;
+}
+
+/* Converts the number at the end of a label such as `$L__BB0_17`. Digits inside the label's name
+ * are part of the name. */
+static void convert_label(walk *w) {
+    char before = '$';
+    while (w->at < w->end && (is_name(*w->at) || (is_digit(*w->at) && before != '_')))
+        put(w, before = *w->at++);
+    if (before != '_' || !at_number(w)) return;
+    const uint32_t from = w->last[LABELS];
+    w->last[LABELS] = take(w, from);
+    give(w, w->last[LABELS], from);
+}
+
+size_t bsmm_ptx_text_convert(bsmm_ptx_text_form to, const char *text, size_t bytes, char *out,
+                             size_t room) {
+    walk w = {.to = to, .at = text, .end = text + bytes, .out = out, .room = room, .first = true};
+    while (w.at < w.end) {
+        const char c = *w.at++;
+        put(&w, c);
+        if (c == '\n') w.first = true;
+        if (c == '%') convert_register(&w);
+        if (c == '$') convert_label(&w);
+    }
+    return w.written;
+}
