@@ -3,7 +3,13 @@
 kernels. Between the first and the last matrix instruction of a loop there must be no spill to other
 registers (v_accvgpr).
 
-The kernels of FP8 groupwise also have no wait for memory, no barrier and no branch there.
+The kernels of FP8 groupwise also have no wait for memory, no barrier and no branch there. Those with
+tall tiles have both halves of a step in one loop without branches, with a barrier ahead of the first
+matrix instruction and one among them, no wait for all loads, and at most 16 loads and writes to LDS
+without a matrix instruction between them.
+
+bsmm_isa_touch (isa/memory.h) loads to v254 and v255 behind the compiler's back. In a kernel that has
+such a load, no other instruction may name these registers.
 
 The loop of a kernel with e8m0 scales has one barrier among its matrix instructions, behind the
 counted waits for memory that the source has. In the large tiles a matrix instruction must stand
@@ -16,7 +22,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ENGINE = re.compile(r"^(small|large)_")
+ENGINE = re.compile(r"^(small|large|tall)_")
 SPILL = re.compile(r"v_accvgpr|scratch_")
 FORBIDDEN = re.compile(r"s_waitcnt.*vmcnt|s_barrier|v_accvgpr|scratch_|s_branch|s_cbranch")
 STAGE_LOAD = re.compile(r"buffer_load_dwordx[34] .*\blds\b")
@@ -39,6 +45,35 @@ def kernels(image):
 
 def check_promoted(loop):
     yield from (f"has \"{line}\" among its matrix instructions" for line in loop if FORBIDDEN.search(line))
+
+
+def check_tall(lines):
+    """Checks the loop, which ends with its only branch."""
+    loop = lines[:next((i for i, line in enumerate(lines) if "branch" in line), len(lines))]
+    for what, pattern, wanted in (("matrix instructions", r"v_mfma", 64), ("barriers", r"s_barrier", 1),
+                                  ("waits for all loads", r"s_waitcnt vmcnt\(0\)", 0), ("spills", SPILL, 0)):
+        if (count := sum(bool(re.match(pattern, line)) for line in loop)) != wanted:
+            yield f"has {count} {what} in its loop; must be {wanted}"
+    moves = "".join("m" if line.startswith("v_mfma") else "x" for line in loop if re.match(r"v_mfma|ds_write|buffer_load", line))
+    longest = max(map(len, moves.split("m")))
+    if longest > 16:
+        yield f"has {longest} loads and writes to LDS without a matrix instruction between them; at most 16"
+
+
+def named_registers(line):
+    """Yields the vector registers that an instruction names, from first to last."""
+    for match in re.finditer(r"\bv(\d+)\b|\bv\[(\d+):(\d+)\]", line):
+        yield (int(match[1]), int(match[1])) if match[1] else (int(match[2]), int(match[3]))
+
+
+def check_touched(lines):
+    touch = re.compile(r"buffer_load_dword v25[45], ")
+    if not any(touch.match(line) for line in lines):
+        return
+    for line in lines:
+        operands = touch.sub("", line)
+        if any(last >= 254 for _, last in named_registers(operands)):
+            yield f"uses a register of bsmm_isa_touch in \"{line}\""
 
 
 def check_scaled(name, loop):
@@ -69,6 +104,10 @@ def check(name, lines, is_scaled):
     at = [i for i, line in enumerate(lines) if line.startswith("v_mfma")]
     if not at:
         yield "has no matrix instruction"
+        return
+    yield from check_touched(lines)
+    if name.startswith("tall_"):
+        yield from check_tall(lines[at[0] - 1:])
         return
     loop = lines[at[0]:at[-1] + 1]
     yield from check_scaled(name, loop) if is_scaled else check_promoted(loop)

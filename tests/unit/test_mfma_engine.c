@@ -3,6 +3,7 @@
  * kernel states. */
 #include "amdgpu/cdna/gemm_layout.h"
 #include "amdgpu/cdna/gemm_schedule.h"
+#include "amdgpu/gfx942/tall_layout.h"
 #include "operand.h"
 #include "walk.h"
 
@@ -43,6 +44,14 @@ static const product_case cases[] = {
     {"fp8_group128_fnuz", "fp8_group128_fnuz", 131, 67, 200, 0, 0, FILL_SPECIAL, true},
     {"fp8_group128", "fp8_block128", 131, 67, 200, 0, 0, FILL_SPECIAL, true},
     {"fp8_block128", "fp8_block128", 260, 140, 300, 0, 0, FILL_EXTREME, false},
+};
+
+/* Products for the tall tiles of gfx942, whose K is a multiple of 128. */
+static const product_case tall_cases[] = {
+    {"fp8_group128", "fp8_block128", 300, 200, 384, 0, 0, FILL_SPECIAL, false},
+    {"fp8_group128", "fp8_block128", 132, 260, 256, BSMM_LAYOUT_COL_MAJOR, 0, FILL_SPECIAL, true},
+    {"fp8_block128_fnuz", "fp8_block128_fnuz", 260, 140, 384, 0, 0, FILL_EXTREME, false},
+    {"fp8_group128_fnuz", "fp8_block128_fnuz", 260, 132, 1152, 0, 0, FILL_SPECIAL, true},
 };
 
 static bsmm_matrix shape_of(const product_case *c, const char *format, int64_t rows,
@@ -106,28 +115,32 @@ static int run_case(const product_case *c, rng *r) {
     return ran;
 }
 
-/* Runs all cases. If the environment variable BSMM_TEST_SAMPLE is n, it runs only every n-th case.
- */
-static void run_all(const char *tile) {
+/* Runs all cases, or every BSMM_TEST_SAMPLEth of them. */
+static void run_all(const char *tile, const product_case *list, size_t count) {
     const char *sample = getenv("BSMM_TEST_SAMPLE");
     const size_t step = sample ? strtoul(sample, NULL, 10) : 1;
     rng r = {7};
     int ran = 0;
     setenv("BSMM_TEST_MFMA", tile, 1);
-    for (size_t i = 0; i < BSMM_COUNT(cases); i += step)
-        ran += run_case(&cases[i], &r);
+    for (size_t i = 0; i < count; i += step)
+        ran += run_case(&list[i], &r);
     assert_true(ran >= 1);
     printf("%s tiles: %d products on simulators\n", tile, ran);
 }
 
 static void test_small_tiles(void **state) {
     (void)state;
-    run_all("small");
+    run_all("small", cases, BSMM_COUNT(cases));
 }
 
 static void test_large_tiles(void **state) {
     (void)state;
-    run_all("large");
+    run_all("large", cases, BSMM_COUNT(cases));
+}
+
+static void test_tall_tiles(void **state) {
+    (void)state;
+    run_all("tall", tall_cases, BSMM_COUNT(tall_cases));
 }
 
 /* Tests a product of 2^24 tiles with 256 threads each. It must be refused, because HIP cannot
@@ -213,7 +226,28 @@ static void test_banks(void **state) {
             }
 }
 
-/* Tests that one function undoes the row order that the other function makes. */
+/* Tests that LDS serves the reads and writes of a tall tile without conflicts: a phase of a write
+ * has eight neighbouring lanes, which hold either two rows that are four apart (column-major
+ * operands) or neighbouring bytes. */
+static void test_tall_banks(void **state) {
+    (void)state;
+    for (uint32_t row = 0; row < 64; row++)
+        assert_int_equal(tall_row_of_slot(tall_slot(row)), row);
+    for (uint32_t phase = 0; phase < 8; phase++) {
+        uint32_t read = 0, written = 0;
+        for (uint32_t lane = 0; lane < 64; lane++) {
+            const uint32_t r = lane % 16, w = lane / 4 * 4 + 1;
+            const uint32_t from = tall_slot(r) * 4 + (lane / 16 ^ tall_swizzle(r));
+            const uint32_t to = tall_slot(w) * 4 + (lane % 4 ^ tall_swizzle(w));
+            if (phase_of(32, 4, lane) == phase) read |= 1u << from % 8;
+            if (lane / 8 == phase) written |= 1u << to % 8;
+        }
+        assert_int_equal(read, 255);
+        assert_int_equal(written, 255);
+    }
+}
+
+/* Tests that the two orders of rows are inverse to each other. */
 static void test_row_order(void **state) {
     (void)state;
     for (uint32_t tiles = 1; tiles <= 4; tiles *= 2)
@@ -225,9 +259,10 @@ static void test_row_order(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schedule),    cmocka_unit_test(test_banks),
-        cmocka_unit_test(test_row_order),   cmocka_unit_test(test_largest_grid),
-        cmocka_unit_test(test_small_tiles), cmocka_unit_test(test_large_tiles),
+        cmocka_unit_test(test_schedule),     cmocka_unit_test(test_banks),
+        cmocka_unit_test(test_tall_banks),   cmocka_unit_test(test_row_order),
+        cmocka_unit_test(test_largest_grid), cmocka_unit_test(test_small_tiles),
+        cmocka_unit_test(test_large_tiles),  cmocka_unit_test(test_tall_tiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,25 +5,33 @@
 
 #include <string.h>
 
-enum { SMALL, LARGE, TILES };
-enum { BLOCKS, COLS, WAYS }; /* the scales of B: one for 128 rows, or one for every row */
+enum { SMALL, LARGE, TALL, TILES };
+enum { BLOCKS, COLS, WAYS }; /* the scales of B: one for 128 rows, one for every row */
 enum { OCP, FNUZ, KINDS };
 enum { BY_ROWS, TURNED, ORDERS }; /* the order of A and B in memory: row-major, or column-major */
 
-/* The bytes of LDS of a kernel: two stages, each with 128 one-byte elements along K of `rows` rows
- * of A and of `rows` rows of B. */
-#define STAGES(rows)       (2 * (rows)*2 * BSMM_CDNA_K)
-#define SMALL_TILE(kernel) [SMALL] = {{"cdna/groupwise", "small_" kernel, STAGES(64)}, 64, 64, 256}
+/* The bytes of LDS: two stages, each with 128 one-byte elements of K for `rows` rows of A and
+ * `rows` rows of B. */
+#define STAGES(rows) (2 * (rows)*2 * BSMM_CDNA_K)
+#define SMALL_TILE(kernel)                                                                         \
+    [SMALL] = {{"cdna/groupwise", "small_" kernel, STAGES(64)}, 64, 64, 256, 3, false}
 #define LARGE_TILE(kernel)                                                                         \
-    [LARGE] = {{"cdna/groupwise", "large_" kernel, STAGES(128)}, 128, 128, 512}
+    [LARGE] = {{"cdna/groupwise", "large_" kernel, STAGES(128)}, 128, 128, 512, 2, false}
+/* On gfx942 alone (gfx942/tall.h). A half of its LDS holds 64 elements of K for 256 rows of A and
+ * 128 rows of B. With column-major operands, some waves also write to 4096 bytes behind it. */
+#define TALL_TILE(kernel)                                                                          \
+    [TALL] = {                                                                                     \
+        {"gfx942/groupwise", "tall_" kernel, 2 * (256 + 128) * 64 + 4096}, 256, 128, 512, 1, true}
 #define BOTH_TILES(kernel)                                                                         \
     { SMALL_TILE(kernel), LARGE_TILE(kernel) }
+#define ALL_SIZES(kernel)                                                                          \
+    { SMALL_TILE(kernel), LARGE_TILE(kernel), TALL_TILE(kernel) }
 
 #define ALL_TILES(elem)                                                                            \
     {                                                                                              \
-        [BY_ROWS] = {[BLOCKS] = BOTH_TILES(elem), [COLS] = BOTH_TILES(elem "_cols")},              \
+        [BY_ROWS] = {[BLOCKS] = ALL_SIZES(elem), [COLS] = BOTH_TILES(elem "_cols")},               \
         [TURNED] = {                                                                               \
-            [BLOCKS] = BOTH_TILES(elem "_turned"), [COLS] = BOTH_TILES(elem "_turned_cols")},      \
+            [BLOCKS] = ALL_SIZES(elem "_turned"), [COLS] = BOTH_TILES(elem "_turned_cols")},       \
     }
 
 static const bsmm_mfma_tile tiles[KINDS][ORDERS][WAYS][TILES] = {

@@ -19,9 +19,11 @@ static const uint32_t elems[TYPES] = {BSMM_ELEM_E4M3, BSMM_ELEM_E5M2, BSMM_ELEM_
          STAGE(rows, a_bits, b_bits) +                                                             \
      BSMM_CDNA_SCALE_BYTES(2 * (rows), K(a_bits, b_bits)))
 #define SMALL_TILE(a, b, a_bits, b_bits)                                                           \
-    [SMALL] = {{"gfx950/scaled_" #a, "small_" #b, STAGES(64, a_bits, b_bits)}, 64, 64, 256}
+    [SMALL] = {                                                                                    \
+        {"gfx950/scaled_" #a, "small_" #b, STAGES(64, a_bits, b_bits)}, 64, 64, 256, 1.5, false}
 #define LARGE_TILE(a, b, a_bits, b_bits)                                                           \
-    [LARGE] = {{"gfx950/scaled_" #a, "large_" #b, STAGES(256, a_bits, b_bits)}, 256, 256, 512}
+    [LARGE] = {                                                                                    \
+        {"gfx950/scaled_" #a, "large_" #b, STAGES(256, a_bits, b_bits)}, 256, 256, 512, 1, false}
 #define BOTH_TILES(a, b, a_bits, b_bits)                                                           \
     SMALL_TILE(a, b, a_bits, b_bits), LARGE_TILE(a, b, a_bits, b_bits)
 

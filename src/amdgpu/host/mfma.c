@@ -61,11 +61,30 @@ const char *bsmm_mfma_refuse(const bsmm_product *p, const bsmm_mfma_tile *tile, 
     return reason ? reason : refuse_operand(&p->b, 'B', why, size);
 }
 
+/* A kernel that is `aligned` loads 16 bytes of row-major operands and four bytes of column-major
+ * ones, and addresses all bytes of the latter with 31 bits. */
+enum { ALIGNED_WORD = 4, ALIGNED_PIECE = 16 };
+
+static bool is_aligned(const bsmm_operand *o) {
+    if (o->m.order == BSMM_ORDER_ROW) return pitch_of(o) % ALIGNED_PIECE == 0;
+    return pitch_of(o) % ALIGNED_PIECE == 0 && o->m.rows % ALIGNED_WORD == 0 &&
+           pitch_of(o) * (uint64_t)o->m.cols <= INT32_MAX;
+}
+
+bool bsmm_mfma_fits(const bsmm_product *p, const bsmm_mfma_tile *tile) {
+    const bsmm_gpu_image *image;
+    if (!tile->function.name) return false;
+    if (bsmm_hip_image_find(p->device, tile->function.module, &image) != BSMM_OK || !image)
+        return false;
+    return !tile->aligned ||
+           (p->a.m.cols % BSMM_CDNA_K == 0 && is_aligned(&p->a) && is_aligned(&p->b));
+}
+
 double bsmm_mfma_estimate(const bsmm_product *p, const bsmm_mfma_tile *tile) {
     const bsmm_hip_device *device = p->device;
     const int64_t units = device->compute_units > 0 ? device->compute_units : 1;
-    const double area = (double)tile->rows * tile->cols, large = 128.0 * 128.0;
-    return (double)bsmm_ceil_div(count_tiles(p, tile), units) * area * (area < large ? 1.5 : 1);
+    const double rounds = (double)bsmm_ceil_div(count_tiles(p, tile), units);
+    return rounds * tile->rows * tile->cols * tile->cost;
 }
 
 /* Returns 1 if loads from memory directly to LDS can read the operand, else 0. Such loads read 16
@@ -93,17 +112,20 @@ static bsmm_cdna_side side_of(const bsmm_operand *o) {
     return side;
 }
 
+/* Writes to the state the numbers of the tile's rows and columns in D. */
+static void set_tile(const bsmm_product *p, const bsmm_mfma_tile *tile, bsmm_mfma_state *state) {
+    state->tile = tile;
+    state->job.row_tiles = (uint32_t)bsmm_ceil_div(p->d.m.rows, tile->rows);
+    state->job.col_tiles = (uint32_t)bsmm_ceil_div(p->d.m.cols, tile->cols);
+}
+
 void bsmm_mfma_begin(const bsmm_product *p, const bsmm_mfma_tile *tile, float factor,
                      bsmm_mfma_state *state) {
     const bsmm_operand *operands[2] = {&p->a, &p->b};
     *state = (bsmm_mfma_state){
-        .tile = tile,
-        .job = {.epilogue = bsmm_gpu_epilogue_of(p),
-                .k = (uint32_t)p->a.m.cols,
-                .row_tiles = (uint32_t)bsmm_ceil_div(p->d.m.rows, tile->rows),
-                .col_tiles = (uint32_t)bsmm_ceil_div(p->d.m.cols, tile->cols),
-                .factor = factor},
+        .job = {.epilogue = bsmm_gpu_epilogue_of(p), .k = (uint32_t)p->a.m.cols, .factor = factor},
     };
+    set_tile(p, tile, state);
     for (int i = 0; i < 2; i++)
         state->job.sides[i] = side_of(operands[i]);
 }
@@ -114,25 +136,29 @@ uint64_t bsmm_mfma_workspace_bytes(const bsmm_product *p, const void *state) {
 }
 
 bsmm_status bsmm_mfma_make(const bsmm_product *p, void *state) {
-    return bsmm_hip_load(p->device, &((const bsmm_mfma_state *)state)->tile->function, NULL);
+    const bsmm_mfma_tile *tile = ((const bsmm_mfma_state *)state)->tile;
+    const bsmm_status status = bsmm_hip_load(p->device, &tile->function, NULL);
+    if (status != BSMM_OK || !tile->aligned) return status;
+    return bsmm_hip_load(p->device, &tile[-1].function, NULL);
 }
 
 bsmm_status bsmm_mfma_run(const bsmm_product *p, const void *state, void *workspace) {
-    const bsmm_mfma_state *made = state;
+    bsmm_mfma_state s = *(const bsmm_mfma_state *)state;
     const bsmm_operand *operands[2] = {&p->a, &p->b};
-    bsmm_cdna_gemm job = made->job;
     (void)workspace;
     for (int i = 0; i < 2; i++) {
-        bsmm_gpu_operand_bind(operands[i], &job.sides[i].o);
-        job.sides[i].direct = is_direct(operands[i]);
+        bsmm_gpu_operand_bind(operands[i], &s.job.sides[i].o);
+        s.job.sides[i].direct = is_direct(operands[i]);
     }
-    bsmm_gpu_epilogue_bind(p, &job.epilogue);
+    if (s.tile->aligned && !(s.job.sides[0].direct && s.job.sides[1].direct))
+        set_tile(p, s.tile - 1, &s);
+    bsmm_gpu_epilogue_bind(p, &s.job.epilogue);
     return bsmm_hip_launch(p->device, &(bsmm_hip_launch_desc){
-                                          .function = &made->tile->function,
-                                          .grid = {job.row_tiles * job.col_tiles},
-                                          .block = {made->tile->threads},
-                                          .shared_bytes = made->tile->function.shared_bytes,
+                                          .function = &s.tile->function,
+                                          .grid = {s.job.row_tiles * s.job.col_tiles},
+                                          .block = {s.tile->threads},
+                                          .shared_bytes = s.tile->function.shared_bytes,
                                           .stream = p->stream,
-                                          .arguments = BSMM_HIP_ARGUMENTS(&job),
+                                          .arguments = BSMM_HIP_ARGUMENTS(&s.job),
                                       });
 }

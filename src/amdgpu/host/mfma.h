@@ -7,11 +7,16 @@
 #include "amdgpu/runtime/device.h"
 #include "core/kernel.h"
 
-/* One MFMA kernel: its function, which includes the bytes of LDS, the rows and columns of its tile
- * of D, and the number of threads of a workgroup. */
+/* One MFMA kernel: its function with the bytes of LDS, its tile of D, the threads of a workgroup,
+ * and the time for an element of D, relative to that of the other tiles of its list. A kernel that
+ * is `aligned` takes only operands whose memory is aligned for direct loads, and whose K is a
+ * multiple of BSMM_CDNA_K. Operands of a product that turn out not to be aligned when the product
+ * runs take the tile before it in its list. */
 typedef struct bsmm_mfma_tile {
     bsmm_hip_function function;
     uint32_t rows, cols, threads;
+    double cost;
+    bool aligned;
 } bsmm_mfma_tile;
 
 /* The state of a plan that belongs to an MFMA kernel: the chosen tile size, and the kernel's
@@ -27,15 +32,16 @@ typedef struct bsmm_mfma_state {
 const char *bsmm_mfma_refuse(const bsmm_product *p, const bsmm_mfma_tile *tile, char *why,
                              size_t size);
 
-/* Estimates the time of a product with this tile size, as the number of elements of D that one
- * compute unit computes. Each compute unit runs one workgroup at a time, so this is the number of
- * rounds of workgroups times the area of a tile. For a tile smaller than 128 x 128 the estimate is
- * multiplied by 1.5, because small tiles load each operand into LDS more often. */
+/* Estimates the time of a product with a tile: the rounds of workgroups, with one workgroup on each
+ * compute unit at a time, times the elements of a tile, times the tile's cost. */
 double bsmm_mfma_estimate(const bsmm_product *p, const bsmm_mfma_tile *tile);
 
-/* Returns the tile size with the least estimated time (bsmm_mfma_estimate) among `count` entries of
- * the list `tiles`. Entries without a function are skipped. The first entry must have a
- * function. */
+/* Returns true if the tile has a function with code for the product's device, and takes the
+ * product's K and distances between rows (or columns). */
+bool bsmm_mfma_fits(const bsmm_product *p, const bsmm_mfma_tile *tile);
+
+/* Returns the tile of a list with the least estimated time (bsmm_mfma_estimate) of those that fit
+ * (bsmm_mfma_fits). The first entry must fit every product. */
 const bsmm_mfma_tile *bsmm_mfma_choose(const bsmm_product *p, const bsmm_mfma_tile *tiles,
                                        uint32_t count);
 

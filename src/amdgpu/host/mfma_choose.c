@@ -6,7 +6,7 @@ const bsmm_mfma_tile *bsmm_mfma_choose(const bsmm_product *p, const bsmm_mfma_ti
                                        uint32_t count) {
     const bsmm_mfma_tile *best = &tiles[0];
     for (uint32_t i = 1; i < count; i++)
-        if (tiles[i].function.name &&
+        if (bsmm_mfma_fits(p, &tiles[i]) &&
             bsmm_mfma_estimate(p, &tiles[i]) < bsmm_mfma_estimate(p, best))
             best = &tiles[i];
     return best;

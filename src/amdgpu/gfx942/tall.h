@@ -1,0 +1,273 @@
+/* FP8 groupwise products on gfx942 with a tall tile: D = A B^T with e4m3 or e4m3fnuz operands, fp32
+ * scales of A for 1 x 128 or 128 x 128 elements and of B for 128 x 128. Operands are aligned for
+ * loads of 16 bytes (4 if column-major), and K is a multiple of 128. cdna/gemm_promoted_body.h has
+ * the same products without these limits, and the same sums bit by bit.
+ *
+ *   tile      256 x 128 for eight waves, each of 64 x 64; one workgroup on a compute unit
+ *   LDS       two buffers, each with one half (64) of the 128 elements of K of a step
+ *   registers the totals; the sums of a step; the fragments of a half; the pieces of a step that
+ *             are on their way from memory to LDS (gfx942/tall_relay.h)
+ *
+ * A step of the main loop has two halves h, and a half has two phases:
+ *
+ *   matrix core | rows 2, 3 of the half before | rows 0, 1 of half h |
+ *   LDS reads   | A 0, 1; all of B             | A 2, 3              |
+ *   h = 0       | half 1 of this step to LDS; half 0 and 1 of the next step from memory
+ *   h = 1       | half 0 of the next step to LDS
+ *               ^ barrier
+ *
+ * The barrier before half h means: half h is complete in LDS, and no wave reads the other half any
+ * more. The matrix cores sum the 128 elements of a step from 0. When the sums of a step are
+ * complete, the vector unit adds them, times the two scales, to the totals.
+ *
+ * Error bound: as in cdna/gemm_promoted_body.h. */
+#ifndef BSMM_AMDGPU_GFX942_TALL_H
+#define BSMM_AMDGPU_GFX942_TALL_H
+
+#include "amdgpu/gfx942/tall_relay.h"
+
+enum { TALL_TILES = 4 }; /* the rows and columns of 16 x 16 tiles of a wave */
+
+BSMM_DEVICE gemm_shape tall_shape(uint32_t ocp, uint32_t columns) {
+    return (gemm_shape){.types = {0, 0}, 4, 2, TALL_TILES, TALL_TILES, ocp, 0, columns};
+}
+
+/* ---- scales ---- */
+
+/* This lane's scales: of its row in each row of tiles, and the one scale of B. */
+typedef struct tall_scales {
+    __amdgpu_buffer_rsrc_t buffers[2];
+    uint32_t rows[TALL_TILES], col; /* byte offsets of block 0 */
+    /* Lane l has element l % 8 of bsmm_cdna_side's `scale_at`. Reading a lane takes less time than
+     * loading a parameter. */
+    uint32_t at[2], period[2];
+    float row[TALL_TILES], all; /* the scales of a step */
+    float factors[TALL_TILES];  /* the products of scales of A and B of a step */
+    /* The least magnitude minus 1 and the greatest one of the scales of A and B so far, as bits.
+     * Subtracting 1 makes 0 the greatest integer, so that scales of 0 are ignored. */
+    uint32_t low[2], high[2];
+} tall_scales;
+
+BSMM_DEVICE tall_scales tall_scales_of(const bsmm_cdna_gemm *p, const gemm_place *at) {
+    tall_scales g;
+#pragma unroll
+    for (uint32_t side = 0; side < 2; side++) {
+        const bsmm_cdna_side *o = &p->sides[side];
+        g.buffers[side] =
+            __builtin_amdgcn_make_buffer_rsrc((void *)o->o.scales, 0, 0xffffffffu, 0x00020000);
+        g.at[side] = o->scale_at[gemm_lane() % BSMM_CDNA_SCALES], g.period[side] = o->scale_period;
+        g.low[side] = g.high[side] = bsmm_float_bits(1);
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < TALL_TILES; i++) {
+        const uint32_t row = at->first[0] + i * BSMM_CDNA_EDGE + gemm_lane() % BSMM_CDNA_EDGE;
+        g.rows[i] = 4 * gemm_promoted_row(&p->sides[0], row), g.factors[i] = 0;
+    }
+    g.col = 4 * gemm_promoted_row(&p->sides[1], at->tile[1]);
+    return g;
+}
+
+BSMM_DEVICE uint32_t tall_scale_offset(const tall_scales *g, uint32_t side, uint32_t block) {
+    const uint32_t first = (uint32_t)__builtin_amdgcn_readlane((int32_t)g->at[side],
+                                                               (int32_t)(block % BSMM_CDNA_SCALES));
+    return 4 * (first + block / BSMM_CDNA_SCALES * g->period[side]);
+}
+
+BSMM_DEVICE float tall_scale(const tall_scales *g, uint32_t side, uint32_t lane_offset,
+                             uint32_t offset) {
+    return bsmm_bits_float(__builtin_amdgcn_raw_buffer_load_b32(
+        g->buffers[side], (int32_t)lane_offset, (int32_t)offset, 0));
+}
+
+BSMM_DEVICE void tall_load_scales(tall_scales *g, uint32_t step) {
+    const uint32_t a = tall_scale_offset(g, 0, step), b = tall_scale_offset(g, 1, step);
+#pragma unroll
+    for (uint32_t i = 0; i < TALL_TILES; i++)
+        g->row[i] = tall_scale(g, 0, g->rows[i], a);
+    g->all = tall_scale(g, 1, g->col, b);
+}
+
+BSMM_DEVICE void tall_note(tall_scales *g, uint32_t side, float scale) {
+    const uint32_t bits = bsmm_float_bits(scale) & 0x7fffffffu;
+    g->low[side] = bits - 1 < g->low[side] ? bits - 1 : g->low[side];
+    g->high[side] = bits > g->high[side] ? bits : g->high[side];
+}
+
+/* Multiplies the scales of a step. */
+BSMM_DEVICE void tall_take_scales(tall_scales *g, float factor) {
+    tall_note(g, 1, g->all);
+#pragma unroll
+    for (uint32_t i = 0; i < TALL_TILES; i++) {
+        g->factors[i] = g->row[i] * factor * g->all;
+        tall_note(g, 0, g->row[i]);
+    }
+}
+
+/* ---- one step ---- */
+
+typedef struct tall_wave {
+    uint32_t readers[2]; /* the lane's offsets in a half in LDS: of its rows of A and of B */
+    bsmm_i32x4 rows[TALL_TILES], cols[TALL_TILES]; /* fragments of a half */
+    gemm_sums sums, totals;
+} tall_wave;
+
+BSMM_DEVICE void tall_read(tall_wave *w, uint32_t half, uint32_t side, uint32_t tile) {
+    const bsmm_i32x4 x = *(const BSMM_IN_LDS bsmm_i32x4 *)(tall_half(half) + w->readers[side] +
+                                                           tile * BSMM_CDNA_EDGE * TALL_HALF);
+    if (side)
+        w->cols[tile] = x;
+    else
+        w->rows[tile] = x;
+}
+
+/* Multiplies a half of two tiles. The instructions of the two tiles take turns, so that none waits
+ * for the one before it. */
+BSMM_DEVICE void tall_multiply(tall_wave *w, uint32_t half, const uint32_t i[2],
+                               const uint32_t j[2], const bsmm_i32x4 rows[TALL_TILES]) {
+    typedef int64_t i64x2 __attribute__((vector_size(16)));
+    const bsmm_f32x4 zero = {0};
+#pragma unroll
+    for (int part = 0; part < 2; part++)
+#pragma unroll
+        for (int t = 0; t < 2; t++) {
+            const i64x2 x = (i64x2)w->cols[j[t]], y = (i64x2)rows[i[t]];
+            bsmm_f32x4 *sum = &w->sums[i[t]][j[t]];
+            *sum = bsmm_isa_mfma_fp8_16(x[part], y[part], half || part ? *sum : zero);
+        }
+}
+
+/* Adds the sums of a tile, which are complete, to its totals. */
+BSMM_DEVICE void tall_promote(tall_wave *w, const tall_scales *g, uint32_t i, uint32_t j) {
+    const float f = g->factors[i];
+    w->totals[i][j] =
+        __builtin_elementwise_fma((bsmm_f32x4){f, f, f, f}, w->sums[i][j], w->totals[i][j]);
+}
+
+/* Does the work beside the multiplication that follows group `n` (0 to 7) of a half's instructions.
+ */
+BSMM_DEVICE void tall_chore(tall_relay *r, tall_scales *g, gemm_shape s, uint32_t step,
+                            uint32_t half, uint32_t n, float factor) {
+    if (half == 0 && n < TALL_PARTS) tall_store(r, s, 1, n);
+    if (half == 0 && !s.columns && n < TALL_PARTS) tall_load(r, s, step, n);
+    if (half == 0 && s.columns && n >= 6)
+        tall_load(r, s, step, 2 * n - 12), tall_load(r, s, step, 2 * n - 11);
+    if (half == 1 && n >= 2) tall_store(r, s, 0, n - 2);
+    if (half == 1 && n == 0) tall_take_scales(g, factor);
+    if (half == 1 && n == 1) tall_load_scales(g, step);
+}
+
+BSMM_DEVICE void tall_half_step(tall_wave *w, tall_relay *r, tall_scales *g, gemm_shape s,
+                                uint32_t half, uint32_t step, float factor) {
+    const bsmm_i32x4 late[TALL_TILES] = {w->rows[0], w->rows[1], w->rows[2], w->rows[3]};
+    bsmm_isa_barrier();
+    __builtin_amdgcn_sched_barrier(0);
+#pragma unroll
+    for (uint32_t j = 0; j < TALL_TILES; j++) {
+        tall_multiply(w, !half, (const uint32_t[2]){2, 3}, (const uint32_t[2]){j, j}, late);
+        if (j == 0) tall_read(w, half, 0, 0), tall_read(w, half, 0, 1);
+        tall_read(w, half, 1, j);
+        if (!half) tall_promote(w, g, 0, j), tall_promote(w, g, 1, j);
+        tall_chore(r, g, s, step, half, j, factor);
+        __builtin_amdgcn_sched_barrier(0);
+    }
+#pragma unroll
+    for (uint32_t n = 0; n < TALL_TILES; n++) {
+        const uint32_t i = n / 2, j = n % 2 * 2;
+        tall_multiply(w, half, (const uint32_t[2]){i, i}, (const uint32_t[2]){j, j + 1}, w->rows);
+        if (n < 2) tall_read(w, half, 0, 2 + n);
+        if (!half) {
+            tall_promote(w, g, 2, n), tall_promote(w, g, 3, n);
+        }
+        tall_chore(r, g, s, step, half, TALL_TILES + n, factor);
+        __builtin_amdgcn_sched_barrier(0);
+    }
+}
+
+/* ---- the whole ---- */
+
+BSMM_DEVICE tall_wave tall_wave_of(const gemm_place *at) {
+    const uint32_t row = gemm_lane() % BSMM_CDNA_EDGE, piece = gemm_lane() / BSMM_CDNA_EDGE;
+    const uint32_t byte = tall_slot(row) * TALL_HALF + (piece ^ tall_swizzle(row)) * 16;
+    tall_wave w = {.sums = {{{0}}}, .totals = {{{0}}}, .rows = {{0}}, .cols = {{0}}};
+    for (uint32_t side = 0; side < 2; side++)
+        w.readers[side] = byte + (at->first[side] - at->tile[side] + side * TALL_A) * TALL_HALF;
+    return w;
+}
+
+/* Returns true if a product of a scale of A and a scale of B may have been outside the safe range
+ * (GEMM_LEAST_FACTOR to GEMM_MOST_FACTOR). */
+BSMM_DEVICE bool tall_doubts(const tall_scales *g) {
+    const float low = bsmm_bits_float(g->low[0] + 1) * bsmm_bits_float(g->low[1] + 1);
+    const float high = bsmm_bits_float(g->high[0]) * bsmm_bits_float(g->high[1]);
+    return !(low >= GEMM_LEAST_FACTOR && high <= GEMM_MOST_FACTOR);
+}
+
+/* Sets the totals to NaN whose scales are doubtful, or whose row or column has a flag
+ * (tall_relay.h). The epilogue computes a NaN result again in double. */
+BSMM_DEVICE void tall_distrust(const tall_scales *g, const gemm_place *at, tall_wave *w,
+                               BSMM_IN_LDS const uint32_t *flags) {
+    const bool doubts = tall_doubts(g);
+    const float nan = bsmm_bits_float(0x7fc00000u);
+    BSMM_IN_LDS const uint32_t *rows = flags + at->first[0] - at->tile[0];
+    BSMM_IN_LDS const uint32_t *cols = flags + TALL_A + at->first[1] - at->tile[1];
+#pragma unroll
+    for (uint32_t i = 0; i < TALL_TILES; i++)
+#pragma unroll
+        for (uint32_t j = 0; j < TALL_TILES; j++)
+#pragma unroll
+            for (uint32_t e = 0; e < GEMM_D_COLS; e++) {
+                bool bad = doubts;
+                if (flags)
+                    bad |=
+                        rows[i * BSMM_CDNA_EDGE + gemm_lane() % BSMM_CDNA_EDGE] |
+                        cols[j * BSMM_CDNA_EDGE + gemm_lane() / BSMM_CDNA_EDGE * GEMM_D_COLS + e];
+                w->totals[i][j][e] = bad ? nan : w->totals[i][j][e];
+            }
+}
+
+/* Fills the flags of the tile's rows of A and B in LDS, after all waves have read its stages. */
+BSMM_DEVICE BSMM_IN_LDS const uint32_t *tall_flags(const tall_relay *r, gemm_shape s) {
+    BSMM_IN_LDS uint32_t *flags = (BSMM_IN_LDS uint32_t *)gemm_stages;
+    bsmm_isa_wait_barrier();
+    if (bsmm_thread() < TALL_A + TALL_B) flags[bsmm_thread()] = 0;
+    bsmm_isa_barrier();
+    tall_flag_rows(r, s, flags);
+    bsmm_isa_barrier();
+    return flags;
+}
+
+BSMM_DEVICE void tall_run(const bsmm_cdna_gemm *p, gemm_shape s) {
+    const gemm_place at = gemm_place_of(p, s);
+    const float factor = p->factor;
+    tall_relay r = {.nan = 0};
+    tall_scales g = tall_scales_of(p, &at);
+    tall_wave w = tall_wave_of(&at);
+    if (s.columns)
+        tall_columns_begin(&r, &at);
+    else
+        tall_rows_begin(&r, &at);
+#pragma unroll
+    for (uint32_t n = 0; n < TALL_PARTS; n++)
+        tall_load(&r, s, 0, n);
+    tall_load_scales(&g, 0);
+#pragma unroll
+    for (uint32_t n = 0; n < TALL_PARTS; n++)
+        tall_store(&r, s, 0, n);
+    for (uint32_t step = 0; step < at.steps; step++) {
+        const uint32_t next = step + 1 < at.steps ? step + 1 : step;
+        tall_half_step(&w, &r, &g, s, 0, next, factor);
+        tall_half_step(&w, &r, &g, s, 1, next, factor);
+    }
+#pragma unroll
+    for (uint32_t j = 0; j < TALL_TILES; j++)
+        tall_multiply(&w, 1, (const uint32_t[2]){2, 3}, (const uint32_t[2]){j, j}, w.rows);
+#pragma unroll
+    for (uint32_t i = 0; i < TALL_TILES; i++)
+#pragma unroll
+        for (uint32_t j = 0; j < TALL_TILES; j++)
+            tall_promote(&w, &g, i, j);
+    tall_distrust(&g, &at, &w, s.ocp ? tall_flags(&r, s) : NULL);
+    gemm_end(&at, s, w.totals, false);
+}
+
+#endif

@@ -1,0 +1,194 @@
+/* Moves the operands of the tall tile (gfx942/tall.h) from memory through registers to LDS. A
+ * thread reads both halves of a cache line (128 elements of K) in turn, so that L1 serves the
+ * second one. LDS has a buffer for each half. While a wave multiplies one half, it writes the other
+ * one.
+ *
+ * gfx942 multiplies e4m3fnuz, where the code of an e4m3 number means half the value. The code of -0
+ * means NaN there, so it becomes +0 on its way to LDS. The codes of NaN mean numbers there. The
+ * relay notes them, and the sums of their rows become NaN after the main loop. */
+#ifndef BSMM_AMDGPU_GFX942_TALL_RELAY_H
+#define BSMM_AMDGPU_GFX942_TALL_RELAY_H
+
+#include "amdgpu/cdna/gemm_promoted.h"
+#include "amdgpu/gfx942/tall_layout.h"
+
+/* The pieces of 16 bytes that a thread moves for a half: three of row-major operands. Of
+ * column-major operands these are 16 columns of four rows, and six of eight waves work for a half:
+ * four waves for A, two for B. Each wave works for A in one half, and of the waves of a SIMD three
+ * work for A or B in the two halves together. */
+enum { TALL_PIECES = 4, TALL_ROW_PIECES = 3 };
+
+/* An offset beyond every column-major operand, and the bytes of LDS that a wave without work
+ * writes.
+ */
+enum { TALL_UNUSED = 2048 };
+#define TALL_NOWHERE 0x80000000u
+
+typedef struct tall_relay {
+    /* The operands from the tile's first row on, their pitches, and the lane's offsets. The index
+     * is the side of row-major operands. For column-major operands it is the half, and the entry
+     * belongs to the side for which the wave works in this half. */
+    __amdgpu_buffer_rsrc_t buffers[2];
+    uint64_t pitch[2]; /* 64 bits, so that the compiler makes no vector of it and other fields */
+    uint32_t from[2];
+    uint32_t to[2]; /* the lane's offset in each half in LDS */
+    uint32_t nan;   /* has bit 7 of a byte set if the thread has met a NaN (e4m3 only) */
+    bsmm_i32x4 pieces[2][TALL_PIECES];
+} tall_relay;
+
+BSMM_DEVICE gemm_lds *tall_half(uint32_t half) {
+    return (gemm_lds *)gemm_stages + half * TALL_BYTES;
+}
+
+/* Recodes four bytes of e4m3 to e4m3fnuz with half the value, and notes NaNs. A byte of `nonzero`
+ * has bit 7 set if the element is not 0; the instruction then takes the bits of x, else those of
+ * low. */
+BSMM_DEVICE uint32_t tall_fnuz_of_ocp(uint32_t x, uint32_t *nan) {
+    const uint32_t low = x & 0x7f7f7f7fu, nonzero = low + 0x7f7f7f7fu;
+    uint32_t code;
+    __asm__("v_bfi_b32 %0, %1, %2, %3" : "=v"(code) : "v"(nonzero), "v"(x), "v"(low));
+    *nan |= low + 0x01010101u;
+    return code;
+}
+
+BSMM_DEVICE void tall_recode(tall_relay *r, uint32_t half, uint32_t n, uint32_t first,
+                             uint32_t count) {
+#pragma unroll
+    for (uint32_t w = first; w < first + count; w++)
+        r->pieces[half][n][w] = (int32_t)tall_fnuz_of_ocp((uint32_t)r->pieces[half][n][w], &r->nan);
+}
+
+/* ---- row-major operands: piece n of a thread is of A for n = 0 and 1, of B for n = 2 ---- */
+
+BSMM_DEVICE __amdgpu_buffer_rsrc_t tall_buffer(const gemm_place *at, bool side) {
+    const bsmm_i32x4 a = at->sources[0].buffer, b = at->sources[1].buffer;
+    const uint32_t low = (uint32_t)(side ? b[0] : a[0]), high = (uint32_t)(side ? b[1] : a[1]);
+    return __builtin_amdgcn_make_buffer_rsrc((void *)(low | (uint64_t)high << 32), 0,
+                                             (uint32_t)(side ? b[2] : a[2]), 0x00020000);
+}
+
+BSMM_DEVICE void tall_rows_begin(tall_relay *r, const gemm_place *at) {
+#pragma unroll
+    for (uint32_t side = 0; side < 2; side++)
+        r->buffers[side] = tall_buffer(at, side), r->pitch[side] = at->sources[side].pitch;
+    const uint32_t row = tall_row_of_slot(bsmm_thread() / 4);
+    const uint32_t byte = (bsmm_thread() % 4 ^ tall_swizzle(row)) * 16;
+    r->from[0] = row * (uint32_t)r->pitch[0] + byte;
+    r->from[1] = gemm_row_of(GEMM_MOST_COL_TILES, row) * (uint32_t)r->pitch[1] + byte;
+    r->to[0] = r->to[1] = bsmm_thread() * 16;
+}
+
+BSMM_DEVICE void tall_rows_load(tall_relay *r, uint32_t step, uint32_t half, uint32_t n) {
+    typedef uint32_t u32x4 __attribute__((vector_size(16)));
+    const uint32_t side = n == 2, first = n == 1 ? 128 * (uint32_t)r->pitch[0] : 0;
+    r->pieces[half][n] = (bsmm_i32x4)(u32x4)__builtin_amdgcn_raw_buffer_load_b128(
+        r->buffers[side], (int32_t)r->from[side],
+        (int32_t)(step * BSMM_CDNA_K + half * TALL_HALF + first), 0);
+}
+
+BSMM_DEVICE void tall_rows_store(const tall_relay *r, uint32_t half, uint32_t n) {
+    *(BSMM_IN_LDS bsmm_i32x4 *)(tall_half(half) + r->to[0] + n * 128 * TALL_HALF) =
+        r->pieces[half][n];
+}
+
+/* ---- column-major operands ---- */
+
+/* Returns the operand for which this wave works in a half, or 2 if it has no work. */
+BSMM_DEVICE uint32_t tall_columns_side(uint32_t wave, uint32_t half) {
+    if (wave / 4 == half) return 0;
+    return wave / 2 == 2 - half ? 1 : 2;
+}
+
+/* A wave without work loads beyond the buffer, which gives 0 and moves no cache line, and stores to
+ * LDS that nothing uses. It has no branches, which would cost the compiler registers. */
+BSMM_DEVICE void tall_columns_begin(tall_relay *r, const gemm_place *at) {
+#pragma unroll
+    for (uint32_t half = 0; half < 2; half++) {
+        const uint32_t own = tall_columns_side(at->sources[0].wave, half);
+        const bool works = own < 2, side = own != 0;
+        const uint32_t i = bsmm_thread() % (side ? 128 : 256), row = i / 4 * 4, piece = i % 4;
+        const uint32_t place = side ? TALL_A + gemm_row_in_lds(GEMM_MOST_COL_TILES, row) : row;
+        r->buffers[half] = tall_buffer(at, side);
+        r->pitch[half] = side ? at->sources[1].pitch : at->sources[0].pitch;
+        r->from[half] = works ? piece * 16 * (uint32_t)r->pitch[half] + row : TALL_NOWHERE;
+        r->to[half] =
+            works ? tall_slot(place) * TALL_HALF + piece * 16
+                  : (2 - half) * TALL_BYTES + gemm_wave() % 2 * TALL_UNUSED + gemm_lane() * 16;
+    }
+}
+
+/* Loads four columns of four rows. Each word has the four rows of a column. */
+BSMM_DEVICE void tall_columns_load(tall_relay *r, uint32_t step, uint32_t half, uint32_t n) {
+#pragma unroll
+    for (uint32_t c = 0; c < 4; c++) {
+        const uint32_t column = step * BSMM_CDNA_K + half * TALL_HALF + 4 * n + c;
+        r->pieces[half][n][c] = (int32_t)__builtin_amdgcn_raw_buffer_load_b32(
+            r->buffers[half], (int32_t)r->from[half], (int32_t)(column * (uint32_t)r->pitch[half]),
+            0);
+    }
+}
+
+/* Transposes four columns of four rows, so that each word has four columns of a row. */
+BSMM_DEVICE void tall_columns_turn(tall_relay *r, uint32_t half, uint32_t n) {
+    uint32_t words[4];
+    for (uint32_t c = 0; c < 4; c++)
+        words[c] = (uint32_t)r->pieces[half][n][c];
+    gemm_turn(words, words);
+    for (uint32_t c = 0; c < 4; c++)
+        r->pieces[half][n][c] = (int32_t)words[c];
+}
+
+/* Stores 16 columns of one of the four rows. */
+BSMM_DEVICE void tall_columns_store(const tall_relay *r, uint32_t half, uint32_t row) {
+    const bsmm_i32x4 piece = {r->pieces[half][0][row], r->pieces[half][1][row],
+                              r->pieces[half][2][row], r->pieces[half][3][row]};
+    *(BSMM_IN_LDS bsmm_i32x4 *)(tall_half(half) + (r->to[half] ^ row * 16) + row * 2 * TALL_HALF) =
+        piece;
+}
+
+/* ---- NaN ---- */
+
+/* Writes 1 to the flags of the rows of which the thread has moved pieces, if a piece had a NaN. The
+ * flags are in the order of rows in LDS. Some of these rows may have no NaN. The epilogue computes
+ * their results again. */
+BSMM_DEVICE void tall_flag_rows(const tall_relay *r, gemm_shape s, BSMM_IN_LDS uint32_t *flags) {
+    if (!(r->nan & 0x80808080u)) return;
+#pragma unroll
+    for (uint32_t half = 0; half < (s.columns ? 2 : 1); half++)
+#pragma unroll
+        for (uint32_t n = 0; n < (s.columns ? 4 : TALL_ROW_PIECES); n++)
+            if (r->to[half] < TALL_BYTES)
+                flags[tall_row_of_slot(r->to[half] / TALL_HALF) + (s.columns ? n : n * 128)] = 1;
+}
+
+/* ---- chores ---- */
+/* The work of a half is divided into parts, which follow groups of matrix instructions. */
+enum { TALL_PARTS = 6 };
+
+/* Writes a part of a half to LDS. Its loads have finished: the compiler knows of them, and waits.
+ */
+BSMM_DEVICE void tall_store(tall_relay *r, gemm_shape s, uint32_t half, uint32_t part) {
+    const uint32_t n = part / 2;
+    if (s.columns) {
+        if (part < 4) {
+            if (s.ocp) tall_recode(r, half, part, 0, 4);
+            tall_columns_turn(r, half, part);
+        }
+        if (part == 4) tall_columns_store(r, half, 0), tall_columns_store(r, half, 1);
+        if (part == 5) tall_columns_store(r, half, 2), tall_columns_store(r, half, 3);
+        return;
+    }
+    if (s.ocp) tall_recode(r, half, n, part % 2 * 2, 2);
+    if (part % 2) tall_rows_store(r, half, n);
+}
+
+/* Loads a part of both halves of a step. */
+BSMM_DEVICE void tall_load(tall_relay *r, gemm_shape s, uint32_t step, uint32_t part) {
+#pragma unroll
+    for (uint32_t half = 0; half < 2; half++) {
+        if (!s.columns && part % 2) tall_rows_load(r, step, half, part / 2);
+        if (s.columns && part < 4) tall_columns_load(r, step, half, part);
+    }
+}
+
+#endif
