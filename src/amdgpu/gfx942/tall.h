@@ -64,6 +64,9 @@ BSMM_DEVICE tall_scales tall_scales_of(const bsmm_cdna_gemm *p, const gemm_place
         g.rows[i] = 4 * gemm_promoted_row(&p->sides[0], row), g.factors[i] = 0;
     }
     g.col = 4 * gemm_promoted_row(&p->sides[1], at->tile[1]);
+    /* Hides from the compiler that all lanes load the same scale. It would wait for the load in
+     * order to move the scale to a scalar register. */
+    __asm__("" : "+v"(g.col));
     return g;
 }
 
@@ -93,11 +96,11 @@ BSMM_DEVICE void tall_note(tall_scales *g, uint32_t side, float scale) {
     g->high[side] = bits > g->high[side] ? bits : g->high[side];
 }
 
-/* Multiplies the scales of a step. */
-BSMM_DEVICE void tall_take_scales(tall_scales *g, float factor) {
-    tall_note(g, 1, g->all);
+/* Multiplies the scales of a step, those of two rows of tiles in each of two calls. */
+BSMM_DEVICE void tall_take_scales(tall_scales *g, uint32_t first, float factor) {
+    if (first == 0) tall_note(g, 1, g->all);
 #pragma unroll
-    for (uint32_t i = 0; i < TALL_TILES; i++) {
+    for (uint32_t i = first; i < first + 2; i++) {
         g->factors[i] = g->row[i] * factor * g->all;
         tall_note(g, 0, g->row[i]);
     }
@@ -137,10 +140,25 @@ BSMM_DEVICE void tall_multiply(tall_wave *w, uint32_t half, const uint32_t i[2],
 }
 
 /* Adds the sums of a tile, which are complete, to its totals. */
-BSMM_DEVICE void tall_promote(tall_wave *w, const tall_scales *g, uint32_t i, uint32_t j) {
+BSMM_DEVICE void tall_promote_tile(tall_wave *w, const tall_scales *g, uint32_t i, uint32_t j) {
     const float f = g->factors[i];
     w->totals[i][j] =
         __builtin_elementwise_fma((bsmm_f32x4){f, f, f, f}, w->sums[i][j], w->totals[i][j]);
+}
+
+/* Adds the sums of a step to the totals, where a group of instructions leaves time: those of rows 0
+ * and 1 one group after their last instruction, those of rows 2 and 3 in the groups 6 and 7 of the
+ * next step's half 0. */
+BSMM_DEVICE void tall_promote(tall_wave *w, const tall_scales *g, uint32_t half, uint32_t n) {
+    const uint32_t pair = half ? n - 5 : 3;
+    if (half ? n >= 5 : n == 0)
+#pragma unroll
+        for (uint32_t j = pair % 2 * 2; j < pair % 2 * 2 + 2; j++)
+            tall_promote_tile(w, g, pair / 2, j);
+    if (!half && n >= 6)
+#pragma unroll
+        for (uint32_t j = 0; j < TALL_TILES; j++)
+            tall_promote_tile(w, g, n - 4, j);
 }
 
 /* Does the work beside the multiplication that follows group `n` (0 to 7) of a half's instructions.
@@ -152,8 +170,21 @@ BSMM_DEVICE void tall_chore(tall_relay *r, tall_scales *g, gemm_shape s, uint32_
     if (half == 0 && s.columns && n >= 6)
         tall_load(r, s, step, 2 * n - 12), tall_load(r, s, step, 2 * n - 11);
     if (half == 1 && n >= 2) tall_store(r, s, 0, n - 2);
-    if (half == 1 && n == 0) tall_take_scales(g, factor);
-    if (half == 1 && n == 1) tall_load_scales(g, step);
+    if (half == 1 && n < 2) tall_take_scales(g, 2 * n, factor);
+    if (half == 1 && n == 2) tall_load_scales(g, step);
+}
+
+/* Ends a group of four matrix instructions. The compiler may move nothing across the end, and puts
+ * up to three vector instructions behind each matrix instruction of the group. Another wave's
+ * matrix instruction takes the time of three more. */
+BSMM_DEVICE void tall_end_group(void) {
+    enum { VECTOR = 2, MATRIX = 8 }; /* the compiler's numbers */
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        __builtin_amdgcn_sched_group_barrier(MATRIX, 1, 0);
+        __builtin_amdgcn_sched_group_barrier(VECTOR, 3, 0);
+    }
+    __builtin_amdgcn_sched_barrier(0);
 }
 
 BSMM_DEVICE void tall_half_step(tall_wave *w, tall_relay *r, tall_scales *g, gemm_shape s,
@@ -166,20 +197,18 @@ BSMM_DEVICE void tall_half_step(tall_wave *w, tall_relay *r, tall_scales *g, gem
         tall_multiply(w, !half, (const uint32_t[2]){2, 3}, (const uint32_t[2]){j, j}, late);
         if (j == 0) tall_read(w, half, 0, 0), tall_read(w, half, 0, 1);
         tall_read(w, half, 1, j);
-        if (!half) tall_promote(w, g, 0, j), tall_promote(w, g, 1, j);
+        tall_promote(w, g, half, j);
         tall_chore(r, g, s, step, half, j, factor);
-        __builtin_amdgcn_sched_barrier(0);
+        tall_end_group();
     }
 #pragma unroll
     for (uint32_t n = 0; n < TALL_TILES; n++) {
         const uint32_t i = n / 2, j = n % 2 * 2;
         tall_multiply(w, half, (const uint32_t[2]){i, i}, (const uint32_t[2]){j, j + 1}, w->rows);
         if (n < 2) tall_read(w, half, 0, 2 + n);
-        if (!half) {
-            tall_promote(w, g, 2, n), tall_promote(w, g, 3, n);
-        }
+        tall_promote(w, g, half, TALL_TILES + n);
         tall_chore(r, g, s, step, half, TALL_TILES + n, factor);
-        __builtin_amdgcn_sched_barrier(0);
+        tall_end_group();
     }
 }
 
@@ -262,10 +291,8 @@ BSMM_DEVICE void tall_run(const bsmm_cdna_gemm *p, gemm_shape s) {
     for (uint32_t j = 0; j < TALL_TILES; j++)
         tall_multiply(&w, 1, (const uint32_t[2]){2, 3}, (const uint32_t[2]){j, j}, w.rows);
 #pragma unroll
-    for (uint32_t i = 0; i < TALL_TILES; i++)
-#pragma unroll
-        for (uint32_t j = 0; j < TALL_TILES; j++)
-            tall_promote(&w, &g, i, j);
+    for (uint32_t n = 0; n < 2 * TALL_TILES; n++)
+        tall_promote(&w, &g, 0, n);
     tall_distrust(&g, &at, &w, s.ocp ? tall_flags(&r, s) : NULL);
     gemm_end(&at, s, w.totals, false);
 }
