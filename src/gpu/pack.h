@@ -124,6 +124,15 @@ BSMM_SHARED bool bsmm_pack_pair_plain(const bsmm_pack_header *a, const bsmm_pack
     return a->low + b->low <= 1024 + 110 && a->high + b->high + log2_k <= 1024 + 126;
 }
 
+/* Returns true if f16 holds exactly the values of an operand that was packed to bf16 without group
+ * scales, if each value is multiplied by 2^shift. The operand's elements have at most 8 bits. All
+ * of its values are then multiples of its smallest possible nonzero value, and none has more than 8
+ * significant bits, so f16 holds them from 2^-24 up to 2^16. */
+BSMM_SHARED bool bsmm_pack_is_half(const bsmm_pack_header *h, uint32_t shift) {
+    if (h->flags) return false;
+    return !h->high || (h->high + shift <= 512 + 16 && h->low <= 512 + 24 + shift);
+}
+
 /* Constants that decode two 8-bit codes at a time to f16 or bf16, one in each 16-bit half of a
  * uint32. Shifts move a code from the top of its half to the exponent and mantissa of the 16-bit
  * float. One exact multiplication then corrects the exponent bias. */
@@ -211,6 +220,17 @@ typedef struct bsmm_pack_plain {
      * parts. */
     uint32_t columns, parts;
 } bsmm_pack_plain;
+
+/* Parameters for converting a packed operand in place from bf16 to f16. Each element is multiplied
+ * by 2^shift. */
+typedef struct bsmm_pack_half_job {
+    uint32_t *words; /* the packed elements, two in each word */
+    uint64_t quads;  /* the number of groups of four words */
+    uint32_t shift;
+    /* The header of the packed operand. The kernel does nothing if f16 does not hold the operand's
+     * values (bsmm_pack_is_half). NULL: f16 holds them for any codes and scales. */
+    const bsmm_pack_header *header;
+} bsmm_pack_half_job;
 
 /* Parameters of the kernel that copies an operand's fp32 scales to a layout that TMA can load. It
  * is used if the GEMM kernel reads the operand's elements where the caller stores them. Each scale

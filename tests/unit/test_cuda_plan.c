@@ -150,7 +150,7 @@ static void check_runs(fixture *f) {
 
 /* Fails unless the header of packed weights names one of the known packed formats. */
 static void check_header(fixture *f, const void *packed, uint64_t bytes) {
-    static const char *const forms[] = {"stored", "bf16", "bf16x2", "bf16x3", "fp8"};
+    static const char *const forms[] = {"stored", "bf16", "bf16x2", "bf16x3", "f16", "fp8"};
     bsmm_packed_info info = {.struct_size = sizeof info};
     uint8_t *host = malloc(bytes);
     TEST_CUDA(f->device, cuStreamSynchronize, f->stream);

@@ -29,6 +29,13 @@ static const tile_case cases[] = {
     {"gemm_bf16_128x128", "cuda_sm90a_bf16", "bf16", "bf16", BSMM_WGMMA_BF16, 0, SHORT_K},
     {"gemm_bf16_64x128", "cuda_sm90a_bf16", "bf16", "bf16", BSMM_WGMMA_BF16, 0, LONG_K},
     {"gemm_bf16_64x64", "cuda_sm90a_bf16", "bf16", "bf16", BSMM_WGMMA_BF16, 0, SHORT_K},
+    {"gemm_f16", "cuda_sm90a_f16", "f16", "mxfp4", BSMM_WGMMA_BF16, 0, SHORT_K},
+    {"gemm_f16_128x128", "cuda_sm90a_f16", "f16", "f16", BSMM_WGMMA_BF16, 0, SHORT_K},
+    {"gemm_f16_64x128", "cuda_sm90a_f16", "f16", "nvfp4", BSMM_WGMMA_BF16, 0, LONG_K},
+    {"gemm_f16_64x64", "cuda_sm90a_f16", "f16", "f16", BSMM_WGMMA_BF16, 0, SHORT_K},
+    {"gemm_f16_block", "cuda_sm90a_f16", "f16", "fp8_block128", BSMM_WGMMA_BLOCK, 0, SHORT_K},
+    {"gemm_f16_block_64x128", "cuda_sm90a_f16", "f16", "fp8_block128", BSMM_WGMMA_BLOCK, 0,
+     SHORT_K},
     {"gemm_block_192x128", "cuda_sm90a_fp8", "fp8_group128", "fp8_block128", BSMM_WGMMA_BLOCK, 0,
      SHORT_K},
     {"gemm_block_192x128_alone", "cuda_sm90a_fp8", "fp8_group128", "fp8_block128", BSMM_WGMMA_BLOCK,
@@ -62,7 +69,8 @@ static const char *tile_of(const tile_case *c, int64_t rows, int64_t cols,
     p.d.m.rows = rows;
     p.d.m.cols = cols;
     const bool wide = strncmp(c->tile, "gemm_bf16", 9) == 0;
-    uint32_t elem = wide ? BSMM_ELEM_BF16 : BSMM_ELEM_E4M3;
+    const bool half = strncmp(c->tile, "gemm_f16", 8) == 0;
+    uint32_t elem = wide ? BSMM_ELEM_BF16 : half ? BSMM_ELEM_F16 : BSMM_ELEM_E4M3;
     return bsmm_wgmma_function(bsmm_wgmma_choose(&p, (bsmm_wgmma_kind)c->kind, elem, elem))->name;
 }
 

@@ -18,6 +18,7 @@ static const char *const pairs[][2] = {
     {"mxfp4", "mxfp4"},       {"bf16", "mxfp4"},       {"nvfp4", "nvfp4"},
     {"mxfp8", "mxfp8"},       {"mxfp8", "mxfp6_e2m3"}, {"fp8_group128", "fp8_block128"},
     {"bf16", "fp8_group128"}, {"bf16", "bf16"},        {"f32", "f16"},
+    {"f16", "mxfp8"},         {"f16", "nvfp4"},        {"f16", "fp8_block128"},
 };
 
 /* Holds the same matrix B stored in several ways: row-major, row-major with gaps and swizzled

@@ -245,6 +245,8 @@ static const struct {
 } tile_products[] = {
     {BSMM_WGMMA_BF16, {BSMM_ELEM_BF16, BSMM_ELEM_BF16}, "cuda_sm90a_bf16", "bf16", "bf16"},
     {BSMM_WGMMA_BLOCK, {BSMM_ELEM_BF16, BSMM_ELEM_BF16}, "cuda_sm90a_bf16", "bf16", "fp8_block128"},
+    {BSMM_WGMMA_BF16, {BSMM_ELEM_F16, BSMM_ELEM_F16}, "cuda_sm90a_f16", "f16", "mxfp6_e2m3"},
+    {BSMM_WGMMA_BLOCK, {BSMM_ELEM_F16, BSMM_ELEM_F16}, "cuda_sm90a_f16", "f16", "fp8_block128"},
     {BSMM_WGMMA_ROW, {BSMM_ELEM_BF16, BSMM_ELEM_BF16}, "cuda_sm90a_bf16", "bf16", "fp8_group128"},
 #define PAIRS(kind, kernel, a4, a5, b4, b5)                                                        \
     {kind, {BSMM_ELEM_E4M3, BSMM_ELEM_E4M3}, kernel, a4, b4},                                      \

@@ -28,6 +28,14 @@ bsmm_status bsmm_pack_scales_load(const bsmm_cuda_device *device, bsmm_pack_scal
     return load(device, launch->function, launch->grid, launch->block, &launch->ready);
 }
 
+bsmm_status bsmm_pack_half_load(const bsmm_cuda_device *device, bsmm_pack_half_launch *launch) {
+    static const bsmm_cuda_function function = {.module = "sm80/pack_half", .name = "pack_half"};
+    const uint32_t grid[2] = {launch->grid, 1};
+    return load(device, &function, grid, THREADS, &launch->ready);
+}
+
+/* ---- running it ---- */
+
 bsmm_status bsmm_pack_clear(const bsmm_cuda_device *device, const bsmm_cuda_ready *clear, void *to,
                             uint32_t bytes, void *stream) {
     uint32_t *words = to, count = bytes / sizeof *words;
@@ -61,5 +69,12 @@ bsmm_status bsmm_pack_scales_run(const bsmm_cuda_device *device,
                                  const bsmm_pack_scales_launch *launch, void *stream) {
     bsmm_pack_scales_job job = launch->job;
     if (is_empty(launch->grid)) return BSMM_OK;
+    return bsmm_cuda_ready_launch(device, &launch->ready, stream, BSMM_CUDA_ARGUMENTS(&job));
+}
+
+bsmm_status bsmm_pack_half_run(const bsmm_cuda_device *device, const bsmm_pack_half_launch *launch,
+                               void *stream) {
+    bsmm_pack_half_job job = launch->job;
+    if (job.quads == 0) return BSMM_OK;
     return bsmm_cuda_ready_launch(device, &launch->ready, stream, BSMM_CUDA_ARGUMENTS(&job));
 }

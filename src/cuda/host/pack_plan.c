@@ -342,3 +342,16 @@ bsmm_pack_scales_launch bsmm_pack_scales_launch_of(const bsmm_operand *o, bool b
     launch.grid[1] = launch.job.cols;
     return launch;
 }
+
+/* ---- converting a packed operand from bf16 to f16 ---- */
+
+bsmm_pack_half_launch bsmm_pack_half_launch_of(const bsmm_operand *o, uint32_t shift) {
+    enum { QUADS_OF_THREAD = 8 };
+    const bsmm_pack_layout at = bsmm_pack_layout_of(o->m.rows, o->m.cols, BSMM_PACK_BF16);
+    const uint64_t quads = (uint64_t)o->m.rows * at.element_pitch / 16;
+    const int64_t blocks = bsmm_ceil_div((int64_t)quads, (int64_t)THREADS * QUADS_OF_THREAD);
+    return (bsmm_pack_half_launch){
+        .grid = (uint32_t)bsmm_min_i64(blocks, INT32_MAX),
+        .job = {.quads = quads, .shift = shift},
+    };
+}

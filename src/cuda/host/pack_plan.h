@@ -79,10 +79,23 @@ typedef struct bsmm_pack_scales_launch {
  * Otherwise it is to[row / 128][k / 128], for scales of 128 rows. */
 bsmm_pack_scales_launch bsmm_pack_scales_launch_of(const bsmm_operand *o, bool by_row, float *to);
 
+typedef struct bsmm_pack_half_launch {
+    uint32_t grid;
+    bsmm_pack_half_job job;
+    bsmm_cuda_ready ready; /* bsmm_pack_half_load sets it. */
+} bsmm_pack_half_launch;
+
+/* Returns the launch that converts an operand in place from bf16 to f16, after the launch that
+ * packs it to bf16. Its pointers are set when it is run. */
+bsmm_pack_half_launch bsmm_pack_half_launch_of(const bsmm_operand *o, uint32_t shift);
+
+/* ---- on a device (pack.c) ---- */
+
 /* These functions load the kernels that the functions below queue. Call them when a plan is made,
  * so that a run loads nothing. */
 bsmm_status bsmm_pack_load(const bsmm_cuda_device *device, bsmm_pack_launch *launch);
 bsmm_status bsmm_pack_scales_load(const bsmm_cuda_device *device, bsmm_pack_scales_launch *launch);
+bsmm_status bsmm_pack_half_load(const bsmm_cuda_device *device, bsmm_pack_half_launch *launch);
 bsmm_status bsmm_pack_clear_load(const bsmm_cuda_device *device, bsmm_cuda_ready *clear);
 
 /* Queues a kernel that sets `bytes` bytes at `to` to 0. These are up to 256 words, aligned to 4
@@ -97,6 +110,8 @@ bsmm_status bsmm_pack_run(const bsmm_cuda_device *device, const bsmm_pack_launch
                           void *stream);
 bsmm_status bsmm_pack_scales_run(const bsmm_cuda_device *device,
                                  const bsmm_pack_scales_launch *launch, void *stream);
+bsmm_status bsmm_pack_half_run(const bsmm_cuda_device *device, const bsmm_pack_half_launch *launch,
+                               void *stream);
 
 /* Returns log2 of the number of neighboring threads that process one row together. The row has
  * `items` items, each of which one thread processes at once. `items` is a multiple of `least`, a

@@ -50,10 +50,15 @@ uint32_t bsmm_wgmma_parts(const bsmm_product *p, const bsmm_operand *o) {
     return o->m.format.elem == BSMM_ELEM_F32 ? 3 : o->m.format.elem == BSMM_ELEM_F16 ? 2 : 1;
 }
 
+static bool is_wide(uint32_t elem) {
+    return elem == BSMM_ELEM_BF16 || elem == BSMM_ELEM_F16;
+}
+
 /* Returns the number of k blocks of the product. A k block is what a kernel multiplies in one
  * stage: 128 bytes along K. If A or B is split into bf16 parts (each element is the sum of 2 or 3
  * bf16 numbers), each pair of a part of A and a part of B has its own k blocks. */
 static int64_t k_blocks(const bsmm_product *p, const bsmm_wgmma_tile *t) {
+    if (t->a_elem == BSMM_ELEM_F16) return bsmm_ceil_div(p->a.m.cols, 64);
     if (t->a_elem != BSMM_ELEM_BF16) return bsmm_ceil_div(p->a.m.cols, 128);
     return bsmm_ceil_div(p->a.m.cols, BSMM_PACK_PART_COLS) * bsmm_wgmma_parts(p, &p->a) *
            bsmm_wgmma_parts(p, &p->b);
@@ -192,7 +197,7 @@ static uint64_t new_ticket(void) {
 
 static void map_elements(const bsmm_product *p, const bsmm_wgmma_form *form, int64_t rows,
                          uint32_t box_rows, bsmm_cuda_ready_map *map) {
-    bool wide = form->elem == BSMM_ELEM_BF16;
+    bool wide = is_wide(form->elem);
     int64_t cols = p->a.m.cols;
     if (form->parts > 1) cols = form->parts * bsmm_round_up(cols, BSMM_PACK_PART_COLS);
     bsmm_cuda_ready_map_make(
@@ -321,6 +326,7 @@ bsmm_status bsmm_wgmma_make(const bsmm_product *p, const bsmm_wgmma_tile *t,
     const uint32_t blocks = t->cluster_m * t->cluster_n;
     *made = (bsmm_wgmma_engine){.params = params_of(p, t, &d, a, b),
                                 .flag_bytes = flag_bytes(p->device, t)};
+    made->params.whole.epilogue.alpha = ldexp(made->params.whole.epilogue.alpha, -(int)b->shift);
     if (plain) {
         made->params.plain[0] = bsmm_pack_plain_of(&p->a, NULL);
         made->params.plain[1] = bsmm_pack_plain_of(&p->b, NULL);
@@ -349,6 +355,16 @@ static bsmm_status bind_maps(const bsmm_product *p, const bsmm_wgmma_engine *mad
     return bsmm_cuda_ready_map_at(d, &made->d, p->d.m.data, &params->d);
 }
 
+/* Sets the parameters with which an f16 kernel splits A. */
+static void bind_parts(const bsmm_product *p, const bsmm_wgmma_input *in, bsmm_pack_job *job) {
+    job->data = p->a.m.data;
+    job->line_bytes = (uint64_t)p->a.m.ld * 2;
+    job->rows = (uint32_t)p->a.m.rows;
+    job->cols = (uint32_t)p->a.m.cols;
+    job->elements = in->parts;
+    job->element_pitch = in->parts_pitch;
+}
+
 bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_engine *made,
                            const bsmm_wgmma_input *in) {
     bsmm_wgmma_params params = made->params;
@@ -364,6 +380,7 @@ bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_engine *made,
     if (p->d.m.global_scale) params.store = BSMM_WGMMA_STORE_ANY;
     if (in->plain[0]) bsmm_pack_plain_bind(&p->a, in->plain[0], &params.plain[0]);
     if (in->plain[1]) bsmm_pack_plain_bind(&p->b, in->plain[1], &params.plain[1]);
+    if (in->parts) bind_parts(p, in, &params.plain[0].job);
     BSMM_TRY(bind_maps(p, made, in, &params));
     return bsmm_cuda_ready_launch(p->device, &made->ready, p->stream, BSMM_CUDA_ARGUMENTS(&params));
 }

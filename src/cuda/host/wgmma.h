@@ -11,8 +11,9 @@
 /* The kinds of GEMM kernels by the block scales that they apply. The kind and the element types of
  * A and B together say which kernels can compute a GEMM. */
 typedef enum bsmm_wgmma_kind {
-    BSMM_WGMMA_BF16 = 0, /* bf16 elements without block scales */
-    /* 8-bit or bf16 elements, scales of 1 x 128 for A and of 128 x 128 for B */
+    BSMM_WGMMA_BF16 = 0, /* bf16 or f16 elements without block scales */
+    /* 8-bit, bf16 or f16 elements, scales of 1 x 128 for A and of 128 x 128 for B. An A with f16
+     * elements has no scales. */
     BSMM_WGMMA_BLOCK = 1,
     BSMM_WGMMA_ROW = 2, /* 8-bit or bf16 elements, scales of 1 x 128 for A and B */
     /* 8-bit elements with scales of 1 x 128 for A and B. The product of any scale of A and any
@@ -22,7 +23,7 @@ typedef enum bsmm_wgmma_kind {
 
 /* The layout of one operand of a GEMM kernel in device memory. */
 typedef struct bsmm_wgmma_form {
-    uint32_t elem;  /* the element format: BSMM_ELEM_E4M3, BSMM_ELEM_E5M2 or BSMM_ELEM_BF16 */
+    uint32_t elem;  /* the elements: BSMM_ELEM_E4M3, _E5M2, _BF16 or _F16 */
     uint64_t pitch; /* the stride of the operand's rows in bytes, a multiple of 16 */
     /* The distance in floats from the scales of all rows for one block of 128 columns of K to the
      * scales for the next 128 columns. It is a multiple of 4, or 0 if the operand has no row
@@ -32,6 +33,8 @@ typedef struct bsmm_wgmma_form {
      * n_step + k / 128 * k_step. */
     uint64_t n_step, k_step;
     uint32_t parts; /* the number of bf16 numbers whose sum is an element, 1 to 3 */
+    /* B with f16 elements only: packing has multiplied all values by 2^shift. */
+    uint32_t shift;
 } bsmm_wgmma_form;
 
 /* The device pointers of one operand of a GEMM kernel, aligned to 16 bytes. */
@@ -107,6 +110,10 @@ typedef struct bsmm_wgmma_input {
      * does not hold them either, the kernel computes the GEMM from the operands as the caller
      * stores them. */
     void *plain[2];
+    /* f16 kernels with the gate BSMM_WHEN_HALF only: memory for two bf16 parts of A, into which the
+     * kernel splits A if the gate is closed, and the stride of its rows in bytes. */
+    void *parts;
+    uint64_t parts_pitch;
     /* Device memory where a bf16 kernel writes 1 if an accumulator leaves fp32's range. NULL: the
      * accumulators are not tested. */
     uint32_t *overflowed;

@@ -14,8 +14,14 @@ BSMM_CHECK_STATE(bsmm_wgmma_state);
 static bsmm_wgmma_source source_of(const bsmm_product *p, const bsmm_wgmma_plan *plan, bool is_b) {
     const bsmm_operand *o = is_b ? &p->b : &p->a;
     const bool by_rows = plan->by_rows && o->m.format.scale == BSMM_SCALE_F32;
-    return bsmm_wgmma_source_of(p, plan->kind, is_b, plan->routes[is_b],
-                                plan->kind != BSMM_WGMMA_BF16 || by_rows);
+    const bool bare = plan->elems[is_b] == BSMM_ELEM_F16 && !is_b;
+    return bsmm_wgmma_source_of(
+        p, &(bsmm_wgmma_wish){.kind = plan->kind,
+                              .route = plan->routes[is_b],
+                              .elem = plan->elems[is_b],
+                              .shift = is_b ? plan->shift : 0,
+                              .is_b = is_b,
+                              .scaled = (plan->kind != BSMM_WGMMA_BF16 && !bare) || by_rows});
 }
 
 static bsmm_wgmma_attempt attempt_of(const bsmm_product *p, const bsmm_wgmma_plan *plan,
@@ -63,7 +69,8 @@ const char *bsmm_wgmma_refuse(const bsmm_product *p, const bsmm_wgmma_plan *plan
     state->plan = *plan;
     state->log2_k = log2_of(p->a.m.cols);
     state->first = attempt_of(p, plan, p->b_packed);
-    if (plan->otherwise) state->second = attempt_of(p, plan->otherwise, false);
+    if (plan->otherwise)
+        state->second = attempt_of(p, plan->otherwise, plan->when == BSMM_WHEN_HALF);
     return refuse_sources(p, &state->first, why, size);
 }
 
@@ -95,13 +102,14 @@ static bsmm_status make_attempt(const bsmm_product *p, bsmm_wgmma_attempt *x, bo
 }
 
 static bsmm_status make_in_context(const bsmm_product *p, bsmm_wgmma_state *s) {
-    BSMM_TRY(make_attempt(p, &s->first, s->plan.otherwise != NULL));
+    const bool halves = s->plan.when == BSMM_WHEN_HALF;
+    BSMM_TRY(make_attempt(p, &s->first, s->plan.otherwise && !halves));
     BSMM_TRY(bsmm_wgmma_packer_make(p, &p->a, &s->first.a, &s->a));
     BSMM_TRY(bsmm_wgmma_packer_make(p, &p->b, &s->first.b, &s->b));
     BSMM_TRY(bsmm_pack_clear_load(p->device, &s->clear));
     if (s->plan.when == BSMM_WHEN_ALWAYS) return BSMM_OK;
-    return s->plan.otherwise ? make_attempt(p, &s->second, false)
-                             : bsmm_cuda_generic_make(p, true, &s->generic);
+    if (s->plan.otherwise) BSMM_TRY(make_attempt(p, &s->second, false));
+    return s->plan.otherwise && !halves ? BSMM_OK : bsmm_cuda_generic_make(p, true, &s->generic);
 }
 
 bsmm_status bsmm_wgmma_make_state(const bsmm_product *p, void *state) {
@@ -125,10 +133,12 @@ static void *mutable(const void *pointer) {
 /* Returns true if the GEMM kernel must test its accumulators. There are three reasons. First, an
  * operand that is not packed has no header with the range of its values. Second, if an element is
  * the sum of several bf16 numbers, one of these numbers may be 0, and 0 times Inf is NaN. Third,
- * accumulators that are multiplied by scales only later may leave the range of fp32. */
+ * accumulators that are multiplied by scales only later may leave the range of fp32. Sums of
+ * products of two f16 numbers stay in it. */
 static bool is_unknown(const bsmm_wgmma_state *s) {
     const uint32_t parts = s->first.a.form.parts * s->first.b.form.parts;
     const bool scaled = s->plan.kind != BSMM_WGMMA_BF16 || s->plan.by_rows;
+    if (s->plan.elems[0] == BSMM_ELEM_F16) return scaled;
     return s->plan.elems[0] == BSMM_ELEM_BF16 &&
            (s->first.a.stored || s->first.b.stored || parts > 1 || scaled);
 }
@@ -206,18 +216,46 @@ static bsmm_status run_either(const bsmm_product *p, const bsmm_wgmma_state *s, 
     return multiply_plain(p, &s->second, &there, gate);
 }
 
+/* Queues the GEMM kernel for f16, and behind it the GEMM kernel that runs only if f16 does not hold
+ * the values of B. The first kernel has then split A into two bf16 parts. Packing has not converted
+ * B to f16 then, so both GEMM kernels read the same memory. */
+static bsmm_status run_half(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
+                            head *h) {
+    const bsmm_wgmma_attempt *x = &s->first, *y = &s->second;
+    const bsmm_pack_header *b = p->b_packed ? (const void *)at->b : &h->headers[1];
+    uint8_t *parts = at->rest + (x->bytes - x->a.bytes - (p->b_packed ? 0 : x->b.bytes));
+    const bsmm_cuda_gate gate = {
+        .b = b, .log2_k = s->log2_k, .shift = s->plan.shift, .closed = &h->closed};
+    bsmm_wgmma_input in = {.a = bsmm_wgmma_side_of(&p->a, &x->a, at->a),
+                           .b = bsmm_wgmma_side_of(&p->b, &x->b, at->b),
+                           .gate = gate,
+                           .parts = parts + y->a.elements_at,
+                           .parts_pitch = y->a.form.pitch,
+                           .workspace = at->rest};
+    in.gate.when = BSMM_WHEN_HALF;
+    BSMM_TRY(bsmm_wgmma_run(p, &x->engine, &in));
+    in = (bsmm_wgmma_input){.a = bsmm_wgmma_side_of(&p->a, &y->a, parts),
+                            .b = bsmm_wgmma_side_of(&p->b, &y->b, at->b),
+                            .gate = gate,
+                            .overflowed = &h->closed,
+                            .workspace = parts + y->a.bytes};
+    in.gate.when = BSMM_WHEN_ELSE_PARTS;
+    return bsmm_wgmma_run(p, &y->engine, &in);
+}
+
 static bsmm_status run_in_context(const bsmm_product *p, const bsmm_wgmma_state *s,
                                   void *workspace) {
     head *h = aligned(workspace);
     const rooms at = rooms_of(p, &s->first, p->b_packed, (uint8_t *)h + HEAD_BYTES);
     void *const none[2] = {NULL, NULL};
     bsmm_cuda_gate gate = {.log2_k = s->log2_k};
-    if (s->plan.when != BSMM_WHEN_ALWAYS)
+    const bool halves = s->plan.when == BSMM_WHEN_HALF;
+    if (s->plan.when != BSMM_WHEN_ALWAYS && !(halves && p->b_packed))
         BSMM_TRY(bsmm_pack_clear(p->device, &s->clear, h, sizeof *h, p->stream));
     BSMM_TRY(fill(p, s, &at, h));
-    if (s->plan.otherwise) return run_either(p, s, &at, h, &gate);
+    if (s->plan.otherwise && !halves) return run_either(p, s, &at, h, &gate);
     gate.closed = &h->closed;
-    BSMM_TRY(multiply(p, s, &at, h, none, &gate));
+    BSMM_TRY(halves ? run_half(p, s, &at, h) : multiply(p, s, &at, h, none, &gate));
     if (s->plan.when == BSMM_WHEN_ALWAYS) return BSMM_OK;
     return bsmm_cuda_generic_run(p, &s->generic, &(bsmm_cuda_gate){.only = gate.closed});
 }
@@ -242,7 +280,10 @@ uint64_t bsmm_wgmma_packed_b_bytes(const bsmm_product *p, const void *state) {
 void bsmm_wgmma_name_panels(const bsmm_product *p, const void *state, char *name, size_t size) {
     const bsmm_wgmma_source *b = &((const bsmm_wgmma_state *)state)->first.b;
     (void)p;
-    snprintf(name, size, "sm90a_%s%s", b->stored ? "stored" : bsmm_pack_route_name(b->route),
+    snprintf(name, size, "sm90a_%s%s",
+             b->stored ? "stored"
+             : b->half ? "f16"
+                       : bsmm_pack_route_name(b->route),
              !b->scaled || b->stored_scales ? ""
              : b->by_row                    ? "_r"
                                             : "_b");

@@ -23,12 +23,18 @@ struct bsmm_wgmma_plan {
      * thread blocks of this plan's GEMM kernel then pack both operands to bf16, and the GEMM kernel
      * of the fallback plan, which is queued next, multiplies them. If bf16 does not hold the values
      * either, the thread blocks of this plan's kernel run the code of the generic GEMM. If
-     * `otherwise` is NULL, the generic GEMM is queued next as the only fallback. */
+     * `otherwise` is NULL, the generic GEMM is queued next as the only fallback.
+     *
+     * With BSMM_WHEN_HALF, the fallback plan is for values of B that f16 does not hold. It
+     * multiplies B in bf16 by two bf16 parts of A, and the generic GEMM is queued next as the last
+     * fallback. */
     const bsmm_wgmma_plan *otherwise;
     /* The number of binades by which the largest element of a scale block may lie below the largest
      * value that the block's scale allows. bsmm_pack_pair_plain uses it to test whether bf16 holds
      * the operands' values. It matters only if `otherwise` is not NULL. */
     uint32_t slack;
+    /* Only with f16 elements: packing multiplies the values of B by 2^shift. */
+    uint32_t shift;
 };
 
 /* The plan for operands whose values bf16 holds exactly. Its fallback is the generic GEMM. */

@@ -8,10 +8,11 @@ static uint64_t pitch_of(const bsmm_operand *o) {
 
 /* Returns true if TMA can read the operand's elements where the caller stores them. The alignment
  * of their address is not tested here, because bsmm_kernel.alignment has already required it. */
-static bool are_stored(const bsmm_operand *o, bsmm_pack_route route) {
+static bool are_stored(const bsmm_operand *o, const bsmm_wgmma_wish *wish) {
     uint32_t elem = o->m.format.elem;
-    bool eaten = bsmm_pack_is_bf16(route)
-                     ? elem == BSMM_ELEM_BF16 && o->m.format.scale == BSMM_SCALE_NONE
+    uint32_t wide = wish->elem == BSMM_ELEM_F16 ? BSMM_ELEM_F16 : BSMM_ELEM_BF16;
+    bool eaten = bsmm_pack_is_bf16(wish->route)
+                     ? elem == wide && o->m.format.scale == BSMM_SCALE_NONE
                      : bsmm_cuda_is_fp8(elem) && o->m.format.scale == BSMM_SCALE_F32;
     return eaten && o->m.order == BSMM_ORDER_ROW && pitch_of(o) % 16 == 0;
 }
@@ -80,7 +81,7 @@ static void set_form(const bsmm_operand *o, bsmm_wgmma_source *s) {
     s->form.pitch = s->stored ? pitch_of(o) : at.element_pitch;
     s->form.parts = s->stored ? 1 : bsmm_pack_parts(s->route);
     if (bsmm_pack_is_bf16(s->route))
-        s->form.elem = BSMM_ELEM_BF16;
+        s->form.elem = s->half ? BSMM_ELEM_F16 : BSMM_ELEM_BF16;
     else
         s->form.elem = o->m.format.elem == BSMM_ELEM_E5M2 ? BSMM_ELEM_E5M2 : BSMM_ELEM_E4M3;
     if (s->scaled) set_scales(o, &at, s);
@@ -91,16 +92,18 @@ static void set_form(const bsmm_operand *o, bsmm_wgmma_source *s) {
  * too small for the fast path, only the accumulators show it, and the whole GEMM must be computed
  * again. That is impossible if D has overwritten C. A product with a C therefore packs its bf16
  * operands. bf16 operands are also packed if the GEMM kernel multiplies accumulators by scales,
- * because it then needs the range of the elements from the header. */
-bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, bsmm_wgmma_kind kind, bool is_b,
-                                       bsmm_pack_route route, bool scaled) {
-    const bsmm_operand *o = is_b ? &p->b : &p->a;
+ * because it then needs the range of the elements from the header. No value of an f16
+ * operand is too large or too small. */
+bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, const bsmm_wgmma_wish *wish) {
+    const bsmm_operand *o = wish->is_b ? &p->b : &p->a;
+    const bool half = wish->elem == BSMM_ELEM_F16, bf16 = bsmm_pack_is_bf16(wish->route) && !half;
     bsmm_wgmma_source s = {
-        .route = route,
-        .stored = are_stored(o, route) &&
-                  !(bsmm_pack_is_bf16(route) && (p->has_c || kind != BSMM_WGMMA_BF16)),
-        .scaled = scaled,
-        .by_row = !(is_b && kind == BSMM_WGMMA_BLOCK),
+        .route = wish->route,
+        .stored = are_stored(o, wish) && !(bf16 && (p->has_c || wish->kind != BSMM_WGMMA_BF16)),
+        .scaled = wish->scaled,
+        .half = half,
+        .by_row = !(wish->is_b && wish->kind == BSMM_WGMMA_BLOCK),
+        .form = {.shift = wish->shift},
     };
     s.stored_scales = s.scaled && are_stored_scales(o, s.by_row);
     s.bytes = room_of(o, &s);
@@ -115,6 +118,11 @@ bsmm_status bsmm_wgmma_packer_make(const bsmm_product *p, const bsmm_operand *o,
         made->elements = bsmm_pack_launch_of(o, s->route, s->scaled, NULL);
         BSMM_TRY(bsmm_pack_load(p->device, &made->elements));
     }
+    made->halves = s->half && !s->stored;
+    if (made->halves) {
+        made->half = bsmm_pack_half_launch_of(o, s->form.shift);
+        BSMM_TRY(bsmm_pack_half_load(p->device, &made->half));
+    }
     if (!made->packs_scales) return BSMM_OK;
     made->scales = bsmm_pack_scales_launch_of(o, s->by_row, NULL);
     return bsmm_pack_scales_load(p->device, &made->scales);
@@ -128,7 +136,12 @@ static bsmm_status fill_elements(const bsmm_product *p, const bsmm_operand *o,
     if (how->header) launch.job.header = how->header;
     launch.header_is_clear = how->header != NULL;
     launch.overlaps = how->overlaps;
-    return bsmm_pack_run(p->device, &launch, p->stream);
+    BSMM_TRY(bsmm_pack_run(p->device, &launch, p->stream));
+    if (!made->halves) return BSMM_OK;
+    bsmm_pack_half_launch half = made->half;
+    half.job.words = launch.job.elements;
+    half.job.header = o->m.format.scale == BSMM_SCALE_E8M0 ? launch.job.header : NULL;
+    return bsmm_pack_half_run(p->device, &half, p->stream);
 }
 
 bsmm_status bsmm_wgmma_fill(const bsmm_product *p, const bsmm_operand *o,

@@ -12,6 +12,9 @@ typedef struct bsmm_wgmma_source {
     /* true if the GEMM kernel reads the operand's elements where the caller stores them */
     bool stored;
     bool scaled; /* true if the GEMM kernel multiplies sums by scales of this operand */
+    /* True if the GEMM kernel multiplies f16: the elements are stored as f16, or are packed to bf16
+     * and then converted. */
+    bool half;
     bool by_row; /* true if the operand's fp32 scales are 1 x 128, false if they are 128 x 128 */
     bool stored_scales;
     uint64_t bytes; /* the bytes of workspace for the packed operand, a multiple of 1024 */
@@ -21,20 +24,27 @@ typedef struct bsmm_wgmma_source {
     bsmm_wgmma_form form;
 } bsmm_wgmma_source;
 
-/* Decides whether the GEMM kernel reads an operand where the caller stores it, or packed. `is_b`
- * says that the operand is B. With BSMM_WGMMA_BLOCK, B's scales are 128 x 128 and A's are 1 x 128.
- * `scaled` says that the GEMM kernel multiplies sums by scales of the operand. */
-bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, bsmm_wgmma_kind kind, bool is_b,
-                                       bsmm_pack_route route, bool scaled);
+/* How the GEMM kernel shall get an operand, from the plan. */
+typedef struct bsmm_wgmma_wish {
+    bsmm_wgmma_kind kind; /* With BSMM_WGMMA_BLOCK, B's scales are 128 x 128 and A's are 1 x 128. */
+    bsmm_pack_route route;
+    uint32_t elem;     /* the elements that the tensor cores multiply */
+    uint32_t shift;    /* f16 only: packing multiplies all values by 2^shift. */
+    bool is_b, scaled; /* `scaled` says that the GEMM kernel applies scales of the operand. */
+} bsmm_wgmma_wish;
+
+/* Decides how the GEMM kernel gets an operand. */
+bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, const bsmm_wgmma_wish *wish);
 
 /* The state of a plan that belongs to the packing of one operand. */
 typedef struct bsmm_wgmma_packer {
     /* the launch that packs the elements, used if the GEMM kernel does not read them where the
      * caller stores them */
     bsmm_pack_launch elements;
+    bsmm_pack_half_launch half; /* the launch that then converts them to f16, used if `halves` */
     /* the launch that copies the block scales, used if `packs_scales` */
     bsmm_pack_scales_launch scales;
-    bool packs_scales;
+    bool packs_scales, halves;
 } bsmm_wgmma_packer;
 
 /* Loads the kernels with which bsmm_wgmma_fill packs the operand. */

@@ -12,10 +12,15 @@ typedef struct bsmm_cuda_gate {
      * where the caller stores it, without packing. */
     const bsmm_pack_header *a, *b;
     uint32_t log2_k;
-    /* The number of binades by which the largest element of a scale block may lie below the largest
-     * value that the block's scale allows. bsmm_pack_pair_plain uses it to test whether bf16 holds
-     * the operands' values. */
-    uint32_t slack;
+    union {
+        /* Only with BSMM_WHEN_ELSE_PLAIN and in kernels of the kind POW2: the number of binades by
+         * which the largest element of a block may lie below the maximum that the block's scale
+         * allows. bsmm_pack_pair_plain uses it to test whether bf16 holds the values. */
+        uint32_t slack;
+        /* Only with BSMM_WHEN_HALF and BSMM_WHEN_ELSE_PARTS: packing has multiplied the values of B
+         * by 2^shift, if f16 then holds them. */
+        uint32_t shift;
+    };
     /* the condition under which the kernel runs (its gate is open), a value of the enum
      * bsmm_cuda_when */
     uint32_t when;
@@ -35,7 +40,13 @@ typedef enum bsmm_cuda_when {
     BSMM_WHEN_PLAIN = 2, /* the kernel runs if BSMM_WHEN_FITS holds and all group scales are 1 */
     /* The gate is open if BSMM_WHEN_FITS does not hold but bf16 holds the values of A and B. The
      * previous kernel has then packed A and B to bf16. */
-    BSMM_WHEN_ELSE_PLAIN = 3
+    BSMM_WHEN_ELSE_PLAIN = 3,
+    /* open if f16 holds the values of B, so that packing has converted them to f16. Only kernels
+     * for f16 take this condition. */
+    BSMM_WHEN_HALF = 4,
+    /* Open if BSMM_WHEN_HALF does not hold, but BSMM_WHEN_PLAIN does. The previous kernel has then
+     * split A into two bf16 parts. */
+    BSMM_WHEN_ELSE_PARTS = 5
 } bsmm_cuda_when;
 
 #if defined(__CUDACC__)
@@ -105,9 +116,9 @@ static __device__ __forceinline__ bool bsmm_cuda_gate_pass(const bsmm_cuda_gate 
     return open;
 }
 
-/* Returns true if this kernel has the condition BSMM_WHEN_ELSE_PLAIN and has nothing to do. Such a
- * kernel is a fallback, which has nothing to do if the previous kernel could multiply the packed
- * operands. A kernel calls this function first.
+/* Returns true if this kernel has the condition BSMM_WHEN_ELSE_PLAIN or BSMM_WHEN_ELSE_PARTS and
+ * has nothing to do. Such a kernel is a fallback, which has nothing to do if an earlier kernel
+ * could multiply the packed operands. A kernel calls this function first.
  *
  * The function reads the headers before it waits for the previous kernel. This is safe: the packing
  * kernels ran before the previous kernel, and the previous kernel waited for them before it allowed
@@ -115,10 +126,14 @@ static __device__ __forceinline__ bool bsmm_cuda_gate_pass(const bsmm_cuda_gate 
  * waits for the previous kernel. This kernel therefore never ends before the previous one, and
  * later kernels may rely on the results of both. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_skips(const bsmm_cuda_gate *gate) {
-    if (gate->when != BSMM_WHEN_ELSE_PLAIN) return false;
-    const bsmm_pack_header a = bsmm_cuda_gate_header(gate->a);
+    if (gate->when != BSMM_WHEN_ELSE_PLAIN && gate->when != BSMM_WHEN_ELSE_PARTS) return false;
     const bsmm_pack_header b = bsmm_cuda_gate_header(gate->b);
-    if (!bsmm_pack_pair_fits(&a, &b, gate->log2_k)) return false;
+    if (gate->when == BSMM_WHEN_ELSE_PARTS) {
+        if (!bsmm_pack_is_half(&b, gate->shift)) return false;
+    } else {
+        const bsmm_pack_header a = bsmm_cuda_gate_header(gate->a);
+        if (!bsmm_pack_pair_fits(&a, &b, gate->log2_k)) return false;
+    }
     if (blockIdx.x == 0) bsmm_cuda_await_kernel_before();
     return true;
 }

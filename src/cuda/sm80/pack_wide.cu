@@ -2,6 +2,7 @@
  * that is exact. The others pack each f16 element to two bf16 parts and each f32 element to three,
  * whose sum is the element. */
 #include "cuda/sm80/pack_item.h"
+#include "cuda/sm80/pack_parts.h"
 
 /* Packs 8 elements of f32, f16 or bf16 to 8 bf16 numbers. Inf, NaN and values that are subnormal in
  * fp32 take the slow path, because they may need a group scale. */
@@ -32,17 +33,6 @@ static __device__ __forceinline__ bsmm_lane_group item_wide(const bsmm_pack_job 
     if (inexact) reach->told.flags |= BSMM_PACK_WIDE;
     if (most) reach_out(reach, (int)(most >> 23) - 127, (int)((least + 1) >> 23) - 127);
     return g;
-}
-
-/* Returns the next bf16 part of a value, in the upper half of the result. The part is the value
- * truncated to bf16. The function subtracts it from *value, which is exact. Inf and NaN stay in
- * *value, so that all parts of them are equal. */
-static __device__ __forceinline__ uint32_t take_part(float *value) {
-    const uint32_t bits = __float_as_uint(*value);
-    const float part = __uint_as_float(bits & 0xffff0000u);
-    if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fff0000u;
-    if ((bits & 0x7fffffffu) < 0x7f800000u) *value -= part;
-    return bits;
 }
 
 /* Packs the next bf16 part of each of 8 values, and subtracts the part from the value in

@@ -74,8 +74,20 @@
 /* 1 if operand elements have 16 bits, 0 if they have 8. */
 #define GEMM_WIDE    (JOINED(BITS_OF_, GEMM_A) == 16)
 #define BITS_OF_BF16 16
+#define BITS_OF_F16  16
 #define BITS_OF_E4M3 8
 #define BITS_OF_E5M2 8
+/* 1 if A has scales, unless the kernel applies none. f16 operands have none. */
+#define A_SCALED         JOINED(A_SCALED_OF_, GEMM_A)
+#define A_SCALED_OF_BF16 1
+#define A_SCALED_OF_F16  0
+#define A_SCALED_OF_E4M3 1
+#define A_SCALED_OF_E5M2 1
+/* 1 for kernels for 16-bit elements without scales. If such elements are f16, and f16 does not hold
+ * the values of B, the kernel splits A into bf16 parts. The kernels for bf16 never do so, but have
+ * the same code, because compressing two kernels that differ in one word takes no more space than
+ * one. */
+#define HALVES (GEMM_WIDE && GEMM_SCALES == GEMM_UNSCALED)
 /* 1 for kernels of the kind POW2, which require that the product of any scale of A and any scale of
  * B is a normal fp32 number. If each row has one scale for all of K, such a kernel adds the sums of
  * k blocks unscaled and multiplies only the total by the scales, because that takes fewer
@@ -111,6 +123,8 @@ enum {
     /* The bytes of the row scales in a stage: one scale for each row of A and, with GEMM_ROW_ROW,
      * one for each row of B. */
     SCALE_BYTES = GEMM_SCALE_BYTES(GEMM_SCALES, TILE_M, TILE_N),
+    /* The bytes of these scales that TMA loads. */
+    SCALE_BYTES_LOADED = A_SCALED ? SCALE_BYTES : 0,
     CHUNK_COLS = GEMM_CHUNK_COLS(TILE_N),
     CHUNK_BYTES = GEMM_CHUNK_BYTES(TILE_N),
     /* A consumer warpgroup passes its results to its writer thread in staging buffers. PLACES is
@@ -179,9 +193,11 @@ static_assert(TILE_N / CHUNK_COLS % CHUNKS == 0, "each subtile begins with the o
 static_assert(!GEMM_TURNS || (CONSUMERS == 2 && SUBTILES * TILE_N == PLACE_CHUNKS * CHUNK_COLS),
               "a turn is a warpgroup's part of a tile");
 static_assert(!GEMM_TURNS || !AGAIN, "rows that are made again wait for places out of turn");
+static_assert(A_SCALED || GEMM_SCALES != GEMM_ROW_ROW, "B's scales lie behind those of A");
 static_assert(SHARED_BYTES <= 232448, "a multiprocessor lends 227 KiB to a block");
 
 #define PTX_BF16    "bf16"
+#define PTX_F16     "f16"
 #define PTX_E4M3    "e4m3"
 #define PTX_E5M2    "e5m2"
 #define WGMMA_NAME  wgmma_step
@@ -331,11 +347,23 @@ typedef struct shared {
      * of B */
     uint32_t even;
     chunk chunks[CONSUMERS][PLACES];
+    /* Only in kernels with HALVES: the epilogue's factor if it is a power of two from 2^-32 to 1,
+     * else 0. Packing to f16 multiplies values of B by a power of two, which the factor undoes. */
+    float power;
 } shared;
+
+/* Returns the factor if it is a power of two from 2^-32 to 1, else 0. A product of fp32 numbers
+ * with such a power has the same value in fp32 as in double, rounded to fp32. */
+static __device__ __forceinline__ float power_of(double factor) {
+    const float power = (float)factor;
+    const bool exact = (double)power == factor && !(__float_as_uint(power) & 0x7fffff);
+    return exact && power >= 0x1p-32f && power <= 1 ? power : 0;
+}
 
 static __device__ __forceinline__ void told_factors(const bsmm_wgmma_params *p, shared *told) {
     told->factors = bsmm_gpu_epilogue_begin(&p->whole.epilogue);
     told->plain = told->factors.factor == 1;
+    if (HALVES) told->power = power_of(told->factors.factor);
     told->even = bsmm_cuda_gate_is_even(&p->gate);
     for (int i = 0; i < CONSUMERS * PLACES; i++)
         told->chunks[i / PLACES][i % PLACES].to_memory = 0;
@@ -396,7 +424,33 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
 
 #if EVENS
 #    include "cuda/sm90a/gemm_otherwise.h"
+#elif HALVES
+#    include "cuda/sm80/pack_parts.h"
+
+/* Returns true if the gate with the condition BSMM_WHEN_HALF is open. It sets *gate->closed to 0
+ * for the kernels that are queued next, so that no kernel need clear it before. */
+static __device__ __forceinline__ bool holds_half(const bsmm_cuda_gate *gate) {
+    if (blockIdx.x == 0 && threadIdx.x == 0) *gate->closed = 0;
+    return bsmm_pack_is_half(gate->b, gate->shift);
+}
 #endif
+
+/* Returns true if this kernel must multiply. Otherwise it has done what it must do instead, with
+ * `shared` as shared memory. */
+static __device__ __forceinline__ bool is_mine(const bsmm_wgmma_params *p, uint8_t *shared) {
+#if HALVES
+    if (p->gate.when == BSMM_WHEN_HALF) {
+        const bool holds = holds_half(&p->gate);
+        if (!holds) split_halves(&p->plain[0].job);
+        return holds;
+    }
+#endif
+    const bool open = bsmm_cuda_gate_pass(&p->gate);
+#if EVENS
+    if (!open) work_otherwise(p, shared);
+#endif
+    return open;
+}
 
 static __device__ __forceinline__ void set_up(const bsmm_wgmma_params *p, uint32_t barriers,
                                               const shared *told) {
@@ -445,12 +499,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCK_THREADS == 256
     }
     ptx_grid_wait();
     ptx_grid_release_next();
-    if (!bsmm_cuda_gate_pass(&params.gate)) {
-#if EVENS
-        work_otherwise(p, memory + (base - ptx_shared_address(memory)));
-#endif
-        return;
-    }
+    if (!is_mine(p, memory + (base - ptx_shared_address(memory)))) return;
     if (threadIdx.x == 64) told_factors(p, &told);
     if (threadIdx.x < 128) {
         PTX_REGISTERS_LESS(FEED_REGISTERS);

@@ -52,7 +52,8 @@ static __device__ __forceinline__ void load_stage(const bsmm_wgmma_params *p, co
     }
     const uint32_t scales = r->scales + stage * SCALE_BYTES;
     const int32_t block = scale_block_of(p, k);
-    if (GEMM_SCALES != GEMM_UNSCALED) ptx_tma_load(scales, &p->a_rows, at.row, block, full);
+    if (GEMM_SCALES != GEMM_UNSCALED && A_SCALED)
+        ptx_tma_load(scales, &p->a_rows, at.row, block, full);
     if (GEMM_SCALES == GEMM_ROW_ROW)
         ptx_tma_load(scales + 4 * TILE_M, &p->b_rows, at.col, block, full);
 }
@@ -109,7 +110,7 @@ static __device__ __forceinline__ void feed_piece(const bsmm_wgmma_params *p, ri
         block_scales next = {};
         if (!SCALES_WARP) next = load_scales(p, piece->at, k + 1);
         if (!SCALES_WARP) put_scales(r, stage, scales);
-        ptx_mbarrier_arrive_expect(full_of(r, stage), STAGE_BYTES + SCALE_BYTES + COL_BYTES);
+        ptx_mbarrier_arrive_expect(full_of(r, stage), STAGE_BYTES + SCALE_BYTES_LOADED + COL_BYTES);
         r->phases ^= 1u << stage;
         if (GEMM_SHORT) r->next = stage_after(stage);
         if (++k == piece->k_end) return;

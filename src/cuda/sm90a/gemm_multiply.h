@@ -94,8 +94,10 @@ static __device__ __forceinline__ factors factors_of(const consumer *c, uint32_t
     factors f = {{1, 1}, {1, 1}, 0, true};
     if (GEMM_SCALES == GEMM_UNSCALED) return f;
     const uint32_t row = c->r.scales + stage * SCALE_BYTES + c->row_scales + 4 * 64 * subtile;
-    f.row[0] = ptx_load_shared_f32(row);
-    f.row[1] = ptx_load_shared_f32(row + 32);
+    if (A_SCALED) {
+        f.row[0] = ptx_load_shared_f32(row);
+        f.row[1] = ptx_load_shared_f32(row + 32);
+    }
     const uint32_t cols = c->r.scales + (COLS_AT - SCALES_AT) + 8 * stage;
     if (GEMM_SCALES == GEMM_ROW_ROW) {
         f.cols = c->r.scales + stage * SCALE_BYTES + 4 * TILE_M + 8 * (c->lane % 4);

@@ -8,6 +8,12 @@
  * pipe with the tensor cores. */
 static __device__ __forceinline__ void scale_total(const shared *told, float *total) {
     if (told->plain) return;
+    if (HALVES && told->power != 0) {
+#pragma unroll
+        for (int i = 0; i < ACCUMULATORS; i++)
+            total[i] *= told->power;
+        return;
+    }
     const double factor = told->factors.factor;
 #pragma unroll
     for (int i = 0; i < ACCUMULATORS; i++)

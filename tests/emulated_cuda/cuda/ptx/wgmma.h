@@ -35,6 +35,11 @@ static inline const float *emulated_wgmma_values(char type) {
     return values[type == '5'];
 }
 
+/* Operand types are 'b' (bf16), 'f' (f16), '4' (e4m3) and '5' (e5m2). */
+static inline bool emulated_wgmma_is_wide(char type) {
+    return type == 'b' || type == 'f';
+}
+
 /* Converts 32 bytes along K of one row of a tile to fp32. The rows of the tile have 128 bytes and
  * the 128-byte swizzle. */
 static inline void emulated_wgmma_row(uint64_t descriptor, uint32_t row, char type, float *to) {
@@ -45,12 +50,11 @@ static inline void emulated_wgmma_row(uint64_t descriptor, uint32_t row, char ty
         at = emulated_mapped(at ^ (at / 128 % 8) << 4, emulated_rank());
         memcpy(codes + i, emulated_pointer(at), 16);
     }
-    if (type == 'b') {
-        for (uint32_t i = 0; i < 16; i++)
-            to[i] =
-                __uint_as_float(uint32_t(codes[2 * i]) << 16 | uint32_t(codes[2 * i + 1]) << 24);
-        return;
+    for (uint32_t i = 0; i < 16 && emulated_wgmma_is_wide(type); i++) {
+        const uint32_t code = codes[2 * i] | uint32_t(codes[2 * i + 1]) << 8;
+        to[i] = type == 'b' ? __uint_as_float(code << 16) : emulated_value(EMULATED_F16, code);
     }
+    if (emulated_wgmma_is_wide(type)) return;
     const float *values = emulated_wgmma_values(type);
     for (uint32_t i = 0; i < 32; i++)
         to[i] = values[codes[i]];
@@ -60,19 +64,20 @@ static inline void emulated_wgmma_row(uint64_t descriptor, uint32_t row, char ty
    align products by this exponent. */
 static inline int emulated_wgmma_least(char type) {
     return type == 'b'   ? SIM_TENSOR_LEAST_BF16
+           : type == 'f' ? SIM_TENSOR_LEAST_F16
            : type == '5' ? SIM_TENSOR_LEAST_E5M2
                          : SIM_TENSOR_LEAST_E4M3;
 }
 
 /* Emulates wgmma with both operands in shared memory. `types` names the types of D, A and B, for
- * example "f32.e4m3.e4m3" or "f32.bf16.bf16". */
+ * example "f32.e4m3.e4m3", "f32.bf16.bf16" or "f32.f16.f16". */
 static inline void emulated_wgmma(float *d, uint64_t a, uint64_t b, uint32_t add, uint32_t n,
                                   const char *types) {
-    const char a_type = types[4] == 'b' ? 'b' : types[5],
-               b_type = types[4] == 'b' ? 'b' : types[10];
-    const int k = a_type == 'b' ? 16 : 32;
-    const sim_tensor_rule rule = sim_tensor_rule_of(a_type != 'b', emulated_wgmma_least(a_type),
-                                                    emulated_wgmma_least(b_type));
+    const bool wide = emulated_wgmma_is_wide(types[4]);
+    const char a_type = wide ? types[4] : types[5], b_type = wide ? types[4] : types[10];
+    const int k = wide ? 16 : 32;
+    const sim_tensor_rule rule =
+        sim_tensor_rule_of(!wide, emulated_wgmma_least(a_type), emulated_wgmma_least(b_type));
     const uint32_t t = emulated_now->thread.x % 128, first = 16 * (t / 32) + t % 32 / 4;
     float rows[2][32], column[32];
     emulated_wgmma_row(a, first, a_type, rows[0]);

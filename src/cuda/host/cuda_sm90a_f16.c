@@ -1,0 +1,104 @@
+/* The kernel cuda_sm90a_f16: GEMMs on Hopper's f16 tensor cores, at the speed of bf16. A is f16 and
+ * is read as it is stored. B is f16, or it has elements of at most 8 bits, which are packed to f16.
+ *
+ * Packing multiplies elements by their 8-bit scales. f16 holds a product exactly if it is a
+ * multiple of 2^-24 below 2^16. An e4m3 scale always gives such products. e8m0 scales give them in
+ * a range of scales, and packing multiplies all values by a power of two that puts the upper end of
+ * this range at 8. The epilogue undoes it. If a scale lies outside the range, A is split into two
+ * bf16 parts and is multiplied by B in bf16, as cuda_sm90a_bf16 does. The generic GEMM
+ * (cuda_sm80_bf16.c) computes what does not fit bf16 either.
+ *
+ * fp32 scales of whole rows multiply complete sums, and those of 128 x 128 blocks multiply the sums
+ * of each k block, i.e. of 64 columns. */
+#include "cuda/host/wgmma_kernel.h"
+
+static const bsmm_wgmma_plan in_parts = {
+    .kind = BSMM_WGMMA_BF16,
+    .routes = {BSMM_PACK_TWO_BF16, BSMM_PACK_BF16},
+    .elems = {BSMM_ELEM_BF16, BSMM_ELEM_BF16},
+    .when = BSMM_WHEN_ELSE_PARTS,
+};
+
+/* The range of f16: every number is a multiple of 2^LEAST and below 2^MOST. TOP is the exponent of
+ * the largest e8m0 scale whose products fit. */
+enum { LEAST = -24, MOST = 16, TOP = 3 };
+
+/* Returns the power of two by which packing multiplies the values of an operand with e8m0 scales. A
+ * scale of 2^TOP then gives values just below 2^MOST. */
+static int shift_of(const bsmm_operand *o) {
+    return MOST - TOP - bsmm_narrow_codec_of(o->m.format.elem).high;
+}
+
+/* Returns true if f16 holds all values of an operand, without fp32 scales. For an operand with e8m0
+ * scales, returns true if f16 holds the values of scales in a useful range. */
+static bool is_half(const bsmm_operand *o) {
+    const bsmm_format *f = &o->m.format;
+    if (f->elem == BSMM_ELEM_F16) return f->scale == BSMM_SCALE_NONE;
+    if (!bsmm_elem_is_narrow(f->elem)) return false;
+    const bsmm_narrow_codec codec = bsmm_narrow_codec_of(f->elem);
+    if (f->scale == BSMM_SCALE_E8M0) return shift_of(o) >= 0;
+    const int by = f->scale == BSMM_SCALE_E4M3 ? 9 : 0; /* e4m3 scales are 2^-9 to 2^9. */
+    return codec.high + by <= MOST && codec.low - by >= LEAST;
+}
+
+static bool is_stored(const bsmm_operand *o) {
+    return o->m.format.elem == BSMM_ELEM_F16 && o->m.format.scale == BSMM_SCALE_NONE &&
+           o->m.order == BSMM_ORDER_ROW && o->m.ld % 8 == 0;
+}
+
+static bsmm_wgmma_plan plan_of(const bsmm_product *p) {
+    const bsmm_format *f = &p->b.m.format;
+    bsmm_wgmma_plan plan = {
+        .kind = BSMM_WGMMA_BF16,
+        .routes = {BSMM_PACK_BF16, BSMM_PACK_BF16},
+        .elems = {BSMM_ELEM_F16, BSMM_ELEM_F16},
+        .when = BSMM_WHEN_ALWAYS,
+    };
+    if (f->scale == BSMM_SCALE_E8M0) {
+        plan.when = BSMM_WHEN_HALF;
+        plan.otherwise = &in_parts;
+        plan.shift = (uint32_t)shift_of(&p->b);
+    }
+    if (f->scale != BSMM_SCALE_F32) return plan;
+    plan.when = BSMM_WHEN_FITS;
+    plan.by_rows = f->block_cols >= p->b.m.cols;
+    if (!plan.by_rows) plan.kind = BSMM_WGMMA_BLOCK;
+    return plan;
+}
+
+static const char *refuse_b(const bsmm_product *p) {
+    const bsmm_operand *b = &p->b;
+    const uint32_t scale = b->m.format.scale;
+    if (!is_half(b)) return "f16 does not hold the values of b";
+    if (b->m.format.elem == BSMM_ELEM_F16 && !is_stored(b))
+        return "b is f16 that the tensor cores cannot read as it is stored";
+    if (scale == BSMM_SCALE_F32 && !bsmm_cuda_has_row_groups(b) &&
+        b->m.format.block_cols < b->m.cols)
+        return "b has fp32 scales that are neither of whole rows nor of blocks of 128 x 128";
+    if (p->has_c && (scale == BSMM_SCALE_F32 || scale == BSMM_SCALE_E8M0))
+        return "a product with scales of b may have to be made again, when D may lie over C";
+    return NULL;
+}
+
+static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
+    if (!is_stored(&p->a)) return "a is not f16 that the tensor cores can read as it is stored";
+    const char *reason = refuse_b(p);
+    if (reason) return reason;
+    const bsmm_wgmma_plan plan = plan_of(p);
+    return bsmm_wgmma_refuse(p, &plan, state, why, size);
+}
+
+static double bound(const bsmm_product *p, const void *state) {
+    const bsmm_wgmma_plan *plan = &((const bsmm_wgmma_state *)state)->plan;
+    const int64_t parts = plan->otherwise ? 2 : 1;
+    /* The product of two factors is rounded, and so is its product with the sum. */
+    return bsmm_wgmma_bound(plan->kind, BSMM_ELEM_BF16, p->a.m.cols * parts) +
+           (plan->by_rows ? 0x1p-23 : 0);
+}
+
+const bsmm_kernel bsmm_kernel_cuda_sm90a_f16 = {
+    BSMM_WGMMA_KERNEL,
+    .name = "cuda_sm90a_f16",
+    .refuse = refuse,
+    .bound = bound,
+};
