@@ -7,18 +7,18 @@
 #include <math.h>
 #include <stdatomic.h>
 
-/* One tile shape of the sm_90a GEMM kernels, from one entry of sm90a/tiles.def. Its last three
+/* One tile shape of the sm_90a GEMM kernels, from one entry of sm90a/tiles.def. Its last two
  * fields are the numbers of the time model that the head of tiles.def explains. */
 struct bsmm_wgmma_tile {
     bsmm_cuda_function function;
     uint32_t kind, a_elem, b_elem;
     uint32_t tile_m, tile_n, cluster_m, cluster_n, consumers;
-    double block_cycles, tile_cycles, all_cut_cycles;
+    double block_cycles, tile_cycles;
 };
 
 #define COLUMNS(...)
 #define TILE(name, kind_, a, b, n, subtiles, consumers_, partials, cm, cn, stages, chunks, early,  \
-             short_, turns, block, tile, all_cut)                                                  \
+             short_, turns, block, tile)                                                           \
     {.function = {"sm90a/" #name, #name,                                                           \
                   GEMM_SHARED_BYTES(GEMM_SCALES_OF_##kind_, GEMM_TILE_M(subtiles, consumers_), n,  \
                                     stages, (consumers_) * (chunks))},                             \
@@ -31,8 +31,7 @@ struct bsmm_wgmma_tile {
      .cluster_n = cn,                                                                              \
      .consumers = consumers_,                                                                      \
      .block_cycles = block,                                                                        \
-     .tile_cycles = tile,                                                                          \
-     .all_cut_cycles = all_cut},
+     .tile_cycles = tile},
 
 static const bsmm_wgmma_tile tiles[] = {
 #include "cuda/sm90a/tiles.def"
@@ -64,44 +63,53 @@ static int64_t k_blocks(const bsmm_product *p, const bsmm_wgmma_tile *t) {
            bsmm_wgmma_parts(p, &p->b);
 }
 
-enum { FEWEST_BLOCKS_TO_CUT = 8, HANDING_BLOCKS = 8, FEWEST_BLOCKS_OF_PART = 4 };
+enum { FEWEST_BLOCKS_TO_CUT = 8, FEWEST_BLOCKS_OF_PART = 4 };
 
-/* Constants of the time model. MEMORY_BYTES_OF_CYCLE is the number of bytes that the memory of an
- * H200 delivers in one clock cycle of its SMs, measured with a copy. CYCLES_OF_RESULT and
- * FLAG_CYCLES are estimates (docs/notes/hopper-large.md, "Split-K"). CYCLES_OF_RESULT is the time
- * that an SM needs to pass on one accumulator of a tile that is split along K. FLAG_CYCLES is the
- * latency between a cluster that passes on accumulators and the cluster that waits for them. */
-static const double MEMORY_BYTES_OF_CYCLE = 2400, CYCLES_OF_RESULT = 0.08, FLAG_CYCLES = 2500;
+/* The constants of the time model that all tiles share. They were fitted to measured times of an
+ * H200 (docs/notes/hopper-large.md, "The time model"). An SM issues copies of operand tiles row by
+ * row. Rows past the end of A are not read, but they take longer. */
+static const double MEMORY_BYTES_OF_CYCLE = 3700, /* of device memory, in a cycle of the SMs */
+    OVERLAP = 0.125, /* the share of the shorter of computing and reading that is not hidden */
+    COPY_CYCLES_OF_ROW = 1.8, COPY_CYCLES_PAST_END = 5.3, /* of 128 bytes */
+    ALL_CUT = 0.22,         /* the additional share of the time if no tile is whole */
+    FLAG_CYCLES = 2100,     /* of passing on accumulators of parts */
+    CYCLES_OF_RESULT = 0.1; /* of each of the results that a part passes on */
 
-typedef struct deal {
-    /* The numbers of cluster tiles of D along M and N. A cluster tile is the area of D that the
-     * thread blocks of one cluster compute together. */
-    int64_t tiles_m, tiles_n;
-    int64_t clusters; /* the number of clusters of thread blocks that are launched */
-    int64_t whole;    /* the number of cluster tiles that are not split along K */
-    int64_t splits;   /* the number of parts into which K of every tile is split, 1 or more */
-    double cycles;    /* the estimated time of the GEMM in cycles of an SM */
-} deal;
-
-/* Returns the least time in which device memory can deliver A and B, in cycles of an SM. */
-static double operand_cycles(const bsmm_product *p, const bsmm_wgmma_tile *t) {
-    return (double)(p->d.m.rows + p->d.m.cols) * (double)k_blocks(p, t) * GEMM_K_BYTES /
+/* Returns the time in which device memory delivers both operands and takes D, in cycles. */
+static double memory_cycles(const bsmm_product *p, const bsmm_wgmma_tile *t) {
+    const double rows = (double)p->d.m.rows, cols = (double)p->d.m.cols;
+    return ((rows + cols) * (double)k_blocks(p, t) * GEMM_K_BYTES + rows * cols * 2) /
            MEMORY_BYTES_OF_CYCLE;
 }
 
-/* Splits K of all tiles into equal parts, if there are so few tiles that each part can have a
- * cluster of its own. `room` is the number of clusters that fit on the device. The parts are summed
- * separately, so the bits of the results depend on the number of parts. (The split-K of deal_of
- * does not change the bits, because there a cluster continues with the accumulators of the cluster
- * before it.) */
-static void split_all(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t room, deal *d) {
+/* Returns the cycles that a thread block takes for a k block: the time of computing or of issuing
+ * the copies, whichever is longer. */
+static double block_cycles(const bsmm_product *p, const bsmm_wgmma_tile *t) {
+    const int64_t m = p->d.m.rows, padded = bsmm_round_up(m, (int64_t)t->tile_m * t->cluster_m);
+    const int64_t past = bsmm_min_i64(padded - m, t->tile_m);
+    const double rows =
+        (double)(t->tile_m - past) * COPY_CYCLES_OF_ROW + (double)past * COPY_CYCLES_PAST_END;
+    return fmax(t->block_cycles,
+                rows / t->cluster_n + t->tile_n * COPY_CYCLES_OF_ROW / t->cluster_m);
+}
+
+/* Returns the time of computing and of reading memory, most of which happens at the same time. */
+static double together(double computing, double reading) {
+    return fmax(computing, reading) + OVERLAP * fmin(computing, reading);
+}
+
+/* Splits K of all tiles into equal parts if there are so few tiles that each part can have a
+ * cluster of its own. The parts are summed separately, so the bits of the results depend on the
+ * number of parts, unlike on the cuts of cut_last. */
+static void split_all(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t room,
+                      bsmm_wgmma_deal *d) {
     const int64_t all = d->tiles_m * d->tiles_n, blocks = k_blocks(p, t);
     if (all == 0 || room * blocks > INT32_MAX) return;
     const bsmm_wgmma_split split = {
         .most = bsmm_min_i64(room / all, blocks / FEWEST_BLOCKS_OF_PART),
         .blocks = blocks,
-        .block_cycles = t->block_cycles,
-        .least_cycles = operand_cycles(p, t),
+        .block_cycles = block_cycles(p, t),
+        .least_cycles = memory_cycles(p, t),
         .fixed_cycles = t->tile_cycles,
         .part_cycles = (double)t->tile_m * t->tile_n * CYCLES_OF_RESULT,
     };
@@ -112,16 +120,27 @@ static void split_all(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t r
     if (t->kind != BSMM_WGMMA_POW2) d->clusters = all * d->splits;
 }
 
-/* Divides the tiles of D among clusters and estimates the time of the GEMM. The tiles of the last
- * wave can be split along K over all clusters (split-K). Passing accumulators on from one cluster
- * to the next takes about as long as HANDING_BLOCKS k blocks. Without split-K some SMs are idle
- * during the last wave. The function splits only if they would be idle for longer. */
-static deal deal_of(const bsmm_product *p, const bsmm_wgmma_tile *t) {
+/* Splits the tiles of the last wave along K over all clusters (split-K), if that takes less time. A
+ * cluster then computes parts of up to two tiles besides its whole ones. */
+static void cut_last(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t room,
+                     bsmm_wgmma_deal *d) {
+    const int64_t all = d->tiles_m * d->tiles_n, blocks = k_blocks(p, t);
+    if (all <= room || all % room == 0 || blocks < FEWEST_BLOCKS_TO_CUT) return;
+    const int64_t waves = all / room - 1, whole = waves * room;
+    const double computing = (double)(all * blocks) / (double)room * block_cycles(p, t);
+    double cut = together(computing, memory_cycles(p, t)) + (double)(waves + 2) * t->tile_cycles;
+    if (whole == 0) cut += ALL_CUT * computing;
+    if (cut >= d->cycles || (all - whole) * blocks > INT32_MAX) return;
+    d->whole = whole;
+    d->cycles = cut;
+}
+
+bsmm_wgmma_deal bsmm_wgmma_deal_of(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     const bsmm_cuda_device *device = p->device;
-    deal d;
+    bsmm_wgmma_deal d;
     d.tiles_m = bsmm_ceil_div(p->d.m.rows, (int64_t)t->tile_m * t->cluster_m);
     d.tiles_n = bsmm_ceil_div(p->d.m.cols, (int64_t)t->tile_n * t->cluster_n);
-    int64_t all = d.tiles_m * d.tiles_n, blocks = k_blocks(p, t);
+    int64_t all = d.tiles_m * d.tiles_n;
     int64_t room = device->multiprocessors / (int)(t->cluster_m * t->cluster_n);
     /* The device has fewer SMs than a cluster has thread blocks, so the launch will fail with an
      * error. Until then, avoid a division by 0. */
@@ -133,25 +152,18 @@ static deal deal_of(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     d.clusters = !few ? room : all == 0 ? 1 : all;
     d.whole = all;
     d.splits = 1;
-    double one = (double)blocks * t->block_cycles + t->tile_cycles;
-    d.cycles = (double)bsmm_ceil_div(all, d.clusters) * one;
+    const double waves = (double)bsmm_ceil_div(all, d.clusters);
+    d.cycles = together(waves * (double)k_blocks(p, t) * block_cycles(p, t), memory_cycles(p, t)) +
+               waves * t->tile_cycles;
     split_all(p, t, room, &d);
-    if (all <= room || all % room == 0 || blocks < FEWEST_BLOCKS_TO_CUT) return d;
-    int64_t whole = (all / room - 1) * room;
-    double cut = (double)all / (double)room * one + HANDING_BLOCKS * t->block_cycles;
-    if (whole == 0) cut += t->all_cut_cycles;
-    if (cut >= d.cycles) return d;
-    if ((all - whole) * blocks > INT32_MAX) return d;
-    d.whole = whole;
-    d.cycles = cut;
+    cut_last(p, t, room, &d);
     return d;
 }
 
 double bsmm_wgmma_split_cycles(const bsmm_wgmma_split *split, int64_t splits) {
-    const double sum = (double)bsmm_ceil_div(split->blocks, splits) * split->block_cycles;
-    if (splits == 1) return sum + split->fixed_cycles;
-    return fmax(sum, split->least_cycles) + split->fixed_cycles + FLAG_CYCLES +
-           (double)splits * split->part_cycles;
+    const double computing = (double)bsmm_ceil_div(split->blocks, splits) * split->block_cycles;
+    const double whole = together(computing, split->least_cycles) + split->fixed_cycles;
+    return splits == 1 ? whole : whole + FLAG_CYCLES + (double)splits * split->part_cycles;
 }
 
 const bsmm_wgmma_tile *bsmm_wgmma_tile_at(size_t index) {
@@ -164,7 +176,7 @@ bool bsmm_wgmma_tile_takes(const bsmm_wgmma_tile *t, bsmm_wgmma_kind kind, uint3
 }
 
 double bsmm_wgmma_tile_cycles(const bsmm_product *p, const bsmm_wgmma_tile *t) {
-    return p->device ? deal_of(p, t).cycles : 0;
+    return p->device ? bsmm_wgmma_deal_of(p, t).cycles : 0;
 }
 
 const bsmm_cuda_function *bsmm_wgmma_function(const bsmm_wgmma_tile *tile) {
@@ -282,8 +294,9 @@ static int64_t band(const bsmm_wgmma_tile *t) {
 }
 
 /* Returns the kernel parameters, except for pointers, which are set in each run. */
-static bsmm_wgmma_params params_of(const bsmm_product *p, const bsmm_wgmma_tile *t, const deal *d,
-                                   const bsmm_wgmma_form *a, const bsmm_wgmma_form *b) {
+static bsmm_wgmma_params params_of(const bsmm_product *p, const bsmm_wgmma_tile *t,
+                                   const bsmm_wgmma_deal *d, const bsmm_wgmma_form *a,
+                                   const bsmm_wgmma_form *b) {
     const int64_t cut = (d->tiles_m * d->tiles_n - d->whole) * k_blocks(p, t);
     return (bsmm_wgmma_params){
         .b_blocks = {NULL, (uint32_t)b->n_step, (uint32_t)b->k_step},
@@ -322,7 +335,7 @@ static void make_maps(const bsmm_product *p, const bsmm_wgmma_tile *t, const bsm
 bsmm_status bsmm_wgmma_make(const bsmm_product *p, const bsmm_wgmma_tile *t,
                             const bsmm_wgmma_form *a, const bsmm_wgmma_form *b, bool plain,
                             bsmm_wgmma_engine *made) {
-    const deal d = deal_of(p, t);
+    const bsmm_wgmma_deal d = bsmm_wgmma_deal_of(p, t);
     const uint32_t blocks = t->cluster_m * t->cluster_n;
     *made = (bsmm_wgmma_engine){.params = params_of(p, t, &d, a, b),
                                 .flag_bytes = flag_bytes(p->device, t)};

@@ -66,6 +66,21 @@ const bsmm_wgmma_tile *bsmm_wgmma_tile_at(size_t index);
 bool bsmm_wgmma_tile_takes(const bsmm_wgmma_tile *tile, bsmm_wgmma_kind kind, uint32_t a_elem,
                            uint32_t b_elem);
 
+/* How D is divided among the clusters of a launch. */
+typedef struct bsmm_wgmma_deal {
+    /* The numbers of cluster tiles of D along M and N. A cluster tile is the tiles of the thread
+     * blocks of one cluster. */
+    int64_t tiles_m, tiles_n;
+    int64_t clusters; /* the number of clusters of thread blocks that are launched */
+    int64_t whole;    /* the number of cluster tiles that are not split along K */
+    int64_t splits;   /* the number of parts into which K of every tile is split, 1 or more */
+    double cycles;    /* the estimated time in cycles of an SM */
+} bsmm_wgmma_deal;
+
+/* Divides D among clusters in the way that has the least estimated time with this tile. The product
+ * must have a device. */
+bsmm_wgmma_deal bsmm_wgmma_deal_of(const bsmm_product *p, const bsmm_wgmma_tile *tile);
+
 /* Returns the estimated time of the product with this tile shape in cycles of an SM, or 0 if the
  * product has no device. */
 double bsmm_wgmma_tile_cycles(const bsmm_product *p, const bsmm_wgmma_tile *tile);
