@@ -10,8 +10,8 @@
  * sums"). */
 typedef struct bench_family_level {
     const char *kernel; /* The names of the family's kernels begin with this text. */
-    /* The names of the devices on which the family was measured begin with this text, e.g. with
-     * "sim:gfx942". NULL means all devices of the kind that has the table. */
+    /* The names of the devices on which the family was measured begin with this text. NULL means
+     * all devices of the kind that has the table. */
     const char *device;
     /* The number of products that the kernel adds exactly before a rounding. 0 means 32 if both
      * scales are e8m0, else 16. */
