@@ -235,8 +235,7 @@ BSMM_DEVICE bool tall_doubts(const tall_scales *g) {
  * (tall_relay.h). The epilogue computes a NaN result again in double. */
 BSMM_DEVICE void tall_distrust(const tall_scales *g, const gemm_place *at, tall_wave *w,
                                BSMM_IN_LDS const uint32_t *flags) {
-    const bool doubts = tall_doubts(g);
-    const float nan = bsmm_bits_float(0x7fc00000u);
+    const uint32_t doubts = tall_doubts(g) ? TALL_NAN : 0;
     BSMM_IN_LDS const uint32_t *rows = flags + at->first[0] - at->tile[0];
     BSMM_IN_LDS const uint32_t *cols = flags + TALL_A + at->first[1] - at->tile[1];
 #pragma unroll
@@ -245,12 +244,12 @@ BSMM_DEVICE void tall_distrust(const tall_scales *g, const gemm_place *at, tall_
         for (uint32_t j = 0; j < TALL_TILES; j++)
 #pragma unroll
             for (uint32_t e = 0; e < GEMM_D_COLS; e++) {
-                bool bad = doubts;
+                uint32_t nan = doubts;
                 if (flags)
-                    bad |=
+                    nan |=
                         rows[i * BSMM_CDNA_EDGE + gemm_lane() % BSMM_CDNA_EDGE] |
                         cols[j * BSMM_CDNA_EDGE + gemm_lane() / BSMM_CDNA_EDGE * GEMM_D_COLS + e];
-                w->totals[i][j][e] = bad ? nan : w->totals[i][j][e];
+                w->totals[i][j][e] = bsmm_bits_float(bsmm_float_bits(w->totals[i][j][e]) | nan);
             }
 }
 

@@ -148,9 +148,12 @@ BSMM_DEVICE void tall_columns_store(const tall_relay *r, uint32_t half, uint32_t
 
 /* ---- NaN ---- */
 
-/* Writes 1 to the flags of the rows of which the thread has moved pieces, if a piece had a NaN. The
- * flags are in the order of rows in LDS. Some of these rows may have no NaN. The epilogue computes
- * their results again. */
+/* The bits of a NaN. A number's bits become those of a NaN by OR, without a comparison. */
+enum { TALL_NAN = 0x7fc00000 };
+
+/* Writes TALL_NAN to the flags of the rows of which the thread has moved pieces, if a piece had a
+ * NaN. The flags are in the order of rows in LDS. Some of these rows may have no NaN. The epilogue
+ * computes their results again. */
 BSMM_DEVICE void tall_flag_rows(const tall_relay *r, gemm_shape s, BSMM_IN_LDS uint32_t *flags) {
     if (!(r->nan & 0x80808080u)) return;
 #pragma unroll
@@ -158,7 +161,8 @@ BSMM_DEVICE void tall_flag_rows(const tall_relay *r, gemm_shape s, BSMM_IN_LDS u
 #pragma unroll
         for (uint32_t n = 0; n < (s.columns ? 4 : TALL_ROW_PIECES); n++)
             if (r->to[half] < TALL_BYTES)
-                flags[tall_row_of_slot(r->to[half] / TALL_HALF) + (s.columns ? n : n * 128)] = 1;
+                flags[tall_row_of_slot(r->to[half] / TALL_HALF) + (s.columns ? n : n * 128)] =
+                    TALL_NAN;
 }
 
 /* ---- chores ---- */
