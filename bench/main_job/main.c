@@ -1,7 +1,15 @@
 /* Prints a table that shows the effect of each format on the accuracy and speed of a model's
  * linear layers, for the words of a text.
- * usage: bsmm_main_job MODEL TEXT FORMAT=QUANTIZED...
- * bsmm_main_job --generate MODEL */
+ *
+ * usage: bsmm_main_job MODEL TEXT FORMAT=FILE...
+ *
+ * MODEL is the file of a BERT model with fp32 weights, and TEXT is a text file. Each argument
+ * FORMAT=FILE gives a row of the table. FORMAT is the name of the format, and FILE has the same
+ * model, quantized to this format.
+ *
+ * usage: bsmm_main_job --generate MODEL
+ *
+ * This call writes a small BERT model with random weights to the file MODEL. */
 #include "job.h"
 
 #include <math.h>
@@ -48,8 +56,8 @@ static bool print_result(const char *name, const job_result *r) {
     return error <= promised_error;
 }
 
-/* Measures one format. `argument` is FORMAT=QUANTIZED, and QUANTIZED is the file with the
- * quantized model. */
+/* Measures one format and prints its row of the table. `argument` is FORMAT=FILE. FORMAT is the
+ * first column of the row, and FILE has the model, quantized to the format. */
 static bool run_format(const bsmm_file *model, const job_batch *tokens, char *argument) {
     char *path = strchr(argument, '=');
     if (!path) job_fail("%s: must be FORMAT=FILE", argument);

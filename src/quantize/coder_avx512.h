@@ -5,7 +5,8 @@
 
 #include "quantize/lanes_avx512.h"
 
-/* The constants of a bsmm_coder in registers. */
+/* Holds the constants of a bsmm_coder in vector registers. A bsmm_coder (recipe/coder.h) is a set
+ * of constants for encoding fp32 values as codes of one element format by one rounding rule. */
 typedef struct vector_coder {
     uint32_t bits;
     bool down; /* ties are rounded towards zero (BSMM_TIES_DOWN) */
