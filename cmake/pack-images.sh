@@ -28,7 +28,7 @@ for name in "$@"; do
     echo "$name $at $bytes $text" >>"$pack.places"
     at=$((at + bytes + 64 - bytes % 64))
 done
-"$zstd" -q -f -19 --long=27 --check "$pack.raw" -o "$pack"
+"$zstd" -q -f --ultra -22 --long=27 --check "$pack.raw" -o "$pack"
 
 whole=$(wc -c <"$pack.raw") packed=$(wc -c <"$pack")
 while read -r name at bytes text; do
