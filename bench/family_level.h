@@ -22,6 +22,9 @@ typedef struct bench_family_level {
     int64_t segment;
     bool segments_by_f32; /* True if the family has segments only with fp32 scales. */
     bool total_in_double; /* True if the kernel adds the sums of the segments in double. */
+    /* True if the kernel divides K among thread blocks when D has few tiles. Sums of the parts have
+     * other errors than `level` expects, and mostly smaller ones. */
+    bool divides_k;
     /* The number of bits below the largest term that a tensor core keeps of each term
      * (docs/NUMERICS.md, "Tensor cores"). Segments of such a family do not end with scale blocks.
      * 0 means that `unit` products are added exactly and rounded to fp32. */

@@ -42,8 +42,6 @@ static const tile_case cases[] = {
     {"gemm_f16_64x128", "cuda_sm90a_f16", "f16", "nvfp4", BSMM_WGMMA_BF16, 0, LONG_K},
     {"gemm_f16_64x64", "cuda_sm90a_f16", "f16", "f16", BSMM_WGMMA_BF16, 0, SHORT_K},
     {"gemm_f16_block", "cuda_sm90a_f16", "f16", "fp8_block128", BSMM_WGMMA_BLOCK, 0, SHORT_K},
-    {"gemm_f16_block_64x128", "cuda_sm90a_f16", "f16", "fp8_block128", BSMM_WGMMA_BLOCK, 0,
-     SHORT_K},
     {"gemm_block_192x128", "cuda_sm90a_fp8", "fp8_group128", "fp8_block128", BSMM_WGMMA_BLOCK, 0,
      SHORT_K},
     {"gemm_block_192x128_alone", "cuda_sm90a_fp8", "fp8_group128", "fp8_block128", BSMM_WGMMA_BLOCK,
