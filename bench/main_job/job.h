@@ -61,7 +61,8 @@ typedef struct job_result {
     /* Compares the outputs with quantized weights and quantized activations with the outputs of
      * the model in double. */
     double both_noise;
-    /* Compare the outputs with quantized weights with the same GEMM in double. */
+    /* The noise is the rounding error of the GEMM alone: y is the GEMM's result with quantized
+     * weights, and x is the sum in double of the same quantized values. */
     double exact_signal, exact_noise;
     double seconds; /* The time in seconds of all GEMMs with quantized weights. */
     uint64_t layers;

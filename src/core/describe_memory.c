@@ -146,8 +146,10 @@ static value_arrays arrays_of(const bsmm_product *p) {
     return all;
 }
 
-/* Tells whether a product reads arrays of 4-byte values. Most products read none. Building the list
- * of arrays would take a hundredth of the time of a small product, so callers ask here first. */
+/* Tells whether a product may read one of the arrays that arrays_of lists: scales of the epilogue,
+ * sizes and factors of groups, gathered row numbers, or a row count on the device. Most products
+ * read none. arrays_of takes a hundredth of the time of a small product, so callers ask here
+ * first. */
 static bool has_arrays(const bsmm_product *p) {
     return p->finish || p->groups || p->device_rows;
 }

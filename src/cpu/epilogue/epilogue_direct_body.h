@@ -1,4 +1,5 @@
-/* The direct epilogue: it computes D from the accumulators of a tile in one pass over registers.
+/* The direct epilogue computes D from the accumulators of a tile. It loads each vector of
+ * accumulators once, applies all steps in registers, and stores the results.
  * The results have the same bits as those of bsmm_cpu_epilogue_scale, bsmm_cpu_epilogue_add and
  * bsmm_cpu_epilogue_store called one after another.
  *

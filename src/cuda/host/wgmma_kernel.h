@@ -59,7 +59,8 @@ typedef struct bsmm_wgmma_state {
     bsmm_wgmma_attempt first, second;
     bsmm_wgmma_packer a, b; /* the packing kernels of A and B in `first` */
     bsmm_cuda_ready clear;
-    /* The generic GEMM, if it is queued after `first` as the fallback. */
+    /* The generic GEMM, which is queued after `first` if the plan has no other fallback. It
+     * computes D if the packing kernels find that `first` would not be exact. */
     bsmm_cuda_generic generic;
     uint32_t log2_k;
 } bsmm_wgmma_state;

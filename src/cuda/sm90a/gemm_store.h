@@ -73,8 +73,8 @@ static __device__ __forceinline__ void give_word(consumer *c, shared *told, uint
     }
 }
 
-/* The loop of a writer thread, which issues the TMA stores of one warpgroup. It ends with the
- * message CHUNK_END. */
+/* The loop of a writer thread, which issues the TMA stores of one warpgroup. The warpgroup writes a
+ * message to `told` for each chunk of results. The loop returns at the message CHUNK_END. */
 static __device__ __forceinline__ void write_chunks(const bsmm_wgmma_params *p, const ring *r,
                                                     uint32_t staging, shared *told,
                                                     uint32_t warpgroup) {
