@@ -66,23 +66,29 @@ static float *product(bsmm_matmul_desc *desc, const char *kernel) {
     return got;
 }
 
-static void check(const fold_case *c, rng *r) {
+/* Multiplies A and B by the fold kernel. `same` names the kernel whose result must have the same
+ * bits, or is NULL if the bits must differ from those of all other kernels. */
+static void check_way(const test_matrix *a, const test_matrix *b, const char *same, rng *r) {
     const uint64_t bytes = ROWS * COLUMNS * sizeof(float);
-    test_matrix a = make(c->a, c->a_order, ROWS, c->k, c->scales, r);
-    test_matrix b = make(c->b, c->b_order, COLUMNS, c->k, c->scales, r);
     test_matrix d = make("f32", BSMM_ORDER_ROW, ROWS, COLUMNS, (scales){0, 0}, r);
-    bsmm_matmul_desc desc = fast(&a, &b, &d);
+    bsmm_matmul_desc desc = fast(a, b, &d);
     float *fold = product(&desc, "cuda_sm90a_fold"), *bf16 = product(&desc, "cuda_sm90a_bf16");
     float *generic = product(&desc, "cuda_sm80_bf16");
     bool is_bf16 = memcmp(fold, bf16, bytes) == 0, is_generic = memcmp(fold, generic, bytes) == 0;
-    if (!c->same) assert_true(!is_bf16 && !is_generic);
-    if (c->same) assert_true(strcmp(c->same, "cuda_sm90a_bf16") == 0 ? is_bf16 : is_generic);
+    if (!same) assert_true(!is_bf16 && !is_generic);
+    if (same) assert_true(strcmp(same, "cuda_sm90a_bf16") == 0 ? is_bf16 : is_generic);
     free(fold);
     free(bf16);
     free(generic);
+    test_matrix_free(&d);
+}
+
+static void check(const fold_case *c, rng *r) {
+    test_matrix a = make(c->a, c->a_order, ROWS, c->k, c->scales, r);
+    test_matrix b = make(c->b, c->b_order, COLUMNS, c->k, c->scales, r);
+    check_way(&a, &b, c->same, r);
     test_matrix_free(&a);
     test_matrix_free(&b);
-    test_matrix_free(&d);
 }
 
 /* Ranges of e8m0 codes for block scales. With `near`, e4m3 holds the elements of 128 columns times
@@ -134,6 +140,39 @@ static void test_ways_of_8_bits(void **state) {
         };
         for (size_t j = 0; j < BSMM_COUNT(cases); j++)
             check(&cases[j], &r);
+    }
+}
+
+/* Makes an mxfp8 operand whose block scales are 2^120 and whose elements are less than 2^-3. bf16
+ * holds its values. Packing to bf16 does not know this, because it looks only at the block scales,
+ * and gives each group of 128 elements a group scale. */
+static test_matrix make_small(const char *format, int64_t rows, rng *r) {
+    test_matrix t = make(format, BSMM_ORDER_ROW, rows, 512, (scales){247, 247}, r);
+    uint8_t *codes = t.m.data;
+    for (uint64_t i = 0; i < t.data_bytes; i++)
+        codes[i] &= 0x9f;
+    return t;
+}
+
+/* Tests an mxfp8 operand that packing to bf16 gives group scales. The FP8 tensor cores cannot
+ * multiply it by the other operand, whose block scales differ too much. The bf16 tensor cores would
+ * ignore the group scales, so the generic kernel must compute the product. */
+static void test_small_elements_of_large_blocks(void **state) {
+    (void)state;
+    if (test_cuda_device()->capability != 90) skip();
+    static const char *const formats[] = {"mxfp8_e4m3", "mxfp8_e5m2"};
+    static const scales tiny_apart = {57, 87};
+    rng r = {8};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++) {
+        test_matrix a = make_small(formats[i], ROWS, &r), b = make_small(formats[i], COLUMNS, &r);
+        test_matrix x = make("mxfp4", BSMM_ORDER_ROW, ROWS, 512, tiny_apart, &r);
+        test_matrix y = make("mxfp4", BSMM_ORDER_ROW, COLUMNS, 512, tiny_apart, &r);
+        check_way(&a, &y, generic_kernel, &r);
+        check_way(&x, &b, generic_kernel, &r);
+        test_matrix_free(&a);
+        test_matrix_free(&b);
+        test_matrix_free(&x);
+        test_matrix_free(&y);
     }
 }
 
@@ -193,6 +232,7 @@ static void test_fast_where_nothing_is_lost(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_ways),
                                        cmocka_unit_test(test_ways_of_8_bits),
+                                       cmocka_unit_test(test_small_elements_of_large_blocks),
                                        cmocka_unit_test(test_fast_where_nothing_is_lost)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
