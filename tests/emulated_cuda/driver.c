@@ -19,7 +19,12 @@
 #undef ENTRY
 #pragma GCC visibility pop
 
-enum { PAGE = 4096, ALIGNMENT = 256, MOST_BLOCKS = 4096 };
+enum {
+    PAGE = 4096,
+    ALIGNMENT = 256,
+    MOST_BLOCKS = 4096,
+    MOST_SHARED = 227 << 10 /* the largest shared memory of a thread block, in bytes */
+};
 
 static int number(const char *variable, int otherwise) {
     const char *text = getenv(variable);
@@ -76,7 +81,7 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
         {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0},
         {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, multiprocessors()},
         {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, number("EMULATED_CUDA_L2_BYTES", 50 << 20)},
-        {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 232448},
+        {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, MOST_SHARED},
     };
     (void)device;
     *value = 0;
@@ -309,7 +314,8 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
     const uint32_t block[] = {config->blockDimX, config->blockDimY, config->blockDimZ};
     uint32_t cluster = cluster_of(config);
     if (!grid[0] || !grid[1] || !grid[2] || grid[0] % cluster || grid[1] > 65535 ||
-        grid[2] > 65535 || block[0] * block[1] * block[2] > 1024)
+        grid[2] > 65535 || block[0] * block[1] * block[2] > 1024 ||
+        config->sharedMemBytes > MOST_SHARED)
         return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&lock);
     bool done = emulated_launch(function, arguments, grid, block, cluster, config->sharedMemBytes);

@@ -1,0 +1,61 @@
+/* Tests the GPU kernel for few rows of A where shared memory cannot hold all steps of K of more
+ * than 32 rows. The kernel then copies A through a ring buffer. The bits of D must be those of a
+ * product of fewer rows, for which it needs no ring buffer. The test is skipped without a GPU. */
+#include "cuda.h"
+#include "operand.h"
+#include "walk.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ROWS = 64, FEW = 32, N = 77 };
+
+typedef struct fixture {
+    test_matrix a, b, d;
+} fixture;
+
+/* Multiplies the first `rows` rows of A by B. */
+static void multiply(fixture *f, int64_t rows) {
+    const bsmm_matrix a = rows_of(&f->a.m, 0, rows);
+    bsmm_matrix d = rows_of(&f->d.m, 0, rows);
+    const bsmm_matmul_desc desc = {.struct_size = sizeof desc,
+                                   .a = &a,
+                                   .b = &f->b.m,
+                                   .d = &d,
+                                   .device = "cuda:0",
+                                   .kernel = "cuda_sm90_small_m"};
+    if (test_multiply(&desc)) fail_msg("%lld rows: %s", (long long)rows, bsmm_error_message());
+}
+
+static void check(int64_t k, rng *r) {
+    fixture f;
+    float few[FEW * N];
+    test_matrix_make(&f.a, describe(format_named("bf16"), ROWS, k), FILL_ORDINARY, r);
+    test_matrix_make(&f.b, describe(format_named("mxfp8"), N, k), FILL_ORDINARY, r);
+    test_matrix_make(&f.d, describe(format_named("f32"), ROWS, N), FILL_ORDINARY, r);
+    multiply(&f, FEW);
+    memcpy(few, f.d.m.data, sizeof few);
+    multiply(&f, ROWS);
+    assert_memory_equal(f.d.m.data, few, sizeof few);
+    test_matrix_free(&f.a);
+    test_matrix_free(&f.b);
+    test_matrix_free(&f.d);
+}
+
+/* The ring buffer holds two steps for each warp along K, the fewest that the kernel takes, with the
+ * first K on a GPU of 6 SMs, and with the second K on a GPU of 132 SMs. */
+static void test_two_steps(void **state) {
+    (void)state;
+    if (test_cuda_device()->capability != 90) skip();
+    rng r = {71};
+    check(2464, &r);
+    check(9248, &r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_two_steps)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
