@@ -66,12 +66,14 @@ holds k.gp "_sheet'"
 holds k.gp "title 'ceiling: "
 holds k.gp "cuda_sm90a_fp8"
 lacks k.gp "title 'cublaslt_fp8'"
-if on_gpu --format mxfp4 --m-range 16 64 -K 256 --peer cublaslt --plot m.gp; then
+if on_gpu --format mxfp4 --m-range 16 64 -K 256 --peer cublaslt --plot m.gp 2>err; then
     holds m.gp "cuda_sm90_small_m, cuda_sm90a_fold"
     holds m.gp "title 'cublaslt_fp8'"
     # The plot's upper limit is the peak of the data sheet, even if a peer measures faster.
     holds m.gp "set ylabel 'share of h"
     [ "$(awk '/^(16|32|64) / { print $6 }' m.gp | sort -u | wc -l)" = 1 ] || fail "$(cat m.gp)"
+else
+    lacks_cublaslt err
 fi
 if command -v gnuplot >/dev/null; then
     for plot in k m; do

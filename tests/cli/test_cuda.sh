@@ -36,6 +36,10 @@ for format in mxfp8 mxfp4 nvfp4 fp8_group128; do
     "$BSMM" matmul x.npy cpu.safetensors -o d.npy --device cuda:0 --check
 done
 "$BSMM" bench --device cuda:0 -M 37 -N 96 -K 256 --format mxfp8 --repeats 1
-"$BSMM" bench --device cuda:0 -M 37 -N 96 -K 256 --format mxfp8 --repeats 1 --json --peer cublaslt |
-    grep cublaslt_fp8 >/dev/null || echo "no peer: no cuBLASLt here"
+if "$BSMM" bench --device cuda:0 -M 48 -N 96 -K 256 --format mxfp8 --repeats 1 --json --peer cublaslt >peer.json 2>err
+then
+    grep -qF cublaslt_fp8 peer.json || fail "no cublaslt_fp8: $(cat peer.json)"
+else
+    lacks_cublaslt err
+fi
 echo "the GPU's files are the cpu's"
