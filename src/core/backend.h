@@ -88,8 +88,9 @@ const bsmm_backend *bsmm_backend_of(const char *device);
 /* Finds the backend of a device's name and opens the device. "cuda" means "cuda:0". */
 bsmm_status bsmm_device_open(const char *name, const bsmm_backend **backend, const void **device);
 
-/* Fills *place from a caller's bsmm_exec: it opens the device and checks the pool. If `exec` is
- * NULL, the device is the CPU and the call may use all processors. */
+/* Fills *place from a caller's bsmm_exec. The function opens the device that `exec` names, and
+ * checks the fields of its thread pool. If `exec` is NULL, the device is the CPU and the call may
+ * use all processors. */
 bsmm_status bsmm_place_take(const bsmm_exec *exec, bsmm_place *place);
 
 /* Checks that the buffers of an operand are given, belong to the device, and are aligned to their

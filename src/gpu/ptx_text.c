@@ -39,8 +39,8 @@ static bool is_name(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* Reads the digits at the walk's place. Unsigned numbers wrap, so that a distance of damaged text
- * has a defined result. */
+/* Reads a decimal number from the text. If damaged text holds a number that needs more than 32
+ * bits, the result wraps, because overflow of unsigned numbers is defined in C. */
 static uint32_t take_number(walk *w) {
     uint32_t n = 0;
     while (w->at < w->end && is_digit(*w->at))

@@ -1,4 +1,6 @@
-/* Checks a recognised weight: the shapes of its tensors must fit the table entry of its family. */
+/* Checks a weight, i.e. a quantized matrix that a checkpoint stores in several tensors. The shapes
+ * of these tensors must be those that the weight's family of checkpoints prescribes (families.c).
+ */
 #include "io/family.h"
 
 #include <inttypes.h>

@@ -310,9 +310,10 @@ static bool prepare_panel(const product_run *x, const scratch *to, int64_t col, 
     return isfinite(global) && x->d->prepare(&s);
 }
 
-/* Sets the scales of a panel of B that must be packed to 0. The panel can then be multiplied
- * together with its neighbours without floating-point exceptions. The results of this
- * multiplication are discarded. */
+/* Sets to 0 the scales of a panel of B that must be packed, because its scales are unusual. The
+ * panel's packed form is multiplied separately. The stored form is also multiplied, together with
+ * its neighbours. Scales of 0 avoid floating-point exceptions in the results of the stored form,
+ * which are discarded. */
 static void clear_scales(const product_run *x, const scratch *to, int64_t p) {
     int64_t count = x->m->scale_units * LANES;
     if (has_float_scales(x->p))

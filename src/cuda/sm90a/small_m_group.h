@@ -38,9 +38,10 @@ static __device__ __forceinline__ void small_m_hold(const int tiles, float *sums
 }
 
 /* Sizes in bytes of a chunk of A in shared memory, and of one of the chunk's four parts. `tiles` is
- * the number of tiles of 8 columns, where a column is one row of A or one bf16 part of a row. A
- * chunk is 32 elements along K of all columns, in the order in which four threads of a warp decode
- * the weights of one row, 8 elements each. A part holds 16 bytes of each column. */
+ * the number of tiles of 8 columns. A column is one row of A, or one bf16 term of a row whose
+ * values are written as sums of several bf16 terms. A chunk is 32 elements along K of all columns,
+ * in the order in which four threads of a warp decode the weights of one row, 8 elements each. A
+ * part holds 16 bytes of each column. */
 #define SMALL_M_GROUP_PART(tiles)  (16 * 8 * (tiles))
 #define SMALL_M_GROUP_CHUNK(tiles) (4 * SMALL_M_GROUP_PART(tiles))
 
