@@ -44,7 +44,8 @@ def describe(header, exports, path):
         source, library = Path(folder, "stub.c"), Path(folder, "libbsmm.so.0")
         source.write_text(source_of(COMMENT.sub(" ", header.read_text())))
         subprocess.run([os.environ.get("CC", "cc"), "-g", "-gdwarf-4", "-w", "-shared", "-fPIC", "-fvisibility=hidden",
-                        "-fno-eliminate-unused-debug-types", "-I", header.parent, f"-Wl,--version-script={exports}",
+                        "-fno-eliminate-unused-debug-types", f"-fdebug-prefix-map={folder}=.", "-I", header.parent,
+                        f"-Wl,--version-script={exports}",
                         "-Wl,-soname,libbsmm.so.0", source, "-o", library], check=True)
         subprocess.run(["abidw", "--no-corpus-path", "--no-comp-dir-path", "--no-show-locs", "--out-file", path, library],
                        check=True)
