@@ -6,20 +6,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 folder=${1:-build-deb/deb}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-passed=0 failed=0
-check() { # usage: check WHAT COMMAND...
-    local what=$1
-    shift
-    if "$@" >"$work/out" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $what"
-        cat "$work/out"
-    fi
-}
+source tools/check-counts.sh
 lintian_accepts() { # usage: lintian_accepts PACKAGE
     lintian --allow-root --fail-on error,warning "$1" && ! lintian --allow-root "$1" 2>/dev/null | grep -E '^[EW]:'
 }
@@ -50,5 +37,4 @@ build_consumer() {
 check "a program against the library" build_consumer
 needs_version() { objdump -p "$work/consumer" | grep -q 'BSMM_0\.1'; }
 check "the program needs the symbol version BSMM_0.1" needs_version
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+report

@@ -6,20 +6,7 @@
 set -uo pipefail
 build=$(cd "${1:?usage: check-dist.sh BUILD}" && pwd)
 cd "$(dirname "$0")/.."
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-passed=0 failed=0
-check() { # usage: check WHAT COMMAND...
-    local what=$1
-    shift
-    if "$@" >"$work/out" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $what"
-        cat "$work/out"
-    fi
-}
+source tools/check-counts.sh
 archive() { (umask "$1" && tools/make-dist.sh "$build" >"$work/made" && cp "$(cat "$work/made")" "$2"); } # usage: archive UMASK FILE
 
 # A folder with the programs that a build needs, and nothing else. It has neither nvcc nor clang-22.
@@ -63,5 +50,4 @@ check "no rule calls a compiler for GPUs" lacks 'nvcc|clang-22' "$work/build/bui
 check "with BSMM_CUDA=OFF they are not" says "CUDA kernels: left out" "$work/without" -DBSMM_CUDA=OFF -DBSMM_AMDGPU=OFF
 echo "/* changed */" >>"$source/src/gpu/pack.h"
 check "a changed source is named" refuses "src/gpu/pack.h differs from the file that made the GPU images" "$work/stale"
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+report
