@@ -17,10 +17,6 @@ typedef struct fp8_state {
 
 BSMM_CHECK_STATE(fp8_state);
 
-static const bsmm_operand *operand_of(const bsmm_product *p, int i) {
-    return i ? &p->b : &p->a;
-}
-
 static int64_t tiles_of(int64_t extent) {
     return bsmm_ceil_div(extent, BSMM_FP8_GROUPS_TILE);
 }
@@ -31,7 +27,7 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (!reason) reason = bsmm_cuda_refuse_product(p);
     if (reason) return reason;
     for (int i = 0; i < 2; i++) {
-        const bsmm_operand *o = operand_of(p, i);
+        const bsmm_operand *o = bsmm_cuda_side(p, i);
         if (!bsmm_cuda_is_fp8(o->m.format.elem) || !bsmm_cuda_has_groups(o))
             return "takes e4m3 and e5m2 with fp32 scales for multiples of 128 columns";
         if (o->m.order != BSMM_ORDER_ROW) return "takes row-major operands";
@@ -42,13 +38,11 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     return NULL;
 }
 
-enum { ALIGN = 256 };
-
 static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     const fp8_state *s = state;
     const uint64_t bytes = s->rows[0].bytes + s->rows[1].bytes;
     (void)p;
-    return bytes ? bytes + ALIGN : 0;
+    return bsmm_cuda_room_bytes(bytes);
 }
 
 /* Returns the kernel's error bound, relative to the sum of the magnitudes of all products. It
@@ -95,7 +89,8 @@ static bsmm_status make_in_context(const bsmm_product *p, fp8_state *s) {
     const bsmm_cuda_device *device = p->device;
     s->params = params_of(p);
     for (int i = 0; i < 2; i++)
-        BSMM_TRY(bsmm_tma_rows_make(device, operand_of(p, i), BSMM_FP8_GROUPS_TILE, &s->rows[i]));
+        BSMM_TRY(
+            bsmm_tma_rows_make(device, bsmm_cuda_side(p, i), BSMM_FP8_GROUPS_TILE, &s->rows[i]));
     const int64_t blocks = bsmm_min_i64(s->params.tiles, device->multiprocessors);
     return bsmm_cuda_ready_make(device,
                                 &(bsmm_cuda_launch_desc){
@@ -119,11 +114,11 @@ static bsmm_status make(const bsmm_product *p, void *state) {
 
 static bsmm_status run_in_context(const bsmm_product *p, const fp8_state *s, void *workspace) {
     bsmm_fp8_groups_params params = s->params;
-    uint8_t *room = workspace;
-    if (room) room += (ALIGN - (uintptr_t)room % ALIGN) % ALIGN;
+    uint8_t *room = bsmm_cuda_room(workspace);
     for (int i = 0; i < 2; i++) {
-        bsmm_gpu_operand_bind(operand_of(p, i), &params.sides[i]);
-        BSMM_TRY(bsmm_tma_rows_bind(p, operand_of(p, i), &s->rows[i], &room, &params.elements[i]));
+        bsmm_gpu_operand_bind(bsmm_cuda_side(p, i), &params.sides[i]);
+        BSMM_TRY(
+            bsmm_tma_rows_bind(p, bsmm_cuda_side(p, i), &s->rows[i], &room, &params.elements[i]));
     }
     bsmm_gpu_epilogue_bind(p, &params.epilogue);
     return bsmm_cuda_ready_launch(p->device, &s->ready, p->stream, BSMM_CUDA_ARGUMENTS(&params));

@@ -57,10 +57,6 @@ typedef struct scaled_state {
 
 BSMM_CHECK_STATE(scaled_state);
 
-static const bsmm_operand *operand_of(const bsmm_product *p, int i) {
-    return i ? &p->b : &p->a;
-}
-
 static int64_t tiles_m(const bsmm_product *p) {
     return bsmm_ceil_div(p->d.m.rows, BSMM_SCALED_TILE_M);
 }
@@ -78,17 +74,16 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     const bsmm_scaled_format *x = &bsmm_scaled_formats[s->kind];
     if (tiles_m(p) * tiles_n(p) > INT32_MAX) return "D has more than 2^31 tiles";
     for (int i = 0; i < 2; i++) {
-        bsmm_tma_rows_begin(operand_of(p, i), x->packed, &s->rows[i]);
+        bsmm_tma_rows_begin(bsmm_cuda_side(p, i), x->packed, &s->rows[i]);
         /* Scales are read in place only if all scales that an instruction reads are real ones. The
          * last scales of a row may otherwise be padding that holds NaN, and all results of the row
          * would then be computed again in double. */
-        if (bsmm_scaled_scales_begin(operand_of(p, i), x->scale_tiles, &s->scales[i]) != BSMM_OK)
+        if (bsmm_scaled_scales_begin(bsmm_cuda_side(p, i), x->scale_tiles, &s->scales[i]) !=
+            BSMM_OK)
             return "the scales are too many for the layout nv_128x4";
     }
     return NULL;
 }
-
-enum { ALIGN = 256 };
 
 static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     const scaled_state *s = state;
@@ -96,7 +91,7 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     (void)p;
     for (int i = 0; i < 2; i++)
         bytes += s->rows[i].bytes + s->scales[i].bytes;
-    return bytes ? bytes + ALIGN : 0;
+    return bsmm_cuda_room_bytes(bytes);
 }
 
 /* Returns the kernel's error bound, relative to the sum of the magnitudes of all products. It
@@ -176,7 +171,7 @@ static bsmm_status make_in_context(const bsmm_product *p, scaled_state *s) {
     s->params = params_of(p, s);
     if (s->params.store != BSMM_SCALED_STORE_ANY) map_result(p, s);
     for (int i = 0; i < 2; i++) {
-        BSMM_TRY(bsmm_tma_rows_make(device, operand_of(p, i),
+        BSMM_TRY(bsmm_tma_rows_make(device, bsmm_cuda_side(p, i),
                                     i ? BSMM_SCALED_TILE_N : BSMM_SCALED_TILE_M, &s->rows[i]));
         BSMM_TRY(bsmm_scaled_scales_make(device, &s->scales[i]));
     }
@@ -201,10 +196,9 @@ static bsmm_status make(const bsmm_product *p, void *state) {
 
 static bsmm_status run_in_context(const bsmm_product *p, const scaled_state *s, void *workspace) {
     bsmm_scaled_params params = s->params;
-    uint8_t *room = workspace;
-    if (room) room += (ALIGN - (uintptr_t)room % ALIGN) % ALIGN;
+    uint8_t *room = bsmm_cuda_room(workspace);
     for (int i = 0; i < 2; i++) {
-        const bsmm_operand *o = operand_of(p, i);
+        const bsmm_operand *o = bsmm_cuda_side(p, i);
         bsmm_gpu_operand_bind(o, &params.sides[i]);
         BSMM_TRY(bsmm_tma_rows_bind(p, o, &s->rows[i], &room, i ? &params.b : &params.a));
         BSMM_TRY(bsmm_scaled_scales_bind(p, o, &s->scales[i], &room, &params.scales[i]));

@@ -44,10 +44,6 @@ typedef struct sm120_state {
 
 BSMM_CHECK_STATE(sm120_state);
 
-static const bsmm_operand *operand_of(const bsmm_product *p, int i) {
-    return i ? &p->b : &p->a;
-}
-
 static int64_t tiles_of(int64_t extent) {
     return bsmm_ceil_div(extent, BSMM_SM120_TILE);
 }
@@ -61,18 +57,16 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (tiles_of(p->d.m.rows) * tiles_of(p->d.m.cols) > INT32_MAX)
         return "D has more than 2^31 tiles";
     for (int i = 0; i < 2; i++)
-        if (bsmm_scaled_scales_begin(operand_of(p, i), 1, &s->scales[i]) != BSMM_OK)
+        if (bsmm_scaled_scales_begin(bsmm_cuda_side(p, i), 1, &s->scales[i]) != BSMM_OK)
             return "the scales are too many for the layout nv_128x4";
     return NULL;
 }
-
-enum { ALIGN = 256 };
 
 static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     const sm120_state *s = state;
     const uint64_t bytes = s->scales[0].bytes + s->scales[1].bytes;
     (void)p;
-    return bytes ? bytes + ALIGN : 0;
+    return bsmm_cuda_room_bytes(bytes);
 }
 
 /* The error bound, relative to the sum of magnitudes. It assumes that an instruction adds the
@@ -147,10 +141,9 @@ static bsmm_status make(const bsmm_product *p, void *state) {
 
 static bsmm_status run_in_context(const bsmm_product *p, const sm120_state *s, void *workspace) {
     bsmm_sm120_params params = s->params;
-    uint8_t *room = workspace;
-    if (room) room += (ALIGN - (uintptr_t)room % ALIGN) % ALIGN;
+    uint8_t *room = bsmm_cuda_room(workspace);
     for (int i = 0; i < 2; i++) {
-        const bsmm_operand *o = operand_of(p, i);
+        const bsmm_operand *o = bsmm_cuda_side(p, i);
         bsmm_gpu_operand_bind(o, &params.sides[i].o);
         BSMM_TRY(bsmm_scaled_scales_bind(p, o, &s->scales[i], &room, &params.sides[i].scales));
     }

@@ -17,6 +17,25 @@ const char *bsmm_cuda_refuse(const bsmm_product *product, const bsmm_cuda_functi
  * or NULL if there is none: D is block-scaled, or an extent is 0 or beyond 32 bits. */
 const char *bsmm_cuda_refuse_product(const bsmm_product *product);
 
+/* Returns A if i is 0, else B. */
+static inline const bsmm_operand *bsmm_cuda_side(const bsmm_product *p, int i) {
+    return i ? &p->b : &p->a;
+}
+
+/* Workspace that starts at a multiple of BSMM_CUDA_ROOM_ALIGN bytes. bsmm_cuda_room_bytes returns
+ * the bytes of workspace that a kernel must request for `bytes` bytes of it, and bsmm_cuda_room
+ * returns its address in the caller's workspace, which may be NULL if no bytes are needed. */
+enum { BSMM_CUDA_ROOM_ALIGN = 256 };
+
+static inline uint64_t bsmm_cuda_room_bytes(uint64_t bytes) {
+    return bytes ? bytes + BSMM_CUDA_ROOM_ALIGN : 0;
+}
+
+static inline uint8_t *bsmm_cuda_room(void *workspace) {
+    const uintptr_t over = (uintptr_t)workspace % BSMM_CUDA_ROOM_ALIGN;
+    return over ? (uint8_t *)workspace + (BSMM_CUDA_ROOM_ALIGN - over) : workspace;
+}
+
 /* Returns true for the element formats that Hopper's FP8 tensor cores multiply, e4m3 and e5m2. */
 bool bsmm_cuda_is_fp8(uint32_t elem);
 

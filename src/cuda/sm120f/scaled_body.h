@@ -54,7 +54,8 @@ enum {
 static_assert(ROWS == THREADS, "a thread loads the scales of one row");
 static_assert(TILE * TILE * 4 <= 2 * STAGE_BYTES, "accumulators");
 
-/* What the threads of a block learn about the operands of the tile. */
+/* Facts about the operands of a tile. The threads of a block write them to shared memory while they
+ * load the tile. */
 typedef struct findings {
     uint32_t nonzero[ROWS]; /* nonzero if the row of A or B has an element other than 0 */
     uint32_t negative;      /* nonzero if a scale has a sign */
