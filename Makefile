@@ -21,7 +21,10 @@ test: all
 	@tools/run-tests.sh $(BUILD) $(JOBS)
 
 ## make run [OFFLINE=1]: answer a prompt with a language model, then measure it in each format
-run: all
+# It builds only the programs that it runs, since all tests take several times as long to build.
+run: configure
+	@printf '\n== Building the programs of make run in %s\n' $(BUILD)
+	@cmake --build $(BUILD) -j $(JOBS) --target bsmm_cli bsmm_llm bsmm_llm_table bsmm_main_job
 	@tools/run-main-job $(BUILD)
 
 ## make check: everything that a change must pass (.ci/run)
