@@ -1,6 +1,7 @@
 /* Reads an AMDHSA code object, i.e. its segments, symbols, kernel descriptors, relocations and
  * metadata. The reader checks every offset in the file before it uses the offset, so that a
  * damaged file gives an error instead of a crash. */
+#include "lines.h"
 #include "sim.h"
 #include <elf.h>
 #include <stdio.h>
@@ -183,6 +184,34 @@ static const char *relocate(const file *f, gfx9_object *object, const Elf64_Shdr
     return NULL;
 }
 
+/* Reads the line table from the sections of that name. A code object without one, or with a
+ * damaged one, only has no lines. */
+static void load_lines(const file *f, gfx9_object *object) {
+    gfx9_debug d = {0};
+    const struct {
+        const char *name;
+        const uint8_t **bytes;
+        size_t *size;
+    } wanted[] = {{".debug_line", &d.line, &d.line_size},
+                  {".debug_line_str", &d.line_str, &d.line_str_size},
+                  {".debug_str", &d.str, &d.str_size}};
+    if (f->head->e_shstrndx >= f->head->e_shnum) return;
+    const Elf64_Shdr names = section(f, f->head->e_shstrndx);
+    if (!inside(f->size, names.sh_offset, names.sh_size)) return;
+    for (uint32_t i = 0; i < f->head->e_shnum; i++) {
+        const Elf64_Shdr s = section(f, i);
+        for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++) {
+            const size_t length = strlen(wanted[k].name) + 1;
+            if (s.sh_type == SHT_PROGBITS && !(s.sh_flags & SHF_COMPRESSED) &&
+                inside(names.sh_size, s.sh_name, length) &&
+                memcmp(f->bytes + names.sh_offset + s.sh_name, wanted[k].name, length) == 0 &&
+                inside(f->size, s.sh_offset, s.sh_size))
+                *wanted[k].bytes = f->bytes + s.sh_offset, *wanted[k].size = s.sh_size;
+        }
+    }
+    object->lines = gfx9_lines_read(&d);
+}
+
 static const char *load(const file *f, gfx9_object *object) {
     const char *wrong = check_header(f, object->arch);
     if (!wrong) wrong = load_segments(f, object);
@@ -209,6 +238,7 @@ gfx9_object *gfx9_load(const void *bytes, size_t size, enum gfx9_arch arch, char
     object->arch = arch;
     const char *wrong = load(&f, object);
     if (wrong) snprintf(error, 256, "code object: %s", wrong);
+    if (!wrong) load_lines(&f, object);
     if (!wrong && gfx9_decode(object, error)) return object;
     gfx9_unload(object);
     return NULL;
@@ -220,6 +250,7 @@ void gfx9_unload(gfx9_object *object) {
     for (uint32_t i = 0; i < object->kernel_count; i++)
         free(object->kernels[i].args);
     if (object->image) sim_memory_free(object->image);
+    gfx9_lines_free(object->lines);
     free(object->kernels), free(object->functions), free(object->objects), free(object->code),
         free(object->index);
     free(object);

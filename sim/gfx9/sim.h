@@ -58,6 +58,7 @@ typedef struct {
     /* Holds for each 32-bit word of `image` the index in `code` of the instruction that begins
      * there, or -1. */
     int32_t *index;
+    struct gfx9_lines *lines; /* The lines of source of the instructions (lines.h), or NULL. */
 } gfx9_object;
 
 /* Loads a code object. If the bytes are not a code object of architecture `arch`, returns NULL and
@@ -222,8 +223,8 @@ struct gfx9_group {
     char *error; /* Receives the message of the first failure. The buffer has 512 bytes. */
 };
 
-/* Stops the wave with an error. The message contains the formatted text, the kernel, the address
- * and the instruction. */
+/* Stops the wave with an error. The message contains the formatted text, the kernel, the address,
+ * the line of source if the code object has line tables, and the instruction. */
 void gfx9_stop(gfx9_wave *wave, const gfx9_inst *inst, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void gfx9_run(gfx9_wave *wave, uint64_t budget);

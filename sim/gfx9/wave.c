@@ -1,4 +1,5 @@
 /* Runs a wave: executes its decoded instructions until the wave ends, waits or fails. */
+#include "lines.h"
 #include "time.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,8 +15,11 @@ void gfx9_stop(gfx9_wave *w, const gfx9_inst *i, const char *format, ...) {
     va_start(list, format);
     vsnprintf(what, sizeof what, format, list);
     va_end(list);
-    snprintf(w->group->error, 512, "%s: %.128s: at 0x%llx, wave %u: %.128s", what,
-             w->group->kernel->name, (unsigned long long)i->address, w->id, i->text);
+    char line[64];
+    const bool known = gfx9_line_of(w->group->object->lines, i->address, line, sizeof line);
+    snprintf(w->group->error, 512, "%s: %.128s: at 0x%llx%s%s, wave %u: %.110s", what,
+             w->group->kernel->name, (unsigned long long)i->address, known ? ", " : "",
+             known ? line : "", w->id, i->text);
 }
 
 #if defined(__x86_64__)

@@ -53,7 +53,7 @@ def clang(arch, source, language, *flags):
         return out.read_bytes()
 
 
-def assembly(arch, kernels, arguments=2, lds=0):
+def assembly_text(kernels, arguments=2, lds=0):
     """Returns the source of an assembly file with several kernels. The dictionary `kernels`
     maps each kernel's name to its instructions. Every kernel takes `arguments` pointers: s[0:1]
     points to them, and v0 is the number of the thread."""
@@ -62,7 +62,12 @@ def assembly(arch, kernels, arguments=2, lds=0):
     source = ".text\n" + "".join(KERNEL.format(name=n, body=b, **values) for n, b in kernels.items())
     source += ".amdgpu_metadata\n---\namdhsa.version: [ 1, 2 ]\namdhsa.kernels:\n"
     source += "".join(METADATA.format(name=n, **values) for n in kernels) + "...\n.end_amdgpu_metadata\n"
-    return clang(arch, source, "assembler")
+    return source
+
+
+def assembly(arch, kernels, arguments=2, lds=0):
+    """Returns a code object with the kernels of assembly_text."""
+    return clang(arch, assembly_text(kernels, arguments, lds), "assembler")
 
 
 def c(arch, source):

@@ -2,6 +2,7 @@
 kernel runs. usage: test_findings.py ARCH"""
 import ctypes
 import os
+import re
 import sys
 
 import numpy as np
@@ -68,6 +69,38 @@ def run(device, module, name, threads):
         device.free(source), device.free(target)
 
 
+def lines_not_named(device, text, code, names):
+    """Returns the findings whose message does not name the line of the instruction that it quotes.
+    The line tables of the code object are those of its assembly."""
+    lines, module, missed = text.splitlines(), device.load(code), []
+    for name in names:
+        message = run(device, module, name, 128)
+        number = re.search(r", k\.src:(\d+), wave \d+: *(\S+)", message) if isinstance(message, str) else None
+        source = re.sub(r"^\d+:", "", lines[int(number[1]) - 1]).split() if number else []
+        if not source or not number[2].startswith(source[0]):
+            missed.append(f"{name}: its line is not named: {message}")
+    device.unload(module)
+    return missed
+
+
+C_KERNEL = """#define GLOBAL __attribute__((address_space(1)))
+static inline int beside(const int GLOBAL *p) {
+    return p[1 << 20];
+}
+__attribute__((amdgpu_kernel)) void far(const int GLOBAL *x, int GLOBAL *y) {
+    y[0] = x[0] + 1;
+    y[1] = beside(x);
+}
+"""
+
+
+def inlined_line_is_named(device, arch):
+    """Returns whether a finding in a kernel of C names the line of the inlined function."""
+    module = device.load(assemble.clang(arch, C_KERNEL, "c", "-O2", "-gline-tables-only"))
+    message = run(device, module, "far", 64)
+    return isinstance(message, str) and "k.src:3, wave 0: global_load" in message
+
+
 def fill_is_refused(device, words):
     """Returns whether hipMemsetD32 refuses to write so many words to an allocation of 64 bytes."""
     at = device.upload(np.zeros(16, np.uint32))
@@ -98,6 +131,13 @@ def main():
                 failed.append(f"{name}: mended, but found: {mended}")
     if fill_is_refused(device, 16) or not fill_is_refused(device, 17) or not fill_is_refused(device, 1 << 62):
         failed.append("hipMemsetD32: a fill beyond the allocation is not found, or one inside is refused")
+    words = ("scale_in_sgpr", "divergent", "endless", "jump")  # Words have no text, and other findings are not about one line.
+    kernels = {"wrong_" + name: row[0] for name, row in mistakes.items() if name not in words}
+    text = assemble.assembly_text(kernels, lds=1024)
+    for version in ("-gdwarf-4", "-gdwarf-5"):
+        failed += lines_not_named(device, text, assemble.clang(arch, text, "assembler", version), kernels)
+    if not inlined_line_is_named(device, arch):
+        failed.append("a finding in C does not name its line")
     print("\n".join(failed))
     print(f"{arch}: {len(mistakes)} mistakes, {len(failed)} not told from right kernels")
     sys.exit(bool(failed))
