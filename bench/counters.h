@@ -2,18 +2,31 @@
 #ifndef BENCH_COUNTERS_H
 #define BENCH_COUNTERS_H
 
+#include <stddef.h>
+
 enum {
 #define COUNTER(name, title, format, factor, help) BENCH_COUNTER_##name,
 #include "counters.def"
 #undef COUNTER
     BENCH_COUNTERS,
     /* bench keeps the counters of this number of launches of one product. */
-    BENCH_COUNTED_LAUNCHES = 8
+    BENCH_COUNTED_LAUNCHES = 8,
+    /* The lines of source of a launch whose waits bench keeps, and the causes of waits. */
+    BENCH_COUNTED_LINES = 10,
+    BENCH_WAITS = BENCH_COUNTER_wait_issue - BENCH_COUNTER_wait_memory + 1
 };
+
+/* Tells how long waves wait at a line of source, as shares of the waves' cycles, by cause. */
+typedef struct bench_line_waits {
+    char place[64];
+    double waits[BENCH_WAITS];
+} bench_line_waits;
 
 typedef struct bench_counters {
     char kernel[128];
     double values[BENCH_COUNTERS];
+    bench_line_waits lines[BENCH_COUNTED_LINES]; /* The line with the longest waits comes first. */
+    size_t line_count;
 } bench_counters;
 
 #endif

@@ -17,6 +17,10 @@ static void (*set_time_mode)(int mode);
  * (sim/gfx9/hip.h). */
 static int (*get_times)(unsigned back, char *name, size_t name_bytes, double *times, size_t count);
 
+/* Points to the simulator's function bsmm_sim_stalls, which returns where a launch's waves wait. */
+static int (*get_stalls)(unsigned back, unsigned number, char *place, size_t place_bytes,
+                         double *cycles, size_t count);
+
 static bool find_entry(void *library, const char *name, void *entry) {
     void *symbol = library ? dlsym(library, name) : NULL;
     memcpy(entry, &symbol, sizeof symbol);
@@ -26,7 +30,8 @@ static bool find_entry(void *library, const char *name, void *entry) {
 static bool find_time_model(void) {
     void *library = dlopen(libraries[0], RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     return find_entry(library, "bsmm_sim_time", &set_time_mode) &&
-           find_entry(library, "bsmm_sim_times", &get_times);
+           find_entry(library, "bsmm_sim_times", &get_times) &&
+           find_entry(library, "bsmm_sim_stalls", &get_stalls);
 }
 
 static void *open_simulator(const char *name) {
@@ -69,6 +74,21 @@ enum {
 };
 enum { MATRIX_UNITS = 4 }; /* MATRIX_UNITS counts the matrix units of a compute unit. */
 
+/* Reads the lines at which the waves of a launch wait longest. `cycles` counts the cycles of all
+ * its waves. */
+static void count_lines(unsigned back, double cycles, bench_counters *c) {
+    c->line_count = 0;
+    while (c->line_count < BENCH_COUNTED_LINES) {
+        bench_line_waits *line = &c->lines[c->line_count];
+        if (!get_stalls(back, (unsigned)c->line_count, line->place, sizeof line->place, line->waits,
+                        BENCH_WAITS))
+            break;
+        for (int cause = 0; cause < BENCH_WAITS; cause++)
+            line->waits[cause] /= cycles;
+        c->line_count++;
+    }
+}
+
 /* Returns the counters of a launch. Fractions, such as that of busy units, are those of the
  * workgroups that the model has replayed. Bytes are scaled to all workgroups of the launch. */
 static bool count(void *state, size_t launch, bench_counters *c) {
@@ -78,7 +98,8 @@ static bool count(void *state, size_t launch, bench_counters *c) {
     while (get_times(launches, NULL, 0, t, FIELDS))
         launches++;
     if (launch >= launches) return false;
-    get_times(launches - 1 - (unsigned)launch, c->kernel, sizeof c->kernel, t, FIELDS);
+    const unsigned back = launches - 1 - (unsigned)launch;
+    get_times(back, c->kernel, sizeof c->kernel, t, FIELDS);
     const double cycles = t[REPLAYED] * t[UNITS];
     double *to = c->values;
     to[BENCH_COUNTER_seconds] = t[SECONDS], to[BENCH_COUNTER_cycles] = t[CYCLES];
@@ -90,6 +111,7 @@ static bool count(void *state, size_t launch, bench_counters *c) {
         to[BENCH_COUNTER_l1_bytes + level] = t[BYTES + level] * t[LAUNCHED] / t[GROUPS];
     for (int cause = 0; cause < FIELDS - STALLS; cause++)
         to[BENCH_COUNTER_wait_memory + cause] = t[STALLS + cause] / (cycles * t[WAVES]);
+    count_lines(back, cycles * t[WAVES], c);
     return true;
 }
 

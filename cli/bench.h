@@ -18,7 +18,7 @@ typedef struct cli_bench_values {
 } cli_bench_values;
 
 extern const cli_column cli_bench_product_columns[], cli_bench_recode_columns[],
-    cli_bench_queued_columns[], cli_bench_counter_columns[];
+    cli_bench_queued_columns[], cli_bench_counter_columns[], cli_bench_line_columns[];
 
 /* Returns the number of shapes in the ranges of M and K. M doubles from one shape to the next. */
 int64_t cli_bench_shapes(const cli_bench_values *values);

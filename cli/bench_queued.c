@@ -86,59 +86,6 @@ static void print_peers(cli_rows *rows, const bench_queued_peer *peer, const ben
     }
 }
 
-/* Defines the columns of the table that the option --counters adds. */
-const cli_column cli_bench_counter_columns[] = {
-    {"m", "    M", true, "rows of A and D"},
-    {"k", "    K", true, "columns of A and B"},
-    {"kernel", "launch", false, "kernel of the launch"},
-#define COUNTER(name, title, format, factor, help) {#name, title, true, help},
-#include "counters.def"
-#undef COUNTER
-    {0},
-};
-static const struct {
-    const char *format;
-    double factor;
-} counter_texts[] = {
-#define COUNTER(name, title, format, factor, help) {format, factor},
-#include "counters.def"
-#undef COUNTER
-};
-
-static json_t *counters_json(const bench_queued_result *result) {
-    json_t *launches = json_array();
-    for (size_t i = 0; i < result->counted; i++) {
-        json_t *launch = json_object();
-        json_object_set_new(launch, "kernel", json_string(result->counters[i].kernel));
-        for (size_t c = 0; c < BENCH_COUNTERS; c++)
-            json_object_set_new(launch, cli_bench_counter_columns[c + 3].key,
-                                json_real(result->counters[i].values[c]));
-        json_array_append_new(launches, launch);
-    }
-    return launches;
-}
-
-static void print_counters(cli_bench_session *s) {
-    const bench_queued_result *results = s->results;
-    if (!s->values->counters || s->values->json) return;
-    cli_rows *rows = cli_rows_open(cli_bench_counter_columns, false);
-    putchar('\n');
-    for (size_t i = 0; i < s->kept; i++) {
-        int64_t sizes[3];
-        cli_bench_shape_at(s->values, (int64_t)i, sizes);
-        for (size_t launch = 0; launch < results[i].counted; launch++) {
-            const bench_counters *counters = &results[i].counters[launch];
-            cli_row_integer(rows, sizes[0]);
-            cli_row_integer(rows, sizes[2]);
-            cli_row_text(rows, counters->kernel);
-            for (size_t c = 0; c < BENCH_COUNTERS; c++)
-                cli_row_number(rows, counters->values[c] * counter_texts[c].factor,
-                               counter_texts[c].format);
-        }
-    }
-    cli_rows_close(rows);
-}
-
 static void print_cells(const cli_bench_session *s, cli_rows *rows,
                         const bench_queued_result *result, const bench_point *point,
                         const cli_bench_trust *trust) {
@@ -164,7 +111,8 @@ static void print_cells(const cli_bench_session *s, cli_rows *rows,
     cli_row_number(rows, result->copy_rate * 1e-9, "%.0f");
     cli_row_number(rows, ours->intensity, "%.1f");
     cli_row_integer(rows, (int64_t)result->sets);
-    cli_row_value(rows, s->values->counters ? counters_json(result) : json_null(), "%s", "");
+    cli_row_value(rows, s->values->counters ? cli_bench_counters_json(result) : json_null(), "%s",
+                  "");
     cli_bench_trust_cells(rows, trust);
 }
 
@@ -237,7 +185,7 @@ int cli_bench_queued(const cli_bench_values *values) {
     static const cli_bench_parts parts = {.result_bytes = sizeof(bench_queued_result),
                                           .measure = measure_one,
                                           .print_row = print_one,
-                                          .print_more = print_counters};
+                                          .print_more = cli_bench_print_counters};
     session s = {.base = {.values = values, .parts = &parts, .job = cli_bench_job_of(values)}};
     s.on = (bench_queued_job){.job = &s.base.job, .device = bench_device_open(values->device)};
     if (!s.on.device) return cli_fail("%s", bench_device_error());

@@ -49,6 +49,12 @@ void cli_bench_session_free(cli_bench_session *session);
  * exit status. */
 int cli_bench_draw(const cli_bench_session *session, const char *device, const bench_plot *limits);
 
+/* Prints the counters of each launch and the lines at which its waves wait, or returns them for
+ * JSON (bench_counters.c). */
+void cli_bench_print_counters(cli_bench_session *session);
+struct bench_queued_result;
+json_t *cli_bench_counters_json(const struct bench_queued_result *result);
+
 /* Returns the plot point of a result without other libraries. `unit` is the peak rate in
  * operations per second. */
 bench_point cli_bench_point_of(const bench_job *job, const bench_result *result, double unit);

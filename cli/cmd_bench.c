@@ -321,7 +321,7 @@ const cli_command cli_bench = {
                 "--device " BENCH_EXAMPLE_DEVICE "\n",
     .options = options,
     .output = {cli_bench_product_columns, cli_bench_recode_columns, cli_bench_queued_columns,
-               cli_bench_counter_columns},
+               cli_bench_counter_columns, cli_bench_line_columns},
     .defaults = &defaults,
     .values_size = sizeof(values),
     .run = run,

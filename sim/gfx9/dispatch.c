@@ -306,7 +306,7 @@ bool gfx9_dispatch(gfx9_object *object, const gfx9_kernel *kernel, gfx9_launch *
     pthread_mutex_init(&j.lock, NULL);
     run_threads(&j);
     pthread_mutex_destroy(&j.lock);
-    if (j.timing) gfx9_timing_end(j.timing, error[0] == 0, &launch->times);
+    if (j.timing) gfx9_timing_end(j.timing, error[0] == 0, launch);
     sim_memory_free(block);
     launch->steps = j.steps;
     return error[0] == 0;

@@ -171,7 +171,7 @@ static hipError_t run_launch(hip_work *w) {
     l.timed = (enum gfx9_timed)hip_time_mode();
     const bool ran = gfx9_dispatch(w->function->object, w->function->kernel, &l, error);
     __atomic_fetch_add(&all_steps, l.steps, __ATOMIC_SEQ_CST);
-    if (ran && l.timed) hip_keep_times(w->function->kernel->name, &l.times);
+    if (ran && l.timed) hip_keep_times(w->function->kernel->name, &l);
     return ran ? hipSuccess : hip_fail(hipErrorLaunchFailure, "%s", error);
 }
 

@@ -297,6 +297,13 @@ typedef struct {
     double l1_bytes, l2_bytes, mall_bytes, hbm_bytes;
     double stalls[STALLS]; /* Counts the cycles in which waves wait, for each cause. */
 } gfx9_times;
+/* Holds the cycles in which waves wait at a line of source, for each cause. `place` is the line, or
+ * the address and text of an instruction without a line. */
+typedef struct {
+    char place[64];
+    double stalls[STALLS];
+} gfx9_hot;
+enum { HOT_LINES = 16 };
 /* Returns the number of passes (of 4 cycles each) that a matrix instruction takes. */
 uint32_t gfx9_passes(const gfx9_inst *inst);
 
@@ -315,6 +322,8 @@ typedef struct {
     uint64_t steps;
     enum gfx9_timed timed;
     gfx9_times times; /* The simulator writes here the time of the launch. */
+    /* The simulator writes here the lines at which waves wait longest, the longest first. */
+    gfx9_hot hot[HOT_LINES];
 } gfx9_launch;
 bool gfx9_dispatch(gfx9_object *object, const gfx9_kernel *kernel, gfx9_launch *launch,
                    char *error);

@@ -71,12 +71,12 @@ static void extrapolate(const gfx9_timing *t, gfx9_times *r) {
     r->seconds = r->cycles / (t->device->megahertz * 1e6) + t->device->launch_us * 1e-6;
 }
 
-void gfx9_timing_end(gfx9_timing *t, bool replay, gfx9_times *result) {
+void gfx9_timing_end(gfx9_timing *t, bool replay, gfx9_launch *launch) {
     const size_t count = (size_t)t->groups * t->wave_count;
-    *result = (gfx9_times){0};
+    launch->times = (gfx9_times){0};
     for (size_t k = 0; k < count; k++)
         replay &= !t->traces[k].failed;
-    if (replay && gfx9_replay(t, result)) extrapolate(t, result);
+    if (replay && gfx9_replay(t, launch)) extrapolate(t, &launch->times);
     for (size_t k = 0; k < count; k++)
         free(t->traces[k].events), free(t->traces[k].lines);
     free(t->traces), free(t);

@@ -48,9 +48,9 @@ gfx9_timing *gfx9_timing_begin(const gfx9_object *object, const gfx9_kernel *ker
 bool gfx9_timing_takes(const gfx9_timing *t, uint32_t number);
 /* Attaches a trace to each wave of a workgroup before the waves run. */
 void gfx9_timing_attach(gfx9_timing *t, gfx9_group *g, uint32_t number);
-/* Replays the traces if `replay` is true, writes the times to *result, and frees all memory of the
- * model. */
-void gfx9_timing_end(gfx9_timing *t, bool replay, gfx9_times *result);
+/* Replays the traces if `replay` is true, writes the fields `times` and `hot` of *launch, and frees
+ * all memory of the model. */
+void gfx9_timing_end(gfx9_timing *t, bool replay, gfx9_launch *launch);
 
 typedef struct gfx9_cache gfx9_cache;
 gfx9_cache *gfx9_cache_new(uint32_t bytes);

@@ -62,6 +62,7 @@ typedef struct {
     uint32_t *heap, heap_count;
     gfx9_levels memory;
     gfx9_times *r;
+    double (*stalls)[STALLS]; /* Holds the cycles of stalls for each instruction of the object. */
     double end;
 } replay;
 
@@ -111,15 +112,17 @@ static void add(counter *c, double done, double *now) {
     c->done[(c->first + c->count++) % COUNTERS] = done;
 }
 
-static void stall(replay *p, int cause, double from, double to) {
+/* Counts the cycles in which a wave waits to execute its current instruction. */
+static void stall(replay *p, const wave *w, int cause, double from, double to) {
     p->r->stalls[cause] += to - from;
+    p->stalls[w->trace->events[w->event - 1].code][cause] += to - from;
 }
 
 /* Issues an instruction of the wave to a unit of its SIMD, and occupies the unit for `cycles`
  * cycles. Returns the cycle of issue. */
 static double issue(replay *p, wave *w, double *unit, double cycles, int cause) {
     const double at = w->ready > *unit ? w->ready : *unit;
-    stall(p, cause, w->ready, at);
+    stall(p, w, cause, w->ready, at);
     *unit = at + cycles, w->ready = at + ISSUE;
     return at;
 }
@@ -128,7 +131,7 @@ static void run_matrix(replay *p, wave *w, cu *c, const gfx9_inst *i) {
     double *unit = c->unit[w->simd];
     const double cycles = 4.0 * gfx9_passes(i);
     const double slot = unit[COST_VALU] > w->ready ? unit[COST_VALU] : w->ready;
-    stall(p, STALL_ISSUE, w->ready, slot);
+    stall(p, w, STALL_ISSUE, w->ready, slot);
     w->ready = slot;
     const double at = issue(p, w, &unit[COST_MFMA], cycles, STALL_MATRIX);
     unit[COST_VALU] = at + ISSUE;
@@ -212,7 +215,7 @@ static void check_barrier(replay *p, uint32_t g) {
     for (uint32_t n = 0; n < p->t->wave_count; n++) {
         wave *w = &p->waves[g * p->t->wave_count + n];
         if (w->event == w->trace->count) continue;
-        stall(p, STALL_BARRIER, w->ready, q->barrier);
+        stall(p, w, STALL_BARRIER, w->ready, q->barrier);
         w->ready = q->barrier + ISSUE;
         push(p, g * p->t->wave_count + n);
     }
@@ -223,7 +226,7 @@ static double run_wait(replay *p, wave *w, const gfx9_inst *i) {
     const uint32_t n = i->word[0] & 0xffff;
     const double vm = wait_for(&w->vm, (n & 15) | (n >> 10 & 48), w->ready);
     const double lgkm = wait_for(&w->lgkm, n >> 8 & 15, vm);
-    stall(p, STALL_VMEM, w->ready, vm), stall(p, STALL_LGKM, vm, lgkm);
+    stall(p, w, STALL_VMEM, w->ready, vm), stall(p, w, STALL_LGKM, vm, lgkm);
     return lgkm;
 }
 
@@ -312,7 +315,8 @@ static bool prepare(replay *p) {
     p->groups = calloc(t->groups, sizeof *p->groups);
     p->cus = calloc(t->cus, sizeof *p->cus);
     p->heap = calloc(count, sizeof *p->heap);
-    if (!p->kinds || !p->waves || !p->groups || !p->cus || !p->heap) return false;
+    p->stalls = calloc(t->object->code_count, sizeof *p->stalls);
+    if (!p->kinds || !p->waves || !p->groups || !p->cus || !p->heap || !p->stalls) return false;
     bool good = true;
     for (uint32_t k = 0; k < t->cus; k++)
         good &= (p->cus[k].cache = gfx9_cache_new(t->device->l1_bytes)) != NULL;
@@ -330,10 +334,11 @@ static void finish(replay *p) {
     for (uint32_t k = 0; p->cus && k < p->t->cus; k++)
         gfx9_cache_free(p->cus[k].cache);
     gfx9_cache_free(p->memory.l2), gfx9_cache_free(p->memory.mall);
-    free(p->kinds), free(p->waves), free(p->groups), free(p->cus), free(p->heap);
+    free(p->kinds), free(p->waves), free(p->groups), free(p->cus), free(p->heap), free(p->stalls);
 }
 
-bool gfx9_replay(const gfx9_timing *t, gfx9_times *r) {
+bool gfx9_replay(const gfx9_timing *t, gfx9_launch *launch) {
+    gfx9_times *r = &launch->times;
     replay p = {.t = t, .r = r};
     const bool good = prepare(&p);
     if (good) {
@@ -346,6 +351,7 @@ bool gfx9_replay(const gfx9_timing *t, gfx9_times *r) {
         r->replayed = written > p.end ? written : p.end;
         r->groups = t->groups, r->cus = t->groups < t->cus ? t->groups : t->cus;
         r->waves = t->groups * (double)t->wave_count / r->cus;
+        gfx9_hottest(t->object, p.stalls, launch->hot);
     }
     finish(&p);
     return good;

@@ -114,7 +114,12 @@ assert row["counters"], row
 for c in row["counters"]:
     assert 0 < c["matrix_busy"] < 1 and 0 <= c["shared_conflicts"] <= 1, c
     assert 0 <= c["l3_bytes"] and 64 * 64 * 2 <= c["memory_bytes"], c
-    assert sum(v for k, v in c.items() if k.startswith("wait_")) < 1, c
+    waits = {k: v for k, v in c.items() if k.startswith("wait_")}
+    assert sum(waits.values()) < 1, c
+    assert c["lines"] and all(line["line"] for line in c["lines"]), c
+    by_line = {k: sum(line[k] for line in c["lines"]) for k in waits}
+    assert all(by_line[k] <= waits[k] * 1.000001 for k in waits), c
+    assert sum(by_line.values()) > sum(waits.values()) / 4, c
 assert abs(sum(c["seconds"] for c in row["counters"]) / row["seconds"] - 1) < 1e-5, row' "$out" || fail "counters: $out"
     launched=$(python3 -c 'import json, sys; print(json.loads(sys.argv[1])["counters"][0]["kernel"])' "$out")
     expect 0 $model --sampled
@@ -123,6 +128,7 @@ assert abs(sum(c["seconds"] for c in row["counters"]) / row["seconds"] - 1) < 1e
     contains "${out##*$'\n\n'}" " $launched "
     contains "$out" " us model"
     contains "$out" "conflicts"
+    contains "$out" "s_waitcnt"
 fi
 expect 2 --sampled
 contains "$err" "--sampled: is for products on devices whose times come from a model"

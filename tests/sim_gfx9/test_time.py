@@ -135,6 +135,27 @@ class Model:
         self.device.call("hipEventElapsedTime", ctypes.byref(ms), *events)
         self.expect("events", abs(ms.value * 1e-3 / seconds - 1), 0, 1e-5)
 
+    def lines(self, name, module, waves):
+        """Launches a kernel and returns the cycles of its waits by line of source and cause."""
+        self.device.launch(self.device.function(module, name), (1,), (64 * waves,), 0, self.buffers)
+        place, cycles, found = ctypes.create_string_buffer(64), (ctypes.c_double * 5)(), {}
+        while self.device.lib.bsmm_sim_stalls(ctypes.c_uint(0), ctypes.c_uint(len(found)), place, ctypes.c_size_t(64), cycles, ctypes.c_size_t(5)):
+            found[place.value.decode()] = dict(zip(NAMES[-5:], cycles))
+        return found
+
+    def test_lines(self):
+        """The waits of a kernel belong to the lines of the instructions that wait."""
+        text = assemble.assembly_text(KERNELS, lds=20480)
+        rows = text.splitlines()
+        with_lines = self.device.load(assemble.clang(self.arch, text, "assembler", "-gdwarf-5"))
+        for name, waves, cause, instruction in (("barrier", 2, "barrier", "1: s_barrier"), ("load", 1, "vmem", "s_waitcnt vmcnt(0)")):
+            times, lines = self.time(name, waves), self.lines(name, with_lines, waves)
+            number = next(k for k in range(rows.index(name + ":"), len(rows)) if rows[k] == instruction) + 1
+            self.expect(f"{cause} of {name} by line", lines.get(f"k.src:{number}", {}).get(cause), times[cause])
+            self.expect(f"all waits of {name}", abs(sum(sum(row.values()) for row in lines.values()) - sum(times[c] for c in NAMES[-5:])), 0, 1e-6)
+            plain = self.lines(name, self.module, waves)
+            self.expect(f"{cause} of {name} without lines", [row[cause] for place, row in plain.items() if place.endswith(instruction.split(": ")[-1])], [times[cause]])
+
     def test_sample(self):
         """Executing only the workgroups that the model needs gives the same times."""
         size = 16 * self.cus << 15
@@ -155,6 +176,7 @@ def main():
     model.test_lds()
     model.test_threads(model.test_memory())
     model.test_sample()
+    model.test_lines()
     print("\n".join(model.failed) or "time: all kernels take the cycles that they should")
     return bool(model.failed)
 
