@@ -3,6 +3,7 @@
 #include "common.h"
 #include "fit.h"
 #include "transfer.h"
+#include "whole.h"
 
 typedef struct values {
     cli_transfer_values transfer;
@@ -22,7 +23,22 @@ static bool same_format(bsmm_format a, bsmm_format b) {
            a.block_cols == b.block_cols;
 }
 
-static bool describe(const void *arguments, const bsmm_weight *weight, cli_target *target) {
+/* Describes the input scale of a converted weight. Both families divide by the same constant, so
+ * the scale stays, or becomes its reciprocal where a global scale does. */
+static void describe_input(const bsmm_file *file, const bsmm_weight *weight, cli_target *target) {
+    const bsmm_matrix *to = &target->matrix;
+    const cli_input_rule *from = cli_input_rule_of(
+        weight->family, cli_whole_name(weight->format, weight->rows, weight->cols));
+    const cli_input_rule *rule =
+        cli_input_rule_of(target->family, cli_whole_name(to->format, to->rows, to->cols));
+    float scale;
+    if (!from || !rule || !cli_input_scale_read(file, from, weight->name, &scale)) return;
+    target->input = rule;
+    target->input_scale = from->is_divisor == rule->is_divisor ? scale : 1 / scale;
+}
+
+static bool describe(const void *arguments, const bsmm_file *file, const bsmm_weight *weight,
+                     cli_target *target) {
     const values *options = arguments;
     bool stays = !options->to.elem || same_format(options->to, weight->format);
     if (!stays) {
@@ -32,6 +48,7 @@ static bool describe(const void *arguments, const bsmm_weight *weight, cli_targe
     cli_layout_apply(&options->layout, &target->matrix);
     target->preferred = !options->family;
     target->family = options->family ? options->family : weight->family;
+    describe_input(file, weight, target);
     return true;
 }
 
@@ -81,6 +98,7 @@ static int run(const void *arguments, char **args, int count) {
                                    .options = options,
                                    .wants = wants,
                                    .wants_quantized = true,
+                                   .drops_inputs = true,
                                    .describe = describe,
                                    .fill = fill};
     return cli_transfer_main(&transfer, args[0]);

@@ -16,9 +16,11 @@ static bool wants(const void *options, const bsmm_weight *weight) {
     return !cli_is_plain(weight->format) || cli_is_ggml(weight);
 }
 
-static bool describe(const void *arguments, const bsmm_weight *weight, cli_target *target) {
+static bool describe(const void *arguments, const bsmm_file *file, const bsmm_weight *weight,
+                     cli_target *target) {
     const values *options = arguments;
     bsmm_matrix plain = BSMM_INIT(bsmm_matrix);
+    (void)file;
     plain.rows = weight->rows;
     plain.cols = weight->cols;
     target->matrix = plain;
@@ -58,6 +60,7 @@ static int run(const void *arguments, char **args, int count) {
                                    .options = &options,
                                    .wants = wants,
                                    .wants_quantized = true,
+                                   .drops_inputs = true,
                                    .describe = describe,
                                    .fill = fill};
     options.opened = bench_device_open(options.device);

@@ -24,9 +24,10 @@ typedef enum cli_kind {
     CLI_THREADS, /* The field is an int64_t. The value is from 0 to CLI_MOST_THREADS. */
     CLI_NUMBER,  /* The field is a double. The value is finite. */
     CLI_FORMAT,  /* The field is a bsmm_format. The value is the format's name. */
-    CLI_FORMAT_PAIR, /* The field is a cli_format_pair. The value is "A", "A:B" or "mixed". */
-    CLI_RANGE,       /* The field is an int64_t[2]. The values are two words of the command line. */
-    CLI_LIST         /* The field is a cli_list. The user may repeat the option. */
+    CLI_WEIGHT_FORMAT, /* The field is a bsmm_format. The value is a name that whole.h reads. */
+    CLI_FORMAT_PAIR,   /* The field is a cli_format_pair. The value is "A", "A:B" or "mixed". */
+    CLI_RANGE, /* The field is an int64_t[2]. The values are two words of the command line. */
+    CLI_LIST   /* The field is a cli_list. The user may repeat the option. */
 } cli_kind;
 
 typedef struct cli_list {

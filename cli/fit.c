@@ -1,6 +1,7 @@
 #include "fit.h"
 #include "common.h"
 #include "files.h"
+#include "whole.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@ static bsmm_matrix blocks_of(bsmm_format format) {
     matrix.format = format;
     matrix.rows = format.block_rows ? format.block_rows : 1;
     matrix.cols = (int64_t)BLOCKS * (format.block_cols ? format.block_cols : 1);
+    matrix.format = cli_whole_format(format, matrix.rows, matrix.cols);
     return matrix;
 }
 

@@ -7,6 +7,9 @@
 
 #include "command.h"
 
+/* Names the plan, a file in the unfinished folder. It says which command makes the folder. */
+#define CLI_PLAN_NAME ".bsmm-plan"
+
 typedef struct cli_folder {
     /* `out` is the output folder, and `work` is the folder OUT.part in which the command makes it.
      */
@@ -26,7 +29,12 @@ bool cli_folder_wanted(const char *in, const char *out);
 
 /* Makes the unfinished folder, or finds it if an earlier run of the same command was interrupted.
  * Returns false after printing a message. */
-bool cli_folder_begin(cli_folder *folder, const char *in, const bsmm_file *file, const char *out);
+/* `also_read` is the path of another file that decides the output, or NULL. */
+bool cli_folder_begin(cli_folder *folder, const char *in, const bsmm_file *file, const char *out,
+                      const char *also_read);
+/* Reads config.json of the input's folder. *text is NULL if there is no such file. If config.json
+ * cannot be edited, the function prints a message and returns false. */
+bool cli_folder_read_config(const cli_folder *folder, char **text);
 /* Undoes renames of an earlier run that ended while it gave the shards their final names. The
  * complete shards then have the names of cli_folder_shard again. */
 void cli_folder_resume(const cli_folder *folder, size_t shards);

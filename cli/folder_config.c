@@ -6,53 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *copy_text(const char *text, size_t length) {
-    char *copy = cli_alloc(length + 1, 1);
-    memcpy(copy, text, length);
-    copy[length] = '\0';
-    return copy;
-}
-
-void cli_layers_add(cli_layers *layers, const bsmm_file *file) {
-    bsmm_weight weight = BSMM_INIT(bsmm_weight);
-    for (uint64_t i = 0; i < bsmm_file_weight_count(file); i++) {
-        if (bsmm_file_weight_at(file, i, &weight)) continue;
-        if (layers->count == layers->room) {
-            layers->room = 2 * layers->room + 64;
-            layers->items = cli_realloc(layers->items, layers->room, sizeof *layers->items);
-        }
-        const char *end = strrchr(weight.name, '.');
-        const bool named = end && !strcmp(end, ".weight");
-        const size_t length = named ? (size_t)(end - weight.name) : strlen(weight.name);
-        layers->items[layers->count++] =
-            (cli_layer){copy_text(weight.name, length),
-                        copy_text(weight.family, strlen(weight.family)), weight.format};
-    }
-}
-
-void cli_layers_free(cli_layers *layers) {
-    for (size_t i = 0; i < layers->count; i++) {
-        free((char *)layers->items[i].name);
-        free((char *)layers->items[i].family);
-    }
-    free(layers->items);
-    *layers = (cli_layers){0};
-}
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 static bool is_quantized(const cli_layer *layer) {
     return strcmp(layer->family, "plain") != 0;
 }
 
-static bool has_format(const cli_layer *layer, const char *format) {
-    return is_quantized(layer) && !strcmp(bsmm_format_name(layer->format), format);
-}
-
-/* Returns the names of the layers that have the given format. */
-static json_t *names_of(const cli_layers *layers, const char *format) {
+/* Returns the names of the layers that have the given format, and an input scale or none. */
+static json_t *names_of(const cli_layers *layers, const char *format, bool has_input) {
     json_t *names = json_array();
-    for (size_t i = 0; i < layers->count; i++)
-        if (has_format(&layers->items[i], format))
-            json_array_append_new(names, json_string(layers->items[i].name));
+    for (size_t i = 0; i < layers->count; i++) {
+        const cli_layer *layer = &layers->items[i];
+        if (is_quantized(layer) && !strcmp(layer->format, format) && layer->has_input == has_input)
+            json_array_append_new(names, json_string(layer->name));
+    }
     return names;
 }
 
@@ -72,60 +39,157 @@ static json_t *plain_names_of(const cli_layers *layers) {
     return names;
 }
 
-static size_t count_of(const cli_layers *layers, const char *format) {
-    size_t count = 0;
-    for (size_t i = 0; i < layers->count; i++)
-        count += has_format(&layers->items[i], format);
-    return count;
-}
-
-/* Lists the schemes of compressed-tensors that quantize weights only. They need no calibrated
- * scale of the activations. */
+/* Lists the schemes of compressed-tensors. A scheme quantizes weights only, unless the layer has an
+ * input scale. `input` then says how it quantizes the input. */
 static const struct {
     const char *format, *name, *strategy, *scale_dtype;
-    int bits, group;
+    int bits, group, block; /* `group` and `block` are 0 if the strategy has none. */
+    const char *input;
 } schemes[] = {
-    {"nvfp4", "nvfp4-pack-quantized", "tensor_group", "torch.float8_e4m3fn", 4, 16},
-    {"mxfp4", "mxfp4-pack-quantized", "group", "torch.uint8", 4, 32},
-    {"mxfp8", "mxfp8-quantized", "group", "torch.uint8", 8, 32},
+    {"nvfp4", "nvfp4-pack-quantized", "tensor_group", "torch.float8_e4m3fn", 4, 16, 0,
+     "{\"num_bits\": 4, \"type\": \"float\", \"strategy\": \"tensor_group\", \"group_size\": 16, "
+     "\"symmetric\": true, \"dynamic\": \"local\", \"scale_dtype\": \"torch.float8_e4m3fn\"}"},
+    {"mxfp4", "mxfp4-pack-quantized", "group", "torch.uint8", 4, 32, 0, NULL},
+    {"mxfp6_e2m3", "mxfp6-pack-quantized", "group", "torch.uint8", 6, 32, 0, NULL},
+    {"mxfp8", "mxfp8-quantized", "group", "torch.uint8", 8, 32, 0, NULL},
+    {"fp8_block128", "float-quantized", "block", NULL, 8, 0, 128, NULL},
+    {"fp8_channel", "float-quantized", "channel", NULL, 8, 0, 0, NULL},
+    {"fp8_tensor", "float-quantized", "tensor", NULL, 8, 0, 0,
+     "{\"num_bits\": 8, \"type\": \"float\", \"strategy\": \"tensor\", \"symmetric\": true, "
+     "\"dynamic\": false}"},
 };
 
-static json_t *scheme_of(size_t i, json_t *targets) {
-    return json_pack("{s:s, s:n, s:n, s:o, s:{s:i, s:i, s:s, s:b, s:b, s:s, s:s}}", "format",
-                     schemes[i].name, "input_activations", "output_activations", "targets", targets,
-                     "weights", "num_bits", schemes[i].bits, "group_size", schemes[i].group,
-                     "strategy", schemes[i].strategy, "symmetric", 1, "dynamic", 0, "type", "float",
-                     "scale_dtype", schemes[i].scale_dtype);
+static json_t *weights_of(size_t i) {
+    json_t *weights =
+        json_pack("{s:i, s:s, s:b, s:b, s:s}", "num_bits", schemes[i].bits, "strategy",
+                  schemes[i].strategy, "symmetric", 1, "dynamic", 0, "type", "float");
+    const int block = schemes[i].block;
+    if (schemes[i].group)
+        json_object_set_new(weights, "group_size", json_integer(schemes[i].group));
+    if (block) json_object_set_new(weights, "block_structure", json_pack("[i, i]", block, block));
+    if (schemes[i].scale_dtype)
+        json_object_set_new(weights, "scale_dtype", json_string(schemes[i].scale_dtype));
+    return weights;
+}
+
+static json_t *scheme_of(size_t i, bool has_input, json_t *targets) {
+    json_t *input = has_input ? json_loads(schemes[i].input, 0, NULL) : json_null();
+    return json_pack("{s:s, s:o, s:n, s:o, s:o}", "format", schemes[i].name, "input_activations",
+                     input, "output_activations", "targets", targets, "weights", weights_of(i));
 }
 
 static json_t *compressed_tensors(const cli_layers *layers) {
     json_t *groups = json_object();
-    const char *only = NULL;
-    size_t formats = 0;
-    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++)
-        if (count_of(layers, schemes[i].format)) only = schemes[i].name, formats++;
-    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
+    const char *format = NULL;
+    for (size_t k = 0; k < 2 * COUNT(schemes); k++) {
+        const size_t i = k / 2;
+        json_t *names = names_of(layers, schemes[i].format, k % 2);
         char group[32];
-        if (!count_of(layers, schemes[i].format)) continue;
         snprintf(group, sizeof group, "group_%zu", json_object_size(groups));
-        json_t *targets =
-            formats == 1 ? json_pack("[s]", "Linear") : names_of(layers, schemes[i].format);
-        json_object_set_new(groups, group, scheme_of(i, targets));
+        if (json_array_size(names)) {
+            const bool other = format && strcmp(format, schemes[i].name) != 0;
+            format = other ? "mixed-precision" : schemes[i].name;
+            json_object_set_new(groups, group, scheme_of(i, k % 2, json_incref(names)));
+        }
+        json_decref(names);
     }
+    if (json_object_size(groups) == 1)
+        json_object_set_new(json_object_get(groups, "group_0"), "targets",
+                            json_pack("[s]", "Linear"));
     return json_pack("{s:o, s:s, s:n, s:o, s:n, s:s, s:s}", "config_groups", groups, "format",
-                     formats == 1 ? only : "mixed-precision", "global_compression_ratio", "ignore",
-                     plain_names_of(layers), "kv_cache_scheme", "quant_method",
-                     "compressed-tensors", "quantization_status", "compressed");
+                     format, "global_compression_ratio", "ignore", plain_names_of(layers),
+                     "kv_cache_scheme", "quant_method", "compressed-tensors", "quantization_status",
+                     "compressed");
 }
 
-/* Makes ModelOpt's quantization_config, as modelopt/torch/export/convert_hf_config.py does. The
- * algorithm is one that does not quantize activations. */
+/* Lists the algorithms of ModelOpt, by the format of the weight and whether the layer has an input
+ * scale. */
+static const struct {
+    const char *format;
+    bool has_input;
+    const char *algorithm;
+    int bits, group; /* `group` is 0 if the algorithm has none. */
+} algorithms[] = {
+    {"nvfp4", false, "W4A16_NVFP4", 4, 16},
+    {"nvfp4", true, "NVFP4", 4, 16},
+    {"fp8_tensor", true, "FP8", 8, 0},
+};
+
+static json_t *numbers_of(size_t i) {
+    json_t *numbers =
+        json_pack("{s:b, s:i, s:s}", "dynamic", 0, "num_bits", algorithms[i].bits, "type", "float");
+    if (algorithms[i].group)
+        json_object_set_new(numbers, "group_size", json_integer(algorithms[i].group));
+    return numbers;
+}
+
+/* Makes the entry of config_groups for an algorithm. */
+static json_t *group_of(size_t i, json_t *targets) {
+    json_t *group = json_object();
+    if (algorithms[i].has_input) json_object_set_new(group, "input_activations", numbers_of(i));
+    json_object_set_new(group, "weights", numbers_of(i));
+    json_object_set_new(group, "targets", targets);
+    return group;
+}
+
+/* Makes the object that names an algorithm in the list of quantized layers. */
+static json_t *algorithm_of(size_t i) {
+    json_t *object = json_pack("{s:s}", "quant_algo", algorithms[i].algorithm);
+    if (algorithms[i].group)
+        json_object_set_new(object, "group_size", json_integer(algorithms[i].group));
+    return object;
+}
+
+/* Lists the layers by algorithm. `config_groups` and `quantized_layers` are as ModelOpt makes them.
+ * Returns the number of the last algorithm that is used. */
+static size_t list_algorithms(const cli_layers *layers, json_t *groups, json_t *quantized) {
+    size_t last = 0;
+    for (size_t i = 0; i < COUNT(algorithms); i++) {
+        json_t *names = names_of(layers, algorithms[i].format, algorithms[i].has_input), *name;
+        char key[32];
+        size_t at;
+        snprintf(key, sizeof key, "group_%zu", json_object_size(groups));
+        json_array_foreach(names, at, name)
+            json_object_set_new(quantized, json_string_value(name), algorithm_of(i));
+        if (json_array_size(names)) {
+            json_object_set_new(groups, key, group_of(i, json_incref(names)));
+            last = i;
+        }
+        json_decref(names);
+    }
+    return last;
+}
+
+/* Makes ModelOpt's quantization_config, as modelopt/torch/export/convert_hf_config.py does. */
 static json_t *modelopt(const cli_layers *layers) {
-    return json_pack("{s:{s:{s:{s:b, s:i, s:s, s:i}, s:[s]}}, s:o, s:s, s:{s:s}, s:s}",
-                     "config_groups", "group_0", "weights", "dynamic", 0, "num_bits", 4, "type",
-                     "float", "group_size", 16, "targets", "Linear", "ignore",
-                     plain_names_of(layers), "quant_algo", "W4A16_NVFP4", "producer", "name",
-                     "modelopt", "quant_method", "modelopt");
+    json_t *groups = json_object(), *quantized = json_object();
+    const size_t last = list_algorithms(layers, groups, quantized);
+    const bool mixed = json_object_size(groups) > 1;
+    if (!mixed)
+        json_object_set_new(json_object_get(groups, "group_0"), "targets",
+                            json_pack("[s]", "Linear"));
+    json_t *config = json_pack("{s:o, s:o, s:s, s:{s:s}, s:s}", "config_groups", groups, "ignore",
+                               plain_names_of(layers), "quant_algo",
+                               mixed ? "MIXED_PRECISION" : algorithms[last].algorithm, "producer",
+                               "name", "modelopt", "quant_method", "modelopt");
+    if (mixed) json_object_set(config, "quantized_layers", quantized);
+    json_decref(quantized);
+    return config;
+}
+
+/* Makes hf_quant_config.json, as modelopt/torch/export/quant_utils.py does. */
+static json_t *modelopt_second(const cli_layers *layers) {
+    json_t *groups = json_object(), *quantized = json_object();
+    const size_t last = list_algorithms(layers, groups, quantized);
+    json_t *details = json_object_size(groups) > 1
+                          ? json_pack("{s:s, s:O}", "quant_algo", "MIXED_PRECISION",
+                                      "quantized_layers", quantized)
+                          : algorithm_of(last);
+    json_object_set_new(details, "kv_cache_quant_algo", json_null());
+    json_object_set_new(details, "exclude_modules", plain_names_of(layers));
+    json_decref(groups);
+    json_decref(quantized);
+    return json_pack("{s:{s:s}, s:o}", "producer", "name", "modelopt", "quantization", details);
 }
 
 /* Makes the quantization_config that config.json of DeepSeek-V3 has. */
@@ -148,18 +212,17 @@ static json_t *quark(const cli_layers *layers) {
         {"mxfp4", "fp4"}, {"mxfp6_e2m3", "fp6_e2m3"}, {"mxfp6_e3m2", "fp6_e3m2"}};
     json_t *own = json_object(), *most = NULL;
     size_t largest = 0;
-    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
-        const size_t count = count_of(layers, formats[i][0]);
-        json_t *names = names_of(layers, formats[i][0]), *name;
+    for (size_t i = 0; i < COUNT(formats); i++) {
+        json_t *names = names_of(layers, formats[i][0], false), *name;
         json_t *entry =
             json_pack("{s:{s:s, s:s, s:i, s:s, s:b}, s:n, s:n, s:n}", "weight", "dtype",
                       formats[i][1], "qscheme", "per_group", "group_size", 32, "scale_format",
                       "e8m0", "is_dynamic", 0, "input_tensors", "output_tensors", "bias");
         size_t at;
         json_array_foreach(names, at, name) json_object_set(own, json_string_value(name), entry);
-        if (count > largest) {
+        if (at > largest) {
             json_decref(most);
-            most = json_incref(entry), largest = count;
+            most = json_incref(entry), largest = at;
         }
         json_decref(entry);
         json_decref(names);
@@ -179,15 +242,17 @@ static json_t *quark(const cli_layers *layers) {
 static const struct {
     const char *family;
     json_t *(*make)(const cli_layers *layers);
+    json_t *(*make_second)(const cli_layers *layers); /* NULL if there is no second file. */
 } makers[] = {
-    {"compressed-tensors", compressed_tensors},
-    {"modelopt", modelopt},
-    {"deepseek", deepseek},
-    {"gpt-oss-hf", gpt_oss},
-    {"quark", quark},
+    {"compressed-tensors", compressed_tensors, NULL},
+    {"modelopt", modelopt, modelopt_second},
+    {"deepseek", deepseek, NULL},
+    {"gpt-oss-hf", gpt_oss, NULL},
+    {"quark", quark, NULL},
 };
 
-char *cli_config_of(const cli_layers *layers, const char **why) {
+/* Returns the family of all quantized layers, or NULL with the reason if there is none. */
+static const char *family_of(const cli_layers *layers, const char **why) {
     const char *family = NULL;
     *why = NULL;
     for (size_t i = 0; i < layers->count; i++) {
@@ -197,103 +262,30 @@ char *cli_config_of(const cli_layers *layers, const char **why) {
             *why = "its weights are of several families, which no engine reads together";
         family = layer->family;
     }
-    if (*why || !family) return NULL;
-    for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++) {
-        if (strcmp(makers[i].family, family)) continue;
-        json_t *config = makers[i].make(layers);
-        char *text = config ? json_dumps(config, JSON_INDENT(2)) : NULL;
-        json_decref(config);
-        if (!text) exit(cli_fail("no memory for config.json"));
-        return text;
-    }
+    return *why ? NULL : family;
+}
+
+/* Returns the text of a JSON object, which it frees. */
+static char *text_of(json_t *config) {
+    char *text = config ? json_dumps(config, JSON_INDENT(2)) : NULL;
+    json_decref(config);
+    if (!text) exit(cli_fail("no memory for config.json"));
+    return text;
+}
+
+char *cli_config_of(const cli_layers *layers, const char **why) {
+    const char *family = family_of(layers, why);
+    if (!family) return NULL;
+    for (size_t i = 0; i < COUNT(makers); i++)
+        if (!strcmp(makers[i].family, family)) return text_of(makers[i].make(layers));
     *why = "no engine reads the family of its weights by one";
     return NULL;
 }
 
-static const char *skip_blanks(const char *at) {
-    return at + strspn(at, " \t\r\n");
-}
-
-/* Returns the end of the JSON string that begins at `at`. */
-static const char *skip_string(const char *at) {
-    for (at++; *at && *at != '"'; at++)
-        if (*at == '\\' && at[1]) at++;
-    return *at ? at + 1 : at;
-}
-
-/* Returns the end of the JSON value that begins at `at`. */
-static const char *skip_value(const char *at) {
-    int depth = 0;
-    while (*at) {
-        if (*at == '"') {
-            at = skip_string(at);
-        } else {
-            depth += *at == '{' || *at == '[';
-            if (depth == 0 && strchr(",]}", *at)) return at;
-            depth -= *at == '}' || *at == ']';
-            at++;
-        }
-        if (depth == 0 && strchr("\"}]", at[-1])) return at;
-    }
-    return at;
-}
-
-/* Describes a member of a JSON object by its text, from the key to the end of the value, with the
- * comma before or after it. */
-typedef struct member {
-    const char *begin, *end;
-} member;
-
-/* Finds the member `key` of the JSON object that begins at `at`. If there is no such member, both
- * pointers of the result point to the closing brace. Returns false if the text is not an object. */
-static bool find_member(const char *at, const char *key, member *found) {
-    const char *comma = NULL;
-    if (*(at = skip_blanks(at)) != '{') return false;
-    for (at = skip_blanks(at + 1); *at == '"';) {
-        const char *begin = at, *name = at + 1;
-        at = skip_string(at);
-        const bool same =
-            (size_t)(at - name) == strlen(key) + 1 && !strncmp(name, key, strlen(key));
-        if (*(at = skip_blanks(at)) != ':') return false;
-        at = skip_blanks(skip_value(skip_blanks(at + 1)));
-        const bool more = *at == ',';
-        if (same) {
-            *found = (member){comma ? comma : begin, comma ? at : at + more};
-            return true;
-        }
-        comma = more ? at : NULL;
-        at = more ? skip_blanks(at + 1) : at;
-    }
-    *found = (member){at, at};
-    return *at == '}';
-}
-
-/* Removes every member `key` from the text of a JSON object. A key may occur twice, and readers
- * take the last one. Returns false if the text is not an object. */
-static bool remove_members(char *text, const char *key) {
-    member found;
-    while (find_member(text, key, &found)) {
-        if (found.begin == found.end) return true;
-        memmove(text + (found.begin - text), found.end, strlen(found.end) + 1);
-    }
-    return false;
-}
-
-char *cli_config_replace(const char *text, const char *key, const char *value) {
-    char *rest = copy_text(text, strlen(text)), *out = NULL;
-    size_t size;
-    FILE *stream = remove_members(rest, key) ? open_memstream(&out, &size) : NULL;
-    if (stream) {
-        /* The new member becomes the first one of the object, because a comma can then only follow
-           it. */
-        const char *first = skip_blanks(rest) + 1;
-        fprintf(stream, "%.*s", (int)(first - rest), rest);
-        if (value) fprintf(stream, "\n  \"%s\": ", key);
-        for (const char *at = value; at && *at; at++)
-            fputs(*at == '\n' ? "\n  " : (char[]){*at, 0}, stream);
-        if (value) fputs(*skip_blanks(first) != '}' ? "," : "\n", stream);
-        fputs(first, stream);
-    }
-    free(rest);
-    return stream && !fclose(stream) ? out : NULL;
+char *cli_second_config_of(const cli_layers *layers) {
+    const char *why, *family = family_of(layers, &why);
+    for (size_t i = 0; family && i < COUNT(makers); i++)
+        if (!strcmp(makers[i].family, family) && makers[i].make_second)
+            return text_of(makers[i].make_second(layers));
+    return NULL;
 }

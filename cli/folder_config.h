@@ -9,7 +9,8 @@ typedef struct cli_layer {
     /* The name of the module, i.e. the name of its weight without ".weight". */
     const char *name;
     const char *family;
-    bsmm_format format;
+    const char *format; /* The name of the format (whole.h). */
+    bool has_input;     /* True if the file has a calibrated scale for the input of the layer. */
 } cli_layer;
 
 typedef struct cli_layers {
@@ -25,6 +26,9 @@ void cli_layers_free(cli_layers *layers);
  * family read it. Returns NULL if no layer is quantized, or if the family has no such text. *why
  * then gives the reason, or is NULL. The caller frees the text. */
 char *cli_config_of(const cli_layers *layers, const char **why);
+/* Returns the text of hf_quant_config.json, a second file that ModelOpt writes beside config.json,
+ * or NULL if the family of the layers has none. The caller frees the text. */
+char *cli_second_config_of(const cli_layers *layers);
 
 /* Returns the text of a JSON object after replacing the value of its member `key` by `value`. If
  * `value` is NULL, the member is removed. All other bytes stay unchanged. Returns NULL if the text

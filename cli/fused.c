@@ -32,6 +32,16 @@ static const char *const *find_entry(const char *name, size_t *stem) {
     return NULL;
 }
 
+char *cli_fused_name(const char *name, int index) {
+    size_t stem;
+    const char *const *ends = find_entry(name, &stem);
+    if (!ends || index >= MOST_FUSED || !ends[index]) return NULL;
+    char *fused_name = cli_alloc(stem + strlen(ends[index]) + 1, 1);
+    memcpy(fused_name, name, stem);
+    strcpy(fused_name + stem, ends[index]);
+    return fused_name;
+}
+
 /* Raises *amax to the largest magnitude of an unquantized weight. The function refuses NaN and
  * Inf. Its message names the weight, which may not be the weight that the command quantizes. */
 static const char *add_amax(const bsmm_file *file, uint64_t index, const char *name, float *amax) {
@@ -62,13 +72,10 @@ const char *cli_fused_amax(const bsmm_file *file, const bsmm_weight *weight,
                                             const bsmm_weight *other),
                            const void *context, float *amax) {
     bsmm_weight other = BSMM_INIT(bsmm_weight);
-    size_t stem;
     uint64_t index;
-    const char *why = NULL, *const *ends = find_entry(weight->name, &stem);
-    for (int k = 0; ends && weight->batch == 1 && k < MOST_FUSED && ends[k] && !why; k++) {
-        char *name = cli_alloc(stem + strlen(ends[k]) + 1, 1);
-        memcpy(name, weight->name, stem);
-        strcpy(name + stem, ends[k]);
+    const char *why = NULL;
+    char *name;
+    for (int k = 0; weight->batch == 1 && !why && (name = cli_fused_name(weight->name, k)); k++) {
         if (find_matrix(file, name, &index, &other) && is_alike(context, weight, &other))
             why = add_amax(file, index, name, amax);
         free(name);

@@ -5,6 +5,10 @@
 
 #include "command.h"
 
+/* Returns name number `index` of the weights that engines fuse with the weight `name`, which is one
+ * of them. Returns NULL past the last name. The caller frees the result. */
+char *cli_fused_name(const char *name, int index);
+
 /* Computes the largest magnitude of all weights that engines fuse with `weight`, such as the
  * queries, keys and values of a layer. It includes only weights for which is_alike(context,
  * `weight`, other) is true. *amax stays unchanged if engines fuse no weight with this one. Returns

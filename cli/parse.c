@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* This macro makes stdio.h declare asprintf. */
 #include "common.h"
 #include "options.h"
+#include "whole.h"
 #include "words.h"
 #include <argp.h>
 #include <stdio.h>
@@ -68,6 +69,8 @@ static bool store(const cli_option *option, void *field, char *text, struct argp
         return cli_parse_number(text, field);
     case CLI_FORMAT:
         return cli_parse_format(text, field);
+    case CLI_WEIGHT_FORMAT:
+        return cli_parse_weight_format(text, field);
     case CLI_FORMAT_PAIR:
         return cli_parse_format_pair(text, field);
     case CLI_RANGE:

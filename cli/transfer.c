@@ -95,8 +95,18 @@ static bool fill_slice(cli_job *job, const cli_step *what, int64_t slice) {
     return !why && check_global(what, &target);
 }
 
+static bool write_scale(cli_job *job, const cli_step *what) {
+    void *to;
+    uint64_t bytes;
+    if (bsmm_writer_tensor(job->shards[what->shard].writer, what->target, &to, &bytes))
+        return false;
+    memcpy(to, &what->scale, sizeof what->scale);
+    return true;
+}
+
 static bool fill_step(cli_job *job, const cli_step *what) {
     if (what->action == CLI_COPY_TENSOR) return copy_tensor(job, what);
+    if (what->action == CLI_ADD_SCALE) return write_scale(job, what);
     if (job->folder && what->action == CLI_CHANGE_WEIGHT && job->transfer->prepare) {
         const char *why = job->transfer->prepare(job->transfer, job->file, &what->weight);
         if (why) cli_fail("%s: %s", what->weight.name, why);
@@ -172,7 +182,8 @@ static bool write_output(cli_job *job) {
 
 static bool write_folder(cli_job *job, const char *in) {
     cli_folder folder;
-    bool begun = cli_folder_begin(&folder, in, job->file, job->transfer->values->out);
+    bool begun = cli_folder_begin(&folder, in, job->file, job->transfer->values->out,
+                                  job->transfer->values->also_read);
     job->folder = &folder;
     bool written = begun && write_output(job);
     job->folder = NULL;
@@ -187,8 +198,8 @@ int cli_transfer_run(const cli_transfer *transfer, const char *in, cli_transfer_
     bool written = cli_folder_wanted(in, out)
                        ? write_folder(&job, in)
                        : cli_output_is_apart(job.file, out) && write_output(&job);
-    *result = (cli_transfer_result){job.changed, job.step_count - job.changed, job.left_out,
-                                    job.output_bytes};
+    *result = (cli_transfer_result){job.changed, job.step_count - job.changed - job.added,
+                                    job.left_out, job.output_bytes};
     free(job.claimed);
     free(job.steps);
     cli_file_close(job.file);

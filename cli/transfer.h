@@ -4,7 +4,7 @@
 #ifndef CLI_TRANSFER_H
 #define CLI_TRANSFER_H
 
-#include "command.h"
+#include "calibration.h"
 
 /* Holds the options that the commands quantize, dequantize and convert share. It is the first
  * field of each command's values. */
@@ -14,6 +14,8 @@ typedef struct cli_transfer_values {
     /* The largest size of a shard of an output folder in bytes. 0 means 5 GB. */
     int64_t shard_size;
     bool json, strict;
+    /* Another file that decides the output, or NULL. */
+    const char *also_read;
 } cli_transfer_values;
 
 /* Holds the scale layout that the user requested. The name is NULL if the user requested none. */
@@ -29,6 +31,9 @@ typedef struct cli_target {
     const char *family;
     /* If true, the command may use another family when `family` cannot store the weight. */
     bool preferred;
+    /* Describes the tensor of the input scale that the command adds, or NULL. */
+    const cli_input_rule *input;
+    float input_scale;
 } cli_target;
 
 typedef struct cli_transfer {
@@ -40,10 +45,14 @@ typedef struct cli_transfer {
     /* True if the command changes quantized weights. A broken weight counts as quantized, so it
      * is an error for such a command. */
     bool wants_quantized;
+    /* True if the command leaves out the input scales of the weights that it changes, because it
+     * makes new ones or none. */
+    bool drops_inputs;
     /* Decides the format, scale layout and checkpoint family with which the command writes a
      * weight. Before the call, *target has the description of the source matrix and no family. On
      * failure, the function prints a message and returns false. */
-    bool (*describe)(const void *options, const bsmm_weight *weight, cli_target *target);
+    bool (*describe)(const void *options, const bsmm_file *file, const bsmm_weight *weight,
+                     cli_target *target);
     /* The command calls this function once, after it has called `describe` for all weights. It may
        be NULL. */
     void (*planned)(const void *options);

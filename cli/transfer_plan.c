@@ -5,6 +5,7 @@
 #include "files.h"
 #include "fit.h"
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,10 +98,30 @@ static uint64_t bytes_of(const bsmm_matrix *matrix) {
     return bsmm_data_bytes(matrix, &data) || bsmm_scale_bytes(matrix, &scales) ? 0 : data + scales;
 }
 
+/* Adds the tensor of a weight's input scale to the shard that has the weight. */
+static bool add_input_scale(cli_job *job, const char *weight, const cli_target *of) {
+    const size_t stem = strlen(weight) - strlen(".weight");
+    char *name = cli_alloc(stem + strlen(of->input->suffix) + 1, 1);
+    uint64_t target;
+    sprintf(name, "%.*s%s", (int)stem, weight, of->input->suffix);
+    cli_shard *shard = &job->shards[job->shard_count - 1];
+    const bool added = !bsmm_writer_add_tensor(shard->writer, name, "F32", of->input->ndim,
+                                               (const int64_t[]){1}, &target);
+    if (!added) cli_fail_library(name);
+    free(name);
+    if (!added) return false;
+    shard->bytes += sizeof(float);
+    job->added++;
+    add_step(job, CLI_ADD_SCALE, 0, target, NULL);
+    job->steps[job->step_count - 1].scale = of->input_scale;
+    return true;
+}
+
 static bool add_weight(cli_job *job, cli_action what, uint64_t index, const bsmm_weight *weight,
                        const char *family, const bsmm_matrix *matrix) {
     uint64_t target, bytes = bytes_of(matrix) * (uint64_t)weight->batch;
-    bsmm_writer *writer = cli_transfer_writer(job, bytes);
+    /* A shard that has room for the weight also has room for its input scale. */
+    bsmm_writer *writer = cli_transfer_writer(job, bytes + sizeof(float));
     if (!writer ||
         bsmm_writer_add_weight(writer, family, weight->name, matrix, weight->batch, &target))
         return false;
@@ -122,9 +143,10 @@ static bool change_weight(cli_job *job, uint64_t index, const bsmm_weight *weigh
     matrix->ld = 0;
     matrix->data = matrix->scales = NULL;
     matrix->data_bytes = matrix->scale_bytes = 0;
-    if (!transfer->describe(transfer->options, weight, &target)) return false;
+    if (!transfer->describe(transfer->options, job->file, weight, &target)) return false;
     job->changed++;
-    if (add_weight(job, CLI_CHANGE_WEIGHT, index, weight, target.family, matrix)) return true;
+    if (add_weight(job, CLI_CHANGE_WEIGHT, index, weight, target.family, matrix))
+        return !target.input || add_input_scale(job, weight->name, &target);
     if (target.preferred && add_weight(job, CLI_CHANGE_WEIGHT, index, weight, NULL, matrix))
         return true;
     cli_fail_library(weight->name);
@@ -175,10 +197,23 @@ static bool leave_out(cli_job *job, const bsmm_tensor *tensor) {
     return false;
 }
 
+/* Tells whether a tensor is the input scale of a weight that the command changes. */
+static bool is_dropped(const cli_job *job, const char *name) {
+    char weight_name[512];
+    uint64_t index;
+    bsmm_weight weight = BSMM_INIT(bsmm_weight);
+    return job->transfer->drops_inputs &&
+           cli_is_input_scale(name, weight_name, sizeof weight_name) &&
+           !bsmm_file_weight_find(job->file, weight_name, &index) &&
+           !bsmm_file_weight_at(job->file, index, &weight) &&
+           cli_transfer_selects(job->transfer, job->file, &weight, false);
+}
+
 static bool plan_tensor(cli_job *job, uint64_t index) {
     bsmm_tensor tensor = BSMM_INIT(bsmm_tensor);
     uint64_t target;
     bsmm_file_tensor_at(job->file, index, &tensor);
+    if (is_dropped(job, tensor.name)) return true;
     if (tensor.order == BSMM_ORDER_COL && tensor.ndim > 1) {
         cli_fail("%s: is stored column by column, which safetensors cannot say", tensor.name);
         return false;
@@ -213,7 +248,7 @@ bool cli_transfer_plan(cli_job *job) {
     uint64_t tensors = bsmm_file_tensor_count(job->file);
     uint64_t weights = bsmm_file_weight_count(job->file);
     job->claimed = cli_alloc(tensors + 1, sizeof *job->claimed);
-    job->steps = cli_alloc(tensors + weights + 1, sizeof *job->steps);
+    job->steps = cli_alloc(tensors + 2 * weights + 1, sizeof *job->steps);
     if (!plan_weights(job)) return false;
     if (!job->changed) {
         bool chosen = job->transfer->values->include.count;

@@ -7,14 +7,21 @@
 #include "progress.h"
 #include "transfer.h"
 
-typedef enum cli_action { CLI_COPY_TENSOR, CLI_KEEP_WEIGHT, CLI_CHANGE_WEIGHT } cli_action;
+typedef enum cli_action {
+    CLI_COPY_TENSOR,
+    CLI_KEEP_WEIGHT,
+    CLI_CHANGE_WEIGHT,
+    CLI_ADD_SCALE
+} cli_action;
 
-/* Describes one step of copying a file. It changes or copies one weight, or copies one tensor. */
+/* Describes one step of copying a file. It changes or copies one weight, copies one
+ * tensor or adds an input scale. */
 typedef struct cli_step {
     cli_action action;
     /* `source` is the index of the tensor or weight in the input file, and `target` is its index
        in the writer. */
     uint64_t source, target;
+    float scale;  /* The value of an input scale. */
     size_t shard; /* The number of the output file that receives the weight or tensor. */
     bsmm_weight weight;
 } cli_step;
@@ -34,7 +41,7 @@ typedef struct cli_job {
     size_t shard_count;
     bool *claimed; /* Tells for each tensor whether it belongs to the step of a weight. */
     cli_step *steps;
-    uint64_t step_count, changed, left_out;
+    uint64_t step_count, changed, added, left_out;
     uint64_t bytes;        /* Counts the bytes that all steps together read. */
     uint64_t output_bytes; /* The size of the output in bytes, as in cli_transfer_result. */
     cli_progress progress;

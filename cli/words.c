@@ -2,6 +2,7 @@
 #include "common.h"
 #include "device.h"
 #include "nearest.h"
+#include "whole.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +62,11 @@ static const char *format_at(uint32_t index) {
 static const char *formats_at(uint32_t index) {
     const char *name = format_at(index);
     return name ? name : cli_pair_at(index - count_words(format_at));
+}
+
+static const char *target_at(uint32_t index) {
+    const char *name = format_at(index);
+    return name ? name : cli_whole_at(index - count_words(format_at));
 }
 
 static const char *writable_family_at(uint32_t index) {
@@ -185,6 +191,7 @@ static const vocabulary vocabularies[] = {
     {"ELEM", elem_at, NULL, NULL},
     {"FORMAT", format_at, NULL, NULL},
     {"FORMATS", formats_at, NULL, NULL},
+    {"TARGET", target_at, NULL, NULL},
     {"FORM", packed_form_at, NULL, NULL},
     {"LAYOUT", layout_at, NULL, NULL},
     {"RECIPE", recipe_at, NULL, NULL},

@@ -30,18 +30,20 @@ static const bsmm_family_info families[] = {
      .written = "mxfp4",
      .detected_by = "X_blocks U8 [E, rows, G, 16] with X_scales U8 [E, rows, G]",
      .source = "transformers integrations/mxfp4.py, llama.cpp conversion/gpt_oss.py"},
-    {.name = "modelopt", .formats = "nvfp4 mxfp4",
-     .written = "nvfp4",
+    {.name = "modelopt", .formats = "nvfp4 mxfp4 fp8_tensor",
+     .written = "nvfp4 fp8_tensor",
      .detected_by = "X.weight U8 [N, K/2] with X.weight_scale F8_E4M3 [N, K/16] and X.weight_scale_2 "
                     "F32 (multiplier); or with X.weight_scale U8 [N, K/32] unless config.json says "
-                    "quark",
+                    "quark; X.weight F8_E4M3 with X.weight_scale F32 []",
      .source = "Model-Optimizer qtensor/nvfp4_tensor.py, qtensor/mxfp4_tensor.py"},
-    {.name = "compressed-tensors", .formats = "nvfp4 mxfp4 mxfp8",
-     .written = "nvfp4 mxfp4 mxfp8",
+    {.name = "compressed-tensors",
+     .formats = "nvfp4 mxfp4 mxfp6_e2m3 mxfp8 fp8_block128 fp8_channel fp8_tensor",
+     .written = "nvfp4 mxfp4 mxfp6_e2m3 mxfp8 fp8_block128 fp8_channel fp8_tensor",
      .detected_by = "X.weight_packed U8 [N, K/2] with X.weight_scale F8_E4M3 [N, K/16] and "
                     "X.weight_global_scale F32 (divisor), or with X.weight_scale U8 [N, K/32]; "
-                    "X.weight F8_E4M3 with X.weight_scale U8 [N, K/32]",
-     .source = "compressed-tensors compressors/nvfp4, mxfp4, mxfp8"},
+                    "X.weight_packed U8 [N, 3K/4] with X.weight_scale U8 [N, K/32]; X.weight "
+                    "F8_E4M3 with X.weight_scale U8 [N, K/32], or F32 [N/128, K/128], [N, 1] or [1]",
+     .source = "compressed-tensors compressors/nvfp4, mxfp4, mxfp6, mxfp8, naive_quantized"},
     {.name = "quark", .formats = "mxfp4 mxfp6_e2m3 mxfp6_e3m2",
      .written = "mxfp4 mxfp6_e2m3 mxfp6_e3m2",
      .detected_by = "X.weight U8 [N, K/2] or [N, 3K/4] with X.weight_scale U8 [N, K/32], and "
@@ -70,6 +72,8 @@ static const bsmm_family_info families[] = {
 #define FP8_128     {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 128, 128}
 #define FNUZ_128    {BSMM_ELEM_E4M3FNUZ, BSMM_SCALE_F32, 128, 128}
 #define E8M0_128    {BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 128, 128}
+#define FP8_CHANNEL {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 0}
+#define FP8_TENSOR  {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 0, 0}
 
 /* The entry of a ggml type that is no block-scaled format of this library. A weight of this type is
  * given as the fp32 values that ggml decodes. */
@@ -99,10 +103,25 @@ static const bsmm_storage rows[] = {
      .scale_dtype = "F8_E4M3", .format = NVFP4, .pack_bytes = 1, .pack_elems = 2,
      .global_kind = BSMM_GLOBAL_DIVISOR, .global_ndim = 1, .unmistakable = true, .writes = true},
     {.family = "compressed-tensors", .data = ".weight_packed", .scale = ".weight_scale",
+     .name = ".weight", .data_dtype = "U8", .scale_dtype = "U8", .format = MX(E2M3),
+     .pack_bytes = 3, .pack_elems = 4, .by_shape = true, .unmistakable = true, .writes = true},
+    {.family = "compressed-tensors", .data = ".weight_packed", .scale = ".weight_scale",
      .name = ".weight", .data_dtype = "U8", .scale_dtype = "U8", .format = MX(E2M1),
      .pack_bytes = 1, .pack_elems = 2, .unmistakable = true, .writes = true},
     {.family = "compressed-tensors", .data = ".weight", .scale = ".weight_scale",
      .name = ".weight", .data_dtype = "F8_E4M3", .scale_dtype = "U8", .format = MX(E4M3),
+     .writes = true},
+    {.family = "modelopt", .data = ".weight", .scale = ".weight_scale", .name = ".weight",
+     .data_dtype = "F8_E4M3", .scale_dtype = "F32", .format = FP8_TENSOR,
+     .scale_shape = BSMM_SCALES_SCALAR, .by_shape = true, .writes = true},
+    {.family = "compressed-tensors", .data = ".weight", .scale = ".weight_scale",
+     .name = ".weight", .data_dtype = "F8_E4M3", .scale_dtype = "F32", .format = FP8_TENSOR,
+     .scale_shape = BSMM_SCALES_ONE, .by_shape = true, .writes = true},
+    {.family = "compressed-tensors", .data = ".weight", .scale = ".weight_scale",
+     .name = ".weight", .data_dtype = "F8_E4M3", .scale_dtype = "F32", .format = FP8_CHANNEL,
+     .by_shape = true, .writes = true},
+    {.family = "compressed-tensors", .data = ".weight", .scale = ".weight_scale",
+     .name = ".weight", .data_dtype = "F8_E4M3", .scale_dtype = "F32", .format = FP8_128,
      .writes = true},
     {.family = "quark", .data = ".weight", .scale = ".weight_scale", .name = ".weight",
      .data_dtype = "U8", .scale_dtype = "U8", .format = MX(E2M1), .evidence = "quark fp4",
@@ -187,6 +206,21 @@ bool bsmm_family_exists(const char *name) {
     for (size_t i = 0; i < BSMM_COUNT(families); i++)
         if (strcmp(families[i].name, name) == 0) return true;
     return false;
+}
+
+/* Returns a size of a block. 0 in the table means the whole extent, and blocks have at least two
+ * columns. */
+static uint32_t block_size(uint32_t size, int64_t extent, uint32_t least) {
+    if (size) return size;
+    return extent < least ? least : extent > UINT32_MAX ? UINT32_MAX : (uint32_t)extent;
+}
+
+bsmm_format bsmm_storage_format(const bsmm_storage *row, int64_t height, int64_t width) {
+    bsmm_format format = row->format;
+    if (format.scale == BSMM_SCALE_NONE) return format;
+    format.block_rows = block_size(format.block_rows, height, 1);
+    format.block_cols = block_size(format.block_cols, width, 2);
+    return format;
 }
 
 static uint32_t family_writes(const char *name) {

@@ -17,6 +17,13 @@ typedef bsmm_status (*bsmm_unpack)(const struct bsmm_storage *row, const uint8_t
  * names the weight in messages. */
 typedef bsmm_status (*bsmm_pack)(const bsmm_operand *from, uint8_t *to, const char *what);
 
+/* Shapes that families give to the scale tensor of one matrix. */
+typedef enum bsmm_scale_shape {
+    BSMM_SCALES_BY_BLOCK, /* [blocks along the rows, blocks along the columns] */
+    BSMM_SCALES_ONE,      /* [1] */
+    BSMM_SCALES_SCALAR    /* [] */
+} bsmm_scale_shape;
+
 typedef struct bsmm_storage {
     const char *family;
     /* Suffixes of the tensors' names after a common base name; NULL: there is no such tensor. */
@@ -24,7 +31,8 @@ typedef struct bsmm_storage {
     const char *name; /* the weight's name is the common base name plus this suffix */
     const char *data_dtype, *scale_dtype;
     /* Format of the weight. If elem is NONE, the weight is unscaled, and its elements have the type
-     * of the data tensor. */
+     * of the data tensor. A size of 0 in the block of a scaled format means all rows or all columns
+     * of the matrix (bsmm_storage_format). */
     bsmm_format format;
     /* Text that bsmm_config_evidence must derive from the file's quantization_config, such as
      * "quark fp4". It distinguishes this entry from other entries with the same names and types of
@@ -37,12 +45,17 @@ typedef struct bsmm_storage {
     /* Size of an extra last dimension of the data tensor; it subdivides the dimension before it. 0:
      * there is no extra dimension. */
     uint32_t trailing;
+    /* Shape of the scale tensor of one matrix (bsmm_scale_shape). */
+    uint32_t scale_shape;
     uint32_t global_kind;
     /* number of dimensions that the family writes for the global scale of one matrix */
     uint32_t global_ndim;
     bool global_optional;
     bool unmistakable; /* the name of the data tensor alone is enough to identify the family */
     bool declared;     /* the file's metadata describes the weight (declaration.c) */
+    /* The entry applies only if the shape of the scale tensor fits. It comes before the entry that
+     * has the same names and types of tensors, and whose shapes a message may explain. */
+    bool by_shape;
     bool writes;
     /* copies a stored matrix; NULL: the file stores the bytes of a bsmm_matrix */
     bsmm_unpack unpack;
@@ -64,6 +77,12 @@ const bsmm_storage *bsmm_storage_declared(void);
  * NULL past the last entry. */
 const bsmm_storage *bsmm_storage_to_write(size_t index);
 bool bsmm_family_exists(const char *name);
+/* Returns the format of a weight with this number of rows and columns that is stored as `row`
+ * describes. */
+bsmm_format bsmm_storage_format(const bsmm_storage *row, int64_t height, int64_t width);
+/* Tells whether the scale tensor of a weight has the shape that the table entry `row` prescribes
+ * for this data tensor (resolve.c). */
+bool bsmm_storage_fits(const bsmm_storage *row, const bsmm_tensor *data, const bsmm_tensor *scale);
 
 /* ---- functions of recognise.c: recognising weights ---- */
 

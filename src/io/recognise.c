@@ -150,21 +150,38 @@ static bool is_doubtful(const recognising *r, const bsmm_storage *row, uint64_t 
     return t->shape[t->ndim - 1] % row->pack_bytes == 0;
 }
 
+/* Compares the tensors of a record with its table entry, except for the shapes. */
+static bool match_tensors(recognising *r, uint64_t index, bsmm_record *record) {
+    const bsmm_storage *row = record->row;
+    if (row->scale && !has_dtype(r->file, record->scale, row->scale_dtype)) return false;
+    if (row->format.scale == BSMM_SCALE_NONE && !is_matrix(&r->file->tensors[index])) return false;
+    const bool told = match_evidence(r, row, index);
+    if (!told && is_doubtful(r, row, index)) record->doubt = r->config.unreadable;
+    return told || record->doubt;
+}
+
+static bool match_shape(const bsmm_file *file, const bsmm_record *record) {
+    return bsmm_storage_fits(record->row, &file->tensors[record->data],
+                             &file->tensors[record->scale]);
+}
+
+/* Adds the weight of a data tensor if all of its tensors are there. An entry that depends on shapes
+ * (by_shape) yields to a later entry that fits too: a scale of one row in one block of 128x128. */
 static void accept_whole(recognising *r, uint64_t index) {
-    const bsmm_storage *row;
-    bsmm_record record;
+    bsmm_record record, best = {0};
+    uint64_t bit = 0;
     for (uint64_t rows = rows_of(r, index); rows; rows &= rows - 1) {
-        row = bsmm_storage_at(first_of(rows));
+        const bsmm_storage *row = bsmm_storage_at(first_of(rows));
         if (!match_data(r->file, row, index, &record)) continue;
-        if (row->scale && !has_dtype(r->file, record.scale, row->scale_dtype)) continue;
-        if (row->format.scale == BSMM_SCALE_NONE && !is_matrix(&r->file->tensors[index])) continue;
-        bool told = match_evidence(r, row, index);
-        if (!told && !is_doubtful(r, row, index)) continue;
-        if (!told) record.doubt = r->config.unreadable;
-        if (told) r->seen |= rows & -rows;
-        accept(r, &record);
-        return;
+        if ((bit && row->by_shape) || !match_tensors(r, index, &record)) continue;
+        if ((bit || row->by_shape) && !match_shape(r->file, &record)) continue;
+        best = record;
+        bit = rows & -rows;
+        if (!row->by_shape) break;
     }
+    if (!bit) return;
+    if (!best.doubt) r->seen |= bit;
+    accept(r, &best);
 }
 
 /* Adds a data tensor as a broken weight, and not as a plain tensor, if its scale tensors are
@@ -175,7 +192,7 @@ static void accept_broken(recognising *r, uint64_t index) {
     bsmm_record record;
     for (uint64_t rows = rows_of(r, index); rows; rows &= rows - 1) {
         row = bsmm_storage_at(first_of(rows));
-        if (!row->scale || !match_data(r->file, row, index, &record)) continue;
+        if (!row->scale || row->by_shape || !match_data(r->file, row, index, &record)) continue;
         bool told = record.scale != BSMM_NO_TENSOR || row->unmistakable ||
                     (r->seen & rows & -rows && r->file->tensors[index].ndim >= 2);
         if (!told || (row->evidence && !match_evidence(r, row, index))) continue;

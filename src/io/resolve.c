@@ -40,9 +40,7 @@ static bool batch_of(uint32_t ndim, const int64_t *shape, int64_t *batch) {
 
 /* Computes the number of elements along K from the last dimensions of the data tensor. Returns
  * false if these dimensions do not fit the table entry. */
-static bool cols_of(const resolving *r, uint32_t *ndim, int64_t *cols) {
-    const bsmm_tensor *t = r->data;
-    const bsmm_storage *row = r->row;
+static bool cols_of(const bsmm_storage *row, const bsmm_tensor *t, uint32_t *ndim, int64_t *cols) {
     *ndim = t->ndim;
     if (*ndim < 2) return false;
     *cols = t->shape[*ndim - 1];
@@ -67,19 +65,25 @@ static bsmm_status fail_packing(const resolving *r) {
     return fail_shape(r->data, rule);
 }
 
-static bsmm_status describe(resolving *r) {
+/* Describes the matrices of a weight by the shape of its data tensor. Returns false if this shape
+ * does not fit the table entry. */
+static bool describe_shape(const bsmm_storage *row, const bsmm_tensor *data, bsmm_matrix *matrix,
+                           int64_t *batch) {
     uint32_t ndim;
     int64_t cols;
-    if (!cols_of(r, &ndim, &cols) || !batch_of(ndim, r->data->shape, &r->batch))
-        return fail_packing(r);
-    r->matrix = BSMM_INIT(bsmm_matrix);
-    r->matrix.order = r->data->order;
-    r->matrix.format = r->row->format;
-    if (r->row->format.elem == BSMM_ELEM_NONE) r->matrix.format.elem = r->data->elem;
-    r->matrix.rows = r->data->shape[ndim - 2];
-    r->matrix.cols = cols;
-    r->matrix.global_kind = r->row->global_kind;
-    return BSMM_OK;
+    if (!cols_of(row, data, &ndim, &cols) || !batch_of(ndim, data->shape, batch)) return false;
+    *matrix = BSMM_INIT(bsmm_matrix);
+    matrix->order = data->order;
+    matrix->rows = data->shape[ndim - 2];
+    matrix->cols = cols;
+    matrix->format = bsmm_storage_format(row, matrix->rows, cols);
+    if (row->format.elem == BSMM_ELEM_NONE) matrix->format.elem = data->elem;
+    matrix->global_kind = row->global_kind;
+    return true;
+}
+
+static bsmm_status describe(resolving *r) {
+    return describe_shape(r->row, r->data, &r->matrix, &r->batch) ? BSMM_OK : fail_packing(r);
 }
 
 /* Checks the type and the size of the tensor that holds the elements. If the file's metadata
@@ -114,12 +118,36 @@ static bool blocks_are(const resolving *r, uint32_t block_rows, uint32_t block_c
            s->shape[s->ndim - 1] == bsmm_ceil_div(r->matrix.cols, block_cols);
 }
 
+/* Tells whether the scale tensor has one scale for each matrix, and the number of dimensions that
+ * the table entry prescribes. */
+static bool is_one_scale(const resolving *r) {
+    const uint32_t own = r->row->scale_shape == BSMM_SCALES_ONE;
+    if (r->scale->ndim + 2 != r->data->ndim + own) return false;
+    int64_t count = 1;
+    for (uint32_t i = 0; i < r->scale->ndim; i++)
+        if (__builtin_mul_overflow(count, r->scale->shape[i], &count)) return false;
+    return count == r->batch && (!own || r->scale->shape[r->scale->ndim - 1] == 1);
+}
+
+static bool scales_fit(const resolving *r) {
+    const bsmm_format *f = &r->matrix.format;
+    return r->row->scale_shape == BSMM_SCALES_BY_BLOCK ? blocks_are(r, f->block_rows, f->block_cols)
+                                                       : is_one_scale(r);
+}
+
+bool bsmm_storage_fits(const bsmm_storage *row, const bsmm_tensor *data, const bsmm_tensor *scale) {
+    resolving r = {.row = row, .data = data, .scale = scale};
+    /* Packed rows without columns have one shape in all formats. */
+    return describe_shape(row, data, &r.matrix, &r.batch) && scales_fit(&r) &&
+           (r.matrix.cols > 0 || !row->pack_bytes);
+}
+
 /* Checks that the dimensions of the scale tensor are the numbers of blocks along the rows and
  * columns of the weight. If they are not, the message names the probable reason. */
 static bsmm_status check_linear_scales(const resolving *r) {
     const bsmm_format *f = &r->matrix.format;
     char rule[200];
-    if (blocks_are(r, f->block_rows, f->block_cols)) return BSMM_OK;
+    if (scales_fit(r)) return BSMM_OK;
     const char *hazard = "must be";
     if (r->scale->ndim == 1)
         hazard = "one-dimensional scales are swizzled and nothing declares their layout; must be";

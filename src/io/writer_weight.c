@@ -24,7 +24,7 @@ static const char *refuse(const bsmm_storage *row, const bsmm_operand *o, bool w
         if (m->format.scale != BSMM_SCALE_NONE) return "it has no scales";
         return bsmm_elem_is_wide(m->format.elem) ? NULL : "it has f32, f16 and bf16 only";
     }
-    if (!bsmm_format_equal(row->format, m->format)) return no_format;
+    if (!bsmm_format_equal(bsmm_storage_format(row, m->rows, m->cols), m->format)) return no_format;
     if (wants_global && !row->global) return "it has no global scale";
     if (row->in_gguf && m->cols % bsmm_gguf_type_named(row->data_dtype)->block)
         return "its rows must be whole blocks of ggml";
@@ -34,22 +34,29 @@ static const char *refuse(const bsmm_storage *row, const bsmm_operand *o, bool w
     return NULL;
 }
 
+/* Chooses the table entry for a weight. Entries that depend on shapes (by_shape) come last, and
+ * only if the caller names their family: fp8_group128 of 128 columns is also e4m3 with one scale a
+ * row.
+ */
 static bsmm_status choose(const char *family, const bsmm_operand *o, bool wants_global,
                           bool is_gguf, const bsmm_storage **chosen) {
     const char *reason = NULL; /* reason why the table entry that fits the weight best refuses it */
-    const bsmm_storage *row;
+    const bsmm_storage *row, *whole = NULL;
     if (family && !bsmm_family_exists(family))
         return bsmm_fail(BSMM_E_NOT_FOUND, "family: \"%.60s\" is not known", family);
     for (size_t i = 0; (row = bsmm_storage_to_write(i)); i++) {
         if (family && strcmp(family, row->family) != 0) continue;
         const char *why = refuse(row, o, wants_global, is_gguf);
-        if (!why) {
+        if (!why && !row->by_shape) {
             *chosen = row;
             return BSMM_OK;
         }
+        if (!why && family && !whole) whole = row;
         const bool weak = why == no_format || why == no_gguf || why == only_gguf;
-        if (row->writes && (!weak || !reason || reason == no_gguf)) reason = why;
+        if (why && row->writes && (!weak || !reason || reason == no_gguf)) reason = why;
     }
+    *chosen = whole;
+    if (whole) return BSMM_OK;
     return bsmm_fail(BSMM_E_UNSUPPORTED, "family: %s cannot hold %s: %s%s",
                      family ? family : "a GGUF file", bsmm_format_name(o->m.format),
                      reason ? reason : "it is only read",
@@ -89,7 +96,9 @@ static dims scale_dims(const bsmm_written *w) {
     uint32_t layout = w->operand.m.scale_layout;
     dims d = {0};
     if (w->batch > 1 || w->row->trailing) push(&d, w->batch);
-    if (layout == BSMM_LAYOUT_ROW_MAJOR || layout == BSMM_LAYOUT_COL_MAJOR) {
+    if (w->row->scale_shape != BSMM_SCALES_BY_BLOCK) {
+        if (w->row->scale_shape == BSMM_SCALES_ONE) push(&d, 1);
+    } else if (layout == BSMM_LAYOUT_ROW_MAJOR || layout == BSMM_LAYOUT_COL_MAJOR) {
         bool by_rows = layout == BSMM_LAYOUT_ROW_MAJOR;
         push(&d, by_rows ? map->rows : map->cols);
         push(&d, by_rows ? map->cols : map->rows);

@@ -59,6 +59,85 @@ def check_method(folder, method):
     assert config_of(folder)["quantization_config"]["quant_method"] == str(method), config_of(folder)
 
 
+def check_scheme(folder, name, strategy, scale):
+    """One scheme for all layers that quantizes weights only; `scale` is the up_proj's dtype and shape."""
+    quantization = config_of(folder)["quantization_config"]
+    (group,) = quantization["config_groups"].values()
+    assert quantization["format"] == group["format"] == str(name) and group["targets"] == ["Linear"], quantization
+    assert group["weights"]["strategy"] == str(strategy) and group["input_activations"] is None, group
+    dtype, shape, _ = read(folder)["model.layers.0.mlp.up_proj.weight_scale"]
+    assert f"{dtype}:{'x'.join(map(str, shape))}" == str(scale), (dtype, shape)
+
+
+def check_groups(folder, name, *groups):
+    quantization = config_of(folder)["quantization_config"]
+    got = [f"{g['weights']['strategy']}:{len(g['targets'])}" for g in quantization["config_groups"].values()]
+    assert quantization["format"] == str(name) and got == [str(g) for g in groups], quantization
+
+
+def check_magnitudes(path, out):
+    """Writes invented largest magnitudes of all layers' inputs. q_proj, k_proj and v_proj differ, although they share
+    their input, so that the largest must be taken."""
+    layers = [n.removesuffix(".weight") for n in tensors_of(path) if "_proj" in n]
+    pathlib.Path(out).write_text(json.dumps({n: 1.7 + 0.3 * i for i, n in enumerate(layers)}))
+
+
+def expected_amax(amax, layer):
+    for fused in (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj")):
+        if layer.endswith(fused):
+            stem = layer.rsplit(".", 1)[0]
+            return max(amax[f"{stem}.{f}"] for f in fused)
+    return amax[layer]
+
+
+def f32(value):
+    return struct.unpack("<f", struct.pack("<f", value))[0]
+
+
+def check_inputs(folder, calibration):
+    amax, got = json.loads(calibration.read_text()), read(folder)
+    for layer in amax:
+        wide = layer.endswith("o_proj")
+        suffix, full = ("input_scale", 448) if wide else ("input_global_scale", 2688)
+        dtype, shape, data = got[f"{layer}.{suffix}"]
+        largest = f32(expected_amax(amax, layer))
+        wanted = f32(largest / full) if wide else f32(full / largest)
+        assert (dtype, shape) == ("F32", [1]) and struct.unpack("<f", data)[0] == wanted, layer
+    groups = {g["format"]: g["input_activations"] for g in config_of(folder)["quantization_config"]["config_groups"].values()}
+    assert groups["nvfp4-pack-quantized"]["dynamic"] == "local" and groups["float-quantized"]["dynamic"] is False, groups
+
+
+def check_modelopt(folder, calibration, algorithm):
+    got, config = read(folder), config_of(folder)["quantization_config"]
+    second = json.loads((folder / "hf_quant_config.json").read_text())["quantization"]
+    assert config["quant_algo"] == second["quant_algo"] == str(algorithm), (config, second)
+    assert config["ignore"] == second["exclude_modules"] == ["lm_head"]
+    inputs = {n: t for n, t in got.items() if n.endswith(".input_scale")}
+    if str(calibration) == "none":
+        assert not inputs and "input_activations" not in config["config_groups"]["group_0"]
+        return
+    amax = json.loads(calibration.read_text())
+    assert {n.removesuffix(".input_scale") for n in inputs} == set(amax)
+    for name, (dtype, shape, data) in inputs.items():
+        layer = name.removesuffix(".input_scale")
+        fp8 = got[f"{layer}.weight"][0] == "F8_E4M3"
+        largest = f32(expected_amax(amax, layer))
+        assert (dtype, shape) == ("F32", []) and struct.unpack("<f", data)[0] == f32(largest / (448 if fp8 else 2688)), name
+        if str(algorithm) == "MIXED_PRECISION":
+            wanted = {"quant_algo": "FP8"} if fp8 else {"quant_algo": "NVFP4", "group_size": 16}
+            assert config["quantized_layers"][layer] == second["quantized_layers"][layer] == wanted, layer
+            assert got[f"{layer}.weight_scale"][1] == [] or not fp8
+
+
+def check_reciprocals(folder, source):
+    got, before = read(folder), read(source)
+    names = [n for n in before if n.endswith(".input_scale")]
+    assert len(names) == 14 and not any(n.endswith(".input_scale") for n in got)
+    for name in names:
+        (old,), (new,) = (struct.unpack("<f", t[2]) for t in (before[name], got[name.replace("input_", "input_global_")]))
+        assert new == f32(1 / old), name
+
+
 def check_ignores(folder, *names):
     quantization = config_of(folder)["quantization_config"]
     assert quantization.get("ignore", quantization.get("exclude")) == [str(n) for n in names], quantization

@@ -42,6 +42,59 @@ check method modelopt modelopt
 check method gpt-oss-hf mxfp4
 check method deepseek fp8
 
+# FP8 with one scale a block, row or matrix, and packed mxfp6, as compressed-tensors names them.
+ct=(quantize in --family compressed-tensors)
+for format in fp8_block128 fp8_channel fp8_tensor mxfp6_e2m3; do
+    "$bsmm" "${ct[@]}" --format $format -o ct-$format >/dev/null || fail "$format"
+done
+check scheme ct-fp8_block128 float-quantized block F32:1x1
+check scheme ct-fp8_channel float-quantized channel F32:128x1
+check scheme ct-fp8_tensor float-quantized tensor F32:1
+check scheme ct-mxfp6_e2m3 mxfp6-pack-quantized group U8:128x2
+"$bsmm" compare in ct-fp8_channel --json >rows
+python3 -c "import json; rows = [json.loads(r) for r in open('rows')]; changed = [r for r in rows if r['sqnr_db'] is not None]
+assert len(changed) == 14 and all(30 < r['sqnr_db'] < 40 for r in changed), changed" || fail "the error of fp8_channel"
+"$bsmm" "${ct[@]}" --format fp8_block128 --tensor '*q_proj*=fp8_channel' --tensor '*o_proj*=fp8_tensor' -o ct-three >/dev/null
+check groups ct-three float-quantized block:10 channel:2 tensor:2
+
+# Input scales: without them, only weights are quantized; with them, every layer needs one.
+python3 -B "$here/folder_check.py" magnitudes in/model.safetensors amax.json
+"$bsmm" "${ct[@]}" --format nvfp4 --tensor '*o_proj*=fp8_tensor' --input-scales amax.json -o ct-inputs >/dev/null || fail "input scales"
+check inputs ct-inputs amax.json
+modelopt=(quantize in --family modelopt --format nvfp4)
+"$bsmm" "${modelopt[@]}" --tensor '*o_proj*=fp8_tensor' --input-scales amax.json -o mo-inputs >/dev/null || fail "ModelOpt's input scales"
+check modelopt mo-inputs amax.json MIXED_PRECISION
+"$bsmm" "${modelopt[@]}" --input-scales amax.json -o mo-nvfp4 >/dev/null || fail "ModelOpt's nvfp4"
+check modelopt mo-nvfp4 amax.json NVFP4
+check modelopt modelopt none W4A16_NVFP4
+"$bsmm" dequantize mo-inputs -o mo-plain --dtype f32 >/dev/null && check plain mo-plain in
+"$bsmm" convert mo-nvfp4 -o mo-converted --family compressed-tensors --round-global >/dev/null || fail "convert with input scales"
+check reciprocals mo-converted mo-nvfp4
+refuses 2 "modelopt has no scheme for fp8_tensor that quantizes weights alone; give --input-scales" quantize in --family modelopt --format fp8_tensor -o none
+refuses 2 "--input-scales: compressed-tensors has no calibrated input scales for mxfp4" "${ct[@]}" --format mxfp4 --input-scales amax.json -o none
+refuses 2 "--input-scales: needs --family" quantize in --format nvfp4 --input-scales amax.json -o none
+refuses 1 "missing.json: " "${modelopt[@]}" --input-scales missing.json -o none
+sed 's/layers.1.self_attn.v_proj/layers.1.v_proj/' amax.json >few.json
+refuses 1 "model.layers.1.self_attn.v_proj.weight: --input-scales: few.json has no value for this layer" "${modelopt[@]}" --input-scales few.json -o none
+for value in 0 -1 '"1"' 1e39 null; do
+    echo '{"a.b": '"$value"'}' >bad.json
+    refuses 1 "bad.json: \"a.b\": value is" "${modelopt[@]}" --input-scales bad.json -o none
+done
+echo '[1]' >bad.json
+refuses 1 "bad.json: is no JSON object" "${modelopt[@]}" --input-scales bad.json -o none
+sed 's/{/{"other": 1,/' amax.json >more.json
+"$bsmm" "${modelopt[@]}" --input-scales more.json -o mo-more 2>&1 | grep -q "warning: --input-scales: 'other' in more.json" || fail "no warning"
+[ ! -e none ] && [ ! -e none.part ] || fail "a refused run leaves a folder"
+# A run does not continue with another calibration.
+limited=("${ct[@]}" --format nvfp4 --input-scales more.json --shard-size 20000 -o changed)
+(ulimit -f 24 && trap '' XFSZ && "$bsmm" "${limited[@]}" >/dev/null 2>&1)
+if [ -e changed.part ]; then
+    sed -i 's/"other": 1/"other": 12/' more.json
+    refuses 1 "changed.part: is the unfinished output of another command or of changed input" "${limited[@]}"
+else
+    fail "the limited run is not interrupted"
+fi
+
 # dequantize removes quantization_config wherever it stands, and leaves the rest as it is.
 "$bsmm" dequantize out -o plain --dtype f32 >/dev/null || fail "dequantize"
 check plain plain in

@@ -114,6 +114,7 @@ static void test_families(void **state) {
                  {"compressed-tensors", "nvfp4"},
                  {"compressed-tensors", "mxfp4"},
                  {"compressed-tensors", "mxfp8"},
+                 {"compressed-tensors", "fp8_block128"},
                  {"quark", "mxfp4"},
                  {"quark", "mxfp6_e2m3"},
                  {"quark", "mxfp6_e3m2"},
@@ -127,6 +128,32 @@ static void test_families(void **state) {
                 .family = pairs[i].family,
                 .matrix = describe(format_named(pairs[i].format), shapes[k][0], shapes[k][1]),
                 .batch = shapes[k][2]});
+}
+
+/* Tests formats whose blocks have all columns or all rows of a matrix, and mxfp6 of
+ * compressed-tensors, whose shapes alone tell it from mxfp4. */
+static void test_families_by_shape(void **state) {
+    (void)state;
+    static const int64_t shapes[][3] = {{1, 64, 1},  {130, 256, 1}, {3, 96, 4},
+                                        {7, 300, 1}, {2, 128, 1},   {128, 128, 1}};
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        const int64_t rows = shapes[i][0], cols = shapes[i][1];
+        const uint32_t height = (uint32_t)rows, width = (uint32_t)cols;
+        const bsmm_format channel = {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, width};
+        const bsmm_format tensor = {BSMM_ELEM_E4M3, BSMM_SCALE_F32, height, width};
+        round_trip((write_case){.family = "compressed-tensors",
+                                .matrix = describe(channel, rows, cols),
+                                .batch = shapes[i][2]});
+        round_trip((write_case){.family = "compressed-tensors",
+                                .matrix = describe(tensor, rows, cols),
+                                .batch = shapes[i][2]});
+        round_trip((write_case){
+            .family = "modelopt", .matrix = describe(tensor, rows, cols), .batch = shapes[i][2]});
+        if (cols % 32) continue;
+        round_trip((write_case){.family = "compressed-tensors",
+                                .matrix = describe(format_named("mxfp6_e2m3"), rows, cols),
+                                .batch = shapes[i][2]});
+    }
 }
 
 /* Tests that the writer chooses the first checkpoint family that can hold a format if the caller
@@ -394,6 +421,7 @@ static void test_table(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_families),
+                                       cmocka_unit_test(test_families_by_shape),
                                        cmocka_unit_test(test_default_families),
                                        cmocka_unit_test(test_every_format),
                                        cmocka_unit_test(test_every_layout),

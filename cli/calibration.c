@@ -1,0 +1,136 @@
+#include "calibration.h"
+#include "common.h"
+#include "fused.h"
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char weight_end[] = ".weight";
+
+/* The rules of the families. 2688 is the largest value of nvfp4 below its global scale (6 * 448),
+ * and 448 is that of e4m3. The sources are ModelOpt's export/quant_utils.py, compressed-tensors'
+ * helpers.py (generate_gparam) and llama.cpp's conversion of ModelOpt's files. */
+static const cli_input_rule rules[] = {
+    {"modelopt", "nvfp4", ".input_scale", 0, 2688, false},
+    {"modelopt", "fp8_tensor", ".input_scale", 0, 448, false},
+    {"gguf", "nvfp4", ".input_scale", 1, 2688, false},
+    {"compressed-tensors", "nvfp4", ".input_global_scale", 1, 2688, true},
+    {"compressed-tensors", "fp8_tensor", ".input_scale", 1, 448, false},
+};
+enum { RULES = sizeof rules / sizeof rules[0] };
+
+const cli_input_rule *cli_input_rule_of(const char *family, const char *format) {
+    for (size_t i = 0; family && i < RULES; i++)
+        if (!strcmp(rules[i].family, family) && !strcmp(rules[i].format, format)) return &rules[i];
+    return NULL;
+}
+
+static bool ends_with(const char *text, const char *end) {
+    const size_t length = strlen(text), tail = strlen(end);
+    return length > tail && !strcmp(text + length - tail, end);
+}
+
+bool cli_is_input_scale(const char *name, char *weight, size_t size) {
+    for (size_t i = 0; i < RULES; i++) {
+        if (!ends_with(name, rules[i].suffix)) continue;
+        const size_t stem = strlen(name) - strlen(rules[i].suffix);
+        return (size_t)snprintf(weight, size, "%.*s%s", (int)stem, name, weight_end) < size;
+    }
+    return false;
+}
+
+/* The division is exact arithmetic of floats, as the projects do it. */
+float cli_input_scale(const cli_input_rule *rule, double amax) {
+    return rule->is_divisor ? rule->full / (float)amax : (float)amax / rule->full;
+}
+
+bool cli_input_scale_read(const bsmm_file *file, const cli_input_rule *rule, const char *weight,
+                          float *scale) {
+    bsmm_tensor tensor = BSMM_INIT(bsmm_tensor);
+    if (!ends_with(weight, weight_end)) return false;
+    const size_t stem = strlen(weight) - strlen(weight_end);
+    char *name = cli_alloc(stem + strlen(rule->suffix) + 1, 1);
+    sprintf(name, "%.*s%s", (int)stem, weight, rule->suffix);
+    const bool found = !bsmm_file_tensor_find(file, name, &tensor) &&
+                       !strcmp(tensor.dtype, "F32") && tensor.bytes == sizeof *scale;
+    free(name);
+    if (found) memcpy(scale, tensor.data, sizeof *scale);
+    return found;
+}
+
+/* Checks that every value of the file is a positive float. */
+static bool check(const char *path, json_t *layers) {
+    const char *layer;
+    json_t *value;
+    if (!json_is_object(layers)) {
+        cli_fail("%s: is no JSON object of names of layers and largest magnitudes", path);
+        return false;
+    }
+    json_object_foreach(layers, layer, value) {
+        const float amax = (float)json_number_value(value);
+        if (json_is_number(value) && isfinite(amax) && amax > 0) continue;
+        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+        cli_fail("%s: \"%s\": value is %.100s; must be a positive number, the largest magnitude "
+                 "of the layer's input",
+                 path, layer, text ? text : "?");
+        free(text);
+        return false;
+    }
+    return true;
+}
+
+bool cli_calibration_open(const char *path, cli_calibration *calibration) {
+    json_error_t error;
+    *calibration = (cli_calibration){.path = path};
+    json_t *layers = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    if (!layers) cli_fail("%s: line %d: %s", path, error.line, error.text);
+    if (!layers || !check(path, layers)) {
+        json_decref(layers);
+        return false;
+    }
+    calibration->layers = layers;
+    calibration->used = json_object();
+    return true;
+}
+
+void cli_calibration_close(cli_calibration *calibration) {
+    json_decref(calibration->layers);
+    json_decref(calibration->used);
+}
+
+/* Returns the value of the layer that has this weight, or 0 if the file has none. */
+static double value_of(cli_calibration *calibration, const char *weight) {
+    const size_t length = strlen(weight) - (ends_with(weight, weight_end) ? strlen(weight_end) : 0);
+    char *layer = cli_alloc(length + 1, 1);
+    sprintf(layer, "%.*s", (int)length, weight);
+    const json_t *value = json_object_get(calibration->layers, layer);
+    if (value) json_object_set_new(calibration->used, layer, json_true());
+    free(layer);
+    return json_number_value(value);
+}
+
+bool cli_calibration_find(cli_calibration *calibration, const char *weight, double *amax) {
+    char *name;
+    *amax = value_of(calibration, weight);
+    if (*amax == 0) {
+        cli_fail("%s: --input-scales: %s has no value for this layer", weight, calibration->path);
+        return false;
+    }
+    for (int k = 0; (name = cli_fused_name(weight, k)); k++) {
+        *amax = fmax(*amax, value_of(calibration, name));
+        free(name);
+    }
+    return true;
+}
+
+void cli_calibration_warn(const cli_calibration *calibration) {
+    const char *layer;
+    json_t *value;
+    json_object_foreach(calibration->layers, layer, value) {
+        if (!json_object_get(calibration->used, layer))
+            cli_warn("--input-scales: '%s' in %s is the name of no layer whose input gets a scale",
+                     layer, calibration->path);
+    }
+}

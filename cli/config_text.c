@@ -1,0 +1,94 @@
+/* Edits the text of config.json without changing the rest of the file. */
+#include "common.h"
+#include "folder_config.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *skip_blanks(const char *at) {
+    return at + strspn(at, " \t\r\n");
+}
+
+/* Returns the end of the JSON string that begins at `at`. */
+static const char *skip_string(const char *at) {
+    for (at++; *at && *at != '"'; at++)
+        if (*at == '\\' && at[1]) at++;
+    return *at ? at + 1 : at;
+}
+
+/* Returns the end of the JSON value that begins at `at`. */
+static const char *skip_value(const char *at) {
+    int depth = 0;
+    while (*at) {
+        if (*at == '"') {
+            at = skip_string(at);
+        } else {
+            depth += *at == '{' || *at == '[';
+            if (depth == 0 && strchr(",]}", *at)) return at;
+            depth -= *at == '}' || *at == ']';
+            at++;
+        }
+        if (depth == 0 && strchr("\"}]", at[-1])) return at;
+    }
+    return at;
+}
+
+/* Describes a member of a JSON object by its text, from the key to the end of the value, with the
+ * comma before or after it. */
+typedef struct member {
+    const char *begin, *end;
+} member;
+
+/* Finds the member `key` of the JSON object that begins at `at`. If there is no such member, both
+ * pointers of the result point to the closing brace. Returns false if the text is not an object. */
+static bool find_member(const char *at, const char *key, member *found) {
+    const char *comma = NULL;
+    if (*(at = skip_blanks(at)) != '{') return false;
+    for (at = skip_blanks(at + 1); *at == '"';) {
+        const char *begin = at, *name = at + 1;
+        at = skip_string(at);
+        const bool same =
+            (size_t)(at - name) == strlen(key) + 1 && !strncmp(name, key, strlen(key));
+        if (*(at = skip_blanks(at)) != ':') return false;
+        at = skip_blanks(skip_value(skip_blanks(at + 1)));
+        const bool more = *at == ',';
+        if (same) {
+            *found = (member){comma ? comma : begin, comma ? at : at + more};
+            return true;
+        }
+        comma = more ? at : NULL;
+        at = more ? skip_blanks(at + 1) : at;
+    }
+    *found = (member){at, at};
+    return *at == '}';
+}
+
+/* Removes every member `key` from the text of a JSON object. A key may occur twice, and readers
+ * take the last one. Returns false if the text is not an object. */
+static bool remove_members(char *text, const char *key) {
+    member found;
+    while (find_member(text, key, &found)) {
+        if (found.begin == found.end) return true;
+        memmove(text + (found.begin - text), found.end, strlen(found.end) + 1);
+    }
+    return false;
+}
+
+char *cli_config_replace(const char *text, const char *key, const char *value) {
+    char *rest = strcpy(cli_alloc(strlen(text) + 1, 1), text), *out = NULL;
+    size_t size;
+    FILE *stream = remove_members(rest, key) ? open_memstream(&out, &size) : NULL;
+    if (stream) {
+        /* The new member becomes the first one of the object, because a comma can then only follow
+           it. */
+        const char *first = skip_blanks(rest) + 1;
+        fprintf(stream, "%.*s", (int)(first - rest), rest);
+        if (value) fprintf(stream, "\n  \"%s\": ", key);
+        for (const char *at = value; at && *at; at++)
+            fputs(*at == '\n' ? "\n  " : (char[]){*at, 0}, stream);
+        if (value) fputs(*skip_blanks(first) != '}' ? "," : "\n", stream);
+        fputs(first, stream);
+    }
+    free(rest);
+    return stream && !fclose(stream) ? out : NULL;
+}

@@ -1,0 +1,57 @@
+#include "whole.h"
+#include "common.h"
+#include <string.h>
+
+enum { LEAST_COLUMNS = 2 }; /* A block has at least two columns. */
+
+static const struct {
+    const char *name;
+    bsmm_format format;
+} formats[] = {
+    {"fp8_channel", {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 0}},
+    {"fp8_tensor", {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 0, 0}},
+};
+enum { FORMATS = sizeof formats / sizeof formats[0] };
+
+static bool same(bsmm_format a, bsmm_format b) {
+    return a.elem == b.elem && a.scale == b.scale && a.block_rows == b.block_rows &&
+           a.block_cols == b.block_cols;
+}
+
+static uint32_t size_of(uint32_t size, int64_t extent, uint32_t least) {
+    if (size) return size;
+    return extent < least ? least : extent > UINT32_MAX ? UINT32_MAX : (uint32_t)extent;
+}
+
+const char *cli_whole_at(uint32_t index) {
+    return index < FORMATS ? formats[index].name : NULL;
+}
+
+bool cli_parse_weight_format(const char *text, bsmm_format *format) {
+    for (uint32_t i = 0; i < FORMATS; i++)
+        if (!strcmp(formats[i].name, text)) {
+            *format = formats[i].format;
+            return true;
+        }
+    return cli_parse_format(text, format);
+}
+
+bool cli_is_whole(bsmm_format format) {
+    return format.scale != BSMM_SCALE_NONE && (!format.block_rows || !format.block_cols);
+}
+
+bsmm_format cli_whole_format(bsmm_format format, int64_t rows, int64_t cols) {
+    if (!cli_is_whole(format)) return format;
+    format.block_rows = size_of(format.block_rows, rows, 1);
+    format.block_cols = size_of(format.block_cols, cols, LEAST_COLUMNS);
+    return format;
+}
+
+const char *cli_whole_name(bsmm_format format, int64_t rows, int64_t cols) {
+    const char *name = bsmm_format_name(format);
+    for (uint32_t i = 0; i < FORMATS && !strcmp(name, "custom"); i++)
+        if (same(format, formats[i].format) ||
+            same(format, cli_whole_format(formats[i].format, rows, cols)))
+            name = formats[i].name;
+    return name;
+}

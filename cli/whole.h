@@ -1,0 +1,21 @@
+/* Names the formats that have one f32 scale for a row or for a whole weight. The size of their
+ * blocks depends on the weight, so the library has no preset for them. */
+#ifndef CLI_WHOLE_H
+#define CLI_WHOLE_H
+
+#include "command.h"
+
+/* Returns the name of format number `index`, or NULL after the last one. */
+const char *cli_whole_at(uint32_t index);
+/* Reads the name of a preset, an element format or one of these formats. In the latter, the block
+ * sizes that depend on the weight are 0. Fails like cli_parse_format. */
+bool cli_parse_weight_format(const char *text, bsmm_format *format);
+/* Tells whether a block size of the format depends on the weight. */
+bool cli_is_whole(bsmm_format format);
+/* Returns the format of a weight of this size. */
+bsmm_format cli_whole_format(bsmm_format format, int64_t rows, int64_t cols);
+/* Returns the name of a format, which may be one of these formats, for a weight of this size. The
+ * result is "custom" if the format has no name. */
+const char *cli_whole_name(bsmm_format format, int64_t rows, int64_t cols);
+
+#endif
