@@ -1,7 +1,6 @@
 #include "fake_cuda.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #pragma GCC visibility push(default)
@@ -10,22 +9,14 @@
 #include "cuda/runtime/driver.def"
 #undef ENTRY
 
-enum { MOST_BLOCKS = 256 };
-
-fake_cuda fake_cuda_state = {.devices = 2, .capability = 90, .free_bytes = 1u << 30};
+fake_cuda fake_cuda_state = {
+    .driver = {.devices = 2, .free_bytes = 1u << 30},
+    .capability = 90,
+};
 
 #pragma GCC visibility pop
 
-static struct {
-    char *begin;
-    size_t bytes;
-} blocks[MOST_BLOCKS];
-
-#define FAIL_IF_TOLD                                                                               \
-    do {                                                                                           \
-        const char *failing = fake_cuda_state.failing;                                             \
-        if (failing && strcmp(failing, __func__) == 0) return fake_cuda_state.failure;             \
-    } while (0)
+#define FAIL_IF_TOLD FAKE_FAIL_IF_TOLD(fake_cuda_state.driver)
 
 static void *address(CUdeviceptr pointer) {
     return (void *)(uintptr_t)pointer;
@@ -58,7 +49,7 @@ CUresult cuGetErrorString(CUresult error, const char **text) {
 
 CUresult cuDeviceGetCount(int *count) {
     FAIL_IF_TOLD;
-    *count = fake_cuda_state.devices;
+    *count = fake_cuda_state.driver.devices;
     return CUDA_SUCCESS;
 }
 
@@ -93,7 +84,7 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) {
     (void)device;
     FAIL_IF_TOLD;
-    *bytes = fake_cuda_state.free_bytes;
+    *bytes = fake_cuda_state.driver.free_bytes;
     return CUDA_SUCCESS;
 }
 
@@ -137,12 +128,7 @@ CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
 CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     FAIL_IF_TOLD;
     NEED_CONTEXT;
-    fake_cuda_state.loads++;
-    static char any;
-    memcpy(fake_cuda_state.image, image, sizeof fake_cuda_state.image);
-    /* The host's image may be freed after this call, so the fake driver does not keep its address.
-     */
-    *module = (CUmodule)(void *)&any;
+    *module = fake_load(&fake_cuda_state.driver, image);
     return CUDA_SUCCESS;
 }
 
@@ -169,7 +155,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
     (void)function, (void)arguments, (void)extra;
     FAIL_IF_TOLD;
     NEED_CONTEXT;
-    fake_cuda_state.launches++;
+    fake_cuda_state.driver.launches++;
     fake_cuda_state.config = *config;
     for (unsigned int i = 0; i < config->numAttrs && i < 4; i++)
         fake_cuda_state.attributes[i] = config->attrs[i];
@@ -180,49 +166,30 @@ CUresult cuStreamSynchronize(CUstream stream) {
     (void)stream;
     FAIL_IF_TOLD;
     NEED_CONTEXT;
-    fake_cuda_state.waits++;
+    fake_cuda_state.driver.waits++;
     return CUDA_SUCCESS;
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
     FAIL_IF_TOLD;
     NEED_CONTEXT;
-    size_t i = 0;
-    while (i < MOST_BLOCKS && blocks[i].begin)
-        i++;
-    if (bytes > fake_cuda_state.free_bytes || i == MOST_BLOCKS) return CUDA_ERROR_OUT_OF_MEMORY;
-    blocks[i].begin = aligned_alloc(256, (bytes + 255) / 256 * 256);
-    blocks[i].bytes = bytes;
-    fake_cuda_state.free_bytes -= bytes;
-    fake_cuda_state.allocations++;
-    *pointer = (uintptr_t)blocks[i].begin;
-    return blocks[i].begin ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    *pointer = (uintptr_t)fake_allocate(&fake_cuda_state.driver, bytes);
+    return *pointer ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult cuMemFree_v2(CUdeviceptr pointer) {
     NEED_CONTEXT;
-    for (size_t i = 0; i < MOST_BLOCKS; i++) {
-        if (blocks[i].begin != address(pointer)) continue;
-        free(blocks[i].begin);
-        blocks[i].begin = NULL;
-        fake_cuda_state.free_bytes += blocks[i].bytes;
-        fake_cuda_state.allocations--;
-        return CUDA_SUCCESS;
-    }
-    return CUDA_ERROR_INVALID_VALUE;
+    const bool released = fake_release(&fake_cuda_state.driver, address(pointer));
+    return released ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* Attributes of an unknown address keep their initial values, as with the real driver. */
 CUresult cuPointerGetAttributes(unsigned int count, int *attributes, void **values,
                                 CUdeviceptr pointer) {
     FAIL_IF_TOLD;
-    for (size_t i = 0; i < MOST_BLOCKS; i++) {
-        char *begin = blocks[i].begin, *at = address(pointer);
-        if (!begin || at < begin || at >= begin + blocks[i].bytes) continue;
-        for (unsigned int k = 0; k < count; k++)
-            *(int *)values[k] = attributes[k] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE
-                                    ? CU_MEMORYTYPE_DEVICE
-                                    : fake_cuda_state.owner;
-    }
+    for (unsigned int k = 0; k < count && fake_is_device_memory(address(pointer)); k++)
+        *(int *)values[k] = attributes[k] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+                                ? CU_MEMORYTYPE_DEVICE
+                                : fake_cuda_state.driver.owner;
     return CUDA_SUCCESS;
 }

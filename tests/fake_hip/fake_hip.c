@@ -1,7 +1,6 @@
 #include "fake_hip.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #pragma GCC visibility push(default)
@@ -12,22 +11,15 @@
 const char *hipGetErrorName(hipError_t error);
 const char *hipGetErrorString(hipError_t error);
 
-enum { MOST_BLOCKS = 256 };
-
-fake_hip fake_hip_state = {.devices = 2, .minor = 4, .version = 60300000, .free_bytes = 1u << 30};
+fake_hip fake_hip_state = {
+    .driver = {.devices = 2, .free_bytes = 1u << 30},
+    .minor = 4,
+    .version = 60300000,
+};
 
 #pragma GCC visibility pop
 
-static struct {
-    char *begin;
-    size_t bytes;
-} blocks[MOST_BLOCKS];
-
-#define FAIL_IF_TOLD                                                                               \
-    do {                                                                                           \
-        const char *failing = fake_hip_state.failing;                                              \
-        if (failing && strcmp(failing, __func__) == 0) return fake_hip_state.failure;              \
-    } while (0)
+#define FAIL_IF_TOLD FAKE_FAIL_IF_TOLD(fake_hip_state.driver)
 
 const char *hipGetErrorName(hipError_t error) {
     static char text[32];
@@ -54,7 +46,7 @@ hipError_t hipRuntimeGetVersion(int *version) {
 
 hipError_t hipGetDeviceCount(int *count) {
     FAIL_IF_TOLD;
-    *count = fake_hip_state.devices;
+    *count = fake_hip_state.driver.devices;
     return hipSuccess;
 }
 
@@ -94,7 +86,7 @@ hipError_t hipDeviceGetAttribute(int *value, int attribute, int device) {
 hipError_t hipDeviceTotalMem(size_t *bytes, int device) {
     (void)device;
     FAIL_IF_TOLD;
-    *bytes = fake_hip_state.free_bytes;
+    *bytes = fake_hip_state.driver.free_bytes;
     return hipSuccess;
 }
 
@@ -108,13 +100,8 @@ hipError_t hipThreadExchangeStreamCaptureMode(int *mode) {
 }
 
 hipError_t hipModuleLoadData(hipModule_t *module, const void *image) {
-    static char any;
     FAIL_IF_TOLD;
-    fake_hip_state.loads++;
-    memcpy(fake_hip_state.image, image, sizeof fake_hip_state.image);
-    /* The host's image may be freed after this call, so the fake driver does not keep its address.
-     */
-    *module = (hipModule_t)(void *)&any;
+    *module = fake_load(&fake_hip_state.driver, image);
     return hipSuccess;
 }
 
@@ -138,7 +125,7 @@ hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned int grid_x, un
     (void)function, (void)arguments, (void)extra;
     FAIL_IF_TOLD;
     fake_hip *f = &fake_hip_state;
-    f->launches++;
+    f->driver.launches++;
     f->grid[0] = grid_x, f->grid[1] = grid_y, f->grid[2] = grid_z;
     f->block[0] = block_x, f->block[1] = block_y, f->block[2] = block_z;
     f->shared_bytes = shared_bytes;
@@ -149,35 +136,19 @@ hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned int grid_x, un
 hipError_t hipStreamSynchronize(hipStream_t stream) {
     (void)stream;
     FAIL_IF_TOLD;
-    fake_hip_state.waits++;
+    fake_hip_state.driver.waits++;
     return hipSuccess;
 }
 
 hipError_t hipMalloc(void **pointer, size_t bytes) {
     FAIL_IF_TOLD;
-    size_t i = 0;
-    while (i < MOST_BLOCKS && blocks[i].begin)
-        i++;
-    if (bytes > fake_hip_state.free_bytes || i == MOST_BLOCKS) return hipErrorOutOfMemory;
-    blocks[i].begin = aligned_alloc(256, (bytes + 255) / 256 * 256);
-    blocks[i].bytes = bytes;
-    fake_hip_state.free_bytes -= bytes;
-    fake_hip_state.allocations++;
-    *pointer = blocks[i].begin;
-    return blocks[i].begin ? hipSuccess : hipErrorOutOfMemory;
+    *pointer = fake_allocate(&fake_hip_state.driver, bytes);
+    return *pointer ? hipSuccess : hipErrorOutOfMemory;
 }
 
 hipError_t hipFree(void *pointer) {
     FAIL_IF_TOLD;
-    for (size_t i = 0; i < MOST_BLOCKS; i++) {
-        if (blocks[i].begin != pointer) continue;
-        free(blocks[i].begin);
-        blocks[i].begin = NULL;
-        fake_hip_state.free_bytes += blocks[i].bytes;
-        fake_hip_state.allocations--;
-        return hipSuccess;
-    }
-    return hipErrorInvalidValue;
+    return fake_release(&fake_hip_state.driver, pointer) ? hipSuccess : hipErrorInvalidValue;
 }
 
 hipError_t hipMemcpyAsync(void *to, const void *from, size_t bytes, int kind, hipStream_t stream) {
@@ -200,14 +171,10 @@ hipError_t hipDrvPointerGetAttributes(unsigned int count, int *attributes, void 
     FAIL_IF_TOLD;
     const fake_hip *f = &fake_hip_state;
     const int type = f->version >= 60000000 ? hipMemoryTypeDevice : hipMemoryTypeDevice5;
-    bool known = false;
-    for (size_t i = 0; i < MOST_BLOCKS; i++) {
-        const char *begin = blocks[i].begin, *at = pointer;
-        known |= begin && at >= begin && at < begin + blocks[i].bytes;
-    }
+    const bool known = fake_is_device_memory(pointer);
     for (unsigned int k = 0; k < count; k++) {
         const bool is_type = attributes[k] == HIP_POINTER_ATTRIBUTE_MEMORY_TYPE;
-        *(int *)values[k] = !known ? 0 : is_type ? type : f->owner;
+        *(int *)values[k] = !known ? 0 : is_type ? type : f->driver.owner;
     }
     return hipSuccess;
 }

@@ -5,6 +5,7 @@
 #include "cuda/host/kernel.h"
 #include "gpu/images.h"
 #include "gpu/words.h"
+#include "message.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -14,11 +15,6 @@
 #include <cmocka.h>
 
 extern const bsmm_backend bsmm_backend_cuda;
-
-static void expect_message(const char *part) {
-    if (!strstr(bsmm_error_message(), part))
-        fail_msg("\"%s\" is not in \"%s\"", part, bsmm_error_message());
-}
 
 /* Tests that structs that the CUDA driver reads have the same sizes as in CUDA's own header. */
 static void structs_are_the_drivers(void **state) {

@@ -5,10 +5,10 @@
 #include "core/describe.h"
 #include "cuda.h"
 #include "cuda/host/kernel.h"
+#include "fake.h"
 #include "gpu/images.h"
-#include "operand.h"
+#include "message.h"
 
-#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,19 +19,14 @@
 #include <cmocka.h>
 
 extern const bsmm_backend bsmm_backend_cuda;
-static fake_cuda *fake;
+static fake_cuda *gpu;
+static fake_driver *fake; /* The state that all fake drivers have. */
 
 static int find_fake(void **state) {
     (void)state;
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    fake = library ? dlsym(library, "fake_cuda_state") : NULL;
-    if (!fake) print_message("the fake libcuda.so.1 is not on LD_LIBRARY_PATH\n");
+    gpu = fake_find("libcuda.so.1", "fake_cuda_state");
+    fake = gpu ? &gpu->driver : NULL;
     return fake ? 0 : -1;
-}
-
-static void expect_message(const char *part) {
-    if (!strstr(bsmm_error_message(), part))
-        fail_msg("\"%s\" is not in \"%s\"", part, bsmm_error_message());
 }
 
 /* Checks that the library popped every CUDA context that it pushed, even if a driver function
@@ -40,7 +35,7 @@ static int check_balance(void **state) {
     (void)state;
     fake->failing = NULL;
     fake->owner = 0;
-    return fake->depth;
+    return gpu->depth;
 }
 
 static bool fails_as(const char *entry, CUresult result, bsmm_status wanted) {
@@ -156,13 +151,13 @@ static void launches_say_what_they_are_told(void **state) {
         assert_int_equal(launch(device, &words), BSMM_OK);
     assert_int_equal(fake->loads, loads + 1);
     assert_int_equal(fake->launches, launches + 3);
-    const CUlaunchConfig *c = &fake->config;
+    const CUlaunchConfig *c = &gpu->config;
     assert_true(c->gridDimX == 3 && c->gridDimY == 1 && c->gridDimZ == 2);
     assert_true(c->blockDimX == 128 && c->blockDimY == 1 && c->sharedMemBytes == 1000);
     assert_true(c->numAttrs == 2 && c->hStream);
-    assert_int_equal(fake->attributes[0].id, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
-    assert_int_equal(fake->attributes[0].value.clusterDim.x, 2);
-    assert_int_equal(fake->attributes[1].id, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+    assert_int_equal(gpu->attributes[0].id, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+    assert_int_equal(gpu->attributes[0].value.clusterDim.x, 2);
+    assert_int_equal(gpu->attributes[1].id, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
 }
 
 /* Tests that the library passes a cubin to a device that can run the cubin, and PTX to any other
@@ -174,9 +169,9 @@ static void modules_are_what_the_device_runs(void **state) {
     const bsmm_cuda_device *hopper = device_0(), *ampere;
     assert_int_equal(bsmm_cuda_load(hopper, &recode, NULL), BSMM_OK);
     assert_memory_equal(fake->image, elf, sizeof elf);
-    fake->capability = 80;
+    gpu->capability = 80;
     assert_int_equal(bsmm_cuda_device_get(1, &ampere), BSMM_OK);
-    fake->capability = 90;
+    gpu->capability = 90;
     assert_int_equal(bsmm_cuda_load(ampere, &recode, NULL), BSMM_OK);
     assert_memory_equal(fake->image, "//", 2);
     static const bsmm_cuda_function probe = {"sm90a/small_m", "any", 0};
@@ -208,7 +203,7 @@ static void each_failing_entry_is_named(void **state) {
         fake->failure = cases[i].result;
         assert_int_equal(launch(device, &probes[i]), cases[i].status);
         expect_message(cases[i].named);
-        assert_int_equal(fake->depth, 0);
+        assert_int_equal(gpu->depth, 0);
         fake->failing = NULL;
         /* A failed launch must not break later launches. */
         assert_int_equal(launch(device, &probes[i]), BSMM_OK);
@@ -225,16 +220,7 @@ static void too_much_shared_memory(void **state) {
 
 static void memory_that_runs_out(void **state) {
     (void)state;
-    const void *device = device_0();
-    void *memory, *more;
-    size_t left = fake->free_bytes;
-    assert_int_equal(bsmm_backend_cuda.allocate(device, left + 1, &memory), BSMM_E_MEMORY);
-    expect_message("bytes");
-    assert_int_equal(bsmm_backend_cuda.allocate(device, left, &memory), BSMM_OK);
-    assert_int_equal(bsmm_backend_cuda.allocate(device, 1, &more), BSMM_E_MEMORY);
-    bsmm_backend_cuda.release(device, memory);
-    assert_int_equal(fake->free_bytes, left);
-    assert_int_equal(fake->allocations, 0);
+    fake_check_memory(fake, &bsmm_backend_cuda, device_0());
 }
 
 typedef struct matrices {
@@ -243,21 +229,15 @@ typedef struct matrices {
     void *memory[3];
 } matrices;
 
-static void *upload(size_t bytes) {
-    void *memory;
-    assert_int_equal(bsmm_backend_cuda.allocate(device_0(), bytes, &memory), BSMM_OK);
-    return memory;
-}
-
 static void matrices_make(matrices *m) {
     rng r = {5};
     test_matrix_make(&m->quantized, describe(format_named("mxfp8"), 4, 64), FILL_ORDINARY, &r);
     test_matrix_make(&m->plain, describe(format_named("bf16"), 4, 64), FILL_ORDINARY, &r);
     m->from = m->quantized.m;
     m->to = m->plain.m;
-    m->from.data = m->memory[0] = upload(m->quantized.data_bytes);
-    m->from.scales = m->memory[1] = upload(m->quantized.scale_bytes);
-    m->to.data = m->memory[2] = upload(m->plain.data_bytes);
+    m->from.data = m->memory[0] = fake_upload("cuda:0", m->quantized.data_bytes);
+    m->from.scales = m->memory[1] = fake_upload("cuda:0", m->quantized.scale_bytes);
+    m->to.data = m->memory[2] = fake_upload("cuda:0", m->plain.data_bytes);
 }
 
 static void matrices_free(matrices *m) {
@@ -332,62 +312,15 @@ static void host_conversions_refuse_devices(void **state) {
     matrices_free(&m);
 }
 
-typedef struct product {
-    test_matrix host[3]; /* Holds the matrices A, B and D in host memory. */
-    bsmm_matrix on[3];   /* Holds the matrices A, B and D in device memory. */
-    float *bias;
-    bsmm_matmul_desc desc;
-} product;
+/* The stream of a run. The fake driver does not use it. */
+static char stream;
 
-static void product_make(product *p) {
-    static const char *const formats[3] = {"mxfp8", "mxfp4", "f32"};
-    static const int64_t rows[3] = {5, 8, 5}, cols[3] = {64, 64, 8};
-    rng r = {6};
-    for (int i = 0; i < 3; i++) {
-        test_matrix_make(&p->host[i], describe(format_named(formats[i]), rows[i], cols[i]),
-                         FILL_ORDINARY, &r);
-        p->on[i] = p->host[i].m;
-        p->on[i].data = upload(p->host[i].data_bytes);
-        if (p->on[i].scales) p->on[i].scales = upload(p->host[i].scale_bytes);
-    }
-    p->bias = upload(8 * sizeof(float));
-    p->desc = (bsmm_matmul_desc){.struct_size = sizeof p->desc,
-                                 .a = &p->on[0],
-                                 .b = &p->on[1],
-                                 .d = &p->on[2],
-                                 .bias = p->bias,
-                                 .bias_elem = BSMM_ELEM_F32,
-                                 .device = "cuda:0"};
-}
-
-static void product_free(product *p) {
-    const void *device = device_0();
-    for (int i = 0; i < 3; i++) {
-        bsmm_backend_cuda.release(device, p->on[i].data);
-        if (p->on[i].scales) bsmm_backend_cuda.release(device, p->on[i].scales);
-        test_matrix_free(&p->host[i]);
-    }
-    bsmm_backend_cuda.release(device, p->bias);
-    assert_int_equal(fake->allocations, 0);
-}
-
-static bsmm_buffers buffers_of(const product *p) {
-    return (bsmm_buffers){.struct_size = sizeof(bsmm_buffers),
-                          .a = p->on[0].data,
-                          .a_scales = p->on[0].scales,
-                          .b = p->on[1].data,
-                          .b_scales = p->on[1].scales,
-                          .d = p->on[2].data,
-                          .bias = p->bias,
-                          .stream = fake};
-}
-
-static bsmm_plan *plan_of(const product *p, bsmm_buffers *buffers) {
+static bsmm_plan *plan_of(const fake_product *p, bsmm_buffers *buffers) {
     bsmm_plan *plan;
     if (bsmm_plan_create(&p->desc, &plan) != BSMM_OK) fail_msg("%s", bsmm_error_message());
-    *buffers = buffers_of(p);
+    *buffers = fake_product_buffers(p, &stream);
     buffers->workspace_bytes = bsmm_plan_workspace_bytes(plan);
-    buffers->workspace = upload(buffers->workspace_bytes + 64);
+    buffers->workspace = fake_upload("cuda:0", buffers->workspace_bytes + 64);
     return plan;
 }
 
@@ -401,14 +334,14 @@ static void plan_free(bsmm_plan *plan, const bsmm_buffers *buffers) {
 static void runs_only_queue(void **state) {
     (void)state;
     device_0();
-    product p;
+    fake_product p;
     bsmm_buffers buffers;
-    product_make(&p);
+    fake_product_make(&p, "cuda:0");
     bsmm_plan *plan = plan_of(&p, &buffers);
-    fake_cuda before = *fake;
+    fake_driver before = *fake;
     assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_OK);
     assert_true(fake->launches > before.launches);
-    assert_ptr_equal(fake->config.hStream, fake);
+    assert_ptr_equal(gpu->config.hStream, &stream);
     assert_int_equal(fake->loads, before.loads);
     assert_int_equal(fake->waits, before.waits);
     assert_int_equal(fake->allocations, before.allocations);
@@ -419,7 +352,8 @@ static void runs_only_queue(void **state) {
     assert_int_equal(bsmm_matmul(&p.desc), BSMM_OK);
     assert_int_equal(fake->waits, before.waits + 1);
     assert_int_equal(fake->free_bytes, before.free_bytes);
-    product_free(&p);
+    fake_product_free(&p);
+    assert_int_equal(fake->allocations, 0);
 }
 
 static const struct {
@@ -451,9 +385,9 @@ static void wrong_pointers_of_a_run(void **state) {
     (void)state;
     device_0();
     static _Alignas(64) char host[4096];
-    product p;
+    fake_product p;
     bsmm_buffers buffers;
-    product_make(&p);
+    fake_product_make(&p, "cuda:0");
     bsmm_plan *plan = plan_of(&p, &buffers);
     for (size_t i = 0; i < BSMM_COUNT(pointers); i++)
         expect_run(plan, &buffers, i, host, "host memory; must be memory of cuda:0");
@@ -467,7 +401,8 @@ static void wrong_pointers_of_a_run(void **state) {
     fake->owner = 0;
     assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_OK);
     plan_free(plan, &buffers);
-    product_free(&p);
+    fake_product_free(&p);
+    assert_int_equal(fake->allocations, 0);
 }
 
 /* Tests that a failing run returns an error, and that the next run works. */
@@ -483,16 +418,16 @@ static void failing_runs(void **state) {
         {"cuCtxPushCurrent_v2", CUDA_ERROR_INVALID_CONTEXT, BSMM_E_DEVICE},
     };
     device_0();
-    product p;
+    fake_product p;
     bsmm_buffers buffers;
-    product_make(&p);
+    fake_product_make(&p, "cuda:0");
     bsmm_plan *plan = plan_of(&p, &buffers);
     for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
         fake->failing = cases[i].entry;
         fake->failure = cases[i].result;
         assert_int_equal(bsmm_plan_run(plan, &buffers), cases[i].status);
         expect_message("FAKE_ERROR_");
-        assert_int_equal(fake->depth, 0);
+        assert_int_equal(gpu->depth, 0);
         fake->failing = NULL;
         assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_OK);
     }
@@ -502,7 +437,8 @@ static void failing_runs(void **state) {
     expect_message("cuStreamSynchronize");
     fake->failing = NULL;
     plan_free(plan, &buffers);
-    product_free(&p);
+    fake_product_free(&p);
+    assert_int_equal(fake->allocations, 0);
 }
 
 int main(void) {

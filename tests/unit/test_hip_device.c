@@ -2,6 +2,7 @@
  * several devices at once, and passes pointers that do not belong to them. */
 #include "amdgpu/runtime/device.h"
 #include "core/describe.h"
+#include "message.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,11 +10,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static void expect_message(const char *part) {
-    if (!strstr(bsmm_error_message(), part))
-        fail_msg("\"%s\" is not in \"%s\"", part, bsmm_error_message());
-}
 
 static int find_simulator(void **state) {
     (void)state;

@@ -4,9 +4,9 @@
 #include "../fake_hip/fake_hip.h"
 #include "amdgpu/runtime/device.h"
 #include "core/describe.h"
-#include "operand.h"
+#include "fake.h"
+#include "message.h"
 
-#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,19 +17,14 @@
 #include <cmocka.h>
 
 extern const bsmm_backend bsmm_backend_hip;
-static fake_hip *fake;
+static fake_hip *gpu;
+static fake_driver *fake; /* The state that all fake drivers have. */
 
 static int find_fake(void **state) {
     (void)state;
-    void *library = dlopen("libamdhip64.so.6", RTLD_NOW | RTLD_LOCAL);
-    fake = library ? dlsym(library, "fake_hip_state") : NULL;
-    if (!fake) print_message("the fake libamdhip64.so.6 is not on LD_LIBRARY_PATH\n");
+    gpu = fake_find("libamdhip64.so.6", "fake_hip_state");
+    fake = gpu ? &gpu->driver : NULL;
     return fake ? 0 : -1;
-}
-
-static void expect_message(const char *part) {
-    if (!strstr(bsmm_error_message(), part))
-        fail_msg("\"%s\" is not in \"%s\"", part, bsmm_error_message());
 }
 
 /* Checks that a call leaves the same HIP device current as before the call, even if a driver
@@ -38,8 +33,8 @@ static int check_balance(void **state) {
     (void)state;
     fake->failing = NULL;
     fake->owner = 0;
-    const int current = fake->current;
-    fake->current = 0;
+    const int current = gpu->current;
+    gpu->current = 0;
     return current;
 }
 
@@ -140,16 +135,16 @@ static void launches_say_what_they_are_told(void **state) {
     static const char elf[] = {0x7f, 'E', 'L', 'F'};
     static const bsmm_hip_function words = {"cdna/words", "store_words", 1000};
     const bsmm_hip_device *device = device_0();
-    const int loads = fake->loads, finds = fake->finds, launches = fake->launches;
+    const int loads = fake->loads, finds = gpu->finds, launches = fake->launches;
     for (int i = 0; i < 3; i++)
         assert_int_equal(launch(device, &words), BSMM_OK);
     assert_int_equal(fake->loads, loads + 1);
-    assert_int_equal(fake->finds, finds + 1);
+    assert_int_equal(gpu->finds, finds + 1);
     assert_int_equal(fake->launches, launches + 3);
     assert_memory_equal(fake->image, elf, sizeof elf);
-    assert_true(fake->grid[0] == 3 && fake->grid[1] == 1 && fake->grid[2] == 2);
-    assert_true(fake->block[0] == 128 && fake->block[1] == 1 && fake->shared_bytes == 1000);
-    assert_non_null(fake->stream);
+    assert_true(gpu->grid[0] == 3 && gpu->grid[1] == 1 && gpu->grid[2] == 2);
+    assert_true(gpu->block[0] == 128 && gpu->block[1] == 1 && gpu->shared_bytes == 1000);
+    assert_non_null(gpu->stream);
 }
 
 static void each_failing_entry_is_named(void **state) {
@@ -174,17 +169,17 @@ static void each_failing_entry_is_named(void **state) {
     for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
         /* The test makes another device current, so that the library must change the current
          * device. */
-        fake->current = 1;
+        gpu->current = 1;
         fake->failing = cases[i].entry;
         fake->failure = cases[i].error;
         assert_int_equal(launch(device, &probes[i]), cases[i].status);
         expect_message(cases[i].entry);
-        assert_int_equal(fake->current, 1);
+        assert_int_equal(gpu->current, 1);
         fake->failing = NULL;
         assert_int_equal(launch(device, &probes[i]),
                          BSMM_OK); /* A failed launch must not break later launches. */
-        assert_int_equal(fake->current, 1);
-        fake->current = 0;
+        assert_int_equal(gpu->current, 1);
+        gpu->current = 0;
     }
 }
 
@@ -197,10 +192,10 @@ static void what_a_device_cannot_run_is_named(void **state) {
     assert_int_equal(bsmm_hip_load(device, &greedy, NULL), BSMM_E_UNSUPPORTED);
     expect_message("65536");
     assert_int_equal(bsmm_hip_load(device, &none, NULL), BSMM_E_NOT_FOUND);
-    fake->minor = 0; /* The third device has another architecture, gfx90 (MI200). */
+    gpu->minor = 0; /* The third device has another architecture, gfx90 (MI200). */
     fake->devices = 3;
     assert_int_equal(bsmm_hip_device_get(2, &other), BSMM_OK);
-    fake->minor = 4;
+    gpu->minor = 4;
     fake->devices = 2;
     assert_int_equal(bsmm_hip_load(other, &words, NULL), BSMM_E_UNSUPPORTED);
     expect_message("cdna/words has no code for Fake AMD GPU 2 (gfx9.0)");
@@ -208,16 +203,7 @@ static void what_a_device_cannot_run_is_named(void **state) {
 
 static void memory_that_runs_out(void **state) {
     (void)state;
-    const void *device = device_0();
-    void *memory, *more;
-    const size_t left = fake->free_bytes;
-    assert_int_equal(bsmm_backend_hip.allocate(device, left + 1, &memory), BSMM_E_MEMORY);
-    expect_message("bytes");
-    assert_int_equal(bsmm_backend_hip.allocate(device, left, &memory), BSMM_OK);
-    assert_int_equal(bsmm_backend_hip.allocate(device, 1, &more), BSMM_E_MEMORY);
-    bsmm_backend_hip.release(device, memory);
-    assert_int_equal(fake->free_bytes, left);
-    assert_int_equal(fake->allocations, 0);
+    fake_check_memory(fake, &bsmm_backend_hip, device_0());
 }
 
 static void failing_calls_of_memory(void **state) {
@@ -246,69 +232,23 @@ static void failing_calls_of_memory(void **state) {
     assert_int_equal(fake->allocations, 0);
 }
 
-typedef struct product {
-    test_matrix host[3]; /* Holds the matrices A, B and D in host memory. */
-    bsmm_matrix on[3];   /* Holds the matrices A, B and D in device memory. */
-    bsmm_matmul_desc desc;
-} product;
-
-static void *upload(size_t bytes) {
-    void *memory = NULL;
-    if (bytes) assert_int_equal(bsmm_allocate_memory("hip:0", bytes, &memory), BSMM_OK);
-    return memory;
-}
-
-static void product_make(product *p) {
-    static const char *const formats[3] = {"mxfp8", "mxfp4", "f32"};
-    static const int64_t rows[3] = {5, 8, 5}, cols[3] = {64, 64, 8};
-    rng r = {6};
-    for (int i = 0; i < 3; i++) {
-        test_matrix_make(&p->host[i], describe(format_named(formats[i]), rows[i], cols[i]),
-                         FILL_ORDINARY, &r);
-        p->on[i] = p->host[i].m;
-        p->on[i].data = upload(p->host[i].data_bytes);
-        if (p->on[i].scales) p->on[i].scales = upload(p->host[i].scale_bytes);
-    }
-    p->desc = (bsmm_matmul_desc){.struct_size = sizeof p->desc,
-                                 .a = &p->on[0],
-                                 .b = &p->on[1],
-                                 .d = &p->on[2],
-                                 .device = "hip:0"};
-}
-
-static void product_free(product *p) {
-    for (int i = 0; i < 3; i++) {
-        assert_int_equal(bsmm_free_memory("hip:0", p->on[i].data), BSMM_OK);
-        assert_int_equal(bsmm_free_memory("hip:0", p->on[i].scales), BSMM_OK);
-        test_matrix_free(&p->host[i]);
-    }
-    assert_int_equal(fake->allocations, 0);
-}
-
-static bsmm_buffers buffers_of(const product *p) {
-    return (bsmm_buffers){.struct_size = sizeof(bsmm_buffers),
-                          .a = p->on[0].data,
-                          .a_scales = p->on[0].scales,
-                          .b = p->on[1].data,
-                          .b_scales = p->on[1].scales,
-                          .d = p->on[2].data,
-                          .stream = fake};
-}
+/* The stream of a run. The fake driver does not use it. */
+static char stream;
 
 /* Tests that a run only adds work to the caller's stream. It must not wait, load modules or
  * allocate memory. A failing run must return an error, and the next run must work. */
 static void runs_only_queue(void **state) {
     (void)state;
-    product p;
+    fake_product p;
     bsmm_plan *plan;
     device_0();
-    product_make(&p);
+    fake_product_make(&p, "hip:0");
     assert_int_equal(bsmm_plan_create(&p.desc, &plan), BSMM_OK);
-    bsmm_buffers buffers = buffers_of(&p);
-    const fake_hip before = *fake;
+    bsmm_buffers buffers = fake_product_buffers(&p, &stream);
+    const fake_driver before = *fake;
     assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_OK);
     assert_int_equal(fake->launches, before.launches + 1);
-    assert_ptr_equal(fake->stream, fake);
+    assert_ptr_equal(gpu->stream, &stream);
     assert_int_equal(fake->loads, before.loads);
     assert_int_equal(fake->waits, before.waits);
     assert_int_equal(fake->free_bytes, before.free_bytes);
@@ -323,23 +263,24 @@ static void runs_only_queue(void **state) {
         assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_OK);
     }
     bsmm_plan_destroy(plan);
-    product_free(&p);
+    fake_product_free(&p);
+    assert_int_equal(fake->allocations, 0);
 }
 
 static void wrong_pointers_of_a_run(void **state) {
     (void)state;
     static _Alignas(64) char host[4096];
-    product p;
+    fake_product p;
     bsmm_plan *plan;
     device_0();
-    product_make(&p);
+    fake_product_make(&p, "hip:0");
     assert_int_equal(bsmm_plan_create(&p.desc, &plan), BSMM_OK);
-    bsmm_buffers buffers = buffers_of(&p);
+    bsmm_buffers buffers = fake_product_buffers(&p, &stream);
     const int launches = fake->launches;
     buffers.b_scales = host;
     assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_E_INVALID);
     expect_message("host memory; must be memory of hip:0");
-    buffers = buffers_of(&p);
+    buffers = fake_product_buffers(&p, &stream);
     fake->owner = 1;
     assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_E_INVALID);
     expect_message("memory of another device (HIP's number 1)");
@@ -347,7 +288,8 @@ static void wrong_pointers_of_a_run(void **state) {
     assert_int_equal(fake->launches, launches);
     assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_OK);
     bsmm_plan_destroy(plan);
-    product_free(&p);
+    fake_product_free(&p);
+    assert_int_equal(fake->allocations, 0);
 }
 
 int main(void) {

@@ -1,0 +1,41 @@
+/* The part that the fake drivers of NVIDIA and AMD GPUs (tests/fake_cuda, tests/fake_hip) share.
+ * Device memory is on the heap, launches are counted, and any function can be made to fail. */
+#ifndef FAKE_DRIVER_H
+#define FAKE_DRIVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+typedef struct fake_driver {
+    int devices; /* The number of fake GPUs. */
+    /* The name of the function that fails, for example "cuMemAlloc_v2". NULL: none fails. */
+    const char *failing;
+    int failure;       /* The error that the failing call returns. */
+    size_t free_bytes; /* The free device memory in bytes that the fake driver reports. */
+    int allocations;   /* Counts the allocations that were not freed. */
+    int loads, launches, waits;
+    char image[16]; /* Holds the first bytes of the last module that was loaded. */
+    int owner; /* The number of the device that owns all memory, as the fake driver reports it. */
+} fake_driver;
+
+bool fake_is_told_to_fail(const fake_driver *driver, const char *function);
+
+#define FAKE_FAIL_IF_TOLD(driver)                                                                  \
+    do {                                                                                           \
+        if (fake_is_told_to_fail(&(driver), __func__)) return (driver).failure;                    \
+    } while (0)
+
+/* Returns NULL if more than the free memory is asked for. */
+void *fake_allocate(fake_driver *driver, size_t bytes);
+
+/* Returns false if no allocation begins at the address. */
+bool fake_release(fake_driver *driver, const void *begin);
+
+bool fake_is_device_memory(const void *address);
+
+/* Counts a loaded module, keeps the first bytes of its image, and returns a handle of the module.
+ * The caller may free the image after this call, so the fake driver does not keep its address. */
+void *fake_load(fake_driver *driver, const void *image);
+
+#endif

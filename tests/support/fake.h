@@ -1,0 +1,32 @@
+/* Declares what the tests with a fake GPU driver (tests/fake_driver) share. */
+#ifndef BSMM_TEST_FAKE_H
+#define BSMM_TEST_FAKE_H
+
+#include "../fake_driver/fake_driver.h"
+#include "core/backend.h"
+#include "operand.h"
+
+/* Loads a fake driver and returns the address of its state, the symbol `name`. Prints a message and
+ * returns NULL if the library is not on LD_LIBRARY_PATH. */
+void *fake_find(const char *library, const char *name);
+
+/* Checks that a device gives all of its free memory and not more, and takes it back. */
+void fake_check_memory(const fake_driver *fake, const bsmm_backend *backend, const void *device);
+
+/* A product whose operands are in the memory of a fake GPU. */
+typedef struct fake_product {
+    const char *device;  /* For example "cuda:0". */
+    test_matrix host[3]; /* Holds the matrices A, B and D in host memory. */
+    bsmm_matrix on[3];   /* Holds the matrices A, B and D in device memory. */
+    float *bias;
+    bsmm_matmul_desc desc;
+} fake_product;
+
+void *fake_upload(const char *device, size_t bytes);
+void fake_product_make(fake_product *p, const char *device);
+void fake_product_free(fake_product *p);
+
+/* Returns the buffers of a run on the stream `stream`, which needs no workspace. */
+bsmm_buffers fake_product_buffers(const fake_product *p, void *stream);
+
+#endif
