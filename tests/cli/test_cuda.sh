@@ -21,6 +21,14 @@ for command in "quantize w.npy -o out.safetensors --format mxfp4" "matmul x.npy 
     [ ! -e out.safetensors ] && [ ! -e out.npy ] || fail "$command on cuda:77 wrote a file"
 done
 
+# The plan of a product can be made with the fake driver of tests/fake_cuda, but the command needs
+# functions that the fake driver lacks. The command must then fail and leave no file behind.
+status=0
+LD_LIBRARY_PATH=$(dirname "$BSMM")/tests/fake_cuda "$BSMM" matmul x.npy w.npy -o out.npy --device cuda:0 2>err || status=$?
+[ "$status" = 1 ] && grep -qE 'libcuda.so.1 has no cu[A-Za-z]+: it is too old|built without CUDA kernels' err ||
+    fail "matmul with an incomplete driver ended with status $status and said: $(cat err)"
+[ ! -e out.npy ] || fail "matmul with an incomplete driver wrote a file"
+
 if ! "$BSMM" devices --json | grep '"cuda:0"' >/dev/null ||
     "$BSMM" explain --device cuda:0 -f mxfp4 -M 1 -N 1 -K 32 --json | grep 'no nvcc' >/dev/null; then
     echo "skipped: no CUDA device"
