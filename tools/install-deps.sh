@@ -77,4 +77,9 @@ root=$(dirname "$0")/..
 case $wanted in *" cuda "*) install_cuda ;; esac
 case $wanted in *" sim "*) install_packages sim "$root/tests/sim_gfx9/requirements.txt" "the simulators' tests' packages" ;; esac
 case $wanted in *" python "*) install_packages python "$root/python/requirements.txt" "the wheel's packages" ;; esac
-case $wanted in *" torch "*) install_packages torch "$root/python/requirements-torch.txt" "torch" ;; esac
+case $wanted in *" torch "*)
+    install_packages torch "$root/python/requirements-torch.txt" "torch"
+    "$root/.cache/torch/bin/python3" -m pip install --quiet --disable-pip-version-check --no-deps \
+        -r "$root/python/requirements-peers.txt"
+    ;;
+esac
