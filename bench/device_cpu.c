@@ -67,9 +67,10 @@ static bool finish_time(void *state, double *seconds) {
 static const bench_family_level levels[] = {
     {"cpu_avx512_int8dot", .unit = 0, .level = 1.01},
     {"cpu_avx2_int8dot", .unit = 0, .level = 1.01},
-    {"cpu_avx512_bf16dot", .unit = 1, .segment = 128, .segments_by_f32 = true, .level = 1.15},
-    {"cpu_avx512_f32", .unit = 1, .segment = 128, .segments_by_f32 = true, .level = 1.01},
-    {"cpu_avx2_f32", .unit = 1, .segment = 128, .segments_by_f32 = true, .level = 1.01},
+    {"cpu_avx512_bf16dot", .unit = 1, .segment = 128, .chunk = 512, .wide_chunk = 512,
+     .level = 1.2},
+    {"cpu_avx512_f32", .unit = 1, .segment = 128, .chunk = 512, .wide_chunk = 128, .level = 1.01},
+    {"cpu_avx2_f32", .unit = 1, .segment = 128, .chunk = 512, .wide_chunk = 128, .level = 1.01},
     {"cpu_f32", .unit = 1, .segment = 128, .total_in_double = true, .level = 1.06},
     {0},
 };

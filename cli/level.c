@@ -91,11 +91,28 @@ static int64_t gcd(int64_t x, int64_t y) {
     return y ? gcd(y, x % y) : x;
 }
 
+/* Returns the number of bits of an element, or 0 for an unknown format. */
+static uint32_t bits_of(bsmm_format format) {
+    bsmm_elem_info info = BSMM_INIT(bsmm_elem_info);
+    for (uint32_t i = 0; !bsmm_elem_at(i, &info); i++)
+        if (info.elem == format.elem) return info.bits;
+    return 0;
+}
+
+/* Divides K into the fewest segments of at most `longest` elements whose lengths are multiples of
+ * 128, and returns the length of all segments but the last. */
+static int64_t even_segment(int64_t longest, int64_t k) {
+    int64_t pieces = (k + 127) / 128, most = longest / 128, count = (pieces + most - 1) / most;
+    return count > 1 ? (pieces + count - 1) / count * 128 : k;
+}
+
 static int64_t segment_of(const bench_family_level *family, const bsmm_format formats[2],
                           int64_t k) {
     bool f32 = formats[0].scale == BSMM_SCALE_F32 || formats[1].scale == BSMM_SCALE_F32;
     int64_t segment = family->segment;
-    if (!segment || (family->segments_by_f32 && !f32)) return k;
+    if (!segment) return k;
+    if (family->chunk && !f32)
+        return even_segment(bits_of(formats[1]) <= 8 ? family->chunk : family->wide_chunk, k);
     for (int i = 0; i < 2 && !family->fraction; i++)
         if (formats[i].scale != BSMM_SCALE_NONE) segment = gcd(segment, formats[i].block_cols);
     return segment;

@@ -27,6 +27,7 @@ typedef struct row {
     { x, x, x, x, x, x }
 #define FP8      (132 * 0x1p11)
 #define FP32     (1.1 * (K + 4))
+#define SHORT    (1.1 * (128 + K / 128.0 + 4)) /* B has elements of more than 8 bits. */
 #define SEGMENTS (1.1 * (K / 128.0 + 132))
 
 /* clang-format off */
@@ -36,8 +37,8 @@ static const row rows[] = {
     {"cpu_avx512_int8dot", {K / 32.0 + 1, K / 16.0 + 1}},
     {"cpu_avx2_int8dot", {K / 32.0 + 1, K / 16.0 + 1}},
     {"cpu_avx512_bf16dot", {FP32, FP32, SEGMENTS, FP32, FP32, SEGMENTS}},
-    {"cpu_avx512_f32", {FP32, FP32, SEGMENTS, FP32, FP32, SEGMENTS}},
-    {"cpu_avx2_f32", {FP32, FP32, SEGMENTS, FP32, FP32, SEGMENTS}},
+    {"cpu_avx512_f32", {FP32, FP32, SEGMENTS, FP32, SHORT, SEGMENTS}},
+    {"cpu_avx2_f32", {FP32, FP32, SEGMENTS, FP32, SHORT, SEGMENTS}},
     {"cuda_sm90a_bf16",
      {17 * 32 * 2 + 2, 17 * 32 * 2 + 2, 68 * 2 + K / 64.0 + 2, 17 * 96 * 2 + 2, 17 * 288 * 2 + 2,
       68 * 2 + K / 64.0 + 2}},
@@ -92,7 +93,36 @@ static void test_documented(void **state) {
     assert_true(count >= PAIRS / 2 && count >= test_walk_least(2 * PAIRS));
 }
 
+/* Tests the bounds of kernels that sum each chunk of K by itself, if K has eleven chunks of 512. */
+static void test_chunks(void **state) {
+    (void)state;
+    enum { LONG_K = 5500 };
+    static const struct {
+        const char *kernel, *b;
+        double bound;
+    } rows_of_chunks[] = {
+        {"cpu_avx512_bf16dot", "bf16", 1.1 * (512 + 11 + 4)},
+        {"cpu_avx512_bf16dot", "mxfp4", 1.1 * (512 + 11 + 4)},
+        {"cpu_avx512_f32", "bf16", 1.1 * (128 + 43 + 4)},
+        {"cpu_avx2_f32", "f32", 1.1 * (128 + 43 + 4)},
+        {"cpu_avx2_f32", "mxfp4", 1.1 * (512 + 11 + 4)},
+    };
+    for (size_t i = 0; i < BSMM_COUNT(rows_of_chunks); i++) {
+        const bsmm_matrix a = describe(format_named("bf16"), M, LONG_K),
+                          b = describe(format_named(rows_of_chunks[i].b), N, LONG_K),
+                          d = describe(format_named("f32"), M, N);
+        const bsmm_matmul_desc desc = {.struct_size = sizeof desc, .a = &a, .b = &b, .d = &d};
+        bsmm_explanation e = {.struct_size = sizeof e};
+        for (uint32_t j = 0; bsmm_explain(&desc, j, &e) == BSMM_OK; j++)
+            if (e.accepts && strcmp(e.kernel, rows_of_chunks[i].kernel) == 0 &&
+                fabs(e.bound * 0x1p24 - rows_of_chunks[i].bound) > 1e-6 * rows_of_chunks[i].bound)
+                fail_msg("%s x %s: bound %g, documented is %g", e.kernel, rows_of_chunks[i].b,
+                         e.bound * 0x1p24, rows_of_chunks[i].bound);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_documented)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_documented),
+                                       cmocka_unit_test(test_chunks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

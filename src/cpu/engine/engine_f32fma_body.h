@@ -2,15 +2,17 @@
  * defined a vector type and its operations. `vec` is a vector of LANES floats, and a register tile
  * is VECTORS such vectors wide. COLUMNS is the number of columns of K per iteration of the inner
  * loop. INLINE and TARGET are function attributes. The operations are vec_load and vec_store
- * (unaligned), vec_set1, vec_mul, vec_fma, vec_accumulate (*acc += a * b, rounded once) and
- * vec_settle, which may be empty.
+ * (unaligned), vec_set1, vec_add, vec_mul, vec_fma, vec_accumulate (*acc += a * b, rounded once)
+ * and vec_settle, which may be empty.
  *
  * A register tile has MR rows of A and VECTORS * LANES rows of B. Elements of A are broadcast from
- * memory. multiply_folded reads elements that were multiplied by their scales. multiply_segments
- * reads unscaled elements: its accumulators restart at 0 after every 128 elements of K. The sum of
- * such a segment is multiplied by A's scale, then by B's scale, and added to the tile in memory.
- * The two scales are not multiplied with each other first, because their product may be outside
- * fp32's range. */
+ * memory. multiply_folded reads elements that were multiplied by their scales. It sums its range of
+ * K, a chunk, by itself and adds the sum to the tile in memory, so that the rounding errors of long
+ * sums stay small. multiply_short does so for every 128 elements of K. multiply_segments reads
+ * unscaled elements and restarts its accumulators at 0 after every 128 elements of K too. It
+ * multiplies the sum of such a segment by A's scale, then by B's scale, and adds it to the tile in
+ * memory. The two scales are not multiplied with each other first, because their product may be
+ * outside fp32's range. */
 #ifndef BSMM_CPU_ENGINE_F32FMA_BODY_H
 #define BSMM_CPU_ENGINE_F32FMA_BODY_H
 
@@ -58,28 +60,44 @@ INLINE void clear(vec acc[MR][VECTORS]) {
             acc[r][v] = vec_set1(0);
 }
 
-TARGET static void multiply_folded(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
-                                   int64_t pitch, bool add, bsmm_ahead ahead) {
-    vec acc[MR][VECTORS];
-    clear(acc);
-    if (add)
-#pragma GCC unroll 6
-        for (int r = 0; r < MR; r++)
-#pragma GCC unroll 4
-            for (int v = 0; v < VECTORS; v++)
-                acc[r][v] = vec_load(c + r * pitch + v * LANES);
-    for (int64_t u = 0; u < units; u++) {
-        bsmm_ask_ahead(&ahead);
-        add_columns((const float *)(const void *)a, (const float *)(const void *)b,
-                    BSMM_F32FMA_FOLDED_UNIT, acc);
-        a += BSMM_F32FMA_UNIT_BYTES(MR, BSMM_F32FMA_FOLDED_UNIT);
-        b += BSMM_F32FMA_UNIT_BYTES(NR, BSMM_F32FMA_FOLDED_UNIT);
-    }
+/* Adds the accumulators to the tile `c` in memory, or stores them there if `add` is false. */
+INLINE void add_sums(vec acc[MR][VECTORS], float *c, int64_t pitch, bool add) {
 #pragma GCC unroll 6
     for (int r = 0; r < MR; r++)
 #pragma GCC unroll 4
-        for (int v = 0; v < VECTORS; v++)
-            vec_store(c + r * pitch + v * LANES, acc[r][v]);
+        for (int v = 0; v < VECTORS; v++) {
+            float *at = c + r * pitch + v * LANES;
+            vec_store(at, add ? vec_add(vec_load(at), acc[r][v]) : acc[r][v]);
+        }
+}
+
+/* Sums every `chunk` units of K by themselves and adds the sums to the tile. */
+INLINE void multiply_chunks(const uint8_t *a, const uint8_t *b, int64_t units, int64_t chunk,
+                            float *c, int64_t pitch, bool add, bsmm_ahead ahead) {
+    for (int64_t left = units; left > 0; left -= chunk, add = true) {
+        vec acc[MR][VECTORS];
+        clear(acc);
+        for (int64_t u = 0; u < bsmm_min_i64(left, chunk); u++) {
+            bsmm_ask_ahead(&ahead);
+            add_columns((const float *)(const void *)a, (const float *)(const void *)b,
+                        BSMM_F32FMA_FOLDED_UNIT, acc);
+            a += BSMM_F32FMA_UNIT_BYTES(MR, BSMM_F32FMA_FOLDED_UNIT);
+            b += BSMM_F32FMA_UNIT_BYTES(NR, BSMM_F32FMA_FOLDED_UNIT);
+        }
+        settle(acc);
+        add_sums(acc, c, pitch, add);
+    }
+}
+
+TARGET static void multiply_folded(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                                   int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply_chunks(a, b, units, units, c, pitch, add, ahead);
+}
+
+TARGET static void multiply_short(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                                  int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply_chunks(a, b, units, BSMM_F32FMA_SHORT_CHUNK / BSMM_F32FMA_FOLDED_UNIT, c, pitch, add,
+                    ahead);
 }
 
 /* Multiplies the accumulators, which hold the sums of a segment (128 elements of K), by A's scales
@@ -124,16 +142,18 @@ static void pack(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bs
     {                                                                                              \
         .values = "f32", .mr = MR, .nr = NR, .unit = unit_length,                                  \
         .a_unit_bytes = BSMM_F32FMA_UNIT_BYTES(MR, unit_length),                                   \
-        .b_unit_bytes = BSMM_F32FMA_UNIT_BYTES(NR, unit_length), .chunk = 512 / (unit_length),     \
-        .mc = 192, .nc = 256, .wide_limit = BSMM_F32FMA_SPAN_LIMIT, .pack = pack,                  \
-        .multiply = multiplies                                                                     \
+        .b_unit_bytes = BSMM_F32FMA_UNIT_BYTES(NR, unit_length),                                   \
+        .longest_chunk = BSMM_F32FMA_CHUNK, .mc = 192, .nc = 256,                                  \
+        .wide_limit = BSMM_F32FMA_SPAN_LIMIT, .pack = pack, .multiply = multiplies                 \
     }
 
 static const bsmm_engine folded = ENGINE(BSMM_F32FMA_FOLDED_UNIT, multiply_folded);
+static const bsmm_engine folded_short = ENGINE(BSMM_F32FMA_FOLDED_UNIT, multiply_short);
 static const bsmm_engine segmented = ENGINE(BSMM_F32FMA_SEGMENT_UNIT, multiply_segments);
 
 static const bsmm_engine *engine_of(const bsmm_product *p) {
-    return bsmm_f32fma_by_segment(p) ? &segmented : &folded;
+    if (bsmm_f32fma_by_segment(p)) return &segmented;
+    return bsmm_f32fma_longest_chunk(p) == BSMM_F32FMA_CHUNK ? &folded : &folded_short;
 }
 
 #endif

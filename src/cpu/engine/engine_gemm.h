@@ -60,8 +60,9 @@ struct bsmm_engine {
     int64_t unit; /* elements of K in a unit, i.e. in a range in which each row has one scale */
     uint64_t a_unit_bytes; /* bytes of a unit (range of K) of mr rows of A, a multiple of 64 */
     uint64_t b_unit_bytes; /* bytes of a unit (range of K) of nr rows of B, a multiple of 64 */
-    int64_t chunk;  /* approximate length of the range of K that a cache block multiplies at a time,
-                       in units */
+    /* largest number of elements of K in a chunk, i.e. in the range of K that a cache block
+     * multiplies at a time: a multiple of BSMM_CHUNK_STEP (bsmm_gemm_chunk) */
+    int64_t longest_chunk;
     int64_t mc, nc; /* rows of A and of B in a cache block: multiples of mr and nr */
     /* largest sum of the number `wide` (how far the magnitudes in a row are apart) of a row of A
      * and of a row of B; above this sum, their result is summed in double */
@@ -77,7 +78,8 @@ struct bsmm_engine {
     void (*widen)(const uint8_t *b, int64_t units, uint8_t *to);
     /* Multiplies a panel of A by a panel of B over `units` units of K (ranges with one scale per
      * row). It stores the mr x nr results to c, or adds them to c if `add` is true. A row of c has
-     * a stride of `pitch` floats. */
+     * a stride of `pitch` floats. An engine without scales between units sums the units by
+     * themselves and adds one sum to c. */
     void (*multiply)(const uint8_t *a, const uint8_t *b, int64_t units, float *c, int64_t pitch,
                      bool add, bsmm_ahead ahead);
     /* Does the work of the member `multiply` if only the first `cols` rows of B's panel are used,
@@ -87,6 +89,27 @@ struct bsmm_engine {
                    bool add, bsmm_ahead ahead, int64_t cols);
     int64_t narrow_cols;
 };
+
+/* K of a chunk is a multiple of this, so that whole units of every engine and whole steps of the
+ * small-M kernels fit. */
+enum { BSMM_CHUNK_STEP = 128 };
+
+/* Returns the number of elements of K in a chunk if the engine's longest chunk has `longest`. All
+ * chunks have about the same length, because a short last chunk would load and store all
+ * accumulators for little work. The length depends on K alone: engines that fold scales into the
+ * elements sum each chunk by itself, so that the rounding errors of long sums stay small. */
+static inline int64_t bsmm_gemm_chunk(int64_t longest, int64_t k) {
+    int64_t pieces = bsmm_ceil_div(k, BSMM_CHUNK_STEP);
+    int64_t chunks = bsmm_ceil_div(pieces, longest / BSMM_CHUNK_STEP);
+    return chunks > 1 ? bsmm_ceil_div(pieces, chunks) * BSMM_CHUNK_STEP : pieces * BSMM_CHUNK_STEP;
+}
+
+/* Returns the largest number of roundings of a result whose chunks are summed by themselves, by
+ * additions of one product each. The sums of the chunks are then added one after another. */
+static inline double bsmm_gemm_terms(int64_t longest, int64_t k) {
+    int64_t chunk = bsmm_gemm_chunk(longest, k);
+    return (double)bsmm_min_i64(chunk, k) + (double)(k > chunk ? bsmm_ceil_div(k, chunk) : 0);
+}
 
 /* The size of one packed operand, and pointers to its panels and to the factors and `wide` of its
  * rows (bsmm_panel). `width` is the number of rows in a panel. */

@@ -62,12 +62,6 @@ static int64_t count_panels(const gemm *g) {
     return g->b_bytes == g->packed_b_bytes ? g->b.panels : (int64_t)(share / bytes_of_panel(g));
 }
 
-/* Returns the largest number of units in a chunk. A unit is a range of K with one scale per row; a
- * chunk is the range of K that a cache block multiplies at a time. */
-static int64_t longest_chunk(const bsmm_engine *e) {
-    return e->chunk + e->chunk / 4;
-}
-
 /* Returns the number of gates in a cache block of nc columns of A x B^T. It is for gated
  * activations whose gates are the first half of the columns and whose ups are the second half. The
  * gates fill whole panels of B, about half of the block. The rest of the block is for the ups that
@@ -93,16 +87,7 @@ static uint64_t count_scratch(const gemm *g) {
     const bsmm_engine *e = g->engine;
     return (uint64_t)(e->mc * e->nc) * sizeof(float) + (uint64_t)e->nc * sizeof(double) +
            g->gate_bytes +
-           (uint64_t)bsmm_min_i64(g->units, longest_chunk(e)) * e->widened_unit_bytes;
-}
-
-/* Returns the length of a chunk, the range of K that a cache block multiplies at a time, in units.
- * All chunks of a GEMM have about the same length, because a short last chunk would load and store
- * all accumulators for little work. A chunk may be up to a quarter longer than the engine's `chunk`
- * if that makes the number of chunks smaller. */
-static int64_t chunk_length(const bsmm_engine *e, int64_t units) {
-    int64_t chunks = bsmm_ceil_div(units, longest_chunk(e));
-    return chunks > 1 ? bsmm_ceil_div(units, chunks) : units;
+           (uint64_t)bsmm_min_i64(g->units, e->longest_chunk / e->unit) * e->widened_unit_bytes;
 }
 
 static bool halve(int64_t *length, int64_t tile) {
@@ -171,7 +156,8 @@ gemm bsmm_gemm_make(const bsmm_engine *engine, const bsmm_product *p) {
     gemm g = {.engine = engine, .threads = p->threads, .is_split = bsmm_gemm_is_split(p)};
     g.cols = g.is_split ? p->d.m.cols : p->b.m.rows;
     g.units = bsmm_ceil_div(p->a.m.cols, engine->unit);
-    g.chunk = chunk_length(engine, g.units);
+    g.chunk = bsmm_gemm_chunk(engine->longest_chunk, p->a.m.cols) / engine->unit;
+    g.chunk = bsmm_min_i64(g.chunk, g.units);
     g.a = measure_side(p->a.m.rows, engine->mr, g.units, engine->a_unit_bytes);
     g.b = measure_side(p->b.m.rows, engine->nr, g.units, engine->b_unit_bytes);
     choose_threads(&g, p);

@@ -36,6 +36,7 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
         .a_unit_bytes = (uint64_t)BSMM_F32FMA_UNIT_BYTES(width, unit),
         .b_unit_bytes = (uint64_t)BSMM_F32FMA_UNIT_BYTES(BSMM_SMALL_M_LANES, unit),
         .scale_unit = bsmm_small_m_scale_unit(p->b.m.format.scale, BSMM_F32FMA_SEGMENT_UNIT),
+        .longest_chunk = by_segment ? 0 : bsmm_f32fma_longest_chunk(p),
         .wide_limit = BSMM_F32FMA_SPAN_LIMIT,
         .make_context = bsmm_small_m_f32_make,
         .pack_a = pack_a,

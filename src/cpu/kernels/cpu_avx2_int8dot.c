@@ -70,8 +70,7 @@ static void pack(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bs
             .values = "int8", .mr = MR, .nr = NR, .unit = unit_length,                             \
             .a_unit_bytes = BSMM_INT8_UNIT_BYTES(MR, unit_length, BSMM_INT8_A),                    \
             .b_unit_bytes = BSMM_INT8_UNIT_BYTES(NR, unit_length, BSMM_INT8_B),                    \
-            .chunk = 2048 / (unit_length), .mc = 192, .nc = 256, .pack = pack,                     \
-            .multiply = multiplies                                                                 \
+            .longest_chunk = 2560, .mc = 192, .nc = 256, .pack = pack, .multiply = multiplies      \
         }
 
 /* The engines, indexed by [scales are powers of two][sums are widened to 32 bits after 8 elements

@@ -6,8 +6,7 @@
  * elements, the loop contains only dot products. Otherwise the accumulators restart at 0 for each
  * segment of 128 elements of K. The sum of a segment is multiplied by the product of the two fp32
  * scales and added to the tile in memory. vdpbf16ps rounds like two FMAs, the first of which adds
- * the product of the odd elements. The error of a result is at most 1.1 * (K + 4) * 2^-24 * sum |a
- * * b|, or with segments 1.1 * (128 + K / 128 + 4) * 2^-24 * sum |a * b|.
+ * the product of the odd elements. docs/NUMERICS.md states the error bound.
  *
  * On processors on which vdpbf16ps takes the time of four FMAs, the kernel uses two fp32 FMAs
  * instead. It reads the same packed B, and the results are bitwise identical. A chunk of a panel of
@@ -77,7 +76,7 @@ INLINE void multiply_folded(const uint8_t *a, const uint8_t *b, int64_t units, f
     for (int r = 0; r < MR; r++)
 #    pragma GCC unroll 3
         for (int v = 0; v < vectors; v++)
-            acc[r][v] = add ? _mm512_loadu_ps(c + r * pitch + 16 * v) : _mm512_setzero_ps();
+            acc[r][v] = _mm512_setzero_ps();
     for (int64_t u = 0; u < units; u++) {
         bsmm_ask_ahead(&ahead);
         add_unit(a, b, BSMM_BF16_FOLDED_UNIT, wide, vectors, acc);
@@ -87,8 +86,10 @@ INLINE void multiply_folded(const uint8_t *a, const uint8_t *b, int64_t units, f
 #    pragma GCC unroll 8
     for (int r = 0; r < MR; r++)
 #    pragma GCC unroll 3
-        for (int v = 0; v < vectors; v++)
-            _mm512_storeu_ps(c + r * pitch + 16 * v, acc[r][v]);
+        for (int v = 0; v < vectors; v++) {
+            float *at = c + r * pitch + 16 * v;
+            _mm512_storeu_ps(at, add ? _mm512_add_ps(_mm512_loadu_ps(at), acc[r][v]) : acc[r][v]);
+        }
 }
 
 /* Multiplies the accumulators, which hold the sums of 128 elements of K, by the products of both
@@ -225,17 +226,18 @@ static void pack_wide(const bsmm_product *p, bool is_b, int64_t row, int64_t row
         {                                                                                          \
             .values = "bf16", .mr = MR, .nr = NR, .unit = unit_length,                             \
             .a_unit_bytes = BSMM_BF16_UNIT_BYTES(MR, unit_length),                                 \
-            .b_unit_bytes = BSMM_BF16_UNIT_BYTES(NR, unit_length), .chunk = 512 / (unit_length),   \
-            .mc = 128, .nc = 384, .pack = pack, .multiply = multiplies,                            \
-            .narrow = multiplies##_narrow, .narrow_cols = NR - 16                                  \
+            .b_unit_bytes = BSMM_BF16_UNIT_BYTES(NR, unit_length),                                 \
+            .longest_chunk = BSMM_BF16_CHUNK, .mc = 128, .nc = 384, .pack = pack,                  \
+            .multiply = multiplies, .narrow = multiplies##_narrow, .narrow_cols = NR - 16          \
         }
 #    define BY_FMAS(unit_length, widens, multiplies)                                               \
         {                                                                                          \
             .values = "bf16", .mr = MR, .nr = NR, .unit = unit_length,                             \
             .a_unit_bytes = BSMM_BF16_WIDE_UNIT_BYTES(MR, unit_length),                            \
-            .b_unit_bytes = BSMM_BF16_UNIT_BYTES(NR, unit_length), .chunk = 512 / (unit_length),   \
-            .mc = 256, .nc = 384, .pack = pack_wide, .widen = widens, .multiply = multiplies,      \
-            .narrow = multiplies##_narrow, .narrow_cols = NR - 16,                                 \
+            .b_unit_bytes = BSMM_BF16_UNIT_BYTES(NR, unit_length),                                 \
+            .longest_chunk = BSMM_BF16_CHUNK, .mc = 256, .nc = 384, .pack = pack_wide,             \
+            .widen = widens, .multiply = multiplies, .narrow = multiplies##_narrow,                \
+            .narrow_cols = NR - 16,                                                                \
             .widened_unit_bytes = BSMM_BF16_WIDE_UNIT_BYTES(NR, unit_length)                       \
         }
 

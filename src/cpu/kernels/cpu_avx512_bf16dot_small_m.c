@@ -53,6 +53,7 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
                                        : BSMM_BF16_UNIT_BYTES(width, unit));
     d.b_unit_bytes = (uint64_t)BSMM_BF16_UNIT_BYTES(BSMM_SMALL_M_LANES, unit);
     d.scale_unit = bsmm_small_m_scale_unit(p->b.m.format.scale, BSMM_BF16_SEGMENT_UNIT);
+    d.longest_chunk = by_segment ? 0 : BSMM_BF16_CHUNK;
     d.pack_b = pack_b;
     d.prepare = bsmm_small_m_bf16_prepare;
     d.multiply = form->multiply[weights][by_segment][tile];

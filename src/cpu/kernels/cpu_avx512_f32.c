@@ -2,9 +2,7 @@
  * lanes. pack_f32fma.h describes the packed operands, engine_f32fma_body.h the multiplication.
  *
  * A register tile has 6 rows of A and 64 rows of B; its accumulators take 24 of the 32 vector
- * registers. The error of a result is at most 1.1 * (K + 4) * 2^-24 * sum |a * b| if scales are
- * folded into the packed elements. If sums are scaled after every segment of 128 elements of K, K
- * is replaced by 128 + K / 128. */
+ * registers. docs/NUMERICS.md states the error bound. */
 #include "base/cpu.h"
 #include "cpu/engine/engine_gemm_kernel.h"
 #include "cpu/pack/pack_f32fma.h"
@@ -28,6 +26,9 @@ INLINE void vec_store(float *to, vec value) {
 }
 INLINE vec vec_set1(float value) {
     return _mm512_set1_ps(value);
+}
+INLINE vec vec_add(vec a, vec b) {
+    return _mm512_add_ps(a, b);
 }
 INLINE vec vec_mul(vec a, vec b) {
     return _mm512_mul_ps(a, b);

@@ -176,8 +176,7 @@ static void pack_floated(const bsmm_product *p, bool is_b, int64_t row, int64_t 
             .values = "int8", .mr = rows, .nr = NR, .unit = unit_length,                           \
             .a_unit_bytes = BSMM_INT8_UNIT_BYTES(rows, unit_length, form),                         \
             .b_unit_bytes = BSMM_INT8_UNIT_BYTES(NR, unit_length, BSMM_INT8_B),                    \
-            .chunk = 2048 / (unit_length), .mc = 192, .nc = 256, .pack = packs,                    \
-            .multiply = multiplies                                                                 \
+            .longest_chunk = 2560, .mc = 192, .nc = 256, .pack = packs, .multiply = multiplies     \
         }
 
 /* The engines, indexed by [floated version, i.e. sums that need no conversion to fp32][scales are

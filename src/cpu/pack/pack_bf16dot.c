@@ -390,7 +390,8 @@ void bsmm_bf16_pack(const bsmm_product *p, bsmm_bf16_form form, int64_t width, i
 
 double bsmm_bf16_bound(const bsmm_product *p, const void *state) {
     (void)state;
-    double k = (double)p->a.m.cols;
-    double terms = bsmm_bf16_by_segment(p) ? 128 + k / 128 : k;
+    int64_t k = p->a.m.cols;
+    double terms =
+        bsmm_bf16_by_segment(p) ? 128 + (double)k / 128 : bsmm_gemm_terms(BSMM_BF16_CHUNK, k);
     return 1.1 * (terms + 4) * 0x1p-24;
 }

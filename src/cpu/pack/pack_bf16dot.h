@@ -16,7 +16,13 @@
 #include "cpu/engine/engine_gemm.h"
 #include "cpu/pack/pack.h"
 
-enum { BSMM_BF16_FOLDED_UNIT = 32, BSMM_BF16_SEGMENT_UNIT = 128 };
+enum {
+    BSMM_BF16_FOLDED_UNIT = 32,
+    BSMM_BF16_SEGMENT_UNIT = 128,
+    /* longest range of K, in elements, whose sum the engines with folded scales compute by itself
+     * (bsmm_gemm_chunk) */
+    BSMM_BF16_CHUNK = 512,
+};
 
 bsmm_pack_refuser bsmm_bf16_refuse; /* checks that the bf16 engines can pack an operand */
 

@@ -43,11 +43,16 @@ const char *bsmm_f32fma_refuse(const bsmm_operand *o, const char *what, char *wh
     return NULL;
 }
 
+int64_t bsmm_f32fma_longest_chunk(const bsmm_product *p) {
+    return bsmm_elem_is_narrow(p->b.m.format.elem) ? BSMM_F32FMA_CHUNK : BSMM_F32FMA_SHORT_CHUNK;
+}
+
 double bsmm_f32fma_bound(const bsmm_product *p, const void *state) {
     (void)state;
-    double k = (double)p->a.m.cols;
-    double terms =
-        bsmm_f32fma_by_segment(p) ? BSMM_F32FMA_SEGMENT_UNIT + k / BSMM_F32FMA_SEGMENT_UNIT : k;
+    int64_t k = p->a.m.cols;
+    double terms = bsmm_f32fma_by_segment(p)
+                       ? BSMM_F32FMA_SEGMENT_UNIT + (double)k / BSMM_F32FMA_SEGMENT_UNIT
+                       : bsmm_gemm_terms(bsmm_f32fma_longest_chunk(p), k);
     return 1.1 * (terms + 4) * 0x1p-24;
 }
 

@@ -38,6 +38,7 @@ typedef struct product_run {
 /* Points to the arrays in a thread's scratch memory. */
 typedef struct scratch {
     float *acc;      /* accumulators in the order [row of A][COLUMNS] */
+    float *part;     /* sums of an incomplete chunk of K, in the order [row of A's tile][COLUMNS] */
     double *values;  /* results of one row of D, COLUMNS values */
     double *factors; /* factors that are divided out of the rows of B, one for each column of D */
     uint8_t *wide;   /* how far the scales in each row of B are apart */
@@ -64,6 +65,10 @@ static uint64_t acc_bytes(const bsmm_small_m *m) {
     return (uint64_t)(m->tiles * m->d.width * COLUMNS) * sizeof(float);
 }
 
+static uint64_t part_bytes(const bsmm_small_m *m) {
+    return m->chunk_steps ? (uint64_t)(m->d.width * COLUMNS) * sizeof(float) : 0;
+}
+
 static uint64_t gate_bytes(const bsmm_small_m *m) {
     return m->is_split ? (uint64_t)(m->tiles * m->d.width * COLUMNS) * sizeof(double) : 0;
 }
@@ -82,13 +87,15 @@ void bsmm_small_m_make(const bsmm_small_m_engine *d, const bsmm_product *p, bsmm
     m->steps = bsmm_round_up(bsmm_ceil_div(k, BSMM_SMALL_M_STEP), BSMM_SMALL_M_GROUP);
     m->units = m->steps * BSMM_SMALL_M_STEP / d->unit;
     m->scale_units = m->steps * BSMM_SMALL_M_STEP / d->scale_unit;
+    m->chunk_steps =
+        d->longest_chunk ? bsmm_gemm_chunk(d->longest_chunk, k) / BSMM_SMALL_M_STEP : 0;
     m->step_bytes = BSMM_SMALL_M_STEP / 8 * bits;
     m->row_bytes = bsmm_round_up(k, group) * bits / 8;
     m->pitch = p->b.m.ld * bits / 8;
     m->tile_bytes = (uint64_t)m->units * d->a_unit_bytes;
     m->packed_bytes = bsmm_align64((uint64_t)m->units * d->b_unit_bytes);
-    m->thread_bytes =
-        acc_bytes(m) + 2 * COLUMNS * sizeof(double) + COLUMNS + scale_bytes(m, p) + m->packed_bytes;
+    m->thread_bytes = acc_bytes(m) + part_bytes(m) + 2 * COLUMNS * sizeof(double) + COLUMNS +
+                      scale_bytes(m, p) + m->packed_bytes;
     m->is_split = bsmm_gemm_is_split(p);
     m->thread_bytes += gate_bytes(m);
     m->cols = m->is_split ? p->d.m.cols : p->b.m.rows;
@@ -113,7 +120,8 @@ static void place(product_run *x, uint8_t *at) {
 static scratch place_scratch(const product_run *x, int thread) {
     uint8_t *at = x->scratch + (uint64_t)thread * x->m->thread_bytes;
     scratch s = {.acc = (float *)(void *)at};
-    at += acc_bytes(x->m);
+    s.part = s.acc + acc_bytes(x->m) / sizeof(float);
+    at += acc_bytes(x->m) + part_bytes(x->m);
     s.values = (double *)(void *)at;
     s.factors = s.values + COLUMNS;
     s.wide = (uint8_t *)(s.factors + COLUMNS);
@@ -222,7 +230,9 @@ static uint32_t multiply_copied(const product_run *x, const strip *t, int64_t st
         span.lead = 0;
         span.codes += k / x->d->scale_unit * LANES;
         if (span.scales) span.scales += k / x->d->scale_unit * LANES;
-        span.steps = steps;
+        span.steps = span.row_steps = steps;
+        span.first = x->m->chunk_steps ? step % x->m->chunk_steps : 0;
+        span.ends = step + steps == x->m->steps;
         unusual |= x->d->multiply(&span);
     }
     return unusual;
@@ -263,12 +273,37 @@ static uint32_t multiply_stored(const product_run *x, const strip *t) {
             .scales = has_float_scales(x->p) ? t->to->scales : NULL,
             .scale_pitch = x->m->scale_units * LANES,
             .steps = direct,
+            .row_steps = direct,
+            .chunk_steps = x->m->chunk_steps,
+            .ends = direct == x->m->steps,
             .context = x->m->context,
-            .acc = t->to->acc + tile * x->d->width * COLUMNS + t->at};
+            .acc = t->to->acc + tile * x->d->width * COLUMNS + t->at,
+            .part = t->to->part};
         if (direct > 0) unusual |= x->d->multiply(&span);
         if (direct < x->m->steps) unusual |= multiply_copied(x, t, direct, &span);
     }
     return unusual;
+}
+
+/* Multiplies a tile of A by the packed panel of B. `acc` has the accumulators of the panel's 16
+ * columns. If K has chunks, each chunk is summed by itself and then added. */
+static void multiply_packed_tile(const product_run *x, const scratch *to, const uint8_t *a,
+                                 float *acc) {
+    int64_t units = bsmm_ceil_div(x->p->a.m.cols, x->d->unit), width = x->d->width;
+    int64_t chunk = x->m->chunk_steps * BSMM_SMALL_M_STEP / x->d->unit;
+    if (!chunk) {
+        x->d->multiply_packed(a, to->packed, width, units, acc);
+        return;
+    }
+    for (int64_t u = 0; u < units; u += chunk) {
+        memset(to->part, 0, part_bytes(x->m));
+        x->d->multiply_packed(a + (uint64_t)u * x->d->a_unit_bytes,
+                              to->packed + (uint64_t)u * x->d->b_unit_bytes, width,
+                              bsmm_min_i64(chunk, units - u), to->part);
+        for (int64_t r = 0; r < width; r++)
+            for (int64_t lane = 0; lane < LANES; lane++)
+                acc[r * COLUMNS + lane] += to->part[r * COLUMNS + lane];
+    }
 }
 
 static void multiply_packed(const product_run *x, const scratch *to, int64_t col, int64_t at) {
@@ -277,12 +312,11 @@ static void multiply_packed(const product_run *x, const scratch *to, int64_t col
     for (int64_t lane = 0; lane < LANES; lane++)
         panel.factors[lane] = 1;
     x->d->pack_b(x->p, col + at, rows, &panel);
-    int64_t units = bsmm_ceil_div(x->p->a.m.cols, x->d->unit);
     for (int64_t r = 0; r < x->m->tiles * x->d->width; r++)
         memset(to->acc + r * COLUMNS + at, 0, LANES * sizeof(float));
     for (int64_t tile = 0; tile < x->m->tiles; tile++)
-        x->d->multiply_packed(x->a + (uint64_t)tile * x->m->tile_bytes, to->packed, x->d->width,
-                              units, to->acc + tile * x->d->width * COLUMNS + at);
+        multiply_packed_tile(x, to, x->a + (uint64_t)tile * x->m->tile_bytes,
+                             to->acc + tile * x->d->width * COLUMNS + at);
 }
 
 /* Gathers the scales of one panel (16 rows of B) and lets the engine check them. Returns false if
@@ -295,6 +329,7 @@ static bool prepare_panel(const product_run *x, const scratch *to, int64_t col, 
                              .rows = bsmm_min_i64(LANES, x->p->b.m.rows - col - at),
                              .units = x->m->scale_units,
                              .used = x->p->a.m.cols / x->d->scale_unit,
+                             .chunk = x->m->chunk_steps * BSMM_SMALL_M_STEP / x->d->scale_unit,
                              .codes = to->codes + begin,
                              .scales = to->scales + begin,
                              .factors = to->factors + at,

@@ -48,10 +48,21 @@ typedef struct bsmm_small_m_span {
     const float *scales;
     int64_t scale_pitch; /* distance between the scales of two panels of B, in codes or floats */
     int64_t steps;
+    /* Number of steps from b to the end of the rows that are read like this one, at least `steps`.
+     * Prefetching goes on to `next` only after them. */
+    int64_t row_steps;
+    /* The number of steps of a chunk, i.e. of a range of K that is summed by itself. 0: the sum
+     * goes on over all of K. */
+    int64_t chunk_steps;
+    int64_t first;       /* steps from the start of the chunk in which the span begins to b */
+    bool ends;           /* the span reaches the end of K */
     const void *context; /* tables that the engine's function make_context has written */
     /* Accumulators in the order [row of A][BSMM_SMALL_M_COLUMNS], 16 for each panel. Results are
-     * added to them. */
+     * added to them; with chunks, the sum of each chunk. */
     float *acc;
+    /* Sums of a chunk that is not complete at the end of a span, in the order of acc. The next span
+     * continues them. */
+    float *part;
 } bsmm_small_m_span;
 
 /* Addresses in B that are prefetched during a multiplication, one cache line at a time. `bytes`
@@ -91,7 +102,9 @@ typedef struct bsmm_small_m_scales {
     /* number of scale units (ranges of K with one gathered scale), padded to a multiple of 128
      * elements of K */
     int64_t units;
-    int64_t used;   /* number of scale units up to the end of K */
+    int64_t used; /* number of scale units up to the end of K */
+    int64_t
+        chunk; /* number of scale units in a chunk, i.e. in a range of K that is summed by itself */
     uint8_t *codes; /* scale codes in the order [scale unit][16 rows] */
     float *scales;  /* fp32 scales in the order [scale unit][16 rows], if B has fp32 scales */
     /* factors by which the results of the 16 rows are multiplied; at first each is B's second-level
@@ -113,6 +126,10 @@ typedef struct bsmm_small_m_engine {
      * their scales are unusual. */
     uint64_t b_unit_bytes;
     int64_t scale_unit; /* elements of K that share a gathered scale */
+    /* The largest number of elements of K in a chunk, i.e. in a range of K that is summed by itself
+     * (bsmm_gemm_chunk), as in the engine with packed operands. 0: the sum goes on over all of K.
+     */
+    int64_t longest_chunk;
     /* largest sum of the number `wide` (how far the magnitudes in a row are apart) of a row of A
      * and of a row of B; above this sum, their result is summed in double */
     int wide_limit;
@@ -164,6 +181,7 @@ typedef struct bsmm_small_m {
     bsmm_small_m_engine d;
     int64_t tiles; /* number of tiles into which A's rows are divided */
     int64_t steps, units, scale_units;
+    int64_t chunk_steps; /* steps in a chunk, i.e. in a range of K that is summed by itself */
     int64_t step_bytes, row_bytes, pitch;
     uint64_t tile_bytes, packed_bytes, thread_bytes, workspace_bytes;
     /* Columns of A x B^T that the threads divide among them. These are all columns or, if is_split

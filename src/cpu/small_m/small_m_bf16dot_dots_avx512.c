@@ -201,6 +201,28 @@ INLINE void add_segment(const bsmm_small_m_span *s, int64_t segment, const float
     }
 }
 
+/* Adds the sums of a chunk (a range of K that is summed by itself) to D's accumulators. */
+INLINE void add_chunk(const bsmm_small_m_span *s, int width, int panels, __m512 *acc) {
+    for (int i = 0; i < panels * width; i++) {
+        float *at = s->acc + i % width * BSMM_SMALL_M_COLUMNS + i / width * LANES;
+        _mm512_storeu_ps(at, _mm512_add_ps(_mm512_loadu_ps(at), acc[i]));
+        acc[i] = _mm512_setzero_ps();
+    }
+}
+
+INLINE void load_part(const bsmm_small_m_span *s, int width, int panels, __m512 *acc) {
+    for (int i = 0; i < panels * width; i++)
+        acc[i] =
+            s->first
+                ? _mm512_loadu_ps(s->part + i % width * BSMM_SMALL_M_COLUMNS + i / width * LANES)
+                : _mm512_setzero_ps();
+}
+
+INLINE void store_part(const bsmm_small_m_span *s, int width, int panels, const __m512 *acc) {
+    for (int i = 0; i < panels * width; i++)
+        _mm512_storeu_ps(s->part + i % width * BSMM_SMALL_M_COLUMNS + i / width * LANES, acc[i]);
+}
+
 INLINE uint32_t find_special(const decoder *d, uint8_t special, int panels) {
     bool found = _mm512_cmpge_epu8_mask(d->largest, _mm512_set1_epi8((char)special)) != 0;
     return found ? (1u << panels) - 1 : 0;
@@ -216,13 +238,10 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bsmm_weights kin
     decoder d;
     set_up(from, kind, &d);
     __m512 acc[BSMM_SMALL_M_WIDTH];
-    for (int i = 0; i < panels * width; i++)
-        acc[i] =
-            by_segment
-                ? _mm512_setzero_ps()
-                : _mm512_loadu_ps(s->acc + i % width * BSMM_SMALL_M_COLUMNS + i / width * LANES);
+    load_part(s, width, panels, acc);
+    int64_t left = s->chunk_steps - s->first; /* steps to the end of the chunk */
     for (int64_t i = 0; i < s->steps; i += BSMM_SMALL_M_GROUP) {
-        const uint8_t *ahead = bsmm_small_m_ahead(s, i * row_bytes, s->steps * row_bytes);
+        const uint8_t *ahead = bsmm_small_m_ahead(s, i * row_bytes, s->row_steps * row_bytes);
         __m512i word[PANELS][32];
         for (int p = 0; p < panels; p++) {
             const uint8_t *b = s->b + i * row_bytes + p * LANES * s->pitch;
@@ -233,14 +252,21 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bsmm_weights kin
         }
         const uint8_t *a = s->a + i * BSMM_SMALL_M_STEP / unit * a_unit;
         add_group(s, i, (const int32_t *)(const void *)a, word, width, panels, kind, &d, acc);
+        left -= BSMM_SMALL_M_GROUP;
+        if (!by_segment && left == 0) {
+            add_chunk(s, width, panels, acc);
+            left = s->chunk_steps;
+        }
         if (!by_segment) continue;
         add_segment(s, i / BSMM_SMALL_M_GROUP, (const float *)(const void *)(a + width * unit * 2),
                     width, panels, acc);
         for (int q = 0; q < panels * width; q++)
             acc[q] = _mm512_setzero_ps();
     }
-    for (int i = 0; i < panels * width && !by_segment; i++)
-        _mm512_storeu_ps(s->acc + i % width * BSMM_SMALL_M_COLUMNS + i / width * LANES, acc[i]);
+    if (!by_segment && s->ends)
+        add_chunk(s, width, panels, acc);
+    else if (!by_segment)
+        store_part(s, width, panels, acc);
     return kind == BSMM_SHIFTED8 ? find_special(&d, from->special, panels) : 0;
 }
 

@@ -263,17 +263,18 @@ INLINE void add_batch(const bsmm_small_m_span *s, const batch *b, int width, int
     }
 }
 
-/* load_sums loads accumulators from memory and store_sums stores them. In registers, accumulators
- * are divided by the scale of the current block if scales are e8m0; in memory they are not. */
-INLINE void load_sums(const bsmm_small_m_span *s, int width, int panels, bool begin_anew,
-                      sums *to) {
+/* load_sums begins the sums of a chunk (a range of K that is summed by itself), or continues those
+ * of an incomplete chunk. store_sums stores the sums of an incomplete chunk, and add_sums adds
+ * those of a complete one to D's accumulators. In registers, sums are divided by the scale of the
+ * current block if scales are e8m0; in memory they are not. */
+INLINE void load_sums(const bsmm_small_m_span *s, int width, int panels, sums *to) {
     for (int p = 0; p < panels; p++) {
         to->unit[p] = _mm512_setzero_si512();
         to->scale[p] = _mm512_setzero_ps();
         for (int r = 0; r < width; r++)
             to->acc[p * width + r] =
-                begin_anew ? _mm512_setzero_ps()
-                           : _mm512_loadu_ps(s->acc + r * BSMM_SMALL_M_COLUMNS + p * LANES);
+                s->first ? _mm512_loadu_ps(s->part + r * BSMM_SMALL_M_COLUMNS + p * LANES)
+                         : _mm512_setzero_ps();
     }
 }
 
@@ -281,8 +282,19 @@ INLINE void store_sums(const bsmm_small_m_span *s, int width, int panels, sums *
     for (int p = 0; p < panels; p++) {
         if (!s->scales) change_unit(from, p, width, _mm512_setzero_si512());
         for (int r = 0; r < width; r++)
-            _mm512_storeu_ps(s->acc + r * BSMM_SMALL_M_COLUMNS + p * LANES,
+            _mm512_storeu_ps(s->part + r * BSMM_SMALL_M_COLUMNS + p * LANES,
                              from->acc[p * width + r]);
+    }
+}
+
+INLINE void add_sums(const bsmm_small_m_span *s, int width, int panels, sums *from) {
+    for (int p = 0; p < panels; p++) {
+        if (!s->scales) change_unit(from, p, width, _mm512_setzero_si512());
+        for (int r = 0; r < width; r++) {
+            float *at = s->acc + r * BSMM_SMALL_M_COLUMNS + p * LANES;
+            _mm512_storeu_ps(at, _mm512_add_ps(_mm512_loadu_ps(at), from->acc[p * width + r]));
+            from->acc[p * width + r] = _mm512_setzero_ps();
+        }
     }
 }
 
@@ -299,15 +311,16 @@ TARGET static bool has_special(const uint8_t *b, int64_t pitch, int64_t bytes, u
 /* Finds panels of B with elements that are Inf or NaN, which the loop decodes wrongly. Such an
  * element makes a result Inf or NaN, so the codes are read again only if a result is not finite. */
 TARGET static uint32_t find_special(const bsmm_small_m_span *s, int width, int panels,
-                                    int64_t bytes) {
+                                    int64_t bytes, bool has_part) {
     const bsmm_decode_tables *from = s->context;
     uint32_t found = 0;
     for (int p = 0; p < panels; p++) {
         __mmask16 any = 0;
         for (int r = 0; r < width; r++) {
-            __m512 sum = _mm512_loadu_ps(s->acc + r * BSMM_SMALL_M_COLUMNS + p * LANES);
+            const int64_t at = r * BSMM_SMALL_M_COLUMNS + p * LANES;
             /* 0x99 selects quiet NaN, signalling NaN, Inf and -Inf. */
-            any |= _mm512_fpclass_ps_mask(sum, 0x99);
+            any |= _mm512_fpclass_ps_mask(_mm512_loadu_ps(s->acc + at), 0x99);
+            if (has_part) any |= _mm512_fpclass_ps_mask(_mm512_loadu_ps(s->part + at), 0x99);
         }
         if (any && has_special(s->b + p * LANES * s->pitch, s->pitch, bytes, from->special))
             found |= 1u << p;
@@ -328,10 +341,13 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bsmm_weights kin
     const int64_t unit_bytes = BSMM_BF16_WIDE_UNIT_BYTES(width, unit);
     const int64_t k_end = s->steps * BSMM_SMALL_M_STEP;
     const int64_t row_bytes = k_end / BATCH(kind) * ROW_BYTES(kind);
+    const int64_t ahead_bytes = s->row_steps * BSMM_SMALL_M_STEP / BATCH(kind) * ROW_BYTES(kind);
+    const int64_t chunk = s->chunk_steps * BSMM_SMALL_M_STEP;
+    int64_t left = chunk - s->first * BSMM_SMALL_M_STEP; /* elements of K to the end of the chunk */
     decoder d;
     sums t;
     set_up(s->context, &d);
-    load_sums(s, width, panels, by_segment, &t);
+    load_sums(s, width, panels, &t);
     _Alignas(64) panel_rows rows[2][PANELS];
     for (int p = 0; p < panels; p++)
         for (int r = 0; r < LANES; r++)
@@ -340,7 +356,7 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bsmm_weights kin
         const uint8_t *a = s->a + k / unit * unit_bytes;
         const int64_t turn = k / BATCH(kind) % 2;
         batch b = {.b = s->b + (k + BATCH(kind) < k_end ? at + ROW_BYTES(kind) : at),
-                   .ahead = bsmm_small_m_ahead(s, at, row_bytes),
+                   .ahead = bsmm_small_m_ahead(s, at, ahead_bytes),
                    .a = (const float *)(const void *)a + k % unit * width,
                    .codes = s->codes + k / BSMM_SMALL_M_STEP * BSMM_STEP_CODES(kind),
                    .rows = rows[turn],
@@ -349,9 +365,18 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bsmm_weights kin
         if (by_segment && (k + BATCH(kind)) % unit == 0)
             add_segment(s, k / unit, (const float *)(const void *)a + unit * width, width, panels,
                         &t);
+        left -= BATCH(kind);
+        if (!by_segment && left == 0) {
+            add_sums(s, width, panels, &t);
+            left = chunk;
+        }
     }
-    if (!by_segment) store_sums(s, width, panels, &t);
-    return kind == BSMM_SHIFTED8 ? find_special(s, width, panels, row_bytes) : 0;
+    if (!by_segment && s->ends)
+        add_sums(s, width, panels, &t);
+    else if (!by_segment)
+        store_sums(s, width, panels, &t);
+    const bool has_part = !by_segment && !s->ends;
+    return kind == BSMM_SHIFTED8 ? find_special(s, width, panels, row_bytes, has_part) : 0;
 }
 
 #    include "cpu/small_m/small_m_bf16dot_variants.h"

@@ -47,6 +47,16 @@ typedef struct batch {
     int64_t width;
     float *sums; /* accumulators in the order [row of A][pitch] */
     int64_t pitch;
+    /* True if the batch begins a chunk (a range of K that is summed by itself), so the sums begin
+     * with 0. */
+    bool begins;
+    /* If the batch ends a chunk, its sums are added to D's accumulators at `totals`, which have the
+     * order [row of A][BSMM_SMALL_M_COLUMNS]. NULL: the sums are stored to `sums`. */
+    float *totals;
+    /* If e8m0 scales multiply the accumulators (scaling SUMS): codes of the factors by which D's
+     * accumulators are multiplied before the sums of a chunk are added (leave_steps in
+     * small_m_f32fma_scales_avx2.c). */
+    const uint8_t *total_codes;
 } batch;
 
 /* Returns the offset in bytes of the first decoded element of a part, i.e. of PART elements of K,
@@ -57,19 +67,55 @@ INLINE int64_t place_of(int64_t part, int run) {
     return k / (2 * run) * (2 * run * GROUP * 2) + k / run % 2 * 16 + k % run * 32;
 }
 
+/* Returns the factors, i.e. powers of two, of group g of 8 rows of B. Their codes are exponents
+ * plus 127. */
+INLINE __m256 factor_of(const uint8_t *codes, int64_t scale_pitch, int g) {
+    codes += g / 2 * scale_pitch + g % 2 * GROUP;
+    __m256i factor = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)codes));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(factor, 23));
+}
+
 /* Multiplies the accumulators by the power of two that converts them from one block's scale to the
  * next block's. Accumulators are kept divided by the scale of the current block, so that its
  * elements need not be multiplied by it. */
 INLINE void move_sums(const batch *x, int rows, int groups, int64_t part, __m256 *sum) {
 #    pragma GCC unroll 8
     for (int g = 0; g < groups; g++) {
-        const uint8_t *codes = x->codes + g / 2 * x->scale_pitch + part / 2 * LANES + g % 2 * 8;
-        __m256i factor =
-            _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)codes));
-        factor = _mm256_slli_epi32(factor, 23);
+        __m256 factor = factor_of(x->codes + part / 2 * LANES, x->scale_pitch, g);
 #    pragma GCC unroll 4
         for (int r = 0; r < rows; r++)
-            sum[r * groups + g] = _mm256_mul_ps(sum[r * groups + g], _mm256_castsi256_ps(factor));
+            sum[r * groups + g] = _mm256_mul_ps(sum[r * groups + g], factor);
+    }
+}
+
+INLINE void load_sums(const batch *x, int64_t first, int rows, int groups, __m256 *sum) {
+    const float *at = x->sums + first * x->pitch;
+#    pragma GCC unroll 8
+    for (int i = 0; i < rows * groups; i++)
+        sum[i] = x->begins ? _mm256_setzero_ps()
+                           : _mm256_loadu_ps(at + i / groups * x->pitch + i % groups * GROUP);
+}
+
+INLINE void store_sums(const batch *x, int64_t first, int rows, int groups, const __m256 *sum) {
+    float *at = x->sums + first * x->pitch;
+#    pragma GCC unroll 8
+    for (int i = 0; i < rows * groups; i++)
+        _mm256_storeu_ps(at + i / groups * x->pitch + i % groups * GROUP, sum[i]);
+}
+
+/* Adds the sums of a chunk to D's accumulators. The factors are powers of two, so the FMA rounds
+ * only the sum. */
+INLINE void add_chunk(const batch *x, int64_t first, int rows, int groups,
+                      bsmm_small_m_f32_scaling scaling, const __m256 *sum) {
+#    pragma GCC unroll 8
+    for (int g = 0; g < groups; g++) {
+        __m256 factor = _mm256_set1_ps(1);
+        if (scaling == BSMM_SMALL_M_F32_SUMS) factor = factor_of(x->total_codes, x->scale_pitch, g);
+#    pragma GCC unroll 4
+        for (int r = 0; r < rows; r++) {
+            float *at = x->totals + (first + r) * BSMM_SMALL_M_COLUMNS + g * GROUP;
+            _mm256_storeu_ps(at, _mm256_fmadd_ps(_mm256_loadu_ps(at), factor, sum[r * groups + g]));
+        }
     }
 }
 
@@ -115,17 +161,15 @@ INLINE void add_batch(const batch *x, int rows, int groups, int run,
                       bsmm_small_m_f32_scaling scaling) {
     for (int64_t first = 0; first < x->width; first += rows) {
         __m256 sum[8];
-        float *at = x->sums + first * x->pitch;
-#    pragma GCC unroll 8
-        for (int i = 0; i < rows * groups; i++)
-            sum[i] = _mm256_loadu_ps(at + i / groups * x->pitch + i % groups * GROUP);
+        load_sums(x, first, rows, groups, sum);
         for (int64_t q = 0; q < BSMM_SMALL_M_F32_BATCH(run) / PART; q++) {
             if (scaling == BSMM_SMALL_M_F32_SUMS && q % 2 == 0) move_sums(x, rows, groups, q, sum);
             add_part(x, x->a + first + q * PART * x->width, rows, groups, run, scaling, q, sum);
         }
-#    pragma GCC unroll 8
-        for (int i = 0; i < rows * groups; i++)
-            _mm256_storeu_ps(at + i / groups * x->pitch + i % groups * GROUP, sum[i]);
+        if (x->totals)
+            add_chunk(x, first, rows, groups, scaling, sum);
+        else
+            store_sums(x, first, rows, groups, sum);
     }
 }
 
@@ -250,30 +294,38 @@ typedef struct space {
 INLINE void spread_batch(const bsmm_small_m_span *s, const loops *l, int64_t i, space *w) {
     if (i % CHUNK == 0)
         w->next = bsmm_small_m_follow(s, i * l->row_bytes, CHUNK * l->row_bytes,
-                                      s->steps * BSMM_SMALL_M_STEP / l->batch * l->row_bytes);
+                                      s->row_steps * BSMM_SMALL_M_STEP / l->batch * l->row_bytes);
     for (int64_t g = 0; g < l->groups; g++)
         l->spread(s->b + i * l->row_bytes + g * GROUP * s->pitch, s->pitch, &l->halves,
                   w->halves + g * GROUP * 2 * l->batch, &w->next, &w->codes[g / 2]);
 }
 
-/* Multiplies one or a few panels of B over a range of K by the tile of A. One accumulator sums all
- * of K, because no operand has fp32 scales. */
+/* Multiplies one or a few panels of B over a range of K by the tile of A. No operand has fp32
+ * scales. Each chunk of K is summed by itself, and then added to D's accumulators. */
 INLINE void multiply_folded(const bsmm_small_m_span *s, const loops *l, space *w) {
     const int64_t step_codes = l->scale == BSMM_SCALE_E4M3 ? 2 * LANES : LANES;
+    const int64_t batch_steps = l->batch / BSMM_SMALL_M_STEP;
     batch x = {.halves = w->halves,
                .a = (const float *)(const void *)s->a,
                .codes = s->codes,
                .scale_pitch = s->scale_pitch,
                .scales = w->scales,
                .width = l->width,
-               .sums = s->acc,
+               .sums = s->part,
                .pitch = BSMM_SMALL_M_COLUMNS};
-    for (int64_t i = 0; i < s->steps * BSMM_SMALL_M_STEP / l->batch; i++) {
+    int64_t done = s->first, count = s->steps / batch_steps;
+    x.total_codes = s->codes - s->first * step_codes;
+    for (int64_t i = 0; i < count; i++) {
+        x.begins = done == 0;
+        if (x.begins) x.total_codes = x.codes;
+        done += batch_steps;
+        x.totals = done == s->chunk_steps || (s->ends && i + 1 == count) ? s->acc : NULL;
+        if (x.totals) done = 0;
         spread_batch(s, l, i, w);
         if (l->by_elements) take_scales(l, x.codes, s->scale_pitch, w->scales);
         l->add(&x);
         x.a += l->batch * l->width;
-        x.codes += l->batch / BSMM_SMALL_M_STEP * step_codes;
+        x.codes += batch_steps * step_codes;
     }
 }
 

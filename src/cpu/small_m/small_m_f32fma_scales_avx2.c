@@ -60,15 +60,20 @@ static void multiply_factors(const bsmm_small_m_scales *s, const int exponents[L
 
 /* Replaces the e8m0 scales by factors. The multiply loop keeps each accumulator divided by the
  * scale of the current block, and multiplies it by such a factor where the next block begins. A
- * factor is a power of two, stored as its exponent plus 127. After the last block, an accumulator
- * is the sum divided by the last block's scale. `exponents` gets the exponents of the last scales,
- * which become part of the rows' factors. */
+ * factor is a power of two, stored as its exponent plus 127. A chunk is a range of K that is summed
+ * by itself, so its sums are 0 where its first block begins and need no factor. The first block of
+ * a chunk instead has the factor that converts the accumulators of the chunks before, from the
+ * scale of their last block to that of this chunk's last block. After the last block, an
+ * accumulator is the sum divided by the last block's scale. `exponents` gets the exponents of the
+ * last scales, which become part of the rows' factors. */
 TARGET static void leave_steps(const bsmm_small_m_scales *s, int exponents[LANES]) {
     codes16 before = load_codes(s, 0);
     for (int64_t i = 0; i < s->units; i++) {
-        codes16 v = load_codes(s, i), step;
+        codes16 v = load_codes(s, i), to = v, step;
+        if (i % s->chunk == 0) to = load_codes(s, bsmm_min_i64(i + s->chunk, s->units) - 1);
+        if (i == 0) before = to;
         for (int lane = 0; lane < LANES; lane++)
-            step.lane[lane] = (uint8_t)(127 + before.lane[lane] - v.lane[lane]);
+            step.lane[lane] = (uint8_t)(127 + before.lane[lane] - to.lane[lane]);
         memcpy(s->codes + i * LANES, &step, sizeof step);
         before = v;
     }
