@@ -41,7 +41,7 @@ bool cli_is_input_scale(const char *name, char *weight, size_t size) {
     return false;
 }
 
-/* The division is exact arithmetic of floats, as the projects do it. */
+/* Divides in fp32, as the projects do. */
 float cli_input_scale(const cli_input_rule *rule, double amax) {
     return rule->is_divisor ? rule->full / (float)amax : (float)amax / rule->full;
 }

@@ -14,8 +14,8 @@ typedef enum cli_action {
     CLI_ADD_SCALE
 } cli_action;
 
-/* Describes one step of copying a file. It changes or copies one weight, copies one
- * tensor or adds an input scale. */
+/* Describes one step of copying a file. It changes or copies one weight, copies one tensor, or adds
+ * an input scale. */
 typedef struct cli_step {
     cli_action action;
     /* `source` is the index of the tensor or weight in the input file, and `target` is its index
