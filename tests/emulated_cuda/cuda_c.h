@@ -37,6 +37,9 @@ struct alignas(16) uint4 {
 struct alignas(8) float2 {
     float x, y;
 };
+static inline float2 make_float2(float x, float y) {
+    return {x, y};
+}
 static inline uint2 make_uint2(unsigned x, unsigned y) {
     return {x, y};
 }

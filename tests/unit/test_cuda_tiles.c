@@ -163,6 +163,64 @@ static void test_tiles(void **state) {
         check_case(&cases[i], device, &r);
 }
 
+static uint16_t round_to_bf16(uint32_t bits) {
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* Multiplies a and b with D in fp32, whose rows are `gap` elements longer than D. The results must
+ * be those in `want`, a D in bf16, before their last rounding. The elements between rows must keep
+ * their bytes. */
+static void check_floats(bsmm_matmul_desc desc, const uint16_t *want, int64_t gap, rng *r) {
+    const int64_t rows = desc.d->rows, cols = desc.d->cols;
+    bsmm_matrix longer = describe(format_named("f32"), rows, cols);
+    longer.ld = cols + gap;
+    test_matrix d;
+    test_matrix_make(&d, longer, FILL_ORDINARY, r);
+    memset(d.m.data, 0xa5, d.data_bytes);
+    desc.d = &d.m;
+    assert_int_equal(test_multiply(&desc), BSMM_OK);
+    const uint32_t *got = d.m.data;
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < cols; j++)
+            assert_int_equal(round_to_bf16(got[i * d.m.ld + j]), want[i * cols + j]);
+        for (int64_t j = cols; j < d.m.ld && i + 1 < rows; j++)
+            assert_int_equal(got[i * d.m.ld + j], 0xa5a5a5a5u);
+    }
+    test_matrix_free(&d);
+}
+
+/* An fp32 D of any number of columns, whose rows begin at even or odd elements. */
+static void check_kernel_floats(const char *kernel, const char *a_format, const char *b_format,
+                                int64_t cols, rng *r) {
+    enum { ROWS = 130, K = 256 };
+    test_matrix a, b, d;
+    test_matrix_make(&a, describe(format_named(a_format), ROWS, K), FILL_ORDINARY, r);
+    test_matrix_make(&b, describe(format_named(b_format), cols, K), FILL_ORDINARY, r);
+    test_matrix_make(&d, describe(format_named("bf16"), ROWS, cols), FILL_ORDINARY, r);
+    const bsmm_matmul_desc desc = {.struct_size = sizeof desc,
+                                   .a = &a.m,
+                                   .b = &b.m,
+                                   .d = &d.m,
+                                   .device = "cuda:0",
+                                   .kernel = kernel};
+    assert_int_equal(test_multiply(&desc), BSMM_OK);
+    for (int64_t gap = 0; gap < 3; gap++)
+        check_floats(desc, d.m.data, gap, r);
+    test_matrix_free(&a);
+    test_matrix_free(&b);
+    test_matrix_free(&d);
+}
+
+static void test_floats(void **state) {
+    (void)state;
+    if (test_cuda_device()->capability != 90) skip();
+    rng r = {2};
+    for (int64_t cols = 133; cols < 137; cols++) {
+        check_kernel_floats("cuda_sm90a_bf16", "bf16", "bf16", cols, &r);
+        check_kernel_floats("cuda_sm90a_fp8", "fp8_group128", "fp8_block128", cols, &r);
+    }
+}
+
 int main(void) {
     /* BSMM_TEST_EXACT gives each buffer an allocation of its own, because these buffers are too
      * large for the test's shared allocation. */
@@ -170,6 +228,6 @@ int main(void) {
     /* The test forbids split-K for whole tiles, which the library would use for products with few
        tiles, because split-K changes the bits of results. */
     setenv("BSMM_TEST_SPLITS", "1", 1);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tiles)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tiles), cmocka_unit_test(test_floats)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

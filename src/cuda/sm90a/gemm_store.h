@@ -181,13 +181,30 @@ static __device__ __forceinline__ void store_by_map(consumer *c, shared *told, c
     }
 }
 
+/* Stores two adjacent fp32 results of a row of D, or fewer if fewer than two columns are left. The
+ * compiler copies the arguments of a call to other registers. A store of two floats in the caller
+ * would instead need accumulators in aligned registers, which would cause register bank conflicts
+ * during promotion. */
+static __device__ __noinline__ void store_two(float *d, int32_t left, float x, float y) {
+    if (left >= 2 && (uintptr_t)d % sizeof(float2) == 0) {
+        *(float2 *)d = make_float2(x, y);
+        return;
+    }
+    if (left > 0) d[0] = x;
+    if (left > 1) d[1] = y;
+}
+
+/* Stores a thread's accumulators as fp32. Each store of a warp fills 32 bytes, i.e. whole sectors,
+ * of 8 rows. */
 static __device__ __forceinline__ void store_floats(const bsmm_wgmma_params *p, const float *total,
                                                     int32_t row, int32_t col) {
-    float *d = (float *)p->whole.epilogue.d;
+    const uint64_t pitch = p->whole.epilogue.d_row;
+    float *d = (float *)p->whole.epilogue.d + row * pitch + col;
+    int32_t left = p->n - col;
 #pragma unroll
-    for (int i = 0; i < ACCUMULATORS; i++) {
-        int32_t r = row + i % 4 / 2 * 8, c = col + i / 4 * 8 + i % 2;
-        if (r < p->m && c < p->n) d[r * p->whole.epilogue.d_row + c] = total[i];
+    for (int i = 0; i < ACCUMULATORS; i += 4, d += 8, left -= 8) {
+        if (row < p->m) store_two(d, left, total[i], total[i + 1]);
+        if (row + 8 < p->m) store_two(d + 8 * pitch, left, total[i + 2], total[i + 3]);
     }
 }
 
