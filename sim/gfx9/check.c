@@ -2,6 +2,7 @@
  * before the wait for its load, LDS bytes that several waves access without a barrier, and reads
  * of registers or memory that were never written. */
 #include "check.h"
+#include "hazards.h"
 #include <string.h>
 
 static bool late(const gfx9_wave *w, const gfx9_operand *o) {
@@ -18,9 +19,18 @@ static bool only_loads(const gfx9_inst *i, uint32_t operand) {
     return operand == 0 && (cost == COST_VMEM || cost == COST_LDS || cost == COST_SMEM);
 }
 
+/* Returns true if operand 0 is only a result. Memory instructions that load nothing have none. */
+static bool is_result(const gfx9_inst *i) {
+    const bool memory = i->row->cost == COST_VMEM || i->row->cost == COST_LDS;
+    return !memory || strstr(i->row->name, "load") || strstr(i->row->name, "read");
+}
+
 static void check_written(gfx9_wave *w, const gfx9_inst *i) {
     const uint64_t exec = gfx9_exec(w);
-    for (uint32_t k = 0; k < i->operand_count; k++) {
+    /* Compilers save whole registers in scratch memory, also lanes that no code uses. The data of
+     * such a store is operand 1. */
+    const uint32_t count = strncmp(i->row->name, "scratch_store", 13) == 0 ? 1 : i->operand_count;
+    for (uint32_t k = 0; k < count; k++) {
         const gfx9_operand *o = &i->op[k];
         for (uint32_t r = 0; o->place == VGPR && r < o->count; r++) {
             const uint64_t missing = exec & ~w->written[o->reg + r];
@@ -34,26 +44,36 @@ static void check_written(gfx9_wave *w, const gfx9_inst *i) {
     }
 }
 
-/* Reports an instruction that accesses the result of a matrix instruction too early. Hardware does
- * not stall here, so the program must insert wait states. The check skips C and D of a matrix
- * instruction, because the matrix unit forwards a result to the next accumulation. */
+/* Returns the first wait state in which operand k of an instruction may access register r. C of a
+ * matrix instruction may be the whole result of an earlier one much sooner than a part of it. */
+static uint64_t ready_at(const gfx9_wave *w, const gfx9_inst *i, uint32_t k, uint32_t r) {
+    const bool matrix = i->row->cost == COST_MFMA, writes = k == 0 && !matrix;
+    const uint32_t reg = i->op[k].reg + r;
+    if (matrix && k == 0) return 0;
+    if (matrix && k == 3)
+        return w->result_of[reg] == i->op[k].reg ? w->ready_as_own_c[reg]
+                                                 : w->ready_as_c[gfx9_is_xdl(i)][reg];
+    return writes && is_result(i) ? w->free[reg] : w->ready[reg];
+}
+
+/* Reports an instruction that accesses the result of a matrix instruction, or overwrites its C, too
+ * early. Hardware does not stall here, so the program must insert wait states. */
 static void check_states(gfx9_wave *w, const gfx9_inst *i) {
-    const bool matrix = i->row->cost == COST_MFMA;
-    for (uint32_t k = matrix; k < (matrix ? 3u : i->operand_count); k++) {
+    for (uint32_t k = 0; k < i->operand_count; k++) {
         const gfx9_operand *o = &i->op[k];
-        for (uint32_t r = 0; o->place == VGPR && r < o->count; r++)
-            if (w->ready[o->reg + r] > w->issued) {
-                gfx9_stop(
-                    w, i,
-                    "operand %u is used %llu wait states too early after a matrix instruction", k,
-                    (unsigned long long)(w->ready[o->reg + r] - w->issued));
-                return;
-            }
+        for (uint32_t r = 0; o->place == VGPR && r < o->count; r++) {
+            const uint64_t ready = ready_at(w, i, k, r);
+            if (ready <= w->issued) continue;
+            gfx9_stop(w, i,
+                      "operand %u is used %llu wait states too early after a matrix instruction", k,
+                      (unsigned long long)(ready - w->issued));
+            return;
+        }
     }
 }
 
 void gfx9_check_registers(gfx9_wave *w, const gfx9_inst *i) {
-    if (w->group->checks & CHECK_STATES) check_states(w, i);
+    if (w->group->checks & CHECK_STATES) check_states(w, i), gfx9_check_hazards(w, i);
     for (uint32_t k = 0; w->pending_count && k < i->operand_count; k++) {
         if (!late(w, &i->op[k]) || only_loads(i, k)) continue;
         gfx9_stop(w, i, "operand %u is used before the s_waitcnt of its load", k);

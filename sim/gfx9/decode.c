@@ -2,6 +2,7 @@
  * LLVM's disassembler prints, and stores the opcode's table entry, the operands and the modifiers.
  */
 #include "disassemble.h"
+#include "hazards.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -391,6 +392,7 @@ bool gfx9_decode(gfx9_object *object, char *error) {
     for (uint32_t k = 0; k < object->code_count; k++) {
         const gfx9_row *row = object->code[k].row;
         resolve(object, &object->code[k]);
+        gfx9_hazards_of(&object->code[k]);
         object->orders |= row && row->cost == COST_VMEM && strstr(row->name, "atomic");
     }
     return true;

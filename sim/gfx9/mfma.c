@@ -394,16 +394,46 @@ uint32_t gfx9_passes(const gfx9_inst *i) {
     return passes_of(&shapes[i->row->what], i);
 }
 
-/* Records the first wait state in which another instruction may access D. The number of wait
- * states is the number that LLVM inserts for this processor. */
+bool gfx9_is_xdl(const gfx9_inst *i) {
+    const uint8_t input = shapes[i->row->what].a;
+    return input != IN_F32 && input != IN_F64;
+}
+
+/* Gives the wait states after a matrix instruction until another instruction may read its result,
+ * overwrite it, or read a part of it or all of it as C. `part_xdl` holds for XDL instructions,
+ * which read a result of f32 or f64 without wait states. */
+typedef struct {
+    uint32_t read, write, part, part_xdl, own;
+} states;
+
+/* The numbers are those of LLVM's hazard recognizer (GCNHazardRecognizer.cpp, GFX940_*WaitStates).
+ */
+static states states_of(const shape *s, uint32_t passes, bool gfx950) {
+    const bool small = s->m == 4, later = gfx950 && passes != 2;
+    const uint32_t own = passes == 2 ? 2 : 0;
+    if (s->a == IN_F64)
+        return small ? (states){6, 6, 4, 0, 4} : (states){11, 11, gfx950 ? 17 : 9, 0, 0};
+    if (s->a == IN_F32) return (states){passes + 2, passes + 2, passes, 0, own};
+    return (states){passes + 3 + later, passes + 3, passes + 1 + later, passes + 1 + later, own};
+}
+
+static void raise_to(uint64_t *to, uint64_t value) {
+    if (*to < value) *to = value;
+}
+
+/* Records the first wait states in which other instructions may access D and overwrite C. */
 static void mark_result(gfx9_wave *w, const gfx9_inst *i, const shape *s) {
     const uint32_t passes = passes_of(s, i), registers = result_count(s) * (s->a == IN_F64 ? 2 : 1);
-    const bool later = w->group->object->arch == GFX950 && passes != 2;
-    const uint32_t states = s->a == IN_F64   ? s->m == 16 ? 11 : 6
-                            : s->a == IN_F32 ? passes + 2
-                                             : passes + 3 + later;
-    for (uint32_t r = 0; r < registers; r++)
-        w->ready[i->op[0].reg + r] = w->issued + 1 + states;
+    const states n = states_of(s, passes, w->group->object->arch == GFX950);
+    const uint64_t next = w->issued + 1;
+    for (uint32_t r = 0; r < registers && gfx9_is_xdl(i) && i->op[3].place == VGPR; r++)
+        raise_to(&w->free[i->op[3].reg + r], next + passes - 1);
+    for (uint32_t r = 0; r < registers; r++) {
+        const uint32_t reg = i->op[0].reg + r;
+        w->ready[reg] = next + n.read, w->free[reg] = next + n.write;
+        w->result_of[reg] = i->op[0].reg, w->ready_as_own_c[reg] = next + n.own;
+        w->ready_as_c[0][reg] = next + n.part, w->ready_as_c[1][reg] = next + n.part_xdl;
+    }
 }
 
 static void execute(gfx9_wave *w, const gfx9_inst *i) {

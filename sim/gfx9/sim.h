@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LANES = 64, VGPRS = 512, SGPRS = 128, MAX_LDS = 160 << 10 };
+enum { LANES = 64, VGPRS = 512, SGPRS = 128, MAX_LDS = 160 << 10, HAZARD_KINDS = 6 };
 enum { VCC = 106, M0 = 124, EXEC = 126, FLAT_SCRATCH = 102 };
 enum gfx9_arch { GFX942, GFX950 };
 
@@ -159,6 +159,8 @@ struct gfx9_inst {
     uint8_t bitop3, cbsz, abid, blgp, fmt[2];
     bool offen, idxen, lds, glc, offset_reg;
     int32_t offset, offset1, target;
+    uint32_t hazards; /* Bits of the rows of hazards.c that concern this instruction. */
+    uint8_t effects;  /* What the instruction does to registers (hazards.c). */
     gfx9_operand op[8];
 };
 
@@ -204,9 +206,18 @@ struct gfx9_wave {
     uint64_t written[VGPRS]; /* Holds for each VGPR a mask of the lanes that have written it. */
     /* Counts the wait states so far, i.e. one for each instruction plus those of s_nop. */
     uint64_t issued;
-    /* Holds for each VGPR the first wait state in which an instruction may access it, after a
-     * matrix instruction has written it. */
-    uint64_t ready[VGPRS];
+    /* Hold for each VGPR the first wait state in which an instruction may read it or write it,
+     * after a matrix instruction has written it or has read it as C. */
+    uint64_t ready[VGPRS], free[VGPRS];
+    /* Hold for each VGPR that a matrix instruction has written the first register of its result,
+     * and the first wait state in which another matrix instruction may read it as C. It depends on
+     * whether that instruction is an XDL one (index 1), and on whether its C is the whole result.
+     */
+    uint16_t result_of[VGPRS];
+    uint64_t ready_as_c[2][VGPRS], ready_as_own_c[VGPRS];
+    /* Holds for each kind of effect the wait state in which it last concerned a register: VGPRs,
+     * SGPRs, MODE (hazards.c). */
+    uint64_t touched[HAZARD_KINDS][VGPRS + SGPRS + 1];
     /* Points to the trace that the time model records (time.h), or is NULL. */
     struct gfx9_trace *trace;
 };
@@ -306,6 +317,8 @@ typedef struct {
 enum { HOT_LINES = 16 };
 /* Returns the number of passes (of 4 cycles each) that a matrix instruction takes. */
 uint32_t gfx9_passes(const gfx9_inst *inst);
+/* Returns true for the matrix instructions whose inputs are neither f32 nor f64. */
+bool gfx9_is_xdl(const gfx9_inst *inst);
 
 typedef struct {
     /* `grid` is the number of workgroups, and `block` is the number of threads of a workgroup, in

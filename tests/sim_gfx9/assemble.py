@@ -15,6 +15,7 @@ s_endpgm
 .size {name}, .L{name}_end-{name}
 .amdhsa_kernel {name}
   .amdhsa_group_segment_fixed_size {lds}
+  .amdhsa_private_segment_fixed_size {scratch}
   .amdhsa_user_sgpr_kernarg_segment_ptr 1
   .amdhsa_user_sgpr_count 2
   .amdhsa_system_sgpr_workgroup_id_x 1
@@ -32,7 +33,7 @@ METADATA = """  - .name: {name}
     .kernarg_segment_size: {kernarg}
     .kernarg_segment_align: 8
     .group_segment_fixed_size: {lds}
-    .private_segment_fixed_size: 0
+    .private_segment_fixed_size: {scratch}
     .wavefront_size: 64
     .sgpr_count: 96
     .vgpr_count: 512
@@ -53,21 +54,21 @@ def clang(arch, source, language, *flags):
         return out.read_bytes()
 
 
-def assembly_text(kernels, arguments=2, lds=0):
+def assembly_text(kernels, arguments=2, lds=0, scratch=0):
     """Returns the source of an assembly file with several kernels. The dictionary `kernels`
     maps each kernel's name to its instructions. Every kernel takes `arguments` pointers: s[0:1]
     points to them, and v0 is the number of the thread."""
     args = "".join(ARG.format(offset=8 * k) for k in range(arguments))
-    values = dict(lds=lds, kernarg=8 * arguments, args=args)
+    values = dict(lds=lds, scratch=scratch, kernarg=8 * arguments, args=args)
     source = ".text\n" + "".join(KERNEL.format(name=n, body=b, **values) for n, b in kernels.items())
     source += ".amdgpu_metadata\n---\namdhsa.version: [ 1, 2 ]\namdhsa.kernels:\n"
     source += "".join(METADATA.format(name=n, **values) for n in kernels) + "...\n.end_amdgpu_metadata\n"
     return source
 
 
-def assembly(arch, kernels, arguments=2, lds=0):
+def assembly(arch, kernels, arguments=2, lds=0, scratch=0):
     """Returns a code object with the kernels of assembly_text."""
-    return clang(arch, assembly_text(kernels, arguments, lds), "assembler")
+    return clang(arch, assembly_text(kernels, arguments, lds, scratch), "assembler")
 
 
 def c(arch, source):

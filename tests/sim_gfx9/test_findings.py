@@ -35,6 +35,8 @@ MISTAKES = {
     "lds_unwritten": (LOAD + "s_waitcnt vmcnt(0)\nds_read_b32 v2, v1\ns_waitcnt lgkmcnt(0)\n" + STORE, "was never written",
                       LOAD + "s_waitcnt vmcnt(0)\nds_write_b32 v1, v2\nds_read_b32 v2, v1\ns_waitcnt lgkmcnt(0)\n" + STORE, 64),
     "register_unwritten": (ARGS + "s_waitcnt lgkmcnt(0)\n" + STORE, "was never written", ARGS + "v_mov_b32 v2, 0\ns_waitcnt lgkmcnt(0)\n" + STORE, 64),
+    # A spill may save lanes that were never written, but its address must have been written.
+    "spill": ("scratch_store_dword v2, v0, off\n", "v2 was never written", "scratch_store_dword off, v2, off\n", 64),
     "outside": (LOAD.replace("s[4:5]\n", "s[4:5] offset:4\n") + "s_waitcnt vmcnt(0)\n" + STORE, "lie outside every allocation", LOAD + "s_waitcnt vmcnt(0)\n" + STORE, 64),
     "lds_outside": (LOAD + "s_waitcnt vmcnt(0)\nds_write_b32 v1, v2 offset:1024\ns_waitcnt lgkmcnt(0)\n" + STORE, "outside the workgroup's",
                     LOAD + "s_waitcnt vmcnt(0)\nds_write_b32 v1, v2 offset:512\ns_waitcnt lgkmcnt(0)\n" + STORE, 64),
@@ -48,12 +50,51 @@ MATRIX = ARGS + "".join(f"v_mov_b32 v{r}, 0\n" for r in range(4, 12)) + "v_mov_b
 MISTAKES["wait_states"] = (MATRIX + "s_nop 3\nv_mov_b32 v2, v4\n" + STORE, "wait states too early", MATRIX + "s_nop 7\nv_mov_b32 v2, v4\n" + STORE, 64)
 MISTAKES["wait_states_of_a"] = (MATRIX + "v_mfma_f32_16x16x16_f16 v[8:11], v[4:5], v[10:11], v[8:11]\n", "wait states too early",
                                 MATRIX + "s_nop 7\nv_mfma_f32_16x16x16_f16 v[8:11], v[4:5], v[10:11], v[8:11]\n", 64)
+# Wait states between instructions that are no matrix instructions: (first, second, wait states).
+HAZARDS = {
+    "sgpr_of_load": ("v_readfirstlane_b32 s8, v1", "buffer_load_dword v3, v1, s[8:11], 0 offen", 5),
+    "dpp": ("v_mov_b32 v3, 1", "v_mov_b32_dpp v4, v3 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf", 2),
+    "dpp_exec": ("v_cmpx_eq_u32 vcc, v1, v1", "v_mov_b32_dpp v4, v1 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf", 5),
+    "div_fmas": ("v_cmp_eq_u32 vcc, v1, v1", "v_div_fmas_f32 v4, v1, v1, v1", 4),
+    "lane_number": ("v_readfirstlane_b32 s8, v12", "v_readlane_b32 s9, v1, s8", 4),
+    "sgpr_of_valu": ("v_readfirstlane_b32 s8, v1", "v_add_u32 v4, s8, v1", 2),
+    "readlane_exec": ("v_cmpx_eq_u32 vcc, v1, v1", "v_readfirstlane_b32 s9, v1", 4),
+    "readlane": ("v_mov_b32 v3, 1", "v_readfirstlane_b32 s9, v3", 1),
+    "trans": ("v_exp_f32 v3, v1", "v_add_f32 v4, v3, v1", 1),
+    "part": ("v_mov_b32_sdwa v3, v1 dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE src0_sel:WORD_0", "v_add_u32 v4, v3, v1", 1),
+    "store_data": ("global_store_dwordx4 v3, v[20:23], s[6:7]", "v_mov_b32 v21, 1", 2),
+    "matrix_a": ("v_mov_b32 v8, 0", "v_mfma_f32_16x16x16_f16 v[24:27], v[8:9], v[10:11], v[16:19]", 2),
+    "matrix_exec": ("v_cmpx_eq_u32 vcc, v1, v1", "v_mfma_f32_16x16x16_f16 v[24:27], v[8:9], v[10:11], v[16:19]", 4),
+    "m0": ("s_mov_b32 m0, 0", "s_movrels_b32 s8, s9", 1),
+    "getreg": ("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 0", "s_getreg_b32 s8, hwreg(HW_REG_MODE)", 2),
+    "setreg": ("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 0", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 4), 15", 2),
+}
+GFX950_HAZARDS = {"swap": ("v_mov_b32 v3, 1", "v_permlane32_swap_b32 v3, v8", 2), "swap_exec": ("v_cmpx_eq_u32 vcc, v1, v1", "v_permlane32_swap_b32 v3, v8", 4)}
+# Matrix instructions: a second one that reads a part of the result as C (4 passes and 1, on gfx950
+# one more), a VALU instruction that overwrites the result (4 and 3) or C (4 less 1), and one of two
+# passes that accumulates.
+FOUR = "v_mfma_f32_16x16x16_f16 v[24:27], v[8:9], v[10:11], v[16:19]"
+TWO = "v_mfma_f32_4x4x4_16b_f16 v[24:27], v[8:9], v[10:11], v[24:27]"
+OVERLAP = (FOUR, "v_mfma_f32_16x16x16_f16 v[28:31], v[8:9], v[10:11], v[26:29]")
+HAZARDS |= {"overwritten": (FOUR, "v_mov_b32 v25, 0", 7), "c_overwritten": (FOUR, "v_mov_b32 v17, 0", 3), "own_c": (TWO, TWO, 2)}
+
+
+def of_hazard(first, second, states):
+    """Returns a mistake (see MISTAKES): the two instructions with one wait state too few, and with
+    enough of them."""
+    start = ARGS + "s_waitcnt lgkmcnt(0)\n" + "".join(f"v_mov_b32 v{r}, 0\n" for r in (2, 3, *range(8, 32)))
+    start += "s_mov_b32 s9, 0\ns_mov_b32 s10, 0\ns_mov_b32 s11, 0\ns_mov_b32 m0, 0\ns_nop 7\n"
+    between = [f"s_nop {n - 1}\n" if n else "" for n in (states - 1, states)]
+    end = "\ns_waitcnt vmcnt(0)\ns_nop 15\n"
+    return [start + first + "\n" + between[0] + second + end, "wait states", start + first + "\n" + between[1] + second + end, 64]
+
+
 LOADS_TO_LDS = ARGS + "s_mov_b32 m0, 0\ns_waitcnt lgkmcnt(0)\nglobal_load_lds_dword v1, s[4:5]\n{wait}v_mov_b32 v3, v1\nds_read_b32 v2, v3\ns_waitcnt lgkmcnt(0)\n" + STORE
 MISTAKES["load_to_lds_wait"] = (LOADS_TO_LDS.format(wait=""), "before the s_waitcnt of its load to LDS", LOADS_TO_LDS.format(wait="s_waitcnt vmcnt(0)\n"), 64)
 # The erratum of gfx950 concerns an SGPR (s8) as the scale of A. The assembler refuses such an
 # instruction, so it is given as words.
 GFX950 = {"scale_in_sgpr": (".long 0xd3ac0000, 0x00022008, 0xd3ad0814, 0x04521100\n", "erratum",
-                            "v_mov_b32 v17, 0x7f7f7f7f\nv_mfma_scale_f32_16x16x128_f8f6f4 v[20:23], v[0:7], v[8:15], v[20:23], v17, v16\n", 64)}
+                            "v_mov_b32 v17, 0x7f7f7f7f\ns_nop 1\nv_mfma_scale_f32_16x16x128_f8f6f4 v[20:23], v[0:7], v[8:15], v[20:23], v17, v16\n", 64)}
 
 
 def run(device, module, name, threads):
@@ -117,8 +158,9 @@ def main():
     arch = sys.argv[1]
     os.environ["BSMM_SIM_LIMIT"] = "100000"
     device = hip.Device(arch)
-    mistakes = dict(MISTAKES, **(GFX950 if arch == "gfx950" else {}))
-    module = device.load(assemble.assembly(arch, {f"{kind}_{n}": row[k] for n, row in mistakes.items() for kind, k in (("wrong", 0), ("mended", 2))}, lds=1024))
+    hazards = HAZARDS | {"overlap": (*OVERLAP, 6 if arch == "gfx950" else 5)} | (GFX950_HAZARDS if arch == "gfx950" else {})
+    mistakes = dict(MISTAKES, **(GFX950 if arch == "gfx950" else {}), **{name: of_hazard(*row) for name, row in hazards.items()})
+    module = device.load(assemble.assembly(arch, {f"{kind}_{n}": row[k] for n, row in mistakes.items() for kind, k in (("wrong", 0), ("mended", 2))}, lds=1024, scratch=64))
     failed = []
     for name, (_, part, _, threads) in mistakes.items():
         for seed in ("1", "2", "3"):
@@ -133,7 +175,7 @@ def main():
         failed.append("hipMemsetD32: a fill beyond the allocation is not found, or one inside is refused")
     words = ("scale_in_sgpr", "divergent", "endless", "jump")  # Words have no text, and other findings are not about one line.
     kernels = {"wrong_" + name: row[0] for name, row in mistakes.items() if name not in words}
-    text = assemble.assembly_text(kernels, lds=1024)
+    text = assemble.assembly_text(kernels, lds=1024, scratch=64)
     for version in ("-gdwarf-4", "-gdwarf-5"):
         failed += lines_not_named(device, text, assemble.clang(arch, text, "assembler", version), kernels)
     if not inlined_line_is_named(device, arch):

@@ -1,0 +1,191 @@
+/* Finds instructions that follow another instruction too closely. Hardware does not stall there, so
+ * the program must insert wait states. The tables have the numbers of LLVM's hazard recognizer
+ * (llvm/lib/Target/AMDGPU/GCNHazardRecognizer.cpp) for gfx940 and gfx950, whose functions are the
+ * sources of the rows. Matrix instructions have a table of their own in mfma.c. */
+#include "hazards.h"
+#include <string.h>
+
+/* Names what an instruction does to a register, as bits of a mask. */
+enum { BY_VALU = 1, BY_TRANS = 2, BY_HALF = 4, BY_SALU = 8, BY_STORE = 16, BY_CMPX = 32 };
+/* Names the registers of the later instruction that a row concerns. */
+enum regs { ALL, SOURCES, SOURCES_S, FIRST, LANE, RESULT, ONE };
+/* Names the later instructions, as bits of a mask. */
+enum {
+    TO_VALU = 1,
+    TO_VMEM = 2,
+    TO_DPP = 4,
+    TO_FMAS = 8,
+    TO_LANE = 16,
+    TO_READLANE = 32,
+    TO_MATRIX = 64,
+    TO_M0 = 128,
+    TO_GETREG = 256,
+    TO_SETREG = 512,
+    TO_SWAP = 1024,
+    TO_OTHER = 2048 /* A VALU instruction that is no transcendental function. */
+};
+enum { MODE_REG = VGPRS + SGPRS }; /* MODE has the number after all other registers. */
+
+static const struct {
+    const char *what, *source;
+    uint16_t by, to;
+    uint8_t states, regs;
+    uint16_t reg; /* The register, if `regs` is ONE. */
+} rows[] = {
+    {"an SGPR that a VALU instruction wrote", "checkVMEMHazards", BY_VALU, TO_VMEM, 5, SOURCES_S,
+     0},
+    {"a VGPR for DPP that a VALU instruction wrote", "checkDPPHazards", BY_VALU, TO_DPP, 2, FIRST,
+     0},
+    {"EXEC for DPP that a VALU instruction wrote", "checkDPPHazards", BY_VALU, TO_DPP, 5, ONE,
+     VGPRS + EXEC},
+    {"VCC that a VALU instruction wrote", "checkDivFMasHazards", BY_VALU, TO_FMAS, 4, ONE,
+     VGPRS + VCC},
+    {"a lane number that a VALU instruction wrote", "checkRWLaneHazards", BY_VALU, TO_LANE, 4, LANE,
+     0},
+    {"an SGPR that a VALU instruction wrote", "checkVALUHazards", BY_VALU, TO_VALU, 2, SOURCES_S,
+     0},
+    {"EXEC that a VALU instruction wrote", "checkVALUHazards", BY_VALU, TO_LANE | TO_READLANE, 4,
+     ONE, VGPRS + EXEC},
+    {"a VGPR that a VALU instruction wrote", "checkVALUHazards", BY_VALU, TO_READLANE, 1, FIRST, 0},
+    {"the result of a transcendental function", "checkVALUHazards", BY_TRANS, TO_OTHER, 1, SOURCES,
+     0},
+    {"a VGPR of which a part was written", "checkVALUHazards", BY_HALF, TO_VALU, 1, SOURCES, 0},
+    {"the data of a store of more than 8 bytes", "createsVALUHazard", BY_STORE, TO_VALU, 2, RESULT,
+     0},
+    {"a VGPR that a VALU instruction wrote", "checkMAIHazards90A", BY_VALU, TO_MATRIX, 2, SOURCES,
+     0},
+    {"EXEC that a VALU instruction wrote", "checkMAIHazards90A", BY_VALU, TO_MATRIX, 4, ONE,
+     VGPRS + EXEC},
+    {"a VGPR that a VALU instruction wrote", "checkPermlaneHazards", BY_VALU, TO_SWAP, 2, ALL, 0},
+    {"EXEC that v_cmpx wrote", "checkPermlaneHazards", BY_CMPX, TO_SWAP, 4, ONE, VGPRS + EXEC},
+    {"M0 that a SALU instruction wrote", "checkReadM0Hazards", BY_SALU, TO_M0, 1, ONE, VGPRS + M0},
+    {"MODE that s_setreg wrote", "checkGetRegHazards", BY_SALU, TO_GETREG, 2, ONE, MODE_REG},
+    {"MODE that s_setreg wrote", "checkSetRegHazards", BY_SALU, TO_SETREG, 2, ONE, MODE_REG},
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+_Static_assert(ROWS <= 32, "an instruction has one bit for each row");
+
+static bool begins(const char *name, const char *prefix) {
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+static bool is_trans(const char *name) {
+    static const char *const names[] = {"v_exp_",  "v_log_", "v_rcp_", "v_rsq_",
+                                        "v_sqrt_", "v_sin_", "v_cos_"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (begins(name, names[k])) return true;
+    return false;
+}
+
+static bool is_valu(const gfx9_inst *i) {
+    const uint8_t cost = i->row->cost;
+    return cost == COST_VALU || cost == COST_VALU64 || cost == COST_TRANS;
+}
+
+static uint32_t uses_of(const gfx9_inst *i) {
+    const char *name = i->row->name;
+    const bool valu = is_valu(i), lane = begins(name, "v_readlane") || begins(name, "v_writelane"),
+               read = begins(name, "v_readlane") || begins(name, "v_readfirstlane"),
+               moves = begins(name, "s_movrel") || begins(name, "s_sendmsg");
+    return (valu || i->row->cost == COST_MFMA ? TO_VALU : 0) | (valu && i->dpp ? TO_DPP : 0) |
+           (valu && !is_trans(name) ? TO_OTHER : 0) | (i->row->cost == COST_VMEM ? TO_VMEM : 0) |
+           (begins(name, "v_div_fmas") ? TO_FMAS : 0) | (lane ? TO_LANE : 0) |
+           (read ? TO_READLANE : 0) | (i->row->cost == COST_MFMA ? TO_MATRIX : 0) |
+           (moves || i->lds || strstr(name, "load_lds") ? TO_M0 : 0) |
+           (begins(name, "s_getreg") ? TO_GETREG : 0) | (begins(name, "s_setreg") ? TO_SETREG : 0) |
+           (begins(name, "v_permlane") ? TO_SWAP : 0);
+}
+
+static uint32_t effects_of(const gfx9_inst *i) {
+    const char *name = i->row->name;
+    if (is_valu(i)) {
+        const bool half = (i->sdwa && i->dst_sel != SEL_DWORD) || i->op[0].half_lo;
+        return BY_VALU | (is_trans(name) ? BY_TRANS : 0) | (half ? BY_HALF : 0) |
+               (begins(name, "v_cmpx") ? BY_CMPX : 0);
+    }
+    return i->row->cost == COST_SALU                                   ? BY_SALU
+           : i->row->cost == COST_VMEM && strstr(name, "store_dwordx") ? BY_STORE
+                                                                       : 0;
+}
+
+void gfx9_hazards_of(gfx9_inst *i) {
+    const uint32_t uses = i->row ? uses_of(i) : 0;
+    i->hazards = 0, i->effects = i->row ? (uint8_t)effects_of(i) : 0;
+    for (uint32_t k = 0; k < ROWS; k++)
+        if (rows[k].to & uses) i->hazards |= 1u << k;
+}
+
+/* Returns the distance in wait states between the current instruction and the last one that did
+ * one of `by` to the register. */
+static uint64_t distance(const gfx9_wave *w, uint32_t reg, uint32_t by) {
+    uint64_t last = 0;
+    for (uint32_t k = 0; k < HAZARD_KINDS; k++)
+        if (by >> k & 1 && w->touched[k][reg] > last) last = w->touched[k][reg];
+    return last ? w->issued - last - 1 : ~0ull;
+}
+
+/* Returns the number of an operand's first register among VGPRs, SGPRs and MODE. */
+static uint32_t number_of(const gfx9_operand *o) {
+    return o->place == SGPR ? (uint32_t)VGPRS + o->reg : o->reg;
+}
+
+/* Returns the distance for the registers of an operand that lie in the file `place`. */
+static uint64_t operand_distance(const gfx9_wave *w, const gfx9_operand *o, int place,
+                                 uint32_t by) {
+    uint64_t least = ~0ull;
+    for (uint32_t r = 0; o->place == place && r < o->count; r++) {
+        const uint64_t d = distance(w, number_of(o) + r, by);
+        least = d < least ? d : least;
+    }
+    return least;
+}
+
+static uint64_t row_distance(const gfx9_wave *w, const gfx9_inst *i, uint32_t row) {
+    const enum regs regs = (enum regs)rows[row].regs;
+    const uint32_t by = rows[row].by;
+    if (regs == ONE) return distance(w, rows[row].reg, by);
+    /* Memory instructions and comparisons have sources from operand 0 on. */
+    const uint32_t last = regs == RESULT ? 1 : regs == FIRST ? i->first + 1u : i->operand_count;
+    uint64_t least = ~0ull;
+    const bool from_0 = regs == RESULT || regs == ALL || i->row->cost == COST_VMEM;
+    for (uint32_t k = regs == LANE ? 2 : from_0 ? 0 : i->first; k < last; k++) {
+        const int place = regs == SOURCES_S || regs == LANE ? SGPR : VGPR;
+        const uint64_t d = operand_distance(w, &i->op[k], place, by);
+        least = d < least ? d : least;
+    }
+    return least;
+}
+
+/* Records that an instruction concerns a register. A write ends what an earlier write had begun:
+ * after a SALU instruction has overwritten an SGPR, it no longer matters that a VALU one wrote it.
+ */
+static void touch(gfx9_wave *w, const gfx9_inst *i, uint32_t reg) {
+    for (uint32_t k = 0; k < HAZARD_KINDS; k++)
+        if (i->effects >> k & 1)
+            w->touched[k][reg] = w->issued;
+        else if (i->effects != BY_STORE)
+            w->touched[k][reg] = 0;
+}
+
+void gfx9_check_hazards(gfx9_wave *w, const gfx9_inst *i) {
+    for (uint32_t left = i->hazards; left; left &= left - 1) {
+        const uint32_t row = (uint32_t)__builtin_ctz(left);
+        const uint64_t d = row_distance(w, i, row);
+        if (d >= rows[row].states) continue;
+        gfx9_stop(w, i, "%s is used after %u wait states instead of %u (LLVM's %s)", rows[row].what,
+                  (unsigned)d, rows[row].states, rows[row].source);
+        return;
+    }
+    if (!i->effects) return;
+    /* A carry is the second result. Stores have their data in operand 0 (buffers) or 1. */
+    for (uint32_t k = 0; k < (i->effects == BY_STORE ? 2u : i->first) && k < i->operand_count;
+         k++) {
+        const gfx9_operand *o = &i->op[k];
+        const bool in_file = o->place == VGPR || o->place == SGPR;
+        if (i->effects == BY_STORE && (o->place != VGPR || o->count < 3)) continue;
+        for (uint32_t r = 0; in_file && r < o->count; r++)
+            touch(w, i, number_of(o) + r);
+    }
+    if (i->effects & BY_CMPX) touch(w, i, VGPRS + EXEC), touch(w, i, VGPRS + EXEC + 1);
+    if (i->effects == BY_SALU && begins(i->row->name, "s_setreg")) touch(w, i, MODE_REG);
+}

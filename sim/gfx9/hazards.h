@@ -1,0 +1,12 @@
+/* Declares the check of wait states between instructions that are no matrix instructions. */
+#ifndef SIM_GFX9_HAZARDS_H
+#define SIM_GFX9_HAZARDS_H
+#include "sim.h"
+
+/* Finds out once for each instruction which rows of the table concern it (`hazards`), and what it
+ * does to registers (`effects`). */
+void gfx9_hazards_of(gfx9_inst *inst);
+/* Stops the wave if the instruction follows another one too closely. Otherwise records what the
+ * instruction does to registers. */
+void gfx9_check_hazards(gfx9_wave *wave, const gfx9_inst *inst);
+#endif
