@@ -23,8 +23,9 @@ static bool same_format(bsmm_format a, bsmm_format b) {
            a.block_cols == b.block_cols;
 }
 
-/* Describes the input scale of a converted weight. Both families divide by the same constant, so
- * the scale stays, or becomes its reciprocal where a global scale does. */
+/* Describes the input scale of a converted weight. The old and the new family compute it with the
+ * same constant. If one of them stores a divisor and the other a factor, the new scale is the
+ * reciprocal of the old one; otherwise both scales are equal. */
 static void describe_input(const bsmm_file *file, const bsmm_weight *weight, cli_target *target) {
     const bsmm_matrix *to = &target->matrix;
     const cli_input_rule *from = cli_input_rule_of(

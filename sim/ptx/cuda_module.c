@@ -236,8 +236,8 @@ static uint64_t number(const char *variable, uint64_t otherwise) {
     return text && *text ? strtoull(text, NULL, 10) : otherwise;
 }
 
-/* List the kernels that this process has launched without an error, such as "sm_90a gemm_bf16".
- * The lock guards the list. */
+/* The list `launched` has the name of each kernel that this process has launched without an error,
+ * for example "sm_90a gemm_bf16". The lock guards the list. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char (*launched)[128];
 static unsigned launched_count, launched_room;

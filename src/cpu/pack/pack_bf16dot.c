@@ -57,10 +57,10 @@ enum { NOTHING = -1000 };
 
 /* Facts about a row of the operand that must be known before any of its elements is packed. */
 typedef struct lane {
-    /* exponent of the row's largest scale or bf16 element, which is divided out of the row; NOTHING
-     * if there is none */
+    /* The exponent of the row's largest scale, or of its largest element if the operand is bf16.
+     * The packer divides the row by this power of two. NOTHING: there is none. */
     int top;
-    int bottom; /* for bf16 operands: exponent of the row's smallest nonzero element */
+    int bottom; /* In a bf16 operand, the exponent of the row's smallest nonzero element. */
     bool wide;
 } lane;
 
