@@ -238,7 +238,7 @@ static void test_quark_mixture(void **state) {
     static const char *const formats[] = {"mxfp6_e2m3", "mxfp4", "mxfp6_e3m2", "mxfp6_e2m3"};
     bsmm_writer *writer;
     bsmm_file *file;
-    char name[16];
+    char name[24];
     assert_int_equal(bsmm_writer_create(temp_path("mix"), "safetensors", &writer), BSMM_OK);
     for (int i = 0; i < 4; i++) {
         bsmm_matrix m = describe(format_named(formats[i]), 4, 64);
