@@ -18,6 +18,9 @@ struct ptx_async {
     uint64_t to, from, barrier, value;
     /* Contains the coordinates of a copy in a tensor, or parameters of tcgen05.mma. */
     int32_t at[5];
+    /* The lanes of tensor memory that tcgen05.mma leaves unchanged, as one bit for each lane. Those
+     * of the second thread block of a pair begin at disabled[4]. */
+    uint32_t disabled[8];
 };
 /* Adds a copy of the job to the list. If memory runs out, stops the warp and returns false. */
 bool ptx_async_add(const ptx_async *job);

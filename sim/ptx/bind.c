@@ -18,6 +18,8 @@
  *   x        a label, or a list of .branchtargets
  *   f        a function
  *   N        a 32-bit source, which is absent if the next operand in the text is a predicate
+ *   K        a vector of 32-bit registers, which is absent if the next operand in the text is no
+ *            vector
  *   ( o      a list in parentheses; o is optional
  * The character `|` joins the next operand, which is optional, to the operand before it. The
  * character `?` after a letter makes its operand and all later operands optional. */
@@ -287,6 +289,7 @@ static void place(ptx_parser *p, const ptx_opcode *op, const ptx_raw *r, ptx_ope
         break;
     case 'w':
     case 'W':
+    case 'K':
     case 'z':
     case 'Z':
         place_vector(p, r, o, letter, width, type);
@@ -359,9 +362,10 @@ static void bind_letters(ptx_parser *p, const ptx_opcode *op, ptx_operand *to, u
         const bool joined = *s == '|';
         s += joined;
         const bool optional = s[1] == '?';
-        const bool missing = joined ? from >= count || !p->raw[from].joined
-                             : *s == 'o'
-                                 ? from >= count || p->raw[from].kind != RAW_LIST
+        const bool missing = joined      ? from >= count || !p->raw[from].joined
+                             : *s == 'o' ? from >= count || p->raw[from].kind != RAW_LIST
+                             : *s == 'K'
+                                 ? from >= count || p->raw[from].kind != RAW_VECTOR
                                  : *s == 'N' && (from >= count || p->raw[from].kind == RAW_PRED);
         if (missing) {
             to[k] = (ptx_operand){0};

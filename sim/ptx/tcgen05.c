@@ -6,6 +6,7 @@
 #include "floats.h"
 #include "matrix.h"
 #include "tmem.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,11 @@ enum {
     ADDS = 1,
     SCALE_A = 2,
     SCALE_B = 3,
-    FROM_TMEM = 4
+    FROM_TMEM = 4,
+    /* Operands of products without block scales. */
+    DISABLED = 4,
+    ENABLED = 5,
+    SCALE_D = 6
 };
 
 typedef struct {
@@ -33,6 +38,7 @@ typedef struct {
     ptx_type a, b, d, scale;
     bool a_transposed, b_transposed;
     double sign;
+    double scale_d; /* The factor of D before the sum is added. */
     /* `a_scale` and `b_scale` are the positions of the first scale's byte in a 32-bit word of
      * tensor memory. */
     uint32_t a_scale, b_scale;
@@ -67,6 +73,8 @@ static const char *check(const product *p, uint32_t d) {
     if (!p->pair && p->m != 64 && p->m != 128) return "M is not 64 or 128";
     if (p->block && !p->pair && p->m != 128) return "block scales want an M of 128";
     const uint32_t step = p->pair ? p->block ? 16 : 32 : p->m == 64 ? 8 : 16;
+    if (!(p->scale_d >= 0x1p-15 && p->scale_d <= 1)) return "scale-input-d is above 15";
+    if (p->scale_d < 1 && p->kind > TF32) return "scale-input-d is for kind::f16 and kind::tf32";
     if (p->n < step || p->n > 256 || p->n % step) return "N is out of range";
     return NULL;
 }
@@ -83,6 +91,7 @@ static const char *decode(product *p, const ptx_inst *i, uint32_t d) {
     p->n = (d >> 17 & 63) * 8, p->m = (d >> 24 & 31) * 16;
     p->pair = ptx_has(i->opcode, "cta_group::2"), p->rows = p->pair ? p->m / 2 : p->m;
     const bool scaled = p->kind >= MXF8F6F4;
+    p->scale_d = scaled || !i->op[SCALE_D].place ? 1 : ldexp(1, -(int)i->op[SCALE_D].value);
     p->d = scaled ? T_f32 : (d >> 4 & 3) == 0 ? T_f16 : (d >> 4 & 3) == 1 ? T_f32 : T_s32;
     p->scale = d >> 23 & 1 ? T_ue8m0 : T_ue4m3;
     const bool sixteen = ptx_has(i->opcode, "block16") || ptx_has(i->opcode, "scale_vec::4X");
@@ -138,15 +147,25 @@ static uint32_t lane_of(const product *p, uint32_t m) {
     return p->m == 64 ? m / 16 * 32 + m % 16 : m;
 }
 
-/* Returns the cell of tensor memory that holds element n of row m of D. If a pair of thread blocks
- * has an M of 128, each block has 64 rows. The first half of their columns is in lanes 0 to 63,
- * and the second half is in lanes 64 to 127. */
+/* Returns 1 if element n of a row of D is in the upper half of the lanes, and 0 otherwise. If a
+ * pair of thread blocks has an M of 128, each block has 64 rows. The first half of their columns
+ * is in lanes 0 to 63, and the second half is in lanes 64 to 127. */
+static uint32_t half_of(const product *p, uint32_t n) {
+    return p->pair && p->m == 128 && n >= p->n / 2;
+}
+
+/* Returns the cell of tensor memory that holds element n of row m of D. */
 static uint32_t *cell_of(ptx_async *j, const product *p, uint32_t m, uint32_t n, bool write) {
-    const bool folded = p->pair && p->m == 128;
-    const uint32_t half = folded && n >= p->n / 2,
-                   lane = (uint32_t)(j->to >> 16) + lane_of(p, m) + 64 * half,
+    const uint32_t half = half_of(p, n), lane = (uint32_t)(j->to >> 16) + lane_of(p, m) + 64 * half,
                    column = ((uint32_t)j->to & 0xffff) + n - half * (p->n / 2);
     return ptx_tmem_cell_of(p->at, j->warp, j->inst, lane, column, write);
+}
+
+/* Returns true if the instruction's disable-output-lane names the lane of element n of row m. */
+static bool is_disabled(const ptx_async *j, const product *p, uint32_t m, uint32_t n) {
+    const uint32_t lane = (uint32_t)(j->to >> 16) + lane_of(p, m) + 64 * half_of(p, n),
+                   first = p->pair ? 4 * (p->at->rank & 1) : 0;
+    return j->disabled[first + lane / 32 % 4] >> lane % 32 & 1;
 }
 
 static bool read_tmem(ptx_async *j, const product *p, uint32_t m, uint32_t k, double *to) {
@@ -225,10 +244,11 @@ static void add_row(ptx_async *j, const product *p, uint32_t m) {
         for (uint32_t n = 0; n < p->n; n++)
             sum[n] += p->left[m][k] * p->right[k][n];
     for (uint32_t n = 0; n < p->n; n++) {
+        if (is_disabled(j, p, m, n)) continue;
         uint32_t *cell = cell_of(j, p, m, n, !j->at[ADDS]);
         if (!cell) return;
         if (j->at[ADDS])
-            sum[n] = p->sign * sum[n] + ptx_value_of(p->d, *cell);
+            sum[n] = p->sign * sum[n] + p->scale_d * ptx_value_of(p->d, *cell);
         else
             sum[n] *= p->sign;
         *cell = (uint32_t)ptx_result_bits(j->inst, p->d, sum[n]);
@@ -262,10 +282,20 @@ static uint32_t address_of(const ptx_warp *w, const ptx_operand *o, uint32_t lan
     return (uint32_t)at[lane];
 }
 
+/* Checks the length of disable-output-lane, which has 32 lanes of tensor memory in each word. */
+static bool check_disabled(ptx_warp *w, const ptx_inst *i) {
+    const uint32_t words = ptx_has(i->opcode, "cta_group::2") ? 8 : 4;
+    const ptx_operand *o = &i->op[DISABLED];
+    if (!o->place || (o->place == VECTOR && o->count == words)) return true;
+    ptx_stop(w, i, "disable-output-lane has %u words, not %u", o->count, words);
+    return false;
+}
+
 enum { PLAIN, SCALED };
 static void execute_mma(ptx_warp *w, const ptx_inst *i) {
     const bool scaled = i->opcode->row->what == SCALED;
-    const ptx_operand *adds = &i->op[scaled ? 6 : 4];
+    const ptx_operand *adds = &i->op[scaled ? 6 : ENABLED];
+    if (!scaled && !check_disabled(w, i)) return;
     for (uint32_t left = w->mask; left && !w->stop; left &= left - 1) {
         const uint32_t l = ptx_first(left);
         ptx_async j = {.run = run_product, .warp = w, .inst = i, .lane = l, .ordered = true};
@@ -278,6 +308,8 @@ static void execute_mma(ptx_warp *w, const ptx_inst *i) {
             j.at[SCALE_A] = (int32_t)address_of(w, &i->op[4], l),
             j.at[SCALE_B] = (int32_t)address_of(w, &i->op[5], l);
         j.at[ADDS] = (int32_t)(ptx_pred(w, adds) >> l & 1);
+        for (uint32_t k = 0; !scaled && k < i->op[DISABLED].count; k++)
+            j.disabled[k] = (uint32_t)ptx_lane(w, &i->op[DISABLED].elements[k], l);
         ptx_async_add(&j);
     }
 }
@@ -324,24 +356,50 @@ static spread spread_of(const ptx_opcode *o) {
     return (spread){128, 1, {{0}}};
 }
 
-static bool copy_word(ptx_async *j, ptx_block *block, const ptx_layout *y, const spread *s,
-                      uint32_t r, uint32_t c) {
-    const uint64_t at = ptx_layout_place(y, r, 4 * c, 8) | (uint64_t)block->rank << RANK_SHIFT;
+static bool read_word(ptx_async *j, uint64_t at, uint32_t *word) {
     const uint8_t *from = ptx_shared_async(j->warp, j->inst, at, 4, false);
-    for (uint32_t k = 0; from && k < s->copies; k++) {
+    if (from) memcpy(word, from, 4);
+    return from != NULL;
+}
+
+/* Makes four bytes of four elements of 4 or 6 bits. The 16 elements of 16 bytes of shared memory
+ * lie at the beginning of these bytes without gaps. `at` is the address of the four bytes that the
+ * elements would have without the packing. Each element takes the low bits of its byte. */
+static bool unpack_word(ptx_async *j, uint64_t at, uint32_t bits, uint32_t *word) {
+    const uint64_t unit = at & ~15ull;
+    const uint32_t bytes = 2 * bits, first = (uint32_t)(at & 15) * bits;
+    uint64_t packed[2] = {0};
+    const uint8_t *from = ptx_shared_async(j->warp, j->inst, unit, bytes, false);
+    if (!from) return false;
+    memcpy(packed, from, bytes);
+    const ptx_u128 all = (ptx_u128)packed[1] << 64 | packed[0];
+    for (uint32_t e = 0; e < 4; e++)
+        *word |= ((uint32_t)(all >> (first + e * bits)) & ((1u << bits) - 1)) << 8 * e;
+    return true;
+}
+
+static bool copy_word(ptx_async *j, ptx_block *block, const ptx_layout *y, const spread *s,
+                      uint32_t r, uint32_t c, uint32_t bits) {
+    const uint64_t at = ptx_layout_place(y, r, 4 * c, 8) | (uint64_t)block->rank << RANK_SHIFT;
+    uint32_t word = 0;
+    const bool read = bits < 8 ? unpack_word(j, at, bits, &word) : read_word(j, at, &word);
+    for (uint32_t k = 0; read && k < s->copies; k++) {
         const uint32_t lane = s->copies == 1 ? r : 32 * s->groups[r / 32][k] + r % 32;
         uint32_t *to = ptx_tmem_cell_of(block, j->warp, j->inst, (uint32_t)(j->to >> 16) + lane,
                                         ((uint32_t)j->to & 0xffff) + c, true);
         if (!to) return false;
-        memcpy(to, from, 4);
+        *to = word;
     }
-    return from != NULL;
+    return read;
 }
 
 /* Executes tcgen05.cp, which copies rows of 16 or 32 bytes from shared memory to lanes of tensor
  * memory. With cta_group::2, both thread blocks of the pair copy from their own shared memory. */
 static void run_copy(ptx_async *j) {
     const spread s = spread_of(j->inst->opcode);
+    const uint32_t bits = ptx_has(j->inst->opcode, "b4x16_p64")   ? 4
+                          : ptx_has(j->inst->opcode, "b6x16_p32") ? 6
+                                                                  : 8;
     const uint32_t columns = ptx_has(j->inst->opcode, "128x256b") ? 8 : 4,
                    blocks = ptx_has(j->inst->opcode, "cta_group::2") ? 2 : 1;
     ptx_layout y;
@@ -350,7 +408,7 @@ static void run_copy(ptx_async *j) {
         ptx_block *block = blocks == 1 ? j->warp->block : ptx_pair_block(j->warp, j->inst, b);
         for (uint32_t r = 0; block && r < s.rows; r++)
             for (uint32_t c = 0; c < columns; c++)
-                if (!copy_word(j, block, &y, &s, r, c)) return;
+                if (!copy_word(j, block, &y, &s, r, c, bits)) return;
     }
 }
 
@@ -367,8 +425,12 @@ static void execute_cp(ptx_warp *w, const ptx_inst *i) {
     { pattern, operands, execute, NULL, 0, 0, 0, 0, what }
 #define GROUP "cta_group::1|cta_group::2."
 #define MMA   "tcgen05.mma." GROUP
+/* tcgen05.cp without and with the unpacking of elements of 6 or 4 bits to bytes. */
+#define COPY(shape)                                                                                \
+    ROW("tcgen05.cp." GROUP shape, "mL", execute_cp, 0),                                           \
+        ROW("tcgen05.cp." GROUP shape ".b8x16.b6x16_p32|b4x16_p64", "mL", execute_cp, 0)
 static const ptx_row rows[] = {
-    ROW(MMA "kind::f16|kind::tf32|kind::f8f6f4|kind::i8", "mGLRP", execute_mma, PLAIN),
+    ROW(MMA "kind::f16|kind::tf32|kind::f8f6f4|kind::i8", "mGLRKPi?", execute_mma, PLAIN),
     ROW(MMA "kind::mxf8f6f4.block_scale.{block32|scale_vec::1X}", "mGLRmmP", execute_mma, SCALED),
     ROW(MMA "kind::mxf4.block_scale.{block32|scale_vec::2X}", "mGLRmmP", execute_mma, SCALED),
     ROW(MMA "kind::mxf4nvf4.block_scale.block16|block32|scale_vec::2X|scale_vec::4X", "mGLRmmP",
@@ -378,10 +440,10 @@ static const ptx_row rows[] = {
     ROW("tcgen05.commit." GROUP "mbarrier::arrive::one.{shared::cluster}.multicast::cluster."
         "b64",
         "mH", execute_commit, 0),
-    ROW("tcgen05.cp." GROUP "32x128b.warpx4", "mL", execute_cp, 0),
-    ROW("tcgen05.cp." GROUP "warpx4.32x128b", "mL", execute_cp, 0),
-    ROW("tcgen05.cp." GROUP "128x256b|128x128b", "mL", execute_cp, 0),
-    ROW("tcgen05.cp." GROUP "64x128b.warpx2::02_13|warpx2::01_23", "mL", execute_cp, 0),
-    ROW("tcgen05.cp." GROUP "warpx2::02_13|warpx2::01_23.64x128b", "mL", execute_cp, 0),
+    COPY("32x128b.warpx4"),
+    COPY("warpx4.32x128b"),
+    COPY("128x256b|128x128b"),
+    COPY("64x128b.warpx2::02_13|warpx2::01_23"),
+    COPY("warpx2::02_13|warpx2::01_23.64x128b"),
 };
 const ptx_table ptx_tcgen05_table = {rows, sizeof rows / sizeof *rows};

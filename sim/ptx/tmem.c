@@ -126,6 +126,7 @@ typedef struct {
      * accesses. */
     uint32_t lane, column, half;
     enum shape shape;
+    bool packed; /* A register holds the low 16 bits of two neighboring columns. */
 } place;
 
 /* Finds the cells of tensor memory that a tcgen05.ld or tcgen05.st accesses. Warp n of a warpgroup
@@ -138,6 +139,7 @@ static bool find_place(ptx_warp *w, const ptx_inst *i, const ptx_operand *addres
     p->lane = (uint32_t)at[0] >> 16, p->column = (uint32_t)at[0] & 0xffff;
     p->shape = (enum shape)ptx_which(i->opcode, shape_names);
     p->half = half ? (uint32_t)half->value : 0;
+    p->packed = ptx_has(i->opcode, "pack::16b") || ptx_has(i->opcode, "unpack::16b");
     if (p->lane / 32 == w->id % 4) return true;
     ptx_stop(w, i, "warp %u of its warpgroup reaches lanes %u to %u of tensor memory, not %u",
              w->id % 4, w->id % 4 * 32, w->id % 4 * 32 + 31, p->lane);
@@ -145,9 +147,10 @@ static bool find_place(ptx_warp *w, const ptx_inst *i, const ptx_operand *addres
 }
 
 /* Returns the cell of tensor memory for register r of the thread in lane l. In the shapes with 16
- * lanes of tensor memory, four threads share a lane of tensor memory. */
+ * lanes of tensor memory, four threads share a lane of tensor memory. With pack::16b or
+ * unpack::16b a register has two cells, and `part` tells which. */
 static uint32_t *cell_of(ptx_warp *w, const ptx_inst *i, const place *p, uint32_t l, uint32_t r,
-                         bool write) {
+                         uint32_t part, bool write) {
     const uint32_t each = shape_registers[p->shape], q = r % each;
     uint32_t lane = l, column = r / each * shape_columns[p->shape];
     switch (p->shape) {
@@ -161,11 +164,13 @@ static uint32_t *cell_of(ptx_warp *w, const ptx_inst *i, const place *p, uint32_
         lane = l / 4 + 8 * (q >> 1), column += 2 * (l % 4) + (q & 1);
         break;
     case S16X32BX2:
-        lane = l % 16, column += l >= 16 ? p->half : 0;
+        lane = l % 16;
         break;
     default:
         break;
     }
+    if (p->packed) column = 2 * column + part;
+    column += p->shape == S16X32BX2 && l >= 16 ? p->half : 0;
     return ptx_tmem_cell(w, i, p->lane + lane, p->column + column, write);
 }
 
@@ -185,9 +190,10 @@ static void execute_ld(ptx_warp *w, const ptx_inst *i) {
     for (uint32_t r = 0; r < count; r++) {
         uint32_t word[LANES];
         for (uint32_t l = 0; l < LANES; l++) {
-            const uint32_t *from = cell_of(w, i, &p, l, r, false);
-            if (!from) return;
-            word[l] = *from;
+            const uint32_t *from = cell_of(w, i, &p, l, r, 0, false);
+            const uint32_t *upper = from && p.packed ? cell_of(w, i, &p, l, r, 1, false) : from;
+            if (!from || !upper) return;
+            word[l] = p.packed ? (*from & 0xffff) | *upper << 16 : *from;
         }
         ptx_commit(w, ptx_element(&i->op[0], r), word);
     }
@@ -202,9 +208,11 @@ static void execute_st(ptx_warp *w, const ptx_inst *i) {
     for (uint32_t r = 0; r < count; r++) {
         const uint32_t *from = ptx_u32(w, ptx_element(values, r));
         for (uint32_t l = 0; l < LANES; l++) {
-            uint32_t *to = cell_of(w, i, &p, l, r, true);
-            if (!to) return;
-            *to = from[l];
+            uint32_t *to = cell_of(w, i, &p, l, r, 0, true);
+            uint32_t *upper = to && p.packed ? cell_of(w, i, &p, l, r, 1, true) : to;
+            if (!to || !upper) return;
+            *upper = from[l] >> 16;
+            *to = p.packed ? from[l] & 0xffff : from[l];
         }
     }
 }
@@ -226,10 +234,12 @@ static const ptx_row rows[] = {
     ROW("tcgen05.dealloc.cta_group::1|cta_group::2.sync.aligned.b32", "RR", execute_dealloc),
     ROW("tcgen05.relinquish_alloc_permit.cta_group::1|cta_group::2.sync.aligned", "",
         execute_relinquish),
-    ROW("tcgen05.ld.sync.aligned.32x32b|16x64b|16x128b|16x256b." COUNTS ".b32", "wm", execute_ld),
-    ROW("tcgen05.ld.sync.aligned.16x32bx2." COUNTS ".b32", "wmi", execute_ld),
-    ROW("tcgen05.st.sync.aligned.32x32b|16x64b|16x128b|16x256b." COUNTS ".b32", "mW", execute_st),
-    ROW("tcgen05.st.sync.aligned.16x32bx2." COUNTS ".b32", "miW", execute_st),
+    ROW("tcgen05.ld.sync.aligned.32x32b|16x64b|16x128b|16x256b." COUNTS ".{pack::16b}.b32", "wm",
+        execute_ld),
+    ROW("tcgen05.ld.sync.aligned.16x32bx2." COUNTS ".{pack::16b}.b32", "wmi", execute_ld),
+    ROW("tcgen05.st.sync.aligned.32x32b|16x64b|16x128b|16x256b." COUNTS ".{unpack::16b}.b32", "mW",
+        execute_st),
+    ROW("tcgen05.st.sync.aligned.16x32bx2." COUNTS ".{unpack::16b}.b32", "miW", execute_st),
     ROW("tcgen05.wait::ld.sync.aligned", "", execute_wait),
     ROW("tcgen05.wait::st.sync.aligned", "", execute_wait),
     ROW("tcgen05.fence::before_thread_sync|fence::after_thread_sync", "", nothing),
