@@ -29,9 +29,9 @@ typedef struct scaled_case {
     int64_t more_cols; /* The number of unused elements after each row of A and B in memory. */
 } scaled_case;
 
-/* A tile has 128 x 192 results on sm_100 and 128 x 128 on sm_120. The kernel loads 128 elements of
- * K (256 of mxfp4 and nvfp4) into each of its 2, 4 or 5 stages. These cases have one tile or
- * several, and fewer or more loads than stages. */
+/* A tile has 256 x 192, or 128 rows and 192, 128 or 64 columns on sm_100, and 128 x 128 results on
+ * sm_120. The kernel loads 128 elements of K (256 of mxfp4 and nvfp4) into each of its 2 to 7
+ * stages. These cases have one tile or several, and fewer or more loads than stages. */
 static const scaled_case cases[] = {
     {"mxfp8", "mxfp8", "f32", 3, 4, 64, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
     {"mxfp8", "mxfp8", "f32", 128, 192, 128, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
@@ -60,6 +60,13 @@ static const scaled_case cases[] = {
     {"mxfp6_e3m2", "mxfp8", "bf16", 70, 300, 354, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 4},
     {"mxfp4", "mxfp6_e2m3", "f32", 70, 100, 256, FILL_EXTREME, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"mxfp6_e3m2", "mxfp4", "f32", 20, 100, 100, FILL_SPECIAL, BSMM_LAYOUT_NV_128X4, 0},
+    /* On 6 SMs of sm_100, pairs of thread blocks compute these products: each pair has one tile or
+     * two, and its second block has all of its 128 rows or fewer. */
+    {"mxfp8", "mxfp8_e5m2", "f32", 140, 1150, 288, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
+    {"mxfp4", "mxfp4", "bf16", 130, 570, 1824, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
+    {"nvfp4", "nvfp4", "f32", 256, 576, 304, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"nvfp4", "nvfp4", "f16", 130, 1150, 112, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 16},
+    {"mxfp6_e2m3", "mxfp4", "f32", 129, 570, 64, FILL_EXTREME, BSMM_LAYOUT_NV_128X4, 0},
 };
 
 /* Lists the products for the kernel cuda_sm100f_fp8. A tile has 128 x 128 results, and each load
@@ -234,20 +241,21 @@ static void test_fp8_cases(void **state) {
 
 /* Tests negative e4m3 scales, because tcgen05.mma and mma.sync ignore the sign of an e4m3 scale. */
 static void test_negative_scales(void **state) {
-    static const scaled_case c = {
-        "nvfp4", "nvfp4", "f32", 140, 400, 160, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0};
+    static const scaled_case some[] = {
+        {"nvfp4", "nvfp4", "f32", 140, 400, 160, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
+        {"nvfp4", "nvfp4", "f32", 129, 570, 16, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0}};
     (void)state;
     need_device();
     rng r = {31};
-    for (int side = 0; side < 2; side++) {
+    for (size_t i = 0; i < 2 * BSMM_COUNT(some); i++) {
         operands o;
         bsmm_scale_map map;
-        make(&o, &c, &r);
-        test_matrix *t = side ? &o.b : &o.a;
+        make(&o, &some[i / 2], &r);
+        test_matrix *t = i % 2 ? &o.b : &o.a;
         assert_int_equal(bsmm_scale_map_make(&t->m, "t", &map), BSMM_OK);
         *scale_at(&map, t->m.scales, map.rows - 1, map.cols - 1) ^= 0x80;
         multiply(&o);
-        check_results(&c, &o);
+        check_results(&some[i / 2], &o);
         release(&o);
     }
 }

@@ -22,6 +22,8 @@
 /* The sizes of products. PADDED is a value for the order of elements, and means row-major with
  * gaps between the rows. */
 enum { N = 40, K = 160, PADDED = 2 };
+/* The number of columns of D. Only pair_products changes it. */
+static int64_t columns = N;
 
 /* The name of the simulated GPU on which the functions below run kernels. */
 static const char *device;
@@ -104,8 +106,8 @@ enum { PLAIN, WITH_C };
 static void multiply(const char *kernel, const char *a, const char *b, int64_t m, uint32_t order,
                      uint32_t compute, int extra) {
     rng r = {(uint64_t)m + order};
-    test_matrix left = operand(a, m, order, &r), right = operand(b, N, order, &r);
-    bsmm_matrix d = describe(format_named("f32"), m, N);
+    test_matrix left = operand(a, m, order, &r), right = operand(b, columns, order, &r);
+    bsmm_matrix d = describe(format_named("f32"), m, columns);
     bsmm_matmul_desc desc = {.struct_size = sizeof desc,
                              .a = &left.m,
                              .b = &right.m,
@@ -115,8 +117,8 @@ static void multiply(const char *kernel, const char *a, const char *b, int64_t m
                              .kernel = kernel};
     bsmm_matrix c = d;
     static const float one = 1;
-    c.data = calloc((size_t)(m * N), sizeof(float));
-    d.data = calloc((size_t)(m * N), sizeof(float));
+    c.data = calloc((size_t)(m * columns), sizeof(float));
+    d.data = calloc((size_t)(m * columns), sizeof(float));
     if (extra == WITH_C) desc.c = &c, desc.beta = &one;
     const double bound = bound_of(&desc);
     if (bound >= 0) {
@@ -235,6 +237,17 @@ static void scaled_products(void **state) {
     }
     run_on("sim:sm_100");
     multiply("cuda_sm100f_fp8", "fp8_group128", "fp8_block128", 20, 0, BSMM_COMPUTE_EXACT, PLAIN);
+}
+
+/* Tests products of three tiles of 256 x 192 results, one for each pair of the 6 SMs. */
+static void pair_products(void **state) {
+    static const char *const formats[] = {"mxfp8", "mxfp4", "nvfp4"};
+    (void)state;
+    run_on("sim:sm_100");
+    columns = 576;
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
+        multiply("cuda_sm100f_scaled", formats[i], formats[i], 130, 0, BSMM_COMPUTE_EXACT, PLAIN);
+    columns = N;
 }
 
 /* Lists for each kind of wgmma kernel and each pair of element types a product that uses it. */
@@ -522,6 +535,7 @@ int main(void) {
         cmocka_unit_test(ends_of_scales),
         cmocka_unit_test(fp8_packs),
         cmocka_unit_test(scaled_products),
+        cmocka_unit_test(pair_products),
         cmocka_unit_test(tiles),
         cmocka_unit_test(few_rows),
         cmocka_unit_test(conversions),

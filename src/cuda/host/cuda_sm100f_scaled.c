@@ -10,20 +10,34 @@
 #include "cuda/host/tma_rows.h"
 #include "gpu/params.h"
 
-/* The kernels of the kinds of formats (scaled_formats.h). */
+/* The tiles of D. A pair of thread blocks shares B, so that each of them loads half as much of it.
+ */
+static const struct {
+    uint32_t ctas; /* the thread blocks that compute a tile together; each has 128 of its rows */
+    uint32_t cols;
+    /* The cycles that the products of 32 bytes of each row take, or the reads of these bytes from
+     * shared memory at 128 bytes a cycle, whichever takes longer. The rate of the products is the
+     * published peak of a B200, 8192 products of 8 bits a cycle for each SM; nothing was measured.
+     */
+    uint32_t cycles;
+} tiles[] = {{2, 192, 96}, {1, 192, 96}, {1, 128, 64}, {1, 64, 48}};
+
+/* The kernels of the kinds of formats (scaled_formats.h), for one thread block and for a pair. */
 typedef struct scaled_kernel {
-    bsmm_cuda_function function;
+    bsmm_cuda_function function[2];
     uint32_t threads;
 } scaled_kernel;
 
+#define FUNCTIONS(name, scale_tiles)                                                               \
+    {                                                                                              \
+        {"sm100f/" name, name, BSMM_SCALED_SHARED(scale_tiles, 1)}, {                              \
+            "sm100f/" name "_pair", name "_pair", BSMM_SCALED_SHARED(scale_tiles, 2)               \
+        }                                                                                          \
+    }
 static const scaled_kernel kernels[BSMM_SCALED_KINDS] = {
-    [BSMM_SCALED_MXF4] = {{"sm100f/scaled_mxf4", "scaled_mxf4", BSMM_SCALED_SHARED(4, 2)},
-                          BSMM_SCALED_THREADS},
-    [BSMM_SCALED_NVF4] = {{"sm100f/scaled_nvf4", "scaled_nvf4", BSMM_SCALED_SHARED(4, 4)},
-                          BSMM_SCALED_THREADS_SIGNED},
-    [BSMM_SCALED_MXF8F6F4] = {{"sm100f/scaled_mxf8f6f4", "scaled_mxf8f6f4",
-                               BSMM_SCALED_SHARED(5, 1)},
-                              BSMM_SCALED_THREADS},
+    [BSMM_SCALED_MXF4] = {FUNCTIONS("scaled_mxf4", 2), BSMM_SCALED_THREADS},
+    [BSMM_SCALED_NVF4] = {FUNCTIONS("scaled_nvf4", 4), BSMM_SCALED_THREADS_SIGNED},
+    [BSMM_SCALED_MXF8F6F4] = {FUNCTIONS("scaled_mxf8f6f4", 1), BSMM_SCALED_THREADS},
 };
 
 /* The element types with the numbers that the instruction descriptor of the kind mxf8f6f4 gives
@@ -48,31 +62,57 @@ static uint32_t type_of(bsmm_scaled_kind kind, const bsmm_operand *o) {
 
 typedef struct scaled_state {
     bsmm_scaled_kind kind;
+    uint32_t tile; /* the row of the table `tiles` */
     bsmm_tma_rows rows[2];
     bsmm_scaled_scales scales[2];
     bsmm_scaled_params params;
     bsmm_cuda_ready ready;
-    bsmm_cuda_ready_map d;
+    bsmm_cuda_ready_map d, scale_maps[2];
 } scaled_state;
 
 BSMM_CHECK_STATE(scaled_state);
 
-static int64_t tiles_m(const bsmm_product *p) {
-    return bsmm_ceil_div(p->d.m.rows, BSMM_SCALED_TILE_M);
+static int64_t tiles_m(const bsmm_product *p, uint32_t tile) {
+    return bsmm_ceil_div(p->d.m.rows, (int64_t)BSMM_SCALED_TILE_M * tiles[tile].ctas);
 }
 
-static int64_t tiles_n(const bsmm_product *p) {
-    return bsmm_ceil_div(p->d.m.cols, BSMM_SCALED_TILE_N);
+static int64_t tiles_n(const bsmm_product *p, uint32_t tile) {
+    return bsmm_ceil_div(p->d.m.cols, tiles[tile].cols);
+}
+
+static int64_t groups_of(const bsmm_product *p, uint32_t tile) {
+    const bsmm_cuda_device *device = p->device;
+    return device->multiprocessors / (int)tiles[tile].ctas;
+}
+
+/* Returns an estimate of the cycles that all products take: the number of tiles that one group of
+ * thread blocks computes, times the cycles of a tile. The factor for K is the same for all tiles.
+ */
+static int64_t cycles_of(const bsmm_product *p, uint32_t tile) {
+    return bsmm_ceil_div(tiles_m(p, tile) * tiles_n(p, tile), groups_of(p, tile)) *
+           tiles[tile].cycles;
+}
+
+/* Chooses the tile with the fewest cycles. Between tiles with the same number, the first one of the
+ * table loads the fewest bytes. A pair needs two SMs, and more than 128 rows. */
+static uint32_t choose_tile(const bsmm_product *p) {
+    const bsmm_cuda_device *device = p->device;
+    const bool pairs = device->multiprocessors > 1 && p->d.m.rows > BSMM_SCALED_TILE_M;
+    uint32_t best = pairs ? 0 : 1;
+    for (uint32_t i = best + 1; i < BSMM_COUNT(tiles); i++)
+        if (cycles_of(p, i) < cycles_of(p, best)) best = i;
+    return best;
 }
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     scaled_state *s = state;
-    const char *reason = bsmm_cuda_refuse(p, &kernels[0].function, why, size);
+    const char *reason = bsmm_cuda_refuse(p, &kernels[0].function[0], why, size);
     if (!reason) reason = bsmm_cuda_refuse_product(p);
     if (!reason) reason = bsmm_scaled_refuse(p, &s->kind);
     if (reason) return reason;
     const bsmm_scaled_format *x = &bsmm_scaled_formats[s->kind];
-    if (tiles_m(p) * tiles_n(p) > INT32_MAX) return "D has more than 2^31 tiles";
+    s->tile = choose_tile(p);
+    if (tiles_m(p, s->tile) * tiles_n(p, s->tile) > INT32_MAX) return "D has more than 2^31 tiles";
     for (int i = 0; i < 2; i++) {
         bsmm_tma_rows_begin(bsmm_cuda_side(p, i), x->packed, &s->rows[i]);
         /* Scales are read in place only if all scales that an instruction reads are real ones. The
@@ -81,6 +121,8 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
         if (bsmm_scaled_scales_begin(bsmm_cuda_side(p, i), x->scale_tiles, &s->scales[i]) !=
             BSMM_OK)
             return "the scales are too many for the layout nv_128x4";
+        if (s->scales[i].map.count / BSMM_SCALED_SCALE_BOX > INT32_MAX)
+            return "the scales are more than TMA can address";
     }
     return NULL;
 }
@@ -134,16 +176,23 @@ static void map_result(const bsmm_product *p, scaled_state *s) {
 
 /* Returns the descriptor of the instruction tcgen05.mma with block scales (PTX ISA, "Instruction
  * descriptor"). It encodes the types of elements and scales, and the extents of the tile. */
-static uint32_t form_of(const bsmm_product *p, bsmm_scaled_kind kind) {
-    return type_of(kind, &p->a) << 7 | type_of(kind, &p->b) << 10 | BSMM_SCALED_TILE_N / 8 << 17 |
-           (bsmm_scaled_formats[kind].scale == BSMM_SCALE_E8M0 ? 1u << 23 : 0) |
-           BSMM_SCALED_TILE_M / 16 << 24;
+static uint32_t form_of(const bsmm_product *p, const scaled_state *s) {
+    return type_of(s->kind, &p->a) << 7 | type_of(s->kind, &p->b) << 10 |
+           tiles[s->tile].cols / 8 << 17 |
+           (bsmm_scaled_formats[s->kind].scale == BSMM_SCALE_E8M0 ? 1u << 23 : 0) |
+           tiles[s->tile].ctas * BSMM_SCALED_TILE_M / 16 << 24;
+}
+
+/* Returns the rows of A (side 0) or B of a tile that one thread block loads. */
+static uint32_t rows_of(const scaled_state *s, int side) {
+    return side ? tiles[s->tile].cols / tiles[s->tile].ctas : BSMM_SCALED_TILE_M;
 }
 
 /* Returns the kernel parameters, except for pointers, which are set in each run. */
 static bsmm_scaled_params params_of(const bsmm_product *p, const scaled_state *s) {
     const bsmm_scaled_format *x = &bsmm_scaled_formats[s->kind];
-    const int64_t scales = bsmm_ceil_div(p->a.m.cols, x->block);
+    const int64_t scales = bsmm_ceil_div(p->a.m.cols, x->block), down = tiles_m(p, s->tile),
+                  across = tiles_n(p, s->tile);
     enum { BAND_ROWS = 2048 };
     return (bsmm_scaled_params){
         .sides = {bsmm_gpu_operand_of(&p->a), bsmm_gpu_operand_of(&p->b)},
@@ -152,36 +201,56 @@ static bsmm_scaled_params params_of(const bsmm_product *p, const scaled_state *s
         .n = (uint32_t)p->d.m.cols,
         .k = (uint32_t)p->a.m.cols,
         .k_blocks = (uint32_t)bsmm_ceil_div(scales, (int64_t)4 * x->scale_tiles),
-        .element_bytes = BSMM_SCALED_TILE_M * bsmm_tma_rows_bytes(&p->a, &s->rows[0]) +
-                         BSMM_SCALED_TILE_N * bsmm_tma_rows_bytes(&p->b, &s->rows[1]),
+        .element_bytes = rows_of(s, 0) * bsmm_tma_rows_bytes(&p->a, &s->rows[0]) +
+                         rows_of(s, 1) * bsmm_tma_rows_bytes(&p->b, &s->rows[1]),
         .scale_tiles = (uint32_t)bsmm_ceil_div(scales, 4),
-        .b_row_blocks = (uint32_t)bsmm_ceil_div(p->d.m.cols, BSMM_SCALED_SCALE_ROWS),
-        .tiles = (uint32_t)(tiles_m(p) * tiles_n(p)),
-        .tiles_m = (uint32_t)tiles_m(p),
-        .tiles_n = (uint32_t)tiles_n(p),
-        .group_m = BAND_ROWS / BSMM_SCALED_TILE_M,
-        .form = form_of(p, s->kind),
+        .tiles = (uint32_t)(down * across),
+        .tiles_m = (uint32_t)down,
+        .tiles_n = (uint32_t)across,
+        .tile_n = tiles[s->tile].cols,
+        .group_m = BAND_ROWS / (BSMM_SCALED_TILE_M * tiles[s->tile].ctas),
+        .form = form_of(p, s),
         .store = store_of(p),
     };
 }
 
+/* Makes the tensor map of an operand's scales in the layout nv_128x4. TMA reads the scales of
+ * several blocks of 128 rows by 4 scales as rows of 256 bytes. */
+static void map_scales(const bsmm_product *p, scaled_state *s, int side) {
+    bsmm_cuda_ready_map_make(
+        p->device,
+        &(bsmm_cuda_tensor_desc){
+            .type = CU_TENSOR_MAP_DATA_TYPE_UINT8,
+            .swizzle = CU_TENSOR_MAP_SWIZZLE_NONE,
+            .l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+            .rank = 2,
+            .extents = {BSMM_SCALED_SCALE_BOX, s->scales[side].map.count / BSMM_SCALED_SCALE_BOX},
+            .strides = {BSMM_SCALED_SCALE_BOX},
+            .box = {BSMM_SCALED_SCALE_BOX, bsmm_scaled_formats[s->kind].scale_tiles *
+                                               BSMM_SCALED_SCALE_TILE / BSMM_SCALED_SCALE_BOX},
+        },
+        &s->scale_maps[side]);
+}
+
 static bsmm_status make_in_context(const bsmm_product *p, scaled_state *s) {
     const bsmm_cuda_device *device = p->device;
-    const scaled_kernel *x = &kernels[s->kind];
+    const uint32_t ctas = tiles[s->tile].ctas;
+    const bsmm_cuda_function *function = &kernels[s->kind].function[ctas - 1];
     s->params = params_of(p, s);
     if (s->params.store != BSMM_SCALED_STORE_ANY) map_result(p, s);
     for (int i = 0; i < 2; i++) {
-        BSMM_TRY(bsmm_tma_rows_make(device, bsmm_cuda_side(p, i),
-                                    i ? BSMM_SCALED_TILE_N : BSMM_SCALED_TILE_M, &s->rows[i]));
+        BSMM_TRY(bsmm_tma_rows_make(device, bsmm_cuda_side(p, i), rows_of(s, i), &s->rows[i]));
         BSMM_TRY(bsmm_scaled_scales_make(device, &s->scales[i]));
+        map_scales(p, s, i);
     }
-    const int64_t blocks = bsmm_min_i64(s->params.tiles, device->multiprocessors);
+    const int64_t groups = bsmm_min_i64(s->params.tiles, groups_of(p, s->tile));
     return bsmm_cuda_ready_make(device,
                                 &(bsmm_cuda_launch_desc){
-                                    .function = &x->function,
-                                    .grid = {(uint32_t)blocks},
-                                    .block = {x->threads},
-                                    .shared_bytes = x->function.shared_bytes,
+                                    .function = function,
+                                    .grid = {(uint32_t)groups * ctas},
+                                    .block = {kernels[s->kind].threads},
+                                    .cluster = {ctas > 1 ? ctas : 0},
+                                    .shared_bytes = function->shared_bytes,
                                     .overlap = true,
                                 },
                                 &s->ready);
@@ -201,7 +270,9 @@ static bsmm_status run_in_context(const bsmm_product *p, const scaled_state *s, 
         const bsmm_operand *o = bsmm_cuda_side(p, i);
         bsmm_gpu_operand_bind(o, &params.sides[i]);
         BSMM_TRY(bsmm_tma_rows_bind(p, o, &s->rows[i], &room, i ? &params.b : &params.a));
-        BSMM_TRY(bsmm_scaled_scales_bind(p, o, &s->scales[i], &room, &params.scales[i]));
+        const uint8_t *scales;
+        BSMM_TRY(bsmm_scaled_scales_bind(p, o, &s->scales[i], &room, &scales));
+        BSMM_TRY(bsmm_cuda_ready_map_at(p->device, &s->scale_maps[i], scales, &params.scales[i]));
     }
     bsmm_gpu_epilogue_bind(p, &params.epilogue);
     if (params.store != BSMM_SCALED_STORE_ANY)

@@ -33,6 +33,13 @@ static __device__ __forceinline__ void ptx_mbarrier_arrive_cluster(uint32_t barr
     asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
+/* PTX ISA 9.7.13.15.13 "mbarrier.arrive": does what ptx_mbarrier_arrive_cluster does. Threads of
+ * the cluster that then wait for the mbarrier see what this thread has written and seen before. */
+static __device__ __forceinline__ void ptx_mbarrier_arrive_release_cluster(uint32_t barrier) {
+    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier)
+                 : "memory");
+}
+
 /* PTX ISA 9.7.13.15.16 "mbarrier.try_wait": returns nonzero if the mbarrier's phase with this
  * parity has completed. The hardware may suspend the thread for a while. */
 static __device__ __forceinline__ uint32_t ptx_mbarrier_try_wait(uint32_t barrier,

@@ -9,16 +9,32 @@
  *                    0: an element takes a byte of shared memory; elements of 4 and 6 bits are
  *                    spread by TMA.
  *     SCALED_SIGNED  1: scales are e4m3. tcgen05 ignores their sign, so a warp looks for signs.
+ *     SCALED_CTAS    the thread blocks that compute a tile of D together: 1, or 2 for a pair
  *
- * Thread blocks are persistent: each computes the tiles blockIdx.x, blockIdx.x + gridDim.x, and so
- * on. A tile of D has 128 x 192 results. A k block is the 128 bytes of a row's elements that one
- * stage holds, i.e. four tcgen05.mma.
+ * Tiles. A group is one thread block, or a pair of thread blocks on two neighbouring SMs. Groups
+ * are persistent: group g computes the tiles g, g + G, g + 2 G and so on, where G is the number of
+ * groups. A tile of D has 128 rows for each thread block of the group, and up to 192 columns. Each
+ * thread block loads its 128 rows of A. The blocks of a pair share B: each loads half of the tile's
+ * rows of B, and one instruction of the pair's leader, the block with rank 0, multiplies the rows
+ * of both. A k block is the 128 bytes of a row's elements that one stage holds, i.e. four
+ * tcgen05.mma.
+ *
+ * Shared memory of a thread block in bytes, for S stages and T tiles of scales along K:
+ *
+ *     A         S x 16384        128 rows of 128 bytes, with TMA's swizzle of 128 bytes
+ *     B         S x 24576        192 rows (a pair: S x 12288, 96 rows)
+ *     staging   16384            4096 for each warp that stores D
+ *     scales    S x 3 x T x 512  those of A's 128 rows, then those of 256 rows of B
+ *
+ * Tensor memory has 512 columns: 0 to 191 and 192 to 383 are the two accumulators. From column 384
+ * on there are two sets of scales of 12 T columns each.
  *
  * Roles of a thread block's warps:
  *
  *     warps 0 to 3   finish: read accumulators from tensor memory, and store D
- *     warp 4         load: one thread issues TMA copies of elements and bulk copies of scales
- *     warp 5         multiply: one thread copies scales to tensor memory and issues the products
+ *     warp 4         load: one thread issues TMA copies of elements and scales
+ *     warp 5         multiply: one thread of the leader copies scales to tensor memory and issues
+ *                    the products
  *     warp 6         only if SCALED_SIGNED: looks for scales with a sign
  *
  * Barriers, shown for a ring of four stages and two k blocks per tile. "load s" means that a thread
@@ -32,14 +48,20 @@
  *     products          ~~~~~~~~~ E0 ~~~~~~~~ E1, D0 ~~~~~~~~~~ E2 ~~~~~~~~~ E3, D1
  *     finish    wait D0                           | read D0, A0, store  | wait D1 | read D1, A1
  *
- *     F  "full" barrier of a stage: its elements and scales have arrived. The loading thread
- *        announces the bytes, the copies count them, and the multiplying thread waits.
- *     E  "empty" barrier of a stage: the products have read the stage (tcgen05.commit), and if
- *        SCALED_SIGNED, warp 6 has. The loading thread waits before it loads the stage again.
- *     D  "done" barrier of an accumulator: all products of the tile have completed. Warps 0 to 3
- *        wait.
- *     A  "available" barrier of an accumulator: warps 0 to 3 have read it. The multiplying thread
- *        waits before it overwrites the accumulator. It meanwhile fills the other one.
+ *     F  "full" barrier of a stage: its elements and scales have arrived in all thread blocks of
+ *        the group. The leader's loading thread announces the bytes of the group, the copies of the
+ *        group count them at the leader's barrier, and the multiplying thread waits. If
+ *        SCALED_SIGNED, the scales count at the barrier S instead, and warp 6 of each thread block
+ *        arrives at F when it has read them.
+ *     S  "scaled" barrier of a stage, only if SCALED_SIGNED: the scales of this thread block have
+ *        arrived. Warp 6 waits.
+ *     E  "empty" barrier of a stage: the products have read the stage (tcgen05.commit). Each thread
+ *        block of the group has one, on which its loading thread waits before it loads again.
+ *     D  "done" barrier of an accumulator: all products of the tile have completed. Warps 0 to 3 of
+ *        each thread block wait at their own.
+ *     A  "available" barrier of an accumulator: warps 0 to 3 of all thread blocks of the group have
+ *        read it. The multiplying thread waits before it overwrites the accumulator. It meanwhile
+ *        fills the other one.
  *
  * tcgen05.cp and the tcgen05.mma after it run in the order of issue, but a later tcgen05.cp may
  * overtake an earlier tcgen05.mma. The scales therefore alternate between two sets of columns, and
@@ -48,17 +70,17 @@
  * The order of this file is the path of a k block: constants, barriers, load, multiply, store. The
  * kernel comes last. */
 #include "cuda/ptx/address.h"
-#include "cuda/ptx/bulk.h"
+#include "cuda/ptx/cluster.h"
 #include "cuda/ptx/grid.h"
 #include "cuda/ptx/mbarrier.h"
-#include "cuda/ptx/tcgen05.h"
 #include "cuda/ptx/tma.h"
 #include "cuda/sm100f/scaled_params.h"
 #include "gpu/bands.h"
 
 enum {
-    TILE_M = BSMM_SCALED_TILE_M,
-    TILE_N = BSMM_SCALED_TILE_N,
+    CTAS = SCALED_CTAS,
+    TILE_M = BSMM_SCALED_TILE_M, /* the rows of D of one thread block */
+    TILE_N = BSMM_SCALED_TILE_N, /* the most columns of a tile of D */
     ROW_BYTES = BSMM_SCALED_ROW_BYTES,
     /* the number of tcgen05.mma instructions for a k block; each multiplies 32 bytes of each row */
     STEPS = 4,
@@ -70,13 +92,15 @@ enum {
     SCALE_ROWS = BSMM_SCALED_SCALE_ROWS,
     /* the tiles of 4 scales along K that a stage holds for each 128 rows */
     SCALE_TILES = STEPS * STEP_SCALES / 4,
-    STAGES = SCALE_TILES == 1 ? 5 : 4,
+    STAGES = BSMM_SCALED_STAGES(SCALE_TILES, CTAS),
     A_BYTES = TILE_M * ROW_BYTES,
-    B_BYTES = TILE_N * ROW_BYTES,
-    /* A tile of D has 192 columns, i.e. rows of B, which begin at a multiple of 64. They lie in two
-     * blocks of 128 rows of B. */
+    B_BYTES = TILE_N / CTAS * ROW_BYTES,
+    /* A tile of D has up to 192 columns, i.e. rows of B, which begin at a multiple of 64. They lie
+     * in two blocks of 128 rows of B. */
     B_ROW_BLOCKS = 2,
-    SCALE_BYTES = (1 + B_ROW_BLOCKS) * SCALE_TILES * SCALE_TILE,
+    SCALE_PARTS = 1 + B_ROW_BLOCKS,
+    PART_BYTES = SCALE_TILES * SCALE_TILE,
+    SCALE_BYTES = SCALE_PARTS * PART_BYTES,
     CHUNK = BSMM_SCALED_CHUNK,
     THREADS = SCALED_SIGNED ? BSMM_SCALED_THREADS_SIGNED : BSMM_SCALED_THREADS,
     FINISH_WARPS = 4,
@@ -88,16 +112,20 @@ enum {
     COLUMNS = 512,
     SCALES_AT = 2 * TILE_N,
     A_SCALE_COLUMNS = 4 * SCALE_TILES,
-    SCALE_COLUMNS = A_SCALE_COLUMNS * (1 + B_ROW_BLOCKS),
+    SCALE_COLUMNS = A_SCALE_COLUMNS * SCALE_PARTS,
+    /* The tiles of D for which a thread block keeps whether scales are negative. Warp 6 may be
+     * STAGES + 2 tiles ahead of the warps that store D. */
+    SIGN_TILES = 16,
 };
 static_assert(SCALES_AT + 2 * SCALE_COLUMNS <= COLUMNS, "tensor memory");
-static_assert(BSMM_SCALED_SHARED(STAGES, SCALE_TILES) <= 227 * 1024, "shared memory");
+static_assert(BSMM_SCALED_SHARED(SCALE_TILES, CTAS) <= 227 * 1024, "shared memory");
+static_assert(STAGES + 2 < SIGN_TILES, "tiles whose signs are known");
 
 typedef struct shared {
-    uint64_t full[STAGES], empty[STAGES], done[2], available[2];
+    uint64_t full[STAGES], empty[STAGES], scaled[STAGES], done[2], available[2];
     uint32_t columns; /* the address of the allocated columns of tensor memory */
-    /* for each of the two accumulators: nonzero if a scale of its tile is negative */
-    uint32_t negative[2];
+    /* for each of the last tiles: nonzero if a scale of the tile is negative */
+    uint32_t negative[SIGN_TILES];
     /* For each row of B in the tile: whether all of its elements are 0, as far as a warp knows it
      * (ZERO_UNKNOWN, ZERO_YES or ZERO_NO). */
     uint8_t zero_columns[FINISH_WARPS][TILE_N];
@@ -105,6 +133,8 @@ typedef struct shared {
     uint8_t zero_rows[TILE_M];
     bsmm_gpu_epilogue_factors factors[FINISH_WARPS];
 } shared;
+
+#include "cuda/sm100f/scaled_group.h"
 
 /* These functions return the addresses of the parts of dynamic shared memory. The parts that TMA
  * reads or writes with a swizzle begin at multiples of 1024 bytes, as the swizzle requires. */
@@ -140,24 +170,30 @@ static __device__ __forceinline__ uint32_t emptied_parity(uint32_t count) {
 
 static __device__ __forceinline__ void set_up(shared *told) {
     for (int i = 0; i < STAGES; i++) {
-        ptx_mbarrier_init(ptx_shared_address(&told->full[i]), 1);
-        ptx_mbarrier_init(ptx_shared_address(&told->empty[i]), 1 + SCALED_SIGNED);
+        ptx_mbarrier_init(ptx_shared_address(&told->full[i]), 1 + SCALED_SIGNED * CTAS);
+        ptx_mbarrier_init(ptx_shared_address(&told->empty[i]), 1);
+        ptx_mbarrier_init(ptx_shared_address(&told->scaled[i]), 1);
     }
     for (int i = 0; i < 2; i++) {
-        ptx_mbarrier_init(ptx_shared_address(&told->done[i]), 1 + SCALED_SIGNED);
-        ptx_mbarrier_init(ptx_shared_address(&told->available[i]), FINISH_WARPS);
+        ptx_mbarrier_init(ptx_shared_address(&told->done[i]), 1);
+        ptx_mbarrier_init(ptx_shared_address(&told->available[i]), CTAS * FINISH_WARPS);
     }
     ptx_fence_mbarrier_init();
 }
 
-/* The first row and column of a tile of D. */
+/* Visits the tiles of D that this thread block's group computes. */
+#define FOR_TILES(p, tile)                                                                         \
+    for (uint32_t tile = blockIdx.x / CTAS; tile < (p)->tiles; tile += gridDim.x / CTAS)
+
+/* The first row and column of this thread block's part of a tile of D. */
 typedef struct corner {
     uint32_t row, col;
 } corner;
 
 static __device__ __forceinline__ corner tile_at(const bsmm_scaled_params *p, uint32_t tile) {
     const bsmm_gpu_tile at = bsmm_gpu_tile_at(tile, p->group_m, p->tiles_m, p->tiles_n);
-    return (corner){at.m * TILE_M, at.n * TILE_N};
+    const uint32_t rank = CTAS == 1 ? 0 : ptx_cluster_rank();
+    return (corner){(at.m * CTAS + rank) * TILE_M, at.n * p->tile_n};
 }
 
 /* Returns the number of tiles of 4 scales along K that k block `block` has. The last k block may
@@ -168,55 +204,62 @@ static __device__ __forceinline__ uint32_t scale_tiles_of(const bsmm_scaled_para
 }
 
 /* Returns the block of 128 rows to which part `i` of a stage's scales belongs. Part 0 belongs to A,
- * and parts 1 and 2 belong to B. If B has no second block of rows there, the function returns the
- * first one again, because that is cheaper than a branch. The results of these rows are not
- * stored. */
-static __device__ __forceinline__ uint32_t scale_rows_of(const bsmm_scaled_params *p, corner at,
-                                                         uint32_t i) {
-    return i == 0 ? at.row / SCALE_ROWS : min(at.col / SCALE_ROWS + i - 1, p->b_row_blocks - 1);
+ * and parts 1 and 2 belong to B. */
+static __device__ __forceinline__ uint32_t scale_rows_of(corner at, uint32_t i) {
+    return i == 0 ? at.row / SCALE_ROWS : at.col / SCALE_ROWS + i - 1;
 }
 
+/* Loads the scales of a k block. A copy always has SCALE_TILES tiles. In the last k block, the
+ * tiles after the end of K belong to other rows, and no product reads them. */
 static __device__ __forceinline__ void load_scales(const bsmm_scaled_params *p, uint32_t to,
                                                    corner at, uint32_t block, uint32_t barrier) {
-    const uint32_t bytes = scale_tiles_of(p, block) * SCALE_TILE;
-    const uint64_t along = (uint64_t)block * SCALE_TILES;
+    const uint32_t rows = SCALE_TILE / BSMM_SCALED_SCALE_BOX;
 #pragma unroll
-    for (uint32_t i = 0; i < 1 + B_ROW_BLOCKS; i++) {
-        const uint64_t first = scale_rows_of(p, at, i) * (uint64_t)p->scale_tiles + along;
-        ptx_bulk_copy(to + i * SCALE_TILES * SCALE_TILE, p->scales[i > 0] + first * SCALE_TILE,
-                      bytes, barrier);
-    }
+    for (uint32_t i = 0; i < SCALE_PARTS; i++)
+        group_load(to + i * PART_BYTES, &p->scales[i > 0], 0,
+                   rows * (scale_rows_of(at, i) * p->scale_tiles + block * SCALE_TILES), barrier);
+}
+
+/* Announces the bytes of a stage: at the leader's full barrier those of the whole group, and at the
+ * scaled barrier those of this thread block. */
+static __device__ __forceinline__ void announce(const bsmm_scaled_params *p, shared *told,
+                                                uint32_t stage) {
+    const uint32_t bytes = p->element_bytes + (SCALED_SIGNED ? 0 : SCALE_BYTES);
+    if (CTAS == 1 || ptx_cluster_rank() == LEADER)
+        ptx_mbarrier_arrive_expect(ptx_shared_address(&told->full[stage]), CTAS * bytes);
+    if (SCALED_SIGNED)
+        ptx_mbarrier_arrive_expect(ptx_shared_address(&told->scaled[stage]), SCALE_BYTES);
 }
 
 static __device__ __forceinline__ void load_tiles(const bsmm_scaled_params *p, uint32_t base,
                                                   shared *told) {
+    const uint32_t rank = CTAS == 1 ? 0 : ptx_cluster_rank();
     uint32_t count = 0;
-    for (uint32_t tile = blockIdx.x; tile < p->tiles; tile += gridDim.x) {
+    FOR_TILES(p, tile) {
         const corner at = tile_at(p, tile);
         for (uint32_t block = 0; block < p->k_blocks; block++, count++) {
-            const uint32_t stage = count % STAGES, full = ptx_shared_address(&told->full[stage]);
+            const uint32_t stage = count % STAGES, full = leaders(&told->full[stage]),
+                           scaled = ptx_shared_address(&told->scaled[stage]);
             wait_for(&told->empty[stage], emptied_parity(count));
-            ptx_mbarrier_arrive_expect(full, p->element_bytes + (1 + B_ROW_BLOCKS) * SCALE_TILE *
-                                                                    scale_tiles_of(p, block));
-            ptx_tma_load(a_of(base, stage), &p->a, (int32_t)(block * ROW_BYTES), (int32_t)at.row,
-                         full);
-            ptx_tma_load(b_of(base, stage), &p->b, (int32_t)(block * ROW_BYTES), (int32_t)at.col,
-                         full);
-            load_scales(p, scales_of(base, stage), at, block, full);
+            announce(p, told, stage);
+            group_load(a_of(base, stage), &p->a, block * ROW_BYTES, at.row, full);
+            group_load(b_of(base, stage), &p->b, block * ROW_BYTES,
+                       at.col + rank * (p->tile_n / CTAS), full);
+            load_scales(p, scales_of(base, stage), at, block, SCALED_SIGNED ? scaled : full);
         }
     }
 }
 
-/* Copies the scales of a stage from shared memory to columns of tensor memory. For each tile of 4
- * scales along K, A's scales take 4 columns, and B's scales take 8 columns. */
+/* Copies the scales of a stage from shared memory to columns of tensor memory, in each thread block
+ * of the group. For each tile of 4 scales along K, A's scales take 4 columns, and B's scales take 8
+ * columns. */
 static __device__ __forceinline__ void copy_scales(uint32_t to, uint32_t from, uint32_t tiles) {
     for (uint32_t t = 0; t < tiles; t++) {
-        ptx_tcgen05_copy_32x128b(to + 4 * t, ptx_tcgen05_rows_16(from + t * SCALE_TILE));
+        group_copy_scales(to + 4 * t, from + t * SCALE_TILE);
 #pragma unroll
         for (uint32_t i = 0; i < B_ROW_BLOCKS; i++)
-            ptx_tcgen05_copy_32x128b(
-                to + A_SCALE_COLUMNS + 4 * (t * B_ROW_BLOCKS + i),
-                ptx_tcgen05_rows_16(from + ((1 + i) * SCALE_TILES + t) * SCALE_TILE));
+            group_copy_scales(to + A_SCALE_COLUMNS + 4 * (t * B_ROW_BLOCKS + i),
+                              from + ((1 + i) * SCALE_TILES + t) * SCALE_TILE);
     }
 }
 
@@ -232,20 +275,20 @@ static __device__ __forceinline__ void multiply(const bsmm_scaled_params *p, uin
     for (uint32_t step = 0; step < STEPS; step++) {
         const uint32_t first = step * STEP_SCALES, tile = first / 4, number = first % 4;
         if (step * STEP_K >= left) break;
-        PTX_TCGEN05_MMA_SCALED(SCALED_KIND, d, a_rows + 2 * step, b_rows + 2 * step,
-                               p->form | number << 4 | number << 29, scales + 4 * tile,
-                               scales + A_SCALE_COLUMNS + 4 * B_ROW_BLOCKS * tile + shift,
-                               adds | step);
+        group_multiply(d, a_rows + 2 * step, b_rows + 2 * step,
+                       p->form | number << 4 | number << 29, scales + 4 * tile,
+                       scales + A_SCALE_COLUMNS + 4 * B_ROW_BLOCKS * tile + shift, adds | step);
     }
 }
 
+/* One thread of the group's leader calls this function. */
 static __device__ __forceinline__ void multiply_tiles(const bsmm_scaled_params *p, uint32_t base,
                                                       shared *told) {
-    uint32_t count = 0, number = 0;
-    for (uint32_t tile = blockIdx.x; tile < p->tiles; tile += gridDim.x, number++) {
-        const uint32_t which = number & 1, d = told->columns + which * TILE_N,
+    uint32_t count = 0, turn = 0;
+    FOR_TILES(p, tile) {
+        const uint32_t which = turn & 1, d = told->columns + which * TILE_N,
                        shift = tile_at(p, tile).col % SCALE_ROWS / 32;
-        wait_for(&told->available[which], ~(number / 2) & 1);
+        wait_for(&told->available[which], ~(turn++ / 2) & 1);
         for (uint32_t block = 0; block < p->k_blocks; block++, count++) {
             const uint32_t stage = count % STAGES,
                            scales = told->columns + SCALES_AT + (count & 1) * SCALE_COLUMNS;
@@ -255,9 +298,9 @@ static __device__ __forceinline__ void multiply_tiles(const bsmm_scaled_params *
             copy_scales(scales, scales_of(base, stage), scale_tiles_of(p, block));
             multiply(p, d, scales, a_of(base, stage), b_of(base, stage), shift,
                      p->k - block * BLOCK_K, block);
-            ptx_tcgen05_commit(ptx_shared_address(&told->empty[stage]));
+            group_commit(&told->empty[stage]);
         }
-        ptx_tcgen05_commit(ptx_shared_address(&told->done[which]));
+        group_commit(&told->done[which]);
     }
 }
 
@@ -277,30 +320,35 @@ static __device__ __forceinline__ uint32_t signs_of(const uint8_t *scales, uint3
     return found & 0x80808080u;
 }
 
+/* Returns how many of the rows of A (part 0) or B lie in or after the block of 128 rows of part `i`
+ * of the scales. */
+static __device__ __forceinline__ uint32_t rows_from(const bsmm_scaled_params *p, corner at,
+                                                     uint32_t i) {
+    const uint32_t rows = i ? p->n : p->m, first = scale_rows_of(at, i) * SCALE_ROWS;
+    return rows > first ? rows - first : 0;
+}
+
+/* Looks for negative scales in the stages of this thread block, and then tells the multiplying
+ * thread that the scales have arrived. */
 static __device__ __forceinline__ void find_signs(const bsmm_scaled_params *p,
                                                   const uint8_t *scales, shared *told) {
-    uint32_t count = 0, number = 0;
-    for (uint32_t tile = blockIdx.x; tile < p->tiles; tile += gridDim.x, number++) {
-        const uint32_t which = number & 1;
+    uint32_t count = 0, turn = 0;
+    FOR_TILES(p, tile) {
         const corner at = tile_at(p, tile);
         uint32_t found = 0;
-        wait_for(&told->available[which], ~(number / 2) & 1);
         for (uint32_t block = 0; block < p->k_blocks; block++, count++) {
             const uint32_t stage = count % STAGES;
-            wait_for(&told->full[stage], filled_parity(count));
+            wait_for(&told->scaled[stage], filled_parity(count));
 #pragma unroll
-            for (uint32_t i = 0; i < 1 + B_ROW_BLOCKS; i++)
-                found |= signs_of(scales + stage * SCALE_BYTES + i * SCALE_TILES * SCALE_TILE,
-                                  scale_tiles_of(p, block),
-                                  (i ? p->n : p->m) - scale_rows_of(p, at, i) * SCALE_ROWS);
-            __syncwarp();
-            if (threadIdx.x % 32 == 0) ptx_mbarrier_arrive(ptx_shared_address(&told->empty[stage]));
+            for (uint32_t i = 0; i < SCALE_PARTS; i++)
+                found |= signs_of(scales + stage * SCALE_BYTES + i * PART_BYTES,
+                                  scale_tiles_of(p, block), rows_from(p, at, i));
+            const uint32_t any = __any_sync(0xffffffffu, found != 0);
+            if (threadIdx.x % 32 != 0) continue;
+            if (block == p->k_blocks - 1) told->negative[turn % SIGN_TILES] = any;
+            group_arrive(&told->full[stage]);
         }
-        found = __any_sync(0xffffffffu, found != 0);
-        if (threadIdx.x % 32 == 0) {
-            told->negative[which] = found;
-            ptx_mbarrier_arrive(ptx_shared_address(&told->done[which]));
-        }
+        turn++;
     }
 }
 
@@ -309,21 +357,22 @@ static __device__ __forceinline__ void find_signs(const bsmm_scaled_params *p,
 static __device__ __forceinline__ void finish_tiles(const bsmm_scaled_params *p, uint8_t *staging,
                                                     shared *told) {
     finish f = finish_make(p, staging, told);
-    uint32_t number = 0;
-    for (uint32_t tile = blockIdx.x; tile < p->tiles; tile += gridDim.x, number++) {
-        const uint32_t which = number & 1, from = told->columns + which * TILE_N;
+    uint32_t turn = 0;
+    FOR_TILES(p, tile) {
+        const uint32_t which = turn & 1, from = told->columns + which * TILE_N;
         const corner at = tile_at(p, tile);
-        wait_for(&told->done[which], number / 2 & 1);
+        wait_for(&told->done[which], turn / 2 & 1);
         ptx_tcgen05_fence_after();
-        finish_begin(&f, at, SCALED_SIGNED && told->negative[which]);
-        for (uint32_t col = 0; col < TILE_N; col += CHUNK) {
+        finish_begin(&f, at, SCALED_SIGNED && told->negative[turn % SIGN_TILES]);
+        turn++;
+        for (uint32_t col = 0; col < p->tile_n; col += CHUNK) {
             uint32_t bits[CHUNK];
             ptx_tcgen05_load_x32(from + (f.warp * 32 << 16) + col, bits);
             ptx_tcgen05_wait_loads();
-            if (col == TILE_N - CHUNK) {
+            if (col == p->tile_n - CHUNK) {
                 ptx_tcgen05_fence_before();
                 __syncwarp();
-                if (f.lane == 0) ptx_mbarrier_arrive(ptx_shared_address(&told->available[which]));
+                if (f.lane == 0) group_arrive(&told->available[which]);
             }
             if (at.col + col < p->n) finish_chunk(&f, bits, at.col + col);
         }
@@ -336,16 +385,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     extern __shared__ uint8_t memory[];
     __shared__ shared told;
     const bsmm_scaled_params *p = &params;
-    const uint32_t warp = threadIdx.x / 32, base = (ptx_shared_address(memory) + 1023) & ~1023u;
+    const uint32_t warp = threadIdx.x / 32, base = (ptx_shared_address(memory) + 1023) & ~1023u,
+                   rank = CTAS == 1 ? 0 : ptx_cluster_rank();
     uint8_t *const aligned = memory + (base - ptx_shared_address(memory));
     if (threadIdx.x == 0) set_up(&told);
-    if (warp == MULTIPLY_WARP) {
-        ptx_tcgen05_alloc(ptx_shared_address(&told.columns), COLUMNS);
-        ptx_tcgen05_relinquish();
-    }
-    ptx_tcgen05_fence_before();
-    __syncthreads();
-    ptx_tcgen05_fence_after();
+    if (warp == MULTIPLY_WARP) group_alloc(ptx_shared_address(&told.columns), COLUMNS);
+    group_sync();
     /* The code above reads no memory that earlier kernels write, so it overlaps with the end of the
      * previous kernel. */
     ptx_grid_wait();
@@ -354,13 +399,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         finish_tiles(p, aligned + (staging_of(base) - base), &told);
     else if (warp == LOAD_WARP && ptx_elect())
         load_tiles(p, base, &told);
-    else if (warp == MULTIPLY_WARP && ptx_elect())
+    else if (warp == MULTIPLY_WARP && rank == LEADER && ptx_elect())
         multiply_tiles(p, base, &told);
     else if (warp == SIGN_WARP)
         find_signs(p, aligned + (scales_of(base, 0) - base), &told);
+    /* No thread block may end while the other one of its pair can still signal its barriers. */
     __syncwarp();
-    ptx_tcgen05_fence_before();
-    __syncthreads();
-    ptx_tcgen05_fence_after();
-    if (warp == MULTIPLY_WARP) ptx_tcgen05_dealloc(told.columns, COLUMNS);
+    group_sync();
+    if (warp == MULTIPLY_WARP) group_dealloc(told.columns, COLUMNS);
 }

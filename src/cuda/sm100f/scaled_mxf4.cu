@@ -4,4 +4,5 @@
 #define SCALED_BLOCK  32
 #define SCALED_PACKED 1
 #define SCALED_SIGNED 0
+#define SCALED_CTAS   1
 #include "cuda/sm100f/scaled_body.h"

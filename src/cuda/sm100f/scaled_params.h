@@ -7,8 +7,9 @@
 #include "gpu/epilogue.h"
 
 enum {
-    /* The extents of a tile of D. Tensor memory has 512 columns. Two accumulators of 192 columns
-     * and the block scales of two k blocks fit into them. */
+    /* The rows of a tile of D that one thread block computes, and the most columns of a tile.
+     * Tensor memory has 512 columns. Two accumulators of 192 columns and the block scales of two k
+     * blocks fit into them. */
     BSMM_SCALED_TILE_M = 128,
     BSMM_SCALED_TILE_N = 192,
     /* the bytes that a stage in shared memory has for each row of A or B */
@@ -20,6 +21,8 @@ enum {
      * K. */
     BSMM_SCALED_SCALE_ROWS = 128,
     BSMM_SCALED_SCALE_TILE = 512,
+    /* the bytes of a row of the tensor map with which TMA loads scales */
+    BSMM_SCALED_SCALE_BOX = 256,
     /* The number of threads of a thread block. Warps 0 to 3 store D, warp 4 loads, and warp 5
      * issues tcgen05.mma. Kernels whose scales may be negative also have warp 6, which looks for
      * negative scales. */
@@ -27,13 +30,22 @@ enum {
     BSMM_SCALED_THREADS_SIGNED = 224,
 };
 
-/* The bytes of dynamic shared memory of a kernel with `stages` stages. A stage holds the elements
- * of 128 rows of A and 192 rows of B. It also holds `scale_tiles` tiles of scales along K for 128
- * rows of A and for 256 rows of B. The first 1024 bytes make room for alignment. */
-#define BSMM_SCALED_SHARED(stages, scale_tiles)                                                    \
-    (1024 + BSMM_SCALED_STAGING +                                                                  \
-     (stages) * ((BSMM_SCALED_TILE_M + BSMM_SCALED_TILE_N) * BSMM_SCALED_ROW_BYTES +               \
-                 3 * (scale_tiles)*BSMM_SCALED_SCALE_TILE))
+/* The bytes of a stage. It holds the elements of 128 rows of A and of 192 rows of B, of which each
+ * thread block of a pair (`ctas` is 2) has half. It also holds `scale_tiles` tiles of scales along
+ * K for 128 rows of A and for 256 rows of B. */
+#define BSMM_SCALED_STAGE_BYTES(scale_tiles, ctas)                                                 \
+    ((BSMM_SCALED_TILE_M + BSMM_SCALED_TILE_N / (ctas)) * BSMM_SCALED_ROW_BYTES +                  \
+     3 * (scale_tiles)*BSMM_SCALED_SCALE_TILE)
+/* The bytes of dynamic shared memory beside the stages. The first 1024 bytes make room for
+ * alignment. */
+#define BSMM_SCALED_FIXED_BYTES (1024 + BSMM_SCALED_STAGING)
+/* The number of stages: as many as fit beside 1536 bytes of static shared memory. */
+#define BSMM_SCALED_STAGES(scale_tiles, ctas)                                                      \
+    ((227 * 1024 - 1536 - BSMM_SCALED_FIXED_BYTES) / BSMM_SCALED_STAGE_BYTES(scale_tiles, ctas))
+/* The bytes of dynamic shared memory of a kernel. */
+#define BSMM_SCALED_SHARED(scale_tiles, ctas)                                                      \
+    (BSMM_SCALED_FIXED_BYTES +                                                                     \
+     BSMM_SCALED_STAGES(scale_tiles, ctas) * BSMM_SCALED_STAGE_BYTES(scale_tiles, ctas))
 
 /* how a kernel stores D */
 typedef enum bsmm_scaled_store {
@@ -45,16 +57,19 @@ typedef enum bsmm_scaled_store {
 
 typedef struct bsmm_scaled_params {
     CUtensorMap a, b, d;
-    const uint8_t *scales[2]; /* the block scales of A and B in the layout nv_128x4 */
+    /* The block scales of A and B in the layout nv_128x4, as rows of BSMM_SCALED_SCALE_BOX bytes.
+     */
+    CUtensorMap scales[2];
     /* A and B where the caller stores them, for results that are recomputed in double. */
     bsmm_gpu_operand sides[2];
     bsmm_gpu_epilogue epilogue;
     uint32_t m, n, k;
     uint32_t k_blocks;      /* the number of k blocks of a tile of D; a k block fills one stage */
-    uint32_t element_bytes; /* the bytes of elements that TMA counts when it fills a stage */
+    uint32_t element_bytes; /* the bytes of elements that TMA counts in a thread block's stage */
     uint32_t scale_tiles;   /* the number of tiles of 4 scales along K that a row of A or B has */
-    uint32_t b_row_blocks;  /* the number of blocks of 128 rows of B */
     uint32_t tiles, tiles_m, tiles_n;
+    uint32_t
+        tile_n; /* the columns of a tile: a multiple of 64, or 32 if there is one column of tiles */
     /* The number of tiles of D along M in a band, i.e. in a horizontal stripe of D. Tiles of one
      * band run at the same time. */
     uint32_t group_m;

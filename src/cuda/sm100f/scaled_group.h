@@ -1,0 +1,84 @@
+/* The tcgen05 instructions of the sm_100f kernels for block-scaled products, for one thread block
+ * (CTAS is 1) or for a pair of thread blocks (CTAS is 2). scaled_body.h includes this file. */
+#include "cuda/ptx/tcgen05.h"
+#include "cuda/ptx/tcgen05_pair.h"
+
+enum { LEADER = 0, BOTH = 3 };
+
+static __device__ __forceinline__ void group_alloc(uint32_t to, uint32_t columns) {
+    if (CTAS == 1) {
+        ptx_tcgen05_alloc(to, columns);
+        ptx_tcgen05_relinquish();
+    } else {
+        ptx_tcgen05_pair_alloc(to, columns);
+        ptx_tcgen05_pair_relinquish();
+    }
+}
+
+static __device__ __forceinline__ void group_dealloc(uint32_t address, uint32_t columns) {
+    if (CTAS == 1)
+        ptx_tcgen05_dealloc(address, columns);
+    else
+        ptx_tcgen05_pair_dealloc(address, columns);
+}
+
+/* Waits until all threads of the group have arrived. */
+static __device__ __forceinline__ void group_sync(void) {
+    ptx_tcgen05_fence_before();
+    if (CTAS == 1) {
+        __syncthreads();
+    } else {
+        ptx_cluster_arrive();
+        ptx_cluster_wait();
+    }
+    ptx_tcgen05_fence_after();
+}
+
+/* Returns the address of the leader's barrier at the same place as this thread block's barrier. */
+static __device__ __forceinline__ uint32_t leaders(const uint64_t *barrier) {
+    const uint32_t own = ptx_shared_address(barrier);
+    return CTAS == 1 ? own : ptx_mapa(own, LEADER);
+}
+
+/* Arrives at the leader's barrier. Other threads of the group then see what this thread wrote. */
+static __device__ __forceinline__ void group_arrive(const uint64_t *barrier) {
+    if (CTAS == 1)
+        ptx_mbarrier_arrive(ptx_shared_address(barrier));
+    else
+        ptx_mbarrier_arrive_release_cluster(leaders(barrier));
+}
+
+/* Loads a tile to this thread block's shared memory. `barrier` is the address of a barrier of this
+ * thread block or of the leader. */
+static __device__ __forceinline__ void group_load(uint32_t to, const void *map, uint32_t x,
+                                                  uint32_t y, uint32_t barrier) {
+    if (CTAS == 1)
+        ptx_tma_load(to, map, (int32_t)x, (int32_t)y, barrier);
+    else
+        ptx_tma_load_pair(to, map, (int32_t)x, (int32_t)y, barrier);
+}
+
+/* Lets the barrier of each thread block of the group get an arrival when all earlier products and
+ * copies of this thread have completed. */
+static __device__ __forceinline__ void group_commit(const uint64_t *barrier) {
+    if (CTAS == 1)
+        ptx_tcgen05_commit(ptx_shared_address(barrier));
+    else
+        ptx_tcgen05_pair_commit(ptx_shared_address(barrier), BOTH);
+}
+
+static __device__ __forceinline__ void group_copy_scales(uint32_t to, uint32_t from) {
+    if (CTAS == 1)
+        ptx_tcgen05_copy_32x128b(to, ptx_tcgen05_rows_16(from));
+    else
+        ptx_tcgen05_pair_copy_32x128b(to, ptx_tcgen05_rows_16(from));
+}
+
+static __device__ __forceinline__ void group_multiply(uint32_t d, uint64_t a, uint64_t b,
+                                                      uint32_t form, uint32_t a_scales,
+                                                      uint32_t b_scales, uint32_t adds) {
+    if (CTAS == 1)
+        PTX_TCGEN05_MMA_SCALED(SCALED_KIND, d, a, b, form, a_scales, b_scales, adds);
+    else
+        PTX_TCGEN05_PAIR_MMA_SCALED(SCALED_KIND, d, a, b, form, a_scales, b_scales, adds);
+}
