@@ -224,6 +224,7 @@ static int run_calibrated(quantize_values *options, const char *in) {
     options->transfer.also_read = options->input_scales;
     const int status = run_on_device(options, in);
     cli_calibration_close(&calibration);
+    options->calibration = NULL;
     return status;
 }
 

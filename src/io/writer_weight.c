@@ -55,8 +55,10 @@ static bsmm_status choose(const char *family, const bsmm_operand *o, bool wants_
         const bool weak = why == no_format || why == no_gguf || why == only_gguf;
         if (why && row->writes && (!weak || !reason || reason == no_gguf)) reason = why;
     }
-    *chosen = whole;
-    if (whole) return BSMM_OK;
+    if (whole) {
+        *chosen = whole;
+        return BSMM_OK;
+    }
     return bsmm_fail(BSMM_E_UNSUPPORTED, "family: %s cannot hold %s: %s%s",
                      family ? family : "a GGUF file", bsmm_format_name(o->m.format),
                      reason ? reason : "it is only read",
