@@ -52,6 +52,7 @@ typedef struct cli_option {
      */
     size_t offset;
     bool required, hidden;
+    bool lists_words; /* The help lists the words that `arg` allows. */
 } cli_option;
 
 /* Describes a column of a command's output, which is a table or JSON. */

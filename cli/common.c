@@ -77,7 +77,7 @@ const char *cli_parse_error(void) {
     return parse_error;
 }
 
-static bool refuse(const char *text, const char *rule) {
+bool cli_parse_refuse(const char *text, const char *rule) {
     snprintf(parse_error, sizeof parse_error, "value is %.100s; %s", text, rule);
     return false;
 }
@@ -87,7 +87,7 @@ bool cli_parse_size(const char *text, int64_t *value) {
     errno = 0;
     long long parsed = strtoll(text, &end, 10);
     if (end == text || *end || errno || parsed < 0)
-        return refuse(text, "must be a whole number, 0 or more");
+        return cli_parse_refuse(text, "must be a whole number, 0 or more");
     *value = parsed;
     return true;
 }
@@ -96,18 +96,21 @@ bool cli_parse_threads(const char *text, int64_t *value) {
     char rule[64];
     if (!cli_parse_size(text, value)) return false;
     snprintf(rule, sizeof rule, "must be at most %d", CLI_MOST_THREADS);
-    return *value <= CLI_MOST_THREADS || refuse(text, rule);
+    return *value <= CLI_MOST_THREADS || cli_parse_refuse(text, rule);
 }
 
 bool cli_parse_output(const char *text) {
-    if (!strcmp(text, "-")) return refuse(text, "standard output is not supported; name a file");
-    return text[0] != '-' || refuse(text, "begins like an option; write ./ before the name");
+    if (!strcmp(text, "-"))
+        return cli_parse_refuse(text, "standard output is not supported; name a file");
+    return text[0] != '-' ||
+           cli_parse_refuse(text, "begins like an option; write ./ before the name");
 }
 
 bool cli_parse_number(const char *text, double *value) {
     char *end;
     *value = strtod(text, &end);
-    if (end == text || *end || !isfinite(*value)) return refuse(text, "must be a finite number");
+    if (end == text || *end || !isfinite(*value))
+        return cli_parse_refuse(text, "must be a finite number");
     return true;
 }
 
@@ -140,7 +143,8 @@ bool cli_parse_format_pair(const char *text, cli_format_pair *pair) {
     const char *colon = strchr(text, ':');
     if (!colon) return cli_parse_format(text, &pair->a) && cli_parse_format(text, &pair->b);
     char first[64];
-    if (colon - text >= (ptrdiff_t)sizeof first) return refuse(text, "must be A:B, two formats");
+    if (colon - text >= (ptrdiff_t)sizeof first)
+        return cli_parse_refuse(text, "must be A:B, two formats");
     memcpy(first, text, (size_t)(colon - text));
     first[colon - text] = '\0';
     return cli_parse_format(first, &pair->a) && cli_parse_format(colon + 1, &pair->b);

@@ -14,6 +14,21 @@ static void offer_words(const char *metavariable, const char *partial) {
         offer(words(i), partial);
 }
 
+/* Returns the part of a word after its last '=' or ':', because the shell's completion replaces
+ * only this part. */
+static const char *last_part(const char *word) {
+    const char *part = word;
+    for (; *word; word++)
+        if (*word == '=' || *word == ':') part = word + 1;
+    return part;
+}
+
+/* Offers the words for the value of an option. A value of the form GLOB=TARGET has words only after
+ * its '='. */
+static void offer_value(const cli_option *option, const char *value) {
+    if (!strchr(option->arg, '=') || strchr(value, '=')) offer_words(option->arg, last_part(value));
+}
+
 static void offer_options(const cli_command *command, const char *partial) {
     char name[64];
     for (size_t i = 0; i < cli_option_count(command); i++) {
@@ -46,22 +61,13 @@ static int count_arguments(const cli_command *command, int count, char **words) 
     return arguments;
 }
 
-/* Returns the part of a word after its last '=' or ':', because the shell's completion replaces
- * only this part. */
-static const char *last_part(const char *word) {
-    const char *part = word;
-    for (; *word; word++)
-        if (*word == '=' || *word == ':') part = word + 1;
-    return part;
-}
-
 static void complete_command(const cli_command *command, int count, char **words) {
     const char *partial = words[count - 1], *previous = count > 1 ? words[count - 2] : "";
     const cli_option *assigned = strchr(partial, '=') ? cli_option_find(command, partial) : NULL;
     if (assigned)
-        offer_words(assigned->arg, last_part(partial));
+        offer_value(assigned, strchr(partial, '=') + 1);
     else if (cli_takes_value(command, previous))
-        offer_words(cli_option_find(command, previous)->arg, last_part(partial));
+        offer_value(cli_option_find(command, previous), partial);
     else if (partial[0] == '-')
         offer_options(command, partial);
     else

@@ -2,6 +2,7 @@
 #include "generate.h"
 #include "options.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Prints text with escapes for roff, because roff gives a meaning to '\' and '-' everywhere, and
@@ -30,8 +31,10 @@ static void print_option(const cli_option *option) {
     }
     if (option->arg) printf("%s\\fI%s\\fR", option->name ? "=" : " ", option->arg);
     putchar('\n');
-    print_text(option->help);
-    puts(option->required ? " (required)" : "");
+    char *help = cli_option_help(option);
+    print_text(help);
+    putchar('\n');
+    free(help);
 }
 
 static void print_keys(const cli_command *command) {

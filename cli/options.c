@@ -1,7 +1,9 @@
 #include "options.h"
 #include "common.h"
 #include "nearest.h"
+#include "words.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 size_t cli_option_count(const cli_command *command) {
@@ -17,6 +19,16 @@ const char *cli_option_name(const cli_option *option, char *buffer, size_t size)
     else
         snprintf(buffer, size, "-%c", option->letter);
     return buffer;
+}
+
+char *cli_option_help(const cli_option *option) {
+    char *words = option->lists_words ? cli_words_list(option->arg) : NULL;
+    size_t size = strlen(option->help) + (words ? strlen(words) : 0) + sizeof ":  (required)";
+    char *text = cli_alloc(size, 1);
+    snprintf(text, size, "%s%s%s%s", option->help, words ? ": " : "", words ? words : "",
+             option->required ? " (required)" : "");
+    free(words);
+    return text;
 }
 
 const cli_option *cli_option_find(const cli_command *command, const char *word) {

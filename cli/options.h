@@ -8,6 +8,9 @@ size_t cli_option_count(const cli_command *command);
 /* Returns "--name", or "-n" for an option with only a letter. */
 const char *cli_option_name(const cli_option *option, char *buffer, size_t size);
 
+/* Returns the text of the help about an option. The caller frees the text. */
+char *cli_option_help(const cli_option *option);
+
 /* Finds the option that a word of the command line names. The word may have "=..." after the name.
  * Returns NULL if there is no such option. */
 const cli_option *cli_option_find(const cli_command *command, const char *word);

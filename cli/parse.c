@@ -1,5 +1,4 @@
 /* Parses a command line. glibc's argp does the parsing, prints --help and reports usage errors. */
-#define _GNU_SOURCE /* This macro makes stdio.h declare asprintf. */
 #include "common.h"
 #include "options.h"
 #include "whole.h"
@@ -131,15 +130,11 @@ static void free_values(const parse *parsed) {
     free(parsed->values);
 }
 
-/* Adds "(required)" to the help of a required option. argp frees the returned text if it is not
- * the original text. */
-static char *mark_required(int key, const char *text, void *input) {
+/* Returns the help of an option. argp frees the returned text if it is not the original text. */
+static char *help_of(int key, const char *text, void *input) {
     const parse *parsed = input;
-    char *marked;
     for (size_t i = 0; parsed && i < cli_option_count(parsed->command); i++)
-        if (key_of(parsed->command, i) == key && parsed->command->options[i].required &&
-            asprintf(&marked, "%s (required)", text) >= 0)
-            return marked;
+        if (key_of(parsed->command, i) == key) return cli_option_help(&parsed->command->options[i]);
     return (char *)(uintptr_t)text;
 }
 
@@ -158,7 +153,7 @@ static struct argp make_argp(const cli_command *command) {
                          .parser = parse_key,
                          .args_doc = command->args,
                          .doc = join_text(command),
-                         .help_filter = mark_required};
+                         .help_filter = help_of};
 }
 
 static void free_argp(struct argp *argp) {

@@ -1,5 +1,8 @@
 #include "whole.h"
 #include "common.h"
+#include "words.h"
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LEAST_COLUMNS = 2 }; /* A block has at least two columns. */
@@ -27,13 +30,20 @@ const char *cli_whole_at(uint32_t index) {
     return index < FORMATS ? formats[index].name : NULL;
 }
 
+static bool refuse(const char *text) {
+    char rule[400], *words = cli_words_rule("TARGET", text);
+    snprintf(rule, sizeof rule, "must be one of %s", words);
+    free(words);
+    return cli_parse_refuse(text, rule);
+}
+
 bool cli_parse_weight_format(const char *text, bsmm_format *format) {
     for (uint32_t i = 0; i < FORMATS; i++)
         if (!strcmp(formats[i].name, text)) {
             *format = formats[i].format;
             return true;
         }
-    return cli_parse_format(text, format);
+    return cli_parse_format(text, format) || refuse(text);
 }
 
 bool cli_is_whole(bsmm_format format) {

@@ -205,7 +205,11 @@ static const vocabulary vocabularies[] = {
 };
 /* clang-format on */
 
+/* Finds the vocabulary of a metavariable. A metavariable such as GLOB=TARGET has that of its last
+ * word. */
 static const vocabulary *find(const char *metavariable) {
+    const char *equals = strrchr(metavariable, '=');
+    if (equals) metavariable = equals + 1;
     size_t length = strspn(metavariable, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
     for (size_t i = 0; i < sizeof vocabularies / sizeof vocabularies[0]; i++)
         if (strlen(vocabularies[i].metavariable) == length &&
@@ -234,6 +238,10 @@ static char *join(cli_words *words, const char *ending) {
     if (!stream || fprintf(stream, "%s", ending) < 0 || fclose(stream))
         exit(cli_fail("no memory for a message"));
     return text;
+}
+
+char *cli_words_list(const char *metavariable) {
+    return join(find(metavariable)->words, "");
 }
 
 char *cli_words_rule(const char *metavariable, const char *word) {

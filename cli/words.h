@@ -17,6 +17,9 @@ bool cli_words_allow(const char *metavariable, const char *word);
 /* Returns a list of the words that a metavariable allows, with a suggestion for the wrong `word`,
  * such as "a, b, c; did you mean b?". The caller frees the text. */
 char *cli_words_rule(const char *metavariable, const char *word);
+/* Returns a list of the words that a metavariable stands for, such as "a, b, c". The caller frees
+ * the text. */
+char *cli_words_list(const char *metavariable);
 /* Fails with a usage error, which says that the metavariable does not allow the word. */
 int cli_usage_word(const char *metavariable, const char *word);
 
