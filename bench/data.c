@@ -28,13 +28,14 @@ static void *allocate(uint64_t bytes) {
 }
 
 bsmm_status bench_matrix_create(bsmm_matrix *m, bsmm_format format, int64_t rows, int64_t cols) {
-    return bench_matrix_create_in(m, format, BSMM_LAYOUT_ROW_MAJOR, rows, cols);
+    return bench_matrix_create_in(m, format, BSMM_ORDER_ROW, BSMM_LAYOUT_ROW_MAJOR, rows, cols);
 }
 
-bsmm_status bench_matrix_create_in(bsmm_matrix *m, bsmm_format format, uint32_t layout,
-                                   int64_t rows, int64_t cols) {
+bsmm_status bench_matrix_create_in(bsmm_matrix *m, bsmm_format format, uint32_t order,
+                                   uint32_t layout, int64_t rows, int64_t cols) {
     *m = BSMM_INIT(bsmm_matrix);
     m->format = format;
+    m->order = order;
     m->scale_layout = layout;
     m->rows = rows;
     m->cols = cols;
@@ -140,15 +141,22 @@ static bsmm_status fill_quantized(bsmm_matrix *m, bsmm_matrix *wide, uint64_t se
     return status ? status : bsmm_quantize(&desc, NULL);
 }
 
+static void fill_normal_scales(bsmm_matrix *m, uint64_t seed) {
+    uint64_t state = seed;
+    for (uint64_t i = 0; i < m->scale_bytes / 4; i++)
+        store_f32(m->scales, i, next_normal(&state));
+}
+
 bsmm_status bench_operand_create(bsmm_matrix *m, bsmm_matrix *wide, bsmm_format format,
-                                 uint32_t layout, int64_t rows, int64_t cols, uint64_t seed,
-                                 int quantized) {
+                                 int64_t rows, int64_t cols, const bench_operand_kind *kind) {
     static const bsmm_format f32 = {.elem = BSMM_ELEM_F32};
-    bsmm_status status = bench_matrix_create_in(m, format, layout, rows, cols);
+    bsmm_status status = bench_matrix_create_in(m, format, kind->order, kind->layout, rows, cols);
     if (!status) status = bench_matrix_create(wide, f32, rows, cols);
-    if (!status && quantized && format.scale)
-        status = fill_quantized(m, wide, seed);
+    if (!status && kind->quantized && format.scale)
+        status = fill_quantized(m, wide, kind->seed);
     else if (!status)
-        status = bench_matrix_fill(m, seed);
+        status = bench_matrix_fill(m, kind->seed);
+    if (!status && kind->normal_scales && format.scale == BSMM_SCALE_F32)
+        fill_normal_scales(m, kind->seed);
     return status ? status : bsmm_dequantize(m, wide);
 }

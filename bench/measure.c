@@ -27,14 +27,23 @@ typedef struct bench {
     bench_samples ours, theirs[BENCH_PEERS], unit_rates, read_rates;
 } bench;
 
+bench_operand_kind bench_job_operand(const bench_job *job, uint32_t layout, uint64_t number) {
+    return (bench_operand_kind){
+        .order = job->challenge ? BSMM_ORDER_COL : BSMM_ORDER_ROW,
+        .layout = job->challenge ? BSMM_LAYOUT_COL_MAJOR : layout,
+        .seed = BENCH_FIRST_SEED + number,
+        .quantized = job->quantized,
+        .normal_scales = job->challenge,
+    };
+}
+
 static bsmm_status make_matrices(bench *b) {
     const bench_job *job = b->job;
     int64_t m = job->sizes[0], n = job->sizes[1], k = job->sizes[2];
-    bsmm_status status = bench_operand_create(&b->a, &b->a_wide, job->a, BSMM_LAYOUT_ROW_MAJOR, m,
-                                              k, BENCH_FIRST_SEED, job->quantized);
-    if (!status)
-        status = bench_operand_create(&b->b, &b->b_wide, job->b, BSMM_LAYOUT_ROW_MAJOR, n, k,
-                                      BENCH_FIRST_SEED + 1, job->quantized);
+    const bench_operand_kind of_a = bench_job_operand(job, BSMM_LAYOUT_ROW_MAJOR, 0);
+    const bench_operand_kind of_b = bench_job_operand(job, BSMM_LAYOUT_ROW_MAJOR, 1);
+    bsmm_status status = bench_operand_create(&b->a, &b->a_wide, job->a, m, k, &of_a);
+    if (!status) status = bench_operand_create(&b->b, &b->b_wide, job->b, n, k, &of_b);
     return status ? status : bench_matrix_create(&b->d, job->out, m, n);
 }
 
@@ -199,6 +208,7 @@ static void summarize(bench *b, bench_result *result) {
 void bench_measure_limit(const bench_ceilings *run, bench_result *result) {
     result->ceiling = result->unit = result->probe->name;
     result->ceiling_rate = result->unit_rate = run->best[BENCH_UNIT];
+    result->light_seconds = result->operations / result->unit_rate;
     if (!(result->probed.best[BENCH_MEMORY] > 0)) return;
     double rate = run->best[BENCH_MEMORY] * result->operations / result->b_bytes;
     if (rate > result->ceiling_rate) return;

@@ -4,6 +4,7 @@
 #define BENCH_MEASURE_H
 
 #include "ceiling.h"
+#include "data.h"
 #include "peer.h"
 #include "probe.h"
 
@@ -26,6 +27,9 @@ typedef struct bench_job {
     uint32_t form;
     bool cold;      /* If true, every run reads B from memory instead of a cache. */
     bool quantized; /* If true, the operands are normally distributed values that were quantized. */
+    /* If true, A and B are stored as in AMD's FP8 groupwise challenge. They and their scales are
+     * column-major, and elements and scales are normally distributed. */
+    bool challenge;
     /* If times come from a model and this is true, the simulator executes only the workgroups that
      * the model needs, and bench validates only their outputs. */
     bool sampled;
@@ -43,8 +47,11 @@ typedef struct bench_result {
     double pack_seconds; /* The time of packing B in seconds. */
     double seconds;      /* The median time of all runs in seconds. */
     double operations;   /* The operations of one run, i.e. 2 M N K. */
-    double intensity;    /* The operations per byte of A, B and D. Each byte counts once. */
-    double b_bytes;      /* The bytes of B as stored, including its scales. */
+    /* The shortest possible time in seconds. On a GPU it follows from the data sheet's peak rate
+     * and bandwidth (bsmm_estimate_sol), and on the CPU from the best rate of the probe. */
+    double light_seconds;
+    double intensity; /* The operations per byte of A, B and D. Each byte counts once. */
+    double b_bytes;   /* The bytes of B as stored, including its scales. */
     /* The probe (peak-rate loop) of the arithmetic unit. Its runs alternated with those of the
        GEMM. */
     const bench_probe *probe;
@@ -67,6 +74,10 @@ typedef struct bench_result {
     double max_error, worst, worst_exact;
     int64_t worst_row, worst_col;
 } bench_result;
+
+/* Returns how operand number 0 (A) or 1 (B) of a job is stored. `layout` is the scale layout of
+ * operands that are not the challenge's. */
+bench_operand_kind bench_job_operand(const bench_job *job, uint32_t layout, uint64_t number);
 
 /* Measures one GEMM. If a call of the library fails, returns the library's status. If outputs fail
  * the validation, the function does not time the GEMM. */

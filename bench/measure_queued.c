@@ -46,11 +46,10 @@ static uint32_t layout_of(bsmm_format f) {
 static bsmm_status make_matrices(bench *b) {
     const bench_job *job = b->job;
     int64_t m = job->sizes[0], n = job->sizes[1], k = job->sizes[2];
-    bsmm_status status = bench_operand_create(&b->a, &b->a_wide, job->a, layout_of(job->a), m, k,
-                                              BENCH_FIRST_SEED, job->quantized);
-    if (!status)
-        status = bench_operand_create(&b->b, &b->b_wide, job->b, layout_of(job->b), n, k,
-                                      BENCH_FIRST_SEED + 1, job->quantized);
+    const bench_operand_kind of_a = bench_job_operand(job, layout_of(job->a), 0);
+    const bench_operand_kind of_b = bench_job_operand(job, layout_of(job->b), 1);
+    bsmm_status status = bench_operand_create(&b->a, &b->a_wide, job->a, m, k, &of_a);
+    if (!status) status = bench_operand_create(&b->b, &b->b_wide, job->b, n, k, &of_b);
     return status ? status : bench_matrix_create(&b->d, job->out, m, n);
 }
 
@@ -282,6 +281,7 @@ static const char *estimate(const bench *b, bench_queued_result *all) {
     desc.kernel = desc.device = NULL;
     if (bsmm_estimate_sol(device, &desc, &sol)) return bsmm_error_message();
     result->operations = sol.operations;
+    result->light_seconds = sol.seconds;
     result->intensity = sol.operations / sol.bytes;
     result->b_bytes = (double)(b->b.data_bytes + b->b.scale_bytes);
     snprintf(all->sheet, sizeof all->sheet, "%s_sheet", device);

@@ -39,7 +39,9 @@ static bsmm_status relayout(void *context, size_t turn) {
 bsmm_status bench_recode_matrices(const bench_recode_job *job, bsmm_matrix *from, bsmm_matrix *to,
                                   float *global) {
     bsmm_status status = bench_matrix_create(from, job->from, job->rows, job->cols);
-    if (!status) status = bench_matrix_create_in(to, job->to, job->layout, job->rows, job->cols);
+    if (!status)
+        status =
+            bench_matrix_create_in(to, job->to, BSMM_ORDER_ROW, job->layout, job->rows, job->cols);
     if (!status) status = bench_matrix_fill(from, BENCH_FIRST_SEED);
     bsmm_matrix *scaled = job->to.scale ? to : from;
     *global = 1;

@@ -14,13 +14,27 @@ typedef struct cli_bench_values {
     int64_t m, n, k, m_range[2], k_range[2], k_step, threads, repeats;
     const char *kernel, *device, *plot, *recipe, *peer, *relayout, *packed;
     bool json, bench, no_pack_b, cold, quantized, quantize, dequantize, amax, fast, counters,
-        sampled;
+        sampled, challenge;
+    /* With --challenge, true if the command measures all of the challenge's shapes, false if -M, -N
+     * and -K give one shape. */
+    bool all_shapes;
 } cli_bench_values;
 
 extern const cli_column cli_bench_product_columns[], cli_bench_recode_columns[],
-    cli_bench_queued_columns[], cli_bench_counter_columns[], cli_bench_line_columns[];
+    cli_bench_queued_columns[], cli_bench_counter_columns[], cli_bench_line_columns[],
+    cli_bench_challenge_columns[], cli_bench_mean_columns[];
 
-/* Returns the number of shapes in the ranges of M and K. M doubles from one shape to the next. */
+/* The formats of A and B in AMD's FP8 groupwise challenge. */
+#define CLI_CHALLENGE_FORMATS "fp8_group128_fnuz:fp8_block128_fnuz"
+
+/* Give the number of shapes of the challenge, and the sizes (M, N, K) of one of them. */
+int64_t cli_bench_challenge_shapes(void);
+void cli_bench_challenge_shape_at(int64_t index, int64_t sizes[3]);
+/* Checks the options of a command with --challenge. Returns an exit status. */
+int cli_bench_check_challenge(const cli_bench_values *values);
+
+/* Returns the number of shapes in the ranges of M and K, or of the challenge. M doubles from one
+ * shape to the next. */
 int64_t cli_bench_shapes(const cli_bench_values *values);
 
 /* Gives the sizes (M, N, K) of shape number `index`, in the order of the output. */

@@ -127,7 +127,7 @@ static void print_heading(const bench_job *job, first_rates *first) {
            job->form ? form.name : "",
            job->cold ? "from memory in each run" : "in caches as far as it fits");
     for (int i = 0; i < BENCH_PEERS; i++)
-        print_peer(&job->peers[i]);
+        if (job->peers[i].peer) print_peer(&job->peers[i]);
     putchar('\n');
     fflush(stdout);
 }
@@ -187,6 +187,12 @@ static void print_one(cli_bench_session *s, cli_rows *rows, void *of, bench_poin
     print_row(rows, s->values->formats.name, &s->job, result, point, trust);
 }
 
+static void print_challenge(cli_bench_session *s, cli_rows *rows, void *of, bench_point *point,
+                            const cli_bench_trust *trust) {
+    bench_measure_limit(&s->ceilings, of);
+    cli_bench_print_challenge(s, rows, of, point, trust);
+}
+
 static int draw(const cli_bench_session *s) {
     bsmm_local_device cpu = BSMM_INIT(bsmm_local_device);
     bsmm_local_device_at(0, &cpu);
@@ -201,19 +207,26 @@ static int draw(const cli_bench_session *s) {
 static int run(session *s) {
     cli_bench_session *base = &s->base;
     if (!base->values->json) print_heading(&base->job, &s->first);
-    int status = cli_bench_measure_all(base, cli_bench_product_columns);
+    int status = cli_bench_measure_all(base, base->values->challenge ? cli_bench_challenge_columns
+                                                                     : cli_bench_product_columns);
     return status == CLI_OK && base->values->plot ? draw(base) : status;
 }
 
 int cli_bench_products(const cli_bench_values *values) {
     static const cli_bench_parts parts = {
         .result_bytes = sizeof(bench_result), .measure = measure_one, .print_row = print_one};
-    bench_found peers[BENCH_PEERS];
-    session s = {.base = {.values = values, .parts = &parts, .job = cli_bench_job_of(values)}};
+    static const cli_bench_parts challenge = {.result_bytes = sizeof(bench_result),
+                                              .measure = measure_one,
+                                              .print_row = print_challenge,
+                                              .print_more = cli_bench_print_challenge_means};
+    bench_found peers[BENCH_PEERS] = {0};
+    session s = {.base = {.values = values,
+                          .parts = values->challenge ? &challenge : &parts,
+                          .job = cli_bench_job_of(values)}};
     s.base.job.threads = (int)values->threads;
     s.base.job.cold = values->cold;
     s.base.job.peers = peers;
-    bench_peers_open(peers, s.base.job.threads);
+    if (!values->challenge) bench_peers_open(peers, s.base.job.threads);
     int status = run(&s);
     bench_peers_close(peers);
     cli_bench_session_free(&s.base);

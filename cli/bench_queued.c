@@ -127,6 +127,11 @@ static void print_one(cli_bench_session *s, cli_rows *rows, void *of, bench_poin
     print_cells(s, rows, result, point, trust);
 }
 
+static void print_challenge_end(cli_bench_session *s) {
+    cli_bench_print_challenge_means(s);
+    cli_bench_print_counters(s);
+}
+
 static void print_heading(const session *s) {
     bsmm_local_device info = BSMM_INIT(bsmm_local_device);
     bench_device_find(s->base.values->device, &info);
@@ -175,7 +180,8 @@ static int run(session *s) {
     const bench_queued_peer *peer = peer_of(&s->base);
     if (values->peer && !(s->on.peer = peer->open())) return cli_fail("--peer: %s", peer->absent);
     if (!values->json) print_heading(s);
-    int status = cli_bench_measure_all(&s->base, columns_of(s));
+    int status = cli_bench_measure_all(&s->base, values->challenge ? cli_bench_challenge_columns
+                                                                   : columns_of(s));
     if (status == CLI_OK && values->plot) status = draw(&s->base);
     if (s->on.peer) peer->close(s->on.peer);
     return status;
@@ -186,7 +192,13 @@ int cli_bench_queued(const cli_bench_values *values) {
                                           .measure = measure_one,
                                           .print_row = print_one,
                                           .print_more = cli_bench_print_counters};
-    session s = {.base = {.values = values, .parts = &parts, .job = cli_bench_job_of(values)}};
+    static const cli_bench_parts challenge = {.result_bytes = sizeof(bench_queued_result),
+                                              .measure = measure_one,
+                                              .print_row = cli_bench_print_challenge,
+                                              .print_more = print_challenge_end};
+    session s = {.base = {.values = values,
+                          .parts = values->challenge ? &challenge : &parts,
+                          .job = cli_bench_job_of(values)}};
     s.on = (bench_queued_job){.job = &s.base.job, .device = bench_device_open(values->device)};
     if (!s.on.device) return cli_fail("%s", bench_device_error());
     int status = run(&s);

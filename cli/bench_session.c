@@ -16,7 +16,8 @@ bench_job cli_bench_job_of(const cli_bench_values *values) {
                        .form = cli_packed_form(values->packed),
                        .quantized = values->quantized,
                        .fast = values->fast,
-                       .sampled = values->sampled};
+                       .sampled = values->sampled,
+                       .challenge = values->challenge};
 }
 
 bench_point cli_bench_point_of(const bench_job *job, const bench_result *result, double unit) {

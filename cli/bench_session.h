@@ -55,6 +55,12 @@ void cli_bench_print_counters(cli_bench_session *session);
 struct bench_queued_result;
 json_t *cli_bench_counters_json(const struct bench_queued_result *result);
 
+/* Print a row and the geometric means of the challenge (bench_challenge.c). They are functions of
+ * cli_bench_parts for results that begin with a bench_result. */
+void cli_bench_print_challenge(cli_bench_session *session, cli_rows *rows, void *result,
+                               bench_point *point, const cli_bench_trust *trust);
+void cli_bench_print_challenge_means(cli_bench_session *session);
+
 /* Returns the plot point of a result without other libraries. `unit` is the peak rate in
  * operations per second. */
 bench_point cli_bench_point_of(const bench_job *job, const bench_result *result, double unit);

@@ -1,4 +1,4 @@
-/* Makes the list of shapes from the ranges of M and K, and the titles of a plot of the results. */
+/* Makes the list of shapes from the options, and the titles of a plot of the results. */
 #include "bench.h"
 #include <stdio.h>
 #include <time.h>
@@ -8,6 +8,7 @@ static int64_t steps_of_k(const cli_bench_values *values) {
 }
 
 int64_t cli_bench_shapes(const cli_bench_values *values) {
+    if (values->all_shapes) return cli_bench_challenge_shapes();
     int64_t steps = 1;
     for (int64_t m = values->m_range[0]; m <= values->m_range[1] / 2; m *= 2)
         steps++;
@@ -15,6 +16,10 @@ int64_t cli_bench_shapes(const cli_bench_values *values) {
 }
 
 void cli_bench_shape_at(const cli_bench_values *values, int64_t index, int64_t sizes[3]) {
+    if (values->all_shapes) {
+        cli_bench_challenge_shape_at(index, sizes);
+        return;
+    }
     int64_t ks = steps_of_k(values);
     sizes[0] = values->m_range[0] << index / ks;
     sizes[1] = values->n;

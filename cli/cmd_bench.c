@@ -24,10 +24,24 @@ static bool has_range(const int64_t range[2]) {
     return range[0] || range[1];
 }
 
-/* Fills in the options that the user left out. A single -M or -K becomes a range of one value. */
+/* Fills in the sizes that the user left out, which are negative. */
+static void complete_sizes(values *options) {
+    options->all_shapes = options->challenge && options->m < 0 && options->n < 0 && options->k < 0;
+    if (options->m < 0) options->m = 1024;
+    if (options->n < 0) options->n = 1024;
+    if (options->k < 0) options->k = 512;
+}
+
+/* Fills in the options that the user left out. A single -M or -K becomes a range of one value. With
+ * --challenge, large shapes are sampled where times come from a model. */
 static values complete(const values *given) {
     values options = *given;
-    if (!options.formats.name) cli_parse_format_pair("nvfp4", &options.formats);
+    complete_sizes(&options);
+    if (!options.formats.name)
+        cli_parse_format_pair(options.challenge ? CLI_CHALLENGE_FORMATS : "nvfp4",
+                              &options.formats);
+    if (options.all_shapes && bench_device_kind_of(options.device)->is_model)
+        options.sampled = true;
     if (!has_range(options.m_range)) options.m_range[0] = options.m_range[1] = options.m;
     if (!has_range(options.k_range)) options.k_range[0] = options.k_range[1] = options.k;
     if (!options.out.elem) options.out.elem = result_of(&options);
@@ -45,9 +59,12 @@ static int check_sizes(const values *options) {
         int64_t size;
         bool is_given;
     } sizes[] = {
-        {"-N", options->n, true},          {"-M", options->m, !has_range(m)},
-        {"-K", options->k, !has_range(k)}, {"--m-range", m[0], has_range(m)},
-        {"--m-range", m[1], has_range(m)}, {"--k-range", k[0], has_range(k)},
+        {"-N", options->n, options->n >= 0},
+        {"-M", options->m, options->m >= 0 && !has_range(m)},
+        {"-K", options->k, options->k >= 0 && !has_range(k)},
+        {"--m-range", m[0], has_range(m)},
+        {"--m-range", m[1], has_range(m)},
+        {"--k-range", k[0], has_range(k)},
         {"--k-range", k[1], has_range(k)},
     };
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
@@ -149,6 +166,7 @@ static int check_values(const values *options) {
 static int check(const values *options) {
     int status = check_ranges(options);
     if (status == CLI_OK) status = check_values(options);
+    if (status == CLI_OK && options->challenge) status = cli_bench_check_challenge(options);
     if (status == CLI_OK && is_conversion(options)) status = check_conversion(options);
     const char *refusal =
         status == CLI_OK && options->plot ? bench_gnuplot_refusal(options->plot) : NULL;
@@ -200,6 +218,8 @@ static const cli_option options[] = {
              "scales, unless given",
      .kind = CLI_FORMAT,
      .offset = offsetof(values, out)},
+    FLAG("challenge", challenge,
+         "measure the six products of AMD's FP8 groupwise challenge, or the one of -M, -N and -K"),
     SIZE(m, 'M', "rows of A and D; 1024 unless given"),
     SIZE(n, 'N', "rows of B, columns of D; 1024 unless given"),
     SIZE(k, 'K', "columns of A and B; 512 unless given"),
@@ -283,45 +303,53 @@ static const cli_option options[] = {
 };
 
 static const values defaults = {
-    .m = 1024, .n = 1024, .k = 512, .k_step = 512, .repeats = 5, .device = "cpu"};
+    .m = -1, .n = -1, .k = -1, .k_step = 512, .repeats = 5, .device = "cpu"};
 
 const cli_command cli_bench = {
     .name = "bench",
     .summary = "Validate a product, then measure its speed",
-    .text = "Every shape is multiplied once and compared with sums in double (within 1e-3 and 1e-3 "
-            "relative, on the data of Triton's block-scaled tutorial); a difference ends the "
-            "command with status 1. Then, in turns, the product, its peers and a loop that only "
-            "keeps the arithmetic units busy are timed. Times are medians, the ceiling is the best "
-            "of all rounds of all shapes. A shape whose own round of that loop fell short of the "
-            "ceiling by a tenth is measured again, up to twice, then marked with a *. Weights are "
-            "constant: B is packed ahead where the kernel packs it. Peers are "
-            "OpenBLAS's sgemm and oneDNN's bf16 matmul (B packed ahead): libopenblas.so.0 and "
-            "libdnnl.so.3 or .2, or the files that BSMM_BENCH_OPENBLAS and BSMM_BENCH_ONEDNN name "
-            "(empty: none). With --cold, which is for few rows of A, reading B as stored is a "
-            "ceiling too. On a GPU each time is that of one launch in a graph of launches over "
-            "operands "
-            "that rotate, and the ceilings are " BENCH_PEER_TITLE
-            "'s product (--peer), else the data sheet "
-            "of the device (the H200's where it is not known), "
-            "and copying device memory. The tutorial's spellings --K_range, --K_step and --bench "
-            "work as well.",
-    .examples = "  bsmm bench --format mxfp4 -M 512 -N 4096 -K 4096\n"
-                "  bsmm bench --format mixed --k-range 512 8192 --k-step 512 --plot mixed.svg\n"
-                "  bsmm bench --format fp8_groupwise -M 1024 -N 1536 -K 7168 --json\n"
-                "  bsmm bench --format mxfp4 --m-range 1 1024 -N 4096 -K 4096 --plot m.svg\n"
-                "  bsmm bench --format bf16:nvfp4 -M 1 -N 4096 -K 4096 --cold --threads 1\n"
-                "  bsmm bench --device " BENCH_EXAMPLE_DEVICE " --peer " BENCH_EXAMPLE_PEER
-                " --format fp8_groupwise -M 4096 \\\n"
-                "      -N 4096 -K 4096\n"
-                "  bsmm bench --device " BENCH_EXAMPLE_DEVICE " --peer " BENCH_EXAMPLE_PEER
-                " --format mxfp4 \\\n"
-                "      --m-range 1 4096 -N 4096 -K 4096 --plot m.gp\n"
-                "  bsmm bench --quantize --from bf16 --format mxfp4 -M 8192 -K 8192\n"
-                "  bsmm bench --relayout nv_128x4 --format mxfp8 -M 8192 -K 8192 "
-                "--device " BENCH_EXAMPLE_DEVICE "\n",
+    .text =
+        "Every shape is multiplied once and compared with sums in double (within 1e-3 and 1e-3 "
+        "relative, on the data of Triton's block-scaled tutorial); a difference ends the "
+        "command with status 1. Then, in turns, the product, its peers and a loop that only "
+        "keeps the arithmetic units busy are timed. Times are medians, the ceiling is the best "
+        "of all rounds of all shapes. A shape whose own round of that loop fell short of the "
+        "ceiling by a tenth is measured again, up to twice, then marked with a *. Weights are "
+        "constant: B is packed ahead where the kernel packs it. Peers are "
+        "OpenBLAS's sgemm and oneDNN's bf16 matmul (B packed ahead): libopenblas.so.0 and "
+        "libdnnl.so.3 or .2, or the files that BSMM_BENCH_OPENBLAS and BSMM_BENCH_ONEDNN name "
+        "(empty: none). With --cold, which is for few rows of A, reading B as stored is a "
+        "ceiling too. On a GPU each time is that of one launch in a graph of launches over "
+        "operands "
+        "that rotate, and the ceilings are " BENCH_PEER_TITLE
+        "'s product (--peer), else the data sheet "
+        "of the device (the H200's where it is not known), "
+        "and copying device memory. With --challenge, A and B and their scales are "
+        "column-major, elements and scales are normally distributed, D is bf16, and the elements "
+        "are e4m3fnuz, or e4m3 with --format fp8_groupwise; the table ends with the geometric "
+        "mean. Where times come from a model, the six shapes are --sampled. The tutorial's "
+        "spellings --K_range, --K_step and --bench "
+        "work as well.",
+    .examples =
+        "  bsmm bench --format mxfp4 -M 512 -N 4096 -K 4096\n"
+        "  bsmm bench --format mixed --k-range 512 8192 --k-step 512 --plot mixed.svg\n"
+        "  bsmm bench --format fp8_groupwise -M 1024 -N 1536 -K 7168 --json\n"
+        "  bsmm bench --format mxfp4 --m-range 1 1024 -N 4096 -K 4096 --plot m.svg\n"
+        "  bsmm bench --format bf16:nvfp4 -M 1 -N 4096 -K 4096 --cold --threads 1\n"
+        "  bsmm bench --device " BENCH_EXAMPLE_DEVICE " --peer " BENCH_EXAMPLE_PEER
+        " --format fp8_groupwise -M 4096 \\\n"
+        "      -N 4096 -K 4096\n"
+        "  bsmm bench --device " BENCH_EXAMPLE_DEVICE " --peer " BENCH_EXAMPLE_PEER
+        " --format mxfp4 \\\n"
+        "      --m-range 1 4096 -N 4096 -K 4096 --plot m.gp\n"
+        "  bsmm bench --challenge --device " BENCH_EXAMPLE_DEVICE " --format fp8_groupwise\n"
+        "  bsmm bench --quantize --from bf16 --format mxfp4 -M 8192 -K 8192\n"
+        "  bsmm bench --relayout nv_128x4 --format mxfp8 -M 8192 -K 8192 "
+        "--device " BENCH_EXAMPLE_DEVICE "\n",
     .options = options,
     .output = {cli_bench_product_columns, cli_bench_recode_columns, cli_bench_queued_columns,
-               cli_bench_counter_columns, cli_bench_line_columns},
+               cli_bench_counter_columns, cli_bench_line_columns, cli_bench_challenge_columns,
+               cli_bench_mean_columns},
     .defaults = &defaults,
     .values_size = sizeof(values),
     .run = run,

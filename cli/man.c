@@ -38,7 +38,7 @@ static void print_option(const cli_option *option) {
 }
 
 static void print_keys(const cli_command *command) {
-    for (size_t table = 0; table < 5 && command->output[table]; table++) {
+    for (size_t table = 0; command->output[table]; table++) {
         puts(table ? ".PP\nKeys of the other objects:" : ".PP\nKeys of the JSON objects:");
         for (const cli_column *column = command->output[table]; column->key || column->title;
              column++) {

@@ -211,6 +211,31 @@ expect 2 --device tpu $small
 expect 2 -K many
 expect 2 --no-such-option
 
+# --challenge measures a product of the FP8 groupwise challenge, and refuses what the challenge
+# does not state. The last object has the geometric mean, which is the time of the only shape.
+expect 0 --challenge -M 128 -N 256 -K 384 --repeats 1 --threads 1 --json
+python3 -c '
+import json, sys
+row, mean = map(json.loads, sys.argv[1].splitlines())
+assert (row["m"], row["n"], row["k"]) == (128, 256, 384) and row["checked"] == 128 * 256, row
+assert row["format"] == "fp8_group128_fnuz:fp8_block128_fnuz" and row["modelled"] is False, row
+assert row["published_seconds"] is None and 0 < row["max_error"] < 5e-3, row
+assert abs(row["share"] * row["seconds"] - row["light_seconds"]) < 1e-6 * row["light_seconds"], row
+assert mean["shapes"] == 1 and abs(mean["mean_seconds"] / row["seconds"] - 1) < 1e-9, mean
+assert abs(mean["mean_share"] - row["share"]) < 1e-9, mean' "$out" || fail "bad challenge: $out"
+expect 0 --challenge -M 128 -N 128 -K 128 --repeats 1 --threads 1 --format fp8_groupwise
+contains "$out" "geometric means"
+expect 2 --challenge --format mxfp4
+contains "$err" "--format: value is mxfp4; must be fp8_group128_fnuz:fp8_block128_fnuz"
+expect 2 --challenge --format fp8_group128
+expect 2 --challenge --out f32
+contains "$err" "--out: value is f32; must be bf16"
+expect 2 --challenge --m-range 8 16
+contains "$err" "--m-range: is not for --challenge"
+expect 2 --challenge --quantize
+expect 2 --challenge --device sim:sm_90a
+contains "$err" "no model of time"
+
 # A correct command that cannot be carried out gives exit status 1.
 expect 1 --device cuda:99 $small
 expect 1 --plot /nonexistent/plot.svg $small

@@ -40,6 +40,12 @@ for arch in gfx942 gfx950 sm_80 sm_90a sm_100 sm_120; do
         check "quantize on $device writes the CPU's bytes" cmp "$work/there.safetensors" "$work/here.safetensors"
     done
 done
+if [[ $built == *gfx942* ]]; then
+    "$BSMM" bench --challenge --device sim:gfx942 -M 256 -N 128 -K 256 --json >"$work/bench" 2>&1
+    check "bench --challenge runs the kernel for FP8 groupwise products" grep -q '"kernel":"hip_cdna_fp8"' "$work/bench"
+    check "bench --challenge compares all outputs of a small shape" grep -q '"checked":32768' "$work/bench"
+    check "bench --challenge says that a model is not comparable" grep -q '"published_note":"not comparable: model"' "$work/bench"
+fi
 if [[ $built == *sm_90a* ]]; then
     "$BSMM" bench --device sim:sm_90a --format fp8_block128 -M 64 -N 64 -K 128 --json >"$work/bench" 2>&1
     check "bench on sim:sm_90a runs the kernel of that GPU" grep -q '"kernel":"cuda_sm90a_fp8' "$work/bench"

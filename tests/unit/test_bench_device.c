@@ -145,9 +145,9 @@ enum { ROWS = 256, COLS = 384, DEPTH = 512 };
 
 static float *values_of(uint32_t elem, int64_t rows, uint64_t seed) {
     bsmm_matrix m = {0}, wide = {0};
-    assert_int_equal(bench_operand_create(&m, &wide, (bsmm_format){.elem = elem},
-                                          BSMM_LAYOUT_ROW_MAJOR, rows, DEPTH, seed, 0),
-                     BSMM_OK);
+    const bench_operand_kind kind = {.seed = seed};
+    assert_int_equal(
+        bench_operand_create(&m, &wide, (bsmm_format){.elem = elem}, rows, DEPTH, &kind), BSMM_OK);
     float *values = wide.data;
     wide.data = NULL;
     bench_matrix_destroy(&m);
