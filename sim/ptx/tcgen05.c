@@ -425,16 +425,21 @@ static void execute_cp(ptx_warp *w, const ptx_inst *i) {
     { pattern, operands, execute, NULL, 0, 0, 0, 0, what }
 #define GROUP "cta_group::1|cta_group::2."
 #define MMA   "tcgen05.mma." GROUP
+/* Tells whether A stays in a buffer for the next product. Results do not depend on it. */
+#define COLLECTOR                                                                                  \
+    ".{collector::a::fill|collector::a::use|collector::a::lastuse|collector::a::discard}"
 /* tcgen05.cp without and with the unpacking of elements of 6 or 4 bits to bytes. */
 #define COPY(shape)                                                                                \
     ROW("tcgen05.cp." GROUP shape, "mL", execute_cp, 0),                                           \
         ROW("tcgen05.cp." GROUP shape ".b8x16.b6x16_p32|b4x16_p64", "mL", execute_cp, 0)
 static const ptx_row rows[] = {
-    ROW(MMA "kind::f16|kind::tf32|kind::f8f6f4|kind::i8", "mGLRKPi?", execute_mma, PLAIN),
-    ROW(MMA "kind::mxf8f6f4.block_scale.{block32|scale_vec::1X}", "mGLRmmP", execute_mma, SCALED),
-    ROW(MMA "kind::mxf4.block_scale.{block32|scale_vec::2X}", "mGLRmmP", execute_mma, SCALED),
-    ROW(MMA "kind::mxf4nvf4.block_scale.block16|block32|scale_vec::2X|scale_vec::4X", "mGLRmmP",
-        execute_mma, SCALED),
+    ROW(MMA "kind::f16|kind::tf32|kind::f8f6f4|kind::i8" COLLECTOR, "mGLRKPi?", execute_mma, PLAIN),
+    ROW(MMA "kind::mxf8f6f4.block_scale.{block32|scale_vec::1X}" COLLECTOR, "mGLRmmP", execute_mma,
+        SCALED),
+    ROW(MMA "kind::mxf4.block_scale.{block32|scale_vec::2X}" COLLECTOR, "mGLRmmP", execute_mma,
+        SCALED),
+    ROW(MMA "kind::mxf4nvf4.block_scale.block16|block32|scale_vec::2X|scale_vec::4X" COLLECTOR,
+        "mGLRmmP", execute_mma, SCALED),
     ROW("tcgen05.commit." GROUP "mbarrier::arrive::one.{shared::cluster}.b64", "m", execute_commit,
         0),
     ROW("tcgen05.commit." GROUP "mbarrier::arrive::one.{shared::cluster}.multicast::cluster."

@@ -8,7 +8,7 @@ import ctypes
 import hashlib
 import sys
 
-import cuda
+import driver
 import numpy as np
 
 TESTS = 64  # of each kind: warps that execute the instruction once
@@ -159,7 +159,7 @@ def lines(device, raw=None):
 
 def main():
     with open(sys.argv[1] if len(sys.argv) > 1 else "/dev/null", "wb") as raw:
-        for line in lines(cuda.Device("sm_90a"), raw):
+        for line in lines(driver.Device("sm_90a"), raw):
             print(line)
 
 

@@ -5,7 +5,7 @@ import os
 import random
 import sys
 
-import cuda
+import driver
 import numpy as np
 
 TEXT = """.version 8.0
@@ -88,7 +88,7 @@ def damage(rng, text):
 def main():
     arch = sys.argv[1]
     os.environ["BSMM_SIM_LIMIT"] = "20000"
-    device = cuda.Device(arch)
+    device = driver.Device(arch)
     rng = random.Random(7)
     data = device.upload(np.arange(32, dtype=np.uint32))
     args = [data, (ctypes.c_uint8 * 16)()]
@@ -102,13 +102,13 @@ def main():
     for _ in range(int(os.environ.get("SIM_ROUNDS", "4000"))):
         try:
             module = device.load(damage(rng, TEXT).replace(b"\0", b" "))
-        except cuda.Error:
+        except driver.Error:
             continue
         loaded += 1
         try:
             device.launch(device.function(module, "kernel"), (1,), (32,), 64, args)
             ran += 1
-        except cuda.Error:
+        except driver.Error:
             pass
         device.unload(module)
     print(f"{arch}: {loaded} damaged modules were loaded, {ran} of them ran to the end; no crash")

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 
-import cuda
+import driver
 import numpy as np
 
 HEAD = """.version 8.7
@@ -106,7 +106,7 @@ def run(device, arch, body, threads):
     message = None
     try:
         device.launch(device.function(module, "kernel"), (1,), (threads,), 0, [data])
-    except cuda.Error as error:
+    except driver.Error as error:
         message = str(error)
     device.unload(module)
     device.free(data)
@@ -116,7 +116,7 @@ def run(device, arch, body, threads):
 def main():
     arch = sys.argv[1]
     os.environ["BSMM_SIM_LIMIT"] = "100000"
-    device = cuda.Device(arch)
+    device = driver.Device(arch)
     failed = 0
     for name, (body, threads, expect) in FAULTS.items():
         if not is_for(body, arch):
@@ -136,12 +136,12 @@ def main():
         try:
             device.load(image)
             failed += 1
-        except cuda.Error as error:
+        except driver.Error as error:
             failed += expect not in str(error)
     try:
         device.load(".version 8.7\n.target sm_121a\n.address_size 64\n")
         failed += 1
-    except cuda.Error as error:
+    except driver.Error as error:
         failed += "the PTX is for sm_121a" not in str(error)
     print(f"{arch}: {len(FAULTS)} faults, {failed} not found")
     sys.exit(bool(failed))

@@ -4,7 +4,7 @@ import os
 import re
 import sys
 
-import cuda
+import driver
 import kernels_gluon as K
 import numpy as np
 import triton
@@ -95,7 +95,7 @@ def check_launch_control(device):
 
 
 def main():
-    device = cuda.Device(sys.argv[1])
+    device = driver.Device(sys.argv[1])
     check_pairs(device)
     check_shapes(device)
     check_launch_control(device)

@@ -5,7 +5,7 @@ import pathlib
 import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "sim_gfx9"))
-import cuda
+import driver
 import formats as F
 import numpy as np
 
@@ -101,7 +101,7 @@ def run(device, opcode, a, b, count, kind, select, rng):
 
 
 def main():
-    device = cuda.Device(sys.argv[1])
+    device = driver.Device(sys.argv[1])
     rng = np.random.default_rng(3)
     failed = runs = 0
     for opcode, a, b, count, kind in cases():
@@ -116,7 +116,7 @@ def main():
         run(device, *next(cases()), (4, 0, 0, 0), rng)
         failed += 1
         print("a selector out of range was taken")
-    except cuda.Error as error:
+    except driver.Error as error:
         failed += "scale selectors {4, 0}" not in str(error)
     print(f"{runs} products, {failed} failed")
     sys.exit(bool(failed))

@@ -3,7 +3,7 @@ PTX ISA in NumPy: scale-input-d, disable-output-lane, pack and unpack of ld and 
 elements of 4 and 6 bits by cp. usage: test_tcgen05.py ARCH FOLDER"""
 import sys
 
-import cuda
+import driver
 import numpy as np
 
 HEAD = """.version 8.7
@@ -189,12 +189,12 @@ def refused(device, rng, tail, message):
     try:
         run(device, product_body(tail), 128, product_inputs(rng)[3], np.zeros((M, N), np.float32))
         return False
-    except cuda.Error as error:
+    except driver.Error as error:
         return message in str(error)
 
 
 def main():
-    device, rng = cuda.Device(sys.argv[1]), np.random.default_rng(5)
+    device, rng = driver.Device(sys.argv[1]), np.random.default_rng(5)
     results = {f"{shape} x{times} packed": test_pack(device, rng, shape, times) for shape in SHAPES for times in (1, 2, 4)}
     results |= {f"scale-input-d {s}": test_product(device, rng, s, None) for s in (None, 0, 1, 7, 15)}
     masks = [np.array(m, np.uint32) for m in ([0, 0, 0, 0], [1, 0, 0, 1 << 31], [2**32 - 1] * 4, rng.integers(0, 1 << 32, 4))]

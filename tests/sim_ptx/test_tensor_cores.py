@@ -3,7 +3,7 @@ usage: test_tensor_cores.py ARCH FOLDER"""
 import pathlib
 import sys
 
-import cuda
+import driver
 import tensor_cores
 
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden" / "data" / "h100_tensor_cores.txt"
@@ -11,7 +11,7 @@ GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden" / "data" / "h
 
 def main():
     expected = GOLDEN.read_text().splitlines()
-    got = list(tensor_cores.lines(cuda.Device(sys.argv[1])))
+    got = list(tensor_cores.lines(driver.Device(sys.argv[1])))
     wrong = [f"{a}, expected {b}" for a, b in zip(got, expected) if a != b]
     print(*wrong[:20], sep="\n")
     print(f"{len(got)} of {len(expected)} results, {len(wrong)} different")

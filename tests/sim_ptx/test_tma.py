@@ -6,7 +6,7 @@ import re
 import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "sim_gfx9"))
-import cuda
+import driver
 import formats as F
 import kernels_tma as K
 import numpy as np
@@ -36,16 +36,9 @@ def tensor_map(device, kind, at, shape, box, swizzle, fp4_padded=False):
         step *= n
         strides.append(step)
     boxes = list(box[::-1])
-    out = (ctypes.c_uint64 * 32)()
-    start = (ctypes.addressof(out) + 127) // 128 * 128
     if fp4_padded:
         extents[0] *= 2  # The array counts bytes of two elements; the box of the copy counts elements already.
-    u64, u32 = ctypes.c_uint64 * rank, ctypes.c_uint32 * rank
-    device.call("cuTensorMapEncodeTiled", ctypes.c_void_p(start), number, rank, at, u64(*extents), u64(*strides, 0), u32(*boxes),
-                u32(*[1] * rank), 0, swizzle, 2, 0)
-    map_ = (ctypes.c_uint8 * 128)()
-    ctypes.memmove(map_, start, 128)
-    return map_
+    return driver.tensor_map(device, number, at, extents, strides, boxes, swizzle)
 
 
 def launch(device, built, grid, tensors, scalars):
@@ -164,7 +157,7 @@ SCALED = [("mxfp8", "e4m3", "e4m3", 32, "e8m0"), ("mxfp8_e5m2", "e5m2", "e4m3", 
 
 def main():
     arch = sys.argv[1]
-    device = cuda.Device(arch)
+    device = driver.Device(arch)
     failed = [run_dot(device, arch, kind, warps) for kind in ("fp16", "fp8e4nv") for warps in (4, 8)]
     failed += [run_combine(device, arch, *row) for row in COMBINED]
     if arch.startswith("sm_100"):

@@ -4,10 +4,10 @@ import pathlib
 import sys
 
 import compile_ptx
-import cuda
+import driver
 import triton_run
 
 if __name__ == "__main__":
     arch, folder, only = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
     failed = compile_ptx.compile_all(arch, folder)
-    triton_run.main(cuda.Device(arch), failed, compile_ptx.cases_for(arch), folder, only)
+    triton_run.main(driver.Device(arch), failed, compile_ptx.cases_for(arch), folder, only)

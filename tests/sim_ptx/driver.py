@@ -68,3 +68,17 @@ class Device:
 
     def steps(self):
         return self.lib.bsmm_sim_steps()
+
+
+def tensor_map(device, number, at, extents, strides, box, swizzle):
+    """Returns the CUtensorMap of a tensor. `number` is its CUtensorMapDataType. The first extent is that of the
+    contiguous dimension, which has no stride."""
+    rank = len(extents)
+    out = (ctypes.c_uint64 * 32)()
+    start = (ctypes.addressof(out) + 127) // 128 * 128
+    u64, u32 = ctypes.c_uint64 * rank, ctypes.c_uint32 * rank
+    device.call("cuTensorMapEncodeTiled", ctypes.c_void_p(start), number, rank, at, u64(*extents), u64(*strides, 0), u32(*box),
+                u32(*[1] * rank), 0, swizzle, 2, 0)
+    map_ = (ctypes.c_uint8 * 128)()
+    ctypes.memmove(map_, start, 128)
+    return map_

@@ -1,0 +1,160 @@
+"""The products that kernels_cute.py computes: their operands, their results in double and the bounds of the errors.
+The module imports the DSL only where a case is compiled."""
+import pathlib
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "sim_gfx9"))
+import formats as F
+import numpy as np
+
+# Maps a type of elements to its name in the DSL, its bits, and the type of a tensor map if TMA stores the
+# elements of shared memory as in global memory, and if it spreads 16 elements over 16 bytes.
+TYPES = {
+    "e4m3": ("Float8E4M3FN", 8, 0, 0), "e5m2": ("Float8E5M2", 8, 0, 0), "e3m2": ("Float6E3M2FN", 6, None, 15),
+    "e2m3": ("Float6E2M3FN", 6, None, 15), "e2m1": ("Float4E2M1FN", 4, 13, 14), "s8": ("Int8", 8, 0, 0), "u8": ("Uint8", 8, 0, 0),
+    "f16": ("Float16", 16, 6, 6), "bf16": ("BFloat16", 16, 9, 9), "tf32": ("TFloat32", 32, 11, 11),
+}
+SCALES = {"ue8m0": "Float8E8M0FNU", "ue4m3": "Float8E4M3FN"}
+
+
+def random_codes(rng, shape, kind):
+    """Returns random codes, neither NaN nor Inf."""
+    bits = TYPES[kind][1]
+    if bits >= 16:
+        x = rng.standard_normal(shape).astype(np.float16 if kind == "f16" else np.float32)
+        codes = x.view(np.uint16 if kind == "f16" else np.uint32)
+        return (codes >> 16).astype(np.uint16) if kind == "bf16" else codes & 0xFFFFE000 if kind == "tf32" else codes
+    codes = rng.integers(0, 1 << bits, shape).astype(np.uint8)
+    return codes & 0xBF if kind in ("e4m3", "e5m2") else codes
+
+
+def decode(codes, kind):
+    """Returns the values of codes in double."""
+    if kind in ("s8", "u8", "f16", "tf32"):
+        return codes.view({"s8": np.int8, "u8": np.uint8, "f16": np.float16, "tf32": np.float32}[kind]).astype(np.float64)
+    if kind == "bf16":
+        return F.from_bf16(codes).astype(np.float64)
+    return 2.0 ** (codes.astype(np.float64) - 127) if kind == "ue8m0" else F.decode(codes, kind.removeprefix("u"))
+
+
+def pack(codes, bits):
+    """Packs codes along the last axis without gaps. The first code takes the lowest bits."""
+    if bits >= 8:
+        return np.ascontiguousarray(codes)
+    ones = (codes[..., None] >> np.arange(bits, dtype=np.uint8)) & 1
+    return np.packbits(ones.reshape(*codes.shape[:-1], -1), axis=-1, bitorder="little")
+
+
+def packed_scales(scales):
+    """Returns scales (rows, blocks) in the layout nv_128x4."""
+    rows, blocks = scales.shape
+    return np.ascontiguousarray(scales.reshape(rows // 128, 4, 32, blocks // 4, 4).transpose(0, 3, 2, 1, 4))
+
+
+class Case:
+    """One product by tcgen05. `kind` names the class of the DSL's operation, `scale` is (type of scales, elements of
+    a scale) or None, and `step` is the K of shared memory."""
+
+    def __init__(self, name, kind, a, b, shape, step, ctas=1, scale=None, copy="Cp4x32x128bOp", majors="kk", spread=False):
+        self.name, self.kind, self.types, self.shape, self.step = name, kind, (a, b), shape, step
+        self.ctas, self.scale, self.copy, self.majors, self.spread = ctas, scale, copy, majors, spread
+        self.out = np.int32 if kind == "MmaI8Op" else np.float32
+
+    # ---- Compilation ----
+    def operation(self):
+        import cutlass
+        from cutlass.cute.nvgpu import OperandMajorMode, tcgen05
+        a, b = (getattr(cutlass, TYPES[t][0]) for t in self.types)
+        shape = (*self.shape[:2], {4: 64, 16: 16, 32: 8}.get(TYPES[self.types[0]][1] if not self.spread else 8, 32))
+        group = tcgen05.CtaGroup.TWO if self.ctas == 2 else tcgen05.CtaGroup.ONE
+        source = tcgen05.OperandSource.SMEM
+        major = [OperandMajorMode.K if m == "k" else OperandMajorMode.MN for m in self.majors]
+        op = getattr(tcgen05, self.kind)
+        if self.kind == "MmaMXF8F6F4Op":
+            return op(a, b, shape, group, source, *major)
+        if self.kind == "MmaMXF4Op":
+            return op(shape, group, source)
+        if self.kind == "MmaMXF4NVF4Op":
+            return op(getattr(cutlass, SCALES[self.scale[0]]), shape, group, source)
+        if self.kind == "MmaF8F6F4Op":
+            return op(a, b, cutlass.Float32, shape, group, source, *major)
+        if self.kind == "MmaTF32Op":
+            return op(shape, group, source, *major)
+        if self.kind == "MmaI8Op":
+            return op(a, shape, group, source, *major)
+        return op(a, cutlass.Float32, shape, group, source, *major)
+
+    def compile(self):
+        """Returns the PTX of the product's kernel."""
+        import cutlass
+        import cutlass.cute as cute
+        import kernels_cute
+        from cutlass.cute.nvgpu import tcgen05
+        from cutlass.cute.runtime import make_ptr
+        kinds = [getattr(cutlass, TYPES[t][0]) for t in self.types]
+        loads = [cutlass.Int8 if self.spread and t.width < 8 else t for t in kinds]
+        scale = (getattr(cutlass, SCALES[self.scale[0]]), self.scale[1]) if self.scale else None
+        product = kernels_cute.Product(self.operation, kinds, loads, self.shape, self.step, self.ctas, scale,
+                                       getattr(tcgen05, self.copy))
+        out = cutlass.Int32 if self.out == np.int32 else cutlass.Float32
+        pointers = [make_ptr(t, 0, cute.AddressSpace.gmem, assumed_align=32) for t in (*kinds, cutlass.Uint8 if not scale else scale[0],
+                                                                                      cutlass.Uint8 if not scale else scale[0], out)]
+        return cute.compile(product, *pointers).__ptx__
+
+    # ---- Operands and results ----
+    def operands(self):
+        """Returns A and B, each as (codes, scales)."""
+        rng, k = np.random.default_rng(len(self.name)), self.shape[2]
+        out = []
+        for rows, kind in zip(self.shape, self.types):
+            scales = None
+            if self.scale:
+                # The scales of a row are alike, so that each of them matters for the row's results.
+                low, high, width = (90, 150, 8) if self.scale[0] == "ue8m0" else (1, 0x67, 24)
+                scales = (rng.integers(low, high, (rows, 1)) + rng.integers(0, width, (rows, k // self.scale[1]))).astype(np.uint8)
+            out.append((random_codes(rng, (rows, k), kind), scales))
+        return out
+
+    def values(self, operands):
+        """Returns the values of A and B in double."""
+        out = []
+        for (codes, scales), kind in zip(operands, self.types):
+            x = decode(codes, kind)
+            out.append(x if scales is None else x * np.repeat(decode(scales, self.scale[0]), self.scale[1], 1))
+        return out
+
+    def faults(self, operands):
+        """Yields operands with the lowest bit of one scale, or of the largest code of a row, inverted. The difference
+        of the results must exceed the bound."""
+        rng = np.random.default_rng(7)
+        for which in range(2):
+            for part in range(1 if self.scale is None else 2):
+                changed = [tuple(None if x is None else x.copy() for x in operand) for operand in operands]
+                array = changed[which][part]
+                row, column = (rng.integers(0, n) for n in array.shape)
+                if part == 0:
+                    column = np.abs(self.values(operands)[which][row]).argmax()
+                array[row, column] ^= 0x2000 if self.types[which] == "tf32" and part == 0 else 1
+                yield ("A", "B")[which] + ("", "'s scales")[part], changed
+
+    def bound(self, a, b):
+        """Returns the largest errors of the results. Each of the K sums in fp32 may cut the sum of the absolute
+        products at its 24th bit. Sums of integers are exact."""
+        return 0 if self.out == np.int32 else self.shape[2] * 2.0 ** -23 * (np.abs(a) @ np.abs(b).T)
+
+
+def mx(name, a, b, shape=(128, 128, 256), **more):
+    """A product with block scales of 8-bit elements, or of elements that TMA spreads over 8 bits."""
+    return Case(name, "MmaMXF8F6F4Op", a, b, shape, 128, scale=("ue8m0", 32), spread=True, **more)
+
+
+def all_cases(arch):
+    if arch == "sm_100a":
+        return [
+            mx("mxfp8", "e4m3", "e4m3"), mx("mxfp8_e5m2", "e5m2", "e5m2"),
+            mx("mxfp6_e3m2", "e3m2", "e3m2"), mx("mxfp6_e2m3", "e2m3", "e2m3"),
+            mx("e3m2_e4m3", "e3m2", "e4m3"), mx("e4m3_e2m3", "e4m3", "e2m3"), mx("e4m3_e2m1", "e4m3", "e2m1"),
+            Case("mxfp4", "MmaMXF4Op", "e2m1", "e2m1", (128, 128, 512), 256, scale=("ue8m0", 32)),
+            Case("nvfp4", "MmaMXF4NVF4Op", "e2m1", "e2m1", (128, 128, 512), 256, scale=("ue4m3", 16)),
+        ]
+    return []

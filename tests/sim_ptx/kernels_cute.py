@@ -1,0 +1,173 @@
+"""Products of tensor cores in NVIDIA's CuTe DSL, written for the tests of the simulator. The DSL computes every
+descriptor and every layout of shared memory, tensor memory and registers. TMA loads A and B."""
+import cutlass
+import cutlass.cute as cute
+import cutlass.utils.blackwell_helpers as sm100
+import cutlass.utils.blockscaled_layout as scale_layouts
+from cutlass.cute.nvgpu import OperandMajorMode, cpasync, tcgen05
+from cutlass.memory import SmemAllocator
+
+THREADS, COLUMNS = 128, 512
+K_MAJOR = OperandMajorMode.K
+
+
+class Product:
+    """D = A x B^T of one tile, by tcgen05.mma. `kind` makes the MMA operation; `step` is the K of the shared memory;
+    `loads` are the types that shared memory holds. `scales` is (type of scales, elements per scale) or None."""
+
+    def __init__(self, op, types, loads, shape, step, ctas=1, scales=None, copy=tcgen05.Cp4x32x128bOp, majors=(K_MAJOR, K_MAJOR)):
+        self.op, self.types, self.loads, self.shape, self.step = op, types, loads, shape, step
+        self.ctas, self.scales, self.copy, self.majors = ctas, scales, copy, majors
+        self.group = tcgen05.CtaGroup.TWO if ctas == 2 else tcgen05.CtaGroup.ONE
+
+    @cute.jit
+    def __call__(self, a: cute.Pointer, b: cute.Pointer, sa: cute.Pointer, sb: cute.Pointer, d: cute.Pointer):
+        m, n, k = self.shape
+        tiler = (m, n, self.step)
+        mma = cute.make_tiled_mma(self.op())
+        orders = [(1, 0) if major == K_MAJOR else (0, 1) for major in self.majors]
+        ga = cute.make_tensor(a, cute.make_ordered_layout((m, k), order=orders[0]))
+        gb = cute.make_tensor(b, cute.make_ordered_layout((n, k), order=orders[1]))
+        gd = cute.make_tensor(d, cute.make_layout((m, n), stride=(n, 1)))
+        la = sm100.make_smem_layout_a(mma, tiler, self.loads[0], 1)
+        lb = sm100.make_smem_layout_b(mma, tiler, self.loads[1], 1)
+        load = cpasync.CopyBulkTensorTileG2SOp(self.group)
+        cluster = cute.tiled_divide(cute.make_layout((self.ctas, 1, 1)), (mma.thr_id.shape,))
+        unpacked = [l if l != t else None for l, t in zip(self.loads, self.types)]
+        tma_a, ta = cute.nvgpu.make_tiled_tma_atom_A(load, ga, cute.slice_(la, (None, None, None, 0)), tiler, mma, cluster.shape,
+                                                     internal_type=unpacked[0])
+        tma_b, tb = cute.nvgpu.make_tiled_tma_atom_B(load, gb, cute.slice_(lb, (None, None, None, 0)), tiler, mma, cluster.shape,
+                                                     internal_type=unpacked[1])
+        gsa, gsb, lsa, lsb = None, None, None, None
+        if cutlass.const_expr(self.scales is not None):
+            gsa = cute.make_tensor(sa, scale_layouts.tile_atom_to_shape_SF((m, k, 1), self.scales[1]))
+            gsb = cute.make_tensor(sb, scale_layouts.tile_atom_to_shape_SF((n, k, 1), self.scales[1]))
+            lsa = scale_layouts.make_smem_layout_sfa(mma, tiler, self.scales[1], 1)
+            lsb = scale_layouts.make_smem_layout_sfb(mma, tiler, self.scales[1], 1)
+        self.kernel(mma, tma_a, ta, tma_b, tb, gsa, gsb, gd, la, lb, lsa, lsb).launch(
+            grid=(self.ctas, 1, 1), block=(THREADS, 1, 1), cluster=(self.ctas, 1, 1))
+
+    @cute.kernel
+    def kernel(self, mma: cute.TiledMma, tma_a: cute.CopyAtom, ga: cute.Tensor, tma_b: cute.CopyAtom, gb: cute.Tensor, gsa, gsb,
+               gd: cute.Tensor, la: cute.ComposedLayout, lb: cute.ComposedLayout, lsa, lsb):
+        m, n, k = self.shape
+        warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
+        thread, _, _ = cute.arch.thread_idx()
+        rank = cute.arch.make_warp_uniform(cute.arch.block_idx_in_cluster())
+        first = rank == 0
+        memory = SmemAllocator()
+        full = memory.allocate_array(cutlass.Int64, 1)
+        done = memory.allocate_array(cutlass.Int64, 1)
+        held = memory.allocate_array(cutlass.Int32, 1)
+        sa = memory.allocate_tensor(self.loads[0], la.outer, 1024, la.inner)
+        sb = memory.allocate_tensor(self.loads[1], lb.outer, 1024, lb.inner)
+        if warp == 0:
+            with cute.arch.elect_one():
+                cute.arch.mbarrier_init(full, 1)
+                cute.arch.mbarrier_init(done, 1)
+            cute.arch.mbarrier_init_fence()
+            cute.arch.alloc_tmem(COLUMNS, held, is_two_cta=self.ctas == 2)
+        self.meet()
+
+        # The parts of the operands that this block loads, and what the tensor cores read.
+        part = mma.get_slice(rank)
+        whole = cute.make_layout(1)
+        sa_, ga_ = cpasync.tma_partition(tma_a, 0, whole, cute.group_modes(sa, 0, 3),
+                                         cute.group_modes(part.partition_A(cute.local_tile(ga, (m, self.step), (None, None))), 0, 3))
+        sb_, gb_ = cpasync.tma_partition(tma_b, 0, whole, cute.group_modes(sb, 0, 3),
+                                         cute.group_modes(part.partition_B(cute.local_tile(gb, (n, self.step), (None, None))), 0, 3))
+        fa, fb = mma.make_fragment_A(sa), mma.make_fragment_B(sb)
+        at = cute.arch.retrieve_tmem_ptr(mma.op.acc_dtype, 16, held)
+        acc = cute.make_tensor(at, mma.make_fragment_C(mma.partition_shape_C((m, n))).layout)
+        # An mbarrier counts the bytes of global memory.
+        bytes_ = self.ctas * (cute.size_in_bytes(self.types[0], cute.slice_(la, (None, None, None, 0))) +
+                              cute.size_in_bytes(self.types[1], cute.slice_(lb, (None, None, None, 0))))
+        if cutlass.const_expr(self.scales is not None):
+            ssa = memory.allocate_tensor(self.scales[0], lsa, 128)
+            ssb = memory.allocate_tensor(self.scales[0], lsb, 128)
+            tiler = (m, n, self.step)
+            used = tcgen05.find_tmem_tensor_col_offset(acc)
+            one = cute.slice_(lsa, (None, None, None, 0))
+            tsa = cute.make_tensor(cute.recast_ptr(at + used, dtype=self.scales[0]),
+                                   scale_layouts.make_tmem_layout_sfa(mma, tiler, self.scales[1], one))
+            tsb = cute.make_tensor(cute.recast_ptr(at + used + tcgen05.find_tmem_tensor_col_offset(tsa), dtype=self.scales[0]),
+                                   scale_layouts.make_tmem_layout_sfb(mma, tiler, self.scales[1], cute.slice_(lsb, (None, None, None, 0))))
+            copy_a, from_a, to_a = self.scale_copy(ssa, tsa)
+            copy_b, from_b, to_b = self.scale_copy(ssb, tsb)
+
+        mma.set(tcgen05.Field.ACCUMULATE, False)
+        for step in cutlass.range_constexpr(k // self.step):
+            if cutlass.const_expr(self.scales is not None):
+                parts_a = part.partition_A(cute.local_tile(gsa, (m, self.step, 1), (0, step, 0))[None, None, 0])
+                self.move(thread, parts_a, cute.slice_(ssa, (None, None, None, 0)))
+                self.move_b(thread, cute.local_tile(gsb, (n, self.step, 1), (0, step, 0))[None, None, 0],
+                            cute.slice_(ssb, (None, None, None, 0)))
+                cute.arch.fence_proxy("async.shared", space="cta")
+            self.meet()
+            if warp == 0:
+                if first:
+                    with cute.arch.elect_one():
+                        cute.arch.mbarrier_arrive_and_expect_tx(full, bytes_)
+                cute.copy(tma_a, ga_[(None, 0, step)], sa_[(None, 0)], tma_bar_ptr=full)
+                cute.copy(tma_b, gb_[(None, 0, step)], sb_[(None, 0)], tma_bar_ptr=full)
+                if first:
+                    cute.arch.mbarrier_wait(full, step % 2)
+                    if cutlass.const_expr(self.scales is not None):
+                        cute.copy(copy_a, from_a[(None, None, None, None, 0)], to_a)
+                        cute.copy(copy_b, from_b[(None, None, None, None, 0)], to_b)
+                    for block in cutlass.range_constexpr(cute.size(fa, mode=[2])):
+                        if cutlass.const_expr(self.scales is not None):
+                            mma.set(tcgen05.Field.SFA, tsa[(None, None, block)].iterator)
+                            mma.set(tcgen05.Field.SFB, tsb[(None, None, block)].iterator)
+                        cute.gemm(mma, acc, fa[(None, None, block, 0)], fb[(None, None, block, 0)], acc)
+                        mma.set(tcgen05.Field.ACCUMULATE, True)
+                    with cute.arch.elect_one():
+                        tcgen05.commit(done, 3 if self.ctas == 2 else None, self.group)
+            cute.arch.mbarrier_wait(done, step % 2)
+
+        self.store(thread, part, acc, gd)
+        self.meet()
+        if warp == 0:
+            cute.arch.relinquish_tmem_alloc_permit(is_two_cta=self.ctas == 2)
+            cute.arch.dealloc_tmem(at, COLUMNS, is_two_cta=self.ctas == 2)
+
+    @cute.jit
+    def meet(self):
+        """Waits for all threads of the blocks that multiply together."""
+        if cutlass.const_expr(self.ctas == 2):
+            cute.arch.cluster_arrive()
+            cute.arch.cluster_wait()
+        else:
+            cute.arch.sync_threads()
+
+    @cute.jit
+    def move(self, thread, source, target):
+        """Copies scales to shared memory, a byte at a time."""
+        s, t = cute.filter_zeros(source), cute.filter_zeros(target)
+        for i in cutlass.range(thread, cute.size(t), THREADS):
+            t[i] = s[i]
+
+    @cute.jit
+    def move_b(self, thread, source, target):
+        self.move(thread, source, target)
+
+    @cute.jit
+    def scale_copy(self, shared, tensor):
+        """Returns the copy of scales from shared to tensor memory, its source and its target."""
+        copy = tcgen05.make_s2t_copy(cute.make_copy_atom(self.copy(self.group), self.scales[0]), cute.filter_zeros(tensor))
+        part = copy.get_slice(0)
+        source = tcgen05.get_s2t_smem_desc_tensor(copy, part.partition_S(cute.filter_zeros(shared)))
+        return copy, source, part.partition_D(cute.filter_zeros(tensor))
+
+    @cute.jit
+    def store(self, thread, part, acc, gd):
+        """Stores the accumulators."""
+        m, n, k = self.shape
+        out = part.partition_C(gd)
+        load = tcgen05.make_tmem_copy(cute.make_copy_atom(tcgen05.Ld32x32bOp(tcgen05.Repetition.x32), cutlass.Float32), acc)
+        mine = load.get_slice(thread)
+        source, target = mine.partition_S(acc), mine.partition_D(out)
+        registers = cute.make_rmem_tensor(target.shape, gd.element_type)
+        cute.copy(load, source, registers)
+        cute.arch.fence_view_async_tmem_load()
+        cute.copy(cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), gd.element_type), registers, target)
