@@ -229,13 +229,16 @@ static void nothing(ptx_warp *w, const ptx_inst *i) {
 
 #define ROW(pattern, operands, execute)                                                            \
     { pattern, operands, execute, NULL, 0, 0, 0, 0, 0 }
+/* NVIDIA's compilers also write the group after the cache hint. */
+#define GROUP  "{cta_group::1|cta_group::2}"
 #define TENSOR "cp.async.bulk.tensor.1d|2d|3d|4d|5d."
 static const ptx_row rows[] = {
-    ROW(TENSOR "shared::cluster.global.{tile}.mbarrier::complete_tx::bytes.multicast::cluster."
-               "{cta_group::1|cta_group::2}.{L2::cache_hint}",
+    ROW(TENSOR
+        "shared::cluster.global.{tile}.mbarrier::complete_tx::bytes.multicast::cluster." GROUP
+        ".{L2::cache_hint}." GROUP,
         "mmmHL?", execute_load),
-    ROW(TENSOR "shared::cluster|shared::cta.global.{tile}.mbarrier::complete_tx::bytes."
-               "{cta_group::1|cta_group::2}.{L2::cache_hint}",
+    ROW(TENSOR "shared::cluster|shared::cta.global.{tile}.mbarrier::complete_tx::bytes." GROUP
+               ".{L2::cache_hint}." GROUP,
         "mmmL?", execute_load),
     ROW(TENSOR "global.shared::cta.{tile}.bulk_group.{L2::cache_hint}", "mmL?", execute_store),
     {"cp.reduce.async.bulk.tensor.1d|2d|3d|4d|5d.global.shared::cta.add|min|max|inc|dec|and|or|xor."

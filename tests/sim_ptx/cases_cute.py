@@ -53,20 +53,26 @@ def packed_scales(scales):
 
 class Case:
     """One product by tcgen05. `kind` names the class of the DSL's operation, `scale` is (type of scales, elements of
-    a scale) or None, and `step` is the K of shared memory."""
+    a scale) or None, and `step` is the K of shared memory. `majors` has a letter for A and for B: k if K is
+    contiguous, m if M or N is. TMA spreads elements of less than 8 bits if `spread` is set. `negated` lists the
+    operands that the instruction negates."""
 
-    def __init__(self, name, kind, a, b, shape, step, ctas=1, scale=None, copy="Cp4x32x128bOp", majors="kk", spread=False):
+    def __init__(self, name, kind, a, b, shape, step, ctas=1, scale=None, copy="Cp4x32x128bOp", majors="kk", spread=False,
+                 load=("Ld32x32bOp", 32), negated=""):
         self.name, self.kind, self.types, self.shape, self.step = name, kind, (a, b), shape, step
         self.ctas, self.scale, self.copy, self.majors, self.spread = ctas, scale, copy, majors, spread
+        self.load, self.negated = load, negated
         self.out = np.int32 if kind == "MmaI8Op" else np.float32
 
     # ---- Compilation ----
-    def operation(self):
+    def operation(self, ctas):
+        """Makes the operation of a pair of blocks, or that of one of these blocks with its rows of A and all of B."""
         import cutlass
         from cutlass.cute.nvgpu import OperandMajorMode, tcgen05
         a, b = (getattr(cutlass, TYPES[t][0]) for t in self.types)
-        shape = (*self.shape[:2], {4: 64, 16: 16, 32: 8}.get(TYPES[self.types[0]][1] if not self.spread else 8, 32))
-        group = tcgen05.CtaGroup.TWO if self.ctas == 2 else tcgen05.CtaGroup.ONE
+        m, n, _ = self.shape
+        shape = (m // (self.ctas // ctas), n, {4: 64, 16: 16, 32: 8}.get(TYPES[self.types[0]][1] if not self.spread else 8, 32))
+        group = tcgen05.CtaGroup.TWO if ctas == 2 else tcgen05.CtaGroup.ONE
         source = tcgen05.OperandSource.SMEM
         major = [OperandMajorMode.K if m == "k" else OperandMajorMode.MN for m in self.majors]
         op = getattr(tcgen05, self.kind)
@@ -94,8 +100,9 @@ class Case:
         kinds = [getattr(cutlass, TYPES[t][0]) for t in self.types]
         loads = [cutlass.Int8 if self.spread and t.width < 8 else t for t in kinds]
         scale = (getattr(cutlass, SCALES[self.scale[0]]), self.scale[1]) if self.scale else None
+        load = lambda: getattr(tcgen05, self.load[0])(tcgen05.Repetition(self.load[1]))
         product = kernels_cute.Product(self.operation, kinds, loads, self.shape, self.step, self.ctas, scale,
-                                       getattr(tcgen05, self.copy))
+                                       getattr(tcgen05, self.copy), load)
         out = cutlass.Int32 if self.out == np.int32 else cutlass.Float32
         pointers = [make_ptr(t, 0, cute.AddressSpace.gmem, assumed_align=32) for t in (*kinds, cutlass.Uint8 if not scale else scale[0],
                                                                                       cutlass.Uint8 if not scale else scale[0], out)]
@@ -120,7 +127,8 @@ class Case:
         out = []
         for (codes, scales), kind in zip(operands, self.types):
             x = decode(codes, kind)
-            out.append(x if scales is None else x * np.repeat(decode(scales, self.scale[0]), self.scale[1], 1))
+            x = x if scales is None else x * np.repeat(decode(scales, self.scale[0]), self.scale[1], 1)
+            out.append(-x if "AB"[len(out)] in self.negated else x)
         return out
 
     def faults(self, operands):
@@ -151,10 +159,31 @@ def mx(name, a, b, shape=(128, 128, 256), **more):
 def all_cases(arch):
     if arch == "sm_100a":
         return [
-            mx("mxfp8", "e4m3", "e4m3"), mx("mxfp8_e5m2", "e5m2", "e5m2"),
+            mx("mxfp8", "e4m3", "e4m3"), mx("mxfp8_e5m2", "e5m2", "e5m2", negated="A"),
             mx("mxfp6_e3m2", "e3m2", "e3m2"), mx("mxfp6_e2m3", "e2m3", "e2m3"),
             mx("e3m2_e4m3", "e3m2", "e4m3"), mx("e4m3_e2m3", "e4m3", "e2m3"), mx("e4m3_e2m1", "e4m3", "e2m1"),
+            mx("e2m1_e3m2", "e2m1", "e3m2"), mx("e5m2_e4m3_n256", "e5m2", "e4m3", (128, 256, 256)),
+            mx("pair_mxfp8", "e4m3", "e4m3", (256, 128, 256), ctas=2), mx("pair_e2m3_e5m2", "e2m3", "e5m2", (256, 256, 256), ctas=2),
             Case("mxfp4", "MmaMXF4Op", "e2m1", "e2m1", (128, 128, 512), 256, scale=("ue8m0", 32)),
             Case("nvfp4", "MmaMXF4NVF4Op", "e2m1", "e2m1", (128, 128, 512), 256, scale=("ue4m3", 16)),
+            Case("pair_mxfp4", "MmaMXF4Op", "e2m1", "e2m1", (256, 128, 512), 256, ctas=2, scale=("ue8m0", 32)),
+            Case("pair_nvfp4", "MmaMXF4NVF4Op", "e2m1", "e2m1", (256, 256, 512), 256, ctas=2, scale=("ue4m3", 16)),
+            Case("mxfp8_mn", "MmaMXF8F6F4Op", "e4m3", "e5m2", (128, 128, 256), 128, scale=("ue8m0", 32), majors="mm"),
+            Case("f8f6f4", "MmaF8F6F4Op", "e3m2", "e2m1", (128, 128, 256), 128, spread=True),
+            Case("f8f6f4_m64", "MmaF8F6F4Op", "e4m3", "e2m3", (64, 72, 256), 128, spread=True, load=("Ld16x256bOp", 1)),
+            Case("f8_mn", "MmaF8F6F4Op", "e5m2", "e4m3", (128, 64, 256), 128, majors="mk"),
+            Case("f8_swizzle_64", "MmaF8F6F4Op", "e4m3", "e5m2", (128, 128, 128), 64),
+            Case("f8_swizzle_32", "MmaF8F6F4Op", "e5m2", "e4m3", (128, 64, 64), 32),
+            Case("f8_mn_swizzle_64", "MmaF8F6F4Op", "e4m3", "e4m3", (64, 64, 64), 32, majors="mm", load=("Ld16x128bOp", 8)),
+            Case("f8_mn_swizzle_32", "MmaF8F6F4Op", "e4m3", "e5m2", (128, 32, 128), 128, majors="km"),
+            Case("f8_mn_plain", "MmaF8F6F4Op", "e4m3", "e5m2", (128, 16, 128), 128, majors="km", load=("Ld32x32bOp", 16)),
+            Case("pair_f8f6f4", "MmaF8F6F4Op", "e2m3", "e4m3", (256, 96, 256), 128, ctas=2, spread=True),
+            Case("bf16", "MmaF16BF16Op", "bf16", "bf16", (128, 128, 128), 64, negated="AB"),
+            Case("f16_mn", "MmaF16BF16Op", "f16", "f16", (128, 64, 128), 64, majors="mm"),
+            Case("tf32", "MmaTF32Op", "tf32", "tf32", (128, 128, 64), 32, negated="B"),
+            Case("pair_tf32", "MmaTF32Op", "tf32", "tf32", (256, 64, 64), 32, ctas=2),
+            Case("s8", "MmaI8Op", "s8", "s8", (128, 128, 256), 128),
+            Case("u8", "MmaI8Op", "u8", "u8", (64, 64, 256), 128, load=("Ld16x64bOp", 16)),
+            Case("pair_s8", "MmaI8Op", "s8", "s8", (128, 128, 256), 128, ctas=2),
         ]
     return []

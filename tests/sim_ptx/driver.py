@@ -10,6 +10,15 @@ class Error(Exception):
     pass
 
 
+class LaunchAttribute(ctypes.Structure):
+    _fields_ = [("id", ctypes.c_int), ("unused", ctypes.c_int), ("value", ctypes.c_uint * 16)]
+
+
+class LaunchConfig(ctypes.Structure):
+    _fields_ = [("sizes", ctypes.c_uint * 7), ("stream", ctypes.c_void_p), ("attributes", ctypes.POINTER(LaunchAttribute)),
+                ("count", ctypes.c_uint)]
+
+
 class Device:
     Error, suffix, lanes = Error, "ptx", 32
 
@@ -60,11 +69,14 @@ class Device:
     def free(self, at):
         self.call("cuMemFree_v2", at)
 
-    def launch(self, function, grid, block, shared, args):
-        """Launches a kernel. args lists its arguments in order, as ctypes values."""
+    def launch(self, function, grid, block, shared, args, cluster=1):
+        """Launches a kernel. args lists its arguments in order, as ctypes values. cluster is the number of
+        blocks of a cluster, along the first dimension of the grid."""
         pointers = (ctypes.c_void_p * max(len(args), 1))(*[ctypes.addressof(a) for a in args])
         grid, block = tuple(grid) + (1,) * (3 - len(grid)), tuple(block) + (1,) * (3 - len(block))
-        self.call("cuLaunchKernel", function, *map(ctypes.c_uint, grid + block), ctypes.c_uint(shared), None, pointers, None)
+        attribute = LaunchAttribute(4, 0, (ctypes.c_uint * 16)(cluster, 1, 1))  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+        config = LaunchConfig((ctypes.c_uint * 7)(*grid, *block, shared), None, ctypes.pointer(attribute), int(cluster > 1))
+        self.call("cuLaunchKernelEx", ctypes.byref(config), function, pointers, None)
 
     def steps(self):
         return self.lib.bsmm_sim_steps()

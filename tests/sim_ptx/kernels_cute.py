@@ -15,17 +15,17 @@ class Product:
     """D = A x B^T of one tile, by tcgen05.mma. `kind` makes the MMA operation; `step` is the K of the shared memory;
     `loads` are the types that shared memory holds. `scales` is (type of scales, elements per scale) or None."""
 
-    def __init__(self, op, types, loads, shape, step, ctas=1, scales=None, copy=tcgen05.Cp4x32x128bOp, majors=(K_MAJOR, K_MAJOR)):
+    def __init__(self, op, types, loads, shape, step, ctas=1, scales=None, copy=tcgen05.Cp4x32x128bOp, load=None):
         self.op, self.types, self.loads, self.shape, self.step = op, types, loads, shape, step
-        self.ctas, self.scales, self.copy, self.majors = ctas, scales, copy, majors
+        self.ctas, self.scales, self.copy, self.load = ctas, scales, copy, load
         self.group = tcgen05.CtaGroup.TWO if ctas == 2 else tcgen05.CtaGroup.ONE
 
     @cute.jit
     def __call__(self, a: cute.Pointer, b: cute.Pointer, sa: cute.Pointer, sb: cute.Pointer, d: cute.Pointer):
         m, n, k = self.shape
         tiler = (m, n, self.step)
-        mma = cute.make_tiled_mma(self.op())
-        orders = [(1, 0) if major == K_MAJOR else (0, 1) for major in self.majors]
+        mma = cute.make_tiled_mma(self.op(self.ctas))
+        orders = [(1, 0) if major == K_MAJOR else (0, 1) for major in (mma.op.a_major_mode, mma.op.b_major_mode)]
         ga = cute.make_tensor(a, cute.make_ordered_layout((m, k), order=orders[0]))
         gb = cute.make_tensor(b, cute.make_ordered_layout((n, k), order=orders[1]))
         gd = cute.make_tensor(d, cute.make_layout((m, n), stride=(n, 1)))
@@ -83,13 +83,13 @@ class Product:
         bytes_ = self.ctas * (cute.size_in_bytes(self.types[0], cute.slice_(la, (None, None, None, 0))) +
                               cute.size_in_bytes(self.types[1], cute.slice_(lb, (None, None, None, 0))))
         if cutlass.const_expr(self.scales is not None):
+            one = mma if cutlass.const_expr(self.ctas == 1) else cute.make_tiled_mma(self.op(1))
             ssa = memory.allocate_tensor(self.scales[0], lsa, 128)
             ssb = memory.allocate_tensor(self.scales[0], lsb, 128)
             tiler = (m, n, self.step)
             used = tcgen05.find_tmem_tensor_col_offset(acc)
-            one = cute.slice_(lsa, (None, None, None, 0))
             tsa = cute.make_tensor(cute.recast_ptr(at + used, dtype=self.scales[0]),
-                                   scale_layouts.make_tmem_layout_sfa(mma, tiler, self.scales[1], one))
+                                   scale_layouts.make_tmem_layout_sfa(mma, tiler, self.scales[1], cute.slice_(lsa, (None, None, None, 0))))
             tsb = cute.make_tensor(cute.recast_ptr(at + used + tcgen05.find_tmem_tensor_col_offset(tsa), dtype=self.scales[0]),
                                    scale_layouts.make_tmem_layout_sfb(mma, tiler, self.scales[1], cute.slice_(lsb, (None, None, None, 0))))
             copy_a, from_a, to_a = self.scale_copy(ssa, tsa)
@@ -98,10 +98,9 @@ class Product:
         mma.set(tcgen05.Field.ACCUMULATE, False)
         for step in cutlass.range_constexpr(k // self.step):
             if cutlass.const_expr(self.scales is not None):
-                parts_a = part.partition_A(cute.local_tile(gsa, (m, self.step, 1), (0, step, 0))[None, None, 0])
-                self.move(thread, parts_a, cute.slice_(ssa, (None, None, None, 0)))
-                self.move_b(thread, cute.local_tile(gsb, (n, self.step, 1), (0, step, 0))[None, None, 0],
-                            cute.slice_(ssb, (None, None, None, 0)))
+                # A block has the scales of its own rows of A, and those of all rows of B.
+                self.move(thread, part.partition_A(cute.local_tile(gsa, (m, self.step, 1), (0, step, 0))[None, None, 0]), ssa)
+                self.move(thread, one.get_slice(0).partition_B(cute.local_tile(gsb, (n, self.step, 1), (0, step, 0))[None, None, 0]), ssb)
                 cute.arch.fence_proxy("async.shared", space="cta")
             self.meet()
             if warp == 0:
@@ -125,7 +124,7 @@ class Product:
                         tcgen05.commit(done, 3 if self.ctas == 2 else None, self.group)
             cute.arch.mbarrier_wait(done, step % 2)
 
-        self.store(thread, part, acc, gd)
+        self.store(thread, mma, part, acc, gd)
         self.meet()
         if warp == 0:
             cute.arch.relinquish_tmem_alloc_permit(is_two_cta=self.ctas == 2)
@@ -143,13 +142,9 @@ class Product:
     @cute.jit
     def move(self, thread, source, target):
         """Copies scales to shared memory, a byte at a time."""
-        s, t = cute.filter_zeros(source), cute.filter_zeros(target)
+        s, t = cute.filter_zeros(source), cute.filter_zeros(cute.slice_(target, (None, None, None, 0)))
         for i in cutlass.range(thread, cute.size(t), THREADS):
             t[i] = s[i]
-
-    @cute.jit
-    def move_b(self, thread, source, target):
-        self.move(thread, source, target)
 
     @cute.jit
     def scale_copy(self, shared, tensor):
@@ -160,11 +155,11 @@ class Product:
         return copy, source, part.partition_D(cute.filter_zeros(tensor))
 
     @cute.jit
-    def store(self, thread, part, acc, gd):
+    def store(self, thread, mma, part, acc, gd):
         """Stores the accumulators."""
         m, n, k = self.shape
         out = part.partition_C(gd)
-        load = tcgen05.make_tmem_copy(cute.make_copy_atom(tcgen05.Ld32x32bOp(tcgen05.Repetition.x32), cutlass.Float32), acc)
+        load = tcgen05.make_tmem_copy(cute.make_copy_atom(self.load(), mma.op.acc_dtype), acc)
         mine = load.get_slice(thread)
         source, target = mine.partition_S(acc), mine.partition_D(out)
         registers = cute.make_rmem_tensor(target.shape, gd.element_type)

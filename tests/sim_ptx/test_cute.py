@@ -10,16 +10,19 @@ import driver
 import numpy as np
 
 
+SWIZZLES = {128: 3, 64: 2, 32: 1, 16: 0}  # Maps the bytes of a box's row in shared memory to a CUtensorMapSwizzle.
+
+
 def tensor_map(device, case, at, kind, rows, major):
-    """Returns the CUtensorMap by which a block loads its rows of an operand. 128 bytes of shared memory hold a row
-    of a box and are swizzled."""
+    """Returns the CUtensorMap by which a block loads its rows of an operand."""
     _, bits, plain, spread = cases_cute.TYPES[kind]
-    number = spread if case.spread else plain
     held = max(bits, 8) if case.spread else bits
-    k = case.shape[2]
-    extents = (k, rows) if major == "k" else (rows, k)
-    box = (1024 // held, rows // case.ctas) if major == "k" else (1024 // held, case.step)
-    return driver.tensor_map(device, number, at, extents, [extents[0] * bits // 8], box, 3)
+    extents, tile = (case.shape[2], rows), (case.step, rows // case.ctas)
+    if major == "m":
+        extents, tile = extents[::-1], tile[::-1]
+    row = min(1024, tile[0] * held)
+    return driver.tensor_map(device, spread if case.spread else plain, at, extents, [extents[0] * bits // 8],
+                             (row // held, tile[1]), SWIZZLES[row // 8])
 
 
 def run(device, case, folder, operands):
@@ -36,13 +39,13 @@ def run(device, case, folder, operands):
             pointers.append(device.upload(cases_cute.packed_scales(scales)))
     out = np.full(case.shape[:2], -1, np.int32).view(case.out)
     pointers.append(device.upload(out))
-    # The first argument holds the state of the MMA operation: whether A and B are negated.
-    args = [(ctypes.c_uint8 * sizes[0])(), *maps, *pointers]
+    # The first argument is the state of the MMA operation. Its bytes 1 and 2 tell whether A and B are negated.
+    args = [(ctypes.c_uint8 * sizes[0])(0, "A" in case.negated, "B" in case.negated), *maps, *pointers]
     assert [ctypes.sizeof(a) for a in args] == sizes, (sizes, name)
     module = device.load(ptx)
     shared = 200 << 10
     try:
-        device.launch(device.function(module, name, shared), (case.ctas,), (128,), shared, args)
+        device.launch(device.function(module, name, shared), (case.ctas,), (128,), shared, args, case.ctas)
         return device.download(pointers[-1], out)
     finally:
         device.unload(module)
