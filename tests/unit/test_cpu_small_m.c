@@ -1,4 +1,4 @@
-/* Tests the AVX2 kernels for few rows of A, which read B as it is stored. Results must be bitwise
+/* Tests the CPU kernels for few rows of A, which read B as it is stored. Results must be bitwise
  * identical to those of the kernels that pack B. */
 #include "base/cpu.h"
 #include "product.h"
@@ -23,7 +23,10 @@ static void check_decoding(product *p) {
 }
 
 static void check_int8_decoding(product *p) {
+    uint32_t needed = BSMM_CPU_AVX512_VNNI | BSMM_CPU_AVX512_VBMI;
     check_same(p, "cpu_avx2_int8dot", "cpu_avx2_int8dot_small_m");
+    if ((bsmm_cpu_features() & needed) == needed && p->a.m.rows <= 16)
+        check_same(p, "cpu_avx512_int8dot", "cpu_avx512_int8dot_small_m");
 }
 
 /* N is no multiple of the number of B's rows that a kernel processes together. K is no multiple of
@@ -127,13 +130,15 @@ static void test_decoding_layouts(void **state) {
 static const char *const integers[] = {"e2m1", "e2m3", "mxfp4", "mxfp6_e2m3", "nvfp4"};
 
 /* Tests numbers of rows of A from 1 to 21, because the kernel has a separate loop for tiles of 1,
- * 2, 3 and 4 rows. The values of K make a row of B shorter or longer than one cache line. */
+ * 2, 3 and 4 rows. The values of K make a row of B shorter or longer than one cache line. K of 32
+ * to 96 are fewer steps (32 elements of K) than a kernel usually multiplies together. */
 static void test_int8_decoding_agrees(void **state) {
     (void)state;
     static const struct {
         int64_t m, k;
     } sizes[] = {{1, DECODED_K}, {2, DECODED_K}, {3, 40},         {4, DECODED_K},
-                 {5, 4},         {8, DECODED_K}, {15, DECODED_K}, {21, DECODED_K}};
+                 {5, 4},         {8, DECODED_K}, {15, DECODED_K}, {21, DECODED_K},
+                 {1, 32},        {8, 64},        {16, 96},        {2, 160}};
     if (!(bsmm_cpu_features() & BSMM_CPU_AVX2)) skip();
     rng r = {10};
     for (size_t i = 0; i < BSMM_COUNT(integers) * BSMM_COUNT(integers); i++)

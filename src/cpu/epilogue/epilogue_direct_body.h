@@ -59,7 +59,21 @@ typedef struct exponents {
     int least, most;
 } exponents;
 
+/* Returns true if all factors are 1, which is the most frequent case. The loop has no branch, so
+ * compilers vectorize it. */
+static bool are_one(const double *factors, int64_t n) {
+    const double one = 1;
+    uint64_t one_bits, bits, different = 0;
+    memcpy(&one_bits, &one, sizeof one_bits);
+    for (int64_t i = 0; i < n; i++) {
+        memcpy(&bits, &factors[i], sizeof bits);
+        different |= bits ^ one_bits;
+    }
+    return different == 0;
+}
+
 static exponents exponents_of(const double *factors, int64_t n) {
+    if (n > 0 && are_one(factors, n)) return (exponents){0, 0};
     exponents all = {NO_POWER, -NO_POWER};
     for (int64_t i = 0; i < n; i++) {
         int exponent = exponent_of(factors[i]);

@@ -48,6 +48,7 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
     bsmm_small_m_engine d = form_of(by_fma);
     d.width = width;
     d.panels = form->panels[weights][tile];
+    d.group = BSMM_SMALL_M_GROUP;
     d.unit = unit;
     d.a_unit_bytes = (uint64_t)(by_fma ? BSMM_BF16_WIDE_UNIT_BYTES(width, unit)
                                        : BSMM_BF16_UNIT_BYTES(width, unit));

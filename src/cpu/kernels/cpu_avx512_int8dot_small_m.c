@@ -107,6 +107,27 @@ INLINE void add_step(const uint8_t *a, const uint8_t *codes, const __m512i byte[
     add_unit(a, byte + GROUPS / 2, load_scales(codes + LANES, e4m3), width, 16, false, acc);
 }
 
+/* Decodes one step (32 elements of K) of 16 rows of B. It is for the up to three steps after the
+ * last group of four. */
+INLINE void decode_step(const uint8_t *b, const bsmm_small_m_span *s, __m512i table, bool fours,
+                        __m512i byte[GROUPS]) {
+    if (!fours && s->compact) {
+        decode_strip_sixes(b, table, byte);
+    } else if (!fours) {
+        decode_sixes(b, s->pitch, table, byte);
+    } else {
+        __m512i word[4];
+        if (s->compact) {
+            bsmm_load_strip(b, 4, word);
+        } else {
+            __m512i row[4];
+            bsmm_load_rows(b, s->pitch, row);
+            bsmm_transpose(row, word);
+        }
+        decode_fours(word, table, byte);
+    }
+}
+
 INLINE void multiply(const bsmm_small_m_span *s, int width, bool fours, bool by_exponent,
                      bool e4m3) {
     const int64_t step_bytes = fours ? 16 : 24;
@@ -121,7 +142,8 @@ INLINE void multiply(const bsmm_small_m_span *s, int width, bool fours, bool by_
 #    pragma GCC unroll 16
     for (int r = 0; r < width; r++)
         acc[r] = _mm512_loadu_ps(s->acc + r * BSMM_SMALL_M_COLUMNS);
-    for (int64_t i = 0; i < s->steps; i += BSMM_SMALL_M_GROUP) {
+    int64_t i = 0;
+    for (; i + BSMM_SMALL_M_GROUP <= s->steps; i += BSMM_SMALL_M_GROUP) {
         const uint8_t *b = s->b + i * stride;
         const uint8_t *ahead = bsmm_small_m_ahead(s, i * stride, s->steps * stride);
         __m512i word[16];
@@ -144,6 +166,12 @@ INLINE void multiply(const bsmm_small_m_span *s, int width, bool fours, bool by_
             add_step(s->a + (i + j) * a_bytes, s->codes + (i + j) * code_bytes, byte, width,
                      by_exponent, e4m3, acc);
         }
+    }
+    for (; i < s->steps; i++) {
+        __m512i byte[GROUPS];
+        decode_step(s->b + i * stride, s, table, fours, byte);
+        add_step(s->a + i * a_bytes, s->codes + i * code_bytes, byte, width, by_exponent, e4m3,
+                 acc);
     }
 #    pragma GCC unroll 16
     for (int r = 0; r < width; r++)
@@ -241,6 +269,7 @@ static void make_table(const bsmm_product *p, void *context) {
 static bsmm_small_m_engine engine_of(const bsmm_product *p) {
     int tile = bsmm_small_m_choose_width(p, widths, BSMM_COUNT(widths));
     bsmm_small_m_engine d = bsmm_small_m_int8_engine_of(p, widths[tile]);
+    d.group = 1;
     d.reads_compact = true;
     d.make_context = make_table;
     d.prepare = prepare;

@@ -85,8 +85,9 @@ void bsmm_small_m_make(const bsmm_small_m_engine *d, const bsmm_product *p, bsmm
     m->d = *d;
     m->tiles = bsmm_ceil_div(p->a.m.rows, d->width);
     m->steps = bsmm_round_up(bsmm_ceil_div(k, BSMM_SMALL_M_STEP), BSMM_SMALL_M_GROUP);
+    m->used_steps = bsmm_round_up(bsmm_ceil_div(k, BSMM_SMALL_M_STEP), d->group);
     m->units = m->steps * BSMM_SMALL_M_STEP / d->unit;
-    m->scale_units = m->steps * BSMM_SMALL_M_STEP / d->scale_unit;
+    m->scale_units = m->used_steps * BSMM_SMALL_M_STEP / d->scale_unit;
     m->chunk_steps =
         d->longest_chunk ? bsmm_gemm_chunk(d->longest_chunk, k) / BSMM_SMALL_M_STEP : 0;
     m->step_bytes = BSMM_SMALL_M_STEP / 8 * bits;
@@ -173,11 +174,22 @@ static const uint8_t *row_at(const product_run *x, int64_t row) {
     return (const uint8_t *)x->p->b.m.data + row * x->m->pitch;
 }
 
+/* Copies bytes. Sizes that occur in products with a short K have a loop of copies of a constant
+ * size, which compilers turn into one load and one store each. */
+static inline void copy_bytes(const uint8_t *from, int64_t bytes, uint8_t *to) {
+    if (bytes > 64 || bytes % 16 != 0) {
+        memcpy(to, from, (size_t)bytes);
+        return;
+    }
+    for (int64_t i = 0; i < bytes; i += 16)
+        memcpy(to + i, from + i, 16);
+}
+
 /* Copies `bytes` bytes of a row of B, from byte number `from` on, to row order. */
 static void copy_row(const product_run *x, int64_t row, int64_t from, int64_t bytes, uint8_t *to) {
     const bsmm_operand *b = &x->p->b;
     if (!is_compact(x)) {
-        memcpy(to, row_at(x, row) + from, (size_t)bytes);
+        copy_bytes(row_at(x, row) + from, bytes, to);
         return;
     }
     int64_t bits = bsmm_elem_row(b->m.format.elem)->bits, k = from * 8 / bits;
@@ -207,14 +219,15 @@ static int64_t copied_steps(const product_run *x) {
 
 /* Multiplies the steps (32 elements of K each) from number `step` to the end of K, reading B from a
  * padded copy. The copy is necessary in three cases: the panels extend past the last row of B, K
- * ends inside the last four steps, or B is in compact order and the engine reads only row order. */
+ * ends inside the last group of steps, or B is in compact order and the engine reads only row
+ * order. */
 static uint32_t multiply_copied(const product_run *x, const strip *t, int64_t step,
                                 const bsmm_small_m_span *whole) {
     _Alignas(64) uint8_t copy[COPY_BYTES];
     int64_t at_once = copied_steps(x);
     uint32_t unusual = 0;
-    for (; step < x->m->steps; step += at_once) {
-        int64_t steps = bsmm_min_i64(at_once, x->m->steps - step);
+    for (; step < x->m->used_steps; step += at_once) {
+        int64_t steps = bsmm_min_i64(at_once, x->m->used_steps - step);
         int64_t from = step * x->m->step_bytes, pitch = steps * x->m->step_bytes;
         int64_t bytes = bsmm_min_i64(pitch, x->m->row_bytes - from);
         if (bytes < pitch) memset(copy, 0, (size_t)(x->d->panels * LANES * pitch));
@@ -232,7 +245,7 @@ static uint32_t multiply_copied(const product_run *x, const strip *t, int64_t st
         if (span.scales) span.scales += k / x->d->scale_unit * LANES;
         span.steps = span.row_steps = steps;
         span.first = x->m->chunk_steps ? step % x->m->chunk_steps : 0;
-        span.ends = step + steps == x->m->steps;
+        span.ends = step + steps == x->m->used_steps;
         unusual |= x->d->multiply(&span);
     }
     return unusual;
@@ -248,13 +261,13 @@ static int64_t later_row(const product_run *x, const strip *t, int64_t count) {
 }
 
 static uint32_t multiply_stored(const product_run *x, const strip *t) {
-    int64_t row = t->col + t->at, group = BSMM_SMALL_M_GROUP * BSMM_SMALL_M_STEP;
+    int64_t row = t->col + t->at, group = x->d->group * BSMM_SMALL_M_STEP;
     bool compact = is_compact(x), whole = row + x->d->panels * LANES <= x->p->b.m.rows;
     /* In compact order 16 rows of B are stored together, so a strip must begin at a multiple of 16
      * rows. It may begin elsewhere if gates and ups are two halves of B's rows, because the first
      * up may be any row. */
     whole = whole && (!compact || (x->d->reads_compact && row % LANES == 0));
-    int64_t direct = whole ? x->p->a.m.cols / group * BSMM_SMALL_M_GROUP : 0;
+    int64_t direct = whole ? x->p->a.m.cols / group * x->d->group : 0;
     /* The prefetched row of B lies several strips (groups of panels that are multiplied side by
      * side) ahead, so that the prefetch covers the latency of memory even if rows are short. */
     int64_t rows = x->d->panels * LANES;
@@ -275,12 +288,12 @@ static uint32_t multiply_stored(const product_run *x, const strip *t) {
             .steps = direct,
             .row_steps = direct,
             .chunk_steps = x->m->chunk_steps,
-            .ends = direct == x->m->steps,
+            .ends = direct == x->m->used_steps,
             .context = x->m->context,
             .acc = t->to->acc + tile * x->d->width * COLUMNS + t->at,
             .part = t->to->part};
         if (direct > 0) unusual |= x->d->multiply(&span);
-        if (direct < x->m->steps) unusual |= multiply_copied(x, t, direct, &span);
+        if (direct < x->m->used_steps) unusual |= multiply_copied(x, t, direct, &span);
     }
     return unusual;
 }
@@ -372,10 +385,22 @@ static void run_strip(const product_run *x, const scratch *to, int64_t col, int6
         if (t.packed & 1u << p) multiply_packed(x, to, col, at + p * LANES);
 }
 
+/* Sets the first `cols` accumulators of each row of A to 0. */
+static void clear_columns(const bsmm_small_m *m, int64_t cols, float *acc) {
+    if (cols == COLUMNS) {
+        memset(acc, 0, acc_bytes(m));
+        return;
+    }
+    for (int64_t r = 0; r < m->tiles * m->d.width; r++, acc += COLUMNS)
+        for (int64_t i = 0; i < cols; i += LANES)
+            memset(acc + i, 0, LANES * sizeof *acc);
+}
+
 static void multiply_columns(const product_run *x, const scratch *to, int64_t col, int64_t cols,
                              int64_t next) {
-    memset(to->acc, 0, acc_bytes(x->m));
-    for (int64_t at = 0; at < cols; at += x->d->panels * LANES)
+    int64_t rows = x->d->panels * LANES;
+    clear_columns(x->m, bsmm_min_i64(bsmm_round_up(cols, rows), COLUMNS), to->acc);
+    for (int64_t at = 0; at < cols; at += rows)
         run_strip(x, to, col, next, at);
 }
 

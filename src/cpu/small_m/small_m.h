@@ -120,7 +120,8 @@ typedef struct bsmm_small_m_engine {
     /* The number of panels of B that are multiplied side by side. The accumulators of several
      * panels are independent, which hides the latency of additions. */
     int64_t panels;
-    int64_t unit; /* elements of K in a packed unit, i.e. in a range with one scale per row */
+    int64_t group; /* The function `multiply` takes a multiple of this number of steps. */
+    int64_t unit;  /* elements of K in a packed unit, i.e. in a range with one scale per row */
     uint64_t a_unit_bytes; /* bytes of a packed unit (a range of K) of `width` rows of A */
     /* Bytes of a packed unit (a range of K) of 16 rows of B, for panels that must be packed because
      * their scales are unusual. */
@@ -181,6 +182,7 @@ typedef struct bsmm_small_m {
     bsmm_small_m_engine d;
     int64_t tiles; /* number of tiles into which A's rows are divided */
     int64_t steps, units, scale_units;
+    int64_t used_steps;  /* steps that are multiplied: up to the end of K, in whole groups */
     int64_t chunk_steps; /* steps in a chunk, i.e. in a range of K that is summed by itself */
     int64_t step_bytes, row_bytes, pitch;
     uint64_t tile_bytes, packed_bytes, thread_bytes, workspace_bytes;

@@ -15,9 +15,11 @@ int64_t bsmm_small_m_find_columns(const bsmm_product *p, int64_t scale_unit, int
                                   uint64_t *columns) {
     const bsmm_operand *b = &p->b;
     const int64_t last = b->map.cols - 1, count = p->a.m.cols / scale_unit;
+    int64_t before = -1;
     for (int64_t i = 0; i < units; i++) {
-        int64_t block = i * scale_unit / b->m.format.block_cols;
-        columns[i] = bsmm_scale_map_at(&b->map, 0, bsmm_min_i64(block, last));
+        int64_t block = bsmm_min_i64(i * scale_unit / b->m.format.block_cols, last);
+        columns[i] = block == before ? columns[i - 1] : bsmm_scale_map_at(&b->map, 0, block);
+        before = block;
     }
     return lie_in_runs(columns, count, 16) ? 16 : lie_in_runs(columns, count, 4) ? 4 : 1;
 }
@@ -67,16 +69,35 @@ static void gather_codes(const bsmm_small_m_scales *s, const uint64_t *columns, 
     for (int64_t lane = 0; lane < LANES; lane++)
         row[lane] = (const uint8_t *)s->p->b.m.scales + rows[lane];
     int64_t done = bsmm_small_m_gather_runs(row, columns, s->used, run, s->codes);
-    for (int64_t i = done; i < s->units; i++)
-        for (int64_t lane = 0; lane < LANES; lane++)
-            s->codes[i * LANES + lane] = row[lane][columns[i]];
+    for (int64_t i = done; i < s->units; i++) {
+        uint8_t *to = s->codes + i * LANES;
+        if (i > 0 && columns[i] == columns[i - 1])
+            memcpy(to, to - LANES, LANES); /* the padding past the end of K repeats the last unit */
+        else
+            for (int64_t lane = 0; lane < LANES; lane++)
+                to[lane] = row[lane][columns[i]];
+    }
+}
+
+/* Computes the part of a scale's offset that depends on its row, for the 16 rows of a panel. */
+static void find_rows(const bsmm_small_m_scales *s, uint64_t rows[LANES]) {
+    const bsmm_operand *b = &s->p->b;
+    uint32_t block = b->m.format.block_rows;
+    for (int64_t lane = 0; lane < LANES; lane++) {
+        int64_t row = lane_row(s, lane);
+        if (lane > 0 && lane >= s->rows)
+            rows[lane] = rows[lane - 1];
+        else if (b->map.digit_count == 0 && block == 1)
+            rows[lane] = (uint64_t)row * b->map.tile_row_step;
+        else
+            rows[lane] = bsmm_scale_map_at(&b->map, row / block, 0);
+    }
 }
 
 void bsmm_small_m_gather(const bsmm_small_m_scales *s, const uint64_t *columns, int64_t run) {
     const bsmm_operand *b = &s->p->b;
     uint64_t rows[LANES];
-    for (int64_t lane = 0; lane < LANES; lane++)
-        rows[lane] = bsmm_scale_map_at(&b->map, lane_row(s, lane) / b->m.format.block_rows, 0);
+    find_rows(s, rows);
     if (b->m.format.scale == BSMM_SCALE_F32)
         gather_floats(s, columns, rows);
     else
