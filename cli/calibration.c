@@ -32,13 +32,41 @@ static bool ends_with(const char *text, const char *end) {
     return length > tail && !strcmp(text + length - tail, end);
 }
 
-bool cli_is_input_scale(const char *name, char *weight, size_t size) {
-    for (size_t i = 0; i < RULES; i++) {
-        if (!ends_with(name, rules[i].suffix)) continue;
-        const size_t stem = strlen(name) - strlen(rules[i].suffix);
-        return (size_t)snprintf(weight, size, "%.*s%s", (int)stem, name, weight_end) < size;
-    }
-    return false;
+const char *cli_input_suffix_at(size_t index) {
+    static const char *const suffixes[] = {".input_scale", ".input_global_scale"};
+    return index < sizeof suffixes / sizeof suffixes[0] ? suffixes[index] : NULL;
+}
+
+/* Returns the first `length` bytes of a name, followed by `end`. */
+static char *join(const char *name, size_t length, const char *end) {
+    char *joined = cli_alloc(length + strlen(end) + 1, 1);
+    memcpy(joined, name, length);
+    strcpy(joined + length, end);
+    return joined;
+}
+
+/* Returns the length of a weight's name without ".weight". */
+static size_t stem_of(const char *weight) {
+    return strlen(weight) - (ends_with(weight, weight_end) ? strlen(weight_end) : 0);
+}
+
+char *cli_input_scale_name(const char *weight, const char *suffix) {
+    return join(weight, stem_of(weight), suffix);
+}
+
+char *cli_input_scale_weight(const char *name) {
+    const char *suffix;
+    for (size_t i = 0; (suffix = cli_input_suffix_at(i)); i++)
+        if (ends_with(name, suffix)) return join(name, strlen(name) - strlen(suffix), weight_end);
+    return NULL;
+}
+
+bool cli_is_input_scale(const bsmm_tensor *tensor) {
+    return !strcmp(tensor->dtype, "F32") && tensor->bytes == sizeof(float);
+}
+
+bool cli_input_scale_is_valid(float scale) {
+    return scale > 0 && isfinite(scale) && isfinite(1 / scale) && 1 / scale > 0;
 }
 
 /* Divides in fp32, as the projects do. */
@@ -46,18 +74,31 @@ float cli_input_scale(const cli_input_rule *rule, double amax) {
     return rule->is_divisor ? rule->full / (float)amax : (float)amax / rule->full;
 }
 
+/* Fails because a tensor is not one number. The message has the tensor's type and shape. */
+static void fail_shape(const char *name, const bsmm_tensor *tensor) {
+    char shape[128] = "";
+    for (uint32_t i = 0; i < tensor->ndim && strlen(shape) + 24 < sizeof shape; i++)
+        snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%s%lld", i ? ", " : "",
+                 (long long)tensor->shape[i]);
+    cli_fail("%s: is %s [%s]; must be one F32 number", name, tensor->dtype, shape);
+}
+
 bool cli_input_scale_read(const bsmm_file *file, const cli_input_rule *rule, const char *weight,
-                          float *scale) {
+                          float *scale, bool *found) {
     bsmm_tensor tensor = BSMM_INIT(bsmm_tensor);
-    if (!ends_with(weight, weight_end)) return false;
-    const size_t stem = strlen(weight) - strlen(weight_end);
-    char *name = cli_alloc(stem + strlen(rule->suffix) + 1, 1);
-    sprintf(name, "%.*s%s", (int)stem, weight, rule->suffix);
-    const bool found = !bsmm_file_tensor_find(file, name, &tensor) &&
-                       !strcmp(tensor.dtype, "F32") && tensor.bytes == sizeof *scale;
+    char *name = cli_input_scale_name(weight, rule->suffix);
+    *found = !bsmm_file_tensor_find(file, name, &tensor);
+    bool good = !*found || cli_is_input_scale(&tensor);
+    if (!good) fail_shape(name, &tensor);
+    if (*found && good) {
+        memcpy(scale, tensor.data, sizeof *scale);
+        good = cli_input_scale_is_valid(*scale);
+        if (!good)
+            cli_fail("%s: value is %g; must be a positive number with a finite reciprocal", name,
+                     (double)*scale);
+    }
     free(name);
-    if (found) memcpy(scale, tensor.data, sizeof *scale);
-    return found;
+    return good;
 }
 
 /* Checks that every value of the file is a positive float. */
@@ -102,9 +143,7 @@ void cli_calibration_close(cli_calibration *calibration) {
 
 /* Returns the value of the layer that has this weight, or 0 if the file has none. */
 static double value_of(cli_calibration *calibration, const char *weight) {
-    const size_t length = strlen(weight) - (ends_with(weight, weight_end) ? strlen(weight_end) : 0);
-    char *layer = cli_alloc(length + 1, 1);
-    sprintf(layer, "%.*s", (int)length, weight);
+    char *layer = join(weight, stem_of(weight), "");
     const json_t *value = json_object_get(calibration->layers, layer);
     if (value) json_object_set_new(calibration->used, layer, json_true());
     free(layer);

@@ -27,13 +27,24 @@ typedef struct cli_input_rule {
 
 /* Returns the rule of a family for a format (whole.h), or NULL if its inputs have no such scale. */
 const cli_input_rule *cli_input_rule_of(const char *family, const char *format);
-/* Tells whether a name is that of an input scale, and copies the name of its weight. */
-bool cli_is_input_scale(const char *name, char *weight, size_t size);
+/* Returns the end of the names of input scales number `index`, or NULL after the last one. */
+const char *cli_input_suffix_at(size_t index);
+/* Returns the name of a weight's input scale that has this suffix. The caller frees it. */
+char *cli_input_scale_name(const char *weight, const char *suffix);
+/* Returns the name of the weight whose input scale has the name `name`, or NULL if no input scale
+ * can have this name. The caller frees it. */
+char *cli_input_scale_weight(const char *name);
+/* Tells whether a tensor has the type and size of an input scale. */
+bool cli_is_input_scale(const bsmm_tensor *tensor);
+/* Tells whether a scale and its reciprocal are positive and finite. Engines multiply by one and
+ * divide by the other. */
+bool cli_input_scale_is_valid(float scale);
 /* Returns the input scale for the largest magnitude of a layer's input. */
 float cli_input_scale(const cli_input_rule *rule, double amax);
-/* Reads the input scale of a weight from a file. Returns false if the file has none. */
+/* Reads the input scale of a weight from a file. If the file has none, *found is false. If the
+ * tensor is not one valid scale, the function prints a message and returns false. */
 bool cli_input_scale_read(const bsmm_file *file, const cli_input_rule *rule, const char *weight,
-                          float *scale);
+                          float *scale, bool *found);
 
 /* Reads a calibration from a JSON file. On failure it prints a message and returns false. */
 bool cli_calibration_open(const char *path, cli_calibration *calibration);

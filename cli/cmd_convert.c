@@ -4,6 +4,8 @@
 #include "fit.h"
 #include "transfer.h"
 #include "whole.h"
+#include <stdlib.h>
+#include <string.h>
 
 typedef struct values {
     cli_transfer_values transfer;
@@ -18,30 +20,54 @@ static bool wants(const void *options, const bsmm_weight *weight) {
     return weight->format.scale != BSMM_SCALE_NONE;
 }
 
-static bool same_format(bsmm_format a, bsmm_format b) {
-    return a.elem == b.elem && a.scale == b.scale && a.block_rows == b.block_rows &&
-           a.block_cols == b.block_cols;
+/* Warns of each input scale that the command leaves out. `from` is the rule of the old family, or
+ * NULL. `kept` tells that the scale of this rule stays. */
+static void warn_left_out(const bsmm_file *file, const bsmm_weight *weight,
+                          const cli_input_rule *from, bool kept, const char *family,
+                          const char *format) {
+    bsmm_tensor tensor = BSMM_INIT(bsmm_tensor);
+    const char *suffix;
+    for (size_t i = 0; (suffix = cli_input_suffix_at(i)); i++) {
+        const bool is_own = from && !strcmp(suffix, from->suffix);
+        char *name = cli_input_scale_name(weight->name, suffix);
+        const bool left_out = !bsmm_file_tensor_find(file, name, &tensor) && !(is_own && kept);
+        if (left_out && is_own)
+            cli_warn("%s: is left out, because %s has no scheme with input scales for %s", name,
+                     family, format);
+        if (left_out && !is_own)
+            cli_warn("%s: is left out, because %s stores no input scale of this name", name,
+                     weight->family);
+        free(name);
+    }
 }
 
 /* Describes the input scale of a converted weight. The old and the new family compute it with the
  * same constant. If one of them stores a divisor and the other a factor, the new scale is the
  * reciprocal of the old one; otherwise both scales are equal. */
-static void describe_input(const bsmm_file *file, const bsmm_weight *weight, cli_target *target) {
+static bool describe_input(const bsmm_file *file, const bsmm_weight *weight, cli_target *target) {
     const bsmm_matrix *to = &target->matrix;
-    const cli_input_rule *from = cli_input_rule_of(
-        weight->family, cli_whole_name(weight->format, weight->rows, weight->cols));
-    const cli_input_rule *rule =
-        cli_input_rule_of(target->family, cli_whole_name(to->format, to->rows, to->cols));
-    float scale;
-    if (!from || !rule || !cli_input_scale_read(file, from, weight->name, &scale)) return;
-    target->input = rule;
+    uint64_t index;
+    float scale = 0;
+    bool found = false;
+    if (bsmm_file_weight_find(file, weight->name, &index)) return true;
+    const char *stored = cli_stored_name(file, index, weight);
+    const char *name =
+        cli_same_format(to->format, weight->format) ? stored : bsmm_format_name(to->format);
+    const char *format = cli_written_name(target->family, name, to->format);
+    const cli_input_rule *from = cli_input_rule_of(weight->family, stored);
+    const cli_input_rule *rule = cli_input_rule_of(target->family, format);
+    warn_left_out(file, weight, from, rule, target->family, format);
+    if (!from || !rule) return true;
+    if (!cli_input_scale_read(file, from, weight->name, &scale, &found)) return false;
+    if (found) target->input = rule;
     target->input_scale = from->is_divisor == rule->is_divisor ? scale : 1 / scale;
+    return true;
 }
 
 static bool describe(const void *arguments, const bsmm_file *file, const bsmm_weight *weight,
                      cli_target *target) {
     const values *options = arguments;
-    bool stays = !options->to.elem || same_format(options->to, weight->format);
+    bool stays = !options->to.elem || cli_same_format(options->to, weight->format);
     if (!stays) {
         target->matrix.format = options->to;
         target->matrix.global_scale = NULL;
@@ -49,8 +75,7 @@ static bool describe(const void *arguments, const bsmm_file *file, const bsmm_we
     cli_layout_apply(&options->layout, &target->matrix);
     target->preferred = !options->family;
     target->family = options->family ? options->family : weight->family;
-    describe_input(file, weight, target);
-    return true;
+    return describe_input(file, weight, target);
 }
 
 /* Converts between a checkpoint family that stores a global scale and one that stores its

@@ -42,12 +42,22 @@ static bool wants(const void *arguments, const bsmm_weight *weight) {
 static bool describe_input(const quantize_values *options, const char *weight, const char *format,
                            cli_target *target) {
     double amax;
-    const cli_input_rule *rule = cli_input_rule_of(options->family, format);
-    if (!options->calibration || !rule) return true;
+    if (!options->calibration || !cli_input_rule_of(options->family, format)) return true;
+    const char *written = cli_written_name(options->family, format, target->matrix.format);
+    const cli_input_rule *rule = cli_input_rule_of(options->family, written);
     if (!cli_calibration_find(options->calibration, weight, &amax)) return false;
+    if (!rule) {
+        cli_warn("%s: gets no input scale, because %s stores it as %s, which has none", weight,
+                 options->family, written);
+        return true;
+    }
     target->input = rule;
     target->input_scale = cli_input_scale(rule, amax);
-    return true;
+    if (cli_input_scale_is_valid(target->input_scale)) return true;
+    cli_fail("%s: --input-scales: the largest magnitude %g gives a scale of %g; the scale and its "
+             "reciprocal must be finite",
+             weight, amax, (double)target->input_scale);
+    return false;
 }
 
 /* Returns the family that the user named, else the one that the command prefers, or NULL. */
@@ -78,16 +88,12 @@ static bool describe(const void *arguments, const bsmm_file *file, const bsmm_we
     return describe_input(options, weight->name, quantize_format_name(to), target);
 }
 
-static bool same_format(bsmm_format a, bsmm_format b) {
-    return a.elem == b.elem && a.scale == b.scale && a.block_rows == b.block_rows &&
-           a.block_cols == b.block_cols;
-}
-
 /* Returns the recipe for a format. All choices of one format have the same recipe. */
 static const char *recipe_of(const quantize_values *options, const bsmm_matrix *target) {
     for (size_t i = 0; i < options->choice_count; i++) {
         const quantize_choice *to = &options->choices[i];
-        if (same_format(cli_whole_format(to->format, target->rows, target->cols), target->format))
+        if (cli_same_format(cli_whole_format(to->format, target->rows, target->cols),
+                            target->format))
             return to->recipe;
     }
     return NULL;
@@ -176,8 +182,8 @@ static bool is_alike(const void *arguments, const bsmm_weight *one, const bsmm_w
     const fused_context *context = arguments;
     const quantize_values *options = context->transfer->options;
     return cli_transfer_selects(context->transfer, context->file, other, false) &&
-           same_format(choice_of(options, one->name)->format,
-                       choice_of(options, other->name)->format);
+           cli_same_format(choice_of(options, one->name)->format,
+                           choice_of(options, other->name)->format);
 }
 
 static const char *prepare(const cli_transfer *transfer, const bsmm_file *file,

@@ -5,6 +5,8 @@
 
 #include "command.h"
 
+struct json_t;
+
 typedef struct cli_layer {
     /* The name of the module, i.e. the name of its weight without ".weight". */
     const char *name;
@@ -16,10 +18,13 @@ typedef struct cli_layer {
 typedef struct cli_layers {
     cli_layer *items;
     size_t count, room;
+    struct json_t *inputs; /* The names of the input scales in all files. */
 } cli_layers;
 
 /* Adds the matrices of a file to the list of layers. The function copies their names. */
 void cli_layers_add(cli_layers *layers, const bsmm_file *file);
+/* Finds the layers that have input scales, after the last file was added. */
+void cli_layers_find_inputs(cli_layers *layers);
 void cli_layers_free(cli_layers *layers);
 
 /* Returns the text of quantization_config for these layers, as the engines of their checkpoint

@@ -177,6 +177,7 @@ bool cli_folder_finish(cli_folder *folder, size_t shards) {
         good = list_shard(path, name, map, &bytes, &layers);
         free(path);
     }
+    cli_layers_find_inputs(&layers);
     good = good && (shards == 1 || write_index(folder, map, bytes)) &&
            write_config(folder, &layers) && copy_others(folder) && rename_shards(folder, shards) &&
            publish(folder);

@@ -1,6 +1,8 @@
 #include "calibration.h"
 #include "common.h"
 #include "folder_config.h"
+#include "whole.h"
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,27 +13,21 @@ static char *copy_text(const char *text, size_t length) {
     return copy;
 }
 
-/* Returns the name of a weight's format. A weight of 128 columns has the block of fp8_group128 if
- * it has one scale a row, so the shape of the scale tensor decides. */
-static const char *format_of(const bsmm_file *file, uint64_t index, const bsmm_weight *weight) {
-    uint64_t tensors[BSMM_WEIGHT_TENSORS];
-    bsmm_tensor scale = BSMM_INIT(bsmm_tensor);
-    const bool fp32 = weight->format.scale == BSMM_SCALE_F32 && strcmp(weight->family, "bsmm") != 0;
-    if (!fp32 || bsmm_weight_tensors(file, index, tensors) ||
-        bsmm_file_tensor_at(file, tensors[1], &scale))
-        return bsmm_format_name(weight->format);
-    if (scale.ndim < 2) return "fp8_tensor";
-    return weight->format.block_rows == 1 ? "fp8_channel" : bsmm_format_name(weight->format);
-}
-
-static bool has_input(const bsmm_file *file, const cli_layer *layer, const char *weight) {
-    const cli_input_rule *rule = cli_input_rule_of(layer->family, layer->format);
-    float scale;
-    return rule && cli_input_scale_read(file, rule, weight, &scale);
+/* Keeps the names of the tensors that may be input scales. The scale of a weight that the command
+ * copies may be in another shard than the weight. */
+static void keep_inputs(cli_layers *layers, const bsmm_file *file) {
+    bsmm_tensor tensor = BSMM_INIT(bsmm_tensor);
+    if (!layers->inputs) layers->inputs = json_object();
+    for (uint64_t i = 0; !bsmm_file_tensor_at(file, i, &tensor); i++) {
+        char *weight = cli_is_input_scale(&tensor) ? cli_input_scale_weight(tensor.name) : NULL;
+        if (weight) json_object_set_new(layers->inputs, tensor.name, json_true());
+        free(weight);
+    }
 }
 
 void cli_layers_add(cli_layers *layers, const bsmm_file *file) {
     bsmm_weight weight = BSMM_INIT(bsmm_weight);
+    keep_inputs(layers, file);
     for (uint64_t i = 0; i < bsmm_file_weight_count(file); i++) {
         if (bsmm_file_weight_at(file, i, &weight)) continue;
         if (layers->count == layers->room) {
@@ -44,9 +40,17 @@ void cli_layers_add(cli_layers *layers, const bsmm_file *file) {
         layers->items[layers->count++] =
             (cli_layer){.name = copy_text(weight.name, length),
                         .family = copy_text(weight.family, strlen(weight.family)),
-                        .format = format_of(file, i, &weight)};
-        cli_layer *layer = &layers->items[layers->count - 1];
-        layer->has_input = named && has_input(file, layer, weight.name);
+                        .format = cli_stored_name(file, i, &weight)};
+    }
+}
+
+void cli_layers_find_inputs(cli_layers *layers) {
+    for (size_t i = 0; i < layers->count; i++) {
+        cli_layer *layer = &layers->items[i];
+        const cli_input_rule *rule = cli_input_rule_of(layer->family, layer->format);
+        char *name = rule ? cli_input_scale_name(layer->name, rule->suffix) : NULL;
+        layer->has_input = name && json_object_get(layers->inputs, name);
+        free(name);
     }
 }
 
@@ -56,5 +60,6 @@ void cli_layers_free(cli_layers *layers) {
         free((char *)layers->items[i].family);
     }
     free(layers->items);
+    json_decref(layers->inputs);
     *layers = (cli_layers){0};
 }

@@ -3,18 +3,12 @@
 #include "files.h"
 #include "fit.h"
 #include "whole.h"
+#include "words.h"
 #include <stdlib.h>
 #include <string.h>
 
 const char *quantize_format_name(const quantize_choice *to) {
     return cli_whole_name(to->format, 0, 0);
-}
-
-static bool has_word(const char *words, const char *word) {
-    size_t length = strlen(word);
-    for (const char *at = words; (at = strstr(at, word)); at += length)
-        if ((at == words || at[-1] == ' ') && (!at[length] || at[length] == ' ')) return true;
-    return false;
 }
 
 /* Returns the name by which the list of recipes knows a format. Recipes do not depend on the size
@@ -28,7 +22,7 @@ static const char *recipe_for(const char *name, bsmm_format to) {
     bsmm_recipe_info info = BSMM_INIT(bsmm_recipe_info);
     const char *format = preset_of(to);
     for (uint32_t i = 0; name && !bsmm_recipe_at(i, &info); i++)
-        if (!strcmp(info.name, name) && has_word(info.formats, format)) return name;
+        if (!strcmp(info.name, name) && cli_has_word(info.formats, format)) return name;
     return NULL;
 }
 
@@ -46,7 +40,7 @@ static uint32_t known_flags(const quantize_choice *to) {
     for (uint32_t i = 0; !name && !bsmm_preset_at(i, &preset); i++)
         if (!strcmp(preset.name, format)) name = preset.default_recipe;
     for (uint32_t i = 0; name && !bsmm_recipe_at(i, &info); i++)
-        if (!strcmp(info.name, name) && has_word(info.formats, format)) return info.flags;
+        if (!strcmp(info.name, name) && cli_has_word(info.formats, format)) return info.flags;
     return 0;
 }
 

@@ -100,10 +100,8 @@ static uint64_t bytes_of(const bsmm_matrix *matrix) {
 
 /* Adds the tensor of a weight's input scale to the shard that has the weight. */
 static bool add_input_scale(cli_job *job, const char *weight, const cli_target *of) {
-    const size_t stem = strlen(weight) - strlen(".weight");
-    char *name = cli_alloc(stem + strlen(of->input->suffix) + 1, 1);
+    char *name = cli_input_scale_name(weight, of->input->suffix);
     uint64_t target;
-    sprintf(name, "%.*s%s", (int)stem, weight, of->input->suffix);
     cli_shard *shard = &job->shards[job->shard_count - 1];
     const bool added = !bsmm_writer_add_tensor(shard->writer, name, "F32", of->input->ndim,
                                                (const int64_t[]){1}, &target);
@@ -147,8 +145,13 @@ static bool change_weight(cli_job *job, uint64_t index, const bsmm_weight *weigh
     job->changed++;
     if (add_weight(job, CLI_CHANGE_WEIGHT, index, weight, target.family, matrix))
         return !target.input || add_input_scale(job, weight->name, &target);
-    if (target.preferred && add_weight(job, CLI_CHANGE_WEIGHT, index, weight, NULL, matrix))
+    if (target.preferred && add_weight(job, CLI_CHANGE_WEIGHT, index, weight, NULL, matrix)) {
+        if (target.input)
+            cli_warn("%s: gets no input scale, because it becomes a weight of another family than "
+                     "%s",
+                     weight->name, target.family);
         return true;
+    }
     cli_fail_library(weight->name);
     /* If the checkpoint family can never store a matrix of this format, the user's options
      * contradict each other. */
@@ -199,14 +202,14 @@ static bool leave_out(cli_job *job, const bsmm_tensor *tensor) {
 
 /* Tells whether a tensor is the input scale of a weight that the command changes. */
 static bool is_dropped(const cli_job *job, const char *name) {
-    char weight_name[512];
     uint64_t index;
     bsmm_weight weight = BSMM_INIT(bsmm_weight);
-    return job->transfer->drops_inputs &&
-           cli_is_input_scale(name, weight_name, sizeof weight_name) &&
-           !bsmm_file_weight_find(job->file, weight_name, &index) &&
-           !bsmm_file_weight_at(job->file, index, &weight) &&
-           cli_transfer_selects(job->transfer, job->file, &weight, false);
+    char *of = job->transfer->drops_inputs ? cli_input_scale_weight(name) : NULL;
+    const bool dropped = of && !bsmm_file_weight_find(job->file, of, &index) &&
+                         !bsmm_file_weight_at(job->file, index, &weight) &&
+                         cli_transfer_selects(job->transfer, job->file, &weight, false);
+    free(of);
+    return dropped;
 }
 
 static bool plan_tensor(cli_job *job, uint64_t index) {

@@ -16,7 +16,7 @@ static const struct {
 };
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
-static bool same(bsmm_format a, bsmm_format b) {
+bool cli_same_format(bsmm_format a, bsmm_format b) {
     return a.elem == b.elem && a.scale == b.scale && a.block_rows == b.block_rows &&
            a.block_cols == b.block_cols;
 }
@@ -60,8 +60,27 @@ bsmm_format cli_whole_format(bsmm_format format, int64_t rows, int64_t cols) {
 const char *cli_whole_name(bsmm_format format, int64_t rows, int64_t cols) {
     const char *name = bsmm_format_name(format);
     for (uint32_t i = 0; i < FORMATS && !strcmp(name, "custom"); i++)
-        if (same(format, formats[i].format) ||
-            same(format, cli_whole_format(formats[i].format, rows, cols)))
+        if (cli_same_format(format, formats[i].format) ||
+            cli_same_format(format, cli_whole_format(formats[i].format, rows, cols)))
             name = formats[i].name;
+    return name;
+}
+
+const char *cli_stored_name(const bsmm_file *file, uint64_t index, const bsmm_weight *weight) {
+    uint64_t tensors[BSMM_WEIGHT_TENSORS];
+    bsmm_tensor scale = BSMM_INIT(bsmm_tensor);
+    const bool fp32 = weight->format.scale == BSMM_SCALE_F32 && strcmp(weight->family, "bsmm") != 0;
+    if (!fp32 || bsmm_weight_tensors(file, index, tensors) ||
+        bsmm_file_tensor_at(file, tensors[1], &scale))
+        return bsmm_format_name(weight->format);
+    if (scale.ndim < 2) return "fp8_tensor";
+    return weight->format.block_rows == 1 ? "fp8_channel" : bsmm_format_name(weight->format);
+}
+
+const char *cli_written_name(const char *family, const char *name, bsmm_format format) {
+    bsmm_family_info info = BSMM_INIT(bsmm_family_info);
+    const char *preset = bsmm_format_name(format);
+    for (uint32_t i = 0; !bsmm_family_at(i, &info); i++)
+        if (!strcmp(info.name, family) && cli_has_word(info.written, preset)) return preset;
     return name;
 }

@@ -5,6 +5,7 @@
 
 #include "command.h"
 
+bool cli_same_format(bsmm_format a, bsmm_format b);
 /* Returns the name of format number `index`, or NULL after the last one. */
 const char *cli_whole_at(uint32_t index);
 /* Reads the name of a preset, an element format or one of these formats. In the latter, the block
@@ -17,5 +18,11 @@ bsmm_format cli_whole_format(bsmm_format format, int64_t rows, int64_t cols);
 /* Returns the name of a format, which may be one of these formats, for a weight of this size. The
  * result is "custom" if the format has no name. */
 const char *cli_whole_name(bsmm_format format, int64_t rows, int64_t cols);
+/* Returns the name of the format in which a file stores a weight. Two of these formats, or one of
+ * them and a preset, may have the same blocks. The shape of the scale tensor then decides. */
+const char *cli_stored_name(const bsmm_file *file, uint64_t index, const bsmm_weight *weight);
+/* Returns the name of the format in which a family stores a matrix of format `format`, which is
+ * otherwise called `name`. A family stores one block of 128x128 as fp8_block128, if it can. */
+const char *cli_written_name(const char *family, const char *name, bsmm_format format);
 
 #endif

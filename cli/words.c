@@ -260,3 +260,10 @@ int cli_usage_word(const char *metavariable, const char *word) {
     free(known);
     return status;
 }
+
+bool cli_has_word(const char *words, const char *word) {
+    size_t length = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)); at += length)
+        if ((at == words || at[-1] == ' ') && (!at[length] || at[length] == ' ')) return true;
+    return false;
+}

@@ -1,0 +1,63 @@
+#!/bin/bash
+# Tests calibrated input scales with unusual names, values, types and shapes.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+bsmm=$(realpath "$BSMM")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failed=0
+fail() {
+    echo "FAIL: $*"
+    failed=1
+}
+check() { python3 -B "$here/input_scales.py" "$@" || fail "input_scales.py $*"; }
+# Expects that a command ends with a status and that its message contains a text.
+says() {
+    local status=$1 text=$2 message
+    shift 2
+    message=$("$bsmm" "$@" 2>&1)
+    [[ $? == "$status" && $message == *"$text"* ]] || fail "bsmm $*: $message"
+}
+check make
+convert() { "$bsmm" convert "$1" -o "$2" --family compressed-tensors --round-global 2>&1 || fail "convert $1"; }
+to_tensors=(--family compressed-tensors --round-global)
+quantize=(quantize plain.safetensors --format nvfp4 --family modelopt --input-scales amax.json)
+
+# The name of a weight may be short, long, and without ".weight".
+echo '{"w": 1.5, "b": 2}' >amax.json
+"$bsmm" "${quantize[@]}" --include w -o short.safetensors >/dev/null 2>&1 || fail "a short name"
+check scale short.safetensors w.input_scale 0.0005580357392318547
+convert long.safetensors long-out.safetensors >/dev/null
+name=$(printf 'n%.0s' {1..600})
+check scale long-out.safetensors "$name.input_global_scale" 4
+check scale long-out.safetensors "$name.input_scale" none
+
+# A scale must be a positive number whose reciprocal is finite, because engines divide by it.
+for name in zero:0 negative:-1 nan:nan inf:inf tiny:9.99995e-41; do
+    says 1 "l.input_scale: value is ${name#*:}; must be a positive number with a finite reciprocal" convert "${name%:*}.safetensors" -o none.safetensors "${to_tensors[@]}"
+done
+says 1 "l.input_scale: is BF16 []; must be one F32 number" convert bf16.safetensors -o none.safetensors "${to_tensors[@]}"
+says 1 "l.input_scale: is F32 [3]; must be one F32 number" convert three.safetensors -o none.safetensors "${to_tensors[@]}"
+for value in 1e-45 1e-40; do
+    echo "{\"b\": $value}" >amax.json
+    for family in modelopt compressed-tensors; do
+        says 1 "b.weight: --input-scales: the largest magnitude $value gives a scale of " quantize plain.safetensors -o none.safetensors --format nvfp4 --family "$family" --input-scales amax.json --include b.weight
+    done
+done
+[ ! -e none.safetensors ] || fail "a refused run leaves a file"
+
+# The scale stays if the new family has a scheme for it, else a warning says that it is left out.
+for size in 1x64 1x128 64x128; do
+    convert "fp8-$size.safetensors" "out-$size.safetensors" >/dev/null
+    check scale "out-$size.safetensors" l.input_scale 0.5
+done
+convert fp8-128x128.safetensors out.safetensors | grep -q "l.input_scale: is left out, because compressed-tensors has no scheme with input scales for fp8_block128" || fail "no warning of 128x128"
+check scale out.safetensors l.input_scale none
+convert foreign.safetensors out.safetensors | grep -q "l.input_global_scale: is left out, because modelopt stores no input scale of this name" || fail "no warning of a foreign name"
+echo '{"b": 2}' >amax.json
+
+# The configuration does not depend on the shards.
+"$bsmm" convert several -o several-out --family modelopt --layout row_major --shard-size 9500 --include l0.weight >/dev/null || fail "several shards"
+check inputs several-out
+exit $failed
