@@ -59,6 +59,12 @@ static const struct {
      "\"dynamic\": false}"},
 };
 
+static bool has_scheme(const cli_layer *layer) {
+    for (size_t i = 0; i < COUNT(schemes); i++)
+        if (!strcmp(schemes[i].format, layer->format)) return true;
+    return false;
+}
+
 static json_t *weights_of(size_t i) {
     json_t *weights =
         json_pack("{s:i, s:s, s:b, s:b, s:s}", "num_bits", schemes[i].bits, "strategy",
@@ -114,6 +120,14 @@ static const struct {
     {"nvfp4", true, "NVFP4", 4, 16},
     {"fp8_tensor", true, "FP8", 8, 0},
 };
+
+static bool has_algorithm(const cli_layer *layer) {
+    for (size_t i = 0; i < COUNT(algorithms); i++)
+        if (!strcmp(algorithms[i].format, layer->format) &&
+            algorithms[i].has_input == layer->has_input)
+            return true;
+    return false;
+}
 
 static json_t *numbers_of(size_t i) {
     json_t *numbers =
@@ -243,12 +257,14 @@ static const struct {
     const char *family;
     json_t *(*make)(const cli_layers *layers);
     json_t *(*make_second)(const cli_layers *layers); /* NULL if there is no second file. */
+    /* Tells whether the configuration can describe a layer. NULL if it describes all layers. */
+    bool (*describes)(const cli_layer *layer);
 } makers[] = {
-    {"compressed-tensors", compressed_tensors, NULL},
-    {"modelopt", modelopt, modelopt_second},
-    {"deepseek", deepseek, NULL},
-    {"gpt-oss-hf", gpt_oss, NULL},
-    {"quark", quark, NULL},
+    {"compressed-tensors", compressed_tensors, NULL, has_scheme},
+    {"modelopt", modelopt, modelopt_second, has_algorithm},
+    {"deepseek", deepseek, NULL, NULL},
+    {"gpt-oss-hf", gpt_oss, NULL, NULL},
+    {"quark", quark, NULL, NULL},
 };
 
 /* Returns the family of all quantized layers, or NULL with the reason if there is none. */
@@ -265,6 +281,32 @@ static const char *family_of(const cli_layers *layers, const char **why) {
     return *why ? NULL : family;
 }
 
+/* Tells whether the maker's configuration describes all quantized layers. If not, *why names what
+ * it has no scheme for. */
+static bool describes_all(size_t maker, const cli_layers *layers, const char **why) {
+    static char reason[200];
+    for (size_t i = 0; i < layers->count && makers[maker].describes; i++) {
+        const cli_layer *layer = &layers->items[i];
+        if (!is_quantized(layer) || makers[maker].describes(layer)) continue;
+        snprintf(reason, sizeof reason, "the family %s has no scheme for %s %s input scales",
+                 layer->family, layer->format, layer->has_input ? "with" : "without");
+        *why = reason;
+        return false;
+    }
+    return true;
+}
+
+/* Returns the number of the maker for these layers. If there is none, the result is COUNT(makers),
+ * and *why gives the reason, or is NULL if no layer is quantized. */
+static size_t find_maker(const cli_layers *layers, const char **why) {
+    const char *family = family_of(layers, why);
+    size_t i = 0;
+    while (family && i < COUNT(makers) && strcmp(makers[i].family, family))
+        i++;
+    if (family && i == COUNT(makers)) *why = "no engine reads the family of its weights by one";
+    return family && i < COUNT(makers) && describes_all(i, layers, why) ? i : COUNT(makers);
+}
+
 /* Returns the text of a JSON object, which it frees. */
 static char *text_of(json_t *config) {
     char *text = config ? json_dumps(config, JSON_INDENT(2)) : NULL;
@@ -274,18 +316,13 @@ static char *text_of(json_t *config) {
 }
 
 char *cli_config_of(const cli_layers *layers, const char **why) {
-    const char *family = family_of(layers, why);
-    if (!family) return NULL;
-    for (size_t i = 0; i < COUNT(makers); i++)
-        if (!strcmp(makers[i].family, family)) return text_of(makers[i].make(layers));
-    *why = "no engine reads the family of its weights by one";
-    return NULL;
+    const size_t i = find_maker(layers, why);
+    return i < COUNT(makers) ? text_of(makers[i].make(layers)) : NULL;
 }
 
 char *cli_second_config_of(const cli_layers *layers) {
-    const char *why, *family = family_of(layers, &why);
-    for (size_t i = 0; family && i < COUNT(makers); i++)
-        if (!strcmp(makers[i].family, family) && makers[i].make_second)
-            return text_of(makers[i].make_second(layers));
-    return NULL;
+    const char *why;
+    const size_t i = find_maker(layers, &why);
+    return i < COUNT(makers) && makers[i].make_second ? text_of(makers[i].make_second(layers))
+                                                      : NULL;
 }

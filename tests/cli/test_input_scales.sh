@@ -57,7 +57,10 @@ check scale out.safetensors l.input_scale none
 convert foreign.safetensors out.safetensors | grep -q "l.input_global_scale: is left out, because modelopt stores no input scale of this name" || fail "no warning of a foreign name"
 echo '{"b": 2}' >amax.json
 
-# The configuration does not depend on the shards.
+# The configuration does not depend on the shards, and names no scheme that no layer has.
 "$bsmm" convert several -o several-out --family modelopt --layout row_major --shard-size 9500 --include l0.weight >/dev/null || fail "several shards"
 check inputs several-out
+"$bsmm" convert alone -o alone-out --family modelopt 2>&1 | grep -q "config.json gets no quantization_config: the family modelopt has no scheme for fp8_tensor without input scales" || fail "no warning of a missing scheme"
+check no_config alone-out
+
 exit $failed
