@@ -29,16 +29,19 @@ void cli_file_close(bsmm_file *file) {
     bsmm_file_close(file);
 }
 
+bool cli_path_is_apart(const char *path, const char *out) {
+    struct stat target, own;
+    if (stat(out, &target) || stat(path, &own) || own.st_dev != target.st_dev ||
+        own.st_ino != target.st_ino)
+        return true;
+    cli_fail("%s: is the input's file %s; name another output", out, path);
+    return false;
+}
+
 bool cli_output_is_apart(const bsmm_file *file, const char *out) {
     bsmm_file_part part = BSMM_INIT(bsmm_file_part);
-    struct stat target, own;
-    if (!file || stat(out, &target)) return true;
-    for (uint64_t i = 0; !bsmm_file_part_at(file, i, &part); i++) {
-        if (stat(part.path, &own) || own.st_dev != target.st_dev || own.st_ino != target.st_ino)
-            continue;
-        cli_fail("%s: is the input's file %s; name another output", out, part.path);
-        return false;
-    }
+    for (uint64_t i = 0; file && !bsmm_file_part_at(file, i, &part); i++)
+        if (!cli_path_is_apart(part.path, out)) return false;
     return true;
 }
 

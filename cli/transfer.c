@@ -194,10 +194,12 @@ static bool write_folder(cli_job *job, const char *in) {
 int cli_transfer_run(const cli_transfer *transfer, const char *in, cli_transfer_result *result) {
     cli_job job = {.transfer = transfer, .file = cli_file_open(in), .status = CLI_FAILED};
     if (!job.file) return CLI_FAILED;
-    const char *out = transfer->values->out;
+    const char *out = transfer->values->out, *also_read = transfer->values->also_read;
     bool written = cli_folder_wanted(in, out)
                        ? write_folder(&job, in)
-                       : cli_output_is_apart(job.file, out) && write_output(&job);
+                       : cli_output_is_apart(job.file, out) &&
+                             (!also_read || cli_path_is_apart(also_read, out)) &&
+                             write_output(&job);
     *result = (cli_transfer_result){job.changed, job.step_count - job.changed - job.added,
                                     job.left_out, job.output_bytes};
     free(job.claimed);

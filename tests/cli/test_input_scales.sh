@@ -63,4 +63,8 @@ check inputs several-out
 "$bsmm" convert alone -o alone-out --family modelopt 2>&1 | grep -q "config.json gets no quantization_config: the family modelopt has no scheme for fp8_tensor without input scales" || fail "no warning of a missing scheme"
 check no_config alone-out
 
+# The calibration is not overwritten.
+cp amax.json amax.safetensors
+says 1 "amax.safetensors: is the input's file amax.safetensors; name another output" quantize plain.safetensors --format nvfp4 --family modelopt --include b.weight --input-scales amax.safetensors -o amax.safetensors
+cmp -s amax.json amax.safetensors || fail "the calibration is overwritten"
 exit $failed
