@@ -80,13 +80,27 @@ static hipError_t copy(void *to, const void *from, size_t bytes) {
 HIP hipError_t hipMemcpy(void *to, const void *from, size_t n, int kind) {
     return (void)kind, copy(to, from, n);
 }
-static hipError_t run_copy(hip_work *w) {
+
+/* Calls `row` for each row of a copy or a fill, with the addresses of the row. */
+static hipError_t for_rows(const hip_work *w,
+                           hipError_t (*row)(const hip_work *w, char *to, const char *from)) {
+    hipError_t status = hipSuccess;
+    for (size_t z = 0; z < w->rows[1] + !w->rows[1]; z++)
+        for (size_t y = 0; y < w->rows[0] + !w->rows[0] && !status; y++)
+            status = row(w, (char *)w->to + y * w->to_pitch[0] + z * w->to_pitch[1],
+                         (const char *)w->from + y * w->from_pitch[0] + z * w->from_pitch[1]);
+    return status;
+}
+static hipError_t copy_row(const hip_work *w, char *to, const char *from) {
     /* The traffic is twice the size, because a copy reads and writes each byte. */
     hip_add_traffic(2.0 * (double)w->count);
-    return copy(w->to, w->from, w->count);
+    return copy(to, from, w->count);
+}
+hipError_t hip_run_copy(hip_work *w) {
+    return for_rows(w, copy_row);
 }
 static hipError_t queue_copy(hipStream_t s, void *to, const void *from, size_t n) {
-    return hip_queue(s, &(hip_work){.run = run_copy, .to = to, .from = from, .count = n});
+    return hip_queue(s, &(hip_work){.run = hip_run_copy, .to = to, .from = from, .count = n});
 }
 HIP hipError_t hipMemcpyAsync(void *to, const void *from, size_t n, int kind, hipStream_t s) {
     return (void)kind, queue_copy(s, to, from, n);
@@ -117,13 +131,18 @@ static hipError_t fill(void *to, uint32_t value, size_t unit, size_t count) {
         memcpy((char *)to + k * unit, &value, unit);
     return status;
 }
-static hipError_t run_fill(hip_work *w) {
+static hipError_t fill_row(const hip_work *w, char *to, const char *from) {
+    (void)from;
     hip_add_traffic((double)w->unit * (double)w->count);
-    return fill(w->to, w->value, w->unit, w->count);
+    return fill(to, w->value, w->unit, w->count);
+}
+hipError_t hip_run_fill(hip_work *w) {
+    return for_rows(w, fill_row);
 }
 static hipError_t queue_fill(hipStream_t s, void *to, uint32_t value, size_t unit, size_t count) {
     return hip_queue(
-        s, &(hip_work){.run = run_fill, .to = to, .value = value, .unit = unit, .count = count});
+        s,
+        &(hip_work){.run = hip_run_fill, .to = to, .value = value, .unit = unit, .count = count});
 }
 HIP hipError_t hipMemset(void *to, int value, size_t n) {
     return fill(to, (uint32_t)value, 1, n);
@@ -205,7 +224,7 @@ hip_graph **hip_capture_of(hipStream_t s) {
 }
 
 hipError_t hip_queue(hipStream_t s, const hip_work *work) {
-    if (s && s->capture) return hip_graph_add(s->capture, work, NULL, 0);
+    if (s && s->capture) return hip_graph_record(s->capture, work, NULL, 0);
     hip_work now = *work;
     return work->run(&now);
 }

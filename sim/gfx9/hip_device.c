@@ -151,12 +151,86 @@ static const attribute attributes[] = {
     {63, {304, 256}},      /* Attribute 63 is MultiprocessorCount. */
     {74, {65536, 163840}}, /* Attribute 74 is MaxSharedMemoryPerBlock in bytes. */
     {87, {64, 64}},        /* Attribute 87 is WarpSize. */
+    {8, {1, 1}},           /* 8 is ConcurrentKernels, 3 CanMapHostMemory, 24 ManagedMemory, */
+    {3, {1, 1}},
+    {24, {1, 1}},
+    {85, {1, 1}},            /* and 85 UnifiedAddressing. */
+    {5, {2100000, 2400000}}, /* Attribute 5 is ClockRate in kHz. */
+    {59, {8192, 8192}},      /* 59 is MemoryBusWidth in bits, and 60 MemoryClockRate in kHz. */
+    {60, {1300000, 2000000}},
+    {57, {2048, 2048}}, /* Attribute 57 is MaxThreadsPerMultiProcessor. */
+    {58, {2147483647, 2147483647}},
+    {83, {2147483647, 2147483647}}, /* 58 is MaxPitch, and 83 TotalConstantMemory, in bytes. */
+    {71, {65536, 65536}},
+    {72, {65536, 65536}}, /* 71 is MaxRegistersPerBlock, 72 MaxRegistersPerMultiprocessor. */
+    {75, {65536, 163840}},
+    {76, {65536, 163840}},     /* 75 is SharedMemPerBlockOptin, 76 SharedMemPerMultiprocessor. */
+    {10000, {100000, 100000}}, /* 10000 is ClockInstructionRate in kHz. */
+    {10002, {65536, 163840}},  /* 10002 is MaxSharedMemoryPerMultiprocessor. */
 };
+static int value_of(int which, int arch) {
+    for (size_t k = 0; k < sizeof attributes / sizeof *attributes; k++)
+        if (attributes[k].attribute == which) return attributes[k].values[arch];
+    return 0;
+}
+
 HIP hipError_t hipDeviceGetAttribute(int *value, int which, int device) {
     const hipError_t status = check(device);
     if (status) return status;
-    for (size_t k = 0; k < sizeof attributes / sizeof *attributes; k++)
-        if (attributes[k].attribute == which)
-            return give(value, attributes[k].values[hip_arch(device)]);
-    return give(value, 0);
+    return give(value, value_of(which, hip_arch(device)));
+}
+
+/* Lists the properties that are attributes. HIP has two layouts of hipDeviceProp_t, R0600 of HIP 6
+ * and later and R0000 of earlier ones. A row has the offsets of the property in both (0: R0000 does
+ * not have it), its size and the number of its attribute. */
+static const struct {
+    uint16_t at[2], bytes, attribute;
+} properties[] = {
+    {{296, 264}, 8, 74},     {{304, 272}, 4, 71}, {{308, 276}, 4, 87}, {{312, 712}, 8, 58},
+    {{320, 280}, 4, 56},     {{324, 284}, 4, 26}, {{328, 288}, 4, 27}, {{332, 292}, 4, 28},
+    {{336, 296}, 4, 29},     {{340, 300}, 4, 30}, {{344, 304}, 4, 31}, {{348, 308}, 4, 5},
+    {{352, 320}, 8, 83},     {{360, 328}, 4, 23}, {{364, 332}, 4, 61}, {{388, 336}, 4, 63},
+    {{400, 388}, 4, 3},      {{576, 360}, 4, 8},  {{604, 0}, 4, 85},   {{608, 312}, 4, 60},
+    {{612, 316}, 4, 59},     {{616, 340}, 4, 19}, {{624, 344}, 4, 57}, {{640, 0}, 8, 76},
+    {{648, 0}, 4, 72},       {{652, 772}, 4, 24}, {{696, 0}, 8, 75},   {{1416, 376}, 8, 10002},
+    {{1424, 352}, 4, 10000},
+};
+/* The offsets of what is no attribute, and the sizes of the layouts. arch is a set of bits for
+ * abilities such as 64-bit atomics. */
+enum { R0600, R0000 };
+static const struct {
+    size_t memory, name, bus, arch, bytes;
+} layouts[] = {[R0600] = {288, 1160, 584, 1428, 1472}, [R0000] = {256, 396, 368, 356, 792}};
+
+static hipError_t give_properties(char *to, int layout, int device) {
+    const hipError_t status = check(device);
+    if (status) return status;
+    if (!to) return hip_fail(hipErrorInvalidValue, "prop is NULL");
+    const int arch = hip_arch(device);
+    const uint64_t memory = (uint64_t)MEMORY_GB << 30;
+    const uint32_t abilities = 0x97ff;
+    memset(to, 0, layouts[layout].bytes);
+    hipDeviceGetName(to, 256, device);
+    memcpy(to + layouts[layout].memory, &memory, sizeof memory);
+    memcpy(to + layouts[layout].bus, &device, sizeof device);
+    memcpy(to + layouts[layout].arch, &abilities, sizeof abilities);
+    snprintf(to + layouts[layout].name, 256, "%s:sramecc+:xnack-", names[arch]);
+    for (size_t k = 0; k < sizeof properties / sizeof *properties; k++) {
+        const int64_t value = value_of(properties[k].attribute, arch);
+        if (properties[k].at[layout])
+            memcpy(to + properties[k].at[layout], &value, properties[k].bytes);
+    }
+    return hipSuccess;
+}
+
+/* Programs that were compiled for HIP 6 and later call the symbol with R0600. The plain name is of
+ * earlier programs, as in AMD's library. */
+HIP hipError_t hipGetDevicePropertiesR0600(void *to, int device) {
+    return give_properties(to, R0600, device);
+}
+HIP hipError_t hipGetDevicePropertiesR0000(void *to, int device) {
+    return give_properties(to, R0000, device);
+}
+HIP hipError_t hipGetDeviceProperties(void *to, int device) {
+    return give_properties(to, R0000, device);
 }

@@ -1,51 +1,141 @@
-/* Implements the graphs of HIP. While the program captures a stream, the stream's work is appended
- * to a graph instead of being done. A launch of the graph does its work in the order of capture. */
+/* Implements the graphs of HIP. An executable graph holds copies of a graph's nodes in an order
+ * that respects all dependencies. Nodes without a dependency between them run in an order that
+ * BSMM_SIM_SEED varies, so that a program that forgot a dependency fails with some seeds. */
 #include "hip_graph.h"
-#include "hip.h"
 #include <stdlib.h>
 #include <string.h>
 
+typedef struct edge {
+    hip_work *from, *to;
+} edge;
 struct hip_graph {
-    hip_work *work; /* Points to the first element of a linked list of work. */
-    hip_work **end; /* Points to the pointer that will receive the next element. */
+    hip_work **nodes; /* The nodes in the order in which the program added them. */
+    edge *edges;
+    size_t count, edge_count;
 };
 
-hip_graph *hip_graph_new(void) {
-    hip_graph *g = calloc(1, sizeof *g);
-    if (g) g->end = &g->work;
-    return g;
+static hipError_t no_memory(void) {
+    return hip_fail(hipErrorOutOfMemory, "out of memory");
 }
 
-hipError_t hip_graph_add(hip_graph *g, const hip_work *work, const void *bytes, size_t size) {
+/* Makes room for one more element of `bytes` bytes behind `count` elements. */
+static bool grow(void *array, size_t count, size_t bytes) {
+    void *old, *larger;
+    memcpy(&old, array, sizeof old);
+    if (count & (count - 1)) return true; /* The capacity is the next power of two. */
+    larger = realloc(old, (count ? 2 * count : 1) * bytes);
+    if (larger) memcpy(array, &larger, sizeof larger);
+    return larger != NULL;
+}
+
+static bool has_node(const hip_graph *g, const hip_work *node) {
+    for (size_t k = 0; k < g->count; k++)
+        if (g->nodes[k] == node) return true;
+    return false;
+}
+
+static hipError_t add_edge(hip_graph *g, hip_work *from, hip_work *to) {
+    if (!has_node(g, from) || !has_node(g, to) || from == to)
+        return hip_fail(hipErrorInvalidValue, "a dependency is not between two nodes of the graph");
+    if (!grow(&g->edges, g->edge_count, sizeof *g->edges)) return no_memory();
+    g->edges[g->edge_count++] = (edge){from, to};
+    return hipSuccess;
+}
+
+HIP hipError_t hipGraphAddDependencies(hip_graph *g, hip_work *const *from, hip_work *const *to,
+                                       size_t count) {
+    if (!g || (count && (!from || !to)))
+        return hip_fail(hipErrorInvalidValue, "graph, from or to is NULL");
+    hipError_t status = hipSuccess;
+    for (size_t k = 0; k < count && !status; k++)
+        status = add_edge(g, from[k], to[k]);
+    return status;
+}
+
+hipError_t hip_graph_add(hip_graph *g, const hip_work *work, const void *bytes, size_t size,
+                         hip_work *const *after, size_t count, hip_work **made) {
+    if (!g || (count && !after))
+        return hip_fail(hipErrorInvalidValue, "graph or dependencies is NULL");
+    for (size_t k = 0; k < count; k++)
+        if (!has_node(g, after[k]))
+            return hip_fail(hipErrorInvalidValue, "dependency %zu is no node of the graph", k);
     hip_work *w = malloc(sizeof *w + size);
-    if (!w) return hip_fail(hipErrorOutOfMemory, "out of memory");
-    *w = *work;
-    w->next = NULL, w->size = size;
+    if (!w || !grow(&g->nodes, g->count, sizeof(void *))) return free(w), no_memory();
+    *w = *work, w->size = size;
     if (size) memcpy(w->bytes, bytes, size);
     w->launch.kernarg = w->bytes;
-    *g->end = w, g->end = &w->next;
-    return hipSuccess;
+    g->nodes[g->count++] = w;
+    hipError_t status = hipSuccess;
+    for (size_t k = 0; k < count && !status; k++)
+        status = add_edge(g, after[k], w);
+    if (made) *made = w;
+    return status;
+}
+
+hipError_t hip_graph_record(hip_graph *g, const hip_work *work, const void *bytes, size_t size) {
+    hip_work *const last = g->count ? g->nodes[g->count - 1] : NULL;
+    return hip_graph_add(g, work, bytes, size, &last, last != NULL, NULL);
+}
+
+HIP hipError_t hipGraphCreate(hip_graph **graph, unsigned flags) {
+    if (!graph || flags) return hip_fail(hipErrorInvalidValue, "graph is NULL or flags is not 0");
+    *graph = calloc(1, sizeof **graph);
+    return *graph ? hipSuccess : no_memory();
 }
 
 HIP hipError_t hipGraphDestroy(hip_graph *g) {
     if (!g) return hip_fail(hipErrorInvalidValue, "graph is NULL");
-    for (hip_work *w = g->work, *next; w; w = next)
-        next = w->next, free(w);
-    return free(g), hipSuccess;
+    for (size_t k = 0; k < g->count; k++)
+        free(g->nodes[k]);
+    return free(g->nodes), free(g->edges), free(g), hipSuccess;
 }
 
-/* An executable graph owns copies of the work, because the program may destroy the captured graph
- * first. */
+/* Copies up to *count nodes to `nodes`, and stores the number of copied nodes in *count. If `nodes`
+ * is NULL, stores the number of all nodes. */
+HIP hipError_t hipGraphGetNodes(hip_graph *g, hip_work **nodes, size_t *count) {
+    if (!g || !count) return hip_fail(hipErrorInvalidValue, "graph or count is NULL");
+    if (!nodes || *count > g->count) *count = g->count;
+    if (nodes && *count) memcpy(nodes, g->nodes, *count * sizeof(void *));
+    return hipSuccess;
+}
+
+static bool is_ready(const hip_graph *g, const hip_work *node, const bool *taken) {
+    for (size_t k = 0; k < g->edge_count; k++)
+        for (size_t n = 0; g->edges[k].to == node && n < g->count; n++)
+            if (g->nodes[n] == g->edges[k].from && !taken[n]) return false;
+    return true;
+}
+
+/* Copies the nodes of `g` to `made`, each after the nodes on which it depends. */
+static hipError_t sort_nodes(const hip_graph *g, hip_graph *made, bool *taken) {
+    uint64_t state = hip_setting("BSMM_SIM_SEED", 1);
+    while (made->count < g->count) {
+        size_t chosen = g->count, ready = 0;
+        for (size_t k = 0; k < g->count; k++) {
+            if (taken[k] || !is_ready(g, g->nodes[k], taken)) continue;
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            if ((state >> 33) % ++ready == 0) chosen = k;
+        }
+        if (!ready) return hip_fail(hipErrorInvalidValue, "the nodes depend on each other");
+        const hip_work *w = g->nodes[chosen];
+        const hipError_t status = hip_graph_add(made, w, w->bytes, w->size, NULL, 0, NULL);
+        if (status) return status;
+        taken[chosen] = true;
+    }
+    return hipSuccess;
+}
+
+/* An executable graph owns copies of the work, because the program may destroy the graph first. */
 HIP hipError_t hipGraphInstantiate(hip_graph **executable, hip_graph *g, void **node, char *log,
                                    size_t size) {
-    (void)node, (void)log, (void)size;
+    if (node) *node = NULL;
+    if (log && size) *log = 0;
     if (!executable || !g) return hip_fail(hipErrorInvalidValue, "executable or graph is NULL");
-    hip_graph *made = *executable = hip_graph_new();
-    hipError_t status = hipSuccess;
-    if (!made) return hip_fail(hipErrorOutOfMemory, "out of memory");
-    for (const hip_work *w = g->work; w && !status; w = w->next)
-        status = hip_graph_add(made, w, w->bytes, w->size);
-    if (status) hipGraphDestroy(made), *executable = NULL;
+    hip_graph *made = *executable = calloc(1, sizeof *made);
+    bool *taken = calloc(g->count + 1, sizeof *taken);
+    hipError_t status = made && taken ? sort_nodes(g, made, taken) : no_memory();
+    free(taken);
+    if (status && made) hipGraphDestroy(made), *executable = NULL;
     return status;
 }
 
@@ -61,8 +151,8 @@ HIP hipError_t hipGraphExecDestroy(hip_graph *executable) {
 HIP hipError_t hipGraphLaunch(hip_graph *executable, hipStream_t s) {
     hipError_t status = hip_check_stream(s);
     if (!executable) return hip_fail(hipErrorInvalidValue, "executable is NULL");
-    for (hip_work *w = executable->work; w && !status; w = w->next)
-        status = w->run(w);
+    for (size_t k = 0; k < executable->count && !status; k++)
+        if (executable->nodes[k]->run) status = executable->nodes[k]->run(executable->nodes[k]);
     return status;
 }
 
@@ -71,8 +161,7 @@ HIP hipError_t hipStreamBeginCapture(hipStream_t s, int mode) {
     hip_graph **capture = hip_capture_of(s);
     if (!capture) return hip_fail(hipErrorInvalidValue, "the default stream cannot be captured");
     if (*capture) return hip_fail(hipErrorInvalidValue, "the stream is being captured already");
-    *capture = hip_graph_new();
-    return *capture ? hipSuccess : hip_fail(hipErrorOutOfMemory, "out of memory");
+    return hipGraphCreate(capture, 0);
 }
 
 HIP hipError_t hipStreamEndCapture(hipStream_t s, hip_graph **graph) {

@@ -1,4 +1,5 @@
-/* Holds one kernel launch, copy or fill that a captured stream has recorded in a graph. */
+/* Declares graphs and their nodes. A node is one kernel launch, copy or fill, which a program adds
+ * by a call (hip_nodes.c) or records by capturing a stream. */
 #ifndef SIM_GFX9_HIP_GRAPH_H
 #define SIM_GFX9_HIP_GRAPH_H
 #include "hip.h"
@@ -7,10 +8,12 @@
 typedef struct hip_graph hip_graph;
 typedef struct hip_work {
     hipError_t (*run)(struct hip_work *work);
-    struct hip_work *next;
     void *to; /* The destination of a copy or a fill. */
     const void *from;
-    size_t count, unit;
+    /* A copy has `count` bytes a row, and a fill has `count` elements of `unit` bytes a row. A copy
+     * or a fill has rows[0] rows in each of rows[1] slices, where 0 means 1. The rows of the
+     * destination are to_pitch[0] bytes apart, and its slices to_pitch[1] bytes. */
+    size_t count, unit, rows[2], to_pitch[2], from_pitch[2];
     uint32_t value;
     hipFunction_t function; /* The kernel of a launch, whose arguments are in `bytes`. */
     gfx9_launch launch;
@@ -18,8 +21,12 @@ typedef struct hip_work {
     _Alignas(16) uint8_t bytes[];
 } hip_work;
 
-hip_graph *hip_graph_new(void);
-hipError_t hip_graph_add(hip_graph *graph, const hip_work *work, const void *bytes, size_t size);
+/* Adds a node, which runs after the `count` nodes `after`. Stores the node in *made unless made is
+ * NULL. `bytes` are the arguments of a launch. */
+hipError_t hip_graph_add(hip_graph *graph, const hip_work *work, const void *bytes, size_t size,
+                         hip_work *const *after, size_t count, hip_work **made);
+/* Adds work that runs after the last node of a captured graph. */
+hipError_t hip_graph_record(hip_graph *graph, const hip_work *work, const void *bytes, size_t size);
 
 /* Returns the address at which the stream stores its graph under capture. Returns NULL for the
  * default stream, which cannot be captured. */
@@ -27,5 +34,18 @@ hip_graph **hip_capture_of(hipStream_t stream);
 /* Does a copy or a fill at once. If the program captures the stream, the function adds the work to
  * the graph instead. */
 hipError_t hip_queue(hipStream_t stream, const hip_work *work);
+/* Do the work of a node that copies or fills memory. */
+hipError_t hip_run_copy(hip_work *work);
+hipError_t hip_run_fill(hip_work *work);
+
+/* Holds what both ways to launch a kernel give. */
+typedef struct hip_call {
+    hipFunction_t function;
+    uint32_t grid[3], block[3], shared;
+    void **params, **extra;
+} hip_call;
+/* Describes a launch and copies its arguments to *arguments, which the caller frees. */
+hipError_t hip_prepare(const hip_call *call, hip_work *work, uint8_t **arguments);
+uint64_t hip_setting(const char *name, uint64_t otherwise);
 HIP hipError_t hipGraphDestroy(hip_graph *graph);
 #endif

@@ -160,7 +160,7 @@ static bool gather_extra(void **extra, const void **buffer, size_t *size) {
     return *buffer != NULL;
 }
 
-static uint64_t setting(const char *name, uint64_t otherwise) {
+uint64_t hip_setting(const char *name, uint64_t otherwise) {
     const char *text = getenv(name);
     return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
@@ -176,40 +176,47 @@ static hipError_t run_launch(hip_work *w) {
 }
 
 static hipError_t check_owner(hipFunction_t f, hipStream_t stream) {
-    if (!f) return hip_fail(hipErrorInvalidHandle, "function is NULL");
     if (f->device == hip_device()) return hip_check_stream(stream);
     return hip_fail(hipErrorInvalidHandle, "the module of %s is of device %d; device %d is current",
                     f->kernel->name, f->device, hip_device());
+}
+
+hipError_t hip_prepare(const hip_call *call, hip_work *w, uint8_t **arguments) {
+    const gfx9_kernel *k = call->function->kernel;
+    *arguments = calloc(1, k->kernarg_size + 1u);
+    const uint64_t checks = CHECK_STATES | CHECK_WAITS | CHECK_RACES | CHECK_UNWRITTEN;
+    *w = (hip_work){.run = run_launch,
+                    .function = call->function,
+                    .launch = {.dynamic_lds = call->shared,
+                               .kernarg = *arguments,
+                               .kernarg_size = k->kernarg_size,
+                               .checks = (uint32_t)hip_setting("BSMM_SIM_CHECKS", checks),
+                               .seed = hip_setting("BSMM_SIM_SEED", 1),
+                               .limit = hip_setting("BSMM_SIM_LIMIT", 0)}};
+    if (!*arguments) return hip_fail(hipErrorOutOfMemory, "out of memory");
+    gfx9_launch *l = &w->launch;
+    memcpy(l->grid, call->grid, sizeof l->grid), memcpy(l->block, call->block, sizeof l->block);
+    if (call->params ? gather(k, call->params, *arguments, k->kernarg_size)
+                     : !call->extra || gather_extra(call->extra, &l->kernarg, &l->kernarg_size))
+        return hipSuccess;
+    return hip_fail(hipErrorInvalidValue, "%s: the arguments are not what its metadata says",
+                    k->name);
 }
 
 /* NOLINTNEXTLINE(readability-function-size): HIP's signature */
 HIP hipError_t hipModuleLaunchKernel(hipFunction_t f, unsigned gx, unsigned gy, unsigned gz,
                                      unsigned bx, unsigned by, unsigned bz, unsigned shared,
                                      hipStream_t stream, void **params, void **extra) {
-    hipError_t status = check_owner(f, stream);
-    if (status) return status;
-    const gfx9_kernel *k = f->kernel;
+    if (!f) return hip_fail(hipErrorInvalidHandle, "function is NULL");
+    const hip_call call = {f, {gx, gy, gz}, {bx, by, bz}, shared, params, extra};
     hip_graph **capture = hip_capture_of(stream);
-    uint8_t *arguments = calloc(1, k->kernarg_size + 1u);
-    if (!arguments) return hip_fail(hipErrorOutOfMemory, "out of memory");
-    hip_work w = {.run = run_launch,
-                  .function = f,
-                  .launch = {.grid = {gx, gy, gz},
-                             .block = {bx, by, bz},
-                             .dynamic_lds = shared,
-                             .kernarg = arguments,
-                             .kernarg_size = k->kernarg_size}};
-    gfx9_launch *l = &w.launch;
-    l->checks = (uint32_t)setting("BSMM_SIM_CHECKS",
-                                  CHECK_STATES | CHECK_WAITS | CHECK_RACES | CHECK_UNWRITTEN);
-    l->seed = setting("BSMM_SIM_SEED", 1), l->limit = setting("BSMM_SIM_LIMIT", 0);
-    if (params ? !gather(k, params, arguments, k->kernarg_size)
-               : extra && !gather_extra(extra, &l->kernarg, &l->kernarg_size))
-        status = hip_fail(hipErrorInvalidValue, "%s: the arguments are not what its metadata says",
-                          k->name);
-    else if (capture && *capture)
-        status = hip_graph_add(*capture, &w, l->kernarg, l->kernarg_size);
-    else
-        status = run_launch(&w);
+    uint8_t *arguments = NULL;
+    hip_work w = {0};
+    hipError_t status = check_owner(f, stream);
+    if (!status) status = hip_prepare(&call, &w, &arguments);
+    if (!status)
+        status = capture && *capture
+                     ? hip_graph_record(*capture, &w, w.launch.kernarg, w.launch.kernarg_size)
+                     : run_launch(&w);
     return free(arguments), status;
 }
