@@ -122,7 +122,7 @@ diff -r out late || fail "differs from an uninterrupted run"
 refuses 1 "no weight to quantize" quantize in --format nvfp4 --include nothing -o none
 [ ! -e none ] && [ ! -e none.part ] || fail "leaves a folder"
 refuses 2 "--tensor: '*.up_proj.*' is not PATTERN=FORMAT" quantize in --format nvfp4 --tensor '*.up_proj.*' -o none
-refuses 2 '--tensor: value is "mxfp9"' quantize in --format nvfp4 --tensor '*=mxfp9' -o none
+refuses 2 '--tensor: value is mxfp9; must be one of' quantize in --format nvfp4 --tensor '*=mxfp9' -o none
 
 # The name of the output is checked before the work. A link is followed.
 for name in '' . in/..; do
