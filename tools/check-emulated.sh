@@ -32,10 +32,10 @@ declare -A tests=(
         test_quantize_fast_decode test_golden_layouts test_recipes test_recipes_golden test_describe
         test_io_safetensors test_io_gguf test_io_npy test_families_fixtures"
     [no_avx]="$everywhere"
-    [avx2]="$everywhere test_quantize_fast_decode test_dequantize_halves test_dequantize_casts"
+    [avx2]="$everywhere test_cpu_chunks test_quantize_fast_decode test_dequantize_halves test_dequantize_casts"
     [avx512]="test_batch_invariance test_cpu_kernels test_quantize_fast test_cpu_pack test_cpu_small_m
         test_cpu_pack_f32fma test_exact test_dequantize_casts test_quantize_fast_decode test_ranges
-        test_cpu_epilogue test_numerics"
+        test_cpu_epilogue test_numerics test_cpu_chunks"
 )
 
 build_for() { # usage: build_for PRESET

@@ -1,0 +1,128 @@
+/* Tests the order of sums that docs/NUMERICS.md documents for the engines f32fma and bf16dot
+ * without fp32 scales: each chunk of K is summed by itself in fp32, and then the sums of the chunks
+ * are added. The test computes the same sums with the C function fmaf and compares all bits. */
+#include "cpu_hooks.h"
+#include "product.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { M = 5, N = 37, STEP = 128 };
+
+static const struct {
+    const char *kernel;
+    int64_t narrow, wide; /* longest chunk if B has elements of at most 8 bits, or of more */
+    bool pairs;           /* the odd element of a pair is added first, as vdpbf16ps does */
+} engines[] = {
+    {"cpu_avx2_f32", 512, 128, false},
+    {"cpu_avx2_f32_small_m", 512, 128, false},
+    {"cpu_avx512_f32", 512, 128, false},
+    {"cpu_avx512_bf16dot", 512, 512, true},
+    {"cpu_avx512_bf16dot_small_m", 512, 512, true},
+};
+
+/* Returns the length of all chunks but the last: the fewest chunks of at most `longest` elements
+ * whose lengths are multiples of 128. */
+static int64_t chunk_of(int64_t longest, int64_t k) {
+    int64_t count = 1;
+    while (count * longest < k)
+        count++;
+    int64_t chunk = STEP;
+    while (chunk * count < k)
+        chunk += STEP;
+    return chunk;
+}
+
+static float sum_chunk(const double *a, const double *b, int64_t from, int64_t end, bool pairs) {
+    float sum = 0;
+    for (int64_t i = from; i < end + end % 2; i++) {
+        int64_t k = pairs ? i ^ 1 : i;
+        if (k < end) sum = fmaf((float)a[k], (float)b[k], sum);
+    }
+    return sum;
+}
+
+static float sum_row(const double *a, const double *b, int64_t k, int64_t chunk, bool pairs) {
+    float total = 0;
+    for (int64_t from = 0; from < k; from += chunk) {
+        float sum = sum_chunk(a, b, from, bsmm_min_i64(from + chunk, k), pairs);
+        total = from ? total + sum : sum;
+    }
+    return total;
+}
+
+/* Compares a kernel with the documented order, and returns false if the kernel refuses the
+ * product. */
+static bool check_kernel(product *p, size_t engine, const double *a, const double *b) {
+    const int64_t k = p->a.m.cols;
+    const bool narrow = bsmm_elem_row(p->b.m.format.elem)->bits <= 8;
+    const int64_t chunk = chunk_of(narrow ? engines[engine].narrow : engines[engine].wide, k);
+    const char *kernel = engines[engine].kernel;
+    bsmm_explanation e = {.struct_size = sizeof e};
+    bool accepts = false;
+    for (uint32_t i = 0; !bsmm_explain(&p->desc, i, &e); i++)
+        accepts |= e.accepts && strcmp(e.kernel, kernel) == 0;
+    if (!accepts) return false;
+    float *d = result_of(p, kernel);
+    for (int64_t i = 0; i < M * N; i++) {
+        float sum = sum_row(a + i / N * k, b + i % N * k, k, chunk, engines[engine].pairs);
+        if (memcmp(&sum, &d[i], sizeof sum) != 0)
+            fail_msg("%s: K = %d, B has %d bits: element %d is %a, documented is %a", kernel,
+                     (int)k, (int)bsmm_elem_row(p->b.m.format.elem)->bits, (int)i, (double)d[i],
+                     (double)sum);
+    }
+    free(d);
+    return true;
+}
+
+static void check_order(void) {
+    static const char *const bs[] = {"mxfp8", "e5m2", "mxfp6_e2m3", "mxfp4", "nvfp4", "bf16"};
+    /* K lies below, at and above the ends of chunks. 516 needs two chunks of 384 and 132. */
+    static const int64_t lengths[] = {4,   124, 128,  132,  380,  508,  512, 516,
+                                      640, 768, 1020, 1024, 1028, 1540, 2564};
+    rng r = {91};
+    size_t tested[BSMM_COUNT(engines)] = {0};
+    for (size_t i = 0; i < BSMM_COUNT(bs) * BSMM_COUNT(lengths); i++) {
+        product p;
+        product_make(&p, "bf16", bs[i % BSMM_COUNT(bs)], M, N, lengths[i / BSMM_COUNT(bs)],
+                     FILL_ORDINARY, &r);
+        double *a = test_matrix_values(&p.a), *b = test_matrix_values(&p.b);
+        for (size_t e = 0; e < BSMM_COUNT(engines); e++)
+            tested[e] += check_kernel(&p, e, a, b);
+        free(a);
+        free(b);
+        product_free(&p);
+    }
+    for (size_t e = 0; e < BSMM_COUNT(engines); e++) {
+        bool exists =
+            bsmm_cpu_features() & (strstr(engines[e].kernel, "bf16dot")  ? BSMM_CPU_AVX512_BF16
+                                   : strstr(engines[e].kernel, "avx512") ? BSMM_CPU_AVX512
+                                                                         : BSMM_CPU_AVX2);
+        if (exists && tested[e] < 5 * BSMM_COUNT(lengths))
+            fail_msg("%s: only %zu products were tested", engines[e].kernel, tested[e]);
+    }
+}
+
+static void test_order(void **state) {
+    (void)state;
+    check_order();
+}
+
+/* Tests the loops of bf16dot for processors on which FMAs replace vdpbf16ps. */
+static void test_order_of_fmas(void **state) {
+    (void)state;
+    bsmm_cpu_add_features(BSMM_CPU_TWO_PORTS);
+    check_order();
+    bsmm_cpu_add_features(0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_order),
+                                       cmocka_unit_test(test_order_of_fmas)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
