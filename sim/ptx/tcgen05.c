@@ -341,19 +341,21 @@ static void execute_commit(ptx_warp *w, const ptx_inst *i) {
 }
 
 /* Tells to which lanes of tensor memory tcgen05.cp copies a row of shared memory. Without a
- * multicast each row has one lane. With warpx4, 32 rows are copied to each of the four groups of
- * 32 lanes. With warpx2, each row is copied to two of these groups. */
+ * multicast each row has one lane, and the lanes of two rows are `apart` lanes apart. With warpx4,
+ * 32 rows are copied to each of the four groups of 32 lanes. With warpx2, each row is copied to two
+ * of these groups. */
 typedef struct {
-    uint32_t rows, copies;
+    uint32_t rows, copies, apart;
     /* Lists the groups of 32 lanes that receive rows 0 to 31 and rows 32 to 63. */
     uint32_t groups[2][4];
 } spread;
 
 static spread spread_of(const ptx_opcode *o) {
-    if (ptx_has(o, "warpx4")) return (spread){32, 4, {{0, 1, 2, 3}}};
-    if (ptx_has(o, "warpx2::02_13")) return (spread){64, 2, {{0, 2}, {1, 3}}};
-    if (ptx_has(o, "warpx2::01_23")) return (spread){64, 2, {{0, 1}, {2, 3}}};
-    return (spread){128, 1, {{0}}};
+    if (ptx_has(o, "warpx4")) return (spread){32, 4, 1, {{0, 1, 2, 3}}};
+    if (ptx_has(o, "warpx2::02_13")) return (spread){64, 2, 1, {{0, 2}, {1, 3}}};
+    if (ptx_has(o, "warpx2::01_23")) return (spread){64, 2, 1, {{0, 1}, {2, 3}}};
+    if (ptx_has(o, "4x256b")) return (spread){4, 1, 32, {{0}}};
+    return (spread){128, 1, 1, {{0}}};
 }
 
 static bool read_word(ptx_async *j, uint64_t at, uint32_t *word) {
@@ -384,7 +386,7 @@ static bool copy_word(ptx_async *j, ptx_block *block, const ptx_layout *y, const
     uint32_t word = 0;
     const bool read = bits < 8 ? unpack_word(j, at, bits, &word) : read_word(j, at, &word);
     for (uint32_t k = 0; read && k < s->copies; k++) {
-        const uint32_t lane = s->copies == 1 ? r : 32 * s->groups[r / 32][k] + r % 32;
+        const uint32_t lane = s->copies == 1 ? r * s->apart : 32 * s->groups[r / 32][k] + r % 32;
         uint32_t *to = ptx_tmem_cell_of(block, j->warp, j->inst, (uint32_t)(j->to >> 16) + lane,
                                         ((uint32_t)j->to & 0xffff) + c, true);
         if (!to) return false;
@@ -400,7 +402,7 @@ static void run_copy(ptx_async *j) {
     const uint32_t bits = ptx_has(j->inst->opcode, "b4x16_p64")   ? 4
                           : ptx_has(j->inst->opcode, "b6x16_p32") ? 6
                                                                   : 8;
-    const uint32_t columns = ptx_has(j->inst->opcode, "128x256b") ? 8 : 4,
+    const uint32_t columns = ptx_which(j->inst->opcode, "128x256b|4x256b|") >= 0 ? 8 : 4,
                    blocks = ptx_has(j->inst->opcode, "cta_group::2") ? 2 : 1;
     ptx_layout y;
     if (!layout_of(j->warp, j->inst, j->from, false, &y)) return;
@@ -447,7 +449,7 @@ static const ptx_row rows[] = {
         "mH", execute_commit, 0),
     COPY("32x128b.warpx4"),
     COPY("warpx4.32x128b"),
-    COPY("128x256b|128x128b"),
+    COPY("128x256b|4x256b|128x128b"),
     COPY("64x128b.warpx2::02_13|warpx2::01_23"),
     COPY("warpx2::02_13|warpx2::01_23.64x128b"),
 };

@@ -1,9 +1,16 @@
-"""The products that kernels_cute.py computes: their operands, their results in double and the bounds of the errors.
-The module imports the DSL only where a case is compiled."""
+"""What the kernels of kernels_cute.py compute: their operands, their results in double and the bounds of the errors.
+The module imports the DSL only where a case is compiled. A case has a name and these methods:
+    compile()               returns the kernel's PTX
+    arrays()                returns the arrays of the kernel's arguments; the last one is its result
+    arguments(device, at)   returns the arguments, where `at` are the addresses of the arrays
+    wrong(result)           returns None, or a text that says how the result is wrong"""
+import ctypes
+import itertools
 import pathlib
 import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "sim_gfx9"))
+import driver
 import formats as F
 import numpy as np
 
@@ -15,6 +22,17 @@ TYPES = {
     "f16": ("Float16", 16, 6, 6), "bf16": ("BFloat16", 16, 9, 9), "tf32": ("TFloat32", 32, 11, 11),
 }
 SCALES = {"ue8m0": "Float8E8M0FNU", "ue4m3": "Float8E4M3FN"}
+
+
+SWIZZLES = {128: 3, 64: 2, 32: 1, 16: 0}  # Maps the bytes of a box's row in shared memory to a CUtensorMapSwizzle.
+
+
+def first_wrong(result, expect, bound):
+    wrong = ~(np.abs(result.astype(np.float64) - expect) <= bound)
+    if not wrong.any():
+        return None
+    first = tuple(int(n) for n in np.argwhere(wrong)[0])
+    return f"{wrong.sum()} of {wrong.size} wrong, first at {first}: {result[first]} for {expect[first]}"
 
 
 def random_codes(rng, shape, kind):
@@ -145,10 +163,73 @@ class Case:
                 array[row, column] ^= 0x2000 if self.types[which] == "tf32" and part == 0 else 1
                 yield ("A", "B")[which] + ("", "'s scales")[part], changed
 
-    def bound(self, a, b):
-        """Returns the largest errors of the results. Each of the K sums in fp32 may cut the sum of the absolute
+    def difference(self, result, operands):
+        """Returns None if the result is that of the operands. Each of the K sums in fp32 may cut the sum of the absolute
         products at its 24th bit. Sums of integers are exact."""
-        return 0 if self.out == np.int32 else self.shape[2] * 2.0 ** -23 * (np.abs(a) @ np.abs(b).T)
+        a, b = self.values(operands)
+        bound = 0 if self.out == np.int32 else self.shape[2] * 2.0 ** -23 * (np.abs(a) @ np.abs(b).T)
+        return first_wrong(result, a @ b.T, bound)
+
+    def wrong(self, result):
+        operands = self.operands()
+        missed = [what for what, changed in self.faults(operands) if self.difference(result, changed) is None]
+        return self.difference(result, operands) or (f"a wrong bit of {missed} is within the bound" if missed else None)
+
+    # ---- Arguments ----
+    def arrays(self):
+        operands = self.operands()
+        stored = [codes if major == "k" else codes.T for (codes, _), major in zip(operands, self.majors)]
+        packed = [pack(codes, TYPES[kind][1]) for codes, kind in zip(stored, self.types)]
+        scales = [packed_scales(s) for _, s in operands if s is not None]
+        return packed + scales + [np.full(self.shape[:2], -1, np.int32).view(self.out)]
+
+    def tensor_map(self, device, which, at):
+        """Returns the CUtensorMap by which a block loads its rows of A or B."""
+        _, bits, plain, spread = TYPES[self.types[which]]
+        held = max(bits, 8) if self.spread else bits
+        extents, tile = (self.shape[2], self.shape[which]), (self.step, self.shape[which] // self.ctas)
+        if self.majors[which] == "m":
+            extents, tile = extents[::-1], tile[::-1]
+        row = min(1024, tile[0] * held)
+        return driver.tensor_map(device, spread if self.spread else plain, at, extents, [extents[0] * bits // 8],
+                                 (row // held, tile[1]), SWIZZLES[row // 8])
+
+    def arguments(self, device, at):
+        # The first argument is the state of the MMA operation. Its bytes 1 and 2 tell whether A and B are negated.
+        # Without scales, the lanes of tensor memory follow that the operation does not write; there are none.
+        state = (ctypes.c_uint8 * (12 if self.scale else 32 * self.ctas))(0, "A" in self.negated, "B" in self.negated)
+        return [state, *(self.tensor_map(device, k, at[k]) for k in range(2)), *at[2:]]
+
+
+class CopyCase:
+    """A copy by tcgen05.cp. `rows` and `lanes` are those of kernels_cute.Copy."""
+    ctas = 1
+
+    def __init__(self, name, op, atom, rows, lanes, columns):
+        self.name, self.op, self.atom, self.rows, self.lanes, self.columns = name, op, atom, rows, lanes, columns
+
+    def compile(self):
+        import cutlass
+        import cutlass.cute as cute
+        import kernels_cute
+        from cutlass.cute.nvgpu import tcgen05
+        from cutlass.cute.runtime import make_ptr
+        copy = kernels_cute.Copy(getattr(tcgen05, self.op), getattr(tcgen05.SmemLayoutAtomKind, self.atom), self.rows, self.lanes, self.columns)
+        return cute.compile(copy, *[make_ptr(cutlass.Int32, 0, cute.AddressSpace.gmem, assumed_align=32)] * 2).__ptx__
+
+    def arrays(self):
+        source = np.random.default_rng(3).integers(0, 1 << 31, (128, self.columns)).astype(np.int32)
+        return [source, np.full_like(source, -1)]
+
+    def arguments(self, device, at):
+        return at
+
+    def wrong(self, result):
+        source, expect = self.arrays()
+        for index in itertools.product(*map(range, self.rows[0])):
+            row, lane = (sum(np.multiply(index, stride)) for stride in (self.rows[1], self.lanes[1]))
+            expect[lane] = source[row]
+        return first_wrong(result, expect, 0)
 
 
 def mx(name, a, b, shape=(128, 128, 256), **more):
@@ -185,5 +266,11 @@ def all_cases(arch):
             Case("s8", "MmaI8Op", "s8", "s8", (128, 128, 256), 128),
             Case("u8", "MmaI8Op", "u8", "u8", (64, 64, 256), 128, load=("Ld16x64bOp", 16)),
             Case("pair_s8", "MmaI8Op", "s8", "s8", (128, 128, 256), 128, ctas=2),
+            CopyCase("cp_128x128b", "Cp128x128bOp", "K_SW64", ((128,), (1,)), ((128,), (1,)), 32),
+            CopyCase("cp_128x256b", "Cp128x256bOp", "K_INTER", ((128,), (1,)), ((128,), (1,)), 16),
+            CopyCase("cp_128x256b_swizzle_128", "Cp128x256bOp", "K_SW128", ((128,), (1,)), ((128,), (1,)), 32),
+            CopyCase("cp_64x128b_02_13", "Cp2x64x128b0213Op", "K_SW32", ((64, 2), (1, 0)), ((64, 2), (1, 64)), 16),
+            CopyCase("cp_64x128b_01_23", "Cp2x64x128b0123Op", "K_INTER", ((32, 2, 2), (1, 32, 0)), ((32, 2, 2), (1, 64, 32)), 8),
+            CopyCase("cp_32x128b_warpx4", "Cp4x32x128bOp", "K_SW128", ((32, 4), (1, 0)), ((32, 4), (1, 32)), 32),
         ]
     return []

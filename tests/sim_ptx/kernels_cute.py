@@ -7,7 +7,8 @@ import cutlass.utils.blockscaled_layout as scale_layouts
 from cutlass.cute.nvgpu import OperandMajorMode, cpasync, tcgen05
 from cutlass.memory import SmemAllocator
 
-THREADS, COLUMNS = 128, 512
+THREADS, LANES, COLUMNS = 128, 128, 512
+LANE = 1 << 16  # The distance of two lanes in the addresses of tensor memory.
 K_MAJOR = OperandMajorMode.K
 
 
@@ -166,3 +167,59 @@ class Product:
         cute.copy(load, source, registers)
         cute.arch.fence_view_async_tmem_load()
         cute.copy(cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), gd.element_type), registers, target)
+
+
+class Copy:
+    """Copies a matrix of 32-bit words by tcgen05.cp from shared to tensor memory, and from there to D with its 128
+    lanes. `rows` and `lanes` are (shape, stride) of the matrix's rows in shared memory, in rows, and in tensor memory,
+    in lanes. A stride of 0 among the rows means that a row goes to several lanes."""
+
+    def __init__(self, op, atom, rows, lanes, columns):
+        self.op, self.atom, self.rows, self.lanes, self.columns = op, atom, rows, lanes, columns
+
+    @cute.jit
+    def __call__(self, a: cute.Pointer, d: cute.Pointer):
+        layout = cute.make_layout((LANES, self.columns), stride=(self.columns, 1))
+        self.kernel(cute.make_tensor(a, layout), cute.make_tensor(d, layout)).launch(grid=(1, 1, 1), block=(THREADS, 1, 1))
+
+    @cute.kernel
+    def kernel(self, ga: cute.Tensor, gd: cute.Tensor):
+        warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
+        thread, _, _ = cute.arch.thread_idx()
+        memory = SmemAllocator()
+        done = memory.allocate_array(cutlass.Int64, 1)
+        held = memory.allocate_array(cutlass.Int32, 1)
+        layout = cute.tile_to_shape(tcgen05.make_smem_layout_atom(self.atom, cutlass.Int32), (LANES, self.columns), (0, 1))
+        shared = memory.allocate_tensor(cutlass.Int32, layout.outer, 1024, layout.inner)
+        if warp == 0:
+            with cute.arch.elect_one():
+                cute.arch.mbarrier_init(done, 1)
+            cute.arch.mbarrier_init_fence()
+            cute.arch.alloc_tmem(COLUMNS, held)
+        for c in cutlass.range_constexpr(self.columns):
+            shared[thread, c] = ga[thread, c]
+        cute.arch.fence_proxy("async.shared", space="cta")
+        cute.arch.sync_threads()
+        at = cute.arch.retrieve_tmem_ptr(cutlass.Int32, 16, held)
+        all_lanes = cute.make_tensor(at, cute.make_layout((LANES, self.columns), stride=(LANE, 1)))
+        target = cute.composition(all_lanes, (cute.make_layout(self.lanes[0], stride=self.lanes[1]), cute.make_layout(self.columns)))
+        source = cute.composition(shared, (cute.make_layout(self.rows[0], stride=self.rows[1]), cute.make_layout(self.columns)))
+        copy = tcgen05.make_s2t_copy(cute.make_copy_atom(self.op(tcgen05.CtaGroup.ONE), cutlass.Int32), target)
+        part = copy.get_slice(0)
+        from_, to = tcgen05.get_s2t_smem_desc_tensor(copy, part.partition_S(source)), part.partition_D(target)
+        if warp == 0:
+            cute.copy(copy, from_, to)
+            with cute.arch.elect_one():
+                tcgen05.commit(done)
+        cute.arch.mbarrier_wait(done, 0)
+        load = tcgen05.make_tmem_copy(cute.make_copy_atom(tcgen05.Ld32x32bOp(tcgen05.Repetition(self.columns)), cutlass.Int32), all_lanes)
+        mine = load.get_slice(thread)
+        out = mine.partition_D(gd)
+        registers = cute.make_rmem_tensor(out.shape, cutlass.Int32)
+        cute.copy(load, mine.partition_S(all_lanes), registers)
+        cute.arch.fence_view_async_tmem_load()
+        cute.autovec_copy(registers, out)
+        cute.arch.sync_threads()
+        if warp == 0:
+            cute.arch.relinquish_tmem_alloc_permit()
+            cute.arch.dealloc_tmem(at, COLUMNS)

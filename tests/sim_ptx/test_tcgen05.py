@@ -1,6 +1,6 @@
 """Tests variants of tcgen05 that no kernel of Triton or Gluon uses, against a second statement of the
 PTX ISA in NumPy: scale-input-d, disable-output-lane, pack and unpack of ld and st, and the unpacking of
-elements of 4 and 6 bits by cp. usage: test_tcgen05.py ARCH FOLDER"""
+elements of 4 and 6 bits by cp, and cp of 4x256b. usage: test_tcgen05.py ARCH FOLDER"""
 import sys
 
 import driver
@@ -155,8 +155,9 @@ def test_product(device, rng, scale, mask):
     return (error[~off] <= room[~off]).all() and (got[off] == start[off]).all()
 
 
-# ---- cp with elements of 4 and 6 bits ----
-COPIES = {  # Maps a shape to (rows, bytes of a row after unpacking, the row that each lane gets).
+# ---- cp, also with elements of 4 and 6 bits ----
+COPIES = {  # Maps a shape to (rows, bytes of a row after unpacking, the row that each lane gets). Row -1 is none.
+    "4x256b": (4, 32, lambda lane: -1 if lane % 32 else lane // 32),
     "128x128b": (128, 16, lambda lane: lane),
     "128x256b": (128, 32, lambda lane: lane),
     "32x128b.warpx4": (32, 16, lambda lane: lane % 32),
@@ -168,21 +169,24 @@ COPIES = {  # Maps a shape to (rows, bytes of a row after unpacking, the row tha
 def test_copy(device, rng, shape, bits):
     rows, size, row_of = COPIES[shape]
     codes = rng.integers(0, 1 << bits, (rows, size), dtype=np.uint8)
-    packed = rng.integers(0, 256, (rows, size), dtype=np.uint8)  # The gaps hold anything.
+    packed = rng.integers(0, 256, (max(rows, 8), size), dtype=np.uint8)  # The gaps hold anything.
     for row in range(rows):
         for unit in range(size // 16):
             text = sum(int(c) << bits * e for e, c in enumerate(codes[row, 16 * unit:16 * unit + 16]))
             packed[row, 16 * unit:16 * unit + 2 * bits] = np.frombuffer(text.to_bytes(2 * bits, "little"), np.uint8)
     count = 8
     data = np.frombuffer(matrices(packed).ljust(128 * 4 * count, b"\0"), np.uint8)
-    copy = words("%rd1", count, True) + f" mul.lo.u32 %r8, %r1, {4 * count}; add.u32 %r8, %r8, %r2;"
+    copy = words("%rd1", count, True) + f" tcgen05.st.sync.aligned.32x32b.x{count}.b32 [%r6], {registers(0, count)};"
+    copy += f" tcgen05.wait::st.sync.aligned; tcgen05.fence::before_thread_sync; mul.lo.u32 %r8, %r1, {4 * count}; add.u32 %r8, %r8, %r2;"
     copy += " ".join(f"st.shared.u32 [%r8+{4 * k}], %o{k};" for k in range(count)) + " fence.proxy.async.shared::cta; bar.sync 0; "
     copy += descriptor(4, 128, 8 * size)
-    copy += f" @%p1 tcgen05.cp.cta_group::1.{shape}.b8x16.{'b4x16_p64' if bits == 4 else 'b6x16_p32'} [%r5], %rd4;" + WAIT
+    source = {4: ".b8x16.b4x16_p64", 6: ".b8x16.b6x16_p32", 8: ""}[bits]
+    copy += f" tcgen05.fence::after_thread_sync; @%p1 tcgen05.cp.cta_group::1.{shape}{source} [%r5], %rd4;" + WAIT
     n = size // 4
     copy += f" tcgen05.ld.sync.aligned.32x32b.x{n}.b32 {registers(0, n)}, [%r6]; tcgen05.wait::ld.sync.aligned;" + words("%rd2", n, False)
     got = run(device, copy, 128, data, np.zeros((128, size), np.uint8))
-    return (got == codes[[row_of(lane) for lane in range(128)]]).all()
+    before = data[:128 * 4 * count].reshape(128, -1)[:, :size]  # Lanes without a row keep their contents.
+    return all((got[lane] == (codes[row_of(lane)] if row_of(lane) >= 0 else before[lane])).all() for lane in range(128))
 
 
 def refused(device, rng, tail, message):
@@ -199,7 +203,7 @@ def main():
     results |= {f"scale-input-d {s}": test_product(device, rng, s, None) for s in (None, 0, 1, 7, 15)}
     masks = [np.array(m, np.uint32) for m in ([0, 0, 0, 0], [1, 0, 0, 1 << 31], [2**32 - 1] * 4, rng.integers(0, 1 << 32, 4))]
     results |= {f"disable-output-lane {m}, scale-input-d {s}": test_product(device, rng, s, m) for m in masks for s in (None, 3)}
-    results |= {f"cp {shape}, {bits} bits": test_copy(device, rng, shape, bits) for shape in COPIES for bits in (4, 6)}
+    results |= {f"cp {shape}, {bits} bits": test_copy(device, rng, shape, bits) for shape in COPIES for bits in (4, 6, 8)}
     results["scale-input-d 16"] = refused(device, rng, "%p5, 16", "scale-input-d is above 15")
     results["three words of lanes"] = refused(device, rng, "{%r1, %r1, %r1}, %p5", "disable-output-lane has 3 words, not 4")
     failed = [name for name, good in results.items() if not good]
