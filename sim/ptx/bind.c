@@ -10,6 +10,7 @@
  *   v V      registers of the first type or wider; with .v2, .v4 or .v8 a vector of as many
  *   y Y      a register of the first type, or a vector of registers with as many bits in total
  *   w W      a vector of 32-bit registers, or one 32-bit register
+ *   U        a vector of 16-bit registers, or of wider ones
  *   z Z      a vector of registers of the first type
  *   D        a descriptor of 64 bits, or a vector of 32-bit registers
  *   G        a descriptor of 64 bits, or an address in brackets
@@ -248,6 +249,7 @@ static ptx_type type_for(const ptx_opcode *o, char letter) {
     case 's':
         return (ptx_type)o->types[1];
     case 'h':
+    case 'u':
         return T_b16;
     case 'l':
         return T_b64;
@@ -290,6 +292,7 @@ static void place(ptx_parser *p, const ptx_opcode *op, const ptx_raw *r, ptx_ope
     case 'w':
     case 'W':
     case 'K':
+    case 'U':
     case 'z':
     case 'Z':
         place_vector(p, r, o, letter, width, type);

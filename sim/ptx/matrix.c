@@ -306,7 +306,8 @@ static void write_d(ptx_warp *w, const ptx_inst *i, const shape *s, const tile *
 static double scale_of(const ptx_warp *w, const ptx_inst *i, const ptx_operand *from, uint32_t lane,
                        uint32_t byte) {
     const ptx_type type = ptx_has(i->opcode, "ue4m3") ? T_ue4m3 : T_ue8m0;
-    return ptx_decode(ptx_format_of(type), (uint32_t)ptx_lane(w, from, lane) >> 8 * byte & 255);
+    return ptx_decode(ptx_format_of(type),
+                      (uint32_t)ptx_lane(w, ptx_element(from, 0), lane) >> 8 * byte & 255);
 }
 
 /* Multiplies A and B by their block scales. Among four neighboring threads, the selector
@@ -319,7 +320,7 @@ static bool apply_scales(ptx_warp *w, const ptx_inst *i, const shape *s, tile *t
     const uint32_t count = one ? s->packed ? 2 : 1 : counts[ptx_which(i->opcode, vectors)];
     uint32_t at[4];
     for (uint32_t n = 0; n < 4; n++)
-        at[n] = (uint32_t)ptx_lane(w, ptx_element(&i->op[n < 2 ? 5 : 7], n % 2), 0);
+        at[n] = (uint32_t)ptx_lane(w, ptx_element(&i->op[n < 2 ? 5 : 7], n % 2), 0) & 0xffff;
     if (at[0] % count || at[0] > 3 || at[1] > 1 || at[2] % count || at[2] > 3 || at[3] > 3) {
         ptx_stop(w, i, "scale selectors {%u, %u} and {%u, %u}: byte and thread are out of range",
                  at[0], at[1], at[2], at[3]);
@@ -373,6 +374,8 @@ static void execute_mma(ptx_warp *w, const ptx_inst *i) {
 static void execute_scaled(ptx_warp *w, const ptx_inst *i) {
     const shape s = shape_of(i);
     tile t = {0};
+    for (uint32_t n = 4; n < 8; n++)
+        if (!ptx_has_count(w, i, &i->op[n], n % 2 ? 2 : 1)) return;
     if (!read_tile(w, i, &s, &t) || !apply_scales(w, i, &s, &t)) return;
     add_in_double(&s, &t);
     write_d(w, i, &s, &t);
@@ -380,10 +383,13 @@ static void execute_scaled(ptx_warp *w, const ptx_inst *i) {
 
 #define ROW(pattern, operands, execute)                                                            \
     { pattern, operands, execute, NULL, 0, 0, 0, 0, 0 }
-#define SCALES(pattern)                                                                            \
-    { pattern, "wWWWRWRW", execute_scaled, NULL, 0, 0, 0, 0, 0 }
-#define MMA   "mma.sync.aligned."
-#define SMALL "e4m3|e5m2|e3m2|e2m3|e2m1"
+#define MMA "mma.sync.aligned."
+/* The ISA writes the kind after the shape. NVIDIA's compilers write it before the shape. */
+#define KIND(shape, kind, types, operands, execute)                                                \
+    ROW(MMA shape ".row.col." kind "." types, operands, execute),                                  \
+        ROW(MMA kind "." shape ".row.col." types, operands, execute)
+#define SCALES(shape, kind, types) KIND(shape, kind, types, "wWWWWUWU", execute_scaled)
+#define SMALL                      "e4m3|e5m2|e3m2|e2m3|e2m1"
 static const ptx_row rows[] = {
     ROW("ldmatrix.sync.aligned.m8n8.x1|x2|x4.{trans}.{shared|shared::cta}.b16", "wm",
         execute_ldmatrix),
@@ -396,13 +402,12 @@ static const ptx_row rows[] = {
     ROW(MMA "m16n8k16|m16n8k32|m8n8k16.row.col.{satfinite}.s32.s8|u8.s8|u8.s32", "wWWW",
         execute_mma),
     ROW(MMA "m16n8k16|m16n8k32.row.col.f32|f16.e4m3|e5m2.e4m3|e5m2.f32|f16", "wWWW", execute_mma),
-    ROW(MMA "m16n8k32.row.col.kind::f8f6f4.f32|f16." SMALL "." SMALL ".f32|f16", "wWWW",
-        execute_mma),
-    SCALES(MMA "m16n8k32.row.col.kind::mxf8f6f4.block_scale.{scale_vec::1X}.f32." SMALL "." SMALL
-               ".f32.ue8m0"),
-    SCALES(MMA "m16n8k64.row.col.kind::mxf4.block_scale.{scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0"),
-    SCALES(MMA "m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X|scale_vec::4X.f32.e2m1."
-               "e2m1.f32.ue8m0|ue4m3"),
+    KIND("m16n8k32", "kind::f8f6f4", "f32|f16." SMALL "." SMALL ".f32|f16", "wWWW", execute_mma),
+    SCALES("m16n8k32", "kind::mxf8f6f4.block_scale.{scale_vec::1X}",
+           "f32." SMALL "." SMALL ".f32.ue8m0"),
+    SCALES("m16n8k64", "kind::mxf4.block_scale.{scale_vec::2X}", "f32.e2m1.e2m1.f32.ue8m0"),
+    SCALES("m16n8k64", "kind::mxf4nvf4.block_scale.scale_vec::2X|scale_vec::4X",
+           "f32.e2m1.e2m1.f32.ue8m0|ue4m3"),
     ROW(MMA "m8n8k4|m16n8k4|m16n8k8|m16n8k16.row.col.f64.f64.f64.f64", "zZZZ", execute_mma),
 };
 const ptx_table ptx_matrix_table = {rows, sizeof rows / sizeof *rows};

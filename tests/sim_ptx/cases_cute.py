@@ -232,6 +232,39 @@ class CopyCase:
         return first_wrong(result, expect, 0)
 
 
+class WarpCase(Case):
+    """A product of one warp with block scales, by mma.sync. Elements of 4 bits take a byte each if A and B have
+    different types."""
+
+    def __init__(self, name, kind, a, b, shape, scale):
+        super().__init__(name, kind, a, b, shape, 0, scale=scale)
+
+    def mixed(self):
+        return self.types[0] != self.types[1]
+
+    def compile(self):
+        import cutlass
+        import cutlass.cute as cute
+        import kernels_cute
+        from cutlass.cute.nvgpu import warp
+        from cutlass.cute.runtime import make_ptr
+        kinds = [getattr(cutlass, TYPES[t][0]) for t in self.types]
+        factor = getattr(cutlass, SCALES[self.scale[0]])
+        held = [cutlass.Int8 if self.mixed() and k.width < 8 else k for k in kinds]
+        operation = lambda: getattr(warp, self.kind)(*kinds[:1 + self.mixed()], cutlass.Float32, factor)
+        product = kernels_cute.WarpProduct(operation, held, (factor, self.scale[1]), self.shape)
+        pointers = [make_ptr(t, 0, cute.AddressSpace.gmem, assumed_align=32) for t in (*held, factor, factor, cutlass.Float32)]
+        return cute.compile(product, *pointers).__ptx__
+
+    def arrays(self):
+        operands = self.operands()
+        codes = [pack(c, 8 if self.mixed() else TYPES[t][1]) for (c, _), t in zip(operands, self.types)]
+        return codes + [s for _, s in operands] + [np.full(self.shape[:2], np.nan, np.float32)]
+
+    def arguments(self, device, at):
+        return at
+
+
 def mx(name, a, b, shape=(128, 128, 256), **more):
     """A product with block scales of 8-bit elements, or of elements that TMA spreads over 8 bits."""
     return Case(name, "MmaMXF8F6F4Op", a, b, shape, 128, scale=("ue8m0", 32), spread=True, **more)
@@ -272,5 +305,15 @@ def all_cases(arch):
             CopyCase("cp_64x128b_02_13", "Cp2x64x128b0213Op", "K_SW32", ((64, 2), (1, 0)), ((64, 2), (1, 64)), 16),
             CopyCase("cp_64x128b_01_23", "Cp2x64x128b0123Op", "K_INTER", ((32, 2, 2), (1, 32, 0)), ((32, 2, 2), (1, 64, 32)), 8),
             CopyCase("cp_32x128b_warpx4", "Cp4x32x128bOp", "K_SW128", ((32, 4), (1, 0)), ((32, 4), (1, 32)), 32),
+        ]
+    if arch == "sm_120a":
+        shape = (32, 16, 128)
+        return [
+            WarpCase("warp_mxfp8", "MmaMXF8Op", "e4m3", "e4m3", shape, ("ue8m0", 32)),
+            WarpCase("warp_mxfp8_e5m2", "MmaMXF8Op", "e5m2", "e5m2", shape, ("ue8m0", 32)),
+            WarpCase("warp_mxfp4", "MmaMXF4Op", "e2m1", "e2m1", shape, ("ue8m0", 32)),
+            WarpCase("warp_nvfp4", "MmaMXF4NVF4Op", "e2m1", "e2m1", shape, ("ue4m3", 16)),
+            WarpCase("warp_e2m1_e4m3", "MmaMXF8F6F4Op", "e2m1", "e4m3", shape, ("ue8m0", 32)),
+            WarpCase("warp_e5m2_e2m1", "MmaMXF8F6F4Op", "e5m2", "e2m1", shape, ("ue8m0", 32)),
         ]
     return []

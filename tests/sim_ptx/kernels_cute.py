@@ -223,3 +223,59 @@ class Copy:
         if warp == 0:
             cute.arch.relinquish_tmem_alloc_permit()
             cute.arch.dealloc_tmem(at, COLUMNS)
+
+
+class WarpProduct:
+    """D = A x B^T of one warp's tile with block scales, by mma.sync. In memory, elements of 4 bits take a byte each if A
+    and B have different types."""
+
+    def __init__(self, op, types, scales, shape):
+        self.op, self.types, self.scales, self.shape = op, types, scales, shape
+
+    @cute.jit
+    def __call__(self, a: cute.Pointer, b: cute.Pointer, sa: cute.Pointer, sb: cute.Pointer, d: cute.Pointer):
+        m, n, k = self.shape
+        tensors = [cute.make_tensor(p, cute.make_layout((rows, k), stride=(k, 1))) for p, rows in ((a, m), (b, n))]
+        each = self.scales[1]
+        factors = [cute.make_tensor(p, cute.make_layout((rows, (each, k // each)), stride=(k // each, (0, 1))))
+                   for p, rows in ((sa, m), (sb, n))]
+        self.kernel(*tensors, *factors, cute.make_tensor(d, cute.make_layout((m, n), stride=(n, 1)))).launch(
+            grid=(1, 1, 1), block=(32, 1, 1))
+
+    @cute.kernel
+    def kernel(self, ga: cute.Tensor, gb: cute.Tensor, gsa: cute.Tensor, gsb: cute.Tensor, gd: cute.Tensor):
+        thread, _, _ = cute.arch.thread_idx()
+        op = self.op()
+        mma = cute.make_tiled_mma(op, cute.make_layout((1, 1, 1)), permutation_mnk=op.shape_mnk)
+        part = mma.get_slice(thread)
+        fa, fb = (self.fragment(t, p, make) for t, p, make in zip(
+            self.types, (part.partition_A(ga), part.partition_B(gb)), (mma.make_fragment_A, mma.make_fragment_B)))
+        fsa = self.factors(gsa, sm100.thrfrg_SFA(gsa.layout, part), thread)
+        fsb = self.factors(gsb, sm100.thrfrg_SFB(gsb.layout, part), thread)
+        out = part.partition_C(gd)
+        acc = cute.make_rmem_tensor(out.shape, cutlass.Float32)
+        acc.fill(0.0)
+        for block in cutlass.range_constexpr(cute.size(fa, mode=[2])):
+            cute.gemm(mma, acc, [fa[None, None, block], fsa[None, None, block]], [fb[None, None, block], fsb[None, None, block]], acc)
+        cute.autovec_copy(acc, out)
+
+    @cute.jit
+    def fragment(self, kind, source, make):
+        """Returns the elements of a thread in registers. An e2m1 element of a byte takes bits 2 to 5."""
+        registers = make(source)
+        cute.autovec_copy(source, registers)
+        if cutlass.const_expr(kind.width == 8 and kind.is_integer):
+            for i in cutlass.range_constexpr(cute.size(registers)):
+                registers[i] = kind(registers[i] << 2)
+        return registers
+
+    @cute.jit
+    def factors(self, source, layout, thread):
+        """Returns the scales of a thread in registers."""
+        mine = cute.make_tensor(source.iterator, layout)[(thread, (0, 0)), (None, None)]
+        mine = cute.group_modes(cute.flatten(mine), 0, 2)
+        registers = cute.make_fragment_like(mine)
+        scales, to = cute.filter_zeros(mine), cute.filter_zeros(registers)
+        for i in cutlass.range_constexpr(cute.size(to)):
+            to[i] = scales[i]
+        return registers
