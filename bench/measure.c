@@ -1,6 +1,7 @@
 #include "measure.h"
 #include "copies.h"
 #include "data.h"
+#include "device.h"
 #include "memory.h"
 #include "samples.h"
 #include "validate.h"
@@ -27,24 +28,33 @@ typedef struct bench {
     bench_samples ours, theirs[BENCH_PEERS], unit_rates, read_rates;
 } bench;
 
-bench_operand_kind bench_job_operand(const bench_job *job, uint32_t layout, uint64_t number) {
-    return (bench_operand_kind){
+/* Returns the scale layout of an operand. On a GPU, fp32 scales of 1 x 128 blocks have the layout
+ * that the other library reads. All other scales are row-major, as in checkpoints. */
+static uint32_t layout_of(const bench_job *job, bsmm_format f) {
+    if (job->challenge) return BSMM_LAYOUT_COL_MAJOR;
+    bool rows = f.scale == BSMM_SCALE_F32 && f.block_rows == 1 && f.block_cols == 128;
+    return rows && !bench_device_kind_of(job->device)->is_host ? BSMM_LAYOUT_CUBLAS_VEC128
+                                                               : BSMM_LAYOUT_ROW_MAJOR;
+}
+
+bsmm_status bench_job_operand(const bench_job *job, uint64_t number, bsmm_matrix *matrix,
+                              bsmm_matrix *wide) {
+    const bsmm_format format = number ? job->b : job->a;
+    const bench_operand_kind kind = {
         .order = job->challenge ? BSMM_ORDER_COL : BSMM_ORDER_ROW,
-        .layout = job->challenge ? BSMM_LAYOUT_COL_MAJOR : layout,
+        .layout = layout_of(job, format),
         .seed = BENCH_FIRST_SEED + number,
         .quantized = job->quantized,
         .normal_scales = job->challenge,
     };
+    return bench_operand_create(matrix, wide, format, job->sizes[number], job->sizes[2], &kind);
 }
 
 static bsmm_status make_matrices(bench *b) {
     const bench_job *job = b->job;
-    int64_t m = job->sizes[0], n = job->sizes[1], k = job->sizes[2];
-    const bench_operand_kind of_a = bench_job_operand(job, BSMM_LAYOUT_ROW_MAJOR, 0);
-    const bench_operand_kind of_b = bench_job_operand(job, BSMM_LAYOUT_ROW_MAJOR, 1);
-    bsmm_status status = bench_operand_create(&b->a, &b->a_wide, job->a, m, k, &of_a);
-    if (!status) status = bench_operand_create(&b->b, &b->b_wide, job->b, n, k, &of_b);
-    return status ? status : bench_matrix_create(&b->d, job->out, m, n);
+    bsmm_status status = bench_job_operand(job, 0, &b->a, &b->a_wide);
+    if (!status) status = bench_job_operand(job, 1, &b->b, &b->b_wide);
+    return status ? status : bench_matrix_create(&b->d, job->out, job->sizes[0], job->sizes[1]);
 }
 
 static bsmm_matmul_desc describe(const bench *b) {

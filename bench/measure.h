@@ -67,6 +67,8 @@ typedef struct bench_result {
     /* The kernel's error bound as a multiple of sum |a||b| (bsmm_explanation). 0 means that the
      * validation does not use it. */
     double bound;
+    /* With --check, the level of the kernel's errors (cli/level.h), or NAN if it is not known. */
+    double error_level;
     /* Holds the result of the validation. bench compared `checked` outputs with dot products in
      * double, and `failed` of them exceeded the tolerance. max_error is the largest |d - exact| /
      * max(1, |exact|). The remaining fields describe the output with that error. */
@@ -75,9 +77,10 @@ typedef struct bench_result {
     int64_t worst_row, worst_col;
 } bench_result;
 
-/* Returns how operand number 0 (A) or 1 (B) of a job is stored. `layout` is the scale layout of
- * operands that are not the challenge's. */
-bench_operand_kind bench_job_operand(const bench_job *job, uint32_t layout, uint64_t number);
+/* Creates and fills operand number 0 (A) or 1 (B) of a job, and `wide`, a row-major fp32 matrix
+ * with the same values. The caller destroys both, even if the call fails. */
+bsmm_status bench_job_operand(const bench_job *job, uint64_t number, bsmm_matrix *matrix,
+                              bsmm_matrix *wide);
 
 /* Measures one GEMM. If a call of the library fails, returns the library's status. If outputs fail
  * the validation, the function does not time the GEMM. */

@@ -36,21 +36,11 @@ typedef struct bench {
     size_t counted;
 } bench;
 
-/* Returns the scale layout of an operand. fp32 scales of 1 x 128 blocks have the layout that the
- * other library reads. All other scales are row-major, as in checkpoints. */
-static uint32_t layout_of(bsmm_format f) {
-    bool rows = f.scale == BSMM_SCALE_F32 && f.block_rows == 1 && f.block_cols == 128;
-    return rows ? BSMM_LAYOUT_CUBLAS_VEC128 : BSMM_LAYOUT_ROW_MAJOR;
-}
-
 static bsmm_status make_matrices(bench *b) {
     const bench_job *job = b->job;
-    int64_t m = job->sizes[0], n = job->sizes[1], k = job->sizes[2];
-    const bench_operand_kind of_a = bench_job_operand(job, layout_of(job->a), 0);
-    const bench_operand_kind of_b = bench_job_operand(job, layout_of(job->b), 1);
-    bsmm_status status = bench_operand_create(&b->a, &b->a_wide, job->a, m, k, &of_a);
-    if (!status) status = bench_operand_create(&b->b, &b->b_wide, job->b, n, k, &of_b);
-    return status ? status : bench_matrix_create(&b->d, job->out, m, n);
+    bsmm_status status = bench_job_operand(job, 0, &b->a, &b->a_wide);
+    if (!status) status = bench_job_operand(job, 1, &b->b, &b->b_wide);
+    return status ? status : bench_matrix_create(&b->d, job->out, job->sizes[0], job->sizes[1]);
 }
 
 static bsmm_matmul_desc describe(const bench *b) {

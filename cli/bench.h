@@ -14,7 +14,7 @@ typedef struct cli_bench_values {
     int64_t m, n, k, m_range[2], k_range[2], k_step, threads, repeats;
     const char *kernel, *device, *plot, *recipe, *peer, *relayout, *packed;
     bool json, bench, no_pack_b, cold, quantized, quantize, dequantize, amax, fast, counters,
-        sampled, challenge;
+        sampled, challenge, check;
     /* With --challenge, true if the command measures all of the challenge's shapes, false if -M, -N
      * and -K give one shape. */
     bool all_shapes;
@@ -69,6 +69,14 @@ typedef struct cli_bench_trust {
             "true: the machine was busy in every attempt (a * at the share): probe_share is "      \
             "below "                                                                               \
             "0.9, or the product was faster than its ceiling"                                      \
+    }
+
+/* Defines the output column of a kernel's error level (level.h). */
+#define CLI_BENCH_LEVEL_COLUMN                                                                     \
+    {                                                                                              \
+        "error_level", NULL, true,                                                                 \
+            "with --check, the typical error as a multiple of what the kernel's family had when "  \
+            "it was measured; else, and where it was not, null"                                    \
     }
 
 cli_bench_trust cli_bench_trust_of(const bench_ceilings *run, const bench_probed *row,

@@ -33,6 +33,7 @@ const cli_column cli_bench_product_columns[] = {
     {"cold", NULL, false, "B came from memory in each run"},
     {"b_gbs", NULL, true, "bytes of B as stored / seconds / 10^9"},
     {"intensity", NULL, true, "operations per byte of A, B, their scales and D"},
+    CLI_BENCH_LEVEL_COLUMN,
     CLI_BENCH_TRUST_COLUMNS,
     {0},
 };
@@ -72,6 +73,7 @@ static void print_row(cli_rows *rows, const char *formats, const bench_job *job,
     cli_row_value(rows, json_boolean(job->cold), "%s", "");
     cli_row_number(rows, result->b_bytes / result->seconds * 1e-9, "%.1f");
     cli_row_number(rows, result->intensity, "%.1f");
+    cli_row_number(rows, result->error_level, "%.3g");
     cli_bench_trust_cells(rows, trust);
 }
 

@@ -49,6 +49,7 @@ const cli_column cli_bench_queued_columns[] = {
     {"intensity", NULL, true, "operations per byte of A, B, their scales and D"},
     {"sets", NULL, true, "sets of operands that take turns"},
     {"counters", NULL, false, "with --counters, what the time of each launch consists of"},
+    CLI_BENCH_LEVEL_COLUMN,
     CLI_BENCH_TRUST_COLUMNS,
     {0},
 };
@@ -113,6 +114,7 @@ static void print_cells(const cli_bench_session *s, cli_rows *rows,
     cli_row_integer(rows, (int64_t)result->sets);
     cli_row_value(rows, s->values->counters ? cli_bench_counters_json(result) : json_null(), "%s",
                   "");
+    cli_row_number(rows, ours->error_level, "%.3g");
     cli_bench_trust_cells(rows, trust);
 }
 

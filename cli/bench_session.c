@@ -1,5 +1,6 @@
 #include "bench_session.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,10 @@ static void tick(void *context) {
 static int measure_one(void *context, size_t shape, bench_probed *probed) {
     cli_bench_session *s = context;
     cli_bench_shape_at(s->values, (int64_t)shape, s->job.sizes);
-    return s->parts->measure(s, s->now, probed);
+    int status = s->parts->measure(s, s->now, probed);
+    ((bench_result *)s->now)->error_level = (double)NAN;
+    if (status != CLI_OK || !s->values->check) return status;
+    return cli_bench_check_level(&s->job, s->now);
 }
 
 static void keep_one(void *context, size_t shape) {

@@ -26,7 +26,8 @@ struct cli_bench_session {
     const cli_bench_values *values;
     const cli_bench_parts *parts;
     bench_job job;
-    /* `now` is the result of the current shape, and `results` has the results of all shapes. */
+    /* `now` is the result of the current shape, and `results` has the results of all shapes. They
+     * begin with a bench_result. */
     void *now, *results;
     bench_probed *probed;
     int *attempts;
@@ -60,6 +61,11 @@ json_t *cli_bench_counters_json(const struct bench_queued_result *result);
 void cli_bench_print_challenge(cli_bench_session *session, cli_rows *rows, void *result,
                                bench_point *point, const cli_bench_trust *trust);
 void cli_bench_print_challenge_means(cli_bench_session *session);
+
+/* Multiplies the operands of the job again, and sets result->error_level. Returns CLI_OK, or
+ * CLI_FAILED after printing a message, for example because the errors are larger than those that
+ * were measured for the kernel's family. */
+int cli_bench_check_level(const bench_job *job, bench_result *result);
 
 /* Returns the plot point of a result without other libraries. `unit` is the peak rate in
  * operations per second. */

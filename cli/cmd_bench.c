@@ -153,6 +153,8 @@ static int check_values(const values *options) {
     if (options->sampled &&
         (!bench_device_kind_of(options->device)->is_model || is_conversion(options)))
         return cli_usage("--sampled: is for products on devices whose times come from a model");
+    if (options->check && is_conversion(options))
+        return cli_usage("--check: is for products, not for conversions");
     if (options->amax && !options->quantize) return cli_usage("--amax: is for --quantize");
     if (!cli_is_plain(options->out))
         return cli_usage("--out: value is %s; must be f32, f16 or bf16",
@@ -245,6 +247,9 @@ static const cli_option options[] = {
     FLAG("sampled", sampled,
          "where times come from a model: execute only the workgroups that the model needs, and "
          "validate only their outputs"),
+    FLAG("check", check,
+         "multiply each shape once more, and fail if the typical error is more than twice what it "
+         "was when the kernel's family was measured"),
     FLAG("quantized-data", quantized,
          "operands are normal values, quantized by the format's default recipe"),
     FLAG("quantize", quantize, "measure quantizing an M x K matrix into --format instead"),

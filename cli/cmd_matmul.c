@@ -4,6 +4,7 @@
 #include "device.h"
 #include "files.h"
 #include "level.h"
+#include "multiply.h"
 #include "output.h"
 #include "product.h"
 #include "rows.h"
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 typedef struct values {
     const char *out, *dtype, *kernel, *device, *c;
@@ -47,17 +47,10 @@ typedef struct product {
     bsmm_matmul_desc desc;
     bench_device *device;
     float alpha, beta;
-    char kernel[64];
-    double seconds;
+    cli_ran ran;
     cli_check check;
     double level; /* The level of the kernel's errors (level.h), or NAN if it is not known. */
 } product;
-
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static bool open_operands(const values *options, char **args, product *job) {
     if (!cli_operand_open(args[0], &job->a) || !cli_operand_open(args[1], &job->b)) return false;
@@ -89,82 +82,14 @@ static void describe(const values *options, product *job) {
     desc->compute = options->fast ? BSMM_COMPUTE_FAST : BSMM_COMPUTE_EXACT;
 }
 
-/* Describes the operands in the memory of the device. */
-typedef struct placed {
-    bsmm_matrix a, b, c, d;
-} placed;
-
-static bool place(product *job, placed *there) {
-    const bsmm_matmul_desc *desc = &job->desc;
-    bench_device *device = job->device;
-    return bench_device_put(device, desc->a, true, &there->a) &&
-           bench_device_put(device, desc->b, true, &there->b) &&
-           (!desc->c || bench_device_put(device, desc->c, true, &there->c)) &&
-           bench_device_put(device, desc->d, false, &there->d);
-}
-
-static bsmm_buffers buffers_of(const product *job, const placed *there) {
-    bsmm_buffers buffers = BSMM_INIT(bsmm_buffers);
-    buffers.a = there->a.data;
-    buffers.a_scales = there->a.scales;
-    buffers.a_global = there->a.global_scale;
-    buffers.b = there->b.data;
-    buffers.b_scales = there->b.scales;
-    buffers.b_global = there->b.global_scale;
-    buffers.c = job->desc.c ? there->c.data : NULL;
-    buffers.d = there->d.data;
-    buffers.stream = bench_device_stream(job->device);
-    return buffers;
-}
-
-static bool device_failed(void) {
-    cli_fail("%s", bench_device_error());
-    return false;
-}
-
-static bool timed_run(const bsmm_plan *plan, const bsmm_buffers *buffers, product *job) {
-    double started = now();
-    if (bsmm_plan_run(plan, buffers)) {
-        cli_fail_library(NULL);
-        return false;
-    }
-    bool done = bench_device_wait(job->device);
-    job->seconds = now() - started;
-    return done || device_failed();
-}
-
-static bool run_plan(const bsmm_plan *plan, product *job) {
-    placed there;
-    if (!job->device) job->device = bench_device_open(job->desc.device);
-    if (!job->device || !place(job, &there)) return device_failed();
-    bsmm_buffers buffers = buffers_of(job, &there);
-    buffers.workspace_bytes = bsmm_plan_workspace_bytes(plan);
-    if (!bench_device_allocate(job->device, buffers.workspace_bytes + 1, &buffers.workspace))
-        return device_failed();
-    snprintf(job->kernel, sizeof job->kernel, "%s", bsmm_plan_kernel(plan));
-    bool done = timed_run(plan, &buffers, job);
-    return done && (bench_device_get(job->device, &there.d, job->desc.d) || device_failed());
-}
-
-/* Makes the plan, copies the operands to the device and runs the plan. The function makes the plan
- * first, because its message for a wrong device name is better than the message of opening the
- * device. */
 static bool multiply(product *job) {
-    bsmm_plan *plan = NULL;
-    if (bsmm_plan_create(&job->desc, &plan)) {
-        cli_fail_library(NULL);
-        return false;
-    }
-    bool done = run_plan(plan, job);
-    bsmm_plan_destroy(plan);
-    return done;
+    return cli_multiply_on(&job->device, &job->desc, &job->ran);
 }
 
 /* Runs another product on the device that `context` has already opened. */
 static bool multiply_again(const bsmm_matmul_desc *desc, void *context) {
-    product again = *(const product *)context;
-    again.desc = *desc;
-    return multiply(&again);
+    cli_ran ran;
+    return cli_multiply_on(&((product *)context)->device, desc, &ran);
 }
 
 /* Compares the typical error of the kernel with the measured typical error of its family
@@ -172,12 +97,8 @@ static bool multiply_again(const bsmm_matmul_desc *desc, void *context) {
  * bound. */
 static bool at_its_level(product *job) {
     job->level = (double)NAN;
-    if (!cli_level_run(&job->desc, job->kernel, multiply_again, job, &job->level)) return false;
-    if (!(job->level > CLI_LEVEL_MOST)) return true;
-    cli_fail("check: the errors of kernel %s are typically %.3g times as large as when it was "
-             "measured; up to %.3g times pass",
-             job->kernel, job->level, CLI_LEVEL_MOST);
-    return false;
+    return cli_level_run(&job->desc, job->ran.kernel, multiply_again, job, &job->level) &&
+           cli_level_passes(job->ran.kernel, job->level);
 }
 
 static bool within_bound(const values *options, product *job) {
@@ -213,9 +134,9 @@ static void print_row(const values *options, const product *job) {
     cli_row_integer(rows, a->cols);
     cli_row_text(rows, format);
     cli_row_text(rows, options->dtype);
-    cli_row_text(rows, job->kernel);
-    cli_row_value(rows, json_real(job->seconds), "%s", cli_seconds(job->seconds).text);
-    cli_row_number(rows, operations / job->seconds / 1e9, "%.3g");
+    cli_row_text(rows, job->ran.kernel);
+    cli_row_value(rows, json_real(job->ran.seconds), "%s", cli_seconds(job->ran.seconds).text);
+    cli_row_number(rows, operations / job->ran.seconds / 1e9, "%.3g");
     checked_cell(rows, options->check, job->check.max_error);
     checked_cell(rows, options->check, job->check.share);
     checked_cell(rows, options->check && !isnan(job->level), job->level);

@@ -228,3 +228,11 @@ bool cli_level_run(const bsmm_matmul_desc *desc, const char *kernel, cli_multipl
     free(p.d.data);
     return done;
 }
+
+bool cli_level_passes(const char *kernel, double level) {
+    if (!(level > CLI_LEVEL_MOST)) return true;
+    cli_fail("check: the errors of kernel %s are typically %.3g times as large as when it was "
+             "measured; up to %.3g times pass",
+             kernel, level, CLI_LEVEL_MOST);
+    return false;
+}

@@ -37,6 +37,9 @@ typedef bool cli_multiply(const bsmm_matmul_desc *desc, void *context);
 bool cli_level_run(const bsmm_matmul_desc *desc, const char *kernel, cli_multiply *multiply,
                    void *context, double *level);
 
+/* Tells whether a kernel with this error level passes. If it does not, prints a message. */
+bool cli_level_passes(const char *kernel, double level);
+
 /* Computes the error level of cli_level_run from fp32 results d that exist already. a_values and
  * b_values are the decoded elements of a and b. */
 double cli_level_compare(const bench_family_level *family, const bsmm_matrix *a,

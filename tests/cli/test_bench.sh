@@ -45,8 +45,22 @@ assert row["cold"] is False and row["threads"] >= 1 and row["ceiling"] != "dram_
 assert abs(row["b_gbs"] - (64 * 64 + 64 * 4) / row["seconds"] / 1e9) < 1e-9 * row["b_gbs"], row
 print(",".join(row))' "$out") || fail "bad row: $out"
 documented=format,m,n,k,device,kernel,seconds,gflops,ceiling_gflops,share,ceiling,peers,max_error
-documented+=,threads,b_packed,pack_b_seconds,cold,b_gbs,intensity,probe_share,measured,disturbed
+documented+=,threads,b_packed,pack_b_seconds,cold,b_gbs,intensity,error_level,probe_share,measured,disturbed
 [ "$keys" = "$documented" ] || fail "keys are $keys"
+
+# With --check, bench compares the typical error with that of the kernel's family. Without it, and for
+# the reference kernel, whose error was not measured, the level is null.
+for row in "f32 --check:0.5:1.01" "bf16 --check --kernel ref:none" "f32:none"; do
+    IFS=: read -r options least most <<<"$row"
+    expect 0 --format $options -M 64 -N 64 -K 512 --repeats 1 --threads 1 --json
+    python3 -c '
+import json, sys
+level, least, most = json.loads(sys.argv[1])["error_level"], *sys.argv[2:]
+assert level is None if least == "none" else float(least) <= level <= float(most), level' "$out" "$least" "$most" ||
+        fail "error_level of $options: $out"
+done
+expect 2 --format mxfp4 --quantize --check
+contains "$err" "--check: is for products, not for conversions"
 
 # Loading a peer library takes long, so only the tests about peers load one.
 export BSMM_BENCH_OPENBLAS= BSMM_BENCH_ONEDNN=

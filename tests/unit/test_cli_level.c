@@ -177,11 +177,19 @@ static void test_edges(void **state) {
     test_matrix_free(&f.b);
 }
 
+static void test_passes(void **state) {
+    (void)state;
+    assert_true(cli_level_passes("k", (double)NAN) && cli_level_passes("k", CLI_LEVEL_MOST));
+    assert_false(cli_level_passes("k", 1.01 * CLI_LEVEL_MOST));
+    assert_false(cli_level_passes("k", (double)INFINITY));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_todays_kernels),
         cmocka_unit_test(test_four_times_worse),
         cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_passes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,17 @@
+/* Multiplies matrices in host memory on any device. */
+#ifndef CLI_MULTIPLY_H
+#define CLI_MULTIPLY_H
+
+#include "device.h"
+
+typedef struct cli_ran {
+    char kernel[64];
+    double seconds; /* The time of the product alone, without the copies of the matrices. */
+} cli_ran;
+
+/* Copies the operands to the device that the description names, multiplies them and copies D back.
+ * *device is that device. If it is NULL, the function opens it. The caller closes it; until then
+ * the device keeps the copies. On failure, the function prints a message and returns false. */
+bool cli_multiply_on(bench_device **device, const bsmm_matmul_desc *desc, cli_ran *ran);
+
+#endif
