@@ -183,6 +183,7 @@ static bool make_group(job *j, gfx9_group *g, char *error) {
                       .kernel = j->kernel,
                       .lds_size = j->lds_size,
                       .checks = l->checks,
+                      .seed = l->seed,
                       .error = error};
     g->wave_count = (threads + LANES - 1) / LANES;
     g->lds = malloc(j->lds_size + 16);

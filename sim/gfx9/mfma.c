@@ -1,7 +1,7 @@
 /* Executes AMD's matrix instructions (MFMA). The simulator unpacks the operands from the registers
- * to matrices and multiplies them with k in ascending order. It writes D after it has read all
- * operands, because D and C may be the same registers. The register layouts are AMD's, and
- * tests/golden/mfma checks them. */
+ * to matrices and multiplies them in an order that the launch's seed varies. It writes D after it
+ * has read all operands, because D and C may be the same registers. The register layouts are AMD's,
+ * and tests/golden/mfma checks them. */
 #include "floats.h"
 #include "sim.h"
 
@@ -159,7 +159,31 @@ static void write_d(gfx9_wave *w, const gfx9_operand *o, uint32_t count, uint32_
         memcpy(w->v[o->reg + r], d[r], sizeof d[r]), w->written[o->reg + r] = ~0ull;
 }
 
-/* Adds a(i, k) * b(k, j) for all k, in ascending order, to each sum[j]. The loop uses vector
+/* Says in which order an instruction adds the products of a result and C. AMD has not published the
+ * order, so no program may depend on it. Product number k ^ `flip` is the k-th that is added. C is
+ * added first, or last if `late` is true. With the default seed of 1, k ascends and C is first. */
+typedef struct {
+    uint32_t flip;
+    bool late;
+} order;
+
+static order order_of(const gfx9_wave *w) {
+    const uint64_t mixed = (w->group->seed - 1) * 0x9e3779b97f4a7c15u;
+    return (order){mixed >> 40 & 127, mixed >> 63};
+}
+
+/* If C is added last, take_row moves a row of C away, and add_row adds it to the finished sums. */
+static void take_row(order o, uint32_t m, float *row, float *c) {
+    if (!o.late) return;
+    memcpy(c, row, m * sizeof *c);
+    memset(row, 0, m * sizeof *row);
+}
+static void add_row(order o, uint32_t m, float *row, const float *c) {
+    for (uint32_t j = 0; o.late && j < m; j++)
+        row[j] += c[j];
+}
+
+/* Adds a(i, k) * b(k, j) for all k, in the order k ^ flip, to each sum[j]. The loop uses vector
  * types, because compilers would vectorize it over k instead of j. */
 typedef float floats __attribute__((vector_size(64)));
 
@@ -167,27 +191,30 @@ typedef float floats __attribute__((vector_size(64)));
 __attribute__((target_clones("default", "avx512f")))
 #endif
 static void
-multiply_row(size_t m, size_t depth, const float *a, const float *b, float *sum) {
+multiply_row(size_t m, size_t depth, size_t flip, const float *a, const float *b, float *sum) {
+    flip &= depth - 1;
     for (size_t j = 0; j + 16 <= m; j += 16) {
         floats s, row;
         memcpy(&s, sum + j, sizeof s);
         for (size_t k = 0; k < depth; k++) {
-            memcpy(&row, b + k * m + j, sizeof row);
-            s += row * a[k * m];
+            memcpy(&row, b + (k ^ flip) * m + j, sizeof row);
+            s += row * a[(k ^ flip) * m];
         }
         memcpy(sum + j, &s, sizeof s);
     }
     for (size_t j = m / 16 * 16; j < m; j++)
         for (size_t k = 0; k < depth; k++)
-            sum[j] += a[k * m] * b[k * m + j];
+            sum[j] += a[(k ^ flip) * m] * b[(k ^ flip) * m + j];
 }
 
 /* Multiplies like multiply_row, but for f32 operands. The product of two f32 numbers is not exact
  * in f32, so the function uses fused multiply-adds, which round only the sum. */
-static void fuse_row(size_t m, size_t depth, const float *a, const float *b, float *sum) {
+static void fuse_row(size_t m, size_t depth, size_t flip, const float *a, const float *b,
+                     float *sum) {
+    flip &= depth - 1;
     for (size_t k = 0; k < depth; k++)
         for (size_t j = 0; j < m; j++)
-            sum[j] = fmaf(a[k * m], b[k * m + j], sum[j]);
+            sum[j] = fmaf(a[(k ^ flip) * m], b[(k ^ flip) * m + j], sum[j]);
 }
 
 /* Returns the number of the block of A that the instruction multiplies by block `block` of B. With
@@ -200,14 +227,18 @@ static uint32_t broadcast(const gfx9_inst *i, uint32_t block) {
 static void finish(gfx9_wave *w, const gfx9_inst *inst, const shape *s, const float *a,
                    const float *b, bool fused) {
     uint32_t c[32][LANES], reg, lane;
+    float kept[32];
+    const order o = order_of(w);
     read_c(w, &inst->op[3], result_count(s), F32, c);
     for (uint32_t n = 0; n < s->blocks; n++) {
         const float *from = a + (size_t)(inst->cbsz ? broadcast(inst, n) : n) * s->k * s->m;
         for (uint32_t i = 0; i < s->m; i++) {
             place_of_result(s, n, i, 0, &reg, &lane);
             float *row = (float *)&c[reg][lane];
-            (fused ? fuse_row : multiply_row)(s->m, s->k, from + i, b + (size_t)n * s->k * s->m,
-                                              row);
+            take_row(o, s->m, row, kept);
+            (fused ? fuse_row : multiply_row)(s->m, s->k, o.flip, from + i,
+                                              b + (size_t)n * s->k * s->m, row);
+            add_row(o, s->m, row, kept);
         }
     }
     write_d(w, &inst->op[0], result_count(s), c);
@@ -256,16 +287,20 @@ static double pair(const gfx9_wave *w, const gfx9_operand *o, uint32_t reg, uint
  * register, 16 lanes hold one row of a 16 x 16 result, or row i of all four 4 x 4 results. */
 static void execute_doubles(gfx9_wave *w, const gfx9_inst *inst, const shape *s) {
     uint32_t d[8][LANES] = {{0}}, x, y, item;
+    const order o = order_of(w);
     for (uint32_t n = 0; n < s->blocks; n++)
         for (uint32_t i = 0; i < s->m; i++)
             for (uint32_t j = 0; j < s->m; j++) {
                 const uint32_t reg = s->m == 16 ? i / 4 : 0,
                                lane = s->m == 16 ? 16 * (i % 4) + j : 16 * i + 4 * n + j;
-                double sum = pair(w, &inst->op[3], reg, lane);
+                const double first = pair(w, &inst->op[3], reg, lane);
+                double sum = o.late ? 0 : first;
                 for (uint32_t k = 0; k < s->k; k++) {
-                    place_of(s, n, i, k, &x, &item), place_of(s, n, j, k, &y, &item);
+                    const uint32_t at = k ^ (o.flip & (s->k - 1u));
+                    place_of(s, n, i, at, &x, &item), place_of(s, n, j, at, &y, &item);
                     sum = fma(pair(w, &inst->op[1], 0, x), pair(w, &inst->op[2], 0, y), sum);
                 }
+                if (o.late) sum += first;
                 const uint64_t u = gfx9_bits64(sum);
                 d[(size_t)2 * reg][lane] = (uint32_t)u;
                 d[(size_t)2 * reg + 1][lane] = (uint32_t)(u >> 32);
@@ -291,7 +326,8 @@ static bool read_scales(gfx9_wave *w, const gfx9_inst *i, const shape *s, int wh
 }
 
 static void execute_mixed(gfx9_wave *w, const gfx9_inst *inst, const shape *s) {
-    float a[4096], b[4096];
+    float a[4096], b[4096], kept[32];
+    const order o = order_of(w);
     uint8_t sa[LANES], sb[LANES];
     uint32_t c[32][LANES] = {{0}}, reg, lane;
     if (inst->cbsz > 4 || inst->blgp > 4) {
@@ -307,10 +343,12 @@ static void execute_mixed(gfx9_wave *w, const gfx9_inst *inst, const shape *s) {
     for (uint32_t i = 0; i < m; i++) {
         place_of_result(s, 0, i, 0, &reg, &lane);
         float *row = (float *)&c[reg][lane];
-        if (!s->scaled) multiply_row(m, s->k, a + i, b, row);
-        for (uint32_t q = 0; s->scaled && q < s->k / 32u; q++) {
+        take_row(o, m, row, kept);
+        if (!s->scaled) multiply_row(m, s->k, o.flip, a + i, b, row);
+        for (uint32_t n = 0; s->scaled && n < s->k / 32u; n++) {
+            const uint32_t q = n ^ (o.flip / 32 & (s->k / 32u - 1));
             float part[32] = {0};
-            multiply_row(m, 32, a + (size_t)q * 32 * m + i, b + (size_t)q * 32 * m, part);
+            multiply_row(m, 32, o.flip, a + (size_t)q * 32 * m + i, b + (size_t)q * 32 * m, part);
             const uint32_t x = sa[m * q + i];
             for (uint32_t j = 0; j < m; j++) {
                 const uint32_t y = sb[m * q + j];
@@ -319,6 +357,7 @@ static void execute_mixed(gfx9_wave *w, const gfx9_inst *inst, const shape *s) {
                     x == 255 || y == 255 ? NAN : (float)((double)row[j] + (double)part[j] * factor);
             }
         }
+        add_row(o, m, row, kept);
     }
     write_d(w, &inst->op[0], result_count(s), c);
 }

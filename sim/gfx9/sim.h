@@ -231,7 +231,8 @@ struct gfx9_group {
     struct gfx9_shadow *shadow;
     gfx9_wave *waves;
     uint32_t checks;
-    char *error; /* Receives the message of the first failure. The buffer has 512 bytes. */
+    uint64_t seed; /* The seed of the launch, which varies the order in which MFMA adds. */
+    char *error;   /* Receives the message of the first failure. The buffer has 512 bytes. */
 };
 
 /* Stops the wave with an error. The message contains the formatted text, the kernel, the address,
@@ -328,8 +329,8 @@ typedef struct {
     const void *kernarg; /* Points to the kernel's explicit arguments as they lie in memory. */
     size_t kernarg_size;
     uint32_t checks;
-    /* `seed` varies the order of waves. `limit` is the largest number of instructions that a wave
-     * may execute, or 0 for the default. */
+    /* `seed` varies the order of waves, and that in which MFMA adds. `limit` is the largest number
+     * of instructions that a wave may execute, or 0 for the default. */
     uint64_t seed, limit;
     /* The simulator writes here the number of instructions that the launch has executed. */
     uint64_t steps;
