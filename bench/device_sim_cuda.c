@@ -51,6 +51,12 @@ static uint64_t cache_bytes(const void *state) {
  * (docs/SIMULATOR.md). Real Blackwell GPUs may round otherwise; none was measured. */
 static const bench_family_level levels[] = {
     {"cuda_sm100f_scaled", .unit = 32, .level = 1.01},
+    {"cuda_sm90a_fp8", .unit = 32, .segment = 128, .fraction = 13, .level = 0.72},
+    {"cuda_sm90a_fold", .unit = 32, .segment = 128, .fraction = 13, .level = 1.01},
+    {"cuda_sm90a_bf16", .unit = 16, .fraction = 25, .exact_in_bf16 = true, .divides_k = true,
+     .level = 1.01},
+    {"cuda_sm80_bf16", .device = "sim:sm_90a", .unit = 16, .fraction = 25, .exact_in_bf16 = true,
+     .level = 1.05},
     {"cuda_sm80_bf16", .unit = 16, .exact_in_bf16 = true, .level = 1.2},
     {0},
 };
