@@ -32,6 +32,7 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
     return (bsmm_small_m_engine){
         .width = width,
         .group = BSMM_SMALL_M_GROUP,
+        .read_group = BSMM_SMALL_M_GROUP,
         .panels = bsmm_small_m_f32_panels(width),
         .unit = unit,
         .a_unit_bytes = (uint64_t)BSMM_F32FMA_UNIT_BYTES(width, unit),

@@ -48,7 +48,9 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
     bsmm_small_m_engine d = form_of(by_fma);
     d.width = width;
     d.panels = form->panels[weights][tile];
-    d.group = BSMM_SMALL_M_GROUP;
+    d.group = by_fma || by_segment ? BSMM_SMALL_M_GROUP : 1;
+    d.read_group = BSMM_SMALL_M_GROUP;
+    d.reads_compact = !by_fma;
     d.unit = unit;
     d.a_unit_bytes = (uint64_t)(by_fma ? BSMM_BF16_WIDE_UNIT_BYTES(width, unit)
                                        : BSMM_BF16_UNIT_BYTES(width, unit));

@@ -45,13 +45,9 @@ INLINE void decode_sixes(const uint8_t *b, int64_t pitch, __m512i table, __m512i
  * 64 more bytes follow each matrix in packed weights. */
 INLINE void decode_strip_sixes(const uint8_t *b, __m512i table, __m512i byte[GROUPS]) {
     const __m512i sixes = _mm512_set1_epi64(0x322c2620120c0600);
-    const __m512i lanes =
-        _mm512_setr_epi32(0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 33, 36, 39, 42, 45);
-    const __m512i threes = _mm512_add_epi8(_mm512_mullo_epi32(lanes, _mm512_set1_epi32(0x01010101)),
-                                           _mm512_set1_epi32(0x00020100));
 #    pragma GCC unroll 8
     for (int i = 0; i < GROUPS; i++) {
-        __m512i word = _mm512_permutexvar_epi8(threes, _mm512_loadu_si512(b + 48 * i));
+        __m512i word = bsmm_load_threes(b + 48 * i);
         byte[i] = _mm512_permutexvar_epi8(_mm512_multishift_epi64_epi8(sixes, word), table);
     }
 }
@@ -269,7 +265,7 @@ static void make_table(const bsmm_product *p, void *context) {
 static bsmm_small_m_engine engine_of(const bsmm_product *p) {
     int tile = bsmm_small_m_choose_width(p, widths, BSMM_COUNT(widths));
     bsmm_small_m_engine d = bsmm_small_m_int8_engine_of(p, widths[tile]);
-    d.group = 1;
+    d.group = d.read_group = 1;
     d.reads_compact = true;
     d.make_context = make_table;
     d.prepare = prepare;

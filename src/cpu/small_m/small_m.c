@@ -87,7 +87,10 @@ void bsmm_small_m_make(const bsmm_small_m_engine *d, const bsmm_product *p, bsmm
     m->steps = bsmm_round_up(bsmm_ceil_div(k, BSMM_SMALL_M_STEP), BSMM_SMALL_M_GROUP);
     m->used_steps = bsmm_round_up(bsmm_ceil_div(k, BSMM_SMALL_M_STEP), d->group);
     m->units = m->steps * BSMM_SMALL_M_STEP / d->unit;
-    m->scale_units = m->used_steps * BSMM_SMALL_M_STEP / d->scale_unit;
+    /* Vectors of 64 codes are stored, so the codes of each panel begin at a multiple of 64 bytes.
+     */
+    m->scale_units = bsmm_round_up(m->used_steps * BSMM_SMALL_M_STEP / d->scale_unit,
+                                   has_float_scales(p) ? 1 : 64 / LANES);
     m->chunk_steps =
         d->longest_chunk ? bsmm_gemm_chunk(d->longest_chunk, k) / BSMM_SMALL_M_STEP : 0;
     m->step_bytes = BSMM_SMALL_M_STEP / 8 * bits;
@@ -161,6 +164,10 @@ typedef struct strip {
 /* Size in bytes of the buffer for a copy of a part of B. The copy stays in L1 together with the
  * other data of the loop. */
 enum { COPY_BYTES = 16384, COPY_ROWS = BSMM_SMALL_M_PANELS * LANES };
+
+/* Bytes after the copy that an engine may read if its read_group is larger than its group. */
+enum { READ_PAST = BSMM_SMALL_M_GROUP * BSMM_SMALL_M_STEP };
+
 _Static_assert(COPY_BYTES >= COPY_ROWS * BSMM_SMALL_M_GROUP * BSMM_SMALL_M_STEP,
                "the copy holds a group of steps of the widest codes");
 
@@ -172,42 +179,6 @@ static bool is_compact(const product_run *x) {
  * stored together. */
 static const uint8_t *row_at(const product_run *x, int64_t row) {
     return (const uint8_t *)x->p->b.m.data + row * x->m->pitch;
-}
-
-/* Copies bytes. Sizes that occur in products with a short K have a loop of copies of a constant
- * size, which compilers turn into one load and one store each. */
-static inline void copy_bytes(const uint8_t *from, int64_t bytes, uint8_t *to) {
-    if (bytes > 64 || bytes % 16 != 0) {
-        memcpy(to, from, (size_t)bytes);
-        return;
-    }
-    for (int64_t i = 0; i < bytes; i += 16)
-        memcpy(to + i, from + i, 16);
-}
-
-/* Copies `bytes` bytes of a row of B, from byte number `from` on, to row order. */
-static void copy_row(const product_run *x, int64_t row, int64_t from, int64_t bytes, uint8_t *to) {
-    const bsmm_operand *b = &x->p->b;
-    if (!is_compact(x)) {
-        copy_bytes(row_at(x, row) + from, bytes, to);
-        return;
-    }
-    int64_t bits = bsmm_elem_row(b->m.format.elem)->bits, k = from * 8 / bits;
-    bsmm_compact_read(b, row, k, bsmm_min_i64(bytes * 8 / bits, b->m.cols - k), to);
-}
-
-/* Copies the same range of bytes of 16 rows. Rows past the last row of B are copies of the last
- * row. */
-static void copy_panel(const product_run *x, int64_t row, int64_t from, int64_t bytes, uint8_t *to,
-                       int64_t pitch) {
-    const bsmm_matrix *b = &x->p->b.m;
-    int64_t piece = bsmm_compact_piece(b->format.elem) * bsmm_elem_row(b->format.elem)->bits / 8;
-    if (is_compact(x) && row % LANES == 0 && row + LANES <= b->rows && bytes % piece == 0) {
-        bsmm_small_m_unpack(row_at(x, row) + from * LANES, bytes, piece, to, pitch);
-        return;
-    }
-    for (int64_t lane = 0; lane < LANES; lane++)
-        copy_row(x, bsmm_min_i64(row + lane, b->rows - 1), from, bytes, to + lane * pitch);
 }
 
 /* Returns the number of steps (32 elements of K each) that are copied at once. It is a multiple of
@@ -223,7 +194,7 @@ static int64_t copied_steps(const product_run *x) {
  * order. */
 static uint32_t multiply_copied(const product_run *x, const strip *t, int64_t step,
                                 const bsmm_small_m_span *whole) {
-    _Alignas(64) uint8_t copy[COPY_BYTES];
+    _Alignas(64) uint8_t copy[COPY_BYTES + READ_PAST];
     int64_t at_once = copied_steps(x);
     uint32_t unusual = 0;
     for (; step < x->m->used_steps; step += at_once) {
@@ -232,14 +203,16 @@ static uint32_t multiply_copied(const product_run *x, const strip *t, int64_t st
         int64_t bytes = bsmm_min_i64(pitch, x->m->row_bytes - from);
         if (bytes < pitch) memset(copy, 0, (size_t)(x->d->panels * LANES * pitch));
         for (int64_t p = 0; p < x->d->panels; p++)
-            copy_panel(x, bsmm_min_i64(t->col + t->at + p * LANES, x->p->b.m.rows - 1), from, bytes,
-                       copy + p * LANES * pitch, pitch);
+            bsmm_small_m_copy_panel(&x->p->b,
+                                    bsmm_min_i64(t->col + t->at + p * LANES, x->p->b.m.rows - 1),
+                                    from, bytes, copy + p * LANES * pitch, pitch);
         int64_t k = step * BSMM_SMALL_M_STEP;
         bsmm_small_m_span span = *whole;
         span.a += (uint64_t)(k / x->d->unit) * x->d->a_unit_bytes;
         span.b = span.next = copy;
         span.compact = false;
         span.pitch = pitch;
+        span.panel_pitch = LANES * pitch;
         span.lead = 0;
         span.codes += k / x->d->scale_unit * LANES;
         if (span.scales) span.scales += k / x->d->scale_unit * LANES;
@@ -261,13 +234,13 @@ static int64_t later_row(const product_run *x, const strip *t, int64_t count) {
 }
 
 static uint32_t multiply_stored(const product_run *x, const strip *t) {
-    int64_t row = t->col + t->at, group = x->d->group * BSMM_SMALL_M_STEP;
+    int64_t row = t->col + t->at, group = x->d->read_group * BSMM_SMALL_M_STEP;
     bool compact = is_compact(x), whole = row + x->d->panels * LANES <= x->p->b.m.rows;
     /* In compact order 16 rows of B are stored together, so a strip must begin at a multiple of 16
      * rows. It may begin elsewhere if gates and ups are two halves of B's rows, because the first
      * up may be any row. */
     whole = whole && (!compact || (x->d->reads_compact && row % LANES == 0));
-    int64_t direct = whole ? x->p->a.m.cols / group * x->d->group : 0;
+    int64_t direct = whole ? x->p->a.m.cols / group * x->d->read_group : 0;
     /* The prefetched row of B lies several strips (groups of panels that are multiplied side by
      * side) ahead, so that the prefetch covers the latency of memory even if rows are short. */
     int64_t rows = x->d->panels * LANES;
@@ -280,8 +253,9 @@ static uint32_t multiply_stored(const product_run *x, const strip *t) {
             .b = row_at(x, row),
             .compact = compact,
             .pitch = compact ? BSMM_SMALL_M_GROUP * x->m->step_bytes : x->m->pitch,
+            .panel_pitch = LANES * x->m->pitch,
             .next = row_at(x, later),
-            .lead = bsmm_min_i64(compact ? strip_ahead : ahead / rows, row_bytes),
+            .lead = bsmm_min_i64(compact ? strip_ahead / x->d->panels : ahead / rows, row_bytes),
             .codes = t->to->codes,
             .scales = has_float_scales(x->p) ? t->to->scales : NULL,
             .scale_pitch = x->m->scale_units * LANES,

@@ -34,10 +34,10 @@ typedef struct bsmm_small_m_span {
     const uint8_t *a; /* packed elements and scales of the tile of A */
     /* Address of the first row of B; the rows of all panels follow at the distance `pitch`. */
     const uint8_t *b;
-    /* True if b points to 16 rows of packed weights in compact order (format/compact.c), in which
-     * these rows are stored together. The struct then covers one panel. Only engines with
-     * reads_compact get such structs. */
+    /* True if b points to packed weights in compact order (format/compact.c), in which the 16 rows
+     * of a panel are stored together. Only engines with reads_compact get such structs. */
     bool compact;
+    int64_t panel_pitch; /* distance in bytes between two panels of b */
     /* distance in bytes between two rows of b; if `compact` is true, the bytes that one row has in
      * 4 steps of 32 elements of K */
     int64_t pitch;
@@ -121,7 +121,10 @@ typedef struct bsmm_small_m_engine {
      * panels are independent, which hides the latency of additions. */
     int64_t panels;
     int64_t group; /* The function `multiply` takes a multiple of this number of steps. */
-    int64_t unit;  /* elements of K in a packed unit, i.e. in a range with one scale per row */
+    /* The function `multiply` may read this number of steps at once even if fewer are left, and
+     * then ignores the rest. B is copied where the rest would be past the end of a row. */
+    int64_t read_group;
+    int64_t unit; /* elements of K in a packed unit, i.e. in a range with one scale per row */
     uint64_t a_unit_bytes; /* bytes of a packed unit (a range of K) of `width` rows of A */
     /* Bytes of a packed unit (a range of K) of 16 rows of B, for panels that must be packed because
      * their scales are unusual. */
@@ -226,6 +229,11 @@ int64_t bsmm_small_m_gather_avx2(const uint8_t *const row[BSMM_SMALL_M_LANES],
  * the copy, rows are `pitch` bytes apart. */
 void bsmm_small_m_unpack(const uint8_t *strip, int64_t bytes, int64_t piece, uint8_t *to,
                          int64_t pitch);
+
+/* Copies bytes [from, from + bytes) of 16 rows of B, from row `row` on, to row order. In the copy,
+ * rows are `pitch` bytes apart. Rows past the last row of B are copies of the last row. */
+void bsmm_small_m_copy_panel(const bsmm_operand *b, int64_t row, int64_t from, int64_t bytes,
+                             uint8_t *to, int64_t pitch);
 
 /* Returns true if elements [k0, k0 + n) of a row are all zero. Elements past the end of K are
  * ignored. */

@@ -109,6 +109,17 @@ BSMM_SMALL_M_INLINE void bsmm_load_strip(const uint8_t *b, int count, __m512i *w
         word[d] = _mm512_loadu_si512(b + 64 * d);
 }
 
+/* Loads 3 bytes of each of 16 rows from a strip of compact weights with 6-bit codes. The lane of a
+ * row gets its 3 bytes and then the first of them again. The function reads 64 bytes. */
+__attribute__((target("avx512vbmi"))) BSMM_SMALL_M_INLINE __m512i
+bsmm_load_threes(const uint8_t *b) {
+    const __m512i lanes =
+        _mm512_setr_epi32(0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 33, 36, 39, 42, 45);
+    const __m512i threes = _mm512_add_epi8(_mm512_mullo_epi32(lanes, _mm512_set1_epi32(0x01010101)),
+                                           _mm512_set1_epi32(0x00020100));
+    return _mm512_permutexvar_epi8(threes, _mm512_loadu_si512(b));
+}
+
 /* Returns the address in B to prefetch while byte number `at` of the rows at s->b is read; each row
  * has `bytes` bytes. The address is s->lead bytes further along the row. If that is past the end of
  * the row, it is near the start of the next rows. */

@@ -158,14 +158,46 @@ INLINE __m512 add_pair(__m512 acc, int32_t a, __m512i b) {
     return _mm512_dpbf16_ps(acc, (__m512bh)_mm512_set1_epi32(a), (__m512bh)b);
 }
 
-INLINE void add_group(const bsmm_small_m_span *s, int64_t step, const int32_t *a,
-                      __m512i word[PANELS][32], int width, int panels, bsmm_weights kind,
-                      decoder *d, __m512 acc[BSMM_SMALL_M_WIDTH]) {
+/* A group of 4 steps (or fewer at the end of K) of each panel of B. Row-major weights are
+ * transposed to `word` first. In compact weights, 16 rows are stored together in words of 4 bytes,
+ * or 3 bytes for 6-bit codes, so they are read where they are, and each word of a later group is
+ * prefetched when a word of this group is read. */
+typedef struct group {
+    int64_t step, steps;  /* first step of K, and number of steps */
+    const uint8_t *b;     /* first word of the first panel */
+    const uint8_t *ahead; /* the same word of a later group */
+    __m512i word[PANELS][32];
+} group;
+
+/* Loads word number i of the 16 rows of panel p. The last load of 6-bit codes from compact weights
+ * reads 16 bytes past its word. That is safe, because 64 more bytes follow each matrix in packed
+ * weights. */
+INLINE __m512i load_word(const bsmm_small_m_span *s, const group *g, int p, int64_t i,
+                         bsmm_weights kind) {
+    if (!s->compact) return g->word[p][i];
+    const int64_t at = p * s->panel_pitch + i * (kind == BSMM_SHIFTED6 ? 48 : 64);
+    _mm_prefetch((const char *)g->ahead + at, _MM_HINT_T1);
+    return kind == BSMM_SHIFTED6 ? bsmm_load_threes(g->b + at) : _mm512_loadu_si512(g->b + at);
+}
+
+/* Fills g->word from row-major weights and prefetches a later group. */
+INLINE void transpose_group(const bsmm_small_m_span *s, int panels, bsmm_weights kind, group *g) {
+    const int64_t bytes = kind == BSMM_SHIFTED6 ? 96 : 4 * WORDS(kind);
+    for (int p = 0; p < panels; p++) {
+        for (int j = 0; j < 4; j++)
+            bsmm_prefetch_rows(g->ahead + p * s->panel_pitch, s->pitch, j, bytes);
+        load_group(g->b + p * s->panel_pitch, s->pitch, kind, g->word[p]);
+    }
+}
+
+INLINE void add_group(const bsmm_small_m_span *s, const group *g, const int32_t *a, int width,
+                      int panels, bsmm_weights kind, decoder *d, __m512 acc[BSMM_SMALL_M_WIDTH]) {
     const int words = WORDS(kind) / BSMM_SMALL_M_GROUP, pairs = PAIRS(kind);
     /* number of 32-bit words of a row of B that share a scale */
     const int scaled = kind == BSMM_PRODUCTS4 ? words / 2 : words;
-    const uint8_t *codes = s->codes + step * BSMM_STEP_CODES(kind);
-    for (int i = 0; i < WORDS(kind) / scaled; i++, codes += LANES) {
+    const uint8_t *codes = s->codes + g->step * BSMM_STEP_CODES(kind);
+    const int64_t count = g->steps * words / scaled; /* number of scales of a row of B */
+    for (int64_t i = 0; i < count; i++, codes += LANES) {
         scaling scale[PANELS];
         for (int p = 0; p < panels; p++)
             scale[p] = s->scales ? no_scaling() : load_scaling(codes + p * s->scale_pitch, kind);
@@ -173,7 +205,7 @@ INLINE void add_group(const bsmm_small_m_span *s, int64_t step, const int32_t *a
 #    pragma GCC unroll 4
             for (int p = 0; p < panels; p++) {
                 __m512i pair[4];
-                decode_word(d, kind, word[p][i * scaled + w], &scale[p], pair);
+                decode_word(d, kind, load_word(s, g, p, i * scaled + w, kind), &scale[p], pair);
 #    pragma GCC unroll 4
                 for (int q = 0; q < pairs; q++)
 #    pragma GCC unroll 16
@@ -240,19 +272,19 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bsmm_weights kin
     __m512 acc[BSMM_SMALL_M_WIDTH];
     load_part(s, width, panels, acc);
     int64_t left = s->chunk_steps - s->first; /* steps to the end of the chunk */
+    /* distance in bytes from one step to the next */
+    const int64_t stride = s->compact ? LANES * row_bytes : row_bytes;
     for (int64_t i = 0; i < s->steps; i += BSMM_SMALL_M_GROUP) {
-        const uint8_t *ahead = bsmm_small_m_ahead(s, i * row_bytes, s->row_steps * row_bytes);
-        __m512i word[PANELS][32];
-        for (int p = 0; p < panels; p++) {
-            const uint8_t *b = s->b + i * row_bytes + p * LANES * s->pitch;
-            for (int j = 0; j < 4; j++)
-                bsmm_prefetch_rows(ahead + p * LANES * s->pitch, s->pitch, j,
-                                   BSMM_SMALL_M_GROUP * row_bytes);
-            load_group(b, s->pitch, kind, word[p]);
-        }
+        group g;
+        g.step = i;
+        g.steps = s->steps - i;
+        g.b = s->b + i * stride;
+        if (g.steps > BSMM_SMALL_M_GROUP) g.steps = BSMM_SMALL_M_GROUP;
+        g.ahead = bsmm_small_m_ahead(s, i * stride, s->row_steps * stride);
+        if (!s->compact) transpose_group(s, panels, kind, &g);
         const uint8_t *a = s->a + i * BSMM_SMALL_M_STEP / unit * a_unit;
-        add_group(s, i, (const int32_t *)(const void *)a, word, width, panels, kind, &d, acc);
-        left -= BSMM_SMALL_M_GROUP;
+        add_group(s, &g, (const int32_t *)(const void *)a, width, panels, kind, &d, acc);
+        left -= g.steps;
         if (!by_segment && left == 0) {
             add_chunk(s, width, panels, acc);
             left = s->chunk_steps;

@@ -70,6 +70,7 @@ bsmm_small_m_engine bsmm_small_m_int8_engine_of(const bsmm_product *p, int64_t w
         .width = width,
         .panels = 1,
         .group = BSMM_SMALL_M_GROUP,
+        .read_group = BSMM_SMALL_M_GROUP,
         .unit = unit,
         .a_unit_bytes = (uint64_t)BSMM_INT8_UNIT_BYTES(width, unit, BSMM_INT8_A),
         .b_unit_bytes = (uint64_t)BSMM_INT8_UNIT_BYTES(LANES, unit, BSMM_INT8_B),
