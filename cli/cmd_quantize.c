@@ -4,6 +4,7 @@
 #include "fused.h"
 #include "product.h"
 #include "quantize_choice.h"
+#include "quantize_joint.h"
 #include "tables.h"
 #include "whole.h"
 #include <fnmatch.h>
@@ -143,13 +144,33 @@ static const char *fill_there(const quantize_values *options, const bsmm_matrix 
     return why || !report ? why : cli_reason(bsmm_compare(source, target, report));
 }
 
+static const char *fill_quietly(const void *arguments, const bsmm_matrix *source,
+                                const bsmm_matrix *target) {
+    const quantize_values *options = arguments;
+    const bool is_host = options->opened->kind->is_host;
+    return (is_host ? fill_here : fill_there)(options, source, target, NULL);
+}
+
+/* Tells whether the weight shares its only scale with other weights. */
+static bool is_joint(const quantize_values *options, const bsmm_matrix *source,
+                     const bsmm_matrix *target) {
+    return *options->amax != 0 && target->format.scale == BSMM_SCALE_F32 &&
+           source->order == BSMM_ORDER_ROW;
+}
+
 static const char *fill(const void *arguments, const bsmm_matrix *source,
                         const bsmm_matrix *target) {
     const quantize_values *options = arguments;
     bsmm_quantize_report report = BSMM_INIT(bsmm_quantize_report);
     bsmm_quantize_report *wanted = options->report ? &report : NULL;
-    const char *why =
-        (options->opened->kind->is_host ? fill_here : fill_there)(options, source, target, wanted);
+    const char *why;
+    if (is_joint(options, source, target)) {
+        why = quantize_joint(source, target, *options->amax, fill_quietly, options);
+        if (!why && wanted) why = cli_reason(bsmm_compare(source, target, wanted));
+    } else {
+        const bool is_host = options->opened->kind->is_host;
+        why = (is_host ? fill_here : fill_there)(options, source, target, wanted);
+    }
     if (!why && wanted) cli_report_add(options->reports, wanted);
     return why;
 }
@@ -177,13 +198,21 @@ typedef struct fused_context {
     const bsmm_file *file;
 } fused_context;
 
-/* Tells whether the command quantizes both weights, and to the same format. */
+/* Tells whether one scale serves all elements of a weight in this format. */
+static bool has_common_scale(bsmm_format format) {
+    return format.scale == BSMM_SCALE_E4M3 ||
+           (format.scale == BSMM_SCALE_F32 && !format.block_rows && !format.block_cols);
+}
+
+/* Tells whether the command quantizes both weights, and to the same format. Weights that share an
+ * fp32 scale must also have the same type, because quantize_joint stores the amax in this type. */
 static bool is_alike(const void *arguments, const bsmm_weight *one, const bsmm_weight *other) {
     const fused_context *context = arguments;
     const quantize_values *options = context->transfer->options;
+    const bsmm_format format = choice_of(options, one->name)->format;
     return cli_transfer_selects(context->transfer, context->file, other, false) &&
-           cli_same_format(choice_of(options, one->name)->format,
-                           choice_of(options, other->name)->format);
+           cli_same_format(format, choice_of(options, other->name)->format) &&
+           (format.scale != BSMM_SCALE_F32 || one->format.elem == other->format.elem);
 }
 
 static const char *prepare(const cli_transfer *transfer, const bsmm_file *file,
@@ -191,7 +220,7 @@ static const char *prepare(const cli_transfer *transfer, const bsmm_file *file,
     const quantize_values *options = transfer->options;
     const fused_context context = {transfer, file};
     *options->amax = 0;
-    if (choice_of(options, weight->name)->format.scale != BSMM_SCALE_E4M3) return NULL;
+    if (!has_common_scale(choice_of(options, weight->name)->format)) return NULL;
     return cli_fused_amax(file, weight, is_alike, &context, options->amax);
 }
 
@@ -302,14 +331,16 @@ const cli_command cli_quantize = {
     .name = "quantize",
     .args = "IN",
     .summary = "Quantize the weights of a model into a block-scaled format",
-    .text = "Without --include, these are quantized: f32, f16 and bf16 matrices called *.weight "
-            "(or the array of a .npy file) whose columns are whole blocks, except *embed*, *norm*, "
-            "*lm_head* and GGUF's token_embd and output. All other tensors are copied as they are; "
-            "those "
-            "of GGUF's quantized types as the f32 values that ggml makes of them. A folder as "
-            "output gets shards with an index, config.json with the family's quantization_config, "
-            "and copies of the input's other files; in it, weights that engines multiply as one "
-            "matrix (q_proj, k_proj and v_proj; gate_proj and up_proj) share their global scale.",
+    .text =
+        "Without --include, these are quantized: f32, f16 and bf16 matrices called *.weight "
+        "(or the array of a .npy file) whose columns are whole blocks, except *embed*, *norm*, "
+        "*lm_head* and GGUF's token_embd and output. All other tensors are copied as they are; "
+        "those "
+        "of GGUF's quantized types as the f32 values that ggml makes of them. A folder as "
+        "output gets shards with an index, config.json with the family's quantization_config, "
+        "and copies of the input's other files; in it, weights that engines multiply as one "
+        "matrix (q_proj, k_proj and v_proj; gate_proj and up_proj) share their global scale, or "
+        "the only scale of fp8_tensor.",
     .examples = "  bsmm quantize model.safetensors -o out.safetensors --format nvfp4 --report\n"
                 "  bsmm quantize in.npy -o out.safetensors --format mxfp4 --recipe rceil\n"
                 "  bsmm quantize model.safetensors -o out.safetensors --format nvfp4 \\\n"

@@ -35,8 +35,8 @@ typedef struct quantize_values {
     bool pow2, one_level, report;
     /* Collects the error reports of the current weight's matrices for the table of reports. */
     cli_report *reports;
-    /* The largest magnitude of the weights that share a global scale with this weight, or 0 if
-     * there are none. */
+    /* The largest magnitude of the weights that share a scale with this weight, or 0 if there are
+     * none. */
     float *amax;
 } quantize_values;
 

@@ -4,6 +4,8 @@ import pathlib
 import struct
 import sys
 
+import model_values
+
 
 def tensors_of(path):
     data = path.read_bytes()
@@ -67,6 +69,24 @@ def check_scheme(folder, name, strategy, scale):
     assert group["weights"]["strategy"] == str(strategy) and group["input_activations"] is None, group
     dtype, shape, _ = read(folder)["model.layers.0.mlp.up_proj.weight_scale"]
     assert f"{dtype}:{'x'.join(map(str, shape))}" == str(scale), (dtype, shape)
+
+
+def check_shared(folder, source):
+    """fp8_tensor: fused weights share the scale (largest magnitude / 448 in fp32), and codes are rounded by it."""
+    got, before = read(folder), tensors_of(source / "model.safetensors")
+    values = lambda name: model_values.plain(before[name][0], before[name][2])
+    for layer in range(2):
+        for group in (("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"), ("mlp.gate_proj", "mlp.up_proj"),
+                      ("self_attn.o_proj",), ("mlp.down_proj",)):
+            names = [f"model.layers.{layer}.{name}.weight" for name in group]
+            amax = max(abs(x) for name in names for x in values(name))
+            for name in names:
+                scale = struct.unpack("<f", got[name + "_scale"][2])[0]
+                assert scale == f32(f32(amax) / 448), (name, scale, amax)
+                codes = [model_values.e4m3(code) for code in got[name][2]]
+                assert len(codes) == len(values(name)), name
+                for code, x in zip(codes, values(name)):
+                    assert abs(code * scale - x) <= max(abs(x) / 16, scale * 2.0**-10) * (1 + 1e-6), (name, code, x)
 
 
 def check_groups(folder, name, *groups):

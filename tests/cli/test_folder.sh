@@ -50,6 +50,9 @@ done
 check scheme ct-fp8_block128 float-quantized block F32:1x1
 check scheme ct-fp8_channel float-quantized channel F32:128x1
 check scheme ct-fp8_tensor float-quantized tensor F32:1
+check shared ct-fp8_tensor in
+"$bsmm" "${ct[@]}" --format fp8_tensor --report --device cpu -o ct-report | grep -q "q_proj" || fail "a report of fp8_tensor"
+cmp ct-report/model.safetensors ct-fp8_tensor/model.safetensors || fail "--report changes the weights"
 check scheme ct-mxfp6_e2m3 mxfp6-pack-quantized group U8:128x2
 "$bsmm" compare in ct-fp8_channel --json >rows
 python3 -c "import json; rows = [json.loads(r) for r in open('rows')]; changed = [r for r in rows if r['sqnr_db'] is not None]

@@ -1,0 +1,18 @@
+/* Quantizes a weight that shares its only scale with other weights. */
+#ifndef CLI_QUANTIZE_JOINT_H
+#define CLI_QUANTIZE_JOINT_H
+
+#include "command.h"
+
+/* Quantizes `source` to `target`, for example quantize_fill of a command. Returns the reason of a
+ * failure, or NULL. */
+typedef const char *quantize_fill(const void *context, const bsmm_matrix *source,
+                                  const bsmm_matrix *target);
+
+/* Calls `fill` so that the scale of `target` is that of a matrix whose largest magnitude is `amax`.
+ * The format of `target` must have one scale for the whole matrix, and the rows of both matrices
+ * must be stored one after another. */
+const char *quantize_joint(const bsmm_matrix *source, const bsmm_matrix *target, float amax,
+                           quantize_fill *fill, const void *context);
+
+#endif
