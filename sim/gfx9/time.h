@@ -3,6 +3,7 @@
  * launch takes. docs/SIMULATOR.md describes the model. */
 #ifndef SIM_GFX9_TIME_H
 #define SIM_GFX9_TIME_H
+#include "common/cache.h"
 #include "sim.h"
 
 /* Holds the constants of a device (devices.def). Rates have the unit bytes per cycle. Only the
@@ -52,16 +53,5 @@ void gfx9_timing_attach(gfx9_timing *t, gfx9_group *g, uint32_t number);
  * all memory of the model. */
 void gfx9_timing_end(gfx9_timing *t, bool replay, gfx9_launch *launch);
 
-typedef struct gfx9_cache gfx9_cache;
-gfx9_cache *gfx9_cache_new(uint32_t bytes);
-void gfx9_cache_free(gfx9_cache *cache);
-/* Describes a cache line in a cache of the time model. */
-typedef struct {
-    double arrival; /* The cycle in which the cache line arrives. */
-    bool dirty;     /* True if a store has written the line since it arrived. */
-} gfx9_line;
-/* Finds a cache line. If the cache does not contain the line, the function inserts it as a clean
- * line and sets *hit to false. */
-gfx9_line *gfx9_cache_find(gfx9_cache *cache, uint32_t line, bool *hit);
 enum { LINE = 128 }; /* The size of a cache line of L1 and L2 in bytes. */
 #endif

@@ -19,14 +19,14 @@ double gfx9_read_line(gfx9_levels *m, uint32_t line, double at) {
     const gfx9_device *d = m->device;
     bool hit;
     const double from_l2 = occupy(&m->l2_free, at, LINE / d->l2_read_rate);
-    gfx9_line *kept = gfx9_cache_find(m->l2, line, &hit);
+    sim_cache_line *kept = sim_cache_find(m->l2, line, &hit);
     double done = from_l2 + in_cycles(m, d->l2_ns);
     m->times->l2_bytes += LINE;
     if (hit) /* L2 may have requested the line earlier without having received it yet. */
         return kept->arrival > done ? kept->arrival : done;
     const double from_mall =
         occupy(&m->mall_free, from_l2, LINE * m->cycles / (d->mall_rate * m->share));
-    gfx9_cache_find(m->mall, line, &hit);
+    sim_cache_find(m->mall, line, &hit);
     m->times->mall_bytes += LINE;
     done = from_mall + in_cycles(m, d->mall_ns);
     if (!hit) {
@@ -43,12 +43,12 @@ double gfx9_write_line(gfx9_levels *m, uint32_t line, double bytes, double at) {
     bool hit;
     const double begin = occupy(&m->l2_free, at, bytes / m->device->l2_write_rate);
     const double done = begin + in_cycles(m, m->device->l2_ns);
-    gfx9_line *kept = gfx9_cache_find(m->l2, line, &hit);
+    sim_cache_line *kept = sim_cache_find(m->l2, line, &hit);
     if (!hit) kept->arrival = done;
     m->times->l2_bytes += bytes;
     if (kept->dirty) return done;
     kept->dirty = true;
-    gfx9_cache_find(m->mall, line, &hit);
+    sim_cache_find(m->mall, line, &hit);
     m->times->hbm_bytes += LINE;
     occupy(&m->hbm_free, begin, LINE * m->cycles / (m->device->hbm_rate * m->share));
     return done;

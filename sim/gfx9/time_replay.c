@@ -49,7 +49,7 @@ typedef struct {
     double unit[SIMDS][COST_BRANCH + 1];
     double lds, l1;
     uint32_t waves;
-    gfx9_cache *cache;
+    sim_cache *cache;
 } cu;
 
 typedef struct {
@@ -154,7 +154,7 @@ static double run_lines(replay *p, wave *w, cu *c, const gfx9_event *e, bool rea
     for (uint32_t k = 0; k < e->low; k++) {
         const uint32_t line = w->trace->lines[w->line++];
         bool hit;
-        gfx9_line *kept = gfx9_cache_find(c->cache, line, &hit);
+        sim_cache_line *kept = sim_cache_find(c->cache, line, &hit);
         double done;
         const double begin = at + k * LINE / p->t->device->l1_rate;
         if (!reads) {
@@ -319,21 +319,22 @@ static bool prepare(replay *p) {
     if (!p->kinds || !p->waves || !p->groups || !p->cus || !p->heap || !p->stalls) return false;
     bool good = true;
     for (uint32_t k = 0; k < t->cus; k++)
-        good &= (p->cus[k].cache = gfx9_cache_new(t->device->l1_bytes)) != NULL;
+        good &= (p->cus[k].cache = sim_cache_new(t->device->l1_bytes / LINE)) != NULL;
     const double share = (double)t->xcd_groups / t->all_groups;
-    p->memory = (gfx9_levels){.device = t->device,
-                              .l2 = gfx9_cache_new(t->device->l2_bytes),
-                              .mall = gfx9_cache_new((uint32_t)(t->device->mall_bytes * share)),
-                              .cycles = t->device->megahertz * 1e6,
-                              .share = share,
-                              .times = p->r};
+    p->memory =
+        (gfx9_levels){.device = t->device,
+                      .l2 = sim_cache_new(t->device->l2_bytes / LINE),
+                      .mall = sim_cache_new((uint32_t)(t->device->mall_bytes * share) / LINE),
+                      .cycles = t->device->megahertz * 1e6,
+                      .share = share,
+                      .times = p->r};
     return good && p->memory.l2 && p->memory.mall;
 }
 
 static void finish(replay *p) {
     for (uint32_t k = 0; p->cus && k < p->t->cus; k++)
-        gfx9_cache_free(p->cus[k].cache);
-    gfx9_cache_free(p->memory.l2), gfx9_cache_free(p->memory.mall);
+        sim_cache_free(p->cus[k].cache);
+    sim_cache_free(p->memory.l2), sim_cache_free(p->memory.mall);
     free(p->kinds), free(p->waves), free(p->groups), free(p->cus), free(p->heap), free(p->stalls);
 }
 

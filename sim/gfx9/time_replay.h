@@ -33,7 +33,7 @@ void gfx9_hottest(const gfx9_object *object, double (*stalls)[STALLS], gfx9_hot 
  * device's Infinity Cache and HBM rates that the XCD gets. */
 typedef struct {
     const gfx9_device *device;
-    gfx9_cache *l2, *mall;
+    sim_cache *l2, *mall;
     double l2_free, mall_free, hbm_free, cycles, share;
     gfx9_times *times;
 } gfx9_levels;

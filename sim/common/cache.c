@@ -1,7 +1,7 @@
 /* Models a fully associative cache that replaces the least recently used line. Hardware maps lines
  * to sets by a hash that is not public. Without sets, the model does not depend on the addresses
  * of allocations. */
-#include "time.h"
+#include "cache.h"
 #include <stdlib.h>
 
 /* Entry 0 is the head of a circular list of entries in the order of their last use. Its member
@@ -9,56 +9,56 @@
  * ago. */
 typedef struct {
     uint32_t line, newer, older, chain; /* `chain` is the next entry with the same hash, or 0. */
-    gfx9_line kept;
+    sim_cache_line kept;
 } entry;
 
-struct gfx9_cache {
+struct sim_cache {
     entry *entries;
     uint32_t *heads; /* Holds for each hash the first entry of its chain, or 0. */
     uint32_t room, used, bits;
 };
 
-static uint32_t hash(const gfx9_cache *c, uint32_t line) {
+static uint32_t hash(const sim_cache *c, uint32_t line) {
     return line * 2654435769u >> (32 - c->bits);
 }
 
-gfx9_cache *gfx9_cache_new(uint32_t bytes) {
-    gfx9_cache *c = calloc(1, sizeof *c);
+sim_cache *sim_cache_new(uint32_t lines) {
+    sim_cache *c = calloc(1, sizeof *c);
     if (!c) return NULL;
-    c->room = bytes / LINE, c->bits = 4;
+    c->room = lines ? lines : 1, c->bits = 4;
     while (1u << c->bits < c->room)
         c->bits++;
     c->entries = calloc(c->room + 1u, sizeof *c->entries);
     c->heads = calloc(1u << c->bits, sizeof *c->heads);
     if (c->entries && c->heads) return c;
-    gfx9_cache_free(c);
+    sim_cache_free(c);
     return NULL;
 }
 
-void gfx9_cache_free(gfx9_cache *c) {
+void sim_cache_free(sim_cache *c) {
     if (c) free(c->entries), free(c->heads);
     free(c);
 }
 
-static void unlink_entry(gfx9_cache *c, uint32_t n) {
+static void unlink_entry(sim_cache *c, uint32_t n) {
     c->entries[c->entries[n].newer].older = c->entries[n].older;
     c->entries[c->entries[n].older].newer = c->entries[n].newer;
 }
 
-static void make_newest(gfx9_cache *c, uint32_t n) {
+static void make_newest(sim_cache *c, uint32_t n) {
     entry *head = c->entries;
     head[n].newer = 0, head[n].older = head->older;
     head[head->older].newer = n, head->older = n;
 }
 
-static void leave_chain(gfx9_cache *c, uint32_t n) {
+static void leave_chain(sim_cache *c, uint32_t n) {
     uint32_t *link = &c->heads[hash(c, c->entries[n].line)];
     while (*link != n)
         link = &c->entries[*link].chain;
     *link = c->entries[n].chain;
 }
 
-gfx9_line *gfx9_cache_find(gfx9_cache *c, uint32_t line, bool *hit) {
+sim_cache_line *sim_cache_find(sim_cache *c, uint32_t line, bool *hit) {
     uint32_t *head = &c->heads[hash(c, line)], n = *head;
     while (n && c->entries[n].line != line)
         n = c->entries[n].chain;
@@ -72,8 +72,8 @@ gfx9_line *gfx9_cache_find(gfx9_cache *c, uint32_t line, bool *hit) {
         } else {
             n = ++c->used;
         }
-        c->entries[n].kept = (gfx9_line){0}, c->entries[n].line = line, c->entries[n].chain = *head,
-        *head = n;
+        c->entries[n].kept = (sim_cache_line){0}, c->entries[n].line = line,
+        c->entries[n].chain = *head, *head = n;
     }
     make_newest(c, n);
     return &c->entries[n].kept;
