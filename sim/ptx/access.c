@@ -2,6 +2,7 @@
  * every byte that a program accesses. */
 #include "access.h"
 #include "races.h"
+#include "time.h"
 #include <string.h>
 
 void ptx_addresses(const ptx_warp *w, const ptx_operand *o, uint64_t *address) {
@@ -208,6 +209,7 @@ static void execute_ld(ptx_warp *w, const ptx_inst *i) {
     if (!ptx_check_written(w, i, &i->op[1], "the address")) return;
     ptx_addresses(w, &i->op[1], address);
     if (!ptx_resolve(w, i, address, space_of(i, &i->op[1]), count * bytes, false, at)) return;
+    if (w->trace) ptx_time_access(w, i, address, space_of(i, &i->op[1]), count * bytes);
     for (uint32_t k = 0; k < count; k++) {
         const ptx_operand *o = ptx_element(&i->op[0], k);
         if (bytes == 16)
@@ -228,6 +230,7 @@ static void execute_st(ptx_warp *w, const ptx_inst *i) {
     for (uint32_t k = 0; k < count; k++)
         if (!ptx_check_written(w, i, ptx_element(&i->op[1], k), "the value")) return;
     if (!ptx_resolve(w, i, address, space_of(i, &i->op[0]), count * bytes, true, at)) return;
+    if (w->trace) ptx_time_access(w, i, address, space_of(i, &i->op[0]), count * bytes);
     for (uint32_t k = 0; k < count; k++) {
         const ptx_operand *o = ptx_element(&i->op[1], k);
         const uint32_t each = o->width == 16 ? 16 : o->width == 8 ? 8 : 4;

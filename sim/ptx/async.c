@@ -1,6 +1,6 @@
 /* Keeps the list of asynchronous copies and tcgen05 operations (jobs) that the simulator has not
  * executed yet. */
-#include "async.h"
+#include "time.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,9 @@ bool ptx_async_add(const ptx_async *job) {
         }
         c->later = more, c->later_room = room;
     }
-    c->later[c->later_count++] = *job;
+    c->later[c->later_count] = *job;
+    if (c->timeline) c->later[c->later_count].timed = ptx_time_job(job, false);
+    c->later_count++;
     return true;
 }
 
@@ -37,7 +39,9 @@ bool ptx_async_run(ptx_cluster *c) {
     ptx_async job = c->later[n];
     memmove(&c->later[n], &c->later[n + 1], (c->later_count - n - 1) * sizeof *c->later);
     c->later_count--;
+    c->running = job.timed;
     job.run(&job);
+    c->running = 0;
     return true;
 }
 

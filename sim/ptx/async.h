@@ -21,6 +21,7 @@ struct ptx_async {
     /* The lanes of tensor memory that tcgen05.mma leaves unchanged, as one bit for each lane. Those
      * of the second thread block of a pair begin at disabled[4]. */
     uint32_t disabled[8];
+    uint32_t timed; /* The number of its record plus 1 (time.h), or 0. */
 };
 /* Adds a copy of the job to the list. If memory runs out, stops the warp and returns false. */
 bool ptx_async_add(const ptx_async *job);

@@ -1,6 +1,7 @@
 /* Executes the atomic instructions atom and red, for one lane after another. */
 #include "access.h"
 #include "floats.h"
+#include "time.h"
 #include <string.h>
 
 static const char names[] = "add|min|max|and|or|xor|exch|cas|inc|dec|";
@@ -86,6 +87,7 @@ static void execute(ptx_warp *w, const ptx_inst *i, const ptx_operand *to, const
     ptx_addresses(w, where, address);
     const int space = where->space ? where->space : i->opcode->space;
     if (!ptx_resolve(w, i, address, space, count * bytes, false, at)) return;
+    if (w->trace) ptx_time_access(w, i, address, space, count * bytes);
     for (uint32_t k = 0; k < count; k++) {
         for (uint32_t left = w->mask; left; left &= left - 1) {
             const uint32_t l = ptx_first(left);

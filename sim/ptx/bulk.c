@@ -1,7 +1,7 @@
 /* Executes bulk copies (cp.async.bulk), asynchronous stores (st.async), and the instructions that
  * commit and wait for groups of bulk copies. */
 #include "access.h"
-#include "async.h"
+#include "time.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,11 +9,21 @@ static uint64_t in_block(uint64_t address, uint32_t rank) {
     return (address & ((1u << RANK_SHIFT) - 1)) | (uint64_t)rank << RANK_SHIFT;
 }
 
+/* Records a copy between a block's shared memory and global memory for the time model. */
+static void record(const ptx_async *j, uint64_t shared, uint64_t global, uint32_t bytes) {
+    ptx_cluster *c = j->warp->block->cluster;
+    ptx_job *job = ptx_time_running(c);
+    if (!job) return;
+    if (!job->blocks) ptx_time_span(c, global, bytes);
+    job->bytes = bytes, job->blocks |= 1u << (shared >> RANK_SHIFT & 31);
+}
+
 static void copy_to(ptx_async *j, uint64_t to, uint64_t barrier) {
     const uint8_t *from = ptx_engine_global(j, j->from, j->bytes);
     uint8_t *at = from ? ptx_shared_async(j->warp, j->inst, to, j->bytes, true) : NULL;
     if (!at) return;
     memcpy(at, from, j->bytes);
+    record(j, to, j->from, j->bytes);
     ptx_mbarrier_complete(j->warp, j->inst, barrier, j->bytes);
 }
 
@@ -111,7 +121,9 @@ bool ptx_bulk_push(const ptx_async *job) {
         ptx_stop(job->warp, job->inst, "out of memory");
         return false;
     }
-    b->list[b->count++] = (bulk){.job = *job, .group = b->group[job->lane]};
+    b->list[b->count] = (bulk){.job = *job, .group = b->group[job->lane]};
+    if (job->warp->trace) b->list[b->count].job.timed = ptx_time_job(job, true);
+    b->count++;
     return true;
 }
 
@@ -119,6 +131,7 @@ static void run_store(ptx_async *j) {
     const uint8_t *from = ptx_shared_async(j->warp, j->inst, j->from, j->bytes, false);
     uint8_t *at = from ? ptx_engine_global(j, j->to, j->bytes) : NULL;
     if (at) memcpy(at, from, j->bytes);
+    record(j, j->from, j->to, j->bytes);
 }
 
 static void execute_store(ptx_warp *w, const ptx_inst *i) {
@@ -146,9 +159,11 @@ void ptx_bulks_wait(ptx_warp *w, uint32_t lanes, uint32_t pending, bool all) {
     for (uint32_t k = 0; b && k < b->count; k++) {
         bulk *item = &b->list[k];
         const uint32_t l = item->job.lane;
-        if (lanes >> l & 1 && (all || item->group + pending < b->group[l]))
+        if (lanes >> l & 1 && (all || item->group + pending < b->group[l])) {
+            w->block->cluster->running = item->job.timed;
             item->job.run(&item->job);
-        else
+            w->block->cluster->running = 0;
+        } else
             b->list[kept++] = *item;
     }
     if (b) b->count = kept;

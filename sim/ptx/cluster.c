@@ -1,6 +1,7 @@
 /* Executes barrier.cluster, at which all threads of a cluster wait for each other. */
 #include "async.h"
 #include "races.h"
+#include "time.h"
 #include <string.h>
 
 static uint32_t expected(const ptx_cluster *c) {
@@ -14,6 +15,7 @@ static uint32_t expected(const ptx_cluster *c) {
 void ptx_cluster_check(ptx_cluster *c) {
     if (c->arrived == 0 || c->arrived < expected(c)) return;
     c->arrived = 0, c->phase++;
+    if (c->timeline) ptx_time_turn(c, WAITED_CLUSTER, 0);
     for (uint32_t k = 0; k < c->size; k++)
         for (uint32_t n = 0; n < c->blocks[k].warp_count; n++) {
             ptx_warp *w = &c->blocks[k].warps[n];
@@ -28,13 +30,16 @@ static void execute_arrive(ptx_warp *w, const ptx_inst *i) {
     (void)i;
     w->cluster_phase = c->phase;
     ptx_race_release(w, SYNC_CLUSTER, 0);
+    if (w->trace) ptx_time_arrive(w, WAITED_CLUSTER, 0);
     c->arrived += w->mask == w->live ? LANES : (uint32_t)__builtin_popcount(w->mask);
     ptx_cluster_check(c);
 }
 
 static void execute_wait(ptx_warp *w, const ptx_inst *i) {
     (void)i;
-    if (w->block->cluster->phase != w->cluster_phase) {
+    const bool over = w->block->cluster->phase != w->cluster_phase;
+    if (w->trace) ptx_time_wait(w, WAITED_CLUSTER, 0, !over);
+    if (over) {
         ptx_race_acquire(w, SYNC_CLUSTER, 0);
         return;
     }

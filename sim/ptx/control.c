@@ -1,5 +1,6 @@
 /* Executes branches, calls, barriers of a thread block, and the end of threads. */
 #include "races.h"
+#include "time.h"
 #include <string.h>
 
 enum { SPINS = 64, MOST_CALLS = 8 };
@@ -155,12 +156,17 @@ static void give_result(ptx_warp *w, const ptx_barrier *bar, uint32_t lanes) {
                      (i->opcode->row->what == RED_AND ? bar->all : bar->any) ? ~0u : 0);
 }
 
+static uint64_t barrier_number(const ptx_block *b, uint32_t id) {
+    return (uint64_t)b->rank << 8 | id;
+}
+
 static void release(ptx_block *b, uint32_t id) {
+    if (b->cluster->timeline) ptx_time_turn(b->cluster, WAITED_BARRIER, barrier_number(b, id));
     for (uint32_t n = 0; n < b->warp_count; n++) {
         ptx_warp *w = &b->warps[n];
         if (!w->waits[id]) continue;
         give_result(w, &b->barriers[id], w->waits[id]);
-        ptx_race_acquire(w, SYNC_BARRIER, (uint64_t)b->rank << 8 | id);
+        ptx_race_acquire(w, SYNC_BARRIER, barrier_number(b, id));
         w->blocked &= ~w->waits[id];
         w->waits[id] = 0;
     }
@@ -206,7 +212,10 @@ static void execute_bar(ptx_warp *w, const ptx_inst *i) {
     }
     bar->expected = wanted;
     count_lanes(w, bar, reduces ? ptx_pred(w, &i->op[3]) : 0);
-    ptx_race_release(w, SYNC_BARRIER, (uint64_t)w->block->rank << 8 | id);
+    ptx_race_release(w, SYNC_BARRIER, barrier_number(w->block, id));
+    if (w->trace) ptx_time_arrive(w, WAITED_BARRIER, barrier_number(w->block, id));
+    if (w->trace && what != ARRIVE)
+        ptx_time_wait(w, WAITED_BARRIER, barrier_number(w->block, id), true);
     if (what != ARRIVE) {
         const uint32_t lanes = w->mask;
         for (uint32_t left = lanes; left; left &= left - 1)

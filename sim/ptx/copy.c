@@ -1,6 +1,7 @@
 /* Executes cp.async, by which a thread copies bytes to shared memory. The copy happens only when
  * the program waits for it, so that a missing wait gives wrong results. */
 #include "access.h"
+#include "time.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,6 +94,7 @@ static void execute_copy(ptx_warp *w, const ptx_inst *i) {
         const uint64_t given = i->op[3].place == REG ? ptx_lane(w, &i->op[3], l) : bytes;
         item->source_bytes[l] = given < bytes ? (uint32_t)given : bytes;
     }
+    if (w->trace) ptx_time_access(w, i, item->from, GLOBAL, bytes);
 }
 
 static void execute_commit(ptx_warp *w, const ptx_inst *i) {

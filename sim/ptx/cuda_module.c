@@ -1,7 +1,7 @@
 /* Implements the driver functions for modules and launches. The environment variable
  * BSMM_SIM_CHECKS=0 disables the simulator's checks. BSMM_SIM_SEED varies the order of events that
  * hardware does not define. BSMM_SIM_LIMIT limits the instructions of a warp. */
-#include "cuda.h"
+#include "cuda_time.h"
 #include "sim.h"
 #include <errno.h>
 #include <pthread.h>
@@ -279,13 +279,19 @@ CUresult sim_launch(const sim_work *w) {
                     .capability = sim_device_of(w->function->device)->arch,
                     .checks = (uint32_t)number("BSMM_SIM_CHECKS", CHECK_ALL),
                     .seed = number("BSMM_SIM_SEED", 1),
-                    .limit = number("BSMM_SIM_LIMIT", 0)};
+                    .limit = number("BSMM_SIM_LIMIT", 0),
+                    .multiprocessors = (uint32_t)sim_multiprocessors(w->function->device),
+                    .timed = ptx_has_time_model(sim_device_of(w->function->device)->arch)
+                                 ? sim_time_mode()
+                                 : TIMING_OFF};
+    if (l.timed == TIMING_SAMPLE) l.checks = 0; /* Results are incomplete. */
     memcpy(l.grid, w->grid, sizeof l.grid), memcpy(l.block, w->block, sizeof l.block);
     memcpy(l.cluster, w->cluster, sizeof l.cluster);
     const bool good = ptx_run_launch(&l, error);
     __atomic_add_fetch(&all_steps, l.steps, __ATOMIC_SEQ_CST);
     sim_memory_free(arguments);
     if (good) list_launch(w->function);
+    if (good && l.timed) sim_keep_times(l.kernel->name, &l.times);
     return good ? CUDA_SUCCESS : sim_fail(CUDA_ERROR_LAUNCH_FAILED, "%s", error);
 }
 

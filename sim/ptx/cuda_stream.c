@@ -1,7 +1,7 @@
 /* Implements the driver functions for streams, events and graphs. The simulator does work at once
  * when the program submits it to a stream. If the program captures the stream, the simulator does
  * the work when the program launches the graph. */
-#include "cuda.h"
+#include "cuda_time.h"
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,7 +15,7 @@ struct sim_stream {
     CUgraph capture;
 };
 struct sim_event {
-    struct timespec at;
+    double at;
     int recorded;
 };
 
@@ -46,6 +46,7 @@ static CUresult append(CUgraph g, const sim_work *work) {
 
 static CUresult perform(const sim_work *w) {
     if (w->function) return sim_launch(w);
+    if (sim_time_mode()) sim_add_traffic((w->from ? 2.0 : 1.0) * (double)w->bytes);
     if (w->from) return memmove(w->to, w->from, w->bytes), CUDA_SUCCESS;
     for (size_t k = 0; k < w->bytes; k += w->unit)
         memcpy((char *)w->to + k, &w->value, w->unit);
@@ -144,8 +145,10 @@ CU CUresult cuEventDestroy_v2(CUevent e) {
 CU CUresult cuEventRecord(CUevent e, CUstream s) {
     (void)s;
     if (!e) return sim_fail(CUDA_ERROR_INVALID_HANDLE, "event is NULL");
+    struct timespec at;
     e->recorded = 1;
-    clock_gettime(CLOCK_MONOTONIC, &e->at);
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    e->at = sim_time_mode() ? sim_clock() : (double)at.tv_sec + (double)at.tv_nsec * 1e-9;
     return CUDA_SUCCESS;
 }
 CU CUresult cuEventSynchronize(CUevent e) {
@@ -157,7 +160,6 @@ CU CUresult cuEventQuery(CUevent e) {
 CU CUresult cuEventElapsedTime(float *ms, CUevent a, CUevent b) {
     if (!ms || !a || !b || !a->recorded || !b->recorded)
         return sim_fail(CUDA_ERROR_INVALID_HANDLE, "ms is NULL or an event was not recorded");
-    *ms = (float)((double)(b->at.tv_sec - a->at.tv_sec) * 1e3 +
-                  (double)(b->at.tv_nsec - a->at.tv_nsec) * 1e-6);
+    *ms = (float)((b->at - a->at) * 1e3);
     return CUDA_SUCCESS;
 }

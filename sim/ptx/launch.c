@@ -3,6 +3,7 @@
 #include "access.h"
 #include "async.h"
 #include "races.h"
+#include "time.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ typedef struct {
     char *error; /* Receives the message of the first failure. */
     uint32_t next, failed;
     uint64_t steps;
+    ptx_timing *timing; /* The time model of the launch, or NULL. */
     pthread_mutex_t lock;
 } job;
 
@@ -265,6 +267,8 @@ static void run_one(job *j, ptx_cluster *c, uint32_t number, const char *error) 
     for (uint32_t k = 0; k < c->size; k++)
         start_block(&c->blocks[k], block_number(j->launch, number, k));
     if (!ptx_races_begin(c)) ptx_races_free(c);
+    c->timeline = NULL;
+    if (j->timing) ptx_timing_attach(j->timing, c, number);
     if (!run_cluster(c, limit, error)) __atomic_store_n(&j->failed, 1, __ATOMIC_SEQ_CST);
     for (uint32_t k = 0; k < c->size; k++)
         for (uint32_t n = 0; n < c->blocks[k].warp_count; n++)
@@ -291,6 +295,8 @@ static void *work(void *user) {
     while (good && !__atomic_load_n(&j->failed, __ATOMIC_SEQ_CST)) {
         const uint32_t n = __atomic_fetch_add(&j->next, 1, __ATOMIC_SEQ_CST);
         if (n >= cluster_count(j->launch)) break;
+        if (j->timing && j->launch->timed == TIMING_SAMPLE && !ptx_timing_takes(j->timing, n))
+            continue;
         run_one(j, &c, n, error);
     }
     if (!good) snprintf(error, sizeof error, "out of memory for a block");
@@ -350,9 +356,11 @@ bool ptx_run_launch(ptx_launch *l, char *error) {
         snprintf(error, ERROR_BYTES, "%s: %s", l->kernel->name, wrong);
         return false;
     }
+    if (l->timed) j.timing = ptx_timing_begin(l);
     pthread_mutex_init(&j.lock, NULL);
     run_threads(&j);
     pthread_mutex_destroy(&j.lock);
     l->steps = j.steps;
+    if (j.timing) ptx_timing_end(j.timing, error[0] == 0, l);
     return error[0] == 0;
 }

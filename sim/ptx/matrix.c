@@ -6,6 +6,7 @@
 #include "matrix.h"
 #include "access.h"
 #include "floats.h"
+#include "time.h"
 #include <string.h>
 
 static uint32_t matrices(const ptx_inst *i) {
@@ -26,6 +27,7 @@ static bool find_rows(ptx_warp *w, const ptx_inst *i, const ptx_operand *address
     w->mask = count == 4 ? ~0u : (1u << 8 * count) - 1;
     const bool good =
         ptx_resolve(w, i, at, i->opcode->space == GENERIC ? GENERIC : SHARED, 16, write, rows);
+    if (w->trace && good) ptx_time_access(w, i, at, SHARED, 16);
     w->mask = mask;
     return good;
 }

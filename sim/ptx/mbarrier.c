@@ -5,6 +5,7 @@
 #include "access.h"
 #include "async.h"
 #include "races.h"
+#include "time.h"
 #include <string.h>
 
 typedef struct {
@@ -39,14 +40,18 @@ static uint8_t *find(ptx_warp *w, const ptx_inst *i, uint64_t address, mbarrier 
     return at;
 }
 
-static void turn_if_complete(mbarrier *b) {
-    if (b->missing || b->bytes) return;
+static bool turn_if_complete(mbarrier *b) {
+    if (b->missing || b->bytes) return false;
     b->missing = b->count;
     b->phase++;
+    return true;
 }
 
-static void put(uint8_t *at, mbarrier *b) {
-    turn_if_complete(b);
+/* Stores the mbarrier at the shared address `address` after an arrival, which may end its phase. */
+static void put(ptx_warp *w, uint64_t address, uint8_t *at, mbarrier *b) {
+    ptx_cluster *c = w->block->cluster;
+    if (c->timeline) ptx_time_arrive(w, WAITED_MBARRIER, address);
+    if (turn_if_complete(b) && c->timeline) ptx_time_turn(c, WAITED_MBARRIER, address);
     const uint64_t v = packed(b);
     memcpy(at, &v, 8);
 }
@@ -57,7 +62,7 @@ void ptx_mbarrier_complete(ptx_warp *w, const ptx_inst *i, uint64_t address, uin
     if (!at) return;
     ptx_race_release(w, SYNC_ADDRESS, address & 0xffffffff);
     b.bytes -= (int32_t)bytes;
-    put(at, &b);
+    put(w, address, at, &b);
 }
 
 static void arrive(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t count, uint32_t bytes,
@@ -73,7 +78,7 @@ static void arrive(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t co
     ptx_race_release(w, SYNC_ADDRESS, address & 0xffffffff);
     *state = packed(&b);
     b.missing -= count, b.bytes += (int32_t)bytes;
-    put(at, &b);
+    put(w, address, at, &b);
 }
 
 void ptx_mbarrier_arrive(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t count) {
@@ -144,7 +149,9 @@ static void execute_wait(ptx_warp *w, const ptx_inst *i) {
         if (over) ptx_race_acquire(w, SYNC_ADDRESS, address[l] & 0xffffffff);
     }
     ptx_set_pred(w, &i->op[0], done);
+    if (w->trace && done) ptx_time_wait(w, WAITED_MBARRIER, address[ptx_first(done)], false);
     if (done) return;
+    if (w->trace) ptx_time_poll(w, i);
     w->idle = true;
     ptx_schedule(w, true);
     if (!w->stop) w->stop = STOP_YIELD;

@@ -230,6 +230,7 @@ struct ptx_warp {
     bool idle;               /* True if the warp only polls an mbarrier. */
     uint32_t cluster_phase, cluster_waits;
     const ptx_inst *reduces; /* The bar.red instruction at which lanes wait. */
+    struct ptx_trace *trace; /* Records what the warp does for the time model, or is NULL. */
 };
 
 typedef struct {
@@ -268,9 +269,43 @@ struct ptx_cluster {
     uint32_t later_count, later_room;
     /* Records accesses to shared memory (races.h); NULL without the check. */
     struct ptx_races *races;
+    /* Holds the records of the time model (time.h), or is NULL. `running` is the number plus 1 of
+     * the asynchronous operation that runs now, or 0. */
+    struct ptx_timeline *timeline;
+    uint32_t running;
     /* Points to the number of the next cluster to begin, which all clusters of the launch share. */
     uint32_t *next;
 };
+
+/* Tells whether the time model times a launch. With TIMING_SAMPLE the simulator executes only the
+ * clusters that the model needs, and no products of tcgen05 and wgmma, so the launch's results are
+ * incomplete. */
+enum ptx_timed { TIMING_OFF, TIMING_ALL, TIMING_SAMPLE };
+enum { STALL_MEMORY, STALL_SHARED, STALL_BARRIER, STALL_MATRIX, STALL_ISSUE, STALLS };
+/* Holds the time of a launch and its causes. All fields are double, because bsmm_sim_times copies
+ * them as an array. The fields from `sms` on are sums over the sample. */
+typedef struct {
+    double seconds; /* Includes the fixed cost of a launch, and is 0 if the launch was not timed. */
+    /* `cycles` counts the cycles of the whole launch, without the fixed cost of a launch.
+     * `replayed` counts those of the sample, and the launch takes `rounds` times as long. */
+    double cycles, replayed, rounds;
+    double groups, launched;          /* Count the blocks of the sample and of the launch. */
+    double sms, warps;                /* Count the SMs of the sample, and the warps on each. */
+    double instructions, matrix_busy; /* `matrix_busy` counts cycles of tensor pipes. */
+    /* `shared_busy` counts the cycles of shared memory, and `shared_conflicts` those that bank
+     * conflicts cause. */
+    double shared_busy, shared_conflicts;
+    /* Count the bytes that instructions and TMA move, those between SMs and L2, those from a cache
+     * behind L2, which these devices lack, and those of HBM. */
+    double l1_bytes, l2_bytes, l3_bytes, hbm_bytes;
+    double stalls[STALLS]; /* Counts the cycles in which warps wait, for each cause. */
+    /* Counts the cycles from the first product of each tensor pipe to the end of the last one. */
+    double matrix_loop;
+} ptx_times;
+/* Returns true if the time model has the constants of a device. */
+bool ptx_has_time_model(uint32_t capability);
+/* Returns the time in which a device moves bytes of device memory. */
+double ptx_traffic_seconds(uint32_t capability, double bytes);
 
 enum { CHECK_UNWRITTEN = 1, CHECK_PROXIES = 2, CHECK_RACES = 4, CHECK_ALL = 7 };
 struct ptx_launch {
@@ -283,6 +318,9 @@ struct ptx_launch {
     uint32_t most_shared, checks, shared_bytes;
     uint32_t capability; /* The device's compute capability times 10, e.g. 90. */
     uint64_t seed, limit, steps;
+    uint32_t multiprocessors;
+    enum ptx_timed timed;
+    ptx_times times; /* The simulator writes here the time of the launch. */
 };
 /* Runs a launch of a kernel. On failure returns false and writes the reason to `error`, which has
  * ERROR_BYTES bytes. */

@@ -5,6 +5,7 @@
 #include "async.h"
 #include "floats.h"
 #include "matrix.h"
+#include "time.h"
 #include "tmem.h"
 #include <math.h>
 #include <stdlib.h>
@@ -262,12 +263,27 @@ static void run_half(ptx_async *j, product *p, ptx_block *at) {
             add_row(j, p, m);
 }
 
+/* Records a product for the time model. Instructions of kind mxf4 store elements of 4 bits without
+ * gaps, and other kinds store elements of less than 8 bits as 8 bits. */
+static void record_product(const ptx_async *j, const product *p) {
+    static const uint8_t bits[] = {16, 32, 8, 8, 8, 4, 4};
+    ptx_job *job = ptx_time_running(j->warp->block->cluster);
+    if (!job) return;
+    job->m = p->rows, job->n = p->n, job->k = p->k, job->bits = bits[p->kind], job->pair = p->pair;
+    const uint32_t rows = (j->at[FROM_TMEM] ? 0 : p->rows) + (p->pair ? p->n / 2 : p->n);
+    job->reads = rows * p->k * job->bits / 8;
+}
+
 static void run_product(ptx_async *j) {
-    product *p = calloc(1, sizeof *p);
+    product *p = malloc(sizeof *p);
+    if (p) memset(p, 0, offsetof(product, left));
     const char *wrong = p ? decode(p, j->inst, (uint32_t)j->at[DESCRIPTOR]) : "out of memory";
+    if (!wrong) record_product(j, p);
     if (wrong)
         ptx_stop(j->warp, j->inst, "%s: instruction descriptor 0x%x", wrong,
                  (uint32_t)j->at[DESCRIPTOR]);
+    else if (j->warp->block->launch->timed == TIMING_SAMPLE)
+        ; /* The time does not depend on the results. */
     else if (p->pair)
         for (uint32_t half = 0; half < 2 && j->warp->stop != STOP_ERROR; half++)
             run_half(j, p, ptx_pair_block(j->warp, j->inst, half));
@@ -406,6 +422,9 @@ static void run_copy(ptx_async *j) {
                    blocks = ptx_has(j->inst->opcode, "cta_group::2") ? 2 : 1;
     ptx_layout y;
     if (!layout_of(j->warp, j->inst, j->from, false, &y)) return;
+    ptx_job *job = ptx_time_running(j->warp->block->cluster);
+    if (job) job->reads = s.rows * columns * 4 * bits / 8, job->pair = blocks == 2;
+    if (j->warp->block->launch->timed == TIMING_SAMPLE) return;
     for (uint32_t b = 0; b < blocks; b++) {
         ptx_block *block = blocks == 1 ? j->warp->block : ptx_pair_block(j->warp, j->inst, b);
         for (uint32_t r = 0; block && r < s.rows; r++)

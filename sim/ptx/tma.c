@@ -1,8 +1,8 @@
 /* Executes cp.async.bulk.tensor, by which TMA copies boxes of a tensor between global and shared
  * memory and swizzles them. */
 #include "access.h"
-#include "async.h"
 #include "tensor_map.h"
+#include "time.h"
 #include <string.h>
 
 enum { ALIGN16 = 14, PACKED6 = 15 };
@@ -95,9 +95,33 @@ static uint32_t box_bytes(const ptx_tensor_map *m) {
     return m->box[0] * (uint32_t)m->bits / 8 * box_rows(m);
 }
 
+/* Records a box of a copy for the time model, for its first thread block. */
+static void record_box(const transfer *t) {
+    ptx_job *job = ptx_time_running(t->job->warp->block->cluster);
+    if (!job) return;
+    job->bytes = t->map->box[0] * shared_bits(t->map) / 8 * box_rows(t->map);
+    job->blocks |= 1u << (t->shared >> RANK_SHIFT & 31);
+}
+
+/* Records a row of the box that lies inside the tensor. */
+static void record_row(const transfer *t, uint64_t address) {
+    const ptx_tensor_map *m = t->map;
+    ptx_cluster *c = t->job->warp->block->cluster;
+    const ptx_job *job = ptx_time_running(c);
+    const int64_t first = t->job->at[0] < 0 ? 0 : t->job->at[0],
+                  end = (int64_t)t->job->at[0] + m->box[0], most = (int64_t)m->last[0] + 1,
+                  last = end < most ? end : most;
+    if (job && last > first && !(job->blocks & (job->blocks - 1)))
+        ptx_time_span(c, address + (uint64_t)(first * (int64_t)m->bits / 8),
+                      (uint64_t)((last - first) * (int64_t)m->bits / 8));
+}
+
 static bool move_box(const transfer *t) {
     const ptx_tensor_map *m = t->map;
     const uint32_t row = m->box[0] * shared_bits(m) / 8, rows = box_rows(m);
+    /* The time does not depend on the bytes. */
+    const bool sampled = t->job->warp->block->launch->timed == TIMING_SAMPLE;
+    record_box(t);
     for (uint32_t r = 0; r < rows; r++) {
         uint64_t address = m->address;
         uint32_t rest = r;
@@ -108,7 +132,8 @@ static bool move_box(const transfer *t) {
             outside |= x < 0 || x > (int64_t)m->last[d];
             address += (uint64_t)x * m->strides[d];
         }
-        if (!move_row(t, (uint64_t)r * row, address, outside)) return false;
+        if (!outside) record_row(t, address);
+        if (!sampled && !move_row(t, (uint64_t)r * row, address, outside)) return false;
     }
     return true;
 }

@@ -3,6 +3,7 @@
 #include "tmem.h"
 #include "access.h"
 #include "matrix.h"
+#include "time.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +81,7 @@ static void execute_alloc(ptx_warp *w, const ptx_inst *i) {
         const uint32_t at = first * TMEM_UNIT;
         uint8_t *to = ptx_shared(w, i, address[ptx_first(w->mask)] & 0xffffffff, 4, true);
         t->allocations++;
+        if (w->trace) ptx_time_columns(w, at + columns);
         for (uint32_t k = first; k < first + units; k++)
             t->owner[k] = t->allocations;
         if (to) memcpy(to, &at, 4);

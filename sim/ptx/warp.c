@@ -2,6 +2,7 @@
  * instructions, those at the earliest instruction in the text run first, so that all lanes meet
  * again after a branch. Lanes that only poll an mbarrier let other lanes run first. */
 #include "races.h"
+#include "time.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -169,7 +170,8 @@ void ptx_retire(ptx_warp *w, uint32_t lanes) {
     ptx_schedule(w, false);
 }
 
-void ptx_run(ptx_warp *w, uint64_t budget) {
+/* `traced` is a constant in each call, so that a warp without a record does not test for it. */
+static inline __attribute__((always_inline)) void run(ptx_warp *w, uint64_t budget, bool traced) {
     const ptx_module *m = w->block->launch->module;
     w->stop = STOP_NO;
     if (!w->active) ptx_schedule(w, false);
@@ -182,6 +184,7 @@ void ptx_run(ptx_warp *w, uint64_t budget) {
         uint32_t mask = w->active;
         if (i->guard >= 0) mask &= i->guard_not ? ~w->preds[i->guard] : w->preds[i->guard];
         w->steps++;
+        if (traced) ptx_time_step(w, i);
         if (mask) {
             w->mask = mask;
             i->execute(w, i);
@@ -189,4 +192,11 @@ void ptx_run(ptx_warp *w, uint64_t budget) {
         }
         if (w->pc >= w->join && !w->stop) reconverge(w);
     }
+}
+
+void ptx_run(ptx_warp *w, uint64_t budget) {
+    if (w->trace)
+        run(w, budget, true);
+    else
+        run(w, budget, false);
 }

@@ -1,0 +1,124 @@
+/* Says what an instruction of PTX costs in the time model. The assembler turns most instructions of
+ * PTX into one instruction of the GPU. Those that it removes cost nothing. */
+#include "time_replay.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* The lanes that a pipe of a partition serves in a cycle follow from CUDA's table of arithmetic
+ * throughput for compute capability 9.0 and 10.0: 128 results per cycle and SM for FMA of 32 bits,
+ * 64 for integers, 16 for transcendental functions, 32 for shuffles. */
+enum { LATENCY = 4, ALU_CYCLES = 2, FMA_CYCLES = 1, SPECIAL_CYCLES = 8, SHUFFLE_CYCLES = 4 };
+
+/* Lists the first letters of opcodes. The first entry that fits counts. */
+static const struct {
+    const char *opcode;
+    uint8_t special, pipe, queue;
+} opcodes[] = {
+    {"mov.", RENAMED, 0, 0},
+    {"cvta.", RENAMED, 0, 0},
+    {"ld.param", RENAMED, 0, 0},
+    {"ld.const", RENAMED, 0, 0},
+    {"cvt.u64.u32", RENAMED, 0, 0},
+    {"cvt.u32.u64", RENAMED, 0, 0},
+    {"ld.", ACCESS, PIPE_ACCESS, 0},
+    {"ldu.", ACCESS, PIPE_ACCESS, 0},
+    {"st.", ORDINARY, PIPE_ACCESS, 0},
+    {"atom.", ACCESS, PIPE_ACCESS, 0},
+    {"red.", ORDINARY, PIPE_ACCESS, 0},
+    {"ldmatrix.", ACCESS, PIPE_ACCESS, 0},
+    {"stmatrix.", ORDINARY, PIPE_ACCESS, 0},
+    {"cp.async.commit_group", COMMITS, PIPE_NONE, QUEUE_COPIES},
+    {"cp.async.wait", WAITS, PIPE_NONE, QUEUE_COPIES},
+    {"cp.async.bulk.commit_group", COMMITS, PIPE_NONE, QUEUE_BULK},
+    {"cp.async.bulk.wait_group", WAITS, PIPE_NONE, QUEUE_BULK},
+    {"cp.", ORDINARY, PIPE_ACCESS, 0},
+    {"wgmma.mma_async", MULTIPLIES, PIPE_NONE, QUEUE_PRODUCTS},
+    {"wgmma.commit_group", COMMITS, PIPE_NONE, QUEUE_PRODUCTS},
+    {"wgmma.wait_group", WAITS, PIPE_NONE, QUEUE_PRODUCTS},
+    {"tcgen05.ld", TENSOR_MEMORY, PIPE_NONE, 0},
+    {"tcgen05.st", TENSOR_MEMORY, PIPE_NONE, 0},
+    {"tcgen05.wait", WAITS_TENSOR_MEMORY, PIPE_NONE, 0},
+    {"mma.", ORDINARY, PIPE_TENSOR, 0},
+    {"ex2.", ORDINARY, PIPE_SPECIAL, 0},
+    {"lg2.", ORDINARY, PIPE_SPECIAL, 0},
+    {"rcp.", ORDINARY, PIPE_SPECIAL, 0},
+    {"rsqrt.", ORDINARY, PIPE_SPECIAL, 0},
+    {"sqrt.", ORDINARY, PIPE_SPECIAL, 0},
+    {"sin.", ORDINARY, PIPE_SPECIAL, 0},
+    {"cos.", ORDINARY, PIPE_SPECIAL, 0},
+    {"tanh.", ORDINARY, PIPE_SPECIAL, 0},
+    {"div.", ORDINARY, PIPE_SPECIAL, 0},
+    {"fma.", ORDINARY, PIPE_FMA, 0},
+    {"mul.", ORDINARY, PIPE_FMA, 0},
+    {"mad.", ORDINARY, PIPE_FMA, 0},
+    {"add.", ORDINARY, PIPE_FMA, 0},
+    {"sub.", ORDINARY, PIPE_FMA, 0},
+};
+
+static uint32_t number_after(const char *text, char letter) {
+    const char *at = text ? strchr(text, letter) : NULL;
+    return at ? (uint32_t)strtoul(at + 1, NULL, 10) : 0;
+}
+
+static void size_product(ptx_class *c, const ptx_inst *i, const ptx_device *d, const char *shape,
+                         double rows, double rate) {
+    const uint32_t n = number_after(shape + 1, 'n'), k = number_after(shape + 1, 'k');
+    const uint32_t given = ptx_types[i->opcode->types[1]].bits, bits = given ? given : 8;
+    c->cycles = (float)(rows * n * k * bits / 16 / (rate / PARTITIONS));
+    c->latency = c->cycles + (float)d->tensor_latency;
+    /* Four warps of a wgmma share B, and each reads its own rows of A. */
+    c->bytes = (n * k / PARTITIONS + (i->op[1].place == REG ? 16 * k : 0)) * bits / 8;
+}
+
+static float arithmetic_cycles(const ptx_inst *i, uint8_t *pipe) {
+    const ptx_type_info *type = &ptx_types[i->opcode->types[0]];
+    const bool is_float = type->kind == FLOAT;
+    if (strncmp(i->opcode->text, "shfl", 4) == 0) return SHUFFLE_CYCLES;
+    if (*pipe == PIPE_SPECIAL) return SPECIAL_CYCLES;
+    if (*pipe == PIPE_FMA && !is_float) /* The FMA pipe multiplies integers at half its rate. */
+        *pipe = i->opcode->text[0] == 'm' ? PIPE_FMA : PIPE_ALU;
+    const float wide = type->bits == 64 ? 2 : 1;
+    return wide * (*pipe == PIPE_FMA && is_float ? FMA_CYCLES : ALU_CYCLES);
+}
+
+/* Returns the registers of a lane that tcgen05.ld or st moves. */
+static uint32_t registers(const ptx_inst *i) {
+    uint32_t most = 1;
+    for (uint32_t k = 0; k < i->count; k++)
+        if (i->op[k].place == VECTOR && i->op[k].count > most) most = i->op[k].count;
+    return most;
+}
+
+/* Returns a mask of the operands that an instruction writes. bind.c explains the letters. */
+static uint32_t results_of(const ptx_inst *i) {
+    const char *letters = i->opcode->row->operands;
+    uint32_t mask = 0, at = 0;
+    if (!letters) return 1;
+    for (; *letters; letters++)
+        if (*letters != '|' && *letters != '?')
+            mask |= (uint32_t)(strchr("phrlqtscvywz", *letters) != NULL) << at++;
+    return mask;
+}
+
+ptx_class ptx_class_of(const ptx_inst *i, const ptx_device *d) {
+    const char *text = i->opcode->text;
+    ptx_class c = {
+        .special = ORDINARY, .pipe = PIPE_ALU, .latency = LATENCY, .results = results_of(i)};
+    for (size_t k = 0; k < sizeof opcodes / sizeof *opcodes; k++) {
+        if (strncmp(text, opcodes[k].opcode, strlen(opcodes[k].opcode)) != 0) continue;
+        c.special = opcodes[k].special, c.pipe = opcodes[k].pipe, c.queue = opcodes[k].queue;
+        break;
+    }
+    if (c.special == MULTIPLIES)
+        size_product(&c, i, d, strstr(text, ".m64"), 16, d->tensor_rate);
+    else if (c.pipe == PIPE_TENSOR)
+        size_product(&c, i, d, strstr(text, ".m"), number_after(strstr(text, ".m"), 'm'),
+                     d->warp_tensor_rate);
+    else if (c.special == TENSOR_MEMORY)
+        c.cycles = (float)registers(i), c.latency = c.cycles + (float)d->shared_latency;
+    else if (c.pipe == PIPE_ACCESS)
+        c.cycles = 1;
+    else if (c.special == ORDINARY)
+        c.cycles = arithmetic_cycles(i, &c.pipe);
+    return c;
+}

@@ -1,0 +1,115 @@
+/* Replays the records of the sampled clusters. The warp that can continue earliest goes next. A
+ * phase of a barrier is over when all its arrivals have happened. */
+#include "time_state.h"
+#include <math.h>
+
+static bool before(const ptx_replay_state *p, uint32_t a, uint32_t b) {
+    const double x = p->warps[a].ready, y = p->warps[b].ready;
+    return x < y || (x == y && a < b);
+}
+
+static void push(ptx_replay_state *p, uint32_t w) {
+    uint32_t at = p->heap_count++;
+    for (; at && before(p, w, p->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        p->heap[at] = p->heap[(at - 1) / 2];
+    p->heap[at] = w;
+}
+
+static uint32_t pop(ptx_replay_state *p) {
+    const uint32_t top = p->heap[0], w = p->heap[--p->heap_count];
+    uint32_t at = 0;
+    for (uint32_t next; (next = 2 * at + 1) < p->heap_count; at = next) {
+        if (next + 1 < p->heap_count && before(p, p->heap[next + 1], p->heap[next])) next++;
+        if (!before(p, p->heap[next], w)) break;
+        p->heap[at] = p->heap[next];
+    }
+    p->heap[at] = w;
+    return top;
+}
+
+/* Counts an arrival at a phase in cycle `at`. The last arrival lets the waiting warps continue. */
+static void arrive(ptx_replay_state *p, uint32_t cluster, uint32_t number, double at,
+                   uint8_t cause) {
+    ptx_phase *f = &p->phases[cluster][number];
+    if (at >= f->time) f->time = at, f->cause = cause;
+    if (--f->missing) return;
+    for (uint32_t n = f->waiting; n != NOBODY;) {
+        const uint32_t next = p->warps[n].next;
+        ptx_wait_until(p, &p->warps[n], f->time, f->cause);
+        push(p, n);
+        n = next;
+    }
+    f->waiting = NOBODY;
+}
+
+static void run_job(ptx_replay_state *p, ptx_replayed *w, const ptx_event *e) {
+    const ptx_timeline *t = &p->t->timelines[w->cluster];
+    const ptx_job *job = &t->jobs.at[e->a];
+    double read;
+    const double done = ptx_run_job(&p->units, t, job, ptx_cluster_sms(p, w), w->ready, &read);
+    if (job->store)
+        ptx_add_to_queue(&w->queues[QUEUE_BULK], ptx_has(job->inst->opcode, "read") ? read : done);
+    p->end = fmax(p->end, done);
+    for (uint32_t k = 0; k < job->phases; k++)
+        arrive(p, w->cluster, t->arrivals.at[job->first_phase + k],
+               done + p->t->device->shared_latency, job->ordered ? STALL_MATRIX : STALL_MEMORY);
+}
+
+/* Lets a warp wait for a phase. Returns false if the phase is not over yet. */
+static bool run_wait(ptx_replay_state *p, uint32_t number, uint32_t which) {
+    ptx_replayed *w = &p->warps[number];
+    ptx_phase *f = &p->phases[w->cluster][which];
+    if (!f->missing) {
+        ptx_wait_until(p, w, f->time, f->cause);
+        return true;
+    }
+    w->next = f->waiting, f->waiting = number;
+    return false;
+}
+
+/* Continues a warp until another one can continue earlier. Returns false if the warp has ended or
+ * waits. */
+static bool run_warp(ptx_replay_state *p, uint32_t number) {
+    ptx_replayed *w = &p->warps[number];
+    ptx_sm *sm = ptx_cluster_sms(p, w) + w->block;
+    const double until = p->heap_count ? p->warps[p->heap[0]].ready : HUGE_VAL;
+    while (w->event < w->trace->events.count) {
+        const ptx_event *e = &w->trace->events.at[w->event];
+        if (w->ready > until) return true;
+        if (e->kind == EVENT_RUN && w->done < e->a) {
+            ptx_replay_instruction(p, w, sm, e->code + w->done++);
+            continue;
+        }
+        w->event++, w->done = 0;
+        if (e->kind == EVENT_SHARED) ptx_replay_shared(p, w, sm, e);
+        if (e->kind == EVENT_MEMORY) ptx_replay_memory(p, w, sm, e);
+        if (e->kind == EVENT_JOB) run_job(p, w, e);
+        if (e->kind == EVENT_ARRIVE)
+            arrive(p, w->cluster, e->a, w->ready + p->t->device->shared_latency, STALL_BARRIER);
+        if (e->kind == EVENT_WAIT && !run_wait(p, number, e->a)) return false;
+    }
+    p->end = fmax(p->end, w->ready);
+    return false;
+}
+
+static void count_busy(ptx_replay_state *p) {
+    for (uint32_t k = 0; k < p->t->sms; k++) {
+        const ptx_sm *sm = &p->units.sms[k];
+        p->r->matrix_busy += sm->busy, p->r->matrix_loop += sm->last - sm->first;
+    }
+}
+
+bool ptx_replay(const ptx_timing *t, ptx_times *times) {
+    ptx_replay_state p = {.t = t, .r = times};
+    const bool good = ptx_state_make(&p);
+    for (uint32_t n = 0; good && n < p.warp_count; n++)
+        push(&p, n);
+    while (good && p.heap_count) {
+        const uint32_t n = pop(&p);
+        if (run_warp(&p, n)) push(&p, n);
+    }
+    if (good) count_busy(&p);
+    times->replayed = fmax(p.end, p.units.written);
+    ptx_state_free(&p);
+    return good;
+}

@@ -1,0 +1,57 @@
+/* Declares the state of a replay, which three files share. time_replay.c decides which warp goes
+ * next and lets warps wait for phases, time_warp.c runs instructions, and time_state.c makes the
+ * state. */
+#ifndef SIM_PTX_TIME_STATE_H
+#define SIM_PTX_TIME_STATE_H
+#include "time_replay.h"
+
+enum { GROUPS = 32, NOBODY = UINT32_MAX };
+
+/* Holds the times at which groups of asynchronous operations of a warp complete, the youngest
+ * last. `open` is that of the group that the warp has not committed yet. */
+typedef struct {
+    double done[GROUPS], open;
+    uint32_t count;
+} ptx_groups;
+
+typedef struct {
+    const struct ptx_trace *trace;
+    double ready, tensor_memory;
+    double *registers; /* Holds for each register the cycle in which it has its value. */
+    uint8_t *causes;   /* Holds for each register what a wait for it counts as. */
+    ptx_groups queues[QUEUES];
+    uint32_t cluster, block, partition, event, done, span;
+    uint32_t next; /* The next warp that waits for the same phase. */
+} ptx_replayed;
+
+typedef struct {
+    double time;
+    uint32_t missing, waiting;
+    uint8_t cause;
+} ptx_phase;
+
+typedef struct {
+    const ptx_timing *t;
+    ptx_units units;
+    const ptx_class *classes;
+    ptx_replayed *warps;
+    ptx_phase **phases; /* For each cluster. */
+    uint32_t *heap, heap_count, warp_count, predicates;
+    ptx_times *r;
+    double end;
+} ptx_replay_state;
+
+/* Makes the state, and frees it. ptx_state_make returns false if memory runs out. */
+bool ptx_state_make(ptx_replay_state *p);
+void ptx_state_free(ptx_replay_state *p);
+
+/* Returns the first SM of the cluster of a warp. Clusters take the SMs of the sample in turn. */
+ptx_sm *ptx_cluster_sms(const ptx_replay_state *p, const ptx_replayed *w);
+/* Lets a warp wait until cycle `at`, and counts the wait. */
+void ptx_wait_until(ptx_replay_state *p, ptx_replayed *w, double at, int cause);
+void ptx_add_to_queue(ptx_groups *q, double done);
+/* Runs an instruction, and an event of shared or global memory. */
+void ptx_replay_instruction(ptx_replay_state *p, ptx_replayed *w, ptx_sm *sm, uint32_t code);
+void ptx_replay_shared(ptx_replay_state *p, ptx_replayed *w, ptx_sm *sm, const ptx_event *e);
+void ptx_replay_memory(ptx_replay_state *p, ptx_replayed *w, ptx_sm *sm, const ptx_event *e);
+#endif
