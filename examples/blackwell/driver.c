@@ -103,6 +103,26 @@ device_kernel device_open(const char *ptx, const char *name, uint32_t shared_byt
     return made;
 }
 
+/* Point to functions of the simulator of PTX (sim/ptx/cuda.h), or are NULL on a real GPU. */
+static void (*set_time_mode)(int mode);
+static int (*get_times)(unsigned back, char *name, size_t name_bytes, double *times, size_t count);
+
+void device_use_model(bool complete) {
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    *(void **)&set_time_mode = dlsym(library, "bsmm_sim_time");
+    *(void **)&get_times = dlsym(library, "bsmm_sim_times");
+    if (set_time_mode) set_time_mode(complete ? 1 : 2);
+}
+
+bool device_read_model(device_model *to) {
+    /* The places of these numbers among those that bsmm_sim_times writes. */
+    enum { SECONDS = 0, BUSY = 9, LOOP = 21, TIMES };
+    double times[TIMES] = {0};
+    if (!get_times || !get_times(0, NULL, 0, times, TIMES) || times[LOOP] <= 0) return false;
+    *to = (device_model){times[SECONDS], times[BUSY] / times[LOOP]};
+    return true;
+}
+
 void *device_new(const void *from, size_t bytes) {
     uint64_t memory;
     NEED(cuMemAlloc_v2, &memory, bytes);

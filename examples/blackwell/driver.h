@@ -4,6 +4,7 @@
 #define DRIVER_H
 
 #include "cuda/runtime/tensor_map.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,18 @@ typedef struct device_kernel {
 /* Opens libcuda.so.1, makes a context on the first device, and loads the kernel `name` of a PTX
  * file. The kernel may use `shared_bytes` bytes of shared memory. */
 device_kernel device_open(const char *ptx, const char *name, uint32_t shared_bytes);
+
+/* Describes the last launch by the time model of the simulator of PTX (docs/SIMULATOR.md). `busy`
+ * is the share of the cycles, from the first to the last matrix product, in which the tensor pipe
+ * works. */
+typedef struct device_model {
+    double seconds, busy;
+} device_model;
+/* Turns the time model on if the device is simulated. If `complete` is false, a launch executes
+ * only the thread blocks that the model needs. */
+void device_use_model(bool complete);
+/* Returns false if there is no model of the last launch. */
+bool device_read_model(device_model *to);
 
 /* Allocates `bytes` bytes of device memory. If `from` is not NULL, copies the bytes at `from` to
  * it. */

@@ -6,8 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* D has two tiles of a pair of thread blocks, one in each half of its columns. */
-enum { M = 2 * TILE_M, N = 2 * TILE_N, K_BLOCKS = 4 };
+/* The rows and columns of D, and the number of k blocks. Unless the arguments set them, D has two
+ * tiles of a pair of thread blocks, one in each half of its columns. */
+static struct {
+    uint32_t m, n, k_blocks;
+    bool checked; /* True if the results are compared with those of the reference kernel. */
+} size = {2 * TILE_M, 2 * TILE_N, 4, true};
 
 /* Describes a pair of formats. `numbers` are the codes of the element types in the instruction
  * descriptor (PTX ISA, "Instruction descriptor"). e4m3 is 0, and e2m1 is 5, or 1 if all elements
@@ -67,7 +71,7 @@ static bsmm_matrix laid_out(const bsmm_matrix *from, const ladder_step *step, ui
     m.scale_layout = step->layout, m.scale_bytes = 0;
     if (step->layout == BSMM_LAYOUT_TILE_CONTIGUOUS) {
         m.scale_tile_rows = tile_rows;
-        m.scale_tile_cols = (uint32_t)(from->cols / from->format.block_cols / K_BLOCKS);
+        m.scale_tile_cols = (uint32_t)(from->cols / from->format.block_cols / size.k_blocks);
     }
     need(bsmm_scale_bytes(&m, &m.scale_bytes), "scales");
     m.scales = new_bytes(m.scale_bytes);
@@ -111,14 +115,14 @@ static uint32_t map_operand(ladder_params *p, int side, const operand *o, uint32
 
 static ladder_params params_of(const pair *formats, const operand *a, const operand *b, void *d,
                                uint32_t ctas) {
-    const uint32_t scales = (uint32_t)a->plain.cols / a->plain.format.block_cols / K_BLOCKS;
+    const uint32_t scales = (uint32_t)a->plain.cols / a->plain.format.block_cols / size.k_blocks;
     ladder_params p = {.kind = formats->kind,
-                       .k_blocks = K_BLOCKS,
+                       .k_blocks = size.k_blocks,
                        .step_scales = scales / 4,
                        .scale_tiles = scales / 4,
-                       .tiles = M / TILE_M * (N / TILE_N) / ctas,
-                       .tiles_n = N / TILE_N,
-                       .d = device_map(MAP_F16, d, M, N, 32, 64)};
+                       .tiles = size.m / TILE_M * (size.n / TILE_N) / ctas,
+                       .tiles_n = size.n / TILE_N,
+                       .d = device_map(MAP_F16, d, size.m, size.n, 32, 64)};
     p.form = formats->numbers[0] << 7 | formats->numbers[1] << 10 | TILE_N / 8 << 17 |
              (formats->kind == KIND_NVF4 ? 0 : 1u << 23) | ctas * TILE_M / 16 << 24;
     p.element_bytes = map_operand(&p, 0, a, TILE_M) + map_operand(&p, 1, b, TILE_N / ctas);
@@ -126,46 +130,80 @@ static ladder_params params_of(const pair *formats, const operand *a, const oper
 }
 
 static int count_differences(const operand *a, const operand *b, const uint16_t *d) {
-    static uint16_t reference[M * N];
-    bsmm_matrix result = {sizeof result, .rows = M, .cols = N, .data = reference};
+    const size_t all = (size_t)size.m * size.n;
+    uint16_t *reference = new_bytes(all * sizeof *reference);
+    bsmm_matrix result = {sizeof result, .rows = size.m, .cols = size.n, .data = reference};
     result.format.elem = BSMM_ELEM_F16;
     const bsmm_matmul_desc desc = {sizeof desc, .a = &a->plain, .b = &b->plain, .d = &result,
                                    .kernel = "ref"};
     need(bsmm_matmul(&desc), "the reference");
     int differences = 0;
-    for (int i = 0; i < M * N; i++)
+    for (size_t i = 0; i < all; i++)
         differences += d[i] != reference[i];
+    free(reference);
     return differences;
 }
 
+/* Prints the time that the simulator's model predicts for the launch, if the device is simulated.
+ */
+static void print_model(double k) {
+    device_model model;
+    if (!device_read_model(&model)) return;
+    printf(
+        "    model: %.2f us, %.0f TFLOP/s, the tensor pipe is busy for %.0f%% of the main loop\n",
+        model.seconds * 1e6, 2e-12 * size.m * size.n * k / model.seconds, 100 * model.busy);
+}
+
 static int run_pair(const ladder_step *step, const device_kernel *kernel, const pair *formats) {
-    static uint16_t d[M * N];
     const uint32_t ctas = step->ctas ? step->ctas : 1;
-    const int64_t k =
-        formats->kind == KIND_MXF8F6F4 ? K_BLOCKS * ROW_BYTES : 2 * K_BLOCKS * ROW_BYTES;
-    operand a = make_operand(formats->names[0], step, M, k, TILE_M),
-            b = make_operand(formats->names[1], step, N, k, TILE_N);
-    void *there = device_new(NULL, sizeof d);
+    const int64_t each = formats->kind == KIND_MXF8F6F4 ? ROW_BYTES : 2 * ROW_BYTES,
+                  k = each * size.k_blocks;
+    const size_t bytes = (size_t)size.m * size.n * sizeof(uint16_t);
+    uint16_t *d = new_bytes(bytes);
+    operand a = make_operand(formats->names[0], step, size.m, k, TILE_M),
+            b = make_operand(formats->names[1], step, size.n, k, TILE_N);
+    void *there = device_new(NULL, bytes);
     ladder_params p = params_of(formats, &a, &b, there, ctas);
     uint32_t blocks = p.tiles * ctas;
     if (step->persistent && blocks > kernel->multiprocessors)
         blocks = kernel->multiprocessors / ctas * ctas;
     device_launch(kernel, blocks, step->threads, ctas, SHARED_BYTES(step->stages, ctas), &p);
-    device_read(d, there, sizeof d);
-    const int differences = count_differences(&a, &b, d);
-    printf("%s x %s, %d x %d x %d: %d of %d results differ from the reference\n", formats->names[0],
-           formats->names[1], M, N, (int)k, differences, M * N);
+    int differences = 0;
+    printf("%s x %s, %u x %u x %d", formats->names[0], formats->names[1], size.m, size.n, (int)k);
+    if (size.checked) {
+        device_read(d, there, bytes);
+        differences = count_differences(&a, &b, d);
+        printf(": %d of %u results differ from the reference", differences, size.m * size.n);
+    }
+    printf("\n");
+    print_model((double)k);
     device_free(there);
-    free_operand(&a), free_operand(&b);
+    free_operand(&a), free_operand(&b), free(d);
     return differences != 0;
 }
 
+static bool read_size(int count, char **arguments) {
+    if (count != 5) return count == 2;
+    size.m = (uint32_t)strtoul(arguments[2], NULL, 10);
+    size.n = (uint32_t)strtoul(arguments[3], NULL, 10);
+    size.k_blocks = (uint32_t)strtoul(arguments[4], NULL, 10);
+    size.checked = false;
+    return size.m && size.m % (2 * TILE_M) == 0 && size.n && size.n % TILE_N == 0 &&
+           size.k_blocks && size.k_blocks % 4 == 0;
+}
+
 int ladder_run(const ladder_step *step, int count, char **arguments) {
-    if (count != 2) return fprintf(stderr, "usage: %s KERNEL.ptx\n", arguments[0]), 2;
+    if (!read_size(count, arguments))
+        return fprintf(stderr,
+                       "usage: %s KERNEL.ptx [M N K_BLOCKS]\nM must be a multiple of %d, N of %d, "
+                       "and K_BLOCKS of 4. With sizes, the program prints only the model's time.\n",
+                       arguments[0], 2 * TILE_M, TILE_N),
+               2;
     const uint32_t ctas = step->ctas ? step->ctas : 1;
     const device_kernel kernel =
         device_open(arguments[1], "ladder", SHARED_BYTES(step->stages, ctas));
     int failed = 0;
+    device_use_model(size.checked);
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         failed |= run_pair(step, &kernel, &pairs[i]);
     return failed;
