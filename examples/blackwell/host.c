@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The rows and columns of D, and the number of k blocks. Unless the arguments set them, D has two
- * tiles of a pair of thread blocks, one in each half of its columns. */
+/* The rows and columns of D, the columns of A and B, and the k blocks that these are. Unless the
+ * arguments set the sizes, D has two tiles of a pair of thread blocks, one in each half of its
+ * columns, and there are four k blocks. */
 static struct {
-    uint32_t m, n, k_blocks;
+    uint32_t m, n, k, k_blocks;
     bool checked; /* True if the results are compared with those of the reference kernel. */
-} size = {2 * TILE_M, 2 * TILE_N, 4, true};
+} size = {2 * TILE_M, 2 * TILE_N, 0, 4, true};
 
 /* Describes a pair of formats. `numbers` are the codes of the element types in the instruction
  * descriptor (PTX ISA, "Instruction descriptor"). e4m3 is 0, and e2m1 is 5, or 1 if all elements
@@ -156,8 +157,9 @@ static void print_model(double k) {
 
 static int run_pair(const ladder_step *step, const device_kernel *kernel, const pair *formats) {
     const uint32_t ctas = step->ctas ? step->ctas : 1;
-    const int64_t each = formats->kind == KIND_MXF8F6F4 ? ROW_BYTES : 2 * ROW_BYTES,
-                  k = each * size.k_blocks;
+    const uint32_t each = formats->kind == KIND_MXF8F6F4 ? ROW_BYTES : 2 * ROW_BYTES;
+    if (size.k) size.k_blocks = size.k / each;
+    const int64_t k = (int64_t)each * size.k_blocks;
     const size_t bytes = (size_t)size.m * size.n * sizeof(uint16_t);
     uint16_t *d = new_bytes(bytes);
     operand a = make_operand(formats->names[0], step, size.m, k, TILE_M),
@@ -182,22 +184,26 @@ static int run_pair(const ladder_step *step, const device_kernel *kernel, const 
     return differences != 0;
 }
 
+/* K must be a number of whole k blocks, whose scales fill whole scale tiles. */
+enum { K_STEP = 8 * ROW_BYTES };
+
 static bool read_size(int count, char **arguments) {
     if (count != 5) return count == 2;
     size.m = (uint32_t)strtoul(arguments[2], NULL, 10);
     size.n = (uint32_t)strtoul(arguments[3], NULL, 10);
-    size.k_blocks = (uint32_t)strtoul(arguments[4], NULL, 10);
+    size.k = (uint32_t)strtoul(arguments[4], NULL, 10);
     size.checked = false;
-    return size.m && size.m % (2 * TILE_M) == 0 && size.n && size.n % TILE_N == 0 &&
-           size.k_blocks && size.k_blocks % 4 == 0;
+    return size.m && size.m % (2 * TILE_M) == 0 && size.n && size.n % TILE_N == 0 && size.k &&
+           size.k % K_STEP == 0;
 }
 
 int ladder_run(const ladder_step *step, int count, char **arguments) {
     if (!read_size(count, arguments))
-        return fprintf(stderr,
-                       "usage: %s KERNEL.ptx [M N K_BLOCKS]\nM must be a multiple of %d, N of %d, "
-                       "and K_BLOCKS of 4. With sizes, the program prints only the model's time.\n",
-                       arguments[0], 2 * TILE_M, TILE_N),
+        return fprintf(
+                   stderr,
+                   "usage: %s KERNEL.ptx [M N K]\nM must be a multiple of %d, N of %d, and K of "
+                   "%d. With sizes, the program prints only the model's time.\n",
+                   arguments[0], 2 * TILE_M, TILE_N, K_STEP),
                2;
     const uint32_t ctas = step->ctas ? step->ctas : 1;
     const device_kernel kernel =
