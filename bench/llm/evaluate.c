@@ -9,7 +9,8 @@ enum {
     SAMPLE = 8, /* The program computes the divergence for every eighth token. */
     SAMPLES = LLM_BATCH /
               SAMPLE, /* Counts the tokens of a window for which the divergence is computed. */
-    DECODED = 48      /* Counts the tokens of the measured answer. */
+    DECODED = 48,     /* Counts the tokens of the measured answer. */
+    DECODED_SIM = 4   /* Counts them on a simulated device, which is slow. */
 };
 
 size_t reference_count(const llm_ids *text, int64_t vocabulary) {
@@ -104,18 +105,19 @@ static void measure_speed(llm_state *s, const int32_t *tokens, model_score *scor
     logits = llm_read_all(s, &token, 1);
     s->watch = NULL;
     s->count = LLM_BATCH;
+    const int decoded = llm_is_simulated(s->m) ? DECODED_SIM : DECODED;
     double start = llm_seconds();
-    for (int i = 0; i < DECODED; i++) {
+    for (int i = 0; i < decoded; i++) {
         token = llm_sample(logits, s->m->vocabulary, 0, NULL);
         logits = llm_read_all(s, &token, 1);
     }
-    score->decode = DECODED / (llm_seconds() - start);
+    score->decode = decoded / (llm_seconds() - start);
 }
 
 /* Returns the bits of memory for each weight of the layers, including scales. */
 static double model_bits(const llm_model *m) {
-    const llm_product *products[] = {&m->qkv_product, &m->out_product, &m->gate_up_product,
-                                     &m->down_product};
+    const llm_product *products[] = {&m->products.qkv, &m->products.out, &m->products.gate_up,
+                                     &m->products.down};
     double bits = 0, weights = 0;
     for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
         const bsmm_matrix *b = &products[i]->b;

@@ -33,9 +33,9 @@ void llm_state_create(llm_state *s, llm_model *m, int64_t room) {
         {&s->angles, m->head_size * room},
         {&s->x, LLM_BATCH * m->hidden},
         {&s->normed, LLM_BATCH * m->hidden},
-        {&s->qkv, LLM_BATCH * m->qkv_product.b.rows},
+        {&s->qkv, LLM_BATCH * m->products.qkv.b.rows},
         {&s->attended, LLM_BATCH * m->hidden},
-        {&s->gate_up, LLM_BATCH * m->gate_up_product.b.rows},
+        {&s->gate_up, LLM_BATCH * m->products.gate_up.b.rows},
         {&s->active, LLM_BATCH * m->feed_forward},
         {&s->logits, LLM_HEAD_BATCH * m->vocabulary},
     };
@@ -78,17 +78,17 @@ static void multiply(llm_state *s, llm_product *p, const llm_weight *w, const fl
 }
 
 static void run_layer(llm_state *s, int64_t i, int64_t rows) {
-    llm_model *m = s->m;
+    const llm_model *m = s->m;
     const llm_layer *l = &m->layer[i];
     normalize(m, s->x, l->attention_norm, rows, s->normed);
-    multiply(s, &m->qkv_product, &l->qkv, s->normed, rows, s->qkv);
+    multiply(s, &l->products->qkv, &l->qkv, s->normed, rows, s->qkv);
     llm_attend(s, i, rows);
-    multiply(s, &m->out_product, &l->out, s->attended, rows, s->normed);
+    multiply(s, &l->products->out, &l->out, s->attended, rows, s->normed);
     add(s->x, s->normed, rows * m->hidden);
     normalize(m, s->x, l->feed_forward_norm, rows, s->normed);
-    multiply(s, &m->gate_up_product, &l->gate_up, s->normed, rows, s->gate_up);
+    multiply(s, &l->products->gate_up, &l->gate_up, s->normed, rows, s->gate_up);
     llm_swiglu(s->gate_up, rows, m->feed_forward, s->active);
-    multiply(s, &m->down_product, &l->down, s->active, rows, s->normed);
+    multiply(s, &l->products->down, &l->down, s->active, rows, s->normed);
     add(s->x, s->normed, rows * m->hidden);
 }
 

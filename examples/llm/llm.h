@@ -110,7 +110,13 @@ bsmm_matmul_desc llm_product_describe(const llm_product *p, int64_t rows, bsmm_m
 bsmm_matrix llm_matrix_create(bsmm_format format, int64_t rows, int64_t cols);
 void llm_matrix_destroy(bsmm_matrix *matrix);
 
+/* Holds the products of a layer. Layers on the same device share them. */
+typedef struct llm_products {
+    llm_product qkv, out, gate_up, down;
+} llm_products;
+
 typedef struct llm_layer {
+    llm_products *products;
     float *attention_norm, *feed_forward_norm;
     /* One matrix holds q, k and v, and one matrix holds gate and up. */
     llm_weight qkv, out, gate_up, down;
@@ -119,8 +125,11 @@ typedef struct llm_layer {
 typedef struct llm_model {
     int64_t layers, hidden, feed_forward, heads, kv_heads, head_size, vocabulary, context;
     float rope_base, epsilon;
-    llm_formats formats;
-    llm_product qkv_product, out_product, gate_up_product, down_product, head_product;
+    /* A simulated device is slow, so it computes the products of the first layer only, and the CPU
+     * computes all others. */
+    llm_formats formats, other_formats;
+    llm_products products, other_products;
+    llm_product head_product;
     llm_layer *layer;
     float *final_norm;
     llm_weight head; /* The embedding, which is also the weight of the last product. */
@@ -128,6 +137,8 @@ typedef struct llm_model {
 
 void llm_model_create(llm_model *m, const bsmm_file *file, const llm_formats *formats);
 void llm_model_destroy(llm_model *m);
+/* Tells whether the model's device is a simulator. */
+bool llm_is_simulated(const llm_model *m);
 
 /* Holds the tokens that a model has read, and memory for the next tokens. */
 typedef struct llm_state {

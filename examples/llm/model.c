@@ -91,20 +91,25 @@ static void read_weight(const bsmm_file *file, int64_t layer, const llm_product 
     free(values);
 }
 
+bool llm_is_simulated(const llm_model *m) {
+    return strncmp(m->formats.device, "sim:", 4) == 0;
+}
+
 static void read_layer(llm_model *m, const bsmm_file *file, int64_t i) {
     const int64_t kv = m->kv_heads * m->head_size;
     llm_layer *l = &m->layer[i];
     char name[64];
+    l->products = i == 0 || !llm_is_simulated(m) ? &m->products : &m->other_products;
     snprintf(name, sizeof name, "blk.%lld.attn_norm.weight", (long long)i);
     l->attention_norm = read_norm(file, name, m->hidden);
     snprintf(name, sizeof name, "blk.%lld.ffn_norm.weight", (long long)i);
     l->feed_forward_norm = read_norm(file, name, m->hidden);
-    read_weight(file, i, &m->qkv_product,
+    read_weight(file, i, &l->products->qkv,
                 (part[3]){{"attn_q", m->hidden}, {"attn_k", kv}, {"attn_v", kv}}, &l->qkv);
-    read_weight(file, i, &m->out_product, (part[3]){{"attn_output", m->hidden}}, &l->out);
-    read_weight(file, i, &m->gate_up_product,
+    read_weight(file, i, &l->products->out, (part[3]){{"attn_output", m->hidden}}, &l->out);
+    read_weight(file, i, &l->products->gate_up,
                 (part[3]){{"ffn_gate", m->feed_forward}, {"ffn_up", m->feed_forward}}, &l->gate_up);
-    read_weight(file, i, &m->down_product, (part[3]){{"ffn_down", m->hidden}}, &l->down);
+    read_weight(file, i, &l->products->down, (part[3]){{"ffn_down", m->hidden}}, &l->down);
 }
 
 static void read_embedding(llm_model *m, const bsmm_file *file) {
@@ -116,27 +121,40 @@ static void read_embedding(llm_model *m, const bsmm_file *file) {
     m->vocabulary = t.ndim == 2 ? t.shape[0] : 0;
     float *values = llm_alloc((size_t)(m->vocabulary * m->hidden), sizeof *values);
     read_matrix(file, "token_embd.weight", m->vocabulary, m->hidden, values);
-    llm_product_create(&m->head_product, &m->formats, embedding, embedding, BSMM_PACKED_NONE,
+    llm_product_create(&m->head_product, &m->other_formats, embedding, embedding, BSMM_PACKED_NONE,
                        LLM_HEAD_BATCH, m->hidden, m->vocabulary);
     llm_weight_create(&m->head, &m->head_product, values, true);
     free(values);
 }
 
-void llm_model_create(llm_model *m, const bsmm_file *file, const llm_formats *formats) {
-    *m = (llm_model){.formats = *formats};
-    read_config(m, file);
+static void create_products(llm_products *p, const llm_model *m, const llm_formats *formats) {
     const struct {
         llm_product *product;
         int64_t inputs, outputs;
     } shapes[] = {
-        {&m->qkv_product, m->hidden, (m->heads + 2 * m->kv_heads) * m->head_size},
-        {&m->out_product, m->hidden, m->hidden},
-        {&m->gate_up_product, m->hidden, 2 * m->feed_forward},
-        {&m->down_product, m->feed_forward, m->hidden},
+        {&p->qkv, m->hidden, (m->heads + 2 * m->kv_heads) * m->head_size},
+        {&p->out, m->hidden, m->hidden},
+        {&p->gate_up, m->hidden, 2 * m->feed_forward},
+        {&p->down, m->feed_forward, m->hidden},
     };
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
-        llm_product_create(shapes[i].product, &m->formats, formats->activations, formats->weights,
+        llm_product_create(shapes[i].product, formats, formats->activations, formats->weights,
                            formats->packed, LLM_BATCH, shapes[i].inputs, shapes[i].outputs);
+}
+
+static void destroy_products(llm_products *p) {
+    llm_product_destroy(&p->qkv);
+    llm_product_destroy(&p->out);
+    llm_product_destroy(&p->gate_up);
+    llm_product_destroy(&p->down);
+}
+
+void llm_model_create(llm_model *m, const bsmm_file *file, const llm_formats *formats) {
+    *m = (llm_model){.formats = *formats, .other_formats = *formats};
+    if (llm_is_simulated(m)) m->other_formats.device = "cpu";
+    read_config(m, file);
+    create_products(&m->products, m, &m->formats);
+    if (llm_is_simulated(m)) create_products(&m->other_products, m, &m->other_formats);
     m->layer = llm_alloc((size_t)m->layers, sizeof *m->layer);
     for (int64_t i = 0; i < m->layers; i++)
         read_layer(m, file, i);
@@ -147,18 +165,17 @@ void llm_model_create(llm_model *m, const bsmm_file *file, const llm_formats *fo
 void llm_model_destroy(llm_model *m) {
     for (int64_t i = 0; i < m->layers; i++) {
         llm_layer *l = &m->layer[i];
-        llm_weight_destroy(&l->qkv, &m->qkv_product);
-        llm_weight_destroy(&l->out, &m->out_product);
-        llm_weight_destroy(&l->gate_up, &m->gate_up_product);
-        llm_weight_destroy(&l->down, &m->down_product);
+        llm_weight_destroy(&l->qkv, &l->products->qkv);
+        llm_weight_destroy(&l->out, &l->products->out);
+        llm_weight_destroy(&l->gate_up, &l->products->gate_up);
+        llm_weight_destroy(&l->down, &l->products->down);
         free(l->attention_norm);
         free(l->feed_forward_norm);
     }
     llm_weight_destroy(&m->head, &m->head_product);
-    llm_product *products[] = {&m->qkv_product, &m->out_product, &m->gate_up_product,
-                               &m->down_product, &m->head_product};
-    for (size_t i = 0; i < sizeof products / sizeof products[0]; i++)
-        llm_product_destroy(products[i]);
+    llm_product_destroy(&m->head_product);
+    destroy_products(&m->products);
+    if (llm_is_simulated(m)) destroy_products(&m->other_products);
     free(m->layer);
     free(m->final_norm);
 }

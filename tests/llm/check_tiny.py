@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the program examples/llm with the results of transformers that make_fixture.py stored.
 
-usage: check_tiny.py PROGRAM"""
+With names of simulated devices, it compares the results on these devices only.
+
+usage: check_tiny.py PROGRAM [DEVICE...]"""
 import json
 import struct
 import subprocess
@@ -12,6 +14,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 MODEL = HERE / "tiny.gguf"
 TEXT = HERE.parent.parent / "examples/llm/alice.txt"
+SHORT = 2600  # Characters of TEXT, which are one window of tokens.
 failures = []
 
 
@@ -42,33 +45,65 @@ def check_tokens(program, rows):
         expect(got == ids, f"tokens of {text!r}: {got}, expected {ids}")
 
 
-def check_logits(program, prompt, f32_error, limit, *options):
-    expected_shape, expected = read_npy(HERE / "logits.npy")
+def read_logits(program, prompt, *options):
+    """Returns the shape and the values of the logits that the program writes."""
     with tempfile.TemporaryDirectory() as folder:
         done = run(program, f"--logits={folder}/logits.npy", "--raw", *options, MODEL, prompt)
         expect(done.returncode == 0, f"--logits {options}: {done.stderr.decode()}")
-        if done.returncode != 0:
-            return
-        shape, got = read_npy(f"{folder}/logits.npy")
-    error = max(abs(a - b) for a, b in zip(got, expected))
+        return read_npy(f"{folder}/logits.npy") if done.returncode == 0 else ((), ())
+
+
+def check_logits(program, stored, *options):
+    """Compares logits with those of transformers in f64. Its logits in f32 differ from them by `f32_error`. Both
+    implementations round to f32 after each step, in a different order."""
+    expected_shape, expected = read_npy(HERE / "logits.npy")
+    shape, got = read_logits(program, stored["prompt"], *options)
+    limit = 4 * stored["f32_error"]
+    error = max((abs(a - b) for a, b in zip(got, expected)), default=None)
     expect(shape == expected_shape, f"logits {options}: shape {shape}, expected {expected_shape}")
-    expect(error <= limit, f"logits {options}: error {error}, at most {limit}; transformers in f32: {f32_error}")
+    expect(error is None or error <= limit, f"logits {options}: error {error}, at most {limit}")
+    return got
+
+
+def run_table(program, characters, *device):
+    """Returns the result of the program that prints the table, and the rows' numbers. All rows must pass."""
+    with tempfile.TemporaryDirectory() as folder:
+        text = f"{folder}/text"
+        Path(text).write_text(TEXT.read_text(encoding="utf-8")[:characters], encoding="utf-8")
+        done = run(f"{program}_table", MODEL, text, *device)
+    lines = [line.split() for line in done.stdout.decode().splitlines()]
+    rows = {tuple(line[:2]): [float(word) for word in line[2:]]
+            for line in lines if len(line) == 9 and line[2][0].isdigit()}
+    expect(done.returncode == 0 and lines[-1:] and lines[-1][0] == "passed:", f"table: {done}")
+    expect(len(rows) == 12, f"table: {len(rows)} rows, expected 12")
+    expect(all(0 < row[6] <= 1 for row in rows.values()), f"table: errors {rows}")
+    return rows
 
 
 def check_table(program, perplexity):
-    """All rows pass. The first one is the reference, and its perplexity is that of transformers."""
-    with tempfile.TemporaryDirectory() as folder:
-        text = f"{folder}/text"
-        Path(text).write_text(TEXT.read_text(encoding="utf-8")[:6000], encoding="utf-8")
-        done = run(f"{program}_table", MODEL, text)
-        short = run(f"{program}_table", MODEL, HERE / "requirements.txt")
-    lines = [line.split() for line in done.stdout.decode().splitlines()]
-    rows = [[float(word) for word in line[2:]] for line in lines if len(line) == 9 and line[2][0].isdigit()]
-    expect(done.returncode == 0 and lines[-1:] and lines[-1][0] == "passed:", f"table: {done}")
-    expect(len(rows) == 12, f"table: {len(rows)} rows, expected 12")
-    expect(rows and abs(rows[0][1] - perplexity) < 1e-3 and rows[0][2] == 0, f"table: {rows[:1]}, not {perplexity}")
-    expect(all(0 < row[6] <= 1 for row in rows), f"table: errors {[row[6] for row in rows]}")
+    """The row of f32 is the reference, and its perplexity is that of transformers."""
+    first = run_table(program, 6000).get(("f32", "f32"), [])
+    short = run(f"{program}_table", MODEL, HERE / "requirements.txt")
+    expect(first and abs(first[1] - perplexity) < 1e-3 and first[2] == 0, f"table: {first}, not {perplexity}")
     expect(short.returncode == 1 and "at least 512 tokens" in short.stderr.decode(), f"table of a short text: {short}")
+
+
+def check_device(program, device, stored, on_cpu):
+    """The device computes the products of the first layer. In each pair of formats the errors of these products
+    are within the bounds of the kernels. The perplexity is near that of the CPU if no activation is rounded to 8
+    bits or less; otherwise a small error may change the rounding of a later layer's input."""
+    done = run(program, "--tokens=1", f"--device={device}", MODEL, "the")
+    if b"built without" in done.stderr:
+        print(f"skipped: no kernels for {device}")
+        return
+    expect(done.returncode == 0, f"{device}: {done}")
+    # The order of sums shows that the device and not the CPU computed a product.
+    expect(check_logits(program, stored, f"--device={device}") != on_cpu["logits"], f"{device}: the CPU's bits")
+    there, here = run_table(program, SHORT, device), on_cpu["rows"]
+    for formats in here.keys() & there.keys():
+        near = abs(there[formats][1] / here[formats][1] - 1) < 1e-4
+        expect(near or formats[1] not in ("f32", "bf16"),
+               f"{device}, {formats}: perplexity {there[formats][1]}, on the CPU {here[formats][1]}")
 
 
 def check_failures(program):
@@ -90,18 +125,24 @@ def check_answers(program):
     expect(first != other, f"two seeds, one answer: {first!r}")
 
 
-def main():
-    program = sys.argv[1]
-    stored = json.loads((HERE / "tokens.json").read_text(encoding="utf-8"))
-    error = stored["f32_error"]
+def check_all(program, stored):
     check_tokens(program, stored["rows"])
-    # Both implementations round to f32 after each step, in a different order. The stored logits are
-    # those of transformers in f64, and its own f32 logits differ from them by `error`.
-    check_logits(program, stored["prompt"], error, 4 * error)
-    check_logits(program, stored["prompt"], error, 4 * error, "--packed=compact", "--threads=1")
+    check_logits(program, stored)
+    check_logits(program, stored, "--packed=compact", "--threads=1")
     check_answers(program)
     check_table(program, stored["perplexity"])
     check_failures(program)
+
+
+def main():
+    program, *devices = sys.argv[1:]
+    stored = json.loads((HERE / "tokens.json").read_text(encoding="utf-8"))
+    if devices:
+        on_cpu = {"rows": run_table(program, SHORT), "logits": check_logits(program, stored)}
+    for device in devices:
+        check_device(program, device, stored, on_cpu)
+    if not devices:
+        check_all(program, stored)
     print(*failures, sep="\n")
     print(f"llm: {'all passed' if not failures else f'{len(failures)} failed'}")
     return 1 if failures else 0
