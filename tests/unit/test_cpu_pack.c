@@ -1,10 +1,10 @@
 /* Tests the functions by which CPU kernels pack operands into panels. A panel must hold the
  * operand's values, and every instruction set must write the same bytes as plain C. An unreadable
  * page follows each operand. */
-#include "core/describe.h"
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/pack/pack_int8dot.h"
 #include "pack_cases.h"
+#include "packing.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -14,42 +14,20 @@
 
 #include <cmocka.h>
 
-enum { MOST_ROWS = 304 };
-
-/* Says how one CPU kernel packs one operand of a GEMM. */
-typedef struct packing {
-    bsmm_request request;
-    bool integers, is_b;
-    bsmm_int8_form form;  /* The layout of panels of an integer kernel. */
-    const double *values; /* The values that the operand's elements have. */
-    int64_t width, unit, unit_bytes;
-} packing;
-
-/* Holds a matrix in the packed format of a CPU kernel, and the values that the test expects. */
-typedef struct packed {
-    uint8_t *units;
-    uint64_t bytes;
-    double factors[MOST_ROWS];
-    uint8_t wide[MOST_ROWS];
-} packed;
-
-static void pack_panels(const bsmm_pack_isa *isa, const packing *w, int64_t row, int64_t rows,
-                        bsmm_panel *to) {
-    const bsmm_product *p = &w->request.product;
-    if (w->integers)
-        bsmm_int8_pack_by(isa, p, w->form, w->width, w->unit, row, rows, to);
-    else
-        bsmm_bf16_pack_by(isa, p, w->is_b ? BSMM_BF16_B : BSMM_BF16_A, w->width, row, rows, to);
+static void pack_integers(const bsmm_pack_isa *isa, const packing *w, int64_t row, int64_t rows,
+                          bsmm_panel *to) {
+    bsmm_int8_pack_by(isa, &w->request.product, (bsmm_int8_form)w->form, w->width, w->unit, row,
+                      rows, to);
 }
 
-static packed pack(const bsmm_pack_isa *isa, const packing *w, int64_t row, int64_t rows) {
-    const bsmm_product *p = &w->request.product;
-    packed to = {.bytes = (uint64_t)(bsmm_ceil_div(p->a.m.cols, w->unit) * w->unit_bytes)};
-    to.units = guarded_alloc(to.bytes);
-    for (int64_t i = 0; i < MOST_ROWS; i++)
-        to.factors[i] = 1;
-    pack_panels(isa, w, row, rows, &(bsmm_panel){to.units, to.factors, to.wide});
-    return to;
+static void pack_halves(const bsmm_pack_isa *isa, const packing *w, int64_t row, int64_t rows,
+                        bsmm_panel *to) {
+    bsmm_bf16_pack_by(isa, &w->request.product, w->is_b ? BSMM_BF16_B : BSMM_BF16_A, w->width, row,
+                      rows, to);
+}
+
+static bool is_integers(const packing *w) {
+    return w->pack == pack_integers;
 }
 
 static double word_at(const uint8_t *at, int32_t plus) {
@@ -86,7 +64,7 @@ static double half_value(const packing *w, const packed *p, int64_t lane, int64_
  * elements with a constant added to them. The dot product is therefore too large by this constant
  * times the sum of A's elements, and the accumulator begins with the negative of this excess. */
 static void check_begins(const packing *w, const packed *p, int64_t lane) {
-    if (!w->integers || w->is_b) return;
+    if (!is_integers(w) || w->is_b) return;
     const bsmm_elem_info *b = bsmm_elem_row(w->request.product.b.m.format.elem);
     for (int64_t u = 0; u * w->unit < w->request.product.a.m.cols; u++) {
         const uint8_t *unit = p->units + u * w->unit_bytes;
@@ -112,7 +90,7 @@ static void check_values(const packing *w, const packed *p, const test_matrix *t
         check_begins(w, p, lane);
         if (p->wide[lane]) continue;
         for (int64_t k = 0; k < t->m.cols; k++) {
-            double got = (w->integers ? integer_value : half_value)(w, p, lane, k);
+            double got = (is_integers(w) ? integer_value : half_value)(w, p, lane, k);
             double want = lane < rows ? w->values[(row + lane) * t->m.cols + k] : 0;
             if (!(got == want || (isnan(got) && isnan(want))))
                 fail_msg("%s, order %u, width %lld: row %lld, k %lld: got %a, want %a",
@@ -122,20 +100,8 @@ static void check_values(const packing *w, const packed *p, const test_matrix *t
     }
 }
 
-static void check_panel(const packing *w, const test_matrix *t, int64_t row) {
-    int64_t rows = bsmm_min_i64(w->width, t->m.rows - row);
-    const bsmm_pack_isa *const isas[] = {&bsmm_pack_portable, bsmm_pack_avx2(), bsmm_pack_avx512()};
-    packed plain = pack(isas[0], w, row, rows);
-    check_values(w, &plain, t, row, rows);
-    for (size_t i = 1; i < BSMM_COUNT(isas); i++) {
-        if (!isas[i]) continue;
-        packed other = pack(isas[i], w, row, rows);
-        if (plain.bytes) assert_memory_equal(plain.units, other.units, plain.bytes);
-        assert_memory_equal(plain.factors, other.factors, sizeof plain.factors);
-        assert_memory_equal(plain.wide, other.wide, sizeof plain.wide);
-        guarded_free(other.units, other.bytes);
-    }
-    guarded_free(plain.units, plain.bytes);
+static void check_units(const packed *plain, const packed *other) {
+    if (plain->bytes) assert_memory_equal(plain->units, other->units, plain->bytes);
 }
 
 /* Checks that packing A as fp32 gives the same values as packing A as bf16. Some bf16 kernels read
@@ -160,7 +126,7 @@ static void check_wide_panel(const packing *w, int64_t row) {
     const bsmm_pack_isa *const isas[] = {&bsmm_pack_portable, bsmm_pack_avx512()};
     int64_t rows = bsmm_min_i64(w->width, p->a.m.rows - row);
     int64_t bytes = BSMM_BF16_WIDE_UNIT_BYTES(w->width, w->unit);
-    packed narrow = pack(isas[0], w, row, rows);
+    packed narrow = packing_pack(isas[0], w, row, rows);
     for (size_t i = 0; i < BSMM_COUNT(isas); i++) {
         if (!isas[i]) continue;
         packed wide = {.bytes = (uint64_t)(bsmm_ceil_div(p->a.m.cols, w->unit) * bytes)};
@@ -173,66 +139,37 @@ static void check_wide_panel(const packing *w, int64_t row) {
     guarded_free(narrow.units, narrow.bytes);
 }
 
-/* Checks that packing all panels of an operand in one call writes the same bytes as packing them
- * one by one. */
-static void check_at_once(const packing *w, const test_matrix *t) {
-    int64_t panel_bytes = bsmm_ceil_div(t->m.cols, w->unit) * w->unit_bytes;
-    const bsmm_pack_isa *isa = bsmm_pack_best();
-    packed all = {.bytes = (uint64_t)(bsmm_ceil_div(t->m.rows, w->width) * panel_bytes)};
-    all.units = guarded_alloc(all.bytes);
-    bsmm_panel panels = {all.units, all.factors, all.wide};
-    pack_panels(isa, w, 0, t->m.rows, &panels);
-    for (int64_t row = 0; row < t->m.rows; row += w->width) {
-        packed one = pack(isa, w, row, bsmm_min_i64(w->width, t->m.rows - row));
-        const uint8_t *part = all.units + row / w->width * panel_bytes;
-        if (one.bytes) assert_memory_equal(one.units, part, one.bytes);
-        for (int64_t i = 0; i < bsmm_min_i64(w->width, t->m.rows - row); i++) {
-            assert_memory_equal(&one.factors[i], &all.factors[row + i], sizeof(double));
-            assert_int_equal(one.wide[i], all.wide[row + i]);
-        }
-        guarded_free(one.units, one.bytes);
-    }
-    guarded_free(all.units, all.bytes);
-}
-
 static void check_widths(packing *w, const test_matrix *t, int64_t unit) {
     static const int64_t widths[] = {5, 6, 8, 15, 32, 48};
     w->unit = unit;
     for (size_t i = 0; i < BSMM_COUNT(widths); i++) {
         w->width = widths[i];
-        w->unit_bytes = w->integers ? BSMM_INT8_UNIT_BYTES(w->width, unit, w->form)
-                                    : BSMM_BF16_UNIT_BYTES(w->width, unit);
+        w->unit_bytes = is_integers(w) ? BSMM_INT8_UNIT_BYTES(w->width, unit, w->form)
+                                       : BSMM_BF16_UNIT_BYTES(w->width, unit);
         for (int64_t row = 0; row < t->m.rows; row += w->width) {
-            check_panel(w, t, row);
-            if (!w->integers && !w->is_b && w->width == BSMM_PACK_LANES) check_wide_panel(w, row);
+            packing_check_panel(w, t, row, check_values, check_units);
+            if (!is_integers(w) && !w->is_b && w->width == BSMM_PACK_LANES)
+                check_wide_panel(w, row);
         }
-        check_at_once(w, t);
+        packing_check_at_once(w, t);
     }
 }
 
 /* Packs a matrix as A and as B of a product, by every CPU kernel that takes the product. The other
  * operand has the format `other`. */
 static void check_operand(const test_matrix *t, const char *other) {
-    bsmm_matrix with = describe(format_named(other), 4, t->m.cols);
-    bsmm_matrix d = describe(format_named("f32"), t->m.rows, 4), turned = d;
-    turned.rows = d.cols;
-    turned.cols = d.rows;
     double *values = test_matrix_values(t);
     for (int side = 0; side < 2; side++) {
-        packing w = {.is_b = side, .values = values};
-        bsmm_matmul_desc desc = {.struct_size = sizeof desc,
-                                 .a = side ? &with : &t->m,
-                                 .b = side ? &t->m : &with,
-                                 .d = side ? &turned : &d};
-        assert_int_equal(bsmm_describe(&desc, &w.request), BSMM_OK);
+        packing w = {.values = values, .pack = pack_integers};
+        packing_describe(&w, t, other, side);
         const bsmm_product *p = &w.request.product;
         char why[256];
-        w.integers = !bsmm_pack_refuse(p, bsmm_int8_refuse, why, sizeof why);
+        const bool integers = !bsmm_pack_refuse(p, bsmm_int8_refuse, why, sizeof why);
         w.form = side ? BSMM_INT8_B : BSMM_INT8_A;
-        if (w.integers) check_widths(&w, t, bsmm_int8_unit(p));
+        if (integers) check_widths(&w, t, bsmm_int8_unit(p));
         w.form = BSMM_INT8_A_FLOATED;
-        if (w.integers && !side) check_widths(&w, t, bsmm_int8_unit(p));
-        w.integers = false;
+        if (integers && !side) check_widths(&w, t, bsmm_int8_unit(p));
+        w.pack = pack_halves;
         if (!bsmm_pack_refuse(p, bsmm_bf16_refuse, why, sizeof why))
             check_widths(&w, t,
                          bsmm_bf16_by_segment(p) ? BSMM_BF16_SEGMENT_UNIT : BSMM_BF16_FOLDED_UNIT);
@@ -324,14 +261,11 @@ static void test_subnormal_rows(void **state) {
     uint16_t *codes = t.m.data;
     for (int64_t i = 0; i < 9 * 130; i++)
         codes[i] = (uint16_t)(rng_next(&r) & 0x8fff) % 0x1000;
-    bsmm_matrix b = describe(format_named("mxfp8"), 4, 130),
-                d = describe(format_named("f32"), 9, 4);
-    bsmm_matmul_desc desc = {.struct_size = sizeof desc, .a = &t.m, .b = &b, .d = &d};
     double *values = test_matrix_values(&t);
-    packing w = {.integers = false, .values = values};
-    assert_int_equal(bsmm_describe(&desc, &w.request), BSMM_OK);
+    packing w = {.values = values, .pack = pack_halves};
+    packing_describe(&w, &t, "mxfp8", false);
     check_widths(&w, &t, BSMM_BF16_FOLDED_UNIT);
-    packed p = pack(&bsmm_pack_portable, &w, 0, 9);
+    packed p = packing_pack(&bsmm_pack_portable, &w, 0, 9);
     for (int64_t i = 0; i < 9; i++)
         assert_false(p.wide[i]);
     guarded_free(p.units, p.bytes);

@@ -1,9 +1,9 @@
 /* Tests the functions by which the f32 CPU kernels pack operands into panels. A panel must hold
  * the operand's values, and every instruction set must write the same bytes as plain C. An
  * unreadable page follows each operand. */
-#include "core/describe.h"
 #include "cpu/pack/pack_f32fma.h"
 #include "pack_cases.h"
+#include "packing.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -13,32 +13,11 @@
 
 #include <cmocka.h>
 
-enum { MOST_ROWS = 64, MOST_IN_ALL = 128 };
+enum { LONG_ROWS = 127 };
 
-typedef struct packing {
-    bsmm_request request;
-    bool is_b;
-    const double *values; /* The values that the operand's elements have. */
-    int64_t width, unit, unit_bytes;
-} packing;
-
-typedef struct packed {
-    uint8_t *units;
-    uint64_t bytes;
-    double factors[MOST_ROWS];
-    uint8_t wide[MOST_ROWS];
-} packed;
-
-static packed pack(const bsmm_pack_isa *isa, const packing *w, int64_t row, int64_t rows) {
-    const bsmm_product *p = &w->request.product;
-    packed to = {.bytes = (uint64_t)(bsmm_ceil_div(p->a.m.cols, w->unit) * w->unit_bytes)};
-    to.units = guarded_alloc(to.bytes);
-    if (to.bytes) memset(to.units, 0xff, to.bytes);
-    for (int64_t i = 0; i < MOST_ROWS; i++)
-        to.factors[i] = 1;
-    bsmm_f32fma_pack_by(isa, p, w->is_b, w->width, row, rows,
-                        &(bsmm_panel){to.units, to.factors, to.wide});
-    return to;
+static void pack(const bsmm_pack_isa *isa, const packing *w, int64_t row, int64_t rows,
+                 bsmm_panel *to) {
+    bsmm_f32fma_pack_by(isa, &w->request.product, w->is_b, w->width, row, rows, to);
 }
 
 static float float_at(const packed *p, int64_t byte) {
@@ -73,70 +52,24 @@ static void check_values(const packing *w, const packed *p, const test_matrix *t
     }
 }
 
-/* Fails unless both panels are equal. Any NaN equals any other NaN, because the payload may come
- * from the element or from the scale. */
-static void check_same(const packed *a, const packed *b) {
+/* Fails unless the units of both panels are equal. Any NaN equals any other NaN, because the
+ * payload may come from the element or from the scale. */
+static void check_units(const packed *a, const packed *b) {
     for (uint64_t i = 0; i < a->bytes; i += sizeof(float)) {
         if (memcmp(a->units + i, b->units + i, sizeof(float)) == 0) continue;
         assert_true(isnan(float_at(a, (int64_t)i)) && isnan(float_at(b, (int64_t)i)));
     }
-    assert_memory_equal(a->factors, b->factors, sizeof a->factors);
-    assert_memory_equal(a->wide, b->wide, sizeof a->wide);
-}
-
-static void check_panel(const packing *w, const test_matrix *t, int64_t row) {
-    int64_t rows = bsmm_min_i64(w->width, t->m.rows - row);
-    const bsmm_pack_isa *const isas[] = {&bsmm_pack_portable, bsmm_pack_avx2(), bsmm_pack_avx512()};
-    packed plain = pack(isas[0], w, row, rows);
-    check_values(w, &plain, t, row, rows);
-    for (size_t i = 1; i < BSMM_COUNT(isas); i++) {
-        if (!isas[i]) continue;
-        packed other = pack(isas[i], w, row, rows);
-        check_same(&plain, &other);
-        guarded_free(other.units, other.bytes);
-    }
-    guarded_free(plain.units, plain.bytes);
-}
-
-/* Checks that packing all panels of an operand in one call writes the same bytes as packing them
- * one by one. */
-static void check_at_once(const packing *w, const test_matrix *t) {
-    const bsmm_pack_isa *isa = bsmm_pack_best();
-    int64_t panel_bytes = bsmm_ceil_div(t->m.cols, w->unit) * w->unit_bytes;
-    uint64_t bytes = (uint64_t)(bsmm_ceil_div(t->m.rows, w->width) * panel_bytes);
-    uint8_t *units = guarded_alloc(bytes), wide[MOST_IN_ALL] = {0};
-    double factors[MOST_IN_ALL] = {0};
-    bsmm_f32fma_pack_by(isa, &w->request.product, w->is_b, w->width, 0, t->m.rows,
-                        &(bsmm_panel){units, factors, wide});
-    for (int64_t row = 0; row < t->m.rows; row += w->width) {
-        int64_t rows = bsmm_min_i64(w->width, t->m.rows - row);
-        packed one = pack(isa, w, row, rows);
-        if (one.bytes)
-            assert_memory_equal(one.units, units + row / w->width * panel_bytes, one.bytes);
-        assert_memory_equal(one.factors, factors + row, sizeof *factors * (size_t)rows);
-        assert_memory_equal(one.wide, wide + row, (size_t)rows);
-        guarded_free(one.units, one.bytes);
-    }
-    guarded_free(units, bytes);
 }
 
 /* Packs an operand as A and as B, in panels of the widths (numbers of rows) that kernels use and of
  * odd widths. */
 static void check_operand(const test_matrix *t, const char *other) {
     static const int64_t widths[] = {5, 6, 16, 64};
-    bsmm_matrix with = describe(format_named(other), 4, t->m.cols);
-    bsmm_matrix d = describe(format_named("f32"), t->m.rows, 4), turned = d;
-    turned.rows = d.cols;
-    turned.cols = d.rows;
     double *values = test_matrix_values(t);
     for (int side = 0; side < 2; side++) {
-        packing w = {.is_b = side, .values = values};
-        bsmm_matmul_desc desc = {.struct_size = sizeof desc,
-                                 .a = side ? &with : &t->m,
-                                 .b = side ? &t->m : &with,
-                                 .d = side ? &turned : &d};
+        packing w = {.values = values, .pack = pack};
         char why[256];
-        assert_int_equal(bsmm_describe(&desc, &w.request), BSMM_OK);
+        packing_describe(&w, t, other, side);
         assert_null(bsmm_pack_refuse(&w.request.product, bsmm_f32fma_refuse, why, sizeof why));
         bool segmented = bsmm_f32fma_by_segment(&w.request.product);
         w.unit = segmented ? BSMM_F32FMA_SEGMENT_UNIT : BSMM_F32FMA_FOLDED_UNIT;
@@ -144,8 +77,8 @@ static void check_operand(const test_matrix *t, const char *other) {
             w.width = widths[i];
             w.unit_bytes = BSMM_F32FMA_UNIT_BYTES(w.width, w.unit);
             for (int64_t row = 0; row < t->m.rows; row += w.width)
-                check_panel(&w, t, row);
-            check_at_once(&w, t);
+                packing_check_panel(&w, t, row, check_values, check_units);
+            packing_check_at_once(&w, t);
         }
     }
     free(values);
@@ -164,7 +97,7 @@ static void test_long_columns(void **state) {
     (void)state;
     rng r = {7};
     for (size_t i = 0; i < formats.count; i++) {
-        bsmm_matrix m = describe(format_named(formats.names[i]), MOST_IN_ALL - 1, 290);
+        bsmm_matrix m = describe(format_named(formats.names[i]), LONG_ROWS, 290);
         m.order = BSMM_ORDER_COL;
         pack_check_matrix(check_operand, m, "mxfp4", FILL_ORDINARY, &r);
     }

@@ -1,0 +1,51 @@
+/* Declares the checks of packed panels that the tests of all packers share. */
+#ifndef BSMM_TEST_PACKING_H
+#define BSMM_TEST_PACKING_H
+
+#include "core/describe.h"
+#include "cpu/engine/engine_gemm.h"
+#include "cpu/pack/pack.h"
+#include "operand.h"
+
+enum { PACKING_MOST_ROWS = 304 };
+
+/* Says how one packer packs one operand of a product. */
+typedef struct packing {
+    bsmm_request request;
+    bool is_b;
+    const double *values; /* The values that the operand's elements have. */
+    int64_t width, unit, unit_bytes;
+    int64_t form; /* The layout of panels, if the packer has several. */
+    void (*pack)(const bsmm_pack_isa *isa, const struct packing *w, int64_t row, int64_t rows,
+                 bsmm_panel *to);
+} packing;
+
+/* Holds a packed panel, or several packed panels. */
+typedef struct packed {
+    uint8_t *units;
+    uint64_t bytes;
+    double factors[PACKING_MOST_ROWS];
+    uint8_t wide[PACKING_MOST_ROWS];
+} packed;
+
+/* Describes the product in which the matrix `t` is A, or B if is_b is true. The other operand has
+ * the format `other`. */
+void packing_describe(packing *w, const test_matrix *t, const char *other, bool is_b);
+
+/* Packs rows [row, row + rows) into memory before an unreadable page. The memory is filled with
+ * 0xff before. guarded_free frees it. */
+packed packing_pack(const bsmm_pack_isa *isa, const packing *w, int64_t row, int64_t rows);
+
+/* Packs the panel that begins at row `row` by every instruction set. Calls check_values for the
+ * panel of plain C, and check_units for it and each other panel. The factors and the numbers `wide`
+ * of these panels must be equal. */
+void packing_check_panel(const packing *w, const test_matrix *t, int64_t row,
+                         void (*check_values)(const packing *w, const packed *p,
+                                              const test_matrix *t, int64_t row, int64_t rows),
+                         void (*check_units)(const packed *plain, const packed *other));
+
+/* Checks that packing all panels of an operand in one call writes the same bytes as packing them
+ * one by one. */
+void packing_check_at_once(const packing *w, const test_matrix *t);
+
+#endif
