@@ -18,6 +18,11 @@ bsmm_status bsmm_fail(bsmm_status status, const char *format, ...)
  * the function to add the name of a file or a matrix to a message. */
 bsmm_status bsmm_fail_within(bsmm_status status, const char *prefix);
 
+/* Writes the reason for which something is refused to `why`, which has `size` bytes, and returns
+ * `why`. */
+const char *bsmm_reason(char *why, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* Returns the status of `expression` from the calling function if it is not BSMM_OK. */
 #define BSMM_TRY(expression)                                                                       \
     do {                                                                                           \

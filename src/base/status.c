@@ -25,6 +25,14 @@ bsmm_status bsmm_fail_within(bsmm_status status, const char *prefix) {
     return bsmm_fail(status, "%s: %s", prefix, inner);
 }
 
+const char *bsmm_reason(char *why, size_t size, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(why, size, format, arguments);
+    va_end(arguments);
+    return why;
+}
+
 static const char *const status_names[] = {
     [BSMM_OK] = "BSMM_OK",
     [BSMM_E_INVALID] = "BSMM_E_INVALID",

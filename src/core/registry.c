@@ -44,20 +44,14 @@ static const char *refuse_panels(const bsmm_kernel *kernel, const char *wanted,
     if (!wanted) return NULL;
     kernel->name_panels(product, state, name, sizeof name);
     if (strcmp(name, wanted) == 0) return NULL;
-    snprintf(why, size, "reads panels %s, not %.32s (b_panels)", name, wanted);
-    return why;
+    return bsmm_reason(why, size, "reads panels %s, not %.32s (b_panels)", name, wanted);
 }
 
 const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, bsmm_request *request, void *state,
                                 char *why, size_t size) {
-    if (!runs_on(kernel, request->device)) {
-        snprintf(why, size, "runs on %s, not on %.32s", kernel->device, request->device);
-        return why;
-    }
-    if (open_device(request) != BSMM_OK) {
-        snprintf(why, size, "%s", bsmm_error_message());
-        return why;
-    }
+    if (!runs_on(kernel, request->device))
+        return bsmm_reason(why, size, "runs on %s, not on %.32s", kernel->device, request->device);
+    if (open_device(request) != BSMM_OK) return bsmm_reason(why, size, "%s", bsmm_error_message());
     if (request->product.packed_form == BSMM_PACKED_WIDE && !kernel->pack_b)
         return "takes B as it is stored, not packed";
     const char *lacks = bsmm_features_refuse(kernel, &request->product);

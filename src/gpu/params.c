@@ -3,7 +3,6 @@
 #include "gpu/params.h"
 
 #include <math.h>
-#include <stdio.h>
 
 void bsmm_gpu_operand_bind(const bsmm_operand *o, bsmm_gpu_operand *to) {
     to->data = o->m.data;
@@ -76,9 +75,8 @@ const char *bsmm_gpu_refuse_elements(const bsmm_product *p, char *why, size_t si
     const uint32_t elems[] = {p->a.m.format.elem, p->b.m.format.elem, p->d.m.format.elem};
     for (size_t i = 0; i < BSMM_COUNT(elems); i++) {
         if (bsmm_gpu_knows_elem(elems[i])) continue;
-        snprintf(why, size, "%c has %s elements, which no device code was written for", "abd"[i],
-                 bsmm_elem_row(elems[i]) -> name);
-        return why;
+        return bsmm_reason(why, size, "%c has %s elements, which no device code was written for",
+                           "abd"[i], bsmm_elem_row(elems[i]) -> name);
     }
     return NULL;
 }

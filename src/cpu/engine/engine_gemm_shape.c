@@ -4,8 +4,6 @@
 
 #include "base/cpu.h"
 
-#include <stdio.h>
-
 typedef bsmm_gemm_side side;
 typedef bsmm_gemm gemm;
 
@@ -183,7 +181,7 @@ const char *bsmm_gemm_refuse_output(const bsmm_engine *engine, const bsmm_produc
                    : p->finish->interleaved ? engine->nc / 2
                                             : count_gates(engine, engine->nc);
     if (!p->recipe || (engine->mc % f->block_rows == 0 && cols % f->block_cols == 0)) return NULL;
-    snprintf(why, size, "D's blocks of %u x %u do not divide its cache blocks of %lld x %lld",
-             f->block_rows, f->block_cols, (long long)engine->mc, (long long)cols);
-    return why;
+    return bsmm_reason(why, size,
+                       "D's blocks of %u x %u do not divide its cache blocks of %lld x %lld",
+                       f->block_rows, f->block_cols, (long long)engine->mc, (long long)cols);
 }

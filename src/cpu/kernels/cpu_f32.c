@@ -8,7 +8,6 @@
 #include "base/threads.h"
 #include "cpu/engine/engine_f32seg.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { MC = BSMM_F32SEG_MC, NC = BSMM_F32SEG_NC, KC = BSMM_F32SEG_KC };
@@ -115,17 +114,14 @@ static double bound(const bsmm_product *p, const void *state) {
  * has no room for so many scales. */
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     (void)state;
-    if (p->recipe) {
-        snprintf(why, size, "D is block-scaled (%s): it stores unscaled formats only",
-                 bsmm_format_name(p->d.m.format));
-        return why;
-    }
+    if (p->recipe)
+        return bsmm_reason(why, size, "D is block-scaled (%s): it stores unscaled formats only",
+                           bsmm_format_name(p->d.m.format));
     int64_t segment = bsmm_f32seg_segment(&p->a, &p->b);
-    if (segment < 2) {
-        snprintf(why, size, "blocks of %u and %u along K share no run of 2 or more with 128",
-                 p->a.m.format.block_cols, p->b.m.format.block_cols);
-        return why;
-    }
+    if (segment < 2)
+        return bsmm_reason(why, size,
+                           "blocks of %u and %u along K share no run of 2 or more with 128",
+                           p->a.m.format.block_cols, p->b.m.format.block_cols);
     return NULL;
 }
 

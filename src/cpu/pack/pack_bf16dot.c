@@ -7,7 +7,6 @@
 #include "cpu/pack/pack_bf16dot.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static const int lowest_bit = -60; /* all packed values are multiples of 2^lowest_bit */
@@ -28,24 +27,19 @@ static const int64_t block_multiples[] = {
 static const char *refuse_blocks(const bsmm_operand *o, const char *what, char *why, size_t size) {
     int64_t multiple = block_multiples[o->m.format.scale];
     if (o->m.format.block_cols % multiple == 0) return NULL;
-    snprintf(why, size, "%s has blocks of %u along K; with %s scales it takes multiples of %lld",
-             what, o->m.format.block_cols, bsmm_scale_row_of(o->m.format.scale)->name,
-             (long long)multiple);
-    return why;
+    return bsmm_reason(
+        why, size, "%s has blocks of %u along K; with %s scales it takes multiples of %lld", what,
+        o->m.format.block_cols, bsmm_scale_row_of(o->m.format.scale)->name, (long long)multiple);
 }
 
 const char *bsmm_bf16_refuse(const bsmm_operand *o, const char *what, char *why, size_t size) {
     uint32_t elem = o->m.format.elem;
     bool narrow = bsmm_elem_is_narrow(elem);
-    if (!bsmm_elem_traits_of[elem].exact_in_bf16) {
-        snprintf(why, size, "%s has %s elements, which bf16 does not hold exactly", what,
-                 bsmm_elem_row(elem)->name);
-        return why;
-    }
-    if (!narrow && o->m.format.scale != BSMM_SCALE_NONE) {
-        snprintf(why, size, "%s has bf16 elements with scales", what);
-        return why;
-    }
+    if (!bsmm_elem_traits_of[elem].exact_in_bf16)
+        return bsmm_reason(why, size, "%s has %s elements, which bf16 does not hold exactly", what,
+                           bsmm_elem_row(elem)->name);
+    if (!narrow && o->m.format.scale != BSMM_SCALE_NONE)
+        return bsmm_reason(why, size, "%s has bf16 elements with scales", what);
     return refuse_blocks(o, what, why, size);
 }
 

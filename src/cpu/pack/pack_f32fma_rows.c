@@ -14,7 +14,6 @@
 
 #include <limits.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { TOP = 51, STEPS = BSMM_PACK_STEPS, SPAN = BSMM_PACK_SPAN };
@@ -31,15 +30,12 @@ bool bsmm_f32fma_by_segment(const bsmm_product *p) {
 const char *bsmm_f32fma_refuse(const bsmm_operand *o, const char *what, char *why, size_t size) {
     const bsmm_format *f = &o->m.format;
     if (bsmm_pack_has_segments(o) && f->block_cols % BSMM_F32FMA_SEGMENT_UNIT != 0) {
-        snprintf(why, size, "%s has f32 scales of %u along K; it takes multiples of %d", what,
-                 f->block_cols, BSMM_F32FMA_SEGMENT_UNIT);
-        return why;
+        return bsmm_reason(why, size, "%s has f32 scales of %u along K; it takes multiples of %d",
+                           what, f->block_cols, BSMM_F32FMA_SEGMENT_UNIT);
     }
-    if (f->scale == BSMM_SCALE_E4M3 && f->elem == BSMM_ELEM_F32) {
-        snprintf(why, size, "%s has f32 elements with e4m3 scales, whose product fp32 rounds",
-                 what);
-        return why;
-    }
+    if (f->scale == BSMM_SCALE_E4M3 && f->elem == BSMM_ELEM_F32)
+        return bsmm_reason(why, size,
+                           "%s has f32 elements with e4m3 scales, whose product fp32 rounds", what);
     return NULL;
 }
 

@@ -2,7 +2,6 @@
 #include "cpu/pack/pack_int8dot.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* The range of usable scales, as fp32 bits. If the scales of both operands are between 2^-50 and
@@ -22,14 +21,13 @@ bool bsmm_int8_by_exponent(const bsmm_product *p) {
 
 const char *bsmm_int8_refuse(const bsmm_operand *o, const char *what, char *why, size_t size) {
     if (!bsmm_elem_traits_of[o->m.format.elem].small_integer) {
-        snprintf(why, size, "%s has %s elements; it takes e2m1 and e2m3, which are small integers",
-                 what, bsmm_elem_row(o->m.format.elem)->name);
-        return why;
+        return bsmm_reason(why, size,
+                           "%s has %s elements; it takes e2m1 and e2m3, which are small integers",
+                           what, bsmm_elem_row(o->m.format.elem)->name);
     }
     if (o->m.format.block_cols % BSMM_INT8_MULTIPLY_UNIT != 0) {
-        snprintf(why, size, "%s has blocks of %u along K; it takes multiples of %d", what,
-                 o->m.format.block_cols, BSMM_INT8_MULTIPLY_UNIT);
-        return why;
+        return bsmm_reason(why, size, "%s has blocks of %u along K; it takes multiples of %d", what,
+                           o->m.format.block_cols, BSMM_INT8_MULTIPLY_UNIT);
     }
     return NULL;
 }

@@ -5,9 +5,8 @@
 
 const char *bsmm_small_m_refuse(const bsmm_product *p, int64_t most_rows, char *why, size_t size) {
     if (p->a.m.rows > most_rows) {
-        snprintf(why, size, "A has %lld rows; above %lld packing B is faster",
-                 (long long)p->a.m.rows, (long long)most_rows);
-        return why;
+        return bsmm_reason(why, size, "A has %lld rows; above %lld packing B is faster",
+                           (long long)p->a.m.rows, (long long)most_rows);
     }
     if (p->b.m.order == BSMM_ORDER_COL) return "B is not ORDER_ROW: its rows are read along K";
     if (p->a.m.cols == 0) return "K is 0";
@@ -53,16 +52,14 @@ const char *bsmm_small_m_refuse_weights(const bsmm_format *f, bool (*takes)(uint
                                         int64_t segment, char *why, size_t size) {
     if (!takes(f->elem)) return refuse_element(f->elem, takes, why, size);
     if (f->scale == BSMM_SCALE_E4M3 && f->elem != BSMM_ELEM_E2M1) {
-        snprintf(why, size, "B has e4m3 scales over %s elements; it takes them over e2m1",
-                 bsmm_elem_row(f->elem)->name);
-        return why;
+        return bsmm_reason(why, size, "B has e4m3 scales over %s elements; it takes them over e2m1",
+                           bsmm_elem_row(f->elem)->name);
     }
     int64_t multiple = bsmm_small_m_scale_unit(f->scale, segment);
     if (f->scale != BSMM_SCALE_NONE && f->block_cols % multiple != 0) {
-        snprintf(why, size,
-                 "B has blocks of %u along K; with these scales it takes multiples of %lld",
-                 f->block_cols, (long long)multiple);
-        return why;
+        return bsmm_reason(
+            why, size, "B has blocks of %u along K; with these scales it takes multiples of %lld",
+            f->block_cols, (long long)multiple);
     }
     return NULL;
 }

@@ -12,7 +12,6 @@
 #include "cuda/host/small_m_product.h"
 
 #include <math.h>
-#include <stdio.h>
 
 enum { WALKERS_4BIT = 2 };
 
@@ -271,9 +270,9 @@ static uint32_t most_columns(const bsmm_product *p, const weights *w) {
 static const char *refuse_rows(const bsmm_product *p, const weights *w, char *why, size_t size) {
     const uint32_t most = most_columns(p, w) / bsmm_small_m_count_parts(&p->a);
     if (p->a.m.rows <= most) return NULL;
-    snprintf(why, size, "A has %lld rows; takes up to %u of this element type times this B",
-             (long long)p->a.m.rows, most);
-    return why;
+    return bsmm_reason(why, size,
+                       "A has %lld rows; takes up to %u of this element type times this B",
+                       (long long)p->a.m.rows, most);
 }
 
 static const char *refuse_a(const bsmm_operand *a) {
@@ -294,9 +293,9 @@ static const char *refuse_b(const bsmm_operand *b, const weights *w, char *why, 
     if (b->m.order != BSMM_ORDER_ROW) return "B is not ORDER_ROW: its rows are read along K";
     uint32_t unit = bits_of(w) == 8 ? 16 : 32;
     if (b->m.cols % unit == 0 && b->m.ld % unit == 0) return NULL;
-    snprintf(why, size, "K or B's ld is not a multiple of %u: rows are read in units of %u bytes",
-             unit, unit * bits_of(w) / 8);
-    return why;
+    return bsmm_reason(why, size,
+                       "K or B's ld is not a multiple of %u: rows are read in units of %u bytes",
+                       unit, unit * bits_of(w) / 8);
 }
 
 /* Returns the size in bytes of A in the workspace, converted to bf16, without its scales. */

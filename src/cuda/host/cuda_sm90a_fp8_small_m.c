@@ -10,8 +10,6 @@
 #include "cuda/host/small_m_product.h"
 #include "cuda/sm90a/fp8_small_m_shape.h"
 
-#include <stdio.h>
-
 /* The kernel reads 16 bytes of a row at a time, so K and ld must be multiples of UNIT elements of 1
  * byte. */
 enum { MOST_ROWS = 32, UNIT = 16 };
@@ -98,14 +96,13 @@ static const char *refuse_operand(const bsmm_operand *o, const char *name, char 
     else if (o->m.cols % UNIT || o->m.ld % UNIT)
         rule = "K or ld is not a multiple of 16: rows are read in units of 16 bytes";
     if (!rule) return NULL;
-    snprintf(why, size, "%s's %s", name, rule);
-    return why;
+    return bsmm_reason(why, size, "%s's %s", name, rule);
 }
 
 static const char *refuse_a(const bsmm_operand *a, char *why, size_t size) {
     if (a->m.rows > MOST_ROWS) {
-        snprintf(why, size, "A has %lld rows; takes up to %d", (long long)a->m.rows, MOST_ROWS);
-        return why;
+        return bsmm_reason(why, size, "A has %lld rows; takes up to %d", (long long)a->m.rows,
+                           MOST_ROWS);
     }
     if (a->m.format.scale != BSMM_SCALE_NONE && !bsmm_small_m_has_steady_floats(a))
         return "A has scales other than fp32 ones for blocks that 128 columns divide";

@@ -3,8 +3,6 @@
 
 #include "cuda/host/kernel.h"
 
-#include <stdio.h>
-
 enum { THREADS = 256, TILE = 128 };
 
 static uint32_t log2_of(uint32_t value) {
@@ -76,15 +74,13 @@ const char *bsmm_pack_route_name(bsmm_pack_route route) {
 const char *bsmm_pack_refuse(const bsmm_operand *o, bsmm_pack_route route, char *why, size_t size) {
     const bsmm_format *f = &o->m.format;
     uint32_t multiple = block_multiple(f->scale, route);
-    if (!takes_format(f, route)) {
-        snprintf(why, size, "%s does not pack to %s", bsmm_format_name(*f), routes[route].result);
-        return why;
-    }
+    if (!takes_format(f, route))
+        return bsmm_reason(why, size, "%s does not pack to %s", bsmm_format_name(*f),
+                           routes[route].result);
     const bool whole_rows = f->scale == BSMM_SCALE_F32 && f->block_cols >= o->m.cols;
     if (f->scale != BSMM_SCALE_NONE && f->block_cols % multiple != 0 && !whole_rows) {
-        snprintf(why, size, "blocks of %u along K do not pack; multiples of %u do", f->block_cols,
-                 multiple);
-        return why;
+        return bsmm_reason(why, size, "blocks of %u along K do not pack; multiples of %u do",
+                           f->block_cols, multiple);
     }
     if (o->m.rows > INT32_MAX || o->m.cols > 1 << 22) return "2^31 rows or 2^22 of K do not pack";
     return NULL;

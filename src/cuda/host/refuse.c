@@ -4,16 +4,12 @@
 #include "gpu/pack.h"
 #include "gpu/params.h"
 
-#include <stdio.h>
-
 const char *bsmm_cuda_refuse(const bsmm_product *product, const bsmm_cuda_function *function,
                              char *why, size_t size) {
     const bsmm_cuda_device *device = product->device;
     const bsmm_gpu_image *image;
-    if (bsmm_cuda_image_find(device, function->module, &image) != BSMM_OK) {
-        snprintf(why, size, "%s", bsmm_error_message());
-        return why;
-    }
+    if (bsmm_cuda_image_find(device, function->module, &image) != BSMM_OK)
+        return bsmm_reason(why, size, "%s", bsmm_error_message());
     return image ? bsmm_gpu_refuse_elements(product, why, size)
                  : bsmm_cuda_no_image(device, function->module, why, size);
 }
