@@ -11,11 +11,12 @@
 
 #include <cmocka.h>
 
-enum { M = 8, N = 128, K = 512, PAIRS = 6 };
+enum { M = 8, N = 128, K = 512, PAIRS = 7 };
 
 static const char *const pairs[PAIRS][2] = {
     {"mxfp4", "mxfp4"}, {"nvfp4", "nvfp4"}, {"fp8_group128", "fp8_block128"},
-    {"f32", "mxfp4"},   {"f32", "f32"},     {"fp8_group128", "mxfp4"}};
+    {"f32", "mxfp4"},   {"f32", "f32"},     {"fp8_group128", "mxfp4"},
+    {"bf16", "mxfp4"}};
 
 /* The documented bounds for K = 512 as multiples of 2^-24, one for each of `pairs`. 0: the kernel
  * does not take the pair. */
@@ -25,7 +26,7 @@ typedef struct row {
 } row;
 
 #define EACH(x)                                                                                    \
-    { x, x, x, x, x, x }
+    { x, x, x, x, x, x, x }
 #define FP8      (132 * 0x1p11)
 #define FP32     (1.1 * (K + 4))
 #define SHORT    (1.1 * (128 + K / 128.0 + 4)) /* B has elements of more than 8 bits. */
@@ -37,26 +38,28 @@ static const row rows[] = {
     {"cpu_f32", EACH(128)},
     {"cpu_avx512_int8dot", {K / 32.0 + 1, K / 16.0 + 1}},
     {"cpu_avx2_int8dot", {K / 32.0 + 1, K / 16.0 + 1}},
-    {"cpu_avx512_bf16dot", {FP32, FP32, SEGMENTS, FP32, FP32, SEGMENTS}},
-    {"cpu_avx512_f32", {FP32, FP32, SEGMENTS, FP32, SHORT, SEGMENTS}},
-    {"cpu_avx2_f32", {FP32, FP32, SEGMENTS, FP32, SHORT, SEGMENTS}},
+    {"cpu_avx512_bf16dot", {FP32, FP32, SEGMENTS, FP32, FP32, SEGMENTS, FP32}},
+    {"cpu_avx512_f32", {FP32, FP32, SEGMENTS, FP32, SHORT, SEGMENTS, FP32}},
+    {"cpu_avx2_f32", {FP32, FP32, SEGMENTS, FP32, SHORT, SEGMENTS, FP32}},
     {"cuda_sm90a_bf16",
      {17 * 32 * 2 + 2, 17 * 32 * 2 + 2, 68 * 2 + K / 64.0 + 2, 17 * 96 * 2 + 2, 17 * 288 * 2 + 2,
-      68 * 2 + K / 64.0 + 2}},
+      68 * 2 + K / 64.0 + 2, 17 * 32 * 2 + 2}},
     {"cuda_sm90a_fp8", {0, 0, FP8 + K / 128.0 + 2}},
     {"cuda_sm90a_fp8_small_m", {0, 0, FP8 + K / 128.0 + 40}},
     {"cuda_sm90a_fold", {FP8 + K / 128.0 + 2, 0, 0, 0, 0, FP8 + K / 128.0 + 2}},
     {"cuda_sm90_small_m",
      {2.2 * (K + 16) + 64, 2.2 * (K + 16) + 64, 317 + K / 128.0 + 64, 2.2 * 3 * (K + 16) + 64, 0,
-      317 + K / 128.0 + 64}},
+      317 + K / 128.0 + 64, 2.2 * (K + 16) + 64}},
     {"cuda_sm80_bf16",
-     {2.2 * (K + 16), 2.2 * (K + 16), K / 32.0 + 80, 2.3 * (K + 32), 13 * (K + 16), K / 32.0 + 80}},
+     {2.2 * (K + 16), 2.2 * (K + 16), K / 32.0 + 80, 2.3 * (K + 32), 13 * (K + 16), K / 32.0 + 80,
+      2.2 * (K + 16)}},
     {"cuda_sm100f_scaled", {2.1 * (K + 64), 2.1 * (K + 64)}},
     {"cuda_sm100f_fp8", {0, 0, FP8 + K / 128.0 + 4}},
     {"cuda_sm120f_scaled", {2.1 * (K + 64), 2.1 * (K + 64)}},
     {"hip_bf16",
      {2.3 * (K + 16), 2.3 * (K + 16), K / 32.0 + 80, 2.4 * (K + 32), 2.4 * (K + 32),
-      K / 32.0 + 80}},
+      K / 32.0 + 80, 2.3 * (K + 16)}},
+    {"hip_cdna_small_m", {0, 0, 0, 0, 0, 0, 2.2 * (K + 32) + 16}},
     {"hip_gfx950_scaled", {2.1 * (K + 128)}},
     {"hip_cdna_fp8", {0, 0, 2.1 * 144 + K / 128.0 + 4}},
 };

@@ -7,6 +7,7 @@
 
 typedef float bsmm_f32x4 __attribute__((vector_size(16)));
 typedef int32_t bsmm_i32x8 __attribute__((vector_size(32)));
+typedef uint32_t bsmm_u32x4 __attribute__((vector_size(16)));
 
 #if defined(__gfx950__)
 /* Computes D = A B + C for 16 x 16 results and 128 elements of K. Types 0 to 4 are e4m3, e5m2,
@@ -33,6 +34,22 @@ BSMM_DEVICE bsmm_f32x4 bsmm_isa_mfma_scale_16(bsmm_i32x8 a, bsmm_i32x8 b, bsmm_f
  * and e4m3 on gfx950. Each lane holds eight elements along K of A and of B. */
 BSMM_DEVICE bsmm_f32x4 bsmm_isa_mfma_fp8_16(int64_t a, int64_t b, bsmm_f32x4 c) {
     return __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8(a, b, c, 0, 0, 0);
+}
+
+/* Computes D = A B + C for 16 x 16 results and 32 elements of K. Elements are bf16. Each lane holds
+ * eight elements along K of A and of B. gfx942 needs two instructions, each for half of K. */
+BSMM_DEVICE bsmm_f32x4 bsmm_isa_mfma_bf16_16(bsmm_u32x4 a, bsmm_u32x4 b, bsmm_f32x4 c) {
+#if defined(__gfx950__)
+    typedef __bf16 bf16x8 __attribute__((vector_size(16)));
+    return __builtin_amdgcn_mfma_f32_16x16x32_bf16((bf16x8)a, (bf16x8)b, c, 0, 0, 0);
+#else
+    typedef uint32_t u32x2 __attribute__((vector_size(8)));
+    typedef short bf16x4 __attribute__((vector_size(8)));
+    const u32x2 a_low = {a[0], a[1]}, a_high = {a[2], a[3]};
+    const u32x2 b_low = {b[0], b[1]}, b_high = {b[2], b[3]};
+    c = __builtin_amdgcn_mfma_f32_16x16x16bf16_1k((bf16x4)a_low, (bf16x4)b_low, c, 0, 0, 0);
+    return __builtin_amdgcn_mfma_f32_16x16x16bf16_1k((bf16x4)a_high, (bf16x4)b_high, c, 0, 0, 0);
+#endif
 }
 
 #endif

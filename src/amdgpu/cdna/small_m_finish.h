@@ -1,0 +1,108 @@
+/* Adds the sums of all waves of a workgroup and stores results, for the kernels for few rows of A
+ * (small_m.c). The waves have summed different parts of K. LDS has the sums of each wave as
+ * [16 rows of B][16 rows of A][row of A][row of B]. */
+#ifndef BSMM_AMDGPU_CDNA_SMALL_M_FINISH_H
+#define BSMM_AMDGPU_CDNA_SMALL_M_FINISH_H
+
+#include "amdgpu/cdna/small_m_load.h"
+
+enum {
+    /* The floats from one row of A to the next, and from one tile of 16 x 16 sums to the next. With
+     * the padding, stores of a wave go to different banks. */
+    SMALL_M_PITCH = SMALL_M_EDGE + 4,
+    SMALL_M_TILE = SMALL_M_EDGE * SMALL_M_PITCH,
+};
+
+typedef bsmm_f32x4 small_m_sums[SMALL_M_MOST_TILES][SMALL_M_MOST_TILES];
+
+/* Returns true if a row of A has no element but 0 and -0. All lanes of a wave call it together. */
+BSMM_DEVICE bool small_m_is_zero(const bsmm_cdna_small_m *p, uint32_t row) {
+    const BSMM_GLOBAL uint8_t *from =
+        (const BSMM_GLOBAL uint8_t *)p->a_data + (uint64_t)row * p->a_pitch;
+    uint32_t any = 0;
+#pragma clang loop unroll(disable)
+    for (uint32_t k = bsmm_device_lane() * 2; k < p->k; k += 2 * BSMM_LANES)
+        any |= *(const BSMM_GLOBAL uint32_t *)(from + k * 2) & 0x7fff7fffu;
+    return __builtin_amdgcn_ballot_w64(any) == 0;
+}
+
+/* Returns true if an fp32 sum may be inaccurate. A sum below 2^-118 may have lost terms to
+ * underflow. A sum above 2^127, Inf or NaN may come from an overflow, or from a scale outside the
+ * kernel's range. */
+BSMM_DEVICE bool small_m_doubts(float sum) {
+    const float size = __builtin_fabsf(sum);
+    return !(size >= 0x1p-118f && size <= 0x1p127f);
+}
+
+/* Stores results of a wave by the general epilogue, one in each lane for which `wanted` is true.
+ * The wave computes sums again in double that may be inaccurate. */
+BSMM_DEVICE void small_m_store_slowly(uint32_t row, uint32_t col, float stored, bool wanted) {
+    const bsmm_cdna_small_m *p = BSMM_PARAMETERS(bsmm_cdna_small_m);
+    double sum = (double)stored;
+    uint64_t left = __builtin_amdgcn_ballot_w64(wanted && small_m_doubts(stored));
+#pragma clang loop unroll(disable)
+    for (; left; left &= left - 1) {
+        const int lane = __builtin_ctzll(left);
+        const uint32_t r = (uint32_t)__builtin_amdgcn_readlane((int)row, lane);
+        const uint32_t c = (uint32_t)__builtin_amdgcn_readlane((int)col, lane);
+        const uint32_t bits =
+            (uint32_t)__builtin_amdgcn_readlane((int)bsmm_float_bits(stored), lane);
+        if ((bits & 0x7fffffffu) == 0 && small_m_is_zero(p, r)) continue;
+        const double again = bsmm_gpu_epilogue_sum_again(&p->a, &p->b, r, c, p->k);
+        if ((int)bsmm_device_lane() == lane) sum = again;
+    }
+    const bsmm_gpu_epilogue_factors factors = bsmm_gpu_epilogue_begin(&p->epilogue);
+    if (wanted) bsmm_gpu_epilogue_store(&p->epilogue, &factors, row, col, sum);
+}
+
+/* Rounds a sum to D's format, which is f32, f16 or bf16, and stores it. */
+BSMM_DEVICE void small_m_store_plain(const bsmm_gpu_epilogue *e, uint32_t row, uint32_t col,
+                                     float sum) {
+    const uint64_t at = row * e->d_row + col * e->d_col;
+    const _Float16 half = (_Float16)sum;
+    if (e->d_elem == BSMM_ELEM_F32)
+        ((BSMM_GLOBAL float *)e->d)[at] = sum;
+    else if (e->d_elem == BSMM_ELEM_F16)
+        ((BSMM_GLOBAL _Float16 *)e->d)[at] = half;
+    else
+        ((BSMM_GLOBAL uint16_t *)e->d)[at] = (uint16_t)bsmm_gpu_epilogue_bf16(sum);
+}
+
+/* Writes the sums of a wave to LDS. A lane has four neighbouring rows of B for one row of A in each
+ * tile. */
+BSMM_DEVICE void small_m_write_sums(small_m_shape s, const small_m_sums sums,
+                                    BSMM_IN_LDS float *to) {
+    const uint32_t lane = bsmm_device_lane();
+#pragma unroll
+    for (uint32_t i = 0; i < s.b_tiles; i++)
+#pragma unroll
+        for (uint32_t j = 0; j < s.a_tiles; j++)
+            *(BSMM_IN_LDS bsmm_f32x4 *)(to + (i * s.a_tiles + j) * SMALL_M_TILE +
+                                        lane % 16 * SMALL_M_PITCH + lane / 16 * 4) = sums[i][j];
+}
+
+/* Adds the sums of all waves, in the order of the waves, and stores the results. `from` has the
+ * sums of wave 0, and those of the next wave lie `stride` floats behind them. */
+BSMM_DEVICE void small_m_finish(small_m_shape s, const bsmm_cdna_small_m *p, uint32_t first_row,
+                                const BSMM_IN_LDS float *from, uint32_t stride) {
+    const uint32_t tiles = s.b_tiles * s.a_tiles, each = SMALL_M_EDGE * SMALL_M_EDGE;
+#pragma clang loop unroll(disable)
+    for (uint32_t i = bsmm_thread(); i < tiles * each; i += p->waves * BSMM_LANES) {
+        const uint32_t tile = i / each, down = i / SMALL_M_EDGE % SMALL_M_EDGE;
+        const uint32_t across = i % SMALL_M_EDGE;
+        const uint32_t row = tile % s.a_tiles * SMALL_M_EDGE + down;
+        const uint32_t col = first_row + tile / s.a_tiles * SMALL_M_EDGE + across;
+        const BSMM_IN_LDS float *at = from + tile * SMALL_M_TILE + down * SMALL_M_PITCH + across;
+        float sum = *at;
+#pragma clang loop unroll(disable)
+        for (uint32_t w = 1; w < p->waves; w++)
+            sum += at[w * stride];
+        const bool wanted = row < p->m && col < p->n;
+        if (!p->plain || __builtin_amdgcn_ballot_w64(wanted && small_m_doubts(sum)))
+            small_m_store_slowly(row, col, sum, wanted);
+        else if (wanted)
+            small_m_store_plain(&p->epilogue, row, col, sum);
+    }
+}
+
+#endif

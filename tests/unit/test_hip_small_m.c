@@ -1,0 +1,149 @@
+/* Tests AMD's kernels for few rows of A on simulated GPUs. Each result is compared with a sum in
+ * double, and the error must be below the bound that the kernel states. D is filled with a pattern
+ * first, and guarded memory follows each operand. The test is skipped without the simulators. */
+#include "operand.h"
+#include "walk.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char kernel[] = "hip_cdna_small_m";
+static const char *const devices[] = {"sim:gfx942", "sim:gfx950"};
+
+/* Returns true if the device exists and the kernel accepts the product on it. */
+static bool is_taken(const bsmm_matmul_desc *desc, bsmm_explanation *e) {
+    *e = BSMM_INIT(bsmm_explanation);
+    for (uint32_t i = 0; bsmm_explain(desc, i, e) == BSMM_OK; i++)
+        if (strcmp(e->kernel, kernel) == 0) return e->accepts;
+    return false;
+}
+
+typedef struct product_case {
+    const char *b, *d;
+    int64_t m, n, k;
+    int64_t a_gap, b_gap; /* the elements between two rows of A and of B */
+    fill how;
+} product_case;
+
+/* In some cases K is no multiple of a step of 128 elements, is shorter than the steps of all waves,
+ * or has an odd number of scales. */
+static const product_case cases[] = {
+    {"mxfp4", "f32", 1, 1, 32, 0, 0, FILL_ORDINARY},
+    {"mxfp4", "bf16", 1, 33, 1152, 0, 0, FILL_ORDINARY},
+    {"mxfp4", "f32", 16, 130, 2880, 0, 0, FILL_ORDINARY},
+    {"mxfp4", "f32", 5, 47, 160, 8, 64, FILL_EXTREME},
+    {"mxfp4", "f32", 13, 20, 608, 24, 32, FILL_SPECIAL},
+    {"mxfp4", "f16", 4, 70, 2048, 0, 0, FILL_ORDINARY},
+    {"mxfp4", "e4m3", 7, 17, 96, 0, 0, FILL_ORDINARY},
+};
+
+static void check_results(const test_matrix *a, const test_matrix *b, const test_matrix *d,
+                          double bound) {
+    double *x = test_matrix_values(a), *y = test_matrix_values(b), *z = test_matrix_values(d);
+    const int64_t k = a->m.cols, n = b->m.rows;
+    const uint32_t elem = d->m.format.elem;
+    for (int64_t i = 0; i < d->m.rows * n; i++) {
+        double sum = 0, magnitude = 0;
+        for (int64_t j = 0; j < k; j++) {
+            const double term = x[i / n * k + j] * y[i % n * k + j];
+            sum += term, magnitude += fabs(term);
+        }
+        const double slack = isfinite(magnitude) ? (bound + (double)k * 0x1p-53) * magnitude : 0;
+        const bool saturate = bsmm_elem_row(elem)->bits == 8;
+        const double low = bsmm_elem_decode(elem, bsmm_elem_encode(elem, sum - slack, saturate));
+        const double high = bsmm_elem_decode(elem, bsmm_elem_encode(elem, sum + slack, saturate));
+        if (isnan(sum) ? !isnan(z[i]) : !(low <= z[i] && z[i] <= high))
+            fail_msg("row %lld, column %lld: got %a, want %a, at most %a off", (long long)(i / n),
+                     (long long)(i % n), z[i], sum, slack);
+    }
+    free(x), free(y), free(z);
+}
+
+/* Runs one product on each simulator. Returns the number of simulators that ran it. */
+static int run_case(const product_case *c, bool with_bias, rng *r) {
+    test_matrix a, b, d;
+    int ran = 0;
+    bsmm_matrix of_a = describe(format_named("bf16"), c->m, c->k);
+    bsmm_matrix of_b = describe(format_named(c->b), c->n, c->k);
+    of_a.ld = c->k + c->a_gap, of_b.ld = c->k + c->b_gap;
+    test_matrix_make(&a, of_a, c->how, r);
+    test_matrix_make(&b, of_b, c->how, r);
+    test_matrix_make(&d, describe(format_named(c->d), c->m, c->n), FILL_SPECIAL, r);
+    /* A row of zeros gives results of 0, unless a weight is NaN. */
+    if (c->m > 2) memset((uint8_t *)a.m.data + 4 * a.m.ld, 0, (size_t)c->k * 2);
+    float *bias = calloc((size_t)c->n, sizeof *bias);
+    bsmm_matmul_desc desc = {.struct_size = sizeof desc, .a = &a.m, .b = &b.m, .d = &d.m};
+    /* A bias of zeros changes no result, but makes the kernel use the general epilogue. */
+    if (with_bias) desc.bias = bias, desc.bias_elem = BSMM_ELEM_F32;
+    desc.kernel = kernel;
+    for (size_t i = 0; i < BSMM_COUNT(devices); i++) {
+        bsmm_explanation e;
+        desc.device = devices[i];
+        if (!is_taken(&desc, &e)) continue;
+        memset(d.m.data, 0xa5, d.data_bytes);
+        if (test_multiply(&desc) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+        check_results(&a, &b, &d, e.bound);
+        ran++;
+    }
+    free(bias);
+    test_matrix_free(&a), test_matrix_free(&b), test_matrix_free(&d);
+    return ran;
+}
+
+static void test_products(void **state) {
+    (void)state;
+    rng r = {3};
+    int ran = 0;
+    for (size_t i = 0; i < BSMM_COUNT(cases); i++)
+        for (int with_bias = 0; with_bias < 2; with_bias++)
+            ran += run_case(&cases[i], with_bias, &r);
+    if (!ran) skip(); /* There is no simulator. */
+    assert_int_equal(ran, 2 * BSMM_COUNT(devices) * BSMM_COUNT(cases));
+}
+
+/* Tests the reasons with which the kernel refuses products. */
+static void test_refusals(void **state) {
+    (void)state;
+    static const struct {
+        const char *a, *b;
+        int64_t m, k, a_ld;
+        uint32_t b_layout;
+        const char *reason; /* NULL: the kernel accepts the product */
+    } rules[] = {
+        {"bf16", "mxfp4", 16, 96, 96, 0, NULL},
+        {"bf16", "mxfp4", 17, 96, 96, 0, "A has 17 rows; takes up to 16"},
+        {"f32", "mxfp4", 16, 96, 96, 0, "A is not bf16"},
+        {"bf16", "mxfp6_e2m3", 16, 96, 96, 0, "B is not mxfp4"},
+        {"bf16", "mxfp4", 16, 80, 80, 0, "multiple of 32"},
+        {"bf16", "mxfp4", 16, 96, 97, 0, "A's ld is not a multiple of 8"},
+        {"bf16", "mxfp4", 16, 96, 96, BSMM_LAYOUT_NV_128X4, "scales are not row-major"},
+    };
+    for (size_t i = 0; i < BSMM_COUNT(rules); i++) {
+        bsmm_matrix a = describe(format_named(rules[i].a), rules[i].m, rules[i].k);
+        bsmm_matrix b = describe(format_named(rules[i].b), 32, rules[i].k);
+        bsmm_matrix d = describe(format_named("bf16"), rules[i].m, 32);
+        a.ld = rules[i].a_ld, b.scale_layout = rules[i].b_layout;
+        if (rules[i].b_layout) b.scale_bytes = 0;
+        bsmm_matmul_desc desc = {
+            .struct_size = sizeof desc, .a = &a, .b = &b, .d = &d, .device = devices[i % 2]};
+        bsmm_explanation e = BSMM_INIT(bsmm_explanation);
+        bool found = false;
+        for (uint32_t j = 0; !found && bsmm_explain(&desc, j, &e) == BSMM_OK; j++)
+            found = strcmp(e.kernel, kernel) == 0;
+        if (!found || strstr(e.reason, "built without")) skip();
+        const bool right =
+            rules[i].reason ? strstr(e.reason, rules[i].reason) != NULL : e.accepts != 0;
+        if (!right) fail_msg("rule %zu: %s", i, e.accepts ? "is accepted" : e.reason);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_products),
+                                       cmocka_unit_test(test_refusals)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
