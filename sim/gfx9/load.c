@@ -167,7 +167,12 @@ static const char *load_symbols(const file *f, gfx9_object *object, const Elf64_
             take_symbol(object, &s, (const char *)f->bytes + names.sh_offset + s.st_name, dynamic);
         if (wrong) return wrong;
     }
-    return NULL;
+    /* The image may be far larger than the file, and the functions of a damaged file may overlap.
+     */
+    uint64_t code = 0;
+    for (uint32_t i = 0; i < object->function_count; i++)
+        code += object->functions[i].size;
+    return code > f->size ? "its functions are larger than the file" : NULL;
 }
 
 static const char *relocate(const file *f, gfx9_object *object, const Elf64_Shdr *table) {

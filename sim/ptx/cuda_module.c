@@ -37,17 +37,17 @@ const char *bsmm_sim_row(unsigned number) {
 /* Lists the first bytes of images that are not PTX text, because the simulator must refuse them.
  * The names appear in error messages. */
 static const struct {
-    unsigned char bytes[4];
+    const char *bytes; /* There is no 0 among them. */
     const char *what;
 } other_images[] = {
-    {{0x7f, 'E', 'L', 'F'}, "a cubin"},
-    {{0x50, 0xed, 0x55, 0xba}, "a fat binary"},
-    {{'B', 'C', 0xc0, 0xde}, "LLVM bitcode"},
+    {"\177ELF", "a cubin"},
+    {"\x50\xed\x55\xba", "a fat binary"},
+    {"BC\xc0\xde", "LLVM bitcode"},
 };
 
 static CUresult check_image(const void *image) {
     for (size_t k = 0; k < sizeof other_images / sizeof *other_images; k++)
-        if (memcmp(image, other_images[k].bytes, 4) == 0)
+        if (strncmp(image, other_images[k].bytes, 4) == 0)
             return sim_fail(
                 CUDA_ERROR_NO_BINARY_FOR_GPU,
                 "the image is %s; the simulator executes PTX: compile with nvcc -ptx, or with "
