@@ -13,9 +13,7 @@
 /* Holds the state of one measurement, i.e. its memory, plans and times. */
 typedef struct bench {
     const bench_job *job;
-    /* The matrices of the GEMM. `a_wide` and `b_wide` hold the values of A and B in fp32, for
-     * other libraries and for the validation. */
-    bsmm_matrix a, b, d, a_wide, b_wide;
+    bench_matrices m;
     bench_copies b_data, b_scales, b_packed;
     double pack_seconds;
     bsmm_plan *plan;
@@ -27,59 +25,6 @@ typedef struct bench {
     const bench_peer *peers[BENCH_PEERS];
     bench_samples ours, theirs[BENCH_PEERS], unit_rates, read_rates;
 } bench;
-
-/* Returns the scale layout of an operand. On a GPU, fp32 scales of 1 x 128 blocks have the layout
- * that the other library reads. All other scales are row-major, as in checkpoints. */
-static uint32_t layout_of(const bench_job *job, bsmm_format f) {
-    if (job->challenge) return BSMM_LAYOUT_COL_MAJOR;
-    bool rows = f.scale == BSMM_SCALE_F32 && f.block_rows == 1 && f.block_cols == 128;
-    return rows && !bench_device_kind_of(job->device)->is_host ? BSMM_LAYOUT_CUBLAS_VEC128
-                                                               : BSMM_LAYOUT_ROW_MAJOR;
-}
-
-bsmm_status bench_job_operand(const bench_job *job, uint64_t number, bsmm_matrix *matrix,
-                              bsmm_matrix *wide) {
-    const bsmm_format format = number ? job->b : job->a;
-    const bench_operand_kind kind = {
-        .order = job->challenge ? BSMM_ORDER_COL : BSMM_ORDER_ROW,
-        .layout = layout_of(job, format),
-        .seed = BENCH_FIRST_SEED + number,
-        .quantized = job->quantized,
-        .normal_scales = job->challenge,
-    };
-    return bench_operand_create(matrix, wide, format, job->sizes[number], job->sizes[2], &kind);
-}
-
-static bsmm_status make_matrices(bench *b) {
-    const bench_job *job = b->job;
-    bsmm_status status = bench_job_operand(job, 0, &b->a, &b->a_wide);
-    if (!status) status = bench_job_operand(job, 1, &b->b, &b->b_wide);
-    return status ? status : bench_matrix_create(&b->d, job->out, job->sizes[0], job->sizes[1]);
-}
-
-static bsmm_matmul_desc describe(const bench *b) {
-    bsmm_matmul_desc desc = BSMM_INIT(bsmm_matmul_desc);
-    desc.a = &b->a, desc.b = &b->b, desc.d = &b->d;
-    desc.kernel = b->job->kernel;
-    desc.device = b->job->device;
-    desc.threads = (uint32_t)b->job->threads;
-    desc.compute = b->job->fast ? BSMM_COMPUTE_FAST : BSMM_COMPUTE_EXACT;
-    return desc;
-}
-
-/* Makes a plan with B in the packed format that the job names. If the job only asks for packing
- * and the kernel has a panel layout, the format is BSMM_PACKED_WIDE. */
-static bsmm_status make_plan(bench *b, uint64_t *packed_bytes) {
-    bsmm_matmul_desc desc = describe(b);
-    desc.b_packed = b->job->form;
-    bsmm_status status = bsmm_plan_create(&desc, &b->plan);
-    *packed_bytes = !status && b->job->pack_b ? bsmm_plan_packed_b_bytes(b->plan) : 0;
-    if (!*packed_bytes) return status;
-    if (desc.b_packed) return status;
-    bsmm_plan_destroy(b->plan);
-    desc.b_packed = BSMM_PACKED_WIDE;
-    return bsmm_plan_create(&desc, &b->plan);
-}
 
 static bool copy_bytes(bench_copies *to, const void *from, uint64_t bytes, size_t count) {
     if (!bench_copies_create(to, bytes, count)) return false;
@@ -102,7 +47,7 @@ static bsmm_status pack(bench *b, uint64_t bytes) {
 /* Makes the copies of B that the runs use in turn. They are packed if the kernel reads packed
  * weights. In a cold job, there are so many copies that no run finds its copy in a cache. */
 static bsmm_status make_copies(bench *b, uint64_t packed_bytes) {
-    const bsmm_matrix *m = &b->b;
+    const bsmm_matrix *m = &b->m.b;
     bool cold = b->job->cold;
     size_t count = packed_bytes ? 1 : bench_copies_count(m->data_bytes + m->scale_bytes, cold);
     if (!copy_bytes(&b->b_data, m->data, m->data_bytes, count) ||
@@ -118,13 +63,13 @@ static bsmm_status make_copies(bench *b, uint64_t packed_bytes) {
 
 static bsmm_status make_buffers(bench *b) {
     uint64_t packed_bytes;
-    bsmm_status status = make_plan(b, &packed_bytes);
+    bsmm_status status = bench_job_plan(b->job, &b->m, &b->plan, &packed_bytes);
     if (status) return status;
     bsmm_buffers *buffers = &b->buffers;
     *buffers = BSMM_INIT(bsmm_buffers);
-    buffers->a = b->a.data, buffers->a_scales = b->a.scales;
-    buffers->b = b->b.data, buffers->b_scales = b->b.scales;
-    buffers->d = b->d.data;
+    buffers->a = b->m.a.data, buffers->a_scales = b->m.a.scales;
+    buffers->b = b->m.b.data, buffers->b_scales = b->m.b.scales;
+    buffers->d = b->m.d.data;
     buffers->workspace_bytes = bsmm_plan_workspace_bytes(b->plan);
     buffers->workspace = aligned_alloc(64, (buffers->workspace_bytes / 64 + 1) * 64);
     buffers->packed_b_bytes = packed_bytes;
@@ -134,7 +79,7 @@ static bsmm_status make_buffers(bench *b) {
 static bsmm_status run_ours(void *context, size_t turn) {
     bench *b = context;
     b->buffers.b = bench_copies_at(&b->b_data, turn);
-    if (b->b.scales) b->buffers.b_scales = bench_copies_at(&b->b_scales, turn);
+    if (b->m.b.scales) b->buffers.b_scales = bench_copies_at(&b->b_scales, turn);
     if (b->buffers.packed_b_bytes) b->buffers.packed_b = bench_copies_at(&b->b_packed, turn);
     return bsmm_plan_run(b->plan, &b->buffers);
 }
@@ -147,7 +92,7 @@ static bsmm_status run_peer(void *context, size_t turn) {
 /* Prepares the other libraries (peers) that are installed and can compute the shape. Each peer
  * runs once before the measurement, so that its memory is mapped. */
 static void prepare_peers(bench *b) {
-    const bench_shape shape = {&b->a_wide, &b->b_wide, b->job->cold};
+    const bench_shape shape = {&b->m.a_wide, &b->m.b_wide, b->job->cold};
     for (int i = 0; i < BENCH_PEERS; i++) {
         const bench_found *found = &b->job->peers[i];
         if (!found->library) continue;
@@ -188,14 +133,14 @@ static bsmm_status time_all(bench *b) {
  * AVX-512's dot products. If this processor lacks that unit, bench probes another unit instead. */
 static bsmm_status estimate(bench *b, bench_result *result) {
     bsmm_sol_estimate sol = BSMM_INIT(bsmm_sol_estimate);
-    bsmm_matmul_desc desc = describe(b);
+    bsmm_matmul_desc desc = bench_job_describe(b->job, &b->m);
     desc.kernel = desc.device = NULL;
     bsmm_status status = bsmm_estimate_sol("zen4-2c", &desc, &sol);
     if (status) return status;
     b->unit = b->job->probe ? b->job->probe : bench_probe_ceiling(sol.unit);
     result->operations = sol.operations;
     result->intensity = sol.operations / sol.bytes;
-    result->b_bytes = (double)(b->b.data_bytes + b->b.scale_bytes);
+    result->b_bytes = (double)(b->m.b.data_bytes + b->m.b.scale_bytes);
     return BSMM_OK;
 }
 
@@ -227,7 +172,7 @@ void bench_measure_limit(const bench_ceilings *run, bench_result *result) {
 }
 
 static bsmm_status measure(bench *b, bench_result *result) {
-    bsmm_status status = make_matrices(b);
+    bsmm_status status = bench_matrices_create(b->job, &b->m);
     if (!status) status = make_buffers(b);
     if (!status) status = estimate(b, result);
     if (!status) status = run_ours(b, 0);
@@ -235,7 +180,7 @@ static bsmm_status measure(bench *b, bench_result *result) {
     snprintf(result->kernel, sizeof result->kernel, "%s", bsmm_plan_kernel(b->plan));
     result->packed = b->buffers.packed_b_bytes > 0;
     result->pack_seconds = b->pack_seconds;
-    bench_validate(&b->d, b->a_wide.data, b->b_wide.data, b->job->sizes[2], NULL, result);
+    bench_validate(&b->m.d, b->m.a_wide.data, b->m.b_wide.data, b->job->sizes[2], NULL, result);
     if (result->failed) return BSMM_OK;
     if (b->job->cold && !bench_memory_create(&b->memory)) return BSMM_E_MEMORY;
     prepare_peers(b);
@@ -248,9 +193,7 @@ static void release(bench *b) {
     free(b->buffers.workspace);
     bsmm_plan_destroy(b->plan);
     bench_memory_destroy(&b->memory);
-    bsmm_matrix *matrices[] = {&b->a, &b->b, &b->d, &b->a_wide, &b->b_wide};
-    for (size_t i = 0; i < sizeof matrices / sizeof matrices[0]; i++)
-        bench_matrix_destroy(matrices[i]);
+    bench_matrices_destroy(&b->m);
     bench_copies *copies[] = {&b->b_data, &b->b_scales, &b->b_packed};
     for (size_t i = 0; i < sizeof copies / sizeof copies[0]; i++)
         bench_copies_destroy(copies[i]);

@@ -77,10 +77,24 @@ typedef struct bench_result {
     int64_t worst_row, worst_col;
 } bench_result;
 
-/* Creates and fills operand number 0 (A) or 1 (B) of a job, and `wide`, a row-major fp32 matrix
- * with the same values. The caller destroys both, even if the call fails. */
-bsmm_status bench_job_operand(const bench_job *job, uint64_t number, bsmm_matrix *matrix,
-                              bsmm_matrix *wide);
+/* Holds the matrices of a GEMM. `a_wide` and `b_wide` hold the values of A and B in fp32, for other
+ * libraries and for the validation. */
+typedef struct bench_matrices {
+    bsmm_matrix a, b, d, a_wide, b_wide;
+} bench_matrices;
+
+/* Creates the matrices of a job, and fills the operands (job.c). The caller sets *m to zero before,
+ * and destroys the matrices even if the call fails. */
+bsmm_status bench_matrices_create(const bench_job *job, bench_matrices *m);
+void bench_matrices_destroy(bench_matrices *m);
+
+bsmm_matmul_desc bench_job_describe(const bench_job *job, const bench_matrices *m);
+
+/* Makes a plan with B in the packed format that the job names. If the job only asks for packing
+ * and the kernel has a panel layout, the format is BSMM_PACKED_WIDE. *packed_bytes is the size of
+ * packed B, or 0 if the plan takes B as stored. */
+bsmm_status bench_job_plan(const bench_job *job, const bench_matrices *m, bsmm_plan **plan,
+                           uint64_t *packed_bytes);
 
 /* Measures one GEMM. If a call of the library fails, returns the library's status. If outputs fail
  * the validation, the function does not time the GEMM. */

@@ -22,7 +22,7 @@ typedef struct bench {
     const bench_job *job;
     /* Holds the matrices in host memory. The sets of operands in device memory are copies of them.
      */
-    bsmm_matrix a, b, d, a_wide, b_wide;
+    bench_matrices m;
     /* Buffers in device memory. `data` and `scales` have an entry for A and one for B. */
     rotating data[2], scales[2], packed, result;
     size_t sets;
@@ -36,36 +36,6 @@ typedef struct bench {
     size_t counted;
 } bench;
 
-static bsmm_status make_matrices(bench *b) {
-    const bench_job *job = b->job;
-    bsmm_status status = bench_job_operand(job, 0, &b->a, &b->a_wide);
-    if (!status) status = bench_job_operand(job, 1, &b->b, &b->b_wide);
-    return status ? status : bench_matrix_create(&b->d, job->out, job->sizes[0], job->sizes[1]);
-}
-
-static bsmm_matmul_desc describe(const bench *b) {
-    bsmm_matmul_desc desc = BSMM_INIT(bsmm_matmul_desc);
-    desc.a = &b->a, desc.b = &b->b, desc.d = &b->d;
-    desc.kernel = b->job->kernel;
-    desc.device = b->job->device;
-    desc.compute = b->job->fast ? BSMM_COMPUTE_FAST : BSMM_COMPUTE_EXACT;
-    return desc;
-}
-
-/* Makes a plan with B in the packed format that the job names. If the job only asks for packing
- * and the kernel has a panel layout, the format is BSMM_PACKED_WIDE. */
-static bsmm_status make_plan(bench *b) {
-    bsmm_matmul_desc desc = describe(b);
-    desc.b_packed = b->job->form;
-    bsmm_status status = bsmm_plan_create(&desc, &b->plan);
-    b->packed.bytes = !status && b->job->pack_b ? bsmm_plan_packed_b_bytes(b->plan) : 0;
-    if (!b->packed.bytes) return status;
-    if (desc.b_packed) return status;
-    bsmm_plan_destroy(b->plan);
-    desc.b_packed = BSMM_PACKED_WIDE;
-    return bsmm_plan_create(&desc, &b->plan);
-}
-
 static bool rotate(bench *b, rotating *r, const void *from, uint64_t bytes) {
     r->bytes = bytes;
     r->stride = (bytes + 255) / 256 * 256;
@@ -78,8 +48,8 @@ static void *at(const rotating *r, size_t turn, size_t sets) {
 }
 
 static bool make_buffers(bench *b) {
-    bsmm_matrix *matrices[2] = {&b->a, &b->b};
-    uint64_t bytes = b->d.data_bytes + b->packed.bytes;
+    bsmm_matrix *matrices[2] = {&b->m.a, &b->m.b};
+    uint64_t bytes = b->m.d.data_bytes + b->packed.bytes;
     for (int i = 0; i < 2; i++)
         bytes += matrices[i]->data_bytes + matrices[i]->scale_bytes;
     b->sets = bench_device_sets(b->on->device, bytes);
@@ -90,7 +60,7 @@ static bool make_buffers(bench *b) {
     b->buffers = BSMM_INIT(bsmm_buffers);
     b->buffers.stream = bench_device_stream(b->on->device);
     b->buffers.workspace_bytes = bsmm_plan_workspace_bytes(b->plan);
-    return rotate(b, &b->result, NULL, b->d.data_bytes) &&
+    return rotate(b, &b->result, NULL, b->m.d.data_bytes) &&
            rotate(b, &b->packed, NULL, b->packed.bytes) &&
            bench_device_new(b->on->device, NULL, b->buffers.workspace_bytes, &b->buffers.workspace);
 }
@@ -139,7 +109,7 @@ static const char *pack(bench *b) {
  * (docs/NUMERICS.md) of fast kernels too. */
 static double bound_of(const bench *b) {
     bsmm_explanation row = BSMM_INIT(bsmm_explanation);
-    bsmm_matmul_desc desc = describe(b);
+    bsmm_matmul_desc desc = bench_job_describe(b->job, &b->m);
     for (uint32_t i = 0; !bsmm_explain(&desc, i, &row); i++)
         if (row.accepts && !strcmp(row.kernel, bsmm_plan_kernel(b->plan)))
             return b->job->fast ? fmin(row.bound, 132 * 0x1p-13) : row.bound;
@@ -150,11 +120,12 @@ static double bound_of(const bench *b) {
  * skips them, or NULL. */
 static const char *validate(bench *b, const uint32_t *unwritten, bench_result *result) {
     if (!bench_device_wait(b->on->device) ||
-        !bench_device_read(b->on->device, b->d.data, b->result.memory, b->d.data_bytes))
+        !bench_device_read(b->on->device, b->m.d.data, b->result.memory, b->m.d.data_bytes))
         return bench_device_error();
     snprintf(result->kernel, sizeof result->kernel, "%s", bsmm_plan_kernel(b->plan));
     result->bound = bound_of(b);
-    bench_validate(&b->d, b->a_wide.data, b->b_wide.data, b->job->sizes[2], unwritten, result);
+    bench_validate(&b->m.d, b->m.a_wide.data, b->m.b_wide.data, b->job->sizes[2], unwritten,
+                   result);
     return NULL;
 }
 
@@ -167,8 +138,8 @@ static void prepare_peers(bench *b) {
     const bench_queued_peer *peer = peer_of(b);
     bench_device *device = b->on->device;
     for (size_t i = 0; peer && i < BENCH_WAYS && peer->ways[i].name; i++) {
-        uint64_t bytes =
-            (uint64_t)((sizes[0] + sizes[1]) * sizes[2]) * peer->ways[i].bits / 8 + b->d.data_bytes;
+        uint64_t bytes = (uint64_t)((sizes[0] + sizes[1]) * sizes[2]) * peer->ways[i].bits / 8 +
+                         b->m.d.data_bytes;
         bench_queued_shape shape = {sizes[0], sizes[1], sizes[2], b->job->out.elem,
                                     bench_device_sets(device, bytes)};
         b->peers[i] = peer->create(b->on->peer, device, i, &shape);
@@ -236,7 +207,7 @@ static const char *measure_whole(bench *b, bench_queued_result *result) {
  * execute only the workgroups that the time model needs. The function fills D with a code that no
  * kernel writes for a number, because outputs that keep this code were not computed. */
 static const char *measure_sample(bench *b, bench_queued_result *result) {
-    const uint32_t bits = bench_elem_bits(b->d.format.elem), ones = UINT32_MAX >> (32 - bits);
+    const uint32_t bits = bench_elem_bits(b->m.d.format.elem), ones = UINT32_MAX >> (32 - bits);
     const bench_device *device = b->on->device;
     if (!device->kind->fill_words(device->state, b->result.memory, UINT32_MAX,
                                   b->result.stride * b->sets / 4))
@@ -267,13 +238,13 @@ static const char *estimate(const bench *b, bench_queued_result *all) {
     bench_result *result = &all->ours;
     const char *device = known_device(b->job->device);
     bsmm_sol_estimate sol = BSMM_INIT(bsmm_sol_estimate);
-    bsmm_matmul_desc desc = describe(b);
+    bsmm_matmul_desc desc = bench_job_describe(b->job, &b->m);
     desc.kernel = desc.device = NULL;
     if (bsmm_estimate_sol(device, &desc, &sol)) return bsmm_error_message();
     result->operations = sol.operations;
     result->light_seconds = sol.seconds;
     result->intensity = sol.operations / sol.bytes;
-    result->b_bytes = (double)(b->b.data_bytes + b->b.scale_bytes);
+    result->b_bytes = (double)(b->m.b.data_bytes + b->m.b.scale_bytes);
     snprintf(all->sheet, sizeof all->sheet, "%s_sheet", device);
     all->sheet_rate = sol.operations / sol.compute_seconds;
     return NULL;
@@ -333,8 +304,8 @@ void bench_queued_limit(const bench_ceilings *run, bench_queued_result *result) 
 
 static const char *measure(bench *b, bench_queued_result *result) {
     const char *why = NULL;
-    bsmm_status status = make_matrices(b);
-    if (!status) status = make_plan(b);
+    bsmm_status status = bench_matrices_create(b->job, &b->m);
+    if (!status) status = bench_job_plan(b->job, &b->m, &b->plan, &b->packed.bytes);
     if (status) return status == BSMM_E_MEMORY ? "no memory" : bsmm_error_message();
     if (!make_buffers(b)) return bench_device_error();
     why = estimate(b, result);
@@ -356,9 +327,7 @@ static void release(bench *b) {
     bench_device_forget(device, &b->pack_graph);
     bench_device_reset(device);
     bsmm_plan_destroy(b->plan);
-    bsmm_matrix *matrices[] = {&b->a, &b->b, &b->d, &b->a_wide, &b->b_wide};
-    for (size_t i = 0; i < sizeof matrices / sizeof matrices[0]; i++)
-        bench_matrix_destroy(matrices[i]);
+    bench_matrices_destroy(&b->m);
     bench_samples *samples[] = {&b->ours, &b->packing, &b->copies};
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++)
         bench_samples_destroy(samples[i]);
