@@ -33,7 +33,7 @@ bsmm_status bench_matrices_create(const bench_job *job, bench_matrices *m) {
 
 void bench_matrices_destroy(bench_matrices *m) {
     bsmm_matrix *const all[] = {&m->a, &m->b, &m->d, &m->a_wide, &m->b_wide};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         bench_matrix_destroy(all[i]);
 }
 
