@@ -10,7 +10,7 @@ enum {
     SAMPLES = LLM_BATCH /
               SAMPLE, /* Counts the tokens of a window for which the divergence is computed. */
     DECODED = 48,     /* Counts the tokens of the measured answer. */
-    DECODED_SIM = 4   /* Counts them on a simulated device, which is slow. */
+    FEW_DECODED = 4   /* Counts them on a simulated device, which is slow. */
 };
 
 size_t reference_count(const llm_ids *text, int64_t vocabulary) {
@@ -105,7 +105,7 @@ static void measure_speed(llm_state *s, const int32_t *tokens, model_score *scor
     logits = llm_read_all(s, &token, 1);
     s->watch = NULL;
     s->count = LLM_BATCH;
-    const int decoded = llm_is_simulated(s->m) ? DECODED_SIM : DECODED;
+    const int decoded = llm_is_simulated(s->m) ? FEW_DECODED : DECODED;
     double start = llm_seconds();
     for (int i = 0; i < decoded; i++) {
         token = llm_sample(logits, s->m->vocabulary, 0, NULL);
