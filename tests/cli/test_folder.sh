@@ -1,24 +1,7 @@
 #!/bin/bash
 # Tests folders as output of quantize, dequantize and convert.
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
-bsmm=$(realpath "$BSMM")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failed=0
-fail() {
-    echo "FAIL: $*"
-    failed=1
-}
+source "$(dirname "$0")/many.sh"
 check() { python3 -B "$here/folder_check.py" "$@" || fail "folder_check.py $*"; }
-# Expects that a command fails with a status and that its message contains a text.
-refuses() {
-    local status=$1 text=$2 message
-    shift 2
-    message=$("$bsmm" "$@" 2>&1)
-    [[ $? == "$status" && $message == *"$text"* ]] || fail "bsmm $*: $message"
-}
 python3 -B "$here/folder_model.py" in || exit 1
 mixed=(quantize in --format nvfp4 --family compressed-tensors --tensor '*.down_proj.*=mxfp8' --shard-size 40000)
 
@@ -110,6 +93,10 @@ END
 check plain plain2 in
 "$bsmm" convert modelopt -o converted --family compressed-tensors --round-global >/dev/null || fail "convert"
 check method converted compressed-tensors
+
+# A family that has no such format is refused, and nothing is written.
+refuses 2 "family: quark cannot hold nvfp4" convert modelopt -o none --family quark
+[ ! -e none ] && [ ! -e none.part ] || fail "a refused conversion leaves a folder"
 
 # A run that ends early leaves its complete shards, and the same command continues there.
 (ulimit -f 39 && trap '' XFSZ && "$bsmm" "${mixed[@]}" -o late >/dev/null 2>message) && fail "the limit has no effect"

@@ -1,24 +1,7 @@
 #!/bin/bash
 # Tests calibrated input scales with unusual names, values, types and shapes.
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
-bsmm=$(realpath "$BSMM")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failed=0
-fail() {
-    echo "FAIL: $*"
-    failed=1
-}
+source "$(dirname "$0")/many.sh"
 check() { python3 -B "$here/input_scales.py" "$@" || fail "input_scales.py $*"; }
-# Expects that a command ends with a status and that its message contains a text.
-says() {
-    local status=$1 text=$2 message
-    shift 2
-    message=$("$bsmm" "$@" 2>&1)
-    [[ $? == "$status" && $message == *"$text"* ]] || fail "bsmm $*: $message"
-}
 check make
 convert() { "$bsmm" convert "$1" -o "$2" --family compressed-tensors --round-global 2>&1 || fail "convert $1"; }
 to_tensors=(--family compressed-tensors --round-global)
@@ -35,14 +18,14 @@ check scale long-out.safetensors "$name.input_scale" none
 
 # A scale must be a positive number whose reciprocal is finite, because engines divide by it.
 for name in zero:0 negative:-1 nan:nan inf:inf tiny:9.99995e-41; do
-    says 1 "l.input_scale: value is ${name#*:}; must be a positive number with a finite reciprocal" convert "${name%:*}.safetensors" -o none.safetensors "${to_tensors[@]}"
+    refuses 1 "l.input_scale: value is ${name#*:}; must be a positive number with a finite reciprocal" convert "${name%:*}.safetensors" -o none.safetensors "${to_tensors[@]}"
 done
-says 1 "l.input_scale: is BF16 []; must be one F32 number" convert bf16.safetensors -o none.safetensors "${to_tensors[@]}"
-says 1 "l.input_scale: is F32 [3]; must be one F32 number" convert three.safetensors -o none.safetensors "${to_tensors[@]}"
+refuses 1 "l.input_scale: is BF16 []; must be one F32 number" convert bf16.safetensors -o none.safetensors "${to_tensors[@]}"
+refuses 1 "l.input_scale: is F32 [3]; must be one F32 number" convert three.safetensors -o none.safetensors "${to_tensors[@]}"
 for value in 1e-45 1e-40; do
     echo "{\"b\": $value}" >amax.json
     for family in modelopt compressed-tensors; do
-        says 1 "b.weight: --input-scales: the largest magnitude $value gives a scale of " quantize plain.safetensors -o none.safetensors --format nvfp4 --family "$family" --input-scales amax.json --include b.weight
+        refuses 1 "b.weight: --input-scales: the largest magnitude $value gives a scale of " quantize plain.safetensors -o none.safetensors --format nvfp4 --family "$family" --input-scales amax.json --include b.weight
     done
 done
 [ ! -e none.safetensors ] || fail "a refused run leaves a file"
@@ -56,6 +39,8 @@ convert fp8-128x128.safetensors out.safetensors | grep -q "l.input_scale: is lef
 check scale out.safetensors l.input_scale none
 convert foreign.safetensors out.safetensors | grep -q "l.input_global_scale: is left out, because modelopt stores no input scale of this name" || fail "no warning of a foreign name"
 echo '{"b": 2}' >amax.json
+refuses 1 "w: --input-scales: amax.json has no value for this layer" "${quantize[@]}" --include w -o none.safetensors
+[ "$("$bsmm" "${quantize[@]}" --include w -o none.safetensors 2>&1 | wc -l)" = 1 ] || fail "a second message"
 
 # The configuration does not depend on the shards, and names no scheme that no layer has.
 "$bsmm" convert several -o several-out --family modelopt --layout row_major --shard-size 9500 --include l0.weight >/dev/null || fail "several shards"
@@ -65,6 +50,6 @@ check no_config alone-out
 
 # The calibration is not overwritten.
 cp amax.json amax.safetensors
-says 1 "amax.safetensors: is the input's file amax.safetensors; name another output" quantize plain.safetensors --format nvfp4 --family modelopt --include b.weight --input-scales amax.safetensors -o amax.safetensors
+refuses 1 "amax.safetensors: is the input's file amax.safetensors; name another output" quantize plain.safetensors --format nvfp4 --family modelopt --include b.weight --input-scales amax.safetensors -o amax.safetensors
 cmp -s amax.json amax.safetensors || fail "the calibration is overwritten"
 exit $failed
