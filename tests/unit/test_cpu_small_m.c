@@ -1,6 +1,7 @@
 /* Tests the CPU kernels for few rows of A, which read B as it is stored. Results must be bitwise
  * identical to those of the kernels that pack B. */
 #include "base/cpu.h"
+#include "cpu_hooks.h"
 #include "product.h"
 
 #include <math.h>
@@ -203,12 +204,82 @@ static void test_int8_decoding_layouts(void **state) {
     }
 }
 
+static void check_plain(product *p) {
+    bsmm_cpu_add_features(BSMM_CPU_TWO_PORTS);
+    check_same(p, "cpu_avx512_bf16dot", "cpu_avx512_bf16dot_small_m");
+    bsmm_cpu_add_features(0);
+    bsmm_cpu_mask_features(~(uint32_t)BSMM_CPU_TWO_PORTS);
+    check_same(p, "cpu_avx512_bf16dot", "cpu_avx512_bf16dot_small_m");
+    bsmm_cpu_mask_features(~0u);
+}
+
+static bool has_bf16_dots(void) {
+    uint32_t needed = BSMM_CPU_AVX512_BF16 | BSMM_CPU_AVX512_VBMI;
+    return (bsmm_cpu_features() & needed) == needed;
+}
+
+/* Tests weights in bf16. The values of K end inside a step of 32 elements, inside a chunk of 512,
+ * and at the end of one. */
+static void test_bf16_weights_agree(void **state) {
+    (void)state;
+    static const char *const as[] = {"bf16", "mxfp8", "nvfp4"};
+    static const int64_t ks[] = {1, 32, 1024, DECODED_K};
+    if (!has_bf16_dots()) skip();
+    rng r = {11};
+    for (size_t i = 0; i < BSMM_COUNT(as) * BSMM_COUNT(ks); i++)
+        for (fill how = FILL_ORDINARY; how <= FILL_SPECIAL; how++)
+            for (size_t j = (i + how) % 3; j < BSMM_COUNT(decoded_rows); j += 3) {
+                product p;
+                product_make(&p, as[i / BSMM_COUNT(ks)], "bf16", decoded_rows[j], DECODED_N,
+                             ks[i % BSMM_COUNT(ks)], how, &r);
+                check_plain(&p);
+                product_free(&p);
+            }
+}
+
+/* Tests a single element of B with a magnitude at an end of the range that the kernel multiplies
+ * without packing, and elements that are 0, subnormal, Inf or NaN. The other elements are near 1.
+ */
+static void test_bf16_weights_unusual(void **state) {
+    (void)state;
+    enum { EXPONENT = 1 << 7, ONE = 127 * EXPONENT, SIGN = 0x8000, ROW = 37, COLUMN = 700 };
+    static const uint16_t codes[] = {ONE + 10 * EXPONENT - 1,
+                                     ONE + 10 * EXPONENT,
+                                     ONE - 43 * EXPONENT,
+                                     ONE - 43 * EXPONENT - 1,
+                                     ONE - 52 * EXPONENT,
+                                     ONE - 54 * EXPONENT,
+                                     ONE - 60 * EXPONENT,
+                                     ONE + 127 * EXPONENT,
+                                     0,
+                                     SIGN,
+                                     1,
+                                     SIGN | 0x7f,
+                                     0x7f80,
+                                     SIGN | 0x7f80,
+                                     0x7fc0,
+                                     0xffff};
+    if (!has_bf16_dots()) skip();
+    rng r = {12};
+    for (size_t i = 0; i < BSMM_COUNT(codes); i++) {
+        product p;
+        product_make(&p, "bf16", "bf16", i % 2 ? 1 : 5, DECODED_N, DECODED_K, FILL_ORDINARY, &r);
+        uint16_t *b = p.b.m.data;
+        for (int64_t k = 0; k < DECODED_N * DECODED_K; k++)
+            b[k] = (uint16_t)(ONE | (b[k] & (SIGN | (EXPONENT - 1))));
+        b[ROW * DECODED_K + COLUMN] = codes[i];
+        check_plain(&p);
+        product_free(&p);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_decoding_agrees),       cmocka_unit_test(test_decoding_unusual),
         cmocka_unit_test(test_decoding_nan),          cmocka_unit_test(test_decoding_layouts),
         cmocka_unit_test(test_int8_decoding_agrees),  cmocka_unit_test(test_int8_decoding_unusual),
-        cmocka_unit_test(test_int8_decoding_layouts),
+        cmocka_unit_test(test_int8_decoding_layouts), cmocka_unit_test(test_bf16_weights_agree),
+        cmocka_unit_test(test_bf16_weights_unusual),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

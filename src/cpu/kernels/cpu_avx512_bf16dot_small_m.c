@@ -1,5 +1,5 @@
 /* The kernel cpu_avx512_bf16dot_small_m multiplies few rows of A, in any format that is exact in
- * bf16, by weights of 4, 6 or 8 bits that are read as they are stored.
+ * bf16, by weights of 4, 6 or 8 bits, or in bf16, that are read as they are stored.
  *
  * Its results are bitwise identical to those of cpu_avx512_bf16dot. In both kernels a lane is a
  * column of D, and each column is summed pair by pair along K in the same order. The kernels may
@@ -10,6 +10,11 @@
 #include "cpu/small_m/small_m_kernel.h"
 
 static const int64_t most_rows = 16;
+
+/* Returns true if the weights are bf16 without scales. */
+static bool is_plain(const bsmm_product *p) {
+    return p->b.m.format.elem == BSMM_ELEM_BF16;
+}
 
 #if defined(__x86_64__)
 
@@ -38,19 +43,33 @@ static bsmm_small_m_engine form_of(bool by_fma) {
     return (bsmm_small_m_engine){.make_context = bsmm_decode_tables_for_dots, .pack_a = pack_a};
 }
 
+/* Sets the members of an engine that depend on the format of B. */
+static void choose_loop(const bsmm_product *p, bool by_fma, bool by_segment, int tile,
+                        bsmm_small_m_engine *d) {
+    const bsmm_small_m_bf16_form *form = by_fma ? &bsmm_small_m_bf16_fmas : &bsmm_small_m_bf16_dots;
+    if (is_plain(p)) {
+        d->panels = bsmm_small_m_bf16_plain.panels[tile];
+        d->multiply = bsmm_small_m_bf16_plain.multiply[by_fma][tile];
+        d->group = d->read_group = 1;
+        d->reads_compact = true;
+        d->make_context = NULL;
+        return;
+    }
+    bsmm_weights weights = bsmm_weights_of(&p->b.m.format);
+    d->panels = form->panels[weights][tile];
+    d->multiply = form->multiply[weights][by_segment][tile];
+    d->group = by_fma || by_segment ? BSMM_SMALL_M_GROUP : 1;
+    d->read_group = BSMM_SMALL_M_GROUP;
+    d->reads_compact = !by_fma;
+}
+
 static bsmm_small_m_engine engine_of(const bsmm_product *p) {
     bool by_fma = bsmm_cpu_features() & BSMM_CPU_TWO_PORTS, by_segment = bsmm_bf16_by_segment(p);
-    const bsmm_small_m_bf16_form *form = by_fma ? &bsmm_small_m_bf16_fmas : &bsmm_small_m_bf16_dots;
-    bsmm_weights weights = bsmm_weights_of(&p->b.m.format);
     int tile = bsmm_small_m_choose_width(p, widths, BSMM_COUNT(widths));
     int64_t width = widths[tile];
     int64_t unit = by_segment ? BSMM_BF16_SEGMENT_UNIT : BSMM_BF16_FOLDED_UNIT;
     bsmm_small_m_engine d = form_of(by_fma);
     d.width = width;
-    d.panels = form->panels[weights][tile];
-    d.group = by_fma || by_segment ? BSMM_SMALL_M_GROUP : 1;
-    d.read_group = BSMM_SMALL_M_GROUP;
-    d.reads_compact = !by_fma;
     d.unit = unit;
     d.a_unit_bytes = (uint64_t)(by_fma ? BSMM_BF16_WIDE_UNIT_BYTES(width, unit)
                                        : BSMM_BF16_UNIT_BYTES(width, unit));
@@ -59,8 +78,8 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
     d.longest_chunk = by_segment ? 0 : BSMM_BF16_CHUNK;
     d.pack_b = pack_b;
     d.prepare = bsmm_small_m_bf16_prepare;
-    d.multiply = form->multiply[weights][by_segment][tile];
     d.multiply_packed = bsmm_small_m_bf16_packed[by_fma][by_segment];
+    choose_loop(p, by_fma, by_segment, tile, &d);
     return d;
 }
 
@@ -80,7 +99,9 @@ static bool is_supported(void) {
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     if (!is_supported()) return "the processor has no AVX-512 BF16 and VBMI";
     const char *reason = bsmm_pack_refuse(p, bsmm_bf16_refuse, why, size);
-    if (!reason)
+    if (!reason && is_plain(p) && bsmm_bf16_by_segment(p))
+        return "B has bf16 elements; with f32 scales of A it takes at most 8 bits";
+    if (!reason && !is_plain(p))
         reason = bsmm_small_m_refuse_weights(&p->b.m.format, takes_element, BSMM_BF16_SEGMENT_UNIT,
                                              why, size);
     return reason ? reason : take_small_m(p, most_rows, state, why, size);

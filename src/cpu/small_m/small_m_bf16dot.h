@@ -60,8 +60,16 @@ typedef struct bsmm_small_m_bf16_form {
     uint32_t (*multiply[BSMM_WEIGHTS][2][BSMM_BF16_TILES])(const bsmm_small_m_span *span);
 } bsmm_small_m_bf16_form;
 
+/* The multiply loops for weights in bf16 without scales. The array `multiply` is indexed by [FMAs
+ * instead of dot products][rows in a tile]. */
+typedef struct bsmm_small_m_bf16_plain_form {
+    int64_t panels[BSMM_BF16_TILES];
+    uint32_t (*multiply[2][BSMM_BF16_TILES])(const bsmm_small_m_span *span);
+} bsmm_small_m_bf16_plain_form;
+
 #if defined(__x86_64__)
 extern const bsmm_small_m_bf16_form bsmm_small_m_bf16_dots, bsmm_small_m_bf16_fmas;
+extern const bsmm_small_m_bf16_plain_form bsmm_small_m_bf16_plain;
 
 /* These functions implement the member `multiply_packed` of bsmm_small_m_engine. It multiplies
  * panels of B that had to be packed because their scales or elements are unusual. The indices are

@@ -1,0 +1,164 @@
+/* Multiplies few rows of A by weights in bf16 without scales, which are read as they are stored.
+ *
+ * The packer divides a row of bf16 by a power of two, so that no product is subnormal in fp32, and
+ * it marks a row as wide if that is impossible. The loop here uses elements as they are, so it
+ * takes only magnitudes between 2^SMALLEST and 2^LARGEST, and zeros. Rows of such elements are not
+ * wide, and products with packed A, whose elements are multiples of 2^-60 and smaller than 2, are
+ * far from the ends of fp32's range. The sums therefore differ from those of packed rows only by a
+ * power of two. Panels with other elements must be packed.
+ *
+ * As in the other loops of this kernel, the odd element of a pair is added first. The FMAs do so
+ * explicitly, and vdpbf16ps does. */
+#include "cpu/pack/pack_bf16dot.h"
+#include "cpu/small_m/small_m_bf16dot.h"
+
+#if defined(__x86_64__)
+
+#    include "cpu/small_m/small_m_avx512.h"
+
+#    define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")))
+#    define INLINE static inline __attribute__((always_inline)) TARGET
+
+enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS };
+
+/* A step of 32 elements of K of one row of B is 16 words, each of which is a pair of elements. */
+enum { WORDS = 16, STEP_BYTES = 4 * WORDS };
+
+/* The exponents of the magnitudes that the loop takes, and the bf16 codes of these powers of two.
+ */
+enum { SMALLEST = -43, LARGEST = 10 };
+#    define CODE_OF_POWER(exponent) (((exponent) + 127) << 7)
+
+/* The extreme magnitudes of the elements of one panel, as bf16 codes. `smallest` is one less than
+ * the smallest code that is not 0: the subtraction of 1 makes 0 the largest number. */
+typedef struct extent {
+    __m512i largest, smallest;
+} extent;
+
+INLINE void include(extent *e, __m512i word) {
+    __m512i magnitude = _mm512_and_si512(word, _mm512_set1_epi16(0x7fff));
+    e->largest = _mm512_max_epu16(e->largest, magnitude);
+    e->smallest = _mm512_min_epu16(e->smallest, _mm512_sub_epi16(magnitude, _mm512_set1_epi16(1)));
+}
+
+/* Returns true if the loop does not take an element of the panel. */
+INLINE bool is_unusual(const extent *e) {
+    const __m512i most = _mm512_set1_epi16(CODE_OF_POWER(LARGEST));
+    const __m512i least = _mm512_set1_epi16(CODE_OF_POWER(SMALLEST) - 1);
+    return _mm512_cmpge_epu16_mask(e->largest, most) | _mm512_cmplt_epu16_mask(e->smallest, least);
+}
+
+INLINE __m512 add_pair(__m512 acc, const uint8_t *a, int64_t width, int64_t r, __m512i b,
+                       bool by_fma) {
+    const float *wide = (const float *)(const void *)a;
+    if (!by_fma)
+        return _mm512_dpbf16_ps(
+            acc, (__m512bh)_mm512_set1_epi32(((const int32_t *)(const void *)a)[r]), (__m512bh)b);
+    __m512 odd = _mm512_castsi512_ps(_mm512_and_si512(b, _mm512_set1_epi32((int)0xffff0000)));
+    __m512 even = _mm512_castsi512_ps(_mm512_slli_epi32(b, 16));
+    acc = _mm512_fmadd_ps(_mm512_set1_ps(wide[r]), odd, acc);
+    return _mm512_fmadd_ps(_mm512_set1_ps(wide[width + r]), even, acc);
+}
+
+/* Loads one step of a panel; lane i of word[d] is word d of row i. It also prefetches the same step
+ * of a later group of rows. */
+INLINE void load_step(const bsmm_small_m_span *s, const uint8_t *b, const uint8_t *ahead,
+                      __m512i word[WORDS]) {
+    for (int j = 0; j < 4; j++)
+        if (s->compact)
+            bsmm_prefetch_strip(ahead, j, LANES * STEP_BYTES / 4);
+        else
+            bsmm_prefetch_rows(ahead, s->pitch, j, STEP_BYTES);
+    if (s->compact)
+        bsmm_load_strip(b, WORDS, word);
+    else
+        bsmm_transpose_lines(b, s->pitch, word);
+}
+
+/* Adds one step of a panel of B, multiplied by `width` rows of A. */
+INLINE void add_step(const __m512i word[WORDS], const uint8_t *a, int width, bool by_fma, extent *e,
+                     __m512 *acc) {
+#    pragma GCC unroll 16
+    for (int w = 0; w < WORDS; w++, a += (by_fma ? 8 : 4) * width) {
+        include(e, word[w]);
+#    pragma GCC unroll 16
+        for (int r = 0; r < width; r++)
+            acc[r] = add_pair(acc[r], a, width, r, word[w], by_fma);
+    }
+}
+
+/* Adds the sums of a chunk (a range of K that is summed by itself) to D's accumulators. */
+INLINE void add_chunk(const bsmm_small_m_span *s, int width, int panels, __m512 *acc) {
+    for (int i = 0; i < panels * width; i++) {
+        float *at = s->acc + i % width * BSMM_SMALL_M_COLUMNS + i / width * LANES;
+        _mm512_storeu_ps(at, _mm512_add_ps(_mm512_loadu_ps(at), acc[i]));
+        acc[i] = _mm512_setzero_ps();
+    }
+}
+
+INLINE float *part_at(const bsmm_small_m_span *s, int i, int width) {
+    return s->part + i % width * BSMM_SMALL_M_COLUMNS + i / width * LANES;
+}
+
+#    define PANELS_OF(width) ((width) >= PANELS ? 1 : PANELS / (width))
+
+INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bool by_fma) {
+    const int panels = PANELS_OF(width);
+    const int64_t unit = BSMM_BF16_FOLDED_UNIT,
+                  stride = s->compact ? LANES * STEP_BYTES : STEP_BYTES;
+    const int64_t a_bytes =
+        by_fma ? BSMM_BF16_WIDE_UNIT_BYTES(width, unit) : BSMM_BF16_UNIT_BYTES(width, unit);
+    const extent none = {_mm512_setzero_si512(), _mm512_set1_epi16(-1)};
+    extent extents[PANELS] = {none, none, none, none};
+    int64_t left = s->chunk_steps - s->first; /* steps to the end of the chunk */
+    __m512 acc[BSMM_SMALL_M_WIDTH];
+    for (int i = 0; i < panels * width; i++)
+        acc[i] = s->first ? _mm512_loadu_ps(part_at(s, i, width)) : _mm512_setzero_ps();
+    for (int64_t i = 0; i < s->steps; i++) {
+        const uint8_t *b = s->b + i * stride;
+        const uint8_t *ahead = bsmm_small_m_ahead(s, i * stride, s->row_steps * stride);
+#    pragma GCC unroll 4
+        for (int p = 0; p < panels; p++) {
+            __m512i word[WORDS];
+            load_step(s, b + p * s->panel_pitch, ahead + p * s->panel_pitch, word);
+            add_step(word, s->a + i * a_bytes, width, by_fma, &extents[p], acc + p * width);
+        }
+        if (--left > 0) continue;
+        add_chunk(s, width, panels, acc);
+        left = s->chunk_steps;
+    }
+    if (s->ends)
+        add_chunk(s, width, panels, acc);
+    else
+        for (int i = 0; i < panels * width; i++)
+            _mm512_storeu_ps(part_at(s, i, width), acc[i]);
+    uint32_t unusual = 0;
+    for (int p = 0; p < panels; p++)
+        unusual |= (uint32_t)is_unusual(&extents[p]) << p;
+    return unusual;
+}
+
+#    define VARIANT(width)                                                                         \
+        TARGET static uint32_t dots_##width(const bsmm_small_m_span *s) {                          \
+            return multiply(s, width, false);                                                      \
+        }                                                                                          \
+        TARGET static uint32_t fmas_##width(const bsmm_small_m_span *s) {                          \
+            return multiply(s, width, true);                                                       \
+        }
+VARIANT(1)
+VARIANT(2)
+VARIANT(4)
+VARIANT(8)
+VARIANT(16)
+
+const bsmm_small_m_bf16_plain_form bsmm_small_m_bf16_plain = {
+    .panels = {PANELS_OF(1), PANELS_OF(2), PANELS_OF(4), PANELS_OF(8), PANELS_OF(16)},
+    .multiply = {{dots_1, dots_2, dots_4, dots_8, dots_16},
+                 {fmas_1, fmas_2, fmas_4, fmas_8, fmas_16}},
+};
+
+#else
+
+typedef int bsmm_small_m_bf16_plain_needs_x86_64;
+
+#endif
