@@ -204,6 +204,26 @@ static void test_int8_decoding_layouts(void **state) {
     }
 }
 
+/* Tests weights in f16 with an element that is 0, subnormal, the largest value, Inf or NaN. */
+static void test_f16_weights(void **state) {
+    (void)state;
+    static const char *const as[] = {"f16", "bf16", "f32", "fp8_group128"};
+    static const int64_t ks[] = {1, 64, 256, DECODED_K};
+    static const uint16_t codes[] = {0, 0x8000, 1, 0x83ff, 0x7bff, 0x7c00, 0xfc00, 0x7e00, 0xffff};
+    if (!(bsmm_cpu_features() & BSMM_CPU_AVX2)) skip();
+    rng r = {13};
+    for (size_t i = 0; i < BSMM_COUNT(as) * BSMM_COUNT(ks); i++)
+        for (size_t j = 0; j <= BSMM_COUNT(codes); j++) {
+            product p;
+            int64_t k = ks[i % BSMM_COUNT(ks)], m = decoded_rows[(i + j) % 6];
+            product_make(&p, as[i / BSMM_COUNT(ks)], "f16", m, DECODED_N, k,
+                         j < BSMM_COUNT(codes) ? FILL_ORDINARY : FILL_SPECIAL, &r);
+            if (j < BSMM_COUNT(codes)) ((uint16_t *)p.b.m.data)[37 * k + k * 3 / 4] = codes[j];
+            check_decoding(&p);
+            product_free(&p);
+        }
+}
+
 static void check_plain(product *p) {
     bsmm_cpu_add_features(BSMM_CPU_TWO_PORTS);
     check_same(p, "cpu_avx512_bf16dot", "cpu_avx512_bf16dot_small_m");
@@ -279,7 +299,7 @@ int main(void) {
         cmocka_unit_test(test_decoding_nan),          cmocka_unit_test(test_decoding_layouts),
         cmocka_unit_test(test_int8_decoding_agrees),  cmocka_unit_test(test_int8_decoding_unusual),
         cmocka_unit_test(test_int8_decoding_layouts), cmocka_unit_test(test_bf16_weights_agree),
-        cmocka_unit_test(test_bf16_weights_unusual),
+        cmocka_unit_test(test_bf16_weights_unusual),  cmocka_unit_test(test_f16_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* The kernel cpu_avx2_f32_small_m multiplies few rows of A, in any format that cpu_avx2_f32
- * accepts, by weights of 4, 6 or 8 bits that are read as they are stored.
+ * accepts, by weights of 4, 6 or 8 bits, or in f16, that are read as they are stored.
  *
  * Its results are bitwise identical to those of cpu_avx2_f32. In both kernels a lane is a column of
  * D, and each column is summed element by element along K with the same FMAs. The kernels divide

@@ -161,6 +161,7 @@ bool bsmm_small_m_f32_prepare(const bsmm_small_m_scales *s) {
 
 const bsmm_small_m_f32_halves *bsmm_small_m_f32_halves_of(uint32_t elem) {
     static const bsmm_small_m_f32_halves halves[BSMM_ELEM_COUNT] = {
+        [BSMM_ELEM_F16] = {.raw = 0, .top = 15, .extent = 39},
         [BSMM_ELEM_E4M3] = {.raw = 8, .top = 0, .extent = 17, .shift = 1, .mask = 0xbf80},
         [BSMM_ELEM_E5M2] = {.raw = 0, .top = 15, .extent = 31, .shift = 0, .mask = 0xff00},
         [BSMM_ELEM_E3M2] = {.raw = 12, .top = -8, .extent = 8, .shift = 2, .mask = 0x9f00},

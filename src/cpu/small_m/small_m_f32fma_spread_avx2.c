@@ -148,6 +148,32 @@ TARGET static void spread_eights(const uint8_t *b, int64_t pitch, const bsmm_sma
     store(codes->most_signed, 0, most_signed);
 }
 
+/* Reorders elements of f16, which need no decoding; Inf and NaN keep their values. Of the 64 bytes
+ * of a row that are read at once, the first half is one run of 16 elements of K and the second half
+ * is the next run. */
+TARGET static void spread_sixteens(const uint8_t *b, int64_t pitch,
+                                   const bsmm_small_m_f32_halves *h, uint8_t *to,
+                                   bsmm_small_m_later *next, bsmm_small_m_f32_seen *codes) {
+    (void)h, (void)codes;
+    for (int64_t t = 0; t < 2; t++, to += BSMM_SMALL_M_F32_GROUP_BYTES(16) / 2) {
+        __m256i row[2][GROUP], part[GROUP], word[GROUP];
+        load_lines(b + 64 * t, pitch, row);
+#    pragma GCC unroll 2
+        for (int half = 0; half < 2; half++) {
+#    pragma GCC unroll 8
+            for (int i = 0; i < GROUP; i++)
+                part[i] = half ? _mm256_permute2x128_si256(row[0][i], row[1][i], 0x31)
+                               : _mm256_permute2x128_si256(row[0][i], row[1][i], 0x20);
+            transpose(part, word);
+#    pragma GCC unroll 8
+            for (int w = 0; w < GROUP; w++) {
+                if (w % 2 == 0) bsmm_small_m_ask(next, 1);
+                store(to, GROUP * half + w, word[w]);
+            }
+        }
+    }
+}
+
 TARGET bool bsmm_small_m_f32_has_nan(const bsmm_small_m_f32_seen *codes) {
     __m256i nan =
         _mm256_or_si256(_mm256_cmpeq_epi8(load(codes->most), _mm256_set1_epi8(-1)),
@@ -156,6 +182,7 @@ TARGET bool bsmm_small_m_f32_has_nan(const bsmm_small_m_f32_seen *codes) {
 }
 
 bsmm_small_m_f32_spread *bsmm_small_m_f32_spread_of(uint32_t bits) {
+    if (bits == 16) return spread_sixteens;
     return bits == 4 ? spread_fours : bits == 6 ? spread_sixes : spread_eights;
 }
 
