@@ -66,6 +66,7 @@ def make():
     for rows, cols in ((1, 64), (1, 128), (64, 128), (128, 128)):
         write(f"fp8-{rows}x{cols}.safetensors", fp8("l", rows, cols, ("F32", [], f32(0.5))))
     foreign = nvfp4("l") | {"l.input_global_scale": ("F32", [1], f32(4))}
+    foreign |= plain("p.weight") | {"p.input_scale": ("F32", [], f32(0.75))}
     write("foreign.safetensors", foreign)
     folder("alone", fp8("l", 64, 256))
     several = {}

@@ -38,6 +38,7 @@ done
 convert fp8-128x128.safetensors out.safetensors | grep -q "l.input_scale: is left out, because compressed-tensors has no scheme with input scales for fp8_block128" || fail "no warning of 128x128"
 check scale out.safetensors l.input_scale none
 convert foreign.safetensors out.safetensors | grep -q "l.input_global_scale: is left out, because modelopt stores no input scale of this name" || fail "no warning of a foreign name"
+check scale out.safetensors p.input_scale 0.75 # p.weight is not converted, so its scale is copied
 echo '{"b": 2}' >amax.json
 refuses 1 "w: --input-scales: amax.json has no value for this layer" "${quantize[@]}" --include w -o none.safetensors
 [ "$("$bsmm" "${quantize[@]}" --include w -o none.safetensors 2>&1 | wc -l)" = 1 ] || fail "a second message"
