@@ -15,7 +15,8 @@ typedef struct values {
     bool round_global;
 } values;
 
-static bool wants(const void *options, const bsmm_weight *weight) {
+static bool wants(const void *options, const bsmm_file *file, const bsmm_weight *weight) {
+    (void)file;
     (void)options;
     return weight->format.scale != BSMM_SCALE_NONE;
 }

@@ -11,7 +11,8 @@ typedef struct values {
     bench_device *opened;
 } values;
 
-static bool wants(const void *options, const bsmm_weight *weight) {
+static bool wants(const void *options, const bsmm_file *file, const bsmm_weight *weight) {
+    (void)file;
     (void)options;
     return !cli_is_plain(weight->format) || cli_is_ggml(weight);
 }

@@ -1,5 +1,6 @@
 /* Implements `bsmm quantize`, which converts weights of a file to a block-scaled format. */
 #include "common.h"
+#include "experts.h"
 #include "files.h"
 #include "fused.h"
 #include "product.h"
@@ -13,11 +14,26 @@
 
 /* These patterns match names of weights that are usually not quantized. From token_embd on, they
  * are names in GGUF files. llama.cpp computes with the weights after output.weight in f32 only
- * (llama-quant.cpp). */
-static const char *const spared[] = {"*[Ee]mbed*",         "*[Nn]orm*",        "*lm_head*",
-                                     "token_embd.*",       "output.weight",    "position_embd.*",
-                                     "token_types.*",      "*.ffn_gate_inp.*", "*.ssm_conv1d.*",
-                                     "*.shortconv.conv.*", "*.time_mix_*"};
+ * (llama-quant.cpp). The routers of experts and the convolutions of states are those that ModelOpt
+ * excludes (_default_disabled_quantizer_cfg). */
+static const char *const spared[] = {"*[Ee]mbed*",
+                                     "*[Nn]orm*",
+                                     "*lm_head*",
+                                     "token_embd.*",
+                                     "output.weight",
+                                     "position_embd.*",
+                                     "token_types.*",
+                                     "*.ffn_gate_inp.*",
+                                     "*.ssm_conv1d.*",
+                                     "*.shortconv.conv.*",
+                                     "*.time_mix_*",
+                                     "*router*",
+                                     "*.mlp.gate.*",
+                                     "*block_sparse_moe.gate.*",
+                                     "*shared_expert_gate.*",
+                                     "*linear_attn.conv1d*",
+                                     "*mixer.conv1d*",
+                                     "*proj_out.*"};
 
 static quantize_choice *choice_of(const quantize_values *options, const char *name) {
     size_t i = options->choice_count - 1;
@@ -26,17 +42,27 @@ static quantize_choice *choice_of(const quantize_values *options, const char *na
     return &options->choices[i];
 }
 
-static bool wants(const void *arguments, const bsmm_weight *weight) {
-    const quantize_values *options = arguments;
+static bool is_spared(const char *name) {
+    for (size_t i = 0; i < sizeof spared / sizeof spared[0]; i++)
+        if (!fnmatch(spared[i], name, 0)) return true;
+    return false;
+}
+
+/* Tells whether the name or the shape of a tensor says that it is the weight of a layer. */
+static bool is_layer(const bsmm_file *file, const bsmm_weight *weight) {
     size_t length = strlen(weight->name);
-    bool named = length > 7 && !strcmp(weight->name + length - 7, ".weight");
+    return (length > 7 && !strcmp(weight->name + length - 7, ".weight")) ||
+           cli_experts_of(file, weight) == CLI_EXPERTS_ROWS;
+}
+
+static bool wants(const void *arguments, const bsmm_file *file, const bsmm_weight *weight) {
+    const quantize_values *options = arguments;
     const quantize_choice *to = choice_of(options, weight->name);
     bool whole = to->format.block_rows != 1 || !to->format.block_cols ||
                  weight->cols % to->format.block_cols == 0;
     if (to != options->choices) return cli_is_plain(weight->format);
-    for (size_t i = 0; i < sizeof spared / sizeof spared[0]; i++)
-        if (!fnmatch(spared[i], weight->name, 0)) return false;
-    return cli_is_plain(weight->format) && whole && named;
+    return cli_is_plain(weight->format) && whole && !is_spared(weight->name) &&
+           is_layer(file, weight);
 }
 
 /* Describes the input scale of a weight, if its scheme has one and the user gave --input-scales. */
@@ -182,10 +208,22 @@ static void finish(const void *arguments, const bsmm_weight *weight) {
                        quantize_format_name(choice_of(options, weight->name)));
 }
 
+/* Warns of experts that the command copies although it quantizes other experts by default. */
+static void warn_of_experts(const quantize_values *options, const bsmm_file *file) {
+    bsmm_weight weight = BSMM_INIT(bsmm_weight);
+    const bool chosen = options->transfer.include.count;
+    for (uint64_t i = 0; !chosen && i < bsmm_file_weight_count(file); i++)
+        if (!bsmm_file_weight_at(file, i, &weight) &&
+            cli_experts_of(file, &weight) == CLI_EXPERTS_COLUMNS)
+            cli_warn("%s: is copied, because its rows are inputs and not outputs of the experts",
+                     weight.name);
+}
+
 /* Warns of every option --tensor that matches no weight, because its pattern may be a typing
  * error. */
-static void planned(const void *arguments) {
+static void planned(const void *arguments, const bsmm_file *file) {
     const quantize_values *options = arguments;
+    warn_of_experts(options, file);
     for (size_t i = 1; i < options->choice_count; i++)
         if (!options->choices[i].used)
             cli_warn("--tensor: '%s' decides the format of no weight",
@@ -334,9 +372,10 @@ const cli_command cli_quantize = {
     .text =
         "Without --include, these are quantized: f32, f16 and bf16 matrices called *.weight "
         "(or the array of a .npy file) whose columns are whole blocks, except *embed*, *norm*, "
-        "*lm_head* and GGUF's token_embd and output. All other tensors are copied as they are; "
-        "those "
-        "of GGUF's quantized types as the f32 values that ggml makes of them. A folder as "
+        "*lm_head*, routers of experts, and GGUF's token_embd and output. Fused experts "
+        "(*.experts.gate_up_proj and down_proj of three dimensions) are quantized too if their "
+        "rows are outputs. All other tensors are copied as they are; those of GGUF's quantized "
+        "types as the f32 values that ggml makes of them. A folder as "
         "output gets shards with an index, config.json with the family's quantization_config, "
         "and copies of the input's other files; in it, weights that engines multiply as one "
         "matrix (q_proj, k_proj and v_proj; gate_proj and up_proj) share their global scale, or "

@@ -41,7 +41,7 @@ typedef struct cli_transfer {
     const cli_transfer_values *values;
     const void *options; /* The values of the options of the running command. */
     /* Tells whether the command changes a weight if the user did not give --include. */
-    bool (*wants)(const void *options, const bsmm_weight *weight);
+    bool (*wants)(const void *options, const bsmm_file *file, const bsmm_weight *weight);
     /* True if the command changes quantized weights. A broken weight counts as quantized, so it
      * is an error for such a command. */
     bool wants_quantized;
@@ -55,7 +55,7 @@ typedef struct cli_transfer {
                      cli_target *target);
     /* The command calls this function once, after it has called `describe` for all weights. It may
        be NULL. */
-    void (*planned)(const void *options);
+    void (*planned)(const void *options, const bsmm_file *file);
     /* The command calls this function before it computes the matrices of a weight, if the output
      * is a folder. It may be NULL. Returns NULL on success, otherwise the reason for the failure.
      */

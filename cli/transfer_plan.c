@@ -74,7 +74,7 @@ bool cli_transfer_selects(const cli_transfer *transfer, const bsmm_file *file,
     if (values->include.count) return matches(&values->include, weight->name);
     /* A .npy file has only one array, so the command always changes it. */
     if (!strcmp(bsmm_file_kind(file), "npy")) return true;
-    return broken ? transfer->wants_quantized : transfer->wants(transfer->options, weight);
+    return broken ? transfer->wants_quantized : transfer->wants(transfer->options, file, weight);
 }
 
 static void add_step(cli_job *job, cli_action what, uint64_t source, uint64_t target,
@@ -262,6 +262,6 @@ bool cli_transfer_plan(cli_job *job) {
     for (uint64_t i = 0; i < tensors; i++)
         if (!job->claimed[i] && !plan_tensor(job, i)) return false;
     drop_unused_shard(job);
-    if (job->transfer->planned) job->transfer->planned(job->transfer->options);
+    if (job->transfer->planned) job->transfer->planned(job->transfer->options, job->file);
     return true;
 }

@@ -89,6 +89,24 @@ def check_shared(folder, source):
                     assert abs(code * scale - x) <= max(abs(x) / 16, scale * 2.0**-10) * (1 + 1e-6), (name, code, x)
 
 
+def check_experts(folder, source):
+    """Fused experts in mxfp4, whose values are near those of the source in each row of each expert; a plain router."""
+    got, before = read(folder), tensors_of(source / "model.safetensors")
+    assert got["model.layers.0.mlp.gate.weight"] == before["model.layers.0.mlp.gate.weight"], "the router"
+    assert got["model.layers.0.mlp.experts.gate_up_proj_bias"][0] == "F32", "the bias"
+    for name in ("gate_up_proj", "down_proj"):
+        name = f"model.layers.0.mlp.experts.{name}"
+        _, shape, data = before[name]
+        values = model_values.plain("F32", data)
+        codes, scales = (got[name + end] for end in ("_blocks", "_scales"))
+        assert (codes[1], scales[1]) == ([*shape[:2], shape[2] // 32, 16], [*shape[:2], shape[2] // 32]), codes[:2]
+        for i, (code, x) in enumerate(zip(model_values.nibbles(codes[2]), values)):
+            scale = model_values.e8m0(scales[2][i // 32])
+            largest = max(map(abs, values[i // 32 * 32:i // 32 * 32 + 32]))
+            assert largest / 8 < scale <= largest / 4, (name, i, scale)
+            assert abs(code * scale - x) <= max(abs(x) / 4, scale / 4, abs(x) - 6 * scale) * (1 + 1e-6), (name, i)
+
+
 def check_groups(folder, name, *groups):
     quantization = config_of(folder)["quantization_config"]
     got = [f"{g['weights']['strategy']}:{len(g['targets'])}" for g in quantization["config_groups"].values()]

@@ -1,0 +1,36 @@
+#include "experts.h"
+#include "common.h"
+#include <stdio.h>
+#include <string.h>
+
+static const char gate_up[] = ".experts.gate_up_proj", down[] = ".experts.down_proj";
+
+static bool ends_with(const char *name, const char *end) {
+    size_t length = strlen(name), tail = strlen(end);
+    return length > tail && !strcmp(name + length - tail, end);
+}
+
+/* Finds the tensor with the ending `to` that belongs to a weight with the ending `from`. */
+static bool find_other(const bsmm_file *file, const bsmm_weight *weight, const char *from,
+                       const char *to, bsmm_weight *other) {
+    char name[512];
+    uint64_t index;
+    const int stem = (int)(strlen(weight->name) - strlen(from));
+    if (snprintf(name, sizeof name, "%.*s%s", stem, weight->name, to) >= (int)sizeof name)
+        return false;
+    return !bsmm_file_weight_find(file, name, &index) && !bsmm_file_weight_at(file, index, other) &&
+           other->batch == weight->batch;
+}
+
+cli_experts cli_experts_of(const bsmm_file *file, const bsmm_weight *weight) {
+    bsmm_weight other = BSMM_INIT(bsmm_weight);
+    const bool is_down = ends_with(weight->name, down);
+    if (!is_down && !ends_with(weight->name, gate_up)) return CLI_EXPERTS_NONE;
+    if (!find_other(file, weight, is_down ? down : gate_up, is_down ? gate_up : down, &other))
+        return CLI_EXPERTS_NONE;
+    const bsmm_weight *first = is_down ? &other : weight, *second = is_down ? weight : &other;
+    /* gate_up_proj has two outputs for each input of down_proj. */
+    if (first->rows == 2 * second->cols && first->cols == second->rows) return CLI_EXPERTS_ROWS;
+    if (first->cols == 2 * second->rows && first->rows == second->cols) return CLI_EXPERTS_COLUMNS;
+    return CLI_EXPERTS_NONE;
+}

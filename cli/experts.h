@@ -1,0 +1,21 @@
+/* Recognises experts that are fused into one tensor of three dimensions, such as
+ * model.layers.0.mlp.experts.gate_up_proj. Their names do not end with ".weight". */
+#ifndef CLI_EXPERTS_H
+#define CLI_EXPERTS_H
+
+#include "command.h"
+
+typedef enum cli_experts {
+    CLI_EXPERTS_NONE, /* The weight is no fused tensor, or has no second tensor of matching shape.
+                       */
+    CLI_EXPERTS_ROWS, /* The rows of a matrix are outputs, as in Mixtral and Qwen3-MoE. */
+    /* The rows of a matrix are inputs, as in gpt-oss and Llama 4. Blocks along the rows would then
+     * lie along the outputs. */
+    CLI_EXPERTS_COLUMNS
+} cli_experts;
+
+/* Tells how a file stores the fused experts to which a weight belongs. The shapes of gate_up_proj
+ * and down_proj together decide this. */
+cli_experts cli_experts_of(const bsmm_file *file, const bsmm_weight *weight);
+
+#endif
