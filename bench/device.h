@@ -88,6 +88,13 @@ typedef struct bench_device_kind {
      * device has no counters. */
     bool (*count)(void *state, size_t launch, bench_counters *counters);
 
+    /* count_opcodes makes devices of this kind count the opcodes that they execute. It must be
+     * called before one is opened. get_opcode gives opcode `number` and how often it was executed.
+     * It returns 1 if code of other projects vouches for it, 0 if not, and -1 after the last
+     * opcode. Both are NULL for a device that is not simulated, or that cannot count. */
+    void (*count_opcodes)(void);
+    int (*get_opcode)(unsigned number, const char **opcode, uint64_t *count);
+
     /* launch_empty queues `count` empty kernels, which show the least cost of a launch.
      * count_launches returns the number of kernels that a graph launches, or 0 if the driver does
      * not tell. Both are NULL for the host and for devices that cannot do this. */

@@ -3,6 +3,7 @@
 #include "device_cuda.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { POINTER_ATTRIBUTE_DEVICE = 9, PROBE_BYTES = 64 };
@@ -61,6 +62,21 @@ static const bench_family_level levels[] = {
     {0},
 };
 
+/* The simulator counts the opcodes that it executes if this variable is set before it loads
+ * kernels. With an empty value it writes no file. */
+static void count_opcodes(void) {
+    setenv("BSMM_SIM_FIDELITY", "", 0);
+}
+
+/* Calls the simulator's function bsmm_sim_fidelity (sim/ptx/cuda.h). */
+static int get_opcode(unsigned number, const char **opcode, uint64_t *count) {
+    void *library = dlopen(soname, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    void *symbol = library ? dlsym(library, "bsmm_sim_fidelity") : NULL;
+    int (*get)(unsigned, const char **, uint64_t *);
+    memcpy(&get, &symbol, sizeof get);
+    return symbol ? get(number, opcode, count) : -1;
+}
+
 const bench_device_kind bench_device_sim_cuda = {
     .name = "sim",
     .known = "b200",
@@ -72,4 +88,6 @@ const bench_device_kind bench_device_sim_cuda = {
     .open = open_simulator,
     BENCH_CUDA_OPERATIONS,
     .cache_bytes = cache_bytes,
+    .count_opcodes = count_opcodes,
+    .get_opcode = get_opcode,
 };

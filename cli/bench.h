@@ -14,7 +14,7 @@ typedef struct cli_bench_values {
     int64_t m, n, k, m_range[2], k_range[2], k_step, threads, repeats;
     const char *kernel, *device, *plot, *recipe, *peer, *relayout, *packed;
     bool json, bench, no_pack_b, cold, quantized, quantize, dequantize, amax, fast, counters,
-        sampled, challenge, check;
+        sampled, challenge, check, fidelity;
     /* With --challenge, true if the command measures all of the challenge's shapes, false if -M, -N
      * and -K give one shape. */
     bool all_shapes;

@@ -4,6 +4,7 @@
 #include "bench.h"
 #include "device.h"
 #include "device_texts.h"
+#include "fidelity.h"
 #include "fit.h"
 #include "gnuplot.h"
 #include "product.h"
@@ -290,6 +291,7 @@ static const cli_option options[] = {
      .help = "device of this machine, cpu unless given",
      .kind = CLI_TEXT,
      .offset = offsetof(values, device)},
+    CLI_OPTION_FIDELITY(values),
     {.name = "peer",
      .arg = "PEER",
      .help = "on a GPU, measure " BENCH_PEER_HELP,
@@ -354,7 +356,7 @@ const cli_command cli_bench = {
     .options = options,
     .output = {cli_bench_product_columns, cli_bench_recode_columns, cli_bench_queued_columns,
                cli_bench_counter_columns, cli_bench_line_columns, cli_bench_challenge_columns,
-               cli_bench_mean_columns},
+               cli_bench_mean_columns, cli_fidelity_columns},
     .defaults = &defaults,
     .values_size = sizeof(values),
     .run = run,

@@ -1,6 +1,7 @@
 /* Implements `bsmm dequantize`, which converts quantized weights of a file to f32, f16 or bf16. */
 #include "common.h"
 #include "device.h"
+#include "fidelity.h"
 #include "product.h"
 #include "tables.h"
 #include "transfer.h"
@@ -8,6 +9,7 @@
 typedef struct values {
     cli_transfer_values transfer;
     const char *dtype, *device;
+    bool fidelity;
     bench_device *opened;
 } values;
 
@@ -79,6 +81,7 @@ static const cli_option options[] = {
      .kind = CLI_TEXT,
      .offset = offsetof(values, dtype)},
     CLI_OPTION_DEVICE(values),
+    CLI_OPTION_FIDELITY(values),
     CLI_OPTION_JSON_AT(values, transfer.json),
     {0},
 };
@@ -97,7 +100,7 @@ const cli_command cli_dequantize = {
     .examples = "  bsmm dequantize model.safetensors -o plain.safetensors --dtype bf16\n"
                 "  bsmm dequantize model.gguf -o plain.safetensors --include '*.ffn_*'\n",
     .options = options,
-    .output = {cli_transfer_columns},
+    .output = {cli_transfer_columns, cli_fidelity_columns},
     .defaults = &defaults,
     .values_size = sizeof(values),
     .min_args = 1,

@@ -2,6 +2,7 @@
 #include "check.h"
 #include "common.h"
 #include "device.h"
+#include "fidelity.h"
 #include "files.h"
 #include "level.h"
 #include "multiply.h"
@@ -19,7 +20,7 @@ typedef struct values {
     const char *out, *dtype, *kernel, *device, *c;
     double alpha, beta;
     int64_t threads;
-    bool check, fast, json;
+    bool check, fast, fidelity, json;
 } values;
 
 static const cli_column columns[] = {
@@ -207,6 +208,7 @@ static const cli_option options[] = {
      .kind = CLI_TEXT,
      .offset = offsetof(values, kernel)},
     CLI_OPTION_DEVICE(values),
+    CLI_OPTION_FIDELITY(values),
     CLI_OPTION_FAST(values),
     {.name = "check",
      .help = "compare with the reference; beyond the bound nothing is written",
@@ -231,7 +233,7 @@ const cli_command cli_matmul = {
                 "  bsmm matmul a.safetensors:x b.safetensors:y -o d.safetensors --dtype bf16\n"
                 "  bsmm matmul x.npy moe.safetensors:experts.up_proj[3] -o d.npy\n",
     .options = options,
-    .output = {columns},
+    .output = {columns, cli_fidelity_columns},
     .defaults = &defaults,
     .values_size = sizeof(values),
     .min_args = 2,

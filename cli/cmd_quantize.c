@@ -1,6 +1,7 @@
 /* Implements `bsmm quantize`, which converts weights of a file to a block-scaled format. */
 #include "common.h"
 #include "experts.h"
+#include "fidelity.h"
 #include "files.h"
 #include "fused.h"
 #include "product.h"
@@ -360,6 +361,7 @@ static const cli_option options[] = {
      .kind = CLI_FLAG,
      .offset = offsetof(quantize_values, report)},
     CLI_OPTION_DEVICE(quantize_values),
+    CLI_OPTION_FIDELITY(quantize_values),
     CLI_OPTION_THREADS(quantize_values),
     CLI_OPTION_JSON_AT(quantize_values, transfer.json),
     {0},
@@ -387,7 +389,7 @@ const cli_command cli_quantize = {
                 "  bsmm quantize MODEL -o QUANTIZED --format nvfp4 --family compressed-tensors \\\n"
                 "      --tensor '*.down_proj.*=mxfp8'\n",
     .options = options,
-    .output = {cli_report_columns, cli_transfer_columns},
+    .output = {cli_report_columns, cli_transfer_columns, cli_fidelity_columns},
     .values_size = sizeof(quantize_values),
     .min_args = 1,
     .max_args = 1,

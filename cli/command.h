@@ -67,11 +67,11 @@ typedef struct cli_command {
     const char *name;
     /* The words after the options, such as "FORMAT CODE...", or NULL if there are none. */
     const char *args;
-    const char *summary;         /* The summary of the command in one line. */
-    const char *text;            /* Further paragraphs of the help. It may be NULL. */
-    const char *examples;        /* Example commands for the help, one in each line. */
-    const cli_option *options;   /* The options of the command. An empty entry ends the list. */
-    const cli_column *output[8]; /* The columns of tables. NULL ends the list of tables. */
+    const char *summary;          /* The summary of the command in one line. */
+    const char *text;             /* Further paragraphs of the help. It may be NULL. */
+    const char *examples;         /* Example commands for the help, one in each line. */
+    const cli_option *options;    /* The options of the command. An empty entry ends the list. */
+    const cli_column *output[10]; /* The columns of tables. NULL ends the list of tables. */
     const void *defaults; /* The values of the options before parsing, or NULL if all are zero. */
     size_t values_size;
     /* The smallest and largest number of words that are not options. A max_args of -1 means any

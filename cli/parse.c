@@ -1,5 +1,6 @@
 /* Parses a command line. glibc's argp does the parsing, prints --help and reports usage errors. */
 #include "common.h"
+#include "fidelity.h"
 #include "options.h"
 #include "whole.h"
 #include "words.h"
@@ -189,7 +190,7 @@ int cli_command_run(const cli_command *command, int argc, char **argv) {
     argp_parse(&argp, argc, argv, 0, NULL, &parsed);
     free_argp(&argp);
     free(parsed.seen);
-    int status = command->run(parsed.values, parsed.args, parsed.arg_count);
+    int status = cli_fidelity_run(command, parsed.values, parsed.args, parsed.arg_count);
     free_values(&parsed);
     free(parsed.args);
     return status;

@@ -32,7 +32,7 @@ typedef struct quantize_values {
     cli_calibration *calibration; /* NULL if the user gave no --input-scales. */
     bench_device *opened;
     int64_t threads;
-    bool pow2, one_level, report;
+    bool pow2, one_level, report, fidelity;
     /* Collects the error reports of the current weight's matrices for the table of reports. */
     cli_report *reports;
     /* The largest magnitude of the weights that share a scale with this weight, or 0 if there are

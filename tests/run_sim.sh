@@ -1,6 +1,8 @@
 #!/bin/bash
 # Runs a Python test of a simulator. It exits with 77 where something that the test needs is missing.
 # A library named *amdhip64* also needs clang-22 and libllvm22.
+# A simulator writes the opcodes that the test executes to VENV/kernels/ARCH/TEST.fidelity, which is
+# kept only if the test succeeds.
 # usage: run_sim.sh VENV LIBRARY TEST.py ARCH
 set -eu
 venv=$1 library=$2 test=$3 arch=$4
@@ -16,4 +18,10 @@ case $library in
 esac
 [ -x "$venv/bin/python3" ] || skip "no Python packages in $venv"
 export SIM_LIBRARY=$library PYTHONDONTWRITEBYTECODE=1 TRITON_CACHE_DIR=$venv/triton-cache TRITON_DEFAULT_FP_FUSION=1
-exec "$venv/bin/python3" "$test" "$arch" "$venv/kernels/$arch"
+mkdir -p "$venv/kernels/$arch"
+export BSMM_SIM_FIDELITY=$venv/kernels/$arch/$(basename "$test" .py).fidelity
+rm -f "$BSMM_SIM_FIDELITY"
+status=0
+"$venv/bin/python3" "$test" "$arch" "$venv/kernels/$arch" || status=$?
+[ "$status" = 0 ] || rm -f "$BSMM_SIM_FIDELITY"
+exit "$status"

@@ -1,5 +1,6 @@
 /* Reads the bodies of PTX functions, i.e. labels, scopes in braces, instructions and source
  * positions. */
+#include "fidelity.h"
 #include "parse.h"
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@ static ptx_opcode *find_opcode(ptx_parser *p, const ptx_token *t) {
     o->text = text;
     memcpy(o->text, t->text, t->length);
     ptx_opcode_find(o);
+    o->record = ptx_record_of(o->text);
     m->opcodes[m->opcode_count++] = o;
     return o;
 }

@@ -1,6 +1,7 @@
 /* Runs a warp. Lanes at the same instruction execute it together. If lanes are at several
  * instructions, those at the earliest instruction in the text run first, so that all lanes meet
  * again after a branch. Lanes that only poll an mbarrier let other lanes run first. */
+#include "fidelity.h"
 #include "races.h"
 #include "time.h"
 #include <stdarg.h>
@@ -187,6 +188,8 @@ static inline __attribute__((always_inline)) void run(ptx_warp *w, uint64_t budg
         if (traced) ptx_time_step(w, i);
         if (mask) {
             w->mask = mask;
+            if (i->opcode->record)
+                __atomic_add_fetch(&i->opcode->record->count, 1, __ATOMIC_RELAXED);
             i->execute(w, i);
             if (w->block->cluster->races) ptx_races_settle(w);
         }

@@ -49,8 +49,11 @@ fi
 if [[ $built == *sm_90a* ]]; then
     "$BSMM" bench --device sim:sm_90a --format fp8_block128 -M 64 -N 64 -K 128 --json >"$work/bench" 2>&1
     check "bench on sim:sm_90a runs the kernel of that GPU" grep -q '"kernel":"cuda_sm90a_fp8' "$work/bench"
+    "$BSMM" bench --device sim:sm_90a --format mxfp4 -M 16 -N 64 -K 64 --fidelity --json >"$work/bench" 2>&1
+    check "bench --fidelity lists executed opcodes" grep -q '"opcode":"bar.sync","executed":[1-9][0-9]*,"vouched":"yes"' "$work/bench"
     check "bench says that no model timed it" grep -q '"modelled":false' "$work/bench"
 fi
+check "--fidelity without a simulated device" refuses "value of --device is cpu" "$BSMM" bench --format mxfp4 -M 8 -N 8 -K 32 --fidelity
 check "a model that is none" refuses "sim:gfx942, sim:gfx950, sim:sm_80, sim:sm_90a, sim:sm_100, sim:sm_120" "$BSMM" matmul "$work/a.safetensors:x.weight" \
     "$work/b.safetensors:x.weight" --device sim:gfx90a -o "$work/d.npy"
 check "a number that is none" refuses "one with :NUMBER" "$BSMM" matmul "$work/a.safetensors:x.weight" \
