@@ -31,7 +31,10 @@ typedef enum bsmm_quantize_quick {
     BSMM_QUICK_E2M1_PAIRS = 4,
     /* multiplies values by the block's factor, rounds to nearest even and turns -0 into +0 */
     BSMM_QUICK_E2M1_PLUS = 5,
-    BSMM_QUICK_E2M1_PLUS_DIVIDE = 6
+    BSMM_QUICK_E2M1_PLUS_DIVIDE = 6,
+    /* multiply values by the block's factor, round to nearest even and keep the signs of zeros */
+    BSMM_QUICK_E2M3 = 7,
+    BSMM_QUICK_E3M2 = 8
 } bsmm_quantize_quick;
 
 /* Parameters for quantizing f32, f16 or bf16 to codes and scales. An item is 16 consecutive

@@ -222,12 +222,14 @@ static bsmm_matrix scales_shape(const char *name, int64_t rows, int64_t cols, ui
         m.scale_tile_rows = 1 + rng_below(r, 20);
         m.scale_tile_cols = 1 + rng_below(r, 6);
     }
+    if (layout <= BSMM_LAYOUT_COL_MAJOR && rng_below(r, 3) == 0)
+        m.scale_ld = (layout == BSMM_LAYOUT_ROW_MAJOR ? cols : rows) + 16 * rng_below(r, 3);
     return m;
 }
 
-static void move_case(const char *device, const char *name, uint32_t from, uint32_t to, rng *r) {
+static void move_case(const char *device, const char *name, uint32_t from, uint32_t to,
+                      int64_t rows, int64_t cols, rng *r) {
     recode_case c = {.recipe = "relayout"};
-    int64_t rows = 1 + rng_below(r, 500), cols = 1 + rng_below(r, 900);
     test_matrix_make(&c.src, scales_shape(name, rows, cols, from, r), FILL_SPECIAL, r);
     test_matrix_make(&c.dst, scales_shape(name, rows, cols, to, r), FILL_SPECIAL, r);
     c.src.m.global_scale = c.dst.m.global_scale = NULL;
@@ -250,8 +252,13 @@ static void moves_scales_as_the_cpu(const char *device) {
     rng r = {8};
     for (size_t f = 0; f < BSMM_COUNT(formats); f++)
         for (uint32_t from = 0; from < 9; from++)
-            for (uint32_t to = 0; to < 9; to++)
-                move_case(device, formats[f], from, to, &r);
+            for (uint32_t to = 0; to < 9; to++) {
+                move_case(device, formats[f], from, to, 1 + rng_below(&r, 500),
+                          1 + rng_below(&r, 900), &r);
+                /* These sizes allow loads and stores of 16 bytes. */
+                move_case(device, formats[f], from, to, 64 * (1 + rng_below(&r, 9)),
+                          512 * (1 + rng_below(&r, 9)), &r);
+            }
 }
 
 static void on_each_device(void **state) {

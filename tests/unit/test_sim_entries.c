@@ -381,13 +381,15 @@ static void dequantize_alike(const char *from, const char *to, uint32_t kind, ui
     test_matrix_free(&c.dst);
 }
 
-static void move_scales(void) {
+/* Moves scales from row_major to `layout`, with tiles of 3 x 5 if the caller chooses the tiles. */
+static void move_scales(uint32_t layout) {
     rng r = {6};
     bsmm_exec exec = {.struct_size = sizeof exec, .device = device};
     recode_case c = {.recipe = "relayout"};
     bsmm_matrix shape = describe(format_named("mxfp8"), 40, 256);
     test_matrix_make(&c.src, shape, FILL_ORDINARY, &r);
-    shape.scale_layout = BSMM_LAYOUT_NV_128X4;
+    shape.scale_layout = layout;
+    if (layout == BSMM_LAYOUT_TILE_CONTIGUOUS) shape.scale_tile_rows = 3, shape.scale_tile_cols = 5;
     test_matrix_make(&c.dst, shape, FILL_ORDINARY, &r);
     bsmm_matrix src = upload(&c.src), dst = upload(&c.dst);
     assert_int_equal(bsmm_relayout_scales(&c.src.m, &c.dst.m), BSMM_OK);
@@ -468,7 +470,8 @@ static void conversions(void **state) {
                                  way == 1 ? BSMM_GLOBAL_DIVISOR : BSMM_GLOBAL_MULTIPLIER, way == 2);
     for (size_t t = 0; t < BSMM_COUNT(types); t++)
         quantize_nv(types[t]);
-    move_scales();
+    move_scales(BSMM_LAYOUT_NV_128X4);
+    move_scales(BSMM_LAYOUT_TILE_CONTIGUOUS);
     pack_columns();
     store_words();
 }

@@ -1,5 +1,5 @@
-/* Chooses the CUDA kernels that quantize a matrix, copy block scales to another layout, or find the
- * largest magnitude of a matrix, and fills the kernels' parameters. */
+/* Chooses the CUDA kernels that quantize a matrix, find its largest magnitude, or copy its elements
+ * to rows, and fills the kernels' parameters. */
 #include "cuda/host/recode_calls.h"
 
 #include "cuda/host/pack_plan.h"
@@ -97,11 +97,20 @@ static uint32_t hardware_of(uint32_t elem, const bsmm_coder *k) {
     return elem == BSMM_ELEM_E4M3 ? 3 : elem == BSMM_ELEM_E5M2 ? 2 : 0;
 }
 
-static uint32_t quick_of(const bsmm_quantize_job *q) {
+/* Returns true if the fast paths for elements of 6 bits make the recipe's codes. */
+static bool takes_six(const bsmm_quantize_job *q) {
+    return is_plain(&q->coder) && !q->coder.down && q->steps.step == BSMM_STEP_MULTIPLY &&
+           !q->steps.skips_nan;
+}
+
+static uint32_t quick_of(uint32_t elem, const bsmm_quantize_job *q) {
     bool divides = q->steps.step == BSMM_STEP_DIVIDE;
     if (q->dst_bits == 8 && q->hardware == 3 && q->steps.step != BSMM_STEP_COMPARE)
         return divides ? BSMM_QUICK_E4M3_DIVIDE : BSMM_QUICK_E4M3_MULTIPLY;
     const bsmm_coder *k = &q->coder;
+    if (q->dst_bits == 6)
+        return takes_six(q) ? elem == BSMM_ELEM_E2M3 ? BSMM_QUICK_E2M3 : BSMM_QUICK_E3M2
+                            : BSMM_QUICK_NONE;
     /* true if the encoder `k` turns -0 into +0 */
     bool plus = !k->zero_and && !k->zero_or && k->zero_code_and == UINT32_MAX;
     if (q->dst_bits == 4 && plus && !k->down && q->steps.step != BSMM_STEP_COMPARE)
@@ -135,7 +144,7 @@ static bsmm_quantize_job quantize_job_of(const bsmm_recode *job, const float *am
     q->hardware = hardware_of(f->elem, &q->coder);
     q->pairs = f->elem == BSMM_ELEM_E2M1 && is_plain(&q->coder) && !q->coder.down &&
                q->steps.step == BSMM_STEP_MULTIPLY;
-    q->quick = quick_of(q);
+    q->quick = quick_of(f->elem, q);
     q->tables = has_tables(q);
     q->by_words = is_nv(q) && q->cols % (4 * ITEM) == 0 &&
                   bsmm_axis_fours(q->scales, &q->row_map, &q->col_map, 1) &&
@@ -183,7 +192,7 @@ static bsmm_status queue_level(const bsmm_recode *job, const bsmm_quantize_job *
                                          });
 }
 
-static bsmm_status clear_padding(const bsmm_recode *job) {
+bsmm_status bsmm_cuda_clear_padding(const bsmm_recode *job) {
     return bsmm_recode_has_padding(job) ? clear(job, job->dst.m.scales, job->dst.scale_bytes)
                                         : BSMM_OK;
 }
@@ -197,30 +206,10 @@ bsmm_status bsmm_cuda_quantize(const bsmm_recode *job) {
     BSMM_TRY(bsmm_recode_check_elem(&job->dst, "dst"));
     if (job->two_level && !job->amax) BSMM_TRY(queue_amax(job, job->dst.m.global_scale));
     bsmm_quantize_job q = quantize_job_of(job, job->two_level ? amax : NULL);
-    BSMM_TRY(clear_padding(job));
+    BSMM_TRY(bsmm_cuda_clear_padding(job));
     if (!bsmm_recode_is_empty(&job->src))
         BSMM_TRY((takes_fast(job) ? queue_fast : queue_any)(job, &q));
     return job->dst.m.global_scale ? queue_level(job, &q) : BSMM_OK;
-}
-
-static const bsmm_cuda_function move_scales = {.module = "sm80/recode", .name = "move_scales"};
-
-bsmm_status bsmm_cuda_relayout_load(const bsmm_cuda_device *device) {
-    return bsmm_cuda_load(device, &move_scales, NULL);
-}
-
-bsmm_status bsmm_cuda_relayout(const bsmm_recode *job) {
-    bsmm_relayout_job q = bsmm_relayout_job_of(job);
-    BSMM_TRY(bsmm_recode_check_size(&job->src));
-    BSMM_TRY(clear_padding(job));
-    if (bsmm_recode_is_empty(&job->src)) return BSMM_OK;
-    int64_t items = q.by_words ? q.cols / 4 : q.cols, lanes = 1;
-    while (lanes < items && lanes < THREADS)
-        lanes *= 2;
-    q.lanes_log2 = 31u - (uint32_t)__builtin_clz((uint32_t)lanes);
-    int64_t down = bsmm_ceil_div(q.rows, THREADS / lanes * BSMM_MOVED_ROWS);
-    return bsmm_recode_launch(job, &move_scales, bsmm_ceil_div(items, lanes),
-                              bsmm_min_i64(down, MOST_DOWN), BSMM_CUDA_ARGUMENTS(&q));
 }
 
 bsmm_status bsmm_cuda_move_codes(const bsmm_recode *job) {

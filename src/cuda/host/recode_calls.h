@@ -13,7 +13,10 @@ bsmm_status bsmm_cuda_relayout(const bsmm_recode *job);
 bsmm_status bsmm_cuda_amax(const bsmm_recode *job);
 bsmm_status bsmm_cuda_move_codes(const bsmm_recode *job);
 
-/* Loads the kernel that bsmm_cuda_relayout launches, so that a run loads nothing. */
+/* Queues a fill of dst's scales with 0, if their layout has padding. */
+bsmm_status bsmm_cuda_clear_padding(const bsmm_recode *job);
+
+/* Loads the kernels that bsmm_cuda_relayout launches, so that a run loads nothing. */
 bsmm_status bsmm_cuda_relayout_load(const bsmm_cuda_device *device);
 
 enum {

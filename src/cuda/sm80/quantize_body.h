@@ -112,6 +112,7 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, TILE ? 2 : 3)
     if (BITS == 8 && (QUICK(BSMM_QUICK_E4M3_MULTIPLY) || QUICK(BSMM_QUICK_E4M3_DIVIDE))) return;
     if (BITS == 4 && (QUICK(BSMM_QUICK_E2M1_PAIRS) || QUICK(BSMM_QUICK_E2M1_MULTIPLY))) return;
     if (BITS == 4 && (QUICK(BSMM_QUICK_E2M1_PLUS) || QUICK(BSMM_QUICK_E2M1_PLUS_DIVIDE))) return;
+    if (BITS == 6 && (QUICK(BSMM_QUICK_E2M3) || QUICK(BSMM_QUICK_E3M2))) return;
 #undef QUICK
 
 #pragma unroll

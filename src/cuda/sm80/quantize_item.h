@@ -266,8 +266,8 @@ static __device__ __forceinline__ void encode_item(const bsmm_quantize_job *job,
 static __device__ __forceinline__ bool has_quick(const bsmm_quantize_job *job, int bits,
                                                  uint32_t quick) {
     bool mine = bits == 8   ? quick == BSMM_QUICK_E4M3_MULTIPLY || quick == BSMM_QUICK_E4M3_DIVIDE
-                : bits == 4 ? quick >= BSMM_QUICK_E2M1_MULTIPLY
-                            : false;
+                : bits == 6 ? quick >= BSMM_QUICK_E2M3
+                            : quick >= BSMM_QUICK_E2M1_MULTIPLY && quick < BSMM_QUICK_E2M3;
     return mine && job->quick == quick && job->aligned_dst && has_conversions();
 }
 
@@ -282,8 +282,44 @@ static __device__ __forceinline__ bool is_quick(const bsmm_quantize_job *job, ui
     /* The quotient of the smallest value must not underflow to 0. */
     if (quick == BSMM_QUICK_E2M1_PLUS_DIVIDE)
         return tame & divides_well(amax, factor) & (factor <= (elem == BSMM_LANE_F32 ? 1 : 256));
-    if (quick == BSMM_QUICK_E2M1_MULTIPLY) return tame & (factor >= 0x1p-112f);
+    if (quick == BSMM_QUICK_E2M1_MULTIPLY || quick >= BSMM_QUICK_E2M3)
+        return tame & (factor >= 0x1p-112f);
     return tame & (quick != BSMM_QUICK_E2M1_PAIRS || takes_pairs(job, elem, bits, factor));
+}
+
+/* Converts four codes of 8-bit floats with 6-bit values, one per byte, to 24 bits with four 6-bit
+ * codes. An 8-bit code below 0x20 is also the magnitude of a 6-bit code. Larger magnitudes become
+ * 0x1f, the largest of 6 bits. */
+static __device__ __forceinline__ uint32_t six_bit_codes(uint32_t four) {
+    const uint32_t over = (four | four << 1) & 0x40404040u;
+    const uint32_t codes =
+        ((four | (over - (over >> 6))) & 0x1f1f1f1fu) | (four >> 2 & 0x20202020u);
+    const uint32_t pairs = (codes & 0x003f003fu) | (codes >> 2 & 0x0fc00fc0u);
+    return (pairs & 0xfffu) | (pairs >> 4 & 0xfff000u);
+}
+
+/* Quantizes 16 values to packed e2m3 or e3m2 codes. e4m3 has as many mantissa bits as e2m3, and
+ * e5m2 as many as e3m2. If a value is multiplied by a power of two so that the smallest normal
+ * numbers of both formats meet, the instruction cvt rounds it to the 8-bit float that has the bits
+ * of the 6-bit code. */
+static __device__ __forceinline__ void small_float_item(uint32_t elem, uint32_t quick, float factor,
+                                                        const uint32_t *raw, uint32_t *to) {
+    uint32_t w[4] = {0, 0, 0, 0};
+#if __CUDA_ARCH__ >= 890
+    factor *= quick == BSMM_QUICK_E2M3 ? 0x1p-6f : 0x1p-12f;
+    for (int i = 0; i < 4; i++) {
+        float v[4];
+        for (int j = 0; j < 4; j++)
+            v[j] = tame_value(elem, raw, 4 * i + j) * factor;
+        w[i] = six_bit_codes(
+            quick == BSMM_QUICK_E2M3
+                ? bsmm_ptx_cvt_e4m3x2(v[1], v[0]) | bsmm_ptx_cvt_e4m3x2(v[3], v[2]) << 16
+                : bsmm_ptx_cvt_e5m2x2(v[1], v[0]) | bsmm_ptx_cvt_e5m2x2(v[3], v[2]) << 16);
+    }
+#endif
+    to[0] = w[0] | w[1] << 24;
+    to[1] = w[1] >> 8 | w[2] << 16;
+    to[2] = w[2] >> 16 | w[3] << 8;
 }
 
 static __device__ __forceinline__ void quick_item(uint32_t elem, uint32_t quick, float factor,
@@ -294,6 +330,10 @@ static __device__ __forceinline__ void quick_item(uint32_t elem, uint32_t quick,
     float v[16], reciprocal = divides ? __frcp_rn(factor) : 0;
     if (quick == BSMM_QUICK_E2M1_PAIRS) {
         e2m1_item(elem, factor, raw, to);
+        return;
+    }
+    if (quick >= BSMM_QUICK_E2M3) {
+        small_float_item(elem, quick, factor, raw, to);
         return;
     }
     if (quick == BSMM_QUICK_E2M1_MULTIPLY) factor *= 0x1p-14f;
@@ -319,6 +359,32 @@ typedef struct item_place {
     uint64_t to_step;
 } item_place;
 
+/* Stores 12 bytes of each of four neighboring threads, i.e. 48 consecutive bytes, which begin at a
+ * multiple of 16. Each of the first three threads stores 16 bytes. Single words would be three
+ * stores, each of which writes a part of every sector of 32 bytes. All threads of the warp must
+ * call this function; those with `valid` false store nothing. */
+static __device__ __forceinline__ void store_by_four(bool valid, uint8_t *to,
+                                                     const uint32_t *codes) {
+    const uint32_t part = threadIdx.x % 4;
+    uint32_t next[3];
+    for (int i = 0; i < 3; i++)
+        next[i] = __shfl_sync(0xffffffffu, codes[i], (threadIdx.x + 1) % 32);
+    const bool first = part == 0, second = part == 1;
+    if (!valid || part == 3) return;
+    *(uint4 *)(to + 4 * part) = make_uint4(first    ? codes[0]
+                                           : second ? codes[1]
+                                                    : codes[2],
+                                           first    ? codes[1]
+                                           : second ? codes[2]
+                                                    : next[0],
+                                           first    ? codes[2]
+                                           : second ? next[0]
+                                                    : next[1],
+                                           first    ? next[0]
+                                           : second ? next[1]
+                                                    : next[2]);
+}
+
 /* Quantizes a thread's 16 values in each of `items` rows by the fast path `quick`, without
  * branches, so that the latencies of the rows overlap. Returns false, and does nothing, if the job
  * asks for a different path, or if this path is not correct for one of the rows of the warp. `raw`
@@ -333,12 +399,19 @@ static __device__ __forceinline__ bool quick_items(const bsmm_quantize_job *job,
     for (int i = 0; i < items; i++)
         rare |= !is_quick(job, elem, bits, quick, amax[i], factors[i]);
     if (__any_sync(0xffffffffu, rare)) return false;
+    /* true if the results of 64 neighboring values are 48 bytes that begin at a multiple of 16 */
+    const bool by_four =
+        (job->cols | job->dst_lines.row_step) % 64 == 0 && (uintptr_t)job->dst % 16 == 0;
 #pragma unroll
     for (int i = 0; i < items; i++) {
         uint32_t codes[4];
         quick_item(elem, quick, factors[i], raw + i * span, codes);
-        if (place->row0 + i * place->rows_apart < job->rows && place->n)
-            store_whole(bits, place->to + i * place->to_step, codes);
+        const bool valid = place->row0 + i * place->rows_apart < job->rows && place->n;
+        uint8_t *to = place->to + i * place->to_step;
+        if (bits == 6 && by_four)
+            store_by_four(valid, to, codes);
+        else if (valid)
+            store_whole(bits, to, codes);
     }
     return true;
 }

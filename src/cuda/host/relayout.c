@@ -1,0 +1,243 @@
+/* Chooses the CUDA kernel that copies block scales from one layout to another, and fills its
+ * parameters. */
+#include "cuda/host/recode_calls.h"
+#include "cuda/sm80/relayout_params.h"
+
+enum { ROW, COL, BYTE };
+
+static const bsmm_cuda_function move_scales = {.module = "sm80/recode", .name = "move_scales"};
+static const bsmm_cuda_function move_regions = {.module = "sm80/relayout", .name = "move_regions"};
+
+bsmm_status bsmm_cuda_relayout_load(const bsmm_cuda_device *device) {
+    BSMM_TRY(bsmm_cuda_load(device, &move_scales, NULL));
+    return bsmm_cuda_load(device, &move_regions, NULL);
+}
+
+/* One bit of the number of a byte in a region: bit `number` of the row or column, or of the byte's
+ * number in its scale. It adds steps[0] to the offset in the source and steps[1] to the offset in
+ * the destination, in bytes. */
+typedef struct bit {
+    uint32_t axis, number;
+    uint64_t steps[2];
+} bit;
+
+/* The source (side 0) and the destination (side 1). */
+typedef struct side {
+    const void *scales;
+    const bsmm_axis_map *maps[2]; /* of rows and of columns */
+    uint32_t extents[2];          /* the rows and columns of scales, without padding */
+    bool pads;                    /* a thread may store to the padding at the end of tiles */
+} side;
+
+/* Finds what bit `number` of a row or column adds to the number of its scale in memory. Returns
+ * false if no single digit has the bit, because the extent of a digit is no power of two. */
+static bool find_step(const bsmm_axis_map *map, uint32_t number, uint64_t *step) {
+    for (uint32_t i = 0; i + 1 < map->count; i++) {
+        const bsmm_axis_digit *d = &map->digits[i];
+        const uint32_t bits = (uint32_t)__builtin_ctz(d->extent);
+        if (d->extent != 1u << bits) return false;
+        if (number < bits) {
+            *step = d->stride << number;
+            return true;
+        }
+        number -= bits;
+    }
+    *step = map->digits[map->count - 1].stride << number;
+    return true;
+}
+
+/* Lists the bits of a region. Returns false if a layout does not give each bit a step of its
+ * own. */
+static bool list_bits(const side sides[2], uint32_t size, uint32_t rows_log2, uint32_t cols_log2,
+                      bit *bits) {
+    const uint32_t counts[] = {[ROW] = rows_log2, [COL] = cols_log2, [BYTE] = size == 4 ? 2 : 0};
+    int count = 0;
+    for (uint32_t axis = ROW; axis <= BYTE; axis++)
+        for (uint32_t i = 0; i < counts[axis]; i++) {
+            bit *b = &bits[count++];
+            *b = (bit){axis, i, {1u << i, 1u << i}};
+            for (int s = 0; s < 2 && axis != BYTE; s++) {
+                if (!find_step(sides[s].maps[axis], i, &b->steps[s])) return false;
+                b->steps[s] *= size;
+            }
+        }
+    return true;
+}
+
+/* Sorts the bits of a region by their steps on one side. */
+static void sort_bits(const bit *bits, int way, const bit **sorted) {
+    for (int i = 0; i < BSMM_REGION_BITS; i++) {
+        int at = i;
+        for (; at > 0 && sorted[at - 1]->steps[way] > bits[i].steps[way]; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = &bits[i];
+    }
+}
+
+/* Returns true if `bytes` divides the address of the scales and every step of a layout that is not
+ * smaller. */
+static bool is_aligned(const side *s, uint32_t size, uint64_t bytes) {
+    uint64_t all = (uintptr_t)s->scales;
+    for (int axis = ROW; axis <= COL; axis++)
+        for (uint32_t i = 0; i < s->maps[axis]->count; i++) {
+            const bsmm_axis_digit *d = &s->maps[axis]->digits[i];
+            if (d->stride * size >= bytes) all |= d->stride * size;
+        }
+    return all % bytes == 0;
+}
+
+/* Returns true if the scales that differ in bit `b` and in lower bits of the same axis are all
+ * scales or all padding, or if a store may also write the padding. */
+static bool is_whole(const side *s, const bit *b) {
+    if (b->axis == BYTE) return true;
+    const uint64_t group = 2ull << b->number;
+    uint64_t tile = 1;
+    for (uint32_t i = 0; i + 1 < s->maps[b->axis]->count; i++)
+        tile *= s->maps[b->axis]->digits[i].extent;
+    return s->extents[b->axis] % group == 0 || (s->pads && group <= tile);
+}
+
+/* Returns log2 of the number of bytes that a thread can load or store at once: 0, 2 or 4. */
+static uint32_t bytes_log2(const side *s, int way, uint32_t size, const bit *const *sorted) {
+    for (uint32_t log2 = 4; log2 > 0; log2 -= 2) {
+        bool fits = is_aligned(s, size, 1u << log2);
+        for (uint32_t i = 0; i < log2; i++)
+            fits = fits && sorted[i]->steps[way] == 1u << i && is_whole(s, sorted[i]);
+        if (fits) return log2;
+    }
+    return 0;
+}
+
+/* Returns the place in shared memory of byte number `number` of a region, in the order of the
+ * destination. The 16-byte units are permuted, so that threads whose bytes are a multiple of 128
+ * apart write to different banks. */
+static uint32_t place_of(uint32_t number) {
+    return number ^ ((number >> 7 ^ number >> 10) & 7) << 4;
+}
+
+/* Returns what a bit adds in the order of one side. */
+static bsmm_region_spot spot_of(const bit *b, int way, const bit *const *by_store) {
+    uint32_t number = 0;
+    while (by_store[number] != b)
+        number++;
+    return (bsmm_region_spot){.step = b->steps[way],
+                              .place = place_of(1u << number),
+                              .row = b->axis == ROW ? 1u << b->number : 0,
+                              .col = b->axis == COL ? 1u << b->number : 0};
+}
+
+static bsmm_region_walk walk_of(const bit *const *sorted, int way, uint32_t log2,
+                                const bit *const *by_store) {
+    bsmm_region_walk walk = {.log2 = log2};
+    uint32_t count = 1; /* the number of steps that are known */
+    for (uint32_t i = log2; i < BSMM_REGION_BITS; i++) {
+        const bsmm_region_spot add = spot_of(sorted[i], way, by_store);
+        if (i < log2 + BSMM_REGION_THREAD_BITS) {
+            walk.of_bits[i - log2] = add;
+            continue;
+        }
+        for (uint32_t j = 0; j < count; j++) {
+            const bsmm_region_spot *from = &walk.of_steps[j];
+            walk.of_steps[count + j] =
+                (bsmm_region_spot){from->step + add.step, from->place ^ add.place,
+                                   from->row + add.row, from->col + add.col};
+        }
+        count *= 2;
+    }
+    return walk;
+}
+
+/* Returns log2 of the largest number of columns of a region: the largest extent up to 128 with
+ * which regions exceed the matrix by at most an eighth, else 32, or fewer if the matrix has fewer
+ * columns. */
+static uint32_t cols_log2_of(uint64_t cols) {
+    uint32_t log2 = 7;
+    while (log2 > 5 && bsmm_round_up((int64_t)cols, 1 << log2) * 8 > (int64_t)cols * 9)
+        log2--;
+    while (log2 > 0 && cols <= 1u << (log2 - 1))
+        log2--;
+    return log2;
+}
+
+/* Fills the parameters of the kernel move_regions for regions of 2^cols_log2 columns. Returns false
+ * if the kernel does not support the layouts. */
+static bool plan_regions(const bsmm_relayout_job *job, bool pads, uint32_t cols_log2,
+                         bsmm_relayout_regions *p) {
+    const side sides[2] = {
+        {job->from,
+         {&job->from_row_map, &job->from_col_map},
+         {job->known_rows, job->known_cols},
+         false},
+        {job->to, {&job->to_row_map, &job->to_col_map}, {job->rows, job->cols}, pads},
+    };
+    const uint32_t size = job->wide ? 4 : 1, bytes_bits = job->wide ? 2 : 0;
+    const uint32_t rows_log2 = BSMM_REGION_BITS - bytes_bits - cols_log2;
+    bit bits[BSMM_REGION_BITS];
+    const bit *by_load[BSMM_REGION_BITS], *by_store[BSMM_REGION_BITS];
+    if (!list_bits(sides, size, rows_log2, cols_log2, bits)) return false;
+    sort_bits(bits, 0, by_load);
+    sort_bits(bits, 1, by_store);
+    *p = (bsmm_relayout_regions){
+        .job = *job,
+        .load = walk_of(by_load, 0, bytes_log2(&sides[0], 0, size, by_load), by_store),
+        .store = walk_of(by_store, 1, bytes_log2(&sides[1], 1, size, by_store), by_store),
+        .rows_log2 = rows_log2,
+        .cols_log2 = cols_log2};
+    for (int i = 0; i < 4; i++)
+        p->places[i] = spot_of(by_load[i], 0, by_store).place;
+    while (p->place_log2 < p->load.log2 && by_load[p->place_log2] == by_store[p->place_log2])
+        p->place_log2++;
+    p->place_log2 &= ~1u;
+    const int64_t down = bsmm_ceil_div(job->rows, (int64_t)1 << rows_log2);
+    const int64_t across = bsmm_ceil_div(job->cols, (int64_t)1 << cols_log2);
+    p->across = (uint32_t)across;
+    p->count = (uint32_t)bsmm_min_i64(down * across, INT32_MAX);
+    return down * across <= INT32_MAX;
+}
+
+/* Chooses the extents of regions with which threads load and store the most bytes at once. Returns
+ * false if the kernel move_regions does not support the layouts, or if threads could load or store
+ * only single bytes, which is slower than move_scales. */
+static bool choose_regions(const bsmm_relayout_job *job, bool pads, bsmm_relayout_regions *best) {
+    const uint32_t most = cols_log2_of(job->cols);
+    bool found = false;
+    for (uint32_t fewer = 0; fewer < 4 && fewer <= most; fewer++) {
+        bsmm_relayout_regions p;
+        if (!plan_regions(job, pads, most - fewer, &p)) continue;
+        if (!found || p.load.log2 + p.store.log2 > best->load.log2 + best->store.log2) *best = p;
+        found = true;
+    }
+    return found && best->load.log2 > 0 && best->store.log2 > 0;
+}
+
+/* Returns true if move_scales is quicker: it moves words of four scales, move_regions cannot load
+ * more than a word at once either, and there are fewer regions than multiprocessors. */
+static bool is_quicker_by_words(const bsmm_recode *job, const bsmm_relayout_job *q,
+                                const bsmm_relayout_regions *regions) {
+    const bsmm_cuda_device *device = job->device;
+    return q->by_words && regions->load.log2 < 4 &&
+           regions->count < (uint32_t)device->multiprocessors;
+}
+
+static bsmm_status queue_scales(const bsmm_recode *job, bsmm_relayout_job *q) {
+    enum { THREADS = BSMM_RECODE_THREADS };
+    int64_t items = q->by_words ? q->cols / 4 : q->cols, lanes = 1;
+    while (lanes < items && lanes < THREADS)
+        lanes *= 2;
+    q->lanes_log2 = 31u - (uint32_t)__builtin_clz((uint32_t)lanes);
+    int64_t down = bsmm_ceil_div(q->rows, THREADS / lanes * BSMM_MOVED_ROWS);
+    return bsmm_recode_launch(job, &move_scales, bsmm_ceil_div(items, lanes),
+                              bsmm_min_i64(down, BSMM_RECODE_MOST_DOWN), BSMM_CUDA_ARGUMENTS(q));
+}
+
+bsmm_status bsmm_cuda_relayout(const bsmm_recode *job) {
+    bsmm_relayout_job q = bsmm_relayout_job_of(job);
+    bsmm_relayout_regions regions;
+    BSMM_TRY(bsmm_recode_check_size(&job->src));
+    BSMM_TRY(bsmm_cuda_clear_padding(job));
+    if (bsmm_recode_is_empty(&job->src)) return BSMM_OK;
+    if (!choose_regions(&q, bsmm_recode_has_padding(job), &regions) ||
+        is_quicker_by_words(job, &q, &regions))
+        return queue_scales(job, &q);
+    return bsmm_recode_launch(job, &move_regions, regions.count, 1, BSMM_CUDA_ARGUMENTS(&regions));
+}
