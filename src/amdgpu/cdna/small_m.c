@@ -1,15 +1,15 @@
-/* Kernels for few rows of A (1 to 16) of bf16 times weights as they are stored. They are bound by
+/* Kernels for few rows of A (1 to 64) of bf16 times weights as they are stored. They are bound by
  * memory: each byte of B is read once.
  *
- * A workgroup computes the results of 16 rows of B and all rows of A. Its waves divide K among them
- * in whole steps of 128 elements. In each step a wave writes its part of A to LDS, reads it back in
- * the order of the matrix instructions, decodes weights to bf16 in registers, and multiplies. The
- * matrix instructions compute rows of B times rows of A, so that a lane has results of neighbouring
- * columns of D. No wave waits for another before the end, where one barrier follows, and the sums
- * of all waves are added in the order of the waves.
+ * A workgroup computes the results of 16 or 32 rows of B and all rows of A. Its waves divide K
+ * among them in whole steps of 128 elements. In each step a wave writes its part of A to LDS, reads
+ * it back in the order of the matrix instructions, decodes weights to bf16 in registers, and
+ * multiplies. The matrix instructions compute rows of B times rows of A, so that a lane has results
+ * of neighbouring columns of D. No wave waits for another before the end, where one barrier
+ * follows, and the sums of all waves are added in the order of the waves.
  *
- * A wave loads A two steps and B three steps ahead. Loads finish in order, so a shorter lead of A
- * would make the wave wait too early for B. */
+ * A wave loads A two steps (one for more than 32 rows) and B three steps ahead. Loads finish in
+ * order, so a shorter lead of A would make the wave wait too early for B. */
 #include "amdgpu/cdna/small_m_decode.h"
 #include "amdgpu/cdna/small_m_finish.h"
 
@@ -27,7 +27,7 @@ typedef struct small_m_places {
 enum {
     PIECE = 16,
     ROW = SMALL_M_K * 2, /* in bytes */
-    /* the steps by which loads of A and of B run ahead */
+    /* the steps by which loads of A run ahead at most, and those by which loads of B do */
     AHEAD_A = 2,
     AHEAD_B = 3,
 };
@@ -105,6 +105,11 @@ BSMM_DEVICE void spoil(small_m_shape s, const uint32_t *most, small_m_sums sums)
     }
 }
 
+/* Returns the steps by which loads of A run ahead. More would take too many registers. */
+BSMM_DEVICE uint32_t ahead_a(small_m_shape s) {
+    return s.a_tiles > 2 ? 1 : AHEAD_A;
+}
+
 /* Starts the loads of later steps and computes a step, if it belongs to the wave. `a` has the
  * step's part of A, and then that of the step AHEAD_A later. `b` has the weights of the step, and
  * `later` gets those of the step AHEAD_B later. */
@@ -112,7 +117,7 @@ BSMM_DEVICE void run_step(small_m_shape s, small_m_source *from, uint32_t step, 
                           const small_m_places *at, small_m_rows *a, const small_m_weights *b,
                           small_m_weights *later, small_m_sums sums, uint32_t *most) {
     write_rows(s, at, a);
-    small_m_load_a(s, from, step + AHEAD_A, a);
+    small_m_load_a(s, from, step + ahead_a(s), a);
     small_m_load_b(s, from, step + AHEAD_B, later);
     __builtin_amdgcn_sched_barrier(0);
     if (step < end) multiply(s, from, step, at, b, sums, most);
@@ -139,7 +144,7 @@ BSMM_DEVICE void run(small_m_shape s, const bsmm_cdna_small_m *p) {
             sums[i][j] = (bsmm_f32x4){0, 0, 0, 0};
 #pragma unroll
     for (uint32_t i = 0; i < AHEAD_B; i++) {
-        if (i < AHEAD_A) small_m_load_a(s, &from, begin + i, &a[i]);
+        if (i < ahead_a(s)) small_m_load_a(s, &from, begin + i, &a[i]);
         small_m_load_b(s, &from, begin + i, &b[i]);
         __builtin_amdgcn_sched_barrier(0);
     }
@@ -147,7 +152,7 @@ BSMM_DEVICE void run(small_m_shape s, const bsmm_cdna_small_m *p) {
     for (uint32_t step = begin; step < end; step += AHEAD_B + 1)
 #pragma unroll
         for (uint32_t i = 0; i <= AHEAD_B; i++)
-            run_step(s, &from, step + i, end, &at, &a[i % AHEAD_A], &b[i],
+            run_step(s, &from, step + i, end, &at, &a[i % ahead_a(s)], &b[i],
                      &b[(i + AHEAD_B) % (AHEAD_B + 1)], sums, most);
     spoil(s, most, sums);
     small_m_write_sums(s, sums, (BSMM_IN_LDS float *)mine);
@@ -155,11 +160,32 @@ BSMM_DEVICE void run(small_m_shape s, const bsmm_cdna_small_m *p) {
     small_m_finish(s, p, first_row, (BSMM_IN_LDS float *)launched, bytes / 4);
 }
 
-/* Declares a kernel of up to 16 waves, of which four fit on a SIMD at once. */
+/* Declares a kernel of up to eight waves, of which two fit on a SIMD at once. */
 #define KERNEL                                                                                     \
-    __attribute__((amdgpu_kernel, amdgpu_waves_per_eu(4),                                          \
+    __attribute__((amdgpu_kernel, amdgpu_waves_per_eu(2),                                          \
                    amdgpu_flat_work_group_size(64, 64 * BSMM_CDNA_SMALL_M_MOST_WAVES))) void
 
-KERNEL small_m_mxfp4_16(bsmm_cdna_small_m p) {
+/* The names have the rows of B and the most rows of A of a workgroup. */
+KERNEL small_m_mxfp4_16x16(bsmm_cdna_small_m p) {
     run((small_m_shape){1, 1}, &p);
+}
+
+KERNEL small_m_mxfp4_16x32(bsmm_cdna_small_m p) {
+    run((small_m_shape){1, 2}, &p);
+}
+
+KERNEL small_m_mxfp4_16x64(bsmm_cdna_small_m p) {
+    run((small_m_shape){1, 4}, &p);
+}
+
+KERNEL small_m_mxfp4_32x16(bsmm_cdna_small_m p) {
+    run((small_m_shape){2, 1}, &p);
+}
+
+KERNEL small_m_mxfp4_32x32(bsmm_cdna_small_m p) {
+    run((small_m_shape){2, 2}, &p);
+}
+
+KERNEL small_m_mxfp4_32x64(bsmm_cdna_small_m p) {
+    run((small_m_shape){2, 4}, &p);
 }

@@ -8,7 +8,7 @@
 enum {
     BSMM_CDNA_SMALL_M_K = 128,   /* the elements of K in a step of the main loop */
     BSMM_CDNA_SMALL_M_EDGE = 16, /* rows and columns of D that one matrix instruction computes */
-    BSMM_CDNA_SMALL_M_MOST_WAVES = 16, /* the largest number of waves of a workgroup */
+    BSMM_CDNA_SMALL_M_MOST_WAVES = 8, /* the largest number of waves of a workgroup */
     /* the bytes of LDS of a wave for each 16 rows of A: a step's elements as bf16 */
     BSMM_CDNA_SMALL_M_WAVE_BYTES = BSMM_CDNA_SMALL_M_EDGE * BSMM_CDNA_SMALL_M_K * 2,
     /* Kernels read A, B and B's scales with 31-bit offsets. An offset from this one on lies outside

@@ -7,15 +7,31 @@
 #include <stdio.h>
 
 enum {
-    MOST_ROWS = 16,
-    WAVES = 8, /* the waves that a compute unit runs at once: two on each SIMD */
-    LEAST_WAVES = 2,
+    MOST_ROWS = 64,
+    WAVES = BSMM_CDNA_SMALL_M_MOST_WAVES, /* the waves that a compute unit runs at once */
+    A_SIZES = 3,                          /* kernels for up to 16, 32 and 64 rows of A */
+    B_SIZES = 2,                          /* kernels whose workgroups have 16 or 32 rows of B */
 };
 
-static const bsmm_hip_function function = {
-    "cdna/small_m", "small_m_mxfp4_16", BSMM_CDNA_SMALL_M_MOST_WAVES *BSMM_CDNA_SMALL_M_WAVE_BYTES};
+/* A wave has LDS for 16 rows of A or a multiple of them. */
+#define FUNCTION(b_rows, a_rows)                                                                   \
+    {                                                                                              \
+        "cdna/small_m", "small_m_mxfp4_" #b_rows "x" #a_rows,                                      \
+            a_rows / BSMM_CDNA_SMALL_M_EDGE *BSMM_CDNA_SMALL_M_WAVE_BYTES                          \
+    }
+#define FUNCTIONS(b_rows)                                                                          \
+    { FUNCTION(b_rows, 16), FUNCTION(b_rows, 32), FUNCTION(b_rows, 64) }
 
-BSMM_CHECK_STATE(bsmm_cdna_small_m);
+static const bsmm_hip_function functions[B_SIZES][A_SIZES] = {FUNCTIONS(16), FUNCTIONS(32)};
+
+/* The state of a plan that belongs to this kernel. */
+typedef struct small_m_state {
+    const bsmm_hip_function *function;
+    uint32_t groups;     /* the number of workgroups */
+    uint32_t wave_bytes; /* the bytes of LDS of a wave */
+    bsmm_cdna_small_m job;
+} small_m_state;
+BSMM_CHECK_STATE(small_m_state);
 
 static uint64_t pitch_of(const bsmm_operand *o) {
     return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
@@ -51,17 +67,27 @@ static const char *refuse_b(const bsmm_operand *b) {
     return bytes_of(b) > BSMM_CDNA_SMALL_M_BYTES ? "B has 2 GB and more" : NULL;
 }
 
-static uint32_t groups_of(const bsmm_product *p) {
-    return (uint32_t)bsmm_ceil_div(p->d.m.cols, BSMM_CDNA_SMALL_M_EDGE);
+/* Returns true if a workgroup computes 32 rows of B, so that it reads A for more rows of B. Up to
+ * 16 rows of A are read fast enough for 16 rows of B, unless that makes too many workgroups to run
+ * at once. More rows of A are read for 32 rows of B if all compute units have work then. */
+static bool is_wide(const bsmm_product *p, int64_t units) {
+    const int64_t edge = BSMM_CDNA_SMALL_M_EDGE, tiles = bsmm_ceil_div(p->d.m.cols, edge);
+    return p->d.m.rows <= edge ? tiles > units * WAVES / 2 : bsmm_ceil_div(tiles, 2) >= units;
 }
 
-/* Returns the number of waves of a workgroup. All workgroups run at once if possible, and fill the
- * compute units with waves. */
-static uint32_t waves_of(const bsmm_product *p) {
+/* Chooses the kernel and the number of waves of a workgroup. All workgroups run at once if
+ * possible. */
+static void choose(const bsmm_product *p, small_m_state *s) {
     const bsmm_hip_device *device = p->device;
     const int64_t units = device->compute_units > 0 ? device->compute_units : 1;
-    const int64_t each = WAVES / bsmm_ceil_div(groups_of(p), units);
-    return each < LEAST_WAVES ? LEAST_WAVES : (uint32_t)each;
+    const int64_t edge = BSMM_CDNA_SMALL_M_EDGE, rows = p->d.m.rows;
+    const bool wide = is_wide(p, units);
+    s->function = &functions[wide][rows <= edge ? 0 : rows <= 2 * edge ? 1 : 2];
+    s->groups = (uint32_t)bsmm_ceil_div(p->d.m.cols, wide ? 2 * edge : edge);
+    s->wave_bytes = s->function->shared_bytes;
+    const int64_t room = device->lds_bytes / s->wave_bytes;
+    const int64_t each = bsmm_min_i64(WAVES, room) / bsmm_ceil_div(s->groups, units);
+    s->job.waves = each > 1 ? (uint32_t)each : 1;
 }
 
 /* Returns true if the epilogue only rounds sums, unless a run has global scales. */
@@ -71,34 +97,37 @@ static bool is_plain(const bsmm_product *p) {
     return known && p->alpha == 1 && !p->has_c && !p->bias_elem;
 }
 
-static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
-    const char *reason = bsmm_hip_refuse(p, &function, why, size);
-    if (!reason) reason = refuse_a(&p->a, why, size);
-    if (!reason) reason = refuse_b(&p->b);
-    if (!reason && p->recipe) reason = "D is block-scaled: it stores unscaled formats only";
-    if (!reason && !bsmm_gpu_is_small(p)) reason = "an extent is beyond 32 bits";
-    if (!reason && (!p->a.m.cols || !p->d.m.rows || !p->d.m.cols)) reason = "an extent is 0";
-    if (reason) return reason;
+static void fill(const bsmm_product *p, small_m_state *s) {
     const uint32_t steps = (uint32_t)bsmm_ceil_div(p->a.m.cols, BSMM_CDNA_SMALL_M_K);
-    const uint32_t waves = waves_of(p);
-    *(bsmm_cdna_small_m *)state = (bsmm_cdna_small_m){
-        .a = bsmm_gpu_operand_of(&p->a),
-        .b = bsmm_gpu_operand_of(&p->b),
-        .epilogue = bsmm_gpu_epilogue_of(p),
-        .m = (uint32_t)p->d.m.rows,
-        .n = (uint32_t)p->d.m.cols,
-        .k = (uint32_t)p->a.m.cols,
-        .waves = waves,
-        .steps_each = steps / waves,
-        .longer = steps % waves,
+    s->job = (bsmm_cdna_small_m){
         .a_bytes = (uint32_t)bytes_of(&p->a),
         .b_bytes = (uint32_t)bytes_of(&p->b),
         .scale_bytes = (uint32_t)p->b.scale_bytes,
         .a_pitch = (uint32_t)pitch_of(&p->a),
         .b_pitch = (uint32_t)pitch_of(&p->b),
         .scale_pitch = (uint32_t)p->b.map.tile_row_step,
+        .m = (uint32_t)p->d.m.rows,
+        .n = (uint32_t)p->d.m.cols,
+        .k = (uint32_t)p->a.m.cols,
         .plain = is_plain(p),
+        .a = bsmm_gpu_operand_of(&p->a),
+        .b = bsmm_gpu_operand_of(&p->b),
+        .epilogue = bsmm_gpu_epilogue_of(p),
     };
+    choose(p, s);
+    s->job.steps_each = steps / s->job.waves;
+    s->job.longer = steps % s->job.waves;
+}
+
+static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
+    const char *reason = bsmm_hip_refuse(p, &functions[0][0], why, size);
+    if (!reason) reason = refuse_a(&p->a, why, size);
+    if (!reason) reason = refuse_b(&p->b);
+    if (!reason && p->recipe) reason = "D is block-scaled: it stores unscaled formats only";
+    if (!reason && !bsmm_gpu_is_small(p)) reason = "an extent is beyond 32 bits";
+    if (!reason && (!p->a.m.cols || !p->d.m.rows || !p->d.m.cols)) reason = "an extent is 0";
+    if (reason) return reason;
+    fill(p, state);
     return NULL;
 }
 
@@ -109,19 +138,19 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
 
 /* The error bound, relative to the sum of the magnitudes of all products. A matrix instruction adds
  * 16 products to a sum (32 on gfx950) and may truncate each of these terms 23 bits below the
- * largest. Then the sums of up to 16 waves are added. */
+ * largest. Then the sums of up to eight waves are added. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     return (2.2 * ((double)p->a.m.cols + 32) + BSMM_CDNA_SMALL_M_MOST_WAVES) * 0x1p-24;
 }
 
 static bsmm_status make(const bsmm_product *p, void *state) {
-    (void)state;
-    return bsmm_hip_load(p->device, &function, NULL);
+    return bsmm_hip_load(p->device, ((const small_m_state *)state)->function, NULL);
 }
 
 static bsmm_status run(const bsmm_product *p, const void *state, void *workspace) {
-    bsmm_cdna_small_m job = *(const bsmm_cdna_small_m *)state;
+    const small_m_state *s = state;
+    bsmm_cdna_small_m job = s->job;
     (void)workspace;
     job.a_data = p->a.m.data;
     job.b_data = p->b.m.data;
@@ -131,10 +160,10 @@ static bsmm_status run(const bsmm_product *p, const void *state, void *workspace
     bsmm_gpu_epilogue_bind(p, &job.epilogue);
     if (p->a.m.global_scale || p->b.m.global_scale || p->d.m.global_scale) job.plain = 0;
     return bsmm_hip_launch(p->device, &(bsmm_hip_launch_desc){
-                                          .function = &function,
-                                          .grid = {groups_of(p)},
+                                          .function = s->function,
+                                          .grid = {s->groups},
                                           .block = {job.waves * BSMM_HIP_WAVE},
-                                          .shared_bytes = job.waves * BSMM_CDNA_SMALL_M_WAVE_BYTES,
+                                          .shared_bytes = job.waves * s->wave_bytes,
                                           .stream = p->stream,
                                           .arguments = BSMM_HIP_ARGUMENTS(&job),
                                       });
@@ -143,7 +172,7 @@ static bsmm_status run(const bsmm_product *p, const void *state, void *workspace
 const bsmm_kernel bsmm_kernel_hip_cdna_small_m = {
     .name = "hip_cdna_small_m",
     .device = "hip",
-    .state_bytes = sizeof(bsmm_cdna_small_m),
+    .state_bytes = sizeof(small_m_state),
     .refuse = refuse,
     .workspace_bytes = workspace_bytes,
     .bound = bound,
