@@ -115,6 +115,33 @@ static void test_products(void **state) {
     assert_int_equal(ran, 2 * BSMM_COUNT(devices) * BSMM_COUNT(cases));
 }
 
+/* Tests a scale of NaN whose weights are 0.5. On gfx942 such weights would be decoded to finite
+ * numbers, so that only the check of scales finds the NaN. */
+static void test_nan_scale(void **state) {
+    (void)state;
+    enum { N = 20, K = 256, SCALES = K / 32, BAD = 7 };
+    rng r = {5};
+    test_matrix a, b, d;
+    test_matrix_make(&a, describe(format_named("bf16"), 2, K), FILL_ORDINARY, &r);
+    test_matrix_make(&b, describe(format_named("mxfp4"), N, K), FILL_ORDINARY, &r);
+    test_matrix_make(&d, describe(format_named("f32"), 2, N), FILL_ORDINARY, &r);
+    for (int64_t i = 0; i < (int64_t)2 * K; i++)
+        ((uint16_t *)a.m.data)[i] = 0x3a80; /* 2^-10 */
+    memset(b.m.data, 0x11, b.data_bytes);
+    memset(b.m.scales, 127, b.scale_bytes);
+    ((uint8_t *)b.m.scales)[BAD * SCALES + 3] = 255;
+    bsmm_matmul_desc desc = {.struct_size = sizeof desc, .a = &a.m, .b = &b.m, .d = &d.m};
+    desc.kernel = kernel;
+    for (size_t i = 0; i < BSMM_COUNT(devices); i++) {
+        bsmm_explanation e;
+        desc.device = devices[i];
+        if (!is_taken(&desc, &e)) skip();
+        if (test_multiply(&desc) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+        check_results(&a, &b, &d, e.bound);
+    }
+    test_matrix_free(&a), test_matrix_free(&b), test_matrix_free(&d);
+}
+
 /* Tests the reasons with which the kernel refuses products. */
 static void test_refusals(void **state) {
     (void)state;
@@ -153,6 +180,7 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_products),
+                                       cmocka_unit_test(test_nan_scale),
                                        cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
