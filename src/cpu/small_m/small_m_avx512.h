@@ -111,8 +111,9 @@ BSMM_SMALL_M_INLINE void bsmm_load_strip(const uint8_t *b, int count, __m512i *w
 
 /* Loads 3 bytes of each of 16 rows from a strip of compact weights with 6-bit codes. The lane of a
  * row gets its 3 bytes and then the first of them again. The function reads 64 bytes. */
-__attribute__((target("avx512vbmi"))) BSMM_SMALL_M_INLINE __m512i
-bsmm_load_threes(const uint8_t *b) {
+static inline
+    __attribute__((always_inline, target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi"))) __m512i
+    bsmm_load_threes(const uint8_t *b) {
     const __m512i lanes =
         _mm512_setr_epi32(0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 33, 36, 39, 42, 45);
     const __m512i threes = _mm512_add_epi8(_mm512_mullo_epi32(lanes, _mm512_set1_epi32(0x01010101)),
