@@ -67,6 +67,7 @@ def check_scheme(folder, name, strategy, scale):
     (group,) = quantization["config_groups"].values()
     assert quantization["format"] == group["format"] == str(name) and group["targets"] == ["Linear"], quantization
     assert group["weights"]["strategy"] == str(strategy) and group["input_activations"] is None, group
+    assert group["weights"]["num_bits"] == (6 if "mxfp6" in str(name) else 8), group
     dtype, shape, _ = read(folder)["model.layers.0.mlp.up_proj.weight_scale"]
     assert f"{dtype}:{'x'.join(map(str, shape))}" == str(scale), (dtype, shape)
 
