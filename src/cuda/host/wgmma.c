@@ -250,11 +250,14 @@ static bool is_simple(const bsmm_product *p) {
     return p->d.m.order == BSMM_ORDER_ROW && !p->has_c && p->bias_elem == BSMM_ELEM_NONE;
 }
 
+/* Returns how a kernel stores D. TMA requires that D's rows are multiples of 16 bytes apart. The
+ * rows must also be multiples of 16 bytes long, because on an H100 a TMA store of other rows has
+ * written bytes after the last column. */
 static bsmm_wgmma_store store_of(const bsmm_product *p) {
     uint32_t elem = p->d.m.format.elem;
     if (!is_simple(p)) return BSMM_WGMMA_STORE_ANY;
     if (elem == BSMM_ELEM_F32) return BSMM_WGMMA_STORE_F32;
-    if (p->d.m.ld % 8 != 0) return BSMM_WGMMA_STORE_ANY;
+    if ((p->d.m.ld | p->d.m.cols) % 8 != 0) return BSMM_WGMMA_STORE_ANY;
     if (elem == BSMM_ELEM_BF16) return BSMM_WGMMA_STORE_BF16;
     return elem == BSMM_ELEM_F16 ? BSMM_WGMMA_STORE_F16 : BSMM_WGMMA_STORE_ANY;
 }
