@@ -19,7 +19,7 @@ static bool make_warps(ptx_replay_state *p, uint32_t registers) {
 }
 
 static bool make_phases(ptx_replay_state *p) {
-    p->phases = calloc(p->t->taken, sizeof *p->phases);
+    p->phases = calloc(p->t->taken, sizeof(ptx_phase *));
     for (uint32_t c = 0; p->phases && c < p->t->taken; c++) {
         const ptx_timeline *t = &p->t->timelines[c];
         ptx_phase *made = p->phases[c] = calloc(t->phases.count + 1, sizeof *made);
