@@ -252,7 +252,7 @@ static const ptx_row rows[] = {
     ROW(WGMMA "f32.bf16.bf16", "wDLPi?i?i?i?", execute_product),
     ROW(WGMMA "f32.tf32.tf32", "wDLPi?i?", execute_product),
     ROW(WGMMA "f32|f16.e4m3|e5m2.e4m3|e5m2", "wDLPi?i?", execute_product),
-    ROW(WGMMA "s32.s8|u8.s8|u8.{satfinite}", "wDLP", execute_product),
+    ROW(WGMMA "{satfinite}.s32.s8|u8.s8|u8", "wDLP", execute_product),
     ROW("wgmma.fence.sync.aligned", "", execute_fence),
     ROW("wgmma.commit_group.sync.aligned", "", execute_commit),
     ROW("wgmma.wait_group.sync.aligned", "i", execute_wait),

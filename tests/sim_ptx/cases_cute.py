@@ -265,6 +265,35 @@ class WarpCase(Case):
         return at
 
 
+class GroupCase(Case):
+    """A product of 64 rows by wgmma. A and B are whole in shared memory."""
+
+    def __init__(self, name, a, b, shape, majors="kk"):
+        super().__init__(name, "MmaI8Op" if a in ("s8", "u8") else "", a, b, shape, shape[2], majors=majors)
+
+    def compile(self):
+        import cutlass
+        import cutlass.cute as cute
+        import kernels_cute
+        from cutlass.cute.nvgpu import OperandMajorMode
+        from cutlass.cute.runtime import make_ptr
+        kinds = [getattr(cutlass, TYPES[t][0]) for t in self.types]
+        out = cutlass.Int32 if self.out == np.int32 else cutlass.Float32
+        majors = [OperandMajorMode.K if m == "k" else OperandMajorMode.MN for m in self.majors]
+        product = kernels_cute.GroupProduct(kinds, out, self.shape, majors)
+        return cute.compile(product, *[make_ptr(t, 0, cute.AddressSpace.gmem, assumed_align=32) for t in (*kinds, out)]).__ptx__
+
+    def difference(self, result, operands):
+        """Returns None if the result is right. The sums of FP8 have 14 bits. They must have the bits of the hardware."""
+        if self.types[0] not in ("e4m3", "e5m2"):
+            return super().difference(result, operands)
+        return first_wrong(result, F.tensor_core_dot(*self.values(operands), self.types[0]), 0)
+
+    def arguments(self, device, at):
+        # The first argument is the state of the MMA operation, which each product sets anew.
+        return [ctypes.c_uint8(), *super().arguments(device, at)[1:]]
+
+
 def mx(name, a, b, shape=(128, 128, 256), **more):
     """A product with block scales of 8-bit elements, or of elements that TMA spreads over 8 bits."""
     return Case(name, "MmaMXF8F6F4Op", a, b, shape, 128, scale=("ue8m0", 32), spread=True, **more)
@@ -305,6 +334,15 @@ def all_cases(arch):
             CopyCase("cp_64x128b_02_13", "Cp2x64x128b0213Op", "K_SW32", ((64, 2), (1, 0)), ((64, 2), (1, 64)), 16),
             CopyCase("cp_64x128b_01_23", "Cp2x64x128b0123Op", "K_INTER", ((32, 2, 2), (1, 32, 0)), ((32, 2, 2), (1, 64, 32)), 8),
             CopyCase("cp_32x128b_warpx4", "Cp4x32x128bOp", "K_SW128", ((32, 4), (1, 0)), ((32, 4), (1, 32)), 32),
+        ]
+    if arch == "sm_90a":
+        return [
+            GroupCase("group_f16", "f16", "f16", (64, 128, 64)),
+            GroupCase("group_bf16_mn", "bf16", "bf16", (64, 64, 64), "mm"),
+            GroupCase("group_e4m3", "e4m3", "e4m3", (64, 96, 128)),
+            GroupCase("group_e5m2", "e5m2", "e5m2", (64, 64, 64)),
+            GroupCase("group_s8", "s8", "s8", (64, 64, 128)),
+            GroupCase("group_u8", "u8", "u8", (64, 32, 64)),
         ]
     if arch == "sm_120a":
         shape = (32, 16, 128)

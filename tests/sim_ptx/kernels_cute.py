@@ -4,8 +4,10 @@ import cutlass
 import cutlass.cute as cute
 import cutlass.utils.blackwell_helpers as sm100
 import cutlass.utils.blockscaled_layout as scale_layouts
-from cutlass.cute.nvgpu import OperandMajorMode, cpasync, tcgen05
+import cutlass.utils.hopper_helpers as sm90
+from cutlass.cute.nvgpu import OperandMajorMode, cpasync, tcgen05, warpgroup
 from cutlass.memory import SmemAllocator
+from cutlass.utils import LayoutEnum
 
 THREADS, LANES, COLUMNS = 128, 128, 512
 LANE = 1 << 16  # The distance of two lanes in the addresses of tensor memory.
@@ -279,3 +281,63 @@ class WarpProduct:
         for i in cutlass.range_constexpr(cute.size(to)):
             to[i] = scales[i]
         return registers
+
+
+class GroupProduct:
+    """D = A x B^T of one tile of 64 rows, by wgmma. TMA loads A and B, which are whole in shared memory."""
+
+    def __init__(self, types, out, shape, majors):
+        self.types, self.out, self.shape, self.majors = types, out, shape, majors
+
+    @cute.jit
+    def __call__(self, a: cute.Pointer, b: cute.Pointer, d: cute.Pointer):
+        m, n, k = self.shape
+        orders = [(1, 0) if major == K_MAJOR else (0, 1) for major in self.majors]
+        ga, gb = (cute.make_tensor(p, cute.make_ordered_layout((rows, k), order=order))
+                  for p, rows, order in zip((a, b), (m, n), orders))
+        gd = cute.make_tensor(d, cute.make_layout((m, n), stride=(n, 1)))
+        mma = sm90.make_trivial_tiled_mma(*self.types, *self.majors, self.out, (1, 1, 1), (m, n))
+        kinds = [LayoutEnum.ROW_MAJOR if major == K_MAJOR else LayoutEnum.COL_MAJOR for major in self.majors]
+        la = cute.slice_(sm90.make_smem_layout_a(kinds[0], (m, n, k), self.types[0], 1), (None, None, 0))
+        lb = cute.slice_(sm90.make_smem_layout_b(kinds[1], (m, n, k), self.types[1], 1), (None, None, 0))
+        load = cpasync.CopyBulkTensorTileG2SOp()
+        tma_a, ta = cpasync.make_tiled_tma_atom(load, ga, la, (m, k))
+        tma_b, tb = cpasync.make_tiled_tma_atom(load, gb, lb, (n, k))
+        self.kernel(mma, tma_a, ta, tma_b, tb, gd, la, lb).launch(grid=(1, 1, 1), block=(THREADS, 1, 1))
+
+    @cute.kernel
+    def kernel(self, mma: cute.TiledMma, tma_a: cute.CopyAtom, ga: cute.Tensor, tma_b: cute.CopyAtom, gb: cute.Tensor, gd: cute.Tensor,
+               la: cute.ComposedLayout, lb: cute.ComposedLayout):
+        m, n, k = self.shape
+        warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
+        thread, _, _ = cute.arch.thread_idx()
+        memory = SmemAllocator()
+        full = memory.allocate_array(cutlass.Int64, 1)
+        sa = memory.allocate_tensor(self.types[0], la.outer, 1024, la.inner)
+        sb = memory.allocate_tensor(self.types[1], lb.outer, 1024, lb.inner)
+        whole = cute.make_layout(1)
+        sa_, ga_ = cpasync.tma_partition(tma_a, 0, whole, cute.group_modes(sa, 0, 2), cute.group_modes(ga, 0, 2))
+        sb_, gb_ = cpasync.tma_partition(tma_b, 0, whole, cute.group_modes(sb, 0, 2), cute.group_modes(gb, 0, 2))
+        if warp == 0:
+            with cute.arch.elect_one():
+                cute.arch.mbarrier_init(full, 1)
+            cute.arch.mbarrier_init_fence()
+        cute.arch.sync_threads()
+        if warp == 0:
+            with cute.arch.elect_one():
+                cute.arch.mbarrier_arrive_and_expect_tx(full, cute.size_in_bytes(self.types[0], la) + cute.size_in_bytes(self.types[1], lb))
+            cute.copy(tma_a, ga_, sa_, tma_bar_ptr=full)
+            cute.copy(tma_b, gb_, sb_, tma_bar_ptr=full)
+        cute.arch.mbarrier_wait(full, 0)
+        part = mma.get_slice(thread)
+        fa, fb = mma.make_fragment_A(mma.get_slice(0).partition_A(sa)), mma.make_fragment_B(mma.get_slice(0).partition_B(sb))
+        out = part.partition_C(gd)
+        acc = cute.make_rmem_tensor(out.shape, self.out)
+        mma.set(warpgroup.Field.ACCUMULATE, False)
+        warpgroup.fence()
+        for block in cutlass.range_constexpr(cute.size(fa, mode=[2])):
+            cute.gemm(mma, acc, fa[None, None, block], fb[None, None, block], acc)
+            mma.set(warpgroup.Field.ACCUMULATE, True)
+        warpgroup.commit_group()
+        warpgroup.wait_group(0)
+        cute.autovec_copy(acc, out)

@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 VOUCHED, OURS = ROOT / "sim/ptx/vouched.def", ROOT / "docs/notes/ptx-ours.md"
 # The tests of kernels that Triton, Gluon and CuTe DSL compile, and their architectures.
 OUTSIDE = {"test_triton": ["sm_80", "sm_90a", "sm_100a", "sm_120a"], "test_tma": ["sm_90a", "sm_100a"], "test_gluon": ["sm_100a"],
-           "test_cute": ["sm_100a", "sm_120a"]}
+           "test_cute": ["sm_90a", "sm_100a", "sm_120a"]}
 HOW = "`tests/sim_ptx/test_vouched.py --write all .cache/sim/kernels/all`"
 HEAD = f"""/* Lists the opcodes of PTX that the tests of kernels in Triton, Gluon and CuTe DSL execute
  * (fidelity.h). {HOW} makes this file.
