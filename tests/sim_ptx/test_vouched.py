@@ -2,7 +2,8 @@
 that tests of kernels of other compilers, written for the tests and compared with NumPy, execute. docs/notes/ptx-ours.md
 lists the rows of the simulator's tables that none of these opcodes has. The tests leave the opcodes that they execute
 in FOLDER's siblings (run_sim.sh).
-usage: test_vouched.py all FOLDER           fails if a list claims what the tests did not show
+usage (SIM_LIBRARY names the simulator):
+       test_vouched.py all FOLDER           fails if a list claims what the tests did not show
        test_vouched.py --write all FOLDER   makes the lists anew"""
 import ctypes
 import os
