@@ -76,6 +76,21 @@ static void check(const pair *p, const char *format, int64_t cols, fill how, flo
     test_matrix_free(&by_element);
 }
 
+static void test_codes(void **state) {
+    (void)state;
+    if (test_cuda_device()->capability != 90) skip();
+    static const char *const formats[] = {"e4m3", "e5m2"};
+    static const float alphas[] = {1, 0.03f, 0x1p-9f, 0x1p-30f, 3e4f};
+    rng r = {3};
+    for (size_t i = 0; i < BSMM_COUNT(pairs); i++)
+        for (size_t f = 0; f < BSMM_COUNT(formats); f++) {
+            for (size_t j = 0; j < BSMM_COUNT(alphas); j++)
+                check(&pairs[i], formats[f], 144, FILL_ORDINARY, alphas[j], &r);
+            check(&pairs[i], formats[f], 144, FILL_SPECIAL, 1, &r);
+            check(&pairs[i], formats[f], 144, FILL_SPECIAL, 0.7f, &r);
+        }
+}
+
 /* Tests rows of D that are no multiple of 16 bytes long, although they are multiples of 16 bytes
  * apart. */
 static void test_edges(void **state) {
@@ -90,6 +105,6 @@ static void test_edges(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_edges)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_codes), cmocka_unit_test(test_edges)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -254,27 +254,35 @@ static bool is_simple(const bsmm_product *p) {
  * rows must also be multiples of 16 bytes long, because on an H100 a TMA store of other rows has
  * written bytes after the last column. */
 static bsmm_wgmma_store store_of(const bsmm_product *p) {
-    uint32_t elem = p->d.m.format.elem;
+    static const bsmm_wgmma_store by_map[BSMM_ELEM_COUNT] = {
+        [BSMM_ELEM_BF16] = BSMM_WGMMA_STORE_BF16,
+        [BSMM_ELEM_F16] = BSMM_WGMMA_STORE_F16,
+        [BSMM_ELEM_E4M3] = BSMM_WGMMA_STORE_E4M3,
+        [BSMM_ELEM_E5M2] = BSMM_WGMMA_STORE_E5M2,
+    };
+    const uint32_t elem = p->d.m.format.elem;
     if (!is_simple(p)) return BSMM_WGMMA_STORE_ANY;
     if (elem == BSMM_ELEM_F32) return BSMM_WGMMA_STORE_F32;
-    if ((p->d.m.ld | p->d.m.cols) % 8 != 0) return BSMM_WGMMA_STORE_ANY;
-    if (elem == BSMM_ELEM_BF16) return BSMM_WGMMA_STORE_BF16;
-    return elem == BSMM_ELEM_F16 ? BSMM_WGMMA_STORE_F16 : BSMM_WGMMA_STORE_ANY;
+    const int64_t bits = bsmm_elem_row(elem)->bits;
+    return (p->d.m.ld | p->d.m.cols) * bits % 128 == 0 ? by_map[elem] : BSMM_WGMMA_STORE_ANY;
 }
 
 /* Makes the tensor map with which TMA stores D. A warpgroup stores 64 rows by 64 columns at a time,
  * or 32 columns if 64 does not divide the tile's width. */
 static void map_result(const bsmm_product *p, const bsmm_wgmma_tile *t, bsmm_cuda_ready_map *map) {
     const uint32_t cols = GEMM_CHUNK_COLS(t->tile_n);
+    const uint32_t bytes = bsmm_elem_row(p->d.m.format.elem)->bits / 8, row = cols * bytes;
     bsmm_cuda_ready_map_make(
         p->device,
         &(bsmm_cuda_tensor_desc){
-            .type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
-            .swizzle = cols == 64 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B,
+            .type = bytes == 2 ? CU_TENSOR_MAP_DATA_TYPE_UINT16 : CU_TENSOR_MAP_DATA_TYPE_UINT8,
+            .swizzle = row == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+                       : row == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                                   : CU_TENSOR_MAP_SWIZZLE_32B,
             .l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_NONE,
             .rank = 2,
             .extents = {(uint64_t)p->d.m.cols, (uint64_t)p->d.m.rows},
-            .strides = {(uint64_t)p->d.m.ld * 2},
+            .strides = {(uint64_t)p->d.m.ld * bytes},
             .box = {cols, 64},
         },
         map);
@@ -332,7 +340,7 @@ static void make_maps(const bsmm_product *p, const bsmm_wgmma_tile *t, const bsm
     map_elements(p, b, n, t->tile_n, &made->b);
     map_scales(p, a, m, t->tile_m, &made->a_rows);
     map_scales(p, b, n, t->tile_n, &made->b_rows);
-    if (made->params.store >= BSMM_WGMMA_STORE_BF16) map_result(p, t, &made->d);
+    if (made->params.store >= BSMM_WGMMA_STORE_E4M3) map_result(p, t, &made->d);
 }
 
 bsmm_status bsmm_wgmma_make(const bsmm_product *p, const bsmm_wgmma_tile *t,
@@ -367,7 +375,7 @@ static bsmm_status bind_maps(const bsmm_product *p, const bsmm_wgmma_engine *mad
     BSMM_TRY(bsmm_cuda_ready_map_at(d, &made->b, in->b.elements, &params->b));
     if (in->a.rows) BSMM_TRY(bsmm_cuda_ready_map_at(d, &made->a_rows, in->a.rows, &params->a_rows));
     if (in->b.rows) BSMM_TRY(bsmm_cuda_ready_map_at(d, &made->b_rows, in->b.rows, &params->b_rows));
-    if (params->store < BSMM_WGMMA_STORE_BF16) return BSMM_OK;
+    if (params->store < BSMM_WGMMA_STORE_E4M3) return BSMM_OK;
     return bsmm_cuda_ready_map_at(d, &made->d, p->d.m.data, &params->d);
 }
 

@@ -45,6 +45,11 @@ static __device__ __forceinline__ void ptx_store_shared_f32(uint32_t to, float v
     asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(value) : "memory");
 }
 
+/* PTX ISA 9.7.9.11 "st.shared": stores the low 16 bits of a word. */
+static __device__ __forceinline__ void ptx_store_shared_b16(uint32_t to, uint32_t value) {
+    asm volatile("st.shared.b16 [%0], %1;" ::"r"(to), "h"((uint16_t)value) : "memory");
+}
+
 /* PTX ISA 9.7.9.12 "st.async": stores a float in the shared memory of any thread block of the
  * cluster. An mbarrier in the same shared memory counts its 4 bytes. */
 static __device__ __forceinline__ void ptx_store_async_f32(uint32_t to, float value,

@@ -467,7 +467,7 @@ static __device__ __forceinline__ void set_up(const bsmm_wgmma_params *p, uint32
     ptx_fence_mbarrier_init();
     ptx_tma_prefetch_map(&p->a);
     ptx_tma_prefetch_map(&p->b);
-    if (p->store >= BSMM_WGMMA_STORE_BF16) ptx_tma_prefetch_map(&p->d);
+    if (p->store >= BSMM_WGMMA_STORE_E4M3) ptx_tma_prefetch_map(&p->d);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCK_THREADS == 256 ? 2 : 1)

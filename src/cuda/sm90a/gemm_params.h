@@ -25,13 +25,16 @@ typedef enum bsmm_wgmma_store {
     /* Threads store one element at a time by the epilogue of gpu/epilogue.h, which supports every
      * D. */
     BSMM_WGMMA_STORE_ANY = 0,
-    BSMM_WGMMA_STORE_F32 = 1,  /* threads store rows of fp32 from registers */
-    BSMM_WGMMA_STORE_BF16 = 2, /* TMA stores D through the tensor map d */
-    BSMM_WGMMA_STORE_F16 = 3
+    BSMM_WGMMA_STORE_F32 = 1, /* threads store rows of fp32 from registers */
+    /* TMA stores D through the tensor map d. */
+    BSMM_WGMMA_STORE_E4M3 = 2,
+    BSMM_WGMMA_STORE_E5M2 = 3,
+    BSMM_WGMMA_STORE_BF16 = 4,
+    BSMM_WGMMA_STORE_F16 = 5
 } bsmm_wgmma_store;
 
 typedef struct bsmm_wgmma_params {
-    /* The tensor maps of A, B and D. Only BSMM_WGMMA_STORE_BF16 and BSMM_WGMMA_STORE_F16 use d. */
+    /* The tensor maps of A, B and D. BSMM_WGMMA_STORE_E4M3 and later ways to store use d. */
     CUtensorMap a, b, d;
     /* The tensor maps of the fp32 scales of 1 x 128 blocks, as a matrix [k block][row] with rows
      * contiguous. Only kernels with GEMM_ROW_ROW, i.e. with such scales for A and for B, use

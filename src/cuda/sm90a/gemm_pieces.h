@@ -305,7 +305,7 @@ end_by_copies(consumer *c, shared *told, float (*total)[ACCUMULATORS], const wor
 #pragma unroll
     for (int s = 0; s < SUBTILES; s++) {
         const corner mine = {piece->at.row + (c->warpgroup * SUBTILES + s) * 64, piece->at.col};
-        store_by_map(c, told, total[s], mine, false);
+        store_by_map(c, told, total[s], mine, false, false);
     }
 }
 

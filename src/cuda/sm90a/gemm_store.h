@@ -42,6 +42,52 @@ static __device__ __forceinline__ void stage_chunk(const consumer *c, const floa
     }
 }
 
+/* Converts two results to two e5m2 codes. The instruction cvt makes 0x7f of NaN, but bsmm stores
+ * 0x7e. */
+static __device__ __forceinline__ uint32_t pack_e5m2(float low, float high) {
+    return bsmm_ptx_cvt_e5m2x2(high, low) ^ (isnan(low) ? 1u : 0) ^ (isnan(high) ? 0x100u : 0);
+}
+
+/* Writes a thread's results for 16 columns of D to a staging buffer, in D's 8-bit format: four of
+ * a row and four of the eighth row after it. Products with the epilogue's factor are rounded to odd
+ * before they are rounded to 8 bits, which gives the same codes as one rounding. */
+static __device__ __noinline__ void stage_unit(const bsmm_wgmma_params *p, const shared *told,
+                                               uint32_t to, float a, float b, float c, float d,
+                                               float e, float f, float g, float h) {
+    float values[8] = {a, b, c, d, e, f, g, h};
+    const bool e5m2 = p->store == BSMM_WGMMA_STORE_E5M2;
+    if (HALVES && told->power != 0) {
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            values[i] *= told->power;
+    } else if (!told->plain) {
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            values[i] = bsmm_gpu_epilogue_odd(told->factors.factor * (double)values[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const float *v = values + 2 * i;
+        const uint32_t at = to + i / 2 * 8 + i % 2 * 8 * CHUNK_COLS;
+        ptx_store_shared_b16(at, e5m2 ? pack_e5m2(v[0], v[1]) : bsmm_ptx_cvt_e4m3x2(v[1], v[0]));
+    }
+}
+
+/* Writes a warp's results for 16 rows and CHUNK_COLS columns of D to a staging buffer in shared
+ * memory, in D's 8-bit format. In rows of 64 bytes, the 16-byte unit u of row r lies at u ^ (r / 2
+ * % 4). In rows of 32 bytes, it lies at u ^ (r / 4 % 2). */
+static __device__ __forceinline__ void stage_codes(const consumer *c, const shared *told,
+                                                   const float *total, uint32_t to) {
+    const uint32_t line = (uint32_t)c->lane / 4;
+    to += (16 * (uint32_t)c->warp + line) * CHUNK_COLS + (uint32_t)c->lane % 4 * 2;
+#pragma unroll
+    for (uint32_t j = 0; j < CHUNK_COLS / 16; j++) {
+        const float *t = total + 8 * j;
+        const uint32_t unit = j ^ line * CHUNK_COLS / 128 % (CHUNK_COLS / 16);
+        stage_unit(c->p, told, to + unit * 16, t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7]);
+    }
+}
+
 static __device__ __forceinline__ void wait_written(const consumer *c, uint32_t place) {
     wait_for(written_of(&c->r, (uint32_t)c->warpgroup, place), ~(c->chunks >> place) & 1);
 }
@@ -164,17 +210,22 @@ static __device__ __forceinline__ void take_over(consumer *c, float (*total)[ACC
 /* Writes the results of a subtile (64 rows of a tile of D) to staging buffers and passes them to
  * the writer thread. TMA leaves out rows and columns past the edges of D. A separate thread issues
  * the TMA stores, because such an instruction may stall its thread for a thousand cycles while
- * loads are in flight. */
+ * loads are in flight. `codes` is true if D has 8 bits; the function then calls stage_unit. */
 static __device__ __forceinline__ void store_by_map(consumer *c, shared *told, const float *total,
-                                                    corner at, bool to_memory) {
+                                                    corner at, bool to_memory, bool codes) {
 #pragma unroll
     for (uint32_t i = 0; i < TILE_N / CHUNK_COLS; i += PLACE_CHUNKS) {
         const uint32_t place = i % PLACES;
         wait_written(c, place);
 #pragma unroll
-        for (uint32_t j = 0; j < PLACE_CHUNKS; j++)
-            stage_chunk(c, total + (i + j) * (CHUNK_COLS / 2),
-                        c->staging + (place + j) * CHUNK_BYTES);
+        for (uint32_t j = 0; j < PLACE_CHUNKS; j++) {
+            const float *results = total + (i + j) * (CHUNK_COLS / 2);
+            const uint32_t to = c->staging + (place + j) * CHUNK_BYTES;
+            if (codes)
+                stage_codes(c, told, results, to);
+            else
+                stage_chunk(c, results, to);
+        }
         if (to_memory && c->lane == 0) told->chunks[c->warpgroup][place].to_memory = 1;
         corner chunk_at = {at.row, at.col + (int32_t)i * CHUNK_COLS};
         give_chunk(c, told, place, CHUNK_STORE, chunk_at);
@@ -208,11 +259,22 @@ static __device__ __forceinline__ void store_floats(const bsmm_wgmma_params *p, 
     }
 }
 
-static __device__ __noinline__ void store_any(const bsmm_wgmma_params *p,
-                                              const bsmm_gpu_epilogue_factors *f, int32_t row,
-                                              int32_t col, float value) {
-    if (row < p->m && col < p->n)
-        bsmm_gpu_epilogue_store(&p->whole.epilogue, f, row, col, (double)value);
+/* Stores four results by the general epilogue: two of row `row` and two of the eighth row after it,
+ * in columns col and col + 1. Bit i of `again` means that row i of the warp's 16 rows will be
+ * recomputed. Its results are not stored: if D and C are the same memory, storing them would
+ * overwrite the C that the recomputation needs. */
+static __device__ __noinline__ void store_four(const bsmm_wgmma_params *p,
+                                               const bsmm_gpu_epilogue_factors *f, uint32_t again,
+                                               int32_t row, int32_t col, float x, float y, float z,
+                                               float w) {
+    again >>= threadIdx.x % 32 / 4;
+#pragma unroll 1
+    for (int i = 0; i < 4; i++) {
+        const int32_t r = i < 2 ? row : row + 8, c = i % 2 ? col + 1 : col;
+        const float value = i < 2 ? (i ? y : x) : i == 2 ? z : w;
+        if (r < p->m && c < p->n && !(again >> (i < 2 ? 0 : 8) & 1))
+            bsmm_gpu_epilogue_store(&p->whole.epilogue, f, (uint32_t)r, (uint32_t)c, (double)value);
+    }
 }
 
 /* The rows of D whose results must be recomputed, as one bit for each of the warp's 16 rows. If the
@@ -311,19 +373,16 @@ static __device__ __forceinline__ void watch(uint32_t *overflowed, const float *
     if (!finite || lost) *overflowed = 1;
 }
 
-/* Stores the results of one thread by the general epilogue, one element at a time. Rows in the bit
- * mask `again` will be recomputed and are not stored here. If D and C are the same memory, storing
- * them would overwrite the C that the recomputation needs. */
+/* Stores the results of one thread by the general epilogue, except those of rows that will be
+ * recomputed. */
 static __device__ __forceinline__ void store_each(const consumer *c, const shared *told,
                                                   const float *total, const rows_again *again,
                                                   int32_t row, int32_t col) {
-    const bsmm_wgmma_params *p = c->p;
 #pragma unroll
-    for (int i = 0; i < ACCUMULATORS; i++) {
+    for (int i = 0; i < ACCUMULATORS; i += 4) {
         const uint32_t rows = block_of(c, i) ? again->of[COL_BLOCKS - 1] : again->of[0];
-        const int32_t below = i % 4 / 2 * 8;
-        store_any(p, &told->factors, rows >> (c->lane / 4 + below) & 1 ? p->m : row + below,
-                  col + i / 4 * 8 + i % 2, total[i]);
+        store_four(c->p, &told->factors, rows, row, col + 2 * i, total[i], total[i + 1],
+                   total[i + 2], total[i + 3]);
     }
 }
 
@@ -331,7 +390,7 @@ static __device__ __forceinline__ void store_rows_again(const consumer *c, const
                                                         const rows_again *again, int32_t row,
                                                         int32_t col) {
     const int32_t middle = COL_BLOCKS == 2 ? col + c->split * COL_GROUP : col + TILE_N;
-    if (c->p->store >= BSMM_WGMMA_STORE_BF16)
+    if (c->p->store >= BSMM_WGMMA_STORE_E4M3)
         for (uint32_t i = 0; i < PLACES; i++)
             wait_written(c, i);
     __syncwarp();
@@ -395,12 +454,14 @@ static __device__ __forceinline__ void store(consumer *c, shared *told,
         scale_by_rows(p, total[s], my_row, my_col);
         if (p->store == BSMM_WGMMA_STORE_ANY) {
             store_each(c, told, total[s], &again, my_row, my_col);
+        } else if (p->store == BSMM_WGMMA_STORE_E4M3 || p->store == BSMM_WGMMA_STORE_E5M2) {
+            store_by_map(c, told, total[s], mine, any_again(&again) != 0, true);
         } else {
             scale_total(told, total[s]);
             if (p->store == BSMM_WGMMA_STORE_F32)
                 store_floats(p, total[s], my_row, my_col);
             else
-                store_by_map(c, told, total[s], mine, any_again(&again) != 0);
+                store_by_map(c, told, total[s], mine, any_again(&again) != 0, false);
         }
         if (any_again(&again)) store_rows_again(c, told, &again, row, at.col);
     }

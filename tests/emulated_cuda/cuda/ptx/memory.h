@@ -20,6 +20,9 @@ static inline void ptx_stmatrix_x4(uint32_t to, uint32_t a, uint32_t b, uint32_t
 static inline void ptx_store_shared_f32(uint32_t to, float value) {
     memcpy(emulated_pointer(to), &value, 4);
 }
+static inline void ptx_store_shared_b16(uint32_t to, uint32_t value) {
+    memcpy(emulated_pointer(to), &value, 2);
+}
 static inline void ptx_store_async_f32(uint32_t to, float value, uint32_t barrier) {
     memcpy(emulated_pointer(to), &value, 4);
     emulated_mbarrier_complete(barrier, 4);
