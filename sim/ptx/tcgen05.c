@@ -307,11 +307,20 @@ static bool check_disabled(ptx_warp *w, const ptx_inst *i) {
     return false;
 }
 
+/* Refuses kind::i8 for other targets than sm_100a, as ptxas does. */
+static bool check_target(ptx_warp *w, const ptx_inst *i) {
+    const ptx_module *m = w->block->launch->module;
+    if (!ptx_has(i->opcode, "kind::i8") || (m->target == 100 && m->feature == 'a')) return true;
+    ptx_stop(w, i, "kind::i8 is for the target sm_100a, not for sm_%u%.1s", m->target,
+             m->feature ? &m->feature : "");
+    return false;
+}
+
 enum { PLAIN, SCALED };
 static void execute_mma(ptx_warp *w, const ptx_inst *i) {
     const bool scaled = i->opcode->row->what == SCALED;
     const ptx_operand *adds = &i->op[scaled ? 6 : ENABLED];
-    if (!scaled && !check_disabled(w, i)) return;
+    if (!scaled && (!check_disabled(w, i) || !check_target(w, i))) return;
     for (uint32_t left = w->mask; left && !w->stop; left &= left - 1) {
         const uint32_t l = ptx_first(left);
         ptx_async j = {.run = run_product, .warp = w, .inst = i, .lane = l, .ordered = true};

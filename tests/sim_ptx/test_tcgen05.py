@@ -49,9 +49,9 @@ def words(pointer, count, load):
     return f" mul.wide.u32 %rd3, %r1, {4 * count}; add.s64 %rd3, %rd3, {pointer};" + " ".join(move.format(k, 4 * k) for k in range(count))
 
 
-def run(device, body, threads, given, out):
+def run(device, body, threads, given, out, target="sm_100a"):
     """Runs a kernel with the bytes `given` as its first argument, and returns its second one."""
-    module = device.load(HEAD + body + TAIL)
+    module = device.load(HEAD.replace("sm_100a", target) + body + TAIL)
     at = [device.upload(given), device.upload(out)]
     try:
         device.launch(device.function(module, "kernel"), (1,), (threads,), 0, at)
@@ -189,9 +189,9 @@ def test_copy(device, rng, shape, bits):
     return all((got[lane] == (codes[row_of(lane)] if row_of(lane) >= 0 else before[lane])).all() for lane in range(128))
 
 
-def refused(device, rng, tail, message):
+def refused(device, rng, tail, message, kind="f16", target="sm_100a"):
     try:
-        run(device, product_body(tail), 128, product_inputs(rng)[3], np.zeros((M, N), np.float32))
+        run(device, product_body(tail).replace("kind::f16", f"kind::{kind}"), 128, product_inputs(rng)[3], np.zeros((M, N), np.float32), target)
         return False
     except driver.Error as error:
         return message in str(error)
@@ -206,6 +206,7 @@ def main():
     results |= {f"cp {shape}, {bits} bits": test_copy(device, rng, shape, bits) for shape in COPIES for bits in (4, 6, 8)}
     results["scale-input-d 16"] = refused(device, rng, "%p5, 16", "scale-input-d is above 15")
     results["three words of lanes"] = refused(device, rng, "{%r1, %r1, %r1}, %p5", "disable-output-lane has 3 words, not 4")
+    results["kind::i8 for sm_100f"] = refused(device, rng, "%p5", "kind::i8 is for the target sm_100a, not for sm_100f", "i8", "sm_100f")
     failed = [name for name, good in results.items() if not good]
     print("\n".join(failed))
     print(f"{len(results)} tests, {len(failed)} failed")
