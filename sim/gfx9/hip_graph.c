@@ -61,7 +61,7 @@ hipError_t hip_graph_add(hip_graph *g, const hip_work *work, const void *bytes, 
             return hip_fail(hipErrorInvalidValue, "dependency %zu is no node of the graph", k);
     hip_work *w = malloc(sizeof *w + size);
     if (!w || !grow(&g->nodes, g->count, sizeof(void *))) return free(w), no_memory();
-    *w = *work, w->size = size;
+    *w = *work, w->size = size, w->number = g->count;
     if (size) memcpy(w->bytes, bytes, size);
     w->launch.kernarg = w->bytes;
     g->nodes[g->count++] = w;
@@ -99,20 +99,17 @@ HIP hipError_t hipGraphGetNodes(hip_graph *g, hip_work **nodes, size_t *count) {
     return hipSuccess;
 }
 
-static bool is_ready(const hip_graph *g, const hip_work *node, const bool *taken) {
-    for (size_t k = 0; k < g->edge_count; k++)
-        for (size_t n = 0; g->edges[k].to == node && n < g->count; n++)
-            if (g->nodes[n] == g->edges[k].from && !taken[n]) return false;
-    return true;
-}
-
-/* Copies the nodes of `g` to `made`, each after the nodes on which it depends. */
-static hipError_t sort_nodes(const hip_graph *g, hip_graph *made, bool *taken) {
+/* Copies the nodes of `g` to `made`, each after the nodes on which it depends. waits[k] counts the
+ * nodes that node k waits for and that are not copied yet. It is TAKEN once node k is copied. */
+static hipError_t sort_nodes(const hip_graph *g, hip_graph *made, size_t *waits) {
+    enum { TAKEN = -1 };
     uint64_t state = hip_setting("BSMM_SIM_SEED", 1);
+    for (size_t k = 0; k < g->edge_count; k++)
+        waits[g->edges[k].to->number]++;
     while (made->count < g->count) {
         size_t chosen = g->count, ready = 0;
         for (size_t k = 0; k < g->count; k++) {
-            if (taken[k] || !is_ready(g, g->nodes[k], taken)) continue;
+            if (waits[k]) continue;
             state = state * 6364136223846793005u + 1442695040888963407u;
             if ((state >> 33) % ++ready == 0) chosen = k;
         }
@@ -120,7 +117,9 @@ static hipError_t sort_nodes(const hip_graph *g, hip_graph *made, bool *taken) {
         const hip_work *w = g->nodes[chosen];
         const hipError_t status = hip_graph_add(made, w, w->bytes, w->size, NULL, 0, NULL);
         if (status) return status;
-        taken[chosen] = true;
+        waits[chosen] = (size_t)TAKEN;
+        for (size_t k = 0; k < g->edge_count; k++)
+            if (g->edges[k].from == w) waits[g->edges[k].to->number]--;
     }
     return hipSuccess;
 }
@@ -132,9 +131,9 @@ HIP hipError_t hipGraphInstantiate(hip_graph **executable, hip_graph *g, void **
     if (log && size) *log = 0;
     if (!executable || !g) return hip_fail(hipErrorInvalidValue, "executable or graph is NULL");
     hip_graph *made = *executable = calloc(1, sizeof *made);
-    bool *taken = calloc(g->count + 1, sizeof *taken);
-    hipError_t status = made && taken ? sort_nodes(g, made, taken) : no_memory();
-    free(taken);
+    size_t *waits = calloc(g->count + 1, sizeof *waits);
+    hipError_t status = made && waits ? sort_nodes(g, made, waits) : no_memory();
+    free(waits);
     if (status && made) hipGraphDestroy(made), *executable = NULL;
     return status;
 }

@@ -17,7 +17,7 @@ typedef struct hip_work {
     uint32_t value;
     hipFunction_t function; /* The kernel of a launch, whose arguments are in `bytes`. */
     gfx9_launch launch;
-    size_t size;
+    size_t size, number; /* The node is number `number` of its graph. */
     _Alignas(16) uint8_t bytes[];
 } hip_work;
 
