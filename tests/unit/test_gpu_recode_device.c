@@ -256,8 +256,8 @@ static void moves_scales_as_the_cpu(const char *device) {
                 move_case(device, formats[f], from, to, 1 + rng_below(&r, 500),
                           1 + rng_below(&r, 900), &r);
                 /* These sizes allow loads and stores of 16 bytes. */
-                move_case(device, formats[f], from, to, 64 * (1 + rng_below(&r, 9)),
-                          512 * (1 + rng_below(&r, 9)), &r);
+                move_case(device, formats[f], from, to, 64 * (1 + rng_below(&r, 3)),
+                          512 * (1 + rng_below(&r, 2)), &r);
             }
 }
 
