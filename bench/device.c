@@ -22,7 +22,11 @@ static bool has_name(const bench_device_kind *kind, const char *device) {
 
 static bool has_model(const bench_device_kind *kind, const char *device) {
     const char *model = strchr(device, ':');
-    return kind->models && model && strncmp(model + 1, kind->models, strlen(kind->models)) == 0;
+    for (const char *at = model ? kind->models : NULL; at; at = strchr(at, '|')) {
+        at += *at == '|';
+        if (strncmp(model + 1, at, strcspn(at, "|")) == 0) return true;
+    }
+    return false;
 }
 
 const bench_device_kind *bench_device_kind_of(const char *device) {

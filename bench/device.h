@@ -33,9 +33,9 @@ typedef struct bench_device_kind {
     /* Returns the name of the known device whose data sheet describes this device. If the function
      * is NULL, `known` describes all devices of this kind. */
     const char *(*known_of)(const char *device);
-    /* The first letters of the names of this kind's models, if its devices are called "name:model"
-     * or "name:model:1". They distinguish kinds with the same name. NULL means that there are no
-     * models. */
+    /* The first letters of the names of this kind's models, separated by '|', if its devices are
+     * called "name:model" or "name:model:1". They distinguish kinds with the same name, of which
+     * the last that fits counts. NULL means that there are no models. */
     const char *models;
     /* Names the kind of device whose kernels run on this device. NULL means that this kind has its
        own kernels. */
@@ -46,6 +46,9 @@ typedef struct bench_device_kind {
     /* True if times come from a model of the device, which gives the same time in every run. A
      * simulated device without a model reports the time that simulating took. */
     bool is_model;
+    /* True if timed launches on a modelled device compute no results, so that nothing can be
+     * validated with the option --sampled. */
+    bool times_without_results;
     /* The library with which bench compares GEMMs on this kind of device (the peer), or NULL if
      * there is none. */
     const bench_queued_peer *peer;

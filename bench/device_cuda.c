@@ -180,6 +180,8 @@ const bench_device_kind bench_device_cuda = {
     .levels = bench_cuda_levels,
     .open = open_cuda,
     BENCH_CUDA_OPERATIONS,
+    .start_time = bench_cuda_start_time,
+    .finish_time = bench_cuda_finish_time,
     .cache_bytes = cache_bytes,
     .launch_empty = launch_empty,
     .count_launches = bench_cuda_count_launches,

@@ -26,12 +26,12 @@ bool bench_cuda_end_capture(void *state, bench_graph *graph);
 bool bench_cuda_launch(void *state, const bench_graph *graph);
 void bench_cuda_forget(void *state, bench_graph *graph);
 
-/* Initializes the operations that real and simulated NVIDIA GPUs share. */
+/* Initializes the operations that real and simulated NVIDIA GPUs share, except start_time and
+ * finish_time. */
 #define BENCH_CUDA_OPERATIONS                                                                      \
     .close = bench_cuda_close, .stream = bench_cuda_stream, .allocate = bench_cuda_allocate,       \
     .release = bench_cuda_release, .write = bench_cuda_write, .read = bench_cuda_read,             \
     .copy = bench_cuda_copy, .fill_words = bench_cuda_fill_words, .wait = bench_cuda_wait,         \
-    .start_time = bench_cuda_start_time, .finish_time = bench_cuda_finish_time,                    \
     .begin_capture = bench_cuda_begin_capture, .end_capture = bench_cuda_end_capture,              \
     .launch = bench_cuda_launch, .forget = bench_cuda_forget
 

@@ -1,6 +1,7 @@
-/* Implements simulated NVIDIA GPUs as devices of bench, through the simulator's libcuda.so.1. The
- * simulator has no time model, so times are those that simulating took (docs/SIMULATOR.md). */
-#include "device_cuda.h"
+/* Implements simulated NVIDIA GPUs as devices of bench, through the simulator's libcuda.so.1. Times
+ * are those that simulating took. device_sim_cuda_model.c has the devices that the simulator's time
+ * model knows. */
+#include "device_sim_cuda.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -11,22 +12,22 @@ enum { POINTER_ATTRIBUTE_DEVICE = 9, PROBE_BYTES = 64 };
 typedef int read_attribute(void *value, int attribute, uint64_t pointer);
 
 /* The simulator's SONAME. NVIDIA's driver has the same file name, but another SONAME. */
-static const char soname[] = "libbsmm_sim_cuda.so.1";
+const char bench_sim_cuda_soname[] = "libbsmm_sim_cuda.so.1";
 
 /* Opens the device that owns `probe`, which is memory that the bsmm library has allocated. */
 static void *open_owner(const void *probe) {
-    void *library = dlopen(soname, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    void *library = dlopen(bench_sim_cuda_soname, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     void *symbol = library ? dlsym(library, "cuPointerGetAttribute") : NULL;
     read_attribute *read;
     int ordinal = 0;
     memcpy(&read, &symbol, sizeof read);
     if (symbol && read(&ordinal, POINTER_ATTRIBUTE_DEVICE, (uintptr_t)probe) == 0)
         return bench_cuda_open(library, ordinal);
-    bench_device_fail("%s is not loaded or too old", soname);
+    bench_device_fail("%s is not loaded or too old", bench_sim_cuda_soname);
     return NULL;
 }
 
-static void *open_simulator(const char *name) {
+void *bench_sim_cuda_open(const char *name) {
     void *probe;
     if (bsmm_allocate_memory(name, PROBE_BYTES, &probe) != BSMM_OK) {
         bench_device_fail("%s", bsmm_error_message());
@@ -37,12 +38,12 @@ static void *open_simulator(const char *name) {
     return state;
 }
 
-static const char *known_of(const char *device) {
+const char *bench_sim_cuda_known_of(const char *device) {
     return strstr(device, "sm_100") ? "b200" : strstr(device, "sm_120") ? "rtx5090" : "h200";
 }
 
 /* The simulator has no caches, so one set of operands is enough. */
-static uint64_t cache_bytes(const void *state) {
+uint64_t bench_sim_cuda_cache_bytes(const void *state) {
     (void)state;
     return 0;
 }
@@ -50,7 +51,7 @@ static uint64_t cache_bytes(const void *state) {
 /* Each level is the largest that tests/unit/test_cli_level.c found, with K from 256 to 1024. The
  * simulator rounds the sum of an instruction's products once, unless it knows how the GPU adds
  * (docs/SIMULATOR.md). Real Blackwell GPUs may round otherwise; none was measured. */
-static const bench_family_level levels[] = {
+const bench_family_level bench_sim_cuda_levels[] = {
     {"cuda_sm100f_scaled", .unit = 32, .level = 1.01},
     {"cuda_sm90a_fp8", .unit = 32, .segment = 128, .fraction = 13, .level = 0.72},
     {"cuda_sm90a_fold", .unit = 32, .segment = 128, .fraction = 13, .level = 1.01},
@@ -64,13 +65,13 @@ static const bench_family_level levels[] = {
 
 /* The simulator counts the opcodes that it executes if this variable is set before it loads
  * kernels. With an empty value it writes no file. */
-static void count_opcodes(void) {
+void bench_sim_cuda_count_opcodes(void) {
     setenv("BSMM_SIM_FIDELITY", "", 0);
 }
 
 /* Calls the simulator's function bsmm_sim_fidelity (sim/ptx/cuda.h). */
-static int get_opcode(unsigned number, const char **opcode, uint64_t *count) {
-    void *library = dlopen(soname, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+int bench_sim_cuda_get_opcode(unsigned number, const char **opcode, uint64_t *count) {
+    void *library = dlopen(bench_sim_cuda_soname, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     void *symbol = library ? dlsym(library, "bsmm_sim_fidelity") : NULL;
     int (*get)(unsigned, const char **, uint64_t *);
     memcpy(&get, &symbol, sizeof get);
@@ -80,14 +81,16 @@ static int get_opcode(unsigned number, const char **opcode, uint64_t *count) {
 const bench_device_kind bench_device_sim_cuda = {
     .name = "sim",
     .known = "b200",
-    .known_of = known_of,
+    .known_of = bench_sim_cuda_known_of,
     .models = "sm_",
     .kernels = "cuda",
     .is_simulated = true,
-    .levels = levels,
-    .open = open_simulator,
+    .levels = bench_sim_cuda_levels,
+    .open = bench_sim_cuda_open,
     BENCH_CUDA_OPERATIONS,
-    .cache_bytes = cache_bytes,
-    .count_opcodes = count_opcodes,
-    .get_opcode = get_opcode,
+    .start_time = bench_cuda_start_time,
+    .finish_time = bench_cuda_finish_time,
+    .cache_bytes = bench_sim_cuda_cache_bytes,
+    .count_opcodes = bench_sim_cuda_count_opcodes,
+    .get_opcode = bench_sim_cuda_get_opcode,
 };

@@ -146,7 +146,10 @@ static void print_heading(const session *s) {
         putchar('\n');
     }
     if (s->on.device->kind->is_model)
-        printf("times: model, not measured (docs/SIMULATOR.md)\n");
+        printf("times: model, not measured (docs/SIMULATOR.md)%s\n",
+               s->base.values->sampled && s->on.device->kind->times_without_results
+                   ? "; results: neither computed nor validated"
+                   : "");
     else if (s->on.device->kind->is_simulated)
         printf(
             "times: how long simulating took, not how long the device takes (docs/SIMULATOR.md)\n");

@@ -279,8 +279,8 @@ struct ptx_cluster {
 };
 
 /* Tells whether the time model times a launch. With TIMING_SAMPLE the simulator executes only the
- * clusters that the model needs, and no products of tcgen05 and wgmma, so the launch's results are
- * incomplete. */
+ * clusters that the model needs, and writes 1 in place of the sums of tcgen05 and wgmma, so the
+ * launch's results are incomplete. */
 enum ptx_timed { TIMING_OFF, TIMING_ALL, TIMING_SAMPLE };
 enum { STALL_MEMORY, STALL_SHARED, STALL_BARRIER, STALL_MATRIX, STALL_ISSUE, STALLS };
 /* Holds the time of a launch and its causes. All fields are double, because bsmm_sim_times copies

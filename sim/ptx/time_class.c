@@ -70,14 +70,14 @@ static void size_product(ptx_class *c, const ptx_inst *i, const ptx_device *d, c
     c->bytes = (n * k / PARTITIONS + (i->op[1].place == REG ? 16 * k : 0)) * bits / 8;
 }
 
-static float arithmetic_cycles(const ptx_inst *i, uint8_t *pipe) {
+static uint32_t arithmetic_cycles(const ptx_inst *i, uint8_t *pipe) {
     const ptx_type_info *type = &ptx_types[i->opcode->types[0]];
     const bool is_float = type->kind == FLOAT;
     if (strncmp(i->opcode->text, "shfl", 4) == 0) return SHUFFLE_CYCLES;
     if (*pipe == PIPE_SPECIAL) return SPECIAL_CYCLES;
     if (*pipe == PIPE_FMA && !is_float) /* The FMA pipe multiplies integers at half its rate. */
         *pipe = i->opcode->text[0] == 'm' ? PIPE_FMA : PIPE_ALU;
-    const float wide = type->bits == 64 ? 2 : 1;
+    const uint32_t wide = type->bits == 64 ? 2 : 1;
     return wide * (*pipe == PIPE_FMA && is_float ? FMA_CYCLES : ALU_CYCLES);
 }
 
@@ -119,6 +119,6 @@ ptx_class ptx_class_of(const ptx_inst *i, const ptx_device *d) {
     else if (c.pipe == PIPE_ACCESS)
         c.cycles = 1;
     else if (c.special == ORDINARY)
-        c.cycles = arithmetic_cycles(i, &c.pipe);
+        c.cycles = (float)arithmetic_cycles(i, &c.pipe);
     return c;
 }

@@ -30,7 +30,7 @@ static uint32_t pop(ptx_replay_state *p) {
 /* Counts an arrival at a phase in cycle `at`. The last arrival lets the waiting warps continue. */
 static void arrive(ptx_replay_state *p, uint32_t cluster, uint32_t number, double at,
                    uint8_t cause) {
-    ptx_phase *f = &p->phases[cluster][number];
+    ptx_phase *f = &p->phases[cluster].at[number];
     if (at >= f->time) f->time = at, f->cause = cause;
     if (--f->missing) return;
     for (uint32_t n = f->waiting; n != NOBODY;) {
@@ -58,7 +58,7 @@ static void run_job(ptx_replay_state *p, ptx_replayed *w, const ptx_event *e) {
 /* Lets a warp wait for a phase. Returns false if the phase is not over yet. */
 static bool run_wait(ptx_replay_state *p, uint32_t number, uint32_t which) {
     ptx_replayed *w = &p->warps[number];
-    ptx_phase *f = &p->phases[w->cluster][which];
+    ptx_phase *f = &p->phases[w->cluster].at[which];
     if (!f->missing) {
         ptx_wait_until(p, w, f->time, f->cause);
         return true;

@@ -22,7 +22,7 @@ static bool make_phases(ptx_replay_state *p) {
     p->phases = calloc(p->t->taken, sizeof(ptx_phase *));
     for (uint32_t c = 0; p->phases && c < p->t->taken; c++) {
         const ptx_timeline *t = &p->t->timelines[c];
-        ptx_phase *made = p->phases[c] = calloc(t->phases.count + 1, sizeof *made);
+        ptx_phase *made = p->phases[c].at = calloc(t->phases.count + 1, sizeof *made);
         if (!made) return false;
         for (uint32_t k = 0; k < t->phases.count; k++)
             made[k].missing = t->phases.at[k], made[k].waiting = NOBODY;
@@ -58,7 +58,7 @@ void ptx_state_free(ptx_replay_state *p) {
     for (uint32_t n = 0; p->warps && n < p->warp_count; n++)
         free(p->warps[n].registers), free(p->warps[n].causes);
     for (uint32_t c = 0; p->phases && c < p->t->taken; c++)
-        free(p->phases[c]);
+        free(p->phases[c].at);
     for (uint32_t k = 0; p->units.sms && k < p->t->sms; k++) {
         ptx_sm *sm = &p->units.sms[k];
         free(sm->shared.taken), free(sm->in.taken), free(sm->out.taken);

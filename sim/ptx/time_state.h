@@ -35,7 +35,10 @@ typedef struct {
     ptx_units units;
     const ptx_class *classes;
     ptx_replayed *warps;
-    ptx_phase **phases; /* For each cluster. */
+    /* Holds the phases of each cluster. */
+    struct {
+        ptx_phase *at;
+    } * phases;
     uint32_t *heap, heap_count, warp_count, predicates;
     ptx_times *r;
     double end;

@@ -7,7 +7,7 @@
 
 /* Appends an element to a list and returns its address. Returns NULL if memory runs out. */
 static void *append(void **at, uint32_t *count, uint32_t *room, size_t size) {
-    if (*count == *room) {
+    if (!*at || *count == *room) {
         const uint32_t wanted = *room ? 2 * *room : 64;
         void *made = realloc(*at, wanted * size);
         if (!made) return NULL;

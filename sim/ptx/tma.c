@@ -119,8 +119,6 @@ static void record_row(const transfer *t, uint64_t address) {
 static bool move_box(const transfer *t) {
     const ptx_tensor_map *m = t->map;
     const uint32_t row = m->box[0] * shared_bits(m) / 8, rows = box_rows(m);
-    /* The time does not depend on the bytes. */
-    const bool sampled = t->job->warp->block->launch->timed == TIMING_SAMPLE;
     record_box(t);
     for (uint32_t r = 0; r < rows; r++) {
         uint64_t address = m->address;
@@ -133,7 +131,7 @@ static bool move_box(const transfer *t) {
             address += (uint64_t)x * m->strides[d];
         }
         if (!outside) record_row(t, address);
-        if (!sampled && !move_row(t, (uint64_t)r * row, address, outside)) return false;
+        if (!move_row(t, (uint64_t)r * row, address, outside)) return false;
     }
     return true;
 }

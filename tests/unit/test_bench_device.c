@@ -27,8 +27,9 @@ static void names_are_told_apart(void **state) {
     assert_true(bench_device_kind_of("cuda:3") == &bench_device_cuda);
     assert_true(bench_device_kind_of("hip:1") == &bench_device_hip);
     assert_true(bench_device_kind_of("sim:gfx950:1") == &bench_device_sim);
-    assert_true(bench_device_kind_of("sim:sm_100:1") == &bench_device_sim_cuda);
-    assert_true(bench_device_kind_of("sim:sm_90a") == &bench_device_sim_cuda);
+    assert_true(bench_device_kind_of("sim:sm_100:1") == &bench_device_sim_cuda_model);
+    assert_true(bench_device_kind_of("sim:sm_90a") == &bench_device_sim_cuda_model);
+    assert_true(bench_device_kind_of("sim:sm_120") == &bench_device_sim_cuda);
     assert_true(bench_device_kind_of("sim:tpu") == &bench_device_sim);
 }
 

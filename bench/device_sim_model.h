@@ -1,0 +1,26 @@
+/* Declares what bench reads from the time model of a simulated device. The simulators of AMD's and
+ * NVIDIA's GPUs have the same functions (sim/gfx9/hip.h, sim/ptx/cuda.h). */
+#ifndef BENCH_DEVICE_SIM_MODEL_H
+#define BENCH_DEVICE_SIM_MODEL_H
+
+#include "device.h"
+
+/* Points to functions of the simulator. */
+typedef struct bench_sim_model {
+    void (*set_mode)(int mode); /* Switches the time model of all devices of the process. */
+    /* Returns the times of a launch. */
+    int (*get_times)(unsigned back, char *name, size_t name_bytes, double *times, size_t count);
+    /* Returns where a launch's waves wait, or is NULL. */
+    int (*get_stalls)(unsigned back, unsigned number, char *place, size_t place_bytes,
+                      double *cycles, size_t count);
+} bench_sim_model;
+
+/* Finds the functions of the simulator `library`, which is loaded already. */
+bool bench_sim_find_model(bench_sim_model *model, const char *library);
+/* Returns the counters of a launch. Fractions, such as that of busy units, are those of the
+ * workgroups that the model has replayed. Bytes are scaled to all workgroups of the launch.
+ * `matrix_units` counts the matrix units of a compute unit. */
+bool bench_sim_count(const bench_sim_model *model, int matrix_units, size_t launch,
+                     bench_counters *c);
+
+#endif
