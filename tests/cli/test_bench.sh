@@ -247,7 +247,7 @@ contains "$err" "--out: value is f32; must be bf16"
 expect 2 --challenge --m-range 8 16
 contains "$err" "--m-range: is not for --challenge"
 expect 2 --challenge --quantize
-expect 2 --challenge --device sim:sm_90a
+expect 2 --challenge --device sim:sm_80
 contains "$err" "no model of time"
 
 # A correct command that cannot be carried out gives exit status 1.

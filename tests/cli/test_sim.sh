@@ -51,6 +51,10 @@ if [[ $built == *sm_90a* ]]; then
     check "bench on sim:sm_90a runs the kernel of that GPU" grep -q '"kernel":"cuda_sm90a_fp8' "$work/bench"
     "$BSMM" bench --device sim:sm_90a --format mxfp4 -M 16 -N 64 -K 64 --fidelity --json >"$work/bench" 2>&1
     check "bench --fidelity lists executed opcodes" grep -q '"opcode":"bar.sync","executed":[1-9][0-9]*,"vouched":"yes"' "$work/bench"
+    check "bench on sim:sm_90a takes its times from a model" grep -q '"modelled":true' "$work/bench"
+fi
+if [[ $built == *sm_80* ]]; then
+    "$BSMM" bench --device sim:sm_80 --format mxfp4 -M 16 -N 64 -K 64 --json >"$work/bench" 2>&1
     check "bench says that no model timed it" grep -q '"modelled":false' "$work/bench"
 fi
 check "--fidelity without a simulated device" refuses "value of --device is cpu" "$BSMM" bench --format mxfp4 -M 8 -N 8 -K 32 --fidelity
