@@ -33,9 +33,9 @@ typedef struct bench_device_kind {
     /* Returns the name of the known device whose data sheet describes this device. If the function
      * is NULL, `known` describes all devices of this kind. */
     const char *(*known_of)(const char *device);
-    /* The first letters of the names of this kind's models, separated by '|', if its devices are
-     * called "name:model" or "name:model:1". They distinguish kinds with the same name, of which
-     * the last that fits counts. NULL means that there are no models. */
+    /* If devices of this kind are called "name:model" or "name:model:1", the first letters of the
+     * models' names, separated by '|'. Several kinds may have the same name. The last of these
+     * kinds whose letters begin the model's name is used. NULL means that there are no models. */
     const char *models;
     /* Names the kind of device whose kernels run on this device. NULL means that this kind has its
        own kernels. */
@@ -92,9 +92,10 @@ typedef struct bench_device_kind {
     bool (*count)(void *state, size_t launch, bench_counters *counters);
 
     /* count_opcodes makes devices of this kind count the opcodes that they execute. It must be
-     * called before one is opened. get_opcode gives opcode `number` and how often it was executed.
-     * It returns 1 if code of other projects vouches for it, 0 if not, and -1 after the last
-     * opcode. Both are NULL for a device that is not simulated, or that cannot count. */
+     * called before such a device is opened. get_opcode gives opcode number `number` and how often
+     * it was executed. get_opcode returns 1 if tests with kernels of other projects execute the
+     * opcode too, 0 if only tests of bsmm do, and -1 after the last opcode. Both functions are NULL
+     * for devices that are not simulated or cannot count. */
     void (*count_opcodes)(void);
     int (*get_opcode)(unsigned number, const char **opcode, uint64_t *count);
 

@@ -33,13 +33,13 @@ enum {
     MATRIX,
     SHARED,
     CONFLICTS,
-    BYTES, /* There are four such fields, for L1, L2, the last-level cache and memory. */
+    BYTES, /* Four fields count bytes: for L1, L2, the last-level cache and memory. */
     STALLS = BYTES + 4,
     FIELDS = STALLS + 5
 };
 
-/* Reads the lines at which the waves of a launch wait longest. `cycles` counts the cycles of all
- * its waves. */
+/* Reads the source lines at which the waves of a launch wait longest. `cycles` is the sum of the
+ * cycles of all waves of the launch. */
 static void count_lines(const bench_sim_model *model, unsigned back, double cycles,
                         bench_counters *c) {
     c->line_count = 0;

@@ -17,9 +17,9 @@ typedef struct bench_sim_model {
 
 /* Finds the functions of the simulator `library`, which is loaded already. */
 bool bench_sim_find_model(bench_sim_model *model, const char *library);
-/* Returns the counters of a launch. Fractions, such as that of busy units, are those of the
- * workgroups that the model has replayed. Bytes are scaled to all workgroups of the launch.
- * `matrix_units` counts the matrix units of a compute unit. */
+/* Returns the counters of a launch. Fractions, such as the fraction of busy units, are fractions
+ * over the workgroups that the model has replayed. Counts of bytes are scaled to all workgroups of
+ * the launch. `matrix_units` is the number of matrix units of a compute unit. */
 bool bench_sim_count(const bench_sim_model *model, int matrix_units, size_t launch,
                      bench_counters *c);
 

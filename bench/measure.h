@@ -67,7 +67,8 @@ typedef struct bench_result {
     /* The kernel's error bound as a multiple of sum |a||b| (bsmm_explanation). 0 means that the
      * validation does not use it. */
     double bound;
-    /* With --check, the level of the kernel's errors (cli/level.h), or NAN if it is not known. */
+    /* With --check, the error level of the kernel, i.e. its typical error divided by the largest
+     * typical error that is expected of it (cli/level.h). NAN if the level is not known. */
     double error_level;
     /* Holds the result of the validation. bench compared `checked` outputs with dot products in
      * double, and `failed` of them exceeded the tolerance. max_error is the largest |d - exact| /
@@ -83,8 +84,8 @@ typedef struct bench_matrices {
     bsmm_matrix a, b, d, a_wide, b_wide;
 } bench_matrices;
 
-/* Creates the matrices of a job, and fills the operands (job.c). The caller sets *m to zero before,
- * and destroys the matrices even if the call fails. */
+/* Creates the matrices of a job, and fills the operands (job.c). Before the call, the caller sets
+ * *m to zero. The caller destroys the matrices even if the call fails. */
 bsmm_status bench_matrices_create(const bench_job *job, bench_matrices *m);
 void bench_matrices_destroy(bench_matrices *m);
 

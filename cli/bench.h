@@ -71,7 +71,8 @@ typedef struct cli_bench_trust {
             "0.9, or the product was faster than its ceiling"                                      \
     }
 
-/* Defines the output column of a kernel's error level (level.h). */
+/* Defines the output column of a kernel's error level, i.e. of its typical error divided by the
+ * largest typical error that is expected of the kernel (level.h). */
 #define CLI_BENCH_LEVEL_COLUMN                                                                     \
     {                                                                                              \
         "error_level", NULL, true,                                                                 \

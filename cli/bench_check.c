@@ -1,5 +1,5 @@
-/* Compares the typical error of the kernel that bench measures with that of its family (level.h).
- */
+/* Compares the typical error of the kernel that bench measures with the typical error that was
+ * measured for the kernel's family, i.e. for kernels that add in the same order (level.h). */
 #include "bench_session.h"
 #include "level.h"
 #include "multiply.h"

@@ -26,8 +26,8 @@ struct cli_bench_session {
     const cli_bench_values *values;
     const cli_bench_parts *parts;
     bench_job job;
-    /* `now` is the result of the current shape, and `results` has the results of all shapes. They
-     * begin with a bench_result. */
+    /* `now` points to the result of the current shape, and `results` to the results of all shapes.
+     * The struct of each result begins with a bench_result. */
     void *now, *results;
     bench_probed *probed;
     int *attempts;
@@ -56,8 +56,9 @@ void cli_bench_print_counters(cli_bench_session *session);
 struct bench_queued_result;
 json_t *cli_bench_counters_json(const struct bench_queued_result *result);
 
-/* Print a row and the geometric means of the challenge (bench_challenge.c). They are functions of
- * cli_bench_parts for results that begin with a bench_result. */
+/* cli_bench_print_challenge prints a row of the FP8 groupwise challenge (bench_challenge.c), and
+ * cli_bench_print_challenge_means prints the geometric means. Both are functions for
+ * cli_bench_parts. The results must begin with a bench_result. */
 void cli_bench_print_challenge(cli_bench_session *session, cli_rows *rows, void *result,
                                bench_point *point, const cli_bench_trust *trust);
 void cli_bench_print_challenge_means(cli_bench_session *session);

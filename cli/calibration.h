@@ -27,22 +27,24 @@ typedef struct cli_input_rule {
 
 /* Returns the rule of a family for a format (whole.h), or NULL if its inputs have no such scale. */
 const cli_input_rule *cli_input_rule_of(const char *family, const char *format);
-/* Returns the end of the names of input scales number `index`, or NULL after the last one. */
+/* Returns suffix number `index` of the suffixes with which names of input scales may end, such as
+ * ".input_scale". Returns NULL after the last suffix. */
 const char *cli_input_suffix_at(size_t index);
-/* Returns the name of a weight's input scale that has this suffix. The caller frees it. */
+/* Returns the name of the input scale that belongs to a weight: the weight's name with `suffix`
+ * instead of ".weight". The caller frees the name. */
 char *cli_input_scale_name(const char *weight, const char *suffix);
-/* Returns the name of the weight whose input scale has the name `name`, or NULL if no input scale
- * can have this name. The caller frees it. */
+/* Returns the name of the weight whose input scale is called `name`, or NULL if no input scale can
+ * be called `name`. The caller frees the returned name. */
 char *cli_input_scale_weight(const char *name);
 /* Tells whether a tensor has the type and size of an input scale. */
 bool cli_is_input_scale(const bsmm_tensor *tensor);
-/* Tells whether a scale and its reciprocal are positive and finite. Engines multiply by one and
- * divide by the other. */
+/* Tells whether a scale and its reciprocal are positive and finite. Inference engines need both
+ * numbers: they multiply by one and divide by the other. */
 bool cli_input_scale_is_valid(float scale);
 /* Returns the input scale for the largest magnitude of a layer's input. */
 float cli_input_scale(const cli_input_rule *rule, double amax);
-/* Reads the input scale of a weight from a file. If the file has none, *found is false. If the
- * tensor is not one valid scale, the function prints a message and returns false. */
+/* Reads the input scale of a weight from a file. If the file has no such scale, *found is false. If
+ * the tensor is not one valid number, the function prints a message and returns false. */
 bool cli_input_scale_read(const bsmm_file *file, const cli_input_rule *rule, const char *weight,
                           float *scale, bool *found);
 

@@ -46,7 +46,8 @@ bool cli_parse_format(const char *text, bsmm_format *format);
 /* Accepts a pair of formats, i.e. "A" for both operands, "A:B" or "mixed". */
 bool cli_parse_format_pair(const char *text, cli_format_pair *pair);
 const char *cli_parse_error(void);
-/* Stores the reason "value is TEXT; RULE" and returns false. */
+/* Stores the message "value is TEXT; RULE", which cli_parse_error then returns. Returns false, so
+ * that a parser can return the result. */
 bool cli_parse_refuse(const char *text, const char *rule);
 /* Returns the name of pair number `index`, such as "mixed", or NULL past the last pair. */
 const char *cli_pair_at(uint32_t index);

@@ -10,7 +10,8 @@ static bool ends_with(const char *name, const char *end) {
     return length > tail && !strcmp(name + length - tail, end);
 }
 
-/* Finds the tensor with the ending `to` that belongs to a weight with the ending `from`. */
+/* Finds the tensor that belongs to a weight: its name is the name of the weight, with the ending
+ * `to` instead of `from`. */
 static bool find_other(const bsmm_file *file, const bsmm_weight *weight, const char *from,
                        const char *to, bsmm_weight *other) {
     char name[512];

@@ -1,4 +1,5 @@
-/* Prints which instructions a command executed on a simulated GPU, and who vouches for them. */
+/* Prints which instructions a command executed on a simulated GPU, and whether tests with kernels
+ * of other projects execute them too. */
 #include "fidelity.h"
 #include "common.h"
 #include "device.h"
@@ -15,7 +16,8 @@ const cli_column cli_fidelity_columns[] = {
     {0},
 };
 
-/* Returns the field of the command's option of this name, or NULL if there is no such option. */
+/* Returns the field of the option `name` of the command, or NULL if the command has no such option.
+ */
 static const void *field(const cli_command *command, const void *values, const char *name) {
     const cli_option *option = cli_option_find(command, name);
     return option ? (const char *)values + option->offset : NULL;

@@ -1,11 +1,12 @@
-/* Declares the option --fidelity of commands that run on a device. On a simulated GPU it prints
- * which of the executed instructions code of other projects vouches for. */
+/* Declares the option --fidelity of commands that run on a device. On a simulated GPU it prints the
+ * instructions that the command executed. For each instruction it tells whether tests of the
+ * simulator with kernels of other projects execute the instruction too. */
 #ifndef CLI_FIDELITY_H
 #define CLI_FIDELITY_H
 
 #include "command.h"
 
-/* The command's values must have the field `bool fidelity`. */
+/* The struct of the command's options must have the field `bool fidelity`. */
 #define CLI_OPTION_FIDELITY(type)                                                                  \
     {                                                                                              \
         .name = "fidelity",                                                                        \
@@ -16,8 +17,8 @@
 
 extern const cli_column cli_fidelity_columns[];
 
-/* Runs a command. If its option --fidelity is set, then prints the instructions that it executed.
- * Returns the exit status. */
+/* Runs a command and then, if the option --fidelity is set, prints the instructions that the
+ * command executed. Returns the exit status. */
 int cli_fidelity_run(const cli_command *command, const void *values, char **args, int count);
 
 #endif

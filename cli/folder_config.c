@@ -257,7 +257,8 @@ static const struct {
     const char *family;
     json_t *(*make)(const cli_layers *layers);
     json_t *(*make_second)(const cli_layers *layers); /* NULL if there is no second file. */
-    /* Tells whether the configuration can describe a layer. NULL if it describes all layers. */
+    /* Tells whether the configuration can describe a layer. The pointer is NULL if the
+     * configuration describes all layers. */
     bool (*describes)(const cli_layer *layer);
 } makers[] = {
     {"compressed-tensors", compressed_tensors, NULL, has_scheme},
@@ -296,8 +297,9 @@ static bool describes_all(size_t maker, const cli_layers *layers, const char **w
     return true;
 }
 
-/* Returns the number of the maker for these layers. If there is none, the result is COUNT(makers),
- * and *why gives the reason, or is NULL if no layer is quantized. */
+/* Returns the number of the entry of `makers` that makes the configuration for these layers. If no
+ * entry fits, the result is COUNT(makers). *why is then the reason, or NULL if no layer is
+ * quantized. */
 static size_t find_maker(const cli_layers *layers, const char **why) {
     const char *family = family_of(layers, why);
     size_t i = 0;

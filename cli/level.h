@@ -37,7 +37,8 @@ typedef bool cli_multiply(const bsmm_matmul_desc *desc, void *context);
 bool cli_level_run(const bsmm_matmul_desc *desc, const char *kernel, cli_multiply *multiply,
                    void *context, double *level);
 
-/* Tells whether a kernel with this error level passes. If it does not, prints a message. */
+/* Tells whether a kernel with the error level `level` passes. If the kernel does not pass, the
+ * function prints a message. */
 bool cli_level_passes(const char *kernel, double level);
 
 /* Computes the error level of cli_level_run from fp32 results d that exist already. a_values and

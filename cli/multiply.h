@@ -9,9 +9,10 @@ typedef struct cli_ran {
     double seconds; /* The time of the product alone, without the copies of the matrices. */
 } cli_ran;
 
-/* Copies the operands to the device that the description names, multiplies them and copies D back.
- * *device is that device. If it is NULL, the function opens it. The caller closes it; until then
- * the device keeps the copies. On failure, the function prints a message and returns false. */
+/* Copies the operands to the device that *desc names, multiplies them and copies D back. *device is
+ * the opened device. If *device is NULL, the function opens the device. The caller closes the
+ * device, which keeps the copies until then. On failure, the function prints a message and returns
+ * false. */
 bool cli_multiply_on(bench_device **device, const bsmm_matmul_desc *desc, cli_ran *ran);
 
 #endif

@@ -18,11 +18,13 @@ bsmm_format cli_whole_format(bsmm_format format, int64_t rows, int64_t cols);
 /* Returns the name of a format, which may be one of these formats, for a weight of this size. The
  * result is "custom" if the format has no name. */
 const char *cli_whole_name(bsmm_format format, int64_t rows, int64_t cols);
-/* Returns the name of the format in which a file stores a weight. Two of these formats, or one of
- * them and a preset, may have the same blocks. The shape of the scale tensor then decides. */
+/* Returns the name of the format in which a file stores a weight. Two formats may have the same
+ * blocks for a weight of this size. The shape of the scale tensor then decides which name is right.
+ */
 const char *cli_stored_name(const bsmm_file *file, uint64_t index, const bsmm_weight *weight);
-/* Returns the name of the format in which a family stores a matrix of format `format`, which is
- * otherwise called `name`. A family stores one block of 128x128 as fp8_block128, if it can. */
+/* Returns the name under which a checkpoint family stores a matrix of the format `format`. This is
+ * usually `name`. A family that has fp8_block128 stores a matrix of one block of 128 x 128 elements
+ * as fp8_block128. */
 const char *cli_written_name(const char *family, const char *name, bsmm_format format);
 
 #endif

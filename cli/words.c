@@ -205,8 +205,8 @@ static const vocabulary vocabularies[] = {
 };
 /* clang-format on */
 
-/* Finds the vocabulary of a metavariable. A metavariable such as GLOB=TARGET has that of its last
- * word. */
+/* Finds the vocabulary of a metavariable, i.e. the words that the metavariable can stand for. For a
+ * metavariable such as GLOB=TARGET, the result is the vocabulary of the part after the last "=". */
 static const vocabulary *find(const char *metavariable) {
     const char *equals = strrchr(metavariable, '=');
     if (equals) metavariable = equals + 1;

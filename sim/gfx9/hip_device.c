@@ -147,26 +147,26 @@ static const attribute attributes[] = {
     {28, {1024, 1024}}, /* Attributes 26 to 28 are MaxBlockDim. */
     {29, {2147483647, 2147483647}},
     {30, {65535, 65535}},
-    {31, {65535, 65535}},  /* Attributes 29 to 31 are MaxGridDim. */
-    {63, {304, 256}},      /* Attribute 63 is MultiprocessorCount. */
-    {74, {65536, 163840}}, /* Attribute 74 is MaxSharedMemoryPerBlock in bytes. */
-    {87, {64, 64}},        /* Attribute 87 is WarpSize. */
-    {8, {1, 1}},           /* 8 is ConcurrentKernels, 3 CanMapHostMemory, 24 ManagedMemory, */
-    {3, {1, 1}},
-    {24, {1, 1}},
-    {85, {1, 1}},            /* and 85 UnifiedAddressing. */
-    {5, {2100000, 2400000}}, /* Attribute 5 is ClockRate in kHz. */
-    {59, {8192, 8192}},      /* 59 is MemoryBusWidth in bits, and 60 MemoryClockRate in kHz. */
-    {60, {1300000, 2000000}},
-    {57, {2048, 2048}}, /* Attribute 57 is MaxThreadsPerMultiProcessor. */
-    {58, {2147483647, 2147483647}},
-    {83, {2147483647, 2147483647}}, /* 58 is MaxPitch, and 83 TotalConstantMemory, in bytes. */
-    {71, {65536, 65536}},
-    {72, {65536, 65536}}, /* 71 is MaxRegistersPerBlock, 72 MaxRegistersPerMultiprocessor. */
-    {75, {65536, 163840}},
-    {76, {65536, 163840}},     /* 75 is SharedMemPerBlockOptin, 76 SharedMemPerMultiprocessor. */
-    {10000, {100000, 100000}}, /* 10000 is ClockInstructionRate in kHz. */
-    {10002, {65536, 163840}},  /* 10002 is MaxSharedMemoryPerMultiprocessor. */
+    {31, {65535, 65535}},           /* Attributes 29 to 31 are MaxGridDim. */
+    {63, {304, 256}},               /* Attribute 63 is MultiprocessorCount. */
+    {74, {65536, 163840}},          /* Attribute 74 is MaxSharedMemoryPerBlock in bytes. */
+    {87, {64, 64}},                 /* Attribute 87 is WarpSize. */
+    {8, {1, 1}},                    /* Attribute 8 is ConcurrentKernels. */
+    {3, {1, 1}},                    /* Attribute 3 is CanMapHostMemory. */
+    {24, {1, 1}},                   /* Attribute 24 is ManagedMemory. */
+    {85, {1, 1}},                   /* Attribute 85 is UnifiedAddressing. */
+    {5, {2100000, 2400000}},        /* Attribute 5 is ClockRate in kHz. */
+    {59, {8192, 8192}},             /* Attribute 59 is MemoryBusWidth in bits. */
+    {60, {1300000, 2000000}},       /* Attribute 60 is MemoryClockRate in kHz. */
+    {57, {2048, 2048}},             /* Attribute 57 is MaxThreadsPerMultiProcessor. */
+    {58, {2147483647, 2147483647}}, /* Attribute 58 is MaxPitch in bytes. */
+    {83, {2147483647, 2147483647}}, /* Attribute 83 is TotalConstantMemory in bytes. */
+    {71, {65536, 65536}},           /* Attribute 71 is MaxRegistersPerBlock. */
+    {72, {65536, 65536}},           /* Attribute 72 is MaxRegistersPerMultiprocessor. */
+    {75, {65536, 163840}},          /* Attribute 75 is SharedMemPerBlockOptin. */
+    {76, {65536, 163840}},          /* Attribute 76 is SharedMemPerMultiprocessor. */
+    {10000, {100000, 100000}},      /* Attribute 10000 is ClockInstructionRate in kHz. */
+    {10002, {65536, 163840}},       /* Attribute 10002 is MaxSharedMemoryPerMultiprocessor. */
 };
 static int value_of(int which, int arch) {
     for (size_t k = 0; k < sizeof attributes / sizeof *attributes; k++)
@@ -180,9 +180,10 @@ HIP hipError_t hipDeviceGetAttribute(int *value, int which, int device) {
     return give(value, value_of(which, hip_arch(device)));
 }
 
-/* Lists the properties that are attributes. HIP has two layouts of hipDeviceProp_t, R0600 of HIP 6
- * and later and R0000 of earlier ones. A row has the offsets of the property in both (0: R0000 does
- * not have it), its size and the number of its attribute. */
+/* Lists the members of hipDeviceProp_t that are also attributes of the device. hipDeviceProp_t has
+ * two layouts: R0600 for HIP 6 and later, and R0000 for older versions. A row has the member's
+ * offsets in R0600 and in R0000 (0 if R0000 lacks the member), its size in bytes, and the number of
+ * the attribute. */
 static const struct {
     uint16_t at[2], bytes, attribute;
 } properties[] = {
@@ -195,8 +196,8 @@ static const struct {
     {{648, 0}, 4, 72},       {{652, 772}, 4, 24}, {{696, 0}, 8, 75},   {{1416, 376}, 8, 10002},
     {{1424, 352}, 4, 10000},
 };
-/* The offsets of what is no attribute, and the sizes of the layouts. arch is a set of bits for
- * abilities such as 64-bit atomics. */
+/* The offsets of the members of hipDeviceProp_t that are no attributes, and the sizes in bytes of
+ * the two layouts. The member `arch` is a set of bits for abilities such as 64-bit atomics. */
 enum { R0600, R0000 };
 static const struct {
     size_t memory, name, bus, arch, bytes;
@@ -223,8 +224,8 @@ static hipError_t give_properties(char *to, int layout, int device) {
     return hipSuccess;
 }
 
-/* Programs that were compiled for HIP 6 and later call the symbol with R0600. The plain name is of
- * earlier programs, as in AMD's library. */
+/* Programs that were compiled for HIP 6 and later call the symbol with the suffix R0600. Programs
+ * for older versions of HIP call the symbol without a suffix, as in AMD's library. */
 HIP hipError_t hipGetDevicePropertiesR0600(void *to, int device) {
     return give_properties(to, R0600, device);
 }

@@ -99,8 +99,9 @@ HIP hipError_t hipGraphGetNodes(hip_graph *g, hip_work **nodes, size_t *count) {
     return hipSuccess;
 }
 
-/* Copies the nodes of `g` to `made`, each after the nodes on which it depends. waits[k] counts the
- * nodes that node k waits for and that are not copied yet. It is TAKEN once node k is copied. */
+/* Copies the nodes of `g` to `made` in an order in which each node comes after the nodes on which
+ * it depends. waits[k] is the number of nodes that must be copied before node k. It is TAKEN after
+ * node k has been copied. */
 static hipError_t sort_nodes(const hip_graph *g, hip_graph *made, size_t *waits) {
     enum { TAKEN = -1 };
     uint64_t state = hip_setting("BSMM_SIM_SEED", 1);

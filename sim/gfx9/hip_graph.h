@@ -21,8 +21,8 @@ typedef struct hip_work {
     _Alignas(16) uint8_t bytes[];
 } hip_work;
 
-/* Adds a node, which runs after the `count` nodes `after`. Stores the node in *made unless made is
- * NULL. `bytes` are the arguments of a launch. */
+/* Adds a node. The node runs after the `count` nodes that `after` lists. Unless `made` is NULL, the
+ * function stores the node in *made. `bytes` holds the arguments of a kernel launch. */
 hipError_t hip_graph_add(hip_graph *graph, const hip_work *work, const void *bytes, size_t size,
                          hip_work *const *after, size_t count, hip_work **made);
 /* Adds work that runs after the last node of a captured graph. */

@@ -19,7 +19,7 @@ typedef struct {
     uint32_t value;
     size_t width;
 } hipMemsetParams;
-/* A position and an extent have x, y and z; x is in bytes unless there is an array. */
+/* A place in memory. Its position has x, y and z. Without an array, x is in bytes. */
 typedef struct {
     void *array;
     size_t at[3];

@@ -9,7 +9,8 @@ static uint64_t in_block(uint64_t address, uint32_t rank) {
     return (address & ((1u << RANK_SHIFT) - 1)) | (uint64_t)rank << RANK_SHIFT;
 }
 
-/* Records a copy between a block's shared memory and global memory for the time model. */
+/* Records a copy between the shared memory of a block and global memory. The time model replays the
+ * copy later. */
 static void record(const ptx_async *j, uint64_t shared, uint64_t global, uint32_t bytes) {
     ptx_cluster *c = j->warp->block->cluster;
     ptx_job *job = ptx_time_running(c);

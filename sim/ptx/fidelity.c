@@ -1,7 +1,7 @@
 /* Counts executed instructions by opcode if the environment variable BSMM_SIM_FIDELITY is set. If
- * it names a file, the end of the process appends a line "COUNT OPCODE vouched|ours" for each
- * opcode. An opcode is vouched for if it is in vouched.def, i.e. if kernels of other compilers than
- * ours, whose results the tests compare with NumPy's, execute it. */
+ * the variable names a file, the process appends a line "COUNT OPCODE vouched|ours" for each opcode
+ * to the file when it ends. An opcode is vouched for if a kernel of another project has executed it
+ * in a test that compares the kernel's results with NumPy's. vouched.def lists these opcodes. */
 #include "fidelity.h"
 #include "cuda.h"
 #include <pthread.h>
@@ -57,7 +57,7 @@ static void copy_name(char *to, const char *opcode) {
     *to = '\0';
 }
 
-/* Returns the link to the first record whose name is not below `name`. */
+/* Returns the address of the pointer to the first counter whose opcode is not below `name`. */
 static ptx_record **find(const char *name) {
     ptx_record **at = &records;
     while (*at && strcmp((*at)->name, name) < 0)

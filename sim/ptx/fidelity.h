@@ -1,5 +1,6 @@
-/* Declares the counters of executed instructions, by opcode, and which opcodes code of other
- * projects vouches for. */
+/* Declares the counters of executed instructions by opcode. Each counter also tells whether the
+ * opcode is vouched for, i.e. whether a tested kernel of another project executes it (vouched.def).
+ */
 #ifndef SIM_PTX_FIDELITY_H
 #define SIM_PTX_FIDELITY_H
 #include <stdbool.h>
@@ -15,7 +16,7 @@ typedef struct ptx_record {
     char name[];
 } ptx_record;
 
-/* Returns the record of an opcode. Returns NULL if the environment variable BSMM_SIM_FIDELITY is
+/* Returns the counter of an opcode. Returns NULL if the environment variable BSMM_SIM_FIDELITY is
  * not set, because then nothing is counted. */
 ptx_record *ptx_record_of(const char *opcode);
 #endif

@@ -47,7 +47,8 @@ static bool turn_if_complete(mbarrier *b) {
     return true;
 }
 
-/* Stores the mbarrier at the shared address `address` after an arrival, which may end its phase. */
+/* Stores the state of the mbarrier at the shared address `address` after an arrival. The arrival
+ * may end the current phase of the mbarrier. */
 static void put(ptx_warp *w, uint64_t address, uint8_t *at, mbarrier *b) {
     ptx_cluster *c = w->block->cluster;
     if (c->timeline) ptx_time_arrive(w, WAITED_MBARRIER, address);

@@ -270,8 +270,8 @@ struct ptx_cluster {
     uint32_t later_count, later_room;
     /* Records accesses to shared memory (races.h); NULL without the check. */
     struct ptx_races *races;
-    /* Holds the records of the time model (time.h), or is NULL. `running` is the number plus 1 of
-     * the asynchronous operation that runs now, or 0. */
+    /* `timeline` holds what the time model (time.h) has recorded of the cluster, or is NULL.
+     * `running` is the number plus 1 of the asynchronous operation that runs now, or 0. */
     struct ptx_timeline *timeline;
     uint32_t running;
     /* Points to the number of the next cluster to begin, which all clusters of the launch share. */
@@ -284,17 +284,18 @@ struct ptx_cluster {
 enum ptx_timed { TIMING_OFF, TIMING_ALL, TIMING_SAMPLE };
 enum { STALL_MEMORY, STALL_SHARED, STALL_BARRIER, STALL_MATRIX, STALL_ISSUE, STALLS };
 /* Holds the time of a launch and its causes. All fields are double, because bsmm_sim_times copies
- * them as an array. The fields from `sms` on are sums over the sample. */
+ * them as an array. The fields from `sms` on are sums over the sample, i.e. over the clusters that
+ * the model has replayed. */
 typedef struct {
     double seconds; /* Includes the fixed cost of a launch, and is 0 if the launch was not timed. */
     /* `cycles` counts the cycles of the whole launch, without the fixed cost of a launch.
-     * `replayed` counts those of the sample, and the launch takes `rounds` times as long. */
+     * `replayed` counts the cycles of the sample. `cycles` is `replayed` times `rounds`. */
     double cycles, replayed, rounds;
     double groups, launched;          /* Count the blocks of the sample and of the launch. */
     double sms, warps;                /* Count the SMs of the sample, and the warps on each. */
     double instructions, matrix_busy; /* `matrix_busy` counts cycles of tensor pipes. */
-    /* `shared_busy` counts the cycles of shared memory, and `shared_conflicts` those that bank
-     * conflicts cause. */
+    /* `shared_busy` counts the cycles in which shared memory is busy. `shared_conflicts` counts the
+     * cycles of `shared_busy` that bank conflicts cause. */
     double shared_busy, shared_conflicts;
     /* Count the bytes that instructions and TMA move, those between SMs and L2, those from a cache
      * behind L2, which these devices lack, and those of HBM. */
@@ -305,7 +306,7 @@ typedef struct {
 } ptx_times;
 /* Returns true if the time model has the constants of a device. */
 bool ptx_has_time_model(uint32_t capability);
-/* Returns the time in which a device moves bytes of device memory. */
+/* Returns the time in seconds in which a device moves `bytes` bytes of device memory. */
 double ptx_traffic_seconds(uint32_t capability, double bytes);
 
 enum { CHECK_UNWRITTEN = 1, CHECK_PROXIES = 2, CHECK_RACES = 4, CHECK_ALL = 7 };

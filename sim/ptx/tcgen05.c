@@ -256,7 +256,7 @@ static void add_row(ptx_async *j, const product *p, uint32_t m) {
     }
 }
 
-/* Writes 1 to D instead of computing it. Sums of 0 would make some kernels check their operands. */
+/* Writes 1 to D instead of the product. With 0 in D, some kernels would check their operands. */
 static void skip_product(ptx_async *j, const product *p) {
     const uint32_t one = (uint32_t)ptx_result_bits(j->inst, p->d, 1);
     for (uint32_t m = 0; m < p->rows && !j->at[ADDS]; m++)
@@ -276,8 +276,9 @@ static void run_half(ptx_async *j, product *p, ptx_block *at) {
             add_row(j, p, m);
 }
 
-/* Records a product for the time model. Instructions of kind mxf4 store elements of 4 bits without
- * gaps, and other kinds store elements of less than 8 bits as 8 bits. */
+/* Records the size of a product, and the bytes that it reads from shared memory, for the time
+ * model. For the kinds mxf4 and mxf4nvf4, a 4-bit element occupies 4 bits of shared memory. For all
+ * other kinds, a 4-bit or 6-bit element occupies 8 bits. */
 static void record_product(const ptx_async *j, const product *p) {
     static const uint8_t bits[] = {16, 32, 8, 8, 8, 4, 4};
     ptx_job *job = ptx_time_running(j->warp->block->cluster);
@@ -318,7 +319,7 @@ static bool check_disabled(ptx_warp *w, const ptx_inst *i) {
     return false;
 }
 
-/* Refuses kind::i8 for other targets than sm_100a, as ptxas does. */
+/* Refuses kind::i8 unless the target is sm_100a, as ptxas does. */
 static bool check_target(ptx_warp *w, const ptx_inst *i) {
     const ptx_module *m = w->block->launch->module;
     if (!ptx_has(i->opcode, "kind::i8") || (m->target == 100 && m->feature == 'a')) return true;
@@ -466,7 +467,8 @@ static void execute_cp(ptx_warp *w, const ptx_inst *i) {
     { pattern, operands, execute, NULL, 0, 0, 0, 0, what }
 #define GROUP "cta_group::1|cta_group::2."
 #define MMA   "tcgen05.mma." GROUP
-/* Tells whether A stays in a buffer for the next product. Results do not depend on it. */
+/* Tells whether the tensor core keeps A in a buffer for the next product. Results do not depend on
+ * this. */
 #define COLLECTOR                                                                                  \
     ".{collector::a::fill|collector::a::use|collector::a::lastuse|collector::a::discard}"
 /* tcgen05.cp without and with the unpacking of elements of 6 or 4 bits to bytes. */

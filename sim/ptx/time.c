@@ -1,5 +1,5 @@
-/* Computes the time of a launch. It chooses the clusters whose warps are recorded, and extrapolates
- * from them to the launch. */
+/* Computes the time of a launch. The code chooses a sample, i.e. the clusters whose warps are
+ * recorded and replayed, and computes the time of the whole launch from the time of the sample. */
 #include "time_replay.h"
 #include <math.h>
 #include <stdlib.h>
@@ -74,8 +74,9 @@ void ptx_timing_attach(ptx_timing *t, ptx_cluster *c, uint32_t cluster) {
             c->blocks[k].warps[n].trace = &line->traces[k * t->warps + n];
 }
 
-/* Computes the time of the whole launch from the sample. If the launch has more blocks than the
- * device runs at once, they run in rounds, and each round takes as long as the sample. */
+/* Computes the time of the whole launch from the time of the sample, i.e. of the clusters that the
+ * model has replayed. If the launch has more blocks than the device runs at once, the blocks run in
+ * rounds, and each round takes as long as the sample. */
 static void extrapolate(const ptx_timing *t, ptx_times *r) {
     const uint32_t at_once = t->launch->multiprocessors / t->size * t->resident;
     r->groups = t->taken * t->size, r->launched = t->all * t->size;

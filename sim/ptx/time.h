@@ -7,15 +7,17 @@
 #include "async.h"
 #include "sim.h"
 
-/* Names what a warp does. EVENT_RUN is a run of `a` instructions of the text, from `code` on. The
- * other events follow the run that ends with their instruction. */
+/* Names what a warp does. EVENT_RUN stands for `a` consecutive instructions of the PTX text, of
+ * which `code` is the first. Each other event describes the last instruction of the preceding
+ * EVENT_RUN. */
 enum ptx_event_kind {
     EVENT_RUN,
-    EVENT_SHARED, /* The instruction occupies shared memory for `a` cycles; conflicts cause `b`. */
-    EVENT_MEMORY, /* It accesses the next `a` spans of the warp, which have `b` bytes. */
-    EVENT_JOB,    /* It starts asynchronous operation number `a` of the cluster. */
-    EVENT_ARRIVE, /* It arrives at phase `a` of the cluster. */
-    EVENT_WAIT    /* It waits for phase `a`. */
+    EVENT_SHARED, /* The instruction occupies shared memory for `a` cycles, of which bank conflicts
+                     cause `b`. */
+    EVENT_MEMORY, /* The instruction accesses the warp's next `a` spans (`b` bytes). */
+    EVENT_JOB,    /* The instruction starts asynchronous operation number `a` of the cluster. */
+    EVENT_ARRIVE, /* The instruction arrives at phase `a` of the cluster. */
+    EVENT_WAIT    /* The instruction waits for phase `a` of the cluster. */
 };
 typedef struct {
     uint32_t kind, code, a, b;
@@ -26,7 +28,8 @@ typedef struct {
 typedef struct {
     uint32_t first, count, rows, stride;
 } ptx_span;
-/* The bytes of a sector, by which caches move data, and the sectors of a cache line. */
+/* SECTOR is the number of bytes of a sector, the unit in which caches move data. LINE is the number
+ * of sectors of a cache line. */
 enum { SECTOR = 32, LINE = 4 };
 
 #define LIST(type)                                                                                 \
@@ -38,8 +41,9 @@ enum { SECTOR = 32, LINE = 4 };
 struct ptx_trace {
     LIST(ptx_event) events;
     LIST(ptx_span) spans;
-    /* While a warp polls an mbarrier, its loop is recorded once. The mark is the state of the list
-     * at the first poll of the loop that failed, and `poll` is this instruction plus 1. */
+    /* A warp that polls an mbarrier repeats a loop, which is recorded only once. `mark` and
+     * `mark_length` describe the list of events at the first poll of this loop that failed. `poll`
+     * is the index of the polling instruction plus 1. */
     uint32_t poll, mark, mark_length;
 };
 
@@ -49,32 +53,34 @@ typedef struct {
     const ptx_inst *inst;
     uint32_t block; /* The rank of the thread block that issued it. */
     uint32_t first_span, spans, first_phase, phases;
-    /* `bytes` counts the bytes that TMA moves to or from the shared memory of one block, and
-     * `blocks` is a mask of these blocks. */
+    /* `bytes` counts the bytes that TMA moves to or from the shared memory of one thread block. Bit
+     * r of `blocks` is set if TMA moves bytes for the block of rank r. */
     uint32_t bytes, blocks;
-    /* The size of a matrix product, for each block that takes part. `bits` is the number of bits of
-     * an element, which determines the rate, and `reads` counts bytes of shared memory. */
+    /* `m`, `n` and `k` are the size of the part of a matrix product that one thread block computes.
+     * `bits` is the number of bits of an element, which determines the rate. `reads` counts the
+     * bytes that the operation reads from the shared memory of each block that takes part. */
     uint32_t m, n, k, bits, reads;
     bool pair, store, ordered;
 } ptx_job;
 
-/* Describes an object that warps wait for, i.e. an mbarrier or a barrier of a block or cluster.
- * `current` is the number of its current phase, and `last` that of the phase before, or 0. */
+/* Describes an object that warps wait for: an mbarrier, or a barrier of a block or a cluster. Each
+ * use of the object is a phase, and the cluster numbers its phases. `current` is the number of the
+ * current phase. `last` is the number of the previous phase, or 0 if there is none. */
 typedef struct {
     uint64_t key;
     uint32_t current, last;
 } ptx_waited;
 
-/* Holds the records of a cluster. */
+/* Holds what the simulator has recorded while a cluster executed. */
 typedef struct ptx_timeline {
     struct ptx_trace
-        *traces; /* Entry r * warp_count + n is that of warp n of the block of rank r. */
+        *traces; /* Entry r * warp_count + n holds the events of warp n of the block of rank r. */
     LIST(ptx_job) jobs;
     LIST(ptx_span) spans;
     LIST(uint32_t) arrivals; /* Lists the phases at which asynchronous operations arrive. */
     LIST(uint32_t) phases;   /* Holds for each phase the number of arrivals. */
     LIST(ptx_waited) waited;
-    uint32_t columns; /* The most columns of tensor memory that a block has had. */
+    uint32_t columns; /* The largest number of columns of tensor memory that a block has had. */
     bool failed;      /* True if memory ran out. */
 } ptx_timeline;
 
@@ -83,22 +89,27 @@ void ptx_time_step(ptx_warp *w, const ptx_inst *i);
 /* Records that the current instruction accesses `bytes` bytes in each lane of w->mask. */
 void ptx_time_access(ptx_warp *w, const ptx_inst *i, const uint64_t *address, int space,
                      uint32_t bytes);
-/* Records the begin of an asynchronous operation. Returns its number plus 1, or 0. */
+/* Records that an asynchronous operation begins. Returns the number of the operation plus 1, or 0
+ * if memory runs out. */
 uint32_t ptx_time_job(const ptx_async *job, bool store);
-/* Returns the record of the operation that runs now, or NULL. */
+/* Returns the description of the asynchronous operation that runs now, or NULL. */
 ptx_job *ptx_time_running(const ptx_cluster *c);
-/* Records that the operation that runs now accesses bytes of global memory. */
+/* Records that the asynchronous operation that runs now accesses `bytes` bytes of global memory. */
 void ptx_time_span(ptx_cluster *c, uint64_t address, uint64_t bytes);
 
 /* Names the kinds of objects that warps wait for. */
 enum ptx_waited_kind { WAITED_MBARRIER, WAITED_BARRIER, WAITED_CLUSTER };
-/* Record an arrival of the warp, or of the operation that runs now, at the current phase of an
- * object, the end of this phase, and a wait for the last phase or the current one. */
+/* Records that the asynchronous operation that runs now, or the warp if no operation runs, arrives
+ * at the current phase of an object. */
 void ptx_time_arrive(ptx_warp *w, enum ptx_waited_kind kind, uint64_t number);
+/* Records that the current phase of an object ends and the next phase begins. */
 void ptx_time_turn(ptx_cluster *c, enum ptx_waited_kind kind, uint64_t number);
+/* Records that the warp waits for the current phase of an object, or for the previous phase if
+ * `current` is false. */
 void ptx_time_wait(ptx_warp *w, enum ptx_waited_kind kind, uint64_t number, bool current);
-/* Records that the warp has polled an mbarrier, whose phase is not over. */
+/* Records that the warp has polled an mbarrier whose phase is not over. */
 void ptx_time_poll(ptx_warp *w, const ptx_inst *i);
+/* Records that a block has `columns` columns of tensor memory. */
 void ptx_time_columns(ptx_warp *w, uint32_t columns);
 
 typedef struct ptx_timing ptx_timing;

@@ -1,5 +1,5 @@
 /* Says what an instruction of PTX costs in the time model. The assembler turns most instructions of
- * PTX into one instruction of the GPU. Those that it removes cost nothing. */
+ * PTX into one instruction of the GPU. Instructions that the assembler removes cost nothing. */
 #include "time_replay.h"
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,8 @@
  * 64 for integers, 16 for transcendental functions, 32 for shuffles. */
 enum { LATENCY = 4, ALU_CYCLES = 2, FMA_CYCLES = 1, SPECIAL_CYCLES = 8, SHUFFLE_CYCLES = 4 };
 
-/* Lists the first letters of opcodes. The first entry that fits counts. */
+/* Maps the first letters of opcodes to costs. The first entry whose letters begin the opcode
+ * counts. */
 static const struct {
     const char *opcode;
     uint8_t special, pipe, queue;
@@ -81,7 +82,7 @@ static uint32_t arithmetic_cycles(const ptx_inst *i, uint8_t *pipe) {
     return wide * (*pipe == PIPE_FMA && is_float ? FMA_CYCLES : ALU_CYCLES);
 }
 
-/* Returns the registers of a lane that tcgen05.ld or st moves. */
+/* Returns the number of registers of a lane that tcgen05.ld or tcgen05.st moves. */
 static uint32_t registers(const ptx_inst *i) {
     uint32_t most = 1;
     for (uint32_t k = 0; k < i->count; k++)

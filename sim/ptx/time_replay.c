@@ -67,8 +67,8 @@ static bool run_wait(ptx_replay_state *p, uint32_t number, uint32_t which) {
     return false;
 }
 
-/* Continues a warp until another one can continue earlier. Returns false if the warp has ended or
- * waits. */
+/* Runs a warp until another warp can continue earlier. Returns false if the warp has ended or waits
+ * for a phase. */
 static bool run_warp(ptx_replay_state *p, uint32_t number) {
     ptx_replayed *w = &p->warps[number];
     ptx_sm *sm = ptx_cluster_sms(p, w) + w->block;

@@ -1,5 +1,6 @@
-/* Declares what the files of the time model share. time.c chooses the sample and extrapolates from
- * it, time_replay.c replays the warps, time_class.c says what an instruction costs, and
+/* Declares what the files of the time model share. time.c chooses the sample, i.e. the clusters
+ * that the model replays, and computes the time of the whole launch from the time of the sample.
+ * time_replay.c replays the warps of the sample, time_class.c says what an instruction costs, and
  * time_units.c models the units that warps share. */
 #ifndef SIM_PTX_TIME_REPLAY_H
 #define SIM_PTX_TIME_REPLAY_H
@@ -17,8 +18,9 @@ typedef struct {
     double l2_rate, l2_latency, hbm_rate, hbm_latency;
 } ptx_device;
 
-/* Models a unit that serves requests at a limited rate. It counts for each SLICE cycles how many of
- * them are taken, so a request can use cycles before those of a later request that came first. */
+/* Models a unit that serves requests at a limited rate. Time is divided into slices of SLICE
+ * cycles, and `taken` holds the number of cycles of each slice that requests have taken. A request
+ * may therefore take cycles that lie before the cycles of a request that was made earlier. */
 typedef struct {
     float *taken;
     uint32_t count, full; /* The slices before `full` are taken whole. */
@@ -30,13 +32,14 @@ double ptx_take(ptx_calendar *c, double at, double cycles);
 /* Names the pipes of an SM's partition. Every instruction also takes a cycle of the partition's
  * issue slot. */
 enum ptx_pipe { PIPE_NONE, PIPE_ALU, PIPE_FMA, PIPE_SPECIAL, PIPE_ACCESS, PIPE_TENSOR, PIPES };
-/* Names the queues of groups that a warp commits and waits for. */
+/* Names the queues of groups of asynchronous operations. A warp commits a group, and later waits
+ * until the group is complete. */
 enum ptx_queue { QUEUE_COPIES, QUEUE_BULK, QUEUE_PRODUCTS, QUEUES };
 /* Names instructions that the replay treats apart. */
 enum ptx_special {
     ORDINARY,
     RENAMED, /* The assembler removes the instruction, by giving a register another name. */
-    ACCESS,  /* Its results come by an event. */
+    ACCESS,  /* An event (time.h) describes the access and decides when it is complete. */
     COMMITS,
     WAITS,
     MULTIPLIES, /* wgmma */
@@ -55,8 +58,10 @@ ptx_class ptx_class_of(const ptx_inst *i, const ptx_device *d);
 
 typedef struct {
     double issue[PARTITIONS], pipe[PARTITIONS][PIPES], tensor_memory[PARTITIONS];
-    double tensor, tensor_done; /* When the tensor pipe is free, and when its products are done. */
-    double first, last, busy;   /* Of the products of tcgen05 and wgmma, in cycles. */
+    /* The cycles in which the tensor pipe is free and in which all of its products are done. */
+    double tensor, tensor_done;
+    double first, last, busy; /* The first and the last cycle of the products of tcgen05 and wgmma,
+                                 and the number of cycles in which such products run. */
     ptx_calendar shared, in, out;
     sim_cache *l1;
 } ptx_sm;
@@ -76,16 +81,18 @@ struct ptx_timing {
     const ptx_device *device;
     uint32_t size, warps;   /* Count the blocks of a cluster and the warps of a block. */
     uint32_t all, taken;    /* Count the clusters of the launch and of the sample. */
-    uint32_t sms, resident; /* The SMs of the sample, and the blocks that run on each at once. */
+    uint32_t sms, resident; /* `sms` counts the SMs that run the sampled clusters. `resident` counts
+                               the thread blocks that run on one SM at the same time. */
     ptx_timeline *timelines;
 };
 
-/* Returns the cycle in which the last byte of a span arrives at an SM. `cached` says that L1 keeps
- * it. */
+/* Returns the cycle in which the last byte of a span (sectors of global memory, time.h) arrives at
+ * an SM. If `cached` is true, L1 keeps the span. */
 double ptx_read_span(ptx_units *u, ptx_sm *sm, const ptx_span *s, double at, bool cached);
 /* Returns the cycle in which L2 has accepted a span from an SM. */
 double ptx_write_span(ptx_units *u, ptx_sm *sm, const ptx_span *s, double at);
-/* Takes shared memory for `bytes` bytes. */
+/* Occupies shared memory from cycle `at` on for the time in which it moves `bytes` bytes. Returns
+ * the cycle in which this time ends. */
 double ptx_take_shared(const ptx_units *u, ptx_sm *sm, double at, double bytes);
 /* Runs an asynchronous operation that begins in cycle `at` on `sm`, the SM of its block. `sms` is
  * the SM of the first block of the cluster. Returns the cycle in which it is complete. The cycle in

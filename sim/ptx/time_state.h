@@ -7,8 +7,8 @@
 
 enum { GROUPS = 32, NOBODY = UINT32_MAX };
 
-/* Holds the times at which groups of asynchronous operations of a warp complete, the youngest
- * last. `open` is that of the group that the warp has not committed yet. */
+/* Holds the cycles in which groups of asynchronous operations of a warp complete; the youngest
+ * group is last. `open` is the cycle for the group that the warp has not committed yet. */
 typedef struct {
     double done[GROUPS], open;
     uint32_t count;
@@ -17,8 +17,8 @@ typedef struct {
 typedef struct {
     const struct ptx_trace *trace;
     double ready, tensor_memory;
-    double *registers; /* Holds for each register the cycle in which it has its value. */
-    uint8_t *causes;   /* Holds for each register what a wait for it counts as. */
+    double *registers; /* Holds for each register the cycle in which its value is ready. */
+    uint8_t *causes;   /* Holds for each register the kind (STALL_...) of a wait for its value. */
     ptx_groups queues[QUEUES];
     uint32_t cluster, block, partition, event, done, span;
     uint32_t next; /* The next warp that waits for the same phase. */
@@ -44,7 +44,8 @@ typedef struct {
     double end;
 } ptx_replay_state;
 
-/* Makes the state, and frees it. ptx_state_make returns false if memory runs out. */
+/* ptx_state_make allocates the state and returns false if memory runs out. ptx_state_free frees the
+ * state. */
 bool ptx_state_make(ptx_replay_state *p);
 void ptx_state_free(ptx_replay_state *p);
 

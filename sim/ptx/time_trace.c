@@ -1,6 +1,6 @@
-/* Records what the warps and the asynchronous operations of a cluster do, for the time model. Bank
- * conflicts, sectors and phases depend on addresses, so they are recorded while the cluster
- * executes. */
+/* Records what the warps and the asynchronous operations of a cluster do. The time model replays
+ * these records. Bank conflicts, sectors and phases of barriers depend on addresses, so they are
+ * recorded while the cluster executes. */
 #include "time.h"
 #include <stdlib.h>
 #include <string.h>
@@ -43,8 +43,8 @@ void ptx_time_step(ptx_warp *w, const ptx_inst *i) {
         add_event(w, EVENT_RUN, i, 1, 0);
 }
 
-/* Removes what the warp has recorded since it polled the same mbarrier before, unless that is more
- * than instructions. */
+/* Removes the events that the warp has recorded since its previous poll of the same mbarrier. If
+ * these events are not all EVENT_RUN, the function removes nothing. */
 static void forget_polls(struct ptx_trace *t) {
     for (uint32_t k = t->mark; k < t->events.count; k++)
         if (t->events.at[k].kind != EVENT_RUN) return;
@@ -62,8 +62,9 @@ void ptx_time_poll(ptx_warp *w, const ptx_inst *i) {
 
 enum { BANKS = 32 };
 
-/* Returns the cycles that shared memory takes for the lanes `from` to `end` - 1, which it serves at
- * once. Each of 32 banks delivers one 32-bit word per cycle to all lanes that want it. */
+/* Returns the number of cycles in which shared memory serves the lanes `from` to `end` - 1 of one
+ * access together. Each of the 32 banks delivers one 32-bit word per cycle, to all lanes that read
+ * this word. */
 static uint32_t bank_cycles(const ptx_warp *w, const uint64_t *address, uint32_t bytes,
                             uint32_t from, uint32_t end) {
     uint64_t seen[BANKS][LANES];
@@ -84,7 +85,8 @@ static uint32_t bank_cycles(const ptx_warp *w, const uint64_t *address, uint32_t
 }
 
 static void record_shared(ptx_warp *w, const ptx_inst *i, const uint64_t *address, uint32_t bytes) {
-    /* Accesses of 8 or 16 bytes are served for 16 or 8 lanes at a time. */
+    /* Shared memory serves 16 lanes at a time if a lane accesses 8 bytes, and 8 lanes at a time if
+     * a lane accesses 16 bytes. */
     const uint32_t parts = bytes > 8 ? 4 : bytes > 4 ? 2 : 1;
     uint32_t cycles = 0, least = 0;
     for (uint32_t p = 0; p < parts; p++) {
@@ -143,7 +145,8 @@ ptx_job *ptx_time_running(const ptx_cluster *c) {
     return c->timeline && c->running ? &c->timeline->jobs.at[c->running - 1] : NULL;
 }
 
-/* Adds a row to a span. Returns false if the row does not fit to those before. */
+/* Adds a row of sectors to a span. Returns false if the row has another length or another distance
+ * than the rows that the span already has. */
 static bool extend(ptx_span *s, uint32_t first, uint32_t count) {
     const uint32_t stride = first - (s->first + (s->rows - 1) * s->stride);
     if (count != s->count || (s->rows > 1 && stride != s->stride)) return false;

@@ -1,5 +1,5 @@
-/* Models the units that the warps of an SM share: shared memory, the tensor pipe, the copy engine,
- * and the path to L2 and HBM, which all SMs share. Each unit has a rate and a latency. */
+/* Models the units that warps share. The warps of one SM share its shared memory, its tensor pipe
+ * and its path to L2. All SMs share L2 and HBM. Each unit has a rate and a latency. */
 #include "time_replay.h"
 #include <math.h>
 #include <stdlib.h>
@@ -30,8 +30,9 @@ double ptx_take(ptx_calendar *c, double at, double cycles) {
     }
 }
 
-/* Returns the cache lines of a span that a cache lacks, and the cycle in which the lines arrive
- * that it has. Lines that it lacks arrive in cycle `done`. */
+/* Returns the number of cache lines of a span that a cache does not contain. These lines arrive in
+ * cycle `done`. For the lines that the cache contains, the function raises *arrival to the cycle in
+ * which the last of them arrives. */
 static uint32_t missing(sim_cache *cache, const ptx_span *s, double done, double *arrival) {
     uint32_t lacks = 0;
     for (uint32_t row = 0; row < s->rows; row++) {
@@ -48,7 +49,8 @@ static uint32_t missing(sim_cache *cache, const ptx_span *s, double done, double
     return lacks;
 }
 
-/* Marks the cache lines of a span as written. Returns the number of those that were not. */
+/* Marks the cache lines of a span as written. Returns the number of lines that were not marked
+ * already. */
 static uint32_t soil(sim_cache *cache, const ptx_span *s) {
     uint32_t soiled = 0;
     for (uint32_t row = 0; row < s->rows; row++) {
@@ -97,8 +99,9 @@ double ptx_take_shared(const ptx_units *u, ptx_sm *sm, double at, double bytes) 
     return ptx_take(&sm->shared, at, bytes / u->device->shared_rate);
 }
 
-/* Runs a product of tcgen05. The tensor pipe runs the operations of its SM one after another, and
- * reads their operands from shared memory meanwhile. Fewer than 128 rows take as long as 128. */
+/* Runs a product of tcgen05. The tensor pipe runs the operations of its SM one after another. While
+ * a product runs, its operands are read from shared memory. A product with fewer than 128 rows
+ * takes as long as a product with 128 rows. */
 static double multiply(ptx_units *u, const ptx_job *job, ptx_sm *sm, double at) {
     const double rows = job->m < 128 ? 128 : job->m;
     const double cycles = rows * job->n * job->k * job->bits / 16 / u->device->tensor_rate;
@@ -117,7 +120,8 @@ static double multiply(ptx_units *u, const ptx_job *job, ptx_sm *sm, double at) 
     return end + u->device->tensor_latency;
 }
 
-/* Copies from shared memory to tensor memory (tcgen05.cp), in the order of the tensor pipe. */
+/* Copies from shared memory to tensor memory (tcgen05.cp). The tensor pipe runs the copy after the
+ * operations that were issued before it. */
 static double copy_to_tensor(ptx_units *u, const ptx_job *job, ptx_sm *sm, double at) {
     for (uint32_t k = 0; k < (job->pair ? 2u : 1u); k++) {
         const double begin = fmax(at, sm[k].tensor);

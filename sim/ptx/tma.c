@@ -95,7 +95,8 @@ static uint32_t box_bytes(const ptx_tensor_map *m) {
     return m->box[0] * (uint32_t)m->bits / 8 * box_rows(m);
 }
 
-/* Records a box of a copy for the time model, for its first thread block. */
+/* Records, for the time model, the number of bytes of a box that TMA copies, and the first thread
+ * block whose shared memory the copy uses. */
 static void record_box(const transfer *t) {
     ptx_job *job = ptx_time_running(t->job->warp->block->cluster);
     if (!job) return;

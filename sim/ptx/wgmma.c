@@ -153,7 +153,7 @@ static void write_sums(ptx_warp *w, const product *p, const tile *t) {
     }
 }
 
-/* Writes 1 to D instead of computing it. Sums of 0 would make some kernels check their operands. */
+/* Writes 1 to D instead of the product. With 0 in D, some kernels would check their operands. */
 static void skip(ptx_warp *w, const product *p, tile *t) {
     for (uint32_t m = 0; m < 16; m++)
         for (uint32_t n = 0; n < t->n; n++)

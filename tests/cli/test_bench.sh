@@ -48,8 +48,9 @@ documented=format,m,n,k,device,kernel,seconds,gflops,ceiling_gflops,share,ceilin
 documented+=,threads,b_packed,pack_b_seconds,cold,b_gbs,intensity,error_level,probe_share,measured,disturbed
 [ "$keys" = "$documented" ] || fail "keys are $keys"
 
-# With --check, bench compares the typical error with that of the kernel's family. Without it, and for
-# the reference kernel, whose error was not measured, the level is null.
+# With --check, error_level is the kernel's typical error divided by the largest typical error that is
+# expected of it. error_level is null without --check. It is also null for the reference kernel, for
+# which no expected error was measured.
 for row in "f32 --check:0.5:1.01" "bf16 --check --kernel ref:none" "f32:none"; do
     IFS=: read -r options least most <<<"$row"
     expect 0 --format $options -M 64 -N 64 -K 512 --repeats 1 --threads 1 --json
@@ -225,8 +226,9 @@ expect 2 --device tpu $small
 expect 2 -K many
 expect 2 --no-such-option
 
-# --challenge measures a product of the FP8 groupwise challenge, and refuses what the challenge
-# does not state. The last object has the geometric mean, which is the time of the only shape.
+# --challenge measures a product with the formats and layouts of the FP8 groupwise challenge, and
+# refuses options that contradict them. The last JSON object has the geometric mean of the times. With
+# one shape, the mean is the time of this shape.
 expect 0 --challenge -M 128 -N 256 -K 384 --repeats 1 --threads 1 --json
 python3 -c '
 import json, sys

@@ -196,7 +196,7 @@ class Case:
 
     def arguments(self, device, at):
         # The first argument is the state of the MMA operation. Its bytes 1 and 2 tell whether A and B are negated.
-        # Without scales, the lanes of tensor memory follow that the operation does not write; there are none.
+        # Without scales, a mask follows of the lanes of tensor memory that the operation does not write. It is 0 here.
         state = (ctypes.c_uint8 * (12 if self.scale else 32 * self.ctas))(0, "A" in self.negated, "B" in self.negated)
         return [state, *(self.tensor_map(device, k, at[k]) for k in range(2)), *at[2:]]
 

@@ -32,13 +32,13 @@ typedef struct packed {
  * the format `other`. */
 void packing_describe(packing *w, const test_matrix *t, const char *other, bool is_b);
 
-/* Packs rows [row, row + rows) into memory before an unreadable page. The memory is filled with
- * 0xff before. guarded_free frees it. */
+/* Packs rows [row, row + rows) into memory that ends before an unreadable page. The function first
+ * fills the memory with 0xff. The caller frees the memory by guarded_free. */
 packed packing_pack(const bsmm_pack_isa *isa, const packing *w, int64_t row, int64_t rows);
 
-/* Packs the panel that begins at row `row` by every instruction set. Calls check_values for the
- * panel of plain C, and check_units for it and each other panel. The factors and the numbers `wide`
- * of these panels must be equal. */
+/* Packs the panel that begins at row `row` with each instruction set. Calls check_values for the
+ * panel that plain C has packed. Calls check_units for the panel of plain C together with each
+ * other panel. Fails unless all panels have the same factors and the same values of `wide`. */
 void packing_check_panel(const packing *w, const test_matrix *t, int64_t row,
                          void (*check_values)(const packing *w, const packed *p,
                                               const test_matrix *t, int64_t row, int64_t rows),

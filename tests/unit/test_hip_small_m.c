@@ -30,8 +30,9 @@ typedef struct product_case {
     fill how;
 } product_case;
 
-/* In some cases K is no multiple of a step of 128 elements, is shorter than the steps of all waves,
- * or has an odd number of scales. */
+/* The products to test. Among them are products whose K is no multiple of 128 (the elements of a
+ * step), products whose K has fewer steps than a workgroup has waves, and products with an odd
+ * number of scales in a row. */
 static const product_case cases[] = {
     {"mxfp4", "f32", 1, 1, 32, 0, 0, FILL_ORDINARY},
     {"mxfp4", "bf16", 1, 33, 1152, 0, 0, FILL_ORDINARY},
@@ -82,8 +83,9 @@ static int run_case(const product_case *c, bool with_bias, rng *r) {
     test_matrix_make(&a, of_a, c->how, r);
     test_matrix_make(&b, of_b, c->how, r);
     test_matrix_make(&d, describe(format_named(c->d), c->m, c->n), FILL_SPECIAL, r);
-    /* A row of zeros gives results of 0, unless a weight is NaN. With many rows of B, the kernel
-     * would look too often whether it is 0. */
+    /* A row of A that is 0 gives results of 0, unless a weight is NaN. The kernel then tests the
+     * whole row for each of its results. With many rows of B this would take too long, so such
+     * products have no row of zeros. */
     if (c->m > 2 && c->n < 1000) memset((uint8_t *)a.m.data + 4 * a.m.ld, 0, (size_t)c->k * 2);
     float *bias = calloc((size_t)c->n, sizeof *bias);
     bsmm_matmul_desc desc = {.struct_size = sizeof desc, .a = &a.m, .b = &b.m, .d = &d.m};

@@ -103,8 +103,8 @@ INLINE void add_step(const uint8_t *a, const uint8_t *codes, const __m512i byte[
     add_unit(a, byte + GROUPS / 2, load_scales(codes + LANES, e4m3), width, 16, false, acc);
 }
 
-/* Decodes one step (32 elements of K) of 16 rows of B. It is for the up to three steps after the
- * last group of four. */
+/* Decodes one step (32 elements of K) of 16 rows of B. The loop decodes four steps at a time. If
+ * the number of steps is no multiple of four, this function decodes each of the remaining steps. */
 INLINE void decode_step(const uint8_t *b, const bsmm_small_m_span *s, __m512i table, bool fours,
                         __m512i byte[GROUPS]) {
     if (!fours && s->compact) {

@@ -165,7 +165,8 @@ typedef struct strip {
  * other data of the loop. */
 enum { COPY_BYTES = 16384, COPY_ROWS = BSMM_SMALL_M_PANELS * LANES };
 
-/* Bytes after the copy that an engine may read if its read_group is larger than its group. */
+/* Bytes that must be readable after the copy. `multiply` of an engine may read read_group steps at
+ * once even if fewer steps are left. */
 enum { READ_PAST = BSMM_SMALL_M_GROUP * BSMM_SMALL_M_STEP };
 
 _Static_assert(COPY_BYTES >= COPY_ROWS * BSMM_SMALL_M_GROUP * BSMM_SMALL_M_STEP,

@@ -7,8 +7,8 @@
  * far from the ends of fp32's range. The sums therefore differ from those of packed rows only by a
  * power of two. Panels with other elements must be packed.
  *
- * As in the other loops of this kernel, the odd element of a pair is added first. The FMAs do so
- * explicitly, and vdpbf16ps does. */
+ * As in the other loops of this kernel, the odd element of a pair is added first. The FMAs are
+ * written in this order, and the instruction vdpbf16ps adds in this order. */
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/small_m/small_m_bf16dot.h"
 
@@ -21,16 +21,18 @@
 
 enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS };
 
-/* A step of 32 elements of K of one row of B is 16 words, each of which is a pair of elements. */
+/* The loop multiplies in steps of 32 elements of K. In each step, one row of B has 16 words of 32
+ * bits, and each word holds a pair of bf16 elements. */
 enum { WORDS = 16, STEP_BYTES = 4 * WORDS };
 
-/* The exponents of the magnitudes that the loop takes, and the bf16 codes of these powers of two.
- */
+/* The loop multiplies elements that are 0 and elements with magnitudes of at least 2^SMALLEST and
+ * less than 2^LARGEST. CODE_OF_POWER gives the bf16 code of a power of two. */
 enum { SMALLEST = -43, LARGEST = 10 };
 #    define CODE_OF_POWER(exponent) (((exponent) + 127) << 7)
 
-/* The extreme magnitudes of the elements of one panel, as bf16 codes. `smallest` is one less than
- * the smallest code that is not 0: the subtraction of 1 makes 0 the largest number. */
+/* The largest and the smallest magnitude of the elements of one panel, as bf16 codes without the
+ * sign. Zeros must not count as the smallest magnitude. `smallest` is therefore the minimum of the
+ * unsigned numbers code - 1, where the code 0 becomes 65535. */
 typedef struct extent {
     __m512i largest, smallest;
 } extent;
@@ -41,7 +43,7 @@ INLINE void include(extent *e, __m512i word) {
     e->smallest = _mm512_min_epu16(e->smallest, _mm512_sub_epi16(magnitude, _mm512_set1_epi16(1)));
 }
 
-/* Returns true if the loop does not take an element of the panel. */
+/* Returns true if the panel has an element that the loop cannot multiply. */
 INLINE bool is_unusual(const extent *e) {
     const __m512i most = _mm512_set1_epi16(CODE_OF_POWER(LARGEST));
     const __m512i least = _mm512_set1_epi16(CODE_OF_POWER(SMALLEST) - 1);
@@ -60,8 +62,8 @@ INLINE __m512 add_pair(__m512 acc, const uint8_t *a, int64_t width, int64_t r, _
     return _mm512_fmadd_ps(_mm512_set1_ps(wide[width + r]), even, acc);
 }
 
-/* Loads one step of a panel; lane i of word[d] is word d of row i. It also prefetches the same step
- * of a later group of rows. */
+/* Loads one step of a panel of 16 rows. Lane i of word[d] is word d of row i. The function also
+ * prefetches the same step of a later group of rows. */
 INLINE void load_step(const bsmm_small_m_span *s, const uint8_t *b, const uint8_t *ahead,
                       __m512i word[WORDS]) {
     for (int j = 0; j < 4; j++)

@@ -10,8 +10,8 @@ static bool is_compact(const bsmm_operand *b) {
     return b->m.order == BSMM_ORDER_COMPACT;
 }
 
-/* Returns the address of a row of B. In compact order, `row` must be the first of 16 rows that are
- * stored together. */
+/* Returns the address of a row of B. If B is in compact order, the 16 rows of a panel are stored
+ * together, and `row` must be the first of them. */
 static const uint8_t *row_at(const bsmm_operand *b, int64_t row) {
     return (const uint8_t *)b->m.data + row * b->m.ld * bsmm_elem_row(b->m.format.elem)->bits / 8;
 }

@@ -1,5 +1,7 @@
-/* A client of HIP that does not know that its driver is a simulator. It reads the properties of the
- * devices and runs a graph that it made of nodes. usage: client CODE_OBJECT ARCH */
+/* A test program that uses only functions of HIP, so that it does not depend on the simulator. It
+ * reads the properties of the devices, makes a graph by adding nodes, and runs the graph.
+ *
+ * usage: client CODE_OBJECT ARCH */
 #ifdef AMD_HEADERS
 #    include <hip/hip_runtime_api.h>
 #else
@@ -53,8 +55,9 @@ static void check_properties(const char *arch) {
     REQUIRE(hipGetDeviceProperties(NULL, 0) == hipErrorInvalidValue);
 }
 
-/* Programs from before HIP 6 call the function by its plain name and expect an older layout of the
- * properties, with 792 bytes. These offsets are those of AMD's hip_deprecated.h. */
+/* Programs that were compiled for HIP 5 or older call hipGetDeviceProperties without a suffix and
+ * expect an older layout of the properties, which has 792 bytes. The offsets below are from AMD's
+ * hip_deprecated.h. */
 #undef hipGetDeviceProperties
 hipError_t hipGetDeviceProperties(void *prop, int device);
 static void check_old_properties(const char *arch) {
@@ -68,14 +71,16 @@ static void check_old_properties(const char *arch) {
     REQUIRE(p[791] == 0 && p[792] == 0xa5);
 }
 
-/* The memory of the graph. `in` has rows of WIDTH elements, and `pitched` rows of PITCH. */
+/* The memory that the nodes of the graph use. Rows of `in` have WIDTH elements, and rows of
+ * `pitched` have PITCH elements. */
 typedef struct {
     unsigned *in, *pitched, *out;
     unsigned from[ROWS][PITCH], to[COUNT], filled[ROWS][PITCH];
 } buffers;
 
-/* Adds nodes that copy the first WIDTH columns of `from` to `in`, let the kernel write to `out` and
- * copy `out` back. The order of adding is not the order of running. */
+/* Adds four nodes that run one after another. Node 0 copies the first WIDTH columns of `from` to
+ * `in`, node 1 does nothing, node 2 runs the kernel, which reads `in` and writes `out`, and node 3
+ * copies `out` to `to`. The function adds the nodes in another order, which must not matter. */
 static void add_kernel_chain(hipGraph_t graph, hipFunction_t scale, buffers *b) {
     hipGraphNode_t nodes[4];
     unsigned factor = 3;
@@ -96,10 +101,12 @@ static void add_kernel_chain(hipGraph_t graph, hipFunction_t scale, buffers *b) 
     CALL(hipGraphAddMemcpyNode(&nodes[0], graph, NULL, 0, &rows));
     const hipGraphNode_t from[] = {nodes[0], nodes[2]}, to[] = {nodes[1], nodes[3]};
     CALL(hipGraphAddDependencies(graph, from, to, 2));
-    factor = 0; /* The node has kept the values of the arguments. */
+    factor = 0; /* The node keeps the values that the arguments had when it was added. */
 }
 
-/* Adds a node that fills WIDTH columns of `pitched`, and one that copies all columns back. */
+/* Adds three nodes that run one after another. The first fills all of `pitched`, the second fills
+ * the first WIDTH columns of `pitched` with another value, and the third copies `pitched` to
+ * `filled`. */
 static void add_fill_chain(hipGraph_t graph, buffers *b) {
     hipGraphNode_t clear, fill, copy;
     hipMemsetParams all = {0}, part = {0};

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Compiles and runs client.c, a program that knows only HIP's functions. It is compiled with the
-# declarations beside it, and again with AMD's headers where Triton has brought them.
+# Compiles and runs client.c, a test program that calls only functions of HIP. The script compiles client.c with the
+# declarations in hip.h. If the installed Triton contains AMD's headers, it compiles client.c with these headers too.
 # usage: run.sh CC LIBRARY VENV
 set -eu
 cc=$1 library=$2 venv=$3
