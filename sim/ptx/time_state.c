@@ -19,7 +19,7 @@ static bool make_warps(ptx_replay_state *p, uint32_t registers) {
 }
 
 static bool make_phases(ptx_replay_state *p) {
-    p->phases = calloc(p->t->taken, sizeof(ptx_phase *));
+    p->phases = calloc(p->t->taken, sizeof *p->phases);
     for (uint32_t c = 0; p->phases && c < p->t->taken; c++) {
         const ptx_timeline *t = &p->t->timelines[c];
         ptx_phase *made = p->phases[c].at = calloc(t->phases.count + 1, sizeof *made);

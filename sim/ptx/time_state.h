@@ -5,7 +5,8 @@
 #define SIM_PTX_TIME_STATE_H
 #include "time_replay.h"
 
-enum { GROUPS = 32, NOBODY = UINT32_MAX };
+enum { GROUPS = 32 };
+#define NOBODY UINT32_MAX
 
 /* Holds the cycles in which groups of asynchronous operations of a warp complete; the youngest
  * group is last. `open` is the cycle for the group that the warp has not committed yet. */
