@@ -144,6 +144,9 @@ static double bound(const bsmm_product *p, const void *state) {
     return 2.1 * ((double)p->a.m.cols + 64) * 0x1p-24;
 }
 
+/* Returns how the kernel stores D. TMA requires that D's rows are multiples of 16 bytes apart. They
+ * must also be multiples of 16 bytes long, because on an H100 a TMA store of other rows has written
+ * bytes after the last column (docs/notes/hopper-large.md). */
 static bsmm_scaled_store store_of(const bsmm_product *p) {
     static const struct {
         uint32_t elem, bytes;
@@ -152,7 +155,8 @@ static bsmm_scaled_store store_of(const bsmm_product *p) {
                 {BSMM_ELEM_BF16, 2, BSMM_SCALED_STORE_BF16},
                 {BSMM_ELEM_F16, 2, BSMM_SCALED_STORE_F16}};
     for (size_t i = 0; i < BSMM_COUNT(rows) && p->d.m.order == BSMM_ORDER_ROW; i++)
-        if (p->d.m.format.elem == rows[i].elem && p->d.m.ld * rows[i].bytes % 16 == 0)
+        if (p->d.m.format.elem == rows[i].elem &&
+            (p->d.m.ld | p->d.m.cols) * rows[i].bytes % 16 == 0)
             return rows[i].store;
     return BSMM_SCALED_STORE_ANY;
 }
