@@ -16,9 +16,10 @@
 /* The size of this array is set when the kernel is launched. */
 extern BSMM_IN_LDS uint8_t launched[];
 
-/* Where a lane writes A to LDS and reads it. LDS has a step of A as [row][piece], and a piece is
- * eight elements along K. Piece 8 * x + 4 * y + z of row r (x, y < 2, z < 4) lies in place (8 * x +
- * 2 * z + y) XOR r % 16, so that neither writes nor reads have bank conflicts. */
+/* Holds the places in LDS at which a lane writes and reads A. LDS holds a step of A as
+ * [row][piece], and a piece is eight elements along K. Piece 8 * x + 4 * y + z of row r (x, y < 2,
+ * z < 4) lies in place (8 * x + 2 * z + y) XOR r % 16, so that neither writes nor reads have bank
+ * conflicts. */
 typedef struct small_m_places {
     BSMM_IN_LDS uint8_t *to, *from;
     uint32_t write, read;

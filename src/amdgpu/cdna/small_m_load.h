@@ -33,7 +33,8 @@ typedef struct small_m_rows {
     bsmm_u32x4 pieces[SMALL_M_MOST_TILES * SMALL_M_LOADS]; /* a piece is eight elements of A */
 } small_m_rows;
 
-/* Where a lane reads. Offsets are those of step 0. `end` is the end of the wave's part of K. */
+/* Describes the memory from which a lane loads A, B and the scales of B. The offsets are those of
+ * step 0. `end` is the end of the wave's part of K. */
 typedef struct small_m_source {
     __amdgpu_buffer_rsrc_t a, b, scales;
     int32_t a_at[SMALL_M_MOST_TILES * SMALL_M_LOADS];

@@ -18,7 +18,8 @@ enum {
     BSMM_REGION_MOST_STEPS = 1 << (BSMM_REGION_BITS - BSMM_REGION_THREAD_BITS)
 };
 
-/* What a bit, or several bits, of the number of a byte in a region add. */
+/* Holds the amounts by which the position of a byte of a region moves for one bit of the byte's
+ * number, or for several bits together. */
 typedef struct bsmm_region_spot {
     uint64_t step;     /* to the address in the source or in the destination, in bytes */
     uint32_t place;    /* to the address in shared memory, by exclusive OR */
