@@ -136,7 +136,7 @@ void ptx_replay_instruction(ptx_replay_state *p, ptx_replayed *w, ptx_sm *sm, ui
     stall(p, c->pipe == PIPE_TENSOR ? STALL_MATRIX : STALL_ISSUE, w->ready, at);
     *slot = at + 1, *pipe = at + c->cycles, w->ready = at + 1;
     p->r->instructions++;
-    if (c->special == ORDINARY) set_results(p, w, i, at + fmax(c->latency, c->cycles), STALL_ISSUE);
+    if (c->special == ORDINARY) set_results(p, w, i, at + fmaxf(c->latency, c->cycles), STALL_ISSUE);
     if (c->pipe == PIPE_TENSOR) {
         if (sm->busy == 0) sm->first = at;
         sm->last = fmax(sm->last, at + c->cycles), sm->busy += c->cycles / PARTITIONS;
