@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char weight_end[] = ".weight";
-
 /* The rules of the families. 2688 is the largest value of nvfp4 below its global scale (6 * 448),
  * and 448 is that of e4m3. The sources are ModelOpt's export/quant_utils.py, compressed-tensors'
  * helpers.py (generate_gparam) and llama.cpp's conversion of ModelOpt's files. */
@@ -27,11 +25,6 @@ const cli_input_rule *cli_input_rule_of(const char *family, const char *format) 
     return NULL;
 }
 
-static bool ends_with(const char *text, const char *end) {
-    const size_t length = strlen(text), tail = strlen(end);
-    return length > tail && !strcmp(text + length - tail, end);
-}
-
 const char *cli_input_suffix_at(size_t index) {
     static const char *const suffixes[] = {".input_scale", ".input_global_scale"};
     return index < sizeof suffixes / sizeof suffixes[0] ? suffixes[index] : NULL;
@@ -45,19 +38,15 @@ static char *join(const char *name, size_t length, const char *end) {
     return joined;
 }
 
-/* Returns the length of a weight's name without ".weight". */
-static size_t stem_of(const char *weight) {
-    return strlen(weight) - (ends_with(weight, weight_end) ? strlen(weight_end) : 0);
-}
-
 char *cli_input_scale_name(const char *weight, const char *suffix) {
-    return join(weight, stem_of(weight), suffix);
+    return join(weight, cli_module_length(weight), suffix);
 }
 
 char *cli_input_scale_weight(const char *name) {
     const char *suffix;
     for (size_t i = 0; (suffix = cli_input_suffix_at(i)); i++)
-        if (ends_with(name, suffix)) return join(name, strlen(name) - strlen(suffix), weight_end);
+        if (cli_ends_with(name, suffix))
+            return join(name, strlen(name) - strlen(suffix), ".weight");
     return NULL;
 }
 
@@ -143,7 +132,7 @@ void cli_calibration_close(cli_calibration *calibration) {
 
 /* Returns the value of the layer that has this weight, or 0 if the file has none. */
 static double value_of(cli_calibration *calibration, const char *weight) {
-    char *layer = join(weight, stem_of(weight), "");
+    char *layer = join(weight, cli_module_length(weight), "");
     const json_t *value = json_object_get(calibration->layers, layer);
     if (value) json_object_set_new(calibration->used, layer, json_true());
     free(layer);

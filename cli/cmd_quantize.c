@@ -51,8 +51,7 @@ static bool is_spared(const char *name) {
 
 /* Tells whether the name or the shape of a tensor says that it is the weight of a layer. */
 static bool is_layer(const bsmm_file *file, const bsmm_weight *weight) {
-    size_t length = strlen(weight->name);
-    return (length > 7 && !strcmp(weight->name + length - 7, ".weight")) ||
+    return cli_ends_with(weight->name, ".weight") ||
            cli_experts_of(file, weight) == CLI_EXPERTS_ROWS;
 }
 

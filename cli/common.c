@@ -59,6 +59,16 @@ int cli_fail_library(const char *what) {
     return what ? cli_fail("%s: %s", what, message) : cli_fail("%s", message);
 }
 
+bool cli_ends_with(const char *text, const char *end) {
+    const size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && !strcmp(text + length - tail, end);
+}
+
+size_t cli_module_length(const char *weight) {
+    const char *dropped = cli_ends_with(weight, ".weight") ? ".weight" : "";
+    return strlen(weight) - strlen(dropped);
+}
+
 void *cli_realloc(void *memory, size_t count, size_t size) {
     size_t bytes;
     void *grown = NULL;

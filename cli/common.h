@@ -31,6 +31,12 @@ char *cli_printable(char *text);
 /* Tells whether cli_printable would leave the text unchanged. */
 bool cli_is_printable(const char *text);
 
+/* Tells whether a text ends with `end`. */
+bool cli_ends_with(const char *text, const char *end);
+/* Returns the length of the name of a weight's module, i.e. of the weight's name without
+ * ".weight". */
+size_t cli_module_length(const char *weight);
+
 /* These functions allocate memory. If there is no memory, the program ends with a message. The
  * product of the two sizes must not overflow. */
 void *cli_alloc(size_t count, size_t size);

@@ -5,11 +5,6 @@
 
 static const char gate_up[] = ".experts.gate_up_proj", down[] = ".experts.down_proj";
 
-static bool ends_with(const char *name, const char *end) {
-    size_t length = strlen(name), tail = strlen(end);
-    return length > tail && !strcmp(name + length - tail, end);
-}
-
 /* Finds the tensor that belongs to a weight: its name is the name of the weight, with the ending
  * `to` instead of `from`. */
 static bool find_other(const bsmm_file *file, const bsmm_weight *weight, const char *from,
@@ -25,8 +20,8 @@ static bool find_other(const bsmm_file *file, const bsmm_weight *weight, const c
 
 cli_experts cli_experts_of(const bsmm_file *file, const bsmm_weight *weight) {
     bsmm_weight other = BSMM_INIT(bsmm_weight);
-    const bool is_down = ends_with(weight->name, down);
-    if (!is_down && !ends_with(weight->name, gate_up)) return CLI_EXPERTS_NONE;
+    const bool is_down = cli_ends_with(weight->name, down);
+    if (!is_down && !cli_ends_with(weight->name, gate_up)) return CLI_EXPERTS_NONE;
     if (!find_other(file, weight, is_down ? down : gate_up, is_down ? gate_up : down, &other))
         return CLI_EXPERTS_NONE;
     const bsmm_weight *first = is_down ? &other : weight, *second = is_down ? weight : &other;

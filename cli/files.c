@@ -45,13 +45,10 @@ bool cli_output_is_apart(const bsmm_file *file, const char *out) {
     return true;
 }
 
-static bool ends_with(const char *text, const char *end) {
-    size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && !strcmp(text + length - tail, end);
-}
-
 const char *cli_kind_of(const char *path) {
-    return ends_with(path, ".npy") ? "npy" : ends_with(path, ".gguf") ? "gguf" : "safetensors";
+    return cli_ends_with(path, ".npy")    ? "npy"
+           : cli_ends_with(path, ".gguf") ? "gguf"
+                                          : "safetensors";
 }
 
 static uint64_t round_up(uint64_t bytes) {

@@ -34,11 +34,8 @@ void cli_layers_add(cli_layers *layers, const bsmm_file *file) {
             layers->room = 2 * layers->room + 64;
             layers->items = cli_realloc(layers->items, layers->room, sizeof *layers->items);
         }
-        const char *end = strrchr(weight.name, '.');
-        const bool named = end && !strcmp(end, ".weight");
-        const size_t length = named ? (size_t)(end - weight.name) : strlen(weight.name);
         layers->items[layers->count++] =
-            (cli_layer){.name = copy_text(weight.name, length),
+            (cli_layer){.name = copy_text(weight.name, cli_module_length(weight.name)),
                         .family = copy_text(weight.family, strlen(weight.family)),
                         .format = cli_stored_name(file, i, &weight)};
     }
