@@ -42,5 +42,5 @@ void cli_progress_add(cli_progress *progress, uint64_t amount) {
 }
 
 void cli_progress_end(cli_progress *progress) {
-    if (progress->active && progress->drawn > 0) fputs("\r\033[K", stderr);
+    if (progress->drawn > 0) fputs("\r\033[K", stderr);
 }
