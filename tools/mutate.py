@@ -48,7 +48,7 @@ ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "build-mutate"
 HARMLESS = ROOT / "tools" / "mutate-harmless.tsv"
 WANTED = 0.95
-QUICK = 0.2  # in seconds; see --quick
+QUICK, QUICK_NEAR = 0.2, 10  # in seconds; see --quick
 BATCH = 20  # in seconds; the time of the tests that are built and run together
 GIB = 1 << 30
 LIBRARY = ("libbsmm.a", "bsmm")  # files that are compared with the unchanged ones
@@ -73,7 +73,7 @@ AREAS = {
     "src/amdgpu/": ("test_mfma", "test_hip", "test_gpu", "test_.*_gfx"),
     "src/sol/": ("test_sol",),
     "src/io/": ("test_io", "test_families", "test_weight"),
-    "cli/": ("test_cli", "test_bench", "test_shrink", "test_main_job"),
+    "cli/": ("test_cli", "test_bench", "test_shrink", "test_main_job", "test_folder"),
 }
 
 
@@ -354,14 +354,15 @@ def batches(tests, times):
 def order_tests(name, times, kills, quick):
     """Returns groups of tests in the order in which they run: tests of the changed file's area and
     those that have found changes in its folder, then all others, the fast ones first. If `quick`,
-    the others are those that take at most QUICK seconds."""
+    these are the tests that take at most QUICK_NEAR seconds, and the others at most QUICK."""
     found = kills.get(str(Path(name).parent), {})
     area = next((names for prefix, names in AREAS.items() if name.startswith(prefix)), ())
     near = {t for t in times if any(re.match(p, t) for p in area) or t in found}
     can = {t for t in times if name.startswith(REACHED_BY_GPUS) or not ON_GPUS.match(t)}
+    if quick:
+        can = {t for t in can if times[t] <= (QUICK_NEAR if t in near else QUICK)}
     first = sorted((t for t in near & can if times[t] < BATCH), key=lambda t: (-found.get(t, 0), times[t]))
-    others = sorted((t for t in can if t not in first and (times[t] <= QUICK or not quick)),
-                    key=lambda t: (t not in near and times[t] >= 1, times[t]))
+    others = sorted(can.difference(first), key=lambda t: (t not in near and times[t] >= 1, times[t]))
     return batches(first[:4], times) + batches(first[4:], times) + batches(others, times)
 
 
@@ -370,11 +371,24 @@ def show(record):
     return f"{record['file']}:{record['line']}\n      {record['before'].strip()}\n   -> {after}"
 
 
-def remembered(path, tree_hash, quick):
+def read_log(path):
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def kills_of(records):
+    """Returns for each folder the tests that found changes in it, and how many changes each found."""
+    kills = {}
+    for r in records:
+        if r["status"] == "found":
+            counts = kills.setdefault(str(Path(r["file"]).parent), {})
+            counts[r["test"]] = counts.get(r["test"], 0) + 1
+    return kills
+
+
+def remembered(records, tree_hash, quick):
     """Returns the results of earlier runs that are still valid, by (file, line, changed line)."""
     held = {}
-    for line in path.read_text().splitlines() if path.exists() else []:
-        r = json.loads(line)
+    for r in records:
         same = (ROOT / r["file"]).exists() and sha(ROOT / r["file"]) == r["source"]
         if r["status"] == "survived" and r["tree"] != tree_hash or r["status"] == "undecided" and not quick:
             continue
@@ -389,8 +403,9 @@ class Run:
     def __init__(self, options, copies, times, tree_hash, chosen):
         self.options, self.times, self.tree_hash, self.chosen = options, times, tree_hash, chosen
         self.log = WORK / "results.jsonl"
-        self.held, self.excused = remembered(self.log, tree_hash, options.quick), harmless()
-        self.kills, self.results, self.copies, self.free = {}, [], copies, list(copies)
+        self.records = read_log(self.log)
+        self.held, self.excused = remembered(self.records, tree_hash, options.quick), harmless()
+        self.results, self.copies, self.free = [], copies, list(copies)
         self.lock = threading.Lock()
         self.started = time.time()
         self.stopped = False
@@ -402,7 +417,7 @@ class Run:
                   "tree": self.tree_hash}
         with self.lock:
             copy = self.free.pop()
-            groups = order_tests(name, self.times, self.kills, self.options.quick)
+            groups = order_tests(name, self.times, kills_of(self.records), self.options.quick)
         began = time.time()
         record["status"], record["test"] = copy.change(
             name, text, "\n".join(lines[:index] + [new] + lines[index + 1:]), groups, self.times)
@@ -413,14 +428,12 @@ class Run:
             self.free.append(copy)
             if self.stopped:
                 return None
+            self.records.append(record)
             with self.log.open("a") as out:
                 out.write(json.dumps(record) + "\n")
         return record
 
     def note(self, record):
-        if record["status"] == "found":
-            counts = self.kills.setdefault(str(Path(record["file"]).parent), {})
-            counts[record["test"]] = counts.get(record["test"], 0) + 1
         key = (record["file"], record["before"].strip(), record["after"].strip())
         if record["status"] in ("survived", "undecided") and key in self.excused:
             record = {**record, "status": "harmless"}
@@ -479,8 +492,8 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="of all workers together")
     parser.add_argument("--workers", type=int, default=2, help="changes that are tried at a time")
     parser.add_argument("--limit", type=int, default=60, help="in seconds; tests that take longer do not run")
-    parser.add_argument("--quick", action="store_true", help="only tests of the area and tests of at most "
-                        f"{QUICK} s; the next call without --quick continues with the changes that are left")
+    parser.add_argument("--quick", action="store_true", help=f"only tests of the area of at most {QUICK_NEAR} s and "
+                        f"other tests of at most {QUICK} s; the next call without --quick continues with the changes that are left")
     parser.add_argument("--at", action="append", metavar="FILE:LINE", help="all changes of this line instead")
     parser.add_argument("--flags", default="-DBSMM_WERROR=ON", help="for CMake")
     parser.add_argument("--kernels", metavar="BUILD_FOLDER",
