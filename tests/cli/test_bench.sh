@@ -100,9 +100,21 @@ contains "$out" '"b_packed":false'
 expect 0 --format mxfp4 -M 1 -N 512 -K 512 --cold --repeats 1
 contains "$out" "from memory in each run"
 # LeakSanitizer crashes on oneDNN's thread-local storage, so this run does not scan that storage.
-env -u BSMM_BENCH_OPENBLAS -u BSMM_BENCH_ONEDNN LSAN_OPTIONS=use_tls=0 \
+out=$(env -u BSMM_BENCH_OPENBLAS -u BSMM_BENCH_ONEDNN LSAN_OPTIONS=use_tls=0 \
     "$BSMM" bench --format mxfp8 -M 2 -N 256 -K 256 \
-    --cold --repeats 1 --json >/dev/null || fail "cold, with the peers that are there"
+    --cold --repeats 1 --json) || fail "cold, with the peers that are there"
+python3 -c '
+import ctypes, json, sys
+row = json.loads(sys.argv[1])
+def is_there(files):
+    for file in files:
+        try:
+            return bool(ctypes.CDLL(file))
+        except OSError:
+            pass
+files = {"openblas": ["libopenblas.so.0"], "onednn_bf16": ["libdnnl.so.3", "libdnnl.so.2"]}
+for peer in files:
+    assert (row["peers"].get(peer, 0) > 0) == bool(is_there(files[peer])), (peer, row)' "$out" || fail "the peers in $out"
 
 # Without peers, bench says so and measures the rest.
 BSMM_BENCH_OPENBLAS=/nonexistent/libopenblas.so

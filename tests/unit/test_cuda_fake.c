@@ -158,6 +158,7 @@ static void launches_say_what_they_are_told(void **state) {
     assert_int_equal(gpu->attributes[0].id, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
     assert_int_equal(gpu->attributes[0].value.clusterDim.x, 2);
     assert_int_equal(gpu->attributes[1].id, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+    assert_int_equal(gpu->attributes[1].value.programmaticStreamSerializationAllowed, 1);
 }
 
 /* Tests that the library passes a cubin to a device that can run the cubin, and PTX to any other
