@@ -61,6 +61,10 @@ static const bench_family_level levels[] = {
     {0},
 };
 
+static int get_opcode(unsigned number, const char **opcode, uint64_t *executed) {
+    return bench_sim_get_opcode(libraries[0], number, opcode, executed);
+}
+
 const bench_device_kind bench_device_sim = {
     .name = "sim",
     .known = "mi355x",
@@ -76,4 +80,6 @@ const bench_device_kind bench_device_sim = {
     .finish_time = finish_time,
     .cache_bytes = cache_bytes,
     .count = count,
+    .count_opcodes = bench_sim_count_opcodes,
+    .get_opcode = get_opcode,
 };

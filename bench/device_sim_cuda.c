@@ -2,9 +2,9 @@
  * are those that simulating took. device_sim_cuda_model.c has the devices that the simulator's time
  * model knows. */
 #include "device_sim_cuda.h"
+#include "device_sim_model.h"
 
 #include <dlfcn.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { POINTER_ATTRIBUTE_DEVICE = 9, PROBE_BYTES = 64 };
@@ -63,19 +63,8 @@ const bench_family_level bench_sim_cuda_levels[] = {
     {0},
 };
 
-/* The simulator counts the opcodes that it executes if this variable is set before it loads
- * kernels. With an empty value it writes no file. */
-void bench_sim_cuda_count_opcodes(void) {
-    setenv("BSMM_SIM_FIDELITY", "", 0);
-}
-
-/* Calls the simulator's function bsmm_sim_fidelity (sim/ptx/cuda.h). */
 int bench_sim_cuda_get_opcode(unsigned number, const char **opcode, uint64_t *count) {
-    void *library = dlopen(bench_sim_cuda_soname, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-    void *symbol = library ? dlsym(library, "bsmm_sim_fidelity") : NULL;
-    int (*get)(unsigned, const char **, uint64_t *);
-    memcpy(&get, &symbol, sizeof get);
-    return symbol ? get(number, opcode, count) : -1;
+    return bench_sim_get_opcode(bench_sim_cuda_soname, number, opcode, count);
 }
 
 const bench_device_kind bench_device_sim_cuda = {
@@ -91,6 +80,6 @@ const bench_device_kind bench_device_sim_cuda = {
     .start_time = bench_cuda_start_time,
     .finish_time = bench_cuda_finish_time,
     .cache_bytes = bench_sim_cuda_cache_bytes,
-    .count_opcodes = bench_sim_cuda_count_opcodes,
+    .count_opcodes = bench_sim_count_opcodes,
     .get_opcode = bench_sim_cuda_get_opcode,
 };

@@ -9,7 +9,6 @@ extern const bench_family_level bench_sim_cuda_levels[];
 void *bench_sim_cuda_open(const char *name);
 const char *bench_sim_cuda_known_of(const char *device);
 uint64_t bench_sim_cuda_cache_bytes(const void *state);
-void bench_sim_cuda_count_opcodes(void);
 int bench_sim_cuda_get_opcode(unsigned number, const char **opcode, uint64_t *count);
 
 #endif

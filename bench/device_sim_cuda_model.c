@@ -50,6 +50,6 @@ const bench_device_kind bench_device_sim_cuda_model = {
     .finish_time = finish_time,
     .cache_bytes = bench_sim_cuda_cache_bytes,
     .count = count,
-    .count_opcodes = bench_sim_cuda_count_opcodes,
+    .count_opcodes = bench_sim_count_opcodes,
     .get_opcode = bench_sim_cuda_get_opcode,
 };

@@ -1,7 +1,8 @@
-/* Reads the counters of launches from the time model of a simulated device. */
+/* Reads the counters of launches and opcodes from the simulator of a device. */
 #include "device_sim_model.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool find_entry(void *library, const char *name, void *entry) {
@@ -76,4 +77,16 @@ bool bench_sim_count(const bench_sim_model *model, int matrix_units, size_t laun
         to[BENCH_COUNTER_wait_memory + cause] = t[STALLS + cause] / (cycles * t[WAVES]);
     count_lines(model, back, cycles * t[WAVES], c);
     return true;
+}
+
+/* The simulators count opcodes if this variable is set. With an empty value they write no file. */
+void bench_sim_count_opcodes(void) {
+    setenv("BSMM_SIM_FIDELITY", "", 0);
+}
+
+int bench_sim_get_opcode(const char *library, unsigned number, const char **opcode,
+                         uint64_t *count) {
+    void *opened = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    int (*get)(unsigned, const char **, uint64_t *);
+    return find_entry(opened, "bsmm_sim_fidelity", &get) ? get(number, opcode, count) : -1;
 }

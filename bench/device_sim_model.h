@@ -1,4 +1,5 @@
-/* Declares what bench reads from the time model of a simulated device. The simulators of AMD's and
+/* Declares what bench reads from the simulator of a device: the counts of opcodes, and the times of
+ * the time model. The simulators of AMD's and
  * NVIDIA's GPUs have the same functions (sim/gfx9/hip.h, sim/ptx/cuda.h). */
 #ifndef BENCH_DEVICE_SIM_MODEL_H
 #define BENCH_DEVICE_SIM_MODEL_H
@@ -22,5 +23,12 @@ bool bench_sim_find_model(bench_sim_model *model, const char *library);
  * the launch. `matrix_units` is the number of matrix units of a compute unit. */
 bool bench_sim_count(const bench_sim_model *model, int matrix_units, size_t launch,
                      bench_counters *c);
+
+/* Makes the simulators count the opcodes that they execute. It must be called before a simulator
+ * loads kernels. */
+void bench_sim_count_opcodes(void);
+/* Implements get_opcode (device.h) for devices of the simulator `library`. */
+int bench_sim_get_opcode(const char *library, unsigned number, const char **opcode,
+                         uint64_t *count);
 
 #endif

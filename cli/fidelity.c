@@ -10,7 +10,7 @@
 
 const cli_column cli_fidelity_columns[] = {
     {"opcode", "opcode", false, "with --fidelity, an instruction that the simulated GPU executed"},
-    {"executed", "executed", true, "how often warps executed it"},
+    {"executed", "executed", true, "how often warps or waves executed it"},
     {"vouched", "vouched for", false,
      "whether kernels of other projects, whose results are known, test it in the simulator"},
     {0},

@@ -362,6 +362,7 @@ static bool take(void *user, uint64_t address, uint32_t bytes, const char *text)
     /* An instruction that cannot be parsed has no table entry. The simulator stops a kernel with
      * an error only if the kernel executes such an instruction. */
     if (!bytes || !parse(i, copy)) i->row = NULL;
+    if (i->row) i->record = gfx9_record_of(i);
     return true;
 }
 

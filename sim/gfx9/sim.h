@@ -2,6 +2,7 @@
  * docs/SIMULATOR.md describes the simulator. */
 #ifndef SIM_GFX9_H
 #define SIM_GFX9_H
+#include "common/fidelity.h"
 #include "common/memory.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -162,6 +163,7 @@ struct gfx9_inst {
     uint32_t hazards; /* Bits of the rows of hazards.c that concern this instruction. */
     uint8_t effects;  /* What the instruction does to registers (hazards.c). */
     gfx9_operand op[8];
+    sim_record *record; /* Counts executions of the opcode, or is NULL. */
 };
 
 extern uint64_t gfx9_shared_base, gfx9_private_base;
@@ -342,6 +344,9 @@ typedef struct {
 bool gfx9_dispatch(gfx9_object *object, const gfx9_kernel *kernel, gfx9_launch *launch,
                    char *error);
 
+/* Returns the counter of an instruction's opcode. SDWA, DPP and loads to LDS count as opcodes of
+ * their own, and f8f6f4 counts for each pair of element types. */
+sim_record *gfx9_record_of(const gfx9_inst *inst);
 const gfx9_row *gfx9_find_row(const char *name, size_t length);
 const char *gfx9_row_name(size_t number);
 /* Holds a table of opcodes. gfx9_find_row searches all tables in a fixed order. */

@@ -53,6 +53,7 @@ static void step(gfx9_wave *w, const gfx9_inst *i) {
     if (w->group->checks) gfx9_check_registers(w, i);
     if (w->stop) return;
     if ((w->mode & 0xff) != PLAIN_MODE) set_host_mode(w->mode, uses_f64(i->row));
+    sim_record_step(i->record);
     i->row->execute(w, i);
     if ((w->mode & 0xff) != PLAIN_MODE) set_host_mode(PLAIN_MODE, false);
 }

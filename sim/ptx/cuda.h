@@ -63,11 +63,6 @@ CU const char *bsmm_sim_row(unsigned number);
  * "sm_90a gemm_bf16". Returns NULL after the last kernel. The pointer is valid until the next
  * launch. */
 CU const char *bsmm_sim_launched(unsigned number);
-/* Gives an opcode that this process has executed, and how often its warps executed the opcode.
- * Returns 1 if tests with kernels of other projects execute the opcode (sim/ptx/vouched.def), 0 if
- * only tests of bsmm do, and -1 after the last opcode. The environment variable BSMM_SIM_FIDELITY
- * must be set before modules are loaded. */
-CU int bsmm_sim_fidelity(unsigned number, const char **opcode, uint64_t *count);
 /* Returns the index of the simulated device `number` of a model such as "sm_100". The first call
  * creates the device. Returns -1 for an unknown model or too many devices. bsmm recognizes the
  * simulator by this function, because NVIDIA's driver lacks it. */

@@ -1,28 +1,14 @@
-/* Counts executed instructions by opcode if the environment variable BSMM_SIM_FIDELITY is set. If
- * the variable names a file, the process appends a line "COUNT OPCODE vouched|ours" for each opcode
- * to the file when it ends. An opcode is vouched for if a kernel of another project has executed it
- * in a test that compares the kernel's results with NumPy's. vouched.def lists these opcodes. */
+/* Names the opcodes whose executions are counted (common/fidelity.h). */
 #include "fidelity.h"
-#include "cuda.h"
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const vouched[] = {
+const char *const sim_vouched[] = {
 #define VOUCHED(opcode) opcode,
 #include "vouched.def"
 #undef VOUCHED
-    NULL,
 };
-enum { VOUCHED = sizeof vouched / sizeof *vouched - 1 };
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static ptx_record *records; /* Sorted by name. */
-
-static int compare(const void *name, const void *row) {
-    return strcmp(name, *(const char *const *)row);
-}
+const size_t sim_vouched_count = sizeof sim_vouched / sizeof *sim_vouched;
 
 /* Returns true for an opcode whose 32-bit and 64-bit types do not matter, only their width. */
 static bool is_untyped(const char *opcode) {
@@ -57,48 +43,11 @@ static void copy_name(char *to, const char *opcode) {
     *to = '\0';
 }
 
-/* Returns the address of the pointer to the first counter whose opcode is not below `name`. */
-static ptx_record **find(const char *name) {
-    ptx_record **at = &records;
-    while (*at && strcmp((*at)->name, name) < 0)
-        at = &(*at)->next;
-    return at;
-}
-
-ptx_record *ptx_record_of(const char *opcode) {
-    if (!getenv("BSMM_SIM_FIDELITY")) return NULL;
-    ptx_record *made = calloc(1, sizeof *made + strlen(opcode) + 1);
-    if (!made) return NULL;
-    copy_name(made->name, opcode);
-    made->vouched = bsearch(made->name, vouched, VOUCHED, sizeof *vouched, compare) != NULL;
-    pthread_mutex_lock(&lock);
-    ptx_record **at = find(made->name), *found = *at;
-    if (found && strcmp(found->name, made->name) == 0)
-        free(made);
-    else
-        made->next = found, *at = found = made;
-    pthread_mutex_unlock(&lock);
-    return found;
-}
-
-int bsmm_sim_fidelity(unsigned number, const char **opcode, uint64_t *count) {
-    int result = -1;
-    pthread_mutex_lock(&lock);
-    for (const ptx_record *r = records; r && result < 0; r = r->next) {
-        *count = __atomic_load_n(&r->count, __ATOMIC_RELAXED);
-        if (*count && number-- == 0) *opcode = r->name, result = r->vouched;
-    }
-    pthread_mutex_unlock(&lock);
-    return result;
-}
-
-__attribute__((destructor)) static void write_records(void) {
-    const char *path = getenv("BSMM_SIM_FIDELITY"), *opcode = NULL;
-    FILE *f = path && *path && records ? fopen(path, "a") : NULL;
-    uint64_t count = 0;
-    int state;
-    if (!f) return;
-    for (unsigned n = 0; (state = bsmm_sim_fidelity(n, &opcode, &count)) >= 0; n++)
-        fprintf(f, "%llu %s %s\n", (unsigned long long)count, opcode, state ? "vouched" : "ours");
-    fclose(f);
+sim_record *ptx_record_of(const char *opcode) {
+    char *name = malloc(strlen(opcode) + 1);
+    if (!name) return NULL;
+    copy_name(name, opcode);
+    sim_record *record = sim_record_of(name);
+    free(name);
+    return record;
 }

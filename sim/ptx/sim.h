@@ -40,7 +40,7 @@ typedef struct ptx_opcode {
     uint8_t types[4];   /* Holds those tokens of the opcode that are types, in order. */
     uint8_t type_count, vector, space, rounding;
     bool ftz, sat;
-    struct ptx_record *record; /* Counts executions (fidelity.h), or is NULL. */
+    struct sim_record *record; /* Counts executions (fidelity.h), or is NULL. */
 } ptx_opcode;
 /* Returns true if a token of the opcode, other than the first, is `name`. */
 bool ptx_has(const ptx_opcode *opcode, const char *name);

@@ -188,8 +188,7 @@ static inline __attribute__((always_inline)) void run(ptx_warp *w, uint64_t budg
         if (traced) ptx_time_step(w, i);
         if (mask) {
             w->mask = mask;
-            if (i->opcode->record)
-                __atomic_add_fetch(&i->opcode->record->count, 1, __ATOMIC_RELAXED);
+            sim_record_step(i->opcode->record);
             i->execute(w, i);
             if (w->block->cluster->races) ptx_races_settle(w);
         }

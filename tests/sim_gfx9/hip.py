@@ -2,6 +2,7 @@
 library."""
 import ctypes
 import os
+import pathlib
 
 import numpy as np
 
@@ -81,3 +82,19 @@ def row_names():
     while (name := lib.bsmm_sim_row(len(names))) is not None:
         names.append(name.decode())
     return names
+
+
+def executed():
+    """Returns how often this process has executed each opcode, if BSMM_SIM_FIDELITY is set."""
+    lib = ctypes.CDLL(os.environ.get("SIM_LIBRARY", "build/sim/libamdhip64.so"))
+    opcode, count, out = ctypes.c_char_p(), ctypes.c_uint64(), {}
+    while lib.bsmm_sim_fidelity(len(out), ctypes.byref(opcode), ctypes.byref(count)) >= 0:
+        out[opcode.value.decode()] = count.value
+    return out
+
+
+def vouch(opcodes):
+    """Tells test_vouched.py that, among the opcodes that the test executes, it vouches for these only."""
+    path = os.environ.get("BSMM_SIM_FIDELITY")
+    if path:
+        pathlib.Path(path).with_suffix(".agreed").write_text("".join(f"{opcode}\n" for opcode in sorted(opcodes)))

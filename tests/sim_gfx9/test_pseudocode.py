@@ -174,7 +174,7 @@ def main():
     device = hip.Device(arch)
     module = device.load(code)
     rng = np.random.default_rng(int(sys.argv[-1]) if sys.argv[-1].isdigit() else 1)
-    failed, passed = [], 0
+    failed, passed = [], []
     for name, (text, form, run) in chosen.items():
         try:
             wrong, compared = check(device, module, rng, name, text, run)
@@ -183,11 +183,13 @@ def main():
             continue
         if wrong:
             failed.append(f"{name}: {wrong}")
-        passed += not wrong
+        else:
+            passed.append(name)
+    hip.vouch(passed)
     print("\n".join(failed))
     if "-v" in sys.argv:
         print("\n".join(f"skipped {n}: {why}" for n, why in skipped.items()))
-    print(f"{arch}: {passed} opcodes agree with AMD's pseudocode, {len(failed)} do not, {len(skipped)} are not translated")
+    print(f"{arch}: {len(passed)} opcodes agree with AMD's pseudocode, {len(failed)} do not, {len(skipped)} are not translated")
     sys.exit(bool(failed))
 
 
