@@ -169,16 +169,19 @@ static void multiply(operands *o) {
     if (test_multiply(&o->desc)) fail_msg("%s", bsmm_error_message());
 }
 
-/* Returns the kernel's documented error bound as a multiple of sum |a||b|. */
-static double bound_of(const operands *o) {
+static bsmm_explanation explain(const operands *o) {
     bsmm_explanation e = {.struct_size = sizeof e};
     for (uint32_t i = 0; bsmm_explain(&o->desc, i, &e) == BSMM_OK; i++)
-        if (strcmp(e.kernel, kernel) == 0) {
-            if (!e.accepts) fail_msg("%s refuses: %s", kernel, e.reason);
-            return e.bound;
-        }
+        if (strcmp(e.kernel, kernel) == 0) return e;
     fail_msg("there is no kernel %s", kernel);
-    return 0;
+    return e;
+}
+
+/* Returns the kernel's documented error bound as a multiple of sum |a||b|. */
+static double bound_of(const operands *o) {
+    const bsmm_explanation e = explain(o);
+    if (!e.accepts) fail_msg("%s refuses: %s", kernel, e.reason);
+    return e.bound;
 }
 
 /* Rounds a value to D's format. Values beyond the range of an 8-bit format become its largest
@@ -301,6 +304,25 @@ static void *copy_of(const void *from, size_t bytes) {
     return copy;
 }
 
+static void test_column_order_is_refused(void **state) {
+    (void)state;
+    need_device();
+    rng r = {18};
+    operands o;
+    make_product(&o, "mxfp8", &r);
+    bsmm_matrix *const sides[] = {&o.a.m, &o.b.m};
+    assert_true(explain(&o).accepts);
+    for (int i = 0; i < 2; i++) {
+        const bsmm_matrix stored = *sides[i];
+        sides[i]->order = BSMM_ORDER_COL;
+        sides[i]->ld = stored.rows;
+        assert_false(explain(&o).accepts);
+        assert_string_equal(explain(&o).reason, "takes row-major operands");
+        *sides[i] = stored;
+    }
+    release(&o);
+}
+
 /* Tests that a second run gives the same bits, and that a product of only a few rows of A gives
  * these rows the same bits. */
 static void test_same_bits(void **state) {
@@ -377,9 +399,13 @@ static void test_epilogue(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases),           cmocka_unit_test(test_fp8_cases),
-        cmocka_unit_test(test_negative_scales), cmocka_unit_test(test_underflow),
-        cmocka_unit_test(test_same_bits),       cmocka_unit_test(test_epilogue),
+        cmocka_unit_test(test_cases),
+        cmocka_unit_test(test_fp8_cases),
+        cmocka_unit_test(test_negative_scales),
+        cmocka_unit_test(test_underflow),
+        cmocka_unit_test(test_column_order_is_refused),
+        cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_epilogue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
