@@ -1,6 +1,6 @@
 /* Declares what bench reads from the simulator of a device: the counts of opcodes, and the times of
- * the time model. The simulators of AMD's and
- * NVIDIA's GPUs have the same functions (sim/gfx9/hip.h, sim/ptx/cuda.h). */
+ * the time model. The simulators of AMD's and NVIDIA's GPUs have the same functions
+ * (sim/common/fidelity.h and clock.h). */
 #ifndef BENCH_DEVICE_SIM_MODEL_H
 #define BENCH_DEVICE_SIM_MODEL_H
 

@@ -2,8 +2,7 @@
  * before it returns, so that streams and events have nothing to wait for. */
 #include "hip.h"
 #include "hip_graph.h"
-#include "hip_time.h"
-#include "sim.h"
+#include "time.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,9 +90,16 @@ static hipError_t for_rows(const hip_work *w,
                          (const char *)w->from + y * w->from_pitch[0] + z * w->from_pitch[1]);
     return status;
 }
+/* Advances the model's clock by the time in which the current device moves `bytes` bytes of device
+ * memory. */
+static void add_traffic(double bytes) {
+    const gfx9_device *d = gfx9_device_of((enum gfx9_arch)hip_arch(hip_device()));
+    sim_advance_clock(bytes / d->hbm_rate + d->launch_us * 1e-6);
+}
+
 static hipError_t copy_row(const hip_work *w, char *to, const char *from) {
     /* The traffic is twice the size, because a copy reads and writes each byte. */
-    hip_add_traffic(2.0 * (double)w->count);
+    add_traffic(2.0 * (double)w->count);
     return copy(to, from, w->count);
 }
 hipError_t hip_run_copy(hip_work *w) {
@@ -133,7 +139,7 @@ static hipError_t fill(void *to, uint32_t value, size_t unit, size_t count) {
 }
 static hipError_t fill_row(const hip_work *w, char *to, const char *from) {
     (void)from;
-    hip_add_traffic((double)w->unit * (double)w->count);
+    add_traffic((double)w->unit * (double)w->count);
     return fill(to, w->value, w->unit, w->count);
 }
 hipError_t hip_run_fill(hip_work *w) {
@@ -288,7 +294,7 @@ HIP hipError_t hipEventRecord(hipEvent_t e, hipStream_t s) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     e->recorded = 1;
-    e->at = hip_time_mode() ? hip_clock() : (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    e->at = sim_time_mode() ? sim_clock() : (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
     return hipSuccess;
 }
 HIP hipError_t hipEventSynchronize(hipEvent_t e) {

@@ -38,21 +38,6 @@ HIP uint64_t bsmm_sim_steps(void);
 /* Returns the name of entry `number` in the tables of opcodes, or NULL after the last entry. */
 HIP const char *bsmm_sim_row(unsigned number);
 
-/* Returns the time of a launch that the time model has timed. The launch is the one that happened
- * `back` launches before the last one. Writes the kernel's name to `name`, and the first `count`
- * fields of gfx9_times (sim.h) to `times`. Returns 0 if the launch is not among the last 64 timed
- * launches. */
-HIP int bsmm_sim_times(unsigned back, char *name, size_t name_bytes, double *times, size_t count);
-/* Returns one of the lines of source at which the waves of such a launch wait longest, the longest
- * first. Writes the line to `place`, or the address and text of an instruction without a line.
- * Writes the cycles of the first `count` causes to `cycles`, in the order of gfx9_times. Returns 0
- * if there are not that many lines. */
-HIP int bsmm_sim_stalls(unsigned back, unsigned number, char *place, size_t place_bytes,
-                        double *cycles, size_t count);
-/* Turns the time model on (1) or off (0) for later launches. With 2, a launch executes only the
- * workgroups that the model needs. The default is the environment variable BSMM_SIM_TIME. */
-HIP void bsmm_sim_time(int mode);
-
 /* hip_device returns this thread's current device. hip_arch returns a device's architecture (enum
  * gfx9_arch). hip_check_stream fails if the stream belongs to another device than the current one.
  * hip_fail stores this thread's last error and message. */

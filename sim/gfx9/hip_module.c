@@ -3,7 +3,6 @@
  * hardware does not define. BSMM_SIM_LIMIT limits the instructions of a wave. */
 #include "hip.h"
 #include "hip_graph.h"
-#include "hip_time.h"
 #include "sim.h"
 #include <errno.h>
 #include <stdio.h>
@@ -168,10 +167,12 @@ uint64_t hip_setting(const char *name, uint64_t otherwise) {
 static hipError_t run_launch(hip_work *w) {
     char error[512] = "";
     gfx9_launch l = w->launch;
-    l.timed = (enum gfx9_timed)hip_time_mode();
+    l.timed = sim_time_mode();
     const bool ran = gfx9_dispatch(w->function->object, w->function->kernel, &l, error);
     __atomic_fetch_add(&all_steps, l.steps, __ATOMIC_SEQ_CST);
-    if (ran && l.timed) hip_keep_times(w->function->kernel->name, &l);
+    if (ran && l.timed)
+        sim_keep_launch(&(sim_timed_launch){w->function->kernel->name, &l.times.seconds,
+                                            sizeof l.times / sizeof(double), l.hot});
     return ran ? hipSuccess : hip_fail(hipErrorLaunchFailure, "%s", error);
 }
 

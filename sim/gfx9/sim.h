@@ -2,6 +2,7 @@
  * docs/SIMULATOR.md describes the simulator. */
 #ifndef SIM_GFX9_H
 #define SIM_GFX9_H
+#include "common/clock.h"
 #include "common/fidelity.h"
 #include "common/memory.h"
 #include <stdbool.h>
@@ -281,10 +282,7 @@ void gfx9_lds_touch(gfx9_wave *w, const gfx9_inst *inst, uint32_t at, uint32_t b
  * `at`. */
 void gfx9_lds_late(gfx9_wave *w, uint32_t at, uint32_t bytes, int change);
 
-/* Tells whether the time model times a launch. With TIMING_SAMPLE the simulator executes only the
- * workgroups that the model needs, so the launch's results are incomplete. */
-enum gfx9_timed { TIMING_OFF, TIMING_ALL, TIMING_SAMPLE };
-enum { STALL_VMEM, STALL_LGKM, STALL_BARRIER, STALL_MATRIX, STALL_ISSUE, STALLS };
+enum { STALL_VMEM, STALL_LGKM, STALL_BARRIER, STALL_MATRIX, STALL_ISSUE };
 /* Holds the time of a launch and its causes. All fields are double, because bsmm_sim_times copies
  * them as an array. All fields except `seconds`, `cycles` and `rounds` are sums over the
  * workgroups that the model has replayed. */
@@ -311,13 +309,6 @@ typedef struct {
     double l1_bytes, l2_bytes, mall_bytes, hbm_bytes;
     double stalls[STALLS]; /* Counts the cycles in which waves wait, for each cause. */
 } gfx9_times;
-/* Holds the cycles in which waves wait at a line of source, for each cause. `place` is the line, or
- * the address and text of an instruction without a line. */
-typedef struct {
-    char place[64];
-    double stalls[STALLS];
-} gfx9_hot;
-enum { HOT_LINES = 16 };
 /* Returns the number of passes (of 4 cycles each) that a matrix instruction takes. */
 uint32_t gfx9_passes(const gfx9_inst *inst);
 /* Returns true for the matrix instructions whose inputs are neither f32 nor f64. */
@@ -336,10 +327,10 @@ typedef struct {
     uint64_t seed, limit;
     /* The simulator writes here the number of instructions that the launch has executed. */
     uint64_t steps;
-    enum gfx9_timed timed;
+    enum sim_timed timed;
     gfx9_times times; /* The simulator writes here the time of the launch. */
     /* The simulator writes here the lines at which waves wait longest, the longest first. */
-    gfx9_hot hot[HOT_LINES];
+    sim_hot hot[HOT_LINES];
 } gfx9_launch;
 bool gfx9_dispatch(gfx9_object *object, const gfx9_kernel *kernel, gfx9_launch *launch,
                    char *error);

@@ -2,6 +2,8 @@
  * wave that can issue earliest goes next. An instruction waits for its unit, occupies the unit,
  * and sets the time at which the wave can issue again. docs/SIMULATOR.md names the sources. */
 #include "time_replay.h"
+#include "lines.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -338,6 +340,14 @@ static void finish(replay *p) {
     free(p->kinds), free(p->waves), free(p->groups), free(p->cus), free(p->heap), free(p->stalls);
 }
 
+/* Names an instruction's line of source, or its address and text if it has no line. */
+static void place_of(const void *object, size_t number, char *place, size_t bytes) {
+    const gfx9_object *o = object;
+    const gfx9_inst *i = &o->code[number];
+    if (!gfx9_line_of(o->lines, i->address, place, bytes))
+        snprintf(place, bytes, "0x%llx %.40s", (unsigned long long)i->address, i->text);
+}
+
 bool gfx9_replay(const gfx9_timing *t, gfx9_launch *launch) {
     gfx9_times *r = &launch->times;
     replay p = {.t = t, .r = r};
@@ -352,7 +362,7 @@ bool gfx9_replay(const gfx9_timing *t, gfx9_launch *launch) {
         r->replayed = written > p.end ? written : p.end;
         r->groups = t->groups, r->cus = t->groups < t->cus ? t->groups : t->cus;
         r->waves = t->groups * (double)t->wave_count / r->cus;
-        gfx9_hottest(t->object, p.stalls, launch->hot);
+        sim_hottest(t->object, t->object->code_count, place_of, p.stalls, launch->hot);
     }
     finish(&p);
     return good;

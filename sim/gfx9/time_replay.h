@@ -24,9 +24,6 @@ struct gfx9_timing {
 /* Replays the traces and writes the measured fields of launch->times, and launch->hot. The caller
  * extrapolates the other fields. Returns false if memory runs out. */
 bool gfx9_replay(const gfx9_timing *t, gfx9_launch *launch);
-/* Writes to to[HOT_LINES] the lines at which waves wait longest. stalls[k] has the cycles in which
- * waves wait at instruction k of the code object. */
-void gfx9_hottest(const gfx9_object *object, double (*stalls)[STALLS], gfx9_hot *to);
 
 /* Models the memory that an XCD accesses. Each `..._free` is the cycle from which a level can take
  * the next request. `cycles` is the number of cycles per second. `share` is the part of the

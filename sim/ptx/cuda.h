@@ -67,14 +67,6 @@ CU const char *bsmm_sim_launched(unsigned number);
  * creates the device. Returns -1 for an unknown model or too many devices. bsmm recognizes the
  * simulator by this function, because NVIDIA's driver lacks it. */
 CU int bsmm_sim_device(const char *model, unsigned number);
-/* Turns the time model on (1) or off (0) for later launches. With 2, a launch executes only the
- * clusters that the model needs. The default is the environment variable BSMM_SIM_TIME. */
-CU void bsmm_sim_time(int mode);
-/* Returns the time of a launch that the time model has timed. The launch is the one that happened
- * `back` launches before the last one. Writes the kernel's name to `name`, and the first `count`
- * fields of ptx_times (sim.h) to `times`. Returns 0 if the launch is not among the last 64 timed
- * launches. */
-CU int bsmm_sim_times(unsigned back, char *name, size_t name_bytes, double *times, size_t count);
 CUresult sim_fail(CUresult code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 typedef struct {

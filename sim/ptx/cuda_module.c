@@ -1,7 +1,7 @@
 /* Implements the driver functions for modules and launches. The environment variable
  * BSMM_SIM_CHECKS=0 disables the simulator's checks. BSMM_SIM_SEED varies the order of events that
  * hardware does not define. BSMM_SIM_LIMIT limits the instructions of a warp. */
-#include "cuda_time.h"
+#include "cuda.h"
 #include "sim.h"
 #include <errno.h>
 #include <pthread.h>
@@ -291,7 +291,9 @@ CUresult sim_launch(const sim_work *w) {
     __atomic_add_fetch(&all_steps, l.steps, __ATOMIC_SEQ_CST);
     sim_memory_free(arguments);
     if (good) list_launch(w->function);
-    if (good && l.timed) sim_keep_times(l.kernel->name, &l.times);
+    if (good && l.timed)
+        sim_keep_launch(&(sim_timed_launch){l.kernel->name, &l.times.seconds,
+                                            sizeof l.times / sizeof(double), l.hot});
     return good ? CUDA_SUCCESS : sim_fail(CUDA_ERROR_LAUNCH_FAILED, "%s", error);
 }
 

@@ -1,7 +1,8 @@
 /* Implements the driver functions for streams, events and graphs. The simulator does work at once
  * when the program submits it to a stream. If the program captures the stream, the simulator does
  * the work when the program launches the graph. */
-#include "cuda_time.h"
+#include "cuda.h"
+#include "sim.h"
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -44,9 +45,16 @@ static CUresult append(CUgraph g, const sim_work *work) {
     return CUDA_SUCCESS;
 }
 
+/* Advances the model's clock by the time in which the current device moves `bytes` bytes of device
+ * memory. */
+static void add_traffic(double bytes) {
+    const sim_device *d = sim_device_of(sim_current_device());
+    if (d) sim_advance_clock(ptx_traffic_seconds(d->arch, bytes));
+}
+
 static CUresult perform(const sim_work *w) {
     if (w->function) return sim_launch(w);
-    if (sim_time_mode()) sim_add_traffic((w->from ? 2.0 : 1.0) * (double)w->bytes);
+    if (sim_time_mode()) add_traffic((w->from ? 2.0 : 1.0) * (double)w->bytes);
     if (w->from) return memmove(w->to, w->from, w->bytes), CUDA_SUCCESS;
     for (size_t k = 0; k < w->bytes; k += w->unit)
         memcpy((char *)w->to + k, &w->value, w->unit);

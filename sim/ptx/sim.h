@@ -2,6 +2,7 @@
  * lists the PTX instructions that the simulator executes. */
 #ifndef SIM_PTX_H
 #define SIM_PTX_H
+#include "common/clock.h"
 #include "common/memory.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -278,11 +279,7 @@ struct ptx_cluster {
     uint32_t *next;
 };
 
-/* Tells whether the time model times a launch. With TIMING_SAMPLE the simulator executes only the
- * clusters that the model needs, and writes 1 in place of the sums of tcgen05 and wgmma, so the
- * launch's results are incomplete. */
-enum ptx_timed { TIMING_OFF, TIMING_ALL, TIMING_SAMPLE };
-enum { STALL_MEMORY, STALL_SHARED, STALL_BARRIER, STALL_MATRIX, STALL_ISSUE, STALLS };
+enum { STALL_MEMORY, STALL_SHARED, STALL_BARRIER, STALL_MATRIX, STALL_ISSUE };
 /* Holds the time of a launch and its causes. All fields are double, because bsmm_sim_times copies
  * them as an array. The fields from `sms` on are sums over the sample, i.e. over the clusters that
  * the model has replayed. */
@@ -321,8 +318,10 @@ struct ptx_launch {
     uint32_t capability; /* The device's compute capability times 10, e.g. 90. */
     uint64_t seed, limit, steps;
     uint32_t multiprocessors;
-    enum ptx_timed timed;
+    enum sim_timed timed;
     ptx_times times; /* The simulator writes here the time of the launch. */
+    /* The simulator writes here the lines at which warps wait longest, the longest first. */
+    sim_hot hot[HOT_LINES];
 };
 /* Runs a launch of a kernel. On failure returns false and writes the reason to `error`, which has
  * ERROR_BYTES bytes. */

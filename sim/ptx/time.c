@@ -108,7 +108,7 @@ void ptx_timing_end(ptx_timing *t, bool replay, ptx_launch *launch) {
     for (uint32_t k = 0; k < count; k++)
         replay &= t->timelines[k].traces && !t->timelines[k].failed;
     fit_columns(t);
-    if (replay && ptx_replay(t, &launch->times)) extrapolate(t, &launch->times);
+    if (replay && ptx_replay(t, launch)) extrapolate(t, &launch->times);
     for (uint32_t k = 0; k < count; k++)
         free_timeline(t, &t->timelines[k]);
     free(t->timelines), free(t);

@@ -2,6 +2,8 @@
  * phase of a barrier is over when all its arrivals have happened. */
 #include "time_state.h"
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 static bool before(const ptx_replay_state *p, uint32_t a, uint32_t b) {
     const double x = p->warps[a].ready, y = p->warps[b].ready;
@@ -76,6 +78,7 @@ static bool run_warp(ptx_replay_state *p, uint32_t number) {
     while (w->event < w->trace->events.count) {
         const ptx_event *e = &w->trace->events.at[w->event];
         if (w->ready > until) return true;
+        w->code = e->kind == EVENT_RUN ? e->code + w->done : e->code;
         if (e->kind == EVENT_RUN && w->done < e->a) {
             ptx_replay_instruction(p, w, sm, e->code + w->done++);
             continue;
@@ -99,7 +102,21 @@ static void count_busy(ptx_replay_state *p) {
     }
 }
 
-bool ptx_replay(const ptx_timing *t, ptx_times *times) {
+/* Names an instruction's line of source, or its line in the PTX text and its text. */
+static void place_of(const void *module, size_t number, char *place, size_t bytes) {
+    const ptx_module *m = module;
+    const ptx_inst *i = &m->code[number];
+    const char *file = i->file < m->file_count ? m->files[i->file] : NULL;
+    const char *slash = file ? strrchr(file, '/') : NULL;
+    if (file)
+        snprintf(place, bytes, "%.50s:%u", slash ? slash + 1 : file, i->source_line);
+    else
+        snprintf(place, bytes, "PTX line %u %.*s", i->line, (int)(i->length < 40 ? i->length : 40),
+                 m->text + i->text);
+}
+
+bool ptx_replay(const ptx_timing *t, ptx_launch *launch) {
+    ptx_times *times = &launch->times;
     ptx_replay_state p = {.t = t, .r = times};
     const bool good = ptx_state_make(&p);
     for (uint32_t n = 0; good && n < p.warp_count; n++)
@@ -109,6 +126,9 @@ bool ptx_replay(const ptx_timing *t, ptx_times *times) {
         if (run_warp(&p, n)) push(&p, n);
     }
     if (good) count_busy(&p);
+    if (good)
+        sim_hottest(t->launch->module, t->launch->module->code_count, place_of, p.stalls,
+                    launch->hot);
     times->replayed = fmax(p.end, p.units.written);
     ptx_state_free(&p);
     return good;

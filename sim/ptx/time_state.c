@@ -67,6 +67,7 @@ void ptx_state_free(ptx_replay_state *p) {
     sim_cache_free(p->units.cache);
     free(p->units.l2.taken), free(p->units.hbm.taken), free(p->units.sms);
     free(p->warps), free(p->phases), free(p->heap), free((void *)(uintptr_t)p->classes);
+    free(p->stalls);
 }
 
 ptx_sm *ptx_cluster_sms(const ptx_replay_state *p, const ptx_replayed *w) {
@@ -78,6 +79,7 @@ bool ptx_state_make(ptx_replay_state *p) {
     p->warp_count = t->taken * t->size * t->warps;
     p->predicates = t->launch->module->most_preds + 2;
     p->classes = find_classes(t);
-    return p->classes && make_units(p) && make_phases(p) &&
+    p->stalls = calloc(t->launch->module->code_count, sizeof *p->stalls);
+    return p->classes && p->stalls && make_units(p) && make_phases(p) &&
            make_warps(p, p->predicates + t->launch->module->most_bytes / 128 + 2);
 }

@@ -22,6 +22,7 @@ typedef struct {
     uint8_t *causes;   /* Holds for each register the kind (STALL_...) of a wait for its value. */
     ptx_groups queues[QUEUES];
     uint32_t cluster, block, partition, event, done, span;
+    uint32_t code; /* The index of the warp's current instruction. */
     uint32_t next; /* The next warp that waits for the same phase. */
 } ptx_replayed;
 
@@ -42,6 +43,7 @@ typedef struct {
     } * phases;
     uint32_t *heap, heap_count, warp_count, predicates;
     ptx_times *r;
+    double (*stalls)[STALLS]; /* Holds the cycles of waits for each instruction of the module. */
     double end;
 } ptx_replay_state;
 

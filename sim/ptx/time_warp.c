@@ -4,8 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-static void stall(ptx_replay_state *p, int cause, double from, double to) {
-    if (to > from) p->r->stalls[cause] += to - from;
+/* Counts the cycles in which a warp waits to execute its current instruction. */
+static void stall(ptx_replay_state *p, const ptx_replayed *w, int cause, double from, double to) {
+    if (to <= from) return;
+    p->r->stalls[cause] += to - from;
+    p->stalls[w->code][cause] += to - from;
 }
 
 static uint32_t register_of(const ptx_replay_state *p, const ptx_operand *o) {
@@ -76,7 +79,7 @@ static double wait_for(const ptx_groups *q, uint32_t pending) {
 }
 
 void ptx_wait_until(ptx_replay_state *p, ptx_replayed *w, double at, int cause) {
-    stall(p, cause, w->ready, at);
+    stall(p, w, cause, w->ready, at);
     w->ready = fmax(w->ready, at);
 }
 
@@ -133,10 +136,11 @@ void ptx_replay_instruction(ptx_replay_state *p, ptx_replayed *w, ptx_sm *sm, ui
     double *pipe = &sm->pipe[w->partition][c->pipe], *slot = &sm->issue[w->partition];
     ptx_wait_until(p, w, r.ready, r.cause);
     const double at = fmax(w->ready, fmax(*slot, c->pipe ? *pipe : 0));
-    stall(p, c->pipe == PIPE_TENSOR ? STALL_MATRIX : STALL_ISSUE, w->ready, at);
+    stall(p, w, c->pipe == PIPE_TENSOR ? STALL_MATRIX : STALL_ISSUE, w->ready, at);
     *slot = at + 1, *pipe = at + c->cycles, w->ready = at + 1;
     p->r->instructions++;
-    if (c->special == ORDINARY) set_results(p, w, i, at + fmaxf(c->latency, c->cycles), STALL_ISSUE);
+    if (c->special == ORDINARY)
+        set_results(p, w, i, at + fmaxf(c->latency, c->cycles), STALL_ISSUE);
     if (c->pipe == PIPE_TENSOR) {
         if (sm->busy == 0) sm->first = at;
         sm->last = fmax(sm->last, at + c->cycles), sm->busy += c->cycles / PARTITIONS;

@@ -9,6 +9,7 @@ import numpy as np
 import driver
 
 NAMES = "seconds cycles replayed rounds groups launched sms warps instructions matrix_busy shared_busy shared_conflicts l1 l2 l3 hbm memory shared barrier matrix issue matrix_loop".split()
+CAUSES = NAMES[-6:-1]
 # The constants of time_devices.def that the expected values need: clock in MHz, bytes per second of HBM,
 # SMs, cycles of L2's and HBM's latency.
 DEVICES = {"sm_100a": (1850, 7.2e12, 148, 277, 479), "sm_90a": (1755, 4.5e12, 132, 263, 479)}
@@ -78,9 +79,9 @@ class Model:
         self.arch, self.device, self.failed = arch, driver.Device(arch), []
         self.megahertz, self.hbm, self.sms, self.l2_latency, self.hbm_latency = DEVICES[arch]
         kernels = KERNELS | (TENSOR_KERNELS if arch == "sm_100a" else {})
-        text = f".version 8.7\n.target {arch}\n.address_size 64\n" + "".join(HEAD.format(name=name, threads=threads, body=body) for name, (threads, body) in kernels.items())
+        self.text = f".version 8.7\n.target {arch}\n.address_size 64\n" + "".join(HEAD.format(name=name, threads=threads, body=body) for name, (threads, body) in kernels.items())
         self.threads = {name: threads for name, (threads, _) in kernels.items()}
-        self.module = self.device.load(text)
+        self.module = self.device.load(self.text)
         self.buffers = [self.device.upload(np.zeros(1 << 18, np.uint32)) for _ in range(2)]
 
     def time(self, name, blocks=1, buffers=None):
@@ -108,6 +109,28 @@ class Model:
         # Warp 0 adds; warp 1 waits from its branch on. The last arrival takes effect after the latency of
         # shared memory, for both warps.
         self.expect("waits at a barrier", self.time("barrier")["barrier"], 100 * ALU_LATENCY - 4 + 2 * SHARED_LATENCY)
+
+    def lines(self, module, name):
+        """Launches a kernel and returns the cycles of its waits by place and cause."""
+        self.device.launch(self.device.function(module, name), (1,), (self.threads[name],), 0, self.buffers)
+        place, cycles, found = ctypes.create_string_buffer(64), (ctypes.c_double * 5)(), {}
+        while self.device.lib.bsmm_sim_stalls(ctypes.c_uint(0), ctypes.c_uint(len(found)), place, ctypes.c_size_t(64), cycles, ctypes.c_size_t(5)):
+            found[place.value.decode()] = dict(zip(CAUSES, cycles))
+        return found
+
+    def test_lines(self):
+        """The waits of a kernel belong to the lines of the instructions that wait."""
+        with_lines = self.device.load(self.text.replace("END: bar.sync 0;", ".loc 1 77 0\nEND: bar.sync 0;") + '.file 1 "folder/source.cu"\n')
+        for name in ("barrier", "chain_10", "bulk_5", "shared_128_1"):
+            times, lines = self.time(name), self.lines(self.module, name)
+            totals = [sum(row.values()) for row in lines.values()]
+            self.expect(f"lines of {name}, the longest waits first", totals == sorted(totals, reverse=True), True)
+            if len(lines) < 16:
+                self.expect(f"all waits of {name}", abs(sum(totals) - sum(times[c] for c in CAUSES)), 0, 1e-6)
+        barrier = self.time("barrier")["barrier"]
+        self.expect("waits at a barrier by line", self.lines(with_lines, "barrier").get("source.cu:77", {}).get("barrier", -1), barrier)
+        plain = self.lines(self.module, "barrier")
+        self.expect("waits at a barrier without lines", [row["barrier"] for place, row in plain.items() if place.startswith("PTX line ") and place.endswith("bar.sync 0")] == [barrier], True)
 
     def test_shared(self):
         for stride, cycles in (4, 1), (8, 2), (128, 32):
@@ -170,6 +193,7 @@ class Model:
 def main():
     model = Model(sys.argv[1])
     model.test_issue()
+    model.test_lines()
     model.test_shared()
     model.test_latency()
     model.test_copy()

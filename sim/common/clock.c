@@ -1,28 +1,33 @@
-/* Implements the clock of the time model. Only launches, copies and fills advance this clock. */
-#include "hip_time.h"
-#include "time.h"
+/* Implements the clock of the time model and the list of the last launches. */
+#include "clock.h"
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static double now; /* The lock guards the clock and the list of launches. */
-enum { KEPT = 64 };
+enum { KEPT = 64, FIELDS = 32 };
 static struct {
     char name[128];
-    gfx9_times times;
-    gfx9_hot hot[HOT_LINES];
+    double times[FIELDS];
+    size_t count;
+    sim_hot hot[HOT_LINES];
 } kept[KEPT]; /* Holds the last launches in a ring buffer. */
 static uint64_t kept_count;
 /* The value that bsmm_sim_time has set, or -1 if the program has not called it. */
 static int mode = -1;
 
-enum gfx9_timed hip_time_mode(void) {
+static size_t least(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+enum sim_timed sim_time_mode(void) {
     const char *text = getenv("BSMM_SIM_TIME");
-    const int set = __atomic_load_n(&mode, __ATOMIC_RELAXED), wanted = set >= 0 ? set
-                                                                       : text   ? atoi(text)
-                                                                                : 0;
+    const int set = __atomic_load_n(&mode, __ATOMIC_RELAXED);
+    const int wanted = set >= 0 ? set : text ? atoi(text) : 0;
     return wanted == 2 ? TIMING_SAMPLE : wanted ? TIMING_ALL : TIMING_OFF;
 }
 
@@ -33,32 +38,28 @@ void bsmm_sim_time(int wanted) {
     __atomic_store_n(&mode, wanted, __ATOMIC_RELAXED);
 }
 
-static void advance(double seconds) {
+void sim_advance_clock(double seconds) {
     pthread_mutex_lock(&lock);
     now += seconds;
     pthread_mutex_unlock(&lock);
 }
 
-double hip_clock(void) {
+double sim_clock(void) {
     pthread_mutex_lock(&lock);
     const double seconds = now;
     pthread_mutex_unlock(&lock);
     return seconds;
 }
 
-void hip_keep_times(const char *name, const gfx9_launch *launch) {
+void sim_keep_launch(const sim_timed_launch *launch) {
     pthread_mutex_lock(&lock);
-    now += launch->times.seconds;
+    now += launch->times[0];
     const size_t at = kept_count++ % KEPT;
-    snprintf(kept[at].name, sizeof kept[at].name, "%s", name);
-    kept[at].times = launch->times;
+    snprintf(kept[at].name, sizeof kept[at].name, "%s", launch->name);
+    kept[at].count = least(launch->count, FIELDS);
+    memcpy(kept[at].times, launch->times, kept[at].count * sizeof *launch->times);
     memcpy(kept[at].hot, launch->hot, sizeof kept[at].hot);
     pthread_mutex_unlock(&lock);
-}
-
-void hip_add_traffic(double bytes) {
-    const gfx9_device *d = gfx9_device_of((enum gfx9_arch)hip_arch(hip_device()));
-    advance(bytes / d->hbm_rate + d->launch_us * 1e-6);
 }
 
 /* Finds the launch that happened `back` launches before the last one. The caller holds the lock. */
@@ -71,8 +72,7 @@ int bsmm_sim_times(unsigned back, char *name, size_t name_bytes, double *times, 
     pthread_mutex_lock(&lock);
     size_t at = 0;
     const bool there = find_kept(back, &at);
-    const size_t all = sizeof(gfx9_times) / sizeof *times;
-    if (there) memcpy(times, &kept[at].times, (count < all ? count : all) * sizeof *times);
+    if (there) memcpy(times, kept[at].times, least(count, kept[at].count) * sizeof *times);
     if (there && name_bytes) snprintf(name, name_bytes, "%s", kept[at].name);
     pthread_mutex_unlock(&lock);
     return there;
@@ -84,8 +84,8 @@ int bsmm_sim_stalls(unsigned back, unsigned number, char *place, size_t place_by
     size_t at = 0;
     const bool there = find_kept(back, &at) && number < HOT_LINES && kept[at].hot[number].place[0];
     if (there) {
-        const gfx9_hot *h = &kept[at].hot[number];
-        memcpy(cycles, h->stalls, (count < STALLS ? count : STALLS) * sizeof *cycles);
+        const sim_hot *h = &kept[at].hot[number];
+        memcpy(cycles, h->stalls, least(count, STALLS) * sizeof *cycles);
         if (place_bytes) snprintf(place, place_bytes, "%s", h->place);
     }
     pthread_mutex_unlock(&lock);
