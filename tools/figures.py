@@ -37,7 +37,7 @@ def table(name):
         lines.append([product, shape, f"{ours:g}", f"{unit} {peak:g}", cell(ratio(m, ours, peak)), other,
                       cell(ratio(m, ours, theirs))])
     text = "".join(f"| {' | '.join(line)} |\n" for line in lines)
-    return f"The times are of bsmm's commit {m['commit']}. {m['note']}\n\n{text}"
+    return f"**{m['title']}.** The table gives figures of bsmm's commit {m['commit']}. {m['note']}\n\n{text}"
 
 
 def bar(y, label, value, longest, text):
