@@ -259,7 +259,7 @@ exec cp "{Path(self.options.kernels).resolve()}/${{name%.full}}" "$made"
             if not self.build(*{name for test in group for name in self.tests[test]}):
                 return "does not compile", ""
             chosen = [t for t in group if any(self.differs(name) for name in self.tests[t])]
-            failed = chosen and self.run_tests(chosen, 60 + 10 * sum(times[t] for t in chosen))
+            failed = chosen and self.run_tests(chosen, 20 + 10 * sum(times[t] for t in chosen))
             if failed:
                 return "found", failed
         return "survived", ""

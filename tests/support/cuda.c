@@ -11,20 +11,28 @@
 
 #include <cmocka.h>
 
-/* Replaces the library's function of this name (src/cuda/host/wgmma_choose.c) in tests. If the
- * environment variable BSMM_TEST_TILE names a tile size, this function chooses that tile size for
- * all products that it can compute, although another tile size may have a shorter estimated time.
- */
+/* The library's own functions, with other names. */
+static const bsmm_wgmma_tile *choose_by_time(const bsmm_product *p, bsmm_wgmma_kind kind,
+                                             uint32_t a_elem, uint32_t b_elem);
+static int64_t choose_splits_by_time(const bsmm_wgmma_split *split);
+#define bsmm_wgmma_choose        choose_by_time
+#define bsmm_wgmma_choose_splits choose_splits_by_time
+#include "../../src/cuda/host/wgmma_choose.c" /* NOLINT(bugprone-suspicious-include) */
+#undef bsmm_wgmma_choose
+#undef bsmm_wgmma_choose_splits
+
+/* Replaces the library's function of this name in tests. If the environment variable BSMM_TEST_TILE
+ * names a tile size, this function chooses that tile size for all products that it can compute,
+ * although another tile size may have a shorter estimated time. */
 const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind kind,
                                          uint32_t a_elem, uint32_t b_elem) {
     const char *only = getenv("BSMM_TEST_TILE");
-    const bsmm_wgmma_tile *best = NULL, *t;
-    for (size_t i = 0; (t = bsmm_wgmma_tile_at(i)); i++) {
-        if (!bsmm_wgmma_tile_takes(t, kind, a_elem, b_elem)) continue;
-        if (only && strcmp(bsmm_wgmma_function(t)->name, only) == 0) return t;
-        if (!best || bsmm_wgmma_tile_cycles(p, t) < bsmm_wgmma_tile_cycles(p, best)) best = t;
-    }
-    return best;
+    const bsmm_wgmma_tile *t;
+    for (size_t i = 0; only && (t = bsmm_wgmma_tile_at(i)); i++)
+        if (bsmm_wgmma_tile_takes(t, kind, a_elem, b_elem) &&
+            strcmp(bsmm_wgmma_function(t)->name, only) == 0)
+            return t;
+    return choose_by_time(p, kind, a_elem, b_elem);
 }
 
 /* Replaces the library's function of this name in tests. The environment variable BSMM_TEST_SPLITS
@@ -32,11 +40,9 @@ const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind 
  * and K has enough blocks. */
 int64_t bsmm_wgmma_choose_splits(const bsmm_wgmma_split *split) {
     const char *wanted = getenv("BSMM_TEST_SPLITS");
-    int64_t best = wanted ? bsmm_min_i64(atoll(wanted), split->most) : 1;
-    for (int64_t splits = 2; splits <= split->most && !wanted; splits++)
-        if (bsmm_wgmma_split_cycles(split, splits) < bsmm_wgmma_split_cycles(split, best))
-            best = splits;
-    return best > 0 ? best : 1;
+    if (!wanted) return choose_splits_by_time(split);
+    const int64_t splits = bsmm_min_i64(atoll(wanted), split->most);
+    return splits > 0 ? splits : 1;
 }
 
 bool test_cuda_is_built(void) {
