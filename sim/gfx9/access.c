@@ -52,21 +52,21 @@ uint64_t gfx9_atomic_value(int what, uint64_t old, uint64_t data, uint64_t data2
     case AT_DEC:
         return old == 0 || old > data ? data : old - 1;
     case AT_ADD_F32:
-        return gfx9_bits(gfx9_float(fa) + gfx9_float(fb));
+        return sim_bits(sim_float(fa) + sim_float(fb));
     case AT_MIN_F32:
-        return gfx9_bits(fminf(gfx9_float(fa), gfx9_float(fb)));
+        return sim_bits(fminf(sim_float(fa), sim_float(fb)));
     case AT_MAX_F32:
-        return gfx9_bits(fmaxf(gfx9_float(fa), gfx9_float(fb)));
+        return sim_bits(fmaxf(sim_float(fa), sim_float(fb)));
     case AT_ADD_F64:
-        return gfx9_bits64(gfx9_double(old) + gfx9_double(data));
+        return sim_bits64(sim_double(old) + sim_double(data));
     case AT_MIN_F64:
-        return gfx9_bits64(fmin(gfx9_double(old), gfx9_double(data)));
+        return sim_bits64(fmin(sim_double(old), sim_double(data)));
     case AT_MAX_F64:
-        return gfx9_bits64(fmax(gfx9_double(old), gfx9_double(data)));
+        return sim_bits64(fmax(sim_double(old), sim_double(data)));
     case AT_CMPSWAP_F32:
-        return gfx9_float(fa) == gfx9_float((uint32_t)data2) ? data : old;
+        return sim_float(fa) == sim_float((uint32_t)data2) ? data : old;
     case AT_CMPSWAP_F64:
-        return gfx9_double(old) == gfx9_double(data2) ? data : old;
+        return sim_double(old) == sim_double(data2) ? data : old;
     case AT_MSKOR:
         return (old & ~data) | data2;
     default:

@@ -33,13 +33,13 @@ static uint32_t source_bits(const gfx9_wave *w, const gfx9_operand *o, int l, ui
 }
 
 static double widened(uint32_t u, int type) {
-    return (double)(type == F32   ? gfx9_float(u)
+    return (double)(type == F32   ? sim_float(u)
                     : type == F16 ? gfx9_f16_to_f32(u)
                                   : gfx9_bf16_to_f32(u));
 }
 
 static uint32_t rounded(double v, int type) {
-    return type == F32   ? gfx9_bits((float)v)
+    return type == F32   ? sim_bits((float)v)
            : type == F16 ? gfx9_f32_to_f16((float)v)
                          : gfx9_f32_to_bf16((float)v);
 }
@@ -154,7 +154,7 @@ static void execute_noise16(gfx9_wave *w, const gfx9_inst *i) {
         const uint32_t u = lane_value(w, &i->op[1], l), noise = lane_value(w, &i->op[2], l);
         const bool brain = i->row->what;
         packed p = {{brain ? (u + (noise & 0xffff)) >> 16
-                           : gfx9_f16_chopped(gfx9_float(u + (noise & 0x1fff)))}};
+                           : gfx9_f16_chopped(sim_float(u + (noise & 0x1fff)))}};
         store(w, i, l, &p, 16, op_sel(i) >> 3 << 4);
     }
 }

@@ -2,53 +2,31 @@
  * compilers can vectorize loops over lanes. */
 #ifndef SIM_GFX9_FLOATS_H
 #define SIM_GFX9_FLOATS_H
+#include "common/floats.h"
 #include <math.h>
-#include <stdint.h>
-#include <string.h>
-
-static inline float gfx9_float(uint32_t u) {
-    float f;
-    memcpy(&f, &u, 4);
-    return f;
-}
-static inline uint32_t gfx9_bits(float f) {
-    uint32_t u;
-    memcpy(&u, &f, 4);
-    return u;
-}
-static inline double gfx9_double(uint64_t u) {
-    double f;
-    memcpy(&f, &u, 8);
-    return f;
-}
-static inline uint64_t gfx9_bits64(double f) {
-    uint64_t u;
-    memcpy(&u, &f, 8);
-    return u;
-}
 
 static inline float gfx9_f16_to_f32(uint32_t h) {
     const uint32_t sign = (h & 0x8000) << 16, rest = h & 0x7fff;
     const uint32_t normal = (rest << 13) + (112u << 23);
     const uint32_t special = (rest << 13) | 0x7f800000;
     const float small = (float)(int32_t)rest * 0x1p-24f;
-    const uint32_t u = rest >= 0x7c00 ? special : rest >= 0x400 ? normal : gfx9_bits(small);
-    return gfx9_float(u | sign);
+    const uint32_t u = rest >= 0x7c00 ? special : rest >= 0x400 ? normal : sim_bits(small);
+    return sim_float(u | sign);
 }
 
 /* Converts f32 to f16 with rounding to nearest even. For a subnormal result, adding 0.5 rounds to
  * a multiple of 2^-24, because that is the unit of f16 subnormals. */
 static inline uint32_t gfx9_f32_to_f16(float f) {
-    const uint32_t u = gfx9_bits(f), sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
+    const uint32_t u = sim_bits(f), sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
     const uint32_t normal = (a + 0xfff + (a >> 13 & 1) - (112u << 23)) >> 13;
-    const uint32_t small = gfx9_bits(gfx9_float(a) + 0.5f) - 0x3f000000;
+    const uint32_t small = sim_bits(sim_float(a) + 0.5f) - 0x3f000000;
     const uint32_t nan = a > 0x7f800000 ? 0x7e00 | (a >> 13 & 0x3ff) : 0x7c00;
     return sign | (a >= 0x477ff000 ? nan : a >= 0x38800000 ? normal : small);
 }
 
 /* Converts f32 to f16 with rounding toward zero. */
 static inline uint32_t gfx9_f16_chopped(float a) {
-    const uint32_t u = gfx9_bits(a), e = u >> 23 & 255;
+    const uint32_t u = sim_bits(a), e = u >> 23 & 255;
     if (e == 255) return gfx9_f32_to_f16(a);
     if (e >= 143) return (u >> 16 & 0x8000) | 0x7bff;
     if (e >= 113) return (u >> 16 & 0x8000) | ((u & 0x7fffffff) - (112u << 23)) >> 13;
@@ -56,10 +34,10 @@ static inline uint32_t gfx9_f16_chopped(float a) {
 }
 
 static inline float gfx9_bf16_to_f32(uint32_t b) {
-    return gfx9_float(b << 16);
+    return sim_float(b << 16);
 }
 static inline uint32_t gfx9_f32_to_bf16(float f) {
-    const uint32_t u = gfx9_bits(f);
+    const uint32_t u = sim_bits(f);
     return (u & 0x7fffffff) > 0x7f800000 ? (u >> 16) | 0x40 : (u + 0x7fff + (u >> 16 & 1)) >> 16;
 }
 

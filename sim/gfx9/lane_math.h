@@ -75,24 +75,7 @@ static inline uint32_t lerp_bytes(uint32_t a, uint32_t b, uint32_t c) {
     return r;
 }
 
-/* min_f32 and max_f32 return the minimum and the maximum. If one source is NaN, the result is the
- * other source. -0 is less than +0. */
-static inline float min_f32(float a, float b) {
-    const float zero = gfx9_float(gfx9_bits(a) | gfx9_bits(b));
-    return a < b || b != b ? a : a == b ? zero : b;
-}
-static inline float max_f32(float a, float b) {
-    const float zero = gfx9_float(gfx9_bits(a) & gfx9_bits(b));
-    return a > b || b != b ? a : a == b ? zero : b;
-}
-static inline double min_f64(double a, double b) {
-    const double zero = gfx9_double(gfx9_bits64(a) | gfx9_bits64(b));
-    return a < b || b != b ? a : a == b ? zero : b;
-}
-static inline double max_f64(double a, double b) {
-    const double zero = gfx9_double(gfx9_bits64(a) & gfx9_bits64(b));
-    return a > b || b != b ? a : a == b ? zero : b;
-}
+/* Return the minimum or maximum as IEEE 754-2019 does: NaN if a source is NaN. */
 static inline float minimum_f32(float a, float b) {
     return a != a ? a : b != b ? b : min_f32(a, b);
 }
@@ -151,8 +134,8 @@ static inline float fma_f16(float a, float b, float c) {
     const double p = (double)a * (double)b, s = p + (double)c;
     float f = (float)s;
     if ((double)f != s && isfinite(f)) {
-        if (fabs((double)f) > fabs(s)) f = gfx9_float(gfx9_bits(f) - 1);
-        f = gfx9_float(gfx9_bits(f) | 1);
+        if (fabs((double)f) > fabs(s)) f = sim_float(sim_bits(f) - 1);
+        f = sim_float(sim_bits(f) | 1);
     }
     return f;
 }
@@ -211,8 +194,8 @@ static inline float dot_f16(uint32_t a, uint32_t b, float c) {
                 fmaf(gfx9_f16_to_f32(a & 0xffff), gfx9_f16_to_f32(b & 0xffff), c));
 }
 static inline float dot_bf16(uint32_t a, uint32_t b, float c) {
-    return fmaf(gfx9_float(a & 0xffff0000), gfx9_float(b & 0xffff0000),
-                fmaf(gfx9_float(a << 16), gfx9_float(b << 16), c));
+    return fmaf(sim_float(a & 0xffff0000), sim_float(b & 0xffff0000),
+                fmaf(sim_float(a << 16), sim_float(b << 16), c));
 }
 float cube(float x, float y, float z, int which);
 double trig_preop(double a, uint32_t segment);

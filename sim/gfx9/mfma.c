@@ -26,7 +26,7 @@ static uint32_t bits_at(const gfx9_wave *w, const gfx9_operand *o, uint32_t lane
 }
 
 static float xf32(uint32_t u) {
-    return gfx9_float((u + 0xfff + (u >> 13 & 1)) & ~0x1fffu);
+    return sim_float((u + 0xfff + (u >> 13 & 1)) & ~0x1fffu);
 }
 
 static const float *small_table(enum gfx9_small format) {
@@ -58,7 +58,7 @@ static void convert_row(int kind, uint32_t m, const uint32_t *from, uint32_t shi
     case IN_F32:
     case IN_BF16:
         for (uint32_t i = 0; i < m; i++)
-            to[i] = gfx9_float(kind == IN_F32 ? u[i] : u[i] << 16);
+            to[i] = sim_float(kind == IN_F32 ? u[i] : u[i] << 16);
         break;
     default:
         for (uint32_t i = 0; i < m; i++)
@@ -278,9 +278,9 @@ static void execute_integers(gfx9_wave *w, const gfx9_inst *inst, const shape *s
 }
 
 static double pair(const gfx9_wave *w, const gfx9_operand *o, uint32_t reg, uint32_t lane) {
-    if (o->place != VGPR) return gfx9_double(gfx9_constant(o, F64));
-    return gfx9_double(w->v[o->reg + 2 * reg][lane] | (uint64_t)w->v[o->reg + 2 * reg + 1][lane]
-                                                          << 32);
+    if (o->place != VGPR) return sim_double(gfx9_constant(o, F64));
+    return sim_double(w->v[o->reg + 2 * reg][lane] | (uint64_t)w->v[o->reg + 2 * reg + 1][lane]
+                                                         << 32);
 }
 
 /* Multiplies f64 matrices. D has a different register layout than with other types. In each
@@ -301,7 +301,7 @@ static void execute_doubles(gfx9_wave *w, const gfx9_inst *inst, const shape *s)
                     sum = fma(pair(w, &inst->op[1], 0, x), pair(w, &inst->op[2], 0, y), sum);
                 }
                 if (o.late) sum += first;
-                const uint64_t u = gfx9_bits64(sum);
+                const uint64_t u = sim_bits64(sum);
                 d[(size_t)2 * reg][lane] = (uint32_t)u;
                 d[(size_t)2 * reg + 1][lane] = (uint32_t)(u >> 32);
             }
@@ -352,7 +352,7 @@ static void execute_mixed(gfx9_wave *w, const gfx9_inst *inst, const shape *s) {
             const uint32_t x = sa[m * q + i];
             for (uint32_t j = 0; j < m; j++) {
                 const uint32_t y = sb[m * q + j];
-                const double factor = gfx9_double((uint64_t)(x + y - 254 + 1023) << 52);
+                const double factor = sim_double((uint64_t)(x + y - 254 + 1023) << 52);
                 row[j] =
                     x == 255 || y == 255 ? NAN : (float)((double)row[j] + (double)part[j] * factor);
             }

@@ -206,9 +206,9 @@ static void execute_div_scale(gfx9_wave *w, const gfx9_inst *i) {
         const double r = div_scale(as_double(p[0], type, l), as_double(p[1], type, l),
                                    as_double(p[2], type, l), type == F64, &scaled);
         if (type == F64)
-            result.u64[l] = gfx9_bits64(r);
+            result.u64[l] = sim_bits64(r);
         else
-            result.u[0][l] = gfx9_bits((float)r);
+            result.u[0][l] = sim_bits((float)r);
         mask |= (uint64_t)scaled << l;
     }
     write_mask(w, &i->op[1], mask);
@@ -221,7 +221,7 @@ static void execute_div_scale(gfx9_wave *w, const gfx9_inst *i) {
 static double fma_odd(double product, double c) {
     const double sum = product + c, part = sum - product;
     const double rest = (product - (sum - part)) + (c - part);
-    if (!isfinite(sum) || rest == 0 || (gfx9_bits64(sum) & 1)) return sum;
+    if (!isfinite(sum) || rest == 0 || (sim_bits64(sum) & 1)) return sum;
     return nextafter(sum, rest > 0 ? (double)INFINITY : -(double)INFINITY);
 }
 
@@ -243,11 +243,11 @@ static void execute_div_fmas(gfx9_wave *w, const gfx9_inst *i) {
         const bool scaled = vcc >> l & 1;
         if (type == F64) {
             const double r = fma(AT_F64(p[0]), AT_F64(p[1]), AT_F64(p[2]));
-            result.u64[l] = gfx9_bits64(scaled ? undo_scale(r, AT_F64(p[2]), 128) : r);
+            result.u64[l] = sim_bits64(scaled ? undo_scale(r, AT_F64(p[2]), 128) : r);
         } else {
             const float c = AT_F32(p[2]), r = fmaf(AT_F32(p[0]), AT_F32(p[1]), c);
             const double odd = fma_odd((double)AT_F32(p[0]) * (double)AT_F32(p[1]), (double)c);
-            result.u[0][l] = gfx9_bits(scaled ? (float)undo_scale(odd, (double)c, 64) : r);
+            result.u[0][l] = sim_bits(scaled ? (float)undo_scale(odd, (double)c, 64) : r);
         }
     }
     gfx9_store(w, i, &i->op[0], type, &result);
@@ -297,7 +297,7 @@ static void execute_permlane_swap(gfx9_wave *w, const gfx9_inst *i) {
 static float mixed(gfx9_wave *w, const gfx9_operand *o, int l) {
     const uint32_t u =
         o->place == VGPR ? w->v[o->reg][l] : (uint32_t)gfx9_scalar(w, o, o->half_hi ? F16 : F32);
-    float f = o->half_hi ? gfx9_f16_to_f32((o->half_lo ? u >> 16 : u) & 0xffff) : gfx9_float(u);
+    float f = o->half_hi ? gfx9_f16_to_f32((o->half_lo ? u >> 16 : u) & 0xffff) : sim_float(u);
     if (o->abs) f = fabsf(f);
     return o->neg ? -f : f;
 }
@@ -313,7 +313,7 @@ static void execute_mix(gfx9_wave *w, const gfx9_inst *i) {
         float r =
             fmaf(mixed(w, &copy.op[1], l), mixed(w, &copy.op[2], l), mixed(w, &copy.op[3], l));
         if (i->clamp && i->row->what) r = r > 0 ? r < 1 ? r : 1 : 0;
-        result.u[0][l] = i->row->what ? gfx9_f32_to_f16(r) : gfx9_bits(r);
+        result.u[0][l] = i->row->what ? gfx9_f32_to_f16(r) : sim_bits(r);
     }
     if (i->row->what) copy.clamp = false;
     gfx9_store(w, &copy, &copy.op[0], i->row->what ? F16 : F32, &result);

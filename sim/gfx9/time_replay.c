@@ -2,6 +2,7 @@
  * wave that can issue earliest goes next. An instruction waits for its unit, occupies the unit,
  * and sets the time at which the wave can issue again. docs/SIMULATOR.md names the sources. */
 #include "time_replay.h"
+#include "common/turns.h"
 #include "lines.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,36 +61,15 @@ typedef struct {
     wave *waves;
     group *groups;
     cu *cus;
-    /* A heap of the waves that can continue. The wave with the earliest time is on top. */
-    uint32_t *heap, heap_count;
+    sim_turns turns; /* Holds the waves that can continue. */
     gfx9_levels memory;
     gfx9_times *r;
     double (*stalls)[STALLS]; /* Holds the cycles of stalls for each instruction of the object. */
     double end;
 } replay;
 
-static bool before(const replay *p, uint32_t a, uint32_t b) {
-    const double x = p->waves[a].ready, y = p->waves[b].ready;
-    return x < y || (x == y && a < b);
-}
-
 static void push(replay *p, uint32_t w) {
-    uint32_t at = p->heap_count++;
-    for (; at && before(p, w, p->heap[(at - 1) / 2]); at = (at - 1) / 2)
-        p->heap[at] = p->heap[(at - 1) / 2];
-    p->heap[at] = w;
-}
-
-static uint32_t pop(replay *p) {
-    const uint32_t top = p->heap[0], w = p->heap[--p->heap_count];
-    uint32_t at = 0;
-    for (uint32_t next; (next = 2 * at + 1) < p->heap_count; at = next) {
-        if (next + 1 < p->heap_count && before(p, p->heap[next + 1], p->heap[next])) next++;
-        if (!before(p, p->heap[next], w)) break;
-        p->heap[at] = p->heap[next];
-    }
-    p->heap[at] = w;
-    return top;
+    sim_turns_push(&p->turns, p->waves[w].ready, w);
 }
 
 /* Returns the first time, not before `now`, at which at most `most` operations of the counter are
@@ -316,9 +296,9 @@ static bool prepare(replay *p) {
     p->waves = calloc(count, sizeof *p->waves);
     p->groups = calloc(t->groups, sizeof *p->groups);
     p->cus = calloc(t->cus, sizeof *p->cus);
-    p->heap = calloc(count, sizeof *p->heap);
     p->stalls = calloc(t->object->code_count, sizeof *p->stalls);
-    if (!p->kinds || !p->waves || !p->groups || !p->cus || !p->heap || !p->stalls) return false;
+    if (!p->kinds || !p->waves || !p->groups || !p->cus || !p->stalls) return false;
+    if (!sim_turns_make(&p->turns, (uint32_t)count)) return false;
     bool good = true;
     for (uint32_t k = 0; k < t->cus; k++)
         good &= (p->cus[k].cache = sim_cache_new(t->device->l1_bytes / LINE)) != NULL;
@@ -337,7 +317,8 @@ static void finish(replay *p) {
     for (uint32_t k = 0; p->cus && k < p->t->cus; k++)
         sim_cache_free(p->cus[k].cache);
     sim_cache_free(p->memory.l2), sim_cache_free(p->memory.mall);
-    free(p->kinds), free(p->waves), free(p->groups), free(p->cus), free(p->heap), free(p->stalls);
+    free(p->kinds), free(p->waves), free(p->groups), free(p->cus), free(p->stalls);
+    sim_turns_free(&p->turns);
 }
 
 /* Names an instruction's line of source, or its address and text if it has no line. */
@@ -356,8 +337,8 @@ bool gfx9_replay(const gfx9_timing *t, gfx9_launch *launch) {
         find_kinds(&p);
         for (uint32_t g = 0; g < t->groups; g++)
             place_group(&p, g, g % t->cus, 0);
-        while (p.heap_count)
-            step(&p, pop(&p));
+        while (p.turns.count)
+            step(&p, sim_turns_pop(&p.turns));
         const double written = p.memory.hbm_free;
         r->replayed = written > p.end ? written : p.end;
         r->groups = t->groups, r->cus = t->groups < t->cus ? t->groups : t->cus;

@@ -73,7 +73,7 @@ static uint32_t bit_of_two_over_pi(uint32_t n) {
 /* Returns 53 bits of 2 / pi, as v_trig_preop_f64 does to reduce large angles. Larger arguments `a`
  * and larger segments need less significant bits. */
 double trig_preop(double a, uint32_t segment) {
-    const uint32_t exponent = (uint32_t)(gfx9_bits64(a) >> 52) & 2047;
+    const uint32_t exponent = (uint32_t)(sim_bits64(a) >> 52) & 2047;
     const uint32_t shift = (segment & 31) * 53 + (exponent > 1077 ? exponent - 1077 : 0);
     uint64_t bits = 0;
     for (uint32_t k = 0; k < 53; k++)

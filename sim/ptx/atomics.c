@@ -36,9 +36,9 @@ static uint64_t apply_integer(int what, bool sign, uint32_t bits, uint64_t old, 
 
 static double decode(ptx_type type, uint64_t bits) {
     const ptx_format *f = ptx_format_of(type);
-    return type == T_f64 ? ptx_double(bits)
+    return type == T_f64 ? sim_double(bits)
            : f           ? ptx_decode(f, (uint32_t)bits)
-                         : (double)ptx_float((uint32_t)bits);
+                         : (double)sim_float((uint32_t)bits);
 }
 
 static uint64_t apply_float(int what, ptx_type type, uint64_t old, uint64_t v) {
@@ -46,7 +46,7 @@ static uint64_t apply_float(int what, ptx_type type, uint64_t old, uint64_t v) {
     const double a = decode(type, old), b = decode(type, v);
     if (what == MIN || what == MAX) return (what == MIN ? b < a : b > a) || a != a ? v : old;
     if (f) return ptx_encode(f, a + b, RN, false);
-    return type == T_f64 ? ptx_bits64(a + b) : ptx_bits((float)a + (float)b);
+    return type == T_f64 ? sim_bits64(a + b) : sim_bits((float)a + (float)b);
 }
 
 static uint64_t apply(int what, ptx_type type, uint64_t old, uint64_t v) {

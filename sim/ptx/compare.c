@@ -40,7 +40,7 @@ static void execute_setp(ptx_warp *w, const ptx_inst *i) {
 static void execute_set(ptx_warp *w, const ptx_inst *i) {
     uint32_t mask = compare(w, i, &i->op[1], &i->op[2]), result[LANES];
     if (i->op[3].place != NOWHERE) mask = combined(i, mask, ptx_pred(w, &i->op[3]));
-    const uint32_t yes = i->opcode->types[0] == T_f32 ? ptx_bits(1) : ~0u;
+    const uint32_t yes = i->opcode->types[0] == T_f32 ? sim_bits(1) : ~0u;
     for (uint32_t l = 0; l < LANES; l++)
         result[l] = mask >> l & 1 ? yes : 0;
     ptx_commit(w, &i->op[0], result);

@@ -14,8 +14,8 @@ typedef struct {
 
 static double load_float(ptx_type type, uint64_t bits) {
     const ptx_format *f = ptx_format_of(type);
-    if (type == T_f64) return ptx_double(bits);
-    return f ? ptx_decode(f, (uint32_t)bits) : (double)ptx_float((uint32_t)bits);
+    if (type == T_f64) return sim_double(bits);
+    return f ? ptx_decode(f, (uint32_t)bits) : (double)sim_float((uint32_t)bits);
 }
 
 static double flushed(double v, bool ftz) {
@@ -68,7 +68,7 @@ static uint64_t saturated_integer(ptx_s128 v, ptx_type to) {
 static double odd_double(ptx_s128 v) {
     const double near = (double)v;
     const ptx_s128 back = (ptx_s128)near;
-    if (back == v || ptx_bits64(near) & 1) return near;
+    if (back == v || sim_bits64(near) & 1) return near;
     return nextafter(near, back < v ? INFINITY : -INFINITY);
 }
 
@@ -87,7 +87,7 @@ static double rounded_to_integral(const ptx_inst *i, double v) {
 }
 
 static uint64_t to_tf32(double v, int rounding) {
-    const uint32_t x = ptx_bits((float)v), low = x & 0x1fff;
+    const uint32_t x = sim_bits((float)v), low = x & 0x1fff;
     if (v != v) return 0x7fffffff;
     if ((x & 0x7f800000) == 0x7f800000) return x;
     const uint32_t up = rounding == RZ    ? 0
@@ -103,9 +103,9 @@ static uint64_t to_float(const ptx_inst *i, double v, ptx_type to) {
     if (ptx_has(i->opcode, "relu")) v = v > 0 || v != v ? v : 0;
     if (f) return ptx_encode(f, v, rounding, ptx_has(i->opcode, "satfinite"));
     if (to == T_tf32) return to_tf32(v, rounding);
-    if (to == T_f64) return ptx_bits64(v);
+    if (to == T_f64) return sim_bits64(v);
     if (v != v) return 0x7fffffff;
-    return ptx_bits((float)flushed((double)ptx_narrow(v, rounding), i->opcode->ftz));
+    return sim_bits((float)flushed((double)ptx_narrow(v, rounding), i->opcode->ftz));
 }
 
 static uint64_t convert(const ptx_inst *i, ptx_type to, ptx_type from, uint64_t bits) {

@@ -87,9 +87,9 @@ float ptx_narrow(double v, int rounding) {
 }
 
 float ptx_odd(double sum, double rest) {
-    if (rest != 0 && sum == sum && !isinf(sum) && !(ptx_bits64(sum) & 1))
+    if (rest != 0 && sum == sum && !isinf(sum) && !(sim_bits64(sum) & 1))
         sum = nextafter(sum, rest > 0 ? INFINITY : -INFINITY);
     if (fabs(sum) > 0x1.fffffep127) return (float)sum;
     const float toward = ptx_narrow(sum, RZ);
-    return (double)toward == sum || ptx_bits(toward) & 1 ? toward : ptx_float(ptx_bits(toward) | 1);
+    return (double)toward == sum || sim_bits(toward) & 1 ? toward : sim_float(sim_bits(toward) | 1);
 }

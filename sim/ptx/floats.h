@@ -2,36 +2,15 @@
  * rounding modes of PTX. */
 #ifndef SIM_PTX_FLOATS_H
 #define SIM_PTX_FLOATS_H
+#include "common/floats.h"
 #include "sim.h"
 #include <math.h>
-#include <string.h>
-
-static inline uint32_t ptx_bits(float v) {
-    uint32_t bits;
-    memcpy(&bits, &v, 4);
-    return bits;
-}
-static inline float ptx_float(uint32_t bits) {
-    float v;
-    memcpy(&v, &bits, 4);
-    return v;
-}
-static inline uint64_t ptx_bits64(double v) {
-    uint64_t bits;
-    memcpy(&bits, &v, 8);
-    return bits;
-}
-static inline double ptx_double(uint64_t bits) {
-    double v;
-    memcpy(&v, &bits, 8);
-    return v;
-}
 
 /* Converts f32 to f16 and rounds to nearest even. NaN becomes 0x7fff, the code that NVIDIA's
  * conversions give. */
 static inline uint32_t ptx_f32_to_f16(float v) {
-    const uint32_t sign = ptx_bits(v) >> 16 & 0x8000, x = ptx_bits(v) & 0x7fffffff;
-    const uint32_t small = ptx_bits(ptx_float(x) + 0.5f) - 0x3f000000;
+    const uint32_t sign = sim_bits(v) >> 16 & 0x8000, x = sim_bits(v) & 0x7fffffff;
+    const uint32_t small = sim_bits(sim_float(x) + 0.5f) - 0x3f000000;
     const uint32_t normal = (x + 0xc8000fffu + (x >> 13 & 1)) >> 13;
     return x > 0x7f800000    ? 0x7fff
            : x >= 0x477ff000 ? sign | 0x7c00
@@ -40,18 +19,18 @@ static inline uint32_t ptx_f32_to_f16(float v) {
 static inline float ptx_f16_to_f32(uint32_t h) {
     const uint32_t sign = (h & 0x8000) << 16, x = (h & 0x7fff) << 13;
     /* This subtraction is exact, also for subnormals. */
-    const float small = ptx_float(x + 0x38800000) - 0x1p-14f;
+    const float small = sim_float(x + 0x38800000) - 0x1p-14f;
     const uint32_t normal = x + 0x38000000, top = x + 0x70000000;
-    return ptx_float(sign | ((h & 0x7c00) == 0        ? ptx_bits(small)
+    return sim_float(sign | ((h & 0x7c00) == 0        ? sim_bits(small)
                              : (h & 0x7c00) == 0x7c00 ? top
                                                       : normal));
 }
 static inline uint32_t ptx_f32_to_bf16(float v) {
-    const uint32_t x = ptx_bits(v);
+    const uint32_t x = sim_bits(v);
     return (x & 0x7fffffff) > 0x7f800000 ? 0x7fff : (x + 0x7fff + (x >> 16 & 1)) >> 16;
 }
 static inline float ptx_bf16_to_f32(uint32_t h) {
-    return ptx_float(h << 16);
+    return sim_float(h << 16);
 }
 
 typedef struct {

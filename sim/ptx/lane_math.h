@@ -146,29 +146,12 @@ static inline int32_t dot_4(uint32_t a, uint32_t b, int sign_a, int sign_b) {
     return sum;
 }
 
-/* Return the minimum or maximum of two floats as PTX defines them. If one source is NaN, the
- * result is the other source. -0 is less than +0. */
-static inline float min_f32(float a, float b) {
-    const float zero = ptx_float(ptx_bits(a) | ptx_bits(b));
-    return a < b || b != b ? a : a == b ? zero : b;
-}
-static inline float max_f32(float a, float b) {
-    const float zero = ptx_float(ptx_bits(a) & ptx_bits(b));
-    return a > b || b != b ? a : a == b ? zero : b;
-}
+/* Return the minimum or maximum of two floats. If a source is NaN, the result is NaN. */
 static inline float min_nan(float a, float b) {
     return a != a ? a : b != b ? b : min_f32(a, b);
 }
 static inline float max_nan(float a, float b) {
     return a != a ? a : b != b ? b : max_f32(a, b);
-}
-static inline double min_f64(double a, double b) {
-    const double zero = ptx_double(ptx_bits64(a) | ptx_bits64(b));
-    return a < b || b != b ? a : a == b ? zero : b;
-}
-static inline double max_f64(double a, double b) {
-    const double zero = ptx_double(ptx_bits64(a) & ptx_bits64(b));
-    return a > b || b != b ? a : a == b ? zero : b;
 }
 /* Computes a * b + c of 16-bit floats and rounds the exact result to f32 with rounding to odd. The
  * caller rounds again, to 16 bits. Rounding to odd makes the two roundings equal to one rounding
@@ -184,7 +167,7 @@ static inline float relu(float v) {
 /* Keeps 20 bits of the significand, because rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 have this
  * precision. */
 static inline double coarse(double v) {
-    return ptx_double(ptx_bits64(v) & ~0xffffffffull);
+    return sim_double(sim_bits64(v) & ~0xffffffffull);
 }
 static inline uint32_t float_class(float v, int what) {
     return (uint32_t)(what == 0 ? !isinf(v) && v == v : what == 1 ? isinf(v) != 0 : v != v);

@@ -103,11 +103,11 @@ double ptx_value_of(ptx_type type, uint64_t bits) {
     case T_bf16:
         return (double)ptx_bf16_to_f32((uint32_t)bits);
     case T_tf32:
-        return (double)ptx_float((uint32_t)bits & ~0x1fffu);
+        return (double)sim_float((uint32_t)bits & ~0x1fffu);
     case T_f32:
-        return (double)ptx_float((uint32_t)bits);
+        return (double)sim_float((uint32_t)bits);
     case T_f64:
-        return ptx_double(bits);
+        return sim_double(bits);
     case T_s8:
         return (int8_t)bits;
     case T_u8:
@@ -125,8 +125,8 @@ uint64_t ptx_element_bits(ptx_type type, uint64_t reg, uint32_t e) {
 }
 
 uint64_t ptx_result_bits(const ptx_inst *i, ptx_type type, double v) {
-    if (type == T_f64) return ptx_bits64(v);
-    if (type == T_f32) return ptx_bits((float)v);
+    if (type == T_f64) return sim_bits64(v);
+    if (type == T_f32) return sim_bits((float)v);
     if (type == T_f16) return ptx_encode(ptx_format_of(T_f16), v, RN, false);
     if (ptx_has(i->opcode, "satfinite"))
         v = v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v;

@@ -5,28 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool before(const ptx_replay_state *p, uint32_t a, uint32_t b) {
-    const double x = p->warps[a].ready, y = p->warps[b].ready;
-    return x < y || (x == y && a < b);
-}
-
 static void push(ptx_replay_state *p, uint32_t w) {
-    uint32_t at = p->heap_count++;
-    for (; at && before(p, w, p->heap[(at - 1) / 2]); at = (at - 1) / 2)
-        p->heap[at] = p->heap[(at - 1) / 2];
-    p->heap[at] = w;
-}
-
-static uint32_t pop(ptx_replay_state *p) {
-    const uint32_t top = p->heap[0], w = p->heap[--p->heap_count];
-    uint32_t at = 0;
-    for (uint32_t next; (next = 2 * at + 1) < p->heap_count; at = next) {
-        if (next + 1 < p->heap_count && before(p, p->heap[next + 1], p->heap[next])) next++;
-        if (!before(p, p->heap[next], w)) break;
-        p->heap[at] = p->heap[next];
-    }
-    p->heap[at] = w;
-    return top;
+    sim_turns_push(&p->turns, p->warps[w].ready, w);
 }
 
 /* Counts an arrival at a phase in cycle `at`. The last arrival lets the waiting warps continue. */
@@ -74,7 +54,7 @@ static bool run_wait(ptx_replay_state *p, uint32_t number, uint32_t which) {
 static bool run_warp(ptx_replay_state *p, uint32_t number) {
     ptx_replayed *w = &p->warps[number];
     ptx_sm *sm = ptx_cluster_sms(p, w) + w->block;
-    const double until = p->heap_count ? p->warps[p->heap[0]].ready : HUGE_VAL;
+    const double until = p->turns.count ? p->turns.at[0].time : HUGE_VAL;
     while (w->event < w->trace->events.count) {
         const ptx_event *e = &w->trace->events.at[w->event];
         if (w->ready > until) return true;
@@ -121,8 +101,8 @@ bool ptx_replay(const ptx_timing *t, ptx_launch *launch) {
     const bool good = ptx_state_make(&p);
     for (uint32_t n = 0; good && n < p.warp_count; n++)
         push(&p, n);
-    while (good && p.heap_count) {
-        const uint32_t n = pop(&p);
+    while (good && p.turns.count) {
+        const uint32_t n = sim_turns_pop(&p.turns);
         if (run_warp(&p, n)) push(&p, n);
     }
     if (good) count_busy(&p);

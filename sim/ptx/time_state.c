@@ -5,8 +5,7 @@
 static bool make_warps(ptx_replay_state *p, uint32_t registers) {
     const ptx_timing *t = p->t;
     p->warps = calloc(p->warp_count, sizeof *p->warps);
-    p->heap = calloc(p->warp_count, sizeof *p->heap);
-    for (uint32_t n = 0; p->warps && p->heap && n < p->warp_count; n++) {
+    for (uint32_t n = 0; p->warps && n < p->warp_count; n++) {
         ptx_replayed *w = &p->warps[n];
         w->cluster = n / (t->size * t->warps), w->block = n / t->warps % t->size;
         w->partition = n % t->warps % PARTITIONS;
@@ -15,7 +14,7 @@ static bool make_warps(ptx_replay_state *p, uint32_t registers) {
         w->causes = calloc(registers, 1);
         if (!w->registers || !w->causes) return false;
     }
-    return p->warps && p->heap;
+    return p->warps && sim_turns_make(&p->turns, p->warp_count);
 }
 
 static bool make_phases(ptx_replay_state *p) {
@@ -66,8 +65,9 @@ void ptx_state_free(ptx_replay_state *p) {
     }
     sim_cache_free(p->units.cache);
     free(p->units.l2.taken), free(p->units.hbm.taken), free(p->units.sms);
-    free(p->warps), free(p->phases), free(p->heap), free((void *)(uintptr_t)p->classes);
+    free(p->warps), free(p->phases), free((void *)(uintptr_t)p->classes);
     free(p->stalls);
+    sim_turns_free(&p->turns);
 }
 
 ptx_sm *ptx_cluster_sms(const ptx_replay_state *p, const ptx_replayed *w) {

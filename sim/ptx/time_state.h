@@ -3,6 +3,7 @@
  * state. */
 #ifndef SIM_PTX_TIME_STATE_H
 #define SIM_PTX_TIME_STATE_H
+#include "common/turns.h"
 #include "time_replay.h"
 
 enum { GROUPS = 32 };
@@ -41,7 +42,8 @@ typedef struct {
     struct {
         ptx_phase *at;
     } * phases;
-    uint32_t *heap, heap_count, warp_count, predicates;
+    sim_turns turns; /* Holds the warps that can continue. */
+    uint32_t warp_count, predicates;
     ptx_times *r;
     double (*stalls)[STALLS]; /* Holds the cycles of waits for each instruction of the module. */
     double end;
