@@ -3,29 +3,18 @@ library."""
 import ctypes
 import os
 import pathlib
+import sys
 
-import numpy as np
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import sim_device
+from sim_device import Error
 
 POINTER, SIZE, END = 1, 2, 3
 
 
-class Error(Exception):
-    pass
-
-
-class Device:
-    Error, suffix, lanes = Error, "hsaco", 64
-
-    def __init__(self, arch):
-        os.environ["BSMM_SIM_ARCH"] = arch
-        self.arch = arch
-        self.lib = ctypes.CDLL(os.environ.get("SIM_LIBRARY", "build/sim/libamdhip64.so"))
-        self.lib.bsmm_sim_message.restype = ctypes.c_char_p
-        self.lib.bsmm_sim_steps.restype = ctypes.c_uint64
-
-    def call(self, name, *args):
-        if getattr(self.lib, name)(*args):
-            raise Error(self.lib.bsmm_sim_message().decode())
+class Device(sim_device.Device):
+    suffix, lanes, library, address = "hsaco", 64, "build/sim/libamdhip64.so", ctypes.c_void_p
+    allocates, writes, reads, frees = "hipMalloc", "hipMemcpyHtoD", "hipMemcpyDtoH", "hipFree"
 
     def load(self, code):
         module = ctypes.c_void_p()
@@ -42,25 +31,11 @@ class Device:
         self.call("hipModuleGetFunction", ctypes.byref(function), module, name.encode())
         return function
 
-    def upload(self, array):
-        array = np.ascontiguousarray(array)
-        at = ctypes.c_void_p()
-        self.call("hipMalloc", ctypes.byref(at), ctypes.c_size_t(max(array.nbytes, 1)))
-        self.call("hipMemcpyHtoD", at, array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes))
-        return at
-
-    def download(self, at, array):
-        self.call("hipMemcpyDtoH", array.ctypes.data_as(ctypes.c_void_p), at, ctypes.c_size_t(array.nbytes))
-        return array
-
-    def free(self, at):
-        self.call("hipFree", at)
-
     def launch(self, function, grid, block, shared, args):
         """Launches a kernel. args lists its arguments in order, as ctypes values."""
-        pointers = (ctypes.c_void_p * len(args))(*[ctypes.addressof(a) for a in args])
-        grid, block = tuple(grid) + (1,) * (3 - len(grid)), tuple(block) + (1,) * (3 - len(block))
-        self.call("hipModuleLaunchKernel", function, *map(ctypes.c_uint, grid + block), ctypes.c_uint(shared), None, pointers, None)
+        grid, block = sim_device.three(grid), sim_device.three(block)
+        self.call("hipModuleLaunchKernel", function, *map(ctypes.c_uint, grid + block), ctypes.c_uint(shared), None,
+                  sim_device.pointers_to(args), None)
 
     def launch_buffer(self, function, grid, block, shared, packed):
         """Launches a kernel with its arguments in one buffer, laid out as the kernel reads them.
@@ -70,13 +45,10 @@ class Device:
         extra = (ctypes.c_void_p * 5)(POINTER, ctypes.addressof(buffer), SIZE, ctypes.addressof(size), END)
         self.call("hipModuleLaunchKernel", function, *map(ctypes.c_uint, tuple(grid) + tuple(block)), ctypes.c_uint(shared), None, None, extra)
 
-    def steps(self):
-        return self.lib.bsmm_sim_steps()
-
 
 def row_names():
     """Returns the name of every opcode in the simulator's tables."""
-    lib = ctypes.CDLL(os.environ.get("SIM_LIBRARY", "build/sim/libamdhip64.so"))
+    lib = ctypes.CDLL(os.environ.get("SIM_LIBRARY", Device.library))
     lib.bsmm_sim_row.restype = ctypes.c_char_p
     names = []
     while (name := lib.bsmm_sim_row(len(names))) is not None:
@@ -86,7 +58,7 @@ def row_names():
 
 def executed():
     """Returns how often this process has executed each opcode, if BSMM_SIM_FIDELITY is set."""
-    lib = ctypes.CDLL(os.environ.get("SIM_LIBRARY", "build/sim/libamdhip64.so"))
+    lib = ctypes.CDLL(os.environ.get("SIM_LIBRARY", Device.library))
     opcode, count, out = ctypes.c_char_p(), ctypes.c_uint64(), {}
     while lib.bsmm_sim_fidelity(len(out), ctypes.byref(opcode), ctypes.byref(count)) >= 0:
         out[opcode.value.decode()] = count.value

@@ -1,13 +1,12 @@
 """Calls the functions of libcuda.so.1 that the tests need, through ctypes. $SIM_LIBRARY names the
 library: the simulator's or that of a driver."""
 import ctypes
-import os
+import pathlib
+import sys
 
-import numpy as np
-
-
-class Error(Exception):
-    pass
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import sim_device
+from sim_device import Error
 
 
 class LaunchAttribute(ctypes.Structure):
@@ -19,26 +18,16 @@ class LaunchConfig(ctypes.Structure):
                 ("count", ctypes.c_uint)]
 
 
-class Device:
-    Error, suffix, lanes = Error, "ptx", 32
+class Device(sim_device.Device):
+    suffix, lanes, library, address = "ptx", 32, "build/sim/libcuda.so.1", ctypes.c_uint64
+    allocates, writes, reads, frees = "cuMemAlloc_v2", "cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2", "cuMemFree_v2"
 
     def __init__(self, arch):
-        os.environ["BSMM_SIM_ARCH"] = arch
-        self.arch = arch
-        self.lib = ctypes.CDLL(os.environ.get("SIM_LIBRARY", "build/sim/libcuda.so.1"))
-        self.simulated = hasattr(self.lib, "bsmm_sim_message")
-        if self.simulated:
-            self.lib.bsmm_sim_message.restype = ctypes.c_char_p
-            self.lib.bsmm_sim_steps.restype = ctypes.c_uint64
+        super().__init__(arch)
         self.call("cuInit", 0)
         self.context = ctypes.c_void_p()
         self.call("cuDevicePrimaryCtxRetain", ctypes.byref(self.context), 0)
         self.call("cuCtxPushCurrent_v2", self.context)
-
-    def call(self, name, *args):
-        status = getattr(self.lib, name)(*args)
-        if status:
-            raise Error(self.lib.bsmm_sim_message().decode(errors="replace") if self.simulated else f"{name}: error {status}")
 
     def load(self, text):
         module = ctypes.c_void_p()
@@ -55,31 +44,13 @@ class Device:
             self.call("cuFuncSetAttribute", function, 8, shared)
         return function
 
-    def upload(self, array):
-        array = np.ascontiguousarray(array)
-        at = ctypes.c_uint64()
-        self.call("cuMemAlloc_v2", ctypes.byref(at), ctypes.c_size_t(max(array.nbytes, 1)))
-        self.call("cuMemcpyHtoD_v2", at, array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes))
-        return at
-
-    def download(self, at, array):
-        self.call("cuMemcpyDtoH_v2", array.ctypes.data_as(ctypes.c_void_p), at, ctypes.c_size_t(array.nbytes))
-        return array
-
-    def free(self, at):
-        self.call("cuMemFree_v2", at)
-
     def launch(self, function, grid, block, shared, args, cluster=1):
         """Launches a kernel. args lists its arguments in order, as ctypes values. cluster is the number of
         blocks of a cluster, along the first dimension of the grid."""
-        pointers = (ctypes.c_void_p * max(len(args), 1))(*[ctypes.addressof(a) for a in args])
-        grid, block = tuple(grid) + (1,) * (3 - len(grid)), tuple(block) + (1,) * (3 - len(block))
+        grid, block = sim_device.three(grid), sim_device.three(block)
         attribute = LaunchAttribute(4, 0, (ctypes.c_uint * 16)(cluster, 1, 1))  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
         config = LaunchConfig((ctypes.c_uint * 7)(*grid, *block, shared), None, ctypes.pointer(attribute), int(cluster > 1))
-        self.call("cuLaunchKernelEx", ctypes.byref(config), function, pointers, None)
-
-    def steps(self):
-        return self.lib.bsmm_sim_steps()
+        self.call("cuLaunchKernelEx", ctypes.byref(config), function, sim_device.pointers_to(args), None)
 
 
 def tensor_map(device, number, at, extents, strides, box, swizzle):
