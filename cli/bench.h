@@ -71,6 +71,15 @@ typedef struct cli_bench_trust {
             "0.9, or the product was faster than its ceiling"                                      \
     }
 
+/* Defines the first output columns of tables of products, which cli_bench_job_cells fills. */
+#define CLI_BENCH_JOB_COLUMNS                                                                      \
+    {"format", "format", false, "the formats as they were given"},                                 \
+        {"m", "    M", true, "rows of A and D"}, {"n", "    N", true, "rows of B, columns of D"},  \
+        {"k", "    K", true, "columns of A and B"}, {"device", NULL, false, "device that ran it"}, \
+    {                                                                                              \
+        "kernel", "kernel", false, "kernel that ran it"                                            \
+    }
+
 /* Defines the output column of a kernel's error level, i.e. of its typical error divided by the
  * largest typical error that is expected of the kernel (level.h). */
 #define CLI_BENCH_LEVEL_COLUMN                                                                     \

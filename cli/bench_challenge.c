@@ -18,12 +18,7 @@ static const struct {
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
 const cli_column cli_bench_challenge_columns[] = {
-    {"format", "format", false, "the formats as they were given"},
-    {"m", "    M", true, "rows of A and D"},
-    {"n", "    N", true, "rows of B, columns of D"},
-    {"k", "    K", true, "columns of A and B"},
-    {"device", NULL, false, "device that ran it"},
-    {"kernel", "kernel", false, "kernel that ran it"},
+    CLI_BENCH_JOB_COLUMNS,
     {"seconds", "   time", true, "median time of one product"},
     {"modelled", NULL, false, "the time comes from a model of the device"},
     {"light_seconds", "  light", true,
@@ -112,11 +107,7 @@ void cli_bench_print_challenge(cli_bench_session *s, cli_rows *rows, void *resul
     const bench_result *ours = result;
     const bench_device_kind *kind = bench_device_kind_of(s->values->device);
     (void)point;
-    cli_row_text(rows, s->values->formats.name);
-    for (int i = 0; i < 3; i++)
-        cli_row_integer(rows, s->job.sizes[i]);
-    cli_row_text(rows, s->job.device);
-    cli_row_text(rows, ours->kernel);
+    cli_bench_job_cells(s, rows, ours->kernel);
     print_time(rows, ours->seconds, bench_device_time_note(kind));
     cli_row_value(rows, json_boolean(kind->is_model), "%s", "");
     print_time(rows, ours->light_seconds, "");

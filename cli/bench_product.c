@@ -6,12 +6,7 @@
 #include <stdio.h>
 
 const cli_column cli_bench_product_columns[] = {
-    {"format", "format", false, "the formats as they were given"},
-    {"m", "    M", true, "rows of A and D"},
-    {"n", "    N", true, "rows of B, columns of D"},
-    {"k", "    K", true, "columns of A and B"},
-    {"device", NULL, false, "device that ran it"},
-    {"kernel", "kernel", false, "kernel that ran it"},
+    CLI_BENCH_JOB_COLUMNS,
     {"seconds", "   time", true, "median time of one product"},
     {"gflops", "GFLOP/s", true, "2 M N K / seconds / 10^9"},
     {"ceiling_gflops", "ceiling", true, "what `ceiling` allowed, the best of the run"},
@@ -52,14 +47,10 @@ static void print_peers(cli_rows *rows, const bench_job *job, const bench_point 
     }
 }
 
-static void print_row(cli_rows *rows, const char *formats, const bench_job *job,
-                      const bench_result *result, const bench_point *point,
-                      const cli_bench_trust *trust) {
-    cli_row_text(rows, formats);
-    for (int i = 0; i < 3; i++)
-        cli_row_integer(rows, job->sizes[i]);
-    cli_row_text(rows, job->device);
-    cli_row_text(rows, result->kernel);
+static void print_row(const cli_bench_session *s, cli_rows *rows, const bench_result *result,
+                      const bench_point *point, const cli_bench_trust *trust) {
+    const bench_job *job = &s->job;
+    cli_bench_job_cells(s, rows, result->kernel);
     cli_row_value(rows, json_real(result->seconds), "%s", cli_seconds(result->seconds).text);
     cli_row_number(rows, point->gflops, "%.1f");
     cli_row_number(rows, point->ceiling, "%.0f");
@@ -186,7 +177,7 @@ static void print_one(cli_bench_session *s, cli_rows *rows, void *of, bench_poin
     for (int i = 0; i < BENCH_PEERS; i++)
         if (result->peer_seconds[i] > 0)
             point->peers[i] = result->operations / result->peer_seconds[i] * 1e-9;
-    print_row(rows, s->values->formats.name, &s->job, result, point, trust);
+    print_row(s, rows, result, point, trust);
 }
 
 static void print_challenge(cli_bench_session *s, cli_rows *rows, void *of, bench_point *point,

@@ -16,12 +16,7 @@
     }
 
 const cli_column cli_bench_queued_columns[] = {
-    {"format", "format", false, "the formats as they were given"},
-    {"m", "    M", true, "rows of A and D"},
-    {"n", "    N", true, "rows of B, columns of D"},
-    {"k", "    K", true, "columns of A and B"},
-    {"device", NULL, false, "device that ran it"},
-    {"kernel", "kernel", false, "kernel that ran it"},
+    CLI_BENCH_JOB_COLUMNS,
     {"seconds", "    time", true, "median time of one product, A's packing included"},
     {"modelled", NULL, false,
      "the time comes from a model of the device; false: from its clock, or from the computer's if "
@@ -92,11 +87,7 @@ static void print_cells(const cli_bench_session *s, cli_rows *rows,
                         const cli_bench_trust *trust) {
     const bench_result *ours = &result->ours;
     const bench_device_kind *kind = bench_device_kind_of(s->values->device);
-    cli_row_text(rows, s->values->formats.name);
-    for (int i = 0; i < 3; i++)
-        cli_row_integer(rows, s->job.sizes[i]);
-    cli_row_text(rows, s->job.device);
-    cli_row_text(rows, ours->kernel);
+    cli_bench_job_cells(s, rows, ours->kernel);
     cli_row_value(rows, json_real(ours->seconds), "%.2f us%s", ours->seconds * 1e6,
                   bench_device_time_note(kind));
     cli_row_value(rows, json_boolean(kind->is_model), "%s", "");

@@ -90,6 +90,14 @@ void cli_bench_session_free(cli_bench_session *s) {
         free(memory[i]);
 }
 
+void cli_bench_job_cells(const cli_bench_session *s, cli_rows *rows, const char *kernel) {
+    cli_row_text(rows, s->values->formats.name);
+    for (int i = 0; i < 3; i++)
+        cli_row_integer(rows, s->job.sizes[i]);
+    cli_row_text(rows, s->job.device);
+    cli_row_text(rows, kernel);
+}
+
 int cli_bench_draw(const cli_bench_session *s, const char *device, const bench_plot *limits) {
     const cli_bench_titles titles = cli_bench_titles_of(s->values, device, s->job.threads);
     bench_plot plot = *limits;

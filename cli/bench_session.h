@@ -46,6 +46,9 @@ bench_job cli_bench_job_of(const cli_bench_values *values);
 int cli_bench_measure_all(cli_bench_session *session, const cli_column *columns);
 void cli_bench_session_free(cli_bench_session *session);
 
+/* Prints the cells of CLI_BENCH_JOB_COLUMNS for the current shape, which `kernel` has computed. */
+void cli_bench_job_cells(const cli_bench_session *session, cli_rows *rows, const char *kernel);
+
 /* Draws the results of a session as a plot, with the ceilings and peers in *limits. Returns an
  * exit status. */
 int cli_bench_draw(const cli_bench_session *session, const char *device, const bench_plot *limits);
