@@ -1,0 +1,129 @@
+/* The constants of one GEMM kernel for sm_90a, computed from the macros of its entry of tiles.def:
+ * what the kernel does, the sizes of its tiles, its parts of shared memory and its registers.
+ * gemm_body.h includes this file. */
+
+#define GEMM_SCALES JOINED(GEMM_SCALES_OF_, GEMM_KIND)
+/* 1 if operand elements have 16 bits, 0 if they have 8. */
+#define GEMM_WIDE    (JOINED(BITS_OF_, GEMM_A) == 16)
+#define BITS_OF_BF16 16
+#define BITS_OF_F16  16
+#define BITS_OF_E4M3 8
+#define BITS_OF_E5M2 8
+/* 1 if A has scales, unless the kernel applies none. f16 operands have none. */
+#define A_SCALED         JOINED(A_SCALED_OF_, GEMM_A)
+#define A_SCALED_OF_BF16 1
+#define A_SCALED_OF_F16  0
+#define A_SCALED_OF_E4M3 1
+#define A_SCALED_OF_E5M2 1
+/* 1 for kernels for 16-bit elements without scales. If such elements are f16, and f16 does not hold
+ * the values of B, the kernel splits A into bf16 parts. The kernels for bf16 never do so, but have
+ * the same code, because compressing two kernels that differ in one word takes no more space than
+ * one. */
+#define HALVES (GEMM_WIDE && GEMM_SCALES == GEMM_UNSCALED)
+/* 1 for kernels of the kind POW2, which require that the product of any scale of A and any scale of
+ * B is a normal fp32 number. If each row has one scale for all of K, such a kernel adds the sums of
+ * k blocks unscaled and multiplies only the total by the scales, because that takes fewer
+ * instructions per k block. */
+#define EVENS          JOINED(EVENS_OF_, GEMM_KIND)
+#define EVENS_OF_BF16  0
+#define EVENS_OF_BLOCK 0
+#define EVENS_OF_ROW   0
+#define EVENS_OF_POW2  1
+
+enum {
+    /* 1 for kernels of the kind ROW (scales of 1 x 128 blocks for A and B). The product of a scale
+     * of A and a scale of B may not be a normal fp32 number, so these kernels test it. */
+    CAREFUL = GEMM_SCALES == GEMM_ROW_ROW && !EVENS,
+    /* 1 if the kernel tests whether products of a scale of A and a scale of B lie outside the safe
+     * range, and recomputes such results in double. */
+    AGAIN = GEMM_SCALES == GEMM_ROW_BLOCK || CAREFUL,
+
+    TILE_M = GEMM_TILE_M(SUBTILES, CONSUMERS),
+    CLUSTER = CLUSTER_M * CLUSTER_N,
+    CONSUMER_WARPS = 4 * CONSUMERS,
+    /* the accumulators of a thread for one subtile, i.e. for 64 rows of the tile */
+    ACCUMULATORS = TILE_N / 2,
+    /* The number of threads of a thread block. Kernels of the kind POW2 have more warps than
+     * loading, multiplying and storing need. The additional warps help if the thread block must
+     * pack A and B to bf16, or compute D by the fallback. */
+    BLOCK_THREADS = EVENS ? 512 : 128 * (1 + CONSUMERS),
+
+    K_BYTES = GEMM_K_BYTES,
+    K_ELEMENTS = K_BYTES / (GEMM_WIDE ? 2 : 1),
+    A_BYTES = TILE_M * K_BYTES,
+    STAGE_BYTES = GEMM_STAGE_BYTES(TILE_M, TILE_N),
+    /* The bytes of the row scales in a stage: one scale for each row of A and, with GEMM_ROW_ROW,
+     * one for each row of B. */
+    SCALE_BYTES = GEMM_SCALE_BYTES(GEMM_SCALES, TILE_M, TILE_N),
+    /* The bytes of these scales that TMA loads. */
+    SCALE_BYTES_LOADED = A_SCALED ? SCALE_BYTES : 0,
+    CHUNK_COLS = GEMM_CHUNK_COLS(TILE_N),
+    CHUNK_BYTES = GEMM_CHUNK_BYTES(TILE_N),
+    /* A consumer warpgroup passes its results to its writer thread in staging buffers. PLACES is
+     * the number of staging buffers that it passes separately, and PLACE_CHUNKS is the number of
+     * chunks in each. A chunk is 64 rows x CHUNK_COLS columns of results. With GEMM_TURNS two
+     * warpgroups use one staging buffer alternately, and a warpgroup passes all of its results of a
+     * tile together. */
+    PLACES = GEMM_TURNS ? 1 : CHUNKS,
+    PLACE_CHUNKS = GEMM_TURNS ? CONSUMERS * CHUNKS : 1,
+
+    STAGING_AT = GEMM_STAGING_AT(TILE_M, TILE_N, STAGES),
+    SCALES_AT = GEMM_SCALES_AT(TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS),
+    COLS_AT = GEMM_COLS_AT(GEMM_SCALES, TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS),
+    BARRIERS_AT = GEMM_BARRIERS_AT(GEMM_SCALES, TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS),
+    SHARED_BYTES = GEMM_SHARED_BYTES(GEMM_SCALES, TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS),
+
+    /* The number of 128 x 128 blocks of B that contain the columns of a tile of D, in kernels with
+     * GEMM_ROW_BLOCK. If the tile's width does not divide 128, there are two blocks. The border
+     * between them then lies at a multiple of COL_GROUP columns of the tile. */
+    COL_BLOCKS = GEMM_SCALES == GEMM_ROW_BLOCK && 128 % TILE_N ? 2 : 1,
+    COL_GROUP = COL_BLOCKS == 1 ? TILE_N
+                : TILE_N % 64   ? 32
+                                : 64,
+    /* 1 if a warp that has no writer thread loads B's block scales instead of the producer. The
+     * latency of the loads would delay the producer: a GEMM with (M, N, K) = (1024, 1536, 7168)
+     * would take 7% longer on an H200. */
+    SCALES_WARP = GEMM_SCALES == GEMM_ROW_BLOCK && CONSUMERS < 3,
+    /* Bytes of B's scales that st.async counts at a stage's full barrier, in clusters only. Without
+     * clusters, plain stores write B's scales, and the warp that loads them arrives at the full
+     * barrier itself. */
+    COL_BYTES = GEMM_SCALES == GEMM_ROW_BLOCK && CLUSTER > 1 ? 4 * COL_BLOCKS : 0,
+    FULL_ARRIVALS = CLUSTER == 1 && SCALES_WARP ? 2 : 1,
+    /* The number of lanes of a consumer warp that arrive at a stage's empty barrier. If plain
+     * stores write B's scales, every lane arrives for its own reads, because compute-sanitizer's
+     * racecheck reports a false hazard if one lane arrives for the whole warp. The additional
+     * arrivals cost no time. */
+    EMPTY_ARRIVALS = CLUSTER == 1 && GEMM_SCALES == GEMM_ROW_BLOCK ? 32 : 1,
+    /* 1 if a consumer warpgroup reads the scales of a stage before it starts the wgmma instructions
+     * of the stage instead of after that. If it read the scales later, the wgmma instructions of
+     * the second consumer warpgroup might come in between. Both warpgroups would then promote at
+     * the same time, and a k block of a 256 x 128 tile would take 1134 instead of 1120 cycles. */
+    FACTORS_FIRST = GEMM_SCALES == GEMM_ROW_BLOCK && SUBTILES == 2,
+
+    /* Registers per thread after the kernel redistributes them. A thread starts with 168 registers
+     * in a block of 384 threads, else with 128. The producer's warpgroup (FEED) and idle warpgroups
+     * (SPARE) give up registers. The consumer warpgroups (MATH), which hold the accumulators, take
+     * them. */
+    FEED_REGISTERS = BLOCK_THREADS == 512 ? 32 : 40,
+    SPARE_REGISTERS = 24,
+    MATH_REGISTERS = CONSUMERS == 3         ? 160
+                     : CONSUMERS == 1       ? 216
+                     : BLOCK_THREADS == 512 ? 224
+                                            : 232,
+};
+
+static_assert(CONSUMERS >= 1 && CONSUMERS <= 3, "register shares are known for these");
+static_assert(128 * FEED_REGISTERS + 128 * CONSUMERS * MATH_REGISTERS +
+                      (BLOCK_THREADS - 128 * (1 + CONSUMERS)) * SPARE_REGISTERS <=
+                  BLOCK_THREADS * (BLOCK_THREADS == 384 ? 168 : 128),
+              "a block waits forever for registers that it does not have");
+static_assert(COL_BLOCKS == 1 || (TILE_N % COL_GROUP == 0 && TILE_N <= 128 + COL_GROUP),
+              "a tile's columns lie in two blocks of B");
+static_assert(!GEMM_SHORT || (GEMM_SCALES == GEMM_ROW_BLOCK && PARTIALS == 1),
+              "other loops know a stage's addresses");
+static_assert(TILE_N / CHUNK_COLS % CHUNKS == 0, "each subtile begins with the oldest chunk");
+static_assert(!GEMM_TURNS || (CONSUMERS == 2 && SUBTILES * TILE_N == PLACE_CHUNKS * CHUNK_COLS),
+              "a turn is a warpgroup's part of a tile");
+static_assert(!GEMM_TURNS || !AGAIN, "rows that are made again wait for places out of turn");
+static_assert(A_SCALED || GEMM_SCALES != GEMM_ROW_ROW, "B's scales lie behind those of A");
+static_assert(SHARED_BYTES <= 232448, "a multiprocessor lends 227 KiB to a block");
