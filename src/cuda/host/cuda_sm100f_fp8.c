@@ -104,10 +104,7 @@ static bsmm_status make_in_context(const bsmm_product *p, fp8_state *s) {
 }
 
 static bsmm_status make(const bsmm_product *p, void *state) {
-    BSMM_TRY(bsmm_cuda_enter(p->device));
-    bsmm_status status = make_in_context(p, state);
-    bsmm_cuda_leave(p->device);
-    return status;
+    BSMM_CUDA_RETURN_INSIDE(p->device, make_in_context(p, state));
 }
 
 /* ---- running it ---- */
@@ -125,10 +122,7 @@ static bsmm_status run_in_context(const bsmm_product *p, const fp8_state *s, voi
 }
 
 static bsmm_status run(const bsmm_product *p, const void *state, void *workspace) {
-    BSMM_TRY(bsmm_cuda_enter(p->device));
-    bsmm_status status = run_in_context(p, state, workspace);
-    bsmm_cuda_leave(p->device);
-    return status;
+    BSMM_CUDA_RETURN_INSIDE(p->device, run_in_context(p, state, workspace));
 }
 
 const bsmm_kernel bsmm_kernel_cuda_sm100f_fp8 = {

@@ -130,10 +130,7 @@ static bsmm_status make_in_context(const bsmm_product *p, sm120_state *s) {
 }
 
 static bsmm_status make(const bsmm_product *p, void *state) {
-    BSMM_TRY(bsmm_cuda_enter(p->device));
-    bsmm_status status = make_in_context(p, state);
-    bsmm_cuda_leave(p->device);
-    return status;
+    BSMM_CUDA_RETURN_INSIDE(p->device, make_in_context(p, state));
 }
 
 /* ---- running it ---- */
@@ -151,10 +148,7 @@ static bsmm_status run_in_context(const bsmm_product *p, const sm120_state *s, v
 }
 
 static bsmm_status run(const bsmm_product *p, const void *state, void *workspace) {
-    BSMM_TRY(bsmm_cuda_enter(p->device));
-    bsmm_status status = run_in_context(p, state, workspace);
-    bsmm_cuda_leave(p->device);
-    return status;
+    BSMM_CUDA_RETURN_INSIDE(p->device, run_in_context(p, state, workspace));
 }
 
 const bsmm_kernel bsmm_kernel_cuda_sm120f_scaled = {

@@ -113,10 +113,7 @@ static bsmm_status make(const bsmm_product *p, void *state) {
 
 static bsmm_status run(const bsmm_product *p, const void *state, void *workspace) {
     (void)workspace;
-    BSMM_TRY(bsmm_cuda_enter(p->device));
-    bsmm_status status = bsmm_cuda_generic_run(p, state, NULL);
-    bsmm_cuda_leave(p->device);
-    return status;
+    BSMM_CUDA_RETURN_INSIDE(p->device, bsmm_cuda_generic_run(p, state, NULL));
 }
 
 const bsmm_kernel bsmm_kernel_cuda_sm80_bf16 = {

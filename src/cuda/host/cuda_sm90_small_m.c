@@ -438,10 +438,7 @@ static bsmm_status run_in_context(const bsmm_product *p, const made *m, void *wo
 }
 
 static bsmm_status run(const bsmm_product *p, const void *state, void *workspace) {
-    BSMM_TRY(bsmm_cuda_enter(p->device));
-    bsmm_status status = run_in_context(p, state, workspace);
-    bsmm_cuda_leave(p->device);
-    return status;
+    BSMM_CUDA_RETURN_INSIDE(p->device, run_in_context(p, state, workspace));
 }
 
 const bsmm_kernel bsmm_kernel_cuda_sm90_small_m = {

@@ -191,11 +191,8 @@ static bsmm_status run(const bsmm_product *p, const void *state, void *workspace
     bsmm_small_m_params params = m->params;
     (void)workspace;
     bsmm_small_m_params_bind(p, &params);
-    BSMM_TRY(bsmm_cuda_enter(p->device));
-    bsmm_status status =
-        bsmm_cuda_ready_launch(p->device, &m->ready, p->stream, BSMM_CUDA_ARGUMENTS(&params));
-    bsmm_cuda_leave(p->device);
-    return status;
+    BSMM_CUDA_RETURN_INSIDE(p->device, bsmm_cuda_ready_launch(p->device, &m->ready, p->stream,
+                                                              BSMM_CUDA_ARGUMENTS(&params)));
 }
 
 const bsmm_kernel bsmm_kernel_cuda_sm90a_fp8_small_m = {

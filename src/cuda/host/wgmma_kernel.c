@@ -113,10 +113,7 @@ static bsmm_status make_in_context(const bsmm_product *p, bsmm_wgmma_state *s) {
 }
 
 bsmm_status bsmm_wgmma_make_state(const bsmm_product *p, void *state) {
-    BSMM_TRY(bsmm_cuda_enter(p->device));
-    bsmm_status status = make_in_context(p, state);
-    bsmm_cuda_leave(p->device);
-    return status;
+    BSMM_CUDA_RETURN_INSIDE(p->device, make_in_context(p, state));
 }
 
 /* Casts const away. The same functions compute addresses in packed weights for the kernels that
@@ -261,10 +258,7 @@ static bsmm_status run_in_context(const bsmm_product *p, const bsmm_wgmma_state 
 }
 
 bsmm_status bsmm_wgmma_run_state(const bsmm_product *p, const void *state, void *workspace) {
-    BSMM_TRY(bsmm_cuda_enter(p->device));
-    bsmm_status status = run_in_context(p, state, workspace);
-    bsmm_cuda_leave(p->device);
-    return status;
+    BSMM_CUDA_RETURN_INSIDE(p->device, run_in_context(p, state, workspace));
 }
 
 uint64_t bsmm_wgmma_packed_b_bytes(const bsmm_product *p, const void *state) {
@@ -292,8 +286,6 @@ void bsmm_wgmma_name_panels(const bsmm_product *p, const void *state, char *name
 bsmm_status bsmm_wgmma_pack_b(const bsmm_product *p, const void *state, void *packed) {
     const bsmm_wgmma_state *s = state;
     const bsmm_wgmma_packing alone = {0};
-    BSMM_TRY(bsmm_cuda_enter(p->device));
-    bsmm_status status = bsmm_wgmma_fill(p, &p->b, &s->first.b, &s->b, &alone, packed);
-    bsmm_cuda_leave(p->device);
-    return status;
+    BSMM_CUDA_RETURN_INSIDE(p->device,
+                            bsmm_wgmma_fill(p, &p->b, &s->first.b, &s->b, &alone, packed));
 }

@@ -47,6 +47,16 @@ bsmm_status bsmm_cuda_device_read(uint32_t ordinal, bsmm_cuda_device *device);
 bsmm_status bsmm_cuda_enter(const bsmm_cuda_device *device);
 void bsmm_cuda_leave(const bsmm_cuda_device *device);
 
+/* Enters the device's context, evaluates `call`, leaves the context, and returns the status of the
+ * call from the function that has this line. If entering fails, `call` is not evaluated. */
+#define BSMM_CUDA_RETURN_INSIDE(device, call)                                                      \
+    do {                                                                                           \
+        BSMM_TRY(bsmm_cuda_enter(device));                                                         \
+        const bsmm_status inside = (call);                                                         \
+        bsmm_cuda_leave(device);                                                                   \
+        return inside;                                                                             \
+    } while (0)
+
 /* A kernel, i.e. an extern "C" __global__ function of an embedded module. Define one static const
  * struct for each kernel, because the struct's address is the key of a cache. */
 typedef bsmm_gpu_function bsmm_cuda_function;

@@ -110,10 +110,7 @@ static bsmm_status launch(const bsmm_cuda_device *device, CUfunction handle,
 bsmm_status bsmm_cuda_launch(const bsmm_cuda_device *device, const bsmm_cuda_launch_desc *l) {
     void *handle = NULL;
     BSMM_TRY(bsmm_cuda_load(device, l->function, &handle));
-    BSMM_TRY(bsmm_cuda_enter(device));
-    bsmm_status status = launch(device, handle, l, l->stream, l->arguments);
-    bsmm_cuda_leave(device);
-    return status;
+    BSMM_CUDA_RETURN_INSIDE(device, launch(device, handle, l, l->stream, l->arguments));
 }
 
 bsmm_status bsmm_cuda_ready_make(const bsmm_cuda_device *device, const bsmm_cuda_launch_desc *desc,
