@@ -158,127 +158,58 @@ INLINE void store_narrow(const bsmm_cpu_epilogue_narrow *format, const double *v
         to[i] = narrow_from(&f, values[i]);
 }
 
-static void scale_portable(const float *acc, double row_factor, const double *factors, int64_t cols,
-                           double *values) {
-    scale(acc, row_factor, factors, cols, values);
-}
-static void store_f32_portable(const double *values, int64_t cols, void *to) {
-    store_f32(values, cols, to);
-}
-static void store_f16_portable(const double *values, int64_t cols, void *to) {
-    store_f16(values, cols, to);
-}
-static void store_bf16_portable(const double *values, int64_t cols, void *to) {
-    store_bf16(values, cols, to);
-}
-static void add_f32_portable(const void *from, double factor, int64_t cols, double *values) {
-    add_f32(from, factor, cols, values);
-}
-static void add_f16_portable(const void *from, double factor, int64_t cols, double *values) {
-    add_f16(from, factor, cols, values);
-}
-static void add_bf16_portable(const void *from, double factor, int64_t cols, double *values) {
-    add_bf16(from, factor, cols, values);
-}
-static void store_narrow_portable(const bsmm_cpu_epilogue_narrow *f, const double *values,
-                                  int64_t cols, uint8_t *to) {
-    store_narrow(f, values, cols, to);
-}
-static const bsmm_cpu_epilogue_loops portable = {
-    .scale = scale_portable,
-    .add = {[BSMM_ELEM_F32] = add_f32_portable,
-            [BSMM_ELEM_F16] = add_f16_portable,
-            [BSMM_ELEM_BF16] = add_bf16_portable},
-    .store_narrow = store_narrow_portable,
-    .store = {[BSMM_ELEM_F32] = store_f32_portable,
-              [BSMM_ELEM_F16] = store_f16_portable,
-              [BSMM_ELEM_BF16] = store_bf16_portable},
-};
+/* Defines the loops of one instruction set: a function with the attributes `target` for each body,
+ * and the table `isa` of these functions. The other arguments initialize the remaining members of
+ * the table. */
+#define LOOPS(isa, target, ...)                                                                    \
+    target static void scale_##isa(const float *acc, double row_factor, const double *factors,     \
+                                   int64_t cols, double *values) {                                 \
+        scale(acc, row_factor, factors, cols, values);                                             \
+    }                                                                                              \
+    target static void store_f32_##isa(const double *values, int64_t cols, void *to) {             \
+        store_f32(values, cols, to);                                                               \
+    }                                                                                              \
+    target static void store_f16_##isa(const double *values, int64_t cols, void *to) {             \
+        store_f16(values, cols, to);                                                               \
+    }                                                                                              \
+    target static void store_bf16_##isa(const double *values, int64_t cols, void *to) {            \
+        store_bf16(values, cols, to);                                                              \
+    }                                                                                              \
+    target static void add_f32_##isa(const void *from, double factor, int64_t cols,                \
+                                     double *values) {                                             \
+        add_f32(from, factor, cols, values);                                                       \
+    }                                                                                              \
+    target static void add_f16_##isa(const void *from, double factor, int64_t cols,                \
+                                     double *values) {                                             \
+        add_f16(from, factor, cols, values);                                                       \
+    }                                                                                              \
+    target static void add_bf16_##isa(const void *from, double factor, int64_t cols,               \
+                                      double *values) {                                            \
+        add_bf16(from, factor, cols, values);                                                      \
+    }                                                                                              \
+    target static void store_narrow_##isa(const bsmm_cpu_epilogue_narrow *f, const double *values, \
+                                          int64_t cols, uint8_t *to) {                             \
+        store_narrow(f, values, cols, to);                                                         \
+    }                                                                                              \
+    static const bsmm_cpu_epilogue_loops isa = {.scale = scale_##isa,                              \
+                                                .add = {[BSMM_ELEM_F32] = add_f32_##isa,           \
+                                                        [BSMM_ELEM_F16] = add_f16_##isa,           \
+                                                        [BSMM_ELEM_BF16] = add_bf16_##isa},        \
+                                                .store_narrow = store_narrow_##isa,                \
+                                                .store = {[BSMM_ELEM_F32] = store_f32_##isa,       \
+                                                          [BSMM_ELEM_F16] = store_f16_##isa,       \
+                                                          [BSMM_ELEM_BF16] = store_bf16_##isa},    \
+                                                __VA_ARGS__}
+
+LOOPS(portable, , .direct = {NULL});
 
 #if defined(__x86_64__)
-#    define AVX2   __attribute__((target("avx2")))
-#    define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
-
-AVX2 static void scale_avx2(const float *acc, double row_factor, const double *factors,
-                            int64_t cols, double *values) {
-    scale(acc, row_factor, factors, cols, values);
-}
-AVX2 static void store_f32_avx2(const double *values, int64_t cols, void *to) {
-    store_f32(values, cols, to);
-}
-AVX2 static void store_f16_avx2(const double *values, int64_t cols, void *to) {
-    store_f16(values, cols, to);
-}
-AVX2 static void store_bf16_avx2(const double *values, int64_t cols, void *to) {
-    store_bf16(values, cols, to);
-}
-AVX2 static void add_f32_avx2(const void *from, double factor, int64_t cols, double *values) {
-    add_f32(from, factor, cols, values);
-}
-AVX2 static void add_f16_avx2(const void *from, double factor, int64_t cols, double *values) {
-    add_f16(from, factor, cols, values);
-}
-AVX2 static void add_bf16_avx2(const void *from, double factor, int64_t cols, double *values) {
-    add_bf16(from, factor, cols, values);
-}
-AVX2 static void store_narrow_avx2(const bsmm_cpu_epilogue_narrow *f, const double *values,
-                                   int64_t cols, uint8_t *to) {
-    store_narrow(f, values, cols, to);
-}
-static const bsmm_cpu_epilogue_loops avx2 = {
-    .scale = scale_avx2,
-    .add = {[BSMM_ELEM_F32] = add_f32_avx2,
-            [BSMM_ELEM_F16] = add_f16_avx2,
-            [BSMM_ELEM_BF16] = add_bf16_avx2},
-    .store_narrow = store_narrow_avx2,
-    .store = {[BSMM_ELEM_F32] = store_f32_avx2,
-              [BSMM_ELEM_F16] = store_f16_avx2,
-              [BSMM_ELEM_BF16] = store_bf16_avx2},
-    .direct = {[BSMM_ELEM_F32] = bsmm_cpu_epilogue_f32_avx2,
-               [BSMM_ELEM_F16] = bsmm_cpu_epilogue_f16_avx2,
-               [BSMM_ELEM_BF16] = bsmm_cpu_epilogue_bf16_avx2},
-};
-
-AVX512 static void scale_avx512(const float *acc, double row_factor, const double *factors,
-                                int64_t cols, double *values) {
-    scale(acc, row_factor, factors, cols, values);
-}
-AVX512 static void store_f32_avx512(const double *values, int64_t cols, void *to) {
-    store_f32(values, cols, to);
-}
-AVX512 static void store_f16_avx512(const double *values, int64_t cols, void *to) {
-    store_f16(values, cols, to);
-}
-AVX512 static void store_bf16_avx512(const double *values, int64_t cols, void *to) {
-    store_bf16(values, cols, to);
-}
-AVX512 static void add_f32_avx512(const void *from, double factor, int64_t cols, double *values) {
-    add_f32(from, factor, cols, values);
-}
-AVX512 static void add_f16_avx512(const void *from, double factor, int64_t cols, double *values) {
-    add_f16(from, factor, cols, values);
-}
-AVX512 static void add_bf16_avx512(const void *from, double factor, int64_t cols, double *values) {
-    add_bf16(from, factor, cols, values);
-}
-AVX512 static void store_narrow_avx512(const bsmm_cpu_epilogue_narrow *f, const double *values,
-                                       int64_t cols, uint8_t *to) {
-    store_narrow(f, values, cols, to);
-}
-static const bsmm_cpu_epilogue_loops avx512 = {
-    .scale = scale_avx512,
-    .add = {[BSMM_ELEM_F32] = add_f32_avx512,
-            [BSMM_ELEM_F16] = add_f16_avx512,
-            [BSMM_ELEM_BF16] = add_bf16_avx512},
-    .store_narrow = store_narrow_avx512,
-    .store = {[BSMM_ELEM_F32] = store_f32_avx512,
-              [BSMM_ELEM_F16] = store_f16_avx512,
-              [BSMM_ELEM_BF16] = store_bf16_avx512},
-    .direct = {[BSMM_ELEM_F32] = bsmm_cpu_epilogue_f32_avx512,
-               [BSMM_ELEM_F16] = bsmm_cpu_epilogue_f16_avx512,
-               [BSMM_ELEM_BF16] = bsmm_cpu_epilogue_bf16_avx512},
-};
-
+#    define DIRECT(isa)                                                                            \
+        .direct = {[BSMM_ELEM_F32] = bsmm_cpu_epilogue_f32_##isa,                                  \
+                   [BSMM_ELEM_F16] = bsmm_cpu_epilogue_f16_##isa,                                  \
+                   [BSMM_ELEM_BF16] = bsmm_cpu_epilogue_bf16_##isa}
+LOOPS(avx2, __attribute__((target("avx2"))), DIRECT(avx2));
+LOOPS(avx512, __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))), DIRECT(avx512));
 #endif
 
 const bsmm_cpu_epilogue_loops *bsmm_cpu_epilogue_loops_get(void) {
