@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static double now; /* The lock guards the clock and the list of launches. */
@@ -49,6 +50,13 @@ double sim_clock(void) {
     const double seconds = now;
     pthread_mutex_unlock(&lock);
     return seconds;
+}
+
+double sim_event_time(void) {
+    struct timespec at;
+    if (sim_time_mode()) return sim_clock();
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return (double)at.tv_sec + (double)at.tv_nsec * 1e-9;
 }
 
 void sim_keep_launch(const sim_timed_launch *launch) {

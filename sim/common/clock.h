@@ -12,6 +12,9 @@ enum sim_timed sim_time_mode(void);
 /* Returns the time in seconds that launches, copies and fills have taken in the time model. */
 double sim_clock(void);
 void sim_advance_clock(double seconds);
+/* Returns the time in seconds that an event records: the clock of the time model, or the
+ * computer's clock if the model is off. */
+double sim_event_time(void);
 
 enum { STALLS = 5, HOT_LINES = 16 };
 /* Holds the cycles in which waves wait at a line of source, for each cause. `place` is the line, or

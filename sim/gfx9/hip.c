@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static _Thread_local char message[512];
 static _Thread_local hipError_t last;
@@ -291,10 +290,7 @@ HIP hipError_t hipEventDestroy(hipEvent_t e) {
 HIP hipError_t hipEventRecord(hipEvent_t e, hipStream_t s) {
     (void)s;
     if (!e) return hip_fail(hipErrorInvalidHandle, "event is NULL");
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    e->recorded = 1;
-    e->at = sim_time_mode() ? sim_clock() : (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    e->recorded = 1, e->at = sim_event_time();
     return hipSuccess;
 }
 HIP hipError_t hipEventSynchronize(hipEvent_t e) {

@@ -5,7 +5,6 @@
 #include "sim.h"
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct sim_graph {
     sim_work *work;
@@ -153,10 +152,7 @@ CU CUresult cuEventDestroy_v2(CUevent e) {
 CU CUresult cuEventRecord(CUevent e, CUstream s) {
     (void)s;
     if (!e) return sim_fail(CUDA_ERROR_INVALID_HANDLE, "event is NULL");
-    struct timespec at;
-    e->recorded = 1;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    e->at = sim_time_mode() ? sim_clock() : (double)at.tv_sec + (double)at.tv_nsec * 1e-9;
+    e->recorded = 1, e->at = sim_event_time();
     return CUDA_SUCCESS;
 }
 CU CUresult cuEventSynchronize(CUevent e) {
