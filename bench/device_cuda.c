@@ -6,26 +6,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CAPTURE_THREAD_LOCAL = 1, STREAM_NON_BLOCKING = 1, ATTRIBUTE_L2_BYTES = 38 };
+enum { STREAM_NON_BLOCKING = 1, ATTRIBUTE_L2_BYTES = 38 };
 
-typedef struct cuda_state {
+typedef struct gpu_state {
 #define ENTRY(name, symbol, parameters) int(*name) parameters;
 #include "device_cuda.def"
 #undef ENTRY
     void *library, *stream, *start, *end;
     int l2_bytes;
-} cuda_state;
+} gpu_state;
 
 static const struct {
     const char *symbol;
     size_t offset;
 } entries[] = {
-#define ENTRY(name, symbol, parameters) {#symbol, offsetof(cuda_state, name)},
+#define ENTRY(name, symbol, parameters) {#symbol, offsetof(gpu_state, name)},
 #include "device_cuda.def"
 #undef ENTRY
 };
 
-static bool succeeded(const cuda_state *cuda, int result, const char *call) {
+static bool succeeded(const gpu_state *cuda, int result, const char *call) {
     const char *name = NULL;
     if (result == 0) return true;
     if (cuda->error_name) cuda->error_name(result, &name);
@@ -33,17 +33,11 @@ static bool succeeded(const cuda_state *cuda, int result, const char *call) {
 }
 #define CALL(cuda, name, ...) succeeded(cuda, (cuda)->name(__VA_ARGS__), #name)
 
-static bool take_entries(cuda_state *cuda) {
-    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
-        void *symbol = dlsym(cuda->library, entries[i].symbol);
-        memcpy((char *)cuda + entries[i].offset, &symbol, sizeof symbol);
-        if (!symbol)
-            return bench_device_fail("libcuda.so.1 has no %s: it is too old", entries[i].symbol);
-    }
-    return true;
-}
+#define DRIVER          "libcuda.so.1"
+#define OPERATION(name) bench_cuda_##name
+#include "device_driver_body.h"
 
-static bool open_ordinal(cuda_state *cuda, int ordinal) {
+static bool open_ordinal(gpu_state *cuda, int ordinal) {
     int device;
     void *context;
     return CALL(cuda, init, 0) && CALL(cuda, device_get, &device, ordinal) &&
@@ -53,17 +47,8 @@ static bool open_ordinal(cuda_state *cuda, int ordinal) {
            CALL(cuda, event_create, &cuda->start, 0) && CALL(cuda, event_create, &cuda->end, 0);
 }
 
-void bench_cuda_close(void *state) {
-    cuda_state *cuda = state;
-    if (!cuda) return;
-    if (cuda->start) cuda->event_destroy(cuda->start);
-    if (cuda->end) cuda->event_destroy(cuda->end);
-    if (cuda->stream) cuda->stream_destroy(cuda->stream);
-    free(cuda);
-}
-
 void *bench_cuda_open(void *library, int ordinal) {
-    cuda_state *cuda = calloc(1, sizeof *cuda);
+    gpu_state *cuda = calloc(1, sizeof *cuda);
     if (!cuda) return NULL;
     cuda->library = library;
     if (take_entries(cuda) && open_ordinal(cuda, ordinal)) return cuda;
@@ -79,16 +64,8 @@ static void *open_cuda(const char *name) {
     return NULL;
 }
 
-static uint64_t cache_bytes(const void *state) {
-    return (uint64_t)((const cuda_state *)state)->l2_bytes;
-}
-
-void *bench_cuda_stream(const void *state) {
-    return ((const cuda_state *)state)->stream;
-}
-
 bool bench_cuda_allocate(void *state, uint64_t bytes, void **memory) {
-    cuda_state *cuda = state;
+    gpu_state *cuda = state;
     uint64_t made = 0;
     if (!CALL(cuda, alloc, &made, bytes)) return false;
     *memory = (void *)(uintptr_t)made;
@@ -96,59 +73,34 @@ bool bench_cuda_allocate(void *state, uint64_t bytes, void **memory) {
 }
 
 void bench_cuda_release(void *state, void *memory) {
-    ((cuda_state *)state)->free((uintptr_t)memory);
+    ((gpu_state *)state)->free((uintptr_t)memory);
 }
 
 /* Copies host memory to the device. The driver's call may return before its last bytes arrive. The
  * stream of bench does not wait for them, because the copy is in the default stream, so this
  * function waits. */
 bool bench_cuda_write(void *state, void *to, const void *from, uint64_t bytes) {
-    cuda_state *cuda = state;
+    gpu_state *cuda = state;
     return CALL(cuda, to_device, (uintptr_t)to, from, bytes) && CALL(cuda, stream_wait, NULL);
 }
 
 bool bench_cuda_read(void *state, void *to, const void *from, uint64_t bytes) {
-    cuda_state *cuda = state;
+    gpu_state *cuda = state;
     return CALL(cuda, from_device, to, (uintptr_t)from, bytes);
 }
 
 bool bench_cuda_copy(void *state, void *to, const void *from, uint64_t bytes) {
-    cuda_state *cuda = state;
+    gpu_state *cuda = state;
     return CALL(cuda, copy, (uintptr_t)to, (uintptr_t)from, bytes, cuda->stream);
 }
 
 bool bench_cuda_fill_words(void *state, void *to, uint32_t word, uint64_t count) {
-    cuda_state *cuda = state;
+    gpu_state *cuda = state;
     return count == 0 || CALL(cuda, fill_words, (uintptr_t)to, word, count, cuda->stream);
 }
 
-bool bench_cuda_wait(void *state) {
-    cuda_state *cuda = state;
-    return CALL(cuda, stream_wait, cuda->stream);
-}
-
-bool bench_cuda_start_time(void *state) {
-    cuda_state *cuda = state;
-    return CALL(cuda, event_record, cuda->start, cuda->stream);
-}
-
-bool bench_cuda_finish_time(void *state, double *seconds) {
-    cuda_state *cuda = state;
-    float milliseconds = 0;
-    bool done = CALL(cuda, event_record, cuda->end, cuda->stream) &&
-                CALL(cuda, event_wait, cuda->end) &&
-                CALL(cuda, elapsed, &milliseconds, cuda->start, cuda->end);
-    *seconds = (double)milliseconds * 1e-3;
-    return done;
-}
-
-bool bench_cuda_begin_capture(void *state) {
-    cuda_state *cuda = state;
-    return CALL(cuda, capture_begin, cuda->stream, CAPTURE_THREAD_LOCAL);
-}
-
 bool bench_cuda_end_capture(void *state, bench_graph *graph) {
-    cuda_state *cuda = state;
+    gpu_state *cuda = state;
     void *broken = NULL;
     if (graph)
         return CALL(cuda, capture_end, cuda->stream, &graph->graph) &&
@@ -158,19 +110,8 @@ bool bench_cuda_end_capture(void *state, bench_graph *graph) {
     return true;
 }
 
-bool bench_cuda_launch(void *state, const bench_graph *graph) {
-    cuda_state *cuda = state;
-    return CALL(cuda, launch, graph->executable, cuda->stream);
-}
-
-void bench_cuda_forget(void *state, bench_graph *graph) {
-    cuda_state *cuda = state;
-    if (graph->executable) cuda->executable_destroy(graph->executable);
-    cuda->graph_destroy(graph->graph);
-}
-
 static bool launch_empty(void *state, size_t count) {
-    return bench_cuda_launch_empty(((cuda_state *)state)->stream, count);
+    return bench_cuda_launch_empty(((gpu_state *)state)->stream, count);
 }
 
 const bench_device_kind bench_device_cuda = {
