@@ -1,0 +1,128 @@
+#include "checked.h"
+#include "core/describe.h"
+#include "walk.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+void checked_make(checked_product *p, bsmm_matrix a, bsmm_matrix b, bsmm_matrix d, fill how,
+                  rng *r) {
+    *p = (checked_product){.alpha = 1};
+    test_matrix_make(&p->a, a, how, r);
+    test_matrix_make(&p->b, b, how, r);
+    test_matrix_make(&p->d, d, FILL_SPECIAL, r);
+    p->desc = (bsmm_matmul_desc){.struct_size = sizeof p->desc,
+                                 .a = &p->a.m,
+                                 .b = &p->b.m,
+                                 .d = &p->d.m,
+                                 .alpha = &p->alpha};
+}
+
+void checked_add_c_and_bias(checked_product *p, const char *format, rng *r) {
+    test_matrix_make(&p->c, describe(format_named(format), p->d.m.rows, p->d.m.cols), FILL_ORDINARY,
+                     r);
+    p->alpha = -1.5f;
+    p->beta = 0.75f;
+    p->bias = guarded_alloc((uint64_t)p->d.m.cols * sizeof(float));
+    for (int64_t i = 0; i < p->d.m.cols; i++)
+        p->bias[i] = (float)rng_below(r, 1000) / 250 - 2;
+    p->desc.c = &p->c.m;
+    p->desc.beta = &p->beta;
+    p->desc.bias = p->bias;
+    p->desc.bias_elem = BSMM_ELEM_F32;
+}
+
+void checked_free(checked_product *p) {
+    if (p->bias) guarded_free(p->bias, (uint64_t)p->d.m.cols * sizeof(float));
+    test_matrix_free(&p->a);
+    test_matrix_free(&p->b);
+    test_matrix_free(&p->c);
+    test_matrix_free(&p->d);
+}
+
+typedef struct expected {
+    /* `value` is the sum of the terms of a result, and `magnitude` is the sum of their magnitudes.
+     */
+    double value, magnitude;
+} expected;
+
+static expected sum_terms(const checked_product *p, const double *a, const double *b, int64_t i,
+                          int64_t j) {
+    int64_t k = p->a.m.cols;
+    expected e = {0, 0};
+    for (int64_t q = 0; q < k; q++) {
+        double term = a[i * k + q] * b[j * k + q];
+        e.value += term;
+        e.magnitude += fabs(term);
+    }
+    e.value *= (double)p->alpha;
+    e.magnitude *= fabs((double)p->alpha);
+    if (p->desc.c) e.value += (double)p->beta * test_matrix_value(&p->c, i, j);
+    if (p->bias) e.value += (double)p->bias[j];
+    return e;
+}
+
+/* Returns the expected elements of D, row after row. The caller frees them. */
+static expected *sum_all(const checked_product *p) {
+    double *a = test_matrix_values(&p->a), *b = test_matrix_values(&p->b);
+    int64_t rows = p->d.m.rows, cols = p->d.m.cols;
+    expected *all = malloc(sizeof *all * (size_t)(rows * cols + 1));
+    assert_non_null(all);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < cols; j++)
+            all[i * cols + j] = sum_terms(p, a, b, i, j);
+    free(a);
+    free(b);
+    return all;
+}
+
+/* Returns true if a result is correct. It may differ from the expected value by `slack` and by
+ * half a unit in the last place of D's format. It may overflow as this format does. */
+static bool close_enough(uint32_t elem, double got, double want, double slack) {
+    if (isnan(want) || isnan(got)) return isnan(want) && isnan(got);
+    bool saturate = bsmm_elem_row(elem)->bits == 8;
+    double low = bsmm_elem_decode(elem, bsmm_elem_encode(elem, want - slack, saturate));
+    double high = bsmm_elem_decode(elem, bsmm_elem_encode(elem, want + slack, saturate));
+    return low <= got && got <= high;
+}
+
+/* Checks all elements of D. `bound` is the kernel's error bound as a multiple of sum |a||b|. The
+ * tolerance also includes the rounding of the expected sum, which is computed in double. */
+static void check(const checked_product *p, const expected *all, const char *kernel, double bound) {
+    double *values = test_matrix_values(&p->d);
+    double d_global = p->d.m.global_scale ? (double)*p->d.m.global_scale : 1;
+    for (int64_t i = 0; i < p->d.m.rows; i++)
+        for (int64_t j = 0; j < p->d.m.cols; j++) {
+            expected e = all[i * p->d.m.cols + j];
+            double got = values[i * p->d.m.cols + j] / d_global;
+            double slack = (bound + (double)p->a.m.cols * 0x1p-53) * e.magnitude;
+            if (isnan(e.value) || isinf(e.magnitude)) slack = 0;
+            if (!close_enough(p->d.m.format.elem, got, e.value / d_global, slack / d_global))
+                fail_msg("%s: %s x %s -> %s, %lld x %lld x %lld, at (%lld, %lld): got %a, want %a, "
+                         "slack %a",
+                         kernel, bsmm_format_name(p->a.m.format), bsmm_format_name(p->b.m.format),
+                         bsmm_format_name(p->d.m.format), (long long)p->d.m.rows,
+                         (long long)p->d.m.cols, (long long)p->a.m.cols, (long long)i, (long long)j,
+                         got, e.value, slack);
+        }
+    free(values);
+}
+
+/* Computes the expected values only once, because that is slow. */
+void checked_run(checked_product *p) {
+    expected *all = sum_all(p);
+    int ran = 0;
+    for (test_walk w = test_walk_begin(&p->desc); test_walk_next(&w); ran++) {
+        if (p->d.data_bytes) memset(p->d.m.data, 0xa5, p->d.data_bytes);
+        if (test_multiply(&p->desc) != BSMM_OK)
+            fail_msg("%s: %s", w.e.kernel, bsmm_error_message());
+        check(p, all, w.e.kernel, w.e.bound);
+    }
+    free(all);
+    assert_true(ran >= test_walk_least(1));
+}
