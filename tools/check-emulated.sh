@@ -29,7 +29,7 @@ everywhere="test_matmul test_cpu_kernels test_cpu_small_m test_cpu_f32fma_spans 
     test_quantize_fast test_quantize test_exact test_cpu_epilogue test_numerics test_tables"
 declare -A tests=(
     [arm64]="test_cpu_pack $everywhere test_golden_elements test_quantize_coder
-        test_quantize_fast_decode test_golden_layouts test_recipes test_recipes_golden test_describe
+        test_quantize_fast_decode test_golden_layouts test_recipes test_recipes_floats test_recipes_golden test_describe
         test_io_safetensors test_io_gguf test_io_npy test_families_fixtures"
     [no_avx]="$everywhere"
     [avx2]="$everywhere test_cpu_chunks test_quantize_fast_decode test_dequantize_halves test_dequantize_casts"
