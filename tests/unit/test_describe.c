@@ -1,260 +1,222 @@
 /* Tests invalid descriptions of a product, each of which breaks one rule. The call must return the
  * expected status, give a message that names the field, and leave D unchanged. */
-#include "operand.h"
+#include "described.h"
 
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-enum { M = 8, N = 16, K = 64 };
-
-typedef struct fixture {
-    _Alignas(64) uint8_t a[M * K], b[N * K];
-    uint8_t a_scales[4096], b_scales[4096];
-    float c[M * N], d[M * N + 1], bias[N + 1];
-    float alpha, beta;
-    bsmm_matrix am, bm, cm, dm;
-    bsmm_matmul_desc desc;
-} fixture;
-
-static void fixture_make(fixture *f) {
-    memset(f, 0, sizeof *f);
-    f->alpha = f->beta = 1;
-    f->am = describe(format_named("mxfp8"), M, K);
-    f->bm = describe(format_named("mxfp4"), N, K);
-    f->cm = describe(format_named("f32"), M, N);
-    f->dm = describe(format_named("f32"), M, N);
-    f->am.data = f->a;
-    f->am.scales = f->a_scales;
-    f->bm.data = f->b;
-    f->bm.scales = f->b_scales;
-    f->cm.data = f->c;
-    f->dm.data = f->d;
-    f->desc = (bsmm_matmul_desc){.struct_size = sizeof f->desc,
-                                 .a = &f->am,
-                                 .b = &f->bm,
-                                 .c = &f->cm,
-                                 .d = &f->dm,
-                                 .alpha = &f->alpha,
-                                 .beta = &f->beta,
-                                 .bias = f->bias,
-                                 .bias_elem = BSMM_ELEM_F32};
-    memset(f->d, 0xa5, sizeof f->d);
-}
-
-/* clang-format off: each line breaks one rule */
-static void no_a(fixture *f) {
+static void no_a(described *f) {
     f->desc.a = NULL;
 }
-static void no_d(fixture *f) {
+static void no_d(described *f) {
     f->desc.d = NULL;
 }
-static void desc_size_zero(fixture *f) {
+static void desc_size_zero(described *f) {
     f->desc.struct_size = 0;
 }
-static void matrix_size_small(fixture *f) {
+static void matrix_size_small(described *f) {
     f->am.struct_size = 4;
 }
-static void desc_size_cuts_a_pointer(fixture *f) {
+static void desc_size_cuts_a_pointer(described *f) {
     f->desc.struct_size = offsetof(bsmm_matmul_desc, a) + 4;
 }
-static void unknown_elem(fixture *f) {
+static void unknown_elem(described *f) {
     f->am.format.elem = 99;
 }
-static void elem_none(fixture *f) {
+static void elem_none(described *f) {
     f->am.format.elem = BSMM_ELEM_NONE;
 }
-static void elem_e8m0(fixture *f) {
+static void elem_e8m0(described *f) {
     f->am.format.elem = BSMM_ELEM_E8M0;
 }
-static void unknown_scale(fixture *f) {
+static void unknown_scale(described *f) {
     f->bm.format.scale = 4;
 }
-static void unknown_order(fixture *f) {
+static void unknown_order(described *f) {
     f->bm.order = 2;
 }
-static void unknown_layout(fixture *f) {
+static void unknown_layout(described *f) {
     f->bm.scale_layout = 9;
 }
-static void unknown_global(fixture *f) {
+static void unknown_global(described *f) {
     f->bm.global_kind = 2;
 }
-static void unknown_compute(fixture *f) {
+static void unknown_compute(described *f) {
     f->desc.compute = 2;
 }
-static void unknown_flag(fixture *f) {
+static void unknown_flag(described *f) {
     f->desc.flags = 1u << 31;
 }
-static void any_rows_in_one_call(fixture *f) {
+static void any_rows_in_one_call(described *f) {
     f->desc.flags = BSMM_MATMUL_ANY_ROWS;
 }
-static void block_zero(fixture *f) {
+static void block_zero(described *f) {
     f->am.format.block_rows = 0;
 }
-static void block_of_one(fixture *f) {
+static void block_of_one(described *f) {
     f->am.format.block_cols = 1;
 }
-static void block_splits_a_byte(fixture *f) {
+static void block_splits_a_byte(described *f) {
     f->bm.format.block_cols = 33;
 }
-static void block_without_scale(fixture *f) {
+static void block_without_scale(described *f) {
     f->am.format.scale = BSMM_SCALE_NONE;
 }
-static void scales_without_scale(fixture *f) {
+static void scales_without_scale(described *f) {
     f->dm.scales = f->a_scales;
 }
-static void negative_rows(fixture *f) {
+static void negative_rows(described *f) {
     f->am.rows = -1;
 }
-static void huge_rows(fixture *f) {
+static void huge_rows(described *f) {
     f->am.rows = INT64_MAX;
 }
-static void overflowing_product(fixture *f) {
+static void overflowing_product(described *f) {
     f->am.rows = f->am.cols = INT64_MAX / 128;
 }
 /* Describes a matrix of 2^63 bytes, which is more than int64 can count. */
-static void size_above_int64(fixture *f) {
+static void size_above_int64(described *f) {
     f->am.rows = INT64_C(1) << 32;
     f->am.cols = INT64_C(1) << 31;
 }
-static void short_ld(fixture *f) {
+static void short_ld(described *f) {
     f->am.ld = K - 1;
 }
-static void odd_ld(fixture *f) {
+static void odd_ld(described *f) {
     f->bm.ld = K + 1;
 }
-static void short_data(fixture *f) {
+static void short_data(described *f) {
     f->am.data_bytes = M * K - 1;
 }
-static void wrong_scale_bytes(fixture *f) {
+static void wrong_scale_bytes(described *f) {
     f->am.scale_bytes = M * K / 32 + 1;
 }
-static void short_scale_bytes(fixture *f) {
+static void short_scale_bytes(described *f) {
     f->am.scale_bytes = M * K / 32 - 1;
 }
-static void unpadded_swizzle(fixture *f) {
+static void unpadded_swizzle(described *f) {
     f->am.scale_layout = BSMM_LAYOUT_NV_128X4;
     f->am.scale_bytes = M * K / 32;
 }
-static void undeclared_swizzle(fixture *f) {
+static void undeclared_swizzle(described *f) {
     f->am.scale_layout = BSMM_LAYOUT_NV_128X4;
 }
 /* Describes a scale buffer without padding. K = 256 in blocks of 128 has two scales in each row,
  * but the layout pads them to four. */
-static void unpadded_cublas(fixture *f) {
+static void unpadded_cublas(described *f) {
     f->am.format = f->bm.format = format_named("fp8_block128");
     f->am.scale_layout = BSMM_LAYOUT_CUBLAS_BLK128;
     f->am.scale_bytes = 1 * sizeof(float);
 }
-static void tile_of_zero(fixture *f) {
+static void tile_of_zero(described *f) {
     f->am.scale_layout = BSMM_LAYOUT_TILE_CONTIGUOUS;
 }
-static void tile_without_tiles(fixture *f) {
+static void tile_without_tiles(described *f) {
     f->am.scale_tile_rows = 4;
 }
-static void pitch_in_swizzle(fixture *f) {
+static void pitch_in_swizzle(described *f) {
     f->am.scale_layout = BSMM_LAYOUT_NV_8X4;
     f->am.scale_ld = 4;
 }
-static void short_pitch(fixture *f) {
+static void short_pitch(described *f) {
     f->am.scale_ld = 1;
 }
-static void k_differs(fixture *f) {
+static void k_differs(described *f) {
     f->bm.cols = K / 2;
 }
-static void m_differs(fixture *f) {
+static void m_differs(described *f) {
     f->dm.rows = M + 1;
 }
-static void n_differs(fixture *f) {
+static void n_differs(described *f) {
     f->dm.cols = N + 1;
 }
-static void c_differs(fixture *f) {
+static void c_differs(described *f) {
     f->cm.cols = N + 1;
 }
-static void c_is_scaled(fixture *f) {
+static void c_is_scaled(described *f) {
     f->cm.format = format_named("mxfp8");
 }
-static void c_is_8_bit(fixture *f) {
+static void c_is_8_bit(described *f) {
     f->cm.format = format_named("e4m3");
 }
-static void c_missing(fixture *f) {
+static void c_missing(described *f) {
     f->desc.c = NULL;
 }
-static void d_is_4_bit(fixture *f) {
+static void d_is_4_bit(described *f) {
     f->dm.format = format_named("e2m1");
 }
-static void alpha_nan(fixture *f) {
+static void alpha_nan(described *f) {
     f->alpha = NAN;
 }
-static void alpha_inf(fixture *f) {
+static void alpha_inf(described *f) {
     f->alpha = INFINITY;
 }
-static void beta_nan(fixture *f) {
+static void beta_nan(described *f) {
     f->beta = NAN;
 }
-static void bias_without_elem(fixture *f) {
+static void bias_without_elem(described *f) {
     f->desc.bias_elem = BSMM_ELEM_NONE;
 }
-static void bias_of_8_bits(fixture *f) {
+static void bias_of_8_bits(described *f) {
     f->desc.bias_elem = BSMM_ELEM_E4M3;
 }
-static void recipe_without_scales(fixture *f) {
+static void recipe_without_scales(described *f) {
     f->desc.recipe = "ocp";
 }
-static void unknown_recipe(fixture *f) {
+static void unknown_recipe(described *f) {
     f->dm.format = format_named("mxfp8");
     f->desc.recipe = "nonesuch";
 }
-static void unknown_kernel(fixture *f) {
+static void unknown_kernel(described *f) {
     f->desc.kernel = "nonesuch";
 }
-static void unknown_device(fixture *f) {
+static void unknown_device(described *f) {
     f->desc.device = "abacus:0";
 }
-static void prefix_of_a_device(fixture *f) {
+static void prefix_of_a_device(described *f) {
     f->desc.device = "c";
 }
-static void refusing_kernel(fixture *f) {
+static void refusing_kernel(described *f) {
     f->dm.format = format_named("mxfp8");
     f->dm.scales = f->d;
     f->desc.kernel = "cpu_f32";
 }
-static void a_missing_data(fixture *f) {
+static void a_missing_data(described *f) {
     f->am.data = NULL;
 }
-static void a_missing_scales(fixture *f) {
+static void a_missing_scales(described *f) {
     f->am.scales = NULL;
 }
-static void d_missing_data(fixture *f) {
+static void d_missing_data(described *f) {
     f->dm.data = NULL;
 }
-static void d_misaligned(fixture *f) {
+static void d_misaligned(described *f) {
     f->dm.data = (uint8_t *)f->d + 1;
 }
-static void bias_missing(fixture *f) {
+static void bias_missing(described *f) {
     f->desc.bias = NULL;
 }
-static void bias_misaligned(fixture *f) {
+static void bias_misaligned(described *f) {
     f->desc.bias = (uint8_t *)f->bias + 2;
 }
-static void d_over_a(fixture *f) {
+static void d_over_a(described *f) {
     f->am.data = f->d;
 }
-static void d_scales_over_d(fixture *f) {
+static void d_scales_over_d(described *f) {
     f->dm.format = format_named("mxfp8");
     f->dm.scales = (uint8_t *)f->d + M * N - 1;
 }
-static void d_over_b_scales(fixture *f) {
+static void d_over_b_scales(described *f) {
     f->bm.scales = (uint8_t *)f->d + 5;
 }
-static void d_over_bias(fixture *f) {
+static void d_over_bias(described *f) {
     f->desc.bias = f->d + 3;
 }
-static void d_over_c_askew(fixture *f) {
+static void d_over_c_askew(described *f) {
     f->cm.data = f->d + 1;
 }
 
@@ -262,7 +224,7 @@ static void d_over_c_askew(fixture *f) {
 
 static const struct {
     const char *name;
-    void (*spoil)(fixture *f);
+    void (*spoil)(described *f);
     bsmm_status status;
     const char *field;
 } rows[] = {
@@ -338,8 +300,8 @@ static const struct {
 static void test_each_broken_rule(void **state) {
     (void)state;
     for (size_t i = 0; i < BSMM_COUNT(rows); i++) {
-        fixture f;
-        fixture_make(&f);
+        described f;
+        described_make(&f);
         rows[i].spoil(&f);
         float before[M * N + 1];
         memcpy(before, f.d, sizeof before);
@@ -353,8 +315,8 @@ static void test_each_broken_rule(void **state) {
 
 static void test_the_unspoiled_one_works(void **state) {
     (void)state;
-    fixture f;
-    fixture_make(&f);
+    described f;
+    described_make(&f);
     assert_int_equal(bsmm_matmul(&f.desc), BSMM_OK);
 }
 
@@ -366,8 +328,8 @@ static void test_larger_struct(void **state) {
         bsmm_matmul_desc desc;
         uint64_t future[4];
     } larger = {0};
-    fixture f;
-    fixture_make(&f);
+    described f;
+    described_make(&f);
     larger.desc = f.desc;
     larger.desc.struct_size = sizeof larger;
     assert_int_equal(bsmm_matmul(&larger.desc), BSMM_OK);
@@ -380,8 +342,8 @@ static void test_larger_struct(void **state) {
  * treat the members that the older struct lacks as zero. */
 static void test_smaller_struct(void **state) {
     (void)state;
-    fixture f;
-    fixture_make(&f);
+    described f;
+    described_make(&f);
     f.am.struct_size = offsetof(bsmm_matrix, global_scale);
     /* This field lies past struct_size, so the library must not read it. */
     f.am.global_scale = (float *)(uintptr_t)1;
@@ -391,122 +353,18 @@ static void test_smaller_struct(void **state) {
 /* Tests that the bias may be NULL if D has no columns. */
 static void test_bias_of_no_columns(void **state) {
     (void)state;
-    fixture f;
-    fixture_make(&f);
+    described f;
+    described_make(&f);
     f.bm.rows = f.cm.cols = f.dm.cols = 0;
     f.desc.bias = NULL;
     assert_int_equal(bsmm_matmul(&f.desc), BSMM_OK);
 }
 
-static bsmm_buffers buffers_of(fixture *f, void *workspace, uint64_t bytes) {
-    return (bsmm_buffers){.struct_size = sizeof(bsmm_buffers),
-                          .a = f->a,
-                          .a_scales = f->a_scales,
-                          .b = f->b,
-                          .b_scales = f->b_scales,
-                          .c = f->c,
-                          .d = f->d,
-                          .bias = f->bias,
-                          .workspace = workspace,
-                          .workspace_bytes = bytes};
-}
-
-static void test_plan_outlives_its_description(void **state) {
-    (void)state;
-    fixture f;
-    fixture_make(&f);
-    bsmm_plan *plan;
-    assert_int_equal(bsmm_plan_create(&f.desc, &plan), BSMM_OK);
-    f.alpha = NAN;
-    memset(&f.desc, 0xff, sizeof f.desc);
-    memset(&f.am, 0xff, sizeof f.am);
-    uint64_t bytes = bsmm_plan_workspace_bytes(plan);
-    void *workspace = aligned_alloc(64, (bytes + 63) / 64 * 64);
-    bsmm_buffers buffers = buffers_of(&f, workspace, bytes);
-    assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_OK);
-    assert_true(f.d[0] == 0);
-    buffers.workspace_bytes = bytes - 1;
-    assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_E_INVALID);
-    assert_int_equal(strncmp(bsmm_error_message(), "workspace_bytes", 15), 0);
-    buffers.workspace_bytes = bytes;
-    buffers.workspace = (uint8_t *)workspace + 4;
-    assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_E_INVALID);
-    buffers.workspace = workspace;
-    buffers.reserved = 1;
-    assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_E_INVALID);
-    assert_non_null(strstr(bsmm_error_message(), "reserved"));
-    buffers.reserved = 0;
-    buffers.b_scales = NULL;
-    assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_E_INVALID);
-    assert_non_null(strstr(bsmm_error_message(), "b.scales"));
-    bsmm_plan_destroy(plan);
-    free(workspace);
-}
-
-static void test_plan_failures(void **state) {
-    (void)state;
-    fixture f;
-    fixture_make(&f);
-    bsmm_plan *plan = (bsmm_plan *)&f;
-    f.desc.compute = 7;
-    assert_int_equal(bsmm_plan_create(&f.desc, &plan), BSMM_E_INVALID);
-    assert_null(plan);
-    assert_int_equal(bsmm_plan_create(&f.desc, NULL), BSMM_E_INVALID);
-    assert_int_equal(bsmm_plan_run(NULL, NULL), BSMM_E_INVALID);
-    bsmm_plan_destroy(NULL);
-    assert_string_equal(bsmm_plan_kernel(NULL), "");
-}
-
-/* Checks that the error bound, the workspace and the packed bytes that bsmm_explain reports for a
- * kernel equal those of a plan with this kernel. */
-static void check_costs(fixture *f, const bsmm_explanation *e) {
-    bsmm_plan *plan;
-    assert_non_null(e->device);
-    if (!e->accepts) {
-        assert_true(e->bound == 0 && e->packed_b_bytes == 0);
-        return;
-    }
-    f->desc.kernel = e->kernel;
-    assert_string_equal(e->device, "cpu");
-    assert_int_equal(bsmm_plan_create(&f->desc, &plan), BSMM_OK);
-    assert_int_equal(e->packed_b_bytes, bsmm_plan_packed_b_bytes(plan));
-    assert_true(e->bound > 0);
-    bsmm_plan_destroy(plan);
-    f->desc.kernel = NULL;
-}
-
-static void test_explain(void **state) {
-    (void)state;
-    fixture f;
-    fixture_make(&f);
-    bsmm_explanation e = {.struct_size = sizeof e};
-    assert_int_equal(bsmm_explain(&f.desc, 0, &e), BSMM_OK);
-    uint32_t count = 0;
-    while (bsmm_explain(&f.desc, count, &e) == BSMM_OK) {
-        assert_true(e.accepts == (e.reason[0] == 0));
-        check_costs(&f, &e);
-        count++;
-    }
-    /* The last kernel, `ref`, computes every product. */
-    assert_string_equal(e.kernel, "ref");
-    assert_true(e.accepts);
-    assert_int_equal(bsmm_explain(&f.desc, count, &e), BSMM_E_NOT_FOUND);
-    f.desc.device = "abacus";
-    assert_int_equal(bsmm_explain(&f.desc, 0, &e), BSMM_OK);
-    assert_false(e.accepts);
-    assert_non_null(strstr(e.reason, "abacus"));
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_unspoiled_one_works),
-        cmocka_unit_test(test_each_broken_rule),
-        cmocka_unit_test(test_larger_struct),
-        cmocka_unit_test(test_smaller_struct),
+        cmocka_unit_test(test_the_unspoiled_one_works), cmocka_unit_test(test_each_broken_rule),
+        cmocka_unit_test(test_larger_struct),           cmocka_unit_test(test_smaller_struct),
         cmocka_unit_test(test_bias_of_no_columns),
-        cmocka_unit_test(test_plan_outlives_its_description),
-        cmocka_unit_test(test_plan_failures),
-        cmocka_unit_test(test_explain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
