@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from pseudocode_values import ENV, FLOATS, Bits, Infinity, NotANumber, set_arch, to_bits, view
+from pseudocode_values import ENV, FLOATS, Bits, Infinity, NotANumber, concat, set_arch, to_bits, view
 
 __all__ = ["FLOATS", "Bits", "compile_text", "set_arch"]
 
@@ -199,17 +199,6 @@ def get(v, hi, lo, kind, width):
     if hi is None and kind in "ui":
         return view(int(v), kind, width)
     return Bits(int(v) & ((1 << 128) - 1), 128).get(hi, lo, kind, width)
-
-
-def concat(*items):
-    """Joins values of known widths into one. The first item takes the highest bits."""
-    if any(width is None for _, width in items):
-        return [item for item, _ in items]
-    v = 0
-    for item, width in items:
-        raw = to_bits(item, "f", width) if isinstance(item, np.floating) else int(item) & ((1 << width) - 1)
-        v = v << width | raw
-    return Bits(v, sum(w for _, w in items))
 
 
 def translate(text):

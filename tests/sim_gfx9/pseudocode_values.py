@@ -65,6 +65,17 @@ class Bits:
     __index__ = __int__
 
 
+def concat(*items):
+    """Joins values of known widths into one. The first item takes the highest bits."""
+    if any(width is None for _, width in items):
+        return [item for item, _ in items]
+    v = 0
+    for item, width in items:
+        raw = to_bits(item, "f", width) if isinstance(item, np.floating) else int(item) & ((1 << width) - 1)
+        v = v << width | raw
+    return Bits(v, sum(w for _, w in items))
+
+
 def cast(width, kind, v):
     if isinstance(v, Bits):
         if kind == "F":
