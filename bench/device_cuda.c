@@ -120,7 +120,7 @@ const bench_device_kind bench_device_cuda = {
     .peer = &bench_cublaslt,
     .levels = bench_cuda_levels,
     .open = open_cuda,
-    BENCH_CUDA_OPERATIONS,
+    BENCH_OPERATIONS(cuda),
     .start_time = bench_cuda_start_time,
     .finish_time = bench_cuda_finish_time,
     .cache_bytes = cache_bytes,

@@ -123,7 +123,7 @@ const bench_device_kind bench_device_hip = {
     .name = "hip",
     .known = "mi300x",
     .open = open_gpu,
-    BENCH_HIP_OPERATIONS,
+    BENCH_OPERATIONS(hip),
     .start_time = bench_hip_start_time,
     .finish_time = bench_hip_finish_time,
     .cache_bytes = cache_bytes,

@@ -75,7 +75,7 @@ const bench_device_kind bench_device_sim = {
     .is_model = true,
     .levels = levels,
     .open = open_simulator,
-    BENCH_HIP_OPERATIONS,
+    BENCH_OPERATIONS(hip),
     .start_time = start_time,
     .finish_time = finish_time,
     .cache_bytes = cache_bytes,

@@ -76,7 +76,7 @@ const bench_device_kind bench_device_sim_cuda = {
     .is_simulated = true,
     .levels = bench_sim_cuda_levels,
     .open = bench_sim_cuda_open,
-    BENCH_CUDA_OPERATIONS,
+    BENCH_OPERATIONS(cuda),
     .start_time = bench_cuda_start_time,
     .finish_time = bench_cuda_finish_time,
     .cache_bytes = bench_sim_cuda_cache_bytes,

@@ -45,7 +45,7 @@ const bench_device_kind bench_device_sim_cuda_model = {
     .times_without_results = true,
     .levels = bench_sim_cuda_levels,
     .open = open_modelled,
-    BENCH_CUDA_OPERATIONS,
+    BENCH_OPERATIONS(cuda),
     .start_time = start_time,
     .finish_time = finish_time,
     .cache_bytes = bench_sim_cuda_cache_bytes,
