@@ -86,16 +86,9 @@ static double bound(const bsmm_product *p, const void *state) {
     return 2.1 * ((double)p->a.m.cols + 128) * 0x1p-24;
 }
 
-BSMM_CHECK_STATE(bsmm_mfma_state);
-
 const bsmm_kernel bsmm_kernel_hip_gfx950_scaled = {
     .name = "hip_gfx950_scaled",
-    .device = "hip",
-    .state_bytes = sizeof(bsmm_mfma_state),
+    BSMM_MFMA_KERNEL,
     .refuse = refuse,
-    .workspace_bytes = bsmm_mfma_workspace_bytes,
     .bound = bound,
-    .make = bsmm_mfma_make,
-    .run = bsmm_mfma_run,
-    .features = BSMM_FEATURE_INVARIANT, /* the kernel adds products in ascending order of K */
 };

@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+BSMM_CHECK_STATE(bsmm_mfma_state);
+
 /* The largest distance between rows of A or B in bytes. A kernel addresses the 256 rows of a tile
  * with 32-bit offsets, so 256 times this distance must stay below 2^32. */
 enum { MOST_PITCH = 1 << 23 };

@@ -56,4 +56,11 @@ uint64_t bsmm_mfma_workspace_bytes(const bsmm_product *p, const void *state);
 bsmm_status bsmm_mfma_make(const bsmm_product *p, void *state);
 bsmm_status bsmm_mfma_run(const bsmm_product *p, const void *state, void *workspace);
 
+/* The members of bsmm_kernel that hip_cdna_fp8 and hip_gfx950_scaled have in common. The kernels
+ * add products in ascending order of K. */
+#define BSMM_MFMA_KERNEL                                                                           \
+    .device = "hip", .state_bytes = sizeof(bsmm_mfma_state),                                       \
+    .workspace_bytes = bsmm_mfma_workspace_bytes, .make = bsmm_mfma_make, .run = bsmm_mfma_run,    \
+    .features = BSMM_FEATURE_INVARIANT
+
 #endif
