@@ -12,68 +12,22 @@ enum { RECODED = 0 };
 enum { RECODED = 1 };
 #endif
 
-BSMM_KERNEL(256) small_e4m3(bsmm_cdna_gemm p) {
-    gemm_promoted_run(&p, gemm_groups_small(RECODED, 0, 0));
-}
+#define KERNEL(threads, name, shape)                                                               \
+    BSMM_KERNEL(threads) name(bsmm_cdna_gemm p) {                                                  \
+        gemm_promoted_run(&p, shape);                                                              \
+    }
+/* Defines the kernels for elements of the type `elem`. */
+#define KERNELS(elem, recoded)                                                                     \
+    KERNEL(256, small_##elem, gemm_groups_small(recoded, 0, 0))                                    \
+    KERNEL(256, small_##elem##_cols, gemm_groups_small(recoded, 1, 0))                             \
+    KERNEL(512, large_##elem, gemm_groups_large(recoded, 0, 0))                                    \
+    KERNEL(512, large_##elem##_cols, gemm_groups_large(recoded, 1, 0))                             \
+    KERNEL(256, small_##elem##_turned, gemm_groups_small(recoded, 0, 1))                           \
+    KERNEL(256, small_##elem##_turned_cols, gemm_groups_small(recoded, 1, 1))                      \
+    KERNEL(512, large_##elem##_turned, gemm_groups_large(recoded, 0, 1))                           \
+    KERNEL(512, large_##elem##_turned_cols, gemm_groups_large(recoded, 1, 1))
 
-BSMM_KERNEL(256) small_e4m3_cols(bsmm_cdna_gemm p) {
-    gemm_promoted_run(&p, gemm_groups_small(RECODED, 1, 0));
-}
-
-BSMM_KERNEL(512) large_e4m3(bsmm_cdna_gemm p) {
-    gemm_promoted_run(&p, gemm_groups_large(RECODED, 0, 0));
-}
-
-BSMM_KERNEL(512) large_e4m3_cols(bsmm_cdna_gemm p) {
-    gemm_promoted_run(&p, gemm_groups_large(RECODED, 1, 0));
-}
-
-BSMM_KERNEL(256) small_e4m3_turned(bsmm_cdna_gemm p) {
-    gemm_promoted_run(&p, gemm_groups_small(RECODED, 0, 1));
-}
-
-BSMM_KERNEL(256) small_e4m3_turned_cols(bsmm_cdna_gemm p) {
-    gemm_promoted_run(&p, gemm_groups_small(RECODED, 1, 1));
-}
-
-BSMM_KERNEL(512) large_e4m3_turned(bsmm_cdna_gemm p) {
-    gemm_promoted_run(&p, gemm_groups_large(RECODED, 0, 1));
-}
-
-BSMM_KERNEL(512) large_e4m3_turned_cols(bsmm_cdna_gemm p) {
-    gemm_promoted_run(&p, gemm_groups_large(RECODED, 1, 1));
-}
-
+KERNELS(e4m3, RECODED)
 #if !defined(__gfx950__)
-BSMM_KERNEL(256) small_e4m3fnuz(bsmm_cdna_gemm p) {
-    gemm_promoted_run(&p, gemm_groups_small(0, 0, 0));
-}
-
-BSMM_KERNEL(256) small_e4m3fnuz_cols(bsmm_cdna_gemm p) {
-    gemm_promoted_run(&p, gemm_groups_small(0, 1, 0));
-}
-
-BSMM_KERNEL(512) large_e4m3fnuz(bsmm_cdna_gemm p) {
-    gemm_promoted_run(&p, gemm_groups_large(0, 0, 0));
-}
-
-BSMM_KERNEL(512) large_e4m3fnuz_cols(bsmm_cdna_gemm p) {
-    gemm_promoted_run(&p, gemm_groups_large(0, 1, 0));
-}
-
-BSMM_KERNEL(256) small_e4m3fnuz_turned(bsmm_cdna_gemm p) {
-    gemm_promoted_run(&p, gemm_groups_small(0, 0, 1));
-}
-
-BSMM_KERNEL(256) small_e4m3fnuz_turned_cols(bsmm_cdna_gemm p) {
-    gemm_promoted_run(&p, gemm_groups_small(0, 1, 1));
-}
-
-BSMM_KERNEL(512) large_e4m3fnuz_turned(bsmm_cdna_gemm p) {
-    gemm_promoted_run(&p, gemm_groups_large(0, 0, 1));
-}
-
-BSMM_KERNEL(512) large_e4m3fnuz_turned_cols(bsmm_cdna_gemm p) {
-    gemm_promoted_run(&p, gemm_groups_large(0, 1, 1));
-}
+KERNELS(e4m3fnuz, 0)
 #endif
