@@ -61,31 +61,55 @@ static inline float sim_tensor_nan(void) {
     return x;
 }
 
-/* Returns the exact sum of the k products a[i] b[i] and of the accumulator `sum`. Before the
- * addition, each product and the accumulator lose the bits below the last place that `rule` keeps.
- * If a term is Inf or NaN, the function returns the sum of IEEE arithmetic. */
-static inline double sim_tensor_exact(double sum, const float *a, const float *b, int k,
-                                      sim_tensor_rule rule) {
-    enum { NONE = -1000, NOT_FINITE = 128 };
-    double products[SIM_TENSOR_MOST_K];
-    int top = NONE, largest = sim_tensor_exponent((float)sum, -126);
+/* Holds one row of A or one column of B with what every sum of its products needs. */
+typedef struct sim_tensor_vector {
+    double values[SIM_TENSOR_MOST_K];
+    int32_t exponents[SIM_TENSOR_MOST_K]; /* SIM_TENSOR_NONE if the element is 0. */
+    bool finite, zero;                    /* All elements are finite. All elements are 0. */
+} sim_tensor_vector;
+
+/* Twice SIM_TENSOR_NONE, and any exponent added to it, are less than every exponent of a product.
+ */
+enum { SIM_TENSOR_NONE = -1000 };
+
+/* Converts k elements. `least` is the exponent of the smallest normal number of their format. */
+static inline void sim_tensor_prepare(sim_tensor_vector *to, const float *from, int k, int least) {
+    uint32_t any = 0, largest = 0;
     for (int i = 0; i < k; i++) {
-        const int x = sim_tensor_exponent(a[i], rule.least_a);
-        const int y = sim_tensor_exponent(b[i], rule.least_b);
-        products[i] = (double)a[i] * (double)b[i];
-        const int e = products[i] != 0 ? x + y : (int)NONE;
-        top = e > top ? e : top;
-        largest = x > largest ? x : largest;
-        largest = y > largest ? y : largest;
+        uint32_t bits;
+        memcpy(&bits, &from[i], sizeof bits);
+        bits &= INT32_MAX;
+        any |= bits;
+        largest = bits > largest ? bits : largest;
+        const int e = (int)(bits >> 23) - 127;
+        to->exponents[i] = bits == 0 ? (int)SIM_TENSOR_NONE : e < least ? least : e;
+        to->values[i] = (double)from[i];
     }
-    if (largest >= NOT_FINITE) {
+    to->zero = any == 0;
+    to->finite = largest >> 23 < 255;
+}
+
+/* Returns the exact sum of the k products of elements of a and b and of the accumulator `sum`.
+ * Before the addition, each product and the accumulator lose the bits below the last place that
+ * `rule` keeps. If a term is Inf or NaN, the function returns the sum of IEEE arithmetic. */
+static inline double sim_tensor_exact(double sum, const sim_tensor_vector *a,
+                                      const sim_tensor_vector *b, int k, sim_tensor_rule rule) {
+    double products[SIM_TENSOR_MOST_K];
+    if (!a->finite || !b->finite || !isfinite(sum)) {
         for (int i = 0; i < k; i++)
-            sum += products[i];
+            sum += a->values[i] * b->values[i];
         return isnan(sum) ? (double)sim_tensor_nan() : sum;
     }
-    if (sum != 0 && sim_tensor_exponent((float)sum, rule.least_sum) > top)
-        top = sim_tensor_exponent((float)sum, rule.least_sum);
-    if (top == NONE) return 0;
+    /* Most tiles of small products consist of zeros beyond the edges of A and B. */
+    if ((a->zero || b->zero) && sum == 0) return 0;
+    int32_t top =
+        sum != 0 ? sim_tensor_exponent((float)sum, rule.least_sum) : (int32_t)SIM_TENSOR_NONE;
+    for (int i = 0; i < k; i++) {
+        const int32_t e = a->exponents[i] + b->exponents[i];
+        top = e > top ? e : top;
+        products[i] = a->values[i] * b->values[i];
+    }
+    if (top < SIM_TENSOR_NONE / 2) return 0;
     const double scale = sim_tensor_power(rule.fraction - top);
     int64_t total = (int32_t)(sum * scale);
     for (int i = 0; i < k; i++)
@@ -93,13 +117,16 @@ static inline double sim_tensor_exact(double sum, const float *a, const float *b
     return (double)total * sim_tensor_power(top - rule.fraction);
 }
 
-/* Returns sum + a[0] b[0] + ... + a[k - 1] b[k - 1] as a tensor core rounds it to fp32. */
-static inline float sim_tensor_sum(float sum, const float *a, const float *b, int k,
-                                   sim_tensor_rule rule) {
+/* Returns the sum of `sum` and of the k products of elements of a and b as a tensor core rounds it
+ * to fp32. */
+static inline float sim_tensor_sum(float sum, const sim_tensor_vector *a,
+                                   const sim_tensor_vector *b, int k, sim_tensor_rule rule) {
     const double exact = sim_tensor_exact((double)sum, a, b, k, rule);
     if (isnan(exact)) return sim_tensor_nan();
     if (isinf(exact) || exact == 0) return (float)exact;
-    int quantum = ilogb(exact) - rule.kept;
+    uint64_t bits;
+    memcpy(&bits, &exact, sizeof bits);
+    int quantum = (int)(bits >> 52 & 2047) - 1023 - rule.kept;
     if (quantum < -149) quantum = -149;
     const double kept = trunc(exact * sim_tensor_power(-quantum));
     return kept != 0 ? (float)(kept * sim_tensor_power(quantum)) : 0;

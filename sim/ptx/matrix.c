@@ -241,41 +241,58 @@ bool ptx_tensor_rule(ptx_type a, ptx_type b, ptx_type d, sim_tensor_rule *rule) 
     return true;
 }
 
-double ptx_tensor_sum(ptx_type d, double sum, const float *a, const float *b, uint32_t k,
-                      sim_tensor_rule rule) {
+double ptx_tensor_sum(ptx_type d, double sum, const sim_tensor_vector *a,
+                      const sim_tensor_vector *b, uint32_t k, sim_tensor_rule rule) {
     if (d == T_f32) return (double)sim_tensor_sum((float)sum, a, b, (int)k, rule);
     const double exact = sim_tensor_exact(sum, a, b, (int)k, rule);
     const double rounded = ptx_value_of(T_f16, ptx_encode(ptx_format_of(T_f16), exact, RN, false));
     return rounded != 0 ? rounded : 0;
 }
 
-/* Adds the products of a row of A and a column of B to `sum`, as mma.sync of compute capability
- * 9.0 does for 8-bit elements. ptxas turns this mma.sync into two f16 instructions. The first one
- * adds the products k with k % 4 < 2 to zero, and the second one adds the others to its result. A
- * separate addition then adds `sum`. */
-static double add_halves(ptx_type d, double sum, const float *a, const float *b, uint32_t k) {
-    sim_tensor_rule rule;
-    float x[2][MOST_K / 2] = {{0}}, y[2][MOST_K / 2] = {{0}};
-    ptx_tensor_rule(T_f16, T_f16, d, &rule);
-    for (uint32_t n = 0; n < k; n++) {
-        x[n / 2 % 2][n / 4 * 2 + n % 2] = a[n];
-        y[n / 2 % 2][n / 4 * 2 + n % 2] = b[n];
+/* Holds the elements of a row of A or of a column of B, divided among the instructions that the
+ * hardware executes for one mma.sync. */
+typedef struct parts {
+    sim_tensor_vector of[2];
+} parts;
+
+/* Prepares a row of A or a column of B, whose elements lie `stride` apart. On compute capability
+ * 9.0, ptxas turns mma.sync of 8-bit elements into two f16 instructions. The first one adds the
+ * products k with k % 4 < 2 to zero, and the second one adds the other products to its result. A
+ * separate addition then adds the accumulator. */
+static void prepare(const shape *s, parts *to, const double *from, size_t stride, int least) {
+    const bool halves = ptx_types[s->a].bits == 8;
+    float values[2][MOST_K] = {{0}};
+    for (uint32_t k = 0; k < s->k; k++) {
+        const float value = (float)from[k * stride];
+        if (halves)
+            values[k / 2 % 2][k / 4 * 2 + k % 2] = value;
+        else
+            values[0][k] = value;
     }
-    const double first = ptx_tensor_sum(d, 0, x[0], y[0], k / 2, rule);
-    sum += ptx_tensor_sum(d, first, x[1], y[1], k / 2, rule);
+    for (uint32_t half = 0; half < (halves ? 2 : 1); half++)
+        sim_tensor_prepare(&to->of[half], values[half], (int)(halves ? s->k / 2 : s->k),
+                           halves ? SIM_TENSOR_LEAST_F16 : least);
+}
+
+static double add_parts(const shape *s, double sum, const parts *a, const parts *b,
+                        sim_tensor_rule rule) {
+    if (ptx_types[s->a].bits != 8) return ptx_tensor_sum(s->d, sum, a->of, b->of, s->k, rule);
+    sim_tensor_rule wide;
+    ptx_tensor_rule(T_f16, T_f16, s->d, &wide);
+    const double first = ptx_tensor_sum(s->d, 0, &a->of[0], &b->of[0], s->k / 2, wide);
+    sum += ptx_tensor_sum(s->d, first, &a->of[1], &b->of[1], s->k / 2, wide);
     return isnan(sum) ? (double)sim_tensor_nan() : sum;
 }
 
 static void add_as_hardware(const shape *s, tile *t, sim_tensor_rule rule) {
+    parts a[16], b[8];
     for (uint32_t m = 0; m < s->m; m++)
-        for (uint32_t n = 0; n < 8; n++) {
-            float a[MOST_K] = {0}, b[MOST_K] = {0};
-            for (uint32_t k = 0; k < s->k; k++)
-                a[k] = (float)t->a[m][k], b[k] = (float)t->b[k][n];
-            t->c[m][n] = ptx_types[s->a].bits == 8
-                             ? add_halves(s->d, t->c[m][n], a, b, s->k)
-                             : ptx_tensor_sum(s->d, t->c[m][n], a, b, s->k, rule);
-        }
+        prepare(s, &a[m], t->a[m], 1, rule.least_a);
+    for (uint32_t n = 0; n < 8; n++)
+        prepare(s, &b[n], &t->b[0][n], 8, rule.least_b);
+    for (uint32_t m = 0; m < s->m; m++)
+        for (uint32_t n = 0; n < 8; n++)
+            t->c[m][n] = add_parts(s, t->c[m][n], &a[m], &b[n], rule);
 }
 
 /* Multiplies with sums in double, which are rounded once. The simulator does this for instructions

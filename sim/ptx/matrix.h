@@ -31,6 +31,6 @@ uint32_t ptx_layout_place(const ptx_layout *y, uint32_t row, uint32_t k, uint32_
  * types `a` and `b` to accumulators of type `d`. Returns false if this rule is not known. */
 bool ptx_tensor_rule(ptx_type a, ptx_type b, ptx_type d, sim_tensor_rule *rule);
 /* Returns sum + a[0] b[0] + ... + a[k - 1] b[k - 1] as the tensor cores round it to type `d`. */
-double ptx_tensor_sum(ptx_type d, double sum, const float *a, const float *b, uint32_t k,
-                      sim_tensor_rule rule);
+double ptx_tensor_sum(ptx_type d, double sum, const sim_tensor_vector *a,
+                      const sim_tensor_vector *b, uint32_t k, sim_tensor_rule rule);
 #endif

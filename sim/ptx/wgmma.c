@@ -108,15 +108,19 @@ static void add_in_double(const product *p, tile *t) {
 /* Adds the products of A and B with the same roundings as the hardware. */
 static void add_as_hardware(const product *p, tile *t, sim_tensor_rule rule) {
     const float s = (float)signs(p);
-    float a[16][SIM_TENSOR_MOST_K], b[SIM_TENSOR_MOST_K];
-    for (uint32_t m = 0; m < 16; m++)
+    sim_tensor_vector a[16], b;
+    float elements[SIM_TENSOR_MOST_K];
+    for (uint32_t m = 0; m < 16; m++) {
         for (uint32_t k = 0; k < t->k; k++)
-            a[m][k] = s * (float)t->left[m][k];
+            elements[k] = s * (float)t->left[m][k];
+        sim_tensor_prepare(&a[m], elements, (int)t->k, rule.least_a);
+    }
     for (uint32_t n = 0; n < t->n; n++) {
         for (uint32_t k = 0; k < t->k; k++)
-            b[k] = (float)t->right[k][n];
+            elements[k] = (float)t->right[k][n];
+        sim_tensor_prepare(&b, elements, (int)t->k, rule.least_b);
         for (uint32_t m = 0; m < 16; m++)
-            t->sum[m][n] = ptx_tensor_sum(t->d, t->sum[m][n], a[m], b, t->k, rule);
+            t->sum[m][n] = ptx_tensor_sum(t->d, t->sum[m][n], &a[m], &b, t->k, rule);
     }
 }
 

@@ -16,6 +16,7 @@ namespace {
 /* SHARED_AT is the offset of dynamic shared memory. It is a multiple of 128 but not of 1024, as may
  * happen on a GPU, so that kernels must align their tiles themselves. */
 enum { SHARED_AT = 1152, STACK_BYTES = 256 << 10, WARP = 32, ROUNDS_WITHOUT_PROGRESS = 20000 };
+enum { MOST_ROUNDS_OF_WARP = 32 };
 
 typedef std::function<void()> work;
 
@@ -49,7 +50,7 @@ struct mbarrier {
 } // namespace
 
 struct emulated_warp {
-    uint64_t values[2][WARP];
+    uint64_t values[2][3 * WARP];
     uint32_t arrived[2], left[2], ended;
 };
 
@@ -153,18 +154,34 @@ template <typename F> static void wait_until(F ready) {
 
 /* Exchanges alternate between two buffers. A lane writes to a buffer again only after all lanes
  * have entered the exchange with the other buffer. By then all lanes have read the first. */
-const uint64_t *emulated_exchange(uint64_t value) {
+const uint64_t *emulated_exchange_words(const uint64_t *words, uint32_t count,
+                                        emulated_warp_work work, const void *argument) {
     fiber *me = now();
     emulated_warp *w = me->warp;
     uint32_t place = me->exchanges++ % 2;
-    if (w->arrived[place] == 0) memset(w->values[place], 0, sizeof w->values[place]);
-    w->values[place][me->lane] = value;
+    if (w->arrived[place] == 0) memset(w->values[place], 0, count * WARP * sizeof(uint64_t));
+    for (uint32_t i = 0; i < count; i++)
+        w->values[place][i * WARP + me->lane] = words[i];
     w->arrived[place] |= 1u << me->lane;
     w->left[place] = 0;
     wait_until([=] { return (w->arrived[place] | w->ended) == UINT32_MAX; });
+    if (work && w->left[place] == 0) work(w->values[place], argument);
     w->left[place] |= 1u << me->lane;
     if ((w->left[place] | w->ended) == UINT32_MAX) w->arrived[place] = 0;
     return w->values[place];
+}
+
+const uint64_t *emulated_exchange(uint64_t value) {
+    return emulated_exchange_words(&value, 1, nullptr, nullptr);
+}
+
+void *emulated_warp_memory(size_t bytes) {
+    static std::map<std::pair<uint32_t, size_t>, std::vector<double>> all;
+    const fiber *me = now();
+    const emulated_block *b = me->in;
+    std::vector<double> &mine = all[{b->rank, size_t(me->warp - b->warps.data())}];
+    if (mine.size() * sizeof(double) < bytes) mine.resize((bytes + 7) / sizeof(double));
+    return mine.data();
 }
 
 uint32_t emulated_ballot(bool value) {
@@ -427,16 +444,36 @@ static void make_fiber(fiber *f, emulated_block *in, uint32_t number, size_t sta
     makecontext(&f->context, fiber_main, 0);
 }
 
-static bool run_cluster(cluster *c) {
+/* Runs the threads of one warp until each waits, several times. Returns true if any made progress.
+ * The stacks of a single warp fit in the L1 cache, so it is faster to run one warp many times in a
+ * row than all warps of a block once. A random limit varies the order in which warps run. */
+static bool run_warp(cluster *c, fiber *first, uint32_t lanes) {
+    bool any = false;
+    for (uint32_t rounds = 1 + random_below(MOST_ROUNDS_OF_WARP); rounds > 0; rounds--) {
+        c->progress = false;
+        for (uint32_t i = 0; i < lanes; i++)
+            if (!first[i].ended) run_fiber(&first[i]);
+        any = any || c->progress;
+        if (!c->progress || first->warp->ended == UINT32_MAX) break;
+    }
+    return any;
+}
+
+static bool run_cluster(cluster *c, uint32_t threads_of_block) {
     uint32_t idle = 0;
     running = c;
     while (c->threads_left) {
         c->progress = false;
         run_some_later();
-        for (fiber &f : c->fibers) {
-            if (!f.ended) run_fiber(&f);
-        }
-        idle = c->progress ? 0 : idle + 1;
+        bool progress = c->progress;
+        for (size_t i = 0; i < c->fibers.size(); i += threads_of_block)
+            for (uint32_t at = 0; at < threads_of_block; at += WARP) {
+                const uint32_t left = threads_of_block - at;
+                fiber *first = &c->fibers[i + at];
+                if (first->warp->ended == UINT32_MAX) continue;
+                progress = run_warp(c, first, left < WARP ? left : uint32_t(WARP)) || progress;
+            }
+        idle = progress ? 0 : idle + 1;
         if (idle > ROUNDS_WITHOUT_PROGRESS) return false;
     }
     while (!c->later.empty())
@@ -486,7 +523,7 @@ extern "C" int emulated_launch(void *kernel, void **arguments, const uint32_t gr
             for (uint32_t t = 0; t < each; t++)
                 make_fiber(&c.fibers[i * each + t], &c.blocks[i], t, i * each + t, like);
         }
-        if (!run_cluster(&c)) return 0;
+        if (!run_cluster(&c, each)) return 0;
     }
     return 1;
 }

@@ -36,6 +36,16 @@ void emulated_give_way(void);
 /* Exchanges a value among all lanes of a warp. Returns the values of all lanes, which are valid
  * until the next exchange. */
 const uint64_t *emulated_exchange(uint64_t value);
+
+/* Exchanges up to 3 words at once, or none. Element 32 i + l of the result is word i of lane l.
+ * One lane calls `work` with these values and `argument` after all lanes have entered the exchange
+ * and before any lane returns from it. */
+typedef void (*emulated_warp_work)(const uint64_t *values, const void *argument);
+const uint64_t *emulated_exchange_words(const uint64_t *words, uint32_t count,
+                                        emulated_warp_work work, const void *argument);
+
+/* Returns memory that all lanes of a warp share. It keeps its contents while it does not grow. */
+void *emulated_warp_memory(size_t bytes);
 uint32_t emulated_ballot(bool value);
 
 /* Synchronizes `threads` threads of the block at barrier `id`. 0 means all threads that have not

@@ -40,26 +40,6 @@ static inline bool emulated_wgmma_is_wide(char type) {
     return type == 'b' || type == 'f';
 }
 
-/* Converts 32 bytes along K of one row of a tile to fp32. The rows of the tile have 128 bytes and
- * the 128-byte swizzle. */
-static inline void emulated_wgmma_row(uint64_t descriptor, uint32_t row, char type, float *to) {
-    uint8_t codes[32];
-    uint32_t start = (uint32_t(descriptor) << 4) + row * 128;
-    for (uint32_t i = 0; i < 32; i += 16) {
-        uint32_t at = start + i;
-        at = emulated_mapped(at ^ (at / 128 % 8) << 4, emulated_rank());
-        memcpy(codes + i, emulated_pointer(at), 16);
-    }
-    for (uint32_t i = 0; i < 16 && emulated_wgmma_is_wide(type); i++) {
-        const uint32_t code = codes[2 * i] | uint32_t(codes[2 * i + 1]) << 8;
-        to[i] = type == 'b' ? __uint_as_float(code << 16) : emulated_value(EMULATED_F16, code);
-    }
-    if (emulated_wgmma_is_wide(type)) return;
-    const float *values = emulated_wgmma_values(type);
-    for (uint32_t i = 0; i < 32; i++)
-        to[i] = values[codes[i]];
-}
-
 /* Returns the exponent of the smallest normal number of the type of A and B, because tensor cores
    align products by this exponent. */
 static inline int emulated_wgmma_least(char type) {
@@ -69,39 +49,103 @@ static inline int emulated_wgmma_least(char type) {
                          : SIM_TENSOR_LEAST_E4M3;
 }
 
+/* Reads 32 bytes along K of one row of a tile. The rows of the tile have 128 bytes and the 128-byte
+ * swizzle. */
+static inline void emulated_wgmma_row(uint64_t descriptor, uint32_t row, char type,
+                                      sim_tensor_vector *to) {
+    uint8_t codes[32];
+    float values[32];
+    const bool wide = emulated_wgmma_is_wide(type);
+    uint32_t start = (uint32_t(descriptor) << 4) + row * 128;
+    for (uint32_t i = 0; i < 32; i += 16) {
+        uint32_t at = start + i;
+        at = emulated_mapped(at ^ (at / 128 % 8) << 4, emulated_rank());
+        memcpy(codes + i, emulated_pointer(at), 16);
+    }
+    for (uint32_t i = 0; i < 16 && wide; i++) {
+        const uint32_t code = codes[2 * i] | uint32_t(codes[2 * i + 1]) << 8;
+        values[i] = type == 'b' ? __uint_as_float(code << 16) : emulated_value(EMULATED_F16, code);
+    }
+    for (uint32_t i = 0; i < 32 && !wide; i++)
+        values[i] = emulated_wgmma_values(type)[codes[i]];
+    sim_tensor_prepare(to, values, wide ? 16 : 32, emulated_wgmma_least(type));
+}
+
+/* Describes the operands of a wgmma. `first_row` is the warp's first row of the
+ * tile of A. */
+struct emulated_wgmma_operands {
+    uint64_t a, b;
+    char a_type, b_type;
+    uint32_t n, first_row;
+};
+
+/* Returns the warp's memory for the 16 rows of A and the n columns of B of a wgmma. */
+static inline sim_tensor_vector *emulated_wgmma_memory(uint32_t n) {
+    return static_cast<sim_tensor_vector *>(
+        emulated_warp_memory((16 + n) * sizeof(sim_tensor_vector)));
+}
+
+/* Prepares the operands of a wgmma in the warp's memory. */
+static inline void emulated_wgmma_prepare(const uint64_t *, const void *argument) {
+    const emulated_wgmma_operands *o = static_cast<const emulated_wgmma_operands *>(argument);
+    sim_tensor_vector *to = emulated_wgmma_memory(o->n);
+    for (uint32_t i = 0; i < 16; i++)
+        emulated_wgmma_row(o->a, o->first_row + i, o->a_type, &to[i]);
+    for (uint32_t i = 0; i < o->n; i++)
+        emulated_wgmma_row(o->b, i, o->b_type, &to[16 + i]);
+}
+
+/* Adds the products of two rows of A and n / 4 columns of B to this thread's accumulators. A thread
+ * holds two of every eight columns of D. */
+static inline void emulated_wgmma_add(float *d, uint32_t add, uint32_t n, int k,
+                                      sim_tensor_rule rule) {
+    const uint32_t group = emulated_now->lane / 4, t = emulated_now->lane % 4;
+    const sim_tensor_vector *rows = emulated_wgmma_memory(n), *columns = rows + 16;
+    for (uint32_t c = 0; c < n / 4; c++)
+        for (uint32_t r = 0; r < 2; r++) {
+            float *to = &d[c / 2 * 4 + 2 * r + c % 2];
+            *to = sim_tensor_sum(add ? *to : 0, &rows[group + 8 * r],
+                                 &columns[c / 2 * 8 + 2 * t + c % 2], k, rule);
+        }
+}
+
 /* Emulates wgmma with both operands in shared memory. `types` names the types of D, A and B, for
  * example "f32.e4m3.e4m3", "f32.bf16.bf16" or "f32.f16.f16". */
 static inline void emulated_wgmma(float *d, uint64_t a, uint64_t b, uint32_t add, uint32_t n,
                                   const char *types) {
     const bool wide = emulated_wgmma_is_wide(types[4]);
     const char a_type = wide ? types[4] : types[5], b_type = wide ? types[4] : types[10];
-    const int k = wide ? 16 : 32;
-    const sim_tensor_rule rule =
-        sim_tensor_rule_of(!wide, emulated_wgmma_least(a_type), emulated_wgmma_least(b_type));
-    const uint32_t t = emulated_now->thread.x % 128, first = 16 * (t / 32) + t % 32 / 4;
-    float rows[2][32], column[32];
-    emulated_wgmma_row(a, first, a_type, rows[0]);
-    emulated_wgmma_row(a, first + 8, a_type, rows[1]);
-    for (uint32_t c = 0; c < n / 4; c++) { /* Each thread holds two of every eight columns of D. */
-        emulated_wgmma_row(b, c / 2 * 8 + 2 * (t % 4) + c % 2, b_type, column);
-        for (uint32_t r = 0; r < 2; r++) {
-            float *to = &d[c / 2 * 4 + 2 * r + c % 2];
-            *to = sim_tensor_sum(add ? *to : 0, rows[r], column, k, rule);
-        }
-    }
+    const emulated_wgmma_operands operands = {a,      b, a_type,
+                                              b_type, n, emulated_now->thread.x % 128 / 32 * 16};
+    emulated_exchange_words(nullptr, 0, emulated_wgmma_prepare, &operands);
+    emulated_wgmma_add(
+        d, add, n, wide ? 16 : 32,
+        sim_tensor_rule_of(!wide, emulated_wgmma_least(a_type), emulated_wgmma_least(b_type)));
 }
 
-/* Converts 16 bf16 along K of one row of a tile to fp32. The tile has no swizzle. */
-static inline void emulated_wgmma_plain_row(uint64_t descriptor, uint32_t row, float to[16]) {
+/* Reads 16 bf16 along K of one row of a tile. The tile has no swizzle. */
+static inline void emulated_wgmma_plain_row(uint64_t descriptor, uint32_t row,
+                                            sim_tensor_vector *to) {
+    float values[16];
     uint32_t along = uint32_t(descriptor >> 16 & 0x3FFF) << 4;
     uint32_t across = uint32_t(descriptor >> 32 & 0x3FFF) << 4;
     uint32_t start = (uint32_t(descriptor & 0x3FFF) << 4) + row / 8 * across + row % 8 * 16;
-    for (uint32_t k = 0; k < 16; k++) {
-        uint32_t at = emulated_mapped(start + k / 8 * along + k % 8 * 2, emulated_rank());
-        uint16_t code;
-        memcpy(&code, emulated_pointer(at), sizeof code);
-        to[k] = __uint_as_float(uint32_t(code) << 16);
+    for (uint32_t half = 0; half < 2; half++) {
+        uint16_t codes[8];
+        memcpy(codes, emulated_pointer(emulated_mapped(start + half * along, emulated_rank())), 16);
+        for (uint32_t k = 0; k < 8; k++)
+            values[8 * half + k] = __uint_as_float(uint32_t(codes[k]) << 16);
     }
+    sim_tensor_prepare(to, values, 16, SIM_TENSOR_LEAST_BF16);
+}
+
+/* Prepares 16 rows of A, which are exchanged, and the columns of B in shared memory. */
+static inline void emulated_wgmma_words_prepare(const uint64_t *values, const void *argument) {
+    const emulated_wgmma_operands *o = static_cast<const emulated_wgmma_operands *>(argument);
+    sim_tensor_vector *to = emulated_wgmma_memory(o->n);
+    emulated_mma_rows(values, to);
+    for (uint32_t i = 0; i < o->n; i++)
+        emulated_wgmma_plain_row(o->b, i, &to[16 + i]);
 }
 
 /* Emulates wgmma with bf16 operands and A in registers. `a` holds this thread's four words of its
@@ -109,17 +153,10 @@ static inline void emulated_wgmma_plain_row(uint64_t descriptor, uint32_t row, f
  * do, so a kernel that changes them too early gives wrong results. */
 static inline void emulated_wgmma_words(float *d, const uint32_t *a, uint64_t b, uint32_t add,
                                         uint32_t n) {
-    const uint32_t group = emulated_now->lane / 4, t = emulated_now->lane % 4;
-    float rows[2][16], column[16];
-    emulated_mma_values(emulated_exchange(uint64_t(a[2]) << 32 | a[0]) + 4 * group, rows[0]);
-    emulated_mma_values(emulated_exchange(uint64_t(a[3]) << 32 | a[1]) + 4 * group, rows[1]);
-    for (uint32_t c = 0; c < n / 4; c++) { /* Each thread holds two of every eight columns of D. */
-        emulated_wgmma_plain_row(b, c / 2 * 8 + 2 * t + c % 2, column);
-        for (uint32_t r = 0; r < 2; r++) {
-            float *to = &d[c / 2 * 4 + 2 * r + c % 2];
-            *to = sim_tensor_sum(add ? *to : 0, rows[r], column, 16, emulated_mma_rule());
-        }
-    }
+    const uint64_t mine[2] = {uint64_t(a[2]) << 32 | a[0], uint64_t(a[3]) << 32 | a[1]};
+    const emulated_wgmma_operands operands = {0, b, 'b', 'b', n, 0};
+    emulated_exchange_words(mine, 2, emulated_wgmma_words_prepare, &operands);
+    emulated_wgmma_add(d, add, n, 16, emulated_mma_rule());
 }
 
 #endif
