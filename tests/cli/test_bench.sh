@@ -130,6 +130,8 @@ BSMM_BENCH_OPENBLAS=
 # names contain `product` multiply; an empty name means all kernels.
 while read -r device format place product; do
     "$BSMM" devices | grep -q "^$device " || continue
+    explained=$("$BSMM" explain --device "$device" --format "$format" -M 64 -N 64 -K 128 2>&1)
+    [[ $explained =~ built\ without\ (AMD|CUDA)\ kernels ]] && continue
     model="--device $device --format $format -M 64 -N 64 -K 128"
     expect 0 $model --json
     contains "$out" '"modelled":true'
