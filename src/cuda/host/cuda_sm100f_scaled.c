@@ -118,7 +118,9 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
         /* Scales are read in place only if all scales that an instruction reads are real ones. The
          * last scales of a row may otherwise be padding that holds NaN, and all results of the row
          * would then be computed again in double. */
-        bsmm_scaled_scales_begin(bsmm_cuda_side(p, i), x->scale_tiles, &s->scales[i]);
+        if (bsmm_scaled_scales_begin(bsmm_cuda_side(p, i), x->scale_tiles, &s->scales[i]) !=
+            BSMM_OK)
+            return "the scales are too many for the layout nv_128x4";
         if (s->scales[i].map.count / BSMM_SCALED_SCALE_BOX > INT32_MAX)
             return "the scales are more than TMA can address";
     }

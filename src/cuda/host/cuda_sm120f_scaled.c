@@ -57,7 +57,8 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (tiles_of(p->d.m.rows) * tiles_of(p->d.m.cols) > INT32_MAX)
         return "D has more than 2^31 tiles";
     for (int i = 0; i < 2; i++)
-        bsmm_scaled_scales_begin(bsmm_cuda_side(p, i), 1, &s->scales[i]);
+        if (bsmm_scaled_scales_begin(bsmm_cuda_side(p, i), 1, &s->scales[i]) != BSMM_OK)
+            return "the scales are too many for the layout nv_128x4";
     return NULL;
 }
 

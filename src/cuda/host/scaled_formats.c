@@ -32,15 +32,16 @@ const char *bsmm_scaled_refuse(const bsmm_product *p, bsmm_scaled_kind *kind) {
     return NULL;
 }
 
-void bsmm_scaled_scales_begin(const bsmm_operand *o, uint32_t multiple, bsmm_scaled_scales *s) {
+bsmm_status bsmm_scaled_scales_begin(const bsmm_operand *o, uint32_t multiple,
+                                     bsmm_scaled_scales *s) {
     bsmm_matrix laid = o->m;
     laid.scale_layout = BSMM_LAYOUT_NV_128X4;
     laid.scale_ld = 0;
     laid.scale_tile_rows = laid.scale_tile_cols = 0;
-    /* This fails only if the number of scales exceeds 64 bits. */
-    (void)bsmm_scale_map_make(&laid, "scales", &s->map);
+    BSMM_TRY(bsmm_scale_map_make(&laid, "scales", &s->map));
     s->stored = o->m.scale_layout == BSMM_LAYOUT_NV_128X4 && o->map.cols % multiple == 0;
     s->bytes = s->stored ? 0 : (uint64_t)bsmm_round_up((int64_t)s->map.count, 256);
+    return BSMM_OK;
 }
 
 bsmm_status bsmm_scaled_scales_make(const bsmm_cuda_device *device, const bsmm_scaled_scales *s) {

@@ -37,9 +37,10 @@ typedef struct bsmm_scaled_scales {
 } bsmm_scaled_scales;
 
 /* Decides how an operand's scales are read. They are stored as the kernel wants them if they have
- * the layout nv_128x4 and their number per row is a multiple of `multiple`. The extents must
- * fit 32 bits. */
-void bsmm_scaled_scales_begin(const bsmm_operand *o, uint32_t multiple, bsmm_scaled_scales *s);
+ * the layout nv_128x4 and their number per row is a multiple of `multiple`. Fails if sizes
+ * overflow. */
+bsmm_status bsmm_scaled_scales_begin(const bsmm_operand *o, uint32_t multiple,
+                                     bsmm_scaled_scales *s);
 
 /* Loads the kernel that moves the scales. The device's context must be current for this and the
  * next function. */
