@@ -1,0 +1,69 @@
+/* Tests that no kernel of a GPU takes a product with an extent beyond 31 bits, because kernels
+ * count rows and columns in 32-bit integers. The test asks the kernels of simulated GPUs and runs
+ * none. */
+#include "operand.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *const devices[] = {"sim:gfx942", "sim:gfx950", "sim:sm_80",
+                                      "sim:sm_90a", "sim:sm_100", "sim:sm_120"};
+static const char *const formats[][2] = {{"bf16", "bf16"},
+                                         {"f16", "f16"},
+                                         {"bf16", "mxfp4"},
+                                         {"f16", "nvfp4"},
+                                         {"mxfp8", "mxfp8"},
+                                         {"mxfp4", "mxfp4"},
+                                         {"nvfp4", "nvfp4"},
+                                         {"mxfp6_e2m3", "mxfp6_e2m3"},
+                                         {"f32", "f32"},
+                                         {"bf16", "mxfp8"},
+                                         {"bf16", "fp8_group128"},
+                                         {"fp8_group128", "fp8_group128"},
+                                         {"fp8_group128", "fp8_block128"}};
+
+/* Returns the number of kernels that take D(m, n) with the given K. `last` is the name of one. */
+static int count_takers(const char *device, const char *const names[2], const int64_t mnk[3],
+                        const char **last) {
+    const bsmm_matrix a = describe(format_named(names[0]), mnk[0], mnk[2]),
+                      b = describe(format_named(names[1]), mnk[1], mnk[2]),
+                      d = describe(format_named("bf16"), mnk[0], mnk[1]);
+    const bsmm_matmul_desc desc = {
+        .struct_size = sizeof desc, .a = &a, .b = &b, .d = &d, .device = device};
+    bsmm_explanation e = {.struct_size = sizeof e};
+    int count = 0;
+    for (uint32_t i = 0; bsmm_explain(&desc, i, &e) == BSMM_OK; i++)
+        if (e.accepts) count++, *last = e.kernel;
+    return count;
+}
+
+static void test_large_extents(void **state) {
+    (void)state;
+    int asked = 0;
+    for (size_t i = 0; i < BSMM_COUNT(devices); i++)
+        for (size_t f = 0; f < BSMM_COUNT(formats); f++) {
+            const char *kernel = NULL;
+            int64_t mnk[3] = {4, 128, 128};
+            if (!count_takers(devices[i], formats[f], mnk, &kernel)) continue;
+            asked++;
+            for (int large = 0; large < 3; large++) {
+                const int64_t usual = mnk[large];
+                mnk[large] = INT64_C(1) << 31;
+                if (count_takers(devices[i], formats[f], mnk, &kernel))
+                    fail_msg("%s takes %s x %s, %lld x %lld x %lld", kernel, formats[f][0],
+                             formats[f][1], (long long)mnk[0], (long long)mnk[1],
+                             (long long)mnk[2]);
+                mnk[large] = usual;
+            }
+        }
+    print_message("%d products on simulated GPUs\n", asked);
+    if (!asked) skip();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_large_extents)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
