@@ -61,15 +61,16 @@ static inline float sim_tensor_nan(void) {
     return x;
 }
 
-/* Holds one row of A or one column of B with what every sum of its products needs. */
+/* Holds one row of A or one column of B in the form in which sums of products read it. */
 typedef struct sim_tensor_vector {
     double values[SIM_TENSOR_MOST_K];
     int32_t exponents[SIM_TENSOR_MOST_K]; /* SIM_TENSOR_NONE if the element is 0. */
-    bool finite, zero;                    /* All elements are finite. All elements are 0. */
+    bool finite;                          /* True if no element is Inf or NaN. */
+    bool zero;                            /* True if all elements are 0. */
 } sim_tensor_vector;
 
-/* Twice SIM_TENSOR_NONE, and any exponent added to it, are less than every exponent of a product.
- */
+/* The exponent of an element that is 0. Its sum with the exponent of any other element is less than
+ * SIM_TENSOR_NONE / 2, which is less than the exponent of every product that is not 0. */
 enum { SIM_TENSOR_NONE = -1000 };
 
 /* Converts k elements. `least` is the exponent of the smallest normal number of their format. */
