@@ -20,7 +20,7 @@ enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 const cli_column cli_bench_challenge_columns[] = {
     CLI_BENCH_JOB_COLUMNS,
     {"seconds", "   time", true, "median time of one product"},
-    {"modelled", NULL, false, "the time comes from a model of the device"},
+    {.key = "modelled", .help = "the time comes from a model of the device"},
     {"light_seconds", "  light", true,
      "time at the speed of light: a GPU's by its data sheet ('bsmm sol'), the CPU's at the best "
      "rate of its arithmetic unit in this run"},

@@ -18,10 +18,11 @@
 const cli_column cli_bench_queued_columns[] = {
     CLI_BENCH_JOB_COLUMNS,
     {"seconds", "    time", true, "median time of one product, A's packing included"},
-    {"modelled", NULL, false,
-     "the time comes from a model of the device; false: from its clock, or from the computer's if "
-     "the "
-     "device is simulated"},
+    {.key = "modelled",
+     .help = "the time comes from a model of the device; false: from its clock, or from the "
+             "computer's if "
+             "the "
+             "device is simulated"},
     {"gflops", "GFLOP/s", true, "2 M N K / seconds / 10^9"},
     {"ceiling_gflops", "ceiling", true, "what `ceiling` allowed"},
     {"share", "share", true, "gflops / ceiling_gflops, the share of the speed of light"},
@@ -29,21 +30,22 @@ const cli_column cli_bench_queued_columns[] = {
      BENCH_PEER_CEILINGS
      "; copy where that is lower or M is 32 and less: moving A, B and D as stored "
      "at the speed of a copy"},
-    {"peers", NULL, false,
-     "GFLOP/s of " BENCH_PEER_TITLE " on the same shape in the same run: " BENCH_PEER_COLUMN},
+    {.key = "peers",
+     .help =
+         "GFLOP/s of " BENCH_PEER_TITLE " on the same shape in the same run: " BENCH_PEER_COLUMN},
     WAY,
     WAY,
     WAY,
     {"max_error", "max error", true,
      "largest |d - exact| / max(1, |exact|) over the validated outputs"},
-    {"b_packed", NULL, false, "B was packed ahead; false: the kernel takes it as stored"},
-    {"pack_b_seconds", NULL, true, "how long that takes; null if it was not"},
+    {.key = "b_packed", .help = "B was packed ahead; false: the kernel takes it as stored"},
+    {.key = "pack_b_seconds", .help = "how long that takes; null if it was not"},
     {"b_gbs", "B GB/s", true, "bytes of B as stored / seconds / 10^9"},
-    {"copy_gbs", NULL, true,
-     "bytes read and written by a copy of device memory, / 10^9 s, the best of the run"},
-    {"intensity", NULL, true, "operations per byte of A, B, their scales and D"},
-    {"sets", NULL, true, "sets of operands that take turns"},
-    {"counters", NULL, false, "with --counters, what the time of each launch consists of"},
+    {.key = "copy_gbs",
+     .help = "bytes read and written by a copy of device memory, / 10^9 s, the best of the run"},
+    {.key = "intensity", .help = "operations per byte of A, B, their scales and D"},
+    {.key = "sets", .help = "sets of operands that take turns"},
+    {.key = "counters", .help = "with --counters, what the time of each launch consists of"},
     CLI_BENCH_LEVEL_COLUMN,
     CLI_BENCH_TRUST_COLUMNS,
     {0},

@@ -14,15 +14,16 @@ const cli_column cli_bench_recode_columns[] = {
     {"rows", " rows", true, "rows of the matrix"},
     {"cols", " cols", true, "its columns"},
     {"seconds", "   time", true, "median time of one conversion"},
-    {"modelled", NULL, false,
-     "the time comes from a model of the device; false: from a clock, which is the computer's if "
-     "the "
-     "device is simulated"},
+    {.key = "modelled",
+     .help = "the time comes from a model of the device; false: from a clock, which is the "
+             "computer's if "
+             "the "
+             "device is simulated"},
     {"gbs", "  GB/s", true, "bytes read and written, each once, / seconds / 10^9"},
     {"ceiling_gbs", "ceiling", true,
      "what reading and writing memory in the same proportion reached, the best of the run"},
     {"share", "share", true, "gbs / ceiling_gbs; above 1 if caches hold the matrix"},
-    {"threads", NULL, true, "threads that both had"},
+    {.key = "threads", .help = "threads that both had"},
     CLI_BENCH_TRUST_COLUMNS,
     {0},
 };

@@ -18,7 +18,7 @@ static const cli_column columns[] = {
     {"exponent", "exponent", false, "exponent field in binary"},
     {"mantissa", "mantissa", false, "mantissa field in binary; empty if there is none"},
     {"class", "class", false, "\"zero\", \"subnormal\", \"normal\", \"inf\" or \"nan\""},
-    {"value", NULL, false, "the value; null for inf and nan"},
+    {.key = "value", .help = "the value; null for inf and nan"},
     {NULL, "formula", false, NULL},
     {"exact", "value", false, "the value's exact decimal digits, as a string"},
     {0},

@@ -9,7 +9,7 @@ typedef struct values {
 } values;
 
 static const cli_column local_columns[] = {
-    {"kind", NULL, false, "\"local\": of this machine"},
+    {.key = "kind", .help = "\"local\": of this machine"},
     {"name", "device", false, "name for --device of matmul, bench and explain"},
     {"title", "title", false, "what it is"},
     {"cores", "cores", true, "cores or compute units"},
@@ -18,7 +18,7 @@ static const cli_column local_columns[] = {
 };
 
 static const cli_column known_columns[] = {
-    {"kind", NULL, false, "\"known\": a data sheet"},
+    {.key = "kind", .help = "\"known\": a data sheet"},
     {"name", "known device", false, "name for --device of sol"},
     {"title", "title", false, "what it is"},
     {"f32", "f32 TFLOP/s", true, "dense peak in operations per second; null: no such unit"},

@@ -8,10 +8,10 @@ typedef struct values {
 
 static const cli_column columns[] = {
     {"name", "family", false, "name for --family of quantize and convert"},
-    {"writes", NULL, false, "true if it can be written, false if only read"},
+    {.key = "writes", .help = "true if it can be written, false if only read"},
     {"formats", "reads", false, "formats that are read, separated by spaces"},
     {"written", "writes", false, "formats that are written, separated by spaces"},
-    {"detected_by", NULL, false, "tensors that tell it"},
+    {.key = "detected_by", .help = "tensors that tell it"},
     {"source", "source", false, "where the convention is from"},
     {0},
 };

@@ -12,7 +12,7 @@ typedef struct values {
 } values;
 
 static const cli_column elem_columns[] = {
-    {"kind", NULL, false, "\"element\""},
+    {.key = "kind", .help = "\"element\""},
     {"name", "element", false, "name of the format"},
     {"role", "role", false, "what it can be: \"element\", \"scale\" or \"both\""},
     {"bits", "bits", true, "bits of a code"},
@@ -30,12 +30,12 @@ static const cli_column elem_columns[] = {
 };
 
 static const cli_column preset_columns[] = {
-    {"kind", NULL, false, "\"preset\""},
+    {.key = "kind", .help = "\"preset\""},
     {"name", "preset", false, "name of the preset"},
     {"element", "element", false, "element format"},
     {"scale", "scale", false, "scale format"},
-    {"block_rows", NULL, false, "rows that share a scale"},
-    {"block_cols", NULL, false, "columns (along K) that share a scale"},
+    {.key = "block_rows", .help = "rows that share a scale"},
+    {.key = "block_cols", .help = "columns (along K) that share a scale"},
     {NULL, "block", true, NULL},
     {"bits_per_weight", "bits/weight", true, "bits of elements and block scales"},
     {"second_level", "second level", false, "scale of the whole tensor"},

@@ -8,13 +8,13 @@
 
 static const cli_column list_columns[] = {
     {"name", "layout", false, "name of the layout"},
-    {"tile_rows", NULL, false, "rows of scales in a tile; null: none, or the caller's"},
-    {"tile_cols", NULL, false, "columns of scales in a tile"},
+    {.key = "tile_rows", .help = "rows of scales in a tile; null: none, or the caller's"},
+    {.key = "tile_cols", .help = "columns of scales in a tile"},
     {NULL, "tile", true, NULL},
     {"padding", "padding", false, "what the sizes are padded to"},
     {"digits", "digits {axis,extent,stride}", false,
      "digits, innermost of each axis first: arrays of axis (R or C), extent, stride"},
-    {"offset", NULL, false, "formula of the offset of scale (r, c) of R x C"},
+    {.key = "offset", .help = "formula of the offset of scale (r, c) of R x C"},
     {"used_by", "used by", false, "who uses it"},
     {0},
 };

@@ -11,9 +11,9 @@ enum { ALL = -1 }; /* ALL means that the user did not give --cdna. */
 static const cli_column list_columns[] = {
     {"instruction", "instruction", false, "name of the instruction, as LLVM's assembler writes it"},
     {"cdna", "cdna", true, "generation of the matrix cores"},
-    {"m", NULL, false, "rows of A and D"},
-    {"n", NULL, false, "columns of B and D"},
-    {"k", NULL, false, "columns of A"},
+    {.key = "m", .help = "rows of A and D"},
+    {.key = "n", .help = "columns of B and D"},
+    {.key = "k", .help = "columns of A"},
     {NULL, "m x n x k", true, NULL},
     {"blocks", "blocks", true, "independent products in one instruction"},
     {"a", "A", false, "type of A; several: the instruction has a choice"},

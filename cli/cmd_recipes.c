@@ -14,7 +14,7 @@ static const cli_column columns[] = {
     {"pow2", "pow2", false, "true if --pow2 rounds its scales to powers of two"},
     {"one_level", "one-level", false, "true if --one-level leaves out the tensor's scale"},
     {"rule", "rule", false, "how the scale and the elements come about"},
-    {"source", NULL, false, "where the rule is from"},
+    {.key = "source", .help = "where the rule is from"},
     {0},
 };
 

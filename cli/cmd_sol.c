@@ -24,8 +24,8 @@ static const cli_column columns[] = {
     {"memory_seconds", "memory", true, "bytes / bandwidth, each byte once"},
     {"unit", "unit", false, "which peak applies: \"f32\", \"f16\", \"f8\", \"f6\" or \"f4\""},
     {"limit", "limit", false, "\"compute\" or \"memory\""},
-    {"operations", NULL, false, "2 M N K"},
-    {"bytes", NULL, false, "bytes of A, B, D and scales"},
+    {.key = "operations", .help = "2 M N K"},
+    {.key = "bytes", .help = "bytes of A, B, D and scales"},
     {0},
 };
 

@@ -4,11 +4,11 @@
 #include <stdio.h>
 
 const cli_column cli_grid_columns[] = {
-    {"layout", NULL, false, "name of the layout drawn"},
-    {"row", NULL, false, "row of the scale"},
-    {"col", NULL, false, "column of the scale"},
-    {"offset", NULL, false, "offset of the scale, in scales"},
-    {"padding", NULL, false, "whether the cell is padding"},
+    {.key = "layout", .help = "name of the layout drawn"},
+    {.key = "row", .help = "row of the scale"},
+    {.key = "col", .help = "column of the scale"},
+    {.key = "offset", .help = "offset of the scale, in scales"},
+    {.key = "padding", .help = "whether the cell is padding"},
     {0},
 };
 

@@ -7,15 +7,15 @@
 #include <string.h>
 
 const cli_column cli_mfma_places[] = {
-    {"instruction", NULL, false, "name of the instruction drawn"},
-    {"operand", NULL, false, "name of the operand"},
-    {"block", NULL, false, "number of the product in the instruction"},
-    {"row", NULL, false, "row of the element in the operand"},
-    {"col", NULL, false, "column of the element in the operand"},
-    {"lane", NULL, false, "lane of the wave that holds it"},
-    {"register", NULL, false, "register, counted from the operand's first"},
-    {"low_bit", NULL, false, "lowest bit in that register"},
-    {"bits", NULL, false, "bits of the element; those beyond 32 are in the next register"},
+    {.key = "instruction", .help = "name of the instruction drawn"},
+    {.key = "operand", .help = "name of the operand"},
+    {.key = "block", .help = "number of the product in the instruction"},
+    {.key = "row", .help = "row of the element in the operand"},
+    {.key = "col", .help = "column of the element in the operand"},
+    {.key = "lane", .help = "lane of the wave that holds it"},
+    {.key = "register", .help = "register, counted from the operand's first"},
+    {.key = "low_bit", .help = "lowest bit in that register"},
+    {.key = "bits", .help = "bits of the element; those beyond 32 are in the next register"},
     {0},
 };
 

@@ -15,11 +15,11 @@
 enum { COPY_CHUNK = 1 << 26 };
 
 const cli_column cli_transfer_columns[] = {
-    {"output", NULL, false, "the file or folder written"},
-    {"changed", NULL, false, "weights that were changed"},
-    {"kept", NULL, false, "other weights and tensors, copied as they are"},
-    {"left_out", NULL, false, "tensors of GGUF whose type is not decoded"},
-    {"bytes", NULL, false, "size of the file, or of all tensors of a folder"},
+    {.key = "output", .help = "the file or folder written"},
+    {.key = "changed", .help = "weights that were changed"},
+    {.key = "kept", .help = "other weights and tensors, copied as they are"},
+    {.key = "left_out", .help = "tensors of GGUF whose type is not decoded"},
+    {.key = "bytes", .help = "size of the file, or of all tensors of a folder"},
     {0},
 };
 

@@ -156,11 +156,22 @@ for c in row["counters"]:
     assert all(by_line[k] <= waits[k] * 1.000001 for k in waits), c
     assert sum(by_line.values()) > sum(waits.values()) / 4, c
 assert abs(sum(c["seconds"] for c in row["counters"]) / row["seconds"] - 1) < 1e-5, row' "$out" "$product" || fail "counters: $out"
-    launched=$(python3 -c 'import json, sys; print(json.loads(sys.argv[1])["counters"][0]["kernel"])' "$out")
+    as_json=$out
     expect 0 $model --sampled
     contains "$out" "model"
     expect 0 $model --counters
-    contains "${out##*$'\n\n'}" " $launched "
+    # After the table of products come a table of launches and a table of lines. The size of the product,
+    # the launch and the line begin each row.
+    python3 -c 'import json, sys
+launches = json.loads(sys.argv[1])["counters"]
+tables = [table.splitlines()[1:] for table in sys.argv[2].split("\n\n")[-2:]]
+wanted = [["64 128 " + c["kernel"] for c in launches],
+          ["64 128 " + c["kernel"] + " " + line["line"] for c in launches for line in c["lines"]]]
+for rows, starts in zip(tables, wanted):
+    assert len(rows) == len(starts), (rows, starts)
+    for row, start in zip(rows, starts):
+        assert " ".join(row.split()).startswith(" ".join(start.split()) + " "), (row, start)' "$as_json" "$out" ||
+        fail "the tables of counters: $out"
     contains "$out" " us model"
     contains "$out" "conflicts"
     contains "$out" "$place"

@@ -119,12 +119,12 @@ static void fill(const bsmm_product *p, small_m_state *s) {
     s->job.longer = steps % s->job.waves;
 }
 
+/* The limits on the rows of A and on the bytes of A and B keep every extent below 2^31. */
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     const char *reason = bsmm_hip_refuse(p, &functions[0][0], why, size);
     if (!reason) reason = refuse_a(&p->a, why, size);
     if (!reason) reason = refuse_b(&p->b);
     if (!reason && p->recipe) reason = "D is block-scaled: it stores unscaled formats only";
-    if (!reason && !bsmm_gpu_is_small(p)) reason = "an extent is beyond 32 bits";
     if (!reason && (!p->a.m.cols || !p->d.m.rows || !p->d.m.cols)) reason = "an extent is 0";
     if (reason) return reason;
     fill(p, state);

@@ -1,0 +1,221 @@
+/* Tests which products the kernels of GPUs refuse and why. Each limit has a product at the limit,
+ * which the kernel takes, and one beyond it. The test asks the kernels of simulated GPUs and runs
+ * none. Kernels that this build does not have are left out. */
+#include "operand.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { GIGA = 1 << 30, MOST = INT32_MAX };
+
+/* How the operands lie in memory. A gap is 8 unused elements after each row. */
+typedef enum how { PLAIN, A_GAP, B_GAP, B_COLUMNS } how;
+
+typedef struct refusal {
+    const char *device, *kernel;
+    const char *a, *b;
+    int64_t m, n, k;
+    how how;
+    const char *reason; /* a part of the kernel's reason; NULL: the kernel takes the product */
+} refusal;
+
+static const refusal refusals[] = {
+    {"sim:sm_100", "cuda_sm100f_fp8", "fp8_group128", "fp8_block128", 127 * 128, MOST, 128, PLAIN,
+     NULL},
+    {"sim:sm_100", "cuda_sm100f_fp8", "fp8_group128", "fp8_block128", 128 * 128, MOST, 128, PLAIN,
+     "D has more than 2^31 tiles"},
+    {"sim:sm_100", "cuda_sm100f_fp8", "fp8_group128", "fp8_block128", 4, MOST + 1LL, 128, PLAIN,
+     "an extent is beyond 32 bits"},
+    {"sim:sm_100", "cuda_sm100f_fp8", "fp8_group128", "mxfp8", 4, 4, 128, PLAIN,
+     "takes e4m3 and e5m2 with fp32"},
+    {"sim:sm_100", "cuda_sm100f_fp8", "fp8_group128", "fp8_block128", 4, 128, 128, B_COLUMNS,
+     "takes row-major operands"},
+    {"sim:sm_100", "cuda_sm100f_fp8", "fp8_group128", "fp8_block128", 4, 128, 0, PLAIN,
+     "an extent is 0"},
+    {"sim:sm_100", "cuda_sm100f_scaled", "mxfp8", "mxfp8", GIGA, GIGA, 32, PLAIN,
+     "D has more than 2^31 tiles"},
+    {"sim:sm_100", "cuda_sm100f_scaled", "mxfp8", "mxfp8", 4, 4, MOST, PLAIN, NULL},
+    {"sim:sm_100", "cuda_sm100f_scaled", "mxfp8", "mxfp8", GIGA, 4, (1 << 14) - 128, PLAIN, NULL},
+    {"sim:sm_100", "cuda_sm100f_scaled", "mxfp8", "mxfp8", GIGA, 4, 1 << 14, PLAIN,
+     "the scales are more than TMA can address"},
+    {"sim:sm_100", "cuda_sm100f_scaled", "mxfp8", "fp8_block128", 4, 4, 32, PLAIN,
+     "takes 4-, 6- and 8-bit floats with e8m0"},
+    {"sim:sm_100", "cuda_sm100f_scaled", "mxfp8", "mxfp8", 4, 32, 32, B_COLUMNS,
+     "takes row-major operands"},
+    {"sim:sm_120", "cuda_sm120f_scaled", "mxfp8", "mxfp8", 127 * 128, MOST, 32, PLAIN, NULL},
+    {"sim:sm_120", "cuda_sm120f_scaled", "mxfp8", "mxfp8", 128 * 128, MOST, 32, PLAIN,
+     "D has more than 2^31 tiles"},
+    {"sim:sm_120", "cuda_sm120f_scaled", "nvfp4", "mxfp4", 4, 4, 32, PLAIN,
+     "takes 4-, 6- and 8-bit floats with e8m0"},
+    {"sim:sm_90a", "cuda_sm90_small_m", "bf16", "mxfp4", 64, 128, 128, PLAIN, NULL},
+    {"sim:sm_90a", "cuda_sm90_small_m", "bf16", "mxfp4", 65, 128, 128, PLAIN,
+     "A has 65 rows; takes up to 64 of this element"},
+    {"sim:sm_90a", "cuda_sm90_small_m", "bf16", "mxfp8", 64, 128, 128, PLAIN, NULL},
+    {"sim:sm_90a", "cuda_sm90_small_m", "bf16", "mxfp8", 65, 128, 128, PLAIN,
+     "A has 65 rows; takes up to 64 of this element"},
+    {"sim:sm_90a", "cuda_sm90_small_m", "f32", "mxfp4", 21, 128, 128, PLAIN, NULL},
+    {"sim:sm_90a", "cuda_sm90_small_m", "f32", "mxfp4", 22, 128, 128, PLAIN,
+     "A has 22 rows; takes up to 21 of this element"},
+    {"sim:sm_90a", "cuda_sm90_small_m", "f16", "mxfp4", 32, 128, 128, PLAIN, NULL},
+    {"sim:sm_90a", "cuda_sm90_small_m", "f16", "mxfp4", 33, 128, 128, PLAIN,
+     "A has 33 rows; takes up to 32 of this element"},
+    {"sim:sm_90a", "cuda_sm90_small_m", "mxfp8", "mxfp4", 64, 128, 128, PLAIN, NULL},
+    {"sim:sm_90a", "cuda_sm90_small_m", "mxfp8", "mxfp4", 65, 128, 128, PLAIN,
+     "A has 65 rows; takes up to 64 of this element"},
+    {"sim:sm_90a", "cuda_sm90_small_m", "mxfp4", "mxfp4", 32, 128, 128, PLAIN, NULL},
+    {"sim:sm_90a", "cuda_sm90_small_m", "mxfp4", "mxfp4", 33, 128, 128, PLAIN,
+     "A has 33 rows; takes up to 32 of this element"},
+    {"sim:sm_90a", "cuda_sm90_small_m", "fp8_group128", "mxfp4", 64, 128, 128, PLAIN, NULL},
+    {"sim:sm_90a", "cuda_sm90_small_m", "fp8_group128", "mxfp4", 65, 128, 128, PLAIN,
+     "A has 65 rows; takes up to 64 of this element"},
+    {"sim:sm_90a", "cuda_sm90_small_m", "fp8_group128", "fp8_block128", 32, 128, 128, PLAIN, NULL},
+    {"sim:sm_90a", "cuda_sm90_small_m", "fp8_group128", "fp8_block128", 33, 128, 128, PLAIN,
+     "A has 33 rows; takes up to 32 of this element"},
+    {"sim:sm_90a", "cuda_sm90_small_m", "bf16", "mxfp4", 4, 128, 96, PLAIN, NULL},
+    {"sim:sm_90a", "cuda_sm90_small_m", "bf16", "mxfp4", 4, 128, 80, PLAIN,
+     "not a multiple of 32: rows are read in units of 16 bytes"},
+    {"sim:sm_90a", "cuda_sm90_small_m", "bf16", "mxfp4", 4, 128, 96, B_GAP,
+     "not a multiple of 32: rows are read in units of 16 bytes"},
+    {"sim:sm_90a", "cuda_sm90_small_m", "bf16", "mxfp8", 4, 128, 80, PLAIN, NULL},
+    {"sim:sm_90a", "cuda_sm90_small_m", "bf16", "mxfp8", 4, 128, 72, PLAIN,
+     "not a multiple of 16: rows are read in units of 16 bytes"},
+    {"sim:sm_90a", "cuda_sm90_small_m", "bf16", "mxfp6_e2m3", 4, 128, 80, PLAIN,
+     "not a multiple of 32: rows are read in units of 24 bytes"},
+    {"sim:sm_90a", "cuda_sm90_small_m", "bf16", "bf16", 4, 128, 96, PLAIN, "B is none of mxfp4"},
+    {"sim:sm_90a", "cuda_sm90_small_m", "bf16", "mxfp4", 4, 128, 96, B_COLUMNS,
+     "B is not ORDER_ROW"},
+    {"sim:sm_90a", "cuda_sm90_small_m", "bf16", "mxfp4", 4, 128, GIGA, PLAIN,
+     "K is too long for shared memory with so many rows of A"},
+    {"sim:sm_90a", "cuda_sm90_small_m", "bf16", "mxfp4", 4, MOST, 128, PLAIN, NULL},
+    {"sim:sm_90a", "cuda_sm90_small_m", "bf16", "mxfp4", 4, MOST + 1LL, 128, PLAIN,
+     "an extent is beyond 32 bits"},
+    {"sim:sm_90a", "cuda_sm90a_fp8_small_m", "fp8_group128", "fp8_block128", 32, 128, 144, PLAIN,
+     NULL},
+    {"sim:sm_90a", "cuda_sm90a_fp8_small_m", "fp8_group128", "fp8_block128", 33, 128, 144, PLAIN,
+     "A has 33 rows; takes up to 32"},
+    {"sim:sm_90a", "cuda_sm90a_fp8_small_m", "fp8_group128", "fp8_block128", 4, 128, 136, PLAIN,
+     "A's K or ld is not a multiple of 16"},
+    {"sim:sm_90a", "cuda_sm90a_fp8_small_m", "fp8_group128", "fp8_block128", 4, 128, 144, A_GAP,
+     "A's K or ld is not a multiple of 16"},
+    {"sim:sm_90a", "cuda_sm90a_fp8_small_m", "fp8_group128", "fp8_block128", 4, 128, 144, B_GAP,
+     "B's K or ld is not a multiple of 16"},
+    {"sim:sm_90a", "cuda_sm90a_fp8_small_m", "fp8_group128", "fp8_block128", 4, 128, 144, B_COLUMNS,
+     "B's order is not ORDER_ROW"},
+    {"sim:sm_90a", "cuda_sm90a_fp8_small_m", "mxfp8", "fp8_block128", 4, 128, 128, PLAIN,
+     "A has scales other than fp32 ones"},
+    {"sim:sm_90a", "cuda_sm90a_fp8_small_m", "bf16", "fp8_block128", 4, 128, 128, PLAIN,
+     "A's elements are not e4m3"},
+    {"sim:sm_90a", "cuda_sm90a_fp8_small_m", "e4m3", "fp8_block128", 4, 128, 128, PLAIN,
+     "FP8 tensor cores round sums"},
+    {"sim:sm_90a", "cuda_sm90a_fp8_small_m", "fp8_group128", "mxfp8", 4, 128, 128, PLAIN,
+     "B has no fp32 scales"},
+    {"sim:sm_90a", "cuda_sm90a_fp8_small_m", "fp8_group128", "fp8_block128", 4, 128, GIGA, PLAIN,
+     "K is too long for shared memory"},
+    {"sim:sm_90a", "cuda_sm90a_bf16", "mxfp4", "mxfp4", 4, 128, 1 << 22, PLAIN, NULL},
+    {"sim:sm_90a", "cuda_sm90a_bf16", "mxfp4", "mxfp4", 4, 128, (1 << 22) + 32, PLAIN,
+     "2^31 rows or 2^22 of K do not pack"},
+    {"sim:sm_90a", "cuda_sm90a_f16", "f16", "mxfp4", 4, 128, 128, PLAIN, NULL},
+    {"sim:sm_90a", "cuda_sm90a_f16", "bf16", "mxfp4", 4, 128, 128, PLAIN,
+     "a is not f16 that the tensor cores can read"},
+    {"sim:sm_90a", "cuda_sm90a_f16", "f16", "fp8_group128", 4, 128, 256, PLAIN,
+     "b has fp32 scales that are neither"},
+    {"sim:sm_90a", "cuda_sm90a_fold", "nvfp4", "mxfp4", 4, 128, 128, PLAIN,
+     "a is not mxfp4, mxfp6, scaled fp8"},
+    {"sim:sm_90a", "cuda_sm90a_fold", "mxfp4", "nvfp4", 4, 128, 128, PLAIN,
+     "b is not mxfp4, mxfp6, scaled fp8"},
+    {"sim:sm_90a", "cuda_sm90a_fold", "fp8_group128", "fp8_block128", 4, 128, 128, PLAIN,
+     "neither operand's scales are powers of two"},
+    {"sim:sm_90a", "cuda_sm90a_fold", "mxfp4", "mxfp4", 4, 128, 128, PLAIN, NULL},
+    {"sim:sm_90a", "cuda_sm90a_fp8", "mxfp8", "fp8_block128", 4, 128, 128, PLAIN,
+     "a is not e4m3 or e5m2 with fp32"},
+    {"sim:sm_90a", "cuda_sm90a_fp8", "fp8_block128", "mxfp8", 4, 128, 128, PLAIN,
+     "b is not e4m3 or e5m2 with fp32"},
+    {"sim:sm_90a", "cuda_sm90a_fp8", "fp8_group128", "fp8_block128", 4, 128, 65535 * 128, PLAIN,
+     NULL},
+    {"sim:sm_90a", "cuda_sm90a_fp8", "fp8_group128", "fp8_block128", 4, 128, 65536 * 128, PLAIN,
+     "K is beyond 65535 scales"},
+    {"sim:gfx950", "hip_cdna_small_m", "bf16", "mxfp4", 4, (1 << 27) - 1, 32, PLAIN, NULL},
+    {"sim:gfx950", "hip_cdna_small_m", "bf16", "mxfp4", 4, 1 << 27, 32, PLAIN,
+     "B has 2 GB and more"},
+    {"sim:gfx950", "hip_cdna_small_m", "bf16", "mxfp4", 63, 4, 1 << 24, PLAIN, NULL},
+    {"sim:gfx950", "hip_cdna_small_m", "bf16", "mxfp4", 64, 4, 1 << 24, PLAIN,
+     "A has 2 GB and more"},
+    {"sim:gfx950", "hip_cdna_small_m", "bf16", "mxfp4", 0, 4, 32, PLAIN, "an extent is 0"},
+    {"sim:gfx950", "hip_gfx950_scaled", "mxfp4", "mxfp4", (1 << 12) - 1, (1 << 12) - 1, 1 << 24,
+     PLAIN, NULL},
+    {"sim:gfx950", "hip_gfx950_scaled", "mxfp4", "mxfp4", 1 << 12, 4, 1 << 24, PLAIN,
+     "A has scales of 2 GB and more"},
+    {"sim:gfx950", "hip_gfx950_scaled", "mxfp4", "mxfp4", 4, 1 << 12, 1 << 24, PLAIN,
+     "B has scales of 2 GB and more"},
+    {"sim:gfx950", "hip_gfx950_scaled", "mxfp4", "mxfp4", 4, 4, (1 << 24) + 32, PLAIN,
+     "has rows (or columns) of more than 8 MB"},
+    {"sim:gfx950", "hip_gfx950_scaled", "mxfp4", "mxfp4", MOST, MOST, 32, PLAIN,
+     "D has more tiles than a grid"},
+    {"sim:gfx950", "hip_gfx950_scaled", "mxfp4", "nvfp4", 4, 4, 32, PLAIN,
+     "takes 4-, 6- and 8-bit floats with e8m0"},
+    {"sim:gfx950", "hip_gfx950_scaled", "mxfp4", "mxfp4", 4, 32, 32, B_COLUMNS,
+     "takes row-major operands"},
+    {"sim:gfx950", "hip_gfx950_scaled", "mxfp4", "mxfp4", 4, 4, 0, PLAIN, "an extent is 0"},
+    {"sim:gfx950", "hip_bf16", "bf16", "mxfp4", MOST + 1LL, 4, 32, PLAIN,
+     "an extent is beyond 32 bits"},
+    {"sim:gfx942", "hip_cdna_fp8", "fp8_group128", "fp8_block128", 4, 4, 128, PLAIN, NULL},
+    {"sim:gfx942", "hip_cdna_fp8", "fp8_group128_fnuz", "fp8_block128", 4, 4, 128, PLAIN,
+     "takes e4m3 times e4m3, or"},
+    {"sim:gfx942", "hip_cdna_fp8", "fp8_group128", "mxfp8", 4, 4, 128, PLAIN,
+     "takes fp32 scales of 1 x 128 or 128 x 128"},
+    {"sim:gfx942", "hip_cdna_fp8", "fp8_group128", "fp8_block128", 4, 128, 128, B_COLUMNS,
+     "takes operands of the same order"},
+    {"sim:gfx950", "hip_cdna_fp8", "fp8_group128_fnuz", "fp8_block128_fnuz", 4, 4, 128, PLAIN,
+     "e4m3fnuz is of gfx942 alone"},
+};
+
+static bsmm_matrix describe_side(const char *format, int64_t rows, int64_t cols, bool has_gap) {
+    bsmm_matrix m = describe(format_named(format), rows, cols);
+    if (has_gap) m.ld = cols + 8;
+    return m;
+}
+
+/* Asks for the product. Returns false if this build does not have the kernel. */
+static bool ask(const refusal *r, bsmm_explanation *e) {
+    const bsmm_matrix a = describe_side(r->a, r->m, r->k, r->how == A_GAP);
+    bsmm_matrix b = describe_side(r->b, r->n, r->k, r->how == B_GAP);
+    const bsmm_matrix d = describe(format_named("bf16"), r->m, r->n);
+    if (r->how == B_COLUMNS) b.order = BSMM_ORDER_COL, b.ld = r->n;
+    const bsmm_matmul_desc desc = {.struct_size = sizeof desc,
+                                   .a = &a,
+                                   .b = &b,
+                                   .d = &d,
+                                   .device = r->device,
+                                   .kernel = r->kernel};
+    *e = BSMM_INIT(bsmm_explanation);
+    for (uint32_t i = 0; bsmm_explain(&desc, i, e) == BSMM_OK; i++)
+        if (strcmp(e->kernel, r->kernel) == 0) return !strstr(e->reason, "built without");
+    fail_msg("%s, %s: %s", r->device, r->kernel, bsmm_error_message());
+    return false;
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    int asked = 0, wrong = 0;
+    for (size_t i = 0; i < BSMM_COUNT(refusals); i++) {
+        const refusal *r = &refusals[i];
+        bsmm_explanation e;
+        if (!ask(r, &e)) continue;
+        asked++;
+        if (r->reason ? !e.accepts && strstr(e.reason, r->reason) : e.accepts) continue;
+        wrong++;
+        print_error("%s, %s x %s, %lld x %lld x %lld: %s; must be: %s\n", r->kernel, r->a, r->b,
+                    (long long)r->m, (long long)r->n, (long long)r->k,
+                    e.accepts ? "taken" : e.reason, r->reason ? r->reason : "taken");
+    }
+    assert_int_equal(wrong, 0);
+    if (!asked) skip();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refusals)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
