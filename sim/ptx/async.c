@@ -16,6 +16,7 @@ bool ptx_async_add(const ptx_async *job) {
         c->later = more, c->later_room = room;
     }
     c->later[c->later_count] = *job;
+    c->later[c->later_count].race = ptx_race_issue(job->warp, false);
     if (c->timeline) c->later[c->later_count].timed = ptx_time_job(job, false);
     c->later_count++;
     return true;
@@ -32,6 +33,15 @@ static uint32_t earliest(const ptx_cluster *c, uint32_t n) {
     return k;
 }
 
+void ptx_async_execute(ptx_async *job, enum ptx_end end) {
+    ptx_cluster *c = job->warp->block->cluster;
+    c->running = job->timed;
+    ptx_race_start(job->warp, job->race, job->commits);
+    job->run(job);
+    ptx_race_finish(job->warp, job->race, end);
+    c->running = 0;
+}
+
 bool ptx_async_run(ptx_cluster *c) {
     if (c->later_count == 0) return false;
     c->random = c->random * 6364136223846793005u + 1442695040888963407u;
@@ -39,9 +49,7 @@ bool ptx_async_run(ptx_cluster *c) {
     ptx_async job = c->later[n];
     memmove(&c->later[n], &c->later[n + 1], (c->later_count - n - 1) * sizeof *c->later);
     c->later_count--;
-    c->running = job.timed;
-    job.run(&job);
-    c->running = 0;
+    ptx_async_execute(&job, job.ordered ? END_ORDERED : END_SIGNALLED);
     return true;
 }
 
@@ -60,4 +68,11 @@ uint8_t *ptx_engine_global(ptx_async *job, uint64_t address, uint32_t bytes) {
     const bool good = ptx_resolve(w, job->inst, addresses, GLOBAL, bytes, false, at);
     w->mask = mask;
     return good ? at[0] : NULL;
+}
+
+uint8_t *ptx_engine_shared(ptx_async *job, uint64_t address, uint32_t bytes, bool write) {
+    uint8_t *at = ptx_shared_async(job->warp, job->inst, address, bytes, write);
+    ptx_block *b = at ? &job->warp->block->cluster->blocks[address >> RANK_SHIFT] : NULL;
+    const uint32_t offset = (uint32_t)address & ((1u << RANK_SHIFT) - 1);
+    return at && ptx_race_async(job->warp, job->inst, b, offset, bytes, write) ? at : NULL;
 }

@@ -3,15 +3,16 @@
  * wait gives wrong results. The launch's seed varies the order of jobs. */
 #ifndef SIM_PTX_ASYNC_H
 #define SIM_PTX_ASYNC_H
-#include "sim.h"
+#include "races.h"
 
 typedef struct ptx_async ptx_async;
 struct ptx_async {
     void (*run)(ptx_async *job);
     ptx_warp *warp; /* The warp that issued the job. Error messages name it. */
     const ptx_inst *inst;
-    /* If true, the job runs after all ordered jobs that its thread block issued before. */
-    bool ordered;
+    /* If `ordered` is true, the job runs after all ordered jobs that its thread block issued
+     * before. If `commits` is true, it also signals that those of its warp are complete. */
+    bool ordered, commits;
     /* `multicast` is a mask of the thread blocks in the cluster that receive a copy. If it is 0,
      * only the block of address `to` receives the copy. */
     uint32_t lane, bytes, multicast;
@@ -22,9 +23,12 @@ struct ptx_async {
      * of the second thread block of a pair begin at disabled[4]. */
     uint32_t disabled[8];
     uint32_t timed; /* The number of its record plus 1 (time.h), or 0. */
+    uint32_t race;  /* The number of the operation (races.h), or 0. */
 };
 /* Adds a copy of the job to the list. If memory runs out, stops the warp and returns false. */
 bool ptx_async_add(const ptx_async *job);
+/* Runs a job with the records of the time model and of races. */
+void ptx_async_execute(ptx_async *job, enum ptx_end end);
 /* Runs one job of the copy engine. Returns false if the list is empty. */
 bool ptx_async_run(ptx_cluster *c);
 /* Runs all jobs that are left when a cluster ends. */
@@ -45,4 +49,7 @@ void ptx_cluster_check(ptx_cluster *c);
 /* Returns the host address of global memory that a job accesses. Checks the address like that of a
  * thread's access, and returns NULL after an error. */
 uint8_t *ptx_engine_global(ptx_async *job, uint64_t address, uint32_t bytes);
+/* Returns the host address of shared memory that a job reads or writes, and checks that no race
+ * happens. Returns NULL after an error. */
+uint8_t *ptx_engine_shared(ptx_async *job, uint64_t address, uint32_t bytes, bool write);
 #endif

@@ -21,7 +21,7 @@ static void record(const ptx_async *j, uint64_t shared, uint64_t global, uint32_
 
 static void copy_to(ptx_async *j, uint64_t to, uint64_t barrier) {
     const uint8_t *from = ptx_engine_global(j, j->from, j->bytes);
-    uint8_t *at = from ? ptx_shared_async(j->warp, j->inst, to, j->bytes, true) : NULL;
+    uint8_t *at = from ? ptx_engine_shared(j, to, j->bytes, true) : NULL;
     if (!at) return;
     memcpy(at, from, j->bytes);
     record(j, to, j->from, j->bytes);
@@ -40,8 +40,8 @@ static void run_load(ptx_async *j) {
 /* Copies bytes from this thread block's shared memory to the shared memory of another block in the
  * cluster. */
 static void run_across(ptx_async *j) {
-    const uint8_t *from = ptx_shared_async(j->warp, j->inst, j->from, j->bytes, false);
-    uint8_t *at = from ? ptx_shared_async(j->warp, j->inst, j->to, j->bytes, true) : NULL;
+    const uint8_t *from = ptx_engine_shared(j, j->from, j->bytes, false);
+    uint8_t *at = from ? ptx_engine_shared(j, j->to, j->bytes, true) : NULL;
     if (!at) return;
     memcpy(at, from, j->bytes);
     ptx_mbarrier_complete(j->warp, j->inst, j->barrier, j->bytes);
@@ -73,7 +73,7 @@ static void execute_load(ptx_warp *w, const ptx_inst *i) {
 }
 
 static void run_value(ptx_async *j) {
-    uint8_t *at = ptx_shared_async(j->warp, j->inst, j->to, j->bytes, true);
+    uint8_t *at = ptx_engine_shared(j, j->to, j->bytes, true);
     if (!at) return;
     memcpy(at, &j->value, j->bytes);
     ptx_mbarrier_complete(j->warp, j->inst, j->barrier, j->bytes);
@@ -123,13 +123,14 @@ bool ptx_bulk_push(const ptx_async *job) {
         return false;
     }
     b->list[b->count] = (bulk){.job = *job, .group = b->group[job->lane]};
+    b->list[b->count].job.race = ptx_race_issue(job->warp, false);
     if (job->warp->trace) b->list[b->count].job.timed = ptx_time_job(job, true);
     b->count++;
     return true;
 }
 
 static void run_store(ptx_async *j) {
-    const uint8_t *from = ptx_shared_async(j->warp, j->inst, j->from, j->bytes, false);
+    const uint8_t *from = ptx_engine_shared(j, j->from, j->bytes, false);
     uint8_t *at = from ? ptx_engine_global(j, j->to, j->bytes) : NULL;
     if (at) memcpy(at, from, j->bytes);
     record(j, j->from, j->to, j->bytes);
@@ -161,9 +162,7 @@ void ptx_bulks_wait(ptx_warp *w, uint32_t lanes, uint32_t pending, bool all) {
         bulk *item = &b->list[k];
         const uint32_t l = item->job.lane;
         if (lanes >> l & 1 && (all || item->group + pending < b->group[l])) {
-            w->block->cluster->running = item->job.timed;
-            item->job.run(&item->job);
-            w->block->cluster->running = 0;
+            ptx_async_execute(&item->job, END_KNOWN);
         } else
             b->list[kept++] = *item;
     }

@@ -26,7 +26,7 @@ static response take_cluster(const ptx_cluster *c) {
 }
 
 static bool answer(ptx_async *j, const response *r, uint64_t to, uint64_t barrier) {
-    uint8_t *at = ptx_shared_async(j->warp, j->inst, to, sizeof *r, true);
+    uint8_t *at = ptx_engine_shared(j, to, sizeof *r, true);
     if (!at) return false;
     memcpy(at, r, sizeof *r);
     ptx_mbarrier_complete(j->warp, j->inst, barrier, sizeof *r);

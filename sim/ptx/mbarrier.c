@@ -164,6 +164,7 @@ static void nothing(ptx_warp *w, const ptx_inst *i) {
 
 static void execute_proxy_fence(ptx_warp *w, const ptx_inst *i) {
     (void)i;
+    ptx_race_fence(w);
     ptx_fence_proxies(w->block->cluster);
 }
 

@@ -1,17 +1,25 @@
 /* Finds data races on shared memory by vector clocks (Flanagan and Freund, FastTrack, 2009). A warp
  * counts its signals to other warps, and knows the counts of the other warps of which it has got a
  * signal. An access happened before the warp's next one if the warp knows a count of the other warp
- * that is at least the count at the access.
+ * that is at least the count at the access. A clock also has the counts up to which a
+ * fence.proxy.async has made the other warps' writes visible to the async proxy.
+ *
+ * An asynchronous operation has a clock of its own, which begins as a copy of the clock of the warp
+ * that issues it. Its accesses count as those of an engine. The engines take turns, so that the
+ * operation's end tells little of other operations. The products of a warpgroup have an engine of
+ * their own, because its four warps issue and complete them together.
  *
  * For each byte of shared memory, the last write that changed it and the last read since then are
  * kept. Of several readers, only the last one is compared with a later write. */
 #include "races.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* An access: the number of the warp in the cluster plus 1, and its count. 0: there was none. */
+/* An access: the number of the warp in the cluster, or of an engine, plus 1, and its count. 0:
+ * there was none. */
 typedef uint32_t access;
-enum { COUNT_BITS = 22, MOST_BYTES = 32 };
+enum { COUNT_BITS = 22, MOST_BYTES = 32, ENGINES = 16 };
 #define MOST_COUNT ((1u << COUNT_BITS) - 1)
 
 typedef struct {
@@ -28,9 +36,20 @@ typedef struct {
 } pending_write;
 
 struct ptx_races {
-    uint32_t warps;   /* of the cluster */
-    uint32_t bytes;   /* of shared memory of a block */
-    uint32_t *counts; /* [warp][warp]: what the first warp knows of the second one */
+    uint32_t warps; /* of the cluster */
+    uint32_t bytes; /* of shared memory of a block */
+    /* `all` counts the warps and, after them, the engines. `width` is the size of a clock: `all`
+     * counts that its owner knows, then `all` counts up to which it knows of a fence. Devices
+     * without an async proxy have neither engines nor fences. */
+    uint32_t all, width;
+    uint32_t *counts; /* [warp][width]: the clocks of the warps */
+    /* Holds the clocks of operations that are not complete, and the numbers of those of them that
+     * are free. A clock's number of the engine follows it. */
+    uint32_t *jobs, *free_jobs, job_room, free_count;
+    uint32_t issued, *issues; /* Count the operations of all engines and of each. */
+    /* [warp][ENGINES]: the last operations of tcgen05 of a warp that are complete. */
+    uint32_t *done;
+    uint32_t *running; /* The clock of the operation that runs now, or NULL. */
     access *writes, *reads;
     sync_object *objects;
     uint32_t object_count, object_room;
@@ -48,19 +67,30 @@ void ptx_races_free(ptx_cluster *c) {
     if (!r) return;
     for (uint32_t k = 0; k < r->object_count; k++)
         free(r->objects[k].counts);
-    free(r->counts), free(r->writes), free(r->reads), free(r->objects), free(r->pending), free(r);
+    free(r->counts), free(r->writes), free(r->reads), free(r->objects), free(r->pending);
+    free(r->jobs), free(r->free_jobs), free(r->issues), free(r->done), free(r);
     c->races = NULL;
+}
+
+/* Returns the number of the engine of the products of a warp's warpgroup. */
+static uint32_t products_engine(const struct ptx_races *r, uint32_t warp) {
+    return r->warps + ENGINES + warp / 4;
 }
 
 static bool make(ptx_cluster *c) {
     struct ptx_races *r = c->races = calloc(1, sizeof *r);
     if (!r) return false;
+    const bool engines = c->blocks[0].launch->capability >= 90;
     r->warps = c->size * c->blocks[0].warp_count, r->bytes = c->blocks[0].shared_bytes;
+    r->all = engines ? products_engine(r, r->warps + 3) : r->warps;
+    r->width = engines ? 2 * r->all : r->all;
     const size_t bytes = (size_t)c->size * r->bytes;
-    r->counts = calloc((size_t)r->warps * r->warps, sizeof *r->counts);
+    r->counts = calloc((size_t)r->warps * r->width, sizeof *r->counts);
+    r->issues = calloc(r->all, sizeof *r->issues);
+    r->done = calloc((size_t)r->warps * ENGINES, sizeof *r->done);
     r->writes = calloc(bytes + 1, sizeof *r->writes);
     r->reads = calloc(bytes + 1, sizeof *r->reads);
-    return r->counts && r->writes && r->reads;
+    return r->counts && r->issues && r->done && r->writes && r->reads;
 }
 
 bool ptx_races_begin(ptx_cluster *c) {
@@ -68,15 +98,19 @@ bool ptx_races_begin(ptx_cluster *c) {
     if (!c->races && !make(c)) return false;
     struct ptx_races *r = c->races;
     const size_t bytes = (size_t)c->size * r->bytes;
-    memset(r->counts, 0, (size_t)r->warps * r->warps * sizeof *r->counts);
+    memset(r->counts, 0, (size_t)r->warps * r->width * sizeof *r->counts);
+    memset(r->issues, 0, r->all * sizeof *r->issues);
+    memset(r->done, 0, (size_t)r->warps * ENGINES * sizeof *r->done);
     memset(r->writes, 0, bytes * sizeof *r->writes);
     memset(r->reads, 0, bytes * sizeof *r->reads);
     for (uint32_t k = 0; k < r->object_count; k++)
         free(r->objects[k].counts);
-    r->object_count = r->pending_count = 0;
-    r->off = false;
+    r->object_count = r->pending_count = r->issued = 0;
+    r->off = false, r->running = NULL;
+    for (r->free_count = 0; r->free_count < r->job_room; r->free_count++)
+        r->free_jobs[r->free_count] = r->job_room - 1 - r->free_count;
     for (uint32_t n = 0; n < r->warps; n++)
-        r->counts[n * r->warps + n] = 1;
+        r->counts[n * r->width + n] = 1;
     return true;
 }
 
@@ -92,55 +126,171 @@ static sync_object *object_of(struct ptx_races *r, enum ptx_sync kind, uint64_t 
         if (!more) return NULL;
         r->objects = more, r->object_room = room;
     }
-    uint32_t *counts = calloc(r->warps, sizeof *counts);
+    uint32_t *counts = calloc(r->width, sizeof *counts);
     if (!counts) return NULL;
     r->objects[r->object_count] = (sync_object){key, counts};
     return &r->objects[r->object_count++];
 }
 
-static void learn(uint32_t *counts, const uint32_t *from, uint32_t warps) {
-    for (uint32_t n = 0; n < warps; n++)
+static void learn(uint32_t *counts, const uint32_t *from, uint32_t width) {
+    for (uint32_t n = 0; n < width; n++)
         counts[n] = counts[n] > from[n] ? counts[n] : from[n];
+}
+
+static uint32_t *clock_of(struct ptx_races *r, const ptx_warp *w) {
+    return r->counts + (size_t)number_of(w) * r->width;
+}
+
+/* Begins a new count of a warp. Its accesses before differ from those after. */
+static void count_up(struct ptx_races *r, const ptx_warp *w) {
+    r->off |= ++clock_of(r, w)[number_of(w)] == MOST_COUNT;
 }
 
 void ptx_race_release(ptx_warp *w, enum ptx_sync kind, uint64_t number) {
     struct ptx_races *r = w->block->cluster->races;
     if (!r || r->off) return;
-    uint32_t *counts = r->counts + (size_t)number_of(w) * r->warps;
     const sync_object *o = object_of(r, kind, number);
-    if (o) learn(o->counts, counts, r->warps);
-    r->off = !o || ++counts[number_of(w)] == MOST_COUNT;
+    r->off = !o;
+    if (o) learn(o->counts, r->running ? r->running : clock_of(r, w), r->width);
+    if (!r->running) count_up(r, w);
 }
 
 void ptx_race_acquire(ptx_warp *w, enum ptx_sync kind, uint64_t number) {
     struct ptx_races *r = w->block->cluster->races;
     if (!r || r->off) return;
     const sync_object *o = object_of(r, kind, number);
-    if (o) learn(r->counts + (size_t)number_of(w) * r->warps, o->counts, r->warps);
+    if (o) learn(clock_of(r, w), o->counts, r->width);
     r->off = !o;
+}
+
+void ptx_race_fence(ptx_warp *w) {
+    struct ptx_races *r = w->block->cluster->races;
+    if (!r || r->off || r->width == r->all) return;
+    learn(clock_of(r, w) + r->all, clock_of(r, w), r->all);
+    count_up(r, w);
+}
+
+/* ---- asynchronous operations ---- */
+
+/* Returns the clock of operation `job`, which is not 0. */
+static uint32_t *clock_of_job(const struct ptx_races *r, uint32_t job) {
+    return r->jobs + (size_t)(job - 1) * (r->width + 1);
+}
+
+static bool more_jobs(struct ptx_races *r) {
+    const uint32_t room = r->job_room ? 2 * r->job_room : 64;
+    uint32_t *jobs = realloc(r->jobs, (size_t)room * (r->width + 1) * sizeof *jobs);
+    if (jobs) r->jobs = jobs;
+    uint32_t *numbers = realloc(r->free_jobs, room * sizeof *numbers);
+    if (numbers) r->free_jobs = numbers;
+    if (!jobs || !numbers) return false;
+    while (r->job_room < room)
+        r->free_jobs[r->free_count++] = r->job_room++;
+    return true;
+}
+
+uint32_t ptx_race_issue(ptx_warp *w, bool product) {
+    struct ptx_races *r = w->block->cluster->races;
+    if (!r || r->off || r->width == r->all) return 0;
+    r->off = !r->free_count && !more_jobs(r);
+    if (r->off) return 0;
+    const uint32_t job = r->free_jobs[--r->free_count] + 1;
+    uint32_t *clock = clock_of_job(r, job);
+    const uint32_t engine =
+        product ? products_engine(r, number_of(w)) : r->warps + r->issued++ % ENGINES;
+    memcpy(clock, clock_of(r, w), r->width * sizeof *clock);
+    clock[r->width] = engine;
+    clock[engine] = product ? ++w->products_issued : ++r->issues[engine];
+    r->off = clock[engine] == MOST_COUNT;
+    count_up(r, w);
+    return job;
+}
+
+void ptx_race_start(ptx_warp *w, uint32_t job, bool after_products) {
+    struct ptx_races *r = w->block->cluster->races;
+    if (!r || !job) return;
+    r->running = clock_of_job(r, job);
+    if (after_products)
+        learn(r->running + r->warps, r->done + (size_t)number_of(w) * ENGINES, ENGINES);
+}
+
+void ptx_race_finish(ptx_warp *w, uint32_t job, enum ptx_end end) {
+    struct ptx_races *r = w->block->cluster->races;
+    if (!r || !job) return;
+    const uint32_t *clock = clock_of_job(r, job), engine = clock[r->width];
+    uint32_t *to = end == END_KNOWN     ? &clock_of(r, w)[engine]
+                   : end == END_ORDERED ? &r->done[number_of(w) * ENGINES + engine - r->warps]
+                                        : NULL;
+    if (to && *to < clock[engine]) *to = clock[engine];
+    r->free_jobs[r->free_count++] = job - 1;
+    r->running = NULL;
 }
 
 /* ---- accesses ---- */
 
 static access now(const struct ptx_races *r, const ptx_warp *w) {
     const uint32_t n = number_of(w);
-    return (n + 1) << COUNT_BITS | r->counts[(size_t)n * r->warps + n];
+    return (n + 1) << COUNT_BITS | r->counts[(size_t)n * r->width + n];
 }
 
-/* Says whether an earlier access may happen at the same time as the warp's next one. */
-static bool unordered(const struct ptx_races *r, const ptx_warp *w, access earlier) {
-    const uint32_t other = (earlier >> COUNT_BITS) - 1, n = number_of(w);
-    if (earlier == 0 || other == n) return false;
-    return r->counts[(size_t)n * r->warps + other] < (earlier & MOST_COUNT);
+/* Says whether an earlier access may happen at the same time as the next one of the owner of a
+ * clock, whose number is `self`. */
+static bool concurrent(const uint32_t *clock, uint32_t self, access earlier) {
+    const uint32_t other = (earlier >> COUNT_BITS) - 1;
+    return earlier != 0 && other != self && clock[other] < (earlier & MOST_COUNT);
 }
 
+static bool unordered(struct ptx_races *r, const ptx_warp *w, access earlier) {
+    return concurrent(clock_of(r, w), number_of(w), earlier);
+}
+
+/* Stops the warp because of two accesses. `rule` says what is missing between them. */
 static void report(ptx_warp *w, const ptx_inst *i, const ptx_block *b, uint32_t offset,
-                   uint32_t lane, const char *does, const char *did, access earlier) {
+                   const char *does, const char *did, access earlier, const char *rule) {
     const uint32_t other = (earlier >> COUNT_BITS) - 1, warps = b->warp_count;
-    ptx_stop(w, i,
-             "lane %u %s shared memory 0x%x, which warp %u of block rank %u %s, and no barrier "
-             "orders the two",
-             lane, does, offset, other % warps, other / warps, did);
+    char who[64] = "an asynchronous operation";
+    if (other < b->cluster->races->warps)
+        snprintf(who, sizeof who, "warp %u of block rank %u", other % warps, other / warps);
+    ptx_stop(w, i, "%s shared memory 0x%x, which %s %s, and no %s", does, offset, who, did, rule);
+}
+
+static void report_lane(ptx_warp *w, const ptx_inst *i, const ptx_block *b, uint32_t offset,
+                        uint32_t lane, const char *does, const char *did, access earlier) {
+    char text[40];
+    snprintf(text, sizeof text, "lane %u %s", lane, does);
+    report(w, i, b, offset, text, did, earlier, "barrier orders the two");
+}
+
+bool ptx_race_async(ptx_warp *w, const ptx_inst *i, ptx_block *b, uint32_t offset, uint32_t bytes,
+                    bool write) {
+    struct ptx_races *r = b->cluster->races;
+    if (!r || r->off || !r->running) return true;
+    const uint32_t *clock = r->running, engine = clock[r->width];
+    const access mine = (engine + 1) << COUNT_BITS | clock[engine];
+    const size_t first = (size_t)b->rank * r->bytes + offset;
+    const bool fences = b->launch->checks & CHECK_PROXIES;
+    for (size_t k = first; k < first + bytes; k++) {
+        const access wrote = r->writes[k], read = write ? r->reads[k] : 0;
+        const bool late = concurrent(clock, engine, wrote);
+        if (late || concurrent(clock, engine, read)) {
+            report(w, i, b, (uint32_t)(k - first) + offset,
+                   write ? "the async proxy writes" : "the async proxy reads",
+                   late ? "has written" : "has read", late ? wrote : read,
+                   "barrier orders the two");
+            return false;
+        }
+        if (!write && fences && wrote && (wrote >> COUNT_BITS) - 1 < r->warps &&
+            concurrent(clock + r->all, engine, wrote)) {
+            report(w, i, b, (uint32_t)(k - first) + offset, "the async proxy reads", "has written",
+                   wrote, "fence.proxy.async lies between the two");
+            return false;
+        }
+        if (write)
+            r->writes[k] = mine, r->reads[k] = 0;
+        else
+            r->reads[k] = mine;
+    }
+    return true;
 }
 
 static bool is_sync(const ptx_inst *i) {
@@ -184,8 +334,8 @@ void ptx_race_access(ptx_warp *w, const ptx_inst *i, ptx_block *b, uint32_t offs
     const access mine = now(r, w);
     for (size_t k = first; k < first + bytes; k++) {
         if (unordered(r, w, r->writes[k])) {
-            report(w, i, b, (uint32_t)(k - first) + offset, lane, "reads", "has written",
-                   r->writes[k]);
+            report_lane(w, i, b, (uint32_t)(k - first) + offset, lane, "reads", "has written",
+                        r->writes[k]);
             return;
         }
         r->reads[k] = mine;
@@ -201,8 +351,8 @@ static void settle(struct ptx_races *r, ptx_warp *w, const pending_write *p) {
         access *const wrote = &r->writes[first + k], *const read = &r->reads[first + k];
         if (unordered(r, w, *wrote) || unordered(r, w, *read)) {
             const bool by_write = unordered(r, w, *wrote);
-            report(w, p->inst, p->block, p->offset + k, p->lane, "writes",
-                   by_write ? "has written" : "has read", by_write ? *wrote : *read);
+            report_lane(w, p->inst, p->block, p->offset + k, p->lane, "writes",
+                        by_write ? "has written" : "has read", by_write ? *wrote : *read);
             return;
         }
         *wrote = mine, *read = 0;

@@ -228,6 +228,7 @@ struct ptx_warp {
     ptx_block *block;
     ptx_copies *copies;
     struct ptx_products *products; /* Holds the wgmma products that are in progress. */
+    uint32_t products_issued;      /* Counts the wgmma products (races.h). */
     struct ptx_bulks *bulks; /* Holds the bulk copies from shared memory that are in progress. */
     bool idle;               /* True if the warp only polls an mbarrier. */
     uint32_t cluster_phase, cluster_waits;

@@ -118,7 +118,7 @@ static bool layout_of(ptx_warp *w, const ptx_inst *i, uint64_t d, bool transpose
 /* Reads an element of A or B from shared memory. The instruction kinds mxf4 and mxf4nvf4 store
  * elements without gaps. Other kinds store 16 elements of 4 or 6 bits at the beginning of each 16
  * bytes. */
-static bool read_shared(ptx_async *j, const product *p, const ptx_block *block, const ptx_layout *y,
+static bool read_shared(ptx_async *j, const product *p, ptx_block *block, const ptx_layout *y,
                         uint32_t row, uint32_t k, ptx_type type, double *to) {
     static const uint8_t widths[] = {8, 8, 6, 6, 4};
     const bool small = type >= T_e4m3 && type <= T_e2m1, packed = p->kind >= MXF4;
@@ -136,6 +136,7 @@ static bool read_shared(ptx_async *j, const product *p, const ptx_block *block, 
     const uint8_t *from = ptx_shared_async(
         j->warp, j->inst, place | (uint64_t)block->rank << RANK_SHIFT, bytes, false);
     if (!from) return false;
+    if (byte % 16 == 0 && !ptx_race_async(j->warp, j->inst, block, place, 16, false)) return false;
     memcpy(&value, from, bytes);
     if (bits < 8) value = value >> part % 8 & ((1u << bits) - 1);
     *to = ptx_value_of(type, value);
@@ -197,7 +198,7 @@ static bool read_operands(ptx_async *j, product *p) {
                 return false;
     const uint32_t each = p->pair ? p->n / 2 : p->n;
     for (uint32_t n = 0; n < p->n; n++) {
-        const ptx_block *from = p->pair ? ptx_pair_block(j->warp, j->inst, n / each) : p->at;
+        ptx_block *from = p->pair ? ptx_pair_block(j->warp, j->inst, n / each) : p->at;
         for (uint32_t k = 0; from && k < p->k; k++)
             if (!read_shared(j, p, from, &b, n % each, k, p->b, &p->right[k][n])) return false;
         if (!from) return false;
@@ -371,6 +372,7 @@ static void execute_commit(ptx_warp *w, const ptx_inst *i) {
                        .inst = i,
                        .lane = l,
                        .ordered = true,
+                       .commits = true,
                        .barrier = barrier[l]};
         if (i->count > 1) j.multicast = (uint32_t)ptx_lane(w, &i->op[1], l) & 0xffff;
         ptx_async_add(&j);
@@ -396,7 +398,7 @@ static spread spread_of(const ptx_opcode *o) {
 }
 
 static bool read_word(ptx_async *j, uint64_t at, uint32_t *word) {
-    const uint8_t *from = ptx_shared_async(j->warp, j->inst, at, 4, false);
+    const uint8_t *from = ptx_engine_shared(j, at, 4, false);
     if (from) memcpy(word, from, 4);
     return from != NULL;
 }
@@ -408,7 +410,7 @@ static bool unpack_word(ptx_async *j, uint64_t at, uint32_t bits, uint32_t *word
     const uint64_t unit = at & ~15ull;
     const uint32_t bytes = 2 * bits, first = (uint32_t)(at & 15) * bits;
     uint64_t packed[2] = {0};
-    const uint8_t *from = ptx_shared_async(j->warp, j->inst, unit, bytes, false);
+    const uint8_t *from = ptx_engine_shared(j, unit, bytes, false);
     if (!from) return false;
     memcpy(packed, from, bytes);
     const ptx_u128 all = (ptx_u128)packed[1] << 64 | packed[0];

@@ -50,8 +50,7 @@ typedef struct {
  * inside the tensor. */
 static bool move_unit(const transfer *t, uint64_t offset, uint64_t address, uint32_t inside) {
     ptx_async *j = t->job;
-    uint8_t *shared =
-        ptx_shared_async(j->warp, j->inst, swizzled(t->map, t->shared + offset), 16, t->load);
+    uint8_t *shared = ptx_engine_shared(j, swizzled(t->map, t->shared + offset), 16, t->load);
     uint8_t *memory = inside ? ptx_engine_global(j, address, 1) : NULL;
     if (!shared || (inside && (!memory || !ptx_engine_global(j, address + inside - 1, 1))))
         return false;

@@ -4,6 +4,7 @@
 #include "access.h"
 #include "floats.h"
 #include "matrix.h"
+#include "races.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +12,8 @@ enum { MOST_K = 64, MOST_N = 256 };
 
 typedef struct {
     const ptx_inst *inst;
-    uint64_t a, b; /* The descriptors of A and B if these operands are in shared memory. */
-    uint32_t group;
+    uint64_t a, b;        /* The descriptors of A and B if these operands are in shared memory. */
+    uint32_t group, race; /* `race` is the number of the operation (races.h), or 0. */
     bool adds;
 } product;
 
@@ -39,6 +40,9 @@ static bool read_element(ptx_warp *w, const product *p, const ptx_layout *layout
         ptx_shared_async(w, p->inst, at | (uint64_t)w->block->rank << RANK_SHIFT, bytes, false);
     uint64_t bits = 0;
     if (!from) return false;
+    if ((layout->transposed ? row : k) * bytes % 16 == 0 &&
+        !ptx_race_async(w, p->inst, w->block, (uint32_t)at, 16, false))
+        return false;
     memcpy(&bits, from, bytes);
     *to = ptx_value_of(type, bits);
     return true;
@@ -224,6 +228,7 @@ static void execute_product(ptx_warp *w, const ptx_inst *i) {
     *p = (product){.inst = i, .group = q->group, .adds = (ptx_pred(w, &i->op[3]) & 1) != 0};
     p->b = ptx_uniform(w, &i->op[2]);
     if (i->op[1].place == REG) p->a = ptx_uniform(w, &i->op[1]);
+    p->race = ptx_race_issue(w, true);
 }
 
 static void execute_commit(ptx_warp *w, const ptx_inst *i) {
@@ -239,8 +244,13 @@ static void execute_wait(ptx_warp *w, const ptx_inst *i) {
     uint32_t done = 0;
     if (!q) return;
     if (w->mode) ptx_set_mode(w, 0);
-    while (done < q->count && q->list[done].group + (uint32_t)i->op[0].value < q->group && !w->stop)
-        run(w, &q->list[done++]);
+    while (done < q->count && q->list[done].group + (uint32_t)i->op[0].value < q->group &&
+           !w->stop) {
+        const product *p = &q->list[done++];
+        ptx_race_start(w, p->race, false);
+        run(w, p);
+        ptx_race_finish(w, p->race, END_KNOWN);
+    }
     memmove(q->list, q->list + done, (q->count - done) * sizeof *q->list);
     q->count -= done;
 }

@@ -17,7 +17,7 @@ HEAD = """.version 8.7
  .reg .b32 %r<12>;
  .reg .f32 %f<68>;
  .reg .b64 %rd<8>;
- .shared .align 1024 .b8 tile[4096];
+ .shared .align 1024 .b8 tile[4112];
  ld.param.u64 %rd1, [a];
  mov.u32 %r1, %tid.x;
  mul.wide.u32 %rd2, %r1, 4;
@@ -29,12 +29,38 @@ HEAD = """.version 8.7
  .loc 1 42 7
 """
 
+# Parts of kernels whose asynchronous operations access shared memory. The mbarrier lies at %r2 + 3072.
+STORE = "@%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r2], {bytes}; @%p1 cp.async.bulk.commit_group; "
+STORED = "@%p1 cp.async.bulk.wait_group.read 0; "
+INIT = "@%p1 mbarrier.init.shared::cta.b64 [%r2+3072], 1; bar.sync 0; "
+LOAD = ("@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2+3072], 128; "
+        "@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd1], 128, [%r2+3072]; ")
+LOADED = "$A: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2+3072], {parity}; @!%p2 bra $A; "
+# Warp 0 goes on only after warp 1 has gone on, but nothing orders the two.
+SLOW = "mov.u32 %r9, 0; setp.lt.u32 %p3, %r1, 32; @!%p3 bra $S; $R: add.u32 %r9, %r9, 1; setp.lt.u32 %p4, %r9, 9000; @%p4 bra $R; $S: "
+FILL = "mov.u32 %r5, 0; mov.u32 %r10, %ntid.x; shl.b32 %r10, %r10, 2; $F: add.u32 %r6, %r3, %r5; st.shared.u32 [%r6], %r5; add.u32 %r5, %r5, %r10; setp.lt.u32 %p3, %r5, 2048; @%p3 bra $F; "
+# A product of 64 x 8 x 16 elements by one warpgroup, whose operands fill the first 2048 bytes.
+WGMMA = ("shr.u32 %r7, %r2, 4; cvt.u64.u32 %rd4, %r7; or.b64 %rd4, %rd4, {descriptor}; setp.ne.u32 %p4, 0, 0; wgmma.fence.sync.aligned; "
+         "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%f0, %f1, %f2, %f3}}, %rd4, %rd4, %p4, 1, 1, 0, 0; wgmma.commit_group.sync.aligned; "
+         ).format(descriptor=8 << 16 | 16 << 32)
+WAITED = "wgmma.wait_group.sync.aligned 0; "
+# A product of 128 x 16 x 16 elements, whose operands fill all of the tile but its last bytes.
+ALLOC = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r2+4096], 32; bar.sync 0; ld.shared.u32 %r8, [%r2+4096]; "
+MMA = ("shr.u32 %r7, %r2, 4; cvt.u64.u32 %rd4, %r7; or.b64 %rd4, %rd4, {descriptor}; setp.ne.u32 %p4, 0, 0; "
+       "@%p1 tcgen05.mma.cta_group::1.kind::f16 [%r8], %rd4, %rd4, {form}, %p4; "
+       ).format(descriptor=1 << 46 | 8 << 16 | 16 << 32, form=1 << 4 | 2 << 17 | 8 << 24)
+COMMIT = "@%p1 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r2+4104]; "
+DEALLOC = "bar.sync 0; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r8, 32; "
+FILL_ALL = FILL.replace("2048", "4096")
+INIT_MMA, COMMITTED = INIT.replace("3072", "4104"), LOADED.replace("3072", "4104")
+FENCE = "fence.proxy.async.shared::cta; "
+
 # Maps a name to (body of the kernel, number of threads, what the message must say).
 FAULTS = {
     "beyond an allocation": ("st.global.u32 [%rd3+4], %r1; ret; }", 32, "lane 31: 4 bytes at .* outside its allocation of 128 bytes"),
     "freed or wild": ("mov.b64 %rd4, 4096; ld.global.u32 %r4, [%rd4]; ret; }", 32, "outside every allocation"),
     "misaligned": ("ld.global.u32 %r4, [%rd3+2]; ret; }", 32, "misaligned for 4 bytes"),
-    "beyond shared memory": ("st.shared.u32 [%r3+4096], %r1; ret; }", 32, "the block has 0x400 to 0x1400"),
+    "beyond shared memory": ("st.shared.u32 [%r3+8192], %r1; ret; }", 32, "the block has 0x400 to 0x1480"),
     "shared memory never written": ("ld.shared.u32 %r4, [%r3]; ret; }", 32, "shared memory 0x400 was never written"),
     "a register never written": ("st.global.u32 [%rd3], %r9; ret; }", 32, "the register of the value was never written"),
     "a barrier that some miss": ("@%p1 bra $L; bar.sync 0, 64; $L: ret; }", 32, "deadlock: .* wait at barrier 0"),
@@ -62,6 +88,41 @@ FAULTS = {
         "st.shared.u32 [%r3], %r1; bar.sync 0; @!%p1 bra $L; cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r2], 128; "
         "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; $L: ret; }",
         32, "shared memory 0x400 was written by a thread, without fence.proxy.async"),
+    "a copy of bytes without the fence of one of two warps": (
+        SLOW + "st.shared.u32 [%r3], %r1; setp.lt.u32 %p3, %r1, 32; @%p3 fence.proxy.async.shared::cta; bar.sync 0; " + STORE.format(bytes=128 + 16) + STORED + "ret; }", 64,
+        "the async proxy reads shared memory 0x480, which warp 1 of block rank 0 has written, and no fence.proxy.async lies between the two"),
+    "a copy of bytes that another warp may write later": (
+        SLOW + "st.shared.u32 [%r3], %r1; " + FENCE + STORE.format(bytes=256) + STORED + "ret; }", 64,
+        "the async proxy reads shared memory 0x480, which warp 1 of block rank 0 has written, and no barrier orders the two"),
+    "a write before a copy of bytes has read them": (
+        "st.shared.u32 [%r3], %r1; " + FENCE + STORE.format(bytes=128) + "st.shared.u32 [%r3], %r3; ret; }", 32,
+        "the async proxy reads shared memory 0x40., which warp 0 of block rank 0 has written|was written by a thread, without fence.proxy.async"),
+    "a fenced write before a copy of bytes has read them": (
+        "st.shared.u32 [%r3], %r1; " + FENCE + STORE.format(bytes=128) + "st.shared.u32 [%r3], %r3; " + FENCE + STORED + "ret; }", 32,
+        "the async proxy reads shared memory 0x40., which warp 0 of block rank 0 has written, and no barrier orders the two"),
+    "a write of another warp after a copy of bytes": (
+        "st.shared.u32 [%r3], %r1; " + FENCE + "bar.sync 0; " + STORE.format(bytes=256) + STORED + SLOW.replace("@!%p3", "@%p3") +
+        "setp.ge.u32 %p3, %r1, 32; @%p3 st.shared.u32 [%r3], %r3; ret; }", 64,
+        "lane 0 writes shared memory 0x480, which an asynchronous operation has read, and no barrier orders the two"),
+    "a load by TMA over bytes that another warp reads": (
+        INIT + SLOW + "setp.ge.u32 %p5, %r1, 32; @%p5 st.shared.u32 [%r3+-128], %r1; @%p5 ld.shared.u32 %r4, [%r3+-128]; " + LOAD + "@%p5 ret; " + LOADED.format(parity=0) + "ret; }", 64,
+        "the async proxy writes shared memory 0x400, which warp 1 of block rank 0 has (written|read), and no barrier orders the two"),
+    "a read of what TMA loads without a wait": (
+        INIT + LOAD + SLOW.replace("@!%p3", "@%p3") + "@%p1 bra $A; setp.lt.u32 %p3, %r1, 32; @%p3 ret; ld.shared.u32 %r4, [%r3+-128]; ret; " + LOADED.format(parity=0) + "ret; }", 64,
+        "lane 0 reads shared memory 0x400, which an asynchronous operation has written, and no barrier|shared memory 0x400 was never written"),
+    "wgmma without the fence of one of its warps": (
+        FILL + SLOW + "setp.lt.u32 %p3, %r1, 32; @%p3 fence.proxy.async.shared::cta; bar.sync 0; " + WGMMA + WAITED + "ret; }", 128,
+        "the async proxy reads shared memory .*, which warp [123] of block rank 0 has written, and no fence.proxy.async lies between the two"),
+    "a write to an operand of wgmma before a wait": (
+        FILL + FENCE + "bar.sync 0; " + WGMMA + "st.shared.u32 [%r3], %r2; " + FENCE + WAITED + "ret; }", 128,
+        "the async proxy reads shared memory 0x4.., which warp . of block rank 0 has written, and no barrier orders the two|"
+        "lane 0 writes shared memory 0x4.., which an asynchronous operation has read, and no barrier orders the two"),
+    "a write to an operand of tcgen05.mma before a wait": (
+        ALLOC + FILL_ALL + INIT_MMA + FENCE + "bar.sync 0; " + MMA + "st.shared.u32 [%r3], %r2; " + FENCE + COMMIT + COMMITTED.format(parity=0) + DEALLOC + "ret; }", 32,
+        "the async proxy reads shared memory 0x40., which warp 0 of block rank 0 has written, and no barrier orders the two"),
+    "tcgen05.mma of what TMA loads without a wait": (
+        ALLOC + FILL_ALL + INIT + INIT_MMA + FENCE + "bar.sync 0; " + LOAD + MMA + COMMIT + COMMITTED.format(parity=0) + DEALLOC + "ret; }", 32,
+        "the async proxy (reads|writes) shared memory 0x4.., which an asynchronous operation has (written|read), and no barrier orders the two"),
     "a pair in a cluster of one block": (
         "tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r2], 32; ret; }", 32, "cta_group::2 wants clusters of an even number of blocks"),
     # Instructions that no kernel of the tests has, and whose meaning nobody vouches for, are refused.
@@ -87,6 +148,18 @@ RIGHT = {
         "@%p1 mbarrier.init.shared::cta.b64 [%r2+2048], 32; bar.sync 0; setp.lt.u32 %p2, %r1, 32; @%p2 st.shared.u32 [%r3], %r3; "
         "@%p2 mbarrier.arrive.shared::cta.b64 _, [%r2+2048]; @%p2 ret; "
         "$A: mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r2+2048], 0; @!%p3 bra $A; ld.shared.u32 %r4, [%r3+-128]; ret; }", 64),
+    "a copy of bytes after a fence of the thread that copies": (
+        SLOW + "st.shared.u32 [%r3], %r1; bar.sync 0; @%p1 fence.proxy.async.shared::cta; " + STORE.format(bytes=256) + STORED + "bar.sync 0; st.shared.u32 [%r3], %r3; ret; }", 64),
+    "a copy of bytes after fences of all writers": (
+        SLOW + "st.shared.u32 [%r3], %r1; " + FENCE + "bar.sync 0; " + STORE.format(bytes=256) + STORED + "bar.sync 0; st.shared.u32 [%r3], %r3; ret; }", 64),
+    "a load by TMA between two barriers": (
+        INIT + SLOW + "st.shared.u32 [%r3], %r1; ld.shared.u32 %r4, [%r3]; bar.sync 0; " + LOAD + LOADED.format(parity=0) + "ld.shared.u32 %r4, [%r3]; "
+        "bar.sync 0; st.shared.u32 [%r3], %r3; ret; }", 64),
+    "wgmma between fences and a wait": (
+        FILL + FENCE + "bar.sync 0; " + WGMMA + WAITED + "bar.sync 0; st.shared.u32 [%r3], %r2; ret; }", 128),
+    "tcgen05.mma between a load and a wait": (
+        ALLOC + FILL_ALL + INIT + INIT_MMA + FENCE + "bar.sync 0; " + LOAD + LOADED.format(parity=0) + MMA + COMMIT + COMMITTED.format(parity=0).replace("$A", "$B") +
+        "st.shared.u32 [%r3], %r2; " + DEALLOC + "ret; }", 32),
     "two warps that write the same value": ("st.shared.u32 [%r2], %r2; ret; }", 64),
     "two warps that add to shared memory": ("@%p1 st.shared.u32 [%r2], %r1; bar.sync 0; red.shared.add.u32 [%r2], %r2; ret; }", 64),
 }
@@ -96,12 +169,14 @@ def is_for(body, arch):
     """Says whether a device has the instructions of a kernel."""
     if ("mbarrier" in body or "bulk" in body) and int(arch[3:].rstrip("a")) < 90:
         return False
+    if "wgmma" in body and arch != "sm_90a":
+        return False
     return "tcgen05" not in body or arch.startswith("sm_100")
 
 
 def run(device, arch, body, threads):
     """Runs a kernel and returns the error message, or None if there is none."""
-    data = device.upload(np.zeros(32, np.uint32))
+    data = device.upload(np.zeros(32 if threads <= 32 else 64, np.uint32))
     module = device.load(HEAD.format(target=arch) + " " + body + "\n")
     message = None
     try:
