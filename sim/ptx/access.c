@@ -18,6 +18,13 @@ void ptx_addresses(const ptx_warp *w, const ptx_operand *o, uint64_t *address) {
         address[l] = (uint32_t)(base[l] + (uint32_t)offset);
 }
 
+static bool all_written(const uint8_t *shadow, uint32_t bytes) {
+    uint8_t others = 0;
+    for (uint32_t k = 0; k < bytes; k++)
+        others |= shadow[k] ^ WRITTEN;
+    return others == 0;
+}
+
 static bool check_shadow(ptx_warp *w, const ptx_inst *i, const ptx_block *b, uint32_t offset,
                          uint32_t bytes, uint64_t address, bool async) {
     const uint32_t checks = b->launch->checks;
@@ -62,7 +69,8 @@ static uint8_t *find_shared(ptx_warp *w, const ptx_inst *i, uint64_t address, ui
     }
     ptx_block *b = &c->blocks[rank];
     if (b->shadow && write) mark_written(b, (uint32_t)offset, bytes, async);
-    if (b->shadow && !write && !check_shadow(w, i, b, (uint32_t)offset, bytes, address, async))
+    if (b->shadow && !write && !all_written(b->shadow + offset, bytes) &&
+        !check_shadow(w, i, b, (uint32_t)offset, bytes, address, async))
         return NULL;
     return b->shared + offset;
 }

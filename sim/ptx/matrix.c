@@ -133,19 +133,6 @@ uint64_t ptx_result_bits(const ptx_inst *i, ptx_type type, double v) {
     return (uint32_t)(int64_t)v;
 }
 
-/* Returns the shared address of an element of an operand of wgmma or tcgen05.mma. The operand is
- * stored as blocks of eight rows with `span` bytes each. `stride` is the distance in bytes of two
- * blocks along the rows, and `leading` is their distance in the contiguous direction. For a
- * transposed operand without a swizzle, the hardware exchanges the two distances. */
-uint32_t ptx_layout_place(const ptx_layout *y, uint32_t row, uint32_t k, uint32_t bits) {
-    const uint32_t along = (y->transposed ? row : k) * bits / 8, across = y->transposed ? k : row;
-    const bool plain = y->transposed && !y->swizzled;
-    const uint32_t at = y->start + across / 8 * (plain ? y->leading : y->stride) +
-                        across % 8 * y->span + along % y->span +
-                        along / y->span * (plain ? y->stride : y->leading);
-    return y->swizzled ? at ^ (at / 128 % (y->span / 16)) << 4 : at;
-}
-
 enum { MOST_K = 64 };
 typedef struct {
     uint32_t m, k;

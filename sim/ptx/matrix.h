@@ -16,17 +16,6 @@ uint64_t ptx_result_bits(const ptx_inst *i, ptx_type type, double v);
  * error. */
 bool ptx_has_count(ptx_warp *w, const ptx_inst *i, const ptx_operand *o, uint32_t count);
 
-/* Describes the layout of an operand of wgmma or tcgen05.mma in shared memory. */
-typedef struct {
-    uint32_t start, leading, stride; /* These three members count bytes. */
-    /* The number of bytes of a row within a swizzle pattern, or 16 without a swizzle. */
-    uint32_t span;
-    bool swizzled, transposed; /* `transposed` means that M or N is contiguous instead of K. */
-} ptx_layout;
-/* Returns the shared address of the byte that holds the first bit of element (row, k). `row` is an
- * index along M for A and along N for B. */
-uint32_t ptx_layout_place(const ptx_layout *y, uint32_t row, uint32_t k, uint32_t bits);
-
 /* Writes the rule by which tensor cores of compute capability 9.0 add products of elements of
  * types `a` and `b` to accumulators of type `d`. Returns false if this rule is not known. */
 bool ptx_tensor_rule(ptx_type a, ptx_type b, ptx_type d, sim_tensor_rule *rule);

@@ -4,6 +4,7 @@
 #include "access.h"
 #include "async.h"
 #include "floats.h"
+#include "layout.h"
 #include "matrix.h"
 #include "time.h"
 #include "tmem.h"
@@ -101,48 +102,6 @@ static const char *decode(product *p, const ptx_inst *i, uint32_t d) {
     return check(p, d);
 }
 
-static bool layout_of(ptx_warp *w, const ptx_inst *i, uint64_t d, bool transposed, ptx_layout *y) {
-    static const uint8_t spans[] = {16, 0, 128, 0, 64, 0, 32, 0};
-    *y = (ptx_layout){.start = (uint32_t)(d & 0x3fff) << 4,
-                      .leading = (uint32_t)(d >> 16 & 0x3fff) << 4,
-                      .stride = (uint32_t)(d >> 32 & 0x3fff) << 4,
-                      .span = spans[d >> 61],
-                      .swizzled = d >> 61 != 0,
-                      .transposed = transposed};
-    if (y->span && (d >> 46 & 7) == 1) return true;
-    ptx_stop(w, i, "descriptor 0x%llx: bits 46 to 48 are %u, must be 1; swizzle %u",
-             (unsigned long long)d, (uint32_t)(d >> 46 & 7), (uint32_t)(d >> 61));
-    return false;
-}
-
-/* Reads an element of A or B from shared memory. The instruction kinds mxf4 and mxf4nvf4 store
- * elements without gaps. Other kinds store 16 elements of 4 or 6 bits at the beginning of each 16
- * bytes. */
-static bool read_shared(ptx_async *j, const product *p, ptx_block *block, const ptx_layout *y,
-                        uint32_t row, uint32_t k, ptx_type type, double *to) {
-    static const uint8_t widths[] = {8, 8, 6, 6, 4};
-    const bool small = type >= T_e4m3 && type <= T_e2m1, packed = p->kind >= MXF4;
-    const uint32_t bits = type == T_e2m1                     ? widths[4]
-                          : type == T_e3m2 || type == T_e2m3 ? widths[2]
-                                                             : ptx_types[type].bits;
-    const uint32_t along = y->transposed ? row : k,
-                   part = small && bits < 8 && !packed ? along % 16 * bits : along * bits;
-    const uint32_t whole = small && bits < 8 && !packed ? along / 16 * 16 : 0,
-                   byte = whole + part / 8;
-    const uint32_t place =
-        y->transposed ? ptx_layout_place(y, byte, k, 8) : ptx_layout_place(y, row, byte, 8);
-    uint64_t value = 0;
-    const uint32_t bytes = bits < 8 ? part % 8 + bits > 8 ? 2 : 1 : bits / 8;
-    const uint8_t *from = ptx_shared_async(
-        j->warp, j->inst, place | (uint64_t)block->rank << RANK_SHIFT, bytes, false);
-    if (!from) return false;
-    if (byte % 16 == 0 && !ptx_race_async(j->warp, j->inst, block, place, 16, false)) return false;
-    memcpy(&value, from, bytes);
-    if (bits < 8) value = value >> part % 8 & ((1u << bits) - 1);
-    *to = ptx_value_of(type, value);
-    return true;
-}
-
 /* Returns the lane of tensor memory that holds row m of D or A. If M is 64, only the first 16
  * lanes of each 32 lanes hold a row. */
 static uint32_t lane_of(const product *p, uint32_t m) {
@@ -179,8 +138,7 @@ static bool read_tmem(ptx_async *j, const product *p, uint32_t m, uint32_t k, do
     return cell != NULL;
 }
 
-/* Reads the rows of A of one thread block, and all rows of B. Each block of a pair stores half of
- * the rows of B. */
+/* Reads the rows of A of one thread block, and all rows of B. */
 static bool read_operands(ptx_async *j, product *p) {
     ptx_layout a = {0}, b;
     const bool from_tmem = j->at[FROM_TMEM];
@@ -189,19 +147,23 @@ static bool read_operands(ptx_async *j, product *p) {
                  "A in tensor memory with cta_group::2 and M 128 is not executed");
         return false;
     }
-    if (!from_tmem && !layout_of(j->warp, j->inst, j->from, p->a_transposed, &a)) return false;
-    if (!layout_of(j->warp, j->inst, j->value, p->b_transposed, &b)) return false;
-    for (uint32_t m = 0; m < p->rows; m++)
+    if (!from_tmem && !ptx_layout_of_tcgen05(j->warp, j->inst, j->from, p->a_transposed, &a))
+        return false;
+    if (!ptx_layout_of_tcgen05(j->warp, j->inst, j->value, p->b_transposed, &b)) return false;
+    for (uint32_t m = 0; from_tmem && m < p->rows; m++)
         for (uint32_t k = 0; k < p->k; k++)
-            if (!(from_tmem ? read_tmem(j, p, m, k, &p->left[m][k])
-                            : read_shared(j, p, p->at, &a, m, k, p->a, &p->left[m][k])))
-                return false;
-    const uint32_t each = p->pair ? p->n / 2 : p->n;
-    for (uint32_t n = 0; n < p->n; n++) {
-        ptx_block *from = p->pair ? ptx_pair_block(j->warp, j->inst, n / each) : p->at;
-        for (uint32_t k = 0; from && k < p->k; k++)
-            if (!read_shared(j, p, from, &b, n % each, k, p->b, &p->right[k][n])) return false;
-        if (!from) return false;
+            if (!read_tmem(j, p, m, k, &p->left[m][k])) return false;
+    const ptx_part rows = {0, p->rows, p->k, p->a, p->kind >= MXF4};
+    if (!from_tmem && !ptx_layout_read(j->warp, j->inst, p->at, &a, rows, p->left[0], MOST_K, 1))
+        return false;
+    /* Each block of a pair stores half of the rows of B. */
+    const uint32_t blocks = p->pair ? 2 : 1;
+    for (uint32_t k = 0; k < blocks; k++) {
+        ptx_block *from = p->pair ? ptx_pair_block(j->warp, j->inst, k) : p->at;
+        const ptx_part part = {0, p->n / blocks, p->k, p->b, p->kind >= MXF4};
+        double *to = p->right[0] + (size_t)part.rows * k;
+        if (!from || !ptx_layout_read(j->warp, j->inst, from, &b, part, to, 1, MOST_N))
+            return false;
     }
     return true;
 }
@@ -421,7 +383,7 @@ static bool unpack_word(ptx_async *j, uint64_t at, uint32_t bits, uint32_t *word
 
 static bool copy_word(ptx_async *j, ptx_block *block, const ptx_layout *y, const spread *s,
                       uint32_t r, uint32_t c, uint32_t bits) {
-    const uint64_t at = ptx_layout_place(y, r, 4 * c, 8) | (uint64_t)block->rank << RANK_SHIFT;
+    const uint64_t at = ptx_layout_place(y, r, 4 * c) | (uint64_t)block->rank << RANK_SHIFT;
     uint32_t word = 0;
     const bool read = bits < 8 ? unpack_word(j, at, bits, &word) : read_word(j, at, &word);
     for (uint32_t k = 0; read && k < s->copies; k++) {
@@ -444,7 +406,7 @@ static void run_copy(ptx_async *j) {
     const uint32_t columns = ptx_which(j->inst->opcode, "128x256b|4x256b|") >= 0 ? 8 : 4,
                    blocks = ptx_has(j->inst->opcode, "cta_group::2") ? 2 : 1;
     ptx_layout y;
-    if (!layout_of(j->warp, j->inst, j->from, false, &y)) return;
+    if (!ptx_layout_of_tcgen05(j->warp, j->inst, j->from, false, &y)) return;
     ptx_job *job = ptx_time_running(j->warp->block->cluster);
     if (job) job->reads = s.rows * columns * 4 * bits / 8, job->pair = blocks == 2;
     if (j->warp->block->launch->timed == TIMING_SAMPLE) return;

@@ -3,6 +3,7 @@
  * A program that overwrites operands too early gets wrong results. */
 #include "access.h"
 #include "floats.h"
+#include "layout.h"
 #include "matrix.h"
 #include "races.h"
 #include <stdlib.h>
@@ -21,32 +22,6 @@ struct ptx_products {
     uint32_t count, room, group;
     product list[];
 };
-
-static ptx_layout layout_of(uint64_t d, bool transposed) {
-    static const uint8_t spans[] = {16, 128, 64, 32};
-    return (ptx_layout){.start = (uint32_t)(d & 0x3fff) << 4,
-                        .leading = (uint32_t)(d >> 16 & 0x3fff) << 4,
-                        .stride = (uint32_t)(d >> 32 & 0x3fff) << 4,
-                        .span = spans[d >> 62],
-                        .swizzled = d >> 62 != 0,
-                        .transposed = transposed};
-}
-
-static bool read_element(ptx_warp *w, const product *p, const ptx_layout *layout, uint32_t row,
-                         uint32_t k, ptx_type type, double *to) {
-    const uint32_t bytes = ptx_types[type].bits / 8;
-    const uint64_t at = ptx_layout_place(layout, row, k, 8 * bytes);
-    const uint8_t *from =
-        ptx_shared_async(w, p->inst, at | (uint64_t)w->block->rank << RANK_SHIFT, bytes, false);
-    uint64_t bits = 0;
-    if (!from) return false;
-    if ((layout->transposed ? row : k) * bytes % 16 == 0 &&
-        !ptx_race_async(w, p->inst, w->block, (uint32_t)at, 16, false))
-        return false;
-    memcpy(&bits, from, bytes);
-    *to = ptx_value_of(type, bits);
-    return true;
-}
 
 typedef struct {
     uint32_t n, k;
@@ -73,21 +48,17 @@ static bool read_left(ptx_warp *w, const product *p, tile *t) {
                                      ptx_element_bits(t->a, ptx_lane(w, &o->elements[r], l), e));
         return true;
     }
-    const ptx_layout layout = layout_of(p->a, transposed);
-    for (uint32_t m = 0; m < 16; m++)
-        for (uint32_t k = 0; k < t->k; k++)
-            if (!read_element(w, p, &layout, first + m, k, t->a, &t->left[m][k])) return false;
-    return true;
+    const ptx_layout layout = ptx_layout_of_wgmma(p->a, transposed);
+    const ptx_part part = {first, 16, t->k, t->a, true};
+    return ptx_layout_read(w, p->inst, w->block, &layout, part, t->left[0], MOST_K, 1);
 }
 
 static bool read_right(ptx_warp *w, const product *p, tile *t) {
     const ptx_operand *last = &p->inst->op[p->inst->op[1].place == VECTOR ? 6 : 7];
     const bool transposed = ptx_types[t->b].bits == 16 && last->place == COUNT && last->value;
-    const ptx_layout layout = layout_of(p->b, transposed);
-    for (uint32_t n = 0; n < t->n; n++)
-        for (uint32_t k = 0; k < t->k; k++)
-            if (!read_element(w, p, &layout, n, k, t->b, &t->right[k][n])) return false;
-    return true;
+    const ptx_layout layout = ptx_layout_of_wgmma(p->b, transposed);
+    const ptx_part part = {0, t->n, t->k, t->b, true};
+    return ptx_layout_read(w, p->inst, w->block, &layout, part, t->right[0], 1, MOST_N);
 }
 
 static double signs(const product *p) {

@@ -1,0 +1,79 @@
+#include "layout.h"
+#include "access.h"
+#include "matrix.h"
+#include "races.h"
+#include <string.h>
+
+static ptx_layout layout_of(uint64_t d, uint32_t span, bool swizzled, bool transposed) {
+    return (ptx_layout){.start = (uint32_t)(d & 0x3fff) << 4,
+                        .leading = (uint32_t)(d >> 16 & 0x3fff) << 4,
+                        .stride = (uint32_t)(d >> 32 & 0x3fff) << 4,
+                        .span = span,
+                        .swizzled = swizzled,
+                        .transposed = transposed};
+}
+
+ptx_layout ptx_layout_of_wgmma(uint64_t d, bool transposed) {
+    static const uint8_t spans[] = {16, 128, 64, 32};
+    return layout_of(d, spans[d >> 62], d >> 62 != 0, transposed);
+}
+
+bool ptx_layout_of_tcgen05(ptx_warp *w, const ptx_inst *i, uint64_t d, bool transposed,
+                           ptx_layout *y) {
+    static const uint8_t spans[] = {16, 0, 128, 0, 64, 0, 32, 0};
+    *y = layout_of(d, spans[d >> 61], d >> 61 != 0, transposed);
+    if (y->span && (d >> 46 & 7) == 1) return true;
+    ptx_stop(w, i, "descriptor 0x%llx: bits 46 to 48 are %u, must be 1; swizzle %u",
+             (unsigned long long)d, (uint32_t)(d >> 46 & 7), (uint32_t)(d >> 61));
+    return false;
+}
+
+/* The operand is stored as blocks of eight rows with `span` bytes each. `stride` is the distance in
+ * bytes of two blocks across the rows, and `leading` is their distance in the contiguous direction.
+ * For a transposed operand without a swizzle, the hardware exchanges the two distances. */
+uint32_t ptx_layout_place(const ptx_layout *y, uint32_t across, uint32_t byte) {
+    const bool plain = y->transposed && !y->swizzled;
+    const uint32_t at = y->start + across / 8 * (plain ? y->leading : y->stride) +
+                        across % 8 * y->span + byte % y->span +
+                        byte / y->span * (plain ? y->stride : y->leading);
+    return y->swizzled ? at ^ (at / 128 % (y->span / 16)) << 4 : at;
+}
+
+static uint32_t bits_of(ptx_type type) {
+    return type == T_e2m1 ? 4 : type == T_e3m2 || type == T_e2m3 ? 6 : ptx_types[type].bits;
+}
+
+/* Copies up to 16 bytes of shared memory and records the read. */
+static bool read_unit(ptx_warp *w, const ptx_inst *i, ptx_block *b, uint32_t place, uint32_t bytes,
+                      uint8_t unit[20]) {
+    const uint8_t *from =
+        ptx_shared_async(w, i, place | (uint64_t)b->rank << RANK_SHIFT, bytes, false);
+    if (!from || !ptx_race_async(w, i, b, place, bytes, false)) return false;
+    memcpy(unit, from, bytes);
+    return true;
+}
+
+bool ptx_layout_read(ptx_warp *w, const ptx_inst *i, ptx_block *b, const ptx_layout *y, ptx_part p,
+                     double *to, uint32_t row_step, uint32_t k_step) {
+    const uint32_t bits = bits_of(p.type), each = bits < 8 && !p.packed ? 16 : 128 / bits,
+                   lines = y->transposed ? p.k : p.rows, length = y->transposed ? p.rows : p.k,
+                   line_step = y->transposed ? k_step : row_step,
+                   step = y->transposed ? row_step : k_step,
+                   first_line = y->transposed ? 0 : p.first, first = y->transposed ? p.first : 0;
+    const uint32_t mask = (uint32_t)((1ull << bits) - 1);
+    for (uint32_t line = 0; line < lines; line++)
+        for (uint32_t done = 0; done < length; done += each) {
+            const uint32_t count = length - done < each ? length - done : each;
+            const uint32_t place =
+                ptx_layout_place(y, first_line + line, (first + done) / each * 16);
+            uint8_t unit[20] = {0};
+            if (!read_unit(w, i, b, place, (count * bits + 7) / 8, unit)) return false;
+            double *at = to + (size_t)line * line_step + (size_t)done * step;
+            for (uint32_t e = 0; e < count; e++, at += step) {
+                uint32_t word;
+                memcpy(&word, unit + e * bits / 8, 4);
+                *at = ptx_value_of(p.type, word >> e * bits % 8 & mask);
+            }
+        }
+    return true;
+}

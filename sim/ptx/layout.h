@@ -1,0 +1,36 @@
+/* Reads the operands of wgmma and tcgen05.mma from shared memory, which descriptors of 64 bits
+ * describe. */
+#ifndef SIM_PTX_LAYOUT_H
+#define SIM_PTX_LAYOUT_H
+#include "sim.h"
+
+/* Says where the elements of an operand are. */
+typedef struct {
+    uint32_t start, leading, stride; /* These three members count bytes. */
+    /* The number of bytes of a row within a swizzle pattern, or 16 without a swizzle. */
+    uint32_t span;
+    bool swizzled, transposed; /* `transposed` means that M or N is contiguous instead of K. */
+} ptx_layout;
+/* Returns the layout that a descriptor of wgmma states. */
+ptx_layout ptx_layout_of_wgmma(uint64_t descriptor, bool transposed);
+/* Writes the layout that a descriptor of tcgen05 states. If the descriptor is invalid, stops the
+ * warp and returns false. */
+bool ptx_layout_of_tcgen05(ptx_warp *w, const ptx_inst *i, uint64_t descriptor, bool transposed,
+                           ptx_layout *y);
+/* Returns the shared address of a byte. `row` is an index along M for A and along N for B. `byte`
+ * counts along the contiguous dimension, and `across` along the other one. */
+uint32_t ptx_layout_place(const ptx_layout *y, uint32_t across, uint32_t byte);
+
+/* A part of an operand: `rows` rows from `first` on, each with `k` elements. */
+typedef struct {
+    uint32_t first, rows, k;
+    ptx_type type;
+    /* If true, elements of less than 8 bits lie without gaps. Otherwise 16 of them lie at the
+     * beginning of each 16 bytes. */
+    bool packed;
+} ptx_part;
+/* Reads a part of an operand from the shared memory of a block. Element k of row r of the part goes
+ * to to[r * row_step + k * k_step]. Stops the warp and returns false after an error. */
+bool ptx_layout_read(ptx_warp *w, const ptx_inst *i, ptx_block *b, const ptx_layout *y, ptx_part p,
+                     double *to, uint32_t row_step, uint32_t k_step);
+#endif
