@@ -1,105 +1,14 @@
 /* Tests that bsmm_plan_run allocates no memory on the cpu. The test runs every kernel that this
  * processor supports, and it counts the allocations of the whole process. */
+#include "allocator.h"
 #include "operand.h"
 
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
-
-#if defined(__has_feature)
-#    if __has_feature(address_sanitizer)
-#        define SANITIZED 1
-#    endif
-#endif
-
-/* This program can replace malloc only with glibc and without a sanitizer, because the replacement
- * must call the original malloc by a second name. Only glibc offers such a name, and sanitizers
- * replace malloc themselves. */
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(SANITIZED)
-
-void *libc_malloc(size_t bytes) __asm__("__libc_malloc");
-void *libc_calloc(size_t count, size_t bytes) __asm__("__libc_calloc");
-void *libc_realloc(void *memory, size_t bytes) __asm__("__libc_realloc");
-void *libc_memalign(size_t alignment, size_t bytes) __asm__("__libc_memalign");
-
-/* These functions replace the C library's allocator in this program. They count their calls. */
-void *counted_malloc(size_t bytes) __asm__("malloc");
-void *counted_calloc(size_t items, size_t bytes) __asm__("calloc");
-void *counted_realloc(void *memory, size_t bytes) __asm__("realloc");
-void *counted_memalign(size_t alignment, size_t bytes) __asm__("memalign");
-void *counted_aligned_alloc(size_t alignment, size_t bytes) __asm__("aligned_alloc");
-int counted_posix_memalign(void **memory, size_t alignment, size_t bytes) __asm__("posix_memalign");
-
-static atomic_bool counting;
-static atomic_int counted;
-
-static void count(void) {
-    if (atomic_load(&counting)) atomic_fetch_add(&counted, 1);
-}
-
-void *counted_malloc(size_t bytes) {
-    count();
-    return libc_malloc(bytes);
-}
-
-void *counted_calloc(size_t items, size_t bytes) {
-    count();
-    return libc_calloc(items, bytes);
-}
-
-void *counted_realloc(void *memory, size_t bytes) {
-    count();
-    return libc_realloc(memory, bytes);
-}
-
-void *counted_memalign(size_t alignment, size_t bytes) {
-    count();
-    return libc_memalign(alignment, bytes);
-}
-
-void *counted_aligned_alloc(size_t alignment, size_t bytes) {
-    count();
-    return libc_memalign(alignment, bytes);
-}
-
-int counted_posix_memalign(void **memory, size_t alignment, size_t bytes) {
-    count();
-    *memory = libc_memalign(alignment, bytes);
-    return *memory ? 0 : ENOMEM;
-}
-
-static void start_counting(void) {
-    atomic_store(&counted, 0);
-    atomic_store(&counting, true);
-}
-
-static int stop_counting(void) {
-    atomic_store(&counting, false);
-    return atomic_load(&counted);
-}
-
-static bool can_count(void) {
-    return true;
-}
-
-#else
-
-static void start_counting(void) {}
-
-static int stop_counting(void) {
-    return 0;
-}
-
-static bool can_count(void) {
-    return false;
-}
-
-#endif
 
 /* Tests that each function of the allocator is counted. It calls them through a volatile pointer,
  * because compilers may remove an allocation that is never used. */
@@ -111,7 +20,7 @@ static void test_every_allocator_counts(void **state) {
     }
     void *volatile memory[6] = {0};
     void *aligned = NULL;
-    start_counting();
+    start_counting(0);
     memory[0] = malloc(10);
     memory[1] = calloc(2, 10);
     memory[2] = realloc(NULL, 10);
@@ -221,7 +130,7 @@ static int allocations_of(const product *p) {
         buffers.packed_b_bytes = bytes;
     }
     if (bsmm_plan_run(plan, &buffers) != BSMM_OK) fail_msg("%s", bsmm_error_message());
-    start_counting();
+    start_counting(0);
     bsmm_status status = bsmm_plan_run(plan, &buffers);
     if (status == BSMM_OK) status = bsmm_plan_run(plan, &buffers);
     int found = stop_counting();
