@@ -12,13 +12,14 @@
  * the products and adds them to accumulators in fp32.
  *
  * The thread blocks of a cluster have the same rows of B and split K. As in the other small-M
- * kernels, the epilogue adds the accumulators of all blocks, stores results, and recomputes in
- * double the results that fp32 cannot hold (small_m_epilogue.h).
+ * kernels, the epilogue adds the accumulators of all thread blocks and stores results. It
+ * recomputes in double the results that fp32 cannot hold (small_m_epilogue.h).
  *
- * Shared memory holds, from a 1024-byte boundary: the rings of the warpgroups, B's scales, A's
- * scales, the mbarriers of the warpgroups. The epilogue reuses all of this memory for the
- * accumulators. Behind it lie flags that say which rows of A are nonzero. Error bound:
- * cuda_sm90a_fp8_small_m.c. Measurements: docs/PERFORMANCE.md, "Few rows of A on one H200". */
+ * Shared memory holds, from a 1024-byte boundary, the rings of the warpgroups, B's scales, A's
+ * scales and the mbarriers of the warpgroups, in this order. The epilogue reuses all of this memory
+ * for the accumulators. Flags after this memory say which rows of A are nonzero.
+ * cuda_sm90a_fp8_small_m.c states the error bound. docs/PERFORMANCE.md has measurements ("Few rows
+ * of A on one H200"). */
 #include "cuda/sm90a/small_m_params.h"
 
 extern __shared__ __align__(128) uint8_t small_m_shared[];

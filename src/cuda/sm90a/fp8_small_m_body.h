@@ -76,9 +76,9 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
      * initialized. */
     __syncthreads();
 
-    /* The thread's accumulators. Element i belongs to row g or g + 8 of the warp's 16 rows of B,
-     * where g = lane / 4. It belongs to column 8 j + 2 t or 8 j + 2 t + 1, where j = i / 4 and t =
-     * lane % 4 (wgmma_one.h). The columns are the rows of A. */
+    /* These are the thread's fp32 accumulators for D^T. The columns of D^T are the rows of A.
+     * Accumulator i belongs to column 8 (i / 4) + 2 t or the next column, where t = lane % 4. It
+     * belongs to row g or g + 8 of the warp's 16 rows of B, where g = lane / 4 (wgmma_one.h). */
     float total[SUMS];
 #pragma unroll
     for (int i = 0; i < SUMS; i++)
@@ -90,8 +90,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         const uint32_t at = ring + slot * SLOT_BYTES, a_at = at + BSMM_FP8_SMALL_M_WEIGHT_BYTES;
         ptx_copy_wait(SLOTS - 2);
 #pragma unroll
-        /* Note in any[] if the bytes of A that this thread itself has copied are nonzero. The
-         * epilogue needs to know which rows of A are zero. */
+        /* Set any[] to a nonzero value if the bytes of A that this thread itself has copied are
+         * nonzero. The epilogue must know which rows of A are zero. */
         for (int i = 0; i < A_PASSES; i++) {
             if (!copies_a) break;
             const uint4 v = *(const uint4 *)__cvta_shared_to_generic(a_at + columns.to +
@@ -119,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         ptx_wgmma_commit();
         const uint32_t scale_at = BY_ROW && p.scale_step == 0 ? 0 : step - block.begin;
         const float low = b_scale[scale_at];
-        /* the scale of the thread's second row of B, 8 rows below its first row */
+        /* Load the scale of the thread's second row of B, which lies 8 rows below its first row. */
         const float high = BY_ROW ? b_scale[scale_at + 2 * p.scale_stride] : low;
         const float *const column = a_scales + (step - block.begin) * FP8_SMALL_M_COLUMNS + t * 2;
         PTX_WGMMA_WAIT(0);

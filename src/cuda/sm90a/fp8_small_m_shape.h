@@ -6,21 +6,21 @@
 #include "cuda/sm90a/small_m_params.h"
 
 enum {
-    BSMM_FP8_SMALL_M_GROUPS = 4,  /* the warpgroups of a thread block */
-    BSMM_FP8_SMALL_M_GROUP = 128, /* the threads of a warpgroup */
-    BSMM_FP8_SMALL_M_ROWS = 64,   /* the rows of B that a thread block computes */
-    /* The stages of a warpgroup's ring buffer. The warpgroup multiplies one stage while copies fill
-     * the other three stages. */
+    BSMM_FP8_SMALL_M_GROUPS = 4,  /* warpgroups per thread block */
+    BSMM_FP8_SMALL_M_GROUP = 128, /* threads per warpgroup */
+    BSMM_FP8_SMALL_M_ROWS = 64,   /* rows of B per thread block */
+    /* A warpgroup's ring buffer has four stages. The warpgroup multiplies one stage while copies
+     * fill the other three. */
     BSMM_FP8_SMALL_M_SLOTS = 4,
-    /* The alignment of the first ring in bytes. wgmma's swizzle needs it, and dynamic shared memory
-     * may begin at any address. */
+    /* The first ring must begin at a multiple of 1024 bytes, because wgmma's 128-byte swizzle
+     * depends on address bits. Dynamic shared memory may begin at any address. */
     BSMM_FP8_SMALL_M_ALIGNMENT = 1024,
-    /* the bytes of B that a warpgroup loads for one step, i.e. 128 elements along K */
+    /* A warpgroup loads this many bytes of B for one step, i.e. for 128 elements along K. */
     BSMM_FP8_SMALL_M_WEIGHT_BYTES = BSMM_FP8_SMALL_M_ROWS * BSMM_SMALL_M_K,
 };
 
-/* The bytes of one stage of a warpgroup's ring buffer: 64 rows of weights and the rows of A, for
- * one step of 128 elements along K. `columns` is the number of rows of A. */
+/* Returns the bytes of one stage of a warpgroup's ring buffer. A stage holds 64 rows of weights and
+ * `columns` rows of A, for one step of 128 elements along K. */
 #define BSMM_FP8_SMALL_M_SLOT_BYTES(columns)                                                       \
     (BSMM_FP8_SMALL_M_WEIGHT_BYTES + (columns)*BSMM_SMALL_M_K)
 

@@ -3,8 +3,7 @@
  *
  * A step is 128 elements along K. The four warpgroups of a thread block take the steps round-robin.
  * Each warpgroup has its own ring of stages in shared memory. A stage holds 64 rows of weights,
- * then the rows of A, in the order of global memory but with the 128-byte swizzle that wgmma
- * expects. */
+ * followed by the rows of A. Both have the 128-byte swizzle that wgmma expects. */
 #ifndef BSMM_CUDA_SM90A_FP8_SMALL_M_STAGE_H
 #define BSMM_CUDA_SM90A_FP8_SMALL_M_STAGE_H
 
@@ -12,19 +11,21 @@
 #include "cuda/sm90a/fp8_small_m_shape.h"
 #include "cuda/sm90a/small_m_stage.h"
 
-/* The copies of one thread from a matrix, which is A or B. In each step of K the thread makes up to
- * FP8_SMALL_M_MOST_PASSES copies of 16 bytes. Each copy's row is 16 rows below the row of the copy
- * before it. */
+/* Describes the copies that one thread makes from a matrix, which is A or B. In each step of K the
+ * thread makes up to FP8_SMALL_M_MOST_PASSES copies of 16 bytes. Each copy reads 16 rows below the
+ * copy before it. */
 enum { FP8_SMALL_M_MOST_PASSES = BSMM_FP8_SMALL_M_ROWS / 16 };
 typedef struct fp8_small_m_copies {
-    /* the addresses in global memory from which the thread copies in the next step of K */
+    /* The thread copies from these addresses in global memory in the next step of K. */
     const uint8_t *from[FP8_SMALL_M_MOST_PASSES];
-    /* the destination of the first copy, in bytes from the first row of the matrix in a stage */
+    /* This is the destination of the first copy, in bytes from the matrix's first row in a stage.
+     */
     uint32_t to;
-    /* The number of bytes from the source addresses to the end of a row of the matrix. 0 or less:
-     * the next step of K (128 elements) lies past the end of the row. */
+    /* This is the number of bytes from the source addresses to the end of the matrix's rows. If it
+     * is 0 or less, the next step of K (128 elements) lies past the end. */
     int32_t left;
-    /* the number of rows from the thread's first row to the matrix's last row, both included */
+    /* This is the number of matrix rows from the thread's first row on. Copies of later rows write
+     * zeros. */
     int32_t rows;
 } fp8_small_m_copies;
 
@@ -77,8 +78,8 @@ static __device__ __forceinline__ void fp8_small_m_meet(uint32_t barrier, uint32
 }
 
 /* Copies the fp32 scales of A to shared memory, as an array [step of 128 elements along K][row of
- * A]. The array has `columns` rows of A per step. The scale is 1 if A is unscaled, or if A has no
- * such row. */
+ * A] with `columns` rows per step. The scale is 1 if A is unscaled, and in rows past the last row
+ * of A. */
 static __device__ __forceinline__ void fp8_small_m_stage_a_scales(const bsmm_small_m_params *p,
                                                                   const small_m_block *block,
                                                                   const uint32_t columns,

@@ -4,10 +4,11 @@
  *
  * Both operands are K-major. A k block is 128 bytes of K. FP8 tensor cores keep about 14 bits of an
  * accumulator. Each k block (128 products) therefore starts from accumulators of zero. CUDA cores
- * then multiply its sums by the block scales and add them to totals in fp32. This step is called
- * promotion. bf16 with fp32 scales is also promoted after each k block (64 products). bf16 without
- * scales keeps its accumulators in the tensor cores over all of K. If elements are sums of bf16
- * parts, a k block multiplies one part of A by one part of B.
+ * then multiply the sums of the k block by the block scales and add them to totals in fp32. This
+ * step is called promotion. bf16 with fp32 scales is also promoted after each k block (64
+ * products). bf16 without scales keeps its accumulators in the tensor cores over all of K. If each
+ * element is stored as a sum of several bf16 numbers (parts), a k block multiplies one part of A by
+ * one part of B.
  *
  * A work unit is a tile of D and a range of its k blocks (gemm_schedule.h). gemm_tile.h has the
  * layout of shared memory. TMA writes operand tiles with its 128-byte swizzle: rows have 128 bytes,
@@ -95,12 +96,12 @@
  * GEMM_SHORT, which are for short K, a work unit begins with the stage after the previous work
  * unit's last stage. Bit s of `phases` is the parity of the current phase of stage s. */
 typedef struct ring {
-    /* the shared memory addresses of the first stage's operand tiles, of its scales, and of its
-     * barriers */
+    /* These are the shared memory addresses of the first stage's operand tiles, of its scales and
+     * of its barriers. */
     uint32_t tiles, scales, barriers;
     uint32_t phases;
-    /* Only with GEMM_SHORT: the stage with which the next work unit (a range of k blocks of a tile)
-     * begins. */
+    /* Only with GEMM_SHORT: the next work unit (a range of k blocks of a tile) begins with this
+     * stage. */
     uint32_t next;
 } ring;
 
@@ -118,9 +119,10 @@ static __device__ __forceinline__ void wait_for(uint32_t barrier, uint32_t parit
     while (!ptx_mbarrier_try_wait(barrier, parity)) {
     }
 }
-/* Returns the address of the "staged" barrier of a warpgroup's staging buffer. Its "written"
- * barrier follows. "staged" completes when the warpgroup's four warps have written the buffer, and
- * "written" completes when they may write it again. */
+/* Returns the address of the "staged" mbarrier of a warpgroup's staging buffer. The buffer's
+ * "written" mbarrier follows in memory. "staged" completes when the warpgroup's four warps have
+ * written the buffer. "written" completes when TMA has read the buffer, so that the warps may write
+ * it again. */
 static __device__ __forceinline__ uint32_t staged_of(const ring *r, uint32_t warpgroup,
                                                      uint32_t place) {
     return r->barriers + 16 * (STAGES + warpgroup * PLACES + place);
@@ -128,8 +130,9 @@ static __device__ __forceinline__ uint32_t staged_of(const ring *r, uint32_t war
 static __device__ __forceinline__ uint32_t staging_of(uint32_t staging, uint32_t warpgroup) {
     return staging + (GEMM_TURNS ? 0 : warpgroup * (CHUNKS * CHUNK_BYTES));
 }
-/* Returns the warpgroup that may write a staging buffer next, after the results of `warpgroup` in
- * it have been stored to D. With GEMM_TURNS two warpgroups share the buffer and alternate. */
+/* Returns the warpgroup that may write a staging buffer after the results of `warpgroup` in the
+ * buffer have been stored to D. With GEMM_TURNS two warpgroups share a staging buffer and use it
+ * alternately. */
 static __device__ __forceinline__ uint32_t next_in_turn(uint32_t warpgroup) {
     return GEMM_TURNS ? 1 - warpgroup : warpgroup;
 }
@@ -158,7 +161,7 @@ static __device__ __forceinline__ uint32_t stage_after(uint32_t stage) {
 }
 
 typedef struct place {
-    int32_t rank_m, rank_n; /* the coordinates of a thread block in its cluster, along M and N */
+    int32_t rank_m, rank_n; /* coordinates in the cluster along M and N */
 } place;
 
 static __device__ __forceinline__ place place_of(uint32_t rank) {
@@ -169,9 +172,9 @@ static __device__ __forceinline__ place place_make(void) {
     return place_of(CLUSTER > 1 ? ptx_cluster_rank() : 0);
 }
 
-/* Returns true if thread block `from` loads data that arrives in thread block `to` of the same
- * cluster. A block loads its own tiles. The first block of a row or column of the cluster
- * multicasts to the whole row or column. */
+/* Returns true if thread block `from` loads data for thread block `to` of the same cluster. A block
+ * loads its own tiles. The first block of a row or column of the cluster also multicasts to the
+ * whole row or column. */
 static __device__ __forceinline__ bool feeds(place from, place to) {
     const bool in_row = from.rank_m == to.rank_m && (from.rank_n == 0 || from.rank_n == to.rank_n);
     const bool in_col = from.rank_n == to.rank_n && (from.rank_m == 0 || from.rank_m == to.rank_m);
@@ -183,48 +186,48 @@ static __device__ __forceinline__ uint32_t blocks_fed(place from) {
 }
 
 typedef struct corner {
-    int32_t row, col; /* the first row and column of D in a thread block's tile */
+    int32_t row, col; /* the first row and column of the tile in D */
 } corner;
 
 typedef struct work {
     corner at;
-    /* The range of k blocks of the tile. If k_begin equals k_end, the thread block has no more
-     * work. */
+    /* The thread block computes k blocks k_begin to k_end - 1 of the tile. If k_begin equals k_end,
+     * the thread block has no more work. */
     int32_t k_begin, k_end;
 } work;
 
-/* A consumer warpgroup's message to its writer thread, which it sends together with a staging
- * buffer. The writer thread does nothing, or stores the buffer to D, or sets the flag that says
- * that accumulators for the next cluster are complete, or ends. */
+/* A consumer warpgroup sends one of these messages to its writer thread together with a staging
+ * buffer. They tell the writer thread to do nothing, to store the buffer to D, to set the flag that
+ * says that accumulators for the next cluster are complete, or to end. */
 enum { CHUNK_NOTHING, CHUNK_STORE, CHUNK_HANDED, CHUNK_END };
 typedef struct chunk {
     uint32_t what;
-    /* CHUNK_STORE only: the place in D of the first element of the staging buffer. */
+    /* Only for CHUNK_STORE: the row and column of D of the staging buffer's first element. */
     corner at;
     /* Nonzero if the writer thread must wait until the buffer's data has arrived in global memory.
-     * 0 if it waits only until TMA has read the buffer. */
+     * If 0, the writer thread waits only until TMA has read the buffer. */
     uint32_t to_memory;
 } chunk;
 
-/* The static shared memory of a thread block. The producer warp writes work unit number i (a tile
- * of D and a range of its k blocks) to pieces[i % 2] before the work unit's first stage is full. No
- * consumer still reads work unit i - 2 then, because all consumers have released a stage of work
- * unit i - 1. With GEMM_SHORT, where a work unit may begin with any stage, it is in pieces[its
- * first stage] instead. All consumers have then released that stage after they read the previous
+/* Holds the static shared memory of a thread block. The producer warp writes work unit number i (a
+ * tile of D and a range of its k blocks) to pieces[i % 2] before the work unit's first stage is
+ * full. By then all consumers have released a stage of work unit i - 1, so none of them still reads
+ * work unit i - 2 there. With GEMM_SHORT a work unit may begin with any stage s, and the producer
+ * writes it to pieces[s]. All consumers have then released stage s after they read the previous
  * work unit there. */
 typedef struct shared {
-    uint64_t ready; /* the mbarrier that completes when the members after `pieces` are set */
+    uint64_t ready; /* an mbarrier that completes when the members after `pieces` are set */
     work pieces[GEMM_SHORT ? STAGES : 2];
-    bsmm_gpu_epilogue_factors factors; /* the factors of D's epilogue, such as alpha */
-    /* nonzero if the epilogue multiplies results by 1, so that the multiplication can be left
-     * out */
+    bsmm_gpu_epilogue_factors factors; /* factors of D's epilogue, such as alpha */
+    /* Nonzero if the epilogue's factor is 1, so that the kernel can omit the multiplication. */
     uint32_t plain;
-    /* nonzero if the kernels that packed A and B found one scale for all of K in each row of A and
-     * of B */
+    /* Nonzero if each row of A and of B has the same scale along all of K. The kernels that packed
+     * A and B found this out. */
     uint32_t even;
     chunk chunks[CONSUMERS][PLACES];
-    /* Only in kernels with HALVES: the epilogue's factor if it is a power of two from 2^-32 to 1,
-     * else 0. Packing to f16 multiplies values of B by a power of two, which the factor undoes. */
+    /* Only in kernels with HALVES (16-bit elements without block scales): the epilogue's factor if
+     * it is a power of two from 2^-32 to 1, else 0. Packing to f16 multiplies values of B by a
+     * power of two, and the factor undoes this. */
     float power;
 } shared;
 
@@ -246,9 +249,10 @@ static __device__ __forceinline__ void told_factors(const bsmm_wgmma_params *p, 
     ptx_mbarrier_arrive(ptx_shared_address(&told->ready));
 }
 
-/* Returns the place in D of tile number `tile`. Tiles are numbered band by band. A band has group_m
- * cluster tiles along M, and tiles are numbered down its columns. Thread blocks that run at the
- * same time then read few different rows of A and B, so most reads hit in L2. */
+/* Returns the row and column of D at which tile number `tile` begins. Tiles are numbered band by
+ * band. A band has group_m cluster tiles along M, and tiles are numbered down its columns. Thread
+ * blocks that run at the same time then read few different rows of A and B, so most reads hit in
+ * L2. */
 static __device__ __forceinline__ corner corner_of(const bsmm_wgmma_params *p, int32_t tile,
                                                    place here) {
     int32_t band = gemm_divide(tile, &p->by_band);
@@ -285,9 +289,10 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
     c.row_scales = 4 * (c.warpgroup * (SUBTILES * 64) + c.warp * 16 + c.lane / 4);
     c.empty = empty_to_tell(&r, c.lane);
     c.staging = staging_of(staging, (uint32_t)c.warpgroup);
-    /* Bit i of `chunks` is the parity of the next phase of staging buffer i. With GEMM_TURNS two
-     * warpgroups use one staging buffer alternately. Parity 0 lets the first warpgroup begin at
-     * once, and parity 1 makes the second warpgroup wait until the first has used the buffer. */
+    /* Bit i of `chunks` is the parity of the next phase of staging buffer i's mbarrier. With
+     * GEMM_TURNS two warpgroups use one staging buffer alternately. Parity 0 lets the first
+     * warpgroup begin at once. Parity 1 makes the second warpgroup wait until the first has used
+     * the buffer. */
     c.chunks = GEMM_TURNS && c.warpgroup ? ~0u : 0;
     wait_for(ptx_shared_address(&told->ready), 0);
     c.even = EVENS && __shfl_sync(0xffffffff, told->even, 0);
@@ -303,16 +308,18 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
 #elif HALVES
 #    include "cuda/sm80/pack_parts.h"
 
-/* Returns true if the gate with the condition BSMM_WHEN_HALF is open. It sets *gate->closed to 0
- * for the kernels that are queued next, so that no kernel need clear it before. */
+/* Returns true if f16 holds the packed values of B (the condition BSMM_WHEN_HALF). Also resets
+ * *gate->closed to 0 for the kernels that are queued next, so that no other kernel has to clear it.
+ */
 static __device__ __forceinline__ bool holds_half(const bsmm_cuda_gate *gate) {
     if (blockIdx.x == 0 && threadIdx.x == 0) *gate->closed = 0;
     return bsmm_pack_is_half(gate->b, gate->shift);
 }
 #endif
 
-/* Returns true if this kernel must multiply. Otherwise it has done what it must do instead, with
- * `shared` as shared memory. */
+/* Returns true if this kernel must compute the product. If it returns false, it has already run the
+ * fallback of this kernel, if there is one. `shared` is the address of shared memory for the
+ * fallback. */
 static __device__ __forceinline__ bool is_mine(const bsmm_wgmma_params *p, uint8_t *shared) {
 #if HALVES
     if (p->gate.when == BSMM_WHEN_HALF) {
@@ -352,9 +359,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCK_THREADS == 256
     __shared__ shared told;
     const bsmm_wgmma_params *p = &params;
     if (GEMM_SCALES == GEMM_UNSCALED && bsmm_cuda_gate_skips(&p->gate)) return;
-    /* The address is the same in all lanes of a warp. The shuffle tells the compiler so, and the
-     * compiler then keeps addresses in uniform registers, which wgmma requires for its
-     * descriptors. */
+    /* The address is the same in all lanes of a warp. The shuffle tells the compiler so. The
+     * compiler then keeps addresses in uniform registers, which wgmma requires for its descriptors.
+     */
     uint32_t base = __shfl_sync(0xffffffff, (ptx_shared_address(memory) + 1023) & ~1023u, 0);
     ring r = {base, base + SCALES_AT, base + BARRIERS_AT, 0, 0};
     /* The code from here to ptx_grid_wait reads no memory that earlier kernels write, so it

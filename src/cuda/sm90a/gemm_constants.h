@@ -1,5 +1,5 @@
-/* The constants of one GEMM kernel for sm_90a, computed from the macros of its entry of tiles.def:
- * what the kernel does, the sizes of its tiles, its parts of shared memory and its registers.
+/* These are the constants of one GEMM kernel for sm_90a: features, tile sizes, the layout of shared
+ * memory and register counts. They are computed from the macros of the kernel's entry in tiles.def.
  * gemm_body.h includes this file. */
 
 #define GEMM_SCALES JOINED(GEMM_SCALES_OF_, GEMM_KIND)
@@ -9,16 +9,15 @@
 #define BITS_OF_F16  16
 #define BITS_OF_E4M3 8
 #define BITS_OF_E5M2 8
-/* 1 if A has scales, unless the kernel applies none. f16 operands have none. */
+/* 1 if A may have scales. f16 operands have none. */
 #define A_SCALED         JOINED(A_SCALED_OF_, GEMM_A)
 #define A_SCALED_OF_BF16 1
 #define A_SCALED_OF_F16  0
 #define A_SCALED_OF_E4M3 1
 #define A_SCALED_OF_E5M2 1
-/* 1 for kernels for 16-bit elements without scales. If such elements are f16, and f16 does not hold
- * the values of B, the kernel splits A into bf16 parts. The kernels for bf16 never do so, but have
- * the same code, because compressing two kernels that differ in one word takes no more space than
- * one. */
+/* 1 for kernels that multiply 16-bit elements without scales. If the elements are f16, and f16
+ * cannot hold the values of B, the kernel splits A into bf16 parts. The bf16 kernels contain the
+ * same code but never run it: two kernels that differ in one word compress to the size of one. */
 #define HALVES (GEMM_WIDE && GEMM_SCALES == GEMM_UNSCALED)
 /* 1 for kernels of the kind POW2, which require that the product of any scale of A and any scale of
  * B is a normal fp32 number. If each row has one scale for all of K, such a kernel adds the sums of
@@ -31,8 +30,9 @@
 #define EVENS_OF_POW2  1
 
 enum {
-    /* 1 for kernels of the kind ROW (scales of 1 x 128 blocks for A and B). The product of a scale
-     * of A and a scale of B may not be a normal fp32 number, so these kernels test it. */
+    /* 1 for kernels of the kind ROW (A and B have one scale per 1 x 128 block). The product of a
+     * scale of A and a scale of B may lie outside fp32's range of normal numbers, so these kernels
+     * test it. */
     CAREFUL = GEMM_SCALES == GEMM_ROW_ROW && !EVENS,
     /* 1 if the kernel tests whether products of a scale of A and a scale of B lie outside the safe
      * range, and recomputes such results in double. */
@@ -41,21 +41,21 @@ enum {
     TILE_M = GEMM_TILE_M(SUBTILES, CONSUMERS),
     CLUSTER = CLUSTER_M * CLUSTER_N,
     CONSUMER_WARPS = 4 * CONSUMERS,
-    /* the accumulators of a thread for one subtile, i.e. for 64 rows of the tile */
+    /* the accumulators of a thread for one subtile (64 rows of the tile) */
     ACCUMULATORS = TILE_N / 2,
-    /* The number of threads of a thread block. Kernels of the kind POW2 have more warps than
-     * loading, multiplying and storing need. The additional warps help if the thread block must
-     * pack A and B to bf16, or compute D by the fallback. */
+    /* This is the number of threads of a thread block. Kernels of the kind POW2 have idle warps
+     * besides those that load, multiply and store. The idle warps help in the fallback, in which a
+     * thread block packs A and B to bf16 or computes D from the stored operands. */
     BLOCK_THREADS = EVENS ? 512 : 128 * (1 + CONSUMERS),
 
     K_BYTES = GEMM_K_BYTES,
     K_ELEMENTS = K_BYTES / (GEMM_WIDE ? 2 : 1),
     A_BYTES = TILE_M * K_BYTES,
     STAGE_BYTES = GEMM_STAGE_BYTES(TILE_M, TILE_N),
-    /* The bytes of the row scales in a stage: one scale for each row of A and, with GEMM_ROW_ROW,
-     * one for each row of B. */
+    /* These are the bytes of row scales in a stage: one scale for each row of A and, with
+     * GEMM_ROW_ROW, one for each row of B. */
     SCALE_BYTES = GEMM_SCALE_BYTES(GEMM_SCALES, TILE_M, TILE_N),
-    /* The bytes of these scales that TMA loads. */
+    /* TMA loads this many bytes of row scales per stage. */
     SCALE_BYTES_LOADED = A_SCALED ? SCALE_BYTES : 0,
     CHUNK_COLS = GEMM_CHUNK_COLS(TILE_N),
     CHUNK_BYTES = GEMM_CHUNK_BYTES(TILE_N),
@@ -80,30 +80,30 @@ enum {
     COL_GROUP = COL_BLOCKS == 1 ? TILE_N
                 : TILE_N % 64   ? 32
                                 : 64,
-    /* 1 if a warp that has no writer thread loads B's block scales instead of the producer. The
-     * latency of the loads would delay the producer: a GEMM with (M, N, K) = (1024, 1536, 7168)
-     * would take 7% longer on an H200. */
+    /* 1 if a separate warp, instead of the producer, loads B's block scales. Otherwise the latency
+     * of these loads would delay the producer: a GEMM with (M, N, K) = (1024, 1536, 7168) would
+     * take 7% longer on an H200. With three consumers no warp is free for this work. */
     SCALES_WARP = GEMM_SCALES == GEMM_ROW_BLOCK && CONSUMERS < 3,
-    /* Bytes of B's scales that st.async counts at a stage's full barrier, in clusters only. Without
-     * clusters, plain stores write B's scales, and the warp that loads them arrives at the full
-     * barrier itself. */
+    /* These are the bytes of B's scales that st.async adds to the byte count of a stage's full
+     * barrier. Only clusters use st.async. Without clusters, plain stores write B's scales, and the
+     * warp that loads the scales arrives at the full barrier itself. */
     COL_BYTES = GEMM_SCALES == GEMM_ROW_BLOCK && CLUSTER > 1 ? 4 * COL_BLOCKS : 0,
     FULL_ARRIVALS = CLUSTER == 1 && SCALES_WARP ? 2 : 1,
-    /* The number of lanes of a consumer warp that arrive at a stage's empty barrier. If plain
-     * stores write B's scales, every lane arrives for its own reads, because compute-sanitizer's
-     * racecheck reports a false hazard if one lane arrives for the whole warp. The additional
-     * arrivals cost no time. */
+    /* This is the number of lanes of a consumer warp that arrive at a stage's empty barrier. If
+     * plain stores write B's scales, all 32 lanes arrive. With one arrival per warp,
+     * compute-sanitizer's racecheck would report a false hazard. The additional arrivals cost no
+     * time. */
     EMPTY_ARRIVALS = CLUSTER == 1 && GEMM_SCALES == GEMM_ROW_BLOCK ? 32 : 1,
-    /* 1 if a consumer warpgroup reads the scales of a stage before it starts the wgmma instructions
-     * of the stage instead of after that. If it read the scales later, the wgmma instructions of
-     * the second consumer warpgroup might come in between. Both warpgroups would then promote at
+    /* 1 if a consumer warpgroup reads the scales of a stage before it starts the stage's wgmma
+     * instructions, instead of afterwards. If it read the scales afterwards, the wgmma instructions
+     * of the second consumer warpgroup might be queued first. Both warpgroups would then promote at
      * the same time, and a k block of a 256 x 128 tile would take 1134 instead of 1120 cycles. */
     FACTORS_FIRST = GEMM_SCALES == GEMM_ROW_BLOCK && SUBTILES == 2,
 
-    /* Registers per thread after the kernel redistributes them. A thread starts with 168 registers
-     * in a block of 384 threads, else with 128. The producer's warpgroup (FEED) and idle warpgroups
-     * (SPARE) give up registers. The consumer warpgroups (MATH), which hold the accumulators, take
-     * them. */
+    /* These are the registers per thread after setmaxnreg redistributes them. A thread starts with
+     * 168 registers in a block of 384 threads, else with 128. The producer's warpgroup (FEED) and
+     * idle warpgroups (SPARE) give up registers. The consumer warpgroups (MATH), which hold the
+     * accumulators, take them. */
     FEED_REGISTERS = BLOCK_THREADS == 512 ? 32 : 40,
     SPARE_REGISTERS = 24,
     MATH_REGISTERS = CONSUMERS == 3         ? 160

@@ -21,9 +21,8 @@ static __device__ __forceinline__ along_k along_k_of(const bsmm_wgmma_params *p,
     return at;
 }
 
-/* Returns the index of the scale block along K (128 elements, which share one scale in each row)
- * that contains k block number `k`. A k block is 128 bytes along K, so a k block of bf16 is half a
- * scale block. */
+/* Returns the index along K of the 1 x 128 scale block that contains k block number `k`. A k block
+ * is 128 bytes along K, so a k block of bf16 is half a scale block. */
 static __device__ __forceinline__ int32_t scale_block_of(const bsmm_wgmma_params *p, int32_t k) {
     return GEMM_WIDE ? gemm_divide(k, &p->by_pairs) / 2 : k;
 }
@@ -58,8 +57,8 @@ static __device__ __forceinline__ void load_stage(const bsmm_wgmma_params *p, co
         ptx_tma_load(scales + 4 * TILE_M, &p->b_rows, at.col, block, full);
 }
 
-/* B's scales for one k block, i.e. for a range of 128 bytes along K. The columns of a tile of D lie
- * in one or two 128 x 128 blocks of B, and each of these blocks has one scale. */
+/* Holds B's scales for one k block, i.e. for 128 bytes along K. The columns of a tile of D lie in
+ * one or two 128 x 128 blocks of B, and each of these blocks has one scale. */
 typedef struct block_scales {
     float of[COL_BLOCKS];
 } block_scales;
@@ -81,7 +80,8 @@ static __device__ __forceinline__ block_scales load_scales(const bsmm_wgmma_para
 }
 
 /* Writes B's scales of one k block to a stage in shared memory. In a cluster the instruction
- * st.async writes them and counts its bytes at the stage's "full" barrier, as TMA does. */
+ * st.async writes them and adds their bytes to the count of the stage's "full" mbarrier, as TMA
+ * does. */
 static __device__ __forceinline__ void put_scales(const ring *r, uint32_t stage,
                                                   block_scales scales) {
     if (GEMM_SCALES != GEMM_ROW_BLOCK) return;
@@ -95,9 +95,9 @@ static __device__ __forceinline__ void put_scales(const ring *r, uint32_t stage,
     if (FULL_ARRIVALS > 1) ptx_mbarrier_arrive(full_of(r, stage));
 }
 
-/* Loads the operand tiles of one work unit, i.e. of the k blocks of one tile of D that this cluster
- * computes, to the stages in shared memory. If no other warp loads B's scales, this thread loads
- * them one stage ahead, so that the TMA loads do not wait for the latency of the scales. */
+/* Loads the operand tiles of one work unit to the stages in shared memory. A work unit is a range
+ * of k blocks of one tile of D. If no other warp loads B's scales, this thread loads them one stage
+ * ahead, so that the TMA loads do not wait for the latency of the scales. */
 static __device__ __forceinline__ void feed_piece(const bsmm_wgmma_params *p, ring *r, place here,
                                                   const work *piece) {
     int32_t k = piece->k_begin;
@@ -121,9 +121,9 @@ static __device__ __forceinline__ void feed_piece(const bsmm_wgmma_params *p, ri
     }
 }
 
-/* Returns the index in the array shared.pieces at which the producer announces work unit number
- * `number`. A work unit is a tile of D and a range of its k blocks. The caller must not yet have
- * loaded any stage of this work unit. */
+/* Returns the index in the array shared.pieces at which the producer announces a work unit to the
+ * consumers. A work unit is a tile of D and a range of its k blocks. `number` counts the work units
+ * of this thread block. The caller must not yet have loaded any stage of this work unit. */
 static __device__ __forceinline__ uint32_t piece_place(const ring *r, uint32_t number) {
     return GEMM_SHORT ? first_stage(r) : number % 2;
 }
@@ -154,8 +154,8 @@ static __device__ __forceinline__ void feed_tiles(const bsmm_wgmma_params *p, ri
         ptx_mbarrier_arrive(full_of(&r, first_stage(&r)));
 }
 
-/* The loop of the warp that loads B's scales. A consumer finishes a k block in less time than a
- * load from memory takes, so the warp loads the scales of 32 k blocks at once. Lane i loads the
+/* Runs the loop of the warp that loads B's scales. A consumer finishes a k block in less time than
+ * a load from memory takes, so the warp loads the scales of 32 k blocks at once. Lane i loads the
  * scales of k block i and writes them to a stage when that stage is empty. */
 static __device__ __forceinline__ void feed_scales(const bsmm_wgmma_params *p, ring r, place here,
                                                    gemm_schedule s, work next) {

@@ -1,16 +1,16 @@
-/* A consumer warpgroup of the sm_90a GEMM multiplies one stage, i.e. one k block of its tile, and
- * reads the scales of that k block. gemm_body.h includes this file. */
+/* In the sm_90a GEMM, a consumer warpgroup multiplies one stage at a time, i.e. one k block of its
+ * tile, and reads the scales of that k block. gemm_body.h includes this file. */
 
-/* The scales that one thread needs for a subtile (64 rows of the tile) and a k block: the scales of
- * its two rows of A, and the scales of B. If B has one scale per 128 x 128 block (GEMM_ROW_BLOCK),
- * `col` has the scales of the one or two blocks that contain the tile's columns. If each row of B
- * has a scale per k block (GEMM_ROW_ROW), `cols` is the shared memory address of the scales of the
- * tile's columns. */
+/* Holds the scales that one thread needs for a subtile (64 rows of the tile) and a k block. `row`
+ * has the scales of the thread's two rows of A. If B has one scale per 128 x 128 block
+ * (GEMM_ROW_BLOCK), `col` has the scales of the one or two blocks that contain the tile's columns.
+ * If each row of B has a scale per k block (GEMM_ROW_ROW), `cols` is the shared memory address of
+ * the scales of the tile's columns. */
 typedef struct factors {
     float row[2], col[2];
     uint32_t cols;
-    /* Only in kernels that test products of scales (CAREFUL): true if every product of a scale of A
-     * and a scale of B that this warp needs lies in the safe range (is_safe). */
+    /* Only in kernels that test products of scales (CAREFUL): true if each of these products is
+     * certain to lie in the safe range (is_safe), for all scales that this warp needs. */
     bool moderate;
 } factors;
 
@@ -18,14 +18,16 @@ typedef struct consumer {
     const bsmm_wgmma_params *p;
     ring r;
     int32_t warpgroup, warp, lane;
-    /* The wgmma descriptors of the operand tiles in stage 0: `a` of this warpgroup's first 64 rows
-     * of A, and `b` of B's tile. */
+    /* These are the wgmma descriptors of the operand tiles in stage 0: `a` of this warpgroup's
+     * first 64 rows of A, and `b` of B's tile. */
     uint64_t a, b;
-    /* the offset in bytes of the scale of this thread's first row of A, in a stage's scales */
+    /* The scale of this thread's first row of A begins at this offset in bytes in a stage's scales.
+     */
     uint32_t row_scales;
-    /* in a cluster, the address of the "empty" barrier that this lane notifies, else 0 */
+    /* In a cluster, this lane notifies the "empty" mbarrier at this address when its warp has read
+     * a stage. 0: it notifies none. */
     uint32_t empty;
-    /* the address of this warpgroup's staging buffers, from which TMA stores D */
+    /* TMA stores D from this warpgroup's staging buffers, which begin at this address. */
     uint32_t staging;
     uint32_t chunks; /* bit i is the parity of the current phase of staging buffer i */
     /* Only in kernels of the kind POW2: true if each row of A and of B has one scale for all of
@@ -34,25 +36,25 @@ typedef struct consumer {
     /* Only if COL_BLOCKS is 2, i.e. if the columns of the tile lie in two 128 x 128 blocks of B:
      * the number of groups of COL_GROUP columns that lie in the first of the two blocks. */
     int32_t split;
-    /* Only in kernels that test products of scales (CAREFUL): bit 2 s + i is set if a product of a
-     * scale of A and a scale of B lies outside the safe range (is_safe), in the thread's row i (0
-     * or 1) of subtile s. A subtile is 64 rows of the tile. */
+    /* Only in kernels that test products of scales (CAREFUL): bit 2 s + i is set if the thread's
+     * row i (0 or 1) of subtile s needs a product of a scale of A and a scale of B that lies
+     * outside the safe range (is_safe). A subtile is 64 rows of the tile. */
     uint32_t unsafe;
-    /* If B has one scale per 128 x 128 block (GEMM_ROW_BLOCK): the smallest and the largest product
-     * of a scale of A and a scale of B so far, as fp32 bits. */
+    /* Only if B has one scale per 128 x 128 block (GEMM_ROW_BLOCK): the smallest and the largest
+     * product so far of a scale of A and a scale of B, as fp32 bits. */
     uint32_t least, most;
 } consumer;
 
-/* Returns the shared memory address of the "empty" barrier of stage 0 in the thread block that this
- * lane notifies. Lane i notifies thread block i of the cluster if tiles that block i loads arrive
- * in this thread block. 0 means that the lane notifies no thread block. */
+/* Returns the shared memory address of the "empty" mbarrier of stage 0 in the thread block that
+ * this lane notifies. Lane i notifies thread block i of the cluster if block i loads tiles for this
+ * thread block. Returns 0 if the lane notifies no thread block. */
 static __device__ __forceinline__ uint32_t empty_to_tell(const ring *r, int32_t lane) {
     if (lane >= CLUSTER || !feeds(place_of((uint32_t)lane), place_make())) return 0;
     return ptx_mapa(empty_of(r, 0), (uint32_t)lane);
 }
 
 /* Tells every thread block of the cluster that loads tiles for this thread block that this warp has
- * read the stage. */
+ * read the stage. The loaders may then refill the stage. */
 static __device__ __forceinline__ void release(uint32_t stage, const consumer *c) {
     if (CLUSTER == 1) {
         if (c->lane < EMPTY_ARRIVALS) ptx_mbarrier_arrive(empty_of(&c->r, stage));
@@ -68,8 +70,8 @@ static __device__ __forceinline__ bool is_moderate(float scale) {
     return (__float_as_uint(scale) & 0x7fffffff) - lowest < highest - lowest || scale == 0;
 }
 
-/* Returns true if is_moderate accepts all scales of the warp's rows and of the tile's columns. Each
- * lane tests its own two rows and four columns. */
+/* Returns true if all scales of the warp's rows and of the tile's columns are 0 or between 2^-52
+ * and 2^32 in magnitude (is_moderate). Each lane tests its own two rows and four columns. */
 static __device__ __forceinline__ bool are_moderate(const consumer *c, const factors *f) {
     static_assert(!CAREFUL || TILE_N == 128, "32 lanes have four columns each");
     uint32_t cols = f->cols - 8 * (c->lane % 4) + 16 * c->lane;

@@ -4,8 +4,8 @@
 
 /* Calls step(stage) for stages 0, 1, ... STAGES - 1, 0, ... until it returns 0. `stage` must be a
  * compile-time constant, so that wgmma descriptors are in uniform registers. The compiler does not
- * unroll loops around wgmma, so the loop is unrolled by hand. Without it a k block of a 192 x 128
- * tile takes 12% more cycles. */
+ * unroll loops around wgmma, so this macro unrolls the loop by hand. A k block of a 192 x 128 tile
+ * would take 12% more cycles in a loop that is not unrolled. */
 #define FOR_STAGES(step)                                                                           \
     while ((step(0)) && (step(1)) && (STAGES < 3 || (step(2))) && (STAGES < 4 || (step(3))) &&     \
            (STAGES < 5 || (step(4))) && (STAGES < 6 || (step(5))) && (STAGES < 7 || (step(6))) &&  \
@@ -14,7 +14,7 @@
     }
 static_assert(STAGES >= 2 && STAGES <= 12, "as many as FOR_STAGES has");
 
-/* The state of a consumer warpgroup's loop over the k blocks of a tile. */
+/* Holds the state of a consumer warpgroup's loop over the k blocks of a tile. */
 typedef struct progress {
     /* `left` is the number of k blocks that remain. `last` is the stage that was multiplied last.
      * `tested` is nonzero if the next stage is known to be full. */
@@ -60,12 +60,12 @@ static __device__ __forceinline__ void multiply_unscaled(consumer *c, float (*to
         hold(total[s]);
 }
 
-/* Waits for the wgmma instructions of a stage's first subtile (64 rows of the tile), which are
- * already running, and promotes their sums, i.e. multiplies them by their scales and adds them to
- * totals. Then it multiplies and promotes the stage's other subtile, if there is one. It releases
- * the stage to the producer when all of its scales have been read. If `even` is set, i.e. each row
- * has one scale for all of K, the last stage is not released here, because end_even still reads its
- * scales. Returns nonzero if there is another stage. */
+/* Finishes a stage. The wgmma instructions of the stage's first subtile (64 rows of the tile)
+ * already run, so the function waits for them and promotes their sums, i.e. multiplies them by
+ * their scales and adds them to totals. If there is a second subtile, it multiplies and promotes it
+ * too. It releases the stage to the producer when all of the stage's scales have been read. If
+ * `even` is set, i.e. each row has one scale for all of K, the last stage is not released here,
+ * because end_even still reads its scales. Returns nonzero if there is another stage. */
 static __device__ __forceinline__ int end_stage(consumer *c, float (*total)[ACCUMULATORS],
                                                 float *sum, factors f, progress *now,
                                                 uint32_t stage, bool even) {
@@ -92,9 +92,9 @@ static __device__ __forceinline__ void end_even(consumer *c, float (*total)[ACCU
     release(now->last, c);
 }
 
-/* Multiplies and promotes one stage. With GEMM_EARLY (wgmma instructions of a stage start one
- * iteration in advance) the instructions of this stage already run, and the function starts those
- * of the next stage at its end. Otherwise the function both starts and finishes this stage. */
+/* Multiplies and promotes one stage. With GEMM_EARLY, wgmma instructions of a stage start one
+ * iteration in advance: those of this stage already run, and the function starts those of the next
+ * stage at its end. Without GEMM_EARLY the function both starts and finishes this stage. */
 static __device__ __forceinline__ int go_on(consumer *c, float (*total)[ACCUMULATORS], float *sum,
                                             factors *f, progress *now, uint32_t stage, bool even) {
     if (!GEMM_EARLY) {
@@ -119,8 +119,8 @@ static __device__ __forceinline__ uint32_t next_stage(ring *r) {
 }
 
 /* Multiplies a work unit, i.e. a range of k blocks of one tile. With GEMM_EARLY the wgmma
- * instructions of its first stage have already been started, while the results of the previous work
- * unit were stored. They write to `sum`, and `f` holds their scales. */
+ * instructions of the first stage have already been started, while the results of the previous work
+ * unit were stored. These instructions write to `sum`, and `f` holds the stage's scales. */
 static __device__ __forceinline__ void multiply_from(consumer *c, float (*total)[ACCUMULATORS],
                                                      float *sum, factors f, const work *piece) {
     progress now;
@@ -216,9 +216,9 @@ static __device__ __forceinline__ void multiply(consumer *c, float (*total)[ACCU
 
 /* Waits until the next stage is full, and returns the work unit (a tile and a range of its k
  * blocks) that begins with it. One lane reads the work unit from shared memory. The same lane later
- * releases stages to this thread block's producer, so releasing a stage also tells the producer
- * that the work unit has been read. The code is written twice, for GEMM_SHORT and without it,
- * because nvcc makes 5% slower code for the 128 x 96 tile if both share one expression. */
+ * releases stages to this thread block's producer, so a released stage also tells the producer that
+ * the work unit has been read. The code is written once for GEMM_SHORT and once without it, because
+ * nvcc makes 5% slower code for the 128 x 96 tile if both share one expression. */
 static __device__ __forceinline__ work told_work(consumer *c, const shared *told, uint32_t number) {
     const int32_t reader = CLUSTER > 1 ? (int32_t)ptx_cluster_rank() : 0;
     work next = {{0, 0}, 0, 0};
@@ -237,9 +237,9 @@ static __device__ __forceinline__ work told_work(consumer *c, const shared *told
 }
 
 /* Initializes the totals of a work unit, i.e. the fp32 accumulators of a range of k blocks of one
- * tile. They begin with zero. If `splits` is 1 and the range begins inside a tile, the totals
- * instead begin with the accumulators that the previous cluster has computed for the first part of
- * the tile. */
+ * tile. They begin with zero, with one exception: if `splits` is 1 and the range begins inside a
+ * tile, they begin with the accumulators that the previous cluster has computed for the first part
+ * of the tile. */
 static __device__ __forceinline__ void begin_totals(consumer *c, float (*total)[ACCUMULATORS],
                                                     const work *piece) {
     c->unsafe = c->most = 0;
@@ -286,8 +286,8 @@ static __device__ __forceinline__ factors begin(consumer *c, float *sum) {
 }
 
 /* Returns true if the results of a work unit (a range of k blocks of one tile) can be stored
- * without a function call. The compiler inserts a wait for all running wgmma instructions before a
- * function call. Such a wait would stall the first k block of the next work unit, which is already
+ * without a function call. Before a function call the compiler inserts a wait for all running wgmma
+ * instructions. Such a wait would stall the first k block of the next work unit, which is already
  * running. */
 static __device__ __forceinline__ bool ends_by_copies(const consumer *c, const shared *told,
                                                       const work *piece) {

@@ -1,4 +1,4 @@
-/* Promotion in the sm_90a GEMM: accumulators of the tensor cores hold the sums of one k block.
+/* Promotion in the sm_90a GEMM. The tensor cores' accumulators hold the sums of one k block.
  * Promotion multiplies these sums by their scales and adds them to the totals in fp32 registers.
  * gemm_body.h includes this file. */
 
@@ -17,16 +17,16 @@ static __device__ __forceinline__ bool is_safe(float a, float b) {
 }
 
 /* Returns true if all products of scales that watch_factors has recorded lie in the safe range
- * (LOWEST_SAFE to HIGHEST_SAFE). */
+ * [LOWEST_SAFE, HIGHEST_SAFE). */
 static __device__ __forceinline__ bool are_factors_safe(const consumer *c) {
     return c->least >= LOWEST_SAFE && c->most < HIGHEST_SAFE;
 }
 
 /* Records the smallest and the largest product of a scale of A and a scale of B, as fp32 bits.
- * Recording takes two instructions, whereas a test whether each product lies in the safe range
- * (is_safe) would take a dozen. Zero and negative products make the recorded range look unsafe,
- * although they may be harmless. If the recorded range looks unsafe at the end of a tile,
- * unsafe_rows therefore tests the products of each row one by one. */
+ * Recording takes two instructions, whereas a test of each product (is_safe) would take a dozen.
+ * Zero and negative products make the recorded range look unsafe, although they may be harmless. If
+ * the range looks unsafe at the end of a tile, unsafe_rows therefore tests the products of each row
+ * one by one. */
 static __device__ __forceinline__ void watch_factors(consumer *c, const float *by) {
     const uint32_t up = __float_as_uint(by[0]), down = __float_as_uint(by[1]);
     c->least = min(min(up, down), c->least);
@@ -96,8 +96,8 @@ static __device__ __forceinline__ void add_sum(consumer *c, uint32_t subtile, fl
         total[i] += sum[i];
 }
 
-/* Multiplies the total by the scales of its rows and columns at the end of a tile, if each row has
- * one scale for all of K. */
+/* Used if each row of A and of B has one scale for all of K. Multiplies the unscaled totals of a
+ * subtile by these scales at the end of a tile. */
 static __device__ __forceinline__ void scale_even(const consumer *c, uint32_t subtile,
                                                   uint32_t stage, float *total) {
     const factors f = factors_of(c, stage, subtile);

@@ -27,8 +27,8 @@
 
 #include "cuda/sm90a/gemm_params.h"
 
-/* The smallest number of k blocks in a work unit, i.e. in a part of a tile that is split along K.
- * Splitting off fewer k blocks costs more time than the better balance saves. */
+/* This is the smallest number of k blocks in a part of a tile that is split along K. A smaller part
+ * would cost more time than the better balance saves. */
 #define GEMM_SHORTEST_PIECE 4
 
 typedef struct gemm_piece {
@@ -39,10 +39,10 @@ typedef struct gemm_schedule {
     int32_t cluster, clusters, k_blocks;
     const bsmm_wgmma_divisor *by_k;
     int32_t whole_tiles;
-    /* The first and the last + 1 k block of this cluster's split-K range. k blocks are counted from
-     * the first tile that is split along K. */
+    /* This cluster's split-K range is [begin, end). k blocks are counted from the first tile that
+     * is split along K. */
     int32_t begin, end;
-    int32_t next; /* the index of the next unsplit tile of this cluster */
+    int32_t next; /* the index of this cluster's next unsplit tile */
 } gemm_schedule;
 
 /* Returns n / d for 0 <= n < 2^31, by a multiplication and a shift. */
@@ -50,10 +50,10 @@ static __device__ __forceinline__ int32_t gemm_divide(int32_t n, const bsmm_wgmm
     return (int32_t)((uint64_t)(uint32_t)n * d->multiplier >> d->shift);
 }
 
-/* Returns the first k block of split-K range number `index`, one range for each cluster. The first
- * longer_shares ranges are one k block longer than the other ranges. The work unit that a range
- * border splits off a tile must have at least GEMM_SHORTEST_PIECE k blocks. Otherwise the border
- * moves to the end of the tile. */
+/* Returns the first k block of split-K range number `index`. Each cluster has one range. The first
+ * longer_shares ranges are one k block longer than the others. If a border between ranges would
+ * leave fewer than GEMM_SHORTEST_PIECE k blocks on one side of it in a tile, the border moves to an
+ * end of the tile. */
 static __device__ __forceinline__ int32_t gemm_cut(const bsmm_wgmma_params *p, int32_t index) {
     int32_t cut = index * p->share + min(index, p->longer_shares);
     int32_t inside = cut - gemm_divide(cut, &p->by_k) * p->k_blocks;

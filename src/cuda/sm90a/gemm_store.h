@@ -1,11 +1,12 @@
 /* Stores the accumulators of a work unit, i.e. of a tile of D and a range of its K, in the sm_90a
- * GEMM. If the work unit completes the tile, the accumulators go to D. Otherwise they go to memory
- * for the next cluster, which continues the tile. gemm_body.h includes this file. */
+ * GEMM. If the work unit completes the tile, the accumulators become results in D. Otherwise the
+ * accumulators go to global memory for another cluster, which continues the tile. gemm_body.h
+ * includes this file. */
 
-/* Multiplies accumulators by alpha and by the global scales of A and B, before a store that needs
- * neither C nor bias. The kernel tests only once, when it begins, whether the product of these
- * factors is 1 (`plain`). A comparison in fp64 here would wait, because fp64 instructions share a
- * pipe with the tensor cores. */
+/* Multiplies accumulators by the epilogue's factor, which is the product of alpha and the global
+ * scales of A and B. Used before a store that needs neither C nor bias. The kernel tests only once,
+ * when it begins, whether the factor is 1 (`plain`). A comparison in fp64 here would stall, because
+ * fp64 instructions share a pipe with the tensor cores. */
 static __device__ __forceinline__ void scale_total(const shared *told, float *total) {
     if (told->plain) return;
     if (HALVES && told->power != 0) {
@@ -42,15 +43,15 @@ static __device__ __forceinline__ void stage_chunk(const consumer *c, const floa
     }
 }
 
-/* Converts two results to two e5m2 codes. The instruction cvt makes 0x7f of NaN, but bsmm stores
- * 0x7e. */
+/* Converts two results to two e5m2 codes. The instruction cvt converts NaN to 0x7f, but bsmm stores
+ * NaN as 0x7e. */
 static __device__ __forceinline__ uint32_t pack_e5m2(float low, float high) {
     return bsmm_ptx_cvt_e5m2x2(high, low) ^ (isnan(low) ? 1u : 0) ^ (isnan(high) ? 0x100u : 0);
 }
 
-/* Writes a thread's results for 16 columns of D to a staging buffer, in D's 8-bit format: four of
- * a row and four of the eighth row after it. Products with the epilogue's factor are rounded to odd
- * before they are rounded to 8 bits, which gives the same codes as one rounding. */
+/* Writes a thread's results for 16 columns of D to a staging buffer, in D's 8-bit format. They are
+ * four results of one row and four of the row 8 rows below. Products with the epilogue's factor are
+ * rounded to odd before they are rounded to 8 bits, which gives the same codes as one rounding. */
 static __device__ __noinline__ void stage_unit(const bsmm_wgmma_params *p, const shared *told,
                                                uint32_t to, float a, float b, float c, float d,
                                                float e, float f, float g, float h) {
@@ -105,10 +106,10 @@ static __device__ __forceinline__ void give_chunk(consumer *c, shared *told, uin
 }
 
 /* Sends the writer thread the message `what`, without results. Messages travel with the warpgroup's
- * staging buffers, which are used in a fixed order. This function passes the buffers before the
- * last one with the message CHUNK_NOTHING, and the last one with `what`, so that the next results
- * go to the first buffer again. CHUNK_END goes with the first buffer, because no results follow
- * it. */
+ * staging buffers, which are used in a fixed order. This function passes all staging buffers, so
+ * that the next results go to the first buffer again: the last one with `what`, and the others with
+ * the message CHUNK_NOTHING. CHUNK_END goes with the first buffer and ends the function, because no
+ * results follow it. */
 static __device__ __forceinline__ void give_word(consumer *c, shared *told, uint32_t what) {
     const uint32_t last = what == CHUNK_END ? 0 : PLACES - 1;
     corner nowhere = {0, 0};
@@ -119,8 +120,9 @@ static __device__ __forceinline__ void give_word(consumer *c, shared *told, uint
     }
 }
 
-/* The loop of a writer thread, which issues the TMA stores of one warpgroup. The warpgroup writes a
- * message to `told` for each chunk of results. The loop returns at the message CHUNK_END. */
+/* Runs the loop of a writer thread, which issues the TMA stores of one warpgroup. The warpgroup
+ * writes a message to `told` for each staging buffer of results. The loop returns at the message
+ * CHUNK_END. */
 static __device__ __forceinline__ void write_chunks(const bsmm_wgmma_params *p, const ring *r,
                                                     uint32_t staging, shared *told,
                                                     uint32_t warpgroup) {
@@ -149,10 +151,10 @@ static __device__ __forceinline__ void write_chunks(const bsmm_wgmma_params *p, 
     }
 }
 
-/* Returns the address for a thread's first accumulator in the memory that passes accumulators from
- * thread block `block` to the next cluster. Accumulators are stored as single floats. A store of
- * two or four floats would need accumulators in aligned registers, which would cause register bank
- * conflicts during promotion. */
+/* Returns the global address to which a thread stores its first accumulator for the next cluster,
+ * or from which it loads that accumulator. `block` is the number of the thread block that stores.
+ * Accumulators are stored as single floats: wider stores would need accumulators in aligned
+ * registers, which would cause register bank conflicts during promotion. */
 static __device__ __forceinline__ float *handed_to(const bsmm_wgmma_params *p, int32_t block,
                                                    const consumer *c) {
     int64_t at =
@@ -160,10 +162,10 @@ static __device__ __forceinline__ float *handed_to(const bsmm_wgmma_params *p, i
     return p->handed + at + threadIdx.x % 128;
 }
 
-/* Returns one word for the next cluster, which says whether the products of scales so far were
- * safe. The word travels with the accumulators. It is the bit mask `unsafe`. With GEMM_ROW_BLOCK (B
- * has one scale per 128 x 128 block) the word is instead 1 if a product of scales was outside the
- * safe range. */
+/* Returns a word that tells the next cluster whether the products of scales so far were safe. The
+ * word travels with the accumulators. It is the bit mask `unsafe`. If B has one scale per 128 x 128
+ * block (GEMM_ROW_BLOCK), the word is instead 1 if a product of scales was outside the safe range.
+ */
 static __device__ __forceinline__ uint32_t word_of(const consumer *c) {
     if (GEMM_SCALES != GEMM_ROW_BLOCK) return c->unsafe;
     return !are_factors_safe(c);
@@ -174,9 +176,9 @@ static __device__ __forceinline__ void take_word(consumer *c, uint32_t word) {
 }
 
 /* Stores this thread block's accumulators in global memory for the next cluster, which continues
- * the tile. The writer thread then sets the flag that says that the accumulators are complete. It
- * sets the flag by a release store, which is cumulative, i.e. the accumulators that other threads
- * of the warpgroup have stored also become visible before the flag. */
+ * the tile. The writer thread then sets a flag that says that the accumulators are complete. A
+ * release store sets the flag. It is cumulative: the accumulators that other threads of the
+ * warpgroup have stored also become visible before the flag. */
 static __device__ __forceinline__ void hand_over(consumer *c, shared *told,
                                                  float (*total)[ACCUMULATORS]) {
     float *to = handed_to(c->p, (int32_t)blockIdx.x, c);
@@ -187,9 +189,9 @@ static __device__ __forceinline__ void hand_over(consumer *c, shared *told,
     give_word(c, told, CHUNK_HANDED);
 }
 
-/* Waits for the accumulators of the thread block at the same position in the cluster `distance`
- * clusters before this one, and adds them to this thread block's accumulators. Clears the flag for
- * the next launch. */
+/* Adds the accumulators of another thread block to this thread block's accumulators, after a wait
+ * until they are complete. The other block has the same position in its cluster, `distance`
+ * clusters before this one. Clears its flag for the next launch. */
 static __device__ __forceinline__ void take_over(consumer *c, float (*total)[ACCUMULATORS],
                                                  int32_t distance) {
     const int32_t block = (int32_t)blockIdx.x - distance * CLUSTER;
@@ -208,9 +210,9 @@ static __device__ __forceinline__ void take_over(consumer *c, float (*total)[ACC
 }
 
 /* Writes the results of a subtile (64 rows of a tile of D) to staging buffers and passes them to
- * the writer thread. TMA leaves out rows and columns past the edges of D. A separate thread issues
- * the TMA stores, because such an instruction may stall its thread for a thousand cycles while
- * loads are in flight. `codes` is true if D has 8 bits; the function then calls stage_unit. */
+ * the writer thread. TMA leaves out rows and columns past the edges of D. A separate writer thread
+ * issues the TMA stores, because a TMA store may stall its thread for a thousand cycles while loads
+ * are in flight. `codes` is true if D has 8 bits. The function then calls stage_unit. */
 static __device__ __forceinline__ void store_by_map(consumer *c, shared *told, const float *total,
                                                     corner at, bool to_memory, bool codes) {
 #pragma unroll
@@ -232,10 +234,10 @@ static __device__ __forceinline__ void store_by_map(consumer *c, shared *told, c
     }
 }
 
-/* Stores two adjacent fp32 results of a row of D, or fewer if fewer than two columns are left. The
- * compiler copies the arguments of a call to other registers. A store of two floats in the caller
- * would instead need accumulators in aligned registers, which would cause register bank conflicts
- * during promotion. */
+/* Stores two adjacent fp32 results of a row of D, or one if only one column is left. The function
+ * is not inlined. A call copies its arguments to other registers, so the two floats can be stored
+ * together. An inlined store would need accumulators in aligned registers, which would cause
+ * register bank conflicts during promotion. */
 static __device__ __noinline__ void store_two(float *d, int32_t left, float x, float y) {
     if (left >= 2 && (uintptr_t)d % sizeof(float2) == 0) {
         *(float2 *)d = make_float2(x, y);
@@ -245,8 +247,8 @@ static __device__ __noinline__ void store_two(float *d, int32_t left, float x, f
     if (left > 1) d[1] = y;
 }
 
-/* Stores a thread's accumulators as fp32. Each store of a warp fills 32 bytes, i.e. whole sectors,
- * of 8 rows. */
+/* Stores a thread's accumulators as fp32. In each store of a warp, four lanes fill 32 bytes, i.e.
+ * one sector, in each of 8 rows. */
 static __device__ __forceinline__ void store_floats(const bsmm_wgmma_params *p, const float *total,
                                                     int32_t row, int32_t col) {
     const uint64_t pitch = p->whole.epilogue.d_row;
@@ -259,10 +261,10 @@ static __device__ __forceinline__ void store_floats(const bsmm_wgmma_params *p, 
     }
 }
 
-/* Stores four results by the general epilogue: two of row `row` and two of the eighth row after it,
- * in columns col and col + 1. Bit i of `again` means that row i of the warp's 16 rows will be
- * recomputed. Its results are not stored: if D and C are the same memory, storing them would
- * overwrite the C that the recomputation needs. */
+/* Stores four results through the general epilogue: two of row `row` and two of the row 8 rows
+ * below, in columns col and col + 1. Bit i of `again` means that row i of the warp's 16 rows will
+ * be recomputed. Results of such a row are not stored: if D and C are the same memory, a store
+ * would overwrite the C that the recomputation needs. */
 static __device__ __noinline__ void store_four(const bsmm_wgmma_params *p,
                                                const bsmm_gpu_epilogue_factors *f, uint32_t again,
                                                int32_t row, int32_t col, float x, float y, float z,
@@ -277,16 +279,17 @@ static __device__ __noinline__ void store_four(const bsmm_wgmma_params *p,
     }
 }
 
-/* The rows of D whose results must be recomputed, as one bit for each of the warp's 16 rows. If the
- * tile's columns lie in two 128 x 128 blocks of B, each of the two blocks has its own bits. */
+/* Holds bit masks of the rows of D whose results must be recomputed. Each mask has one bit for each
+ * of the warp's 16 rows. If the tile's columns lie in two 128 x 128 blocks of B, each of the two
+ * blocks has its own mask. */
 typedef struct rows_again {
     uint32_t of[COL_BLOCKS];
 } rows_again;
 
-/* Used if B has one scale per 128 x 128 block (GEMM_ROW_BLOCK). The warp's 16 rows of D begin at
- * `row`. The function returns a bit mask of the rows in which a product of a scale of A and a scale
- * of B lies outside the safe range (is_safe). The scales of B are those of the 128-column block
- * that contains column `col`. Each lane tests other k blocks, for all 16 rows. */
+/* Returns a bit mask of the rows of D in which a product of a scale of A and a scale of B lies
+ * outside the safe range (is_safe). Used if B has one scale per 128 x 128 block (GEMM_ROW_BLOCK).
+ * The warp's 16 rows of D begin at `row`. The scales of B are those of the 128-column block that
+ * contains column `col`. Each lane tests different k blocks, for all 16 rows. */
 static __device__ __noinline__ uint32_t unsafe_rows(const bsmm_wgmma_params *p, int32_t row,
                                                     int32_t col) {
     if (row >= p->m || col >= p->n) return 0;
@@ -373,8 +376,8 @@ static __device__ __forceinline__ void watch(uint32_t *overflowed, const float *
     if (!finite || lost) *overflowed = 1;
 }
 
-/* Stores the results of one thread by the general epilogue, except those of rows that will be
- * recomputed. */
+/* Stores the results of one thread through the general epilogue, except the results of rows that
+ * will be recomputed. */
 static __device__ __forceinline__ void store_each(const consumer *c, const shared *told,
                                                   const float *total, const rows_again *again,
                                                   int32_t row, int32_t col) {
@@ -399,15 +402,16 @@ static __device__ __forceinline__ void store_rows_again(const consumer *c, const
         store_again(c->p, &told->factors, again->of[COL_BLOCKS - 1], row, middle, col + TILE_N);
 }
 
-/* Loads the fp32 scales of two adjacent rows of B, i.e. of column `col` of D and the next column.
- * `col` is even, and the array of scales is padded to a multiple of 4, so one load of 8 bytes is
+/* Loads the fp32 scales of two adjacent rows of B, which belong to columns `col` and `col` + 1 of
+ * D. `col` is even, and the array of scales is padded to a multiple of 4, so one load of 8 bytes is
  * aligned and stays inside the array. */
 static __device__ __forceinline__ float2 load_col_factors(const bsmm_wgmma_params *p, int32_t col) {
     return __ldg((const float2 *)(p->col_factors + min(col, (p->n - 1) & ~1)));
 }
 
-/* Returns true if every scale of a row of A or of B by which a thread multiplies its results is 0
- * or accepted by is_moderate. The products of two such scales are then normal fp32 numbers or 0. */
+/* Returns true if all scales by which a thread multiplies its results are 0 or between 2^-52 and
+ * 2^32 in magnitude (is_moderate). The products of two such scales are then normal fp32 numbers or
+ * 0. */
 static __device__ __forceinline__ bool are_factors_moderate(const bsmm_wgmma_params *p,
                                                             const float *rows, int32_t col) {
     bool moderate = is_moderate(rows[0]) && is_moderate(rows[1]);
@@ -419,8 +423,8 @@ static __device__ __forceinline__ bool are_factors_moderate(const bsmm_wgmma_par
     return moderate;
 }
 
-/* Multiplies sums over all of K by the fp32 scales of rows of A and B. Sets p->overflowed if a
- * result may have overflowed or lost terms to underflow. */
+/* Multiplies sums over all of K by the fp32 scales of the rows of A and of B. Sets *p->overflowed
+ * if a result may have overflowed or lost terms to underflow. */
 static __device__ __forceinline__ void scale_by_rows(const bsmm_wgmma_params *p, float *total,
                                                      int32_t row, int32_t col) {
     if (GEMM_SCALES != GEMM_UNSCALED || !p->col_factors) return;

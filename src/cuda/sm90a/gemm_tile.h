@@ -1,16 +1,17 @@
-/* Constants that follow from one entry of tiles.def: the use of scales, tile sizes and the layout
- * of shared memory. The host's table (host/wgmma.c) and the kernels share them. */
+/* Defines constants that follow from one entry of tiles.def: the use of scales, tile sizes and the
+ * layout of shared memory. The host's table of kernels (host/wgmma.c) and the kernels share them.
+ */
 #ifndef BSMM_CUDA_SM90A_GEMM_TILE_H
 #define BSMM_CUDA_SM90A_GEMM_TILE_H
 
-/* The scales of a GEMM: no block scales, scales of 1 x 128 for A and of 128 x 128 for B, or scales
- * of 1 x 128 for both. TMA loads scales of 1 x 128 like a matrix, so the value is also the number
- * of operands whose scales TMA loads. */
+/* These are the possible block scales of a GEMM: none; one scale per 1 x 128 block of A and per 128
+ * x 128 block of B; or one per 1 x 128 block of both. TMA loads scales of 1 x 128 blocks like a
+ * matrix, so the value is also the number of operands whose scales TMA loads. */
 #define GEMM_UNSCALED  0
 #define GEMM_ROW_BLOCK 1
 #define GEMM_ROW_ROW   2
 
-/* The block scales that each kind of kernel in tiles.def has. */
+/* Each of these macros gives the block scales of one kind of kernel in tiles.def. */
 #define GEMM_SCALES_OF_BF16  GEMM_UNSCALED
 #define GEMM_SCALES_OF_BLOCK GEMM_ROW_BLOCK
 #define GEMM_SCALES_OF_ROW   GEMM_ROW_ROW
@@ -43,9 +44,9 @@
 #define GEMM_MEMORY_BYTES(s, m, n, stages, places)                                                 \
     (GEMM_BARRIERS_AT(s, m, n, stages, places) + ((stages) + (places)) * 16)
 
-/* The bytes of dynamic shared memory of a launch. The kernel aligns its data to 1024 bytes. The
- * additional 1024 bytes make room for that, because dynamic shared memory may begin at any
- * address. */
+/* Returns the bytes of dynamic shared memory of a launch. The kernel aligns its data to 1024 bytes,
+ * but dynamic shared memory may begin at any address. The additional 1024 bytes make room for the
+ * alignment. */
 #define GEMM_SHARED_BYTES(s, m, n, stages, places)                                                 \
     (GEMM_MEMORY_BYTES(s, m, n, stages, places) + 1024)
 

@@ -19,9 +19,9 @@
  * A thread block has 16 warps and 64, 128 or 256 rows of B. k_warps of its warps multiply the same
  * rows of B and split K among them. The thread blocks of a cluster also have the same rows of B and
  * split K among them. Shared memory holds A, B's scales, A's fp32 scales, the ring of weights (2 x
- * 32 KiB) and mbarriers for A. The part of A in shared memory is all that the thread block needs,
- * or a ring buffer of a few steps of it. The epilogue reuses all of this memory for the
- * accumulators. Behind it lie flags that say which rows of A are nonzero.
+ * 32 KiB) and mbarriers for A. For A there is room either for all elements that the thread block
+ * needs or for a ring buffer of a few steps. The epilogue reuses all of this memory for the
+ * accumulators. Flags after this memory say which rows of A are nonzero.
  *
  * A step is 128 elements along K. In each step a warp waits for its own copies of weights, decodes
  * them, multiplies, and starts the copies of a later step. A warp waits for other warps at the
@@ -29,8 +29,8 @@
  * four warps of a warpgroup also wait for each other.
  *
  * For one or two rows of A, each thread block converts its part of A itself (small_m_own.h). For
- * more rows, the kernel small_m_prepare converts A first (small_m_prepare.h). Error bound:
- * cuda_sm90_small_m.c. Measurements: docs/PERFORMANCE.md, "Few rows of A on one H200". */
+ * more rows, the kernel small_m_prepare converts A first (small_m_prepare.h). cuda_sm90_small_m.c
+ * states the error bound. docs/PERFORMANCE.md has measurements ("Few rows of A on one H200"). */
 #include "cuda/sm90a/small_m_params.h"
 
 extern __shared__ __align__(128) uint8_t small_m_shared[];
@@ -43,8 +43,8 @@ extern __shared__ __align__(128) uint8_t small_m_shared[];
  * each row of A, and each thread converts one chunk, i.e. 8 elements along K. */
 extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
     small_m_prepare(const __grid_constant__ bsmm_small_m_params p) {
-    /* Wait for the kernel that writes A, and for the last kernel that reads the image of A that
-     * this kernel overwrites. */
+    /* Wait for the kernel that writes A, and for the last kernel that reads the image of A (A
+     * converted to bf16), because this kernel overwrites the image. */
     ptx_grid_wait();
     ptx_grid_release_next();
     uint32_t row = blockIdx.x / p.blocks_per_row, part = blockIdx.x % p.blocks_per_row;
@@ -199,7 +199,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
 #define SMALL_M_GROUPED 1
 #include "cuda/sm90a/small_m_body.h"
 
-/* The kernels below are for an A with one fp32 scale per row. */
+/* All kernels from here to the end of the file are for an A with one fp32 scale per row. */
 
 #define SMALL_M_NAME    small_m_mxfp4_scaled_1
 #define SMALL_M_FORMAT  SMALL_M_MXFP4

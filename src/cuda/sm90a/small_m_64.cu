@@ -1,5 +1,5 @@
-/* The kernels for few rows of A (small_m.cu) with 33 to 64 columns. A column is one row of A, or
- * one of the bf16 rows into which an f16 or f32 row of A is split. */
+/* These are the GEMM kernels for few rows of A (small_m.cu) with 33 to 64 columns. A column is one
+ * row of A, or one of the bf16 rows into which an f16 or f32 row of A is split. */
 #include "cuda/sm90a/small_m_params.h"
 
 extern __shared__ __align__(128) uint8_t small_m_shared[];

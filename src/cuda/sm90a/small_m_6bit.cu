@@ -1,4 +1,5 @@
-/* The kernels for few rows of A (small_m.cu) whose weights B have elements of 6 bits. */
+/* These are the GEMM kernels for few rows of A (small_m.cu) whose weights B have elements of 6
+ * bits. */
 #include "cuda/sm90a/small_m_params.h"
 
 extern __shared__ __align__(128) uint8_t small_m_shared[];

@@ -7,12 +7,12 @@
  *     SMALL_M_GROUPED  1: the partial dot products of each 128 elements of K are scaled in fp32
  *     SMALL_M_SCALED   1: A has one fp32 scale per row
  *
- * K is divided into steps of 128 elements. A warp handles SPAN steps at once, and WALKERS warps
- * take alternate steps of the same range of steps. A thread loads 64 bytes of weights at a time, or
+ * K is divided into steps of 128 elements. A warp handles SPAN steps at once. WALKERS warps share a
+ * range of steps and take its steps round-robin. A thread loads 64 bytes of weights at a time, or
  * 48 bytes of 6-bit weights. With 4-bit weights and mma.sync, the 64 bytes belong to two tiles of
- * 16 rows and one step. With 4-bit weights and wgmma, they belong to one tile of 16 rows and two
- * steps, and each of the two steps has its own accumulators. The accumulators of both variants
- * therefore hold the same sums, and the epilogue adds them in the same order. */
+ * 16 rows and one step. With 4-bit weights and wgmma, the 64 bytes belong to one tile of 16 rows
+ * and two steps, and each of the two steps has its own accumulators. The accumulators hold the same
+ * sums with mma.sync and with wgmma, and the epilogue adds them in the same order. */
 
 #ifndef SMALL_M_SCALED
 #    define SMALL_M_SCALED 0
@@ -30,12 +30,12 @@
 #define WALKERS   (FOUR ? 2 : 1)
 #define STEP_SCALES                                                                                \
     (SMALL_M_FORMAT == SMALL_M_NVFP4 ? 8 : SMALL_M_FORMAT == SMALL_M_FP8_ROWS ? p.scale_step : 4)
-/* The number of rows of B that share one fp32 scale. */
+/* the number of rows of B that share one fp32 scale */
 #define FLOAT_ROWS (SMALL_M_FORMAT == SMALL_M_FP8_ROWS ? 1 : 16)
-/* The number of steps (of 128 elements along K) at the beginning of each range of K whose part of A
- * is loaded first. The warps can then begin before the rest of A has arrived. HEAD is 0 where the
- * second load of A costs as much time as the early start saves, and in kernels that scale each step
- * separately (SMALL_M_GROUPED), which have no free register for it. */
+/* The kernel loads A for the first HEAD steps (of 128 elements) of each range of K before the rest
+ * of A, so that the warps can begin early. HEAD is 0 where a second load of A costs as much time as
+ * the early start saves. It is also 0 in kernels that scale each step separately (SMALL_M_GROUPED),
+ * which have no free register for it. */
 #define HEAD (FOUR && SMALL_M_TILES == 2 && !SMALL_M_GROUPED ? WALKERS : 0)
 
 extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
@@ -59,14 +59,14 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     block.rows = row_warps * ROW_TILES * 16;
     block.row = (blockIdx.x >> p.splits_log2) * block.rows;
 
-    /* `own` means that this thread block converts A to bf16 itself. Otherwise the kernel
-     * small_m_prepare has just written A as bf16 to global memory (A's image). small_m_prepare
-     * waited for all earlier kernels and writes neither weights nor scales of B. This kernel may
-     * therefore read weights and scales before it waits for small_m_prepare. Without an image, an
-     * earlier kernel may still be writing any operand, so this kernel waits first. */
+    /* `own` means that this thread block converts A to bf16 itself. The kernel then waits first,
+     * because an earlier kernel may still be writing any operand. Otherwise the kernel
+     * small_m_prepare has just written A as bf16 to global memory. small_m_prepare waited for all
+     * earlier kernels and writes neither weights nor scales of B. This kernel may therefore read
+     * weights and scales before it waits for small_m_prepare. */
     const bool own = SMALL_M_TILES == 1 && !p.a_image, narrow = FOUR || SIX;
     uint32_t *const flags = (uint32_t *)(small_m_shared + p.flags_at);
-    /* The thread's first row of B, counted from the first row of the thread block. */
+    /* the thread's first row of B, counted from the first row of the thread block */
     const uint32_t row = row_warp * ROW_TILES * 16 + g;
     const uint32_t range = block.first_range + k_warp / WALKERS;
     const uint32_t range_begin = small_m_begin(&p, range), end = small_m_begin(&p, range + 1);
@@ -80,13 +80,14 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     if (own) {
         if (threadIdx.x < BSMM_SMALL_M_COLUMNS) flags[threadIdx.x] = 0;
         ptx_grid_wait();
-        /* Issue the loads of A from global memory first. The set-up code below then hides the
+        /* Issue the loads of A from global memory first. The set-up code after them then hides the
          * latency of the loads. */
         small_m_own_load(&p, narrow, &block, threadIdx.x, raw);
     }
     /* Copy B's scales to shared memory for all warps. If this thread block converts A itself
-     * (`own`), it copies most formats' scales before the weights, which was measured to be faster.
-     * For mxfp4 it copies the weights first, because the other order was no faster. */
+     * (`own`), it copies scales before weights, because that was measured to be faster. mxfp4 is an
+     * exception: the scales are copied after the weights, because the opposite order was no faster.
+     */
     uint8_t *const scales = small_m_shared + p.scales_at;
     const bool first = own && p.scale_vector > 1 &&
                        (SMALL_M_FORMAT == SMALL_M_NVFP4 || SMALL_M_FORMAT == SMALL_M_MXFP8 || SIX);
@@ -108,14 +109,16 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
 
     /* With 4-bit weights, arithmetic limits the speed rather than memory bandwidth. Copies of
      * weights must then not delay the copies of A, so the copies of the second step's weights start
-     * after those of A. In other cases (`at_once`) they start first. */
+     * after those of A. In other cases (`at_once`) the copies of the second step's weights start
+     * before those of A. */
     const bool at_once = own || !FOUR;
     __syncthreads(); /* After this barrier the mbarriers and flags are initialized. */
     if (!own) ptx_grid_wait();
-    /* `ring` is the ring buffer in shared memory that holds the steps of A. With wgmma the four
+    /* `ring` is the ring buffer in shared memory that holds a few steps of A. With wgmma the four
      * warps of a warpgroup finish reading a slot at the same time, so one warp refills the slot at
-     * once (lag 0). With mma.sync some warps are slower. The warp then refills a slot only after it
-     * has multiplied the next slot too, when the slower warps have also read it (lag 1). */
+     * once (lag 0). With mma.sync some warps are slower. The refilling warp then waits until it has
+     * also multiplied the next slot, because by then the slower warps have read the first one (lag
+     * 1). */
     small_m_ring ring =
         small_m_find_ring(&p, k_warp, SPAN, WALKERS, SMALL_M_WGMMA && row_warps == 4 ? 0 : 1);
     const bool fills = row_warp == 0 && lane_id == 0;
@@ -162,15 +165,15 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
                       : SMALL_M_FORMAT == SMALL_M_MXFP8      ? t / 2
                                                              : 0);
     /* After this barrier B's scales are in shared memory. If this thread block converts A itself, A
-     * is there too, converted to bf16. */
+     * is also there, converted to bf16. */
     __syncthreads();
     if (!own)
         while (!ptx_bulk_try_wait(small_m_address(small_m_shared + p.barriers_at), 0)) {
         }
     if (!at_once) small_m_fetch_ahead(SMALL_M_FORMAT, 2 * ROW_TILES, &lane, step, WALKERS, end);
     const uint32_t first_step = step;
-    /* The first step of K whose part of A arrives with the second of the two loads of A. The first
-     * load brings A for HEAD steps. */
+    /* The kernel loads A in two parts, and the first part has HEAD steps. `second` is the first
+     * step of the second part. If a ring buffer holds A, there is no second part. */
     const uint32_t second = ring.slots ? end : step + HEAD;
     uint32_t slot = 0; /* the current slot of the ring of weights in shared memory, 0 or 1 */
     uint32_t at = ring.first;
@@ -190,16 +193,16 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
 #if SMALL_M_WGMMA
         if (step != first_step) {
             /* Wait for the wgmma instructions of the previous iteration, because they read a slot
-             * of the ring buffer of A. After that the slot may be refilled. */
+             * of the ring buffer of A. The slot may be refilled after that. */
             small_m_wait_products(&fragments);
             small_m_ring last = ring;
             small_m_enter_last(&last);
             if (ring.slots) small_m_leave_slot(&p, last, fills, step - WALKERS, first_step, end);
         }
 #endif
-        /* There are not enough registers to decode all 64 bytes of weights at once. The loop
-         * therefore decodes and multiplies a part of them in each iteration: one tile of 16 rows,
-         * or one step of K. */
+        /* The registers do not suffice to decode all 64 bytes of weights at once. Each iteration of
+         * this loop therefore decodes and multiplies a part of them: one tile of 16 rows, or one
+         * step of K. */
         const int in_turns = SMALL_M_GROUPED ? ROW_TILES * SPAN : SPAN;
 #pragma unroll
         for (int r = 0; r < in_turns; r++) {
@@ -256,8 +259,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
 #endif
 
     /* The main loop decodes a NaN weight, or a block scale that bf16 cannot hold, to a wrong finite
-     * number. If a row of B contains such a weight or scale, set the row's results to NaN. The
-     * epilogue recomputes NaN results. Four threads share a row, and each of them has seen a
+     * number. If a row of B contains such a weight or scale, set the row's results to NaN, because
+     * the epilogue recomputes NaN results. Four threads share a row, and each of them has seen a
      * quarter of the row's weights. */
     const bool beyond = bsmm_e8m0_beyond(most);
 #pragma unroll
@@ -272,8 +275,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     }
 
     __syncthreads();
-    /* Each column of accumulators in shared memory has 4 floats of padding. The stores of a warp
-     * then go to different banks of shared memory. */
+    /* Each column of accumulators in shared memory has 4 floats of padding, so that the stores of a
+     * warp go to different banks. */
     const uint32_t pitch = block.rows + 4;
     float *mine =
         (float *)small_m_shared + k_warp * SMALL_M_TILES * 8 * pitch + row_warp * ROW_TILES * 16;

@@ -10,9 +10,9 @@
 
 enum { SMALL_M_TERMS = 8 }; /* the largest number of warps of a thread block that split K */
 
-/* Loads the accumulators of one result from the shared memory of one thread block: one accumulator
- * of each warp, because each warp computes another part of K. `from` is the address of the first
- * warp's accumulator. */
+/* Loads the accumulators of one result from the shared memory of one thread block. There is one
+ * accumulator for each warp along K, because each of these warps computes another part of K. `from`
+ * is the address of the first warp's accumulator. */
 static __device__ __forceinline__ void small_m_load_terms(const bsmm_small_m_params *p,
                                                           const uint8_t *from, uint32_t warp_bytes,
                                                           float term[SMALL_M_TERMS]) {
@@ -60,9 +60,9 @@ static __device__ __forceinline__ bool small_m_trusts(float sum) {
     return fabsf(sum) >= 0x1p-118f && fabsf(sum) <= 0x1p127f;
 }
 
-/* Returns true if all values of a row of A are 0. The kernel small_m_prepare writes flags for it to
- * the workspace when it converts A. If the thread blocks convert A themselves (a_image is NULL),
- * each thread block of the cluster has flags in its shared memory. */
+/* Returns true if all values of a row of A are 0. Flags record this. If the kernel small_m_prepare
+ * converts A, it writes the flags to the workspace. If the thread blocks convert A themselves
+ * (a_image is NULL), each thread block of the cluster has flags in its shared memory. */
 static __device__ __forceinline__ bool small_m_row_is_zero(const bsmm_small_m_params *p,
                                                            uint32_t row) {
     uint32_t any = 0, flag = small_m_address(small_m_shared) + p->flags_at + row * 4;
@@ -94,9 +94,9 @@ static __device__ __noinline__ bool small_m_keeps_products(const bsmm_small_m_pa
     return __all_sync(0xffffffffu, least * least_a >= 0x1p-91f);
 }
 
-/* Decides whether an accumulator of 0 must be recomputed in double. `doubtful` says for each lane
- * whether its accumulator must be recomputed. The function returns `doubtful`, but false in lanes
- * whose accumulator is 0 (`zero`) and has lost no product to underflow. */
+/* Decides which accumulators of 0 must be recomputed in double. Returns `doubtful`, which says for
+ * each lane whether its accumulator must be recomputed. The result is false instead in lanes whose
+ * accumulator is 0 (`zero`) and has lost no product to underflow. */
 static __device__ __forceinline__ bool small_m_doubts_zero(const bsmm_small_m_params *p,
                                                            bool doubtful, bool zero, uint32_t row,
                                                            uint32_t col) {
@@ -142,8 +142,8 @@ static __device__ __forceinline__ void small_m_sync(const bsmm_small_m_params *p
 }
 
 /* Stores a result whose epilogue has no alpha, C or bias. `value` is an accurate accumulator
- * (small_m_trusts) times a power of two. fp32 holds this product exactly, unless the product
- * exceeds the range of fp32. The result is then infinite in every format of D. */
+ * (small_m_trusts) times a power of two. fp32 holds this product exactly unless it overflows. A
+ * product that overflows fp32 is infinite in every format of D. */
 static __device__ __forceinline__ void small_m_store_plain(const bsmm_gpu_epilogue *e, uint32_t row,
                                                            uint32_t col, float value) {
     uint64_t index = row * e->d_row + col * e->d_col;
@@ -155,7 +155,7 @@ static __device__ __forceinline__ void small_m_store_plain(const bsmm_gpu_epilog
                                                    : bsmm_gpu_epilogue_f16(value));
 }
 
-/* Returns the fp32 scale of row `first` + lane number of A. The scale applies to all of K. */
+/* Returns the fp32 scale of row `first` + lane number of A. This scale applies to all of K. */
 static __device__ __forceinline__ float small_m_row_scale(const bsmm_small_m_params *p,
                                                           const uint32_t first) {
     const uint32_t row = first + threadIdx.x % 32;
@@ -202,9 +202,9 @@ static __device__ __forceinline__ bool small_m_epilogue_scaled(const bsmm_small_
     return true;
 }
 
-/* Stores D(row, col), whose accumulator is `total`, by the general epilogue. All lanes of a warp
- * call it together. `scaled` means that A has one fp32 scale per row and that the fast path,
- * small_m_epilogue_scaled, has returned false. */
+/* Stores D(row, col) through the general epilogue. `total` is the sum of its accumulators. All
+ * lanes of a warp call this function together. `scaled` means that A has one fp32 scale per row and
+ * that the fast path, small_m_epilogue_scaled, has returned false. */
 static __device__ __forceinline__ void
 small_m_epilogue_one(const bsmm_small_m_params *p, const bsmm_gpu_epilogue_factors *factors,
                      bool wanted, uint32_t row, uint32_t col, float total, const double unfold,
@@ -218,8 +218,8 @@ small_m_epilogue_one(const bsmm_small_m_params *p, const bsmm_gpu_epilogue_facto
     bool doubtful = false, empty = false;
     if (wanted) {
         float scale = p->row_scaled ? bsmm_gpu_scale(&p->a, row, 0) : 1;
-        /* An accumulator of 0 is exact if A's row is zero. If B contained a NaN, the accumulator
-         * would be NaN. */
+        /* An accumulator of 0 is exact if all values of A's row are 0. If B contained a NaN, the
+         * accumulator would be NaN. */
         bool zero = total == 0 && small_m_row_is_zero(p, row);
         doubtful = !(small_m_trusts(total) || zero) || !isfinite(scale);
         empty = total == 0 && isfinite(scale);
@@ -246,7 +246,7 @@ static __device__ __forceinline__ void small_m_epilogue(const bsmm_small_m_param
     if (!p->plain) factors = bsmm_gpu_epilogue_begin(&p->epilogue);
     for (uint32_t base = 0; base < rows * p->m; base += BSMM_SMALL_M_THREADS) {
         uint32_t i = base + threadIdx.x, inner = rank * rows + (i & (rows - 1));
-        /* the row and column of D whose element this thread computes */
+        /* This thread computes the element of D in this row and column. */
         uint32_t row = i >> rows_log2, col = block->row + inner;
         bool wanted = row < p->m && col < p->n;
         float total = 0;
@@ -264,7 +264,7 @@ static __device__ __forceinline__ void small_m_epilogue(const bsmm_small_m_param
     }
     if (p->splits_log2 == 0) return;
     /* Other thread blocks of the cluster read the accumulators in this thread block's shared
-     * memory. This thread block must therefore not exit before they have finished. */
+     * memory. This thread block must therefore not exit before they have read them. */
     ptx_grid_cluster_arrive_relaxed();
     ptx_grid_cluster_wait();
 }

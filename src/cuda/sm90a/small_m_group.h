@@ -37,17 +37,17 @@ static __device__ __forceinline__ void small_m_hold(const int tiles, float *sums
         small_m_hold_64(sums);
 }
 
-/* Sizes in bytes of a chunk of A in shared memory, and of one of the chunk's four parts. `tiles` is
- * the number of tiles of 8 columns. A column is one row of A, or one bf16 term of a row whose
- * values are written as sums of several bf16 terms. A chunk is 32 elements along K of all columns,
- * in the order in which four threads of a warp decode the weights of one row, 8 elements each. A
- * part holds 16 bytes of each column. */
+/* Return the bytes of a chunk of A in shared memory, and of one of the chunk's four parts. `tiles`
+ * is the number of tiles of 8 columns. A column is one row of A, or one of the bf16 rows whose sum
+ * is an f16 or f32 row of A. A chunk is 32 elements along K of all columns, in the order in which
+ * four threads of a warp decode the weights of one row, 8 elements each. A part holds 16 bytes of
+ * each column. */
 #define SMALL_M_GROUP_PART(tiles)  (16 * 8 * (tiles))
 #define SMALL_M_GROUP_CHUNK(tiles) (4 * SMALL_M_GROUP_PART(tiles))
 
-/* The decoded weights of one thread, which wgmma reads from registers. One fragment is the thread's
- * weights for two wgmma instructions, each of which multiplies 16 elements along K. There are two
- * fragments, so that the thread decodes one while wgmma reads the other. A third or fourth fragment
+/* Holds the decoded weights of one thread, which wgmma reads from registers. One fragment is the
+ * thread's weights for two wgmma instructions, each of which multiplies 16 elements along K. With
+ * two fragments, the thread decodes one while wgmma reads the other. A third or fourth fragment
  * gave no speed. */
 enum { SMALL_M_FRAGMENTS = 2 };
 typedef struct small_m_fragments {

@@ -8,27 +8,28 @@
 #include "cuda/ptx/stream.h"
 #include "cuda/sm90a/small_m_stage.h"
 
-/* The weights that one thread multiplies in one step (128 elements along K) or, with 4-bit weights
- * and wgmma, in two steps. w[half][0] belongs to one row of B, and w[half][1] belongs to the row 8
- * rows below. Each entry has 16 bytes. With 4-bit weights an entry holds 32 elements. The two
- * halves then lie 16 rows apart with mma.sync, or one step apart along K with wgmma. With 8-bit
+/* Holds the weights that one thread multiplies in one step (128 elements along K) or, with 4-bit
+ * weights and wgmma, in two steps. w[half][0] belongs to one row of B, and w[half][1] belongs to
+ * the row 8 rows below. Each entry has 16 bytes. With 4-bit weights an entry holds 32 elements. The
+ * two halves then lie 16 rows apart with mma.sync, or one step apart along K with wgmma. With 8-bit
  * weights an entry holds 16 elements, and the halves lie 64 elements apart along K. With 6-bit
  * weights an entry holds 16 elements in its first 12 bytes, and the halves are adjacent along K. */
 typedef struct small_m_words {
     uint4 w[2][2];
 } small_m_words;
 
-/* A warp's 6-bit weights of one step: 16 rows of 96 bytes, one after another in shared memory. Each
- * copy has 8 bytes, because a row of B in global memory may begin at any multiple of 8 bytes. */
+/* These are sizes of a warp's 6-bit weights for one step. They are 16 rows of 96 bytes, one after
+ * another in shared memory. Each copy has 8 bytes, because a row of B in global memory may begin at
+ * any multiple of 8 bytes. */
 enum {
     SMALL_M_SIX_ROW = BSMM_SMALL_M_K * 6 / 8, /* bytes of a row */
-    SMALL_M_SIX_PIECES = 6,                   /* pieces of 8 bytes that a thread copies */
+    SMALL_M_SIX_PIECES = 6,                   /* copies of 8 bytes per thread */
     SMALL_M_SIX_BYTES = 16 * SMALL_M_SIX_ROW  /* bytes of a warp's weights in one step */
 };
 
-/* The addresses from and to which a thread copies weights. */
+/* Holds the addresses from and to which a thread copies weights. */
 typedef struct small_m_lane {
-    /* The source addresses of the next copies. There is one address for each of the 2 or 4 rows
+    /* The next copies read from these addresses. There is one address for each of the 2 or 4 rows
      * that the thread copies. For 6-bit weights there is only the address in the warp's first row.
      */
     const uint8_t *weights[4];
@@ -118,8 +119,8 @@ static __device__ __forceinline__ void small_m_fetch(const int format, const int
 
 static __device__ __forceinline__ void small_m_go_on(const int format, const int rows,
                                                      small_m_lane *lane) {
-    /* 128 bytes of a row of B are two steps of 4-bit weights, or one step of 8-bit weights. A step
-     * is 128 elements along K. */
+    /* 128 bytes of a row of B are two steps of 4-bit weights or one step of 8-bit weights. One step
+     * of 6-bit weights has 96 bytes. A step is 128 elements along K. */
     const int bytes = small_m_is_6bit(format) ? SMALL_M_SIX_ROW : 128;
 #pragma unroll
     for (int i = 0; i < (small_m_is_6bit(format) ? 1 : rows); i++)
@@ -127,10 +128,9 @@ static __device__ __forceinline__ void small_m_go_on(const int format, const int
     lane->left -= bytes;
 }
 
-/* Starts the copy of the weights that the warp multiplies second to slot 1 of the ring buffer. The
- * ring buffer has two slots, and slot 0 holds the weights that the warp multiplies first. The
- * warp's first step is `step`, its next step is `step + walkers`, and its last step lies before
- * `end`. */
+/* Starts the copy of the warp's second step of weights to slot 1 of the ring buffer. Slot 0 holds
+ * the weights of the first step. The first step along K is `step`, and the next one is `step +
+ * walkers`. Nothing is copied if it is not below `end`. */
 static __device__ __forceinline__ void small_m_fetch_ahead(const int format, const int rows,
                                                            small_m_lane *lane, uint32_t step,
                                                            uint32_t walkers, uint32_t end) {
@@ -155,8 +155,8 @@ static __device__ __forceinline__ void small_m_take_six(uint32_t slot, small_m_w
     __syncwarp();
 }
 
-/* Loads the thread's 4-bit weights of one step from a slot that holds two steps. `half` says which
- * step. */
+/* Loads the thread's 4-bit weights of one step from a slot that holds two steps. `half` (0 or 1)
+ * selects the step. */
 static __device__ __forceinline__ void small_m_take_half(const small_m_lane *lane, uint32_t slot,
                                                          const int half, small_m_words *to) {
     const uint8_t *from = (const uint8_t *)__cvta_shared_to_generic(

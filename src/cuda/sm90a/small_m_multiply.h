@@ -25,13 +25,14 @@ typedef struct small_m_ring {
      * The warp next reads slot number `slot`, and `parity` is the phase parity of that slot's
      * mbarriers. */
     uint32_t slots, slot, parity;
-    /* the shared memory addresses of the "full" and "done" mbarriers of the first slot */
+    /* These are the shared memory addresses of the "full" and "done" mbarriers of the first slot.
+     */
     uint32_t full, done;
-    /* The shared memory address of the first slot, the bytes of A for one step of K (128 elements),
-     * and the number of steps in a slot. */
+    /* `first` is the shared memory address of the first slot. `step_bytes` is the number of bytes
+     * of A for one step of K (128 elements). `span` is the number of steps in a slot. */
     uint32_t first, step_bytes, span;
-    /* the number of steps of K from the first step of a slot that this warp reads to the first step
-     * of the next one */
+    /* The first steps of two slots that this warp reads one after the other are `stride` steps of K
+     * apart. */
     uint32_t stride;
     /* 0: the warp refills a slot as soon as it has read the slot. 1: the warp refills a slot only
      * after it has read the following slot too. */
@@ -66,10 +67,10 @@ static __device__ __forceinline__ void small_m_make_barriers(const bsmm_small_m_
     if (threadIdx.x <= last) ptx_bulk_fence_init();
 }
 
-/* Starts the copy of one span of A, i.e. of one or two steps of 128 elements along K, from global
- * memory into a slot. Global memory holds A's image, i.e. A converted to bf16 in the order of the
- * main loop. The span begins at `step`, and the warp's range of steps ends at `end`. One thread
- * calls this for all warps that share the slot. */
+/* Starts the copy of one or two steps of A (a span) from global memory to a slot of the ring
+ * buffer. A step is 128 elements along K. Global memory holds A converted to bf16, in the order in
+ * which the main loop reads it. The span begins at `step`, and the warp's range of steps ends at
+ * `end`. One thread calls this function for all warps that share the slot. */
 static __device__ __forceinline__ void small_m_fill_slot(const bsmm_small_m_params *p,
                                                          const small_m_ring *ring, uint32_t slot,
                                                          uint32_t step, uint32_t end) {
@@ -87,11 +88,11 @@ static __device__ __forceinline__ void small_m_enter_last(small_m_ring *ring) {
     if (ring->slot-- == 0) ring->slot = ring->slots - 1, ring->parity ^= 1;
 }
 
-/* Records that this warp has read the span of A (one or two steps along K) that begins at `step`.
- * The warp's range of steps is [begin, end). Among the warps that share the ring, one warp has
- * `fills` set and refills slots with later spans. If ring.lag is 0, it refills the slot that it has
- * just read. If ring.lag is 1, it refills the slot before, because all warps have usually read that
- * slot and it need not wait for them. */
+/* Records that this warp has read the slot of A for one or two steps along K (a span) that begin at
+ * `step`. The warp's range of steps is [begin, end). Among the warps that share the ring, one warp
+ * has `fills` set and refills slots with later spans. If ring.lag is 0, it refills the slot that it
+ * has just read. If ring.lag is 1, it refills the slot before that one. All warps have usually read
+ * the earlier slot, so it need not wait for them. */
 static __device__ __forceinline__ void small_m_leave_slot(const bsmm_small_m_params *p,
                                                           small_m_ring ring, bool fills,
                                                           uint32_t step, uint32_t begin,
@@ -122,17 +123,17 @@ static __device__ __forceinline__ void small_m_fetch_steps(const bsmm_small_m_pa
 }
 
 /* Returns the end of the first `head` steps of a range of K. A step is 128 elements. A is loaded
- * for these steps first, so that the warps can begin early. */
+ * for these first steps separately, so that the warps can begin early. */
 static __device__ __forceinline__ uint32_t small_m_head_end(const bsmm_small_m_params *p,
                                                             uint32_t range, uint32_t head) {
     return min(small_m_begin(p, range) + head, small_m_begin(p, range + 1));
 }
 
-/* Starts the copies to shared memory of the data that is loaded only once: the fp32 scales of A
- * and, if there is no ring buffer for A, all of A that the thread block needs. If `head` is
+/* Starts the copies to shared memory of the data that is loaded only once. It is the fp32 scales of
+ * A and, if there is no ring buffer for A, all of A that the thread block needs. If `head` is
  * nonzero, mbarrier 0 counts the bytes of A for the first `head` steps of each range of K, and
- * mbarrier 1 counts the bytes of the rest of A. Otherwise mbarrier 0 counts everything. One thread
- * calls this. */
+ * mbarrier 1 counts the bytes of the rest of A. Otherwise mbarrier 0 counts all bytes. One thread
+ * calls this function. */
 static __device__ __forceinline__ void
 small_m_fetch_whole(const bsmm_small_m_params *p, const small_m_block *block, const uint32_t head) {
     const uint32_t barrier = small_m_address(small_m_shared + p->barriers_at);
@@ -181,10 +182,10 @@ static __device__ __forceinline__ void small_m_nv_factors(uint32_t codes, uint32
     factors[1] = ptx_bf16x2_of_f32(high * 0x1p118f, high * 0x1p118f);
 }
 
-/* The bf16 factors by which a thread multiplies its decoded weights, as [half][row][part]. Halves
- * and rows are those of small_m_words: a thread's weights come in two halves, and each half has 16
- * bytes of each of two rows. A part is the first or the last 16 of 32 elements. Only nvfp4 has a
- * scale for each of the two parts. In other formats both parts have the same factor. */
+/* Holds the bf16 factors by which a thread multiplies its decoded weights, as [half][row][part]. A
+ * thread's weights come in two halves (small_m_words), and each half has 16 bytes of each of two
+ * rows. A part is the first or the last 16 of 32 elements. In nvfp4 each part has its own scale. In
+ * other formats both parts have the same factor. */
 typedef struct small_m_factors {
     uint32_t f[2][2][2];
 } small_m_factors;
@@ -206,7 +207,8 @@ static __device__ __forceinline__ void small_m_find_half(const int format, uint3
         } else if (format == SMALL_M_NVFP4) {
             small_m_nv_factors(small_m_shared_u16(here), f);
         } else {
-            /* 2^120, which corrects the exponent bias of decoded e4m3, in both bf16 halves */
+            /* The constant is 2^120 in both bf16 halves. It corrects the exponent bias of decoded
+             * e4m3. */
             f[0] = f[1] = 0x7b807b80u;
         }
     }

@@ -1,24 +1,24 @@
-/* Converts A inside a small-M kernel. With one or two rows of A, each thread block makes an image
- * of its part of A in shared memory (small_m_prepare.h has the layout). That takes less time than
- * waiting for a separate kernel.
+/* Converts A inside a small-M kernel. With one or two rows of A, each thread block converts its
+ * part of A to bf16 in shared memory, in the order in which the main loop reads it (A's image;
+ * small_m_prepare.h has the layout). That takes less time than waiting for a separate kernel.
  *
  * A chunk is 8 elements along K. A thread of the main loop reads four chunks of A in each step of
- * 128 elements along K. The four chunks are neighbors in A, and four neighboring lanes convert
- * them. In the image, the distance from one chunk to the next is 64 bytes for each column, plus 16
- * bytes of padding that put the four chunks in different banks of shared memory. */
+ * 128 elements along K. The four chunks are adjacent in A, and four adjacent lanes convert them. In
+ * the image, the distance from one chunk to the next is 64 bytes for each column, plus 16 bytes of
+ * padding that put the four chunks in different banks of shared memory. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_OWN_H
 #define BSMM_CUDA_SM90A_SMALL_M_OWN_H
 
 #include "cuda/sm90a/small_m_prepare.h"
 
-/* The place of one chunk of A, i.e. of 8 elements along K of one row, in A and in A's image. The
- * image is A converted to bf16, in the order in which the main loop reads it. */
+/* Holds the positions of one chunk of A, i.e. of 8 elements along K of one row, in A and in A's
+ * image. The image is A converted to bf16, in the order in which the main loop reads it. */
 typedef struct small_m_place {
-    /* The row of A, the step of K (128 elements) counted from the thread block's first step, and
-     * the index along K of the chunk's first element. */
+    /* `row` is the chunk's row of A. `step` is its step of K (128 elements), counted from the
+     * thread block's first step. `k` is the index along K of its first element. */
     uint32_t row, step, k;
-    /* the place in shared memory of the converted chunk, in bytes from the beginning of A's
-     * image */
+    /* The converted chunk goes to this offset in bytes from the beginning of A's image in shared
+     * memory. */
     uint32_t to;
     bool wanted;
 } small_m_place;
@@ -52,9 +52,9 @@ static __device__ __forceinline__ void small_m_own_load(const bsmm_small_m_param
     }
 }
 
-/* Converts the chunks of A (8 elements along K each) that a thread has loaded to bf16, and stores
- * them in shared memory in the order in which the main loop reads them. Sets flags[row] to 1 if a
- * value of that row of A is nonzero. */
+/* Converts the chunks of A that a thread has loaded (8 elements along K each) to bf16. Stores them
+ * in shared memory in the order in which the main loop reads them. Sets flags[row] to 1 if a value
+ * of that row of A is nonzero. */
 static __device__ __forceinline__ void
 small_m_own_store(const bsmm_small_m_params *p, const bool narrow, const small_m_block *block,
                   uint32_t first, const small_m_raw raw[BSMM_SMALL_M_OWN_CHUNKS], uint8_t *image,

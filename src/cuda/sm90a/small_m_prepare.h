@@ -4,8 +4,9 @@
  * A column is one row of A, or one of the two or three rows of bf16 numbers whose sum is an f16 or
  * f32 row of A. A step is 128 elements along K, and a chunk is 8. The main loop reads 4 x 16 bytes
  * of each column at a time, 16 bytes (one chunk) for each of the 4 threads that share a row of an
- * mma fragment. The image stores these 64 bytes together. For wgmma it stores 4 parts instead. Each
- * part has 16 bytes for each column, which are 4 bytes of each of the 4 threads.
+ * mma fragment. For mma.sync the image stores these 64 bytes together. For wgmma the image stores 4
+ * parts instead. Each part has 16 bytes for each column, which are 4 bytes of each of the 4
+ * threads.
  *
  * A value that does not fit in bf16 is stored as NaN. All results of that row of A then become NaN,
  * and the epilogue recomputes them in double. */
@@ -40,7 +41,7 @@ static __device__ __forceinline__ uint32_t small_m_split_f16(uint32_t codes, uin
  * a 16-bit half of `spread`. */
 static __device__ __forceinline__ uint32_t decode_e4m3_pair(uint32_t spread, uint32_t scale) {
     uint32_t bits = (spread >> 4 & 0x07f007f0u) | (spread & 0x80008000u);
-    /* 2^120 in both bf16 halves corrects the exponent bias. */
+    /* The factor 2^120 in both bf16 halves corrects the exponent bias. */
     return ptx_mul_bf16x2(ptx_mul_bf16x2(bits, 0x7b807b80u), scale);
 }
 
@@ -119,7 +120,7 @@ static __device__ __forceinline__ uint4 small_m_read_f16(uint4 v, uint4 *low) {
     return high;
 }
 
-/* Eight values of a row of A in their stored format, and the e8m0 code of their scale. */
+/* Holds eight values of a row of A in their stored format, and the e8m0 code of their scale. */
 typedef struct small_m_raw {
     uint4 codes;
     uint32_t scale;
@@ -200,8 +201,8 @@ static __device__ __forceinline__ uint32_t small_m_prepare_chunk(const bsmm_smal
     return small_m_magnitude(parts[0]) | small_m_magnitude(parts[1]);
 }
 
-/* Stores the fp32 scale of a row of A for one step of K (128 elements), once for each bf16 part of
- * the row. */
+/* Stores the fp32 scale of a row of A for one step of K (128 elements). If each value is the sum of
+ * several bf16 parts, the scale is stored once for each part. */
 static __device__ __forceinline__ void small_m_prepare_scale(const bsmm_small_m_params *p,
                                                              uint32_t row, uint32_t step) {
     float scale = 1;

@@ -2,9 +2,10 @@
  *
  * A small-M kernel reads A in the following layout. A column is one row of A, or one of the two or
  * three rows of bf16 numbers whose sum is an f16 or f32 row of A. K is divided into steps of 128
- * elements. Each step has 4 chunks, and a chunk has 64 bytes for each column: 16 bytes for each of
- * the 4 threads that share a row of an mma fragment. For wgmma, a chunk consists of 4 parts
- * instead. Each part has 16 bytes for each column, which are 4 bytes of each of the 4 threads.
+ * elements. Each step has 4 chunks. For mma.sync, a chunk has 64 bytes for each column: 16 bytes
+ * for each of the 4 threads that share a row of an mma fragment. For wgmma, a chunk consists of 4
+ * parts instead. Each part has 16 bytes for each column, which are 4 bytes of each of the 4
+ * threads.
  *
  * A value that does not fit in bf16 is stored as NaN. All results of that row of A then become NaN,
  * and the epilogue recomputes them in double. */
@@ -16,13 +17,13 @@
 #include "cuda/sm90a/small_m_params.h"
 #include "gpu/small_m_weights.h"
 
-/* The formats of weights for which small-M kernels exist. */
+/* The small-M kernels support these formats of weights. */
 enum {
     SMALL_M_MXFP4 = 1,
     SMALL_M_NVFP4 = 2,
     SMALL_M_MXFP8 = 3,
-    SMALL_M_FP8_F32 = 4,  /* fp32 scales, each of which holds for 16 rows */
-    SMALL_M_FP8_ROWS = 5, /* fp32 scales that may differ from row to row */
+    SMALL_M_FP8_F32 = 4,  /* fp8 weights; 16 rows share an fp32 scale */
+    SMALL_M_FP8_ROWS = 5, /* fp8 weights; each row may have its own fp32 scale */
     SMALL_M_MXFP6_E2M3 = 6,
     SMALL_M_MXFP6_E3M2 = 7
 };
@@ -43,18 +44,18 @@ static __device__ __forceinline__ bool small_m_has_floats(const int format) {
     return format == SMALL_M_FP8_F32 || format == SMALL_M_FP8_ROWS;
 }
 
-/* Returns the factor that the epilogue multiplies into accumulators. Decoding multiplies each
- * weight and its scale by powers of two, so that both fit in bf16 and decoding takes few
- * instructions. The returned factor is the inverse of these powers of two. */
+/* Returns the factor by which the epilogue multiplies accumulators. Decoding multiplies each weight
+ * and its scale by powers of two, so that both fit in bf16 and decoding takes few instructions. The
+ * returned factor is the inverse of these powers of two. */
 static __device__ __forceinline__ double small_m_unfold(const int format) {
     if (format == SMALL_M_MXFP4 || format == SMALL_M_MXFP6_E2M3) return 0x1p27;
     if (format == SMALL_M_MXFP6_E3M2) return 0x1p25;
     return format == SMALL_M_MXFP8 ? 0x1p21 : format == SMALL_M_NVFP4 ? 0x1p8 : 1;
 }
 
-/* The part of the GEMM that one thread block computes: steps [begin, end) of K, and rows [row, row
- * + rows) of B. A step is 128 elements along K. K is divided into equal ranges of whole steps. The
- * thread block has `ranges` of them, beginning with range number `first_range`. */
+/* Describes the part of the GEMM that one thread block computes: steps [begin, end) of K, and rows
+ * [row, row + rows) of B. A step is 128 elements along K. K is divided into equal ranges of whole
+ * steps. The thread block has `ranges` of them, beginning with range number `first_range`. */
 typedef struct small_m_block {
     uint32_t first_range, ranges;
     uint32_t begin, end;
@@ -158,9 +159,9 @@ static __device__ __forceinline__ uint32_t small_m_row_floats(const bsmm_small_m
     return rows_each == 1 && p->scale_step == 0 ? 1 : block->end - block->begin;
 }
 
-/* Returns the fp32 scale number i of the scales of B that this thread block needs, or 0 past the
- * last scale. Each tile of `rows_each` rows of B has one scale for each step of 128 elements along
- * K, or one for all of K. Scales are numbered tile by tile. */
+/* Returns fp32 scale number i of the scales of B that this thread block needs, or 0 past the last
+ * scale. Each tile of `rows_each` rows of B has one scale for each step of 128 elements along K, or
+ * one for all of K. Scales are numbered tile by tile. */
 static __device__ __forceinline__ float small_m_load_float(const bsmm_small_m_params *p,
                                                            const small_m_block *block,
                                                            const uint32_t rows_each, uint32_t i) {
