@@ -45,10 +45,10 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     return bsmm_cuda_room_bytes(bytes);
 }
 
-/* Returns the kernel's error bound, relative to the sum of the magnitudes of all products. It
- * assumes that an instruction truncates each term at worst 13 bits below the largest, as Hopper's
- * FP8 tensor cores do (docs/NUMERICS.md). Four instructions sum 128 elements of K. Each of these
- * sums is multiplied by a rounded factor and added by an fp32 FMA. */
+/* Returns the kernel's error bound, relative to the sum of the magnitudes of all products. The
+ * bound assumes that a tcgen05.mma truncates each term at worst 13 bits below the largest term, as
+ * Hopper's FP8 tensor cores do (docs/NUMERICS.md). Four instructions sum 128 elements of K. An fp32
+ * FMA multiplies each of these sums by a rounded product of scales and adds it to a total. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     return 132 * 0x1p-13 + ((double)p->a.m.cols / BSMM_FP8_GROUPS_K + 4) * 0x1p-24;
@@ -107,7 +107,7 @@ static bsmm_status make(const bsmm_product *p, void *state) {
     BSMM_CUDA_RETURN_INSIDE(p->device, make_in_context(p, state));
 }
 
-/* ---- running it ---- */
+/* ---- running a plan ---- */
 
 static bsmm_status run_in_context(const bsmm_product *p, const fp8_state *s, void *workspace) {
     bsmm_fp8_groups_params params = s->params;
@@ -134,7 +134,7 @@ const bsmm_kernel bsmm_kernel_cuda_sm100f_fp8 = {
     .bound = bound,
     .make = make,
     .run = run,
-    .alignment = 16, /* TMA reads elements from addresses that are multiples of 16 */
+    .alignment = 16, /* TMA requires addresses that are multiples of 16. */
     /* Every tile adds products in ascending order of K, and no result depends on other rows of
      * A. */
     .features = BSMM_FEATURE_INVARIANT,

@@ -1,28 +1,29 @@
 /* The kernel cuda_sm100f_scaled: block-scaled products on Blackwell's tensor cores, which multiply
- * elements and block scales as they are stored (sm100f/scaled_body.h). scaled_formats.h has the
- * formats that it takes.
+ * elements and block scales as they are stored (sm100f/scaled_body.h). scaled_formats.h lists the
+ * formats that the kernel takes.
  *
  * The tensor cores read scales in the layout nv_128x4. If A or B has scales in another layout, each
- * run first copies them to the workspace in this layout. If the distance between rows of elements
- * is no multiple of 16 bytes, TMA cannot read the rows, and each run first copies them to the
- * workspace too. */
+ * run first copies the scales to the workspace in the layout nv_128x4. If the distance between rows
+ * of elements is no multiple of 16 bytes, TMA cannot read the rows, and each run first copies the
+ * rows to the workspace. */
 #include "cuda/host/scaled_formats.h"
 #include "cuda/host/tma_rows.h"
 #include "gpu/params.h"
 
-/* The tiles of D. A pair of thread blocks shares B, so that each of them loads half as much of it.
- */
+/* Lists the sizes of tiles of D. With a pair of thread blocks per tile, each block loads only half
+ * of the tile's rows of B. */
 static const struct {
-    uint32_t ctas; /* the thread blocks that compute a tile together; each has 128 of its rows */
+    uint32_t ctas; /* thread blocks that compute a tile together; each has 128 of its rows */
     uint32_t cols;
-    /* The cycles that the products of 32 bytes of each row take, or the reads of these bytes from
-     * shared memory at 128 bytes a cycle, whichever takes longer. The rate of the products is the
-     * published peak of a B200, 8192 products of 8 bits a cycle for each SM; nothing was measured.
-     */
+    /* This is the time in cycles for 32 bytes of each row of the tile: the time of the products, or
+     * the time to read these bytes from shared memory at 128 bytes a cycle, whichever is longer.
+     * The rate of the products is the published peak of a B200, 8192 products of 8 bits a cycle for
+     * each SM. Nothing was measured. */
     uint32_t cycles;
 } tiles[] = {{2, 192, 96}, {1, 192, 96}, {1, 128, 64}, {1, 64, 48}};
 
-/* The kernels of the kinds of formats (scaled_formats.h), for one thread block and for a pair. */
+/* Holds the two kernels for one kind of formats (scaled_formats.h): one for single thread blocks
+ * and one for pairs of thread blocks. */
 typedef struct scaled_kernel {
     bsmm_cuda_function function[2];
     uint32_t threads;
@@ -40,9 +41,9 @@ static const scaled_kernel kernels[BSMM_SCALED_KINDS] = {
     [BSMM_SCALED_MXF8F6F4] = {FUNCTIONS("scaled_mxf8f6f4", 1), BSMM_SCALED_THREADS},
 };
 
-/* The element types with the numbers that the instruction descriptor of the kind mxf8f6f4 gives
- * them (PTX ISA, "Instruction descriptor"). The instructions of other kinds have only one element
- * type and need no number. */
+/* Gives each element type the number that it has in the instruction descriptor of the kind mxf8f6f4
+ * (PTX ISA, "Instruction descriptor"). The instructions of other kinds have only one element type
+ * and need no number. */
 static const struct {
     uint32_t elem, number;
 } types[] = {{BSMM_ELEM_E4M3, 0},
@@ -62,7 +63,7 @@ static uint32_t type_of(bsmm_scaled_kind kind, const bsmm_operand *o) {
 
 typedef struct scaled_state {
     bsmm_scaled_kind kind;
-    uint32_t tile; /* the row of the table `tiles` */
+    uint32_t tile; /* the index of the chosen tile in the table `tiles` */
     bsmm_tma_rows rows[2];
     bsmm_scaled_scales scales[2];
     bsmm_scaled_params params;
@@ -85,16 +86,17 @@ static int64_t groups_of(const bsmm_product *p, uint32_t tile) {
     return device->multiprocessors / (int)tiles[tile].ctas;
 }
 
-/* Returns an estimate of the cycles that all products take: the number of tiles that one group of
- * thread blocks computes, times the cycles of a tile. The factor for K is the same for all tiles.
- */
+/* Returns an estimate of the cycles that all products take: the number of tiles that one group (one
+ * or two thread blocks) computes, times the cycles of a tile. A factor for the length of K is left
+ * out, because it is the same for all tile sizes. */
 static int64_t cycles_of(const bsmm_product *p, uint32_t tile) {
     return bsmm_ceil_div(tiles_m(p, tile) * tiles_n(p, tile), groups_of(p, tile)) *
            tiles[tile].cycles;
 }
 
-/* Chooses the tile with the fewest cycles. Between tiles with the same number, the first one of the
- * table loads the fewest bytes. A pair needs two SMs, and more than 128 rows. */
+/* Chooses the tile size with the fewest cycles. Among sizes with equal cycles it chooses the first
+ * in the table, because it loads the fewest bytes. A pair of thread blocks needs two SMs and more
+ * than 128 rows. */
 static uint32_t choose_tile(const bsmm_product *p) {
     const bsmm_cuda_device *device = p->device;
     const bool pairs = device->multiprocessors > 1 && p->d.m.rows > BSMM_SCALED_TILE_M;
@@ -115,9 +117,9 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (tiles_m(p, s->tile) * tiles_n(p, s->tile) > INT32_MAX) return "D has more than 2^31 tiles";
     for (int i = 0; i < 2; i++) {
         bsmm_tma_rows_begin(bsmm_cuda_side(p, i), x->packed, &s->rows[i]);
-        /* Scales are read in place only if all scales that an instruction reads are real ones. The
-         * last scales of a row may otherwise be padding that holds NaN, and all results of the row
-         * would then be computed again in double. */
+        /* The kernel reads scales in place only if each row has enough of them for all
+         * instructions. Otherwise the last scales that an instruction reads may be padding that
+         * holds NaN. All results of the row would then be NaN and would be recomputed in double. */
         if (bsmm_scaled_scales_begin(bsmm_cuda_side(p, i), x->scale_tiles, &s->scales[i]) !=
             BSMM_OK)
             return "the scales are too many for the layout nv_128x4";
@@ -136,16 +138,16 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     return bsmm_cuda_room_bytes(bytes);
 }
 
-/* Returns the kernel's error bound, relative to the sum of the magnitudes of all products. It
- * assumes that an instruction adds the accumulator and 32 or 64 products at once, and truncates
- * each term 23 bits below the largest (docs/NUMERICS.md). */
+/* Returns the kernel's error bound, relative to the sum of the magnitudes of all products. The
+ * bound assumes that an instruction adds the accumulator and 32 or 64 products at once, and
+ * truncates each term 23 bits below the largest term (docs/NUMERICS.md). */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     return 2.1 * ((double)p->a.m.cols + 64) * 0x1p-24;
 }
 
-/* Returns how the kernel stores D. TMA requires that D's rows are multiples of 16 bytes apart. They
- * must also be multiples of 16 bytes long, because on an H100 a TMA store of other rows has written
+/* Returns how the kernel stores D. TMA requires that D's rows are multiples of 16 bytes apart. D's
+ * rows must also be multiples of 16 bytes long. On an H100, a TMA store of other rows has written
  * bytes after the last column (docs/notes/hopper-large.md). */
 static bsmm_scaled_store store_of(const bsmm_product *p) {
     static const struct {
@@ -178,7 +180,7 @@ static void map_result(const bsmm_product *p, scaled_state *s) {
         &s->d);
 }
 
-/* Returns the descriptor of the instruction tcgen05.mma with block scales (PTX ISA, "Instruction
+/* Returns the instruction descriptor for tcgen05.mma with block scales (PTX ISA, "Instruction
  * descriptor"). It encodes the types of elements and scales, and the extents of the tile. */
 static uint32_t form_of(const bsmm_product *p, const scaled_state *s) {
     return type_of(s->kind, &p->a) << 7 | type_of(s->kind, &p->b) << 10 |
@@ -187,7 +189,8 @@ static uint32_t form_of(const bsmm_product *p, const scaled_state *s) {
            tiles[s->tile].ctas * BSMM_SCALED_TILE_M / 16 << 24;
 }
 
-/* Returns the rows of A (side 0) or B of a tile that one thread block loads. */
+/* Returns the number of rows of A (side 0) or of B (side 1) that one thread block loads for a tile.
+ */
 static uint32_t rows_of(const scaled_state *s, int side) {
     return side ? tiles[s->tile].cols / tiles[s->tile].ctas : BSMM_SCALED_TILE_M;
 }
@@ -218,8 +221,9 @@ static bsmm_scaled_params params_of(const bsmm_product *p, const scaled_state *s
     };
 }
 
-/* Makes the tensor map of an operand's scales in the layout nv_128x4. TMA reads the scales of
- * several blocks of 128 rows by 4 scales as rows of 256 bytes. */
+/* Makes the tensor map of an operand's scales, which have the layout nv_128x4. This layout stores
+ * the scales of 128 rows by 4 scale blocks in 512 consecutive bytes. TMA reads them as rows of 256
+ * bytes. */
 static void map_scales(const bsmm_product *p, scaled_state *s, int side) {
     bsmm_cuda_ready_map_make(
         p->device,
@@ -294,8 +298,8 @@ const bsmm_kernel bsmm_kernel_cuda_sm100f_scaled = {
     .bound = bound,
     .make = make,
     .run = run,
-    /* TMA spreads elements of 4 or 6 bits to one byte each only from addresses that are multiples
-     * of 32 */
+    /* TMA spreads elements of 4 or 6 bits to one byte each. It can do so only from addresses that
+     * are multiples of 32. */
     .alignment = 32,
     /* Every tile adds products in ascending order of K, and no result depends on other rows of
      * A. */

@@ -1,20 +1,20 @@
 /* The kernel cuda_sm120f_scaled: block-scaled products on the tensor cores of RTX 50 GPUs and DGX
  * Spark, which multiply elements and block scales as they are stored (sm120f/scaled_body.h).
- * scaled_formats.h has the formats that it takes. The kernels read scales in the layout nv_128x4.
- * Each run moves scales of other layouts to the workspace. */
+ * scaled_formats.h lists the formats that the kernel takes. It reads scales in the layout nv_128x4.
+ * If scales have another layout, each run first copies them to the workspace in this layout. */
 #include "cuda/host/scaled_formats.h"
 #include "cuda/sm120f/scaled_params.h"
 #include "gpu/params.h"
 
-/* The kernels of the kinds of formats (scaled_formats.h). */
+/* Lists the kernel for each kind of formats (scaled_formats.h). */
 static const bsmm_cuda_function functions[BSMM_SCALED_KINDS] = {
     [BSMM_SCALED_MXF4] = {"sm120f/scaled_mxf4", "scaled_mxf4", BSMM_SM120_SHARED(2)},
     [BSMM_SCALED_NVF4] = {"sm120f/scaled_nvf4", "scaled_nvf4", BSMM_SM120_SHARED(4)},
     [BSMM_SCALED_MXF8F6F4] = {"sm120f/scaled_mxf8f6f4", "scaled_mxf8f6f4", BSMM_SM120_SHARED(1)},
 };
 
-/* The types of elements that take a byte of shared memory, and the bits of a word of four elements
- * that are no signs. */
+/* Lists the element types that take one byte of shared memory each. For each type, a mask tells
+ * which bits of a word of four elements are not sign bits. */
 static const struct {
     uint32_t elem;
     bsmm_sm120_type type;
@@ -69,9 +69,9 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     return bsmm_cuda_room_bytes(bytes);
 }
 
-/* The error bound, relative to the sum of magnitudes. It assumes that an instruction adds the
- * accumulator and 32 or 64 products at once and truncates each term 23 bits below the largest
- * (docs/NUMERICS.md). */
+/* Returns the kernel's error bound, relative to the sum of the magnitudes of all products. The
+ * bound assumes that an instruction adds the accumulator and 32 or 64 products at once and
+ * truncates each term 23 bits below the largest term (docs/NUMERICS.md). */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     return 2.1 * ((double)p->a.m.cols + 64) * 0x1p-24;
@@ -134,7 +134,7 @@ static bsmm_status make(const bsmm_product *p, void *state) {
     BSMM_CUDA_RETURN_INSIDE(p->device, make_in_context(p, state));
 }
 
-/* ---- running it ---- */
+/* ---- running a plan ---- */
 
 static bsmm_status run_in_context(const bsmm_product *p, const sm120_state *s, void *workspace) {
     bsmm_sm120_params params = s->params;
@@ -161,7 +161,8 @@ const bsmm_kernel bsmm_kernel_cuda_sm120f_scaled = {
     .bound = bound,
     .make = make,
     .run = run,
-    .alignment = 16, /* units of elements are loaded at multiples of 16 bytes */
-    /* K is summed in ascending order in every tile, and no result depends on the other rows. */
+    .alignment = 16, /* Elements are loaded in units of up to 16 aligned bytes. */
+    /* Every tile adds products in ascending order of K, and no result depends on other rows of A.
+     */
     .features = BSMM_FEATURE_INVARIANT,
 };

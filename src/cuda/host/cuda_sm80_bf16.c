@@ -9,11 +9,11 @@
 
 enum { PLANE_BYTES = BSMM_BF16_TILE * BSMM_BF16_K * 2 };
 
-/* The bytes of shared memory of a kernel. `parts` is the number of bf16 numbers that represent one
- * value of A plus the number that represent one value of B. A plane is the memory for one bf16
- * number of each value in a 128 x 32 tile of A or B. There are two buffers, for double buffering,
- * and each has `parts` planes. The epilogue reuses both buffers for the tile of D in fp32, which
- * takes as many bytes as 8 planes. */
+/* Returns the bytes of shared memory of a kernel. `parts` is the number of bf16 numbers that
+ * represent one value of A plus the number that represent one value of B. A plane is the memory for
+ * one bf16 number of each value in a 128 x 32 tile of A or B. The kernel uses two buffers of
+ * `parts` planes each (double buffering). The epilogue reuses both buffers for the tile of D in
+ * fp32, which takes as many bytes as 8 planes. */
 #define SHARED(parts) ((parts) < 4 ? 8 * PLANE_BYTES : 2 * (parts)*PLANE_BYTES)
 
 static const bsmm_cuda_function functions[] = {
@@ -35,14 +35,14 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     return 0;
 }
 
-/* The error bound. The tensor cores add 16 products and an accumulator at once and truncate each of
- * these 17 terms 23 bits below the largest. The bound for 16 elements of K is therefore 17 * 2^-23.
- * The names 1X3, 3X1 and 3X3 say how many bf16 numbers hold a value of A and a value of B
- * (gpu/bf16_product.h). SCALED has one bf16 number for each value, and it multiplies the sum of
- * each step (32 elements of K) by fp32 scales. Each step then takes two additions of 16 products,
- * one FMA, and the rounding of a product of two scales. 1X3 and 3X1 omit the rest of a value after
- * its third bf16 number (at most 2^-23 of the value). They also round once when they multiply an
- * element by an fp32 scale (2^-23). 3X3 multiplies six pairs of bf16 numbers for each pair of
+/* Returns the error bound. The tensor cores add 16 products and an accumulator at once and truncate
+ * each of these 17 terms 23 bits below the largest term. The bound for 16 elements of K is
+ * therefore 17 * 2^-23. The names 1X3, 3X1 and 3X3 say how many bf16 numbers hold a value of A and
+ * a value of B (gpu/bf16_product.h). SCALED has one bf16 number for each value, and it multiplies
+ * the sum of each step (32 elements of K) by fp32 scales. Each step then takes two additions of 16
+ * products, one FMA, and the rounding of a product of two scales. 1X3 and 3X1 omit the rest of a
+ * value after its third bf16 number (at most 2^-23 of the value). They also round the product of an
+ * element and an fp32 scale once (2^-23). 3X3 multiplies six pairs of bf16 numbers for each pair of
  * values and adds all six products to one accumulator. */
 double bsmm_cuda_generic_bound(const bsmm_product *p) {
     double k = (double)p->a.m.cols;
@@ -66,9 +66,9 @@ bsmm_status bsmm_cuda_generic_make(const bsmm_product *p, bool is_gated, bsmm_cu
     const bsmm_cuda_device *d = p->device;
     const bsmm_cuda_function *function = &functions[bsmm_gpu_bf16_choose(p)];
     made->job = bsmm_cuda_generic_job(p);
-    /* A gated kernel, i.e. a kernel that runs only if a condition in device memory holds
-     * (sm80/gate.h), is a fallback. It usually has nothing to do, because the kernel before it has
-     * computed the product. It exits faster if it has few thread blocks. */
+    /* A gate is a condition in device memory under which a kernel runs (sm80/gate.h). A kernel with
+     * a gate is a fallback. It usually has nothing to do, because the kernel before it has computed
+     * the product, and it then exits faster if it has few thread blocks. */
     int64_t blocks =
         is_gated ? bsmm_min_i64(made->job.tiles, 2 * (int64_t)d->multiprocessors) : made->job.tiles;
     return bsmm_cuda_ready_make(d,
@@ -77,9 +77,9 @@ bsmm_status bsmm_cuda_generic_make(const bsmm_product *p, bool is_gated, bsmm_cu
                                     .grid = {(uint32_t)blocks},
                                     .block = {BSMM_BF16_THREADS},
                                     .shared_bytes = function->shared_bytes,
-                                    /* A gated kernel waits for the end of the previous kernel
-                                     * before it reads the condition under which it runs
-                                     * (sm80/gate.h), so the launches may overlap. */
+                                    /* A kernel with a gate waits for the end of the previous kernel
+                                     * before it reads the gate's condition (sm80/gate.h), so the
+                                     * launches may overlap. */
                                     .overlap = d->capability == 90,
                                 },
                                 &made->ready);
@@ -125,7 +125,6 @@ const bsmm_kernel bsmm_kernel_cuda_sm80_bf16 = {
     .bound = bound,
     .make = make,
     .run = run,
-    /* One code path computes any number of rows, and no result depends on other rows of A. Results
-     * are therefore batch-invariant. */
+    /* One code path computes any number of rows, and no result depends on other rows of A. */
     .features = BSMM_FEATURE_INVARIANT,
 };

@@ -4,10 +4,10 @@
  * because their values are split into bf16 numbers.
  *
  * K is split into `ranges`, i.e. sequences of whole steps of 128 elements. The number of ranges
- * does not depend on M. One warp computes a range of 8-bit weights, and two warps take alternate
- * steps of a range of 4-bit weights. The thread blocks of a cluster have the same rows of B and
- * different ranges. The accumulators of all warps are added in the order of the ranges. A row of D
- * is therefore bitwise identical for every M. */
+ * does not depend on M. A range of 8-bit weights is computed by one warp. A range of 4-bit weights
+ * is computed by two warps, which take its steps alternately. The thread blocks of a cluster have
+ * the same rows of B and different ranges. The accumulators of all warps are added in the order of
+ * the ranges. A row of D is therefore bitwise identical for every M. */
 #include "cuda/host/kernel.h"
 #include "cuda/host/small_m_product.h"
 
@@ -15,19 +15,18 @@
 
 enum { WALKERS_4BIT = 2 };
 
-/* A format of B and the kernels for it. functions[i][j] is the kernel for up to 8, 16, 32 or 64
- * columns (j = 0 to 3), where a column is one row of A or one bf16 part of a row. i = 0: A has no
- * fp32 scales. i = 1: A or B has fp32 scales that change along K. i = 2: A has one fp32 scale per
- * row. A kernel that would need more registers than a thread has does not exist, and its name is
- * NULL. */
+/* Describes a format of B and the kernels for it. functions[i][j] is the kernel for up to 8, 16, 32
+ * or 64 columns (j = 0 to 3), where a column is one row of A or one bf16 part of a row. With i = 0,
+ * A has no fp32 scales. With i = 1, A or B has fp32 scales that change along K. With i = 2, A has
+ * one fp32 scale per row. If a kernel would need more registers than a thread has, the kernel does
+ * not exist and its name is NULL. */
 typedef struct weights {
     /* The format of B. If its scales are fp32, a scale block may have any multiple of 128 columns,
-     * or all of K. It may have any multiple of 16 rows, or any number of rows if `by_row` is
-     * set. */
+     * or all of K. A scale block may have any multiple of 16 rows, or any number of rows if
+     * `by_row` is set. */
     bsmm_format format;
-    uint32_t step_scales; /* the bytes of B's scales per row and step of 128 elements along K */
-    /* true if shared memory holds fp32 scales for each single row of B instead of for each 16
-     * rows */
+    uint32_t step_scales; /* bytes of B's scales per row and step of 128 elements along K */
+    /* true if shared memory holds one fp32 scale per row of B, false if it holds one per 16 rows */
     bool by_row;
     bsmm_cuda_function functions[3][4];
 } weights;
@@ -72,8 +71,8 @@ static bool is_weights(const weights *w, const bsmm_operand *b) {
     return w->by_row ? bsmm_small_m_has_steady_floats(b) : bsmm_small_m_has_tile_floats(b);
 }
 
-/* Returns true if A or B has fp32 scales that change along K. The kernels then multiply the sum of
- * each step of K (128 elements) by its scales, and add the scaled sums. */
+/* Returns true if A or B has fp32 scales that change along K. The kernels then compute a separate
+ * sum for each step of K (128 elements), multiply it by its scales, and add the scaled sums. */
 static bool is_grouped(const bsmm_product *p) {
     return p->b.m.format.scale == BSMM_SCALE_F32 ||
            (p->a.m.format.scale == BSMM_SCALE_F32 && !bsmm_small_m_has_row_floats(&p->a));
@@ -93,27 +92,28 @@ static bool is_4bit(const weights *w) {
     return bits_of(w) == 4;
 }
 
-/* The division of a GEMM among thread blocks and warps (tiles of D and split-K), and the layout of
- * a thread block's shared memory. Fields that end in _at are offsets in shared memory, in bytes. */
+/* Describes how a GEMM is divided among thread blocks and warps (tiles of D and split-K), and the
+ * layout of a thread block's shared memory. Fields that end in _at are offsets in shared memory, in
+ * bytes. */
 typedef struct cut {
     uint32_t splits, k_warps, walkers;
-    uint32_t steps_each; /* the largest number of steps of K that a thread block computes */
-    uint32_t rows;       /* the rows of B that a thread block computes */
+    uint32_t steps_each; /* steps of K that a thread block computes, at most */
+    uint32_t rows;       /* rows of B that a thread block computes */
     uint32_t tiles_log2; /* log2 of the number of tiles of 8 columns */
-    /* the number of columns in shared memory. A column is one row of A or one bf16 part of a row.
-     */
+    /* columns in shared memory; a column is one row of A or one bf16 part of a row */
     uint32_t columns;
     /* `columns`, rounded up so that one fp32 scale for each column fills a multiple of 16 bytes */
     uint32_t scale_columns;
-    /* The bytes of B's scales per row and step (128 elements along K) in shared memory. 0 means
-     * that one fp32 scale applies to all of K. */
+    /* This is the number of bytes of B's scales per row and step (128 elements along K) in shared
+     * memory. 0 means that one fp32 scale applies to all of K. */
     uint32_t step_scales;
-    /* The number of steps of A that the ring buffer in shared memory holds for each warp along K. 0
+    /* The ring buffer in shared memory holds A for this number of steps, for each warp along K. 0
      * means that there is no ring buffer, because shared memory holds all of A that the thread
      * block needs. */
     uint32_t a_slots;
     bool grouped, row_scaled;
-    /* true if each thread block converts A to bf16 itself, instead of the kernel small_m_prepare */
+    /* true if each thread block converts A to bf16 itself, false if the kernel small_m_prepare
+     * converts it */
     bool own;
     uint32_t scales_at, a_scales_at, ring_at, barriers_at, flags_at;
     uint32_t chunk_bytes, scale_stride, shared;
@@ -121,9 +121,9 @@ typedef struct cut {
 
 /* Computes the layout of a thread block's shared memory: A, B's scales, A's fp32 scales, the ring
  * buffer of weights, and mbarriers. The epilogue reuses all of this memory for the accumulators of
- * all warps. The flags that say which rows of A are nonzero lie behind it. The stride between the
- * scales of two rows of B is an odd multiple of 16 bytes, so that the scales of 8 rows lie in
- * different banks. Returns false if shared memory is too small. */
+ * all warps. Flags that say which rows of A are nonzero follow. The stride between the scales of
+ * two rows of B is an odd multiple of 16 bytes, so that the scales of 8 rows lie in different
+ * banks. Returns false if shared memory is too small. */
 static bool place(uint32_t a_slots, bool own, cut *c) {
     uint32_t line = (c->steps_each * c->step_scales + 15) / 16;
     uint32_t a_steps = a_slots ? c->k_warps * a_slots : c->steps_each;
@@ -142,12 +142,12 @@ static bool place(uint32_t a_slots, bool own, cut *c) {
     return c->shared <= BSMM_SMALL_M_MOST_SHARED;
 }
 
-/* Decides how a thread block gets A as bf16, and computes the layout of its shared memory. The
- * first of three ways for which shared memory is large enough is used. First, if `own` is set, each
- * thread block converts all of the A that it needs itself. Second, the thread block copies all of
- * the A that it needs from the workspace, where another kernel has converted it. Third, it copies A
- * from there step by step, through a ring buffer that holds as many steps as fit. Returns false if
- * fewer than 2 steps fit. */
+/* Decides how a thread block gets A as bf16, and computes the layout of its shared memory. There
+ * are three ways, and the first one that fits in shared memory is used. First, if `own` is set,
+ * each thread block converts all of the A that it needs itself. Second, another kernel converts A,
+ * and the thread block copies all of the A that it needs from the workspace. Third, another kernel
+ * converts A, and the thread block copies A step by step, through a ring buffer that holds as many
+ * steps as fit. Returns false if fewer than 2 steps fit. */
 static bool place_a(bool own, cut *c) {
     if (own && place(0, true, c)) return true;
     if (place(0, false, c)) return true;
@@ -159,7 +159,7 @@ static bool place_a(bool own, cut *c) {
 
 /* Returns true if each thread block should convert A itself. A thread converts at most OWN_CHUNKS
  * chunks of 8 elements, which is enough for one or two rows of A. For more rows, a separate kernel
- * that converts A once takes less time than conversions in all thread blocks. */
+ * that converts A once is faster than conversions in all thread blocks. */
 static bool can_make_own(const bsmm_product *p, const cut *c) {
     uint64_t chunks = (uint64_t)c->steps_each * (BSMM_SMALL_M_K / 8)
                       << bsmm_small_m_log2_up((uint32_t)p->a.m.rows);
@@ -167,9 +167,9 @@ static bool can_make_own(const bsmm_product *p, const cut *c) {
            chunks <= (uint64_t)BSMM_SMALL_M_OWN_CHUNKS * BSMM_SMALL_M_THREADS;
 }
 
-/* Computes the division of a GEMM with `rows` rows of A whose K is split among `splits` thread
- * blocks. The thread blocks have the rows and warps of *speed. Returns false if shared memory is
- * too small for it. */
+/* Divides a GEMM with `rows` rows of A among thread blocks. `splits` thread blocks split its K.
+ * *speed gives the numbers of rows and warps of a thread block. Returns false if shared memory is
+ * too small. */
 static bool try_cut(const bsmm_product *p, const weights *w, int64_t rows,
                     const bsmm_small_m_speed *speed, uint32_t splits, cut *c) {
     uint32_t columns = (uint32_t)rows * bsmm_small_m_count_parts(&p->a);
@@ -186,17 +186,17 @@ static bool try_cut(const bsmm_product *p, const weights *w, int64_t rows,
     return place_a(can_make_own(p, c), c);
 }
 
-/* Returns true if the division of K is allowed. `lanes` is the number of warps that split K in all
- * `splits` thread blocks of a cluster. If more than one thread block splits K, each of these warps
- * must have at least one step of 128 elements. */
+/* Returns true if K may be split among `lanes` warps in `splits` thread blocks of a cluster. If
+ * more than one thread block splits K, each of these warps must have at least one step of 128
+ * elements. */
 static bool has_steps(const bsmm_product *p, uint32_t lanes, uint32_t splits) {
     return splits == 1 || lanes <= bsmm_small_m_count_steps(p);
 }
 
-/* Returns the predicted time in which the thread blocks read the image of A, i.e. A converted to
- * bf16. The time is 0 for up to BSMM_SMALL_M_COLUMNS columns of A, where it does not influence the
- * best shape of a thread block. With more columns, blocks that compute many rows of B are faster,
- * because fewer thread blocks then read the image. */
+/* Returns the predicted time in which the thread blocks read A, converted to bf16. The time is
+ * taken as 0 for up to BSMM_SMALL_M_COLUMNS columns of A, where it does not influence the best
+ * shape of a thread block. With more columns, thread blocks that compute many rows of B are faster,
+ * because fewer thread blocks then read A. */
 static double time_of_a(const bsmm_product *p, const bsmm_small_m_speed *speed, uint32_t splits,
                         int64_t rows) {
     const int64_t columns = rows * bsmm_small_m_count_parts(&p->a);
@@ -204,8 +204,8 @@ static double time_of_a(const bsmm_product *p, const bsmm_small_m_speed *speed, 
 }
 
 /* Finds the division of the GEMM with the least predicted time for `rows` rows of A. If `lanes` is
- * nonzero, only divisions are tried in which `lanes` warps of a cluster split K. Returns false if
- * shared memory is too small for all divisions. */
+ * nonzero, the function tries only divisions in which `lanes` warps of a cluster split K. Returns
+ * false if shared memory is too small for all divisions. */
 static bool find_fastest(const bsmm_product *p, const weights *w, int64_t rows, uint32_t lanes,
                          cut *best) {
     const bsmm_small_m_speed *speeds =
@@ -240,7 +240,7 @@ typedef struct made {
     cut c;
     bsmm_small_m_params params;
     bsmm_cuda_ready prepare, multiply;
-    /* Sizes in bytes of A's image (A converted to bf16), of the flags that say which rows of A are
+    /* These are sizes in bytes of A converted to bf16, of the flags that say which rows of A are
      * nonzero, and of the whole workspace. The workspace is used only if a separate kernel converts
      * A. */
     uint64_t image_bytes, flag_bytes, workspace_bytes;
@@ -256,9 +256,9 @@ static const bsmm_cuda_function *find_kernels(const bsmm_product *p, const weigh
 }
 
 /* Returns the largest number of columns of A for which this kernel is used. With more columns,
- * kernels for many rows are faster. If A and B are FP8 with fp32 scales, the FP8 tensor cores are
- * faster from fewer columns on. If A has elements of less than 8 bits, sums are often 0, and this
- * kernel must compute such sums again in double. */
+ * kernels for many rows are faster. If A and B are FP8 with fp32 scales, the kernel for the FP8
+ * tensor cores is faster already for fewer columns. If A has elements of less than 8 bits, sums are
+ * often 0, and this kernel must recompute such sums in double. */
 static uint32_t most_columns(const bsmm_product *p, const weights *w) {
     const uint32_t elem = p->a.m.format.elem;
     const bool fp8 = bsmm_cuda_is_fp8(elem) && bsmm_cuda_has_groups(&p->a);
@@ -279,7 +279,7 @@ static const char *refuse_a(const bsmm_operand *a) {
     if (a->m.format.scale == BSMM_SCALE_F32 && !bsmm_small_m_has_steady_floats(a))
         return "A has fp32 scales for blocks that 128 columns do not divide";
     /* An element of A with more than 8 bits may be tiny. The fp32 sum of a step (128 elements of K)
-     * might then underflow before a large fp32 scale multiplies it. */
+     * might then underflow, although a large fp32 scale would later multiply it. */
     if (a->m.format.scale == BSMM_SCALE_F32 && !bsmm_small_m_has_row_floats(a) &&
         bsmm_elem_row(a->m.format.elem)->bits > 8)
         return "A has fp32 scales along K for elements of more than 8 bits";
@@ -303,8 +303,8 @@ static uint64_t image_bytes(const bsmm_product *p, const cut *c) {
     return (uint64_t)bsmm_small_m_count_steps(p) * c->columns * BSMM_SMALL_M_K * 2;
 }
 
-/* Returns the number of thread blocks per row of A in the kernel that converts A to bf16. Each of
- * its threads converts a chunk of 8 elements along K. */
+/* Returns the number of thread blocks per row of A in the kernel that converts A to bf16. Each
+ * thread of the kernel converts a chunk of 8 elements along K. */
 static uint32_t blocks_per_row(const bsmm_product *p) {
     return (uint32_t)bsmm_ceil_div((int64_t)bsmm_small_m_count_steps(p) * 16,
                                    BSMM_SMALL_M_PREPARE_THREADS);
@@ -345,7 +345,7 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
 }
 
 /* Returns the kernel's error bound. The tensor cores add 16 products and an accumulator at once and
- * truncate each of these 17 terms 23 bits below the largest. The bound for 16 elements of K is
+ * truncate each of these 17 terms 23 bits below the largest term. The bound for 16 elements of K is
  * therefore 17 * 2^-23. f16 and f32 values are split into 2 and 3 bf16 numbers, so K has 2 or 3
  * times as many products. With fp32 scales that change along K, only sums over 128 elements of K
  * have this error. Each of these sums is then multiplied by its two scales, which takes one FMA and
@@ -358,9 +358,9 @@ static double bound(const bsmm_product *p, const void *state) {
 }
 
 /* Sets the parameters with which the epilogue recognizes that a sum of 0 is exact, i.e. that no
- * product has underflowed. They stay 0 in two cases, and the epilogue then recomputes every sum of
- * 0. Elements of more than 8 bits have so wide a range that their sums are seldom 0. fp32 scales of
- * partial sums could underflow themselves. */
+ * product has underflowed. In two cases they stay 0, and the epilogue then recomputes every sum of
+ * 0. First, if elements have more than 8 bits, because their sums are seldom 0. Second, if fp32
+ * scales multiply partial sums, because the scaled sums may underflow. */
 static void set_zeros(const bsmm_product *p, bsmm_small_m_params *params) {
     const bsmm_format *a = &p->a.m.format, *b = &p->b.m.format;
     if (is_grouped(p) || bsmm_elem_row(a->elem)->bits > 8) return;
@@ -419,8 +419,8 @@ static bsmm_status make(const bsmm_product *p, void *state) {
     return bsmm_cuda_ready_make(p->device, &multiply, &m->multiply);
 }
 
-/* Queues the kernel small_m_prepare, which converts A to an image in the workspace, i.e. to bf16 in
- * the layout that the GEMM kernel reads. */
+/* Queues the kernel small_m_prepare, which converts A to bf16 and stores it in the workspace in the
+ * order in which the GEMM kernel reads it. */
 static bsmm_status make_image(const bsmm_product *p, const made *m, uint8_t *image,
                               bsmm_small_m_params *params) {
     uint8_t *behind = image + m->image_bytes;

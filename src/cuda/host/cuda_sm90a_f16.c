@@ -1,15 +1,16 @@
-/* The kernel cuda_sm90a_f16: GEMMs on Hopper's f16 tensor cores, at the speed of bf16. A is f16 and
- * is read as it is stored. B is f16, or it has elements of at most 8 bits, which are packed to f16.
+/* The kernel cuda_sm90a_f16 computes GEMMs on Hopper's f16 tensor cores, at the speed of bf16. A is
+ * f16 and is read as it is stored. B is f16, or it has elements of at most 8 bits, which are packed
+ * to f16.
  *
  * Packing multiplies elements by their 8-bit scales. f16 holds a product exactly if it is a
- * multiple of 2^-24 below 2^16. An e4m3 scale always gives such products. e8m0 scales give them in
- * a range of scales, and packing multiplies all values by a power of two that puts the upper end of
- * this range at 8. The epilogue undoes it. If a scale lies outside the range, A is split into two
- * bf16 parts and is multiplied by B in bf16, as cuda_sm90a_bf16 does. The generic GEMM
- * (cuda_sm80_bf16.c) computes what does not fit bf16 either.
+ * multiple of 2^-24 below 2^16. e4m3 scales always give such products. e8m0 scales give them only
+ * in a range of scales. Packing multiplies all values by a power of two that puts the upper end of
+ * this range at 2^3, and the epilogue undoes this multiplication. If a scale lies outside the
+ * range, A is split into two bf16 parts and is multiplied by B in bf16, as cuda_sm90a_bf16 does. If
+ * bf16 cannot hold the values either, the generic GEMM (cuda_sm80_bf16.c) computes the product.
  *
- * fp32 scales of whole rows multiply complete sums, and those of 128 x 128 blocks multiply the sums
- * of each k block, i.e. of 64 columns. */
+ * fp32 scales of whole rows multiply complete sums. fp32 scales of 128 x 128 blocks multiply the
+ * sums of each k block, i.e. of 64 columns. */
 #include "cuda/host/wgmma_kernel.h"
 
 static const bsmm_wgmma_plan in_parts = {
@@ -19,8 +20,8 @@ static const bsmm_wgmma_plan in_parts = {
     .when = BSMM_WHEN_ELSE_PARTS,
 };
 
-/* The range of f16: every number is a multiple of 2^LEAST and below 2^MOST. TOP is the exponent of
- * the largest e8m0 scale whose products fit. */
+/* Every f16 number is a multiple of 2^LEAST and below 2^MOST. 2^TOP is the largest e8m0 scale whose
+ * products with elements f16 can hold. */
 enum { LEAST = -24, MOST = 16, TOP = 3 };
 
 /* Returns the power of two by which packing multiplies the values of an operand with e8m0 scales. A
@@ -29,8 +30,9 @@ static int shift_of(const bsmm_operand *o) {
     return MOST - TOP - bsmm_narrow_codec_of(o->m.format.elem).high;
 }
 
-/* Returns true if f16 holds all values of an operand, without fp32 scales. For an operand with e8m0
- * scales, returns true if f16 holds the values of scales in a useful range. */
+/* Returns true if f16 can hold all values of an operand. fp32 scales are left out, because the
+ * kernel multiplies sums by them. For an operand with e8m0 scales, returns true if f16 can hold the
+ * values for a useful range of scales. */
 static bool is_half(const bsmm_operand *o) {
     const bsmm_format *f = &o->m.format;
     if (f->elem == BSMM_ELEM_F16) return f->scale == BSMM_SCALE_NONE;
@@ -91,7 +93,7 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
 static double bound(const bsmm_product *p, const void *state) {
     const bsmm_wgmma_plan *plan = &((const bsmm_wgmma_state *)state)->plan;
     const int64_t parts = plan->otherwise ? 2 : 1;
-    /* The product of two factors is rounded, and so is its product with the sum. */
+    /* The product of two scales is rounded, and so is the product of that product and the sum. */
     return bsmm_wgmma_bound(plan->kind, BSMM_ELEM_BF16, p->a.m.cols * parts) +
            (plan->by_rows ? 0x1p-23 : 0);
 }

@@ -1,8 +1,8 @@
-/* The kernel cuda_sm90a_fold: MXFP4 and MXFP6 on Hopper's FP8 tensor cores, multiplied by each
- * other or by FP8 with fp32 scales. A group is 128 elements along K in one row, i.e. four scale
+/* The kernel cuda_sm90a_fold multiplies MXFP4 and MXFP6 operands by each other, or by FP8 with fp32
+ * scales, on Hopper's FP8 tensor cores. A group is 128 elements along K in one row, i.e. four scale
  * blocks. Packing converts the elements to e4m3 with one scale for each group. It multiplies each
- * element by the quotient of its block scale and the group's scale, which is a power of two, so
- * e4m3 holds the result exactly.
+ * element by its block scale divided by the group's scale. This quotient is a power of two, so e4m3
+ * usually holds the product exactly.
  *
  * If the block scales within a group differ too much, e4m3 cannot hold the result. The packing
  * kernel finds this out on the device. The bf16 tensor cores then compute the GEMM instead, or, if
@@ -38,9 +38,8 @@ static bool takes(const bsmm_product *p, const bsmm_operand *o) {
     return folds(p, o) || is_scaled_fp8(o);
 }
 
-/* An upper bound of the number of binades by which the largest element of a scale block can lie
- * below the largest number of its 8-bit format. No 8-bit format has a larger range of nonzero
- * magnitudes. */
+/* The largest element of a scale block lies at most this number of binades below the largest number
+ * of its 8-bit format. No 8-bit format has a larger range of nonzero magnitudes. */
 enum { MOST_ROOM = 32 };
 
 /* Chooses the formats to which the kernel packs A and B, and the fallback that runs if packing
@@ -79,9 +78,9 @@ static bool rounds(const bsmm_product *p, const bsmm_operand *o) {
     return is_mx(o) && is_fast(p, o);
 }
 
-/* The error bound, as a multiple of sum |a||b|. With BSMM_COMPUTE_FAST, packing rounds an element
- * to the nearest packed element and so moves it by at most its own magnitude. The magnitude of a
- * packed element is thus at most twice the magnitude of the element. The bound therefore has a
+/* Returns the error bound, as a multiple of sum |a||b|. With BSMM_COMPUTE_FAST, packing rounds an
+ * element to the nearest packed element and so moves it by at most its own magnitude. The magnitude
+ * of a packed element is thus at most twice the magnitude of the element. The bound therefore has a
  * factor of 2 for each operand that is rounded. A bound relative to sum |a||b| cannot be smaller,
  * because an element may be rounded to 0. Relative to the largest element of a group, the error is
  * far smaller (docs/NUMERICS.md). */

@@ -1,9 +1,9 @@
-/* The kernel cuda_sm90a_fp8: scaled FP8 GEMMs on Hopper's FP8 tensor cores. A and B are e4m3 or
- * e5m2 with fp32 scales. A scale may cover 1 x 128 elements, 128 x 128, whole rows (per token, per
- * channel) or the whole matrix. In general the kernel takes any blocks that have one scale for each
- * 128 columns of K, beginning at a multiple of 128. The kernel reads operands in row order where
- * the caller stores them. Each run first transposes operands in column order (ORDER_COL) into the
- * workspace, and copies scales there if the kernel cannot read their layout. */
+/* The kernel cuda_sm90a_fp8 computes scaled FP8 GEMMs on Hopper's FP8 tensor cores. A and B are
+ * e4m3 or e5m2 with fp32 scales. A scale may cover 1 x 128 elements, 128 x 128 elements, a whole
+ * row (per token, per channel) or the whole matrix. In general, the kernel takes any scale blocks
+ * that change only at multiples of 128 columns of K. It reads row-major operands where the caller
+ * stores them. Each run first transposes column-major operands (ORDER_COL) into the workspace. It
+ * also copies scales there if the kernel cannot read their layout. */
 #include "cuda/host/wgmma_kernel.h"
 
 static bool takes(const bsmm_operand *o) {

@@ -17,26 +17,27 @@ enum { MOST_ROWS = 32, UNIT = 16 };
 #define FUNCTION(name)                                                                             \
     { "sm90a/fp8_small_m", name, BSMM_SMALL_M_MOST_SHARED }
 
-/* The kernels for up to 8, 16 and 32 rows of A. The kernels functions[0] need scales that each
- * cover 16 rows of B. The kernels functions[1] also support scales that change from row to row. */
+/* Lists the kernels for up to 8, 16 and 32 rows of A. The kernels functions[0] need scales that
+ * each cover 16 rows of B. The kernels functions[1] also support scales that change from row to
+ * row. */
 static const bsmm_cuda_function functions[][3] = {
     {FUNCTION("fp8_small_m_8"), FUNCTION("fp8_small_m_16"), FUNCTION("fp8_small_m_32")},
     {FUNCTION("fp8_small_m_rows_8"), FUNCTION("fp8_small_m_rows_16"),
      FUNCTION("fp8_small_m_rows_32")}};
 
-/* The division of a GEMM among thread blocks, and the layout of a thread block's shared memory.
- * Fields that end in _at are offsets in shared memory, in bytes. */
+/* Describes how a GEMM is divided among thread blocks, and the layout of a thread block's shared
+ * memory. Fields that end in _at are offsets in shared memory, in bytes. */
 typedef struct cut {
     uint32_t splits, columns;
     bool by_row; /* true if scales may change from row to row of B */
-    /* The bytes of B's scales per row and step (128 elements along K) in shared memory. 0 means
-     * that one scale applies to all of K. */
+    /* This is the number of bytes of B's scales per row and step (128 elements along K) in shared
+     * memory. 0 means that one scale applies to all of K. */
     uint32_t scale_step;
     uint32_t scale_stride, scales_at, a_scales_at, barriers_at, flags_at, shared;
 } cut;
 
-/* Returns the number of thread blocks per cluster for which the predicted time of the GEMM is
- * least. The thread blocks of a cluster split K. */
+/* Returns the number of thread blocks per cluster that gives the least predicted time. The thread
+ * blocks of a cluster split K. */
 static uint32_t choose_splits(const bsmm_product *p) {
     const bsmm_small_m_speed *speed = &bsmm_small_m_speeds[BSMM_SMALL_M_FP8][0];
     uint32_t best = 1;
@@ -47,11 +48,11 @@ static uint32_t choose_splits(const bsmm_product *p) {
     return best;
 }
 
-/* Computes the layout of B's scales in shared memory. One row of scales serves 16 rows of B, or a
- * single row of B if scales change from row to row (by_row). It has one fp32 number for each step
- * of K (128 elements), or a single one for all of K. With by_row, the stride between rows of scales
- * is an odd multiple of 16 bytes, so that the scales of 8 rows lie in different banks. Returns the
- * size of the scales in bytes. */
+/* Computes the layout of B's scales in shared memory and returns their size in bytes. A line of
+ * scales serves 16 rows of B, or one row if scales change from row to row (by_row). It has one fp32
+ * number for each step of K (128 elements), or a single one for all of K. With by_row, the stride
+ * between lines is an odd multiple of 16 bytes, so that the scales of 8 rows lie in different
+ * banks. */
 static uint32_t place_scales(const bsmm_product *p, uint32_t steps, cut *c) {
     c->by_row = !bsmm_small_m_has_tile_floats(&p->b);
     c->scale_step = c->by_row && bsmm_small_m_has_row_floats(&p->b) ? 0 : sizeof(float);
@@ -123,15 +124,15 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (!reason) reason = bsmm_cuda_refuse_product(p);
     if (reason) return reason;
     /* BSMM_COMPUTE_EXACT allows the rounding of FP8 tensor cores only for the formats that
-     * cuda_sm90a_fp8 takes. Both kernels then accept the same formats, and the error bound does not
-     * depend on M. */
+     * cuda_sm90a_fp8 takes. This kernel therefore accepts the same formats as cuda_sm90a_fp8, which
+     * computes products with more rows, and the error bound does not depend on M. */
     const bool groups = bsmm_cuda_has_groups(&p->a) && bsmm_cuda_has_groups(&p->b);
     if (p->compute != BSMM_COMPUTE_FAST && !groups)
         return "FP8 tensor cores round sums: without compute fast only for operands with fp32 "
                "scales";
     /* Check with the largest number of rows of A, so that the answer does not depend on M. The
-     * limit on the number of steps of K is far above the capacity of shared memory. Its purpose is
-     * that find_cut computes with 32 bits without overflow. */
+     * limit on the number of steps of K is far above the capacity of shared memory. It keeps the
+     * 32-bit arithmetic of find_cut from overflowing. */
     if (p->a.m.cols / BSMM_SMALL_M_K > BSMM_SMALL_M_MOST_SHARED ||
         find_cut(p, MOST_ROWS).shared > BSMM_SMALL_M_MOST_SHARED)
         return "K is too long for shared memory";
@@ -148,8 +149,8 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
 }
 
 /* Returns the kernel's error bound. For each 32 elements of K the tensor cores add 32 products and
- * an accumulator at once and truncate each of these 33 terms 13 bits below the largest. Four such
- * additions cover 128 elements of K, i.e. a step. Each step also adds the rounding errors of a
+ * an accumulator at once and truncate each of these 33 terms 13 bits below the largest term. Four
+ * such additions cover 128 elements of K, i.e. a step. Each step also adds the rounding errors of a
  * product of two scales and of an FMA. At the end, the addition of the accumulators of all
  * warpgroups and thread blocks adds rounding errors. */
 static double bound(const bsmm_product *p, const void *state) {

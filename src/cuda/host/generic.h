@@ -1,7 +1,6 @@
-/* The generic GEMM (cuda_sm80_bf16.c), which supports all operands, as a fallback of faster
- * kernels. The host queues it after a faster kernel with a gate, i.e. a condition that the device
- * tests when the generic GEMM begins (sm80/gate.h). Unless the gate is open, the generic GEMM exits
- * at once. */
+/* The generic GEMM (cuda_sm80_bf16.c) supports all operands and is the fallback of faster kernels.
+ * The host queues it after a faster kernel with a gate, i.e. a condition that the device tests when
+ * the generic GEMM begins (sm80/gate.h). If the gate is closed, the generic GEMM exits at once. */
 #ifndef BSMM_CUDA_HOST_GENERIC_H
 #define BSMM_CUDA_HOST_GENERIC_H
 
@@ -11,23 +10,22 @@
 /* Returns NULL if the generic GEMM can compute the product, else the reason why not. */
 const char *bsmm_cuda_generic_refuse(const bsmm_product *p, char *why, size_t size);
 
-/* The state of a plan that belongs to the generic GEMM: the kernel parameters without addresses,
- * and the loaded kernel. */
+/* Holds the part of a plan's state that belongs to the generic GEMM: the kernel parameters without
+ * addresses, and the loaded kernel. */
 typedef struct bsmm_cuda_generic {
     bsmm_bf16_job job;
     bsmm_cuda_ready ready;
 } bsmm_cuda_generic;
 
-/* Loads the kernel that bsmm_cuda_generic_run launches. `is_gated` says that each run will pass a
- * gate, i.e. a condition in device memory under which the kernel computes the product
- * (sm80/gate.h). */
+/* Loads the kernel that bsmm_cuda_generic_run launches. Set is_gated if each run will pass a gate,
+ * i.e. a condition in device memory under which the kernel computes the product (sm80/gate.h). */
 bsmm_status bsmm_cuda_generic_make(const bsmm_product *p, bool is_gated, bsmm_cuda_generic *made);
 
 /* Returns the kernel parameters of the generic GEMM for a product. */
 bsmm_bf16_job bsmm_cuda_generic_job(const bsmm_product *p);
 
 /* Queues the generic GEMM in p->stream. The device's context must be current. `gate` is the
- * condition under which the kernel computes the product. The kernel reads it from device memory
+ * condition under which the kernel computes the product, which the kernel reads from device memory
  * when it runs. If `gate` is NULL, the kernel always computes the product. */
 bsmm_status bsmm_cuda_generic_run(const bsmm_product *p, const bsmm_cuda_generic *made,
                                   const bsmm_cuda_gate *gate);

@@ -1,4 +1,4 @@
-/* Functions that the host code of all CUDA kernels shares. */
+/* The host code of all CUDA kernels shares these functions. */
 #ifndef BSMM_CUDA_HOST_KERNEL_H
 #define BSMM_CUDA_HOST_KERNEL_H
 
@@ -6,15 +6,16 @@
 #include "cuda/runtime/device.h"
 
 /* Returns a reason to refuse a product that applies to every CUDA kernel, or NULL if there is none.
- * The reason is that the kernel's module is not in this build, that the module has no image for the
- * device, or that the device code does not know an element format. Modules in "sm90a/" run on
- * compute capability 9.0 only, and those in "sm80/" from 8.0 on. The function `refuse` of each
+ * There are three reasons: the kernel's module is not in this build, the module has no image for
+ * the device, or the device code does not support an element format. Modules in "sm90a/" run on
+ * compute capability 9.0 only, and those in "sm80/" run from 8.0 on. The function `refuse` of each
  * kernel calls this function first. */
 const char *bsmm_cuda_refuse(const bsmm_product *product, const bsmm_cuda_function *function,
                              char *why, size_t size);
 
 /* Returns a reason to refuse a product that applies to every CUDA kernel except the generic GEMM,
- * or NULL if there is none: D is block-scaled, or an extent is 0 or beyond 32 bits. */
+ * or NULL if there is none. The reasons are that D is block-scaled, or that an extent is 0 or
+ * exceeds 32 bits. */
 const char *bsmm_cuda_refuse_product(const bsmm_product *product);
 
 /* Returns A if i is 0, else B. */
@@ -22,9 +23,10 @@ static inline const bsmm_operand *bsmm_cuda_side(const bsmm_product *p, int i) {
     return i ? &p->b : &p->a;
 }
 
-/* Workspace that starts at a multiple of BSMM_CUDA_ROOM_ALIGN bytes. bsmm_cuda_room_bytes returns
- * the bytes of workspace that a kernel must request for `bytes` bytes of it, and bsmm_cuda_room
- * returns its address in the caller's workspace, which may be NULL if no bytes are needed. */
+/* These functions align a part of the workspace to BSMM_CUDA_ROOM_ALIGN bytes. bsmm_cuda_room_bytes
+ * returns the bytes that a kernel must request from the caller to get `bytes` aligned bytes.
+ * bsmm_cuda_room returns the aligned address in the caller's workspace, which may be NULL if no
+ * bytes are needed. */
 enum { BSMM_CUDA_ROOM_ALIGN = 256 };
 
 static inline uint64_t bsmm_cuda_room_bytes(uint64_t bytes) {

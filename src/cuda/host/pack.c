@@ -34,7 +34,7 @@ bsmm_status bsmm_pack_half_load(const bsmm_cuda_device *device, bsmm_pack_half_l
     return load(device, &function, grid, THREADS, &launch->ready);
 }
 
-/* ---- running it ---- */
+/* ---- running a plan ---- */
 
 bsmm_status bsmm_pack_clear(const bsmm_cuda_device *device, const bsmm_cuda_ready *clear, void *to,
                             uint32_t bytes, void *stream) {
@@ -44,7 +44,8 @@ bsmm_status bsmm_pack_clear(const bsmm_cuda_device *device, const bsmm_cuda_read
 
 /* Returns true if a launch of a packing kernel may overlap the previous kernel. The packing kernels
  * for compute capability 9.0 wait for the previous kernel themselves, by the instruction
- * griddepcontrol.wait. The packing kernels for other GPUs do not. */
+ * griddepcontrol.wait. The packing kernels for other GPUs do not wait, so they must not overlap it.
+ */
 static bool may_overlap(const bsmm_cuda_device *device) {
     return device->capability == 90;
 }

@@ -1,4 +1,5 @@
-/* Chooses the kernel that packs an operand (gpu/pack.h), and fills its parameters. */
+/* The functions in this file choose the kernel that packs an operand (gpu/pack.h), and fill its
+ * parameters. */
 #include "cuda/host/pack_plan.h"
 
 #include "cuda/host/kernel.h"
@@ -21,7 +22,7 @@ bsmm_pack_layout bsmm_pack_layout_of(int64_t rows, int64_t cols, bsmm_pack_route
     return at;
 }
 
-/* Limits for packing each element format to e4m3, which multiplies elements by powers of two 2^s.
+/* Limits how an element format is packed to e4m3. Packing multiplies elements by powers of two 2^s.
  * e4m3 holds every element times 2^s exactly if s is at least fold - window and at most fold. For
  * e2m1, s may therefore be -8 to 6 (tests/unit/test_cuda_pack.c enumerates the exact cases).
  * Products of 8-bit elements are rounded instead, and their `window` limits the rounding error. */
@@ -44,18 +45,19 @@ static bool takes_format(const bsmm_format *f, bsmm_pack_route route) {
     return bsmm_elem_is_narrow(f->elem) || f->scale == BSMM_SCALE_NONE;
 }
 
-/* Returns the number of elements along K of which the length of a scale block must be a multiple.
+/* Returns a number of elements along K. The length of a scale block must be a multiple of it.
  * Packing turns an fp32 scale into the scale of a group, i.e. of 128 elements along K, so a block
- * must consist of whole groups. Packing multiplies other scales into the elements. One thread packs
- * 16 or 32 elements of one scale block at once, so a block must be a multiple of that number. */
+ * must consist of whole groups. Packing multiplies scales of other types into the elements. One
+ * thread packs 16 or 32 elements of one scale block at once, so a block must be a multiple of that
+ * number. */
 static uint32_t block_multiple(uint32_t scale, bsmm_pack_route route) {
     if (scale == BSMM_SCALE_NONE) return 1;
     return scale == BSMM_SCALE_F32 ? BSMM_PACK_GROUP : route == BSMM_PACK_BF16 ? 16 : 32;
 }
 
-/* The names of each packing route, i.e. of each format to which operands are packed
- * (bsmm_pack_route). `result` is the packed format, for messages. `name` is the name in the header
- * of packed weights. */
+/* Names each packing route, i.e. each format to which operands are packed (bsmm_pack_route).
+ * `result` is the packed format, for messages. `name` is the name in the header of packed weights.
+ */
 static const struct {
     const char *result, *name;
 } routes[] = {
@@ -92,20 +94,20 @@ const char *bsmm_pack_refuse(const bsmm_operand *o, bsmm_pack_route route, char 
     { .module = "sm80/pack_narrow", .name = kernel }
 #define TO_FP8(kernel)                                                                             \
     { .module = "sm90a/pack_fp8", .name = kernel }
-/* Kernels that pack f32, f16 and bf16 elements to one bf16 number each. The index is [element][0
+/* These kernels pack f32, f16 and bf16 elements to one bf16 number each. The index is [element][0
  * for row-major operands, 1 for column-major ones]. */
 static const bsmm_cuda_function wide_kernels[][2] = {
     [BSMM_ELEM_F32] = {WIDE("pack_rows_f32"), WIDE("pack_columns_f32")},
     [BSMM_ELEM_F16] = {WIDE("pack_rows_f16"), WIDE("pack_columns_f16")},
     [BSMM_ELEM_BF16] = {WIDE("pack_rows_bf16"), WIDE("pack_columns_bf16")},
 };
-/* Kernels that pack f32 and f16 elements to sums of several bf16 numbers. The index is [element][0
+/* These kernels pack f32 and f16 elements to sums of several bf16 numbers. The index is [element][0
  * for row-major operands, 1 for column-major ones]. */
 static const bsmm_cuda_function part_kernels[][2] = {
     [BSMM_ELEM_F32] = {WIDE("pack_rows_f32_parts"), WIDE("pack_columns_f32_parts")},
     [BSMM_ELEM_F16] = {WIDE("pack_rows_f16_parts"), WIDE("pack_columns_f16_parts")},
 };
-/* Kernels that pack elements of 4, 6 and 8 bits to bf16. The index is [half of the element's
+/* These kernels pack elements of 4, 6 and 8 bits to bf16. The index is [half of the element's
  * bits][1 if specialized for e8m0 scales][0 for row-major operands, 1 for column-major ones]. */
 static const bsmm_cuda_function narrow_kernels[][2][2] = {
     [2] = {{NARROW("pack_rows_4_bf16"), NARROW("pack_columns_4_bf16")},
@@ -116,9 +118,9 @@ static const bsmm_cuda_function narrow_kernels[][2][2] = {
            {NARROW("pack_rows_8_bf16_e8m0"), NARROW("pack_columns_8_bf16_e8m0")}},
 };
 static const bsmm_cuda_function nvfp4_kernel = NARROW("pack_rows_4_bf16_e4m3");
-/* Kernels that pack elements with e8m0 scales to 8 bits. The index is [element][0 for row-major
- * operands, 1 for column-major ones]. The kernels in copy_kernels copy 8-bit elements without
- * changing them. Their index is [0 for row-major operands, 1 for column-major ones]. */
+/* The kernels in fold_kernels pack elements with e8m0 scales to 8 bits. Their index is [element][0
+ * for row-major operands, 1 for column-major ones]. The kernels in copy_kernels copy 8-bit elements
+ * without changing them. Their index is [0 for row-major operands, 1 for column-major ones]. */
 static const bsmm_cuda_function fold_kernels[][2] = {
     [BSMM_ELEM_E4M3] = {TO_FP8("pack_rows_e4m3_fast"), TO_FP8("pack_columns_e4m3_fast")},
     [BSMM_ELEM_E5M2] = {TO_FP8("pack_rows_e5m2_fast"), TO_FP8("pack_columns_e5m2_fast")},
@@ -140,9 +142,9 @@ static uint32_t item_codes(bsmm_pack_route route) {
     return bsmm_pack_is_bf16(route) ? 8 : 16;
 }
 
-/* Chooses a kernel that packs an operand to bf16. A kernel for row-major operands that is
- * specialized for e8m0 or e4m3 scales has two requirements. Scale blocks have a multiple of 32
- * elements (16 for e4m3 scales), and elements are not in a fnuz format. */
+/* Chooses a kernel that packs an operand to bf16. Some kernels for row-major operands are
+ * specialized for e8m0 or e4m3 scales. They require that scale blocks have a multiple of 32
+ * elements (16 for e4m3 scales), and that elements are not in a fnuz format. */
 static const bsmm_cuda_function *bf16_kernel_of(const bsmm_operand *o, uint32_t half,
                                                 bool columns) {
     const bsmm_format *f = &o->m.format;
@@ -163,9 +165,9 @@ static const bsmm_cuda_function *kernel_of(const bsmm_operand *o, bsmm_pack_rout
 }
 
 /* Returns the alignment in bytes that the widest load of a thread needs. It is the largest power of
- * two, up to 16, that divides the number of bytes that the thread loads at once. A thread loads
- * item_codes(route) elements of a row at once. If the operand is column-major with elements of up
- * to 8 bits, it loads 16 elements of a column at once. */
+ * two, up to 16, that divides the number of bytes that the thread loads at once. From a
+ * column-major operand with elements of up to 8 bits, a thread loads 16 elements of a column at
+ * once. From all other operands it loads item_codes(route) elements of a row at once. */
 static uint64_t alignment_of(const bsmm_operand *o, bsmm_pack_route route) {
     uint32_t codes = o->m.order == BSMM_ORDER_COL && !is_wide(o) ? 16 : item_codes(route);
     uint64_t bytes = (uint64_t)bsmm_elem_row(o->m.format.elem)->bits * codes / 8;
@@ -178,7 +180,7 @@ static uint64_t line_bytes_of(const bsmm_operand *o) {
 }
 
 /* Returns the number of elements per scale block for which kernels can load the scales of four
- * blocks as one 32-bit word. Returns 0 if no kernel does so for this type of scale. */
+ * blocks as one 32-bit word. Returns 0 if no kernel can do so for this type of scale. */
 static uint32_t word_block(const bsmm_format *f) {
     return f->scale == BSMM_SCALE_E8M0 ? 32 : f->scale == BSMM_SCALE_E4M3 ? 16 : 0;
 }
@@ -306,9 +308,9 @@ void bsmm_pack_plain_bind(const bsmm_operand *o, void *packed, bsmm_pack_plain *
     set_result(&at, false, packed, &plain->job);
 }
 
-/* Returns the number of groups of 128 elements that one scale covers along a dimension, rows or
- * columns. `block` is the length of a scale block along this dimension. `extent` is the operand's
- * extent along it, which limits the result. */
+/* Returns the number of groups of 128 elements that one scale covers along a dimension (rows or
+ * columns). `block` is the length of a scale block along this dimension. `extent` is the operand's
+ * extent along the same dimension, which limits the result. */
 static uint32_t groups_of(uint32_t block, int64_t extent) {
     if (block < extent) return block / BSMM_PACK_GROUP;
     return (uint32_t)bsmm_ceil_div(extent, BSMM_PACK_GROUP);

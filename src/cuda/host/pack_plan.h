@@ -1,5 +1,5 @@
-/* The host side of packing (gpu/pack.h): the layout of a packed operand, the kernel that packs it,
- * and the kernel's parameters. Only the functions of pack.c access a device. */
+/* The host side of packing (gpu/pack.h). It determines the layout of a packed operand, the kernel
+ * that packs it, and the kernel's parameters. Only the functions of pack.c access a device. */
 #ifndef BSMM_CUDA_HOST_PACK_PLAN_H
 #define BSMM_CUDA_HOST_PACK_PLAN_H
 
@@ -8,10 +8,10 @@
 #include "gpu/pack.h"
 #include "gpu/params.h"
 
-/* The layout of a packed operand (gpu/pack.h). A group scale is the fp32 scale of 128 columns of
- * one row. `group_scales` and `elements` are offsets in bytes, and `bytes` is the whole size.
- * element_pitch is the stride of rows in bytes. group_pitch is the distance in floats between the
- * scales of one group of 128 columns and those of the next. */
+/* Describes the layout of a packed operand (gpu/pack.h). A group scale is the fp32 scale of 128
+ * columns of one row. `group_scales` and `elements` are offsets in bytes, and `bytes` is the whole
+ * size. element_pitch is the stride of rows in bytes. group_pitch is the distance in floats between
+ * the scales of one group of 128 columns and those of the next. */
 typedef struct bsmm_pack_layout {
     uint64_t group_scales, elements, bytes;
     uint64_t element_pitch, group_pitch;
@@ -19,10 +19,10 @@ typedef struct bsmm_pack_layout {
 
 bsmm_pack_layout bsmm_pack_layout_of(int64_t rows, int64_t cols, bsmm_pack_route route);
 
-/* Returns NULL if an operand's format can be packed by this route, i.e. to this packed format
- * (gpu/pack.h). Otherwise returns the reason, which is static or written to `why`. The operand's
- * values do not matter here. After packing, the header of the packed operand says whether the
- * packed format holds them. */
+/* Returns NULL if an operand's format can be packed to the format that `route` names (gpu/pack.h).
+ * Otherwise returns the reason, which is static or written to `why`. The operand's values do not
+ * matter here. After packing, the header of the packed operand says whether the packed format holds
+ * them. */
 const char *bsmm_pack_refuse(const bsmm_operand *o, bsmm_pack_route route, char *why, size_t size);
 
 /* Returns the name of a packing route, i.e. of the packed format. The header of packed weights
@@ -33,24 +33,24 @@ typedef struct bsmm_pack_launch {
     const bsmm_cuda_function *function;
     uint32_t grid[2], block;
     bsmm_pack_job job;
-    /* The packing kernel, and the kernel that clears the header of the packed operand, ready to
-     * launch. bsmm_pack_load sets them. */
+    /* These launches are the packing kernel, and the kernel that clears the header of the packed
+     * operand. bsmm_pack_load sets them. */
     bsmm_cuda_ready ready, clear;
     bsmm_pack_layout at; /* the layout of the packed operand in device memory */
     bool with_scales;
-    /* True if the caller has already queued the clearing of the packed operand's header, for
-     * example for several headers at once. */
+    /* True if the caller has already queued a kernel that clears the packed operand's header, for
+     * example together with other headers. */
     bool header_is_clear;
-    /* True if the caller has queued only packing kernels since the header was cleared. Other
-     * packing kernels do not write this kernel's inputs, so this kernel need not wait until the
-     * previous kernel has ended. */
+    /* True if the caller has queued only packing kernels since the header was cleared. Those
+     * kernels do not write this kernel's inputs, so this kernel need not wait until the previous
+     * kernel has ended. */
     bool overlaps;
 } bsmm_pack_launch;
 
 /* Returns the launch that packs an operand to `packed`. The operand has device pointers, and
  * bsmm_pack_refuse has accepted it. `packed` is aligned to 1024 bytes. If with_scales is false, the
- * kernel writes no group scales (one fp32 scale for 128 elements). If a group needs a scale other
- * than 1, the kernel then sets WIDE in the header, i.e. it says that the packed format cannot hold
+ * kernel writes no group scales (one fp32 scale for 128 elements). If a group then needs a scale
+ * other than 1, the kernel sets WIDE in the header, which says that the packed format cannot hold
  * the operand. */
 bsmm_pack_launch bsmm_pack_launch_of(const bsmm_operand *o, bsmm_pack_route route, bool with_scales,
                                      void *packed);
@@ -59,9 +59,9 @@ bsmm_pack_launch bsmm_pack_launch_of(const bsmm_operand *o, bsmm_pack_route rout
  * operand's data and scales must be aligned to 16 bytes. */
 void bsmm_pack_bind(const bsmm_operand *o, void *packed, bsmm_pack_launch *launch);
 
-/* Returns parameters with which the thread blocks of a GEMM kernel themselves pack an operand to
- * bf16, without group scales. They do so if the GEMM kernel cannot multiply the operand in the
- * 8-bit format to which it was packed before (sm80/gate.h tests it). */
+/* Returns the parameters with which the thread blocks of a GEMM kernel pack an operand to bf16
+ * themselves, without group scales. They do so if the 8-bit format to which the operand was packed
+ * before cannot hold its values (sm80/gate.h). */
 bsmm_pack_plain bsmm_pack_plain_of(const bsmm_operand *o, void *packed);
 void bsmm_pack_plain_bind(const bsmm_operand *o, void *packed, bsmm_pack_plain *plain);
 
@@ -69,14 +69,14 @@ typedef struct bsmm_pack_scales_launch {
     const bsmm_cuda_function *function;
     uint32_t grid[2], block;
     bsmm_pack_scales_job job;
-    /* The kernel that copies the scales, ready to launch. bsmm_pack_scales_load sets it. */
+    /* This launch copies the scales. bsmm_pack_scales_load sets it. */
     bsmm_cuda_ready ready;
 } bsmm_pack_scales_launch;
 
 /* Returns the launch that copies fp32 scales of an operand to a layout that the GEMM kernel reads.
  * It is used if the GEMM kernel reads the operand's elements where the caller stores them. If
- * by_row is true, the result is to[k / 128][row], and rows are padded to a multiple of 4 by zeros.
- * Otherwise it is to[row / 128][k / 128], for scales of 128 rows. */
+ * by_row is true, the launch writes to[k / 128][row], and pads rows to a multiple of 4 by zeros.
+ * Otherwise it writes to[row / 128][k / 128], for scales of 128 rows. */
 bsmm_pack_scales_launch bsmm_pack_scales_launch_of(const bsmm_operand *o, bool by_row, float *to);
 
 typedef struct bsmm_pack_half_launch {
@@ -85,21 +85,22 @@ typedef struct bsmm_pack_half_launch {
     bsmm_cuda_ready ready; /* bsmm_pack_half_load sets it. */
 } bsmm_pack_half_launch;
 
-/* Returns the launch that converts an operand in place from bf16 to f16, after the launch that
- * packs it to bf16. Its pointers are set when it is run. */
+/* Returns the launch that converts an operand in place from bf16 to f16. It runs after the launch
+ * that packs the operand to bf16. Its pointers are set when it is run. */
 bsmm_pack_half_launch bsmm_pack_half_launch_of(const bsmm_operand *o, uint32_t shift);
 
 /* ---- on a device (pack.c) ---- */
 
-/* These functions load the kernels that the functions below queue. Call them when a plan is made,
- * so that a run loads nothing. */
+/* These functions load the kernels that the following functions queue. Call them when a plan is
+ * made, so that a run loads nothing. */
 bsmm_status bsmm_pack_load(const bsmm_cuda_device *device, bsmm_pack_launch *launch);
 bsmm_status bsmm_pack_scales_load(const bsmm_cuda_device *device, bsmm_pack_scales_launch *launch);
 bsmm_status bsmm_pack_half_load(const bsmm_cuda_device *device, bsmm_pack_half_launch *launch);
 bsmm_status bsmm_pack_clear_load(const bsmm_cuda_device *device, bsmm_cuda_ready *clear);
 
-/* Queues a kernel that sets `bytes` bytes at `to` to 0. These are up to 256 words, aligned to 4
- * bytes. The device's context must be current, as for the next two functions. */
+/* Queues a kernel that sets `bytes` bytes at `to` to 0. `bytes` is at most 1024, and `to` is
+ * aligned to 4 bytes. The device's context must be current for this function, bsmm_pack_run and
+ * bsmm_pack_scales_run. */
 bsmm_status bsmm_pack_clear(const bsmm_cuda_device *device, const bsmm_cuda_ready *clear, void *to,
                             uint32_t bytes, void *stream);
 
@@ -113,10 +114,10 @@ bsmm_status bsmm_pack_scales_run(const bsmm_cuda_device *device,
 bsmm_status bsmm_pack_half_run(const bsmm_cuda_device *device, const bsmm_pack_half_launch *launch,
                                void *stream);
 
-/* Returns log2 of the number of neighboring threads that process one row together. The row has
- * `items` items, each of which one thread processes at once. `items` is a multiple of `least`, a
- * power of two. The number of threads is the largest power of two from `least` to 256 that divides
- * `items`, so that no thread is idle. */
+/* Returns log2 of the number of adjacent threads that process one row together. The row has `items`
+ * items, each of which one thread processes at once. `items` is a multiple of `least`, a power of
+ * two. The number of threads is the largest power of two from `least` to 256 that divides `items`,
+ * so that no thread is idle. */
 uint32_t bsmm_lanes_log2(int64_t items, uint32_t least);
 
 #endif

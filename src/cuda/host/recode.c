@@ -1,5 +1,5 @@
 /* Chooses the CUDA kernels that quantize a matrix, find its largest magnitude, or copy its elements
- * to rows, and fills the kernels' parameters. */
+ * to row-major order, and fills the kernels' parameters. */
 #include "cuda/host/recode_calls.h"
 
 #include "cuda/host/pack_plan.h"
@@ -48,8 +48,8 @@ bsmm_status bsmm_cuda_amax(const bsmm_recode *job) {
     { .module = "sm80/quantize", .name = "quantize_rows_" type "_" bits }
 #define TILES(type)                                                                                \
     { .module = "sm80/quantize", .name = "quantize_tiles_" type "_8" }
-/* The kernels that quantize row-major matrices. The index is [element type of the source][half of
- * the bits of a result element, or 5 for scale blocks of 128 x 128]. */
+/* These kernels quantize row-major matrices. The index is [element type of the source][half of the
+ * bits of a result element, or 5 for scale blocks of 128 x 128]. */
 static const bsmm_cuda_function quantizers[][6] = {
     [BSMM_ELEM_F32] = {[2] = ROWS("f32", "4"), ROWS("f32", "6"), ROWS("f32", "8"), TILES("f32")},
     [BSMM_ELEM_F16] = {[2] = ROWS("f16", "4"), ROWS("f16", "6"), ROWS("f16", "8"), TILES("f16")},
@@ -69,8 +69,8 @@ static bool is_tiled(const bsmm_format *f) {
            bsmm_recode_bits(f->elem) == 8;
 }
 
-/* Returns true if the fast kernels for row-major matrices support the format: it has no scales, or
- * its scale blocks have one row and 16, 32, ... 512 elements. */
+/* Returns true if the fast kernels for row-major matrices support the format. They support formats
+ * without scales, and scale blocks of one row and 16, 32, ... 512 elements. */
 static bool is_by_rows(const bsmm_format *f) {
     uint32_t width = f->block_cols;
     if (!f->scale) return true;
@@ -89,9 +89,9 @@ static bool is_plain(const bsmm_coder *k) {
     return k->zero_and == UINT32_MAX && !k->zero_or && k->zero_code_and == UINT32_MAX;
 }
 
-/* Tells whether the hardware instruction cvt makes the same codes as the encoder `k`. If so,
- * returns the number of mantissa bits of the element format `elem`, else 0. The codes differ only
- * if a recipe (the rules for quantizing) has its own rule for the sign of zeros. */
+/* Returns the number of mantissa bits of the element format `elem` if the hardware instruction cvt
+ * makes the same codes as the encoder `k`, else 0. The codes differ only if a recipe (the rules for
+ * quantizing) has its own rule for the sign of zeros. */
 static uint32_t hardware_of(uint32_t elem, const bsmm_coder *k) {
     if (!is_plain(k)) return 0;
     return elem == BSMM_ELEM_E4M3 ? 3 : elem == BSMM_ELEM_E5M2 ? 2 : 0;
@@ -198,8 +198,8 @@ bsmm_status bsmm_cuda_clear_padding(const bsmm_recode *job) {
 }
 
 /* Quantizes a tensor. If the recipe has a second-level scale and the caller provides no largest
- * magnitude, the function first queues a kernel that finds it. The memory of the second-level scale
- * holds the largest magnitude until the values are converted. */
+ * magnitude, the function first queues a kernel that finds the largest magnitude. Until the values
+ * are converted, the memory of the second-level scale holds the largest magnitude. */
 bsmm_status bsmm_cuda_quantize(const bsmm_recode *job) {
     const float *amax = job->amax ? job->amax : job->dst.m.global_scale;
     BSMM_TRY(bsmm_recode_check_size(&job->src));

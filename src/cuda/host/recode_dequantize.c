@@ -6,8 +6,8 @@
 enum { THREADS = BSMM_RECODE_THREADS, MOST_DOWN = BSMM_RECODE_MOST_DOWN };
 
 #define MODULE "sm80/dequantize"
-/* The kernels that dequantize row-major matrices with any scales. The index is [half of the
- * element's bits][1 if the result is f32]. */
+/* These kernels dequantize row-major matrices with any scales. The index is [half of the element's
+ * bits][1 if the result is f32]. */
 static const bsmm_cuda_function dequantizers[][2] = {
     [2] = {{.module = MODULE, .name = "dequantize_rows_4_f16"},
            {.module = MODULE, .name = "dequantize_rows_4_f32"}},
@@ -18,8 +18,8 @@ static const bsmm_cuda_function dequantizers[][2] = {
 };
 static const bsmm_cuda_function dequantize_any = {.module = MODULE, .name = "dequantize_any"};
 
-/* A kernel that dequantizes, and the only formats that it supports: the element's bits, the type of
- * scale, the method of decoding (`way`), and the type of the result. */
+/* Describes a specialized dequantizing kernel and the only formats that it supports: the element's
+ * bits, the type of scale, the method of decoding (`way`), and the type of the result. */
 typedef struct made_for {
     uint32_t bits, scale, way, dst_elem;
     bsmm_cuda_function function;
@@ -44,9 +44,9 @@ static const made_for all_made[] = {
 /* clang-format on */
 
 /* Returns a kernel that is specialized for these formats, or NULL if there is none. With fp32
- * scales, a specialized kernel has two requirements. The block length is a multiple of 64, because
- * 8 threads that share a scale dequantize 8 elements each. The instruction cvt can convert the
- * elements. */
+ * scales, a specialized kernel has two requirements. The block length must be a multiple of 64,
+ * because 8 threads that share a scale dequantize 8 elements each. The instruction cvt must be able
+ * to convert the elements. */
 static const bsmm_cuda_function *find_made(const bsmm_dequantize_job *q, const bsmm_format *f) {
     if (f->scale == BSMM_SCALE_F32 && (f->block_cols % 64 || !q->hardware)) return NULL;
     for (size_t i = 0; i < BSMM_COUNT(all_made); i++) {

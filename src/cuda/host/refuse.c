@@ -1,5 +1,5 @@
-/* Tests that CUDA kernels share (kernel.h): reasons to refuse a product, and properties of its
- * operands. */
+/* CUDA kernels share these tests (kernel.h). They find reasons to refuse a product, and properties
+ * of its operands. */
 #include "cuda/host/kernel.h"
 #include "gpu/pack.h"
 #include "gpu/params.h"

@@ -13,24 +13,26 @@ bsmm_status bsmm_cuda_relayout_load(const bsmm_cuda_device *device) {
     return bsmm_cuda_load(device, &move_regions, NULL);
 }
 
-/* One bit of the number of a byte in a region: bit `number` of the row or column, or of the byte's
- * number in its scale. It adds steps[0] to the offset in the source and steps[1] to the offset in
- * the destination, in bytes. */
+/* Describes one bit of the number of a byte in a region of scales. It is bit `number` of the row,
+ * of the column, or of the byte's number in its scale. If the bit is set, the offset of the byte
+ * grows by steps[0] bytes in the source and by steps[1] bytes in the destination. */
 typedef struct bit {
     uint32_t axis, number;
     uint64_t steps[2];
 } bit;
 
-/* The source (side 0) and the destination (side 1). */
+/* Describes the scales of the source (side 0) or of the destination (side 1). */
 typedef struct side {
     const void *scales;
-    const bsmm_axis_map *maps[2]; /* of rows and of columns */
+    const bsmm_axis_map *maps[2]; /* the maps of rows and of columns to offsets */
     uint32_t extents[2];          /* the rows and columns of scales, without padding */
-    bool pads;                    /* a thread may store to the padding at the end of tiles */
+    /* true if a thread may store to the padding at the end of tiles */
+    bool pads;
 } side;
 
-/* Finds what bit `number` of a row or column adds to the number of its scale in memory. Returns
- * false if no single digit has the bit, because the extent of a digit is no power of two. */
+/* Finds by how much the number of a scale in memory grows if bit `number` of its row or column is
+ * set. Returns false if this amount depends on other bits, because the extent of a digit is no
+ * power of two. */
 static bool find_step(const bsmm_axis_map *map, uint32_t number, uint64_t *step) {
     for (uint32_t i = 0; i + 1 < map->count; i++) {
         const bsmm_axis_digit *d = &map->digits[i];
@@ -46,8 +48,8 @@ static bool find_step(const bsmm_axis_map *map, uint32_t number, uint64_t *step)
     return true;
 }
 
-/* Lists the bits of a region. Returns false if a layout does not give each bit a step of its
- * own. */
+/* Lists the bits of the number of a byte in a region. Returns false if, in a layout, a bit does not
+ * have a step of its own. */
 static bool list_bits(const side sides[2], uint32_t size, uint32_t rows_log2, uint32_t cols_log2,
                       bit *bits) {
     const uint32_t counts[] = {[ROW] = rows_log2, [COL] = cols_log2, [BYTE] = size == 4 ? 2 : 0};
@@ -64,7 +66,8 @@ static bool list_bits(const side sides[2], uint32_t size, uint32_t rows_log2, ui
     return true;
 }
 
-/* Sorts the bits of a region by their steps on one side. */
+/* Sorts the bits of a region by their steps in the source (`way` 0) or in the destination (`way`
+ * 1). */
 static void sort_bits(const bit *bits, int way, const bit **sorted) {
     for (int i = 0; i < BSMM_REGION_BITS; i++) {
         int at = i;
@@ -74,8 +77,8 @@ static void sort_bits(const bit *bits, int way, const bit **sorted) {
     }
 }
 
-/* Returns true if `bytes` divides the address of the scales and every step of a layout that is not
- * smaller. */
+/* Returns true if `bytes` divides the address of the scales and every step of at least `bytes`
+ * bytes. */
 static bool is_aligned(const side *s, uint32_t size, uint64_t bytes) {
     uint64_t all = (uintptr_t)s->scales;
     for (int axis = ROW; axis <= COL; axis++)
@@ -86,8 +89,9 @@ static bool is_aligned(const side *s, uint32_t size, uint64_t bytes) {
     return all % bytes == 0;
 }
 
-/* Returns true if the scales that differ in bit `b` and in lower bits of the same axis are all
- * scales or all padding, or if a store may also write the padding. */
+/* Returns true if a group of scales consists of scales only or of padding only, or if a store may
+ * also write the padding. The group is all scales that differ in bit `b` and in lower bits of the
+ * same axis. */
 static bool is_whole(const side *s, const bit *b) {
     if (b->axis == BYTE) return true;
     const uint64_t group = 2ull << b->number;
@@ -108,14 +112,15 @@ static uint32_t bytes_log2(const side *s, int way, uint32_t size, const bit *con
     return 0;
 }
 
-/* Returns the place in shared memory of byte number `number` of a region, in the order of the
- * destination. The 16-byte units are permuted, so that threads whose bytes are a multiple of 128
- * apart write to different banks. */
+/* Returns the offset in shared memory of byte number `number` of a region, counted in the order of
+ * the destination. The 16-byte units are permuted, so that threads whose bytes are a multiple of
+ * 128 apart write to different banks. */
 static uint32_t place_of(uint32_t number) {
     return number ^ ((number >> 7 ^ number >> 10) & 7) << 4;
 }
 
-/* Returns what a bit adds in the order of one side. */
+/* Returns how the position of a byte moves if bit `b` of its number is set, in the order of the
+ * source or the destination (`way`). */
 static bsmm_region_spot spot_of(const bit *b, int way, const bit *const *by_store) {
     uint32_t number = 0;
     while (by_store[number] != b)
@@ -129,7 +134,7 @@ static bsmm_region_spot spot_of(const bit *b, int way, const bit *const *by_stor
 static bsmm_region_walk walk_of(const bit *const *sorted, int way, uint32_t log2,
                                 const bit *const *by_store) {
     bsmm_region_walk walk = {.log2 = log2};
-    uint32_t count = 1; /* the number of steps that are known */
+    uint32_t count = 1; /* number of steps that are known so far */
     for (uint32_t i = log2; i < BSMM_REGION_BITS; i++) {
         const bsmm_region_spot add = spot_of(sorted[i], way, by_store);
         if (i < log2 + BSMM_REGION_THREAD_BITS) {
@@ -147,9 +152,9 @@ static bsmm_region_walk walk_of(const bit *const *sorted, int way, uint32_t log2
     return walk;
 }
 
-/* Returns log2 of the largest number of columns of a region: the largest extent up to 128 with
- * which regions exceed the matrix by at most an eighth, else 32, or fewer if the matrix has fewer
- * columns. */
+/* Returns log2 of the largest number of columns of a region. This number is the largest power of
+ * two up to 128 with which regions exceed the matrix by at most an eighth. If there is none from 64
+ * on, it is 32, or fewer if the matrix has fewer columns. */
 static uint32_t cols_log2_of(uint64_t cols) {
     uint32_t log2 = 7;
     while (log2 > 5 && bsmm_round_up((int64_t)cols, 1 << log2) * 8 > (int64_t)cols * 9)
@@ -196,8 +201,8 @@ static bool plan_regions(const bsmm_relayout_job *job, bool pads, uint32_t cols_
 }
 
 /* Chooses the extents of regions with which threads load and store the most bytes at once. Returns
- * false if the kernel move_regions does not support the layouts, or if threads could load or store
- * only single bytes, which is slower than move_scales. */
+ * false if the kernel move_regions does not support the layouts. Also returns false if threads
+ * could load or store only single bytes, because move_scales is then faster. */
 static bool choose_regions(const bsmm_relayout_job *job, bool pads, bsmm_relayout_regions *best) {
     const uint32_t most = cols_log2_of(job->cols);
     bool found = false;
@@ -210,8 +215,9 @@ static bool choose_regions(const bsmm_relayout_job *job, bool pads, bsmm_relayou
     return found && best->load.log2 > 0 && best->store.log2 > 0;
 }
 
-/* Returns true if move_scales is quicker: it moves words of four scales, move_regions cannot load
- * more than a word at once either, and there are fewer regions than multiprocessors. */
+/* Returns true if move_scales is faster than move_regions. This is so if move_scales moves words of
+ * four scales, if move_regions cannot load more than a word at once either, and if there are fewer
+ * regions than SMs. */
 static bool is_quicker_by_words(const bsmm_recode *job, const bsmm_relayout_job *q,
                                 const bsmm_relayout_regions *regions) {
     const bsmm_cuda_device *device = job->device;

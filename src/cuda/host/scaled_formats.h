@@ -1,6 +1,6 @@
-/* The block-scaled formats that Blackwell's tensor cores multiply as they are stored, and their
- * scales in the layout nv_128x4. The kernels cuda_sm100f_scaled and cuda_sm120f_scaled share this
- * file. */
+/* Lists the block-scaled formats that Blackwell's tensor cores multiply as they are stored, and
+ * converts their scales to the layout nv_128x4. The kernels cuda_sm100f_scaled and
+ * cuda_sm120f_scaled share this file. */
 #ifndef BSMM_CUDA_HOST_SCALED_FORMATS_H
 #define BSMM_CUDA_HOST_SCALED_FORMATS_H
 
@@ -14,39 +14,42 @@ typedef enum bsmm_scaled_kind {
 } bsmm_scaled_kind;
 
 typedef struct bsmm_scaled_format {
-    uint32_t scale, block; /* the type of the scales, and the elements of K with the same scale */
-    /* The tiles of 4 scales along K for 128 bytes of a row of shared memory, which four
-     * instructions multiply. */
+    /* the type of the scales, and the number of elements of K that share a scale */
+    uint32_t scale, block;
+    /* 128 bytes of a row in shared memory, which four instructions multiply, need this number of
+     * scale tiles. A scale tile has 4 scales along K. */
     uint32_t scale_tiles;
-    bool packed; /* elements are e2m1, and shared memory holds them without gaps */
+    bool packed; /* true if elements are e2m1 and shared memory holds them without gaps */
 } bsmm_scaled_format;
 
 extern const bsmm_scaled_format bsmm_scaled_formats[BSMM_SCALED_KINDS];
 
-/* Returns NULL and sets *kind if the tensor cores take the operands, else the reason why not. A
- * kernel first calls bsmm_cuda_refuse and bsmm_cuda_refuse_product. */
+/* Returns NULL and sets *kind if the tensor cores support the operands, else returns the reason why
+ * not. A kernel calls bsmm_cuda_refuse and bsmm_cuda_refuse_product before this function. */
 const char *bsmm_scaled_refuse(const bsmm_product *p, bsmm_scaled_kind *kind);
 
 /* ---- block scales in the layout nv_128x4 ---- */
 
-/* The block scales of an operand. They are read where they are stored, or from the workspace. */
+/* Describes the block scales of an operand. The kernel reads them where the caller stores them, or
+ * from the workspace. `stored` is true if it reads them where the caller stores them. */
 typedef struct bsmm_scaled_scales {
     bool stored;
-    uint64_t bytes;     /* the workspace; 0 if they are read where they are stored */
+    /* bytes of workspace; 0 if the kernel reads the scales where the caller stores them */
+    uint64_t bytes;
     bsmm_scale_map map; /* the scales in the layout nv_128x4 */
 } bsmm_scaled_scales;
 
-/* Decides how an operand's scales are read. They are stored as the kernel wants them if they have
- * the layout nv_128x4 and their number per row is a multiple of `multiple`. Fails if sizes
- * overflow. */
+/* Decides how the kernel reads an operand's scales. It reads them where the caller stores them if
+ * they have the layout nv_128x4 and their number per row is a multiple of `multiple`. Fails if
+ * sizes overflow. */
 bsmm_status bsmm_scaled_scales_begin(const bsmm_operand *o, uint32_t multiple,
                                      bsmm_scaled_scales *s);
 
-/* Loads the kernel that moves the scales. The device's context must be current for this and the
- * next function. */
+/* Loads the kernel that copies the scales to the workspace. The device's context must be current
+ * for this function and for bsmm_scaled_scales_bind. */
 bsmm_status bsmm_scaled_scales_make(const bsmm_cuda_device *device, const bsmm_scaled_scales *s);
 
-/* Queues the kernel that moves the scales to the memory at *room, moves *room past them, and
+/* Queues the kernel that copies the scales to the memory at *room, advances *room past them, and
  * returns the address of the scales. */
 bsmm_status bsmm_scaled_scales_bind(const bsmm_product *p, const bsmm_operand *o,
                                     const bsmm_scaled_scales *s, uint8_t **room,

@@ -1,4 +1,4 @@
-/* Functions that the host code of all small-M kernels (few rows of A) shares. They test operands,
+/* The host code of all small-M kernels (few rows of A) shares these functions. They test operands,
  * split K, and fill the kernel parameters that do not depend on the split. */
 #ifndef BSMM_CUDA_HOST_SMALL_M_PRODUCT_H
 #define BSMM_CUDA_HOST_SMALL_M_PRODUCT_H
@@ -14,8 +14,8 @@ bool bsmm_small_m_has_steady_floats(const bsmm_operand *o);
  * of K lies in one scale block. */
 bool bsmm_small_m_has_tile_floats(const bsmm_operand *o);
 
-/* Returns true if each row of the operand has one fp32 scale for all of K. The kernels multiply a
- * sum by such scales after it is complete. */
+/* Returns true if each row of the operand has one fp32 scale for all of K. The kernels multiply
+ * complete sums by such scales. */
 bool bsmm_small_m_has_row_floats(const bsmm_operand *o);
 
 /* Returns the number of bf16 numbers whose sum is one value of A: 2 for f16, 3 for f32, else 1. */
@@ -24,7 +24,7 @@ uint32_t bsmm_small_m_count_parts(const bsmm_operand *a);
 bsmm_small_m_source bsmm_small_m_find_source(const bsmm_operand *a);
 
 enum {
-    /* The largest number of thread blocks that split K. They form a cluster, and 8 is the largest
+    /* At most this number of thread blocks split K. They form a cluster, and 8 is the largest
      * portable cluster size. */
     BSMM_SMALL_M_MOST_SPLITS = 8,
     /* the largest shared memory of a thread block on sm_90, in bytes */
@@ -34,15 +34,16 @@ enum {
 /* Returns the number of steps of BSMM_SMALL_M_K elements along K, rounded up. */
 uint32_t bsmm_small_m_count_steps(const bsmm_product *p);
 
-/* Returns the largest number of steps of K that one thread block computes, if `count` thread blocks
- * split `steps` steps. A step is BSMM_SMALL_M_K elements. */
+/* Returns the largest number of steps of K that one thread block computes if `count` thread blocks
+ * share `steps` steps. A step is BSMM_SMALL_M_K elements. */
 uint32_t bsmm_small_m_most_steps(uint32_t steps, uint32_t count);
 
-/* The measured speed of a thread block on an H200, for one shape of thread block. */
+/* Describes the measured speed of a thread block on an H200, for one shape of thread block. */
 typedef struct bsmm_small_m_speed {
-    /* the number of warps of a thread block that have the same rows of B and split K */
+    /* In a thread block, this number of warps multiply the same rows of B and split K among them.
+     */
     uint32_t k_warps;
-    uint32_t rows; /* the number of rows of B that a thread block computes */
+    uint32_t rows; /* rows of B that a thread block computes */
     /* The time of a thread block in microseconds is `fixed`, plus `step` for each step of 128
      * elements along K that one of its warps computes. */
     double fixed, step;
@@ -50,8 +51,9 @@ typedef struct bsmm_small_m_speed {
 
 enum { BSMM_SMALL_M_SPEEDS = 3 };
 
-/* The indices of the tables in bsmm_small_m_speeds: the table for 4-bit weights, for 8-bit weights,
- * and for the kernel cuda_sm90a_fp8_small_m. A table entry with k_warps 0 is unused. */
+/* These are the indices of the tables in bsmm_small_m_speeds: one table for 4-bit weights, one for
+ * 8-bit weights, and one for the kernel cuda_sm90a_fp8_small_m. A table entry with k_warps 0 is
+ * unused. */
 typedef enum bsmm_small_m_family {
     BSMM_SMALL_M_4BIT = 0,
     BSMM_SMALL_M_8BIT = 1,
@@ -61,8 +63,8 @@ extern const bsmm_small_m_speed bsmm_small_m_speeds[][BSMM_SMALL_M_SPEEDS];
 
 /* Returns the predicted time of a GEMM in microseconds: the number of waves of clusters times the
  * time of a thread block. A cluster has `splits` thread blocks, which have the same rows of B and
- * split K. The prediction does not depend on M. The number of splits is chosen by this prediction,
- * so the order of additions along K does not depend on M either. */
+ * split K. The prediction does not depend on M. The number of splits is chosen by this prediction.
+ * Therefore the order of additions along K does not depend on M either. */
 double bsmm_small_m_predict(const bsmm_product *p, const bsmm_small_m_speed *speed,
                             uint32_t splits);
 

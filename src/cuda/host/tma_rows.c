@@ -7,8 +7,8 @@ static int64_t bits_of(const bsmm_operand *o) {
 /* Returns true if TMA can read the operand's elements where the caller stores them. The distance
  * between rows must be a multiple of 16 bytes. If TMA spreads elements of 4 or 6 bits to one byte
  * each (`spread`), the distance must be a multiple of 32 bytes, and the number of elements in a row
- * a multiple of 128. A row must end at a byte, because TMA would read the bits after it as
- * elements. */
+ * a multiple of 128. A row must end at the end of a byte, because TMA would read the remaining bits
+ * of the byte as elements. */
 static bool is_readable(const bsmm_operand *o, bool spread) {
     const int64_t pitch = o->m.ld * bits_of(o) / 8;
     return spread ? pitch % 32 == 0 && o->m.cols % 128 == 0

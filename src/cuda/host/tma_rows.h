@@ -1,4 +1,4 @@
-/* The rows of an operand of the sm_100f kernels. TMA reads their elements where the caller stores
+/* The sm_100f kernels load rows of elements by TMA. TMA reads the elements where the caller stores
  * them, or from a copy in the workspace. */
 #ifndef BSMM_CUDA_HOST_TMA_ROWS_H
 #define BSMM_CUDA_HOST_TMA_ROWS_H
@@ -7,10 +7,10 @@
 #include "cuda/sm100f/scaled_params.h"
 
 typedef struct bsmm_tma_rows {
-    bool stored;    /* true if the elements are read where the caller stores them */
-    bool spread;    /* TMA spreads elements of 4 or 6 bits so that each takes a byte */
-    uint64_t bytes; /* the bytes of workspace for a copy of the elements, 0 without a copy */
-    uint64_t pitch; /* the distance of the rows that TMA reads, in bytes */
+    bool stored;    /* true if TMA reads the elements where the caller stores them */
+    bool spread;    /* true if TMA spreads elements of 4 or 6 bits to one byte each */
+    uint64_t bytes; /* bytes of workspace for a copy of the elements, 0 without a copy */
+    uint64_t pitch; /* distance in bytes between the rows that TMA reads */
     bsmm_cuda_ready pad;
     bsmm_cuda_ready_map map;
 } bsmm_tma_rows;
@@ -29,7 +29,7 @@ uint32_t bsmm_tma_rows_bytes(const bsmm_operand *o, const bsmm_tma_rows *rows);
 bsmm_status bsmm_tma_rows_make(const bsmm_cuda_device *device, const bsmm_operand *o,
                                uint32_t tile_rows, bsmm_tma_rows *rows);
 
-/* Queues the kernel that copies the rows to the workspace at *room, and moves *room behind the
+/* Queues the kernel that copies the rows to the workspace at *room, and advances *room past the
  * copy. Returns in *map the tensor map of the elements. */
 bsmm_status bsmm_tma_rows_bind(const bsmm_product *p, const bsmm_operand *o,
                                const bsmm_tma_rows *rows, uint8_t **room, CUtensorMap *map);

@@ -7,8 +7,9 @@
 #include <math.h>
 #include <stdatomic.h>
 
-/* One tile shape of the sm_90a GEMM kernels, from one entry of sm90a/tiles.def. Its last two
- * fields are the numbers of the time model that the head of tiles.def explains. */
+/* Describes one tile shape of the sm_90a GEMM kernels, from one entry of sm90a/tiles.def. The last
+ * two fields, block_cycles and tile_cycles, are constants of the time model, which the comment at
+ * the beginning of tiles.def explains. */
 struct bsmm_wgmma_tile {
     bsmm_cuda_function function;
     uint32_t kind, a_elem, b_elem;
@@ -53,9 +54,10 @@ static bool is_wide(uint32_t elem) {
     return elem == BSMM_ELEM_BF16 || elem == BSMM_ELEM_F16;
 }
 
-/* Returns the number of k blocks of the product. A k block is what a kernel multiplies in one
- * stage: 128 bytes along K. If A or B is split into bf16 parts (each element is the sum of 2 or 3
- * bf16 numbers), each pair of a part of A and a part of B has its own k blocks. */
+/* Returns the number of k blocks of the product. A k block is the part of K that a kernel
+ * multiplies in one stage, i.e. 128 bytes along K. If A or B is split into bf16 parts (each element
+ * is the sum of 2 or 3 bf16 numbers), each pair of a part of A and a part of B has its own k
+ * blocks. */
 static int64_t k_blocks(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     if (t->a_elem == BSMM_ELEM_F16) return bsmm_ceil_div(p->a.m.cols, 64);
     if (t->a_elem != BSMM_ELEM_BF16) return bsmm_ceil_div(p->a.m.cols, 128);
@@ -65,17 +67,21 @@ static int64_t k_blocks(const bsmm_product *p, const bsmm_wgmma_tile *t) {
 
 enum { FEWEST_BLOCKS_TO_CUT = 8, FEWEST_BLOCKS_OF_PART = 4 };
 
-/* The constants of the time model that all tiles share. They were fitted to measured times of an
+/* All tile shapes share these constants of the time model. They were fitted to measured times of an
  * H200 (docs/notes/hopper-large.md, "The time model"). An SM issues copies of operand tiles row by
- * row. Rows past the end of A are not read, but they take longer. */
-static const double MEMORY_BYTES_OF_CYCLE = 3700, /* of device memory, in a cycle of the SMs */
-    OVERLAP = 0.125, /* the share of the shorter of computing and reading that is not hidden */
-    COPY_CYCLES_OF_ROW = 1.8, COPY_CYCLES_PAST_END = 5.3, /* of 128 bytes */
-    ALL_CUT = 0.22,         /* the additional share of the time if no tile is whole */
-    FLAG_CYCLES = 2100,     /* of passing on accumulators of parts */
-    CYCLES_OF_RESULT = 0.1; /* of each of the results that a part passes on */
+ * row. Rows past the end of A are not read, but issuing their copies takes longer. */
+/* bytes that device memory moves in a cycle of the SMs */
+static const double
+    MEMORY_BYTES_OF_CYCLE = 3700,
+    /* part of the shorter of computing and reading that is not hidden behind the longer */
+    OVERLAP = 0.125,
+    /* cycles to issue the copy of 128 bytes of a row */
+    COPY_CYCLES_OF_ROW = 1.8, COPY_CYCLES_PAST_END = 5.3,
+    ALL_CUT = 0.22,         /* relative additional time if no tile is whole */
+    FLAG_CYCLES = 2100,     /* cycles to pass on the accumulators of one part */
+    CYCLES_OF_RESULT = 0.1; /* cycles for each result that a part passes on */
 
-/* Returns the time in which device memory delivers both operands and takes D, in cycles. */
+/* Returns the cycles in which device memory moves A, B and D. */
 static double memory_cycles(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     const double rows = (double)p->d.m.rows, cols = (double)p->d.m.cols;
     return ((rows + cols) * (double)k_blocks(p, t) * GEMM_K_BYTES + rows * cols * 2) /
@@ -93,14 +99,14 @@ static double block_cycles(const bsmm_product *p, const bsmm_wgmma_tile *t) {
                 rows / t->cluster_n + t->tile_n * COPY_CYCLES_OF_ROW / t->cluster_m);
 }
 
-/* Returns the time of computing and of reading memory, most of which happens at the same time. */
+/* Returns the total time of computing and of reading memory, most of which overlap. */
 static double together(double computing, double reading) {
     return fmax(computing, reading) + OVERLAP * fmin(computing, reading);
 }
 
 /* Splits K of all tiles into equal parts if there are so few tiles that each part can have a
- * cluster of its own. The parts are summed separately, so the bits of the results depend on the
- * number of parts, unlike on the cuts of cut_last. */
+ * cluster of its own. Each part has its own accumulators, so the bits of the results depend on the
+ * number of parts. The ranges of cut_last do not change the bits. */
 static void split_all(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t room,
                       bsmm_wgmma_deal *d) {
     const int64_t all = d->tiles_m * d->tiles_n, blocks = k_blocks(p, t);
@@ -121,7 +127,7 @@ static void split_all(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t r
 }
 
 /* Splits the tiles of the last wave along K over all clusters (split-K), if that takes less time. A
- * cluster then computes parts of up to two tiles besides its whole ones. */
+ * cluster then computes parts of up to two tiles besides its unsplit tiles. */
 static void cut_last(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t room,
                      bsmm_wgmma_deal *d) {
     const int64_t all = d->tiles_m * d->tiles_n, blocks = k_blocks(p, t);
@@ -194,11 +200,11 @@ uint64_t bsmm_wgmma_engine_bytes(const bsmm_product *p, const bsmm_wgmma_tile *t
            (uint64_t)device->multiprocessors * t->tile_m * (t->tile_n + 4) * sizeof(float);
 }
 
-/* Returns a number that no other launch has. A cluster stores it in a flag when it has passed on
- * accumulators. A value that an earlier launch or chance has left in the workspace is then never
- * mistaken for a set flag. The number is a counter, whose bits are mixed by splitmix64 (Steele,
- * Lea, Flood: Fast splittable pseudorandom number generators, 2014). A CUDA graph repeats a launch
- * with the same number, so the kernel also clears the flags that it has read. */
+/* Returns a number that no other launch has. When a cluster has passed on accumulators, it stores
+ * this number in a flag. A value that an earlier launch or chance has left in the workspace is then
+ * never mistaken for a set flag. The number is a counter, whose bits are mixed by splitmix64
+ * (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014). A CUDA graph repeats
+ * a launch with the same number, so the kernel also clears the flags that it has read. */
 static uint64_t new_ticket(void) {
     static _Atomic uint64_t count;
     uint64_t x = (atomic_fetch_add(&count, 1) + 1) * 0x9E3779B97F4A7C15u;
@@ -243,16 +249,16 @@ static void map_scales(const bsmm_product *p, const bsmm_wgmma_form *form, int64
         map);
 }
 
-/* Returns true if a fast store can write D: D is in row order, and there is neither C nor bias. D
- * must not have a second-level scale either, but bsmm_wgmma_run tests that, because it is only
- * known when the plan runs. */
+/* Returns true if a fast store can write D. This requires that D is row-major, and that there is
+ * neither C nor bias. D must not have a second-level scale either. bsmm_wgmma_run tests that,
+ * because it is known only when the plan runs. */
 static bool is_simple(const bsmm_product *p) {
     return p->d.m.order == BSMM_ORDER_ROW && !p->has_c && p->bias_elem == BSMM_ELEM_NONE;
 }
 
-/* Returns how a kernel stores D. TMA requires that D's rows are multiples of 16 bytes apart. The
- * rows must also be multiples of 16 bytes long, because on an H100 a TMA store of other rows has
- * written bytes after the last column. */
+/* Returns how a kernel stores D. TMA requires that D's rows are multiples of 16 bytes apart. D's
+ * rows must also be multiples of 16 bytes long. On an H100, a TMA store of other rows has written
+ * bytes after the last column. */
 static bsmm_wgmma_store store_of(const bsmm_product *p) {
     static const bsmm_wgmma_store by_map[BSMM_ELEM_COUNT] = {
         [BSMM_ELEM_BF16] = BSMM_WGMMA_STORE_BF16,
@@ -379,7 +385,7 @@ static bsmm_status bind_maps(const bsmm_product *p, const bsmm_wgmma_engine *mad
     return bsmm_cuda_ready_map_at(d, &made->d, p->d.m.data, &params->d);
 }
 
-/* Sets the parameters with which an f16 kernel splits A. */
+/* Sets the parameters with which an f16 kernel splits A into bf16 parts. */
 static void bind_parts(const bsmm_product *p, const bsmm_wgmma_input *in, bsmm_pack_job *job) {
     job->data = p->a.m.data;
     job->line_bytes = (uint64_t)p->a.m.ld * 2;
@@ -409,11 +415,11 @@ bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_engine *made,
     return bsmm_cuda_ready_launch(p->device, &made->ready, p->stream, BSMM_CUDA_ARGUMENTS(&params));
 }
 
-/* The error bound of the sm_90a GEMM. bf16: each wgmma instruction adds 16 products to an
- * accumulator and truncates all terms at 2^-23 of the largest. FP8: each instruction adds 32
- * products to an accumulator and truncates at 2^-13 of the largest. With scales, only the 4
- * instructions of one k block add to the same accumulator. Each k block adds the rounding error of
- * a product of two scales and of one FMA. */
+/* Returns the error bound of the sm_90a GEMM. With bf16, each wgmma instruction adds 16 products to
+ * an accumulator and truncates all terms at 2^-23 of the largest term. With FP8, each instruction
+ * adds 32 products to an accumulator and truncates all terms at 2^-13 of the largest term. With
+ * scales, only the 4 instructions of one k block add to the same accumulator. Each k block adds the
+ * rounding error of a product of two scales and of one FMA. */
 double bsmm_wgmma_bound(bsmm_wgmma_kind kind, uint32_t elem, int64_t k) {
     if (kind == BSMM_WGMMA_BF16) return 17 * 0x1p-23 * (double)bsmm_ceil_div(k, 16) + 0x1p-23;
     const bool wide = elem == BSMM_ELEM_BF16;

@@ -1,6 +1,6 @@
-/* The host side of the sm_90a GEMM kernels (device code: sm90a/gemm_body.h): the choice of a tile,
- * the division of D among clusters, and the launch. Callers provide operands that the tensor cores
- * can multiply, i.e. K-major rows of 8-bit floats or bf16. */
+/* The host side of the sm_90a GEMM kernels (device code: sm90a/gemm_body.h). It chooses a tile,
+ * divides D among clusters, and launches the kernel. Callers provide operands that the tensor cores
+ * can multiply, i.e. K-major rows of 8-bit floats, f16 or bf16. */
 #ifndef BSMM_CUDA_HOST_WGMMA_H
 #define BSMM_CUDA_HOST_WGMMA_H
 
@@ -8,8 +8,8 @@
 #include "cuda/host/pack_plan.h"
 #include "cuda/sm90a/gemm_params.h"
 
-/* The kinds of GEMM kernels by the block scales that they apply. The kind and the element types of
- * A and B together say which kernels can compute a GEMM. */
+/* The kinds of GEMM kernels differ in the block scales that they apply. The kind and the element
+ * types of A and B together determine which kernels can compute a GEMM. */
 typedef enum bsmm_wgmma_kind {
     BSMM_WGMMA_BF16 = 0, /* bf16 or f16 elements without block scales */
     /* 8-bit, bf16 or f16 elements, scales of 1 x 128 for A and of 128 x 128 for B. An A with f16
@@ -21,41 +21,41 @@ typedef enum bsmm_wgmma_kind {
     BSMM_WGMMA_POW2 = 3
 } bsmm_wgmma_kind;
 
-/* The layout of one operand of a GEMM kernel in device memory. */
+/* Describes the layout of one operand of a GEMM kernel in device memory. */
 typedef struct bsmm_wgmma_form {
-    uint32_t elem;  /* the elements: BSMM_ELEM_E4M3, _E5M2, _BF16 or _F16 */
-    uint64_t pitch; /* the stride of the operand's rows in bytes, a multiple of 16 */
-    /* The distance in floats from the scales of all rows for one block of 128 columns of K to the
-     * scales for the next 128 columns. It is a multiple of 4, or 0 if the operand has no row
+    uint32_t elem;  /* element type: BSMM_ELEM_E4M3, _E5M2, _BF16 or _F16 */
+    uint64_t pitch; /* stride of the operand's rows in bytes, a multiple of 16 */
+    /* This is the distance in floats from the scales of all rows for 128 columns of K to the scales
+     * of all rows for the next 128 columns. It is a multiple of 4, or 0 if the operand has no row
      * scales. */
     uint64_t rows_pitch;
-    /* Strides of the 128 x 128 block scales of B: element (n, k) has the scale with index n / 128 *
-     * n_step + k / 128 * k_step. */
+    /* These are the strides of the 128 x 128 block scales of B. Element (n, k) has the scale with
+     * index n / 128 * n_step + k / 128 * k_step. */
     uint64_t n_step, k_step;
-    uint32_t parts; /* the number of bf16 numbers whose sum is an element, 1 to 3 */
-    /* B with f16 elements only: packing has multiplied all values by 2^shift. */
+    uint32_t parts; /* number of bf16 numbers whose sum is an element, 1 to 3 */
+    /* Only for B with f16 elements: packing has multiplied all values by 2^shift. */
     uint32_t shift;
 } bsmm_wgmma_form;
 
-/* The device pointers of one operand of a GEMM kernel, aligned to 16 bytes. */
+/* Holds the device pointers of one operand of a GEMM kernel. They are aligned to 16 bytes. */
 typedef struct bsmm_wgmma_side {
     /* the operand's elements in device memory, row by row, with K contiguous */
     const void *elements;
-    /* The fp32 scales of all rows for the first 128 columns of K, then those for the next 128
-     * columns, and so on. NULL if the operand has no row scales. */
+    /* These are the fp32 scales of all rows for the first 128 columns of K, then those for the next
+     * 128 columns, and so on. NULL if the operand has no row scales. */
     const float *rows;
     /* the fp32 scales of B's 128 x 128 blocks, only with BSMM_WGMMA_BLOCK */
     const float *blocks;
 } bsmm_wgmma_side;
 
-/* One tile shape of the GEMM kernels. wgmma.c has the table of all tile shapes. */
+/* Describes one tile shape of the GEMM kernels. wgmma.c has the table of all tile shapes. */
 typedef struct bsmm_wgmma_tile bsmm_wgmma_tile;
 
 /* Returns the number of bf16 numbers whose sum is an element of an operand, when the GEMM kernel
- * multiplies bf16: 2 for f16, 3 for fp32, and 1 for all other formats. If the product has a C, it
- * is 1 for every format, for the following reason. If an element is a sum of several bf16 numbers,
- * one of them may be 0, and its product with Inf is NaN although the element itself is not 0. The
- * GEMM must then be computed again, which is impossible if D has overwritten C. */
+ * multiplies bf16. It is 2 for f16, 3 for fp32, and 1 for all other formats. If the product has a
+ * C, it is 1 for every format, for the following reason. If an element is a sum of several bf16
+ * numbers, one of them may be 0. Its product with Inf is NaN, although the element itself is not 0.
+ * The GEMM must then be recomputed, which is impossible if D has overwritten C. */
 uint32_t bsmm_wgmma_parts(const bsmm_product *p, const bsmm_operand *o);
 
 /* Returns entry number `index` of the table of all tile shapes, or NULL past the last entry. */
@@ -66,19 +66,19 @@ const bsmm_wgmma_tile *bsmm_wgmma_tile_at(size_t index);
 bool bsmm_wgmma_tile_takes(const bsmm_wgmma_tile *tile, bsmm_wgmma_kind kind, uint32_t a_elem,
                            uint32_t b_elem);
 
-/* How D is divided among the clusters of a launch. */
+/* Describes how D is divided among the clusters of a launch. */
 typedef struct bsmm_wgmma_deal {
-    /* The numbers of cluster tiles of D along M and N. A cluster tile is the tiles of the thread
-     * blocks of one cluster. */
+    /* These are the numbers of cluster tiles of D along M and N. A cluster tile consists of the
+     * tiles of all thread blocks of one cluster. */
     int64_t tiles_m, tiles_n;
-    int64_t clusters; /* the number of clusters of thread blocks that are launched */
-    int64_t whole;    /* the number of cluster tiles that are not split along K */
-    int64_t splits;   /* the number of parts into which K of every tile is split, 1 or more */
-    double cycles;    /* the estimated time in cycles of an SM */
+    int64_t clusters; /* clusters in the launch */
+    int64_t whole;    /* cluster tiles that are not split along K */
+    int64_t splits;   /* parts into which K of every tile is split, 1 or more */
+    double cycles;    /* estimated time in cycles of an SM */
 } bsmm_wgmma_deal;
 
-/* Divides D among clusters in the way that has the least estimated time with this tile. The product
- * must have a device. */
+/* Divides D among clusters in the way that takes the least estimated time with this tile. The
+ * product must have a device. */
 bsmm_wgmma_deal bsmm_wgmma_deal_of(const bsmm_product *p, const bsmm_wgmma_tile *tile);
 
 /* Returns the estimated time of the product with this tile shape in cycles of an SM, or 0 if the
@@ -90,15 +90,15 @@ double bsmm_wgmma_tile_cycles(const bsmm_product *p, const bsmm_wgmma_tile *tile
 const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind kind,
                                          uint32_t a_elem, uint32_t b_elem);
 
-/* The time model of a product in which K of every tile is split into the same number of parts.
- * Cycles are clock cycles of an SM. */
+/* Parameters of the time model for a product in which K of every tile is split into the same number
+ * of parts. Cycles are clock cycles of an SM. */
 typedef struct bsmm_wgmma_split {
-    int64_t most;        /* the largest number of parts into which K can be split */
-    int64_t blocks;      /* the number of k blocks of a tile, before K is split */
-    double block_cycles; /* the cycles that a k block takes */
-    double least_cycles; /* the cycles in which device memory delivers A and B */
-    double fixed_cycles; /* the cycles that a tile takes in addition to its k blocks */
-    /* the cycles that an SM needs to store, or to add, the accumulators of one part of K */
+    int64_t most;        /* parts into which K can be split, at most */
+    int64_t blocks;      /* k blocks of a tile, before K is split */
+    double block_cycles; /* cycles per k block */
+    double least_cycles; /* cycles in which device memory delivers A and B */
+    double fixed_cycles; /* cycles per tile in addition to its k blocks */
+    /* cycles in which an SM stores, or adds, the accumulators of one part of K */
     double part_cycles;
 } bsmm_wgmma_split;
 
@@ -116,38 +116,39 @@ const bsmm_cuda_function *bsmm_wgmma_function(const bsmm_wgmma_tile *tile);
  * are split along K. The memory must be aligned to 256 bytes, and its content does not matter. */
 uint64_t bsmm_wgmma_engine_bytes(const bsmm_product *p, const bsmm_wgmma_tile *tile);
 
-/* The arguments of a launch that are known only when the plan runs. */
+/* Holds the arguments of a launch that are known only when the plan runs. */
 typedef struct bsmm_wgmma_input {
     bsmm_wgmma_side a, b;
     bsmm_cuda_gate gate;
-    /* BSMM_WGMMA_POW2 only: device memory for A and B packed to bf16. The kernel packs A and B to
-     * this memory if bf16 holds their values but 8-bit floats do not (the gate is closed). If bf16
-     * does not hold them either, the kernel computes the GEMM from the operands as the caller
-     * stores them. */
+    /* Only for BSMM_WGMMA_POW2: device memory for A and B packed to bf16. The kernel packs A and B
+     * to this memory if bf16 holds their values but 8-bit floats do not. If bf16 does not hold the
+     * values either, the kernel computes the GEMM from the operands as the caller stores them. */
     void *plain[2];
-    /* f16 kernels with the gate BSMM_WHEN_HALF only: memory for two bf16 parts of A, into which the
-     * kernel splits A if the gate is closed, and the stride of its rows in bytes. */
+    /* Only for f16 kernels with the gate BSMM_WHEN_HALF: memory for two bf16 parts of A, and the
+     * stride of its rows in bytes. If f16 cannot hold the values of B (the gate is closed), the
+     * kernel splits A into these parts. */
     void *parts;
     uint64_t parts_pitch;
-    /* Device memory where a bf16 kernel writes 1 if an accumulator leaves fp32's range. NULL: the
-     * accumulators are not tested. */
+    /* A bf16 kernel writes 1 to this address in device memory if an accumulator leaves fp32's
+     * range. If it is NULL, the kernel does not test its accumulators. */
     uint32_t *overflowed;
     void *workspace;
 } bsmm_wgmma_input;
 
-/* The state of a plan that belongs to one GEMM kernel and its launch. */
+/* Holds the part of a plan's state that belongs to one GEMM kernel and its launch. */
 typedef struct bsmm_wgmma_engine {
     bsmm_wgmma_params params; /* the kernel's parameters, in which all pointers are still NULL */
     bsmm_cuda_ready_map a, b, d, a_rows, b_rows;
     bsmm_cuda_ready ready;
-    /* The bytes of the flags at the beginning of the workspace. A flag says that the accumulators
-     * of a tile that is split along K are complete. These accumulators lie behind the flags. */
+    /* The workspace begins with flags, which take this number of bytes. A flag says that the
+     * accumulators of a tile that is split along K are complete. The accumulators follow the flags
+     * in memory. */
     uint64_t flag_bytes;
 } bsmm_wgmma_engine;
 
 /* Loads the tile's kernel and prepares its launch. `a` and `b` are the layouts that the operands
- * will have in each run. `plain` says that each run will pass memory for both operands packed to
- * bf16 (bsmm_wgmma_input.plain). The device's context must be current. */
+ * will have in each run. Set `plain` if each run will pass memory for both operands packed to bf16
+ * (bsmm_wgmma_input.plain). The device's context must be current. */
 bsmm_status bsmm_wgmma_make(const bsmm_product *p, const bsmm_wgmma_tile *tile,
                             const bsmm_wgmma_form *a, const bsmm_wgmma_form *b, bool plain,
                             bsmm_wgmma_engine *made);

@@ -1,5 +1,5 @@
-/* Chooses the tile size of a GEMM, and the number of parts into which its K is split. The functions
- * have a file of their own, so that a test can link other versions of them
+/* Chooses the tile size of a GEMM, and the number of parts into which its K is split. These
+ * functions have a file of their own, so that a test can link other versions of them
  * (tests/support/cuda.c). */
 #include "cuda/host/wgmma.h"
 

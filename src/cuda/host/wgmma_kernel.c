@@ -37,8 +37,8 @@ static bsmm_wgmma_attempt attempt_of(const bsmm_product *p, const bsmm_wgmma_pla
 }
 
 /* Returns true if the matrix is too wide for the kernel that copies scales. That kernel has one
- * thread block along the grid's y axis for each 128 elements of K, and a grid may have at most
- * 65535 there. */
+ * thread block along the grid's y axis for each 128 elements of K, and a grid has at most 65535
+ * thread blocks along y. */
 static bool moves_too_much(const bsmm_product *p, const bsmm_wgmma_source *s) {
     return s->scaled && !s->stored_scales && p->a.m.cols > (int64_t)UINT16_MAX * BSMM_PACK_GROUP;
 }
@@ -74,11 +74,11 @@ const char *bsmm_wgmma_refuse(const bsmm_product *p, const bsmm_wgmma_plan *plan
     return refuse_sources(p, &state->first, why, size);
 }
 
-/* The beginning of the workspace, which each run clears. It holds the headers of the operands that
- * the run packs, and a flag that the GEMM kernel sets if its result may be wrong. The memory of two
- * attempts to compute the GEMM follows. The first attempt is the plan's GEMM kernel with the
- * packing kernels before it, and the second attempt is the fallback's GEMM kernel. Each attempt has
- * memory for A, for B (unless B was packed in advance) and for the GEMM kernel. */
+/* Describes the beginning of the workspace, which each run clears. It holds the headers of the
+ * operands that the run packs, and a flag that the GEMM kernel sets if its result may be wrong. The
+ * memory of two attempts to compute the GEMM follows. The first attempt is the plan's GEMM kernel
+ * with the packing kernels before it. The second attempt is the fallback's GEMM kernel. Each
+ * attempt has memory for A, for B (unless B was packed in advance) and for the GEMM kernel. */
 typedef struct head {
     bsmm_pack_header headers[2];
     uint32_t closed;
@@ -116,8 +116,8 @@ bsmm_status bsmm_wgmma_make_state(const bsmm_product *p, void *state) {
     BSMM_CUDA_RETURN_INSIDE(p->device, make_in_context(p, state));
 }
 
-/* Casts const away. The same functions compute addresses in packed weights for the kernels that
- * write them and for the kernels that read them. Weights that were packed in advance are only
+/* Casts const away. The functions that compute addresses in packed weights serve the kernels that
+ * write the weights and the kernels that read them. Weights that were packed in advance are only
  * read. */
 static void *mutable(const void *pointer) {
     union {
@@ -131,7 +131,7 @@ static void *mutable(const void *pointer) {
  * operand that is not packed has no header with the range of its values. Second, if an element is
  * the sum of several bf16 numbers, one of these numbers may be 0, and 0 times Inf is NaN. Third,
  * accumulators that are multiplied by scales only later may leave the range of fp32. Sums of
- * products of two f16 numbers stay in it. */
+ * products of two f16 numbers cannot leave it. */
 static bool is_unknown(const bsmm_wgmma_state *s) {
     const uint32_t parts = s->first.a.form.parts * s->first.b.form.parts;
     const bool scaled = s->plan.kind != BSMM_WGMMA_BF16 || s->plan.by_rows;
@@ -140,9 +140,9 @@ static bool is_unknown(const bsmm_wgmma_state *s) {
            (s->first.a.stored || s->first.b.stored || parts > 1 || scaled);
 }
 
-/* The memory of one attempt, i.e. of one GEMM kernel and the kernels that pack its operands. `a`
- * and `b` are the packed operands, and `rest` is the workspace of the GEMM kernel. All three lie in
- * the workspace, except that `b` points to B if B was packed in advance. */
+/* Holds the memory of one attempt, i.e. of one GEMM kernel and the kernels that pack its operands.
+ * `a` and `b` point to the packed operands, and `rest` points to the workspace of the GEMM kernel.
+ * All three lie in the workspace, except that `b` points to B if B was packed in advance. */
 typedef struct rooms {
     uint8_t *a, *b, *rest;
 } rooms;
@@ -168,8 +168,8 @@ static bsmm_status fill(const bsmm_product *p, const bsmm_wgmma_state *s, const 
 
 /* Queues the first attempt, i.e. the GEMM kernel of the plan, after the kernels that pack its
  * operands. Fills *gate with pointers to device memory that says whether the packed operands hold
- * all values exactly enough (sm80/gate.h). The kernel that is queued next, the fallback, reads this
- * memory to decide whether it has to run. */
+ * all values exactly enough (sm80/gate.h). The fallback, which is queued next, reads this memory to
+ * decide whether it must run. */
 static bsmm_status multiply(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
                             head *h, void *const plain[2], bsmm_cuda_gate *gate) {
     const bsmm_wgmma_attempt *x = &s->first;
@@ -188,8 +188,9 @@ static bsmm_status multiply(const bsmm_product *p, const bsmm_wgmma_state *s, co
 
 /* Queues the GEMM kernel of the fallback (the second attempt), which reads bf16 operands. On the
  * device this kernel does nothing if the first attempt's GEMM kernel has computed the product.
- * Otherwise the first attempt's kernel has packed both operands to bf16 instead. `gate` tells the
- * kernel which of the two has happened, and multiply() has filled it. */
+ * Otherwise the first attempt's kernel has packed both operands to bf16 instead, and this kernel
+ * multiplies them. The kernel learns from `gate`, which multiply() has filled, whether it must run.
+ */
 static bsmm_status multiply_plain(const bsmm_product *p, const bsmm_wgmma_attempt *x,
                                   const rooms *at, const bsmm_cuda_gate *gate) {
     bsmm_wgmma_input in = {.a = bsmm_wgmma_side_of(&p->a, &x->a, at->a),
@@ -202,7 +203,7 @@ static bsmm_status multiply_plain(const bsmm_product *p, const bsmm_wgmma_attemp
 
 /* Queues two attempts: the GEMM kernel of the plan, and the GEMM kernel of its fallback
  * (plan.otherwise). On the device, the fallback's kernel runs only if the plan's kernel could not
- * multiply the packed operands. The memory of the fallback lies behind the memory of the plan's
+ * multiply the packed operands. The memory of the fallback follows the memory of the plan's
  * attempt. */
 static bsmm_status run_either(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
                               head *h, bsmm_cuda_gate *gate) {
@@ -213,9 +214,9 @@ static bsmm_status run_either(const bsmm_product *p, const bsmm_wgmma_state *s, 
     return multiply_plain(p, &s->second, &there, gate);
 }
 
-/* Queues the GEMM kernel for f16, and behind it the GEMM kernel that runs only if f16 does not hold
- * the values of B. The first kernel has then split A into two bf16 parts. Packing has not converted
- * B to f16 then, so both GEMM kernels read the same memory. */
+/* Queues two GEMM kernels. The first one multiplies f16. The second one runs only if f16 cannot
+ * hold the values of B. In that case the first kernel has split A into two bf16 parts, and packing
+ * has left B in bf16, in the memory from which both kernels read B. */
 static bsmm_status run_half(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
                             head *h) {
     const bsmm_wgmma_attempt *x = &s->first, *y = &s->second;

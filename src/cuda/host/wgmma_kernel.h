@@ -1,37 +1,38 @@
-/* The host code that the kernels cuda_sm90a_fp8, cuda_sm90a_fold and cuda_sm90a_bf16 share. All
- * three run a GEMM kernel of sm90a/gemm_body.h and differ only in how they prepare operands. */
+/* The kernels cuda_sm90a_fp8, cuda_sm90a_fold, cuda_sm90a_bf16 and cuda_sm90a_f16 share this host
+ * code. All of them run a GEMM kernel of sm90a/gemm_body.h and differ only in how they prepare
+ * operands. */
 #ifndef BSMM_CUDA_HOST_WGMMA_KERNEL_H
 #define BSMM_CUDA_HOST_WGMMA_KERNEL_H
 
 #include "cuda/host/generic.h"
 #include "cuda/host/wgmma_operands.h"
 
-/* The plan of cuda_sm90a_fp8, cuda_sm90a_fold or cuda_sm90a_bf16 for computing a GEMM: the formats
- * to which it packs A and B, and its fallback. */
+/* Tells how cuda_sm90a_fp8 or a related kernel computes a GEMM: the formats to which it packs A and
+ * B, and its fallback. */
 typedef struct bsmm_wgmma_plan bsmm_wgmma_plan;
 struct bsmm_wgmma_plan {
     bsmm_wgmma_kind kind;
-    bsmm_pack_route routes[2]; /* the formats to which A and B are packed (gpu/pack.h) */
-    uint32_t elems[2];         /* the element types of A and B that the tensor cores multiply */
+    bsmm_pack_route routes[2]; /* A and B are packed to these formats (gpu/pack.h). */
+    uint32_t elems[2];         /* The tensor cores multiply these element types of A and B. */
     /* Only with BSMM_WGMMA_BF16: true if the fp32 scales of the operands cover whole rows, and the
      * GEMM kernel multiplies the sums over all of K by them. */
     bool by_rows;
-    /* The condition on the values in the packed operands under which the GEMM kernel's result is
-     * valid (sm80/gate.h). BSMM_WHEN_ALWAYS: the result is valid for any values. */
+    /* The GEMM kernel's result is valid under this condition on the values in the packed operands
+     * (sm80/gate.h). BSMM_WHEN_ALWAYS means that the result is valid for any values. */
     bsmm_cuda_when when;
-    /* The fallback plan for values that do not fit the packed format of this plan but fit bf16. The
-     * thread blocks of this plan's GEMM kernel then pack both operands to bf16, and the GEMM kernel
-     * of the fallback plan, which is queued next, multiplies them. If bf16 does not hold the values
-     * either, the thread blocks of this plan's kernel run the code of the generic GEMM. If
+    /* The fallback plan is for values that do not fit the packed format of this plan but fit bf16.
+     * The thread blocks of this plan's GEMM kernel then pack both operands to bf16, and the GEMM
+     * kernel of the fallback plan, which is queued next, multiplies them. If bf16 does not hold the
+     * values either, the thread blocks of this plan's kernel run the code of the generic GEMM. If
      * `otherwise` is NULL, the generic GEMM is queued next as the only fallback.
      *
      * With BSMM_WHEN_HALF, the fallback plan is for values of B that f16 does not hold. It
      * multiplies B in bf16 by two bf16 parts of A, and the generic GEMM is queued next as the last
      * fallback. */
     const bsmm_wgmma_plan *otherwise;
-    /* The number of binades by which the largest element of a scale block may lie below the largest
-     * value that the block's scale allows. bsmm_pack_pair_plain uses it to test whether bf16 holds
-     * the operands' values. It matters only if `otherwise` is not NULL. */
+    /* The largest element of a scale block may lie this number of binades below the largest value
+     * that the block's scale allows. bsmm_pack_pair_plain uses the number to test whether bf16
+     * holds the operands' values. It matters only if `otherwise` is not NULL. */
     uint32_t slack;
     /* Only with f16 elements: packing multiplies the values of B by 2^shift. */
     uint32_t shift;
@@ -40,18 +41,17 @@ struct bsmm_wgmma_plan {
 /* The plan for operands whose values bf16 holds exactly. Its fallback is the generic GEMM. */
 extern const bsmm_wgmma_plan bsmm_wgmma_plan_bf16;
 
-/* One attempt to compute the GEMM, i.e. one launch of a GEMM kernel and of the packing kernels
- * before it: its tile shape, the sources of A and B, and its memory. */
+/* Describes one attempt to compute the GEMM, i.e. one launch of a GEMM kernel and of the packing
+ * kernels before it. It has the tile shape, the sources of A and B, and the size of its memory. */
 typedef struct bsmm_wgmma_attempt {
     const bsmm_wgmma_tile *tile;
     bsmm_wgmma_source a, b;
     bsmm_wgmma_engine engine;
-    /* the bytes of workspace for A, for B (unless it was packed in advance) and for the GEMM kernel
-     */
+    /* bytes of workspace for A, for B (unless it was packed in advance) and for the GEMM kernel */
     uint64_t bytes;
 } bsmm_wgmma_attempt;
 
-/* The state of a plan for cuda_sm90a_fp8, cuda_sm90a_fold or cuda_sm90a_bf16. */
+/* Holds the state of a plan for cuda_sm90a_fp8 and the related kernels. */
 typedef struct bsmm_wgmma_state {
     bsmm_wgmma_plan plan;
     /* `first` runs the plan. `second` runs the fallback plan.otherwise and is unused if
@@ -59,15 +59,15 @@ typedef struct bsmm_wgmma_state {
     bsmm_wgmma_attempt first, second;
     bsmm_wgmma_packer a, b; /* the packing kernels of A and B in `first` */
     bsmm_cuda_ready clear;
-    /* The generic GEMM, which is queued after `first` if the plan has no other fallback. It
-     * computes D if the packing kernels find that `first` would not be exact. */
+    /* The generic GEMM is queued after `first` if the plan has no other fallback. It computes D if
+     * the packing kernels find that `first` would not be exact. */
     bsmm_cuda_generic generic;
     uint32_t log2_k;
 } bsmm_wgmma_state;
 
-/* These functions implement the members of bsmm_kernel for cuda_sm90a_fp8, cuda_sm90a_fold and
- * cuda_sm90a_bf16. Each of these three kernels has its own `refuse`, which ends with a call of
- * bsmm_wgmma_refuse and passes the kernel's plan. */
+/* These functions implement the members of bsmm_kernel for cuda_sm90a_fp8 and the related kernels.
+ * Each of these kernels has its own `refuse`, which ends with a call of bsmm_wgmma_refuse and
+ * passes the kernel's plan. */
 const char *bsmm_wgmma_refuse(const bsmm_product *p, const bsmm_wgmma_plan *plan,
                               bsmm_wgmma_state *state, char *why, size_t size);
 uint64_t bsmm_wgmma_workspace_bytes(const bsmm_product *p, const void *state);
@@ -77,8 +77,7 @@ uint64_t bsmm_wgmma_packed_b_bytes(const bsmm_product *p, const void *state);
 void bsmm_wgmma_name_panels(const bsmm_product *p, const void *state, char *name, size_t size);
 bsmm_status bsmm_wgmma_pack_b(const bsmm_product *p, const void *state, void *packed);
 
-/* The members of bsmm_kernel that cuda_sm90a_fp8, cuda_sm90a_fold and cuda_sm90a_bf16 have in
- * common. */
+/* cuda_sm90a_fp8 and the related kernels have these members of bsmm_kernel in common. */
 #define BSMM_WGMMA_KERNEL                                                                          \
     .device = "cuda", .state_bytes = sizeof(bsmm_wgmma_state),                                     \
     .workspace_bytes = bsmm_wgmma_workspace_bytes, .make = bsmm_wgmma_make_state,                  \

@@ -7,7 +7,8 @@ static uint64_t pitch_of(const bsmm_operand *o) {
 }
 
 /* Returns true if TMA can read the operand's elements where the caller stores them. The alignment
- * of their address is not tested here, because bsmm_kernel.alignment has already required it. */
+ * of their address need not be tested here, because bsmm_kernel.alignment has already required it.
+ */
 static bool are_stored(const bsmm_operand *o, const bsmm_wgmma_wish *wish) {
     uint32_t elem = o->m.format.elem;
     uint32_t wide = wish->elem == BSMM_ELEM_F16 ? BSMM_ELEM_F16 : BSMM_ELEM_BF16;
@@ -22,8 +23,8 @@ static bool is_pitch(const bsmm_operand *o) {
 }
 
 /* Returns true if the GEMM kernel can read the operand's fp32 scales where the caller stores them.
- * They must be scales of 1 x 128 with consecutive rows in consecutive words, or scales of 128 x 128
- * at any stride. */
+ * The scales must be 1 x 128 with consecutive rows in consecutive floats, or 128 x 128 at any
+ * stride. */
 static bool are_stored_scales(const bsmm_operand *o, bool by_row) {
     if (o->m.format.scale != BSMM_SCALE_F32 || !is_pitch(o)) return false;
     if (o->m.format.block_cols != BSMM_PACK_GROUP) return false;
@@ -47,7 +48,7 @@ static uint64_t room_of(const bsmm_operand *o, const bsmm_wgmma_source *s) {
     if (!s->stored) bytes = bsmm_pack_layout_of(o->m.rows, o->m.cols, s->route).bytes;
     /* The packing kernels write scales of rows (1 x 128) together with the packed elements. A
      * separate kernel copies scales of 128 x 128 blocks, and scales of an operand whose elements
-     * are not packed. These scales need memory of their own. */
+     * are not packed. The copied scales need memory of their own. */
     if (s->scaled && !s->stored_scales && (s->stored || !s->by_row))
         bytes = (uint64_t)bsmm_round_up((int64_t)bytes, 1024) + scale_room(o, s->by_row);
     return (uint64_t)bsmm_round_up((int64_t)bytes, 1024);
@@ -57,9 +58,9 @@ static bool packs_scales(const bsmm_wgmma_source *s) {
     return s->scaled && !s->stored_scales && (s->stored || !s->by_row);
 }
 
-/* Sets the place of the scales that the GEMM kernel reads. They lie where the caller stores them,
- * or where a separate kernel copies them, or where the packing kernel writes them next to the
- * packed elements. */
+/* Sets the address offset of the scales that the GEMM kernel reads. They lie where the caller
+ * stores them, or where a separate kernel copies them, or next to the packed elements, where the
+ * packing kernel writes them. */
 static void set_scales(const bsmm_operand *o, const bsmm_pack_layout *at, bsmm_wgmma_source *s) {
     bsmm_wgmma_form *f = &s->form;
     const bool alone = packs_scales(s);
@@ -89,10 +90,10 @@ static void set_form(const bsmm_operand *o, bsmm_wgmma_source *s) {
 
 /* Decides whether the GEMM kernel reads an operand where the caller stores it, or packed. A bf16
  * operand that is not packed has no header with the range of its values. If a value is too large or
- * too small for the fast path, only the accumulators show it, and the whole GEMM must be computed
- * again. That is impossible if D has overwritten C. A product with a C therefore packs its bf16
- * operands. bf16 operands are also packed if the GEMM kernel multiplies accumulators by scales,
- * because it then needs the range of the elements from the header. No value of an f16
+ * too small for the fast path, only the accumulators show this, and the whole GEMM must be
+ * recomputed. That is impossible if D has overwritten C. A product with a C therefore packs its
+ * bf16 operands. bf16 operands are also packed if the GEMM kernel multiplies accumulators by
+ * scales, because it then needs the range of the elements from the header. No value of an f16
  * operand is too large or too small. */
 bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, const bsmm_wgmma_wish *wish) {
     const bsmm_operand *o = wish->is_b ? &p->b : &p->a;

@@ -1,6 +1,6 @@
-/* Decides how the sm_90a GEMM kernel gets A and B. The GEMM kernel reads an operand where the
- * caller stores it, if TMA can read it there. Otherwise a kernel packs the operand (gpu/pack.h) in
- * each run to the workspace, or once in advance. */
+/* Decides how the sm_90a GEMM kernel gets A and B. If TMA can read an operand where the caller
+ * stores it, the GEMM kernel reads it there. Otherwise a kernel packs the operand (gpu/pack.h) to
+ * the workspace in each run, or once in advance. */
 #ifndef BSMM_CUDA_HOST_WGMMA_OPERANDS_H
 #define BSMM_CUDA_HOST_WGMMA_OPERANDS_H
 
@@ -12,37 +12,38 @@ typedef struct bsmm_wgmma_source {
     /* true if the GEMM kernel reads the operand's elements where the caller stores them */
     bool stored;
     bool scaled; /* true if the GEMM kernel multiplies sums by scales of this operand */
-    /* True if the GEMM kernel multiplies f16: the elements are stored as f16, or are packed to bf16
-     * and then converted. */
+    /* True if the GEMM kernel multiplies f16. The elements are then stored as f16, or they are
+     * packed to bf16 and later converted to f16. */
     bool half;
     bool by_row; /* true if the operand's fp32 scales are 1 x 128, false if they are 128 x 128 */
     bool stored_scales;
-    uint64_t bytes; /* the bytes of workspace for the packed operand, a multiple of 1024 */
-    /* The offsets in bytes, in the operand's part of the workspace, of the packed elements and of
-     * the copied scales. They are used only for data that is packed or copied. */
+    uint64_t bytes; /* bytes of workspace for the packed operand, a multiple of 1024 */
+    /* These are offsets in bytes, in the operand's part of the workspace, of the packed elements
+     * and of the copied scales. They are used only for data that is packed or copied. */
     uint64_t elements_at, scales_at;
     bsmm_wgmma_form form;
 } bsmm_wgmma_source;
 
-/* How the GEMM kernel shall get an operand, from the plan. */
+/* Tells how the GEMM kernel shall get an operand. The plan decides this. */
 typedef struct bsmm_wgmma_wish {
-    bsmm_wgmma_kind kind; /* With BSMM_WGMMA_BLOCK, B's scales are 128 x 128 and A's are 1 x 128. */
+    bsmm_wgmma_kind kind; /* with BSMM_WGMMA_BLOCK, B's scales are 128 x 128 and A's are 1 x 128 */
     bsmm_pack_route route;
-    uint32_t elem;     /* the elements that the tensor cores multiply */
-    uint32_t shift;    /* f16 only: packing multiplies all values by 2^shift. */
-    bool is_b, scaled; /* `scaled` says that the GEMM kernel applies scales of the operand. */
+    uint32_t elem;     /* element type that the tensor cores multiply */
+    uint32_t shift;    /* f16 only: packing multiplies all values by 2^shift */
+    bool is_b, scaled; /* `scaled`: the GEMM kernel applies scales of the operand */
 } bsmm_wgmma_wish;
 
 /* Decides how the GEMM kernel gets an operand. */
 bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, const bsmm_wgmma_wish *wish);
 
-/* The state of a plan that belongs to the packing of one operand. */
+/* Holds the part of a plan's state that belongs to the packing of one operand. */
 typedef struct bsmm_wgmma_packer {
-    /* the launch that packs the elements, used if the GEMM kernel does not read them where the
-     * caller stores them */
+    /* This launch packs the elements. It is used if the GEMM kernel does not read them where the
+     * caller stores them. */
     bsmm_pack_launch elements;
-    bsmm_pack_half_launch half; /* the launch that then converts them to f16, used if `halves` */
-    /* the launch that copies the block scales, used if `packs_scales` */
+    /* This launch then converts the packed elements to f16. It is used if `halves` is set. */
+    bsmm_pack_half_launch half;
+    /* This launch copies the block scales. It is used if `packs_scales` is set. */
     bsmm_pack_scales_launch scales;
     bool packs_scales, halves;
 } bsmm_wgmma_packer;
@@ -51,13 +52,14 @@ typedef struct bsmm_wgmma_packer {
 bsmm_status bsmm_wgmma_packer_make(const bsmm_product *p, const bsmm_operand *o,
                                    const bsmm_wgmma_source *source, bsmm_wgmma_packer *made);
 
-/* Options of packing an operand. All members may be 0. */
+/* Options for packing an operand. All members may be 0. */
 typedef struct bsmm_wgmma_packing {
-    /* The header of the packed operand, which holds for example the range of its values. The caller
-     * has cleared it. NULL: the header lies at the beginning of the packed operand. */
+    /* This is the header of the packed operand, which holds for example the range of its values.
+     * The caller has cleared it. If it is NULL, the header lies at the beginning of the packed
+     * operand. */
     bsmm_pack_header *header;
-    /* true if the caller has queued only packing kernels since it cleared the header, so that the
-     * next packing kernel may overlap with them */
+    /* True if the caller has queued only packing kernels since it cleared the header. The next
+     * packing kernel may then overlap with them. */
     bool overlaps;
 } bsmm_wgmma_packing;
 

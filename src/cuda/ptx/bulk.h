@@ -1,5 +1,5 @@
-/* The instructions for bulk copies to shared memory, and for the mbarriers in shared memory that
- * count their bytes. They require sm_90. */
+/* PTX instructions for bulk copies to shared memory, and for the mbarriers in shared memory that
+ * count the copied bytes. They require sm_90. */
 #ifndef BSMM_CUDA_PTX_BULK_H
 #define BSMM_CUDA_PTX_BULK_H
 
@@ -11,21 +11,21 @@ static __device__ __forceinline__ void ptx_bulk_init(uint32_t barrier, uint32_t 
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
 }
 
-/* PTX ISA "fence.mbarrier_init": makes initialized mbarriers visible. Call it before other threads
- * or bulk copies use them. */
+/* PTX ISA "fence.mbarrier_init": makes initialized mbarriers visible to other threads and to bulk
+ * copies. Call it before they use the mbarriers. */
 static __device__ __forceinline__ void ptx_bulk_fence_init(void) {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-/* PTX ISA 9.7.13.15.13 "mbarrier.arrive": arrives once, and makes the phase wait for `bytes` bytes
- * that copies will write. */
+/* PTX ISA 9.7.13.15.13 "mbarrier.arrive": arrives once. The current phase then also waits until
+ * copies have written `bytes` bytes. */
 static __device__ __forceinline__ void ptx_bulk_expect(uint32_t barrier, uint32_t bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                  : "memory");
 }
 
-/* PTX ISA 9.7.13.15.13 "mbarrier.arrive": arrives once. Threads that wait for the mbarrier know
- * that this thread's earlier reads have completed. */
+/* PTX ISA 9.7.13.15.13 "mbarrier.arrive": arrives once. For threads that have waited for the
+ * mbarrier, this thread's earlier reads have completed. */
 static __device__ __forceinline__ void ptx_bulk_arrive(uint32_t barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }

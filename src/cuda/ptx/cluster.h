@@ -1,4 +1,4 @@
-/* The instructions for clusters of thread blocks (PTX ISA, "Special Registers" and "Parallel
+/* PTX instructions for clusters of thread blocks (PTX ISA, "Special Registers" and "Parallel
  * Synchronization and Communication"). */
 #ifndef BSMM_CUDA_PTX_CLUSTER_H
 #define BSMM_CUDA_PTX_CLUSTER_H

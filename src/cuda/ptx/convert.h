@@ -1,5 +1,5 @@
-/* Conversions of numbers and of registers (PTX ISA "cvt", "mov", "prmt"). The first element of a
- * pair is in the low half or the low byte. */
+/* PTX instructions that convert numbers and move parts of registers (PTX ISA "cvt", "mov", "prmt").
+ * The first element of a pair is in the low half or the low byte of its register. */
 #ifndef BSMM_CUDA_PTX_CONVERT_H
 #define BSMM_CUDA_PTX_CONVERT_H
 
@@ -32,9 +32,10 @@ static __device__ __forceinline__ void bsmm_ptx_mov_halves(uint32_t word, uint16
     asm("mov.b32 {%0, %1}, %2;" : "=h"(*low), "=h"(*high) : "r"(word));
 }
 
-/* Selects bytes (PTX ISA 9.7.9.7 "prmt"). Nibble i of `selectors` chooses byte i of the result: its
- * low three bits are the number of a byte of `low` and `high`. If the nibble's highest bit is set,
- * the result is the sign bit of that byte, repeated eight times. */
+/* Selects bytes (PTX ISA 9.7.9.7 "prmt"). Nibble i of `selectors` chooses byte i of the result. The
+ * nibble's low three bits are the number of a byte: 0 to 3 for the bytes of `low`, 4 to 7 for those
+ * of `high`. If the nibble's highest bit is set, the result is the sign bit of that byte, repeated
+ * eight times. */
 static __device__ __forceinline__ uint32_t bsmm_ptx_prmt(uint32_t low, uint32_t high,
                                                          uint32_t selectors) {
     uint32_t bytes;

@@ -1,5 +1,5 @@
 /* PTX instructions for programmatic dependent launch (a kernel starts while the stream's previous
- * kernel ends), and for the thread blocks of a cluster. They require sm_90. */
+ * kernel still runs), and for the thread blocks of a cluster. They require sm_90. */
 #ifndef BSMM_CUDA_PTX_GRID_H
 #define BSMM_CUDA_PTX_GRID_H
 
@@ -17,16 +17,16 @@ static __device__ __forceinline__ void ptx_grid_release_next(void) {
 }
 
 /* PTX ISA "mapa": converts an address in this thread block's shared memory to the address of the
- * same place in the shared memory of thread block `rank` of the cluster. */
+ * same offset in the shared memory of thread block `rank` of the cluster. */
 static __device__ __forceinline__ uint32_t ptx_grid_mapa(uint32_t address, uint32_t rank) {
     uint32_t d;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(d) : "r"(address), "r"(rank));
     return d;
 }
 
-/* Converts a generic pointer into this thread block's shared memory to the same place in the shared
- * memory of thread block `rank` of the cluster. In contrast to ptx_grid_mapa, loads through the
- * result need no conversion of the address. */
+/* Converts a generic pointer into this thread block's shared memory to a pointer to the same offset
+ * in the shared memory of thread block `rank` of the cluster. Unlike the result of ptx_grid_mapa,
+ * the result is a generic pointer, which ordinary loads can use directly. */
 static __device__ __forceinline__ const void *ptx_grid_map(const void *pointer, uint32_t rank) {
     const void *d;
     asm("mapa.u64 %0, %1, %2;" : "=l"(d) : "l"(pointer), "r"(rank));
@@ -48,8 +48,8 @@ static __device__ __forceinline__ uint32_t ptx_grid_cluster_rank(void) {
     return d;
 }
 
-/* PTX ISA "barrier.cluster": arrives at the cluster's barrier. Writes that precede it are visible
- * to the threads that wait. */
+/* PTX ISA "barrier.cluster": arrives at the cluster's barrier. Writes before the arrival are
+ * visible to threads after they have waited at the barrier. */
 static __device__ __forceinline__ void ptx_grid_cluster_arrive(void) {
     asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
 }
@@ -60,8 +60,8 @@ static __device__ __forceinline__ void ptx_grid_cluster_arrive_relaxed(void) {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
 
-/* PTX ISA "barrier.cluster": waits until all threads of the cluster have arrived, and sees the
- * writes that precede their arrivals. */
+/* PTX ISA "barrier.cluster": waits until all threads of the cluster have arrived. This thread then
+ * sees what they wrote before their arrivals. */
 static __device__ __forceinline__ void ptx_grid_cluster_wait(void) {
     asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
 }

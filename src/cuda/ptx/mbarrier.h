@@ -1,5 +1,5 @@
-/* Instructions for mbarriers, which are barriers in shared memory, one instruction per function
- * (PTX ISA 8.7, section 9.7.13.15). Addresses are 32-bit addresses in the shared window
+/* PTX instructions for mbarriers, which are barriers in shared memory (PTX ISA 8.7, section
+ * 9.7.13.15). Each function is one instruction. Addresses are 32-bit addresses in the shared window
  * (ptx/address.h). */
 #ifndef BSMM_CUDA_PTX_MBARRIER_H
 #define BSMM_CUDA_PTX_MBARRIER_H
@@ -12,8 +12,8 @@ static __device__ __forceinline__ void ptx_mbarrier_init(uint32_t barrier, uint3
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
 }
 
-/* PTX ISA 9.7.13.15.13 "mbarrier.arrive" with 9.7.13.15.12 "expect_tx": arrives once, and makes the
- * phase wait for `bytes` bytes that copies will write. */
+/* PTX ISA 9.7.13.15.13 "mbarrier.arrive" with 9.7.13.15.12 "expect_tx": arrives once. The current
+ * phase then also waits until copies have written `bytes` bytes. */
 static __device__ __forceinline__ void ptx_mbarrier_arrive_expect(uint32_t barrier,
                                                                   uint32_t bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
@@ -26,15 +26,16 @@ static __device__ __forceinline__ void ptx_mbarrier_arrive(uint32_t barrier) {
 }
 
 /* PTX ISA 9.7.13.15.13 "mbarrier.arrive": arrives at an mbarrier of any thread block of the
- * cluster. The address comes from ptx_mapa. The qualifier .release.cluster is left out, because it
- * would wait for all memory traffic of this thread. That is safe as long as the arrival only
- * signals that reads have completed. */
+ * cluster. ptx_mapa makes the address. The qualifier .release.cluster is left out, because it would
+ * wait for all memory traffic of this thread. That is safe as long as the arrival only signals that
+ * reads have completed. */
 static __device__ __forceinline__ void ptx_mbarrier_arrive_cluster(uint32_t barrier) {
     asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/* PTX ISA 9.7.13.15.13 "mbarrier.arrive": does what ptx_mbarrier_arrive_cluster does. Threads of
- * the cluster that then wait for the mbarrier see what this thread has written and seen before. */
+/* PTX ISA 9.7.13.15.13 "mbarrier.arrive" with .release.cluster: arrives at an mbarrier of any
+ * thread block of the cluster, like ptx_mbarrier_arrive_cluster. Threads of the cluster that have
+ * waited for the mbarrier also see what this thread has written and seen before the arrival. */
 static __device__ __forceinline__ void ptx_mbarrier_arrive_release_cluster(uint32_t barrier) {
     asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier)
                  : "memory");

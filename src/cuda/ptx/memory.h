@@ -1,4 +1,5 @@
-/* Loads and stores with a memory order or a shape that C cannot express (PTX ISA 8.7). */
+/* PTX instructions for loads and stores with a memory order or a shape that C cannot express (PTX
+ * ISA 8.7). */
 #ifndef BSMM_CUDA_PTX_MEMORY_H
 #define BSMM_CUDA_PTX_MEMORY_H
 
@@ -35,7 +36,7 @@ static __device__ __forceinline__ float ptx_load_shared_f32(uint32_t from) {
 }
 
 /* PTX ISA 9.7.9.8 "ld.shared": loads two floats, aligned to 8 bytes. The compiler may move this
- * load across other memory accesses. Nothing may therefore write the memory at the same time. */
+ * load across other memory accesses, so nothing may write the memory at the same time. */
 static __device__ __forceinline__ void ptx_load_shared_f32x2(uint32_t from, float to[2]) {
     asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(to[0]), "=f"(to[1]) : "r"(from));
 }
@@ -51,7 +52,7 @@ static __device__ __forceinline__ void ptx_store_shared_b16(uint32_t to, uint32_
 }
 
 /* PTX ISA 9.7.9.12 "st.async": stores a float in the shared memory of any thread block of the
- * cluster. An mbarrier in the same shared memory counts its 4 bytes. */
+ * cluster. The mbarrier at address `barrier` in that thread block counts the 4 bytes. */
 static __device__ __forceinline__ void ptx_store_async_f32(uint32_t to, float value,
                                                            uint32_t barrier) {
     asm volatile(

@@ -10,8 +10,8 @@ static __device__ __forceinline__ void ptx_copy16(uint32_t to, const void *from)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 
-/* PTX ISA 9.7.9.25.3.1 "cp.async": copies 16 bytes from global to shared memory through L1. It
- * suits warps whose threads have destinations that are far apart. */
+/* PTX ISA 9.7.9.25.3.1 "cp.async": copies 16 bytes from global to shared memory through L1. It is
+ * for warps whose threads write to scattered destinations. */
 static __device__ __forceinline__ void ptx_copy16_any(uint32_t to, const void *from) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
@@ -25,7 +25,7 @@ static __device__ __forceinline__ void ptx_copy4(uint32_t to, const void *from) 
 }
 
 /* PTX ISA 9.7.9.25.3.1 "cp.async": copies 16 bytes, which are needed only once, from global to
- * shared memory, and prefetches 128 bytes into L2. If `bytes` is 0, it writes zeros and reads
+ * shared memory, and prefetches 128 bytes into L2. If `bytes` is 0, the copy writes zeros and reads
  * nothing. */
 static __device__ __forceinline__ void ptx_copy16_once(uint32_t to, const void *from,
                                                        uint32_t bytes) {
@@ -34,8 +34,8 @@ static __device__ __forceinline__ void ptx_copy16_once(uint32_t to, const void *
                  : "memory");
 }
 
-/* Copies 8 bytes like ptx_copy16_once copies 16 bytes, but through L1, because cp.async can bypass
- * L1 only with 16 bytes. */
+/* Copies 8 bytes as ptx_copy16_once copies 16 bytes, but through L1, because cp.async can bypass L1
+ * only with 16 bytes. */
 static __device__ __forceinline__ void ptx_copy8_once(uint32_t to, const void *from,
                                                       uint32_t bytes) {
     asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 8, %2;" ::"r"(to), "l"(from),

@@ -1,39 +1,43 @@
-/* Instructions of Blackwell's tensor cores and of their tensor memory, one instruction per function
- * (PTX ISA 9.0, section 9.7.16). Tensor memory has 128 lanes of 512 columns of 32 bits. An address
- * has the lane in its upper and the column in its lower 16 bits. All functions are for one thread
- * block (cta_group::1). */
+/* PTX instructions of Blackwell's tensor cores and of their tensor memory (PTX ISA 9.0, section
+ * 9.7.16). Each function is one instruction. Tensor memory has 128 lanes of 512 columns of 32 bits.
+ * The upper 16 bits of an address are the lane, and its lower 16 bits are the column. All functions
+ * in this file are for one thread block (cta_group::1). */
 #ifndef BSMM_CUDA_PTX_TCGEN05_H
 #define BSMM_CUDA_PTX_TCGEN05_H
 
 #include <stdint.h>
 
-/* PTX ISA "tcgen05.alloc": allocates `columns` columns (a power of two from 32 to 512) and writes
- * their address to shared memory. It waits until another thread block of the SM frees columns. */
+/* PTX ISA "tcgen05.alloc": allocates `columns` columns of tensor memory (a power of two from 32 to
+ * 512) and writes their address to shared memory. If too few columns are free, it waits until
+ * another thread block of the SM frees columns. */
 static __device__ __forceinline__ void ptx_tcgen05_alloc(uint32_t to, uint32_t columns) {
     asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(to),
                  "r"(columns)
                  : "memory");
 }
-/* PTX ISA "tcgen05.relinquish_alloc_permit": the thread block will allocate no more columns. */
+/* PTX ISA "tcgen05.relinquish_alloc_permit": declares that the thread block will allocate no more
+ * columns. */
 static __device__ __forceinline__ void ptx_tcgen05_relinquish(void) {
     asm volatile("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;");
 }
-/* PTX ISA "tcgen05.dealloc": frees columns. A thread block must free all columns before it ends. */
+/* PTX ISA "tcgen05.dealloc": frees columns of tensor memory. A thread block must free all of its
+ * columns before it ends. */
 static __device__ __forceinline__ void ptx_tcgen05_dealloc(uint32_t address, uint32_t columns) {
     asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(address),
                  "r"(columns));
 }
 
-/* PTX ISA "tcgen05.fence": orders this thread's earlier tcgen05 instructions before a signal to
- * other threads, and its later ones after a signal from other threads. */
+/* PTX ISA "tcgen05.fence". The variant "before" orders this thread's earlier tcgen05 instructions
+ * before a signal to other threads. The variant "after" orders this thread's later tcgen05
+ * instructions after a signal from other threads. */
 static __device__ __forceinline__ void ptx_tcgen05_fence_before(void) {
     asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
 }
 static __device__ __forceinline__ void ptx_tcgen05_fence_after(void) {
     asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
 }
-/* PTX ISA "tcgen05.commit": lets the mbarrier get one arrival when all earlier tcgen05.mma and
- * tcgen05.cp instructions of this thread have completed. */
+/* PTX ISA "tcgen05.commit": when all earlier tcgen05.mma and tcgen05.cp instructions of this thread
+ * have completed, the mbarrier gets one arrival. */
 static __device__ __forceinline__ void ptx_tcgen05_commit(uint32_t barrier) {
     asm volatile(
         "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(barrier)
@@ -47,24 +51,25 @@ static __device__ __forceinline__ uint64_t ptx_tcgen05_rows_128(uint32_t address
     const uint64_t stride = 1024 >> 4, version = 1, swizzle_128 = 2;
     return (uint64_t)((address & 0x3FFFF) >> 4) | stride << 32 | version << 46 | swizzle_128 << 61;
 }
-/* Returns the descriptor of rows of 16 contiguous bytes in shared memory, without a swizzle. Groups
- * of eight rows are contiguous too. */
+/* Returns the descriptor (PTX ISA "Shared memory descriptor") of rows of 16 bytes in shared memory,
+ * without a swizzle. All rows are contiguous. */
 static __device__ __forceinline__ uint64_t ptx_tcgen05_rows_16(uint32_t address) {
     const uint64_t leading = 128 >> 4, stride = 128 >> 4, version = 1;
     return (uint64_t)((address & 0x3FFFF) >> 4) | leading << 16 | stride << 32 | version << 46;
 }
 
-/* PTX ISA "tcgen05.cp": copies 32 rows of 16 bytes from shared memory to tensor memory, to 32 lanes
- * of four columns. It writes four copies, which begin at the lanes 0, 32, 64 and 96. */
+/* PTX ISA "tcgen05.cp": copies 32 rows of 16 bytes from shared memory to tensor memory, where they
+ * fill 32 lanes of four columns. The instruction writes this data four times, from the lanes 0, 32,
+ * 64 and 96 on. */
 static __device__ __forceinline__ void ptx_tcgen05_copy_32x128b(uint32_t to, uint64_t from) {
     asm volatile("tcgen05.cp.cta_group::1.32x128b.warpx4 [%0], %1;" ::"r"(to), "l"(from)
                  : "memory");
 }
-/* PTX ISA "tcgen05.mma" with block_scale: adds the product of a tile of A and a tile of B, with the
- * block scales applied, to the accumulators at `d`. If `adds` is 0, the product replaces them. `a`
- * and `b` are descriptors of shared memory, `form` is the instruction descriptor, and `a_scales`
- * and `b_scales` are addresses in tensor memory. `KIND` is a literal such as
- * "mxf8f6f4.block_scale.block32". */
+/* PTX ISA "tcgen05.mma" with block_scale: multiplies a tile of A by a tile of B, applies the block
+ * scales, and adds the product to the accumulators at `d`. If `adds` is 0, the product overwrites
+ * the accumulators. `a` and `b` are descriptors of shared memory, `form` is the instruction
+ * descriptor, and `a_scales` and `b_scales` are addresses in tensor memory. `KIND` is a literal
+ * such as "mxf8f6f4.block_scale.block32". */
 #define PTX_TCGEN05_MMA_SCALED(KIND, d, a, b, form, a_scales, b_scales, adds)                      \
     asm volatile("{ .reg .pred p;\n\t"                                                             \
                  "setp.ne.b32 p, %6, 0;\n\t"                                                       \
@@ -73,8 +78,9 @@ static __device__ __forceinline__ void ptx_tcgen05_copy_32x128b(uint32_t to, uin
                  "l"(a), "l"(b), "r"(form), "r"(a_scales), "r"(b_scales), "r"(adds)                \
                  : "memory")
 
-/* PTX ISA "tcgen05.mma": does the same without block scales. `KIND` is a literal such as
- * "f8f6f4". */
+/* PTX ISA "tcgen05.mma" without block scales: multiplies a tile of A by a tile of B and adds the
+ * product to the accumulators at `d`. If `adds` is 0, the product overwrites the accumulators.
+ * `KIND` is a literal such as "f8f6f4". */
 #define PTX_TCGEN05_MMA(KIND, d, a, b, form, adds)                                                 \
     asm volatile("{ .reg .pred p;\n\t"                                                             \
                  "setp.ne.b32 p, %4, 0;\n\t"                                                       \
@@ -82,9 +88,9 @@ static __device__ __forceinline__ void ptx_tcgen05_copy_32x128b(uint32_t to, uin
                  "l"(a), "l"(b), "r"(form), "r"(adds)                                              \
                  : "memory")
 
-/* PTX ISA "tcgen05.ld": loads 32 columns. Warp w of a warpgroup reads the 32 lanes of tensor memory
- * that begin at lane 32 w, and thread i of the warp gets lane 32 w + i. The registers are valid
- * after ptx_tcgen05_wait_loads. */
+/* PTX ISA "tcgen05.ld": loads 32 columns of tensor memory. Warp w of a warpgroup reads the 32 lanes
+ * of tensor memory that begin at lane 32 w, and thread i of the warp gets lane 32 w + i. The
+ * registers are valid after ptx_tcgen05_wait_loads. */
 static __device__ __forceinline__ void ptx_tcgen05_load_x32(uint32_t from, uint32_t r[32]) {
     asm volatile("tcgen05.ld.sync.aligned.32x32b.x32.b32 "
                  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
@@ -105,8 +111,8 @@ static __device__ __forceinline__ void ptx_tcgen05_wait_loads(void) {
 
 /* ---- stores, by a full warp ---- */
 
-/* PTX ISA "tcgen05.st": stores four columns. Lane i of the warp stores to lane i of the warp's
- * quarter of tensor memory. */
+/* PTX ISA "tcgen05.st": stores four columns of tensor memory. Warp w of a warpgroup writes the 32
+ * lanes of tensor memory that begin at lane 32 w, and thread i of the warp writes lane 32 w + i. */
 static __device__ __forceinline__ void ptx_tcgen05_store_x4(uint32_t to, const uint32_t r[4]) {
     asm volatile("tcgen05.st.sync.aligned.32x32b.x4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to),
                  "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])

@@ -1,38 +1,39 @@
-/* Instructions of Blackwell's tensor cores for pairs of thread blocks (cta_group::2), one
- * instruction per function (PTX ISA 9.0, section 9.7.16). Two blocks of a cluster are a pair if
- * their ranks differ in the lowest bit only. The block with the even rank is the leader. All
- * tcgen05 instructions of a kernel must have the same cta_group. Loads from tensor memory, fences
- * and descriptors are those of tcgen05.h. */
+/* PTX instructions of Blackwell's tensor cores for pairs of thread blocks, i.e. with cta_group::2
+ * (PTX ISA 9.0, section 9.7.16). Each function is one instruction. Two thread blocks of a cluster
+ * are a pair if their ranks differ in the lowest bit only. The block with the even rank is the
+ * leader. All tcgen05 instructions of a kernel must have the same cta_group. Loads from tensor
+ * memory, fences and descriptors have no cta_group and are in tcgen05.h. */
 #ifndef BSMM_CUDA_PTX_TCGEN05_PAIR_H
 #define BSMM_CUDA_PTX_TCGEN05_PAIR_H
 
 #include <stdint.h>
 
-/* ---- allocation, by a full warp of each of the two blocks ---- */
+/* ---- allocation, by a full warp of each of the two thread blocks ---- */
 
-/* PTX ISA "tcgen05.alloc": allocates `columns` columns (a power of two from 32 to 512) in both
- * blocks and writes their address to shared memory. */
+/* PTX ISA "tcgen05.alloc": allocates `columns` columns of tensor memory (a power of two from 32 to
+ * 512) in both thread blocks of a pair and writes their address to shared memory. */
 static __device__ __forceinline__ void ptx_tcgen05_pair_alloc(uint32_t to, uint32_t columns) {
     asm volatile("tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(to),
                  "r"(columns)
                  : "memory");
 }
-/* PTX ISA "tcgen05.relinquish_alloc_permit": the thread block will allocate no more columns. */
+/* PTX ISA "tcgen05.relinquish_alloc_permit": declares that the thread block will allocate no more
+ * columns. */
 static __device__ __forceinline__ void ptx_tcgen05_pair_relinquish(void) {
     asm volatile("tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;");
 }
-/* PTX ISA "tcgen05.dealloc": frees columns. */
+/* PTX ISA "tcgen05.dealloc": frees columns of tensor memory in both thread blocks of a pair. */
 static __device__ __forceinline__ void ptx_tcgen05_pair_dealloc(uint32_t address,
                                                                 uint32_t columns) {
     asm volatile("tcgen05.dealloc.cta_group::2.sync.aligned.b32 %0, %1;" ::"r"(address),
                  "r"(columns));
 }
 
-/* ---- work of one thread of the leader ---- */
+/* ---- instructions that one thread of the pair's leader issues ---- */
 
-/* PTX ISA "tcgen05.commit" with multicast: the mbarrier at the same address in each block whose bit
- * of `mask` is set gets one arrival when all earlier products and copies of this thread have
- * completed. */
+/* PTX ISA "tcgen05.commit" with multicast: when all earlier products and copies of this thread have
+ * completed, the mbarrier at the same address in each thread block whose bit of `mask` is set gets
+ * one arrival. */
 static __device__ __forceinline__ void ptx_tcgen05_pair_commit(uint32_t barrier, uint16_t mask) {
     asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster"
                  ".multicast::cluster.b64 [%0], %1;" ::"r"(barrier),
@@ -40,16 +41,17 @@ static __device__ __forceinline__ void ptx_tcgen05_pair_commit(uint32_t barrier,
                  : "memory");
 }
 
-/* PTX ISA "tcgen05.cp": does what ptx_tcgen05_copy_32x128b does in both blocks. Each block copies
- * from its own shared memory to its own tensor memory. */
+/* PTX ISA "tcgen05.cp" with cta_group::2: copies as ptx_tcgen05_copy_32x128b does, in both thread
+ * blocks of a pair. Each block copies from its own shared memory to its own tensor memory. */
 static __device__ __forceinline__ void ptx_tcgen05_pair_copy_32x128b(uint32_t to, uint64_t from) {
     asm volatile("tcgen05.cp.cta_group::2.32x128b.warpx4 [%0], %1;" ::"r"(to), "l"(from)
                  : "memory");
 }
 
-/* PTX ISA "tcgen05.mma" with block_scale: does what PTX_TCGEN05_MMA_SCALED does for the rows of A
- * and B of both blocks. Each block holds half of the rows of A, half of the rows of B, and the rows
- * of D of its rows of A. */
+/* PTX ISA "tcgen05.mma" with block_scale and cta_group::2: multiplies as PTX_TCGEN05_MMA_SCALED
+ * does, with the rows of A and B of both thread blocks of a pair. Each block holds half of the rows
+ * of A and half of the rows of B. Each block's tensor memory gets the rows of D that belong to its
+ * rows of A. */
 #define PTX_TCGEN05_PAIR_MMA_SCALED(KIND, d, a, b, form, a_scales, b_scales, adds)                 \
     asm volatile("{ .reg .pred p;\n\t"                                                             \
                  "setp.ne.b32 p, %6, 0;\n\t"                                                       \
@@ -58,10 +60,11 @@ static __device__ __forceinline__ void ptx_tcgen05_pair_copy_32x128b(uint32_t to
                  "l"(a), "l"(b), "r"(form), "r"(a_scales), "r"(b_scales), "r"(adds)                \
                  : "memory")
 
-/* ---- work of one thread of either block ---- */
+/* ---- instructions that one thread of either thread block issues ---- */
 
-/* PTX ISA 9.7.9.27.1.2 "cp.async.bulk.tensor" with cta_group::2: does what ptx_tma_load does. The
- * mbarrier may be in either block of the pair (its address comes from ptx_mapa). */
+/* PTX ISA 9.7.9.27.1.2 "cp.async.bulk.tensor" with cta_group::2: loads a tile by TMA as
+ * ptx_tma_load does. The mbarrier that counts the bytes may be in either thread block of the pair.
+ * ptx_mapa makes its address. */
 static __device__ __forceinline__ void ptx_tma_load_pair(uint32_t to, const void *map, int32_t x,
                                                          int32_t y, uint32_t barrier) {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"

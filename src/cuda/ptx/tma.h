@@ -1,7 +1,7 @@
-/* Instructions for TMA (the Tensor Memory Accelerator, which copies tiles between global and shared
- * memory), one instruction per function (PTX ISA 8.7, section 9.7.9.27). Coordinates are in
- * elements, and the first one is along the contiguous dimension. Elements outside the tensor are
- * read as 0 and are not written. */
+/* PTX instructions for TMA (the Tensor Memory Accelerator, which copies tiles between global and
+ * shared memory; PTX ISA 8.7, section 9.7.9.27). Each function is one instruction. Coordinates are
+ * in elements, and the first one is along the contiguous dimension. TMA reads elements outside the
+ * tensor as 0 and does not write them. */
 #ifndef BSMM_CUDA_PTX_TMA_H
 #define BSMM_CUDA_PTX_TMA_H
 
@@ -14,7 +14,7 @@ static __device__ __forceinline__ void ptx_tma_prefetch_map(const void *map) {
 }
 
 /* PTX ISA 9.7.9.27.1.2 "cp.async.bulk.tensor": loads a tile from global to shared memory. The
- * mbarrier counts its bytes. */
+ * mbarrier counts the tile's bytes. */
 static __device__ __forceinline__ void ptx_tma_load(uint32_t to, const void *map, int32_t x,
                                                     int32_t y, uint32_t barrier) {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
@@ -51,9 +51,9 @@ static __device__ __forceinline__ void ptx_tma_commit(void) {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-/* PTX ISA 9.7.9.25.4.2 "cp.async.bulk.wait_group.read": waits until all but the `pending` most
- * recent bulk groups have read their shared memory, which may then be overwritten. `pending` is a
- * literal. */
+/* PTX ISA 9.7.9.25.4.2 "cp.async.bulk.wait_group.read": waits until TMA has read the shared memory
+ * of all but the `pending` most recent bulk groups. This shared memory may then be overwritten.
+ * `pending` is a literal. */
 #define PTX_TMA_WAIT_READ(pending)                                                                 \
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory")
 

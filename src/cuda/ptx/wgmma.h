@@ -1,12 +1,13 @@
-/* Instructions around wgmma, the matrix multiply-accumulate of a warpgroup, one instruction per
- * function (PTX ISA 8.7, section 9.7.15). The multiplication itself is in wgmma_one.h. */
+/* PTX instructions around wgmma, the matrix multiply-accumulate of a warpgroup (PTX ISA 8.7,
+ * section 9.7.15). Each function is one instruction. The multiplication itself is in wgmma_one.h.
+ */
 #ifndef BSMM_CUDA_PTX_WGMMA_H
 #define BSMM_CUDA_PTX_WGMMA_H
 
 #include <stdint.h>
 
-/* PTX ISA 9.7.15.7.1 "wgmma.fence": completes this thread's accesses to registers before the wgmma
- * instructions that follow use the registers. */
+/* PTX ISA 9.7.15.7.1 "wgmma.fence": completes this thread's accesses to registers before later
+ * wgmma instructions use the registers. */
 static __device__ __forceinline__ void ptx_wgmma_fence(void) {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
@@ -41,7 +42,7 @@ static __device__ __forceinline__ uint64_t ptx_wgmma_descriptor_plain(uint32_t a
 }
 
 /* Emits no instruction. It keeps the compiler from reusing the registers of a wgmma operand while a
- * running wgmma still reads them. */
+ * wgmma instruction that is still running reads them. */
 static __device__ __forceinline__ void ptx_wgmma_hold_words(uint32_t a[4]) {
     asm volatile("" : "+r"(a[0]), "+r"(a[1]), "+r"(a[2]), "+r"(a[3]));
 }

@@ -111,8 +111,8 @@ static __device__ __forceinline__ void WGMMA_NAME(float *d, WGMMA_A, uint64_t b,
                  : "memory");
 }
 
-/* Emits no instruction. It keeps the compiler from moving accesses to d across this point while a
- * wgmma may still write it. */
+/* Emits no instruction. It keeps the compiler from moving accesses to d across this point, because
+ * a wgmma instruction may still be writing d. */
 static __device__ __forceinline__ void WGMMA_HOLD(float *d) {
     asm volatile("" : WGMMA_REGS::"memory");
 }

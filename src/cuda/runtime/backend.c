@@ -147,7 +147,7 @@ static bsmm_status finish(const void *device, void *stream) {
                                   : bsmm_cuda_fail(d->driver, result, "cuStreamSynchronize");
 }
 
-/* The functions that both backends share. Only opening and describing a device differ between a GPU
+/* These functions serve both backends. Only opening and describing a device differ between a GPU
  * and a simulator. */
 #define HOOKS                                                                                      \
     .check_pointer = check_pointer, .allocate = allocate, .release = release, .store = store,      \

@@ -1,8 +1,8 @@
-/* NVIDIA GPUs and simulated NVIDIA GPUs: a record of each device, the modules that are loaded on
- * it, and launches. Any number of threads may use one record.
+/* This header declares a record of each NVIDIA GPU and each simulated NVIDIA GPU, the modules that
+ * are loaded on it, and launches. Any number of threads may use one record.
  *
  * Host code declares each kernel as a static const bsmm_cuda_function. It loads the kernel when a
- * plan is made (bsmm_cuda_load) and launches it in a run (bsmm_cuda_launch). A run neither
+ * plan is made (bsmm_cuda_load) and launches the kernel in a run (bsmm_cuda_launch). A run neither
  * allocates memory nor synchronizes. Every function in this file restores the caller's current
  * context. */
 #ifndef BSMM_CUDA_RUNTIME_DEVICE_H
@@ -13,12 +13,12 @@
 
 typedef struct bsmm_cuda_device {
     const bsmm_cuda_driver *driver;
-    int ordinal; /* the number by which the driver knows the device */
+    int ordinal; /* the driver's number of the device */
     CUdevice handle;
     char device[32];       /* the device's name in bsmm, for example "cuda:0" or "sim:sm_100:1" */
     CUcontext context;     /* the device's primary context, which is kept until the process ends */
     char name[96];         /* the GPU's name, for example "NVIDIA H200" */
-    bool is_simulated;     /* true if the device is a simulator, which runs PTX but no cubins */
+    bool is_simulated;     /* true for a simulator, which runs PTX but no cubins */
     int capability;        /* the compute capability as 10 * major + minor, for example 90 */
     int multiprocessors;   /* the number of streaming multiprocessors (SMs), for example 132 */
     uint64_t l2_bytes;     /* the size of the L2 cache in bytes */
@@ -29,7 +29,7 @@ typedef struct bsmm_cuda_device {
 
 /* Returns the record of device "cuda:ordinal". The first call for a device makes its record.
  * Returns NOT_FOUND if there is no driver or no such GPU, and DEVICE if the GPU's context cannot be
- * made. A failure is not kept, so the next call tries again. */
+ * made. After a failure, the next call tries again. */
 bsmm_status bsmm_cuda_device_get(uint32_t ordinal, const bsmm_cuda_device **device);
 
 /* Returns the record of a simulated GPU. The simulated GPU "sim:MODEL:number" has the ordinal
@@ -42,13 +42,14 @@ bsmm_status bsmm_cuda_simulated_get(uint32_t ordinal, const bsmm_cuda_device **d
 bsmm_status bsmm_cuda_device_read(uint32_t ordinal, bsmm_cuda_device *device);
 
 /* bsmm_cuda_enter makes the device's context current for this thread, and bsmm_cuda_leave restores
- * the caller's context. Calls may nest, and every successful enter needs a leave. The functions of
- * this header call them, so a caller needs them only around its own calls of the driver. */
+ * the caller's context. Calls may nest, and every successful enter needs a leave. All functions of
+ * this header enter and leave by themselves, so a caller needs these two functions only around its
+ * own calls of the driver. */
 bsmm_status bsmm_cuda_enter(const bsmm_cuda_device *device);
 void bsmm_cuda_leave(const bsmm_cuda_device *device);
 
-/* Enters the device's context, evaluates `call`, leaves the context, and returns the status of the
- * call from the function that has this line. If entering fails, `call` is not evaluated. */
+/* Enters the device's context, evaluates `call` and leaves the context. The function that contains
+ * this macro then returns the status of `call`. If entering fails, `call` is not evaluated. */
 #define BSMM_CUDA_RETURN_INSIDE(device, call)                                                      \
     do {                                                                                           \
         BSMM_TRY(bsmm_cuda_enter(device));                                                         \
@@ -57,18 +58,17 @@ void bsmm_cuda_leave(const bsmm_cuda_device *device);
         return inside;                                                                             \
     } while (0)
 
-/* A kernel, i.e. an extern "C" __global__ function of an embedded module. Define one static const
- * struct for each kernel, because the struct's address is the key of a cache. */
+/* Describes a kernel, i.e. an extern "C" __global__ function of an embedded module. Define one
+ * static const struct for each kernel, because the struct's address is the key of a cache. */
 typedef bsmm_gpu_function bsmm_cuda_function;
 
-/* Finds the image of a module that the device runs best, a cubin if there is one, else PTX. Sets
- * *image to NULL if the device can run none. Returns UNSUPPORTED if the library has no images for
- * NVIDIA GPUs, and NOT_FOUND if it has no such module. */
+/* Finds the image of a module that the device runs best: a cubin if there is one, else PTX. Sets
+ * *image to NULL if the device can run none of the images. Returns UNSUPPORTED if the library has
+ * no images for NVIDIA GPUs, and NOT_FOUND if it has no such module. */
 bsmm_status bsmm_cuda_image_find(const bsmm_cuda_device *device, const char *module,
                                  const bsmm_gpu_image **image);
 
-/* Writes to `why` the reason why the library has no image of a module that the device can run, and
- * returns `why`. */
+/* Writes to `why` why the device can run none of a module's images, and returns `why`. */
 const char *bsmm_cuda_no_image(const bsmm_cuda_device *device, const char *module, char *why,
                                size_t size);
 
@@ -81,20 +81,20 @@ bsmm_status bsmm_cuda_load(const bsmm_cuda_device *device, const bsmm_cuda_funct
 
 typedef struct bsmm_cuda_launch_desc {
     const bsmm_cuda_function *function;
-    /* The extents of the grid in thread blocks, and of a thread block in threads. An extent of 0
-     * counts as 1. */
+    /* `grid` gives the extents of the grid in thread blocks, and `block` those of a thread block in
+     * threads. An extent of 0 counts as 1. */
     uint32_t grid[3], block[3];
-    /* The extents of a cluster of thread blocks. An extent of 0 counts as 1. If all extents are 0,
-     * the launch has no clusters. */
+    /* `cluster` gives the extents of a cluster in thread blocks. An extent of 0 counts as 1. If all
+     * extents are 0, the launch has no clusters. */
     uint32_t cluster[3];
     uint32_t shared_bytes; /* the bytes of dynamic shared memory, at most function->shared_bytes */
-    /* True if the kernel may start while the stream's previous kernel ends (programmatic stream
-     * serialization). The kernel must then wait by griddepcontrol.wait before it uses the previous
-     * kernel's results. */
+    /* True if the kernel may start while the stream's previous kernel still runs (programmatic
+     * stream serialization). The kernel must then execute griddepcontrol.wait before it uses the
+     * previous kernel's results. */
     bool overlap;
     void *stream; /* the stream, a CUstream; NULL is the legacy default stream */
-    /* The arguments of the launch as cuLaunchKernelEx expects them, one pointer per kernel
-     * parameter. */
+    /* These are the arguments of the launch as cuLaunchKernelEx expects them: one pointer for each
+     * kernel parameter. */
     void **arguments;
 } bsmm_cuda_launch_desc;
 
@@ -102,10 +102,10 @@ typedef struct bsmm_cuda_launch_desc {
  * thread block. */
 bsmm_status bsmm_cuda_launch(const bsmm_cuda_device *device, const bsmm_cuda_launch_desc *launch);
 
-/* A launch that a plan prepares: its kernel is loaded. Each run provides only the stream and the
- * arguments. */
+/* Describes a launch that a plan prepares. The kernel is already loaded. Each run provides only the
+ * stream and the arguments. */
 typedef struct bsmm_cuda_ready {
-    void *handle;               /* the loaded kernel, a CUfunction */
+    void *handle;               /* the loaded kernel (a CUfunction) */
     bsmm_cuda_launch_desc desc; /* the description of the launch, without stream and arguments */
 } bsmm_cuda_ready;
 
@@ -113,7 +113,7 @@ bsmm_status bsmm_cuda_ready_make(const bsmm_cuda_device *device, const bsmm_cuda
                                  bsmm_cuda_ready *ready);
 
 /* Queues a launch that a plan has prepared. The device's context must be current. The caller makes
- * it current once for all launches of a run, because that takes less time. */
+ * the context current once for all launches of a run, because that takes less time. */
 bsmm_status bsmm_cuda_ready_launch(const bsmm_cuda_device *device, const bsmm_cuda_ready *ready,
                                    void *stream, void **arguments);
 
@@ -121,27 +121,28 @@ bsmm_status bsmm_cuda_ready_launch(const bsmm_cuda_device *device, const bsmm_cu
  * exactly the types of the kernel's parameters. */
 #define BSMM_CUDA_ARGUMENTS(...) ((void *[]){__VA_ARGS__})
 
-/* The description of a tiled tensor map of up to 3 dimensions. A tensor map is TMA's descriptor of
- * a tensor. The innermost dimension comes first. */
+/* Describes a tiled tensor map of up to 3 dimensions. A tensor map is TMA's descriptor of a tensor.
+ * The innermost dimension comes first. */
 typedef struct bsmm_cuda_tensor_desc {
     int type;    /* the element type, a value CU_TENSOR_MAP_DATA_TYPE_* */
     int swizzle; /* the swizzle of shared memory, a value CU_TENSOR_MAP_SWIZZLE_* */
-    /* the bytes that L2 fetches for each access, a value CU_TENSOR_MAP_L2_PROMOTION_* */
+    /* L2 fetches this number of bytes for each access, a value CU_TENSOR_MAP_L2_PROMOTION_*. */
     int l2_promotion;
     uint32_t rank;       /* the number of dimensions of the tensor, 1 to 3 */
     uint64_t extents[3]; /* the extents of the tensor in elements, at least 1 */
-    /* the strides of dimensions 1 and 2 of the tensor in bytes, multiples of 16 */
+    /* These are the strides of dimensions 1 and 2 of the tensor in bytes. They are multiples of 16.
+     */
     uint64_t strides[2];
-    /* the number of elements in each dimension that one TMA copy moves, 1 to 256 */
+    /* One TMA copy moves this number of elements in each dimension, 1 to 256. */
     uint32_t box[3];
 } bsmm_cuda_tensor_desc;
 
-/* A tensor map that a plan prepares. Each run provides only the tensor's address. */
+/* Holds a tensor map that a plan prepares. Each run provides only the tensor's address. */
 typedef struct bsmm_cuda_ready_map {
     CUtensorMap map;
     bsmm_cuda_tensor_desc desc;
-    /* False if the driver cannot encode a tensor map without a tensor's address. Each run then
-     * encodes the whole tensor map. */
+    /* False if the driver cannot encode a tensor map before the tensor's address is known. Each run
+     * then encodes the whole tensor map. */
     bool is_encoded;
 } bsmm_cuda_ready_map;
 

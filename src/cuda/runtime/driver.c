@@ -1,5 +1,5 @@
-/* Opens libcuda.so.1, either NVIDIA's driver or the simulator, and converts its errors to statuses
- * and messages. */
+/* The functions in this file open libcuda.so.1, which is NVIDIA's driver, or the simulator. They
+ * also convert errors of the driver to statuses and messages. */
 #include "cuda/runtime/driver.h"
 
 #include "gpu/driver.h"

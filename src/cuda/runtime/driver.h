@@ -1,6 +1,6 @@
 /* Declarations for libcuda.so.1, which the library opens at run time. Types and constants are
- * declared here, so that the build needs no CUDA toolkit. Comments name the section of the CUDA
- * Driver API reference that a declaration follows. */
+ * declared here, so that the build needs no CUDA toolkit. Comments name sections of the CUDA Driver
+ * API reference. */
 #ifndef BSMM_CUDA_RUNTIME_DRIVER_H
 #define BSMM_CUDA_RUNTIME_DRIVER_H
 
@@ -19,7 +19,7 @@ typedef struct CUevent_st *CUevent;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphExec_st *CUgraphExec;
 
-enum { /* the values of CUresult that this library distinguishes */
+enum { /* values of CUresult that this library distinguishes */
        CUDA_SUCCESS = 0,
        CUDA_ERROR_INVALID_VALUE = 1,
        CUDA_ERROR_OUT_OF_MEMORY = 2,
@@ -82,8 +82,8 @@ enum {
     CU_STREAM_CAPTURE_STATUS_NONE = 0
 };
 
-/* The constants and structs of cuLaunchKernelEx. The structs have the layout of CUlaunchAttribute
- * and CUlaunchConfig in cuda.h. */
+/* These constants and structs are for cuLaunchKernelEx. The structs have the layout of
+ * CUlaunchAttribute and CUlaunchConfig in cuda.h. */
 enum {
     CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6
@@ -117,7 +117,8 @@ enum {
     CU_TENSOR_MAP_DATA_TYPE_FLOAT16 = 6,
     CU_TENSOR_MAP_DATA_TYPE_FLOAT32 = 7,
     CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 = 9,
-    /* 16 elements of 4 or 6 bits, which TMA spreads over 16 bytes of shared memory (CUDA 12.8) */
+    /* An element is a group of 16 numbers of 4 or 6 bits, which TMA spreads over 16 bytes of shared
+     * memory (CUDA 12.8). */
     CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B = 14,
     CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B = 15,
     CU_TENSOR_MAP_INTERLEAVE_NONE = 0,
@@ -136,29 +137,30 @@ typedef struct bsmm_cuda_driver {
 #define ENTRY(name, symbol, parameters) CUresult(*name) parameters;
 #include "cuda/runtime/driver.def"
 #undef ENTRY
-    /* the function by which bsmm recognizes the simulator; NULL for NVIDIA's driver */
+    /* bsmm recognizes the simulator by this function. It is NULL for NVIDIA's driver. */
     bsmm_gpu_sim_device *bsmm_sim_device;
 } bsmm_cuda_driver;
 
-/* The simulator of NVIDIA GPUs, and the names of the GPU models that it simulates. */
+/* Describes the simulator of NVIDIA GPUs. bsmm_cuda_models lists the names of the GPU models that
+ * it simulates. */
 extern const bsmm_gpu_simulator bsmm_cuda_simulator;
 extern const char *const bsmm_cuda_models[];
 
 /* bsmm_cuda_driver_get returns NVIDIA's driver, and bsmm_cuda_simulator_get returns the simulator.
- * The first call of each opens and initializes the library. If that fails, later calls return the
- * same error: NOT_FOUND if there is no such library, UNSUPPORTED if it is too old, and DEVICE if
- * cuInit fails. */
+ * The first call of each function opens and initializes the library. If that fails, later calls
+ * return the same error: NOT_FOUND if there is no such library, UNSUPPORTED if it is too old, and
+ * DEVICE if cuInit fails. */
 bsmm_status bsmm_cuda_driver_get(const bsmm_cuda_driver **driver);
 bsmm_status bsmm_cuda_simulator_get(const bsmm_cuda_driver **driver);
 
-/* Fails with the status (MEMORY, DEVICE, ...) that corresponds to a CUresult other than
- * CUDA_SUCCESS. The error message contains the name of the failed call, CUDA's name of the error,
- * and a remedy if bsmm knows one. `driver` may be NULL. The message then lacks CUDA's name of the
+/* Returns the status (MEMORY, DEVICE, ...) that corresponds to a CUresult other than CUDA_SUCCESS,
+ * and sets the error message. The message contains the name of the failed call, CUDA's name of the
+ * error, and a remedy if bsmm knows one. If `driver` is NULL, the message lacks CUDA's name of the
  * error. */
 bsmm_status bsmm_cuda_fail(const bsmm_cuda_driver *driver, CUresult result, const char *call);
 
-/* Calls a function of `driver`. If it fails, the function that contains this macro returns the
- * error. */
+/* Calls a function of `driver`. If the call fails, the function that contains this macro returns
+ * the error. */
 #define BSMM_CUDA_TRY(driver, entry, ...)                                                          \
     do {                                                                                           \
         CUresult cuda_result = (driver)->entry(__VA_ARGS__);                                       \

@@ -1,4 +1,5 @@
-/* Loads modules and kernels, once per device, launches kernels, and makes TMA tensor maps. */
+/* The functions in this file load modules and kernels (once per device), launch kernels, and make
+ * TMA tensor maps. */
 #include "cuda/runtime/device.h"
 
 static bsmm_status find_image(const void *device, const char *module,
@@ -10,9 +11,9 @@ static const char *no_image(const void *device, const char *module, char *why, s
     return bsmm_cuda_no_image(device, module, why, size);
 }
 
-/* begin() lets this thread load a module even while it captures a stream into a graph. Loading may
- * allocate memory, which the driver forbids during a capture unless the capture mode is relaxed.
- * Loading does not disturb a capture, so the mode is relaxed for the time of loading. *before gets
+/* Lets this thread load a module even while it captures a stream into a graph. Loading may allocate
+ * memory, which the driver forbids during a capture unless the capture mode is relaxed. This
+ * function relaxes the mode until loading has ended, which does not disturb a capture. *before gets
  * the previous mode. */
 static bsmm_status begin(const void *device, int *before) {
     const bsmm_cuda_device *d = device;
@@ -126,8 +127,8 @@ bsmm_status bsmm_cuda_ready_launch(const bsmm_cuda_device *device, const bsmm_cu
     return launch(device, ready->handle, &ready->desc, stream, arguments);
 }
 
-/* Casts const away. The driver's functions declare the address as writable, but they only store its
- * number. */
+/* Casts const away. The driver's functions declare the address as writable, but they store only the
+ * address itself. */
 static void *writable(const void *address) {
     union {
         const void *given;

@@ -1,10 +1,10 @@
-/* The kernel for FP8 products with fp32 scales on Blackwell (sm_100f): D = alpha * (A . scales)
- * (B . scales)^T + beta * C + bias, for elements e4m3 and e5m2 and scales that each cover a
- * multiple of 128 columns, or whole rows (fp8_group128, fp8_block128, FP8 per channel).
+/* The kernel for FP8 products with fp32 scales on Blackwell (sm_100f): D = alpha * (A . scales) (B
+ * . scales)^T + beta * C + bias, for elements e4m3 and e5m2 and scales that each cover a multiple
+ * of 128 columns, or whole rows (fp8_group128, fp8_block128, FP8 per channel).
  *
- * tcgen05.mma has no fp32 scales. The tensor cores therefore sum each k block, i.e. 128 elements of
- * K, by itself. Eight warps multiply the sums by the scales and add them to totals in registers.
- * This is called promoting.
+ * tcgen05.mma cannot apply fp32 scales. The tensor cores therefore compute separate sums for each k
+ * block, i.e. for 128 elements of K. Eight warps multiply these sums by the scales and add them to
+ * totals in registers. This step is called promotion.
  *
  * Thread blocks are persistent: each computes the tiles blockIdx.x, blockIdx.x + gridDim.x, and so
  * on. A tile of D has 128 x 128 results. Roles of a thread block's warps:
@@ -15,7 +15,7 @@
  *     warp 8         load: one thread issues TMA copies of elements
  *     warp 9         multiply: one thread issues the products
  *
- * Barriers, shown for the two accumulators D0 and D1 of tensor memory, which alternate:
+ * The products alternate between two accumulators in tensor memory, D0 and D1. Barriers:
  *
  *     time ------------------------------------------------------------------>
  *     load      load 0, 1, 2, ... to a ring of stages
@@ -42,14 +42,14 @@ enum {
     BLOCK_K = BSMM_FP8_GROUPS_K,
     STAGES = BSMM_FP8_GROUPS_STAGES,
     STAGE_BYTES = BSMM_FP8_GROUPS_STAGE_BYTES,
-    STEPS = BLOCK_K / 32, /* the tcgen05.mma of a k block */
-    COLUMNS = 2 * TILE,   /* of tensor memory: two accumulators */
+    STEPS = BLOCK_K / 32, /* tcgen05.mma instructions per k block */
+    COLUMNS = 2 * TILE,   /* columns of tensor memory, for two accumulators */
     PROMOTE_WARPS = 8,
     LOAD_WARP = PROMOTE_WARPS,
     MULTIPLY_WARP,
     THREADS = BSMM_FP8_GROUPS_THREADS,
-    PROMOTE_BARRIER = 1, /* the named barrier of the warps that promote */
-    WIDTH = TILE / 2,    /* the columns of a thread */
+    PROMOTE_BARRIER = 1, /* the named barrier that the promoting warps share */
+    WIDTH = TILE / 2,    /* columns of D per promoting thread */
     CHUNK = 32
 };
 static_assert(THREADS == 32 * (MULTIPLY_WARP + 1), "roles");
@@ -59,8 +59,9 @@ static_assert(BSMM_FP8_GROUPS_SHARED + 4096 <= 227 * 1024, "shared memory");
 
 typedef struct shared {
     uint64_t full[STAGES], empty[STAGES], done[2], available[2];
-    uint32_t columns;         /* the address of the allocated tensor memory */
-    float b_factors[2][TILE]; /* the scales of the columns of D for the k block of an accumulator */
+    uint32_t columns; /* the address of the allocated tensor memory */
+    /* scales of D's columns, for the k block in each of the two accumulators */
+    float b_factors[2][TILE];
 } shared;
 
 static __device__ __forceinline__ void wait_for(const uint64_t *barrier, uint32_t parity) {
@@ -80,7 +81,7 @@ static __device__ __forceinline__ void set_up(shared *s) {
     ptx_fence_mbarrier_init();
 }
 
-/* The first row and column of a tile of D. */
+/* Holds the first row and the first column of a tile of D. */
 typedef struct corner {
     uint32_t row, col;
 } corner;
@@ -134,9 +135,10 @@ static __device__ __forceinline__ void multiply_tiles(const bsmm_fp8_groups_para
 
 /* ---- promote: warps 0 to 7 ---- */
 
-/* Returns a scale as a factor, or NaN if it is not 0 and beyond 2^-46 to 2^46. Within this range
- * the product of two factors and a sum of a k block that is not 0 stays a normal fp32 number, so
- * that no term is lost. Results with a factor of NaN are computed again in double. */
+/* Returns a scale as a factor for sums. Returns NaN if the scale's magnitude is not 0 and lies
+ * outside 2^-46 to 2^46, and results with a factor of NaN are recomputed in double. Inside this
+ * range, the product of two scales and a nonzero sum of a k block is a normal fp32 number, so that
+ * no term is lost. */
 static __device__ __forceinline__ float factor_of(const bsmm_gpu_operand *o, uint32_t row,
                                                   uint32_t col) {
     const float scale = bsmm_gpu_scale(o, row, col), magnitude = fabsf(scale);
@@ -144,7 +146,8 @@ static __device__ __forceinline__ float factor_of(const bsmm_gpu_operand *o, uin
     return tame ? scale : __uint_as_float(0x7fc00000u);
 }
 
-/* Adds the sums of a k block to the totals of a row, times the scales of A and B. */
+/* Multiplies the sums of a k block by the scales of A and B, and adds them to the totals of one row
+ * of D. */
 static __device__ __forceinline__ void add_block(uint32_t from, float a_factor,
                                                  const float *b_factors, float totals[WIDTH]) {
 #pragma unroll
@@ -186,8 +189,8 @@ static __device__ __forceinline__ void promote_tile(const bsmm_fp8_groups_params
 
 /* ---- store ---- */
 
-/* Stores 32 x 32 results of a warp's strip, a row at a time. Totals that are not finite are
- * computed again in double. */
+/* Stores 32 x 32 results of a warp from its staging buffer `strip`, one row at a time. Results
+ * whose total is not finite are first recomputed in double. */
 static __device__ __noinline__ void store_strip(const bsmm_fp8_groups_params *p, uint32_t row,
                                                 uint32_t col, const float *strip) {
     const bsmm_gpu_epilogue_factors factors = bsmm_gpu_epilogue_begin(&p->epilogue);

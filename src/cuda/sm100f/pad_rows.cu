@@ -1,6 +1,5 @@
-/* Copies the rows of an operand to a place where TMA can read them. The distance between the copied
- * rows is a multiple of 16 bytes, and the bits after a row's last element are 0. Each thread copies
- * 16 bytes. */
+/* Copies the rows of an operand to rows that TMA can read. TMA requires that rows lie a multiple of
+ * 16 bytes apart. The bits after a row's last element become 0. Each thread copies 16 bytes. */
 #include "cuda/ptx/grid.h"
 #include "cuda/sm100f/scaled_params.h"
 

@@ -14,12 +14,13 @@
  * Tiles. A group is one thread block, or a pair of thread blocks on two neighbouring SMs. Groups
  * are persistent: group g computes the tiles g, g + G, g + 2 G and so on, where G is the number of
  * groups. A tile of D has 128 rows for each thread block of the group, and up to 192 columns. Each
- * thread block loads its 128 rows of A. The blocks of a pair share B: each loads half of the tile's
- * rows of B, and one instruction of the pair's leader, the block with rank 0, multiplies the rows
- * of both. A k block is the 128 bytes of a row's elements that one stage holds, i.e. four
- * tcgen05.mma.
+ * thread block loads its 128 rows of A. The two blocks of a pair share B: each loads half of the
+ * tile's rows of B. The pair's leader is the block with rank 0. It issues one instruction that
+ * multiplies the rows of both blocks. A k block is the part of K that one stage holds, i.e. 128
+ * bytes of each row. It takes four tcgen05.mma instructions.
  *
- * Shared memory of a thread block in bytes, for S stages and T tiles of scales along K:
+ * The shared memory of a thread block has these parts, in bytes, for S stages and T tiles of scales
+ * along K:
  *
  *     A         S x 16384        128 rows of 128 bytes, with TMA's swizzle of 128 bytes
  *     B         S x 24576        192 rows (a pair: S x 12288, 96 rows)
@@ -39,7 +40,7 @@
  *
  * Barriers, shown for a ring of four stages and two k blocks per tile. "load s" means that a thread
  * issues the copies to stage s. "mul s" means that a thread issues the copies of the stage's scales
- * to tensor memory and its tcgen05.mma. The barriers are explained below:
+ * to tensor memory and the stage's tcgen05.mma instructions:
  *
  *     time -------------------------------------------------------------------------------->
  *     load      load 0, 1, 2, 3 | wait E0   | load 0 | wait E1 | load 1 | ...
@@ -65,7 +66,8 @@
  *
  * tcgen05.cp and the tcgen05.mma after it run in the order of issue, but a later tcgen05.cp may
  * overtake an earlier tcgen05.mma. The scales therefore alternate between two sets of columns, and
- * the multiplying thread waits for E of the k block before the last before it overwrites a set.
+ * the multiplying thread waits until the products of the second-last k block have completed (E)
+ * before it overwrites the columns of that k block's scales.
  *
  * The order of this file is the path of a k block: constants, barriers, load, multiply, store. The
  * kernel comes last. */
@@ -79,24 +81,25 @@
 
 enum {
     CTAS = SCALED_CTAS,
-    TILE_M = BSMM_SCALED_TILE_M, /* the rows of D of one thread block */
-    TILE_N = BSMM_SCALED_TILE_N, /* the most columns of a tile of D */
+    TILE_M = BSMM_SCALED_TILE_M, /* rows of D per thread block */
+    TILE_N = BSMM_SCALED_TILE_N, /* columns of a tile of D, at most */
     ROW_BYTES = BSMM_SCALED_ROW_BYTES,
-    /* the number of tcgen05.mma instructions for a k block; each multiplies 32 bytes of each row */
+    /* tcgen05.mma instructions per k block; each multiplies 32 bytes of each row */
     STEPS = 4,
-    /* The numbers of elements along K that a k block has, and that one tcgen05.mma multiplies. */
+    /* A k block has BLOCK_K elements along K, and one tcgen05.mma multiplies STEP_K of them. */
     BLOCK_K = SCALED_PACKED ? 2 * ROW_BYTES : ROW_BYTES,
     STEP_K = BLOCK_K / STEPS,
     STEP_SCALES = STEP_K / SCALED_BLOCK,
     SCALE_TILE = BSMM_SCALED_SCALE_TILE,
     SCALE_ROWS = BSMM_SCALED_SCALE_ROWS,
-    /* the tiles of 4 scales along K that a stage holds for each 128 rows */
+    /* For each 128 rows, a stage holds this number of scale tiles. A scale tile has 4 scales along
+     * K for each row. */
     SCALE_TILES = STEPS * STEP_SCALES / 4,
     STAGES = BSMM_SCALED_STAGES(SCALE_TILES, CTAS),
     A_BYTES = TILE_M * ROW_BYTES,
     B_BYTES = TILE_N / CTAS * ROW_BYTES,
-    /* A tile of D has up to 192 columns, i.e. rows of B, which begin at a multiple of 64. They lie
-     * in two blocks of 128 rows of B. */
+    /* A tile of D needs up to 192 rows of B, which begin at a multiple of 64. They lie in two
+     * blocks of 128 rows of B, for which scales are stored together. */
     B_ROW_BLOCKS = 2,
     SCALE_PARTS = 1 + B_ROW_BLOCKS,
     PART_BYTES = SCALE_TILES * SCALE_TILE,
@@ -107,14 +110,15 @@ enum {
     LOAD_WARP = 4,
     MULTIPLY_WARP = 5,
     SIGN_WARP = 6,
-    /* The use of the columns of tensor memory: two accumulators come first, then two sets of
-     * scales. The scales of 128 rows by 4 scale blocks along K take four columns. */
+    /* Tensor memory has 512 columns. Two accumulators come first, then two sets of scales. The
+     * scales of 128 rows by 4 scale blocks along K take four columns. */
     COLUMNS = 512,
     SCALES_AT = 2 * TILE_N,
     A_SCALE_COLUMNS = 4 * SCALE_TILES,
     SCALE_COLUMNS = A_SCALE_COLUMNS * SCALE_PARTS,
-    /* The tiles of D for which a thread block keeps whether scales are negative. Warp 6 may be
-     * STAGES + 2 tiles ahead of the warps that store D. */
+    /* A thread block remembers for this number of its most recent tiles of D whether scales are
+     * negative. Warp 6, which finds negative scales, may be STAGES + 2 tiles ahead of the warps
+     * that store D. */
     SIGN_TILES = 16,
 };
 static_assert(SCALES_AT + 2 * SCALE_COLUMNS <= COLUMNS, "tensor memory");
@@ -124,20 +128,21 @@ static_assert(STAGES + 2 < SIGN_TILES, "tiles whose signs are known");
 typedef struct shared {
     uint64_t full[STAGES], empty[STAGES], scaled[STAGES], done[2], available[2];
     uint32_t columns; /* the address of the allocated columns of tensor memory */
-    /* for each of the last tiles: nonzero if a scale of the tile is negative */
+    /* For each of the most recent tiles: nonzero if a scale of the tile is negative. */
     uint32_t negative[SIGN_TILES];
-    /* For each row of B in the tile: whether all of its elements are 0, as far as a warp knows it
-     * (ZERO_UNKNOWN, ZERO_YES or ZERO_NO). */
+    /* For each row of B in the tile: whether all of its elements are 0. Each warp that stores D
+     * keeps what it has found out so far (ZERO_UNKNOWN, ZERO_YES or ZERO_NO). */
     uint8_t zero_columns[FINISH_WARPS][TILE_N];
-    /* whether the elements of each row of A in the tile are 0 (ZERO_*) */
+    /* For each row of A in the tile: whether all of its elements are 0 (ZERO_UNKNOWN, ZERO_YES or
+     * ZERO_NO). */
     uint8_t zero_rows[TILE_M];
     bsmm_gpu_epilogue_factors factors[FINISH_WARPS];
 } shared;
 
 #include "cuda/sm100f/scaled_group.h"
 
-/* These functions return the addresses of the parts of dynamic shared memory. The parts that TMA
- * reads or writes with a swizzle begin at multiples of 1024 bytes, as the swizzle requires. */
+/* These functions return addresses of buffers in dynamic shared memory. Buffers that TMA reads or
+ * writes with a swizzle begin at multiples of 1024 bytes, as the swizzle requires. */
 static __device__ __forceinline__ uint32_t a_of(uint32_t base, uint32_t stage) {
     return base + stage * A_BYTES;
 }
@@ -158,9 +163,9 @@ static __device__ __forceinline__ void wait_for(const uint64_t *barrier, uint32_
     }
 }
 
-/* These functions return the parity for which a thread waits at a barrier. `count` is the number of
- * k blocks, or of tiles, that the thread block has begun before. A wait for the phase before a
- * barrier's first one returns at once. */
+/* These functions return the parity of the phase for which a thread waits at a barrier. `count` is
+ * the number of k blocks, or of tiles, that the thread block has begun before the current one. A
+ * wait for the phase that precedes a barrier's first phase returns at once. */
 static __device__ __forceinline__ uint32_t filled_parity(uint32_t count) {
     return count / STAGES & 1;
 }
@@ -185,7 +190,7 @@ static __device__ __forceinline__ void set_up(shared *told) {
 #define FOR_TILES(p, tile)                                                                         \
     for (uint32_t tile = blockIdx.x / CTAS; tile < (p)->tiles; tile += gridDim.x / CTAS)
 
-/* The first row and column of this thread block's part of a tile of D. */
+/* Holds the first row and the first column of this thread block's part of a tile of D. */
 typedef struct corner {
     uint32_t row, col;
 } corner;
@@ -196,21 +201,22 @@ static __device__ __forceinline__ corner tile_at(const bsmm_scaled_params *p, ui
     return (corner){(at.m * CTAS + rank) * TILE_M, at.n * p->tile_n};
 }
 
-/* Returns the number of tiles of 4 scales along K that k block `block` has. The last k block may
- * have fewer than the others. */
+/* Returns the number of scale tiles along K in a k block. A scale tile has 4 scales along K. The
+ * last k block may have fewer scale tiles than the others. */
 static __device__ __forceinline__ uint32_t scale_tiles_of(const bsmm_scaled_params *p,
                                                           uint32_t block) {
     return min((uint32_t)SCALE_TILES, p->scale_tiles - block * SCALE_TILES);
 }
 
-/* Returns the block of 128 rows to which part `i` of a stage's scales belongs. Part 0 belongs to A,
- * and parts 1 and 2 belong to B. */
+/* Returns the number of the block of 128 rows to which part `i` of a stage's scales belongs. Part 0
+ * belongs to A, and parts 1 and 2 belong to B. */
 static __device__ __forceinline__ uint32_t scale_rows_of(corner at, uint32_t i) {
     return i == 0 ? at.row / SCALE_ROWS : at.col / SCALE_ROWS + i - 1;
 }
 
-/* Loads the scales of a k block. A copy always has SCALE_TILES tiles. In the last k block, the
- * tiles after the end of K belong to other rows, and no product reads them. */
+/* Loads the scales of a k block. A copy always has SCALE_TILES scale tiles. In the last k block,
+ * the copy may also bring scale tiles past the end of K. They belong to other rows, and no product
+ * reads them. */
 static __device__ __forceinline__ void load_scales(const bsmm_scaled_params *p, uint32_t to,
                                                    corner at, uint32_t block, uint32_t barrier) {
     const uint32_t rows = SCALE_TILE / BSMM_SCALED_SCALE_BOX;
@@ -220,8 +226,9 @@ static __device__ __forceinline__ void load_scales(const bsmm_scaled_params *p, 
                    rows * (scale_rows_of(at, i) * p->scale_tiles + block * SCALE_TILES), barrier);
 }
 
-/* Announces the bytes of a stage: at the leader's full barrier those of the whole group, and at the
- * scaled barrier those of this thread block. */
+/* Announces the bytes that copies will write to a stage. The leader's "full" barrier gets the bytes
+ * of the whole group (one or two thread blocks). If SCALED_SIGNED, the "scaled" barrier gets the
+ * bytes of this thread block's scales. */
 static __device__ __forceinline__ void announce(const bsmm_scaled_params *p, shared *told,
                                                 uint32_t stage) {
     const uint32_t bytes = p->element_bytes + (SCALED_SIGNED ? 0 : SCALE_BYTES);
@@ -263,10 +270,10 @@ static __device__ __forceinline__ void copy_scales(uint32_t to, uint32_t from, u
     }
 }
 
-/* Issues the tcgen05.mma instructions of a k block. Instruction `step` needs the scales that begin
- * at scale number `first` of the k block. These scales are byte first % 4 of the columns of scale
- * tile first / 4. `shift` is 2 if B's rows begin in the middle of a block of 128 rows, whose scales
- * lie two columns later, else 0. */
+/* Issues the tcgen05.mma instructions of a k block. Instruction number `step` needs scales that
+ * begin at scale number `first` of the k block. They lie in the columns of scale tile first / 4,
+ * from byte first % 4 of each 32-bit word on. `shift` is 0, or 2 if the tile's rows of B begin in
+ * the middle of a block of 128 rows, because their scales then begin two columns later. */
 static __device__ __forceinline__ void multiply(const bsmm_scaled_params *p, uint32_t d,
                                                 uint32_t scales, uint32_t a, uint32_t b,
                                                 uint32_t shift, uint32_t left, uint32_t adds) {
@@ -281,7 +288,8 @@ static __device__ __forceinline__ void multiply(const bsmm_scaled_params *p, uin
     }
 }
 
-/* One thread of the group's leader calls this function. */
+/* Issues all products of this group's tiles. One thread of the group's leader calls this function.
+ */
 static __device__ __forceinline__ void multiply_tiles(const bsmm_scaled_params *p, uint32_t base,
                                                       shared *told) {
     uint32_t count = 0, turn = 0;
@@ -305,9 +313,9 @@ static __device__ __forceinline__ void multiply_tiles(const bsmm_scaled_params *
 }
 
 /* Looks for negative e4m3 scales in one block of 128 rows. In each scale tile, a lane tests the 16
- * bytes that hold the scales of the four rows r, r + 32, r + 64 and r + 96. The result is nonzero
- * if the lane has found a negative scale. The scales of rows from `rows` on are padding and are
- * ignored. */
+ * bytes that hold the scales of the four rows r, r + 32, r + 64 and r + 96, where r is the lane's
+ * number. The result is nonzero if the lane has found a negative scale. Scales of row `rows` and
+ * later rows are padding and are ignored. */
 static __device__ __forceinline__ uint32_t signs_of(const uint8_t *scales, uint32_t tiles,
                                                     uint32_t rows) {
     const uint32_t lane = threadIdx.x % 32;
@@ -320,16 +328,16 @@ static __device__ __forceinline__ uint32_t signs_of(const uint8_t *scales, uint3
     return found & 0x80808080u;
 }
 
-/* Returns how many of the rows of A (part 0) or B lie in or after the block of 128 rows of part `i`
- * of the scales. */
+/* Returns how many rows of A or B are left from the block of 128 rows on to which part `i` of a
+ * stage's scales belongs. Part 0 belongs to A, and parts 1 and 2 belong to B. */
 static __device__ __forceinline__ uint32_t rows_from(const bsmm_scaled_params *p, corner at,
                                                      uint32_t i) {
     const uint32_t rows = i ? p->n : p->m, first = scale_rows_of(at, i) * SCALE_ROWS;
     return rows > first ? rows - first : 0;
 }
 
-/* Looks for negative scales in the stages of this thread block, and then tells the multiplying
- * thread that the scales have arrived. */
+/* Looks for negative scales in the stages of this thread block. After each stage, it tells the
+ * multiplying thread that the stage's scales have arrived. */
 static __device__ __forceinline__ void find_signs(const bsmm_scaled_params *p,
                                                   const uint8_t *scales, shared *told) {
     uint32_t count = 0, turn = 0;
@@ -391,8 +399,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     if (threadIdx.x == 0) set_up(&told);
     if (warp == MULTIPLY_WARP) group_alloc(ptx_shared_address(&told.columns), COLUMNS);
     group_sync();
-    /* The code above reads no memory that earlier kernels write, so it overlaps with the end of the
-     * previous kernel. */
+    /* The code before this line reads no memory that earlier kernels write, so it overlaps with the
+     * end of the previous kernel. */
     ptx_grid_wait();
     ptx_grid_release_next();
     if (warp < FINISH_WARPS)
@@ -403,7 +411,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         multiply_tiles(p, base, &told);
     else if (warp == SIGN_WARP)
         find_signs(p, aligned + (scales_of(base, 0) - base), &told);
-    /* No thread block may end while the other one of its pair can still signal its barriers. */
+    /* No thread block may end while the other thread block of its pair can still signal its
+     * barriers. */
     __syncwarp();
     group_sync();
     if (warp == MULTIPLY_WARP) group_dealloc(told.columns, COLUMNS);

@@ -3,9 +3,8 @@
  * file.
  *
  * An fp32 accumulator may be wrong if it is Inf or NaN, or so small that products may have been
- * lost to underflow. The warp computes such results again in double. An accumulator of 0 is right
- * if all elements of its row of A or of its row of B are 0. Otherwise the warp computes it again
- * too. */
+ * lost to underflow. The warp recomputes such results in double. An accumulator of 0 is right if
+ * all elements of its row of A or of its row of B are 0. Otherwise the warp recomputes it too. */
 #include "cuda/ptx/convert.h"
 
 enum { ZERO_UNKNOWN, ZERO_YES, ZERO_NO };
@@ -13,12 +12,12 @@ enum { ZERO_UNKNOWN, ZERO_YES, ZERO_NO };
 typedef struct finish {
     const bsmm_scaled_params *p;
     shared *told;
-    /* the warp's staging buffers in shared memory, 4096 bytes, from which TMA stores D */
+    /* TMA stores D from this warp's staging buffers, which have 4096 bytes of shared memory. */
     uint8_t *staging;
     uint32_t warp, lane;
     uint32_t row;   /* the row of D of this lane */
-    bool untrusted; /* true if all results of the tile must be computed again in double */
-    /* the number of staging buffers (32 columns of D) that this warp has passed to TMA */
+    bool untrusted; /* true if all results of the tile must be recomputed in double */
+    /* This warp has passed this number of staging buffers (32 columns of D each) to TMA. */
     uint32_t chunks;
 } finish;
 
@@ -54,8 +53,8 @@ static __device__ __forceinline__ uint32_t pack_pair(uint32_t store, float low, 
                                            : bsmm_ptx_cvt_f16x2(high, low);
 }
 
-/* Converts the accumulators of a lane's row to elements of D in 32-bit words. A word holds one
- * element of 32 bits, or two elements of 16 bits. */
+/* Converts the accumulators of a lane's row to elements of D, packed in 32-bit words. A word holds
+ * one element of 32 bits, or two elements of 16 bits. */
 static __device__ __forceinline__ void words_of(const finish *f, float *total, uint32_t col,
                                                 uint32_t *words) {
     const uint32_t store = f->p->store;
@@ -124,8 +123,8 @@ static __device__ __noinline__ bool is_zero_row(const bsmm_gpu_operand *o, uint3
     return true;
 }
 
-/* Returns true if all elements of a row of A or B are 0, and stores the answer in *known for the
- * next call (ZERO_YES or ZERO_NO). */
+/* Returns true if all elements of a row of A or B are 0. The function remembers its answer in
+ * *known (ZERO_YES or ZERO_NO), so that later calls need not read the row again. */
 static __device__ __forceinline__ bool is_known_zero(const bsmm_gpu_operand *o, uint32_t row,
                                                      uint32_t k, uint8_t *known) {
     uint32_t zero = *known;
@@ -139,8 +138,8 @@ static __device__ __forceinline__ bool is_known_zero(const bsmm_gpu_operand *o, 
 }
 
 /* Returns an accurate sum for D(row, col), whose fp32 accumulator may be wrong. If the accumulator
- * is 0 (`zero`), the sum is 0 if the row of A or the row of B has only zeros. Otherwise all lanes
- * of the warp compute the sum again in double. */
+ * is 0 (`zero`) and the row of A or the row of B has only zeros, the sum is 0. Otherwise all lanes
+ * of the warp recompute the sum together in double. */
 static __device__ __forceinline__ double sum_of(const bsmm_scaled_params *p, shared *told,
                                                 uint32_t row, uint32_t col, bool zero) {
     if (zero && (is_known_zero(&p->sides[0], row, p->k, &told->zero_rows[row % TILE_M]) ||
@@ -150,9 +149,9 @@ static __device__ __forceinline__ double sum_of(const bsmm_scaled_params *p, sha
     return bsmm_gpu_epilogue_sum_again(&p->sides[0], &p->sides[1], row, col, p->k);
 }
 
-/* Computes again in double those of a lane's 32 results whose bit is set in `doubts`, and writes
- * them to the staging buffer `to`, or to D. Bit i belongs to column `col` + i of D. `row` is the
- * lane's row. The mask `zeros` says which accumulators are 0. */
+/* Recomputes some of a lane's 32 results in double: those whose bit is set in `doubts`. Writes them
+ * to the staging buffer `to`, or to D. Bit i belongs to column `col` + i of D. `row` is the lane's
+ * row. The mask `zeros` says which accumulators are 0. */
 static __device__ __noinline__ void settle(const bsmm_scaled_params *p, shared *told,
                                            uint32_t doubts, uint32_t zeros, uint32_t row,
                                            uint32_t col, uint8_t *to) {
@@ -176,8 +175,8 @@ static __device__ __noinline__ void settle(const bsmm_scaled_params *p, shared *
     }
 }
 
-/* Returns a mask of the 32 columns from `col` on that lie inside D. It is 0 if the lane's row lies
- * outside D. */
+/* Returns a mask that says which of the 32 columns from `col` on lie inside D. The mask is 0 if the
+ * lane's row lies outside D. */
 static __device__ __forceinline__ uint32_t inside(const finish *f, uint32_t col) {
     const uint32_t left = f->p->n - col;
     if (f->row >= f->p->m) return 0;
@@ -190,9 +189,9 @@ static __device__ __noinline__ void store_any(const bsmm_scaled_params *p,
     bsmm_gpu_epilogue_store(&p->epilogue, factors, row, col, (double)total);
 }
 
-/* Stores 32 accumulators of a lane by the general epilogue, one element at a time. Results that
- * will be computed again are not stored here. If D and C are the same memory, storing them would
- * overwrite the C that the computation needs. */
+/* Stores 32 accumulators of a lane through the general epilogue, one element at a time. Results
+ * that will be recomputed are not stored here. If D and C are the same memory, a store would
+ * overwrite the C that the recomputation needs. */
 static __device__ __forceinline__ void store_each(const finish *f, const float *total, uint32_t col,
                                                   uint32_t wanted) {
 #pragma unroll
@@ -201,8 +200,8 @@ static __device__ __forceinline__ void store_each(const finish *f, const float *
             store_any(f->p, &f->told->factors[f->warp], f->row, col + (uint32_t)i, total[i]);
 }
 
-/* Returns the warp's next staging buffer when TMA has finished reading it. A warp has two staging
- * buffers for elements of 16 bits, and one for elements of 32 bits. */
+/* Waits until TMA has finished reading the warp's next staging buffer, and returns this buffer. A
+ * warp has two staging buffers for elements of 16 bits, and one for elements of 32 bits. */
 static __device__ __forceinline__ uint8_t *next_buffer(finish *f) {
     const bool one = f->p->store == BSMM_SCALED_STORE_F32;
     if (f->lane == 0) {
@@ -215,7 +214,7 @@ static __device__ __forceinline__ uint8_t *next_buffer(finish *f) {
     return f->staging + (one ? 0 : f->chunks % 2 * (CHUNK * CHUNK * 2));
 }
 
-/* Passes a filled staging buffer to TMA, which stores it to D. TMA leaves out rows and columns past
+/* Passes a filled staging buffer to TMA, which copies it to D. TMA leaves out rows and columns past
  * the edges of D. */
 static __device__ __forceinline__ void give_buffer(finish *f, const uint8_t *from, uint32_t col) {
     ptx_fence_proxy_async();
@@ -227,7 +226,7 @@ static __device__ __forceinline__ void give_buffer(finish *f, const uint8_t *fro
     f->chunks++;
 }
 
-/* Converts the accumulators of the warp's 32 rows and of 32 columns from column `col` on to
+/* Converts the accumulators of the warp's 32 rows and of 32 columns (from column `col` on) to
  * elements of D, and stores them. */
 static __device__ __forceinline__ void finish_chunk(finish *f, const uint32_t *bits, uint32_t col) {
     const uint32_t store = f->p->store, wanted = inside(f, col);
@@ -237,7 +236,7 @@ static __device__ __forceinline__ void finish_chunk(finish *f, const uint32_t *b
     for (int i = 0; i < CHUNK; i++) {
         const uint32_t magnitude = bits[i] & 0x7fffffffu;
         total[i] = __uint_as_float(bits[i]);
-        /* An accumulator is right if it is finite and its magnitude is at least 2^-118. */
+        /* An accumulator is accurate if it is finite and its magnitude is at least 2^-118. */
         doubts |= (uint32_t)(magnitude - 0x04800000u >= 0x7f800000u - 0x04800000u) << i;
         zeros |= (uint32_t)(magnitude == 0) << i;
     }

@@ -1,5 +1,6 @@
-/* The tcgen05 instructions of the sm_100f kernels for block-scaled products, for one thread block
- * (CTAS is 1) or for a pair of thread blocks (CTAS is 2). scaled_body.h includes this file. */
+/* These functions wrap the tcgen05 instructions of the sm_100f kernels for block-scaled products. A
+ * group is one thread block (CTAS is 1) or a pair of thread blocks (CTAS is 2). scaled_body.h
+ * includes this file. */
 #include "cuda/ptx/tcgen05.h"
 #include "cuda/ptx/tcgen05_pair.h"
 
@@ -22,7 +23,7 @@ static __device__ __forceinline__ void group_dealloc(uint32_t address, uint32_t 
         ptx_tcgen05_pair_dealloc(address, columns);
 }
 
-/* Waits until all threads of the group have arrived. */
+/* Waits until all threads of the group (one thread block or a pair) have arrived. */
 static __device__ __forceinline__ void group_sync(void) {
     ptx_tcgen05_fence_before();
     if (CTAS == 1) {
@@ -34,13 +35,15 @@ static __device__ __forceinline__ void group_sync(void) {
     ptx_tcgen05_fence_after();
 }
 
-/* Returns the address of the leader's barrier at the same place as this thread block's barrier. */
+/* Returns the address of a barrier in the shared memory of the group's leader. This thread block's
+ * barrier `barrier` lies at the same offset in its own shared memory. */
 static __device__ __forceinline__ uint32_t leaders(const uint64_t *barrier) {
     const uint32_t own = ptx_shared_address(barrier);
     return CTAS == 1 ? own : ptx_mapa(own, LEADER);
 }
 
-/* Arrives at the leader's barrier. Other threads of the group then see what this thread wrote. */
+/* Arrives at a barrier of the group's leader. Threads of the group that wait for the barrier then
+ * see what this thread wrote. */
 static __device__ __forceinline__ void group_arrive(const uint64_t *barrier) {
     if (CTAS == 1)
         ptx_mbarrier_arrive(ptx_shared_address(barrier));
@@ -48,8 +51,8 @@ static __device__ __forceinline__ void group_arrive(const uint64_t *barrier) {
         ptx_mbarrier_arrive_release_cluster(leaders(barrier));
 }
 
-/* Loads a tile to this thread block's shared memory. `barrier` is the address of a barrier of this
- * thread block or of the leader. */
+/* Loads a tile to this thread block's shared memory by TMA. The barrier at address `barrier` counts
+ * the bytes. It belongs to this thread block or to the group's leader. */
 static __device__ __forceinline__ void group_load(uint32_t to, const void *map, uint32_t x,
                                                   uint32_t y, uint32_t barrier) {
     if (CTAS == 1)
@@ -58,8 +61,8 @@ static __device__ __forceinline__ void group_load(uint32_t to, const void *map, 
         ptx_tma_load_pair(to, map, (int32_t)x, (int32_t)y, barrier);
 }
 
-/* Lets the barrier of each thread block of the group get an arrival when all earlier products and
- * copies of this thread have completed. */
+/* When all earlier products and copies of this thread have completed, the barrier in each thread
+ * block of the group gets one arrival. */
 static __device__ __forceinline__ void group_commit(const uint64_t *barrier) {
     if (CTAS == 1)
         ptx_tcgen05_commit(ptx_shared_address(barrier));

@@ -8,18 +8,18 @@
  *                    holds without gaps. If it is not defined, an element takes a byte of shared
  *                    memory, and its type may be any of bsmm_sm120_type.
  *     SCALED_SIGNED  1: scales are e4m3. mma.sync ignores their sign, so the kernel looks for
- * signs.
+ *                    negative scales.
  *
  * A thread block computes a tile of 128 x 128 results. It has 8 warps in a 2 x 4 grid, and a warp
- * computes 64 x 32. A k block is the 128 bytes of a row's elements that one stage holds. There are
- * two stages:
+ * computes 64 x 32 of them. A k block is the part of K that one stage holds, i.e. 128 bytes of each
+ * row. There are two stages:
  *
  *     load block 0 -> stage 0 | load 1, multiply 0, store 1 -> stage 1 | load 2, multiply 1, ...
  *                          barrier                                 barrier
  *
- * "load" reads elements and scales of the next k block to registers, so that memory is read while
- * the tensor cores multiply; "store" writes them to the other stage. One barrier for each k block
- * is enough: a stage is written again only after the barrier that follows its last read.
+ * "load" reads elements and scales of the next k block from global memory to registers, while the
+ * tensor cores multiply. "store" writes these registers to the other stage. One barrier for each k
+ * block is enough: a stage is written again only after the barrier that follows its last read.
  *
  * Shared memory, per stage: 128 rows of A and 128 rows of B of 128 bytes each, in which 16-byte
  * unit u of row r lies at u ^ (r % 8), so that ldmatrix has no bank conflicts; then the words of
@@ -34,38 +34,38 @@
 
 enum {
     TILE = BSMM_SM120_TILE,
-    ROWS = 2 * TILE, /* the rows of A and B of a tile */
+    ROWS = 2 * TILE, /* rows of A and of B in a tile */
     ROW_BYTES = BSMM_SM120_ROW_BYTES,
     THREADS = BSMM_SM120_THREADS,
-    STEPS = 4, /* the steps of a k block, each of 32 bytes of a row */
+    STEPS = 4, /* steps in a k block; each multiplies 32 bytes of each row */
 #ifdef SCALED_FORM
     BLOCK_K = 2 * ROW_BYTES,
 #else
     BLOCK_K = ROW_BYTES,
 #endif
     STEP_SCALES = BLOCK_K / STEPS / SCALED_BLOCK,
-    SCALE_TILES = STEPS * STEP_SCALES / 4, /* along K in a k block */
+    SCALE_TILES = STEPS * STEP_SCALES / 4, /* scale tiles along K in a k block */
     STAGE_BYTES = BSMM_SM120_SHARED(SCALE_TILES) / BSMM_SM120_STAGES,
-    WARP_ROWS = 64, /* the rows and columns of D of a warp */
+    WARP_ROWS = 64, /* rows and columns of D per warp */
     WARP_COLS = 32,
-    ROW_TILES = WARP_ROWS / 16, /* the results of an mma.sync are 16 x 8 */
+    ROW_TILES = WARP_ROWS / 16, /* one mma.sync computes 16 x 8 results */
     COL_TILES = WARP_COLS / 8
 };
 static_assert(ROWS == THREADS, "a thread loads the scales of one row");
 static_assert(TILE * TILE * 4 <= 2 * STAGE_BYTES, "accumulators");
 
-/* Facts about the operands of a tile. The threads of a block write them to shared memory while they
- * load the tile. */
+/* Holds what the threads of a block find out about the operands of a tile while they load it. It
+ * lies in shared memory. */
 typedef struct findings {
-    uint32_t nonzero[ROWS]; /* nonzero if the row of A or B has an element other than 0 */
-    uint32_t negative;      /* nonzero if a scale has a sign */
+    uint32_t nonzero[ROWS]; /* nonzero if this row of A or B has a nonzero element */
+    uint32_t negative;      /* nonzero if a scale is negative */
 } findings;
 
 #include "cuda/sm120f/scaled_stage.h"
 
 /* ---- multiply ---- */
 
-/* The fragments of a step, as mma.sync takes them. */
+/* Holds the fragments of A and B for one step, in the register layout of mma.sync. */
 typedef struct fragments {
     uint32_t a[ROW_TILES][4], b[COL_TILES][2];
     uint32_t a_scales[ROW_TILES], b_scales[COL_TILES];
@@ -100,7 +100,8 @@ static __device__ __forceinline__ void multiply_step(uint32_t pair, const fragme
 #endif
 }
 
-/* Loads the fragments of a step. `row` and `col` are the first row of A and of B of the warp. */
+/* Loads the fragments of one step (32 bytes of each row) from a stage. The warp's rows of A begin
+ * at `row`, and its rows of B begin at `col`. */
 static __device__ __forceinline__ void load_fragments(const uint8_t *stage, uint32_t step,
                                                       uint32_t row, uint32_t col, fragments *f) {
     const uint32_t lane = threadIdx.x % 32, matrix = lane / 8, r = lane % 8,
@@ -138,7 +139,7 @@ static __device__ __forceinline__ void multiply(const bsmm_sm120_params *p, cons
     }
 }
 
-/* ---- finish ---- */
+/* ---- epilogue ---- */
 
 #include "cuda/sm120f/scaled_finish.h"
 

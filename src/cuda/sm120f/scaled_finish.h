@@ -1,11 +1,12 @@
-/* The epilogue of the sm_120f kernels. A warp puts its 64 x 32 accumulators in shared memory (its
- * strip), so that it can store rows of 32 elements. scaled_body.h includes this file.
+/* The epilogue of the sm_120f kernels. A warp writes its 64 x 32 accumulators to its part of shared
+ * memory (`strip`), so that it can store rows of 32 elements. scaled_body.h includes this file.
  *
- * fp32 accumulators cannot be trusted if they are not finite or so small that products may have
- * been lost to underflow. Such results are computed again in double. An accumulator of 0 is right
- * if the row of A or the row of B has no element but 0; otherwise it is computed again too. */
+ * An fp32 accumulator may be wrong if it is not finite, or so small that products may have been
+ * lost to underflow. Such results are recomputed in double. An accumulator of 0 is right if all
+ * elements of its row of A or of its row of B are 0. Otherwise it is recomputed too. */
 
-/* Finite numbers of at least 2^-118 are right. */
+/* Returns true if an accumulator may be wrong. Finite accumulators with a magnitude of at least
+ * 2^-118 are right. 0 is right if `zero` is true, i.e. if its row of A or of B has only zeros. */
 static __device__ __forceinline__ bool is_doubtful(float sum, bool zero) {
     const uint32_t magnitude = __float_as_uint(sum) & 0x7fffffffu;
     if (magnitude == 0) return !zero;
@@ -25,8 +26,8 @@ static __device__ __forceinline__ void keep_sums(float (*sums)[COL_TILES][4], fl
     __syncwarp();
 }
 
-/* Stores the results of a warp, whose first row and column in the tile at `at` are `row` and
- * `col`. A lane has one column. */
+/* Stores the results of a warp. Its first row and column, counted from the corner `at` of the tile,
+ * are `row` and `col`. Each lane stores one column. */
 static __device__ __noinline__ void finish(const bsmm_sm120_params *p, corner at, uint32_t row,
                                            uint32_t col, const float *strip,
                                            const findings *found) {

@@ -1,15 +1,15 @@
-/* Moves k blocks of both operands from memory through registers to a stage of shared memory.
- * scaled_body.h includes this file. A unit is 16 bytes of a row of a stage. A thread moves the same
- * unit of every 32nd row, and the scales of one row. */
+/* Moves k blocks of both operands from global memory through registers to a stage of shared memory.
+ * scaled_body.h includes this file. A unit is 16 bytes of a row of a stage. A thread moves one unit
+ * of each of several rows, which lie 32 rows apart, and the scales of one row. */
 
 enum { UNITS = ROW_BYTES / 16, THREAD_UNITS = ROWS * UNITS / THREADS, UNIT_ROWS = THREADS / UNITS };
 
-/* The first row and column of a tile of D. */
+/* Holds the first row and the first column of a tile of D. */
 typedef struct corner {
     uint32_t row, col;
 } corner;
 
-/* The part of a k block that a thread moves. */
+/* Holds the part of a k block that a thread moves, in registers. */
 typedef struct block_part {
     uint32_t units[THREAD_UNITS][4];
     uint32_t scales[SCALE_TILES];
@@ -17,8 +17,8 @@ typedef struct block_part {
 
 /* ---- loads ---- */
 
-/* Loads a unit byte by byte, because it is not aligned or the row ends in it. Bits after the row's
- * last element are 0. */
+/* Loads a unit (up to 16 bytes of a row) byte by byte. Used if the unit is not aligned or the row
+ * ends inside it. Bits after the row's last element become 0. */
 static __device__ __noinline__ uint4 load_ragged(const uint8_t *from, uint32_t bytes,
                                                  uint32_t bits) {
     uint32_t words[4] = {0, 0, 0, 0};
@@ -31,7 +31,8 @@ static __device__ __noinline__ uint4 load_ragged(const uint8_t *from, uint32_t b
     return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-/* Loads the elements of unit `unit` of a row. Rows and columns outside the operand are 0. */
+/* Loads the elements of unit `unit` of a row. A unit is up to 16 bytes. Elements outside the
+ * operand are 0. */
 static __device__ __forceinline__ void load_unit(const bsmm_sm120_side *s, uint32_t row,
                                                  uint32_t unit, uint32_t to[4]) {
     const uint32_t bytes = s->unit_bytes;
@@ -55,8 +56,9 @@ static __device__ __forceinline__ void load_unit(const bsmm_sm120_side *s, uint3
     }
 }
 
-/* Loads word `word` of the scales of a row. The row's scales may end in it. Padding may hold
- * anything and must not make results NaN, so it is replaced by 0. */
+/* Loads word number `word` of the scales of a row. A word holds four scales. If the row's scales
+ * end inside the word, the rest of the word is padding. It may hold anything, even NaN, so it is
+ * replaced by 0. */
 static __device__ __forceinline__ uint32_t load_scales(const bsmm_sm120_params *p,
                                                        const bsmm_sm120_side *s, uint32_t row,
                                                        uint32_t word) {
@@ -89,7 +91,7 @@ static __device__ __forceinline__ void load_part(const bsmm_sm120_params *p, cor
 /* ---- stores ---- */
 
 /* Spreads 16 elements of 4 or 6 bits so that each takes a byte. Elements of 4 bits go to bits 2 to
- * 5, those of 6 bits to bits 0 to 5. */
+ * 5 of their byte, and elements of 6 bits go to bits 0 to 5. */
 static __device__ __forceinline__ void spread_4(uint32_t w[4]) {
     const uint32_t halves[4] = {w[0], w[0] >> 16, w[1], w[1] >> 16};
 #pragma unroll

@@ -1,8 +1,7 @@
 /* Multiplies one step of the generic bf16 GEMM on the tensor cores. A step is 32 elements along K.
- * A thread block has 16 warps in a 4 x 4 grid, and each warp computes 32 x 32 results. A thread
- * reads the elements of a row that it needs as 16 adjacent bytes. The MMA instruction expects
- * another order of elements along K. The order does not matter, because it is the same for A and
- * B. */
+ * A thread block has 16 warps in a 4 x 4 grid, and each warp computes 32 x 32 results. From each
+ * row that it needs, a thread reads 16 adjacent bytes. The MMA instruction expects another order of
+ * elements along K. That does not matter, because A and B are permuted in the same way. */
 #ifndef BSMM_CUDA_SM80_BF16_MULTIPLY_H
 #define BSMM_CUDA_SM80_BF16_MULTIPLY_H
 
@@ -47,10 +46,10 @@ static __device__ __forceinline__ void bf16_columns(const uint8_t *plane, uint32
 }
 
 /* Multiplies one step (32 elements of K) of operands whose values are sums of up to three bf16
- * parts. The product of A's first part and B's first part goes to `sums`. The products of the other
- * pairs of parts go to `rest`. Pairs whose product is below 2^-23 of the product of the first parts
- * are skipped. With two sets of accumulators, the rounding errors of the many small products stay
- * small. */
+ * parts. The first part of a value is the largest. The products of the first parts of A and B go to
+ * `sums`. The products of all other pairs of parts go to `rest`. With two sets of accumulators, the
+ * rounding errors of the many small products stay small. Pairs of parts whose product is below
+ * 2^-23 of the product of the first parts are skipped. */
 static __device__ __forceinline__ void bf16_step(const int a_parts, const int b_parts,
                                                  const uint8_t *a, const uint8_t *b, uint32_t row,
                                                  uint32_t col, float (*sums)[4], float (*rest)[4]) {
@@ -58,7 +57,7 @@ static __device__ __forceinline__ void bf16_step(const int a_parts, const int b_
     bf16_columns(b, col, right);
     bf16_multiply(a, 0, 1, right, row, sums);
     bf16_multiply(a, 1, a_parts, right, row, rest);
-#pragma unroll 1 /* The loop is not unrolled, because unrolled it would need more registers. */
+#pragma unroll 1 /* Unrolled, this loop would need more registers than a thread has. */
     for (int part = 1; part < b_parts; part++) {
         bf16_columns(b + part * BF16_PLANE, col, right);
         bf16_multiply(a, 0, 1, right, row, rest);

@@ -7,7 +7,7 @@
 
 enum {
     BSMM_BF16_TILE = 128, /* rows of A and rows of B that one thread block computes */
-    /* The number of threads of a thread block. In each step of 32 elements of K, a thread decodes 8
+    /* In each step of 32 elements of K, each of the 512 threads of a thread block decodes 8
      * elements of A's tile and 8 elements of B's tile. */
     BSMM_BF16_THREADS = 512
 };

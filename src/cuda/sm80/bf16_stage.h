@@ -1,4 +1,4 @@
-/* Decodes one step of an operand to bf16 in shared memory, for the generic bf16 GEMM. A step is 32
+/* The generic bf16 GEMM decodes each step of an operand to bf16 in shared memory. A step is 32
  * elements along K. A value is the sum of one to three bf16 parts. A plane in shared memory holds
  * one part of each value, in rows of 32 elements. If a value is not exactly the sum of its parts,
  * NaN is stored instead. The results of its row then become NaN, and the kernel recomputes them in
@@ -9,12 +9,12 @@
 #include "cuda/sm80/bf16_params.h"
 #include "gpu/bf16_values.h"
 
-/* the bytes of one plane in shared memory, i.e. of one bf16 part of each value of a tile */
+/* A plane holds one bf16 part of each value of a tile. This is its size in bytes. */
 enum { BF16_PLANE = BSMM_BF16_TILE * BSMM_BF16_K * 2 };
 
 /* Decodes eight values along K and stores 16 bytes in each plane, i.e. one bf16 part of each value.
- * Returns true if a value is nonzero. If there are several planes, the function stores one word at
- * a time, because registers are scarce then. */
+ * Returns true if a value is nonzero. With several planes, the function stores one 4-byte word at a
+ * time, because registers are scarce then. */
 static __device__ __forceinline__ bool bf16_convert(const int parts, const bsmm_bf16_side *side,
                                                     uint32_t row, uint32_t k, uint32_t end,
                                                     uint8_t *to) {

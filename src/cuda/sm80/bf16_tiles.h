@@ -20,9 +20,9 @@ static __device__ __forceinline__ void bf16_tiles(const int a_parts, const int b
     for (uint32_t tile = blockIdx.x; tile < p->tiles; tile += gridDim.x) {
         const uint32_t a_base = tile / p->b_tiles * BSMM_BF16_TILE;
         const uint32_t b_base = tile % p->b_tiles * BSMM_BF16_TILE;
-        /* The number of sets of accumulators: one for the products of the largest bf16 parts and
-         * one for all other products. If values of A and of B have three bf16 parts each, there are
-         * not enough registers for two sets. */
+        /* This is the number of sets of accumulators: one for the products of the largest bf16
+         * parts and one for all other products. If values of A and of B have three bf16 parts each,
+         * the registers suffice for only one set. */
         const int shares = a_parts + b_parts > 4 ? 1 : 2;
         float all[2 * BF16_ROW_TILES * BF16_COL_TILES][4], (*const sums)[4] = all;
         float(*const rest)[4] = all + (shares - 1) * BF16_ROW_TILES * BF16_COL_TILES;
@@ -33,15 +33,15 @@ static __device__ __forceinline__ void bf16_tiles(const int a_parts, const int b
         if (threadIdx.x < 2 * BSMM_BF16_TILE) nonzero[threadIdx.x] = 0;
         __syncthreads();
 
-        /* Double buffering lets some warps multiply one buffer while others decode to the other.
-         * One barrier per step is enough. A buffer is written again only after the barrier of the
-         * next step, and each warp reaches that barrier after it has read the buffer. */
+        /* Double buffering lets some warps multiply one buffer while others decode to the other
+         * buffer. One barrier per step is enough: a buffer is written again only after the barrier
+         * of the next step, which each warp reaches only after it has read the buffer. */
         for (uint32_t k = 0, turn = 0; k < p->k; k += BSMM_BF16_K, turn ^= 1) {
             uint8_t *a = shared + turn * (a_parts + b_parts) * BF16_PLANE;
             uint8_t *b = a + a_parts * BF16_PLANE;
             if (a_parts + b_parts > 4) {
-                /* The loop is not unrolled, because there are not enough registers to decode A and
-                 * B at once. */
+                /* The loop is not unrolled, because the registers do not suffice to decode A and B
+                 * at once. */
 #pragma unroll 1
                 for (int i = 0; i < 2; i++)
                     bf16_stage(a_parts, &p->sides[i], i ? b_base : a_base, k, p->k, i ? b : a,

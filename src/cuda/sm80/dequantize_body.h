@@ -1,8 +1,8 @@
 /* The body of a dequantizing kernel. It converts rows of elements of BITS bits to f32 (WIDE 1) or
- * to f16 and bf16 (WIDE 0). dequantize.cu includes it with NAME, BITS and WIDE. If dequantize.cu
- * also defines SCALE, WAY, FAST and IS_BF16, the kernel is specialized for one type of scale, one
- * method of decoding, one fast path and one type of result (dequantize_item.h). A thread converts 8
- * elements along K in each of ITEMS rows. */
+ * to f16 and bf16 (WIDE 0). dequantize.cu includes it with NAME, BITS and WIDE. dequantize.cu may
+ * also define SCALE, WAY, FAST and IS_BF16. The kernel is then specialized for one type of scale,
+ * one method of decoding, one fast path and one type of result (dequantize_item.h). A thread
+ * converts 8 elements along K in each of ITEMS rows. */
 
 #define RAW_BYTES BITS
 
@@ -62,8 +62,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
                    at_step = rows_apart * job.dst_lines.row_step;
     const uint32_t there = n ? job.rows : 0;
     if (__any_sync(0xffffffffu, rare)) {
-        /* The slow path. It loads the elements again, one row at a time. The loop is not unrolled,
-         * because it rarely runs and its code should stay small. */
+        /* This is the slow path. It loads the elements again, one row at a time. The loop is not
+         * unrolled, because it rarely runs and its code should stay small. */
 #pragma unroll 1
         for (int i = 0; i < ITEMS; i++) {
             uint32_t row = row0 + i * rows_apart, again[2], packed[(RAW_BYTES + 3) / 4];

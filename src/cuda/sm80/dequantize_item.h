@@ -16,9 +16,9 @@
 #include "gpu/small_m_weights.h"
 
 /* load_scale_codes loads the scale codes of a thread's elements, and code_of returns the scale code
- * for row i. A thread dequantizes 8 elements along K in each of `items` rows. `share` neighboring
- * threads have elements in the same scale blocks. Each of these threads loads the scale codes of
- * other rows, and they exchange the codes by shuffles. */
+ * for row i. A thread dequantizes 8 elements along K in each of `items` rows. `share` adjacent
+ * threads have elements in the same scale blocks. They divide the rows among them: each thread
+ * loads the scale codes of some rows and passes them to the other threads by shuffles. */
 static __device__ __forceinline__ void
 load_scale_codes(const bsmm_dequantize_job *job, uint32_t scale, uint32_t share, int items,
                  uint32_t row0, uint32_t rows_apart, uint64_t column, bool wanted, uint32_t *mine) {
@@ -45,9 +45,9 @@ static __device__ __forceinline__ void spread_item(int bits, const uint32_t *raw
         item_codes(bits, 8, raw, codes);
 }
 
-/* Returns the value of a scale code, without the branches of bsmm_lane_scale_value. It returns Inf
- * instead of NaN for the e8m0 code 255. That does no harm, because is_usual rejects both, and the
- * slow path runs. */
+/* Returns the value of a scale code, without the branches of bsmm_lane_scale_value. For the e8m0
+ * code 255 it returns Inf instead of NaN. That does no harm, because is_usual rejects both Inf and
+ * NaN, and the slow path runs. */
 static __device__ __forceinline__ float quick_scale(uint32_t scale, uint32_t code) {
     uint32_t bits = scale == 3 ? code : code ? code << 23 : 0x00400000u;
 #if __CUDA_ARCH__ >= 890
@@ -85,9 +85,9 @@ static __device__ __forceinline__ bool is_usual(const bsmm_dequantize_job *job, 
     return !(found & 0x80808080u) && known && way != BSMM_WAY_DOUBLE;
 }
 
-/* Rounds to odd. `result` is the exact value rounded toward zero, and `rest` is the exact value
- * minus `result`. If `rest` is nonzero, the result is inexact, and the function sets its last
- * bit. */
+/* Returns an exact value rounded to odd. `result` is the exact value rounded toward zero, and
+ * `rest` is the exact value minus `result`. If `rest` is nonzero, `result` is inexact, and the
+ * function sets its last bit. */
 static __device__ __forceinline__ float to_odd(float result, float rest) {
     return rest != 0 ? __uint_as_float(__float_as_uint(result) | 1) : result;
 }
@@ -98,9 +98,9 @@ static __device__ __forceinline__ float multiplied(int wide, float a, float b) {
 }
 
 /* Returns a / b, rounded to odd: if the quotient is inexact, it is truncated and its last bit is
- * set. `quotient` is one of the two fp32 neighbors of the exact quotient, and the sign of the
- * remainder `rest` says whether the exact quotient is larger or smaller. If a is -0, `quotient`
- * loses the sign, but `first` has it. */
+ * set. The variable `quotient` is one of the two fp32 neighbors of the exact quotient, and the sign
+ * of the remainder `rest` says whether the exact quotient is larger or smaller. If a is -0,
+ * `quotient` loses the sign, but `first` has it. */
 static __device__ __forceinline__ float divided_to_odd(float a, float b, float reciprocal) {
     const float first = a * reciprocal;
     float quotient = fmaf(fmaf(-first, b, a), reciprocal, first);
@@ -153,10 +153,10 @@ static __device__ __forceinline__ void exact_bf16_of_e2m1(uint32_t codes, float 
     }
 }
 
-/* Makes a table of the eight magnitudes of e2m1, multiplied by the factors `first` and `second` and
- * rounded to 16 bits. The first two words of the table hold the low bytes of the eight results, and
- * the last two words hold their high bytes. Only the magnitudes 1 and 1.5 need a multiplication,
- * because all other magnitudes are a power of two times 1 or 1.5. */
+/* Makes a table of the 16-bit results for the eight magnitudes of e2m1, i.e. of each magnitude
+ * times the factors `first` and `second`, rounded. The first two words of the table hold the low
+ * bytes of the eight results, and the last two words hold their high bytes. Only the magnitudes 1
+ * and 1.5 need a multiplication, because all other magnitudes are a power of two times 1 or 1.5. */
 static __device__ __forceinline__ void make_table(uint32_t way, bool to_bf16, float first,
                                                   float second, float reciprocal, uint32_t *table) {
     float one = first, more = 1.5f * first;
@@ -193,7 +193,8 @@ static __device__ __forceinline__ void look_up(const uint32_t *table, uint32_t c
     }
 }
 
-/* Returns elements 2 i and 2 i + 1 of a thread's 8 elements as a pair of f16. */
+/* Converts elements 2 i and 2 i + 1 of a thread's 8 elements to f16 and returns both in one word.
+ */
 static __device__ __forceinline__ uint32_t element_halves(const bsmm_dequantize_job *job,
                                                           const uint32_t *codes, int i) {
 #if __CUDA_ARCH__ >= 890
@@ -225,10 +226,10 @@ exact_f16(const bsmm_dequantize_job *job, const uint32_t *codes, float scale, ui
 }
 
 /* Returns true if rounding a product first to fp32 and then to bf16 may differ from rounding it to
- * bf16 directly. The results differ if the fp32 product is inexact and lies halfway between two
- * bf16 numbers. Elements have at most four significant bits, so it is enough to test the products
- * of the scale and the odd numbers up to 15. Each lane tests one of these products for its block
- * scale. */
+ * bf16 directly. The two roundings differ if the fp32 product is inexact and lies halfway between
+ * two bf16 numbers. Elements have at most four significant bits, so it is enough to test the
+ * products of the scale and the odd numbers up to 15. Each lane tests one of these products for its
+ * block scale. */
 static __device__ __forceinline__ bool halfway(float scale) {
     float number = (float)(threadIdx.x % 8 * 2 + 1), product = number * scale;
     return (__float_as_uint(product) & 0xffff) == 0x8000 && fmaf(number, scale, -product) != 0;
@@ -243,12 +244,12 @@ rounded_bf16(const bsmm_dequantize_job *job, const uint32_t *codes, float scale,
     }
 }
 
-/* Exchanges results between two neighboring threads. Each thread has 8 results of 4 bytes, i.e. 32
- * bytes, but stores only 16 bytes at a time. After the exchange, the stores of the two threads
- * together fill whole 32-byte sectors of memory. out[0..3] then belong to the even thread's 8
- * elements, and out[4..7] belong to those of the odd thread. `first` and `second` are the places to
- * which the thread stores out[0..3] and out[4..7], in units of 16 bytes from the thread's own
- * destination. All threads of the warp must call this function. */
+/* Exchanges results between two adjacent threads, so that their stores together fill whole 32-byte
+ * sectors of memory. Each thread has 8 results of 4 bytes, i.e. 32 bytes, but stores only 16 bytes
+ * at a time. After the exchange, out[0..3] belong to the even thread's 8 elements, and out[4..7] to
+ * those of the odd thread. *first and *second become the positions at which this thread stores
+ * out[0..3] and out[4..7], in units of 16 bytes from the thread's own destination. All threads of
+ * the warp must call this function. */
 static __device__ __forceinline__ void share_wide(uint32_t *out, int *first, int *second) {
     const bool odd = threadIdx.x % 2;
     for (int i = 0; i < 4; i++) {
@@ -276,8 +277,9 @@ static __device__ __forceinline__ void usual_values(const bsmm_dequantize_job *j
     }
 }
 
-/* Dequantizes one element by the slow path in gpu/recode_lane.h, which defines all results. This
- * function is not inlined, because it is rarely called, or slow anyway. */
+/* Dequantizes one element by the slow path in gpu/recode_lane.h, which defines the results that
+ * fast paths must reproduce. This function is not inlined, because its callers rarely run or are
+ * slow anyway. */
 static __device__ __noinline__ uint32_t define_value(const bsmm_dequantize_job *job, uint32_t code,
                                                      float scale, float global) {
     float element = bsmm_narrow_value(&job->codec, code);
@@ -300,10 +302,10 @@ static __device__ __forceinline__ void define_item(const bsmm_dequantize_job *jo
     }
 }
 
-/* Fast paths, as additional values of the parameter `way`. TO_BF16 and TO_F16 convert two elements
- * at a time. BY_TABLE looks up e2m1 elements in a table. ROUNDED_BF16 rounds fp32 products to bf16.
- * BY_CVT is a flag for 8-bit floats that the instruction cvt converts. CHOSEN means that the kernel
- * is not specialized and takes the value from the job. */
+/* These are additional values of the parameter `way`, which select fast paths. TO_BF16 and TO_F16
+ * convert two elements at a time. BY_TABLE looks up e2m1 elements in a table. ROUNDED_BF16 rounds
+ * fp32 products to bf16. The flag BY_CVT converts 8-bit floats by the instruction cvt. CHOSEN means
+ * that the kernel is not specialized and takes the value from the job. */
 enum { TO_BF16 = 16, TO_F16 = 17, BY_TABLE = 18, ROUNDED_BF16 = 19, CHOSEN = 20, BY_CVT = 32 };
 
 /* Decodes 8 elements of one row by the fast path `fast`, to 8 words of f32 or to 4 words with two

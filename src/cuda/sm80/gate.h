@@ -1,28 +1,28 @@
 /* A gate is a condition that a queued kernel tests on the device before it does its work. The host
- * queues several alternative kernels without waiting for the packing kernels. Each kernel reads
- * from the headers of the packed operands whether it is the one that must run, and exits if it is
- * not. The gate of a kernel that must run is called open. */
+ * queues several alternative kernels without waiting for the packing kernels. Each of these kernels
+ * reads the headers of the packed operands and decides from them whether it must run. If it must,
+ * its gate is called open. If not, its gate is closed, and the kernel exits. */
 #ifndef BSMM_CUDA_SM80_GATE_H
 #define BSMM_CUDA_SM80_GATE_H
 
 #include "gpu/pack.h"
 
 typedef struct bsmm_cuda_gate {
-    /* The headers of the packed operands. A pointer is NULL if the GEMM kernel reads that operand
-     * where the caller stores it, without packing. */
+    /* These are the headers of the packed operands. A pointer is NULL if the GEMM kernel reads that
+     * operand as the caller stores it, without packing. */
     const bsmm_pack_header *a, *b;
     uint32_t log2_k;
     union {
-        /* Only with BSMM_WHEN_ELSE_PLAIN and in kernels of the kind POW2: the number of binades by
-         * which the largest element of a block may lie below the maximum that the block's scale
-         * allows. bsmm_pack_pair_plain uses it to test whether bf16 holds the values. */
+        /* Only with BSMM_WHEN_ELSE_PLAIN and in kernels of the kind POW2: the largest element of a
+         * block may lie this number of binades below the maximum that the block's scale allows.
+         * bsmm_pack_pair_plain uses the number to test whether bf16 holds the values. */
         uint32_t slack;
         /* Only with BSMM_WHEN_HALF and BSMM_WHEN_ELSE_PARTS: packing has multiplied the values of B
-         * by 2^shift, if f16 then holds them. */
+         * by 2^shift if f16 can hold the products. */
         uint32_t shift;
     };
-    /* the condition under which the kernel runs (its gate is open), a value of the enum
-     * bsmm_cuda_when */
+    /* The kernel runs (its gate is open) under this condition, a value of the enum bsmm_cuda_when.
+     */
     uint32_t when;
     /* If not NULL, `only` points to a word in device memory, and the kernel does not run (its gate
      * is closed) while this word is 0. */
@@ -37,15 +37,15 @@ typedef enum bsmm_cuda_when {
     /* The kernel runs (its gate is open) if the packed elements times their group scales are
      * exactly the values of A and B. A group is 128 elements of a row. */
     BSMM_WHEN_FITS = 1,
-    BSMM_WHEN_PLAIN = 2, /* the kernel runs if BSMM_WHEN_FITS holds and all group scales are 1 */
-    /* The gate is open if BSMM_WHEN_FITS does not hold but bf16 holds the values of A and B. The
-     * previous kernel has then packed A and B to bf16. */
+    BSMM_WHEN_PLAIN = 2, /* runs if BSMM_WHEN_FITS holds and all group scales are 1 */
+    /* The kernel runs (its gate is open) if BSMM_WHEN_FITS does not hold but bf16 holds the values
+     * of A and B. The previous kernel has then packed A and B to bf16. */
     BSMM_WHEN_ELSE_PLAIN = 3,
-    /* open if f16 holds the values of B, so that packing has converted them to f16. Only kernels
-     * for f16 take this condition. */
+    /* The kernel runs (its gate is open) if f16 holds the values of B, so that packing has
+     * converted them to f16. Only kernels for f16 have this condition. */
     BSMM_WHEN_HALF = 4,
-    /* Open if BSMM_WHEN_HALF does not hold, but BSMM_WHEN_PLAIN does. The previous kernel has then
-     * split A into two bf16 parts. */
+    /* The kernel runs (its gate is open) if BSMM_WHEN_HALF does not hold, but BSMM_WHEN_PLAIN does.
+     * The previous kernel has then split A into two bf16 parts. */
     BSMM_WHEN_ELSE_PARTS = 5
 } bsmm_cuda_when;
 
@@ -53,24 +53,24 @@ typedef enum bsmm_cuda_when {
 #    include "cuda/ptx/grid.h"
 
 /* Waits until the stream's previous kernel has ended. With programmatic launch
- * (bsmm_cuda_launch_desc.overlap) a kernel may start while the previous kernel still runs. It must
- * call this function before it accesses memory that the previous kernel writes, or writes memory
- * that the previous kernel reads. */
+ * (bsmm_cuda_launch_desc.overlap) a kernel may start while the previous kernel still runs. Such a
+ * kernel must call this function before it reads memory that the previous kernel writes, and before
+ * it writes memory that the previous kernel reads or writes. */
 static __device__ __forceinline__ void bsmm_cuda_await_kernel_before(void) {
 #    if __CUDA_ARCH__ >= 900
     ptx_grid_wait();
 #    endif
 }
 
-/* Allows the stream's next kernel to start now, if that kernel was launched with overlap. */
+/* Allows the stream's next kernel to start now, if the host launched that kernel with overlap. */
 static __device__ __forceinline__ void bsmm_cuda_admit_next_kernel(void) {
 #    if __CUDA_ARCH__ >= 900
     ptx_grid_release_next();
 #    endif
 }
 
-/* Reads the header of a packed operand from L2, where the packing kernels update it by atomic
- * maxima. */
+/* Reads the header of a packed operand from L2, because the packing kernels update the header there
+ * by atomic maxima. */
 static __device__ __forceinline__ bsmm_pack_header
 bsmm_cuda_gate_header(const bsmm_pack_header *from) {
     uint4 seen = __ldcg((const uint4 *)from);

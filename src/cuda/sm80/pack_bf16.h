@@ -27,14 +27,14 @@ static __device__ __forceinline__ uint32_t bf16_scales(const bsmm_pack_job *job,
     return scale_word(job, block, bf16_scale_of_one(scale), row, p->k & ~(4 * block - 1));
 }
 
-/* Returns a selector for __byte_perm that takes the byte of this lane's block from a word of four
- * scales and sets the other bytes to 0. Past the end of K it sets all bytes to 0. */
+/* Returns a selector for __byte_perm, which picks this lane's byte from a word of four block scales
+ * and sets the other bytes to 0. Past the end of K the selector sets all bytes to 0. */
 static __device__ __forceinline__ uint32_t bf16_byte(uint32_t scale, const pack_place *p) {
     return p->n ? 0x4440 | p->k / bf16_block(scale) % 4 : 0x4444;
 }
 
-/* Returns the block scale as bf16 in both 16-bit halves, if it is in the range of the fast path.
- * For other scales the result is wrong, and factor_bf16x2 must be used. */
+/* Returns the block scale as bf16 in both 16-bit halves, if the scale is in the range of the fast
+ * path. For other scales the result is wrong, and the caller must use factor_bf16x2 instead. */
 static __device__ __forceinline__ uint32_t usual_factor(uint32_t scale, uint32_t code) {
     if (scale == 1) return code * 0x00800080u;
 #if __CUDA_ARCH__ >= 890
@@ -63,8 +63,8 @@ static __device__ __forceinline__ uint32_t bf16_special(const bsmm_pack_job *job
 }
 
 /* Converts a thread's 8 elements of a row to bf16. The results are bitwise identical to those of
- * emit_bf16. An element is at the top of a byte, and its sign is repeated in the byte above. A
- * multiplication moves exponent and mantissa to their places in bf16, and a mask removes all but
+ * emit_bf16. Each element lies at the top of a byte, and its sign is repeated in the byte above. A
+ * multiplication moves exponent and mantissa to their positions in bf16, and a mask removes all but
  * one sign bit. */
 static __device__ __forceinline__ void
 bf16_emit(const bsmm_pack_job *job, int bits, const uint32_t *raw, uint32_t factor, uint32_t *to) {
@@ -83,8 +83,9 @@ bf16_emit(const bsmm_pack_job *job, int bits, const uint32_t *raw, uint32_t fact
     }
 }
 
-/* Returns which of the 16 lanes of a group have a nonzero value in this lane's row, as a mask of 16
- * bits. A group is 128 elements along K, and each lane has 8 of them. */
+/* Returns a mask of the lanes that have a nonzero element in this lane's row. The mask has 16 bits,
+ * one for each lane of a group. A group is 128 elements of a row along K, and each lane has 8 of
+ * them. */
 static __device__ __forceinline__ uint32_t bf16_lanes(int bits, const uint32_t *raw) {
     const int words = bits == 4 ? 1 : 2;
     uint32_t mine = threadIdx.x % BF16_ROWS, lanes = 0;
@@ -96,18 +97,18 @@ static __device__ __forceinline__ uint32_t bf16_lanes(int bits, const uint32_t *
     return lanes >> (threadIdx.x & 16) & 0xffff;
 }
 
-/* Returns a mask with a byte for each of four scale blocks. A byte is 0xff if the block has a
- * nonzero element. Bit i of `lanes` says that lane i has a nonzero element (bf16_lanes). Four
- * neighboring lanes hold the elements of a block. */
+/* Returns a mask with one byte for each of four scale blocks. A byte is 0xff if the block has a
+ * nonzero element. Bit i of `lanes` is set if lane i has a nonzero element (bf16_lanes). Four
+ * adjacent lanes hold the elements of a block. */
 static __device__ __forceinline__ uint32_t blocks_of_four(uint32_t lanes) {
     uint32_t pairs = lanes | lanes >> 1, blocks = (pairs | pairs >> 2) & 0x1111;
     blocks = (blocks & 0x0011) | (blocks & 0x1100) << 8;
     return ((blocks | blocks << 4) & 0x01010101u) * 0xff;
 }
 
-/* Widens `reach`, the range of the operand's values, by the values of this lane's row. `codes` are
- * the row's four e8m0 scales, and `lanes` is the result of bf16_lanes. Returns true if the row
- * needs the slow path. */
+/* Updates `reach`, the range of the operand's values, with the values of this lane's row. `codes`
+ * holds the row's four e8m0 scales, and `lanes` is the result of bf16_lanes. Returns true if the
+ * row needs the slow path. */
 static __device__ __forceinline__ bool bf16_reaches(const bsmm_pack_job *job, uint32_t codes,
                                                     uint32_t lanes, item_reach *reach) {
     uint32_t counts = blocks_of_four(lanes), ends = largest_bytes(codes & counts, ~codes & counts);
@@ -117,8 +118,8 @@ static __device__ __forceinline__ bool bf16_reaches(const bsmm_pack_job *job, ui
     return (nan_bytes(codes) != 0) | (outside & (counts != 0));
 }
 
-/* Stores the scale of a group (128 elements of a row). Among the lanes of the group, only one calls
- * this for each row. */
+/* Stores the scale of a group (128 elements of a row). For each row, exactly one of the group's
+ * lanes calls this function. */
 static __device__ __forceinline__ void
 bf16_store_scale(const bsmm_pack_job *job, const pack_place *p, uint32_t row, float scale) {
     if (job->group_scales && row < job->rows)

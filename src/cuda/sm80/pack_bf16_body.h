@@ -17,8 +17,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     const uint32_t my_row = row0 + thread % BF16_ROWS * rows_apart;
     item_reach reach = reach_nothing();
     uint32_t raw[BF16_ROWS][WORDS], found = 0;
-    /* This call allows the stream's next kernel to start. This kernel itself waits for the previous
-     * kernel only at its end, before it updates the header of the packed operand. */
+    /* Allow the stream's next kernel to start. This kernel itself waits for the previous kernel
+     * only at its end, before it updates the header of the packed operand. */
     bsmm_cuda_admit_next_kernel();
 
     load_rows(&job, BITS, BF16_CODES, BF16_ROWS, &place, raw[0]);

@@ -1,8 +1,7 @@
 /* Packs 8-bit elements with e8m0 scales to 8-bit floats, with rounding (route FAST in gpu/pack.h).
  * An item is 16 elements of one row, which one thread packs, and a group is 128 elements of a row.
  * As in pack_fold.h, eight lanes hold a group in each of several rows, and each lane computes the
- * group scale of one row. fast_row says which row, in the order in which blocks_most leaves the
- * largest magnitudes. */
+ * group scale of one row. fast_row says which row a lane has. */
 #ifndef BSMM_CUDA_SM80_PACK_FAST_H
 #define BSMM_CUDA_SM80_PACK_FAST_H
 
@@ -21,10 +20,11 @@ static __device__ __forceinline__ uint32_t fast_lane(int items, int i) {
     return (uint32_t)(items == 8 ? i % 4 * 2 + i / 4 : i * 2);
 }
 
-/* Returns two maxima of magnitudes, whose larger one is the largest magnitude of a thread's 16
- * elements of a row. Bytes 0 and 1 of the four words of `codes` give the maximum in the low 16-bit
- * half, and bytes 2 and 3 give that in the high half. A maximum is in the high byte of its half.
- * The low byte may hold anything, because it does not change which high byte is larger. */
+/* Returns two maxima of magnitudes, one in each 16-bit half. The larger of the two is the largest
+ * magnitude of a thread's 16 elements of a row. Bytes 0 and 1 of the four words of `codes` give the
+ * maximum in the low half, and bytes 2 and 3 give the maximum in the high half. A maximum is the
+ * high byte of its half. The low byte may hold anything, because it does not change which high byte
+ * is larger. */
 static __device__ __forceinline__ uint32_t item_most(const uint32_t *codes) {
     uint32_t most = 0;
     for (int i = 0; i < 4; i++) {
@@ -34,8 +34,8 @@ static __device__ __forceinline__ uint32_t item_most(const uint32_t *codes) {
     return most;
 }
 
-/* Returns the largest magnitude in each of the four scale blocks of this lane's row, one per
- * byte. */
+/* Returns the largest magnitude in each of the four scale blocks of this lane's row. Each byte of
+ * the result belongs to one block. */
 static __device__ __forceinline__ uint32_t blocks_most(int items, const uint32_t *codes) {
     /* Each word of `rows` holds the largest magnitudes of one scale block, for two rows. */
     uint32_t rows[4], apart = items / 4;
@@ -52,10 +52,10 @@ static __device__ __forceinline__ uint32_t blocks_most(int items, const uint32_t
     return transposed_bytes(__byte_perm(rows[0], rows[1], 0x7531), 2);
 }
 
-/* Returns the largest exponent and the negated smallest exponent of a group, i.e. of 128 elements
- * in this lane's row, in the two halves of a word as bsmm_lane_look does. `codes` are the four
- * block scales, and `most` is the result of blocks_most. Sets *rare if a value is not finite, or if
- * elements are so small that an f16 factor cannot scale them up. */
+/* Returns the largest exponent and the negated smallest exponent of a group (128 elements of this
+ * lane's row), in the two 16-bit halves of the result, as bsmm_lane_look does. `codes` holds the
+ * four block scales, and `most` is the result of blocks_most. Sets *rare if a value is not finite,
+ * or if elements are so small that an f16 factor cannot scale them up. */
 static __device__ __forceinline__ uint32_t fast_look(fold_kind kind, uint32_t codes, uint32_t most,
                                                      bool *rare) {
     const uint32_t mantissa = kind == FOLD_E4M3 ? 3 : 2, max_code = kind == FOLD_E4M3 ? 0x7e : 0x7b;
@@ -90,7 +90,7 @@ static __device__ __forceinline__ int fast_group(const bsmm_pack_job *job, uint3
     return g.exponent;
 }
 
-/* Returns 2^shift as f16. If the e8m0 scale `code` is NaN, it returns NaN. */
+/* Returns 2^shift as f16, or NaN if the e8m0 scale `code` is NaN. */
 static __device__ __forceinline__ uint32_t factor_f16(int shift, uint32_t code) {
     uint32_t bits = shift >= -14  ? (uint32_t)(shift + 15) << 10
                     : shift < -24 ? 0
@@ -99,8 +99,8 @@ static __device__ __forceinline__ uint32_t factor_f16(int shift, uint32_t code) 
 }
 
 /* Computes the factors of the four scale blocks of a group (128 elements of a row) as f16, in two
- * words. The range of e5m2 is so large that its elements need two multiplications. Two more words
- * then hold the factors of the first multiplication. */
+ * words. The range of e5m2 is so large that its elements need two multiplications. For e5m2, two
+ * more words hold the factors of the first multiplication. */
 static __device__ __forceinline__ void fast_factors(fold_kind kind, uint32_t codes, int exponent,
                                                     uint32_t *factors) {
     for (int i = 0; i < 4; i++) {

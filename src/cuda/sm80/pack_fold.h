@@ -11,26 +11,26 @@
 
 enum { FOLD_LANES = WORD_LANES, FOLD_BLOCK = 32, FOLD_CODES = 16, FOLD_NAN = 15 };
 
-/* the element format for which a kernel is specialized */
+/* A kernel is specialized for one of these element formats. */
 typedef enum fold_kind { FOLD_E2M1, FOLD_E2M3, FOLD_E3M2, FOLD_E4M3, FOLD_E5M2 } fold_kind;
 
-/* Returns a mask with a byte for each of the four scale blocks of a group. A byte is 0xff if the
- * block has a nonzero element. Bit i of `lanes` says that lane i has a nonzero element. Two
- * neighboring lanes hold the elements of a block. */
+/* Returns a mask with one byte for each of the four scale blocks of a group (128 elements of a
+ * row). A byte is 0xff if the block has a nonzero element. Bit i of `lanes` is set if lane i has a
+ * nonzero element. Two adjacent lanes hold the elements of a block. */
 static __device__ __forceinline__ uint32_t block_bytes(uint32_t lanes) {
     uint32_t blocks = (lanes | lanes >> 1) & 0x55;
     return (blocks * 0x00041041u & 0x01010101u) * 0xff;
 }
 
-/* Returns the largest exponent of a block scale for which a group can use the common scale of its
- * row (bsmm_lane_row_top), as an e8m0 code. `first` has the block scales of the first 128 elements
- * of the row. */
+/* Returns the largest exponent of a block scale for which a group (128 elements) can use the common
+ * scale of its row (bsmm_lane_row_top). The result is an e8m0 code. `first` holds the block scales
+ * of the first 128 elements of the row. */
 static __device__ __forceinline__ int row_top_code(const bsmm_pack_job *job, uint32_t first) {
     return bsmm_lane_row_top(job, (int)(largest_bytes(first & ~nan_bytes(first), 0) >> 16));
 }
 
-/* Returns the description of a group (128 elements of a row) whose scale is 2^exponent. It computes
- * this power of two like bsmm_pow2, but without a branch. */
+/* Returns the description of a group (128 elements of a row) whose scale is 2^exponent. The
+ * function computes this power of two like bsmm_pow2, but without a branch. */
 static __device__ __forceinline__ bsmm_lane_group group_of(const bsmm_pack_job *job, int exponent,
                                                            bool wide) {
     uint32_t normal = (uint32_t)(exponent + 127) << 23;
@@ -42,11 +42,11 @@ static __device__ __forceinline__ bsmm_lane_group group_of(const bsmm_pack_job *
     return g;
 }
 
-/* Encodes how the elements of each of the four scale blocks of a group are converted, in one byte
- * per block. The low four bits of a byte of `steps` are 14 - d. The block's scale lies d binades
- * below the largest block scale that the group's scale allows. For 4-bit elements, the returned
- * byte is an offset in the table of fold_entry. For 6-bit elements, it is the high byte of the
- * factor for emit_fold6, which is a power of two in f16, or NaN. */
+/* Tells how to convert the elements of each of the four scale blocks of a group (128 elements of a
+ * row), in one byte per block. The low four bits of a byte of `steps` are 14 - d if the block's
+ * scale lies d binades below the largest block scale that the group's scale allows. For 4-bit
+ * elements, a byte of the result is an offset in the table of fold_entry. For 6-bit elements, it is
+ * the high byte of the factor for emit_fold6, which is a power of two in f16, or NaN. */
 static __device__ __forceinline__ uint32_t fold_how(fold_kind kind, uint32_t steps, uint32_t counts,
                                                     uint32_t nans) {
     if (kind == FOLD_E2M1) return ((steps & counts | nans) & 0x0f0f0f0fu) << 4;
@@ -55,10 +55,10 @@ static __device__ __forceinline__ uint32_t fold_how(fold_kind kind, uint32_t ste
 }
 
 /* Chooses the scale of a group, i.e. of 128 elements of 4 or 6 bits in one row. `codes` are the
- * block scales of the group, and `first` are those of the row's first group. Bit i of `lanes` says
- * that lane i has a nonzero element. `there` is false for a row past the end of the operand.
- * Returns the four bytes of fold_how, which tell how to convert the elements of each scale
- * block. */
+ * block scales of the group, and `first` are those of the row's first group. Bit i of `lanes` is
+ * set if lane i has a nonzero element. `there` is false for a row past the end of the operand.
+ * Returns the four bytes of fold_how, which tell how to convert the elements of each scale block.
+ */
 static __device__ __forceinline__ uint32_t fold_group(const bsmm_pack_job *job, fold_kind kind,
                                                       uint32_t codes, uint32_t first,
                                                       uint32_t lanes, bool there, item_reach *reach,
@@ -89,7 +89,7 @@ static __device__ __forceinline__ uint4 fold_entry(const bsmm_pack_job *job, int
                          : make_uint4(codes[0], codes[1], 0x80808080u, 0);
 }
 
-/* Converts 16 packed e2m1 elements to e4m3 by an entry of the table (fold_entry). The result is
+/* Converts 16 packed e2m1 elements to e4m3 by an entry of a table (fold_entry). The result is
  * bitwise identical to that of the slow path in gpu/pack_lane.h. */
 static __device__ __forceinline__ void emit_fold4(uint4 entry, const uint32_t *codes,
                                                   uint32_t *to) {
@@ -115,7 +115,7 @@ static __device__ __forceinline__ void spread_fold6(bool raised, const uint32_t 
     }
 }
 
-/* Converts four elements of 6 bits, one per byte, to e4m3 by moving the sign from the bit above the
+/* Converts four elements of 6 bits, one per byte, to e4m3. It moves the sign from the bit above the
  * magnitude to bit 7. The resulting e4m3 numbers are the elements times 2^-6 for e2m3, or times
  * 2^-4 for e3m2. Elements of e3m2 are raised by one bit, because their mantissa is one bit shorter
  * than that of e4m3. */
@@ -124,8 +124,8 @@ static __device__ __forceinline__ uint32_t small_e4m3(bool raised, uint32_t byte
 }
 
 #if __CUDA_ARCH__ >= 890
-/* Multiplies four e4m3 numbers by an f16 factor and rounds the products to e4m3. In exact packing
- * (route FP8 in gpu/pack.h), e4m3 holds these products exactly, so the rounding changes nothing. */
+/* Multiplies four e4m3 numbers by an f16 factor and rounds the products to e4m3. e4m3 can hold all
+ * products that occur here (route FP8 in gpu/pack.h), so the rounding changes nothing. */
 static __device__ __forceinline__ uint32_t times_e4m3(uint32_t codes, uint32_t factor) {
     uint16_t low, high;
     bsmm_ptx_mov_halves(codes, &low, &high);
@@ -134,15 +134,15 @@ static __device__ __forceinline__ uint32_t times_e4m3(uint32_t codes, uint32_t f
     return bsmm_ptx_cvt_e4m3x2_f16x2(first) | bsmm_ptx_cvt_e4m3x2_f16x2(second) << 16;
 }
 
-/* Converts 16 elements of 6 bits, which spread_fold6 has spread to one per byte, to e4m3 and
- * multiplies them by `factor`. */
+/* Converts 16 elements of 6 bits to e4m3 and multiplies them by `factor`. spread_fold6 has spread
+ * the elements to one per byte. */
 static __device__ __forceinline__ void emit_fold6(fold_kind kind, uint32_t factor,
                                                   const uint32_t *bytes, uint32_t *to) {
     for (int i = 0; i < 4; i++)
         to[i] = times_e4m3(small_e4m3(kind == FOLD_E3M2, bytes[i]), factor);
 }
 
-/* The place in the packed operand where a thread stores the next 16 bytes that it packs. */
+/* Describes where in the packed operand a thread stores the next 16 bytes that it packs. */
 typedef struct fold_target {
     uint8_t *to; /* the address of the next 16 bytes */
     uint64_t step;
@@ -163,7 +163,7 @@ static __device__ __forceinline__ void store_next(fold_target *t, const uint32_t
 }
 
 /* Stores the scale of a group (128 elements of a row) for this thread's row number `mine`. `stores`
- * is true in the one lane of the group that stores it. */
+ * is true in exactly one lane of the group, which stores the scale. */
 static __device__ __forceinline__ void store_group(const bsmm_pack_job *job,
                                                    const pack_place *place, uint32_t mine,
                                                    bool stores, float scale) {
@@ -183,9 +183,9 @@ static __device__ __forceinline__ bool fold_any(const bsmm_pack_job *job, fold_k
 
 /* Packs a thread's 16 elements of 4 or 6 bits in each of `items` rows. Elements of 6 bits are
  * packed as in memory if `packed` is set, and otherwise one per byte. `group` holds the four block
- * scales of this lane's row for these 128 elements, one per byte. `first` holds those for the row's
- * first 128 elements. `table` holds the results of fold_entry and is used for elements of 4
- * bits. */
+ * scales of this lane's row for the group of 128 elements, one per byte. `first` holds those for
+ * the row's first 128 elements. `table` holds the results of fold_entry, which only elements of 4
+ * bits need. */
 static __device__ __forceinline__ void fold_items(const bsmm_pack_job *job, fold_kind kind,
                                                   bool packed, int items, const uint4 *table,
                                                   uint32_t group, uint32_t first,
@@ -204,9 +204,9 @@ static __device__ __forceinline__ void fold_items(const bsmm_pack_job *job, fold
     uint32_t how = fold_group(job, kind, group, first, lanes, there, reach, &scale);
     store_group(job, place, mine, threadIdx.x % FOLD_LANES < (uint32_t)items, scale);
     fold_target target = fold_target_of(job, place);
-    /* A selector for __byte_perm that takes the byte of this lane's scale block. For elements of 4
-     * bits it takes one byte. For elements of 6 bits it puts the byte in both halves. Past the end
-     * of K the result is 0. */
+    /* This is a selector for __byte_perm, which picks the byte of this lane's scale block. For
+     * elements of 4 bits it picks one byte. For elements of 6 bits it puts the byte in both halves.
+     * Past the end of K the result is 0. */
     uint32_t block = threadIdx.x % FOLD_LANES / 2;
     uint32_t byte = place->n == 0       ? 0x4444
                     : kind == FOLD_E2M1 ? 0x4440 | block

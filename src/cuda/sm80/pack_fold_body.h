@@ -13,8 +13,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     NAME(const __grid_constant__ bsmm_pack_job job) {
     uint32_t thread = threadIdx.x;
     item_reach reach = reach_nothing();
-    /* This call allows the stream's next kernel to start. This kernel itself waits for the previous
-     * kernel only at its end, before it updates the header of the packed operand. */
+    /* Allow the stream's next kernel to start. This kernel itself waits for the previous kernel
+     * only at its end, before it updates the header of the packed operand. */
     bsmm_cuda_admit_next_kernel();
 #if BY_ROWS
     uint32_t lanes = 1u << job.lanes_log2, rows_apart = PACK_THREADS >> job.lanes_log2;
@@ -57,8 +57,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #else
     int row_top = row_top_code(&job, first) - 127;
     if (!fast_items(&job, KIND, ITEMS, group, row_top, codes[0], &place, &reach)) {
-        /* The slow path. It loads the elements again, one row at a time. The loop is not unrolled,
-         * because it rarely runs and its code should stay small. */
+        /* This is the slow path. It loads the elements again, one row at a time. The loop is not
+         * unrolled, because it rarely runs and its code should stay small. */
 #    pragma unroll 1
         for (int i = 0; i < ITEMS; i++) {
             uint32_t again[WORDS];

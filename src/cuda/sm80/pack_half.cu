@@ -1,9 +1,9 @@
-/* The kernel that converts a packed operand in place from bf16 to f16 (gpu/pack.h explains
+/* The kernel in this file converts a packed operand in place from bf16 to f16 (gpu/pack.h explains
  * packing). */
 #include "cuda/ptx/convert.h"
 #include "cuda/sm80/pack_memory.h"
 
-/* Converts two bf16 numbers to f16, multiplied by `factor`. */
+/* Multiplies two bf16 numbers by `factor` and converts the products to f16. */
 static __device__ __forceinline__ uint32_t to_halves(uint32_t pair, float factor) {
     const float low = __uint_as_float(pair << 16), high = __uint_as_float(pair & 0xffff0000u);
     return bsmm_ptx_cvt_f16x2(high * factor, low * factor);

@@ -1,7 +1,7 @@
-/* The fast paths of the packing kernels, which convert two elements at a time as 16-bit floats. An
- * item is the 8 or 16 elements along K that one thread packs at once. The fast paths give the same
- * results as the slow path in gpu/pack_lane.h. If an element is not finite, or if its group (128
- * elements of a row) needs a scale other than 1, the slow path packs it. */
+/* The fast paths of the packing kernels convert two elements at a time as 16-bit floats. An item is
+ * the 8 or 16 elements along K that one thread packs at once. The fast paths give the same results
+ * as the slow path in gpu/pack_lane.h. If an element is not finite, or if its group (128 elements
+ * of a row) needs a scale other than 1, the slow path packs it. */
 #ifndef BSMM_CUDA_SM80_PACK_ITEM_H
 #define BSMM_CUDA_SM80_PACK_ITEM_H
 
@@ -36,8 +36,8 @@ static __device__ __forceinline__ bool any_special(const bsmm_pack_job *job, int
     return found & 0x80808080u;
 }
 
-/* Converts two elements, each at the top of a 16-bit half, to 16-bit floats that still have the
- * exponent bias of the element format. The bits below the elements are ignored. */
+/* Converts two elements, each at the top of a 16-bit half, to 16-bit floats. The results still have
+ * the exponent bias of the element format. Bits below the elements are ignored. */
 static __device__ __forceinline__ uint32_t biased_pair(const bsmm_pack_job *job, uint32_t halves) {
     return (halves >> job->pair.down & job->pair.mask) | (halves & 0x80008000u);
 }
@@ -80,15 +80,15 @@ static __device__ __forceinline__ void emit_bf16(const bsmm_pack_job *job, int b
     }
 }
 
-/* All threads of a warp must call the functions below together, because these functions exchange
- * values by shuffles. The threads of a warp hold whole groups, i.e. whole sequences of 128 elements
- * along K. */
+/* All threads of a warp must call each of the following functions together, because the functions
+ * exchange values by shuffles. The threads of a warp hold whole groups, i.e. whole sequences of 128
+ * elements along K. */
 
-/* The range of values that a thread has packed, which becomes a part of the packed operand's
+/* Holds the range of values that a thread has packed, which becomes a part of the packed operand's
  * header. If scales are e8m0, `top` is the largest exponent of the scales of blocks with nonzero
  * elements, and `bottom` is the negated smallest exponent. `spread` is the largest difference of
  * two such exponents within a group (128 elements of a row). `told` is the range of all other
- * values, including those of the slow path. */
+ * values, including those that the slow path has packed. */
 typedef struct item_reach {
     int top, bottom, spread;
     bsmm_lane_group told;
@@ -107,8 +107,8 @@ static __device__ __forceinline__ void reach_out(item_reach *reach, int top, int
     reach->spread = max(reach->spread, top - bottom);
 }
 
-/* Returns a thread's whole contribution to the header of the packed operand. It is the same as that
- * of the slow path in gpu/pack_lane.h. */
+/* Returns the range of all values that a thread has packed, as its contribution to the header of
+ * the packed operand. The slow path in gpu/pack_lane.h would return the same range. */
 static __device__ __forceinline__ bsmm_lane_group reach_told(const bsmm_pack_job *job,
                                                              const item_reach *reach) {
     bsmm_lane_group all = reach->told, g = {0, 0, 0, 0, 0, 0};
@@ -144,9 +144,10 @@ static __device__ __forceinline__ bsmm_lane_group define_item(const bsmm_pack_jo
     return g;
 }
 
-/* Returns true if a thread's item of one row must take the slow path. `scale` is the type of the
- * block scales (job->scale). Kernels that are specialized for one type pass a constant. The
- * function has no branches, so that the latencies of a thread's rows overlap. */
+/* Returns true if a thread's item of one row must take the slow path. An item is 8 or 16 elements.
+ * `scale` is the type of the block scales (job->scale). Kernels that are specialized for one type
+ * pass a constant. The function has no branches, so that the latencies of a thread's rows overlap.
+ */
 static __device__ __forceinline__ bool is_rare(const bsmm_pack_job *job, int bits, int out,
                                                uint32_t scale, uint32_t code,
                                                const uint32_t *codes) {
@@ -170,8 +171,8 @@ static __device__ __forceinline__ bsmm_lane_group item_to_bf16(const bsmm_pack_j
 }
 
 /* Chooses the scale of a group (128 elements of a row) for operands with fp32 scales, and for
- * operands whose groups all have the scale 1. The thread with the first elements of the group calls
- * it. */
+ * operands whose groups all have the scale 1. The thread that has the first elements of the group
+ * calls this function. */
 static __device__ __forceinline__ bsmm_lane_group leading_group(const bsmm_pack_job *job,
                                                                 uint32_t code, item_reach *reach) {
     bsmm_lane_scale s = bsmm_lane_scale_of(job->scale, code);

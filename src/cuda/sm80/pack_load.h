@@ -1,18 +1,18 @@
-/* Loads elements of at most 8 bits for the packing kernels. From row-major operands, threads load
- * them directly. From column-major operands, they pass through a tile in shared memory, which
+/* Loads elements of at most 8 bits for the packing kernels. Threads load elements of row-major
+ * operands directly. Elements of column-major operands pass through a tile in shared memory, which
  * transposes them. */
 #ifndef BSMM_CUDA_SM80_PACK_LOAD_H
 #define BSMM_CUDA_SM80_PACK_LOAD_H
 
 #include "cuda/sm80/pack_memory.h"
 
-/* The rows and the columns of a tile in shared memory, in elements, and the tile's size in words of
- * 4 bytes. Each element takes one byte. */
+/* A tile in shared memory has TILE_SIDE rows and TILE_SIDE columns of elements, which take
+ * TILE_WORDS words of 4 bytes. Each element takes one byte. */
 enum { TILE_SIDE = 128, TILE_WORDS = TILE_SIDE * 32 };
 
-/* The place of a thread's elements in the operand: 8 or 16 elements along K, beginning at element
- * k, in each of several rows. The rows are row0, row0 + rows_apart and so on. `n` is the number of
- * the thread's elements of a row before the end of K. */
+/* Describes the position of a thread's elements in the operand: 8 or 16 elements along K, beginning
+ * at element k, in each of several rows. The rows are row0, row0 + rows_apart and so on. `n` is the
+ * number of the thread's elements of a row before the end of K. */
 typedef struct pack_place {
     uint32_t row0, rows_apart, k, n;
 } pack_place;
@@ -35,8 +35,8 @@ static __device__ __forceinline__ void load_rows_whole(const bsmm_pack_job *job,
         load_whole(bytes, from + i * step, raw + i * words);
 }
 
-/* Loads n elements from an address of any alignment, byte by byte. This is the slow path. It is not
- * inlined, so that the code of the fast path stays together. */
+/* Loads n elements from an address of any alignment, byte by byte. This is the slow path. The
+ * function is not inlined, so that the code of the fast path stays together. */
 static __device__ __noinline__ uint4 load_slow(int bits, const uint8_t *from, uint32_t n) {
     uint32_t raw[4] = {0, 0, 0, 0};
 #pragma unroll 1
@@ -85,10 +85,10 @@ static __device__ __forceinline__ void load_row_again(const bsmm_pack_job *job, 
 }
 
 /* Loads a tile of 128 rows x 128 elements of K from a column-major operand. Each thread loads 16
- * rows of 4 neighboring columns, transposes 4 x 4 bytes at a time in registers, and writes words
- * with 4 elements of one row to shared memory. Word w of row r lies at w ^ 4 * (r / 16 % 8). This
- * swizzle avoids bank conflicts of the writes (by 8 lanes that are 16 rows apart) and of the reads
- * (of 16 bytes along a row). */
+ * rows of 4 adjacent columns, transposes 4 x 4 bytes at a time in registers, and writes words with
+ * 4 elements of one row to shared memory. Word w of row r lies at w ^ 4 * (r / 16 % 8). This
+ * swizzle avoids bank conflicts. Writes come from 8 lanes that are 16 rows apart, and reads take 16
+ * bytes along a row. */
 static __device__ __forceinline__ void
 fill_tile(const bsmm_pack_job *job, int bits, uint32_t tile_row, uint32_t tile_k, uint32_t *tile) {
     uint32_t raw[4][4], rows16[4][4], strip = threadIdx.x % 8, quad = threadIdx.x / 8;
@@ -128,7 +128,7 @@ static __device__ __forceinline__ uint32_t nibbles(uint32_t low, uint32_t high) 
 }
 
 /* Reads `count` elements of a row from the tile in shared memory, beginning with element chunk *
- * count of the row. */
+ * count. */
 static __device__ __forceinline__ void tile_codes(int bits, int count, const uint32_t *tile,
                                                   uint32_t row, uint32_t chunk, uint32_t *codes) {
     const uint32_t *words = tile + row * 32 + (chunk * (count / 4) ^ row / 16 % 8 * 4);

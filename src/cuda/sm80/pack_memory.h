@@ -1,4 +1,4 @@
-/* Loads, stores and reductions that the packing kernels share. Packing converts an operand to a
+/* The packing kernels share these loads, stores and reductions. Packing converts an operand to a
  * format that the tensor cores multiply (gpu/pack.h). */
 #ifndef BSMM_CUDA_SM80_PACK_MEMORY_H
 #define BSMM_CUDA_SM80_PACK_MEMORY_H
@@ -9,7 +9,7 @@
 enum { PACK_THREADS = 256, PACK_WARP = 32 };
 
 /* Loads `bytes` bytes with the widest loads that divide this number. `from` must be aligned to the
- * width of the loads. */
+ * width of these loads. */
 static __device__ __forceinline__ void load_whole(int bytes, const uint8_t *from, uint32_t *raw) {
     if (bytes == 16) {
         uint4 v = __ldg((const uint4 *)from);
@@ -28,7 +28,7 @@ static __device__ __forceinline__ void load_whole(int bytes, const uint8_t *from
 }
 
 /* Loads `bytes` bytes from an address of any alignment. Only the first `there` bytes exist. The
- * function sets the others to 0. */
+ * function sets the remaining bytes to 0. */
 static __device__ __forceinline__ void load_some(int bytes, const uint8_t *from, uint32_t there,
                                                  uint32_t *raw) {
     for (int i = 0; i < bytes; i++) {
@@ -78,7 +78,7 @@ static __device__ __forceinline__ void cut_bits(uint32_t count, int words, uint3
 }
 
 /* Spreads 16 packed elements to one element per byte. Only the first n elements exist. The function
- * sets the others to 0. */
+ * sets the remaining elements to 0. */
 static __device__ __forceinline__ void spread_rows(int bits, const uint32_t *raw, uint32_t n,
                                                    uint32_t *codes) {
     for (int i = 0; i < 4; i++) {
@@ -89,8 +89,8 @@ static __device__ __forceinline__ void spread_rows(int bits, const uint32_t *raw
     item_cut(8, 16, n, codes);
 }
 
-/* Loads the scale code of an element's block. column_offset is the contribution of the element's
- * column to the offset of the scale. */
+/* Loads the scale code of the block that contains an element. column_offset is the part of the
+ * scale's offset that depends on the element's column. */
 static __device__ __forceinline__ uint32_t load_scale(const bsmm_pack_job *job, bool bytes,
                                                       uint32_t row, uint64_t column_offset) {
     uint64_t at = bsmm_axis_at(&job->row_map, row) + column_offset;
@@ -99,7 +99,7 @@ static __device__ __forceinline__ uint32_t load_scale(const bsmm_pack_job *job, 
 }
 
 /* Loads the scale codes of a thread's elements in rows row0, row0 + rows_apart and so on.
- * job->share neighboring threads have elements in the same scale blocks. Each of them loads the
+ * job->share adjacent threads have elements in the same scale blocks, and each of them loads the
  * scale codes of different rows. The threads exchange the codes later, in scale_of, because a
  * shuffle here would wait for each load. */
 static __device__ __forceinline__ void load_scales(const bsmm_pack_job *job, bool bytes, int items,
@@ -115,8 +115,8 @@ static __device__ __forceinline__ void load_scales(const bsmm_pack_job *job, boo
     }
 }
 
-/* Returns the scale code for a thread's row i, which this thread or one of its neighbors has loaded
- * by load_scales. All threads of the warp must call it, because it is a shuffle. */
+/* Returns the scale code for a thread's row i. load_scales has loaded it in this thread or in an
+ * adjacent one. All threads of the warp must call this function, because it is a shuffle. */
 static __device__ __forceinline__ uint32_t scale_of(const bsmm_pack_job *job, const uint32_t *mine,
                                                     int i) {
     uint32_t share = job->share, lane = threadIdx.x % PACK_WARP;
@@ -124,16 +124,16 @@ static __device__ __forceinline__ uint32_t scale_of(const bsmm_pack_job *job, co
     return __shfl_sync(0xffffffffu, code, (lane & ~(share - 1)) + (i & (share - 1)));
 }
 
-/* Returns the maxima of both 16-bit halves over `lanes` neighboring lanes. `lanes` is a power of
- * two. */
+/* Returns the maximum of the low 16-bit halves and the maximum of the high halves over `lanes`
+ * adjacent lanes. `lanes` is a power of two. */
 static __device__ __forceinline__ uint32_t max_over_lanes(uint32_t halves, int lanes) {
     for (int apart = 1; apart < lanes; apart *= 2)
         halves = bsmm_max_halves(halves, __shfl_xor_sync(0xffffffffu, halves, apart));
     return halves;
 }
 
-/* Writes zeros to the padding of the group scales behind the scale of the operand's last row, if
- * that row is one of this thread's rows. k is the first element of the group along K. */
+/* Writes zeros to the padding that follows the group scale of the operand's last row, if that row
+ * is one of this thread's rows. A group is 128 elements along K, and k is its first element. */
 static __device__ __forceinline__ void pad_group_scales(const bsmm_pack_job *job, uint32_t row0,
                                                         uint32_t rows_apart, uint32_t items,
                                                         uint32_t k) {
@@ -153,10 +153,10 @@ static __device__ __forceinline__ void extend(bsmm_lane_group *all, const bsmm_l
     all->inner = bsmm_max_u32(all->inner, g->inner);
 }
 
-/* Adds the contribution of a thread block to the header of the packed operand. All threads of the
- * block call the function, and one of them updates the header. This thread reads the header first
- * and issues atomic operations only if they would change the header. If the header that it reads is
- * stale, the only cost is an unnecessary atomic operation. */
+/* Updates the header of the packed operand with the range of values that a thread block has packed.
+ * All threads of the block call the function, and one of them updates the header. This thread reads
+ * the header first and issues atomic operations only if they would change the header. If the header
+ * that it reads is stale, the only cost is an unnecessary atomic operation. */
 static __device__ __forceinline__ void tell_header(bsmm_pack_header *header,
                                                    const bsmm_lane_group *all) {
     __shared__ uint4 warps[PACK_THREADS / PACK_WARP];

@@ -16,8 +16,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     NAME(const __grid_constant__ bsmm_pack_job job) {
     uint32_t scales[ITEMS], thread = threadIdx.x;
     item_reach reach = reach_nothing();
-    /* This call allows the stream's next kernel to start. This kernel itself waits for the previous
-     * kernel only at its end, before it updates the header of the packed operand. */
+    /* Allow the stream's next kernel to start. This kernel itself waits for the previous kernel
+     * only at its end, before it updates the header of the packed operand. */
     bsmm_cuda_admit_next_kernel();
 
 #if BY_ROWS
@@ -32,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #endif
     uint32_t n = k < job.cols ? min(job.cols - k, CODES) : 0;
 
-    /* Load the block scales. Past the end of K, use a scale of 1. */
+    /* Load the block scales. Past the end of K, use the code of a scale of 1. */
     uint64_t column = SCALE ? bsmm_axis_at(&job.col_map, min(k, job.cols - 1)) : 0;
     uint32_t one = SCALE == 2 ? 0x38 : 127;
     bool within = (k & ~(job.share * CODES - 1)) < job.cols;
@@ -82,8 +82,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
                 job.group_scales[group + i * rows_apart] = g.scale;
         }
     } else {
-        /* The slow path. It loads the elements again, one row at a time. The loop is not unrolled,
-         * because it rarely runs and its code should stay small. */
+        /* This is the slow path. It loads the elements again, one row at a time. The loop is not
+         * unrolled, because it rarely runs and its code should stay small. */
 #pragma unroll 1
         for (int i = 0; i < ITEMS; i++) {
             uint32_t row = row0 + i * rows_apart, again[WORDS], scale = one, out[4];

@@ -6,8 +6,8 @@
 #include "gpu/pack.h"
 
 /* Returns the next bf16 part of a value, in the upper half of the result. The part is the value
- * truncated to bf16. The function subtracts it from *value, which is exact. Inf and NaN stay in
- * *value, so that all parts of them are equal. */
+ * truncated to bf16. The function subtracts the part from *value, which is exact. If the value is
+ * Inf or NaN, *value does not change, so all of its parts are equal. */
 static __device__ __forceinline__ uint32_t take_part(float *value) {
     const uint32_t bits = __float_as_uint(*value);
     const float part = __uint_as_float(bits & 0xffff0000u);
@@ -16,9 +16,9 @@ static __device__ __forceinline__ uint32_t take_part(float *value) {
     return bits;
 }
 
-/* Splits 8 values of 16 bytes of f16 into two bf16 parts each, and stores them as the route
- * TWO_BF16 of packing does. `to` is the beginning of the packed row, and `k` the index of the first
- * value. */
+/* Splits 8 f16 values (16 bytes) into two bf16 parts each, and stores the parts as the packing
+ * route TWO_BF16 does (gpu/pack.h). `to` is the beginning of the packed row, and `k` is the index
+ * of the first value. */
 static __device__ __forceinline__ void split_eight(const uint16_t *halves, uint8_t *to,
                                                    uint32_t k) {
     const uint32_t first = k / BSMM_PACK_PART_COLS * 2 * BSMM_PACK_PART_COLS;
@@ -37,9 +37,9 @@ static __device__ __forceinline__ void split_eight(const uint16_t *halves, uint8
     }
 }
 
-/* Splits an f16 operand in row order into two bf16 parts. All threads of all thread blocks call it.
- * Rows begin at multiples of 16 bytes. It writes no header, because every part of an f16 number is
- * a normal bf16 number, or Inf or NaN like the f16 number. */
+/* Splits a row-major f16 operand into two bf16 parts. All threads of all thread blocks call this
+ * function. Rows begin at multiples of 16 bytes. The function writes no header, because every part
+ * of an f16 number is a normal bf16 number, or Inf or NaN like the f16 number. */
 static __device__ __forceinline__ void split_halves(const bsmm_pack_job *job) {
     const uint32_t chunks = (job->cols + BSMM_PACK_GROUP - 1) / BSMM_PACK_GROUP * 16;
     const uint64_t items = (uint64_t)job->rows * chunks, step = (uint64_t)gridDim.x * blockDim.x;

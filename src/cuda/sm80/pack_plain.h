@@ -1,11 +1,11 @@
 /* Packs elements of 4, 6 and 8 bits with e8m0 scales to bf16, for operands whose values bf16 holds
- * without group scales (gpu/pack.h explains packing). The thread blocks of any kernel can call it.
- * It writes no header.
+ * without group scales (gpu/pack.h explains packing). The thread blocks of any kernel can call
+ * pack_plain. It writes no header.
  *
  * The operand is divided into parts. A part is as large as the work of one thread block of a
  * packing kernel, and 256 threads pack it. A larger thread block packs several parts at a time.
- * Row-major operands with elements of 4 and 6 bits have a fast path. For all other operands the
- * code is short rather than fast. */
+ * Row-major operands with elements of 4 and 6 bits have a fast path. The code for all other
+ * operands is short rather than fast. */
 #ifndef BSMM_CUDA_SM80_PACK_PLAIN_H
 #define BSMM_CUDA_SM80_PACK_PLAIN_H
 
@@ -14,9 +14,9 @@
 
 enum { PLAIN_CODES = 8, PLAIN_ROWS = 8 };
 
-/* Returns the place of a thread's elements in part number `part` of the operand: 8 elements along K
- * in each of several rows. A part is as large as the work of one thread block of a packing kernel.
- * Parts are numbered along K first. A part past the last one has no rows. */
+/* Returns the position of a thread's elements in part number `part` of the operand: 8 elements
+ * along K in each of several rows. A part is as large as the work of one thread block of a packing
+ * kernel. Parts are numbered along K first. A part past the last one has no rows. */
 static __device__ __forceinline__ pack_place plain_place(const bsmm_pack_plain *p, uint32_t part) {
     uint32_t lanes = 1u << p->job.lanes_log2, thread = threadIdx.x % PACK_THREADS;
     pack_place at;
@@ -48,8 +48,8 @@ static __device__ __forceinline__ void plain_define(const bsmm_gpu_operand *o, u
 }
 
 /* Packs one part of a row-major operand with elements of 4 or 6 bits to bf16. Callers pass a
- * constant for `bits`. bf16 may not hold the scale of a block without nonzero elements, or a scale
- * of NaN. That does no harm, because 0 stays 0 and NaN stays NaN. */
+ * constant for `bits`. bf16 may not hold a scale of NaN, or the scale of a block without nonzero
+ * elements. That does no harm, because 0 stays 0 and NaN stays NaN. */
 static __device__ __forceinline__ void plain_rows(const int bits, const bsmm_pack_plain *p,
                                                   const bsmm_gpu_operand *o, uint32_t part) {
     const int words = bits == 4 ? 1 : 2;
@@ -78,8 +78,8 @@ static __device__ __forceinline__ void plain_rows(const int bits, const bsmm_pac
 }
 
 /* Packs a whole operand with elements of any width and in any order to bf16, eight elements along K
- * at a time. Neighboring threads have elements that are neighbors in memory, so that accesses
- * coalesce. */
+ * at a time. Adjacent threads have elements that are adjacent in memory, so that accesses coalesce.
+ */
 static __device__ __noinline__ void plain_all(const bsmm_pack_plain *p, const bsmm_gpu_operand *o) {
     const bsmm_pack_job *job = &p->job;
     const uint32_t chunks = (job->cols + PLAIN_CODES - 1) / PLAIN_CODES;
@@ -93,8 +93,8 @@ static __device__ __noinline__ void plain_all(const bsmm_pack_plain *p, const bs
     }
 }
 
-/* Packs an operand to bf16. All threads of all thread blocks call it. `o` describes the same
- * operand as p->job. */
+/* Packs an operand to bf16. All threads of all thread blocks call this function. `o` and p->job
+ * describe the same operand. */
 static __device__ __forceinline__ void pack_plain(const bsmm_pack_plain *p,
                                                   const bsmm_gpu_operand *o) {
     const uint32_t mine = threadIdx.x / PACK_THREADS, at_once = blockDim.x / PACK_THREADS;

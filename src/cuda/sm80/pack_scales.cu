@@ -1,6 +1,6 @@
-/* Two kernels that run before a GEMM. One copies fp32 block scales from any layout to the layout
- * that a GEMM kernel reads (gpu/pack.h). The other clears the headers of packed operands, before
- * packing kernels update them. */
+/* The two kernels in this file run before a GEMM. One copies fp32 block scales from any layout to
+ * the layout that a GEMM kernel reads (gpu/pack.h). The other clears the headers of packed
+ * operands, before packing kernels update them. */
 #include "cuda/sm80/pack_memory.h"
 
 extern "C" __global__ void __launch_bounds__(PACK_THREADS)
@@ -15,8 +15,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS)
     job.to[row * job.row_pitch + column * job.col_pitch] = value;
 }
 
-/* Sets `count` words at `to` to 0. A single thread block runs, so `count` must not exceed its
- * number of threads. */
+/* Sets `count` words of 4 bytes at `to` to 0. A single thread block runs, so `count` must not
+ * exceed its number of threads. */
 extern "C" __global__ void __launch_bounds__(PACK_THREADS)
     clear_words(uint32_t *to, uint32_t count) {
     bsmm_cuda_admit_next_kernel();

@@ -1,6 +1,6 @@
-/* Kernels that pack f32, f16 and bf16 (gpu/pack.h explains packing). Some kernels pack to bf16, if
- * that is exact. The others pack each f16 element to two bf16 parts and each f32 element to three,
- * whose sum is the element. */
+/* These kernels pack f32, f16 and bf16 (gpu/pack.h explains packing). Some of them pack elements to
+ * bf16, if that is exact. The others pack each f16 element to two bf16 parts, or each f32 element
+ * to three. The sum of the parts is the element. */
 #include "cuda/sm80/pack_item.h"
 #include "cuda/sm80/pack_parts.h"
 
@@ -64,7 +64,8 @@ static __device__ __forceinline__ float from_bf16(uint16_t code) {
     return __uint_as_float((uint32_t)code << 16);
 }
 
-/* Loads 8 values of 16 bits. Only the first n exist. The function sets the others to 0. */
+/* Loads 8 values of 16 bits. Only the first n exist. The function sets the remaining values to 0.
+ */
 static __device__ __forceinline__ void load_halves(const uint8_t *from, uint32_t n, uint32_t *raw) {
     const uint16_t *halves = (const uint16_t *)from;
     for (int i = 0; i < 8; i++) {

@@ -4,10 +4,10 @@
  *
  * From a row-major operand, a thread packs 8 elements along K in each of ITEMS rows. From a
  * column-major operand, a thread block loads a tile along columns and transposes it in shared
- * memory. For 16-bit types the tile has 64 rows x 128 elements of K (16 KiB). Four times, a thread
- * loads 8 rows of two neighboring columns and writes pairs of elements of a row to shared memory.
- * Pair p of row r lies at word p ^ 4 * (r / 8), which avoids bank conflicts. For 32-bit types the
- * tile has 32 rows x 128 elements of K, and a row has 129 words, which also avoids bank
+ * memory. For 16-bit types the tile has 64 rows x 128 elements of K (16 KiB). A thread loads 8 rows
+ * of two adjacent columns and writes pairs of elements of a row to shared memory. It does so four
+ * times. Pair p of row r lies at word p ^ 4 * (r / 8), which avoids bank conflicts. For 32-bit
+ * types the tile has 32 rows x 128 elements of K, and a row has 129 words, which also avoids bank
  * conflicts. */
 
 #define ITEMS (BY_ROWS || HALVES ? 4 : 2)
@@ -18,8 +18,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     uint64_t line = job.line_bytes / sizeof(TYPE);
     uint32_t thread = threadIdx.x;
     item_reach reach = reach_nothing();
-    /* This call allows the stream's next kernel to start. This kernel itself waits for the previous
-     * kernel only at its end, before it updates the header of the packed operand. */
+    /* Allow the stream's next kernel to start. This kernel itself waits for the previous kernel
+     * only at its end, before it updates the header of the packed operand. */
     bsmm_cuda_admit_next_kernel();
 #if BY_ROWS
     uint32_t lanes = 1u << job.lanes_log2, rows_apart = PACK_THREADS >> job.lanes_log2;

@@ -1,5 +1,5 @@
-/* Loads block scales of one byte four at a time, as one uint32. Eight neighboring lanes have
- * elements in the same four scale blocks of up to eight rows. Each lane therefore loads and tests
+/* Loads block scales of one byte four at a time, as one uint32. Eight adjacent lanes have elements
+ * in the same four scale blocks of up to eight rows. Each of these lanes therefore loads and tests
  * the scales of one row, and passes the result to the other lanes by a shuffle. */
 #ifndef BSMM_CUDA_SM80_PACK_WORDS_H
 #define BSMM_CUDA_SM80_PACK_WORDS_H
@@ -15,8 +15,8 @@ static __device__ __forceinline__ uint64_t column_at(const bsmm_pack_job *job, u
     return plain ? k / block * map->digits[1].stride : bsmm_axis_at(map, k);
 }
 
-/* Loads four scales from any layout. It is the slow path, and it is not inlined, so that the code
- * of the fast path stays together. */
+/* Loads four scales from any layout. This is the slow path. The function is not inlined, so that
+ * the code of the fast path stays together. */
 static __device__ __noinline__ uint32_t scale_word_any(const bsmm_pack_job *job, uint32_t block,
                                                        uint32_t none, uint32_t row, uint32_t k) {
     uint32_t codes = none * 0x01010101u;
@@ -49,7 +49,8 @@ static __device__ __forceinline__ uint32_t scale_word(const bsmm_pack_job *job, 
     return __ldg((const uint32_t *)(job->scales + word_at(&job->words, row, k / (4 * block))));
 }
 
-/* Returns the value `value` of the lane that handles row i. This lane is one of eight neighbors. */
+/* Returns `value` of the lane that handles row i, among the eight adjacent lanes to which this lane
+ * belongs. */
 static __device__ __forceinline__ uint32_t from_row(uint32_t value, int i) {
     return __shfl_sync(0xffffffffu, value, (threadIdx.x % PACK_WARP & ~(WORD_LANES - 1u)) + i);
 }

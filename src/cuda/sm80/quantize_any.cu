@@ -1,5 +1,5 @@
-/* The kernel that quantizes all matrices that the faster kernels of quantize.cu do not support
- * (gpu/quantize_any.h). */
+/* The kernel in this file quantizes all matrices that the faster kernels of quantize.cu do not
+ * support (gpu/quantize_any.h). */
 #include "cuda/sm80/quantize_item.h"
 #include "gpu/quantize_any.h"
 

@@ -7,7 +7,7 @@
  * shuffles. If scale blocks are 128 x 128 (TILE 1), a thread block quantizes one scale block and
  * finds its amax in shared memory. Every value is loaded once and stays in registers. */
 
-/* the size of a thread's 16 values of one row, in words of 4 bytes */
+/* the words of 4 bytes of a thread's 16 values of one row */
 #define SPAN  (16 * (int)sizeof(TYPE) / 4)
 #define ITEMS (TILE || sizeof(TYPE) == 2 ? 4 : 2)
 
@@ -69,8 +69,8 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, TILE ? 2 : 3)
 #    pragma unroll
         for (int i = 0; i < ITEMS; i++)
             amax[i] = max(amax[i], __shfl_xor_sync(0xffffffffu, amax[i], apart));
-    /* Up to 4 threads have values in the same scale block. Each of them computes the scales for
-     * other rows. */
+    /* Up to 4 adjacent threads have values in the same scale block. They divide the rows among
+     * them, and each thread computes the scales of its rows. */
     uint32_t share = min(job.block_lanes, ITEMS), lane = thread & (share - 1);
     uint64_t column = job.scale ? bsmm_axis_at(&job.col_map, min(k, job.cols - 1)) : 0;
     bool stores = job.scale && (k & (job.block_cols - 1)) / 16 < share &&
@@ -93,8 +93,8 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, TILE ? 2 : 3)
     }
 #endif
 
-    /* the number by which the thread's 16 values of each row are multiplied or divided before they
-     * are rounded to the element format */
+    /* Before rounding to the element format, the thread's 16 values of row i are multiplied or
+     * divided by met[i]. */
     float met[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {

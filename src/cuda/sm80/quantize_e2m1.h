@@ -1,12 +1,12 @@
 /* Encodes values as e2m1, rounded to nearest even.
  *
- * e2m1 has one mantissa bit. A magnitude is therefore rounded to a multiple of half of its own
- * power of two, and a magnitude below 1 to a multiple of 1/2. To round, the code adds a number
- * whose unit in the last place is that multiple, and subtracts it again. Before that, the value is
- * multiplied by a power of two, so that 1, the smallest normal number of e2m1, becomes the smallest
- * normal number of a 16-bit float. The bits of the rounded value then contain the code. Additions
- * and multiplications replace logical operations where possible, because an SM executes logical
- * operations at half the rate. */
+ * e2m1 has one mantissa bit. A magnitude is therefore rounded to a multiple of a rounding step. The
+ * step is half of the magnitude's own power of two, or 1/2 if the magnitude is below 1. To round,
+ * the code adds a number whose unit in the last place is the rounding step, and subtracts it again.
+ * The value is first multiplied by a power of two, so that 1, the smallest normal number of e2m1,
+ * becomes the smallest normal number of a 16-bit float. The bits of the rounded value then contain
+ * the code. Additions and multiplications replace logical operations where possible, because an SM
+ * executes logical operations at half the rate. */
 #ifndef BSMM_CUDA_SM80_QUANTIZE_E2M1_H
 #define BSMM_CUDA_SM80_QUANTIZE_E2M1_H
 
@@ -16,8 +16,8 @@
 
 enum { E2M1_MOST = 7 };
 
-/* Packs eight e2m1 codes into one word. They arrive as four words with a code at the top of each
- * 16-bit half. */
+/* Packs eight e2m1 codes into one word. `tops` has four words, and each 16-bit half of a word has a
+ * code in its top four bits. */
 static __device__ __forceinline__ uint32_t e2m1_packed(const uint32_t *tops) {
     uint32_t front = __byte_perm(tops[0], tops[1], 0x7351);
     uint32_t back = __byte_perm(tops[2], tops[3], 0x7351);
@@ -25,24 +25,24 @@ static __device__ __forceinline__ uint32_t e2m1_packed(const uint32_t *tops) {
     return (even >> 4 & 0x0f0f0f0fu) | (odd & 0xf0f0f0f0u);
 }
 
-/* Rounds a magnitude to e2m1. The value was multiplied by 2^-14, so that e2m1's smallest normal
- * number is f16's smallest normal number. */
+/* Rounds the magnitude of a value to e2m1. The caller has multiplied the value by 2^-14, so that
+ * e2m1's smallest normal number is f16's smallest normal number. */
 static __device__ __forceinline__ float e2m1_rounded(float value) {
     float a = fabsf(value), least = fmaxf(a, 0x1p-14f);
     float magic = __uint_as_float(__float_as_uint(least) & 0x7f800000u) * 0x1p22f;
     return (a + magic) - magic;
 }
 
-/* Encodes two values to e2m1, each at the top of a 16-bit half of the result. The values were
- * multiplied by 2^-14 before. `signs` has their signs. */
+/* Encodes two values to e2m1, each at the top of a 16-bit half of the result. The caller has
+ * multiplied the values by 2^-14. The bits of `signs` give their signs. */
 static __device__ __forceinline__ uint32_t e2m1_tops(float low, float high, uint32_t signs) {
     uint32_t halves = bsmm_ptx_cvt_f16x2(e2m1_rounded(high), e2m1_rounded(low));
     uint32_t codes = __vminu2(halves, (uint32_t)E2M1_MOST << 9 | (uint32_t)E2M1_MOST << 25);
     return codes * 8 | (signs & 0x80008000u);
 }
 
-/* Encodes 16 values to packed e2m1 codes. The values were multiplied by 2^-14 before. Each word of
- * signs_of holds the signs of two values at the top of its halves. If signs_of is NULL, the
+/* Encodes 16 values to packed e2m1 codes. The caller has multiplied the values by 2^-14. Each word
+ * of signs_of holds the signs of two values at the top of its halves. If signs_of is NULL, the
  * function uses the values' own signs. */
 static __device__ __forceinline__ void e2m1_values(const float *values, const uint32_t *signs_of,
                                                    uint32_t *to) {
@@ -59,8 +59,8 @@ static __device__ __forceinline__ void e2m1_values(const float *values, const ui
 
 /* Multiplies two f16 or bf16 values by a power of two and encodes them to e2m1, each at the top of
  * a 16-bit half. For f16 the power of two is the product of two factors, `first` and `second`,
- * because one f16 number may not hold it. A product that becomes subnormal loses bits, but it
- * rounds to 0 anyway. */
+ * because a single f16 number may not hold it. A product that becomes subnormal loses bits, but
+ * such a product rounds to 0 anyway. */
 static __device__ __forceinline__ uint32_t e2m1_pair(uint32_t elem, uint32_t pair, uint32_t first,
                                                      uint32_t second) {
     const uint32_t both = 0x00010001u, minus_0 = 0x80008000u;

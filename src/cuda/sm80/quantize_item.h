@@ -62,9 +62,9 @@ static __device__ __forceinline__ uint32_t item_amax(uint32_t elem, const uint32
     return elem == BSMM_LANE_BF16 ? most << 16 : __float_as_uint(bsmm_lane_f16(most));
 }
 
-/* Returns true if the fast paths are correct for a block of values: all values are finite, and the
- * factor that multiplies them is a normal number. `amax` has the fp32 bits of the block's largest
- * magnitude. */
+/* Returns true if the fast paths are correct for a block of values. This requires that all values
+ * are finite and that the factor that multiplies them is a normal number. `amax` has the fp32 bits
+ * of the block's largest magnitude. */
 static __device__ __forceinline__ bool is_tame(uint32_t amax, float factor) {
     uint32_t a = __float_as_uint(factor) & 0x7fffffffu;
     return amax < 0x7f800000u && a - 0x00800000u < 0x7f000000u;
@@ -79,8 +79,8 @@ static __device__ __forceinline__ bool has_conversions(void) {
 #endif
 }
 
-/* Encodes four values, one result per byte, by the rules of any recipe. It is the slow path for
- * rare blocks and rare recipes. It is not inlined, because its code is long. */
+/* Encodes four values, one result per byte, by the rules of any recipe. This is the slow path for
+ * rare blocks and rare recipes. The function is not inlined, because its code is long. */
 static __device__ __noinline__ uint32_t any_four(const bsmm_quantize_job *job, float factor,
                                                  float a, float b, float c, float d) {
     bsmm_lane_encoder e = bsmm_lane_encoder_of(job, factor);
@@ -88,16 +88,16 @@ static __device__ __noinline__ uint32_t any_four(const bsmm_quantize_job *job, f
            bsmm_lane_encode(job, &e, c) << 16 | bsmm_lane_encode(job, &e, d) << 24;
 }
 
-/* Returns value i of a thread's 16 values as f32, if no value is NaN. In contrast to item_value,
- * this function has no code that preserves the payload of a NaN. */
+/* Returns value i of a thread's 16 values as f32. No value may be NaN. Unlike item_value, this
+ * function has no code that preserves the payload of a NaN. */
 static __device__ __forceinline__ float tame_value(uint32_t elem, const uint32_t *raw, int i) {
     if (elem != BSMM_LANE_F16) return item_value(elem, raw, i);
     return bsmm_ptx_cvt_f32_f16((uint16_t)(raw[i / 2] >> 16 * (i % 2)));
 }
 
-/* Returns true if the fast division quotient() is correct for all values of a block. `amax` has the
- * fp32 bits of the block's largest magnitude, and `factor` is the divisor. The divisor and the
- * largest quotient must lie between 2^-60 and 2^60. */
+/* Returns true if the fast division quotient() is correct for all values of a block. This requires
+ * that the divisor `factor` and the largest quotient lie between 2^-60 and 2^60. `amax` has the
+ * fp32 bits of the block's largest magnitude. */
 static __device__ __forceinline__ bool divides_well(uint32_t amax, float factor) {
     int divisor = (int)(__float_as_uint(factor) >> 23 & 0xff) - 127, most = (int)(amax >> 23) - 127;
     return divisor >= -60 && divisor <= 60 && most - divisor <= 60 && most <= 60;
@@ -125,7 +125,7 @@ static __device__ __forceinline__ void tame_values(const bsmm_quantize_job *job,
 static __device__ __forceinline__ uint32_t e2m1_code(bool down, uint32_t a) {
     const uint32_t c = ((1u - 127u) << 23) + (1u << 21) - 1;
     int normal = (int)(a + c + (down ? 0 : a >> 22 & 1)) >> 22;
-    /* If `down` is set, the values halfway between two e2m1 numbers, 0.25 and 0.75, round down. */
+    /* If `down` is set, 0.25 and 0.75, which lie halfway between two e2m1 numbers, round down. */
     int small = down ? (a > 0x3e800000u) + (a > 0x3f400000u)
                      : (int)(__float_as_uint(__uint_as_float(a) + 0x1p22f) - 0x4a800000u);
     return (uint32_t)min(max(normal, min(small, 2)), 7);
@@ -175,8 +175,8 @@ static __device__ __forceinline__ void tame_codes(const bsmm_quantize_job *job, 
 }
 
 /* Returns true if e2m1_item is correct for a block with this factor. For f16 values, e2m1_item
- * multiplies by the factor in two steps in f16, which limits the factor's range. For bf16 values
- * the range is so large that no factor of a block of finite values exceeds it. */
+ * multiplies by the factor in two steps in f16, which limits the factor's range. The range of bf16
+ * is so large that no factor of a block of finite bf16 values exceeds it. */
 static __device__ __forceinline__ bool takes_pairs(const bsmm_quantize_job *job, uint32_t elem,
                                                    int bits, float factor) {
     uint32_t f = __float_as_uint(factor);
@@ -185,7 +185,8 @@ static __device__ __forceinline__ bool takes_pairs(const bsmm_quantize_job *job,
     return elem == BSMM_LANE_BF16 || (exponent >= -28 && exponent <= 28);
 }
 
-/* Packs 16 results, which arrive one per byte, to `bits` bits each. `to` gets bits / 2 words. */
+/* Packs 16 results to `bits` bits each, which are bits / 2 words in `to`. `four` has one result per
+ * byte. */
 static __device__ __forceinline__ void pack_codes(int bits, const uint32_t *four, uint32_t *to) {
     if (bits == 8)
         for (int i = 0; i < 4; i++)
@@ -228,7 +229,7 @@ static __device__ __forceinline__ void store_codes(const bsmm_quantize_job *job,
 }
 
 /* Sets the results from number n on to 0. They lie past the end of the row, where padding must be
- * +0. Quantizing a padding value of 0 may have given -0. */
+ * +0, but quantizing a padding value of 0 may have given -0. */
 static __device__ __forceinline__ void cut_codes(uint32_t n, uint32_t *four) {
     for (int i = 0; i < 4; i++) {
         int left = max((int)n - 4 * i, 0);
@@ -236,9 +237,9 @@ static __device__ __forceinline__ void cut_codes(uint32_t n, uint32_t *four) {
     }
 }
 
-/* Encodes a thread's 16 values of one row to packed results. `amax` is the largest magnitude of
- * their block as fp32 bits, and `factor` is the number by which the recipe multiplies or divides
- * the block. */
+/* Encodes a thread's 16 values of one row to packed results. `amax` is the largest magnitude of the
+ * scale block of these values, as fp32 bits. The recipe multiplies or divides the block by
+ * `factor`. */
 static __device__ __forceinline__ void encode_item(const bsmm_quantize_job *job, uint32_t elem,
                                                    int bits, uint32_t amax, float factor,
                                                    uint32_t n, const uint32_t *raw, uint32_t *to) {
@@ -261,8 +262,8 @@ static __device__ __forceinline__ void encode_item(const bsmm_quantize_job *job,
     pack_codes(bits, four, to);
 }
 
-/* Returns true if a kernel for results of `bits` bits contains the fast path `quick`, and the job
- * asks for this fast path. */
+/* Returns true if the job selects the fast path `quick` and a kernel for results of `bits` bits
+ * contains it. */
 static __device__ __forceinline__ bool has_quick(const bsmm_quantize_job *job, int bits,
                                                  uint32_t quick) {
     bool mine = bits == 8   ? quick == BSMM_QUICK_E4M3_MULTIPLY || quick == BSMM_QUICK_E4M3_DIVIDE
@@ -272,8 +273,7 @@ static __device__ __forceinline__ bool has_quick(const bsmm_quantize_job *job, i
 }
 
 /* Returns true if the fast path `quick` is correct for a block of values. `amax` has the fp32 bits
- * of the block's largest magnitude, and `factor` is the number by which the recipe multiplies or
- * divides the block. */
+ * of the block's largest magnitude. The recipe multiplies or divides the block by `factor`. */
 static __device__ __forceinline__ bool is_quick(const bsmm_quantize_job *job, uint32_t elem,
                                                 int bits, uint32_t quick, uint32_t amax,
                                                 float factor) {
@@ -287,9 +287,9 @@ static __device__ __forceinline__ bool is_quick(const bsmm_quantize_job *job, ui
     return tame & (quick != BSMM_QUICK_E2M1_PAIRS || takes_pairs(job, elem, bits, factor));
 }
 
-/* Converts four codes of 8-bit floats with 6-bit values, one per byte, to 24 bits with four 6-bit
+/* Converts four 8-bit floats whose values fit in 6 bits, one per byte, to 24 bits with four 6-bit
  * codes. An 8-bit code below 0x20 is also the magnitude of a 6-bit code. Larger magnitudes become
- * 0x1f, the largest of 6 bits. */
+ * 0x1f, the largest 6-bit magnitude. */
 static __device__ __forceinline__ uint32_t six_bit_codes(uint32_t four) {
     const uint32_t over = (four | four << 1) & 0x40404040u;
     const uint32_t codes =
@@ -298,10 +298,10 @@ static __device__ __forceinline__ uint32_t six_bit_codes(uint32_t four) {
     return (pairs & 0xfffu) | (pairs >> 4 & 0xfff000u);
 }
 
-/* Quantizes 16 values to packed e2m3 or e3m2 codes. e4m3 has as many mantissa bits as e2m3, and
- * e5m2 as many as e3m2. If a value is multiplied by a power of two so that the smallest normal
- * numbers of both formats meet, the instruction cvt rounds it to the 8-bit float that has the bits
- * of the 6-bit code. */
+/* Quantizes 16 values to packed e2m3 or e3m2 codes by means of an 8-bit format. e4m3 has as many
+ * mantissa bits as e2m3, and e5m2 as many as e3m2. The values are multiplied by a power of two that
+ * moves the smallest normal number of the 6-bit format to that of the 8-bit format. The instruction
+ * cvt then rounds a value to an 8-bit float that has the bits of the 6-bit code. */
 static __device__ __forceinline__ void small_float_item(uint32_t elem, uint32_t quick, float factor,
                                                         const uint32_t *raw, uint32_t *to) {
     uint32_t w[4] = {0, 0, 0, 0};
@@ -350,19 +350,19 @@ static __device__ __forceinline__ void quick_item(uint32_t elem, uint32_t quick,
 #endif
 }
 
-/* The place where a thread stores its results: 16 results in each of several rows. */
+/* Describes where a thread stores its results: 16 results in each of several rows. */
 typedef struct item_place {
     uint32_t row0, rows_apart;
-    /* the number of the thread's 16 values of a row that lie before the end of the row */
+    /* This number of the thread's 16 values of a row lie before the end of the row. */
     uint32_t n;
     uint8_t *to;
     uint64_t to_step;
 } item_place;
 
-/* Stores 12 bytes of each of four neighboring threads, i.e. 48 consecutive bytes, which begin at a
- * multiple of 16. Each of the first three threads stores 16 bytes. Single words would be three
- * stores, each of which writes a part of every sector of 32 bytes. All threads of the warp must
- * call this function; those with `valid` false store nothing. */
+/* Stores 12 bytes of each of four adjacent threads, i.e. 48 consecutive bytes, which begin at a
+ * multiple of 16. Each of the first three threads stores 16 bytes at once. If each thread stored
+ * its own three words of 4 bytes, each store would write a part of every 32-byte sector. All
+ * threads of the warp must call this function. Those with `valid` false store nothing. */
 static __device__ __forceinline__ void store_by_four(bool valid, uint8_t *to,
                                                      const uint32_t *codes) {
     const uint32_t part = threadIdx.x % 4;
@@ -387,8 +387,8 @@ static __device__ __forceinline__ void store_by_four(bool valid, uint8_t *to,
 
 /* Quantizes a thread's 16 values in each of `items` rows by the fast path `quick`, without
  * branches, so that the latencies of the rows overlap. Returns false, and does nothing, if the job
- * asks for a different path, or if this path is not correct for one of the rows of the warp. `raw`
- * has `span` words for each row. */
+ * selects a different path, or if `quick` is not correct for one of the rows of the warp. `raw` has
+ * `span` words for each row. */
 static __device__ __forceinline__ bool quick_items(const bsmm_quantize_job *job, uint32_t elem,
                                                    int bits, uint32_t quick, int items, int span,
                                                    const uint32_t *raw, const uint32_t *amax,
@@ -399,7 +399,7 @@ static __device__ __forceinline__ bool quick_items(const bsmm_quantize_job *job,
     for (int i = 0; i < items; i++)
         rare |= !is_quick(job, elem, bits, quick, amax[i], factors[i]);
     if (__any_sync(0xffffffffu, rare)) return false;
-    /* true if the results of 64 neighboring values are 48 bytes that begin at a multiple of 16 */
+    /* True if each sequence of 64 results takes 48 bytes that begin at a multiple of 16. */
     const bool by_four =
         (job->cols | job->dst_lines.row_step) % 64 == 0 && (uintptr_t)job->dst % 16 == 0;
 #pragma unroll

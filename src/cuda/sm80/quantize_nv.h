@@ -1,15 +1,16 @@
 /* Quantizes a block of 16 values along a row, which one thread converts, to nvfp4 by the default
- * rule for scales. This is the rule of PyTorch's library torchao. Zeros keep their signs. */
+ * rule for scales. PyTorch's library torchao has the same rule. Zeros keep their signs. */
 #ifndef BSMM_CUDA_SM80_QUANTIZE_NV_H
 #define BSMM_CUDA_SM80_QUANTIZE_NV_H
 
 #include "cuda/sm80/pack_words.h"
 #include "cuda/sm80/quantize_item.h"
 
-/* Computes the constants that all blocks of a tensor share, by the default rule (make_level does so
- * for other rules). Threads 0 to 7 call it. A block's elements are multiplied by a factor that
- * depends on the block's scale. Thread i computes factors[i], the factor for the scale 1 + i / 8,
- * times 2^-14. With 2^-14, e2m1's smallest normal number becomes f16's smallest normal number. */
+/* Computes the constants that all blocks of a tensor share, by the default rule for nvfp4 scales
+ * (make_level computes them for other rules). Threads 0 to 7 call this function. A block's elements
+ * are multiplied by a factor that depends on the block's scale. Thread i computes factors[i], which
+ * is 2^-14 times the factor for the scale 1 + i / 8. The power 2^-14 turns e2m1's smallest normal
+ * number into f16's smallest normal number. */
 static __device__ __forceinline__ void nv_level(const bsmm_quantize_job *job, uint32_t thread,
                                                 quantize_level *level) {
     bsmm_tensor_step t = job->tensor;
@@ -41,8 +42,8 @@ static __device__ __forceinline__ uint32_t nv_scale(const quantize_level *level,
 }
 #endif
 
-/* Rounds a magnitude to e2m1. The value was multiplied by 2^-14 before. The function is faster than
- * e2m1_rounded, but the magnitude must be below 7 * 2^-14. */
+/* Rounds the magnitude of a value to e2m1. The caller has multiplied the value by 2^-14. The
+ * function is faster than e2m1_rounded, but the magnitude must be below 7 * 2^-14. */
 static __device__ __forceinline__ float nv_rounded(float value) {
     uint32_t unit = (__float_as_uint(value) & 0x7f800000u) + (22u << 23);
     float magic = __uint_as_float(max(unit, (127u - 14 + 22) << 23));
@@ -78,9 +79,9 @@ static __device__ __forceinline__ item_place nv_place(const bsmm_quantize_job *j
 }
 
 /* Stores the scale codes of a thread's blocks, one block in each of `items` rows. `codes` has one
- * scale code per byte. If job->by_words is set, one instruction stores four scales: four
- * neighboring lanes have four adjacent blocks, and each of these lanes stores the word of one
- * row. */
+ * scale code per byte. If job->by_words is set, one instruction stores four scales: four adjacent
+ * lanes have four adjacent blocks, and each of these lanes stores the four scales of one row as a
+ * word. */
 static __device__ __forceinline__ void nv_store_scales(const bsmm_quantize_job *job, int items,
                                                        const item_place *place, uint32_t k,
                                                        uint32_t codes) {
@@ -120,8 +121,8 @@ static __device__ __forceinline__ uint32_t nv_define_item(const bsmm_quantize_jo
     return block.code;
 }
 
-/* Quantizes the blocks of a thread in all of its rows by the slow path. It is not inlined, because
- * it is rare and must not increase the register pressure of the fast path. */
+/* Quantizes the blocks of a thread in all of its rows by the slow path. The function is not
+ * inlined, because it rarely runs and must not increase the register pressure of the fast path. */
 static __device__ __noinline__ void nv_define(const bsmm_quantize_job *job, uint32_t elem,
                                               int items, uint32_t row0, uint32_t k,
                                               const quantize_level *level) {

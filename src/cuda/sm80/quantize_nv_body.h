@@ -6,7 +6,7 @@
  * the tensor from its end to its beginning. The previous kernel has read the whole tensor to find
  * its largest magnitude, so the end of the tensor is still in L2. */
 
-/* the size of a thread's 16 values of one row, in words of 4 bytes */
+/* the words of 4 bytes of a thread's 16 values of one row */
 #define SPAN  (16 * (int)sizeof(TYPE) / 4)
 #define ITEMS (sizeof(TYPE) == 2 ? 4 : 2)
 

@@ -7,9 +7,9 @@
 #include "gpu/recode_lane.h"
 
 /* Returns a / b for b > 0, correctly rounded. `reciprocal` is 1 / b, rounded. The first correction
- * gives one of the two fp32 neighbors of the exact quotient, and the second correction
- * (Markstein's) rounds correctly. Quotients and remainders must be far from the ends of fp32's
- * range. Smaller quotients need not be exact, because every result format rounds them to 0. */
+ * step gives one of the two fp32 neighbors of the exact quotient, and the second step (Markstein's)
+ * rounds correctly. Quotients and remainders must be far from the ends of fp32's range. Smaller
+ * quotients need not be exact, because every result format rounds them to 0. */
 static __device__ __forceinline__ float quotient(float a, float b, float reciprocal) {
     float q = a * reciprocal;
     q = fmaf(fmaf(-b, q, a), reciprocal, q);
@@ -18,8 +18,8 @@ static __device__ __forceinline__ float quotient(float a, float b, float recipro
     return __uint_as_float(__float_as_uint(q) | (__float_as_uint(a) & 0x80000000u));
 }
 
-/* Computes a block's scale and its factor by the job's rule. It is not inlined, because there are
- * many rules, and a kernel calls it only once per block. */
+/* Computes a block's scale and its factor by the job's rule. The function is not inlined, because
+ * there are many rules, and a kernel calls it only once per block. */
 static __device__ __noinline__ bsmm_block_step block_step(const bsmm_quantize_job *job,
                                                           uint32_t amax, float multiplier,
                                                           float divisor) {
@@ -29,19 +29,18 @@ static __device__ __noinline__ bsmm_block_step block_step(const bsmm_quantize_jo
     return bsmm_block_by(job->steps.block, __uint_as_float(amax), &t);
 }
 
-/* The constants that all blocks of a tensor share. Each thread block computes them once and keeps
- * them in shared memory. */
+/* Holds the constants that all blocks of a tensor share. Each thread block computes them once and
+ * keeps them in shared memory. */
 typedef struct quantize_level {
-    /* the factors by which a rule multiplies or divides to apply the tensor's second-level scale */
+    /* A rule multiplies or divides by these factors to apply the tensor's second-level scale. */
     float multiplier, divisor;
-    /* the number by which e4m3_scale multiplies or divides largest magnitudes, and its
-     * reciprocal */
+    /* e4m3_scale multiplies or divides largest magnitudes by `by`. `reciprocal` is 1 / by. */
     float by, reciprocal;
-    /* nonzero if `by` and all of `factors` lie between 2^-60 and 2^60 (is_moderate), as the fast
-     * division requires */
+    /* Nonzero if `by` and all of `factors` lie between 2^-60 and 2^60 (is_moderate), as the fast
+     * division requires. */
     uint32_t known;
-    /* the numbers by which the elements of blocks with the e4m3 scale 1 + i / 8 are multiplied or
-     * divided */
+    /* The elements of blocks with the e4m3 scale 1 + i / 8 are multiplied or divided by factors[i].
+     */
     float factors[8];
 } quantize_level;
 
@@ -52,14 +51,14 @@ static __device__ __forceinline__ bool is_moderate(float value) {
     return __float_as_uint(value) - (67u << 23) <= 120u << 23;
 }
 
-/* Computes the constants that all blocks of a tensor share. Threads 0 to 7 call it, and thread i
- * computes the factor for blocks with the e4m3 scale 1 + i / 8. Eight factors are enough, because
- * multiplying a scale by a power of two changes its factor by a power of two. */
+/* Computes the constants that all blocks of a tensor share. Threads 0 to 7 call this function.
+ * Thread i computes the factor for blocks with the e4m3 scale 1 + i / 8. Eight factors are enough,
+ * because multiplying a scale by a power of two changes its factor by a power of two. */
 static __device__ __forceinline__ void make_level(const bsmm_quantize_job *job, uint32_t thread,
                                                   quantize_level *level) {
     bsmm_tensor_step t = job->tensor;
     if (job->amax) t = bsmm_lane_tensor(&job->tensor, &job->steps, __ldg(job->amax));
-    /* the e4m3 code of the scale 1 + thread / 8 */
+    /* This is the e4m3 code of the scale 1 + thread / 8. */
     uint32_t code = (7u << 3) + thread;
     float by = t.multiplier, factor = 1;
     if (job->steps.block == BSMM_BLOCK_E4M3_TORCHAO) factor = bsmm_e4m3_torchao_factor(code, &t);
@@ -85,9 +84,9 @@ static __device__ __forceinline__ void make_level(const bsmm_quantize_job *job, 
 }
 
 #if __CUDA_ARCH__ >= 890
-/* Returns a block's scale before it is rounded to e4m3. It follows the rules of
- * recipe/rules_e4m3.h. It divides by the fast function quotient(), so is_moderate must accept the
- * dividends and divisors. */
+/* Returns a block's scale before it is rounded to e4m3, by the rules of recipe/rules_e4m3.h. The
+ * function divides by the fast function quotient(), so dividends and divisors must lie between
+ * 2^-60 and 2^60 (is_moderate). */
 static __device__ __forceinline__ float e4m3_scale(const bsmm_quantize_job *job, float amax,
                                                    const quantize_level *level) {
     bsmm_block_rule rule = job->steps.block;
@@ -101,8 +100,8 @@ static __device__ __forceinline__ float e4m3_scale(const bsmm_quantize_job *job,
 }
 
 /* Computes the e4m3 scale and the factor of a block of e2m1 elements without divisions. Sets *known
- * to false if is_moderate rejects a value or the scale is not normal. The caller must then not use
- * the result. */
+ * to false if a value does not lie between 2^-60 and 2^60 (is_moderate) or the scale is not normal.
+ * The caller must then not use the result. */
 static __device__ __forceinline__ bsmm_block_step quick_e4m3(const bsmm_quantize_job *job,
                                                              float amax,
                                                              const quantize_level *level,
@@ -119,8 +118,7 @@ static __device__ __forceinline__ bsmm_block_step quick_e4m3(const bsmm_quantize
 }
 #endif
 
-/* Computes a block's scale and factor. The most common rule is inlined, because it then takes less
- * time. */
+/* Computes a block's scale and factor. The most common rule is inlined, which saves time. */
 static __device__ __forceinline__ bsmm_block_step quick_step(const bsmm_quantize_job *job,
                                                              uint32_t amax, float multiplier,
                                                              float divisor) {
@@ -129,8 +127,8 @@ static __device__ __forceinline__ bsmm_block_step quick_step(const bsmm_quantize
     return block_step(job, amax, multiplier, divisor);
 }
 
-/* Computes a block's scale and factor by any rule. In contrast to quick_step, it also inlines the
- * rules for e4m3 scales of e2m1 elements. */
+/* Computes a block's scale and factor by any rule. Unlike quick_step, it also inlines the rules for
+ * e4m3 scales of e2m1 elements. */
 static __device__ __forceinline__ bsmm_block_step quick_step_by(const bsmm_quantize_job *job,
                                                                 uint32_t amax,
                                                                 const quantize_level *level) {

@@ -1,10 +1,10 @@
-/* Small kernels for conversions: they find the largest magnitude of a tensor, compute the
- * second-level scale, copy scales to another layout, and copy elements to rows. */
+/* These small kernels serve conversions. They find the largest magnitude of a tensor, compute the
+ * second-level scale, copy scales to another layout, and copy elements to row-major order. */
 #include "cuda/sm80/quantize_item.h"
 #include "gpu/recode_small.h"
 
-/* Returns the largest magnitude among the 16 bytes of values in v, as the bits of the value at the
- * top of a uint32. */
+/* Returns the largest magnitude among the values in the 16 bytes of v. The result has the bits of
+ * the value at the top of a uint32. */
 static __device__ __forceinline__ uint32_t amax_of(uint32_t elem, uint4 v) {
     uint32_t words[4] = {v.x, v.y, v.z, v.w}, high = 0, low = 0;
     for (int i = 0; i < 4; i++) {
@@ -15,9 +15,9 @@ static __device__ __forceinline__ uint32_t amax_of(uint32_t elem, uint4 v) {
 }
 
 /* Finds the largest magnitude of a matrix. A line is a row, or a column of a column-major matrix.
- * Each thread block reads a part of the lines, and each thread loads four times 16 bytes at a time.
- * The bits of the values without their signs are compared as integers, because these integers have
- * the same order as the magnitudes. */
+ * Each thread block reads some of the lines, and each thread loads four times 16 bytes at a time.
+ * Values are compared as integers without their sign bits, because these integers have the same
+ * order as the magnitudes. */
 extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS)
     amax_lines(const __grid_constant__ bsmm_amax_job job) {
     uint32_t bytes = job.src_elem == BSMM_LANE_F32 ? 4 : 2, most = 0;
@@ -51,7 +51,7 @@ extern "C" __global__ void store_level(const __grid_constant__ bsmm_level_job jo
 }
 
 /* Copies scales from one layout to another. Each thread copies BSMM_MOVED_ROWS rows of one column,
- * or of four neighboring columns if `by_words` is set. */
+ * or of four adjacent columns if `by_words` is set. */
 extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS)
     move_scales(const __grid_constant__ bsmm_relayout_job job) {
     uint32_t lanes = 1u << job.lanes_log2, rows_apart = QUANTIZE_THREADS >> job.lanes_log2;
@@ -72,8 +72,8 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS)
     }
 }
 
-/* Copies the elements of a matrix to rows. Each thread copies 8 elements of a row at a time, and
- * neighboring threads have neighboring elements. */
+/* Copies the elements of a matrix to row-major order. Each thread copies 8 elements of a row at a
+ * time, and adjacent threads have adjacent elements. */
 extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS)
     move_codes(const __grid_constant__ bsmm_codes_job job) {
     const uint32_t item = blockIdx.x * QUANTIZE_THREADS + threadIdx.x;

@@ -1,11 +1,11 @@
-/* A kernel that copies block scales from one layout to another (relayout_params.h). A thread block
- * copies one region: it loads the region's bytes in the order of the source, writes them to
- * shared memory in the order of the destination, and stores them from there. Threads thus load and
- * store up to 16 consecutive bytes at once. move_scales (sm80/recode.cu) copies the scales of all
- * layouts and sizes that this kernel does not support. */
+/* The kernel in this file copies block scales from one layout to another (relayout_params.h). A
+ * thread block copies one region: it loads the region's bytes in the order of the source, writes
+ * them to shared memory in the order of the destination, and stores them from there. Threads thus
+ * load and store up to 16 consecutive bytes at once. The kernel move_scales (sm80/recode.cu) copies
+ * the scales of all layouts and sizes that this kernel does not support. */
 #include "cuda/sm80/relayout_params.h"
 
-/* Returns the spot of a thread's first byte in the first step. */
+/* Returns the position of a thread's first byte in the first step. */
 static __device__ __forceinline__ bsmm_region_spot first_spot(const bsmm_region_walk *walk) {
     bsmm_region_spot at = {0, 0, 0, 0};
 #pragma unroll

@@ -1,11 +1,11 @@
 /* Parameters of the kernel in sm80/relayout.cu, which copies block scales from one layout to
  * another through shared memory.
  *
- * The scale matrix is divided into regions of 2^n x 2^m scales, 8192 bytes each. If the extents of
- * a layout's digits are powers of two, each bit of a row or column number within a region adds its
- * own step to the offset of a scale. A byte of a region therefore has 13 bits: those of its row, of
- * its column and, if a scale has four bytes, of the byte within the scale. The host sorts these
- * bits by their step in the source and by their step in the destination. */
+ * The scale matrix is divided into regions of 2^n x 2^m scales, 8192 bytes each. In the supported
+ * layouts, each bit of a row or column number within a region adds its own step to the offset of a
+ * scale. The number of a byte within a region therefore has 13 bits: those of its row, of its
+ * column and, if a scale has four bytes, of the byte within the scale. The host sorts these bits by
+ * their step in the source and by their step in the destination. */
 #ifndef BSMM_CUDA_SM80_RELAYOUT_PARAMS_H
 #define BSMM_CUDA_SM80_RELAYOUT_PARAMS_H
 
@@ -18,30 +18,33 @@ enum {
     BSMM_REGION_MOST_STEPS = 1 << (BSMM_REGION_BITS - BSMM_REGION_THREAD_BITS)
 };
 
-/* Holds the amounts by which the position of a byte of a region moves for one bit of the byte's
- * number, or for several bits together. */
+/* Holds the amounts by which the position of a byte of a region moves if one bit, or several bits,
+ * of the byte's number are set. */
 typedef struct bsmm_region_spot {
-    uint64_t step;     /* to the address in the source or in the destination, in bytes */
-    uint32_t place;    /* to the address in shared memory, by exclusive OR */
-    uint32_t row, col; /* to the row and to the column, in scales */
+    uint64_t step;     /* added to the address in the source or in the destination, in bytes */
+    uint32_t place;    /* combined with the address in shared memory by exclusive OR */
+    uint32_t row, col; /* added to the row and to the column, in scales */
 } bsmm_region_spot;
 
-/* How threads go through a region in the order of the source or of the destination. In each step, a
- * thread copies 2^log2 consecutive bytes. */
+/* Describes how threads go through a region in the order of the source or of the destination. In
+ * each step, a thread copies 2^log2 consecutive bytes. */
 typedef struct bsmm_region_walk {
-    uint32_t log2;                                     /* 0, 2 or 4 */
-    bsmm_region_spot of_bits[BSMM_REGION_THREAD_BITS]; /* for each bit of a thread's number */
-    bsmm_region_spot of_steps[BSMM_REGION_MOST_STEPS]; /* for each step */
+    uint32_t log2; /* 0, 2 or 4 */
+    /* the movement for each bit of a thread's number */
+    bsmm_region_spot of_bits[BSMM_REGION_THREAD_BITS];
+    bsmm_region_spot of_steps[BSMM_REGION_MOST_STEPS]; /* the movement for each step */
 } bsmm_region_walk;
 
 typedef struct bsmm_relayout_regions {
     bsmm_relayout_job job;
     bsmm_region_walk load, store;
-    /* the places of bits 0 to 3 of the number of a byte in the source's order, and log2 of the
-     * consecutive bytes that a thread writes to shared memory at once: 0, 2 or 4 */
+    /* places[i] is the movement in shared memory for bit i of the number of a byte in the source's
+     * order. place_log2 is log2 of the consecutive bytes that a thread writes to shared memory at
+     * once: 0, 2 or 4. */
     uint32_t places[4], place_log2;
-    uint32_t rows_log2, cols_log2; /* the extents of a region, in scales */
-    uint32_t across, count;        /* the number of regions in a row, and of all regions */
+    uint32_t rows_log2, cols_log2; /* log2 of the extents of a region, in scales */
+    /* the number of regions in a row of regions, and of all regions */
+    uint32_t across, count;
 } bsmm_relayout_regions;
 
 #endif
