@@ -1,6 +1,6 @@
-/* Computes the offset of a scale in any scale layout. A layout has two maps: one from rows and one
- * from columns to offsets. The offset of the scale of element (row, column) is the sum of both
- * values. */
+/* Computes the offset of a scale in any scale layout. A layout has one map from rows to offsets and
+ * one map from columns to offsets. The offset of the scale of element (row, column) is the sum of
+ * the two values. */
 #ifndef BSMM_GPU_AXIS_MAP_H
 #define BSMM_GPU_AXIS_MAP_H
 
@@ -8,9 +8,9 @@
 
 enum { BSMM_AXIS_DIGITS = 6 };
 
-/* One digit of an index in a mixed-radix number system. The digit's value is index % extent, and it
- * adds value * stride to the offset of the scale. The quotient index / extent goes on to the next
- * digit of the map.
+/* Describes one digit of an index in a mixed-radix number system. The digit's value is index %
+ * extent, and it adds value * stride to the offset of the scale. The quotient index / extent is the
+ * index for the next digit of the map.
  *
  * Kernels divide by multiplying: index / extent = (2 * index * magic >> 32) >> shift. This is exact
  * for an index below 2^31. The last digit of a map has magic = 0. Its quotient is therefore 0, and
@@ -27,7 +27,7 @@ typedef struct bsmm_axis_map {
 
 BSMM_SHARED uint64_t bsmm_axis_at(const bsmm_axis_map *map, uint32_t index) {
     uint64_t offset = 0;
-    /* A map with a single digit multiplies the index by a stride. */
+    /* If a map has a single digit, the offset is the index times a stride. */
     if (map->count == 1) return index * map->digits[0].stride;
 #if defined(__CUDA_ARCH__)
 #    pragma unroll 1

@@ -1,9 +1,9 @@
 /* The host side of the bf16 product, i.e. of the GEMM kernels that support operands of any format
- * (bf16_product.h). It chooses one of these kernels and fills its parameters. */
+ * (bf16_product.h). It chooses a kernel and fills its parameters. */
 #include "gpu/bf16_jobs.h"
 
 /* Returns true if one bf16 number holds each value of the operand exactly. fp32 scales do not
- * matter here, because a kernel can multiply sums by them instead of elements. */
+ * matter here, because a kernel can multiply sums by fp32 scales instead of elements. */
 static bool fits_bf16(const bsmm_operand *o) {
     uint32_t elem = o->m.format.elem;
     if (elem == BSMM_ELEM_BF16) return o->m.format.scale != BSMM_SCALE_E4M3;
@@ -14,16 +14,17 @@ static bool has_floats(const bsmm_operand *o) {
     return o->m.format.scale == BSMM_SCALE_F32;
 }
 
-/* Returns true if a kernel can multiply sums by the operand's fp32 scales instead of elements. Each
- * step of K (BSMM_BF16_K elements) must lie in one scale block. */
+/* Returns true if a kernel can multiply sums by the operand's fp32 scales, instead of multiplying
+ * each element by its scale. This requires that each step of K (BSMM_BF16_K elements) lies in one
+ * scale block. */
 static bool may_stay_outside(const bsmm_operand *o) {
     uint32_t cols = o->m.format.block_cols;
     return has_floats(o) && (cols % BSMM_BF16_K == 0 || cols >= o->m.cols);
 }
 
-/* Returns true if the product of an element of A and an element of B may underflow in fp32, before
- * a large fp32 scale multiplies the sum. Only products of two bf16 elements are that small. The
- * product of a bf16 element and an 8-bit element is not. */
+/* Returns true if the product of an element of A and an element of B may underflow in fp32,
+ * although a large fp32 scale would later multiply it. Only products of two bf16 elements can be
+ * that small. */
 static bool may_vanish(const bsmm_product *p) {
     return p->a.m.format.elem == BSMM_ELEM_BF16 && p->b.m.format.elem == BSMM_ELEM_BF16;
 }

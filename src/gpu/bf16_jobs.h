@@ -1,6 +1,6 @@
 /* Chooses a kernel of the bf16 product (bf16_product.h) and fills its parameters. The argument
- * `tile` of these functions is the number of rows of A, and of rows of B, that one thread block
- * computes. It depends on the backend. */
+ * `tile` of these functions depends on the backend. It is the number of rows of A, and also the
+ * number of rows of B, that one thread block computes. */
 #ifndef BSMM_GPU_BF16_JOBS_H
 #define BSMM_GPU_BF16_JOBS_H
 
@@ -15,7 +15,7 @@ const char *bsmm_gpu_bf16_refuse(const bsmm_product *p, int64_t tile);
 
 bsmm_bf16_job bsmm_gpu_bf16_job_of(const bsmm_product *p, int64_t tile);
 
-/* Sets the pointers of a job that was made from the same product before the addresses of its
+/* Sets the pointers of a job. The job was made from the same product before the addresses of its
  * matrices were known. */
 void bsmm_gpu_bf16_job_bind(const bsmm_product *p, bsmm_bf16_job *job);
 

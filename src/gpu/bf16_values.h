@@ -1,17 +1,17 @@
 /* Decodes elements of an operand to fp32 values, and splits each value into one or three bf16
- * numbers whose sum it is (bf16_product.h). */
+ * numbers. The sum of these bf16 numbers is the value (bf16_product.h). */
 #ifndef BSMM_GPU_BF16_VALUES_H
 #define BSMM_GPU_BF16_VALUES_H
 
 #include "gpu/bf16_product.h"
 
-/* Marks functions of slow paths, which should not be inlined. A kernel may define the macro
- * otherwise and inline them, if a call would cost it more registers than inlined code. */
+/* Marks functions of slow paths, which should not be inlined. A kernel may define this macro
+ * differently and inline them, if a call would need more registers than inlined code. */
 #ifndef BF16_RARE
 #    define BF16_RARE BSMM_DEVICE_RARE
 #endif
 
-/* The codes of eight elements that are adjacent along K, one code in each word. */
+/* Holds the codes of eight elements that are adjacent along K, one code in each word. */
 typedef struct bf16_codes {
     uint32_t c[8];
 } bf16_codes;
@@ -20,8 +20,8 @@ BSMM_DEVICE uint32_t bf16_load16(const uint8_t *from) {
     return *(const uint16_t *)(const void *)from;
 }
 
-/* Two or four words that one load instruction reads. Their address must be a multiple of their
- * size. */
+/* Holds two or four 4-byte words that one load instruction reads. Their address must be a multiple
+ * of their size. */
 typedef struct bf16_words2 {
     uint32_t w[2];
 } __attribute__((aligned(8))) bf16_words2;
@@ -31,7 +31,7 @@ typedef struct bf16_words4 {
 
 /* Loads 8 adjacent elements, beginning with an element whose index is a multiple of 8. Elements of
  * 6 bits must lie at an even address. The address of other elements must be a multiple of the size
- * of 8 elements, or of 16 bytes if they have more. */
+ * of 8 elements, or of 16 bytes if 8 elements are larger. */
 BSMM_DEVICE bf16_codes bf16_load_together(const bsmm_gpu_operand *o, uint32_t row, uint32_t k) {
     bf16_codes to;
     const uint8_t *from = o->data + (row * o->row_step + k) * o->bits / 8;
@@ -42,8 +42,8 @@ BSMM_DEVICE bf16_codes bf16_load_together(const bsmm_gpu_operand *o, uint32_t ro
         for (int i = 0; i < 8; i++)
             to.c[i] = w[0] >> 4 * i & 0xf;
     } else if (o->bits == 6) {
-        /* The 8 elements of 6 bits have 48 bits. w[0] has the first 32 of them, and w[1] has the
-         * last four elements. */
+        /* The 8 elements of 6 bits have 48 bits. w[0] has the first 32 of these bits, and w[1] has
+         * the last four elements. */
         w[0] = bf16_load16(from) | bf16_load16(from + 2) << 16;
         w[1] = bf16_load16(from + 2) >> 8 | bf16_load16(from + 4) << 8;
         BSMM_UNROLL
@@ -67,8 +67,9 @@ BSMM_DEVICE bf16_codes bf16_load_together(const bsmm_gpu_operand *o, uint32_t ro
     return to;
 }
 
-/* Returns the scale by which an element is multiplied before the matrix units multiply it. It is 1
- * if the kernel multiplies sums by the fp32 scales instead (`outside`). */
+/* Returns the scale by which an element is multiplied before the matrix units multiply it. If
+ * `outside` is set, the kernel multiplies sums by the fp32 scales instead, and the function returns
+ * 1. */
 BSMM_DEVICE float bf16_scale_at(const bsmm_bf16_side *side, uint32_t row, uint32_t k) {
     return side->outside ? 1 : bsmm_gpu_scale(&side->o, row, k);
 }
@@ -78,8 +79,8 @@ BSMM_DEVICE float bf16_magnitude(float value) {
 }
 
 /* Returns an element times its scale in fp32, for any operand. This is the slow path, for elements
- * that bf16_is_plain rejects. If the scale is fp32, the product may need more than 24 bits, and it
- * is then rounded once. A product that loses bits because it is subnormal in fp32 becomes NaN,
+ * that bf16_is_plain rejects. If the scale is fp32, the product may need more than 24 bits. Such a
+ * product is rounded once. A product that loses bits because it is subnormal in fp32 becomes NaN,
  * which makes the kernel recompute the results in double. */
 BF16_RARE float bf16_value_at(const bsmm_bf16_side *side, uint32_t row, uint32_t k) {
     float element = bsmm_gpu_elem(&side->o, bsmm_gpu_code(&side->o, row, k));
@@ -90,8 +91,9 @@ BF16_RARE float bf16_value_at(const bsmm_bf16_side *side, uint32_t row, uint32_t
     return cut ? bsmm_bits_float(0x7fc00000u) : value;
 }
 
-/* Returns true if eight elements along K can take the fast path: one load can read them, they share
- * one scale, and their products with the scale lie inside fp32's range. `end` is the end of K. */
+/* Returns true if eight elements along K can take the fast path. This requires that one load can
+ * read them, that they share one scale, and that their products with the scale lie inside fp32's
+ * range. `end` is the end of K. */
 BSMM_DEVICE bool bf16_is_plain(const bsmm_bf16_side *side, uint32_t k, uint32_t end, float scale) {
     bool unscaled = side->o.scale == BSMM_SCALE_NONE || side->outside;
     return side->together && side->one && k + 8 <= end &&
@@ -114,8 +116,8 @@ BSMM_DEVICE void bf16_values(const bsmm_bf16_side *side, uint32_t row, uint32_t 
 }
 
 /* Splits *rest into two fp32 numbers. The first one has the first 8 bits of the mantissa, so it is
- * a bf16 number, and the function returns its bits. The second one, the remainder, replaces
- * *rest. */
+ * a bf16 number, and the function returns its bits. The second one is the remainder, which the
+ * function stores in *rest. */
 BSMM_DEVICE uint32_t bf16_take_part(float *rest) {
     uint32_t bits = bsmm_float_bits(*rest) & 0xffff0000u;
     *rest = *rest - bsmm_bits_float(bits);
@@ -123,8 +125,8 @@ BSMM_DEVICE uint32_t bf16_take_part(float *rest) {
 }
 
 /* Splits two values, `low` and `high`, into `parts` bf16 numbers each. words[i] gets bf16 number i
- * of `low` in its low half and bf16 number i of `high` in its high half. The bits of the values are
- * added to *any by OR, so that *any stays 0 if all values are 0. */
+ * of `low` in its low half and bf16 number i of `high` in its high half. The function combines the
+ * bits of the values with *any by OR, so that *any stays 0 if all values are 0. */
 BSMM_DEVICE void bf16_split(const int parts, float low, float high, uint32_t words[],
                             uint32_t *any) {
     *any |= bsmm_float_bits(low) | bsmm_float_bits(high);
@@ -133,15 +135,15 @@ BSMM_DEVICE void bf16_split(const int parts, float low, float high, uint32_t wor
         uint32_t l = bf16_take_part(&low), h = bf16_take_part(&high);
         words[part] = bsmm_pick_bytes(l, h, 0x7632);
     }
-    /* A remainder other than 0 means that the bf16 numbers do not represent the value exactly. The
-     * first bf16 number then becomes NaN. Inf leaves a remainder of NaN, so it becomes NaN too. */
+    /* If a remainder is not 0, the bf16 numbers do not represent the value exactly. The first bf16
+     * number then becomes NaN. Inf leaves a remainder of NaN, so it becomes NaN too. */
     if (low != 0) words[0] = (words[0] & 0xffff0000u) | 0x7fc0;
     if (high != 0) words[0] = (words[0] & 0xffffu) | 0x7fc00000u;
 }
 
-/* Returns the fp32 scale of one row and one step of K by which the kernel multiplies the step's
- * sum, or 1 if there is none. A nonzero scale whose magnitude is not between 2^-62 and 2^62 becomes
- * NaN, because the product of two such scales could leave fp32's range. */
+/* Returns the fp32 scale by which the kernel multiplies the sum of one step of K in one row, or 1
+ * if there is none. A nonzero scale whose magnitude is not between 2^-62 and 2^62 becomes NaN,
+ * because the product of two such scales could leave fp32's range. */
 BSMM_DEVICE float bf16_factor(const bsmm_bf16_side *side, uint32_t row, uint32_t k) {
     float scale = side->outside && row < side->rows ? bsmm_gpu_scale(&side->o, row, k) : 1;
     float magnitude = bf16_magnitude(scale);
@@ -149,9 +151,9 @@ BSMM_DEVICE float bf16_factor(const bsmm_bf16_side *side, uint32_t row, uint32_t
     return tame ? scale : bsmm_bits_float(0x7fc00000u);
 }
 
-/* Returns true if an fp32 sum may be wrong and must be computed again in double. A sum below 2^-118
- * may have lost terms to underflow. A sum above 2^127, Inf or NaN may come from an overflow or from
- * a value that bf16 numbers could not represent. `zero` means that the whole row of A or of B is 0,
+/* Returns true if an fp32 sum may be wrong and must be recomputed in double. A sum below 2^-118 may
+ * have lost terms to underflow. A sum above 2^127, Inf or NaN may come from an overflow or from a
+ * value that bf16 numbers could not represent. `zero` means that the whole row of A or of B is 0,
  * so that a sum of 0 is right. */
 BSMM_DEVICE bool bf16_doubts(float sum, bool zero) {
     if (sum == 0) return !zero;

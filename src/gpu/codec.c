@@ -1,11 +1,12 @@
-/* Makes the constants with which kernels encode and decode an element format. The constants follow
- * from the format's entry in the table of elements (format/elem.def). */
+/* Makes the constants with which kernels encode and decode an element format. The function derives
+ * them from the format's entry in the table of elements (format/elem.def). */
 #include "gpu/params.h"
 
 #include <math.h>
 
 /* Returns true if the device code supports an element format. The device code decodes formats by
- * the constants of bsmm_narrow_codec. They may be wrong for a format that is not in this list. */
+ * the constants of bsmm_narrow_codec. These constants may be wrong for a format that is not in this
+ * list. */
 bool bsmm_gpu_knows_elem(uint32_t elem) {
     static const bool known[BSMM_ELEM_COUNT] = {
         [BSMM_ELEM_F32] = true,      [BSMM_ELEM_F16] = true,  [BSMM_ELEM_BF16] = true,
@@ -50,7 +51,7 @@ bsmm_narrow_codec bsmm_narrow_codec_of(uint32_t elem) {
 bsmm_pair_codec bsmm_pair_codec_of(uint32_t elem, bool to_bf16) {
     const bsmm_elem_info *info = bsmm_elem_row(elem);
     uint32_t mantissa = to_bf16 ? 7 : 10, magnitude = info->bits - 1;
-    /* the left shift that moves a magnitude from bit 0 to its place in a 16-bit float */
+    /* the left shift that moves a magnitude from bit 0 to its position in a 16-bit float */
     uint32_t up = mantissa - info->mantissa_bits;
     uint32_t unbias = (uint32_t)(2 * (to_bf16 ? 127 : 15) - info->bias) << mantissa;
     uint32_t down = 15 - magnitude - up;

@@ -6,33 +6,33 @@
 #include "gpu/scalar.h"
 
 typedef struct bsmm_narrow_codec {
-    /* Constants for decoding a code to fp32. The shifts `up` and `down` move the code's sign,
-     * exponent and mantissa to their places in an fp32 number. One exact multiplication then
+    /* These constants decode a code to fp32. The shifts `up` and `down` move the code's sign,
+     * exponent and mantissa to their positions in an fp32 number. One exact multiplication then
      * corrects the exponent bias, also for subnormals. */
     uint32_t up; /* the left shift that moves a code's sign bit to bit 31 */
-    /* the arithmetic right shift that then moves the code's exponent and mantissa to those of
-     * fp32 */
+    /* This arithmetic right shift then moves the code's exponent and mantissa to those of fp32. */
     uint32_t down;
     uint32_t mask; /* the mask of the sign bit and of the magnitude after both shifts */
     float unbias;  /* 2^(127 - bias), the factor that corrects the exponent bias */
     uint32_t sign; /* the mask of a code's sign bit */
-    /* The smallest magnitude code that is Inf or NaN, or 0x80 if every magnitude is finite. */
+    /* the smallest magnitude code that is Inf or NaN, or 0x80 if every magnitude is finite */
     uint32_t special;
     uint32_t inf; /* the magnitude of Inf, or 0xff if the format has no Inf */
-    /* The code of NaN in the fnuz formats (0x80), which have a single NaN. In all other formats it
-     * is 0x100, which is no code. */
+    /* The fnuz formats have a single NaN with the code 0x80. In all other formats this is 0x100,
+     * which is no code. */
     uint32_t lone_nan;
-    /* The range of the format: each nonzero finite value is at least 2^low and less than 2^high. */
+    /* Each nonzero finite value of the format is at least 2^low and less than 2^high. */
     int32_t low, high;
-    /* Constants for encoding fp32 to a code, rounded to the nearest value with ties to even. A
+    /* These constants encode fp32 to a code, rounded to the nearest value with ties to even. A
      * carry out of the mantissa correctly increments the exponent. */
-    uint32_t shift; /* the number of fp32 mantissa bits that rounding removes */
-    /* The amount that is added to fp32 bits before rounding removes their last bits: the difference
-     * of the exponent biases of the format and of fp32, plus half a unit in the last place. */
+    uint32_t shift; /* fp32 mantissa bits that rounding removes */
+    /* This amount is added to fp32 bits before rounding removes their last bits. It is the
+     * difference of the exponent biases of the format and of fp32, plus half a unit in the last
+     * place. */
     uint32_t rebias;
     uint32_t min_normal; /* the smallest normal magnitude, as fp32 bits */
-    /* The fp32 bits of a number whose unit in the last place is the format's smallest subnormal.
-     * Adding this number rounds a value to a subnormal of the format. */
+    /* These are the fp32 bits of a number whose unit in the last place is the format's smallest
+     * subnormal. Adding this number rounds a value to a subnormal of the format. */
     uint32_t magic;
     uint32_t max_code; /* the largest finite magnitude, as a code */
 } bsmm_narrow_codec;

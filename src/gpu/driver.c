@@ -1,5 +1,5 @@
-/* Functions for GPU drivers that the library opens at run time: finding the driver's functions and
- * reporting its errors. */
+/* The library opens GPU drivers at run time. The functions in this file find the driver's functions
+ * and report its errors. */
 #include "gpu/driver.h"
 
 #include <dlfcn.h>
@@ -19,8 +19,8 @@ bsmm_status bsmm_gpu_open_once(bsmm_gpu_opened *opened, bsmm_status (*open)(void
     return opened->outcome == BSMM_OK ? BSMM_OK : bsmm_fail(opened->outcome, "%s", opened->reason);
 }
 
-/* The addresses are copied by memcpy, because ISO C has no cast from dlsym's data pointer to a
- * function pointer. POSIX guarantees that both have the same bits. */
+/* memcpy copies the addresses, because ISO C has no cast from dlsym's data pointer to a function
+ * pointer. POSIX guarantees that both pointers have the same bits. */
 const char *bsmm_gpu_take_entries(void *handle, const bsmm_gpu_entry *entries, size_t count,
                                   void *library) {
     for (size_t i = 0; i < count; i++) {

@@ -1,7 +1,7 @@
 /* The epilogue of GPU kernels: it converts an accumulator to a stored element of D. It computes
- * (alpha * accumulator + beta * C + bias) / (global scale of D) in double and rounds once. The
- * factor alpha includes the global scales of A and B. A global scale is the second-level scale of a
- * whole tensor. */
+ * (alpha * accumulator + beta * C + bias) / (global scale of D) in double and rounds the result
+ * once. The factor alpha includes the global scales of A and B. A global scale is the second-level
+ * scale of a whole tensor. */
 #ifndef BSMM_GPU_EPILOGUE_H
 #define BSMM_GPU_EPILOGUE_H
 
@@ -9,17 +9,17 @@
 
 typedef struct bsmm_gpu_epilogue {
     void *d;
-    const void *c, *bias;  /* C and the bias vector. Each is NULL if the GEMM has none. */
+    const void *c, *bias;  /* C and the bias vector; each is NULL if the GEMM has none */
     uint64_t d_row, d_col; /* strides of D's rows and columns, in elements */
     uint64_t c_row, c_col;
     double alpha, beta;
-    const float *globals[3]; /* The global scales of A, B and D, in device memory. NULL means 1. */
+    const float *globals[3]; /* global scales of A, B and D, in device memory; NULL means 1 */
     /* divides[i] is nonzero if values of A, B or D (i = 0, 1, 2) are divided by their global scale
      * instead of multiplied by it. */
     uint32_t divides[3];
     uint32_t d_elem, c_elem, bias_elem;
     uint32_t d_nan;            /* the code that is stored for a NaN result */
-    bsmm_narrow_codec d_codec; /* the encoder of D's elements if they have 8 bits */
+    bsmm_narrow_codec d_codec; /* the constants that encode D's elements if they have 8 bits */
 } bsmm_gpu_epilogue;
 
 /* Loads element `index` of an fp32, f16 or bf16 array. */
@@ -44,8 +44,8 @@ BSMM_DEVICE uint32_t bsmm_gpu_epilogue_bf16(float odd) {
 }
 
 /* Encodes an fp32 number as f16, rounded to the nearest value with ties to even. Overflow gives
- * Inf. If the result is subnormal in f16, the addition of 0.5 rounds at the last place of f16's
- * subnormals. */
+ * Inf. If the result is subnormal in f16, the function adds 0.5, because fp32 numbers near 0.5 have
+ * the unit in the last place of f16's subnormals. */
 BSMM_DEVICE uint32_t bsmm_gpu_epilogue_f16(float odd) {
     uint32_t bits = bsmm_float_bits(odd), a = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000;
     if (a >= 0x47800000u) return sign | 0x7c00;
@@ -71,8 +71,8 @@ BSMM_DEVICE double bsmm_gpu_epilogue_global(const bsmm_gpu_epilogue *e, int i) {
     return e->divides[i] ? 1 / global : global;
 }
 
-/* The factors of the epilogue that are the same for all elements of D. Each thread loads them once,
- * before it stores its results. */
+/* Holds the factors of the epilogue that are the same for all elements of D. Each thread loads them
+ * once, before it stores its results. */
 typedef struct bsmm_gpu_epilogue_factors {
     double factor; /* alpha times the global scales of A and B */
     double global; /* the global scale of D, by which results are divided */
@@ -111,16 +111,16 @@ BSMM_DEVICE void bsmm_gpu_epilogue_put(const bsmm_gpu_epilogue *e, uint32_t row,
         ((uint8_t *)e->d)[index] = (uint8_t)code;
 }
 
-/* Stores D(row, col), whose accumulator is `sum`. */
+/* Computes D(row, col) from its accumulator `sum` and stores it. */
 BSMM_DEVICE void bsmm_gpu_epilogue_store(const bsmm_gpu_epilogue *e,
                                          const bsmm_gpu_epilogue_factors *f, uint32_t row,
                                          uint32_t col, double sum) {
     bsmm_gpu_epilogue_put(e, row, col, bsmm_gpu_epilogue_result(e, f, row, col, sum));
 }
 
-/* Recomputes one dot product in double, if its fp32 accumulator may be wrong because it is NaN or
- * Inf or so small that terms may have been lost to underflow. All lanes of the warp work together
- * and add in a fixed order. Each lane gets the result. */
+/* Recomputes one dot product in double. Used if its fp32 accumulator may be wrong, because it is
+ * NaN or Inf or so small that terms may have been lost to underflow. All lanes of the warp work
+ * together and add in a fixed order. Each lane gets the result. */
 BSMM_DEVICE_RARE double bsmm_gpu_epilogue_sum_again(const bsmm_gpu_operand *a,
                                                     const bsmm_gpu_operand *b, uint32_t row,
                                                     uint32_t col, uint32_t k) {

@@ -1,4 +1,5 @@
-/* Finds a compiled kernel (an image) that is embedded in the library, and decompresses it. */
+/* An image is a compiled kernel that is embedded in the library. The functions in this file find an
+ * image and decompress it. */
 #include "gpu/images.h"
 #include "gpu/ptx_text.h"
 
@@ -48,7 +49,7 @@ static bsmm_status restore_text(const bsmm_gpu_image *image, const char *stored,
     return BSMM_OK;
 }
 
-/* Replaces the decompressed pack by the text of one image. */
+/* Replaces the decompressed pack (several images) in *unpacked by the PTX text of one image. */
 static bsmm_status unpack_text(const bsmm_gpu_image *image, bsmm_gpu_unpacked *unpacked) {
     void *text, *pack = unpacked->memory;
     BSMM_TRY(allocate(image, image->text_bytes + 1, &text));

@@ -1,5 +1,4 @@
-/* The compiled kernels that are embedded in the library. The build generates a table of them
- * (cmake/images.cmake).
+/* The library contains compiled kernels. The build generates a table of them (cmake/images.cmake).
  *
  * An image is the compiled form of one kernel source. All images of one source for one architecture
  * form a pack. zstd compresses a pack as a whole, because kernels that are compiled from the same
@@ -19,34 +18,34 @@ typedef struct bsmm_gpu_image {
      * an AMD code object. */
     const char *code;
     const unsigned char *pack;
-    /* the sizes of the compressed and of the decompressed pack, in bytes */
+    /* sizes of the compressed and of the decompressed pack, in bytes */
     size_t packed_bytes, pack_bytes;
     size_t offset, bytes; /* the offset and size in bytes of this image in the decompressed pack */
-    /* The size of the PTX text in bytes, if the pack holds the text in the form that
-     * gpu/ptx_text.h describes. Otherwise 0. */
+    /* If the pack holds PTX text in the form that gpu/ptx_text.h describes, this is the size of the
+     * ordinary text in bytes. Otherwise it is 0. */
     size_t text_bytes;
 } bsmm_gpu_image;
 
-/* The table of embedded images. Its last entry has the name NULL. The table is empty in a build
- * that has no compiler for GPUs. */
+/* Lists the embedded images. The last entry has the name NULL. The table is empty in a build that
+ * has no compiler for GPUs. */
 extern const bsmm_gpu_image bsmm_gpu_images[];
 
-/* A function that rates how well a device runs a kind of machine code. 0 means that the device
- * cannot run it. bsmm_gpu_image_find chooses the image with the highest rating. */
+/* Rates how well a device runs a kind of machine code. 0 means that the device cannot run it.
+ * bsmm_gpu_image_find chooses the image with the highest rating. */
 typedef int bsmm_gpu_rank(const void *device, const char *code);
 
-/* Finds the image, i.e. the compiled kernels, with this name that runs best on the device. If
- * `rank` is NULL, it finds the first image with this name.
+/* Finds the image (the compiled kernels) with this name that runs best on the device. If `rank` is
+ * NULL, the function finds the first image with this name.
  *
  * Returns NOT_FOUND for an unknown name. In a build that has no compiler for GPUs, every name is
- * unknown. Returns OK and sets *image to NULL if the device can run no image with this name.
- * Thread-safe. */
+ * unknown. If the device can run no image with this name, the function returns OK and sets *image
+ * to NULL. Thread-safe. */
 bsmm_status bsmm_gpu_image_find(const char *name, bsmm_gpu_rank *rank, const void *device,
                                 const bsmm_gpu_image **image);
 
-/* A decompressed image. Its bytes are aligned to 64 bytes, and a zero byte follows them. */
+/* Holds a decompressed image. Its bytes are aligned to 64 bytes, and a zero byte follows them. */
 typedef struct bsmm_gpu_unpacked {
-    /* the allocation that holds the decompressed image. The caller passes it to free(). */
+    /* This allocation holds the decompressed image. The caller passes it to free(). */
     void *memory;
     const void *bytes;
 } bsmm_gpu_unpacked;

@@ -1,5 +1,6 @@
-/* The cache of loaded GPU modules and kernels. A module is an image that the driver has loaded. The
- * cache consists of linked lists to which entries are only added, so that readers need no lock. */
+/* Implements the cache of loaded GPU modules and kernels. A module is an image that the driver has
+ * loaded. The cache consists of linked lists to which entries are only added, so that readers need
+ * no lock. */
 #include "gpu/modules.h"
 
 #include <pthread.h>

@@ -1,23 +1,24 @@
-/* Loads kernels of embedded images, once per device, and caches them. */
+/* Loads kernels of embedded images, each once per device, and caches them. */
 #ifndef BSMM_GPU_MODULES_H
 #define BSMM_GPU_MODULES_H
 
 #include "gpu/images.h"
 
-/* A kernel of an embedded image. The cache of loaded kernels uses the address of this struct as its
- * key, so define one static const struct for each kernel. */
+/* Describes a kernel of an embedded image. The cache of loaded kernels uses the address of this
+ * struct as its key, so define one static const struct for each kernel. */
 typedef struct bsmm_gpu_function {
     const char *module;    /* the name of the image, for example "sm90a/gemm" */
     const char *name;      /* the kernel's symbol in the image, for example "gemm_fp8_bf16" */
     uint32_t shared_bytes; /* the largest dynamic shared memory of a launch, in bytes */
 } bsmm_gpu_function;
 
-/* The functions by which a GPU backend loads modules. `begin` makes the device current and allows
- * loading during the capture of a graph. `end` restores the device and mode that were current
- * before. The functions `load` and `find` are called between `begin` and `end`. */
+/* Holds the functions by which a GPU backend loads modules. `begin` makes the device current and
+ * allows loading during the capture of a graph. `end` restores the device and mode that were
+ * current before. The functions `load` and `find` are called between `begin` and `end`. */
 typedef struct bsmm_gpu_loader {
-    /* Finds the image that runs best on the device, with the same result as bsmm_gpu_image_find. If
-     * no image runs on the device (*image is NULL), `no_image` returns the reason as text. */
+    /* find_image finds the image that runs best on the device, with the same result as
+     * bsmm_gpu_image_find. If the device can run no image (*image is NULL), no_image returns the
+     * reason as text. */
     bsmm_status (*find_image)(const void *device, const char *module, const bsmm_gpu_image **image);
     const char *(*no_image)(const void *device, const char *module, char *why, size_t size);
     bsmm_status (*begin)(const void *device, int *before);
@@ -33,8 +34,8 @@ typedef struct bsmm_gpu_loader {
 bsmm_status bsmm_gpu_function_load(const bsmm_gpu_loader *loader, const void *device,
                                    const bsmm_gpu_function *function, void **handle);
 
-/* Returns an extent of a kernel's grid or thread block. An extent of 0, i.e. one that was not set,
- * counts as 1. */
+/* Returns an extent of a kernel's grid or thread block. An extent of 0 was not set and counts as 1.
+ */
 static inline uint32_t bsmm_gpu_extent(uint32_t extent) {
     return extent ? extent : 1;
 }

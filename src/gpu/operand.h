@@ -1,6 +1,6 @@
 /* Reads single elements and scales of an operand with any element format, storage order and scale
- * layout. Kernels use it on their slow paths, for formats that have no fast decoder. It is plain C,
- * so that tests on a CPU compute the same values as a GPU. */
+ * layout. Kernels use it on their slow paths, for formats that have no fast decoder. The code is
+ * plain C, so that tests on a CPU compute the same values as a GPU. */
 #ifndef BSMM_GPU_OPERAND_H
 #define BSMM_GPU_OPERAND_H
 
@@ -11,12 +11,13 @@
 typedef struct bsmm_gpu_operand {
     const uint8_t *data, *scales;
     uint64_t row_step, col_step; /* strides of the operand's rows and columns, in elements */
-    /* the element type (a value of the enum bsmm_elem), and the bits of an element */
+    /* `elem` is the element type, a value of the enum bsmm_elem. `bits` is the number of bits of an
+     * element. */
     uint32_t elem, bits;
     uint32_t scale;          /* the type of the block scales, a value of the enum bsmm_scale */
-    bsmm_narrow_codec codec; /* the decoder of the elements if they have at most 8 bits */
-    /* The index of an element's scale is the value of row_map at the element's row plus the value
-     * of col_map at its column. */
+    bsmm_narrow_codec codec; /* the constants that decode elements of at most 8 bits */
+    /* The index of an element's scale is the sum of two numbers: the value of row_map for the
+     * element's row, and the value of col_map for its column. */
     bsmm_axis_map row_map, col_map;
 } bsmm_gpu_operand;
 
@@ -47,8 +48,7 @@ BSMM_SHARED float bsmm_gpu_elem(const bsmm_gpu_operand *o, uint32_t code) {
     return o->elem == BSMM_ELEM_F16 ? bsmm_gpu_f16_value(code) : bsmm_bits_float(code);
 }
 
-/* Returns the value of a scale code. The smallest e8m0 scale, 2^-127, is a subnormal fp32 number.
- */
+/* Returns the value of a scale code. The smallest e8m0 scale, 2^-127, is subnormal in fp32. */
 BSMM_SHARED float bsmm_gpu_scale_value(uint32_t scale, uint32_t code) {
     if (scale == BSMM_SCALE_E8M0)
         return bsmm_bits_float(code == 255 ? 0x7fc00000u : code ? code << 23 : 0x00400000u);
@@ -65,7 +65,7 @@ BSMM_SHARED float bsmm_gpu_scale(const bsmm_gpu_operand *o, uint32_t row, uint32
     return bsmm_gpu_scale_value(o->scale, code);
 }
 
-/* Returns the element times its block scale. The product is exact in double. */
+/* Returns an element times its block scale. The product is exact in double. */
 BSMM_SHARED double bsmm_gpu_value(const bsmm_gpu_operand *o, uint32_t row, uint32_t col) {
     return (double)bsmm_gpu_elem(o, bsmm_gpu_code(o, row, col)) *
            (double)bsmm_gpu_scale(o, row, col);

@@ -22,7 +22,7 @@
 
 enum { BSMM_PACK_GROUP = 128, BSMM_PACK_HEADER_BYTES = 64 };
 
-/* The route of packing, i.e. the type of the packed elements and the treatment of block scales. */
+/* A route selects the type of the packed elements and the treatment of block scales. */
 typedef enum bsmm_pack_route {
     /* Packs to bf16. Supports elements of at most 8 bits, bf16 elements, and f16 and f32 operands
      * whose values bf16 holds exactly. */
@@ -38,14 +38,14 @@ typedef enum bsmm_pack_route {
      *
      * The absolute error of a packed element is at most 2^-10 for e4m3 and 2^-17 for e5m2, before
      * the group scale multiplies it. Only packed elements below 2^-6 (e4m3) or 2^-14 (e5m2) lose
-     * bits.
+     * bits to rounding.
      *
-     * The smallest possible group scale is the one that keeps the group's elements from
-     * overflowing: with it their largest magnitude is at least 240 (e4m3) or 2^15 (e5m2). Each row
-     * has one larger scale. A group of the row uses this common scale if the common scale is at
-     * most 2^8 times the group's smallest possible scale, and at most 2^8 times each block scale of
-     * the group. If the operand contains Inf, packing sets the flag WIDE, i.e. "cannot be
-     * packed". */
+     * The smallest possible scale of a group is the smallest one with which no packed element of
+     * the group overflows. With this scale the largest packed magnitude is at least 240 (e4m3) or
+     * 2^15 (e5m2). Each row also has one common scale, which is larger. A group uses the common
+     * scale of its row if the common scale is at most 2^8 times the group's smallest possible
+     * scale, and at most 2^8 times each block scale of the group. If the operand contains Inf,
+     * packing sets the flag WIDE, i.e. "cannot be packed". */
     BSMM_PACK_FAST = 2,
     /* Packs each f16 element as two bf16 numbers (TWO) or each f32 element as three (THREE). The
      * sum of these bf16 parts is exactly the element. For each 64 elements of K, the first parts of
@@ -57,7 +57,7 @@ typedef enum bsmm_pack_route {
     BSMM_PACK_ROUTES /* the number of routes */
 } bsmm_pack_route;
 
-/* The packing routes TWO_BF16 and THREE_BF16 split an element into bf16 parts. For each
+/* The packing routes TWO_BF16 and THREE_BF16 split each element into bf16 parts. For each
  * BSMM_PACK_PART_COLS elements along K, they store the first parts of all these elements, then the
  * second parts, then the third parts. */
 enum { BSMM_PACK_PART_COLS = 64 };
@@ -72,33 +72,33 @@ BSMM_SHARED bool bsmm_pack_is_bf16(uint32_t route) {
     return route != BSMM_PACK_FP8 && route != BSMM_PACK_FAST;
 }
 
-/* The header of a packed operand. It summarizes the values of the whole operand. The fields high,
- * low and inner hold exponents. They are 0 if every value is 0, Inf or NaN. Threads update the
- * fields by atomic maxima, so the order of the updates does not matter. */
+/* Describes a packed operand in a header, which summarizes the values of the whole operand. The
+ * fields high, low and inner hold exponents. They are 0 if every value is 0, Inf or NaN. Threads
+ * update the fields by atomic maxima, so the order of the updates does not matter. */
 typedef struct bsmm_pack_header {
     uint32_t flags; /* the problems that packing found, as bits of the enum bsmm_pack_flags */
-    /* 512 + h, where every finite value of the operand is less than 2^h in magnitude */
+    /* 512 + h if every finite value of the operand is less than 2^h in magnitude */
     uint32_t high;
-    /* 512 - l, where every nonzero value of the operand is at least 2^l in magnitude */
+    /* 512 - l if every nonzero value of the operand is at least 2^l in magnitude */
     uint32_t low;
-    uint32_t inner; /* 512 - i, where every nonzero packed element is at least 2^i in magnitude */
+    uint32_t inner; /* 512 - i if every nonzero packed element is at least 2^i in magnitude */
     uint32_t reserved[12];
 } bsmm_pack_header;
 
 typedef enum bsmm_pack_flags {
     BSMM_PACK_SCALED = 1, /* at least one group (128 elements of a row) has a scale other than 1 */
-    /* At least one group (128 elements of a row) cannot be packed: its packed elements times its
-     * scale are not its values. */
+    /* At least one group (128 elements of a row) cannot be packed, because its packed elements
+     * times its scale would not be its values. */
     BSMM_PACK_WIDE = 2,
     /* The groups of at least one row may have different scales. Only the routes FP8 and FAST set
      * this flag, when they pack elements with e8m0 scales. */
     BSMM_PACK_UNEVEN = 4
 } bsmm_pack_flags;
 
-/* Returns true if two packed operands can be multiplied in fp32. All products of elements, all dot
- * products over K <= 2^log2_k and all dot products times their group scales then stay in fp32's
- * normal range. The kernel must multiply the group scales of A and B with each other before it
- * multiplies a dot product by them. */
+/* Returns true if two packed operands can be multiplied in fp32. This requires that fp32's normal
+ * range holds all products of elements, all dot products over K <= 2^log2_k, and all dot products
+ * times their group scales. The kernel must first multiply the group scales of A and B with each
+ * other, and then multiply a dot product by the result. */
 BSMM_SHARED bool bsmm_pack_pair_fits(const bsmm_pack_header *a, const bsmm_pack_header *b,
                                      uint32_t log2_k) {
     bool fits = !((a->flags | b->flags) & BSMM_PACK_WIDE);
@@ -111,8 +111,8 @@ BSMM_SHARED bool bsmm_pack_pair_fits(const bsmm_pack_header *a, const bsmm_pack_
  * bits. `slack` is the number of binades by which the largest element of a block may lie below the
  * maximum that the block's scale allows. `slack` is 0 unless A or B is packed with rounding (route
  * FAST). Exact packing (route FP8) writes a header that assumes that every block reaches this
- * maximum, so `slack` is not needed. Packing with rounding writes the range of the actual values. A
- * block scale may then be larger than this range shows, and `slack` makes up for that. */
+ * maximum, so it needs no `slack`. Packing with rounding writes the range of the actual values. A
+ * block scale may be larger than this range shows, by up to `slack` binades. */
 BSMM_SHARED bool bsmm_pack_is_plain(const bsmm_pack_header *h, uint32_t slack) {
     return !h->high || (h->high + slack <= 512 + 127 && h->low <= 512 + 126);
 }
@@ -124,32 +124,32 @@ BSMM_SHARED bool bsmm_pack_pair_plain(const bsmm_pack_header *a, const bsmm_pack
     return a->low + b->low <= 1024 + 110 && a->high + b->high + log2_k <= 1024 + 126;
 }
 
-/* Returns true if f16 holds exactly the values of an operand that was packed to bf16 without group
- * scales, if each value is multiplied by 2^shift. The operand's elements have at most 8 bits. All
- * of its values are then multiples of its smallest possible nonzero value, and none has more than 8
- * significant bits, so f16 holds them from 2^-24 up to 2^16. */
+/* Returns true if f16 holds exactly the values of an operand times 2^shift. The operand was packed
+ * to bf16 without group scales, and its elements have at most 8 bits. All of its values are
+ * therefore multiples of its smallest possible nonzero value, and none has more than 8 significant
+ * bits. f16 holds such values from 2^-24 up to 2^16. */
 BSMM_SHARED bool bsmm_pack_is_half(const bsmm_pack_header *h, uint32_t shift) {
     if (h->flags) return false;
     return !h->high || (h->high + shift <= 512 + 16 && h->low <= 512 + 24 + shift);
 }
 
-/* Constants that decode two 8-bit codes at a time to f16 or bf16, one in each 16-bit half of a
+/* These constants decode two 8-bit codes at a time to f16 or bf16, one in each 16-bit half of a
  * uint32. Shifts move a code from the top of its half to the exponent and mantissa of the 16-bit
  * float. One exact multiplication then corrects the exponent bias. */
 typedef struct bsmm_pair_codec {
-    /* the right shift and the mask of the magnitudes, for both halves of a register at once */
+    /* the right shift of the magnitudes and their mask, for both halves of a register at once */
     uint32_t down, mask;
-    /* Only for bf16: the factor by which a multiplication moves a code from the top of a byte to
-     * the exponent and mantissa of a bf16 number. It replaces a left shift. */
+    /* Only for bf16: multiplying by this factor moves a code from the top of a byte to the exponent
+     * and mantissa of a bf16 number. The multiplication replaces a left shift. */
     uint32_t up;
     /* the power of two that corrects the exponent bias, in both halves of a register */
     uint32_t unbias;
-    /* A number that is added to each magnitude, one per byte. Bit 7 of the sum is set exactly if
-     * the magnitude is Inf or NaN. */
+    /* This number is added to each magnitude, one per byte. Bit 7 of the sum is set exactly if the
+     * magnitude is Inf or NaN. */
     uint32_t special;
 } bsmm_pair_codec;
 
-/* The places of scale codes in memory, for row-major or tiled layouts, in units of aligned uint32
+/* Tells where scale codes lie in memory, for row-major or tiled layouts, in units of aligned uint32
  * words. A word holds the e8m0 or e4m3 codes of four consecutive blocks of a row. Word w of row r
  * begins at byte r % 32 * low + r / 32 % 4 * middle + r / 128 * high + w * across. */
 typedef struct bsmm_pack_words {
@@ -157,7 +157,7 @@ typedef struct bsmm_pack_words {
     uint64_t high, across;
 } bsmm_pack_words;
 
-/* The parameters of one launch of a packing kernel, passed by value. An item is the consecutive
+/* Parameters of one launch of a packing kernel, passed by value. An item is the consecutive
  * elements along K that one thread loads at once: 8 elements if the result is bf16, else 16. */
 typedef struct bsmm_pack_job {
     const uint8_t *data;
@@ -167,44 +167,44 @@ typedef struct bsmm_pack_job {
     uint32_t rows, cols;
     uint32_t scale; /* the type of the block scales, a value of the enum bsmm_scale */
     uint32_t route; /* the kind of packing, a value of the enum bsmm_pack_route */
-    /* nonzero if the elements that a thread loads at once are always aligned and can be loaded by
-     * one instruction */
+    /* Nonzero if the elements that a thread loads at once are always aligned, so that one
+     * instruction can load them. */
     uint32_t aligned;
-    /* log2 of the number of neighboring threads that pack neighboring elements of one row */
+    /* log2 of the number of adjacent threads that pack adjacent elements of one row */
     uint32_t lanes_log2;
-    /* The number of neighboring threads (1, 2 or 4) whose elements lie in the same scale block. */
+    /* This number of adjacent threads (1, 2 or 4) have elements in the same scale block. */
     uint32_t share;
-    /* Nonzero if one load can read the scales of four consecutive blocks, beginning at a multiple
-     * of four, as one aligned uint32. If it is 2, `words` gives the place of this uint32. Blocks
-     * have 32 elements if scales are e8m0 and 16 if they are e4m3. */
+    /* Nonzero if one load can read the scales of four consecutive blocks as one aligned uint32. The
+     * four blocks begin at a multiple of four. The value 2 means that `words` tells where this
+     * uint32 lies. Blocks have 32 elements if scales are e8m0 and 16 if they are e4m3. */
     uint32_t fours;
-    /* Packing to bf16 (route BF16): a group (128 elements of a row) gets the scale 1 if the
+    /* For packing to bf16 (route BF16): a group (128 elements of a row) gets the scale 1 if the
      * exponents of its block scales lie between fit_low and fit_high. */
     int32_t fit_low, fit_high;
-    /* Exact packing to 8-bit floats (route FP8): the exponent of the largest power of two by which
-     * an element can be multiplied and stay exact in e4m3. */
+    /* For exact packing to 8-bit floats (route FP8): 2^fold is the largest power of two by which an
+     * element can be multiplied and stay exact in e4m3. */
     int32_t fold;
-    /* Exact packing to 8-bit floats (route FP8): the largest number of binades by which the block
-     * scales of a group may differ. Packing with rounding (route FAST): the number of binades by
-     * which the smallest possible scale of a group, and its block scales, may lie below the common
-     * scale of the row. */
+    /* For exact packing to 8-bit floats (route FP8): the block scales of a group may differ by at
+     * most this number of binades. For packing with rounding (route FAST): the smallest possible
+     * scale of a group, and its block scales, may lie at most this number of binades below the
+     * common scale of the row. */
     uint32_t window;
-    /* The constants that decode the operand's elements (codec), and those that encode packed
-     * elements of 8 bits (to). */
+    /* `codec` holds the constants that decode the operand's elements. `to` holds the constants that
+     * encode packed elements of 8 bits. */
     bsmm_narrow_codec codec, to;
     bsmm_pair_codec pair;
-    /* The offset of an element's scale is the value of row_map at the element's row plus the value
-     * of col_map at its column. */
+    /* The offset of an element's scale is the sum of two numbers: the value of row_map for the
+     * element's row, and the value of col_map for its column. */
     bsmm_axis_map row_map, col_map;
     bsmm_pack_words words;
     void *elements;
     uint64_t element_pitch; /* the stride of packed rows in bytes */
-    /* The destination of the group scales, one for each 128 elements of a row. If it is NULL, the
-     * kernel cannot store group scales. A group that needs a scale other than 1 then sets the flag
+    /* The kernel stores the group scales here, one for each 128 elements of a row. NULL means that
+     * group scales cannot be stored. A group that needs a scale other than 1 then sets the flag
      * WIDE, i.e. "cannot be packed". */
     float *group_scales;
-    /* the distance in floats from the scales of one group (128 elements) along K to those of the
-     * next */
+    /* In group_scales, the scales of all rows for one group (128 elements along K) begin this
+     * number of floats before those for the next group. */
     uint64_t group_pitch;
     bsmm_pack_header *header;
 } bsmm_pack_job;
@@ -212,37 +212,40 @@ typedef struct bsmm_pack_job {
 /* Parameters for packing to bf16 by the thread blocks of a GEMM kernel (sm80/pack_plain.h), if bf16
  * holds all values of the operand without group scales. */
 typedef struct bsmm_pack_plain {
-    /* the parameters of a packing kernel, for elements of 4, 6 or 8 bits with e8m0 scales */
+    /* These are the parameters of a packing kernel for elements of 4, 6 or 8 bits with e8m0 scales.
+     */
     bsmm_pack_job job;
-    uint32_t bits, by_rows; /* the bits per element, and 1 if K is contiguous, else 0 */
+    /* `bits` is the number of bits per element. `by_rows` is 1 if K is contiguous, else 0. */
+    uint32_t bits, by_rows;
     /* A GEMM kernel divides this work into parts, each as large as the work of one thread block of
      * a packing kernel. `columns` is the number of parts along K, and `parts` is the number of all
      * parts. */
     uint32_t columns, parts;
 } bsmm_pack_plain;
 
-/* Parameters for converting a packed operand in place from bf16 to f16. Each element is multiplied
- * by 2^shift. */
+/* Parameters for converting a packed operand in place from bf16 to f16. The kernel multiplies each
+ * element by 2^shift. */
 typedef struct bsmm_pack_half_job {
     uint32_t *words; /* the packed elements, two in each word */
     uint64_t quads;  /* the number of groups of four words */
     uint32_t shift;
-    /* The header of the packed operand. The kernel does nothing if f16 does not hold the operand's
-     * values (bsmm_pack_is_half). NULL: f16 holds them for any codes and scales. */
+    /* This is the header of the packed operand. The kernel does nothing if f16 does not hold the
+     * operand's values (bsmm_pack_is_half). NULL means that f16 always holds the values of this
+     * format. */
     const bsmm_pack_header *header;
 } bsmm_pack_half_job;
 
-/* Parameters of the kernel that copies an operand's fp32 scales to a layout that TMA can load. It
- * is used if the GEMM kernel reads the operand's elements where the caller stores them. Each scale
- * covers 128 columns or more. Scale (r, c) of the result lies at to[r * row_pitch + c * col_pitch].
- * Padding is 0. */
+/* Parameters of the kernel that copies an operand's fp32 scales to a layout that TMA can load. The
+ * kernel is used if the GEMM kernel reads the operand's elements where the caller stores them. Each
+ * scale covers 128 columns or more. Scale (r, c) of the result lies at to[r * row_pitch + c *
+ * col_pitch]. Padding is 0. */
 typedef struct bsmm_pack_scales_job {
     const float *scales;
     float *to;
     uint64_t row_pitch, col_pitch; /* strides of rows and columns of the destination, in floats */
-    uint32_t rows, cols; /* numbers of rows and columns of scales in `to`, including its padding */
-    /* The numbers of rows and columns of scales that the source has. Everything beyond them in `to`
-     * is padding. */
+    uint32_t rows, cols;           /* rows and columns of scales in `to`, including its padding */
+    /* The source has this number of rows and columns of scales. Everything beyond them in `to` is
+     * padding. */
     uint32_t known_rows, known_cols;
     bsmm_axis_map row_map, col_map;
 } bsmm_pack_scales_job;

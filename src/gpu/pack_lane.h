@@ -1,23 +1,23 @@
-/* The work of one thread of a packing kernel, i.e. of a kernel that converts an operand to bf16 or
- * 8-bit floats (pack.h). A thread packs an item: 8 elements if the result is bf16, or 16 if it is
- * an 8-bit float. The elements are consecutive along K in one row and one scale block. They arrive
- * in uint32 words, one element per byte.
+/* These functions do the work of one thread of a packing kernel, i.e. of a kernel that converts an
+ * operand to bf16 or 8-bit floats (pack.h). A thread packs an item: 8 elements if the result is
+ * bf16, or 16 if it is an 8-bit float. The elements are consecutive along K in one row and one
+ * scale block. They arrive in uint32 words, one element per byte.
  *
  * A group is 128 elements along K in one row, and it gets one scale. Each thread first finds the
  * range of its item's values ("look"). The kernel combines these ranges by maxima over the group.
- * Each thread then chooses the group's scale from the result ("decide"), and writes its packed
- * elements ("emit"). */
+ * From the result, each thread then chooses the group's scale ("decide"). Finally it writes its
+ * packed elements ("emit"). */
 #ifndef BSMM_GPU_PACK_LANE_H
 #define BSMM_GPU_PACK_LANE_H
 
 #include "gpu/pack.h"
 
-/* The bias that bsmm_lane_look adds to exponents, so that they are positive and maxima of unsigned
+/* bsmm_lane_look adds this bias to exponents, so that they are positive and maxima of unsigned
  * numbers order them. */
 enum { BSMM_LANE_BIAS = 1024 };
 
-/* The decoded block scale of a thread's elements. Fields that do not apply to the type of the scale
- * are neutral (exponent 0, factor 1). */
+/* Holds the decoded block scale of a thread's elements. Fields that do not apply to the type of the
+ * scale are neutral (exponent 0, factor 1). */
 typedef struct bsmm_lane_scale {
     int exponent; /* the exponent of an e8m0 block scale */
     float factor; /* the value of an e4m3 or fp32 block scale */
@@ -55,7 +55,7 @@ BSMM_SHARED int bsmm_lane_room(const bsmm_narrow_codec *k, const uint32_t *codes
         uint32_t magnitude = codes[i / 4] >> 8 * (i % 4) & (k->sign - 1);
         if (magnitude < k->special) largest = bsmm_max_u32(largest, magnitude);
     }
-    /* the number of binades from the subnormal `largest` up to the smallest normal number */
+    /* the number of binades from the subnormal number `largest` up to the smallest normal number */
     int normalized = 0;
     while (largest >> mantissa == 0) {
         largest <<= 1;
@@ -64,11 +64,11 @@ BSMM_SHARED int bsmm_lane_room(const bsmm_narrow_codec *k, const uint32_t *codes
     return (int)((k->max_code - largest) >> mantissa) + normalized;
 }
 
-/* Returns one thread's contribution to the maxima of its group (128 elements of a row), from which
- * the group scale is chosen. Returns 0 if the thread's elements fit any group scale. The high half
- * of the result is the biased exponent that the group scale must cover. The low half is the biased
- * and negated exponent of the block scale, so that a maximum over the group finds the smallest
- * block scale. */
+/* Returns what one thread contributes to the maxima of its group (128 elements of a row), from
+ * which the group scale is chosen. Returns 0 if the thread's elements fit any group scale. The high
+ * half of the result is the biased exponent that the group scale must cover. The low half is the
+ * biased and negated exponent of the block scale, so that a maximum over the group finds the
+ * smallest block scale. */
 BSMM_SHARED uint32_t bsmm_lane_look(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                     const uint32_t *codes, int words) {
     if (job->scale != 1 || s->is_nan || !bsmm_lane_any(&job->codec, codes, words)) return 0;
@@ -78,9 +78,8 @@ BSMM_SHARED uint32_t bsmm_lane_look(const bsmm_pack_job *job, const bsmm_lane_sc
 }
 
 /* Returns the flag WIDE, i.e. "cannot be packed", if packing rounds (route FAST) and one of the
- * thread's elements is Inf. The reason is that packing with rounding may round an element of the
- * other operand to 0, and Inf times 0 would be NaN. An operand that contains Inf must therefore
- * take the slow path. */
+ * thread's elements is Inf. Packing with rounding may round an element of the second operand to 0,
+ * and Inf times 0 would be NaN. An operand that contains Inf must therefore take the slow path. */
 BSMM_SHARED uint32_t bsmm_lane_fast_flags(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                           const uint32_t *codes) {
     const bsmm_narrow_codec *k = &job->codec;
@@ -92,13 +91,12 @@ BSMM_SHARED uint32_t bsmm_lane_fast_flags(const bsmm_pack_job *job, const bsmm_l
     return met ? BSMM_PACK_WIDE : 0u;
 }
 
-/* The scale of a group of 128 elements along K, and the group's contribution to the operand's
- * header. */
+/* Holds the scale of a group of 128 elements along K, and the range of the group's values. */
 typedef struct bsmm_lane_group {
-    int exponent; /* the exponent of the group's scale, if block scales are e8m0 */
+    int exponent; /* the exponent of the group's scale if block scales are e8m0 */
     float scale;
-    /* the group's contributions to the fields of the packed operand's header (bsmm_pack_header)
-     * that have the same names */
+    /* This group raises the fields of the packed operand's header (bsmm_pack_header) that have the
+     * same names to at least these values. */
     uint32_t flags, high, low, inner;
 } bsmm_lane_group;
 
@@ -138,8 +136,8 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_by_f32(const bsmm_narrow_codec *k, float s
 }
 
 /* Chooses the scale of a group (128 elements of a row) for packing to bf16. If bf16 holds all
- * values of the group, the scale is 1. Otherwise the group scale is the largest block scale of the
- * group (`top` is its exponent). */
+ * values of the group, the scale is 1. Otherwise it is the largest block scale of the group, whose
+ * exponent is `top`. */
 BSMM_SHARED void bsmm_lane_fit_bf16(bsmm_lane_group *g, int top, int high, int low) {
     bool fits = low >= -126 && high <= 127;
     g->exponent = fits ? 0 : top;
@@ -147,8 +145,8 @@ BSMM_SHARED void bsmm_lane_fit_bf16(bsmm_lane_group *g, int top, int high, int l
 }
 
 /* Returns the largest exponent of a block scale for which a group can use the common scale of its
- * row. It lies a little above the largest exponent in the row's first group (128 elements), so that
- * the row's other groups are likely to fit as well. */
+ * row. It lies job->window / 4 above the largest exponent in the row's first group (128 elements),
+ * so that the row's other groups are likely to fit as well. */
 BSMM_SHARED int bsmm_lane_row_top(const bsmm_pack_job *job, int first_top) {
     return first_top + (int)job->window / 4;
 }
@@ -173,7 +171,7 @@ BSMM_SHARED int bsmm_lane_fold_top(const bsmm_pack_job *job, bsmm_lane_group *g,
 /* Chooses the scale of a group (128 elements of a row) for packing to 8-bit floats with rounding
  * (route FAST). The group's own scale is the smallest that keeps its elements from overflowing. The
  * group uses the common scale of its row instead, under three conditions. First, fp32 can hold the
- * common scale. Second, the group's own scale is at most as large as the common scale, and at most
+ * common scale. Second, the group's own scale does not exceed the common scale, and is at most
  * job->window binades smaller. Third, the group's smallest block scale is at most job->window
  * binades smaller than the common scale. */
 BSMM_SHARED void bsmm_lane_fast_fit(const bsmm_pack_job *job, bsmm_lane_group *g, uint32_t maxima,
@@ -240,11 +238,13 @@ BSMM_SHARED void bsmm_lane_emit_bf16(const bsmm_narrow_codec *k, const uint32_t 
 }
 
 /* Makes a table of the e4m3 codes of e2m1's eight magnitudes times 2^shift, for -8 <= shift <= 6.
- * For shift >= -5 all nonzero results are normal numbers of e4m3, and the shift is added to their
- * exponents. For smaller shifts some results are subnormal, so the code lists them. */
+ * For shift >= -5 all nonzero results are normal numbers of e4m3, and the function adds the shift
+ * to their exponents. For smaller shifts some results are subnormal, so the function lists the
+ * codes. */
 BSMM_SHARED void bsmm_lane_e2m1_codes(int shift, uint32_t codes[2]) {
     uint32_t step = (uint32_t)shift * 8u;
-    /* The codes of the magnitudes 0, 0.5, 1 and 1.5. The code of 0 stays 0 for every shift. */
+    /* These are the codes of the magnitudes 0, 0.5, 1 and 1.5. The code of 0 stays 0 for every
+     * shift. */
     codes[0] = 0x3c383000u + step * 0x01010100u;
     codes[1] = 0x4c484440u + step * 0x01010101u;
     if (shift == -6) codes[0] = 0x0c080400u, codes[1] = 0x1c181410u;
@@ -271,8 +271,8 @@ BSMM_SHARED uint32_t bsmm_lane_recode(const bsmm_narrow_codec *from, const bsmm_
     return recoded;
 }
 
-/* Returns the four recoded elements in `recoded`, but keeps the original element in `codes` where
- * it is Inf or NaN. */
+/* Returns the four elements in `recoded`, except that an element that is Inf or NaN in `codes`
+ * keeps its original code. */
 BSMM_SHARED uint32_t bsmm_lane_keep_special(const bsmm_narrow_codec *k, uint32_t codes,
                                             uint32_t recoded) {
     for (int i = 0; i < 4; i++)
@@ -283,8 +283,8 @@ BSMM_SHARED uint32_t bsmm_lane_keep_special(const bsmm_narrow_codec *k, uint32_t
     return recoded;
 }
 
-/* Converts 16 elements to 8-bit floats and multiplies them by `factor`, i.e. by the block scale
- * divided by the group scale. `same` means that the packed elements have the format of the source
+/* Converts 16 elements to 8-bit floats and multiplies them by `factor`, which is the block scale
+ * divided by the group scale. Set `same` if the packed elements have the format of the source
  * elements. Inf and NaN are then copied unchanged. If the factor is also 1, all elements are copied
  * unchanged. */
 BSMM_SHARED void bsmm_lane_emit_fp8(const bsmm_pack_job *job, const uint32_t *codes, bool same,
@@ -321,7 +321,7 @@ BSMM_SHARED void bsmm_lane_item(const bsmm_pack_job *job, const bsmm_lane_scale 
         bsmm_lane_emit_fp8(job, codes, bits == 8, factor, s->is_nan, to);
 }
 
-/* Returns the contribution of 8 unscaled values of 16 or 32 bits to the maxima of their group (128
+/* Returns what 8 unscaled values of 16 or 32 bits contribute to the maxima of their group (128
  * elements of a row). The high half of the result has the largest exponent of the values, and the
  * low half has the negated smallest exponent. Sets *inexact if bf16 cannot hold one of the values
  * exactly. */

@@ -9,7 +9,8 @@
 
 bsmm_gpu_operand bsmm_gpu_operand_of(const bsmm_operand *o);
 
-/* Sets the pointers in *to, which was made from the same operand before its memory was known. */
+/* Sets the pointers in *to. The struct was made from the same operand before the operand's memory
+ * was known. */
 void bsmm_gpu_operand_bind(const bsmm_operand *o, bsmm_gpu_operand *to);
 
 /* Returns the parameters of the epilogue (gpu/epilogue.h) for a product whose D has no block
@@ -17,7 +18,7 @@ void bsmm_gpu_operand_bind(const bsmm_operand *o, bsmm_gpu_operand *to);
 bsmm_gpu_epilogue bsmm_gpu_epilogue_of(const bsmm_product *p);
 void bsmm_gpu_epilogue_bind(const bsmm_product *p, bsmm_gpu_epilogue *e);
 
-/* Returns true if all extents of the product fit the 32-bit indices of kernels. */
+/* Returns true if all extents of the product fit in the 32-bit indices of kernels. */
 bool bsmm_gpu_is_small(const bsmm_product *p);
 
 /* Returns NULL if the device code supports the element formats of A, B and D. Otherwise writes the
@@ -36,8 +37,9 @@ bsmm_narrow_codec bsmm_narrow_codec_of(uint32_t elem);
  * have at most 8 bits. */
 bsmm_pair_codec bsmm_pair_codec_of(uint32_t elem, bool to_bf16);
 
-/* Returns the map from an index on axis 0 (rows) or axis 1 (columns) to its contribution to the
- * offset of a scale. The index counts elements. `block` elements along the axis share one scale. */
+/* Returns the map from an index on axis 0 (rows) or axis 1 (columns) to the part of a scale's
+ * offset that depends on this axis. The index counts elements. `block` elements along the axis
+ * share one scale. */
 bsmm_axis_map bsmm_axis_map_of(const bsmm_scale_map *map, uint32_t axis, uint32_t block);
 
 /* Returns true if four consecutive scale codes of one byte, beginning at a multiple of 4, always
@@ -47,10 +49,9 @@ bsmm_axis_map bsmm_axis_map_of(const bsmm_scale_map *map, uint32_t axis, uint32_
 bool bsmm_axis_fours(const void *scales, const bsmm_axis_map *down, const bsmm_axis_map *across,
                      uint32_t number);
 
-/* Returns in *words the places of the aligned uint32 words that hold four scale codes along K.
- * `down` is the map of rows and `across` the map of columns, of scale blocks with several columns
- * and one row. Returns false unless the layout is row-major or has tiles of 128 rows by 4
- * scales. */
+/* Stores in *words where the aligned uint32 words lie that hold four scale codes along K. `down` is
+ * the map of rows and `across` is the map of columns. Scale blocks have several columns and one
+ * row. Returns false unless the layout is row-major or has tiles of 128 rows by 4 scales. */
 bool bsmm_words_of(const bsmm_axis_map *down, const bsmm_axis_map *across, bsmm_pack_words *words);
 
 #endif

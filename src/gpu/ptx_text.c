@@ -1,10 +1,11 @@
-/* Replaces the numbers of registers and labels in PTX text by distances, and back. */
+/* Converts PTX text to its stored form and back. The stored form has distances instead of the
+ * numbers of registers and labels. */
 #include "gpu/ptx_text.h"
 
 #include <stdint.h>
 
-/* The classes of registers (`r` in `%r17`) share the entries of a table by a hash of their names.
- * Two classes with the same entry get longer distances, but no wrong ones. */
+/* A register has a class, e.g. `r` for `%r17`. A hash of the class's name selects an entry of a
+ * table. If two classes share an entry, the text gets longer distances, but no wrong ones. */
 enum { CLASSES = 64, LABELS = CLASSES, ENTRIES };
 
 typedef struct walk {
@@ -12,8 +13,9 @@ typedef struct walk {
     const char *at, *end;
     char *out;
     size_t room, written;
-    bool first;             /* no register of this line has been seen */
-    uint32_t last[ENTRIES]; /* by class: the last register that was the first of its line */
+    bool first; /* true if no register of this line has been seen */
+    /* for each class: the last register of this class that was the first register of its line */
+    uint32_t last[ENTRIES];
 } walk;
 
 static void put(walk *w, char c) {
@@ -48,8 +50,8 @@ static uint32_t take_number(walk *w) {
     return n;
 }
 
-/* Reads a number of the input's form and returns it as an ordinary number. `from` is the number
- * from which distances count. */
+/* Reads a number of a register or label from the input, and returns it as an ordinary number. If
+ * the input has distances, they count from the number `from`. */
 static uint32_t take(walk *w, uint32_t from) {
     if (w->to == BSMM_PTX_TEXT_STORED) return take_number(w);
     const bool less = *w->at++ == '-';
@@ -57,7 +59,8 @@ static uint32_t take(walk *w, uint32_t from) {
     return less ? from - distance : from + distance;
 }
 
-/* Writes a number in the output's form. */
+/* Writes the number of a register or label to the output. If the output has distances, they count
+ * from the number `from`. */
 static void give(walk *w, uint32_t number, uint32_t from) {
     if (w->to == BSMM_PTX_TEXT_ORDINARY) {
         put_number(w, number);
@@ -67,14 +70,15 @@ static void give(walk *w, uint32_t number, uint32_t from) {
     put_number(w, number < from ? from - number : number - from);
 }
 
-/* Returns true if a number in the input's form begins here. */
+/* Returns true if a number, in the form that the input has, begins at the current position. */
 static bool at_number(const walk *w) {
     if (w->at == w->end) return false;
     if (w->to == BSMM_PTX_TEXT_STORED) return is_digit(*w->at);
     return (*w->at == '+' || *w->at == '-') && w->at + 1 < w->end && is_digit(w->at[1]);
 }
 
-/* Copies the lower-case letters of a register's class, and returns the entry of the class. */
+/* Copies the lower-case letters that name a register's class to the output, and returns the class's
+ * entry in the table. */
 static uint32_t copy_class(walk *w) {
     uint32_t hash = 0;
     for (; w->at < w->end && *w->at >= 'a' && *w->at <= 'z'; put(w, *w->at++))
@@ -93,8 +97,8 @@ static void convert_register(walk *w) {
     w->first = false;
 }
 
-/* Converts the number at the end of a label such as `$L__BB0_17`. Digits inside the label's name
- * are part of the name. */
+/* Converts the number at the end of a label such as `$L__BB0_17`. Other digits of the label belong
+ * to its name. */
 static void convert_label(walk *w) {
     char before = '$';
     while (w->at < w->end && (is_name(*w->at) || (is_digit(*w->at) && before != '_')))

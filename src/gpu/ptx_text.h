@@ -1,9 +1,9 @@
-/* The form in which packs store PTX text (src/gpu/images.h).
+/* Converts PTX text between the ordinary form and the form that packs store (src/gpu/images.h).
  *
- * Compilers number the registers and labels of PTX in sequence, so repeated code differs in nothing
- * but these numbers. The stored text has distances in their place: the distance of a register's
- * number from that of an earlier register, and of a label's number from that of the label before.
- * Repeated code then has the same text, and zstd needs about half as many bytes for it. */
+ * Compilers number the registers and labels of PTX in sequence, so copies of the same code differ
+ * only in these numbers. The stored text has distances instead: the distance of a register's number
+ * from that of an earlier register, and of a label's number from that of the previous label. Copies
+ * of the same code then have the same text, and zstd needs about half as many bytes for it. */
 #ifndef BSMM_GPU_PTX_TEXT_H
 #define BSMM_GPU_PTX_TEXT_H
 
@@ -11,12 +11,13 @@
 #include <stddef.h>
 
 typedef enum bsmm_ptx_text_form {
-    BSMM_PTX_TEXT_STORED,  /* `%r+3`, `$L__BB0_-2`: with distances */
-    BSMM_PTX_TEXT_ORDINARY /* `%r17`, `$L__BB0_4`: PTX, with numbers */
+    BSMM_PTX_TEXT_STORED,  /* stored form with distances: `%r+3`, `$L__BB0_-2` */
+    BSMM_PTX_TEXT_ORDINARY /* ordinary PTX with numbers: `%r17`, `$L__BB0_4` */
 } bsmm_ptx_text_form;
 
-/* Converts text from the other form to the form `to`. Writes at most `room` bytes to `out`. Returns
- * the number of bytes of the whole result, which is more than `room` if it was cut. Thread-safe. */
+/* Converts text to the form `to` from the opposite form. Writes at most `room` bytes to `out`.
+ * Returns the number of bytes of the whole result, which is more than `room` if the result was cut.
+ * Thread-safe. */
 size_t bsmm_ptx_text_convert(bsmm_ptx_text_form to, const char *text, size_t bytes, char *out,
                              size_t room);
 

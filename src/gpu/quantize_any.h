@@ -17,9 +17,8 @@ BSMM_DEVICE float bsmm_any_load_value(const bsmm_quantize_job *job, uint32_t r, 
     return bsmm_lane_value(job->src_elem, code);
 }
 
-/* Stores one element of the result. A 6-bit element may straddle two bytes. The other elements in
- * these bytes belong to the same thread, so the thread may read and write the bytes without a
- * race. */
+/* Stores one element of the result. A 6-bit element may straddle two bytes. All elements in these
+ * bytes belong to this thread, so the thread may read and write the bytes without a race. */
 BSMM_DEVICE void bsmm_any_store_code(const bsmm_quantize_job *job, uint64_t at, uint32_t code) {
     if (job->dst_bits == 32) ((uint32_t *)(void *)job->dst)[at] = code;
     if (job->dst_bits == 16) ((uint16_t *)(void *)job->dst)[at] = (uint16_t)code;

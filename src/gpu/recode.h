@@ -8,31 +8,32 @@
 #include "gpu/pack.h"
 #include "recipe/coder.h"
 
-/* Strides of a matrix. Element (r, c) lies at r * row_step + c * col_step, in elements. One of the
- * two strides is 1. */
+/* Holds the strides of a matrix. Element (r, c) lies at r * row_step + c * col_step, in elements.
+ * One of the two strides is 1. */
 typedef struct bsmm_recode_lines {
     uint64_t row_step, col_step;
 } bsmm_recode_lines;
 
-/* The fast paths for encoding the values of a block that is quantized. A block takes a fast path
- * only if all of its values are finite and the factor of its block scale is a normal fp32
- * number. */
+/* These are the fast paths for encoding the values of a block. A block takes a fast path only if
+ * all of its values are finite and the factor of its block scale is a normal fp32 number. */
 typedef enum bsmm_quantize_quick {
     BSMM_QUICK_NONE = 0,
-    /* Multiplies (or divides) values by the block's factor, and converts the products to e4m3 by
-     * the instruction cvt. */
+    /* Multiplies (or divides) values by the block's factor. The instruction cvt converts the
+     * results to e4m3. */
     BSMM_QUICK_E4M3_MULTIPLY = 1,
     BSMM_QUICK_E4M3_DIVIDE = 2,
-    /* multiplies values by the block's factor, rounds to nearest even and keeps the sign of
-     * zeros */
+    /* Multiplies values by the block's factor, rounds to nearest even and keeps the signs of zeros.
+     */
     BSMM_QUICK_E2M1_MULTIPLY = 3,
-    /* multiplies values by a factor that is a power of two, rounds to nearest even and keeps the
-     * sign of zeros; two values at a time */
+    /* Multiplies two values at a time by a factor that is a power of two, rounds to nearest even
+     * and keeps the signs of zeros. */
     BSMM_QUICK_E2M1_PAIRS = 4,
-    /* multiplies values by the block's factor, rounds to nearest even and turns -0 into +0 */
+    /* Multiplies (or divides) values by the block's factor, rounds to nearest even and turns -0
+     * into +0. */
     BSMM_QUICK_E2M1_PLUS = 5,
     BSMM_QUICK_E2M1_PLUS_DIVIDE = 6,
-    /* multiply values by the block's factor, round to nearest even and keep the signs of zeros */
+    /* Multiplies values by the block's factor, rounds to nearest even and keeps the signs of zeros.
+     */
     BSMM_QUICK_E2M3 = 7,
     BSMM_QUICK_E3M2 = 8
 } bsmm_quantize_quick;
@@ -45,52 +46,53 @@ typedef struct bsmm_quantize_job {
     bsmm_recode_lines src_lines, dst_lines;
     uint32_t rows, cols;
     uint32_t block_rows, block_cols;
-    /* the element type of the source (enum bsmm_elem), and the bits of a code of the result */
+    /* `src_elem` is the element type of the source (enum bsmm_elem). `dst_bits` is the number of
+     * bits of a code of the result. */
     uint32_t src_elem, dst_bits;
     uint32_t scale; /* the type of the block scales, a value of the enum bsmm_scale */
-    /* nonzero if the 16 elements of a thread are always aligned, so that one instruction can load
-     * or store them */
+    /* Nonzero if the 16 elements of a thread are always aligned, so that one instruction can load
+     * (or store) them. */
     uint32_t aligned_src, aligned_dst;
-    /* log2 of the number of neighboring threads that convert neighboring elements of one row */
+    /* log2 of the number of adjacent threads that convert adjacent elements of one row */
     uint32_t lanes_log2;
-    /* the number of neighboring threads whose elements lie in the same block */
+    /* the number of adjacent threads whose elements lie in the same scale block */
     uint32_t block_lanes;
-    /* The number of mantissa bits of the result if the instruction cvt makes the same codes as the
-     * encoder `coder`. Otherwise 0. */
+    /* If the instruction cvt makes the same codes as the encoder `coder`, this is the number of
+     * mantissa bits of the result. Otherwise it is 0. */
     uint32_t hardware;
-    /* Nonzero if the result is e2m1 and a fast path can encode it: values are multiplied by the
-     * factor of their block and rounded to nearest even, and zeros keep their sign. */
+    /* Nonzero if the result is e2m1 and a fast path can encode two values at a time. Values are
+     * then multiplied by the factor of their block and rounded to nearest even, and zeros keep
+     * their signs. */
     uint32_t pairs;
     uint32_t quick; /* the fast path of the encoder, a value of the enum bsmm_quantize_quick */
-    /* nonzero if the result is e2m1 and the kernel computes block scales by the fast function
-     * quick_e4m3 */
+    /* Nonzero if the result is e2m1 and the fast function quick_e4m3 computes the block scales. */
     uint32_t tables;
-    /* For the kernels that quantize to nvfp4 by the default scale rule: the number of thread blocks
-     * along a row of the matrix. 0 for all other kernels. */
+    /* In kernels that quantize to nvfp4 by the default rule for scales, this is the number of
+     * thread blocks along a row of the matrix. In all other kernels it is 0. */
     uint32_t columns;
     uint32_t by_words;     /* nonzero if one instruction stores four scales */
-    bsmm_pack_words words; /* the places of the uint32 words that hold four scales */
-    /* The offset of an element's scale is the value of row_map at the element's row plus the value
-     * of col_map at its column. */
+    bsmm_pack_words words; /* tells where the uint32 words lie that hold four scales */
+    /* The offset of an element's scale is the sum of two numbers: the value of row_map for the
+     * element's row, and the value of col_map for its column. */
     bsmm_axis_map row_map, col_map;
     bsmm_recipe_steps steps;
-    /* The constants of the recipe, i.e. of the rules for computing scales, that are the same for
-     * all blocks and do not depend on the second-level scale. */
+    /* These constants of the recipe (the rules for computing scales) are the same for all blocks
+     * and do not depend on the second-level scale. */
     bsmm_tensor_step tensor;
     bsmm_coder coder;
-    /* The largest magnitude of the tensor, in device memory. NULL if the recipe has no second-level
-     * scale. */
+    /* This points to the tensor's largest magnitude in device memory. NULL if the recipe has no
+     * second-level scale. */
     const float *amax;
 } bsmm_quantize_job;
 
-/* The methods by which dequantizing computes the value of an element of at most 8 bits. */
+/* Dequantizing computes the value of an element of at most 8 bits by one of these methods. */
 typedef enum bsmm_dequantize_way {
-    BSMM_WAY_EXACT = 0, /* the product of an element and its block scale, which is exact in fp32 */
+    BSMM_WAY_EXACT = 0, /* multiplies an element by its block scale, which is exact in fp32 */
     /* Multiplies an exact number by an fp32 factor and rounds once. The exact number is an element,
      * or the product of an element and its e4m3 scale. */
     BSMM_WAY_MULTIPLY = 1,
     BSMM_WAY_DIVIDE = 2, /* divides an exact number by an fp32 factor and rounds once */
-    BSMM_WAY_DOUBLE = 3  /* computed in double, which is the slow path */
+    BSMM_WAY_DOUBLE = 3  /* computes in double, which is the slow path */
 } bsmm_dequantize_way;
 
 /* Parameters for dequantizing codes and scales of any format to f32, f16 or bf16. */
@@ -102,28 +104,28 @@ typedef struct bsmm_dequantize_job {
     uint32_t src_elem, src_bits, dst_elem, scale;
     uint32_t aligned_src, aligned_dst;
     uint32_t lanes_log2;
-    /* The number of neighboring threads (1, 2 or 4) whose items lie in one scale block. An item is
-     * 8 consecutive elements, which one thread converts at once. */
+    /* This number of adjacent threads (1, 2 or 4) have items in the same scale block. An item is 8
+     * consecutive elements, which one thread converts at once. */
     uint32_t share;
     uint32_t by_divisor;
     uint32_t way; /* how values are computed, a value of the enum bsmm_dequantize_way */
-    /* the number of mantissa bits of 8-bit floats if the instruction cvt can convert the elements,
-     * else 0 */
+    /* If the instruction cvt can convert the elements, which are 8-bit floats, this is the number
+     * of their mantissa bits. Otherwise it is 0. */
     uint32_t hardware;
     bsmm_axis_map row_map, col_map;
     bsmm_narrow_codec codec;
-    bsmm_pair_codec pair; /* a decoder of two elements at a time, to bf16 */
-    bsmm_coder coder;     /* the encoder of the result, unused if the result is f32 */
+    bsmm_pair_codec pair; /* decodes two elements at a time to bf16 */
+    bsmm_coder coder;     /* encodes the result; unused if the result is f32 */
     const float *global;  /* the second-level scale in device memory, or NULL if it is 1 */
 } bsmm_dequantize_job;
 
 enum {
-    /* the number of rows of scales that one thread of the kernel move_scales copies */
+    /* One thread of the kernel move_scales copies this number of rows of scales. */
     BSMM_MOVED_ROWS = 4,
-    /* the number of rows that one thread computes in a dequantizing kernel for any kind of scale */
+    /* One thread of a dequantizing kernel for any kind of scale computes this number of rows. */
     BSMM_DEQUANTIZED_ROWS = 4,
-    /* the number of rows that one thread computes in a dequantizing kernel that is compiled for one
-     * kind of scale */
+    /* One thread of a dequantizing kernel that is specialized for one kind of scale computes this
+     * number of rows. */
     BSMM_DEQUANTIZED_ROWS_MADE = 8,
 };
 
@@ -135,10 +137,11 @@ typedef struct bsmm_relayout_job {
     uint8_t *to;
     uint32_t rows, cols, known_rows, known_cols;
     uint32_t wide; /* the size of a code: 4 bytes if nonzero, 1 byte if 0 */
-    /* Nonzero if one thread can copy four consecutive codes as one uint32: they form an aligned
-     * uint32 in the source and in the destination, and all four are either scales or padding. */
+    /* Nonzero if one thread can copy four consecutive codes as one uint32. The codes then form an
+     * aligned uint32 in the source and in the destination, and all four are scales, or all four are
+     * padding. */
     uint32_t by_words;
-    /* log2 of the number of neighboring threads that copy neighboring codes of one row */
+    /* log2 of the number of adjacent threads that copy adjacent codes of one row */
     uint32_t lanes_log2;
     bsmm_axis_map from_row_map, from_col_map, to_row_map, to_col_map;
 } bsmm_relayout_job;
@@ -154,13 +157,14 @@ typedef struct bsmm_codes_job {
 } bsmm_codes_job;
 
 /* Parameters for finding the largest magnitude of an f32, f16 or bf16 matrix. A line is a row, or a
- * column if the matrix is in column order. */
+ * column if the matrix is column-major. */
 typedef struct bsmm_amax_job {
     const uint8_t *src;
     /* the stride of lines in bytes, the number of lines, and the number of elements per line */
     uint64_t line_bytes, lines, count;
     uint32_t src_elem, aligned;
-    /* the fp32 bits of the result, which thread blocks update by an atomic maximum */
+    /* Thread blocks update this result by an atomic maximum. It has the fp32 bits of the largest
+     * magnitude. */
     uint32_t *result;
 } bsmm_amax_job;
 

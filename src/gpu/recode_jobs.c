@@ -4,8 +4,8 @@
 #include "gpu/params.h"
 #include "recipe/make.h"
 
-/* The number of consecutive values that one thread converts at once. If the result has no block
- * scales, each ITEM values are treated like a block. */
+/* One thread converts this number of consecutive values at once. If the result has no block scales,
+ * each ITEM values are treated like a block. */
 enum { ITEM = 16 };
 
 uint32_t bsmm_recode_bits(uint32_t elem) {
@@ -22,7 +22,8 @@ bool bsmm_recode_aligned(const bsmm_operand *o, uint64_t bytes) {
     return ((uintptr_t)o->m.data | line) % bytes == 0;
 }
 
-/* Kernels compute indices with 32 bits and may step a little past the last row or column. */
+/* Kernels compute indices with 32 bits, and an index may exceed the last row or column by up to
+ * 1024. */
 bsmm_status bsmm_recode_check_size(const bsmm_operand *o) {
     if (o->m.rows <= INT32_MAX - 1024 && o->m.cols <= INT32_MAX - 1024) return BSMM_OK;
     return bsmm_fail(BSMM_E_UNSUPPORTED,
@@ -60,8 +61,8 @@ bsmm_amax_job bsmm_amax_job_of(const bsmm_recode *job, float *result) {
                           .aligned = bsmm_recode_aligned(&job->src, 16),
                           .result = (uint32_t *)(void *)result};
     if ((uint64_t)m->ld != count) return amax;
-    /* The rows (or columns) follow each other in memory without gaps, so the kernel reads the
-     * matrix as one long row. */
+    /* The rows (or columns) follow each other in memory without gaps. The kernel therefore reads
+     * the matrix as one long row. */
     amax.count *= amax.lines;
     amax.lines = 1;
     amax.aligned = (uintptr_t)m->data % 16 == 0;
@@ -140,7 +141,7 @@ static uint32_t way_of(const bsmm_matrix *m) {
 bsmm_dequantize_job bsmm_dequantize_job_of(const bsmm_recode *job) {
     const bsmm_matrix *src = &job->src.m;
     uint32_t bits = bsmm_recode_bits(src->format.elem), elem = job->dst.m.format.elem;
-    /* the alignment in bytes of 8 consecutive elements that a fast load needs */
+    /* A fast load of 8 consecutive elements needs this alignment in bytes. */
     uint64_t needed = bits == 6 ? 2 : bits;
     bsmm_dequantize_job q = {.src = src->data,
                              .scales = src->scales,

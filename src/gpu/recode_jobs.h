@@ -13,7 +13,7 @@ bsmm_recode_lines bsmm_recode_lines_of(const bsmm_operand *o);
  * column-major matrix, is a multiple of `bytes`. */
 bool bsmm_recode_aligned(const bsmm_operand *o, uint64_t bytes);
 
-/* Fails with BSMM_E_UNSUPPORTED if the rows or columns of o do not fit the 32-bit indices of
+/* Fails with BSMM_E_UNSUPPORTED if the rows or columns of o do not fit in the 32-bit indices of
  * kernels. */
 bsmm_status bsmm_recode_check_size(const bsmm_operand *o);
 /* Fails with BSMM_E_UNSUPPORTED if the device code does not support the element format of o. The
@@ -33,10 +33,10 @@ bsmm_amax_job bsmm_amax_job_of(const bsmm_recode *job, float *result);
  * magnitude in device memory if the recipe has a second-level scale, else it is NULL. */
 bsmm_quantize_job bsmm_quantize_job_of(const bsmm_recode *job, const float *amax);
 
-/* The division of a matrix among the threads of the kernels in quantize_any.h. A thread quantizes
- * units. A unit is the smallest rectangle of elements that consists of whole scale blocks and whole
- * bytes of the result. A line of units runs along the rows of a row-major source, else along the
- * columns. `fast` is the number of units in a line, and `slow` is the number of lines. */
+/* Describes how a matrix is divided among the threads of the kernels in quantize_any.h. A thread
+ * quantizes units. A unit is the smallest rectangle of elements that consists of whole scale blocks
+ * and whole bytes of the result. A line of units runs along the rows of a row-major source, else
+ * along the columns. `fast` is the number of units in a line, and `slow` is the number of lines. */
 typedef struct bsmm_quantize_units {
     uint32_t rows, cols; /* the extent of a unit in elements */
     int64_t fast, slow;

@@ -1,12 +1,12 @@
-/* The work per element of the GPU kernels that quantize and dequantize. Results are bitwise
- * identical to those of the CPU (src/quantize). */
+/* These functions do the work per element of the GPU kernels that quantize and dequantize. Their
+ * results are bitwise identical to those of the CPU (src/quantize). */
 #ifndef BSMM_GPU_RECODE_LANE_H
 #define BSMM_GPU_RECODE_LANE_H
 
 #include "gpu/recode.h"
 #include "recipe/rules.h"
 
-/* the values of BSMM_ELEM_F32, BSMM_ELEM_F16 and BSMM_ELEM_BF16 */
+/* These are the values of BSMM_ELEM_F32, BSMM_ELEM_F16 and BSMM_ELEM_BF16. */
 enum { BSMM_LANE_F32 = 1, BSMM_LANE_F16 = 2, BSMM_LANE_BF16 = 3 };
 
 /* Converts f16 to fp32. Multiplying by 2^112 corrects the exponent bias, also for subnormals. Inf
@@ -34,9 +34,9 @@ BSMM_DEVICE uint32_t bsmm_lane_load_code(const uint8_t *codes, uint32_t bits, ui
     return word >> shift & ((1u << bits) - 1);
 }
 
-/* Returns the constants of the recipe, i.e. of the rules for computing scales, that are the same
- * for all blocks of a tensor. They depend on the tensor's largest magnitude, `amax`, because the
- * second-level scale depends on it. */
+/* Returns the constants of the recipe (the rules for computing scales) that are the same for all
+ * blocks of a tensor. They depend on the second-level scale and therefore on the tensor's largest
+ * magnitude, `amax`. */
 BSMM_SHARED bsmm_tensor_step bsmm_lane_tensor(const bsmm_tensor_step *base,
                                               const bsmm_recipe_steps *steps, float amax) {
     bsmm_tensor_step t = *base;
@@ -44,8 +44,8 @@ BSMM_SHARED bsmm_tensor_step bsmm_lane_tensor(const bsmm_tensor_step *base,
     return t;
 }
 
-/* Stores the scale code of a block. The block lies in row `row`, and `column` is the contribution
- * of its column to the offset of the scale (bsmm_axis_at). */
+/* Stores the scale code of a block. The block lies in row `row`. `column` is the part of the
+ * scale's offset that depends on the block's column (bsmm_axis_at). */
 BSMM_DEVICE void bsmm_lane_store_scale(const bsmm_quantize_job *job, uint32_t row, uint64_t column,
                                        uint32_t code) {
     uint64_t at = bsmm_axis_at(&job->row_map, row) + column;
@@ -61,7 +61,7 @@ BSMM_DEVICE uint32_t bsmm_lane_load_scale(const bsmm_dequantize_job *job, uint32
     return scale == 3 ? bsmm_load_word(job->scales + 4 * at) : bsmm_load_byte(job->scales + at);
 }
 
-/* The constants with which the values of one block are encoded. */
+/* Holds the constants with which the values of one block are encoded. */
 typedef struct bsmm_lane_encoder {
     float factor;
     uint32_t nan_mask, bounds[7], limit;
@@ -90,8 +90,8 @@ BSMM_SHARED uint32_t bsmm_lane_encode(const bsmm_quantize_job *job, const bsmm_l
                            : bsmm_coder_even(&job->coder, e->nan_mask, bits);
 }
 
-/* Multiplies or divides an f32 value by the factor of its block, if the result is f32 again. A
- * finite value whose result overflows becomes the largest finite number. */
+/* Multiplies or divides an f32 value by the factor of its block. Used if the result is stored as
+ * f32. If a finite value overflows, the result is the largest finite number. */
 BSMM_SHARED uint32_t bsmm_lane_encode_f32(const bsmm_quantize_job *job, float factor, float value) {
     if (!job->scale) return bsmm_float_bits(value);
     value = job->steps.step == BSMM_STEP_DIVIDE ? bsmm_div(value, factor) : bsmm_mul(value, factor);
@@ -108,8 +108,8 @@ BSMM_SHARED float bsmm_lane_round_to_odd(double value) {
     double magnitude = value < 0 ? -value : value;
     double rest = magnitude - (double)bsmm_bits_float(bits & 0x7fffffffu);
     if (!(magnitude <= 1.7976931348623157e308) || rest == 0) return nearest;
-    /* The nearest fp32 number is larger in magnitude than the value, so take the next smaller one.
-     * This also turns Inf into the largest finite number. */
+    /* The nearest fp32 number is larger in magnitude than the value, so take the next smaller
+     * number. This also turns Inf into the largest finite number. */
     if (rest < 0) bits--;
     return bsmm_bits_float(bits | 1);
 }
@@ -122,9 +122,9 @@ BSMM_SHARED float bsmm_lane_scale_value(uint32_t scale, uint32_t code) {
     return value == value ? value : bsmm_bits_float(0x7fc00000u);
 }
 
-/* Returns the NaN that an x86 CPU makes when it computes element * scale * global: the first NaN
- * among the three factors, as a quiet NaN. If no factor is NaN (for example in Inf * 0), the result
- * is the default NaN with its sign bit set. */
+/* Returns the NaN that an x86 CPU makes when it computes element * scale * global. This is the
+ * first NaN among the three factors, as a quiet NaN. If no factor is NaN (for example in Inf * 0),
+ * it is the default NaN with its sign bit set. */
 BSMM_SHARED float bsmm_lane_nan(float element, float scale, float global) {
     float given = element != element ? element : scale != scale ? scale : global;
     return bsmm_bits_float(given != given ? bsmm_float_bits(given) | 0x00400000u : 0xffc00000u);
@@ -132,7 +132,7 @@ BSMM_SHARED float bsmm_lane_nan(float element, float scale, float global) {
 
 /* Returns element * scale * global, or element * scale / global, in fp32. `global` is the
  * second-level scale, and missing factors are 1. If the result is stored as f32, it is rounded to
- * nearest. Otherwise it is rounded to odd, so that the later rounding to f16 or bf16 gives the same
+ * nearest. Otherwise it is rounded to odd. A later rounding to f16 or bf16 then gives the same
  * result as one rounding of the exact product. */
 BSMM_SHARED float bsmm_lane_product(const bsmm_dequantize_job *job, float element, float scale,
                                     float global) {

@@ -1,13 +1,14 @@
-/* The GPU code of small conversions: reading values to find a tensor's largest magnitude, computing
- * the second-level scale, copying scales to another layout, and copying elements to rows. */
+/* The GPU code of small conversions. It reads values to find a tensor's largest magnitude, computes
+ * the second-level scale, copies scales to another layout, and copies elements to row-major order.
+ */
 #ifndef BSMM_GPU_RECODE_SMALL_H
 #define BSMM_GPU_RECODE_SMALL_H
 
 #include "gpu/recode_lane.h"
 
-/* Returns the magnitude of element `index` of a row or column as an integer: the element's bits
- * without the sign bit, at the top of a uint32. These integers have the same order as the
- * magnitudes. */
+/* Returns the magnitude of element `index` of a row or column as an integer. The integer is the
+ * element's bits without the sign bit, at the top of a uint32. These integers have the same order
+ * as the magnitudes. */
 BSMM_DEVICE uint32_t bsmm_amax_code(uint32_t elem, const uint8_t *line, uint64_t index) {
     if (elem == BSMM_LANE_F32) return ((const uint32_t *)(const void *)line)[index] & 0x7fffffffu;
     return (uint32_t)((const uint16_t *)(const void *)line)[index] << 16 & 0x7fff0000u;
@@ -44,8 +45,8 @@ BSMM_DEVICE void bsmm_move_store(const bsmm_relayout_job *job, bool word, uint32
         *to = (uint8_t)code;
 }
 
-/* Copies elements 8 * item to 8 * item + 7 of a row, or fewer at the end of the row. Eight elements
- * fill as many bytes as an element has bits. The bits after the last element become 0. */
+/* Copies the elements 8 * item to 8 * item + 7 of a row, or fewer at the end of the row. If an
+ * element has n bits, eight elements fill n bytes. The bits after the last element become 0. */
 BSMM_DEVICE void bsmm_move_codes(const bsmm_codes_job *job, uint32_t row, uint32_t item) {
     uint64_t done = (uint64_t)item * job->bits, held = 0;
     uint32_t bits = 0, c = 8 * item;

@@ -1,4 +1,4 @@
-/* Keeps one record for each device of a backend (records.h). */
+/* A backend has one record for each device (records.h). This file keeps these records. */
 #include "gpu/records.h"
 
 #include <stdlib.h>
@@ -19,8 +19,8 @@ static bsmm_status make(uint32_t ordinal, size_t bytes, fill_record *fill, void 
 static bsmm_status make_once(bsmm_gpu_records *records, uint32_t ordinal, size_t bytes,
                              fill_record *fill, void **record) {
     if (ordinal >= BSMM_GPU_MOST_DEVICES)
-        /* The array `made` has no entry for this ordinal. `fill` refuses the ordinal with an error
-         * message. */
+        /* The array `made` has no entry for this ordinal, and `fill` will refuse the ordinal with
+         * an error message. */
         return make(ordinal, bytes, fill, record);
     pthread_mutex_lock(&records->making);
     bsmm_status status = BSMM_OK;

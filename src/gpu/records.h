@@ -1,5 +1,5 @@
-/* Keeps one record, i.e. a struct that describes a device, for each device of a backend. The first
- * call for a device makes its record, which lives as long as the process. */
+/* A record is a struct that describes a device of a backend. The first call for a device makes its
+ * record, which lives as long as the process. */
 #ifndef BSMM_GPU_RECORDS_H
 #define BSMM_GPU_RECORDS_H
 
@@ -9,17 +9,17 @@
 
 enum { BSMM_GPU_MOST_DEVICES = 64 };
 
-/* The records of a backend's devices. A record is complete before its pointer is stored here, and
- * it never changes afterwards, so readers need no lock. Initialize the struct with {.making =
- * PTHREAD_MUTEX_INITIALIZER}. */
+/* Holds the records of a backend's devices. A record is complete before its pointer is stored in
+ * this struct, and it never changes afterwards, so readers need no lock. Initialize the struct with
+ * {.making = PTHREAD_MUTEX_INITIALIZER}. */
 typedef struct bsmm_gpu_records {
     _Atomic(void *) made[BSMM_GPU_MOST_DEVICES];
     pthread_mutex_t making;
 } bsmm_gpu_records;
 
-/* Gets the record of a device. If there is none, allocates `bytes` zero bytes and calls `fill` to
- * complete them. A failure is not kept, so the next call tries again. `fill` must refuse ordinals
- * from BSMM_GPU_MOST_DEVICES on. Thread-safe. */
+/* Returns the record of a device. If there is none yet, the function allocates `bytes` zero bytes
+ * and calls `fill` to complete them. After a failure, the next call tries again. `fill` must refuse
+ * ordinals from BSMM_GPU_MOST_DEVICES on. Thread-safe. */
 bsmm_status bsmm_gpu_record_get(bsmm_gpu_records *records, uint32_t ordinal, size_t bytes,
                                 bsmm_status (*fill)(uint32_t ordinal, void *record),
                                 const void **record);

@@ -12,14 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The folders that may hold a simulator, relative to the folder of bsmm's library or command: first
- * the folders of a build tree, then those of an installation. */
+/* These folders may hold a simulator. They are relative to the folder of bsmm's library or command.
+ * The folders of a build tree come first, and those of an installation follow. */
 static const char *const folders[] = {"sim", "../sim", "bsmm", BSMM_SIM_FROM_BIN};
 
 enum { MOST_PATH = 4096 };
 
-/* The address is copied by memcpy, because ISO C has no cast from dlsym's data pointer to a
- * function pointer. */
+/* memcpy copies the address, because ISO C has no cast from dlsym's data pointer to a function
+ * pointer. */
 bsmm_gpu_sim_device *bsmm_gpu_simulator_device(void *handle) {
     void *symbol = dlsym(handle, "bsmm_sim_device");
     bsmm_gpu_sim_device *function;
@@ -47,9 +47,10 @@ static void *open_below(const char *from, const char *file) {
     return NULL;
 }
 
-/* Opens the library `file` in one of the folders next to bsmm. dladdr gives the file that holds
- * this function, i.e. bsmm's shared library, or the program if it is linked with the static
- * library. The program's name may lack its folder, but the link /proc/self/exe has it. */
+/* Opens the library `file` in one of the folders next to bsmm. dladdr gives the name of the file
+ * that holds this function. The file is bsmm's shared library, or the program if it is linked with
+ * the static library. The program's name may lack its folder, but the link /proc/self/exe has it.
+ */
 static void *find_library(const char *file) {
     static const char here = 0;
     char program[MOST_PATH];

@@ -1,5 +1,5 @@
-/* Simulators of GPUs. A simulator is a library with the file name of a GPU driver, which simulates
- * GPUs of one or more models on the CPU (docs/SIMULATOR.md). */
+/* Declares simulators of GPUs. A simulator is a library with the file name of a GPU driver, which
+ * simulates GPUs of one or more models on the CPU (docs/SIMULATOR.md). */
 #ifndef BSMM_GPU_SIMULATOR_H
 #define BSMM_GPU_SIMULATOR_H
 
@@ -11,20 +11,20 @@ typedef struct bsmm_gpu_simulator {
     const char *const *models; /* the names of the simulated models; NULL ends the list */
 } bsmm_gpu_simulator;
 
-/* The type of the function bsmm_sim_device, by which bsmm recognizes a simulator, because drivers
- * of real GPUs lack it. It returns the simulated driver's number of device `number` of a model, or
- * -1 if there are too many devices. */
+/* This is the type of the function bsmm_sim_device. bsmm recognizes a simulator by this function,
+ * because drivers of real GPUs lack it. The function returns the simulated driver's number of
+ * device `number` of a model, or -1 if there are too many devices. */
 typedef int bsmm_gpu_sim_device(const char *model, unsigned int number);
 
 /* Returns the function bsmm_sim_device of an opened library, or NULL if the library is a real
  * driver. */
 bsmm_gpu_sim_device *bsmm_gpu_simulator_device(void *handle);
 
-/* Opens the simulator's library. The function looks in folders next to the file that holds bsmm's
- * library or command (sim/, ../sim/ and bsmm/), then in the folder of an installation. Last, it
- * lets the dynamic linker find a library with this name, and uses it only if it is the simulator.
- * Returns UNSUPPORTED if this processor cannot run the simulator, and NOT_FOUND if there is
- * none. */
+/* Opens the simulator's library. The function first looks in folders next to the file that holds
+ * bsmm's library or command (sim/, ../sim/ and bsmm/), then in the folder of an installation. Last,
+ * it lets the dynamic linker find a library with this name, and uses that library only if it is the
+ * simulator. Returns UNSUPPORTED if this processor cannot run the simulator, and NOT_FOUND if there
+ * is none. */
 bsmm_status bsmm_gpu_simulator_open(const bsmm_gpu_simulator *simulator, void **handle);
 
 /* Finds the simulated device with this ordinal. With n models, it is device number ordinal / n of

@@ -1,10 +1,10 @@
 /* Decodes weights in registers for the small-M kernels (few rows of A). The encoded elements in a
- * uint32 become pairs of bf16 numbers. An encoded scale becomes the bf16 factor by which such pairs
+ * uint32 become pairs of bf16 numbers. An encoded scale becomes a bf16 factor, by which the pairs
  * are multiplied.
  *
  * The two elements of a pair are not adjacent along K. They are the two elements that take the
  * fewest instructions to decode together. A therefore lies in shared memory in the same permuted
- * order along K. This file is plain C, so that the host can test it. */
+ * order along K. The code is plain C, so that the host can test it. */
 #ifndef BSMM_GPU_SMALL_M_WEIGHTS_H
 #define BSMM_GPU_SMALL_M_WEIGHTS_H
 
@@ -59,9 +59,9 @@ BSMM_SHARED uint32_t bsmm_e4m3_nans(uint32_t word) {
 }
 
 enum {
-    /* the lowest e8m0 scale code that the fast path decodes; its value is 2^-99 */
+    /* The lowest e8m0 scale code that the fast path decodes. Its value is 2^-99. */
     BSMM_SMALL_M_LOWEST = 28,
-    /* the highest e8m0 scale code that the fast path decodes; its value is 2^28 */
+    /* The highest e8m0 scale code that the fast path decodes. Its value is 2^28. */
     BSMM_SMALL_M_HIGHEST = 155,
 };
 
@@ -72,9 +72,9 @@ BSMM_SHARED uint32_t bsmm_e8m0_factor(uint32_t code) {
 }
 
 /* Returns the larger of `most` and the difference code - BSMM_SMALL_M_LOWEST. `most` is the result
- * for earlier codes. A kernel calls this function for each scale code and calls bsmm_e8m0_beyond
- * once after its loop. A code below BSMM_SMALL_M_LOWEST wraps around to a large unsigned number, so
- * one comparison finds codes that are too low or too high. */
+ * for the codes before this one. A kernel calls this function for each scale code and calls
+ * bsmm_e8m0_beyond once after its loop. A code below BSMM_SMALL_M_LOWEST wraps around to a large
+ * unsigned number, so one comparison finds codes that are too low or too high. */
 BSMM_SHARED uint32_t bsmm_e8m0_most(uint32_t most, uint32_t code) {
     uint32_t above = code - BSMM_SMALL_M_LOWEST;
     return above > most ? above : most;

@@ -70,8 +70,8 @@ enum { FEWEST_BLOCKS_TO_CUT = 8, FEWEST_BLOCKS_OF_PART = 4 };
 /* All tile shapes share these constants of the time model. They were fitted to measured times of an
  * H200 (docs/notes/hopper-large.md, "The time model"). An SM issues copies of operand tiles row by
  * row. Rows past the end of A are not read, but issuing their copies takes longer. */
-/* bytes that device memory moves in a cycle of the SMs */
 static const double
+    /* bytes that device memory moves in a cycle of the SMs */
     MEMORY_BYTES_OF_CYCLE = 3700,
     /* part of the shorter of computing and reading that is not hidden behind the longer */
     OVERLAP = 0.125,
