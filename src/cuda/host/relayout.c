@@ -152,9 +152,10 @@ static bsmm_region_walk walk_of(const bit *const *sorted, int way, uint32_t log2
     return walk;
 }
 
-/* Returns log2 of the largest number of columns of a region. This number is the largest power of
- * two up to 128 with which regions exceed the matrix by at most an eighth. If there is none from 64
- * on, it is 32, or fewer if the matrix has fewer columns. */
+/* Returns log2 of the largest number of columns that a region may have. This number is 128 or 64 if
+ * regions of this width reach past the matrix by at most an eighth of its columns. Otherwise it is
+ * 32, or the smallest power of two that is not less than the columns of the matrix, if that is
+ * smaller. */
 static uint32_t cols_log2_of(uint64_t cols) {
     uint32_t log2 = 7;
     while (log2 > 5 && bsmm_round_up((int64_t)cols, 1 << log2) * 8 > (int64_t)cols * 9)
@@ -215,9 +216,9 @@ static bool choose_regions(const bsmm_relayout_job *job, bool pads, bsmm_relayou
     return found && best->load.log2 > 0 && best->store.log2 > 0;
 }
 
-/* Returns true if move_scales is faster than move_regions. This is so if move_scales moves words of
- * four scales, if move_regions cannot load more than a word at once either, and if there are fewer
- * regions than SMs. */
+/* Returns true if move_scales is faster than move_regions. This is so if three conditions hold:
+ * move_scales moves words of four scales, move_regions cannot load more than a word at once either,
+ * and there are fewer regions than SMs. */
 static bool is_quicker_by_words(const bsmm_recode *job, const bsmm_relayout_job *q,
                                 const bsmm_relayout_regions *regions) {
     const bsmm_cuda_device *device = job->device;

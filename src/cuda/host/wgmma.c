@@ -126,8 +126,9 @@ static void split_all(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t r
     if (t->kind != BSMM_WGMMA_POW2) d->clusters = all * d->splits;
 }
 
-/* Splits the tiles of the last wave along K over all clusters (split-K), if that takes less time. A
- * cluster then computes parts of up to two tiles besides its unsplit tiles. */
+/* Splits the tiles of the last two waves along K over all clusters (split-K), if that takes less
+ * time. Each cluster then computes a range of k blocks that is one to two tiles long, besides its
+ * unsplit tiles. */
 static void cut_last(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t room,
                      bsmm_wgmma_deal *d) {
     const int64_t all = d->tiles_m * d->tiles_n, blocks = k_blocks(p, t);

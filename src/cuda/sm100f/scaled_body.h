@@ -98,8 +98,9 @@ enum {
     STAGES = BSMM_SCALED_STAGES(SCALE_TILES, CTAS),
     A_BYTES = TILE_M * ROW_BYTES,
     B_BYTES = TILE_N / CTAS * ROW_BYTES,
-    /* A tile of D needs up to 192 rows of B, which begin at a multiple of 64. They lie in two
-     * blocks of 128 rows of B, for which scales are stored together. */
+    /* A tile of D needs up to 192 rows of B, which begin at a multiple of 64. These rows lie in at
+     * most two blocks of 128 rows. The layout nv_128x4 stores the scales of such a block together.
+     */
     B_ROW_BLOCKS = 2,
     SCALE_PARTS = 1 + B_ROW_BLOCKS,
     PART_BYTES = SCALE_TILES * SCALE_TILE,
@@ -328,8 +329,8 @@ static __device__ __forceinline__ uint32_t signs_of(const uint8_t *scales, uint3
     return found & 0x80808080u;
 }
 
-/* Returns how many rows of A or B are left from the block of 128 rows on to which part `i` of a
- * stage's scales belongs. Part 0 belongs to A, and parts 1 and 2 belong to B. */
+/* Part `i` of a stage's scales belongs to a block of 128 rows of A (part 0) or of B (parts 1 and
+ * 2). Returns the number of rows from the first row of this block to the last row of A or B. */
 static __device__ __forceinline__ uint32_t rows_from(const bsmm_scaled_params *p, corner at,
                                                      uint32_t i) {
     const uint32_t rows = i ? p->n : p->m, first = scale_rows_of(at, i) * SCALE_ROWS;

@@ -84,8 +84,8 @@ static __device__ __forceinline__ void words_of(const finish *f, float *total, u
 }
 
 /* Returns the offset in bytes of 16-byte unit `unit` of row `row` in a staging buffer. The buffer
- * has the swizzle that TMA expects. In rows of 128 bytes, unit u of row r lies at u ^ (r % 8). In
- * rows of 64 bytes, it lies at u ^ (r / 2 % 4). */
+ * has the swizzle that TMA expects. If rows have 128 bytes (fp32), unit u of row r lies in place
+ * u ^ (r % 8) of the row. If rows have 64 bytes (bf16, f16), it lies in place u ^ (r / 2 % 4). */
 static __device__ __forceinline__ uint32_t unit_at(uint32_t store, uint32_t row, uint32_t unit) {
     return store == BSMM_SCALED_STORE_F32 ? row * 128 + (unit ^ (row % 8)) * 16
                                           : row * 64 + (unit ^ (row / 2 % 4)) * 16;

@@ -27,8 +27,8 @@
 
 #include "cuda/sm90a/gemm_params.h"
 
-/* This is the smallest number of k blocks in a part of a tile that is split along K. A smaller part
- * would cost more time than the better balance saves. */
+/* gemm_cut gives a part of a tile at least this number of k blocks. A smaller part would cost more
+ * time than the better balance saves. */
 #define GEMM_SHORTEST_PIECE 4
 
 typedef struct gemm_piece {
@@ -50,10 +50,10 @@ static __device__ __forceinline__ int32_t gemm_divide(int32_t n, const bsmm_wgmm
     return (int32_t)((uint64_t)(uint32_t)n * d->multiplier >> d->shift);
 }
 
-/* Returns the first k block of split-K range number `index`. Each cluster has one range. The first
- * longer_shares ranges are one k block longer than the others. If a border between ranges would
- * leave fewer than GEMM_SHORTEST_PIECE k blocks on one side of it in a tile, the border moves to an
- * end of the tile. */
+/* Returns the first k block of split-K range number `index`, counted from the first tile that is
+ * split along K. Each cluster has one range. The first longer_shares ranges are one k block longer
+ * than the others. If the first k block of a range would divide a tile so that one part has fewer
+ * than GEMM_SHORTEST_PIECE k blocks, the range begins at an end of the tile instead. */
 static __device__ __forceinline__ int32_t gemm_cut(const bsmm_wgmma_params *p, int32_t index) {
     int32_t cut = index * p->share + min(index, p->longer_shares);
     int32_t inside = cut - gemm_divide(cut, &p->by_k) * p->k_blocks;
