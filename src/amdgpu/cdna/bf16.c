@@ -1,5 +1,5 @@
-/* A GEMM of any two operands on the bf16 matrix cores of CDNA3 and CDNA4. It is the fallback for
- * products that no specialised kernel supports.
+/* This is a GEMM of any two operands on the bf16 matrix cores of CDNA3 and CDNA4. It is the
+ * fallback for products that no specialised kernel supports.
  *
  * A workgroup of four waves computes a tile of D of 64 x 64. Each step of the main loop covers 32
  * elements of K. First, all threads decode the elements and scales of A and B and write the values
@@ -14,8 +14,8 @@
  *
  * LDS contains three parts. The first part holds the planes of A and B, and at the end the fp32
  * tile of sums. The second part has a 32-bit word for each of the 128 rows of A and B, which is
- * nonzero if the row has a nonzero value. The third part has an fp32 number for each of these rows:
- * the scale by which sums are multiplied, if the kernel does not multiply values by it. */
+ * nonzero if the row has a nonzero value. The third part has an fp32 number for each of these rows,
+ * the row's scale. Only the kernel bf16_1x1_scaled uses it, and multiplies sums by it. */
 #include "amdgpu/cdna/bf16_params.h"
 #include "amdgpu/cdna/kernel.h"
 #include "gpu/bf16_values.h"
@@ -69,10 +69,10 @@ BSMM_DEVICE void stage(const int parts, const bsmm_bf16_side *side, uint32_t fir
     if (any & 0x7fffffffu) nonzero[row] = 1;
 }
 
-/* The values that one lane passes to matrix instructions for 32 elements of K: 16 values of one
- * row. Lanes 0 to 31 hold the first 16 elements of their rows along K, and lanes 32 to 63 hold the
- * last 16. The matrix instruction would expect another order of elements along K. The order does
- * not matter, because it is the same in A and B, so the sum has the same products. */
+/* Holds the values that one lane passes to matrix instructions for 32 elements of K, i.e. 16 values
+ * of one row. Lanes 0 to 31 hold the first 16 elements of their rows along K, and lanes 32 to 63
+ * hold the last 16. The matrix instruction would expect another order of elements along K. The
+ * order does not matter, because it is the same in A and B, so the sum has the same products. */
 typedef struct fragment {
     words4 w[2];
 } fragment;

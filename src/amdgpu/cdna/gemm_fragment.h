@@ -15,8 +15,8 @@
 
 #include "amdgpu/cdna/gemm_shape.h"
 
-/* The byte offsets, in a tile of 16 rows in LDS, of the two pieces of 16 bytes (12 for 6-bit
- * elements) that this lane reads for a matrix instruction. */
+/* Holds the byte offsets of the two pieces of 16 bytes (12 for 6-bit elements) that this lane reads
+ * for a matrix instruction. The offsets are relative to a tile of 16 rows in LDS. */
 typedef struct gemm_reader {
     uint32_t at[2];
 } gemm_reader;

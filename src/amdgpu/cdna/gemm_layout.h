@@ -13,11 +13,11 @@
 
 #include "amdgpu/cdna/gemm_params.h"
 
-/* The numbers by which the instruction f8f6f4 selects an element type. */
+/* The instruction f8f6f4 selects an element type by one of these numbers. */
 enum { BSMM_F8F6F4_E4M3, BSMM_F8F6F4_E5M2, BSMM_F8F6F4_E2M3, BSMM_F8F6F4_E3M2, BSMM_F8F6F4_E2M1 };
 
-/* The number for operands of type e2m1 if both operands have this type. A stage then holds 256
- * instead of 128 elements of K. */
+/* If both operands have elements of type e2m1, both get this number. A stage then holds 256 instead
+ * of 128 elements of K. */
 enum { GEMM_E2M1_TWICE = BSMM_F8F6F4_E2M1 + 1 };
 
 BSMM_SHARED uint32_t gemm_bits(uint32_t type) {
@@ -57,31 +57,32 @@ BSMM_SHARED uint32_t gemm_swizzle_of(uint32_t type, uint32_t row, uint32_t banks
 }
 
 /* B's rows have another order in LDS than in memory. A lane's results of a matrix instruction are
- * four neighbouring columns of D, i.e. rows of B. With the order in LDS, the columns that a lane
- * gets from all instructions of a row of tiles are neighbours too. The lane then stores them with
- * few wide stores. `tiles` is the number of 16 x 16 tiles of a wave along the operand's rows for B,
- * and 1 for A, whose rows keep their order. The order repeats every 16 * tiles rows. */
+ * four neighbouring columns of D, i.e. rows of B. Because of the order in LDS, the columns that a
+ * lane gets from all instructions of a row of tiles are neighbours too. The lane then stores them
+ * with few wide stores. For B, `tiles` is the number of a wave's 16 x 16 tiles along B's rows. For
+ * A, `tiles` is 1, and the rows keep their order. The order repeats every 16 * tiles rows. */
 
 /* Returns the number of the operand's row that LDS holds at row `at`. For B, whose rows are
- * reordered, `tiles` is the number of a wave's 16 x 16 tiles along B's rows. For A it is 1, and the
- * order stays. */
+ * reordered, `tiles` is the number of a wave's 16 x 16 tiles along B's rows. For A, `tiles` is 1,
+ * and the rows keep their order. */
 BSMM_SHARED uint32_t gemm_row_of(uint32_t tiles, uint32_t at) {
     const uint32_t tile = at / 16 % tiles, quad = at / 4 % 4;
     return at / (16 * tiles) * (16 * tiles) + quad * 4 * tiles + tile * 4 + at % 4;
 }
 
-/* Returns the number of the LDS row that holds row `row` of the operand. It is the inverse of
- * gemm_row_of, with the same `tiles`. */
+/* Returns the number of the LDS row that holds row `row` of the operand. The function is the
+ * inverse of gemm_row_of, with the same `tiles`. */
 BSMM_SHARED uint32_t gemm_row_in_lds(uint32_t tiles, uint32_t row) {
     const uint32_t tile = row / 4 % tiles, quad = row / (4 * tiles) % 4;
     return row / (16 * tiles) * (16 * tiles) + tile * 16 + quad * 4 + row % 4;
 }
 
 /* Returns the index, among the pieces of a row, of piece `which` (0 or 1) of a lane's fragment. A
- * piece has 16 bytes (12 bytes for 6-bit elements). A fragment is what a lane passes to a matrix
- * instruction: 32 elements of K, i.e. two pieces of 8-bit or 6-bit elements or one piece of 4-bit
- * elements. With stages of 256 elements of K it is two pieces. `group` is lane / 16, because lanes
- * with the same quotient hold the same part of K. */
+ * piece has 16 bytes (12 bytes for 6-bit elements). A fragment is the data that a lane passes to a
+ * matrix instruction. It has 32 elements of K, i.e. two pieces of 8-bit or 6-bit elements or one
+ * piece of 4-bit elements. If a stage has 256 elements of K, the function selects from the two
+ * pieces that the lane passes to two instructions. `group` is lane / 16, because lanes with the
+ * same quotient hold the same part of K. */
 BSMM_SHARED uint32_t gemm_piece_of(uint32_t type, uint32_t group, uint32_t which) {
     const uint32_t bits = gemm_bits(type);
     return bits == 6 ? 2 * group + which : gemm_row_bytes(type) == 128 ? group + 4 * which : group;

@@ -24,18 +24,18 @@ typedef struct gemm_source {
     bsmm_i32x4 buffer; /* the operand's memory from the tile's first row to the operand's end */
     /* the offset in bytes in `buffer` at which this lane's first direct load reads */
     uint32_t lane_offset;
-    /* The tile's first row in the operand, the bytes from row to row, the number of rows from the
-     * tile's first row to the operand's end, and the number of stages that direct loads can
-     * load. */
+    /* row is the tile's first row in the operand. pitch is the number of bytes from row to row.
+     * rows is the number of rows from the tile's first row to the operand's end. whole is the
+     * number of stages that direct loads can load. */
     uint32_t row, pitch, rows, whole;
     /* the result of gemm_wave, which would otherwise be computed again for each load */
     uint32_t wave;
 } gemm_source;
 
-/* Returns the byte of a row of the operand that LDS stores at byte `at` of the tile, counted from
- * the beginning of the stage. It differs from the byte's place in LDS, because LDS holds the pieces
- * of a row in swizzled order. gemm_row_of gives the number of the row, because LDS holds B's rows
- * in another order. */
+/* LDS stores one byte of an operand's row at byte `at` of the tile. Returns the place of this byte
+ * in memory, in bytes from the first byte of the row in the stage. This place differs from the
+ * byte's place in LDS, because LDS holds the pieces (units of 12 or 16 bytes) of a row in swizzled
+ * order. gemm_row_of returns the number of the row, because LDS holds B's rows in another order. */
 BSMM_DEVICE uint32_t gemm_source_byte(uint32_t type, uint32_t at) {
     const uint32_t bytes = gemm_row_bytes(type), piece = gemm_piece_bytes(type);
     const uint32_t row = at / bytes, place = at % bytes / piece;
@@ -115,7 +115,8 @@ BSMM_DEVICE bsmm_i32x4 gemm_load_piece(gemm_memory *from, uint32_t bytes, int32_
         __builtin_memcpy(&words, (const void *)from, 12);
         return words;
     }
-    /* the piece of 12 or 16 bytes as a number of 128 bits, filled from its last byte on */
+    /* low and high hold the piece of 12 or 16 bytes as a number of 128 bits. The loop fills the
+     * number from the last byte of the piece on. */
     uint64_t low = 0, high = 0;
 #pragma clang loop unroll(disable)
     for (uint32_t i = bytes; i-- > 0;) {
@@ -169,8 +170,8 @@ BSMM_DEVICE uint32_t gemm_load_column(gemm_memory *from, uint32_t rows) {
     return word;
 }
 
-/* Loads a block of four rows by 16 columns of one-byte elements of a column-major operand. Columns
- * beyond `columns` and rows beyond `rows` become 0. */
+/* Loads a block of four rows by 16 columns of one-byte elements of a column-major operand. Elements
+ * of columns beyond `columns` and of rows beyond `rows` become 0. */
 BSMM_DEVICE void gemm_load_columns(gemm_memory *from, uint32_t at, uint32_t pitch, uint32_t rows,
                                    uint32_t columns, uint32_t words[4][4]) {
     if (rows >= 4 && columns >= 16) {

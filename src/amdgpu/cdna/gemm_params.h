@@ -1,5 +1,5 @@
-/* The parameters of the MFMA kernels, which multiply with the matrix instructions of CDNA. The host
- * fills them for each product. */
+/* Defines the parameters of the MFMA kernels. These kernels multiply with the matrix instructions
+ * of CDNA. The host fills the parameters for each product. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_PARAMS_H
 #define BSMM_AMDGPU_CDNA_GEMM_PARAMS_H
 
@@ -11,27 +11,29 @@ enum {
     /* the number of XCDs, i.e. of dies with their own L2; consecutive workgroups run on different
      * XCDs */
     BSMM_CDNA_XCDS = 8,
-    /* the number of rows of tiles of D that workgroups compute column by column
-     * (gemm_schedule.h) */
+    /* Workgroups compute D in bands of this number of rows of tiles. They compute each band column
+     * by column (gemm_schedule.h). */
     BSMM_CDNA_BAND_ROWS = 8,
-    /* the largest number of scale blocks along K after which the offsets of scales repeat, apart
-     * from a constant */
+    /* The offsets of scales along K repeat, apart from a constant, after at most this number of
+     * scale blocks. */
     BSMM_CDNA_SCALES = 8,
-    /* the number of units (128 elements of K each) whose e8m0 scales LDS holds (gemm_scales.h) */
+    /* LDS holds the e8m0 scales of this number of units. A unit is 128 elements of K
+     * (gemm_scales.h). */
     BSMM_CDNA_SCALE_UNITS = 8,
     BSMM_CDNA_LDS_950 = 160 * 1024, /* the bytes of LDS of a compute unit of gfx950 */
 };
 
-/* The number of stages in LDS of a GEMM with e8m0 scales: three, or two if LDS is too small for
- * three. `stage` is the bytes of a stage. `rows` is the number of rows of A and B together in a
- * workgroup's tile. `k` is the number of elements of K in a stage. The expressions are constant,
- * because tables of the host code contain them. */
+/* BSMM_CDNA_STAGES is the number of stages in LDS of a GEMM with e8m0 scales. It is three if three
+ * stages and the scales fit in LDS, and otherwise two. BSMM_CDNA_SCALE_BYTES is the bytes of LDS
+ * that the scales need. `stage` is the bytes of a stage. `rows` is the number of rows of A and B
+ * together in a workgroup's tile. `k` is the number of elements of K in a stage. The expressions
+ * are constant, because tables of the host code contain them. */
 #define BSMM_CDNA_SCALE_BYTES(rows, k)                                                             \
     ((BSMM_CDNA_SCALE_UNITS * 4 + (k) / BSMM_CDNA_K * 16) * (rows))
 #define BSMM_CDNA_STAGES(stage, rows, k)                                                           \
     (3 * (stage) + BSMM_CDNA_SCALE_BYTES(rows, k) <= BSMM_CDNA_LDS_950 ? 3 : 2)
 
-/* The operand A or B, and how a kernel reads it. */
+/* Describes the operand A or B and how a kernel reads it. */
 typedef struct bsmm_cdna_side {
     bsmm_gpu_operand o;
     /* the bytes from one row of the operand to the next, or from column to column if it is
@@ -51,11 +53,12 @@ typedef struct bsmm_cdna_side {
 typedef struct bsmm_cdna_gemm {
     bsmm_cdna_side sides[2]; /* A and B */
     bsmm_gpu_epilogue epilogue;
-    /* K, and the numbers of workgroup tiles of D along M and along N */
+    /* k is K. row_tiles and col_tiles are the numbers of workgroup tiles of D along M and along N.
+     */
     uint32_t k, row_tiles, col_tiles;
-    /* The factor by which the kernel multiplies every sum. It is 4 if the GPU reads e4m3 elements
-     * as e4m3fnuz, because the same bits mean half the value there, in A and in B. Otherwise it is
-     * 1. */
+    /* The kernel multiplies every sum by this factor. The factor is 4 if the GPU reads e4m3
+     * elements as e4m3fnuz. The same bits then mean half the value, in A and in B. Otherwise the
+     * factor is 1. */
     float factor;
 } bsmm_cdna_gemm;
 

@@ -1,22 +1,22 @@
-/* FP8 GEMMs whose fp32 scales cover 128 elements of K. The matrix cores sum the products of each
- * stage (128 elements of K), starting from 0. The vector unit multiplies this sum by the product of
- * A's scale and B's scale and adds it to an fp32 total. */
+/* These functions compute FP8 GEMMs whose fp32 scales cover 128 elements of K. The matrix cores sum
+ * the products of each stage (128 elements of K), starting from 0. The vector unit multiplies this
+ * sum by the product of A's scale and B's scale and adds it to an fp32 total. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_PROMOTED_H
 #define BSMM_AMDGPU_CDNA_GEMM_PROMOTED_H
 
 #include "amdgpu/cdna/gemm_stage.h"
 
-/* The safe range of the product of a scale of A and a scale of B. If the product lies in it, its
- * product with the sum of a stage is a normal fp32 number and does not overflow. */
+/* The product of a scale of A and a scale of B is safe if its magnitude lies in this range. A safe
+ * product times a nonzero sum of a stage is a normal fp32 number and does not overflow. */
 #define GEMM_LEAST_FACTOR 0x1p-104f
 #define GEMM_MOST_FACTOR  0x1p64f
 
 /* the number of neighbouring columns of D that a lane holds of a 16 x 16 tile */
 enum { GEMM_D_COLS = 4 };
 
-/* The scales of A and B that a lane needs. The members `rows` and `cols` are the offsets of the
- * scales of the lane's rows and columns of D. The members `row` and `col` are the scales for one
- * stage. */
+/* Holds the scales of A and B that a lane needs. The members `rows` and `cols` are the offsets of
+ * the scales of the lane's rows and columns of D. The members `row` and `col` are the scales for
+ * one stage. */
 typedef struct gemm_promoted {
     uint32_t rows[GEMM_MOST_ROW_TILES], cols[GEMM_MOST_COL_TILES][GEMM_D_COLS];
     float row[GEMM_MOST_ROW_TILES], col[GEMM_MOST_COL_TILES][GEMM_D_COLS];
@@ -25,8 +25,8 @@ typedef struct gemm_promoted {
     float low[2], high[2];
 } gemm_promoted;
 
-/* Returns how many scales of B a lane needs for a 16 x 16 tile: one for each of its four columns,
- * or one that all columns share. */
+/* Returns the number of scales of B that a lane needs for a 16 x 16 tile. This is one scale for
+ * each of the lane's four columns, or one scale that all columns share. */
 BSMM_DEVICE uint32_t gemm_promoted_cols(gemm_shape s) {
     return s.col_scales ? GEMM_D_COLS : 1;
 }

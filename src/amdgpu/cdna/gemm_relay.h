@@ -32,9 +32,9 @@ BSMM_DEVICE bool gemm_relays(gemm_shape s) {
 #endif
 }
 
-/* Returns the number of stages along K that gemm_relay_load can load, from the first one on. It is
- * 0 if loads of 32-bit words would not be aligned or would extend beyond a column-major operand's
- * memory. */
+/* Returns the number of stages along K that gemm_relay_load can load, from the first stage on. The
+ * number is 0 if loads of 32-bit words would not be aligned or would extend beyond a column-major
+ * operand's memory. */
 BSMM_DEVICE uint32_t gemm_relay_steps(const bsmm_cdna_gemm *p, gemm_shape s) {
     bool fits = gemm_relays(s);
     for (uint32_t side = 0; side < 2; side++)
@@ -42,10 +42,10 @@ BSMM_DEVICE uint32_t gemm_relay_steps(const bsmm_cdna_gemm *p, gemm_shape s) {
     return fits ? p->k / BSMM_CDNA_K : 0;
 }
 
-/* The block of a column-major operand that a thread transposes: four rows from `row` on, and 16
- * columns, which become piece number `piece` of these rows. Among neighbouring threads the piece
- * changes first, so that their stores use all LDS banks. Then the rows change, so that their loads
- * share cache lines. */
+/* Describes the block of a column-major operand that a thread transposes. The block has four rows,
+ * from `row` on, and 16 columns, which become piece number `piece` of these rows. Among
+ * neighbouring threads the piece changes first, so that their stores use all LDS banks. Then the
+ * rows change, so that their loads share cache lines. */
 typedef struct gemm_quad {
     uint32_t side, row, piece;
 } gemm_quad;

@@ -1,20 +1,21 @@
-/* GEMMs on gfx950 in which the matrix instruction itself multiplies by e8m0 scales. An instruction
- * multiplies 128 elements of K. Lane l passes the scale of row l % 16 for the 32 of these elements
- * that begin at 32 * (l / 16). For 6- and 4-bit types the same lane holds these elements. For 8-bit
- * types it holds other elements of the row, but the assignment of scales is the same. */
+/* These functions compute GEMMs on gfx950, in which the matrix instruction itself multiplies by
+ * e8m0 scales. An instruction multiplies 128 elements of K. Lane l passes the scale of row l % 16
+ * for 32 of these elements, from element 32 * (l / 16) on. For 6- and 4-bit types the same lane
+ * holds these elements. For 8-bit types the lane holds other elements of the row, but the
+ * assignment of scales is the same. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_SCALED_H
 #define BSMM_AMDGPU_CDNA_GEMM_SCALED_H
 
 #include "amdgpu/cdna/gemm_scales.h"
 
-/* The number of rows of 16 x 16 tiles whose matrix instructions run after the barrier at the end of
- * a step of the main loop. The matrix core then works while the waves read the first operands of
+/* The matrix instructions of this number of rows of 16 x 16 tiles run after the barrier at the end
+ * of a step of the main loop. The matrix core then works while the waves read the first operands of
  * the next step from LDS. */
 enum { GEMM_LATE_ROWS = 2 };
 
 enum { GEMM_MOST_UNITS = 2 };
 
-/* The scales and operands that a wave holds in registers for one step of the main loop. */
+/* Holds the scales and operands that a wave has in registers for one step of the main loop. */
 typedef struct gemm_scaled {
     gemm_scales scales[GEMM_MOST_UNITS];
     /* B's operands of the matrix instructions of one step of the main loop */
@@ -77,8 +78,8 @@ BSMM_DEVICE void gemm_read_step_scales(const gemm_place *at, gemm_shape s, const
         scales[u] = gemm_read_scales(s, ring + gemm_slot(s, step * gemm_units(s) + u), places);
 }
 
-/* Reads A's operands for the first two rows of 16 x 16 tiles of a step from LDS. A step is one
- * stage of the main loop. */
+/* Reads A's operands for the first two rows of 16 x 16 tiles of a step from LDS. A step of the main
+ * loop multiplies one stage. */
 BSMM_DEVICE void gemm_scaled_first(gemm_scaled *g, const gemm_place *at, gemm_shape s,
                                    const gemm_lds *stage) {
 #pragma unroll
@@ -99,8 +100,8 @@ BSMM_DEVICE void gemm_scaled_begin(gemm_scaled *g, const gemm_place *at, gemm_sh
 /* Runs the matrix instructions of the last rows of tiles of a step, and meanwhile reads the scales
  * and the first operands of the next step. The first instruction has all its operands already, so
  * that the matrix core works at once. Each register of B is overwritten as soon as its last
- * instruction has started. If the step has only these rows of tiles, the reads of A's operands must
- * wait too. */
+ * instruction has started. If the step has no other rows of tiles, A's operands are read after all
+ * instructions. */
 BSMM_DEVICE void gemm_scaled_turn(gemm_scaled *g, const gemm_place *at, gemm_shape s,
                                   const gemm_lds *stage, gemm_scales scales[GEMM_MOST_UNITS],
                                   const gemm_lds *ring, uint32_t step, gemm_sums sums) {
@@ -122,9 +123,9 @@ BSMM_DEVICE void gemm_scaled_turn(gemm_scaled *g, const gemm_place *at, gemm_sha
     if (!first) gemm_scaled_first(g, at, s, stage);
 }
 
-/* The work of a step besides reading operands and multiplying. It is divided into small tasks,
- * which the code calls chores. One chore follows each matrix instruction, so that the matrix core
- * never waits for them. */
+/* Describes the work of a step besides reading operands and multiplying. The work is divided into
+ * small tasks, which the code calls chores. One chore follows each matrix instruction, so that the
+ * matrix core never waits for the chores. */
 typedef struct gemm_chores {
     gemm_carrier carrier;
     gemm_lds *ring;  /* the ring buffer of scales in LDS */
@@ -134,8 +135,8 @@ typedef struct gemm_chores {
     uint32_t whole; /* the number of steps whose elements can be loaded directly to LDS */
 } gemm_chores;
 
-/* The prefetch distance: cache lines are brought into L2 this number of steps before their elements
- * are loaded to LDS. */
+/* This is the prefetch distance. Cache lines are brought into L2 this number of steps before their
+ * elements are loaded to LDS. */
 enum { GEMM_SCOUTED = 2 };
 
 enum { GEMM_CHORE_STORE, GEMM_CHORE_LOAD, GEMM_CHORE_STAGE, GEMM_CHORE_PARTS };

@@ -4,15 +4,15 @@
  * bytes, one for each 16 x 16 tile of its wave. A lane therefore gets all scales of a unit with one
  * read for each operand, although the scales may have any layout in memory.
  *
- * LDS has a ring buffer with a slot for each of eight units. It also has some bytes for each
- * thread, the thread's tray. In step t a thread loads scales from memory to its tray. In step t + 1
- * it moves them from the tray to the ring buffer. After the barrier that ends step t + 1, all lanes
- * may read them.
+ * LDS has a ring buffer with a slot for each of eight units. LDS also has a small buffer for each
+ * thread, which the code calls the thread's tray. In step t a thread loads scales from memory to
+ * its tray. In step t + 1 the thread moves the scales from the tray to the ring buffer. After the
+ * barrier that ends step t + 1, all lanes may read them.
  *
- * If a row's scales are contiguous in memory, one load brings the scales of four units. In a step
- * whose first unit u is a multiple of four, the thread loads those of the units u + 4 to u + 7.
- * Otherwise a load brings one scale, as a word, and the thread loads the scales for step t + 2 in
- * step t. */
+ * If a row's scales are contiguous in memory, one wide load brings the scales of four units. In a
+ * step whose first unit u is a multiple of four, the thread loads the scales of the units u + 4 to
+ * u + 7. Scales that no wide load brings are loaded one by one, each as a 32-bit word. The thread
+ * then loads the scales for step t + 2 in step t. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_SCALES_H
 #define BSMM_AMDGPU_CDNA_GEMM_SCALES_H
 
@@ -28,7 +28,7 @@ enum {
     GEMM_AHEAD = 2, /* the number of steps from the load of scales to their use */
 };
 
-/* The state of a thread that moves the scales of one row of A or B from memory to LDS. */
+/* Holds the state of a thread that moves the scales of one row of A or B from memory to LDS. */
 typedef struct gemm_carrier {
     bsmm_i32x4 buffer; /* the memory that holds the scales of A or of B */
     uint32_t row;      /* the offset in bytes of the scales of the thread's row in `buffer` */
@@ -48,7 +48,8 @@ typedef struct gemm_carrier {
      * of four. `units` is the number of all units. Both are 0 if this wave has no rows, because the
      * tile has fewer rows than the workgroup has threads. */
     uint32_t wide, units;
-    /* The kind of scales in the thread's tray in LDS, and the first unit to which they belong. */
+    /* `tray` is the kind of scales in the thread's tray in LDS. `unit` is the first unit to which
+     * these scales belong. */
     enum { GEMM_NOTHING, GEMM_ONE_STEP, GEMM_FOUR_UNITS } tray;
     uint32_t unit;
 } gemm_carrier;
@@ -131,7 +132,7 @@ BSMM_DEVICE void gemm_load_step(gemm_carrier *c, gemm_shape s, gemm_lds *trays, 
 }
 
 /* Loads the scales that are due in step `step` of the main loop to the trays, i.e. to the threads'
- * buffers in LDS. If the scales of a row are contiguous in memory, most steps have none to load.
+ * buffers in LDS. If the scales of a row are contiguous in memory, no scales are due in most steps.
  * __builtin_expect tells the compiler to make this case fast. */
 BSMM_DEVICE void gemm_load_scales(gemm_carrier *c, gemm_shape s, gemm_lds *trays, uint32_t step) {
     const uint32_t unit = step * gemm_units(s), next = unit + GEMM_AHEAD * gemm_units(s);
@@ -201,8 +202,8 @@ BSMM_DEVICE void gemm_begin_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring
     c->tray = GEMM_NOTHING;
 }
 
-/* A lane's e8m0 scales for one unit (128 elements of K): one byte for each of the wave's 16 x 16
- * tiles, with the first tile in the lowest byte. */
+/* Holds a lane's e8m0 scales for one unit (128 elements of K). There is one byte for each of the
+ * wave's 16 x 16 tiles, and the first tile has the lowest byte. */
 typedef struct gemm_scales {
     uint32_t rows[GEMM_MOST_ROW_TILES / 4], cols;
 } gemm_scales;

@@ -1,7 +1,7 @@
 /* Assigns a tile of D to each workgroup. The hardware distributes consecutive workgroups over the
  * XCDs (dies of the GPU), each of which has its own L2. The schedule gives neighbouring tiles to
  * the same XCD. Tiles that an XCD computes at about the same time lie in a band of eight rows of
- * tiles. They read few different rows of A and B, so that the XCD's L2 can hold these rows. */
+ * tiles. These tiles read few different rows of A and B, so that the XCD's L2 can hold the rows. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_SCHEDULE_H
 #define BSMM_AMDGPU_CDNA_GEMM_SCHEDULE_H
 
@@ -20,8 +20,9 @@ BSMM_SHARED uint32_t gemm_number(uint32_t group, uint32_t tiles) {
     return xcd * each + (xcd < longer ? xcd : longer) + group / BSMM_CDNA_XCDS;
 }
 
-/* Returns the tile with this number. Tiles are numbered band by band, and a band is eight rows of
- * tiles. In a band they are numbered column by column. The last band may have fewer rows. */
+/* Returns the tile with number `number`. Tiles are numbered band by band, and a band is eight rows
+ * of tiles. Within a band, tiles are numbered column by column. The last band may have fewer rows.
+ */
 BSMM_SHARED gemm_tile gemm_tile_of(uint32_t number, uint32_t row_tiles, uint32_t col_tiles) {
     const uint32_t band = number / (BSMM_CDNA_BAND_ROWS * col_tiles);
     const uint32_t first = band * BSMM_CDNA_BAND_ROWS, left = row_tiles - first;

@@ -1,6 +1,6 @@
-/* The compile-time constants of one MFMA kernel (a kernel for CDNA's matrix instructions): element
- * types, tile and waves. Every function takes the shape by value and is inlined into the kernel, so
- * that the compiler knows the shape's fields as constants. */
+/* Holds the compile-time constants of one MFMA kernel (a kernel for CDNA's matrix instructions):
+ * element types, tile and waves. Every function takes the shape by value and is inlined into the
+ * kernel, so that the compiler knows the shape's fields as constants. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_SHAPE_H
 #define BSMM_AMDGPU_CDNA_GEMM_SHAPE_H
 
@@ -8,9 +8,9 @@
 #include "amdgpu/isa/memory.h"
 #include "amdgpu/isa/mfma.h"
 
-/* The numbers of lanes of a wave and of the largest tile's rows and columns of 16 x 16 tiles.
- * Register arrays have these extents. The compiler removes the elements that a smaller tile does
- * not use. */
+/* A wave has GEMM_WAVE lanes. The tile of a wave has at most GEMM_MOST_ROW_TILES rows and
+ * GEMM_MOST_COL_TILES columns of 16 x 16 tiles. Register arrays have these extents. The compiler
+ * removes the array elements that a smaller tile does not use. */
 enum { GEMM_WAVE = 64, GEMM_MOST_ROW_TILES = 8, GEMM_MOST_COL_TILES = 4 };
 
 typedef struct gemm_shape {
@@ -31,20 +31,22 @@ BSMM_DEVICE uint32_t gemm_type(uint32_t own, uint32_t other) {
     return own == BSMM_F8F6F4_E2M1 && other == own ? (uint32_t)GEMM_E2M1_TWICE : own;
 }
 
-/* The shape of a workgroup tile of 64 x 64 for four waves. Small GEMMs use it, because large tiles
- * would be too few to occupy all compute units. */
+/* Returns the shape of a kernel whose workgroups of four waves compute tiles of 64 x 64 results.
+ * Small GEMMs use this shape, because large tiles would be too few to occupy all compute units. */
 BSMM_DEVICE gemm_shape gemm_small(uint32_t a, uint32_t b) {
     return (gemm_shape){.types = {gemm_type(a, b), gemm_type(b, a)}, 2, 2, 2, 2, 0, 0, 0};
 }
 
-/* The shape of a workgroup tile of 256 x 256 for eight waves. Each SIMD unit runs two of the waves.
- * One wave can use the matrix core while the other wave loads. */
+/* Returns the shape of a kernel whose workgroups of eight waves compute tiles of 256 x 256 results.
+ * Each SIMD unit runs two of the waves. One wave can use the matrix core while the other wave
+ * loads. */
 BSMM_DEVICE gemm_shape gemm_large(uint32_t a, uint32_t b) {
     return (gemm_shape){.types = {gemm_type(a, b), gemm_type(b, a)}, 2, 4, 8, 4, 0, 0, 0};
 }
 
-/* Two shapes for FP8 with fp32 scales: a tile of 64 x 64 for four waves, and a tile of 128 x 128
- * for eight waves. Two stages of the large tile fill the 64 KB of LDS of gfx942. */
+/* These functions return two shapes for FP8 with fp32 scales: a tile of 64 x 64 results for four
+ * waves, and a tile of 128 x 128 results for eight waves. Two stages of the large tile fill the 64
+ * KB of LDS of gfx942. */
 BSMM_DEVICE gemm_shape gemm_groups_small(uint32_t ocp, uint32_t col_scales, uint32_t columns) {
     return (gemm_shape){.types = {0, 0}, 2, 2, 2, 2, ocp, col_scales, columns};
 }
@@ -56,8 +58,9 @@ BSMM_DEVICE gemm_shape gemm_groups_large(uint32_t ocp, uint32_t col_scales, uint
 typedef BSMM_GLOBAL const uint8_t gemm_memory;
 typedef BSMM_IN_LDS uint8_t gemm_lds;
 
-/* Returns the swizzle of a row, i.e. the number that is XORed with the index of a 16-byte unit of
- * the row in LDS. It depends on the number of LDS banks: 64 on gfx950 and 32 on gfx942. */
+/* Returns the swizzle of a row, i.e. the number that is XORed with the index of each piece of the
+ * row in LDS. A piece has 16 bytes, or 12 bytes for 6-bit elements. The swizzle depends on the
+ * number of LDS banks: 64 on gfx950 and 32 on gfx942. */
 BSMM_DEVICE uint32_t gemm_swizzle(uint32_t type, uint32_t row) {
 #if defined(__gfx950__)
     return gemm_swizzle_of(type, row, 64);

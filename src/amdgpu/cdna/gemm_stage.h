@@ -11,10 +11,11 @@
 
 extern BSMM_IN_LDS uint8_t gemm_stages[];
 
-/* A prefetch from memory to L2, for a later stage, by loads whose data nothing uses. The workgroups
- * that run on an XCD (die) at the same time need the same rows, and each of them prefetches a part
- * of the rows. The four workgroups of a row of tiles prefetch a fourth of A's rows each. The eight
- * workgroups of a column of tiles (gemm_schedule.h) prefetch an eighth of B's rows each. */
+/* Describes a lane's prefetch from memory to L2 for a later stage. A prefetch is a load whose data
+ * nothing uses. The workgroups that run on an XCD (die) at the same time need the same rows, and
+ * each of these workgroups prefetches a part of the rows. The four workgroups of a row of tiles
+ * prefetch a fourth of A's rows each. The eight workgroups of a column of tiles (gemm_schedule.h)
+ * prefetch an eighth of B's rows each. */
 typedef struct gemm_scout {
     bsmm_i32x4 buffer;
     uint32_t lane_offset;
@@ -99,7 +100,7 @@ BSMM_DEVICE void gemm_load_part(const gemm_place *at, gemm_shape s, uint32_t ste
 }
 
 /* Prefetches this workgroup's part of the cache lines of step `step` to L2. If direct loads cannot
- * load this step, it prefetches the last step that they can load. */
+ * load this step, the function prefetches the last step that direct loads can load. */
 BSMM_DEVICE void gemm_scout_ahead(const gemm_place *at, gemm_shape s, uint32_t step) {
     const uint32_t whole = at->sources[0].whole, last = whole ? whole - 1 : 0;
     const uint32_t offset = (uint32_t)__builtin_amdgcn_readfirstlane(

@@ -4,8 +4,8 @@
  * support column-major operands, and other kernels support row-major operands. */
 #include "amdgpu/cdna/gemm_promoted_body.h"
 
-/* 1 if e4m3 elements must be recoded to e4m3fnuz. The matrix cores of gfx950 multiply e4m3, but
- * those of gfx942 multiply only e4m3fnuz. */
+/* RECODED is 1 if e4m3 elements must be recoded to e4m3fnuz. The matrix cores of gfx950 multiply
+ * e4m3, but those of gfx942 multiply only e4m3fnuz. */
 #if defined(__gfx950__)
 enum { RECODED = 0 };
 #else

@@ -1,5 +1,6 @@
-/* Small kernels for converting tensors: finding the largest magnitude of a tensor (amax), computing
- * its second-level scale, copying scales to another layout, and copying elements to rows. */
+/* These small kernels are steps of tensor conversions. They find the largest magnitude of a tensor
+ * (amax), compute its second-level scale, copy scales to another layout, and copy elements to rows.
+ */
 #include "amdgpu/cdna/recode.h"
 #include "gpu/recode_small.h"
 

@@ -1,15 +1,17 @@
-/* Kernels for few rows of A (1 to 64) of bf16 times weights as they are stored. They are bound by
- * memory: each byte of B is read once.
+/* These kernels multiply few rows of A (1 to 64), which are bf16, by weights as they are stored.
+ * The kernels are memory-bound: the time to read B limits their speed, and each byte of B is read
+ * once.
  *
  * A workgroup computes the results of 16 or 32 rows of B and all rows of A. Its waves divide K
  * among them in whole steps of 128 elements. In each step a wave writes its part of A to LDS, reads
  * it back in the order of the matrix instructions, decodes weights to bf16 in registers, and
  * multiplies. The matrix instructions compute rows of B times rows of A, so that a lane has results
- * of neighbouring columns of D. No wave waits for another before the end, where one barrier
- * follows, and the sums of all waves are added in the order of the waves.
+ * of neighbouring columns of D. No wave waits for another wave before the end. One barrier follows
+ * there, and then the sums of all waves are added in the order of the waves.
  *
- * A wave loads A two steps (one for more than 32 rows) and B three steps ahead. Loads finish in
- * order, so a shorter lead of A would make the wave wait too early for B. */
+ * A wave prefetches A two steps ahead (one step for more than 32 rows of A) and B three steps
+ * ahead. Loads finish in the order of issue. If A were prefetched fewer steps ahead, a wait for A
+ * would also wait for loads of B that only a later step needs. */
 #include "amdgpu/cdna/small_m_decode.h"
 #include "amdgpu/cdna/small_m_finish.h"
 
@@ -28,7 +30,7 @@ typedef struct small_m_places {
 enum {
     PIECE = 16,
     ROW = SMALL_M_K * 2, /* in bytes */
-    /* the steps by which loads of A run ahead at most, and those by which loads of B do */
+    /* Loads of A run at most AHEAD_A steps ahead, and loads of B run AHEAD_B steps ahead. */
     AHEAD_A = 2,
     AHEAD_B = 3,
 };
@@ -50,14 +52,15 @@ BSMM_DEVICE void write_rows(small_m_shape s, const small_m_places *at, const sma
             rows->pieces[i];
 }
 
-/* Reads elements 32 * (lane / 16) + 8 * quarter and the next seven of a step, of row lane % 16 of a
- * tile of A. */
+/* Reads eight elements of row lane % 16 of a tile of A. They are the elements of a step from 32 *
+ * (lane / 16) + 8 * quarter on. */
 BSMM_DEVICE bsmm_u32x4 read_row(const small_m_places *at, uint32_t tile, uint32_t quarter) {
     return *(const BSMM_IN_LDS bsmm_u32x4 *)(at->from + tile * SMALL_M_EDGE * ROW +
                                              (at->read ^ quarter * 2 * PIECE));
 }
 
-/* Returns the code of the scale of a lane's weights. Beyond the end of K it is that of 1. */
+/* Returns the code of the scale of a lane's weights. Beyond the end of the wave's part of K, the
+ * function returns the code of the scale 1. */
 BSMM_DEVICE uint32_t scale_of(const small_m_source *from, uint32_t step, uint32_t code) {
     if (!small_m_is_last(from, step)) return code;
     return step * SMALL_M_K + bsmm_device_lane() / 16 * 32 >= from->end ? 127 : code;
@@ -89,8 +92,8 @@ BSMM_DEVICE void multiply(small_m_shape s, const small_m_source *from, uint32_t 
     }
 }
 
-/* Makes the sums NaN of each row of B that has a scale outside the range of the kernel. Four lanes
- * have scales of each row. */
+/* If a row of B has a scale outside the range of the kernel, the function sets the row's sums to
+ * NaN. Each of four lanes has some of the scales of a row. */
 BSMM_DEVICE void spoil(small_m_shape s, const uint32_t *most, small_m_sums sums) {
 #pragma unroll
     for (uint32_t i = 0; i < s.b_tiles; i++) {
@@ -106,14 +109,15 @@ BSMM_DEVICE void spoil(small_m_shape s, const uint32_t *most, small_m_sums sums)
     }
 }
 
-/* Returns the steps by which loads of A run ahead. More would take too many registers. */
+/* Returns the number of steps by which loads of A run ahead. A larger number would take too many
+ * registers. */
 BSMM_DEVICE uint32_t ahead_a(small_m_shape s) {
     return s.a_tiles > 2 ? 1 : AHEAD_A;
 }
 
-/* Starts the loads of later steps and computes a step, if it belongs to the wave. `a` has the
- * step's part of A, and then that of the step AHEAD_A later. `b` has the weights of the step, and
- * `later` gets those of the step AHEAD_B later. */
+/* Starts the loads of later steps and computes a step, if it belongs to the wave. On entry, `a` has
+ * the step's part of A, and on return that of the step ahead_a(s) later. `b` has the weights of the
+ * step. `later` gets the weights of the step AHEAD_B later. */
 BSMM_DEVICE void run_step(small_m_shape s, small_m_source *from, uint32_t step, uint32_t end,
                           const small_m_places *at, small_m_rows *a, const small_m_weights *b,
                           small_m_weights *later, small_m_sums sums, uint32_t *most) {
@@ -161,12 +165,14 @@ BSMM_DEVICE void run(small_m_shape s, const bsmm_cdna_small_m *p) {
     small_m_finish(s, p, first_row, (BSMM_IN_LDS float *)launched, bytes / 4);
 }
 
-/* Declares a kernel of up to eight waves, of which two fit on a SIMD at once. */
+/* Declares a kernel whose workgroups have up to eight waves. The compiler limits the registers so
+ * that two waves fit on a SIMD at once. */
 #define KERNEL                                                                                     \
     __attribute__((amdgpu_kernel, amdgpu_waves_per_eu(2),                                          \
                    amdgpu_flat_work_group_size(64, 64 * BSMM_CDNA_SMALL_M_MOST_WAVES))) void
 
-/* The names have the rows of B and the most rows of A of a workgroup. */
+/* The name of a kernel ends in the number of rows of B, and the largest number of rows of A, of a
+ * workgroup. */
 KERNEL small_m_mxfp4_16x16(bsmm_cdna_small_m p) {
     run((small_m_shape){1, 1}, &p);
 }

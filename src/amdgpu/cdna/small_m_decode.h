@@ -1,7 +1,7 @@
 /* Decodes weights to bf16 for the kernels for few rows of A (small_m.c). A lane decodes 32
  * consecutive elements of a row of B, which share one e8m0 scale, and multiplies them by the scale.
- * The results are exact, because the kernels compute results again in double that depend on a scale
- * outside 2^-99 to 2^28 (bsmm_e8m0_most). */
+ * The decoded values are exact if the scale lies between 2^-99 and 2^28 (bsmm_e8m0_most). If a
+ * result depends on another scale, the kernels compute the result again in double. */
 #ifndef BSMM_AMDGPU_CDNA_SMALL_M_DECODE_H
 #define BSMM_AMDGPU_CDNA_SMALL_M_DECODE_H
 
@@ -35,15 +35,17 @@ BSMM_DEVICE bsmm_u32x4 small_m_decode_e2m1(const small_m_factor *f, uint32_t wor
 
 #else
 
-/* gfx942 looks magnitudes up in a table of the eight magnitudes of e2m1, times the scale, as bf16.
- * v_perm_b32 picks four bytes of eight, so the table has the low bytes and the high bytes apart. */
+/* On gfx942, a lane looks magnitudes up in a table. The table holds the eight magnitudes of e2m1
+ * times the scale, as bf16. The instruction v_perm_b32 picks four of eight bytes, so the table has
+ * the low bytes and the high bytes in separate words. */
 typedef struct small_m_factor {
     uint32_t low[2], high[2];
 } small_m_factor;
 
-/* Makes the table. The magnitudes are 0, 0.5, 1, 1.5, 2, 3, 4 and 6. Their bf16 codes, apart from
- * that of 0, are 0x3f00, 0x3f80, 0x3fc0, 0x4000, 0x4040, 0x4080 and 0x40c0. A scale of 2^(code -
- * 127) adds (code - 127) * 0x80, and 127 * 0x80 is 0x3f80. */
+/* Makes the table of magnitudes for a scale. The magnitudes are 0, 0.5, 1, 1.5, 2, 3, 4 and 6.
+ * Their bf16 codes, apart from that of 0, are 0x3f00, 0x3f80, 0x3fc0, 0x4000, 0x4040, 0x4080 and
+ * 0x40c0. A scale of 2^(code - 127) adds (code - 127) * 0x80 to each of these codes, and 127 * 0x80
+ * is 0x3f80. */
 BSMM_DEVICE small_m_factor small_m_factor_of(uint32_t code) {
     const uint32_t one = code << 23 | code << 7; /* the scale as bf16, twice */
     const uint32_t half = (one & 0xffff0000u) - 0x00800000u;
@@ -56,8 +58,8 @@ BSMM_DEVICE small_m_factor small_m_factor_of(uint32_t code) {
     };
 }
 
-/* Decodes four e2m1 codes, one per byte, to two words of bf16. They keep their order. The codes are
- * below 16. */
+/* Decodes four e2m1 codes, one per byte, to two words of bf16. The elements keep their order. The
+ * codes are below 16. */
 BSMM_DEVICE void small_m_decode_bytes(const small_m_factor *f, uint32_t codes, uint32_t to[2]) {
     const uint32_t at = codes & 0x07070707u;
     const uint32_t low = __builtin_amdgcn_perm(f->low[1], f->low[0], at);

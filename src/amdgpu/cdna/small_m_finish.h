@@ -1,21 +1,23 @@
 /* Adds the sums of all waves of a workgroup and stores results, for the kernels for few rows of A
- * (small_m.c). The waves have summed different parts of K. LDS has the sums of each wave as
- * [16 rows of B][16 rows of A][row of A][row of B]. */
+ * (small_m.c). The waves have summed different parts of K. LDS has the sums of each wave in the
+ * order [16 rows of B][16 rows of A][row of A][row of B]. */
 #ifndef BSMM_AMDGPU_CDNA_SMALL_M_FINISH_H
 #define BSMM_AMDGPU_CDNA_SMALL_M_FINISH_H
 
 #include "amdgpu/cdna/small_m_load.h"
 
 enum {
-    /* The floats from one row of A to the next, and from one tile of 16 x 16 sums to the next. With
-     * the padding, stores of a wave go to different banks. */
+    /* SMALL_M_PITCH is the number of floats from one row of A to the next. SMALL_M_TILE is the
+     * number of floats from one tile of 16 x 16 sums to the next. Because of the padding, stores of
+     * a wave go to different banks. */
     SMALL_M_PITCH = SMALL_M_EDGE + 4,
     SMALL_M_TILE = SMALL_M_EDGE * SMALL_M_PITCH,
 };
 
 typedef bsmm_f32x4 small_m_sums[SMALL_M_MOST_TILES][SMALL_M_MOST_TILES];
 
-/* Returns true if a row of A has no element but 0 and -0. All lanes of a wave call it together. */
+/* Returns true if a row of A has only elements 0 and -0. All lanes of a wave call this function
+ * together. */
 BSMM_DEVICE bool small_m_is_zero(const bsmm_cdna_small_m *p, uint32_t row) {
     const BSMM_GLOBAL uint8_t *from =
         (const BSMM_GLOBAL uint8_t *)p->a_data + (uint64_t)row * p->a_pitch;
@@ -34,8 +36,8 @@ BSMM_DEVICE bool small_m_doubts(float sum) {
     return !(size >= 0x1p-118f && size <= 0x1p127f);
 }
 
-/* Stores results of a wave by the general epilogue, one in each lane for which `wanted` is true.
- * The wave computes sums again in double that may be inaccurate. */
+/* Stores results of a wave by the general epilogue, one in each lane for which `wanted` is true. If
+ * a sum may be inaccurate, the wave computes it again in double. */
 BSMM_DEVICE void small_m_store_slowly(uint32_t row, uint32_t col, float stored, bool wanted) {
     const bsmm_cdna_small_m *p = BSMM_PARAMETERS(bsmm_cdna_small_m);
     double sum = (double)stored;
@@ -82,7 +84,8 @@ BSMM_DEVICE void small_m_write_sums(small_m_shape s, const small_m_sums sums,
 }
 
 /* Adds the sums of all waves, in the order of the waves, and stores the results. `from` has the
- * sums of wave 0, and those of the next wave lie `stride` floats behind them. */
+ * sums of wave 0. The sums of each further wave lie `stride` floats behind those of the wave before
+ * it. */
 BSMM_DEVICE void small_m_finish(small_m_shape s, const bsmm_cdna_small_m *p, uint32_t first_row,
                                 const BSMM_IN_LDS float *from, uint32_t stride) {
     const uint32_t tiles = s.b_tiles * s.a_tiles, each = SMALL_M_EDGE * SMALL_M_EDGE;

@@ -1,8 +1,9 @@
 /* Loads A and B from memory for the kernels for few rows of A (small_m.c).
  *
- * Lane l of a wave loads the weights that it passes to matrix instructions: in each step, 32
- * elements of row l % 16 of each 16 rows of B, from element 32 * (l / 16) of the step on. Lanes
- * load A row by row instead, so that a load reads few cache lines, and exchange it through LDS. */
+ * Lane l of a wave loads the weights that it passes to matrix instructions. In each step, these are
+ * 32 elements of row l % 16 of each 16 rows of B, from element 32 * (l / 16) of the step on. Lanes
+ * load A row by row instead, so that a load reads few cache lines. The lanes then exchange the
+ * elements of A through LDS. */
 #ifndef BSMM_AMDGPU_CDNA_SMALL_M_LOAD_H
 #define BSMM_AMDGPU_CDNA_SMALL_M_LOAD_H
 
@@ -18,12 +19,13 @@ enum {
     SMALL_M_OUTSIDE = (int)0x80000000u, /* an offset at which loads return 0 */
 };
 
-/* The part of D that a workgroup computes, in tiles of 16 x 16: the rows of B and the rows of A. */
+/* Gives the size of the part of D that a workgroup computes, in tiles of 16 x 16. b_tiles counts
+ * the tiles along the rows of B, and a_tiles those along the rows of A. */
 typedef struct small_m_shape {
     uint32_t b_tiles, a_tiles;
 } small_m_shape;
 
-/* The weights of a lane in a step, as they are stored. */
+/* Holds a lane's weights for a step, as they are stored. */
 typedef struct small_m_weights {
     bsmm_u32x4 words[SMALL_M_MOST_TILES];
     uint32_t scales[SMALL_M_MOST_TILES];
@@ -50,8 +52,8 @@ BSMM_DEVICE __amdgpu_buffer_rsrc_t small_m_buffer(const void *from, uint32_t byt
     return __builtin_amdgcn_make_buffer_rsrc((void *)from, 0, bytes, 0x00020000);
 }
 
-/* Finds the places from which a lane loads. Rows beyond the last one of an operand become its last
- * row. Their results are not stored. */
+/* Finds the addresses from which a lane loads. For a row beyond the end of an operand, the lane
+ * loads the operand's last row instead. The results of such rows are not stored. */
 BSMM_DEVICE small_m_source small_m_source_of(small_m_shape s, const bsmm_cdna_small_m *p,
                                              uint32_t first_row, uint32_t end) {
     const uint32_t lane = bsmm_device_lane();

@@ -1,4 +1,4 @@
-/* The parameters of the kernels for few rows of A (small_m.c). The host fills them for each
+/* Defines the parameters of the kernels for few rows of A (small_m.c). The host fills them for each
  * product. */
 #ifndef BSMM_AMDGPU_CDNA_SMALL_M_PARAMS_H
 #define BSMM_AMDGPU_CDNA_SMALL_M_PARAMS_H
@@ -17,8 +17,8 @@ enum {
 };
 
 typedef struct bsmm_cdna_small_m {
-    /* The fields that a kernel needs first. The elements of A and of B, and the scales of B, have
-     * sizes and distances from row to row in bytes. */
+    /* A kernel needs these fields first. They are the addresses of the elements of A and B and of
+     * B's scales, the sizes in bytes, and the distances from row to row in bytes. */
     const uint8_t *a_data, *b_data, *scales;
     uint32_t a_bytes, b_bytes, scale_bytes, a_pitch, b_pitch, scale_pitch;
     uint32_t m, n, k;

@@ -1,5 +1,5 @@
-/* The kernels with a tall tile for FP8 groupwise products (gfx942/tall.h). Kernels with the suffix
- * _turned take column-major operands, the others row-major ones. */
+/* Defines the kernels with a tall tile for FP8 groupwise products (gfx942/tall.h). Kernels with the
+ * suffix _turned take column-major operands, and the other kernels take row-major operands. */
 #include "amdgpu/gfx942/tall.h"
 
 BSMM_KERNEL(512) tall_e4m3(bsmm_cdna_gemm p) {

@@ -1,7 +1,8 @@
-/* FP8 groupwise products on gfx942 with a tall tile: D = A B^T with e4m3 or e4m3fnuz operands, fp32
- * scales of A for 1 x 128 or 128 x 128 elements and of B for 128 x 128. Operands are aligned for
- * loads of 16 bytes (4 if column-major), and K is a multiple of 128. cdna/gemm_promoted_body.h has
- * the same products without these limits, and the same sums bit by bit.
+/* FP8 groupwise products on gfx942 with a tall tile: the kernels compute D = A B^T with e4m3 or
+ * e4m3fnuz operands. The fp32 scales of A cover 1 x 128 or 128 x 128 elements, and those of B cover
+ * 128 x 128 elements. Operands are aligned for loads of 16 bytes (4 bytes if column-major), and K
+ * is a multiple of 128. The kernels of cdna/gemm_promoted_body.h compute the same products without
+ * these limits, and their sums are bitwise identical.
  *
  *   tile      256 x 128 for eight waves, each of 64 x 64; one workgroup on a compute unit
  *   LDS       two buffers, each with one half (64) of the 128 elements of K of a step
@@ -16,11 +17,12 @@
  *   h = 1       | half 0 of the next step to LDS
  *               ^ barrier
  *
- * The barrier before half h means: half h is complete in LDS, and no wave reads the other half any
- * more. The matrix cores sum the 128 elements of a step from 0. When the sums of a step are
- * complete, the vector unit adds them, times the two scales, to the totals.
+ * After the barrier before half h, half h is complete in LDS, and no wave reads the other half any
+ * more. The matrix cores add the products of the 128 elements of a step, starting from 0. When the
+ * sums of a step are complete, the vector unit multiplies them by the two scales and adds them to
+ * the totals.
  *
- * Error bound: as in cdna/gemm_promoted_body.h. */
+ * The error bound is that of cdna/gemm_promoted_body.h. */
 #ifndef BSMM_AMDGPU_GFX942_TALL_H
 #define BSMM_AMDGPU_GFX942_TALL_H
 
@@ -34,17 +36,19 @@ BSMM_DEVICE gemm_shape tall_shape(uint32_t ocp, uint32_t columns) {
 
 /* ---- scales ---- */
 
-/* This lane's scales: of its row in each row of tiles, and the one scale of B. */
+/* Holds this lane's scales: the scale of A of the lane's row in each row of tiles, and the one
+ * scale of B. */
 typedef struct tall_scales {
     __amdgpu_buffer_rsrc_t buffers[2];
     uint32_t rows[TALL_TILES], col; /* byte offsets of block 0 */
-    /* Lane l has element l % 8 of bsmm_cdna_side's `scale_at`. Reading a lane takes less time than
-     * loading a parameter. */
+    /* Lane l holds element l % 8 of the field `scale_at` of bsmm_cdna_side. Reading the register of
+     * another lane takes less time than loading a kernel parameter. */
     uint32_t at[2], period[2];
     float row[TALL_TILES], all; /* the scales of a step */
     float factors[TALL_TILES];  /* the products of scales of A and B of a step */
-    /* The least magnitude minus 1 and the greatest one of the scales of A and B so far, as bits.
-     * Subtracting 1 makes 0 the greatest integer, so that scales of 0 are ignored. */
+    /* low is the least magnitude so far of the scales of A (index 0) and of B (index 1), minus 1.
+     * high is the greatest magnitude. Both are the bits of fp32 numbers. Subtracting 1 makes 0 the
+     * greatest integer, so that scales of 0 are ignored. */
     uint32_t low[2], high[2];
 } tall_scales;
 
@@ -64,8 +68,8 @@ BSMM_DEVICE tall_scales tall_scales_of(const bsmm_cdna_gemm *p, const gemm_place
         g.rows[i] = 4 * gemm_promoted_row(&p->sides[0], row), g.factors[i] = 0;
     }
     g.col = 4 * gemm_promoted_row(&p->sides[1], at->tile[1]);
-    /* Hides from the compiler that all lanes load the same scale. It would wait for the load in
-     * order to move the scale to a scalar register. */
+    /* The empty assembly hides from the compiler that all lanes load the same scale. The compiler
+     * would otherwise wait for the load in order to move the scale to a scalar register. */
     __asm__("" : "+v"(g.col));
     return g;
 }
@@ -96,7 +100,8 @@ BSMM_DEVICE void tall_note(tall_scales *g, uint32_t side, float scale) {
     g->high[side] = bits > g->high[side] ? bits : g->high[side];
 }
 
-/* Multiplies the scales of a step, those of two rows of tiles in each of two calls. */
+/* Multiplies A's scales of a step by B's scale. A call does this for two rows of tiles, from row
+ * `first` on. */
 BSMM_DEVICE void tall_take_scales(tall_scales *g, uint32_t first, float factor) {
     if (first == 0) tall_note(g, 1, g->all);
 #pragma unroll
@@ -123,8 +128,8 @@ BSMM_DEVICE void tall_read(tall_wave *w, uint32_t half, uint32_t side, uint32_t 
         w->rows[tile] = x;
 }
 
-/* Multiplies a half of two tiles. The instructions of the two tiles take turns, so that none waits
- * for the one before it. */
+/* Multiplies a half (64 elements of K) of two 16 x 16 tiles. The instructions of the two tiles are
+ * interleaved, so that no instruction waits for the one before it. */
 BSMM_DEVICE void tall_multiply(tall_wave *w, uint32_t half, const uint32_t i[2],
                                const uint32_t j[2], const bsmm_i32x4 rows[TALL_TILES]) {
     typedef int64_t i64x2 __attribute__((vector_size(16)));
@@ -139,16 +144,16 @@ BSMM_DEVICE void tall_multiply(tall_wave *w, uint32_t half, const uint32_t i[2],
         }
 }
 
-/* Adds the sums of a tile, which are complete, to its totals. */
+/* Multiplies the complete sums of a tile by their scales and adds them to the tile's totals. */
 BSMM_DEVICE void tall_promote_tile(tall_wave *w, const tall_scales *g, uint32_t i, uint32_t j) {
     const float f = g->factors[i];
     w->totals[i][j] =
         __builtin_elementwise_fma((bsmm_f32x4){f, f, f, f}, w->sums[i][j], w->totals[i][j]);
 }
 
-/* Adds the sums of a step to the totals, where a group of instructions leaves time: those of rows 0
- * and 1 one group after their last instruction, those of rows 2 and 3 in the groups 6 and 7 of the
- * next step's half 0. */
+/* Adds the sums of a step to the totals during groups of matrix instructions that leave time for
+ * it. The sums of rows 0 and 1 of tiles are added one group after their last instruction. The sums
+ * of rows 2 and 3 are added in the groups 6 and 7 of the next step's half 0. */
 BSMM_DEVICE void tall_promote(tall_wave *w, const tall_scales *g, uint32_t half, uint32_t n) {
     const uint32_t pair = half ? n - 5 : 3;
     if (half ? n >= 5 : n == 0)
@@ -161,8 +166,8 @@ BSMM_DEVICE void tall_promote(tall_wave *w, const tall_scales *g, uint32_t half,
             tall_promote_tile(w, g, n - 4, j);
 }
 
-/* Does the work beside the multiplication that follows group `n` (0 to 7) of a half's instructions.
- */
+/* Does the work other than multiplication that belongs to group `n` (0 to 7) of a half's matrix
+ * instructions. */
 BSMM_DEVICE void tall_chore(tall_relay *r, tall_scales *g, gemm_shape s, uint32_t step,
                             uint32_t half, uint32_t n, float factor) {
     if (half == 0 && n < TALL_PARTS) tall_store(r, s, 1, n);
@@ -175,8 +180,8 @@ BSMM_DEVICE void tall_chore(tall_relay *r, tall_scales *g, gemm_shape s, uint32_
 }
 
 /* Ends a group of four matrix instructions. The compiler may move nothing across the end, and puts
- * up to three vector instructions behind each matrix instruction of the group. Another wave's
- * matrix instruction takes the time of three more. */
+ * up to three vector instructions behind each matrix instruction of the group. The matrix
+ * instruction of another wave on the SIMD takes as long as three more vector instructions. */
 BSMM_DEVICE void tall_end_group(void) {
     enum { VECTOR = 2, MATRIX = 8 }; /* the compiler's numbers */
 #pragma unroll
@@ -231,8 +236,9 @@ BSMM_DEVICE bool tall_doubts(const tall_scales *g) {
     return !(low >= GEMM_LEAST_FACTOR && high <= GEMM_MOST_FACTOR);
 }
 
-/* Sets the totals to NaN whose scales are doubtful, or whose row or column has a flag
- * (tall_relay.h). The epilogue computes a NaN result again in double. */
+/* Sets totals to NaN if a product of scales may have been outside the safe range (tall_doubts), or
+ * if the row or column of the total has a flag (tall_relay.h). The epilogue computes a NaN result
+ * again in double. */
 BSMM_DEVICE void tall_distrust(const tall_scales *g, const gemm_place *at, tall_wave *w,
                                BSMM_IN_LDS const uint32_t *flags) {
     const uint32_t doubts = tall_doubts(g) ? TALL_NAN : 0;
@@ -253,7 +259,8 @@ BSMM_DEVICE void tall_distrust(const tall_scales *g, const gemm_place *at, tall_
             }
 }
 
-/* Fills the flags of the tile's rows of A and B in LDS, after all waves have read its stages. */
+/* Fills the flags of the tile's rows of A and B in LDS. The flags overwrite the stages, so the
+ * function first waits until all waves have read the stages. */
 BSMM_DEVICE BSMM_IN_LDS const uint32_t *tall_flags(const tall_relay *r, gemm_shape s) {
     BSMM_IN_LDS uint32_t *flags = (BSMM_IN_LDS uint32_t *)gemm_stages;
     bsmm_isa_wait_barrier();

@@ -1,11 +1,12 @@
-/* The layout in LDS of the tall tile (gfx942/tall.h): 256 rows of A, then 128 rows of B, each with
- * a half of the 128 elements of K that a cache line holds. Tests on the host use these functions
- * too.
+/* Defines the layout in LDS of the tall tile (gfx942/tall.h). A buffer holds 256 rows of A, then
+ * 128 rows of B. Each row has 64 elements, i.e. one half of the 128 elements of K that a cache line
+ * holds. Tests on the host use these functions too.
  *
  * A row has four pieces of 16 bytes. Piece p of a row is stored at index p ^ swizzle of its row.
- * LDS serves eight lanes at once: in reads (docs/SIMULATOR.md) four neighbouring rows and the four
- * after them, in writes the four pieces of two rows that are four apart. Rows that are four apart
- * therefore lie in different halves of the 32 banks. */
+ * LDS serves eight lanes at once. In reads (docs/SIMULATOR.md), these lanes read four neighbouring
+ * rows and the four rows after them. In writes, the lanes write the four pieces of two rows whose
+ * numbers differ by four. Rows whose numbers differ by four therefore lie in different halves of
+ * the 32 banks. */
 #ifndef BSMM_AMDGPU_GFX942_TALL_LAYOUT_H
 #define BSMM_AMDGPU_GFX942_TALL_LAYOUT_H
 
@@ -18,12 +19,12 @@ enum {
     TALL_BYTES = (TALL_A + TALL_B) * TALL_HALF,
 };
 
-/* Returns where a row is in LDS, in rows. */
+/* Returns the place of a row in LDS, counted in rows. */
 BSMM_SHARED uint32_t tall_slot(uint32_t row) {
     return row / 8 * 8 + row % 4 * 2 + row / 4 % 2;
 }
 
-/* Returns the row at a place in LDS. */
+/* Returns the row that lies in place `slot` in LDS. The function is the inverse of tall_slot. */
 BSMM_SHARED uint32_t tall_row_of_slot(uint32_t slot) {
     return slot / 8 * 8 + slot % 2 * 4 + slot / 2 % 4;
 }

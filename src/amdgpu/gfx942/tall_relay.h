@@ -1,35 +1,37 @@
 /* Moves the operands of the tall tile (gfx942/tall.h) from memory through registers to LDS. A
  * thread reads both halves of a cache line (128 elements of K) in turn, so that L1 serves the
- * second one. LDS has a buffer for each half. While a wave multiplies one half, it writes the other
- * one.
+ * second half. LDS has a buffer for each half. While a wave multiplies one half, it writes the
+ * other half to LDS.
  *
  * gfx942 multiplies e4m3fnuz, where the code of an e4m3 number means half the value. The code of -0
- * means NaN there, so it becomes +0 on its way to LDS. The codes of NaN mean numbers there. The
- * relay notes them, and the sums of their rows become NaN after the main loop. */
+ * means NaN in e4m3fnuz, so -0 becomes +0 on its way to LDS. The codes of e4m3's NaN mean numbers
+ * in e4m3fnuz. A thread notes such codes, and the sums of their rows become NaN after the main
+ * loop. */
 #ifndef BSMM_AMDGPU_GFX942_TALL_RELAY_H
 #define BSMM_AMDGPU_GFX942_TALL_RELAY_H
 
 #include "amdgpu/cdna/gemm_promoted.h"
 #include "amdgpu/gfx942/tall_layout.h"
 
-/* The pieces of 16 bytes that a thread moves for a half: three of row-major operands. Of
- * column-major operands these are 16 columns of four rows, and six of eight waves work for a half:
- * four waves for A, two for B. Each wave works for A in one half, and of the waves of a SIMD three
- * work for A or B in the two halves together. */
+/* For a half (64 elements of K), a thread moves three pieces of 16 bytes of row-major operands, or
+ * four pieces of column-major operands. The four pieces are 16 columns of four rows. With
+ * column-major operands, only six of the eight waves have work in a half: four waves for A and two
+ * for B. Each wave works for A in one of the two halves. The two waves of a SIMD work three times
+ * in the two halves, so that all SIMDs have equal work. */
 enum { TALL_PIECES = 4, TALL_ROW_PIECES = 3 };
 
-/* An offset beyond every column-major operand, and the bytes of LDS that a wave without work
- * writes.
- */
+/* A wave without work writes to at most TALL_UNUSED bytes of LDS, which nothing reads. It loads
+ * from TALL_NOWHERE, which is an offset beyond every column-major operand. */
 enum { TALL_UNUSED = 2048 };
 #define TALL_NOWHERE 0x80000000u
 
 typedef struct tall_relay {
-    /* The operands from the tile's first row on, their pitches, and the lane's offsets. The index
-     * is the side of row-major operands. For column-major operands it is the half, and the entry
-     * belongs to the side for which the wave works in this half. */
+    /* `buffers` are the operands from the tile's first row on, `pitch` their pitches, and `from`
+     * the lane's offsets. For row-major operands, the index is the side (0 for A, 1 for B). For
+     * column-major operands, the index is the half, and the entry belongs to the side for which the
+     * wave works in this half. */
     __amdgpu_buffer_rsrc_t buffers[2];
-    uint64_t pitch[2]; /* 64 bits, so that the compiler makes no vector of it and other fields */
+    uint64_t pitch[2]; /* 64 bits wide, so that the compiler does not join it to a vector */
     uint32_t from[2];
     uint32_t to[2]; /* the lane's offset in each half in LDS */
     uint32_t nan;   /* has bit 7 of a byte set if the thread has met a NaN (e4m3 only) */
@@ -40,9 +42,10 @@ BSMM_DEVICE gemm_lds *tall_half(uint32_t half) {
     return (gemm_lds *)gemm_stages + half * TALL_BYTES;
 }
 
-/* Recodes four bytes of e4m3 to e4m3fnuz with half the value, and notes NaNs. A byte of `nonzero`
- * has bit 7 set if the element is not 0; the instruction then takes the bits of x, else those of
- * low. */
+/* Recodes four bytes of e4m3 to e4m3fnuz with half the value, and notes NaNs in *nan. A byte of
+ * `nonzero` has bit 7 set if the element is not 0. The instruction v_bfi_b32 takes bits of x where
+ * a bit of `nonzero` is set, and bits of `low` elsewhere. Only bit 7, the sign, differs between
+ * them. */
 BSMM_DEVICE uint32_t tall_fnuz_of_ocp(uint32_t x, uint32_t *nan) {
     const uint32_t low = x & 0x7f7f7f7fu, nonzero = low + 0x7f7f7f7fu;
     uint32_t code;
@@ -93,14 +96,16 @@ BSMM_DEVICE void tall_rows_store(const tall_relay *r, uint32_t half, uint32_t n)
 
 /* ---- column-major operands ---- */
 
-/* Returns the operand for which this wave works in a half, or 2 if it has no work. */
+/* Returns the side (0 for A, 1 for B) for which this wave works in a half, or 2 if the wave has no
+ * work. */
 BSMM_DEVICE uint32_t tall_columns_side(uint32_t wave, uint32_t half) {
     if (wave / 4 == half) return 0;
     return wave / 2 == 2 - half ? 1 : 2;
 }
 
-/* A wave without work loads beyond the buffer, which gives 0 and moves no cache line, and stores to
- * LDS that nothing uses. It has no branches, which would cost the compiler registers. */
+/* A wave without work loads from an offset beyond the buffer. Such loads return 0 and read no cache
+ * line. The wave stores the zeros to LDS that nothing reads. It runs the same code as the other
+ * waves, because branches would need more registers. */
 BSMM_DEVICE void tall_columns_begin(tall_relay *r, const gemm_place *at) {
 #pragma unroll
     for (uint32_t half = 0; half < 2; half++) {
@@ -148,12 +153,13 @@ BSMM_DEVICE void tall_columns_store(const tall_relay *r, uint32_t half, uint32_t
 
 /* ---- NaN ---- */
 
-/* The bits of a NaN. A number's bits become those of a NaN by OR, without a comparison. */
+/* These are the bits of a NaN. An OR with these bits turns every fp32 number into a NaN, without a
+ * comparison. */
 enum { TALL_NAN = 0x7fc00000 };
 
-/* Writes TALL_NAN to the flags of the rows of which the thread has moved pieces, if a piece had a
- * NaN. The flags are in the order of rows in LDS. Some of these rows may have no NaN. The epilogue
- * computes their results again. */
+/* If a thread has moved a piece with a NaN, the function writes TALL_NAN to the flags of all rows
+ * of which the thread has moved pieces. The flags are in the order of rows in LDS. Some of these
+ * rows may have no NaN. The epilogue computes their results again too, which does no harm. */
 BSMM_DEVICE void tall_flag_rows(const tall_relay *r, gemm_shape s, BSMM_IN_LDS uint32_t *flags) {
     if (!(r->nan & 0x80808080u)) return;
 #pragma unroll
@@ -169,8 +175,8 @@ BSMM_DEVICE void tall_flag_rows(const tall_relay *r, gemm_shape s, BSMM_IN_LDS u
 /* The work of a half is divided into parts, which follow groups of matrix instructions. */
 enum { TALL_PARTS = 6 };
 
-/* Writes a part of a half to LDS. Its loads have finished: the compiler knows of them, and waits.
- */
+/* Writes a part of a half to LDS. The compiler knows of the loads of this part and waits until they
+ * have finished. */
 BSMM_DEVICE void tall_store(tall_relay *r, gemm_shape s, uint32_t half, uint32_t part) {
     const uint32_t n = part / 2;
     if (s.columns) {

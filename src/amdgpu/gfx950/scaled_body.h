@@ -1,10 +1,11 @@
-/* Kernels for elements with e8m0 scales for blocks of 32 elements along K. A file that includes
- * this one defines A_TYPE, the type of A's elements (BSMM_F8F6F4_...), and gets a kernel with a
- * small tile for each type of B's elements. It then adds kernels with a large tile by LARGE.
- * cdna/gemm_scaled_body.h implements them. */
+/* Defines kernels for operands with an e8m0 scale for each 32 elements along K.
+ * cdna/gemm_scaled_body.h implements the kernels. A file that includes this file first defines
+ * A_TYPE, the type of A's elements (BSMM_F8F6F4_...). It gets a kernel with a small tile for each
+ * type of B's elements. With the macro LARGE the file then defines kernels with a large tile. */
 #include "amdgpu/cdna/gemm_scaled_body.h"
 
-/* Defines a kernel for B of `TYPE`, whose name ends in `type`. */
+/* These macros define a kernel for B with elements of type `TYPE`. The name of the kernel ends in
+ * `type`. */
 #define SMALL(type, TYPE)                                                                          \
     BSMM_KERNEL(256) small_##type(bsmm_cdna_gemm p) {                                              \
         gemm_scaled_run(&p, gemm_small(A_TYPE, BSMM_F8F6F4_##TYPE));                               \

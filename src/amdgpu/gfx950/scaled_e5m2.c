@@ -1,4 +1,4 @@
-/* Kernels for A of e5m2 (scaled_body.h). */
+/* Defines the kernels for A with elements of type e5m2 (scaled_body.h). */
 #define A_TYPE BSMM_F8F6F4_E5M2
 #include "amdgpu/gfx950/scaled_body.h"
 

@@ -1,17 +1,17 @@
-/* The host code of the bf16 product (cdna/bf16.c), a GEMM that supports any two operands on the
- * bf16 matrix cores of CDNA3 and CDNA4. It is the fallback for products that no specialised kernel
- * supports. */
+/* This is the host code of the bf16 product (cdna/bf16.c), a GEMM that supports any two operands on
+ * the bf16 matrix cores of CDNA3 and CDNA4. It is the fallback for products that no specialised
+ * kernel supports. */
 #include "amdgpu/cdna/bf16_params.h"
 #include "amdgpu/host/kernel.h"
 #include "gpu/bf16_jobs.h"
 
-/* The largest number of workgroups in a launch. HIP counts the threads along x (workgroups times
+/* A launch has at most this number of workgroups. HIP counts the threads along x (workgroups times
  * 256) in 32 bits. */
 enum { MOST_GROUPS = 1 << 23 };
 
-/* The bytes of LDS of a kernel. The kernel first stores bf16 planes of A and B in LDS, `parts`
- * planes in all. Later an fp32 tile of sums overwrites the planes, so LDS has the larger of the two
- * sizes. A 32-bit word and an fp32 number for each row of A and B follow. */
+/* SHARED is the bytes of LDS of a kernel. The kernel first stores bf16 planes of A and B in LDS,
+ * `parts` planes in all. Later an fp32 tile of sums overwrites the planes, so LDS has the larger of
+ * the two sizes. A 32-bit word and an fp32 number for each row of A and B follow. */
 #define PLANES(parts) ((parts)*BSMM_CDNA_BF16_PLANE)
 #define SHARED(parts)                                                                              \
     ((PLANES(parts) > BSMM_CDNA_BF16_STRIP ? PLANES(parts) : BSMM_CDNA_BF16_STRIP) +               \
@@ -25,7 +25,7 @@ static const bsmm_hip_function functions[] = {
     [BSMM_BF16_3X3] = {"cdna/bf16", "bf16_3x3", SHARED(6)},
 };
 
-/* The state of a plan that belongs to this kernel. */
+/* Holds the state of a plan for this kernel. */
 typedef struct bf16_state {
     bsmm_bf16_job job;
     bsmm_bf16_kind kind;
@@ -47,9 +47,9 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     return 0;
 }
 
-/* The error bound, relative to the sum of the magnitudes of all products. A matrix instruction adds
- * 8 products to a sum and may truncate each of these 9 terms 23 bits below the largest. The bound
- * for 8 elements of K is therefore 9 * 2^-23.
+/* Returns the error bound, relative to the sum of the magnitudes of all products. A matrix
+ * instruction adds 8 products to a sum and may truncate each of these 9 terms 23 bits below the
+ * largest. The bound for 8 elements of K is therefore 9 * 2^-23.
  *
  * The kernel SCALED has one bf16 number for each value and multiplies sums by fp32 scales. Its
  * instructions sum only the 32 elements of a step. One FMA for each step then multiplies this sum
@@ -59,8 +59,8 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
  * The other kernels split values into several bf16 parts. They omit products of small parts, which
  * are below 2^-23 of the product of the values. They round when they multiply an element by its
  * fp32 scale, for A and B together by at most 2^-23. They add the other products of smaller parts
- * to a separate accumulator. Its values are at most 2^-7 of the whole sum, so its truncation errors
- * are small. */
+ * to a separate accumulator. The values of this accumulator are at most 2^-7 of the whole sum, so
+ * its truncation errors are small. */
 static double bound(const bsmm_product *p, const void *state) {
     const double k = (double)p->a.m.cols;
     switch (((const bf16_state *)state)->kind) {

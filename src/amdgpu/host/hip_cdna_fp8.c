@@ -1,6 +1,6 @@
-/* The host code of FP8 groupwise GEMMs on CDNA3 and CDNA4 (cdna/gemm_promoted_body.h). A and B are
- * both e4m3, or on CDNA3 both e4m3fnuz. They have fp32 scales for 1 x 128 or 128 x 128 elements in
- * any layout. A and B are both row-major, or both column-major. */
+/* This is the host code of FP8 groupwise GEMMs on CDNA3 and CDNA4 (cdna/gemm_promoted_body.h). A
+ * and B are both e4m3, or on CDNA3 both e4m3fnuz. They have fp32 scales for 1 x 128 or 128 x 128
+ * elements in any layout. A and B are both row-major, or both column-major. */
 #include "amdgpu/host/mfma.h"
 
 #include <string.h>
@@ -10,15 +10,16 @@ enum { BLOCKS, COLS, WAYS }; /* the scales of B: one for 128 rows, one for every
 enum { OCP, FNUZ, KINDS };
 enum { BY_ROWS, TURNED, ORDERS }; /* the order of A and B in memory: row-major, or column-major */
 
-/* The bytes of LDS: two stages, each with 128 one-byte elements of K for `rows` rows of A and
- * `rows` rows of B. */
+/* STAGES is the bytes of LDS. LDS holds two stages, each with 128 one-byte elements of K for `rows`
+ * rows of A and `rows` rows of B. */
 #define STAGES(rows) (2 * (rows)*2 * BSMM_CDNA_K)
 #define SMALL_TILE(kernel)                                                                         \
     [SMALL] = {{"cdna/groupwise", "small_" kernel, STAGES(64)}, 64, 64, 256, 3, false}
 #define LARGE_TILE(kernel)                                                                         \
     [LARGE] = {{"cdna/groupwise", "large_" kernel, STAGES(128)}, 128, 128, 512, 2, false}
-/* On gfx942 alone (gfx942/tall.h). A half of its LDS holds 64 elements of K for 256 rows of A and
- * 128 rows of B. With column-major operands, some waves also write to 4096 bytes behind it. */
+/* This tile exists only on gfx942 (gfx942/tall.h). Each of two buffers in LDS holds 64 elements of
+ * K for 256 rows of A and 128 rows of B. With column-major operands, some waves also write to the
+ * 4096 bytes behind the buffers. */
 #define TALL_TILE(kernel)                                                                          \
     [TALL] = {                                                                                     \
         {"gfx942/groupwise", "tall_" kernel, 2 * (256 + 128) * 64 + 4096}, 256, 128, 512, 1, true}
@@ -69,9 +70,9 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     return reason;
 }
 
-/* The error bound, relative to the sum of the magnitudes of all products. A product of two elements
- * is exact. An instruction adds up to 128 products to a sum and may truncate each term 23 bits
- * below the largest. The bound also allows two roundings for the product of a scale of A and a
+/* Returns the error bound, relative to the sum of the magnitudes of all products. A product of two
+ * elements is exact. An instruction adds up to 128 products to a sum and may truncate each term 23
+ * bits below the largest. The bound also allows two roundings for the product of a scale of A and a
  * scale of B, and one rounding of the total for each 128 elements of K. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;

@@ -1,5 +1,5 @@
-/* The host code of the kernels for few rows of A on CDNA3 and CDNA4 (cdna/small_m.c): A is bf16,
- * and B has weights as checkpoints store them. */
+/* This is the host code of the kernels for few rows of A on CDNA3 and CDNA4 (cdna/small_m.c). A is
+ * bf16, and B has weights as checkpoints store them. */
 #include "amdgpu/cdna/small_m_params.h"
 #include "amdgpu/host/kernel.h"
 #include "gpu/params.h"
@@ -13,7 +13,8 @@ enum {
     B_SIZES = 2,                          /* kernels whose workgroups have 16 or 32 rows of B */
 };
 
-/* A wave has LDS for 16 rows of A or a multiple of them. */
+/* The last member is the bytes of LDS that each wave needs. They hold the elements of `a_rows` rows
+ * of A for one step of the main loop. */
 #define FUNCTION(b_rows, a_rows)                                                                   \
     {                                                                                              \
         "cdna/small_m", "small_m_mxfp4_" #b_rows "x" #a_rows,                                      \
@@ -24,7 +25,7 @@ enum {
 
 static const bsmm_hip_function functions[B_SIZES][A_SIZES] = {FUNCTIONS(16), FUNCTIONS(32)};
 
-/* The state of a plan that belongs to this kernel. */
+/* Holds the state of a plan for this kernel. */
 typedef struct small_m_state {
     const bsmm_hip_function *function;
     uint32_t groups;     /* the number of workgroups */
@@ -67,9 +68,9 @@ static const char *refuse_b(const bsmm_operand *b) {
     return bytes_of(b) > BSMM_CDNA_SMALL_M_BYTES ? "B has 2 GB and more" : NULL;
 }
 
-/* Returns true if a workgroup computes 32 rows of B, so that it reads A for more rows of B. Up to
- * 16 rows of A are read fast enough for 16 rows of B, unless that makes too many workgroups to run
- * at once. More rows of A are read for 32 rows of B if all compute units have work then. */
+/* Returns true if a workgroup computes 32 rows of B instead of 16. A is then read fewer times. For
+ * up to 16 rows of A this is so only if workgroups with 16 rows of B would be too many to run at
+ * once. For more rows of A it is so if all compute units then have work. */
 static bool is_wide(const bsmm_product *p, int64_t units) {
     const int64_t edge = BSMM_CDNA_SMALL_M_EDGE, tiles = bsmm_ceil_div(p->d.m.cols, edge);
     return p->d.m.rows <= edge ? tiles > units * WAVES / 2 : bsmm_ceil_div(tiles, 2) >= units;
@@ -136,9 +137,9 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     return 0;
 }
 
-/* The error bound, relative to the sum of the magnitudes of all products. A matrix instruction adds
- * 16 products to a sum (32 on gfx950) and may truncate each of these terms 23 bits below the
- * largest. Then the sums of up to eight waves are added. */
+/* Returns the error bound, relative to the sum of the magnitudes of all products. A matrix
+ * instruction adds 16 products to a sum (32 on gfx950) and may truncate each of these terms 23 bits
+ * below the largest. Then the sums of up to eight waves are added. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     return (2.2 * ((double)p->a.m.cols + 32) + BSMM_CDNA_SMALL_M_MOST_WAVES) * 0x1p-24;
@@ -178,5 +179,5 @@ const bsmm_kernel bsmm_kernel_hip_cdna_small_m = {
     .bound = bound,
     .make = make,
     .run = run,
-    /* Buffer loads of CDNA read at any address. */
+    /* The kernel sets no `alignment`, because buffer loads of CDNA read at any address. */
 };

@@ -1,17 +1,18 @@
-/* The host code of block-scaled products on CDNA4 (cdna/gemm_scaled_body.h). The operands may be
- * any pair of e4m3, e5m2, e2m3, e3m2 and e2m1, each with an e8m0 scale for 32 elements of K in any
- * layout. The scaled matrix instruction multiplies the elements in their stored format. */
+/* This is the host code of block-scaled products on CDNA4 (cdna/gemm_scaled_body.h). The operands
+ * may be any pair of e4m3, e5m2, e2m3, e3m2 and e2m1, each with an e8m0 scale for 32 elements of K
+ * in any layout. The scaled matrix instruction multiplies the elements in their stored format. */
 #include "amdgpu/host/mfma.h"
 
 enum { SMALL, LARGE, TILES };
 enum { TYPES = 5 };
 
-/* The element types. The index of a type is its number in the matrix instruction f8f6f4. */
+/* Lists the element types. The index of a type is its number in the matrix instruction f8f6f4. */
 static const uint32_t elems[TYPES] = {BSMM_ELEM_E4M3, BSMM_ELEM_E5M2, BSMM_ELEM_E2M3,
                                       BSMM_ELEM_E3M2, BSMM_ELEM_E2M1};
 
-/* The bytes of LDS of a kernel: the stages, and the scales. A stage has K elements of `rows` rows
- * of A and of `rows` rows of B. K is 256 if both operands have 4-bit elements, else 128. */
+/* STAGES is the bytes of LDS of a kernel, which hold the stages and the scales. A stage has K
+ * elements of `rows` rows of A and of `rows` rows of B. K is 256 if both operands have 4-bit
+ * elements, else 128. */
 #define K(a_bits, b_bits)           ((a_bits) + (b_bits) == 8 ? 256 : 128)
 #define STAGE(rows, a_bits, b_bits) ((rows)*K(a_bits, b_bits) / 8 * ((a_bits) + (b_bits)))
 #define STAGES(rows, a_bits, b_bits)                                                               \
@@ -78,9 +79,9 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     return reason;
 }
 
-/* The error bound, relative to the sum of the magnitudes of all products. A product of two elements
- * is exact. An instruction adds 128 products to a sum and may truncate each term 23 bits below the
- * largest. */
+/* Returns the error bound, relative to the sum of the magnitudes of all products. A product of two
+ * elements is exact. An instruction adds 128 products to a sum and may truncate each term 23 bits
+ * below the largest. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     return 2.1 * ((double)p->a.m.cols + 128) * 0x1p-24;

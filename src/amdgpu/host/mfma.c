@@ -1,6 +1,6 @@
-/* The host code that all MFMA kernels (kernels for CDNA's matrix instructions) share. It refuses
- * products whose extents do not fit the kernels' offsets, estimates the time of a tile size, and
- * launches the kernel. */
+/* This is the host code that all MFMA kernels (kernels for CDNA's matrix instructions) share. It
+ * refuses products whose extents do not fit the kernels' offsets, estimates the time of a tile
+ * size, and launches the kernel. */
 #include "amdgpu/host/mfma.h"
 
 #include "gpu/params.h"
@@ -9,8 +9,8 @@
 
 BSMM_CHECK_STATE(bsmm_mfma_state);
 
-/* The largest distance between rows of A or B in bytes. A kernel addresses the 256 rows of a tile
- * with 32-bit offsets, so 256 times this distance must stay below 2^32. */
+/* Rows of A or B may be at most this number of bytes apart. A kernel addresses the 256 rows of a
+ * tile with 32-bit offsets, so 256 times this distance must stay below 2^32. */
 enum { MOST_PITCH = 1 << 23 };
 
 static uint64_t pitch_of(const bsmm_operand *o) {
@@ -63,8 +63,9 @@ const char *bsmm_mfma_refuse(const bsmm_product *p, const bsmm_mfma_tile *tile, 
     return reason ? reason : refuse_operand(&p->b, 'B', why, size);
 }
 
-/* A kernel that is `aligned` loads 16 bytes of row-major operands and four bytes of column-major
- * ones, and addresses all bytes of the latter with 31 bits. */
+/* A kernel that is `aligned` loads 16 bytes at a time of row-major operands and 4 bytes at a time
+ * of column-major operands. It addresses all bytes of a column-major operand with 31-bit offsets.
+ */
 enum { ALIGNED_WORD = 4, ALIGNED_PIECE = 16 };
 
 static bool is_aligned(const bsmm_operand *o) {
@@ -114,7 +115,7 @@ static bsmm_cdna_side side_of(const bsmm_operand *o) {
     return side;
 }
 
-/* Writes to the state the numbers of the tile's rows and columns in D. */
+/* Writes the tile to the state, and the numbers of rows and of columns of such tiles in D. */
 static void set_tile(const bsmm_product *p, const bsmm_mfma_tile *tile, bsmm_mfma_state *state) {
     state->tile = tile;
     state->job.row_tiles = (uint32_t)bsmm_ceil_div(p->d.m.rows, tile->rows);

@@ -1,5 +1,5 @@
-/* The host code that all MFMA kernels share, i.e. the kernels for CDNA's matrix instructions that
- * include cdna/gemm_stage.h. */
+/* Declares the host code that all MFMA kernels share. MFMA kernels are the kernels for CDNA's
+ * matrix instructions that include cdna/gemm_stage.h. */
 #ifndef BSMM_AMDGPU_HOST_MFMA_H
 #define BSMM_AMDGPU_HOST_MFMA_H
 
@@ -7,11 +7,11 @@
 #include "amdgpu/runtime/device.h"
 #include "core/kernel.h"
 
-/* One MFMA kernel: its function with the bytes of LDS, its tile of D, the threads of a workgroup,
- * and the time for an element of D, relative to that of the other tiles of its list. A kernel that
- * is `aligned` takes only operands whose memory is aligned for direct loads, and whose K is a
- * multiple of BSMM_CDNA_K. Operands of a product that turn out not to be aligned when the product
- * runs take the tile before it in its list. */
+/* Describes one MFMA kernel: its function with the bytes of LDS, its tile of D, the threads of a
+ * workgroup, and its cost. The cost is the time for an element of D, relative to that of the other
+ * tiles of the list. A kernel that is `aligned` takes only operands whose memory is aligned for
+ * direct loads, and whose K is a multiple of BSMM_CDNA_K. If the operands turn out not to be
+ * aligned when the product runs, the run uses the tile before this one in the list. */
 typedef struct bsmm_mfma_tile {
     bsmm_hip_function function;
     uint32_t rows, cols, threads;
@@ -19,8 +19,8 @@ typedef struct bsmm_mfma_tile {
     bool aligned;
 } bsmm_mfma_tile;
 
-/* The state of a plan that belongs to an MFMA kernel: the chosen tile size, and the kernel's
- * parameters without memory addresses. */
+/* Holds the state of a plan for an MFMA kernel: the chosen tile size, and the kernel's parameters
+ * without memory addresses. */
 typedef struct bsmm_mfma_state {
     const bsmm_mfma_tile *tile;
     bsmm_cdna_gemm job;
@@ -32,8 +32,9 @@ typedef struct bsmm_mfma_state {
 const char *bsmm_mfma_refuse(const bsmm_product *p, const bsmm_mfma_tile *tile, char *why,
                              size_t size);
 
-/* Estimates the time of a product with a tile: the rounds of workgroups, with one workgroup on each
- * compute unit at a time, times the elements of a tile, times the tile's cost. */
+/* Estimates the time of a product with a tile. The estimate is the number of rounds of workgroups
+ * (with one workgroup on each compute unit at a time), times the elements of a tile, times the
+ * tile's cost. */
 double bsmm_mfma_estimate(const bsmm_product *p, const bsmm_mfma_tile *tile);
 
 /* Returns true if the tile has a function with code for the product's device, and takes the
@@ -56,8 +57,8 @@ uint64_t bsmm_mfma_workspace_bytes(const bsmm_product *p, const void *state);
 bsmm_status bsmm_mfma_make(const bsmm_product *p, void *state);
 bsmm_status bsmm_mfma_run(const bsmm_product *p, const void *state, void *workspace);
 
-/* The members of bsmm_kernel that hip_cdna_fp8 and hip_gfx950_scaled have in common. The kernels
- * add products in ascending order of K. */
+/* Sets the members of bsmm_kernel that hip_cdna_fp8 and hip_gfx950_scaled have in common. The
+ * kernels add products in ascending order of K. */
 #define BSMM_MFMA_KERNEL                                                                           \
     .device = "hip", .state_bytes = sizeof(bsmm_mfma_state),                                       \
     .workspace_bytes = bsmm_mfma_workspace_bytes, .make = bsmm_mfma_make, .run = bsmm_mfma_run,    \

@@ -1,5 +1,5 @@
-/* The host code for quantizing, dequantizing and copying scales to another layout on AMD GPUs. It
- * chooses the kernels and computes their parameters. */
+/* This is the host code for quantizing, dequantizing and copying scales to another layout on AMD
+ * GPUs. It chooses the kernels and computes their parameters. */
 #include "amdgpu/host/recode.h"
 
 #include "amdgpu/cdna/recode.h"
@@ -83,8 +83,8 @@ static bsmm_status queue_level(const bsmm_recode *job, const bsmm_quantize_job *
 }
 
 /* Quantizes a tensor. A format with a second-level scale needs the tensor's largest magnitude
- * (amax) first. If the caller has not passed it, the function queues a kernel that finds it. The
- * memory of the second-level scale holds it until the values are converted. */
+ * (amax) first. If the caller has not passed amax, the function queues a kernel that finds it. The
+ * memory of the second-level scale holds amax until the values are converted. */
 bsmm_status bsmm_hip_quantize(const bsmm_recode *job) {
     const float *amax = job->amax ? job->amax : job->dst.m.global_scale;
     BSMM_TRY(bsmm_recode_check_size(&job->src));

@@ -1,5 +1,6 @@
-/* The conversion functions of the backend for AMD GPUs (bsmm_backend in core/backend.h). They queue
- * work on a stream and do not wait for it. A pointer needs only the alignment of its elements. */
+/* Declares the conversion functions of the backend for AMD GPUs (bsmm_backend in core/backend.h).
+ * The functions queue work on a stream and do not wait for it. A pointer needs only the alignment
+ * of its elements. */
 #ifndef BSMM_AMDGPU_HOST_RECODE_H
 #define BSMM_AMDGPU_HOST_RECODE_H
 

@@ -7,8 +7,8 @@
 
 #include "amdgpu/cdna/kernel.h"
 
-/* The LDS address space, for pointers into LDS and for an extern array whose size the launch
- * sets. */
+/* Places a variable, or the target of a pointer, in LDS. An extern array in LDS has the size that
+ * the launch sets. */
 #define BSMM_IN_LDS __attribute__((address_space(3)))
 
 typedef int32_t bsmm_i32x4 __attribute__((vector_size(16)));
@@ -22,10 +22,10 @@ BSMM_DEVICE bsmm_i32x4 bsmm_isa_buffer(const void *from, uint64_t bytes) {
                         __builtin_amdgcn_readfirstlane((int32_t)most), 0x00020000};
 }
 
-/* Loads `bytes` bytes per lane from `lane_offset + offset` of the buffer and writes them to LDS,
- * those of lane l at lds + l * bytes. If `bytes` is 1, each byte becomes a 32-bit word in LDS. The
- * register M0 holds the LDS address and needs one wait state before the load uses it. `bytes` is a
- * compile-time constant: 1, 4, or on gfx950 also 12 or 16. */
+/* Loads `bytes` bytes per lane from `lane_offset + offset` of the buffer and writes them to LDS.
+ * The bytes of lane l go to lds + l * bytes. If `bytes` is 1, the byte of lane l becomes a 32-bit
+ * word at lds + 4 * l instead. The register M0 holds the LDS address and needs one wait state
+ * before the load uses it. `bytes` is a compile-time constant: 1, 4, or on gfx950 also 12 or 16. */
 BSMM_DEVICE void bsmm_isa_load_to_lds(bsmm_i32x4 buffer, uint32_t lds, uint32_t lane_offset,
                                       uint32_t offset, uint32_t bytes) {
     if (bytes == 1)
@@ -52,11 +52,11 @@ BSMM_DEVICE void bsmm_isa_load_to_lds(bsmm_i32x4 buffer, uint32_t lds, uint32_t 
 #endif
 }
 
-/* Loads a word of each lane only to bring its cache line into L2. The load overwrites v254 or, if
- * `odd`, v255 at any time until it has finished, and the compiler does not know this. A kernel that
- * calls this function must therefore need fewer than 254 registers. The next load of the same
- * register may start only when this one has finished. The simulator reports any other use of a
- * register that waits for a load. */
+/* Prefetches cache lines to L2. Each lane loads one 32-bit word of its cache line, and nothing uses
+ * the word. The load overwrites v254 or, if `odd`, v255 at any time until it has finished, and the
+ * compiler does not know this. A kernel that calls this function must therefore need fewer than 254
+ * registers. The next load to the same register may start only when this load has finished. The
+ * simulator reports any other use of a register that waits for a load. */
 BSMM_DEVICE void bsmm_isa_touch(bsmm_i32x4 buffer, uint32_t lane_offset, uint32_t offset,
                                 bool odd) {
     if (odd)
@@ -71,18 +71,18 @@ BSMM_DEVICE void bsmm_isa_touch(bsmm_i32x4 buffer, uint32_t lane_offset, uint32_
                          : "v254");
 }
 
-/* Forces the compiler to compute `value` before this place in the code. It is ordered with loads to
- * LDS, waits and other calls of bsmm_isa_stay. */
+/* Forces the compiler to compute `value` before this place in the code. The compiler keeps the
+ * order of this macro, of loads to LDS, and of waits. */
 #define bsmm_isa_stay(value) __asm__ volatile("" : "+v"(value))
 
-/* Waits until at most `pending` of this wave's loads and stores in memory have not finished.
- * `pending` is a compile-time constant. */
+/* Waits until at most `pending` of this wave's loads and stores of memory are unfinished. `pending`
+ * is a compile-time constant. */
 BSMM_DEVICE void bsmm_isa_wait_loads(uint32_t pending) {
     __asm__ volatile("s_waitcnt vmcnt(%0)" : : "i"(pending) : "memory");
 }
 
 /* Waits until this wave's accesses to LDS have finished, and then until all waves of the workgroup
- * have reached this point. It does not wait for loads from memory to LDS. */
+ * have reached this point. The function does not wait for loads from memory to LDS. */
 BSMM_DEVICE void bsmm_isa_barrier(void) {
     __asm__ volatile("s_waitcnt lgkmcnt(0)\n\ts_barrier" : : : "memory");
 }

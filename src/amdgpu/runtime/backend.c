@@ -1,4 +1,4 @@
-/* The two backends for AMD GPUs: "hip" for GPUs and "sim" for simulated ones. */
+/* Defines the two backends for AMD GPUs: "hip" for GPUs and "sim" for simulated ones. */
 #include "amdgpu/host/recode.h"
 #include "amdgpu/runtime/device.h"
 #include "core/kernel.h"
@@ -158,8 +158,8 @@ static bsmm_status finish(const void *device, void *stream) {
     return error == hipSuccess ? BSMM_OK : bsmm_hip_fail(d->driver, error, "hipStreamSynchronize");
 }
 
-/* The functions that both backends share. Only opening and describing a device differ between a GPU
- * and a simulator. */
+/* HOOKS lists the functions that both backends share. Only opening and describing a device differ
+ * between a GPU and a simulator. */
 #define HOOKS                                                                                      \
     .check_pointer = check_pointer, .allocate = allocate, .release = release, .store = store,      \
     .copy = copy, .fill = fill, .finish = finish, .quantize = bsmm_hip_quantize,                   \

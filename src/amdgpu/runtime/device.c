@@ -10,7 +10,7 @@ static bsmm_gpu_records gpus = {.making = PTHREAD_MUTEX_INITIALIZER};
 static bsmm_gpu_records simulators = {.making = PTHREAD_MUTEX_INITIALIZER};
 
 /* Writes the name of the processor, e.g. "gfx942". HIP reports only the first two numbers of the
- * name (9.4). The third is known because gfx942 is the only 9.4 processor on sale. */
+ * name (9.4). The third number is known because gfx942 is the only 9.4 processor on sale. */
 static void name_arch(int major, int minor, bsmm_hip_device *d) {
     const char *known = major != 9 ? NULL : minor == 4 ? "gfx942" : minor == 5 ? "gfx950" : NULL;
     if (known)

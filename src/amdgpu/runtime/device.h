@@ -1,5 +1,5 @@
-/* AMD GPUs and simulated AMD GPUs: a record of each device, the modules that are loaded on it, and
- * launches. Any number of threads may use one record.
+/* This header is for AMD GPUs and simulated AMD GPUs. It declares a record of each device, the
+ * modules that are loaded on it, and launches. Any number of threads may use one record.
  *
  * The host code of a kernel defines a static const bsmm_hip_function. It calls bsmm_hip_load when a
  * plan is made, and bsmm_hip_launch in each run. A launch of a loaded function neither allocates
@@ -41,7 +41,8 @@ bsmm_status bsmm_hip_simulated_get(uint32_t ordinal, const bsmm_hip_device **dev
 bsmm_status bsmm_hip_enter(const bsmm_hip_device *device, int *before);
 void bsmm_hip_leave(const bsmm_hip_device *device, int before);
 
-/* A kernel in an embedded module. Define a static const variable of this type for each kernel. */
+/* Names a kernel in an embedded module. Define a static const variable of this type for each
+ * kernel. */
 typedef bsmm_gpu_function bsmm_hip_function;
 
 /* Sets *image to the module's image (compiled code) for the device's processor, or to NULL if there
@@ -64,8 +65,8 @@ bsmm_status bsmm_hip_load(const bsmm_hip_device *device, const bsmm_hip_function
 
 typedef struct bsmm_hip_launch_desc {
     const bsmm_hip_function *function;
-    /* The numbers of workgroups (grid) and of threads per workgroup (block) along x, y and z. An
-     * extent of 0 counts as 1. */
+    /* grid and block are the numbers of workgroups and of threads per workgroup along x, y and z.
+     * An extent of 0 counts as 1. */
     uint32_t grid[3], block[3];
     /* the bytes of dynamic LDS of a workgroup, at most function->shared_bytes */
     uint32_t shared_bytes;

@@ -1,6 +1,7 @@
-/* HIP's driver, libamdhip64.so, which is opened at run time. The simulator is another library with
- * the same functions. The types and constants here repeat those of the HIP Runtime API reference,
- * so that the build does not need ROCm. Comments name the types and sections of the reference. */
+/* Declares the functions of HIP's driver, libamdhip64.so, which bsmm opens at run time. The
+ * simulator is another library with the same functions. The types and constants here repeat those
+ * of the HIP Runtime API reference, so that the build does not need ROCm. Comments name the types
+ * and sections of the reference. */
 #ifndef BSMM_AMDGPU_RUNTIME_DRIVER_H
 #define BSMM_AMDGPU_RUNTIME_DRIVER_H
 
@@ -39,8 +40,8 @@ enum { /* values of hipDeviceAttribute_t that bsmm asks for */
        hipDeviceAttributeMaxSharedMemoryPerBlock = 74
 };
 
-/* Values of hipPointer_attribute and of hipMemoryType. Versions of HIP before 6 have another number
- * for hipMemoryTypeDevice, which is hipMemoryTypeDevice5 here. */
+/* These are values of hipPointer_attribute and of hipMemoryType. Versions of HIP before 6 have
+ * another number for hipMemoryTypeDevice, which is hipMemoryTypeDevice5 here. */
 enum {
     HIP_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
     HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
@@ -68,7 +69,8 @@ typedef struct bsmm_hip_driver {
     int device_type; /* the value of hipMemoryTypeDevice in this HIP version */
 } bsmm_hip_driver;
 
-/* The simulator of AMD GPUs, and the names of the processors that it simulates, e.g. "gfx942". */
+/* bsmm_hip_simulator is the simulator of AMD GPUs. bsmm_hip_models are the names of the processors
+ * that it simulates, e.g. "gfx942". */
 extern const bsmm_gpu_simulator bsmm_hip_simulator;
 extern const char *const bsmm_hip_models[];
 
