@@ -18,7 +18,7 @@ static struct {
     sim_hot hot[HOT_LINES];
 } kept[KEPT]; /* Holds the last launches in a ring buffer. */
 static uint64_t kept_count;
-/* The value that bsmm_sim_time has set, or -1 if the program has not called it. */
+/* Holds the value that bsmm_sim_time has set, or -1 if the program has not called it. */
 static int mode = -1;
 
 static size_t least(size_t a, size_t b) {

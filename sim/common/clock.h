@@ -50,10 +50,11 @@ SIM_EXPORT void bsmm_sim_time(int mode);
  * not among the last 64 timed launches. */
 SIM_EXPORT int bsmm_sim_times(unsigned back, char *name, size_t name_bytes, double *times,
                               size_t count);
-/* Returns one of the lines of source at which the waves or warps of such a launch wait longest, the
- * longest first. Writes the line to `place`, or the text of an instruction without a line. Writes
- * the cycles of the first `count` causes to `cycles`, in the order of the launch's times. Returns 0
- * if there are not that many lines. */
+/* Returns one of the lines of source at which the waves (or warps) of a launch wait longest. The
+ * launch is the one that happened `back` launches before the last one. Line 0 has the longest wait.
+ * Writes the line to `place`, or the text of an instruction without a line. Writes the cycles of
+ * the first `count` causes to `cycles`, in the order of the stalls in the launch's times. Returns 0
+ * if the launch has no line `number`. */
 SIM_EXPORT int bsmm_sim_stalls(unsigned back, unsigned number, char *place, size_t place_bytes,
                                double *cycles, size_t count);
 #endif

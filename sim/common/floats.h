@@ -1,4 +1,5 @@
-/* Declares what both simulators need of floats: their bits, and the minimum and maximum of two. */
+/* Defines functions on floats that both simulators need. They convert floats from and to their
+ * bits, and return the minimum and maximum of two floats. */
 #ifndef SIM_COMMON_FLOATS_H
 #define SIM_COMMON_FLOATS_H
 #include <stdint.h>
@@ -25,8 +26,8 @@ static inline double sim_double(uint64_t bits) {
     return v;
 }
 
-/* Return the minimum or maximum as both vendors define them. If one source is NaN, the result is
- * the other source. -0 is less than +0. */
+/* These functions return the minimum or maximum as both vendors define them. If one source is NaN,
+ * the result is the other source. -0 is less than +0. */
 static inline float min_f32(float a, float b) {
     const float zero = sim_float(sim_bits(a) | sim_bits(b));
     return a < b || b != b ? a : a == b ? zero : b;

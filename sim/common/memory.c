@@ -11,7 +11,7 @@ enum { PAGE = 4096 };
 
 typedef struct {
     uint64_t begin, size;
-    /* Two numbers that the caller attaches to the allocation by sim_memory_mark. */
+    /* These are two numbers that the caller attaches to the allocation by sim_memory_mark. */
     int type, device;
 } block;
 

@@ -5,11 +5,11 @@
  *
  * 1. The exponent of a product is the sum of its elements' exponents. A subnormal element has the
  *    exponent of the smallest normal number. Let `top` be the largest exponent of all nonzero
- * products and of the accumulator.
+ *    products and of the accumulator.
  * 2. All products and the accumulator are truncated to multiples of 2^(top - fraction). The
  *    truncated numbers are added exactly.
  * 3. The sum is truncated to `kept` bits after its leading bit. If the accumulator is f16, the sum
- * is rounded to the nearest f16 instead. A result of 0 is +0. */
+ *    is rounded to the nearest f16 instead. A result of 0 is +0. */
 #ifndef SIM_COMMON_TENSOR_CORE_H
 #define SIM_COMMON_TENSOR_CORE_H
 #include <math.h>
@@ -19,8 +19,8 @@
 
 typedef struct sim_tensor_rule {
     int fraction, kept;
-    /* The exponents of the smallest normal element of A and of B, and of the smallest normal
-     * accumulator. */
+    /* These are the exponents of the smallest normal element of A and of B, and of the smallest
+     * normal accumulator. */
     int least_a, least_b, least_sum;
 } sim_tensor_rule;
 
@@ -69,8 +69,8 @@ typedef struct sim_tensor_vector {
     bool zero;                            /* True if all elements are 0. */
 } sim_tensor_vector;
 
-/* The exponent of an element that is 0. Its sum with the exponent of any other element is less than
- * SIM_TENSOR_NONE / 2, which is less than the exponent of every product that is not 0. */
+/* An element that is 0 has this exponent. The sum of this exponent and that of any other element is
+ * less than SIM_TENSOR_NONE / 2, which is less than the exponent of every product that is not 0. */
 enum { SIM_TENSOR_NONE = -1000 };
 
 /* Converts k elements. `least` is the exponent of the smallest normal number of their format. */

@@ -10,7 +10,7 @@ typedef struct {
     double time;
     uint32_t wave;
 } sim_turn;
-/* A binary heap of the waves that can continue. at[0] is the next turn. */
+/* Holds a binary heap of the waves that can continue. at[0] is the next turn. */
 typedef struct {
     sim_turn *at;
     uint32_t count;
@@ -19,7 +19,7 @@ typedef struct {
 /* Makes room for `waves` waves. Returns false if memory runs out. */
 bool sim_turns_make(sim_turns *t, uint32_t waves);
 void sim_turns_free(sim_turns *t);
-/* Adds a wave that waits for no turn yet. */
+/* Adds a turn for a wave that has no turn in the heap. The wave can continue at `time`. */
 void sim_turns_push(sim_turns *t, double time, uint32_t wave);
 /* Removes the next turn and returns its wave. */
 uint32_t sim_turns_pop(sim_turns *t);

@@ -35,8 +35,8 @@ enum gfx9_atomic {
  * its operands. Only compare-and-swap and masked-or use data2. */
 uint64_t gfx9_atomic_value(int what, uint64_t old, uint64_t data, uint64_t data2, int bytes);
 
-/* Tell how a loaded value is written to a register. FORM_SIGNED extends the sign. FORM_LOW and
- * FORM_HIGH write only one half of the register and keep the other half. */
+/* These values tell how a loaded value is written to a register. FORM_SIGNED extends the sign.
+ * FORM_LOW and FORM_HIGH write only one half of the register and keep the other half. */
 enum { FORM_PLAIN, FORM_SIGNED = 1, FORM_LOW = 2, FORM_HIGH = 4 };
 uint32_t gfx9_widened(uint32_t raw, int bytes, int form);
 

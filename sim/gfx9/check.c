@@ -27,8 +27,8 @@ static bool is_result(const gfx9_inst *i) {
 
 static void check_written(gfx9_wave *w, const gfx9_inst *i) {
     const uint64_t exec = gfx9_exec(w);
-    /* Compilers save whole registers in scratch memory, also lanes that no code uses. The data of
-     * such a store is operand 1. */
+    /* Compilers save whole registers in scratch memory, including lanes that no code has written.
+     * The data of such a store, operand 1, is therefore not checked. */
     const uint32_t count = strncmp(i->row->name, "scratch_store", 13) == 0 ? 1 : i->operand_count;
     for (uint32_t k = 0; k < count; k++) {
         const gfx9_operand *o = &i->op[k];
@@ -44,8 +44,9 @@ static void check_written(gfx9_wave *w, const gfx9_inst *i) {
     }
 }
 
-/* Returns the first wait state in which operand k of an instruction may access register r. C of a
- * matrix instruction may be the whole result of an earlier one much sooner than a part of it. */
+/* Returns the first wait state in which operand k of an instruction may access register r. A matrix
+ * instruction may read the whole result of an earlier matrix instruction as C much sooner than a
+ * part of that result. */
 static uint64_t ready_at(const gfx9_wave *w, const gfx9_inst *i, uint32_t k, uint32_t r) {
     const bool matrix = i->row->cost == COST_MFMA, writes = k == 0 && !matrix;
     const uint32_t reg = i->op[k].reg + r;

@@ -46,8 +46,8 @@ static inline uint32_t gfx9_f32_to_bf16(float f) {
 enum gfx9_small { FP8, BF8, FP8_FNUZ, BF8_FNUZ, FP6, BF6, FP4 };
 typedef struct {
     int exponent, mantissa, bias;
-    /* `fnuz` is nonzero if the code of -0 means NaN. `nan` is nonzero if the code of all ones
-     * means NaN, or if the codes of the highest exponent do in a format with infinity. */
+    /* `fnuz` is nonzero if the code of -0 means NaN. `nan` is nonzero if the code of all ones means
+     * NaN or, in a format with infinity, if other codes with the highest exponent mean NaN. */
     int fnuz, infinity, nan;
 } gfx9_format;
 extern const gfx9_format gfx9_formats[];

@@ -156,9 +156,9 @@ static uint64_t row_distance(const gfx9_wave *w, const gfx9_inst *i, uint32_t ro
     return least;
 }
 
-/* Records that an instruction concerns a register. A write ends what an earlier write had begun:
- * after a SALU instruction has overwritten an SGPR, it no longer matters that a VALU one wrote it.
- */
+/* Records that an instruction concerns a register. A write ends the effects of earlier writes. For
+ * example, after a SALU instruction has overwritten an SGPR, it no longer matters that a VALU
+ * instruction wrote the SGPR earlier. */
 static void touch(gfx9_wave *w, const gfx9_inst *i, uint32_t reg) {
     for (uint32_t k = 0; k < HAZARD_KINDS; k++)
         if (i->effects >> k & 1)

@@ -196,8 +196,9 @@ static const struct {
     {{648, 0}, 4, 72},       {{652, 772}, 4, 24}, {{696, 0}, 8, 75},   {{1416, 376}, 8, 10002},
     {{1424, 352}, 4, 10000},
 };
-/* The offsets of the members of hipDeviceProp_t that are no attributes, and the sizes in bytes of
- * the two layouts. The member `arch` is a set of bits for abilities such as 64-bit atomics. */
+/* Gives, for the two layouts, the offsets of the members of hipDeviceProp_t that are no attributes,
+ * and the sizes in bytes. The member `arch` is a set of bits for abilities such as 64-bit atomics.
+ */
 enum { R0600, R0000 };
 static const struct {
     size_t memory, name, bus, arch, bytes;

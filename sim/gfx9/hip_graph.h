@@ -34,11 +34,11 @@ hip_graph **hip_capture_of(hipStream_t stream);
 /* Does a copy or a fill at once. If the program captures the stream, the function adds the work to
  * the graph instead. */
 hipError_t hip_queue(hipStream_t stream, const hip_work *work);
-/* Do the work of a node that copies or fills memory. */
+/* These functions do the work of a node that copies or fills memory. */
 hipError_t hip_run_copy(hip_work *work);
 hipError_t hip_run_fill(hip_work *work);
 
-/* Holds what both ways to launch a kernel give. */
+/* Holds the arguments of a kernel launch, which a call or a node of a graph gives. */
 typedef struct hip_call {
     hipFunction_t function;
     uint32_t grid[3], block[3], shared;

@@ -29,7 +29,8 @@ const char *bsmm_sim_row(unsigned number) {
 }
 
 /* Returns the size of an ELF image in bytes. HIP passes only the image's address, so the function
- * computes the size from the ELF header. It is the end of the section headers, which come last. */
+ * computes the size from the ELF header. The image ends where the section headers end, because they
+ * come last. */
 static size_t image_size(const uint8_t *image) {
     uint64_t at;
     uint16_t size, count;

@@ -19,7 +19,8 @@ typedef struct {
     uint32_t value;
     size_t width;
 } hipMemsetParams;
-/* A place in memory. Its position has x, y and z. Without an array, x is in bytes. */
+/* Describes a place in memory. Its position has the coordinates x, y and z. If `array` is NULL, x
+ * is in bytes. */
 typedef struct {
     void *array;
     size_t at[3];

@@ -75,7 +75,8 @@ static inline uint32_t lerp_bytes(uint32_t a, uint32_t b, uint32_t c) {
     return r;
 }
 
-/* Return the minimum or maximum as IEEE 754-2019 does: NaN if a source is NaN. */
+/* These functions return the minimum or maximum as IEEE 754-2019 defines them. The result is NaN if
+ * a source is NaN. */
 static inline float minimum_f32(float a, float b) {
     return a != a ? a : b != b ? b : min_f32(a, b);
 }

@@ -198,12 +198,13 @@ static void run_program(reader *r, gfx9_lines *l, const program *p) {
 static void read_unit(reader *r, const gfx9_debug *d, gfx9_lines *l) {
     const uint64_t version = fixed(r, 2);
     if (version != 4 && version != 5) return;
-    if (version == 5) skip(r, 2); /* The sizes of an address and of a segment selector. */
+    if (version == 5) skip(r, 2); /* Skips the sizes of an address and of a segment selector. */
     const uint64_t size = fixed(r, 4);
     reader head = *r;
     skip(r, size);
     program p = {.step = (uint8_t)fixed(&head, 1), .files = l->file_count};
-    skip(&head, 2); /* The operations of an instruction, and default_is_stmt. */
+    /* Skips the maximum number of operations of an instruction, and default_is_stmt. */
+    skip(&head, 2);
     p.base = (int8_t)fixed(&head, 1);
     p.range = (uint8_t)fixed(&head, 1), p.first = (uint8_t)fixed(&head, 1);
     p.lengths = head.at;
@@ -219,7 +220,7 @@ static void read_unit(reader *r, const gfx9_debug *d, gfx9_lines *l) {
 static int by_address(const void *a, const void *b) {
     const line_row *x = a, *y = b;
     if (x->address != y->address) return x->address < y->address ? -1 : 1;
-    /* The end of a sequence goes before the start of the next one. */
+    /* At the same address, the end of a sequence comes before the start of the next sequence. */
     return (x->line != 0) - (y->line != 0);
 }
 

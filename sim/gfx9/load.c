@@ -189,8 +189,8 @@ static const char *relocate(const file *f, gfx9_object *object, const Elf64_Shdr
     return NULL;
 }
 
-/* Reads the line table from the sections of that name. A code object without one, or with a
- * damaged one, only has no lines. */
+/* Reads the line table from the debug sections. If the code object has no line table, or a damaged
+ * one, its instructions have no lines. This is no error. */
 static void load_lines(const file *f, gfx9_object *object) {
     gfx9_debug d = {0};
     const struct {

@@ -159,9 +159,10 @@ static void write_d(gfx9_wave *w, const gfx9_operand *o, uint32_t count, uint32_
         memcpy(w->v[o->reg + r], d[r], sizeof d[r]), w->written[o->reg + r] = ~0ull;
 }
 
-/* Says in which order an instruction adds the products of a result and C. AMD has not published the
- * order, so no program may depend on it. Product number k ^ `flip` is the k-th that is added. C is
- * added first, or last if `late` is true. With the default seed of 1, k ascends and C is first. */
+/* Tells in which order an instruction adds the products of a result and C. AMD has not published
+ * the order, so no program may depend on it. Product number k ^ `flip` is the k-th that is added. C
+ * is added first, or last if `late` is true. With the default seed of 1, k ascends and C is first.
+ */
 typedef struct {
     uint32_t flip;
     bool late;
@@ -438,9 +439,11 @@ bool gfx9_is_xdl(const gfx9_inst *i) {
     return input != IN_F32 && input != IN_F64;
 }
 
-/* Gives the wait states after a matrix instruction until another instruction may read its result,
- * overwrite it, or read a part of it or all of it as C. `part_xdl` holds for XDL instructions,
- * which read a result of f32 or f64 without wait states. */
+/* Gives the numbers of wait states after a matrix instruction until another instruction may use its
+ * result. `read` and `write` are for an instruction that reads or overwrites the result. `part` is
+ * for a matrix instruction that reads a part of the result as C, and `own` for one that reads the
+ * whole result as C. `part_xdl` replaces `part` if the reading instruction is an XDL instruction.
+ * Such an instruction reads a result of f32 or f64 without wait states. */
 typedef struct {
     uint32_t read, write, part, part_xdl, own;
 } states;

@@ -194,8 +194,9 @@ struct gfx9_wave {
      * that the DPP modifier of the current instruction allows to write. */
     uint64_t lane_exec, dpp_lanes;
     uint32_t scc, mode, pc, stop;
-    /* The mode that s_set_gpr_idx has set. Bits 1, 2 and 4 add the index in M0 to the register
-     * numbers of the three sources. Bit 8 adds it to that of the result. */
+    /* Holds the mode that s_set_gpr_idx has set. Bits 1, 2 and 4 add the index in M0 to the
+     * register numbers of the three sources. Bit 8 adds the index to the register number of the
+     * result. */
     uint32_t indexed;
     gfx9_group *group;
     uint8_t *scratch;
@@ -209,17 +210,18 @@ struct gfx9_wave {
     uint64_t written[VGPRS]; /* Holds for each VGPR a mask of the lanes that have written it. */
     /* Counts the wait states so far, i.e. one for each instruction plus those of s_nop. */
     uint64_t issued;
-    /* Hold for each VGPR the first wait state in which an instruction may read it or write it,
-     * after a matrix instruction has written it or has read it as C. */
+    /* These arrays hold for each VGPR the first wait state in which an instruction may read it or
+     * write it, after a matrix instruction has written it or has read it as C. */
     uint64_t ready[VGPRS], free[VGPRS];
-    /* Hold for each VGPR that a matrix instruction has written the first register of its result,
-     * and the first wait state in which another matrix instruction may read it as C. It depends on
-     * whether that instruction is an XDL one (index 1), and on whether its C is the whole result.
-     */
+    /* These arrays hold, for each VGPR that a matrix instruction has written, the first register of
+     * its result, and the first wait state in which another matrix instruction may read the VGPR as
+     * C. This wait state is in ready_as_own_c if the C of the reading instruction is the whole
+     * result. Otherwise it is in ready_as_c, with index 1 if the reading instruction is an XDL
+     * instruction. */
     uint16_t result_of[VGPRS];
     uint64_t ready_as_c[2][VGPRS], ready_as_own_c[VGPRS];
-    /* Holds for each kind of effect the wait state in which it last concerned a register: VGPRs,
-     * SGPRs, MODE (hazards.c). */
+    /* Holds for each kind of effect and each register the wait state of the last effect on the
+     * register. The registers are the VGPRs, the SGPRs and MODE (hazards.c). */
     uint64_t touched[HAZARD_KINDS][VGPRS + SGPRS + 1];
     /* Points to the trace that the time model records (time.h), or is NULL. */
     struct gfx9_trace *trace;
@@ -302,10 +304,10 @@ typedef struct {
     double cus, waves;
     /* `matrix_busy` counts the cycles in which matrix units work. */
     double instructions, matrix_busy;
-    /* `lds_busy` counts the cycles of LDS. `lds_conflicts` counts those that bank conflicts cause.
-     */
+    /* `lds_busy` counts the cycles in which LDS works. `lds_conflicts` counts the part of them that
+     * bank conflicts cause. */
     double lds_busy, lds_conflicts;
-    /* Count the bytes that each cache level and HBM have delivered or received. */
+    /* These fields count the bytes that each cache level and HBM have delivered or received. */
     double l1_bytes, l2_bytes, mall_bytes, hbm_bytes;
     double stalls[STALLS]; /* Counts the cycles in which waves wait, for each cause. */
 } gfx9_times;
@@ -322,8 +324,8 @@ typedef struct {
     const void *kernarg; /* Points to the kernel's explicit arguments as they lie in memory. */
     size_t kernarg_size;
     uint32_t checks;
-    /* `seed` varies the order of waves, and that in which MFMA adds. `limit` is the largest number
-     * of instructions that a wave may execute, or 0 for the default. */
+    /* `seed` varies the order of waves, and the order in which MFMA adds. `limit` is the largest
+     * number of instructions that a wave may execute, or 0 for the default. */
     uint64_t seed, limit;
     /* The simulator writes here the number of instructions that the launch has executed. */
     uint64_t steps;

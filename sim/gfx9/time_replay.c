@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Give times in cycles. In ISSUE cycles, a SIMD issues at most one instruction of each kind, and
- * each wave issues at most one instruction. A branch that is taken delays its wave by TAKEN
- * cycles. */
+/* All constants except COUNTERS are times in cycles. In ISSUE cycles, a SIMD issues at most one
+ * instruction of each kind, and each wave issues at most one instruction. A branch that is taken
+ * delays its wave by TAKEN cycles. A wait counter of the model has room for COUNTERS times. */
 enum { ISSUE = 4, TRANSCENDENTAL = 16, TAKEN = 32, SLEEP = 64, COUNTERS = 64 };
 
 /* Names the kinds of instructions that need special treatment, because no unit of the SIMD

@@ -92,8 +92,9 @@ void gfx9_trace_step(gfx9_wave *w, const gfx9_inst *i) {
     if (i->row->cost == COST_LDS) record_lds(w, i, e);
 }
 
-/* Cache lines of scratch memory have numbers from this one on. The lines of device memory have
- * smaller numbers, because device memory is one range of 2^38 bytes. */
+/* Cache lines of scratch memory have numbers from scratch_lines on. The lines of device memory have
+ * smaller numbers, because device memory is one range of 2^38 bytes. One 32-bit word of each lane
+ * takes WORD_LINES cache lines. */
 enum { WORD_LINES = LANES * 4 / LINE };
 static const uint32_t scratch_lines = 1u << 31;
 
