@@ -9,7 +9,7 @@
 
 enum { M = 64, N = 48, K = 64 };
 
-/* Hold the operands a (x, xs) and b (w, ws), i.e. mxfp4 elements and their scales. */
+/* These arrays hold the operands a (x, xs) and b (w, ws), i.e. mxfp4 elements and their scales. */
 static uint8_t x[M * K / 2], xs[M * K / 32], w[N * K / 2], ws[N * K / 32];
 static float y[M * N];
 

@@ -8,8 +8,8 @@
 enum { E2M1 = 4 };
 typedef int32_t i32x4 __attribute__((vector_size(16)));
 
-/* Multiplies one A by one B on the GPU. `b` holds the columns of B one after another, so that the
- * kernel reads A and B in the same way. */
+/* Multiplies A by B on the GPU. `b` holds the columns of B one after another, so that the kernel
+ * reads A and B in the same way. */
 KERNEL void multiply(const GLOBAL uint8_t *a, const GLOBAL uint8_t *b,
                      const GLOBAL uint8_t *a_scales, const GLOBAL uint8_t *b_scales,
                      GLOBAL float *d) {

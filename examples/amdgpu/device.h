@@ -7,8 +7,8 @@
 #define GLOBAL __attribute__((address_space(1)))
 #define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64)))
 
-/* Vector types of the operands of matrix instructions. Each lane of a wave holds one such
- * vector. */
+/* These are the vector types of the operands of matrix instructions. Each lane of a wave holds one
+ * such vector. */
 typedef float f32x4 __attribute__((vector_size(16)));
 typedef float f32x16 __attribute__((vector_size(64)));
 typedef int32_t i32x8 __attribute__((vector_size(32)));

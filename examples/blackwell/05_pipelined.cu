@@ -1,8 +1,8 @@
 /* Implements step 5 of 7 of this series of GEMM kernels for Blackwell, a ring buffer of three
- * stages in shared memory. One thread loads two k blocks ahead of the products. Before it loads a
- * stage again, it must wait for the products that read the stage. The products of the current k
- * block are already queued then, so the tensor cores stay busy. This step avoids the wait for
- * memory before each k block. */
+ * stages in shared memory. One thread loads two k blocks ahead of the products. Before the thread
+ * loads a stage again, it must wait for the products that read the stage. The products of the
+ * current k block are already queued then, so the tensor cores stay busy. This step avoids the wait
+ * for memory before each k block. */
 #ifdef __CUDACC__
 #    define STAGES 3
 #    define CTAS   1

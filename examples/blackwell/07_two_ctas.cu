@@ -1,8 +1,8 @@
 /* Implements step 7 of 7 of this series of GEMM kernels for Blackwell, in which pairs of thread
  * blocks compute many tiles each. The two SMs of a pair multiply 256 rows of A by 256 rows of B
  * with one instruction (cta_group::2). Each block loads its 128 rows of A and half of the rows of
- * B, which halves the loads of B. It needs the scales of its rows of A and of all rows of B. The
- * blocks are persistent, so that a pair loads its next tile while it stores D. */
+ * B, which halves the loads of B. Each block also loads the scales of its rows of A and of all rows
+ * of B. The blocks are persistent, so that a pair loads its next tile while it stores D. */
 #ifdef __CUDACC__
 #    define STAGES 5
 #    define CTAS   2

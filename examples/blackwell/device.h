@@ -17,8 +17,8 @@
 #    define MMA_SCALED PTX_TCGEN05_MMA_SCALED
 #endif
 
-/* Number the columns of tensor memory. The accumulator comes first, and two sets of block scales
- * follow. The scales of 128 rows by 4 blocks take 4 columns. */
+/* These constants number the columns of tensor memory. The accumulator comes first, and two sets of
+ * block scales follow. The scales of 128 rows by 4 blocks take 4 columns. */
 enum {
     COLUMNS = 512,
     SCALES_AT = TILE_N,
@@ -132,8 +132,9 @@ static __device__ __forceinline__ void copy_scales(const ladder_params *p, uint3
 }
 #endif
 
-/* Issues the products of a k block. Each tcgen05.mma reads scales from number `first` of the k
- * block on. They are in byte first % 4 of the columns of scale tile first / 4. */
+/* Issues the products of a k block. The scales that a tcgen05.mma reads begin with scale number
+ * `first` of the k block. This scale is in byte first % 4 of the columns of scale tile first / 4.
+ */
 static __device__ __forceinline__ void multiply(const ladder_params *p, uint32_t d, uint32_t scales,
                                                 uint32_t stage, uint32_t block) {
     const uint64_t a = ptx_tcgen05_rows_128(stage_at(stage)),

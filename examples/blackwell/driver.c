@@ -103,7 +103,7 @@ device_kernel device_open(const char *ptx, const char *name, uint32_t shared_byt
     return made;
 }
 
-/* Point to functions of the simulator of PTX (sim/ptx/cuda.h), or are NULL on a real GPU. */
+/* These pointers are functions of the simulator of PTX (sim/ptx/cuda.h), or NULL on a real GPU. */
 static void (*set_time_mode)(int mode);
 static int (*get_times)(unsigned back, char *name, size_t name_bytes, double *times, size_t count);
 
@@ -115,7 +115,8 @@ void device_use_model(bool complete) {
 }
 
 bool device_read_model(device_model *to) {
-    /* The places of these numbers among those that bsmm_sim_times writes. */
+    /* These are the indices of three numbers in the array that bsmm_sim_times writes, and the
+     * length of its part that this program reads. */
     enum { SECONDS = 0, BUSY = 9, LOOP = 21, TIMES };
     double times[TIMES] = {0};
     if (!get_times || !get_times(0, NULL, 0, times, TIMES) || times[LOOP] <= 0) return false;

@@ -30,7 +30,7 @@ void device_use_model(bool complete);
 bool device_read_model(device_model *to);
 
 /* Allocates `bytes` bytes of device memory. If `from` is not NULL, copies the bytes at `from` to
- * it. */
+ * the new memory. */
 void *device_new(const void *from, size_t bytes);
 void device_read(void *to, const void *from, size_t bytes);
 void device_free(void *memory);

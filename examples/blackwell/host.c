@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The size of the product: `m` rows and `n` columns of D, and `k` columns of A and B, which are
- * `k_blocks` k blocks. Unless the arguments set the sizes, D has two tiles of a pair of thread
- * blocks, one in each half of its columns, and there are four k blocks. */
+/* Gives the size of the product, i.e. `m` rows and `n` columns of D, and `k` columns of A and B,
+ * which are `k_blocks` k blocks. Unless the arguments set the sizes, D has two tiles of a pair of
+ * thread blocks, one in each half of its columns, and there are four k blocks. */
 static struct {
     uint32_t m, n, k, k_blocks;
     bool checked; /* True if the results are compared with those of the reference kernel. */

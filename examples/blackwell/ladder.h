@@ -19,13 +19,13 @@ enum {
     STAGING_BYTES = 16384 /* Holds a part of D in shared memory before TMA stores it. */
 };
 
-/* Count the bytes of shared memory for one stage, i.e. for a k block of A, of B and of their
- * scales. `ctas` thread blocks share the rows of B. */
+/* These macros give the bytes of shared memory for one stage, i.e. for a k block of A, of B and of
+ * their scales. `ctas` thread blocks share the rows of B. */
 #define A_BYTES           (TILE_M * ROW_BYTES)
 #define B_BYTES(ctas)     (TILE_N * ROW_BYTES / (ctas))
 #define SCALES_BYTES      ((TILE_M + TILE_N) / SCALE_ROWS * MOST_SCALE_TILES * SCALE_TILE)
 #define STAGE_BYTES(ctas) (A_BYTES + B_BYTES(ctas) + SCALES_BYTES)
-/* Counts the bytes of shared memory of a thread block. The last 256 bytes are for barriers. */
+/* Gives the bytes of shared memory of a thread block. The last 256 bytes are for barriers. */
 #define SHARED_BYTES(stages, ctas) ((stages)*STAGE_BYTES(ctas) + STAGING_BYTES + 256)
 
 /* Names the kinds of tcgen05.mma. KIND_MXF8F6F4 multiplies elements of 8 or 4 bits, KIND_MXF4

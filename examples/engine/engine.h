@@ -55,10 +55,11 @@ typedef struct engine {
 
 /* Every function below that returns bool has printed an error message if it returns false. */
 
-/* Prints the library's message if `status` is a failure. Returns true if it is not. */
+/* Prints the library's message if `status` is a failure. Returns true if `status` is BSMM_OK. */
 bool engine_ok(bsmm_status status, const char *what);
 
-/* Reads all layers of a file. It quantizes unscaled weights to `format`, and keeps others. */
+/* Reads all layers of a file. The function quantizes unscaled weights to `format`. It does not
+ * change weights that the file stores quantized. */
 bool engine_load(engine *e, const char *path, const char *format);
 /* Packs the weights in the device's memory. The plans must exist. */
 bool engine_pack(engine *e);
@@ -76,7 +77,8 @@ bool engine_queue(const engine *e, int64_t rows);
 /* Computes `rows` rows of hidden values in bf16. The results replace the input. */
 bool engine_serve(const engine *e, uint16_t *hidden, int64_t rows);
 
-/* Captures one CUDA graph for each class. On devices other than NVIDIA GPUs it does nothing. */
+/* Captures one CUDA graph for each class. On devices other than NVIDIA GPUs the function does
+ * nothing. */
 bool engine_capture(engine *e);
 /* Launches the graph of class number `index`. */
 bool engine_launch(const engine *e, int index);

@@ -1,8 +1,9 @@
 /* Loads a model, serves batches of 1 to 512 tokens and checks a row of each batch.
  *
  *   usage: bsmm_engine MODEL.safetensors [DEVICE [FORMAT]]
- *   DEVICE is cpu unless given. FORMAT is the format of weights that the file stores unscaled,
- * mxfp4 unless given. The last line says whether all errors are within their bounds. */
+ * DEVICE is cpu by default. The program quantizes weights that the file stores unscaled to FORMAT,
+ * which is mxfp4 by default. The last line of the output tells whether all errors are within their
+ * bounds. */
 #include "engine.h"
 
 #include <stdio.h>

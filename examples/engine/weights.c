@@ -113,8 +113,9 @@ static bool upload(const engine *e, const void *from, uint64_t bytes, void **to)
                      engine_ok(bsmm_copy_memory(&exec, *to, from, bytes), "weight"));
 }
 
-/* On a GPU, bsmm_pack_b reads the weight from device memory and queues its work in the stream. The
- * copy of the weight must therefore live until the stream is done. */
+/* Packs a weight in device memory. On a GPU, bsmm_pack_b reads the weight from device memory and
+ * queues its work in the stream. The copy of the weight must therefore live until the stream is
+ * done. */
 static bool pack_weight(const engine *e, const engine_product *product, engine_weight *weight) {
     const bsmm_matrix *host = &weight->host;
     bsmm_exec exec = {sizeof exec, .device = e->device, .stream = e->stream};

@@ -151,7 +151,7 @@ typedef struct llm_state {
     float *keys, *values;
     float *angles; /* The cosine and sine for each position and pair of values. */
     float *x, *normed, *qkv, *attended, *gate_up, *active, *logits;
-    /* If it is not NULL, the model calls it after each product with the result y. */
+    /* If `watch` is not NULL, the model calls it after each product, and y is the result. */
     void (*watch)(struct llm_state *s, const llm_product *p, const llm_weight *w, int64_t rows,
                   const float *y);
     void *watch_context;
