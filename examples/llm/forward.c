@@ -1,4 +1,4 @@
-/* Computes the layers of a Llama model, i.e. RMSNorm, attention and SwiGLU. */
+/* Computes the layers of a Llama model, which consist of RMSNorm, attention and SwiGLU. */
 #include "llm.h"
 
 #include <math.h>

@@ -77,8 +77,8 @@ typedef struct llm_product {
     bsmm_matrix a, b, d;
     uint32_t packed; /* The packed format of the weights. */
     bsmm_plan *plan;
-    /* A second plan for one row, which is necessary on a GPU because its plans have a fixed number
-     * of rows. */
+    /* This second plan is for one row. It is necessary on a GPU, because plans for a GPU have a
+     * fixed number of rows. */
     bsmm_plan *plan_of_one;
     bsmm_buffers buffers; /* Point to memory of the device. */
 } llm_product;

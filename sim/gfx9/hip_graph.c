@@ -18,7 +18,7 @@ static hipError_t no_memory(void) {
     return hip_fail(hipErrorOutOfMemory, "out of memory");
 }
 
-/* Makes room for one more element of `bytes` bytes behind `count` elements. */
+/* Makes room for one more element of `bytes` bytes after `count` elements. */
 static bool grow(void *array, size_t count, size_t bytes) {
     void *old, *larger;
     memcpy(&old, array, sizeof old);

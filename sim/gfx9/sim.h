@@ -162,7 +162,7 @@ struct gfx9_inst {
     bool offen, idxen, lds, glc, offset_reg;
     int32_t offset, offset1, target;
     uint32_t hazards; /* Bits of the rows of hazards.c that concern this instruction. */
-    uint8_t effects;  /* What the instruction does to registers (hazards.c). */
+    uint8_t effects;  /* Tells what the instruction does to registers. */
     gfx9_operand op[8];
     sim_record *record; /* Counts executions of the opcode, or is NULL. */
 };

@@ -1,5 +1,5 @@
-/* The host side of the bf16 product, i.e. of the GEMM kernels that support operands of any format
- * (bf16_product.h). It chooses a kernel and fills its parameters. */
+/* This is the host code of the bf16 product, i.e. of the GEMM kernels that support operands of any
+ * format (bf16_product.h). It chooses a kernel and fills its parameters. */
 #include "gpu/bf16_jobs.h"
 
 /* Returns true if one bf16 number holds each value of the operand exactly. fp32 scales do not

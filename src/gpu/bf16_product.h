@@ -40,7 +40,7 @@ typedef struct bsmm_bf16_side {
     uint32_t outside;
 } bsmm_bf16_side;
 
-/* Parameters of one bf16 product. */
+/* Holds the parameters of one bf16 product. */
 typedef struct bsmm_bf16_job {
     bsmm_bf16_side sides[2]; /* A and B */
     bsmm_gpu_epilogue epilogue;

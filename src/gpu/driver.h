@@ -46,8 +46,8 @@ typedef struct bsmm_gpu_meaning {
 /* Returns the status of the entry for `result` in the table `rows`, or BSMM_E_DEVICE if the table
  * has no such entry, and sets the error message. The message has three parts. The first is `call`,
  * the name of the driver's function. The second is `name`, the driver's name of the error, or
- * "unknown error" if it is NULL. The third is the entry's advice, or else the driver's text `text`,
- * which may be NULL. */
+ * "unknown error" if `name` is NULL. The third is the entry's advice, or else the driver's text
+ * `text`, which may be NULL. */
 bsmm_status bsmm_gpu_fail(const bsmm_gpu_meaning *rows, size_t count, int result, const char *call,
                           const char *name, const char *text);
 

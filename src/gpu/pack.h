@@ -139,8 +139,8 @@ BSMM_SHARED bool bsmm_pack_is_half(const bsmm_pack_header *h, uint32_t shift) {
 typedef struct bsmm_pair_codec {
     /* the right shift of the magnitudes and their mask, for both halves of a register at once */
     uint32_t down, mask;
-    /* Only for bf16: multiplying by this factor moves a code from the top of a byte to the exponent
-     * and mantissa of a bf16 number. The multiplication replaces a left shift. */
+    /* Only packing to bf16 uses this factor. Multiplying by it moves a code from the top of a byte
+     * to the exponent and mantissa of a bf16 number. The multiplication replaces a left shift. */
     uint32_t up;
     /* the power of two that corrects the exponent bias, in both halves of a register */
     uint32_t unbias;
@@ -157,8 +157,9 @@ typedef struct bsmm_pack_words {
     uint64_t high, across;
 } bsmm_pack_words;
 
-/* Parameters of one launch of a packing kernel, passed by value. An item is the consecutive
- * elements along K that one thread loads at once: 8 elements if the result is bf16, else 16. */
+/* Holds the parameters of one launch of a packing kernel, passed by value. An item is the
+ * consecutive elements along K that one thread loads at once: 8 elements if the result is bf16,
+ * else 16. */
 typedef struct bsmm_pack_job {
     const uint8_t *data;
     const uint8_t *scales;
@@ -178,8 +179,8 @@ typedef struct bsmm_pack_job {
      * four blocks begin at a multiple of four. The value 2 means that `words` tells where this
      * uint32 lies. Blocks have 32 elements if scales are e8m0 and 16 if they are e4m3. */
     uint32_t fours;
-    /* For packing to bf16 (route BF16): a group (128 elements of a row) gets the scale 1 if the
-     * exponents of its block scales lie between fit_low and fit_high. */
+    /* These fields are for packing to bf16 (route BF16). A group (128 elements of a row) gets the
+     * scale 1 if the exponents of its block scales lie between fit_low and fit_high. */
     int32_t fit_low, fit_high;
     /* For exact packing to 8-bit floats (route FP8): 2^fold is the largest power of two by which an
      * element can be multiplied and stay exact in e4m3. */
@@ -209,8 +210,8 @@ typedef struct bsmm_pack_job {
     bsmm_pack_header *header;
 } bsmm_pack_job;
 
-/* Parameters for packing to bf16 by the thread blocks of a GEMM kernel (sm80/pack_plain.h), if bf16
- * holds all values of the operand without group scales. */
+/* Holds the parameters for packing to bf16 by the thread blocks of a GEMM kernel
+ * (sm80/pack_plain.h), if bf16 holds all values of the operand without group scales. */
 typedef struct bsmm_pack_plain {
     /* These are the parameters of a packing kernel for elements of 4, 6 or 8 bits with e8m0 scales.
      */
@@ -223,8 +224,8 @@ typedef struct bsmm_pack_plain {
     uint32_t columns, parts;
 } bsmm_pack_plain;
 
-/* Parameters for converting a packed operand in place from bf16 to f16. The kernel multiplies each
- * element by 2^shift. */
+/* Holds the parameters for converting a packed operand in place from bf16 to f16. The kernel
+ * multiplies each element by 2^shift. */
 typedef struct bsmm_pack_half_job {
     uint32_t *words; /* the packed elements, two in each word */
     uint64_t quads;  /* the number of groups of four words */
@@ -235,10 +236,10 @@ typedef struct bsmm_pack_half_job {
     const bsmm_pack_header *header;
 } bsmm_pack_half_job;
 
-/* Parameters of the kernel that copies an operand's fp32 scales to a layout that TMA can load. The
- * kernel is used if the GEMM kernel reads the operand's elements where the caller stores them. Each
- * scale covers 128 columns or more. Scale (r, c) of the result lies at to[r * row_pitch + c *
- * col_pitch]. Padding is 0. */
+/* Holds the parameters of the kernel that copies an operand's fp32 scales to a layout that TMA can
+ * load. The kernel is used if the GEMM kernel reads the operand's elements where the caller stores
+ * them. Each scale covers 128 columns or more. Scale (r, c) of the result lies at to[r * row_pitch
+ * + c * col_pitch]. Padding is 0. */
 typedef struct bsmm_pack_scales_job {
     const float *scales;
     float *to;

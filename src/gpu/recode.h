@@ -1,5 +1,5 @@
-/* Parameters of the kernels that convert matrices in device memory: quantize, dequantize, move
- * scales to another layout, and find the largest magnitude. */
+/* Defines the parameters of the kernels that convert matrices in device memory. These kernels
+ * quantize, dequantize, move scales to another layout, and find the largest magnitude. */
 #ifndef BSMM_GPU_RECODE_H
 #define BSMM_GPU_RECODE_H
 
@@ -38,8 +38,8 @@ typedef enum bsmm_quantize_quick {
     BSMM_QUICK_E3M2 = 8
 } bsmm_quantize_quick;
 
-/* Parameters for quantizing f32, f16 or bf16 to codes and scales. An item is 16 consecutive
- * elements, which one thread converts at once. */
+/* Holds the parameters for quantizing f32, f16 or bf16 to codes and scales. An item is 16
+ * consecutive elements, which one thread converts at once. */
 typedef struct bsmm_quantize_job {
     const uint8_t *src;
     uint8_t *dst, *scales;
@@ -95,7 +95,7 @@ typedef enum bsmm_dequantize_way {
     BSMM_WAY_DOUBLE = 3  /* computes in double, which is the slow path */
 } bsmm_dequantize_way;
 
-/* Parameters for dequantizing codes and scales of any format to f32, f16 or bf16. */
+/* Holds the parameters for dequantizing codes and scales of any format to f32, f16 or bf16. */
 typedef struct bsmm_dequantize_job {
     const uint8_t *src, *scales;
     uint8_t *dst;
@@ -129,9 +129,9 @@ enum {
     BSMM_DEQUANTIZED_ROWS_MADE = 8,
 };
 
-/* Parameters for copying scale codes from one layout to another. The destination has rows x cols
- * codes including its padding. The first known_rows x known_cols codes are scales, and the padding
- * becomes 0. */
+/* Holds the parameters for copying scale codes from one layout to another. The destination has rows
+ * x cols codes including its padding. The first known_rows x known_cols codes are scales, and the
+ * padding becomes 0. */
 typedef struct bsmm_relayout_job {
     const uint8_t *from;
     uint8_t *to;
@@ -146,8 +146,8 @@ typedef struct bsmm_relayout_job {
     bsmm_axis_map from_row_map, from_col_map, to_row_map, to_col_map;
 } bsmm_relayout_job;
 
-/* Parameters for copying the elements of a matrix of any order to a row-major matrix. `pitch` is
- * the stride of the result's rows in bytes, and `bits` is the size of an element. */
+/* Holds the parameters for copying the elements of a matrix of any order to a row-major matrix.
+ * `pitch` is the stride of the result's rows in bytes, and `bits` is the size of an element. */
 typedef struct bsmm_codes_job {
     const uint8_t *from;
     uint8_t *to;
@@ -156,8 +156,8 @@ typedef struct bsmm_codes_job {
     uint32_t rows, cols, bits;
 } bsmm_codes_job;
 
-/* Parameters for finding the largest magnitude of an f32, f16 or bf16 matrix. A line is a row, or a
- * column if the matrix is column-major. */
+/* Holds the parameters for finding the largest magnitude of an f32, f16 or bf16 matrix. A line is a
+ * row, or a column if the matrix is column-major. */
 typedef struct bsmm_amax_job {
     const uint8_t *src;
     /* the stride of lines in bytes, the number of lines, and the number of elements per line */
@@ -168,7 +168,8 @@ typedef struct bsmm_amax_job {
     uint32_t *result;
 } bsmm_amax_job;
 
-/* Parameters for computing the second-level scale from the largest magnitude of a tensor. */
+/* Holds the parameters for computing the second-level scale from the largest magnitude of a tensor.
+ */
 typedef struct bsmm_level_job {
     bsmm_recipe_steps steps;
     bsmm_tensor_step tensor;

@@ -1,6 +1,6 @@
-/* The GPU code of small conversions. It reads values to find a tensor's largest magnitude, computes
- * the second-level scale, copies scales to another layout, and copies elements to row-major order.
- */
+/* This is the GPU code of small conversions. It reads values to find a tensor's largest magnitude,
+ * computes the second-level scale, copies scales to another layout, and copies elements to
+ * row-major order. */
 #ifndef BSMM_GPU_RECODE_SMALL_H
 #define BSMM_GPU_RECODE_SMALL_H
 

@@ -1,5 +1,5 @@
-/* Parameters of the kernel in sm80/words.cu, which writes up to 32 uint32 words to device memory.
- * The words to write are a part of the parameters. */
+/* Holds the parameters of the kernel in sm80/words.cu, which writes up to 32 uint32 words to device
+ * memory. The words to write are a part of the parameters. */
 #ifndef BSMM_GPU_WORDS_H
 #define BSMM_GPU_WORDS_H
 

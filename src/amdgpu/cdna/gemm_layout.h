@@ -1,5 +1,5 @@
-/* The layout of a tile of A or B in LDS, for every element type. Tests on the host use these
- * functions too.
+/* Defines the layout of a tile of A or B in LDS, for every element type. Tests on the host use
+ * these functions too.
  *
  * A stage holds 128 elements of K: a row has 128 bytes of 8-bit elements, 96 bytes of 6-bit
  * elements or 64 bytes of 4-bit elements. If both operands have 4-bit elements, a stage holds 256

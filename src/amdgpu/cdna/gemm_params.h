@@ -42,7 +42,7 @@ typedef struct bsmm_cdna_side {
     uint32_t rows; /* the number of the operand's rows: M for A, N for B */
     /* 1: the data and the distance of rows are aligned for direct loads from memory to LDS */
     uint32_t direct;
-    /* The scale of block i along K lies scale_at[i] scales behind the scale of block 0 of the same
+    /* The scale of block i along K lies scale_at[i] scales after the scale of block 0 of the same
      * row. For the next BSMM_CDNA_SCALES blocks, these distances are larger by scale_period, and so
      * on. */
     uint32_t scale_at[BSMM_CDNA_SCALES], scale_period;

@@ -20,8 +20,8 @@ enum { GEMM_D_COLS = 4 };
 typedef struct gemm_promoted {
     uint32_t rows[GEMM_MOST_ROW_TILES], cols[GEMM_MOST_COL_TILES][GEMM_D_COLS];
     float row[GEMM_MOST_ROW_TILES], col[GEMM_MOST_COL_TILES][GEMM_D_COLS];
-    /* The least and the greatest magnitude of the scales of A (index 0) and of B (index 1) so far.
-     * Both magnitudes begin at 1, and scales of 0 are ignored. */
+    /* These are the least and the greatest magnitude of the scales of A (index 0) and of B (index
+     * 1) so far. Both magnitudes begin at 1, and scales of 0 are ignored. */
     float low[2], high[2];
 } gemm_promoted;
 
@@ -77,7 +77,7 @@ BSMM_DEVICE void gemm_promoted_note(gemm_promoted *g, uint32_t side, float scale
 }
 
 /* Copies a scale to another register, so that the load for the next stage can overwrite the
- * register to which the scale was loaded. The compiler would move a plain assignment behind that
+ * register to which the scale was loaded. The compiler would move a plain assignment after that
  * load, where the assignment would have to wait for the load. */
 BSMM_DEVICE float gemm_promoted_move(float from) {
     float to;

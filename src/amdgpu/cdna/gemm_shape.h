@@ -26,7 +26,7 @@ typedef struct gemm_shape {
 } gemm_shape;
 
 /* Returns the type number of an operand whose elements have the type `own`. `other` is the type of
- * the other operand's elements. */
+ * the other operand's elements. The number is GEMM_E2M1_TWICE if both types are e2m1. */
 BSMM_DEVICE uint32_t gemm_type(uint32_t own, uint32_t other) {
     return own == BSMM_F8F6F4_E2M1 && other == own ? (uint32_t)GEMM_E2M1_TWICE : own;
 }

@@ -1,7 +1,7 @@
-/* The kernels for FP8 groupwise GEMMs, which cdna/gemm_promoted_body.h implements. There are two
- * tile sizes (small, large). Kernels whose name contains _cols support one scale for every row of
- * B. Other kernels support scales of B for blocks of 128 x 128. Kernels whose name contains _turned
- * support column-major operands, and other kernels support row-major operands. */
+/* Defines the kernels for FP8 groupwise GEMMs, which cdna/gemm_promoted_body.h implements. There
+ * are two tile sizes (small, large). Kernels whose name contains _cols support one scale for every
+ * row of B. Other kernels support scales of B for blocks of 128 x 128. Kernels whose name contains
+ * _turned support column-major operands, and other kernels support row-major operands. */
 #include "amdgpu/cdna/gemm_promoted_body.h"
 
 /* RECODED is 1 if e4m3 elements must be recoded to e4m3fnuz. The matrix cores of gfx950 multiply

@@ -84,7 +84,7 @@ BSMM_DEVICE void small_m_write_sums(small_m_shape s, const small_m_sums sums,
 }
 
 /* Adds the sums of all waves, in the order of the waves, and stores the results. `from` has the
- * sums of wave 0. The sums of each further wave lie `stride` floats behind those of the wave before
+ * sums of wave 0. The sums of each further wave lie `stride` floats after those of the wave before
  * it. */
 BSMM_DEVICE void small_m_finish(small_m_shape s, const bsmm_cdna_small_m *p, uint32_t first_row,
                                 const BSMM_IN_LDS float *from, uint32_t stride) {

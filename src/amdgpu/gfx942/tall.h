@@ -180,7 +180,7 @@ BSMM_DEVICE void tall_chore(tall_relay *r, tall_scales *g, gemm_shape s, uint32_
 }
 
 /* Ends a group of four matrix instructions. The compiler may move nothing across the end, and puts
- * up to three vector instructions behind each matrix instruction of the group. The matrix
+ * up to three vector instructions after each matrix instruction of the group. The matrix
  * instruction of another wave on the SIMD takes as long as three more vector instructions. */
 BSMM_DEVICE void tall_end_group(void) {
     enum { VECTOR = 2, MATRIX = 8 }; /* the compiler's numbers */

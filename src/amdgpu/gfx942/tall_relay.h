@@ -16,8 +16,8 @@
 /* For a half (64 elements of K), a thread moves three pieces of 16 bytes of row-major operands, or
  * four pieces of column-major operands. The four pieces are 16 columns of four rows. With
  * column-major operands, only six of the eight waves have work in a half: four waves for A and two
- * for B. Each wave works for A in one of the two halves. The two waves of a SIMD work three times
- * in the two halves, so that all SIMDs have equal work. */
+ * for B. Each wave works for A in one of the two halves. In the two halves together, the two waves
+ * of each SIMD have three such tasks, so that all SIMDs have equal work. */
 enum { TALL_PIECES = 4, TALL_ROW_PIECES = 3 };
 
 /* A wave without work writes to at most TALL_UNUSED bytes of LDS, which nothing reads. It loads

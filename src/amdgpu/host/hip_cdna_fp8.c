@@ -19,7 +19,7 @@ enum { BY_ROWS, TURNED, ORDERS }; /* the order of A and B in memory: row-major, 
     [LARGE] = {{"cdna/groupwise", "large_" kernel, STAGES(128)}, 128, 128, 512, 2, false}
 /* This tile exists only on gfx942 (gfx942/tall.h). Each of two buffers in LDS holds 64 elements of
  * K for 256 rows of A and 128 rows of B. With column-major operands, some waves also write to the
- * 4096 bytes behind the buffers. */
+ * 4096 bytes after the buffers. */
 #define TALL_TILE(kernel)                                                                          \
     [TALL] = {                                                                                     \
         {"gfx942/groupwise", "tall_" kernel, 2 * (256 + 128) * 64 + 4096}, 256, 128, 512, 1, true}

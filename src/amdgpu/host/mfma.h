@@ -8,10 +8,10 @@
 #include "core/kernel.h"
 
 /* Describes one MFMA kernel: its function with the bytes of LDS, its tile of D, the threads of a
- * workgroup, and its cost. The cost is the time for an element of D, relative to that of the other
- * tiles of the list. A kernel that is `aligned` takes only operands whose memory is aligned for
- * direct loads, and whose K is a multiple of BSMM_CDNA_K. If the operands turn out not to be
- * aligned when the product runs, the run uses the tile before this one in the list. */
+ * workgroup, and its cost. The cost is the time for an element of D, relative to the same time for
+ * the other tiles of the list. A kernel that is `aligned` takes only operands whose memory is
+ * aligned for direct loads, and whose K is a multiple of BSMM_CDNA_K. If the operands turn out not
+ * to be aligned when the product runs, the run uses the tile before this one in the list. */
 typedef struct bsmm_mfma_tile {
     bsmm_hip_function function;
     uint32_t rows, cols, threads;

@@ -1,7 +1,8 @@
-/* Wrappers for the instructions that load from memory directly to LDS and that wait for such loads.
- * Each function holds one instruction and the settings that the hardware requires for it. The
- * compiler does not know that these loads write LDS, so it inserts no wait. Code may read the data
- * only after bsmm_isa_wait_barrier. The simulator reports an error at a read without this wait. */
+/* These functions wrap the instructions that load from memory directly to LDS and that wait for
+ * such loads. Each function holds one instruction and the settings that the hardware requires for
+ * it. The compiler does not know that these loads write LDS, so it inserts no wait. Code may read
+ * the data only after bsmm_isa_wait_barrier. The simulator reports an error at a read without this
+ * wait. */
 #ifndef BSMM_AMDGPU_ISA_MEMORY_H
 #define BSMM_AMDGPU_ISA_MEMORY_H
 

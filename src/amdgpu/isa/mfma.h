@@ -1,5 +1,5 @@
-/* Wrappers for matrix instructions, one instruction per function. The command "bsmm mfma NAME"
- * shows in which lanes and registers an instruction has its operands. */
+/* These functions wrap matrix instructions, one instruction per function. The command "bsmm mfma
+ * NAME" shows in which lanes and registers an instruction has its operands. */
 #ifndef BSMM_AMDGPU_ISA_MFMA_H
 #define BSMM_AMDGPU_ISA_MFMA_H
 

@@ -1,7 +1,7 @@
-/* The kernel cuda_sm100f_fp8: products of e4m3 and e5m2 with fp32 scales on Blackwell's tensor
- * cores (sm100f/fp8_groups.cu). Each scale covers a multiple of 128 columns, or whole rows. If the
- * distance between rows of elements is no multiple of 16 bytes, TMA cannot read the rows, and each
- * run first copies them to the workspace. */
+/* The kernel cuda_sm100f_fp8 multiplies e4m3 and e5m2 elements with fp32 scales on Blackwell's
+ * tensor cores (sm100f/fp8_groups.cu). Each scale covers a multiple of 128 columns, or whole rows.
+ * If the distance between rows of elements is no multiple of 16 bytes, TMA cannot read the rows,
+ * and each run first copies the rows to the workspace. */
 #include "cuda/host/tma_rows.h"
 #include "cuda/sm100f/fp8_params.h"
 #include "gpu/params.h"

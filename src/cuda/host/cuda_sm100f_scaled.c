@@ -1,6 +1,6 @@
-/* The kernel cuda_sm100f_scaled: block-scaled products on Blackwell's tensor cores, which multiply
- * elements and block scales as they are stored (sm100f/scaled_body.h). scaled_formats.h lists the
- * formats that the kernel takes.
+/* The kernel cuda_sm100f_scaled computes block-scaled products on Blackwell's tensor cores, which
+ * multiply elements and block scales as they are stored (sm100f/scaled_body.h). scaled_formats.h
+ * lists the formats that the kernel takes.
  *
  * The tensor cores read scales in the layout nv_128x4. If A or B has scales in another layout, each
  * run first copies the scales to the workspace in the layout nv_128x4. If the distance between rows

@@ -1,7 +1,8 @@
-/* The kernel cuda_sm120f_scaled: block-scaled products on the tensor cores of RTX 50 GPUs and DGX
- * Spark, which multiply elements and block scales as they are stored (sm120f/scaled_body.h).
- * scaled_formats.h lists the formats that the kernel takes. It reads scales in the layout nv_128x4.
- * If scales have another layout, each run first copies them to the workspace in this layout. */
+/* The kernel cuda_sm120f_scaled computes block-scaled products on the tensor cores of RTX 50 GPUs
+ * and DGX Spark, which multiply elements and block scales as they are stored
+ * (sm120f/scaled_body.h). scaled_formats.h lists the formats that the kernel takes. It reads scales
+ * in the layout nv_128x4. If scales have another layout, each run first copies them to the
+ * workspace in this layout. */
 #include "cuda/host/scaled_formats.h"
 #include "cuda/sm120f/scaled_params.h"
 #include "gpu/params.h"

@@ -358,9 +358,10 @@ static double bound(const bsmm_product *p, const void *state) {
 }
 
 /* Sets the parameters with which the epilogue recognizes that a sum of 0 is exact, i.e. that no
- * product has underflowed. In two cases they stay 0, and the epilogue then recomputes every sum of
- * 0. First, if elements have more than 8 bits, because their sums are seldom 0. Second, if fp32
- * scales multiply partial sums, because the scaled sums may underflow. */
+ * product has underflowed. In two cases the parameters stay 0, and the epilogue then recomputes
+ * every sum of 0. The first case is that the elements of A have more than 8 bits, because sums of
+ * such elements are rarely 0. The second case is that fp32 scales multiply partial sums, because
+ * the scaled sums may underflow. */
 static void set_zeros(const bsmm_product *p, bsmm_small_m_params *params) {
     const bsmm_format *a = &p->a.m.format, *b = &p->b.m.format;
     if (is_grouped(p) || bsmm_elem_row(a->elem)->bits > 8) return;

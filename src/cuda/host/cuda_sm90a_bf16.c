@@ -1,5 +1,5 @@
-/* The kernel cuda_sm90a_bf16: GEMMs on Hopper's bf16 tensor cores. It takes any pair of MXFP8,
- * MXFP6, MXFP4, NVFP4, FP8 with fp32 scales, bf16, f16 and fp32.
+/* The kernel cuda_sm90a_bf16 computes GEMMs on Hopper's bf16 tensor cores. A and B may be any pair
+ * of MXFP8, MXFP6, MXFP4, NVFP4, FP8 with fp32 scales, bf16, f16 and fp32.
  *
  * Packing multiplies elements by their 8-bit scales, which is exact. Each fp32 scale must cover 128
  * or more columns. The kernel multiplies the sums of each k block (64 elements of K) by fp32

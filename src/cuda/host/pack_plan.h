@@ -1,5 +1,6 @@
-/* The host side of packing (gpu/pack.h). It determines the layout of a packed operand, the kernel
- * that packs it, and the kernel's parameters. Only the functions of pack.c access a device. */
+/* Declares the host code of packing (gpu/pack.h). It determines the layout of a packed operand, the
+ * kernel that packs it, and the kernel's parameters. Only the functions of pack.c access a device.
+ */
 #ifndef BSMM_CUDA_HOST_PACK_PLAN_H
 #define BSMM_CUDA_HOST_PACK_PLAN_H
 

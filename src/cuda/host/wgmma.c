@@ -73,7 +73,7 @@ enum { FEWEST_BLOCKS_TO_CUT = 8, FEWEST_BLOCKS_OF_PART = 4 };
 static const double
     /* bytes that device memory moves in a cycle of the SMs */
     MEMORY_BYTES_OF_CYCLE = 3700,
-    /* part of the shorter of computing and reading that is not hidden behind the longer */
+    /* part of the shorter of computing and reading that does not overlap with the longer */
     OVERLAP = 0.125,
     /* cycles to issue the copy of 128 bytes of a row */
     COPY_CYCLES_OF_ROW = 1.8, COPY_CYCLES_PAST_END = 5.3,

@@ -1,6 +1,6 @@
-/* The host side of the sm_90a GEMM kernels (device code: sm90a/gemm_body.h). It chooses a tile,
- * divides D among clusters, and launches the kernel. Callers provide operands that the tensor cores
- * can multiply, i.e. K-major rows of 8-bit floats, f16 or bf16. */
+/* Declares the host code of the sm_90a GEMM kernels (device code: sm90a/gemm_body.h). The host code
+ * chooses a tile, divides D among clusters, and launches the kernel. Callers provide operands that
+ * the tensor cores can multiply, i.e. K-major rows of 8-bit floats, f16 or bf16. */
 #ifndef BSMM_CUDA_HOST_WGMMA_H
 #define BSMM_CUDA_HOST_WGMMA_H
 
@@ -90,8 +90,8 @@ double bsmm_wgmma_tile_cycles(const bsmm_product *p, const bsmm_wgmma_tile *tile
 const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind kind,
                                          uint32_t a_elem, uint32_t b_elem);
 
-/* Parameters of the time model for a product in which K of every tile is split into the same number
- * of parts. Cycles are clock cycles of an SM. */
+/* Holds the parameters of the time model for a product in which K of every tile is split into the
+ * same number of parts. Cycles are clock cycles of an SM. */
 typedef struct bsmm_wgmma_split {
     int64_t most;        /* parts into which K can be split, at most */
     int64_t blocks;      /* k blocks of a tile, before K is split */
@@ -120,13 +120,14 @@ uint64_t bsmm_wgmma_engine_bytes(const bsmm_product *p, const bsmm_wgmma_tile *t
 typedef struct bsmm_wgmma_input {
     bsmm_wgmma_side a, b;
     bsmm_cuda_gate gate;
-    /* Only for BSMM_WGMMA_POW2: device memory for A and B packed to bf16. The kernel packs A and B
-     * to this memory if bf16 holds their values but 8-bit floats do not. If bf16 does not hold the
-     * values either, the kernel computes the GEMM from the operands as the caller stores them. */
+    /* Only kernels of the kind BSMM_WGMMA_POW2 use this device memory, for A and B packed to bf16.
+     * The kernel packs A and B to this memory if bf16 holds their values but 8-bit floats do not.
+     * If bf16 does not hold the values either, the kernel computes the GEMM from the operands as
+     * the caller stores them. */
     void *plain[2];
-    /* Only for f16 kernels with the gate BSMM_WHEN_HALF: memory for two bf16 parts of A, and the
-     * stride of its rows in bytes. If f16 cannot hold the values of B (the gate is closed), the
-     * kernel splits A into these parts. */
+    /* Only f16 kernels with the gate BSMM_WHEN_HALF use these fields. They are the memory for two
+     * bf16 parts of A, and the stride of the rows in this memory in bytes. If f16 cannot hold the
+     * values of B (the gate is closed), the kernel splits A into these parts. */
     void *parts;
     uint64_t parts_pitch;
     /* A bf16 kernel writes 1 to this address in device memory if an accumulator leaves fp32's

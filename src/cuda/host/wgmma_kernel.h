@@ -14,8 +14,8 @@ struct bsmm_wgmma_plan {
     bsmm_wgmma_kind kind;
     bsmm_pack_route routes[2]; /* A and B are packed to these formats (gpu/pack.h). */
     uint32_t elems[2];         /* The tensor cores multiply these element types of A and B. */
-    /* Only with BSMM_WGMMA_BF16: true if the fp32 scales of the operands cover whole rows, and the
-     * GEMM kernel multiplies the sums over all of K by them. */
+    /* This field is used only with BSMM_WGMMA_BF16. It is true if the fp32 scales of the operands
+     * cover whole rows, and the GEMM kernel multiplies the sums over all of K by them. */
     bool by_rows;
     /* The GEMM kernel's result is valid under this condition on the values in the packed operands
      * (sm80/gate.h). BSMM_WHEN_ALWAYS means that the result is valid for any values. */
@@ -38,7 +38,8 @@ struct bsmm_wgmma_plan {
     uint32_t shift;
 };
 
-/* The plan for operands whose values bf16 holds exactly. Its fallback is the generic GEMM. */
+/* This is the plan for operands whose values bf16 holds exactly. Its fallback is the generic GEMM.
+ */
 extern const bsmm_wgmma_plan bsmm_wgmma_plan_bf16;
 
 /* Describes one attempt to compute the GEMM, i.e. one launch of a GEMM kernel and of the packing

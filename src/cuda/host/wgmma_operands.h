@@ -52,7 +52,7 @@ typedef struct bsmm_wgmma_packer {
 bsmm_status bsmm_wgmma_packer_make(const bsmm_product *p, const bsmm_operand *o,
                                    const bsmm_wgmma_source *source, bsmm_wgmma_packer *made);
 
-/* Options for packing an operand. All members may be 0. */
+/* Holds the options for packing an operand. All members may be 0. */
 typedef struct bsmm_wgmma_packing {
     /* This is the header of the packed operand, which holds for example the range of its values.
      * The caller has cleared it. If it is NULL, the header lies at the beginning of the packed

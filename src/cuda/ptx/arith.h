@@ -1,5 +1,5 @@
-/* Arithmetic on pairs of 16-bit floats (PTX ISA 9.7.4, "Half Precision Floating Point
- * Instructions"). */
+/* These functions wrap arithmetic instructions on pairs of 16-bit floats (PTX ISA 9.7.4, "Half
+ * Precision Floating Point Instructions"). */
 #ifndef BSMM_CUDA_PTX_ARITH_H
 #define BSMM_CUDA_PTX_ARITH_H
 

@@ -1,5 +1,6 @@
-/* Arithmetic on pairs of 16-bit floats in a register, and conversions of such pairs (PTX ISA 9.7.4
- * "Half Precision Floating-Point Instructions", and "cvt"). */
+/* These functions wrap instructions for arithmetic on pairs of 16-bit floats in a register, and for
+ * conversions of such pairs (PTX ISA 9.7.4 "Half Precision Floating-Point Instructions", and
+ * "cvt"). */
 #ifndef BSMM_CUDA_PTX_HALVES_H
 #define BSMM_CUDA_PTX_HALVES_H
 

@@ -1,7 +1,7 @@
-/* PTX instructions of Blackwell's tensor cores and of their tensor memory (PTX ISA 9.0, section
- * 9.7.16). Each function is one instruction. Tensor memory has 128 lanes of 512 columns of 32 bits.
- * The upper 16 bits of an address are the lane, and its lower 16 bits are the column. All functions
- * in this file are for one thread block (cta_group::1). */
+/* These functions wrap PTX instructions of Blackwell's tensor cores and of their tensor memory (PTX
+ * ISA 9.0, section 9.7.16). Each function is one instruction. Tensor memory has 128 lanes of 512
+ * columns of 32 bits. The upper 16 bits of an address are the lane, and its lower 16 bits are the
+ * column. All functions in this file are for one thread block (cta_group::1). */
 #ifndef BSMM_CUDA_PTX_TCGEN05_H
 #define BSMM_CUDA_PTX_TCGEN05_H
 

@@ -1,8 +1,9 @@
-/* PTX instructions of Blackwell's tensor cores for pairs of thread blocks, i.e. with cta_group::2
- * (PTX ISA 9.0, section 9.7.16). Each function is one instruction. Two thread blocks of a cluster
- * are a pair if their ranks differ in the lowest bit only. The block with the even rank is the
- * leader. All tcgen05 instructions of a kernel must have the same cta_group. Loads from tensor
- * memory, fences and descriptors have no cta_group and are in tcgen05.h. */
+/* These functions wrap PTX instructions of Blackwell's tensor cores for pairs of thread blocks,
+ * i.e. with cta_group::2 (PTX ISA 9.0, section 9.7.16). Each function is one instruction. Two
+ * thread blocks of a cluster are a pair if their ranks differ in the lowest bit only. The block
+ * with the even rank is the leader. All tcgen05 instructions of a kernel must have the same
+ * cta_group. Loads from tensor memory, fences and descriptors have no cta_group and are in
+ * tcgen05.h. */
 #ifndef BSMM_CUDA_PTX_TCGEN05_PAIR_H
 #define BSMM_CUDA_PTX_TCGEN05_PAIR_H
 

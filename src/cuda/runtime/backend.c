@@ -1,4 +1,4 @@
-/* The two backends for NVIDIA GPUs: "cuda" for GPUs and "sim" for simulated ones. */
+/* Defines the two backends for NVIDIA GPUs: "cuda" for GPUs and "sim" for simulated ones. */
 #include "core/kernel.h"
 #include "cuda/host/recode_calls.h"
 #include "cuda/runtime/device.h"

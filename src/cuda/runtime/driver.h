@@ -1,6 +1,6 @@
-/* Declarations for libcuda.so.1, which the library opens at run time. Types and constants are
- * declared here, so that the build needs no CUDA toolkit. Comments name sections of the CUDA Driver
- * API reference. */
+/* Declares the functions of libcuda.so.1, which the library opens at run time. Types and constants
+ * are declared here, so that the build needs no CUDA toolkit. Comments name sections of the CUDA
+ * Driver API reference. */
 #ifndef BSMM_CUDA_RUNTIME_DRIVER_H
 #define BSMM_CUDA_RUNTIME_DRIVER_H
 

@@ -1,6 +1,6 @@
-/* The kernel for FP8 products with fp32 scales on Blackwell (sm_100f): D = alpha * (A . scales) (B
- * . scales)^T + beta * C + bias, for elements e4m3 and e5m2 and scales that each cover a multiple
- * of 128 columns, or whole rows (fp8_group128, fp8_block128, FP8 per channel).
+/* This is the kernel for FP8 products with fp32 scales on Blackwell (sm_100f). It computes
+ * D = alpha * (A . scales) (B . scales)^T + beta * C + bias. Elements are e4m3 or e5m2. Each scale
+ * covers a multiple of 128 columns, or a whole row (fp8_group128, fp8_block128, FP8 per channel).
  *
  * tcgen05.mma cannot apply fp32 scales. The tensor cores therefore compute separate sums for each k
  * block, i.e. for 128 elements of K. Eight warps multiply these sums by the scales and add them to

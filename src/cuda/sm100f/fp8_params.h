@@ -1,5 +1,5 @@
-/* Parameters of the sm_100f kernel for FP8 products with fp32 scales (sm100f/fp8_groups.cu), which
- * the host fills. */
+/* Defines the parameters of the sm_100f kernel for FP8 products with fp32 scales
+ * (sm100f/fp8_groups.cu), which the host fills. */
 #ifndef BSMM_CUDA_SM100F_FP8_PARAMS_H
 #define BSMM_CUDA_SM100F_FP8_PARAMS_H
 

@@ -1,6 +1,7 @@
-/* The kernel for block-scaled GEMMs on Blackwell (sm_100f): D = alpha * (A . scales) (B . scales)^T
- * + beta * C + bias. The instruction tcgen05.mma multiplies elements and block scales in their
- * stored formats. A file that includes this body defines these macros:
+/* This is the kernel for block-scaled GEMMs on Blackwell (sm_100f). It computes
+ * D = alpha * (A . scales) (B . scales)^T + beta * C + bias. The instruction tcgen05.mma multiplies
+ * elements and block scales in their stored formats. A file that includes this body defines these
+ * macros:
  *
  *     SCALED_NAME    the kernel's name
  *     SCALED_KIND    the kind of tcgen05.mma, as a string

@@ -1,6 +1,6 @@
-/* The epilogue of the sm_100f kernels. A warp converts 32 x 32 accumulators at a time to elements
- * of D and stores them. Each lane has the accumulators of one row. scaled_body.h includes this
- * file.
+/* This is the epilogue of the sm_100f kernels. A warp converts 32 x 32 accumulators at a time to
+ * elements of D and stores them. Each lane has the accumulators of one row. scaled_body.h includes
+ * this file.
  *
  * An fp32 accumulator may be wrong if it is Inf or NaN, or so small that products may have been
  * lost to underflow. The warp recomputes such results in double. An accumulator of 0 is right if

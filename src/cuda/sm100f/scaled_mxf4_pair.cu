@@ -1,4 +1,5 @@
-/* The kernel of pairs of thread blocks for A and B with e2m1 elements and e8m0 scales of 1 x 32. */
+/* Defines the kernel of pairs of thread blocks for A and B with e2m1 elements and e8m0 scales of 1
+ * x 32. */
 #define SCALED_NAME   scaled_mxf4_pair
 #define SCALED_KIND   "mxf4.block_scale.block32"
 #define SCALED_BLOCK  32

@@ -1,5 +1,5 @@
-/* The kernel of pairs of thread blocks for A and B with e2m1 elements and e4m3 scales of 1 x 16
- * (nvfp4). */
+/* Defines the kernel of pairs of thread blocks for A and B with e2m1 elements and e4m3 scales of 1
+ * x 16 (nvfp4). */
 #define SCALED_NAME   scaled_nvf4_pair
 #define SCALED_KIND   "mxf4nvf4.block_scale.block16"
 #define SCALED_BLOCK  16

@@ -1,5 +1,5 @@
-/* Parameters of the sm_100f kernels for block-scaled products (sm100f/scaled_body.h), which the
- * host fills. */
+/* Defines the parameters of the sm_100f kernels for block-scaled products (sm100f/scaled_body.h),
+ * which the host fills. */
 #ifndef BSMM_CUDA_SM100F_SCALED_PARAMS_H
 #define BSMM_CUDA_SM100F_SCALED_PARAMS_H
 
@@ -48,7 +48,7 @@ enum {
     (BSMM_SCALED_FIXED_BYTES +                                                                     \
      BSMM_SCALED_STAGES(scale_tiles, ctas) * BSMM_SCALED_STAGE_BYTES(scale_tiles, ctas))
 
-/* The ways in which a kernel stores D. */
+/* These are the ways in which a kernel stores D. */
 typedef enum bsmm_scaled_store {
     BSMM_SCALED_STORE_ANY = 0, /* threads store one element at a time */
     BSMM_SCALED_STORE_F32 = 1, /* TMA stores D through the tensor map d */
@@ -81,8 +81,8 @@ typedef struct bsmm_scaled_params {
     uint32_t store; /* how D is stored, a value of the enum bsmm_scaled_store */
 } bsmm_scaled_params;
 
-/* Parameters of the kernel pad_rows, which copies the rows of an operand to rows that TMA can read.
- */
+/* Holds the parameters of the kernel pad_rows, which copies the rows of an operand to rows that TMA
+ * can read. */
 typedef struct bsmm_scaled_pad {
     const uint8_t *from;
     uint8_t *to;

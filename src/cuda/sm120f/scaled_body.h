@@ -1,6 +1,6 @@
-/* The kernel for block-scaled products on sm_120 and sm_121 (RTX 50, DGX Spark): D = alpha *
- * (A . scales) (B . scales)^T + beta * C + bias by mma.sync, which applies the block scales to
- * elements as they are stored. A file that includes this body defines these macros:
+/* This is the kernel for block-scaled products on sm_120 and sm_121 (RTX 50, DGX Spark), i.e. for
+ * D = alpha * (A . scales) (B . scales)^T + beta * C + bias. The instruction mma.sync applies the
+ * block scales to elements as they are stored. A file that includes this body defines these macros:
  *
  *     SCALED_NAME    the kernel's name
  *     SCALED_BLOCK   the elements of K with the same scale, 16 or 32

@@ -1,5 +1,6 @@
-/* The epilogue of the sm_120f kernels. A warp writes its 64 x 32 accumulators to its part of shared
- * memory (`strip`), so that it can store rows of 32 elements. scaled_body.h includes this file.
+/* This is the epilogue of the sm_120f kernels. A warp writes its 64 x 32 accumulators to its part
+ * of shared memory (`strip`), so that it can store rows of 32 elements. scaled_body.h includes this
+ * file.
  *
  * An fp32 accumulator may be wrong if it is not finite, or so small that products may have been
  * lost to underflow. Such results are recomputed in double. An accumulator of 0 is right if all

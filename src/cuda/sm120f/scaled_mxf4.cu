@@ -1,4 +1,4 @@
-/* The kernel for A and B with e2m1 elements and e8m0 scales of 1 x 32. */
+/* Defines the kernel for A and B with e2m1 elements and e8m0 scales of 1 x 32. */
 #define SCALED_NAME  scaled_mxf4
 #define SCALED_BLOCK 32
 #define SCALED_FORM                                                                                \

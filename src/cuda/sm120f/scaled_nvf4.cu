@@ -1,4 +1,4 @@
-/* The kernel for A and B with e2m1 elements and e4m3 scales of 1 x 16 (nvfp4). */
+/* Defines the kernel for A and B with e2m1 elements and e4m3 scales of 1 x 16 (nvfp4). */
 #define SCALED_NAME  scaled_nvf4
 #define SCALED_BLOCK 16
 #define SCALED_FORM                                                                                \

@@ -1,5 +1,5 @@
-/* Parameters of the sm_120f kernels for block-scaled products (sm120f/scaled_body.h), which the
- * host fills. */
+/* Defines the parameters of the sm_120f kernels for block-scaled products (sm120f/scaled_body.h),
+ * which the host fills. */
 #ifndef BSMM_CUDA_SM120F_SCALED_PARAMS_H
 #define BSMM_CUDA_SM120F_SCALED_PARAMS_H
 
@@ -41,8 +41,8 @@ typedef struct bsmm_sm120_params {
     uint32_t scale_tiles; /* scale tiles (of 4 scales along K) in a row */
     uint32_t tiles_m, tiles_n;
     uint32_t group_m; /* tiles along M in a band; tiles of one band run at the same time */
-    /* Only for elements of different types: 4 times the type of A plus the type of B, as numbered
-     * by bsmm_sm120_type. */
+    /* Only kernels for elements of different types use this field. It is 4 times the type of A plus
+     * the type of B, as numbered by bsmm_sm120_type. */
     uint32_t pair;
 } bsmm_sm120_params;
 

@@ -1,6 +1,6 @@
-/* The body of a kernel of the generic bf16 GEMM (gpu/bf16_product.h). The file that includes it
- * defines four macros. BF16_NAME is the kernel's name. BF16_A_PARTS and BF16_B_PARTS are the
- * numbers of bf16 parts whose sum is a value of A and of B. BF16_SCALED is 1 if the kernel
+/* This is the body of a kernel of the generic bf16 GEMM (gpu/bf16_product.h). The file that
+ * includes it defines four macros. BF16_NAME is the kernel's name. BF16_A_PARTS and BF16_B_PARTS
+ * are the numbers of bf16 parts whose sum is a value of A and of B. BF16_SCALED is 1 if the kernel
  * multiplies the sum of each step of K by fp32 scales. */
 extern "C" __global__ void __launch_bounds__(BSMM_BF16_THREADS, 1)
     BF16_NAME(const __grid_constant__ bsmm_bf16_params p) {

@@ -1,6 +1,7 @@
-/* The epilogue of the generic bf16 GEMM kernels. Each warp has 32 x 32 accumulators in shared
- * memory (`strip`). The warp tests its accumulators. If fp32 may have overflowed or lost terms to
- * underflow in one of them, the warp recomputes it in double. Then the warp stores the results. */
+/* This is the epilogue of the generic bf16 GEMM kernels. Each warp has 32 x 32 accumulators in
+ * shared memory (`strip`). The warp tests its accumulators. If fp32 may have overflowed or lost
+ * terms to underflow in one of them, the warp recomputes it in double. Then the warp stores the
+ * results. */
 #ifndef BSMM_CUDA_SM80_BF16_FINISH_H
 #define BSMM_CUDA_SM80_BF16_FINISH_H
 

@@ -1,4 +1,4 @@
-/* Parameters of the kernels of the generic bf16 GEMM (sm80/bf16.cu). */
+/* Defines the parameters of the kernels of the generic bf16 GEMM (sm80/bf16.cu). */
 #ifndef BSMM_CUDA_SM80_BF16_PARAMS_H
 #define BSMM_CUDA_SM80_BF16_PARAMS_H
 

@@ -1,6 +1,6 @@
-/* Kernels that dequantize row-major matrices with elements of 4, 6 and 8 bits to f32, f16 and bf16.
- * Memory bandwidth limits their speed: they read and write 2.5 to 5 bytes per element. A slow
- * kernel converts all other matrices one element at a time. */
+/* Defines kernels that dequantize row-major matrices with elements of 4, 6 and 8 bits to f32, f16
+ * and bf16. Memory bandwidth limits their speed: they read and write 2.5 to 5 bytes per element. A
+ * slow kernel converts all other matrices one element at a time. */
 #include "cuda/sm80/dequantize_item.h"
 #include "gpu/dequantize_any.h"
 

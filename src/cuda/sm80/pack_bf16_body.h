@@ -1,5 +1,5 @@
-/* The body of a kernel that packs rows of elements of BITS bits to bf16. SCALE is the type of
- * scale, a value of the enum bsmm_scale: e8m0 in blocks of 32 or more elements, or e4m3.
+/* This is the body of a kernel that packs rows of elements of BITS bits to bf16. SCALE is the type
+ * of scale, a value of the enum bsmm_scale: e8m0 in blocks of 32 or more elements, or e4m3.
  * pack_narrow.cu includes this file with NAME, BITS and SCALE. A thread packs 8 elements along K,
  * which become 16 bytes, in each of BF16_ROWS rows. It issues the loads of all elements before it
  * computes anything, so that many loads are in flight. */

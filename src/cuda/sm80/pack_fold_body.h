@@ -1,6 +1,6 @@
-/* The body of a kernel that packs elements of BITS bits with e8m0 scales to 8-bit floats, from
- * row-major (BY_ROWS 1) or column-major operands (BY_ROWS 0). sm90a/pack_fp8.cu includes it with
- * NAME, BITS, BY_ROWS and KIND, which is a fold_kind.
+/* This is the body of a kernel that packs elements of BITS bits with e8m0 scales to 8-bit floats,
+ * from row-major (BY_ROWS 1) or column-major operands (BY_ROWS 0). sm90a/pack_fp8.cu includes it
+ * with NAME, BITS, BY_ROWS and KIND, which is a fold_kind.
  *
  * A thread packs 16 elements along K, which become 16 bytes, in each of ITEMS rows. It issues all
  * loads before it computes anything, so that many loads are in flight. */

@@ -1,5 +1,5 @@
-/* Kernels that pack elements of 4, 6 and 8 bits to bf16 (gpu/pack.h explains packing). Memory
- * bandwidth limits their speed: they read and write 20 to 24 bytes for 8 elements. */
+/* Defines kernels that pack elements of 4, 6 and 8 bits to bf16 (gpu/pack.h explains packing).
+ * Memory bandwidth limits their speed: they read and write 20 to 24 bytes for 8 elements. */
 #include "cuda/sm80/pack_bf16.h"
 
 #define NAME    pack_rows_4_bf16

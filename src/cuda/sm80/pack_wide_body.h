@@ -1,6 +1,7 @@
-/* The body of a kernel that packs f32, f16 or bf16 from row-major (BY_ROWS 1) or column-major
- * operands (BY_ROWS 0). pack_wide.cu includes it with NAME, TYPE, TO_F32, BY_ROWS, HALVES and
- * PARTS. HALVES is 1 for 16-bit types. PARTS is the number of bf16 numbers whose sum is an element.
+/* This is the body of a kernel that packs f32, f16 or bf16 from row-major (BY_ROWS 1) or
+ * column-major operands (BY_ROWS 0). pack_wide.cu includes it with NAME, TYPE, TO_F32, BY_ROWS,
+ * HALVES and PARTS. HALVES is 1 for 16-bit types. PARTS is the number of bf16 numbers whose sum is
+ * an element.
  *
  * From a row-major operand, a thread packs 8 elements along K in each of ITEMS rows. From a
  * column-major operand, a thread block loads a tile along columns and transposes it in shared

@@ -1,7 +1,7 @@
-/* Kernels that quantize rows of f32, f16 and bf16 to elements of 4, 6 and 8 bits. Scale blocks have
- * one row, or 128 x 128 elements. Memory bandwidth limits their speed: they read and write 2.5 to 5
- * bytes per element. The cubin for sm_90 uses conversion instructions that the PTX for sm_80
- * lacks. */
+/* These kernels quantize rows of f32, f16 and bf16 to elements of 4, 6 and 8 bits. Scale blocks
+ * have one row, or 128 x 128 elements. Memory bandwidth limits the kernels' speed: they read and
+ * write 2.5 to 5 bytes per element. The cubin for sm_90 uses conversion instructions that the PTX
+ * for sm_80 lacks. */
 #include "cuda/sm80/quantize_item.h"
 
 #define NAME quantize_rows_f32_4

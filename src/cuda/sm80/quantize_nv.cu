@@ -1,5 +1,5 @@
-/* Kernels that quantize rows of f32, f16 and bf16 to nvfp4 by the default rule for scales. Memory
- * bandwidth limits their speed: they read and write 2.6 to 4.6 bytes per element. */
+/* Defines kernels that quantize rows of f32, f16 and bf16 to nvfp4 by the default rule for scales.
+ * Memory bandwidth limits their speed: they read and write 2.6 to 4.6 bytes per element. */
 #include "cuda/sm80/quantize_nv.h"
 
 #define NAME quantize_nv_f32

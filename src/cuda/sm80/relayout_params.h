@@ -1,5 +1,5 @@
-/* Parameters of the kernel in sm80/relayout.cu, which copies block scales from one layout to
- * another through shared memory.
+/* Defines the parameters of the kernel in sm80/relayout.cu, which copies block scales from one
+ * layout to another through shared memory.
  *
  * The scale matrix is divided into regions of 2^n x 2^m scales, 8192 bytes each. In the supported
  * layouts, each bit of a row or column number within a region adds its own step to the offset of a

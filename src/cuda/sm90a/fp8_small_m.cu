@@ -1,5 +1,5 @@
-/* GEMM kernels for few rows of A (small M): e4m3 A times e4m3 weights B with fp32 scales, on the
- * FP8 tensor cores. The bandwidth of reading the weights limits their speed.
+/* These GEMM kernels are for few rows of A (small M). They multiply e4m3 A by e4m3 weights B with
+ * fp32 scales, on the FP8 tensor cores. The bandwidth of reading the weights limits their speed.
  *
  * The weights are the 64-row operand of wgmma, and A's rows are its 8, 16 or 32 columns. wgmma
  * reads both operands as they are stored, so the kernels decode nothing and no other kernel has to

@@ -1,7 +1,7 @@
-/* The body of the FP8 small-M kernels (few rows of A). The including file defines three macros.
- * FP8_SMALL_M_NAME is the kernel's name. FP8_SMALL_M_COLUMNS is the largest number of rows of A,
- * which are the columns of wgmma's result. FP8_SMALL_M_SCALE_ROWS is the number of rows of B that
- * share one scale, 16 or 1. */
+/* This is the body of the FP8 small-M kernels (few rows of A). The including file defines three
+ * macros. FP8_SMALL_M_NAME is the kernel's name. FP8_SMALL_M_COLUMNS is the largest number of rows
+ * of A, which are the columns of wgmma's result. FP8_SMALL_M_SCALE_ROWS is the number of rows of B
+ * that share one scale, 16 or 1. */
 
 #define TEXT_OF(x)    #x
 #define TEXT(x)       TEXT_OF(x)

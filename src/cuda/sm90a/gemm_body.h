@@ -1,6 +1,6 @@
-/* The GEMM kernel for sm_90a: D = alpha * (A . scales) (B . scales)^T + beta * C + bias on wgmma.
- * This body serves every element type, kind of scales and tile. An entry of tiles.def provides the
- * macros that it uses.
+/* This is the GEMM kernel for sm_90a, which multiplies by wgmma. It computes
+ * D = alpha * (A . scales) (B . scales)^T + beta * C + bias. This body serves every element type,
+ * kind of scales and tile. An entry of tiles.def provides the macros that the body uses.
  *
  * Both operands are K-major. A k block is 128 bytes of K. FP8 tensor cores keep about 14 bits of an
  * accumulator. Each k block (128 products) therefore starts from accumulators of zero. CUDA cores
@@ -90,10 +90,10 @@
 #endif
 #include "cuda/ptx/wgmma_one.h"
 
-/* The ring of stages, i.e. of slots in shared memory for the operand tiles of one k block. The main
- * loop is unrolled over the stages. Every work unit (a tile of D and a range of its k blocks)
- * begins with stage 0, so that the unrolled loop has constant addresses. Only in kernels with
- * GEMM_SHORT, which are for short K, a work unit begins with the stage after the previous work
+/* Describes the ring of stages, i.e. of slots in shared memory for the operand tiles of one k
+ * block. The main loop is unrolled over the stages. Every work unit (a tile of D and a range of its
+ * k blocks) begins with stage 0, so that the unrolled loop has constant addresses. Only in kernels
+ * with GEMM_SHORT, which are for short K, a work unit begins with the stage after the previous work
  * unit's last stage. Bit s of `phases` is the parity of the current phase of stage s. */
 typedef struct ring {
     /* These are the shared memory addresses of the first stage's operand tiles, of its scales and
@@ -202,7 +202,8 @@ typedef struct work {
 enum { CHUNK_NOTHING, CHUNK_STORE, CHUNK_HANDED, CHUNK_END };
 typedef struct chunk {
     uint32_t what;
-    /* Only for CHUNK_STORE: the row and column of D of the staging buffer's first element. */
+    /* These fields are only for CHUNK_STORE. They are the row and column of D of the staging
+     * buffer's first element. */
     corner at;
     /* Nonzero if the writer thread must wait until the buffer's data has arrived in global memory.
      * If 0, the writer thread waits only until TMA has read the buffer. */
@@ -225,9 +226,9 @@ typedef struct shared {
      * A and B found this out. */
     uint32_t even;
     chunk chunks[CONSUMERS][PLACES];
-    /* Only in kernels with HALVES (16-bit elements without block scales): the epilogue's factor if
-     * it is a power of two from 2^-32 to 1, else 0. Packing to f16 multiplies values of B by a
-     * power of two, and the factor undoes this. */
+    /* Only kernels with HALVES (16-bit elements without block scales) use this field. It is the
+     * epilogue's factor if it is a power of two from 2^-32 to 1, else 0. Packing to f16 multiplies
+     * values of B by a power of two, and the factor undoes this. */
     float power;
 } shared;
 

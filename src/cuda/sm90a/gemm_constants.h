@@ -73,9 +73,9 @@ enum {
     BARRIERS_AT = GEMM_BARRIERS_AT(GEMM_SCALES, TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS),
     SHARED_BYTES = GEMM_SHARED_BYTES(GEMM_SCALES, TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS),
 
-    /* The number of 128 x 128 blocks of B that contain the columns of a tile of D, in kernels with
-     * GEMM_ROW_BLOCK. If the tile's width does not divide 128, there are two blocks. The border
-     * between them then lies at a multiple of COL_GROUP columns of the tile. */
+    /* In kernels with GEMM_ROW_BLOCK, this is the number of 128 x 128 blocks of B that contain the
+     * columns of a tile of D. If the tile's width does not divide 128, there are two blocks. The
+     * border between them then lies at a multiple of COL_GROUP columns of the tile. */
     COL_BLOCKS = GEMM_SCALES == GEMM_ROW_BLOCK && 128 % TILE_N ? 2 : 1,
     COL_GROUP = COL_BLOCKS == 1 ? TILE_N
                 : TILE_N % 64   ? 32

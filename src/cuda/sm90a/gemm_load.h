@@ -1,9 +1,9 @@
-/* The producer of the sm_90a GEMM, i.e. the thread that loads operand tiles into the ring of
- * stages. It goes through the work units of its thread block (a tile of D and a range of its k
+/* This is the producer of the sm_90a GEMM, i.e. the thread that loads operand tiles into the ring
+ * of stages. It goes through the work units of its thread block (a tile of D and a range of its k
  * blocks) and announces each of them to the consumers. It also loads B's block scales, unless
  * another warp does (SCALES_WARP). gemm_body.h includes this file. */
 
-/* The positions along K of a k block's tiles in A and in B, in units of 128 bytes. The two
+/* Holds the positions along K of a k block's tiles in A and in B, in units of 128 bytes. The two
  * positions differ if A or B is split into bf16 parts, i.e. if each element is the sum of up to
  * three bf16 numbers. A range of 64 elements of K then has one k block for each pair of a part of A
  * and a part of B. */

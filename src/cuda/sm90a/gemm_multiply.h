@@ -9,8 +9,9 @@
 typedef struct factors {
     float row[2], col[2];
     uint32_t cols;
-    /* Only in kernels that test products of scales (CAREFUL): true if each of these products is
-     * certain to lie in the safe range (is_safe), for all scales that this warp needs. */
+    /* Only kernels that test products of scales (CAREFUL) use this field. It is true if each of
+     * these products is certain to lie in the safe range (is_safe), for all scales that this warp
+     * needs. */
     bool moderate;
 } factors;
 
@@ -30,18 +31,20 @@ typedef struct consumer {
     /* TMA stores D from this warpgroup's staging buffers, which begin at this address. */
     uint32_t staging;
     uint32_t chunks; /* bit i is the parity of the current phase of staging buffer i */
-    /* Only in kernels of the kind POW2: true if each row of A and of B has one scale for all of
-     * K. */
+    /* Only kernels of the kind POW2 use this field. It is true if each row of A and of B has one
+     * scale for all of K. */
     bool even;
-    /* Only if COL_BLOCKS is 2, i.e. if the columns of the tile lie in two 128 x 128 blocks of B:
-     * the number of groups of COL_GROUP columns that lie in the first of the two blocks. */
+    /* This field is used only if COL_BLOCKS is 2, i.e. if the columns of the tile lie in two 128 x
+     * 128 blocks of B. It is the number of groups of COL_GROUP columns that lie in the first of the
+     * two blocks. */
     int32_t split;
-    /* Only in kernels that test products of scales (CAREFUL): bit 2 s + i is set if the thread's
-     * row i (0 or 1) of subtile s needs a product of a scale of A and a scale of B that lies
-     * outside the safe range (is_safe). A subtile is 64 rows of the tile. */
+    /* Only kernels that test products of scales (CAREFUL) use this field. Bit 2 s + i is set if the
+     * thread's row i (0 or 1) of subtile s needs a product of a scale of A and a scale of B that
+     * lies outside the safe range (is_safe). A subtile is 64 rows of the tile. */
     uint32_t unsafe;
-    /* Only if B has one scale per 128 x 128 block (GEMM_ROW_BLOCK): the smallest and the largest
-     * product so far of a scale of A and a scale of B, as fp32 bits. */
+    /* These fields are used only if B has one scale per 128 x 128 block (GEMM_ROW_BLOCK). They are
+     * the smallest and the largest product so far of a scale of A and a scale of B, as fp32 bits.
+     */
     uint32_t least, most;
 } consumer;
 

@@ -1,6 +1,6 @@
-/* The fallback of GEMM kernels of the kind POW2 (8-bit elements with 1 x 128 scales that are powers
- * of two), which runs if 8-bit floats cannot hold the values of A or B. If bf16 can hold the
- * values, each thread block packs its part of both operands to bf16 for the GEMM kernel that is
+/* This is the fallback of GEMM kernels of the kind POW2 (8-bit elements with 1 x 128 scales that
+ * are powers of two). It runs if 8-bit floats cannot hold the values of A or B. If bf16 can hold
+ * the values, each thread block packs its part of both operands to bf16 for the GEMM kernel that is
  * queued next. Otherwise the block computes its tiles of D itself from the stored operands, with
  * the code of the generic GEMM kernel (sm80/bf16_tiles.h). gemm_body.h includes this file. */
 #define BF16_RARE BSMM_DEVICE

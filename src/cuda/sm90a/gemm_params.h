@@ -1,4 +1,4 @@
-/* Parameters of the sm_90a GEMM kernels (sm90a/gemm_body.h), which the host fills. */
+/* Defines the parameters of the sm_90a GEMM kernels (sm90a/gemm_body.h), which the host fills. */
 #ifndef BSMM_CUDA_SM90A_GEMM_PARAMS_H
 #define BSMM_CUDA_SM90A_GEMM_PARAMS_H
 
@@ -20,7 +20,7 @@ typedef struct bsmm_wgmma_divisor {
     uint32_t multiplier, shift;
 } bsmm_wgmma_divisor;
 
-/* The ways in which a kernel stores D. */
+/* These are the ways in which a kernel stores D. */
 typedef enum bsmm_wgmma_store {
     /* Threads store one element at a time through the general epilogue (gpu/epilogue.h), which
      * supports every format and layout of D. */
@@ -41,8 +41,8 @@ typedef struct bsmm_wgmma_params {
      * K][row] with rows contiguous. Only kernels with GEMM_ROW_ROW, i.e. with such scales for A and
      * for B, use b_rows. */
     CUtensorMap a_rows, b_rows;
-    /* The scales of B's 128 x 128 blocks. Only kernels with GEMM_ROW_BLOCK, i.e. with scales of 1 x
-     * 128 for A and of 128 x 128 for B, use them. */
+    /* These are the scales of B's 128 x 128 blocks. Only kernels with GEMM_ROW_BLOCK, i.e. with
+     * scales of 1 x 128 for A and of 128 x 128 for B, use them. */
     bsmm_wgmma_block_scales b_blocks;
     /* Only kernels of the kind BSMM_WGMMA_BF16 use these fp32 scales. Each row of A (row_factors)
      * and of B (col_factors) has one scale, by which the kernel multiplies sums over all of K. NULL
@@ -54,9 +54,9 @@ typedef struct bsmm_wgmma_params {
      * values. */
     bsmm_bf16_job whole;
     bsmm_cuda_gate gate;
-    /* Parameters for packing A and B to bf16. A kernel of the kind POW2 packs them if 8-bit floats
-     * cannot hold the values of A or B. The kernel that is queued next then multiplies the packed
-     * operands. Other kernels ignore this field. */
+    /* These are the parameters for packing A and B to bf16. A kernel of the kind POW2 packs A and B
+     * if 8-bit floats cannot hold the values of A or B. The kernel that is queued next then
+     * multiplies the packed operands. Other kernels ignore this field. */
     bsmm_pack_plain plain[2];
     /* If not NULL, the kernel writes 1 here when an accumulator is not finite or may have lost
      * terms to underflow. */
@@ -75,9 +75,9 @@ typedef struct bsmm_wgmma_params {
     /* Each element of A (or B) is the sum of this number of bf16 parts. Each part of A is
      * multiplied by each part of B. */
     int32_t a_parts, b_parts;
-    /* 32 / a_parts, rounded up. Kernels number the pairs of a bf16 part of A and a bf16 part of B
-     * from 0 to 8. To divide such a number by a_parts, they multiply it by a_reciprocal and shift
-     * right by 5, which is exact for these numbers. */
+    /* This is 32 / a_parts, rounded up. Kernels number the pairs of a bf16 part of A and a bf16
+     * part of B from 0 to 8. To divide such a number by a_parts, they multiply it by a_reciprocal
+     * and shift right by 5, which is exact for these numbers. */
     int32_t a_reciprocal;
     /* These are the numbers of cluster tiles along M and N. A cluster tile is the area of D that
      * the thread blocks of one cluster compute together. */

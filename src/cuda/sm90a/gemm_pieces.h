@@ -1,6 +1,6 @@
-/* The loops of a consumer warpgroup in the sm_90a GEMM: the loop over the stages of a work unit,
- * and the loop over work units. A work unit is a tile of D and a range of its k blocks. gemm_body.h
- * includes this file. */
+/* These are the loops of a consumer warpgroup in the sm_90a GEMM: the loop over the stages of a
+ * work unit, and the loop over work units. A work unit is a tile of D and a range of its k blocks.
+ * gemm_body.h includes this file. */
 
 /* Calls step(stage) for stages 0, 1, ... STAGES - 1, 0, ... until it returns 0. `stage` must be a
  * compile-time constant, so that wgmma descriptors are in uniform registers. The compiler does not

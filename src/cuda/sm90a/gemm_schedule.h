@@ -1,6 +1,6 @@
-/* The tile scheduler of the sm_90a GEMM. It decides which work units a cluster computes, and in
- * what order. A work unit is a cluster tile of D and a range of its k blocks. A k block is 128
- * bytes along K.
+/* This is the tile scheduler of the sm_90a GEMM. It decides which work units a cluster computes,
+ * and in what order. A work unit is a cluster tile of D and a range of its k blocks. A k block is
+ * 128 bytes along K.
  *
  * If `splits` is 1, the first `whole_tiles` tiles go to the clusters round-robin. All clusters then
  * walk along K at the same time and read the same operand rows at nearly the same time, so most

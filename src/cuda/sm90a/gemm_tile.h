@@ -19,7 +19,7 @@
 
 #define GEMM_TILE_M(subtiles, consumers) (64 * (subtiles) * (consumers))
 
-/* The layout of shared memory, from a 1024-byte boundary, in bytes. A stage is a slot of the ring
+/* Shared memory has this layout, from a 1024-byte boundary, in bytes. A stage is a slot of the ring
  * buffer of operand tiles, and a staging buffer holds results for TMA to store.
  *
  *     stages x { A tile: tile_m x 128, B tile: tile_n x 128 }

@@ -1,4 +1,5 @@
-/* The body of the small-M kernels (few rows of A). The file that includes it defines these macros:
+/* This is the body of the small-M kernels (few rows of A). A file that includes this file defines
+ * these macros:
  *
  *     SMALL_M_NAME     name of the kernel
  *     SMALL_M_FORMAT   format of the weights

@@ -1,5 +1,5 @@
-/* The epilogue of the small-M kernels (few rows of A). K is split among warps and among the thread
- * blocks of a cluster. The epilogue adds their accumulators in the order of K and stores the
+/* This is the epilogue of the small-M kernels (few rows of A). K is split among warps and among the
+ * thread blocks of a cluster. The epilogue adds their accumulators in the order of K and stores the
  * results. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_EPILOGUE_H
 #define BSMM_CUDA_SM90A_SMALL_M_EPILOGUE_H

@@ -1,6 +1,6 @@
-/* The inner loop of a small-M kernel (few rows of A) for 17 to 64 columns. A column is one row of
- * A, or one of the two or three rows of bf16 numbers whose sum is an f16 or f32 row of A. The four
- * warps of a warpgroup multiply together by wgmma.
+/* This is the inner loop of a small-M kernel (few rows of A) for 17 to 64 columns. A column is one
+ * row of A, or one of the two or three rows of bf16 numbers whose sum is an f16 or f32 row of A.
+ * The four warps of a warpgroup multiply together by wgmma.
  *
  * wgmma takes the weights as its 64-row operand. Each thread decodes its weights into registers, in
  * the register layout of mma.m16n8k16. wgmma takes A's columns as its second operand and reads them

@@ -1,5 +1,5 @@
-/* Parameters of the small-M kernels (sm90a/small_m.cu), which multiply few rows of A, and of the
- * kernel small_m_prepare, which converts A for them. */
+/* Defines the parameters of the small-M kernels (sm90a/small_m.cu), which multiply few rows of A,
+ * and of the kernel small_m_prepare, which converts A for them. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_PARAMS_H
 #define BSMM_CUDA_SM90A_SMALL_M_PARAMS_H
 
@@ -21,8 +21,8 @@ enum {
     /* the largest number of columns (rows of A, or bf16 parts of rows of A) */
     BSMM_SMALL_M_MOST_COLUMNS = 64,
     BSMM_SMALL_M_K = 128, /* the elements of K in one step of the main loop */
-    /* The largest number of chunks of A that one thread converts to bf16. A chunk is 8 elements
-     * along K of one row. */
+    /* This is the largest number of chunks of A that one thread converts to bf16. A chunk is 8
+     * elements along K of one row. */
     BSMM_SMALL_M_OWN_CHUNKS = 4,
     /* A thread copies weights this number of steps of K before it multiplies them. It is also the
      * number of slots of the ring buffer of weights. */

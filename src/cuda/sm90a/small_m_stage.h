@@ -1,4 +1,4 @@
-/* The prologue of a small-M kernel (few rows of A): it copies B's scales to shared memory.
+/* This is the prologue of a small-M kernel (few rows of A). It copies B's scales to shared memory.
  *
  * A small-M kernel reads A in the following layout. A column is one row of A, or one of the two or
  * three rows of bf16 numbers whose sum is an f16 or f32 row of A. K is divided into steps of 128
