@@ -11,7 +11,8 @@ struct ptx_async {
     ptx_warp *warp; /* The warp that issued the job. Error messages name it. */
     const ptx_inst *inst;
     /* If `ordered` is true, the job runs after all ordered jobs that its thread block issued
-     * before. If `commits` is true, it also signals that those of its warp are complete. */
+     * before. If `commits` is true, the job also signals that the earlier tcgen05 operations of its
+     * warp are complete. */
     bool ordered, commits;
     /* `multicast` is a mask of the thread blocks in the cluster that receive a copy. If it is 0,
      * only the block of address `to` receives the copy. */
@@ -19,10 +20,10 @@ struct ptx_async {
     uint64_t to, from, barrier, value;
     /* Contains the coordinates of a copy in a tensor, or parameters of tcgen05.mma. */
     int32_t at[5];
-    /* The lanes of tensor memory that tcgen05.mma leaves unchanged, as one bit for each lane. Those
-     * of the second thread block of a pair begin at disabled[4]. */
+    /* Holds one bit for each lane of tensor memory that tcgen05.mma leaves unchanged. The lanes of
+     * the second thread block of a pair begin at disabled[4]. */
     uint32_t disabled[8];
-    uint32_t timed; /* The number of its record plus 1 (time.h), or 0. */
+    uint32_t timed; /* The number of the job's record plus 1 (time.h), or 0. */
     uint32_t race;  /* The number of the operation (races.h), or 0. */
 };
 /* Adds a copy of the job to the list. If memory runs out, stops the warp and returns false. */

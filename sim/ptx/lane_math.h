@@ -13,8 +13,8 @@ static inline int64_t high_s64(int64_t a, int64_t b) {
 static inline int32_t saturated(int64_t v) {
     return v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : (int32_t)v;
 }
-/* Divide integers as GPUs do. A division by 0 returns all ones, which PTX leaves undefined. The
- * smallest integer divided by -1 gives itself. */
+/* These functions divide integers as GPUs do. A division by 0 returns all ones. PTX leaves the
+ * result of such a division undefined. The smallest integer divided by -1 gives itself. */
 static inline uint64_t divide_u(uint64_t a, uint64_t b) {
     return b ? a / b : ~0ull;
 }
@@ -28,8 +28,8 @@ static inline int64_t remainder_s(int64_t a, int64_t b) {
     return b == 0 ? a : b == -1 ? 0 : a % b;
 }
 
-/* Shift an integer as PTX defines it. A shift by at least the register's width gives 0, or copies
- * of the sign bit for a signed shift to the right. */
+/* These functions shift an integer as PTX defines it. A shift by at least the register's width
+ * gives 0, or copies of the sign bit for a signed shift to the right. */
 static inline uint32_t left_32(uint32_t a, uint32_t n) {
     return n > 31 ? 0 : a << n;
 }
@@ -48,9 +48,9 @@ static inline uint64_t right_64(uint64_t a, uint32_t n) {
 static inline int64_t right_s64(int64_t a, uint32_t n) {
     return a >> (n > 63 ? 63 : n);
 }
-/* Shift the 64-bit value with the upper word b and the lower word a by n bits (funnel shift). A
- * shift to the left returns the upper word of the result, and a shift to the right returns the
- * lower word. */
+/* These functions shift the 64-bit value with the upper word b and the lower word a by n bits
+ * (funnel shift). A shift to the left returns the upper word of the result, and a shift to the
+ * right returns the lower word. */
 static inline uint32_t funnel_left(uint32_t a, uint32_t b, uint32_t n) {
     return (uint32_t)((((uint64_t)b << 32 | a) << n) >> 32);
 }
@@ -146,7 +146,8 @@ static inline int32_t dot_4(uint32_t a, uint32_t b, int sign_a, int sign_b) {
     return sum;
 }
 
-/* Return the minimum or maximum of two floats. If a source is NaN, the result is NaN. */
+/* These functions return the minimum or maximum of two floats. If a source is NaN, the result is
+ * NaN. */
 static inline float min_nan(float a, float b) {
     return a != a ? a : b != b ? b : min_f32(a, b);
 }

@@ -1,10 +1,10 @@
-/* Reads the operands of wgmma and tcgen05.mma from shared memory, which descriptors of 64 bits
- * describe. */
+/* Reads the operands of wgmma and tcgen05.mma from shared memory. A descriptor of 64 bits describes
+ * where the elements of an operand are. */
 #ifndef SIM_PTX_LAYOUT_H
 #define SIM_PTX_LAYOUT_H
 #include "sim.h"
 
-/* Says where the elements of an operand are. */
+/* Tells where the elements of an operand are. */
 typedef struct {
     uint32_t start, leading, stride; /* These three members count bytes. */
     /* The number of bytes of a row within a swizzle pattern, or 16 without a swizzle. */
@@ -17,11 +17,11 @@ ptx_layout ptx_layout_of_wgmma(uint64_t descriptor, bool transposed);
  * warp and returns false. */
 bool ptx_layout_of_tcgen05(ptx_warp *w, const ptx_inst *i, uint64_t descriptor, bool transposed,
                            ptx_layout *y);
-/* Returns the shared address of a byte. `row` is an index along M for A and along N for B. `byte`
- * counts along the contiguous dimension, and `across` along the other one. */
+/* Returns the shared address of a byte of an operand. `byte` counts along the contiguous dimension
+ * of the operand, and `across` counts along the other dimension. */
 uint32_t ptx_layout_place(const ptx_layout *y, uint32_t across, uint32_t byte);
 
-/* A part of an operand: `rows` rows from `first` on, each with `k` elements. */
+/* Describes a part of an operand, i.e. `rows` rows from `first` on, each with `k` elements. */
 typedef struct {
     uint32_t first, rows, k;
     ptx_type type;

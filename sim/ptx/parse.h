@@ -38,8 +38,8 @@ typedef struct {
     uint8_t kind, width;
     bool negated, joined, minus;
     uint32_t at;
-    /* Give the elements of a vector or list, or the coordinates of an address, as indices into the
-     * array of operands. */
+    /* `first` and `count` give the elements of a vector or list, or the coordinates of an address,
+     * as indices into the array of operands. */
     uint16_t first, count;
     /* An address in brackets has here the index plus 1 of the list element that is its base. */
     uint16_t base;

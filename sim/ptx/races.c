@@ -1,23 +1,28 @@
-/* Finds data races on shared memory by vector clocks (Flanagan and Freund, FastTrack, 2009). A warp
- * counts its signals to other warps, and knows the counts of the other warps of which it has got a
- * signal. An access happened before the warp's next one if the warp knows a count of the other warp
- * that is at least the count at the access. A clock also has the counts up to which a
- * fence.proxy.async has made the other warps' writes visible to the async proxy.
+/* Finds data races on shared memory by vector clocks (Flanagan and Freund, FastTrack, 2009). Each
+ * warp has a counter, which grows when the warp signals other warps, executes a fence or issues an
+ * asynchronous operation. The simulator records each access to shared memory with the counter of
+ * the accessing warp. The clock of a warp holds, for each other warp, the largest counter of which
+ * the warp knows by signals. A recorded access happened before the warp's current access if the
+ * clock holds at least the recorded counter. A clock also holds the counters up to which a
+ * fence.proxy.async has made the writes of the warps visible to the async proxy.
  *
  * An asynchronous operation has a clock of its own, which begins as a copy of the clock of the warp
- * that issues it. Its accesses count as those of an engine. The engines take turns, so that the
- * operation's end tells little of other operations. The products of a warpgroup have an engine of
- * their own, because its four warps issue and complete them together.
+ * that issues the operation. The accesses of operations are recorded as those of an engine, which
+ * has a counter like a warp. The engines take operations in turn, so that the end of one operation
+ * tells little about other operations. The wgmma products of a warpgroup have an engine of their
+ * own, because the four warps of the warpgroup issue and complete them together.
  *
- * For each byte of shared memory, the last write that changed it and the last read since then are
- * kept. Of several readers, only the last one is compared with a later write. */
+ * For each byte of shared memory, the simulator keeps the last write that changed the byte, and the
+ * last read since that write. If several warps read the byte, only the last read is compared with a
+ * later write. */
 #include "races.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* An access: the number of the warp in the cluster, or of an engine, plus 1, and its count. 0:
- * there was none. */
+/* Describes an access to a byte. The upper bits are the number of the warp in the cluster, or of
+ * the engine, plus 1. The lower COUNT_BITS bits are its counter at the access. The value 0 means
+ * that there was no access. */
 typedef uint32_t access;
 enum { COUNT_BITS = 22, MOST_BYTES = 32, ENGINES = 16 };
 #define MOST_COUNT ((1u << COUNT_BITS) - 1)
@@ -27,7 +32,7 @@ typedef struct {
     uint32_t *counts;
 } sync_object;
 
-/* A write that has not happened yet, and the bytes before it. */
+/* Describes a write that has not happened yet, and holds the bytes before the write. */
 typedef struct {
     const ptx_inst *inst;
     ptx_block *block;
@@ -36,18 +41,23 @@ typedef struct {
 } pending_write;
 
 struct ptx_races {
-    uint32_t warps; /* of the cluster */
-    uint32_t bytes; /* of shared memory of a block */
-    /* `all` counts the warps and, after them, the engines. `width` is the size of a clock: `all`
-     * counts that its owner knows, then `all` counts up to which it knows of a fence. Devices
-     * without an async proxy have neither engines nor fences. */
+    uint32_t warps; /* The number of warps in the cluster. */
+    uint32_t bytes; /* The bytes of shared memory of a block. */
+    /* `all` is the number of warps and engines. Warps have the first numbers, and engines follow.
+     * `width` is the number of entries of a clock. The first `all` entries are the counters that
+     * the clock's owner knows, and the next `all` entries are the counters up to which the owner
+     * knows of a fence. Devices without an async proxy have no engines, and their clocks have no
+     * entries for fences. */
     uint32_t all, width;
-    uint32_t *counts; /* [warp][width]: the clocks of the warps */
-    /* Holds the clocks of operations that are not complete, and the numbers of those of them that
-     * are free. A clock's number of the engine follows it. */
+    uint32_t *counts; /* Holds the clocks of the warps as [warp][width]. */
+    /* `jobs` holds the clocks of operations that are not complete. The number of the operation's
+     * engine follows each clock. `free_jobs` lists the unused entries of `jobs`. */
     uint32_t *jobs, *free_jobs, job_room, free_count;
-    uint32_t issued, *issues; /* Count the operations of all engines and of each. */
-    /* [warp][ENGINES]: the last operations of tcgen05 of a warp that are complete. */
+    /* `issued` counts all operations except wgmma products, and `issues` counts them for each
+     * engine. */
+    uint32_t issued, *issues;
+    /* Holds, as [warp][ENGINES], the counters of the last tcgen05 operations of a warp that are
+     * complete. */
     uint32_t *done;
     uint32_t *running; /* The clock of the operation that runs now, or NULL. */
     access *writes, *reads;
@@ -55,7 +65,7 @@ struct ptx_races {
     uint32_t object_count, object_room;
     pending_write *pending;
     uint32_t pending_count, pending_room;
-    bool off; /* a count is too large, or there is no memory */
+    bool off; /* True if a counter is too large, or memory has run out. Then nothing is recorded. */
 };
 
 static uint32_t number_of(const ptx_warp *w) {
@@ -141,7 +151,7 @@ static uint32_t *clock_of(struct ptx_races *r, const ptx_warp *w) {
     return r->counts + (size_t)number_of(w) * r->width;
 }
 
-/* Begins a new count of a warp. Its accesses before differ from those after. */
+/* Increments the counter of a warp, so that its later accesses differ from its earlier accesses. */
 static void count_up(struct ptx_races *r, const ptx_warp *w) {
     r->off |= ++clock_of(r, w)[number_of(w)] == MOST_COUNT;
 }
@@ -233,8 +243,8 @@ static access now(const struct ptx_races *r, const ptx_warp *w) {
     return (n + 1) << COUNT_BITS | r->counts[(size_t)n * r->width + n];
 }
 
-/* Says whether an earlier access may happen at the same time as the next one of the owner of a
- * clock, whose number is `self`. */
+/* Returns true if an earlier access may happen at the same time as the current access of the owner
+ * of `clock`. `self` is the number of the owner. */
 static bool concurrent(const uint32_t *clock, uint32_t self, access earlier) {
     const uint32_t other = (earlier >> COUNT_BITS) - 1;
     return earlier != 0 && other != self && clock[other] < (earlier & MOST_COUNT);
@@ -244,7 +254,7 @@ static bool unordered(struct ptx_races *r, const ptx_warp *w, access earlier) {
     return concurrent(clock_of(r, w), number_of(w), earlier);
 }
 
-/* Stops the warp because of two accesses. `rule` says what is missing between them. */
+/* Stops the warp with an error about two accesses. `rule` tells what is missing between them. */
 static void report(ptx_warp *w, const ptx_inst *i, const ptx_block *b, uint32_t offset,
                    const char *does, const char *did, access earlier, const char *rule) {
     const uint32_t other = (earlier >> COUNT_BITS) - 1, warps = b->warp_count;

@@ -112,7 +112,7 @@ struct ptx_inst {
     bool guard_not;
     uint8_t count;
     uint32_t line, text, length; /* Give the instruction's position in the module's text. */
-    /* Give the position in the source file that the last .loc directive named. */
+    /* These members give the position in the source file that the last .loc directive named. */
     uint32_t file, source_line;
     uint32_t function;
 };
@@ -189,13 +189,13 @@ void ptx_module_unload(ptx_module *module);
 /* Returns zeroed memory that ptx_module_unload frees, or NULL if there is no memory. */
 void *ptx_keep(ptx_module *module, size_t bytes);
 
-/* Begin the ranges of generic addresses that mean shared and local memory. A shared address is the
- * thread block's rank in its cluster times 2^24, plus an offset. The generic address is
- * SHARED_WINDOW plus the shared address. */
+/* The ranges of generic addresses that mean shared and local memory begin with these addresses. A
+ * shared address is the thread block's rank in its cluster times 2^24, plus an offset. The generic
+ * address is SHARED_WINDOW plus the shared address. */
 #define SHARED_WINDOW 0x0100000000000000ull
 #define LOCAL_WINDOW  0x0200000000000000ull
-/* Begins the addresses of kernel parameters in the .param space. Parameters of functions (.func)
- * are in local memory and have lower addresses. */
+/* The addresses of kernel parameters in the .param space begin here. Parameters of functions
+ * (.func) are in local memory and have lower addresses. */
 #define PARAM_BEGIN 0x80000000ull
 enum { RANK_SHIFT = 24, SHARED_BEGIN = 1024 };
 
@@ -295,8 +295,9 @@ typedef struct {
     /* `shared_busy` counts the cycles in which shared memory is busy. `shared_conflicts` counts the
      * cycles of `shared_busy` that bank conflicts cause. */
     double shared_busy, shared_conflicts;
-    /* Count the bytes that instructions and TMA move, those between SMs and L2, those from a cache
-     * behind L2, which these devices lack, and those of HBM. */
+    /* `l1_bytes` counts the bytes that instructions and TMA move, and `l2_bytes` those between SMs
+     * and L2. `l3_bytes` would count the bytes of a cache behind L2, which these devices lack.
+     * `hbm_bytes` counts the bytes of HBM. */
     double l1_bytes, l2_bytes, l3_bytes, hbm_bytes;
     double stalls[STALLS]; /* Counts the cycles in which warps wait, for each cause. */
     /* Counts the cycles from the first product of each tensor pipe to the end of the last one. */

@@ -22,7 +22,7 @@ enum {
     SCALE_A = 2,
     SCALE_B = 3,
     FROM_TMEM = 4,
-    /* Operands of products without block scales. */
+    /* Only products without block scales have the operands from here on. */
     DISABLED = 4,
     ENABLED = 5,
     SCALE_D = 6
@@ -435,7 +435,7 @@ static void execute_cp(ptx_warp *w, const ptx_inst *i) {
  * this. */
 #define COLLECTOR                                                                                  \
     ".{collector::a::fill|collector::a::use|collector::a::lastuse|collector::a::discard}"
-/* tcgen05.cp without and with the unpacking of elements of 6 or 4 bits to bytes. */
+/* COPY lists tcgen05.cp without and with the unpacking of elements of 6 or 4 bits to bytes. */
 #define COPY(shape)                                                                                \
     ROW("tcgen05.cp." GROUP shape, "mL", execute_cp, 0),                                           \
         ROW("tcgen05.cp." GROUP shape ".b8x16.b6x16_p32|b4x16_p64", "mL", execute_cp, 0)

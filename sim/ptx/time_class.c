@@ -1,5 +1,6 @@
-/* Says what an instruction of PTX costs in the time model. The assembler turns most instructions of
- * PTX into one instruction of the GPU. Instructions that the assembler removes cost nothing. */
+/* Computes what an instruction of PTX costs in the time model. The assembler turns most
+ * instructions of PTX into one instruction of the GPU. Instructions that the assembler removes cost
+ * nothing. */
 #include "time_replay.h"
 #include <stdlib.h>
 #include <string.h>

@@ -35,7 +35,7 @@ enum ptx_pipe { PIPE_NONE, PIPE_ALU, PIPE_FMA, PIPE_SPECIAL, PIPE_ACCESS, PIPE_T
 /* Names the queues of groups of asynchronous operations. A warp commits a group, and later waits
  * until the group is complete. */
 enum ptx_queue { QUEUE_COPIES, QUEUE_BULK, QUEUE_PRODUCTS, QUEUES };
-/* Names instructions that the replay treats apart. */
+/* Names the kinds of instructions that the replay treats differently from ordinary ones. */
 enum ptx_special {
     ORDINARY,
     RENAMED, /* The assembler removes the instruction, by giving a register another name. */
@@ -46,7 +46,7 @@ enum ptx_special {
     TENSOR_MEMORY,
     WAITS_TENSOR_MEMORY
 };
-/* Says what an instruction costs. */
+/* Describes what an instruction costs. */
 typedef struct {
     uint8_t special, pipe, queue;
     uint32_t results; /* A mask of the operands that the instruction writes. */

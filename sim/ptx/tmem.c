@@ -124,7 +124,7 @@ static const char shape_names[] = "32x32b|16x64b|16x128b|16x256b|16x32bx2|";
 static const uint8_t shape_registers[] = {1, 1, 2, 4, 1}, shape_columns[] = {1, 2, 4, 8, 1};
 
 typedef struct {
-    /* The distance in columns between the two groups of columns that the shape 16x32bx2
+    /* `half` is the distance in columns between the two groups of columns that the shape 16x32bx2
      * accesses. */
     uint32_t lane, column, half;
     enum shape shape;
