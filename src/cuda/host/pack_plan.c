@@ -47,9 +47,9 @@ static bool takes_format(const bsmm_format *f, bsmm_pack_route route) {
 
 /* Returns a number of elements along K. The length of a scale block must be a multiple of it.
  * Packing turns an fp32 scale into the scale of a group, i.e. of 128 elements along K, so a block
- * must consist of whole groups. Packing multiplies scales of other types into the elements. One
- * thread packs 16 or 32 elements of one scale block at once, so a block must be a multiple of that
- * number. */
+ * must consist of whole groups. Packing multiplies scales of other types into the elements. The
+ * kernels require that such a block is a multiple of 16 elements for packing to bf16, and of 32
+ * elements for packing to 8 bits. */
 static uint32_t block_multiple(uint32_t scale, bsmm_pack_route route) {
     if (scale == BSMM_SCALE_NONE) return 1;
     return scale == BSMM_SCALE_F32 ? BSMM_PACK_GROUP : route == BSMM_PACK_BF16 ? 16 : 32;

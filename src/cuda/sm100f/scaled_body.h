@@ -130,13 +130,13 @@ static_assert(STAGES + 2 < SIGN_TILES, "tiles whose signs are known");
 typedef struct shared {
     uint64_t full[STAGES], empty[STAGES], scaled[STAGES], done[2], available[2];
     uint32_t columns; /* the address of the allocated columns of tensor memory */
-    /* For each of the most recent tiles: nonzero if a scale of the tile is negative. */
+    /* Tells for each of the most recent tiles whether a scale of the tile is negative (nonzero). */
     uint32_t negative[SIGN_TILES];
-    /* For each row of B in the tile: whether all of its elements are 0. Each warp that stores D
-     * keeps what it has found out so far (ZERO_UNKNOWN, ZERO_YES or ZERO_NO). */
+    /* Tells for each row of B in the tile whether all of its elements are 0. Each warp that stores
+     * D keeps what it has found out so far (ZERO_UNKNOWN, ZERO_YES or ZERO_NO). */
     uint8_t zero_columns[FINISH_WARPS][TILE_N];
-    /* For each row of A in the tile: whether all of its elements are 0 (ZERO_UNKNOWN, ZERO_YES or
-     * ZERO_NO). */
+    /* Tells for each row of A in the tile whether all of its elements are 0 (ZERO_UNKNOWN, ZERO_YES
+     * or ZERO_NO). */
     uint8_t zero_rows[TILE_M];
     bsmm_gpu_epilogue_factors factors[FINISH_WARPS];
 } shared;

@@ -21,9 +21,10 @@
  * tensor cores multiply. "store" writes these registers to the other stage. One barrier for each k
  * block is enough: a stage is written again only after the barrier that follows its last read.
  *
- * Shared memory, per stage: 128 rows of A and 128 rows of B of 128 bytes each, in which 16-byte
- * unit u of row r lies at u ^ (r % 8), so that ldmatrix has no bank conflicts; then the words of
- * scales, [row][scale tile]. The accumulators take the place of the stages at the end. */
+ * In shared memory, a stage has 128 rows of A and 128 rows of B of 128 bytes each. The 16-byte unit
+ * u of row r lies in place u ^ (r % 8) of the row, so that ldmatrix has no bank conflicts. The
+ * words of scales follow as [row][scale tile]. At the end, the accumulators overwrite the stages.
+ */
 #include "cuda/ptx/address.h"
 #include "cuda/ptx/grid.h"
 #include "cuda/ptx/mma_scaled.h"

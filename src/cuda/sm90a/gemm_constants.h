@@ -3,26 +3,27 @@
  * gemm_body.h includes this file. */
 
 #define GEMM_SCALES JOINED(GEMM_SCALES_OF_, GEMM_KIND)
-/* 1 if operand elements have 16 bits, 0 if they have 8. */
+/* This is 1 if operand elements have 16 bits, and 0 if they have 8. */
 #define GEMM_WIDE    (JOINED(BITS_OF_, GEMM_A) == 16)
 #define BITS_OF_BF16 16
 #define BITS_OF_F16  16
 #define BITS_OF_E4M3 8
 #define BITS_OF_E5M2 8
-/* 1 if A may have scales. f16 operands have none. */
+/* This is 1 if A may have scales. f16 operands have none. */
 #define A_SCALED         JOINED(A_SCALED_OF_, GEMM_A)
 #define A_SCALED_OF_BF16 1
 #define A_SCALED_OF_F16  0
 #define A_SCALED_OF_E4M3 1
 #define A_SCALED_OF_E5M2 1
-/* 1 for kernels that multiply 16-bit elements without scales. If the elements are f16, and f16
- * cannot hold the values of B, the kernel splits A into bf16 parts. The bf16 kernels contain the
- * same code but never run it: two kernels that differ in one word compress to the size of one. */
+/* This is 1 for kernels that multiply 16-bit elements without scales. If the elements are f16, and
+ * f16 cannot hold the values of B, the kernel splits A into bf16 parts. The bf16 kernels contain
+ * the same code but never run it: two kernels that differ in one word compress to the size of one.
+ */
 #define HALVES (GEMM_WIDE && GEMM_SCALES == GEMM_UNSCALED)
-/* 1 for kernels of the kind POW2, which require that the product of any scale of A and any scale of
- * B is a normal fp32 number. If each row has one scale for all of K, such a kernel adds the sums of
- * k blocks unscaled and multiplies only the total by the scales, because that takes fewer
- * instructions per k block. */
+/* This is 1 for kernels of the kind POW2, which require that the product of any scale of A and any
+ * scale of B is a normal fp32 number. If each row has one scale for all of K, such a kernel adds
+ * the sums of k blocks unscaled and multiplies only the total by the scales, because that takes
+ * fewer instructions per k block. */
 #define EVENS          JOINED(EVENS_OF_, GEMM_KIND)
 #define EVENS_OF_BF16  0
 #define EVENS_OF_BLOCK 0
@@ -30,12 +31,12 @@
 #define EVENS_OF_POW2  1
 
 enum {
-    /* 1 for kernels of the kind ROW (A and B have one scale per 1 x 128 block). The product of a
-     * scale of A and a scale of B may lie outside fp32's range of normal numbers, so these kernels
-     * test it. */
+    /* This is 1 for kernels of the kind ROW (A and B have one scale per 1 x 128 block). The product
+     * of a scale of A and a scale of B may lie outside fp32's range of normal numbers, so these
+     * kernels test it. */
     CAREFUL = GEMM_SCALES == GEMM_ROW_ROW && !EVENS,
-    /* 1 if the kernel tests whether products of a scale of A and a scale of B lie outside the safe
-     * range, and recomputes such results in double. */
+    /* This is 1 if the kernel tests whether products of a scale of A and a scale of B lie outside
+     * the safe range, and recomputes such results in double. */
     AGAIN = GEMM_SCALES == GEMM_ROW_BLOCK || CAREFUL,
 
     TILE_M = GEMM_TILE_M(SUBTILES, CONSUMERS),
@@ -80,9 +81,9 @@ enum {
     COL_GROUP = COL_BLOCKS == 1 ? TILE_N
                 : TILE_N % 64   ? 32
                                 : 64,
-    /* 1 if a separate warp, instead of the producer, loads B's block scales. Otherwise the latency
-     * of these loads would delay the producer: a GEMM with (M, N, K) = (1024, 1536, 7168) would
-     * take 7% longer on an H200. With three consumers no warp is free for this work. */
+    /* This is 1 if a separate warp, instead of the producer, loads B's block scales. Otherwise the
+     * latency of these loads would delay the producer: a GEMM with (M, N, K) = (1024, 1536, 7168)
+     * would take 7% longer on an H200. With three consumers no warp is free for this work. */
     SCALES_WARP = GEMM_SCALES == GEMM_ROW_BLOCK && CONSUMERS < 3,
     /* These are the bytes of B's scales that st.async adds to the byte count of a stage's full
      * barrier. Only clusters use st.async. Without clusters, plain stores write B's scales, and the
@@ -94,10 +95,11 @@ enum {
      * compute-sanitizer's racecheck would report a false hazard. The additional arrivals cost no
      * time. */
     EMPTY_ARRIVALS = CLUSTER == 1 && GEMM_SCALES == GEMM_ROW_BLOCK ? 32 : 1,
-    /* 1 if a consumer warpgroup reads the scales of a stage before it starts the stage's wgmma
-     * instructions, instead of afterwards. If it read the scales afterwards, the wgmma instructions
-     * of the second consumer warpgroup might be queued first. Both warpgroups would then promote at
-     * the same time, and a k block of a 256 x 128 tile would take 1134 instead of 1120 cycles. */
+    /* This is 1 if a consumer warpgroup reads the scales of a stage before it starts the stage's
+     * wgmma instructions, instead of afterwards. If it read the scales afterwards, the wgmma
+     * instructions of the second consumer warpgroup might be queued first. Both warpgroups would
+     * then promote at the same time, and a k block of a 256 x 128 tile would take 1134 instead of
+     * 1120 cycles. */
     FACTORS_FIRST = GEMM_SCALES == GEMM_ROW_BLOCK && SUBTILES == 2,
 
     /* These are the registers per thread after setmaxnreg redistributes them. A thread starts with

@@ -96,8 +96,8 @@ static __device__ __forceinline__ void add_sum(consumer *c, uint32_t subtile, fl
         total[i] += sum[i];
 }
 
-/* Used if each row of A and of B has one scale for all of K. Multiplies the unscaled totals of a
- * subtile by these scales at the end of a tile. */
+/* Multiplies the unscaled totals of a subtile by the scales at the end of a tile. The function is
+ * used if each row of A and of B has one scale for all of K. */
 static __device__ __forceinline__ void scale_even(const consumer *c, uint32_t subtile,
                                                   uint32_t stage, float *total) {
     const factors f = factors_of(c, stage, subtile);

@@ -27,8 +27,8 @@
 
 #include "cuda/sm90a/gemm_params.h"
 
-/* gemm_cut gives a part of a tile at least this number of k blocks. A smaller part would cost more
- * time than the better balance saves. */
+/* If gemm_cut divides a tile, each part has at least this number of k blocks. A smaller part would
+ * cost more time than the better balance saves. */
 #define GEMM_SHORTEST_PIECE 4
 
 typedef struct gemm_piece {

@@ -191,7 +191,7 @@ static __device__ __forceinline__ void hand_over(consumer *c, shared *told,
 
 /* Adds the accumulators of another thread block to this thread block's accumulators, after a wait
  * until they are complete. The other block has the same position in its cluster, `distance`
- * clusters before this one. Clears its flag for the next launch. */
+ * clusters before this one. The function clears the other block's flag for the next launch. */
 static __device__ __forceinline__ void take_over(consumer *c, float (*total)[ACCUMULATORS],
                                                  int32_t distance) {
     const int32_t block = (int32_t)blockIdx.x - distance * CLUSTER;
@@ -287,9 +287,10 @@ typedef struct rows_again {
 } rows_again;
 
 /* Returns a bit mask of the rows of D in which a product of a scale of A and a scale of B lies
- * outside the safe range (is_safe). Used if B has one scale per 128 x 128 block (GEMM_ROW_BLOCK).
- * The warp's 16 rows of D begin at `row`. The scales of B are those of the 128-column block that
- * contains column `col`. Each lane tests different k blocks, for all 16 rows. */
+ * outside the safe range (is_safe). The function is used if B has one scale per 128 x 128 block
+ * (GEMM_ROW_BLOCK). The warp's 16 rows of D begin at `row`. The scales of B are those of the
+ * 128-column block that contains column `col`. Each lane tests different k blocks, for all 16 rows.
+ */
 static __device__ __noinline__ uint32_t unsafe_rows(const bsmm_wgmma_params *p, int32_t row,
                                                     int32_t col) {
     if (row >= p->m || col >= p->n) return 0;
