@@ -43,45 +43,14 @@ import xml.etree.ElementTree as tree
 from pathlib import Path
 
 import mutations
+from mutate_tests import QUICK, QUICK_NEAR, UNRELATED, kills_of, order_tests
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "build-mutate"
 HARMLESS = ROOT / "tools" / "mutate-harmless.tsv"
 WANTED = 0.95
-QUICK, QUICK_NEAR = 0.2, 10  # in seconds; see --quick
-BATCH = 20  # in seconds; the time of the tests that are built and run together
 GIB = 1 << 30
 LIBRARY = ("libbsmm.a", "bsmm")  # files that are compared with the unchanged ones
-
-# Tests whose result cannot depend on the changed code: of tools, of the simulators alone, of the
-# header, of the exported names and of the installed package.
-UNRELATED = re.compile(r"sim_(?!ptx_test_)|amdgpu_loops|check_|test_abi|test_check_|test_run_tests|test_mutations|"
-                       r"test_docs_current|consumer|example_amdgpu|.*_spills")
-
-# Maps each folder to the beginnings of the names of its tests. These tests run first, together with
-# tests that have found changes in the same folder.
-AREAS = {
-    "src/base/": ("test_cpu$", "test_device", "test_tables", "test_plan_buffers"),
-    "src/format/": ("test_tables", "test_golden", "test_ranges", "test_exact"),
-    "src/core/": ("test_describe", "test_groups", "test_matmul", "test_any_rows", "test_plan", "test_registry"),
-    "src/ref/": ("test_matmul", "test_epilogue", "test_exact"),
-    "src/recipe/": ("test_recipes", "test_store"),
-    "src/quantize/": ("test_quantize", "test_recipes", "test_dequantize", "test_convert", "test_store"),
-    "src/cpu/": ("test_cpu_", "test_batch", "test_numerics", "test_pack_b", "test_matmul"),
-    "src/gpu/": ("test_gpu", "test_cuda", "test_hip", "emulated_test_(gpu|cuda|store)"),
-    "src/cuda/": ("test_cuda", "test_gpu", "emulated_test_(cuda|gpu|store)"),
-    "src/amdgpu/": ("test_mfma", "test_hip", "test_gpu", "test_.*_gfx"),
-    "src/sol/": ("test_sol",),
-    "src/io/": ("test_io", "test_families", "test_weight"),
-    "cli/": ("test_cli", "test_bench", "test_shrink", "test_main_job", "test_folder"),
-}
-
-
-# Tests that run GPU kernels and no CPU kernels. They run only for changes of the folders that such a
-# test can reach.
-ON_GPUS = re.compile(r"emulated_test_|sim_ptx_|test_.*_gfx|test_mfma_engine|test_matmul_large_tiles")
-REACHED_BY_GPUS = ("src/base/", "src/format/", "src/core/", "src/gpu/", "src/cuda/", "src/amdgpu/")
-
 
 def sha(*paths):
     digest = hashlib.sha256()
@@ -339,33 +308,6 @@ def harmless():
     return {(path, before.strip(), after.strip()): reason for path, before, after, reason in rows}
 
 
-def batches(tests, times):
-    """Splits a list of tests into groups that take about BATCH seconds each."""
-    groups, total = [], 0
-    for test in tests:
-        if not groups or total + times[test] > BATCH:
-            groups.append([])
-            total = 0
-        groups[-1].append(test)
-        total += times[test]
-    return groups
-
-
-def order_tests(name, times, kills, quick):
-    """Returns groups of tests in the order in which they run: tests of the changed file's area and
-    those that have found changes in its folder, then all others, the fast ones first. If `quick`,
-    these are the tests that take at most QUICK_NEAR seconds, and the others at most QUICK."""
-    found = kills.get(str(Path(name).parent), {})
-    area = next((names for prefix, names in AREAS.items() if name.startswith(prefix)), ())
-    near = {t for t in times if any(re.match(p, t) for p in area) or t in found}
-    can = {t for t in times if name.startswith(REACHED_BY_GPUS) or not ON_GPUS.match(t)}
-    if quick:
-        can = {t for t in can if times[t] <= (QUICK_NEAR if t in near else QUICK)}
-    first = sorted((t for t in near & can if times[t] < BATCH), key=lambda t: (-found.get(t, 0), times[t]))
-    others = sorted(can.difference(first), key=lambda t: (t not in near and times[t] >= 1, times[t]))
-    return batches(first[:4], times) + batches(first[4:], times) + batches(others, times)
-
-
 def show(record):
     after = record["after"].strip() or "(dropped)"
     return f"{record['file']}:{record['line']}\n      {record['before'].strip()}\n   -> {after}"
@@ -373,16 +315,6 @@ def show(record):
 
 def read_log(path):
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def kills_of(records):
-    """Returns for each folder the tests that found changes in it, and how many changes each found."""
-    kills = {}
-    for r in records:
-        if r["status"] == "found":
-            counts = kills.setdefault(str(Path(r["file"]).parent), {})
-            counts[r["test"]] = counts.get(r["test"], 0) + 1
-    return kills
 
 
 def remembered(records, tree_hash, quick):

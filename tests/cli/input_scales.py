@@ -57,6 +57,7 @@ def plain(name):
 
 def make():
     write("plain.safetensors", plain("w") | plain("b.weight"))
+    write("square.safetensors", {"b.weight": ("F32", [128, 128], f32(*range(128 * 128)))})
     scales = {"zero": f32(0), "negative": f32(-1), "nan": f32(NAN), "inf": f32(math.inf), "tiny": f32(1e-40)}
     for name, value in scales.items():
         write(f"{name}.safetensors", nvfp4("l", ("F32", [], value)))

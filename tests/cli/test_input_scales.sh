@@ -40,6 +40,11 @@ check scale out.safetensors l.input_scale none
 convert foreign.safetensors out.safetensors | grep -q "l.input_global_scale: is left out, because modelopt stores no input scale of this name" || fail "no warning of a foreign name"
 check scale out.safetensors p.input_scale 0.75 # p.weight is not converted, so its scale is copied
 echo '{"b": 2}' >amax.json
+# A family may store a weight in a format that has no input scale. The weight is written without one.
+"$bsmm" quantize square.safetensors --format fp8_tensor --family compressed-tensors --input-scales amax.json -o square-out.safetensors >out 2>&1 ||
+    fail "a weight without an input scale: $(cat out)"
+grep -q "b.weight: gets no input scale, because compressed-tensors stores it as fp8_block128, which has none" out || fail "no warning of a format without input scales: $(cat out)"
+check scale square-out.safetensors b.input_scale none
 refuses 1 "w: --input-scales: amax.json has no value for this layer" "${quantize[@]}" --include w -o none.safetensors
 [ "$("$bsmm" "${quantize[@]}" --include w -o none.safetensors 2>&1 | wc -l)" = 1 ] || fail "a second message"
 

@@ -35,6 +35,20 @@ int f(int a) {
 lines = [line for _, line in mutations.code_lines(text) if mutations.changes(line)]
 assert lines == ["    return a + 1;"], lines
 
+# With --quick, long tests do not run, except those that a file has as its own.
+from mutate_tests import order_tests
+
+times = {"test_sol": 0.1, "sim_ptx_test_cuda_scaled_sm_100": 26, "emulated_test_matmul": 395, "test_bench": 31}
+
+
+def quick_tests(name):
+    return {test for group in order_tests(name, times, {}, True) for test in group}
+
+
+assert quick_tests("src/cuda/host/tma_rows.c") == {"test_sol", "sim_ptx_test_cuda_scaled_sm_100"}
+assert quick_tests("cli/bench_shapes.c") == {"test_sol", "test_bench"}
+assert quick_tests("src/sol/units.c") == {"test_sol"}
+
 # Each change that tools/mutate-harmless.tsv lists must be one that the tool can make, in a line
 # that still exists.
 import mutate

@@ -68,6 +68,26 @@ static void a_driver_that_does_not_start(void **state) {
     }
 }
 
+/* Tests that the library recognizes device memory with HIP 5, which numbers the types of memory in
+ * another way. The version is read once per process, so the test runs in a child process. */
+static void device_memory_of_hip_5(void **state) {
+    (void)state;
+    const pid_t child = fork();
+    if (child == 0) {
+        const bsmm_backend *backend;
+        const void *device;
+        gpu->version = 50700000;
+        bool same = bsmm_device_open("hip:0", &backend, &device) == BSMM_OK;
+        void *memory = same ? fake_upload("hip:0", 64) : NULL;
+        same = same && backend->check_pointer(device, memory, "x") == BSMM_OK &&
+               backend->check_pointer(device, &backend, "x") == BSMM_E_INVALID;
+        _exit(same ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 /* Tests that the library does not remember a failed search for devices. The next call must find
  * the device. */
 static void devices_that_fail_once(void **state) {
@@ -295,6 +315,7 @@ static void wrong_pointers_of_a_run(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_driver_that_does_not_start, check_balance),
+        cmocka_unit_test_teardown(device_memory_of_hip_5, check_balance),
         cmocka_unit_test_teardown(devices_that_fail_once, check_balance),
         cmocka_unit_test_teardown(devices_are_listed, check_balance),
         cmocka_unit_test_teardown(devices_that_are_not_there, check_balance),
