@@ -24,6 +24,8 @@ static const cli_column columns[] = {
      "bytes of B packed ahead, wide unless --packed says another form; 0: it takes B as it is "
      "stored; "
      "null: refuses"},
+    {"workspace_bytes", "workspace", true,
+     "bytes of workspace that a run needs; null: refuses, or no plan can be made"},
     {"reason", "reason", false, "why it refuses; empty if it accepts"},
     {0},
 };
@@ -38,23 +40,40 @@ static bool is_asked(const values *options, const bsmm_explanation *kernel) {
     return strlen(kernel->device) == length && !memcmp(kernel->device, device, length);
 }
 
-static void cost_cells(cli_rows *rows, const bsmm_explanation *kernel) {
+static void workspace_cell(cli_rows *rows, const bsmm_matmul_desc *desc, const char *kernel) {
+    bsmm_matmul_desc forced = *desc;
+    bsmm_plan *plan;
+    forced.kernel = kernel;
+    if (bsmm_plan_create(&forced, &plan) != BSMM_OK) {
+        cli_row_text(rows, NULL);
+        return;
+    }
+    const uint64_t bytes = bsmm_plan_workspace_bytes(plan);
+    bsmm_plan_destroy(plan);
+    cli_row_value(rows, json_integer((json_int_t)bytes), "%s",
+                  cli_quantity((double)bytes, "B").text);
+}
+
+static void cost_cells(cli_rows *rows, const bsmm_matmul_desc *desc,
+                       const bsmm_explanation *kernel) {
     double bytes = (double)kernel->packed_b_bytes;
     if (!kernel->accepts) {
-        cli_row_text(rows, NULL);
-        cli_row_text(rows, NULL);
+        for (int i = 0; i < 3; i++)
+            cli_row_text(rows, NULL);
         return;
     }
     cli_row_number(rows, kernel->bound, "%.2g");
     cli_row_value(rows, json_integer((json_int_t)kernel->packed_b_bytes), "%s",
                   kernel->packed_b_bytes ? cli_quantity(bytes, "B").text : "as stored");
+    workspace_cell(rows, desc, kernel->kernel);
 }
 
-static void kernel_row(cli_rows *rows, const bsmm_explanation *kernel, bool taken) {
+static void kernel_row(cli_rows *rows, const bsmm_matmul_desc *desc, const bsmm_explanation *kernel,
+                       bool taken) {
     const char *accepts = taken ? "taken" : kernel->accepts ? "yes" : "no";
     cli_row_text(rows, kernel->kernel);
     cli_row_value(rows, json_boolean(kernel->accepts), "%s", accepts);
-    cost_cells(rows, kernel);
+    cost_cells(rows, desc, kernel);
     cli_row_value(rows, json_string(kernel->reason), "%s", *kernel->reason ? kernel->reason : "-");
 }
 
@@ -73,7 +92,8 @@ static int run(const void *arguments, char **args, int count) {
     for (uint32_t i = 0; !(status = bsmm_explain(&product.desc, i, &kernel)); i++) {
         bool first = kernel.accepts && !taken;
         taken |= first;
-        if (options->all || is_asked(options, &kernel)) kernel_row(rows, &kernel, first);
+        if (options->all || is_asked(options, &kernel))
+            kernel_row(rows, &product.desc, &kernel, first);
     }
     cli_rows_close(rows);
     if (status != BSMM_E_NOT_FOUND) return cli_fail_library(NULL);
@@ -102,8 +122,8 @@ const cli_command cli_explain = {
     .summary = "Say which kernel takes a product, and why each other one refuses",
     .text =
         "The kernels of the device are listed in the order in which they are tried; the first that "
-        "accepts is taken. Of each that accepts, the bound of its error and the bytes of a B that "
-        "is packed ahead are told.",
+        "accepts is taken. Of each that accepts, the bound of its error, the bytes of a B that is "
+        "packed ahead and the bytes of workspace are told.",
     .examples = "  bsmm explain --format mxfp4 -M 512 -N 4096 -K 4096\n"
                 "  bsmm explain --format bf16:nvfp4 -M 1 -N 4096 -K 4096 --out f32\n"
                 "  bsmm explain --format bf16:mxfp4 -M 1 -N 4096 -K 4096 --packed compact\n",

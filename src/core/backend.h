@@ -19,6 +19,15 @@ typedef struct bsmm_recode {
     /* quantize: true if the conversion must compute the second-level scale and store it in
      * *dst.m.global_scale */
     bool two_level;
+    /* quantize: true if *dst.m.global_scale is an input, the second-level scale that the caller
+     * chose */
+    bool given_level;
+    /* quantize: true if the conversion must not write the padding of dst's scales, because dst is a
+     * part of a matrix */
+    bool keeps_padding;
+    /* quantize: true if the conversion must only load what it would launch and queue nothing; the
+     * pointers are then NULL */
+    bool only_load;
     const float *amax; /* quantize: largest magnitude of src, from the caller; NULL: compute it */
     float *result;     /* for the conversion amax: address of the result */
 } bsmm_recode;

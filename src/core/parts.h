@@ -22,8 +22,8 @@ static inline bool bsmm_has_parts(const bsmm_product *p) {
 }
 
 /* Describes the largest part, i.e. plain product, into which any run of the plan may divide the
- * product. The pointers of the part's operands are NULL. A product that is not divided into parts
- * is copied unchanged. */
+ * product. The pointers of the part's operands are NULL. Portions (portions.h) are such parts too.
+ * A product that is not divided is copied unchanged. */
 void bsmm_part_widest(const bsmm_product *product, bsmm_product *part);
 
 /* Chooses the kernels for the parts of a plan and computes the size of the workspace. `many` is the

@@ -2,6 +2,7 @@
  * of the product with its own pointers and extents. */
 #include "core/epilogue.h"
 #include "core/parts.h"
+#include "core/portions.h"
 
 #include <string.h>
 
@@ -15,6 +16,10 @@ static void copy_product(const bsmm_product *product, bsmm_part *part) {
 }
 
 void bsmm_part_widest(const bsmm_product *product, bsmm_product *part) {
+    if (bsmm_has_portions(product)) {
+        bsmm_portion_first(product, part);
+        return;
+    }
     *part = *product;
     if (!bsmm_has_parts(product)) return;
     part->groups = NULL;

@@ -3,6 +3,7 @@
 #include "base/threads.h"
 #include "core/packed.h"
 #include "core/parts.h"
+#include "core/portions.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -16,8 +17,15 @@ struct bsmm_plan {
     bsmm_parts parts; /* kernels of a product that is divided into plain products (parts.h) */
     uint64_t workspace_bytes;
     const bsmm_packed *packed; /* description of packed weights; NULL in bsmm_matmul's plan */
-    void *state; /* the kernel's state; a plan on the heap and its state share one allocation */
+    /* The kernel's state. A plan on the heap and its states share one allocation. */
+    void *state;
+    void *last_state; /* the kernel's state for the last portion of D's rows (portions.h) */
 };
+
+/* Memory for the states of a plan that is being made. */
+typedef struct plan_states {
+    _Alignas(BSMM_STATE_ALIGNMENT) uint8_t first[BSMM_STATE_BYTES], last[BSMM_STATE_BYTES];
+} plan_states;
 
 enum { WORKSPACE_ALIGNMENT = 64 };
 
@@ -34,8 +42,21 @@ static void forget_memory(bsmm_product *p) {
     p->bias = NULL;
 }
 
-/* Chooses the kernel for a request and fills a plan. The caller must have pointed plan->state to
- * BSMM_STATE_BYTES bytes. */
+static bsmm_status find_workspace(const bsmm_request *request, const bsmm_product *widest,
+                                  bsmm_plan *plan) {
+    const bsmm_kernel *kernel = plan->kernel;
+    if (bsmm_has_portions(&plan->product))
+        return bsmm_portions_make(kernel, &plan->product, plan->state, plan->last_state,
+                                  &plan->workspace_bytes);
+    plan->workspace_bytes = kernel->workspace_bytes(widest, plan->state);
+    if (!bsmm_has_parts(&plan->product)) return BSMM_OK;
+    bsmm_parts_make(request, kernel, plan->state, &plan->parts);
+    plan->workspace_bytes = plan->parts.workspace_bytes;
+    return BSMM_OK;
+}
+
+/* Chooses the kernel for a request and fills a plan. The caller must have pointed the plan to
+ * memory for its states. */
 static bsmm_status make(bsmm_request *request, bsmm_plan *plan) {
     forget_memory(&request->product);
     BSMM_TRY(bsmm_kernel_choose(request, plan->state, &plan->kernel));
@@ -55,15 +76,13 @@ static bsmm_status make(bsmm_request *request, bsmm_plan *plan) {
     bsmm_product widest;
     const bsmm_product *p = &widest;
     bsmm_part_widest(&plan->product, &widest);
-    plan->workspace_bytes = plan->kernel->workspace_bytes(p, plan->state);
-    if (bsmm_has_parts(&plan->product)) {
-        bsmm_parts_make(request, plan->kernel, plan->state, &plan->parts);
-        plan->workspace_bytes = plan->parts.workspace_bytes;
-    }
+    BSMM_TRY(find_workspace(request, p, plan));
     if (plan->workspace_bytes > INT64_MAX)
         return bsmm_fail(BSMM_E_INVALID,
                          "a.cols: value is %lld; the workspace of kernel %s overflows",
                          (long long)p->a.m.cols, plan->kernel->name);
+    if (bsmm_has_portions(&plan->product))
+        return bsmm_portions_load(plan->kernel, &plan->product, plan->state, plan->last_state);
     return plan->kernel->make ? plan->kernel->make(p, plan->state) : BSMM_OK;
 }
 
@@ -74,10 +93,12 @@ typedef struct kept_plan {
 } kept_plan;
 
 /* Copies a finished plan from the stack to the heap. One allocation holds the plan and, after it,
- * the kernel's state. */
+ * the kernel's states. */
 static bsmm_status keep(const bsmm_plan *made, const bsmm_packed *packed, bsmm_plan **plan) {
     size_t head = (size_t)bsmm_round_up(sizeof(kept_plan), BSMM_STATE_ALIGNMENT);
-    size_t bytes = head + (size_t)bsmm_round_up(made->kernel->state_bytes, BSMM_STATE_ALIGNMENT);
+    size_t state_bytes = (size_t)bsmm_round_up(made->kernel->state_bytes, BSMM_STATE_ALIGNMENT);
+    bool has_last = bsmm_has_portions(&made->product);
+    size_t bytes = head + state_bytes * (has_last ? 2 : 1);
     kept_plan *kept = aligned_alloc(BSMM_STATE_ALIGNMENT, bytes);
     if (!kept) return bsmm_fail(BSMM_E_MEMORY, "plan: out of memory: %zu bytes", bytes);
     *kept = (kept_plan){*made, *packed};
@@ -88,21 +109,24 @@ static bsmm_status keep(const bsmm_plan *made, const bsmm_packed *packed, bsmm_p
     if (made->product.groups) (*plan)->product.groups = &(*plan)->groups;
     (*plan)->state = (uint8_t *)*plan + head;
     memcpy((*plan)->state, made->state, made->kernel->state_bytes);
+    if (!has_last) return BSMM_OK;
+    (*plan)->last_state = (uint8_t *)(*plan)->state + state_bytes;
+    memcpy((*plan)->last_state, made->last_state, made->kernel->state_bytes);
     return BSMM_OK;
 }
 
 bsmm_status bsmm_plan_create(const bsmm_matmul_desc *desc, bsmm_plan **plan) {
     if (!plan) return bsmm_fail(BSMM_E_INVALID, "plan: value is NULL; must be given");
     *plan = NULL;
-    _Alignas(BSMM_STATE_ALIGNMENT) uint8_t state[BSMM_STATE_BYTES];
+    plan_states states;
     bsmm_request request;
     bsmm_operand stored_b;
     bsmm_packed packed;
-    bsmm_plan made = {.state = state};
+    bsmm_plan made = {.state = states.first, .last_state = states.last};
     BSMM_TRY(bsmm_describe(desc, &request));
     BSMM_TRY(bsmm_packed_take(&request, &stored_b));
     BSMM_TRY(make(&request, &made));
-    BSMM_TRY(bsmm_packed_make(made.kernel, &made.product, &stored_b, state, &packed));
+    BSMM_TRY(bsmm_packed_make(made.kernel, &made.product, &stored_b, states.first, &packed));
     return keep(&made, &packed, plan);
 }
 
@@ -305,6 +329,9 @@ bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers) {
     if (is_empty(&product)) return BSMM_OK;
     if (bsmm_has_parts(&product))
         return bsmm_parts_run(&plan->parts, plan->packed, copy.packed_b, &product, copy.workspace);
+    if (bsmm_has_portions(&product))
+        return bsmm_portions_run(plan->kernel, &product, plan->state, plan->last_state,
+                                 copy.workspace);
     return plan->kernel->run(&product, plan->state, copy.workspace);
 }
 
@@ -338,8 +365,8 @@ static bsmm_buffers buffers_of(const bsmm_product *p) {
 }
 
 bsmm_status bsmm_matmul(const bsmm_matmul_desc *desc) {
-    _Alignas(BSMM_STATE_ALIGNMENT) uint8_t state[BSMM_STATE_BYTES];
-    bsmm_plan plan = {.state = state};
+    plan_states states;
+    bsmm_plan plan = {.state = states.first, .last_state = states.last};
     bsmm_request request;
     BSMM_TRY(bsmm_describe(desc, &request));
     bsmm_buffers buffers = buffers_of(&request.product);

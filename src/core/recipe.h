@@ -3,7 +3,7 @@
 #ifndef BSMM_CORE_RECIPE_H
 #define BSMM_CORE_RECIPE_H
 
-#include "format/format.h"
+#include "core/backend.h"
 
 typedef struct bsmm_recipe bsmm_recipe;
 
@@ -11,6 +11,9 @@ typedef struct bsmm_recipe bsmm_recipe;
  * recipe. It fails with NOT_FOUND if no recipe has that name, and with UNSUPPORTED if the recipe
  * does not support the format. */
 bsmm_status bsmm_recipe_find(const char *name, bsmm_format format, const bsmm_recipe **recipe);
+
+/* Sets the fields of a conversion on a device that tell its recipe. */
+void bsmm_recipe_set(const bsmm_recipe *recipe, bsmm_recode *job);
 
 /* Quantizes fp32 values into rows [row, row + rows) and columns [col, col + cols) of dst. `values`
  * has a row pitch of `pitch` floats. The rectangle must consist of whole scale blocks, but at the

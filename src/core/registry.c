@@ -1,6 +1,7 @@
 /* The table of kernels, and the choice of a kernel for a product. */
 #include "core/packed.h"
 #include "core/parts.h"
+#include "core/portions.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +63,9 @@ const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, bsmm_request *request
         bsmm_part_widest(product, &part);
         product = &part;
     }
-    const char *reason = kernel->refuse(product, state, why, size);
+    const char *reason = bsmm_has_portions(product)
+                             ? bsmm_portions_refuse(kernel, product, state, why, size)
+                             : kernel->refuse(product, state, why, size);
     return reason ? reason : refuse_panels(kernel, request->panels, product, state, why, size);
 }
 

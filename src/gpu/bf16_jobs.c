@@ -63,7 +63,6 @@ static int64_t tiles_of(int64_t rows, int64_t tile) {
 }
 
 const char *bsmm_gpu_bf16_refuse(const bsmm_product *p, int64_t tile) {
-    if (p->recipe) return "D is block-scaled: it stores unscaled formats only";
     if (!bsmm_gpu_is_small(p) ||
         tiles_of(p->d.m.rows, tile) > INT32_MAX / tiles_of(p->d.m.cols + 1, tile))
         return "an extent is beyond 32 bits";

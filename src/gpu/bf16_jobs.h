@@ -9,8 +9,8 @@
 
 bsmm_bf16_kind bsmm_gpu_bf16_choose(const bsmm_product *p);
 
-/* Returns NULL if the kernels can index the product's extents with 32 bits and D has no block
- * scales. Otherwise returns the reason. */
+/* Returns NULL if the kernels can index the product's extents with 32 bits. Otherwise returns the
+ * reason. */
 const char *bsmm_gpu_bf16_refuse(const bsmm_product *p, int64_t tile);
 
 bsmm_bf16_job bsmm_gpu_bf16_job_of(const bsmm_product *p, int64_t tile);

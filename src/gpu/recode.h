@@ -81,7 +81,8 @@ typedef struct bsmm_quantize_job {
     bsmm_tensor_step tensor;
     bsmm_coder coder;
     /* This points to the tensor's largest magnitude in device memory. NULL if the recipe has no
-     * second-level scale. */
+     * second-level scale. If the caller chose this scale (the rules BSMM_TENSOR_GIVEN and
+     * BSMM_TENSOR_GIVEN_DIVISOR of `steps`), `amax` points to the scale itself. */
     const float *amax;
 } bsmm_quantize_job;
 

@@ -45,7 +45,8 @@ bool bsmm_recode_is_empty(const bsmm_operand *o) {
 bool bsmm_recode_has_padding(const bsmm_recode *job) {
     const bsmm_operand *o = &job->dst;
     bool whole = o->map.count == (uint64_t)o->map.rows * (uint64_t)o->map.cols;
-    return o->m.format.scale && !whole && bsmm_layout_pads(o->m.scale_layout);
+    return o->m.format.scale && !whole && !job->keeps_padding &&
+           bsmm_layout_pads(o->m.scale_layout);
 }
 
 bsmm_amax_job bsmm_amax_job_of(const bsmm_recode *job, float *result) {
@@ -87,6 +88,13 @@ static void set_format(const bsmm_recode *job, bsmm_quantize_job *q) {
     q->col_map = bsmm_axis_map_of(&job->dst.map, 1, q->block_cols);
 }
 
+/* Makes the kernels take the second-level scale in place of the tensor's largest magnitude. */
+static void set_given_level(const bsmm_matrix *dst, bsmm_quantize_job *q) {
+    bool by_divisor = dst->global_kind == BSMM_GLOBAL_DIVISOR;
+    q->amax = dst->global_scale;
+    q->steps.tensor = by_divisor ? BSMM_TENSOR_GIVEN_DIVISOR : BSMM_TENSOR_GIVEN;
+}
+
 bsmm_quantize_job bsmm_quantize_job_of(const bsmm_recode *job, const float *amax) {
     uint32_t bits = bsmm_recode_bits(job->dst.m.format.elem);
     bsmm_quantize_job q = {.src = job->src.m.data,
@@ -100,6 +108,7 @@ bsmm_quantize_job bsmm_quantize_job_of(const bsmm_recode *job, const float *amax
                            .aligned_dst = bsmm_recode_aligned(&job->dst, bits == 6 ? 4 : 2 * bits),
                            .amax = amax};
     set_format(job, &q);
+    if (job->given_level && job->dst.m.global_scale) set_given_level(&job->dst.m, &q);
     return q;
 }
 

@@ -228,11 +228,10 @@ static bsmm_status quantize_there(const quantize_call *call, const bsmm_quantize
             call->place.backend->name);
     bsmm_recode job = {.src = call->src,
                        .dst = call->dst,
-                       .recipe = call->recipe->info.name,
-                       .steps = &call->recipe->steps,
                        .flags = call->desc.flags,
                        .two_level = call->two_level,
                        .amax = call->desc.amax};
+    bsmm_recipe_set(call->recipe, &job);
     return bsmm_recode_on(&call->place, call->place.backend->quantize, &job, "quantizing");
 }
 

@@ -137,6 +137,11 @@ bsmm_status bsmm_recipe_find(const char *name, bsmm_format format, const bsmm_re
     return not_found(name ? name : "", known, format);
 }
 
+void bsmm_recipe_set(const bsmm_recipe *recipe, bsmm_recode *job) {
+    job->recipe = recipe->info.name;
+    job->steps = &recipe->steps;
+}
+
 /* The list of formats of each recipe, as text: presets, or elements for a recipe without scales.
  * The text is made once and kept, because callers keep a pointer to it. */
 static char formats[BSMM_COUNT(rows)][256];

@@ -2,8 +2,8 @@
  * amax (largest magnitude) of each block, chooses the block's scale, encodes the block's elements,
  * and stores scale and codes. */
 #include "quantize/recipe.h"
+#include "recipe/rules.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -208,14 +208,12 @@ void bsmm_recipe_store_part(const bsmm_recipe_run *run, int64_t row, int64_t row
     }
 }
 
-/* Sets the second-level scale that the caller chose, both as multiplier and as divisor. A divisor
- * in memory is used unchanged, because `global` is only its rounded reciprocal. If the reciprocal
- * of a multiplier overflows, the divisor is the largest float, as in bsmm_tensor_te. */
+/* Sets the second-level scale that the caller chose. A divisor in memory is used unchanged, because
+ * `global` is only its rounded reciprocal. */
 static void set_level(bsmm_tensor_step *tensor, const bsmm_matrix *m, float global) {
     bool by_divisor = m->global_kind == BSMM_GLOBAL_DIVISOR && m->global_scale;
-    tensor->divisor = by_divisor ? *m->global_scale : 1 / global;
-    if (!by_divisor && tensor->divisor > FLT_MAX) tensor->divisor = FLT_MAX;
-    tensor->multiplier = by_divisor ? 1 / tensor->divisor : global;
+    bsmm_tensor_by(by_divisor ? BSMM_TENSOR_GIVEN_DIVISOR : BSMM_TENSOR_GIVEN,
+                   by_divisor ? *m->global_scale : global, tensor);
 }
 
 void bsmm_recipe_store(const bsmm_recipe *recipe, const bsmm_operand *dst, int64_t row,

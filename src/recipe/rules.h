@@ -48,13 +48,24 @@ BSMM_SHARED bsmm_block_step bsmm_block_by(bsmm_block_rule rule, float amax,
     }
 }
 
+/* Sets the second-level scale that the caller chose, both as multiplier and as divisor. If the
+ * reciprocal of a multiplier overflows, the divisor is the largest float, as in bsmm_tensor_te. */
+BSMM_SHARED void bsmm_tensor_given(float level, bool by_divisor, bsmm_tensor_step *t) {
+    float reciprocal = bsmm_div(1, level);
+    if (!by_divisor) reciprocal = bsmm_select_float(reciprocal > FLT_MAX, FLT_MAX, reciprocal);
+    t->multiplier = by_divisor ? reciprocal : level;
+    t->divisor = by_divisor ? level : reciprocal;
+}
+
 /* Applies a tensor rule: it sets the second-level scale of *t from `amax`, the largest magnitude of
- * the tensor. */
+ * the tensor. With the rules GIVEN and GIVEN_DIVISOR, `amax` is the scale itself. */
 BSMM_SHARED void bsmm_tensor_by(bsmm_tensor_rule rule, float amax, bsmm_tensor_step *t) {
     if (rule == BSMM_TENSOR_TORCHAO) bsmm_tensor_torchao(amax, t);
     if (rule == BSMM_TENSOR_TE) bsmm_tensor_te(amax, t);
     if (rule == BSMM_TENSOR_MODELOPT) bsmm_tensor_modelopt(amax, t);
     if (rule == BSMM_TENSOR_COMPRESSED_TENSORS) bsmm_tensor_compressed_tensors(amax, t);
+    if (rule == BSMM_TENSOR_GIVEN || rule == BSMM_TENSOR_GIVEN_DIVISOR)
+        bsmm_tensor_given(amax, rule == BSMM_TENSOR_GIVEN_DIVISOR, t);
 }
 
 #endif

@@ -18,7 +18,11 @@ typedef enum bsmm_tensor_rule {
     BSMM_TENSOR_TORCHAO,
     BSMM_TENSOR_TE,
     BSMM_TENSOR_MODELOPT,
-    BSMM_TENSOR_COMPRESSED_TENSORS
+    BSMM_TENSOR_COMPRESSED_TENSORS,
+    /* The caller chose the tensor's scale, as a multiplier or as a divisor. These rules take the
+     * scale in place of the tensor's amax. */
+    BSMM_TENSOR_GIVEN,
+    BSMM_TENSOR_GIVEN_DIVISOR
 } bsmm_tensor_rule;
 
 /* The rule that computes a block's scale. The table in src/quantize/recipes.c tells which recipe

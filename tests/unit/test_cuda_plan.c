@@ -14,12 +14,13 @@
 
 enum { N = 144, K = 384, MOST = 130 };
 
-static const char *const pairs[][2] = {
-    {"mxfp4", "mxfp4"},        {"mxfp8", "mxfp8"},        {"nvfp4", "nvfp4"},
-    {"bf16", "mxfp4"},         {"mxfp8", "fp8_block128"}, {"fp8_group128", "fp8_block128"},
-    {"bf16", "bf16"},          {"mxfp6_e2m3", "mxfp4"},   {"bf16", "f16"},
-    {"mxfp8", "f32"},          {"f16", "fp8_block128"},   {"fp8_group128", "nvfp4"},
-    {"fp8_group128", "mxfp4"},
+/* The formats of A and B, and of D if it is not f32. */
+static const char *const pairs[][3] = {
+    {"mxfp4", "mxfp4"},        {"mxfp8", "mxfp8"},         {"nvfp4", "nvfp4"},
+    {"bf16", "mxfp4"},         {"mxfp8", "fp8_block128"},  {"fp8_group128", "fp8_block128"},
+    {"bf16", "bf16"},          {"mxfp6_e2m3", "mxfp4"},    {"bf16", "f16"},
+    {"mxfp8", "f32"},          {"f16", "fp8_block128"},    {"fp8_group128", "nvfp4"},
+    {"fp8_group128", "mxfp4"}, {"bf16", "mxfp4", "nvfp4"},
 };
 static const int64_t rows[] = {1, 8, MOST};
 
@@ -32,12 +33,13 @@ typedef struct fixture {
     CUstream stream;
 } fixture;
 
-static void fixture_make(fixture *f, const bsmm_cuda_device *device, const char *const pair[2],
+static void fixture_make(fixture *f, const bsmm_cuda_device *device, const char *const pair[3],
                          int64_t m, rng *r) {
     *f = (fixture){.device = device};
     test_matrix_make(&f->a, describe(format_named(pair[0]), m, K), FILL_ORDINARY, r);
     test_matrix_make(&f->b, describe(format_named(pair[1]), N, K), FILL_ORDINARY, r);
-    test_matrix_make(&f->d, describe(format_named("f32"), m, N), FILL_ORDINARY, r);
+    test_matrix_make(&f->d, describe(format_named(pair[2] ? pair[2] : "f32"), m, N), FILL_ORDINARY,
+                     r);
     f->desc =
         (bsmm_matmul_desc){.struct_size = sizeof f->desc, .a = &f->a.m, .b = &f->b.m, .d = &f->d.m};
     TEST_CUDA(device, cuStreamCreate, &f->stream, CU_STREAM_NON_BLOCKING);
@@ -48,6 +50,7 @@ static void fixture_make(fixture *f, const bsmm_cuda_device *device, const char 
         .b = test_cuda_new(device, f->b.m.data, f->b.data_bytes),
         .b_scales = test_cuda_new(device, f->b.m.scales, f->b.scale_bytes),
         .d = test_cuda_new(device, NULL, f->d.data_bytes),
+        .d_scales = test_cuda_new(device, NULL, f->d.scale_bytes),
         .stream = f->stream,
     };
 }
@@ -68,8 +71,9 @@ static void *mutable(const void *pointer) {
 }
 
 static void fixture_free(fixture *f) {
-    void *buffers[] = {mutable(f->buffers.a), mutable(f->buffers.a_scales), mutable(f->buffers.b),
-                       mutable(f->buffers.b_scales), f->buffers.d};
+    void *buffers[] = {mutable(f->buffers.a), mutable(f->buffers.a_scales),
+                       mutable(f->buffers.b), mutable(f->buffers.b_scales),
+                       f->buffers.d,          f->buffers.d_scales};
     for (size_t i = 0; i < BSMM_COUNT(buffers); i++)
         test_cuda_free(f->device, buffers[i]);
     TEST_CUDA(f->device, cuStreamDestroy, f->stream);
@@ -237,9 +241,13 @@ typedef struct spoiled {
 } spoiled;
 
 static const spoiled pointers[] = {
-    {"a.data", offsetof(bsmm_buffers, a)}, {"a.scales", offsetof(bsmm_buffers, a_scales)},
-    {"b.data", offsetof(bsmm_buffers, b)}, {"b.scales", offsetof(bsmm_buffers, b_scales)},
-    {"d.data", offsetof(bsmm_buffers, d)}, {"workspace", offsetof(bsmm_buffers, workspace)},
+    {"a.data", offsetof(bsmm_buffers, a)},
+    {"a.scales", offsetof(bsmm_buffers, a_scales)},
+    {"b.data", offsetof(bsmm_buffers, b)},
+    {"b.scales", offsetof(bsmm_buffers, b_scales)},
+    {"d.data", offsetof(bsmm_buffers, d)},
+    {"d.scales", offsetof(bsmm_buffers, d_scales)},
+    {"workspace", offsetof(bsmm_buffers, workspace)},
 };
 
 static void expect_refusal(fixture *f, const spoiled *s, void *value, const char *rule) {

@@ -125,7 +125,6 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     const char *reason = bsmm_hip_refuse(p, &functions[0][0], why, size);
     if (!reason) reason = refuse_a(&p->a, why, size);
     if (!reason) reason = refuse_b(&p->b);
-    if (!reason && p->recipe) reason = "D is block-scaled: it stores unscaled formats only";
     if (!reason && (!p->a.m.cols || !p->d.m.rows || !p->d.m.cols)) reason = "an extent is 0";
     if (reason) return reason;
     fill(p, state);

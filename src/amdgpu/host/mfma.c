@@ -53,7 +53,6 @@ const char *bsmm_mfma_refuse(const bsmm_product *p, const bsmm_mfma_tile *tile, 
         return why;
     }
     if (!image) return bsmm_hip_no_image(device, tile->function.module, why, size);
-    if (p->recipe) return "D is block-scaled: it stores unscaled formats only";
     if (!bsmm_gpu_is_small(p)) return "an extent is beyond 32 bits";
     if (!p->a.m.cols || !p->d.m.rows || !p->d.m.cols) return "an extent is 0";
     /* HIP counts the threads of a launch along x in 32 bits. */

@@ -27,8 +27,8 @@ typedef struct bsmm_mfma_state {
 } bsmm_mfma_state;
 
 /* Returns NULL if MFMA kernels can compute the product, else the reason why not. Reasons are that
- * the module has no code for the device, that D is block-scaled, or that an extent is 0 or too
- * large for the kernels' offsets. `why` is a buffer for the reason. */
+ * the module has no code for the device, or that an extent is 0 or too large for the kernels'
+ * offsets. `why` is a buffer for the reason. */
 const char *bsmm_mfma_refuse(const bsmm_product *p, const bsmm_mfma_tile *tile, char *why,
                              size_t size);
 

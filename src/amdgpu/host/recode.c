@@ -16,6 +16,7 @@ enum {
 static bsmm_status clear(const bsmm_recode *job, void *to, uint64_t bytes) {
     const bsmm_hip_device *d = job->device;
     int before;
+    if (job->only_load) return BSMM_OK;
     BSMM_TRY(bsmm_hip_enter(d, &before));
     const hipError_t error = d->driver->hipMemsetAsync(to, 0, bytes, job->stream);
     bsmm_hip_leave(d, before);
@@ -25,6 +26,8 @@ static bsmm_status clear(const bsmm_recode *job, void *to, uint64_t bytes) {
 /* Launches x times y workgroups of a kernel on the job's stream. */
 static bsmm_status launch(const bsmm_recode *job, const bsmm_hip_function *function, int64_t x,
                           uint32_t y, void **arguments) {
+    void *handle;
+    if (job->only_load) return bsmm_hip_load(job->device, function, &handle);
     return bsmm_hip_launch(job->device, &(bsmm_hip_launch_desc){
                                             .function = function,
                                             .grid = {(uint32_t)x, y},
@@ -93,7 +96,7 @@ bsmm_status bsmm_hip_quantize(const bsmm_recode *job) {
     bsmm_quantize_job q = bsmm_quantize_job_of(job, job->two_level ? amax : NULL);
     BSMM_TRY(clear_padding(job));
     if (!bsmm_recode_is_empty(&job->src)) BSMM_TRY(queue_any(job, &q));
-    return job->dst.m.global_scale ? queue_level(job, &q) : BSMM_OK;
+    return job->dst.m.global_scale && !job->given_level ? queue_level(job, &q) : BSMM_OK;
 }
 
 bsmm_status bsmm_hip_dequantize(const bsmm_recode *job) {

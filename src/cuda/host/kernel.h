@@ -14,8 +14,7 @@ const char *bsmm_cuda_refuse(const bsmm_product *product, const bsmm_cuda_functi
                              char *why, size_t size);
 
 /* Returns a reason to refuse a product that applies to every CUDA kernel except the generic GEMM,
- * or NULL if there is none. The reasons are that D is block-scaled, or that an extent is 0 or
- * exceeds 32 bits. */
+ * or NULL if there is none. The reason is that an extent is 0 or exceeds 32 bits. */
 const char *bsmm_cuda_refuse_product(const bsmm_product *product);
 
 /* Returns A if i is 0, else B. */

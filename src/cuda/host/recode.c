@@ -8,6 +8,7 @@ enum { THREADS = BSMM_RECODE_THREADS, ITEM = 16, MOST_DOWN = BSMM_RECODE_MOST_DO
 
 static bsmm_status clear(const bsmm_recode *job, void *to, uint64_t bytes) {
     const bsmm_cuda_device *d = job->device;
+    if (job->only_load) return BSMM_OK;
     BSMM_TRY(bsmm_cuda_enter(d));
     CUresult result = d->driver->cuMemsetD8Async((uintptr_t)to, 0, bytes, job->stream);
     bsmm_cuda_leave(d);
@@ -16,6 +17,8 @@ static bsmm_status clear(const bsmm_recode *job, void *to, uint64_t bytes) {
 
 bsmm_status bsmm_recode_launch(const bsmm_recode *job, const bsmm_cuda_function *function,
                                int64_t x, int64_t y, void **arguments) {
+    void *handle;
+    if (job->only_load) return bsmm_cuda_load(job->device, function, &handle);
     return bsmm_cuda_launch(job->device, &(bsmm_cuda_launch_desc){
                                              .function = function,
                                              .grid = {(uint32_t)x, (uint32_t)y},
@@ -130,8 +133,7 @@ static bool has_tables(const bsmm_quantize_job *q) {
 /* Returns true if the result is nvfp4 and its scales follow the default rule, which is the rule of
  * PyTorch's library torchao. Specialized kernels exist for this case. */
 static bool is_nv(const bsmm_quantize_job *q) {
-    bool known = !q->amax || q->steps.tensor == BSMM_TENSOR_TORCHAO;
-    return known && q->steps.block == BSMM_BLOCK_E4M3_TORCHAO && q->block_rows == 1 &&
+    return q->steps.block == BSMM_BLOCK_E4M3_TORCHAO && q->block_rows == 1 &&
            q->block_cols == ITEM && q->quick == BSMM_QUICK_E2M1_MULTIPLY && q->aligned_src &&
            q->aligned_dst;
 }
@@ -209,7 +211,7 @@ bsmm_status bsmm_cuda_quantize(const bsmm_recode *job) {
     BSMM_TRY(bsmm_cuda_clear_padding(job));
     if (!bsmm_recode_is_empty(&job->src))
         BSMM_TRY((takes_fast(job) ? queue_fast : queue_any)(job, &q));
-    return job->dst.m.global_scale ? queue_level(job, &q) : BSMM_OK;
+    return job->dst.m.global_scale && !job->given_level ? queue_level(job, &q) : BSMM_OK;
 }
 
 bsmm_status bsmm_cuda_move_codes(const bsmm_recode *job) {

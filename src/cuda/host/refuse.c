@@ -15,7 +15,6 @@ const char *bsmm_cuda_refuse(const bsmm_product *product, const bsmm_cuda_functi
 }
 
 const char *bsmm_cuda_refuse_product(const bsmm_product *p) {
-    if (p->recipe) return "D is block-scaled: it stores unscaled formats only";
     if (!bsmm_gpu_is_small(p)) return "an extent is beyond 32 bits";
     if (p->a.m.cols == 0 || p->d.m.rows == 0 || p->d.m.cols == 0) return "an extent is 0";
     return NULL;

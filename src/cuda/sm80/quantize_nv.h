@@ -14,7 +14,7 @@
 static __device__ __forceinline__ void nv_level(const bsmm_quantize_job *job, uint32_t thread,
                                                 quantize_level *level) {
     bsmm_tensor_step t = job->tensor;
-    if (job->amax) bsmm_tensor_torchao(__ldg(job->amax), &t);
+    if (job->amax) t = bsmm_lane_tensor(&job->tensor, &job->steps, __ldg(job->amax));
     float factor = bsmm_e4m3_torchao_factor((7u << 3) + thread, &t);
     level->factors[thread] = factor * 0x1p-14f;
     if (thread) return;

@@ -1,0 +1,166 @@
+/* Runs products with a block-scaled D on GPUs, in portions of D's rows (portions.h). */
+#include "core/portions.h"
+
+/* The results of a portion are written once and read once. Smaller portions would stay in a GPU's
+ * L2 cache, but a kernel that packs B packs it again for each portion, which takes longer. */
+uint64_t bsmm_portion_most_bytes = UINT64_C(256) << 20;
+
+enum {
+    LINE = 32,   /* results in a line of 128 bytes, at which each row of results begins */
+    TILE = 128,  /* portions end between the tiles of kernels */
+    SCALES = 16, /* scale rows at whose multiples the scales of a portion may begin, so that they
+                    are aligned as those of the whole matrix */
+    ALIGNMENT = 256, /* alignment in bytes of the kernel's workspace behind the results */
+};
+
+/* Returns the least common multiple of a and b, or `most` if it is larger than that. */
+static int64_t common_multiple(int64_t a, int64_t b, int64_t most) {
+    int64_t divisor = a, rest = b;
+    while (rest) {
+        int64_t next = divisor % rest;
+        divisor = rest;
+        rest = next;
+    }
+    return a / divisor > most / b ? most : a / divisor * b;
+}
+
+/* Returns the smallest number of rows, at most `most`, at whose multiples the operand can be
+ * divided: between its scale blocks and between the tiles of its scale layout. */
+static int64_t unit_of(const bsmm_operand *o, int64_t most) {
+    if (o->m.format.scale == BSMM_SCALE_NONE) return TILE;
+    const int64_t block = o->m.format.block_rows,
+                  scales = common_multiple(o->map.tile_rows, SCALES, most);
+    return block > most / scales ? most : common_multiple(TILE, block * scales, most);
+}
+
+/* No kernel accepts an extent as large as this. */
+static int64_t bounded(int64_t extent) {
+    return bsmm_min_i64(extent, INT64_C(1) << 40);
+}
+
+/* Returns the pitch of a row of results, in elements. */
+static int64_t pitch_of(const bsmm_product *p) {
+    return bsmm_round_up(bounded(p->d.m.cols), LINE);
+}
+
+static uint64_t result_bytes(const bsmm_product *p, int64_t rows) {
+    uint64_t elements, bytes;
+    bool fits = bsmm_mul_u64((uint64_t)rows, (uint64_t)pitch_of(p), &elements) &&
+                bsmm_mul_u64(elements, sizeof(float), &bytes) && bytes < INT64_MAX;
+    return fits ? (uint64_t)bsmm_round_up((int64_t)bytes, ALIGNMENT) : UINT64_MAX;
+}
+
+static bsmm_portions portions_of(const bsmm_product *p) {
+    const int64_t rows = p->d.m.rows, most = bsmm_round_up(bounded(rows) + 1, TILE);
+    const int64_t unit = common_multiple(unit_of(&p->a, most), unit_of(&p->d, most), most);
+    const uint64_t unit_bytes = result_bytes(p, unit);
+    uint64_t units = unit_bytes ? bsmm_portion_most_bytes / unit_bytes : 1;
+    if (units < 1) units = 1;
+    const bool whole = units >= (uint64_t)bsmm_ceil_div(rows, unit);
+    bsmm_portions made = {.rows = whole ? rows : (int64_t)units * unit};
+    made.last = rows ? rows - (rows - 1) / made.rows * made.rows : 0;
+    made.result_bytes = result_bytes(p, made.rows);
+    return made;
+}
+
+/* Describes fp32 results of `rows` rows of D in *to. */
+static void describe_results(const bsmm_product *p, int64_t rows, void *memory, bsmm_operand *to) {
+    *to = (bsmm_operand){.m = {.struct_size = sizeof to->m,
+                               .format = {.elem = BSMM_ELEM_F32},
+                               .rows = rows,
+                               .cols = p->d.m.cols,
+                               .ld = pitch_of(p),
+                               .data = memory},
+                         .data_bytes = result_bytes(p, rows)};
+}
+
+/* Makes the product of `rows` rows from `row` on. Its D is the fp32 results in `memory`. */
+static void take(const bsmm_product *p, int64_t row, int64_t rows, void *memory, bsmm_product *to) {
+    *to = *p;
+    to->recipe = NULL;
+    describe_results(p, rows, memory, &to->d);
+    bsmm_operand_keep_rows(&to->a, row, rows);
+    if (p->has_c) bsmm_operand_keep_rows(&to->c, row, rows);
+}
+
+static void take_last(const bsmm_product *p, const bsmm_portions *all, bsmm_product *to) {
+    take(p, p->d.m.rows - all->last, all->last, NULL, to);
+}
+
+void bsmm_portion_first(const bsmm_product *p, bsmm_product *portion) {
+    const bsmm_portions all = portions_of(p);
+    take(p, 0, all.rows, NULL, portion);
+}
+
+const char *bsmm_portions_refuse(const bsmm_kernel *kernel, const bsmm_product *p, void *state,
+                                 char *why, size_t size) {
+    _Alignas(BSMM_STATE_ALIGNMENT) uint8_t last_state[BSMM_STATE_BYTES];
+    const bsmm_portions all = portions_of(p);
+    bsmm_product portion;
+    if (p->any_rows) return "D is block-scaled: it takes M from the description (flags: ANY_ROWS)";
+    if (p->groups) return "D is block-scaled: it takes one product, not groups of them";
+    if (p->finish) return "D is block-scaled: it has no epilogue beyond alpha, beta and bias";
+    if (!p->backend->quantize) return "D is block-scaled: its device does not quantize";
+    take_last(p, &all, &portion);
+    const char *reason = kernel->refuse(&portion, last_state, why, size);
+    if (reason) return reason;
+    bsmm_portion_first(p, &portion);
+    return kernel->refuse(&portion, state, why, size);
+}
+
+/* Queues the quantization of one portion's results, or loads the code that it needs. */
+static bsmm_status quantize(const bsmm_product *p, int64_t row, int64_t rows, void *results,
+                            bool only_load) {
+    bsmm_recode job = {.device = p->device,
+                       .stream = p->stream,
+                       .dst = p->d,
+                       .given_level = true,
+                       .keeps_padding = row > 0,
+                       .only_load = only_load};
+    describe_results(p, rows, results, &job.src);
+    bsmm_operand_keep_rows(&job.dst, row, rows);
+    bsmm_recipe_set(p->recipe, &job);
+    return p->backend->quantize(&job);
+}
+
+bsmm_status bsmm_portions_make(const bsmm_kernel *kernel, const bsmm_product *p, const void *state,
+                               void *last_state, uint64_t *workspace_bytes) {
+    const bsmm_portions all = portions_of(p);
+    bsmm_product first, last;
+    char why[200];
+    bsmm_portion_first(p, &first);
+    take_last(p, &all, &last);
+    const char *reason = kernel->refuse(&last, last_state, why, sizeof why);
+    if (reason)
+        return bsmm_fail(BSMM_E_UNSUPPORTED, "kernel: %s refuses: %s", kernel->name, reason);
+    const uint64_t of_first = kernel->workspace_bytes(&first, state),
+                   of_last = kernel->workspace_bytes(&last, last_state);
+    if (!bsmm_add_u64(all.result_bytes, of_first > of_last ? of_first : of_last, workspace_bytes))
+        *workspace_bytes = UINT64_MAX;
+    return BSMM_OK;
+}
+
+bsmm_status bsmm_portions_load(const bsmm_kernel *kernel, const bsmm_product *p, void *state,
+                               void *last_state) {
+    const bsmm_portions all = portions_of(p);
+    bsmm_product first, last;
+    bsmm_portion_first(p, &first);
+    take_last(p, &all, &last);
+    if (kernel->make) BSMM_TRY(kernel->make(&first, state));
+    if (kernel->make) BSMM_TRY(kernel->make(&last, last_state));
+    return quantize(p, 0, all.rows, NULL, true);
+}
+
+bsmm_status bsmm_portions_run(const bsmm_kernel *kernel, const bsmm_product *p, const void *state,
+                              const void *last_state, void *workspace) {
+    const bsmm_portions all = portions_of(p);
+    uint8_t *behind = (uint8_t *)workspace + all.result_bytes;
+    for (int64_t row = 0; row < p->d.m.rows; row += all.rows) {
+        const int64_t left = p->d.m.rows - row, rows = bsmm_min_i64(all.rows, left);
+        bsmm_product portion;
+        take(p, row, rows, workspace, &portion);
+        BSMM_TRY(kernel->run(&portion, left <= all.rows ? last_state : state, behind));
+        BSMM_TRY(quantize(p, row, rows, workspace, false));
+    }
+    return BSMM_OK;
+}

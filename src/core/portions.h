@@ -1,0 +1,47 @@
+/* Runs products with a block-scaled D on GPUs. GPU kernels store unscaled results only. The kernel
+ * of such a plan therefore stores fp32 results in the workspace, and the backend quantizes them to
+ * D. To bound the workspace, the rows of D are divided into portions, which run one after another
+ * and use the same memory. */
+#ifndef BSMM_CORE_PORTIONS_H
+#define BSMM_CORE_PORTIONS_H
+
+#include "core/describe.h"
+
+/* How the rows of D are divided. All portions have `rows` rows, except that the last has `last`. */
+typedef struct bsmm_portions {
+    int64_t rows, last;
+    uint64_t result_bytes; /* size of one portion's fp32 results; UINT64_MAX on overflow */
+} bsmm_portions;
+
+/* The largest size in bytes of one portion's fp32 results, unless a portion of the fewest possible
+ * rows is larger. Only tests change it. */
+extern uint64_t bsmm_portion_most_bytes;
+
+/* Tells whether a product runs in portions. */
+static inline bool bsmm_has_portions(const bsmm_product *p) {
+    return p->recipe && !p->backend->host_memory;
+}
+
+/* Makes the first portion of a product: a product of the first rows of A and C whose D is an fp32
+ * matrix without memory. It has at least as many rows as any other portion. */
+void bsmm_portion_first(const bsmm_product *product, bsmm_product *portion);
+
+/* Calls kernel->refuse for all portions of a product and returns its answer. It fills the kernel's
+ * state for the first portion. */
+const char *bsmm_portions_refuse(const bsmm_kernel *kernel, const bsmm_product *product,
+                                 void *state, char *why, size_t size);
+
+/* Fills the kernel's state for the last portion of a plan, and computes the size of the workspace.
+ * `state` is the state for the first portion. */
+bsmm_status bsmm_portions_make(const bsmm_kernel *kernel, const bsmm_product *product,
+                               const void *state, void *last_state, uint64_t *workspace_bytes);
+
+/* Completes both states and loads the device code that runs need. */
+bsmm_status bsmm_portions_load(const bsmm_kernel *kernel, const bsmm_product *product, void *state,
+                               void *last_state);
+
+/* Queues the product and the quantization of D. */
+bsmm_status bsmm_portions_run(const bsmm_kernel *kernel, const bsmm_product *product,
+                              const void *state, const void *last_state, void *workspace);
+
+#endif

@@ -1,0 +1,288 @@
+/* Tests products with a block-scaled D on GPUs. D must have the bytes that the CPU makes when it
+ * quantizes the fp32 results of the same kernel. The test covers every GPU kernel and is skipped
+ * without a GPU. */
+#include "core/portions.h"
+#include "gpu.h"
+#include "operand.h"
+#include "walk.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* The last block of 128 columns has 14, and the last block of 128 rows has 9. */
+enum { M = 137, N = 142, K = 96 };
+
+typedef struct fixture {
+    test_matrix a, b, c;
+    test_matrix plain;             /* the fp32 results */
+    test_matrix quantized, stored; /* D as the CPU and as the GPU quantizes it */
+    float bias[N];
+    const char *recipe;
+    bsmm_matmul_desc desc;
+} fixture;
+
+/* Makes a product of format `a` times mxfp8, with the second-level scale `level` if it is not
+ * 0. */
+static void fixture_make(fixture *f, bsmm_format a, bsmm_matrix d, fill how, float level, rng *r) {
+    *f = (fixture){.a = {.global = 1}};
+    test_matrix_make(&f->a, describe(a, d.rows, K), how, r);
+    test_matrix_make(&f->b, describe(format_named("mxfp8"), N, K), how, r);
+    test_matrix_make(&f->c, describe(format_named("bf16"), d.rows, N), FILL_ORDINARY, r);
+    test_matrix_make(&f->plain, describe(format_named("f32"), d.rows, N), FILL_ORDINARY, r);
+    test_matrix_make(&f->quantized, d, FILL_SPECIAL, r);
+    test_matrix_make(&f->stored, d, FILL_SPECIAL, r);
+    f->quantized.global = f->stored.global = level;
+    f->quantized.m.global_scale = level != 0 ? &f->quantized.global : NULL;
+    f->stored.m.global_scale = level != 0 ? &f->stored.global : NULL;
+    f->desc = (bsmm_matmul_desc){.struct_size = sizeof f->desc, .a = &f->a.m, .b = &f->b.m};
+}
+
+static void fixture_free(fixture *f) {
+    test_matrix *all[] = {&f->a, &f->b, &f->c, &f->plain, &f->quantized, &f->stored};
+    for (size_t i = 0; i < BSMM_COUNT(all); i++)
+        test_matrix_free(all[i]);
+}
+
+static void poison(test_matrix *t) {
+    memset(t->m.data, 0xa5, t->data_bytes);
+    memset(t->m.scales, 0xa5, t->scale_bytes);
+}
+
+static void multiply(fixture *f, const bsmm_matrix *d, const char *recipe) {
+    bsmm_matmul_desc desc = f->desc;
+    desc.d = d;
+    desc.recipe = recipe;
+    if (test_multiply(&desc) != BSMM_OK)
+        fail_msg("%s on %s: %s", desc.kernel, desc.device, bsmm_error_message());
+}
+
+/* Quantizes the fp32 results on the CPU with the second-level scale that the caller has chosen. */
+static void quantize_plain(fixture *f) {
+    const bsmm_recipe *recipe;
+    bsmm_operand to;
+    assert_int_equal(bsmm_operand_take(&f->quantized.m, "d", &to), BSMM_OK);
+    assert_int_equal(bsmm_recipe_find(f->recipe, to.m.format, &recipe), BSMM_OK);
+    poison(&f->quantized);
+    bsmm_recipe_store(recipe, &to, 0, to.m.rows, 0, N, f->plain.m.data,
+                      f->plain.m.ld ? f->plain.m.ld : N, (float)bsmm_operand_global(&to));
+    bsmm_recipe_pad(&to);
+}
+
+static uint32_t code_of(const test_matrix *t, const bsmm_operand *o, int64_t r, int64_t c) {
+    return bsmm_elem_load(t->m.format.elem, t->m.data, bsmm_operand_index(o, r, c));
+}
+
+static void compare(fixture *f) {
+    bsmm_operand o;
+    const bsmm_matrix *d = &f->stored.m;
+    assert_int_equal(bsmm_operand_take(d, "d", &o), BSMM_OK);
+    for (uint64_t i = 0; i < f->stored.scale_bytes; i++)
+        if (((uint8_t *)d->scales)[i] != ((uint8_t *)f->quantized.m.scales)[i])
+            fail_msg(
+                "%s on %s, %s, recipe %s, layout %s, order %u: byte %llu of the scales is %02x, "
+                "not %02x",
+                f->desc.kernel, f->desc.device, bsmm_format_name(d->format),
+                f->recipe ? f->recipe : "default", bsmm_layout_name(d->scale_layout), d->order,
+                (unsigned long long)i, ((uint8_t *)d->scales)[i],
+                ((uint8_t *)f->quantized.m.scales)[i]);
+    for (int64_t i = 0; i < d->rows; i++)
+        for (int64_t j = 0; j < N; j++) {
+            uint32_t got = code_of(&f->stored, &o, i, j), want = code_of(&f->quantized, &o, i, j);
+            if (got != want)
+                fail_msg("%s on %s, %s, recipe %s, order %u: code (%lld, %lld) is %02x, not %02x",
+                         f->desc.kernel, f->desc.device, bsmm_format_name(d->format),
+                         f->recipe ? f->recipe : "default", d->order, (long long)i, (long long)j,
+                         got, want);
+        }
+}
+
+/* Checks the current kernel of a loop over kernels. */
+static void check_kernel(fixture *f, const test_walk *w) {
+    f->desc.device = w->desc->device;
+    f->desc.kernel = w->desc->kernel;
+    poison(&f->plain);
+    poison(&f->stored);
+    multiply(f, &f->plain.m, NULL);
+    multiply(f, &f->stored.m, f->recipe);
+    quantize_plain(f);
+    compare(f);
+}
+
+/* Checks every GPU kernel that accepts the product and returns their number. */
+static int check_product(fixture *f) {
+    bsmm_matmul_desc desc = f->desc;
+    int ran = 0;
+    desc.d = &f->stored.m;
+    desc.recipe = f->recipe;
+    for (test_walk w = test_walk_begin(&desc); test_walk_next(&w);)
+        if (!test_walk_on_cpu(&w)) {
+            check_kernel(f, &w);
+            ran++;
+        }
+    return ran;
+}
+
+static int check_shape(const char *a, bsmm_matrix d, const char *recipe, float level, rng *r) {
+    fixture f;
+    fixture_make(&f, format_named(a), d, FILL_ORDINARY, level, r);
+    f.recipe = recipe;
+    int ran = check_product(&f);
+    fixture_free(&f);
+    return ran;
+}
+
+/* The products are sums of 96 products near 1. 0.25 is not the second-level scale that a recipe
+ * would choose, so a kernel that computed the scale itself would make other bytes. */
+static float level_of(bsmm_format format) {
+    return format.scale == BSMM_SCALE_E4M3 ? 0.25f : 0;
+}
+
+static void test_every_preset(void **state) {
+    (void)state;
+    rng r = {31};
+    int ran = 0;
+    bsmm_preset_info preset = {.struct_size = sizeof preset};
+    test_gpu_need();
+    for (uint32_t i = 0; bsmm_preset_at(i, &preset) == BSMM_OK; i++) {
+        bsmm_matrix d = describe(preset.format, M, N);
+        ran += check_shape("bf16", d, NULL, level_of(preset.format), &r);
+        d.order = BSMM_ORDER_COL;
+        ran += check_shape("mxfp8", d, NULL, level_of(preset.format), &r);
+    }
+    print_message("%d products\n", ran);
+    if (!getenv("BSMM_TEST_SAMPLE")) assert_true(ran > 0);
+}
+
+static void test_every_scale_layout(void **state) {
+    (void)state;
+    static const char *const formats[] = {"mxfp8", "nvfp4", "fp8_group128"};
+    rng r = {32};
+    test_gpu_need();
+    for (uint32_t layout = 0; bsmm_layout_name(layout); layout++)
+        for (size_t i = 0; i < BSMM_COUNT(formats); i++) {
+            bsmm_matrix d = describe(format_named(formats[i]), M, N);
+            bsmm_operand o;
+            d.scale_layout = layout;
+            if (bsmm_scale_bytes(&d, &d.scale_bytes) != BSMM_OK) continue;
+            if (bsmm_operand_take(&d, "d", &o) != BSMM_OK) continue;
+            check_shape("bf16", d, NULL, level_of(d.format), &r);
+        }
+}
+
+static void test_named_recipes(void **state) {
+    (void)state;
+    static const char *const recipes[][2] = {{"mxfp8", "rceil"},
+                                             {"mxfp4", "even"},
+                                             {"nvfp4", "te"},
+                                             {"nvfp4", "modelopt"},
+                                             {"fp8_group128", "deepgemm"}};
+    rng r = {33};
+    test_gpu_need();
+    for (size_t i = 0; i < BSMM_COUNT(recipes); i++) {
+        bsmm_matrix d = describe(format_named(recipes[i][0]), M, N);
+        check_shape("bf16", d, recipes[i][1], level_of(d.format), &r);
+    }
+    bsmm_matrix d = describe(format_named("nvfp4"), M, N);
+    d.global_kind = BSMM_GLOBAL_DIVISOR;
+    check_shape("bf16", d, "compressed-tensors", 3, &r);
+}
+
+/* Tests second-level scales whose reciprocals overflow, that make every block scale overflow, and
+ * that are not numbers. */
+static void test_extreme_levels(void **state) {
+    (void)state;
+    static const float levels[] = {0x1p-149f, 0x1p-30f, 0x1p100f, -1, NAN, INFINITY};
+    rng r = {34};
+    test_gpu_need();
+    for (size_t i = 0; i < BSMM_COUNT(levels); i++)
+        for (int te = 0; te < 2; te++)
+            check_shape("bf16", describe(format_named("nvfp4"), 5, N), te ? "te" : NULL, levels[i],
+                        &r);
+}
+
+/* Tests results of any size, NaN, Inf and zeros. */
+static void test_special_values(void **state) {
+    (void)state;
+    static const char *const formats[] = {"mxfp8", "mxfp4", "mxfp6_e2m3", "nvfp4", "fp8_block128"};
+    static const fill fills[] = {FILL_EXTREME, FILL_SPECIAL};
+    rng r = {35};
+    test_gpu_need();
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
+        for (size_t j = 0; j < BSMM_COUNT(fills); j++) {
+            fixture f;
+            bsmm_format format = format_named(formats[i]);
+            fixture_make(&f, format_named("mxfp8"), describe(format, 9, N), fills[j],
+                         level_of(format), &r);
+            check_product(&f);
+            float zero = 0;
+            f.desc.alpha = &zero;
+            check_product(&f);
+            fixture_free(&f);
+        }
+}
+
+static void test_alpha_beta_and_bias(void **state) {
+    (void)state;
+    rng r = {36};
+    test_gpu_need();
+    fixture f;
+    float alpha = -0.75f, beta = 3;
+    fixture_make(&f, format_named("bf16"), describe(format_named("mxfp8"), M, N), FILL_ORDINARY, 0,
+                 &r);
+    for (int j = 0; j < N; j++)
+        f.bias[j] = (float)(j % 7) - 3;
+    f.desc.alpha = &alpha;
+    f.desc.beta = &beta;
+    f.desc.c = &f.c.m;
+    f.desc.bias = f.bias;
+    f.desc.bias_elem = BSMM_ELEM_F32;
+    check_product(&f);
+    fixture_free(&f);
+}
+
+/* Divides D into portions of 128 rows. All values are small integers, so every sum is exact and the
+ * order of sums, which depends on the number of rows, changes no bit. */
+static void test_portions(void **state) {
+    (void)state;
+    static const struct {
+        const char *format;
+        uint32_t layout;
+    } cases[] = {{"nvfp4", BSMM_LAYOUT_ROW_MAJOR},
+                 {"mxfp8", BSMM_LAYOUT_COL_MAJOR},
+                 {"mxfp8", BSMM_LAYOUT_NV_128X4},
+                 {"fp8_group128", BSMM_LAYOUT_CUBLAS_VEC128}};
+    static const uint8_t codes[] = {0, 0x38, 0xb8}; /* 0, 1 and -1 in e4m3 */
+    rng r = {37};
+    const uint64_t before = bsmm_portion_most_bytes;
+    test_gpu_need();
+    for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
+        fixture f;
+        bsmm_matrix d = describe(format_named(cases[i].format), 128 + 5, N);
+        d.scale_layout = cases[i].layout;
+        fixture_make(&f, format_named("f32"), d, FILL_ORDINARY, level_of(d.format), &r);
+        for (int64_t j = 0; j < d.rows * K; j++)
+            ((float *)f.a.m.data)[j] = (float)rng_below(&r, 9) - 4;
+        memset(f.b.m.scales, 127, f.b.scale_bytes);
+        for (int64_t j = 0; j < (int64_t)N * K; j++)
+            ((uint8_t *)f.b.m.data)[j] = codes[rng_below(&r, BSMM_COUNT(codes))];
+        bsmm_portion_most_bytes = 1;
+        check_product(&f);
+        bsmm_portion_most_bytes = before;
+        fixture_free(&f);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_preset),   cmocka_unit_test(test_every_scale_layout),
+        cmocka_unit_test(test_named_recipes),  cmocka_unit_test(test_extreme_levels),
+        cmocka_unit_test(test_special_values), cmocka_unit_test(test_alpha_beta_and_bias),
+        cmocka_unit_test(test_portions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
