@@ -69,8 +69,8 @@ static const char *refuse_b(const bsmm_operand *b) {
 }
 
 /* Returns true if a workgroup computes 32 rows of B instead of 16. A is then read fewer times. For
- * up to 16 rows of A this is so only if workgroups with 16 rows of B would be too many to run at
- * once. For more rows of A it is so if all compute units then have work. */
+ * up to 16 rows of A this is so only if workgroups with 16 rows of B would be so many that each
+ * could have only one wave. For more rows of A it is so if all compute units then have work. */
 static bool is_wide(const bsmm_product *p, int64_t units) {
     const int64_t edge = BSMM_CDNA_SMALL_M_EDGE, tiles = bsmm_ceil_div(p->d.m.cols, edge);
     return p->d.m.rows <= edge ? tiles > units * WAVES / 2 : bsmm_ceil_div(tiles, 2) >= units;

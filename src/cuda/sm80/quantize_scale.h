@@ -36,8 +36,8 @@ typedef struct quantize_level {
     float multiplier, divisor;
     /* e4m3_scale multiplies or divides largest magnitudes by `by`. `reciprocal` is 1 / by. */
     float by, reciprocal;
-    /* Nonzero if `by` and all of `factors` lie between 2^-60 and 2^60 (is_moderate), as the fast
-     * division requires. */
+    /* Nonzero if `by` and factors[0] lie between 2^-60 and 2^60 (is_moderate), as the fast division
+     * requires. The other factors differ from factors[0] by less than a factor of 2. */
     uint32_t known;
     /* The elements of blocks with the e4m3 scale 1 + i / 8 are multiplied or divided by factors[i].
      */
