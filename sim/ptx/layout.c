@@ -13,19 +13,37 @@ static ptx_layout layout_of(uint64_t d, uint32_t span, bool swizzled, bool trans
                         .transposed = transposed};
 }
 
-ptx_layout ptx_layout_of_wgmma(uint64_t d, bool transposed) {
+/* Refuses a descriptor whose swizzle pattern does not begin at a multiple of its size. Triton also
+ * sets the base offset of scales without a swizzle, where it has no meaning. */
+static bool has_no_base_offset(ptx_warp *w, const ptx_inst *i, uint64_t d, uint32_t span) {
+    if ((d >> 49 & 7) == 0 || span < 64) return true;
+    ptx_stop(w, i, "descriptor 0x%llx: a base offset (bits 49 to 51) is not executed",
+             (unsigned long long)d);
+    return false;
+}
+
+bool ptx_layout_of_wgmma(ptx_warp *w, const ptx_inst *i, uint64_t d, bool transposed,
+                         ptx_layout *y) {
     static const uint8_t spans[] = {16, 128, 64, 32};
-    return layout_of(d, spans[d >> 62], d >> 62 != 0, transposed);
+    *y = layout_of(d, spans[d >> 62], d >> 62 != 0, transposed);
+    return has_no_base_offset(w, i, d, y->span);
 }
 
 bool ptx_layout_of_tcgen05(ptx_warp *w, const ptx_inst *i, uint64_t d, bool transposed,
                            ptx_layout *y) {
     static const uint8_t spans[] = {16, 0, 128, 0, 64, 0, 32, 0};
     *y = layout_of(d, spans[d >> 61], d >> 61 != 0, transposed);
-    if (y->span && (d >> 46 & 7) == 1) return true;
-    ptx_stop(w, i, "descriptor 0x%llx: bits 46 to 48 are %u, must be 1; swizzle %u",
-             (unsigned long long)d, (uint32_t)(d >> 46 & 7), (uint32_t)(d >> 61));
-    return false;
+    if (!y->span || (d >> 46 & 7) != 1) {
+        ptx_stop(w, i, "descriptor 0x%llx: bits 46 to 48 are %u, must be 1; swizzle %u",
+                 (unsigned long long)d, (uint32_t)(d >> 46 & 7), (uint32_t)(d >> 61));
+        return false;
+    }
+    if (d >> 52 & 1) {
+        ptx_stop(w, i, "descriptor 0x%llx: an absolute leading offset (bit 52) is not executed",
+                 (unsigned long long)d);
+        return false;
+    }
+    return has_no_base_offset(w, i, d, y->span);
 }
 
 /* An operand is stored as blocks of eight rows with `span` bytes each. `stride` is the distance in

@@ -11,10 +11,10 @@ typedef struct {
     uint32_t span;
     bool swizzled, transposed; /* `transposed` means that M or N is contiguous instead of K. */
 } ptx_layout;
-/* Returns the layout that a descriptor of wgmma states. */
-ptx_layout ptx_layout_of_wgmma(uint64_t descriptor, bool transposed);
-/* Writes the layout that a descriptor of tcgen05 states. If the descriptor is invalid, stops the
- * warp and returns false. */
+/* Writes the layout that a descriptor of wgmma or of tcgen05 states. If the descriptor is invalid,
+ * or needs what the simulator lacks, stops the warp and returns false. */
+bool ptx_layout_of_wgmma(ptx_warp *w, const ptx_inst *i, uint64_t descriptor, bool transposed,
+                         ptx_layout *y);
 bool ptx_layout_of_tcgen05(ptx_warp *w, const ptx_inst *i, uint64_t descriptor, bool transposed,
                            ptx_layout *y);
 /* Returns the shared address of a byte of an operand. `byte` counts along the contiguous dimension

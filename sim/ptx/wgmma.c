@@ -48,7 +48,8 @@ static bool read_left(ptx_warp *w, const product *p, tile *t) {
                                      ptx_element_bits(t->a, ptx_lane(w, &o->elements[r], l), e));
         return true;
     }
-    const ptx_layout layout = ptx_layout_of_wgmma(p->a, transposed);
+    ptx_layout layout;
+    if (!ptx_layout_of_wgmma(w, p->inst, p->a, transposed, &layout)) return false;
     const ptx_part part = {first, 16, t->k, t->a, true};
     return ptx_layout_read(w, p->inst, w->block, &layout, part, t->left[0], MOST_K, 1);
 }
@@ -56,7 +57,8 @@ static bool read_left(ptx_warp *w, const product *p, tile *t) {
 static bool read_right(ptx_warp *w, const product *p, tile *t) {
     const ptx_operand *last = &p->inst->op[p->inst->op[1].place == VECTOR ? 6 : 7];
     const bool transposed = ptx_types[t->b].bits == 16 && last->place == COUNT && last->value;
-    const ptx_layout layout = ptx_layout_of_wgmma(p->b, transposed);
+    ptx_layout layout;
+    if (!ptx_layout_of_wgmma(w, p->inst, p->b, transposed, &layout)) return false;
     const ptx_part part = {0, t->n, t->k, t->b, true};
     return ptx_layout_read(w, p->inst, w->block, &layout, part, t->right[0], 1, MOST_N);
 }
