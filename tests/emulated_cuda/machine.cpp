@@ -32,8 +32,9 @@ struct place {
     void *words[5];
 };
 
-/* A fiber, which runs one thread of the GPU. A context of the operating system (setcontext) only
- * starts the fiber, because it costs a system call each time; later switches are jumps. */
+/* A fiber, which runs one thread of the GPU after another. A context of the operating system
+ * (setcontext) starts the fiber only once, because it costs system calls; later switches are jumps.
+ */
 struct fiber : emulated_thread {
     place at;
     bool started, ended;
@@ -67,6 +68,7 @@ struct emulated_block {
     uint8_t *shared;
     size_t shared_bytes;
     std::vector<emulated_warp> warps;
+    std::vector<std::vector<double>> memory; /* Holds emulated_warp_memory of each warp. */
     meeting barriers[16];
     bool any;
 };
@@ -176,10 +178,11 @@ const uint64_t *emulated_exchange(uint64_t value) {
 }
 
 void *emulated_warp_memory(size_t bytes) {
-    static std::map<std::pair<uint32_t, size_t>, std::vector<double>> all;
     const fiber *me = now();
-    const emulated_block *b = me->in;
-    std::vector<double> &mine = all[{b->rank, size_t(me->warp - b->warps.data())}];
+    emulated_block *b = me->in;
+    const size_t number = size_t(me->warp - b->warps.data());
+    if (b->memory.size() <= number) b->memory.resize(number + 1);
+    std::vector<double> &mine = b->memory[number];
     if (mine.size() * sizeof(double) < bytes) mine.resize((bytes + 7) / sizeof(double));
     return mine.data();
 }
@@ -406,7 +409,7 @@ static void finish_queues(fiber *me) {
     }
 }
 
-static void fiber_main() {
+static void run_thread() {
     running_kernel(running_arguments);
     fiber *me = now();
     finish_queues(me);
@@ -415,7 +418,14 @@ static void fiber_main() {
     me->in->threads_left--;
     running->threads_left--;
     running->progress = true;
-    go_on_at(&scheduler);
+}
+
+/* When a thread of the GPU has ended, its fiber waits until it gets another thread to run. */
+static void fiber_main() {
+    for (;;) {
+        run_thread();
+        emulated_give_way();
+    }
 }
 
 /* Returns the stack of a fiber. The tops of the stacks are some cache lines apart, because tops
@@ -435,8 +445,9 @@ static void make_fiber(fiber *f, emulated_block *in, uint32_t number, size_t sta
     f->in = in;
     f->warp = &in->warps[number / WARP];
     f->lane = number % WARP;
-    f->started = f->ended = false;
+    f->ended = false;
     f->exchanges = 0;
+    if (f->started) return;
     getcontext(&f->context);
     f->context.uc_stack.ss_sp = stack_of(stack);
     f->context.uc_stack.ss_size = STACK_BYTES;
@@ -523,7 +534,10 @@ extern "C" int emulated_launch(void *kernel, void **arguments, const uint32_t gr
             for (uint32_t t = 0; t < each; t++)
                 make_fiber(&c.fibers[i * each + t], &c.blocks[i], t, i * each + t, like);
         }
-        if (!run_cluster(&c, each)) return 0;
+        if (!run_cluster(&c, each)) {
+            c.fibers.clear(); /* These fibers stopped in the middle of a thread. */
+            return 0;
+        }
     }
     return 1;
 }
