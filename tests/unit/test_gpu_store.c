@@ -26,11 +26,10 @@ typedef struct fixture {
     bsmm_matmul_desc desc;
 } fixture;
 
-/* Makes a product of format `a` times mxfp8, with the second-level scale `level` if it is not
- * 0. */
-static void fixture_make(fixture *f, bsmm_format a, bsmm_matrix d, fill how, float level, rng *r) {
+/* Makes a product of `a` times mxfp8. D has the second-level scale `level` if that is not 0. */
+static void fixture_make(fixture *f, bsmm_matrix a, bsmm_matrix d, fill how, float level, rng *r) {
     *f = (fixture){.a = {.global = 1}};
-    test_matrix_make(&f->a, describe(a, d.rows, K), how, r);
+    test_matrix_make(&f->a, a, how, r);
     test_matrix_make(&f->b, describe(format_named("mxfp8"), N, K), how, r);
     test_matrix_make(&f->c, describe(format_named("bf16"), d.rows, N), FILL_ORDINARY, r);
     test_matrix_make(&f->plain, describe(format_named("f32"), d.rows, N), FILL_ORDINARY, r);
@@ -129,7 +128,7 @@ static int check_product(fixture *f) {
 
 static int check_shape(const char *a, bsmm_matrix d, const char *recipe, float level, rng *r) {
     fixture f;
-    fixture_make(&f, format_named(a), d, FILL_ORDINARY, level, r);
+    fixture_make(&f, describe(format_named(a), d.rows, K), d, FILL_ORDINARY, level, r);
     f.recipe = recipe;
     int ran = check_product(&f);
     fixture_free(&f);
@@ -216,8 +215,8 @@ static void test_special_values(void **state) {
         for (size_t j = 0; j < BSMM_COUNT(fills); j++) {
             fixture f;
             bsmm_format format = format_named(formats[i]);
-            fixture_make(&f, format_named("mxfp8"), describe(format, 9, N), fills[j],
-                         level_of(format), &r);
+            fixture_make(&f, describe(format_named("mxfp8"), 9, K), describe(format, 9, N),
+                         fills[j], level_of(format), &r);
             check_product(&f);
             float zero = 0;
             f.desc.alpha = &zero;
@@ -232,8 +231,8 @@ static void test_alpha_beta_and_bias(void **state) {
     test_gpu_need();
     fixture f;
     float alpha = -0.75f, beta = 3;
-    fixture_make(&f, format_named("bf16"), describe(format_named("mxfp8"), M, N), FILL_ORDINARY, 0,
-                 &r);
+    fixture_make(&f, describe(format_named("bf16"), M, K), describe(format_named("mxfp8"), M, N),
+                 FILL_ORDINARY, 0, &r);
     for (int j = 0; j < N; j++)
         f.bias[j] = (float)(j % 7) - 3;
     f.desc.alpha = &alpha;
@@ -245,31 +244,47 @@ static void test_alpha_beta_and_bias(void **state) {
     fixture_free(&f);
 }
 
+/* Fills an operand of e4m3 elements with 0, 1 and -1, and its e8m0 scales with 1. */
+static void fill_units(test_matrix *t, rng *r) {
+    static const uint8_t codes[] = {0, 0x38, 0xb8};
+    for (uint64_t i = 0; i < t->data_bytes; i++)
+        ((uint8_t *)t->m.data)[i] = codes[rng_below(r, BSMM_COUNT(codes))];
+    memset(t->m.scales, 127, t->scale_bytes);
+}
+
 /* Divides D into portions of 128 rows. All values are small integers, so every sum is exact and the
- * order of sums, which depends on the number of rows, changes no bit. */
+ * order of sums, which depends on the number of rows, changes no bit. A and C are divided too. */
 static void test_portions(void **state) {
     (void)state;
     static const struct {
         const char *format;
-        uint32_t layout;
-    } cases[] = {{"nvfp4", BSMM_LAYOUT_ROW_MAJOR},
-                 {"mxfp8", BSMM_LAYOUT_COL_MAJOR},
-                 {"mxfp8", BSMM_LAYOUT_NV_128X4},
-                 {"fp8_group128", BSMM_LAYOUT_CUBLAS_VEC128}};
-    static const uint8_t codes[] = {0, 0x38, 0xb8}; /* 0, 1 and -1 in e4m3 */
-    rng r = {37};
+        uint32_t layout, order, a_layout;
+    } cases[] = {
+        {"nvfp4", BSMM_LAYOUT_ROW_MAJOR, BSMM_ORDER_ROW, BSMM_LAYOUT_ROW_MAJOR},
+        {"mxfp8", BSMM_LAYOUT_COL_MAJOR, BSMM_ORDER_ROW, BSMM_LAYOUT_NV_128X4},
+        {"mxfp8", BSMM_LAYOUT_NV_128X4, BSMM_ORDER_COL, BSMM_LAYOUT_COL_MAJOR},
+        {"fp8_group128", BSMM_LAYOUT_CUBLAS_VEC128, BSMM_ORDER_ROW, BSMM_LAYOUT_CDNA4_MFMA32},
+    };
+    static const uint16_t numbers[] = {0x3f80, 0x4000, 0xc000}; /* 1, 2 and -2 in bf16 */
+    enum { ROWS = 128 + 5 };
     const uint64_t before = bsmm_portion_most_bytes;
+    const float beta = 2;
+    rng r = {37};
     test_gpu_need();
     for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
         fixture f;
-        bsmm_matrix d = describe(format_named(cases[i].format), 128 + 5, N);
+        bsmm_matrix a = describe(format_named("mxfp8"), ROWS, K);
+        bsmm_matrix d = describe(format_named(cases[i].format), ROWS, N);
+        a.scale_layout = cases[i].a_layout;
         d.scale_layout = cases[i].layout;
-        fixture_make(&f, format_named("f32"), d, FILL_ORDINARY, level_of(d.format), &r);
-        for (int64_t j = 0; j < d.rows * K; j++)
-            ((float *)f.a.m.data)[j] = (float)rng_below(&r, 9) - 4;
-        memset(f.b.m.scales, 127, f.b.scale_bytes);
-        for (int64_t j = 0; j < (int64_t)N * K; j++)
-            ((uint8_t *)f.b.m.data)[j] = codes[rng_below(&r, BSMM_COUNT(codes))];
+        d.order = cases[i].order;
+        fixture_make(&f, a, d, FILL_ORDINARY, level_of(d.format), &r);
+        fill_units(&f.a, &r);
+        fill_units(&f.b, &r);
+        for (int64_t j = 0; j < (int64_t)ROWS * N; j++)
+            ((uint16_t *)f.c.m.data)[j] = numbers[rng_below(&r, BSMM_COUNT(numbers))];
+        f.desc.c = &f.c.m;
+        f.desc.beta = &beta;
         bsmm_portion_most_bytes = 1;
         check_product(&f);
         bsmm_portion_most_bytes = before;
