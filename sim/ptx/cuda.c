@@ -85,6 +85,19 @@ CU CUresult cuMemHostAlloc(void **at, size_t bytes, unsigned flags) {
     if (!status) *at = pointer(p);
     return (void)flags, status;
 }
+CU CUresult cuMemAllocHost_v2(void **at, size_t bytes) {
+    return cuMemHostAlloc(at, bytes, 0);
+}
+/* Host memory of the driver has the same address for host and device. */
+CU CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *to, void *at, unsigned flags) {
+    uint64_t begin, size;
+    if (!to || flags)
+        return sim_fail(CUDA_ERROR_INVALID_VALUE, "pointer is NULL or flags are not 0");
+    if (!sim_memory_find((uintptr_t)at, &begin, &size))
+        return sim_fail(CUDA_ERROR_INVALID_VALUE, "%p lies in no allocation", at);
+    *to = (uintptr_t)at;
+    return CUDA_SUCCESS;
+}
 CU CUresult cuMemFreeHost(void *at) {
     return cuMemFree_v2((uintptr_t)at);
 }
@@ -149,6 +162,9 @@ CU CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t n, CUstream 
 }
 CU CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t n) {
     return fill(NULL, to, value, 1, n);
+}
+CU CUresult cuMemsetD16_v2(CUdeviceptr to, unsigned short value, size_t n) {
+    return fill(NULL, to, value, 2, n);
 }
 CU CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned value, size_t n) {
     return fill(NULL, to, value, 4, n);

@@ -259,6 +259,26 @@ CU CUresult cuCtxGetDevice(CUdevice *device) {
 CU CUresult cuCtxSynchronize(void) {
     return CUDA_SUCCESS;
 }
+/* The limits by their CUlimit number: the stack of a thread, the buffer of printf and the heap of
+ * device code, in bytes, then limits that no kernel here can reach. The simulator keeps what a
+ * program sets and does not need it. */
+static _Atomic size_t limits[8] = {1 << 10, 1 << 20, 8 << 20, 2, 2048, 128, 0, 128};
 CU CUresult cuCtxSetLimit(int limit, size_t value) {
-    return (void)limit, (void)value, CUDA_SUCCESS;
+    if (limit < 0 || limit >= (int)(sizeof limits / sizeof *limits))
+        return sim_fail(CUDA_ERROR_INVALID_VALUE, "there is no limit %d", limit);
+    limits[limit] = value;
+    return CUDA_SUCCESS;
+}
+CU CUresult cuCtxGetLimit(size_t *value, int limit) {
+    if (!value) return sim_fail(CUDA_ERROR_INVALID_VALUE, "value is NULL");
+    if (limit < 0 || limit >= (int)(sizeof limits / sizeof *limits))
+        return sim_fail(CUDA_ERROR_INVALID_VALUE, "there is no limit %d", limit);
+    *value = limits[limit];
+    return CUDA_SUCCESS;
+}
+/* All streams have the same priority. */
+CU CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
+    if (least) *least = 0;
+    if (greatest) *greatest = 0;
+    return CUDA_SUCCESS;
 }

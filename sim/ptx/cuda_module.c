@@ -2,6 +2,7 @@
  * BSMM_SIM_CHECKS=0 disables the simulator's checks. BSMM_SIM_SEED varies the order of events that
  * hardware does not define. BSMM_SIM_LIMIT limits the instructions of a warp. */
 #include "cuda.h"
+#include "cuda_entries.h"
 #include "sim.h"
 #include <errno.h>
 #include <pthread.h>
@@ -205,6 +206,14 @@ CU CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction f) {
              : attribute == DYNAMIC_SHARED ? f->shared
                                            : 0;
     return CUDA_SUCCESS;
+}
+CU CUresult cuFuncGetName(const char **name, CUfunction f) {
+    if (!name || !f) return sim_fail(CUDA_ERROR_INVALID_VALUE, "name or function is NULL");
+    *name = f->kernel->name;
+    return CUDA_SUCCESS;
+}
+CU CUresult cuKernelGetName(const char **name, CUfunction kernel) {
+    return cuFuncGetName(name, kernel);
 }
 CU CUresult cuFuncSetCacheConfig(CUfunction f, int config) {
     return (void)f, (void)config, CUDA_SUCCESS;
