@@ -2,6 +2,7 @@
  * that the test computes in double. The test covers all pairs of formats, many shapes, orders and
  * scale layouts, extreme values, and several numbers of threads (support/checked.h). */
 #include "checked.h"
+#include "sample.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@ static format_list formats;
 
 static void run_pair(const char *a, const char *b, const char *d, int64_t m, int64_t n, int64_t k,
                      fill how, rng *r) {
+    if (!test_takes_next()) return;
     checked_product p;
     checked_make(&p, describe(format_named(a), m, k), describe(format_named(b), n, k),
                  describe(format_named(d), m, n), how, r);
@@ -131,6 +133,7 @@ static void test_few_rows_of_row_scales(void **state) {
     for (size_t i = 0; i < BSMM_COUNT(a); i++)
         for (size_t j = 0; j < BSMM_COUNT(b); j++)
             for (fill how = FILL_ORDINARY; how <= FILL_SPECIAL; how++) {
+                if (!test_takes_next()) continue;
                 checked_product p;
                 const int64_t m = rows[(i + j + how) % BSMM_COUNT(rows)];
                 checked_make(&p, describe(a[i], m, K), describe(b[j], N, K),
@@ -266,6 +269,7 @@ static void test_floats_of_long_blocks(void **state) {
     for (size_t i = 0; i < BSMM_COUNT(a); i++)
         for (size_t j = 0; j < BSMM_COUNT(b); j++)
             for (fill how = FILL_ORDINARY; how <= FILL_SPECIAL; how++) {
+                if (!test_takes_next()) continue;
                 checked_product p;
                 bsmm_matrix b_matrix = describe(b[j], COLS, LONG);
                 if (how == FILL_EXTREME) b_matrix.order = BSMM_ORDER_COL, b_matrix.ld = COLS + 9;

@@ -2,6 +2,7 @@
  * and unpacked weights for any M. The packed bytes must not depend on the number of threads. A
  * plan must refuse weights that were packed for another kind of plan. */
 #include "operand.h"
+#include "sample.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -136,6 +137,7 @@ static void test_packed_gives_the_same_bits(void **state) {
     for (size_t i = 0; i < BSMM_COUNT(pairs); i++)
         for (size_t j = 0; j < BSMM_COUNT(rows); j++)
             for (fill how = FILL_ORDINARY; how <= FILL_SPECIAL; how++) {
+                if (!test_takes_next()) continue;
                 fixture f;
                 fixture_make(&f, pairs[i], rows[j], how, &r);
                 packing += check_every_kernel(&f, BSMM_PACKED_WIDE);
@@ -154,6 +156,7 @@ static void test_compact_of_long_rows(void **state) {
     for (size_t i = 0; i < BSMM_COUNT(pairs); i++)
         for (size_t j = 0; j < BSMM_COUNT(rows); j++)
             for (int64_t k = 4500; k < 4504; k += 3) {
+                if (!test_takes_next()) continue;
                 fixture f;
                 fixture_make_long(&f, pairs[i], rows[j], k, FILL_ORDINARY, &r);
                 check_every_kernel(&f, BSMM_PACKED_COMPACT);
