@@ -20,7 +20,7 @@ AREAS = {
     "src/ref/": ("test_matmul", "test_epilogue", "test_exact"),
     "src/recipe/": ("test_recipes", "test_store"),
     "src/quantize/": ("test_quantize", "test_recipes", "test_dequantize", "test_convert", "test_store"),
-    "src/cpu/": ("test_cpu_", "test_batch", "test_numerics", "test_pack_b", "test_matmul"),
+    "src/cpu/": ("test_cpu_", "test_batch", "test_numerics", "test_pack_b", "test_matmul", "test_epilogue"),
     "src/gpu/": ("test_gpu", "test_cuda", "test_hip", "emulated_test_(gpu|cuda|store)", "sim_ptx_test_"),
     "src/cuda/": ("test_cuda", "test_gpu", "emulated_test_(cuda|gpu|store|ranges)", "sim_ptx_test_"),
     "src/amdgpu/": ("test_mfma", "test_hip", "test_gpu", "test_.*_gfx"),
@@ -46,6 +46,7 @@ OWN = {
     r"src/(cuda/host|gpu)/re(code|layout)": "(emulated|sim_ptx)_test_gpu_recode_device$",
     r"src/amdgpu/host/(mfma|hip_)": "test_(matmul|gpu_packed|ranges)_gfx9",
     r"src/amdgpu/host/recode": "test_gpu_recode_device_gfx9",
+    r"cli/": "test_cli$",
     r"cli/(bench|cmd_bench)": "test_bench(_plot)?$",
 }
 

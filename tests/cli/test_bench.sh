@@ -143,6 +143,7 @@ while read -r device format place product; do
     python3 -c 'import json, sys
 row = json.loads(sys.argv[1])
 assert row["counters"], row
+assert abs(row["share"] * row["ceiling_gflops"] / row["gflops"] - 1) < 1e-6, row
 products = [c for c in row["counters"] if sys.argv[2] in c["kernel"]]
 assert products, row
 for c in products:
@@ -273,6 +274,15 @@ assert mean["shapes"] == 1 and abs(mean["mean_seconds"] / row["seconds"] - 1) < 
 assert abs(mean["mean_share"] - row["share"]) < 1e-9, mean' "$out" || fail "bad challenge: $out"
 expect 0 --challenge -M 128 -N 128 -K 128 --repeats 1 --threads 1 --format fp8_groupwise
 contains "$out" "geometric means"
+# Titles and cells of columns of numbers end at the same place.
+python3 -c '
+import sys
+lines = sys.argv[1].splitlines()
+at = next(i for i, line in enumerate(lines) if " published " in line)
+head, row = lines[at:at + 2]
+for title in "time", "light", "share", "published", "checked", "max error":
+    end = head.index(title) + len(title)
+    assert row[end - 1] != " " and row[end:end + 1] in ("", " "), (title, head, row)' "$out" || fail "columns of --challenge: $out"
 expect 2 --challenge --format mxfp4
 contains "$err" "--format: value is mxfp4; must be fp8_group128_fnuz:fp8_block128_fnuz"
 expect 2 --challenge --format fp8_group128

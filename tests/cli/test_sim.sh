@@ -45,6 +45,8 @@ if [[ $built == *gfx942* ]]; then
     check "bench --challenge runs the kernel for FP8 groupwise products" grep -q '"kernel":"hip_cdna_fp8"' "$work/bench"
     check "bench --challenge compares all outputs of a small shape" grep -q '"checked":32768' "$work/bench"
     check "bench --challenge says that a model is not comparable" grep -q '"published_note":"not comparable: model"' "$work/bench"
+    "$BSMM" bench --device sim:gfx942 --quantize --format mxfp4 -M 16 -K 64 --json >"$work/bench" 2>&1
+    check "bench --quantize takes its times on a simulated GPU from a model" grep -q '"modelled":true' "$work/bench"
     "$BSMM" bench --device sim:gfx942 --format mxfp4 -M 16 -N 64 -K 64 --fidelity --json >"$work/bench" 2>&1
     check "bench --fidelity lists executed opcodes of AMD" grep -q '"opcode":"s_waitcnt","executed":[1-9][0-9]*,"vouched":"yes"' "$work/bench"
 fi

@@ -139,6 +139,8 @@ static const refusal refusals[] = {
     {"sim:sm_90a", "cuda_sm90a_f16", "f16", "mxfp4", 4, 128, 128, PLAIN, NULL},
     {"sim:sm_90a", "cuda_sm90a_f16", "bf16", "mxfp4", 4, 128, 128, PLAIN,
      "a is not f16 that the tensor cores can read"},
+    {"sim:sm_90a", "cuda_sm90a_f16", "f16", "f16", 4, 129, 128, B_COLUMNS,
+     "b is f16 that the tensor cores cannot read"},
     {"sim:sm_90a", "cuda_sm90a_f16", "f16", "fp8_group128", 4, 128, 256, PLAIN,
      "b has fp32 scales that are neither"},
     {"sim:sm_90a", "cuda_sm90a_fold", "nvfp4", "mxfp4", 4, 128, 128, PLAIN,
