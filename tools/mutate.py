@@ -424,8 +424,8 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="of all workers together")
     parser.add_argument("--workers", type=int, default=2, help="changes that are tried at a time")
     parser.add_argument("--limit", type=int, default=60, help="in seconds; tests that take longer do not run")
-    parser.add_argument("--quick", action="store_true", help=f"only tests of the area of at most {QUICK_NEAR} s and "
-                        f"other tests of at most {QUICK} s; the next call without --quick continues with the changes that are left")
+    parser.add_argument("--quick", action="store_true", help=f"only the file's own tests, tests of the area of at most "
+                        f"{QUICK_NEAR} s and other tests of at most {QUICK} s; the next call without --quick continues with the changes that are left")
     parser.add_argument("--at", action="append", metavar="FILE:LINE", help="all changes of this line instead")
     parser.add_argument("--flags", default="-DBSMM_WERROR=ON", help="for CMake")
     parser.add_argument("--kernels", metavar="BUILD_FOLDER",
