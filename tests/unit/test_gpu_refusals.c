@@ -1,6 +1,7 @@
-/* Tests which products the kernels of GPUs refuse and why. Each limit has a product at the limit,
- * which the kernel takes, and one beyond it. The test asks the kernels of simulated GPUs and runs
- * none. Kernels that this build does not have are left out. */
+/* Tests which products the kernels of GPUs refuse and why, and which kernels need no workspace.
+ * Each limit has a product at the limit, which the kernel takes, and one beyond it. The test asks
+ * the kernels of simulated GPUs and runs none. Kernels that this build does not have are left out.
+ */
 #include "operand.h"
 
 #include <setjmp.h>
@@ -236,7 +237,41 @@ static void test_refusals(void **state) {
     if (!asked) skip();
 }
 
+/* Tests that kernels for few rows, which read both operands as they are stored, need no workspace.
+ */
+static void test_no_workspace(void **state) {
+    (void)state;
+    static const refusal products[] = {
+        {"sim:sm_90a", "cuda_sm90a_fp8_small_m", "fp8_group128", "fp8_block128", 4, 128, 256, PLAIN,
+         NULL},
+        {"sim:gfx942", "hip_cdna_small_m", "bf16", "mxfp4", 4, 128, 256, PLAIN, NULL},
+        {"sim:gfx950", "hip_cdna_small_m", "bf16", "mxfp4", 4, 128, 256, PLAIN, NULL},
+    };
+    int planned = 0;
+    for (size_t i = 0; i < BSMM_COUNT(products); i++) {
+        const refusal *r = &products[i];
+        const bsmm_matrix a = describe(format_named(r->a), r->m, r->k),
+                          b = describe(format_named(r->b), r->n, r->k),
+                          d = describe(format_named("bf16"), r->m, r->n);
+        const bsmm_matmul_desc desc = {.struct_size = sizeof desc,
+                                       .a = &a,
+                                       .b = &b,
+                                       .d = &d,
+                                       .device = r->device,
+                                       .kernel = r->kernel};
+        bsmm_explanation e;
+        bsmm_plan *plan;
+        if (!ask(r, &e)) continue;
+        if (bsmm_plan_create(&desc, &plan) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+        assert_int_equal(bsmm_plan_workspace_bytes(plan), 0);
+        bsmm_plan_destroy(plan);
+        planned++;
+    }
+    if (!planned) skip();
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_no_workspace)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
