@@ -23,15 +23,22 @@ static int64_t choose_splits_by_time(const bsmm_wgmma_split *split);
 
 /* Replaces the library's function of this name in tests. If the environment variable BSMM_TEST_TILE
  * names a tile size, this function chooses that tile size for all products that it can compute,
- * although another tile size may have a shorter estimated time. */
+ * although another tile size may have a shorter estimated time. If BSMM_TEST_SHOW_DEAL is set, it
+ * also prints the parts of K and the cluster tiles that are not split. */
 const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind kind,
                                          uint32_t a_elem, uint32_t b_elem) {
     const char *only = getenv("BSMM_TEST_TILE");
     const bsmm_wgmma_tile *t;
     for (size_t i = 0; only && (t = bsmm_wgmma_tile_at(i)); i++)
         if (bsmm_wgmma_tile_takes(t, kind, a_elem, b_elem) &&
-            strcmp(bsmm_wgmma_function(t)->name, only) == 0)
+            strcmp(bsmm_wgmma_function(t)->name, only) == 0) {
+            if (getenv("BSMM_TEST_SHOW_DEAL")) {
+                const bsmm_wgmma_deal deal = bsmm_wgmma_deal_of(p, t);
+                fprintf(stderr, "deal %s %lld %lld\n", only, (long long)deal.splits,
+                        (long long)deal.whole);
+            }
             return t;
+        }
     return choose_by_time(p, kind, a_elem, b_elem);
 }
 
