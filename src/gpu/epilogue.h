@@ -125,6 +125,9 @@ BSMM_DEVICE_RARE double bsmm_gpu_epilogue_sum_again(const bsmm_gpu_operand *a,
                                                     const bsmm_gpu_operand *b, uint32_t row,
                                                     uint32_t col, uint32_t k) {
     double sum = 0;
+#if defined(__CUDA_ARCH__)
+#    pragma unroll 1
+#endif
     for (uint32_t i = bsmm_device_lane(); i < k; i += BSMM_LANES)
         sum = fma(bsmm_gpu_value(a, row, i), bsmm_gpu_value(b, col, i), sum);
     for (int distance = BSMM_LANES / 2; distance > 0; distance /= 2)

@@ -39,6 +39,8 @@ static const takes decode_all = {
  * because the kernel splits each f16 value into two bf16 numbers. */
 static const takes decode_whole = {
     .kernel = "cuda_sm90_small_m", .a = {"bf16", "mxfp8", "fp8_group128"}, .b = WEIGHTS};
+static const takes decode_4bit = {
+    .kernel = "cuda_sm90_small_m", .a = {"mxfp4", "nvfp4"}, .b = {"mxfp4", "nvfp4"}};
 static const takes decode_bf16 = {.kernel = "cuda_sm90_small_m", .a = {"bf16"}, .b = WEIGHTS};
 static const takes fp8_small_m = {.kernel = "cuda_sm90a_fp8_small_m",
                                   .a = {"fp8_group128", "fp8_row"},
@@ -56,7 +58,7 @@ typedef struct fixture {
 } fixture;
 
 static bsmm_status multiply(fixture *f, const char *kernel, uint32_t compute, int64_t m) {
-    const bsmm_matrix a = rows_of(&f->a.m, 0, m);
+    const bsmm_matrix a = m == f->a.m.rows ? f->a.m : rows_of(&f->a.m, 0, m);
     bsmm_matrix d = rows_of(&f->d.m, 0, m);
     bsmm_matmul_desc desc = {.struct_size = sizeof desc,
                              .a = &a,
@@ -70,12 +72,13 @@ static bsmm_status multiply(fixture *f, const char *kernel, uint32_t compute, in
 }
 
 /* Returns the largest number of rows of A that the kernel accepts. Operands that need more
- * registers (f16 elements and some fp32 scales) halve this number. */
+ * registers (f16 elements and some fp32 scales), and an A of 4 bits, halve this number. */
 static int64_t most_rows(const takes *of, const fixture *f) {
     const bsmm_format *a = &f->a.m.format, *b = &f->b.m.format;
     const bool floats = a->scale == BSMM_SCALE_F32, along = floats && a->block_cols < f->a.m.cols;
     if (strcmp(of->kernel, "cuda_sm90_small_m") != 0) return MOST / 2;
-    const bool halved = a->elem == BSMM_ELEM_F16 || (floats && b->scale == BSMM_SCALE_F32) ||
+    const bool halved = a->elem == BSMM_ELEM_F16 || a->elem == BSMM_ELEM_E2M1 ||
+                        (floats && b->scale == BSMM_SCALE_F32) ||
                         (along && b->elem == BSMM_ELEM_E2M1);
     return halved ? MOST / 2 : MOST;
 }
@@ -132,6 +135,65 @@ static void test_special(void **state) {
     check_all(&decode_whole, 672, FILL_SPECIAL, 64);
 }
 
+/* The kernels have a fast path for an A of 4 bits. */
+static void test_4bit(void **state) {
+    (void)state;
+    check_all(&decode_4bit, 672, FILL_EXTREME, 71);
+    check_all(&decode_4bit, 672, FILL_SPECIAL, 72);
+}
+
+/* Describes the values of `from` by scales in another layout, which *scales then holds. The caller
+ * frees it. */
+static bsmm_matrix with_layout(const bsmm_matrix *from, uint32_t layout, uint8_t **scales) {
+    bsmm_matrix to = *from;
+    to.scale_layout = layout;
+    to.scale_ld = 0;
+    to.scale_bytes = 0;
+    assert_int_equal(bsmm_scale_bytes(&to, &to.scale_bytes), BSMM_OK);
+    to.scales = *scales = malloc((size_t)to.scale_bytes);
+    assert_int_equal(bsmm_relayout_scales(from, &to), BSMM_OK);
+    return to;
+}
+
+/* Multiplies `m` rows of A in 4 bits, with row-major scales and with scales in another layout. The
+ * kernel has a fast path for row-major scales. Its results must not differ. */
+static void check_4bit_layouts(const char *format, int64_t m, fill how, rng *r) {
+    const char *kernel = decode_4bit.kernel;
+    const int64_t k = 352;
+    fixture f;
+    uint8_t *scales[2];
+    test_matrix_make(&f.a, describe(format_named(format), m, k), how, r);
+    test_matrix_make(&f.b, describe(format_named(format), N, k), how, r);
+    test_matrix_make(&f.d, describe(format_named("f32"), m, N), FILL_ORDINARY, r);
+    assert_int_equal(multiply(&f, kernel, BSMM_COMPUTE_EXACT, m), BSMM_OK);
+    memcpy(f.whole, f.d.m.data, f.d.data_bytes);
+    const bsmm_matrix a = f.a.m, b = f.b.m;
+    f.a.m = with_layout(&a, BSMM_LAYOUT_NV_128X4, &scales[0]);
+    f.b.m = with_layout(&b, BSMM_LAYOUT_NV_128X4, &scales[1]);
+    assert_int_equal(multiply(&f, kernel, BSMM_COMPUTE_EXACT, m), BSMM_OK);
+    if (memcmp(f.whole, f.d.m.data, f.d.data_bytes) != 0)
+        fail_msg("%s, %lld rows: results differ between layouts of scales", format, (long long)m);
+    f.a.m = a, f.b.m = b;
+    free(scales[0]);
+    free(scales[1]);
+    test_matrix_free(&f.a);
+    test_matrix_free(&f.b);
+    test_matrix_free(&f.d);
+}
+
+/* K is so short that many sums are exactly 0, and B's rows of scales are unaligned. */
+static void test_4bit_layouts(void **state) {
+    (void)state;
+    if (test_cuda_device()->capability != 90) skip();
+    static const fill fills[] = {FILL_ORDINARY, FILL_EXTREME, FILL_SPECIAL};
+    rng r = {73};
+    for (size_t i = 0; i < BSMM_COUNT(fills); i++)
+        for (int64_t m = 1; m <= 5; m += 2) {
+            check_4bit_layouts("mxfp4", m, fills[i], &r);
+            check_4bit_layouts("nvfp4", m, fills[i], &r);
+        }
+}
+
 /* Tests three values of K. The first is no multiple of 128, the number of elements of K in one
  * step of the kernel's loop. The second has a single step, so only one of the four warpgroups has
  * work. The third gives each thread block more steps than its ring buffer has stages. */
@@ -180,6 +242,8 @@ int main(void) {
         cmocka_unit_test(test_long),
         cmocka_unit_test(test_extreme),
         cmocka_unit_test(test_special),
+        cmocka_unit_test(test_4bit),
+        cmocka_unit_test(test_4bit_layouts),
         cmocka_unit_test(test_fp8),
         cmocka_unit_test(test_fp8_fast),
         cmocka_unit_test(test_fp8_fast_alone),

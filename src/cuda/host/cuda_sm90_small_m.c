@@ -160,11 +160,14 @@ static bool place_a(bool own, cut *c) {
 /* Returns true if each thread block should convert A itself. A thread converts at most OWN_CHUNKS
  * chunks of 8 elements, which is enough for one or two rows of A. For more rows, a separate kernel
  * that converts A once is faster than conversions in all thread blocks. */
-static bool can_make_own(const bsmm_product *p, const cut *c) {
+static bool can_make_own(const bsmm_product *p, const weights *w, const cut *c) {
     uint64_t chunks = (uint64_t)c->steps_each * (BSMM_SMALL_M_K / 8)
                       << bsmm_small_m_log2_up((uint32_t)p->a.m.rows);
-    return bsmm_small_m_find_source(&p->a) != BSMM_SMALL_M_ANY && c->tiles_log2 == 0 &&
-           chunks <= (uint64_t)BSMM_SMALL_M_OWN_CHUNKS * BSMM_SMALL_M_THREADS;
+    const bsmm_small_m_source source = bsmm_small_m_find_source(&p->a);
+    if (source == BSMM_SMALL_M_ANY) return false;
+    /* Only kernels for 4-bit weights without fp32 scales along K have code for an A in e2m1. */
+    if (source == BSMM_SMALL_M_E2M1 && (!is_4bit(w) || c->grouped)) return false;
+    return c->tiles_log2 == 0 && chunks <= (uint64_t)BSMM_SMALL_M_OWN_CHUNKS * BSMM_SMALL_M_THREADS;
 }
 
 /* Divides a GEMM with `rows` rows of A among thread blocks. `splits` thread blocks split its K.
@@ -183,7 +186,7 @@ static bool try_cut(const bsmm_product *p, const weights *w, int64_t rows,
     c->row_scaled = bsmm_small_m_has_row_floats(&p->a) && !c->grouped;
     c->step_scales = w->by_row && bsmm_small_m_has_row_floats(&p->b) ? 0 : w->step_scales;
     if ((uint64_t)c->steps_each * c->step_scales * c->rows > BSMM_SMALL_M_MOST_SHARED) return false;
-    return place_a(can_make_own(p, c), c);
+    return place_a(can_make_own(p, w, c), c);
 }
 
 /* Returns true if K may be split among `lanes` warps in `splits` thread blocks of a cluster. If
@@ -357,6 +360,14 @@ static double bound(const bsmm_product *p, const void *state) {
     return (parts * sums + 64) * 0x1p-24;
 }
 
+/* Returns the number of scales of a row of an operand if they are adjacent bytes, else 0. */
+static uint32_t count_code_scales(const bsmm_operand *o) {
+    const bsmm_format *f = &o->m.format;
+    const bool bytes = f->scale == BSMM_SCALE_E8M0 || f->scale == BSMM_SCALE_E4M3;
+    if (!bytes || f->block_rows != 1 || o->m.scale_layout != BSMM_LAYOUT_ROW_MAJOR) return 0;
+    return (uint32_t)bsmm_ceil_div(o->m.cols, f->block_cols);
+}
+
 /* Sets the parameters with which the epilogue recognizes that a sum of 0 is exact, i.e. that no
  * product has underflowed. In two cases the parameters stay 0, and the epilogue then recomputes
  * every sum of 0. The first case is that the elements of A have more than 8 bits, because sums of
@@ -369,6 +380,8 @@ static void set_zeros(const bsmm_product *p, bsmm_small_m_params *params) {
     params->zero_block = blocks && a->block_cols < b->block_cols ? a->block_cols : b->block_cols;
     params->zero_least =
         (float)(bsmm_elem_row(a->elem)->min_subnormal * bsmm_elem_row(b->elem)->min_subnormal);
+    params->zero_a_scales = count_code_scales(&p->a);
+    params->zero_b_scales = count_code_scales(&p->b);
 }
 
 static bsmm_small_m_params params_of(const bsmm_product *p, const weights *w, const cut *c) {

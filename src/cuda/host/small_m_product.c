@@ -36,6 +36,13 @@ bsmm_small_m_source bsmm_small_m_find_source(const bsmm_operand *a) {
         bool plain = f->scale == BSMM_SCALE_NONE || bsmm_small_m_has_steady_floats(a);
         return mx || plain ? BSMM_SMALL_M_E4M3 : BSMM_SMALL_M_ANY;
     }
+    if (f->elem == BSMM_ELEM_E2M1) {
+        const bool mx = f->scale == BSMM_SCALE_E8M0 && f->block_cols == 32,
+                   nv = f->scale == BSMM_SCALE_E4M3 && f->block_cols == 16;
+        return (mx || nv) && f->block_rows == 1 && a->m.scale_layout == BSMM_LAYOUT_ROW_MAJOR
+                   ? BSMM_SMALL_M_E2M1
+                   : BSMM_SMALL_M_ANY;
+    }
     if (f->scale != BSMM_SCALE_NONE) return BSMM_SMALL_M_ANY;
     return f->elem == BSMM_ELEM_BF16  ? BSMM_SMALL_M_BF16
            : f->elem == BSMM_ELEM_F16 ? BSMM_SMALL_M_F16

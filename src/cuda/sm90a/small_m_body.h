@@ -39,6 +39,10 @@
  * which have no free register for it. */
 #define HEAD (FOUR && SMALL_M_TILES == 2 && !SMALL_M_GROUPED ? WALKERS : 0)
 
+/* Nonzero if the kernel's thread blocks may convert an A in e2m1 themselves. For other kernels,
+ * small_m_prepare converts such an A, so that they need no code for it. */
+#define E2M1 (FOUR && !SMALL_M_GROUPED && !SMALL_M_SCALED)
+
 extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     SMALL_M_NAME(const __grid_constant__ bsmm_small_m_params p) {
     ptx_grid_release_next();
@@ -83,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         ptx_grid_wait();
         /* Issue the loads of A from global memory first. The set-up code after them then hides the
          * latency of the loads. */
-        small_m_own_load(&p, narrow, &block, threadIdx.x, raw);
+        small_m_own_load(&p, narrow, E2M1, &block, threadIdx.x, raw);
     }
     /* Copy B's scales to shared memory for all warps. If this thread block converts A itself
      * (`own`), it copies scales before weights, because that was measured to be faster. mxfp4 is an
@@ -129,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
             small_m_fill_slot(&p, &ring, i, step + i * WALKERS, end);
     if (at_once) small_m_fetch_ahead(SMALL_M_FORMAT, 2 * ROW_TILES, &lane, step, WALKERS, end);
     if (own) {
-        small_m_own_store(&p, narrow, &block, threadIdx.x, raw, small_m_shared, flags);
+        small_m_own_store(&p, narrow, E2M1, &block, threadIdx.x, raw, small_m_shared, flags);
         if (SMALL_M_GROUPED)
             small_m_own_scales(&p, &block, (float *)(small_m_shared + p.a_scales_at));
     }
@@ -289,9 +293,10 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
             to[(s % SMALL_M_TILES * 8 + t * 2 + i % 2) * pitch + i / 2 * 8 + g] = sums[s][i];
     }
     small_m_epilogue(&p, &block, rank, SMALL_M_TILES, pitch, small_m_unfold(SMALL_M_FORMAT),
-                     SMALL_M_SCALED);
+                     SMALL_M_SCALED, !SMALL_M_GROUPED);
 }
 
+#undef E2M1
 #undef FOUR
 #undef SIX
 #undef ROW_TILES

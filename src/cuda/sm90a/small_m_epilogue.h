@@ -73,25 +73,50 @@ static __device__ __forceinline__ bool small_m_row_is_zero(const bsmm_small_m_pa
     return any == 0;
 }
 
-/* Returns true if no nonzero product of row `row` of A and row `col` of B can have underflowed in
- * fp32. An accumulator of 0 then has lost nothing. The lanes of a warp read different scales along
- * K, and all lanes return the same answer. */
-static __device__ __noinline__ bool small_m_keeps_products(const bsmm_small_m_params *p,
-                                                           uint32_t row, uint32_t col) {
-    float least_a = 0x1p127f, least_b = 0x1p127f;
-    for (uint32_t k = threadIdx.x % 32 * p->zero_block; k < p->k; k += 32 * p->zero_block) {
-        const float a = p->row_scaled ? 1 : fabsf(bsmm_gpu_scale(&p->a, row, k));
-        const float b = fabsf(bsmm_gpu_scale(&p->b, col, k));
-        if (a > 0 && a < least_a) least_a = a;
-        if (b > 0 && b < least_b) least_b = b;
+/* Returns the least magnitude of the scales of one row of an operand, scales of 0 aside, or 2^127
+ * if all are 0. If `count` is not 0, the row has `count` scales of one byte, and `pitch` is the
+ * distance in bytes between the scales of two rows. Otherwise `block` elements along K share a
+ * scale. The lanes of a warp read different scales, and all lanes return the same value. */
+static __device__ __noinline__ float small_m_least_scale(const bsmm_gpu_operand *o, uint32_t row,
+                                                         uint64_t pitch, uint32_t count, uint32_t k,
+                                                         uint32_t block) {
+    const uint32_t lane = threadIdx.x % 32;
+    const uint8_t *const codes = o->scales + row * pitch;
+    /* The magnitude of a scale grows with its code. The subtraction makes an e4m3 code of 0, whose
+     * scale is 0, the largest number. An e8m0 code of 0 means 2^-127. */
+    const uint32_t skip = o->scale == BSMM_SCALE_E4M3, magnitude = skip ? 0x7f : 0xff;
+    uint32_t code = ~0u, least = 0x7f000000u; /* the bits of 2^127 */
+#pragma unroll 2
+    for (uint32_t i = lane; i < count; i += 32)
+        code = min(code, (codes[i] & magnitude) - skip);
+    if (code != ~0u)
+        least = skip ? __float_as_uint(bsmm_e4m3_scale(code + 1)) : code ? code << 23 : 0x00400000u;
+#pragma unroll 1
+    for (uint32_t i = count ? k : lane * block; i < k; i += 32 * block) {
+        const uint32_t bits = __float_as_uint(fabsf(bsmm_gpu_scale(o, row, i)));
+        if (bits) least = min(least, bits);
     }
+    /* Positive floats have the same order as their bits. */
+#pragma unroll 1
+    for (int distance = 16; distance > 0; distance /= 2)
+        least = min(least, __shfl_xor_sync(0xffffffffu, least, distance));
+    return __uint_as_float(least);
+}
+
+/* Returns true if no nonzero product of row `row` of A and row `col` of B can have underflowed in
+ * fp32. An accumulator of 0 then has lost nothing. All lanes of a warp call it together and return
+ * the same answer. */
+static __device__ __forceinline__ bool small_m_keeps_products(const bsmm_small_m_params *p,
+                                                              uint32_t row, uint32_t col) {
+    const float a = p->row_scaled ? 1
+                                  : small_m_least_scale(&p->a, row, p->a_scale_pitch,
+                                                        p->zero_a_scales, p->k, p->zero_block);
+    const float b =
+        small_m_least_scale(&p->b, col, p->b_scale_pitch, p->zero_b_scales, p->k, p->zero_block);
     /* Accumulators are smaller than results by a factor of up to 2^27, which the epilogue applies
      * later. A product of 2^-91 or more is therefore at least 2^-118 in an accumulator, far above
      * the smallest fp32 number. */
-    const float least = p->zero_least * least_b;
-    for (int distance = 16; distance > 0; distance /= 2)
-        least_a = fminf(least_a, __shfl_xor_sync(0xffffffffu, least_a, distance));
-    return __all_sync(0xffffffffu, least * least_a >= 0x1p-91f);
+    return p->zero_least * b * a >= 0x1p-91f;
 }
 
 /* Decides which accumulators of 0 must be recomputed in double. Returns `doubtful`, which says for
@@ -204,11 +229,13 @@ static __device__ __forceinline__ bool small_m_epilogue_scaled(const bsmm_small_
 
 /* Stores D(row, col) through the general epilogue. `total` is the sum of its accumulators. All
  * lanes of a warp call this function together. `scaled` means that A has one fp32 scale per row and
- * that the fast path, small_m_epilogue_scaled, has returned false. */
+ * that the fast path, small_m_epilogue_scaled, has returned false. `zeros` is
+ * false in kernels that recompute every accumulator of 0 in double (zero_block is 0). They then
+ * need no code for the test of zeros. */
 static __device__ __forceinline__ void
 small_m_epilogue_one(const bsmm_small_m_params *p, const bsmm_gpu_epilogue_factors *factors,
                      bool wanted, uint32_t row, uint32_t col, float total, const double unfold,
-                     const bool scaled) {
+                     const bool scaled, const bool zeros) {
     bool plain = !scaled && p->plain && (small_m_trusts(total) || !wanted);
     if (__all_sync(0xffffffffu, plain)) {
         if (wanted) small_m_store_plain(&p->epilogue, row, col, total * (float)unfold);
@@ -226,7 +253,7 @@ small_m_epilogue_one(const bsmm_small_m_params *p, const bsmm_gpu_epilogue_facto
         /* A negative scale may turn 0 into -0. Adding 0.0 turns -0 into +0. */
         sum = total * unfold * (double)scale + 0.0;
     }
-    doubtful = small_m_doubts_zero(p, doubtful, empty, row, col);
+    if (zeros) doubtful = small_m_doubts_zero(p, doubtful, empty, row, col);
     sum = small_m_repair(p, doubtful, row, col, sum);
     if (wanted) bsmm_gpu_epilogue_store(&p->epilogue, factors, row, col, sum);
 }
@@ -234,7 +261,8 @@ small_m_epilogue_one(const bsmm_small_m_params *p, const bsmm_gpu_epilogue_facto
 static __device__ __forceinline__ void small_m_epilogue(const bsmm_small_m_params *p,
                                                         const small_m_block *block, uint32_t rank,
                                                         const int tiles, uint32_t pitch,
-                                                        const double unfold, const bool scaled) {
+                                                        const double unfold, const bool scaled,
+                                                        const bool zeros) {
     /* Load the scale of A's row before the barrier, so that the wait at the barrier hides the
      * latency of the load. */
     const float row_scale = scaled ? small_m_row_scale(p, 0) : 1;
@@ -260,7 +288,7 @@ static __device__ __forceinline__ void small_m_epilogue(const bsmm_small_m_param
             }
             if (small_m_epilogue_scaled(p, wanted, row, col, total, scale, unfold)) continue;
         }
-        small_m_epilogue_one(p, &factors, wanted, row, col, total, unfold, scaled);
+        small_m_epilogue_one(p, &factors, wanted, row, col, total, unfold, scaled, zeros);
     }
     if (p->splits_log2 == 0) return;
     /* Other thread blocks of the cluster read the accumulators in this thread block's shared

@@ -42,13 +42,13 @@ static __device__ __forceinline__ small_m_place small_m_find_place(const bsmm_sm
  * them. The chunks are number `first`, first + 512, and so on, because 512 threads take one chunk
  * each. */
 static __device__ __forceinline__ void small_m_own_load(const bsmm_small_m_params *p,
-                                                        const bool narrow,
+                                                        const bool narrow, const bool e2m1,
                                                         const small_m_block *block, uint32_t first,
                                                         small_m_raw raw[BSMM_SMALL_M_OWN_CHUNKS]) {
 #pragma unroll
     for (uint32_t i = 0; i < BSMM_SMALL_M_OWN_CHUNKS; i++) {
         small_m_place at = small_m_find_place(p, narrow, block, first + i * BSMM_SMALL_M_THREADS);
-        if (at.wanted) small_m_load(p, at.row, at.k, &raw[i]);
+        if (at.wanted) small_m_load(p, e2m1, at.row, at.k, &raw[i]);
     }
 }
 
@@ -56,15 +56,15 @@ static __device__ __forceinline__ void small_m_own_load(const bsmm_small_m_param
  * in shared memory in the order in which the main loop reads them. Sets flags[row] to 1 if a value
  * of that row of A is nonzero. */
 static __device__ __forceinline__ void
-small_m_own_store(const bsmm_small_m_params *p, const bool narrow, const small_m_block *block,
-                  uint32_t first, const small_m_raw raw[BSMM_SMALL_M_OWN_CHUNKS], uint8_t *image,
-                  uint32_t *flags) {
+small_m_own_store(const bsmm_small_m_params *p, const bool narrow, const bool e2m1,
+                  const small_m_block *block, uint32_t first,
+                  const small_m_raw raw[BSMM_SMALL_M_OWN_CHUNKS], uint8_t *image, uint32_t *flags) {
 #pragma unroll
     for (uint32_t i = 0; i < BSMM_SMALL_M_OWN_CHUNKS; i++) {
         small_m_place at = small_m_find_place(p, narrow, block, first + i * BSMM_SMALL_M_THREADS);
         if (!at.wanted) continue;
         uint4 parts[2];
-        small_m_convert(p, &raw[i], parts);
+        small_m_convert(p, e2m1, &raw[i], parts);
         *(uint4 *)(image + at.to) = small_m_arrange(narrow, parts[0]);
         if (p->parts == 2) *(uint4 *)(image + at.to + 64) = small_m_arrange(narrow, parts[1]);
         if (small_m_magnitude(parts[0]) | small_m_magnitude(parts[1])) flags[at.row] = 1;

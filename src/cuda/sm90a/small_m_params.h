@@ -40,7 +40,9 @@ typedef enum bsmm_small_m_source {
     BSMM_SMALL_M_F16 = 2,
     /* A is read as rows of e4m3 with row-major e8m0 scales of 32 elements, with fp32 scales, or
      * without scales. */
-    BSMM_SMALL_M_E4M3 = 3
+    BSMM_SMALL_M_E4M3 = 3,
+    /* A is read as rows of e2m1 with row-major scales: e8m0 for 32 elements, or e4m3 for 16. */
+    BSMM_SMALL_M_E2M1 = 4
 } bsmm_small_m_source;
 
 typedef struct bsmm_small_m_params {
@@ -89,6 +91,9 @@ typedef struct bsmm_small_m_params {
      * zero_block is 0, the epilogue recomputes every accumulator of 0 in double. */
     uint32_t zero_block;
     float zero_least;
+    /* The same test uses the number of scales in a row of A and in a row of B. 0 means that the
+     * operand has no scales, or that the scales of a row are not adjacent bytes. */
+    uint32_t zero_a_scales, zero_b_scales;
     /* Each value of A is represented by this number of bf16 numbers: 1, 2 (f16) or 3 (f32). */
     uint32_t parts;
     /* This is the number of columns of A in shared memory: m * parts or, with padding, more. A

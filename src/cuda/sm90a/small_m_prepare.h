@@ -62,6 +62,27 @@ static __device__ __forceinline__ uint4 decode_values_e4m3(uint2 w, uint32_t sca
                       decode_e4m3_pair(__byte_perm(w.y, 0, 0x3424), scale));
 }
 
+/* Decodes eight e2m1 elements of A that share one scale to bf16, and multiplies them by the scale,
+ * which is e8m0 or e4m3. bf16 holds each product exactly. */
+static __device__ __forceinline__ uint4 decode_values_e2m1(uint32_t codes, uint32_t scale_kind,
+                                                           uint32_t scale_code) {
+    uint32_t scale = 0x3f803f80u, pairs[4];
+    if (scale_kind == BSMM_SCALE_E8M0) scale = small_m_fold_scale(scale_code);
+    if (scale_kind == BSMM_SCALE_E4M3)
+        scale = (scale_code & 0x7f) == 0x7f
+                    ? 0x7fc07fc0u
+                    : decode_e4m3_pair(scale_code * 0x01000100u, 0x3f803f80u);
+    bsmm_e2m1_pairs(codes, pairs);
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        /* 2^126 in both bf16 halves corrects the exponent bias. */
+        pairs[i] = ptx_mul_bf16x2(ptx_mul_bf16x2(pairs[i], 0x7e807e80u), scale);
+    /* Pair i holds elements i and i + 4. */
+    return make_uint4(
+        __byte_perm(pairs[0], pairs[1], 0x5410), __byte_perm(pairs[2], pairs[3], 0x5410),
+        __byte_perm(pairs[0], pairs[1], 0x7632), __byte_perm(pairs[2], pairs[3], 0x7632));
+}
+
 /* Splits one value of A, of any format, into p->parts bf16 numbers with 8 bits of mantissa each,
  * and returns number `part`. If the sum of these bf16 numbers is not exactly the value, number 0
  * becomes NaN. The value includes its block scale, but not an fp32 scale, because the main loop
@@ -120,24 +141,34 @@ static __device__ __forceinline__ uint4 small_m_read_f16(uint4 v, uint4 *low) {
     return high;
 }
 
-/* Holds eight values of a row of A in their stored format, and the e8m0 code of their scale. */
+/* Holds eight values of a row of A in their stored format, and the e8m0 or e4m3 code of
+ * their scale. */
 typedef struct small_m_raw {
     uint4 codes;
     uint32_t scale;
 } small_m_raw;
 
-/* Loads eight values of a row of A, from element k on. Values past the end of K are zeros. */
-static __device__ __forceinline__ void small_m_load(const bsmm_small_m_params *p, uint32_t row,
-                                                    uint32_t k, small_m_raw *to) {
+/* Loads eight values of a row of A, from element k on. Values past the end of K are zeros. `e2m1`
+ * is false in kernels whose A is never read as e2m1, and saves their code for it. */
+static __device__ __forceinline__ void small_m_load(const bsmm_small_m_params *p, const bool e2m1,
+                                                    uint32_t row, uint32_t k, small_m_raw *to) {
     const uint8_t *from = p->a.data + row * p->a_pitch;
     to->codes = make_uint4(0, 0, 0, 0);
     to->scale = 127;
-    if (k >= p->k) return;
+    if (k >= p->k) {
+        /* The zeros need a finite scale. Code 64 is finite in e8m0 and in e4m3. */
+        to->scale = 64;
+        return;
+    }
     if (p->source == BSMM_SMALL_M_E4M3) {
         uint2 codes = *(const uint2 *)(from + k);
         to->codes.x = codes.x;
         to->codes.y = codes.y;
         if (p->a.scale == BSMM_SCALE_E8M0) to->scale = p->a.scales[row * p->a_scale_pitch + k / 32];
+    } else if (e2m1 && p->source == BSMM_SMALL_M_E2M1) {
+        const uint32_t block = p->a.scale == BSMM_SCALE_E8M0 ? 32 : 16;
+        to->codes.x = *(const uint32_t *)(from + k / 2);
+        to->scale = p->a.scales[row * p->a_scale_pitch + k / block];
     } else {
         to->codes = *(const uint4 *)(from + k * 2);
     }
@@ -146,13 +177,16 @@ static __device__ __forceinline__ void small_m_load(const bsmm_small_m_params *p
 /* Converts eight values of A to bf16. parts[0] holds the values, or their high bf16 numbers if A is
  * f16. parts[1] holds the low bf16 numbers of f16, else zeros. */
 static __device__ __forceinline__ void small_m_convert(const bsmm_small_m_params *p,
-                                                       const small_m_raw *raw, uint4 parts[2]) {
+                                                       const bool e2m1, const small_m_raw *raw,
+                                                       uint4 parts[2]) {
     parts[0] = raw->codes;
     parts[1] = make_uint4(0, 0, 0, 0);
     if (p->source == BSMM_SMALL_M_F16)
         parts[0] = small_m_read_f16(raw->codes, &parts[1]);
     else if (p->source == BSMM_SMALL_M_E4M3)
         parts[0] = decode_values_e4m3(make_uint2(raw->codes.x, raw->codes.y), raw->scale);
+    else if (e2m1 && p->source == BSMM_SMALL_M_E2M1)
+        parts[0] = decode_values_e2m1(raw->codes.x, p->a.scale, raw->scale);
 }
 
 /* Splits eight values of A, of any format, into p->parts bf16 numbers each, and returns number
@@ -194,8 +228,8 @@ static __device__ __forceinline__ uint32_t small_m_prepare_chunk(const bsmm_smal
     if (p->source == BSMM_SMALL_M_ANY) return small_m_prepare_any(p, row, chunk);
     small_m_raw raw;
     uint4 parts[2];
-    small_m_load(p, row, chunk * 8, &raw);
-    small_m_convert(p, &raw, parts);
+    small_m_load(p, true, row, chunk * 8, &raw);
+    small_m_convert(p, true, &raw, parts);
     small_m_store_chunk(p, chunk, column, parts[0]);
     if (p->parts == 2) small_m_store_chunk(p, chunk, column + 1, parts[1]);
     return small_m_magnitude(parts[0]) | small_m_magnitude(parts[1]);

@@ -114,21 +114,25 @@ static __device__ __forceinline__ uint8_t small_m_scale_or_one(const uint8_t *fr
     return inside ? *from : 0x38;
 }
 
-/* Copies B's row-major scale codes byte by byte, because rows of scales may be unaligned. Each warp
- * copies one row at a time. */
+/* Copies B's row-major scale codes to shared memory if rows of scales are unaligned or end within a
+ * step of K. A thread loads four codes of a row, byte by byte, before it stores them together, so
+ * that the latencies of its loads overlap. Past the end of K it repeats the row's last code:
+ * elements there are zeros, so any code will do that does not make its row NaN alone. */
 static __device__ __forceinline__ void small_m_load_scales(const bsmm_small_m_params *p,
                                                            const small_m_block *block,
                                                            const uint32_t per_step, uint8_t *to) {
-    const uint32_t count = (block->end - block->begin) * per_step,
-                   width = BSMM_SMALL_M_K / per_step;
-    const uint32_t first = block->begin * per_step;
-    for (uint32_t row = threadIdx.x / 32; row < block->rows; row += BSMM_SMALL_M_WARPS) {
-        const uint8_t *from =
-            p->b.scales + min(block->row + row, p->n - 1) * p->b_scale_pitch + first;
-#pragma unroll 4
-        for (uint32_t i = threadIdx.x % 32; i < count; i += 32)
-            to[row * p->scale_stride + i] =
-                small_m_scale_or_one(from + i, (first + i) * width < p->k);
+    const uint32_t last = (p->k - 1) / (BSMM_SMALL_M_K / per_step), first = block->begin * per_step;
+    const uint32_t words = (block->end - block->begin) * per_step / 4;
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x; i < words * block->rows; i += BSMM_SMALL_M_THREADS) {
+        const uint32_t row = i / words, code = (i - row * words) * 4;
+        const uint8_t *from = p->b.scales + min(block->row + row, p->n - 1) * p->b_scale_pitch;
+        uint32_t codes[4];
+#pragma unroll
+        for (uint32_t byte = 0; byte < 4; byte++)
+            codes[byte] = from[min(first + code + byte, last)];
+        *(uint32_t *)(to + row * p->scale_stride + code) =
+            __byte_perm(codes[0] | codes[1] << 8, codes[2] | codes[3] << 8, 0x5410);
     }
 }
 
@@ -142,6 +146,7 @@ static __device__ __noinline__ void small_m_gather_scales(const bsmm_small_m_par
         return;
     }
     uint32_t count = (block.end - block.begin) * per_step, width = BSMM_SMALL_M_K / per_step;
+#pragma unroll 1
     for (uint32_t i = threadIdx.x; i < count * block.rows; i += BSMM_SMALL_M_THREADS) {
         uint32_t row = min(block.row + i / count, p->n - 1);
         uint32_t k = block.begin * BSMM_SMALL_M_K + i % count * width;
