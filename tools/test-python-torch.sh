@@ -14,4 +14,4 @@ venv=$PWD/.cache/torch/bin
     build-wheel/dist/*.whl
 package=$("$venv/python3" -P -c "import bsmm, os; print(os.path.dirname(bsmm.__file__))")
 timeout 600 "$venv/python3" -P -m pytest -q -p no:cacheprovider --doctest-modules \
-    "$package/torch" python/tests/test_torch.py
+    "$package/torch" python/tests/test_torch.py python/tests/test_torch_cuda.py

@@ -49,6 +49,17 @@ def test_linear_equals_the_dequantized_layer():
     assert torch.equal(ours.weight.dequantize(), bsmm.torch.Linear.from_linear(layer, "mxfp4").weight.dequantize())
 
 
+@pytest.mark.parametrize("shape", [(4, 128), (2, 3, 128), (128,)])
+def test_a_result_may_be_changed_in_place(shape):
+    ours = bsmm.torch.Linear.from_linear(torch.nn.Linear(128, 48), "mxfp8")
+    x = torch.randn(shape, requires_grad=True)
+    wanted = torch.relu(ours(x))
+    y = torch.relu_(ours(x))
+    assert y.shape == (*shape[:-1], 48) and torch.equal(y, wanted)
+    y.sum().backward()
+    assert x.grad.shape == x.shape
+
+
 def test_gradients_of_x_and_bias():
     ours = bsmm.torch.Linear.from_linear(torch.nn.Linear(128, 48), "mxfp8")
     x = torch.randn(4, 128, requires_grad=True)

@@ -69,9 +69,11 @@ def linear(x: Tensor, elements: Tensor, scales: Tensor, level: Tensor, bias: Ten
     """x W^T + bias: x has shape (..., K), W `shape` (N, K), and the result (..., N) in x's type."""
     rows = x.detach().reshape(-1, shape[1])
     weight = scaled_of(elements, scales, level, shape, format, layout, global_kind)
-    result: Tensor = matmul(rows if rows.stride(1) == 1 else rows.contiguous(), weight, out_dtype=x.dtype,
-                            bias=None if bias is None else bias.detach())
-    return result.reshape(*x.shape[:-1], shape[0])
+    # The result is no view, because torch forbids changes in place of a view that an operator returns.
+    result = x.new_empty((*x.shape[:-1], shape[0]))
+    matmul(rows if rows.stride(1) == 1 else rows.contiguous(), weight, out_dtype=x.dtype,
+           bias=None if bias is None else bias.detach(), out=result.view(-1, shape[0]))
+    return result
 
 
 @linear.register_fake
