@@ -1,5 +1,6 @@
-/* Input scales. Some quantization schemes also quantize the input (activations) of each layer, with
- * a scale that was calibrated beforehand. A checkpoint stores this scale in a tensor of its own. */
+/* Reads and computes input scales. Some quantization schemes also quantize the input (activations)
+ * of each layer, with a scale that was calibrated beforehand. This scale is the layer's input
+ * scale. A checkpoint stores it in a tensor of its own. */
 #ifndef CLI_CALIBRATION_H
 #define CLI_CALIBRATION_H
 
@@ -20,7 +21,8 @@ typedef struct cli_input_rule {
     /* The tensor's name is the weight's name with this suffix instead of ".weight". */
     const char *suffix;
     uint32_t ndim; /* The tensor has one element and this number of dimensions. */
-    /* The scale is the largest magnitude divided by `full`, or the reciprocal for a divisor. */
+    /* The stored number is the input's largest magnitude divided by `full`. If is_divisor is true,
+     * it is `full` divided by the largest magnitude. */
     float full;
     bool is_divisor;
 } cli_input_rule;

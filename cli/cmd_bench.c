@@ -1,6 +1,6 @@
 /* Implements `bsmm bench`, which validates the result of a product or conversion and then times
- * it. The command prints the time beside its ceiling (the measured peak of the hardware) and other
- * libraries (peers). */
+ * it. The command compares the time with the ceiling (the measured peak of the hardware) and with
+ * the times of other libraries (peers). */
 #include "bench.h"
 #include "device.h"
 #include "device_texts.h"

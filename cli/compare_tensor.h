@@ -16,7 +16,7 @@ typedef struct cli_model_tensor {
 } cli_model_tensor;
 
 typedef struct cli_model_tensors {
-    cli_model_tensor *items; /* Sorted by name. */
+    cli_model_tensor *items; /* The tensors, sorted by name. */
     size_t count;
 } cli_model_tensors;
 

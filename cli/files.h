@@ -12,7 +12,8 @@ void cli_file_close(bsmm_file *file); /* Closes a file. The file may be NULL. */
 /* Checks that the output path `out` is none of the files that belong to `file`, because the output
  * would overwrite the input. If it is one of them, prints a message and returns false. */
 bool cli_output_is_apart(const bsmm_file *file, const char *out);
-/* Tells the same of another file that the command reads. */
+/* Checks that the output path `out` is not the input file `path`. If both are the same file, prints
+ * a message and returns false. */
 bool cli_path_is_apart(const char *path, const char *out);
 
 /* Holds one matrix of a weight. If the file does not store the matrix as bsmm reads it, e.g. with

@@ -24,7 +24,8 @@ set(cuda_codes_sm90a compute_90a sm_90a)
 # A cubin for sm_100f runs on Blackwell's data center GPUs (10.0 and 10.3). The PTX is for the
 # simulator.
 set(cuda_codes_sm100f compute_100f sm_100f)
-# The same for GeForce RTX 50 (12.0) and DGX Spark (12.1).
+# A cubin for sm_120f runs on GeForce RTX 50 (12.0) and DGX Spark (12.1). The PTX is for the
+# simulator.
 set(cuda_codes_sm120f compute_120f sm_120f)
 # The compiler must not contract to FMA, so that the same C code gives the same bits on the host and
 # on the GPU. Kernels that need a fused multiply-add call fmaf.

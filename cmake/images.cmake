@@ -42,9 +42,9 @@ const bsmm_gpu_image bsmm_gpu_images[] = {\n${gpu_pack_rows}    {0},\n};\n")
   set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS "${gpu_pack_files}")
 endfunction()
 
-# ---- The list of kernels of a family. FAMILY is the folder below src/, e.g. cuda. FAMILY_names
-# lists the kernels; FAMILY_source_NAME and FAMILY_pack_NAME (e.g. "sm90a/gemm") are the source and
-# the pack of each. ----
+# ---- The functions below make the list of kernels of a family. FAMILY is the folder below src/,
+# e.g. cuda. FAMILY_names lists the kernels; FAMILY_source_NAME and FAMILY_pack_NAME (e.g.
+# "sm90a/gemm") are the source and the pack of each. ----
 
 # Adds source files to a family's list. A kernel's name is the file's path below src/FAMILY without
 # the extension.

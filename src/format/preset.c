@@ -34,7 +34,7 @@ static const bsmm_preset_info rows[] = {
 };
 /* clang-format on */
 
-/* Other names under which presets and element formats are known. */
+/* Maps other common names of presets and element formats to the names in bsmm. */
 static const struct {
     const char *alias, *name;
 } aliases[] = {

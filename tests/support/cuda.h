@@ -12,7 +12,7 @@ bool test_cuda_is_built(void);
  * running test with the message "skipped: no CUDA device" and the reason. */
 const bsmm_cuda_device *test_cuda_device(void);
 
-/* Like test_cuda_device, but returns NULL instead of skipping the test. */
+/* Returns the device "cuda:0" if it exists and if this build has its kernels, otherwise NULL. */
 const bsmm_cuda_device *test_cuda_device_or_null(void);
 
 /* Allocates device memory and copies `bytes` bytes from `from` to it. If `from` is NULL, all bytes

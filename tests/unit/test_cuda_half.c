@@ -129,7 +129,7 @@ static void check_path(const char *b_format, scales from, const char *same, rng 
     static const char *const others[] = {bf16_kernel, generic_kernel};
     for (size_t i = 0; i < BSMM_COUNT(others); i++) {
         if (same == generic_kernel && others[i] != same)
-            continue; /* This kernel falls back, too. */
+            continue; /* For these scales the bf16 kernel falls back, too. */
         float *other = product(&o, others[i]);
         const bool equal = memcmp(half, other, o.d.data_bytes) == 0;
         if (equal != (same == others[i]))

@@ -24,7 +24,7 @@ static const char *const formats[] = {
 
 typedef struct on_device {
     const bsmm_cuda_device *device;
-    /* Both describe one operand. `host` points to host memory, and `operand` points to device
+    /* `host` describes an operand in host memory, and `operand` describes its copy in device
        memory. */
     bsmm_operand host, operand;
 } on_device;

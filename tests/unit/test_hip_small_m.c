@@ -45,7 +45,7 @@ static const product_case cases[] = {
     {"mxfp4", "f32", 32, 18, 416, 16, 32, FILL_SPECIAL},
     {"mxfp4", "f32", 33, 40, 1056, 0, 0, FILL_EXTREME},
     {"mxfp4", "f16", 64, 50, 640, 0, 0, FILL_ORDINARY},
-    /* So many rows of B make workgroups compute 32 of them. */
+    /* In these shapes B has so many rows that each workgroup computes 32 of them. */
     {"mxfp4", "f32", 1, 19480, 64, 0, 0, FILL_ORDINARY},
     {"mxfp4", "bf16", 17, 9729, 32, 0, 0, FILL_ORDINARY},
     {"mxfp4", "f32", 33, 9720, 32, 0, 0, FILL_ORDINARY},

@@ -71,7 +71,9 @@ INLINE void add_sums(vec acc[MR][VECTORS], float *c, int64_t pitch, bool add) {
         }
 }
 
-/* Sums every `chunk` units of K by themselves and adds the sums to the tile. */
+/* Divides K into chunks of `chunk` units, sums each chunk in the accumulators, and then adds the
+ * sums of the chunk to the tile `c`. If `add` is false, the first chunk overwrites the tile
+ * instead. */
 INLINE void multiply_chunks(const uint8_t *a, const uint8_t *b, int64_t units, int64_t chunk,
                             float *c, int64_t pitch, bool add, bsmm_ahead ahead) {
     for (int64_t left = units; left > 0; left -= chunk, add = true) {
