@@ -9,13 +9,16 @@
  * are checked. Otherwise the function checks evenly spread outputs, as many as 2^28 multiply-adds
  * allow.
  *
- * An output passes if |d - exact| <= 1e-3 + (1e-3 + u) |exact|. This is the tolerance of Triton's
- * tutorial, plus u, the error of rounding to D: 2^-8 for bf16, and 0 for f32 and f16. An output
- * also passes if |d - exact| is at most result->bound * sum |a||b| + u |exact|, i.e. within the
- * documented error bound of the kernel. Kernels on arithmetic units whose accumulators keep fewer
- * bits than fp32 need this second rule. *
- * If `unwritten` is not NULL, it is the code of outputs that the GEMM has not written. They are not
- * checked. If no output is left to check, the validation fails. */
+ * An output passes if |d - exact| <= 1e-3 + (1e-3 + u) |exact|. With u = 0 this is the tolerance of
+ * Triton's tutorial on block-scaled matrix multiplication, which also covers the rounding of D to
+ * f16 (2^-11). u is 2^-8, the error of rounding, if D is bf16, else 0. An output also passes if |d
+ * - exact| is at most result->bound * sum |a||b| + u |exact|, i.e. within the documented error
+ * bound of the kernel. Kernels on arithmetic units whose accumulators keep fewer bits than fp32
+ * need this second rule.
+ *
+ * If `unwritten` is not NULL, it points to the code with which the caller filled D before the GEMM.
+ * Outputs that still have this code are not checked. If no output is left to check, the validation
+ * fails. */
 void bench_validate(const bsmm_matrix *d, const float *a, const float *b, int64_t k,
                     const uint32_t *unwritten, bench_result *result);
 

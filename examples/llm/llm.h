@@ -91,7 +91,9 @@ void llm_product_destroy(llm_product *p);
 /* Holds the weights of a product in host memory, in device memory, or packed. */
 typedef struct llm_weight {
     bsmm_matrix host; /* Its data is NULL if the weights are not in host memory. */
-    void *data, *scales, *global, *packed; /* Point to device memory, or are NULL. */
+    /* These four pointers point to device memory. A pointer is NULL if the weights lack its part.
+     */
+    void *data, *scales, *global, *packed;
 } llm_weight;
 
 /* Quantizes f32 values to the product's weight format, and packs them or copies them to the device

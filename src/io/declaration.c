@@ -1,6 +1,7 @@
-/* Declarations. In files of the family "bsmm", the writer stores a full description of each weight
- * in the metadata, so that the reader need not guess. The metadata key for tensor X is "bsmm.X",
- * and the value is a JSON object. */
+/* Reads and writes declarations. A declaration is a full description of a weight. In checkpoints
+ * that bsmm writes in its own format (the family "bsmm"), the writer stores a declaration of each
+ * weight in the metadata, so that the reader need not guess. The metadata key for tensor X is
+ * "bsmm.X", and the value is a JSON object. */
 #include "io/family.h"
 
 #include <jansson.h>

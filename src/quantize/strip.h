@@ -38,9 +38,10 @@ typedef struct bsmm_decode_job {
     /* the product of an element and its block scale is exact, because the scales are e4m3 or there
      * are no block scales */
     bool scale_is_exact;
-    bool is_exact; /* the products of the element with its block scale and with the second-level
-                      scale are exact, except that they may overflow */
-    bool streams;  /* stores bypass the caches */
+    /* true if element times block scale, and this product times the second-level scale, are exact
+     * in fp32 unless they overflow */
+    bool is_exact;
+    bool streams; /* stores bypass the caches */
     float other;
     float table[32]; /* values of the codes of 4 bits, or of the first 32 codes of 6 bits */
     /* for 4-bit codes: low and high byte of each code's value as bf16 */

@@ -5,7 +5,9 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import sim_vouched
 
-# Triton's kernels and those in plain C against NumPy, AMD's pseudocode, and AMD's register layouts.
+# These tests compare the simulator with sources outside the project: test_triton and test_c compare
+# results of kernels with NumPy, test_pseudocode compares instructions with AMD's pseudocode, and
+# test_mfma compares register layouts with AMD's.
 OUTSIDE = {test: ["gfx942", "gfx950"] for test in ("test_triton", "test_c", "test_pseudocode", "test_mfma")}
 SMALL = ["e4m3", "e5m2", "e2m3", "e3m2", "e2m1"]
 HOW = "`tests/sim_gfx9/test_vouched.py --write all .cache/sim/kernels/all`"

@@ -16,8 +16,8 @@ static int32_t any_size(rng *r) {
     return kind < BSMM_COUNT(special) ? special[kind] : (int32_t)rng_below(r, 200) - 20;
 }
 
-/* Sets the sizes of the groups that result from the random sizes in device memory after the
- * clamping that bsmm.h documents. */
+/* Clamps the random sizes that the test has put in device memory, as bsmm.h documents, and sets the
+ * groups' expected sizes to the results. */
 static void apply_rule(grouped_case *c, int64_t total) {
     int64_t end = 0;
     for (int g = 0; g < G; g++) {

@@ -1,6 +1,7 @@
 /* Adds the sums of all waves of a workgroup and stores results, for the kernels for few rows of A
- * (small_m.c). The waves have summed different parts of K. LDS has the sums of each wave in the
- * order [16 rows of B][16 rows of A][row of A][row of B]. */
+ * (small_m.c). The waves have summed different parts of K. LDS has the sums of each wave in
+ * tiles of 16 x 16 results, in the order [tile of B's rows][tile of A's rows][row of A in the
+ * tile][row of B in the tile]. */
 #ifndef BSMM_AMDGPU_CDNA_SMALL_M_FINISH_H
 #define BSMM_AMDGPU_CDNA_SMALL_M_FINISH_H
 

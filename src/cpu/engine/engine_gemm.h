@@ -54,10 +54,11 @@ static inline void bsmm_ask_ahead(bsmm_ahead *ahead) {
 }
 
 struct bsmm_engine {
-    const char *values; /* type of the packed values, such as "int8"; part of the panels' name in
-                           packed weights */
-    int64_t mr, nr;     /* rows of A and of B in a register tile */
-    int64_t unit; /* elements of K in a unit, i.e. in a range in which each row has one scale */
+    /* The type of the packed values, such as "int8". The header of packed weights names the order
+     * of their values, and this type is a part of that name. */
+    const char *values;
+    int64_t mr, nr; /* rows of A and of B in a register tile */
+    int64_t unit;   /* elements of K in a unit, i.e. in a range in which each row has one scale */
     uint64_t a_unit_bytes; /* bytes of a unit (range of K) of mr rows of A, a multiple of 64 */
     uint64_t b_unit_bytes; /* bytes of a unit (range of K) of nr rows of B, a multiple of 64 */
     /* largest number of elements of K in a chunk, i.e. in the range of K that a cache block

@@ -23,7 +23,7 @@ enum {
     GROUP = BSMM_SMALL_M_F32_GROUP,
     PART = 16,      /* elements of K that are multiplied with one scale per row */
     MOST_PARTS = 8, /* largest number of parts (PART elements of K) in a batch */
-    CHUNK = 8,      /* number of batches of one row of B that are prefetched together */
+    CHUNK = 8, /* number of batches (64 or 128 elements) along a row of B to prefetch at once */
     MOST_GROUPS = BSMM_SMALL_M_PANELS * LANES / GROUP,
     /* number of vectors of 8 columns that are loaded at once, limited by the registers */
     AT_ONCE = 4,

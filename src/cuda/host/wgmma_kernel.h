@@ -52,7 +52,8 @@ typedef struct bsmm_wgmma_attempt {
     uint64_t bytes;
 } bsmm_wgmma_attempt;
 
-/* Holds the state of a plan for cuda_sm90a_fp8 and the related kernels. */
+/* Holds the state of a plan for one of the kernels that run the wgmma GEMM: cuda_sm90a_fp8,
+ * cuda_sm90a_fold, cuda_sm90a_bf16 and cuda_sm90a_f16. */
 typedef struct bsmm_wgmma_state {
     bsmm_wgmma_plan plan;
     /* `first` runs the plan. `second` runs the fallback plan.otherwise and is unused if

@@ -232,8 +232,8 @@ typedef struct shared {
     float power;
 } shared;
 
-/* Returns the factor if it is a power of two from 2^-32 to 1, else 0. A product of fp32 numbers
- * with such a power has the same value in fp32 as in double, rounded to fp32. */
+/* Returns the factor if it is a power of two from 2^-32 to 1, else 0. In fp32 the product of a
+ * number and such a power is exact unless it is subnormal, so the epilogue needs no double. */
 static __device__ __forceinline__ float power_of(double factor) {
     const float power = (float)factor;
     const bool exact = (double)power == factor && !(__float_as_uint(power) & 0x7fffff);
