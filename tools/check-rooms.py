@@ -97,7 +97,7 @@ LINKS = (
     ("src/core/", "", r"bsmm_kernel_\w+", "the rows of kernels.def, in core/registry.c"),
     ("src/core/", "", r"bsmm_backend_\w+", "the rows of backends.def, in core/backend.c"),
     ("src/core/", "src/quantize/", r"bsmm_recipe_find", "declared in core/recipe.h, for descriptions"),
-    ("src/", "src/quantize/", r"bsmm_recipe_(store|pad)",
+    ("src/", "src/quantize/", r"bsmm_recipe_(set|store|pad)",
      "declared in core/recipe.h, for kernels that quantize D"),
 )
 BUILDS = ("bsmm_objects.dir", "bsmm_cli.dir", "bsmm_main_job.dir")
