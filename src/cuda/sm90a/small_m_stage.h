@@ -116,8 +116,8 @@ static __device__ __forceinline__ uint8_t small_m_scale_or_one(const uint8_t *fr
 
 /* Copies B's row-major scale codes to shared memory if rows of scales are unaligned or end within a
  * step of K. A thread loads four codes of a row, byte by byte, before it stores them together, so
- * that the latencies of its loads overlap. Past the end of K it repeats the row's last code:
- * elements there are zeros, so any code will do that does not make its row NaN alone. */
+ * that the latencies of its loads overlap. Past the end of K it repeats the row's last code. The
+ * elements there are zeros, and a code that is NaN makes the row NaN before the end of K too. */
 static __device__ __forceinline__ void small_m_load_scales(const bsmm_small_m_params *p,
                                                            const small_m_block *block,
                                                            const uint32_t per_step, uint8_t *to) {
