@@ -21,6 +21,8 @@ typedef struct grouped_case {
     uint32_t a_layout, b_layout, d_layout;
     uint32_t orders; /* Bits 0, 1 and 2 are set if A, B and D are in column order. */
     int64_t d_ld;
+    /* Strides between lines of scales, in scales, in the matrices of the grouped call. */
+    int64_t a_scale_ld, b_scale_ld, d_scale_ld;
     bool plain; /* True if there is no C, bias, factor or epilogue. */
     bool gated;
     /* Holds the group sizes that the test puts into device memory. If all are 0, the test uses
@@ -62,6 +64,10 @@ int64_t grouped_starts(const grouped_case *c, int64_t starts[GROUPED_COUNT]);
  * matrix's memory. Positions count elements or scales. */
 uint64_t grouped_element_at(const bsmm_matrix *m, int64_t r, int64_t c);
 uint64_t grouped_scale_at(const bsmm_matrix *m, int64_t i, int64_t j);
+
+/* Returns the distance between the scales of one group's matrix and those of the next, in scales.
+ * `given` is the distance that the grouped call has; 0 means that no gap separates the matrices. */
+uint64_t grouped_scale_step(const bsmm_operand *o, int64_t given);
 
 /* Points to a function that grouped_visit calls for each element and each scale of a group. `part`
  * is the memory of the group's separate matrix, and `all` is the memory of the grouped call's

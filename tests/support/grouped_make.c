@@ -69,7 +69,7 @@ static void make_all(const grouped_case *c, const grouped_whole *w, char matrix,
     assert_int_equal(bsmm_operand_take(&m, "all", &o), BSMM_OK);
     int64_t lines = o.m.order == BSMM_ORDER_ROW ? o.m.rows : o.m.cols;
     more = stack ? (G - 1) * (step ? (uint64_t)step : (uint64_t)(lines * o.m.ld)) : 0;
-    codes = stack ? (G - 1) * (scale_step ? (uint64_t)scale_step : o.map.count) : 0;
+    codes = stack ? (G - 1) * grouped_scale_step(&o, scale_step) : 0;
     all->data_bytes = o.data_bytes + more * bsmm_elem_row(m.format.elem)->bits / 8;
     all->m.data = guarded_alloc(all->data_bytes);
     if (!m.format.scale) return;
@@ -197,12 +197,16 @@ void grouped_make(const grouped_case *c, grouped_whole *w, grouped_part *parts, 
         w->sizes[i] = (int32_t)(c->extents[i] + (by_rows || by_cols ? starts[i] : 0));
     for (int i = 0; i < G; i++)
         if (c->given[i]) memcpy(w->sizes, c->given, sizeof w->sizes);
-    make_a(c, w, parts, shape(c->a, m, k, c->a_layout, c->orders & 1), r);
-    make_all(c, w, 'b', shape(c->b, N, k, c->b_layout, c->orders >> 1 & 1), g->b_step,
-             g->b_scale_step, &w->b);
+    bsmm_matrix a = shape(c->a, m, k, c->a_layout, c->orders & 1);
+    bsmm_matrix b = shape(c->b, N, k, c->b_layout, c->orders >> 1 & 1);
+    a.scale_ld = c->a_scale_ld;
+    b.scale_ld = c->b_scale_ld;
+    make_a(c, w, parts, a, r);
+    make_all(c, w, 'b', b, g->b_step, g->b_scale_step, &w->b);
     make_all(c, w, 'c', shape("f32", m, N, 0, false), g->c_step, 0, &w->c);
     bsmm_matrix d = shape(c->d, m, n, c->d_layout, c->orders >> 2 & 1);
     d.ld = c->d_ld;
+    d.scale_ld = c->d_scale_ld;
     make_all(c, w, 'd', d, g->d_step, g->d_scale_step, &w->d);
     make_all(c, w, 'r', shape("bf16", m, n, 0, false), g->residual_step, 0, &w->residual);
     grouped_visit(c, 'b', offsetof(grouped_part, b), parts, &w->b, g->b_step, g->b_scale_step,

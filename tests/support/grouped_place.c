@@ -60,6 +60,13 @@ uint64_t grouped_scale_at(const bsmm_matrix *m, int64_t i, int64_t j) {
     return bsmm_scale_map_at(&o.map, i, j);
 }
 
+uint64_t grouped_scale_step(const bsmm_operand *o, int64_t given) {
+    if (given) return (uint64_t)given;
+    if (!o->m.scale_ld) return o->map.count;
+    const bool by_rows = o->m.scale_layout == BSMM_LAYOUT_ROW_MAJOR;
+    return (uint64_t)(o->m.scale_ld * (by_rows ? o->map.rows : o->map.cols));
+}
+
 /* Locates a group's matrix in the matrix of the grouped call. The group's first element is (row,
  * col). If own_scales is set, the scales of each group are stored separately, and the group's
  * first scale is scale number scale_base of the buffer. */
@@ -101,7 +108,7 @@ static placement place_of(const grouped_case *c, char matrix, int g, const test_
         assert_int_equal(bsmm_operand_take(&all->m, "all", &o), BSMM_OK);
         int64_t lines = o.m.order == BSMM_ORDER_ROW ? o.m.rows : o.m.cols;
         uint64_t elements = step ? (uint64_t)step : (uint64_t)(lines * o.m.ld);
-        uint64_t codes = scale_step ? (uint64_t)scale_step : o.map.count;
+        uint64_t codes = grouped_scale_step(&o, scale_step);
         if (step == BSMM_GROUP_SHARED) elements = codes = 0;
         return (placement){.element_base = (uint64_t)g * elements,
                            .scale_base = (uint64_t)g * codes};
