@@ -1,4 +1,4 @@
-/* The features, caches and name of the processor on which the library runs. */
+/* Tells the features, the L2 size and the name of the processor on which the library runs. */
 #ifndef BSMM_CPU_H
 #define BSMM_CPU_H
 
@@ -13,8 +13,8 @@ typedef enum bsmm_cpu_feature {
     BSMM_CPU_AMX_INT8 = 1u << 5,
     BSMM_CPU_AMX_BF16 = 1u << 6,
     /* The processor is made by Intel. Intel's processors with AVX-512 execute all 512-bit
-     * operations on two ports, so an addition or a conversion takes as much of a port's time as a
-     * dot product. vdpbf16ps (a bf16 dot product) takes as much time as four FMAs. */
+     * operations on two ports, so an addition or a conversion takes as much of a port's time as an
+     * integer dot product (vpdpbusd). A bf16 dot product (vdpbf16ps) takes as much as four FMAs. */
     BSMM_CPU_TWO_PORTS = 1u << 7
 } bsmm_cpu_feature;
 

@@ -127,8 +127,8 @@ BSMM_SHARED int bsmm_leading_zeros(uint32_t value) {
 #endif
 }
 
-/* These functions compute in floating point. Compilers never contract them to FMAs. Their results
- * are rounded to nearest even unless the name says otherwise. */
+/* Each of these functions computes one floating-point operation. No compiler contracts two of them
+ * to an FMA. Results are rounded to nearest even unless the name says otherwise. */
 BSMM_SHARED float bsmm_plain_mul(float a, float b) {
 #if defined(__CUDA_ARCH__)
     return __fmul_rn(a, b);

@@ -19,9 +19,9 @@ BSMM_SHARED float bsmm_select_float(bool condition, float a, float b) {
 
 /* Replaces a NaN in `result`, which a GPU computed from a and b, by the NaN that an x86 processor
  * computes. The x86 result is a if a is NaN, else b if b is NaN, in both cases with the quiet bit
- * set. If neither is NaN, the x86 result is the default NaN with the sign bit set. A GPU has only
- * one NaN, but quantized bytes that depend on the bits of a NaN must be the same on a CPU and a
- * GPU. */
+ * set. If neither is NaN, the x86 result is the default NaN with the sign bit set. A GPU chooses
+ * other bits for a NaN, but quantized bytes that depend on these bits must be the same on a CPU and
+ * a GPU. */
 BSMM_SHARED float bsmm_with_nan_of(float a, float b, float result) {
     if (!BSMM_ON_GPU || result == result) return result;
     if (a != a) return bsmm_bits_float(bsmm_float_bits(a) | 0x00400000u);

@@ -1,6 +1,6 @@
 /* Determines how many threads a call may use, and runs the work of jobs and loops on them. Threads
- * come from OpenMP or from a pool of the caller's. Without OpenMP and without a pool, the calling
- * thread does all work. No other file is compiled with OpenMP enabled. */
+ * come from OpenMP or from the caller's pool. Without OpenMP and without a pool, the calling thread
+ * does all work. No other file is compiled with OpenMP enabled. */
 #include "base/threads.h"
 
 #ifdef _OPENMP

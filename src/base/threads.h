@@ -25,13 +25,14 @@ typedef struct bsmm_job {
  * once. */
 bsmm_status bsmm_job_run(const bsmm_job *job, const bsmm_pool *pool);
 
-/* A counter that hands out items 0, 1, 2 and so on to the workers of a phase. It fills a cache line
- * of its own, because all workers write to it and would slow down accesses to neighbouring data. */
+/* A counter from which the workers of a phase take the numbers 0, 1, 2 and so on of work units
+ * (items). It fills a cache line of its own, because all workers write to it and would slow down
+ * accesses to neighbouring data. */
 typedef struct bsmm_items {
     _Alignas(64) _Atomic int64_t taken;
 } bsmm_items;
 
-/* Hands out the next `count` items to the calling worker and returns the first item's number. */
+/* Takes the next `count` work units for the calling worker and returns the number of the first. */
 static inline int64_t bsmm_items_take(bsmm_items *items, int64_t count) {
     return atomic_fetch_add_explicit(&items->taken, count, memory_order_relaxed);
 }

@@ -66,12 +66,12 @@ typedef struct bsmm_backend {
      * memory or host memory. */
     bsmm_status (*copy)(const void *device, void *stream, void *to, const void *from,
                         uint64_t bytes);
-    /* Queues into the stream the filling of at least 1 byte of device memory with `value`. */
+    /* Queues a fill of at least 1 byte of device memory with `value` into the stream. */
     bsmm_status (*fill)(const void *device, void *stream, void *to, uint8_t value, uint64_t bytes);
     /* Waits until all work in the stream is done. */
     bsmm_status (*finish)(const void *device, void *stream);
     /* These functions queue a conversion of device memory into the stream. Backends with
-     * host_memory have none of them, because the core converts host memory itself; the members are
+     * host_memory have none of them, because src/quantize converts host memory; the members are
      * then NULL. A function fails with UNSUPPORTED, and a message that gives the reason, if it does
      * not support a conversion. */
     bsmm_status (*quantize)(const bsmm_recode *job);

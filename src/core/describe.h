@@ -13,8 +13,8 @@ typedef struct bsmm_request {
     const char *device; /* name of the device, such as "cuda:0"; never NULL */
     /* Name of the kernel to use; NULL: the best kernel that accepts the product. */
     const char *kernel;
-    /* Name of the layout of B's panels in packed weights of form wide; NULL: the layout that the
-     * kernel reads. */
+    /* Name of the layout of B's panels in packed weights of form wide (docs/PACKING.md); NULL: the
+     * layout that the kernel reads. */
     const char *panels;
 } bsmm_request;
 

@@ -212,8 +212,8 @@ typedef struct stack {
 } stack;
 
 /* Tells whether the rows of the matrices of `count` groups alternate in memory, all within one
- * leading dimension. This is so when a tensor (M, G, N) is described as G matrices of M x N. `step`
- * is the distance between matrices in elements. */
+ * leading dimension. For example, they alternate if a tensor (M, G, N) is described as G matrices
+ * of M x N. `step` is the distance between matrices in elements. */
 static bool lie_side_by_side(const bsmm_operand *o, uint64_t step, int64_t count) {
     uint64_t line = (uint64_t)(o->m.order == BSMM_ORDER_ROW ? o->m.cols : o->m.rows);
     uint64_t pitch = (uint64_t)o->m.ld;

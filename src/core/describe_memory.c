@@ -148,7 +148,7 @@ static value_arrays arrays_of(const bsmm_product *p) {
 
 /* Tells whether a product may read one of the arrays that arrays_of lists: scales of the epilogue,
  * sizes and factors of groups, gathered row numbers, or a row count on the device. Most products
- * read none. arrays_of takes a hundredth of the time of a small product, so callers ask here
+ * read none. arrays_of takes a hundredth of the time of a small product, so callers call has_arrays
  * first. */
 static bool has_arrays(const bsmm_product *p) {
     return p->finish || p->groups || p->device_rows;

@@ -39,8 +39,8 @@ static bsmm_status queue_gap(const bsmm_product *p, uint8_t *at, uint64_t used,
     return bytes ? p->backend->fill(p->device, p->stream, at + used, 0, bytes) : BSMM_OK;
 }
 
-/* Queues the copying of codes to rows. Rows that end with padding are copied by a kernel, which
- * clears the padding. */
+/* Queues a copy of B's codes to packed weights, which store rows. If the order differs or rows end
+ * with padding, a kernel copies the codes and clears the padding. */
 static bsmm_status queue_codes(const bsmm_recode *job, const bsmm_backend *backend) {
     if (job->dst.data_bytes == 0) return BSMM_OK;
     if (!bsmm_packed_same_codes(&job->src, &job->dst) || job->dst.m.ld != job->dst.m.cols)
@@ -49,8 +49,8 @@ static bsmm_status queue_codes(const bsmm_recode *job, const bsmm_backend *backe
                          job->dst.data_bytes);
 }
 
-/* Queues the kernels and copies that write one matrix of B to packed weights: `to` is the operand
- * in them. The bytes between the arrays become zero, as in host memory. */
+/* Queues the kernels and copies that write one matrix of B to packed weights. `to` is the matrix in
+ * packed weights. The bytes between the arrays become zero, as in host memory. */
 static bsmm_status fill_on_device(const bsmm_product *p, const bsmm_operand *to,
                                   const bsmm_packed_places *at) {
     const bsmm_recode job = {.device = p->device, .stream = p->stream, .src = p->b, .dst = *to};

@@ -6,11 +6,13 @@
 uint64_t bsmm_portion_most_bytes = UINT64_C(256) << 20;
 
 enum {
-    LINE = 32,   /* results in a line of 128 bytes, at which each row of results begins */
-    TILE = 128,  /* portions end between the tiles of kernels */
-    SCALES = 16, /* scale rows at whose multiples the scales of a portion may begin, so that they
-                    are aligned as those of the whole matrix */
-    ALIGNMENT = 256, /* alignment in bytes of the kernel's workspace behind the results */
+    LINE = 32,   /* number of fp32 results in 128 bytes; each row of results begins at a multiple of
+                    it */
+    TILE = 128,  /* a portion has a multiple of 128 rows, so that tiles of up to 128 rows are
+                    full */
+    SCALES = 16, /* a portion's scales begin at a multiple of 16 rows of scales, so that they are
+                    aligned as the scales of the whole matrix are */
+    ALIGNMENT = 256, /* alignment in bytes of the kernel's workspace, which follows the results */
 };
 
 /* Returns the least common multiple of a and b, or `most` if it is larger than that. */
@@ -33,7 +35,8 @@ static int64_t unit_of(const bsmm_operand *o, int64_t most) {
     return block > most / scales ? most : common_multiple(TILE, block * scales, most);
 }
 
-/* No kernel accepts an extent as large as this. */
+/* Limits an extent to 2^40, so that sums and products of extents cannot overflow. No kernel accepts
+ * an extent of 2^40. */
 static int64_t bounded(int64_t extent) {
     return bsmm_min_i64(extent, INT64_C(1) << 40);
 }
@@ -74,7 +77,7 @@ static void describe_results(const bsmm_product *p, int64_t rows, void *memory, 
                          .data_bytes = result_bytes(p, rows)};
 }
 
-/* Makes the product of `rows` rows from `row` on. Its D is the fp32 results in `memory`. */
+/* Makes in *to the product of rows [row, row + rows). Its D is an fp32 matrix in `memory`. */
 static void take(const bsmm_product *p, int64_t row, int64_t rows, void *memory, bsmm_product *to) {
     *to = *p;
     to->recipe = NULL;

@@ -7,7 +7,8 @@
 
 #include "core/describe.h"
 
-/* How the rows of D are divided. All portions have `rows` rows, except that the last has `last`. */
+/* Describes how the rows of D are divided into portions. The last portion has `last` rows, and all
+ * others have `rows` rows. */
 typedef struct bsmm_portions {
     int64_t rows, last;
     uint64_t result_bytes; /* size of one portion's fp32 results; UINT64_MAX on overflow */
@@ -26,8 +27,9 @@ static inline bool bsmm_has_portions(const bsmm_product *p) {
  * matrix without memory. It has at least as many rows as any other portion. */
 void bsmm_portion_first(const bsmm_product *product, bsmm_product *portion);
 
-/* Calls kernel->refuse for all portions of a product and returns its answer. It fills the kernel's
- * state for the first portion. */
+/* Returns the reason why a kernel cannot run the portions of a product, or NULL if it can. All
+ * portions but the last are like the first, so kernel->refuse is called only for the first and the
+ * last one. It fills the kernel's state for the first portion. */
 const char *bsmm_portions_refuse(const bsmm_kernel *kernel, const bsmm_product *product,
                                  void *state, char *why, size_t size);
 

@@ -1,5 +1,6 @@
-/* Declares recipes as kernels and conversions use them. A recipe is a rule that chooses the scales
- * of blocks and rounds values to elements. src/quantize implements these functions. */
+/* Declares the functions by which kernels and conversions use recipes. A recipe is a rule that
+ * chooses the scales of blocks and rounds values to elements. src/quantize implements these
+ * functions. */
 #ifndef BSMM_CORE_RECIPE_H
 #define BSMM_CORE_RECIPE_H
 
@@ -12,7 +13,7 @@ typedef struct bsmm_recipe bsmm_recipe;
  * does not support the format. */
 bsmm_status bsmm_recipe_find(const char *name, bsmm_format format, const bsmm_recipe **recipe);
 
-/* Sets the fields of a conversion on a device that tell its recipe. */
+/* Sets the fields of a conversion on a device that name its recipe and hold its steps. */
 void bsmm_recipe_set(const bsmm_recipe *recipe, bsmm_recode *job);
 
 /* Quantizes fp32 values into rows [row, row + rows) and columns [col, col + cols) of dst. `values`

@@ -58,7 +58,7 @@ BSMM_SHARED float bsmm_ceil_to_ue8m0(float scale) {
     return bsmm_bits_float((exponent < 254 ? exponent : 254) << 23);
 }
 
-/* The rule of OCP MX v1.0, section 6.3, which is also the rule `floor`. The scale is the largest
+/* This is the rule of OCP MX v1.0, section 6.3, and the rule `floor`. The scale is the largest
  * power of two that does not exceed amax, divided by the largest power of two of the element
  * format. */
 BSMM_SHARED uint32_t bsmm_floor_code(float amax, const bsmm_tensor_step *t) {
@@ -77,8 +77,8 @@ BSMM_SHARED bsmm_block_step bsmm_e8m0_ceil(float amax, const bsmm_tensor_step *t
     return bsmm_with_reciprocal(bsmm_clamp_exponent(exponent, 0, 254));
 }
 
-/* The rule `even`. It rounds amax to the number of mantissa bits of the element format, ties up,
- * and then applies the rule of OCP MX to the rounded value. */
+/* The rule `even` rounds amax to the number of mantissa bits of the element format, ties up, and
+ * then applies the rule of OCP MX to the rounded value. */
 BSMM_SHARED uint32_t bsmm_even_code(float amax, uint32_t mantissa_bits, int emax) {
     uint32_t bits = bsmm_float_bits(amax);
     if (bits > 0x7f800000u) return BSMM_E8M0_NAN;
@@ -90,7 +90,7 @@ BSMM_SHARED bsmm_block_step bsmm_e8m0_even(float amax, const bsmm_tensor_step *t
     return bsmm_with_reciprocal(bsmm_even_code(amax, t->mantissa_bits, t->emax));
 }
 
-/* The rule `rceil`. The scale is the smallest power of two that is not less than amax / (largest
+/* In the rule `rceil`, the scale is the smallest power of two that is not less than amax / (largest
  * value of the element format). Inf gives code 254, the largest scale (satfinite). */
 BSMM_SHARED uint32_t bsmm_rceil_code(float descale) {
     if (isnan(descale)) return BSMM_E8M0_NAN;
@@ -101,15 +101,16 @@ BSMM_SHARED bsmm_block_step bsmm_e8m0_rceil(float amax, const bsmm_tensor_step *
     return bsmm_with_reciprocal(bsmm_rceil_code(amax / t->max));
 }
 
-/* torchao's rule `floor`, except for scales with code 0. Code 0 means 2^-127, but torchao divides
- * the values of such a block by 2^-126. */
+/* torchao's rule equals `floor`, except for scales with code 0. Code 0 means 2^-127, but torchao
+ * divides the values of such a block by 2^-126. */
 BSMM_SHARED bsmm_block_step bsmm_e8m0_torchao(float amax, const bsmm_tensor_step *t) {
     uint32_t code = bsmm_floor_code(amax, t);
     return code ? bsmm_with_reciprocal(code) : bsmm_block_step_of(0, 0x1p126f);
 }
 
-/* TransformerEngine's rule. Its function exp2f_rcp returns factor 1 for a scale with code 0,
- * although that code means 2^-127. */
+/* TransformerEngine's rule equals `rceil`, with three differences. It multiplies amax by 1 / max
+ * instead of dividing by max. A NaN scale gets the factor NaN. A scale with code 0, which means
+ * 2^-127, gets the factor 1 (exp2f_rcp). */
 BSMM_SHARED bsmm_block_step bsmm_e8m0_te(float amax, const bsmm_tensor_step *t) {
     uint32_t code = bsmm_rceil_code(amax * (1 / t->max));
     if (code == BSMM_E8M0_NAN) return bsmm_block_step_of(code, bsmm_bits_float(0x7fc00000u));
@@ -128,9 +129,9 @@ BSMM_SHARED bsmm_block_step bsmm_e8m0_ggml(float amax, const bsmm_tensor_step *t
     return bsmm_with_reciprocal((uint32_t)fminf(fmaxf(exponent, 0), 254));
 }
 
-/* AMD Quark's rule. It rounds amax like the rule `even`. If the rounded amax is 2^128, the scale is
- * the largest one, code 254. A scale of code 0 is stored as code 1, but the values are still
- * divided by 2^-127. */
+/* AMD Quark's rule rounds amax like the rule `even`. If the rounded amax is 2^128, the scale is the
+ * largest one, code 254. A scale of code 0 is stored as code 1, but the values are still divided by
+ * 2^-127. */
 BSMM_SHARED bsmm_block_step bsmm_e8m0_quark(float amax, const bsmm_tensor_step *t) {
     uint32_t rounded = bsmm_float_bits(amax) + (1u << (22 - t->mantissa_bits));
     if (!isnan(amax) && rounded >= 0x7f800000u) return bsmm_with_reciprocal(254);
@@ -139,9 +140,9 @@ BSMM_SHARED bsmm_block_step bsmm_e8m0_quark(float amax, const bsmm_tensor_step *
     return step;
 }
 
-/* The rule of compressed-tensors. It is the rule `even`, but amax is rounded to 1 mantissa bit
- * (that of e2m1) for 4-bit and 8-bit elements. For 6-bit elements amax is rounded to 3 mantissa
- * bits, those of e2m3, whose largest value is 7.5. */
+/* compressed-tensors' rule equals `even`, but rounds amax to 1 mantissa bit (that of e2m1) for
+ * 4-bit and 8-bit elements. For 6-bit elements amax is rounded to 3 mantissa bits, those of e2m3,
+ * whose largest value is 7.5. */
 BSMM_SHARED bsmm_block_step bsmm_e8m0_compressed_tensors(float amax, const bsmm_tensor_step *t) {
     return bsmm_with_reciprocal(bsmm_even_code(amax, t->max == 7.5f ? 3 : 1, t->emax));
 }

@@ -51,7 +51,7 @@ typedef enum bsmm_block_rule {
     BSMM_BLOCK_RULES
 } bsmm_block_rule;
 
-/* How a value is divided by its block's scale before it is rounded. */
+/* Tells how a value is divided by its block's scale before it is rounded. */
 typedef enum bsmm_element_step {
     BSMM_STEP_MULTIPLY = 0,
     BSMM_STEP_DIVIDE = 1,
@@ -60,13 +60,13 @@ typedef enum bsmm_element_step {
     BSMM_STEP_COMPARE = 2
 } bsmm_element_step;
 
-/* How a value halfway between two representable values is rounded. */
+/* Tells how a value halfway between two representable values is rounded. */
 typedef enum bsmm_ties {
     BSMM_TIES_EVEN = 0,
     BSMM_TIES_DOWN = 1 /* towards zero; only for e2m1 */
 } bsmm_ties;
 
-/* The sign of an element whose code is zero. */
+/* Tells which sign an element gets whose magnitude is rounded to zero. */
 typedef enum bsmm_zero_sign {
     /* -0 stays -0, and a negative value that rounds to zero becomes -0. */
     BSMM_ZERO_KEEPS_SIGN = 0,

@@ -2,10 +2,10 @@
  * It accepts all formats, orders and layouts. It decodes every element to double, in which element
  * * scale is exact, sums in double, and rounds once to D's format.
  *
- * The kernel decodes a group of at least 64 rows of A, and then each row of B once for the whole
- * group. If D is block-scaled, a group consists of whole scale blocks of D. The threads divide the
- * rows of B among them. One thread computes each sum over K in a fixed order, so results do not
- * depend on the number of threads. */
+ * The kernel decodes a group of 64 rows of A at a time, and then each row of B once per group. If D
+ * is block-scaled, a group has more rows if necessary, because it must consist of whole scale
+ * blocks of D. The threads divide the rows of B among them. One thread computes each sum over K in
+ * a fixed order, so results do not depend on the number of threads. */
 #include "base/threads.h"
 #include "core/epilogue.h"
 
@@ -73,7 +73,7 @@ static double dot(const double *a, const double *b, int64_t k) {
     return sum;
 }
 
-/* Some decoded rows of A (at least 64), which all threads multiply by rows of B. */
+/* One group of decoded rows of A, which all threads multiply by rows of B. */
 typedef struct group_run {
     const bsmm_product *p;
     const scratch *s;
@@ -136,8 +136,8 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
 }
 
 /* Returns the error bound of a result before its last rounding, relative to the sum of |a * b|.
- * Each of the K additions in double rounds once, and eight more roundings cover products, scales
- * and factors. */
+ * Each of the K additions in double rounds once. Eight more roundings are allowed for the product,
+ * the scales and the factors of a term. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     return ((double)p->a.m.cols + 8) * 0x1p-53;
