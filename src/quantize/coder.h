@@ -1,5 +1,5 @@
-/* Fast element codecs for many consecutive fp32 values. They give the same bits as
- * bsmm_elem_encode. */
+/* Declares fast encoders of many consecutive fp32 values, which give the same codes as
+ * bsmm_elem_encode, and functions that store and load codes. */
 #ifndef BSMM_QUANTIZE_CODER_H
 #define BSMM_QUANTIZE_CODER_H
 
@@ -26,9 +26,9 @@ static inline int bsmm_coder_max_bits(const bsmm_coder *k) {
 }
 
 /* Stores n codes in a matrix, from element (r, c) on along the row. Elements of 4 or 6 bits share
- * bytes in groups; if the last group is not full, the rest of the group is written 0. Rows of a
- * larger matrix that follow dst's last one are kept. In ORDER_ROW, c must be the start of a group.
- * In ORDER_COL, one thread must store all rows of a group. */
+ * bytes in groups; if the last group is not full, its remaining elements become 0. Rows of a larger
+ * matrix that follow dst's last one are kept. In ORDER_ROW, c must be the start of a group. In
+ * ORDER_COL, one thread must store all rows of a group. */
 void bsmm_codes_store(const bsmm_operand *dst, int64_t r, int64_t c, int64_t n,
                       const uint16_t *codes);
 

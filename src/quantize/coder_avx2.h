@@ -54,9 +54,10 @@ INLINE __m256i nearest_e2m1(__m256 a) {
  * place is worth the same as the last mantissa place of the element format at this magnitude. The
  * sum is therefore rounded to that place, ties to even. The exponent of the ruler is the exponent
  * of the magnitude (at least that of min_normal) plus `shift`. The last bits of the ruler are the
- * first code with the exponent of the magnitude, so that the last bits of the sum are the code of
- * the magnitude. These bits of the ruler are an even number, so they do not change the direction of
- * ties. Bit 22 of the ruler is set, so that the sum has the same exponent as the ruler. */
+ * first code with the exponent of the magnitude, minus 2^(mantissa bits of the element format). The
+ * implicit 1 of the magnitude adds this number again, so the last bits of the sum are the code.
+ * These bits of the ruler are an even number, so they do not change the direction of ties. Bit 22
+ * of the ruler is set, so that the sum has the same exponent as the ruler. */
 INLINE __m256i nearest_even(const vector_coder *k, __m256 magnitude) {
     if (k->bits == 4) return nearest_e2m1(magnitude);
     __m256i field = _mm256_and_si256(_mm256_castps_si256(magnitude), _mm256_set1_epi32(0x7f800000));
@@ -75,7 +76,7 @@ INLINE __m256 clamp(const vector_coder *k, __m256 value) {
     return _mm256_min_ps(_mm256_castsi256_ps(magnitude_bits(value)), k->max);
 }
 
-/* Codes without their sign bits. The sign of code i is the top bit of lane i of `signs`. */
+/* Holds codes without their sign bits. The sign of code i is the top bit of lane i of `signs`. */
 typedef struct signed_codes {
     __m256i codes, signs;
 } signed_codes;
@@ -87,7 +88,7 @@ INLINE __m256i and_where(__m256i which, __m256i x, __m256i and) {
 }
 
 /* Applies the coder's rules for the signs of zeros. The masks zero_and, zero_or and zero_code_and
- * hold these rules, as in coder.c. */
+ * hold these rules, as in bsmm_coder_sign. */
 INLINE signed_codes signs_by_rules(const vector_coder *k, __m256i a, signed_codes c) {
     const __m256i zero = _mm256_setzero_si256();
     __m256i is_zero = _mm256_cmpeq_epi32(a, zero);

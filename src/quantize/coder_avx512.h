@@ -60,9 +60,10 @@ INLINE __m512i nearest_e2m1(__m512 a) {
  * place is worth the same as the last mantissa place of the element format at this magnitude. The
  * sum is therefore rounded to that place, ties to even. The exponent of the ruler is the exponent
  * of the magnitude (at least that of min_normal) plus `shift`. The last bits of the ruler are the
- * first code with the exponent of the magnitude, so that the last bits of the sum are the code of
- * the magnitude. These bits of the ruler are an even number, so they do not change the direction of
- * ties. Bit 22 of the ruler is set, so that the sum has the same exponent as the ruler. */
+ * first code with the exponent of the magnitude, minus 2^(mantissa bits of the element format). The
+ * implicit 1 of the magnitude adds this number again, so the last bits of the sum are the code.
+ * These bits of the ruler are an even number, so they do not change the direction of ties. Bit 22
+ * of the ruler is set, so that the sum has the same exponent as the ruler. */
 INLINE __m512i nearest_even(const vector_coder *k, __m512 magnitude) {
     if (k->bits == 4) return nearest_e2m1(magnitude);
     __m512i field = _mm512_and_si512(_mm512_castps_si512(magnitude), _mm512_set1_epi32(0x7f800000));
@@ -78,13 +79,13 @@ INLINE __m512 clamp(const vector_coder *k, __m512 value) {
     return _mm512_range_ps(value, k->max, 0x0a);
 }
 
-/* Codes without their sign bits. The sign of code i is the top bit of lane i of `signs`. */
+/* Holds codes without their sign bits. The sign of code i is the top bit of lane i of `signs`. */
 typedef struct signed_codes {
     __m512i codes, signs;
 } signed_codes;
 
 /* Applies the coder's rules for the signs of zeros. The masks zero_and, zero_or and zero_code_and
- * hold these rules, as in coder.c. */
+ * hold these rules, as in bsmm_coder_sign. */
 INLINE signed_codes signs_by_rules(const vector_coder *k, __m512i a, signed_codes c) {
     __mmask16 is_zero = _mm512_testn_epi32_mask(a, a);
     __mmask16 is_code0 = _mm512_testn_epi32_mask(c.codes, k->magnitude);

@@ -31,9 +31,9 @@ static bsmm_status same_level(const bsmm_operand *src, const bsmm_operand *dst, 
 
 enum { RUN = 256 };
 
-/* Copies codes with memcpy if both matrices are row-major. It copies the first elements of row r,
- * as many as are a multiple of RUN. Returns the number of copied elements; the caller copies the
- * other elements of the row. */
+/* Copies codes with memcpy if both matrices are row-major. It copies the elements of row r up to
+ * the last multiple of RUN. Returns the number of copied elements; the caller copies the rest of
+ * the row. */
 static int64_t copy_groups(const bsmm_operand *src, const bsmm_operand *dst, int64_t r) {
     uint32_t bits = bsmm_elem_row(src->m.format.elem)->bits;
     int64_t cols = src->m.cols / RUN * RUN;

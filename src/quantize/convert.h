@@ -1,4 +1,4 @@
-/* Lossless conversions from one quantized format to another. */
+/* Declares lossless conversions from one quantized format to another. */
 #ifndef BSMM_QUANTIZE_CONVERT_H
 #define BSMM_QUANTIZE_CONVERT_H
 

@@ -151,8 +151,8 @@ INLINE __m512i upper_halves(__m512i low, __m512i high) {
 }
 
 /* Stores four registers of floats as bf16. `whole` promises that the floats are bf16 values
- * already, so that nothing is rounded. This holds for every exact product of an element of at most
- * 6 bits: the smallest is 2^-131, and the smallest bf16 value is 2^-133. */
+ * already, so that nothing is rounded. Every exact product of an element of at most 6 bits is a
+ * bf16 value: the smallest is 2^-131, and the smallest bf16 value is 2^-133. */
 INLINE void store_bf16(uint8_t *to, const __m512 y[4], bool whole, bool stream) {
     for (int i = 0; i < 2; i++) {
         __m512i low = whole ? _mm512_castps_si512(y[2 * i]) : round_bf16(y[2 * i]);
@@ -246,7 +246,7 @@ INLINE __mmask32 halfway(__m512 y) {
 }
 
 /* Computes 32 bf16 products. Returns false if a rounded fp32 product lies halfway between two bf16
- * values, because it then does not tell which of the two is nearer to the exact product. */
+ * values, because it does not tell which of these two values is nearer to the exact product. */
 INLINE bool decode_pairs(const shape s, bool scale_is_exact, bool whole, const vector_values *v,
                          __m256i bytes, __m512 scale, __m512i *to) {
     const __m512i lower = _mm512_set1_epi32(0xffff);
@@ -262,8 +262,8 @@ INLINE bool decode_pairs(const shape s, bool scale_is_exact, bool whole, const v
 }
 
 /* Decodes 64 codes of 8 bits to bf16. Returns false, without storing anything, if a code is not
- * finite or a product lies halfway between two bf16 values, because only the slow path decodes
- * these correctly. */
+ * finite or a product lies halfway between two bf16 values, because only the slow path decodes such
+ * codes correctly. */
 INLINE bool decode_words(const shape s, bool scale_is_exact, bool whole, const vector_values *v,
                          __m512i codes, factor_cursor *cursor, uint8_t *to, bool stream) {
     __m512i special = _mm512_and_si512(_mm512_sub_epi8(codes, v->special_base), v->special_mask);

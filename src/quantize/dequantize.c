@@ -19,8 +19,8 @@ static float round_to_odd(double value) {
     uint32_t bits = bsmm_float_bits(nearest);
     double rest = fabs(value) - fabs((double)nearest);
     if (!isfinite(value) || rest == 0) return nearest;
-    /* If `nearest` is larger in magnitude than `value`, this is the next fp32 value towards zero.
-     * From Inf it is the largest float. */
+    /* If `nearest` is larger in magnitude than `value`, bits - 1 is the next fp32 value towards
+     * zero. Below Inf that is the largest float. */
     if (rest < 0) bits--;
     return bsmm_bits_float(bits | 1);
 }
@@ -89,8 +89,8 @@ static void cast_row(const bsmm_operand *src, const bsmm_recipe_run *run, int64_
     }
 }
 
-/* number of blocks that one call of a vector function decodes; the function loads its constants
- * once per call */
+/* The number of blocks that one call of a vector function decodes. Each call loads the constants of
+ * the job once. */
 enum { BLOCKS = 128 };
 
 typedef struct strip_decoder {
@@ -107,7 +107,8 @@ static bool has_global(const bsmm_matrix *m) {
 
 /* Tells whether the vector code can apply the scales of the matrix. It multiplies an element by the
  * block scale and by the second-level scale, and only one of these two products may need rounding.
- * This excludes divisors, and a second-level scale in addition to e8m0 or f32 block scales. */
+ * Divisors are therefore excluded, and so is a second-level scale in addition to e8m0 or f32 block
+ * scales. */
 static bool has_two_factors(const bsmm_matrix *m) {
     if (!has_global(m)) return true;
     bool first = m->format.scale == BSMM_SCALE_NONE || m->format.scale == BSMM_SCALE_E4M3;
@@ -256,8 +257,8 @@ static bsmm_status check(const bsmm_place *place, const bsmm_operand *src,
 typedef struct decode_run {
     const bsmm_operand *from;
     const bsmm_recipe_run *run;
-    /* decodes strips of adjacent blocks by vector code; strips->ops is NULL if vector code does not
-     * support the formats */
+    /* Decodes strips of adjacent blocks by vector code. strips->ops is NULL if vector code does not
+     * support the formats. */
     const strip_decoder *strips;
     void (*by_row)(const bsmm_operand *, const bsmm_recipe_run *, int64_t);
 } decode_run;

@@ -15,9 +15,9 @@
 
 #    include <string.h>
 
-/* 32 codes in bytes, in an order that pack instructions leave behind. The codes are in groups of
- * `group` codes. Groups 0, 2, 4, ... are in the lower half of the register, groups 1, 3, 5, ... in
- * the upper half. */
+/* Holds 32 codes in bytes, in the order in which pack instructions leave them. The codes are in
+ * groups of `group` codes. Groups 0, 2, 4, ... are in the lower half of the register, groups 1, 3,
+ * 5, ... in the upper half. */
 typedef struct vec {
     __m256i bytes;
     int group;
@@ -94,7 +94,7 @@ INLINE __m256i first_codes(int64_t n, int group) {
 }
 
 /* Stores the first n codes. Codes of 4 or 6 bits share bytes in groups; if the last group is not
- * full, the rest of it is written 0. */
+ * full, its remaining bits become 0. */
 INLINE void store_last(uint8_t *to, vec codes, int64_t n, uint32_t bits) {
     int64_t group = bits == 4 ? 2 : bits == 6 ? 4 : 1;
     uint8_t all[CHUNK];
@@ -109,9 +109,10 @@ INLINE __m256 next_factor(factor_cursor *cursor, int count) {
     return factor;
 }
 
-/* The factor of a block, in all lanes. WAY_MULTIPLY multiplies the block's values by `by`,
- * WAY_DIVIDE and WAY_DIVIDE_TAME divide them by it, and WAY_COMPARE compares them with the rounding
- * bounds times `by`. `reciprocal` is 1 / by and is used only with WAY_DIVIDE_TAME. */
+/* Holds the factor of a block in all lanes; a "meeting" is the use of a factor on values.
+ * WAY_MULTIPLY multiplies the block's values by `by`, WAY_DIVIDE and WAY_DIVIDE_TAME divide them by
+ * it, and WAY_COMPARE compares them with the rounding bounds times `by`. `reciprocal` is 1 / by and
+ * is used only with WAY_DIVIDE_TAME. */
 typedef struct meeting {
     __m256 by, reciprocal;
 } meeting;
@@ -192,8 +193,8 @@ INLINE vec encode_carefully(const vector_coder *k, const void *from, uint32_t el
 }
 
 /* Encodes 32 values in fp32. A code gets the sign that its value had before it was scaled, because
- * the fast division (WAY_DIVIDE_TAME) loses the sign of -0. Only if the recipe turns -0 into +0
- * (CARE_PLUS), a code gets the sign of the scaled value. */
+ * the fast division (WAY_DIVIDE_TAME) loses the sign of -0. If the recipe turns -0 into +0
+ * (CARE_PLUS), a code gets the sign of the scaled value instead. */
 INLINE vec encode_floats(const vector_coder *k, const void *from, uint32_t elem,
                          meeting_cursor *cursor, element_way way, encode_care care) {
     __m256i c[4], signs[4];

@@ -94,9 +94,10 @@ INLINE void load_chunk(const void *from, uint32_t elem, __m512 x[4]) {
         }
 }
 
-/* The factors of a register's lanes. WAY_MULTIPLY multiplies the values by `by`, WAY_DIVIDE and
- * WAY_DIVIDE_TAME divide them by it, and WAY_COMPARE compares them with the rounding bounds times
- * `by`. `reciprocal` is 1 / by and is used only with WAY_DIVIDE_TAME. */
+/* Holds the factors of a register's lanes; a "meeting" is the use of a factor on values.
+ * WAY_MULTIPLY multiplies the values by `by`, WAY_DIVIDE and WAY_DIVIDE_TAME divide them by it, and
+ * WAY_COMPARE compares them with the rounding bounds times `by`. `reciprocal` is 1 / by and is used
+ * only with WAY_DIVIDE_TAME. */
 typedef struct meeting {
     __m512 by, reciprocal;
 } meeting;
@@ -187,7 +188,7 @@ INLINE void store_chunk(uint8_t *to, __m512i codes, uint32_t bits) {
 }
 
 /* Stores the first n codes. Codes of 4 or 6 bits share bytes in groups; if the last group is not
- * full, the rest of it is written 0. */
+ * full, its remaining bits become 0. */
 INLINE void store_last(uint8_t *to, __m512i bytes, int64_t n, uint32_t bits) {
     int64_t group = bits == 4 ? 2 : bits == 6 ? 4 : 1;
     int64_t used = bsmm_ceil_div(n, group) * group * bits / 8;

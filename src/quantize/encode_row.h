@@ -1,12 +1,12 @@
-/* The description of a row of values that is being encoded. The encoders of all instruction sets
- * use these types. */
+/* Describes a row of values that is being encoded. The encoders of all instruction sets use these
+ * types. */
 #ifndef BSMM_QUANTIZE_ENCODE_ROW_H
 #define BSMM_QUANTIZE_ENCODE_ROW_H
 
 #include "quantize/factor_cursor.h"
 #include "quantize/strip.h"
 
-/* number of columns that share a factor if one register has several factors */
+/* The number of columns that share a factor if one register has several factors. */
 enum { FACTOR_RUN = 16 };
 
 /* The special cases that the loop of a row must handle. CARE_PLUS adds 0 to each value, which turns
@@ -20,8 +20,8 @@ typedef enum encode_care {
 /* The operation that applies a factor to a value. */
 typedef enum element_way {
     WAY_MULTIPLY,
-    /* fast division, for blocks whose magnitudes are moderate (quantize/recipe.h calls them
-     * "tame") */
+    /* Fast division, for blocks whose magnitudes are moderate (quantize/recipe.h calls such blocks
+     * "tame"). */
     WAY_DIVIDE_TAME,
     WAY_DIVIDE,
     WAY_COMPARE

@@ -88,8 +88,8 @@ static bsmm_status take_call(const bsmm_quantize_desc *desc, quantize_call *call
     return bsmm_check_overlap(&call->src, &call->dst);
 }
 
-/* The division of the work. A task is `rows` rows. A column-major source is copied to row order
- * first, `panel` columns of a task at a time. */
+/* Describes the division of the work into tasks of `rows` rows. A column-major source is copied to
+ * row order first, `panel` columns of a task at a time. */
 typedef struct task_shape {
     int64_t rows, tasks, panel;
 } task_shape;
@@ -140,7 +140,7 @@ static void store_level(const quantize_call *call, const bsmm_tensor_step *tenso
 }
 
 /* Returns the number of tasks that a thread takes from the queue at once. It is small, so that a
- * thread that is slowed down does not finish long after the others. */
+ * thread that is slowed down does not finish long after the other threads. */
 static int64_t tasks_at_a_time(const task_shape *shape, int threads) {
     return shape->tasks / ((int64_t)threads * 16) + 1;
 }

@@ -1,5 +1,5 @@
-/* Recipes, i.e. named rules that choose scales and round values. Each recipe is an entry of a
- * table. All recipes are run by the pipeline that this header declares. src/recipe has the single
+/* Declares recipes, i.e. named rules that choose scales and round values. Each recipe is an entry
+ * of a table. The pipeline that this header declares runs all recipes. src/recipe has the single
  * steps of the pipeline. */
 #ifndef BSMM_QUANTIZE_RECIPE_H
 #define BSMM_QUANTIZE_RECIPE_H
@@ -16,7 +16,7 @@ typedef struct bsmm_strip_scales {
     /* Largest magnitude of each block, as fp32 bits. */
     _Alignas(64) uint32_t amax[BSMM_STRIP_BLOCKS];
     uint32_t codes[BSMM_STRIP_BLOCKS];
-    /* factor by which the values of each block are multiplied or divided */
+    /* Factor by which the values of each block are multiplied or divided. */
     float factors[BSMM_STRIP_BLOCKS];
 } bsmm_strip_scales;
 
@@ -34,7 +34,7 @@ enum { BSMM_E4M3_CODES = 128 }; /* number of e4m3 codes without a sign */
  * instead of dividing. It is valid only for "tame" blocks, i.e. blocks whose largest magnitude
  * (amax) is moderate. */
 typedef struct bsmm_tame_rule {
-    /* computes the codes but not the factors; NULL: there is no fast path */
+    /* Computes the codes but not the factors. NULL: there is no fast path. */
     bsmm_strip_rule *codes;
     void (*look_up)(const float *table, const uint32_t *codes, int64_t n, float *factors);
     float factors[BSMM_E4M3_CODES];
@@ -98,9 +98,9 @@ void bsmm_recipe_store_part(const bsmm_recipe_run *run, int64_t row, int64_t row
 
 /* ---- functions of scales.c, which write scales to memory ---- */
 
-/* Writes 0 to the padding of the scale layout in block rows [r0, r1). If r1 is the last block row,
- * this includes the padded rows after it. Gaps that a caller's scale_ld leaves are not padding and
- * are not written. */
+/* Writes 0 to the padding of the scale layout in block rows [r0, r1). If block row r1 - 1 is the
+ * last one, it also writes the padded rows after it. Gaps that a caller's scale_ld leaves are not
+ * padding and are not written. */
 void bsmm_scales_pad(const bsmm_operand *dst, int64_t r0, int64_t r1);
 
 /* Copies all scale codes of src to dst, which may have another scale layout, and writes dst's

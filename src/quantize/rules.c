@@ -39,7 +39,8 @@ void bsmm_tame_rule_make(bsmm_block_rule rule, const bsmm_tensor_step *tensor,
 
 bool bsmm_tame_rule_apply(const bsmm_tame_rule *rule, bsmm_strip_scales *scales, int64_t n,
                           const bsmm_tensor_step *tensor) {
-    /* The blocks are "tame" if amax is within 2^-60 and 2^60, given as fp32 bits, or 0. */
+    /* A block is "tame" if its amax is 0 or lies between 2^-60 and 2^60. The range is given as fp32
+     * bits. */
     static const bsmm_bits_range tame = {0x21800000u, 0x5d800000u, 0};
     if (!rule || !rule->codes || !bsmm_strip_within(scales->amax, n, tame)) return false;
     rule->codes(scales, n, tensor);

@@ -1,5 +1,4 @@
-/* The functions that compute the scales of a strip, i.e. of some adjacent blocks, compiled for
- * AVX2. */
+/* Compiles the functions that compute the scales of a strip (some adjacent blocks) for AVX2. */
 #include "quantize/rule_set.h"
 
 #if defined(__x86_64__)

@@ -1,7 +1,7 @@
-/* The functions that compute the scales of many adjacent blocks (a strip) at once. A file includes
- * this file after it has defined TARGET, the function attributes of its instruction set. The
- * functions are loops without branches that a compiler can vectorize. PLAIN_RULES is the resulting
- * table of functions. */
+/* Defines the functions that compute the scales of many adjacent blocks (a strip) at once. A file
+ * includes this file after it has defined TARGET, the function attributes of its instruction set.
+ * The functions are loops without branches that a compiler can vectorize. PLAIN_RULES is the
+ * resulting table of functions. */
 #ifndef BSMM_QUANTIZE_RULES_BODY_H
 #define BSMM_QUANTIZE_RULES_BODY_H
 
@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* The loop works on a copy of *tensor. The compiler then knows that the stores to `scales` do not
- * change it. */
+ * change the copy. */
 #define STRIP_RULE(name, function)                                                                 \
     TARGET static void strip_##function(bsmm_strip_scales *scales, int64_t n,                      \
                                         const bsmm_tensor_step *tensor) {                          \

@@ -1,4 +1,4 @@
-/* The fast path of the rules for e4m3 scales, for "tame" blocks, i.e. blocks whose amax is
+/* Defines the fast path of the rules for e4m3 scales, for "tame" blocks, i.e. blocks whose amax is
  * moderate. The functions do not divide; they look up the factor of a scale code in a table. A file
  * includes this file after it has defined TARGET, the function attributes of its instruction set.
  * TAME_RULES is the resulting table of functions. */

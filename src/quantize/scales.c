@@ -1,5 +1,4 @@
-/* Scales in memory: writes the padding of scale layouts, and copies scales from one layout to
- * another. */
+/* Writes the padding of scale layouts, and copies scales from one layout to another. */
 #include "quantize/recipe.h"
 
 /* The numbers of rows and columns of the scale matrix, including the padding of the layout. */

@@ -26,7 +26,8 @@ bsmm_recipe_run bsmm_recipe_start(const bsmm_recipe *recipe, const bsmm_operand 
     return run;
 }
 
-/* A strip: up to BSMM_STRIP_BLOCKS adjacent blocks of one row of blocks, from column c on. */
+/* A strip consists of up to BSMM_STRIP_BLOCKS adjacent blocks of one row of blocks, from column c
+ * on. */
 typedef struct strip {
     int64_t r, rows, c, cols, blocks;
     bsmm_plain values;

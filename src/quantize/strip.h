@@ -27,10 +27,10 @@ typedef struct bsmm_strip_job {
 } bsmm_strip_job;
 
 /* The constants for decoding codes of at most 8 bits to f32, f16 or bf16. A value is the element
- * times the block scale times the second-level scale, which is `other`. Only one of these two
- * products is rounded, once and to the destination. If scale_is_exact is set, the product with the
- * second-level scale is rounded. Otherwise the product with the block scale is rounded, and `other`
- * is 1. */
+ * times the block scale times the second-level scale, which is `other`. At most one of these two
+ * products is rounded, and directly to the destination format. If scale_is_exact is set, the
+ * product with the second-level scale is rounded. Otherwise the product with the block scale is
+ * rounded, and `other` is 1. */
 typedef struct bsmm_decode_job {
     uint32_t bits, to_elem;
     int mantissa_bits;
@@ -104,8 +104,8 @@ bool bsmm_cast_avx2(uint32_t from_elem, uint32_t to_elem, const void *from, void
 void bsmm_drain_avx512(void);
 #endif
 
-/* bsmm_strip_ops_best returns the operations for the best instruction set of this processor. They
- * can find amax in any source and decode, but they cannot encode into every destination.
+/* bsmm_strip_ops_best returns the operations for the best instruction set of this processor. These
+ * operations can find amax in any source and decode, but cannot encode into every destination.
  * bsmm_strip_ops_for returns them if they can encode into `dst`, else the portable operations. */
 const bsmm_strip_ops *bsmm_strip_ops_best(void);
 const bsmm_strip_ops *bsmm_strip_ops_for(const bsmm_operand *dst);
