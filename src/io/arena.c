@@ -1,4 +1,4 @@
-/* Arenas, i.e. memory whose allocations are all freed at once, and arrays that grow. */
+/* Implements arenas, i.e. memory whose allocations are all freed at once, and arrays that grow. */
 #include "io/io.h"
 
 #include <stdlib.h>

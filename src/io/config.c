@@ -69,9 +69,9 @@ void bsmm_config_free(bsmm_config *config) {
     config->root = NULL;
 }
 
-/* Finds the entry of a Quark config that describes the quantization of a layer. This is the layer's
- * own entry, found by the name of the layer or by a pattern. If the layer has no own entry, it is
- * the global entry. */
+/* Finds the entry of a Quark config that describes the quantization of a layer. The layer may have
+ * an entry of its own under its name or under a pattern. If it has none, the result is the global
+ * entry. */
 static const json_t *layer_config(const json_t *root, const char *layer) {
     json_t *layers = json_object_get(root, "layer_quant_config");
     const json_t *own = json_object_get(layers, layer);

@@ -1,6 +1,6 @@
-/* Checkpoint families, i.e. conventions for storing quantized weights. A bsmm_storage is an entry
- * of a table in families.c. It describes one way in which a family stores a logical weight in
- * several tensors. A family has one or more entries. */
+/* Declares checkpoint families, i.e. conventions for storing quantized weights. A bsmm_storage is
+ * an entry of a table in families.c. It describes one way in which a family stores a logical weight
+ * in several tensors. A family has one or more entries. */
 #ifndef BSMM_FAMILY_H
 #define BSMM_FAMILY_H
 
@@ -48,16 +48,17 @@ typedef struct bsmm_storage {
     /* Shape of the scale tensor of one matrix (bsmm_scale_shape). */
     uint32_t scale_shape;
     uint32_t global_kind;
-    /* number of dimensions that the family writes for the global scale of one matrix */
+    /* Number of dimensions that the family writes for the global scale of one matrix. */
     uint32_t global_ndim;
     bool global_optional;
     bool unmistakable; /* the name of the data tensor alone is enough to identify the family */
     bool declared;     /* the file's metadata describes the weight (declaration.c) */
-    /* The entry applies only if the shape of the scale tensor fits. It comes before the entry that
-     * has the same names and types of tensors, and whose shapes a message may explain. */
+    /* The entry applies only if the shape of the scale tensor fits. It comes before the entry with
+     * the same names and types of tensors that is not by_shape. If no shape fits, the message
+     * describes the shapes of that later entry. */
     bool by_shape;
     bool writes;
-    /* copies a stored matrix; NULL: the file stores the bytes of a bsmm_matrix */
+    /* Copies a stored matrix. NULL: the file stores the bytes of a bsmm_matrix. */
     bsmm_unpack unpack;
     bsmm_pack pack; /* the inverse of `unpack`; NULL: such weights are not written */
     bool in_gguf;   /* only GGUF files store weights in this way */
@@ -89,11 +90,11 @@ bool bsmm_storage_fits(const bsmm_storage *row, const bsmm_tensor *data, const b
 typedef struct bsmm_record {
     const char *name;
     const bsmm_storage *row;
-    /* indices of the weight's tensors; BSMM_NO_TENSOR: there is none */
+    /* Indices of the weight's tensors; BSMM_NO_TENSOR: there is none. */
     uint64_t data, scale, global;
     const char *declaration; /* JSON text of a declared weight; NULL: the weight is not declared */
-    /* reason why the table entry `row` may be the wrong one for the weight; NULL: there is no
-     * doubt */
+    /* Reason why the table entry `row` may be the wrong one for the weight; NULL: there is no
+     * doubt. */
     const char *doubt;
     float *globals; /* values of the tensor of global scales, aligned for float access */
 } bsmm_record;
@@ -110,8 +111,8 @@ typedef struct bsmm_resolved {
     bsmm_operand operand;
     const uint8_t *data, *scales;
     uint64_t data_step, scale_step; /* distance from one matrix to the next in the file, in bytes */
-    /* distance from the global scale of one matrix to that of the next matrix, in scales; 0: all
-     * matrices share one global scale */
+    /* Distance from the global scale of one matrix to that of the next matrix, in scales; 0: all
+     * matrices share one global scale. */
     uint32_t global_step;
 } bsmm_resolved;
 
@@ -140,7 +141,7 @@ char *bsmm_declaration_write(const bsmm_matrix *matrix, int64_t batch, bsmm_aren
 
 typedef struct bsmm_config {
     struct json_t *root; /* parsed JSON; NULL: there is no config, or it cannot be read */
-    /* reason why an existing config cannot be read; NULL: there is no such problem */
+    /* Reason why an existing config cannot be read; NULL: there is no such problem. */
     const char *unreadable;
 } bsmm_config;
 /* Loads quantization_config from the file's metadata, or from config.json in the file's folder if

@@ -1,4 +1,4 @@
-/* The tensor types of GGUF files. */
+/* Declares the tensor types of GGUF files. */
 #ifndef BSMM_GGUF_H
 #define BSMM_GGUF_H
 
@@ -11,8 +11,8 @@ typedef struct bsmm_gguf_type {
     const char *name;
     uint32_t block, bytes; /* elements in a block along the innermost dimension; bytes of a block */
     uint32_t elem;
-    /* decoder of the type; NULL: the type has none, or needs none because it is a format of this
-     * library */
+    /* Decoder of the type. NULL: this library cannot decode the type, or the type is one of its
+     * formats. */
     bsmm_gguf_decode decode;
 } bsmm_gguf_type;
 /* Returns the table entry of a ggml type by the type's number, or NULL if the number is unknown. */

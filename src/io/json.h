@@ -1,4 +1,4 @@
-/* Parser for JSON text that other programs, such as Python, wrote. */
+/* Declares a parser for JSON text that other programs, such as Python, wrote. */
 #ifndef BSMM_JSON_H
 #define BSMM_JSON_H
 

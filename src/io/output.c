@@ -80,8 +80,8 @@ static int keep_mode(int descriptor, const struct stat *old) {
                 fchown(descriptor, (uid_t)-1, old->st_gid) == 0;
     if (!kept) mode &= ~(mode_t)S_IRWXG;
     if (fchmod(descriptor, mode) == 0) return 0;
-    /* A file system without permissions reports the same permissions for every file. fchmod then
-     * fails, but the permissions already agree, so it is no error. */
+    /* A file system without permissions reports the same permissions for every file. A failure of
+     * fchmod is no error there, because the permissions agree already. */
     int error = errno;
     struct stat now;
     bool same = fstat(descriptor, &now) == 0 && (now.st_mode & 0777) == (old->st_mode & 0777);
@@ -114,8 +114,8 @@ static int write_zeros(int descriptor, uint64_t bytes) {
     return 0;
 }
 
-/* Reserves disk space for the whole file. Without this, a full disk would cause a SIGBUS when the
- * mapping is filled. */
+/* Reserves disk space for the whole file. Without the reservation, a full disk would cause a SIGBUS
+ * when the mapping is filled. */
 static int reserve(int descriptor, uint64_t bytes) {
     int error = 0;
     do

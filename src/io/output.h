@@ -1,6 +1,6 @@
-/* An output file that either appears complete or does not appear at all. The file is written
- * without a name and gets its name at the end. On file systems that have no files without names, it
- * has a temporary name until then. */
+/* Declares output files, each of which either appears complete or does not appear at all. A file is
+ * written without a name and gets its name at the end. On file systems that have no files without
+ * names, it has a temporary name until then. */
 #ifndef BSMM_OUTPUT_H
 #define BSMM_OUTPUT_H
 

@@ -43,7 +43,8 @@ static bsmm_status refuse_scale(const char *what, uint32_t code, int64_t r, int6
                      c, code, why);
 }
 
-/* Code 255 is NaN in e8m0, but ggml reads it as 2^127. */
+/* Packs one block of mxfp4. The scale code 255 is refused, because it is NaN in e8m0 but a finite
+ * scale in ggml. */
 static bsmm_status gguf_mxfp4_block(const bsmm_operand *from, int64_t r, int64_t c, uint8_t *to,
                                     const char *what) {
     const uint32_t scale = scale_at(from, r, c / 32);
@@ -57,7 +58,8 @@ bsmm_status bsmm_pack_gguf_mxfp4(const bsmm_operand *from, uint8_t *to, const ch
     return pack_blocks(from, to, what, 17, 32, gguf_mxfp4_block);
 }
 
-/* UE4M3 has no sign bit, and ggml reads 0x7F, which is NaN in e4m3, as 0. */
+/* Packs one block of nvfp4. A negative scale or NaN is refused: UE4M3, the scale format of ggml,
+ * has no sign bit, and ggml reads 0x7F, which is NaN in e4m3, as 0. */
 static bsmm_status gguf_nvfp4_block(const bsmm_operand *from, int64_t r, int64_t c, uint8_t *to,
                                     const char *what) {
     for (uint32_t k = 0; k < 4; k++) {

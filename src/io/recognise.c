@@ -10,10 +10,10 @@ typedef struct recognising {
     bsmm_config config;
     bool config_loaded;
     bool *claimed; /* one flag for each tensor; true: the tensor belongs to a weight */
-    /* entries of the storage table (families.c) of which a weight was found; one bit per entry */
+    /* Entries of the storage table (families.c) of which a weight was found; one bit per entry. */
     uint64_t seen;
     const char *dtype; /* type of the tensor that was examined last */
-    /* entries of the storage table whose data tensors have the type `dtype`; one bit per entry */
+    /* Entries of the storage table whose data tensors have the type `dtype`; one bit per entry. */
     uint64_t rows;
     bsmm_status status; /* first failure of adding a weight */
 } recognising;
@@ -141,9 +141,8 @@ static bool is_matrix(const bsmm_tensor *t) {
     return t->ndim >= 2;
 }
 
-/* Returns true if the reader cannot know whether the tensor belongs to the table entry `row`. This
- * is so if only quantization_config can tell, and the file has a quantization_config that cannot be
- * read. */
+/* Returns true if the reader cannot know whether the tensor belongs to the table entry `row`,
+ * because only quantization_config can tell and the one of this file cannot be read. */
 static bool is_doubtful(const recognising *r, const bsmm_storage *row, uint64_t index) {
     const bsmm_tensor *t = &r->file->tensors[index];
     if (!row->evidence || !r->config.unreadable || !is_matrix(t)) return false;
@@ -165,8 +164,9 @@ static bool match_shape(const bsmm_file *file, const bsmm_record *record) {
                              &file->tensors[record->scale]);
 }
 
-/* Adds the weight of a data tensor if all of its tensors are there. An entry that depends on shapes
- * (by_shape) yields to a later entry that fits too: a scale of one row in one block of 128x128. */
+/* Adds the weight of a data tensor if all of its tensors are there. If an entry that depends on
+ * shapes (by_shape) and a later entry both fit, the later one is taken. For example, a matrix of
+ * one row may have a scale per row or one block of 128x128. */
 static void accept_whole(recognising *r, uint64_t index) {
     bsmm_record record, best = {0};
     uint64_t bit = 0;
@@ -185,8 +185,8 @@ static void accept_whole(recognising *r, uint64_t index) {
 }
 
 /* Adds a data tensor as a broken weight, and not as a plain tensor, if its scale tensors are
- * missing or have a wrong type. This is done only if the tensor has some scale tensor, if its name
- * identifies the family, or if the file has other weights of the family. */
+ * missing or have a wrong type. The tensor must have some scale tensor or a name that identifies
+ * the family, or the file must have other weights of the family. */
 static void accept_broken(recognising *r, uint64_t index) {
     const bsmm_storage *row;
     bsmm_record record;

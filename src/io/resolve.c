@@ -153,7 +153,7 @@ static bsmm_status check_linear_scales(const resolving *r) {
         hazard = "one-dimensional scales are swizzled and nothing declares their layout; must be";
     else if (blocks_are(r, 32, 32))
         hazard = "blocks of 32x32 are not read; must be";
-    /* This scale tensor has a scale for each 24 bytes, i.e. for each block of 32 elements of 6
+    /* Here the scale tensor has a scale for each 24 bytes, i.e. for each block of 32 elements of 6
      * bits. */
     else if (r->row->pack_elems == 2 && blocks_are(r, 1, 48))
         hazard = "6-bit elements whose kind no quantization_config tells; 4-bit ones must have";
@@ -274,7 +274,7 @@ bsmm_status bsmm_record_resolve(const bsmm_file *file, const bsmm_record *record
                    .global = tensor_of(file, record->global),
                    .out = out};
     bsmm_status status = check_all(&r);
-    /* any failure here comes from wrong content of the file */
+    /* A failure here always comes from wrong content of the file. */
     if (status != BSMM_OK) return BSMM_E_FORMAT;
     locate(&r);
     fill(&r);

@@ -1,4 +1,4 @@
-/* The state of parsing a safetensors header. */
+/* Declares the state of parsing a safetensors header. */
 #ifndef BSMM_SAFETENSORS_H
 #define BSMM_SAFETENSORS_H
 

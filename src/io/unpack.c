@@ -51,7 +51,8 @@ static void put_halves(const uint8_t *from, const block_target *t, uint32_t firs
 
 /* Unpacks a block of ggml's mxfp4. The value that ggml gives to an element is twice its e2m1 value,
  * and ggml's scale for byte e is 2^(e - 128). The product therefore equals the e2m1 value times
- * 2^(e - 127), and byte e is also the e8m0 code. Code 255 stays NaN. */
+ * 2^(e - 127), and byte e is also the e8m0 code. Code 255 becomes NaN, the value that it has in
+ * e8m0. */
 static bsmm_status gguf_mxfp4_block(const uint8_t *from, const block_target *t) {
     put_scale(t, 0, from[0]);
     put_halves(from + 1, t, 0, 16);

@@ -1,4 +1,4 @@
-/* Typed metadata values, in the form in which GGUF stores them. Source: ggml's docs/gguf.md,
+/* Reads typed metadata values in the form in which GGUF stores them. Source: ggml's docs/gguf.md,
  * gguf_metadata_value_type. */
 #include "io/io.h"
 

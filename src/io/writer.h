@@ -1,5 +1,5 @@
-/* The state of a writer: the tensors and weights that the output file will have. An item is a
- * tensor of the output file. */
+/* Declares the state of a writer: the tensors and weights that the output file will have. An item
+ * is a tensor of the output file. */
 #ifndef BSMM_WRITER_H
 #define BSMM_WRITER_H
 
@@ -22,7 +22,7 @@ typedef struct bsmm_written {
     const char *base; /* name of the weight's data tensor without its suffix */
     bsmm_operand operand;
     int64_t batch;
-    /* indices of the weight's tensors in `items`; BSMM_NO_TENSOR: there is none */
+    /* Indices of the weight's tensors in `items`; BSMM_NO_TENSOR: there is none. */
     uint64_t data, scale, global;
 } bsmm_written;
 
@@ -30,7 +30,7 @@ struct bsmm_writer {
     const struct bsmm_writer_kind *kind;
     char *path;
     bsmm_arena arena;
-    /* set of the names of all tensors of the output file, to find duplicates */
+    /* Set of the names of all tensors of the output file, to find duplicates. */
     struct json_t *names;
     struct json_t *metadata; /* JSON object of metadata keys and strings */
     bsmm_pair *pairs;        /* metadata of a GGUF file that is copied; NULL: none */

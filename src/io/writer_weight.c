@@ -34,10 +34,9 @@ static const char *refuse(const bsmm_storage *row, const bsmm_operand *o, bool w
     return NULL;
 }
 
-/* Chooses the table entry for a weight. Entries that depend on shapes (by_shape) come last, and
- * only if the caller names their family: fp8_group128 of 128 columns is also e4m3 with one scale a
- * row.
- */
+/* Chooses the table entry for a weight. Entries that depend on shapes (by_shape) are used only if
+ * no other entry fits and the caller names their family. The reason is that such an entry can fit
+ * by chance: fp8_group128 with 128 columns also has one scale per row. */
 static bsmm_status choose(const char *family, const bsmm_operand *o, bool wants_global,
                           bool is_gguf, const bsmm_storage **chosen) {
     const char *reason = NULL; /* reason why the table entry that fits the weight best refuses it */

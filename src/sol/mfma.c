@@ -2,9 +2,9 @@
  * element in the registers of a wave.
  *
  * The cycles for CDNA 1 to 3 are from AMD's matrix instruction calculator, which does not know CDNA
- * 4. The cycles for CDNA 4 are from AMD's article on matrix cores. For instructions that are
- * missing there, they are computed from the number of passes in LLVM's scheduling model; a pass
- * takes four cycles. The two sources agree on all instructions that both list. */
+ * 4. The cycles for CDNA 4 are from AMD's article on matrix cores. The cycles of instructions that
+ * the article lacks are computed from the number of passes in LLVM's scheduling model; a pass takes
+ * four cycles. The article and LLVM agree on all instructions that both list. */
 #include "base/base.h"
 
 #include <string.h>

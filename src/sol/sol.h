@@ -1,4 +1,5 @@
-/* Speed of light: the shortest times that known devices can reach in theory. */
+/* Declares the tables for the speed of light, the shortest time that a known device can reach in
+ * theory. */
 #ifndef BSMM_SOL_H
 #define BSMM_SOL_H
 
@@ -18,8 +19,8 @@ typedef enum bsmm_sol_traits {
     BSMM_SOL_MX = 4,    /* matrix units multiply blocks of 32 elements by e8m0 scales */
     BSMM_SOL_NV = 8,    /* matrix units multiply blocks of 16 e2m1 elements by e4m3 scales */
     BSMM_SOL_F16 = 16,  /* the matrix unit "f16" accepts f16 and bf16; else only bf16 */
-    /* the peaks "f6" and "f4" are those of int8 dot products, whose sums are scaled after each
-     * block */
+    /* The peaks "f6" and "f4" are those of int8 dot products, whose sums are scaled after each
+     * block. */
     BSMM_SOL_INT8 = 32,
     BSMM_SOL_SLOW_BF16 = 64 /* bf16 has half the peak of f16 */
 } bsmm_sol_traits;
