@@ -53,12 +53,12 @@ static void pack_panels(const gemm *g, const side *s, bool is_b, int64_t first, 
 typedef struct block {
     int64_t row, rows, col, cols;
     float *acc;
-    /* stride of acc's rows in floats: nc, the columns of the cache block, or nr, the columns of a
-     * panel of B, if all panels use the same accumulators one after another */
+    /* Stride of acc's rows in floats. It is nc, the columns of the cache block, or nr, the columns
+     * of a panel of B, if all panels use the same accumulators one after another. */
     int64_t pitch;
     double *values; /* buffer for one row of results of D */
-    /* values of the gates in the order [rows][nc], if the gates of a gated activation are the first
-     * half of the columns of A x B^T */
+    /* Values of the gates in the order [rows][nc], if the gates of a gated activation are the first
+     * half of the columns of A x B^T. */
     double *gates;
     uint8_t *widened;
     /* First column of the cache block that this thread will probably compute next. */

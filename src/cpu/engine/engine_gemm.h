@@ -26,11 +26,11 @@ typedef struct bsmm_engine bsmm_engine;
 /* Points to the memory into which consecutive panels of one operand are packed. */
 typedef struct bsmm_panel {
     uint8_t *units;
-    /* factors that packing has divided out of the rows, one for each row, in the order
-     * [panel][row]; 1 in padding rows */
+    /* Factors that packing has divided out of the rows, one for each row, in the order
+     * [panel][row]; 1 in padding rows. */
     double *factors;
-    /* how far the magnitudes in each row are apart (the number `wide`), in the order [panel][row];
-     * 0 in padding rows */
+    /* The number `wide` of each row, which tells how far its magnitudes are apart, in the order
+     * [panel][row]; 0 in padding rows. */
     uint8_t *wide;
 } bsmm_panel;
 
@@ -61,15 +61,15 @@ struct bsmm_engine {
     int64_t unit;   /* elements of K in a unit, i.e. in a range in which each row has one scale */
     uint64_t a_unit_bytes; /* bytes of a unit (range of K) of mr rows of A, a multiple of 64 */
     uint64_t b_unit_bytes; /* bytes of a unit (range of K) of nr rows of B, a multiple of 64 */
-    /* largest number of elements of K in a chunk, i.e. in the range of K that a cache block
-     * multiplies at a time: a multiple of BSMM_CHUNK_STEP (bsmm_gemm_chunk) */
+    /* Largest number of elements of K in a chunk, i.e. in the range of K that a cache block
+     * multiplies at a time (bsmm_gemm_chunk). It is a multiple of BSMM_CHUNK_STEP. */
     int64_t longest_chunk;
     int64_t mc, nc; /* rows of A and of B in a cache block: multiples of mr and nr */
-    /* largest sum of the number `wide` (how far the magnitudes in a row are apart) of a row of A
-     * and of a row of B; above this sum, their result is summed in double */
+    /* Limit for the number `wide` (how far the magnitudes in a row are apart) of a row of A plus
+     * that of a row of B. Above it, the result of the two rows is summed in double. */
     int wide_limit;
-    /* bytes of a packed unit (a range of K) of nr rows of B after the function `widen` has expanded
-     * it; 0 if widen is NULL */
+    /* Bytes of a packed unit (a range of K) of nr rows of B after the function `widen` has expanded
+     * it; 0 if widen is NULL. */
     uint64_t widened_unit_bytes;
     /* Packs rows [row, row + rows) of A or B over all of K into panels at `to`. */
     void (*pack)(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bsmm_panel *to);
@@ -91,8 +91,8 @@ struct bsmm_engine {
     int64_t narrow_cols;
 };
 
-/* K of a chunk is a multiple of this, so that whole units of every engine and whole steps of the
- * small-M kernels fit. */
+/* The length of a chunk along K is a multiple of this number, so that it consists of whole units of
+ * every engine and of whole steps of the small-M kernels. */
 enum { BSMM_CHUNK_STEP = 128 };
 
 /* Returns the number of elements of K in a chunk if the engine's longest chunk has `longest`. All
@@ -132,16 +132,16 @@ typedef struct bsmm_gemm {
     /* Rows of A and of B in a cache block. They are the engine's mc and nc, or fewer so that a
      * block fits L2 and every thread gets work. */
     int64_t mc, nc;
-    /* number of panels of B that are packed at a time (a slab): all panels of B, or those of a
-     * number of cache blocks */
+    /* Number of panels of B that are packed at a time (a slab): all panels of B, or those of a
+     * number of cache blocks. */
     int64_t slab;
-    /* size in bytes of the memory for packed panels of B: packed_b_bytes, or less if one slab of B
-     * after another is packed into the same memory */
+    /* Size in bytes of the memory for packed panels of B: packed_b_bytes, or less if one slab of B
+     * after another is packed into the same memory. */
     uint64_t b_bytes;
-    /* each thread packs and multiplies its own slabs of B, each as wide as one cache block */
+    /* Each thread packs and multiplies its own slabs of B, each as wide as one cache block. */
     bool by_slabs;
-    /* bytes of one thread's scratch memory for the values of gates, i.e. of the first inputs of a
-     * gated activation f(gate) * up */
+    /* Bytes of one thread's scratch memory for the values of gates, i.e. of the first inputs of a
+     * gated activation f(gate) * up. */
     uint64_t gate_bytes;
     uint64_t scratch_bytes, workspace_bytes, packed_b_bytes;
     /* Columns of A x B^T that are divided into cache blocks. These are all columns or, if is_split
@@ -184,8 +184,8 @@ typedef struct bsmm_gemm_row {
     double factor;
     int wide, wide_limit; /* `wide` of the row of A, and the limit above which a pair of rows is
                              summed in double */
-    /* the rows' factors and numbers `wide` (how far magnitudes are apart), for the rows of B that
-     * are the columns of this part */
+    /* The factors and the numbers `wide` (how far magnitudes are apart) of the rows of B that are
+     * the columns of this part. */
     const double *column_factors;
     const uint8_t *column_wide;
     /* The values of the gates, if the columns are the ups of a gated activation and the gates are

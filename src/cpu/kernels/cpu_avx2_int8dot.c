@@ -38,8 +38,8 @@ INLINE void multiply(const uint8_t *a, const uint8_t *b, int64_t units, float *c
 enum { EXPONENT = BSMM_INT8_EXPONENT_UNIT, VALUE = BSMM_INT8_MULTIPLY_UNIT };
 
 /* These functions multiply panels, one function for each kind of scales and elements. Integer sums
- * over a unit (32 or 16 elements of K) fit 16 bits, unless both operands are e2m3. Then they fit
- * only over 8 elements of K and are widened to 32 bits after that. */
+ * over a unit (32 or 16 elements of K) fit 16 bits, unless both operands are e2m3. In that case the
+ * sums of only 8 elements of K fit, and each such sum is then widened to 32 bits. */
 TARGET static void multiply_exponent(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
                                      int64_t pitch, bool add, bsmm_ahead ahead) {
     multiply(a, b, units, c, pitch, add, ahead, EXPONENT, false, true);

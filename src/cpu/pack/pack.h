@@ -50,12 +50,12 @@ static inline bool bsmm_pack_has_segments(const bsmm_operand *o) {
  * are repeated to fill the arrays. For formats with more than 8 bits, only `elem` is set. */
 typedef struct bsmm_pack_table {
     uint32_t elem;
-    /* low and high byte of each code's value in bf16 */
+    /* Low and high byte of each code's value in bf16. */
     _Alignas(64) uint8_t low[256];
     _Alignas(64) uint8_t high[256];
-    /* for e2m1 and e2m3: each code's value times 2^log2_multiple, which is an integer */
+    /* For e2m1 and e2m3: each code's value times 2^log2_multiple, which is an integer. */
     _Alignas(64) int8_t a[64];
-    /* the integers of a[] plus `largest`, so that none is negative */
+    /* The integers of a[] plus `largest`, so that none is negative. */
     _Alignas(64) int8_t b[64];
     int32_t log2_multiple, largest;
     int lowest_bit; /* exponent of the format's smallest subnormal */
@@ -142,15 +142,15 @@ static inline const uint8_t *bsmm_pack_run_at(const bsmm_pack_codes *c, int64_t 
 typedef struct bsmm_pack_place {
     uint8_t *to;
     int64_t lanes; /* number of rows of the tile that are stored, at most LANES */
-    /* number of 4-byte groups of a row that are stored, padded to whole units (ranges of K with one
-     * scale per row) */
+    /* Number of 4-byte groups of a row that are stored, padded to whole units (ranges of K with one
+     * scale per row). */
     int64_t groups;
-    /* number of 4-byte groups of a row in a unit (a range of K with one scale per row): 4 or 8 for
-     * integers, a multiple of 16 for bf16 */
+    /* Number of 4-byte groups of a row in a unit (a range of K with one scale per row): 4 or 8 for
+     * integers, a multiple of 16 for bf16. */
     int64_t unit_groups;
     int64_t unit_bytes, pitch;
-    /* bf16 elements are stored as fp32: the odd element of each pair is stored first, and the even
-     * element pitch / 2 bytes later */
+    /* True if bf16 elements are stored as fp32. The odd element of each pair is stored first, and
+     * the even element pitch / 2 bytes later. */
     bool widened;
 } bsmm_pack_place;
 
@@ -159,11 +159,9 @@ typedef struct bsmm_pack_place {
  * exponent bits of a bf16. Zeros, Inf and NaN are not changed. The shift BSMM_PACK_NAN makes every
  * element NaN. */
 typedef struct bsmm_pack_scaling {
-    /* one shift for each row (lane) and each 32 elements of K, in the order [lane][32 elements of
-     * K] */
+    /* One shift for each row (lane) and each 32 elements of K, in the order [lane][k / 32]. */
     const int16_t (*shifts)[BSMM_PACK_STEPS / 2];
-    /* one factor for each row (lane) and each 16 elements of K, in the order [lane][16 elements of
-     * K] */
+    /* One factor for each row (lane) and each 16 elements of K, in the order [lane][k / 16]. */
     const float (*factors)[BSMM_PACK_STEPS];
 } bsmm_pack_scaling;
 

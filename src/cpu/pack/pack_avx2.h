@@ -1,5 +1,5 @@
-/* Functions that the packers for 256-bit vectors share: they read codes, look them up in tables and
- * transpose groups of 4 bytes. */
+/* Defines functions that the packers for 256-bit vectors share. They read codes, look up codes in
+ * tables, and transpose groups of 4 bytes. */
 #ifndef BSMM_CPU_PACK_AVX2_H
 #define BSMM_CPU_PACK_AVX2_H
 

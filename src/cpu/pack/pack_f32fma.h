@@ -26,8 +26,8 @@ enum {
 
 /* The engines with folded scales sum each chunk of K by itself (bsmm_gemm_chunk). A chunk has at
  * most this many elements: BSMM_F32FMA_CHUNK if B has elements of at most 8 bits, else
- * BSMM_F32FMA_SHORT_CHUNK. Sums in the short chunks have the error of OpenBLAS's sums. With
- * elements of 8 bits and less they would make the kernel for few rows 5% slower. */
+ * BSMM_F32FMA_SHORT_CHUNK. With the short chunks, sums have the error of OpenBLAS's sums. For
+ * elements of at most 8 bits, short chunks would make the kernel for few rows 5% slower. */
 enum { BSMM_F32FMA_CHUNK = 512, BSMM_F32FMA_SHORT_CHUNK = 128 };
 
 bsmm_pack_refuser bsmm_f32fma_refuse; /* checks that the f32fma engines can pack an operand */

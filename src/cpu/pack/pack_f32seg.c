@@ -17,8 +17,8 @@ int64_t bsmm_f32seg_segment(const bsmm_operand *a, const bsmm_operand *b) {
 }
 
 /* Returns true if a product with this element could underflow in fp32, or if a sum of 128 such
- * products could overflow. That is so if its magnitude is not in [2^-63, 2^60), which only f32
- * and bf16 elements can be. NaN and Inf do not count, because fp32 sums treat them as double sums
+ * products could overflow. Such an element has a magnitude outside [2^-63, 2^60), which is possible
+ * only for f32 and bf16. NaN and Inf do not count, because fp32 sums treat them as double sums
  * do. */
 static bool element_is_wide(float value) {
     float magnitude = fabsf(value);

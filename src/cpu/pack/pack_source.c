@@ -28,9 +28,9 @@ static int64_t pitch_of(uint32_t bits) {
 }
 
 /* Prefetches the column that is AHEAD columns after the current one, because the hardware
- * prefetcher does not recognize the stride between columns. Without it, the copy waits twice as
- * long for memory. The prefetch goes to L2, because L1 holds only about a dozen columns if they are
- * 4 KB apart. */
+ * prefetcher does not recognize the stride between columns. Without the prefetch, the copy waits
+ * twice as long for memory. The prefetch goes to L2, because L1 holds only about a dozen columns if
+ * they are 4 KB apart. */
 enum { AHEAD = 48, CACHE_LINE = 64 };
 
 static inline void ask_for(const uint8_t *base, uint64_t at) {
@@ -129,8 +129,8 @@ bool bsmm_pack_is_empty(const bsmm_operand *o, int64_t r, int64_t k, int64_t end
 }
 
 /* Computes offsets of n scales along one row of the scale matrix. A scale's offset is the sum of a
- * part that depends on its row and a part that depends on its column; only the second part is
- * computed. It repeats from tile to tile with a constant added. */
+ * part that depends on its row and a part that depends on its column; only the column's part is
+ * computed. This part repeats from tile to tile with a constant added. */
 static void column_offsets(const bsmm_scale_map *map, int64_t c, int64_t n, uint64_t *offsets) {
     int64_t period = map->tile_cols;
     for (int64_t i = 0; i < n; i++)

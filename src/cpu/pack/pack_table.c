@@ -1,5 +1,4 @@
-/* Makes the packers' tables of element values. They are made once per process, from the tables of
- * src/format. */
+/* Makes the packers' tables of element values, once per process, from the tables of src/format. */
 #include "cpu/pack/pack.h"
 
 #include <math.h>

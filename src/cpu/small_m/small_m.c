@@ -30,7 +30,7 @@ typedef struct product_run {
     /* For each scale unit (a range of K with one gathered scale): the part of its scale's offset
      * that depends on the column. */
     uint64_t *scale_columns;
-    /* number of consecutive scale units whose codes are adjacent in memory: 16, 4 or 1 */
+    /* Number of consecutive scale units whose codes are adjacent in memory: 16, 4 or 1. */
     int64_t run;
     uint8_t *scratch; /* scratch memory, one buffer for each thread */
 } product_run;
@@ -42,13 +42,13 @@ typedef struct scratch {
     double *values;  /* results of one row of D, COLUMNS values */
     double *factors; /* factors that are divided out of the rows of B, one for each column of D */
     uint8_t *wide;   /* how far the scales in each row of B are apart */
-    /* scale codes in the order [panel][scale unit][16 rows]; a scale unit is a range of K with one
-     * gathered scale */
+    /* Scale codes in the order [panel][scale unit][16 rows]. A scale unit is a range of K with one
+     * gathered scale. */
     uint8_t *codes;
     float *scales;   /* fp32 scales in the order [panel][scale unit][16 rows] */
     uint8_t *packed; /* one packed panel of B */
-    /* values of the gates in the order [row of A][COLUMNS], if the gates of a gated activation are
-     * the first half of the columns of A x B^T */
+    /* Values of the gates in the order [row of A][COLUMNS], if the gates of a gated activation are
+     * the first half of the columns of A x B^T. */
     double *gates;
 } scratch;
 
@@ -154,8 +154,8 @@ typedef struct strip {
     /* `col` is the first column of the thread's work unit, i.e. of a range of columns of D. `at` is
      * the first column of the strip, counted from `col`. */
     int64_t col, at;
-    /* first column of D in the thread's next work unit; past the last column if there is no next
-     * work unit */
+    /* First column of D in the thread's next work unit; past the last column if there is no next
+     * work unit. */
     int64_t next;
     const scratch *to;
     uint32_t packed; /* bit p is set if panel p must be packed, because its scales are unusual */

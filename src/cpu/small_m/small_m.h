@@ -19,7 +19,7 @@
 enum {
     BSMM_SMALL_M_LANES = 16,
     BSMM_SMALL_M_STEP = 32, /* elements of K in a step, which an engine decodes at a time */
-    /* number of steps (32 elements of K each) that engines multiply together */
+    /* Number of steps (32 elements of K each) that engines multiply together. */
     BSMM_SMALL_M_GROUP = 4,
     /* Columns of D in a work unit, and floats in a row of accumulators. */
     BSMM_SMALL_M_COLUMNS = 128,
@@ -38,8 +38,8 @@ typedef struct bsmm_small_m_span {
      * of a panel are stored together. Only engines with reads_compact get such structs. */
     bool compact;
     int64_t panel_pitch; /* distance in bytes between two panels of b */
-    /* distance in bytes between two rows of b; if `compact` is true, the bytes that one row has in
-     * 4 steps of 32 elements of K */
+    /* Distance in bytes between two rows of b. If `compact` is true, the bytes that one row has in
+     * 4 steps of 32 elements of K. */
     int64_t pitch;
     const uint8_t *next;  /* rows that will be read after b, for prefetching */
     int64_t lead;         /* prefetch distance along a row of B in bytes */
@@ -48,8 +48,8 @@ typedef struct bsmm_small_m_span {
     const float *scales;
     int64_t scale_pitch; /* distance between the scales of two panels of B, in codes or floats */
     int64_t steps;
-    /* Number of steps from b to the end of the rows that are read like this one, at least `steps`.
-     * Prefetching goes on to `next` only after them. */
+    /* Number of steps, at least `steps`, after which the rows at b end. Prefetching goes on to
+     * `next` after these steps. */
     int64_t row_steps;
     /* The number of steps of a chunk, i.e. of a range of K that is summed by itself. 0: the sum
      * goes on over all of K. */
@@ -99,18 +99,19 @@ static inline void bsmm_small_m_ask(bsmm_small_m_later *x, int lines) {
 typedef struct bsmm_small_m_scales {
     const bsmm_product *p;
     int64_t row, rows; /* first row of B and number of rows; lanes past the last row repeat it */
-    /* number of scale units (ranges of K with one gathered scale), padded to a multiple of 128
-     * elements of K */
+    /* Number of scale units (ranges of K with one gathered scale), padded to a multiple of 128
+     * elements of K. */
     int64_t units;
     int64_t used; /* number of scale units up to the end of K */
     int64_t
         chunk; /* number of scale units in a chunk, i.e. in a range of K that is summed by itself */
     uint8_t *codes; /* scale codes in the order [scale unit][16 rows] */
     float *scales;  /* fp32 scales in the order [scale unit][16 rows], if B has fp32 scales */
-    /* factors by which the results of the 16 rows are multiplied; at first each is B's second-level
-     * scale */
+    /* Factors by which the results of the 16 rows are multiplied. At first each is B's second-level
+     * scale. */
     double *factors;
-    /* how far the scales in each of the 16 rows are apart; initially 0 */
+    /* The number `wide` of each of the 16 rows, which tells how far its scales are apart; initially
+     * 0. */
     uint8_t *wide;
     int a_wide; /* largest `wide` of A's rows, i.e. how far the magnitudes in a row are apart */
 } bsmm_small_m_scales;
@@ -134,8 +135,8 @@ typedef struct bsmm_small_m_engine {
      * (bsmm_gemm_chunk), as in the engine with packed operands. 0: the sum goes on over all of K.
      */
     int64_t longest_chunk;
-    /* largest sum of the number `wide` (how far the magnitudes in a row are apart) of a row of A
-     * and of a row of B; above this sum, their result is summed in double */
+    /* Limit for the number `wide` (how far the magnitudes in a row are apart) of a row of A plus
+     * that of a row of B. Above it, the result of the two rows is summed in double. */
     int wide_limit;
     /* True if the function `multiply` reads B in compact order; else the caller copies B to row
      * order. */
@@ -180,7 +181,7 @@ int bsmm_small_m_choose_width(const bsmm_product *p, const int64_t *widths, int 
 
 /* The sizes of one GEMM and of its workspace. It is the state of the small-M kernels. */
 typedef struct bsmm_small_m {
-    /* tables for the engine, which its function make_context has written */
+    /* Tables that the engine's function make_context has written. */
     _Alignas(64) uint8_t context[BSMM_SMALL_M_CONTEXT_BYTES];
     bsmm_small_m_engine d;
     int64_t tiles; /* number of tiles into which A's rows are divided */

@@ -1,5 +1,5 @@
-/* Functions that the AVX-512 small-M kernels share. They load bytes of 16 rows of B so that each
- * row is one 32-bit lane of a vector. */
+/* Defines functions that the AVX-512 small-M kernels share. They load bytes of 16 rows of B so that
+ * each row is one 32-bit lane of a vector. */
 #ifndef BSMM_CPU_SMALL_M_AVX512_H
 #define BSMM_CPU_SMALL_M_AVX512_H
 

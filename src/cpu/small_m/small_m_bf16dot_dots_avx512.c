@@ -59,8 +59,8 @@ INLINE void set_up(const bsmm_decode_tables *from, bsmm_weights kind, decoder *d
 /* The scales of 16 rows of B for a step (32 elements of K) or, with e4m3 scales, for half a step.
  * Each vector lane is one row. */
 typedef struct scaling {
-    /* if scales are powers of two: the number that is subtracted from both 16-bit elements of a
-     * pair */
+    /* If scales are powers of two: the number that is subtracted from both 16-bit elements of a
+     * pair. */
     __m512i shift;
     __m512i one, onehalf; /* if scales are e4m3: the scale times 4 and the scale times 6 */
 } scaling;
@@ -193,7 +193,7 @@ INLINE void transpose_group(const bsmm_small_m_span *s, int panels, bsmm_weights
 INLINE void add_group(const bsmm_small_m_span *s, const group *g, const int32_t *a, int width,
                       int panels, bsmm_weights kind, decoder *d, __m512 acc[BSMM_SMALL_M_WIDTH]) {
     const int words = WORDS(kind) / BSMM_SMALL_M_GROUP, pairs = PAIRS(kind);
-    /* number of 32-bit words of a row of B that share a scale */
+    /* Number of 32-bit words of a row of B that share a scale. */
     const int scaled = kind == BSMM_PRODUCTS4 ? words / 2 : words;
     const uint8_t *codes = s->codes + g->step * BSMM_STEP_CODES(kind);
     const int64_t count = g->steps * words / scaled; /* number of scales of a row of B */
@@ -272,7 +272,7 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bsmm_weights kin
     __m512 acc[BSMM_SMALL_M_WIDTH];
     load_part(s, width, panels, acc);
     int64_t left = s->chunk_steps - s->first; /* steps to the end of the chunk */
-    /* distance in bytes from one step to the next */
+    /* Distance in bytes from one step to the next. */
     const int64_t stride = s->compact ? LANES * row_bytes : row_bytes;
     for (int64_t i = 0; i < s->steps; i += BSMM_SMALL_M_GROUP) {
         group g;

@@ -30,7 +30,7 @@ enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS, WORDS = 16 };
 #    define CODES(kind)     (IS_NARROW(kind) ? 8 : 4) /* codes in a 32-bit word */
 #    define BATCH(kind)     (WORDS * CODES(kind))
 #    define ROW_BYTES(kind) ((kind) == BSMM_SHIFTED6 ? 48 : 64)
-/* elements of K that share a scale */
+/* Number of elements of K that share a scale. */
 #    define SCALED(kind) ((kind) == BSMM_PRODUCTS4 ? 16 : 32)
 
 typedef struct decoder {

@@ -10,14 +10,14 @@
 
 #include "cpu/small_m/small_m.h"
 
-/* How an element format is decoded to halves, i.e. to f16 values that are the element times a power
- * of two. */
+/* Tells how an element format is decoded to halves, i.e. to f16 values that are the element times a
+ * power of two. */
 typedef struct bsmm_small_m_f32_halves {
     int raw;    /* a half is its element times 2^-raw */
     int top;    /* exponent of the largest decoded element (half) */
     int extent; /* number of exponents between the smallest and the largest element */
-    /* for formats of 6 and 8 bits: number of bits by which a code is shifted right, from the top of
-     * a 16-bit lane to its place in f16 */
+    /* For formats of 6 and 8 bits: number of bits by which a code is shifted right, from the top of
+     * a 16-bit lane to its place in f16. */
     int shift;
     int mask; /* for formats of 6 and 8 bits: the bits that are kept after the shift */
 } bsmm_small_m_f32_halves;
@@ -26,7 +26,7 @@ typedef struct bsmm_small_m_f32_halves {
  * format. */
 const bsmm_small_m_f32_halves *bsmm_small_m_f32_halves_of(uint32_t elem);
 
-/* How the multiply loops apply the scales of B. */
+/* Tells how the multiply loops apply the scales of B. */
 typedef enum bsmm_small_m_f32_scaling {
     /* B has e8m0 scales: the accumulators are multiplied by a power of two where the scale changes
      * along K. */

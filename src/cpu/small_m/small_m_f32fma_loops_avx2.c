@@ -25,7 +25,7 @@ enum {
     MOST_PARTS = 8, /* largest number of parts (PART elements of K) in a batch */
     CHUNK = 8, /* number of batches (64 or 128 elements) along a row of B to prefetch at once */
     MOST_GROUPS = BSMM_SMALL_M_PANELS * LANES / GROUP,
-    /* number of vectors of 8 columns that are loaded at once, limited by the registers */
+    /* Number of vectors of 8 columns that are loaded at once. The number of registers limits it. */
     AT_ONCE = 4,
     TILES = 3,
 };
@@ -33,8 +33,8 @@ enum {
 /* A batch of decoded elements, called halves because they are f16 values, and the tile of A that
  * multiplies the batch. */
 typedef struct batch {
-    /* decoded elements in the order [group of 8 rows of B][K of the batch][row of the group]; the
-     * order along K is described at bsmm_small_m_f32_spread */
+    /* Decoded elements in the order [group of 8 rows of B][K of the batch][row of the group].
+     * bsmm_small_m_f32_spread describes the order along K. */
     const uint8_t *halves;
     const float *a; /* elements of A in the order [K of the batch][row of A] */
     /* If e8m0 scales multiply the accumulators (scaling SUMS): codes of the powers of two by which
@@ -76,8 +76,8 @@ INLINE __m256 factor_of(const uint8_t *codes, int64_t scale_pitch, int g) {
 }
 
 /* Multiplies the accumulators by the power of two that converts them from one block's scale to the
- * next block's. Accumulators are kept divided by the scale of the current block, so that its
- * elements need not be multiplied by it. */
+ * next block's. Accumulators are kept divided by the current block's scale, so that the elements of
+ * the block need not be multiplied by the scale. */
 INLINE void move_sums(const batch *x, int rows, int groups, int64_t part, __m256 *sum) {
 #    pragma GCC unroll 8
     for (int g = 0; g < groups; g++) {
@@ -173,8 +173,8 @@ INLINE void add_batch(const batch *x, int rows, int groups, int run,
     }
 }
 
-/* One function for each number of rows of A, each length of a run of K in a batch (32 for 4-bit
- * codes, else 16) and each way to apply scales. */
+/* Defines one function for each number of rows of A, each length of a run of K in a batch (32 for
+ * 4-bit codes, else 16) and each way to apply scales. */
 #    define VARIANT(rows, groups, run, scaling)                                                    \
         TARGET static void add_##rows##_##run##_##scaling(const batch *x) {                        \
             add_batch(x, rows, groups, run, BSMM_SMALL_M_F32_##scaling);                           \

@@ -1,6 +1,6 @@
 /* Gathers the scale codes of 16 rows by 128-bit vectors, so that the 16 codes of each scale unit (a
- * range of K with one scale per row) become adjacent. small_m_gather_avx512.c calls it on
- * processors without AVX-512. */
+ * range of K with one scale per row) become adjacent. On processors without AVX-512 VBMI,
+ * small_m_gather_avx512.c calls the function of this file. */
 #include "cpu/small_m/small_m.h"
 
 #if defined(__x86_64__)

@@ -1,6 +1,6 @@
-/* Code that the int8 small-M kernels of all instruction sets share. These kernels multiply e2m1 or
- * e2m3 by e2m1 or e2m3 weights that are read as they are stored. Their results are bitwise
- * identical to those of the engines with packed operands.
+/* Declares functions that the int8 small-M kernels of all instruction sets share. These kernels
+ * multiply e2m1 or e2m3 by e2m1 or e2m3 weights that are read as they are stored. Their results are
+ * bitwise identical to those of the engines with packed operands.
  *
  * A unit is 16 or 32 elements of K with one scale. Its integer sum is exact in any order, and the
  * same fp32 FMA adds it to the accumulator. Lanes may therefore be columns of D, and the elements
@@ -14,8 +14,8 @@
 #include "cpu/pack/pack_int8dot.h"
 #include "cpu/small_m/small_m.h"
 
-/* How B's scales are read: EXPONENT as exponents that are added to A's, E8M0 and E4M3 as fp32
- * values. An fp32 value that is read from an e4m3 code is 2^-8 times the true value. */
+/* Tells how B's scales are read. EXPONENT: as exponents that are added to A's exponents. E8M0 and
+ * E4M3: as fp32 values. The fp32 value of an e4m3 code is 2^-8 times its true value. */
 typedef enum bsmm_int8_scaling {
     BSMM_INT8_EXPONENT,
     BSMM_INT8_E8M0,

@@ -138,8 +138,8 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, bool fours, bsmm_int8_scali
     return 0;
 }
 
-/* One function for each combination of B's element format and kind of scales. If `wide` is true,
- * the function adds 32-bit sums, which the products of two e2m3 operands need. */
+/* Defines one function for each combination of B's element format and kind of scales. If `wide` is
+ * true, the function adds 32-bit sums, which the products of two e2m3 operands need. */
 #    define VARIANT(name, fours, scaling, wide)                                                    \
         TARGET static uint32_t multiply_##name##_##scaling(const bsmm_small_m_span *s) {           \
             return multiply(s, fours, BSMM_INT8_##scaling, wide);                                  \

@@ -1,4 +1,4 @@
-/* Functions that load elements and scales for the loops of cpu_avx2_int8dot_small_m. */
+/* Defines functions that load elements and scales for the loops of cpu_avx2_int8dot_small_m. */
 #ifndef BSMM_CPU_SMALL_M_INT8DOT_LOOPS_AVX2_H
 #define BSMM_CPU_SMALL_M_INT8DOT_LOOPS_AVX2_H
 

@@ -20,8 +20,9 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
 
 BSMM_CHECK_STATE(bsmm_small_m);
 
-/* The last part of a kernel's function `refuse`. It checks the product's shape. If the kernel
- * supports the shape, it fills the kernel's state and returns NULL, else it returns the reason. */
+/* Does the last part of the work of a kernel's function `refuse`: it checks the product's shape. If
+ * the kernel supports the shape, it fills the kernel's state and returns NULL, else it returns the
+ * reason. */
 static inline const char *take_small_m(const bsmm_product *p, int64_t most_rows, void *state,
                                        char *why, size_t size) {
     const char *reason = bsmm_small_m_refuse(p, most_rows, why, size);

@@ -1,5 +1,6 @@
-/* Loops over the scales of a panel (16 rows of B). They are inlined into functions for a particular
- * instruction set, so that the compiler vectorizes them with its instructions. */
+/* Defines loops over the scales of a panel (16 rows of B). A loop is inlined into functions for a
+ * particular instruction set, so that the compiler vectorizes it with the instructions of that
+ * set. */
 #ifndef BSMM_CPU_SMALL_M_SCALES_H
 #define BSMM_CPU_SMALL_M_SCALES_H
 
@@ -96,7 +97,7 @@ INLINE bool divide_floats(const bsmm_small_m_scales *s, const bits16 *most, cons
     bits16 inverse_bits;
     uint32_t unusual = 0;
     for (int lane = 0; lane < LANES; lane++) {
-        /* exponent of the row's largest scale, plus 127 */
+        /* Exponent of the row's largest scale, plus 127. */
         uint32_t top = most->lane[lane] >> 23;
         unusual |= (uint32_t)(top < 37) | (uint32_t)(top > 226);
         unusual |= (uint32_t)(0 - least->lane[lane] - 1 < ((top - 30) << 23) - 1);
