@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,8 +17,7 @@ from ._tables import ARRAY_NAME, DLPACK_NAME, FORMAT_NAME
 _DLPACK_DEVICES = {1: "cpu", 2: "cuda", 3: "cpu", 10: "hip"}
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """Describes an array. `strides` counts items, and `type` is a format's name or the array type's
     name."""
 
@@ -69,20 +67,17 @@ def numpy_type(name: str, may_be_codes: bool = False) -> np.dtype[Any]:
         raise TypeError(f"type {name}: NumPy has none; install ml_dtypes") from None
 
 
-def aligned_bytes(count: int) -> np.ndarray:
-    """Returns a NumPy array of bytes that is aligned to 64 bytes."""
-    whole = np.empty(count + 63, np.uint8)
-    start = -whole.__array_interface__["data"][0] % 64
-    return whole[start : start + count]
+def aligned_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Returns a NumPy array that is aligned to 64 bytes."""
+    whole = np.empty(math.prod(shape) * dtype.itemsize + 63, np.uint8)
+    return np.ndarray(shape, dtype, whole, -_bsmm.buffer_read(whole)[0] % 64)
 
 
 class NumPySpace:
     device = "cpu"
 
     def empty(self, shape: tuple[int, ...], type: str) -> np.ndarray:
-        dtype = numpy_type(type, may_be_codes=type.startswith("e"))
-        count = math.prod(shape) * dtype.itemsize
-        return aligned_bytes(count).view(dtype).reshape(shape)
+        return aligned_array(shape, numpy_type(type, type.startswith("e")))
 
     def stream(self) -> int:
         return 0
@@ -92,6 +87,9 @@ class NumPySpace:
 
     def finish(self, stream: int | None) -> None:
         pass
+
+
+_NUMPY = NumPySpace()
 
 
 class TorchSpace:
@@ -184,6 +182,11 @@ def _name_of(dtype: np.dtype[Any]) -> str:
 def _view_host(array: Any) -> View:
     """Makes a View of host memory. An object without an array interface must have the buffer
     protocol, because NumPy would copy a list, and nothing would keep the copy alive."""
+    if isinstance(array, np.ndarray):
+        address, shape, strides = _bsmm.buffer_read(array)
+        if strides is None:
+            strides = _items(array.strides, shape, array.itemsize)
+        return View(address, shape, strides, _name_of(array.dtype), "cpu", array)
     whole = np.asarray(array if hasattr(array, "__array_interface__") else memoryview(array))
     return View(whole.__array_interface__["data"][0], whole.shape, _items(whole.strides, whole.shape, whole.itemsize),
                 _name_of(whole.dtype), "cpu", whole)
@@ -192,10 +195,10 @@ def _view_host(array: Any) -> View:
 def view(array: Any) -> View:
     """Returns the View of an array of torch, of a GPU library, of NumPy, or of any object with
     DLPack, the array interface or the buffer protocol. The function copies no element."""
-    if is_torch(array):
-        return _view_torch(array)
     if isinstance(array, np.ndarray):
         return _view_host(array)
+    if is_torch(array):
+        return _view_torch(array)
     if hasattr(array, "as_view"):
         seen: View = array.as_view()
         return seen
@@ -211,7 +214,7 @@ def space_of(array: Any, seen: View) -> Space:
     if is_torch(array):
         return TorchSpace(array.device)
     if seen.device == "cpu":
-        return NumPySpace()
+        return _NUMPY
     from ._device import DeviceSpace
 
     return DeviceSpace(seen.device)

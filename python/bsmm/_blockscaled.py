@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _bsmm
-from ._arrays import NumPySpace, Space, as_matrix, space_of, view
+from ._arrays import NumPySpace, Space, View, as_matrix, space_of, view
 from ._tables import ARRAY_NAME, SCALE_NAME, Format, elem_row, format_of, layout_number, type_bits, type_name
 from ._threads import default_threads
 
@@ -79,7 +79,7 @@ class BlockScaled:
     def describe(self) -> dict[str, Any]:
         """Returns the bsmm_matrix of one matrix without its memory."""
         rows, cols = self.shape[-2:]
-        return {"order": ORDERS[self.order], "rows": rows, "cols": cols, "format": self.format._asdict(),
+        return {"order": ORDERS[self.order], "rows": rows, "cols": cols, "format": self.format,
                 "scale_layout": layout_number(self.layout), "global_kind": GLOBAL_KINDS[self.global_kind]}
 
     def matrix(self, index: int = 0) -> dict[str, Any]:
@@ -195,10 +195,15 @@ def _check_buffer(what: str, seen: Any, wanted: int, device: str) -> None:
 def plain_matrix(array: Any, what: str, index: int = 0) -> dict[str, Any]:
     """Returns the bsmm_matrix of an array of floats. `index` chooses a matrix of a stack."""
     seen = view(array)
+    offset = index * seen.strides[0] * type_bits(seen.type) // 8 if len(seen.shape) == 3 else 0
+    return {**described_floats(seen, what), "data": seen.address + offset}
+
+
+def described_floats(seen: View, what: str) -> dict[str, Any]:
+    """Returns the bsmm_matrix of an array of floats without its memory."""
     if seen.type not in ARRAY_NAME or seen.type == "e8m0":
         raise TypeError(f"{what}: type is {seen.type}; must be one of {', '.join(n for n in ARRAY_NAME if n != 'e8m0')}")
-    offset = index * seen.strides[0] * type_bits(seen.type) // 8 if len(seen.shape) == 3 else 0
-    return {**as_matrix(seen, what), "format": format_of(seen.type)._asdict(), "data": seen.address + offset}
+    return {**as_matrix(seen, what), "format": format_of(seen.type)}
 
 
 def _scale_shape(format: Format, shape: tuple[int, ...], layout: str, count: int) -> tuple[int, ...]:
@@ -220,7 +225,7 @@ def empty_scaled(space: Space, shape: tuple[int, ...], format: Format, *, layout
     """Returns a matrix with new memory. A format that may have a global scale gets one."""
     rows, cols = shape[-2:]
     data, scales = _bsmm.sizes_of({"order": ORDERS[order], "rows": rows, "cols": cols,
-                                   "format": format._asdict(), "scale_layout": layout_number(layout)})
+                                   "format": format, "scale_layout": layout_number(layout)})
     row = elem_row(format.elem)
     outer, inner = (rows, cols) if order == "row" else (cols, rows)
     if elements is None and row["bits"] < 8:

@@ -1,7 +1,7 @@
 """Describes a product. The arrays and options of Python become the fields of bsmm_matmul_desc."""
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from . import _bsmm
@@ -62,15 +62,16 @@ class Product:
     def __init__(self, a: Any, b: Any, *, groups: Groups | None = None, bias: Any = None, c: Any = None,
                  residual: Any = None, row_scale: Any = None, col_scale: Any = None, **options: Any) -> None:
         self.options = Options(**options)
-        self.a, self.b = operand(a, "a").without_memory(), operand(b, "b").without_memory()
+        self.a, self.b = operand(a, "a"), operand(b, "b")
         given = {"bias": bias, "c": c, "residual": residual, "row_scale": row_scale, "col_scale": col_scale}
-        self.arrays = {name: replace(view(x), owner=None) for name, x in given.items() if x is not None}
+        self.arrays = {name: view(x)._replace(owner=None) for name, x in given.items() if x is not None}
         for name, seen in self.arrays.items():
             if seen.type not in _ARRAYS[name]:
                 raise TypeError(f"{name}: type is {seen.type}; must be {' or '.join(_ARRAYS[name])}")
         self.groups_key = groups and groups.key
         self.shape = self._result_shape(groups)
         self.desc = self._describe(groups)
+        self.a, self.b = self.a.without_memory(), self.b.without_memory()
 
     def _result_shape(self, groups: Groups | None) -> tuple[int, ...]:
         cols = self.b.rows // 2 if self.options.is_gated else self.b.rows
@@ -83,7 +84,7 @@ class Product:
 
     def _result_matrix(self, type: str) -> dict[str, Any]:
         rows, cols = self.shape[-2:]
-        return {"rows": rows, "cols": cols, "format": format_of(type)._asdict()}
+        return {"rows": rows, "cols": cols, "format": format_of(type)}
 
     def _sum_cols(self) -> int:
         return self.b.rows
@@ -127,7 +128,7 @@ class Product:
                 "flags": _bsmm.MATMUL_ANY_ROWS * o.any_rows | _bsmm.MATMUL_BATCH_INVARIANT * o.batch_invariant}
         if o.beta and "c" in self.arrays:
             rows, cols = self.array_shape("c")[-2:]
-            desc["c"] = {"rows": rows, "cols": cols, "format": format_of(self.arrays["c"].type)._asdict()}
+            desc["c"] = {"rows": rows, "cols": cols, "format": format_of(self.arrays["c"].type)}
         if "bias" in self.arrays:
             desc["bias_elem"] = format_of(self.arrays["bias"].type).elem
         if groups:

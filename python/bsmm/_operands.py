@@ -2,15 +2,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from . import _bsmm
 from ._arrays import Space, View, space_of, view
-from ._blockscaled import BlockScaled, plain_matrix
+from ._blockscaled import BlockScaled, described_floats
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Operand:
     """Holds a matrix or a stack of matrices. `described` is its bsmm_matrix without memory. `step`
     is the distance of a stack's matrices in elements. `count` is None for a single matrix."""
@@ -27,17 +28,19 @@ class Operand:
     space: Space
     owner: Any  # keeps the memory alive
     packed: Any = None
+    key: tuple[Any, ...] | None = None  # the type, once it is known
 
     def without_memory(self) -> Operand:
         """Returns the operand without its memory, so that a plan keeps no array alive."""
-        return replace(self, owner=None)
+        return replace(self, owner=None, packed=None, key=self.type)
 
-    @cached_property
+    @property
     def type(self) -> tuple[Any, ...]:
         """Returns everything about the operand on which a plan depends."""
-        return (*sorted((k, v if k != "format" else tuple(v.values())) for k, v in self.described.items()),
-                self.count, self.step, self.level is not None, self.device,
-                self.packed and (self.packed.form, self.packed.panels))
+        if self.key is None:
+            self.key = (*self.described.items(), self.count, self.step, self.level is not None, self.device,
+                        self.packed and (self.packed.form, self.packed.panels))
+        return self.key
 
 
 def _of_scaled(x: BlockScaled) -> Operand:
@@ -52,17 +55,18 @@ def _of_scaled(x: BlockScaled) -> Operand:
 
 def _of_array(x: Any, what: str) -> Operand:
     seen = view(x)
-    matrix = plain_matrix(x, what)
-    data = matrix.pop("data")
+    matrix = described_floats(seen, what)
     stack = len(seen.shape) == 3
     return Operand(matrix, matrix["rows"], matrix["cols"], seen.shape[0] if stack else None,
-                   seen.strides[0] if stack else 0, data, None, None, seen.device, space_of(x, seen), seen)
+                   seen.strides[0] if stack else 0, seen.address, None, None, seen.device, space_of(x, seen), seen)
 
 
 def operand(x: Any, what: str) -> Operand:
     """Returns the Operand of an array, a BlockScaled matrix or packed weights."""
     if isinstance(x, Operand):
         return x
+    if isinstance(x, np.ndarray):
+        return _of_array(x, what)
     if isinstance(x, BlockScaled):
         x.operand = x.operand or _of_scaled(x)
         kept: Operand = x.operand

@@ -50,7 +50,7 @@ class Packed:
     def _as_operand(self) -> Operand:
         count = self.shape[0] if len(self.shape) == 3 else None
         rows, cols = self.shape[-2:]
-        described = {"rows": rows, "cols": cols, "format": self.format._asdict(),
+        described = {"rows": rows, "cols": cols, "format": self.format,
                      "global_kind": self._info["global_kind"]}
         return Operand(described, rows, cols, count, 0, self._data.address, None, None, self._data.device,
                        space_of(self.data, self._data), self, self)

@@ -1,18 +1,21 @@
 """Defines Plan and matmul, which compute products."""
 from __future__ import annotations
 
+import os
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
 
 from . import _bsmm
-from ._arrays import Space, view
+from ._arrays import Space, View, view
 from ._blockscaled import BlockScaled, empty_scaled
 from ._describe import Product
 from ._device import copy_array
 from ._groups import Groups
 from ._operands import Operand, check_array, operand
 from ._tables import format_of
+from ._threads import default_threads
 
 
 class Plan:
@@ -32,6 +35,8 @@ class Plan:
         self.shape = self._product.shape
         self._plan = _bsmm.plan_create(self._product.desc)
         self.kernel, self.workspace_bytes, self.packed_b_bytes = _bsmm.plan_info(self._plan)
+        self._result = format_of(self._product.options.out_dtype)
+        self._result_is_array = self._result.is_array
 
     def __repr__(self) -> str:
         a, b = self._product.a, self._product.b
@@ -49,19 +54,29 @@ class Plan:
         `stream`, or in torch's current stream."""
         a, b = operand(a, "a"), operand(b, "b")
         self._check_same(a, b, groups)
+        return self._run(a, b, out, out_global_scale, groups, stream, rows, arrays)
+
+    def _run(self, a: Operand, b: Operand, out: Any, out_global_scale: float, groups: Groups | None,
+             stream: int | None, rows: int, arrays: dict[str, Any]) -> Any:
+        """Runs the product with operands that are known to be as planned."""
         if out is None:
             out = self._new_result(a.space, out_global_scale)
+            buffers = _addresses(out)
+        else:
+            buffers = self._check_result(out, a.device)
         stream = a.space.stream() if stream is None else stream
-        buffers = {"a": a.data, "a_scales": a.scales, "a_global": a.level, "rows": rows, "stream": stream or None}
+        buffers.update({"a": a.data, "a_scales": a.scales, "a_global": a.level, "rows": rows, "stream": stream or None})
         buffers.update({"packed_b": b.data, "packed_b_bytes": b.packed.nbytes} if b.packed
                        else {"b": b.data, "b_scales": b.scales, "b_global": b.level})
-        buffers.update(self._result_buffers(out, a.device))
-        buffers.update(self._array_buffers(arrays, a.device))
+        if arrays or self._product.arrays:
+            buffers.update(self._array_buffers(arrays, a.device))
         if groups:
             buffers.update(groups.buffers())
-        workspace = a.space.empty((self.workspace_bytes,), "uint8")
-        buffers.update(workspace=view(workspace).address, workspace_bytes=self.workspace_bytes)
-        _bsmm.plan_run(self._plan, buffers)
+        is_host, workspace = a.device == "cpu", None
+        if not is_host:
+            workspace = a.space.empty((self.workspace_bytes,), "uint8")
+            buffers.update(workspace=view(workspace).address, workspace_bytes=self.workspace_bytes)
+        _bsmm.plan_run(self._plan, buffers, is_host)
         a.space.finish(stream)
         return out
 
@@ -75,8 +90,8 @@ class Plan:
             raise ValueError(f"groups: there are {groups.count(a, b)}; must be {self._product.desc['group']['count']}")
 
     def _new_result(self, space: Space, global_scale: float) -> Any:
-        wanted = format_of(self._product.options.out_dtype)
-        if wanted.is_array:
+        wanted = self._result
+        if self._result_is_array:
             return space.empty(self.shape, self._product.options.out_dtype)
         level = None
         if wanted.has_global:
@@ -84,18 +99,18 @@ class Plan:
             level = copy_array(np.full(count, global_scale, np.float32), space)
         return empty_scaled(space, self.shape, wanted, layout=self._product.options.out_layout, global_scale=level)
 
-    def _result_buffers(self, out: Any, device: str) -> dict[str, Any]:
+    def _check_result(self, out: Any, device: str) -> dict[str, Any]:
+        """Returns the buffers of the caller's result, or raises an error if it is not as planned."""
         wanted = self._product.options.out_dtype
         if not isinstance(out, BlockScaled):
-            seen = view(out)
+            seen = check_array(out, "out", wanted, self.shape, device)
             if isinstance(seen.owner, np.ndarray) and not seen.owner.flags.writeable:
                 raise ValueError("out: the array is read-only; must be writable")
-            return {"d": check_array(out, "out", wanted, self.shape, device).address}
+            return {"d": seen.address}
         found = (out.format.name, out.shape, out.layout, out.device)
         if found != (wanted, self.shape, self._product.options.out_layout, device):
             raise ValueError(f"out: is {found}; must be {(wanted, self.shape, self._product.options.out_layout, device)}")
-        made = operand(out, "out")
-        return {"d": made.data, "d_scales": made.scales, "d_global": made.level}
+        return _addresses(out)
 
     def _array_buffers(self, arrays: dict[str, Any], device: str) -> dict[str, int]:
         given = {name: x for name, x in arrays.items() if x is not None}
@@ -106,6 +121,41 @@ class Plan:
             planned, shape = self._product.arrays[name], self._product.array_shape(name)
             result[name] = check_array(x, name, planned.type, shape, device).address
         return result
+
+
+def _addresses(out: Any) -> dict[str, Any]:
+    """Returns the buffers of a result that is as planned."""
+    if not isinstance(out, BlockScaled):
+        return {"d": view(out).address}
+    made = operand(out, "out")
+    return {"d": made.data, "d_scales": made.scales, "d_global": made.level}
+
+
+# The plans of the latest different calls of matmul. Making the plan of a small product takes longer
+# than the product. A plan has no memory for arrays.
+_plans: OrderedDict[Any, Plan] = OrderedDict()
+_MOST_PLANS = 64
+os.register_at_fork(after_in_child=_plans.clear)
+
+
+def _type_of(x: Any) -> Any:
+    seen: View | None = None if x is None else view(x)
+    return seen and (seen.type, seen.shape, seen.strides, seen.device)
+
+
+def _plan_of(a: Operand, b: Operand, groups: Groups | None, arrays: dict[str, Any],
+             options: dict[str, Any]) -> Plan:
+    """Returns a plan of an earlier call with the same description, or a new plan."""
+    threads = options.get("threads") or default_threads() or a.space.threads()
+    key = (a.type, b.type, groups and (groups.key, groups.count(a, b)), threads,
+           *((name, repr(value)) for name, value in options.items()),  # repr tells -0.0 from 0.0
+           *((name, _type_of(x)) for name, x in arrays.items()))
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _plans[key] = Plan(a, b, groups=groups, **arrays, **options)
+        if len(_plans) > _MOST_PLANS:
+            _plans.popitem(last=False)
+    return plan
 
 
 def matmul(a: Any, b: Any, *, out: Any = None, out_global_scale: float = 1.0, stream: int | None = None,
@@ -124,7 +174,8 @@ def matmul(a: Any, b: Any, *, out: Any = None, out_global_scale: float = 1.0, st
     >>> bsmm.matmul(a, b, bias=np.array([0, 1, -40], np.float32), activation="relu")[0]
     array([32., 33.,  0.], dtype=float32)
     """
-    arrays = {"bias": bias, "c": c, "residual": residual, "row_scale": row_scale, "col_scale": col_scale}
+    given = (("bias", bias), ("c", c), ("residual", residual), ("row_scale", row_scale), ("col_scale", col_scale))
+    arrays = {name: x for name, x in given if x is not None}
     a, b = operand(a, "a"), operand(b, "b")
-    plan = Plan(a, b, groups=groups, **arrays, **options)
-    return plan.run(a, b, out=out, out_global_scale=out_global_scale, groups=groups, stream=stream, **arrays)
+    plan = _plan_of(a, b, groups, arrays, options)
+    return plan._run(a, b, out, out_global_scale, groups, stream, 0, arrays)

@@ -20,7 +20,7 @@ class Format(NamedTuple):
     def name(self) -> str:
         """Returns the name of the preset or element format, such as "mxfp4", or "custom" if there is
         none."""
-        return _bsmm.format_name(self._asdict())
+        return _bsmm.format_name(self)
 
     @property
     def is_array(self) -> bool:

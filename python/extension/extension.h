@@ -21,7 +21,7 @@ const bsmm_pool *bsmm_py_pool(void);
 
 extern PyMethodDef bsmm_py_table_methods[], bsmm_py_matrix_methods[], bsmm_py_plan_methods[];
 extern PyMethodDef bsmm_py_memory_methods[], bsmm_py_file_methods[], bsmm_py_pool_methods[];
-extern PyMethodDef bsmm_py_dlpack_methods[];
+extern PyMethodDef bsmm_py_dlpack_methods[], bsmm_py_array_methods[];
 
 /* Registers handlers for fork, which keep the thread pool usable in a child process. */
 int bsmm_py_prepare_fork(void);

@@ -49,10 +49,10 @@ static int add_constants(PyObject *module) {
 }
 
 static int add_functions(PyObject *module) {
-    PyMethodDef *const parts[] = {bsmm_py_table_methods,  bsmm_py_matrix_methods,
-                                  bsmm_py_plan_methods,   bsmm_py_memory_methods,
-                                  bsmm_py_file_methods,   bsmm_py_pool_methods,
-                                  bsmm_py_dlpack_methods, NULL};
+    PyMethodDef *const parts[] = {
+        bsmm_py_table_methods,  bsmm_py_matrix_methods, bsmm_py_plan_methods,
+        bsmm_py_memory_methods, bsmm_py_file_methods,   bsmm_py_pool_methods,
+        bsmm_py_dlpack_methods, bsmm_py_array_methods,  NULL};
     for (PyMethodDef *const *part = parts; *part; part++)
         if (PyModule_AddFunctions(module, *part)) return -1;
     return 0;

@@ -6,6 +6,8 @@
 
 static const char plan_name[] = "bsmm_plan";
 
+enum { ALIGNMENT = 64 /* of a workspace in bytes */ };
+
 static void destroy_plan(PyObject *capsule) {
     bsmm_plan_destroy(PyCapsule_GetPointer(capsule, plan_name));
 }
@@ -42,19 +44,38 @@ static PyObject *plan_info(PyObject *module, PyObject *capsule) {
                          (unsigned long long)bsmm_plan_packed_b_bytes(plan));
 }
 
+/* Runs a plan with a workspace of its own in host memory. */
+static bsmm_status run_with_workspace(const bsmm_plan *plan, bsmm_buffers *buffers,
+                                      int *has_memory) {
+    const uint64_t bytes = bsmm_plan_workspace_bytes(plan);
+    void *workspace =
+        bytes && bytes <= SIZE_MAX - ALIGNMENT
+            ? aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)
+            : NULL;
+    *has_memory = workspace || !bytes;
+    if (!*has_memory) return BSMM_OK;
+    buffers->workspace = workspace;
+    buffers->workspace_bytes = bytes;
+    const bsmm_status status = bsmm_plan_run(plan, buffers);
+    free(workspace);
+    return status;
+}
+
 static PyObject *plan_run(PyObject *module, PyObject *args) {
     (void)module;
     PyObject *capsule, *dict;
+    int wants_workspace, has_memory = 1;
     arena memory = {.used = 0};
     bsmm_buffers buffers;
     bsmm_status status;
-    if (!PyArg_ParseTuple(args, "OO", &capsule, &dict)) return NULL;
+    if (!PyArg_ParseTuple(args, "OOp", &capsule, &dict, &wants_workspace)) return NULL;
     const bsmm_plan *plan = PyCapsule_GetPointer(capsule, plan_name);
     if (!plan || bsmm_py_fill(&bsmm_py_buffers, dict, &buffers, &memory)) return NULL;
     Py_BEGIN_ALLOW_THREADS;
-    status = bsmm_plan_run(plan, &buffers);
+    status = wants_workspace ? run_with_workspace(plan, &buffers, &has_memory)
+                             : bsmm_plan_run(plan, &buffers);
     Py_END_ALLOW_THREADS;
-    return bsmm_py_none_or_error(status);
+    return has_memory ? bsmm_py_none_or_error(status) : PyErr_NoMemory();
 }
 
 static PyObject *plan_pack(PyObject *module, PyObject *args) {
@@ -150,7 +171,8 @@ static PyObject *estimate_sol(PyObject *module, PyObject *args) {
 PyMethodDef bsmm_py_plan_methods[] = {
     {"plan_create", plan_create, METH_O, "plan_create(desc): a plan"},
     {"plan_info", plan_info, METH_O, "plan_info(plan): kernel, bytes of workspace and of packed B"},
-    {"plan_run", plan_run, METH_VARARGS, "plan_run(plan, buffers)"},
+    {"plan_run", plan_run, METH_VARARGS,
+     "plan_run(plan, buffers, wants_workspace): wants_workspace allocates one in host memory"},
     {"plan_pack", plan_pack, METH_VARARGS, "plan_pack(plan, buffers, address, bytes)"},
     {"plan_packed_info", plan_packed_info, METH_O, "plan_packed_info(plan): a dict"},
     {"packed_describe", packed_describe, METH_VARARGS, "packed_describe(address, bytes): a dict"},

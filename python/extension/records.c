@@ -184,13 +184,27 @@ static int fill_field(const record *type, const field *f, PyObject *value, void 
     return -1;
 }
 
+/* Fills a struct from a tuple, which has the fields in the order of the table. */
+static int fill_in_order(const record *type, PyObject *tuple, void *out, arena *memory) {
+    const Py_ssize_t count = PyTuple_Size(tuple);
+    Py_ssize_t i = 0;
+    for (const field *f = type->fields; f->name && i < count; f++, i++)
+        if (fill_field(type, f, PyTuple_GetItem(tuple, i), out, memory)) return -1;
+    if (i == count && !type->fields[i].name) return 0;
+    PyErr_Format(PyExc_TypeError, "%s: value is %R; must have one item for each field", type->name,
+                 tuple);
+    return -1;
+}
+
 int bsmm_py_fill(const record *type, PyObject *dict, void *out, arena *memory) {
     PyObject *name, *value;
     Py_ssize_t position = 0;
     memset(out, 0, type->size);
     if (type->is_versioned) *(uint32_t *)out = (uint32_t)type->size;
+    if (PyTuple_Check(dict)) return fill_in_order(type, dict, out, memory);
     if (!PyDict_Check(dict)) {
-        PyErr_Format(PyExc_TypeError, "%s: value is %R; must be a dict", type->name, dict);
+        PyErr_Format(PyExc_TypeError, "%s: value is %R; must be a dict or a tuple", type->name,
+                     dict);
         return -1;
     }
     while (PyDict_Next(dict, &position, &name, &value)) {

@@ -57,8 +57,9 @@ typedef struct arena {
     _Alignas(16) unsigned char memory[4096];
 } arena;
 
-/* Sets *out to zeros, sets struct_size and fills the fields that `dict` names. Texts and addresses
- * point into objects of `dict`. Returns 0, or -1 with a Python exception that names a wrong field.
+/* Sets *out to zeros, sets struct_size and fills the fields that `dict` names. `dict` may also be a
+ * tuple with all fields in the order of the table. Texts and addresses point into objects of
+ * `dict`. Returns 0, or -1 with a Python exception that names a wrong field.
  */
 int bsmm_py_fill(const record *type, PyObject *dict, void *out, arena *memory);
 

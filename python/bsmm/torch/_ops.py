@@ -24,7 +24,7 @@ def _bytes_of(x: Tensor | None, like: Tensor) -> Tensor:
 
 def _sizes(rows: int, cols: int, format: str, layout: str) -> tuple[int, int]:
     wanted = format_of(format)
-    return _bsmm.sizes_of({"order": ORDERS["row"], "rows": rows, "cols": cols, "format": wanted._asdict(),
+    return _bsmm.sizes_of({"order": ORDERS["row"], "rows": rows, "cols": cols, "format": wanted,
                            "scale_layout": layout_number(layout)})
 
 
