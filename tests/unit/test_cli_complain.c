@@ -1,0 +1,79 @@
+/* Tests the messages of the command: their text, and the status that the functions return. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static FILE *printed;
+
+/* The test includes a source file of the command, because no library that a test could link
+ * contains it. */
+#undef stderr
+#define stderr printed
+#include "../../cli/common.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static const char *shrunk;
+
+/* Stand for functions of other files of the command. */
+const char *cli_shrunk(void) {
+    return shrunk;
+}
+char *cli_printable(char *message) {
+    return message;
+}
+cli_words *cli_words_of(const char *metavariable) {
+    (void)metavariable;
+    return NULL;
+}
+cli_text cli_did_you_mean(cli_words *words, const char *word) {
+    (void)words, (void)word;
+    return (cli_text){{0}};
+}
+
+/* Calls cli_complain and checks the status that it returns and the text that it prints. */
+static void check(int status, const char *message, const char *expected) {
+    char *text;
+    size_t length;
+    printed = open_memstream(&text, &length);
+    assert_int_equal(cli_complain(status, "%s", message), status);
+    fclose(printed);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void test_failure(void **state) {
+    (void)state;
+    check(CLI_FAILED, "a.npy: is empty", "bsmm: a.npy: is empty\n");
+}
+
+static void test_usage(void **state) {
+    (void)state;
+    check(CLI_USAGE, "--device: value is tpu",
+          "bsmm: --device: value is tpu\n"
+          "Try `bsmm --help' or `bsmm --usage' for more information.\n");
+}
+
+/* Tests that all failures after a file shrank are reported as one message, because the zeros that
+ * stand for the lost part may cause further failures. Each failure still returns CLI_FAILED. */
+static void test_shrunk_file(void **state) {
+    (void)state;
+    shrunk = "a.npy";
+    check(CLI_FAILED, "b: value is 0", "bsmm: a.npy: shrank while it was being read\n");
+    check(CLI_FAILED, "c: value is 0", "");
+    check(CLI_FAILED, "d: value is 0", "");
+    shrunk = NULL;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_failure),
+        cmocka_unit_test(test_usage),
+        cmocka_unit_test(test_shrunk_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
