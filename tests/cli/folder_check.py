@@ -56,6 +56,13 @@ def check_compressed(folder, source):
         "config.json", "tokenizer.json", "model.safetensors.index.json"}
 
 
+def check_alone(path):
+    """Checks that weights which an engine fuses have different global scales."""
+    got = tensors_of(path)
+    names = [f"model.layers.0.self_attn.{name}_proj.weight_global_scale" for name in "qkv"]
+    assert len({got[name][2] for name in names}) == 3, names
+
+
 def check_method(folder, method):
     read(folder)
     assert config_of(folder)["quantization_config"]["quant_method"] == str(method), config_of(folder)

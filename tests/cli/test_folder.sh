@@ -15,6 +15,9 @@ refuses 1 "out: exists already" "${mixed[@]}" -o out
 mkdir empty
 "$bsmm" quantize in/model.safetensors --format mxfp4 --family quark -o empty/ >/dev/null 2>&1 || fail "an empty folder"
 [ -e empty/model.safetensors ] && [ ! -e empty/config.json ] || fail "a file as input"
+# In a file, each weight has a global scale of its own.
+"$bsmm" quantize in/model.safetensors --format nvfp4 --family compressed-tensors -o alone.safetensors >/dev/null || fail "a file as output"
+check alone alone.safetensors
 
 for pair in quark:mxfp4 modelopt:nvfp4 gpt-oss-hf:mxfp4; do
     "$bsmm" quantize in -o "${pair%:*}" --family "${pair%:*}" --format "${pair#*:}" >/dev/null || fail "$pair"
@@ -164,6 +167,8 @@ echo '{"quantization_config": {}, "compression_config": {"b": "}"}, "a": 1, "qua
 python3 -B "$here/folder_model.py" nan && python3 -B "$here/folder_check.py" poison nan/model.safetensors
 refuses 1 "shares its global scale with model.layers.0.self_attn.k_proj.weight, whose largest magnitude is nan" \
     quantize nan --format nvfp4 -o none
+refuses 1 "whose largest magnitude is nan" quantize nan --family compressed-tensors --format fp8_tensor -o none
+[ ! -e none ] || fail "a failure before the first weight leaves a folder"
 "$bsmm" quantize nan --format nvfp4 --exclude '*k_proj*' -o spared >/dev/null || fail "a spared weight with NaN"
 "$bsmm" quantize in --format nvfp4 --tensor '*.up_porj.*=mxfp8' -o typo 2>&1 |
     grep -q "warning: --tensor: '\*.up_porj.\*=mxfp8' decides the format of no weight" || fail "a pattern without a weight"

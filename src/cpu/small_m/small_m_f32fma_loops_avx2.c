@@ -30,6 +30,8 @@ enum {
     TILES = 3,
 };
 
+_Static_assert(MOST_GROUPS % AT_ONCE == 0, "add_columns would add columns past the last");
+
 /* A batch of decoded elements, called halves because they are f16 values, and the tile of A that
  * multiplies the batch. */
 typedef struct batch {

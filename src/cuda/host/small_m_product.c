@@ -2,6 +2,7 @@
  * test operands, split K, and fill kernel parameters. */
 #include "cuda/host/small_m_product.h"
 
+#include "cuda/sm90a/fp8_small_m_shape.h"
 #include "gpu/params.h"
 
 #include <math.h>
@@ -77,7 +78,7 @@ uint32_t bsmm_small_m_most_steps(uint32_t steps, uint32_t count) {
 const bsmm_small_m_speed bsmm_small_m_speeds[][BSMM_SMALL_M_SPEEDS] = {
     [BSMM_SMALL_M_4BIT] = {{8, 64, 5.6, 0.80}, {4, 128, 6.5, 0.93}, {2, 256, 7.5, 0.98}},
     [BSMM_SMALL_M_8BIT] = {{4, 64, 4.4, 0.96}, {2, 128, 5.8, 1.22}},
-    [BSMM_SMALL_M_FP8] = {{4, 64, 4.2, 0.89}},
+    [BSMM_SMALL_M_FP8] = {{BSMM_FP8_SMALL_M_GROUPS, BSMM_FP8_SMALL_M_ROWS, 4.2, 0.89}},
 };
 
 /* Returns the number of clusters that run at once. Clusters of four or eight thread blocks leave
