@@ -23,8 +23,8 @@ static const char *shrunk;
 const char *cli_shrunk(void) {
     return shrunk;
 }
-char *cli_printable(char *message) {
-    return message;
+char *cli_printable(char *text) {
+    return text;
 }
 cli_words *cli_words_of(const char *metavariable) {
     (void)metavariable;
