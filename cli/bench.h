@@ -27,7 +27,8 @@ extern const cli_column cli_bench_product_columns[], cli_bench_recode_columns[],
 /* The formats of A and B in AMD's FP8 groupwise challenge. */
 #define CLI_CHALLENGE_FORMATS "fp8_group128_fnuz:fp8_block128_fnuz"
 
-/* Give the number of shapes of the challenge, and the sizes (M, N, K) of one of them. */
+/* cli_bench_challenge_shapes returns the number of shapes of the challenge, and the other function
+ * the sizes (M, N, K) of one shape. */
 int64_t cli_bench_challenge_shapes(void);
 void cli_bench_challenge_shape_at(int64_t index, int64_t sizes[3]);
 /* Checks the options of a command with --challenge. Returns an exit status. */
@@ -52,7 +53,8 @@ cli_bench_titles cli_bench_titles_of(const cli_bench_values *values, const char 
 /* Says how far a reader can trust a row of the output, i.e. whether other work kept the machine
  * busy during the measurement. */
 typedef struct cli_bench_trust {
-    bool disturbed; /* True if the machine was busy in every attempt to measure the row. */
+    /* True if other work kept the machine busy in every attempt to measure the row. */
+    bool disturbed;
     /* The peak rate that the probe reached beside this row, as a fraction of its best rate
      * beside any row. The probe is a loop that measures the arithmetic unit or the memory. */
     double probe_share;

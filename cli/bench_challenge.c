@@ -1,6 +1,7 @@
 /* Measures the products of AMD's FP8 groupwise challenge, a competition of kernels for the MI300X.
- * A has fp32 scales for 1 x 128 elements and B for 128 x 128. A, B and their scales are
- * column-major, and D is bf16. The challenge ranks kernels by the geometric mean of their times. */
+ * A has one fp32 scale for each 1 x 128 elements, and B has one for each 128 x 128 elements. A, B
+ * and their scales are column-major, and D is bf16. The challenge ranks kernels by the geometric
+ * mean of their times. */
 #include "bench_session.h"
 #include "device.h"
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Prints what the time of each launch of a modelled device consists of: the counters of the launch,
- * and the lines of source at which its waves wait longest. */
+ * and the lines of the kernel's source at which waves wait longest. */
 #include "bench_session.h"
 #include "measure_queued.h"
 #include <stdio.h>
@@ -14,7 +14,8 @@ const cli_column cli_bench_counter_columns[] = {
 #undef COUNTER
     {0},
 };
-/* Defines the columns of the table of lines, which follows. */
+/* Defines the columns of the table of source lines, which is printed after the table of counters.
+ */
 const cli_column cli_bench_line_columns[] = {
     {"m", "    M", true, "rows of A and D"},
     {"k", "    K", true, "columns of A and B"},

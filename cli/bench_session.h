@@ -53,8 +53,8 @@ void cli_bench_job_cells(const cli_bench_session *session, cli_rows *rows, const
  * exit status. */
 int cli_bench_draw(const cli_bench_session *session, const char *device, const bench_plot *limits);
 
-/* Prints the counters of each launch and the lines at which its waves wait, or returns them for
- * JSON (bench_counters.c). */
+/* Prints the counters of each launch and the lines of the kernel's source at which waves wait, or
+ * adds both to the JSON output (bench_counters.c). */
 void cli_bench_print_counters(cli_bench_session *session);
 struct bench_queued_result;
 json_t *cli_bench_counters_json(const struct bench_queued_result *result);

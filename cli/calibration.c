@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The rules of the families. 2688 is the largest value of nvfp4 below its global scale (6 * 448),
- * and 448 is that of e4m3. The sources are ModelOpt's export/quant_utils.py, compressed-tensors'
- * helpers.py (generate_gparam) and llama.cpp's conversion of ModelOpt's files. */
+/* Lists the rules by which checkpoint families store input scales. 2688 is the largest value of
+ * nvfp4 below its global scale (6 * 448), and 448 is that of e4m3. The sources are ModelOpt's
+ * export/quant_utils.py, compressed-tensors' helpers.py (generate_gparam) and llama.cpp's
+ * conversion of ModelOpt's files. */
 static const cli_input_rule rules[] = {
     {"modelopt", "nvfp4", ".input_scale", 0, 2688, false},
     {"modelopt", "fp8_tensor", ".input_scale", 0, 448, false},
@@ -58,12 +59,13 @@ bool cli_input_scale_is_valid(float scale) {
     return scale > 0 && isfinite(scale) && isfinite(1 / scale) && 1 / scale > 0;
 }
 
-/* Divides in fp32, as the projects do. */
+/* Divides in fp32, as ModelOpt and compressed-tensors do. */
 float cli_input_scale(const cli_input_rule *rule, double amax) {
     return rule->is_divisor ? rule->full / (float)amax : (float)amax / rule->full;
 }
 
-/* Fails because a tensor is not one number. The message has the tensor's type and shape. */
+/* Prints the message that a tensor is not a single number. The message contains the tensor's type
+ * and shape. */
 static void fail_shape(const char *name, const bsmm_tensor *tensor) {
     char shape[128] = "";
     for (uint32_t i = 0; i < tensor->ndim && strlen(shape) + 24 < sizeof shape; i++)
@@ -130,7 +132,8 @@ void cli_calibration_close(cli_calibration *calibration) {
     json_decref(calibration->used);
 }
 
-/* Returns the value of the layer that has this weight, or 0 if the file has none. */
+/* Returns the largest magnitude that the calibration file gives for the layer of this weight, or 0
+ * if the file does not list the layer. */
 static double value_of(cli_calibration *calibration, const char *weight) {
     char *layer = join(weight, cli_module_length(weight), "");
     const json_t *value = json_object_get(calibration->layers, layer);

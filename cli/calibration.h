@@ -12,7 +12,7 @@ struct json_t;
 typedef struct cli_calibration {
     const char *path;
     struct json_t *layers; /* A JSON object from names of layers to largest magnitudes. */
-    struct json_t *used;   /* The names that a weight used. */
+    struct json_t *used;   /* The names of the layers whose values the command has used. */
 } cli_calibration;
 
 /* Describes how a checkpoint family stores the input scale of weights of one format. */
@@ -27,7 +27,8 @@ typedef struct cli_input_rule {
     bool is_divisor;
 } cli_input_rule;
 
-/* Returns the rule of a family for a format (whole.h), or NULL if its inputs have no such scale. */
+/* Returns the rule by which a checkpoint family stores input scales of weights in a format
+ * (whole.h), or NULL if the family stores none for this format. */
 const cli_input_rule *cli_input_rule_of(const char *family, const char *format);
 /* Returns suffix number `index` of the suffixes with which names of input scales may end, such as
  * ".input_scale". Returns NULL after the last suffix. */
@@ -46,18 +47,19 @@ bool cli_input_scale_is_valid(float scale);
 /* Returns the input scale for the largest magnitude of a layer's input. */
 float cli_input_scale(const cli_input_rule *rule, double amax);
 /* Reads the input scale of a weight from a file. If the file has no such scale, *found is false. If
- * the tensor is not one valid number, the function prints a message and returns false. */
+ * the scale's tensor is not one valid number, the function prints a message and returns false. */
 bool cli_input_scale_read(const bsmm_file *file, const cli_input_rule *rule, const char *weight,
                           float *scale, bool *found);
 
 /* Reads a calibration from a JSON file. On failure it prints a message and returns false. */
 bool cli_calibration_open(const char *path, cli_calibration *calibration);
 void cli_calibration_close(cli_calibration *calibration);
-/* Finds the largest magnitude of the input of a weight. Weights that engines fuse have one input,
- * so the result is the largest value given for any of them. Returns false after printing a message
- * if the file has no value for the weight itself. */
+/* Finds the largest magnitude of the input of a weight. Weights that inference engines fuse have
+ * the same input, so the result is the largest value that the calibration gives for any of the
+ * fused weights. Returns false after printing a message if the calibration has no value for the
+ * weight itself. */
 bool cli_calibration_find(cli_calibration *calibration, const char *weight, double *amax);
-/* Warns of each name in the file that no weight used. */
+/* Warns of each layer in the calibration file whose value the command has not used. */
 void cli_calibration_warn(const cli_calibration *calibration);
 
 #endif

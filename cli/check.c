@@ -85,8 +85,9 @@ static double half_ulp(const bsmm_elem_info *elem, double value) {
     return ldexp(1, exponent - (int)elem->mantissa_bits - 1);
 }
 
-/* Returns the number that replaces `value` in the computation of its error. For an infinite value,
- * it is the smallest number that rounds to Inf, i.e. half an ulp above the largest finite value. */
+/* Returns the number that replaces `value` when the error of `value` is computed. For an infinite
+ * value, the replacement is the smallest number that rounds to Inf, i.e. half an ulp above the
+ * largest finite value. */
 static double stand_in(const bsmm_elem_info *elem, double value) {
     return isinf(value) ? copysign(elem->max + half_ulp(elem, elem->max), value) : value;
 }

@@ -14,8 +14,8 @@ typedef struct cli_check {
     double got, expected; /* The computed and the expected value of this element of D. */
 } cli_check;
 
-/* Checks the product in desc->d (f32, f16 or bf16). Returns false if the check is impossible. The
- * library's error message then gives the reason. */
+/* Checks the product in desc->d (f32, f16 or bf16). Returns false if the check is impossible. In
+ * that case the library's error message gives the reason. */
 bool cli_check_run(const bsmm_matmul_desc *desc, cli_check *check);
 
 #endif

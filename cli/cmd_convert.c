@@ -43,9 +43,9 @@ static void warn_left_out(const bsmm_file *file, const bsmm_weight *weight,
     }
 }
 
-/* Describes the input scale of a converted weight. The old and the new family compute it with the
- * same constant. If one of them stores a divisor and the other a factor, the new scale is the
- * reciprocal of the old one; otherwise both scales are equal. */
+/* Describes the input scale of a converted weight. The old and the new checkpoint family compute
+ * the scale with the same constant. If one family stores a divisor and the other family a factor,
+ * the new scale is the reciprocal of the old scale. Otherwise both scales are equal. */
 static bool describe_input(const bsmm_file *file, const bsmm_weight *weight, cli_target *target) {
     const bsmm_matrix *to = &target->matrix;
     uint64_t index;
@@ -81,8 +81,8 @@ static bool describe(const void *arguments, const bsmm_file *file, const bsmm_we
 }
 
 /* Converts between a checkpoint family that stores a global scale and one that stores its
- * reciprocal. The function converts with the unchanged global scale first, and then replaces it by
- * its reciprocal. */
+ * reciprocal. The function first converts the weight with the unchanged global scale, and then
+ * replaces the global scale by the reciprocal. */
 static const char *convert_reciprocal(const bsmm_matrix *source, const bsmm_matrix *target) {
     bsmm_matrix moved = *target;
     moved.global_kind = source->global_kind;
@@ -103,7 +103,7 @@ static const char *fill(const void *arguments, const bsmm_matrix *source,
 }
 
 /* Checks that the checkpoint family can store the format of --to. Without --to, the weights of the
- * file decide the format, so the command checks it after opening the file. */
+ * file decide the format, so the command checks the format after opening the file. */
 static int check_family(const values *options) {
     bsmm_matrix target = BSMM_INIT(bsmm_matrix);
     if (!options->family || !options->to.elem) return CLI_OK;

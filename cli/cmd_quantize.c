@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* These patterns match names of weights that are usually not quantized. From token_embd on, they
- * are names in GGUF files. llama.cpp computes with the weights after output.weight in f32 only
- * (llama-quant.cpp). The routers of experts and the convolutions of states are those that ModelOpt
- * excludes (_default_disabled_quantizer_cfg). */
+/* These patterns match names of weights that are usually not quantized. The patterns from
+ * token_embd on match names in GGUF files. llama.cpp computes with the weights after output.weight
+ * in f32 only (llama-quant.cpp). The patterns for routers of experts and for convolutions of states
+ * are ModelOpt's (_default_disabled_quantizer_cfg). */
 static const char *const spared[] = {"*[Ee]mbed*",
                                      "*[Nn]orm*",
                                      "*lm_head*",
@@ -145,8 +145,8 @@ static const char *fill_here(const quantize_values *options, const bsmm_matrix *
     return cli_reason(bsmm_quantize(&desc, report));
 }
 
-/* Quantizes on another device. The function copies the source to the device and the result back to
- * the host. The host then computes the error report. */
+/* Quantizes on a device other than the CPU. The function copies the source to the device and the
+ * result back to the host. The host then computes the error report. */
 static const char *fill_there(const quantize_values *options, const bsmm_matrix *source,
                               const bsmm_matrix *target, bsmm_quantize_report *report) {
     bsmm_matrix from, to;

@@ -12,7 +12,7 @@ enum {
     CLI_OK = 0,
     CLI_FAILED = 1,
     CLI_USAGE = 2
-}; /* These are the exit statuses of the program. */
+}; /* These values are the exit statuses of the program. */
 
 /* Lists the kinds of option values. The kind decides how the parser reads the text, and the type
  * of the field that receives the value. */

@@ -14,7 +14,7 @@ int cli_complain(int status, const char *format, ...) __attribute__((format(prin
 #define cli_fail(...)  cli_complain(CLI_FAILED, __VA_ARGS__)
 #define cli_usage(...) cli_complain(CLI_USAGE, __VA_ARGS__)
 /* Prints the library's error message and returns CLI_FAILED. If `what` is not NULL, the function
- * prints it before the message. It is, for example, the name of a file. */
+ * prints `what`, for example the name of a file, before the message. */
 int cli_fail_library(const char *what);
 /* Prints "bsmm COMMAND: warning: message" to stderr. */
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -24,7 +24,7 @@ const char *cli_reason(bsmm_status status);
 const char *cli_reason_without(const char *field);
 
 /* Replaces invalid UTF-8 and dangerous characters in a text by '?'. Names in files come from
- * unknown sources. They may contain control characters, marks of direction or zero-width
+ * unknown sources. Such names may contain control characters, marks of direction or zero-width
  * characters, which control the terminal or hide text. Returns `text`, which may have become
  * shorter (printable.c). */
 char *cli_printable(char *text);
@@ -58,7 +58,8 @@ bool cli_parse_refuse(const char *text, const char *rule);
 /* Returns the name of pair number `index`, such as "mixed", or NULL past the last pair. */
 const char *cli_pair_at(uint32_t index);
 
-/* Format a time ("812 ns", "3.25 ms") or a size ("12.3 MB") as text. */
+/* Holds a short text. cli_seconds formats a time ("812 ns", "3.25 ms"), and cli_quantity formats a
+ * size ("12.3 MB"). */
 typedef struct cli_text {
     char text[160];
 } cli_text;

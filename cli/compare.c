@@ -15,8 +15,8 @@ typedef struct pairing {
     const bsmm_file *const *models;
     const char *const *paths;
     cli_model_tensors tensors[2];
-    /* Has for each difference the tensor of each model, or NULL if the model has no tensor of this
-       name. */
+    /* Points for each difference to the compared tensors of the two models. An entry is NULL if its
+     * model has no tensor of this name. */
     const cli_model_tensor *(*pairs)[2];
 } pairing;
 
@@ -47,8 +47,8 @@ static void pair_up(pairing *x, cli_differences *to) {
     }
 }
 
-/* Checks the shapes of all pairs of tensors. The caller does this before it reads any tensor, so
- * that a wrong model fails at once. */
+/* Checks the shapes of all pairs of tensors. The caller checks the shapes before it reads any
+ * tensor, so that the command fails at once if the models do not match. */
 static bool check_pairs(const pairing *x, const cli_differences *list) {
     for (size_t i = 0; i < list->count; i++) {
         const cli_model_tensor *const *pair = x->pairs[i];

@@ -5,12 +5,13 @@
 
 #include "command.h"
 
-/* Opens a file. If that fails, it prints a message and returns NULL. */
+/* Opens a file. On failure, the function prints a message and returns NULL. */
 bsmm_file *cli_file_open(const char *path);
 void cli_file_close(bsmm_file *file); /* Closes a file. The file may be NULL. */
 
-/* Checks that the output path `out` is none of the files that belong to `file`, because the output
- * would overwrite the input. If it is one of them, prints a message and returns false. */
+/* Checks that the output path `out` is none of the files that belong to the input `file`, because
+ * the output would overwrite the input. If `out` is such a file, the function prints a message and
+ * returns false. */
 bool cli_output_is_apart(const bsmm_file *file, const char *out);
 /* Checks that the output path `out` is not the input file `path`. If both are the same file, prints
  * a message and returns false. */
@@ -27,8 +28,9 @@ typedef struct cli_loaded {
 bool cli_load(const bsmm_file *file, uint64_t weight, int64_t slice, cli_loaded *loaded);
 void cli_unload(cli_loaded *loaded);
 
-/* Allocates zeroed memory for the data and scales of a matrix and sets its pointers. Returns the
- * memory. Returns NULL if the description is invalid; the library's error message is then set. */
+/* Allocates zeroed memory for the data and scales of a matrix and sets the matrix's pointers.
+ * Returns the memory, which the caller frees. If the description is invalid, the function returns
+ * NULL, and the library's error message gives the reason. */
 void *cli_matrix_allocate(bsmm_matrix *matrix);
 
 /* Holds a weight that the command line names as "FILE", "FILE:NAME" or "FILE:NAME[SLICE]". SLICE

@@ -27,7 +27,8 @@ bool cli_folder_wanted(const char *in, const char *out) {
     return cli_is_folder(in);
 }
 
-/* Prints what changes when a program changes a file. */
+/* Prints the attributes of a file that change when a program changes the file, such as its size and
+ * times. */
 static void print_state(FILE *stream, const char *path) {
     struct stat info;
     if (stat(path, &info)) return;
@@ -77,8 +78,8 @@ static bool has_others(const char *folder) {
 }
 
 /* Makes the folder `work`, or finds one that an earlier run left, and sets *made accordingly. If
- * OUT is an empty folder, the function tries to replace it at once. This fails for a mount point,
- * and the user should not learn this only after hours of work. */
+ * OUT is an empty folder, the function tries to replace it at once. The replacement fails for a
+ * mount point, and the user should not learn of the failure only after hours of work. */
 static bool find_work(const cli_folder *folder, const char *plan_path, bool *made) {
     *made = !mkdir(folder->work, 0777);
     if (!*made && errno != EEXIST) return cli_fail_system(folder->work, "create this folder");

@@ -22,9 +22,9 @@ typedef struct cli_folder {
     char *source_memory;
 } cli_folder;
 
-/* Tells whether the output path `out` means a folder. It does if it ends with '/' or is a folder.
- * It also does if the input `in` is a folder and `out` has none of the endings of files that the
- * command writes. */
+/* Tells whether the output path `out` means a folder. A path means a folder if it ends with '/' or
+ * is an existing folder. Otherwise it means a folder if the input `in` is a folder and the path has
+ * none of the endings of files that the command writes. */
 bool cli_folder_wanted(const char *in, const char *out);
 
 /* Makes the unfinished folder, or finds it if an earlier run of the same command was interrupted.
@@ -35,8 +35,8 @@ bool cli_folder_begin(cli_folder *folder, const char *in, const bsmm_file *file,
 /* Reads config.json of the input's folder. *text is NULL if there is no such file. If config.json
  * cannot be edited, the function prints a message and returns false. */
 bool cli_folder_read_config(const cli_folder *folder, char **text);
-/* Undoes renames of an earlier run that ended while it gave the shards their final names. The
- * complete shards then have the names of cli_folder_shard again. */
+/* Undoes the renaming of shards by an earlier run that ended while it gave shards their final
+ * names. The complete shards then have the names of cli_folder_shard again. */
 void cli_folder_resume(const cli_folder *folder, size_t shards);
 /* Returns the path of shard number `shard` in the unfinished folder. The numbers begin with 0. The
  * caller frees the path. */

@@ -256,7 +256,8 @@ static json_t *quark(const cli_layers *layers) {
 static const struct {
     const char *family;
     json_t *(*make)(const cli_layers *layers);
-    json_t *(*make_second)(const cli_layers *layers); /* NULL if there is no second file. */
+    /* The pointer is NULL if the family has no second file. */
+    json_t *(*make_second)(const cli_layers *layers);
     /* Tells whether the configuration can describe a layer. The pointer is NULL if the
      * configuration describes all layers. */
     bool (*describes)(const cli_layer *layer);
@@ -282,8 +283,8 @@ static const char *family_of(const cli_layers *layers, const char **why) {
     return *why ? NULL : family;
 }
 
-/* Tells whether the maker's configuration describes all quantized layers. If not, *why names what
- * it has no scheme for. */
+/* Tells whether the maker's configuration can describe all quantized layers. If not, *why names a
+ * format for which the configuration has no scheme. */
 static bool describes_all(size_t maker, const cli_layers *layers, const char **why) {
     static char reason[200];
     for (size_t i = 0; i < layers->count && makers[maker].describes; i++) {
@@ -309,7 +310,7 @@ static size_t find_maker(const cli_layers *layers, const char **why) {
     return family && i < COUNT(makers) && describes_all(i, layers, why) ? i : COUNT(makers);
 }
 
-/* Returns the text of a JSON object, which it frees. */
+/* Returns the text of a JSON object and frees the object. */
 static char *text_of(json_t *config) {
     char *text = config ? json_dumps(config, JSON_INDENT(2)) : NULL;
     json_decref(config);

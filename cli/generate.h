@@ -10,8 +10,8 @@
  * shell completes file names. */
 int cli_complete(int count, char **words);
 
-/* Prints the man page. It is the template, in which the descriptions of the commands replace the
- * line "@COMMANDS@". */
+/* Prints the man page, i.e. the text of the template file in which the descriptions of all commands
+ * replace the line "@COMMANDS@". */
 int cli_man(const char *template_path);
 
 #endif

@@ -35,8 +35,8 @@ static bsmm_status count_scales(grid *drawing, int64_t rows, int64_t cols, uint6
 }
 
 /* Finds the size of the scale matrix with its padding. The function tries numbers of rows in
- * ascending order. It takes the first size that needs no further padding and has as many scales as
- * the layout stores for the requested matrix. */
+ * ascending order. The result is the first size that needs no further padding and has as many
+ * scales as the layout stores for the requested matrix. */
 static bool find_padded(grid *drawing) {
     uint64_t count, padded;
     if (count_scales(drawing, drawing->rows, drawing->cols, &count)) return false;

@@ -8,7 +8,7 @@
 
 void cli_interrupt_watch(void);
 bool cli_interrupted(void);
-/* Ends the program by the signal that arrived, if one did. */
+/* If a signal has arrived, ends the program by this signal. */
 void cli_interrupt_finish(void);
 
 #endif

@@ -137,8 +137,8 @@ cli_sums cli_level_sum(const bench_family_level *family, const bsmm_format forma
 }
 
 /* Chooses the stride between the outputs that are checked, so that the check takes about 2^27
- * multiply-adds. The stride is odd, because it then has no common factor with tile sizes that are
- * powers of two, and the check covers every lane of a tile. */
+ * multiply-adds. The stride is odd, so that it has no common factor with tile sizes, which are
+ * powers of two. The check then covers every lane of a tile. */
 static int64_t choose_stride(int64_t outputs, int64_t k) {
     int64_t affordable = ((int64_t)1 << 27) / (k > 0 ? k : 1) + 1;
     return (outputs / affordable + 1) | 1;
@@ -192,7 +192,8 @@ static void describe_plain(const bsmm_matmul_desc *desc, const char *kernel, con
     product->threads = desc->threads;
 }
 
-/* Decodes both operands to fp32. Fails if their memory could not be allocated. */
+/* Decodes both operands to fp32. Fails if the memory for the decoded operands could not be
+ * allocated. */
 static bool decode(plain *p) {
     if (!p->a_values.data || !p->b_values.data || !p->d.data) {
         cli_fail("check: out of memory");

@@ -29,11 +29,12 @@ cli_sums cli_level_sum(const bench_family_level *family, const bsmm_format forma
 typedef bool cli_multiply(const bsmm_matmul_desc *desc, void *context);
 
 /* Measures the error level of a kernel. The function multiplies desc->a by desc->b again with the
- * kernel, into fp32 and without an epilogue. It divides the error of each output by its sum |a||b|
- * and takes the root mean square. The level is this number divided by the same number for fp32
- * sums in the order of the kernel's family, and by the largest such quotient that was measured.
- * *level is NAN if the family was not measured or too few outputs have an error. Returns false
- * after reporting an error. */
+ * kernel, into fp32 and without an epilogue. For each output, the function divides the error by the
+ * sum of |a||b|. The typical error is the root mean square of these quotients. The level is the
+ * kernel's typical error divided by the typical error of fp32 sums in the order of the kernel's
+ * family, and then divided by the largest such ratio that was measured for the family. *level is
+ * NAN if the family was not measured or too few outputs have an error. Returns false after
+ * reporting an error. */
 bool cli_level_run(const bsmm_matmul_desc *desc, const char *kernel, cli_multiply *multiply,
                    void *context, double *level);
 

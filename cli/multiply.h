@@ -10,9 +10,8 @@ typedef struct cli_ran {
 } cli_ran;
 
 /* Copies the operands to the device that *desc names, multiplies them and copies D back. *device is
- * the opened device. If *device is NULL, the function opens the device. The caller closes the
- * device, which keeps the copies until then. On failure, the function prints a message and returns
- * false. */
+ * the opened device. If *device is NULL, the function opens the device. The device keeps the copies
+ * until the caller closes it. On failure, the function prints a message and returns false. */
 bool cli_multiply_on(bench_device **device, const bsmm_matmul_desc *desc, cli_ran *ran);
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Returns the element format in which the file stores the matrix. numpy has no name for bf16, so a
- * .npy file stores bf16 values as f32, which is exact. */
+ * .npy file stores bf16 values as f32. The conversion is exact. */
 static uint32_t stored_elem(const cli_output *output) {
     uint32_t elem = output->matrix.format.elem;
     bool widened = elem == BSMM_ELEM_BF16 && !strcmp(cli_kind_of(output->path), "npy");

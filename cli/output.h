@@ -12,8 +12,8 @@ typedef struct cli_output {
     void *memory;
 } cli_output;
 
-/* Allocates the matrix and checks that the file can be written. If it cannot, the function returns
- * false and the library's error message gives the reason. */
+/* Allocates the matrix and checks that the file can be written. On failure, the function returns
+ * false, and the library's error message gives the reason. */
 bool cli_output_create(cli_output *output, const char *path, const char *dtype, int64_t rows,
                        int64_t cols);
 bool cli_output_write(const cli_output *output);

@@ -4,7 +4,7 @@
 
 #include "command.h"
 
-/* Returns the path of a name in a folder. The caller frees it. */
+/* Returns the path of a name in a folder. The caller frees the path. */
 char *cli_path_join(const char *folder, const char *name);
 bool cli_is_folder(const char *path);
 /* Prints "PATH: cannot WHAT: " and the reason in errno. Returns false. */

@@ -1,5 +1,5 @@
 /* Draws a progress bar on stderr. The bar appears only if stderr is a terminal and the work takes
- * longer than a moment. */
+ * longer than 0.3 seconds. */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 

@@ -26,7 +26,8 @@ static const char *recipe_for(const char *name, bsmm_format to) {
     return NULL;
 }
 
-/* Returns the recipe of the family that is written, or NULL if it has none for the format. */
+/* Returns the recipe of the checkpoint family that the command writes, or NULL if the family has no
+ * recipe for the format. */
 static const char *family_recipe(const quantize_values *options, bsmm_format to) {
     const bool gguf = !strcmp(cli_kind_of(options->transfer.out), "gguf");
     return recipe_for(gguf ? "ggml" : options->family, to);

@@ -1,5 +1,5 @@
-/* The options --format, --tensor, --recipe and --family of `bsmm quantize`. Together they decide
- * the format of each weight. */
+/* Parses the options --format, --tensor, --recipe and --family of `bsmm quantize`, which together
+ * decide the format of each weight. */
 #ifndef CLI_QUANTIZE_CHOICE_H
 #define CLI_QUANTIZE_CHOICE_H
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Returns a copy of a matrix's description with one row more and with new memory for the elements.
- * The block, if there is one, still is the whole matrix. */
+ * If the matrix has a scale, one block still covers the whole copy. */
 static bsmm_matrix taller(const bsmm_matrix *matrix, const char **why) {
     bsmm_matrix copy = *matrix;
     copy.rows++;

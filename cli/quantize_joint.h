@@ -5,8 +5,8 @@
 
 #include "command.h"
 
-/* Quantizes `source` to `target`, for example quantize_fill of a command. Returns the reason of a
- * failure, or NULL. */
+/* The type of a function that quantizes `source` to `target`. Returns the reason of a failure, or
+ * NULL. */
 typedef const char *quantize_fill(const void *context, const bsmm_matrix *source,
                                   const bsmm_matrix *target);
 

@@ -30,8 +30,8 @@ cli_report *cli_report_open(bool json) {
 void cli_report_sum(bsmm_quantize_report *sum, const bsmm_quantize_report *part) {
     sum->signal += part->signal;
     sum->noise += part->noise;
-    /* A NaN error stays the largest error, whichever matrix of the weight it comes from. fmax
-       would lose the NaN. */
+    /* If the error of any matrix of the weight is NaN, the largest error is NaN. fmax would lose
+     * the NaN. */
     if (!isnan(sum->max_error) && !(part->max_error <= sum->max_error))
         sum->max_error = part->max_error;
     sum->clipped += part->clipped * (double)part->count;

@@ -54,7 +54,8 @@ static void note_fault(int number, siginfo_t *info, void *context) {
     if (ours && mmap((void *)page, bytes, PROT_READ, flags, -1, 0) != MAP_FAILED)
         atomic_store(&shrunk, path);
     else
-        /* The address is not in a mapped file, so repeating the access now ends the program. */
+        /* The address is not in a mapped file. With the default handler, the access is repeated and
+         * ends the program. */
         signal(number, SIG_DFL);
     errno = error;
 }

@@ -7,8 +7,8 @@
 
 #include "command.h"
 
-/* Announces that the program is opening the file at `path`, which may shrink meanwhile. NULL means
- * that the program is opening no file. */
+/* Tells the signal handler that the program is opening the file at `path`, because the file may
+ * shrink meanwhile. NULL means that the program has finished opening. */
 void cli_shrink_opening(const char *path);
 /* These functions start and stop watching the mappings of an open bsmm_file, because another
  * program may shorten the mapped files. */

@@ -1,5 +1,6 @@
-/* Declares look-ups that the library's tables do not offer. They find table entries by name, names
- * of scale formats and layouts by number, and the neighbors of a value in an element format. */
+/* Declares look-ups that the library's tables do not offer. The functions find table entries by
+ * name, names of scale formats and layouts by number, and the neighbors of a value in an element
+ * format. */
 #ifndef CLI_TABLES_H
 #define CLI_TABLES_H
 

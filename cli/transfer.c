@@ -81,7 +81,8 @@ static bool fill_slice(cli_job *job, const cli_step *what, int64_t slice) {
         cli_fail_library(what->weight.name);
         return false;
     }
-    /* A weight in blocks of GGUF has no memory in the file, so it is computed elsewhere first. */
+    /* A weight in blocks of a ggml type has scales between its elements, so the matrix is first
+     * computed in other memory and then packed into the file. */
     void *blocks = target.data || !target.data_bytes ? NULL : cli_matrix_allocate(&target);
     const char *why = what->action == CLI_KEEP_WEIGHT
                           ? cli_reason(bsmm_convert(&source.matrix, &target))

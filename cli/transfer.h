@@ -6,8 +6,8 @@
 
 #include "calibration.h"
 
-/* Holds the options that the commands quantize, dequantize and convert share. It is the first
- * field of each command's values. */
+/* Holds the options that the commands quantize, dequantize and convert share. The struct is the
+ * first field of each command's values. */
 typedef struct cli_transfer_values {
     const char *out;
     cli_list include, exclude;
@@ -53,19 +53,19 @@ typedef struct cli_transfer {
      * failure, the function prints a message and returns false. */
     bool (*describe)(const void *options, const bsmm_file *file, const bsmm_weight *weight,
                      cli_target *target);
-    /* The command calls this function once, after it has called `describe` for all weights. It may
-       be NULL. */
+    /* The command calls this function once, after it has called `describe` for all weights. The
+     * pointer may be NULL. */
     void (*planned)(const void *options, const bsmm_file *file);
-    /* The command calls this function before it computes the matrices of a weight, if the output
-     * is a folder. It may be NULL. Returns NULL on success, otherwise the reason for the failure.
-     */
+    /* The command calls this function before it computes the matrices of a weight, if the output is
+     * a folder. The pointer may be NULL. Returns NULL on success, otherwise the reason for the
+     * failure. */
     const char *(*prepare)(const struct cli_transfer *transfer, const bsmm_file *file,
                            const bsmm_weight *weight);
     /* Computes the elements and scales of the matrix `target` from the matrix `source`. Returns
      * NULL on success, otherwise the reason for the failure. */
     const char *(*fill)(const void *options, const bsmm_matrix *source, const bsmm_matrix *target);
-    /* The command calls this function after it has written the last matrix of a weight. It may be
-     * NULL. */
+    /* The command calls this function after it has written the last matrix of a weight. The pointer
+     * may be NULL. */
     void (*finish)(const void *options, const bsmm_weight *weight);
 } cli_transfer;
 
@@ -136,7 +136,7 @@ typedef struct cli_transfer_result {
 } cli_transfer_result;
 
 /* Tells whether the command changes a weight. A broken weight counts as quantized. If the command
- * copied it unchanged, users would believe that it was converted. */
+ * copied a broken weight unchanged, users would believe that the weight was converted. */
 bool cli_transfer_selects(const cli_transfer *transfer, const bsmm_file *file,
                           const bsmm_weight *weight, bool broken);
 /* Copies the model at path `in` to the output file or folder (folder.h). On failure, the function

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Copies the metadata of a GGUF file to another one. Programs that read GGUF need it, so the input
- * must be a GGUF file too. */
+/* Copies the metadata of a GGUF file to another one. Programs that read GGUF need the metadata, so
+ * the input of a GGUF output must be a GGUF file too. */
 static bool copy_gguf_metadata(const cli_job *job, bsmm_writer *writer, const char *out) {
     const char *kind = bsmm_file_kind(job->file);
     if (strcmp(kind, "gguf") != 0) {
@@ -161,8 +161,8 @@ static bool change_weight(cli_job *job, uint64_t index, const bsmm_weight *weigh
 }
 
 /* Copies an unchanged weight by adding it to the writer as a weight, so that the output gets the
- * metadata that declares it. If the writer cannot write the weight's family, other code copies the
- * tensors one by one. Outside of GGUF files, blocks of a ggml type are decoded first. */
+ * metadata that declares the weight. If the writer cannot write the weight's family, other code
+ * copies the tensors one by one. Outside of GGUF files, blocks of a ggml type are decoded first. */
 static void keep_weight(cli_job *job, uint64_t index, const bsmm_weight *weight) {
     bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
     bool ggml = cli_is_ggml(weight);

@@ -8,23 +8,23 @@
 bool cli_same_format(bsmm_format a, bsmm_format b);
 /* Returns the name of format number `index`, or NULL after the last one. */
 const char *cli_whole_at(uint32_t index);
-/* Reads the name of a preset, an element format or one of these formats. In the latter, the block
- * sizes that depend on the weight are 0. Fails like cli_parse_format. */
+/* Reads the name of a preset, of an element format, or of a format with one scale for a row or
+ * weight. Block sizes that depend on the weight become 0. Fails like cli_parse_format. */
 bool cli_parse_weight_format(const char *text, bsmm_format *format);
 /* Tells whether a block size of the format depends on the weight. */
 bool cli_is_whole(bsmm_format format);
 /* Returns the format of a weight of this size. */
 bsmm_format cli_whole_format(bsmm_format format, int64_t rows, int64_t cols);
-/* Returns the name of a format, which may be one of these formats, for a weight of this size. The
- * result is "custom" if the format has no name. */
+/* Returns the name of a format for a weight of this size. The format may have one scale for a row
+ * or for the whole weight. The result is "custom" if the format has no name. */
 const char *cli_whole_name(bsmm_format format, int64_t rows, int64_t cols);
 /* Returns the name of the format in which a file stores a weight. Two formats may have the same
- * blocks for a weight of this size. The shape of the scale tensor then decides which name is right.
- */
+ * blocks for a weight of this size. In that case the shape of the scale tensor decides which name
+ * is right. */
 const char *cli_stored_name(const bsmm_file *file, uint64_t index, const bsmm_weight *weight);
-/* Returns the name under which a checkpoint family stores a matrix of the format `format`. This is
- * usually `name`. A family that has fp8_block128 stores a matrix of one block of 128 x 128 elements
- * as fp8_block128. */
+/* Returns the name under which a checkpoint family stores a matrix of the format `format`. The
+ * result is usually `name`. A family that has fp8_block128 stores a matrix of one block of 128 x
+ * 128 elements as fp8_block128. */
 const char *cli_written_name(const char *family, const char *name, bsmm_format format);
 
 #endif

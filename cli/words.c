@@ -50,7 +50,7 @@ static uint32_t count_words(cli_words *words) {
     return count;
 }
 
-/* Returns the names of all presets, followed by the names of the element formats that a matrix can
+/* Returns name number `index` of the presets, followed by the element formats that a matrix can
  * have. */
 static const char *format_at(uint32_t index) {
     uint32_t presets = count_words(preset_at);
@@ -88,7 +88,8 @@ static const char *local_device_at(uint32_t index) {
 }
 
 /* Gets the explanation of kernel number `index`, which contains the kernel's name. bsmm_explain
- * needs a product, but the names do not depend on it, so the function passes any valid product. */
+ * needs a product, but the names are the same for every product, so the function passes any valid
+ * product. */
 static bool explain(uint32_t index, bsmm_explanation *explanation) {
     bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
     matrix.format.elem = BSMM_ELEM_F32;
