@@ -14,8 +14,8 @@ typedef struct bench_copies {
     size_t count;
 } bench_copies;
 
-/* Returns the number of copies of an operand of `bytes` bytes. It is 1 if `cold` is false.
- * Otherwise it is at least 2 and so large that all copies together have 256 MiB. */
+/* Returns the number of copies of an operand of `bytes` bytes. The result is 1 if `cold` is false.
+ * Otherwise the result is at least 2 and so large that all copies together have 256 MiB. */
 size_t bench_copies_count(uint64_t bytes, bool cold);
 
 /* Allocates memory for `count` copies. The caller then fills the first copy and calls

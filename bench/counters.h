@@ -11,7 +11,8 @@ enum {
     BENCH_COUNTERS,
     /* bench keeps the counters of this number of launches of one product. */
     BENCH_COUNTED_LAUNCHES = 8,
-    /* The lines of source of a launch whose waits bench keeps, and the causes of waits. */
+    /* bench keeps the waits at this number of source lines of a launch. BENCH_WAITS is the number
+     * of causes of waits. */
     BENCH_COUNTED_LINES = 10,
     BENCH_WAITS = BENCH_COUNTER_wait_issue - BENCH_COUNTER_wait_memory + 1
 };

@@ -87,15 +87,15 @@ typedef struct bench_device_kind {
     void (*forget)(void *state, bench_graph *graph);
 
     /* Returns the counters of launch number `launch` of the work that was timed last. The numbers
-     * begin with 0 and exclude copies. Returns false after the last launch. It is NULL if the
-     * device has no counters. */
+     * begin with 0 and exclude copies. Returns false after the last launch. The pointer is NULL if
+     * the device has no counters. */
     bool (*count)(void *state, size_t launch, bench_counters *counters);
 
-    /* count_opcodes makes devices of this kind count the opcodes that they execute. It must be
-     * called before such a device is opened. get_opcode gives opcode number `number` and how often
-     * it was executed. get_opcode returns 1 if tests with kernels of other projects execute the
-     * opcode too, 0 if only tests of bsmm do, and -1 after the last opcode. Both functions are NULL
-     * for devices that are not simulated or cannot count. */
+    /* count_opcodes makes devices of this kind count the opcodes that they execute. bench must call
+     * count_opcodes before it opens such a device. get_opcode gives opcode number `number` and how
+     * often it was executed. get_opcode returns 1 if tests with kernels of other projects execute
+     * the opcode too, 0 if only tests of bsmm do, and -1 after the last opcode. Both functions are
+     * NULL for devices that are not simulated or cannot count. */
     void (*count_opcodes)(void);
     int (*get_opcode)(unsigned number, const char **opcode, uint64_t *count);
 
@@ -138,8 +138,8 @@ typedef struct bench_device {
 } bench_device;
 
 /* bench_device_open opens a device and makes it the current device of this thread. If there is no
- * such device, it returns NULL, and bench_device_error() returns the reason. bench_device_close
- * frees everything. */
+ * such device, bench_device_open returns NULL, and bench_device_error() returns the reason.
+ * bench_device_close frees everything. */
 bench_device *bench_device_open(const char *name);
 void bench_device_close(bench_device *device);
 
@@ -148,12 +148,12 @@ const char *bench_device_error(void);
 
 void *bench_device_stream(const bench_device *device);
 
-/* Returns the number of sets of `bytes` bytes that are together four times as large as the
- * device's cache. It is from 4 to 1024, or 1 if the device is simulated. The device must not be
- * the host. */
+/* Returns the number of sets of `bytes` bytes that are together four times as large as the device's
+ * cache. The result is from 4 to 1024, or 1 if the device is simulated. The device must not be the
+ * host. */
 size_t bench_device_sets(const bench_device *device, uint64_t bytes);
 
-/* Returns the number of repetitions of a measurement. It is `wanted`, or 1 if the device is
+/* Returns the number of repetitions of a measurement. The result is `wanted`, or 1 if the device is
  * simulated. */
 int bench_device_repeats(const bench_device *device, int wanted);
 

@@ -79,9 +79,9 @@ void bench_hip_release(void *state, void *memory) {
     ((gpu_state *)state)->free(memory);
 }
 
-/* Copies host memory to the device. The driver's call may return before its last bytes arrive. The
- * stream of bench does not wait for them, because the copy is in the default stream, so this
- * function waits. */
+/* Copies host memory to the device. The driver's copy call may return before the last bytes arrive.
+ * The copy is in the default stream, for which bench's stream does not wait. This function
+ * therefore waits until the copy is complete. */
 bool bench_hip_write(void *state, void *to, const void *from, uint64_t bytes) {
     gpu_state *hip = state;
     return CALL(hip, to_device, to, from, bytes) && CALL(hip, stream_wait, NULL);

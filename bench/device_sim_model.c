@@ -79,7 +79,8 @@ bool bench_sim_count(const bench_sim_model *model, int matrix_units, size_t laun
     return true;
 }
 
-/* The simulators count opcodes if this variable is set. With an empty value they write no file. */
+/* The simulators count opcodes if this environment variable is set. If its value is empty, the
+ * simulators write no file. */
 void bench_sim_count_opcodes(void) {
     setenv("BSMM_SIM_FIDELITY", "", 0);
 }

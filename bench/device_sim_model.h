@@ -24,8 +24,8 @@ bool bench_sim_find_model(bench_sim_model *model, const char *library);
 bool bench_sim_count(const bench_sim_model *model, int matrix_units, size_t launch,
                      bench_counters *c);
 
-/* Makes the simulators count the opcodes that they execute. It must be called before a simulator
- * loads kernels. */
+/* Makes the simulators count the opcodes that they execute. bench must call this function before a
+ * simulator loads kernels. */
 void bench_sim_count_opcodes(void);
 /* Implements get_opcode (device.h) for devices of the simulator `library`. */
 int bench_sim_get_opcode(const char *library, unsigned number, const char **opcode,

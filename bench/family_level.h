@@ -20,9 +20,9 @@ typedef struct bench_family_level {
      * segment ends at the latest with a scale block of A or B. 0 means that there are no segments.
      */
     int64_t segment;
-    /* If not 0, the segments above are only for fp32 scales. Without such scales, K is divided into
-     * segments of nearly equal length, a multiple of 128, of at most `chunk` elements if B has
-     * elements of at most 8 bits, else of at most `wide_chunk`. */
+    /* If `chunk` is not 0, `segment` applies only to operands with fp32 scales. For other operands,
+     * K is divided into segments of nearly equal length, a multiple of 128, of at most `chunk`
+     * elements if B has elements of at most 8 bits, else of at most `wide_chunk`. */
     int64_t chunk, wide_chunk;
     bool total_in_double; /* True if the kernel adds the sums of the segments in double. */
     /* True if the kernel divides K among thread blocks when D has few tiles. Sums of the parts have

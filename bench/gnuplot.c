@@ -96,8 +96,8 @@ static const char *draw(const char *path, bench_gnuplot_put *put, const void *co
     return drawn ? NULL : "gnuplot failed";
 }
 
-/* Writes a gnuplot script FILE.gp. It draws FILE.svg in the folder in which gnuplot runs, even on
- * another machine. */
+/* Writes a gnuplot script FILE.gp. The script draws FILE.svg in the folder in which gnuplot runs,
+ * even on another machine. */
 static const char *keep_script(const char *path, bench_gnuplot_put *put, const void *context) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     int stem = (int)(strlen(name) - strlen("gp"));

@@ -159,7 +159,8 @@ static void summarize(bench *b, bench_result *result) {
 }
 
 /* Sets the ceiling of a GEMM, which is the peak rate of the arithmetic unit. If the runs read B
- * from memory, and the measured bandwidth allows only a lower rate, the ceiling is that rate. */
+ * from memory, and the measured bandwidth allows only a lower rate, the ceiling is the lower rate.
+ */
 void bench_measure_limit(const bench_ceilings *run, bench_result *result) {
     result->ceiling = result->unit = result->probe->name;
     result->ceiling_rate = result->unit_rate = run->best[BENCH_UNIT];

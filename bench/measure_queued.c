@@ -105,8 +105,8 @@ static const char *pack(bench *b) {
 }
 
 /* Returns the error bound for the validation of D. The documented bound of a fast kernel is very
- * loose for random data. The validation therefore requires the bound of the exact FP8 kernels
- * (docs/NUMERICS.md) of fast kernels too. */
+ * loose for random data. The validation therefore requires that fast kernels, too, stay within the
+ * bound of the exact FP8 kernels (docs/NUMERICS.md). */
 static double bound_of(const bench *b) {
     bsmm_explanation row = BSMM_INIT(bsmm_explanation);
     bsmm_matmul_desc desc = bench_job_describe(b->job, &b->m);
@@ -255,9 +255,9 @@ static const char *estimate(const bench *b, bench_queued_result *all) {
     return NULL;
 }
 
-/* Returns the GEMM variant of the other library (peer) whose rate is the ceiling. It is the first
- * variant whose elements have at least as many bits as those of A and B, else the variant with the
- * widest elements. Returns NULL if no variant is suitable. */
+/* Returns the GEMM variant of the other library (peer) whose rate is the ceiling. The result is the
+ * first variant whose elements have at least as many bits as the elements of A and B, else the
+ * variant with the widest elements. Returns NULL if no variant is suitable. */
 static const bench_queued_way *ceiling_way(const bench *b) {
     const bench_queued_peer *peer = peer_of(b);
     uint32_t bits = bench_elem_bits(b->job->a.elem), of_b = bench_elem_bits(b->job->b.elem);
@@ -300,8 +300,9 @@ void bench_queued_limit(const bench_ceilings *run, bench_queued_result *result) 
     ours->ceiling = ours->unit = result->way ? result->way->name : result->sheet;
     ours->ceiling_rate = ours->unit_rate;
     double copy = result->copy_rate * ours->intensity;
-    /* With few rows of A, memory limits the GEMM, so the ceiling is the rate of copying. The
-     * peer's GEMM is no ceiling then, because its wider operands have more bytes. */
+    /* With few rows of A, memory limits the GEMM, so the ceiling is the rate of copying. In that
+     * case the peer's GEMM is no ceiling, because the peer's operands have wider elements and thus
+     * more bytes. */
     if (copy >= ours->ceiling_rate && !result->few_rows) return;
     ours->ceiling = "copy";
     ours->ceiling_rate = copy;

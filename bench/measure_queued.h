@@ -15,7 +15,8 @@ typedef struct bench_queued_job {
 } bench_queued_job;
 
 typedef struct bench_queued_result {
-    /* Its `ceiling` is the name of a peer's GEMM, the text in `sheet`, or "copy". */
+    /* The field `ceiling` of this result is the name of a peer's GEMM, the text in `sheet`, or
+     * "copy". */
     bench_result ours;
     /* The name of the data sheet's peak for the arithmetic unit in use, such as "h200_sheet". */
     char sheet[32];

@@ -112,7 +112,8 @@ static bool load_functions(void *library, int of_major) {
     return true;
 }
 
-/* Loads oneDNN. It takes its number of threads from OpenMP, where bench has set it. */
+/* Loads oneDNN. oneDNN takes its number of threads from OpenMP, and bench has set OpenMP's number.
+ */
 static bool load(void *library, int threads, char *version, size_t size) {
     (void)threads;
     if (!load_functions(library, 0)) return false;

@@ -15,8 +15,8 @@ typedef struct bench_shape {
     bool cold;
 } bench_shape;
 
-/* Describes a peer, i.e. another library. Its state is global, so it can be prepared for only one
- * shape at a time. */
+/* Describes a peer, i.e. another library. A peer has global state, so bench can prepare it for only
+ * one shape at a time. */
 typedef struct bench_peer {
     const char *name;  /* The peer's key in JSON output, such as "openblas". */
     const char *title; /* The heading of the peer's column in a table, such as " sgemm". */

@@ -22,13 +22,13 @@ typedef struct bench_probe {
  * measure a unit, the last available one is the fastest. */
 const bench_probe *bench_probe_at(uint32_t index);
 
-/* Returns the fastest available probe of an arithmetic unit. If the processor lacks the unit, it
- * returns the fastest probe of the unit "f32". */
+/* Returns the fastest available probe of an arithmetic unit. If the processor lacks the unit, the
+ * function returns the fastest probe of the unit "f32". */
 const bench_probe *bench_probe_of(const char *unit);
 
-/* Returns the fastest probe of an arithmetic unit, or the probe of the unit "f32" if that is
+/* Returns the fastest probe of an arithmetic unit, or the probe of the unit "f32" if the latter is
  * faster. On some processors, bf16 dot products are slower than f32 multiply-adds, which can
- * compute the same. The function measures both probes. */
+ * compute the same sums. The function measures both probes. */
 const bench_probe *bench_probe_ceiling(const char *unit);
 
 /* Runs a probe once on `threads` threads, which takes about 2 ms. Returns its operations per

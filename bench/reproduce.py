@@ -82,8 +82,8 @@ CONVERSIONS = tuple(
 CONVERSION_SHARE = 0.60
 
 
-# Environment variables for OpenBLAS on a processor that it does not know. It would use SSE kernels
-# there although the processor has AVX-512.
+# Environment variables for OpenBLAS on a processor that it does not know. Without this variable,
+# OpenBLAS would use SSE kernels there, although the processor has AVX-512.
 UNKNOWN = {"OPENBLAS_CORETYPE": "SapphireRapids"}
 peer_environment = {}
 

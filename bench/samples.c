@@ -6,7 +6,8 @@
 static const double round_seconds = 0.02;
 
 /* After two threads wake from sleep, they may share a processor for up to warm_seconds, until the
- * scheduler moves one of them. This hardly affects a run of at least long_seconds. */
+ * scheduler moves one of them. The shared processor hardly affects the time of a run of at least
+ * long_seconds. */
 static const double warm_seconds = 0.05, long_seconds = 1;
 
 bsmm_status bench_samples_add(bench_samples *s, double value) {

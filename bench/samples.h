@@ -24,12 +24,12 @@ void bench_samples_destroy(bench_samples *samples);
 bsmm_status bench_time(bsmm_status (*run)(void *context, size_t turn), void *context, int threads,
                        bench_samples *seconds);
 
-/* Returns true if work that began at time `began` is warm. The scheduler has then had time to move
- * the threads to separate processors. */
+/* Returns true if work that began at time `began` is warm. Work is warm if the scheduler has had
+ * time to move the threads to separate processors. */
 bool bench_is_warm(double began, int threads);
 
-/* Waits until the idle threads of OpenMP and OpenBLAS sleep. They poll for up to 2^26 cycles after
- * their last work, which would disturb the next measurement. */
+/* Waits until the idle threads of OpenMP and OpenBLAS sleep. Idle threads poll for up to 2^26
+ * cycles after their last work, and the polling would disturb the next measurement. */
 void bench_settle(void);
 
 double bench_now(void); /* Returns the time in seconds since an arbitrary moment. */

@@ -68,7 +68,7 @@ def unit(a, b):
     return "fp8" if a in ("fp8_group128", TOKEN) and b in FP8_WEIGHTS else "bf16"
 
 
-# ---- cells ----
+# ---- the list of cells ----
 
 
 def shapes():
@@ -118,7 +118,7 @@ def command_cells(options):
         print(*pair, m, n, k)
 
 
-# ---- run ----
+# ---- the timing of cells on a device ----
 
 
 def commit():
@@ -160,7 +160,7 @@ def command_run(options):
     print(f"{len(done_cells(results))} cells in {results}")
 
 
-# ---- report ----
+# ---- the report of measured times ----
 
 
 def read(paths):

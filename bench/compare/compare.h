@@ -50,8 +50,8 @@ typedef struct session {
     size_t compared, refused, choices, different;
 } session;
 
-/* Opens both builds and matches their kernels. If that fails, it prints the reason and returns
- * false. */
+/* Opens both builds and matches their kernels. On failure, the function prints the reason and
+ * returns false. */
 bool session_open(session *s, const options *o);
 
 /* Allocates device memory with a copy of `from`. If `from` is NULL, the memory is uninitialized. */
@@ -112,8 +112,8 @@ bool matrix_make(session *s, const operand_shape *o, int64_t rows, int64_t cols,
 void matrix_free(bsmm_matrix *host);
 
 void shape_print(const product_shape *s, FILE *to);
-/* Makes a GEMM with filled operands. Returns false if its description breaks a rule of the
- * library, because nothing can be compared then. */
+/* Makes a GEMM with filled operands. Returns false if the description of the GEMM breaks a rule of
+ * the library, because then there is nothing to compare. */
 bool product_make(session *s, const product_shape *shape, product *p);
 void product_free(session *s, product *p);
 

@@ -10,7 +10,8 @@ enum {
     SAMPLES = LLM_BATCH /
               SAMPLE, /* Counts the tokens of a window for which the divergence is computed. */
     DECODED = 48,     /* Counts the tokens of the measured answer. */
-    FEW_DECODED = 4   /* Counts them on a simulated device, which is slow. */
+    /* Counts the tokens of the measured answer on a simulated device, which is slow. */
+    FEW_DECODED = 4
 };
 
 size_t reference_count(const llm_ids *text, int64_t vocabulary) {
@@ -95,8 +96,8 @@ static void watch_product(llm_state *s, const llm_product *p, const llm_weight *
     if (watched) *error = fmax(*error, product_error(p, w, rows, y));
 }
 
-/* Measures how fast the model reads a window and answers it. The errors of products are checked
- * before the clock starts. */
+/* Measures how fast the model reads a window of tokens and writes an answer. The errors of products
+ * are checked before the clock starts. */
 static void measure_speed(llm_state *s, const int32_t *tokens, model_score *score) {
     s->watch = watch_product;
     s->watch_context = &score->error;
