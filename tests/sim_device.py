@@ -1,4 +1,4 @@
-"""What the tests of both simulators share: a device whose driver they call through ctypes."""
+"""Defines a device whose driver is called through ctypes. The tests of both simulators use it."""
 import ctypes
 import os
 
@@ -10,8 +10,9 @@ class Error(Exception):
 
 
 class Device:
-    """A device of a driver. A subclass gives the path of the driver's library, the type of an address, and the
-    names of the functions that allocate memory, copy to and from it, and free it. $SIM_LIBRARY replaces the path."""
+    """Represents a device of a driver. A subclass gives the path of the driver's library, the type of an address,
+    and the names of the functions that allocate memory, copy to and from it, and free it. $SIM_LIBRARY replaces
+    the path."""
     Error = Error
 
     def __init__(self, arch):

@@ -1,10 +1,10 @@
-"""Checks the two lists of who vouches for the opcodes of a simulator. One list, vouched.def in the simulator's folder, has
-the opcodes that tests with code or documents of other projects execute. The other list, in docs/notes, has the rows of the
-simulator's tables that none of these opcodes has. run_sim.sh keeps the opcodes that a test has executed in
-FOLDER/ARCH/TEST.fidelity. A test that vouches only for some of them writes their names to FOLDER/ARCH/TEST.agreed.
-tests/sim_*/test_vouched.py call main(). SIM_LIBRARY names the simulator:
-       test_vouched.py all FOLDER/all           fails if a list claims what the tests did not show
-       test_vouched.py --write all FOLDER/all   makes the lists anew"""
+"""Checks the two lists that say which tests vouch for the opcodes of a simulator. One list, vouched.def in the
+simulator's folder, has the opcodes that tests with code or documents of other projects execute. The other list,
+in docs/notes, has the rows of the simulator's tables that none of these opcodes has. run_sim.sh keeps the
+opcodes that a test has executed in FOLDER/ARCH/TEST.fidelity. A test that vouches for only some of these opcodes
+writes the names of those opcodes to FOLDER/ARCH/TEST.agreed. tests/sim_*/test_vouched.py call main().
+SIM_LIBRARY names the simulator: test_vouched.py all FOLDER/all fails if a list claims what the tests did not
+show test_vouched.py --write all FOLDER/all makes the lists anew"""
 import ctypes
 import os
 import pathlib

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests that tools/check-abidiff.py names each change that breaks programs linked with an earlier
-library, and accepts additions. Tests the same of tools/check-exports.sh for symbol versions.
+library, and accepts additions. Also tests that tools/check-exports.sh names missing functions and
+wrong symbol versions.
 
 usage: test_abidiff.py ROOT LIBRARY"""
 import re

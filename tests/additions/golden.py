@@ -18,7 +18,7 @@ def f32(value):
 
 def encode(value):
     """Returns the code of the made-up format e1m2 nearest to a value, with ties to even and
-    saturation. It returns 0xFF for NaN, which e1m2 lacks."""
+    saturation. The function returns 0xFF for NaN, which e1m2 lacks."""
     if math.isnan(value):
         return 0xFF
     sign = 8 if math.copysign(1, value) < 0 else 0

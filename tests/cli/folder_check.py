@@ -36,7 +36,8 @@ def config_of(folder):
 
 
 def check_compressed(folder, source):
-    """compressed-tensors: nvfp4, but mxfp8 for down_proj; fused weights share their global scale."""
+    """Checks a folder of compressed-tensors with weights in nvfp4, except down_proj in mxfp8.
+    Fused weights must share their global scale."""
     got, before = read(folder), tensors_of(source / "model.safetensors")
     config = config_of(folder)
     quantization = config.pop("quantization_config")
@@ -69,7 +70,8 @@ def check_method(folder, method):
 
 
 def check_scheme(folder, name, strategy, scale):
-    """One scheme for all layers that quantizes weights only; `scale` is the up_proj's dtype and shape."""
+    """Checks that one scheme quantizes the weights of all layers, and no inputs. `scale` is the dtype
+    and shape of up_proj's scale."""
     quantization = config_of(folder)["quantization_config"]
     (group,) = quantization["config_groups"].values()
     assert quantization["format"] == group["format"] == str(name) and group["targets"] == ["Linear"], quantization
@@ -80,7 +82,8 @@ def check_scheme(folder, name, strategy, scale):
 
 
 def check_shared(folder, source):
-    """fp8_tensor: fused weights share the scale (largest magnitude / 448 in fp32), and codes are rounded by it."""
+    """Checks fp8_tensor. Fused weights share the scale (largest magnitude / 448 in fp32), and their codes are
+    the values divided by this scale, rounded."""
     got, before = read(folder), tensors_of(source / "model.safetensors")
     values = lambda name: model_values.plain(before[name][0], before[name][2])
     for layer in range(2):
@@ -98,7 +101,8 @@ def check_shared(folder, source):
 
 
 def check_experts(folder, source):
-    """Fused experts in mxfp4, whose values are near those of the source in each row of each expert; a plain router."""
+    """Checks that fused experts are in mxfp4, with values near those of the source, and that the router is
+    unchanged."""
     got, before = read(folder), tensors_of(source / "model.safetensors")
     assert got["model.layers.0.mlp.gate.weight"] == before["model.layers.0.mlp.gate.weight"], "the router"
     assert got["model.layers.0.mlp.experts.gate_up_proj_bias"][0] == "F32", "the bias"
@@ -195,7 +199,7 @@ def check_plain(folder, source):
 
 
 def check_poison(path):
-    """Gives the k_proj of layer 0 a NaN, which is no check but needs the same header."""
+    """Writes a NaN into the k_proj of layer 0 of a model. The function checks nothing."""
     data = bytearray(path.read_bytes())
     size = struct.unpack("<Q", data[:8])[0]
     begin = json.loads(data[8:8 + size])["model.layers.0.self_attn.k_proj.weight"]["data_offsets"][0]

@@ -11,7 +11,8 @@ from model_values import Gguf, gguf_tensor, stored
 
 
 def packed(codes, columns, group, scales, blocks):
-    """Packs codes as ggml does: `blocks` scales, and then for each the codes as low and high nibbles."""
+    """Packs codes as ggml does. Each super-block has the scales of `blocks` blocks, followed by the
+    codes of these blocks as low and high nibbles."""
     out, half = b"", group // 2
     assert columns % (group * blocks) == 0
     for block in range(0, len(codes) // group, blocks):

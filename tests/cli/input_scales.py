@@ -37,7 +37,8 @@ def codes(count, least, end):
 
 
 def nvfp4(name, scale=None, rows=64, cols=64):
-    """A weight of ModelOpt in nvfp4, with an input scale (dtype, shape, bytes) or none."""
+    """Returns the tensors of a ModelOpt weight in nvfp4, with an input scale (dtype, shape,
+    bytes) or none."""
     tensors = {f"{name}.weight": ("U8", [rows, cols // 2], codes(rows * cols // 2, 0, 256)),
                f"{name}.weight_scale": ("F8_E4M3", [rows, cols // 16], codes(rows * cols // 16, 0x20, 0x60)),
                f"{name}.weight_scale_2": ("F32", [], f32(0.5))}
@@ -45,7 +46,8 @@ def nvfp4(name, scale=None, rows=64, cols=64):
 
 
 def fp8(name, rows, cols, scale=None):
-    """A weight of ModelOpt in FP8, with an input scale (dtype, shape, bytes) or none."""
+    """Returns the tensors of a ModelOpt weight in FP8, with an input scale (dtype, shape, bytes)
+    or none."""
     tensors = {f"{name}.weight": ("F8_E4M3", [rows, cols], codes(rows * cols, 0x10, 0x70)),
                f"{name}.weight_scale": ("F32", [], f32(0.25))}
     return tensors | ({f"{name}.input_scale": scale} if scale else {})

@@ -12,7 +12,8 @@ NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "
 
 
 class Tensor:
-    """The values of a tensor, and for each value the largest magnitude of its block."""
+    """Holds the values of a tensor, and for each value the largest magnitude that its block can
+    represent."""
 
     def __init__(self, shape, values, limits=None):
         self.shape, self.values = tuple(shape), values
@@ -50,7 +51,7 @@ def scaled(shape, elements, most, scales):
                   [abs(most * scales[i // block]) for i in range(len(elements))])
 
 
-# ---- safetensors ----
+# ---- the reader of safetensors files ----
 
 
 def stored(path):
@@ -93,11 +94,12 @@ def safetensors_values(tensors):
     return found
 
 
-# ---- GGUF ----
+# ---- the reader of GGUF files ----
 
 
 class Gguf:
-    """A GGUF file: the bytes of its metadata, and name -> (type, shape from the outermost, bytes)."""
+    """Holds a GGUF file: the bytes of its metadata, and a map of names to (type, shape from the
+    outermost dimension, bytes)."""
 
     def __init__(self, path):
         self.data, self.at = pathlib.Path(path).read_bytes(), 4

@@ -1,8 +1,7 @@
 """Checks the drawings of bsmm bench --plot.
 
-usage: plot.py WHERE ONE.svg SWEEP.svg
-ONE.svg is the drawing of a single shape, SWEEP.svg of several. WHERE is the begin of the second
-title, which ends with today's date."""
+usage: plot.py WHERE ONE.svg SWEEP.svg ONE.svg is the drawing of a single shape, SWEEP.svg of
+several. WHERE is the beginning of the second title, which ends with today's date."""
 
 import datetime
 import re

@@ -9,9 +9,8 @@ fail() {
 }
 
 # usage: expect STATUS ARGUMENT...
-#
-# It runs bench and fails if the exit status is not STATUS. The output is left in $out and the
-# messages in $err.
+# The function runs bench and fails if the exit status is not
+# STATUS. Then $out has the output, and $err has the messages.
 err_file=$(mktemp)
 trap 'rm -rf "$err_file" "$err_file".d' EXIT
 expect() {
@@ -125,9 +124,10 @@ contains "$out" "peer openblas: none (/nonexistent/libopenblas.so cannot be load
 contains "$out" "peer onednn_bf16: none (BSMM_BENCH_ONEDNN is empty)"
 BSMM_BENCH_OPENBLAS=
 
-# The times of a simulated GPU come from a model. They are marked, and the same in every run.
-# A place is a line of source if the kernels have line tables, else an instruction. Kernels whose
-# names contain `product` multiply; an empty name means all kernels.
+# The times of a simulated GPU come from a model. The output marks such times, and they are the same
+# in every run. In each row below, `place` is the kind of place where waves wait: a source line if
+# the kernels have line tables, else an instruction. `product` is a part of the names of the kernels
+# that multiply; if `product` is empty, all kernels multiply.
 while read -r device format place product; do
     "$BSMM" devices | grep -q "^$device " || continue
     explained=$("$BSMM" explain --device "$device" --format "$format" -M 64 -N 64 -K 128 2>&1)

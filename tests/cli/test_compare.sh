@@ -5,7 +5,8 @@ tests=$(cd "$(dirname "$0")" && pwd)
 source "$tests/scratch.sh"
 export PYTHONDONTWRITEBYTECODE=1
 holds() { grep -qF -- "$2" "$1" || fail "$1 has no '$2': $(cat "$1")"; }
-# Compares two models and expects the numbers of shared tensors, of others and of clipped ones.
+# Compares two models and expects three numbers: of tensors that both models have, of tensors that
+# only one model has, and of tensors with clipped elements.
 check() {
     "$BSMM" compare "$1" "$2" --json >rows || fail "compare $1 $2"
     numbers=$(python3 "$tests/compare_check.py" "$1" "$2" <rows) || fail "compare $1 $2"
@@ -32,7 +33,8 @@ check mixed plain "21 0 *"
 "$BSMM" compare mixed mixed --json >rows
 [ "$(grep -c '"sqnr_db":null,"max_error":0.0,"relative":0.0' rows)" = 21 ] || fail "$(cat rows)"
 
-# GGUF, with a quantized type of ggml. Its tensors differ in type, and some are in one model only.
+# Compares GGUF files with a quantized type of ggml. Some tensors differ in type, and some are in
+# one file only.
 cp "$BSMM_FIXTURE_DIR/plain.gguf" .
 "$BSMM" dequantize plain.gguf -o plain.safetensors --dtype bf16 --include '*.weight' >/dev/null
 check plain.gguf plain.safetensors "6 0 0"
@@ -72,7 +74,8 @@ refuses "have no tensor of the same name" a.safetensors other.safetensors
 refuses "nowhere" a.safetensors nowhere
 refuses "x.weight_scale" a.safetensors broken.safetensors
 
-# The drawing: a point for each tensor whose error is not zero, named below the axis.
+# The plot has a point for each tensor whose error is not zero, and the tensor's name below the
+# axis.
 "$BSMM" compare in mixed --plot "it's.gp" >/dev/null
 holds "it's.gp" "set output 'it''s.svg'"
 holds "it's.gp" "title 'nvfp4'"

@@ -28,7 +28,8 @@ check method modelopt modelopt
 check method gpt-oss-hf mxfp4
 check method deepseek fp8
 
-# FP8 with one scale a block, row or matrix, and packed mxfp6, as compressed-tensors names them.
+# These formats are FP8 with one scale per block, row or matrix, and packed mxfp6. The checks use
+# compressed-tensors' names.
 ct=(quantize in --family compressed-tensors)
 for format in fp8_block128 fp8_channel fp8_tensor mxfp6_e2m3; do
     "$bsmm" "${ct[@]}" --format $format -o ct-$format >/dev/null || fail "$format"
@@ -46,7 +47,7 @@ assert len(changed) == 14 and all(30 < r['sqnr_db'] < 40 for r in changed), chan
 "$bsmm" "${ct[@]}" --format fp8_block128 --tensor '*q_proj*=fp8_channel' --tensor '*o_proj*=fp8_tensor' -o ct-three >/dev/null
 check groups ct-three float-quantized block:10 channel:2 tensor:2
 
-# Input scales: without them, only weights are quantized; with them, every layer needs one.
+# Without input scales, only weights are quantized. With input scales, every layer needs one.
 python3 -B "$here/folder_check.py" magnitudes in/model.safetensors amax.json
 "$bsmm" "${ct[@]}" --format nvfp4 --tensor '*o_proj*=fp8_tensor' --input-scales amax.json -o ct-inputs >/dev/null || fail "input scales"
 check inputs ct-inputs amax.json
@@ -84,7 +85,8 @@ else
     fail "the limited run is not interrupted"
 fi
 
-# dequantize removes quantization_config wherever it stands, and leaves the rest as it is.
+# dequantize removes quantization_config from any position in config.json, and leaves the rest of
+# the file unchanged.
 "$bsmm" dequantize out -o plain --dtype f32 >/dev/null || fail "dequantize"
 check plain plain in
 cp -r out last && python3 - <<'END'
@@ -117,7 +119,7 @@ refuses 1 "no weight to quantize" quantize in --format nvfp4 --include nothing -
 refuses 2 "--tensor: '*.up_proj.*' is not PATTERN=FORMAT" quantize in --format nvfp4 --tensor '*.up_proj.*' -o none
 refuses 2 '--tensor: value is mxfp9; must be one of' quantize in --format nvfp4 --tensor '*=mxfp9' -o none
 
-# The name of the output is checked before the work. A link is followed.
+# bsmm checks the name of the output before the work, and follows a symbolic link.
 for name in '' . in/..; do
     refuses 1 "--output: value is \"$name\"; must end with the name of a folder" quantize in --format nvfp4 -o "$name"
 done
@@ -150,7 +152,8 @@ touch again.part/.bsmm-0123456789abcdef.tmp
 [ "$(stat -c %i again/model-00001-of-00003.safetensors)" = "$before" ] || fail "a renamed shard was written again"
 [ "$(ls -A again)" = "$(ls -A out)" ] || fail "a temporary file is left"
 
-# config.json is checked before the work. Every quantization_config is removed, by its old name too.
+# bsmm checks config.json before the work. It removes every quantization_config, and
+# compression_config, the older name.
 cp -r in odd
 for text in '\xef\xbb\xbf{}' '[]' '' '{"a":1'; do
     printf "$text" >odd/config.json
@@ -163,7 +166,8 @@ echo '{"quantization_config": {}, "compression_config": {"b": "}"}, "a": 1, "qua
 "$bsmm" dequantize last -o plain3 >/dev/null || fail "two quantization_config"
 [ "$(tr -d ' \n' <plain3/config.json)" = '{"a":1}' ] || fail "config.json: $(cat plain3/config.json)"
 
-# Weights with a common global scale: one with NaN is named, one that is not quantized has no part.
+# If weights share a global scale and one of them has a NaN, the message names this weight. A weight
+# that is not quantized does not affect the scale.
 python3 -B "$here/folder_model.py" nan && python3 -B "$here/folder_check.py" poison nan/model.safetensors
 refuses 1 "shares its global scale with model.layers.0.self_attn.k_proj.weight, whose largest magnitude is nan" \
     quantize nan --format nvfp4 -o none
@@ -173,7 +177,8 @@ refuses 1 "whose largest magnitude is nan" quantize nan --family compressed-tens
 "$bsmm" quantize in --format nvfp4 --tensor '*.up_porj.*=mxfp8' -o typo 2>&1 |
     grep -q "warning: --tensor: '\*.up_porj.\*=mxfp8' decides the format of no weight" || fail "a pattern without a weight"
 
-# A module that looks like an embedding is named as not quantized, and so is an lm_head without a weight.
+# The configuration lists as not quantized a module that looks like an embedding, and an lm_head without
+# a weight.
 python3 -B "$here/folder_model.py" tied && sed -i 's/"lm_head.weight"/"embed_x.weight"/' tied/model.safetensors
 for pair in quark:mxfp4 modelopt:nvfp4 compressed-tensors:nvfp4; do
     "$bsmm" quantize tied -o "tied-${pair%:*}" --family "${pair%:*}" --format "${pair#*:}" >/dev/null || fail "$pair"

@@ -20,7 +20,8 @@ for model in in wide; do
         check "4 6" $model.gguf q.gguf q.safetensors
     done
 done
-# The values are those of the quantized matrices, also after a conversion back.
+# The values of a quantized GGUF file are those of the quantized matrices. bsmm dequantize keeps
+# them in each plain type.
 "$BSMM" quantize in.gguf -o n.gguf --format nvfp4 --tensor '*ffn_down*=mxfp4' --report >report
 "$BSMM" compare in.gguf n.gguf --json >rows
 [ "$(grep -c '"b":"nvfp4"' rows) $(grep -c '"b":"mxfp4"' rows)" = "3 1" ] || fail "$(cat rows)"
@@ -32,7 +33,8 @@ done
 "$BSMM" dequantize n.gguf -o d.gguf --dtype f32 >/dev/null
 "$BSMM" compare n.gguf d.gguf --json >rows
 [ "$(grep -c '"max_error":0.0' rows)" = 10 ] || fail "$(cat rows)"
-# A file of another program: its tensors stay as they are, and its blocks are decoded.
+# bsmm copies the tensors of a file that another program wrote byte for byte, and decodes its
+# blocks.
 for fixture in mxfp4 nvfp4; do
     cp "$BSMM_FIXTURE_DIR/$fixture.gguf" .
     "$BSMM" convert $fixture.gguf -o c.gguf --family gguf >/dev/null
@@ -51,7 +53,7 @@ done
 "$BSMM" dequantize mxfp4.gguf -o d.gguf --dtype bf16 >/dev/null
 check "2 0" mxfp4.gguf d.gguf plain BF16
 
-# Refusals. The output does not appear.
+# bsmm refuses these calls, and makes no output file.
 python3 "$tests/folder_model.py" in
 refuses "x.gguf: needs the metadata of a GGUF file, but the input is safetensors" \
     quantize in/model.safetensors -o x.gguf --format mxfp4

@@ -30,7 +30,8 @@ for value in 1e-45 1e-40; do
 done
 [ ! -e none.safetensors ] || fail "a refused run leaves a file"
 
-# The scale stays if the new family has a scheme for it, else a warning says that it is left out.
+# convert keeps the input scale if the new family has a scheme with input scales. Otherwise a
+# warning says that the scale is left out.
 for size in 1x64 1x128 64x128; do
     convert "fp8-$size.safetensors" "out-$size.safetensors" >/dev/null
     check scale "out-$size.safetensors" l.input_scale 0.5
@@ -54,7 +55,7 @@ check inputs several-out
 "$bsmm" convert alone -o alone-out --family modelopt 2>&1 | grep -q "config.json gets no quantization_config: the family modelopt has no scheme for fp8_tensor without input scales" || fail "no warning of a missing scheme"
 check no_config alone-out
 
-# The calibration is not overwritten.
+# bsmm refuses to overwrite the file of --input-scales.
 cp amax.json amax.safetensors
 refuses 1 "amax.safetensors: is the input's file amax.safetensors; name another output" quantize plain.safetensors --format nvfp4 --family modelopt --include b.weight --input-scales amax.safetensors -o amax.safetensors
 cmp -s amax.json amax.safetensors || fail "the calibration is overwritten"

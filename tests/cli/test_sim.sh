@@ -1,6 +1,6 @@
 #!/bin/bash
-# Tests the command on simulated GPUs: it lists them, multiplies and converts as the CPU does,
-# and refuses the name of a device that does not exist.
+# Tests the command on simulated GPUs. The command must list them, give the same results as on the
+# CPU, and refuse the name of a device that does not exist.
 set -uo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

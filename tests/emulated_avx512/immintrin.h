@@ -50,8 +50,8 @@ typedef union emu_256 {
 #define EMU_F(x)    ((emu_512){.f = (x)})
 #define EMU_EACH(n) for (int lane = 0; lane < (n); lane++)
 
-/* Emulates masked loads. They do not read the memory of lanes outside the mask, because it may be
-   unmapped. */
+/* Emulates masked loads. The emulated loads do not read the memory of lanes outside the mask,
+ * because that memory may be unmapped. */
 #define EMU_LOAD(name, vector, member, mask_type, field, lanes)                                    \
     EMU vector emu_##name(mask_type mask, const void *from) {                                      \
         emu_##member r;                                                                            \

@@ -38,8 +38,8 @@ def fnuz(name, precision, bias):
 
 @dataclass
 class Format:
-    """An element format and the name that each library has for it. torch_mode is the mode of
-    torch's cast, if torch has one."""
+    """Describes an element format, with the name that each library has for the format.
+    torch_mode is the mode of torch's cast, if torch has a cast."""
     name: str
     info: gfloat.FormatInfo
     np_type: type

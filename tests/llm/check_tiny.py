@@ -54,8 +54,9 @@ def read_logits(program, prompt, *options):
 
 
 def check_logits(program, stored, *options):
-    """Compares logits with those of transformers in f64. Its logits in f32 differ from them by `f32_error`. Both
-    implementations round to f32 after each step, in a different order."""
+    """Compares logits of examples/llm with the f64 logits of transformers. The f32 logits of transformers
+    differ from the f64 logits by `f32_error`. Both programs round to f32 after each step, in different
+    orders."""
     expected_shape, expected = read_npy(HERE / "logits.npy")
     shape, got = read_logits(program, stored["prompt"], *options)
     limit = 4 * stored["f32_error"]
@@ -81,7 +82,8 @@ def run_table(program, characters, *device):
 
 
 def check_table(program, perplexity):
-    """The row of f32 is the reference, and its perplexity is that of transformers."""
+    """Checks the table's row of f32, which is the reference. Its perplexity must equal that of
+    transformers."""
     first = run_table(program, 6000).get(("f32", "f32"), [])
     short = run(f"{program}_table", MODEL, HERE / "requirements.txt")
     expect(first and abs(first[1] - perplexity) < 1e-3 and first[2] == 0, f"table: {first}, not {perplexity}")
@@ -118,7 +120,8 @@ def check_failures(program):
 
 
 def check_answers(program):
-    """The same seed gives the same answer, and a batch gives the answer of single tokens."""
+    """Checks that the same seed gives the same answer, and that a batch gives the answer of
+    single tokens."""
     first, again, other = (run(program, "--tokens=20", "--temperature=1", f"--seed={seed}", MODEL, "the").stdout
                            for seed in (1, 1, 2))
     expect(first == again, f"one seed, two answers: {first!r}, {again!r}")

@@ -25,19 +25,19 @@ def make_llama(dtype):
     config = LlamaConfig(hidden_size=128, intermediate_size=256, num_hidden_layers=2, num_attention_heads=4,
                          num_key_value_heads=2, vocab_size=320, max_position_embeddings=128,
                          tie_word_embeddings=False, dtype=dtype)
-    config.architectures = ["LlamaForCausalLM"]  # ModelOpt reads it, and transformers sets it only in a file.
+    config.architectures = ["LlamaForCausalLM"]  # ModelOpt reads the field architectures, which transformers sets only in a file.
     return LlamaForCausalLM(config).to(dtype)
 
 
 @pytest.fixture
 def llama():
-    """A model whose weights are bf16, as those of most checkpoints."""
+    """Returns a model whose weights are bf16, as in most checkpoints."""
     return make_llama(torch.bfloat16)
 
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
-    """The same model as a folder that transformers wrote."""
+    """Returns a folder to which transformers has written the bf16 model."""
     path = tmp_path_factory.mktemp("llama") / "model"
     make_llama(torch.bfloat16).save_pretrained(path)
     return path

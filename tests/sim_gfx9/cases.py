@@ -10,8 +10,8 @@ CASES = []
 
 
 class Case:
-    """One test case: a Triton kernel, the types and constants of its arguments in order, its
-    operands, and the expected result."""
+    """Holds one test case: a Triton kernel, the types and constants of its arguments in order,
+    its operands, and the expected result."""
 
     def __init__(self, name, fn, types, constants, grid, args, out, expect, tolerance=0.0, warps=4, dim=0, absolute=0.0,
                  stages=2, exact=False, options=None):

@@ -35,7 +35,8 @@ def place(M, N, BM: tl.constexpr, BN: tl.constexpr):
 
 @triton.jit
 def groupwise(a, sa, b, sb, d, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    """D = A B^T with scales of A for 1 x 128 and of B for 128 x 128 elements."""
+    """Computes D = A B^T, with one fp32 scale for each 1 x 128 elements of A and for each 128 x
+    128 elements of B."""
     i, j = place(M, N, BM, BN)
     rows, cols, ks = i * BM + tl.arange(0, BM), j * BN + tl.arange(0, BN), tl.arange(0, BK)
     acc = tl.zeros((BM, BN), dtype=tl.float32)
@@ -51,7 +52,8 @@ def groupwise(a, sa, b, sb, d, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: 
 @triton.jit
 def scaled(a, sa, b, sb, d, M, N, K, FORMAT: tl.constexpr, PACK: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
            BK: tl.constexpr):
-    """D = A B^T with e8m0 scales for 1 x 32 elements. PACK is the elements in a byte."""
+    """Computes D = A B^T, with one e8m0 scale for each 1 x 32 elements. PACK is the number of
+    elements in a byte."""
     i, j = place(M, N, BM, BN)
     rows, cols = i * BM + tl.arange(0, BM), j * BN + tl.arange(0, BN)
     ks, ss = tl.arange(0, BK // PACK), tl.arange(0, BK // 32)
@@ -71,7 +73,8 @@ PRODUCTS = {
     "mxfp8": Product("gfx950", "mxfp8", scaled, "fp8e4nv", {"FORMAT": "e4m3", "PACK": 1}, 4096, 4096, 8192),
     "mxfp4": Product("gfx950", "mxfp4", scaled, "u8", {"FORMAT": "e2m1", "PACK": 2}, 4096, 4096, 8192),
 }
-# Tile of D, elements of K in a step, warps, stages.
+# Each row has the rows and columns of a tile of D, the elements of K in a step, the warps, and the
+# stages.
 CONFIGS = [(128, 128, 128, 4, 2), (256, 128, 128, 8, 2), (256, 256, 128, 8, 2)]
 
 
@@ -87,8 +90,8 @@ def build(p, config):
 
 
 def data(p):
-    """Returns A, its scales, B, its scales: elements of magnitudes up to 1 (e2m1: up to 6), and
-    scales near 1."""
+    """Returns A, the scales of A, B, and the scales of B. Elements have magnitudes up to 1
+    (e2m1: up to 6), and scales are near 1."""
     rng, pack = np.random.default_rng(5), p.constants.get("PACK", 1)
     codes = np.arange(256) if pack == 2 else np.r_[:0x38, 0x81:0xb8]
     elements = [rng.choice(codes.astype(np.uint8), (rows, p.k // pack)) for rows in (p.m, p.n)]
@@ -100,7 +103,7 @@ def data(p):
 
 
 def run(p, config, inputs):
-    """Returns the cycles of Triton's code and D."""
+    """Runs Triton's code. Returns the cycles that it takes in the model, and D."""
     built, device = build(p, config), hip.Device(p.arch)
     device.lib.bsmm_sim_time(2)
     module = device.load(built.asm["hsaco"])

@@ -156,8 +156,8 @@ BOTH = {"calls": calls, "scratch": scratch, "flat": flat, "atomics64": atomics64
 GFX950 = {"transpose4": lambda: transpose(4), "transpose8": lambda: transpose(8), "six_bits": six_bits}
 
 
-# These kernels call functions of the compiler that stand for single instructions. What the instructions do is stated by this
-# test alone, so it does not vouch for them.
+# These kernels call functions of the compiler that stand for single instructions. Only this test states the
+# expected results of these instructions, so the test does not vouch for them.
 BUILTINS = ["lanes", "transpose4", "transpose8", "six_bits"]
 
 

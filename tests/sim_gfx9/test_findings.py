@@ -50,7 +50,8 @@ MATRIX = ARGS + "".join(f"v_mov_b32 v{r}, 0\n" for r in range(4, 12)) + "v_mov_b
 MISTAKES["wait_states"] = (MATRIX + "s_nop 3\nv_mov_b32 v2, v4\n" + STORE, "wait states too early", MATRIX + "s_nop 7\nv_mov_b32 v2, v4\n" + STORE, 64)
 MISTAKES["wait_states_of_a"] = (MATRIX + "v_mfma_f32_16x16x16_f16 v[8:11], v[4:5], v[10:11], v[8:11]\n", "wait states too early",
                                 MATRIX + "s_nop 7\nv_mfma_f32_16x16x16_f16 v[8:11], v[4:5], v[10:11], v[8:11]\n", 64)
-# Wait states between instructions that are no matrix instructions: (first, second, wait states).
+# Lists pairs of instructions that are no matrix instructions, and the wait states that must lie
+# between them: (first, second, wait states).
 HAZARDS = {
     "sgpr_of_load": ("v_readfirstlane_b32 s8, v1", "buffer_load_dword v3, v1, s[8:11], 0 offen", 5),
     "dpp": ("v_mov_b32 v3, 1", "v_mov_b32_dpp v4, v3 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf", 2),
@@ -70,9 +71,10 @@ HAZARDS = {
     "setreg": ("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 0", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 4), 15", 2),
 }
 GFX950_HAZARDS = {"swap": ("v_mov_b32 v3, 1", "v_permlane32_swap_b32 v3, v8", 2), "swap_exec": ("v_cmpx_eq_u32 vcc, v1, v1", "v_permlane32_swap_b32 v3, v8", 4)}
-# Matrix instructions: a second one that reads a part of the result as C (4 passes and 1, on gfx950
-# one more), a VALU instruction that overwrites the result (4 and 3) or C (4 less 1), and one of two
-# passes that accumulates.
+# Lists the wait states after matrix instructions of four passes: before a matrix instruction that
+# reads a part of the result as C (4 + 1, on gfx950 one more), before a VALU instruction that
+# overwrites the result (4 + 3) or C (4 - 1); and those after an accumulating instruction of two
+# passes.
 FOUR = "v_mfma_f32_16x16x16_f16 v[24:27], v[8:9], v[10:11], v[16:19]"
 TWO = "v_mfma_f32_4x4x4_16b_f16 v[24:27], v[8:9], v[10:11], v[24:27]"
 OVERLAP = (FOUR, "v_mfma_f32_16x16x16_f16 v[28:31], v[8:9], v[10:11], v[26:29]")
@@ -173,7 +175,7 @@ def main():
                 failed.append(f"{name}: mended, but found: {mended}")
     if fill_is_refused(device, 16) or not fill_is_refused(device, 17) or not fill_is_refused(device, 1 << 62):
         failed.append("hipMemsetD32: a fill beyond the allocation is not found, or one inside is refused")
-    words = ("scale_in_sgpr", "divergent", "endless", "jump")  # Words have no text, and other findings are not about one line.
+    words = ("scale_in_sgpr", "divergent", "endless", "jump")  # Instructions that are given as words have no text, and the other excluded findings do not concern one line.
     kernels = {"wrong_" + name: row[0] for name, row in mistakes.items() if name not in words}
     text = assemble.assembly_text(kernels, lds=1024, scratch=64)
     for version in ("-gdwarf-4", "-gdwarf-5"):

@@ -11,12 +11,13 @@ import hip
 import pseudocode
 
 LANES, WORDS = 64, 16
-# Instructions whose results the pseudocode does not define, or which hardware only approximates,
-# with the relative error that is allowed.
+# Maps instructions that hardware only approximates, or whose results the pseudocode does not
+# define, to the allowed relative error.
 APPROXIMATE = {"v_exp_f32": 2e-7, "v_log_f32": 2e-7, "v_exp_f16": 1e-3, "v_log_f16": 1e-3, "v_rcp_f32": 2e-7, "v_rcp_iflag_f32": 2e-7, "v_rsq_f32": 2e-7,
                "v_sqrt_f32": 2e-7, "v_rcp_f64": 1e-8, "v_rsq_f64": 1e-8, "v_sqrt_f64": 1e-8, "v_rcp_f16": 1e-3, "v_rsq_f16": 1e-3, "v_sqrt_f16": 1e-3,
                "v_exp_legacy_f32": 2e-7, "v_log_legacy_f32": 2e-7}
-# Instructions whose pseudocode differs from the hardware, with the reason to think so.
+# Maps instructions whose pseudocode probably differs from the hardware to the reason for this
+# belief.
 DISPUTED = {
     "v_fract_f16": "LLVM takes it for min(x - floor(x), the number below 1)", "v_fract_f32": "as v_fract_f16", "v_fract_f64": "as v_fract_f16",
     "v_rndne_f32": "floor(x + 0.5) in f32 is wrong above 2^23", "v_rndne_f64": "as v_rndne_f32", "v_rndne_f16": "as v_rndne_f32",
@@ -29,7 +30,8 @@ DISPUTED = {
     "v_ldexp_f16": "infinity times 0 in the text",
     "v_div_fmas_f32": "2^32 does not undo v_div_scale's 2^64; RDNA3's text has 2^64", "v_div_fmas_f64": "as v_div_fmas_f32",
 }
-# How many opcodes agree. If fewer do, the translation of their pseudocode is broken.
+# At least this number of opcodes must agree. If fewer agree, the translation of the pseudocode is
+# broken.
 LEAST = {"gfx942": 527, "gfx950": 558}
 
 

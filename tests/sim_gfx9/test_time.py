@@ -11,11 +11,13 @@ import hip
 
 NAMES = "seconds cycles replayed rounds groups launched cus waves instructions matrix_busy lds_busy lds_conflicts l1 l2 mall hbm vmem lgkm barrier matrix issue".split()
 POINTERS = "s_load_dwordx4 s[4:7], s[0:1], 0\ns_waitcnt lgkmcnt(0)\n"
-# The constants of devices.def that the expected values need: clock in MHz, bytes per second of HBM,
-# the cost of a launch in seconds, compute units, cycles of a 128-bit read of 64 lanes from LDS.
+# These constants of devices.def determine the expected values: the clock in MHz, the bytes per
+# second of HBM, the cost of a launch in seconds, the number of compute units, and the cycles of a
+# 128-bit LDS read of 64 lanes.
 DEVICES = {"gfx942": (2100, 4.177285e12, 3.74e-6, 304, 8), "gfx950": (2400, 6.305336e12, 3.74e-6, 256, 4)}
 L2_NS, HBM_NS = 85.3, 352.7
-# Matrix instructions, their registers of A and B and of D, and AMD's execution cycles.
+# Maps matrix instructions to the number of registers of A and of B, the number of registers of D,
+# and the execution cycles by AMD's documents.
 MATRIX = {"v_mfma_f32_16x16x16_f16": (2, 4, 16), "v_mfma_f32_32x32x8_f16": (2, 16, 32), "v_mfma_f32_16x16x32_fp8_fp8": (2, 4, 16), "v_mfma_f32_16x16x4_f32": (1, 4, 32)}
 # Each thread copies 8 times 16 bytes; a workgroup's threads copy neighbouring addresses.
 COPY = POINTERS + """s_lshl_b32 s8, s2, 15
@@ -69,7 +71,8 @@ class Model:
         return dict(zip(NAMES, values))
 
     def more(self, many, few, waves=1, what="cycles"):
-        """Returns what the kernel `many` takes more than the kernel `few`."""
+        """Returns how much more of the quantity `what` the kernel `many` takes than the kernel
+        `few`."""
         return self.time(many, waves)[what] - self.time(few, waves)[what]
 
     def expect(self, name, value, least, most=None):
@@ -89,7 +92,8 @@ class Model:
     def test_issue(self):
         for waves, cycles in ((1, 4), (4, 4), (8, 8), (16, 16)):
             self.expect(f"{waves} waves", self.more("valu_110", "valu_10", waves), 100 * cycles)
-        # Wave 0 passes its branch in 4 cycles and adds 100 times; wave 1's branch takes 32.
+        # Wave 0 passes its branch in 4 cycles and then executes 100 additions. The branch of wave 1
+        # takes 32 cycles.
         self.expect("barrier", self.time("barrier", 2)["barrier"], 4 + 100 * 4 - 32)
 
     def test_lds(self):
@@ -117,7 +121,8 @@ class Model:
         return times
 
     def test_threads(self, times):
-        """The times are equal for any number of threads, and the event's time is the launch's."""
+        """Checks that the times are equal for any number of host threads, and that the event's
+        time is the launch's."""
         for threads in "1", "3":
             os.environ["BSMM_SIM_THREADS"] = threads
             source = self.device.upload(np.arange(1 << 18, dtype=np.uint32))
@@ -144,7 +149,7 @@ class Model:
         return found
 
     def test_lines(self):
-        """The waits of a kernel belong to the lines of the instructions that wait."""
+        """Checks that the model attributes waits to the lines of the instructions that wait."""
         text = assemble.assembly_text(KERNELS, lds=20480)
         rows = text.splitlines()
         with_lines = self.device.load(assemble.clang(self.arch, text, "assembler", "-gdwarf-5"))
@@ -157,7 +162,7 @@ class Model:
             self.expect(f"{cause} of {name} without lines", [row[cause] for place, row in plain.items() if place.endswith(instruction.split(": ")[-1])], [times[cause]])
 
     def test_sample(self):
-        """Executing only the workgroups that the model needs gives the same times."""
+        """Checks that executing only the workgroups that the model needs gives the same times."""
         size = 16 * self.cus << 15
         source, target = self.device.upload(np.arange(size // 4, dtype=np.uint32)), self.device.upload(np.zeros(size // 4, np.uint32))
         times = []

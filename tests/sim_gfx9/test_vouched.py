@@ -1,4 +1,5 @@
-"""Checks the two lists of who vouches for the opcodes of the simulator of AMD GPUs (../sim_vouched.py)."""
+"""Checks two lists of opcodes of the simulator of AMD GPUs: those that code or documents of other
+projects test, and the others (../sim_vouched.py)."""
 import pathlib
 import sys
 

@@ -1,9 +1,8 @@
-"""What the kernels of kernels_cute.py compute: their operands, their results in double and the bounds of the errors.
-The module imports the DSL only where a case is compiled. A case has a name and these methods:
-    compile()               returns the kernel's PTX
-    arrays()                returns the arrays of the kernel's arguments; the last one is its result
-    arguments(device, at)   returns the arguments, where `at` are the addresses of the arrays
-    wrong(result)           returns None, or a text that says how the result is wrong"""
+"""Defines the test cases of the kernels in kernels_cute.py: the operands, the results in double and the bounds of
+the errors. The module imports the DSL only where a case is compiled. A case has a name and these methods:
+compile() returns the kernel's PTX arrays() returns the arrays of the kernel's arguments; the last one is its
+result arguments(device, at) returns the arguments, where `at` are the addresses of the arrays wrong(result)
+returns None, or a text that says how the result is wrong"""
 import ctypes
 import itertools
 import pathlib
@@ -70,10 +69,10 @@ def packed_scales(scales):
 
 
 class Case:
-    """One product by tcgen05. `kind` names the class of the DSL's operation, `scale` is (type of scales, elements of
-    a scale) or None, and `step` is the K of shared memory. `majors` has a letter for A and for B: k if K is
-    contiguous, m if M or N is. TMA spreads elements of less than 8 bits if `spread` is set. `negated` lists the
-    operands that the instruction negates."""
+    """Represents one product by tcgen05. `kind` names the class of the DSL's operation, `scale` is (type of
+    scales, elements of a scale) or None, and `step` is the K of shared memory. `majors` has a letter for A and
+    for B: k if K is contiguous, m if M or N is. TMA spreads elements of less than 8 bits if `spread` is set.
+    `negated` lists the operands that the instruction negates."""
 
     def __init__(self, name, kind, a, b, shape, step, ctas=1, scale=None, copy="Cp4x32x128bOp", majors="kk", spread=False,
                  load=("Ld32x32bOp", 32), negated=""):
@@ -202,7 +201,8 @@ class Case:
 
 
 class CopyCase:
-    """A copy by tcgen05.cp. `rows` and `lanes` are those of kernels_cute.Copy."""
+    """Represents a copy by tcgen05.cp. `rows` and `lanes` have the meaning that
+    kernels_cute.Copy gives them."""
     ctas = 1
 
     def __init__(self, name, op, atom, rows, lanes, columns):
@@ -233,8 +233,8 @@ class CopyCase:
 
 
 class WarpCase(Case):
-    """A product of one warp with block scales, by mma.sync. Elements of 4 bits take a byte each if A and B have
-    different types."""
+    """Represents a block-scaled product of one warp by mma.sync. Elements of 4 bits take a byte each if A
+    and B have different types."""
 
     def __init__(self, name, kind, a, b, shape, scale):
         super().__init__(name, kind, a, b, shape, 0, scale=scale)
@@ -266,7 +266,7 @@ class WarpCase(Case):
 
 
 class GroupCase(Case):
-    """A product of 64 rows by wgmma. A and B are whole in shared memory."""
+    """Represents a product of 64 rows by wgmma. Shared memory holds all of A and B."""
 
     def __init__(self, name, a, b, shape, majors="kk"):
         super().__init__(name, "MmaI8Op" if a in ("s8", "u8") else "", a, b, shape, shape[2], majors=majors)
@@ -284,7 +284,8 @@ class GroupCase(Case):
         return cute.compile(product, *[make_ptr(t, 0, cute.AddressSpace.gmem, assumed_align=32) for t in (*kinds, out)]).__ptx__
 
     def difference(self, result, operands):
-        """Returns None if the result is right. The sums of FP8 have 14 bits. They must have the bits of the hardware."""
+        """Returns None if the result is right. The tensor cores keep 14 bits of FP8 sums, and the simulator must
+        give the same bits as the hardware."""
         if self.types[0] not in ("e4m3", "e5m2"):
             return super().difference(result, operands)
         return first_wrong(result, F.tensor_core_dot(*self.values(operands), self.types[0]), 0)
@@ -295,7 +296,8 @@ class GroupCase(Case):
 
 
 def mx(name, a, b, shape=(128, 128, 256), **more):
-    """A product with block scales of 8-bit elements, or of elements that TMA spreads over 8 bits."""
+    """Returns a block-scaled product of 8-bit elements, or of elements that TMA spreads over 8
+    bits."""
     return Case(name, "MmaMXF8F6F4Op", a, b, shape, 128, scale=("ue8m0", 32), spread=True, **more)
 
 

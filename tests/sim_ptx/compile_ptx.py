@@ -26,8 +26,9 @@ def key_of(arch, case):
     return hashlib.sha256(repr((arch, triton.__version__, case.fn.cache_key, types, constants, attrs, sorted(options(case).items()))).encode()).hexdigest()
 
 
-# The beginning of the names of the cases that run for an architecture. Other architectures run all.
-# Most PTX for sm_120a is that for sm_100a, and only its products are by other instructions.
+# Maps an architecture to the beginning of the names of the cases that it runs. Other architectures
+# run all cases. The PTX for sm_120a differs from that for sm_100a only in the instructions of
+# block-scaled products.
 ONLY = {"sm_120a": "dot_scaled_e"}
 
 

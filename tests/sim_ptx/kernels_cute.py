@@ -1,5 +1,6 @@
-"""Products of tensor cores in NVIDIA's CuTe DSL, written for the tests of the simulator. The DSL computes every
-descriptor and every layout of shared memory, tensor memory and registers. TMA loads A and B."""
+"""Defines kernels in NVIDIA's CuTe DSL that multiply on tensor cores, for the tests of the simulator. The
+DSL computes every descriptor and every layout of shared memory, tensor memory and registers. TMA loads A and
+B."""
 import cutlass
 import cutlass.cute as cute
 import cutlass.utils.blackwell_helpers as sm100
@@ -15,8 +16,9 @@ K_MAJOR = OperandMajorMode.K
 
 
 class Product:
-    """D = A x B^T of one tile, by tcgen05.mma. `kind` makes the MMA operation; `step` is the K of the shared memory;
-    `loads` are the types that shared memory holds. `scales` is (type of scales, elements per scale) or None."""
+    """Computes D = A x B^T for one tile by tcgen05.mma. `kind` makes the MMA operation; `step` is the K of the
+    shared memory; `loads` are the types that shared memory holds. `scales` is (type of scales, elements per
+    scale) or None."""
 
     def __init__(self, op, types, loads, shape, step, ctas=1, scales=None, copy=tcgen05.Cp4x32x128bOp, load=None):
         self.op, self.types, self.loads, self.shape, self.step = op, types, loads, shape, step
@@ -72,7 +74,8 @@ class Product:
             cute.arch.alloc_tmem(COLUMNS, held, is_two_cta=self.ctas == 2)
         self.meet()
 
-        # The parts of the operands that this block loads, and what the tensor cores read.
+        # These tensors are the parts of the operands that this block loads, and the parts that the
+        # tensor cores read.
         part = mma.get_slice(rank)
         whole = cute.make_layout(1)
         sa_, ga_ = cpasync.tma_partition(tma_a, 0, whole, cute.group_modes(sa, 0, 3),
@@ -228,8 +231,8 @@ class Copy:
 
 
 class WarpProduct:
-    """D = A x B^T of one warp's tile with block scales, by mma.sync. In memory, elements of 4 bits take a byte each if A
-    and B have different types."""
+    """Computes the block-scaled D = A x B^T for one warp's tile by mma.sync. In memory, elements of 4 bits take a
+    byte each if A and B have different types."""
 
     def __init__(self, op, types, scales, shape):
         self.op, self.types, self.scales, self.shape = op, types, scales, shape
@@ -284,7 +287,8 @@ class WarpProduct:
 
 
 class GroupProduct:
-    """D = A x B^T of one tile of 64 rows, by wgmma. TMA loads A and B, which are whole in shared memory."""
+    """Computes D = A x B^T for one tile of 64 rows by wgmma. TMA loads all of A and B into shared
+    memory."""
 
     def __init__(self, types, out, shape, majors):
         self.types, self.out, self.shape, self.majors = types, out, shape, majors

@@ -1,5 +1,5 @@
-"""Gluon kernels for the simulator of PTX: products by pairs of thread blocks (cta_group::2), and loads
-and stores of tensor memory in each of its shapes."""
+"""Defines Gluon kernels for the simulator of PTX. They multiply by pairs of thread blocks
+(cta_group::2), and load and store tensor memory in each shape."""
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.blackwell import (TensorMemoryLayout, allocate_tensor_memory, clc, fence_async_shared,
@@ -22,8 +22,8 @@ def store_tile(at, x, ROWS: gl.constexpr, COLS: gl.constexpr, layout: gl.constex
 
 @gluon.jit
 def pair_dot(a, b, d, M: gl.constexpr, N: gl.constexpr, K: gl.constexpr, STEPS: gl.constexpr):
-    """D = A B with A of M x K and B of K x N by one pair of thread blocks. With STEPS of 2, a second
-    product adds to the accumulator."""
+    """Computes D = A B by one pair of thread blocks. A is M x K, and B is K x N. With STEPS of 2,
+    a second product adds to the accumulator."""
     rows: gl.constexpr = gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0], cga_layout=[[1, 0]])
     cols: gl.constexpr = gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0], cga_layout=[[0, 1]])
     left: gl.constexpr = gl.NVMMASharedLayout.get_default_for([M, K], a.dtype.element_ty, cga_layout=[[1, 0]])

@@ -21,7 +21,8 @@ FORMATS = {"f16": (5, 10, True), "bf16": (8, 7, True), "tf32": (8, 23, True), "e
 
 
 class Instruction:
-    """One instruction: the registers of A, B and the accumulators in each lane, and the PTX."""
+    """Represents one instruction: the registers of A, B and the accumulators in each lane, and
+    the PTX."""
 
     def __init__(self, kind, k, a, b, sum_type="f32"):
         self.kind, self.k, self.types, self.sum_type = kind, k, (a, b), sum_type
@@ -88,7 +89,8 @@ def all_instructions():
 
 
 def random_elements(rng, name, kind, shape):
-    """Random codes of a format. In tf32, the 13 lowest bits are random, too: the hardware ignores them."""
+    """Returns random codes of a format. In tf32, the 13 lowest bits are random too, because the
+    hardware ignores them."""
     exponents, mantissas, special = FORMATS[name]
     bias, top = 2 ** (exponents - 1) - 1, 2 ** exponents - 1
     reach = {NARROW: 2, WIDE: 7, ANY: bias, TINY: bias, SPECIAL: 3}[kind]

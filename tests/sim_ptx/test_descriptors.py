@@ -52,7 +52,8 @@ FORM_FIELDS = {"c_format": 4, "a_format": 7, "b_format": 10, "a_negate": 13, "b_
 
 
 def index(coordinate, modes):
-    """Returns the index that a CuTe mode with these (extent, stride) pairs has at a coordinate."""
+    """Returns the index to which a CuTe mode with these (extent, stride) pairs maps a
+    coordinate."""
     at = 0
     for extent, stride in modes:
         at += coordinate % extent * stride
@@ -216,7 +217,7 @@ def check_form(device, fields, kind, sign, value):
 
 
 def refused(device, value, message):
-    """A descriptor with features that the simulator lacks is refused."""
+    """Checks that the simulator refuses a descriptor with features that it lacks."""
     instruction = "tcgen05" if device.arch == "sm_100a" else "wgmma"
     try:
         read_places(device, ("", instruction, 2, 0, False, "128", 0, 1024, value), "a")

@@ -10,8 +10,8 @@ import driver
 
 NAMES = "seconds cycles replayed rounds groups launched sms warps instructions matrix_busy shared_busy shared_conflicts l1 l2 l3 hbm memory shared barrier matrix issue matrix_loop".split()
 CAUSES = NAMES[-6:-1]
-# The constants of time_devices.def that the expected values need: clock in MHz, bytes per second of HBM,
-# SMs, cycles of L2's and HBM's latency.
+# These constants of time_devices.def determine the expected values: the clock in MHz, the bytes per
+# second of HBM, the number of SMs, and the latencies of L2 and HBM in cycles.
 DEVICES = {"sm_100a": (1850, 7.2e12, 148, 277, 479), "sm_90a": (1755, 4.5e12, 132, 263, 479)}
 LAUNCH, SHARED_LATENCY, TMA_LATENCY, ALU_LATENCY = 0.7e-6, 29, 170, 4
 HEAD = """.visible .entry {name}(.param .u64 from, .param .u64 to) .reqntid {threads}
@@ -34,7 +34,8 @@ def shared_loads(stride, count):
 
 
 def chased(count):
-    """Loads an address `count` times from the address that was loaded before. Each lies in another line."""
+    """Returns `count` dependent loads: each load reads the address of the next one, which lies in
+    another cache line."""
     return "ld.global.u64 %d0, [%d0];\n" * count + "st.global.u64 [%d1], %d0;\n"
 
 
@@ -47,7 +48,8 @@ def bulk(count):
 
 
 def products(n, count):
-    """Multiplies 128 x n x 16 elements of f16 `count` times. Both operands are the same shared memory."""
+    """Returns the PTX of `count` f16 products of 128 x n x 16. Both operands are the same shared
+    memory."""
     form = 1 << 4 | n // 8 << 17 | 8 << 24
     text = "mov.u32 %r4, slot; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r4], 512; bar.sync 0; ld.shared.u32 %r7, [%r4];\n"
     text += INIT + ONE.replace("END", "OUT") + f"shr.u32 %r5, %r2, 4; cvt.u64.u32 %d2, %r5; or.b64 %d2, %d2, {1 << 46 | 8 << 16 | 16 << 32}; setp.ne.u32 %p2, 1, 0;\n"
@@ -92,7 +94,8 @@ class Model:
         return dict(zip(NAMES, values))
 
     def more(self, many, few, what="cycles", buffers=None):
-        """Returns what the kernel `many` takes more than the kernel `few`."""
+        """Returns how much more of the quantity `what` the kernel `many` takes than the kernel
+        `few`."""
         return self.time(many, 1, buffers)[what] - self.time(few, 1, buffers)[what]
 
     def expect(self, name, value, least, most=None):
@@ -119,7 +122,7 @@ class Model:
         return found
 
     def test_lines(self):
-        """The waits of a kernel belong to the lines of the instructions that wait."""
+        """Checks that the model attributes waits to the lines of the instructions that wait."""
         with_lines = self.device.load(self.text.replace("END: bar.sync 0;", ".loc 1 77 0\nEND: bar.sync 0;") + '.file 1 "folder/source.cu"\n')
         for name in ("barrier", "chain_10", "bulk_5", "shared_128_1"):
             times, lines = self.time(name), self.lines(self.module, name)
@@ -174,7 +177,8 @@ class Model:
             self.expect(f"products with {n} columns, cycles", self.more(many, few), 8 * cycles - 1, 8 * cycles + 1)
 
     def test_repeats(self):
-        """The times are equal in each run and for any number of threads, and events tell them."""
+        """Checks that the times are equal in each run and for any number of host threads, and
+        that events return them."""
         first = self.time("copy", 8)
         for threads in "1", "3":
             os.environ["BSMM_SIM_THREADS"] = threads

@@ -87,7 +87,8 @@ def run_dot(device, arch, kind, warps):
     built = compile_kernel(arch, K.dot, types, dict(BM=BM, BN=BN, BK=BK), warps)
     got = launch(device, built, (M // BM, N // BN), [(a, kind), (b, kind), (np.zeros((M, N), np.float32), "fp32")], [KK])
     if kind != "fp16" and "wgmma.mma_async" in built.asm["ptx"]:
-        # The sums of FP8 have 14 bits. They must have the bits of the hardware.
+        # The tensor cores keep 14 bits of FP8 sums, and the simulator must give the same bits as
+        # the hardware.
         return compare(f"dot {kind}, {warps} warps", got, F.tensor_core_dot(av, bv, "e4m3"), 0)
     return compare(f"dot {kind}, {warps} warps", got, av @ bv.T, KK * 2.0 ** -23 * (np.abs(av) @ np.abs(bv).T))
 

@@ -1,5 +1,6 @@
-"""Checks the two lists of who vouches for the opcodes of the simulator of PTX (../sim_vouched.py). sim/ptx/vouched.def
-lists the opcodes that kernels of other compilers, written for the tests and compared with NumPy, execute."""
+"""Checks two lists of opcodes of the simulator of PTX: those that kernels of other compilers test, and the others
+(../sim_vouched.py). sim/ptx/vouched.def lists the opcodes that kernels of other compilers, written for the tests
+and compared with NumPy, execute."""
 import pathlib
 import sys
 

@@ -107,8 +107,8 @@ static void move_scales(uint32_t layout) {
     test_matrix_free(&c.dst);
 }
 
-/* Packs a column-major B to the compact packed format. The packed codes must be those of B's rows.
- */
+/* Packs a column-major B to the compact packed format. The packed codes must equal those of the
+ * same B in row-major order. */
 static void pack_columns(void) {
     enum { HEADER = 128, ROWS = 24, COLS = 64 };
     rng r = {7};

@@ -21,7 +21,8 @@ typedef struct grouped_case {
     uint32_t a_layout, b_layout, d_layout;
     uint32_t orders; /* Bits 0, 1 and 2 are set if A, B and D are in column order. */
     int64_t d_ld;
-    /* Strides between lines of scales, in scales, in the matrices of the grouped call. */
+    /* The strides between the rows or columns of scales, in scales, in the matrices of the grouped
+     * call. */
     int64_t a_scale_ld, b_scale_ld, d_scale_ld;
     bool plain; /* True if there is no C, bias, factor or epilogue. */
     bool gated;
@@ -84,7 +85,7 @@ void grouped_visit(const grouped_case *c, char matrix, size_t member, grouped_pa
 void grouped_make(const grouped_case *c, grouped_whole *w, grouped_part *parts, rng *r);
 void grouped_free(grouped_part *parts, grouped_whole *w);
 
-/* Checks each kernel that takes the case. Its results must be bitwise identical to those of one
+/* Checks each kernel that takes the case. The results must be bitwise identical to those of one
  * bsmm_matmul call for each group, and close to dot products in double. Memory that belongs to no
  * group must not be written, whatever the group sizes in device memory are. */
 void grouped_check(const grouped_case *c);

@@ -112,8 +112,9 @@ static void check_sums(const grouped_case *c, const grouped_whole *w, const grou
     free(d);
 }
 
-/* Computes the product by a plan with B packed in the packed format `form`. The call gets no other
- * B. If `form` is NONE, B is not packed and the function calls bsmm_matmul. */
+/* Computes the product by a plan with B packed in the packed format `form`. The buffers of the run
+ * have no pointer to the unpacked B. If `form` is NONE, B is not packed and the function calls
+ * bsmm_matmul. */
 static void run(const grouped_whole *w, uint32_t form) {
     bsmm_matmul_desc desc = w->desc;
     bsmm_plan *plan;

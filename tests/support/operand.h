@@ -65,7 +65,7 @@ bsmm_format format_named(const char *name);
    definitions of formats and layouts, and none of the library's kernels. */
 double test_matrix_value(const test_matrix *t, int64_t r, int64_t c);
 
-/* Returns all values of a matrix, row after row. This is far faster than a call of
+/* Returns all values of a matrix, row after row. One call is far faster than a call of
  * test_matrix_value for each value. The caller frees them. */
 double *test_matrix_values(const test_matrix *t);
 

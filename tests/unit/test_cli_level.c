@@ -59,7 +59,7 @@ static const char *const pairs[][2] = {
     {"bf16", "nvfp4"},  {"mxfp8", "mxfp8"}, {"f32", "f32"},     {"fp8_group128", "fp8_block128"}};
 
 /* Returns true for the products of this test for which an H200's kernel with `divides_k` divides K.
- * Their errors are not those that the table expects. */
+ * The errors of these products are not those that the table expects. */
 static bool is_divided(const fixture *f) {
     return f->d.rows == 8 && f->a.m.cols == 768;
 }

@@ -1,5 +1,5 @@
 /* Compares the results of all CUDA kernels bit for bit with those of an H200. An emulated GPU must
- * give the same bits, because it adds as the tensor cores of compute capability 9.0 do
+ * give the same bits, because the emulation adds as the tensor cores of compute capability 9.0 do
  * (sim/common/tensor_core.h). `test_cuda_bits print` writes tests/golden/data/h200_bits.txt on an
  * H200. */
 #include "cuda.h"

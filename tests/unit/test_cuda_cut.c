@@ -174,7 +174,7 @@ static test_matrix make(const char *format, int64_t rows, int64_t cols, rng *r) 
 }
 
 /* Tests rows of A whose scales times the scales of B are outside fp32's range. The kernel computes
- * the results of such rows a second time. It must then add the original C, even if C and D are the
+ * the results of such rows a second time, and must then add the original C, even if C and D are the
  * same memory. */
 static void test_rows_made_again(void **state) {
     (void)state;

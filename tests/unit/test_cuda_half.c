@@ -18,7 +18,8 @@ enum { ROWS = 72, COLUMNS = 200, DEPTH = 288 };
 static const char half_kernel[] = "cuda_sm90a_f16", bf16_kernel[] = "cuda_sm90a_bf16",
                   generic_kernel[] = "cuda_sm80_bf16";
 
-/* The range of e8m0 codes from which B's scales are drawn. Zero: the scales stay as they are. */
+/* Holds the range of e8m0 codes from which the test draws B's scales. If `high` is 0, the scales
+ * stay as they are. */
 typedef struct scales {
     uint8_t low, high;
 } scales;
@@ -98,7 +99,7 @@ static void check_single_products(const char *b_format, uint32_t order, scales f
 }
 
 /* The formats with e8m0 scales, and the smallest exponent of a scale for which f16 holds all
- * values. The largest is 3. */
+ * values. The largest such exponent is 3 for every format. */
 static const struct {
     const char *format;
     int least;

@@ -1,7 +1,7 @@
-/* Tests the per-thread functions of the GPU's packing kernels on the CPU. It covers every format
- * that the kernels pack, both orders, every scale layout, and odd sizes. A packed element times
- * its packed scale must be the operand's value, unless the header of the packed operand has the
- * flag WIDE. */
+/* Tests the per-thread functions of the GPU's packing kernels on the CPU. The test covers every
+ * format that the kernels pack, both orders, every scale layout, and odd sizes. A packed element
+ * times its packed scale must be the operand's value, unless the header of the packed operand has
+ * the flag WIDE. */
 #include "gpu/pack_lane.h"
 #include "operand.h"
 #include "pack_model.h"
@@ -187,9 +187,9 @@ static bool is_uneven(const char *name, int top, int bottom) {
     return flags & BSMM_PACK_UNEVEN;
 }
 
-/* Tests for which rows all groups of 128 elements get the same packed scale. If all rows are so,
- * packing does not set the flag UNEVEN, and the kernel may add the dot products of the groups
- * before it multiplies by the scale. */
+/* Tests for which rows all groups of 128 elements get the same packed scale. If every row gets one
+ * scale, packing does not set the flag UNEVEN, and the kernel may add the dot products of the
+ * groups before it multiplies by the scale. */
 static void even_rows_are_told(void **state) {
     (void)state;
     const uint32_t uneven = BSMM_PACK_UNEVEN;
@@ -241,9 +241,9 @@ static void infinities_are_told(void **state) {
     }
 }
 
-/* Tests the function that decides whether two packed operands can be multiplied in fp32. They can
- * if the large values of one operand meet small values of the other. They cannot if both operands
- * have very small or both have very large values. */
+/* Tests the function that decides whether two packed operands can be multiplied in fp32. The answer
+ * is yes if the large values of one operand meet small values of the other operand. The answer is
+ * no if both operands have very small values, or if both have very large values. */
 static void pairs_are_judged(void **state) {
     (void)state;
     bsmm_pack_header small = {1, 512 - 118, 512 + 136, 512 + 9, {0}},

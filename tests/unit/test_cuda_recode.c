@@ -1,5 +1,5 @@
 /* Tests the GPU functions that quantize or dequantize one element. The test runs them on the CPU
- * for whole matrices, and the bytes must equal those of bsmm_quantize and bsmm_dequantize. It
+ * for whole matrices, and the bytes must equal those of bsmm_quantize and bsmm_dequantize. The test
  * covers every recipe and format. */
 #include "cuda/host/pack_plan.h"
 #include "cuda/host/recode_calls.h"

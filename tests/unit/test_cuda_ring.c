@@ -1,6 +1,7 @@
 /* Tests the GPU kernel for few rows of A where shared memory cannot hold all steps of K of more
  * than 32 rows. The kernel then copies A through a ring buffer. The bits of D must be those of a
- * product of fewer rows, for which it needs no ring buffer. The test is skipped without a GPU. */
+ * product of fewer rows, for which the kernel needs no ring buffer. The test is skipped without a
+ * GPU. */
 #include "cuda.h"
 #include "operand.h"
 #include "walk.h"

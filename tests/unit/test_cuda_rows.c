@@ -143,7 +143,7 @@ static void test_4bit(void **state) {
 }
 
 /* Describes the values of `from` by scales in another layout, which *scales then holds. The caller
- * frees it. */
+ * frees *scales. */
 static bsmm_matrix with_layout(const bsmm_matrix *from, uint32_t layout, uint8_t **scales) {
     bsmm_matrix to = *from;
     to.scale_layout = layout;
@@ -156,7 +156,7 @@ static bsmm_matrix with_layout(const bsmm_matrix *from, uint32_t layout, uint8_t
 }
 
 /* Multiplies `m` rows of A in 4 bits, with row-major scales and with scales in another layout. The
- * kernel has a fast path for row-major scales. Its results must not differ. */
+ * kernel has a fast path for row-major scales. Both layouts must give the same results. */
 static void check_4bit_layouts(const char *format, int64_t m, fill how, rng *r) {
     const char *kernel = decode_4bit.kernel;
     const int64_t k = 352;

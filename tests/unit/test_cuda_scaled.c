@@ -1,7 +1,7 @@
 /* Tests the kernels for block-scaled products on Blackwell (cuda_sm100f_scaled, cuda_sm120f_scaled
  * and cuda_sm100f_fp8). The products have sizes for which the kernels take different code paths.
- * The test compares every result with a sum in double. It is skipped unless the device is a
- * Blackwell GPU or its simulator. */
+ * The test compares every result with a sum in double. The test is skipped unless the device is a
+ * Blackwell GPU or a simulated one. */
 #include "cuda.h"
 #include "gpu.h"
 #include "operand.h"

@@ -19,7 +19,8 @@ static const double most_loss = 1.3, most_mean_loss = 1.03;
 
 static const bsmm_cuda_device h200 = {.capability = 90, .multiprocessors = 132};
 
-/* A way to compute a GEMM, and the measured time in us. */
+/* Describes a way to compute a GEMM, i.e. a tile and a division of K, and its measured time in us.
+ */
 typedef struct way {
     char tile[40];
     long long splits, whole;

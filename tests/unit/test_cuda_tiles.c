@@ -189,7 +189,8 @@ static void check_floats(bsmm_matmul_desc desc, const uint16_t *want, int64_t ga
     test_matrix_free(&d);
 }
 
-/* An fp32 D of any number of columns, whose rows begin at even or odd elements. */
+/* Checks a kernel with an fp32 D of any number of columns. The rows of D begin at even or odd
+ * elements. */
 static void check_kernel_floats(const char *kernel, const char *a_format, const char *b_format,
                                 int64_t cols, rng *r) {
     enum { ROWS = 130, K = 256 };

@@ -1,5 +1,5 @@
-/* Compares the epilogue of every kernel with formulas in long double, which follow their sources
- * (torch, gpt-oss). */
+/* Compares the epilogue of every kernel with formulas in long double, which follow torch and
+ * gpt-oss. */
 #include "activated.h"
 #include "walk.h"
 

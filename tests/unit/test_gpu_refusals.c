@@ -12,7 +12,7 @@
 
 enum { GIGA = 1 << 30, MOST = INT32_MAX };
 
-/* How the operands lie in memory. A gap is 8 unused elements after each row. */
+/* Lists how the operands lie in memory. A gap is 8 unused elements after each row. */
 typedef enum how { PLAIN, A_GAP, B_GAP, B_COLUMNS } how;
 
 typedef struct refusal {
@@ -200,7 +200,7 @@ static bsmm_matrix describe_side(const char *format, int64_t rows, int64_t cols,
     return m;
 }
 
-/* Asks for the product. Returns false if this build does not have the kernel. */
+/* Asks bsmm_explain about the product. Returns false if this build does not have the kernel. */
 static bool ask(const refusal *r, bsmm_explanation *e) {
     const bsmm_matrix a = describe_side(r->a, r->m, r->k, r->how == A_GAP);
     bsmm_matrix b = describe_side(r->b, r->n, r->k, r->how == B_GAP);

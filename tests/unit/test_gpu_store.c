@@ -26,7 +26,7 @@ typedef struct fixture {
     bsmm_matmul_desc desc;
 } fixture;
 
-/* Makes a product of `a` times mxfp8. D has the second-level scale `level` if that is not 0. */
+/* Makes a product of `a` times mxfp8. D has the second-level scale `level` if `level` is not 0. */
 static void fixture_make(fixture *f, bsmm_matrix a, bsmm_matrix d, fill how, float level, rng *r) {
     *f = (fixture){.a = {.global = 1}};
     test_matrix_make(&f->a, a, how, r);

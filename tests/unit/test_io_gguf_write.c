@@ -16,7 +16,8 @@ static bsmm_writer *create(void) {
     return writer;
 }
 
-/* Adds one row of a format, begins, and packs the codes and scales. */
+/* Adds a weight of one row to the writer, lets the writer begin, and packs the row's codes and
+ * scales. */
 static bsmm_status pack_row(bsmm_writer *writer, const char *format, int64_t cols, void *codes,
                             void *scales) {
     uint64_t index;
@@ -30,7 +31,7 @@ static bsmm_status pack_row(bsmm_writer *writer, const char *format, int64_t col
     return bsmm_writer_weight_pack(writer, index, 0, &m);
 }
 
-/* The codes of a row are 0, 1, 2, ..., 15, 0, ... */
+/* Fills bytes with the 4-bit codes 0, 1, 2, ..., 15, 0, ... */
 static void count_up(uint8_t *codes, size_t bytes) {
     for (size_t i = 0; i < bytes; i++)
         codes[i] = (uint8_t)((2 * i & 15) | ((2 * i + 1) & 15) << 4);
@@ -67,7 +68,7 @@ static void test_nvfp4_block(void **state) {
     expect_block(writer, expected, sizeof expected);
 }
 
-/* ggml has no scale of NaN, and no negative ones. */
+/* Tests NaN scales and negative scales, which ggml cannot represent. */
 static void test_scales_are_refused(void **state) {
     (void)state;
     uint8_t codes[32] = {0}, nan = 255, scales[4] = {0, 0x80, 0, 0};
@@ -114,7 +115,8 @@ static void test_refusals(void **state) {
     expect_failure(bsmm_writer_create("x", "zip", &other), BSMM_E_INVALID, "npy or gguf");
 }
 
-/* A text that the caller adds is read back, and the tensors begin at multiples of 32 bytes. */
+/* Tests that the reader finds the texts that the caller has added, and that tensors begin at
+ * multiples of 32 bytes. */
 static void test_texts(void **state) {
     (void)state;
     static const int64_t shape[] = {3};

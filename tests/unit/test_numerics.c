@@ -94,8 +94,8 @@ static void test_scales_that_do_not_cancel(void **state) {
     on_every_kernel(&f, expect_positive_zero);
 }
 
-/* Tests a sum of two terms of 448 * 2^127 with opposite signs. Each term is beyond fp32, but the
- * terms must cancel exactly. */
+/* Tests a sum of two terms of 448 * 2^127 with opposite signs. Each term exceeds fp32's range, but
+ * the terms must cancel exactly. */
 static void test_terms_beyond_fp32_cancel(void **state) {
     (void)state;
     fixture f;

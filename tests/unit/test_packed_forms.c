@@ -218,7 +218,7 @@ static void test_stacks(void **state) {
     check_stack(BSMM_PACKED_COMPACT, &r);
 }
 
-/* Makes a B that is zero except for one element. Its block has the scale 2^100. */
+/* Makes a B that is zero except for one element. The block of this element has the scale 2^100. */
 static void make_lone_element(test_matrix *b) {
     memset(b->m.data, 0, b->data_bytes);
     memset(b->m.scales, 127, b->scale_bytes);

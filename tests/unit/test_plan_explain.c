@@ -1,4 +1,5 @@
-/* Tests that a plan needs its description no longer, the failures of plans, and bsmm_explain. */
+/* Tests bsmm_explain and the failures of plans. Also tests that the caller may free a plan's
+ * description after the plan is made. */
 #include "described.h"
 
 #include <math.h>

@@ -414,8 +414,8 @@ static void test_tasks_left_out(void **state) {
 }
 
 /* Tests pools that run tasks twice. One pool runs the first task twice and leaves out the last
- * task, which the library must report. Another pool runs every task twice, which must do no harm.
- */
+ * task, which the library must report. Another pool runs every task twice, which must not change
+ * results. */
 static void test_tasks_repeated(void **state) {
     (void)state;
     const bsmm_pool instead = {.struct_size = sizeof instead, .run = run_the_first_twice};
