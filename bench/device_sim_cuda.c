@@ -52,6 +52,9 @@ uint64_t bench_sim_cuda_cache_bytes(const void *state) {
  * simulator rounds the sum of an instruction's products once, unless it knows how the GPU adds
  * (docs/SIMULATOR.md). Real Blackwell GPUs may round otherwise; none was measured. */
 const bench_family_level bench_sim_cuda_levels[] = {
+    /* This kernel divides K among a number of thread blocks that depends on N and K, so it has no
+     * level (docs/NUMERICS.md). */
+    {"cuda_sm100f_scaled_small_m", .level = 0},
     {"cuda_sm100f_scaled", .unit = 32, .level = 1.01},
     {"cuda_sm90a_fp8", .unit = 32, .segment = 128, .fraction = 13, .level = 0.72},
     {"cuda_sm90a_fold", .unit = 32, .segment = 128, .fraction = 13, .level = 1.01},

@@ -36,7 +36,8 @@ typedef struct bench_family_level {
      * holds exactly. */
     bool exact_in_bf16;
     /* The largest measured typical error of the family, as a multiple of the typical error of fp32
-     * sums that add the products in the family's order. */
+     * sums that add the products in the family's order. 0 means that the family was not measured.
+     */
     double level;
 } bench_family_level;
 

@@ -32,7 +32,7 @@ const bench_family_level *cli_level_of(const char *device, const char *kernel,
                                        const bsmm_format formats[2]) {
     const bool exact = is_exact_in_bf16(formats[0]) && is_exact_in_bf16(formats[1]);
     const bench_family_level *family = find(device, kernel);
-    return family && family->exact_in_bf16 && !exact ? NULL : family;
+    return !family || family->level == 0 || (family->exact_in_bf16 && !exact) ? NULL : family;
 }
 
 static float add_exactly(const float *a, const float *b, int64_t n, float sum) {

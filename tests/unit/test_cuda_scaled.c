@@ -1,7 +1,7 @@
-/* Tests the kernels for block-scaled products on Blackwell (cuda_sm100f_scaled, cuda_sm120f_scaled
- * and cuda_sm100f_fp8). The products have sizes for which the kernels take different code paths.
- * The test compares every result with a sum in double. The test is skipped unless the device is a
- * Blackwell GPU or a simulated one. */
+/* Tests the kernels for block-scaled products on Blackwell (cuda_sm100f_scaled,
+ * cuda_sm100f_scaled_small_m, cuda_sm120f_scaled and cuda_sm100f_fp8). The products have sizes for
+ * which the kernels take different code paths. The test compares every result with a sum in double.
+ * The test is skipped unless the device is a Blackwell GPU or a simulated one. */
 #include "cuda.h"
 #include "gpu.h"
 #include "operand.h"
@@ -67,6 +67,32 @@ static const scaled_case cases[] = {
     {"nvfp4", "nvfp4", "f32", 256, 576, 304, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"nvfp4", "nvfp4", "f16", 130, 1150, 112, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 16},
     {"mxfp6_e2m3", "mxfp4", "f32", 129, 570, 64, FILL_EXTREME, BSMM_LAYOUT_NV_128X4, 0},
+};
+
+/* Lists the products for the kernel cuda_sm100f_scaled_small_m, which takes up to 64 rows of A. On
+ * 6 SMs, up to 6 thread blocks divide the K of a tile of 128 columns of D among them. If D has more
+ * than 6 such tiles, each thread block computes one tile or two. */
+static const scaled_case small_m_cases[] = {
+    {"mxfp8", "mxfp8", "f32", 1, 1, 1, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
+    {"mxfp8", "mxfp8", "f32", 1, 128, 768, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
+    {"mxfp8", "mxfp8_e5m2", "bf16", 16, 136, 1040, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
+    {"mxfp8_e5m2", "mxfp8", "f16", 64, 264, 1504, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"mxfp8", "mxfp8", "f32", 33, 1000, 333, FILL_ORDINARY, BSMM_LAYOUT_COL_MAJOR, 3},
+    {"mxfp8", "mxfp8", "e4m3", 17, 47, 160, FILL_ORDINARY, BSMM_LAYOUT_NV_8X4, 16},
+    {"mxfp8", "mxfp8_e5m2", "f32", 5, 200, 288, FILL_EXTREME, BSMM_LAYOUT_NV_128X4, 0},
+    {"mxfp8_e5m2", "mxfp8", "bf16", 40, 200, 640, FILL_SPECIAL, BSMM_LAYOUT_NV_128X4, 0},
+    {"mxfp4", "mxfp4", "bf16", 3, 256, 4096, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
+    {"mxfp4", "mxfp4", "f32", 62, 70, 1569, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
+    {"mxfp4", "mxfp4", "f16", 17, 260, 608, FILL_EXTREME, BSMM_LAYOUT_ROW_MAJOR, 32},
+    {"mxfp4", "mxfp4", "f32", 7, 900, 224, FILL_SPECIAL, BSMM_LAYOUT_NV_128X4, 0},
+    {"nvfp4", "nvfp4", "bf16", 2, 1536, 512, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
+    {"nvfp4", "nvfp4", "f16", 50, 70, 1569, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"nvfp4", "nvfp4", "f32", 17, 260, 592, FILL_EXTREME, BSMM_LAYOUT_NV_128X4, 16},
+    {"nvfp4", "nvfp4", "f32", 9, 260, 736, FILL_SPECIAL, BSMM_LAYOUT_NV_128X4, 0},
+    {"mxfp8", "mxfp4", "bf16", 13, 260, 768, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
+    {"mxfp4", "mxfp8_e5m2", "f32", 24, 300, 353, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"mxfp6_e2m3", "mxfp6_e3m2", "f32", 34, 260, 768, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
+    {"mxfp8", "mxfp6_e3m2", "bf16", 1, 300, 354, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 4},
 };
 
 /* Lists the products for the kernel cuda_sm100f_fp8. A tile has 128 x 128 results, and each load
@@ -234,44 +260,67 @@ static void test_cases(void **state) {
     check_cases(cases, BSMM_COUNT(cases));
 }
 
-static void test_fp8_cases(void **state) {
-    (void)state;
+/* Selects a kernel for sm_100, or skips the test if the device is another one. */
+static void use_sm100_kernel(const char *name) {
     need_device();
     if (strcmp(kernel, "cuda_sm100f_scaled") != 0) skip();
-    kernel = "cuda_sm100f_fp8";
+    kernel = name;
+}
+
+static void test_small_m_cases(void **state) {
+    (void)state;
+    use_sm100_kernel("cuda_sm100f_scaled_small_m");
+    check_cases(small_m_cases, BSMM_COUNT(small_m_cases));
+}
+
+static void test_fp8_cases(void **state) {
+    (void)state;
+    use_sm100_kernel("cuda_sm100f_fp8");
     check_cases(fp8_cases, BSMM_COUNT(fp8_cases));
 }
 
 /* Tests negative e4m3 scales, because tcgen05.mma and mma.sync ignore the sign of an e4m3 scale. */
+static void check_negative_scales(const scaled_case *c, size_t count) {
+    rng r = {31};
+    for (size_t i = 0; i < 2 * count; i++) {
+        operands o;
+        bsmm_scale_map map;
+        make(&o, &c[i / 2], &r);
+        test_matrix *t = i % 2 ? &o.b : &o.a;
+        assert_int_equal(bsmm_scale_map_make(&t->m, "t", &map), BSMM_OK);
+        *scale_at(&map, t->m.scales, map.rows - 1, map.cols - 1) ^= 0x80;
+        multiply(&o);
+        check_results(&c[i / 2], &o);
+        release(&o);
+    }
+}
+
 static void test_negative_scales(void **state) {
     static const scaled_case some[] = {
         {"nvfp4", "nvfp4", "f32", 140, 400, 160, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
         {"nvfp4", "nvfp4", "f32", 129, 570, 16, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0}};
     (void)state;
     need_device();
-    rng r = {31};
-    for (size_t i = 0; i < 2 * BSMM_COUNT(some); i++) {
-        operands o;
-        bsmm_scale_map map;
-        make(&o, &some[i / 2], &r);
-        test_matrix *t = i % 2 ? &o.b : &o.a;
-        assert_int_equal(bsmm_scale_map_make(&t->m, "t", &map), BSMM_OK);
-        *scale_at(&map, t->m.scales, map.rows - 1, map.cols - 1) ^= 0x80;
-        multiply(&o);
-        check_results(&some[i / 2], &o);
-        release(&o);
-    }
+    check_negative_scales(some, BSMM_COUNT(some));
+}
+
+/* In the first product, only one of the thread blocks that divide K sees the negative scale. */
+static void test_small_m_negative_scales(void **state) {
+    static const scaled_case some[] = {
+        {"nvfp4", "nvfp4", "f32", 6, 130, 640, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
+        {"nvfp4", "nvfp4", "bf16", 3, 1000, 48, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0}};
+    (void)state;
+    use_sm100_kernel("cuda_sm100f_scaled_small_m");
+    check_negative_scales(some, BSMM_COUNT(some));
 }
 
 /* Tests products below fp32's range, which make the accumulators 0. A large alpha makes the
  * results visible. One row of A and one row of B are 0. */
-static void test_underflow(void **state) {
-    static const scaled_case c = {
-        "mxfp8", "mxfp8", "f32", 34, 40, 96, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0};
+static void check_underflow(int64_t depth) {
+    const scaled_case c = {
+        "mxfp8", "mxfp8", "f32", 34, 40, depth, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0};
     static const float alpha = 0x1p127f;
     enum { SMALL = 127 - 100, ZERO_ROW = 33 };
-    (void)state;
-    need_device();
     rng r = {37};
     operands o;
     make(&o, &c, &r);
@@ -285,13 +334,26 @@ static void test_underflow(void **state) {
     release(&o);
 }
 
+static void test_underflow(void **state) {
+    (void)state;
+    need_device();
+    check_underflow(96);
+}
+
+static void test_small_m_underflow(void **state) {
+    (void)state;
+    use_sm100_kernel("cuda_sm100f_scaled_small_m");
+    check_underflow(96);
+    check_underflow(400);
+}
+
 enum { ROWS = 140, COLS = 205, DEPTH = 480 };
 
-static void make_product(operands *o, const char *format, rng *r) {
+static void make_product(operands *o, const char *format, int64_t rows, rng *r) {
     const scaled_case c = {.a = format,
                            .b = format,
                            .d = "f32",
-                           .m = ROWS,
+                           .m = rows,
                            .n = COLS,
                            .k = DEPTH,
                            .layout = BSMM_LAYOUT_ROW_MAJOR};
@@ -309,7 +371,7 @@ static void test_column_order_is_refused(void **state) {
     need_device();
     rng r = {18};
     operands o;
-    make_product(&o, "mxfp8", &r);
+    make_product(&o, "mxfp8", ROWS, &r);
     bsmm_matrix *const sides[] = {&o.a.m, &o.b.m};
     assert_true(explain(&o).accepts);
     for (int i = 0; i < 2; i++) {
@@ -333,7 +395,7 @@ static void test_same_bits(void **state) {
     rng r = {17};
     for (size_t i = 0; i < BSMM_COUNT(formats); i++) {
         operands o;
-        make_product(&o, formats[i], &r);
+        make_product(&o, formats[i], ROWS, &r);
         multiply(&o);
         float *before = copy_of(o.d.m.data, o.d.data_bytes);
         multiply(&o);
@@ -348,6 +410,36 @@ static void test_same_bits(void **state) {
     }
 }
 
+/* Tests that a batch-invariant product of few rows of A gives these rows the bits that they have in
+ * a product of many rows, which another kernel computes. */
+static void test_small_m_same_bits(void **state) {
+    static const char *const formats[] = {"mxfp8", "mxfp4", "nvfp4"};
+    static const int64_t counts[] = {1, 20, 64};
+    enum { FIRST = 5 };
+    (void)state;
+    use_sm100_kernel("cuda_sm100f_scaled_small_m");
+    rng r = {41};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++) {
+        operands o;
+        make_product(&o, formats[i], ROWS, &r);
+        o.desc.kernel = "cuda_sm100f_scaled";
+        o.desc.flags = BSMM_MATMUL_BATCH_INVARIANT;
+        multiply(&o);
+        float *before = copy_of(o.d.m.data, o.d.data_bytes);
+        o.desc.kernel = kernel;
+        for (size_t k = 0; k < BSMM_COUNT(counts); k++) {
+            bsmm_matrix rows = rows_of(&o.a.m, FIRST, counts[k]),
+                        some = rows_of(&o.d.m, FIRST, counts[k]);
+            o.desc.a = &rows, o.desc.d = &some;
+            multiply(&o);
+            assert_memory_equal((float *)o.d.m.data + FIRST * COLS, before + FIRST * COLS,
+                                (size_t)counts[k] * COLS * sizeof(float));
+        }
+        free(before);
+        release(&o);
+    }
+}
+
 static double element(const bsmm_matrix *m, int64_t row, int64_t col) {
     const int64_t at = m->order == BSMM_ORDER_ROW ? row * m->ld + col : col * m->ld + row;
     return bsmm_elem_decode(m->format.elem, bsmm_elem_load(m->format.elem, m->data, (uint64_t)at));
@@ -357,13 +449,14 @@ static double element(const bsmm_matrix *m, int64_t row, int64_t col) {
  * accumulators are equal, so D must equal the formula rounded once. D may have any type and order.
  */
 static void check_epilogue(operands *o, const char *format, uint32_t order, rng *r) {
+    const int64_t rows = o->d.m.rows;
     static const float alpha = -1.5f, beta = 0.75f;
     test_matrix c, d;
     float bias[COLS];
-    bsmm_matrix shape = describe(format_named(format), ROWS, COLS);
-    shape.order = order, shape.ld = order == BSMM_ORDER_ROW ? COLS + 3 : ROWS + 4;
+    bsmm_matrix shape = describe(format_named(format), rows, COLS);
+    shape.order = order, shape.ld = order == BSMM_ORDER_ROW ? COLS + 3 : rows + 4;
     test_matrix_make(&d, shape, FILL_ORDINARY, r);
-    test_matrix_make(&c, describe(format_named("bf16"), ROWS, COLS), FILL_ORDINARY, r);
+    test_matrix_make(&c, describe(format_named("bf16"), rows, COLS), FILL_ORDINARY, r);
     c.m.ld = COLS;
     for (int i = 0; i < COLS; i++)
         bias[i] = (float)i * 0.25f - 7;
@@ -372,7 +465,7 @@ static void check_epilogue(operands *o, const char *format, uint32_t order, rng 
     desc.d = &d.m, desc.c = &c.m, desc.alpha = &alpha, desc.beta = &beta;
     desc.bias = bias, desc.bias_elem = BSMM_ELEM_F32;
     if (test_multiply(&desc)) fail_msg("%s", bsmm_error_message());
-    for (int64_t i = 0; i < ROWS * COLS; i++) {
+    for (int64_t i = 0; i < rows * COLS; i++) {
         const int64_t row = i / COLS, col = i % COLS;
         const double sum = (double)((const float *)o->d.m.data)[i],
                      want = (double)alpha * sum + (double)beta * element(&c.m, row, col) +
@@ -383,13 +476,11 @@ static void check_epilogue(operands *o, const char *format, uint32_t order, rng 
     test_matrix_free(&d);
 }
 
-static void test_epilogue(void **state) {
+static void check_epilogues(int64_t rows) {
     static const char *const results[] = {"f32", "bf16", "f16", "e5m2"};
-    (void)state;
-    need_device();
     rng r = {23};
     operands o;
-    make_product(&o, "mxfp8", &r);
+    make_product(&o, "mxfp8", rows, &r);
     for (size_t i = 0; i < BSMM_COUNT(results); i++) {
         check_epilogue(&o, results[i], BSMM_ORDER_ROW, &r);
         check_epilogue(&o, results[i], BSMM_ORDER_COL, &r);
@@ -397,15 +488,32 @@ static void test_epilogue(void **state) {
     release(&o);
 }
 
+static void test_epilogue(void **state) {
+    (void)state;
+    need_device();
+    check_epilogues(ROWS);
+}
+
+static void test_small_m_epilogue(void **state) {
+    (void)state;
+    use_sm100_kernel("cuda_sm100f_scaled_small_m");
+    check_epilogues(19);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),
+        cmocka_unit_test(test_small_m_cases),
         cmocka_unit_test(test_fp8_cases),
         cmocka_unit_test(test_negative_scales),
+        cmocka_unit_test(test_small_m_negative_scales),
         cmocka_unit_test(test_underflow),
+        cmocka_unit_test(test_small_m_underflow),
         cmocka_unit_test(test_column_order_is_refused),
         cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_small_m_same_bits),
         cmocka_unit_test(test_epilogue),
+        cmocka_unit_test(test_small_m_epilogue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

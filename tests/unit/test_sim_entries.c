@@ -235,6 +235,9 @@ static void scaled_products(void **state) {
                          PLAIN);
     }
     run_on("sim:sm_100");
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
+        multiply("cuda_sm100f_scaled_small_m", formats[i], formats[i], 20, 0, BSMM_COMPUTE_EXACT,
+                 PLAIN);
     multiply("cuda_sm100f_fp8", "fp8_group128", "fp8_block128", 20, 0, BSMM_COMPUTE_EXACT, PLAIN);
 }
 

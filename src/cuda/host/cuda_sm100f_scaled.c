@@ -6,8 +6,7 @@
  * run first copies the scales to the workspace in the layout nv_128x4. If the distance between rows
  * of elements is no multiple of 16 bytes, TMA cannot read the rows, and each run first copies the
  * rows to the workspace. */
-#include "cuda/host/scaled_formats.h"
-#include "cuda/host/tma_rows.h"
+#include "cuda/host/scaled_operands.h"
 #include "gpu/params.h"
 
 /* Lists the sizes of tiles of D. With a pair of thread blocks per tile, each block loads only half
@@ -41,34 +40,12 @@ static const scaled_kernel kernels[BSMM_SCALED_KINDS] = {
     [BSMM_SCALED_MXF8F6F4] = {FUNCTIONS("scaled_mxf8f6f4", 1), BSMM_SCALED_THREADS},
 };
 
-/* Gives each element type the number that it has in the instruction descriptor of the kind mxf8f6f4
- * (PTX ISA, "Instruction descriptor"). The instructions of other kinds have only one element type
- * and need no number. */
-static const struct {
-    uint32_t elem, number;
-} types[] = {{BSMM_ELEM_E4M3, 0},
-             {BSMM_ELEM_E5M2, 1},
-             {BSMM_ELEM_E2M3, 3},
-             {BSMM_ELEM_E3M2, 4},
-             {BSMM_ELEM_E2M1, 5}};
-enum { PACKED_E2M1 = 1 };
-
-static uint32_t type_of(bsmm_scaled_kind kind, const bsmm_operand *o) {
-    if (bsmm_scaled_formats[kind].packed) return PACKED_E2M1;
-    size_t i = 0;
-    while (types[i].elem != o->m.format.elem)
-        i++;
-    return types[i].number;
-}
-
 typedef struct scaled_state {
-    bsmm_scaled_kind kind;
     uint32_t tile; /* the index of the chosen tile in the table `tiles` */
-    bsmm_tma_rows rows[2];
-    bsmm_scaled_scales scales[2];
+    bsmm_scaled_operands operands;
     bsmm_scaled_params params;
     bsmm_cuda_ready ready;
-    bsmm_cuda_ready_map d, scale_maps[2];
+    bsmm_cuda_ready_map d;
 } scaled_state;
 
 BSMM_CHECK_STATE(scaled_state);
@@ -110,57 +87,22 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     scaled_state *s = state;
     const char *reason = bsmm_cuda_refuse(p, &kernels[0].function[0], why, size);
     if (!reason) reason = bsmm_cuda_refuse_product(p);
-    if (!reason) reason = bsmm_scaled_refuse(p, &s->kind);
+    if (!reason) reason = bsmm_scaled_operands_begin(p, &s->operands);
     if (reason) return reason;
-    const bsmm_scaled_format *x = &bsmm_scaled_formats[s->kind];
     s->tile = choose_tile(p);
     if (tiles_m(p, s->tile) * tiles_n(p, s->tile) > INT32_MAX) return "D has more than 2^31 tiles";
-    for (int i = 0; i < 2; i++) {
-        bsmm_tma_rows_begin(bsmm_cuda_side(p, i), x->packed, &s->rows[i]);
-        /* The kernel reads scales in place only if each row has enough of them for all
-         * instructions. Otherwise the last scales that an instruction reads may be padding that
-         * holds NaN. All results of the row would then be NaN and would be recomputed in double. */
-        if (bsmm_scaled_scales_begin(bsmm_cuda_side(p, i), x->scale_tiles, &s->scales[i]) !=
-            BSMM_OK)
-            return "the scales are too many for the layout nv_128x4";
-        if (s->scales[i].map.count / BSMM_SCALED_SCALE_BOX > INT32_MAX)
-            return "the scales are more than TMA can address";
-    }
     return NULL;
 }
 
 static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     const scaled_state *s = state;
-    uint64_t bytes = 0;
     (void)p;
-    for (int i = 0; i < 2; i++)
-        bytes += s->rows[i].bytes + s->scales[i].bytes;
-    return bsmm_cuda_room_bytes(bytes);
+    return bsmm_cuda_room_bytes(bsmm_scaled_operands_bytes(&s->operands));
 }
 
-/* Returns the kernel's error bound, relative to the sum of the magnitudes of all products. The
- * bound assumes that an instruction adds the accumulator and 32 or 64 products at once, and
- * truncates each term 23 bits below the largest term (docs/NUMERICS.md). */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
-    return 2.1 * ((double)p->a.m.cols + 64) * 0x1p-24;
-}
-
-/* Returns how the kernel stores D. TMA requires that D's rows are multiples of 16 bytes apart. D's
- * rows must also be multiples of 16 bytes long. On an H100, a TMA store of other rows has written
- * bytes after the last column (docs/notes/hopper-large.md). */
-static bsmm_scaled_store store_of(const bsmm_product *p) {
-    static const struct {
-        uint32_t elem, bytes;
-        bsmm_scaled_store store;
-    } rows[] = {{BSMM_ELEM_F32, 4, BSMM_SCALED_STORE_F32},
-                {BSMM_ELEM_BF16, 2, BSMM_SCALED_STORE_BF16},
-                {BSMM_ELEM_F16, 2, BSMM_SCALED_STORE_F16}};
-    for (size_t i = 0; i < BSMM_COUNT(rows) && p->d.m.order == BSMM_ORDER_ROW; i++)
-        if (p->d.m.format.elem == rows[i].elem &&
-            (p->d.m.ld | p->d.m.cols) * rows[i].bytes % 16 == 0)
-            return rows[i].store;
-    return BSMM_SCALED_STORE_ANY;
+    return bsmm_scaled_bound(p);
 }
 
 /* Makes the tensor map with which TMA stores D. A warp stores 32 rows by 32 columns at a time. */
@@ -180,15 +122,6 @@ static void map_result(const bsmm_product *p, scaled_state *s) {
         &s->d);
 }
 
-/* Returns the instruction descriptor for tcgen05.mma with block scales (PTX ISA, "Instruction
- * descriptor"). It encodes the types of elements and scales, and the extents of the tile. */
-static uint32_t form_of(const bsmm_product *p, const scaled_state *s) {
-    return type_of(s->kind, &p->a) << 7 | type_of(s->kind, &p->b) << 10 |
-           tiles[s->tile].cols / 8 << 17 |
-           (bsmm_scaled_formats[s->kind].scale == BSMM_SCALE_E8M0 ? 1u << 23 : 0) |
-           tiles[s->tile].ctas * BSMM_SCALED_TILE_M / 16 << 24;
-}
-
 /* Returns the number of rows of A (side 0) or of B (side 1) that one thread block loads for a tile.
  */
 static uint32_t rows_of(const scaled_state *s, int side) {
@@ -197,66 +130,38 @@ static uint32_t rows_of(const scaled_state *s, int side) {
 
 /* Returns the kernel parameters, except for pointers, which are set in each run. */
 static bsmm_scaled_params params_of(const bsmm_product *p, const scaled_state *s) {
-    const bsmm_scaled_format *x = &bsmm_scaled_formats[s->kind];
-    const int64_t scales = bsmm_ceil_div(p->a.m.cols, x->block), down = tiles_m(p, s->tile),
-                  across = tiles_n(p, s->tile);
+    const int64_t down = tiles_m(p, s->tile), across = tiles_n(p, s->tile);
     enum { BAND_ROWS = 2048 };
-    return (bsmm_scaled_params){
+    bsmm_scaled_params params = {
         .sides = {bsmm_gpu_operand_of(&p->a), bsmm_gpu_operand_of(&p->b)},
-        .epilogue = bsmm_gpu_epilogue_of(p),
         .m = (uint32_t)p->d.m.rows,
         .n = (uint32_t)p->d.m.cols,
-        .k = (uint32_t)p->a.m.cols,
-        .k_blocks = (uint32_t)bsmm_ceil_div(scales, (int64_t)4 * x->scale_tiles),
-        .element_bytes = rows_of(s, 0) * bsmm_tma_rows_bytes(&p->a, &s->rows[0]) +
-                         rows_of(s, 1) * bsmm_tma_rows_bytes(&p->b, &s->rows[1]),
-        .scale_tiles = (uint32_t)bsmm_ceil_div(scales, 4),
         .tiles = (uint32_t)(down * across),
         .tiles_m = (uint32_t)down,
         .tiles_n = (uint32_t)across,
         .tile_n = tiles[s->tile].cols,
         .group_m = BAND_ROWS / (BSMM_SCALED_TILE_M * tiles[s->tile].ctas),
-        .form = form_of(p, s),
-        .store = store_of(p),
+        .form = bsmm_scaled_form_of(&s->operands, &p->a, &p->b,
+                                    tiles[s->tile].ctas * BSMM_SCALED_TILE_M, tiles[s->tile].cols),
+        .parts = 1,
     };
-}
-
-/* Makes the tensor map of an operand's scales, which have the layout nv_128x4. This layout stores
- * the scales of 128 rows by 4 scale blocks in 512 consecutive bytes. TMA reads them as rows of 256
- * bytes. */
-static void map_scales(const bsmm_product *p, scaled_state *s, int side) {
-    bsmm_cuda_ready_map_make(
-        p->device,
-        &(bsmm_cuda_tensor_desc){
-            .type = CU_TENSOR_MAP_DATA_TYPE_UINT8,
-            .swizzle = CU_TENSOR_MAP_SWIZZLE_NONE,
-            .l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-            .rank = 2,
-            .extents = {BSMM_SCALED_SCALE_BOX, s->scales[side].map.count / BSMM_SCALED_SCALE_BOX},
-            .strides = {BSMM_SCALED_SCALE_BOX},
-            .box = {BSMM_SCALED_SCALE_BOX, bsmm_scaled_formats[s->kind].scale_tiles *
-                                               BSMM_SCALED_SCALE_TILE / BSMM_SCALED_SCALE_BOX},
-        },
-        &s->scale_maps[side]);
+    bsmm_scaled_params_set(p, &s->operands, rows_of(s, 0), rows_of(s, 1), &params);
+    return params;
 }
 
 static bsmm_status make_in_context(const bsmm_product *p, scaled_state *s) {
     const bsmm_cuda_device *device = p->device;
     const uint32_t ctas = tiles[s->tile].ctas;
-    const bsmm_cuda_function *function = &kernels[s->kind].function[ctas - 1];
+    const bsmm_cuda_function *function = &kernels[s->operands.kind].function[ctas - 1];
     s->params = params_of(p, s);
     if (s->params.store != BSMM_SCALED_STORE_ANY) map_result(p, s);
-    for (int i = 0; i < 2; i++) {
-        BSMM_TRY(bsmm_tma_rows_make(device, bsmm_cuda_side(p, i), rows_of(s, i), &s->rows[i]));
-        BSMM_TRY(bsmm_scaled_scales_make(device, &s->scales[i]));
-        map_scales(p, s, i);
-    }
+    BSMM_TRY(bsmm_scaled_operands_make(p, rows_of(s, 0), rows_of(s, 1), &s->operands));
     const int64_t groups = bsmm_min_i64(s->params.tiles, groups_of(p, s->tile));
     return bsmm_cuda_ready_make(device,
                                 &(bsmm_cuda_launch_desc){
                                     .function = function,
                                     .grid = {(uint32_t)groups * ctas},
-                                    .block = {kernels[s->kind].threads},
+                                    .block = {kernels[s->operands.kind].threads},
                                     .cluster = {ctas > 1 ? ctas : 0},
                                     .shared_bytes = function->shared_bytes,
                                     .overlap = true,
@@ -270,15 +175,9 @@ static bsmm_status make(const bsmm_product *p, void *state) {
 
 static bsmm_status run_in_context(const bsmm_product *p, const scaled_state *s, void *workspace) {
     bsmm_scaled_params params = s->params;
-    uint8_t *room = bsmm_cuda_room(workspace);
-    for (int i = 0; i < 2; i++) {
-        const bsmm_operand *o = bsmm_cuda_side(p, i);
-        bsmm_gpu_operand_bind(o, &params.sides[i]);
-        BSMM_TRY(bsmm_tma_rows_bind(p, o, &s->rows[i], &room, i ? &params.b : &params.a));
-        const uint8_t *scales;
-        BSMM_TRY(bsmm_scaled_scales_bind(p, o, &s->scales[i], &room, &scales));
-        BSMM_TRY(bsmm_cuda_ready_map_at(p->device, &s->scale_maps[i], scales, &params.scales[i]));
-    }
+    const bsmm_scaled_slot slots[2] = {{&params.sides[0], &params.a, &params.scales[0]},
+                                       {&params.sides[1], &params.b, &params.scales[1]}};
+    BSMM_TRY(bsmm_scaled_operands_bind(p, &s->operands, bsmm_cuda_room(workspace), slots));
     bsmm_gpu_epilogue_bind(p, &params.epilogue);
     if (params.store != BSMM_SCALED_STORE_ANY)
         BSMM_TRY(bsmm_cuda_ready_map_at(p->device, &s->d, p->d.m.data, &params.d));

@@ -104,6 +104,13 @@ static __device__ __forceinline__ void ptx_tcgen05_load_x32(uint32_t from, uint3
                    "=r"(r[30]), "=r"(r[31])
                  : "r"(from));
 }
+/* PTX ISA "tcgen05.ld": loads 8 columns of tensor memory, like ptx_tcgen05_load_x32. */
+static __device__ __forceinline__ void ptx_tcgen05_load_x8(uint32_t from, uint32_t r[8]) {
+    asm volatile("tcgen05.ld.sync.aligned.32x32b.x8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]),
+                   "=r"(r[6]), "=r"(r[7])
+                 : "r"(from));
+}
 /* PTX ISA "tcgen05.wait::ld": waits until this thread's loads from tensor memory have completed. */
 static __device__ __forceinline__ void ptx_tcgen05_wait_loads(void) {
     asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");

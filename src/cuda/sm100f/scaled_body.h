@@ -11,6 +11,7 @@
  *                    spread by TMA.
  *     SCALED_SIGNED  1: scales are e4m3. tcgen05 ignores their sign, so a warp looks for signs.
  *     SCALED_CTAS    the thread blocks that compute a tile of D together: 1, or 2 for a pair
+ *     SCALED_SMALL_M 1: the kernel is for few rows of A (scaled_small_m.h)
  *
  * Tiles. A group is one thread block, or a pair of thread blocks on two neighbouring SMs. Groups
  * are persistent: group g computes the tiles g, g + G, g + 2 G and so on, where G is the number of
@@ -30,6 +31,10 @@
  *
  * Tensor memory has 512 columns: 0 to 191 and 192 to 383 are the two accumulators. From column 384
  * on there are two sets of scales of 12 T columns each.
+ *
+ * In a kernel for few rows of A, a tile has at most 64 columns, so that a stage has 64 rows of B
+ * and the scales of 128 rows of B. There is no staging. An accumulator has 64 columns of tensor
+ * memory.
  *
  * Roles of a thread block's warps:
  *
@@ -83,7 +88,8 @@
 enum {
     CTAS = SCALED_CTAS,
     TILE_M = BSMM_SCALED_TILE_M, /* rows of D per thread block */
-    TILE_N = BSMM_SCALED_TILE_N, /* columns of a tile of D, at most */
+    /* columns of a tile of D, at most */
+    TILE_N = SCALED_SMALL_M ? BSMM_SCALED_SMALL_M : BSMM_SCALED_TILE_N,
     ROW_BYTES = BSMM_SCALED_ROW_BYTES,
     /* tcgen05.mma instructions per k block; each multiplies 32 bytes of each row */
     STEPS = 4,
@@ -96,13 +102,15 @@ enum {
     /* For each 128 rows, a stage holds this number of scale tiles. A scale tile has 4 scales along
      * K for each row. */
     SCALE_TILES = STEPS * STEP_SCALES / 4,
-    STAGES = BSMM_SCALED_STAGES(SCALE_TILES, CTAS),
+    STAGES = SCALED_SMALL_M ? BSMM_SCALED_SMALL_M_STAGES(SCALE_TILES)
+                            : BSMM_SCALED_STAGES(SCALE_TILES, CTAS),
+    STAGING = SCALED_SMALL_M ? 0 : BSMM_SCALED_STAGING,
     A_BYTES = TILE_M * ROW_BYTES,
     B_BYTES = TILE_N / CTAS * ROW_BYTES,
     /* A tile of D needs up to 192 rows of B, which begin at a multiple of 64. These rows lie in at
      * most two blocks of 128 rows. The layout nv_128x4 stores the scales of such a block together.
      */
-    B_ROW_BLOCKS = 2,
+    B_ROW_BLOCKS = SCALED_SMALL_M ? 1 : 2,
     SCALE_PARTS = 1 + B_ROW_BLOCKS,
     PART_BYTES = SCALE_TILES * SCALE_TILE,
     SCALE_BYTES = SCALE_PARTS * PART_BYTES,
@@ -113,8 +121,9 @@ enum {
     MULTIPLY_WARP = 5,
     SIGN_WARP = 6,
     /* Tensor memory has 512 columns. Two accumulators come first, then two sets of scales. The
-     * scales of 128 rows by 4 scale blocks along K take four columns. */
-    COLUMNS = 512,
+     * scales of 128 rows by 4 scale blocks along K take four columns. With half of the columns, two
+     * thread blocks of a kernel for few rows of A fit on one SM. */
+    COLUMNS = SCALED_SMALL_M ? 256 : 512,
     SCALES_AT = 2 * TILE_N,
     A_SCALE_COLUMNS = 4 * SCALE_TILES,
     SCALE_COLUMNS = A_SCALE_COLUMNS * SCALE_PARTS,
@@ -124,7 +133,8 @@ enum {
     SIGN_TILES = 16,
 };
 static_assert(SCALES_AT + 2 * SCALE_COLUMNS <= COLUMNS, "tensor memory");
-static_assert(BSMM_SCALED_SHARED(SCALE_TILES, CTAS) <= 227 * 1024, "shared memory");
+static_assert(SCALED_SMALL_M || BSMM_SCALED_SHARED(SCALE_TILES, CTAS) <= 227 * 1024,
+              "shared memory");
 static_assert(STAGES + 2 < SIGN_TILES, "tiles whose signs are known");
 
 typedef struct shared {
@@ -157,7 +167,7 @@ static __device__ __forceinline__ uint32_t staging_of(uint32_t base) {
 /* A stage holds the scales of A, then those of B's first 128 rows, then those of B's next 128
  * rows. */
 static __device__ __forceinline__ uint32_t scales_of(uint32_t base, uint32_t stage) {
-    return base + STAGES * (A_BYTES + B_BYTES) + BSMM_SCALED_STAGING + stage * SCALE_BYTES;
+    return base + STAGES * (A_BYTES + B_BYTES) + STAGING + stage * SCALE_BYTES;
 }
 
 static __device__ __forceinline__ void wait_for(const uint64_t *barrier, uint32_t parity) {
@@ -188,9 +198,33 @@ static __device__ __forceinline__ void set_up(shared *told) {
     ptx_fence_mbarrier_init();
 }
 
+/* Returns the number of thread blocks that work on a tile of D together. */
+static __device__ __forceinline__ uint32_t blocks_of_tile(const bsmm_scaled_params *p) {
+    return SCALED_SMALL_M ? p->parts : CTAS;
+}
+
 /* Visits the tiles of D that this thread block's group computes. */
 #define FOR_TILES(p, tile)                                                                         \
-    for (uint32_t tile = blockIdx.x / CTAS; tile < (p)->tiles; tile += gridDim.x / CTAS)
+    for (uint32_t tile = blockIdx.x / blocks_of_tile(p); tile < (p)->tiles;                        \
+         tile += gridDim.x / blocks_of_tile(p))
+
+/* Returns the number of the first k block of part `part` of K. Only kernels for few rows of A have
+ * more than one part. Every part has at least one k block. */
+static __device__ __forceinline__ uint32_t first_of_part(const bsmm_scaled_params *p,
+                                                         uint32_t part) {
+    return (uint32_t)((uint64_t)p->k_blocks * part / p->parts);
+}
+
+/* Holds the numbers of the k blocks that this thread block multiplies. */
+typedef struct k_range {
+    uint32_t first, end;
+} k_range;
+
+static __device__ __forceinline__ k_range k_range_of(const bsmm_scaled_params *p) {
+    const uint32_t part = SCALED_SMALL_M ? blockIdx.x % p->parts : 0;
+    if (!SCALED_SMALL_M) return (k_range){0, p->k_blocks};
+    return (k_range){first_of_part(p, part), first_of_part(p, part + 1)};
+}
 
 /* Holds the first row and the first column of this thread block's part of a tile of D. */
 typedef struct corner {
@@ -243,10 +277,11 @@ static __device__ __forceinline__ void announce(const bsmm_scaled_params *p, sha
 static __device__ __forceinline__ void load_tiles(const bsmm_scaled_params *p, uint32_t base,
                                                   shared *told) {
     const uint32_t rank = CTAS == 1 ? 0 : ptx_cluster_rank();
+    const k_range range = k_range_of(p);
     uint32_t count = 0;
     FOR_TILES(p, tile) {
         const corner at = tile_at(p, tile);
-        for (uint32_t block = 0; block < p->k_blocks; block++, count++) {
+        for (uint32_t block = range.first; block < range.end; block++, count++) {
             const uint32_t stage = count % STAGES, full = leaders(&told->full[stage]),
                            scaled = ptx_shared_address(&told->scaled[stage]);
             wait_for(&told->empty[stage], emptied_parity(count));
@@ -294,12 +329,13 @@ static __device__ __forceinline__ void multiply(const bsmm_scaled_params *p, uin
  */
 static __device__ __forceinline__ void multiply_tiles(const bsmm_scaled_params *p, uint32_t base,
                                                       shared *told) {
+    const k_range range = k_range_of(p);
     uint32_t count = 0, turn = 0;
     FOR_TILES(p, tile) {
         const uint32_t which = turn & 1, d = told->columns + which * TILE_N,
                        shift = tile_at(p, tile).col % SCALE_ROWS / 32;
         wait_for(&told->available[which], ~(turn++ / 2) & 1);
-        for (uint32_t block = 0; block < p->k_blocks; block++, count++) {
+        for (uint32_t block = range.first; block < range.end; block++, count++) {
             const uint32_t stage = count % STAGES,
                            scales = told->columns + SCALES_AT + (count & 1) * SCALE_COLUMNS;
             if (count >= 2) wait_for(&told->empty[(count - 2) % STAGES], filled_parity(count - 2));
@@ -307,7 +343,7 @@ static __device__ __forceinline__ void multiply_tiles(const bsmm_scaled_params *
             ptx_tcgen05_fence_after();
             copy_scales(scales, scales_of(base, stage), scale_tiles_of(p, block));
             multiply(p, d, scales, a_of(base, stage), b_of(base, stage), shift,
-                     p->k - block * BLOCK_K, block);
+                     p->k - block * BLOCK_K, block - range.first);
             group_commit(&told->empty[stage]);
         }
         group_commit(&told->done[which]);
@@ -342,11 +378,12 @@ static __device__ __forceinline__ uint32_t rows_from(const bsmm_scaled_params *p
  * multiplying thread that the stage's scales have arrived. */
 static __device__ __forceinline__ void find_signs(const bsmm_scaled_params *p,
                                                   const uint8_t *scales, shared *told) {
+    const k_range range = k_range_of(p);
     uint32_t count = 0, turn = 0;
     FOR_TILES(p, tile) {
         const corner at = tile_at(p, tile);
         uint32_t found = 0;
-        for (uint32_t block = 0; block < p->k_blocks; block++, count++) {
+        for (uint32_t block = range.first; block < range.end; block++, count++) {
             const uint32_t stage = count % STAGES;
             wait_for(&told->scaled[stage], filled_parity(count));
 #pragma unroll
@@ -355,40 +392,18 @@ static __device__ __forceinline__ void find_signs(const bsmm_scaled_params *p,
                                   scale_tiles_of(p, block), rows_from(p, at, i));
             const uint32_t any = __any_sync(0xffffffffu, found != 0);
             if (threadIdx.x % 32 != 0) continue;
-            if (block == p->k_blocks - 1) told->negative[turn % SIGN_TILES] = any;
+            if (block == range.end - 1) told->negative[turn % SIGN_TILES] = any;
             group_arrive(&told->full[stage]);
         }
         turn++;
     }
 }
 
-#include "cuda/sm100f/scaled_finish.h"
-
-static __device__ __forceinline__ void finish_tiles(const bsmm_scaled_params *p, uint8_t *staging,
-                                                    shared *told) {
-    finish f = finish_make(p, staging, told);
-    uint32_t turn = 0;
-    FOR_TILES(p, tile) {
-        const uint32_t which = turn & 1, from = told->columns + which * TILE_N;
-        const corner at = tile_at(p, tile);
-        wait_for(&told->done[which], turn / 2 & 1);
-        ptx_tcgen05_fence_after();
-        finish_begin(&f, at, SCALED_SIGNED && told->negative[turn % SIGN_TILES]);
-        turn++;
-        for (uint32_t col = 0; col < p->tile_n; col += CHUNK) {
-            uint32_t bits[CHUNK];
-            ptx_tcgen05_load_x32(from + (f.warp * 32 << 16) + col, bits);
-            ptx_tcgen05_wait_loads();
-            if (col == p->tile_n - CHUNK) {
-                ptx_tcgen05_fence_before();
-                __syncwarp();
-                if (f.lane == 0) group_arrive(&told->available[which]);
-            }
-            if (at.col + col < p->n) finish_chunk(&f, bits, at.col + col);
-        }
-    }
-    if (f.lane == 0) PTX_TMA_WAIT(0);
-}
+#if SCALED_SMALL_M
+#    include "cuda/sm100f/scaled_small_m.h"
+#else
+#    include "cuda/sm100f/scaled_finish.h"
+#endif
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     SCALED_NAME(const __grid_constant__ bsmm_scaled_params params) {
@@ -406,16 +421,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     ptx_grid_wait();
     ptx_grid_release_next();
     if (warp < FINISH_WARPS)
-        finish_tiles(p, aligned + (staging_of(base) - base), &told);
+        finish_tiles(p, aligned + (SCALED_SMALL_M ? 0 : staging_of(base) - base), &told);
     else if (warp == LOAD_WARP && ptx_elect())
         load_tiles(p, base, &told);
     else if (warp == MULTIPLY_WARP && rank == LEADER && ptx_elect())
         multiply_tiles(p, base, &told);
     else if (warp == SIGN_WARP)
         find_signs(p, aligned + (scales_of(base, 0) - base), &told);
+    __syncwarp();
+#if SCALED_SMALL_M
+    join_parts(p, base, &told);
+#endif
     /* No thread block may end while the other thread block of its pair can still signal its
      * barriers. */
-    __syncwarp();
     group_sync();
     if (warp == MULTIPLY_WARP) group_dealloc(told.columns, COLUMNS);
 }

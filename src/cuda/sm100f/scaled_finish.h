@@ -1,13 +1,7 @@
-/* This is the epilogue of the sm_100f kernels. A warp converts 32 x 32 accumulators at a time to
- * elements of D and stores them. Each lane has the accumulators of one row. scaled_body.h includes
- * this file.
- *
- * An fp32 accumulator may be wrong if it is Inf or NaN, or so small that products may have been
- * lost to underflow. The warp recomputes such results in double. An accumulator of 0 is right if
- * all elements of its row of A or of its row of B are 0. Otherwise the warp recomputes it too. */
-#include "cuda/ptx/convert.h"
-
-enum { ZERO_UNKNOWN, ZERO_YES, ZERO_NO };
+/* This is the epilogue of the sm_100f kernels for many rows of A. A warp converts 32 x 32
+ * accumulators at a time to elements of D and stores them. Each lane has the accumulators of one
+ * row. scaled_body.h includes this file. */
+#include "cuda/sm100f/scaled_results.h"
 
 typedef struct finish {
     const bsmm_scaled_params *p;
@@ -35,10 +29,7 @@ static __device__ __forceinline__ finish finish_make(const bsmm_scaled_params *p
 static __device__ __forceinline__ void finish_begin(finish *f, corner at, bool untrusted) {
     f->row = at.row + threadIdx.x;
     f->untrusted = untrusted;
-    f->told->zero_rows[threadIdx.x] = ZERO_UNKNOWN;
-    for (uint32_t i = f->lane; i < TILE_N; i += 32)
-        f->told->zero_columns[f->warp][i] = ZERO_UNKNOWN;
-    __syncwarp();
+    forget_zeros(f->told);
 }
 
 static __device__ __noinline__ uint32_t code_any(const bsmm_scaled_params *p,
@@ -109,44 +100,6 @@ static __device__ __forceinline__ void stage_code(uint32_t store, uint8_t *to, u
         *(uint32_t *)place = code;
     else
         *(uint16_t *)place = (uint16_t)code;
-}
-
-/* Returns true if all K elements of a row of A or B are 0. Each lane of the warp tests a part of
- * the elements, and all lanes get the result. */
-static __device__ __noinline__ bool is_zero_row(const bsmm_gpu_operand *o, uint32_t row,
-                                                uint32_t k) {
-    for (uint32_t first = 0; first < k; first += 32) {
-        const uint32_t col = first + threadIdx.x % 32;
-        const bool zero = col >= k || bsmm_gpu_elem(o, bsmm_gpu_code(o, row, col)) == 0;
-        if (!__all_sync(0xffffffffu, zero)) return false;
-    }
-    return true;
-}
-
-/* Returns true if all elements of a row of A or B are 0. The function remembers its answer in
- * *known (ZERO_YES or ZERO_NO), so that later calls need not read the row again. */
-static __device__ __forceinline__ bool is_known_zero(const bsmm_gpu_operand *o, uint32_t row,
-                                                     uint32_t k, uint8_t *known) {
-    uint32_t zero = *known;
-    if (zero == ZERO_UNKNOWN) {
-        zero = is_zero_row(o, row, k) ? ZERO_YES : ZERO_NO;
-        __syncwarp();
-        if (threadIdx.x % 32 == 0) *known = (uint8_t)zero;
-        __syncwarp();
-    }
-    return zero == ZERO_YES;
-}
-
-/* Returns an accurate sum for D(row, col), whose fp32 accumulator may be wrong. If the accumulator
- * is 0 (`zero`) and the row of A or the row of B has only zeros, the sum is 0. Otherwise all lanes
- * of the warp recompute the sum together in double. */
-static __device__ __forceinline__ double sum_of(const bsmm_scaled_params *p, shared *told,
-                                                uint32_t row, uint32_t col, bool zero) {
-    if (zero && (is_known_zero(&p->sides[0], row, p->k, &told->zero_rows[row % TILE_M]) ||
-                 is_known_zero(&p->sides[1], col, p->k,
-                               &told->zero_columns[threadIdx.x / 32][col % TILE_N])))
-        return 0;
-    return bsmm_gpu_epilogue_sum_again(&p->sides[0], &p->sides[1], row, col, p->k);
 }
 
 /* Recomputes some of a lane's 32 results in double: those whose bit is set in `doubts`. Writes them
@@ -236,8 +189,7 @@ static __device__ __forceinline__ void finish_chunk(finish *f, const uint32_t *b
     for (int i = 0; i < CHUNK; i++) {
         const uint32_t magnitude = bits[i] & 0x7fffffffu;
         total[i] = __uint_as_float(bits[i]);
-        /* An accumulator is accurate if it is finite and its magnitude is at least 2^-118. */
-        doubts |= (uint32_t)(magnitude - 0x04800000u >= 0x7f800000u - 0x04800000u) << i;
+        doubts |= (uint32_t)is_doubtful(magnitude) << i;
         zeros |= (uint32_t)(magnitude == 0) << i;
     }
     doubts &= wanted;
@@ -252,4 +204,30 @@ static __device__ __forceinline__ void finish_chunk(finish *f, const uint32_t *b
     }
     if (__any_sync(0xffffffffu, doubts)) settle(f->p, f->told, doubts, zeros, f->row, col, to);
     if (store != BSMM_SCALED_STORE_ANY) give_buffer(f, to, col);
+}
+
+static __device__ __forceinline__ void finish_tiles(const bsmm_scaled_params *p, uint8_t *staging,
+                                                    shared *told) {
+    finish f = finish_make(p, staging, told);
+    uint32_t turn = 0;
+    FOR_TILES(p, tile) {
+        const uint32_t which = turn & 1, from = told->columns + which * TILE_N;
+        const corner at = tile_at(p, tile);
+        wait_for(&told->done[which], turn / 2 & 1);
+        ptx_tcgen05_fence_after();
+        finish_begin(&f, at, SCALED_SIGNED && told->negative[turn % SIGN_TILES]);
+        turn++;
+        for (uint32_t col = 0; col < p->tile_n; col += CHUNK) {
+            uint32_t bits[CHUNK];
+            ptx_tcgen05_load_x32(from + (f.warp * 32 << 16) + col, bits);
+            ptx_tcgen05_wait_loads();
+            if (col == p->tile_n - CHUNK) {
+                ptx_tcgen05_fence_before();
+                __syncwarp();
+                if (f.lane == 0) group_arrive(&told->available[which]);
+            }
+            if (at.col + col < p->n) finish_chunk(&f, bits, at.col + col);
+        }
+    }
+    if (f.lane == 0) PTX_TMA_WAIT(0);
 }

@@ -28,6 +28,10 @@ enum {
      * negative scales. */
     BSMM_SCALED_THREADS = 192,
     BSMM_SCALED_THREADS_SIGNED = 224,
+    /* These are the limits of the kernels for few rows of A: the rows of A, and the thread blocks
+     * of a cluster, which share the K of one tile of D. */
+    BSMM_SCALED_SMALL_M = 64,
+    BSMM_SCALED_SMALL_M_PARTS = 8,
 };
 
 /* Returns the bytes of a stage in one thread block. A stage holds the elements of 128 rows of A and
@@ -47,6 +51,17 @@ enum {
 #define BSMM_SCALED_SHARED(scale_tiles, ctas)                                                      \
     (BSMM_SCALED_FIXED_BYTES +                                                                     \
      BSMM_SCALED_STAGES(scale_tiles, ctas) * BSMM_SCALED_STAGE_BYTES(scale_tiles, ctas))
+
+/* These are the bytes of a stage, the number of stages, and the bytes of dynamic shared memory in a
+ * kernel for few rows of A. A stage has 128 rows of weights and up to 64 rows of A. Two thread
+ * blocks fit on one SM, so that the next product in the stream can begin while this one ends. */
+#define BSMM_SCALED_SMALL_M_STAGE_BYTES(scale_tiles)                                               \
+    ((BSMM_SCALED_TILE_M + BSMM_SCALED_SMALL_M) * BSMM_SCALED_ROW_BYTES +                          \
+     2 * (scale_tiles)*BSMM_SCALED_SCALE_TILE)
+#define BSMM_SCALED_SMALL_M_STAGES(scale_tiles)                                                    \
+    ((113 * 1024 - 1024 - 1024) / BSMM_SCALED_SMALL_M_STAGE_BYTES(scale_tiles))
+#define BSMM_SCALED_SMALL_M_SHARED(scale_tiles)                                                    \
+    (1024 + BSMM_SCALED_SMALL_M_STAGES(scale_tiles) * BSMM_SCALED_SMALL_M_STAGE_BYTES(scale_tiles))
 
 /* These are the ways in which a kernel stores D. */
 typedef enum bsmm_scaled_store {
@@ -79,6 +94,9 @@ typedef struct bsmm_scaled_params {
      * instruction. */
     uint32_t form;
     uint32_t store; /* how D is stored, a value of the enum bsmm_scaled_store */
+    /* Kernels for few rows of A: the thread blocks that divide the K of each tile among them. They
+     * are one cluster. */
+    uint32_t parts;
 } bsmm_scaled_params;
 
 /* Holds the parameters of the kernel pad_rows, which copies the rows of an operand to rows that TMA

@@ -1,0 +1,63 @@
+/* The epilogues of the sm_100f kernels share these functions, which encode results, find
+ * accumulators that may be wrong, and recompute them.
+ *
+ * An fp32 accumulator may be wrong if it is Inf or NaN, or so small that products may have been
+ * lost to underflow. The warp recomputes such results in double. An accumulator of 0 is right if
+ * all elements of its row of A or of its row of B are 0. Otherwise the warp recomputes it too. */
+#include "cuda/ptx/convert.h"
+
+enum { ZERO_UNKNOWN, ZERO_YES, ZERO_NO };
+
+/* Returns true if an accumulator of this magnitude may be wrong. An accumulator is accurate if it
+ * is finite and its magnitude is at least 2^-118. `magnitude` has the accumulator's bits without
+ * the sign. */
+static __device__ __forceinline__ bool is_doubtful(uint32_t magnitude) {
+    return magnitude - 0x04800000u >= 0x7f800000u - 0x04800000u;
+}
+
+/* Forgets which rows of A and B have only zeros. Warps 0 to 3 call this function when they begin a
+ * tile of D. */
+static __device__ __forceinline__ void forget_zeros(shared *told) {
+    told->zero_rows[threadIdx.x] = ZERO_UNKNOWN;
+    for (uint32_t i = threadIdx.x % 32; i < TILE_N; i += 32)
+        told->zero_columns[threadIdx.x / 32][i] = ZERO_UNKNOWN;
+    __syncwarp();
+}
+
+/* Returns true if all K elements of a row of A or B are 0. Each lane of the warp tests a part of
+ * the elements, and all lanes get the result. */
+static __device__ __noinline__ bool is_zero_row(const bsmm_gpu_operand *o, uint32_t row,
+                                                uint32_t k) {
+    for (uint32_t first = 0; first < k; first += 32) {
+        const uint32_t col = first + threadIdx.x % 32;
+        const bool zero = col >= k || bsmm_gpu_elem(o, bsmm_gpu_code(o, row, col)) == 0;
+        if (!__all_sync(0xffffffffu, zero)) return false;
+    }
+    return true;
+}
+
+/* Returns true if all elements of a row of A or B are 0. The function remembers its answer in
+ * *known (ZERO_YES or ZERO_NO), so that later calls need not read the row again. */
+static __device__ __forceinline__ bool is_known_zero(const bsmm_gpu_operand *o, uint32_t row,
+                                                     uint32_t k, uint8_t *known) {
+    uint32_t zero = *known;
+    if (zero == ZERO_UNKNOWN) {
+        zero = is_zero_row(o, row, k) ? ZERO_YES : ZERO_NO;
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) *known = (uint8_t)zero;
+        __syncwarp();
+    }
+    return zero == ZERO_YES;
+}
+
+/* Returns an accurate sum for D(row, col), whose fp32 accumulator may be wrong. If the accumulator
+ * is 0 (`zero`) and the row of A or the row of B has only zeros, the sum is 0. Otherwise all lanes
+ * of the warp recompute the sum together in double. */
+static __device__ __forceinline__ double sum_of(const bsmm_scaled_params *p, shared *told,
+                                                uint32_t row, uint32_t col, bool zero) {
+    if (zero && (is_known_zero(&p->sides[0], row, p->k, &told->zero_rows[row % TILE_M]) ||
+                 is_known_zero(&p->sides[1], col, p->k,
+                               &told->zero_columns[threadIdx.x / 32][col % TILE_N])))
+        return 0;
+    return bsmm_gpu_epilogue_sum_again(&p->sides[0], &p->sides[1], row, col, p->k);
+}

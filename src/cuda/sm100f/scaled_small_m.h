@@ -1,0 +1,222 @@
+/* This is the epilogue of the sm_100f kernels for few rows of A, i.e. 1 to 64. scaled_body.h
+ * includes this file.
+ *
+ * The host swaps the operands of these kernels: the kernel's A is the product's B (the weights),
+ * and the kernel's B is the product's A. The instruction always multiplies 128 rows of its first
+ * operand, which the weights fill. Its second operand has 16, 32 or 64 rows, so that a few rows
+ * of activations waste little. The kernel's results are therefore D transposed: lane n of tensor
+ * memory has column n of the product's D, and column m of tensor memory has row m. The lanes of a
+ * warp store 32 adjacent elements of a row of D.
+ *
+ * If the weights have few tiles of 128 rows, a cluster of up to 8 thread blocks divides the K of a
+ * tile among them (p->parts), so that more SMs read weights at the same time. Each thread block
+ * then writes its sums to its shared memory. When all have done so, thread block i adds the sums of
+ * the rows i, i + parts, i + 2 parts and so on of D, in ascending order of the thread blocks, and
+ * stores these rows. Such a cluster computes only one tile. */
+#include "cuda/ptx/grid.h"
+#include "cuda/sm100f/scaled_results.h"
+
+enum {
+    ROWS = 8,  /* rows of the product's D that a thread stores at once */
+    PARTS = 4, /* thread blocks from which a thread loads sums at once */
+};
+
+typedef struct finish {
+    const bsmm_scaled_params *p;
+    shared *told;
+    uint32_t col;   /* the column of the product's D of this lane */
+    bool untrusted; /* true if all results of the tile must be recomputed in double */
+    /* true if D has no C, bias or scale, and elements of f32, bf16 or f16 */
+    bool plain;
+    double factor;
+} finish;
+
+/* Begins a tile of D. The warp's factors of the epilogue must be in told->factors. */
+static __device__ __forceinline__ finish finish_begin(const bsmm_scaled_params *p, shared *told,
+                                                      uint32_t tile, bool untrusted) {
+    const bsmm_gpu_epilogue_factors *factors = &told->factors[threadIdx.x / 32];
+    finish f = {p, told, tile * TILE_M + threadIdx.x, untrusted};
+    f.plain = p->store != BSMM_SCALED_STORE_ANY && !p->epilogue.c && !p->epilogue.bias &&
+              factors->global == 1;
+    f.factor = factors->factor;
+    forget_zeros(told);
+    return f;
+}
+
+static __device__ __noinline__ void store_any(const bsmm_scaled_params *p,
+                                              const bsmm_gpu_epilogue_factors *factors,
+                                              uint32_t row, uint32_t col, float total) {
+    bsmm_gpu_epilogue_store(&p->epilogue, factors, row, col, (double)total);
+}
+
+/* Stores the element of D in row `row` and in this lane's column. */
+static __device__ __forceinline__ void store_one(const finish *f, uint32_t row, float total) {
+    const bsmm_gpu_epilogue *e = &f->p->epilogue;
+    if (!f->plain) {
+        store_any(f->p, &f->told->factors[threadIdx.x / 32], row, f->col, total);
+        return;
+    }
+    const uint64_t at = row * e->d_row + f->col;
+    if (f->factor != 1) total = (float)(f->factor * (double)total);
+    if (f->p->store == BSMM_SCALED_STORE_F32)
+        ((float *)e->d)[at] = total;
+    else
+        ((uint16_t *)e->d)[at] =
+            (uint16_t)(f->p->store == BSMM_SCALED_STORE_BF16 ? bsmm_ptx_cvt_bf16x2(0, total)
+                                                             : bsmm_ptx_cvt_f16x2(0, total));
+}
+
+/* Recomputes some of a lane's results in double, those whose bit is set in `doubts`, and stores
+ * them. Bit i belongs to row `first` + i * step of D. `col` is the lane's column. The mask `zeros`
+ * says which accumulators are 0. */
+static __device__ __noinline__ void settle(const bsmm_scaled_params *p, shared *told,
+                                           uint32_t doubts, uint32_t zeros, uint32_t first,
+                                           uint32_t step, uint32_t col) {
+    const uint32_t lane = threadIdx.x % 32;
+    for (uint32_t lanes = __ballot_sync(0xffffffffu, doubts); lanes; lanes &= lanes - 1) {
+        const uint32_t next = (uint32_t)__ffs((int)lanes) - 1,
+                       zero = __shfl_sync(0xffffffffu, zeros, (int)next);
+        uint32_t left = __shfl_sync(0xffffffffu, doubts, (int)next);
+        for (; left; left &= left - 1) {
+            const uint32_t i = (uint32_t)__ffs((int)left) - 1, row = first + i * step;
+            const double sum = sum_of(p, told, col - lane + next, row, zero >> i & 1);
+            if (lane == next)
+                bsmm_gpu_epilogue_store(&p->epilogue, &told->factors[threadIdx.x / 32], row, col,
+                                        sum);
+        }
+        __syncwarp();
+    }
+}
+
+/* Returns a mask that says which of the rows `first`, `first` + step and so on lie inside D. The
+ * mask is 0 if the lane's column lies outside D. */
+static __device__ __forceinline__ uint32_t inside(const finish *f, uint32_t first, uint32_t step) {
+    if (first >= f->p->n || f->col >= f->p->m) return 0;
+    const uint32_t rows = (f->p->n - first - 1) / step + 1;
+    return rows >= ROWS ? (1u << ROWS) - 1 : (1u << rows) - 1;
+}
+
+/* Stores this lane's results in the rows `first`, `first` + step and so on of D. Results that will
+ * be recomputed are not stored before. If D and C are the same memory, a store would overwrite the
+ * C that the recomputation needs. */
+static __device__ __forceinline__ void finish_rows(const finish *f, const float *total,
+                                                   uint32_t first, uint32_t step) {
+    uint32_t doubts = 0, zeros = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < ROWS; i++) {
+        const uint32_t magnitude = __float_as_uint(total[i]) & 0x7fffffffu;
+        doubts |= (uint32_t)is_doubtful(magnitude) << i;
+        zeros |= (uint32_t)(magnitude == 0) << i;
+    }
+    const uint32_t wanted = inside(f, first, step);
+    if (f->untrusted) doubts = wanted, zeros = 0;
+    doubts &= wanted;
+#pragma unroll
+    for (uint32_t i = 0; i < ROWS; i++)
+        if ((wanted & ~doubts) >> i & 1) store_one(f, first + i * step, total[i]);
+    if (__any_sync(0xffffffffu, doubts)) settle(f->p, f->told, doubts, zeros, first, step, f->col);
+}
+
+/* Returns the place of the sum of row `row` and column `col` of a tile of the product's D in the
+ * shared memory of a thread block that has one part of K. */
+static __device__ __forceinline__ uint32_t partial_at(uint32_t row, uint32_t col) {
+    return row * TILE_M + col;
+}
+
+/* Stores the results of this thread block's tiles. If several thread blocks divide K among them,
+ * the function writes the sums to shared memory instead. A stage's elements lie there until all
+ * products have completed. */
+static __device__ __forceinline__ void finish_tiles(const bsmm_scaled_params *p, uint8_t *memory,
+                                                    shared *told) {
+    const uint32_t lanes = threadIdx.x / 32 * 32 << 16;
+    uint32_t turn = 0;
+    if (threadIdx.x % 32 == 0)
+        told->factors[threadIdx.x / 32] = bsmm_gpu_epilogue_begin(&p->epilogue);
+    __syncwarp();
+    FOR_TILES(p, tile) {
+        const uint32_t which = turn & 1, from = told->columns + which * TILE_N + lanes;
+        wait_for(&told->done[which], turn / 2 & 1);
+        ptx_tcgen05_fence_after();
+        const finish f =
+            finish_begin(p, told, tile, SCALED_SIGNED && told->negative[turn % SIGN_TILES]);
+        turn++;
+        for (uint32_t row = 0; row < p->tile_n; row += ROWS) {
+            uint32_t bits[ROWS];
+            float total[ROWS];
+            ptx_tcgen05_load_x8(from + row, bits);
+            ptx_tcgen05_wait_loads();
+            if (row == p->tile_n - ROWS) {
+                ptx_tcgen05_fence_before();
+                __syncwarp();
+                if (threadIdx.x % 32 == 0) group_arrive(&told->available[which]);
+            }
+#pragma unroll
+            for (uint32_t i = 0; i < ROWS; i++)
+                total[i] = __uint_as_float(bits[i]);
+            if (p->parts == 1)
+                finish_rows(&f, total, row, 1);
+            else
+#pragma unroll
+                for (uint32_t i = 0; i < ROWS; i++)
+                    ((float *)memory)[partial_at(row + i, threadIdx.x)] = total[i];
+        }
+    }
+}
+
+/* Returns true if a thread block of the cluster has found a negative scale. */
+static __device__ __forceinline__ bool is_any_negative(const bsmm_scaled_params *p,
+                                                       const shared *told) {
+    uint32_t any = 0;
+    for (uint32_t part = 0; SCALED_SIGNED && part < p->parts; part++)
+        any |= *(const uint32_t *)ptx_grid_map(&told->negative[0], part);
+    return any;
+}
+
+/* Loads this lane's sums of the rows `row`, `row` + parts and so on from PARTS thread blocks, from
+ * `part` on, and adds them to `total` in ascending order of the thread blocks. All loads begin
+ * before the first addition, because each takes a few hundred cycles. Past the last row or the last
+ * thread block they load a sum again, which is not added. */
+static __device__ __forceinline__ void add_parts(const bsmm_scaled_params *p, uint32_t partials,
+                                                 uint32_t row, uint32_t part, float *total) {
+    float sums[PARTS][ROWS];
+#pragma unroll
+    for (uint32_t k = 0; k < PARTS; k++) {
+        const uint32_t from = ptx_mapa(partials, min(part + k, p->parts - 1));
+#pragma unroll
+        for (uint32_t i = 0; i < ROWS; i++)
+            sums[k][i] = __uint_as_float(ptx_grid_load_u32(
+                from + 4 * partial_at(min(row + i * p->parts, p->n - 1), threadIdx.x)));
+    }
+#pragma unroll
+    for (uint32_t k = 0; k < PARTS; k++)
+#pragma unroll
+        for (uint32_t i = 0; i < ROWS; i++)
+            if (part + k < p->parts) total[i] += sums[k][i];
+}
+
+/* Adds the sums of all parts of K for this thread block's rows of the tile, and stores the results.
+ */
+static __device__ __forceinline__ void finish_parts(const bsmm_scaled_params *p, uint32_t partials,
+                                                    shared *told) {
+    const finish f = finish_begin(p, told, blockIdx.x / p->parts, is_any_negative(p, told));
+    for (uint32_t row = blockIdx.x % p->parts; row < p->n; row += ROWS * p->parts) {
+        float total[ROWS] = {};
+        for (uint32_t part = 0; part < p->parts; part += PARTS)
+            add_parts(p, partials, row, part, total);
+        finish_rows(&f, total, row, p->parts);
+    }
+}
+
+/* If the thread blocks of a cluster have parts of K, waits for all of them and stores their rows of
+ * the tile. All threads call this function. No thread block may end while another one reads its
+ * sums. */
+static __device__ __forceinline__ void join_parts(const bsmm_scaled_params *p, uint32_t partials,
+                                                  shared *told) {
+    if (p->parts == 1) return;
+    ptx_cluster_arrive();
+    ptx_cluster_wait();
+    if (threadIdx.x < TILE_M) finish_parts(p, partials, told);
+    __syncwarp();
+    ptx_cluster_arrive();
+    ptx_cluster_wait();
+}
