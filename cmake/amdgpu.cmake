@@ -29,7 +29,7 @@ foreach(arch cdna gfx942 gfx950)
 endforeach()
 
 # Compiling and linking are two commands, because ccache does not cache a command that links. All
-# builds that have one compiler launcher therefore share the compiled kernels.
+# builds with the same compiler launcher therefore share the compiled kernels.
 function(compile_amdgpu source code image)
   add_custom_command(OUTPUT ${image}
     COMMAND sh ${PROJECT_SOURCE_DIR}/cmake/keep-report.sh ${image}.txt

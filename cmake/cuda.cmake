@@ -43,12 +43,12 @@ foreach(name small_m small_m_6bit small_m_64 fp8_small_m)
   set(cuda_pack_sm90a/${name} sm90a/small_m)
 endforeach()
 
-# ---- images and packs ----
+# ---- compilation of images and packs ----
 
 set(keep_report ${PROJECT_SOURCE_DIR}/cmake/keep-report.sh)
 set(cuda_ptx_images)
 
-# Compiles a source to PTX. It has line information, so that the simulator's findings name source
+# Compiles a source to PTX with line information, so that the simulator's error messages name source
 # lines.
 function(compile_cuda_ptx source code image)
   set(trim ${PROJECT_SOURCE_DIR}/cmake/trim-ptx.sh)
@@ -61,7 +61,7 @@ function(compile_cuda_ptx source code image)
 endfunction()
 
 # Makes a cubin from PTX that compile_cuda_ptx made. ptxas gets the PTX without line information,
-# because it would copy the information into the cubin.
+# because ptxas would copy the information into the cubin.
 function(assemble_cuda ptx code image)
   set(strip ${PROJECT_SOURCE_DIR}/cmake/strip-ptx.sh)
   add_custom_command(OUTPUT ${image}

@@ -1,5 +1,5 @@
-# Debian packages by CPack: libbsmm0 (the shared library), libbsmm-dev (header, static library, CMake
-# package, pkg-config file) and bsmm-tools (command, man page, completion, simulators).
+# Makes Debian packages by CPack: libbsmm0 (the shared library), libbsmm-dev (header, static library,
+# CMake package, pkg-config file) and bsmm-tools (command, man page, completion, simulators).
 # tools/make-deb.sh configures with the prefix /usr and runs CPack.
 set(BSMM_DEB_MAINTAINER "bsmm maintainers <maintainers@bsmm.invalid>" CACHE STRING "Maintainer of the Debian packages")
 
@@ -13,7 +13,7 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_COMPONENTS_ALL runtime development tools)
 set(CPACK_COMPONENTS_GROUPING IGNORE) # one package for each component
 set(CPACK_DEB_COMPONENT_INSTALL ON)
-# Directories of other modes than 755 would be a fault of the package.
+# Debian's policy demands mode 755 for the directories of a package.
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
     OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 # Adds the documents that every Debian package has, after CPack has copied the installed files.

@@ -1,7 +1,7 @@
 # Takes the GPU images of a source archive (tools/make-dist.sh) from the folder images/, so that a
-# build needs neither nvcc nor clang-22. BSMM_CUDA or BSMM_AMDGPU ON or OFF instead decides as in a
-# checkout. The images fit only the sources that made them, because host code and kernels share
-# structs. A changed source is therefore an error.
+# build needs neither nvcc nor clang-22. If BSMM_CUDA or BSMM_AMDGPU is ON or OFF, the build treats
+# the kernels as in a checkout instead. The images fit only the sources that made them, because host
+# code and kernels share structs. A changed source is therefore an error.
 set(shipped_images ${PROJECT_SOURCE_DIR}/images)
 set(use_shipped_images OFF)
 if(EXISTS ${shipped_images}/SOURCES AND NOT BSMM_IMAGES_FROM AND

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads a file. Returns NULL if that fails. */
+/* Reads a file. Returns NULL on failure. */
 static char *read_file(const char *path, size_t *bytes) {
     FILE *file = fopen(path, "rb");
     if (!file) return NULL;

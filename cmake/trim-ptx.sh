@@ -1,9 +1,10 @@
 #!/bin/sh
-# Shortens the line information of PTX text that nvcc -lineinfo made, so that it takes little space in
-# the library. `.loc` keeps the file and the line but not the column and the description of inlining,
-# whose strings follow the code as debug sections. A `.loc` is left out if another one follows before
-# the next instruction, or if it repeats the one before. Paths of files below ROOT become relative,
-# and others lose their folders, so that the text does not depend on where the sources are.
+# Shortens the line information of PTX text that nvcc -lineinfo made, so that it takes little space
+# in the library. A `.loc` keeps the file and the line. The script removes the column and the
+# description of inlining, whose strings follow the code as debug sections. It also removes a `.loc`
+# that repeats the previous `.loc`, and a `.loc` that another `.loc` follows before the next
+# instruction. Paths of files below ROOT become relative, and all other paths lose their folders, so
+# that the text does not depend on the place of the sources.
 #
 #   usage: trim-ptx.sh ROOT FULL TRIMMED
 set -eu

@@ -38,10 +38,12 @@ foreach(component ${CPACK_COMPONENTS_ALL})
   foreach(archive ${archives})
     run(strip --strip-debug --remove-section=.comment --remove-section=.note ${archive})
   endforeach()
-  # Debian's archive has no bug report that asks for this package, so that its first entry closes none.
+  # Debian has no bug report that asks for this package, so the first entry of the changelog closes no
+  # bug.
   set(overrides "${package}: initial-upload-closes-no-bugs\n")
-  # CPack 3.25 adds scripts that call ldconfig to a package with a shared library, and cannot leave
-  # them out. They repeat the trigger's work.
+  # CPack 3.25 adds scripts that call ldconfig to a package with a shared library, and has no option
+  # against it. The package's trigger already runs ldconfig, so the scripts do no harm, and this
+  # override makes lintian accept them.
   if(component STREQUAL "runtime")
     string(APPEND overrides "${package}: maintscript-calls-ldconfig\n")
   endif()
