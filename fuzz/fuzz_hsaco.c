@@ -10,7 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The functions of HIP that the fuzzer calls, and the simulator's own. */
+/* Declares the functions of HIP that the fuzzer calls, and one function that only the simulator
+ * has. */
 int hipSetDevice(int device);
 int hipMalloc(void **memory, size_t bytes);
 int hipMemset(void *memory, int value, size_t bytes);

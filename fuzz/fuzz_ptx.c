@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The functions of CUDA that the fuzzer calls. */
+/* Declares the functions of the CUDA driver that the fuzzer calls. */
 int cuInit(unsigned flags);
 int cuDevicePrimaryCtxRetain(void **context, int device);
 int cuCtxSetCurrent(void *context);

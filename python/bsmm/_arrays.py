@@ -1,7 +1,7 @@
 """Reads arrays of other libraries without copies, and makes new arrays in the same memory.
 
-A `View` is the address, shape and type of an array. A `Space` makes new arrays, i.e. NumPy arrays,
-torch tensors, or arrays in a device's memory."""
+A `View` holds the address, shape and type of an array. A `Space` makes new arrays, i.e. NumPy
+arrays, torch tensors, or arrays in a device's memory."""
 from __future__ import annotations
 
 import math
@@ -43,8 +43,8 @@ class Space(Protocol):
         ...
 
     def finish(self, stream: int | None) -> None:
-        """Is called after work is queued. It waits for the work if nothing else keeps the arrays'
-        memory alive."""
+        """Waits for queued work if nothing else keeps the arrays' memory alive. Callers call it
+        after they have queued work."""
 
 
 @lru_cache(maxsize=None)
@@ -148,8 +148,9 @@ def _view_torch(array: Any) -> View:
 
 
 def _view_cuda(array: Any) -> View:
-    """Makes a View by Numba's CUDA Array Interface, version 3. The interface has no device number,
-    so the function reads it from the attribute `device` if there is one."""
+    """Makes a View by Numba's CUDA Array Interface, version 3. The interface has no device
+    number, so the function reads the number from the attribute `device` if the array has this
+    attribute."""
     facts = array.__cuda_array_interface__
     dtype = np.dtype(facts["typestr"])
     name = getattr(getattr(array, "dtype", dtype), "name", dtype.name)
@@ -174,8 +175,8 @@ def _view_dlpack(array: Any) -> View:
 
 @lru_cache(maxsize=None)
 def _name_of(dtype: np.dtype[Any]) -> str:
-    """Returns the format's name of a NumPy type. The function caches it, because NumPy takes a
-    microsecond to make the name of a type."""
+    """Returns the format's name of a NumPy type. The function caches the name, because NumPy
+    takes a microsecond to make it."""
     return FORMAT_NAME.get(dtype.name, dtype.name)
 
 

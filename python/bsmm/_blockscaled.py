@@ -24,8 +24,8 @@ def run_on(device: str, space: Space | None, threads: int, stream: int | None) -
 
 
 class BlockScaled:
-    """A matrix of shape (rows, cols), or a stack of shape (count, rows, cols), in a block-scaled
-    format. Its memory belongs to NumPy, torch or a device; nothing is copied.
+    """Holds a matrix of shape (rows, cols), or a stack of shape (count, rows, cols), in a
+    block-scaled format. The memory belongs to NumPy, torch or a device, and is not copied.
 
     - `elements`: the codes. Formats of 8 bits have an array of the matrix's shape. Formats of 4 and
       6 bits have uint8 of shape (..., rows, bytes of a row): two codes in a byte, low nibble first,
@@ -244,9 +244,9 @@ def empty_scaled(space: Space, shape: tuple[int, ...], format: Format, *, layout
 
 @lru_cache(maxsize=None)
 def global_kind_of(recipe: str | None, format: Format) -> str:
-    """Returns the kind of second-level scale (multiplier or divisor) that a recipe writes. It is the
-    first kind with which the recipe quantizes one block. If the recipe writes neither, the caller's
-    later call raises the error."""
+    """Returns the kind of second-level scale (multiplier or divisor) that a recipe writes. It is
+    the first kind with which the recipe quantizes one block. If the recipe writes neither kind,
+    the function returns a kind with which the caller's later call raises the error."""
     if not format.has_global:
         return "multiplier"
     block = np.ones((1, format.block_cols), np.float32)
@@ -267,9 +267,9 @@ def quantize(x: Any, format: str = "mxfp4", *, recipe: str | None = None, layout
              one_level: bool = False, threads: int = 0, stream: int | None = None) -> BlockScaled:
     """Quantizes an array of shape (rows, cols), or a stack (count, rows, cols), by a named recipe.
 
-    `x` is f32, f16 or bf16. The scales of a block along the columns are chosen by `recipe`; None is
-    the default of the format. `amax` is the largest magnitude of the whole tensor if x is a part of
-    it: one float32. Each matrix of a stack has a global scale of its own.
+    `x` is f32, f16 or bf16. Blocks lie along the columns, and `recipe` chooses their scales; None
+    means the format's default recipe. If x is a part of a larger tensor, `amax` is the largest
+    magnitude of that tensor, as one float32. Each matrix of a stack has a global scale of its own.
 
     >>> import numpy as np
     >>> x = np.linspace(-1, 1, 64, dtype=np.float32).reshape(2, 32)
@@ -294,8 +294,8 @@ def quantize(x: Any, format: str = "mxfp4", *, recipe: str | None = None, layout
 
 
 def compare(x: Any, quantized: BlockScaled, *, threads: int = 0) -> dict[str, float]:
-    """The error of a quantized matrix beside its values x of the same shape (rows, cols): sqnr_db,
-    max_error, and the shares `clipped` and `underflowed`.
+    """Compares a quantized matrix with the values x of the same shape (rows, cols). Returns
+    sqnr_db, max_error, and the fractions `clipped` and `underflowed` of the elements.
 
     >>> import numpy as np
     >>> x = np.ones((1, 32), np.float32)

@@ -51,7 +51,7 @@ class Options:
         return self.activation is not None and bool(activations()[self.activation]["is_gated"])
 
 
-# The arrays of a product, and the types that each may have. All are optional.
+# Maps each optional array of a product to the types that it may have.
 _ARRAYS = {"bias": _FLOATS, "c": _FLOATS, "residual": _FLOATS, "row_scale": ("f32",), "col_scale": ("f32",)}
 
 

@@ -10,8 +10,8 @@ from ._operands import operand
 
 
 class Explanation(list[dict[str, Any]]):
-    """Lists the kernels of a device in the order in which the library tries them. Each has the
-    fields kernel, accepts, reason, bound and packed_b_bytes. It prints as a table."""
+    """Lists the kernels of a device in the order in which the library tries them. Each entry has
+    the fields kernel, accepts, reason, bound and packed_b_bytes. The list prints as a table."""
 
     def __str__(self) -> str:
         taken = next((row["kernel"] for row in self if row["accepts"]), None)
@@ -27,8 +27,8 @@ class Explanation(list[dict[str, Any]]):
 
 
 def explain(a: Any, b: Any, **described: Any) -> Explanation:
-    """Which kernel takes a product, and why each other one refuses. The arguments are those of
-    `Plan`; the memory of the arrays is not read.
+    """Returns a list of kernels that says which of them accept a product, and why the others
+    refuse. The arguments are those of `Plan`. The function does not read the memory of the arrays.
 
     >>> import numpy as np, bsmm
     >>> table = bsmm.explain(np.ones((4, 64), np.float32), np.ones((32, 64), np.float32), kernel="ref")
@@ -42,8 +42,9 @@ def explain(a: Any, b: Any, **described: Any) -> Explanation:
 
 
 def sol(device: str, a: Any, b: Any, **described: Any) -> dict[str, Any]:
-    """The least time of a product on a known device: seconds, compute_seconds, memory_seconds,
-    operations, bytes, unit and limit. The arguments after `device` are those of `Plan`.
+    """Returns the least time that a product can take on a known device: seconds, compute_seconds,
+    memory_seconds, operations, bytes, unit and limit. The arguments after `device` are those of
+    `Plan`.
 
     >>> import numpy as np, bsmm
     >>> w = bsmm.quantize(np.ones((64, 64), np.float32), "mxfp8")

@@ -29,9 +29,10 @@ def _mapped(file: Any, address: int, count: int, type: str, shape: tuple[int, ..
 
 
 class File(Mapping[str, Any]):
-    """The weights of an open file by name. A weight is an array of shape (..., rows, cols) if its
-    format is unscaled and has elements of whole bytes, and else a BlockScaled. Arrays lie in the file's mapping where the file
-    stores them as the library does (`weights` says mapped: 1), and are copies otherwise.
+    """Maps names to the weights of an open file. If the format of a weight has no scales and has
+    elements of whole bytes, the weight is an array of shape (..., rows, cols). Otherwise it is a
+    BlockScaled. An array lies in the file's mapping if the file stores it as the library does
+    (`weight` says mapped: 1). Otherwise it is a copy.
 
     - `kind`: "safetensors", "gguf" or "npy".
     - `metadata`: the values of the file's metadata by key.

@@ -10,13 +10,14 @@ from ._operands import Operand, scale_step
 
 _KINDS = {"batch": _bsmm.GROUP_BATCH, "rows": _bsmm.GROUP_ROWS, "masked": _bsmm.GROUP_MASKED,
           "k": _bsmm.GROUP_K}
-# The operands that are stacks, for each kind. The others are single matrices that groups divide.
+# Lists for each kind the operands that are stacks. The other operands are single matrices, which
+# the groups divide.
 _STACKS = {"batch": "abd", "rows": "b", "masked": "abd", "k": "d"}
 
 
 @dataclass(frozen=True)
 class Groups:
-    """The groups of a product, G of them:
+    """Describes the G groups of a product, by their kind:
 
     - "batch": a (G, M, K), b (G, N, K), result (G, M, N). A 2-dimensional a or b is shared.
     - "rows": a (T, K), b (G, N, K), result (T, N). sizes[g] is the end of the rows of group g.

@@ -13,8 +13,9 @@ from ._blockscaled import BlockScaled, described_floats
 
 @dataclass(slots=True)
 class Operand:
-    """Holds a matrix or a stack of matrices. `described` is its bsmm_matrix without memory. `step`
-    is the distance of a stack's matrices in elements. `count` is None for a single matrix."""
+    """Holds a matrix or a stack of matrices. `described` has the fields of bsmm_matrix without
+    the memory. `step` is the distance of a stack's matrices in elements. `count` is None for a
+    single matrix."""
 
     described: dict[str, Any]
     rows: int

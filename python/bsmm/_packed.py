@@ -15,7 +15,7 @@ from ._tables import Format
 
 
 def forms() -> dict[str, dict[str, Any]]:
-    """The forms of packed weights by name.
+    """Returns the forms of packed weights, by name.
 
     >>> sorted(forms())
     ['compact', 'wide']
@@ -24,10 +24,10 @@ def forms() -> dict[str, dict[str, Any]]:
 
 
 class Packed:
-    """Packed weights B of shape (N, K), or a stack (G, N, K). `data` is one array of bytes, aligned
-    to 64 bytes; it may be written to a file. `matmul` and `Plan` take a Packed for b.
+    """Holds packed weights B of shape (N, K), or a stack (G, N, K). `data` is one array of bytes, aligned
+    to 64 bytes, which the caller may write to a file. `matmul` and `Plan` take a Packed for b.
 
-    `Packed(data)` reads packed bytes again that lie in host memory.
+    `Packed(data)` makes a Packed from such bytes in host memory.
     """
 
     def __init__(self, data: Any, info: dict[str, Any] | None = None) -> None:
@@ -56,8 +56,8 @@ class Packed:
                        space_of(self.data, self._data), self, self)
 
     def unpack(self, layout: str = "row_major") -> Any:
-        """Returns the weights as a BlockScaled, or as an array of floats. They must be in host
-        memory."""
+        """Returns the weights as a BlockScaled, or as an array of floats. The packed weights
+        must be in host memory."""
         space = space_of(self.data, self._data)
         scaled = not self.format.is_array
         new = (empty_scaled(space, self.shape, self.format, layout=layout, global_kind=_kind_name(self._info))
@@ -73,8 +73,9 @@ def _kind_name(info: dict[str, Any]) -> str:
 
 
 def pack(b: Any, form: str = "compact", *, a: Any = None, stream: int | None = None, threads: int = 0) -> Packed:
-    """Packs weights of shape (N, K) or a stack (G, N, K): an array or a BlockScaled. The panels of the form "wide" also
-    depend on the activations; `a` is an example of them, (1, K) f32 if it is None.
+    """Packs weights of shape (N, K) or a stack (G, N, K): an array or a BlockScaled. The panels of
+    the form "wide" also depend on the activations; `a` is an example of the activations; None means
+    f32 of shape (1, K).
 
     >>> import numpy as np
     >>> from bsmm import matmul, pack, quantize

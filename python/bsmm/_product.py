@@ -19,8 +19,9 @@ from ._threads import default_threads
 
 
 class Plan:
-    """A validated product with its chosen kernel. `a`, `b` and the arrays describe the product: a run
-    takes others of the same shapes, types and device. Several threads may run one plan.
+    """Holds a validated product and the chosen kernel. `a`, `b` and the arrays only describe the
+    product: each run takes arrays of the same shapes, types and device. Several threads may run one
+    plan.
 
     >>> import numpy as np, bsmm
     >>> w = bsmm.quantize(np.ones((32, 64), np.float32), "mxfp4")
@@ -58,7 +59,7 @@ class Plan:
 
     def _run(self, a: Operand, b: Operand, out: Any, out_global_scale: float, groups: Groups | None,
              stream: int | None, rows: int, arrays: dict[str, Any]) -> Any:
-        """Runs the product with operands that are known to be as planned."""
+        """Runs the product with operands that match the plan, without checking them."""
         if out is None:
             out = self._new_result(a.space, out_global_scale)
             buffers = _addresses(out)
@@ -100,7 +101,8 @@ class Plan:
         return empty_scaled(space, self.shape, wanted, layout=self._product.options.out_layout, global_scale=level)
 
     def _check_result(self, out: Any, device: str) -> dict[str, Any]:
-        """Returns the buffers of the caller's result, or raises an error if it is not as planned."""
+        """Returns the buffers of the caller's result, or raises an error if the result does not
+        match the plan."""
         wanted = self._product.options.out_dtype
         if not isinstance(out, BlockScaled):
             seen = check_array(out, "out", wanted, self.shape, device)
@@ -124,7 +126,7 @@ class Plan:
 
 
 def _addresses(out: Any) -> dict[str, Any]:
-    """Returns the buffers of a result that is as planned."""
+    """Returns the buffers of a result that matches the plan."""
     if not isinstance(out, BlockScaled):
         return {"d": view(out).address}
     made = operand(out, "out")
@@ -161,7 +163,7 @@ def _plan_of(a: Operand, b: Operand, groups: Groups | None, arrays: dict[str, An
 def matmul(a: Any, b: Any, *, out: Any = None, out_global_scale: float = 1.0, stream: int | None = None,
            groups: Groups | None = None, bias: Any = None, c: Any = None, residual: Any = None,
            row_scale: Any = None, col_scale: Any = None, **options: Any) -> Any:
-    """D = row_scale * col_scale * (activation(alpha * a b^T + beta * c + bias) + residual).
+    """Returns row_scale * col_scale * (activation(alpha * a b^T + beta * c + bias) + residual).
 
     `a` has shape (M, K), `b` (N, K), and the result (M, N), or (M, N / 2) if the activation is gated.
     Each operand is an array of floats or a BlockScaled; b may be Packed. `bias` has shape (N,), `c`

@@ -68,7 +68,7 @@ def _named(table: str) -> dict[str, dict[str, Any]]:
 
 
 def formats() -> dict[str, dict[str, Any]]:
-    """The presets by name: format, block, bits per weight, default recipe, users.
+    """Returns the presets by name: format, block, bits per weight, default recipe, users.
 
     >>> formats()["mxfp4"]["bits_per_weight"]
     4.25
@@ -77,7 +77,7 @@ def formats() -> dict[str, dict[str, Any]]:
 
 
 def layouts() -> dict[str, dict[str, Any]]:
-    """The scale layouts by name.
+    """Returns the scale layouts by name.
 
     >>> layouts()["nv_128x4"]["tile_rows"]
     128
@@ -86,7 +86,7 @@ def layouts() -> dict[str, dict[str, Any]]:
 
 
 def recipes() -> list[dict[str, Any]]:
-    """The recipes. Several rows may have one name, if they write different formats.
+    """Returns the recipes. Rows for different formats may have the same name.
 
     >>> "modelopt" in {row["name"] for row in recipes()}
     True
@@ -95,7 +95,7 @@ def recipes() -> list[dict[str, Any]]:
 
 
 def activations() -> dict[str, dict[str, Any]]:
-    """The activations by name.
+    """Returns the activations by name.
 
     >>> activations()["silu"]["is_gated"]
     0
@@ -109,7 +109,7 @@ def known_devices() -> dict[str, dict[str, Any]]:
 
 
 def devices() -> dict[str, dict[str, Any]]:
-    """The devices of this machine by name.
+    """Returns the devices of this machine by name.
 
     >>> "cpu" in devices()
     True
@@ -122,8 +122,8 @@ def families() -> dict[str, dict[str, Any]]:
     return _named("family")
 
 
-# The names that NumPy with ml_dtypes, and torch, give to the element formats of whole bytes, and
-# DLPack's code of each type (DLPack 1.1, DLDataTypeCode).
+# Maps the element formats of whole bytes to the names that NumPy (with ml_dtypes) and torch give
+# them, and to DLPack's type codes (DLPack 1.1, DLDataTypeCode).
 ARRAY_TYPES = {
     "f32": ("float32", 2), "f16": ("float16", 2), "bf16": ("bfloat16", 4),
     "e4m3": ("float8_e4m3fn", 10), "e4m3fnuz": ("float8_e4m3fnuz", 11),
@@ -137,8 +137,8 @@ SCALE_NAME = {_bsmm.SCALE_E8M0: "e8m0", _bsmm.SCALE_E4M3: "e4m3", _bsmm.SCALE_F3
 
 
 def type_name(dtype: Any) -> str:
-    """The name of a format that a user wrote as text ("bf16", "mxfp8") or as a type of NumPy,
-    ml_dtypes or torch.
+    """Returns the name of a format that the user gave as a text ("bf16", "mxfp8") or as a type of
+    NumPy, ml_dtypes or torch.
 
     >>> import numpy as np
     >>> type_name(np.float32), type_name("bfloat16"), type_name("nvfp4")

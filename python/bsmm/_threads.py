@@ -7,7 +7,8 @@ _threads = 0
 
 
 def set_threads(count: int) -> None:
-    """Sets the number of threads of calls that name none; 0 means all processors of the process.
+    """Sets the number of threads for calls without the argument `threads`. 0 means all processors
+    of the process.
 
     >>> set_threads(0)
     """
@@ -22,9 +23,9 @@ def default_threads() -> int:
 
 
 def use_pool(run: int | None, context: int | None = None) -> None:
-    """Lets the caller's threads do the work: `run` is the address of a C function of the type
-    bsmm_parallel_for (bsmm.h), which must stay valid, and `context` its first argument. None goes
-    back to the threads of this package.
+    """Lets the caller's threads do the work. `run` is the address of a C function of the type
+    bsmm_parallel_for (bsmm.h), which must stay valid, and `context` is its first argument. If `run`
+    is None, the threads of this package do the work again.
 
     >>> use_pool(None)
     """

@@ -1,4 +1,4 @@
-"""The version of the library, which the package shares."""
+"""Gives the version of the library, which is also the version of the package."""
 from . import _bsmm
 
 _number = _bsmm.version()

@@ -14,14 +14,14 @@ typedef struct dl_tensor {
     uint64_t byte_offset;
 } dl_tensor;
 
-/* The struct in a capsule with the name "dltensor". */
+/* A capsule with the name "dltensor" contains this struct. */
 typedef struct dl_managed {
     dl_tensor tensor;
     void *context;
     void (*deleter)(struct dl_managed *self);
 } dl_managed;
 
-/* The struct in a capsule with the name "dltensor_versioned". Its fields are the same in all
+/* A capsule with the name "dltensor_versioned" contains this struct, which is the same in all
  * versions 1.x of DLPack. */
 typedef struct dl_versioned {
     uint32_t major, minor;

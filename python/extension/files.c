@@ -1,5 +1,5 @@
-/* Reads tensors, weights and metadata of files. A Python capsule holds an open file and closes it
- * at its end. Arrays in the file's mapping keep the capsule alive. */
+/* Reads tensors, weights and metadata of files. A Python capsule holds an open file, and its
+ * destructor closes the file. Arrays in the file's mapping keep the capsule alive. */
 #include "extension.h"
 
 #include <stdlib.h>

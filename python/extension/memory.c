@@ -1,5 +1,5 @@
-/* Implements device memory for Python, i.e. functions that allocate, free, copy and fill it, and
- * wait for a stream. */
+/* Implements device memory for Python. The functions allocate, free, copy and fill device memory,
+ * and wait for a stream. */
 #include "extension.h"
 
 static PyObject *allocate(PyObject *module, PyObject *args) {

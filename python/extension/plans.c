@@ -1,5 +1,5 @@
 /* Implements plans, packed weights, explanations and speed-of-light estimates for Python. A Python
- * capsule holds a plan and destroys it at its end. */
+ * capsule holds a plan, and its destructor destroys the plan. */
 #include "extension.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Implements the threads that do the library's work on the CPU. They belong to this module, so
- * that no OpenMP runtime enters the process. They start at the first call that needs them, and
+/* Implements the threads that do the library's work on the CPU. The threads belong to this module,
+ * so that no OpenMP runtime enters the process. They start at the first call that needs them, and
  * again in a child process after fork. The caller may provide another pool by use_pool. */
 #include "extension.h"
 
@@ -68,8 +68,8 @@ static void run_alone(bsmm_task task, void *context, size_t count) {
         task(context, i);
 }
 
-/* Lets the worker threads and the caller run the tasks. If a second thread calls the library at
- * the same time, it runs its tasks alone, because the workers are busy. */
+/* Lets the worker threads and the caller run the tasks. If a second thread calls the library while
+ * the workers are busy, this thread runs its tasks alone. */
 static void run_tasks(bsmm_task task, void *context, size_t count) {
     pthread_mutex_lock(&pool.lock);
     if (pool.is_busy) {

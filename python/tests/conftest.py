@@ -1,4 +1,5 @@
-"""What the tests share: a generator of random numbers, and the values of each format's codes."""
+"""Defines fixtures that the tests share: a generator of random numbers, and the values of each
+format's codes."""
 import numpy as np
 import pytest
 

@@ -1,4 +1,5 @@
-"""Arrays of other libraries, and arrays of the package in other libraries: no element is copied."""
+"""Tests that arrays of other libraries in the package, and arrays of the package in other
+libraries, are used without copies."""
 import array
 import re
 from pathlib import Path
@@ -14,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class OnlyDlpack:
-    """An array that can do nothing but export itself by DLPack."""
+    """Wraps an array so that it can do nothing but export itself by DLPack."""
 
     def __init__(self, data):
         self.data = data
@@ -104,7 +105,8 @@ def test_gpus_give_the_bytes_of_the_cpu(device, rng):
 
 @pytest.mark.skipif(not (ROOT / "include" / "bsmm.h").exists(), reason="the header is in the source tree alone")
 def test_tables_of_fields_are_those_of_the_header():
-    """Each struct of the extension has the header's fields, but reserved ones, pools and struct_size."""
+    """Tests that each struct of the extension has all fields of the header, except reserved fields,
+    pools and struct_size."""
     header = re.sub(r"/\*.*?\*/", "", (ROOT / "include" / "bsmm.h").read_text(), flags=re.S)
     tables = (ROOT / "python" / "extension" / "structs.c").read_text()
     checked = 0

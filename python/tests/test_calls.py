@@ -1,4 +1,5 @@
-"""What a call costs beside the library's work, and the plans that matmul keeps between calls."""
+"""Tests the cost of a call besides the library's work, and the plans that matmul keeps between
+calls."""
 import gc
 import sys
 import weakref
@@ -36,8 +37,8 @@ def count_calls(function):
 
 
 def test_a_call_makes_few_calls():
-    """Without kept plans and with a view of each array by __array_interface__, matmul made 249 calls,
-    and the run of a plan 149."""
+    """Tests that the number of calls stays small. An earlier version made 249 calls for matmul and
+    149 for the run of a plan, because it kept no plans and read __array_interface__ of each array."""
     plan, out = bsmm.Plan(A, W), np.empty((3, 32), np.float32)
     assert count_calls(lambda: bsmm.matmul(A, W)) < 125
     assert count_calls(lambda: plan.run(A, W)) < 75
@@ -67,7 +68,7 @@ def as_bytes(result):
 
 
 def test_calls_that_differ_have_plans_of_their_own():
-    """Each result is that of a new plan, in whatever order the calls come."""
+    """Tests that matmul gives the result of a new plan, in whatever order the calls come."""
     bsmm.matmul(A, W)
     for count, (a, w, options) in enumerate(OTHERS, 2):
         result = as_bytes(bsmm.matmul(a, w, **options))

@@ -1,4 +1,5 @@
-"""open: weights of the fixtures, which other programs wrote, beside the values that they state."""
+"""Tests bsmm.open with the fixtures, i.e. files that other programs wrote. The values of the
+weights must be those in the fixtures' manifest."""
 import gc
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Groups beside one product for each group."""
+"""Compares products with groups with one product for each group."""
 import bsmm
 import numpy as np
 import pytest

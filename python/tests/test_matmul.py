@@ -1,5 +1,6 @@
-"""matmul and Plan beside NumPy in float64. The tolerance is the bound that `explain` states for the
-chosen kernel, times sum |a||b|, plus half a unit of the last place for the rounding of the result."""
+"""Compares matmul and Plan with NumPy in float64. The tolerance is the bound that `explain` states
+for the chosen kernel, times sum |a||b|, plus half a unit of the last place for the rounding of the
+result."""
 import gc
 import threading
 
@@ -55,7 +56,8 @@ def test_quantized_result(rng):
 
 
 def test_temporaries_live_until_the_run_ends(rng):
-    """A plan keeps no operand; a run keeps those that it gets. Freed memory is overwritten here."""
+    """Tests that a plan keeps no operand alive, and that a run keeps its operands alive. The
+    test overwrites freed memory."""
     w = bsmm.quantize(np.ones((512, 1024), np.float32), "mxfp4")
     plan = bsmm.Plan(np.ones((256, 1024), np.float32), w)
     gc.collect()

@@ -1,4 +1,4 @@
-"""Packed weights, explain and speed of light."""
+"""Tests packed weights, explain and sol (speed of light)."""
 import bsmm
 import numpy as np
 import pytest
@@ -53,7 +53,8 @@ def test_explain_lists_kernels_and_prints_a_table():
 
 
 def test_a_plain_product_has_no_epilogue():
-    """Kernels of GPUs refuse a product with an epilogue, even with one that does nothing."""
+    """Tests that a product without options has no epilogue. GPU kernels refuse a product with an
+    epilogue, even if the epilogue does nothing."""
     x = np.ones((4, 64), np.float32)
     assert bsmm.Plan(x, x)._product.desc["epilogue"] is None
     assert bsmm.Plan(x, x, activation="silu")._product.desc["epilogue"]["activation"] == 1

@@ -1,4 +1,4 @@
-"""quantize, dequantize, relayout and convert, beside ml_dtypes and NumPy."""
+"""Compares quantize, dequantize, relayout and convert with ml_dtypes and NumPy."""
 import bsmm
 import ml_dtypes
 import numpy as np
@@ -9,8 +9,8 @@ SUB_BYTE = {"e2m1": ml_dtypes.float4_e2m1fn, "e2m3": ml_dtypes.float6_e2m3fn, "e
 
 
 def unpack(q):
-    """The values of the elements, by ml_dtypes and NumPy alone. 4 bits: low nibble first. 6 bits:
-    four codes in three bytes, least significant bit first."""
+    """Returns the values of the elements by ml_dtypes and NumPy alone. Of two 4-bit codes, the
+    first is in the low nibble. Four 6-bit codes have three bytes, least significant bit first."""
     codes = np.asarray(q.elements)
     if q.bits == 8:
         return codes.astype(np.float64)

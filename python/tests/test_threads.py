@@ -1,4 +1,4 @@
-"""The threads of the package: one runtime, fork, the GIL, and pools of the caller."""
+"""Tests the threads of the package: one OpenMP runtime, fork, the GIL, and pools of the caller."""
 import ctypes
 import multiprocessing
 import os
@@ -70,7 +70,8 @@ def test_fork_while_another_thread_multiplies():
 
 
 def test_the_gil_is_free_during_a_product():
-    """A thread without the GIL could not count while the product runs in the other thread."""
+    """Tests that a product releases the GIL. Otherwise this thread could not count while the
+    product runs in the other thread."""
     w = np.ones((2048, 2048), np.float32)
     counts, done = [0], threading.Event()
 

@@ -1,4 +1,4 @@
-"""The torch operators and modules. tools/test-python-torch.sh runs this file."""
+"""Tests the torch operators and modules. tools/test-python-torch.sh runs this file."""
 import bsmm
 import numpy as np
 import pytest
@@ -111,7 +111,7 @@ def test_workers_of_a_data_loader():
 
 
 def test_one_openmp_runtime():
-    """torch brings its own; bsmm adds none."""
+    """Tests that bsmm loads no OpenMP runtime besides the one of torch."""
     bsmm.matmul(WEIGHT, WEIGHT)
     with open("/proc/self/maps") as maps:
         runtimes = {line.split()[-1] for line in maps if "libgomp" in line or "libomp" in line or "libiomp" in line}

@@ -1,4 +1,5 @@
-"""The torch operators and modules on an NVIDIA GPU. The results on the CPU are the oracle."""
+"""Tests the torch operators and modules on an NVIDIA GPU, by comparison with the results on the
+CPU."""
 import bsmm
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ def linear(out_features=96, in_features=128, bias=True):
 
 
 def quantized(format="mxfp4", **options):
-    """The same layer twice: on the CPU and on the GPU."""
+    """Returns the same layer twice, on the CPU and on the GPU."""
     layer = linear(**options)
     here = bsmm.torch.Linear.from_linear(layer, format)
     return here, bsmm.torch.Linear.from_linear(layer.to(GPU), format)

@@ -1,4 +1,4 @@
-"""torch: the operators torch.ops.bsmm.*, the module Linear, and quantize_ for whole models.
+"""Defines for torch the operators torch.ops.bsmm.*, the module Linear, and quantize_ for whole models.
 
 >>> import torch, bsmm.torch
 >>> model = torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.ReLU())

@@ -1,4 +1,5 @@
-"""The module Linear, whose weights are block-scaled, and quantize_, which puts it into a model."""
+"""Defines the module Linear, whose weights are block-scaled, and quantize_, which puts Linear
+modules into a model."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -12,8 +13,9 @@ from ._ops import scaled_of
 
 
 class Linear(nn.Module):
-    """A linear layer with block-scaled weights (out_features, in_features) that are constant. Its
-    buffers are bytes, so that casts of the module (`half`, `to(dtype)`) change the bias alone."""
+    """Implements a linear layer with constant block-scaled weights (out_features, in_features).
+    The buffers of the module are bytes, so that casts of the module (`half`, `to(dtype)`) change
+    only the bias."""
 
     elements: Tensor
     scales: Tensor
@@ -38,12 +40,13 @@ class Linear(nn.Module):
 
     @property
     def weight(self) -> BlockScaled:
-        """The weights as a BlockScaled that shares the module's memory."""
+        """Returns the weights as a BlockScaled that shares the module's memory."""
         return scaled_of(self.elements, self.scales, self.global_scale, [self.out_features, self.in_features],
                          self.format, self.layout, self.global_kind)
 
     def forward(self, x: Tensor) -> Tensor:
-        """x of shape (..., in_features); the result has shape (..., out_features) and x's type."""
+        """Returns x W^T + bias. x has shape (..., in_features), and the result has shape (...,
+        out_features) and x's type."""
         result: Tensor = torch.ops.bsmm.linear(x, self.elements, self.scales, self.global_scale, self.bias,
                                                [self.out_features, self.in_features], self.format, self.layout,
                                                self.global_kind)
@@ -56,9 +59,9 @@ class Linear(nn.Module):
 
 def quantize_(model: nn.Module, format: str = "mxfp4", *, recipe: str | None = None, layout: str = "row_major",
               filter: Callable[[str, nn.Linear], bool] | None = None) -> nn.Module:
-    """Replaces each torch.nn.Linear of a model by a Linear in `format`, in place, and returns the
-    model. `filter(name, module)` says which ones; None means all. If one cannot be quantized, the
-    model is unchanged."""
+    """Replaces each torch.nn.Linear of a model by a Linear in `format`, in place, and returns
+    the model. `filter(name, module)` returns True for the layers to replace; None means all. If
+    a layer cannot be quantized, the model stays unchanged."""
     found = [(name, module) for name, module in model.named_modules(remove_duplicate=False)
              if type(module) is nn.Linear and (filter is None or filter(name, module))]
     made = {module: Linear.from_linear(module, format, recipe=recipe, layout=layout) for _, module in found}

@@ -1,8 +1,9 @@
-"""The operators torch.ops.bsmm.*: quantize, dequantize and linear, with fake kernels and gradients.
+"""Defines the operators torch.ops.bsmm.*: quantize, dequantize and linear, with fake kernels and
+gradients.
 
-An operator takes and returns bytes (uint8): elements, scales and the float32 of the global scale. So
-nothing in torch that casts floating-point tensors, such as module.half(), changes them. A tensor
-without elements stands for no global scale."""
+The operators take and return quantized matrices as bytes (uint8): elements, scales and the float32
+of the global scale. Casts of floating-point tensors, such as module.half(), therefore do not change
+them. A tensor without elements stands for no global scale."""
 from __future__ import annotations
 
 from typing import Any
@@ -30,7 +31,7 @@ def _sizes(rows: int, cols: int, format: str, layout: str) -> tuple[int, int]:
 
 def scaled_of(elements: Tensor, scales: Tensor, level: Tensor, shape: list[int], format: str, layout: str,
               global_kind: str) -> BlockScaled:
-    """The BlockScaled of an operator's bytes."""
+    """Returns the BlockScaled that an operator's bytes describe."""
     return BlockScaled(elements, scales if scales.numel() else None, format, shape=tuple(shape), layout=layout,
                        global_scale=level.view(torch.float32) if level.numel() else None, global_kind=global_kind)
 
@@ -52,7 +53,7 @@ def _(x: Tensor, format: str, recipe: str | None, layout: str) -> tuple[Tensor, 
 @torch.library.custom_op("bsmm::dequantize", mutates_args=())
 def dequantize(elements: Tensor, scales: Tensor, level: Tensor, shape: list[int], format: str, layout: str,
                global_kind: str, dtype: torch.dtype) -> Tensor:
-    """The values of shape (rows, cols) in float32, float16 or bfloat16."""
+    """Returns the values of shape (rows, cols) in float32, float16 or bfloat16."""
     whole: Tensor = scaled_of(elements, scales, level, shape, format, layout, global_kind).dequantize(dtype)
     return whole
 
@@ -66,10 +67,12 @@ def _(elements: Tensor, scales: Tensor, level: Tensor, shape: list[int], format:
 @torch.library.custom_op("bsmm::linear", mutates_args=())
 def linear(x: Tensor, elements: Tensor, scales: Tensor, level: Tensor, bias: Tensor | None, shape: list[int],
            format: str, layout: str, global_kind: str) -> Tensor:
-    """x W^T + bias: x has shape (..., K), W `shape` (N, K), and the result (..., N) in x's type."""
+    """Returns x W^T + bias. x has shape (..., K), W has the shape `shape` (N, K), and the result
+    has shape (..., N) and x's type."""
     rows = x.detach().reshape(-1, shape[1])
     weight = scaled_of(elements, scales, level, shape, format, layout, global_kind)
-    # The result is no view, because torch forbids changes in place of a view that an operator returns.
+    # The result must not be a view, because torch forbids in-place changes of a view that an operator
+    # returns.
     result = x.new_empty((*x.shape[:-1], shape[0]))
     matmul(rows if rows.stride(1) == 1 else rows.contiguous(), weight, out_dtype=x.dtype,
            bias=None if bias is None else bias.detach(), out=result.view(-1, shape[0]))
@@ -88,7 +91,7 @@ def _save_for_backward(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> Non
 
 
 def _linear_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-    """The weights are constants: only x and the bias have gradients."""
+    """Returns the gradients of x and the bias. The weights are constant and have no gradient."""
     weight = torch.ops.bsmm.dequantize(*ctx.saved_tensors, *ctx.weight, grad.dtype)
     bias = grad.reshape(-1, grad.shape[-1]).sum(0) if ctx.needs_input_grad[4] else None
     return grad @ weight, None, None, None, bias, None, None, None, None
