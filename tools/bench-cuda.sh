@@ -25,7 +25,7 @@ groupwise() {
     done
 }
 # Measures MX formats. The last product has random codes and scales, as in Triton's block-scaled tutorial.
-# Its block scales differ too much for the kernels that use the FP8 tensor cores.
+# These block scales differ too much for the kernels that use the FP8 tensor cores.
 mx() {
     local format
     for format in mxfp4 mxfp6_e2m3 mxfp6_e3m2; do square --format $format; done

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Compares the binary interface of the library with that of its last release, by libabigail.
 
-tests/abi/bsmm-MAJOR.MINOR.abi describes the functions and types of a release. The script makes
-the same description of bsmm.h and cmake/exports.map as they are now, and abidiff compares the two.
-It describes a library of empty functions with the header's declarations, because describing needs
-debug information, and the real library has none. check-exports.sh shows that the real library
-exports the same functions with the same versions.
+tests/abi/bsmm-MAJOR.MINOR.abi describes the functions and types of a release. The script makes the
+same description of bsmm.h and cmake/exports.map as they are now, and abidiff compares the two. The
+description is made from a library of empty functions with the header's declarations, because
+libabigail needs debug information, which the real library lacks. check-exports.sh shows that the
+real library exports the same functions with the same versions.
 
-A struct that begins with struct_size may grow at its end, so such a change is accepted. So are new
-functions and enumerators. Every other change fails, and the output names the function or the field.
+A struct that begins with struct_size may grow at its end, so such a change is accepted. The script
+also accepts new functions and enumerators. Every other change fails, and the output names the
+function or the field.
 
   usage: check-abidiff.py [--write] [HEADER [EXPORTS [STORED]]]
 
@@ -57,9 +58,9 @@ def sizes(description):
 
 
 def suppressions(stored, present, header):
-    """Returns abidiff's rules for structs that may grow at their end and did. For other structs there
-    must be no rule, because such a rule also hides changed fields. In structs with a rule,
-    check-abi.py finds changed fields."""
+    """Returns abidiff's suppression rules for structs that may grow at their end and have grown.
+    Other structs must have no rule, because such a rule also hides changed fields. In structs with
+    a rule, check-abi.py finds changed fields."""
     before, now = sizes(stored), sizes(present)
     return "\n".join("[suppress_type]\ntype_kind = struct\n"
                      f"name = {name}\nhas_data_member_inserted_at = end\n"

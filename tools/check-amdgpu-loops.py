@@ -3,18 +3,18 @@
 kernels. Between the first and the last matrix instruction of a loop there must be no spill to other
 registers (v_accvgpr).
 
-The kernels of FP8 groupwise also have no wait for memory, no barrier and no branch there. Those with
-tall tiles have both halves of a step in one loop without branches, with a barrier ahead of the first
-matrix instruction and one among them, no wait for all loads, and at most 16 loads and writes to LDS
-without a matrix instruction between them.
+The kernels of FP8 groupwise also have no wait for memory, no barrier and no branch there. In the
+kernels with tall tiles, one loop without branches has both halves of a step. The loop has one
+barrier before the first matrix instruction and one barrier among the matrix instructions. It never
+waits for all loads, and has at most 16 loads and LDS writes in a row without a matrix instruction.
 
-bsmm_isa_touch (isa/memory.h) loads to v254 and v255 behind the compiler's back. In a kernel that has
-such a load, no other instruction may name these registers.
+bsmm_isa_touch (isa/memory.h) loads to v254 and v255 without the compiler's knowledge. In a kernel
+that has such a load, no other instruction may name these registers.
 
-The loop of a kernel with e8m0 scales has one barrier among its matrix instructions, behind the
-counted waits for memory that the source has. In the large tiles a matrix instruction must stand
-between any two loads of a stage from memory to LDS, and LDS reads must stand between matrix
-instructions and not all ahead of them.
+The loop of a kernel with e8m0 scales has one barrier among its matrix instructions, after the
+counted waits for memory that the source has. In kernels with large tiles, a matrix instruction must
+stand between any two loads of a stage from memory to LDS. LDS reads must stand between matrix
+instructions, not all before the first one.
 
   usage: check-amdgpu-loops.py BUILD_FOLDER"""
 import re

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Checks that each commit has a subject of at most 72 characters and a body that says why. Commits
-# up to BASE are not checked. In a shallow clone only the commits that it holds are checked, and
-# none are checked if BASE is no ancestor. The last line is "N passed, N failed".
+# up to BASE are not checked. In a shallow clone the script checks only the commits that the clone
+# contains. If BASE is no ancestor, the script checks no commit. The last line is "N passed, N
+# failed".
 #   usage: check-commits.sh [BASE]
 set -euo pipefail
 base=${1:-c4154b68f042eed4e1653d84cf01596b6829d20c}

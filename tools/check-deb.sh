@@ -1,7 +1,7 @@
 #!/bin/bash
-# Checks the Debian packages in a folder: lintian finds neither errors nor warnings, and the files of
-# the packages work after they are extracted: the command runs and finds its simulators, the man
-# page can be read, and a program builds against the library. The last line is "N passed, N failed".
+# Checks the Debian packages in a folder: lintian must find neither errors nor warnings. After
+# extraction, the command must run and find its simulators, the man page must be readable, and a
+# program must build against the library. The last line is "N passed, N failed".
 #   usage: check-deb.sh [FOLDER]   (build-deb/deb unless given)
 set -uo pipefail
 cd "$(dirname "$0")/.."

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Checks the source archive of tools/make-dist.sh: two runs give the same bytes, its GPU images are
-# embedded without nvcc and clang-22, and a source that changed after the images were made is an
-# error that names the file. The last line is "N passed, N failed".
+# Checks the source archive of tools/make-dist.sh. Two runs must give the same bytes. A build
+# without nvcc and clang-22 must embed the archive's GPU images. If a source has changed since the
+# images were made, the build must fail and name the file. The last line is "N passed, N failed".
 #   usage: check-dist.sh BUILD   (a build folder with GPU images)
 set -uo pipefail
 build=$(cd "${1:?usage: check-dist.sh BUILD}" && pwd)

@@ -14,8 +14,8 @@ if grep -qw avx2 /proc/cpuinfo && ! grep -qw avx512bw /proc/cpuinfo; then
     processors="avx512 $processors"
 fi
 
-# For each processor: the command that runs a program on it, the features that `bsmm devices` must
-# find, the folder of the programs, and the tests, the longest first.
+# These arrays have for each processor the command that runs a program on it, the features that
+# `bsmm devices` must find, the folder of the programs, and the tests, the longest first.
 declare -A run=(
     [arm64]="qemu-aarch64"
     [no_avx]="qemu-x86_64 -cpu Nehalem"
@@ -25,7 +25,7 @@ declare -A run=(
 declare -A features=([arm64]="" [no_avx]="" [avx2]="avx2"
     [avx512]="avx2 avx512 avx512_vnni avx512_bf16 avx512_vbmi")
 declare -A programs=([arm64]=$arm [no_avx]=$build [avx2]=$build [avx512]=$wide)
-# The tests test_matmul, test_pack_b and test_cpu_small_m run one of so many of their products. The
+# The tests test_matmul, test_pack_b and test_cpu_small_m run one of every this many products. The
 # programs for x86-64 are those of BUILD_FOLDER, whose own tests run every product with the same
 # kernels. An emulated processor adds only that the library chooses other code, and that this code
 # executes no instruction that the processor lacks. The build for Arm is another program, so it runs

@@ -2,8 +2,8 @@
 """Checks which folders include and call which others. A "room" is a folder with its own rules in
 MAY_SEE.
 
-format includes base, and recipe and core include both. ref, quantize, cpu, gpu, sol and io
-include base, format and core's four headers for backends, but never each other. cuda and amdgpu
+format includes base, and recipe and core include both. ref, quantize, cpu, gpu, sol and io include base,
+format and core's four headers for backends, but none of these six rooms includes another. cuda and amdgpu
 also include gpu, but not each other. From the library, cli, bench, examples and python include only bsmm.h.
 
 With a build folder, the script also checks calls. nm lists the undefined symbols of the objects
@@ -91,8 +91,9 @@ def violations(root):
 
 
 
-# Exceptions: symbols that a room may call although it does not include the room that defines them.
-# Each entry is (calling room, defining room, symbol, reason). The defining room "" means any room.
+# Lists exceptions, i.e. symbols that a room may call although it may not include the room that
+# defines them. Each entry is (calling room, defining room, symbol, reason). The defining room ""
+# means any room.
 LINKS = (
     ("src/core/", "", r"bsmm_kernel_\w+", "the rows of kernels.def, in core/registry.c"),
     ("src/core/", "", r"bsmm_backend_\w+", "the rows of backends.def, in core/backend.c"),

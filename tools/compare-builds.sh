@@ -1,8 +1,8 @@
 #!/bin/bash
 # Compares this tree with an earlier commit BASE_REV. It builds both libraries under build-compare/.
-# One process (bench/compare) then compares the bits of their results, and measures their times
-# alternately. The exit status is 1 if any bit differs. Other options, such as --device cuda:0 or
-# --no-times, are passed to that program.
+# One process (bench/compare) then compares the bits of the two libraries' results, and times the
+# libraries alternately. The exit status is 1 if any bit differs. Other options, such as --device
+# cuda:0 or --no-times, are passed to that program.
 #   usage: compare-builds.sh BASE_REV [-DCMAKE_FLAG...] [--OPTION...]
 #          compare-builds.sh --prepare BASE_REV
 # With --prepare the script only makes build-compare/ usable on a machine without git, pkg-config and

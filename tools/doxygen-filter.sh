@@ -1,8 +1,8 @@
 #!/bin/sh
 # Turns the plain comments of a C header into doxygen comments. A comment before a declaration gets
-# /**. A comment after a field, enumerator or macro gets /**<, and it is repeated for each field on
-# the same line. The fields struct_size and reserved get a comment here, because they mean the same
-# in every struct.
+# /**. A comment after a field, enumerator or macro gets /**<. If a line declares several fields,
+# each field gets the comment. The fields struct_size and reserved get a comment here, because they
+# mean the same in every struct.
 exec awk '
 function trailing(comment) {
     sub(/\/\* /, "/**< ", comment)

@@ -17,8 +17,8 @@ def load(machine):
 
 
 def ratio(machine, ours, other):
-    """Returns how many times as fast our result is as the other one, or None if there is no other
-    result."""
+    """Returns the ratio of our result to the other one, i.e. how many times as fast ours is, or
+    None if there is no other result."""
     if other is None:
         return None
     return ours / other if machine["better"] == "higher" else other / ours

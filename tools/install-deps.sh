@@ -64,8 +64,8 @@ done
 sudo=""
 [ "$(id -u)" = 0 ] || sudo="sudo"
 case $missing in *:arm64*) $sudo dpkg --add-architecture arm64 ;; esac
-# An old package index is enough for most installations. It is refreshed only if an installation
-# fails.
+# An old package index is enough for most installations. The script refreshes the index only if an
+# installation fails.
 install() {
     $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing
 }

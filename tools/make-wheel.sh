@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds the Python wheel. auditwheel puts the libraries that it needs into it and names the oldest
-# glibc that it runs with; at most 2.34 is allowed. The GPU images of the build folder BUILD are
-# embedded if BUILD is given and has been built.
+# Builds the Python wheel. auditwheel copies the libraries that the wheel needs into it, and names
+# the oldest glibc with which the wheel runs. The script fails if this glibc is newer than 2.34. The
+# GPU images of the build folder BUILD are embedded if BUILD is given and has been built.
 #   usage: make-wheel.sh [BUILD]   (the wheel: build-wheel/dist/bsmm-*.whl)
 set -eu
 cd "$(dirname "$0")/.."

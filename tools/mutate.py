@@ -7,9 +7,9 @@ the library and the command, then builds and runs the tests of the changed folde
 other tests, and stops at the first test that fails. A test is skipped if the change left its
 program as it was. Tests that take longer than --limit seconds on the unchanged sources do not run.
 
-The host code changes alone: the GPU kernels, and the emulation of the NVIDIA kernels for the CPU,
-are built once, before the first change. Where a header is shared, only the host's use of it is
-tested.
+Only host code is changed. The GPU kernels, and the emulation of the NVIDIA kernels for the CPU, are
+built once, before the first change. If a changed header is shared with the GPU kernels, only the
+host's use of it is tested.
 
 A change that no test finds is called a survivor. A survivor shows a gap in the tests, or it has no
 effect that a test could notice. Changes without effect belong in tools/mutate-harmless.tsv with
@@ -76,7 +76,8 @@ def hash_of_tree():
 
 
 class Copy:
-    """A copy of the tree with its own build folder, in which one worker tries changes."""
+    """Represents a copy of the tree with its own build folder, in which one worker tries
+    changes."""
 
     def __init__(self, options, number):
         self.options = options
@@ -87,7 +88,7 @@ class Copy:
         self.unchanged = {}  # for each of these files the hash on the unchanged sources
         self.process = None
 
-    # ---- the files ----
+    # ---- the files of the copy ----
 
     def update(self):
         """Updates the files that differ, so that the build stays incremental."""
@@ -330,7 +331,7 @@ def remembered(records, tree_hash, quick):
 
 
 class Run:
-    """The changes of one run, their results so far, and the copies that are free."""
+    """Holds the changes of one run, their results so far, and the copies that are free."""
 
     def __init__(self, options, copies, times, tree_hash, chosen):
         self.options, self.times, self.tree_hash, self.chosen = options, times, tree_hash, chosen
@@ -384,7 +385,7 @@ class Run:
                 self.note(record)
 
     def stop(self):
-        """Ends the changes that are being tried. They do not count."""
+        """Ends the changes that are being tried. Such changes do not count."""
         self.stopped = True
         for copy in self.copies:
             copy.kill()

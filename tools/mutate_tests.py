@@ -5,8 +5,8 @@ from pathlib import Path
 QUICK, QUICK_NEAR = 0.2, 10  # in seconds; see --quick
 BATCH = 20  # in seconds; the time of the tests that are built and run together
 
-# Tests whose result cannot depend on the changed code: of tools, of the simulators alone, of the
-# header, of the exported names and of the installed package.
+# Matches tests whose result cannot depend on the changed code: tests of tools, of the simulators
+# alone, of the header, of the exported names, and of the installed package.
 UNRELATED = re.compile(r"sim_(?!ptx_test_)|amdgpu_loops|check_|test_abi|test_check_|test_run_tests|test_mutations|"
                        r"test_docs_current|consumer|example_amdgpu|.*_spills")
 
@@ -31,13 +31,13 @@ AREAS = {
 }
 
 
-# Tests that run GPU kernels and no CPU kernels. They run only for changes of the folders that such a
-# test can reach.
+# Matches tests that run GPU kernels and no CPU kernels. Such a test runs only for changes in
+# REACHED_BY_GPUS, the folders whose code it can reach.
 ON_GPUS = re.compile(r"emulated_test_|sim_ptx_|test_.*_gfx|test_mfma_engine|test_matmul_large_tiles")
 REACHED_BY_GPUS = ("src/base/", "src/format/", "src/core/", "src/gpu/", "src/cuda/", "src/amdgpu/")
 
-# Maps files to patterns of the tests that run what these files choose. These tests run first, with
-# --quick too, however long they take.
+# Maps patterns of files to patterns of tests that run the kernels which these files choose. These
+# tests run first, even with --quick and however long they take.
 OWN = {
     r"src/cuda/host/(cuda_sm100f|tma_rows|scaled)": "sim_ptx_test_cuda_scaled_sm_100",
     r"src/cuda/host/(cuda_sm120f|scaled)": "sim_ptx_test_cuda_scaled_sm_120",
@@ -75,8 +75,9 @@ def batches(tests, times):
 
 def order_tests(name, times, kills, quick):
     """Returns groups of tests in the order in which they run: tests of the changed file's area and
-    those that have found changes in its folder, then all others, the fast ones first. If `quick`,
-    the former take at most QUICK_NEAR seconds, unless OWN names them, and the others at most QUICK."""
+    those that have found changes in its folder, then all others, the fast ones first. If `quick` is
+    set, tests of the area that take more than QUICK_NEAR seconds are left out, unless OWN names
+    them, and so are all other tests that take more than QUICK seconds."""
     found = kills.get(str(Path(name).parent), {})
     area = next((names for prefix, names in AREAS.items() if name.startswith(prefix)), ())
     own = {t for t in times for file, test in OWN.items() if re.match(file, name) and re.match(test, t)}

@@ -1,10 +1,10 @@
-"""The changes of a line of C that tools/mutate.py tries."""
+"""Makes the changes of a line of C that tools/mutate.py tries."""
 import re
 
-# Strings, character constants and comments, which are not changed.
+# Matches strings, character constants and comments, which are not changed.
 HIDDEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|/\*.*?\*/|//.*|/\*.*')
 
-# Operators with their replacements. The patterns rely on clang-format's spaces to skip unary
+# Lists operators with their replacements. The patterns rely on clang-format's spaces to skip unary
 # operators such as signs and address-of.
 SWAPS = [
     (r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > "),

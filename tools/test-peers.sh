@@ -1,7 +1,7 @@
 #!/bin/sh
-# Compares the checkpoints that the command bsmm writes with the packages transformers, compressed-tensors,
-# nvidia-modelopt and amd-quark in .cache/torch. That folder takes 6 GB, so that the script only uses it:
-# tools/install-deps.sh torch makes it.
+# Compares the checkpoints that the command bsmm writes with the packages transformers,
+# compressed-tensors, nvidia-modelopt and amd-quark in .cache/torch. The script does not make this
+# folder, because it takes 6 GB; tools/install-deps.sh torch makes it.
 #   usage: test-peers.sh BUILD
 set -eu
 cd "$(dirname "$0")/.."
@@ -11,5 +11,5 @@ if ! "$venv/python3" -P -c "import compressed_tensors, modelopt, quark, transfor
     echo "skipped: transformers and the exporters are not in .cache/torch; tools/install-deps.sh torch installs them"
     exit 0
 fi
-# None of the packages may look for models in the network.
+# HF_HUB_OFFLINE keeps the packages from looking for models on the network.
 BSMM=$build/bsmm HF_HUB_OFFLINE=1 timeout 900 "$venv/python3" -P -m pytest -q -p no:cacheprovider tests/peers

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Tests the torch operators of the wheel that tools/test-python.sh built, in .cache/torch. That
-# folder takes several GB, so that the script only uses it: tools/install-deps.sh torch makes it.
+# Tests the torch operators of the wheel that tools/test-python.sh built, in .cache/torch. The
+# script does not make this folder, because it takes several GB; tools/install-deps.sh torch makes
+# it.
 #   usage: test-python-torch.sh
 set -eu
 cd "$(dirname "$0")/.."

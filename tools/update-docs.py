@@ -113,8 +113,8 @@ def current(bsmm, text):
 
 
 def replace(path, new, check):
-    """Writes a file or, with `check`, only prints how it would change. Returns whether the content
-    differs."""
+    """Writes a file or, with `check`, only prints how it would change. Returns True if the
+    content differs."""
     old = path.read_text(encoding="utf-8") if path.exists() else ""
     if check:
         sys.stdout.writelines(difflib.unified_diff(
