@@ -1,7 +1,7 @@
-"""Compares GGUF files that bsmm quantized with those of PyPI's package gguf. Run by hand: python3 -m venv venv &&
-venv/bin/pip install gguf && venv/bin/python compare_gguf.py BSMM IN.gguf Every changed tensor of type MXFP4 must
-have the bytes that gguf.quants makes. For every changed tensor of type NVFP4, the values that gguf.quants decodes
-must equal those of bsmm's dequantized output."""
+"""Compares GGUF files that bsmm quantized with those of PyPI's package gguf. Run by hand:
+    python3 -m venv venv && venv/bin/pip install gguf && venv/bin/python compare_gguf.py BSMM IN.gguf
+Every changed tensor of type MXFP4 must have the bytes that gguf.quants makes. For every changed tensor of type NVFP4,
+the values that gguf.quants decodes must equal those of bsmm's dequantized output."""
 import pathlib
 import subprocess
 import sys

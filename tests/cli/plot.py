@@ -1,7 +1,8 @@
 """Checks the drawings of bsmm bench --plot.
 
-usage: plot.py WHERE ONE.svg SWEEP.svg ONE.svg is the drawing of a single shape, SWEEP.svg of
-several. WHERE is the beginning of the second title, which ends with today's date."""
+usage: plot.py WHERE ONE.svg SWEEP.svg
+ONE.svg is the drawing of a single shape, and SWEEP.svg is the drawing of several shapes. WHERE is the
+beginning of the second title, which ends with today's date."""
 
 import datetime
 import re

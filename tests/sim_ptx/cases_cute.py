@@ -1,8 +1,9 @@
 """Defines the test cases of the kernels in kernels_cute.py: the operands, the results in double and the bounds of
 the errors. The module imports the DSL only where a case is compiled. A case has a name and these methods:
-compile() returns the kernel's PTX arrays() returns the arrays of the kernel's arguments; the last one is its
-result arguments(device, at) returns the arguments, where `at` are the addresses of the arrays wrong(result)
-returns None, or a text that says how the result is wrong"""
+    compile()               returns the kernel's PTX
+    arrays()                returns the arrays of the kernel's arguments; the last one is its result
+    arguments(device, at)   returns the arguments, where `at` are the addresses of the arrays
+    wrong(result)           returns None, or a text that says how the result is wrong"""
 import ctypes
 import itertools
 import pathlib
@@ -201,8 +202,7 @@ class Case:
 
 
 class CopyCase:
-    """Represents a copy by tcgen05.cp. `rows` and `lanes` have the meaning that
-    kernels_cute.Copy gives them."""
+    """Represents a copy by tcgen05.cp. kernels_cute.Copy defines `rows` and `lanes`."""
     ctas = 1
 
     def __init__(self, name, op, atom, rows, lanes, columns):
