@@ -3,6 +3,7 @@
 #include "interrupt.h"
 #include "rows.h"
 #include "shrink.h"
+#include "transfer_gguf.h"
 #include "transfer_plan.h"
 #include <math.h>
 #include <stdio.h>
@@ -52,6 +53,12 @@ static bool copy_tensor(cli_job *job, const cli_step *what) {
     if (bsmm_file_tensor_at(job->file, what->source, &tensor) ||
         bsmm_writer_tensor(job->shards[what->shard].writer, what->target, &to, &bytes))
         return false;
+    if (what->heads || what->widens) {
+        const char *why = cli_transfer_copy_floats(what, &tensor, to, bytes);
+        if (why) cli_fail("%s: %s", tensor.name, why);
+        cli_progress_add(&job->progress, tensor.bytes);
+        return !why;
+    }
     for (uint64_t done = 0, part; done < bytes && !is_stopped(); done += part) {
         part = bytes - done < COPY_CHUNK ? bytes - done : COPY_CHUNK;
         memcpy((char *)to + done, (const char *)tensor.data + done, part);
@@ -84,9 +91,11 @@ static bool fill_slice(cli_job *job, const cli_step *what, int64_t slice) {
     /* A weight in blocks of a ggml type has scales between its elements, so the matrix is first
      * computed in other memory and then packed into the file. */
     void *blocks = target.data || !target.data_bytes ? NULL : cli_matrix_allocate(&target);
-    const char *why = what->action == CLI_KEEP_WEIGHT
-                          ? cli_reason(bsmm_convert(&source.matrix, &target))
-                          : transfer->fill(transfer->options, &source.matrix, &target);
+    const char *why = cli_transfer_reorder(what, &source);
+    if (!why)
+        why = what->action == CLI_KEEP_WEIGHT
+                  ? cli_reason(bsmm_convert(&source.matrix, &target))
+                  : transfer->fill(transfer->options, &source.matrix, &target);
     cli_unload(&source);
     if (!why && blocks)
         why = cli_reason(bsmm_writer_weight_pack(writer, what->target, slice, &target));
@@ -96,18 +105,20 @@ static bool fill_slice(cli_job *job, const cli_step *what, int64_t slice) {
     return !why && check_global(what, &target);
 }
 
-static bool write_scale(cli_job *job, const cli_step *what) {
+/* Writes the value of an input scale, or the factors of RoPE. */
+static bool write_numbers(cli_job *job, const cli_step *what) {
     void *to;
     uint64_t bytes;
     if (bsmm_writer_tensor(job->shards[what->shard].writer, what->target, &to, &bytes))
         return false;
-    memcpy(to, &what->scale, sizeof what->scale);
+    memcpy(to, what->action == CLI_ADD_SCALE ? &what->scale : job->gguf->factors, bytes);
     return true;
 }
 
 static bool fill_step(cli_job *job, const cli_step *what) {
     if (what->action == CLI_COPY_TENSOR) return copy_tensor(job, what);
-    if (what->action == CLI_ADD_SCALE) return write_scale(job, what);
+    if (what->action == CLI_ADD_SCALE || what->action == CLI_ADD_FACTORS)
+        return write_numbers(job, what);
     if (job->folder && what->action == CLI_CHANGE_WEIGHT && job->transfer->prepare) {
         const char *why = job->transfer->prepare(job->transfer, job->file, &what->weight);
         if (why) cli_fail("%s: %s", what->weight.name, why);
@@ -192,15 +203,32 @@ static bool write_folder(cli_job *job, const char *in) {
     return written;
 }
 
+/* Writes the output as a GGUF file of an input that is none. */
+static bool write_gguf(cli_job *job, const char *in) {
+    cli_gguf_model model;
+    const bool opened = cli_gguf_model_open(&model, in);
+    job->gguf = &model;
+    const bool written = opened && write_output(job);
+    job->gguf = NULL;
+    cli_file_close(job->metadata);
+    cli_gguf_model_close(&model);
+    return written;
+}
+
+static bool write_file(cli_job *job, const char *in) {
+    const char *out = job->transfer->values->out, *also_read = job->transfer->values->also_read;
+    if (!cli_output_is_apart(job->file, out) || (also_read && !cli_path_is_apart(also_read, out)))
+        return false;
+    const bool makes_gguf =
+        !strcmp(cli_kind_of(out), "gguf") && !strcmp(bsmm_file_kind(job->file), "safetensors");
+    return makes_gguf ? write_gguf(job, in) : write_output(job);
+}
+
 int cli_transfer_run(const cli_transfer *transfer, const char *in, cli_transfer_result *result) {
     cli_job job = {.transfer = transfer, .file = cli_file_open(in), .status = CLI_FAILED};
     if (!job.file) return CLI_FAILED;
-    const char *out = transfer->values->out, *also_read = transfer->values->also_read;
-    bool written = cli_folder_wanted(in, out)
-                       ? write_folder(&job, in)
-                       : cli_output_is_apart(job.file, out) &&
-                             (!also_read || cli_path_is_apart(also_read, out)) &&
-                             write_output(&job);
+    bool written = cli_folder_wanted(in, transfer->values->out) ? write_folder(&job, in)
+                                                                : write_file(&job, in);
     *result = (cli_transfer_result){job.changed, job.step_count - job.changed - job.added,
                                     job.left_out, job.output_bytes};
     free(job.claimed);

@@ -73,9 +73,8 @@ typedef struct cli_transfer {
     {.name = "output",                                                                             \
      .letter = 'o',                                                                                \
      .arg = "OUT",                                                                                 \
-     .help =                                                                                       \
-         "safetensors file to write, GGUF if IN and OUT are .gguf, or the folder if IN is one "    \
-         "or OUT ends with /",                                                                     \
+     .help = "safetensors file to write, GGUF if OUT ends with .gguf, or the folder if IN is one " \
+             "or OUT ends with /",                                                                 \
      .kind = CLI_OUTPUT,                                                                           \
      .offset = offsetof(type, transfer.out),                                                       \
      .required = true},                                                                            \

@@ -4,15 +4,18 @@
 #include "common.h"
 #include "files.h"
 #include "fit.h"
+#include "transfer_gguf.h"
+#include "whole.h"
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Copies the metadata of a GGUF file to another one. Programs that read GGUF need the metadata, so
- * the input of a GGUF output must be a GGUF file too. */
+ * the input of a GGUF output must be a GGUF file or a model that describes itself. */
 static bool copy_gguf_metadata(const cli_job *job, bsmm_writer *writer, const char *out) {
     const char *kind = bsmm_file_kind(job->file);
+    if (job->gguf) return true; /* The metadata follow at the end of the plan. */
     if (strcmp(kind, "gguf") != 0) {
         cli_fail("%s: needs the metadata of a GGUF file, but the input is %s", out, kind);
         return false;
@@ -83,6 +86,7 @@ static void add_step(cli_job *job, cli_action what, uint64_t source, uint64_t ta
     *to = (cli_step){
         .action = what, .source = source, .target = target, .shard = job->shard_count - 1};
     if (weight) to->weight = *weight;
+    if (weight && job->gguf) to->heads = cli_gguf_model_heads(job->gguf, weight->name);
 }
 
 static void claim_tensors(cli_job *job, uint64_t weight) {
@@ -115,22 +119,24 @@ static bool add_input_scale(cli_job *job, const char *weight, const cli_target *
     return true;
 }
 
+/* Adds a weight with the name `name` to a writer. */
 static bool add_weight(cli_job *job, cli_action what, uint64_t index, const bsmm_weight *weight,
-                       const char *family, const bsmm_matrix *matrix) {
+                       const char *name, const char *family, const bsmm_matrix *matrix) {
     uint64_t target, bytes = bytes_of(matrix) * (uint64_t)weight->batch;
     /* A shard that has room for the weight also has room for its input scale. */
     bsmm_writer *writer = cli_transfer_writer(job, bytes + sizeof(float));
-    if (!writer ||
-        bsmm_writer_add_weight(writer, family, weight->name, matrix, weight->batch, &target))
+    if (!writer || bsmm_writer_add_weight(writer, family, name, matrix, weight->batch, &target))
         return false;
     job->shards[job->shard_count - 1].bytes += bytes;
     claim_tensors(job, index);
     add_step(job, what, index, target, weight);
+    cli_transfer_count_type(job, cli_whole_name(matrix->format, weight->rows, weight->cols), bytes);
     if (!bsmm_data_bytes(matrix, &bytes)) job->bytes += bytes * (uint64_t)weight->batch;
     return true;
 }
 
-static bool change_weight(cli_job *job, uint64_t index, const bsmm_weight *weight) {
+static bool change_weight(cli_job *job, uint64_t index, const bsmm_weight *weight,
+                          const char *name) {
     const cli_transfer *transfer = job->transfer;
     cli_target target = {.matrix = BSMM_INIT(bsmm_matrix)};
     bsmm_matrix *matrix = &target.matrix;
@@ -143,9 +149,9 @@ static bool change_weight(cli_job *job, uint64_t index, const bsmm_weight *weigh
     matrix->data_bytes = matrix->scale_bytes = 0;
     if (!transfer->describe(transfer->options, job->file, weight, &target)) return false;
     job->changed++;
-    if (add_weight(job, CLI_CHANGE_WEIGHT, index, weight, target.family, matrix))
+    if (add_weight(job, CLI_CHANGE_WEIGHT, index, weight, name, target.family, matrix))
         return !target.input || add_input_scale(job, weight->name, &target);
-    if (target.preferred && add_weight(job, CLI_CHANGE_WEIGHT, index, weight, NULL, matrix)) {
+    if (target.preferred && add_weight(job, CLI_CHANGE_WEIGHT, index, weight, name, NULL, matrix)) {
         if (target.input)
             cli_warn("%s: gets no input scale, because it becomes a weight of another family than "
                      "%s",
@@ -163,27 +169,33 @@ static bool change_weight(cli_job *job, uint64_t index, const bsmm_weight *weigh
 /* Copies an unchanged weight by adding it to the writer as a weight, so that the output gets the
  * metadata that declares the weight. If the writer cannot write the weight's family, other code
  * copies the tensors one by one. Outside of GGUF files, blocks of a ggml type are decoded first. */
-static void keep_weight(cli_job *job, uint64_t index, const bsmm_weight *weight) {
+static void keep_weight(cli_job *job, uint64_t index, const bsmm_weight *weight, const char *name) {
     bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
     bool ggml = cli_is_ggml(weight);
     if (ggml && !strcmp(cli_kind_of(job->transfer->values->out), "gguf")) return;
     if ((!weight->mapped && !ggml) || !strcmp(weight->family, "plain")) return;
     if (bsmm_weight_matrix(job->file, index, 0, &matrix)) return;
-    add_weight(job, CLI_KEEP_WEIGHT, index, weight, ggml ? NULL : weight->family, &matrix);
+    add_weight(job, CLI_KEEP_WEIGHT, index, weight, name, ggml || job->gguf ? NULL : weight->family,
+               &matrix);
 }
 
 static bool plan_weights(cli_job *job) {
     for (uint64_t i = 0; i < bsmm_file_weight_count(job->file); i++) {
         bsmm_weight weight = BSMM_INIT(bsmm_weight);
+        char memory[64];
+        const char *name;
         bool broken = bsmm_file_weight_at(job->file, i, &weight) != BSMM_OK;
-        if (!cli_transfer_selects(job->transfer, job->file, &weight, broken)) {
-            if (!broken) keep_weight(job, i, &weight);
-        } else if (broken) {
-            cli_fail_library(weight.name);
+        const bool selected = cli_transfer_selects(job->transfer, job->file, &weight, broken);
+        if (broken && selected) cli_fail_library(weight.name);
+        if (broken && selected) return false;
+        const cli_gguf_naming naming = cli_transfer_name(job, weight.name, memory, &name);
+        if (naming == CLI_GGUF_UNKNOWN) return false;
+        if (naming == CLI_GGUF_DROPPED)
+            claim_tensors(job, i);
+        else if (!selected && !broken)
+            keep_weight(job, i, &weight, name);
+        else if (selected && !change_weight(job, i, &weight, name))
             return false;
-        } else if (!change_weight(job, i, &weight)) {
-            return false;
-        }
     }
     return true;
 }
@@ -215,16 +227,21 @@ static bool is_dropped(const cli_job *job, const char *name) {
 static bool plan_tensor(cli_job *job, uint64_t index) {
     bsmm_tensor tensor = BSMM_INIT(bsmm_tensor);
     uint64_t target;
+    char memory[64];
+    const char *name;
     bsmm_file_tensor_at(job->file, index, &tensor);
     if (is_dropped(job, tensor.name)) return true;
+    const cli_gguf_naming naming = cli_transfer_name(job, tensor.name, memory, &name);
+    if (naming != CLI_GGUF_NAMED) return naming == CLI_GGUF_DROPPED;
+    const char *dtype = cli_transfer_type(job, &tensor);
     if (tensor.order == BSMM_ORDER_COL && tensor.ndim > 1) {
         cli_fail("%s: is stored column by column, which safetensors cannot say", tensor.name);
         return false;
     }
     bsmm_writer *writer = cli_transfer_writer(job, tensor.bytes);
     if (!writer) return false;
-    bsmm_status status = bsmm_writer_add_tensor(writer, tensor.name, tensor.dtype, tensor.ndim,
-                                                tensor.shape, &target);
+    bsmm_status status =
+        bsmm_writer_add_tensor(writer, name, dtype, tensor.ndim, tensor.shape, &target);
     if (status == BSMM_E_INVALID && !strcmp(bsmm_file_kind(job->file), "gguf"))
         return leave_out(job, &tensor);
     if (status) {
@@ -233,6 +250,12 @@ static bool plan_tensor(cli_job *job, uint64_t index) {
     }
     job->shards[job->shard_count - 1].bytes += tensor.bytes;
     add_step(job, CLI_COPY_TENSOR, index, target, NULL);
+    cli_step *step = &job->steps[job->step_count - 1];
+    step->widens = strcmp(dtype, tensor.dtype) != 0;
+    step->heads = job->gguf ? cli_gguf_model_heads(job->gguf, tensor.name) : 0;
+    if (tensor.ndim > 1)
+        cli_transfer_count_type(job, cli_whole_name((bsmm_format){.elem = tensor.elem}, 0, 0),
+                                tensor.bytes);
     job->bytes += tensor.bytes;
     return true;
 }
@@ -253,7 +276,7 @@ bool cli_transfer_plan(cli_job *job) {
     job->claimed = cli_alloc(tensors + 1, sizeof *job->claimed);
     job->steps = cli_alloc(tensors + 2 * weights + 1, sizeof *job->steps);
     if (!plan_weights(job)) return false;
-    if (!job->changed) {
+    if (!job->changed && !job->gguf) {
         bool chosen = job->transfer->values->include.count;
         cli_fail("no weight to %s%s; 'bsmm inspect' lists the file's weights", job->transfer->verb,
                  chosen ? " among those that --include names" : "");
@@ -262,6 +285,7 @@ bool cli_transfer_plan(cli_job *job) {
     for (uint64_t i = 0; i < tensors; i++)
         if (!job->claimed[i] && !plan_tensor(job, i)) return false;
     drop_unused_shard(job);
+    if (job->gguf && !cli_transfer_finish_gguf(job)) return false;
     if (job->transfer->planned) job->transfer->planned(job->transfer->options, job->file);
     return true;
 }

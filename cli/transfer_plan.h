@@ -3,7 +3,9 @@
 #ifndef CLI_TRANSFER_PLAN_H
 #define CLI_TRANSFER_PLAN_H
 
+#include "files.h"
 #include "folder.h"
+#include "gguf_model.h"
 #include "progress.h"
 #include "transfer.h"
 
@@ -11,7 +13,8 @@ typedef enum cli_action {
     CLI_COPY_TENSOR,
     CLI_KEEP_WEIGHT,
     CLI_CHANGE_WEIGHT,
-    CLI_ADD_SCALE
+    CLI_ADD_SCALE,
+    CLI_ADD_FACTORS /* Adds the factors of RoPE to a GGUF file. */
 } cli_action;
 
 /* Describes one step of copying a file. It changes or copies one weight, copies one tensor, or adds
@@ -21,8 +24,10 @@ typedef struct cli_step {
     /* `source` is the index of the tensor or weight in the input file, and `target` is its index
        in the writer. */
     uint64_t source, target;
-    float scale;  /* The value of an input scale. */
-    size_t shard; /* The number of the output file that receives the weight or tensor. */
+    float scale;   /* The value of an input scale. */
+    size_t shard;  /* The number of the output file that receives the weight or tensor. */
+    int64_t heads; /* The heads whose rows get another order (gguf_model.h), or 0. */
+    bool widens;   /* True if a copied tensor of floats becomes F32. */
     bsmm_weight weight;
 } cli_step;
 
@@ -33,10 +38,17 @@ typedef struct cli_shard {
     uint64_t bytes; /* The size in bytes of all tensors in the file. */
 } cli_shard;
 
+/* The number of types whose bytes decide the type of a GGUF file (transfer_gguf.c). */
+enum { CLI_FILE_TYPES = 5 };
+
 typedef struct cli_job {
     const cli_transfer *transfer;
     bsmm_file *file;
     cli_folder *folder; /* NULL if the output is a single file. */
+    /* Describes the model if the command makes a GGUF file of another kind of file, else NULL. */
+    const cli_gguf_model *gguf;
+    bsmm_file *metadata; /* The metadata of this GGUF file. */
+    uint64_t type_bytes[CLI_FILE_TYPES];
     cli_shard *shards;
     size_t shard_count;
     bool *claimed; /* Tells for each tensor whether it belongs to the step of a weight. */

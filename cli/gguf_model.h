@@ -1,0 +1,41 @@
+/* Describes a model of transformers as llama.cpp stores it in a GGUF file: the metadata, the names
+ * of tensors, and the order of their rows. Source of the rules: llama.cpp's conversion/base.py,
+ * conversion/llama.py and gguf-py/gguf/tensor_mapping.py. */
+#ifndef CLI_GGUF_MODEL_H
+#define CLI_GGUF_MODEL_H
+
+#include "command.h"
+
+struct json_t;
+
+typedef struct cli_gguf_model {
+    struct json_t *config; /* The content of config.json. */
+    const char *folder;    /* The folder of the input. */
+    char *folder_memory;
+    const char *architecture; /* GGUF's name of the architecture. */
+    bool reorders;            /* True if rows of queries and keys get another order. */
+    int64_t layers, hidden, feed_forward, heads, kv_heads, head_size, vocabulary;
+    bool tied;      /* True if the embedding is also the weight of the last product. */
+    float *factors; /* One factor for each frequency of RoPE (head_size / 2), or NULL. */
+} cli_gguf_model;
+
+/* The name of the tensor that has the factors of RoPE. */
+extern const char cli_gguf_factors_name[];
+
+/* Reads config.json of the folder of the model `in`. On failure, for example for an architecture
+ * that is not supported, the function prints a message and returns false. */
+bool cli_gguf_model_open(cli_gguf_model *model, const char *in);
+void cli_gguf_model_close(cli_gguf_model *model);
+
+typedef enum cli_gguf_naming { CLI_GGUF_NAMED, CLI_GGUF_DROPPED, CLI_GGUF_UNKNOWN } cli_gguf_naming;
+
+/* Finds the name of a tensor in GGUF. If the name is unknown, the function prints a message. */
+cli_gguf_naming cli_gguf_model_name(const cli_gguf_model *model, const char *name, char to[64]);
+/* Returns the number of heads whose rows get another order, or 0 if the rows keep theirs. */
+int64_t cli_gguf_model_heads(const cli_gguf_model *model, const char *name);
+
+/* Returns an open GGUF file that has the metadata of the model. `type` is llama.cpp's number of
+ * the type of most tensors. On failure, the function prints a message and returns NULL. */
+bsmm_file *cli_gguf_model_metadata(const cli_gguf_model *model, uint32_t type);
+
+#endif

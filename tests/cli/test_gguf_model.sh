@@ -1,0 +1,70 @@
+#!/bin/bash
+# Tests GGUF files that the command makes of folders of transformers. The oracle is the file that
+# llama.cpp's converter made of the same folder (tests/golden/gguf_model/make.py). $BSMM is the command.
+tests=$(cd "$(dirname "$0")" && pwd)
+source "$tests/scratch.sh"
+export PYTHONDONTWRITEBYTECODE=1
+golden=$tests/../golden/gguf_model
+check() { python3 "$tests/gguf_model_check.py" "$@" || fail "gguf_model_check.py $*"; }
+refuses() {
+    rm -f x.gguf
+    if "$BSMM" "${@:2}" -o x.gguf >out 2>err; then fail "bsmm ${*:2} succeeds"; fi
+    grep -qF -- "$1" err || fail "no '$1' in: $(cat err)"
+    [ ! -e x.gguf ] || fail "x.gguf is written"
+}
+# Returns a copy of the folder with another value in config.json.
+changed() {
+    rm -rf changed
+    cp -r "$golden/llama" changed
+    python3 - "$1" <<'END'
+import json, sys
+path = "changed/config.json"
+config = json.load(open(path))
+config |= json.loads(sys.argv[1])
+json.dump(config, open(path, "w"))
+END
+}
+"$BSMM" dequantize "$golden/llama" -o plain.gguf >out 2>err
+[ ! -s err ] || fail "$(cat err)"
+check "$golden/llama_cpp.gguf" plain.gguf
+"$BSMM" dequantize "$golden/llama/model.safetensors" -o file.gguf >/dev/null
+check plain.gguf file.gguf
+# Quantizing before and after the conversion gives the same bytes. Half of the rows of nvfp4 are too short.
+for format in mxfp4 f16 f32; do
+    verb=quantize option=--format
+    [ $format = mxfp4 ] || { verb=dequantize option=--dtype; }
+    "$BSMM" $verb "$golden/llama" -o ours.gguf $option $format --include '*_proj.weight' >/dev/null
+    "$BSMM" $verb "$golden/llama_cpp.gguf" -o theirs.gguf $option $format --include '*attn_?.weight' --include '*attn_output.weight' \
+        --include '*ffn_gate.weight' --include '*ffn_up.weight' --include '*ffn_down.weight' >/dev/null
+    check theirs.gguf ours.gguf tensors
+done
+"$BSMM" quantize "$golden/llama" -o ours.gguf --format nvfp4 --include '*down_proj.weight' --include '*o_proj.weight' >/dev/null
+"$BSMM" quantize "$golden/llama_cpp.gguf" -o theirs.gguf --format nvfp4 --include '*ffn_down.weight' --include '*attn_output.weight' >/dev/null
+check theirs.gguf ours.gguf tensors
+# A quantized folder: its rows of codes and scales get the order of GGUF.
+"$BSMM" quantize "$golden/llama" -o folder --format mxfp4 --recipe ggml --family compressed-tensors >/dev/null
+"$BSMM" convert folder -o ours.gguf --family gguf >/dev/null
+"$BSMM" quantize "$golden/llama" -o theirs.gguf --format mxfp4 >/dev/null
+check theirs.gguf ours.gguf
+"$BSMM" dequantize folder -o kept.gguf --exclude '*_proj*' >/dev/null
+check theirs.gguf kept.gguf
+
+refuses "architectures: value is GemmaForCausalLM; a GGUF file can be made of LlamaForCausalLM" \
+    dequantize "$(changed '{"architectures": ["GemmaForCausalLM"]}'; echo changed)"
+refuses "sliding_window: must be null" dequantize "$(changed '{"sliding_window": 64}'; echo changed)"
+refuses "hidden_act: must be silu" dequantize "$(changed '{"hidden_act": "gelu"}'; echo changed)"
+refuses "rope_type: value is yarn; must be default, linear or llama3" \
+    dequantize "$(changed '{"rope_parameters": {"rope_type": "yarn"}}'; echo changed)"
+refuses "num_attention_heads: must be an integer" dequantize "$(changed '{"num_attention_heads": "four"}'; echo changed)"
+refuses "vocab_size - 1 (299)" dequantize "$(changed '{"vocab_size": 300}'; echo changed)"
+refuses "GGUF's architecture llama has no such tensor" \
+    dequantize "$(changed '{"num_hidden_layers": 1}'; echo changed)"
+refuses "cannot hold mxfp8" quantize "$golden/llama" --format mxfp8
+sed -i 's/"individual_digits": true/"individual_digits": false/' "$(changed '{}'; echo changed)/tokenizer.json"
+refuses "pre_tokenizer: must be that of gpt-2, smollm, llama-bpe or qwen2" dequantize changed
+rm changed/tokenizer.json
+"$BSMM" dequantize changed -o x.gguf >/dev/null 2>err
+grep -q "has no tokenizer.json, so the output has no tokenizer" err || fail "$(cat err)"
+rm changed/config.json
+refuses "config.json: No such file or directory; the metadata of a GGUF file come from it" dequantize changed
+echo "GGUF of folders: all passed"
