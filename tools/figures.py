@@ -5,6 +5,7 @@ A row of the JSON file is [product, shape, our result, unit of the peak, peak, p
 result]. A peer is another library that computes the same product. null means that no value was
 found."""
 import json
+import textwrap
 from html import escape
 from pathlib import Path
 
@@ -37,7 +38,8 @@ def table(name):
         lines.append([product, shape, f"{ours:g}", f"{unit} {peak:g}", cell(ratio(m, ours, peak)), other,
                       cell(ratio(m, ours, theirs))])
     text = "".join(f"| {' | '.join(line)} |\n" for line in lines)
-    return f"**{m['title']}.** The table gives figures of bsmm's commit {m['commit']}. {m['note']}\n\n{text}"
+    about = f"**{m['title']}**, bsmm's commit {m['commit']}. {m['note']}"
+    return f"{textwrap.fill(about, 130, break_on_hyphens=False, break_long_words=False)}\n\n{text}"
 
 
 def bar(y, label, value, longest, text):
