@@ -1,5 +1,6 @@
 /* Implements `bsmm quantize`, which converts weights of a file to a block-scaled format. */
 #include "common.h"
+#include "exclusion.h"
 #include "experts.h"
 #include "fidelity.h"
 #include "files.h"
@@ -10,6 +11,7 @@
 #include "tables.h"
 #include "whole.h"
 #include <fnmatch.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,6 +51,15 @@ static bool is_spared(const char *name) {
     return false;
 }
 
+/* Tells whether the configuration of the input excludes the layer of a weight. */
+static bool is_excluded(const quantize_values *options, const char *name) {
+    char *layer = strcpy(cli_alloc(strlen(name) + 1, 1), name);
+    layer[cli_module_length(name)] = '\0';
+    const bool covered = cli_exclusion_covers(options->excluded, layer);
+    free(layer);
+    return covered;
+}
+
 /* Tells whether the name or the shape of a tensor says that it is the weight of a layer. */
 static bool is_layer(const bsmm_file *file, const bsmm_weight *weight) {
     return cli_ends_with(weight->name, ".weight") ||
@@ -62,7 +73,7 @@ static bool wants(const void *arguments, const bsmm_file *file, const bsmm_weigh
                  weight->cols % to->format.block_cols == 0;
     if (to != options->choices) return cli_is_plain(weight->format);
     return cli_is_plain(weight->format) && whole && !is_spared(weight->name) &&
-           is_layer(file, weight);
+           is_layer(file, weight) && !is_excluded(options, weight->name);
 }
 
 /* Describes the input scale of a weight, if its scheme has one and the user gave --input-scales. */
@@ -225,6 +236,10 @@ static void warn_of_experts(const quantize_values *options, const bsmm_file *fil
 static void planned(const void *arguments, const bsmm_file *file) {
     const quantize_values *options = arguments;
     warn_of_experts(options, file);
+    if (options->excluded && !options->transfer.include.count)
+        cli_warn(
+            "the layers that the input's configuration for ModelOpt excludes stay as they are; "
+            "--include or --tensor quantizes them");
     for (size_t i = 1; i < options->choice_count; i++)
         if (!options->choices[i].used)
             cli_warn("--tensor: '%s' decides the format of no weight",
@@ -306,13 +321,16 @@ static int run(const void *arguments, char **args, int count) {
     quantize_values options = *(const quantize_values *)arguments;
     float amax = 0;
     (void)count;
+    json_t *excluded = cli_exclusion_read(args[0]);
     options.amax = &amax;
+    options.excluded = excluded;
     int status = quantize_take_choices(&options);
     if (status == CLI_OK && options.input_scales)
         status = run_calibrated(&options, args[0]);
     else if (status == CLI_OK)
         status = run_on_device(&options, args[0]);
     quantize_free_choices(&options);
+    json_decref(excluded);
     return status;
 }
 static const cli_option options[] = {

@@ -1,5 +1,6 @@
 #include "folder_config.h"
 #include "common.h"
+#include "exclusion.h"
 #include <fnmatch.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -174,6 +175,18 @@ static size_t list_algorithms(const cli_layers *layers, json_t *groups, json_t *
     return last;
 }
 
+/* Returns ModelOpt's patterns of the layers that are not quantized. The keys of `quantized` are the
+ * names of the layers that are. */
+static json_t *excluded_by(const cli_layers *layers, json_t *quantized) {
+    json_t *plain = plain_names_of(layers), *names = json_array(), *unused;
+    const char *name;
+    json_object_foreach(quantized, name, unused) json_array_append_new(names, json_string(name));
+    json_t *patterns = cli_exclusion_of(plain, names);
+    json_decref(plain);
+    json_decref(names);
+    return patterns;
+}
+
 /* Makes ModelOpt's quantization_config, as modelopt/torch/export/convert_hf_config.py does. */
 static json_t *modelopt(const cli_layers *layers) {
     json_t *groups = json_object(), *quantized = json_object();
@@ -183,7 +196,7 @@ static json_t *modelopt(const cli_layers *layers) {
         json_object_set_new(json_object_get(groups, "group_0"), "targets",
                             json_pack("[s]", "Linear"));
     json_t *config = json_pack("{s:o, s:o, s:s, s:{s:s}, s:s}", "config_groups", groups, "ignore",
-                               plain_names_of(layers), "quant_algo",
+                               excluded_by(layers, quantized), "quant_algo",
                                mixed ? "MIXED_PRECISION" : algorithms[last].algorithm, "producer",
                                "name", "modelopt", "quant_method", "modelopt");
     if (mixed) json_object_set(config, "quantized_layers", quantized);
@@ -200,7 +213,7 @@ static json_t *modelopt_second(const cli_layers *layers) {
                                       "quantized_layers", quantized)
                           : algorithm_of(last);
     json_object_set_new(details, "kv_cache_quant_algo", json_null());
-    json_object_set_new(details, "exclude_modules", plain_names_of(layers));
+    json_object_set_new(details, "exclude_modules", excluded_by(layers, quantized));
     json_decref(groups);
     json_decref(quantized);
     return json_pack("{s:{s:s}, s:o}", "producer", "name", "modelopt", "quantization", details);

@@ -29,7 +29,8 @@ typedef struct quantize_values {
     size_t choice_count;
     cli_layout_values layout;
     const char *recipe, *family, *device, *input_scales;
-    cli_calibration *calibration; /* NULL if the user gave no --input-scales. */
+    cli_calibration *calibration;  /* NULL if the user gave no --input-scales. */
+    const struct json_t *excluded; /* ModelOpt's patterns of excluded layers (exclusion.h). */
     bench_device *opened;
     int64_t threads;
     bool pow2, one_level, report, fidelity;

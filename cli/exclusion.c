@@ -1,0 +1,107 @@
+#include "exclusion.h"
+#include "common.h"
+#include "paths.h"
+#include <fnmatch.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- writing ---- */
+
+/* Tells whether a layer of the list begins with the first `length` characters of `name`, followed
+ * by `tail`. */
+static bool has_prefix(const json_t *layers, const char *name, size_t length, const char *tail) {
+    const json_t *layer;
+    size_t i;
+    json_array_foreach(layers, i, layer) {
+        const char *text = json_string_value(layer);
+        if (!strncmp(text, name, length) && !strncmp(text + length, tail, strlen(tail)))
+            return true;
+    }
+    return false;
+}
+
+static bool has_name(const json_t *layers, const char *name, size_t length) {
+    const json_t *layer;
+    size_t i;
+    json_array_foreach(layers, i, layer) {
+        if (json_string_length(layer) == length && !strncmp(json_string_value(layer), name, length))
+            return true;
+    }
+    return false;
+}
+
+/* Adds the shortest pattern of a plain layer as a key of `found`. */
+static void add_pattern(json_t *found, const char *name, const json_t *quantized) {
+    char *pattern = cli_alloc(strlen(name) + 3, 1);
+    strcpy(pattern, name);
+    for (const char *dot = strchr(name, '.'); dot; dot = strchr(dot + 1, '.')) {
+        const size_t length = (size_t)(dot - name);
+        const bool inside = has_prefix(quantized, name, length, ".");
+        const char *tail = !has_prefix(quantized, name, length, "") ? "*" : ".*";
+        if (!strcmp(tail, ".*") && (inside || has_name(quantized, name, length))) continue;
+        sprintf(pattern, "%.*s%s", (int)length, name, tail);
+        break;
+    }
+    json_object_set_new(found, pattern, json_true());
+    free(pattern);
+}
+
+static int compare_names(const void *left, const void *right) {
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+json_t *cli_exclusion_of(const json_t *plain, const json_t *quantized) {
+    json_t *found = json_object(), *sorted = json_array(), *unused;
+    const json_t *layer;
+    const char *pattern;
+    size_t i;
+    json_array_foreach(plain, i, layer) add_pattern(found, json_string_value(layer), quantized);
+    const char **patterns = cli_alloc(json_object_size(found) + 1, sizeof *patterns);
+    size_t count = 0;
+    json_object_foreach(found, pattern, unused) patterns[count++] = pattern;
+    qsort(patterns, count, sizeof *patterns, compare_names);
+    for (i = 0; i < count; i++)
+        json_array_append_new(sorted, json_string(patterns[i]));
+    free(patterns);
+    json_decref(found);
+    return sorted;
+}
+
+/* ---- reading ---- */
+
+bool cli_exclusion_covers(const json_t *patterns, const char *layer) {
+    const json_t *entry;
+    size_t i;
+    json_array_foreach(patterns, i, entry) {
+        const char *pattern = json_string_value(entry);
+        const size_t length = pattern ? strlen(pattern) : 0;
+        if (!length) continue;
+        if (!fnmatch(pattern, layer, 0)) return true;
+        if (!strncmp(pattern, layer, length) && layer[length] == '.') return true;
+    }
+    return false;
+}
+
+/* Returns the list in a file of the model's folder. It is inside the object `object`. */
+static json_t *read_list(const char *folder, const char *file, const char *object,
+                         const char *list) {
+    char *path = cli_path_join(folder, file), *text = cli_read_text(path);
+    json_t *json = text ? json_loads(text, 0, NULL) : NULL, *found = json_object_get(json, object);
+    const char *method = json_string_value(json_object_get(found, "quant_method"));
+    const bool other = method && strncmp(method, "modelopt", strlen("modelopt")) != 0;
+    found = other ? NULL : json_object_get(found, list);
+    found = json_array_size(found) ? json_incref(found) : NULL;
+    json_decref(json);
+    free(text);
+    free(path);
+    return found;
+}
+
+json_t *cli_exclusion_read(const char *in) {
+    if (!cli_is_folder(in)) return NULL;
+    json_t *found = read_list(in, "hf_quant_config.json", "quantization", "exclude_modules");
+    if (found) return found;
+    return read_list(in, "config.json", "quantization_config", "ignore");
+}
