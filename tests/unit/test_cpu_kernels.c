@@ -54,14 +54,14 @@ static void test_choice_by_features(void **state) {
     for (size_t i = 0; i < BSMM_COUNT(choices); i++) {
         if (choices[i].features & ~here) continue;
         product p;
-        product_make(&p, choices[i].a, choices[i].b, 40, 50, 96, FILL_ORDINARY, &r);
+        product_make(&p, choices[i].a, choices[i].b, 60, 50, 96, FILL_ORDINARY, &r);
         float *expected = result_of(&p, choices[i].kernel);
         bsmm_cpu_mask_features(choices[i].features);
         const char *name = chosen(&p.desc);
         float *got = result_of(&p, NULL);
         bsmm_cpu_mask_features(~0u);
         assert_string_equal(name, choices[i].kernel);
-        assert_memory_equal(got, expected, 40 * 50 * sizeof(float));
+        assert_memory_equal(got, expected, 60 * 50 * sizeof(float));
         free(got);
         free(expected);
         product_free(&p);
@@ -80,10 +80,10 @@ static void test_choice_by_rows(void **state) {
     rng r = {13};
     bsmm_cpu_mask_features(AVX2);
     for (size_t i = 0; i < BSMM_COUNT(kinds); i++)
-        for (int64_t rows = 32; rows <= 33; rows++) {
+        for (int64_t rows = 48; rows <= 49; rows++) {
             product p;
             product_make(&p, kinds[i].a, "mxfp4", rows, 50, 96, FILL_ORDINARY, &r);
-            assert_string_equal(chosen(&p.desc), rows == 32 ? kinds[i].decode : kinds[i].engine);
+            assert_string_equal(chosen(&p.desc), rows == 48 ? kinds[i].decode : kinds[i].engine);
             p.desc.b_packed = 1;
             assert_string_equal(chosen(&p.desc), kinds[i].engine);
             product_free(&p);

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -296,13 +297,93 @@ static void test_bf16_weights_unusual(void **state) {
     }
 }
 
+/* Runs a plan, for which it packs B if the description asks for packed weights. */
+static void run_plan(product *p, const bsmm_plan *plan) {
+    bsmm_buffers buffers = BSMM_INIT(bsmm_buffers);
+    buffers.a = p->a.m.data, buffers.a_scales = p->a.m.scales;
+    buffers.b = p->b.m.data, buffers.b_scales = p->b.m.scales;
+    buffers.d = p->d.data;
+    buffers.workspace_bytes = bsmm_plan_workspace_bytes(plan);
+    buffers.workspace = aligned_alloc(64, (buffers.workspace_bytes / 64 + 1) * 64);
+    void *packed = NULL;
+    if (p->desc.b_packed) {
+        buffers.packed_b_bytes = bsmm_plan_packed_b_bytes(plan);
+        packed = aligned_alloc(64, (buffers.packed_b_bytes / 64 + 1) * 64);
+        assert_int_equal(bsmm_pack_b(plan, &buffers, packed, buffers.packed_b_bytes), BSMM_OK);
+        buffers.packed_b = packed;
+    }
+    memset(p->d.data, 0xa5, (size_t)(p->d.rows * p->d.cols) * sizeof(float));
+    if (bsmm_plan_run(plan, &buffers) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+    free(packed);
+    free(buffers.workspace);
+}
+
+/* Tests rows of A that need several tiles, and the largest number of rows for which each kernel is
+ * chosen. With compact weights, kernels for AVX-512 are chosen for more rows. */
+static void test_many_tiles(void **state) {
+    (void)state;
+    static const struct {
+        const char *a, *b, *kernel;
+        uint32_t form;
+        int64_t most;
+    } rows[] = {
+        {"mxfp4", "mxfp4", "cpu_avx512_int8dot", BSMM_PACKED_NONE, 64},
+        {"mxfp4", "mxfp4", "cpu_avx512_int8dot", BSMM_PACKED_COMPACT, 96},
+        {"nvfp4", "nvfp4", "cpu_avx512_int8dot", BSMM_PACKED_COMPACT, 96},
+        {"mxfp6_e2m3", "mxfp6_e2m3", "cpu_avx512_int8dot", BSMM_PACKED_NONE, 32},
+        {"mxfp6_e2m3", "mxfp4", "cpu_avx512_int8dot", BSMM_PACKED_NONE, 64},
+        {"bf16", "mxfp4", "cpu_avx512_bf16dot", BSMM_PACKED_NONE, 48},
+        {"bf16", "nvfp4", "cpu_avx512_bf16dot", BSMM_PACKED_COMPACT, 96},
+        {"mxfp8", "mxfp8", "cpu_avx512_bf16dot", BSMM_PACKED_COMPACT, 96},
+        {"fp8_group128", "fp8_block128", "cpu_avx512_bf16dot", BSMM_PACKED_NONE, 48},
+        {"bf16", "bf16", "cpu_avx512_bf16dot", BSMM_PACKED_COMPACT, 96},
+        {"f16", "mxfp6_e3m2", "cpu_avx2_f32", BSMM_PACKED_NONE, 48},
+    };
+    static const int64_t fewer[] = {17, 21, 33};
+    uint32_t int8 = BSMM_CPU_AVX512_VNNI | BSMM_CPU_AVX512_VBMI;
+    if ((bsmm_cpu_features() & int8) != int8 || !has_bf16_dots()) skip();
+    rng r = {15};
+    bsmm_cpu_mask_features(~(uint32_t)BSMM_CPU_TWO_PORTS);
+    for (size_t i = 0; i < BSMM_COUNT(rows); i++)
+        for (int64_t more = 0; more < 3; more++) {
+            char few[64];
+            int64_t m = more == 2 ? fewer[i % 3] : rows[i].most + more;
+            product p;
+            if (m > rows[i].most + 1) m = rows[i].most;
+            snprintf(few, sizeof few, "%s_small_m", rows[i].kernel);
+            product_make(&p, rows[i].a, rows[i].b, m, 67, 416, FILL_ORDINARY, &r);
+            p.desc.b_packed = rows[i].form;
+            bsmm_plan *plan = NULL;
+            assert_int_equal(bsmm_plan_create(&p.desc, &plan), BSMM_OK);
+            assert_int_equal(strcmp(bsmm_plan_kernel(plan), few) == 0, m <= rows[i].most);
+            run_plan(&p, plan);
+            bsmm_plan_destroy(plan);
+            p.desc.b_packed = BSMM_PACKED_NONE;
+            size_t bytes = (size_t)(p.d.rows * p.d.cols) * sizeof(float);
+            float *got = malloc(bytes);
+            memcpy(got, p.d.data, bytes);
+            float *packed = result_of(&p, rows[i].kernel);
+            assert_memory_equal(got, packed, bytes);
+            free(got);
+            free(packed);
+            product_free(&p);
+        }
+    bsmm_cpu_mask_features(~0u);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_decoding_agrees),       cmocka_unit_test(test_decoding_unusual),
-        cmocka_unit_test(test_decoding_nan),          cmocka_unit_test(test_decoding_layouts),
-        cmocka_unit_test(test_int8_decoding_agrees),  cmocka_unit_test(test_int8_decoding_unusual),
-        cmocka_unit_test(test_int8_decoding_layouts), cmocka_unit_test(test_bf16_weights_agree),
-        cmocka_unit_test(test_bf16_weights_unusual),  cmocka_unit_test(test_f16_weights),
+        cmocka_unit_test(test_decoding_agrees),
+        cmocka_unit_test(test_decoding_unusual),
+        cmocka_unit_test(test_decoding_nan),
+        cmocka_unit_test(test_decoding_layouts),
+        cmocka_unit_test(test_int8_decoding_agrees),
+        cmocka_unit_test(test_int8_decoding_unusual),
+        cmocka_unit_test(test_int8_decoding_layouts),
+        cmocka_unit_test(test_bf16_weights_agree),
+        cmocka_unit_test(test_bf16_weights_unusual),
+        cmocka_unit_test(test_f16_weights),
+        cmocka_unit_test(test_many_tiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

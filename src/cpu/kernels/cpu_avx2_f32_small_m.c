@@ -12,7 +12,7 @@
 /* The largest number of rows of A. With more rows, it is faster to pack B in each run and to use
  * cpu_avx2_f32 (docs/notes/cpu-avx2.md). If B is packed in advance, cpu_avx2_f32 is faster from 16
  * rows on. */
-static const int64_t most_rows = 32;
+static const bsmm_small_m_limit most_rows = {.stored = 48, .compact = 48};
 
 #if defined(__x86_64__)
 
@@ -61,7 +61,7 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (!reason)
         reason = bsmm_small_m_refuse_weights(&p->b.m.format, takes_element,
                                              BSMM_F32FMA_SEGMENT_UNIT, why, size);
-    return reason ? reason : take_small_m(p, most_rows, state, why, size);
+    return reason ? reason : take_small_m(p, &most_rows, state, why, size);
 }
 
 const bsmm_kernel bsmm_kernel_cpu_avx2_f32_small_m = {

@@ -11,7 +11,7 @@
 /* The largest number of rows of A. With more rows, it is faster to pack B in each run and to use
  * cpu_avx2_int8dot (docs/notes/cpu-avx2.md). If B is packed in advance, cpu_avx2_int8dot is faster
  * from 4 rows on. */
-static const int64_t most_rows = 32;
+static const bsmm_small_m_limit most_rows = {.stored = 48, .compact = 48};
 
 #if defined(__x86_64__)
 
@@ -116,7 +116,7 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     if (!(bsmm_cpu_features() & BSMM_CPU_AVX2)) return "the processor has no AVX2";
     const char *reason = bsmm_small_m_int8_refuse(p, why, size);
-    return reason ? reason : take_small_m(p, most_rows, state, why, size);
+    return reason ? reason : take_small_m(p, &most_rows, state, why, size);
 }
 
 const bsmm_kernel bsmm_kernel_cpu_avx2_int8dot_small_m = {

@@ -9,7 +9,14 @@
 #include "cpu/small_m/small_m_bf16dot.h"
 #include "cpu/small_m/small_m_kernel.h"
 
-static const int64_t most_rows = 16;
+/* The largest number of rows of A, measured on a Zen 4 (docs/notes/cpu-avx512.md). On processors
+ * with two vector ports for all instructions, the loops use FMAs, for which it was not measured. */
+static const bsmm_small_m_limit most_rows = {.stored = 48, .compact = 96},
+                                most_rows_by_fma = {.stored = 16, .compact = 16};
+
+static bool goes_by_fma(void) {
+    return bsmm_cpu_features() & BSMM_CPU_TWO_PORTS;
+}
 
 /* Returns true if the weights are bf16 without scales. */
 static bool is_plain(const bsmm_product *p) {
@@ -64,8 +71,8 @@ static void choose_loop(const bsmm_product *p, bool by_fma, bool by_segment, int
 }
 
 static bsmm_small_m_engine engine_of(const bsmm_product *p) {
-    bool by_fma = bsmm_cpu_features() & BSMM_CPU_TWO_PORTS, by_segment = bsmm_bf16_by_segment(p);
-    int tile = bsmm_small_m_choose_width(p, widths, BSMM_COUNT(widths));
+    bool by_fma = goes_by_fma(), by_segment = bsmm_bf16_by_segment(p);
+    int tile = bsmm_small_m_choose_width(p, widths, BSMM_COUNT(widths), 2);
     int64_t width = widths[tile];
     int64_t unit = by_segment ? BSMM_BF16_SEGMENT_UNIT : BSMM_BF16_FOLDED_UNIT;
     bsmm_small_m_engine d = form_of(by_fma);
@@ -104,7 +111,9 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (!reason && !is_plain(p))
         reason = bsmm_small_m_refuse_weights(&p->b.m.format, takes_element, BSMM_BF16_SEGMENT_UNIT,
                                              why, size);
-    return reason ? reason : take_small_m(p, most_rows, state, why, size);
+    return reason
+               ? reason
+               : take_small_m(p, goes_by_fma() ? &most_rows_by_fma : &most_rows, state, why, size);
 }
 
 const bsmm_kernel bsmm_kernel_cpu_avx512_bf16dot_small_m = {

@@ -6,7 +6,17 @@
 #include "cpu/small_m/small_m_int8dot.h"
 #include "cpu/small_m/small_m_kernel.h"
 
-static const int64_t most_rows = 16;
+/* The largest number of rows of A, measured on a Zen 4 (docs/notes/cpu-avx512.md). It is smaller
+ * for 6-bit weights in row order, which take the longest to decode. On processors with two vector
+ * ports for all instructions it was not measured with more than 16 rows. */
+static const bsmm_small_m_limit most_rows_of_fours = {.stored = 64, .compact = 96},
+                                most_rows_of_sixes = {.stored = 32, .compact = 96},
+                                most_rows_of_two_ports = {.stored = 16, .compact = 16};
+
+static const bsmm_small_m_limit *most_rows(const bsmm_product *p) {
+    if (bsmm_cpu_features() & BSMM_CPU_TWO_PORTS) return &most_rows_of_two_ports;
+    return bsmm_small_m_int8_has_fours(p) ? &most_rows_of_fours : &most_rows_of_sixes;
+}
 
 #if defined(__x86_64__)
 
@@ -262,8 +272,14 @@ static void make_table(const bsmm_product *p, void *context) {
     memcpy(context, bsmm_pack_table_of(p->b.m.format.elem)->b, sizeof(__m512i));
 }
 
+/* Returns the number of rows of A by which B is multiplied in the time of decoding it. */
+static int64_t decoding_rows(const bsmm_product *p) {
+    bool is_slow = !bsmm_small_m_int8_has_fours(p) && p->b.m.order != BSMM_ORDER_COMPACT;
+    return is_slow ? 6 : 3;
+}
+
 static bsmm_small_m_engine engine_of(const bsmm_product *p) {
-    int tile = bsmm_small_m_choose_width(p, widths, BSMM_COUNT(widths));
+    int tile = bsmm_small_m_choose_width(p, widths, BSMM_COUNT(widths), decoding_rows(p));
     bsmm_small_m_engine d = bsmm_small_m_int8_engine_of(p, widths[tile]);
     d.group = d.read_group = 1;
     d.reads_compact = true;
@@ -284,7 +300,7 @@ static bool is_supported(void) {
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     if (!is_supported()) return "the processor has no AVX-512 VNNI and VBMI";
     const char *reason = bsmm_small_m_int8_refuse(p, why, size);
-    return reason ? reason : take_small_m(p, most_rows, state, why, size);
+    return reason ? reason : take_small_m(p, most_rows(p), state, why, size);
 }
 
 const bsmm_kernel bsmm_kernel_cpu_avx512_int8dot_small_m = {

@@ -160,9 +160,17 @@ typedef struct bsmm_small_m_engine {
                             float *acc);
 } bsmm_small_m_engine;
 
+/* The largest number of rows of A for which a small-M kernel is faster than packing B in each run.
+ * `compact` is for packed weights of the form compact, in which 16 rows of B are stored together.
+ * The small-M kernels read them faster, and the packed engines pack them more slowly. */
+typedef struct bsmm_small_m_limit {
+    int64_t stored, compact;
+} bsmm_small_m_limit;
+
 /* Returns NULL if the small-M kernels accept the product's shape and the orders of its matrices,
  * else the reason for refusing it. */
-const char *bsmm_small_m_refuse(const bsmm_product *p, int64_t most_rows, char *why, size_t size);
+const char *bsmm_small_m_refuse(const bsmm_product *p, const bsmm_small_m_limit *most, char *why,
+                                size_t size);
 
 /* Returns the number of elements of K in a scale unit, i.e. in a range of K with one gathered
  * scale. The length of B's blocks must be a multiple of it. For fp32 scales it is `segment`. */
@@ -174,10 +182,11 @@ int64_t bsmm_small_m_scale_unit(uint32_t scale, int64_t segment);
 const char *bsmm_small_m_refuse_weights(const bsmm_format *f, bool (*takes)(uint32_t elem),
                                         int64_t segment, char *why, size_t size);
 
-/* Chooses the number of rows in a tile of A: the smallest of `widths` that is at least A's number
- * of rows, or the last one. `widths` has `count` numbers in ascending order, the last of which is
- * 16. Returns the index of the chosen number. */
-int bsmm_small_m_choose_width(const bsmm_product *p, const int64_t *widths, int count);
+/* Chooses the number of rows in a tile of A from `widths`, which has `count` numbers in ascending
+ * order. To decode B for a tile takes the time of multiplying it by `decoding` rows. The function
+ * returns the index of the width with which all tiles of A take the least time. */
+int bsmm_small_m_choose_width(const bsmm_product *p, const int64_t *widths, int count,
+                              int64_t decoding);
 
 /* The sizes of one GEMM and of its workspace. It is the state of the small-M kernels. */
 typedef struct bsmm_small_m {

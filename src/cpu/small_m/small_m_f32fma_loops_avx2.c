@@ -222,7 +222,7 @@ static int tile_of(int64_t width) {
 
 int64_t bsmm_small_m_f32_width(const bsmm_product *p) {
     static const int64_t widths[] = {1, 2, 4, 8, 12, 16};
-    return widths[bsmm_small_m_choose_width(p, widths, BSMM_COUNT(widths))];
+    return widths[bsmm_small_m_choose_width(p, widths, BSMM_COUNT(widths), 3)];
 }
 
 int64_t bsmm_small_m_f32_panels(int64_t width) {

@@ -23,9 +23,9 @@ BSMM_CHECK_STATE(bsmm_small_m);
 /* Does the last part of the work of a kernel's function `refuse`: it checks the product's shape. If
  * the kernel supports the shape, it fills the kernel's state and returns NULL, else it returns the
  * reason. */
-static inline const char *take_small_m(const bsmm_product *p, int64_t most_rows, void *state,
-                                       char *why, size_t size) {
-    const char *reason = bsmm_small_m_refuse(p, most_rows, why, size);
+static inline const char *take_small_m(const bsmm_product *p, const bsmm_small_m_limit *most,
+                                       void *state, char *why, size_t size) {
+    const char *reason = bsmm_small_m_refuse(p, most, why, size);
     if (reason) return reason;
     bsmm_small_m_engine d = engine_of(p);
     bsmm_small_m_make(&d, p, state);

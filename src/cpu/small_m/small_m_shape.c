@@ -3,7 +3,9 @@
 
 #include <stdio.h>
 
-const char *bsmm_small_m_refuse(const bsmm_product *p, int64_t most_rows, char *why, size_t size) {
+const char *bsmm_small_m_refuse(const bsmm_product *p, const bsmm_small_m_limit *most, char *why,
+                                size_t size) {
+    int64_t most_rows = p->b.m.order == BSMM_ORDER_COMPACT ? most->compact : most->stored;
     if (p->a.m.rows > most_rows) {
         return bsmm_reason(why, size, "A has %lld rows; above %lld packing B is faster",
                            (long long)p->a.m.rows, (long long)most_rows);
@@ -14,11 +16,17 @@ const char *bsmm_small_m_refuse(const bsmm_product *p, int64_t most_rows, char *
     return NULL;
 }
 
-int bsmm_small_m_choose_width(const bsmm_product *p, const int64_t *widths, int count) {
-    int i = 0;
-    while (i < count - 1 && widths[i] < p->a.m.rows)
-        i++;
-    return i;
+int bsmm_small_m_choose_width(const bsmm_product *p, const int64_t *widths, int count,
+                              int64_t decoding) {
+    int64_t least = INT64_MAX;
+    int best = 0;
+    for (int i = 0; i < count; i++) {
+        int64_t cost = bsmm_ceil_div(p->a.m.rows, widths[i]) * (widths[i] + decoding);
+        if (cost > least) continue;
+        least = cost;
+        best = i;
+    }
+    return best;
 }
 
 bool bsmm_small_m_is_empty(const bsmm_operand *o, int64_t row, int64_t k0, int64_t n) {
