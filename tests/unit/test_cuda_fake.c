@@ -300,6 +300,21 @@ static void quantizing_wants_device_memory(void **state) {
     matrices_free(&m);
 }
 
+/* Tests that bsmm_amax_on launches its kernels. The memory for the result must be cleared in a CUDA
+ * context that the library pops again, which check_balance checks. */
+static void amax_is_launched(void **state) {
+    (void)state;
+    matrices m;
+    matrices_make(&m);
+    const bsmm_exec exec = {.struct_size = sizeof exec, .device = "cuda:0"};
+    float *amax = fake_upload("cuda:0", sizeof *amax);
+    const int launches = fake->launches;
+    assert_int_equal(bsmm_amax_on(&exec, &m.to, amax), BSMM_OK);
+    assert_true(fake->launches > launches);
+    bsmm_backend_cuda.release(device_0(), amax);
+    matrices_free(&m);
+}
+
 static void host_conversions_refuse_devices(void **state) {
     (void)state;
     matrices m;
@@ -454,6 +469,7 @@ int main(void) {
         cmocka_unit_test_teardown(too_much_shared_memory, check_balance),
         cmocka_unit_test_teardown(memory_that_runs_out, check_balance),
         cmocka_unit_test_teardown(conversions_want_device_memory, check_balance),
+        cmocka_unit_test_teardown(amax_is_launched, check_balance),
         cmocka_unit_test_teardown(host_conversions_refuse_devices, check_balance),
         cmocka_unit_test_teardown(quantizing_wants_device_memory, check_balance),
         cmocka_unit_test_teardown(runs_only_queue, check_balance),

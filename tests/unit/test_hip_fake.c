@@ -114,6 +114,7 @@ static void devices_are_listed(void **state) {
     for (uint32_t i = 0; bsmm_local_device_at(i, &info) == BSMM_OK; i++) {
         if (strncmp(info.name, "hip:", 4) != 0) continue;
         assert_int_equal(info.name[4], '0' + found);
+        assert_string_equal(info.title, found ? "Fake AMD GPU 1" : "Fake AMD GPU 0");
         assert_string_equal(info.features, "gfx942 memory:1GiB l2:4MiB hip:6.3");
         found++;
     }

@@ -226,6 +226,21 @@ static void test_packing_changes_no_neighbour(void **state) {
     }
 }
 
+/* Tests the largest size of a matrix, INT64_MAX bytes. A matrix with one more column is refused. */
+static void test_largest_size(void **state) {
+    (void)state;
+    bsmm_matrix m = {.struct_size = sizeof m,
+                     .format = {.elem = BSMM_ELEM_E4M3},
+                     .rows = 65,
+                     .cols = 63,
+                     .ld = INT64_MAX / 64};
+    uint64_t bytes = 0;
+    assert_int_equal(bsmm_data_bytes(&m, &bytes), BSMM_OK);
+    assert_true(bytes == INT64_MAX);
+    m.cols = 64;
+    assert_int_equal(bsmm_data_bytes(&m, &bytes), BSMM_E_INVALID);
+}
+
 /* Checks that a layout, described as digits of the scale's row and column, gives each scale of a
  * tile a different number. */
 static void check_digits(const bsmm_layout_info *layout) {
@@ -354,6 +369,7 @@ int main(void) {
         cmocka_unit_test(test_bits_per_weight),
         cmocka_unit_test(test_packing_order),
         cmocka_unit_test(test_packing_changes_no_neighbour),
+        cmocka_unit_test(test_largest_size),
         cmocka_unit_test(test_digits_number_the_tile),
         cmocka_unit_test(test_layouts_are_bijections),
         cmocka_unit_test(test_padded_sizes),
