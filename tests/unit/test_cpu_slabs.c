@@ -145,6 +145,26 @@ static void test_workspace(void **state) {
     bsmm_cpu_pretend_l2_bytes(0);
 }
 
+/* Tests that the part of B in the workspace is at most one L2 cache for each thread if A has few
+ * rows. An L2 cache that is larger by `l2` bytes may then add only this number for each thread. */
+static void test_workspace_of_few_rows(void **state) {
+    (void)state;
+    static const uint64_t l2 = 32 << 20;
+    bsmm_matrix a = describe(format_named("mxfp8"), 128, 16384);
+    bsmm_matrix b = describe(format_named("mxfp8"), 550000, 16384);
+    bsmm_matrix d = describe(format_named("f32"), 128, 550000);
+    b.order = BSMM_ORDER_COL;
+    for (uint32_t threads = 1; threads <= 8; threads *= 8) {
+        const bsmm_matmul_desc desc = {
+            .struct_size = sizeof desc, .a = &a, .b = &b, .d = &d, .threads = threads};
+        bsmm_cpu_pretend_l2_bytes(l2);
+        const uint64_t bytes = workspace_of(&desc);
+        bsmm_cpu_pretend_l2_bytes(2 * l2);
+        assert_true(workspace_of(&desc) <= bytes + l2 * threads);
+    }
+    bsmm_cpu_pretend_l2_bytes(0);
+}
+
 /* Tests that a product with fewer rows of A never needs a larger workspace, because the workspace
  * of a plan is also used for smaller products. */
 static void test_monotone(void **state) {
@@ -176,6 +196,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bits),
         cmocka_unit_test(test_workspace),
+        cmocka_unit_test(test_workspace_of_few_rows),
         cmocka_unit_test(test_monotone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
