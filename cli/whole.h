@@ -13,7 +13,7 @@ const char *cli_whole_at(uint32_t index);
 bool cli_parse_weight_format(const char *text, bsmm_format *format);
 /* Tells whether a block size of the format depends on the weight. */
 bool cli_is_whole(bsmm_format format);
-/* Returns the format of a weight of this size. */
+/* Returns `format` after filling in the block sizes that depend on the size of the weight. */
 bsmm_format cli_whole_format(bsmm_format format, int64_t rows, int64_t cols);
 /* Returns the name of a format for a weight of this size. The format may have one scale for a row
  * or for the whole weight. The result is "custom" if the format has no name. */

@@ -26,7 +26,7 @@ bool fake_is_told_to_fail(const fake_driver *driver, const char *function);
         if (fake_is_told_to_fail(&(driver), __func__)) return (driver).failure;                    \
     } while (0)
 
-/* Returns NULL if more than the free memory is asked for. */
+/* Returns NULL if `bytes` is more than the free memory. */
 void *fake_allocate(fake_driver *driver, size_t bytes);
 
 /* Returns false if no allocation begins at the address. */

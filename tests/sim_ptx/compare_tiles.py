@@ -20,7 +20,8 @@ MEASURED = pathlib.Path(__file__).resolve().parents[1] / "golden/data/h200_tiles
 LEAST_TILES, MOST_MULTIPLIES = 5, 1.5e9
 LEAST_PRODUCTS, LEAST_TAU, MOST_ERROR = 6, 0.6, 0.25
 BANDWIDTH = 4.8e12  # bytes per second
-# The peak in operations per second, and the bytes of an element of A and B as the kernel reads them from memory.
+# Maps a format to the peak in operations per second, and to the bytes of an element of A and B as the kernel
+# reads it from memory.
 ROOFS = {"bf16": (989.4e12, 2), "fp8_group128": (1978.9e12, 1)}
 
 

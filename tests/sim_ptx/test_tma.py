@@ -129,8 +129,8 @@ def run_scaled(device, arch, name, fa, fb, block, scale):
     return compare(f"dot_scaled {name}", got, av @ bv.T, KK * 2.0 ** -23 * (np.abs(av) @ np.abs(bv).T))
 
 
-# Reductions of TMA: the operation, the type of elements, and NumPy's function. Triton compiles min and
-# max only on a machine with a GPU.
+# Lists reductions of TMA: the operation, the type of elements, and NumPy's function. Triton compiles
+# min and max only on a machine with a GPU.
 COMBINED = [("add", "fp32", np.add), ("add", "fp16", np.add), ("add", "i32", np.add), ("add", "u32", np.add),
             ("and", "i32", np.bitwise_and), ("or", "i32", np.bitwise_or), ("xor", "i32", np.bitwise_xor)]
 

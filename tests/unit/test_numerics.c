@@ -253,7 +253,8 @@ static void test_one_rounding(void **state) {
         .struct_size = sizeof desc, .a = &am, .b = &bm, .d = &dm, .kernel = "ref"};
     assert_int_equal(bsmm_matmul(&desc), BSMM_OK);
     assert_int_equal(d, 0x3f81);
-    a[2] = 0; /* The result is now exactly the midpoint, which rounds to even. */
+    /* The result is now exactly the midpoint of two bf16 numbers, which rounds to the even one. */
+    a[2] = 0;
     assert_int_equal(bsmm_matmul(&desc), BSMM_OK);
     assert_int_equal(d, 0x3f80);
 }
