@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- writing ---- */
+/* ---- making of a list of patterns ---- */
 
 /* Tells whether a layer of the list begins with the first `length` characters of `name`, followed
  * by `tail`. */
@@ -69,7 +69,7 @@ json_t *cli_exclusion_of(const json_t *plain, const json_t *quantized) {
     return sorted;
 }
 
-/* ---- reading ---- */
+/* ---- reading of a list of patterns ---- */
 
 bool cli_exclusion_covers(const json_t *patterns, const char *layer) {
     const json_t *entry;

@@ -23,7 +23,7 @@ static const struct {
     {"Qwen3ForCausalLM", "qwen3", false},
 };
 
-/* ---- config.json ---- */
+/* ---- the reading of config.json ---- */
 
 static bool fail_config(const char *key, const char *rule) {
     cli_fail("config.json: %s: %s", key, rule);
@@ -54,7 +54,8 @@ static bool find_architecture(cli_gguf_model *model) {
     return false;
 }
 
-/* Refuses what llama.cpp would compute in another way, because it would not notice. */
+/* Refuses models that llama.cpp would compute differently, because llama.cpp would not report the
+ * difference. */
 static bool check_computation(const cli_gguf_model *model) {
     const char *activation = json_string_value(json_object_get(model->config, "hidden_act"));
     const json_t *window = json_object_get(model->config, "sliding_window"),
@@ -97,8 +98,7 @@ bool cli_gguf_model_open(cli_gguf_model *model, const char *in) {
     *model = (cli_gguf_model){0};
     find_folder(model, in);
     char *path = cli_path_join(model->folder, "config.json"), *text = cli_read_text(path);
-    if (!text)
-        cli_fail("%s: %s; the metadata of a GGUF file come from it", path, strerror(errno));
+    if (!text) cli_fail("%s: %s; the metadata of a GGUF file come from it", path, strerror(errno));
     model->config = text ? json_loads(text, 0, NULL) : NULL;
     if (text && !json_is_object(model->config)) cli_fail("%s: is no JSON object", path);
     const bool good = json_is_object(model->config) && find_architecture(model) &&
@@ -115,7 +115,7 @@ void cli_gguf_model_close(cli_gguf_model *model) {
     free(model->factors);
 }
 
-/* ---- names ---- */
+/* ---- the names of tensors ---- */
 
 typedef struct naming {
     const char *theirs, *ours; /* `ours` is NULL if GGUF has no such tensor. */
@@ -127,7 +127,8 @@ static const naming outside[] = {
     {"lm_head.weight", "output.weight"},
 };
 
-/* The names of modules of a layer. A name ends with ".weight" or ".bias". */
+/* Lists the names of the modules of a layer. In the name of a tensor, ".weight" or ".bias" follows.
+ */
 static const naming inside[] = {
     {"input_layernorm", "attn_norm"},    {"post_attention_layernorm", "ffn_norm"},
     {"self_attn.q_proj", "attn_q"},      {"self_attn.k_proj", "attn_k"},
@@ -190,7 +191,7 @@ int64_t cli_gguf_model_heads(const cli_gguf_model *model, const char *name) {
     return strstr(name, ".self_attn.k_proj.") ? model->kv_heads : 0;
 }
 
-/* ---- metadata ---- */
+/* ---- the metadata of the GGUF file ---- */
 
 /* Returns the key of the architecture, such as "llama.block_count". The next call overwrites it. */
 static const char *key_of(const cli_gguf_model *model, const char *name) {

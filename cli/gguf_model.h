@@ -19,7 +19,7 @@ typedef struct cli_gguf_model {
     float *factors; /* One factor for each frequency of RoPE (head_size / 2), or NULL. */
 } cli_gguf_model;
 
-/* The name of the tensor that has the factors of RoPE. */
+/* Holds the name of the tensor with the factors of RoPE. */
 extern const char cli_gguf_factors_name[];
 
 /* Reads config.json of the folder of the model `in`. On failure, for example for an architecture

@@ -79,7 +79,7 @@ static bool write_file(const cli_gguf_pairs *pairs, int descriptor) {
     return !fclose(file) && written;
 }
 
-/* The file has a name only until it is open, so a killed run leaves almost never a file behind. */
+/* The file has a name only until it is open, so a killed run hardly ever leaves a file behind. */
 bsmm_file *cli_gguf_end(cli_gguf_pairs *pairs) {
     const char *folder = getenv("TMPDIR");
     char *path = cli_path_join(folder && *folder ? folder : "/tmp", "bsmm-metadata-XXXXXX");

@@ -13,7 +13,7 @@ typedef struct cli_gguf_pairs {
     size_t size;
 } cli_gguf_pairs;
 
-/* GGUF's numbers of the types of values. */
+/* Lists GGUF's numbers for the types of metadata values. */
 typedef enum cli_gguf_type {
     CLI_GGUF_U32 = 4,
     CLI_GGUF_I32 = 5,

@@ -29,8 +29,9 @@ static double base_of(const json_t *config) {
     return number_of(parameters_of(config), "rope_theta", number_of(config, "rope_theta", 10000));
 }
 
-/* Computes the factors of Llama 3.1. Long waves get the whole factor and short waves get 1, and
- * the waves between them get a mean (transformers, _compute_llama3_parameters). */
+/* Computes the factors of Llama 3.1. A frequency with a long wavelength gets the whole factor, and
+ * one with a short wavelength gets 1. A frequency between them gets a mean (transformers,
+ * _compute_llama3_parameters). */
 static float *llama3_factors(const json_t *config, int64_t head_size) {
     const json_t *parameters = parameters_of(config);
     const double base = base_of(config), factor = number_of(parameters, "factor", 8),

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* llama.cpp's types of tokens (llama.h, llama_token_attr). */
+/* Lists llama.cpp's types of tokens (llama.h, llama_token_attr). */
 typedef enum token_type {
     TOKEN_NORMAL = 1,
     TOKEN_UNKNOWN,
@@ -42,7 +42,7 @@ static json_t *read_json(const char *folder, const char *name, size_t flags) {
     return json;
 }
 
-/* ---- tokens ---- */
+/* ---- the list of tokens ---- */
 
 static bool add_token(vocab *v, const char *text, int64_t id, token_type type) {
     if (!text || id < 0 || id >= v->count) {
@@ -60,7 +60,7 @@ static bool has_prefix_and_end(const char *text, const char *prefix, const char 
     return !strncmp(text, prefix, strlen(prefix)) && cli_ends_with(text, end);
 }
 
-/* Tells whether a token of bytes of SentencePiece, such as <0x0A>. */
+/* Tells whether a text is a byte token of SentencePiece, such as <0x0A>. */
 static bool is_byte(const char *text) {
     return strlen(text) == 6 && has_prefix_and_end(text, "<0x", ">");
 }

@@ -19,7 +19,7 @@ const char *cli_transfer_type(const cli_job *job, const bsmm_tensor *tensor) {
     return job->gguf && tensor->ndim == 1 && is_float(tensor) ? "F32" : tensor->dtype;
 }
 
-/* llama.cpp's numbers of the types of files (llama.h, enum llama_ftype). */
+/* Lists llama.cpp's numbers for the types of files (llama.h, enum llama_ftype). */
 static const struct {
     const char *type;
     uint32_t number;

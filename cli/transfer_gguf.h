@@ -11,10 +11,12 @@ cli_gguf_naming cli_transfer_name(const cli_job *job, const char *name, char mem
                                   const char **to);
 /* Returns the type with which a tensor is written. llama.cpp reads vectors as F32 only. */
 const char *cli_transfer_type(const cli_job *job, const bsmm_tensor *tensor);
-/* Adds the bytes of a matrix to those of its type, from which the type of the file follows. */
+/* Counts the bytes of a matrix for its type. The type with most bytes becomes the type of the file.
+ */
 void cli_transfer_count_type(cli_job *job, const char *type, uint64_t bytes);
 
-/* Adds the metadata and the factors of RoPE. It is the end of the plan. */
+/* Adds the metadata and the factors of RoPE. The command calls this function at the end of
+ * planning. */
 bool cli_transfer_finish_gguf(cli_job *job);
 
 /* Copies a tensor of floats with its rows in the order of GGUF and with its type in GGUF. Returns

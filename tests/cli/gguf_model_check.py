@@ -7,13 +7,14 @@ import sys
 
 from model_values import Gguf
 
-# The name and the size of the model are texts for people. The second says whether a separator is added, which this
-# tokenizer does not have.
+# general.name and general.size_label are texts for people. add_sep_token says whether a separator is added,
+# but this tokenizer has no separator.
 OTHERS = {"general.name", "general.size_label", "tokenizer.ggml.add_sep_token"}
 
 
 def is_near(one, other):
-    """The factors of RoPE are computed in f32 by torch."""
+    """Tells whether two arrays of RoPE factors are nearly equal. torch computes the factors of
+    THEIRS in f32."""
     pairs = zip(*(struct.unpack(f"<{len(part) // 4}f", part) for part in (one, other)))
     return len(one) == len(other) and all(abs(a - b) <= 1e-6 * abs(a) for a, b in pairs)
 

@@ -29,7 +29,8 @@ END
 check "$golden/llama_cpp.gguf" plain.gguf
 "$BSMM" dequantize "$golden/llama/model.safetensors" -o file.gguf >/dev/null
 check plain.gguf file.gguf
-# Quantizing before and after the conversion gives the same bytes. Half of the rows of nvfp4 are too short.
+# Quantizing before the conversion to GGUF gives the same bytes as quantizing after it. For nvfp4, half of
+# the weights have too short rows, so only the others are quantized.
 for format in mxfp4 f16 f32; do
     verb=quantize option=--format
     [ $format = mxfp4 ] || { verb=dequantize option=--dtype; }
@@ -41,7 +42,7 @@ done
 "$BSMM" quantize "$golden/llama" -o ours.gguf --format nvfp4 --include '*down_proj.weight' --include '*o_proj.weight' >/dev/null
 "$BSMM" quantize "$golden/llama_cpp.gguf" -o theirs.gguf --format nvfp4 --include '*ffn_down.weight' --include '*attn_output.weight' >/dev/null
 check theirs.gguf ours.gguf tensors
-# A quantized folder: its rows of codes and scales get the order of GGUF.
+# If the input folder is quantized, its rows of codes and scales get the order of GGUF.
 "$BSMM" quantize "$golden/llama" -o folder --format mxfp4 --recipe ggml --family compressed-tensors >/dev/null
 "$BSMM" convert folder -o ours.gguf --family gguf >/dev/null
 "$BSMM" quantize "$golden/llama" -o theirs.gguf --format mxfp4 >/dev/null

@@ -1,5 +1,5 @@
-"""The package gguf reads GGUF files that bsmm made of a folder, and the logits of transformers with gguf_file equal those
-of the folder bit for bit."""
+"""Tests that the package gguf reads GGUF files that bsmm made of a folder. Also tests that transformers computes the
+same logits, bit for bit, from the GGUF file and from the folder."""
 import gguf
 import pytest
 import torch

@@ -109,8 +109,8 @@ class Model:
         for warps, cycles in (1, 1), (4, 1), (8, 2):
             self.expect(f"additions of {warps} warps", self.more(f"free_{warps}_110", f"free_{warps}_10"), 100 * cycles)
         self.expect("additions of integers", self.more("integer_110", "integer_10"), 200)
-        # Warp 0 adds; warp 1 waits from its branch on. The last arrival takes effect after the latency of
-        # shared memory, for both warps.
+        # Warp 0 executes 100 additions, while warp 1 branches to the barrier and waits there. For both
+        # warps, the last arrival takes effect after the latency of shared memory.
         self.expect("waits at a barrier", self.time("barrier")["barrier"], 100 * ALU_LATENCY - 4 + 2 * SHARED_LATENCY)
 
     def lines(self, module, name):

@@ -19,7 +19,7 @@ typedef struct grouped_case {
     const char *name, *a, *b, *d;
     bsmm_group group;
     uint32_t a_layout, b_layout, d_layout;
-    uint32_t orders; /* Bits 0, 1 and 2 are set if A, B and D are in column order. */
+    uint32_t orders; /* Bit 0 is set if A is in column order, bit 1 if B is, and bit 2 if D is. */
     int64_t d_ld;
     /* The strides between the rows or columns of scales, in scales, in the matrices of the grouped
      * call. */

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* AddressSanitizer makes the test slow, so it then tries fewer values of M. */
+/* AddressSanitizer makes the test slow, so the test tries fewer values of M with it. */
 #ifdef __SANITIZE_ADDRESS__
 enum { WALKED = 18 };
 #else

@@ -173,8 +173,8 @@ static void check_row(const split_case *c, const test_matrix *a, const test_matr
 }
 
 /* Tests a row of A with one scale that is out of range, in the first part of K. Different clusters
- * sum the parts of K. The cluster of the last part stores the results, so the first cluster must
- * tell it about the scale. */
+ * sum the parts of K. The cluster of the last part stores the results, so the cluster of the first
+ * part must report the scale to that cluster. */
 static void test_row_made_again(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();

@@ -58,8 +58,8 @@ static bsmm_status plan(const char *formats) {
     return status;
 }
 
-/* Returns true if a function of the C library reported the failure, so that it counts as an error
- * of input or output. */
+/* Returns true if a function of the C library reported that memory is short. The library then
+ * returns an error of input or output instead of one of memory. */
 static bool is_shortage_of_system(bsmm_status status) {
     return status == BSMM_E_IO && strstr(bsmm_error_message(), "Cannot allocate memory");
 }
