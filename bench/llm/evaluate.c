@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum {
     SAMPLE = 8, /* The program computes the divergence for every eighth token. */
@@ -91,9 +92,14 @@ static void watch_product(llm_state *s, const llm_product *p, const llm_weight *
     double *error = s->watch_context;
     bool watched = w == &m->head;
     for (int i = 0; i < 3; i++)
-        watched = watched || w == &layers[i]->qkv || w == &layers[i]->out ||
-                  w == &layers[i]->gate_up || w == &layers[i]->down;
+        watched = watched || (w >= layers[i]->weights && w < layers[i]->weights + LLM_PRODUCTS);
     if (watched) *error = fmax(*error, product_error(p, w, rows, y));
+}
+
+static double seconds_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
 /* Measures how fast the model reads a window of tokens and writes an answer. The errors of products
@@ -107,21 +113,19 @@ static void measure_speed(llm_state *s, const int32_t *tokens, model_score *scor
     s->watch = NULL;
     s->count = LLM_BATCH;
     const int decoded = llm_is_simulated(s->m) ? FEW_DECODED : DECODED;
-    double start = llm_seconds();
+    double start = seconds_now();
     for (int i = 0; i < decoded; i++) {
         token = llm_sample(logits, s->m->vocabulary, 0, NULL);
         logits = llm_read_all(s, &token, 1);
     }
-    score->decode = decoded / (llm_seconds() - start);
+    score->decode = decoded / (seconds_now() - start);
 }
 
 /* Returns the bits of memory for each weight of the layers, including scales. */
 static double model_bits(const llm_model *m) {
-    const llm_product *products[] = {&m->products.qkv, &m->products.out, &m->products.gate_up,
-                                     &m->products.down};
     double bits = 0, weights = 0;
-    for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
-        const bsmm_matrix *b = &products[i]->b;
+    for (size_t i = 0; i < LLM_PRODUCTS; i++) {
+        const bsmm_matrix *b = &m->products[i].b;
         uint64_t data, scales = 0;
         llm_check(bsmm_data_bytes(b, &data), "weights");
         if (b->format.scale) llm_check(bsmm_scale_bytes(b, &scales), "weights");
@@ -138,10 +142,10 @@ void evaluate(llm_state *s, const llm_ids *text, float *reference, bool is_refer
     double seconds = 0, loss = 0, divergences = 0;
     for (int64_t w = 0; w < windows; w++) {
         const int32_t *tokens = text->at + w * LLM_BATCH;
-        double start = llm_seconds();
+        double start = seconds_now();
         s->count = 0;
         llm_read_all(s, tokens, LLM_BATCH);
-        seconds += llm_seconds() - start;
+        seconds += seconds_now() - start;
         score_window(s, tokens, reference + w * SAMPLES * n, is_reference, total);
     }
     for (int64_t r = 0; r < LLM_BATCH; r++) {

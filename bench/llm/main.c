@@ -111,7 +111,7 @@ int main(int argc, char **argv) {
     llm_tokenizer *t = llm_tokenizer_create(file);
     llm_encode(t, text, (size_t)count, &ids);
     if (ids.count < LLM_BATCH) llm_fail("%s: must have at least %d tokens", argv[2], LLM_BATCH);
-    int status = print_table(argv[1], &ids, llm_vocabulary(t), argc > 3 ? argv[3] : "cpu");
+    int status = print_table(argv[1], &ids, t->count, argc > 3 ? argv[3] : "cpu");
     free(text);
     free(ids.at);
     llm_tokenizer_destroy(t);

@@ -136,7 +136,7 @@ void llm_attend(llm_state *s, int64_t layer, int64_t rows) {
     const int64_t cached = m->kv_heads * m->head_size * s->room;
     float *keys = s->keys + layer * cached, *values = s->values + layer * cached;
     for (int64_t r = 0; r < rows; r++)
-        add_position(s, keys, values, s->qkv + r * m->products.qkv.b.rows, s->count + r);
+        add_position(s, keys, values, s->qkv + r * m->products[LLM_QKV].b.rows, s->count + r);
 #pragma omp parallel
     {
         float *scores = llm_alloc((size_t)(s->count + rows), sizeof *scores);

@@ -33,22 +33,24 @@ void llm_state_create(llm_state *s, llm_model *m, int64_t room) {
         {&s->angles, m->head_size * room},
         {&s->x, LLM_BATCH * m->hidden},
         {&s->normed, LLM_BATCH * m->hidden},
-        {&s->qkv, LLM_BATCH * m->products.qkv.b.rows},
+        {&s->qkv, LLM_BATCH * m->products[LLM_QKV].b.rows},
         {&s->attended, LLM_BATCH * m->hidden},
-        {&s->gate_up, LLM_BATCH * m->products.gate_up.b.rows},
+        {&s->gate_up, LLM_BATCH * m->products[LLM_GATE_UP].b.rows},
         {&s->active, LLM_BATCH * m->feed_forward},
         {&s->logits, LLM_HEAD_BATCH * m->vocabulary},
     };
-    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
-        *arrays[i].values = llm_alloc((size_t)arrays[i].count, sizeof(float));
+    enum { ARRAYS = sizeof arrays / sizeof arrays[0] };
+    size_t count = 0;
+    for (int i = 0; i < ARRAYS; i++)
+        count += (size_t)(arrays[i].count + 15) / 16 * 16;
+    float *memory = llm_alloc(count, sizeof *memory);
+    for (int i = 0; i < ARRAYS; memory += (arrays[i++].count + 15) / 16 * 16)
+        *arrays[i].values = memory;
     fill_angles(s);
 }
 
 void llm_state_destroy(llm_state *s) {
-    float *arrays[] = {s->keys, s->values,   s->angles,  s->x,      s->normed,
-                       s->qkv,  s->attended, s->gate_up, s->active, s->logits};
-    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
-        free(arrays[i]);
+    free(s->keys);
 }
 
 /* Computes y = x / sqrt(mean(x^2) + epsilon) * weight for each row of x. */
@@ -80,15 +82,17 @@ static void multiply(llm_state *s, llm_product *p, const llm_weight *w, const fl
 static void run_layer(llm_state *s, int64_t i, int64_t rows) {
     const llm_model *m = s->m;
     const llm_layer *l = &m->layer[i];
+    llm_product *p = l->products;
+    const llm_weight *w = l->weights;
     normalize(m, s->x, l->attention_norm, rows, s->normed);
-    multiply(s, &l->products->qkv, &l->qkv, s->normed, rows, s->qkv);
+    multiply(s, &p[LLM_QKV], &w[LLM_QKV], s->normed, rows, s->qkv);
     llm_attend(s, i, rows);
-    multiply(s, &l->products->out, &l->out, s->attended, rows, s->normed);
+    multiply(s, &p[LLM_OUT], &w[LLM_OUT], s->attended, rows, s->normed);
     add(s->x, s->normed, rows * m->hidden);
     normalize(m, s->x, l->feed_forward_norm, rows, s->normed);
-    multiply(s, &l->products->gate_up, &l->gate_up, s->normed, rows, s->gate_up);
+    multiply(s, &p[LLM_GATE_UP], &w[LLM_GATE_UP], s->normed, rows, s->gate_up);
     llm_swiglu(s->gate_up, rows, m->feed_forward, s->active);
-    multiply(s, &l->products->down, &l->down, s->active, rows, s->normed);
+    multiply(s, &p[LLM_DOWN], &w[LLM_DOWN], s->active, rows, s->normed);
     add(s->x, s->normed, rows * m->hidden);
 }
 

@@ -30,7 +30,6 @@ void llm_fail(const char *format, ...) __attribute__((format(printf, 1, 2), nore
 void llm_check(bsmm_status status, const char *what);
 /* Allocates count * size bytes, filled with 0 and aligned to 64 bytes. */
 void *llm_alloc(size_t count, size_t size);
-double llm_seconds(void);
 
 /* Holds a growing list of token ids. */
 typedef struct llm_ids {
@@ -39,18 +38,40 @@ typedef struct llm_ids {
 } llm_ids;
 void llm_ids_add(llm_ids *ids, int32_t id);
 
-typedef struct llm_tokenizer llm_tokenizer;
+/* Describes two adjacent tokens that may be merged into one token. */
+typedef struct llm_merge {
+    int32_t pair[2]; /* The left and the right token. */
+    int32_t rank;    /* The position in the file's list of merges. */
+    int32_t id;      /* The token that replaces the pair. */
+} llm_merge;
+
+typedef struct llm_tokenizer {
+    int64_t count;
+    bsmm_value *names; /* The tokens as the file spells them. Their bytes lie in the file. */
+    size_t slots; /* The number of slots of each of the two hash tables. It is a power of two. */
+    int32_t *ids; /* The hash table of the tokens. A free slot contains -1. */
+    llm_merge *merges;     /* The hash table of the merges. The id of a free slot is -1. */
+    int32_t byte_ids[256]; /* The token of each byte, or -1 if there is none. */
+    int32_t *special;      /* Lists the special tokens, whose names are not split. */
+    int64_t special_count;
+    /* `unknown` is the token for bytes without a token. `end` is the token that ends an answer.
+     * Either is -1 if the vocabulary lacks it. */
+    int32_t unknown, end;
+} llm_tokenizer;
+
+/* The file must stay open as long as the tokenizer is in use. */
 llm_tokenizer *llm_tokenizer_create(const bsmm_file *file);
 void llm_tokenizer_destroy(llm_tokenizer *tokenizer);
+/* Returns the merge of two tokens, or NULL if there is none. */
+const llm_merge *llm_merge_of(const llm_tokenizer *t, int32_t left, int32_t right);
+/* Returns the byte that a code point of a token's name stands for, or -1. */
+int32_t llm_byte_of(uint32_t point);
 /* Appends the tokens of a text to the list. The name of a special token in the text becomes that
  * token. */
 void llm_encode(const llm_tokenizer *tokenizer, const char *text, size_t bytes, llm_ids *ids);
 /* Writes the bytes that a token represents and returns their number, which is at most
- * llm_token_bytes. */
+ * tokenizer->names[id].count. */
 size_t llm_decode(const llm_tokenizer *tokenizer, int32_t id, char *to);
-size_t llm_token_bytes(const llm_tokenizer *tokenizer, int32_t id);
-int32_t llm_end_token(const llm_tokenizer *tokenizer);
-int64_t llm_vocabulary(const llm_tokenizer *tokenizer);
 
 /* Returns the number of bytes of the first piece of a text. The tokenizer never merges tokens of
  * two pieces. `bytes` must not be 0. */
@@ -112,16 +133,13 @@ bsmm_matmul_desc llm_product_describe(const llm_product *p, int64_t rows, bsmm_m
 bsmm_matrix llm_matrix_create(bsmm_format format, int64_t rows, int64_t cols);
 void llm_matrix_destroy(bsmm_matrix *matrix);
 
-/* Holds the products of a layer. Layers on the same device share them. */
-typedef struct llm_products {
-    llm_product qkv, out, gate_up, down;
-} llm_products;
+/* Names the products of a layer. One matrix holds q, k and v, and one matrix holds gate and up. */
+enum { LLM_QKV, LLM_OUT, LLM_GATE_UP, LLM_DOWN, LLM_PRODUCTS };
 
 typedef struct llm_layer {
-    llm_products *products;
+    llm_product *products; /* Layers on the same device share their products. */
     float *attention_norm, *feed_forward_norm;
-    /* One matrix holds q, k and v, and one matrix holds gate and up. */
-    llm_weight qkv, out, gate_up, down;
+    llm_weight weights[LLM_PRODUCTS];
 } llm_layer;
 
 typedef struct llm_model {
@@ -130,8 +148,7 @@ typedef struct llm_model {
     /* A simulated device is slow, so it computes the products of the first layer only, and the CPU
      * computes all others. */
     llm_formats formats, other_formats;
-    llm_products products, other_products;
-    llm_product head_product;
+    llm_product products[LLM_PRODUCTS], other_products[LLM_PRODUCTS], head_product;
     llm_layer *layer;
     float *final_norm;
     llm_weight head; /* The embedding, which is also the weight of the last product. */
@@ -150,8 +167,8 @@ typedef struct llm_state {
     int64_t room, count;
     /* The cache of keys and values. Each layer and head has keys[i][position] and
        values[position][i]. */
-    float *keys, *values;
-    float *angles; /* The cosine and sine for each position and pair of values. */
+    float *keys, *values; /* All arrays lie in one allocation, which begins with `keys`. */
+    float *angles;        /* The cosine and sine for each position and pair of values. */
     float *x, *normed, *qkv, *attended, *gate_up, *active, *logits;
     /* If `watch` is not NULL, the model calls it after each product, and y is the result. */
     void (*watch)(struct llm_state *s, const llm_product *p, const llm_weight *w, int64_t rows,

@@ -2,7 +2,6 @@
  * usage: llm MODEL.gguf 'Why?' */
 #include "llm.h"
 
-#include <getopt.h>
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
@@ -29,38 +28,34 @@ static const char usage[] =
 typedef struct options {
     const char *logits, *weights, *activations, *device, *packed;
     double tokens, temperature, seed, threads;
-    int tokenize, raw;
+    bool tokenize, raw;
 } options;
 
-static void read_options(int argc, char **argv, options *o) {
+/* Reads an option such as "--raw" or "--tokens=9". */
+static void read_option(const char *word, options *o) {
     const struct {
-        const char *name;
-        const char **text;
+        const char *name, **text;
         double *number;
+        bool *flag;
     } rows[] = {
-        {"logits", &o->logits, NULL},           {"weights", &o->weights, NULL},
-        {"activations", &o->activations, NULL}, {"device", &o->device, NULL},
-        {"packed", &o->packed, NULL},           {"tokens", NULL, &o->tokens},
-        {"temperature", NULL, &o->temperature}, {"seed", NULL, &o->seed},
-        {"threads", NULL, &o->threads},
-    };
-    enum { ROWS = sizeof rows / sizeof rows[0] };
-    struct option longs[ROWS + 3] = {{"tokenize", no_argument, &o->tokenize, 1},
-                                     {"raw", no_argument, &o->raw, 1}};
-    for (int i = 0; i < ROWS; i++)
-        longs[i + 2] = (struct option){rows[i].name, required_argument, NULL, 256 + i};
-    for (int found; (found = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
-        char *end = "";
-        if (found == '?') exit(2);
-        if (found == 0) continue;
-        if (rows[found - 256].text)
-            *rows[found - 256].text = optarg;
-        else
-            *rows[found - 256].number = strtod(optarg, &end);
-        if (*end || (rows[found - 256].number && !(*rows[found - 256].number >= 0)))
-            llm_fail("--%s: value is %s; must be a number, 0 or more", rows[found - 256].name,
-                     optarg);
-    }
+        {"--logits=", &o->logits, NULL, NULL},   {"--weights=", &o->weights, NULL, NULL},
+        {"--device=", &o->device, NULL, NULL},   {"--packed=", &o->packed, NULL, NULL},
+        {"--seed=", NULL, &o->seed, NULL},       {"--temperature=", NULL, &o->temperature, NULL},
+        {"--threads=", NULL, &o->threads, NULL}, {"--activations=", &o->activations, NULL, NULL},
+        {"--tokens=", NULL, &o->tokens, NULL},   {"--tokenize", NULL, NULL, &o->tokenize},
+        {"--raw", NULL, NULL, &o->raw}};
+    size_t i = 0, count = sizeof rows / sizeof rows[0];
+    while (i < count && strncmp(word, rows[i].name, strlen(rows[i].name)) != 0)
+        i++;
+    const char *value = i < count ? word + strlen(rows[i].name) : word;
+    char *end = "";
+    if (i == count || (rows[i].flag && *value)) exit((fputs(usage, stderr), 2));
+    if (rows[i].text) *rows[i].text = value;
+    if (rows[i].number) *rows[i].number = strtod(value, &end);
+    if (rows[i].flag) *rows[i].flag = true;
+    if (*end || (rows[i].number && !(*rows[i].number >= 0)))
+        llm_fail("%.*s: value is %s; must be a number, 0 or more", (int)strlen(rows[i].name) - 1,
+                 rows[i].name, value);
 }
 
 /* Prints the tokens of each text of standard input as a line of numbers. A zero byte ends a text.
@@ -117,8 +112,8 @@ static void answer(llm_state *s, const llm_tokenizer *t, const llm_ids *ids, con
     float *logits = llm_read_all(s, ids->at, ids->count);
     for (int64_t i = 0; i < (int64_t)o->tokens; i++) {
         int32_t token = llm_sample(logits, s->m->vocabulary, (float)o->temperature, &seed);
-        if (token == llm_end_token(t)) break;
-        char *text = llm_alloc(llm_token_bytes(t, token), 1);
+        if (token == t->end) break;
+        char *text = llm_alloc(t->names[token].count, 1);
         fwrite(text, 1, llm_decode(t, token, text), stdout);
         fflush(stdout);
         free(text);
@@ -147,9 +142,10 @@ static void run(const bsmm_file *file, const llm_tokenizer *t, const llm_formats
 
 int main(int argc, char **argv) {
     options o = {.weights = "f32", .device = "cpu", .packed = "none", .tokens = 128};
-    read_options(argc, argv, &o);
-    const int left = argc - optind, asks = !o.tokenize;
-    if (left != 1 + asks) return fputs(usage, stderr), 2;
+    int at = 1;
+    for (; at < argc && !strncmp(argv[at], "--", 2); at++)
+        read_option(argv[at], &o);
+    if (argc - at != 1 + !o.tokenize) return fputs(usage, stderr), 2;
     llm_formats formats = {.device = o.device, .threads = (uint32_t)o.threads};
     if (strcmp(o.packed, "compact") == 0)
         formats.packed = BSMM_PACKED_COMPACT;
@@ -158,12 +154,12 @@ int main(int argc, char **argv) {
     if (formats.threads) omp_set_num_threads((int)formats.threads);
     llm_formats_set(&formats, o.weights, o.activations);
     bsmm_file *file;
-    llm_check(bsmm_file_open(argv[optind], &file), argv[optind]);
+    llm_check(bsmm_file_open(argv[at], &file), argv[at]);
     llm_tokenizer *t = llm_tokenizer_create(file);
     if (o.tokenize)
         tokenize(t);
     else
-        run(file, t, &formats, argv[optind + 1], &o);
+        run(file, t, &formats, argv[at + 1], &o);
     llm_tokenizer_destroy(t);
     bsmm_file_close(file);
     return EXIT_SUCCESS;

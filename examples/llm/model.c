@@ -72,22 +72,29 @@ static float *read_norm(const bsmm_file *file, const char *name, int64_t count) 
     return memcpy(llm_alloc((size_t)count, sizeof(float)), t.data, (size_t)t.bytes);
 }
 
-/* Describes a part of a weight, i.e. `rows` rows that one tensor provides. */
-typedef struct part {
-    const char *name;
-    int64_t rows;
-} part;
+/* Returns the name of a layer's tensor. The next call overwrites it. */
+static const char *name_of(int64_t layer, const char *part) {
+    static char name[64];
+    snprintf(name, sizeof name, "blk.%lld.%s.weight", (long long)layer, part);
+    return name;
+}
 
-/* Makes one weight of up to three tensors, whose rows follow each other. */
-static void read_weight(const bsmm_file *file, int64_t layer, const llm_product *p,
-                        const part parts[3], llm_weight *w) {
-    char name[64];
+/* Makes the weight of product `i`. The rows of up to three tensors follow each other. Only q has
+ * another number of rows than the other tensors. */
+static void read_weight(const llm_model *m, const bsmm_file *file, int64_t layer, int i) {
+    static const char *const parts[LLM_PRODUCTS][4] = {[LLM_QKV] = {"attn_q", "attn_k", "attn_v"},
+                                                       [LLM_OUT] = {"attn_output"},
+                                                       [LLM_GATE_UP] = {"ffn_gate", "ffn_up"},
+                                                       [LLM_DOWN] = {"ffn_down"}};
+    const llm_product *p = &m->layer[layer].products[i];
+    const int64_t kv = m->kv_heads * m->head_size;
     float *values = llm_alloc((size_t)(p->b.rows * p->b.cols), sizeof *values), *to = values;
-    for (int i = 0; i < 3 && parts[i].name; to += parts[i++].rows * p->b.cols) {
-        snprintf(name, sizeof name, "blk.%lld.%s.weight", (long long)layer, parts[i].name);
-        read_matrix(file, name, parts[i].rows, p->b.cols, to);
+    for (int k = 0; parts[i][k]; k++) {
+        const int64_t rows = i == LLM_GATE_UP ? m->feed_forward : k ? kv : m->hidden;
+        read_matrix(file, name_of(layer, parts[i][k]), rows, p->b.cols, to);
+        to += rows * p->b.cols;
     }
-    llm_weight_create(w, p, values, false);
+    llm_weight_create(&m->layer[layer].weights[i], p, values, false);
     free(values);
 }
 
@@ -96,20 +103,12 @@ bool llm_is_simulated(const llm_model *m) {
 }
 
 static void read_layer(llm_model *m, const bsmm_file *file, int64_t i) {
-    const int64_t kv = m->kv_heads * m->head_size;
     llm_layer *l = &m->layer[i];
-    char name[64];
-    l->products = i == 0 || !llm_is_simulated(m) ? &m->products : &m->other_products;
-    snprintf(name, sizeof name, "blk.%lld.attn_norm.weight", (long long)i);
-    l->attention_norm = read_norm(file, name, m->hidden);
-    snprintf(name, sizeof name, "blk.%lld.ffn_norm.weight", (long long)i);
-    l->feed_forward_norm = read_norm(file, name, m->hidden);
-    read_weight(file, i, &l->products->qkv,
-                (part[3]){{"attn_q", m->hidden}, {"attn_k", kv}, {"attn_v", kv}}, &l->qkv);
-    read_weight(file, i, &l->products->out, (part[3]){{"attn_output", m->hidden}}, &l->out);
-    read_weight(file, i, &l->products->gate_up,
-                (part[3]){{"ffn_gate", m->feed_forward}, {"ffn_up", m->feed_forward}}, &l->gate_up);
-    read_weight(file, i, &l->products->down, (part[3]){{"ffn_down", m->hidden}}, &l->down);
+    l->products = i == 0 || !llm_is_simulated(m) ? m->products : m->other_products;
+    l->attention_norm = read_norm(file, name_of(i, "attn_norm"), m->hidden);
+    l->feed_forward_norm = read_norm(file, name_of(i, "ffn_norm"), m->hidden);
+    for (int k = 0; k < LLM_PRODUCTS; k++)
+        read_weight(m, file, i, k);
 }
 
 static void read_embedding(llm_model *m, const bsmm_file *file) {
@@ -127,34 +126,23 @@ static void read_embedding(llm_model *m, const bsmm_file *file) {
     free(values);
 }
 
-static void create_products(llm_products *p, const llm_model *m, const llm_formats *formats) {
-    const struct {
-        llm_product *product;
-        int64_t inputs, outputs;
-    } shapes[] = {
-        {&p->qkv, m->hidden, (m->heads + 2 * m->kv_heads) * m->head_size},
-        {&p->out, m->hidden, m->hidden},
-        {&p->gate_up, m->hidden, 2 * m->feed_forward},
-        {&p->down, m->feed_forward, m->hidden},
-    };
-    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
-        llm_product_create(shapes[i].product, formats, formats->activations, formats->weights,
-                           formats->packed, LLM_BATCH, shapes[i].inputs, shapes[i].outputs);
-}
-
-static void destroy_products(llm_products *p) {
-    llm_product_destroy(&p->qkv);
-    llm_product_destroy(&p->out);
-    llm_product_destroy(&p->gate_up);
-    llm_product_destroy(&p->down);
+static void create_products(llm_product *products, const llm_model *m, const llm_formats *formats) {
+    const int64_t shapes[LLM_PRODUCTS][2] = {
+        [LLM_QKV] = {m->hidden, (m->heads + 2 * m->kv_heads) * m->head_size},
+        [LLM_OUT] = {m->hidden, m->hidden},
+        [LLM_GATE_UP] = {m->hidden, 2 * m->feed_forward},
+        [LLM_DOWN] = {m->feed_forward, m->hidden}};
+    for (int i = 0; i < LLM_PRODUCTS; i++)
+        llm_product_create(&products[i], formats, formats->activations, formats->weights,
+                           formats->packed, LLM_BATCH, shapes[i][0], shapes[i][1]);
 }
 
 void llm_model_create(llm_model *m, const bsmm_file *file, const llm_formats *formats) {
     *m = (llm_model){.formats = *formats, .other_formats = *formats};
     if (llm_is_simulated(m)) m->other_formats.device = "cpu";
     read_config(m, file);
-    create_products(&m->products, m, &m->formats);
-    if (llm_is_simulated(m)) create_products(&m->other_products, m, &m->other_formats);
+    create_products(m->products, m, &m->formats);
+    if (llm_is_simulated(m)) create_products(m->other_products, m, &m->other_formats);
     m->layer = llm_alloc((size_t)m->layers, sizeof *m->layer);
     for (int64_t i = 0; i < m->layers; i++)
         read_layer(m, file, i);
@@ -165,17 +153,17 @@ void llm_model_create(llm_model *m, const bsmm_file *file, const llm_formats *fo
 void llm_model_destroy(llm_model *m) {
     for (int64_t i = 0; i < m->layers; i++) {
         llm_layer *l = &m->layer[i];
-        llm_weight_destroy(&l->qkv, &l->products->qkv);
-        llm_weight_destroy(&l->out, &l->products->out);
-        llm_weight_destroy(&l->gate_up, &l->products->gate_up);
-        llm_weight_destroy(&l->down, &l->products->down);
+        for (int k = 0; k < LLM_PRODUCTS; k++)
+            llm_weight_destroy(&l->weights[k], &l->products[k]);
         free(l->attention_norm);
         free(l->feed_forward_norm);
     }
     llm_weight_destroy(&m->head, &m->head_product);
     llm_product_destroy(&m->head_product);
-    destroy_products(&m->products);
-    if (llm_is_simulated(m)) destroy_products(&m->other_products);
+    for (int k = 0; k < LLM_PRODUCTS; k++) {
+        llm_product_destroy(&m->products[k]);
+        if (llm_is_simulated(m)) llm_product_destroy(&m->other_products[k]);
+    }
     free(m->layer);
     free(m->final_norm);
 }

@@ -16,18 +16,23 @@ enum { POINTS = 0x110000 };
 static uint8_t kinds[POINTS];
 static pthread_once_t kinds_once = PTHREAD_ONCE_INIT;
 
-/* Names kinds of characters. LETTER, NUMBER, SPACE and OTHER are the letters of unicode_runs. */
-enum { END = 0, LETTER = 'l', NUMBER = 'n', SPACE = 's', OTHER = 'o' };
+/* Names kinds of characters. LETTER, NUMBER, SPACE and OTHER are their digits 0 in unicode_runs. */
+enum { END = 0, LETTER = 'a', NUMBER = 'A', SPACE = 'K', OTHER = '0' };
+
+/* Returns the kind of character to which a digit of unicode_runs belongs. */
+static int kind_of(char digit) {
+    return digit >= LETTER ? LETTER : digit >= SPACE ? SPACE : digit >= NUMBER ? NUMBER : OTHER;
+}
 
 static void fill_kinds(void) {
     uint8_t *to = kinds;
     for (size_t i = 0; i < sizeof unicode_runs / sizeof unicode_runs[0]; i++)
-        for (const char *at = unicode_runs[i]; *at; at++) {
-            char *letter;
-            unsigned long count = strtoul(at, &letter, 10);
-            memset(to, *letter, count);
-            to += count;
-            at = letter;
+        for (const char *at = unicode_runs[i]; *at;) {
+            const int kind = kind_of(*at);
+            size_t count = 0;
+            for (; *at && kind_of(*at) == kind; at++)
+                count = 10 * count + (size_t)(*at - kind);
+            to = (uint8_t *)memset(to, kind, count) + count;
         }
 }
 

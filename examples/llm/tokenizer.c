@@ -1,7 +1,7 @@
 /* Implements a byte-level BPE tokenizer. It splits a text at special tokens and then into pieces
  * (pieces.c). Each byte of a piece is a token at first. Adjacent tokens are then merged in the
  * order of the file's list of merges, and equal pairs from left to right. */
-#include "vocabulary.h"
+#include "llm.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +22,10 @@ typedef struct symbol {
 } symbol;
 
 /* Holds a pair of adjacent tokens that may be merged. The pair is stale if one of its tokens has
- * changed since. */
+ * changed since. `order` holds the rank of the merge, and then the index of the left token. */
 typedef struct candidate {
-    int32_t rank, left, left_id, right_id;
+    uint64_t order;
+    int32_t left_id, right_id;
 } candidate;
 
 /* Holds the tokens of one piece, and a heap of pairs to merge. The pair of the lowest rank is on
@@ -36,13 +37,9 @@ typedef struct piece {
     int32_t count, heap_count;
 } piece;
 
-static bool comes_first(const candidate *a, const candidate *b) {
-    return a->rank != b->rank ? a->rank < b->rank : a->left < b->left;
-}
-
 static void push(piece *p, candidate c) {
     int32_t i = p->heap_count++;
-    for (; i > 0 && comes_first(&c, &p->heap[(i - 1) / 2]); i = (i - 1) / 2)
+    for (; i > 0 && c.order < p->heap[(i - 1) / 2].order; i = (i - 1) / 2)
         p->heap[i] = p->heap[(i - 1) / 2];
     p->heap[i] = c;
 }
@@ -51,8 +48,8 @@ static candidate pop(piece *p) {
     candidate top = p->heap[0], moved = p->heap[--p->heap_count];
     int32_t i = 0;
     for (int32_t child; (child = 2 * i + 1) < p->heap_count; i = child) {
-        child += child + 1 < p->heap_count && comes_first(&p->heap[child + 1], &p->heap[child]);
-        if (!comes_first(&p->heap[child], &moved)) break;
+        child += child + 1 < p->heap_count && p->heap[child + 1].order < p->heap[child].order;
+        if (moved.order < p->heap[child].order) break;
         p->heap[i] = p->heap[child];
     }
     p->heap[i] = moved;
@@ -64,21 +61,22 @@ static candidate pop(piece *p) {
 static void consider(piece *p, int32_t left) {
     if (left < 0 || p->symbols[left].behind < 0) return;
     int32_t left_id = p->symbols[left].id, right_id = p->symbols[p->symbols[left].behind].id;
-    const merge *m = vocabulary_merge(p->t, left_id, right_id);
-    if (m) push(p, (candidate){m->rank, left, left_id, right_id});
+    const llm_merge *m = llm_merge_of(p->t, left_id, right_id);
+    if (m) push(p, (candidate){(uint64_t)m->rank << 32 | (uint32_t)left, left_id, right_id});
 }
 
 static void merge_at(piece *p, const candidate *c) {
-    symbol *left = &p->symbols[c->left];
+    const int32_t at = (int32_t)(c->order & INT32_MAX);
+    symbol *left = &p->symbols[at];
     if (left->id != c->left_id || left->behind < 0) return;
     symbol *right = &p->symbols[left->behind];
     if (right->id != c->right_id) return;
-    left->id = vocabulary_merge(p->t, c->left_id, c->right_id)->id;
+    left->id = llm_merge_of(p->t, c->left_id, c->right_id)->id;
     left->behind = right->behind;
     right->id = -1;
-    if (left->behind >= 0) p->symbols[left->behind].before = c->left;
+    if (left->behind >= 0) p->symbols[left->behind].before = at;
     consider(p, left->before);
-    consider(p, c->left);
+    consider(p, at);
 }
 
 /* Replaces each byte by its token. Adjacent bytes without a token share one unknown token. */
@@ -154,22 +152,9 @@ size_t llm_decode(const llm_tokenizer *t, int32_t id, char *to) {
     for (uint64_t i = 0; i < name->count; i++) {
         uint32_t c = (uint8_t)name->text[i];
         bool two = (c & 0xE0) == 0xC0 && i + 1 < name->count;
-        int32_t byte =
-            vocabulary_byte(two ? (c & 0x1F) << 6 | ((uint8_t)name->text[i + 1] & 0x3F) : c);
+        int32_t byte = llm_byte_of(two ? (c & 0x1F) << 6 | ((uint8_t)name->text[i + 1] & 0x3F) : c);
         i += two && byte >= 0;
         to[count++] = (char)(byte >= 0 ? (uint32_t)byte : c);
     }
     return count;
-}
-
-size_t llm_token_bytes(const llm_tokenizer *t, int32_t id) {
-    return t->names[id].count;
-}
-
-int32_t llm_end_token(const llm_tokenizer *t) {
-    return t->end;
-}
-
-int64_t llm_vocabulary(const llm_tokenizer *t) {
-    return t->count;
 }

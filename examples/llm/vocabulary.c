@@ -1,13 +1,11 @@
 /* Reads the vocabulary of a byte-level BPE tokenizer from the metadata of a GGUF file. */
-#include "vocabulary.h"
+#include "llm.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    CONTROL_TOKEN = 3,
-    USER_TOKEN = 4
-}; /* These are values of tokenizer.ggml.token_type in the GGUF file. */
+/* These are values of tokenizer.ggml.token_type in the GGUF file. */
+enum { CONTROL_TOKEN = 3, USER_TOKEN = 4 };
 
 static uint32_t character_of(uint32_t byte) {
     uint32_t moved = 256;
@@ -19,7 +17,7 @@ static uint32_t character_of(uint32_t byte) {
     return 0;
 }
 
-int32_t vocabulary_byte(uint32_t point) {
+int32_t llm_byte_of(uint32_t point) {
     for (uint32_t b = 0; b < 256; b++)
         if (character_of(b) == point) return (int32_t)b;
     return -1;
@@ -54,19 +52,16 @@ static int32_t *slot_of(const llm_tokenizer *t, const char *name, size_t bytes) 
 
 /* Returns the hash table slot that contains the merge of a pair, or a free slot if the table does
  * not contain the pair. */
-static merge *slot_of_pair(const llm_tokenizer *t, uint64_t pair) {
-    size_t i = hash(&pair, sizeof pair) & (t->slots - 1);
-    while (t->merges[i].id >= 0 && t->merges[i].pair != pair)
+static llm_merge *slot_of_pair(const llm_tokenizer *t, int32_t left, int32_t right) {
+    const int32_t pair[2] = {left, right};
+    size_t i = hash(pair, sizeof pair) & (t->slots - 1);
+    while (t->merges[i].id >= 0 && memcmp(t->merges[i].pair, pair, sizeof pair) != 0)
         i = (i + 1) & (t->slots - 1);
     return &t->merges[i];
 }
 
-static uint64_t pair_of(int32_t left, int32_t right) {
-    return (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
-}
-
-const merge *vocabulary_merge(const llm_tokenizer *t, int32_t left, int32_t right) {
-    const merge *found = slot_of_pair(t, pair_of(left, right));
+const llm_merge *llm_merge_of(const llm_tokenizer *t, int32_t left, int32_t right) {
+    const llm_merge *found = slot_of_pair(t, left, right);
     return found->id < 0 ? NULL : found;
 }
 
@@ -90,15 +85,8 @@ static int32_t token_of(const bsmm_file *file, const llm_tokenizer *t, const cha
     return (int32_t)id.natural;
 }
 
-static void copy_names(llm_tokenizer *t) {
-    size_t bytes = 0;
-    for (int64_t i = 0; i < t->count; i++)
-        bytes += t->names[i].count;
-    char *to = t->spellings = llm_alloc(bytes + 1, 1);
+static void index_names(llm_tokenizer *t) {
     for (int64_t i = 0; i < t->count; i++) {
-        memcpy(to, t->names[i].text, t->names[i].count);
-        t->names[i].text = to;
-        to += t->names[i].count;
         int32_t *slot = slot_of(t, t->names[i].text, t->names[i].count);
         if (*slot < 0) *slot = (int32_t)i;
     }
@@ -118,7 +106,7 @@ static void read_merges(llm_tokenizer *t, const bsmm_value *lines, int64_t count
         int32_t id = *slot_of(t, joined, left + right), l = *slot_of(t, joined, left),
                 r = *slot_of(t, space + 1, right);
         if (id < 0 || l < 0 || r < 0) llm_fail("merge %lld: is of no tokens", (long long)rank);
-        *slot_of_pair(t, pair_of(l, r)) = (merge){pair_of(l, r), (int32_t)rank, id};
+        *slot_of_pair(t, l, r) = (llm_merge){{l, r}, (int32_t)rank, id};
     }
 }
 
@@ -143,7 +131,7 @@ llm_tokenizer *llm_tokenizer_create(const bsmm_file *file) {
     t->merges = llm_alloc(t->slots, sizeof *t->merges);
     memset(t->ids, 0xFF, t->slots * sizeof *t->ids);
     memset(t->merges, 0xFF, t->slots * sizeof *t->merges);
-    copy_names(t);
+    index_names(t);
     for (uint32_t b = 0; b < 256; b++)
         t->byte_ids[b] = *slot_of(t, spelled, spell(b, spelled));
     read_merges(t, lines, merges);
@@ -157,7 +145,6 @@ llm_tokenizer *llm_tokenizer_create(const bsmm_file *file) {
 
 void llm_tokenizer_destroy(llm_tokenizer *t) {
     free(t->names);
-    free(t->spellings);
     free(t->ids);
     free(t->merges);
     free(t->special);

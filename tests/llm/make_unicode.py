@@ -7,6 +7,8 @@ from tokenizers import Regex
 from tokenizers.pre_tokenizers import Split
 
 KINDS = {"l": r"\p{L}", "n": r"\p{N}", "s": r"\s"}
+DIGITS = {kind: str.maketrans("0123456789", digits) for kind, digits in
+          {"o": "0123456789", "l": "abcdefghij", "n": "ABCDEFGHIJ", "s": "KLMNOPQRST"}.items()}
 
 
 def lines_of(words, width):
@@ -29,12 +31,13 @@ def main():
     runs, start = [], 0
     for c in range(1, len(kind) + 1):
         if c == len(kind) or kind[c] != kind[start]:
-            runs.append(f"{c - start}{kind[start]}")
+            runs.append(str(c - start).translate(DIGITS[kind[start]]))
             start = c
     table = "\n".join(f'    "{line}",' for line in lines_of(runs, 93))
     print(f"""/* The kinds of Unicode's code points that the pre-tokenizer distinguishes, as runs of code points of
- * one kind, in order from 0: the length of the run and the kind, which is l (letter), n (number), s
- * (space) or o (other). tests/llm/make_unicode.py wrote this file. */
+ * one kind, in order from 0. The length of a run is a decimal number. Its digits are a to j for
+ * letters, A to J for numbers, K to T for spaces, and 0 to 9 for others.
+ * tests/llm/make_unicode.py wrote this file. */
 static const char *const unicode_runs[] = {{
 {table}
 }};""")
