@@ -514,9 +514,9 @@ typedef struct bsmm_matmul_desc {
     const char *device;
     /* Name of the kernel to use; NULL = the first kernel that accepts the product */
     const char *kernel;
-    /* Form in which runs get B, a bsmm_packed_form. Only plans may set it. Each run then gets
-     * packed_b (from bsmm_pack_b) and not B. With WIDE, the workspace has no room for packing B.
-     * Kernels that do not read the form refuse the product. */
+    /* A bsmm_packed_form. With NONE, runs read B. Other forms are for plans only: each run then
+     * gets packed_b (from bsmm_pack_b) instead of B. With WIDE, the workspace has no room for
+     * packing B. Kernels that do not read the form refuse the product. */
     uint32_t b_packed;
     uint32_t flags;                /* Properties, a sum of bsmm_matmul_flags */
     const bsmm_epilogue *epilogue; /* The epilogue; NULL = none */

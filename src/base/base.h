@@ -1,4 +1,4 @@
-/* Declarations that every folder of src/ uses: error messages, structs with a struct_size field,
+/* Declares what every folder of src/ uses: error messages, structs with a struct_size field,
  * checked arithmetic and thread counts. This header includes only bsmm.h. */
 #ifndef BSMM_BASE_H
 #define BSMM_BASE_H

@@ -11,7 +11,7 @@
 
 #    include <cpuid.h>
 
-/* Bits of register EDX that cpuid returns for leaf 7. They are defined here because not every
+/* Bits of register EDX that cpuid returns for leaf 7. The bits are defined here because not every
  * supported compiler's __builtin_cpu_supports knows the AMX features. */
 enum {
     LEAF7_EDX_AMX_BF16 = 1u << 22,

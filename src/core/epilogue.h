@@ -27,7 +27,8 @@ static inline bool bsmm_is_gated(const bsmm_product *product) {
 
 /* Points to the accumulators of a rectangle of D. The accumulator of row r and column c of the
  * rectangle is acc[r * pitch + c * step]. With a gated activation, f(gate) * up, that is the
- * accumulator of the gate. The accumulator of the up that belongs to it is `up` doubles further. */
+ * accumulator of the gate. The accumulator of the up that belongs to this gate is `up` doubles
+ * further. */
 typedef struct bsmm_sums {
     const double *acc;
     int64_t pitch, step, up;

@@ -3,9 +3,9 @@
 #include "core/parts.h"
 #include "core/packed.h"
 
-/* If a part (one of the plain products into which a product is divided) has more rows of A than
- * this, the kernel for few rows is not tried. That kernel may also refuse a part with fewer rows.
- * The plan's kernel then runs the part. */
+/* If a part (one of the plain products into which a product is divided) has more than MOST_FEW_ROWS
+ * rows of A, the kernel for few rows is not tried. That kernel may also refuse a part with fewer
+ * rows. The plan's kernel then runs the part. */
 enum { MOST_FEW_ROWS = 64 };
 
 typedef struct kernel_state {

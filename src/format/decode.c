@@ -139,8 +139,8 @@ static void apply_scales(const bsmm_operand *o, int64_t r, int64_t c, int64_t n,
     }
 }
 
-/* Applies the second-level scale, one scale for the whole matrix. If it is a divisor, the function
- * divides by it. A multiplication by its reciprocal would round twice instead of once. */
+/* Applies the second-level scale, one scale for the whole matrix. If the scale is a divisor, the
+ * function divides by it. A multiplication by its reciprocal would round twice instead of once. */
 static void apply_global(const bsmm_matrix *m, int64_t n, double *to) {
     double global = (double)*m->global_scale;
     if (m->global_kind == BSMM_GLOBAL_DIVISOR)

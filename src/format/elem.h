@@ -28,7 +28,7 @@ enum {
 };
 
 /* Properties of an element format. Code branches on these properties instead of on the format's
- * name, so that a new format needs no change there. elem.c computes them from the table. */
+ * name, so that a new format needs no change in that code. elem.c computes them from the table. */
 typedef struct bsmm_elem_traits {
     bool in_matrices; /* matrices may have this format; false: only scales have it */
     bool wide;        /* more than 8 bits; true only for f32, f16 and bf16 */

@@ -166,8 +166,8 @@ void bsmm_operand_keep_cols(bsmm_operand *o, int64_t col, int64_t cols);
  * `scales` scales further. */
 void bsmm_operand_move(bsmm_operand *o, uint64_t elements, uint64_t scales);
 
-/* Points a part of a matrix to scales that are stored separately for that part. They begin `offset`
- * scales after the first scale of `whole`. Their layout is that of a matrix with the part's rows
+/* Points a part of a matrix to scales that are stored separately for that part. These scales begin
+ * `offset` scales after the first scale of `whole`, in the layout of a matrix with the part's rows
  * and columns. The function returns the number of these scales, padding included. */
 uint64_t bsmm_operand_own_scales(bsmm_operand *o, const bsmm_operand *whole, uint64_t offset);
 

@@ -1,5 +1,5 @@
-/* Declarations of src/io: mapped files, the tensors in them, and the weights that are recognised
- * among the tensors. */
+/* Declares what the files of src/io share: mapped files, the tensors in them, and the weights that
+ * are recognised among the tensors. */
 #ifndef BSMM_IO_H
 #define BSMM_IO_H
 

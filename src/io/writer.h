@@ -35,7 +35,8 @@ struct bsmm_writer {
     struct json_t *metadata; /* JSON object of metadata keys and strings */
     bsmm_pair *pairs;        /* metadata of a GGUF file that is copied; NULL: none */
     uint64_t pair_count;
-    uint64_t alignment; /* the size of a tensor in the file is padded to a multiple of this */
+    uint64_t alignment; /* the size of a tensor in the file is padded to a multiple of this number
+                           of bytes */
     bsmm_item *items;
     uint64_t item_count, item_room;
     bsmm_written *weights;

@@ -7,8 +7,9 @@
  *   fp8:   2^m is the f32 scale, and the e4m3 element is x * 2^(k - m) for the e2m1 element x. e4m3
  *          holds every e2m1 value times 2^-8 to 2^6.
  *
- * The outer scale is always a normal fp32 number. This does not reduce the range, because k is
- * never below -127. A block of zeros fits any scale, so it does not influence the choice of m. */
+ * The outer scale is always a normal fp32 number. This limit does not reduce the range, because k
+ * is never below -127. A block of zeros fits any scale, so it does not influence the choice of
+ * m. */
 #include "quantize/convert.h"
 
 #include "base/threads.h"

@@ -61,10 +61,11 @@ INLINE __m256 magnitude(__m256 value) {
  *
  * An FMA computes the difference between the product and y. The difference is a float, so the FMA
  * is exact unless it underflows; an underflow could round the difference to 0. For a factor below
- * 1, x and y are therefore multiplied by 2^32 first. This cannot overflow, because x is a multiple
- * of 2^-25 and at most 2^25 (an e5m2 code times an e4m3 scale). The difference cannot underflow: a
- * factor is a multiple of 2^-149, so the difference is a multiple of 2^(32 - 25 - 149), which is
- * above the least float. For a factor of at least 1, the difference is a multiple of 2^(-25 - 23).
+ * 1, x and y are therefore multiplied by 2^32 first. The multiplication cannot overflow, because x
+ * is a multiple of 2^-25 and at most 2^25 (an e5m2 code times an e4m3 scale). The difference cannot
+ * underflow: a factor is a multiple of 2^-149, so the difference is a multiple of 2^(32 - 25 -
+ * 149), which is above the least float. For a factor of at least 1, the difference is a multiple of
+ * 2^(-25 - 23).
  *
  * y may be Inf. If the product is finite, the result is then the largest float, which rounds to Inf
  * in 16 bits. If the product is Inf or NaN, the difference is NaN, and the result is y. */

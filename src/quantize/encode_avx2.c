@@ -130,9 +130,9 @@ INLINE void next_meetings(meeting_cursor *cursor, element_way way, meeting m[2])
 }
 
 /* Computes x / m.by, correctly rounded, as bsmm_ratio of rules_e4m3.h does: q approximates the
- * quotient, and an FMA with the remainder corrects it. This is valid for "tame" blocks, whose amax
- * is moderate (quantize/recipe.h). In such blocks the remainder underflows only if the quotient is
- * so small that it rounds to zero. */
+ * quotient, and an FMA with the remainder corrects it. The method is valid for "tame" blocks, whose
+ * amax is moderate (quantize/recipe.h). In such blocks the remainder underflows only if the
+ * quotient is so small that it rounds to zero. */
 INLINE __m256 divide(__m256 x, meeting m) {
     __m256 q = _mm256_mul_ps(x, m.reciprocal);
     return _mm256_fmadd_ps(_mm256_fnmadd_ps(q, m.by, x), m.reciprocal, q);

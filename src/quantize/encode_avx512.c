@@ -113,9 +113,9 @@ INLINE meeting next_meetings(meeting_cursor *cursor, element_way way) {
 }
 
 /* Computes x / m.by, correctly rounded, as bsmm_ratio of rules_e4m3.h does: q approximates the
- * quotient, and an FMA with the remainder corrects it. This is valid for "tame" blocks, whose amax
- * is moderate (quantize/recipe.h). In such blocks the remainder underflows only if the quotient is
- * so small that it rounds to zero. */
+ * quotient, and an FMA with the remainder corrects it. The method is valid for "tame" blocks, whose
+ * amax is moderate (quantize/recipe.h). In such blocks the remainder underflows only if the
+ * quotient is so small that it rounds to zero. */
 INLINE __m512 divide(__m512 x, meeting m) {
     __m512 q = _mm512_mul_ps(x, m.reciprocal);
     return _mm512_fmadd_ps(_mm512_fnmadd_ps(q, m.by, x), m.reciprocal, q);

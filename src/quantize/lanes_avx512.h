@@ -1,4 +1,4 @@
-/* Definitions that the AVX-512 files of src/quantize share. */
+/* Defines the vector operations that the AVX-512 files of src/quantize share. */
 #ifndef BSMM_QUANTIZE_LANES_AVX512_H
 #define BSMM_QUANTIZE_LANES_AVX512_H
 

@@ -8,8 +8,8 @@
 
 /* Looks up the factors of n scale codes with vector gathers. If the factors were stored one by one,
  * a later vector load of them would wait until all earlier stores are done. The loop also loads
- * codes past the first n, which were never written. They are masked, so that they index inside the
- * table. */
+ * codes past the first n, which were never written. Such codes are masked, so that they index
+ * inside the table. */
 TARGET static void look_up(const float *table, const uint32_t *codes, int64_t n, float *factors) {
     for (int64_t i = 0; i < n; i += LANES) {
         __m256i code = _mm256_and_si256(load_bits(codes + i), _mm256_set1_epi32(0x7f));

@@ -22,7 +22,7 @@
 /* The window of a block is the bits (shifted left by one) of about half the bf16 value that the
  * block's factor turns into 0.25, the first rounding bound of e2m1. WINDOW_BASE is the window of a
  * factor whose exponent field is 0. find_windows subtracts 256 times the exponent field of the
- * factor from it. A quarter of a power of two is 64 in this representation. */
+ * factor from WINDOW_BASE. A quarter of a power of two is 64 in this representation. */
 enum { WINDOW_BASE = (252 << 8) - (4 << 6) + 1 };
 
 /* Computes for 16 bf16 values how far they lie above the window of their block, in quarters of a

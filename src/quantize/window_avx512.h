@@ -28,7 +28,7 @@ static const uint8_t codes_of_places[64] = {
 /* The window of a block is the bits (shifted left by one) of the bf16 value that the block's factor
  * turns into 0.25, the first rounding bound of e2m1. WINDOW_BASE is the window of a factor whose
  * exponent field is 0. find_windows subtracts 256 times the exponent field of the factor from
- * it. */
+ * WINDOW_BASE. */
 enum { WINDOW_BASE = 252 << 8 };
 
 /* Computes the places of 32 bf16 values. The place of a value is 2 n if the value lies exactly n

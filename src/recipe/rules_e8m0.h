@@ -58,7 +58,7 @@ BSMM_SHARED float bsmm_ceil_to_ue8m0(float scale) {
     return bsmm_bits_float((exponent < 254 ? exponent : 254) << 23);
 }
 
-/* This is the rule of OCP MX v1.0, section 6.3, and the rule `floor`. The scale is the largest
+/* In the rule of OCP MX v1.0, section 6.3, which is also the rule `floor`, the scale is the largest
  * power of two that does not exceed amax, divided by the largest power of two of the element
  * format. */
 BSMM_SHARED uint32_t bsmm_floor_code(float amax, const bsmm_tensor_step *t) {

@@ -16,8 +16,8 @@ enum {
     BOTH_4 = U(F4_MX) | U(F4_NV)
 };
 
-/* Classes of element formats for the rules below. They are computed from the properties of the
- * formats, so a new element format needs no change here. */
+/* Classes of element formats for the rules below. The classes are computed from the properties of
+ * the formats, so a new element format needs no change here. */
 static bool any(uint32_t elem) {
     return elem < BSMM_ELEM_COUNT;
 }
@@ -67,7 +67,7 @@ static const struct {
      * so it is exact in f16 and bf16. */
     {up_to_8_bits, S(E4M3), 0, 0, 0, BOTH_16},
     /* A kernel can multiply the sum of a block by its scale. With blocks of at least 128 elements
-     * this costs little, so any scale format is possible. */
+     * that multiplication costs little, so any scale format is possible. */
     {is_f16, SCALES_ANY, 128, 0, BSMM_SOL_F16, U(F16)},
     {is_bf16, SCALES_ANY, 128, 0, 0, U(BF16)},
     {up_to_8_bits, SCALES_ANY, 128, 0, 0, BOTH_16},

@@ -394,8 +394,8 @@ bsmm_status bsmm_gemm_run(const gemm *made, const bsmm_product *p, void *workspa
     gemm g = *made;
     bind(&g, p);
     uint8_t *after_a = place_side(&g.a, workspace);
-    /* The cast removes const from the address of packed weights. They are only read, but their
-     * address is stored in the member that otherwise points to writable workspace. */
+    /* The cast removes const from the address of packed weights. The weights are only read, but
+     * their address is stored in the member that otherwise points to writable workspace. */
     g.b_memory = p->b_packed ? (uint8_t *)(uintptr_t)p->packed_b : after_a;
     g.scratch = p->b_packed ? after_a : after_a + g.b_bytes;
     if (g.by_slabs) BSMM_TRY(run_shared(&g));

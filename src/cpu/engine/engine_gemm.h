@@ -105,8 +105,8 @@ static inline int64_t bsmm_gemm_chunk(int64_t longest, int64_t k) {
     return chunks > 1 ? bsmm_ceil_div(pieces, chunks) * BSMM_CHUNK_STEP : pieces * BSMM_CHUNK_STEP;
 }
 
-/* Returns the largest number of roundings of a result whose chunks are summed by themselves, by
- * additions of one product each. The sums of the chunks are then added one after another. */
+/* Returns the largest number of roundings in a result if each chunk is summed by itself, one
+ * product at a time, and the sums of the chunks are then added one after another. */
 static inline double bsmm_gemm_terms(int64_t longest, int64_t k) {
     int64_t chunk = bsmm_gemm_chunk(longest, k);
     return (double)bsmm_min_i64(chunk, k) + (double)(k > chunk ? bsmm_ceil_div(k, chunk) : 0);
@@ -260,7 +260,7 @@ void bsmm_cpu_epilogue_finish(const bsmm_product *p, int64_t row, int64_t col, i
                               double *values);
 
 /* Divides the values by D's second-level scale (one scale for the whole matrix) if D has no block
- * scales. The recipe does this for a block-scaled D. */
+ * scales. For a block-scaled D, the recipe divides the values. */
 void bsmm_cpu_epilogue_divide(const bsmm_product *p, int64_t cols, double *values);
 
 /* Returns true if one loop can apply the whole epilogue in a single pass (the direct loop). D then

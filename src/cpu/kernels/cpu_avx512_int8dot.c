@@ -96,8 +96,8 @@ INLINE void multiply_summed(const uint8_t *a, const uint8_t *b, int64_t units, f
 }
 
 /* Adds the scaled sums of a unit (16 or 32 elements of K) to the accumulators. `acc` is a local
- * array of the caller, not the tile in memory. The compiler therefore knows that it overlaps no
- * operand, and keeps as much of it as possible in registers. */
+ * array of the caller, not the tile in memory. The compiler therefore knows that the array overlaps
+ * no operand, and keeps as much of the array as possible in registers. */
 INLINE void add_floated(const uint8_t *a, const uint8_t *b, int64_t unit,
                         __m512 acc[MR_FLOATED][VECTORS]) {
     __m512i sum[MOST][VECTORS];

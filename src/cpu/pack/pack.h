@@ -244,7 +244,8 @@ void bsmm_pack_portable_extent(const uint16_t *codes, int64_t n, int16_t *larges
 void bsmm_pack_portable_reach(const float *values, int64_t n, int32_t *largest,
                               int32_t *smallest_less_1);
 
-/* Functions that use 256-bit vectors. bsmm_pack_avx2 returns NULL if the processor lacks AVX2. */
+/* The following functions use 256-bit vectors. bsmm_pack_avx2 returns NULL if the processor lacks
+ * AVX2. */
 void bsmm_pack_avx2_columns(const bsmm_pack_columns *columns, uint8_t *to);
 void bsmm_pack_avx2_floats(const bsmm_pack_codes *codes, const bsmm_pack_table *table, int64_t lane,
                            int64_t k, const float *factors, float *to);
@@ -252,8 +253,8 @@ void bsmm_pack_avx2_reach(const float *values, int64_t n, int32_t *largest,
                           int32_t *smallest_less_1);
 const bsmm_pack_isa *bsmm_pack_avx2(void);
 
-/* Functions that use 512-bit vectors and byte permutes. bsmm_pack_avx512 returns NULL if the
- * processor lacks AVX-512 VBMI. */
+/* The following functions use 512-bit vectors and byte permutes. bsmm_pack_avx512 returns NULL if
+ * the processor lacks AVX-512 VBMI. */
 void bsmm_pack_avx512_columns(const bsmm_pack_columns *columns, uint8_t *to);
 bool bsmm_pack_avx512_exponents(const bsmm_pack_exponents *exponents, uint8_t *to);
 const bsmm_pack_isa *bsmm_pack_avx512(void);

@@ -1,4 +1,4 @@
-/* Declares what the two files share that pack operands for the f32fma engines: pack_f32fma_rows.c
+/* Declarations for the two files that pack operands for the f32fma engines: pack_f32fma_rows.c
  * measures rows and chooses their factors, and pack_f32fma.c writes panels. */
 #ifndef BSMM_CPU_PACK_F32FMA_SOURCE_H
 #define BSMM_CPU_PACK_F32FMA_SOURCE_H

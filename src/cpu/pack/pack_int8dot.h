@@ -48,7 +48,7 @@ bsmm_pack_refuser bsmm_int8_refuse; /* checks that the int8 engines can pack an 
  * of K, else 16. */
 bool bsmm_int8_by_exponent(const bsmm_product *p);
 
-/* Returns true if the sums of the products of 32 elements of K do not fit 16 bits. This is so if
+/* Returns true if the sums of the products of 32 elements of K do not fit 16 bits. They fit unless
  * both operands are e2m3. */
 bool bsmm_int8_is_wide(const bsmm_product *p);
 

@@ -173,7 +173,8 @@ const char *bsmm_small_m_refuse(const bsmm_product *p, const bsmm_small_m_limit 
                                 size_t size);
 
 /* Returns the number of elements of K in a scale unit, i.e. in a range of K with one gathered
- * scale. The length of B's blocks must be a multiple of it. For fp32 scales it is `segment`. */
+ * scale. The length of B's blocks must be a multiple of that number. For fp32 scales it is
+ * `segment`. */
 int64_t bsmm_small_m_scale_unit(uint32_t scale, int64_t segment);
 
 /* Returns NULL if weights of this format can be multiplied as they are stored, else the reason.

@@ -136,8 +136,8 @@ INLINE __m512i unit_of_codes(const uint8_t *codes) {
     return _mm512_slli_epi32(_mm512_cvtepu8_epi32(v), 23);
 }
 
-/* Converts e4m3 scales to fp32 by reading their bits as f16, which gives 2^-8 of their values. The
- * table of the elements' values is multiplied by 2^8 to compensate. */
+/* Converts e4m3 scales to fp32 by reading their bits as f16. The result is 2^-8 times the scale.
+ * The table of the elements' values is multiplied by 2^8 to compensate. */
 INLINE __m512 scale_of_codes(const uint8_t *codes) {
     __m128i v = _mm_load_si128((const __m128i *)(const void *)codes);
     return _mm512_cvtph_ps(_mm256_slli_epi16(_mm256_cvtepu8_epi16(v), 7));

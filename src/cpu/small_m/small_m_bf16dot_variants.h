@@ -34,7 +34,8 @@ VARIANTS(SHIFTED6, SEGMENTED)
 VARIANTS(SHIFTED8, FOLDED)
 VARIANTS(SHIFTED8, SEGMENTED)
 
-/* The functions, indexed by [kind of weights][segments of K][rows in a tile]. */
+/* A table of the functions, indexed by [kind of weights][sums are scaled after each 128 elements of
+ * K][rows in a tile]. */
 #define BSMM_SMALL_M_VARIANTS                                                                      \
     {                                                                                              \
         [BSMM_SHIFTED4] = KIND(SHIFTED4), [BSMM_PRODUCTS4] = KIND(PRODUCTS4),                      \

@@ -66,7 +66,7 @@ bool bsmm_small_m_f32_has_nan(const bsmm_small_m_f32_seen *codes);
 
 /* Decodes a batch (four runs of consecutive elements of K) of 8 rows of B to f16 values. For each
  * k, the values of the 8 rows are adjacent, i.e. 16 bytes. A run has 32 elements of K for 4-bit
- * codes and 16 for other codes. Of each 32 bytes, the lower 16 bytes belong to one run and the
+ * codes and 16 for other codes. In each 32 bytes, the lower 16 bytes belong to one run and the
  * upper 16 bytes to the next run. The other two runs of the batch follow in the same order. */
 typedef void bsmm_small_m_f32_spread(const uint8_t *b, int64_t pitch,
                                      const bsmm_small_m_f32_halves *h, uint8_t *to,

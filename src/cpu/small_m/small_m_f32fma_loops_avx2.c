@@ -69,8 +69,8 @@ INLINE int64_t place_of(int64_t part, int run) {
     return k / (2 * run) * (2 * run * GROUP * 2) + k / run % 2 * 16 + k % run * 32;
 }
 
-/* Returns the factors, i.e. powers of two, of group g of 8 rows of B. Their codes are exponents
- * plus 127. */
+/* Returns the factors, i.e. powers of two, of group g of 8 rows of B. A factor's code is its
+ * exponent plus 127. */
 INLINE __m256 factor_of(const uint8_t *codes, int64_t scale_pitch, int g) {
     codes += g / 2 * scale_pitch + g % 2 * GROUP;
     __m256i factor = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)codes));
@@ -209,7 +209,7 @@ typedef struct loops {
     bsmm_small_m_f32_spread *spread;
     void (*add)(const batch *x);
     int64_t width, groups;
-    int64_t batch, row_bytes; /* elements of K in a batch, and bytes of a row in it */
+    int64_t batch, row_bytes; /* elements of K in a batch, and bytes of a row in a batch */
     uint32_t scale;           /* scale format of B */
     bool by_segment, by_elements;
 } loops;

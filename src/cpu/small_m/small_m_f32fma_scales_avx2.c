@@ -8,7 +8,7 @@
  * element. Decoded elements are then below 2^(top + 1) and elements of A below 2^52, so sums of
  * 2^20 products are below 2^(top + 73). Accumulators are divided by the current scale, which may be
  * as small as 2^-(53 - top) of the row's largest scale, so accumulators are below 2^126. At the
- * other end, no product is below 2^-74. That is so large that no product and no rounding error of a
+ * lower end of the range, no product is below 2^-74, so no product and no rounding error of a
  * scaled sum is subnormal. */
 #include "cpu/small_m/small_m_f32fma.h"
 

@@ -90,12 +90,12 @@ INLINE __m256i halves_of(__m256i word, const bsmm_small_m_f32_halves *h) {
 }
 
 /* Loads 24 bytes of 6-bit codes, 12 bytes into each half of the register. Each 3 bytes hold 4
- * codes. They become two 16-bit words: the first two bytes and the last two bytes. */
+ * codes. The codes become two 16-bit words: the first two bytes and the last two bytes. */
 INLINE __m256i load_sixes(const uint8_t *at) {
     const __m256i order =
         /* The first 16 indices are for the lower half of the register, which holds bytes 0 to 11.
-         * The others are for the upper half, which needs bytes 12 to 23 but was loaded from byte 8
-         * on. */
+         * The last 16 indices are for the upper half, which needs bytes 12 to 23 but was loaded
+         * from byte 8 on. */
         _mm256_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11, 4, 5, 5, 6, 7, 8, 8, 9,
                          10, 11, 11, 12, 13, 14, 14, 15);
     __m128i low = _mm_loadu_si128((const __m128i *)(const void *)at);
@@ -148,9 +148,9 @@ TARGET static void spread_eights(const uint8_t *b, int64_t pitch, const bsmm_sma
     store(codes->most_signed, 0, most_signed);
 }
 
-/* Reorders elements of f16, which need no decoding; Inf and NaN keep their values. Of the 64 bytes
- * of a row that are read at once, the first half is one run of 16 elements of K and the second half
- * is the next run. */
+/* Reorders elements of f16, which need no decoding; Inf and NaN keep their values. The function
+ * reads 64 bytes of a row at once. The first half is one run of 16 elements of K, and the second
+ * half is the next run. */
 TARGET static void spread_sixteens(const uint8_t *b, int64_t pitch,
                                    const bsmm_small_m_f32_halves *h, uint8_t *to,
                                    bsmm_small_m_later *next, bsmm_small_m_f32_seen *codes) {
