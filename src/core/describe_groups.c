@@ -80,8 +80,8 @@ static bsmm_status check_pitch(const bsmm_operand *o, const char *what) {
     if (!by_pitch || !bsmm_layout_pads(o->m.scale_layout)) return BSMM_OK;
     return bsmm_fail(
         BSMM_E_INVALID,
-        "%s.scale_layout: value is %s; its padding lies behind all rows, so groups that "
-        "share out rows need SCALES_APART",
+        "%s.scale_layout: value is %s; its padding follows the last row, so groups that "
+        "divide rows need SCALES_APART",
         what, bsmm_layout_name(o->m.scale_layout));
 }
 
@@ -89,7 +89,7 @@ static bsmm_status check_shared_out(const bsmm_groups *g, const bsmm_operand *o,
     bool by_cols = g->kind == BSMM_GROUP_K, apart = g->flags & BSMM_GROUP_SCALES_APART;
     int64_t extent = by_cols ? o->m.cols : o->m.rows, grain = grain_of(o, by_cols, apart);
     if (extent > INT32_MAX)
-        return bsmm_fail(BSMM_E_INVALID, "%s.%s: value is %lld; groups share out at most %d", what,
+        return bsmm_fail(BSMM_E_INVALID, "%s.%s: value is %lld; groups divide at most %d", what,
                          by_cols ? "cols" : "rows", (long long)extent, INT32_MAX);
     if (g->count > 1 && g->align % grain != 0)
         return bsmm_fail(BSMM_E_INVALID,
@@ -180,8 +180,8 @@ static uint64_t resolve(int64_t given, uint64_t packed) {
     return given == BSMM_GROUP_SHARED ? 0 : given ? (uint64_t)given : packed;
 }
 
-/* Sets o->data_bytes and o->scale_bytes, which are the sizes of one matrix, to the sizes of the
- * matrices of all `count` groups. Later checks of the operand's memory then cover all of these
+/* Sets o->data_bytes and o->scale_bytes, which are the sizes of one matrix, to the total sizes of
+ * the matrices of all `count` groups. Later checks of the operand's memory then cover all of these
  * matrices. */
 static bsmm_status widen(bsmm_operand *o, const char *what, int64_t count, bsmm_group_step step) {
     uint64_t data, scales, more = count > 0 ? (uint64_t)count - 1 : 0;
@@ -237,10 +237,11 @@ static bsmm_status check_written(const stack *s, int64_t count) {
 
 static bsmm_status place_stack(const bsmm_groups *g, const stack *s) {
     if (!s->is_stack && (s->given || s->scales_given))
-        return bsmm_fail(
-            BSMM_E_INVALID, "group.%s: value is %lld; must be 0: no stack of %s under kind %s",
-            s->given ? s->field : s->scale_field,
-            (long long)(s->given ? s->given : s->scales_given), s->what, kinds[g->kind]);
+        return bsmm_fail(BSMM_E_INVALID,
+                         "group.%s: value is %lld; must be 0, because %s is no stack with kind %s",
+                         s->given ? s->field : s->scale_field,
+                         (long long)(s->given ? s->given : s->scales_given), s->what,
+                         kinds[g->kind]);
     if (!s->is_stack) return BSMM_OK;
     int64_t multiple = bsmm_elem_group(s->o->m.format.elem);
     BSMM_TRY(check_step(s->field, s->given, !s->is_written, multiple));
@@ -303,7 +304,8 @@ static bsmm_status check_each(const bsmm_groups *g, const bsmm_product *p) {
                          "group.flags: value is %u; EACH_COL_SCALE needs BSMM_SCALE_BY_COL",
                          g->flags);
     if (g->kind == BSMM_GROUP_K && p->packed_form)
-        return bsmm_fail(BSMM_E_INVALID, "b_packed: value is %u; groups of kind k share out B",
+        return bsmm_fail(BSMM_E_INVALID,
+                         "b_packed: value is %u; must be 0, because groups of kind k divide B",
                          p->packed_form);
     if (p->any_rows)
         return bsmm_fail(BSMM_E_INVALID, "flags: value is %d; groups give row counts themselves",

@@ -91,7 +91,8 @@ static bsmm_status check_values(const bsmm_product *p, const void *values, int64
     const uint64_t bytes = 4;
     if (count == 0) return BSMM_OK;
     if (!values)
-        return bsmm_fail(BSMM_E_INVALID, "%s: value is NULL; the description announces it", what);
+        return bsmm_fail(BSMM_E_INVALID,
+                         "%s: value is NULL; must be given, because the description uses it", what);
     if ((uintptr_t)values % bytes)
         return bsmm_fail(BSMM_E_INVALID, "%s: value is %p; must be aligned to %d bytes", what,
                          values, (int)bytes);
@@ -211,7 +212,9 @@ static uint64_t bias_bytes(const bsmm_product *p) {
 static bsmm_status check_bias(const bsmm_product *p) {
     if (bias_bytes(p) == 0) return BSMM_OK;
     uint32_t bytes = bsmm_elem_row(p->bias_elem)->bits / 8;
-    if (!p->bias) return bsmm_fail(BSMM_E_INVALID, "bias: value is NULL; bias_elem announces one");
+    if (!p->bias)
+        return bsmm_fail(BSMM_E_INVALID,
+                         "bias: value is NULL; must be given, because bias_elem is set");
     if (!bsmm_is_aligned(p->bias, bytes))
         return bsmm_fail(BSMM_E_INVALID, "bias: value is %p; must be aligned to %u bytes", p->bias,
                          bytes);

@@ -18,11 +18,11 @@ static const struct {
     const char *reason;
 } reasons[] = {
     {BSMM_FEATURE_EPILOGUE, "has no epilogue beyond alpha, beta and bias"},
-    {BSMM_FEATURE_ANY_ROWS, "takes the row count of the description alone (flags: ANY_ROWS)"},
+    {BSMM_FEATURE_ANY_ROWS, "runs only the number of rows of the description (flags: ANY_ROWS)"},
     {BSMM_FEATURE_INVARIANT, "its order of sums depends on more than formats and K (flags: "
                              "BATCH_INVARIANT)"},
     {BSMM_FEATURE_COMPACT, "does not read packed weights of form compact (b_packed)"},
-    {BSMM_FEATURE_GROUPS, "takes one product, not groups of them"},
+    {BSMM_FEATURE_GROUPS, "runs one product, not groups of products"},
 };
 
 const char *bsmm_features_refuse(const bsmm_kernel *kernel, const bsmm_product *product) {

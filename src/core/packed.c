@@ -239,10 +239,11 @@ bsmm_status bsmm_packed_check_magic(const void *given) {
     char text[32];
     if (memcmp(given, magic, sizeof magic) == 0) return BSMM_OK;
     if (memcmp(given, older_magic, sizeof older_magic) == 0)
-        return bsmm_fail(BSMM_E_INVALID,
-                         "packed_b.magic: value is \"%s\", of a library before forms had names; "
-                         "must be \"%s\": pack B again",
-                         older_magic, magic);
+        return bsmm_fail(
+            BSMM_E_INVALID,
+            "packed_b.magic: value is \"%s\", which an older library wrote; must be \"%s\" "
+            "(pack B again)",
+            older_magic, magic);
     copy_text(given, sizeof magic, text);
     return bsmm_fail(BSMM_E_INVALID, "packed_b.magic: value is \"%s\"; must be \"%s\"", text,
                      magic);

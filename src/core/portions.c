@@ -6,8 +6,8 @@
 uint64_t bsmm_portion_most_bytes = UINT64_C(256) << 20;
 
 enum {
-    LINE = 32,   /* number of fp32 results in 128 bytes; each row of results begins at a multiple of
-                    it */
+    LINE = 32,   /* each row of results begins at a multiple of 32 fp32 results, i.e. of 128
+                    bytes */
     TILE = 128,  /* a portion has a multiple of 128 rows, so that tiles of up to 128 rows are
                     full */
     SCALES = 16, /* a portion's scales begin at a multiple of 16 rows of scales, so that they are
@@ -15,7 +15,7 @@ enum {
     ALIGNMENT = 256, /* alignment in bytes of the kernel's workspace, which follows the results */
 };
 
-/* Returns the least common multiple of a and b, or `most` if it is larger than that. */
+/* Returns the least common multiple of a and b, or `most` if the multiple is larger than `most`. */
 static int64_t common_multiple(int64_t a, int64_t b, int64_t most) {
     int64_t divisor = a, rest = b;
     while (rest) {
@@ -100,10 +100,11 @@ const char *bsmm_portions_refuse(const bsmm_kernel *kernel, const bsmm_product *
     _Alignas(BSMM_STATE_ALIGNMENT) uint8_t last_state[BSMM_STATE_BYTES];
     const bsmm_portions all = portions_of(p);
     bsmm_product portion;
-    if (p->any_rows) return "D is block-scaled: it takes M from the description (flags: ANY_ROWS)";
-    if (p->groups) return "D is block-scaled: it takes one product, not groups of them";
-    if (p->finish) return "D is block-scaled: it has no epilogue beyond alpha, beta and bias";
-    if (!p->backend->quantize) return "D is block-scaled: its device does not quantize";
+    if (p->any_rows)
+        return "D is block-scaled; a run then has the rows of the description (flags: ANY_ROWS)";
+    if (p->groups) return "D is block-scaled; the kernel then runs one product, not groups";
+    if (p->finish) return "D is block-scaled; the epilogue then has only alpha, beta and bias";
+    if (!p->backend->quantize) return "D is block-scaled; the device cannot quantize";
     take_last(p, &all, &portion);
     const char *reason = kernel->refuse(&portion, last_state, why, size);
     if (reason) return reason;

@@ -90,8 +90,8 @@ bsmm_status bsmm_kernel_choose(bsmm_request *request, void *state, const bsmm_ke
     for (uint32_t i = 0; (*kernel = bsmm_kernel_at(i)); i++)
         if (!bsmm_kernel_refusal(*kernel, request, state, why, sizeof why)) return BSMM_OK;
     return bsmm_fail(BSMM_E_UNSUPPORTED,
-                     "device: value is \"%.64s\"; no kernel of it takes this product (explain "
-                     "says why each refuses)",
+                     "device: value is \"%.64s\"; no kernel of this device takes the product "
+                     "(explain gives the reason of each kernel)",
                      request->device);
 }
 

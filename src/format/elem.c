@@ -85,7 +85,7 @@ enum {
 #undef ELEM
 };
 _Static_assert(WIDE_ROWS == 3, "an element of more than 8 bits needs loads and stores of its own");
-_Static_assert(POWERS_ROWS == 1, "the codec knows powers of two as e8m0's alone");
+_Static_assert(POWERS_ROWS == 1, "the encoder and decoder of powers of two know only e8m0");
 
 static const elem_row *find(uint32_t elem) {
     /* The table is in the order of bsmm_elem, whose first format is number 1. For 0 (NONE) the

@@ -28,9 +28,9 @@ static const bsmm_preset_info rows[] = {
     {.name = "fp8_block128", .format = {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 128, 128},
      .second_level = "none", .default_recipe = "deepseek", .used_by = "DeepSeek weights"},
     {.name = "fp8_group128_fnuz", .format = {BSMM_ELEM_E4M3FNUZ, BSMM_SCALE_F32, 1, 128},
-     .second_level = "none", .default_recipe = "deepseek", .used_by = "the same on CDNA3"},
+     .second_level = "none", .default_recipe = "deepseek", .used_by = "DeepSeek activations on CDNA3"},
     {.name = "fp8_block128_fnuz", .format = {BSMM_ELEM_E4M3FNUZ, BSMM_SCALE_F32, 128, 128},
-     .second_level = "none", .default_recipe = "deepseek", .used_by = "the same on CDNA3"},
+     .second_level = "none", .default_recipe = "deepseek", .used_by = "DeepSeek weights on CDNA3"},
 };
 /* clang-format on */
 

@@ -166,14 +166,13 @@ bsmm_status bsmm_unpack_quark_mxfp4(const bsmm_storage *row, const uint8_t *from
                                     const bsmm_operand *to, const char *what);
 bsmm_status bsmm_unpack_quark_mxfp6(const bsmm_storage *row, const uint8_t *from,
                                     const bsmm_operand *to, const char *what);
-
-/* ---- functions of pack.c ---- */
-
-bsmm_status bsmm_pack_gguf_mxfp4(const bsmm_operand *from, uint8_t *to, const char *what);
-bsmm_status bsmm_pack_gguf_nvfp4(const bsmm_operand *from, uint8_t *to, const char *what);
-
 /* Decodes blocks of ggml's quantized types to fp32, with the same bits as ggml. */
 bsmm_status bsmm_unpack_gguf_plain(const bsmm_storage *row, const uint8_t *from,
                                    const bsmm_operand *to, const char *what);
+
+/* ---- functions of pack.c: the inverses of the functions for GGUF files ---- */
+
+bsmm_status bsmm_pack_gguf_mxfp4(const bsmm_operand *from, uint8_t *to, const char *what);
+bsmm_status bsmm_pack_gguf_nvfp4(const bsmm_operand *from, uint8_t *to, const char *what);
 
 #endif

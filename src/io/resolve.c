@@ -61,7 +61,8 @@ static bsmm_status fail_packing(const resolving *r) {
     else if (r->row->pack_bytes > 1)
         snprintf(rule, sizeof rule, "must be [..., rows, a multiple of %u]", r->row->pack_bytes);
     else
-        snprintf(rule, sizeof rule, "must have 2 dimensions or more, none before them 0");
+        snprintf(rule, sizeof rule,
+                 "must have 2 dimensions or more, and those before the last 2 must not be 0");
     return fail_shape(r->data, rule);
 }
 
@@ -156,7 +157,8 @@ static bsmm_status check_linear_scales(const resolving *r) {
     /* Here the scale tensor has a scale for each 24 bytes, i.e. for each block of 32 elements of 6
      * bits. */
     else if (r->row->pack_elems == 2 && blocks_are(r, 1, 48))
-        hazard = "6-bit elements whose kind no quantization_config tells; 4-bit ones must have";
+        hazard = "these are 6-bit elements, but no quantization_config names their format; 4-bit "
+                 "elements need";
     snprintf(rule, sizeof rule, "%s [%s%" PRId64 ", %" PRId64 "] for %ux%u blocks", hazard,
              r->batch > 1 ? "..., " : "", bsmm_ceil_div(r->matrix.rows, f->block_rows),
              bsmm_ceil_div(r->matrix.cols, f->block_cols), f->block_rows, f->block_cols);

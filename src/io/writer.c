@@ -108,7 +108,7 @@ static bsmm_status check_key(const bsmm_writer *writer, const char *key) {
     BSMM_TRY(check_text("key", key));
     if (strncmp(key, BSMM_DECLARATION_PREFIX, prefix) == 0 || strcmp(key, BSMM_CONFIG_KEY) == 0)
         return bsmm_fail(BSMM_E_INVALID,
-                         "key: value is \"%.160s\"; is reserved for what describes weights", key);
+                         "key: value is \"%.160s\"; is reserved for descriptions of weights", key);
     if (has_key(writer, key))
         return bsmm_fail(BSMM_E_INVALID, "key: \"%.160s\" was added before; keys are unique", key);
     return BSMM_OK;

@@ -18,19 +18,19 @@ static const char *refuse(const bsmm_storage *row, const bsmm_operand *o, bool w
     if (row->in_gguf != is_gguf && row != bsmm_storage_plain())
         return is_gguf ? no_gguf : only_gguf;
     if (row->declared) return NULL;
-    if (m->order != BSMM_ORDER_ROW) return "it has rows of K only";
-    if (m->scale_layout != BSMM_LAYOUT_ROW_MAJOR) return "it has row-major scales only";
+    if (m->order != BSMM_ORDER_ROW) return "only row-major matrices can be stored";
+    if (m->scale_layout != BSMM_LAYOUT_ROW_MAJOR) return "only row-major scales can be stored";
     if (row->format.elem == BSMM_ELEM_NONE) {
         if (m->format.scale != BSMM_SCALE_NONE) return "it has no scales";
-        return bsmm_elem_is_wide(m->format.elem) ? NULL : "it has f32, f16 and bf16 only";
+        return bsmm_elem_is_wide(m->format.elem) ? NULL : "only f32, f16 and bf16 can be stored";
     }
     if (!bsmm_format_equal(bsmm_storage_format(row, m->rows, m->cols), m->format)) return no_format;
     if (wants_global && !row->global) return "it has no global scale";
     if (row->in_gguf && m->cols % bsmm_gguf_type_named(row->data_dtype)->block)
-        return "its rows must be whole blocks of ggml";
+        return "rows must consist of whole blocks of ggml";
     int64_t group = row->pack_bytes ? row->pack_elems : 1;
     if (row->trailing) group *= row->trailing;
-    if (m->cols % group) return "its shapes cannot tell this number of columns";
+    if (m->cols % group) return "the shapes of the tensors cannot express this number of columns";
     return NULL;
 }
 
@@ -136,8 +136,8 @@ static bsmm_status add_parts(bsmm_writer *writer, bsmm_written *w, bool wants_gl
     return add_part(writer, w, row->global, "F32", global_dims(w), &w->global);
 }
 
-/* Removes all tensors of the output file (items) after the first `count`. They belong to a weight
- * that could not be added completely. */
+/* Removes all tensors of the output file (items) after the first `count`. The removed tensors
+ * belong to a weight that could not be added completely. */
 static void forget_items(bsmm_writer *writer, uint64_t count) {
     while (writer->item_count > count)
         json_object_del(writer->names, writer->items[--writer->item_count].name);
@@ -250,8 +250,8 @@ static bsmm_status declare(bsmm_writer *writer, const bsmm_written *w) {
     return key && text ? bsmm_writer_put_metadata(writer, key, text) : bsmm_fail_memory();
 }
 
-/* Makes the quantization_config of the file. It describes all weights whose table entries can be
- * recognised only by a text in it (bsmm_config_evidence). */
+/* Makes the quantization_config of the file. The config describes all weights whose table entries a
+ * reader can recognise only by a text in the config (bsmm_config_evidence). */
 static bsmm_status describe_config(bsmm_writer *writer, const char **layers,
                                    const char **evidence) {
     size_t count = 0;

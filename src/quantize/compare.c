@@ -17,9 +17,9 @@ static double block_limit(const bsmm_operand *q, int64_t r, int64_t c) {
         limit *= bsmm_scale_load(f->scale, q->m.scales,
                                  bsmm_scale_map_at(&q->map, r / f->block_rows, c / f->block_cols));
     double level = q->m.global_scale ? (double)*q->m.global_scale : 1;
-    /* If the second-level scale is stored as a divisor, the limit is divided by it, as decoding
-     * divides the elements. A product with the rounded reciprocal of the divisor could be smaller
-     * than the largest decoded value of the block, which would then count as clipped. */
+    /* If the second-level scale is stored as a divisor, the limit is divided by the scale, as
+     * decoding divides the elements. A product with the rounded reciprocal of the divisor could be
+     * smaller than the largest decoded value of the block, which would then count as clipped. */
     return fabs(q->m.global_kind == BSMM_GLOBAL_DIVISOR ? limit / level : limit * level);
 }
 
@@ -122,7 +122,8 @@ bsmm_status bsmm_compare_on(const bsmm_exec *exec, const bsmm_matrix *src,
     BSMM_TRY(bsmm_operand_check_memory(&other, "quantized"));
     bsmm_report_line *lines = calloc((size_t)from.m.rows + 1, sizeof *lines);
     if (!lines)
-        return bsmm_fail(BSMM_E_MEMORY, "src.rows: value is %lld; no memory for a line of each",
+        return bsmm_fail(BSMM_E_MEMORY,
+                         "src.rows: value is %lld; out of memory for one record per row",
                          (long long)from.m.rows);
     bsmm_quantize_report result;
     bsmm_status status = bsmm_report_make(&from, &other, &place, lines, &result);

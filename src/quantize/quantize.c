@@ -197,7 +197,8 @@ static bsmm_status allocate(const quantize_call *call, uint64_t values, bool rep
         bytes < SIZE_MAX && lines < SIZE_MAX;
     *scratch = fits ? malloc((size_t)(bytes > lines ? bytes : lines) + 1) : NULL;
     if (*scratch) return BSMM_OK;
-    return bsmm_fail(BSMM_E_MEMORY, "src.rows x cols: value is %lld x %lld; no memory to work in",
+    return bsmm_fail(BSMM_E_MEMORY,
+                     "src.rows x cols: value is %lld x %lld; out of memory for the buffers",
                      (long long)call->src.m.rows, (long long)call->src.m.cols);
 }
 

@@ -169,8 +169,8 @@ static bsmm_status check_index(const char *field, uint32_t value, uint32_t exten
     return bsmm_fail(BSMM_E_INVALID, "%s: value is %u; must be below %u", field, value, extent);
 }
 
-/* Stores the numbers of rows and columns of an operand in `extents`. They are 0 if the instruction
- * does not have that operand, such as scales. */
+/* Stores the numbers of rows and columns of an operand in `extents`. The numbers are 0 if the
+ * instruction does not have that operand, such as scales. */
 static void operand_extents(const row *r, uint32_t operand, uint32_t extents[2]) {
     const uint32_t scales = is_scaled(r) ? r->k / SCALED_BLOCK : 0, scaled = scales ? r->m : 0;
     const uint32_t table[][2] = {
@@ -199,7 +199,8 @@ bsmm_status bsmm_mfma_find_place(const char *name, const char *type, uint32_t op
                          by_b ? r->b : r->a);
     operand_extents(r, operand, extents);
     if (!extents[0])
-        return bsmm_fail(BSMM_E_INVALID, "operand: value is %u; %s has it not", operand, name);
+        return bsmm_fail(BSMM_E_INVALID, "operand: value is %u; %s has no such operand", operand,
+                         name);
     BSMM_TRY(check_index("block", block, r->blocks));
     BSMM_TRY(check_index("row", row_index, extents[0]));
     BSMM_TRY(check_index("col", col, extents[1]));

@@ -27,7 +27,7 @@ done
 fake_cuda=$(dirname "$BSMM")/tests/fake_cuda
 missing='libcuda.so.1 has no cu[A-Za-z]+: it is too old'
 LD_LIBRARY_PATH=$fake_cuda "$BSMM" explain --device cuda:0 -f mxfp4 -M 1 -N 1 -K 32 >explained 2>&1 || true
-if grep -q 'no nvcc' explained; then missing='no kernel of it takes this product'; fi
+if grep -q 'no nvcc' explained; then missing='no kernel of this device takes the product'; fi
 status=0
 LD_LIBRARY_PATH=$fake_cuda "$BSMM" matmul x.npy w.npy -o out.npy --device cuda:0 2>err || status=$?
 [ "$status" = 1 ] && grep -qE "$missing" err ||

@@ -61,6 +61,6 @@ refuses "in/config.json: is no JSON object" \
 refuses "--family: gguf cannot hold mxfp4: only GGUF files have it" quantize in.gguf -o x.safetensors --format mxfp4 --family gguf
 refuses "--family: quark cannot hold mxfp4: GGUF files do not have it" quantize in.gguf -o x.gguf --format mxfp4 --family quark
 refuses "cannot hold mxfp8" quantize in.gguf -o x.gguf --format mxfp8
-refuses "its rows must be whole blocks of ggml" quantize "$BSMM_FIXTURE_DIR/plain.gguf" -o x.gguf --format nvfp4
+refuses "rows must consist of whole blocks of ggml" quantize "$BSMM_FIXTURE_DIR/plain.gguf" -o x.gguf --format nvfp4
 [ ! -e x.gguf ] || fail "x.gguf is written"
 echo "GGUF: all passed"

@@ -222,7 +222,7 @@ static void test_refusals(void **state) {
         assert_true((reason == NULL) == !!(bsmm_kernel_at(i)->features & BSMM_FEATURE_ANY_ROWS));
         if (!reason) continue;
         assert_string_equal(reason,
-                            "takes the row count of the description alone (flags: ANY_ROWS)");
+                            "runs only the number of rows of the description (flags: ANY_ROWS)");
         refuse++;
     }
     print_message("%u kernels would refuse by name\n", refuse);

@@ -105,7 +105,7 @@ static void test_absent(void **state) {
     (void)state;
     bsmm_weight w;
     expect_failure(first_weight("absent", "quark_mxfp6_e2m3", NULL, &w), BSMM_E_FORMAT,
-                   "no quantization_config tells");
+                   "no quantization_config names their format");
     assert_int_equal(first_weight("none", "quark_mxfp4", "{\"model_type\": NaN}", &w), BSMM_OK);
     assert_string_equal(w.family, "modelopt");
 }

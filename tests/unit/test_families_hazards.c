@@ -87,7 +87,7 @@ static const hazard hazards[] = {
      {T("x.weight", "U8", 1, {64}), T("x.weight_scale", "U8", 1, {2})}},
     {"modelopt", "x.weight.shape: value is [0, 4, 16]",
      {T("x.weight", "U8", 3, {0, 4, 16}), T("x.weight_scale", "U8", 3, {0, 4, 1})}},
-    {"modelopt", "6-bit elements whose kind no quantization_config tells",
+    {"modelopt", "6-bit elements, but no quantization_config names their format",
      {T("x.weight", "U8", 2, {4, 48}), T("x.weight_scale", "U8", 2, {4, 2})}},
 };
 /* clang-format on */

@@ -61,7 +61,7 @@ static void test_header_fields(void **state) {
     put(&f, PANELS, "int8\n", 16);
     expect_named(&f, "packed_b.panels: value is \"int8?\"; must be \"\"");
     put(&f, 0, "bsmmpb1", 8);
-    expect_named(&f, "packed_b.magic: value is \"bsmmpb1\", of a library before forms had names");
+    expect_named(&f, "packed_b.magic: value is \"bsmmpb1\", which an older library wrote");
     put(&f, 0, "GGUF", 8);
     expect_named(&f, "packed_b.magic: value is \"GGUF\"; must be \"bsmmpb2\"");
     memcpy(f.packed, whole, HEADER);

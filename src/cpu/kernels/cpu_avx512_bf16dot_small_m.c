@@ -107,7 +107,7 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (!is_supported()) return "the processor has no AVX-512 BF16 and VBMI";
     const char *reason = bsmm_pack_refuse(p, bsmm_bf16_refuse, why, size);
     if (!reason && is_plain(p) && bsmm_bf16_by_segment(p))
-        return "B has bf16 elements; with f32 scales of A it takes at most 8 bits";
+        return "B has bf16 elements; with f32 scales of A the kernel takes at most 8 bits";
     if (!reason && !is_plain(p))
         reason = bsmm_small_m_refuse_weights(&p->b.m.format, takes_element, BSMM_BF16_SEGMENT_UNIT,
                                              why, size);

@@ -115,12 +115,14 @@ static double bound(const bsmm_product *p, const void *state) {
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     (void)state;
     if (p->recipe)
-        return bsmm_reason(why, size, "D is block-scaled (%s): it stores unscaled formats only",
+        return bsmm_reason(why, size,
+                           "D is block-scaled (%s); the kernel stores only unscaled formats",
                            bsmm_format_name(p->d.m.format));
     int64_t segment = bsmm_f32seg_segment(&p->a, &p->b);
     if (segment < 2)
         return bsmm_reason(why, size,
-                           "blocks of %u and %u along K share no run of 2 or more with 128",
+                           "the blocks along K are %u and %u; their greatest common divisor with "
+                           "128 must be at least 2",
                            p->a.m.format.block_cols, p->b.m.format.block_cols);
     return NULL;
 }

@@ -16,7 +16,7 @@ bool bsmm_bf16_by_segment(const bsmm_product *p) {
 }
 
 /* For each scale format: the number of elements of K that the packer scales at a time. The length
- * of a scale block along K must be a multiple of it. */
+ * of a scale block along K must be a multiple of that number. */
 static const int64_t block_multiples[] = {
     [BSMM_SCALE_NONE] = 1,
     [BSMM_SCALE_E8M0] = BSMM_BF16_FOLDED_UNIT,
@@ -28,8 +28,9 @@ static const char *refuse_blocks(const bsmm_operand *o, const char *what, char *
     int64_t multiple = block_multiples[o->m.format.scale];
     if (o->m.format.block_cols % multiple == 0) return NULL;
     return bsmm_reason(
-        why, size, "%s has blocks of %u along K; with %s scales it takes multiples of %lld", what,
-        o->m.format.block_cols, bsmm_scale_row_of(o->m.format.scale)->name, (long long)multiple);
+        why, size, "%s has blocks of %u along K; with %s scales the kernel takes multiples of %lld",
+        what, o->m.format.block_cols, bsmm_scale_row_of(o->m.format.scale)->name,
+        (long long)multiple);
 }
 
 const char *bsmm_bf16_refuse(const bsmm_operand *o, const char *what, char *why, size_t size) {
@@ -39,7 +40,10 @@ const char *bsmm_bf16_refuse(const bsmm_operand *o, const char *what, char *why,
         return bsmm_reason(why, size, "%s has %s elements, which bf16 does not hold exactly", what,
                            bsmm_elem_row(elem)->name);
     if (!narrow && o->m.format.scale != BSMM_SCALE_NONE)
-        return bsmm_reason(why, size, "%s has bf16 elements with scales", what);
+        return bsmm_reason(
+            why, size,
+            "%s has bf16 elements with scales; the kernel takes scales only with at most 8 bits",
+            what);
     return refuse_blocks(o, what, why, size);
 }
 
@@ -49,7 +53,8 @@ enum { LANES = BSMM_PACK_LANES, SPAN = BSMM_PACK_SPAN, STEPS = BSMM_PACK_STEPS }
  * is smaller than any exponent and any code. */
 enum { NOTHING = -1000 };
 
-/* Facts about a row of the operand that must be known before any of its elements is packed. */
+/* Holds the facts about a row of the operand that must be known before any of its elements is
+ * packed. */
 typedef struct lane {
     /* The exponent of the row's largest scale, or of its largest element if the operand is bf16.
      * The packer divides the row by this power of two. NOTHING: there is none. */

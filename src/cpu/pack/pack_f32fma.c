@@ -23,10 +23,10 @@ typedef struct tile {
     bsmm_pack_buffer buffer;
 } tile;
 
-/* Returns true if fp32 represents the factor exactly. A multiplication by it in fp32 then gives the
- * same result as a multiplication in double that is rounded to fp32. If the processor treats
- * subnormals as zero, the conversion of a subnormal factor gives 0, and the function returns false.
- */
+/* Returns true if fp32 represents the factor exactly. A multiplication by the factor in fp32 then
+ * gives the same result as a multiplication in double that is rounded to fp32. If the processor
+ * treats subnormals as zero, the conversion of a subnormal factor gives 0, and the function returns
+ * false. */
 static bool is_narrow(double factor) {
     return isnan(factor) || (double)(float)factor == factor;
 }
@@ -123,8 +123,9 @@ static float divided_scale(double scale, double factor) {
     return (float)copysign(fmin(fmax(magnitude, 0x1p-126), 0x1p127), divided);
 }
 
-/* Stores the fp32 scales that follow the elements of a unit (128 elements of K). They are 1 if a
- * lane is past the operand's last row, or if the row's scales were multiplied into the elements. */
+/* Stores the fp32 scales that follow the elements of a unit (128 elements of K). A scale is 1 if
+ * its lane is past the operand's last row, or if the row's scales were multiplied into the
+ * elements. */
 static void pack_scales(const bsmm_f32fma_source *s, const tile *t, float *to) {
     for (int64_t lane = 0; lane < t->lanes; lane++) {
         bool there = lane < t->count && !s->folded;
@@ -212,5 +213,7 @@ void bsmm_f32fma_pack(const bsmm_product *p, bool is_b, int64_t width, int64_t f
 }
 
 _Static_assert(BSMM_F32FMA_UNIT_BYTES(6, 32) == 6 * 32 * 4, "folded units have no padding");
-_Static_assert(WINDOW % BSMM_F32FMA_FOLDED_UNIT == 0 && WINDOW % RUN == 0, "windows end units");
-_Static_assert((int)RUN == (int)BSMM_PACK_STEPS, "a run's words are a row of what is transposed");
+_Static_assert(WINDOW % BSMM_F32FMA_FOLDED_UNIT == 0 && WINDOW % RUN == 0,
+               "a window ends with a unit and a run");
+_Static_assert((int)RUN == (int)BSMM_PACK_STEPS,
+               "the function `words` transposes rows of BSMM_PACK_STEPS values");

@@ -30,8 +30,10 @@ bool bsmm_f32fma_by_segment(const bsmm_product *p) {
 const char *bsmm_f32fma_refuse(const bsmm_operand *o, const char *what, char *why, size_t size) {
     const bsmm_format *f = &o->m.format;
     if (bsmm_pack_has_segments(o) && f->block_cols % BSMM_F32FMA_SEGMENT_UNIT != 0) {
-        return bsmm_reason(why, size, "%s has f32 scales of %u along K; it takes multiples of %d",
-                           what, f->block_cols, BSMM_F32FMA_SEGMENT_UNIT);
+        return bsmm_reason(
+            why, size,
+            "%s has f32 scales for blocks of %u along K; the kernel takes multiples of %d", what,
+            f->block_cols, BSMM_F32FMA_SEGMENT_UNIT);
     }
     if (f->scale == BSMM_SCALE_E4M3 && f->elem == BSMM_ELEM_F32)
         return bsmm_reason(why, size,

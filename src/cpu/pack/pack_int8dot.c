@@ -21,12 +21,14 @@ bool bsmm_int8_by_exponent(const bsmm_product *p) {
 
 const char *bsmm_int8_refuse(const bsmm_operand *o, const char *what, char *why, size_t size) {
     if (!bsmm_elem_traits_of[o->m.format.elem].small_integer) {
-        return bsmm_reason(why, size,
-                           "%s has %s elements; it takes e2m1 and e2m3, which are small integers",
-                           what, bsmm_elem_row(o->m.format.elem)->name);
+        return bsmm_reason(
+            why, size,
+            "%s has %s elements; the kernel takes only e2m1 and e2m3, which are small integers",
+            what, bsmm_elem_row(o->m.format.elem)->name);
     }
     if (o->m.format.block_cols % BSMM_INT8_MULTIPLY_UNIT != 0) {
-        return bsmm_reason(why, size, "%s has blocks of %u along K; it takes multiples of %d", what,
+        return bsmm_reason(why, size,
+                           "%s has blocks of %u along K; the kernel takes multiples of %d", what,
                            o->m.format.block_cols, BSMM_INT8_MULTIPLY_UNIT);
     }
     return NULL;

@@ -122,6 +122,7 @@ bool bsmm_small_m_int8_prepare(const bsmm_small_m_scales *s, bsmm_int8_find_unus
 const char *bsmm_small_m_int8_refuse(const bsmm_product *p, char *why, size_t size) {
     const char *reason = bsmm_pack_refuse(p, bsmm_int8_refuse, why, size);
     if (reason) return reason;
-    if (p->b.m.format.scale == BSMM_SCALE_F32) return "B has f32 scales; it takes scales of a byte";
+    if (p->b.m.format.scale == BSMM_SCALE_F32)
+        return "B has f32 scales; the kernel takes only scales of 8 bits";
     return NULL;
 }

@@ -7,12 +7,13 @@ const char *bsmm_small_m_refuse(const bsmm_product *p, const bsmm_small_m_limit 
                                 size_t size) {
     int64_t most_rows = p->b.m.order == BSMM_ORDER_COMPACT ? most->compact : most->stored;
     if (p->a.m.rows > most_rows) {
-        return bsmm_reason(why, size, "A has %lld rows; above %lld packing B is faster",
+        return bsmm_reason(why, size,
+                           "A has %lld rows; if it has more than %lld, packing B is faster",
                            (long long)p->a.m.rows, (long long)most_rows);
     }
-    if (p->b.m.order == BSMM_ORDER_COL) return "B is not ORDER_ROW: its rows are read along K";
+    if (p->b.m.order == BSMM_ORDER_COL) return "B is ORDER_COL; the kernel takes only ORDER_ROW";
     if (p->a.m.cols == 0) return "K is 0";
-    if (p->recipe) return "D is block-scaled: it stores unscaled formats only";
+    if (p->recipe) return "D is block-scaled; the kernel stores only unscaled formats";
     return NULL;
 }
 
@@ -46,7 +47,8 @@ int64_t bsmm_small_m_scale_unit(uint32_t scale, int64_t segment) {
 
 static const char *refuse_element(uint32_t elem, bool (*takes)(uint32_t elem), char *why,
                                   size_t size) {
-    int used = snprintf(why, size, "B has %s elements; it takes", bsmm_elem_row(elem)->name);
+    int used =
+        snprintf(why, size, "B has %s elements; the kernel takes", bsmm_elem_row(elem)->name);
     const char *comma = "";
     for (uint32_t i = 1; i < BSMM_ELEM_COUNT && used >= 0 && (size_t)used < size; i++) {
         if (!takes(i)) continue;
@@ -60,13 +62,16 @@ const char *bsmm_small_m_refuse_weights(const bsmm_format *f, bool (*takes)(uint
                                         int64_t segment, char *why, size_t size) {
     if (!takes(f->elem)) return refuse_element(f->elem, takes, why, size);
     if (f->scale == BSMM_SCALE_E4M3 && f->elem != BSMM_ELEM_E2M1) {
-        return bsmm_reason(why, size, "B has e4m3 scales over %s elements; it takes them over e2m1",
-                           bsmm_elem_row(f->elem)->name);
+        return bsmm_reason(
+            why, size,
+            "B has %s elements with e4m3 scales; the kernel takes such scales only with e2m1",
+            bsmm_elem_row(f->elem)->name);
     }
     int64_t multiple = bsmm_small_m_scale_unit(f->scale, segment);
     if (f->scale != BSMM_SCALE_NONE && f->block_cols % multiple != 0) {
         return bsmm_reason(
-            why, size, "B has blocks of %u along K; with these scales it takes multiples of %lld",
+            why, size,
+            "B has blocks of %u along K; with these scales the kernel takes multiples of %lld",
             f->block_cols, (long long)multiple);
     }
     return NULL;
