@@ -4,8 +4,8 @@
 #include "core/packed.h"
 
 /* If a part (one of the plain products into which a product is divided) has more than MOST_FEW_ROWS
- * rows of A, the kernel for few rows is not tried. That kernel may also refuse a part with fewer
- * rows. The plan's kernel then runs the part. */
+ * rows of A, the kernel for few rows is not tried, and the plan's kernel runs the part. The same
+ * holds if the kernel for few rows refuses a part. */
 enum { MOST_FEW_ROWS = 64 };
 
 typedef struct kernel_state {

@@ -1,5 +1,5 @@
 /* Declares the steps by which a recipe quantizes a tensor. The CPU code (src/quantize) and GPU
- * kernels share them:
+ * kernels share these steps:
  *
  *   tensor amax -> tensor scale -> block amax -> block scale -> factor for elements -> rounding
  *

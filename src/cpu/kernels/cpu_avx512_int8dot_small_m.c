@@ -6,9 +6,9 @@
 #include "cpu/small_m/small_m_int8dot.h"
 #include "cpu/small_m/small_m_kernel.h"
 
-/* The largest number of rows of A, measured on a Zen 4 (docs/notes/cpu-avx512.md). It is smaller
- * for 6-bit weights in row order, which take the longest to decode. On processors with two vector
- * ports for all instructions it was not measured with more than 16 rows. */
+/* The largest number of rows of A, measured on a Zen 4 (docs/notes/cpu-avx512.md). The limit is
+ * smaller for row-major 6-bit weights, which take the longest to decode. On processors with two
+ * vector ports for all instructions, no more than 16 rows were measured. */
 static const bsmm_small_m_limit most_rows_of_fours = {.stored = 64, .compact = 96},
                                 most_rows_of_sixes = {.stored = 32, .compact = 96},
                                 most_rows_of_two_ports = {.stored = 16, .compact = 16};
@@ -272,7 +272,7 @@ static void make_table(const bsmm_product *p, void *context) {
     memcpy(context, bsmm_pack_table_of(p->b.m.format.elem)->b, sizeof(__m512i));
 }
 
-/* Returns the number of rows of A by which B is multiplied in the time of decoding it. */
+/* Returns the number of rows of A by which B is multiplied in the time that decoding B takes. */
 static int64_t decoding_rows(const bsmm_product *p) {
     bool is_slow = !bsmm_small_m_int8_has_fours(p) && p->b.m.order != BSMM_ORDER_COMPACT;
     return is_slow ? 6 : 3;

@@ -162,7 +162,8 @@ typedef struct bsmm_small_m_engine {
 
 /* The largest number of rows of A for which a small-M kernel is faster than packing B in each run.
  * `compact` is for packed weights of the form compact, in which 16 rows of B are stored together.
- * The small-M kernels read them faster, and the packed engines pack them more slowly. */
+ * The small-M kernels read such weights faster than row-major ones, and the packed engines pack
+ * them more slowly. */
 typedef struct bsmm_small_m_limit {
     int64_t stored, compact;
 } bsmm_small_m_limit;
@@ -184,7 +185,7 @@ const char *bsmm_small_m_refuse_weights(const bsmm_format *f, bool (*takes)(uint
                                         int64_t segment, char *why, size_t size);
 
 /* Chooses the number of rows in a tile of A from `widths`, which has `count` numbers in ascending
- * order. To decode B for a tile takes the time of multiplying it by `decoding` rows. The function
+ * order. Decoding B for a tile takes as long as multiplying B by `decoding` rows of A. The function
  * returns the index of the width with which all tiles of A take the least time. */
 int bsmm_small_m_choose_width(const bsmm_product *p, const int64_t *widths, int count,
                               int64_t decoding);
