@@ -308,6 +308,14 @@ void bench_queued_limit(const bench_ceilings *run, bench_queued_result *result) 
     ours->ceiling_rate = copy;
 }
 
+/* Returns true if the caller wants a sample, and each result comes from a single launch. A plan
+ * with a workspace has a second launch that reads what the first one writes, and the workgroups
+ * that the time model needs are others in each launch. */
+static bool can_sample(const bench *b) {
+    return b->job->sampled &&
+           (b->on->device->kind->times_without_results || bsmm_plan_workspace_bytes(b->plan) == 0);
+}
+
 static const char *measure(bench *b, bench_queued_result *result) {
     const char *why = NULL;
     bsmm_status status = bench_matrices_create(b->job, &b->m);
@@ -316,7 +324,7 @@ static const char *measure(bench *b, bench_queued_result *result) {
     if (!make_buffers(b)) return bench_device_error();
     why = estimate(b, result);
     if (!why) why = pack(b);
-    if (!why) why = b->job->sampled ? measure_sample(b, result) : measure_whole(b, result);
+    if (!why) why = can_sample(b) ? measure_sample(b, result) : measure_whole(b, result);
     if (why || result->ours.failed) return why;
     summarize(b, result);
     return NULL;

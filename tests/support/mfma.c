@@ -1,17 +1,22 @@
-/* Replaces src/amdgpu/host/mfma_choose.c, which chooses the tile size of AMD kernels, in the
- * library's tests. If the environment variable BSMM_TEST_MFMA is "large", the function here chooses
- * a tile whose name begins with "large", whatever the size of the product is. */
+/* Replaces src/amdgpu/host/mfma_choose.c, which chooses the tile size of AMD kernels and the number
+ * of parts of K, in the library's tests. If the environment variable BSMM_TEST_MFMA is "large", a
+ * function here chooses a tile whose name begins with "large", whatever the size of the product is.
+ * The environment variable BSMM_TEST_MFMA_PARTS sets the number of parts of K, or the largest
+ * possible number if that is smaller. */
 #include "amdgpu/host/mfma.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The library's own function, with another name. */
+/* The library's own functions, with other names. */
 static const bsmm_mfma_tile *choose_by_estimate(const bsmm_product *p, const bsmm_mfma_tile *tiles,
                                                 uint32_t count);
-#define bsmm_mfma_choose choose_by_estimate
+static uint32_t parts_by_estimate(const bsmm_product *p, const bsmm_mfma_tile *tile);
+#define bsmm_mfma_choose       choose_by_estimate
+#define bsmm_mfma_choose_parts parts_by_estimate
 #include "../../src/amdgpu/host/mfma_choose.c" /* NOLINT(bugprone-suspicious-include) */
 #undef bsmm_mfma_choose
+#undef bsmm_mfma_choose_parts
 
 static bool is_wanted(const bsmm_mfma_tile *tile) {
     const char *prefix = getenv("BSMM_TEST_MFMA");
@@ -24,4 +29,12 @@ const bsmm_mfma_tile *bsmm_mfma_choose(const bsmm_product *p, const bsmm_mfma_ti
     for (uint32_t i = 0; i < count; i++)
         if (is_wanted(&tiles[i]) && bsmm_mfma_fits(p, &tiles[i])) return &tiles[i];
     return choose_by_estimate(p, tiles, count);
+}
+
+uint32_t bsmm_mfma_choose_parts(const bsmm_product *p, const bsmm_mfma_tile *tile) {
+    const char *wanted = getenv("BSMM_TEST_MFMA_PARTS");
+    if (!wanted) return parts_by_estimate(p, tile);
+    const uint32_t most = bsmm_mfma_most_parts(p, tile),
+                   parts = (uint32_t)strtoul(wanted, NULL, 10);
+    return parts < most ? parts : most;
 }

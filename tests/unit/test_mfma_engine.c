@@ -54,6 +54,18 @@ static const product_case tall_cases[] = {
     {"fp8_group128_fnuz", "fp8_block128_fnuz", 260, 132, 1152, 0, 0, FILL_SPECIAL, true},
 };
 
+/* Products whose K is cut into parts. The last part is often shorter, and K often ends within 128
+ * elements. */
+static const product_case part_cases[] = {
+    {"mxfp8", "mxfp8", 70, 130, 1384, 0, BSMM_LAYOUT_NV_128X4, FILL_ORDINARY, false},
+    {"mxfp4", "mxfp4", 67, 20, 2080, 0, BSMM_LAYOUT_CDNA4_MFMA32, FILL_ORDINARY, false},
+    {"mxfp8_e5m2", "mxfp8_e5m2", 3, 9, 1184, 0, 0, FILL_EXTREME, false},
+    {"fp8_group128", "fp8_block128", 3, 9, 2100, 0, 0, FILL_SPECIAL, false},
+    {"fp8_group128", "fp8_block128", 132, 130, 2176, BSMM_LAYOUT_COL_MAJOR, 0, FILL_ORDINARY, true},
+    {"fp8_group128_fnuz", "fp8_block128_fnuz", 4, 5, 3080, 0, 0, FILL_SPECIAL, true},
+    {"fp8_block128_fnuz", "fp8_block128_fnuz", 4, 4, 3072, 0, 0, FILL_EXTREME, false},
+};
+
 static bsmm_matrix shape_of(const product_case *c, const char *format, int64_t rows,
                             uint32_t layout) {
     bsmm_matrix m = describe(format_named(format), rows, c->k);
@@ -141,6 +153,17 @@ static void test_large_tiles(void **state) {
 static void test_tall_tiles(void **state) {
     (void)state;
     run_all("tall", tall_cases, BSMM_COUNT(tall_cases));
+}
+
+/* Tests the addition of two to five parts of K (split-K) with all tiles. */
+static void test_parts_of_k(void **state) {
+    static const char *const tiles[] = {"small", "large", "tall"}, *const parts[] = {"2", "3", "5"};
+    (void)state;
+    for (size_t i = 0; i < BSMM_COUNT(tiles); i++) {
+        setenv("BSMM_TEST_MFMA_PARTS", parts[i], 1);
+        run_all(tiles[i], part_cases, BSMM_COUNT(part_cases));
+    }
+    unsetenv("BSMM_TEST_MFMA_PARTS");
 }
 
 /* Tests a product of 2^24 tiles with 256 threads each. It must be refused, because HIP cannot
@@ -263,6 +286,7 @@ int main(void) {
         cmocka_unit_test(test_tall_banks),   cmocka_unit_test(test_row_order),
         cmocka_unit_test(test_largest_grid), cmocka_unit_test(test_small_tiles),
         cmocka_unit_test(test_large_tiles),  cmocka_unit_test(test_tall_tiles),
+        cmocka_unit_test(test_parts_of_k),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

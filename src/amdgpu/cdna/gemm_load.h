@@ -7,7 +7,33 @@
 #ifndef BSMM_AMDGPU_CDNA_GEMM_LOAD_H
 #define BSMM_AMDGPU_CDNA_GEMM_LOAD_H
 
+#include "amdgpu/cdna/gemm_schedule.h"
 #include "amdgpu/cdna/gemm_shape.h"
+
+/* Returns the number of the part of K that this workgroup multiplies. Consecutive numbers of
+ * workgroups on an XCD have the same part, because they then share rows of A and B in L2. */
+BSMM_DEVICE uint32_t gemm_part_here(const bsmm_cdna_gemm *p) {
+    const uint32_t tiles = p->row_tiles * p->col_tiles;
+    return p->parts == 1 ? 0 : gemm_number(bsmm_group_x(), tiles * p->parts) / tiles;
+}
+
+/* Returns the first element along K of the workgroup's part of K. */
+BSMM_DEVICE uint32_t gemm_part_begin(const bsmm_cdna_gemm *p) {
+    return gemm_part_here(p) * p->part_k;
+}
+
+/* Returns the number of elements along K of the workgroup's part of K. */
+BSMM_DEVICE uint32_t gemm_part_length(const bsmm_cdna_gemm *p) {
+    const uint32_t left = p->k - gemm_part_begin(p);
+    return left < p->part_k ? left : p->part_k;
+}
+
+/* Returns the distance, in scales, from the first scale of a row to the first scale that belongs to
+ * the workgroup's part of K. `block` is the number of elements along K that have one scale. Parts
+ * are so long that the offsets of scales repeat (bsmm_cdna_side). */
+BSMM_DEVICE uint32_t gemm_part_scale(const bsmm_cdna_gemm *p, uint32_t side, uint32_t block) {
+    return gemm_part_begin(p) / (BSMM_CDNA_SCALES * block) * p->sides[side].scale_period;
+}
 
 /* Returns the number of bytes per lane that one direct load from memory to LDS transfers. gfx942
  * has only loads of 4 bytes per lane. */
@@ -21,7 +47,9 @@ BSMM_DEVICE uint32_t gemm_load_bytes(uint32_t type) {
 }
 
 typedef struct gemm_source {
-    bsmm_i32x4 buffer; /* the operand's memory from the tile's first row to the operand's end */
+    /* the operand's memory from the tile's first row, and from the first element of the workgroup's
+     * part of K, to the operand's end */
+    bsmm_i32x4 buffer;
     /* the offset in bytes in `buffer` at which this lane's first direct load reads */
     uint32_t lane_offset;
     /* row is the tile's first row in the operand. pitch is the number of bytes from row to row.
@@ -46,20 +74,23 @@ BSMM_DEVICE gemm_source gemm_source_of(const bsmm_cdna_gemm *p, gemm_shape s, ui
                                        uint32_t row) {
     const bsmm_cdna_side *o = &p->sides[side];
     const uint32_t type = s.types[side], at = bsmm_thread() * gemm_load_bytes(type);
-    const uint64_t row_bytes = ((uint64_t)p->k * gemm_bits(type) + 7) / 8;
+    const uint32_t begin = gemm_part_begin(p), left = p->k - begin;
+    const uint64_t skipped = (uint64_t)begin * gemm_bits(type) / 8;
+    const uint64_t row_bytes = ((uint64_t)left * gemm_bits(type) + 7) / 8;
     gemm_source from;
     from.wave = gemm_wave();
     __asm__ volatile("" : "+s"(from.wave));
     from.row = row, from.rows = o->rows - row, from.pitch = (uint32_t)o->pitch;
 #if defined(__gfx950__)
-    from.whole = o->direct && !s.ocp && !s.columns ? p->k / gemm_k(type) : 0;
+    from.whole = o->direct && !s.ocp && !s.columns ? gemm_part_length(p) / gemm_k(type) : 0;
 #else
     /* gfx942 has no direct loads here, because loads of four bytes per lane would cover too few
      * rows at a time. The order of B's rows in LDS repeats only after more rows (gemm_row_of). */
     from.whole = 0;
 #endif
-    from.buffer = s.columns ? bsmm_isa_buffer(o->o.data + row, (p->k - 1) * o->pitch + from.rows)
-                            : bsmm_isa_buffer(o->o.data + row * o->pitch,
+    from.buffer = s.columns ? bsmm_isa_buffer(o->o.data + begin * o->pitch + row,
+                                              (left - 1) * o->pitch + from.rows)
+                            : bsmm_isa_buffer(o->o.data + row * o->pitch + skipped,
                                               (from.rows - 1) * o->pitch + row_bytes);
     from.lane_offset = gemm_row_of(gemm_order(s, side), at / gemm_row_bytes(type)) * from.pitch +
                        gemm_source_byte(type, at);
@@ -135,6 +166,7 @@ BSMM_DEVICE void gemm_load_by_registers(const gemm_source *from, gemm_shape s, u
                                         uint32_t step, gemm_lds *lds) {
     const bsmm_cdna_gemm *p = gemm_params_here();
     gemm_memory *data = (gemm_memory *)p->sides[side].o.data;
+    step += gemm_part_begin(p) / gemm_k(s.types[side]);
     const uint32_t type = s.types[side], bits = gemm_bits(type), piece = gemm_piece_bytes(type);
     const uint32_t row_bytes = gemm_row_bytes(type), row_pieces = row_bytes / piece;
     const uint32_t pieces = gemm_rows(s, side) * row_pieces;
@@ -201,7 +233,7 @@ BSMM_DEVICE void gemm_turn(const uint32_t from[4], uint32_t to[4]) {
 BSMM_DEVICE void gemm_load_by_columns(const gemm_source *from, gemm_shape s, uint32_t side,
                                       uint32_t step, gemm_lds *lds) {
     const bsmm_cdna_gemm *p = gemm_params_here();
-    const uint32_t first = step * BSMM_CDNA_K, left = p->k - first;
+    const uint32_t first = gemm_part_begin(p) + step * BSMM_CDNA_K, left = p->k - first;
     gemm_memory *data =
         (gemm_memory *)p->sides[side].o.data + (uint64_t)first * from->pitch + from->row;
     const uint32_t type = s.types[side], row_bytes = gemm_row_bytes(type);

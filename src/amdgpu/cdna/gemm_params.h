@@ -20,6 +20,10 @@ enum {
     /* LDS holds the e8m0 scales of this number of units. A unit is 128 elements of K
      * (gemm_scales.h). */
     BSMM_CDNA_SCALE_UNITS = 8,
+    /* A workgroup that adds the sums of all parts of K (gemm_parts.c) has this number of waves. A
+     * wave computes 16 rows and BSMM_CDNA_PART_COLS columns of D. */
+    BSMM_CDNA_PART_WAVES = 4,
+    BSMM_CDNA_PART_COLS = 32,
     BSMM_CDNA_LDS_950 = 160 * 1024, /* the bytes of LDS of a compute unit of gfx950 */
 };
 
@@ -53,6 +57,13 @@ typedef struct bsmm_cdna_side {
 typedef struct bsmm_cdna_gemm {
     bsmm_cdna_side sides[2]; /* A and B */
     bsmm_gpu_epilogue epilogue;
+    /* K is cut into `parts` parts, which different workgroups multiply (split-K). A part has part_k
+     * elements of K, and the last part may have fewer. If there are several parts, the kernel
+     * stores fp32 sums at `sums` instead of results in D. Each part has a row-major matrix of sums
+     * there, with row_tiles times col_tiles whole tiles. part_k is a multiple of BSMM_CDNA_SCALES
+     * blocks of scales, and of four times BSMM_CDNA_K. */
+    float *sums;
+    uint32_t parts, part_k;
     /* k is K. row_tiles and col_tiles are the numbers of workgroup tiles of D along M and along N.
      */
     uint32_t k, row_tiles, col_tiles;

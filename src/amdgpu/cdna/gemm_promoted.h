@@ -31,8 +31,11 @@ BSMM_DEVICE uint32_t gemm_promoted_cols(gemm_shape s) {
     return s.col_scales ? GEMM_D_COLS : 1;
 }
 
-BSMM_DEVICE uint32_t gemm_promoted_row(const bsmm_cdna_side *o, uint32_t row) {
-    return (uint32_t)bsmm_axis_at(&o->o.row_map, row < o->rows ? row : o->rows - 1);
+/* Returns the offset of the first scale of a row that belongs to the workgroup's part of K. */
+BSMM_DEVICE uint32_t gemm_promoted_row(const bsmm_cdna_gemm *p, uint32_t side, uint32_t row) {
+    const bsmm_cdna_side *o = &p->sides[side];
+    return (uint32_t)bsmm_axis_at(&o->o.row_map, row < o->rows ? row : o->rows - 1) +
+           gemm_part_scale(p, side, BSMM_CDNA_K);
 }
 
 BSMM_DEVICE void gemm_promoted_begin(gemm_promoted *g, const bsmm_cdna_gemm *p, gemm_shape s,
@@ -42,13 +45,13 @@ BSMM_DEVICE void gemm_promoted_begin(gemm_promoted *g, const bsmm_cdna_gemm *p, 
     g->low[0] = g->low[1] = g->high[0] = g->high[1] = 1;
 #pragma unroll
     for (uint32_t i = 0; i < s.row_tiles; i++)
-        g->rows[i] = gemm_promoted_row(&p->sides[0], at->first[0] + i * BSMM_CDNA_EDGE + row);
+        g->rows[i] = gemm_promoted_row(p, 0, at->first[0] + i * BSMM_CDNA_EDGE + row);
 #pragma unroll
     for (uint32_t j = 0; j < s.col_tiles; j++)
 #pragma unroll
         for (uint32_t e = 0; e < gemm_promoted_cols(s); e++)
             g->cols[j][e] = gemm_promoted_row(
-                &p->sides[1],
+                p, 1,
                 at->first[1] + (s.col_scales ? col + j * GEMM_D_COLS + e : j * BSMM_CDNA_EDGE));
 }
 

@@ -39,7 +39,7 @@ BSMM_DEVICE uint32_t gemm_relay_steps(const bsmm_cdna_gemm *p, gemm_shape s) {
     bool fits = gemm_relays(s);
     for (uint32_t side = 0; side < 2; side++)
         fits = fits && p->sides[side].direct && (!s.columns || p->sides[side].rows % 4 == 0);
-    return fits ? p->k / BSMM_CDNA_K : 0;
+    return fits ? gemm_part_length(p) / BSMM_CDNA_K : 0;
 }
 
 /* Describes the block of a column-major operand that a thread transposes. The block has four rows,

@@ -95,11 +95,13 @@ BSMM_DEVICE gemm_carrier gemm_carrier_of(const bsmm_cdna_gemm *p, gemm_shape s,
     const uint32_t row = bsmm_thread() - (side ? gemm_rows(s, 0) : 0);
     const bsmm_cdna_side *o = &p->sides[side];
     const uint32_t at = first[side] + row, last = o->rows - 1;
-    const uint32_t blocks = (p->k + GEMM_SCALED_BLOCK - 1) / GEMM_SCALED_BLOCK;
+    const uint32_t length = gemm_part_length(p);
+    const uint32_t blocks = (length + GEMM_SCALED_BLOCK - 1) / GEMM_SCALED_BLOCK;
     const bool works = wave_row < gemm_rows(s, 0) + gemm_rows(s, 1);
     return (gemm_carrier){
         .buffer = bsmm_isa_buffer(o->o.scales, UINT32_MAX),
-        .row = (uint32_t)bsmm_axis_at(&o->o.row_map, at < last ? at : last),
+        .row = (uint32_t)bsmm_axis_at(&o->o.row_map, at < last ? at : last) +
+               gemm_part_scale(p, side, GEMM_SCALED_BLOCK),
         .at = o->scale_at[gemm_lane() % BSMM_CDNA_SCALES],
         .period = o->scale_period,
         .to = gemm_scale_place(s, side, gemm_row_in_lds(gemm_order(s, side), row)),
@@ -107,7 +109,7 @@ BSMM_DEVICE gemm_carrier gemm_carrier_of(const bsmm_cdna_gemm *p, gemm_shape s,
         .blocks = blocks,
         .low = 255,
         .wide = works && o->scales_in_row ? blocks / (4 * GEMM_UNIT_BLOCKS) * 4 : 0,
-        .units = works ? (p->k + BSMM_CDNA_K - 1) / BSMM_CDNA_K : 0,
+        .units = works ? (length + BSMM_CDNA_K - 1) / BSMM_CDNA_K : 0,
         .tray = GEMM_NOTHING,
     };
 }

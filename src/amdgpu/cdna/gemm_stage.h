@@ -43,14 +43,15 @@ typedef struct gemm_place {
     uint32_t tile[2];    /* the first row of A and of B in the workgroup's tile */
     uint32_t first[2];   /* the first row of A and of B that the wave multiplies */
     uint32_t offsets[2]; /* the byte offsets in a stage of the wave's first row of A and of B */
-    uint32_t steps;      /* the number of stages along K */
+    uint32_t steps;      /* the number of stages along K of the workgroup's part of K */
     gemm_source sources[2];
     gemm_reader readers[2];
     gemm_scout scout;
 } gemm_place;
 
 BSMM_DEVICE gemm_place gemm_place_of(const bsmm_cdna_gemm *p, gemm_shape s) {
-    const uint32_t number = gemm_number(bsmm_group_x(), p->row_tiles * p->col_tiles);
+    const uint32_t part = gemm_part_here(p), tiles = p->row_tiles * p->col_tiles;
+    const uint32_t number = gemm_number(bsmm_group_x(), tiles * p->parts) - part * tiles;
     const gemm_tile tile = gemm_tile_of(number, p->row_tiles, p->col_tiles);
     const uint32_t rows[2] = {tile.row * gemm_rows(s, 0), tile.col * gemm_rows(s, 1)};
     const uint32_t down = gemm_wave() / s.waves_across * s.row_tiles * BSMM_CDNA_EDGE;
@@ -62,7 +63,7 @@ BSMM_DEVICE gemm_place gemm_place_of(const bsmm_cdna_gemm *p, gemm_shape s) {
         .first = {rows[0] + down, rows[1] + across},
         .offsets = {down * gemm_row_bytes(s.types[0]),
                     gemm_side_bytes(s, 0) + across * gemm_row_bytes(s.types[1])},
-        .steps = (p->k + gemm_k(s.types[0]) - 1) / gemm_k(s.types[0]),
+        .steps = (gemm_part_length(p) + gemm_k(s.types[0]) - 1) / gemm_k(s.types[0]),
         .sources = {sources[0], sources[1]},
         .scout = gemm_scout_of(sources, tile),
         .readers = {gemm_reader_of(s.types[0]), gemm_reader_of(s.types[1])},
@@ -108,12 +109,42 @@ BSMM_DEVICE void gemm_scout_ahead(const gemm_place *at, gemm_shape s, uint32_t s
     bsmm_isa_touch(at->scout.buffer, at->scout.lane_offset, offset, step % 2);
 }
 
-/* Stores the sums to D after all stages have been multiplied. The buffers for rows of sums
- * overwrite the stages in LDS. */
+/* Stores the sums of a part of K, which gemm_parts.c adds to those of the other parts. A sum of 0
+ * becomes NaN if `may_vanish`, because it may be inaccurate. The result is then computed again in
+ * double. `row` and `col` are the first row and column of the wave's tile in D. */
+BSMM_DEVICE void gemm_store_part(const bsmm_cdna_gemm *p, gemm_shape s, const gemm_sums sums,
+                                 uint32_t row, uint32_t col, bool may_vanish) {
+    const uint32_t pitch = p->col_tiles * gemm_rows(s, 1);
+    const uint32_t first = gemm_part_here(p) * p->row_tiles * gemm_rows(s, 0) + row;
+    const uint32_t nan = may_vanish ? 0x7fc00000u : 0;
+    BSMM_GLOBAL float *to = (BSMM_GLOBAL float *)p->sums +
+                            (uint64_t)(first + gemm_lane() % BSMM_CDNA_EDGE) * pitch + col +
+                            gemm_lane() / BSMM_CDNA_EDGE * 4 * s.col_tiles;
+#pragma unroll
+    for (uint32_t i = 0; i < s.row_tiles; i++) {
+#pragma unroll
+        for (uint32_t j = 0; j < s.col_tiles; j++) {
+            bsmm_f32x4 four = sums[i][j];
+#pragma unroll
+            for (uint32_t e = 0; e < 4; e++)
+                four[e] = four[e] == 0 ? bsmm_bits_float(nan) : four[e];
+            ((BSMM_GLOBAL bsmm_f32x4 *)to)[j] = four;
+        }
+        to += (uint64_t)BSMM_CDNA_EDGE * pitch;
+    }
+}
+
+/* Stores the sums after all stages have been multiplied. The buffers for rows of sums overwrite the
+ * stages in LDS. */
 BSMM_DEVICE void gemm_end(const gemm_place *at, gemm_shape s, const gemm_sums sums,
                           bool may_vanish) {
     BSMM_IN_LDS float *strips = (BSMM_IN_LDS float *)gemm_stages;
+    const bsmm_cdna_gemm *p = gemm_params_here();
     bsmm_isa_wait_barrier();
+    if (p->parts > 1) {
+        gemm_store_part(p, s, sums, at->first[0], at->first[1], may_vanish);
+        return;
+    }
     gemm_finish(s, sums, strips + gemm_wave() * BSMM_CDNA_EDGE * gemm_strip_pitch(s), at->first[0],
                 at->first[1], may_vanish);
 }

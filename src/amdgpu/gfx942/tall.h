@@ -65,9 +65,9 @@ BSMM_DEVICE tall_scales tall_scales_of(const bsmm_cdna_gemm *p, const gemm_place
 #pragma unroll
     for (uint32_t i = 0; i < TALL_TILES; i++) {
         const uint32_t row = at->first[0] + i * BSMM_CDNA_EDGE + gemm_lane() % BSMM_CDNA_EDGE;
-        g.rows[i] = 4 * gemm_promoted_row(&p->sides[0], row), g.factors[i] = 0;
+        g.rows[i] = 4 * gemm_promoted_row(p, 0, row), g.factors[i] = 0;
     }
-    g.col = 4 * gemm_promoted_row(&p->sides[1], at->tile[1]);
+    g.col = 4 * gemm_promoted_row(p, 1, at->tile[1]);
     /* The empty assembly hides from the compiler that all lanes load the same scale. The compiler
      * would otherwise wait for the load in order to move the scale to a scalar register. */
     __asm__("" : "+v"(g.col));

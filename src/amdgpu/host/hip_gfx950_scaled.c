@@ -20,11 +20,21 @@ static const uint32_t elems[TYPES] = {BSMM_ELEM_E4M3, BSMM_ELEM_E5M2, BSMM_ELEM_
          STAGE(rows, a_bits, b_bits) +                                                             \
      BSMM_CDNA_SCALE_BYTES(2 * (rows), K(a_bits, b_bits)))
 #define SMALL_TILE(a, b, a_bits, b_bits)                                                           \
-    [SMALL] = {                                                                                    \
-        {"gfx950/scaled_" #a, "small_" #b, STAGES(64, a_bits, b_bits)}, 64, 64, 256, 1.5, false}
+    [SMALL] = {{"gfx950/scaled_" #a, "small_" #b, STAGES(64, a_bits, b_bits)},                     \
+               64,                                                                                 \
+               64,                                                                                 \
+               256,                                                                                \
+               240,                                                                                \
+               800,                                                                                \
+               false}
 #define LARGE_TILE(a, b, a_bits, b_bits)                                                           \
-    [LARGE] = {                                                                                    \
-        {"gfx950/scaled_" #a, "large_" #b, STAGES(256, a_bits, b_bits)}, 256, 256, 512, 1, false}
+    [LARGE] = {{"gfx950/scaled_" #a, "large_" #b, STAGES(256, a_bits, b_bits)},                    \
+               256,                                                                                \
+               256,                                                                                \
+               512,                                                                                \
+               2560,                                                                               \
+               2560,                                                                               \
+               false}
 #define BOTH_TILES(a, b, a_bits, b_bits)                                                           \
     SMALL_TILE(a, b, a_bits, b_bits), LARGE_TILE(a, b, a_bits, b_bits)
 
@@ -81,7 +91,8 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
 
 /* Returns the error bound, relative to the sum of the magnitudes of all products. A product of two
  * elements is exact. An instruction adds 128 products to a sum and may truncate each term 23 bits
- * below the largest. */
+ * below the largest. If K is cut into n parts, adding their sums rounds n - 1 times, and each part
+ * has at least 512 * (n - 1) elements fewer. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     return 2.1 * ((double)p->a.m.cols + 128) * 0x1p-24;

@@ -82,11 +82,44 @@ bool bsmm_mfma_fits(const bsmm_product *p, const bsmm_mfma_tile *tile) {
            (p->a.m.cols % BSMM_CDNA_K == 0 && is_aligned(&p->a) && is_aligned(&p->b));
 }
 
-double bsmm_mfma_estimate(const bsmm_product *p, const bsmm_mfma_tile *tile) {
+static int64_t count_units(const bsmm_product *p) {
     const bsmm_hip_device *device = p->device;
-    const int64_t units = device->compute_units > 0 ? device->compute_units : 1;
-    const double rounds = (double)bsmm_ceil_div(count_tiles(p, tile), units);
-    return rounds * tile->rows * tile->cols * tile->cost;
+    return device->compute_units > 0 ? device->compute_units : 1;
+}
+
+/* A part of K has a multiple of this number of elements. The offsets of scales then repeat in each
+ * part, and wide loads of e8m0 scales begin at the part's first scale (cdna/gemm_scales.h). */
+static int64_t part_unit(const bsmm_product *p) {
+    const int64_t repeat = BSMM_CDNA_SCALES * (int64_t)p->a.m.format.block_cols;
+    const int64_t wide = 4 * (int64_t)BSMM_CDNA_K;
+    return repeat > wide ? repeat : wide;
+}
+
+/* Returns the number of elements of K in each part but the last. */
+static int64_t part_k(const bsmm_product *p, uint32_t parts) {
+    const int64_t unit = part_unit(p);
+    return bsmm_ceil_div(bsmm_ceil_div(p->a.m.cols, unit), parts) * unit;
+}
+
+uint32_t bsmm_mfma_most_parts(const bsmm_product *p, const bsmm_mfma_tile *tile) {
+    const int64_t tiles = count_tiles(p, tile), room = tiles ? count_units(p) / tiles : 1;
+    const int64_t pieces = bsmm_ceil_div(p->a.m.cols, part_unit(p));
+    const int64_t most = bsmm_min_i64(room, pieces);
+    return p->invariant || most < 1 ? 1 : (uint32_t)most;
+}
+
+/* ADDING_CYCLES is the time to launch the kernel that adds the sums of the parts, and to wait for
+ * its loads. BYTES_PER_CYCLE is the rate of memory, to which the sums are written and from which
+ * they are read again. */
+double bsmm_mfma_estimate(const bsmm_product *p, const bsmm_mfma_tile *tile, uint32_t parts) {
+    enum { ADDING_CYCLES = 10000, BYTES_PER_CYCLE = 1900 };
+    const int64_t tiles = count_tiles(p, tile);
+    const double stages = (double)bsmm_ceil_div(part_k(p, parts), BSMM_CDNA_K);
+    const double busy = (double)bsmm_ceil_div(tiles * parts, count_units(p)) * tile->busy;
+    const double multiplying = stages * (busy > tile->alone ? busy : tile->alone);
+    if (parts == 1) return multiplying;
+    const double bytes = 2.0 * sizeof(float) * parts * (double)tiles * tile->rows * tile->cols;
+    return multiplying + ADDING_CYCLES + bytes / BYTES_PER_CYCLE;
 }
 
 /* Returns 1 if loads from memory directly to LDS can read the operand, else 0. Such loads read 16
@@ -127,27 +160,66 @@ void bsmm_mfma_begin(const bsmm_product *p, const bsmm_mfma_tile *tile, float fa
     *state = (bsmm_mfma_state){
         .job = {.epilogue = bsmm_gpu_epilogue_of(p), .k = (uint32_t)p->a.m.cols, .factor = factor},
     };
+    const uint32_t parts = bsmm_mfma_choose_parts(p, tile);
+    state->job.part_k = (uint32_t)part_k(p, parts);
+    state->job.parts = (uint32_t)bsmm_ceil_div(p->a.m.cols, state->job.part_k);
     set_tile(p, tile, state);
     for (int i = 0; i < 2; i++)
         state->job.sides[i] = side_of(operands[i]);
 }
 
+/* The function that adds the sums of the parts of K. Each wave has a buffer in LDS for its sums,
+ * with four floats of padding in each of 16 rows. */
+#define ADDING_BYTES                                                                               \
+    (BSMM_CDNA_PART_WAVES * BSMM_CDNA_EDGE * (BSMM_CDNA_PART_COLS + 4) * (uint32_t)sizeof(float))
+static const bsmm_hip_function add_parts = {"cdna/gemm_parts", "add_parts", ADDING_BYTES};
+
+/* If the operands turn out not to be aligned, a run uses a smaller tile, which needs no more
+ * memory. */
 uint64_t bsmm_mfma_workspace_bytes(const bsmm_product *p, const void *state) {
-    (void)p, (void)state;
-    return 0;
+    const bsmm_mfma_state *s = state;
+    const uint64_t sums = (uint64_t)s->tile->rows * s->tile->cols * sizeof(float);
+    return s->job.parts > 1 ? s->job.parts * (uint64_t)count_tiles(p, s->tile) * sums : 0;
 }
 
 bsmm_status bsmm_mfma_make(const bsmm_product *p, void *state) {
-    const bsmm_mfma_tile *tile = ((const bsmm_mfma_state *)state)->tile;
-    const bsmm_status status = bsmm_hip_load(p->device, &tile->function, NULL);
-    if (status != BSMM_OK || !tile->aligned) return status;
-    return bsmm_hip_load(p->device, &tile[-1].function, NULL);
+    const bsmm_mfma_state *s = state;
+    if (s->job.parts > 1) BSMM_TRY(bsmm_hip_load(p->device, &add_parts, NULL));
+    BSMM_TRY(bsmm_hip_load(p->device, &s->tile->function, NULL));
+    return s->tile->aligned ? bsmm_hip_load(p->device, &s->tile[-1].function, NULL) : BSMM_OK;
+}
+
+static bsmm_status multiply(const bsmm_product *p, const bsmm_mfma_state *s) {
+    bsmm_cdna_gemm job = s->job;
+    return bsmm_hip_launch(p->device, &(bsmm_hip_launch_desc){
+                                          .function = &s->tile->function,
+                                          .grid = {job.row_tiles * job.col_tiles * job.parts},
+                                          .block = {s->tile->threads},
+                                          .shared_bytes = s->tile->function.shared_bytes,
+                                          .stream = p->stream,
+                                          .arguments = BSMM_HIP_ARGUMENTS(&job),
+                                      });
+}
+
+static bsmm_status add(const bsmm_product *p, const bsmm_mfma_state *s) {
+    bsmm_cdna_gemm job = s->job;
+    uint32_t rows = job.row_tiles * s->tile->rows, cols = job.col_tiles * s->tile->cols;
+    const int64_t waves = bsmm_ceil_div(p->d.m.rows, BSMM_CDNA_EDGE) *
+                          bsmm_ceil_div(p->d.m.cols, BSMM_CDNA_PART_COLS);
+    return bsmm_hip_launch(p->device,
+                           &(bsmm_hip_launch_desc){
+                               .function = &add_parts,
+                               .grid = {(uint32_t)bsmm_ceil_div(waves, BSMM_CDNA_PART_WAVES)},
+                               .block = {BSMM_CDNA_PART_WAVES * BSMM_HIP_WAVE},
+                               .shared_bytes = add_parts.shared_bytes,
+                               .stream = p->stream,
+                               .arguments = BSMM_HIP_ARGUMENTS(&job, &rows, &cols),
+                           });
 }
 
 bsmm_status bsmm_mfma_run(const bsmm_product *p, const void *state, void *workspace) {
     bsmm_mfma_state s = *(const bsmm_mfma_state *)state;
     const bsmm_operand *operands[2] = {&p->a, &p->b};
-    (void)workspace;
     for (int i = 0; i < 2; i++) {
         bsmm_gpu_operand_bind(operands[i], &s.job.sides[i].o);
         s.job.sides[i].direct = is_direct(operands[i]);
@@ -155,12 +227,7 @@ bsmm_status bsmm_mfma_run(const bsmm_product *p, const void *state, void *worksp
     if (s.tile->aligned && !(s.job.sides[0].direct && s.job.sides[1].direct))
         set_tile(p, s.tile - 1, &s);
     bsmm_gpu_epilogue_bind(p, &s.job.epilogue);
-    return bsmm_hip_launch(p->device, &(bsmm_hip_launch_desc){
-                                          .function = &s.tile->function,
-                                          .grid = {s.job.row_tiles * s.job.col_tiles},
-                                          .block = {s.tile->threads},
-                                          .shared_bytes = s.tile->function.shared_bytes,
-                                          .stream = p->stream,
-                                          .arguments = BSMM_HIP_ARGUMENTS(&s.job),
-                                      });
+    s.job.sums = workspace;
+    BSMM_TRY(multiply(p, &s));
+    return s.job.parts > 1 ? add(p, &s) : BSMM_OK;
 }

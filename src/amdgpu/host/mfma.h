@@ -8,14 +8,16 @@
 #include "core/kernel.h"
 
 /* Describes one MFMA kernel: its function with the bytes of LDS, its tile of D, the threads of a
- * workgroup, and its cost. The cost is the time for an element of D, relative to the same time for
- * the other tiles of the list. A kernel that is `aligned` takes only operands whose memory is
- * aligned for direct loads, and whose K is a multiple of BSMM_CDNA_K. If the operands turn out not
- * to be aligned when the product runs, the run uses the tile before this one in the list. */
+ * workgroup, and its speed. `busy` is the cycles in which a compute unit multiplies 128 elements of
+ * K of a tile if it has enough workgroups. `alone` is the cycles that a workgroup needs for this if
+ * it has a compute unit to itself; it waits for memory then. A kernel that is `aligned` takes only
+ * operands whose memory is aligned for direct loads, and whose K is a multiple of BSMM_CDNA_K. If
+ * the operands turn out not to be aligned when the product runs, the run uses the tile before this
+ * one in the list. */
 typedef struct bsmm_mfma_tile {
     bsmm_hip_function function;
     uint32_t rows, cols, threads;
-    double cost;
+    double busy, alone;
     bool aligned;
 } bsmm_mfma_tile;
 
@@ -32,10 +34,17 @@ typedef struct bsmm_mfma_state {
 const char *bsmm_mfma_refuse(const bsmm_product *p, const bsmm_mfma_tile *tile, char *why,
                              size_t size);
 
-/* Estimates the time of a product with a tile. The estimate is the number of rounds of workgroups
- * (with one workgroup on each compute unit at a time), times the elements of a tile, times the
- * tile's cost. */
-double bsmm_mfma_estimate(const bsmm_product *p, const bsmm_mfma_tile *tile);
+/* Estimates the cycles of a product with a tile whose K is cut into `parts` parts. The estimate is
+ * good enough to choose a tile and a number of parts. */
+double bsmm_mfma_estimate(const bsmm_product *p, const bsmm_mfma_tile *tile, uint32_t parts);
+
+/* Returns the largest number of parts into which K may be cut (split-K), so that each compute unit
+ * has at most one part of a tile. It is 1 if the caller wants an order of additions that does not
+ * depend on M and N. */
+uint32_t bsmm_mfma_most_parts(const bsmm_product *p, const bsmm_mfma_tile *tile);
+
+/* Returns the number of parts with the least estimated time. */
+uint32_t bsmm_mfma_choose_parts(const bsmm_product *p, const bsmm_mfma_tile *tile);
 
 /* Returns true if the tile has a function with code for the product's device, and takes the
  * product's K and distances between rows (or columns). */
@@ -58,7 +67,9 @@ bsmm_status bsmm_mfma_make(const bsmm_product *p, void *state);
 bsmm_status bsmm_mfma_run(const bsmm_product *p, const void *state, void *workspace);
 
 /* Sets the members of bsmm_kernel that hip_cdna_fp8 and hip_gfx950_scaled have in common. The
- * kernels add products in ascending order of K. */
+ * kernels add products in ascending order of K. If K is cut into parts, the sums of the parts are
+ * added in ascending order too. The number of parts depends on M and N, so K is not cut if the
+ * caller wants an order that does not depend on them. */
 #define BSMM_MFMA_KERNEL                                                                           \
     .device = "hip", .state_bytes = sizeof(bsmm_mfma_state),                                       \
     .workspace_bytes = bsmm_mfma_workspace_bytes, .make = bsmm_mfma_make, .run = bsmm_mfma_run,    \

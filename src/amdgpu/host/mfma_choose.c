@@ -1,13 +1,24 @@
-/* Chooses the tile of an MFMA kernel. The function has a file of its own so that tests can replace
- * it (tests/support/mfma.c). */
+/* Chooses the tile of an MFMA kernel, and the number of parts into which K is cut. The functions
+ * have a file of their own so that tests can replace them (tests/support/mfma.c). */
 #include "amdgpu/host/mfma.h"
+
+uint32_t bsmm_mfma_choose_parts(const bsmm_product *p, const bsmm_mfma_tile *tile) {
+    const uint32_t most = bsmm_mfma_most_parts(p, tile);
+    uint32_t best = 1;
+    for (uint32_t parts = 2; parts <= most; parts++)
+        if (bsmm_mfma_estimate(p, tile, parts) < bsmm_mfma_estimate(p, tile, best)) best = parts;
+    return best;
+}
+
+static double least_time(const bsmm_product *p, const bsmm_mfma_tile *tile) {
+    return bsmm_mfma_estimate(p, tile, bsmm_mfma_choose_parts(p, tile));
+}
 
 const bsmm_mfma_tile *bsmm_mfma_choose(const bsmm_product *p, const bsmm_mfma_tile *tiles,
                                        uint32_t count) {
     const bsmm_mfma_tile *best = &tiles[0];
     for (uint32_t i = 1; i < count; i++)
-        if (bsmm_mfma_fits(p, &tiles[i]) &&
-            bsmm_mfma_estimate(p, &tiles[i]) < bsmm_mfma_estimate(p, best))
+        if (bsmm_mfma_fits(p, &tiles[i]) && least_time(p, &tiles[i]) < least_time(p, best))
             best = &tiles[i];
     return best;
 }
