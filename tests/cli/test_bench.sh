@@ -272,9 +272,12 @@ assert row["published_seconds"] is None and 0 < row["max_error"] < 5e-3, row
 assert abs(row["share"] * row["seconds"] - row["light_seconds"]) < 1e-6 * row["light_seconds"], row
 assert mean["shapes"] == 1 and abs(mean["mean_seconds"] / row["seconds"] - 1) < 1e-9, mean
 assert abs(mean["mean_share"] - row["share"]) < 1e-9, mean' "$out" || fail "bad challenge: $out"
-# A shape of the challenge has a time that others have published.
-expect 0 --challenge -M 1024 -N 1536 -K 7168 --repeats 1 --json
-contains "$out" '"published_seconds":7.63'
+# A shape of the challenge has a time that others have published. With AddressSanitizer this product
+# would take 7 s.
+if ! ldd "$BSMM" | grep -q libasan; then
+    expect 0 --challenge -M 1024 -N 1536 -K 7168 --repeats 1 --json
+    contains "$out" '"published_seconds":7.63'
+fi
 expect 0 --challenge -M 128 -N 128 -K 128 --repeats 1 --threads 1 --format fp8_groupwise
 contains "$out" "geometric means"
 # Titles and cells of columns of numbers end at the same place.
