@@ -1,14 +1,16 @@
 /* Multiplies few rows of A by weights that are read as they are stored, with the instruction
  * vdpbf16ps (the dot product of pairs of bf16).
  *
- * Tables decode elements to bf16. An e8m0 scale lowers the exponent of the elements by its distance
- * from the row's largest scale. A saturating subtraction does that, so zeros stay zero. For e4m3
- * scales and e2m1 elements, the mantissa of a product is that of the scale, multiplied by 1 or by
- * 1.5. Both mantissas are computed once per scale; an element then selects one of them and lowers
- * its exponent.
+ * Tables decode elements to bf16. An e8m0 scale multiplies the sums after each 32 elements of K, if
+ * A has fewer than 16 rows. With 16 rows that would take longer, so the scale lowers the exponent
+ * of the elements by its distance from the row's largest scale. A saturating subtraction does that,
+ * so zeros stay zero. Both ways give the same bits (change_unit has the reason). For e4m3 scales
+ * and e2m1 elements, the mantissa of a product is that of the scale, multiplied by 1 or by 1.5.
+ * Both mantissas are computed once per scale; an element then selects one of them and lowers its
+ * exponent.
  *
  * A dot product has a latency of six cycles, and each one must wait for the one before on the same
- * accumulator. With one or two rows of A, several panels of B are therefore multiplied side by
+ * accumulator. With up to four rows of A, several panels of B are therefore multiplied side by
  * side. */
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/small_m/small_m_bf16dot.h"
@@ -28,9 +30,19 @@ enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS };
 #    define WORDS(kind) ((kind) <= BSMM_PRODUCTS4 ? 16 : 32)
 #    define PAIRS(kind) ((kind) <= BSMM_PRODUCTS4 ? 4 : 2)
 
+/* The number of panels of B that are multiplied side by side. Eight sums hide the latency of dot
+ * products. With e4m3 scales four are faster. */
+#    define PANELS_OF(kind, width)                                                                 \
+        ((width) == 1 ? 4 : (width) >= 8 ? 1 : ((kind) == BSMM_PRODUCTS4 ? 4 : 8) / (width))
+
+/* True if e8m0 scales multiply the sums instead of the elements. */
+#    define SCALES_SUMS(kind, width) ((kind) != BSMM_PRODUCTS4 && (width) < 16)
+
 typedef struct decoder {
     __m512i table[4];
     __m512i select[4]; /* bit positions of the codes of each pair in a 32-bit word */
+    /* For SHIFTED4: the bits by which each 16-bit half of a word is shifted for pairs 0 and 1 */
+    __m512i halves[2];
     __m512i largest; /* largest magnitude of the 8-bit codes decoded so far, to find Inf and NaN */
 } decoder;
 
@@ -53,6 +65,8 @@ INLINE void set_up(const bsmm_decode_tables *from, bsmm_weights kind, decoder *d
     int bits = kind == BSMM_SHIFTED6 ? 6 : 4;
     for (int i = 0; i < 4; i++)
         d->select[i] = select_pair(2 * bits * i, bits, kind == BSMM_PRODUCTS4);
+    d->halves[0] = _mm512_set1_epi32(4 << 16);
+    d->halves[1] = _mm512_set1_epi32(8 | 12 << 16);
     d->largest = _mm512_setzero_si512();
 }
 
@@ -105,9 +119,10 @@ INLINE __m512i product_pair(const decoder *d, __m512i codes, const scaling *s) {
 }
 
 /* Decodes 8-bit codes. Tables of 128 entries give the low and high bytes of bf16 for the code
- * without sign, and the sign bit is added. A negative zero becomes +0, because the saturating
- * subtraction of the scale would turn -0 into another value. */
-INLINE void decode_bytes(decoder *d, __m512i word, const scaling *s, __m512i pair[2]) {
+ * without sign, and the sign bit is added. If scales multiply the elements, a negative zero becomes
+ * +0, because the saturating subtraction of the scale would turn -0 into another value. */
+INLINE void decode_bytes(decoder *d, __m512i word, const scaling *s, bool scales_sums,
+                         __m512i pair[2]) {
     const __m512i order =
         _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
     word = _mm512_shuffle_epi8(word, order);
@@ -115,28 +130,45 @@ INLINE void decode_bytes(decoder *d, __m512i word, const scaling *s, __m512i pai
     __m512i low = _mm512_permutex2var_epi8(d->table[0], word, d->table[1]);
     __m512i high = _mm512_permutex2var_epi8(d->table[2], word, d->table[3]);
     const __m512i sign = _mm512_set1_epi8((char)0x80);
+    if (scales_sums) {
+        high = _mm512_ternarylogic_epi32(high, word, sign, 0xf8);
+        pair[0] = _mm512_unpacklo_epi8(low, high);
+        pair[1] = _mm512_unpackhi_epi8(low, high);
+        return;
+    }
     high = _mm512_mask_add_epi8(high, _mm512_cmpgt_epu8_mask(word, sign), high, sign);
     pair[0] = _mm512_subs_epu16(_mm512_unpacklo_epi8(low, high), s->shift);
     pair[1] = _mm512_subs_epu16(_mm512_unpackhi_epi8(low, high), s->shift);
 }
 
+/* Moves pair i of the codes of a 32-bit word to the low bits of its two 16-bit halves. Multishifts
+ * and dot products share the ports of a Zen 4's multipliers, so pairs 0 and 1 of 4-bit codes are
+ * shifted instead. */
+INLINE __m512i codes_of_pair(const decoder *d, bsmm_weights kind, __m512i word, int i) {
+    const __m512i low_halves =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 0, 1, 4, 5, 4, 5, 8, 9, 8, 9, 12, 13, 12, 13));
+    if (kind == BSMM_SHIFTED4 && i < 2)
+        return _mm512_srlv_epi16(_mm512_shuffle_epi8(word, low_halves), d->halves[i]);
+    return _mm512_multishift_epi64_epi8(d->select[i], word);
+}
+
 INLINE void decode_word(decoder *d, bsmm_weights kind, __m512i word, const scaling *s,
-                        __m512i *pair) {
+                        bool scales_sums, __m512i *pair) {
     if (kind == BSMM_SHIFTED8) {
-        decode_bytes(d, word, s, pair);
+        decode_bytes(d, word, s, scales_sums, pair);
         return;
     }
     const int pairs = PAIRS(kind);
 #    pragma GCC unroll 4
     for (int i = 0; i < pairs; i++) {
-        __m512i codes = _mm512_multishift_epi64_epi8(d->select[i], word);
+        __m512i codes = codes_of_pair(d, kind, word, i);
         if (kind == BSMM_PRODUCTS4)
             pair[i] = product_pair(d, codes, s);
         else if (kind == BSMM_SHIFTED4)
-            pair[i] = _mm512_subs_epu16(_mm512_permutexvar_epi16(codes, d->table[0]), s->shift);
+            pair[i] = _mm512_permutexvar_epi16(codes, d->table[0]);
         else
-            pair[i] = _mm512_subs_epu16(_mm512_permutex2var_epi16(d->table[0], codes, d->table[1]),
-                                        s->shift);
+            pair[i] = _mm512_permutex2var_epi16(d->table[0], codes, d->table[1]);
+        if (kind != BSMM_PRODUCTS4 && !scales_sums) pair[i] = _mm512_subs_epu16(pair[i], s->shift);
     }
 }
 
@@ -190,8 +222,48 @@ INLINE void transpose_group(const bsmm_small_m_span *s, int panels, bsmm_weights
     }
 }
 
+/* The sums of all panels of B and rows of A. If e8m0 scales multiply the sums, those of a panel are
+ * divided by the scale of the current block, so elements are added without their scale. */
+typedef struct sums {
+    __m512 acc[BSMM_SMALL_M_WIDTH];
+    /* the scale by which the sums of each row of B are divided, as its distance from the row's
+     * largest scale in exponents */
+    __m512i unit[PANELS];
+} sums;
+
+/* Converts a panel's sums from the scale of one block to that of the next. The multiplication by a
+ * power of two is exact. All packed values are multiples of 2^-60 (pack_bf16dot.c), so sums are
+ * multiples of 2^-120 with any scale, and far below the largest fp32 value. */
+INLINE void change_unit(sums *to, int panel, int width, __m512i unit) {
+    const __m512i bias = _mm512_set1_epi32(127);
+    __m512i exponent = _mm512_add_epi32(_mm512_sub_epi32(unit, to->unit[panel]), bias);
+    __m512 ratio = _mm512_castsi512_ps(_mm512_slli_epi32(exponent, 23));
+    for (int r = 0; r < width; r++)
+        to->acc[panel * width + r] = _mm512_mul_ps(to->acc[panel * width + r], ratio);
+    to->unit[panel] = unit;
+}
+
+/* Converts all sums to the largest scale of each row, i.e. to the scale of sums in memory. */
+INLINE void restore_unit(const bsmm_small_m_span *s, int width, int panels, bsmm_weights kind,
+                         sums *to) {
+    if (!SCALES_SUMS(kind, width) || s->scales) return;
+    for (int p = 0; p < panels; p++)
+        change_unit(to, p, width, _mm512_setzero_si512());
+}
+
+/* Takes the scales of the next block of a panel. Returns those that multiply the elements. */
+INLINE scaling take_scales(const bsmm_small_m_span *s, const uint8_t *codes, int panel, int width,
+                           bsmm_weights kind, sums *to) {
+    if (s->scales) return no_scaling();
+    codes += panel * s->scale_pitch;
+    if (!SCALES_SUMS(kind, width)) return load_scaling(codes, kind);
+    change_unit(to, panel, width,
+                _mm512_cvtepu8_epi32(_mm_load_si128((const __m128i *)(const void *)codes)));
+    return no_scaling();
+}
+
 INLINE void add_group(const bsmm_small_m_span *s, const group *g, const int32_t *a, int width,
-                      int panels, bsmm_weights kind, decoder *d, __m512 acc[BSMM_SMALL_M_WIDTH]) {
+                      int panels, bsmm_weights kind, decoder *d, sums *to) {
     const int words = WORDS(kind) / BSMM_SMALL_M_GROUP, pairs = PAIRS(kind);
     /* Number of 32-bit words of a row of B that share a scale. */
     const int scaled = kind == BSMM_PRODUCTS4 ? words / 2 : words;
@@ -200,18 +272,19 @@ INLINE void add_group(const bsmm_small_m_span *s, const group *g, const int32_t 
     for (int64_t i = 0; i < count; i++, codes += LANES) {
         scaling scale[PANELS];
         for (int p = 0; p < panels; p++)
-            scale[p] = s->scales ? no_scaling() : load_scaling(codes + p * s->scale_pitch, kind);
+            scale[p] = take_scales(s, codes, p, width, kind, to);
         for (int w = 0; w < scaled; w++) {
 #    pragma GCC unroll 4
             for (int p = 0; p < panels; p++) {
                 __m512i pair[4];
-                decode_word(d, kind, load_word(s, g, p, i * scaled + w, kind), &scale[p], pair);
+                decode_word(d, kind, load_word(s, g, p, i * scaled + w, kind), &scale[p],
+                            SCALES_SUMS(kind, width), pair);
 #    pragma GCC unroll 4
                 for (int q = 0; q < pairs; q++)
 #    pragma GCC unroll 16
                     for (int r = 0; r < width; r++)
-                        acc[p * width + r] =
-                            add_pair(acc[p * width + r], a[q * width + r], pair[q]);
+                        to->acc[p * width + r] =
+                            add_pair(to->acc[p * width + r], a[q * width + r], pair[q]);
             }
             a += pairs * width;
         }
@@ -263,14 +336,16 @@ INLINE uint32_t find_special(const decoder *d, uint8_t special, int panels) {
 INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bsmm_weights kind,
                          bool by_segment) {
     const bsmm_decode_tables *from = s->context;
-    const int panels = width >= 4 ? 1 : 4 / width, step_bytes = WORDS(kind);
+    const int panels = PANELS_OF(kind, width), step_bytes = WORDS(kind);
     const int64_t unit = by_segment ? BSMM_BF16_SEGMENT_UNIT : BSMM_BF16_FOLDED_UNIT;
     const int64_t a_unit = BSMM_BF16_UNIT_BYTES(width, unit);
     const int64_t row_bytes = kind == BSMM_SHIFTED6 ? 24 : step_bytes;
     decoder d;
     set_up(from, kind, &d);
-    __m512 acc[BSMM_SMALL_M_WIDTH];
-    load_part(s, width, panels, acc);
+    sums to;
+    for (int p = 0; p < PANELS; p++)
+        to.unit[p] = _mm512_setzero_si512();
+    load_part(s, width, panels, to.acc);
     int64_t left = s->chunk_steps - s->first; /* steps to the end of the chunk */
     /* Distance in bytes from one step to the next. */
     const int64_t stride = s->compact ? LANES * row_bytes : row_bytes;
@@ -283,35 +358,40 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bsmm_weights kin
         g.ahead = bsmm_small_m_ahead(s, i * stride, s->row_steps * stride);
         if (!s->compact) transpose_group(s, panels, kind, &g);
         const uint8_t *a = s->a + i * BSMM_SMALL_M_STEP / unit * a_unit;
-        add_group(s, &g, (const int32_t *)(const void *)a, width, panels, kind, &d, acc);
+        add_group(s, &g, (const int32_t *)(const void *)a, width, panels, kind, &d, &to);
         left -= g.steps;
+        if (by_segment || left == 0) restore_unit(s, width, panels, kind, &to);
         if (!by_segment && left == 0) {
-            add_chunk(s, width, panels, acc);
+            add_chunk(s, width, panels, to.acc);
             left = s->chunk_steps;
         }
         if (!by_segment) continue;
         add_segment(s, i / BSMM_SMALL_M_GROUP, (const float *)(const void *)(a + width * unit * 2),
-                    width, panels, acc);
+                    width, panels, to.acc);
         for (int q = 0; q < panels * width; q++)
-            acc[q] = _mm512_setzero_ps();
+            to.acc[q] = _mm512_setzero_ps();
     }
+    restore_unit(s, width, panels, kind, &to);
     if (!by_segment && s->ends)
-        add_chunk(s, width, panels, acc);
+        add_chunk(s, width, panels, to.acc);
     else if (!by_segment)
-        store_part(s, width, panels, acc);
+        store_part(s, width, panels, to.acc);
     return kind == BSMM_SHIFTED8 ? find_special(&d, from->special, panels) : 0;
 }
 
 #    include "cpu/small_m/small_m_bf16dot_variants.h"
 
-#    define PANELS_OF_TILES                                                                        \
-        { 4, 2, 1, 1, 1 }
+#    define PANELS_OF_TILES(kind)                                                                  \
+        {                                                                                          \
+            PANELS_OF(kind, 1), PANELS_OF(kind, 2), PANELS_OF(kind, 4), PANELS_OF(kind, 8),        \
+                PANELS_OF(kind, 16)                                                                \
+        }
 
 const bsmm_small_m_bf16_form bsmm_small_m_bf16_dots = {
-    .panels = {[BSMM_SHIFTED4] = PANELS_OF_TILES,
-               [BSMM_PRODUCTS4] = PANELS_OF_TILES,
-               [BSMM_SHIFTED6] = PANELS_OF_TILES,
-               [BSMM_SHIFTED8] = PANELS_OF_TILES},
+    .panels = {[BSMM_SHIFTED4] = PANELS_OF_TILES(BSMM_SHIFTED4),
+               [BSMM_PRODUCTS4] = PANELS_OF_TILES(BSMM_PRODUCTS4),
+               [BSMM_SHIFTED6] = PANELS_OF_TILES(BSMM_SHIFTED6),
+               [BSMM_SHIFTED8] = PANELS_OF_TILES(BSMM_SHIFTED8)},
     .multiply = BSMM_SMALL_M_VARIANTS,
 };
 
