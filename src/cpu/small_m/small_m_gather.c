@@ -11,6 +11,18 @@ static bool lie_in_runs(const uint64_t *columns, int64_t count, int64_t run) {
     return true;
 }
 
+/* Returns true if tiles of scales are single columns, as in compact weights. The scales of a tile's
+ * rows are then adjacent, and columns have a constant pitch. */
+static bool has_column_tiles(const bsmm_operand *o) {
+    return o->m.scale_layout == BSMM_LAYOUT_TILE_CONTIGUOUS && o->map.tile_cols == 1;
+}
+
+/* Returns the part of the offset of a scale that depends on its column. */
+static uint64_t column_at(const bsmm_operand *o, int64_t column) {
+    if (has_column_tiles(o)) return (uint64_t)column * o->map.tile_col_step;
+    return bsmm_scale_map_at(&o->map, 0, column);
+}
+
 int64_t bsmm_small_m_find_columns(const bsmm_product *p, int64_t scale_unit, int64_t units,
                                   uint64_t *columns) {
     const bsmm_operand *b = &p->b;
@@ -18,7 +30,7 @@ int64_t bsmm_small_m_find_columns(const bsmm_product *p, int64_t scale_unit, int
     int64_t before = -1;
     for (int64_t i = 0; i < units; i++) {
         int64_t block = bsmm_min_i64(i * scale_unit / b->m.format.block_cols, last);
-        columns[i] = block == before ? columns[i - 1] : bsmm_scale_map_at(&b->map, 0, block);
+        columns[i] = block == before ? columns[i - 1] : column_at(b, block);
         before = block;
     }
     return lie_in_runs(columns, count, 16) ? 16 : lie_in_runs(columns, count, 4) ? 4 : 1;
@@ -89,6 +101,8 @@ static void find_rows(const bsmm_small_m_scales *s, uint64_t rows[LANES]) {
             rows[lane] = rows[lane - 1];
         else if (b->map.digit_count == 0 && block == 1)
             rows[lane] = (uint64_t)row * b->map.tile_row_step;
+        else if (lane > 0 && block == 1 && has_column_tiles(b) && row % b->map.tile_rows != 0)
+            rows[lane] = rows[lane - 1] + 1;
         else
             rows[lane] = bsmm_scale_map_at(&b->map, row / block, 0);
     }
