@@ -46,6 +46,7 @@ OWN = {
     r"src/(cuda/host|gpu)/re(code|layout)": "(emulated|sim_ptx)_test_gpu_recode_device$",
     r"src/amdgpu/host/(mfma|hip_)": "test_(matmul|gpu_packed|ranges)_gfx9",
     r"src/amdgpu/host/recode": "test_gpu_recode_device_gfx9",
+    r"src/quantize/.*_avx": "test_quantize_fast$",
     r"cli/": "test_cli$",
     r"cli/(bench|cmd_bench)": "test_bench(_plot)?$",
 }
