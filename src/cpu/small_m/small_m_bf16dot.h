@@ -49,8 +49,8 @@ void bsmm_decode_tables_for_fmas(const bsmm_product *p, void *to);
  * scales of a panel (16 rows of B). */
 bool bsmm_small_m_bf16_prepare(const bsmm_small_m_scales *s);
 
-/* A tile of A has 1, 2, 4, 8 or 16 rows. */
-enum { BSMM_BF16_TILES = 5 };
+/* A tile of A has 1, 2, 4, 6, 8, 12 or 16 rows. */
+enum { BSMM_BF16_TILES = 7 };
 
 /* A set of multiply loops: either the loops with dot products or the loops with FMAs. In the array
  * `multiply`, the index of size 2 is 1 if sums are scaled after each 128 elements of K. */

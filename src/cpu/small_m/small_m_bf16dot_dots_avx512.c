@@ -33,7 +33,7 @@ enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS };
 /* The number of panels of B that are multiplied side by side. Eight sums hide the latency of dot
  * products. With e4m3 scales four are faster. */
 #    define PANELS_OF(kind, width)                                                                 \
-        ((width) == 1 ? 4 : (width) >= 8 ? 1 : ((kind) == BSMM_PRODUCTS4 ? 4 : 8) / (width))
+        ((width) == 1 ? 4 : (width) > 4 ? 1 : ((kind) == BSMM_PRODUCTS4 ? 4 : 8) / (width))
 
 /* True if e8m0 scales multiply the sums instead of the elements. */
 #    define SCALES_SUMS(kind, width) ((kind) != BSMM_PRODUCTS4 && (width) < 16)
@@ -383,8 +383,8 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bsmm_weights kin
 
 #    define PANELS_OF_TILES(kind)                                                                  \
         {                                                                                          \
-            PANELS_OF(kind, 1), PANELS_OF(kind, 2), PANELS_OF(kind, 4), PANELS_OF(kind, 8),        \
-                PANELS_OF(kind, 16)                                                                \
+            PANELS_OF(kind, 1), PANELS_OF(kind, 2), PANELS_OF(kind, 4), PANELS_OF(kind, 6),        \
+                PANELS_OF(kind, 8), PANELS_OF(kind, 12), PANELS_OF(kind, 16)                       \
         }
 
 const bsmm_small_m_bf16_form bsmm_small_m_bf16_dots = {

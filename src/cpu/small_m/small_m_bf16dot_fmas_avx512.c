@@ -383,8 +383,8 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bsmm_weights kin
 
 #    define PANELS_OF_TILES(kind)                                                                  \
         {                                                                                          \
-            PANELS_OF(kind, 1), PANELS_OF(kind, 2), PANELS_OF(kind, 4), PANELS_OF(kind, 8),        \
-                PANELS_OF(kind, 16)                                                                \
+            PANELS_OF(kind, 1), PANELS_OF(kind, 2), PANELS_OF(kind, 4), PANELS_OF(kind, 6),        \
+                PANELS_OF(kind, 8), PANELS_OF(kind, 12), PANELS_OF(kind, 16)                       \
         }
 
 const bsmm_small_m_bf16_form bsmm_small_m_bf16_fmas = {

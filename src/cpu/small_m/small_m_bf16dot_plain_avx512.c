@@ -150,13 +150,16 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bool by_fma) {
 VARIANT(1)
 VARIANT(2)
 VARIANT(4)
+VARIANT(6)
 VARIANT(8)
+VARIANT(12)
 VARIANT(16)
 
 const bsmm_small_m_bf16_plain_form bsmm_small_m_bf16_plain = {
-    .panels = {PANELS_OF(1), PANELS_OF(2), PANELS_OF(4), PANELS_OF(8), PANELS_OF(16)},
-    .multiply = {{dots_1, dots_2, dots_4, dots_8, dots_16},
-                 {fmas_1, fmas_2, fmas_4, fmas_8, fmas_16}},
+    .panels = {PANELS_OF(1), PANELS_OF(2), PANELS_OF(4), PANELS_OF(6), PANELS_OF(8), PANELS_OF(12),
+               PANELS_OF(16)},
+    .multiply = {{dots_1, dots_2, dots_4, dots_6, dots_8, dots_12, dots_16},
+                 {fmas_1, fmas_2, fmas_4, fmas_6, fmas_8, fmas_12, fmas_16}},
 };
 
 #else

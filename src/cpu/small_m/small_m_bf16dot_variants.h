@@ -13,12 +13,15 @@
     VARIANT(1, kind, segments)                                                                     \
     VARIANT(2, kind, segments)                                                                     \
     VARIANT(4, kind, segments)                                                                     \
+    VARIANT(6, kind, segments)                                                                     \
     VARIANT(8, kind, segments)                                                                     \
+    VARIANT(12, kind, segments)                                                                    \
     VARIANT(16, kind, segments)
 #define ROW(kind, segments)                                                                        \
     {                                                                                              \
         multiply_##kind##_##segments##_1, multiply_##kind##_##segments##_2,                        \
-            multiply_##kind##_##segments##_4, multiply_##kind##_##segments##_8,                    \
+            multiply_##kind##_##segments##_4, multiply_##kind##_##segments##_6,                    \
+            multiply_##kind##_##segments##_8, multiply_##kind##_##segments##_12,                   \
             multiply_##kind##_##segments##_16                                                      \
     }
 #define KIND(kind)                                                                                 \
