@@ -58,8 +58,7 @@ static void read_option(const char *word, options *o) {
                  rows[i].name, value);
 }
 
-/* Prints the tokens of each text of standard input as a line of numbers. A zero byte ends a text.
- */
+/* Prints the tokens of each text of standard input, which ends with NUL, as a line of numbers. */
 static void tokenize(const llm_tokenizer *t) {
     char *text = NULL;
     size_t room = 0;

@@ -55,7 +55,9 @@ static void read_matrix(const bsmm_file *file, const char *name, int64_t rows, i
                  (long long)m.cols, (long long)rows, (long long)cols);
     const bool mapped = m.data != NULL;
     if (!mapped) {
+        const float *global = m.global_scale;
         m = llm_matrix_create(m.format, rows, cols);
+        if (m.global_scale) *m.global_scale = global ? *global : 1;
         llm_check(bsmm_weight_unpack(file, index, 0, &m), name);
     }
     bsmm_matrix to = {sizeof to, .rows = rows, .cols = cols, .data = values};

@@ -36,8 +36,7 @@ static void fill_kinds(void) {
         }
 }
 
-/* Describes one character of a text. A byte that is not valid UTF-8 is a character of kind OTHER.
- */
+/* Describes a character of a text. A byte that is not valid UTF-8 is a character of kind OTHER. */
 typedef struct character {
     int kind; /* This is END after the end of the text. */
     size_t bytes;
