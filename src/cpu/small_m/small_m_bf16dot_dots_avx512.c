@@ -1,12 +1,12 @@
 /* Multiplies few rows of A by weights that are read as they are stored, with the instruction
  * vdpbf16ps (the dot product of pairs of bf16).
  *
- * Tables decode elements to bf16. An e8m0 scale multiplies the sums after each 32 elements of K, if
- * A has fewer than 16 rows. With 16 rows that would take longer, so the scale lowers the exponent
- * of the elements by its distance from the row's largest scale. A saturating subtraction does that,
- * so zeros stay zero. Both ways give the same bits (change_unit has the reason). For e4m3 scales
- * and e2m1 elements, the mantissa of a product is that of the scale, multiplied by 1 or by 1.5.
- * Both mantissas are computed once per scale; an element then selects one of them and lowers its
+ * Tables decode elements to bf16. An e8m0 scale multiplies the sums after each 32 elements of K.
+ * With 6-bit elements and 16 rows of A that takes longer, so there the scale lowers the exponent of
+ * the elements by its distance from the row's largest scale. A saturating subtraction does that, so
+ * zeros stay zero. Both ways give the same bits (change_unit has the reason). For e4m3 scales and
+ * e2m1 elements, the mantissa of a product is that of the scale, multiplied by 1 or by 1.5. Both
+ * mantissas are computed once per scale; an element then selects one of them and lowers its
  * exponent.
  *
  * A dot product has a latency of six cycles, and each one must wait for the one before on the same
@@ -36,7 +36,8 @@ enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS };
         ((width) == 1 ? 4 : (width) > 4 ? 1 : ((kind) == BSMM_PRODUCTS4 ? 4 : 8) / (width))
 
 /* True if e8m0 scales multiply the sums instead of the elements. */
-#    define SCALES_SUMS(kind, width) ((kind) != BSMM_PRODUCTS4 && (width) < 16)
+#    define SCALES_SUMS(kind, width)                                                               \
+        ((kind) != BSMM_PRODUCTS4 && ((kind) != BSMM_SHIFTED6 || (width) < 16))
 
 typedef struct decoder {
     __m512i table[4];
@@ -119,26 +120,17 @@ INLINE __m512i product_pair(const decoder *d, __m512i codes, const scaling *s) {
 }
 
 /* Decodes 8-bit codes. Tables of 128 entries give the low and high bytes of bf16 for the code
- * without sign, and the sign bit is added. If scales multiply the elements, a negative zero becomes
- * +0, because the saturating subtraction of the scale would turn -0 into another value. */
-INLINE void decode_bytes(decoder *d, __m512i word, const scaling *s, bool scales_sums,
-                         __m512i pair[2]) {
+ * without sign, and the sign bit is added. */
+INLINE void decode_bytes(decoder *d, __m512i word, __m512i pair[2]) {
     const __m512i order =
         _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
     word = _mm512_shuffle_epi8(word, order);
     d->largest = _mm512_max_epu8(d->largest, _mm512_and_si512(word, _mm512_set1_epi8(0x7f)));
     __m512i low = _mm512_permutex2var_epi8(d->table[0], word, d->table[1]);
     __m512i high = _mm512_permutex2var_epi8(d->table[2], word, d->table[3]);
-    const __m512i sign = _mm512_set1_epi8((char)0x80);
-    if (scales_sums) {
-        high = _mm512_ternarylogic_epi32(high, word, sign, 0xf8);
-        pair[0] = _mm512_unpacklo_epi8(low, high);
-        pair[1] = _mm512_unpackhi_epi8(low, high);
-        return;
-    }
-    high = _mm512_mask_add_epi8(high, _mm512_cmpgt_epu8_mask(word, sign), high, sign);
-    pair[0] = _mm512_subs_epu16(_mm512_unpacklo_epi8(low, high), s->shift);
-    pair[1] = _mm512_subs_epu16(_mm512_unpackhi_epi8(low, high), s->shift);
+    high = _mm512_ternarylogic_epi32(high, word, _mm512_set1_epi8((char)0x80), 0xf8);
+    pair[0] = _mm512_unpacklo_epi8(low, high);
+    pair[1] = _mm512_unpackhi_epi8(low, high);
 }
 
 /* Moves pair i of the codes of a 32-bit word to the low bits of its two 16-bit halves. Multishifts
@@ -155,7 +147,7 @@ INLINE __m512i codes_of_pair(const decoder *d, bsmm_weights kind, __m512i word, 
 INLINE void decode_word(decoder *d, bsmm_weights kind, __m512i word, const scaling *s,
                         bool scales_sums, __m512i *pair) {
     if (kind == BSMM_SHIFTED8) {
-        decode_bytes(d, word, s, scales_sums, pair);
+        decode_bytes(d, word, pair);
         return;
     }
     const int pairs = PAIRS(kind);
