@@ -1,6 +1,8 @@
 """Tests the cost of a call besides the library's work, and the plans that matmul keeps between
 calls."""
+import ast
 import gc
+import pathlib
 import sys
 import weakref
 
@@ -133,3 +135,18 @@ def test_a_tuple_describes_a_format_only_whole():
     for wrong in ((1,), (1, 2, 3, 4, 5), ()):
         with pytest.raises(TypeError, match="must have one item for each field"):
             bsmm._bsmm.format_name(wrong)
+
+
+def test_the_stub_names_what_the_module_has():
+    """_bsmm.pyi is written by hand, and mypy believes it."""
+    stub = ast.parse((pathlib.Path(bsmm.__file__).parent / "_bsmm.pyi").read_text())
+    names = {node.name for node in stub.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    names |= {node.target.id for node in stub.body if isinstance(node, ast.AnnAssign)}
+    assert names == {name for name in dir(bsmm._bsmm) if not name.startswith("_")}
+
+
+def test_public_names_have_docstrings():
+    for name in sorted(vars(bsmm)):
+        found = getattr(bsmm, name)
+        if not name.startswith("_") and callable(found):
+            assert found.__doc__, name

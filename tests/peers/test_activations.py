@@ -1,10 +1,12 @@
 """transformers with compressed-tensors quantizes the input of a layer by a calibrated scale of a folder that bsmm wrote.
 The result of the layer equals the product of the input that bsmm quantized, within the rounding of sums in f32. The
-scheme is fp8_tensor, because compressed-tensors decodes 4-bit weights to bf16 and then quantizes inputs in bf16."""
+scheme of the first test is fp8_tensor. compressed-tensors decodes the 4-bit weights of nvfp4 to bf16 and then quantizes
+inputs in bf16, so the second test allows for these roundings."""
 import json
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from transformers import AutoModelForCausalLM
 
 LAYER = "model.layers.0.self_attn.k_proj"  # No quantized layer is before it, so its input is that of the plain model.
@@ -44,3 +46,63 @@ def test_activations(bsmm, folder, tmp_path, words):
     ours = np.load(tmp_path / "d.npy").astype(np.float64)
     assert (np.abs(ours - theirs) <= limit).all(), np.abs((ours - theirs) / limit).max()
     assert (np.abs(x.astype(np.float64) @ w.T - theirs) > limit).any(), "the input was not quantized"
+
+
+def run_linear(folder, words):
+    """Runs a model in bf16. Returns for each linear layer its input, the input and the weight of the product inside
+    the layer, and the result."""
+    model, seen, names, linear = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16), {}, [], F.linear
+
+    def begin(name, x):
+        names.append(name)
+        seen[name] = [x.clone()]
+
+    def product(x, weight, bias=None):
+        result = linear(x, weight, bias)
+        seen[names[-1]] += [x.clone(), weight.clone(), result.clone()]
+        return result
+
+    for name, module in model.named_modules():
+        if isinstance(module, torch.nn.Linear):
+            module.register_forward_pre_hook(
+                lambda _, inputs, name=name: begin(name, inputs[0]))
+    F.linear = product
+    try:
+        with torch.no_grad():
+            model(words)
+    finally:
+        F.linear = linear
+    return {name: [part.float().reshape(-1, part.shape[-1]).numpy() for part in parts] for name, parts in seen.items()}
+
+
+def test_nvfp4(bsmm, folder, tmp_path, words):
+    """compressed-tensors computes the scales and the codes of a bf16 input in bf16. Most values are therefore those of
+    bsmm, rounded to bf16. The others are next to a boundary between two codes or two scales. The result of the layer is
+    the product of its quantized input and the weights of bsmm, within the rounding of both factors and of the result to
+    bf16."""
+    amax = {name: float(np.abs(parts[0]).max()) for name, parts in run_linear(folder, words).items() if name != "lm_head"}
+    (tmp_path / "amax.json").write_text(json.dumps(amax))
+    quantized = tmp_path / "quantized"
+    bsmm("quantize", folder, "-o", quantized, "--family", "compressed-tensors", "--format", "nvfp4",
+         "--input-scales", tmp_path / "amax.json")
+    x, inside, _, theirs = run_linear(quantized, words)[LAYER]
+    assert float(np.abs(x).max()) == amax[LAYER], "the global scale of the input is not that of x alone"
+    np.save(tmp_path / "x.npy", x)
+    bsmm("quantize", tmp_path / "x.npy", "-o", tmp_path / "x.safetensors", "--format", "nvfp4",
+         "--recipe", "compressed-tensors", "--family", "compressed-tensors")
+    bsmm("dequantize", tmp_path / "x.safetensors", "-o", tmp_path / "xq.npy", "--dtype", "f32")
+    ours = np.load(tmp_path / "xq.npy")
+    equal = torch.from_numpy(ours).bfloat16().float().numpy() == inside
+    assert equal.mean() > 0.95, equal.mean()
+    largest = np.repeat(np.abs(x).reshape(len(x), -1, 16).max(2), 16, 1)
+    assert (np.abs(ours - inside) <= largest * (2 / 6) * 1.1).all(), "a value differs by more than a step between codes"
+    assert (x != inside).mean() > 0.5, "the input was not quantized"
+    np.save(tmp_path / "inside.npy", inside)
+    bsmm("matmul", tmp_path / "inside.npy", f"{quantized}/model.safetensors:{LAYER}.weight", "-o", tmp_path / "d.npy",
+         "--check")
+    bsmm("dequantize", quantized, "-o", tmp_path / "plain", "--dtype", "f32")
+    model = AutoModelForCausalLM.from_pretrained(tmp_path / "plain", dtype=torch.float64)
+    w = model.get_submodule(LAYER).weight.detach().numpy()
+    limit = 2.0**-8 * (np.abs(inside.astype(np.float64)) @ np.abs(w).T) + 2.0**-8 * np.abs(theirs)
+    difference = np.abs(np.load(tmp_path / "d.npy").astype(np.float64) - theirs)
+    assert (difference <= limit).all(), (difference / limit).max()
