@@ -73,17 +73,20 @@ static void test_choice_by_features(void **state) {
 static void test_choice_by_rows(void **state) {
     (void)state;
     static const struct {
-        const char *a, *decode, *engine;
-    } kinds[] = {{"mxfp4", "cpu_avx2_int8dot_small_m", "cpu_avx2_int8dot"},
-                 {"bf16", "cpu_avx2_f32_small_m", "cpu_avx2_f32"}};
+        const char *a, *b, *decode, *engine;
+        int64_t most;
+    } kinds[] = {{"mxfp4", "mxfp4", "cpu_avx2_int8dot_small_m", "cpu_avx2_int8dot", 32},
+                 {"mxfp4", "mxfp6_e2m3", "cpu_avx2_int8dot_small_m", "cpu_avx2_int8dot", 16},
+                 {"bf16", "mxfp4", "cpu_avx2_f32_small_m", "cpu_avx2_f32", 48}};
     if (AVX2 & ~bsmm_cpu_features()) skip();
     rng r = {13};
     bsmm_cpu_mask_features(AVX2);
     for (size_t i = 0; i < BSMM_COUNT(kinds); i++)
-        for (int64_t rows = 48; rows <= 49; rows++) {
+        for (int64_t rows = kinds[i].most; rows <= kinds[i].most + 1; rows++) {
             product p;
-            product_make(&p, kinds[i].a, "mxfp4", rows, 50, 96, FILL_ORDINARY, &r);
-            assert_string_equal(chosen(&p.desc), rows == 48 ? kinds[i].decode : kinds[i].engine);
+            product_make(&p, kinds[i].a, kinds[i].b, rows, 50, 96, FILL_ORDINARY, &r);
+            assert_string_equal(chosen(&p.desc),
+                                rows == kinds[i].most ? kinds[i].decode : kinds[i].engine);
             p.desc.b_packed = 1;
             assert_string_equal(chosen(&p.desc), kinds[i].engine);
             product_free(&p);

@@ -149,8 +149,9 @@ static void test_decoding_layouts(void **state) {
 static const char *const integers[] = {"e2m1", "e2m3", "mxfp4", "mxfp6_e2m3", "nvfp4"};
 
 /* Tests numbers of rows of A from 1 to 21, because the kernel has a separate loop for tiles of 1,
- * 2, 3 and 4 rows. The values of K make a row of B shorter or longer than one cache line. K of 32
- * to 96 are fewer steps (32 elements of K) than a kernel usually multiplies together. */
+ * 2, 3 and 4 rows. With 6-bit weights the kernel takes at most 16 rows. The values of K make a row
+ * of B shorter or longer than one cache line. K of 32 to 96 are fewer steps (32 elements of K) than
+ * a kernel usually multiplies together. */
 static void test_int8_decoding_agrees(void **state) {
     (void)state;
     static const struct {
@@ -165,8 +166,10 @@ static void test_int8_decoding_agrees(void **state) {
             for (size_t s = (i + how) % 4; s < BSMM_COUNT(sizes); s += 4) {
                 if (!test_takes_next()) continue;
                 product p;
-                product_make(&p, integers[i / 5], integers[i % 5], sizes[s].m, DECODED_N,
-                             sizes[s].k, how, &r);
+                bool is_six = strstr(integers[i % 5], "e2m3") != NULL;
+                int64_t m = is_six && sizes[s].m > 16 ? 16 : sizes[s].m;
+                product_make(&p, integers[i / 5], integers[i % 5], m, DECODED_N, sizes[s].k, how,
+                             &r);
                 check_int8_decoding(&p);
                 product_free(&p);
             }

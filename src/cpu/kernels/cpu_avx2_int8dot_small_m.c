@@ -8,10 +8,11 @@
 #include "cpu/small_m/small_m_int8dot_avx2.h"
 #include "cpu/small_m/small_m_kernel.h"
 
-/* The largest number of rows of A. With more rows, it is faster to pack B in each run and to use
+/* The largest numbers of rows of A. With more rows, it is faster to pack B in each run and to use
  * cpu_avx2_int8dot (docs/notes/cpu-avx2.md). If B is packed in advance, cpu_avx2_int8dot is faster
  * from 4 rows on. */
-static const bsmm_small_m_limit most_rows = {.stored = 48, .compact = 48};
+static const bsmm_small_m_limit most_rows_of_fours = {.stored = 32, .compact = 32},
+                                most_rows_of_sixes = {.stored = 16, .compact = 16};
 
 #if defined(__x86_64__)
 
@@ -116,7 +117,10 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     if (!(bsmm_cpu_features() & BSMM_CPU_AVX2)) return "the processor has no AVX2";
     const char *reason = bsmm_small_m_int8_refuse(p, why, size);
-    return reason ? reason : take_small_m(p, &most_rows, state, why, size);
+    if (reason) return reason;
+    const bsmm_small_m_limit *most =
+        bsmm_small_m_int8_has_fours(p) ? &most_rows_of_fours : &most_rows_of_sixes;
+    return take_small_m(p, most, state, why, size);
 }
 
 const bsmm_kernel bsmm_kernel_cpu_avx2_int8dot_small_m = {
