@@ -6,7 +6,7 @@
 /* If a part (one of the plain products into which a product is divided) has more than MOST_FEW_ROWS
  * rows of A, the kernel for few rows is not tried, and the plan's kernel runs the part. The same
  * holds if the kernel for few rows refuses a part. */
-enum { MOST_FEW_ROWS = 64 };
+enum { MOST_FEW_ROWS = 96 };
 
 typedef struct kernel_state {
     _Alignas(BSMM_STATE_ALIGNMENT) uint8_t bytes[BSMM_STATE_BYTES];

@@ -20,6 +20,21 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
 
 BSMM_CHECK_STATE(bsmm_small_m);
 
+/* Fills the kernel's state. The width of the tiles depends on the number of rows of A, so fewer
+ * rows can need a larger workspace. A kernel must not need more for fewer rows (core/kernel.h), so
+ * the state's workspace is the largest one of all numbers of rows up to that of A. */
+static inline void make_small_m(const bsmm_product *p, bsmm_small_m *state) {
+    bsmm_product fewer = *p;
+    uint64_t most = 0;
+    for (int64_t rows = p->a.m.rows ? 1 : 0; rows <= p->a.m.rows; rows++) {
+        fewer.a.m.rows = fewer.d.m.rows = rows;
+        const bsmm_small_m_engine d = engine_of(&fewer);
+        bsmm_small_m_make(&d, &fewer, state);
+        if (state->workspace_bytes > most) most = state->workspace_bytes;
+    }
+    state->workspace_bytes = most;
+}
+
 /* Does the last part of the work of a kernel's function `refuse`: it checks the product's shape. If
  * the kernel supports the shape, it fills the kernel's state and returns NULL, else it returns the
  * reason. */
@@ -27,8 +42,7 @@ static inline const char *take_small_m(const bsmm_product *p, const bsmm_small_m
                                        void *state, char *why, size_t size) {
     const char *reason = bsmm_small_m_refuse(p, most, why, size);
     if (reason) return reason;
-    bsmm_small_m_engine d = engine_of(p);
-    bsmm_small_m_make(&d, p, state);
+    make_small_m(p, state);
     return NULL;
 }
 
