@@ -292,14 +292,13 @@ static void tiles(void **state) {
     unsetenv("BSMM_TEST_TILE");
 }
 
-static void few_rows(void **state) {
-    (void)state;
+static void multiply_few_rows(const char *name) {
     static const char *const left[] = {"bf16", "fp8_group128", "fp8_row"},
                              *const weights[] = {"mxfp4",      "nvfp4",       "mxfp6_e2m3",
                                                  "mxfp6_e3m2", "mxfp8",       "fp8_block128",
                                                  "fp8_row",    "fp8_group128"};
     static const int64_t rows[] = {3, 12, 24, 50};
-    run_on("sim:sm_90a");
+    run_on(name);
     for (size_t a = 0; a < BSMM_COUNT(left); a++)
         for (size_t b = 0; b < BSMM_COUNT(weights); b++)
             for (size_t m = 0; m < BSMM_COUNT(rows); m++) {
@@ -308,6 +307,12 @@ static void few_rows(void **state) {
                 multiply("cuda_sm90a_fp8_small_m", left[a], weights[b], rows[m], 0,
                          BSMM_COMPUTE_EXACT, PLAIN);
             }
+}
+
+static void few_rows(void **state) {
+    (void)state;
+    multiply_few_rows("sim:sm_90a");
+    multiply_few_rows("sim:sm_100");
 }
 
 static void conversions(void **state) {

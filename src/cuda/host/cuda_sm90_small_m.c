@@ -15,7 +15,13 @@
 
 enum { WALKERS_4BIT = 2 };
 
-/* Describes a format of B and the kernels for it. functions[i][j] is the kernel for up to 8, 16, 32
+/* Lists the generations of GPUs that have kernels. Those for Hopper use wgmma for more than 16
+ * columns. Blackwell has no wgmma, so its kernels use mma.sync. The registers of a thread then
+ * suffice for at most 32 columns, or 16 of 4-bit weights with fp32 scales. */
+enum { HOPPER, BLACKWELL, GENERATIONS };
+
+/* Describes a format of B and the kernels for it. functions[g][i][j] is the kernel for generation g
+ * of GPUs (HOPPER or BLACKWELL) for up to 8, 16, 32
  * or 64 columns (j = 0 to 3), where a column is one row of A or one bf16 part of a row. With i = 0,
  * A has no fp32 scales. With i = 1, A or B has fp32 scales that change along K. With i = 2, A has
  * one fp32 scale per row. If a kernel would need more registers than a thread has, the kernel does
@@ -28,41 +34,63 @@ typedef struct weights {
     uint32_t step_scales; /* bytes of B's scales per row and step of 128 elements along K */
     /* true if shared memory holds one fp32 scale per row of B, false if it holds one per 16 rows */
     bool by_row;
-    bsmm_cuda_function functions[3][4];
+    bsmm_cuda_function functions[GENERATIONS][3][4];
 } weights;
 
 /* clang-format off */
-#define FUNCTION(module, name) {"sm90a/" module, "small_m_" name, BSMM_SMALL_M_MOST_SHARED}
-#define FUNCTIONS_TO_32(module, name) \
-    FUNCTION(module, name "_1"), FUNCTION(module, name "_2"), FUNCTION(module, name "_4")
-#define FUNCTIONS_OF(module, name) \
-    {FUNCTIONS_TO_32(module, name), FUNCTION("small_m_64", name "_8")}
-#define FUNCTIONS(name) FUNCTIONS_OF("small_m", name)
-#define FUNCTIONS6(name) FUNCTIONS_OF("small_m_6bit", name)
+#define FUNCTION(folder, module, name) \
+    {folder module, "small_m_" name, BSMM_SMALL_M_MOST_SHARED}
+#define FUNCTIONS_TO_32(folder, module, name) \
+    FUNCTION(folder, module, name "_1"), FUNCTION(folder, module, name "_2"), \
+    FUNCTION(folder, module, name "_4")
+#define HOPPER_64(module, name) \
+    {FUNCTIONS_TO_32("sm90a/", module, name), FUNCTION("sm90a/", "small_m_64", name "_8")}
+#define HOPPER_32(module, name) {FUNCTIONS_TO_32("sm90a/", module, name)}
+#define BLACKWELL_32(module, name) {FUNCTIONS_TO_32("sm100f/", module, name)}
+#define BLACKWELL_16(module, name) \
+    {FUNCTION("sm100f/", module, name "_1"), FUNCTION("sm100f/", module, name "_2")}
+#define FOUR_BITS(name) \
+    {[HOPPER] = {HOPPER_64("small_m", name), HOPPER_32("small_m", name "_grouped"), \
+                 HOPPER_64("small_m", name "_scaled")}, \
+     [BLACKWELL] = {BLACKWELL_32("small_m", name), BLACKWELL_16("small_m", name "_grouped"), \
+                    BLACKWELL_32("small_m", name "_scaled")}}
+#define MORE_BITS(module, name) \
+    {[HOPPER] = {HOPPER_64(module, name), HOPPER_64(module, name "_grouped"), \
+                 HOPPER_64(module, name "_scaled")}, \
+     [BLACKWELL] = {BLACKWELL_32(module, name), BLACKWELL_32(module, name "_grouped"), \
+                    BLACKWELL_32(module, name "_scaled")}}
+#define FLOAT_SCALES(name) \
+    {[HOPPER] = {HOPPER_64("small_m", name), HOPPER_64("small_m", name)}, \
+     [BLACKWELL] = {BLACKWELL_32("small_m", name), BLACKWELL_32("small_m", name)}}
 
 static const weights all_weights[] = {
     {.format = {BSMM_ELEM_E2M1, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
-     .functions = {FUNCTIONS("mxfp4"), {FUNCTIONS_TO_32("small_m", "mxfp4_grouped")},
-                   FUNCTIONS("mxfp4_scaled")}},
+     .functions = FOUR_BITS("mxfp4")},
     {.format = {BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16}, .step_scales = 8,
-     .functions = {FUNCTIONS("nvfp4"), {FUNCTIONS_TO_32("small_m", "nvfp4_grouped")},
-                   FUNCTIONS("nvfp4_scaled")}},
+     .functions = FOUR_BITS("nvfp4")},
     {.format = {BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
-     .functions = {FUNCTIONS("mxfp8"), FUNCTIONS("mxfp8_grouped"), FUNCTIONS("mxfp8_scaled")}},
+     .functions = MORE_BITS("small_m", "mxfp8")},
     {.format = {BSMM_ELEM_E2M3, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
-     .functions = {FUNCTIONS6("mxfp6_e2m3"), FUNCTIONS6("mxfp6_e2m3_grouped"),
-                   FUNCTIONS6("mxfp6_e2m3_scaled")}},
+     .functions = MORE_BITS("small_m_6bit", "mxfp6_e2m3")},
     {.format = {BSMM_ELEM_E3M2, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
-     .functions = {FUNCTIONS6("mxfp6_e3m2"), FUNCTIONS6("mxfp6_e3m2_grouped"),
-                   FUNCTIONS6("mxfp6_e3m2_scaled")}},
+     .functions = MORE_BITS("small_m_6bit", "mxfp6_e3m2")},
     {.format = {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 128, 128}, .step_scales = 4,
-     .functions = {FUNCTIONS("fp8_grouped"), FUNCTIONS("fp8_grouped")}},
+     .functions = FLOAT_SCALES("fp8_grouped")},
     {.format = {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 128}, .step_scales = 4, .by_row = true,
-     .functions = {FUNCTIONS("fp8_rows_grouped"), FUNCTIONS("fp8_rows_grouped")}},
+     .functions = FLOAT_SCALES("fp8_rows_grouped")},
 };
 /* clang-format on */
 
-static const bsmm_cuda_function prepare_a = {"sm90a/small_m", "small_m_prepare", 0};
+static const bsmm_cuda_function prepare_a[GENERATIONS] = {
+    [HOPPER] = {"sm90a/small_m", "small_m_prepare", 0},
+    [BLACKWELL] = {"sm100f/small_m", "small_m_prepare", 0}};
+
+/* Returns the generation whose kernels the device runs. A device of another generation has no image
+ * of the kernels for HOPPER, which is the reason that bsmm_cuda_refuse then returns. */
+static int generation_of(const bsmm_product *p) {
+    const bsmm_cuda_device *device = p->device;
+    return device->capability / 10 == 10 ? BLACKWELL : HOPPER;
+}
 
 static bool is_weights(const weights *w, const bsmm_operand *b) {
     const bsmm_format *f = &b->m.format;
@@ -254,8 +282,9 @@ BSMM_CHECK_STATE(made);
 /* Returns the four kernels for this kind of scales, for up to 8, 16, 32 and 64 columns. A column is
  * one row of A or one bf16 part of a row. */
 static const bsmm_cuda_function *find_kernels(const bsmm_product *p, const weights *w) {
-    if (is_grouped(p)) return w->functions[1];
-    return w->functions[bsmm_small_m_has_row_floats(&p->a) ? 2 : 0];
+    const bsmm_cuda_function(*functions)[4] = w->functions[generation_of(p)];
+    if (is_grouped(p)) return functions[1];
+    return functions[bsmm_small_m_has_row_floats(&p->a) ? 2 : 0];
 }
 
 /* Returns the largest number of columns of A for which this kernel is used. With more columns,
@@ -265,9 +294,12 @@ static const bsmm_cuda_function *find_kernels(const bsmm_product *p, const weigh
 static uint32_t most_columns(const bsmm_product *p, const weights *w) {
     const uint32_t elem = p->a.m.format.elem;
     const bool fp8 = bsmm_cuda_is_fp8(elem) && bsmm_cuda_has_groups(&p->a);
-    if ((fp8 && bsmm_cuda_has_groups(&p->b)) || bsmm_elem_row(elem)->bits < 8)
-        return BSMM_SMALL_M_COLUMNS;
-    return find_kernels(p, w)[3].name ? BSMM_SMALL_M_MOST_COLUMNS : BSMM_SMALL_M_COLUMNS;
+    const bool few = (fp8 && bsmm_cuda_has_groups(&p->b)) || bsmm_elem_row(elem)->bits < 8;
+    const bsmm_cuda_function *kernels = find_kernels(p, w);
+    uint32_t i = few ? 2 : 3;
+    while (i > 0 && !kernels[i].name)
+        i--;
+    return 8u << i;
 }
 
 static const char *refuse_rows(const bsmm_product *p, const weights *w, char *why, size_t size) {
@@ -330,7 +362,8 @@ static void measure(const bsmm_product *p, made *m) {
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     made *m = state;
     const weights *w = find_weights(&p->b);
-    const char *reason = bsmm_cuda_refuse(p, &(w ? w : all_weights)->functions[0][0], why, size);
+    const char *reason =
+        bsmm_cuda_refuse(p, &(w ? w : all_weights)->functions[generation_of(p)][0][0], why, size);
     if (!reason) reason = refuse_a(&p->a);
     if (!reason) reason = refuse_b(&p->b, w, why, size);
     if (!reason) reason = refuse_rows(p, w, why, size);
@@ -398,7 +431,7 @@ static bsmm_small_m_params params_of(const bsmm_product *p, const weights *w, co
     params.blocks_per_row = blocks_per_row(p);
     params.columns = c->columns;
     params.chunk_bytes = c->chunk_bytes;
-    params.for_wgmma = c->columns >= BSMM_SMALL_M_WGMMA_COLUMNS;
+    params.for_wgmma = generation_of(p) == HOPPER && c->columns >= BSMM_SMALL_M_WGMMA_COLUMNS;
     params.scale_stride = c->scale_stride;
     params.scale_step = c->step_scales;
     params.scale_vector = bsmm_small_m_scale_vector(p, w->step_scales, c->splits, ranges);
@@ -416,7 +449,7 @@ static bsmm_status make(const bsmm_product *p, void *state) {
     const cut *c = &m->c;
     m->params = params_of(p, m->w, c);
     const bsmm_cuda_launch_desc prepare = {
-        .function = &prepare_a,
+        .function = &prepare_a[generation_of(p)],
         .grid = {m->params.m * m->params.blocks_per_row},
         .block = {BSMM_SMALL_M_PREPARE_THREADS},
         .overlap = true,

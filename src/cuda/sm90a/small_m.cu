@@ -121,11 +121,13 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
 #define SMALL_M_GROUPED 1
 #include "cuda/sm90a/small_m_body.h"
 
-#define SMALL_M_NAME    small_m_mxfp4_grouped_4
-#define SMALL_M_FORMAT  SMALL_M_MXFP4
-#define SMALL_M_TILES   4
-#define SMALL_M_GROUPED 1
-#include "cuda/sm90a/small_m_body.h"
+#ifndef SMALL_M_ONLY_MMA /* mma.sync would need too many registers. */
+#    define SMALL_M_NAME    small_m_mxfp4_grouped_4
+#    define SMALL_M_FORMAT  SMALL_M_MXFP4
+#    define SMALL_M_TILES   4
+#    define SMALL_M_GROUPED 1
+#    include "cuda/sm90a/small_m_body.h"
+#endif
 
 #define SMALL_M_NAME    small_m_nvfp4_grouped_1
 #define SMALL_M_FORMAT  SMALL_M_NVFP4
@@ -139,11 +141,13 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
 #define SMALL_M_GROUPED 1
 #include "cuda/sm90a/small_m_body.h"
 
-#define SMALL_M_NAME    small_m_nvfp4_grouped_4
-#define SMALL_M_FORMAT  SMALL_M_NVFP4
-#define SMALL_M_TILES   4
-#define SMALL_M_GROUPED 1
-#include "cuda/sm90a/small_m_body.h"
+#ifndef SMALL_M_ONLY_MMA /* mma.sync would need too many registers. */
+#    define SMALL_M_NAME    small_m_nvfp4_grouped_4
+#    define SMALL_M_FORMAT  SMALL_M_NVFP4
+#    define SMALL_M_TILES   4
+#    define SMALL_M_GROUPED 1
+#    include "cuda/sm90a/small_m_body.h"
+#endif
 
 #define SMALL_M_NAME    small_m_mxfp8_grouped_1
 #define SMALL_M_FORMAT  SMALL_M_MXFP8
