@@ -14,7 +14,8 @@
  * workgroups on an XCD have the same part, because they then share rows of A and B in L2. */
 BSMM_DEVICE uint32_t gemm_part_here(const bsmm_cdna_gemm *p) {
     const uint32_t tiles = p->row_tiles * p->col_tiles;
-    return p->parts == 1 ? 0 : gemm_number(bsmm_group_x(), tiles * p->parts) / tiles;
+    const uint32_t number = gemm_number(bsmm_group_x(), tiles * p->parts);
+    return (uint32_t)(number * p->tiles_reciprocal >> 32);
 }
 
 /* Returns the first element along K of the workgroup's part of K. */

@@ -64,6 +64,9 @@ typedef struct bsmm_cdna_gemm {
      * blocks of scales, and of four times BSMM_CDNA_K. */
     float *sums;
     uint32_t parts, part_k;
+    /* 2^32 / (row_tiles * col_tiles), rounded up, or 0 if there is one part. The number of a
+     * workgroup times this number, divided by 2^32, is its part. */
+    uint64_t tiles_reciprocal;
     /* k is K. row_tiles and col_tiles are the numbers of workgroup tiles of D along M and along N.
      */
     uint32_t k, row_tiles, col_tiles;

@@ -152,6 +152,8 @@ static void set_tile(const bsmm_product *p, const bsmm_mfma_tile *tile, bsmm_mfm
     state->tile = tile;
     state->job.row_tiles = (uint32_t)bsmm_ceil_div(p->d.m.rows, tile->rows);
     state->job.col_tiles = (uint32_t)bsmm_ceil_div(p->d.m.cols, tile->cols);
+    state->job.tiles_reciprocal =
+        state->job.parts > 1 ? UINT32_MAX / (uint64_t)count_tiles(p, tile) + 1 : 0;
 }
 
 void bsmm_mfma_begin(const bsmm_product *p, const bsmm_mfma_tile *tile, float factor,
