@@ -1,5 +1,5 @@
-/* The kinds of Unicode's code points that the pre-tokenizer distinguishes, as runs of code points of
- * one kind, in order from 0. The length of a run is a decimal number. Its digits are a to j for
+/* The kinds of Unicode's code points that the pre-tokenizer distinguishes, as runs of code points
+ * of one kind, in order from 0. The length of a run is a decimal number. Its digits are a to j for
  * letters, A to J for numbers, K to T for spaces, and 0 to 9 for others.
  * tests/llm/make_unicode.py wrote this file. */
 static const char *const unicode_runs[] = {
