@@ -304,6 +304,7 @@ static void quantizing_wants_device_memory(void **state) {
  * context that the library pops again, which check_balance checks. */
 static void amax_is_launched(void **state) {
     (void)state;
+    const bsmm_cuda_device *const device = device_0();
     matrices m;
     matrices_make(&m);
     const bsmm_exec exec = {.struct_size = sizeof exec, .device = "cuda:0"};
@@ -311,7 +312,7 @@ static void amax_is_launched(void **state) {
     const int launches = fake->launches;
     assert_int_equal(bsmm_amax_on(&exec, &m.to, amax), BSMM_OK);
     assert_true(fake->launches > launches);
-    bsmm_backend_cuda.release(device_0(), amax);
+    bsmm_backend_cuda.release(device, amax);
     matrices_free(&m);
 }
 
