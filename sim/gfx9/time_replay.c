@@ -64,7 +64,8 @@ typedef struct {
     sim_turns turns; /* Holds the waves that can continue. */
     gfx9_levels memory;
     gfx9_times *r;
-    double (*stalls)[STALLS]; /* Holds the cycles of stalls for each instruction of the object. */
+    /* Holds for each instruction of the code object the cycles of its stalls, by cause. */
+    double (*stalls)[STALLS];
     double end;
 } replay;
 

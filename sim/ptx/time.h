@@ -14,7 +14,7 @@ enum ptx_event_kind {
     EVENT_RUN,
     EVENT_SHARED, /* The instruction occupies shared memory for `a` cycles, of which bank conflicts
                      cause `b`. */
-    EVENT_MEMORY, /* The instruction accesses the warp's next `a` spans (`b` bytes). */
+    EVENT_MEMORY, /* The lanes access `b` bytes in all, which lie in the warp's next `a` spans. */
     EVENT_JOB,    /* The instruction starts asynchronous operation number `a` of the cluster. */
     EVENT_ARRIVE, /* The instruction arrives at phase `a` of the cluster. */
     EVENT_WAIT    /* The instruction waits for phase `a` of the cluster. */

@@ -128,8 +128,8 @@ bsmm_status bsmm_packed_make(const bsmm_kernel *kernel, const bsmm_product *p,
     char panels[sizeof packed->header.panels] = "";
     packed->header.bytes = packed->panel_bytes = 0;
     if (wide && !kernel->pack_b) return BSMM_OK;
-    /* With groups of kind K, each group owns a range of B's columns, so no group's B is a whole
-     * matrix. */
+    /* With groups of kind K, B cannot be packed (header.bytes stays 0), because each group owns a
+     * range of B's columns, and no group's B is a whole matrix. */
     if (p->groups && p->groups->kind == BSMM_GROUP_K) return BSMM_OK;
     packed->stored = *stored;
     bsmm_status status = bsmm_packed_view(p->backend->host_memory, stored, &packed->view);

@@ -73,15 +73,17 @@ BSMM_SHARED bool bsmm_pack_is_bf16(uint32_t route) {
 }
 
 /* Describes a packed operand in a header, which summarizes the values of the whole operand. The
- * fields high, low and inner hold exponents. They are 0 if every value is 0, Inf or NaN. Threads
- * update the fields by atomic maxima, so the order of the updates does not matter. */
+ * fields high, low and inner hold exponents of 2 with an offset of 512, which makes these fields
+ * positive. They are 0 if every value is 0, Inf or NaN. Threads update the fields by atomic maxima,
+ * so the order of the updates does not matter. */
 typedef struct bsmm_pack_header {
     uint32_t flags; /* the problems that packing found, as bits of the enum bsmm_pack_flags */
-    /* 512 + h if every finite value of the operand is less than 2^h in magnitude */
+    /* 512 + h, where 2^h is a bound above the magnitudes of all finite values of the operand */
     uint32_t high;
-    /* 512 - l if every nonzero value of the operand is at least 2^l in magnitude */
+    /* 512 - l, where every nonzero value of the operand has at least the magnitude 2^l */
     uint32_t low;
-    uint32_t inner; /* 512 - i if every nonzero packed element is at least 2^i in magnitude */
+    /* 512 - i, where every nonzero packed element has at least the magnitude 2^i */
+    uint32_t inner;
     uint32_t reserved[12];
 } bsmm_pack_header;
 

@@ -13,7 +13,7 @@
 enum { ROWS = 3, FAILURE = 7 };
 
 /* Holds the rates that the simulated machine gives to the probe and to the product in one
- * measurement of the output row `row`. */
+ * measurement for row `row` of bench's output. All rates in this test have an arbitrary unit. */
 typedef struct moment {
     size_t row;
     double probe, product;
@@ -22,8 +22,8 @@ typedef struct moment {
 typedef struct machine {
     const moment *moments;
     size_t count, next;
-    /* `product` is the product's rate in the last measurement. `kept` has for each output row the
-     * rate that bench reported. */
+    /* `product` is the rate of the matrix product in the last measurement. `kept` has for each row
+     * of bench's output the rate of the product that bench reported. */
     double product, kept[ROWS];
 } machine;
 

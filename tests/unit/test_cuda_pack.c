@@ -209,8 +209,8 @@ static void even_rows_are_told(void **state) {
         assert_true(flags_of(f, BSMM_PACK_FAST, top, 0) & uneven);
         assert_false(is_uneven(f, 0, 0));
         assert_false(is_uneven(f, 2, 2));
-        /* The last 128 elements need a packed scale of 2^3, which is above the largest common
-         * scale, 2^2. */
+        /* The common scale of the row is 2^2, because the scales of its first half are 1. Block
+         * scales of 2^3 in the second half are too large for the common scale. */
         assert_true(is_uneven(f, 3, 3));
         assert_false(is_uneven(f, -6, -6));
         assert_true(is_uneven(f, -7, -7));

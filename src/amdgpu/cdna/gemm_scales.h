@@ -168,7 +168,8 @@ BSMM_DEVICE void gemm_store_step(gemm_carrier *c, gemm_shape s, gemm_lds *ring,
     }
 }
 
-/* Moves the scales of four units (128 elements of K each) from the trays to the ring buffer. */
+/* Moves the scales of four units (128 elements of K each) from the trays (the threads' buffers in
+ * LDS) to the ring buffer in LDS. */
 BSMM_DEVICE void gemm_store_group(gemm_carrier *c, gemm_shape s, gemm_lds *ring,
                                   const gemm_lds *trays) {
     const bsmm_i32x4 words = ((const BSMM_IN_LDS bsmm_i32x4 *)trays)[gemm_lane()];
@@ -180,8 +181,8 @@ BSMM_DEVICE void gemm_store_group(gemm_carrier *c, gemm_shape s, gemm_lds *ring,
                              (uint32_t)words[i] >> 8 * b & 0xff);
 }
 
-/* Moves the scales that have arrived in the trays to the ring buffer. Their loads must have
- * finished. */
+/* Moves the scales that have arrived in the trays (the threads' buffers in LDS) to the ring buffer
+ * in LDS. The loads of these scales must have finished. */
 BSMM_DEVICE void gemm_store_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
     if (__builtin_expect(c->tray == GEMM_NOTHING, 1)) return;
     if (c->tray == GEMM_ONE_STEP) gemm_store_step(c, s, ring, gemm_trays(s, ring));

@@ -1,5 +1,5 @@
-/* CUDA kernels share these tests (kernel.h). They find reasons to refuse a product, and properties
- * of its operands. */
+/* All CUDA kernels share these functions (kernel.h). Some of the functions find a reason to refuse
+ * a product. The others test properties of the product's operands. */
 #include "cuda/host/kernel.h"
 #include "gpu/pack.h"
 #include "gpu/params.h"

@@ -246,10 +246,11 @@ rounded_bf16(const bsmm_dequantize_job *job, const uint32_t *codes, float scale,
 
 /* Exchanges results between two adjacent threads, so that their stores together fill whole 32-byte
  * sectors of memory. Each thread has 8 results of 4 bytes, i.e. 32 bytes, but stores only 16 bytes
- * at a time. After the exchange, out[0..3] belong to the even thread's 8 elements, and out[4..7] to
- * those of the odd thread. *first and *second become the positions at which this thread stores
- * out[0..3] and out[4..7], in units of 16 bytes from the thread's own destination. All threads of
- * the warp must call this function. */
+ * at a time. After the exchange, out[0..3] of the two threads are the even thread's 8 results: the
+ * even thread has the first four and the odd thread the last four. Likewise, out[4..7] of the two
+ * threads are the odd thread's 8 results. This thread must store out[0..3] at the position *first
+ * and out[4..7] at the position *second. A position is the distance from the start of the thread's
+ * own 32 bytes in units of 16 bytes. All threads of the warp must call this function. */
 static __device__ __forceinline__ void share_wide(uint32_t *out, int *first, int *second) {
     const bool odd = threadIdx.x % 2;
     for (int i = 0; i < 4; i++) {

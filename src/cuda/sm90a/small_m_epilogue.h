@@ -227,11 +227,12 @@ static __device__ __forceinline__ bool small_m_epilogue_scaled(const bsmm_small_
     return true;
 }
 
-/* Stores D(row, col) through the general epilogue. `total` is the sum of its accumulators. All
- * lanes of a warp call this function together. `scaled` means that A has one fp32 scale per row and
- * that the fast path, small_m_epilogue_scaled, has returned false. `zeros` is
- * false in kernels that recompute every accumulator of 0 in double (zero_block is 0). They then
- * need no code for the test of zeros. */
+/* Stores D(row, col) through the general epilogue. `total` is the sum of the accumulators of
+ * D(row, col). All lanes of a warp call this function together. `scaled` means that A has one fp32
+ * scale per row and that the fast path, small_m_epilogue_scaled, has returned false. If `zeros` is
+ * true, small_m_doubts_zero decides whether a total of 0 must be recomputed. `zeros` is false in
+ * kernels that recompute every total of 0 in double (zero_block is 0), so that these kernels do not
+ * contain the code of small_m_doubts_zero. */
 static __device__ __forceinline__ void
 small_m_epilogue_one(const bsmm_small_m_params *p, const bsmm_gpu_epilogue_factors *factors,
                      bool wanted, uint32_t row, uint32_t col, float total, const double unfold,
