@@ -112,8 +112,8 @@ void llm_product_destroy(llm_product *p);
 /* Holds the weights of a product in host memory, in device memory, or packed. */
 typedef struct llm_weight {
     bsmm_matrix host; /* Its data is NULL if the weights are not in host memory. */
-    /* These four pointers point to device memory. A pointer is NULL if the weights lack its part.
-     */
+    /* These pointers point to the elements, the block scales, the second-level scale and the packed
+     * weights in device memory. A pointer is NULL if there is no such part. */
     void *data, *scales, *global, *packed;
 } llm_weight;
 

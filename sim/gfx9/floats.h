@@ -46,8 +46,10 @@ static inline uint32_t gfx9_f32_to_bf16(float f) {
 enum gfx9_small { FP8, BF8, FP8_FNUZ, BF8_FNUZ, FP6, BF6, FP4 };
 typedef struct {
     int exponent, mantissa, bias;
-    /* `fnuz` is nonzero if the code of -0 means NaN. `nan` is nonzero if the code of all ones means
-     * NaN or, in a format with infinity, if other codes with the highest exponent mean NaN. */
+    /* `fnuz` is nonzero if the code that would be -0 means NaN. `infinity` is nonzero if the format
+     * has Inf and NaN as IEEE 754 has them: the highest exponent with mantissa 0 means Inf, and
+     * with any other mantissa NaN. `nan` is nonzero if the format has NaN at the highest exponent.
+     * Without `infinity`, only the code with all bits of the exponent and mantissa set is NaN. */
     int fnuz, infinity, nan;
 } gfx9_format;
 extern const gfx9_format gfx9_formats[];

@@ -36,7 +36,8 @@ INIT = "@%p1 mbarrier.init.shared::cta.b64 [%r2+3072], 1; bar.sync 0; "
 LOAD = ("@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2+3072], 128; "
         "@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd1], 128, [%r2+3072]; ")
 LOADED = "$A: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2+3072], {parity}; @!%p2 bra $A; "
-# Warp 0 goes on only after warp 1 has gone on, but nothing orders the two.
+# Delays warp 0 by a loop, so that the other warps execute the code after the loop first. The loop does not
+# synchronize warps, so accesses that race without it still race.
 SLOW = "mov.u32 %r9, 0; setp.lt.u32 %p3, %r1, 32; @!%p3 bra $S; $R: add.u32 %r9, %r9, 1; setp.lt.u32 %p4, %r9, 9000; @%p4 bra $R; $S: "
 FILL = "mov.u32 %r5, 0; mov.u32 %r10, %ntid.x; shl.b32 %r10, %r10, 2; $F: add.u32 %r6, %r3, %r5; st.shared.u32 [%r6], %r5; add.u32 %r5, %r5, %r10; setp.lt.u32 %p3, %r5, 2048; @%p3 bra $F; "
 # A product of 64 x 8 x 16 elements by one warpgroup, whose operands fill the first 2048 bytes.

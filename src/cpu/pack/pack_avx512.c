@@ -17,8 +17,8 @@
 
 enum { LANES = BSMM_PACK_LANES, RUN = BSMM_PACK_RUN };
 
-/* The byte numbers for one 64-bit lane: bytes q * bits and following, which begin with code 8 * q
- * of `bits` bits. */
+/* Lists the indices of the 8 bytes that one 64-bit lane gets: q * bits to q * bits + 7. Code 8 * q
+ * begins at the first of these bytes, because 8 codes of `bits` bits each fill `bits` bytes. */
 #    define QUAD(q, bits)                                                                          \
         (q) * (bits), (q) * (bits) + 1, (q) * (bits) + 2, (q) * (bits) + 3, (q) * (bits) + 4,      \
             (q) * (bits) + 5, (q) * (bits) + 6, (q) * (bits) + 7

@@ -213,7 +213,8 @@ static void guess(bsmm_f32fma_source *s, int64_t r, bsmm_f32fma_row *row) {
 
 enum { LANES = BSMM_PACK_LANES, RUN = BSMM_PACK_RUN, WINDOW = BSMM_PACK_STRIP };
 
-/* Buffers in which the elements of several rows are measured, up to WINDOW columns at a time. */
+/* Buffers for finding the range of the values of several rows. The values of up to WINDOW columns
+ * are decoded at a time. */
 typedef struct window {
     bsmm_pack_buffer buffer;
     bsmm_pack_codes codes;

@@ -77,7 +77,9 @@ typedef struct scaling {
     /* If scales are powers of two: the number that is subtracted from both 16-bit elements of a
      * pair. */
     __m512i shift;
-    __m512i one, onehalf; /* if scales are e4m3: the scale times 4 and the scale times 6 */
+    /* If scales are e4m3: the scale times 4 and the scale times 6. 4 and 6 are the largest values
+     * of e2m1 with the mantissas 1 and 1.5. */
+    __m512i one, onehalf;
 } scaling;
 
 INLINE scaling no_scaling(void) {

@@ -179,8 +179,9 @@ static uint64_t line_bytes_of(const bsmm_operand *o) {
     return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
-/* Returns the number of elements per scale block for which kernels can load the scales of four
- * blocks as one 32-bit word. Returns 0 if no kernel can do so for this type of scale. */
+/* Kernels can load the scales of four blocks as one 32-bit word if a block has a certain number of
+ * elements along K. Returns this number for the format's type of scale, or 0 if kernels cannot load
+ * scales of this type in this way. */
 static uint32_t word_block(const bsmm_format *f) {
     return f->scale == BSMM_SCALE_E8M0 ? 32 : f->scale == BSMM_SCALE_E4M3 ? 16 : 0;
 }
