@@ -136,8 +136,8 @@ struct bsmm_file {
 };
 
 void bsmm_file_clear(bsmm_file *file); /* frees all memory and mappings of the file */
-bsmm_status bsmm_file_map(bsmm_file *file, const char *path,
-                          bsmm_map *map); /* adds the mapping to file->maps too */
+/* Maps the file at `path` into memory. Stores the mapping in *map and appends it to file->maps. */
+bsmm_status bsmm_file_map(bsmm_file *file, const char *path, bsmm_map *map);
 /* Adds a tensor to the file's list. The tensor's name is not copied. */
 bsmm_status bsmm_file_add_tensor(bsmm_file *file, const bsmm_tensor *tensor);
 /* Sorts the tensors by the addresses of their bytes. Tensors with the same bytes keep their
