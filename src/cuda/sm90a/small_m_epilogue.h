@@ -180,8 +180,8 @@ static __device__ __forceinline__ void small_m_store_plain(const bsmm_gpu_epilog
                                                    : bsmm_gpu_epilogue_f16(value));
 }
 
-/* Returns the fp32 scale of one row of A, which applies to all of K. The row's index is `first` plus
- * the number of the lane. Returns 1 if A has no such row. */
+/* Returns the fp32 scale of one row of A, which applies to all of K. The row's index is `first`
+ * plus the number of the lane. Returns 1 if A has no such row. */
 static __device__ __forceinline__ float small_m_row_scale(const bsmm_small_m_params *p,
                                                           const uint32_t first) {
     const uint32_t row = first + threadIdx.x % 32;
