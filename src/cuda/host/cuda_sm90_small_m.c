@@ -21,11 +21,10 @@ enum { WALKERS_4BIT = 2 };
 enum { HOPPER, BLACKWELL, GENERATIONS };
 
 /* Describes a format of B and the kernels for it. functions[g][i][j] is the kernel for generation g
- * of GPUs (HOPPER or BLACKWELL) for up to 8, 16, 32
- * or 64 columns (j = 0 to 3), where a column is one row of A or one bf16 part of a row. With i = 0,
- * A has no fp32 scales. With i = 1, A or B has fp32 scales that change along K. With i = 2, A has
- * one fp32 scale per row. If a kernel would need more registers than a thread has, the kernel does
- * not exist and its name is NULL. */
+ * of GPUs (HOPPER or BLACKWELL) for up to 8, 16, 32 or 64 columns (j = 0 to 3), where a column is
+ * one row of A or one bf16 part of a row. With i = 0, A has no fp32 scales. With i = 1, A or B has
+ * fp32 scales that change along K. With i = 2, A has one fp32 scale per row. If a kernel would need
+ * more registers than a thread has, the kernel does not exist and its name is NULL. */
 typedef struct weights {
     /* The format of B. If its scales are fp32, a scale block may have any multiple of 128 columns,
      * or all of K. A scale block may have any multiple of 16 rows, or any number of rows if
