@@ -11,10 +11,10 @@
 #include <stddef.h>
 
 enum {
-    BENCH_UNIT,   /* The ceiling of the arithmetic unit, in operations per second. */
-    BENCH_MEMORY, /* The ceiling of memory, in bytes per second. */
+    BENCH_UNIT,   /* BENCH_UNIT is the ceiling of the arithmetic unit, in operations per second. */
+    BENCH_MEMORY, /* BENCH_MEMORY is the ceiling of memory, in bytes per second. */
     BENCH_CEILINGS,
-    BENCH_ATTEMPTS = 3, /* The largest number of measurements of a row. */
+    BENCH_ATTEMPTS = 3, /* BENCH_ATTEMPTS is the largest number of measurements of a row. */
 };
 
 /* A row is disturbed if the typical rate of its probe is less than this fraction of the ceiling. */
@@ -23,11 +23,12 @@ enum {
 /* Holds the rates that one measurement of a row reached, for the arithmetic unit and for memory.
  * All three rates are 0 for a resource without a probe. */
 typedef struct bench_probed {
-    double best[BENCH_CEILINGS]; /* The best rate of the probe that ran beside the row. */
-    /* The median rate of the probe that ran beside the row. bench compares it with the time of the
-     * row, which is a median too. */
+    /* `best` holds the best rate of the probe that ran beside the row. */
+    double best[BENCH_CEILINGS];
+    /* `typical` holds the median rate of the probe that ran beside the row. bench compares it with
+     * the time of the row, which is a median too. */
     double typical[BENCH_CEILINGS];
-    /* The rate of the product or conversion itself, in the same unit. */
+    /* `reached` holds the rate of the product or conversion itself, in the same unit. */
     double reached[BENCH_CEILINGS];
 } bench_probed;
 

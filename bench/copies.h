@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 typedef struct bench_copies {
-    char *memory; /* The memory of all copies, each of which is aligned to 64 bytes. */
+    char *memory; /* `memory` is the memory of all copies, each of which is aligned to 64 bytes. */
     uint64_t bytes, stride;
     size_t count;
 } bench_copies;

@@ -5,7 +5,8 @@
 #include <bsmm.h>
 #include <stdbool.h>
 
-/* The seed of random data, which is the same as in Triton's block-scaled tutorial. */
+/* BENCH_FIRST_SEED is the seed of random data, which is the same as in Triton's block-scaled
+ * tutorial. */
 enum { BENCH_FIRST_SEED = 42 };
 
 /* Creates a row-major matrix without gaps and with uninitialized memory of its own, which is
@@ -30,7 +31,7 @@ bsmm_status bench_matrix_fill(bsmm_matrix *matrix, uint64_t seed);
 
 /* Describes how an operand is stored and which values it has. */
 typedef struct bench_operand_kind {
-    uint32_t order, layout; /* The storage order and the scale layout. */
+    uint32_t order, layout; /* `order` is the storage order, and `layout` is the scale layout. */
     uint64_t seed;
     /* If true, the values are normally distributed and quantized by the format's default recipe. */
     bool quantized;

@@ -14,18 +14,19 @@
 #include <stddef.h>
 
 typedef struct bench_graph {
-    /* Objects of the device's driver. */
+    /* These are objects of the device's driver. */
     void *graph, *executable;
-    size_t turns; /* The number of runs of the work in the graph. */
+    size_t turns; /* `turns` is the number of runs of the work in the graph. */
 } bench_graph;
 
 /* Describes one kind of device by its operations. `state` is the pointer that `open` returned. An
  * operation that fails passes the reason to bench_device_fail and returns false. */
 typedef struct bench_device_kind {
-    /* The name of this kind of device. Its devices are called "name", "name:0", and so on. */
+    /* `name` is the name of this kind of device. Its devices are called "name", "name:0", and so
+     * on. */
     const char *name;
-    /* True for the host, whose memory is that of the process. Work is then complete when its
-     * call returns, and there are no graphs. */
+    /* `is_host` is true for the host, whose memory is that of the process. Work is then complete
+     * when its call returns, and there are no graphs. */
     bool is_host;
     /* Names the known device (bsmm_device_at) whose data sheet is used if the actual device has
        none. */
@@ -40,17 +41,17 @@ typedef struct bench_device_kind {
     /* Names the kind of device whose kernels run on this device. NULL means that this kind has its
        own kernels. */
     const char *kernels;
-    /* True if the device is simulated. bench then times a single run, because simulating takes
-     * far longer than the real device would. */
+    /* `is_simulated` is true if the device is simulated. bench then times a single run, because
+     * simulating takes far longer than the real device would. */
     bool is_simulated;
-    /* True if times come from a model of the device, which gives the same time in every run. A
-     * simulated device without a model reports the time that simulating took. */
+    /* `is_model` is true if times come from a model of the device, which gives the same time in
+     * every run. A simulated device without a model reports the time that simulating took. */
     bool is_model;
-    /* True if timed launches on a modelled device compute no results, so that nothing can be
-     * validated with the option --sampled. */
+    /* `times_without_results` is true if timed launches on a modelled device compute no results, so
+     * that nothing can be validated with the option --sampled. */
     bool times_without_results;
-    /* The library with which bench compares GEMMs on this kind of device (the peer), or NULL if
-     * there is none. */
+    /* `peer` points to the library with which bench compares GEMMs on this kind of device (the
+     * peer), or NULL if there is none. */
     const bench_queued_peer *peer;
     /* Lists the measured typical errors of this device's kernels. The last entry has no name. NULL
      * means that none were measured. */

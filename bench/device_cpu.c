@@ -8,7 +8,7 @@
 static const uint64_t alignment = 64;
 
 typedef struct host {
-    double started; /* The time in seconds at which the measurement began. */
+    double started; /* `started` is the time in seconds at which the measurement began. */
 } host;
 
 static void *open_host(const char *name) {

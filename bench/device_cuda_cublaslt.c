@@ -132,12 +132,12 @@ static const char *version(void *library) {
  * the column-major D' = B'^T A', so the first operand of cuBLASLt is our B. */
 typedef struct lt_product {
     lt_library *lt;
-    /* cuBLASLt's descriptors of the GEMM and of its matrices. The names are those of our
+    /* These are cuBLASLt's descriptors of the GEMM and of its matrices. The names are those of our
      * operands. */
     void *desc, *a_layout, *b_layout, *d_layout;
-    /* Device memory of the operands, of the workspace, and of the scales of A and B. */
+    /* This device memory holds the operands, the workspace, and the scales of A and B. */
     void *a, *b, *d, *workspace, *scales[2];
-    /* The sizes in bytes of one copy of each operand, rounded up for alignment. */
+    /* These are the sizes in bytes of one copy of each operand, rounded up for alignment. */
     uint64_t a_bytes, b_bytes, d_bytes;
     size_t sets;
     void *stream;

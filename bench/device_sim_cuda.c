@@ -11,7 +11,8 @@ enum { POINTER_ATTRIBUTE_DEVICE = 9, PROBE_BYTES = 64 };
 
 typedef int read_attribute(void *value, int attribute, uint64_t pointer);
 
-/* The simulator's SONAME. NVIDIA's driver has the same file name, but another SONAME. */
+/* `bench_sim_cuda_soname` holds the simulator's SONAME. NVIDIA's driver has the same file name, but
+ * another SONAME. */
 const char bench_sim_cuda_soname[] = "libbsmm_sim_cuda.so.1";
 
 /* Opens the device that owns `probe`, which is memory that the bsmm library has allocated. */

@@ -19,7 +19,7 @@ bool bench_sim_find_model(bench_sim_model *model, const char *name) {
            bench_device_fail("%s has no time model: it is too old", name);
 }
 
-/* The indices of the fields of the simulator's gfx9_times (sim/gfx9/sim.h) or ptx_times
+/* These are the indices of the fields of the simulator's gfx9_times (sim/gfx9/sim.h) or ptx_times
  * (sim/ptx/sim.h). */
 enum {
     SECONDS,

@@ -13,31 +13,32 @@ typedef struct bench_family_level {
     /* The names of the devices on which the family was measured begin with this text. NULL means
      * all devices of the kind that has the table. */
     const char *device;
-    /* The number of products that the kernel adds exactly before a rounding. 0 means 32 if both
-     * scales are e8m0, else 16. */
+    /* `unit` is the number of products that the kernel adds exactly before a rounding. 0 means 32
+     * if both scales are e8m0, else 16. */
     int64_t unit;
-    /* The number of products in a segment, i.e. in a part of K that is summed separately. A
-     * segment ends at the latest with a scale block of A or B. 0 means that there are no segments.
-     */
+    /* `segment` is the number of products in a segment, i.e. in a part of K that is summed
+     * separately. A segment ends at the latest with a scale block of A or B. 0 means that there are
+     * no segments. */
     int64_t segment;
     /* If `chunk` is not 0, `segment` applies only to operands with fp32 scales. For other operands,
      * K is divided into segments of nearly equal length, a multiple of 128, of at most `chunk`
      * elements if B has elements of at most 8 bits, else of at most `wide_chunk`. */
     int64_t chunk, wide_chunk;
-    bool total_in_double; /* True if the kernel adds the sums of the segments in double. */
-    /* True if the kernel divides K among thread blocks when D has few tiles. Sums of the parts have
-     * other errors than `level` expects, and mostly smaller ones. */
+    /* `total_in_double` is true if the kernel adds the sums of the segments in double. */
+    bool total_in_double;
+    /* `divides_k` is true if the kernel divides K among thread blocks when D has few tiles. Sums of
+     * the parts have other errors than `level` expects, and mostly smaller ones. */
     bool divides_k;
-    /* The number of bits below the largest term that a tensor core keeps of each term
-     * (docs/NUMERICS.md, "Tensor cores"). Segments of such a family do not end with scale blocks.
-     * 0 means that `unit` products are added exactly and rounded to fp32. */
+    /* `fraction` is the number of bits below the largest term that a tensor core keeps of each term
+     * (docs/NUMERICS.md, "Tensor cores"). Segments of such a family do not end with scale blocks. 0
+     * means that `unit` products are added exactly and rounded to fp32. */
     int fraction;
-    /* True if the family was measured only for operands without fp32 scales whose elements bf16
-     * holds exactly. */
+    /* `exact_in_bf16` is true if the family was measured only for operands without fp32 scales
+     * whose elements bf16 holds exactly. */
     bool exact_in_bf16;
-    /* The largest measured typical error of the family, as a multiple of the typical error of fp32
-     * sums that add the products in the family's order. 0 means that the family was not measured.
-     */
+    /* `level` is the largest measured typical error of the family, as a multiple of the typical
+     * error of fp32 sums that add the products in the family's order. 0 means that the family was
+     * not measured. */
     double level;
 } bench_family_level;
 

@@ -11,19 +11,20 @@
 #include <bsmm.h>
 
 typedef struct bench_job {
-    bsmm_format a, b, out; /* The formats of A, B and D. D is f32, f16 or bf16. */
-    int64_t sizes[3];      /* The sizes M, N and K, each at least 1. */
-    const char *kernel;    /* The name of the kernel. NULL lets the library choose. */
-    const char *device;    /* The name of the device. NULL means "cpu". */
-    /* The probe (peak-rate loop) of the arithmetic unit. If it is NULL, bench first finds the
-       fastest probe. */
+    /* `a`, `b` and `out` are the formats of A, B and D. D is f32, f16 or bf16. */
+    bsmm_format a, b, out;
+    int64_t sizes[3];   /* `sizes` holds the sizes M, N and K, each at least 1. */
+    const char *kernel; /* `kernel` is the name of the kernel. NULL lets the library choose. */
+    const char *device; /* `device` is the name of the device. NULL means "cpu". */
+    /* `probe` points to the probe (peak-rate loop) of the arithmetic unit. If it is NULL, bench
+     * first finds the fastest probe. */
     const bench_probe *probe;
     int threads;
     int rounds; /* The number of timing rounds, at least 1. */
     /* If true, B is packed in advance if the kernel packs it. Otherwise each timed run packs B. */
     bool pack_b;
-    /* The packed format of B (a bsmm_packed_form). NONE means the format WIDE if the kernel reads
-     * panels of B. */
+    /* `form` is the packed format of B (a bsmm_packed_form). NONE means the format WIDE if the
+     * kernel reads panels of B. */
     uint32_t form;
     bool cold;      /* If true, every run reads B from memory instead of a cache. */
     bool quantized; /* If true, the operands are normally distributed values that were quantized. */
@@ -43,29 +44,36 @@ typedef struct bench_job {
 
 typedef struct bench_result {
     char kernel[64];
-    bool packed;         /* True if B was packed in advance. */
-    double pack_seconds; /* The time of packing B in seconds. */
-    double seconds;      /* The median time of all runs in seconds. */
-    double operations;   /* The operations of one run, i.e. 2 M N K. */
-    /* The shortest possible time in seconds. On a GPU it follows from the data sheet's peak rate
-     * and bandwidth (bsmm_estimate_sol), and on the CPU from the best rate of the probe. */
+    bool packed;         /* `packed` is true if B was packed in advance. */
+    double pack_seconds; /* `pack_seconds` is the time of packing B in seconds. */
+    double seconds;      /* `seconds` is the median time of all runs in seconds. */
+    double operations;   /* `operations` is the number of operations of one run, i.e. 2 M N K. */
+    /* `light_seconds` is the shortest possible time in seconds. On a GPU it follows from the data
+     * sheet's peak rate and bandwidth (bsmm_estimate_sol), and on the CPU from the best rate of the
+     * probe. */
     double light_seconds;
-    double intensity; /* The operations per byte of A, B and D. Each byte counts once. */
-    double b_bytes;   /* The bytes of B as stored, including its scales. */
-    /* The probe (peak-rate loop) of the arithmetic unit. Its runs alternated with those of the
-       GEMM. */
+    /* `intensity` is the number of operations per byte of A, B and D. Each byte counts once. */
+    double intensity;
+    double b_bytes; /* `b_bytes` is the number of bytes of B as stored, including its scales. */
+    /* `probe` points to the probe (peak-rate loop) of the arithmetic unit. Its runs alternated with
+     * those of the GEMM. */
     const bench_probe *probe;
-    bench_probed probed; /* The rates of `probe` and, if B is cold, of reading memory. */
-    const char *unit;    /* The name of `probe`. */
-    double unit_rate;    /* The best operations per second of `probe` in the whole run of bench. */
-    /* The name of the ceiling. It is the arithmetic unit or, if B is cold, possibly "dram_read". */
+    /* `probed` holds the rates of `probe` and, if B is cold, of reading memory. */
+    bench_probed probed;
+    const char *unit; /* `unit` is the name of `probe`. */
+    /* `unit_rate` is the best rate of `probe` in the whole run of bench, in operations per
+     * second. */
+    double unit_rate;
+    /* `ceiling` is the name of the ceiling. It is the arithmetic unit or, if B is cold, possibly
+     * "dram_read". */
     const char *ceiling;
-    double ceiling_rate; /* The operations per second that the ceiling allows. */
-    /* The median times of the other libraries in seconds. 0 means that a library is not available.
-     */
+    /* `ceiling_rate` is the number of operations per second that the ceiling allows. */
+    double ceiling_rate;
+    /* `peer_seconds` holds the median times of the other libraries in seconds. 0 means that a
+     * library is not available. */
     double peer_seconds[BENCH_PEERS];
-    /* The kernel's error bound as a multiple of sum |a||b| (bsmm_explanation). 0 means that the
-     * validation does not use it. */
+    /* `bound` is the kernel's error bound as a multiple of sum |a||b| (bsmm_explanation). 0 means
+     * that the validation does not use it. */
     double bound;
     /* With --check, the error level of the kernel, i.e. its typical error divided by the largest
      * typical error that is expected of it (cli/level.h). NAN if the level is not known. */

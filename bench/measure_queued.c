@@ -23,13 +23,14 @@ typedef struct bench {
     /* Holds the matrices in host memory. The sets of operands in device memory are copies of them.
      */
     bench_matrices m;
-    /* Buffers in device memory. `data` and `scales` have an entry for A and one for B. */
+    /* These buffers are in device memory. `data` and `scales` have an entry for A and one for B. */
     rotating data[2], scales[2], packed, result;
     size_t sets;
     bsmm_plan *plan;
     bsmm_buffers buffers;
     bench_graph graph, pack_graph;
-    void *peers[BENCH_WAYS]; /* The prepared GEMM of each variant of the other library (peer). */
+    /* `peers` holds the prepared GEMM of each variant of the other library (peer). */
+    void *peers[BENCH_WAYS];
     bench_graph peer_graphs[BENCH_WAYS];
     bench_samples ours, packing, theirs[BENCH_WAYS], copies;
     bench_counters counters[BENCH_COUNTED_LAUNCHES];

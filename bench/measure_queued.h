@@ -11,26 +11,28 @@ typedef struct bench_queued_job {
     /* Describes the GEMM to measure. Its fields `peers` and `cold` are not used. */
     const bench_job *job;
     bench_device *device;
-    void *peer; /* The loaded library of the peer, or NULL if there is none. */
+    void *peer; /* `peer` points to the loaded library of the peer, or NULL if there is none. */
 } bench_queued_job;
 
 typedef struct bench_queued_result {
     /* The field `ceiling` of this result is the name of a peer's GEMM, the text in `sheet`, or
      * "copy". */
     bench_result ours;
-    /* The name of the data sheet's peak for the arithmetic unit in use, such as "h200_sheet". */
+    /* `sheet` is the name of the data sheet's peak for the arithmetic unit in use, such as
+     * "h200_sheet". */
     char sheet[32];
-    double sheet_rate; /* The peak of the data sheet in operations per second. */
-    /* The median times of the peer's GEMMs in seconds. 0 means that a GEMM is not available. */
+    double sheet_rate; /* `sheet_rate` is the peak of the data sheet in operations per second. */
+    /* `peer_seconds` holds the median times of the peer's GEMMs in seconds. 0 means that a GEMM is
+     * not available. */
     double peer_seconds[BENCH_WAYS];
     /* The best rate of copies in the run, in bytes read and written per second. */
     double copy_rate;
     /* The counters of the launches of one product, if the device has counters. */
     bench_counters counters[BENCH_COUNTED_LAUNCHES];
     size_t counted;
-    /* The peer's GEMM whose rate is the ceiling, or NULL if none was measured. */
+    /* `way` points to the peer's GEMM whose rate is the ceiling, or NULL if none was measured. */
     const bench_queued_way *way;
-    bool few_rows; /* True if A has so few rows that memory limits the GEMM. */
+    bool few_rows; /* `few_rows` is true if A has so few rows that memory limits the GEMM. */
     size_t sets;   /* The number of sets of operands, which the runs use in turn. */
 } bench_queued_result;
 

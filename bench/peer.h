@@ -18,12 +18,16 @@ typedef struct bench_shape {
 /* Describes a peer, i.e. another library. A peer has global state, so bench can prepare it for only
  * one shape at a time. */
 typedef struct bench_peer {
-    const char *name;  /* The peer's key in JSON output, such as "openblas". */
-    const char *title; /* The heading of the peer's column in a table, such as " sgemm". */
-    const char *work;  /* The text in the heading of the output that says what the peer computes. */
-    /* The environment variable that names another library file to load, or an empty text. */
+    const char *name; /* `name` is the peer's key in JSON output, such as "openblas". */
+    /* `title` is the heading of the peer's column in a table, such as " sgemm". */
+    const char *title;
+    /* `work` is the text in the heading of the output that says what the peer computes. */
+    const char *work;
+    /* `variable` is the environment variable that names another library file to load, or an empty
+     * text. */
     const char *variable;
-    /* The usual file names of the library, which bench tries in order. NULL ends the list. */
+    /* `files` holds the usual file names of the library, which bench tries in order. NULL ends the
+     * list. */
     const char *files[2];
     bool (*load)(void *library, int threads, char *version, size_t size);
     void (*unload)(void); /* Unloads the library, or is NULL. */
@@ -42,10 +46,11 @@ typedef struct bench_found {
     /* The handle of the loaded library. If it is NULL, bench found no library, and `file` is the
      * last name that it tried. */
     void *library;
-    /* The name of the library's file, which comes from the environment variable or the usual
-       names. */
+    /* `file` is the name of the library's file, which comes from the environment variable or the
+     * usual names. */
     const char *file;
-    /* The name and version of the library, such as "OpenBLAS 0.3.21, Cooperlake kernels". */
+    /* `version` is the name and version of the library, such as "OpenBLAS 0.3.21, Cooperlake
+     * kernels". */
     char version[64];
 } bench_found;
 

@@ -12,26 +12,30 @@ enum { BENCH_CURVES = 3 }; /* BENCH_CURVES is the largest number of other librar
 /* Describes a point of the plot, i.e. one measured GEMM. */
 typedef struct bench_point {
     int64_t m, k;
-    char kernel[64], limit[32]; /* The names of the kernel and of the GEMM's ceiling. */
-    /* The GFLOP/s of the GEMM, of its ceiling, and of each other library. 0 means that there is no
-       result. */
+    /* `kernel` names the kernel, and `limit` names the GEMM's ceiling. */
+    char kernel[64], limit[32];
+    /* These are the GFLOP/s of the GEMM, of its ceiling, and of each other library. 0 means that
+     * there is no result. */
     double gflops, ceiling, peers[BENCH_CURVES];
-    double unit;      /* The peak in GFLOP/s of the arithmetic unit that the kernel uses. */
-    double intensity; /* The operations per byte of the GEMM. */
+    /* `unit` is the peak in GFLOP/s of the arithmetic unit that the kernel uses. */
+    double unit;
+    double intensity; /* `intensity` is the number of operations per byte of the GEMM. */
 } bench_point;
 
 typedef struct bench_plot {
-    /* The name of the SVG file. If it ends in .gp, a gnuplot script is written instead. */
+    /* `path` is the name of the SVG file. If it ends in .gp, a gnuplot script is written
+     * instead. */
     const char *path;
     /* The title says what was measured, and the subtitle says where and when. */
     const char *title, *subtitle;
-    /* The names of the arithmetic unit and of the memory, which form the roof of the roofline
-       plot. */
+    /* `unit` and `memory` name the arithmetic unit and the memory, which form the roof of the
+     * roofline plot. */
     const char *unit, *memory;
-    const char *peers[BENCH_CURVES]; /* The names of the other libraries. NULL ends the list. */
+    /* `peers` holds the names of the other libraries. NULL ends the list. */
+    const char *peers[BENCH_CURVES];
     const bench_point *points;
     size_t count;
-    double bandwidth; /* The memory bandwidth in GB/s. */
+    double bandwidth; /* `bandwidth` is the memory bandwidth in GB/s. */
 } bench_plot;
 
 /* Draws the plot. Returns NULL on success, otherwise a text that says what failed. gnuplot prints

@@ -4,9 +4,9 @@
 #include <omp.h>
 #include <string.h>
 
-/* The number of independent dependency chains. It exceeds the latency of an arithmetic instruction
- * in cycles times the number of arithmetic units, because the units are then always busy. All
- * chains fit in the registers. */
+/* CHAINS is the number of independent dependency chains. It exceeds the latency of an arithmetic
+ * instruction in cycles times the number of arithmetic units, because the units are then always
+ * busy. All chains fit in the registers. */
 enum { CHAINS = 12 };
 
 static bool always(void) {

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 typedef struct bench_probe {
-    const char *name; /* The name of the probe, such as "f32_fma". */
-    /* The name that bsmm_estimate_sol gives to the arithmetic unit, such as "f32". */
+    const char *name; /* `name` is the name of the probe, such as "f32_fma". */
+    /* `unit` is the name that bsmm_estimate_sol gives to the arithmetic unit, such as "f32". */
     const char *unit;
     bool (*available)(void); /* Returns true if this processor has the arithmetic unit. */
     /* Runs the measured loop for a number of rounds. The result only keeps the compiler from

@@ -10,12 +10,12 @@
 enum { BENCH_WAYS = 3 }; /* BENCH_WAYS is the largest number of GEMM variants of a peer. */
 
 typedef struct bench_queued_way {
-    const char *name;  /* The variant's key in JSON output. NULL ends the list. */
-    const char *title; /* The heading of the variant's column in a table. */
-    const char *work;  /* The text that says what the variant computes. */
-    uint32_t bits;     /* The bits of an element of A and B. */
-    /* True if the variant's rate is a ceiling for our GEMMs whose elements have at most `bits`
-     * bits. */
+    const char *name;  /* `name` is the variant's key in JSON output. NULL ends the list. */
+    const char *title; /* `title` is the heading of the variant's column in a table. */
+    const char *work;  /* `work` is the text that says what the variant computes. */
+    uint32_t bits;     /* `bits` is the number of bits of an element of A and B. */
+    /* `is_ceiling` is true if the variant's rate is a ceiling for our GEMMs whose elements have at
+     * most `bits` bits. */
     bool is_ceiling;
 } bench_queued_way;
 
@@ -23,15 +23,15 @@ typedef struct bench_queued_way {
  * operands. */
 typedef struct bench_queued_shape {
     int64_t m, n, k;
-    uint32_t out; /* The element format of D (a bsmm_elem), i.e. f32, f16 or bf16. */
+    uint32_t out; /* `out` is the element format of D (a bsmm_elem), i.e. f32, f16 or bf16. */
     size_t sets;
 } bench_queued_shape;
 
 struct bench_device;
 
 typedef struct bench_queued_peer {
-    const char *option; /* The value of the option --peer that selects this peer. */
-    const char *absent; /* The message if the peer cannot be opened. */
+    const char *option; /* `option` is the value of the option --peer that selects this peer. */
+    const char *absent; /* `absent` is the message if the peer cannot be opened. */
     bench_queued_way ways[BENCH_WAYS];
 
     /* Opens the library for the current device of this thread. Returns NULL if the library is not

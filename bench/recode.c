@@ -6,8 +6,9 @@
 typedef struct recode {
     const bench_recode_job *job;
     bsmm_matrix from, to;
-    float global; /* The second-level scale that the recipe chose, if the format has one. */
-    float amax;   /* The largest magnitude of the matrix `from`. */
+    /* `global` is the second-level scale that the recipe chose, if the format has one. */
+    float global;
+    float amax; /* `amax` is the largest magnitude of the matrix `from`. */
     bench_memory memory;
     bench_samples seconds, rates;
 } recode;

@@ -11,22 +11,25 @@ typedef struct bench_recode_job {
      * unless the job only copies scales. */
     bsmm_format from, to;
     int64_t rows, cols;
-    const char *recipe; /* The recipe of a quantization. NULL means the format's default recipe. */
+    /* `recipe` is the recipe of a quantization. NULL means the format's default recipe. */
+    const char *recipe;
     int threads, rounds;
     /* If true, the caller passes the tensor's largest magnitude to the quantization, and bench
      * computes it before the time starts. */
     bool amax;
-    const char *device; /* The name of the device that bench_recode_queued uses. */
+    const char *device; /* `device` is the name of the device that bench_recode_queued uses. */
     /* If true, the job only copies scales to another layout. `from` and `to` are then the same
      * format. */
     bool relayout;
-    uint32_t layout; /* The layout to which the scales are copied from the row-major layout. */
+    /* `layout` is the layout to which the scales are copied from the row-major layout. */
+    uint32_t layout;
 } bench_recode_job;
 
 typedef struct bench_recode_result {
-    double seconds; /* The median time of one conversion in seconds. */
+    double seconds; /* `seconds` is the median time of one conversion in seconds. */
     double bytes;   /* The bytes read and written. Each byte counts once. */
-    /* The rates of reading and writing memory in the same proportion as the conversion. */
+    /* `probed` holds the rates of reading and writing memory in the same proportion as the
+     * conversion. */
     bench_probed probed;
 } bench_recode_result;
 

@@ -11,9 +11,11 @@ enum { LAUNCHES = 4 }; /* Each round launches a graph this number of times. */
 typedef struct recode {
     const bench_recode_job *job;
     bench_device *device;
-    bsmm_matrix from, to; /* The source and the result of the conversion in host memory. */
+    /* `from` is the source and `to` is the result of the conversion in host memory. */
+    bsmm_matrix from, to;
     float global;
-    /* The largest magnitude of `from` in device memory, or NULL if the job does not pass it. */
+    /* `amax` points to the largest magnitude of `from` in device memory, or NULL if the job does
+     * not pass it. */
     void *amax;
     bsmm_matrix *sets; /* The matrices `from` and `to` of each set in device memory, alternately. */
     size_t count;

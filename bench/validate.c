@@ -17,7 +17,8 @@ static int64_t choose_stride(int64_t outputs, int64_t k) {
 }
 
 typedef struct sums {
-    double exact, magnitude; /* The sums over K of a b and of |a b|. */
+    /* `exact` is the sum over K of a b, and `magnitude` is that of |a b|. */
+    double exact, magnitude;
 } sums;
 
 static sums sum_products(const float *a, const float *b, int64_t k) {

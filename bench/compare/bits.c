@@ -28,7 +28,7 @@ void expect_same(session *s, const void *old, const void *new, uint64_t bytes, c
 typedef struct output {
     bsmm_status status;
     char kernel[64], message[240];
-    uint8_t *bytes; /* The elements of a result, followed by its scales. */
+    uint8_t *bytes; /* `bytes` holds the elements of a result, followed by its scales. */
 } output;
 
 static uint64_t output_bytes(const product *p) {

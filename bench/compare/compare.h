@@ -26,8 +26,10 @@ typedef struct options {
     const char *renames[MOST_KERNELS][BUILDS];
     size_t rename_count;
     uint64_t random, seed; /* `random` is the number of random GEMMs, and `seed` determines them. */
-    int threads[2]; /* The numbers of threads with which GEMMs are timed. 0 means no entry. */
-    /* The number of pairs of timed batches. Each pair has one batch of runs of each build. */
+    /* `threads` holds the numbers of threads with which GEMMs are timed. 0 means no entry. */
+    int threads[2];
+    /* `pairs` is the number of pairs of timed batches. Each pair has one batch of runs of each
+     * build. */
     int pairs;
     /* If this is n, only every n-th GEMM and conversion is compared, because some devices are slow.
      */
@@ -81,14 +83,15 @@ typedef struct operand_shape {
     /* These numbers of elements and scales are added to the smallest strides, so that there are
        gaps between rows. */
     int64_t extra_ld, extra_scale_ld;
-    float global; /* The second-level scale of the tensor, or 0 if there is none. */
+    float global; /* `global` is the second-level scale of the tensor, or 0 if there is none. */
     uint32_t global_kind;
 } operand_shape;
 
 typedef struct product_shape {
     operand_shape a, b, d;
     int64_t m, n, k;
-    /* Factors of D = alpha * A B^T + beta * C. If alpha is 0, the product has no alpha. */
+    /* `alpha` and `beta` are the factors of D = alpha * A B^T + beta * C. If alpha is 0, the
+     * product has no alpha. */
     float alpha, beta;
     uint32_t c_elem, bias_elem, compute, b_packed, threads;
     fill how;
@@ -98,8 +101,8 @@ typedef struct product_shape {
 /* Holds a GEMM with its matrices in host memory and in device memory. */
 typedef struct product {
     const product_shape *shape;
-    /* Matrices in host memory. `there` has their copies in device memory, in the order A, B, C, D.
-     */
+    /* These matrices are in host memory. `there` has their copies in device memory, in the order A,
+     * B, C, D. */
     bsmm_matrix a, b, c, d, there[4];
     void *bias;
     bsmm_matmul_desc desc; /* Describes the GEMM with the matrices in `there`. */

@@ -7,8 +7,8 @@
 #include <sys/resource.h>
 
 typedef struct timed {
-    const char *formats[3]; /* The names of the formats of A, B and D. */
-    int64_t sizes[3];       /* The sizes M, N and K of the GEMM. */
+    const char *formats[3]; /* `formats` holds the names of the formats of A, B and D. */
+    int64_t sizes[3];       /* `sizes` holds the sizes M, N and K of the GEMM. */
     /* `packed` means that B is packed in advance. `host` means that the program measures the time
      * in which the host queues a run on a GPU, instead of the GPU's time. */
     bool packed, host;
@@ -56,8 +56,9 @@ static const timed rows[] = {
 typedef struct contender {
     session *s;
     prepared plan;
-    size_t runs; /* The number of runs of the plan in a batch. */
-    /* The graph of a batch's runs on a GPU. It is not used if the host's time is measured. */
+    size_t runs; /* `runs` is the number of runs of the plan in a batch. */
+    /* `graph` is the graph of a batch's runs on a GPU. It is not used if the host's time is
+     * measured. */
     bench_graph graph;
 } contender;
 

@@ -6,14 +6,18 @@
 
 /* Holds the results for a model with one pair of formats. */
 typedef struct model_score {
-    double bits;       /* The bits of memory for each weight of the layers, including scales. */
-    double perplexity; /* The perplexity of the text, in windows of LLM_BATCH tokens. */
+    /* `bits` is the number of bits of memory for each weight of the layers, including scales. */
+    double bits;
+    /* `perplexity` is the perplexity of the text, in windows of LLM_BATCH tokens. */
+    double perplexity;
     double divergence; /* The mean Kullback-Leibler divergence from the reference, in nats. */
-    /* The tokens per second of reading a window and of writing an answer. */
+    /* `prefill` and `decode` are the tokens per second of reading a window and of writing an
+     * answer. */
     double prefill, decode;
-    /* The memory of the process in MiB that is neither mapped from a file nor shared. */
+    /* `resident` is the memory of the process in MiB that is neither mapped from a file nor
+     * shared. */
     double resident;
-    double error; /* The largest error of a product, divided by its bound. */
+    double error; /* `error` is the largest error of a product, divided by its bound. */
 } model_score;
 
 /* Measures a model on a text. The run with `is_reference` writes the logits of every eighth token

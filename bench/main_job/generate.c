@@ -22,8 +22,9 @@ static double next_normal(uint64_t *state) {
 }
 
 typedef struct tensor {
-    const char *name;   /* The name of the tensor in a layer, after "encoder.layer.N.". */
-    int64_t rows, cols; /* The size of the tensor. If rows is 0, it is a vector. */
+    const char *name; /* `name` is the name of the tensor in a layer, after "encoder.layer.N.". */
+    /* `rows` and `cols` are the size of the tensor. If rows is 0, it is a vector. */
+    int64_t rows, cols;
     double mean, spread;
 } tensor;
 

@@ -64,7 +64,7 @@ typedef struct job_result {
     /* The noise is the rounding error of the GEMM alone: y is the GEMM's result with quantized
      * weights, and x is the sum in double of the same quantized values. */
     double exact_signal, exact_noise;
-    double seconds; /* The time in seconds of all GEMMs with quantized weights. */
+    double seconds; /* `seconds` is the time in seconds of all GEMMs with quantized weights. */
     uint64_t layers;
 } job_result;
 job_result job_measure(const bsmm_file *model, const bsmm_file *quantized, const job_batch *tokens);

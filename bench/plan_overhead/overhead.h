@@ -8,9 +8,10 @@
 #include <bsmm.h>
 
 typedef struct overhead_case {
-    const char *a, *b; /* The names of the formats of A and B, i.e. presets, "f32" or "bf16". */
+    const char *a, *b; /* `a` and `b` name the formats of A and B, i.e. presets, "f32" or "bf16". */
     int64_t m, n, k;
-    /* The kernel's name without its device, or NULL for the kernel that the library chooses. */
+    /* `kernel` is the kernel's name without its device, or NULL for the kernel that the library
+     * chooses. */
     const char *kernel;
     uint32_t compute, packed;
 } overhead_case;
@@ -23,7 +24,7 @@ const overhead_case *overhead_case_at(bool is_host, size_t index);
 typedef struct overhead_product {
     bsmm_plan *plan;
     bsmm_buffers buffers;
-    void *memory[8]; /* Host memory of the operands and results. */
+    void *memory[8]; /* This host memory holds the operands and results. */
     size_t count;
 } overhead_product;
 

@@ -22,19 +22,23 @@ typedef struct surface_times {
 
 typedef struct surface_result {
     char kernel[64];
-    char why[256];  /* The reason if the library refused the GEMM or the device failed, else "". */
-    uint64_t bytes; /* The bytes of A, B and D as stored, including scales. */
-    /* The bytes of packed B, or 0 if the kernel reads B as it is stored. */
+    /* `why` is the reason if the library refused the GEMM or the device failed, else "". */
+    char why[256];
+    uint64_t bytes; /* `bytes` is the number of bytes of A, B and D as stored, including scales. */
+    /* `packed_bytes` is the number of bytes of packed B, or 0 if the kernel reads B as it is
+     * stored. */
     uint64_t packed_bytes;
-    /* The times of the library's GEMM, and of the peer's unscaled bf16 GEMM of the same shape. */
+    /* `ours` has the times of the library's GEMM. `bf16` has those of the peer's unscaled bf16 GEMM
+     * of the same shape. */
     surface_times ours, bf16;
 } surface_result;
 
 typedef struct surface {
     const char *name; /* The name of the device, as bsmm_local_device_at returns it. */
     bench_device *device;
-    void *peer; /* The loaded library of the peer, or NULL if there is none. */
-    /* Pools of random codes, one for each element type and each scale type (operands.c). */
+    void *peer; /* `peer` points to the loaded library of the peer, or NULL if there is none. */
+    /* This struct holds pools of random codes, one for each element type and each scale type
+     * (operands.c). */
     struct {
         /* Points to device memory with random codes, or is NULL if the pool does not exist yet. */
         void *memory;
