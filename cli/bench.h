@@ -15,8 +15,8 @@ typedef struct cli_bench_values {
     const char *kernel, *device, *plot, *recipe, *peer, *relayout, *packed;
     bool json, bench, no_pack_b, cold, quantized, quantize, dequantize, amax, fast, counters,
         sampled, challenge, check, fidelity;
-    /* With --challenge, true if the command measures all of the challenge's shapes, false if -M, -N
-     * and -K give one shape. */
+    /* With --challenge, `all_shapes` is true if the command measures all of the challenge's shapes.
+     * It is false if -M, -N and -K give one shape. */
     bool all_shapes;
 } cli_bench_values;
 
@@ -24,7 +24,7 @@ extern const cli_column cli_bench_product_columns[], cli_bench_recode_columns[],
     cli_bench_queued_columns[], cli_bench_counter_columns[], cli_bench_line_columns[],
     cli_bench_challenge_columns[], cli_bench_mean_columns[];
 
-/* The formats of A and B in AMD's FP8 groupwise challenge. */
+/* CLI_CHALLENGE_FORMATS names the formats of A and B in AMD's FP8 groupwise challenge. */
 #define CLI_CHALLENGE_FORMATS "fp8_group128_fnuz:fp8_block128_fnuz"
 
 /* cli_bench_challenge_shapes returns the number of shapes of the challenge, and the other function
@@ -53,10 +53,12 @@ cli_bench_titles cli_bench_titles_of(const cli_bench_values *values, const char 
 /* Says how far a reader can trust a row of the output, i.e. whether other work kept the machine
  * busy during the measurement. */
 typedef struct cli_bench_trust {
-    /* True if other work kept the machine busy in every attempt to measure the row. */
+    /* `disturbed` is true if other work kept the machine busy in every attempt to measure the
+     * row. */
     bool disturbed;
-    /* The peak rate that the probe reached beside this row, as a fraction of its best rate
-     * beside any row. The probe is a loop that measures the arithmetic unit or the memory. */
+    /* `probe_share` is the peak rate that the probe reached beside this row, as a fraction of its
+     * best rate beside any row. The probe is a loop that measures the arithmetic unit or the
+     * memory. */
     double probe_share;
     int attempts; /* Counts the attempts to measure the row. */
 } cli_bench_trust;

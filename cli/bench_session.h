@@ -12,7 +12,7 @@ typedef struct cli_bench_session cli_bench_session;
 /* Holds the functions that differ between sessions on the cpu and on a GPU. The struct of either
  * session begins with a cli_bench_session. */
 typedef struct cli_bench_parts {
-    size_t result_bytes; /* The size in bytes of the result of one shape. */
+    size_t result_bytes; /* `result_bytes` is the size in bytes of the result of one shape. */
     /* Measures the shape in job.sizes and stores its result in *now. Returns an exit status. */
     int (*measure)(cli_bench_session *session, void *now, bench_probed *probed);
     /* Computes the point of a result for the plot, and prints the result's row. */

@@ -8,11 +8,13 @@
 
 struct json_t;
 
-/* The largest magnitudes that calibration saw in the inputs of layers. */
+/* `cli_calibration` holds the largest magnitudes that calibration saw in the inputs of layers. */
 typedef struct cli_calibration {
     const char *path;
-    struct json_t *layers; /* A JSON object from names of layers to largest magnitudes. */
-    struct json_t *used;   /* The names of the layers whose values the command has used. */
+    /* `layers` is a JSON object from names of layers to largest magnitudes. */
+    struct json_t *layers;
+    /* `used` holds the names of the layers whose values the command has used. */
+    struct json_t *used;
 } cli_calibration;
 
 /* Describes how a checkpoint family stores the input scale of weights of one format. */

@@ -7,11 +7,12 @@
 
 typedef struct cli_check {
     double max_error;
-    /* The largest error divided by its bound. A value above 1 means that the kernel exceeds its
-     * bound. */
+    /* `share` is the largest error divided by its bound. A value above 1 means that the kernel
+     * exceeds its bound. */
     double share;
-    int64_t row, col;     /* Give the element of D with the largest `share`. */
-    double got, expected; /* The computed and the expected value of this element of D. */
+    int64_t row, col; /* Give the element of D with the largest `share`. */
+    /* `got` is the computed value of this element of D, and `expected` is the expected one. */
+    double got, expected;
 } cli_check;
 
 /* Checks the product in desc->d (f32, f16 or bf16). Returns false if the check is impossible. In

@@ -50,7 +50,8 @@ typedef struct product {
     float alpha, beta;
     cli_ran ran;
     cli_check check;
-    double level; /* The level of the kernel's errors (level.h), or NAN if it is not known. */
+    /* `level` is the level of the kernel's errors (level.h), or NAN if it is not known. */
+    double level;
 } product;
 
 static bool open_operands(const values *options, char **args, product *job) {

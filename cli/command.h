@@ -36,20 +36,22 @@ typedef struct cli_list {
 } cli_list;
 
 typedef struct cli_format_pair {
-    const char *name; /* The pair of formats as the user wrote it. */
+    const char *name; /* `name` is the pair of formats as the user wrote it. */
     bsmm_format a, b;
 } cli_format_pair;
 
 typedef struct cli_option {
-    const char *name; /* The long name of the option, or NULL if the option has only a letter. */
-    int letter;       /* The letter of the short option, or 0 if the option has only a long name. */
-    /* A word such as "FORMAT", which stands for the value in the help and decides which words are
-     * allowed (words.h). It is NULL for a CLI_FLAG. */
+    /* `name` is the long name of the option, or NULL if the option has only a letter. */
+    const char *name;
+    /* `letter` is the letter of the short option, or 0 if the option has only a long name. */
+    int letter;
+    /* `arg` is a word such as "FORMAT", which stands for the value in the help and decides which
+     * words are allowed (words.h). It is NULL for a CLI_FLAG. */
     const char *arg;
     const char *help;
     cli_kind kind;
-    /* The byte offset of the field that receives the value, in the struct of the command's values.
-     */
+    /* `offset` is the byte offset of the field that receives the value, in the struct of the
+     * command's values. */
     size_t offset;
     bool required, hidden;
     bool lists_words; /* The help lists the words that `arg` allows. */
@@ -57,25 +59,33 @@ typedef struct cli_option {
 
 /* Describes a column of a command's output, which is a table or JSON. */
 typedef struct cli_column {
-    const char *key;   /* The column's key in JSON, or NULL if only the table has the column. */
-    const char *title; /* The column's heading in the table, or NULL if only JSON has the column. */
-    bool right;        /* True if the table aligns the column on the right, as for numbers. */
-    const char *help;  /* The description of the column for the man page. */
+    /* `key` is the column's key in JSON, or NULL if only the table has the column. */
+    const char *key;
+    /* `title` is the column's heading in the table, or NULL if only JSON has the column. */
+    const char *title;
+    /* `right` is true if the table aligns the column on the right, as for numbers. */
+    bool right;
+    const char *help; /* `help` is the description of the column for the man page. */
 } cli_column;
 
 typedef struct cli_command {
     const char *name;
-    /* The words after the options, such as "FORMAT CODE...", or NULL if there are none. */
+    /* `args` holds the words after the options, such as "FORMAT CODE...", or NULL if there are
+     * none. */
     const char *args;
-    const char *summary;          /* The summary of the command in one line. */
-    const char *text;             /* Further paragraphs of the help. It may be NULL. */
-    const char *examples;         /* Example commands for the help, one in each line. */
-    const cli_option *options;    /* The options of the command. An empty entry ends the list. */
-    const cli_column *output[10]; /* The columns of tables. NULL ends the list of tables. */
-    const void *defaults; /* The values of the options before parsing, or NULL if all are zero. */
+    const char *summary;  /* `summary` is the summary of the command in one line. */
+    const char *text;     /* Further paragraphs of the help. It may be NULL. */
+    const char *examples; /* Example commands for the help, one in each line. */
+    /* `options` holds the options of the command. An empty entry ends the list. */
+    const cli_option *options;
+    /* `output` holds the columns of tables. NULL ends the list of tables. */
+    const cli_column *output[10];
+    /* `defaults` points to the values of the options before parsing. NULL means that all are
+     * zero. */
+    const void *defaults;
     size_t values_size;
-    /* The smallest and largest number of words that are not options. A max_args of -1 means any
-     * number. */
+    /* `min_args` and `max_args` are the smallest and largest number of words that are not options.
+     * A max_args of -1 means any number. */
     int min_args, max_args;
     /* If true, the parser reads a word such as "-0.5" as a number instead of an option. */
     bool takes_negative_numbers;

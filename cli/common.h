@@ -5,7 +5,7 @@
 
 #include "command.h"
 
-/* The name of the running command, which begins each message. */
+/* `cli_name` is the name of the running command, which begins each message. */
 extern const char *cli_name;
 
 /* Prints "bsmm COMMAND: message" to stderr and returns the status. For a usage error it also

@@ -8,12 +8,15 @@
  * value in the second model. */
 typedef struct cli_difference {
     const char *name;
-    /* The format of the tensor in each model, or "" if the model has no tensor of this name. */
+    /* `formats` names the format of the tensor in each model. It is "" if the model has no tensor
+     * of this name. */
     cli_text formats[2];
-    double sqnr_db;   /* 10 log10(sum x^2 / sum (x - q)^2), or +Inf if the values are equal. */
-    double max_error; /* The largest |x - q|, or NaN if one of the values is NaN. */
-    double relative;  /* max_error divided by the largest |x|. */
-    double clipped;   /* The fraction of elements above the largest value of their block. */
+    /* `sqnr_db` is 10 log10(sum x^2 / sum (x - q)^2), or +Inf if the values are equal. */
+    double sqnr_db;
+    double max_error; /* `max_error` is the largest |x - q|, or NaN if one of the values is NaN. */
+    double relative;  /* `relative` is max_error divided by the largest |x|. */
+    /* `clipped` is the fraction of elements above the largest value of their block. */
+    double clipped;
 } cli_difference;
 
 typedef struct cli_differences {

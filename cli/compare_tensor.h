@@ -9,14 +9,14 @@
 typedef struct cli_model_tensor {
     const char *name;
     bool is_weight;
-    uint64_t index;  /* The index among the weights or among the tensors of the file. */
-    cli_text format; /* The name of the format, or of the type as the file spells it. */
+    uint64_t index;  /* `index` is the index among the weights or among the tensors of the file. */
+    cli_text format; /* `format` is the name of the format, or of the type as the file spells it. */
     uint32_t ndim;
     int64_t shape[BSMM_MAX_DIMS];
 } cli_model_tensor;
 
 typedef struct cli_model_tensors {
-    cli_model_tensor *items; /* The tensors, sorted by name. */
+    cli_model_tensor *items; /* `items` holds the tensors, sorted by name. */
     size_t count;
 } cli_model_tensors;
 

@@ -21,7 +21,8 @@ bool cli_path_is_apart(const char *path, const char *out);
  * scales between the elements, `matrix` is an unpacked copy in memory. */
 typedef struct cli_loaded {
     bsmm_matrix matrix;
-    /* The unpacked copy, or NULL if the matrix points into the mapping of the file. */
+    /* `memory` points to the unpacked copy, or NULL if the matrix points into the mapping of the
+     * file. */
     void *memory;
 } cli_loaded;
 

@@ -14,10 +14,10 @@ typedef struct cli_folder {
     /* `out` is the output folder, and `work` is the folder OUT.part in which the command makes it.
      */
     char *out, *work;
-    /* The descriptor of the locked file in `work`, or -1. The lock makes sure that only one run
-     * works there. */
+    /* `lock` is the descriptor of the locked file in `work`, or -1. The lock makes sure that only
+     * one run works there. */
     int lock;
-    /* The folder of the input model, or NULL if the input is a single file. */
+    /* `source` is the folder of the input model, or NULL if the input is a single file. */
     const char *source;
     char *source_memory;
 } cli_folder;

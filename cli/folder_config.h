@@ -8,17 +8,18 @@
 struct json_t;
 
 typedef struct cli_layer {
-    /* The name of the module, i.e. the name of its weight without ".weight". */
+    /* `name` is the name of the module, i.e. the name of its weight without ".weight". */
     const char *name;
     const char *family;
-    const char *format; /* The name of the format (whole.h). */
-    bool has_input;     /* True if the file has a calibrated scale for the input of the layer. */
+    const char *format; /* `format` is the name of the format (whole.h). */
+    /* `has_input` is true if the file has a calibrated scale for the input of the layer. */
+    bool has_input;
 } cli_layer;
 
 typedef struct cli_layers {
     cli_layer *items;
     size_t count, room;
-    struct json_t *inputs; /* The names of the input scales in all files. */
+    struct json_t *inputs; /* `inputs` holds the names of the input scales in all files. */
 } cli_layers;
 
 /* Adds the matrices of a file to the list of layers. The function copies their names. */

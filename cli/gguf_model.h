@@ -9,14 +9,16 @@
 struct json_t;
 
 typedef struct cli_gguf_model {
-    struct json_t *config; /* The content of config.json. */
-    const char *folder;    /* The folder of the input. */
+    struct json_t *config; /* `config` points to the content of config.json. */
+    const char *folder;    /* `folder` is the folder of the input. */
     char *folder_memory;
-    const char *architecture; /* GGUF's name of the architecture. */
-    bool reorders;            /* True if rows of queries and keys get another order. */
+    const char *architecture; /* `architecture` is GGUF's name of the architecture. */
+    /* `reorders` is true if rows of queries and keys get another order. */
+    bool reorders;
     int64_t layers, hidden, feed_forward, heads, kv_heads, head_size, vocabulary;
-    bool tied;      /* True if the embedding is also the weight of the last product. */
-    float *factors; /* One factor for each frequency of RoPE (head_size / 2), or NULL. */
+    bool tied; /* `tied` is true if the embedding is also the weight of the last product. */
+    /* `factors` has one factor for each frequency of RoPE (head_size / 2), or is NULL. */
+    float *factors;
 } cli_gguf_model;
 
 /* Holds the name of the tensor with the factors of RoPE. */

@@ -17,13 +17,15 @@ typedef enum token_type {
 } token_type;
 
 typedef struct token {
-    const char *text; /* NULL if no token has this number. */
+    const char *text; /* `text` is NULL if no token has this number. */
     token_type type;
     float score;
 } token;
 
 typedef struct vocab {
-    json_t *tokenizer, *settings; /* The contents of tokenizer.json and tokenizer_config.json. */
+    /* `tokenizer` is the content of tokenizer.json, and `settings` is that of
+     * tokenizer_config.json. */
+    json_t *tokenizer, *settings;
     token *tokens;
     int64_t count;
 } vocab;

@@ -28,7 +28,8 @@ typedef struct drawing {
     bsmm_mfma_info info;
     const char *operand, *type;
     uint32_t kind, block, rows, cols;
-    /* True if the operand is B. A line of the drawing is then a column of the operand. */
+    /* `transposed` is true if the operand is B. A line of the drawing is then a column of the
+     * operand. */
     bool transposed;
     const char *title;
 } drawing;

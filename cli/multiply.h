@@ -6,7 +6,8 @@
 
 typedef struct cli_ran {
     char kernel[64];
-    double seconds; /* The time of the product alone, without the copies of the matrices. */
+    /* `seconds` is the time of the product alone, without the copies of the matrices. */
+    double seconds;
 } cli_ran;
 
 /* Copies the operands to the device that *desc names, multiplies them and copies D back. *device is

@@ -13,8 +13,8 @@ unsigned cli_distance(const char *a, const char *b);
 /* Holds the known word that is nearest to a misspelled word. Only words that are similar enough
  * count. */
 typedef struct cli_nearest {
-    const char *word; /* The misspelled word that the user wrote. */
-    const char *best; /* The best known word so far, or NULL if none is similar. */
+    const char *word; /* `word` is the misspelled word that the user wrote. */
+    const char *best; /* `best` is the best known word so far, or NULL if none is similar. */
     unsigned distance;
 } cli_nearest;
 void cli_nearest_try(cli_nearest *nearest, const char *candidate);

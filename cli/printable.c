@@ -6,16 +6,17 @@
 static const struct {
     uint32_t first, last;
 } hidden[] = {
-    {0x00, 0x1F},     /* C0 control characters */
-    {0x7F, 0x9F},     /* DEL and C1 control characters */
+    {0x00, 0x1F},     /* These are the C0 control characters. */
+    {0x7F, 0x9F},     /* These are DEL and the C1 control characters. */
     {0xAD, 0xAD},     /* soft hyphen */
     {0x61C, 0x61C},   /* Arabic letter mark */
     {0x200B, 0x200F}, /* zero-width characters and marks of direction */
     {0x2028,
-     0x202E}, /* separators of lines and paragraphs; embeddings and overrides of direction */
-    {0x2060, 0x206F},   /* word joiner and isolates of direction */
+     /* These are separators of lines and paragraphs, and embeddings and overrides of direction. */
+     0x202E},
+    {0x2060, 0x206F},   /* These are the word joiner and isolates of direction. */
     {0xFEFF, 0xFEFF},   /* byte order mark */
-    {0xFFF9, 0xFFFB},   /* interlinear annotation characters */
+    {0xFFF9, 0xFFFB},   /* These are interlinear annotation characters. */
     {0xE0000, 0xE007F}, /* tag characters */
 };
 

@@ -10,13 +10,13 @@
 /* Describes the format to which the command quantizes some weights, and names these weights by a
  * pattern. */
 typedef struct quantize_choice {
-    char *pattern; /* The pattern that the names of the weights must match. */
+    char *pattern; /* `pattern` is the pattern that the names of the weights must match. */
     bsmm_format format;
     const char *recipe;
-    /* The kind of global scale that the recipe writes, i.e. multiplier or divisor
-       (bsmm_global). */
+    /* `global_kind` is the kind of global scale that the recipe writes, i.e. multiplier or divisor
+     * (bsmm_global). */
     uint32_t global_kind;
-    bool used; /* True if this choice decides the format of at least one weight. */
+    bool used; /* `used` is true if this choice decides the format of at least one weight. */
 } quantize_choice;
 
 typedef struct quantize_values {
@@ -29,15 +29,16 @@ typedef struct quantize_values {
     size_t choice_count;
     cli_layout_values layout;
     const char *recipe, *family, *device, *input_scales;
-    cli_calibration *calibration;  /* NULL if the user gave no --input-scales. */
-    const struct json_t *excluded; /* ModelOpt's patterns of excluded layers (exclusion.h). */
+    cli_calibration *calibration; /* `calibration` is NULL if the user gave no --input-scales. */
+    /* `excluded` holds ModelOpt's patterns of excluded layers (exclusion.h). */
+    const struct json_t *excluded;
     bench_device *opened;
     int64_t threads;
     bool pow2, one_level, report, fidelity;
     /* Collects the error reports of the current weight's matrices for the table of reports. */
     cli_report *reports;
-    /* The largest magnitude of the weights that share a scale with this weight, or 0 if there are
-     * none. */
+    /* `amax` holds the largest magnitude of the weights that share a scale with this weight, or 0
+     * if there are none. */
     float *amax;
 } quantize_values;
 

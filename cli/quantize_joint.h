@@ -5,7 +5,7 @@
 
 #include "command.h"
 
-/* The type of a function that quantizes `source` to `target`. Returns the reason of a failure, or
+/* A function of this type quantizes `source` to `target`. It returns the reason of a failure, or
  * NULL. */
 typedef const char *quantize_fill(const void *context, const bsmm_matrix *source,
                                   const bsmm_matrix *target);

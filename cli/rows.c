@@ -9,9 +9,9 @@
 struct cli_rows {
     const cli_column *columns;
     size_t column_count;
-    size_t column; /* The index of the next cell's column. */
+    size_t column; /* `column` is the index of the next cell's column. */
     bool json, headed;
-    json_t *object; /* The JSON object of the row that is being built. */
+    json_t *object; /* `object` points to the JSON object of the row that is being built. */
     /* Holds the cells of all table rows so far, including the row that is being built. */
     char **cells;
     size_t cell_count, cell_capacity;

@@ -14,10 +14,11 @@
  * handler may read it in another thread. */
 typedef struct range {
     struct range *next;
-    /* The file that owns the mapping, or NULL after the file is closed. */
+    /* `file` points to the file that owns the mapping, or NULL after the file is closed. */
     const bsmm_file *file;
     char *path;
-    uintptr_t begin, end; /* The address range of the mapping, in whole pages. */
+    /* `begin` and `end` are the address range of the mapping, in whole pages. */
+    uintptr_t begin, end;
 } range;
 
 static range *_Atomic ranges;

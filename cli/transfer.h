@@ -11,10 +11,10 @@
 typedef struct cli_transfer_values {
     const char *out;
     cli_list include, exclude;
-    /* The largest size of a shard of an output folder in bytes. 0 means 5 GB. */
+    /* `shard_size` is the largest size of a shard of an output folder in bytes. 0 means 5 GB. */
     int64_t shard_size;
     bool json, strict;
-    /* Another file that decides the output, or NULL. */
+    /* `also_read` is another file that decides the output, or NULL. */
     const char *also_read;
 } cli_transfer_values;
 
@@ -27,7 +27,7 @@ typedef struct cli_layout_values {
 /* Describes the matrix and the checkpoint family with which the command writes a weight. */
 typedef struct cli_target {
     bsmm_matrix matrix;
-    /* The checkpoint family, or NULL for the first family that can store the weight. */
+    /* `family` is the checkpoint family, or NULL for the first family that can store the weight. */
     const char *family;
     /* If true, the command may use another family when `family` cannot store the weight. */
     bool preferred;
@@ -37,16 +37,17 @@ typedef struct cli_target {
 } cli_target;
 
 typedef struct cli_transfer {
-    const char *verb, *participle; /* Words for messages, e.g. "quantize" and "quantized". */
+    /* These are words for messages, e.g. "quantize" and "quantized". */
+    const char *verb, *participle;
     const cli_transfer_values *values;
-    const void *options; /* The values of the options of the running command. */
+    const void *options; /* `options` holds the values of the options of the running command. */
     /* Tells whether the command changes a weight if the user did not give --include. */
     bool (*wants)(const void *options, const bsmm_file *file, const bsmm_weight *weight);
-    /* True if the command changes quantized weights. A broken weight counts as quantized, so it
-     * is an error for such a command. */
+    /* `wants_quantized` is true if the command changes quantized weights. A broken weight counts as
+     * quantized, so it is an error for such a command. */
     bool wants_quantized;
-    /* True if the command leaves out the input scales of the weights that it changes, because it
-     * makes new ones or none. */
+    /* `drops_inputs` is true if the command leaves out the input scales of the weights that it
+     * changes, because it makes new ones or none. */
     bool drops_inputs;
     /* Decides the format, scale layout and checkpoint family with which the command writes a
      * weight. Before the call, *target has the description of the source matrix and no family. On
@@ -130,7 +131,7 @@ typedef struct cli_transfer_result {
     /* `changed` counts the weights that the command changed, and `kept` counts the weights and
      * tensors that it copied. `left_out` counts the tensors that it left out. */
     uint64_t changed, kept, left_out;
-    /* The size in bytes of the output file, or of all tensors in the output folder. */
+    /* `bytes` is the size in bytes of the output file, or of all tensors in the output folder. */
     uint64_t bytes;
 } cli_transfer_result;
 

@@ -24,40 +24,44 @@ typedef struct cli_step {
     /* `source` is the index of the tensor or weight in the input file, and `target` is its index
        in the writer. */
     uint64_t source, target;
-    float scale;   /* The value of an input scale. */
-    size_t shard;  /* The number of the output file that receives the weight or tensor. */
-    int64_t heads; /* The heads whose rows get another order (gguf_model.h), or 0. */
-    bool widens;   /* True if a copied tensor of floats becomes F32. */
+    float scale; /* `scale` is the value of an input scale. */
+    /* `shard` is the number of the output file that receives the weight or tensor. */
+    size_t shard;
+    /* `heads` is the number of heads whose rows get another order (gguf_model.h), or 0. */
+    int64_t heads;
+    bool widens; /* `widens` is true if a copied tensor of floats becomes F32. */
     bsmm_weight weight;
 } cli_step;
 
 /* Describes an output file. An output folder has several files, which are called shards. */
 typedef struct cli_shard {
-    bsmm_writer *writer; /* NULL if the file is complete. */
+    bsmm_writer *writer; /* `writer` is NULL if the file is complete. */
     char *path;
-    uint64_t bytes; /* The size in bytes of all tensors in the file. */
+    uint64_t bytes; /* `bytes` is the size in bytes of all tensors in the file. */
 } cli_shard;
 
-/* The number of types whose bytes decide the type of a GGUF file (transfer_gguf.c). */
+/* CLI_FILE_TYPES is the number of types whose bytes decide the type of a GGUF file
+ * (transfer_gguf.c). */
 enum { CLI_FILE_TYPES = 5 };
 
 typedef struct cli_job {
     const cli_transfer *transfer;
     bsmm_file *file;
-    cli_folder *folder; /* NULL if the output is a single file. */
+    cli_folder *folder; /* `folder` is NULL if the output is a single file. */
     /* Describes the model if the command makes a GGUF file of another kind of file, else NULL. */
     const cli_gguf_model *gguf;
-    bsmm_file *metadata; /* The metadata of this GGUF file. */
+    bsmm_file *metadata; /* `metadata` points to the metadata of this GGUF file. */
     uint64_t type_bytes[CLI_FILE_TYPES];
     cli_shard *shards;
     size_t shard_count;
     bool *claimed; /* Tells for each tensor whether it belongs to the step of a weight. */
     cli_step *steps;
     uint64_t step_count, changed, added, left_out;
-    uint64_t bytes;        /* Counts the bytes that all steps together read. */
-    uint64_t output_bytes; /* The size of the output in bytes, as in cli_transfer_result. */
+    uint64_t bytes; /* Counts the bytes that all steps together read. */
+    /* `output_bytes` is the size of the output in bytes, as in cli_transfer_result. */
+    uint64_t output_bytes;
     cli_progress progress;
-    int status; /* The exit status of a failure during planning. */
+    int status; /* `status` is the exit status of a failure during planning. */
 } cli_job;
 
 /* Adds to the writers everything that the output will contain, and lists the steps. On failure,

@@ -5,8 +5,7 @@
 
 #include "command.h"
 
-/* A vocabulary, i.e. a function that returns word number `index`, or NULL after the last word.
- */
+/* A vocabulary is a function that returns word number `index`, or NULL after the last word. */
 typedef const char *cli_words(uint32_t index);
 
 /* Returns the vocabulary of a metavariable ("FORMAT", "FORMAT..."), or NULL if the metavariable has
