@@ -1,8 +1,8 @@
-/* A libcuda.so.1 with one emulated device, whose GPU threads run on the host (machine.h). Device
- * memory is on the heap, and each allocation ends right before an unreadable page. Streams execute
- * work as soon as it is queued. EMULATED_CUDA_MULTIPROCESSORS sets the number of SMs; the default
- * is 6, so few that small GEMMs take several waves of tiles. EMULATED_CUDA_L2_BYTES sets the size
- * of L2 (default 50 MiB); bench rotates operands over four times as much memory. */
+/* This is a libcuda.so.1 with one emulated device, whose GPU threads run on the host (machine.h).
+ * Device memory is on the heap, and each allocation ends right before an unreadable page. Streams
+ * execute work as soon as it is queued. EMULATED_CUDA_MULTIPROCESSORS sets the number of SMs; the
+ * default is 6, so few that small GEMMs take several waves of tiles. EMULATED_CUDA_L2_BYTES sets
+ * the size of L2 (default 50 MiB); bench rotates operands over four times as much memory. */
 #define _GNU_SOURCE
 #include "cuda/runtime/driver.h"
 #include "map.h"
@@ -23,7 +23,8 @@ enum {
     PAGE = 4096,
     ALIGNMENT = 256,
     MOST_BLOCKS = 4096,
-    MOST_SHARED = 227 << 10 /* the largest shared memory of a thread block, in bytes */
+    /* MOST_SHARED is the largest shared memory of a thread block, in bytes. */
+    MOST_SHARED = 227 << 10
 };
 
 static int number(const char *variable, int otherwise) {

@@ -25,16 +25,15 @@ struct queue {
     std::deque<std::vector<work>> groups;
 };
 
-/* The point at which a fiber continues, stored by the compiler's own setjmp, which stores only a
- * few words. The C library's setjmp is slower, because it stores all registers and its longjmp
- * looks for cleanups on the stack. */
+/* `place` is the point at which a fiber continues, stored by the compiler's own setjmp, which
+ * stores only a few words. The C library's setjmp is slower, because it stores all registers and
+ * its longjmp looks for cleanups on the stack. */
 struct place {
     void *words[5];
 };
 
-/* A fiber, which runs one thread of the GPU after another. A context of the operating system
- * (setcontext) starts the fiber only once, because it costs system calls; later switches are jumps.
- */
+/* A fiber runs one thread of the GPU after another. A context of the operating system (setcontext)
+ * starts the fiber only once, because it costs system calls; later switches are jumps. */
 struct fiber : emulated_thread {
     place at;
     bool started, ended;

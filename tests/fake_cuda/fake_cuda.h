@@ -1,4 +1,4 @@
-/* A fake libcuda.so.1 without a GPU, which tests how the host code uses a driver. */
+/* This is a fake libcuda.so.1 without a GPU, which tests how the host code uses a driver. */
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H
 

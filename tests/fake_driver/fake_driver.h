@@ -1,5 +1,5 @@
-/* The part that the fake drivers of NVIDIA and AMD GPUs (tests/fake_cuda, tests/fake_hip) share.
- * Device memory is on the heap, launches are counted, and any function can be made to fail. */
+/* The fake drivers of NVIDIA and AMD GPUs (tests/fake_cuda, tests/fake_hip) share this code. Device
+ * memory is on the heap, launches are counted, and any function can be made to fail. */
 #ifndef FAKE_DRIVER_H
 #define FAKE_DRIVER_H
 
@@ -8,15 +8,17 @@
 #include <string.h>
 
 typedef struct fake_driver {
-    int devices; /* The number of fake GPUs. */
-    /* The name of the function that fails, for example "cuMemAlloc_v2". NULL: none fails. */
+    int devices; /* `devices` is the number of fake GPUs. */
+    /* `failing` is the name of the function that fails, for example "cuMemAlloc_v2". NULL: none
+     * fails. */
     const char *failing;
-    int failure;       /* The error that the failing call returns. */
+    int failure;       /* `failure` is the error that the failing call returns. */
     size_t free_bytes; /* The free device memory in bytes that the fake driver reports. */
     int allocations;   /* Counts the allocations that were not freed. */
     int loads, launches, waits;
     char image[16]; /* Holds the first bytes of the last module that was loaded. */
-    int owner; /* The number of the device that owns all memory, as the fake driver reports it. */
+    /* `owner` is the number of the device that owns all memory, as the fake driver reports it. */
+    int owner;
 } fake_driver;
 
 bool fake_is_told_to_fail(const fake_driver *driver, const char *function);

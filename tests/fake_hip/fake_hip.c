@@ -170,7 +170,7 @@ hipError_t hipDrvPointerGetAttributes(unsigned int count, int *attributes, void 
                                       void *pointer) {
     FAIL_IF_TOLD;
     const fake_hip *f = &fake_hip_state;
-    /* HIP's own values of hipMemoryTypeDevice, from version 6 on and before */
+    /* These are HIP's own values of hipMemoryTypeDevice, from version 6 on and before. */
     const int type = f->version >= 60000000 ? 2 : 1;
     const bool known = fake_is_device_memory(pointer);
     for (unsigned int k = 0; k < count; k++) {

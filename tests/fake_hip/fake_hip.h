@@ -1,4 +1,4 @@
-/* A fake libamdhip64.so.6 without a GPU, which tests how the host code uses a driver. */
+/* This is a fake libamdhip64.so.6 without a GPU, which tests how the host code uses a driver. */
 #ifndef FAKE_HIP_H
 #define FAKE_HIP_H
 
@@ -9,7 +9,7 @@ typedef struct fake_hip {
     fake_driver driver;
     int minor;   /* The architecture is gfx9 followed by `minor`; initially 4, i.e. gfx94x. */
     int version; /* The driver reports this version of the runtime; 60300000 means 6.3. */
-    int current; /* The number of the current device. */
+    int current; /* `current` is the number of the current device. */
     int finds;   /* Counts the searches for functions in modules. */
     unsigned int grid[3], block[3], shared_bytes; /* Hold the configuration of the last launch. */
     void *stream;

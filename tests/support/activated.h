@@ -4,7 +4,7 @@
 
 #include "operand.h"
 
-/* The sizes of the product. With a gated activation, D has HALF columns. */
+/* These are the sizes of the product. With a gated activation, D has HALF columns. */
 enum { M = 9, HALF = 70, N = 2 * HALF, K = 160 };
 
 typedef struct activated {
@@ -20,7 +20,7 @@ typedef struct activated {
 void activated_make(activated *p, const bsmm_epilogue *e, const char *d, bool everything, rng *r);
 void activated_free(activated *p);
 
-/* The epilogue of gpt-oss. */
+/* `gpt_oss` is the epilogue of gpt-oss. */
 extern const bsmm_epilogue gpt_oss;
 
 #endif

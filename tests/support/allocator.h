@@ -34,7 +34,8 @@ int counted_posix_memalign(void **memory, size_t alignment, size_t bytes) __asm_
 
 static atomic_bool counting;
 static atomic_int counted;
-static int failing; /* The number of the allocation that fails, from 1; 0: none. */
+/* `failing` is the number of the allocation that fails, counted from 1. 0 means that none fails. */
+static int failing;
 
 /* Counts a call. Returns true if it must fail. */
 static bool count(void) {

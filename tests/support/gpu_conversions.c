@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* The name of the GPU that converts. */
+/* `device` is the name of the GPU that converts. */
 static const char *device;
 
 static void expect_same(const recode_case *c, const char *what, const void *expected,

@@ -24,7 +24,7 @@ typedef struct grouped_case {
     /* The strides between the rows or columns of scales, in scales, in the matrices of the grouped
      * call. */
     int64_t a_scale_ld, b_scale_ld, d_scale_ld;
-    bool plain; /* True if there is no C, bias, factor or epilogue. */
+    bool plain; /* `plain` is true if there is no C, bias, factor or epilogue. */
     bool gated;
     /* Holds the group sizes that the test puts into device memory. If all are 0, the test uses
      * `extents` as group sizes. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The library's own functions, with other names. */
+/* These are the library's own functions, with other names. */
 static const bsmm_mfma_tile *choose_by_estimate(const bsmm_product *p, const bsmm_mfma_tile *tiles,
                                                 uint32_t count);
 static uint32_t parts_by_estimate(const bsmm_product *p, const bsmm_mfma_tile *tile);

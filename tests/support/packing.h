@@ -13,9 +13,9 @@ enum { PACKING_MOST_ROWS = 304 };
 typedef struct packing {
     bsmm_request request;
     bool is_b;
-    const double *values; /* The values that the operand's elements have. */
+    const double *values; /* `values` holds the values that the operand's elements have. */
     int64_t width, unit, unit_bytes;
-    int64_t form; /* The layout of panels, if the packer has several. */
+    int64_t form; /* `form` is the layout of panels, if the packer has several. */
     void (*pack)(const bsmm_pack_isa *isa, const struct packing *w, int64_t row, int64_t rows,
                  bsmm_panel *to);
 } packing;

@@ -41,7 +41,7 @@ static const struct {
     const char *a, *b, *d;
     int64_t m;
     fill how;
-    bool adds; /* True if the product adds C and a bias. */
+    bool adds; /* `adds` is true if the product adds C and a bias. */
 } cases[] = {
     {"mxfp4", "mxfp4", "f32", 1, FILL_ORDINARY, false},
     {"nvfp4", "nvfp4", "bf16", 5, FILL_ORDINARY, true},

@@ -42,8 +42,8 @@ static const int64_t lengths[] = {128, 512, 4096};
 
 typedef struct value {
     double element;
-    /* The exponent of the block's scale. In the patterns TIES and SPARSE_TIES, the first block
-     * has a larger exponent than all other blocks. */
+    /* `exponent` is the exponent of the block's scale. In the patterns TIES and SPARSE_TIES, the
+     * first block has a larger exponent than all other blocks. */
     int exponent;
 } value;
 

@@ -18,8 +18,8 @@ static const char *const pairs[PAIRS][2] = {
     {"f32", "mxfp4"},   {"f32", "f32"},     {"fp8_group128", "mxfp4"},
     {"bf16", "mxfp4"}};
 
-/* The documented bounds for K = 512 as multiples of 2^-24, one for each of `pairs`. 0: the kernel
- * does not take the pair. */
+/* `row` holds the documented bounds for K = 512 as multiples of 2^-24, one for each of `pairs`. 0
+ * means that the kernel does not take the pair. */
 typedef struct row {
     const char *kernel;
     double bounds[PAIRS];

@@ -35,7 +35,7 @@ static int is_fake_terminal(int file) {
 
 static char *text;
 static size_t length;
-static int started; /* The time at which the bar begins, in seconds. */
+static int started; /* `started` is the time at which the bar begins, in seconds. */
 
 /* Sets the time since the start of the bar. */
 static void set_time(int milliseconds) {

@@ -102,7 +102,7 @@ static void test_second_level_is_kept(void **state) {
 typedef struct target {
     const char *format;
     int spread;
-    bool level; /* True if the format needs a second-level scale. */
+    bool level; /* `level` is true if the format needs a second-level scale. */
 } target;
 
 static const target targets[] = {

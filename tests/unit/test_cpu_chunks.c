@@ -16,9 +16,11 @@ enum { M = 5, N = 37, STEP = 128 };
 
 static const struct {
     const char *kernel;
-    int64_t narrow, wide; /* The largest number of elements in a chunk of K: `narrow` if elements of
-                             B have at most 8 bits, `wide` if they have more. */
-    bool pairs; /* True if the engine adds the odd element of a pair first, as vdpbf16ps does. */
+    /* These are the largest numbers of elements in a chunk of K: `narrow` if elements of B have at
+     * most 8 bits, `wide` if they have more. */
+    int64_t narrow, wide;
+    /* `pairs` is true if the engine adds the odd element of a pair first, as vdpbf16ps does. */
+    bool pairs;
 } engines[] = {
     {"cpu_avx2_f32", 512, 128, false},
     {"cpu_avx2_f32_small_m", 512, 128, false},

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-/* Two sizes of the L2 cache in bytes. `tiny` gives slabs the smallest possible size, and `huge`
- * makes one slab hold all of B. */
+/* These are two sizes of the L2 cache in bytes. `tiny` gives slabs the smallest possible size, and
+ * `huge` makes one slab hold all of B. */
 static const uint64_t tiny = 4096, huge = (uint64_t)1 << 30;
 
 static uint64_t workspace_of(const bsmm_matmul_desc *desc) {

@@ -20,7 +20,7 @@
 
 extern const bsmm_backend bsmm_backend_cuda;
 static fake_cuda *gpu;
-static fake_driver *fake; /* The state that all fake drivers have. */
+static fake_driver *fake; /* `fake` points to the state that all fake drivers have. */
 
 static int find_fake(void **state) {
     (void)state;
@@ -329,7 +329,7 @@ static void host_conversions_refuse_devices(void **state) {
     matrices_free(&m);
 }
 
-/* The stream of a run. The fake driver does not use it. */
+/* `stream` is the stream of a run. The fake driver does not use it. */
 static char stream;
 
 static bsmm_plan *plan_of(const fake_product *p, bsmm_buffers *buffers) {
@@ -375,7 +375,7 @@ static void runs_only_queue(void **state) {
 
 static const struct {
     const char *field;
-    size_t offset; /* The byte offset of the pointer in bsmm_buffers. */
+    size_t offset; /* `offset` is the byte offset of the pointer in bsmm_buffers. */
 } pointers[] = {
     {"a.data", offsetof(bsmm_buffers, a)},
     {"a.scales", offsetof(bsmm_buffers, a_scales)},

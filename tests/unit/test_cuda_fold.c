@@ -91,9 +91,10 @@ static void check(const fold_case *c, rng *r) {
     test_matrix_free(&b);
 }
 
-/* Ranges of e8m0 codes for block scales. With `near`, e4m3 holds the elements of 128 columns times
- * their block scales. With `apart`, it does not, because the block scales differ too much. With
- * `low` and `high`, values are so small or so large that the bf16 kernel cannot be used. */
+/* These are ranges of e8m0 codes for block scales. With `near`, e4m3 holds the elements of 128
+ * columns times their block scales. With `apart`, it does not, because the block scales differ too
+ * much. With `low` and `high`, values are so small or so large that the bf16 kernel cannot be
+ * used. */
 static const scales near = {120, 128}, apart = {110, 135}, low = {2, 127}, high = {110, 190};
 static const char bf16_kernel[] = "cuda_sm90a_bf16", generic_kernel[] = "cuda_sm80_bf16";
 

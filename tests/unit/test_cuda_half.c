@@ -98,8 +98,8 @@ static void check_single_products(const char *b_format, uint32_t order, scales f
     free_operands(&o);
 }
 
-/* The formats with e8m0 scales, and the smallest exponent of a scale for which f16 holds all
- * values. The largest such exponent is 3 for every format. */
+/* This table lists the formats with e8m0 scales, and the smallest exponent of a scale for which f16
+ * holds all values. The largest such exponent is 3 for every format. */
 static const struct {
     const char *format;
     int least;

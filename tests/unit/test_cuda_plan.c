@@ -14,7 +14,7 @@
 
 enum { N = 144, K = 384, MOST = 130 };
 
-/* The formats of A and B, and of D if it is not f32. */
+/* `pairs` holds the formats of A and B, and of D if it is not f32. */
 static const char *const pairs[][3] = {
     {"mxfp4", "mxfp4"},        {"mxfp8", "mxfp8"},         {"nvfp4", "nvfp4"},
     {"bf16", "mxfp4"},         {"mxfp8", "fp8_block128"},  {"fp8_group128", "fp8_block128"},
@@ -237,7 +237,7 @@ static void test_packed_gives_the_same_bits(void **state) {
 
 typedef struct spoiled {
     const char *field;
-    size_t offset; /* The byte offset of the pointer in bsmm_buffers. */
+    size_t offset; /* `offset` is the byte offset of the pointer in bsmm_buffers. */
 } spoiled;
 
 static const spoiled pointers[] = {

@@ -25,8 +25,9 @@ typedef struct scaled_case {
     const char *a, *b, *d;
     int64_t m, n, k;
     fill how;
-    uint32_t layout;   /* The layout of A's and B's scales. */
-    int64_t more_cols; /* The number of unused elements after each row of A and B in memory. */
+    uint32_t layout; /* `layout` is the layout of A's and B's scales. */
+    /* `more_cols` is the number of unused elements after each row of A and B in memory. */
+    int64_t more_cols;
 } scaled_case;
 
 /* A tile has 256 x 192, or 128 rows and 192, 128 or 64 columns on sm_100, and 128 x 128 results on
@@ -109,7 +110,7 @@ static const scaled_case fp8_cases[] = {
     {"fp8_group128", "fp8_block128", "f32", 40, 200, 288, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
 };
 
-/* The device on which the tests run, and the kernel for it. */
+/* The tests run on the device `device`, and `kernel` is the kernel for it. */
 static const char *device, *kernel;
 
 static bool runs_on(size_t i, const char *name) {

@@ -25,7 +25,7 @@ enum { ROWS = 70, COLUMNS = 136, K = 128 * 12 + 32, RESULTS = ROWS * COLUMNS };
 typedef struct split_case {
     const char *kernel, *a, *b;
     bsmm_wgmma_kind kind;
-    uint32_t elem; /* The element type that the tensor cores multiply. */
+    uint32_t elem; /* `elem` is the element type that the tensor cores multiply. */
     /* If nonzero, all e8m0 scales lie within 3 binades, so that packing to 8-bit floats is exact.
      */
     int level;

@@ -14,7 +14,7 @@
 
 enum { MOST_LINE = 160, MOST_WAYS = 64, LEAST_GEMMS = 150 };
 
-/* The limits on the time of the chosen way, divided by the time of the fastest way. */
+/* These are the limits on the time of the chosen way, divided by the time of the fastest way. */
 static const double most_loss = 1.3, most_mean_loss = 1.03;
 
 static const bsmm_cuda_device h200 = {.capability = 90, .multiprocessors = 132};

@@ -151,8 +151,8 @@ static void devices_take_what_they_run(void **state) {
     if (!test_cuda_is_built()) skip();
     static const struct {
         int capability;
-        /* The code of the images sm80/words (`words`) and sm90a/small_m (`probe`) that a device of
-         * this compute capability gets. */
+        /* `words` and `probe` are the code of the images sm80/words and sm90a/small_m that a device
+         * of this compute capability gets. */
         const char *words, *probe;
     } cases[] = {{75, NULL, NULL},          {80, "compute_80", NULL}, {86, "compute_80", NULL},
                  {89, "compute_80", NULL},  {90, "sm_90", "sm_90a"},  {100, "compute_80", NULL},

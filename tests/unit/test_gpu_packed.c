@@ -54,7 +54,7 @@ typedef struct fixture {
     const char *device;
     test_matrix a, d;
     weights b;
-    float global; /* B's second-level scale. 0 means that B has none. */
+    float global; /* `global` is B's second-level scale. 0 means that B has none. */
     bsmm_matmul_desc desc;
     bsmm_buffers buffers;
 } fixture;

@@ -20,7 +20,8 @@ typedef struct refusal {
     const char *a, *b;
     int64_t m, n, k;
     how how;
-    const char *reason; /* a part of the kernel's reason; NULL: the kernel takes the product */
+    /* `reason` is a part of the kernel's reason. NULL means that the kernel takes the product. */
+    const char *reason;
 } refusal;
 
 static const refusal refusals[] = {

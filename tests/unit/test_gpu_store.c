@@ -265,7 +265,7 @@ static void test_portions(void **state) {
         {"mxfp8", BSMM_LAYOUT_NV_128X4, BSMM_ORDER_COL, BSMM_LAYOUT_COL_MAJOR},
         {"fp8_group128", BSMM_LAYOUT_CUBLAS_VEC128, BSMM_ORDER_ROW, BSMM_LAYOUT_CDNA4_MFMA32},
     };
-    static const uint16_t numbers[] = {0x3f80, 0x4000, 0xc000}; /* 1, 2 and -2 in bf16 */
+    static const uint16_t numbers[] = {0x3f80, 0x4000, 0xc000}; /* These are 1, 2 and -2 in bf16. */
     enum { ROWS = 128 + 5 };
     const uint64_t before = bsmm_portion_most_bytes;
     const float beta = 2;

@@ -64,7 +64,7 @@ static void test_scale_bytes_overflow(void **state) {
 typedef struct broken {
     const char *message;
     bsmm_group group;
-    uint32_t layout; /* The layout of A's scales and of D's scales. */
+    uint32_t layout; /* `layout` is the layout of A's scales and of D's scales. */
     bool b_packed, any_rows;
     const char *b; /* Names the format of B; NULL means mxfp4. */
 } broken;

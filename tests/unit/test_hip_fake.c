@@ -18,7 +18,7 @@
 
 extern const bsmm_backend bsmm_backend_hip;
 static fake_hip *gpu;
-static fake_driver *fake; /* The state that all fake drivers have. */
+static fake_driver *fake; /* `fake` points to the state that all fake drivers have. */
 
 static int find_fake(void **state) {
     (void)state;
@@ -253,7 +253,7 @@ static void failing_calls_of_memory(void **state) {
     assert_int_equal(fake->allocations, 0);
 }
 
-/* The stream of a run. The fake driver does not use it. */
+/* `stream` is the stream of a run. The fake driver does not use it. */
 static char stream;
 
 /* Tests that a run only adds work to the caller's stream. It must not wait, load modules or

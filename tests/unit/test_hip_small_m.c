@@ -26,13 +26,13 @@ static bool is_taken(const bsmm_matmul_desc *desc, bsmm_explanation *e) {
 typedef struct product_case {
     const char *b, *d;
     int64_t m, n, k;
-    int64_t a_gap, b_gap; /* the elements between two rows of A and of B */
+    int64_t a_gap, b_gap; /* These are the numbers of elements between two rows of A and of B. */
     fill how;
 } product_case;
 
-/* The products to test. Among them are products whose K is no multiple of 128 (the elements of a
- * step), products whose K has fewer steps than a workgroup has waves, and products with an odd
- * number of scales in a row. */
+/* `cases` holds the products to test. Among them are products whose K is no multiple of 128 (the
+ * elements of a step), products whose K has fewer steps than a workgroup has waves, and products
+ * with an odd number of scales in a row. */
 static const product_case cases[] = {
     {"mxfp4", "f32", 1, 1, 32, 0, 0, FILL_ORDINARY},
     {"mxfp4", "bf16", 1, 33, 1152, 0, 0, FILL_ORDINARY},
@@ -151,7 +151,7 @@ static void test_refusals(void **state) {
         const char *a, *b;
         int64_t m, k, a_ld;
         uint32_t b_layout;
-        const char *reason; /* NULL: the kernel accepts the product */
+        const char *reason; /* `reason` is NULL if the kernel accepts the product. */
     } rules[] = {
         {"bf16", "mxfp4", 64, 96, 96, 0, NULL},
         {"bf16", "mxfp4", 65, 96, 96, 0, "A has 65 rows; takes up to 64"},

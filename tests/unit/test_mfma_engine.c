@@ -21,7 +21,7 @@ typedef struct product_case {
     int64_t m, n, k;
     uint32_t a_layout, b_layout;
     fill how;
-    bool by_columns; /* True if A and B are column-major. */
+    bool by_columns; /* `by_columns` is true if A and B are column-major. */
 } product_case;
 
 static const product_case cases[] = {
@@ -46,7 +46,7 @@ static const product_case cases[] = {
     {"fp8_block128", "fp8_block128", 260, 140, 300, 0, 0, FILL_EXTREME, false},
 };
 
-/* Products for the tall tiles of gfx942, whose K is a multiple of 128. */
+/* These products are for the tall tiles of gfx942. Their K is a multiple of 128. */
 static const product_case tall_cases[] = {
     {"fp8_group128", "fp8_block128", 300, 200, 384, 0, 0, FILL_SPECIAL, false},
     {"fp8_group128", "fp8_block128", 132, 260, 256, BSMM_LAYOUT_COL_MAJOR, 0, FILL_SPECIAL, true},
@@ -54,8 +54,8 @@ static const product_case tall_cases[] = {
     {"fp8_group128_fnuz", "fp8_block128_fnuz", 260, 132, 1152, 0, 0, FILL_SPECIAL, true},
 };
 
-/* Products whose K is cut into parts. The last part is often shorter, and K often ends within 128
- * elements. */
+/* K of these products is cut into parts. The last part is often shorter, and K often ends within
+ * 128 elements. */
 static const product_case part_cases[] = {
     {"mxfp8", "mxfp8", 70, 130, 1384, 0, BSMM_LAYOUT_NV_128X4, FILL_ORDINARY, false},
     {"mxfp4", "mxfp4", 67, 20, 2080, 0, BSMM_LAYOUT_CDNA4_MFMA32, FILL_ORDINARY, false},

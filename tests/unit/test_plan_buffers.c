@@ -17,7 +17,8 @@ typedef struct fixture {
     test_matrix a, b, d;
     bsmm_plan *plan;
     bsmm_buffers buffers;
-    float extra[M * N], global; /* The memory of C, of the bias and of a second-level scale. */
+    /* `extra` is the memory of C, of the bias, and `global` is that of a second-level scale. */
+    float extra[M * N], global;
     uint8_t *arena;
 } fixture;
 
@@ -64,7 +65,7 @@ static void expect_invalid(const fixture *f, const bsmm_buffers *buffers, const 
 /* Lists every optional array of a run. The run must refuse an array that the plan does not use. */
 static const struct {
     const char *name, *rule;
-    size_t at; /* The byte offset of the array's pointer in bsmm_buffers. */
+    size_t at; /* `at` is the byte offset of the array's pointer in bsmm_buffers. */
 } arrays[] = {
     {"c", "desc.beta is 0", offsetof(bsmm_buffers, c)},
     {"bias", "desc.bias_elem is 0", offsetof(bsmm_buffers, bias)},

@@ -20,7 +20,8 @@ typedef struct side {
     bsmm_format format;
     double value;
     float scale;
-    bool alternates; /* True if the signs of the scales alternate every 128 elements along K. */
+    /* `alternates` is true if the signs of the scales alternate every 128 elements along K. */
+    bool alternates;
 } side;
 
 static void put_values(const test_matrix *t, double value, rng *r) {

@@ -18,13 +18,13 @@
 
 #include <cmocka.h>
 
-/* The sizes of products. PADDED is a value for the order of elements, and means row-major with
- * gaps between the rows. */
+/* These are the sizes of products. PADDED is a value for the order of elements, and means row-major
+ * with gaps between the rows. */
 enum { N = 40, K = 160, PADDED = 2 };
-/* The number of columns of D. Only pair_products changes it. */
+/* `columns` is the number of columns of D. Only pair_products changes it. */
 static int64_t columns = N;
 
-/* The name of the simulated GPU on which the functions below run kernels. */
+/* `device` is the name of the simulated GPU on which the functions below run kernels. */
 static const char *device;
 
 static void run_on(const char *name) {

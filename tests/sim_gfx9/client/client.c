@@ -1,4 +1,4 @@
-/* A test program that uses only functions of HIP, so that it does not depend on the simulator. It
+/* This test program uses only functions of HIP, so that it does not depend on the simulator. It
  * reads the properties of the devices, makes a graph by adding nodes, and runs the graph.
  *
  * usage: client CODE_OBJECT ARCH */
@@ -71,8 +71,8 @@ static void check_old_properties(const char *arch) {
     REQUIRE(p[791] == 0 && p[792] == 0xa5);
 }
 
-/* The memory that the nodes of the graph use. Rows of `in` have WIDTH elements, and rows of
- * `pitched` have PITCH elements. */
+/* The nodes of the graph use this memory. Rows of `in` have WIDTH elements, and rows of `pitched`
+ * have PITCH elements. */
 typedef struct {
     unsigned *in, *pitched, *out;
     unsigned from[ROWS][PITCH], to[COUNT], filled[ROWS][PITCH];

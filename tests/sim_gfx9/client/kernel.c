@@ -1,4 +1,4 @@
-/* The kernel of client.c: out[i] = factor * in[i] + i, in workgroups of 64 lanes. */
+/* This is the kernel of client.c: out[i] = factor * in[i] + i, in workgroups of 64 lanes. */
 typedef unsigned int u32;
 __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void
 scale(__attribute__((address_space(1))) const u32 *in, __attribute__((address_space(1))) u32 *out,
