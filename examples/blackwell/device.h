@@ -35,7 +35,7 @@ enum {
  * all products of a tile are complete. `available` signals that the accumulator was read. */
 typedef struct shared {
     uint64_t full[STAGES], empty[STAGES], done, available;
-    uint32_t columns; /* The address of the allocated tensor memory. */
+    uint32_t columns; /* `columns` is the address of the allocated tensor memory. */
 } shared;
 static_assert(sizeof(shared) <= 256, "SHARED_BYTES");
 

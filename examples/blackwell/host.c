@@ -11,7 +11,8 @@
  * thread blocks, one in each half of its columns, and there are four k blocks. */
 static struct {
     uint32_t m, n, k, k_blocks;
-    bool checked; /* True if the results are compared with those of the reference kernel. */
+    /* `checked` is true if the results are compared with those of the reference kernel. */
+    bool checked;
 } size = {2 * TILE_M, 2 * TILE_N, 0, 4, true};
 
 /* Describes a pair of formats. `numbers` are the codes of the element types in the instruction

@@ -9,10 +9,10 @@
 
 /* Describes the kernel of a step. */
 typedef struct ladder_step {
-    uint32_t layout;  /* The layout of the block scales (a bsmm_layout). */
-    uint32_t stages;  /* The number of k blocks that shared memory holds. */
-    uint32_t threads; /* The number of threads of a thread block. */
-    /* The number of thread blocks that compute a tile together, 1 or 2. 0 means 1. */
+    uint32_t layout;  /* `layout` is the layout of the block scales (a bsmm_layout). */
+    uint32_t stages;  /* `stages` is the number of k blocks that shared memory holds. */
+    uint32_t threads; /* `threads` is the number of threads of a thread block. */
+    /* `ctas` is the number of thread blocks that compute a tile together, 1 or 2. 0 means 1. */
     uint32_t ctas;
     bool persistent; /* If true, the grid has at most one thread block for each SM. */
 } ladder_step;

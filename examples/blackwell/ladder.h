@@ -33,19 +33,21 @@ enum {
 typedef enum ladder_kind { KIND_MXF8F6F4, KIND_MXF4, KIND_NVF4 } ladder_kind;
 
 typedef struct ladder_params {
-    CUtensorMap elements[2]; /* The tensor maps of the elements of A and B. */
-    /* The tensor maps of the scales of A and B in the layout nv_128x4, as rows of 256 bytes. */
+    CUtensorMap elements[2]; /* `elements` holds the tensor maps of the elements of A and B. */
+    /* `scales` holds the tensor maps of the scales of A and B in the layout nv_128x4, as rows of
+     * 256 bytes. */
     CUtensorMap scales[2];
     CUtensorMap d;
-    /* The scales of A and B, for kernels that read them without TMA. */
+    /* `plain_scales` holds the scales of A and B, for kernels that read them without TMA. */
     const uint8_t *plain_scales[2];
-    uint32_t kind; /* One of the values of ladder_kind. */
-    uint32_t form; /* The instruction descriptor of tcgen05.mma. */
+    uint32_t kind; /* `kind` is one of the values of ladder_kind. */
+    uint32_t form; /* `form` is the instruction descriptor of tcgen05.mma. */
     uint32_t k_blocks;
-    uint32_t step_scales; /* The number of scales of a row that one tcgen05.mma reads. */
-    uint32_t scale_tiles; /* The number of scale tiles along K in a k block. */
-    /* The number of bytes that TMA counts for the elements of a k block that one thread block
-     * loads. */
+    /* `step_scales` is the number of scales of a row that one tcgen05.mma reads. */
+    uint32_t step_scales;
+    uint32_t scale_tiles; /* `scale_tiles` is the number of scale tiles along K in a k block. */
+    /* `element_bytes` is the number of bytes that TMA counts for the elements of a k block that one
+     * thread block loads. */
     uint32_t element_bytes;
     uint32_t tiles, tiles_n;
 } ladder_params;

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 enum {
-    ENGINE_MOST_ROWS = 512, /* The largest number of tokens in a batch. */
+    ENGINE_MOST_ROWS = 512, /* ENGINE_MOST_ROWS is the largest number of tokens in a batch. */
     ENGINE_CLASSES = 10,    /* Counts the classes of row counts, which are 1, 2, 4, ... 512 rows. */
     ENGINE_MOST_LAYERS = 256
 };
@@ -26,12 +26,12 @@ typedef struct engine_weight {
 /* Describes a product of a layer. All layers have the same shapes, so one set of plans serves
  * every layer. */
 typedef struct engine_product {
-    bsmm_matrix a, b, d; /* Descriptions without memory, for ENGINE_MOST_ROWS rows. */
+    bsmm_matrix a, b, d; /* These are descriptions without memory, for ENGINE_MOST_ROWS rows. */
     /* Has one plan for each class of row counts. If a plan takes any number of rows, only plans[0]
        exists. */
     bsmm_plan *plans[ENGINE_CLASSES];
     uint64_t packed_bytes;
-    /* The largest error bound of the kernels that a plan may choose (bsmm_explain). */
+    /* `bound` is the largest error bound of the kernels that a plan may choose (bsmm_explain). */
     double bound;
 } engine_product;
 
@@ -47,10 +47,10 @@ typedef struct engine {
     bool any_rows;
     void *hidden;    /* Holds the values h in device memory, i.e. ENGINE_MOST_ROWS rows of bf16. */
     void *inner;     /* Holds h x up^T in device memory, i.e. ENGINE_MOST_ROWS rows of bf16. */
-    void *workspace; /* The workspace of the largest plan. */
+    void *workspace; /* `workspace` points to the workspace of the largest plan. */
     uint64_t workspace_bytes;
-    void *stream;          /* The stream of a GPU, or NULL on a CPU. */
-    engine_graphs *graphs; /* The CUDA graphs, or NULL on other devices. */
+    void *stream;          /* `stream` points to the stream of a GPU, or NULL on a CPU. */
+    engine_graphs *graphs; /* `graphs` points to the CUDA graphs. It is NULL on other devices. */
 } engine;
 
 /* Every function below that returns bool has printed an error message if it returns false. */

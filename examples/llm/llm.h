@@ -20,8 +20,10 @@
 #endif
 
 enum {
-    LLM_BATCH = 512,     /* The largest number of tokens that the layers compute at once. */
-    LLM_HEAD_BATCH = 128 /* The largest number of tokens whose logits are computed at once. */
+    /* LLM_BATCH is the largest number of tokens that the layers compute at once. */
+    LLM_BATCH = 512,
+    /* LLM_HEAD_BATCH is the largest number of tokens whose logits are computed at once. */
+    LLM_HEAD_BATCH = 128
 };
 
 /* Prints "llm: ..." and ends the program with status 1. */
@@ -40,18 +42,21 @@ void llm_ids_add(llm_ids *ids, int32_t id);
 
 /* Describes two adjacent tokens that may be merged into one token. */
 typedef struct llm_merge {
-    int32_t pair[2]; /* The left and the right token. */
-    int32_t rank;    /* The position in the file's list of merges. */
-    int32_t id;      /* The token that replaces the pair. */
+    int32_t pair[2]; /* `pair` holds the left and the right token. */
+    int32_t rank;    /* `rank` is the position in the file's list of merges. */
+    int32_t id;      /* `id` is the token that replaces the pair. */
 } llm_merge;
 
 typedef struct llm_tokenizer {
     int64_t count;
-    bsmm_value *names; /* The tokens as the file spells them. Their bytes lie in the file. */
-    size_t slots; /* The number of slots of each of the two hash tables. It is a power of two. */
-    int32_t *ids; /* The hash table of the tokens. A free slot contains -1. */
-    llm_merge *merges;     /* The hash table of the merges. The id of a free slot is -1. */
-    int32_t byte_ids[256]; /* The token of each byte, or -1 if there is none. */
+    /* `names` holds the tokens as the file spells them. Their bytes lie in the file. */
+    bsmm_value *names;
+    /* `slots` is the number of slots of each of the two hash tables. It is a power of two. */
+    size_t slots;
+    int32_t *ids; /* `ids` points to the hash table of the tokens. A free slot contains -1. */
+    /* `merges` points to the hash table of the merges. The id of a free slot is -1. */
+    llm_merge *merges;
+    int32_t byte_ids[256]; /* `byte_ids` holds the token of each byte, or -1 if there is none. */
     int32_t *special;      /* Lists the special tokens, whose names are not split. */
     int64_t special_count;
     /* `unknown` is the token for bytes without a token. `end` is the token that ends an answer.
@@ -79,11 +84,15 @@ size_t llm_first_piece(const char *text, size_t bytes);
 
 /* Describes the formats and the device of a model's products. */
 typedef struct llm_formats {
-    bsmm_format weights, activations; /* The formats of the layers' weights and of their inputs. */
-    bsmm_format embedding; /* The format of the embedding and of the last product's input. */
-    uint32_t packed;       /* The packed format of the layers' weights (a bsmm_packed_form). */
-    uint32_t threads;      /* The number of threads. 0 means all threads of the machine. */
-    const char *device;    /* The device that computes the products. */
+    /* These are the formats of the layers' weights and of their inputs. */
+    bsmm_format weights, activations;
+    /* `embedding` is the format of the embedding and of the last product's input. */
+    bsmm_format embedding;
+    /* `packed` is the packed format of the layers' weights (a bsmm_packed_form). */
+    uint32_t packed;
+    /* `threads` is the number of threads. 0 means all threads of the machine. */
+    uint32_t threads;
+    const char *device; /* `device` is the device that computes the products. */
 } llm_formats;
 
 /* Sets the formats by their names. If `activations` is NULL, the activations are f32 for f32
@@ -96,7 +105,7 @@ typedef struct llm_product {
     const llm_formats *formats;
     /* `a` and `d` have the largest number of rows. Only `a` has memory here. */
     bsmm_matrix a, b, d;
-    uint32_t packed; /* The packed format of the weights. */
+    uint32_t packed; /* `packed` is the packed format of the weights. */
     bsmm_plan *plan;
     /* This second plan is for one row. It is necessary on a GPU, because plans for a GPU have a
      * fixed number of rows. */
@@ -151,7 +160,7 @@ typedef struct llm_model {
     llm_product products[LLM_PRODUCTS], other_products[LLM_PRODUCTS], head_product;
     llm_layer *layer;
     float *final_norm;
-    llm_weight head; /* The embedding, which is also the weight of the last product. */
+    llm_weight head; /* `head` is the embedding, which is also the weight of the last product. */
 } llm_model;
 
 void llm_model_create(llm_model *m, const bsmm_file *file, const llm_formats *formats);
@@ -165,10 +174,11 @@ typedef struct llm_state {
     /* `room` counts the positions in the cache of keys and values, and `count` counts the positions
      * in use. */
     int64_t room, count;
-    /* The cache of keys and values. Each layer and head has keys[i][position] and
-       values[position][i]. */
+    /* `keys` and `values` are the cache of keys and values. Each layer and head has
+     * keys[i][position] and values[position][i]. */
     float *keys, *values; /* All arrays lie in one allocation, which begins with `keys`. */
-    float *angles;        /* The cosine and sine for each position and pair of values. */
+    /* `angles` points to the cosine and sine for each position and pair of values. */
+    float *angles;
     float *x, *normed, *qkv, *attended, *gate_up, *active, *logits;
     /* If `watch` is not NULL, the model calls it after each product, and y is the result. */
     void (*watch)(struct llm_state *s, const llm_product *p, const llm_weight *w, int64_t rows,

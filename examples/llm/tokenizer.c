@@ -17,8 +17,9 @@ void llm_ids_add(llm_ids *ids, int32_t id) {
 
 /* Holds a token of a piece during the merges. */
 typedef struct symbol {
-    int32_t id;             /* -1 after a merge into the left neighbor. */
-    int32_t before, behind; /* The indices of the neighbors, or -1 at the ends of the piece. */
+    int32_t id; /* `id` is -1 after a merge into the left neighbor. */
+    /* `before` and `behind` are the indices of the neighbors, or -1 at the ends of the piece. */
+    int32_t before, behind;
 } symbol;
 
 /* Holds a pair of adjacent tokens that may be merged. The pair is stale if one of its tokens has

@@ -1,6 +1,6 @@
-/* The kinds of Unicode's code points that the pre-tokenizer distinguishes, as runs of code points
- * of one kind, in order from 0. The length of a run is a decimal number. Its digits are a to j for
- * letters, A to J for numbers, K to T for spaces, and 0 to 9 for others.
+/* `unicode_runs` holds the kinds of Unicode's code points that the pre-tokenizer distinguishes, as
+ * runs of code points of one kind, in order from 0. The length of a run is a decimal number. Its
+ * digits are a to j for letters, A to J for numbers, K to T for spaces, and 0 to 9 for others.
  * tests/llm/make_unicode.py wrote this file. */
 static const char *const unicode_runs[] = {
     "9P18L15BA7cg6cg10L26L9b7C1b3Bb1D1cd1db1efi4bc14f7b1b129f1c2e1b6b1d1b1ca1id1bdj8bgg1di2b6eb71",

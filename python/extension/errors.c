@@ -6,7 +6,7 @@ static const struct {
     bsmm_status status;
     const char *name;
     const char *doc;
-    PyObject **also; /* The built-in exception that is a second base class. */
+    PyObject **also; /* `also` points to the built-in exception that is a second base class. */
 } rows[] = {
     {BSMM_E_INVALID, "bsmm.InvalidError", "A field or an argument breaks a rule.",
      &PyExc_ValueError},

@@ -29,17 +29,18 @@ typedef struct record record;
 
 typedef struct field {
     const char *name; /* NULL ends a table of fields. */
-    size_t offset;    /* The offset of the field in the struct in bytes. */
+    size_t offset;    /* `offset` is the offset of the field in the struct in bytes. */
     field_kind kind;
-    const record *type; /* The struct of a FIELD_RECORD or FIELD_RECORD_POINTER. */
-    size_t count;       /* The number of array items, or 0 if the field is not an array. */
+    const record *type; /* `type` points to the struct of a FIELD_RECORD or FIELD_RECORD_POINTER. */
+    /* `count` is the number of array items, or 0 if the field is not an array. */
+    size_t count;
 } field;
 
 struct record {
-    const char *name;    /* The name of the struct in bsmm.h. */
-    size_t size;         /* The size of the struct in bytes. */
-    int is_versioned;    /* 1 if the struct begins with struct_size. */
-    const field *fields; /* Lists the fields that Python sees. */
+    const char *name;    /* `name` is the name of the struct in bsmm.h. */
+    size_t size;         /* `size` is the size of the struct in bytes. */
+    int is_versioned;    /* `is_versioned` is 1 if the struct begins with struct_size. */
+    const field *fields; /* `fields` lists the fields that Python sees. */
 };
 
 extern const record bsmm_py_format, bsmm_py_matrix, bsmm_py_epilogue, bsmm_py_group;
