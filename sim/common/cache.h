@@ -10,8 +10,8 @@ sim_cache *sim_cache_new(uint32_t lines);
 void sim_cache_free(sim_cache *cache);
 /* Describes a cache line in a cache of a time model. */
 typedef struct {
-    double arrival; /* The cycle in which the cache line arrives. */
-    bool dirty;     /* True if a store has written the line since it arrived. */
+    double arrival; /* `arrival` is the cycle in which the cache line arrives. */
+    bool dirty;     /* `dirty` is true if a store has written the line since it arrived. */
 } sim_cache_line;
 /* Finds a cache line. If the cache does not contain the line, the function inserts it as a clean
  * line and sets *hit to false. */

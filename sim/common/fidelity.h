@@ -11,7 +11,7 @@
 typedef struct sim_record {
     struct sim_record *next;
     uint64_t count;
-    bool vouched; /* True if the opcode is in vouched.def. */
+    bool vouched; /* `vouched` is true if the opcode is in vouched.def. */
     char name[];
 } sim_record;
 

@@ -64,9 +64,9 @@ static inline float sim_tensor_nan(void) {
 /* Holds one row of A or one column of B in the form in which sums of products read it. */
 typedef struct sim_tensor_vector {
     double values[SIM_TENSOR_MOST_K];
-    int32_t exponents[SIM_TENSOR_MOST_K]; /* SIM_TENSOR_NONE if the element is 0. */
-    bool finite;                          /* True if no element is Inf or NaN. */
-    bool zero;                            /* True if all elements are 0. */
+    int32_t exponents[SIM_TENSOR_MOST_K]; /* An exponent is SIM_TENSOR_NONE if the element is 0. */
+    bool finite;                          /* `finite` is true if no element is Inf or NaN. */
+    bool zero;                            /* `zero` is true if all elements are 0. */
 } sim_tensor_vector;
 
 /* An element that is 0 has this exponent. The sum of this exponent and that of any other element is

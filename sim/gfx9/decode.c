@@ -128,8 +128,8 @@ static bool parse_operand(char *t, gfx9_operand *o) {
 
 uint64_t gfx9_constant(const gfx9_operand *o, int type) {
     if (o->real) {
-        /* True for the inline constant 1 / (2 pi). LLVM prints only a few of its digits, so the
-         * code below returns the exact bits. */
+        /* `turns` is true for the inline constant 1 / (2 pi). LLVM prints only a few of its digits,
+         * so the code below returns the exact bits. */
         const bool turns = o->number > 0.159 && o->number < 0.16;
         const double d = o->number;
         const float f = (float)d;

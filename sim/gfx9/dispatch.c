@@ -22,7 +22,7 @@ typedef struct {
     uint64_t steps;
     char *error;
     pthread_mutex_t lock;
-    gfx9_timing *timing; /* NULL if the time model does not time the launch. */
+    gfx9_timing *timing; /* `timing` is NULL if the time model does not time the launch. */
 } job;
 
 typedef struct {

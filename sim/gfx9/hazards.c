@@ -22,7 +22,7 @@ enum {
     TO_GETREG = 256,
     TO_SETREG = 512,
     TO_SWAP = 1024,
-    TO_OTHER = 2048 /* A VALU instruction that is no transcendental function. */
+    TO_OTHER = 2048 /* TO_OTHER marks a VALU instruction that is no transcendental function. */
 };
 enum { MODE_REG = VGPRS + SGPRS }; /* MODE has the number after all other registers. */
 
@@ -30,7 +30,7 @@ static const struct {
     const char *what, *source;
     uint16_t by, to;
     uint8_t states, regs;
-    uint16_t reg; /* The register, if `regs` is ONE. */
+    uint16_t reg; /* `reg` is the register, if `regs` is ONE. */
 } rows[] = {
     {"an SGPR that a VALU instruction wrote", "checkVMEMHazards", BY_VALU, TO_VMEM, 5, SOURCES_S,
      0},

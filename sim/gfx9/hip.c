@@ -219,8 +219,8 @@ HIP hipError_t hipDrvPointerGetAttributes(unsigned count, int *attributes, void 
 struct hip_stream {
     unsigned flags;
     int device;
-    /* The graph into which the program captures the stream, or NULL if the stream does work at
-     * once. */
+    /* `capture` points to the graph into which the program captures the stream, or NULL if the
+     * stream does work at once. */
     hip_graph *capture;
 };
 
@@ -241,7 +241,7 @@ hipError_t hip_check_stream(hipStream_t s) {
                     s->device, hip_device());
 }
 struct hip_event {
-    /* The time of the event in seconds, on the time model's clock or the host's clock. */
+    /* `at` is the time of the event in seconds, on the time model's clock or the host's clock. */
     double at;
     int recorded;
 };

@@ -9,7 +9,7 @@ typedef struct edge {
     hip_work *from, *to;
 } edge;
 struct hip_graph {
-    hip_work **nodes; /* The nodes in the order in which the program added them. */
+    hip_work **nodes; /* `nodes` holds the nodes in the order in which the program added them. */
     edge *edges;
     size_t count, edge_count;
 };

@@ -141,7 +141,7 @@ typedef struct {
     uint8_t step, range, first;
     int8_t base;
     const uint8_t *lengths;
-    uint32_t files; /* The number of this program's first file among all files. */
+    uint32_t files; /* `files` is the number of this program's first file among all files. */
 } program;
 
 static void run_extended(reader *r, gfx9_lines *l, const program *p, line_row *row) {

@@ -15,13 +15,13 @@ enum gfx9_arch { GFX942, GFX950 };
 
 typedef struct {
     uint32_t offset, size;
-    char kind[32]; /* The argument's value_kind in the code object's metadata. */
+    char kind[32]; /* `kind` holds the argument's value_kind in the code object's metadata. */
 } gfx9_arg;
 
 typedef struct {
     char name[256];
-    /* The offsets of the kernel's descriptor and of its first instruction in `image`, in
-       bytes. */
+    /* `descriptor` and `entry` are the offsets of the kernel's descriptor and of its first
+     * instruction in `image`, in bytes. */
     uint64_t descriptor, entry;
     uint32_t lds, scratch, kernarg_size, agpr_offset;
     uint32_t rsrc1, rsrc2;
@@ -54,13 +54,14 @@ typedef struct {
     uint32_t object_count;
     gfx9_inst *code;
     uint32_t code_count;
-    /* True if the code has atomics on global memory. Their results depend on the order of
-     * workgroups, so the simulator then runs the workgroups in a fixed order. */
+    /* `orders` is true if the code has atomics on global memory. Their results depend on the order
+     * of workgroups, so the simulator then runs the workgroups in a fixed order. */
     bool orders;
     /* Holds for each 32-bit word of `image` the index in `code` of the instruction that begins
      * there, or -1. */
     int32_t *index;
-    struct gfx9_lines *lines; /* The lines of source of the instructions (lines.h), or NULL. */
+    /* `lines` holds the source line of each instruction (lines.h), or is NULL. */
+    struct gfx9_lines *lines;
 } gfx9_object;
 
 /* Loads a code object. If the bytes are not a code object of architecture `arch`, returns NULL and
@@ -80,9 +81,11 @@ enum gfx9_place { NOWHERE, VGPR, SGPR, CONSTANT, SCC_BIT, OFF };
 typedef struct {
     /* `place` is the kind of operand (enum gfx9_place), and `count` is its number of registers. */
     uint8_t place, count;
-    uint16_t reg; /* The number of the first register. AGPRs have the numbers 256 to 511. */
+    /* `reg` is the number of the first register. AGPRs have the numbers 256 to 511. */
+    uint16_t reg;
     uint8_t neg, abs, sext, sel;
-    /* This operand's bits of the modifiers op_sel, op_sel_hi, neg_lo and neg_hi. */
+    /* These members hold this operand's bits of the modifiers op_sel, op_sel_hi, neg_lo and
+     * neg_hi. */
     uint8_t half_lo, half_hi, neg_lo, neg_hi;
     bool literal, real;
     double number;
@@ -139,7 +142,8 @@ struct gfx9_row {
         void (*scalar)(gfx9_wave *wave, const gfx9_inst *inst, uint64_t a, uint64_t b);
         int what;
     };
-    uint8_t d, a, b, c; /* The types of the result and of the three sources (enum gfx9_type). */
+    /* These are the types of the result and of the three sources (enum gfx9_type). */
+    uint8_t d, a, b, c;
     uint8_t cost;
     /* A memory instruction has the number of bytes per lane in `size`, and the way in which loaded
      * bytes become a register (access.h) in `form`. */
@@ -149,10 +153,10 @@ struct gfx9_row {
 struct gfx9_inst {
     const gfx9_row *row;
     char *text;
-    uint64_t address; /* The instruction's address in the code object's image. */
+    uint64_t address; /* `address` is the instruction's address in the code object's image. */
     uint32_t word[4];
-    /* The instruction's size in bytes, its number of operands, and the index in `op` of its
-     * first source. */
+    /* `bytes` is the instruction's size in bytes, `operand_count` is its number of operands, and
+     * `first` is the index in `op` of its first source. */
     uint8_t bytes, operand_count, first;
     bool sdwa, dpp, clamp, vop3;
     uint8_t omod, dst_sel, dst_unused;
@@ -161,8 +165,9 @@ struct gfx9_inst {
     uint8_t bitop3, cbsz, abid, blgp, fmt[2];
     bool offen, idxen, lds, glc, offset_reg;
     int32_t offset, offset1, target;
-    uint32_t hazards; /* Bits of the rows of hazards.c that concern this instruction. */
-    uint8_t effects;  /* Tells what the instruction does to registers. */
+    /* `hazards` has a bit for each row of hazards.c that concerns this instruction. */
+    uint32_t hazards;
+    uint8_t effects; /* Tells what the instruction does to registers. */
     gfx9_operand op[8];
     sim_record *record; /* Counts executions of the opcode, or is NULL. */
 };
@@ -189,7 +194,8 @@ typedef struct gfx9_group gfx9_group;
 struct gfx9_wave {
     uint32_t v[VGPRS][LANES];
     uint32_t s[SGPRS] __attribute__((aligned(8)));
-    uint32_t lane[LANES]; /* All ones for each lane whose bit in lane_exec is set, else 0. */
+    /* `lane` is all ones for each lane whose bit in lane_exec is set, else 0. */
+    uint32_t lane[LANES];
     /* lane_exec is the lane mask from which the array `lane` was computed. dpp_lanes are the lanes
      * that the DPP modifier of the current instruction allows to write. */
     uint64_t lane_exec, dpp_lanes;

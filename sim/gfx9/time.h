@@ -30,8 +30,8 @@ struct gfx9_trace {
     /* Lists the numbers of the cache lines that vector memory instructions access. */
     uint32_t *lines;
     size_t count, room, line_count, line_room;
-    uint32_t number; /* The wave's number among the waves that the model replays. */
-    bool failed;     /* True if memory ran out. */
+    uint32_t number; /* `number` is the wave's number among the waves that the model replays. */
+    bool failed;     /* `failed` is true if memory ran out. */
 };
 
 /* Appends the instruction to the wave's trace. The caller calls this function before the
@@ -53,5 +53,5 @@ void gfx9_timing_attach(gfx9_timing *t, gfx9_group *g, uint32_t number);
  * all memory of the model. */
 void gfx9_timing_end(gfx9_timing *t, bool replay, gfx9_launch *launch);
 
-enum { LINE = 128 }; /* The size of a cache line of L1 and L2 in bytes. */
+enum { LINE = 128 }; /* LINE is the size of a cache line of L1 and L2 in bytes. */
 #endif

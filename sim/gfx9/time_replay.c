@@ -44,7 +44,8 @@ typedef struct {
 
 typedef struct {
     uint32_t cu, alive, arrived;
-    double barrier; /* The latest arrival of a wave at the current barrier, in cycles. */
+    /* `barrier` is the latest arrival of a wave at the current barrier, in cycles. */
+    double barrier;
 } group;
 
 typedef struct {

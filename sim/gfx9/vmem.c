@@ -57,7 +57,7 @@ static parts split(const gfx9_inst *i, int kind) {
     parts p = {&none, &none, &none, NULL, &none};
     int k = 0;
     const bool to_lds = i->row->c || i->lds;
-    /* The number of operands that form the address. */
+    /* `after` is the number of operands that form the address. */
     const int after = family == BUFFER ? 3 : family == FLAT ? 1 : 2;
     if (kind == LOAD && !to_lds) p.data = &i->op[k++];
     if (kind == STORE && family == BUFFER) p.data = &i->op[k++];

@@ -8,7 +8,7 @@
 typedef struct ptx_async ptx_async;
 struct ptx_async {
     void (*run)(ptx_async *job);
-    ptx_warp *warp; /* The warp that issued the job. Error messages name it. */
+    ptx_warp *warp; /* `warp` points to the warp that issued the job. Error messages name it. */
     const ptx_inst *inst;
     /* If `ordered` is true, the job runs after all ordered jobs that its thread block issued
      * before. If `commits` is true, the job also signals that the earlier tcgen05 operations of its
@@ -23,8 +23,8 @@ struct ptx_async {
     /* Holds one bit for each lane of tensor memory that tcgen05.mma leaves unchanged. The lanes of
      * the second thread block of a pair begin at disabled[4]. */
     uint32_t disabled[8];
-    uint32_t timed; /* The number of the job's record plus 1 (time.h), or 0. */
-    uint32_t race;  /* The number of the operation (races.h), or 0. */
+    uint32_t timed; /* `timed` is the number of the job's record plus 1 (time.h), or 0. */
+    uint32_t race;  /* `race` is the number of the operation (races.h), or 0. */
 };
 /* Adds a copy of the job to the list. If memory runs out, stops the warp and returns false. */
 bool ptx_async_add(const ptx_async *job);

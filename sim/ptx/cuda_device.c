@@ -259,9 +259,9 @@ CU CUresult cuCtxGetDevice(CUdevice *device) {
 CU CUresult cuCtxSynchronize(void) {
     return CUDA_SUCCESS;
 }
-/* The limits by their CUlimit number: the stack of a thread, the buffer of printf and the heap of
- * device code, in bytes, then limits that no kernel here can reach. The simulator keeps what a
- * program sets and does not need it. */
+/* `limits` holds the limits by their CUlimit number: the stack of a thread, the buffer of printf
+ * and the heap of device code, in bytes, then limits that no kernel here can reach. The simulator
+ * keeps what a program sets and does not need it. */
 static _Atomic size_t limits[8] = {1 << 10, 1 << 20, 8 << 20, 2, 2048, 128, 0, 128};
 CU CUresult cuCtxSetLimit(int limit, size_t value) {
     if (limit < 0 || limit >= (int)(sizeof limits / sizeof *limits))

@@ -14,8 +14,9 @@ struct sim_function {
     CUdevice device;
     ptx_module *module;
     const ptx_function *kernel;
-    int shared; /* The largest dynamic shared memory in bytes that a launch may request. */
-    int listed; /* Nonzero if the function is in the list of launched kernels. */
+    /* `shared` is the largest dynamic shared memory in bytes that a launch may request. */
+    int shared;
+    int listed; /* `listed` is nonzero if the function is in the list of launched kernels. */
 };
 struct sim_module {
     ptx_module *module;

@@ -39,7 +39,8 @@ typedef struct {
     /* These members hold codes of the format without the sign bit. `infinity` is 0 if the format
      * has no infinity. */
     uint32_t largest, infinity, nan;
-    /* True if the format has no NaN. Conversions of NaN then give the largest value. */
+    /* `nan_is_largest` is true if the format has no NaN. Conversions of NaN then give the largest
+     * value. */
     bool nan_is_largest;
 } ptx_format;
 /* Returns the description of a float format of at most 16 bits, or NULL for any other type. */

@@ -7,7 +7,7 @@
 /* Tells where the elements of an operand are. */
 typedef struct {
     uint32_t start, leading, stride; /* These three members count bytes. */
-    /* The number of bytes of a row within a swizzle pattern, or 16 without a swizzle. */
+    /* `span` is the number of bytes of a row within a swizzle pattern, or 16 without a swizzle. */
     uint32_t span;
     bool swizzled, transposed; /* `transposed` means that M or N is contiguous instead of K. */
 } ptx_layout;

@@ -9,10 +9,10 @@ enum ptx_token_kind { END, WORD, NUMBER, STRING, PUNCT };
 typedef struct {
     uint8_t kind;
     char punct;
-    /* True if a NUMBER token is a floating-point literal, in decimal or as hexadecimal bits
-     * (0f..., 0d...). */
+    /* `real` is true if a NUMBER token is a floating-point literal, in decimal or as hexadecimal
+     * bits (0f..., 0d...). */
     bool real;
-    uint8_t bits;   /* 32 for a literal 0f..., 64 for a literal 0d..., else 0. */
+    uint8_t bits;   /* `bits` is 32 for a literal 0f..., 64 for a literal 0d..., else 0. */
     uint64_t value; /* Holds an integer, or the bits of a literal 0f... or 0d.... */
     double number;
     const char *text;
@@ -23,7 +23,7 @@ typedef struct {
 typedef struct {
     const char *at, *end;
     uint32_t line;
-    ptx_token token; /* The token that the parser examines now. */
+    ptx_token token; /* `token` is the token that the parser examines now. */
 } ptx_lexer;
 
 void ptx_lex_start(ptx_lexer *x, const char *text, size_t size);

@@ -137,7 +137,8 @@ enum { MOST_K = 64 };
 typedef struct {
     uint32_t m, k;
     ptx_type a, b, c, d;
-    bool packed; /* True if e2m1 elements are stored without gaps, i.e. 8 in a register. */
+    /* `packed` is true if e2m1 elements are stored without gaps, i.e. 8 in a register. */
+    bool packed;
 } shape;
 
 typedef struct {

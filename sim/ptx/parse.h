@@ -16,7 +16,7 @@ typedef struct {
     /* Holds the address of a VARIABLE in its state space, or the instruction index of a LABEL. */
     uint64_t value;
     ptx_operand *targets;
-    uint32_t next; /* The index plus 1 of the next symbol in the same hash bucket. */
+    uint32_t next; /* `next` is the index plus 1 of the next symbol in the same hash bucket. */
 } ptx_symbol;
 
 /* Names the kinds of operands as the PTX text has them. The parser reads all operands of an
@@ -61,7 +61,7 @@ typedef struct {
     ptx_module *m;
     char *error;
     bool failed;
-    ptx_function *f; /* The function whose body the parser reads. */
+    ptx_function *f; /* `f` is the function whose body the parser reads. */
     uint32_t function;
     ptx_symbol *symbols;
     uint32_t symbol_count, symbol_room, bucket[BUCKETS];
@@ -77,8 +77,8 @@ typedef struct {
     uint32_t raw_count;
     uint32_t file, source_line;
     uint32_t function_room, variable_room, opcode_room, file_room;
-    /* The largest offset in bytes at which the shared variables of a kernel end, among the
-     * kernels that were read. */
+    /* `shared_most` is the largest offset in bytes at which the shared variables of a kernel end,
+     * among the kernels that were read. */
     uint32_t shared_most;
 } ptx_parser;
 

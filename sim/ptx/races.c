@@ -41,8 +41,8 @@ typedef struct {
 } pending_write;
 
 struct ptx_races {
-    uint32_t warps; /* The number of warps in the cluster. */
-    uint32_t bytes; /* The bytes of shared memory of a block. */
+    uint32_t warps; /* `warps` is the number of warps in the cluster. */
+    uint32_t bytes; /* `bytes` is the number of bytes of shared memory of a block. */
     /* `all` is the number of warps and engines. Warps have the first numbers, and engines follow.
      * `width` is the number of entries of a clock. The first `all` entries are the counters that
      * the clock's owner knows, and the next `all` entries are the counters up to which the owner
@@ -59,13 +59,14 @@ struct ptx_races {
     /* Holds, as [warp][ENGINES], the counters of the last tcgen05 operations of a warp that are
      * complete. */
     uint32_t *done;
-    uint32_t *running; /* The clock of the operation that runs now, or NULL. */
+    uint32_t *running; /* `running` points to the clock of the operation that runs now, or NULL. */
     access *writes, *reads;
     sync_object *objects;
     uint32_t object_count, object_room;
     pending_write *pending;
     uint32_t pending_count, pending_room;
-    bool off; /* True if a counter is too large, or memory has run out. Then nothing is recorded. */
+    /* `off` is true if a counter is too large, or memory has run out. Then nothing is recorded. */
+    bool off;
 };
 
 static uint32_t number_of(const ptx_warp *w) {

@@ -37,7 +37,7 @@ typedef struct ptx_module ptx_module;
  * spelling into its tokens once per module. */
 typedef struct ptx_opcode {
     char *text;
-    const ptx_row *row; /* The opcode's table entry, or NULL if there is none. */
+    const ptx_row *row; /* `row` points to the opcode's table entry, or NULL if there is none. */
     uint8_t types[4];   /* Holds those tokens of the opcode that are types, in order. */
     uint8_t type_count, vector, space, rounding;
     bool ftz, sat;
@@ -55,15 +55,16 @@ enum ptx_rounding { ROUND_NONE, RN, RZ, RM, RP, RNA };
 typedef void (*ptx_execute)(ptx_warp *w, const ptx_inst *i);
 typedef void (*ptx_lanes)(void *d, const void *a, const void *b, const void *c);
 struct ptx_row {
-    /* The opcode's tokens as in the PTX ISA document, e.g. "fma.rn|rz|rm|rp.{ftz}.{sat}.f32". A
-     * token in braces is optional, and `|` separates alternatives. */
+    /* `pattern` holds the opcode's tokens as in the PTX ISA document, e.g.
+     * "fma.rn|rz|rm|rp.{ftz}.{sat}.f32". A token in braces is optional, and `|` separates
+     * alternatives. */
     const char *pattern;
     /* Describes each operand by one letter (bind.c explains the letters). If it is NULL, the types
      * d, a, b and c describe the operands. */
     const char *operands;
     ptx_execute execute;
     ptx_lanes lanes;
-    /* The types of the result and of the sources of the function `lanes`. */
+    /* These are the types of the result and of the sources of the function `lanes`. */
     uint8_t d, a, b, c;
     int32_t what;
 };
@@ -92,7 +93,7 @@ struct ptx_operand {
      * space. */
     uint8_t space;
     bool negated;
-    bool refer;     /* True for a LABEL whose instruction is not known yet. */
+    bool refer;     /* `refer` is true for a LABEL whose instruction is not known yet. */
     uint16_t count; /* Counts the elements of a vector or list, or the coordinates of an address. */
     /* A REG or ADDRESS has the byte offset of its register. A PRED has the number of the predicate.
      */
@@ -108,7 +109,7 @@ struct ptx_inst {
     const ptx_opcode *opcode;
     /* The operands are in the order of the table entry. An absent operand has the place NOWHERE. */
     ptx_operand *op;
-    int32_t guard; /* The number of the guard predicate, or -1 if there is none. */
+    int32_t guard; /* `guard` is the number of the guard predicate, or -1 if there is none. */
     bool guard_not;
     uint8_t count;
     uint32_t line, text, length; /* Give the instruction's position in the module's text. */
@@ -137,8 +138,10 @@ typedef struct {
     uint32_t first, end;  /* The function consists of the instructions `first` to `end` - 1. */
     uint32_t base, bytes; /* Give the function's part of a warp's registers, in bytes. */
     uint32_t pred_base, preds;
-    uint32_t shared; /* The offset in bytes at which the function's shared variables end. */
-    /* The offset and the size of the function's local variables, in bytes. */
+    /* `shared` is the offset in bytes at which the function's shared variables end. */
+    uint32_t shared;
+    /* `local_base` is the offset and `local` is the size of the function's local variables, in
+     * bytes. */
     uint32_t local_base, local;
     uint32_t param_bytes, param_align, parameter_count, result_count;
     /* Lists the parameters. A function (.func) has its results first, and its offsets are in local
@@ -159,7 +162,7 @@ struct ptx_module {
     char *text;
     size_t size;
     uint32_t target; /* The compute capability times 10, e.g. 80, 90 or 100. */
-    char feature;    /* The letter of .target, i.e. 'a', 'f' or 0. */
+    char feature;    /* `feature` is the letter of .target, i.e. 'a', 'f' or 0. */
     ptx_inst *code;
     uint32_t code_count, code_room;
     ptx_function *functions;
@@ -170,14 +173,15 @@ struct ptx_module {
     uint32_t file_count;
     ptx_opcode **opcodes;
     uint32_t opcode_count;
-    /* The sizes of the registers (bytes), the predicates and the local memory (bytes) that a
-     * warp needs. The members function_* include all functions (.func). The members most_* also
-     * include the kernel that needs most. */
+    /* These are the sizes of the registers (bytes), the predicates and the local memory (bytes)
+     * that a warp needs. The members function_* include all functions (.func). The members most_*
+     * also include the kernel that needs most. */
     uint32_t function_bytes, function_preds, function_local;
     uint32_t most_bytes, most_preds, most_local;
     /* Counts the bytes of shared variables that are declared outside functions. */
     uint32_t shared_bytes;
-    /* True if the module has atomics, whose results depend on the order of thread blocks. */
+    /* `orders` is true if the module has atomics, whose results depend on the order of thread
+     * blocks. */
     bool orders;
     struct ptx_arena *arena;
 };
@@ -207,7 +211,7 @@ struct ptx_warp {
     uint32_t *preds;
     /* Holds for each register of 32 bits a mask of the lanes that have written the register. */
     uint32_t *written;
-    uint32_t mask; /* The mask of lanes that execute the current instruction. */
+    uint32_t mask; /* `mask` is the mask of lanes that execute the current instruction. */
     uint32_t active, live, blocked, parked;
     uint32_t pc, join; /* `join` is the next instruction at which inactive lanes wait. */
     bool rotated;
@@ -230,9 +234,9 @@ struct ptx_warp {
     struct ptx_products *products; /* Holds the wgmma products that are in progress. */
     uint32_t products_issued;      /* Counts the wgmma products (races.h). */
     struct ptx_bulks *bulks; /* Holds the bulk copies from shared memory that are in progress. */
-    bool idle;               /* True if the warp only polls an mbarrier. */
+    bool idle;               /* `idle` is true if the warp only polls an mbarrier. */
     uint32_t cluster_phase, cluster_waits;
-    const ptx_inst *reduces; /* The bar.red instruction at which lanes wait. */
+    const ptx_inst *reduces; /* `reduces` points to the bar.red instruction at which lanes wait. */
     struct ptx_trace *trace; /* Records what the warp does for the time model, or is NULL. */
 };
 

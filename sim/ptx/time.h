@@ -51,7 +51,7 @@ struct ptx_trace {
  * consecutive entries of the lists of the cluster. */
 typedef struct {
     const ptx_inst *inst;
-    uint32_t block; /* The rank of the thread block that issued it. */
+    uint32_t block; /* `block` is the rank of the thread block that issued it. */
     uint32_t first_span, spans, first_phase, phases;
     /* `bytes` counts the bytes that TMA moves to or from the shared memory of one thread block. Bit
      * r of `blocks` is set if TMA moves bytes for the block of rank r. */
@@ -80,8 +80,9 @@ typedef struct ptx_timeline {
     LIST(uint32_t) arrivals; /* Lists the phases at which asynchronous operations arrive. */
     LIST(uint32_t) phases;   /* Holds for each phase the number of arrivals. */
     LIST(ptx_waited) waited;
-    uint32_t columns; /* The largest number of columns of tensor memory that a block has had. */
-    bool failed;      /* True if memory ran out. */
+    /* `columns` is the largest number of columns of tensor memory that a block has had. */
+    uint32_t columns;
+    bool failed; /* `failed` is true if memory ran out. */
 } ptx_timeline;
 
 /* Records the instruction that the warp is about to execute. */

@@ -49,19 +49,22 @@ enum ptx_special {
 /* Describes what an instruction costs. */
 typedef struct {
     uint8_t special, pipe, queue;
-    uint32_t results; /* A mask of the operands that the instruction writes. */
+    uint32_t results; /* `results` is a mask of the operands that the instruction writes. */
     float cycles, latency;
-    uint32_t bytes; /* The bytes of shared memory that one warp of a wgmma reads. */
+    /* `bytes` is the number of bytes of shared memory that one warp of a wgmma reads. */
+    uint32_t bytes;
 } ptx_class;
 /* Finds the class of an instruction on a device. */
 ptx_class ptx_class_of(const ptx_inst *i, const ptx_device *d);
 
 typedef struct {
     double issue[PARTITIONS], pipe[PARTITIONS][PIPES], tensor_memory[PARTITIONS];
-    /* The cycles in which the tensor pipe is free and in which all of its products are done. */
+    /* `tensor` is the cycle in which the tensor pipe is free, and `tensor_done` is the cycle in
+     * which all of its products are done. */
     double tensor, tensor_done;
-    double first, last, busy; /* The first and the last cycle of the products of tcgen05 and wgmma,
-                                 and the number of cycles in which such products run. */
+    /* `first` and `last` are the first and the last cycle of the products of tcgen05 and wgmma.
+     * `busy` is the number of cycles in which such products run. */
+    double first, last, busy;
     ptx_calendar shared, in, out;
     sim_cache *l1;
 } ptx_sm;

@@ -23,8 +23,8 @@ typedef struct {
     uint8_t *causes;   /* Holds for each register the kind (STALL_...) of a wait for its value. */
     ptx_groups queues[QUEUES];
     uint32_t cluster, block, partition, event, done, span;
-    uint32_t code; /* The index of the warp's current instruction. */
-    uint32_t next; /* The next warp that waits for the same phase. */
+    uint32_t code; /* `code` is the index of the warp's current instruction. */
+    uint32_t next; /* `next` is the next warp that waits for the same phase. */
 } ptx_replayed;
 
 typedef struct {

@@ -41,8 +41,8 @@ typedef struct {
     const ptx_tensor_map *map;
     uint64_t shared;
     bool load;
-    /* The type of the elements that a reduction combines with those in memory, or 0 for a plain
-     * copy. */
+    /* `reduced` is the type of the elements that a reduction combines with those in memory, or 0
+     * for a plain copy. */
     ptx_type reduced;
 } transfer;
 

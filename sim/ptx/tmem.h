@@ -12,7 +12,7 @@ typedef struct ptx_tmem {
     uint16_t owner[TMEM_COLUMNS / TMEM_UNIT];
     uint16_t allocations;
     bool relinquished;
-    /* The cta_group of the block's allocations, or 0 before the first allocation. */
+    /* `group` is the cta_group of the block's allocations, or 0 before the first allocation. */
     uint8_t group;
 } ptx_tmem;
 

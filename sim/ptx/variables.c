@@ -10,7 +10,7 @@ static uint32_t round_up(uint32_t n, uint32_t to) {
 typedef struct {
     ptx_type type;
     uint32_t align, vector;
-    bool dynamic; /* True if the variable is declared with [] and without a number. */
+    bool dynamic; /* `dynamic` is true if the variable is declared with [] and without a number. */
     uint64_t count;
 } shape;
 

@@ -13,7 +13,8 @@ enum { MOST_K = 64, MOST_N = 256 };
 
 typedef struct {
     const ptx_inst *inst;
-    uint64_t a, b;        /* The descriptors of A and B if these operands are in shared memory. */
+    /* `a` and `b` are the descriptors of A and B if these operands are in shared memory. */
+    uint64_t a, b;
     uint32_t group, race; /* `race` is the number of the operation (races.h), or 0. */
     bool adds;
 } product;
