@@ -14,7 +14,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const off_t config_limit = 1u << 26; /* largest accepted size of config.json, in bytes */
+/* `config_limit` is the largest accepted size of config.json, in bytes. */
+static const off_t config_limit = 1u << 26;
 
 /* Stores in `config` the reason why the file's quantization_config cannot be read. The text of the
  * reason lives as long as the file. */

@@ -1,4 +1,4 @@
-/* The table of types of stored tensors, and the byte sizes of shapes. */
+/* This file has the table of types of stored tensors, and computes the byte sizes of shapes. */
 #include "io/io.h"
 
 #include <inttypes.h>

@@ -1,11 +1,11 @@
-/* The tables of checkpoint families. docs/ARCHITECTURE.md shows how to add a family. Each family's
- * entry names the source of its rules. */
+/* This file has the tables of checkpoint families. docs/ARCHITECTURE.md shows how to add a family.
+ * Each family's entry names the source of its rules. */
 #include "io/family.h"
 
 #include <string.h>
 
-/* Descriptions of the families for `bsmm families` and the documentation. The field `writes` is not
- * set here, because it follows from the table of storages below. A test compares the field
+/* This table describes the families for `bsmm families` and the documentation. The field `writes`
+ * is not set here, because it follows from the table of storages below. A test compares the field
  * `written` with the formats that the writer accepts. */
 /* clang-format off */
 static const bsmm_family_info families[] = {
@@ -75,14 +75,15 @@ static const bsmm_family_info families[] = {
 #define FP8_CHANNEL {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 0}
 #define FP8_TENSOR  {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 0, 0}
 
-/* The entry of a ggml type that is no block-scaled format of this library. A weight of this type is
- * given as the fp32 values that ggml decodes. */
+/* GGML makes the entry of a ggml type that is no block-scaled format of this library. A weight of
+ * this type is given as the fp32 values that ggml decodes. */
 #define GGML(type)                                                                                 \
     {.family = "gguf", .data = "", .name = "", .data_dtype = type,                                 \
      .format = {.elem = BSMM_ELEM_F32}, .unpack = bsmm_unpack_gguf_plain, .in_gguf = true}
 
-/* The ways in which families store a weight (bsmm_storage). The reader uses the first entry that
- * fits a tensor. The writer uses the first entry that fits a matrix and has `writes` set. */
+/* `rows` holds the ways in which families store a weight (bsmm_storage). The reader uses the first
+ * entry that fits a tensor. The writer uses the first entry that fits a matrix and has `writes`
+ * set. */
 static const bsmm_storage rows[] = {
     {.family = "deepseek", .data = ".weight", .scale = ".weight_scale_inv", .name = ".weight",
      .data_dtype = "F8_E4M3", .scale_dtype = "F32", .format = FP8_128, .writes = true},

@@ -17,38 +17,40 @@ typedef bsmm_status (*bsmm_unpack)(const struct bsmm_storage *row, const uint8_t
  * names the weight in messages. */
 typedef bsmm_status (*bsmm_pack)(const bsmm_operand *from, uint8_t *to, const char *what);
 
-/* Shapes that families give to the scale tensor of one matrix. */
+/* These are the shapes that families give to the scale tensor of one matrix. */
 typedef enum bsmm_scale_shape {
-    BSMM_SCALES_BY_BLOCK, /* [blocks along the rows, blocks along the columns] */
+    BSMM_SCALES_BY_BLOCK, /* The shape is [blocks along the rows, blocks along the columns]. */
     BSMM_SCALES_ONE,      /* [1] */
     BSMM_SCALES_SCALAR    /* [] */
 } bsmm_scale_shape;
 
 typedef struct bsmm_storage {
     const char *family;
-    /* Suffixes of the tensors' names after a common base name; NULL: there is no such tensor. */
+    /* These are the suffixes of the tensors' names after a common base name. NULL means that there
+     * is no such tensor. */
     const char *data, *scale, *global;
     const char *name; /* the weight's name is the common base name plus this suffix */
     const char *data_dtype, *scale_dtype;
-    /* Format of the weight. If elem is NONE, the weight is unscaled, and its elements have the type
-     * of the data tensor. A size of 0 in the block of a scaled format means all rows or all columns
-     * of the matrix (bsmm_storage_format). */
+    /* `format` is the format of the weight. If elem is NONE, the weight is unscaled, and its
+     * elements have the type of the data tensor. A size of 0 in the block of a scaled format means
+     * all rows or all columns of the matrix (bsmm_storage_format). */
     bsmm_format format;
-    /* Text that bsmm_config_evidence must derive from the file's quantization_config, such as
-     * "quark fp4". It distinguishes this entry from other entries with the same names and types of
-     * tensors. NULL: no text is needed. Entries that need a text come before entries that need
-     * none. */
+    /* `evidence` is a text that bsmm_config_evidence must derive from the file's
+     * quantization_config, such as "quark fp4". It distinguishes this entry from other entries with
+     * the same names and types of tensors. NULL means that no text is needed. Entries that need a
+     * text come before entries that need none. */
     const char *evidence;
     /* In the last dimension of the data tensor, pack_bytes bytes hold pack_elems elements. 0: the
      * shape of the tensor counts elements. */
     uint32_t pack_bytes, pack_elems;
-    /* Size of an extra last dimension of the data tensor; it subdivides the dimension before it. 0:
-     * there is no extra dimension. */
+    /* `trailing` is the size of an extra last dimension of the data tensor, which subdivides the
+     * dimension before it. 0 means that there is no extra dimension. */
     uint32_t trailing;
-    /* Shape of the scale tensor of one matrix (bsmm_scale_shape). */
+    /* `scale_shape` is the shape of the scale tensor of one matrix (bsmm_scale_shape). */
     uint32_t scale_shape;
     uint32_t global_kind;
-    /* Number of dimensions that the family writes for the global scale of one matrix. */
+    /* `global_ndim` is the number of dimensions that the family writes for the global scale of one
+     * matrix. */
     uint32_t global_ndim;
     bool global_optional;
     bool unmistakable; /* the name of the data tensor alone is enough to identify the family */
@@ -60,8 +62,9 @@ typedef struct bsmm_storage {
     bool writes;
     /* Copies a stored matrix. NULL: the file stores the bytes of a bsmm_matrix. */
     bsmm_unpack unpack;
-    bsmm_pack pack; /* the inverse of `unpack`; NULL: such weights are not written */
-    bool in_gguf;   /* only GGUF files store weights in this way */
+    /* `pack` is the inverse of `unpack`. NULL means that such weights are not written. */
+    bsmm_pack pack;
+    bool in_gguf; /* Only GGUF files store weights in this way. */
 } bsmm_storage;
 
 #define BSMM_STORAGE_LIMIT 64
@@ -90,13 +93,16 @@ bool bsmm_storage_fits(const bsmm_storage *row, const bsmm_tensor *data, const b
 typedef struct bsmm_record {
     const char *name;
     const bsmm_storage *row;
-    /* Indices of the weight's tensors; BSMM_NO_TENSOR: there is none. */
+    /* These are the indices of the weight's tensors. BSMM_NO_TENSOR means that there is none. */
     uint64_t data, scale, global;
-    const char *declaration; /* JSON text of a declared weight; NULL: the weight is not declared */
+    /* `declaration` is the JSON text of a declared weight. It is NULL if the weight is not
+     * declared. */
+    const char *declaration;
     /* Reason why the table entry `row` may be the wrong one for the weight; NULL: there is no
      * doubt. */
     const char *doubt;
-    float *globals; /* values of the tensor of global scales, aligned for float access */
+    /* `globals` holds the values of the tensor of global scales, aligned for float access. */
+    float *globals;
 } bsmm_record;
 
 /* Recognises the weights among the tensors of a file and lists them. A broken weight is listed too;
@@ -107,12 +113,13 @@ bsmm_status bsmm_file_recognise(bsmm_file *file);
 
 typedef struct bsmm_resolved {
     bsmm_weight weight;
-    /* Description of matrix 0 of the weight; its pointers are set if the weight is mapped. */
+    /* `operand` describes matrix 0 of the weight. Its pointers are set if the weight is mapped. */
     bsmm_operand operand;
     const uint8_t *data, *scales;
-    uint64_t data_step, scale_step; /* distance from one matrix to the next in the file, in bytes */
-    /* Distance from the global scale of one matrix to that of the next matrix, in scales; 0: all
-     * matrices share one global scale. */
+    /* These are the distances from one matrix to the next in the file, in bytes. */
+    uint64_t data_step, scale_step;
+    /* `global_step` is the distance from the global scale of one matrix to that of the next matrix,
+     * in scales. 0 means that all matrices share one global scale. */
     uint32_t global_step;
 } bsmm_resolved;
 
@@ -140,7 +147,8 @@ char *bsmm_declaration_write(const bsmm_matrix *matrix, int64_t batch, bsmm_aren
 #define BSMM_CONFIG_KEY "quantization_config"
 
 typedef struct bsmm_config {
-    struct json_t *root; /* parsed JSON; NULL: there is no config, or it cannot be read */
+    /* `root` is the parsed JSON. It is NULL if there is no config or if it cannot be read. */
+    struct json_t *root;
     /* Reason why an existing config cannot be read; NULL: there is no such problem. */
     const char *unreadable;
 } bsmm_config;

@@ -4,7 +4,8 @@
  * scales of a block, and a "quant" is the integer code of an element. */
 #include "io/gguf.h"
 
-enum { SUPER = 256 }; /* number of elements in a block of the K types (Q2_K to Q6_K) */
+/* SUPER is the number of elements in a block of the K types (Q2_K to Q6_K). */
+enum { SUPER = 256 };
 
 static float half_at(const uint8_t *from) {
     uint32_t code = (uint32_t)from[0] | (uint32_t)from[1] << 8;

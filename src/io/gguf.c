@@ -249,7 +249,7 @@ static bsmm_status check_version(uint32_t version) {
 }
 
 bsmm_status bsmm_gguf_parse(const uint8_t *data, size_t bytes, bsmm_file *file) {
-    /* Smallest size in bytes that the description of one tensor can have. */
+    /* `least_info` is the smallest size in bytes that the description of one tensor can have. */
     static const uint64_t least_info = 8 + 1 + 4 + 4 + 8;
     reading r = {.data = data, .at = 4, .bytes = bytes, .alignment = 32, .file = file};
     uint32_t version;

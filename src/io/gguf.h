@@ -9,10 +9,12 @@ typedef void (*bsmm_gguf_decode)(const uint8_t *block, float *values);
 
 typedef struct bsmm_gguf_type {
     const char *name;
-    uint32_t block, bytes; /* elements in a block along the innermost dimension; bytes of a block */
+    /* `block` is the number of elements in a block along the innermost dimension, and `bytes` is
+     * the number of bytes of a block. */
+    uint32_t block, bytes;
     uint32_t elem;
-    /* Decoder of the type. NULL: this library cannot decode the type, or the type is one of its
-     * formats. */
+    /* `decode` is the decoder of the type. NULL means that this library cannot decode the type, or
+     * that the type is one of its formats. */
     bsmm_gguf_decode decode;
 } bsmm_gguf_type;
 /* Returns the table entry of a ggml type by the type's number, or NULL if the number is unknown. */
@@ -20,7 +22,8 @@ const bsmm_gguf_type *bsmm_gguf_type_of(uint32_t type);
 /* Returns the table entry of a ggml type by the type's name, or NULL if the name is unknown. */
 const bsmm_gguf_type *bsmm_gguf_type_named(const char *dtype);
 
-uint32_t bsmm_gguf_type_number(const bsmm_gguf_type *type); /* ggml's number of the type */
+/* This function returns ggml's number of the type. */
+uint32_t bsmm_gguf_type_number(const bsmm_gguf_type *type);
 
 /* ---- functions of ggml.c: decoders of blocks ---- */
 

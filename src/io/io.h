@@ -5,8 +5,8 @@
 
 #include "format/format.h"
 
-/* The largest header of a safetensors file in bytes. The reference implementation of safetensors
- * has the same limit. */
+/* BSMM_HEADER_LIMIT is the largest header of a safetensors file in bytes. The reference
+ * implementation of safetensors has the same limit. */
 #define BSMM_HEADER_LIMIT 100000000u
 
 /* ---- functions of arena.c: memory that is freed together with a file or a writer ---- */
@@ -32,7 +32,7 @@ bsmm_status bsmm_grow(void **items, uint64_t count, uint64_t *room, size_t item_
 /* ---- functions of map.c: the operating system ---- */
 
 typedef struct bsmm_map {
-    const char *path; /* the caller's path, which is not copied */
+    const char *path; /* `path` is the caller's path, which is not copied. */
     const uint8_t *data;
     size_t bytes;
 } bsmm_map;
@@ -52,15 +52,19 @@ uint64_t bsmm_load_u64(const uint8_t *from);
 /* ---- functions of dtype.c: types of stored tensors ---- */
 
 typedef struct bsmm_dtype {
-    const char *name; /* name of the type as safetensors spells it */
+    const char *name; /* `name` is the name of the type as safetensors spells it. */
     uint32_t bits;
-    uint32_t elem;   /* a bsmm_elem, also E8M0; NONE: the library has no such element format */
-    const char *npy; /* name of the type as numpy spells it; NULL: numpy has no such type */
+    /* `elem` is a bsmm_elem, also E8M0. NONE means that the library has no such element format. */
+    uint32_t elem;
+    /* `npy` is the name of the type as numpy spells it. NULL means that numpy has no such type. */
+    const char *npy;
 } bsmm_dtype;
 /* These functions find entries of the table of stored types. The entries have the order in which
  * the reference writer of safetensors sorts tensors. */
-const bsmm_dtype *bsmm_dtype_at(size_t index);       /* NULL past the last type */
-const bsmm_dtype *bsmm_dtype_find(const char *name); /* NULL if no type has this name */
+/* This function returns NULL past the last type. */
+const bsmm_dtype *bsmm_dtype_at(size_t index);
+/* This function returns NULL if no type has this name. */
+const bsmm_dtype *bsmm_dtype_find(const char *name);
 /* Returns the type in which elements of this format are stored, or NULL if there is none. */
 const bsmm_dtype *bsmm_dtype_of_elem(uint32_t elem);
 /* Returns the type in which scales of this format are stored, or NULL if there is none. */
@@ -77,13 +81,14 @@ void bsmm_shape_text(uint32_t ndim, const int64_t *shape, char *text, size_t siz
 
 /* ---- checks of text ---- */
 
-bool bsmm_text_is_utf8(const char *text, size_t length); /* false also if the text contains a NUL */
+/* This function also returns false if the text contains a NUL. */
+bool bsmm_text_is_utf8(const char *text, size_t length);
 bool bsmm_text_ends(const char *text, const char *suffix);
 
 /* ---- functions of file.c: an open file ---- */
 
-/* An entry of a list that is sorted by name. `index` is the position of the named tensor or weight
- * in its own array. */
+/* `bsmm_name` is an entry of a list that is sorted by name. `index` is the position of the named
+ * tensor or weight in its own array. */
 typedef struct bsmm_name {
     const char *name;
     uint64_t index;
@@ -99,8 +104,10 @@ bool bsmm_name_is(const char *candidate, const char *name, size_t base, const ch
 
 /* A metadata value as it lies in the file. `type` is GGUF's number of the type (value.c). */
 typedef struct bsmm_stored_value {
-    const uint8_t *at; /* address of a number, of a string's bytes, or of an array's first item */
-    uint64_t count;    /* bytes of a string, or items of an array; otherwise 1 */
+    /* `at` is the address of a number, of a string's bytes, or of an array's first item. */
+    const uint8_t *at;
+    /* `count` is the number of bytes of a string, or of items of an array. It is 1 for a number. */
+    uint64_t count;
     uint32_t type, item_type;
 } bsmm_stored_value;
 
@@ -113,24 +120,27 @@ uint32_t bsmm_gguf_number_bytes(uint32_t type);
 typedef struct bsmm_pair {
     const char *key, *value; /* value is NULL if the stored value is no text or has a NUL */
     bsmm_stored_value stored;
-    uint64_t place; /* number of the entry in the order of the file */
+    uint64_t place; /* `place` is the number of the entry in the order of the file. */
 } bsmm_pair;
 
 struct bsmm_record; /* family.h defines this struct */
 
 struct bsmm_file {
     const char *kind;
-    const char *folder; /* path of the folder of the file; NULL: the file was opened from memory */
-    bool merged;        /* the metadata comes from several headers, so keys may repeat */
+    /* `folder` is the path of the folder of the file. It is NULL if the file was opened from
+     * memory. */
+    const char *folder;
+    bool merged; /* the metadata comes from several headers, so keys may repeat */
     bsmm_arena arena;
     bsmm_map *maps;
     uint64_t map_count, map_room;
-    bsmm_tensor *tensors; /* sorted by address; empty tensors keep the order of the header */
+    /* The tensors are sorted by address. Empty tensors keep the order of the header. */
+    bsmm_tensor *tensors;
     uint64_t tensor_count, tensor_room;
-    bsmm_name *by_name;  /* sorted names of the tensors */
+    bsmm_name *by_name;  /* `by_name` holds the sorted names of the tensors. */
     bsmm_pair *metadata; /* the `value` of a pair is NULL if the stored value is no text */
     uint64_t metadata_count, metadata_room;
-    struct bsmm_record *weights; /* in the order of their element tensors */
+    struct bsmm_record *weights; /* The weights are in the order of their element tensors. */
     uint64_t weight_count, weight_room;
     bsmm_name *weights_by_name;
 };

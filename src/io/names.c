@@ -15,10 +15,11 @@ static bool is_sorted(const bsmm_name *names, uint64_t count) {
     return true;
 }
 
-/* A name together with 8 of its bytes as an integer. The 8 bytes follow the prefix that all names
- * of the list share. Most comparisons can be decided by the integer without reading the name. */
+/* This struct holds a name together with 8 of its bytes as an integer. The 8 bytes follow the
+ * prefix that all names of the list share. Most comparisons can be decided by the integer without
+ * reading the name. */
 typedef struct sorted_name {
-    uint64_t key; /* 8 bytes of the name, the first one most significant */
+    uint64_t key; /* `key` has 8 bytes of the name, the first one most significant. */
     bsmm_name name;
 } sorted_name;
 

@@ -7,9 +7,12 @@
 #include "io/io.h"
 
 typedef struct bsmm_output {
-    int descriptor; /* file descriptor of the output; -1: no file is open */
-    char *path;     /* path of the temporary file; NULL: the file has no name or does not exist */
-    uint8_t *data;  /* writable mapping of the whole file */
+    /* `descriptor` is the file descriptor of the output. It is -1 if no file is open. */
+    int descriptor;
+    /* `path` is the path of the temporary file. It is NULL if the file has no name or does not
+     * exist. */
+    char *path;
+    uint8_t *data; /* `data` is a writable mapping of the whole file. */
     uint64_t bytes;
 } bsmm_output;
 

@@ -9,13 +9,16 @@ typedef struct recognising {
     bsmm_file *file;
     bsmm_config config;
     bool config_loaded;
-    bool *claimed; /* one flag for each tensor; true: the tensor belongs to a weight */
-    /* Entries of the storage table (families.c) of which a weight was found; one bit per entry. */
+    /* `claimed` has one flag for each tensor, which is true if the tensor belongs to a weight. */
+    bool *claimed;
+    /* `seen` has one bit for each entry of the storage table (families.c), which is set if a weight
+     * of the entry was found. */
     uint64_t seen;
-    const char *dtype; /* type of the tensor that was examined last */
-    /* Entries of the storage table whose data tensors have the type `dtype`; one bit per entry. */
+    const char *dtype; /* `dtype` is the type of the tensor that was examined last. */
+    /* `rows` has one bit for each entry of the storage table, which is set if the entry's data
+     * tensors have the type `dtype`. */
     uint64_t rows;
-    bsmm_status status; /* first failure of adding a weight */
+    bsmm_status status; /* `status` is the first failure of adding a weight. */
 } recognising;
 
 /* Returns the set of entries of the storage table (families.c) whose data tensors have the type of
@@ -74,7 +77,7 @@ static bool match_evidence(recognising *r, const bsmm_storage *row, uint64_t ind
 /* Makes the global scales readable as floats. If the file stores them at an unaligned address, they
  * are copied. */
 static bsmm_status align_globals(bsmm_file *file, bsmm_record *record) {
-    /* Limit for the copied scales in bytes, enough for a million matrices. */
+    /* `most` is the limit for the copied scales in bytes, enough for a million matrices. */
     static const uint64_t most = 1u << 22;
     if (!has_dtype(file, record->global, "F32")) return BSMM_OK;
     const bsmm_tensor *t = &file->tensors[record->global];

@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The state of checking one weight. */
+/* `resolving` holds the state of checking one weight. */
 typedef struct resolving {
     const bsmm_record *record;
     const bsmm_storage *row;
-    /* The tensors of the weight; NULL: the weight has no such tensor. */
+    /* These are the tensors of the weight. NULL means that the weight has no such tensor. */
     const bsmm_tensor *data, *scale, *global;
     bsmm_matrix matrix;
     int64_t batch;

@@ -8,11 +8,12 @@
 struct json_t;
 
 typedef struct bsmm_header {
-    const char *text; /* text of the header, which starts at byte 8 of the file */
+    const char *text; /* `text` is the text of the header, which starts at byte 8 of the file. */
     bsmm_scan scan;
-    const uint8_t *body; /* first byte of the tensors' data */
+    const uint8_t *body; /* `body` is the first byte of the tensors' data. */
     uint64_t body_bytes;
-    const bsmm_dtype *dtype; /* type of the previous tensor; NULL: there is none */
+    /* `dtype` is the type of the previous tensor. It is NULL if there is none. */
+    const bsmm_dtype *dtype;
     bool has_metadata;
     bsmm_file *file;
 } bsmm_header;

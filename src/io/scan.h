@@ -13,7 +13,7 @@ typedef struct bsmm_scan {
     const char *at, *end;
 } bsmm_scan;
 
-/* A part of the JSON text. */
+/* A span is a part of the JSON text. */
 typedef struct bsmm_span {
     const char *at;
     size_t length;

@@ -12,7 +12,8 @@ typedef struct block_shape {
 
 typedef struct block_target {
     const bsmm_operand *to;
-    int64_t row, col; /* position of the block's first element in the matrix */
+    /* `row` and `col` are the position of the block's first element in the matrix. */
+    int64_t row, col;
     const char *what;
 } block_target;
 

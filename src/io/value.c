@@ -5,7 +5,8 @@
 #include <string.h>
 
 static const struct {
-    uint32_t type, bytes; /* size of a value in bytes; 0: the size varies */
+    /* `bytes` is the size of a value in bytes. 0 means that the size varies. */
+    uint32_t type, bytes;
 } rows[] = {
     {BSMM_VALUE_UNSIGNED, 1},
     {BSMM_VALUE_INTEGER, 1},

@@ -10,19 +10,21 @@ struct json_t;
 
 typedef struct bsmm_item {
     const char *name;
-    const bsmm_dtype *dtype;           /* NULL in a GGUF file */
-    const struct bsmm_gguf_type *ggml; /* type of ggml; NULL in other files */
+    const bsmm_dtype *dtype;           /* `dtype` is NULL in a GGUF file. */
+    const struct bsmm_gguf_type *ggml; /* `ggml` is the type of ggml. It is NULL in other files. */
     uint32_t ndim;
     int64_t shape[BSMM_MAX_DIMS];
-    uint64_t bytes, offset; /* size of the tensor in bytes; offset in the file */
+    /* `bytes` is the size of the tensor in bytes, and `offset` is its offset in the file. */
+    uint64_t bytes, offset;
 } bsmm_item;
 
 typedef struct bsmm_written {
     const bsmm_storage *row;
-    const char *base; /* name of the weight's data tensor without its suffix */
+    const char *base; /* `base` is the name of the weight's data tensor without its suffix. */
     bsmm_operand operand;
     int64_t batch;
-    /* Indices of the weight's tensors in `items`; BSMM_NO_TENSOR: there is none. */
+    /* These are the indices of the weight's tensors in `items`. BSMM_NO_TENSOR means that there is
+     * none. */
     uint64_t data, scale, global;
 } bsmm_written;
 
@@ -32,8 +34,9 @@ struct bsmm_writer {
     bsmm_arena arena;
     /* Set of the names of all tensors of the output file, to find duplicates. */
     struct json_t *names;
-    struct json_t *metadata; /* JSON object of metadata keys and strings */
-    bsmm_pair *pairs;        /* metadata of a GGUF file that is copied; NULL: none */
+    struct json_t *metadata; /* `metadata` is the JSON object of metadata keys and strings. */
+    /* `pairs` is the metadata of a GGUF file that is copied. NULL means that there is none. */
+    bsmm_pair *pairs;
     uint64_t pair_count;
     uint64_t alignment; /* the size of a tensor in the file is padded to a multiple of this number
                            of bytes */
@@ -41,11 +44,12 @@ struct bsmm_writer {
     uint64_t item_count, item_room;
     bsmm_written *weights;
     uint64_t weight_count, weight_room;
-    bsmm_output output; /* output file; output.data is NULL before bsmm_writer_begin */
+    /* `output` is the output file. output.data is NULL before bsmm_writer_begin. */
+    bsmm_output output;
 };
 
-/* A kind of output file. `header` returns the whole header of the file, allocated by malloc, and
- * sets the offsets of the file's tensors (items). */
+/* This struct describes a kind of output file. `header` returns the whole header of the file,
+ * allocated by malloc, and sets the offsets of the file's tensors (items). */
 typedef struct bsmm_writer_kind {
     const char *name;
     bool is_gguf;

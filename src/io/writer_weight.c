@@ -39,7 +39,8 @@ static const char *refuse(const bsmm_storage *row, const bsmm_operand *o, bool w
  * by chance: fp8_group128 with 128 columns also has one scale per row. */
 static bsmm_status choose(const char *family, const bsmm_operand *o, bool wants_global,
                           bool is_gguf, const bsmm_storage **chosen) {
-    const char *reason = NULL; /* reason why the table entry that fits the weight best refuses it */
+    /* `reason` is the reason why the table entry that fits the weight best refuses it. */
+    const char *reason = NULL;
     const bsmm_storage *row, *whole = NULL;
     if (family && !bsmm_family_exists(family))
         return bsmm_fail(BSMM_E_NOT_FOUND, "family: \"%.60s\" is not known", family);

@@ -5,14 +5,14 @@
 
 #include "quantize/lanes_avx2.h"
 
-/* The constants of a bsmm_coder in registers. */
+/* `vector_coder` holds the constants of a bsmm_coder in registers. */
 typedef struct vector_coder {
     uint32_t bits;
-    int sign_shift; /* distance from bit 31 to the code's sign bit */
+    int sign_shift; /* `sign_shift` is the distance from bit 31 to the code's sign bit. */
     bool down;      /* ties are rounded towards zero (BSMM_TIES_DOWN) */
     __m256 max;
     __m256i min_normal, ruler, shift;
-    __m256i magnitude; /* mask of the magnitude bits of a code */
+    __m256i magnitude; /* `magnitude` is the mask of the magnitude bits of a code. */
     __m256i nan_code, nan_sign_and, zero_and, zero_or, zero_code_and;
 } vector_coder;
 

@@ -12,10 +12,11 @@ typedef struct vector_coder {
     bool down; /* ties are rounded towards zero (BSMM_TIES_DOWN) */
     __m512 max;
     __m512i min_normal, ruler;
-    /* Masks of a code's magnitude, in each 32-bit and 16-bit lane. */
+    /* These are masks of a code's magnitude, in each 32-bit and 16-bit lane. */
     __m512i magnitude, words_magnitude;
     __m512i nan_code, nan_sign_and, zero_and, zero_or, zero_code_and;
-    /* Shift counts. A sign shift moves the top bit of a lane to the sign bit of a code. */
+    /* These are shift counts. A sign shift moves the top bit of a lane to the sign bit of a
+     * code. */
     __m512i shift, sign_shift, words_sign_shift;
 } vector_coder;
 

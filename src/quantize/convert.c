@@ -63,7 +63,7 @@ static void copy_row_f32(const bsmm_operand *src, const bsmm_operand *dst, int64
 
 typedef struct copy_run {
     const bsmm_operand *src, *dst;
-    int64_t step; /* number of rows in each task */
+    int64_t step; /* `step` is the number of rows in each task. */
 } copy_run;
 
 static void copy_tasks(const void *context, int64_t first, int64_t end, int worker) {

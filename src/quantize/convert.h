@@ -7,13 +7,13 @@
 /* An entry of the table of conversions in convert.c. `run` makes all checks first, so that it has
  * written nothing to dst when it fails. */
 typedef struct bsmm_conversion {
-    const char *name; /* name of the conversion in messages */
+    const char *name; /* `name` is the name of the conversion in messages. */
     bool (*takes)(const bsmm_format *src, const bsmm_format *dst);
     bsmm_status (*run)(const bsmm_operand *src, const bsmm_operand *dst, const bsmm_place *place);
 } bsmm_conversion;
 
-/* Conversions of mxfp4 (e2m1 with e8m0 scales): to nvfp4 (e2m1 with e4m3 scales), and to fp8 (e4m3
- * with f32 scales). */
+/* These are conversions of mxfp4 (e2m1 with e8m0 scales): to nvfp4 (e2m1 with e4m3 scales), and to
+ * fp8 (e4m3 with f32 scales). */
 extern const bsmm_conversion bsmm_convert_mxfp4_nvfp4, bsmm_convert_mxfp4_fp8;
 
 /* Copies all element codes of src to dst, which may have another storage order or leading

@@ -18,10 +18,11 @@
 
 enum { NONE = INT16_MIN, NAN_CODE = 255, BIAS = 127, LEAST_NORMAL = -126 };
 
-/* The limits for k - m, where 2^k is the scale of an mxfp4 block and 2^m is the scale that several
- * blocks share. The destination must hold 2^(k - m) for each block. */
+/* `split_rule` holds the limits for k - m, where 2^k is the scale of an mxfp4 block and 2^m is the
+ * scale that several blocks share. The destination must hold 2^(k - m) for each block. */
 typedef struct split_rule {
-    int top, bottom; /* largest and smallest value of k - m that the destination holds */
+    /* `top` and `bottom` are the largest and smallest value of k - m that the destination holds. */
+    int top, bottom;
     const char *holder;
 } split_rule;
 
@@ -66,8 +67,8 @@ static bsmm_status nan_block(int64_t r, int64_t block) {
                      (long long)r, (long long)block);
 }
 
-/* A region of mxfp4 blocks that share one outer scale 2^m: block rows [r0, r1) and block columns
- * [b0, b1). */
+/* A region consists of mxfp4 blocks that share one outer scale 2^m: block rows [r0, r1) and block
+ * columns [b0, b1). */
 typedef struct region {
     int64_t r0, r1, b0, b1;
 } region;
@@ -202,9 +203,9 @@ static region region_of(const bsmm_operand *src, const bsmm_operand *dst, int64_
                     bsmm_min_i64((tc + 1) * width, src->map.cols)};
 }
 
-/* Tables for one value of k - m, the exponent that remains for the elements of a block after the
- * outer scale is taken out. codes[c] is the e4m3 code of the e2m1 code c times 2^(k - m). pairs[b]
- * has the two e4m3 codes for a byte b of two e2m1 codes. */
+/* These are tables for one value of k - m, the exponent that remains for the elements of a block
+ * after the outer scale is taken out. codes[c] is the e4m3 code of the e2m1 code c times 2^(k - m).
+ * pairs[b] has the two e4m3 codes for a byte b of two e2m1 codes. */
 typedef struct shifted {
     uint16_t codes[16];
     uint8_t pairs[256][2];
@@ -252,7 +253,7 @@ static void store_fp8_block(const bsmm_operand *src, const bsmm_operand *dst, in
     }
 }
 
-enum { SHIFTS = 15 }; /* number of exponents that fp8_rule allows for a block */
+enum { SHIFTS = 15 }; /* SHIFTS is the number of exponents that fp8_rule allows for a block. */
 
 static void store_fp8_tile(const bsmm_operand *src, const bsmm_operand *dst, region g, int outer,
                            const shifted tables[SHIFTS]) {
@@ -288,8 +289,9 @@ static void store_fp8_row(const bsmm_operand *src, const bsmm_operand *dst, int6
 
 typedef struct fp8_run {
     const bsmm_operand *src, *dst;
-    const shifted *tables; /* one table for each of the SHIFTS values of the exponent that remains
-                              for a block */
+    /* `tables` has one table for each of the SHIFTS values of the exponent that remains for a
+     * block. */
+    const shifted *tables;
 } fp8_run;
 
 static void store_fp8_rows(const void *context, int64_t first, int64_t end, int worker) {

@@ -21,14 +21,14 @@
  * such stores slow down the hardware prefetcher. */
 enum { AHEAD = 4096 };
 
-/* The way in which a value is multiplied by its two scales. EXACT: there is no rounding before the
- * conversion to the output format. BY_LEVEL: the product with the block scale is exact, and the
- * product with the second-level scale is rounded. BY_SCALE: the product with the block scale is
- * rounded. */
+/* A product_kind is the way in which a value is multiplied by its two scales. EXACT: there is no
+ * rounding before the conversion to the output format. BY_LEVEL: the product with the block scale
+ * is exact, and the product with the second-level scale is rounded. BY_SCALE: the product with the
+ * block scale is rounded. */
 typedef enum product_kind { EXACT, BY_LEVEL, BY_SCALE } product_kind;
 
-/* The parameters of a decoding loop that are compile-time constants. Each combination has a
- * compiled loop of its own. */
+/* `shape` holds the parameters of a decoding loop that are compile-time constants. Each combination
+ * has a compiled loop of its own. */
 typedef struct shape {
     uint32_t bits, to_elem;
     product_kind kind;
@@ -167,7 +167,7 @@ INLINE __m256i narrow(const shape s, __m256 low, __m256 high) {
     return _mm256_permute4x64_epi64(words, _MM_SHUFFLE(3, 1, 2, 0));
 }
 
-/* Properties of a row that select the code path of its loop. */
+/* These properties of a row select the code path of its loop. */
 typedef struct row_facts {
     bool rounds; /* exact products must still be rounded to bf16, because they may be subnormal */
     bool one;    /* all columns of each chunk of 32 have the same block scale */

@@ -29,7 +29,7 @@ typedef struct vector_values {
     __m512 table[2], bias, other;
     __m512i nan_base, nan_mask, nans;
     __m128i shift;
-    /* Constants of the path from 8-bit codes to bf16. */
+    /* These are constants of the path from 8-bit codes to bf16. */
     __m512i special_base, special_mask, specials;
     __m512i pairs_shift, pairs_field, pairs_base, exponent, subnormals;
 } vector_values;
@@ -178,8 +178,8 @@ INLINE void store_f32(uint8_t *to, const __m512 y[4], bool stream) {
  * such stores slow down the hardware prefetcher. */
 enum { AHEAD = 4096 };
 
-/* The parameters of a decoding loop that are compile-time constants. Each combination has a
- * compiled loop of its own. */
+/* `shape` holds the parameters of a decoding loop that are compile-time constants. Each combination
+ * has a compiled loop of its own. */
 typedef struct shape {
     uint32_t bits, to_elem;
     bool exact; /* the second-level scale is 1 and no product is rounded (job->is_exact) */

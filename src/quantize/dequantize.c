@@ -89,16 +89,17 @@ static void cast_row(const bsmm_operand *src, const bsmm_recipe_run *run, int64_
     }
 }
 
-/* The number of blocks that one call of a vector function decodes. Each call loads the constants of
- * the job once. */
+/* BLOCKS is the number of blocks that one call of a vector function decodes. Each call loads the
+ * constants of the job once. */
 enum { BLOCKS = 128 };
 
 typedef struct strip_decoder {
-    const bsmm_strip_ops *ops; /* vector operations; NULL: only the slow path can decode */
+    /* `ops` has the vector operations. NULL means that only the slow path can decode. */
+    const bsmm_strip_ops *ops;
     const bsmm_operand *src, *dst;
     bsmm_scale_line line;
     bsmm_decode_job job;
-    float scales[256]; /* table of the values of all scale codes */
+    float scales[256]; /* `scales` is the table of the values of all scale codes. */
 } strip_decoder;
 
 static bool has_global(const bsmm_matrix *m) {

@@ -6,28 +6,28 @@
 #include "quantize/factor_cursor.h"
 #include "quantize/strip.h"
 
-/* The number of columns that share a factor if one register has several factors. */
+/* FACTOR_RUN is the number of columns that share a factor if one register has several factors. */
 enum { FACTOR_RUN = 16 };
 
-/* The special cases that the loop of a row must handle. CARE_PLUS adds 0 to each value, which turns
- * -0 into +0 and changes no other value. */
+/* `encode_care` lists the special cases that the loop of a row must handle. CARE_PLUS adds 0 to
+ * each value, which turns -0 into +0 and changes no other value. */
 typedef enum encode_care {
     CARE_NONE, /* no NaN arises, and a zero keeps its sign */
     CARE_PLUS, /* no NaN arises, and the recipe turns -0 into +0 */
     CARE_ALL
 } encode_care;
 
-/* The operation that applies a factor to a value. */
+/* `element_way` is the operation that applies a factor to a value. */
 typedef enum element_way {
     WAY_MULTIPLY,
-    /* Fast division, for blocks whose magnitudes are moderate (quantize/recipe.h calls such blocks
-     * "tame"). */
+    /* This is fast division, for blocks whose magnitudes are moderate (quantize/recipe.h calls such
+     * blocks "tame"). */
     WAY_DIVIDE_TAME,
     WAY_DIVIDE,
     WAY_COMPARE
 } element_way;
 
-/* Positions in the array of factors and in the array of their reciprocals. */
+/* This struct holds positions in the array of factors and in the array of their reciprocals. */
 typedef struct meeting_cursor {
     factor_cursor by, reciprocal;
 } meeting_cursor;

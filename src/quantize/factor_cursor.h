@@ -1,14 +1,14 @@
-/* A cursor that walks along the factors of adjacent blocks, some columns at a time, for vectors of
- * any width. */
+/* This is a cursor that walks along the factors of adjacent blocks, some columns at a time, for
+ * vectors of any width. */
 #ifndef BSMM_QUANTIZE_FACTOR_CURSOR_H
 #define BSMM_QUANTIZE_FACTOR_CURSOR_H
 
 #include "base/base.h"
 
-/* A position in an array of factors, one for each block of `width` columns. `left` is the number of
- * columns that remain in the current block. After the last factor the cursor stays on it. The code
- * loads factors one by one: a vector load of factors that were just stored one by one would wait
- * until all earlier stores are done, including stores that miss the caches. */
+/* A cursor is a position in an array of factors, one for each block of `width` columns. `left` is
+ * the number of columns that remain in the current block. After the last factor the cursor stays on
+ * it. The code loads factors one by one: a vector load of factors that were just stored one by one
+ * would wait until all earlier stores are done, including stores that miss the caches. */
 typedef struct factor_cursor {
     const float *at, *last;
     int64_t left, width;

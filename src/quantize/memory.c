@@ -159,7 +159,7 @@ void bsmm_values_load(const bsmm_operand *src, int64_t r, int64_t rows, int64_t 
         for (int64_t i = 0; i < rows; i++)
             load(data + bsmm_operand_index(src, r + i, c) * (uint64_t)bytes, bytes, cols,
                  values + i * pitch, 1);
-    else /* walk along the contiguous index, so that each cache line is read once */
+    else /* The loop walks along the contiguous index, so that each cache line is read once. */
         for (int64_t j = 0; j < cols; j++)
             load(data + bsmm_operand_index(src, r, c + j) * (uint64_t)bytes, bytes, rows,
                  values + j, pitch);

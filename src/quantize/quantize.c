@@ -149,8 +149,9 @@ typedef struct tasks_run {
     const quantize_call *call;
     const bsmm_recipe_run *run;
     task_shape shape;
-    float *scratch; /* a buffer for each thread, for the columns that are copied to row order at a
-                       time */
+    /* `scratch` has a buffer for each thread, for the columns that are copied to row order at a
+     * time. */
+    float *scratch;
 } tasks_run;
 
 static void convert_tasks(const void *context, int64_t first, int64_t end, int worker) {

@@ -9,14 +9,14 @@
 #include "quantize/strip.h"
 #include "recipe/step.h"
 
-/* The scales of a strip, i.e. of up to BSMM_STRIP_BLOCKS adjacent blocks. The arrays are aligned to
- * cache lines. A vector that was stored across two cache lines can be reloaded only after all
- * earlier stores are done. */
+/* `bsmm_strip_scales` holds the scales of a strip, i.e. of up to BSMM_STRIP_BLOCKS adjacent blocks.
+ * The arrays are aligned to cache lines. A vector that was stored across two cache lines can be
+ * reloaded only after all earlier stores are done. */
 typedef struct bsmm_strip_scales {
-    /* Largest magnitude of each block, as fp32 bits. */
+    /* `amax` is the largest magnitude of each block, as fp32 bits. */
     _Alignas(64) uint32_t amax[BSMM_STRIP_BLOCKS];
     uint32_t codes[BSMM_STRIP_BLOCKS];
-    /* Factor by which the values of each block are multiplied or divided. */
+    /* `factors` has the factor by which the values of each block are multiplied or divided. */
     float factors[BSMM_STRIP_BLOCKS];
 } bsmm_strip_scales;
 
@@ -28,11 +28,11 @@ typedef void bsmm_strip_rule(bsmm_strip_scales *scales, int64_t n, const bsmm_te
  * compiled for the best vectors of the processor. Returns NULL for BSMM_BLOCK_NONE. */
 bsmm_strip_rule *bsmm_strip_rule_of(bsmm_block_rule rule);
 
-enum { BSMM_E4M3_CODES = 128 }; /* number of e4m3 codes without a sign */
+enum { BSMM_E4M3_CODES = 128 }; /* BSMM_E4M3_CODES is the number of e4m3 codes without a sign. */
 
-/* The fast path of a rule for e4m3 scales under one tensor scale. It looks up factors in a table
- * instead of dividing. It is valid only for "tame" blocks, i.e. blocks whose largest magnitude
- * (amax) is moderate. */
+/* `bsmm_tame_rule` is the fast path of a rule for e4m3 scales under one tensor scale. It looks up
+ * factors in a table instead of dividing. It is valid only for "tame" blocks, i.e. blocks whose
+ * largest magnitude (amax) is moderate. */
 typedef struct bsmm_tame_rule {
     /* Computes the codes but not the factors. NULL: there is no fast path. */
     bsmm_strip_rule *codes;
@@ -48,7 +48,8 @@ void bsmm_tame_rule_make(bsmm_block_rule rule, const bsmm_tensor_step *tensor,
 bool bsmm_tame_rule_apply(const bsmm_tame_rule *rule, bsmm_strip_scales *scales, int64_t n,
                           const bsmm_tensor_step *tensor);
 
-/* A test of fp32 bits: each of the n values must lie within [least, most] or equal `also`. */
+/* This is a test of fp32 bits: each of the n values must lie within [least, most] or equal
+ * `also`. */
 typedef struct bsmm_bits_range {
     uint32_t least, most, also;
 } bsmm_bits_range;
@@ -60,10 +61,12 @@ bool bsmm_strip_within(const void *values, int64_t n, bsmm_bits_range range);
 
 struct bsmm_recipe {
     bsmm_recipe_info info;
-    uint32_t scale; /* scale format that the recipe writes, a bsmm_scale */
-    uint32_t elems; /* element formats that the recipe writes, a sum of BSMM_ELEM_BIT */
-    uint32_t kinds; /* forms of second-level scale (multiplier, divisor) that the recipe writes, a
-                       sum of BSMM_KIND_BIT */
+    uint32_t scale; /* `scale` is the scale format that the recipe writes, a bsmm_scale. */
+    /* `elems` tells the element formats that the recipe writes, as a sum of BSMM_ELEM_BIT. */
+    uint32_t elems;
+    /* `kinds` tells the forms of second-level scale (multiplier, divisor) that the recipe writes,
+     * as a sum of BSMM_KIND_BIT. */
+    uint32_t kinds;
     bsmm_recipe_steps steps;
 };
 
@@ -74,7 +77,7 @@ void bsmm_recipe_list_kind(bsmm_format format, uint32_t kind, char *text, size_t
 
 /* ---- functions of store.c, which quantize blocks ---- */
 
-/* A recipe with all constants for quantizing into one destination. */
+/* This struct is a recipe with all constants for quantizing into one destination. */
 typedef struct bsmm_recipe_run {
     const bsmm_recipe *recipe;
     const bsmm_operand *dst;
@@ -83,7 +86,8 @@ typedef struct bsmm_recipe_run {
     bsmm_scale_line line;
     const bsmm_strip_ops *ops;
     bsmm_strip_rule *rule;
-    const bsmm_tame_rule *tame; /* fast path of the recipe's rule; NULL: there is none */
+    /* `tame` is the fast path of the recipe's rule. NULL means that there is none. */
+    const bsmm_tame_rule *tame;
 } bsmm_recipe_run;
 
 /* Prepares a recipe for a destination. The caller still has to set the second-level scale.

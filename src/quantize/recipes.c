@@ -1,5 +1,5 @@
-/* The table of recipes. The first entry that writes a scale format is the default recipe of that
- * scale format. */
+/* This file has the table of recipes. The first entry that writes a scale format is the default
+ * recipe of that scale format. */
 #include "quantize/recipe.h"
 
 #include <pthread.h>
@@ -142,8 +142,8 @@ void bsmm_recipe_set(const bsmm_recipe *recipe, bsmm_recode *job) {
     job->steps = &recipe->steps;
 }
 
-/* The list of formats of each recipe, as text: presets, or elements for a recipe without scales.
- * The text is made once and kept, because callers keep a pointer to it. */
+/* `formats` holds the list of formats of each recipe, as text: presets, or elements for a recipe
+ * without scales. The text is made once and kept, because callers keep a pointer to it. */
 static char formats[BSMM_COUNT(rows)][256];
 
 static void list_elements(const bsmm_recipe *row, char *text, size_t size) {

@@ -1,7 +1,8 @@
 /* Writes the padding of scale layouts, and copies scales from one layout to another. */
 #include "quantize/recipe.h"
 
-/* The numbers of rows and columns of the scale matrix, including the padding of the layout. */
+/* `padded_size` holds the numbers of rows and columns of the scale matrix, including the padding of
+ * the layout. */
 typedef struct padded_size {
     int64_t rows, cols;
 } padded_size;

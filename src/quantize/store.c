@@ -1,6 +1,6 @@
-/* The pipeline that quantizes blocks, after the scale of the whole tensor is known. It finds the
- * amax (largest magnitude) of each block, chooses the block's scale, encodes the block's elements,
- * and stores scale and codes. */
+/* This pipeline quantizes blocks, after the scale of the whole tensor is known. It finds the amax
+ * (largest magnitude) of each block, chooses the block's scale, encodes the block's elements, and
+ * stores scale and codes. */
 #include "quantize/recipe.h"
 #include "recipe/rules.h"
 
@@ -35,9 +35,9 @@ typedef struct strip {
     bsmm_strip_scales scales;
 } strip;
 
-/* Ranges of amax (largest magnitude of a block) and of factors, as fp32 bits, in which the fast
- * encoder is exact: no NaN can arise, and the fast division gives the right codes. Blocks in these
- * ranges are called "tame". */
+/* These are ranges of amax (largest magnitude of a block) and of factors, as fp32 bits, in which
+ * the fast encoder is exact: no NaN can arise, and the fast division gives the right codes. Blocks
+ * in these ranges are called "tame". */
 typedef struct tame_ranges {
     bsmm_bits_range amax, factors;
 } tame_ranges;
@@ -131,8 +131,8 @@ static int64_t strip_cols(const bsmm_format *f) {
     return bsmm_min_i64(blocks ? blocks : 1, BSMM_STRIP_BLOCKS) * f->block_cols;
 }
 
-/* One row of blocks of the destination. It is divided into strips, i.e. adjacent blocks that are
- * handled together. */
+/* This is one row of blocks of the destination. It is divided into strips, i.e. adjacent blocks
+ * that are handled together. */
 typedef struct block_row {
     int64_t r, rows, c, cols;
     const bsmm_plain *values;
@@ -153,7 +153,7 @@ static void strip_at(const block_row *row, const bsmm_format *f, int64_t c, int6
 /* Prefetches the first cache lines of the values that lie `cols` columns further on. Without the
  * prefetch, the memory would be idle while scales are computed. */
 static void ask_ahead(const bsmm_plain *values, int64_t cols) {
-    enum { LINES = 16 }; /* number of cache misses that a core can have in flight */
+    enum { LINES = 16 }; /* LINES is the number of cache misses that a core can have in flight. */
     const char *at = bsmm_plain_at(values, 0, cols).data;
     for (int i = 0; i < LINES; i++)
         __builtin_prefetch(at + 64 * i);

@@ -6,18 +6,19 @@
 
 #include "quantize/coder.h"
 
-/* The largest number of adjacent blocks that one operation handles (a strip), a multiple of 32. It
- * is so large that the cost of calling the operations is negligible. */
+/* BSMM_STRIP_BLOCKS is the largest number of adjacent blocks that one operation handles (a strip),
+ * a multiple of 32. It is so large that the cost of calling the operations is negligible. */
 enum { BSMM_STRIP_BLOCKS = 128 };
 
-/* f32, f16 or bf16 values in row-major order. */
+/* This is a matrix of f32, f16 or bf16 values in row-major order. */
 typedef struct bsmm_plain {
     uint32_t elem;
     const void *data;
-    int64_t pitch; /* distance from one row to the next, in elements */
+    int64_t pitch; /* `pitch` is the distance from one row to the next, in elements. */
 } bsmm_plain;
 
-/* The constants for encoding values into the matrix dst, in blocks of `width` columns. */
+/* `bsmm_strip_job` holds the constants for encoding values into the matrix dst, in blocks of
+ * `width` columns. */
 typedef struct bsmm_strip_job {
     const bsmm_operand *dst;
     const bsmm_coder *coder;
@@ -26,11 +27,11 @@ typedef struct bsmm_strip_job {
     int64_t ahead; /* distance of the prefetch from the encoded value, in columns */
 } bsmm_strip_job;
 
-/* The constants for decoding codes of at most 8 bits to f32, f16 or bf16. A value is the element
- * times the block scale times the second-level scale, which is `other`. At most one of these two
- * products is rounded, and directly to the destination format. If scale_is_exact is set, the
- * product with the second-level scale is rounded. Otherwise the product with the block scale is
- * rounded, and `other` is 1. */
+/* `bsmm_decode_job` holds the constants for decoding codes of at most 8 bits to f32, f16 or bf16. A
+ * value is the element times the block scale times the second-level scale, which is `other`. At
+ * most one of these two products is rounded, and directly to the destination format. If
+ * scale_is_exact is set, the product with the second-level scale is rounded. Otherwise the product
+ * with the block scale is rounded, and `other` is 1. */
 typedef struct bsmm_decode_job {
     uint32_t bits, to_elem;
     int mantissa_bits;
@@ -38,22 +39,23 @@ typedef struct bsmm_decode_job {
     /* the product of an element and its block scale is exact, because the scales are e4m3 or there
      * are no block scales */
     bool scale_is_exact;
-    /* true if element times block scale, and this product times the second-level scale, are exact
-     * in fp32 unless they overflow */
+    /* `is_exact` is true if element times block scale, and this product times the second-level
+     * scale, are exact in fp32 unless they overflow. */
     bool is_exact;
-    bool streams; /* stores bypass the caches */
+    bool streams; /* `streams` is true if stores bypass the caches. */
     float other;
-    float table[32]; /* values of the codes of 4 bits, or of the first 32 codes of 6 bits */
-    /* for 4-bit codes: low and high byte of each code's value as bf16 */
+    /* `table` holds the values of the codes of 4 bits, or of the first 32 codes of 6 bits. */
+    float table[32];
+    /* For 4-bit codes, these are the low and high byte of each code's value as bf16. */
     uint8_t low_bytes[16], high_bytes[16];
-    /* Constants that convert 6-bit and 8-bit codes by way of f16. A code's magnitude bits, shifted
+    /* These constants convert 6-bit and 8-bit codes by way of f16. A code's magnitude bits, shifted
      * by `shift`, are an f16 code. The value of this f16 code times `bias` is the element's
      * magnitude. A code of 8 bits is NaN if (code - nan_base) & nan_mask < nans. */
     int shift;
     float bias;
     int16_t nan_base, nan_mask, nans;
-    /* Constants that convert 8-bit codes to bf16. A normal code's magnitude bits, shifted to bf16's
-     * position, plus `pairs_base` are the bf16 code. A code whose magnitude bits are below
+    /* These constants convert 8-bit codes to bf16. A normal code's magnitude bits, shifted to
+     * bf16's position, plus `pairs_base` are the bf16 code. A code whose magnitude bits are below
      * 2^mantissa_bits is subnormal, and these bits are an index into `subnormals`. A code is Inf or
      * NaN if (code - special_base) & nan_mask < specials. */
     int16_t pairs_base, special_base, specials;

@@ -13,9 +13,10 @@ enum { PARTS = CHUNK / LANES };
 
 /* The constants of a decode job in registers. */
 typedef struct vector_values {
-    __m256i low_bytes, high_bytes; /* tables for 4-bit codes: bytes of bf16 values */
+    /* For 4-bit codes, these tables hold the bytes of bf16 values. */
+    __m256i low_bytes, high_bytes;
     __m256 magnitudes;
-    __m256i nan_base, nan_mask, last_nan, field; /* constants for 8-bit codes */
+    __m256i nan_base, nan_mask, last_nan, field; /* These are constants for 8-bit codes. */
     __m128i shift;
     __m256 bias, level;
 } vector_values;

@@ -15,15 +15,17 @@
 
 #define WINDOW_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
 
-/* The e2m1 code (without a sign) of each place. The place of a value is 2 n if the value lies
- * exactly n quarters of a power of two above the window of its block, and 2 n + 1 if it lies
- * between n and n + 1 quarters. The comments of the rows name the scaled values. */
+/* `codes_of_places` holds the e2m1 code (without a sign) of each place. The place of a value is 2 n
+ * if the value lies exactly n quarters of a power of two above the window of its block, and 2 n + 1
+ * if it lies between n and n + 1 quarters. The comments of the rows name the scaled values. */
 static const uint8_t codes_of_places[64] = {
-    0, 1, 1, 1, 1, 1, 1, 1,
-    1, 1, 1, 1, 2, 2, 2, 2, /* scaled values from 0.25 on; a tie at 0.75 */
+    0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2,
+    2, /* These are the scaled values from 0.25 on. A tie is at 0.75. */
     2, 2, 2, 3, 3, 3, 4, 4,
-    4, 4, 4, 5, 5, 5, 6, 6,  /* scaled values from 1 on; ties at 1.25, 1.75, 2.5, 3.5 */
-    6, 6, 6, 7, 7, 7, 7, 7}; /* scaled values from 4 on; a tie at 5; the largest place is 39 */
+    /* These are the scaled values from 1 on. Ties are at 1.25, 1.75, 2.5 and 3.5. */
+    4, 4, 4, 5, 5, 5, 6, 6,
+    /* These are the scaled values from 4 on. A tie is at 5. The largest place is 39. */
+    6, 6, 6, 7, 7, 7, 7, 7};
 
 /* The window of a block is the bits (shifted left by one) of the bf16 value that the block's factor
  * turns into 0.25, the first rounding bound of e2m1. WINDOW_BASE is the window of a factor whose

@@ -11,13 +11,14 @@
 
 enum { GROUP = 64 };
 
-/* The sizes of the arrays in the workspace, as numbers of values. In the comments below, `rows` is
- * the number of rows of A that are decoded at a time. */
+/* This struct holds the sizes of the arrays in the workspace, as numbers of values. In the comments
+ * below, `rows` is the number of rows of A that are decoded at a time. */
 typedef struct sizes {
-    uint64_t a;      /* rows x K doubles: decoded rows of A */
-    uint64_t b;      /* threads x K doubles: one decoded row of B for each thread */
-    uint64_t acc;    /* rows x N doubles: the sums over K */
-    uint64_t values; /* rows x N floats: results before a block-scaled D is quantized */
+    uint64_t a;   /* `a` has rows x K doubles, the decoded rows of A. */
+    uint64_t b;   /* `b` has threads x K doubles, one decoded row of B for each thread. */
+    uint64_t acc; /* `acc` has rows x N doubles, the sums over K. */
+    /* `values` has rows x N floats, the results before a block-scaled D is quantized. */
+    uint64_t values;
 } sizes;
 
 static int64_t group_rows(const bsmm_product *p) {
@@ -73,7 +74,7 @@ static double dot(const double *a, const double *b, int64_t k) {
     return sum;
 }
 
-/* One group of decoded rows of A, which all threads multiply by rows of B. */
+/* This is one group of decoded rows of A, which all threads multiply by rows of B. */
 typedef struct group_run {
     const bsmm_product *p;
     const scratch *s;

@@ -1,4 +1,4 @@
-/* The table of devices with known peaks, and the functions that search it. */
+/* This file has the table of devices with known peaks, and the functions that search it. */
 #include "sol/sol.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* The matrix instructions (MFMA) of AMD's CDNA 1 to 4: their table, and the position of each matrix
- * element in the registers of a wave.
+/* This file has the table of the matrix instructions (MFMA) of AMD's CDNA 1 to 4, and computes the
+ * position of each matrix element in the registers of a wave.
  *
  * The cycles for CDNA 1 to 3 are from AMD's matrix instruction calculator, which does not know CDNA
  * 4. The cycles for CDNA 4 are from AMD's article on matrix cores. The cycles of instructions that
@@ -30,8 +30,8 @@ static const row rows[] = {
 /* clang-format on */
 #undef MFMA
 
-/* The element types of the table. short_name is the name in mfma.def, and name is the type's full
- * name. If CDNA 1 to 3 interpret the type differently, fnuz is its name there. */
+/* This table lists the element types. short_name is the name in mfma.def, and name is the type's
+ * full name. If CDNA 1 to 3 interpret the type differently, fnuz is its name there. */
 static const struct {
     const char *short_name, *fnuz, *name;
     uint32_t bits;
@@ -46,7 +46,7 @@ static const char *type_name(const char *type, uint32_t generation) {
     for (size_t i = 0; i < BSMM_COUNT(types); i++)
         if (!strcmp(types[i].short_name, type))
             return generation < 4 && types[i].fnuz ? types[i].fnuz : types[i].name;
-    return type; /* a list of several types, which already has their full names */
+    return type; /* The name is a list of several types, which already has their full names. */
 }
 
 static bool is_mixed(const row *r) {

@@ -5,19 +5,21 @@
 
 #include "format/format.h"
 
-/* The peak of a matrix unit in operations per second. The formula is AMD's (blog post on matrix
- * cores, September 2025, section 3). An instruction does 2 * m * n * k operations. The device has
- * `units` matrix cores with a clock of `mhz`, and each core can start the next instruction after
- * `cycles` cycles. The macro is used in initializers, so it must be a constant expression. */
+/* BSMM_CYCLE_PEAK computes the peak of a matrix unit in operations per second. The formula is AMD's
+ * (blog post on matrix cores, September 2025, section 3). An instruction does 2 * m * n * k
+ * operations. The device has `units` matrix cores with a clock of `mhz`, and each core can start
+ * the next instruction after `cycles` cycles. The macro is used in initializers, so it must be a
+ * constant expression. */
 #define BSMM_CYCLE_PEAK(m, n, k, units, mhz, cycles)                                               \
     (2.0 * (m) * (n) * (k) * (units) * ((mhz)*1e6 / (cycles)))
 
-/* Properties of a device's matrix units that cannot be derived from the table of peaks. */
+/* These are properties of a device's matrix units that cannot be derived from the table of
+ * peaks. */
 typedef enum bsmm_sol_traits {
     BSMM_SOL_OCP8 = 1,  /* 8-bit elements are e4m3 and e5m2 */
     BSMM_SOL_FNUZ8 = 2, /* 8-bit elements are e4m3fnuz and e5m2fnuz */
-    BSMM_SOL_MX = 4,    /* matrix units multiply blocks of 32 elements by e8m0 scales */
-    BSMM_SOL_NV = 8,    /* matrix units multiply blocks of 16 e2m1 elements by e4m3 scales */
+    BSMM_SOL_MX = 4,    /* Matrix units multiply blocks of 32 elements by e8m0 scales. */
+    BSMM_SOL_NV = 8,    /* Matrix units multiply blocks of 16 e2m1 elements by e4m3 scales. */
     BSMM_SOL_F16 = 16,  /* the matrix unit "f16" accepts f16 and bf16; else only bf16 */
     /* The peaks "f6" and "f4" are those of int8 dot products, whose sums are scaled after each
      * block. */
@@ -27,15 +29,15 @@ typedef enum bsmm_sol_traits {
 
 typedef struct bsmm_sol_device {
     bsmm_device_info info;
-    uint32_t traits; /* a sum of bsmm_sol_traits */
+    uint32_t traits; /* `traits` is a sum of bsmm_sol_traits. */
 } bsmm_sol_device;
 
 /* Returns the table entry of a device, or NULL if no device has that name. */
 const bsmm_sol_device *bsmm_sol_device_row(const char *name);
 
-/* The matrix units of a device. F16 and BF16 have the same peak, but they are two units, because no
- * instruction multiplies f16 by bf16. F4_MX and F4_NV are two units, because no instruction accepts
- * e8m0 and e4m3 scales together. */
+/* `bsmm_sol_unit` lists the matrix units of a device. F16 and BF16 have the same peak, but they are
+ * two units, because no instruction multiplies f16 by bf16. F4_MX and F4_NV are two units, because
+ * no instruction accepts e8m0 and e4m3 scales together. */
 typedef enum bsmm_sol_unit {
     BSMM_UNIT_F32,
     BSMM_UNIT_F16,

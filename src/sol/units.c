@@ -16,8 +16,8 @@ enum {
     BOTH_4 = U(F4_MX) | U(F4_NV)
 };
 
-/* Classes of element formats for the rules below. The classes are computed from the properties of
- * the formats, so a new element format needs no change here. */
+/* The rules below use these classes of element formats. The classes are computed from the
+ * properties of the formats, so a new element format needs no change here. */
 static bool any(uint32_t elem) {
     return elem < BSMM_ELEM_COUNT;
 }
@@ -110,7 +110,7 @@ uint32_t bsmm_sol_units(bsmm_format format, uint32_t traits) {
 
 static const struct {
     const char *name;
-    size_t peak; /* offset in bytes of the unit's peak in bsmm_device_info */
+    size_t peak; /* `peak` is the offset in bytes of the unit's peak in bsmm_device_info. */
 } unit_rows[BSMM_UNIT_COUNT] = {
     [BSMM_UNIT_F32] = {"f32", offsetof(bsmm_device_info, f32)},
     [BSMM_UNIT_F16] = {"f16", offsetof(bsmm_device_info, f16)},
