@@ -12,8 +12,8 @@
 
 enum { MR = BSMM_F32SEG_MR, NR = BSMM_F32SEG_NR };
 
-/* A vector of four floats, the length that every SIMD unit supports. A register tile needs MR *
- * VECTORS = 8 of them, which fit the registers. */
+/* `lanes` is a vector of four floats, the length that every SIMD unit supports. A register tile
+ * needs MR * VECTORS = 8 of them, which fit the registers. */
 typedef float lanes __attribute__((vector_size(16)));
 enum { LANES = 4, VECTORS = NR / LANES };
 
@@ -44,8 +44,8 @@ static bool any(const uint8_t *flags, int count) {
     return found;
 }
 
-/* The packed operands of one register tile in one segment, i.e. a range of K in which the scales of
- * A and B do not change. */
+/* `tile` holds the packed operands of one register tile in one segment, i.e. a range of K in which
+ * the scales of A and B do not change. */
 typedef struct tile {
     const float *a, *b;
     const double *a_scales, *b_scales;

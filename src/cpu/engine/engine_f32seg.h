@@ -1,25 +1,29 @@
-/* Interface of the f32seg engine. Its operands are packed in panels of fp32 elements. The elements
- * are not multiplied by their scales, so they are exact. The scales are packed separately, one
- * double for each row and segment. A segment is a range of K in which the scales of both operands
- * do not change. It has at most BSMM_F32SEG_SEGMENT elements. */
+/* This file declares the f32seg engine. Its operands are packed in panels of fp32 elements. The
+ * elements are not multiplied by their scales, so they are exact. The scales are packed separately,
+ * one double for each row and segment. A segment is a range of K in which the scales of both
+ * operands do not change. It has at most BSMM_F32SEG_SEGMENT elements. */
 #ifndef BSMM_CPU_ENGINE_F32SEG_H
 #define BSMM_CPU_ENGINE_F32SEG_H
 
 #include "core/epilogue.h"
 
 enum {
-    BSMM_F32SEG_MR = 4,   /* rows of A in a register tile */
-    BSMM_F32SEG_NR = 8,   /* rows of B (columns of D) in a register tile */
-    BSMM_F32SEG_MC = 128, /* rows of A in a packed cache block, a multiple of MR */
-    BSMM_F32SEG_NC = 128, /* rows of B in a packed cache block, a multiple of NR */
-    BSMM_F32SEG_KC = 512, /* columns of K in a packed cache block */
-    /* Longest segment, i.e. longest range of K without a change of scale, in elements. It limits
-     * the error of the fp32 sums. */
+    BSMM_F32SEG_MR = 4, /* BSMM_F32SEG_MR is the number of rows of A in a register tile. */
+    /* BSMM_F32SEG_NR is the number of rows of B (columns of D) in a register tile. */
+    BSMM_F32SEG_NR = 8,
+    /* BSMM_F32SEG_MC is the number of rows of A in a packed cache block, a multiple of MR. */
+    BSMM_F32SEG_MC = 128,
+    /* BSMM_F32SEG_NC is the number of rows of B in a packed cache block, a multiple of NR. */
+    BSMM_F32SEG_NC = 128,
+    /* BSMM_F32SEG_KC is the number of columns of K in a packed cache block. */
+    BSMM_F32SEG_KC = 512,
+    /* BSMM_F32SEG_SEGMENT is the length in elements of the longest segment, i.e. of the longest
+     * range of K without a change of scale. It limits the error of the fp32 sums. */
     BSMM_F32SEG_SEGMENT = 128,
 };
 
-/* Packed rows of one operand (a cache block) over a range of K. Rows of zeros fill up the last
- * panel. */
+/* This struct holds packed rows of one operand (a cache block) over a range of K. Rows of zeros
+ * fill up the last panel. */
 typedef struct bsmm_f32seg_block {
     /* Elements in the order [panel][k][row of the panel], so for each k the elements of all rows of
      * a panel are adjacent. */
@@ -27,8 +31,9 @@ typedef struct bsmm_f32seg_block {
     /* Scales in the order [segment][row], where a segment is a range of K without a change of
      * scale. Each is the block scale times the second-level scale, or 1 in padding rows. */
     double *scales;
-    /* Flags in the order [segment][row], where a segment is a range of K without a change of scale.
-     * A flag is 1 if the segment's fp32 sums with this row could leave fp32's range. */
+    /* `wide` has flags in the order [segment][row], where a segment is a range of K without a
+     * change of scale. A flag is 1 if the segment's fp32 sums with this row could leave fp32's
+     * range. */
     uint8_t *wide;
 } bsmm_f32seg_block;
 

@@ -1,9 +1,9 @@
-/* Packing and threading for all engines with packed operands. D is divided into cache blocks of mc
- * x nc (engine_gemm_shape.c). A cache block is computed over one chunk of K at a time, i.e. over a
- * range that is so short that the chunk's packed panels of A and B stay in L2. The block's fp32
- * accumulators are in the thread's scratch memory, and each chunk adds to the accumulators of the
- * chunk before. The order in which a result is summed therefore depends only on K, so its bits do
- * not depend on M, N or the number of threads.
+/* This file does the packing and threading for all engines with packed operands. D is divided into
+ * cache blocks of mc x nc (engine_gemm_shape.c). A cache block is computed over one chunk of K at a
+ * time, i.e. over a range that is so short that the chunk's packed panels of A and B stay in L2.
+ * The block's fp32 accumulators are in the thread's scratch memory, and each chunk adds to the
+ * accumulators of the chunk before. The order in which a result is summed therefore depends only on
+ * K, so its bits do not depend on M, N or the number of threads.
  *
  * A large B that is not packed in advance is packed in slabs. A slab is as many panels of B as the
  * workspace holds. All rows of A are multiplied by a slab before the next slab is packed into the
@@ -53,15 +53,17 @@ static void pack_panels(const gemm *g, const side *s, bool is_b, int64_t first, 
 typedef struct block {
     int64_t row, rows, col, cols;
     float *acc;
-    /* Stride of acc's rows in floats. It is nc, the columns of the cache block, or nr, the columns
-     * of a panel of B, if all panels use the same accumulators one after another. */
+    /* `pitch` is the stride of acc's rows in floats. It is nc, the columns of the cache block, or
+     * nr, the columns of a panel of B, if all panels use the same accumulators one after
+     * another. */
     int64_t pitch;
-    double *values; /* buffer for one row of results of D */
-    /* Values of the gates in the order [rows][nc], if the gates of a gated activation are the first
-     * half of the columns of A x B^T. */
+    double *values; /* `values` is a buffer for one row of results of D. */
+    /* `gates` holds the values of the gates in the order [rows][nc], if the gates of a gated
+     * activation are the first half of the columns of A x B^T. */
     double *gates;
     uint8_t *widened;
-    /* First column of the cache block that this thread will probably compute next. */
+    /* `next_col` is the first column of the cache block that this thread will probably compute
+     * next. */
     int64_t next_col;
 } block;
 
@@ -106,9 +108,9 @@ static void multiply_strip(const gemm *g, const block *b, int64_t j, int64_t k) 
         g->a.units + (uint64_t)(b->row / e->mr) * g->a.panel_bytes + (uint64_t)k * e->a_unit_bytes;
     const uint8_t *panel = b_at(g, b->col + j, k);
     int64_t tiles = bsmm_ceil_div(b->rows, e->mr);
-    /* The number of bytes of the next panel of B, per unit of K, that are still to be prefetched.
-     * The register tiles of the current panel share the prefetching: each takes a few cache
-     * lines. */
+    /* `left` is the number of bytes of the next panel of B, per unit of K, that are still to be
+     * prefetched. The register tiles of the current panel share the prefetching: each takes a few
+     * cache lines. */
     int64_t left = (int64_t)e->b_unit_bytes;
     bsmm_ahead ahead = {next_panel(g, b, j, k),
                         bsmm_ceil_div(left, tiles * BSMM_AHEAD_LINE) * BSMM_AHEAD_LINE};
@@ -271,11 +273,12 @@ static void run_rows(const gemm *g, int thread, int threads) {
     }
 }
 
-/* A GEMM that several threads compute, and the counters from which they take panels and cache
- * blocks. */
+/* This struct describes a GEMM that several threads compute, and has the counters from which they
+ * take panels and cache blocks. */
 typedef struct shared_run {
     const gemm *g;
-    int64_t b_panels; /* number of panels of B to pack; 0 if B is packed already */
+    /* `b_panels` is the number of panels of B to pack. It is 0 if B is packed already. */
+    int64_t b_panels;
     bsmm_items *a_taken, *b_taken, *blocks_taken;
 } shared_run;
 

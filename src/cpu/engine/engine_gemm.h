@@ -1,4 +1,4 @@
-/* The GEMM loops that all CPU engines with packed operands share. They pack both operands, multiply
+/* All CPU engines with packed operands share these GEMM loops. They pack both operands, multiply
  * register tile by register tile, and apply the epilogue row by row. An engine is the set of
  * functions that pack and multiply for one arithmetic, such as int8 dot products.
  *
@@ -26,17 +26,17 @@ typedef struct bsmm_engine bsmm_engine;
 /* Points to the memory into which consecutive panels of one operand are packed. */
 typedef struct bsmm_panel {
     uint8_t *units;
-    /* Factors that packing has divided out of the rows, one for each row, in the order
-     * [panel][row]; 1 in padding rows. */
+    /* `factors` holds the factors that packing has divided out of the rows, one for each row, in
+     * the order [panel][row]. Padding rows have 1. */
     double *factors;
-    /* The number `wide` of each row, which tells how far its magnitudes are apart, in the order
-     * [panel][row]; 0 in padding rows. */
+    /* `wide` holds the number `wide` of each row, which tells how far its magnitudes are apart, in
+     * the order [panel][row]. Padding rows have 0. */
     uint8_t *wide;
 } bsmm_panel;
 
-/* Memory that a later multiply will read. A multiply function prefetches the next `bytes` bytes of
- * it (whole cache lines) for each unit of K that it multiplies. The loads from memory then overlap
- * with the multiplication. */
+/* This struct describes memory that a later multiply will read. A multiply function prefetches the
+ * next `bytes` bytes of it (whole cache lines) for each unit of K that it multiplies. The loads
+ * from memory then overlap with the multiplication. */
 typedef struct bsmm_ahead {
     const uint8_t *at;
     int64_t bytes;
@@ -57,14 +57,23 @@ struct bsmm_engine {
     /* The type of the packed values, such as "int8". The header of packed weights names the order
      * of their values, and this type is a part of that name. */
     const char *values;
-    int64_t mr, nr; /* rows of A and of B in a register tile */
-    int64_t unit;   /* elements of K in a unit, i.e. in a range in which each row has one scale */
-    uint64_t a_unit_bytes; /* bytes of a unit (range of K) of mr rows of A, a multiple of 64 */
-    uint64_t b_unit_bytes; /* bytes of a unit (range of K) of nr rows of B, a multiple of 64 */
-    /* Largest number of elements of K in a chunk, i.e. in the range of K that a cache block
-     * multiplies at a time (bsmm_gemm_chunk). It is a multiple of BSMM_CHUNK_STEP. */
+    int64_t mr, nr; /* `mr` is the number of rows of A in a register tile, and `nr` is that of B. */
+    /* `unit` is the number of elements of K in a unit, i.e. in a range in which each row has one
+     * scale. */
+    int64_t unit;
+    /* `a_unit_bytes` is the number of bytes of a unit (range of K) of mr rows of A, a multiple of
+     * 64. */
+    uint64_t a_unit_bytes;
+    /* `b_unit_bytes` is the number of bytes of a unit (range of K) of nr rows of B, a multiple of
+     * 64. */
+    uint64_t b_unit_bytes;
+    /* `longest_chunk` is the largest number of elements of K in a chunk, i.e. in the range of K
+     * that a cache block multiplies at a time (bsmm_gemm_chunk). It is a multiple of
+     * BSMM_CHUNK_STEP. */
     int64_t longest_chunk;
-    int64_t mc, nc; /* rows of A and of B in a cache block: multiples of mr and nr */
+    /* `mc` is the number of rows of A in a cache block, and `nc` is that of B. They are multiples
+     * of mr and nr. */
+    int64_t mc, nc;
     /* Limit for the number `wide` (how far the magnitudes in a row are apart) of a row of A plus
      * that of a row of B. Above it, the result of the two rows is summed in double. */
     int wide_limit;
@@ -112,40 +121,45 @@ static inline double bsmm_gemm_terms(int64_t longest, int64_t k) {
     return (double)bsmm_min_i64(chunk, k) + (double)(k > chunk ? bsmm_ceil_div(k, chunk) : 0);
 }
 
-/* The size of one packed operand, and pointers to its panels and to the factors and `wide` of its
- * rows (bsmm_panel). `width` is the number of rows in a panel. */
+/* `bsmm_gemm_side` holds the size of one packed operand, and pointers to its panels and to the
+ * factors and `wide` of its rows (bsmm_panel). `width` is the number of rows in a panel. */
 typedef struct bsmm_gemm_side {
     int64_t rows, panels, width;
     uint64_t panel_bytes;
-    uint8_t *units; /* memory of the panels; each run sets the members units, factors and wide */
+    /* `units` is the memory of the panels. Each run sets the members units, factors and wide. */
+    uint8_t *units;
     double *factors;
     uint8_t *wide;
 } bsmm_gemm_side;
 
-/* The cache blocking of one GEMM, its threads and the sizes of its memory. It is the state of all
- * kernels that pack both operands. The first members are computed once per plan. */
+/* `bsmm_gemm` holds the cache blocking of one GEMM, its threads and the sizes of its memory. It is
+ * the state of all kernels that pack both operands. The first members are computed once per
+ * plan. */
 typedef struct bsmm_gemm {
     const bsmm_engine *engine;
     bsmm_gemm_side a, b;
-    int64_t units; /* number of units along K; a unit is a range of K with one scale per row */
-    int64_t chunk; /* length of the range of K that a cache block multiplies at a time, in units */
-    /* Rows of A and of B in a cache block. They are the engine's mc and nc, or fewer so that a
-     * block fits L2 and every thread gets work. */
+    /* `units` is the number of units along K. A unit is a range of K with one scale per row. */
+    int64_t units;
+    /* `chunk` is the length of the range of K that a cache block multiplies at a time, in units. */
+    int64_t chunk;
+    /* `mc` and `nc` are the numbers of rows of A and of B in a cache block. They are the engine's
+     * mc and nc, or fewer so that a block fits L2 and every thread gets work. */
     int64_t mc, nc;
-    /* Number of panels of B that are packed at a time (a slab): all panels of B, or those of a
-     * number of cache blocks. */
+    /* `slab` is the number of panels of B that are packed at a time (a slab): all panels of B, or
+     * those of a number of cache blocks. */
     int64_t slab;
-    /* Size in bytes of the memory for packed panels of B: packed_b_bytes, or less if one slab of B
-     * after another is packed into the same memory. */
+    /* `b_bytes` is the size in bytes of the memory for packed panels of B: packed_b_bytes, or less
+     * if one slab of B after another is packed into the same memory. */
     uint64_t b_bytes;
     /* Each thread packs and multiplies its own slabs of B, each as wide as one cache block. */
     bool by_slabs;
-    /* Bytes of one thread's scratch memory for the values of gates, i.e. of the first inputs of a
-     * gated activation f(gate) * up. */
+    /* `gate_bytes` is the number of bytes of one thread's scratch memory for the values of gates,
+     * i.e. of the first inputs of a gated activation f(gate) * up. */
     uint64_t gate_bytes;
     uint64_t scratch_bytes, workspace_bytes, packed_b_bytes;
-    /* Columns of A x B^T that are divided into cache blocks. These are all columns or, if is_split
-     * is true, only the first half, which holds the gates of a gated activation. */
+    /* `cols` is the number of columns of A x B^T that are divided into cache blocks. These are all
+     * columns or, if is_split is true, only the first half, which holds the gates of a gated
+     * activation. */
     int64_t cols;
     /* The activation is gated, f(gate) * up, and the ups are the second half of the columns of A x
      * B^T. A cache block multiplies its gates first and then the ups that belong to them. */
@@ -155,12 +169,14 @@ typedef struct bsmm_gemm {
     /* The members below are set in each run. During the run, b describes one slab of B, i.e. the
      * panels that are packed at a time, and row numbers in b count from the slab's first row. */
     const bsmm_product *p;
-    int64_t b_first;   /* first row of B, and first column of D, of the current slab */
-    bool is_direct;    /* the whole epilogue runs in one pass over the accumulators
-                          (bsmm_cpu_epilogue_is_direct) */
-    bool expects;      /* D is prefetched before it is written, because D is large */
-    uint8_t *b_memory; /* memory for packed slabs, or the panels of packed weights */
-    uint8_t *scratch;  /* one scratch buffer per thread */
+    /* `b_first` is the first row of B, and first column of D, of the current slab. */
+    int64_t b_first;
+    bool is_direct; /* the whole epilogue runs in one pass over the accumulators
+                       (bsmm_cpu_epilogue_is_direct) */
+    bool expects;   /* D is prefetched before it is written, because D is large */
+    /* `b_memory` is the memory for packed slabs, or the panels of packed weights. */
+    uint8_t *b_memory;
+    uint8_t *scratch; /* `scratch` has one scratch buffer per thread. */
 } bsmm_gemm;
 
 bsmm_gemm bsmm_gemm_make(const bsmm_engine *engine, const bsmm_product *p);
@@ -176,20 +192,22 @@ bsmm_status bsmm_gemm_run(const bsmm_gemm *made, const bsmm_product *p, void *wo
 const char *bsmm_gemm_refuse_output(const bsmm_engine *engine, const bsmm_product *p, char *why,
                                     size_t size);
 
-/* Part of one row of accumulators, with the factors by which the epilogue multiplies it. Packing
- * has divided `factor` out of the row of A, and column_factors out of the rows of B. */
+/* This struct is a part of one row of accumulators, with the factors by which the epilogue
+ * multiplies it. Packing has divided `factor` out of the row of A, and column_factors out of the
+ * rows of B. */
 typedef struct bsmm_gemm_row {
     int64_t r, col, cols;
     const float *acc;
     double factor;
-    int wide, wide_limit; /* `wide` of the row of A, and the limit above which a pair of rows is
-                             summed in double */
+    /* `wide` is the number `wide` of the row of A. `wide_limit` is the limit above which a pair of
+     * rows is summed in double. */
+    int wide, wide_limit;
     /* The factors and the numbers `wide` (how far magnitudes are apart) of the rows of B that are
      * the columns of this part. */
     const double *column_factors;
     const uint8_t *column_wide;
-    /* The values of the gates, if the columns are the ups of a gated activation and the gates are
-     * the first half of the columns of A x B^T; else NULL. */
+    /* `gates` holds the values of the gates, if the columns are the ups of a gated activation and
+     * the gates are the first half of the columns of A x B^T; else NULL. */
     const double *gates;
 } bsmm_gemm_row;
 
@@ -199,7 +217,7 @@ static inline bool bsmm_gemm_is_split(const bsmm_product *p) {
     return bsmm_is_gated(p) && !p->finish->interleaved;
 }
 
-/* A range of columns: `cols` columns from `col` on. */
+/* This struct is a range of columns: `cols` columns from `col` on. */
 typedef struct bsmm_gemm_columns {
     int64_t col, cols;
 } bsmm_gemm_columns;
@@ -228,10 +246,11 @@ void bsmm_gemm_store_row(const bsmm_product *p, const bsmm_gemm_row *row, double
 /* Several rows of accumulators, `pitch` floats apart, for one call of the epilogue. */
 typedef struct bsmm_gemm_rows {
     int64_t rows, pitch;
-    const double *factors; /* factor that packing has divided out of each row of A */
-    const uint8_t *wide;   /* how far the magnitudes in each row of A are apart */
-    bool are_direct;       /* one loop can apply the whole epilogue in one pass
-                              (bsmm_cpu_epilogue_is_direct) */
+    /* `factors` holds the factor that packing has divided out of each row of A. */
+    const double *factors;
+    const uint8_t *wide; /* how far the magnitudes in each row of A are apart */
+    bool are_direct;     /* one loop can apply the whole epilogue in one pass
+                            (bsmm_cpu_epilogue_is_direct) */
 } bsmm_gemm_rows;
 
 /* Applies the whole epilogue to several rows of accumulators, rounds, and stores to D, which must

@@ -1,6 +1,6 @@
-/* The functions of the kernel table entry (bsmm_kernel) that all kernels with packed operands
- * share. A kernel's file includes this header. On x86-64 the file defines engine_of, which returns
- * the engine for a product, and the kernel's requirements (packed_needs). */
+/* All kernels with packed operands share these functions of the kernel table entry (bsmm_kernel). A
+ * kernel's file includes this header. On x86-64 the file defines engine_of, which returns the
+ * engine for a product, and the kernel's requirements (packed_needs). */
 #ifndef BSMM_CPU_ENGINE_GEMM_KERNEL_H
 #define BSMM_CPU_ENGINE_GEMM_KERNEL_H
 
@@ -21,13 +21,14 @@ static const bsmm_engine *engine_of(const bsmm_product *p) {
 }
 #endif
 
-/* The requirements of a kernel. The first requirement that a processor or a product does not meet
- * gives the reason for refusing the product. */
+/* `packed_needs` holds the requirements of a kernel. The first requirement that a processor or a
+ * product does not meet gives the reason for refusing the product. */
 typedef struct packed_needs {
     uint32_t feature;
-    const char *absent; /* reason that is returned if the processor lacks the feature */
+    /* `absent` is the reason that is returned if the processor lacks the feature. */
+    const char *absent;
     bsmm_pack_refuser
-        *refuse; /* function that returns why an operand's format is refused, or NULL */
+        *refuse; /* This function returns why an operand's format is refused, or NULL. */
 } packed_needs;
 
 static inline const char *refuse_packed(const packed_needs *needs, const bsmm_product *p,

@@ -19,11 +19,11 @@ static uint64_t side_bytes(const side *s) {
            bsmm_align64(padded);
 }
 
-/* Size of the workspace for packed panels of B, in multiples of the L2 caches of all threads. If A
- * has few rows, each thread packs one cache block of B at a time and multiplies it while it is in
- * L2. If A has many rows, all threads share one slab, i.e. the panels of B that are packed at a
- * time. They wait for each other when the slab changes, and then read all of A again, so the slab
- * should be large. */
+/* These two constants are the size of the workspace for packed panels of B, in multiples of the L2
+ * caches of all threads. If A has few rows, each thread packs one cache block of B at a time and
+ * multiplies it while it is in L2. If A has many rows, all threads share one slab, i.e. the panels
+ * of B that are packed at a time. They wait for each other when the slab changes, and then read all
+ * of A again, so the slab should be large. */
 static const uint64_t caches_of_few = 1, caches_of_many = 32;
 
 static bool has_few_rows(const gemm *g) {

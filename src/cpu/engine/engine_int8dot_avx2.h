@@ -1,4 +1,5 @@
-/* Dot products of small integers by AVX2's vpmaddubsw, for the AVX2 int8 kernels.
+/* This file computes dot products of small integers by AVX2's vpmaddubsw, for the AVX2 int8
+ * kernels.
  *
  * vpmaddubsw multiplies unsigned bytes by signed bytes and adds pairs of products with saturation
  * to 16 bits. Saturation never occurs here. B's bytes are at most 24 (from e2m1) or 120 (from
@@ -68,11 +69,11 @@ BSMM_INT8_INLINE __m256 bsmm_int8_finish(__m256i sum, __m256 scale, __m256 acc) 
 
 enum { BSMM_INT8_MR = 4, BSMM_INT8_NR = 16, BSMM_INT8_VECTORS = 2 };
 
-/* Distances in bytes inside a packed unit of A (16 or 32 elements of K with one scale per row). A
- * group is 4 consecutive bytes of K of a row. `row` is the distance from one row to the next, and
- * `scale` is the distance from a row's initial sum to its scale. `odd` is the distance from an even
- * group to the following odd group, and `pair` is the distance from one even group to the next even
- * group. */
+/* These are distances in bytes inside a packed unit of A (16 or 32 elements of K with one scale per
+ * row). A group is 4 consecutive bytes of K of a row. `row` is the distance from one row to the
+ * next, and `scale` is the distance from a row's initial sum to its scale. `odd` is the distance
+ * from an even group to the following odd group, and `pair` is the distance from one even group to
+ * the next even group. */
 typedef struct bsmm_int8_places {
     int64_t row, odd, pair, scale;
 } bsmm_int8_places;

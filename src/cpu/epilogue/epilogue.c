@@ -1,6 +1,6 @@
-/* The epilogue of one row of values. The engine's accumulators are fp32. All steps of the epilogue
- * compute in double, and the last step rounds once to D's format. Contiguous rows of fp32, f16 and
- * bf16 use the vectorized loops of epilogue_loops.c. */
+/* This file has the epilogue of one row of values. The engine's accumulators are fp32. All steps of
+ * the epilogue compute in double, and the last step rounds once to D's format. Contiguous rows of
+ * fp32, f16 and bf16 use the vectorized loops of epilogue_loops.c. */
 #include "core/epilogue.h"
 #include "cpu/engine/engine_gemm.h"
 #include "cpu/epilogue/epilogue_loops.h"
@@ -72,8 +72,8 @@ void bsmm_cpu_epilogue_finish(const bsmm_product *p, int64_t row, int64_t col, i
 }
 
 void bsmm_cpu_epilogue_divide(const bsmm_product *p, int64_t cols, double *values) {
-    /* The second-level scale of D, by which the results are divided. If D has block scales, the
-     * recipe applies it later. */
+    /* `global` is the second-level scale of D, by which the results are divided. If D has block
+     * scales, the recipe applies it later. */
     double global = p->recipe ? 1 : bsmm_operand_global(&p->d);
     if (global != 1)
         for (int64_t i = 0; i < cols; i++)

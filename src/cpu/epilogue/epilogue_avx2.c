@@ -1,8 +1,8 @@
-/* The direct epilogue (epilogue_direct_body.h) with 256-bit vectors. It loads each vector of a
- * tile's accumulators once, applies all steps in registers, and stores D. AVX2's
- * masked loads and stores are slow, and it has none for 16-bit values. A selection of lanes (type
- * `lanes`) is therefore just the number of lanes, and an incomplete vector is copied through a
- * small buffer. */
+/* This file has the direct epilogue (epilogue_direct_body.h) with 256-bit vectors. The epilogue
+ * loads each vector of a tile's accumulators once, applies all steps in registers, and stores D.
+ * AVX2's masked loads and stores are slow, and it has none for 16-bit values. A selection of lanes
+ * (type `lanes`) is therefore just the number of lanes, and an incomplete vector is copied through
+ * a small buffer. */
 #include "cpu/epilogue/epilogue_loops.h"
 
 #if defined(__x86_64__)

@@ -1,5 +1,6 @@
-/* The direct epilogue (epilogue_direct_body.h) with 512-bit vectors. It loads each vector of a
- * tile's accumulators once, applies all steps of the epilogue in registers, and stores D. */
+/* This file has the direct epilogue (epilogue_direct_body.h) with 512-bit vectors. The epilogue
+ * loads each vector of a tile's accumulators once, applies all steps of the epilogue in registers,
+ * and stores D. */
 #include "cpu/epilogue/epilogue_loops.h"
 
 #if defined(__x86_64__)

@@ -83,9 +83,9 @@ static exponents exponents_of(const double *factors, int64_t n) {
     return all;
 }
 
-/* The kind of factors by which a tile's accumulators are multiplied. BY_ONE: all columns have the
- * factor 1, and each row's factor is a power of two. BY_POWERS: each factor of a row or column is a
- * power of two. BY_ANY: factors have any value. */
+/* A multiplier is the kind of factors by which a tile's accumulators are multiplied. BY_ONE: all
+ * columns have the factor 1, and each row's factor is a power of two. BY_POWERS: each factor of a
+ * row or column is a power of two. BY_ANY: factors have any value. */
 typedef enum multiplier { BY_ONE, BY_POWERS, BY_ANY } multiplier;
 
 static multiplier multiplier_of(const bsmm_cpu_epilogue_tile *t) {
@@ -101,7 +101,8 @@ static multiplier multiplier_of(const bsmm_cpu_epilogue_tile *t) {
     return columns.least == 0 && columns.most == 0 ? BY_ONE : BY_POWERS;
 }
 
-/* The accumulators of one vector of a row, and the factors by which they are multiplied. */
+/* `part` holds the accumulators of one vector of a row, and the factors by which they are
+ * multiplied. */
 typedef struct part {
     const float *acc;
     const double *column_factors;

@@ -1,6 +1,6 @@
-/* The epilogue's loops. The body of each loop is written once as an inline function. A function for
- * each instruction set contains it, so the compiler vectorizes it with the instructions of that
- * set. */
+/* This file has the epilogue's loops. The body of each loop is written once as an inline function.
+ * A function for each instruction set contains it, so the compiler vectorizes it with the
+ * instructions of that set. */
 #include "cpu/epilogue/epilogue_loops.h"
 
 #include "base/cpu.h"

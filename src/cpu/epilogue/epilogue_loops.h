@@ -5,8 +5,8 @@
 
 #include "format/format.h"
 
-/* Number of element formats. The arrays of loops below are indexed by element format; the entries
- * of formats with at most 8 bits are NULL. */
+/* BSMM_CPU_EPILOGUE_ELEMS is the number of element formats. The arrays of loops below are indexed
+ * by element format. The entries of formats with at most 8 bits are NULL. */
 enum { BSMM_CPU_EPILOGUE_ELEMS = BSMM_ELEM_COUNT };
 
 /* Rounds `cols` values once, to nearest even, and stores them at `to`. */
@@ -17,34 +17,35 @@ typedef void bsmm_cpu_epilogue_store_loop(const double *values, int64_t cols, vo
 typedef void bsmm_cpu_epilogue_add_loop(const void *from, double factor, int64_t cols,
                                         double *values);
 
-/* The properties of an 8-bit element format that a rounding loop needs. */
+/* `bsmm_cpu_epilogue_narrow` holds the properties of an 8-bit element format that a rounding loop
+ * needs. */
 typedef struct bsmm_cpu_epilogue_narrow {
     uint32_t mantissa_bits;
-    /* Codes of the largest finite value and of NaN, without the sign bit. A nan_code of 0x80 means
-     * that the format has no -0. */
+    /* `max_code` and `nan_code` are the codes of the largest finite value and of NaN, without the
+     * sign bit. A nan_code of 0x80 means that the format has no -0. */
     uint32_t max_code, nan_code;
-    int lowest; /* exponent of the smallest normal value of the format */
+    int lowest; /* `lowest` is the exponent of the smallest normal value of the format. */
 } bsmm_cpu_epilogue_narrow;
 
-/* An input that the epilogue adds to a tile, namely C or the bias. Value i of row r is multiplied
- * by `factor` and added. */
+/* `bsmm_cpu_epilogue_added` is an input that the epilogue adds to a tile, namely C or the bias.
+ * Value i of row r is multiplied by `factor` and added. */
 typedef struct bsmm_cpu_epilogue_added {
     const uint8_t *from;
-    int64_t pitch; /* distance between two rows in bytes; 0 for the bias */
-    uint32_t elem; /* element format: f32, f16 or bf16 */
+    int64_t pitch; /* `pitch` is the distance between two rows in bytes, or 0 for the bias. */
+    uint32_t elem; /* `elem` is the element format: f32, f16 or bf16. */
     double factor;
 } bsmm_cpu_epilogue_added;
 
-/* A tile of accumulators that the epilogue stores to D. The value in row r and column i is acc[r *
- * pitch + i] * (factors[r] * column_factors[i]) * alpha, to which the inputs in `added` are added
- * in order. */
+/* This struct describes a tile of accumulators that the epilogue stores to D. The value in row r
+ * and column i is acc[r * pitch + i] * (factors[r] * column_factors[i]) * alpha, to which the
+ * inputs in `added` are added in order. */
 typedef struct bsmm_cpu_epilogue_tile {
     const float *acc;
     int64_t pitch;
     const double *factors, *column_factors;
     double alpha;
     int64_t rows, cols;
-    uint8_t *to; /* address in D of the tile's first value */
+    uint8_t *to; /* `to` is the address in D of the tile's first value. */
     int64_t to_pitch;
     int added_count;
     bsmm_cpu_epilogue_added added[2];
@@ -66,12 +67,12 @@ typedef struct bsmm_cpu_epilogue_loops {
     /* Computes values[i] = acc[i] * row_factor * factors[i]. A zero result is +0. */
     void (*scale)(const float *acc, double row_factor, const double *factors, int64_t cols,
                   double *values);
-    /* Loops that add C or bias, indexed by the element format of C or bias. */
+    /* `add` holds the loops that add C or bias, indexed by the element format of C or bias. */
     bsmm_cpu_epilogue_add_loop *add[BSMM_CPU_EPILOGUE_ELEMS];
-    /* Loops that round to D, indexed by D's element format. */
+    /* `store` holds the loops that round to D, indexed by D's element format. */
     bsmm_cpu_epilogue_store_loop *store[BSMM_CPU_EPILOGUE_ELEMS];
-    /* Loops that apply the whole epilogue in one pass, indexed by D's element format; NULL if there
-     * is none. */
+    /* `direct` holds the loops that apply the whole epilogue in one pass, indexed by D's element
+     * format. An entry is NULL if there is none. */
     bsmm_cpu_epilogue_direct_loop *direct[BSMM_CPU_EPILOGUE_ELEMS];
     /* Rounds values to an 8-bit format. A value that overflows becomes the largest value of the
      * format. */

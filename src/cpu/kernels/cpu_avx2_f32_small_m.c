@@ -9,9 +9,9 @@
 #include "cpu/small_m/small_m_f32fma.h"
 #include "cpu/small_m/small_m_kernel.h"
 
-/* The largest number of rows of A. With more rows, it is faster to pack B in each run and to use
- * cpu_avx2_f32 (docs/notes/cpu-avx2.md). If B is packed in advance, cpu_avx2_f32 is faster from 16
- * rows on. */
+/* `most_rows` is the largest number of rows of A. With more rows, it is faster to pack B in each
+ * run and to use cpu_avx2_f32 (docs/notes/cpu-avx2.md). If B is packed in advance, cpu_avx2_f32 is
+ * faster from 16 rows on. */
 static const bsmm_small_m_limit most_rows = {.stored = 48, .compact = 48};
 
 #if defined(__x86_64__)

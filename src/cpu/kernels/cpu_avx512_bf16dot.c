@@ -112,8 +112,8 @@ INLINE void add_scaled(const float *a_scales, const float *b_scales, int vectors
 
 INLINE void multiply_segments(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
                               int64_t pitch, bool add, bsmm_ahead ahead, bool wide, int vectors) {
-    /* The bytes of one row's elements in a unit of 128 elements of K. The fp32 scales follow after
-     * the elements of all rows. */
+    /* `elements` is the number of bytes of one row's elements in a unit of 128 elements of K. The
+     * fp32 scales follow after the elements of all rows. */
     const int64_t elements = BSMM_BF16_SEGMENT_UNIT * (wide ? 4 : 2);
     for (int64_t u = 0; u < units; u++) {
         bsmm_ask_ahead(&ahead);

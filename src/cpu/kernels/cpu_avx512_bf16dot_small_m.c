@@ -9,9 +9,9 @@
 #include "cpu/small_m/small_m_bf16dot.h"
 #include "cpu/small_m/small_m_kernel.h"
 
-/* The largest number of rows of A, measured on a Zen 4 (docs/notes/cpu-avx512.md). On processors
- * with two vector ports for all instructions, the loops use FMAs, and the limit with FMAs was not
- * measured above 16. */
+/* `most_rows` is the largest number of rows of A, measured on a Zen 4 (docs/notes/cpu-avx512.md).
+ * On processors with two vector ports for all instructions, the loops use FMAs, and the limit with
+ * FMAs was not measured above 16. */
 static const bsmm_small_m_limit most_rows = {.stored = 48, .compact = 96},
                                 most_rows_by_fma = {.stored = 16, .compact = 16};
 

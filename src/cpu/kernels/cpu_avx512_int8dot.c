@@ -179,8 +179,8 @@ static void pack_floated(const bsmm_product *p, bool is_b, int64_t row, int64_t 
             .longest_chunk = 2560, .mc = 192, .nc = 256, .pack = packs, .multiply = multiplies     \
         }
 
-/* The engines, indexed by [floated version, i.e. sums that need no conversion to fp32][scales are
- * powers of two]. */
+/* `engines` holds the engines, indexed by [floated version, i.e. sums that need no conversion to
+ * fp32][scales are powers of two]. */
 static const bsmm_engine engines[2][2] = {
     {ENGINE(MR_SUMMED, BSMM_INT8_A, VALUE, pack_summed, multiply_value),
      ENGINE(MR_SUMMED, BSMM_INT8_A, EXPONENT, pack_summed, multiply_exponent)},

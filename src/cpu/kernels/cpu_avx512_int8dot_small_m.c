@@ -6,9 +6,10 @@
 #include "cpu/small_m/small_m_int8dot.h"
 #include "cpu/small_m/small_m_kernel.h"
 
-/* The largest number of rows of A, measured on a Zen 4 (docs/notes/cpu-avx512.md). The limit is
- * smaller for row-major 6-bit weights, which take the longest to decode. On processors with two
- * vector ports for all instructions, no more than 16 rows were measured. */
+/* `most_rows_of_fours` is the largest number of rows of A, measured on a Zen 4
+ * (docs/notes/cpu-avx512.md). The limit is smaller for row-major 6-bit weights, which take the
+ * longest to decode. On processors with two vector ports for all instructions, no more than 16 rows
+ * were measured. */
 static const bsmm_small_m_limit most_rows_of_fours = {.stored = 64, .compact = 96},
                                 most_rows_of_sixes = {.stored = 32, .compact = 96},
                                 most_rows_of_two_ports = {.stored = 16, .compact = 16};
@@ -137,8 +138,8 @@ INLINE void decode_step(const uint8_t *b, const bsmm_small_m_span *s, __m512i ta
 INLINE void multiply(const bsmm_small_m_span *s, int width, bool fours, bool by_exponent,
                      bool e4m3) {
     const int64_t step_bytes = fours ? 16 : 24;
-    /* Distance in bytes from one step (32 elements of K) to the next in a row of B or, in compact
-     * order, in 16 rows that are stored together. */
+    /* `stride` is the distance in bytes from one step (32 elements of K) to the next in a row of B
+     * or, in compact order, in 16 rows that are stored together. */
     const int64_t stride = s->compact ? LANES * step_bytes : step_bytes;
     const int64_t a_bytes = by_exponent ? BSMM_INT8_UNIT_BYTES(width, 32, BSMM_INT8_A)
                                         : 2 * BSMM_INT8_UNIT_BYTES(width, 16, BSMM_INT8_A);

@@ -12,8 +12,9 @@
 
 enum { MC = BSMM_F32SEG_MC, NC = BSMM_F32SEG_NC, KC = BSMM_F32SEG_KC };
 
-/* The workspace of one thread. A segment is a range of K in which scales do not change. `refuse`
- * ensures that segments have at least 2 elements, so a row has at most KC / 2 scales. */
+/* `workspace` is the workspace of one thread. A segment is a range of K in which scales do not
+ * change. `refuse` ensures that segments have at least 2 elements, so a row has at most KC / 2
+ * scales. */
 typedef struct workspace {
     _Alignas(64) float a[MC * KC];
     float b[NC * KC];
@@ -77,7 +78,7 @@ static int count_threads(const bsmm_product *p) {
 
 typedef struct blocks_run {
     const bsmm_product *p;
-    workspace *workspaces; /* one workspace for each worker thread */
+    workspace *workspaces; /* `workspaces` has one workspace for each worker thread. */
 } blocks_run;
 
 static void run_blocks(const void *context, int64_t first, int64_t end, int worker) {

@@ -17,12 +17,16 @@
 
 enum {
     BSMM_PACK_LANES = 8,
-    BSMM_PACK_RUN = 64,    /* elements of K that are decoded at once */
-    BSMM_PACK_SPAN = 1024, /* elements of K in a span, which limits the size of buffers; a multiple
-                              of every unit */
-    BSMM_PACK_STEP = 16,   /* smallest number of elements along K that share a scale */
+    /* BSMM_PACK_RUN is the number of elements of K that are decoded at once. */
+    BSMM_PACK_RUN = 64,
+    /* BSMM_PACK_SPAN is the number of elements of K in a span, which limits the size of buffers. It
+     * is a multiple of every unit. */
+    BSMM_PACK_SPAN = 1024,
+    /* BSMM_PACK_STEP is the smallest number of elements along K that share a scale. */
+    BSMM_PACK_STEP = 16,
     BSMM_PACK_STEPS = BSMM_PACK_SPAN / BSMM_PACK_STEP,
-    BSMM_PACK_PITCH = 2 * BSMM_PACK_SPAN, /* bytes of a row of 16-bit or 32-bit codes in a buffer */
+    /* BSMM_PACK_PITCH is the number of bytes of a row of 16-bit or 32-bit codes in a buffer. */
+    BSMM_PACK_PITCH = 2 * BSMM_PACK_SPAN,
 };
 
 /* Returns NULL if an engine can pack an operand, else the reason for refusing the operand. `what`
@@ -46,19 +50,20 @@ static inline bool bsmm_pack_has_segments(const bsmm_operand *o) {
     return o->m.format.scale == BSMM_SCALE_F32;
 }
 
-/* Tables of the values of an element format's codes. The entries of formats with fewer than 8 bits
- * are repeated to fill the arrays. For formats with more than 8 bits, only `elem` is set. */
+/* These are tables of the values of an element format's codes. The entries of formats with fewer
+ * than 8 bits are repeated to fill the arrays. For formats with more than 8 bits, only `elem` is
+ * set. */
 typedef struct bsmm_pack_table {
     uint32_t elem;
-    /* Low and high byte of each code's value in bf16. */
+    /* `low` and `high` are the low and high byte of each code's value in bf16. */
     _Alignas(64) uint8_t low[256];
     _Alignas(64) uint8_t high[256];
-    /* For e2m1 and e2m3: each code's value times 2^log2_multiple, which is an integer. */
+    /* For e2m1 and e2m3, `a` is each code's value times 2^log2_multiple, which is an integer. */
     _Alignas(64) int8_t a[64];
-    /* The integers of a[] plus `largest`, so that none is negative. */
+    /* `b` is the integers of a[] plus `largest`, so that none is negative. */
     _Alignas(64) int8_t b[64];
     int32_t log2_multiple, largest;
-    int lowest_bit; /* exponent of the format's smallest subnormal */
+    int lowest_bit; /* `lowest_bit` is the exponent of the format's smallest subnormal. */
 } bsmm_pack_table;
 
 const bsmm_pack_table *bsmm_pack_table_of(uint32_t elem);
@@ -72,12 +77,13 @@ typedef struct bsmm_pack_isa bsmm_pack_isa;
  * codes of each row are packed as in the operand. */
 typedef struct bsmm_pack_codes {
     const uint8_t *row[BSMM_PACK_LANES];
-    uint32_t bits; /* bits of a code: 4, 6, 8, 16 or 32 */
-    int64_t count; /* number of codes in each row; codes after them count as code 0 */
+    uint32_t bits; /* `bits` is the number of bits of a code: 4, 6, 8, 16 or 32. */
+    /* `count` is the number of codes in each row. Codes after them count as code 0. */
+    int64_t count;
 } bsmm_pack_codes;
 
-/* The size of the part of a column-major operand that is copied at once: STRIP columns, and LINE
- * bytes of each column. */
+/* These constants are the size of the part of a column-major operand that is copied at once:
+ * BSMM_PACK_STRIP columns, and BSMM_PACK_LINE bytes of each column. */
 enum { BSMM_PACK_STRIP = 128, BSMM_PACK_LINE = 128 };
 
 /* Holds copies of codes that cannot be read in place. If the operand is column-major, columns [k, k
@@ -118,7 +124,8 @@ static inline uint64_t bsmm_pack_row_offset(const bsmm_operand *o, int64_t r) {
     int64_t rows = o->m.format.block_rows;
     if (rows != 1) r /= rows;
     return o->map.digit_count ? bsmm_scale_map_at(&o->map, r, 0)
-                              /* a layout without tiles stores rows of scales at a constant pitch */
+                              /* A layout without tiles stores rows of scales at a constant
+                               * pitch. */
                               : (uint64_t)r * o->map.tile_row_step;
 }
 
@@ -141,35 +148,37 @@ static inline const uint8_t *bsmm_pack_run_at(const bsmm_pack_codes *c, int64_t 
  *      to + g / unit_groups * unit_bytes + g % unit_groups * pitch + 4 * i. */
 typedef struct bsmm_pack_place {
     uint8_t *to;
-    int64_t lanes; /* number of rows of the tile that are stored, at most LANES */
-    /* Number of 4-byte groups of a row that are stored, padded to whole units (ranges of K with one
-     * scale per row). */
+    int64_t lanes; /* `lanes` is the number of rows of the tile that are stored, at most LANES. */
+    /* `groups` is the number of 4-byte groups of a row that are stored, padded to whole units
+     * (ranges of K with one scale per row). */
     int64_t groups;
-    /* Number of 4-byte groups of a row in a unit (a range of K with one scale per row): 4 or 8 for
-     * integers, a multiple of 16 for bf16. */
+    /* `unit_groups` is the number of 4-byte groups of a row in a unit (a range of K with one scale
+     * per row): 4 or 8 for integers, a multiple of 16 for bf16. */
     int64_t unit_groups;
     int64_t unit_bytes, pitch;
-    /* True if bf16 elements are stored as fp32. The odd element of each pair is stored first, and
-     * the even element pitch / 2 bytes later. */
+    /* `widened` is true if bf16 elements are stored as fp32. The odd element of each pair is stored
+     * first, and the even element pitch / 2 bytes later. */
     bool widened;
 } bsmm_pack_place;
 
-/* Factors by which bf16 elements are multiplied. A member is NULL if there are no such factors. A
- * shift multiplies by a power of two: it is the power's exponent times 128, which is added to the
- * exponent bits of a bf16. Zeros, Inf and NaN are not changed. The shift BSMM_PACK_NAN makes every
- * element NaN. */
+/* This struct holds factors by which bf16 elements are multiplied. A member is NULL if there are no
+ * such factors. A shift multiplies by a power of two: it is the power's exponent times 128, which
+ * is added to the exponent bits of a bf16. Zeros, Inf and NaN are not changed. The shift
+ * BSMM_PACK_NAN makes every element NaN. */
 typedef struct bsmm_pack_scaling {
-    /* One shift for each row (lane) and each 32 elements of K, in the order [lane][k / 32]. */
+    /* `shifts` has one shift for each row (lane) and each 32 elements of K, in the order [lane][k /
+     * 32]. */
     const int16_t (*shifts)[BSMM_PACK_STEPS / 2];
-    /* One factor for each row (lane) and each 16 elements of K, in the order [lane][k / 16]. */
+    /* `factors` has one factor for each row (lane) and each 16 elements of K, in the order [lane][k
+     * / 16]. */
     const float (*factors)[BSMM_PACK_STEPS];
 } bsmm_pack_scaling;
 
 enum { BSMM_PACK_NAN = INT16_MIN };
 
-/* Parameters of the initial value of the integer sum of a unit (16 or 32 elements of K). The
- * initial value is `plus` minus `factor` times the sum of A's integers in the unit. It compensates
- * for B's integers being stored with a constant added. */
+/* These parameters give the initial value of the integer sum of a unit (16 or 32 elements of K).
+ * The initial value is `plus` minus `factor` times the sum of A's integers in the unit. It
+ * compensates for B's integers being stored with a constant added. */
 typedef struct bsmm_pack_begin {
     int32_t factor, plus;
 } bsmm_pack_begin;
@@ -184,14 +193,15 @@ typedef struct bsmm_pack_columns {
 
 enum { BSMM_PACK_EXPONENTS = 4 };
 
-/* The e8m0 scales of LANES rows in EXPONENTS consecutive units, i.e. ranges of K with one scale per
- * row. The scale codes of a row are adjacent in memory. Each scale is stored as its fp32 bits minus
- * `lower`. If `floated` is not 0, the product of the fp32 value with these bits and `floated` is
- * stored too, `pitch` bytes after them. */
+/* `bsmm_pack_exponents` holds the e8m0 scales of LANES rows in EXPONENTS consecutive units, i.e.
+ * ranges of K with one scale per row. The scale codes of a row are adjacent in memory. Each scale
+ * is stored as its fp32 bits minus `lower`. If `floated` is not 0, the product of the fp32 value
+ * with these bits and `floated` is stored too, `pitch` bytes after them. */
 typedef struct bsmm_pack_exponents {
     const uint8_t *const *row;
-    uint64_t offset; /* offset in bytes of the first scale code in each row */
-    int64_t rows; /* number of rows up to the operand's last row; lanes past it get the scale 1 */
+    uint64_t offset; /* `offset` is the offset in bytes of the first scale code in each row. */
+    /* `rows` is the number of rows up to the operand's last row. Lanes past it get the scale 1. */
+    int64_t rows;
     int32_t lower, floated;
     int64_t unit_bytes, pitch;
 } bsmm_pack_exponents;

@@ -11,7 +11,8 @@
 #define INLINE static inline __attribute__((always_inline)) TARGET
 
 enum {
-    BSMM_PACK_PART = 32, /* elements of K whose codes, one per byte, fit a register */
+    /* BSMM_PACK_PART is the number of elements of K whose codes, one per byte, fit a register. */
+    BSMM_PACK_PART = 32,
     LANES = BSMM_PACK_LANES,
     GROUPS = BSMM_PACK_PART / 4,
 };
@@ -31,9 +32,10 @@ INLINE __m256i read_fours(const uint8_t *from) {
  * 32-bit lane. Shifts then move the codes to the lane's four bytes. */
 INLINE __m256i read_sixes(const uint8_t *from) {
     const __m256i spread =
-        /* bytes 0 to 11 of the source, for the low half of the register */
+        /* These are bytes 0 to 11 of the source, for the low half of the register. */
         _mm256_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1,
-                         /* bytes 12 to 23 of the source; the high half was loaded from byte 8 on */
+                         /* These are bytes 12 to 23 of the source. The high half was loaded from
+                          * byte 8 on. */
                          4, 5, 6, -1, 7, 8, 9, -1, 10, 11, 12, -1, 13, 14, 15, -1);
     __m256i raw =
         _mm256_inserti128_si256(_mm256_castsi128_si256(load_16(from)), load_16(from + 8), 1);
@@ -51,8 +53,8 @@ INLINE __m256i read_codes(const uint8_t *from, uint32_t bits) {
     return _mm256_loadu_si256((const __m256i *)(const void *)from);
 }
 
-/* A table of 64 bytes in four registers. Both 128-bit halves of a register hold the same 16 bytes,
- * because a byte shuffle cannot cross the halves. */
+/* This struct is a table of 64 bytes in four registers. Both 128-bit halves of a register hold the
+ * same 16 bytes, because a byte shuffle cannot cross the halves. */
 typedef struct quarters {
     __m256i part[4];
 } quarters;
@@ -79,7 +81,7 @@ INLINE __m256i look_up(const quarters *t, __m256i codes) {
 /* Transposes 8 rows of 8 groups of 4 bytes: the groups with number g of all rows become
  * group[g]. */
 INLINE void transpose(const __m256i row[LANES], __m256i group[GROUPS]) {
-    __m256i quad[2][4]; /* quad[h][j]: rows 4 * h to 4 * h + 3 of groups j and j + 4 */
+    __m256i quad[2][4]; /* quad[h][j] holds rows 4 * h to 4 * h + 3 of groups j and j + 4. */
 #pragma GCC unroll 2
     for (int h = 0; h < 2; h++) {
         __m256i a = _mm256_unpacklo_epi32(row[4 * h], row[4 * h + 1]);

@@ -27,26 +27,26 @@ enum { LANES = BSMM_PACK_LANES, RUN = BSMM_PACK_RUN };
             QUAD(0, bits), QUAD(1, bits), QUAD(2, bits), QUAD(3, bits), QUAD(4, bits),             \
                 QUAD(5, bits), QUAD(6, bits), QUAD(7, bits)                                        \
         }
-/* The order of 64-bit lanes for a later unpacking of bytes to 16-bit lanes. With this order,
- * unpacking the low half of each 128 bits gives codes 0 to 31, and unpacking the high half of each
- * 128 bits gives codes 32 to 63. */
+/* FOR_UNPACKING is the order of 64-bit lanes for a later unpacking of bytes to 16-bit lanes. With
+ * this order, unpacking the low half of each 128 bits gives codes 0 to 31, and unpacking the high
+ * half of each 128 bits gives codes 32 to 63. */
 #    define FOR_UNPACKING(bits)                                                                    \
         {                                                                                          \
             QUAD(0, bits), QUAD(4, bits), QUAD(1, bits), QUAD(5, bits), QUAD(2, bits),             \
                 QUAD(6, bits), QUAD(3, bits), QUAD(7, bits)                                        \
         }
 
-/* The tables of byte positions, indexed by bits / 2 - 2, where bits is the width of a code: 4, 6 or
- * 8. */
+/* These tables of byte positions are indexed by bits / 2 - 2, where bits is the width of a code: 4,
+ * 6 or 8. */
 static const _Alignas(64) uint8_t in_order[][64] = {IN_ORDER(4), IN_ORDER(6), IN_ORDER(8)};
 static const _Alignas(64) uint8_t for_unpacking[][64] = {FOR_UNPACKING(4), FOR_UNPACKING(6),
                                                          FOR_UNPACKING(8)};
 
-/* Constants with which RUN codes of a row are read. */
+/* This struct holds constants with which RUN codes of a row are read. */
 typedef struct reader {
     int64_t bits;
-    __m512i spread; /* byte permute that moves 8 codes to each 64-bit lane */
-    __m512i shifts; /* position in bits of each code in its lane */
+    __m512i spread; /* `spread` is the byte permute that moves 8 codes to each 64-bit lane. */
+    __m512i shifts; /* `shifts` is the position in bits of each code in its lane. */
 } reader;
 
 INLINE reader reader_of(uint32_t bits, const uint8_t order[][64]) {
@@ -180,7 +180,7 @@ INLINE void pack_integers(const bsmm_pack_codes *c, const int8_t *table,
     const reader r = reader_of(c->bits, in_order);
     const __m512i values = _mm512_loadu_si512(table);
     uint8_t *to = at->to;
-    /* the bytes that 8 groups of 4 integers of each row take in a panel */
+    /* `step` is the number of bytes that 8 groups of 4 integers of each row take in a panel. */
     int64_t step = 8 / unit_groups * at->unit_bytes;
     for (int64_t g = 0; g < at->groups; g += 16, to += 2 * step) {
         __m512i row[LANES], near[4], far[4];

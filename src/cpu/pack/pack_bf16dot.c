@@ -15,8 +15,8 @@ bool bsmm_bf16_by_segment(const bsmm_product *p) {
     return bsmm_pack_has_segments(&p->a) || bsmm_pack_has_segments(&p->b);
 }
 
-/* For each scale format: the number of elements of K that the packer scales at a time. The length
- * of a scale block along K must be a multiple of that number. */
+/* For each scale format, this array has the number of elements of K that the packer scales at a
+ * time. The length of a scale block along K must be a multiple of that number. */
 static const int64_t block_multiples[] = {
     [BSMM_SCALE_NONE] = 1,
     [BSMM_SCALE_E8M0] = BSMM_BF16_FOLDED_UNIT,
@@ -49,17 +49,18 @@ const char *bsmm_bf16_refuse(const bsmm_operand *o, const char *what, char *why,
 
 enum { LANES = BSMM_PACK_LANES, SPAN = BSMM_PACK_SPAN, STEPS = BSMM_PACK_STEPS };
 
-/* The value for an exponent or a scale code that does not exist, for example in a row of zeros. It
- * is smaller than any exponent and any code. */
+/* NOTHING is the value for an exponent or a scale code that does not exist, for example in a row of
+ * zeros. It is smaller than any exponent and any code. */
 enum { NOTHING = -1000 };
 
 /* Holds the facts about a row of the operand that must be known before any of its elements is
  * packed. */
 typedef struct lane {
-    /* The exponent of the row's largest scale, or of its largest element if the operand is bf16.
-     * The packer divides the row by this power of two. NOTHING: there is none. */
+    /* `top` is the exponent of the row's largest scale, or of its largest element if the operand is
+     * bf16. The packer divides the row by this power of two. NOTHING means that there is none. */
     int top;
-    int bottom; /* In a bf16 operand, the exponent of the row's smallest nonzero element. */
+    /* In a bf16 operand, `bottom` is the exponent of the row's smallest nonzero element. */
+    int bottom;
     bool wide;
 } lane;
 
@@ -67,30 +68,34 @@ typedef struct tile {
     const bsmm_operand *o;
     const bsmm_pack_isa *isa;
     const bsmm_pack_table *t;
-    int64_t row, rows; /* first row, and number of rows, which may be 0 */
-    /* place of the tile in its panel; the address is that of the tile's first column of K */
+    int64_t row, rows; /* `row` is the first row. `rows` is the number of rows, which may be 0. */
+    /* `at` is the place of the tile in its panel. The address is that of the tile's first column of
+     * K. */
     bsmm_pack_place at;
     lane lanes[LANES];
-    double *factors; /* factor that is divided out of each row, for the epilogue */
+    /* `factors` receives the factor that is divided out of each row, for the epilogue. */
+    double *factors;
     uint8_t *wide;
 } tile;
 
-/* A range of K of one tile of rows, and the factors by which the elements in this range are
- * multiplied. */
+/* This struct describes a range of K of one tile of rows, and has the factors by which the elements
+ * in this range are multiplied. */
 typedef struct span {
     int64_t k, n;
-    int64_t offsets_of; /* value of k for which `offsets` was computed; -1 at first */
-    /* For each scale, the part of its offset that depends on its column. The part that depends on
-     * its row is added later. */
+    /* `offsets_of` is the value of k for which `offsets` was computed. It is -1 at first. */
+    int64_t offsets_of;
+    /* `offsets` has, for each scale, the part of its offset that depends on its column. The part
+     * that depends on its row is added later. */
     uint64_t offsets[STEPS];
     bsmm_pack_codes codes;
     bsmm_pack_buffer buffer;
     int16_t shifts[LANES][STEPS / 2];
     float factors[LANES][STEPS];
-    int32_t scales[LANES][STEPS]; /* fp32 scales, which are stored after each 128 elements of K */
+    /* `scales` holds fp32 scales, which are stored after each 128 elements of K. */
+    int32_t scales[LANES][STEPS];
 } span;
 
-/* The functions that pack rows of one element and scale format. */
+/* `treatment` holds the functions that pack rows of one element and scale format. */
 typedef struct treatment {
     /* Examines the scales or elements of row i of a tile. It is called for all rows of the tile
      * before a row is packed. */
@@ -327,7 +332,8 @@ static void finish_tile(const tile *t, double global) {
     }
 }
 
-enum { AT_ONCE = 16 }; /* tiles that are packed together if the operand is column-major */
+/* AT_ONCE is the number of tiles that are packed together if the operand is column-major. */
+enum { AT_ONCE = 16 };
 
 static void pack_some(tile *tiles, int64_t count, span *s) {
     double global = bsmm_operand_global(tiles->o);

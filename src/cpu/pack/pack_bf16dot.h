@@ -19,8 +19,8 @@
 enum {
     BSMM_BF16_FOLDED_UNIT = 32,
     BSMM_BF16_SEGMENT_UNIT = 128,
-    /* longest range of K, in elements, whose sum the engines with folded scales compute by itself
-     * (bsmm_gemm_chunk) */
+    /* BSMM_BF16_CHUNK is the longest range of K, in elements, whose sum the engines with folded
+     * scales compute by itself (bsmm_gemm_chunk). */
     BSMM_BF16_CHUNK = 512,
 };
 
@@ -33,14 +33,14 @@ bool bsmm_bf16_by_segment(const bsmm_product *p);
 /* Returns the error bound of a result, as a multiple of sum |a * b|. */
 double bsmm_bf16_bound(const bsmm_product *p, const void *state);
 
-/* The size in bytes of a packed unit, i.e. of `width` rows and `unit` elements of K, rounded up to
- * a multiple of 64. */
+/* BSMM_BF16_UNIT_BYTES is the size in bytes of a packed unit, i.e. of `width` rows and `unit`
+ * elements of K, rounded up to a multiple of 64. */
 #define BSMM_BF16_UNIT_BYTES(width, unit)                                                          \
     (((width) * ((unit)*2 + ((unit) == BSMM_BF16_SEGMENT_UNIT ? 4 : 0)) + 63) / 64 * 64)
 
-/* The size in bytes of a packed unit of A, i.e. of `width` rows and `unit` elements of K, if
- * elements are stored as fp32. For each pair along K, `width` odd elements are stored and then
- * `width` even ones. */
+/* BSMM_BF16_WIDE_UNIT_BYTES is the size in bytes of a packed unit of A, i.e. of `width` rows and
+ * `unit` elements of K, if elements are stored as fp32. For each pair along K, `width` odd elements
+ * are stored and then `width` even ones. */
 #define BSMM_BF16_WIDE_UNIT_BYTES(width, unit)                                                     \
     (BSMM_BF16_UNIT_BYTES(width, unit) + (width) * (unit)*2)
 

@@ -7,7 +7,7 @@ typedef uint64_t word;
 
 #include "cpu/pack/pack_columns_body.h"
 
-enum { HALVES = 4, FULLS = 2 }; /* 16-bit and 32-bit codes in a 64-bit word */
+enum { HALVES = 4, FULLS = 2 }; /* A 64-bit word holds HALVES 16-bit codes or FULLS 32-bit codes. */
 
 static inline void transpose_halves(word x[HALVES]) {
     for (int i = 0; i < 2; i++)

@@ -12,7 +12,7 @@
 
 enum { LANES = BSMM_PACK_LANES, RUN = BSMM_PACK_RUN, VECTOR = 64 };
 
-/* Permutations that transpose a register. In bytes_to_rows, byte 8 * i + j comes from byte 8 * j +
+/* These permutations transpose a register. In bytes_to_rows, byte 8 * i + j comes from byte 8 * j +
  * i. halves_to_rows does the same for 8 x 4 values of 16 bits. */
 #    define BYTES_OF(i)  i, 8 + i, 16 + i, 24 + i, 32 + i, 40 + i, 48 + i, 56 + i
 #    define HALVES_OF(i) i, 8 + i, 16 + i, 24 + i

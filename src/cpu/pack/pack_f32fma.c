@@ -8,17 +8,21 @@ enum {
     LANES = BSMM_PACK_LANES,
     RUN = BSMM_PACK_RUN,
     STEP = BSMM_PACK_STEP,
-    WINDOW = BSMM_F32FMA_SEGMENT_UNIT, /* number of columns of K that are packed for all rows before
-                                          the next columns */
+    /* WINDOW is the number of columns of K that are packed for all rows before the next columns. */
+    WINDOW = BSMM_F32FMA_SEGMENT_UNIT,
 };
 
-/* A tile of rows over one window, i.e. up to WINDOW columns of K. */
+/* This struct is a tile of rows over one window, i.e. up to WINDOW columns of K. */
 typedef struct tile {
     const bsmm_f32fma_row *rows;
-    int64_t first, count; /* first row of the operand, and number of rows, which may be 0 */
-    int64_t lanes; /* number of rows that are stored in the panel, rows of padding included */
-    int64_t k, n;  /* first column of K, and number of columns, that are packed now */
-    const uint64_t *offsets; /* offsets of the scales of columns k to k + n - 1 */
+    /* `first` is the first row of the operand. `count` is the number of rows, which may be 0. */
+    int64_t first, count;
+    /* `lanes` is the number of rows that are stored in the panel, rows of padding included. */
+    int64_t lanes;
+    /* `k` is the first column of K that is packed now, and `n` is the number of columns. */
+    int64_t k, n;
+    /* `offsets` holds the offsets of the scales of columns k to k + n - 1. */
+    const uint64_t *offsets;
     bsmm_pack_codes codes;
     bsmm_pack_buffer buffer;
 } tile;

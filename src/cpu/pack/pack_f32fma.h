@@ -18,9 +18,10 @@
 enum {
     BSMM_F32FMA_FOLDED_UNIT = 32,
     BSMM_F32FMA_SEGMENT_UNIT = 128,
-    /* Largest span of a row of A plus span of a row of B for which fp32 sums are used. A row's span
-     * is the number of exponents from its largest to its smallest value. Above this limit the
-     * result is summed in double. The error bound would hold up to 208. */
+    /* BSMM_F32FMA_SPAN_LIMIT is the largest span of a row of A plus span of a row of B for which
+     * fp32 sums are used. A row's span is the number of exponents from its largest to its smallest
+     * value. Above this limit the result is summed in double. The error bound would hold up to
+     * 208. */
     BSMM_F32FMA_SPAN_LIMIT = 202,
 };
 
@@ -43,8 +44,8 @@ int64_t bsmm_f32fma_longest_chunk(const bsmm_product *p);
  * the products inside an FMA are exact. */
 double bsmm_f32fma_bound(const bsmm_product *p, const void *state);
 
-/* The size in bytes of a packed unit, i.e. of `width` rows and `unit` elements of K, rounded up to
- * a multiple of 64. */
+/* BSMM_F32FMA_UNIT_BYTES is the size in bytes of a packed unit, i.e. of `width` rows and `unit`
+ * elements of K, rounded up to a multiple of 64. */
 #define BSMM_F32FMA_UNIT_BYTES(width, unit)                                                        \
     (((width) * ((unit) + ((unit) == BSMM_F32FMA_SEGMENT_UNIT ? 1 : 0)) * 4 + 63) / 64 * 64)
 

@@ -72,7 +72,7 @@ static int exponent_of(uint32_t bits) {
     return bits >> 23 ? (int)(bits >> 23) - 127 : 31 - __builtin_clz(bits) - 149;
 }
 
-enum { INFINITE = 0x7f800000 }; /* fp32 bits of Inf; larger magnitudes are NaN */
+enum { INFINITE = 0x7f800000 }; /* INFINITE has the fp32 bits of Inf. Larger magnitudes are NaN. */
 
 static int32_t largest_finite(const float *values, int64_t n) {
     int32_t largest = 0;
@@ -128,9 +128,9 @@ static int64_t load_scales(bsmm_f32fma_source *s, uint64_t row, int64_t k, float
     return n;
 }
 
-/* The range of a row's values: the exponents of its packed elements (multiplied by folded scales),
- * those of its separate scales, and the exponent of the smallest product of an element and its
- * scale. */
+/* `reach` holds the range of a row's values: the exponents of its packed elements (multiplied by
+ * folded scales), those of its separate scales, and the exponent of the smallest product of an
+ * element and its scale. */
 typedef struct reach {
     exponents elements, scales;
     int bottom;
@@ -213,8 +213,8 @@ static void guess(bsmm_f32fma_source *s, int64_t r, bsmm_f32fma_row *row) {
 
 enum { LANES = BSMM_PACK_LANES, RUN = BSMM_PACK_RUN, WINDOW = BSMM_PACK_STRIP };
 
-/* Buffers for finding the range of the values of several rows. The values of up to WINDOW columns
- * are decoded at a time. */
+/* These are buffers for finding the range of the values of several rows. The values of up to WINDOW
+ * columns are decoded at a time. */
 typedef struct window {
     bsmm_pack_buffer buffer;
     bsmm_pack_codes codes;

@@ -1,29 +1,35 @@
-/* Declarations for the two files that pack operands for the f32fma engines: pack_f32fma_rows.c
- * measures rows and chooses their factors, and pack_f32fma.c writes panels. */
+/* This file has declarations for the two files that pack operands for the f32fma engines:
+ * pack_f32fma_rows.c measures rows and chooses their factors, and pack_f32fma.c writes panels. */
 #ifndef BSMM_CPU_PACK_F32FMA_SOURCE_H
 #define BSMM_CPU_PACK_F32FMA_SOURCE_H
 
 #include "cpu/pack/pack_f32fma.h"
 
-/* An operand that is being packed, and the offsets of its scales in the current span of K, i.e. in
- * up to BSMM_PACK_SPAN columns. */
+/* `bsmm_f32fma_source` describes an operand that is being packed, and holds the offsets of its
+ * scales in the current span of K, i.e. in up to BSMM_PACK_SPAN columns. */
 typedef struct bsmm_f32fma_source {
     const bsmm_operand *o;
     const bsmm_pack_isa *isa;
     const bsmm_pack_table *table;
-    bool folded;   /* scales, if there are any, are multiplied into the elements */
-    int64_t block; /* columns that share a scale; without scales, more than any row has */
-    int64_t step;  /* columns between two entries of `offsets`; 0: scales are loaded one by one */
+    /* `folded` is true if scales, if there are any, are multiplied into the elements. */
+    bool folded;
+    /* `block` is the number of columns that share a scale. Without scales, it is more than any row
+     * has. */
+    int64_t block;
+    /* `step` is the number of columns between two entries of `offsets`. 0 means that scales are
+     * loaded one by one. */
+    int64_t step;
     int64_t offsets_of;
     uint64_t offsets[BSMM_PACK_STEPS];
 } bsmm_f32fma_source;
 
-/* The powers of two with which a row is packed. Elements are multiplied by element_factor, and also
- * by their block scales if these are powers of two or e4m3 (the folded layout). fp32 scales are
- * stored separately and multiplied by scale_factor. */
+/* `bsmm_f32fma_row` holds the powers of two with which a row is packed. Elements are multiplied by
+ * element_factor, and also by their block scales if these are powers of two or e4m3 (the folded
+ * layout). fp32 scales are stored separately and multiplied by scale_factor. */
 typedef struct bsmm_f32fma_row {
     double element_factor, scale_factor;
-    /* 1 / (element_factor * scale_factor). The epilogue multiplies the row's sums by it. */
+    /* `factor` is 1 / (element_factor * scale_factor). The epilogue multiplies the row's sums by
+     * it. */
     double factor;
     uint64_t scale_offset;
     uint8_t span;
@@ -31,7 +37,8 @@ typedef struct bsmm_f32fma_row {
 
 enum { BSMM_F32FMA_TOO_WIDE = UINT8_MAX };
 
-enum { BSMM_F32FMA_MOST_ROWS = 64 }; /* largest number of rows that are packed together */
+/* BSMM_F32FMA_MOST_ROWS is the largest number of rows that are packed together. */
+enum { BSMM_F32FMA_MOST_ROWS = 64 };
 
 /* Chooses the powers of two by which rows [r, r + rows) are multiplied, at most MOST_ROWS rows, and
  * stores them in `plans`. */

@@ -14,8 +14,8 @@ INLINE void store(float *to, __m256i bits, const float *factor) {
     _mm256_storeu_ps(to, values);
 }
 
-/* The bf16 values of 32 codes in two registers, in the order in which unpacking instructions
- * interleave bytes. */
+/* `words` holds the bf16 values of 32 codes in two registers, in the order in which unpacking
+ * instructions interleave bytes. */
 typedef struct words {
     __m256i half[2];
 } words;
@@ -131,7 +131,8 @@ INLINE void floats_of(const bsmm_pack_table *t, const uint8_t *from, uint32_t bi
         floats_of_codes(t, from, 6, 6, factors, to);
     else if (bits == 8 && bsmm_elem_row(t->elem)->bits == 8)
         floats_of_codes(t, from, 8, 8, factors, to);
-    else if (bits == 8) /* codes of 4 or 6 bits that were read from column order, one per byte */
+    /* These are codes of 4 or 6 bits that were read from column order, one per byte. */
+    else if (bits == 8)
         floats_of_codes(t, from, 8, 6, factors, to);
     else if (bits == 32)
         floats_of_wide(from, BSMM_ELEM_F32, factors, to);

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-/* The range of usable scales, as fp32 bits. If the scales of both operands are between 2^-50 and
- * 2^50, sums over K up to 2^20 stay in fp32's range. */
+/* These constants limit the range of usable scales, as fp32 bits. If the scales of both operands
+ * are between 2^-50 and 2^50, sums over K up to 2^20 stay in fp32's range. */
 enum { EXPONENT = 1 << 23, ONE = 127 * EXPONENT };
 static const uint32_t smallest_scale = (127 - 50) * EXPONENT, largest_scale = (127 + 50) * EXPONENT;
 
@@ -56,29 +56,30 @@ typedef struct job {
     const bsmm_operand *o;
     const bsmm_pack_isa *isa;
     const int8_t *integers;
-    /* Parameters of the values at which A's integer sums begin; the factor is 0 for B. */
+    /* `begin` has the parameters of the values at which A's integer sums begin. The factor is 0 for
+     * B. */
     bsmm_pack_begin begin;
     bool floated;
-    /* The number that is subtracted from the fp32 bits of a scale. The subtraction divides the
-     * scale by a power of two, because the packed integers are multiples of the elements. If the
-     * scales of A and B are added as exponents, `lower` also contains the exponent bias of one of
-     * the two scales. */
+    /* `lower` is the number that is subtracted from the fp32 bits of a scale. The subtraction
+     * divides the scale by a power of two, because the packed integers are multiples of the
+     * elements. If the scales of A and B are added as exponents, `lower` also contains the exponent
+     * bias of one of the two scales. */
     int32_t lower;
     int64_t unit;
 } job;
 
-/* A range of K that is packed at a time, and the buffers for its elements and the offsets of its
- * scales. */
+/* This struct describes a range of K that is packed at a time, and has the buffers for its elements
+ * and the offsets of its scales. */
 typedef struct span {
     int64_t k, n, units;
-    /* For each scale, the part of its offset that depends on its column. The part that depends on
-     * its row is added later. */
+    /* `offsets` has, for each scale, the part of its offset that depends on its column. The part
+     * that depends on its row is added later. */
     uint64_t offsets[BSMM_PACK_STEPS];
     bsmm_pack_buffer buffer;
 } span;
 
-/* Up to LANES rows of a panel over a span of K, i.e. up to BSMM_PACK_SPAN elements. `rows` is the
- * number of rows that exist. It may be 0, and the tile then is padding. */
+/* This struct holds up to LANES rows of a panel over a span of K, i.e. up to BSMM_PACK_SPAN
+ * elements. `rows` is the number of rows that exist. If it is 0, the tile is padding. */
 typedef struct tile {
     int64_t row, rows;
     bsmm_pack_place at;
@@ -90,7 +91,8 @@ enum { LANES = BSMM_PACK_LANES };
 /* Points to the scales of the rows of a tile. A lane without a row has the pointer of lane 0. */
 typedef struct scale_rows {
     const uint8_t *row[LANES];
-    const float *values; /* table of the values of scale codes; NULL if scales are fp32 */
+    /* `values` is the table of the values of scale codes. It is NULL if scales are fp32. */
+    const float *values;
 } scale_rows;
 
 static scale_rows scales_of(const bsmm_operand *o, int64_t row, int64_t rows) {
@@ -142,8 +144,8 @@ static inline bool load_unit(const job *j, const tile *t, const scale_rows *from
         bits[i] = bits_at(from, i, offset, coded);
     for (int64_t i = 0; i < LANES; i++) {
         usable &= is_usable(bits[i]);
-        /* For -0 the subtraction wraps around. The result is discarded, because -0 is not usable.
-         */
+        /* For -0 the subtraction wraps around. The result is discarded, because -0 is not
+         * usable. */
         bits[i] = (int32_t)((uint32_t)bits[i] - (uint32_t)j->lower);
     }
     for (int64_t i = t->rows; i < LANES; i++)

@@ -34,8 +34,9 @@
 enum { BSMM_INT8_EXPONENT_UNIT = 32, BSMM_INT8_MULTIPLY_UNIT = 16 };
 enum { BSMM_INT8_FLOATED = 3 << 22 };
 
-/* The layouts of a packed unit, i.e. of 16 or 32 elements of K of each row of a panel. Each value
- * is the number of 4-byte values (scales and initial sums) that a unit contains for each row. */
+/* `bsmm_int8_form` holds the layouts of a packed unit, i.e. of 16 or 32 elements of K of each row
+ * of a panel. Each value is the number of 4-byte values (scales and initial sums) that a unit
+ * contains for each row. */
 typedef enum bsmm_int8_form {
     BSMM_INT8_B = 1,
     BSMM_INT8_A = 2,
@@ -59,8 +60,9 @@ static inline int64_t bsmm_int8_unit(const bsmm_product *p) {
 /* Returns the error bound of a result, as a multiple of sum |a * b|. */
 double bsmm_int8_bound(const bsmm_product *p, const void *state);
 
-/* The size in bytes of a packed unit with `width` rows and `unit` elements of K, rounded up to a
- * multiple of 64. `form` is the number of 4-byte values (scales and initial sums) for each row. */
+/* BSMM_INT8_UNIT_BYTES is the size in bytes of a packed unit with `width` rows and `unit` elements
+ * of K, rounded up to a multiple of 64. `form` is the number of 4-byte values (scales and initial
+ * sums) for each row. */
 #define BSMM_INT8_UNIT_BYTES(width, unit, form) (((width) * ((unit) + 4 * (form)) + 63) / 64 * 64)
 
 /* These functions pack rows [row, row + rows) into panels of `width` rows and units of `unit`

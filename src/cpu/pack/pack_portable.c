@@ -1,5 +1,5 @@
-/* Packing functions in plain C. They run on any processor, and tests compare the functions of each
- * instruction set with them. */
+/* These packing functions are plain C. They run on any processor, and tests compare the functions
+ * of each instruction set with them. */
 #include "cpu/pack/pack.h"
 
 #include <string.h>
@@ -42,8 +42,8 @@ static uint8_t *group_at(const bsmm_pack_place *at, int64_t group) {
 static void store_groups(const bsmm_pack_place *at, int64_t lane, int64_t first, const void *from,
                          int64_t bytes) {
     const uint8_t *group = from, *end = group + bsmm_min_i64(bytes, 4 * (at->groups - first));
-    /* The number of groups of 4 bytes that still fit into the current packed unit (a range of K) of
-     * the panel. */
+    /* `left` is the number of groups of 4 bytes that still fit into the current packed unit (a
+     * range of K) of the panel. */
     int64_t left = at->unit_groups - first % at->unit_groups;
     uint8_t *to = group_at(at, first) + 4 * lane;
     for (; group < end; group += 4, to += at->pitch) {

@@ -5,7 +5,8 @@
 #include <pthread.h>
 
 static bsmm_pack_table tables[BSMM_ELEM_COUNT];
-static float scales[BSMM_SCALE_COUNT][256]; /* values of the codes of 1-byte scale formats */
+/* `scales` holds the values of the codes of 1-byte scale formats. */
+static float scales[BSMM_SCALE_COUNT][256];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void make_integers(uint32_t elem, bsmm_pack_table *t) {

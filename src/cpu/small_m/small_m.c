@@ -1,6 +1,6 @@
-/* The loops of the small-M kernels over panels of B, scales and threads, with the special cases at
- * the ends of rows. D's columns are divided into work units of fixed size, so that results do not
- * depend on the number of threads. */
+/* This file has the loops of the small-M kernels over panels of B, scales and threads, with the
+ * special cases at the ends of rows. D's columns are divided into work units of fixed size, so that
+ * results do not depend on the number of threads. */
 #include "cpu/small_m/small_m.h"
 
 #include "base/threads.h"
@@ -20,35 +20,40 @@ static const int64_t strip_ahead = 8192;
 
 typedef struct product_run {
     const bsmm_small_m *m;
-    const bsmm_small_m_engine *d; /* functions and sizes of the engine */
+    const bsmm_small_m_engine *d; /* `d` holds the functions and sizes of the engine. */
     const bsmm_product *p;
     bool is_direct; /* the whole epilogue runs in one pass (bsmm_cpu_epilogue_is_direct) */
     /* The members below point to memory that all threads share. */
     uint8_t *a;
     double *a_factors;
     uint8_t *a_wide;
-    /* For each scale unit (a range of K with one gathered scale): the part of its scale's offset
-     * that depends on the column. */
+    /* `scale_columns` has, for each scale unit (a range of K with one gathered scale), the part of
+     * its scale's offset that depends on the column. */
     uint64_t *scale_columns;
-    /* Number of consecutive scale units whose codes are adjacent in memory: 16, 4 or 1. */
+    /* `run` is the number of consecutive scale units whose codes are adjacent in memory: 16, 4 or
+     * 1. */
     int64_t run;
-    uint8_t *scratch; /* scratch memory, one buffer for each thread */
+    uint8_t *scratch; /* `scratch` has one buffer of scratch memory for each thread. */
 } product_run;
 
 /* Points to the arrays in a thread's scratch memory. */
 typedef struct scratch {
-    float *acc;      /* accumulators in the order [row of A][COLUMNS] */
-    float *part;     /* sums of an incomplete chunk of K, in the order [row of A's tile][COLUMNS] */
-    double *values;  /* results of one row of D, COLUMNS values */
-    double *factors; /* factors that are divided out of the rows of B, one for each column of D */
-    uint8_t *wide;   /* how far the scales in each row of B are apart */
+    float *acc; /* `acc` holds accumulators in the order [row of A][COLUMNS]. */
+    /* `part` holds the sums of an incomplete chunk of K, in the order [row of A's
+     * tile][COLUMNS]. */
+    float *part;
+    double *values; /* `values` holds the results of one row of D, COLUMNS values. */
+    /* `factors` holds the factors that are divided out of the rows of B, one for each column of
+     * D. */
+    double *factors;
+    uint8_t *wide; /* how far the scales in each row of B are apart */
     /* Scale codes in the order [panel][scale unit][16 rows]. A scale unit is a range of K with one
      * gathered scale. */
     uint8_t *codes;
-    float *scales;   /* fp32 scales in the order [panel][scale unit][16 rows] */
-    uint8_t *packed; /* one packed panel of B */
-    /* Values of the gates in the order [row of A][COLUMNS], if the gates of a gated activation are
-     * the first half of the columns of A x B^T. */
+    float *scales;   /* `scales` holds fp32 scales in the order [panel][scale unit][16 rows]. */
+    uint8_t *packed; /* `packed` holds one packed panel of B. */
+    /* `gates` holds the values of the gates in the order [row of A][COLUMNS], if the gates of a
+     * gated activation are the first half of the columns of A x B^T. */
     double *gates;
 } scratch;
 
@@ -148,25 +153,25 @@ static void pack_tile(const product_run *x, int64_t tile) {
     x->d->pack_a(x->p, width, row, bsmm_min_i64(width, x->p->a.m.rows - row), &to);
 }
 
-/* A strip of B, i.e. the panels (16 rows each) that are multiplied side by side. The number of
- * panels depends on the engine, and the last panels may be past the last row of B. */
+/* A strip of B is the panels (16 rows each) that are multiplied side by side. The number of panels
+ * depends on the engine, and the last panels may be past the last row of B. */
 typedef struct strip {
     /* `col` is the first column of the thread's work unit, i.e. of a range of columns of D. `at` is
      * the first column of the strip, counted from `col`. */
     int64_t col, at;
-    /* First column of D in the thread's next work unit; past the last column if there is no next
-     * work unit. */
+    /* `next` is the first column of D in the thread's next work unit. It lies past the last column
+     * if there is no next work unit. */
     int64_t next;
     const scratch *to;
     uint32_t packed; /* bit p is set if panel p must be packed, because its scales are unusual */
 } strip;
 
-/* Size in bytes of the buffer for a copy of a part of B. The copy stays in L1 together with the
- * other data of the loop. */
+/* COPY_BYTES is the size in bytes of the buffer for a copy of a part of B. The copy stays in L1
+ * together with the other data of the loop. */
 enum { COPY_BYTES = 16384, COPY_ROWS = BSMM_SMALL_M_PANELS * LANES };
 
-/* Bytes that must be readable after the copy. `multiply` of an engine may read read_group steps at
- * once even if fewer steps are left. */
+/* READ_PAST is the number of bytes that must be readable after the copy. `multiply` of an engine
+ * may read read_group steps at once even if fewer steps are left. */
 enum { READ_PAST = BSMM_SMALL_M_GROUP * BSMM_SMALL_M_STEP };
 
 _Static_assert(COPY_BYTES >= COPY_ROWS * BSMM_SMALL_M_GROUP * BSMM_SMALL_M_STEP,
@@ -428,8 +433,8 @@ static void run_columns(const product_run *x, int thread, int64_t col, int64_t n
     }
 }
 
-/* A product that several threads compute, and the counters from which they take tiles of A to pack
- * and work units (ranges of columns of D) to compute. */
+/* This struct describes a product that several threads compute, and has the counters from which
+ * they take tiles of A to pack and work units (ranges of columns of D) to compute. */
 typedef struct shared_run {
     const product_run *x;
     bsmm_items *tiles_taken, *columns_taken;

@@ -1,4 +1,4 @@
-/* The GEMM loops that the small-M kernels share. These kernels multiply few rows of A by B as it is
+/* The small-M kernels share these GEMM loops. The kernels multiply few rows of A by B as it is
  * stored. Their speed is limited by reading B from memory.
  *
  * The rows of A are packed as for the engines with packed operands, in tiles of `width` rows. B is
@@ -18,54 +18,65 @@
 
 enum {
     BSMM_SMALL_M_LANES = 16,
-    BSMM_SMALL_M_STEP = 32, /* elements of K in a step, which an engine decodes at a time */
-    /* Number of steps (32 elements of K each) that engines multiply together. */
+    /* BSMM_SMALL_M_STEP is the number of elements of K in a step, which an engine decodes at a
+     * time. */
+    BSMM_SMALL_M_STEP = 32,
+    /* BSMM_SMALL_M_GROUP is the number of steps (32 elements of K each) that engines multiply
+     * together. */
     BSMM_SMALL_M_GROUP = 4,
-    /* Columns of D in a work unit, and floats in a row of accumulators. */
+    /* BSMM_SMALL_M_COLUMNS is the number of columns of D in a work unit, and floats in a row of
+     * accumulators. */
     BSMM_SMALL_M_COLUMNS = 128,
-    BSMM_SMALL_M_WIDTH = 16, /* largest number of rows in a tile of A */
-    BSMM_SMALL_M_PANELS = 4, /* largest number of panels of B that are multiplied side by side */
+    BSMM_SMALL_M_WIDTH = 16, /* BSMM_SMALL_M_WIDTH is the largest number of rows in a tile of A. */
+    /* BSMM_SMALL_M_PANELS is the largest number of panels of B that are multiplied side by side. */
+    BSMM_SMALL_M_PANELS = 4,
     BSMM_SMALL_M_CONTEXT_BYTES = 320,
 };
 
-/* A range of K of one or a few adjacent panels of B, which is multiplied by one tile of A. The
- * range is a number of steps of 32 elements each. */
+/* A span is a range of K of one or a few adjacent panels of B, which is multiplied by one tile of
+ * A. The range is a number of steps of 32 elements each. */
 typedef struct bsmm_small_m_span {
-    const uint8_t *a; /* packed elements and scales of the tile of A */
-    /* Address of the first row of B; the rows of all panels follow at the distance `pitch`. */
+    const uint8_t *a; /* `a` holds the packed elements and scales of the tile of A. */
+    /* `b` is the address of the first row of B. The rows of all panels follow at the distance
+     * `pitch`. */
     const uint8_t *b;
-    /* True if b points to packed weights in compact order (format/compact.c), in which the 16 rows
-     * of a panel are stored together. Only engines with reads_compact get such structs. */
+    /* `compact` is true if b points to packed weights in compact order (format/compact.c), in which
+     * the 16 rows of a panel are stored together. Only engines with reads_compact get such
+     * structs. */
     bool compact;
-    int64_t panel_pitch; /* distance in bytes between two panels of b */
-    /* Distance in bytes between two rows of b. If `compact` is true, the bytes that one row has in
-     * 4 steps of 32 elements of K. */
+    int64_t panel_pitch; /* `panel_pitch` is the distance in bytes between two panels of b. */
+    /* `pitch` is the distance in bytes between two rows of b. If `compact` is true, it is the
+     * number of bytes that one row has in 4 steps of 32 elements of K. */
     int64_t pitch;
-    const uint8_t *next;  /* rows that will be read after b, for prefetching */
+    /* `next` points to the rows that will be read after b. They are prefetched. */
+    const uint8_t *next;
     int64_t lead;         /* prefetch distance along a row of B in bytes */
     const uint8_t *codes; /* scale codes of B as the engine's function `prepare` has written them */
-    /* The fp32 scales in the order [segment of 128 elements of K][16 rows]; NULL: none. */
+    /* `scales` holds the fp32 scales in the order [segment of 128 elements of K][16 rows]. NULL
+     * means that there are none. */
     const float *scales;
-    int64_t scale_pitch; /* distance between the scales of two panels of B, in codes or floats */
+    /* `scale_pitch` is the distance between the scales of two panels of B, in codes or floats. */
+    int64_t scale_pitch;
     int64_t steps;
-    /* Number of steps, at least `steps`, after which the rows at b end. Prefetching goes on to
-     * `next` after these steps. */
+    /* `row_steps` is the number of steps, at least `steps`, after which the rows at b end.
+     * Prefetching goes on to `next` after these steps. */
     int64_t row_steps;
-    /* The number of steps of a chunk, i.e. of a range of K that is summed by itself. 0: the sum
-     * goes on over all of K. */
+    /* `chunk_steps` is the number of steps of a chunk, i.e. of a range of K that is summed by
+     * itself. 0 means that the sum goes on over all of K. */
     int64_t chunk_steps;
-    int64_t first;       /* steps from the start of the chunk in which the span begins to b */
-    bool ends;           /* the span reaches the end of K */
-    const void *context; /* tables that the engine's function make_context has written */
-    /* Accumulators in the order [row of A][BSMM_SMALL_M_COLUMNS], 16 for each panel. Results are
-     * added to them; with chunks, the sum of each chunk. */
+    int64_t first; /* steps from the start of the chunk in which the span begins to b */
+    bool ends;     /* `ends` is true if the span reaches the end of K. */
+    /* `context` points to the tables that the engine's function make_context has written. */
+    const void *context;
+    /* `acc` holds accumulators in the order [row of A][BSMM_SMALL_M_COLUMNS], 16 for each panel.
+     * Results are added to them. With chunks, the sum of each chunk is added. */
     float *acc;
-    /* Sums of a chunk that is not complete at the end of a span, in the order of acc. The next span
-     * continues them. */
+    /* `part` holds the sums of a chunk that is not complete at the end of a span, in the order of
+     * acc. The next span continues them. */
     float *part;
 } bsmm_small_m_span;
 
-/* Addresses in B that are prefetched during a multiplication, one cache line at a time. `bytes`
+/* These addresses in B are prefetched during a multiplication, one cache line at a time. `bytes`
  * bytes of one row are prefetched before those of the next row. The hardware prefetcher, which can
  * follow only few rows at once, then recognizes the rows and fetches most of the lines itself. */
 typedef struct bsmm_small_m_later {
@@ -95,51 +106,62 @@ static inline void bsmm_small_m_ask(bsmm_small_m_later *x, int lines) {
     }
 }
 
-/* The scales of one panel (16 rows of B), gathered into arrays. */
+/* `bsmm_small_m_scales` holds the scales of one panel (16 rows of B), gathered into arrays. */
 typedef struct bsmm_small_m_scales {
     const bsmm_product *p;
-    int64_t row, rows; /* first row of B and number of rows; lanes past the last row repeat it */
-    /* Number of scale units (ranges of K with one gathered scale), padded to a multiple of 128
-     * elements of K. */
+    /* `row` is the first row of B and `rows` is the number of rows. Lanes past the last row repeat
+     * it. */
+    int64_t row, rows;
+    /* `units` is the number of scale units (ranges of K with one gathered scale), padded to a
+     * multiple of 128 elements of K. */
     int64_t units;
-    int64_t used; /* number of scale units up to the end of K */
-    int64_t
-        chunk; /* number of scale units in a chunk, i.e. in a range of K that is summed by itself */
-    uint8_t *codes; /* scale codes in the order [scale unit][16 rows] */
-    float *scales;  /* fp32 scales in the order [scale unit][16 rows], if B has fp32 scales */
-    /* Factors by which the results of the 16 rows are multiplied. At first each is B's second-level
-     * scale. */
+    int64_t used; /* `used` is the number of scale units up to the end of K. */
+    /* `chunk` is the number of scale units in a chunk, i.e. in a range of K that is summed by
+     * itself. */
+    int64_t chunk;
+    uint8_t *codes; /* `codes` holds the scale codes in the order [scale unit][16 rows]. */
+    /* If B has fp32 scales, `scales` holds them in the order [scale unit][16 rows]. */
+    float *scales;
+    /* `factors` has the factors by which the results of the 16 rows are multiplied. At first each
+     * is B's second-level scale. */
     double *factors;
-    /* The number `wide` of each of the 16 rows, which tells how far its scales are apart; initially
-     * 0. */
+    /* `wide` holds the number `wide` of each of the 16 rows, which tells how far its scales are
+     * apart. The numbers are 0 at first. */
     uint8_t *wide;
-    int a_wide; /* largest `wide` of A's rows, i.e. how far the magnitudes in a row are apart */
+    /* `a_wide` is the largest `wide` of A's rows, i.e. how far the magnitudes in a row are
+     * apart. */
+    int a_wide;
 } bsmm_small_m_scales;
 
 typedef struct bsmm_small_m_engine {
-    int64_t width; /* rows in a tile of A */
-    /* The number of panels of B that are multiplied side by side. The accumulators of several
-     * panels are independent, which hides the latency of additions. */
+    int64_t width; /* `width` is the number of rows in a tile of A. */
+    /* `panels` is the number of panels of B that are multiplied side by side. The accumulators of
+     * several panels are independent, which hides the latency of additions. */
     int64_t panels;
     int64_t group; /* The function `multiply` takes a multiple of this number of steps. */
     /* The function `multiply` may read this number of steps at once even if fewer are left, and
      * then ignores the rest. B is copied where the rest would be past the end of a row. */
     int64_t read_group;
-    int64_t unit; /* elements of K in a packed unit, i.e. in a range with one scale per row */
-    uint64_t a_unit_bytes; /* bytes of a packed unit (a range of K) of `width` rows of A */
-    /* Bytes of a packed unit (a range of K) of 16 rows of B, for panels that must be packed because
-     * their scales are unusual. */
+    /* `unit` is the number of elements of K in a packed unit, i.e. in a range with one scale per
+     * row. */
+    int64_t unit;
+    /* `a_unit_bytes` is the number of bytes of a packed unit (a range of K) of `width` rows of
+     * A. */
+    uint64_t a_unit_bytes;
+    /* `b_unit_bytes` is the number of bytes of a packed unit (a range of K) of 16 rows of B, for
+     * panels that must be packed because their scales are unusual. */
     uint64_t b_unit_bytes;
-    int64_t scale_unit; /* elements of K that share a gathered scale */
-    /* The largest number of elements of K in a chunk, i.e. in a range of K that is summed by itself
-     * (bsmm_gemm_chunk), as in the engine with packed operands. 0: the sum goes on over all of K.
-     */
+    /* `scale_unit` is the number of elements of K that share a gathered scale. */
+    int64_t scale_unit;
+    /* `longest_chunk` is the largest number of elements of K in a chunk, i.e. in a range of K that
+     * is summed by itself (bsmm_gemm_chunk), as in the engine with packed operands. 0 means that
+     * the sum goes on over all of K. */
     int64_t longest_chunk;
     /* Limit for the number `wide` (how far the magnitudes in a row are apart) of a row of A plus
      * that of a row of B. Above it, the result of the two rows is summed in double. */
     int wide_limit;
-    /* True if the function `multiply` reads B in compact order; else the caller copies B to row
-     * order. */
+    /* `reads_compact` is true if the function `multiply` reads B in compact order. Otherwise the
+     * caller copies B to row order. */
     bool reads_compact;
     /* Writes tables that the function `multiply` reads, at most BSMM_SMALL_M_CONTEXT_BYTES bytes.
      * NULL if `multiply` needs no tables. */
@@ -160,10 +182,10 @@ typedef struct bsmm_small_m_engine {
                             float *acc);
 } bsmm_small_m_engine;
 
-/* The largest number of rows of A for which a small-M kernel is faster than packing B in each run.
- * `compact` is for packed weights of the form compact, in which 16 rows of B are stored together.
- * The small-M kernels read such weights faster than row-major ones, and the packed engines pack
- * them more slowly. */
+/* `bsmm_small_m_limit` is the largest number of rows of A for which a small-M kernel is faster than
+ * packing B in each run. `compact` is for packed weights of the form compact, in which 16 rows of B
+ * are stored together. The small-M kernels read such weights faster than row-major ones, and the
+ * packed engines pack them more slowly. */
 typedef struct bsmm_small_m_limit {
     int64_t stored, compact;
 } bsmm_small_m_limit;
@@ -190,21 +212,29 @@ const char *bsmm_small_m_refuse_weights(const bsmm_format *f, bool (*takes)(uint
 int bsmm_small_m_choose_width(const bsmm_product *p, const int64_t *widths, int count,
                               int64_t decoding);
 
-/* The sizes of one GEMM and of its workspace. It is the state of the small-M kernels. */
+/* `bsmm_small_m` holds the sizes of one GEMM and of its workspace. It is the state of the small-M
+ * kernels. */
 typedef struct bsmm_small_m {
-    /* Tables that the engine's function make_context has written. */
+    /* `context` has the tables that the engine's function make_context has written. */
     _Alignas(64) uint8_t context[BSMM_SMALL_M_CONTEXT_BYTES];
     bsmm_small_m_engine d;
-    int64_t tiles; /* number of tiles into which A's rows are divided */
+    int64_t tiles; /* `tiles` is the number of tiles into which A's rows are divided. */
     int64_t steps, units, scale_units;
-    int64_t used_steps;  /* steps that are multiplied: up to the end of K, in whole groups */
-    int64_t chunk_steps; /* steps in a chunk, i.e. in a range of K that is summed by itself */
+    /* `used_steps` is the number of steps that are multiplied: up to the end of K, in whole
+     * groups. */
+    int64_t used_steps;
+    /* `chunk_steps` is the number of steps in a chunk, i.e. in a range of K that is summed by
+     * itself. */
+    int64_t chunk_steps;
     int64_t step_bytes, row_bytes, pitch;
     uint64_t tile_bytes, packed_bytes, thread_bytes, workspace_bytes;
-    /* Columns of A x B^T that the threads divide among them. These are all columns or, if is_split
-     * is true, only the first half, which holds the gates of a gated activation. */
+    /* `cols` is the number of columns of A x B^T that the threads divide among them. These are all
+     * columns or, if is_split is true, only the first half, which holds the gates of a gated
+     * activation. */
     int64_t cols;
-    bool is_split; /* gated activation f(gate) * up whose ups are the second half of the columns */
+    /* `is_split` is true for a gated activation f(gate) * up whose ups are the second half of the
+     * columns. */
+    bool is_split;
     int threads;
 } bsmm_small_m;
 

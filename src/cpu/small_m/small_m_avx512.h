@@ -57,8 +57,8 @@ BSMM_SMALL_M_INLINE void bsmm_transpose_pairs(const __m512i row[4], __m512i word
  * reads whole cache lines. If the stride between rows is a power of two, the rows map to the same
  * sets of a cache, and with smaller reads a line would be evicted before all of it was read. */
 BSMM_SMALL_M_INLINE void bsmm_transpose_lines(const uint8_t *b, int64_t pitch, __m512i word[16]) {
-    __m512i part[4][4]; /* part[i][d]: 32-bit word d of each 128-bit quarter of rows 4 * i to 4 * i
-                           + 3 */
+    /* part[i][d] holds 32-bit word d of each 128-bit quarter of rows 4 * i to 4 * i + 3. */
+    __m512i part[4][4];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
         __m512i row[4];

@@ -12,9 +12,9 @@
 
 #include "cpu/small_m/small_m.h"
 
-/* The kinds of weights: the number of bits of an element, and how its scale is applied. PRODUCTS
- * means that e4m3 scales are multiplied with the elements. SHIFTED means that scales, if any, are
- * powers of two or multiply whole sums. */
+/* `bsmm_weights` lists the kinds of weights: the number of bits of an element, and how its scale is
+ * applied. PRODUCTS means that e4m3 scales are multiplied with the elements. SHIFTED means that
+ * scales, if any, are powers of two or multiply whole sums. */
 typedef enum bsmm_weights {
     BSMM_SHIFTED4,
     BSMM_PRODUCTS4,
@@ -25,17 +25,17 @@ typedef enum bsmm_weights {
 
 bsmm_weights bsmm_weights_of(const bsmm_format *format);
 
-/* The number of scale codes in a step of 32 elements of K: one for each of the 16 rows, or two for
- * e4m3 scales, whose blocks may have 16 elements. */
+/* BSMM_STEP_CODES is the number of scale codes in a step of 32 elements of K: one for each of the
+ * 16 rows, or two for e4m3 scales, whose blocks may have 16 elements. */
 #define BSMM_STEP_CODES(kind)                                                                      \
     ((kind) == BSMM_PRODUCTS4 ? 2 * BSMM_SMALL_M_LANES : BSMM_SMALL_M_LANES)
 
-/* Tables that decode weights; they are made once per plan. Their contents depend on the kind of
+/* These tables decode weights. They are made once per plan. Their contents depend on the kind of
  * weights and on whether the loops use dot products or FMAs. */
 typedef struct bsmm_decode_tables {
     _Alignas(64) uint8_t bytes[4][64];
-    /* Smallest 8-bit code without sign that is Inf or NaN. Panels with such codes must be
-     * packed. */
+    /* `special` is the smallest 8-bit code without sign that is Inf or NaN. Panels with such codes
+     * must be packed. */
     uint8_t special;
 } bsmm_decode_tables;
 
@@ -55,13 +55,13 @@ enum { BSMM_BF16_TILES = 7 };
 /* A set of multiply loops: either the loops with dot products or the loops with FMAs. In the array
  * `multiply`, the index of size 2 is 1 if sums are scaled after each 128 elements of K. */
 typedef struct bsmm_small_m_bf16_form {
-    /* Number of panels of B that are multiplied side by side. */
+    /* `panels` is the number of panels of B that are multiplied side by side. */
     int64_t panels[BSMM_WEIGHTS][BSMM_BF16_TILES];
     uint32_t (*multiply[BSMM_WEIGHTS][2][BSMM_BF16_TILES])(const bsmm_small_m_span *span);
 } bsmm_small_m_bf16_form;
 
-/* The multiply loops for weights in bf16 without scales. The array `multiply` is indexed by [FMAs
- * instead of dot products][rows in a tile]. */
+/* `bsmm_small_m_bf16_plain_form` holds the multiply loops for weights in bf16 without scales. The
+ * array `multiply` is indexed by [FMAs instead of dot products][rows in a tile]. */
 typedef struct bsmm_small_m_bf16_plain_form {
     int64_t panels[BSMM_BF16_TILES];
     uint32_t (*multiply[2][BSMM_BF16_TILES])(const bsmm_small_m_span *span);

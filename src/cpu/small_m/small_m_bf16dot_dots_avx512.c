@@ -30,19 +30,21 @@ enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS };
 #    define WORDS(kind) ((kind) <= BSMM_PRODUCTS4 ? 16 : 32)
 #    define PAIRS(kind) ((kind) <= BSMM_PRODUCTS4 ? 4 : 2)
 
-/* The number of panels of B that are multiplied side by side. Eight sums hide the latency of dot
- * products. With e4m3 scales four are faster. */
+/* PANELS_OF is the number of panels of B that are multiplied side by side. Eight sums hide the
+ * latency of dot products. With e4m3 scales four are faster. */
 #    define PANELS_OF(kind, width)                                                                 \
         ((width) == 1 ? 4 : (width) > 4 ? 1 : ((kind) == BSMM_PRODUCTS4 ? 4 : 8) / (width))
 
-/* True if e8m0 scales multiply the sums instead of the elements. */
+/* SCALES_SUMS is true if e8m0 scales multiply the sums instead of the elements. */
 #    define SCALES_SUMS(kind, width)                                                               \
         ((kind) != BSMM_PRODUCTS4 && ((kind) != BSMM_SHIFTED6 || (width) < 16))
 
 typedef struct decoder {
     __m512i table[4];
-    __m512i select[4]; /* bit positions of the codes of each pair in a 32-bit word */
-    /* For SHIFTED4: the bits by which each 16-bit half of a word is shifted for pairs 0 and 1 */
+    /* `select` holds the bit positions of the codes of each pair in a 32-bit word. */
+    __m512i select[4];
+    /* For SHIFTED4, `halves` is the number of bits by which each 16-bit half of a word is shifted
+     * for pairs 0 and 1. */
     __m512i halves[2];
     __m512i largest; /* largest magnitude of the 8-bit codes decoded so far, to find Inf and NaN */
 } decoder;
@@ -71,8 +73,8 @@ INLINE void set_up(const bsmm_decode_tables *from, bsmm_weights kind, decoder *d
     d->largest = _mm512_setzero_si512();
 }
 
-/* The scales of 16 rows of B for a step (32 elements of K) or, with e4m3 scales, for half a step.
- * Each vector lane is one row. */
+/* `scaling` holds the scales of 16 rows of B for a step (32 elements of K) or, with e4m3 scales,
+ * for half a step. Each vector lane is one row. */
 typedef struct scaling {
     /* If scales are powers of two: the number that is subtracted from both 16-bit elements of a
      * pair. */
@@ -184,14 +186,14 @@ INLINE __m512 add_pair(__m512 acc, int32_t a, __m512i b) {
     return _mm512_dpbf16_ps(acc, (__m512bh)_mm512_set1_epi32(a), (__m512bh)b);
 }
 
-/* A group of 4 steps (or fewer at the end of K) of each panel of B. Row-major weights are
- * transposed to `word` first. In compact weights, 16 rows are stored together in words of 4 bytes,
- * or 3 bytes for 6-bit codes, so they are read where they are, and each word of a later group is
- * prefetched when a word of this group is read. */
+/* This struct holds a group of 4 steps (or fewer at the end of K) of each panel of B. Row-major
+ * weights are transposed to `word` first. In compact weights, 16 rows are stored together in words
+ * of 4 bytes, or 3 bytes for 6-bit codes, so they are read where they are, and each word of a later
+ * group is prefetched when a word of this group is read. */
 typedef struct group {
-    int64_t step, steps;  /* first step of K, and number of steps */
-    const uint8_t *b;     /* first word of the first panel */
-    const uint8_t *ahead; /* the same word of a later group */
+    int64_t step, steps;  /* `step` is the first step of K, and `steps` is the number of steps. */
+    const uint8_t *b;     /* `b` points to the first word of the first panel. */
+    const uint8_t *ahead; /* `ahead` points to the same word of a later group. */
     __m512i word[PANELS][32];
 } group;
 
@@ -216,12 +218,13 @@ INLINE void transpose_group(const bsmm_small_m_span *s, int panels, bsmm_weights
     }
 }
 
-/* The sums of all panels of B and rows of A. If e8m0 scales multiply the sums, those of a panel are
- * divided by the scale of the current block, so elements are added without their scale. */
+/* `sums` holds the sums of all panels of B and rows of A. If e8m0 scales multiply the sums, those
+ * of a panel are divided by the scale of the current block, so elements are added without their
+ * scale. */
 typedef struct sums {
     __m512 acc[BSMM_SMALL_M_WIDTH];
-    /* the scale by which the sums of each row of B are divided, as its distance from the row's
-     * largest scale in exponents */
+    /* `unit` holds the scale by which the sums of each row of B are divided, as its distance from
+     * the row's largest scale in exponents. */
     __m512i unit[PANELS];
 } sums;
 
@@ -259,10 +262,11 @@ INLINE scaling take_scales(const bsmm_small_m_span *s, const uint8_t *codes, int
 INLINE void add_group(const bsmm_small_m_span *s, const group *g, const int32_t *a, int width,
                       int panels, bsmm_weights kind, decoder *d, sums *to) {
     const int words = WORDS(kind) / BSMM_SMALL_M_GROUP, pairs = PAIRS(kind);
-    /* Number of 32-bit words of a row of B that share a scale. */
+    /* `scaled` is the number of 32-bit words of a row of B that share a scale. */
     const int scaled = kind == BSMM_PRODUCTS4 ? words / 2 : words;
     const uint8_t *codes = s->codes + g->step * BSMM_STEP_CODES(kind);
-    const int64_t count = g->steps * words / scaled; /* number of scales of a row of B */
+    /* `count` is the number of scales of a row of B. */
+    const int64_t count = g->steps * words / scaled;
     for (int64_t i = 0; i < count; i++, codes += LANES) {
         scaling scale[PANELS];
         for (int p = 0; p < panels; p++)
@@ -340,8 +344,9 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bsmm_weights kin
     for (int p = 0; p < PANELS; p++)
         to.unit[p] = _mm512_setzero_si512();
     load_part(s, width, panels, to.acc);
-    int64_t left = s->chunk_steps - s->first; /* steps to the end of the chunk */
-    /* Distance in bytes from one step to the next. */
+    /* `left` is the number of steps to the end of the chunk. */
+    int64_t left = s->chunk_steps - s->first;
+    /* `stride` is the distance in bytes from one step to the next. */
     const int64_t stride = s->compact ? LANES * row_bytes : row_bytes;
     for (int64_t i = 0; i < s->steps; i += BSMM_SMALL_M_GROUP) {
         group g;

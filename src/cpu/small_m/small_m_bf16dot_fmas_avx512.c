@@ -27,15 +27,17 @@ enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS, WORDS = 16 };
 
 /* A batch is 16 words of 32 bits of each row of B: 128 elements of K for 4-bit codes, else 64. */
 #    define IS_NARROW(kind) ((kind) <= BSMM_PRODUCTS4)
-#    define CODES(kind)     (IS_NARROW(kind) ? 8 : 4) /* codes in a 32-bit word */
+/* CODES is the number of codes in a 32-bit word. */
+#    define CODES(kind)     (IS_NARROW(kind) ? 8 : 4)
 #    define BATCH(kind)     (WORDS * CODES(kind))
 #    define ROW_BYTES(kind) ((kind) == BSMM_SHIFTED6 ? 48 : 64)
-/* Number of elements of K that share a scale. */
+/* SCALED is the number of elements of K that share a scale. */
 #    define SCALED(kind) ((kind) == BSMM_PRODUCTS4 ? 16 : 32)
 
 typedef struct decoder {
-    __m512 table;            /* values of the 4-bit codes */
-    __m512i low[2], high[2]; /* low and high bytes of bf16 for 6-bit and 8-bit codes */
+    __m512 table; /* `table` holds the values of the 4-bit codes. */
+    /* `low` and `high` are the low and high bytes of bf16 for 6-bit and 8-bit codes. */
+    __m512i low[2], high[2];
 } decoder;
 
 INLINE void set_up(const bsmm_decode_tables *from, decoder *d) {
@@ -48,8 +50,8 @@ INLINE void set_up(const bsmm_decode_tables *from, decoder *d) {
 
 enum { QUARTERS = 4, QUARTER_WORDS = WORDS / QUARTERS, QUARTER_BYTES = 16 * LANES };
 
-/* A batch (16 words) of each of the 16 rows of a panel, divided into four quarters. A quarter is
- * four vectors; the 128-bit parts of vector i hold rows i, i + 4, i + 8 and i + 12. */
+/* This type holds a batch (16 words) of each of the 16 rows of a panel, divided into four quarters.
+ * A quarter is four vectors; the 128-bit parts of vector i hold rows i, i + 4, i + 8 and i + 12. */
 typedef uint8_t panel_rows[QUARTERS][QUARTER_BYTES];
 
 /* Copies a batch (64 bytes, or 48 bytes of 6-bit codes) of one row of B. A quarter of 6-bit codes
@@ -105,15 +107,15 @@ INLINE void make_pairs(const decoder *d, bsmm_weights kind, __m512i word, __m512
     pair[1] = _mm512_unpackhi_epi8(low, high);
 }
 
-/* The accumulators of all panels of B and rows of A. With e8m0 scales, the accumulators are divided
- * by the scale of the current block, which is called their unit. Elements can then be added without
- * multiplying them by the scale. */
+/* `sums` holds the accumulators of all panels of B and rows of A. With e8m0 scales, the
+ * accumulators are divided by the scale of the current block, which is called their unit. Elements
+ * can then be added without multiplying them by the scale. */
 typedef struct sums {
     __m512 acc[BSMM_SMALL_M_WIDTH];
-    /* The scale by which each row's accumulators are divided (their unit), as fp32 exponent bits
-     * relative to the row's largest scale. */
+    /* `unit` holds the scale by which each row's accumulators are divided (their unit), as fp32
+     * exponent bits relative to the row's largest scale. */
     __m512i unit[PANELS];
-    __m512 scale[PANELS]; /* the current block's scales, if they are e4m3 */
+    __m512 scale[PANELS]; /* `scale` holds the current block's scales, if they are e4m3. */
 } sums;
 
 INLINE __m512 power_of_two(__m512i exponent) {
@@ -209,14 +211,16 @@ INLINE void take_scale(const bsmm_small_m_span *s, const uint8_t *codes, int pan
         change_unit(to, panel, width, unit_of_codes(codes));
 }
 
-/* A batch of B (16 words of each row) that is multiplied, and the addresses of later batches. */
+/* This struct holds a batch of B (16 words of each row) that is multiplied, and the addresses of
+ * later batches. */
 typedef struct batch {
-    const uint8_t *b; /* the next batch of B, which is copied while the current one is multiplied */
-    const uint8_t *ahead; /* a later batch of B, which is prefetched */
+    /* `b` points to the next batch of B, which is copied while the current one is multiplied. */
+    const uint8_t *b;
+    const uint8_t *ahead; /* `ahead` points to a later batch of B, which is prefetched. */
     const float *a;
     const uint8_t *codes;
-    /* The copied rows of this batch, and the buffer for the copy of the next batch. Each has an
-     * entry for each panel. */
+    /* `rows` is the copied rows of this batch, and `next` is the buffer for the copy of the next
+     * batch. Each has an entry for each panel. */
     panel_rows *rows, *next;
 } batch;
 
@@ -328,9 +332,10 @@ TARGET static uint32_t find_special(const bsmm_small_m_span *s, int width, int p
     return found;
 }
 
-/* The number of panels (16 rows of B each) that are multiplied side by side. An FMA waits four
- * cycles for the previous FMA on the same accumulator, and several panels hide this latency. But
- * reading more rows side by side makes memory slower, so only the fastest loop uses four panels. */
+/* PANELS_OF is the number of panels (16 rows of B each) that are multiplied side by side. An FMA
+ * waits four cycles for the previous FMA on the same accumulator, and several panels hide this
+ * latency. But reading more rows side by side makes memory slower, so only the fastest loop uses
+ * four panels. */
 #    define PANELS_OF(kind, width)                                                                 \
         ((kind) == BSMM_SHIFTED4 && (width) == 1 ? 4 : (width) <= 4 ? 2 : 1)
 
@@ -343,7 +348,8 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bsmm_weights kin
     const int64_t row_bytes = k_end / BATCH(kind) * ROW_BYTES(kind);
     const int64_t ahead_bytes = s->row_steps * BSMM_SMALL_M_STEP / BATCH(kind) * ROW_BYTES(kind);
     const int64_t chunk = s->chunk_steps * BSMM_SMALL_M_STEP;
-    int64_t left = chunk - s->first * BSMM_SMALL_M_STEP; /* elements of K to the end of the chunk */
+    /* `left` is the number of elements of K to the end of the chunk. */
+    int64_t left = chunk - s->first * BSMM_SMALL_M_STEP;
     decoder d;
     sums t;
     set_up(s->context, &d);

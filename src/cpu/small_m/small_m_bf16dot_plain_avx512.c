@@ -32,9 +32,9 @@ enum { WORDS = 16, STEP_BYTES = 4 * WORDS };
 enum { SMALLEST = -43, LARGEST = 10 };
 #    define CODE_OF_POWER(exponent) (((exponent) + 127) << 7)
 
-/* The largest and the smallest magnitude of the elements of one panel, as bf16 codes without the
- * sign. Zeros must not count as the smallest magnitude. `smallest` is therefore the minimum of the
- * unsigned numbers code - 1, where the code 0 becomes 65535. */
+/* This struct holds the largest and the smallest magnitude of the elements of one panel, as bf16
+ * codes without the sign. Zeros must not count as the smallest magnitude. `smallest` is therefore
+ * the minimum of the unsigned numbers code - 1, where the code 0 becomes 65535. */
 typedef struct extent {
     __m512i largest, smallest;
 } extent;
@@ -114,7 +114,8 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bool by_fma) {
         by_fma ? BSMM_BF16_WIDE_UNIT_BYTES(width, unit) : BSMM_BF16_UNIT_BYTES(width, unit);
     const extent none = {_mm512_setzero_si512(), _mm512_set1_epi16(-1)};
     extent extents[PANELS] = {none, none, none, none};
-    int64_t left = s->chunk_steps - s->first; /* steps to the end of the chunk */
+    /* `left` is the number of steps to the end of the chunk. */
+    int64_t left = s->chunk_steps - s->first;
     __m512 acc[BSMM_SMALL_M_WIDTH];
     for (int i = 0; i < panels * width; i++)
         acc[i] = s->first ? _mm512_loadu_ps(part_at(s, i, width)) : _mm512_setzero_ps();

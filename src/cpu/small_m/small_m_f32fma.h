@@ -13,13 +13,14 @@
 /* Tells how an element format is decoded to halves, i.e. to f16 values that are the element times a
  * power of two. */
 typedef struct bsmm_small_m_f32_halves {
-    int raw;    /* a half is its element times 2^-raw */
-    int top;    /* exponent of the largest decoded element (half) */
-    int extent; /* number of exponents between the smallest and the largest element */
-    /* For formats of 6 and 8 bits: number of bits by which a code is shifted right, from the top of
-     * a 16-bit lane to its place in f16. */
+    int raw; /* a half is its element times 2^-raw */
+    int top; /* `top` is the exponent of the largest decoded element (half). */
+    /* `extent` is the number of exponents between the smallest and the largest element. */
+    int extent;
+    /* For formats of 6 and 8 bits, `shift` is the number of bits by which a code is shifted right,
+     * from the top of a 16-bit lane to its place in f16. */
     int shift;
-    int mask; /* for formats of 6 and 8 bits: the bits that are kept after the shift */
+    int mask; /* For formats of 6 and 8 bits, `mask` has the bits that are kept after the shift. */
 } bsmm_small_m_f32_halves;
 
 /* Returns how elements of a format are decoded, or NULL if the kernel does not support the
@@ -31,7 +32,7 @@ typedef enum bsmm_small_m_f32_scaling {
     /* B has e8m0 scales: the accumulators are multiplied by a power of two where the scale changes
      * along K. */
     BSMM_SMALL_M_F32_SUMS,
-    BSMM_SMALL_M_F32_ELEMENTS, /* scales of B multiply the elements of B */
+    BSMM_SMALL_M_F32_ELEMENTS, /* Scales of B multiply the elements of B. */
     BSMM_SMALL_M_F32_NONE, /* B has no scales, or fp32 scales that multiply the sums of 128 elements
                               of K */
     BSMM_SMALL_M_F32_SCALINGS
@@ -45,7 +46,8 @@ bool bsmm_small_m_f32_prepare(const bsmm_small_m_scales *s);
 
 #if defined(__x86_64__)
 
-enum { BSMM_SMALL_M_F32_GROUP = 8 }; /* rows of B in a vector */
+/* BSMM_SMALL_M_F32_GROUP is the number of rows of B in a vector. */
+enum { BSMM_SMALL_M_F32_GROUP = 8 };
 
 /* A batch is four runs of `run` consecutive elements of K. BATCH is its number of elements of K.
  * GROUP_BYTES is the size in bytes of a batch of 8 rows that is decoded to halves (f16 values). */
@@ -53,8 +55,8 @@ enum { BSMM_SMALL_M_F32_GROUP = 8 }; /* rows of B in a vector */
 #    define BSMM_SMALL_M_F32_GROUP_BYTES(run)                                                      \
         (BSMM_SMALL_M_F32_BATCH(run) * BSMM_SMALL_M_F32_GROUP * 2)
 
-/* The largest 8-bit codes that were decoded at each byte position, compared as unsigned and as
- * signed bytes. */
+/* `bsmm_small_m_f32_seen` holds the largest 8-bit codes that were decoded at each byte position,
+ * compared as unsigned and as signed bytes. */
 typedef struct bsmm_small_m_f32_seen {
     _Alignas(32) uint8_t most[32];
     uint8_t most_signed[32];

@@ -21,11 +21,13 @@
 enum {
     LANES = BSMM_SMALL_M_LANES,
     GROUP = BSMM_SMALL_M_F32_GROUP,
-    PART = 16,      /* elements of K that are multiplied with one scale per row */
-    MOST_PARTS = 8, /* largest number of parts (PART elements of K) in a batch */
+    /* PART is the number of elements of K that are multiplied with one scale per row. */
+    PART = 16,
+    MOST_PARTS = 8, /* MOST_PARTS is the largest number of parts (PART elements of K) in a batch. */
     CHUNK = 8, /* number of batches (64 or 128 elements) along a row of B to prefetch at once */
     MOST_GROUPS = BSMM_SMALL_M_PANELS * LANES / GROUP,
-    /* Number of vectors of 8 columns that are loaded at once. The number of registers limits it. */
+    /* AT_ONCE is the number of vectors of 8 columns that are loaded at once. The number of
+     * registers limits it. */
     AT_ONCE = 4,
     TILES = 3,
 };
@@ -35,29 +37,29 @@ _Static_assert(MOST_GROUPS % AT_ONCE == 0, "add_columns would add columns past t
 /* A batch of decoded elements, called halves because they are f16 values, and the tile of A that
  * multiplies the batch. */
 typedef struct batch {
-    /* Decoded elements in the order [group of 8 rows of B][K of the batch][row of the group].
-     * bsmm_small_m_f32_spread describes the order along K. */
+    /* `halves` holds decoded elements in the order [group of 8 rows of B][K of the batch][row of
+     * the group]. bsmm_small_m_f32_spread describes the order along K. */
     const uint8_t *halves;
-    const float *a; /* elements of A in the order [K of the batch][row of A] */
-    /* If e8m0 scales multiply the accumulators (scaling SUMS): codes of the powers of two by which
-     * the accumulators are multiplied. */
+    const float *a; /* `a` holds elements of A in the order [K of the batch][row of A]. */
+    /* If e8m0 scales multiply the accumulators (scaling SUMS), `codes` has the codes of the powers
+     * of two by which the accumulators are multiplied. */
     const uint8_t *codes;
     int64_t scale_pitch;
-    /* If scales multiply the elements (scaling ELEMENTS): scales in the order [part of 16 elements
-     * of K][group of 8 rows of B][row of the group]. */
+    /* If scales multiply the elements (scaling ELEMENTS), `scales` holds them in the order [part of
+     * 16 elements of K][group of 8 rows of B][row of the group]. */
     const float *scales;
     int64_t width;
-    float *sums; /* accumulators in the order [row of A][pitch] */
+    float *sums; /* `sums` holds accumulators in the order [row of A][pitch]. */
     int64_t pitch;
-    /* True if the batch begins a chunk (a range of K that is summed by itself), so the sums begin
-     * with 0. */
+    /* `begins` is true if the batch begins a chunk (a range of K that is summed by itself), so the
+     * sums begin with 0. */
     bool begins;
     /* If the batch ends a chunk, its sums are added to D's accumulators at `totals`, which have the
      * order [row of A][BSMM_SMALL_M_COLUMNS]. NULL: the sums are stored to `sums`. */
     float *totals;
-    /* If e8m0 scales multiply the accumulators (scaling SUMS): codes of the factors by which D's
-     * accumulators are multiplied before the sums of a chunk are added (leave_steps in
-     * small_m_f32fma_scales_avx2.c). */
+    /* If e8m0 scales multiply the accumulators (scaling SUMS), `total_codes` has the codes of the
+     * factors by which D's accumulators are multiplied before the sums of a chunk are added
+     * (leave_steps in small_m_f32fma_scales_avx2.c). */
     const uint8_t *total_codes;
 } batch;
 
@@ -202,15 +204,17 @@ VARIANTS(32, NONE)
 static void (*const adds[2][BSMM_SMALL_M_F32_SCALINGS][TILES])(const batch *) = {SCALINGS(16),
                                                                                  SCALINGS(32)};
 
-/* The functions and sizes that were chosen for a product. The plan stores this struct, and the
- * multiply function reads it. */
+/* `loops` holds the functions and sizes that were chosen for a product. The plan stores this
+ * struct, and the multiply function reads it. */
 typedef struct loops {
     bsmm_small_m_f32_halves halves;
     bsmm_small_m_f32_spread *spread;
     void (*add)(const batch *x);
     int64_t width, groups;
-    int64_t batch, row_bytes; /* elements of K in a batch, and bytes of a row in a batch */
-    uint32_t scale;           /* scale format of B */
+    /* `batch` is the number of elements of K in a batch, and `row_bytes` is the number of bytes of
+     * a row in a batch. */
+    int64_t batch, row_bytes;
+    uint32_t scale; /* scale format of B */
     bool by_segment, by_elements;
 } loops;
 
@@ -279,13 +283,13 @@ INLINE void add_segment(const bsmm_small_m_span *s, const loops *l, int64_t segm
         }
 }
 
-/* Buffers for the multiplication of one span, i.e. of one or a few panels of B over a range of K.
- */
+/* These are buffers for the multiplication of one span, i.e. of one or a few panels of B over a
+ * range of K. */
 typedef struct space {
     _Alignas(64) uint8_t halves[MOST_GROUPS * BSMM_SMALL_M_F32_GROUP_BYTES(32)];
     _Alignas(32) float scales[MOST_PARTS * MOST_GROUPS * GROUP];
-    /* Accumulators of a segment (128 elements of K). The size suffices for every tile of A, because
-     * a tile with more rows is multiplied by fewer panels at a time. */
+    /* `sums` holds the accumulators of a segment (128 elements of K). The size suffices for every
+     * tile of A, because a tile with more rows is multiplied by fewer panels at a time. */
     float sums[BSMM_SMALL_M_WIDTH * 2 * GROUP];
     bsmm_small_m_f32_seen codes[BSMM_SMALL_M_PANELS];
     bsmm_small_m_later next;

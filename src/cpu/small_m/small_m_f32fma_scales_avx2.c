@@ -26,12 +26,14 @@
 #endif
 
 enum {
-    /* Largest sum of the exponents that a row of A and a row of B cover, minus `top`. */
+    /* SPAN_LIMIT is the largest sum of the exponents that a row of A and a row of B cover, minus
+     * `top`. */
     SPAN_LIMIT = 125,
-    /* log2 of the largest allowed ratio between two scales of a row, plus `top`, which is the
-     * exponent of the largest decoded element. */
+    /* DEEPEST is the log2 of the largest allowed ratio between two scales of a row, plus `top`,
+     * which is the exponent of the largest decoded element. */
     DEEPEST = 53,
-    E4M3_SPREAD = 17, /* number of exponents from the smallest to the largest e4m3 scale */
+    /* E4M3_SPREAD is the number of exponents from the smallest to the largest e4m3 scale. */
+    E4M3_SPREAD = 17,
     E8M0_NAN = 0xff,
 };
 

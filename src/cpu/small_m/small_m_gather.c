@@ -43,7 +43,8 @@ static int64_t lane_row(const bsmm_small_m_scales *s, int64_t lane) {
 static void gather_floats(const bsmm_small_m_scales *s, const uint64_t *columns,
                           const uint64_t *rows) {
     const float *scales = (const float *)s->p->b.m.scales;
-    /* True if all 16 rows of the panel belong to the same block and therefore share each scale. */
+    /* `same` is true if all 16 rows of the panel belong to the same block and therefore share each
+     * scale. */
     bool same = true;
     for (int64_t lane = 1; lane < LANES; lane++)
         same = same && rows[lane] == rows[0];
@@ -69,8 +70,9 @@ static void gather_codes(const bsmm_small_m_scales *s, const uint64_t *columns, 
     const uint8_t *row[LANES];
     if (are_adjacent(rows)) {
         const uint8_t *first = (const uint8_t *)s->p->b.m.scales + rows[0];
-        uint64_t next = s->p->b.map.tile_row_step; /* distance to the scales of the panel that this
-                                                      thread probably reads next */
+        /* `next` is the distance to the scales of the panel that this thread probably reads
+         * next. */
+        uint64_t next = s->p->b.map.tile_row_step;
         for (int64_t i = 0; i < s->units; i++) {
             const uint8_t *at = first + columns[i];
             memcpy(s->codes + i * LANES, at, LANES);

@@ -19,16 +19,17 @@ enum { BSMM_INT8_PART = 64, BSMM_INT8_PART_STEPS = BSMM_INT8_PART / BSMM_SMALL_M
 #define BSMM_INT8_PART_BYTES(width, unit)                                                          \
     (BSMM_INT8_PART_UNITS(unit) * BSMM_INT8_UNIT_BYTES(width, unit, BSMM_INT8_A))
 
-/* Data that the multiply loops read; it is stored in the plan. */
+/* The multiply loops read this data. It is stored in the plan. */
 typedef struct bsmm_int8_tables {
-    const int8_t *integers; /* the integer for each code of B */
-    int64_t width;          /* number of rows in a tile of A */
+    const int8_t *integers; /* `integers` points to the integer for each code of B. */
+    int64_t width;          /* `width` is the number of rows in a tile of A. */
 } bsmm_int8_tables;
 
 _Static_assert(sizeof(bsmm_int8_tables) <= BSMM_SMALL_M_CONTEXT_BYTES,
                "the tables are an engine's context");
 
-enum { BSMM_INT8_SINGLE = 4 }; /* largest number of rows of A for which there are row loops */
+/* BSMM_INT8_SINGLE is the largest number of rows of A for which there are row loops. */
+enum { BSMM_INT8_SINGLE = 4 };
 
 /* These functions return implementations of the member `multiply` of bsmm_small_m_engine. In a row
  * loop, the vector lanes are elements of K of one row of B; it is for up to SINGLE rows of A and
@@ -38,7 +39,7 @@ typedef uint32_t bsmm_int8_loop(const bsmm_small_m_span *s);
 bsmm_int8_loop *bsmm_int8_row_loop(int64_t rows, bsmm_int8_scaling scaling);
 bsmm_int8_loop *bsmm_int8_column_loop(const bsmm_product *p, bsmm_int8_scaling scaling);
 
-/* The type of functions that implement the member `multiply_packed` of bsmm_small_m_engine, which
+/* Functions of this type implement the member `multiply_packed` of bsmm_small_m_engine, which
  * multiplies packed panels of B. */
 typedef void bsmm_int8_packed_loop(const uint8_t *a, const uint8_t *b, int64_t width, int64_t units,
                                    float *acc);

@@ -12,9 +12,10 @@
 #define INLINE static inline __attribute__((always_inline)) TARGET
 
 enum {
-    COLUMNS = BSMM_SMALL_M_LANES, /* columns of D in a panel, twice as many as lanes of a vector */
+    /* COLUMNS is the number of columns of D in a panel, twice as many as lanes of a vector. */
+    COLUMNS = BSMM_SMALL_M_LANES,
     PARTS = BSMM_SMALL_M_GROUP / BSMM_INT8_PART_STEPS,
-    CHUNK = 8192, /* bytes of a row that are prefetched at once */
+    CHUNK = 8192, /* CHUNK is the number of bytes of a row that are prefetched at once. */
 };
 
 INLINE __m256i load_32(const uint8_t *from) {

@@ -17,8 +17,8 @@ INLINE __m256i add_neighbours(__m256i x, __m256i y) {
                             _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xdd)));
 }
 
-/* 64 consecutive weights (elements of K) of a row of B as integers: the even ones and the odd
- * ones. */
+/* This struct holds 64 consecutive weights (elements of K) of a row of B as integers: the even ones
+ * and the odd ones. */
 typedef struct weights {
     __m256i even, odd;
 } weights;

@@ -1,4 +1,4 @@
-/* The functions of the kernel table entry (bsmm_kernel) that all small-M kernels share. A kernel's
+/* All small-M kernels share these functions of the kernel table entry (bsmm_kernel). A kernel's
  * file includes this header. On x86-64 the file defines engine_of, which returns the engine for a
  * product. It also defines the kernel's function `refuse`. */
 #ifndef BSMM_CPU_SMALL_M_KERNEL_H

@@ -13,8 +13,8 @@
 
 enum { LANES = BSMM_SMALL_M_LANES };
 
-/* The scale codes of 16 rows of B for one scale unit, i.e. a range of K with one scale per row.
- * Compilers treat a struct of this type as a vector. */
+/* `codes16` holds the scale codes of 16 rows of B for one scale unit, i.e. a range of K with one
+ * scale per row. Compilers treat a struct of this type as a vector. */
 typedef struct codes16 {
     uint8_t lane[LANES];
 } codes16;
@@ -23,7 +23,8 @@ typedef struct floats16 {
     float lane[LANES];
 } floats16;
 
-/* The bits of 16 floats. Magnitudes can be compared as integers; NaN is larger than all numbers. */
+/* `bits16` holds the bits of 16 floats. Magnitudes can be compared as integers. NaN is larger than
+ * all numbers. */
 typedef struct bits16 {
     uint32_t lane[LANES];
 } bits16;
@@ -97,7 +98,7 @@ INLINE bool divide_floats(const bsmm_small_m_scales *s, const bits16 *most, cons
     bits16 inverse_bits;
     uint32_t unusual = 0;
     for (int lane = 0; lane < LANES; lane++) {
-        /* Exponent of the row's largest scale, plus 127. */
+        /* `top` is the exponent of the row's largest scale, plus 127. */
         uint32_t top = most->lane[lane] >> 23;
         unusual |= (uint32_t)(top < 37) | (uint32_t)(top > 226);
         unusual |= (uint32_t)(0 - least->lane[lane] - 1 < ((top - 30) << 23) - 1);
