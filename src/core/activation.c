@@ -1,6 +1,6 @@
-/* The table of activation functions. Their formulas avoid sums in which nearly equal numbers
- * cancel, so that rounding in double causes an error of only a few units in the last place. For
- * example, 1 + erf(x) is computed as erfc(-x), and 1 + tanh(u) as 2 / (1 + exp(-2u)). */
+/* This file has the table of activation functions. Their formulas avoid sums in which nearly equal
+ * numbers cancel, so that rounding in double causes an error of only a few units in the last place.
+ * For example, 1 + erf(x) is computed as erfc(-x), and 1 + tanh(u) as 2 / (1 + exp(-2u)). */
 #include "core/epilogue.h"
 
 #include <math.h>

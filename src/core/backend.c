@@ -1,5 +1,5 @@
-/* The table of backends, and the functions that find a backend and a device by a name such as
- * "cuda:0". */
+/* This file has the table of backends, and the functions that find a backend and a device by a name
+ * such as "cuda:0". */
 #include "base/threads.h"
 #include "core/describe.h"
 

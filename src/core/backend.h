@@ -3,44 +3,19 @@
 #ifndef BSMM_CORE_BACKEND_H
 #define BSMM_CORE_BACKEND_H
 
-#include "format/format.h"
+#include "core/recode.h"
 
-/* A validated conversion between operands in device memory: quantize, dequantize, relayout, amax or
- * move_codes. Second-level scales (one scale for a whole matrix) and the result of amax are in
- * device memory too. A comment that begins with the name of a conversion describes a field that
- * only this conversion uses. */
-typedef struct bsmm_recode {
-    const void *device;
-    void *stream;
-    bsmm_operand src, dst;                 /* source and destination; amax has no destination */
-    const char *recipe;                    /* quantize: name of the recipe ("ocp"), never NULL */
-    const struct bsmm_recipe_steps *steps; /* quantize: the recipe's steps (recipe/step.h) */
-    uint32_t flags;                        /* quantize: the caller's bsmm_quantize_flags */
-    /* quantize: true if the conversion must compute the second-level scale and store it in
-     * *dst.m.global_scale */
-    bool two_level;
-    /* quantize: true if *dst.m.global_scale is an input, the second-level scale that the caller
-     * chose */
-    bool given_level;
-    /* quantize: true if the conversion must not write the padding of dst's scales, because dst is a
-     * part of a matrix */
-    bool keeps_padding;
-    /* quantize: true if the conversion must only load what it would launch and queue nothing; the
-     * pointers are then NULL */
-    bool only_load;
-    const float *amax; /* quantize: largest magnitude of src, from the caller; NULL: compute it */
-    float *result;     /* for the conversion amax: address of the result */
-} bsmm_recode;
-
-/* The functions that one kind of device offers to the core. backends.def lists the backends. In
- * every function, the argument `device` is the record of the device that `open` returned. */
+/* `bsmm_backend` holds the functions that one kind of device offers to the core. backends.def lists
+ * the backends. In every function, the argument `device` is the record of the device that `open`
+ * returned. */
 typedef struct bsmm_backend {
-    /* "cuda": the part of a device's name before ':'. Only simulators of different kinds of GPUs
-     * share a name, "sim"; their models tell them apart. */
+    /* `name` is the part of a device's name before ':', such as "cuda". Only simulators of
+     * different kinds of GPUs share a name, "sim". Their models tell them apart. */
     const char *name;
-    bool host_memory;    /* true if the calling CPU may read and write buffers */
-    const char *kernels; /* name of the backend whose kernels run on these devices (kernels.def);
-                            NULL: this backend itself */
+    bool host_memory; /* `host_memory` is true if the calling CPU may read and write buffers. */
+    /* `kernels` names the backend whose kernels run on these devices (kernels.def). NULL means this
+     * backend itself. */
+    const char *kernels;
     /* If the devices are simulators, this array holds the names of their models and ends with NULL.
      * "sim:gfx950:1" is simulator number 1 of model gfx950; its ordinal is number * (count of
      * models) + index of the model. If this member is NULL, a device's name has only a number, as
@@ -82,13 +57,14 @@ typedef struct bsmm_backend {
     bsmm_status (*move_codes)(const bsmm_recode *job);
 } bsmm_backend;
 
-/* An opened device, and the stream and threads of one call. */
+/* This struct is an opened device, with the stream and threads of one call. */
 typedef struct bsmm_place {
     const bsmm_backend *backend;
     const void *device;
     void *stream;
-    int threads;    /* number of CPU threads that the call may use */
-    bsmm_pool pool; /* threads of the caller's pool; OpenMP's threads if pool.run is NULL */
+    int threads; /* `threads` is the number of CPU threads that the call may use. */
+    /* `pool` holds the threads of the caller's pool. If pool.run is NULL, OpenMP's threads work. */
+    bsmm_pool pool;
 } bsmm_place;
 
 /* Returns the backend of a device's name such as "cuda:0", or NULL if no backend has that name. */

@@ -1,4 +1,4 @@
-/* The backend of the device "cpu", the processor on which the library runs. */
+/* This file has the backend of the device "cpu", the processor on which the library runs. */
 #include "base/cpu.h"
 #include "core/describe.h"
 

@@ -5,16 +5,19 @@
 
 #include "core/kernel.h"
 
-/* A validated description: the product, and the device and kernel that the caller named. */
+/* This struct holds a validated description: the product, and the device and kernel that the caller
+ * named. */
 typedef struct bsmm_request {
     bsmm_product product;
     bsmm_finish finish; /* product.finish points here if there is an epilogue */
-    bsmm_groups groups; /* product.groups points here if there are groups */
-    const char *device; /* name of the device, such as "cuda:0"; never NULL */
-    /* Name of the kernel to use; NULL: the best kernel that accepts the product. */
+    bsmm_groups groups; /* product.groups points here if there are groups. */
+    /* `device` is the name of the device, such as "cuda:0". It is never NULL. */
+    const char *device;
+    /* `kernel` is the name of the kernel to use. NULL means the best kernel that accepts the
+     * product. */
     const char *kernel;
-    /* Name of the layout of B's panels in packed weights of form wide (docs/PACKING.md); NULL: the
-     * layout that the kernel reads. */
+    /* `panels` is the name of the layout of B's panels in packed weights of form wide
+     * (docs/PACKING.md). NULL means the layout that the kernel reads. */
     const char *panels;
 } bsmm_request;
 

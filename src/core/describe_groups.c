@@ -200,9 +200,9 @@ static bsmm_status widen(bsmm_operand *o, const char *what, int64_t count, bsmm_
                      (long long)count, what);
 }
 
-/* An operand with one matrix for each group (a stack). `given` and `scales_given` are the distances
- * between the matrices that the caller gave; 0 means without gaps. The validated distances are
- * stored in *to. */
+/* `stack` is an operand with one matrix for each group (a stack). `given` and `scales_given` are
+ * the distances between the matrices that the caller gave; 0 means without gaps. The validated
+ * distances are stored in *to. */
 typedef struct stack {
     bsmm_operand *o;
     const char *what, *field, *scale_field;

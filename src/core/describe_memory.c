@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Optional inputs of a product. The caller passes a buffer for each of them to every run. */
+/* These are the optional inputs of a product. The caller passes a buffer for each of them to every
+ * run. */
 typedef enum part {
     HAS_C = 1,
     HAS_BIAS = 2,
@@ -21,7 +22,7 @@ typedef enum part {
 
 static const struct {
     uint32_t part;
-    size_t at; /* offset of the input's pointer in bsmm_buffers */
+    size_t at; /* `at` is the offset of the input's pointer in bsmm_buffers. */
     const char *field, *rule;
 } part_fields[] = {
     {HAS_C, offsetof(bsmm_buffers, c), "c", "desc.beta is 0"},
@@ -100,7 +101,7 @@ static bsmm_status check_values(const bsmm_product *p, const void *values, int64
     return check_apart(&p->d, values, (uint64_t)count * bytes, what);
 }
 
-/* An array of 4-byte values that a run reads. */
+/* `value_array` describes an array of 4-byte values that a run reads. */
 typedef struct value_array {
     const char *name;
     const void *values;

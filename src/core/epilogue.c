@@ -1,7 +1,7 @@
-/* The scalar epilogue. It computes alpha * accumulator + beta * C + bias in double, applies the
- * activation, adds the residual, multiplies by the row and column factors, and rounds once to D's
- * format. An 8-bit D saturates, as in hardware that converts to FP8. f16 and bf16 overflow to Inf,
- * as in IEEE 754. */
+/* This file has the scalar epilogue. It computes alpha * accumulator + beta * C + bias in double,
+ * applies the activation, adds the residual, multiplies by the row and column factors, and rounds
+ * once to D's format. An 8-bit D saturates, as in hardware that converts to FP8. f16 and bf16
+ * overflow to Inf, as in IEEE 754. */
 #include "core/epilogue.h"
 
 static double element_at(const bsmm_operand *o, int64_t r, int64_t c) {

@@ -4,8 +4,8 @@
 
 #include "core/kernel.h"
 
-/* An entry of the table of activations (core/activation.c): its properties, and the function that
- * applies it. */
+/* `bsmm_activation_row` is an entry of the table of activations (core/activation.c). It holds the
+ * activation's properties and the function that applies it. */
 typedef struct bsmm_activation_row {
     bsmm_activation_info info;
     double (*apply)(double x, double slope);

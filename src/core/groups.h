@@ -1,5 +1,5 @@
-/* Validation of groups (describe_groups.c). A group is one of several products that run as one
- * plan. parts.h runs the groups on the CPU. */
+/* These functions validate groups (describe_groups.c). A group is one of several products that run
+ * as one plan. parts.h runs the groups on the CPU. */
 #ifndef BSMM_CORE_GROUPS_H
 #define BSMM_CORE_GROUPS_H
 

@@ -1,4 +1,4 @@
-/* The public functions for device memory. They call the backend of the device. */
+/* This file has the public functions for device memory. They call the backend of the device. */
 #include "core/backend.h"
 
 static bsmm_status check_given(const void *pointer, const char *what) {

@@ -183,7 +183,8 @@ void bsmm_packed_bind(const bsmm_packed *packed, const void *given, int64_t inde
 
 typedef struct header_field {
     const char *name;
-    /* offset and size of the field in bytes; a number has 4 or 8 bytes, text has 8 or 16 */
+    /* `offset` and `bytes` are the offset and the size of the field in bytes. A number has 4 or 8
+     * bytes, and text has 8 or 16. */
     uint32_t offset, bytes;
     bool text;
 } header_field;
@@ -194,7 +195,7 @@ typedef struct header_field {
             sizeof(((const bsmm_packed_header *)NULL)->field), is_text                             \
     }
 
-/* The fields of the header in the order in which they are compared. */
+/* `fields` holds the fields of the header in the order in which they are compared. */
 static const header_field fields[] = {
     FIELD(form, true),
     FIELD(version, false),

@@ -5,21 +5,24 @@
 
 #include "core/describe.h"
 
-/* The header in front of packed weights. It contains neither a kernel's name nor a number of rows
- * of A, because packed weights do not depend on them. */
+/* `bsmm_packed_header` is the header in front of packed weights. It contains neither a kernel's
+ * name nor a number of rows of A, because packed weights do not depend on them. */
 typedef struct bsmm_packed_header {
     char magic[8];
-    char form[8];         /* name of the form, such as "wide" */
-    uint32_t version;     /* version of the form's byte layout */
-    uint32_t global_kind; /* bsmm_global value: the kind of B's second-level scale (one scale for
-                             the whole matrix) */
-    char device[16];      /* kind of device, such as "cpu" */
-    char panels[16]; /* name of the panels' layout, such as "int8_k32_n32"; empty unless the form is
-                        wide */
+    char form[8];     /* `form` is the name of the form, such as "wide". */
+    uint32_t version; /* `version` is the version of the form's byte layout. */
+    /* `global_kind` is a bsmm_global value: the kind of B's second-level scale (one scale for the
+     * whole matrix). */
+    uint32_t global_kind;
+    char device[16]; /* `device` is the kind of device, such as "cpu". */
+    /* `panels` is the name of the panels' layout, such as "int8_k32_n32". It is empty unless the
+     * form is wide. */
+    char panels[16];
     bsmm_format format;
     int64_t rows, cols;
-    int64_t groups; /* number of matrices if B is a stack (one matrix per group), else 0 */
-    uint64_t bytes; /* size of packed weights, this header included */
+    /* `groups` is the number of matrices if B is a stack (one matrix per group), else 0. */
+    int64_t groups;
+    uint64_t bytes; /* `bytes` is the size of packed weights in bytes, this header included. */
     uint8_t zero[24];
 } bsmm_packed_header;
 
@@ -30,10 +33,14 @@ _Static_assert(sizeof(bsmm_packed_header) == 128, "docs/PACKING.md promises it")
  * the whole matrix). Every array begins at a multiple of 64 bytes. */
 typedef struct bsmm_packed {
     bsmm_packed_header header; /* header.bytes is 0 if B cannot be packed for the kernel */
-    bsmm_operand stored;   /* B as the caller stores it; with groups, the matrices of all groups */
-    bsmm_operand view;     /* one matrix of B as it lies in packed weights; its pointers are NULL */
-    uint64_t panel_bytes;  /* size of one matrix's panels in bytes; 0 without panels */
-    uint64_t matrix_bytes; /* distance in bytes from one matrix to the next */
+    /* `stored` is B as the caller stores it. With groups, it has the matrices of all groups. */
+    bsmm_operand stored;
+    /* `view` is one matrix of B as it lies in packed weights. Its pointers are NULL. */
+    bsmm_operand view;
+    /* `panel_bytes` is the size of one matrix's panels in bytes, or 0 without panels. */
+    uint64_t panel_bytes;
+    /* `matrix_bytes` is the distance in bytes from one matrix to the next. */
+    uint64_t matrix_bytes;
 } bsmm_packed;
 
 /* Points to the arrays of one matrix in packed weights. In form compact there are no panels, and

@@ -5,10 +5,11 @@
 
 #include <string.h>
 
-/* The last of the arrays that packed weights have for a matrix: its second-level scale. */
+/* `global_part` describes the last of the arrays that packed weights have for a matrix: its
+ * second-level scale. */
 typedef struct global_part {
     float value;
-    uint32_t given; /* 1 if the matrix has a second-level scale, else 0 */
+    uint32_t given; /* `given` is 1 if the matrix has a second-level scale, else 0. */
     uint8_t zero[56];
 } global_part;
 _Static_assert(sizeof(global_part) == 64, "a part ends at a multiple of 64");

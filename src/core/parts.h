@@ -6,15 +6,17 @@
 
 #include "core/groups.h"
 
-/* The kernels of a product that is divided into parts (plain products). `few` is the best kernel
- * for a part with few rows of A. `many` is the kernel of the plan. On the CPU the two kernels
- * compute bitwise identical rows of D (docs/NUMERICS.md, Determinism). `empty` is the reference
- * kernel, which runs groups whose A and B have no columns. */
+/* `bsmm_parts` holds the kernels of a product that is divided into parts (plain products). `few` is
+ * the best kernel for a part with few rows of A. `many` is the kernel of the plan. On the CPU the
+ * two kernels compute bitwise identical rows of D (docs/NUMERICS.md, Determinism). `empty` is the
+ * reference kernel, which runs groups whose A and B have no columns. */
 typedef struct bsmm_parts {
     const bsmm_kernel *few, *many, *empty; /* few is NULL if it would be the same kernel as many */
-    uint64_t gathered_bytes;  /* size of the gathered rows of A, which lie at the start of the
-                                 workspace */
-    uint64_t workspace_bytes; /* size of the workspace, the gathered rows included */
+    /* `gathered_bytes` is the size in bytes of the gathered rows of A, which lie at the start of
+     * the workspace. */
+    uint64_t gathered_bytes;
+    /* `workspace_bytes` is the size of the workspace in bytes, the gathered rows included. */
+    uint64_t workspace_bytes;
 } bsmm_parts;
 
 static inline bool bsmm_has_parts(const bsmm_product *p) {
@@ -43,8 +45,8 @@ int64_t bsmm_parts_b_count(const bsmm_product *product);
 
 /* ---- functions of parts_cut.c: making single parts ---- */
 
-/* A part of a product: a copy of the product in which pointers and extents are those of the part.
- * Its product.finish points into the struct itself, so a bsmm_part must not be copied. */
+/* A part is a copy of a product in which pointers and extents are those of the part. Its
+ * product.finish points into the struct itself, so a bsmm_part must not be copied. */
 typedef struct bsmm_part {
     bsmm_product product;
     bsmm_finish finish; /* product.finish points here if there is an epilogue */

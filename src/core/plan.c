@@ -10,19 +10,22 @@
 #include <string.h>
 
 struct bsmm_plan {
-    bsmm_product product; /* the product; its pointers to matrices are NULL */
+    bsmm_product product; /* `product` is the product. Its pointers to matrices are NULL. */
     bsmm_finish finish;   /* product.finish points here if there is an epilogue */
-    bsmm_groups groups;   /* product.groups points here if there are groups */
+    bsmm_groups groups;   /* product.groups points here if there are groups. */
     const bsmm_kernel *kernel;
-    bsmm_parts parts; /* kernels of a product that is divided into plain products (parts.h) */
+    /* `parts` holds the kernels of a product that is divided into plain products (parts.h). */
+    bsmm_parts parts;
     uint64_t workspace_bytes;
-    const bsmm_packed *packed; /* description of packed weights; NULL in bsmm_matmul's plan */
-    /* The kernel's state. A plan on the heap and its states share one allocation. */
+    /* `packed` points to the description of packed weights. It is NULL in bsmm_matmul's plan. */
+    const bsmm_packed *packed;
+    /* `state` is the kernel's state. A plan on the heap and its states share one allocation. */
     void *state;
-    void *last_state; /* the kernel's state for the last portion of D's rows (portions.h) */
+    /* `last_state` is the kernel's state for the last portion of D's rows (portions.h). */
+    void *last_state;
 };
 
-/* Memory for the states of a plan that is being made. */
+/* This struct has memory for the states of a plan that is being made. */
 typedef struct plan_states {
     _Alignas(BSMM_STATE_ALIGNMENT) uint8_t first[BSMM_STATE_BYTES], last[BSMM_STATE_BYTES];
 } plan_states;
@@ -86,7 +89,7 @@ static bsmm_status make(bsmm_request *request, bsmm_plan *plan) {
     return plan->kernel->make ? plan->kernel->make(p, plan->state) : BSMM_OK;
 }
 
-/* A plan on the heap, which bsmm_plan_create returns to a caller. */
+/* This is a plan on the heap, which bsmm_plan_create returns to a caller. */
 typedef struct kept_plan {
     bsmm_plan plan;
     bsmm_packed packed;

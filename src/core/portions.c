@@ -12,7 +12,8 @@ enum {
                     full */
     SCALES = 16, /* a portion's scales begin at a multiple of 16 rows of scales, so that they are
                     aligned as the scales of the whole matrix are */
-    ALIGNMENT = 256, /* alignment in bytes of the kernel's workspace, which follows the results */
+    /* ALIGNMENT is the alignment in bytes of the kernel's workspace, which follows the results. */
+    ALIGNMENT = 256,
 };
 
 /* Returns the least common multiple of a and b, or `most` if the multiple is larger than `most`. */

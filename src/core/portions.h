@@ -11,7 +11,9 @@
  * others have `rows` rows. */
 typedef struct bsmm_portions {
     int64_t rows, last;
-    uint64_t result_bytes; /* size of one portion's fp32 results; UINT64_MAX on overflow */
+    /* `result_bytes` is the size of one portion's fp32 results in bytes, or UINT64_MAX on
+     * overflow. */
+    uint64_t result_bytes;
 } bsmm_portions;
 
 /* The largest size in bytes of one portion's fp32 results, unless a portion of the fewest possible

@@ -1,4 +1,4 @@
-/* The table of kernels, and the choice of a kernel for a product. */
+/* This file has the table of kernels, and chooses a kernel for a product. */
 #include "core/packed.h"
 #include "core/parts.h"
 #include "core/portions.h"

@@ -1,0 +1,93 @@
+/* Declares the validated product that kernels compute: bsmm_product, with its epilogue and groups.
+ */
+#ifndef BSMM_CORE_PRODUCT_H
+#define BSMM_CORE_PRODUCT_H
+
+#include "core/backend.h"
+#include "core/recipe.h"
+
+/* This is a validated bsmm_epilogue. core/epilogue.h declares the functions that apply it. In a
+ * plan the pointers of this struct are NULL. Each run copies the struct and sets the pointers in
+ * its copy. */
+typedef struct bsmm_finish {
+    /* `activation` is the table entry of the activation. It is never NULL. */
+    const struct bsmm_activation_row *activation;
+    /* `interleaved` is true if a gated activation reads its gates and ups from alternate columns.
+     * Otherwise it reads them from two halves of the columns. */
+    bool interleaved;
+    /* These are the activation's parameters. `limit` is Inf if values are not clamped. */
+    double limit, slope, up_offset;
+    bool has_residual;
+    bsmm_operand residual;
+    /* `scale_by` tells by which factors results are multiplied. It is a sum of bsmm_scale_by
+     * flags. */
+    uint32_t scale_by;
+    const float *row_scale, *col_scale;
+} bsmm_finish;
+
+/* `bsmm_group_step` holds the distance from one group's matrix to the next group's matrix of the
+ * same operand, in elements and in scales. 0 means that all groups share one matrix. */
+typedef struct bsmm_group_step {
+    uint64_t elements, scales;
+} bsmm_group_step;
+
+/* This is a validated bsmm_group. In a plan the pointers of this struct are NULL. Each run copies
+ * the struct and sets the pointers in its copy. */
+typedef struct bsmm_groups {
+    uint32_t kind, flags;
+    int64_t count, align, expected_rows;
+    /* These are the distances between the matrices of two groups. */
+    bsmm_group_step a, b, c, d, residual;
+    /* With GATHER_A, `gathered` is the buffer for the gathered rows of A, with room for the largest
+     * group. */
+    bsmm_operand gathered;
+    const int32_t *sizes, *gather;
+    const float *alpha;
+} bsmm_groups;
+
+/* This is a validated bsmm_matmul_desc. The pointers inside the operands are those of the caller's
+ * description. Each run of a plan replaces them by the pointers to its own buffers. */
+typedef struct bsmm_product {
+    bsmm_operand a, b, c, d;
+    bool has_c; /* beta is not 0, so C is read */
+    double alpha, beta;
+    /* `bias_elem` is the element format of the bias. It is NONE if there is no bias. */
+    uint32_t bias_elem;
+    const void *bias;
+    uint32_t compute;
+    int threads;
+    /* `pool` holds the threads of the caller's pool. If pool.run is NULL, OpenMP's threads work. */
+    bsmm_pool pool;
+    /* `packed_form` is the bsmm_packed_form in which runs get B, or NONE for a B as described. With
+     * packed weights of any form (docs/PACKING.md), the operand b describes B's codes and scales
+     * inside the packed weights. In host memory they are in the order BSMM_ORDER_COMPACT, in device
+     * memory in ORDER_ROW. */
+    uint32_t packed_form;
+    /* The form of the packed weights is wide: runs get B as panels, which the kernel's pack_b
+     * wrote. */
+    bool b_packed;
+    /* `packed_b` holds the panels of B in packed weights of form wide. */
+    const void *packed_b;
+    /* `recipe` is the recipe that quantizes a block-scaled D. It is NULL if D has no scales. */
+    const bsmm_recipe *recipe;
+    /* `finish` points to the epilogue. NULL means that there is only alpha, beta and bias. */
+    const bsmm_finish *finish;
+    const bsmm_groups *groups; /* `groups` points to the groups. NULL means a single product. */
+    /* `backend` is the device's backend. It is set before any kernel function is called. */
+    const bsmm_backend *backend;
+    bool invariant; /* `invariant` is true if the caller set BSMM_MATMUL_BATCH_INVARIANT. */
+    /* `any_rows` is true with BSMM_MATMUL_ANY_ROWS. Each run then sets its number of rows, and A
+     * and D have the largest number. */
+    bool any_rows;
+    int64_t rows; /* If any_rows is true, `rows` is the number of rows of the current run. */
+    /* If any_rows is set: the address of the number of rows of the current run in device memory, or
+     * NULL if `rows` holds that number. */
+    const int32_t *device_rows;
+    /* `device` points to the backend's record of the opened device. Kernels of the backend "cuda"
+     * cast it to const bsmm_cuda_device *. */
+    const void *device;
+    /* `stream` is the stream of the run, of the backend's type. NULL is the default stream. */
+    void *stream;
+} bsmm_product;
+
+#endif

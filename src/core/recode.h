@@ -1,0 +1,40 @@
+/* Declares a validated conversion between operands in device memory, which a backend runs. */
+#ifndef BSMM_CORE_RECODE_H
+#define BSMM_CORE_RECODE_H
+
+#include "format/format.h"
+
+/* This struct describes a validated conversion between operands in device memory: quantize,
+ * dequantize, relayout, amax or move_codes. Second-level scales (one scale for a whole matrix) and
+ * the result of amax are in device memory too. Only one of these
+ * conversions uses some fields. */
+typedef struct bsmm_recode {
+    const void *device;
+    void *stream;
+    /* `src` is the source and `dst` the destination. The conversion amax has no destination. */
+    bsmm_operand src, dst;
+    /* Only quantize uses `recipe`, the name of the recipe, such as "ocp". It is never NULL then. */
+    const char *recipe;
+    /* Only quantize uses `steps`, the recipe's steps (recipe/step.h). */
+    const struct bsmm_recipe_steps *steps;
+    /* Only quantize uses `flags`, the caller's bsmm_quantize_flags. */
+    uint32_t flags;
+    /* Only quantize uses `two_level`. It is true if the conversion must compute the second-level
+     * scale and store it in *dst.m.global_scale. */
+    bool two_level;
+    /* Only quantize uses `given_level`. It is true if *dst.m.global_scale is an input, the
+     * second-level scale that the caller chose. */
+    bool given_level;
+    /* Only quantize uses `keeps_padding`. It is true if the conversion must not write the padding
+     * of dst's scales, because dst is a part of a matrix. */
+    bool keeps_padding;
+    /* Only quantize uses `only_load`. It is true if the conversion must only load what it would
+     * launch and queue nothing. The pointers are then NULL. */
+    bool only_load;
+    /* Only quantize uses `amax`, the largest magnitude of src, from the caller. NULL means that the
+     * conversion computes it. */
+    const float *amax;
+    float *result; /* Only the conversion amax uses `result`, the address of its result. */
+} bsmm_recode;
+
+#endif
