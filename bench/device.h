@@ -63,8 +63,8 @@ typedef struct bench_device_kind {
     void (*close)(void *state);
     void *(*stream)(const void *state); /* Returns the stream for bsmm_buffers. */
 
-    /* Manage device memory, whose allocations are aligned to at least 64 bytes. `copy` and
-     * `fill_words` only add their work to the stream. */
+    /* These functions manage device memory, whose allocations are aligned to at least 64 bytes.
+     * `copy` and `fill_words` only add their work to the stream. */
     bool (*allocate)(void *state, uint64_t bytes, void **memory);
     void (*release)(void *state, void *memory);
     bool (*write)(void *state, void *to, const void *from, uint64_t bytes);
@@ -73,8 +73,8 @@ typedef struct bench_device_kind {
     bool (*fill_words)(void *state, void *to, uint32_t word, uint64_t count);
     bool (*wait)(void *state);
 
-    /* Measure the time in seconds that the device takes for the work that was queued between the
-     * two calls. finish_time waits for that work. */
+    /* These functions measure the time in seconds that the device takes for the work that was
+     * queued between the two calls. finish_time waits for that work. */
     bool (*start_time)(void *state);
     bool (*finish_time)(void *state, double *seconds);
 

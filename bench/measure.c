@@ -19,7 +19,7 @@ typedef struct bench {
     bsmm_plan *plan;
     bsmm_buffers buffers;
     const bench_probe *unit;
-    /* Memory for measuring the read bandwidth. It is used only if runs read B from memory
+    /* This memory is for measuring the read bandwidth. It is used only if runs read B from memory
      * instead of a cache (a cold job). */
     bench_memory memory;
     const bench_peer *peers[BENCH_PEERS];

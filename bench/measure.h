@@ -75,8 +75,9 @@ typedef struct bench_result {
     /* `bound` is the kernel's error bound as a multiple of sum |a||b| (bsmm_explanation). 0 means
      * that the validation does not use it. */
     double bound;
-    /* With --check, the error level of the kernel, i.e. its typical error divided by the largest
-     * typical error that is expected of it (cli/level.h). NAN if the level is not known. */
+    /* With --check, this is the error level of the kernel, i.e. its typical error divided by the
+     * largest typical error that is expected of it (cli/level.h). It is NAN if the level is not
+     * known. */
     double error_level;
     /* Holds the result of the validation. bench compared `checked` outputs with dot products in
      * double, and `failed` of them exceeded the tolerance. max_error is the largest |d - exact| /

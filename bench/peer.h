@@ -43,8 +43,8 @@ enum { BENCH_PEERS = 2 };
 /* Holds the result of the search for a peer, i.e. for another library with which bench compares. */
 typedef struct bench_found {
     const bench_peer *peer;
-    /* The handle of the loaded library. If it is NULL, bench found no library, and `file` is the
-     * last name that it tried. */
+    /* `library` is the handle of the loaded library. If it is NULL, bench found no library, and
+     * `file` is the last name that it tried. */
     void *library;
     /* `file` is the name of the library's file, which comes from the environment variable or the
      * usual names. */

@@ -15,7 +15,8 @@ typedef struct bench_probe {
     /* Runs the measured loop for a number of rounds. The result only keeps the compiler from
      * removing the loop. */
     double (*work)(uint32_t);
-    double per_round; /* The operations in one round of the measured loop. */
+    /* `per_round` is the number of operations in one round of the measured loop. */
+    double per_round;
 } bench_probe;
 
 /* Returns probe number `index`, counted from 0, or NULL after the last probe. If several probes

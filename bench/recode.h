@@ -7,8 +7,8 @@
 #include "device.h"
 
 typedef struct bench_recode_job {
-    /* The formats to convert between. At least one of them is f32, f16 or bf16 without scales,
-     * unless the job only copies scales. */
+    /* `from` and `to` are the formats to convert between. At least one of them is f32, f16 or bf16
+     * without scales, unless the job only copies scales. */
     bsmm_format from, to;
     int64_t rows, cols;
     /* `recipe` is the recipe of a quantization. NULL means the format's default recipe. */
@@ -27,7 +27,7 @@ typedef struct bench_recode_job {
 
 typedef struct bench_recode_result {
     double seconds; /* `seconds` is the median time of one conversion in seconds. */
-    double bytes;   /* The bytes read and written. Each byte counts once. */
+    double bytes;   /* `bytes` counts the bytes that are read and written. Each byte counts once. */
     /* `probed` holds the rates of reading and writing memory in the same proportion as the
      * conversion. */
     bench_probed probed;

@@ -17,7 +17,8 @@ typedef struct recode {
     /* `amax` points to the largest magnitude of `from` in device memory, or NULL if the job does
      * not pass it. */
     void *amax;
-    bsmm_matrix *sets; /* The matrices `from` and `to` of each set in device memory, alternately. */
+    /* `sets` holds the matrices `from` and `to` of each set in device memory, alternately. */
+    bsmm_matrix *sets;
     size_t count;
     bench_graph graph;
     bench_samples seconds, rates;

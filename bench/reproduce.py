@@ -29,7 +29,8 @@ ROOT = Path(__file__).resolve().parent.parent
 THREADS = (1, 2)
 NO_PEERS = {"BSMM_BENCH_OPENBLAS": "", "BSMM_BENCH_ONEDNN": ""}
 
-# The GEMMs to measure: their formats, and the wanted fraction of the peak. None: nothing is wanted.
+# This list names the GEMMs to measure: their formats, and the wanted fraction of the peak. None
+# means that nothing is wanted.
 PRODUCTS = (
     ("mxfp4", 0.80),
     ("mxfp6_e2m3", 0.80),
@@ -46,7 +47,7 @@ PRODUCTS = (
 BASE = (2048, 2048, 2048)
 PRODUCT_SHAPES = (BASE, (512, 4096, 4096))
 
-# The formats that are measured over many shapes, one for each kind of kernel. The wanted rate of a
+# These formats are measured over many shapes, one for each kind of kernel. The wanted rate of a
 # shape is a fraction of the rate at the shape BASE.
 SHAPE_FORMATS = ("mxfp4", "nvfp4", "mxfp8", "fp8_groupwise")
 SHAPES = (
@@ -54,11 +55,11 @@ SHAPES = (
     *(((m, 4096, 4096), 0.75 if m >= 64 else None) for m in (16, 32, 64, 128)),
     ((2047, 2049, 2050), 0.85),
 )
-# The wanted ratio to the rate of OpenBLAS's sgemm, for mxfp4 with at least 64 rows of A.
+# This is the wanted ratio to the rate of OpenBLAS's sgemm, for mxfp4 with at least 64 rows of A.
 OVER_SGEMM = {"avx512": 2.8, "avx2": 1.5}
 
-# GEMMs with few rows of A: their formats, the wanted fraction of the memory bandwidth, and the
-# numbers of rows.
+# These are GEMMs with few rows of A: their formats, the wanted fraction of the memory bandwidth,
+# and the numbers of rows.
 DECODE = (
     ("mxfp4", 0.90, (1, 2, 4, 8, 16)),
     ("nvfp4", 0.85, (1, 2, 4, 8, 16)),
@@ -82,7 +83,7 @@ CONVERSIONS = tuple(
 CONVERSION_SHARE = 0.60
 
 
-# Environment variables for OpenBLAS on a processor that it does not know. Without this variable,
+# These are environment variables for OpenBLAS on a processor that it does not know. Without them,
 # OpenBLAS would use SSE kernels there, although the processor has AVX-512.
 UNKNOWN = {"OPENBLAS_CORETYPE": "SapphireRapids"}
 peer_environment = {}

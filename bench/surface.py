@@ -38,8 +38,8 @@ BANDS = ((1, 64), (65, 512), (513, 8192))
 # Maps a range of M to the wanted ratios of measured time to the floor: (geometric mean, worst
 # cell).
 WANTED = {(1, 64): (1.45, 2.2), (65, 512): (1.45, 2.0), (513, 8192): (1.15, 1.5)}
-# The time in seconds for the launch. It is part of the floor of a cell, in addition to the time of
-# moving bytes or of operations.
+# This is the time in seconds for the launch. It is part of the floor of a cell, in addition to the
+# time of moving bytes or of operations.
 LAUNCH = 3e-6
 # TOKEN and CHANNEL have one fp32 scale for each row: a scale per token for A, and per channel for
 # B.

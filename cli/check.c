@@ -93,7 +93,7 @@ static double stand_in(const bsmm_elem_info *elem, double value) {
 }
 
 typedef struct comparison {
-    /* Describe D's element format, and f32, which is the format of the expected values. */
+    /* `elem` describes D's element format. `f32` describes the format of the expected values. */
     bsmm_elem_info elem, f32;
     double bound; /* `bound` is the kernel's error bound as a multiple of |alpha| sum |a||b|. */
     cli_check *check;

@@ -10,7 +10,8 @@ typedef struct cli_check {
     /* `share` is the largest error divided by its bound. A value above 1 means that the kernel
      * exceeds its bound. */
     double share;
-    int64_t row, col; /* Give the element of D with the largest `share`. */
+    /* `row` and `col` are the position of the element of D with the largest `share`. */
+    int64_t row, col;
     /* `got` is the computed value of this element of D, and `expected` is the expected one. */
     double got, expected;
 } cli_check;

@@ -74,8 +74,8 @@ typedef struct cli_command {
      * none. */
     const char *args;
     const char *summary;  /* `summary` is the summary of the command in one line. */
-    const char *text;     /* Further paragraphs of the help. It may be NULL. */
-    const char *examples; /* Example commands for the help, one in each line. */
+    const char *text;     /* `text` has further paragraphs of the help. It may be NULL. */
+    const char *examples; /* `examples` has example commands for the help, one in each line. */
     /* `options` holds the options of the command. An empty entry ends the list. */
     const cli_option *options;
     /* `output` holds the columns of tables. NULL ends the list of tables. */

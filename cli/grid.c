@@ -19,8 +19,10 @@ typedef struct grid {
     /* `tile_rows` counts the rows of a tile. `step` is the number of rows after which the layout's
      * innermost digit (bsmm_digit) wraps around to 0. */
     int64_t tile_rows, step;
-    int64_t rows, cols; /* Give the size of the scale matrix that the user requested. */
-    int64_t padded_rows, padded_cols; /* Give the size of the scale matrix with its padding. */
+    /* `rows` and `cols` are the size of the scale matrix that the user requested. */
+    int64_t rows, cols;
+    /* `padded_rows` and `padded_cols` are the size of the scale matrix with its padding. */
+    int64_t padded_rows, padded_cols;
     bool all;
 } grid;
 

@@ -10,7 +10,7 @@ static const struct {
     {0x7F, 0x9F},     /* These are DEL and the C1 control characters. */
     {0xAD, 0xAD},     /* soft hyphen */
     {0x61C, 0x61C},   /* Arabic letter mark */
-    {0x200B, 0x200F}, /* zero-width characters and marks of direction */
+    {0x200B, 0x200F}, /* These are zero-width characters and marks of direction. */
     {0x2028,
      /* These are separators of lines and paragraphs, and embeddings and overrides of direction. */
      0x202E},

@@ -5,7 +5,8 @@
 #include <unistd.h>
 
 enum { BAR_WIDTH = 30 };
-/* Give the seconds until the progress bar first appears, and the seconds between two redraws. */
+/* `first_after` is the number of seconds until the progress bar first appears. `redraw_after` is
+ * the number of seconds between two redraws. */
 static const double first_after = 0.3, redraw_after = 0.1;
 
 static double now(void) {

@@ -11,7 +11,7 @@ if(BSMM_AMDGPU)
   find_program(BSMM_AMDGPU_LLD ld.lld-22) # clang calls this linker
 endif()
 
-# The processors for which the kernels of each folder ARCH are compiled.
+# These are the processors for which the kernels of each folder ARCH are compiled.
 set(amdgpu_codes_cdna gfx942 gfx950)
 set(amdgpu_codes_gfx942 gfx942)
 set(amdgpu_codes_gfx950 gfx950)

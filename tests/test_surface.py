@@ -8,8 +8,8 @@ from pathlib import Path
 
 SURFACE = Path(sys.argv[1]) / "bench" / "surface.py"
 MACHINE = {"machine": "a device", "copy": 4e12, "fp8": 1.5e15, "bf16": 8e14}
-# A program that takes the place of the benchmark program bsmm_surface. It prints the machine, then
-# a result for each shape that it reads.
+# This program takes the place of the benchmark program bsmm_surface. It prints the machine, then a
+# result for each shape that it reads.
 PROGRAM = """#!/usr/bin/env python3
 import json, sys
 print(json.dumps(%r), flush=True)

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# Fields of a kernel's metadata: those with limits, and those that must be 0.
+# These are fields of a kernel's metadata: those with limits, and those that must be 0.
 LIMITED = ("vgpr_count", "agpr_count", "sgpr_count", "group_segment_fixed_size")
 ZERO = ("vgpr_spill_count", "sgpr_spill_count", "private_segment_fixed_size")
 FIELD = re.compile(r"^  +-? *\.(\w+): +(\S+)$")

@@ -20,7 +20,7 @@ for word in "$@"; do
 done
 mkdir -p "$folder"
 
-# The sources of the earlier commit, without anything from the working tree.
+# This folder has the sources of the earlier commit, without anything from the working tree.
 tree=$folder/tree-$base
 if [ ! -d "$tree" ]; then
     mkdir "$tree.part"

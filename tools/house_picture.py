@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH, LINE, BOX, GAP, FLOOR = 1000, 15, 150, 12, 44  # lengths of the picture's parts, in pixels
-# Rooms that are not drawn, because they may include everything or only the public header.
+# These rooms are not drawn, because they may include everything or only the public header.
 HIDDEN = ("tests/", "fuzz/", "tests/consumer/", "examples/", "examples/blackwell/", "python/")
 
 

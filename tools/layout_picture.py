@@ -6,8 +6,8 @@ import colorsys
 
 PANEL = 32  # rows of the matrix in a panel; panels are drawn side by side
 LINE = 16  # scales in a line of the drawn buffer
-# Sizes in pixels: the width of a cell of the matrix and of the buffer, the height of a cell, the
-# width of the row labels, and the gap between panels.
+# These are sizes in pixels: the width of a cell of the matrix and of the buffer, the height of a
+# cell, the width of the row labels, and the gap between panels.
 CELL, WIDE, HIGH, MARGIN, GAP = 36, 56, 17, 52, 26
 
 

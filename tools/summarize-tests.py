@@ -7,8 +7,8 @@ import re
 import sys
 import xml.etree.ElementTree
 
-# The areas in the order of the summary. A test belongs to the area whose list has the longest
-# beginning of its name, after "test_". Other tests belong to the area "other".
+# These are the areas in the order of the summary. A test belongs to the area whose list has the
+# longest beginning of its name, after "test_". Other tests belong to the area "other".
 AREAS = {
     "format": ["golden", "tables", "layouts"],
     "core": ["allocations", "batch", "describe", "exact", "matmul", "numerics", "pack", "ranges", "store",

@@ -47,8 +47,8 @@ typedef struct session {
     size_t kernel_count;
     bench_device *device;
     size_t turn; /* Counts all GEMMs, so that only every n-th one is compared. */
-    /* Count the GEMMs that were compared, that a build refused, for which the builds chose
-     * different kernels, and that gave different results. */
+    /* These members count the GEMMs that were compared, that a build refused, for which the builds
+     * chose different kernels, and that gave different results. */
     size_t compared, refused, choices, different;
 } session;
 

@@ -10,7 +10,8 @@ typedef struct model_score {
     double bits;
     /* `perplexity` is the perplexity of the text, in windows of LLM_BATCH tokens. */
     double perplexity;
-    double divergence; /* The mean Kullback-Leibler divergence from the reference, in nats. */
+    /* `divergence` is the mean Kullback-Leibler divergence from the reference, in nats. */
+    double divergence;
     /* `prefill` and `decode` are the tokens per second of reading a window and of writing an
      * answer. */
     double prefill, decode;

@@ -110,7 +110,7 @@ typedef struct llm_product {
     /* This second plan is for one row. It is necessary on a GPU, because plans for a GPU have a
      * fixed number of rows. */
     bsmm_plan *plan_of_one;
-    bsmm_buffers buffers; /* Point to memory of the device. */
+    bsmm_buffers buffers; /* `buffers` points to memory of the device. */
 } llm_product;
 
 void llm_product_create(llm_product *p, const llm_formats *formats, bsmm_format activations,

@@ -12,7 +12,7 @@ from . import _bsmm
 from ._arrays import NumPySpace, Space, TorchSpace, View, numpy_type, view
 from ._tables import ARRAY_TYPES, type_bits
 
-# DLPack's device types and its code of an unsigned integer.
+# These are DLPack's device types and its code of an unsigned integer.
 _DLPACK_DEVICES = {"cpu": 1, "cuda": 2, "hip": 10}
 _DLPACK_UINT = 1
 

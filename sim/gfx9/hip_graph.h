@@ -8,14 +8,15 @@
 typedef struct hip_graph hip_graph;
 typedef struct hip_work {
     hipError_t (*run)(struct hip_work *work);
-    void *to; /* The destination of a copy or a fill. */
+    void *to; /* `to` is the destination of a copy or a fill. */
     const void *from;
     /* A copy has `count` bytes a row, and a fill has `count` elements of `unit` bytes a row. A copy
      * or a fill has rows[0] rows in each of rows[1] slices, where 0 means 1. The rows of the
      * destination are to_pitch[0] bytes apart, and its slices to_pitch[1] bytes. */
     size_t count, unit, rows[2], to_pitch[2], from_pitch[2];
     uint32_t value;
-    hipFunction_t function; /* The kernel of a launch, whose arguments are in `bytes`. */
+    /* `function` is the kernel of a launch, whose arguments are in `bytes`. */
+    hipFunction_t function;
     gfx9_launch launch;
     size_t size, number; /* The node is number `number` of its graph. */
     _Alignas(16) uint8_t bytes[];

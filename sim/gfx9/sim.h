@@ -242,8 +242,9 @@ struct gfx9_group {
     struct gfx9_shadow *shadow;
     gfx9_wave *waves;
     uint32_t checks;
-    uint64_t seed; /* The seed of the launch, which varies the order in which MFMA adds. */
-    char *error;   /* Receives the message of the first failure. The buffer has 512 bytes. */
+    /* `seed` is the seed of the launch, which varies the order in which MFMA adds. */
+    uint64_t seed;
+    char *error; /* Receives the message of the first failure. The buffer has 512 bytes. */
 };
 
 /* Stops the wave with an error. The message contains the formatted text, the kernel, the address,

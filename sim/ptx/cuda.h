@@ -87,7 +87,8 @@ CUcontext sim_context_of(CUdevice device);
  * If the program captures the stream, the work becomes a node of the graph. Otherwise the
  * simulator does the work at once. */
 typedef struct {
-    /* Set for a launch. A copy has `from` instead, and a fill has neither of the two. */
+    /* `function` is set for a launch. A copy has `from` instead, and a fill has neither of the
+     * two. */
     CUfunction function;
     uint32_t grid[3], block[3], cluster[3], shared;
     void *arguments;

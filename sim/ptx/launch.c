@@ -18,7 +18,7 @@ typedef struct {
     char *error; /* Receives the message of the first failure. */
     uint32_t next, failed;
     uint64_t steps;
-    ptx_timing *timing; /* The time model of the launch, or NULL. */
+    ptx_timing *timing; /* `timing` is the time model of the launch, or NULL. */
     pthread_mutex_t lock;
 } job;
 

@@ -280,7 +280,7 @@ bool ptx_race_async(ptx_warp *w, const ptx_inst *i, ptx_block *b, uint32_t offse
     const access mine = (engine + 1) << COUNT_BITS | clock[engine];
     const size_t first = (size_t)b->rank * r->bytes + offset;
     const bool fences = b->launch->checks & CHECK_PROXIES;
-    access good = 0; /* the last write that is no race */
+    access good = 0; /* `good` is the last write that is no race. */
     for (size_t k = first; k < first + bytes; k++) {
         const access wrote = r->writes[k], read = write ? r->reads[k] : 0;
         if (!write && wrote == good) {

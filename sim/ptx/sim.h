@@ -112,7 +112,8 @@ struct ptx_inst {
     int32_t guard; /* `guard` is the number of the guard predicate, or -1 if there is none. */
     bool guard_not;
     uint8_t count;
-    uint32_t line, text, length; /* Give the instruction's position in the module's text. */
+    /* These members give the instruction's position in the module's text. */
+    uint32_t line, text, length;
     /* These members give the position in the source file that the last .loc directive named. */
     uint32_t file, source_line;
     uint32_t function;
@@ -228,7 +229,8 @@ struct ptx_warp {
     uint32_t local_bytes;
     uint32_t carry; /* Holds the carry of add.cc and similar instructions, one bit per lane. */
     uint64_t steps, spins;
-    uint64_t begin, size; /* Give the allocation that the warp accessed last. */
+    /* `begin` and `size` describe the allocation that the warp accessed last. */
+    uint64_t begin, size;
     ptx_block *block;
     ptx_copies *copies;
     struct ptx_products *products; /* Holds the wgmma products that are in progress. */
@@ -293,8 +295,10 @@ typedef struct {
     /* `cycles` counts the cycles of the whole launch, without the fixed cost of a launch.
      * `replayed` counts the cycles of the sample. `cycles` is `replayed` times `rounds`. */
     double cycles, replayed, rounds;
-    double groups, launched;          /* Count the blocks of the sample and of the launch. */
-    double sms, warps;                /* Count the SMs of the sample, and the warps on each. */
+    /* `groups` counts the blocks of the sample, and `launched` counts those of the launch. */
+    double groups, launched;
+    /* `sms` counts the SMs of the sample, and `warps` counts the warps on each. */
+    double sms, warps;
     double instructions, matrix_busy; /* `matrix_busy` counts cycles of tensor pipes. */
     /* `shared_busy` counts the cycles in which shared memory is busy. `shared_conflicts` counts the
      * cycles of `shared_busy` that bank conflicts cause. */

@@ -82,8 +82,10 @@ typedef struct {
 struct ptx_timing {
     const ptx_launch *launch;
     const ptx_device *device;
-    uint32_t size, warps;   /* Count the blocks of a cluster and the warps of a block. */
-    uint32_t all, taken;    /* Count the clusters of the launch and of the sample. */
+    /* `size` counts the blocks of a cluster, and `warps` counts the warps of a block. */
+    uint32_t size, warps;
+    /* `all` counts the clusters of the launch, and `taken` counts those of the sample. */
+    uint32_t all, taken;
     uint32_t sms, resident; /* `sms` counts the SMs that run the sampled clusters. `resident` counts
                                the thread blocks that run on one SM at the same time. */
     ptx_timeline *timelines;

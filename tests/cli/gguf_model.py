@@ -4,7 +4,7 @@ import random
 import struct
 import sys
 
-# The types of metadata: the code of struct and the value.
+# These are the types of metadata: the code of struct and the value.
 NUMBERS = [("B", 200), ("b", -3), ("H", 60000), ("h", -300), ("I", 4000000000), ("i", -70000), ("f", 1e-5), ("?", True)]
 LONG = [("Q", 2**63), ("q", -(2**62)), ("d", 0.1)]
 SHAPES = {

@@ -12,7 +12,8 @@
 #undef ENTRY
 #pragma GCC visibility pop
 
-/* Hold the time at which capture began, and the emulated time of all launches, in seconds. */
+/* These variables hold the time at which capture began, and the emulated time of all launches, in
+ * seconds. */
 static double captured_at, launched;
 
 static double now(void) {

@@ -12,9 +12,10 @@ typedef struct fake_driver {
     /* `failing` is the name of the function that fails, for example "cuMemAlloc_v2". NULL: none
      * fails. */
     const char *failing;
-    int failure;       /* `failure` is the error that the failing call returns. */
-    size_t free_bytes; /* The free device memory in bytes that the fake driver reports. */
-    int allocations;   /* Counts the allocations that were not freed. */
+    int failure; /* `failure` is the error that the failing call returns. */
+    /* `free_bytes` is the free device memory in bytes that the fake driver reports. */
+    size_t free_bytes;
+    int allocations; /* Counts the allocations that were not freed. */
     int loads, launches, waits;
     char image[16]; /* Holds the first bytes of the last module that was loaded. */
     /* `owner` is the number of the device that owns all memory, as the fake driver reports it. */

@@ -11,7 +11,8 @@ typedef struct fake_hip {
     int version; /* The driver reports this version of the runtime; 60300000 means 6.3. */
     int current; /* `current` is the number of the current device. */
     int finds;   /* Counts the searches for functions in modules. */
-    unsigned int grid[3], block[3], shared_bytes; /* Hold the configuration of the last launch. */
+    /* These members hold the configuration of the last launch. */
+    unsigned int grid[3], block[3], shared_bytes;
     void *stream;
 } fake_hip;
 

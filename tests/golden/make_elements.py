@@ -21,10 +21,11 @@ from torchao.prototype.mx_formats.kernels import pack_uint4
 from store import Manifest
 
 RANDOM_COUNT = 1_000_000
-# The seed of random inputs. A format's own seed is SEED plus the index of the format in FORMATS.
+# This is the seed of random inputs. A format's own seed is SEED plus the index of the format in
+# FORMATS.
 SEED = 0x62736D6D
-# The expected code that is stored for a NaN input if the format has no NaN. None of these formats
-# uses the code 0xFF.
+# This code is stored for a NaN input if the format has no NaN. None of these formats uses the code
+# 0xFF.
 NO_ANSWER = 0xFF
 ALL_16_BITS = np.arange(1 << 16, dtype=np.uint16)
 

@@ -100,8 +100,8 @@ def standard(mode):
 
 PLAIN = {"normal", "wide", "wide_f16", "scale_table", "boundary", "ties", "zeros", "short"}
 ALL = PLAIN | {"tiny", "huge", "inf", "nan"}
-# The cases of compressed-tensors, which computes in the input's type. In f16 a scale or a ratio may
-# overflow or underflow, so f16 inputs with such values are left out.
+# These are the cases of compressed-tensors, which computes in the input's type. In f16 a scale or a
+# ratio may overflow or underflow, so f16 inputs with such values are left out.
 IN_F16_RANGE = PLAIN - {"wide_f16", "scale_table", "zeros"} | {f"{c}:{t}" for c in ("scale_table", "zeros") for t in ("f32", "bf16")}
 # Each row is (recipe, formats, cases, producer); the producer computes the expected bytes. A case
 # is CASE or CASE:TYPE. A case is left out where the project's behaviour is undefined (a cast of a
@@ -153,8 +153,9 @@ def mx_cases(recipes=MX_RECIPES):
 
 NV_ALL = {name for name, _, _ in inputs.nvfp4_cases()}
 NV_FINITE = NV_ALL - {"inf", "nan"}
-# The cases of projects that answer NaN everywhere for some tensors: those whose amax is 0, Inf or
-# NaN, or so small that the reciprocal of the tensor scale overflows. These tensors are left out.
+# These are the cases of projects that answer NaN everywhere for some tensors: those whose amax is
+# 0, Inf or NaN, or so small that the reciprocal of the tensor scale overflows. These tensors are
+# left out.
 NV_SANE = NV_FINITE - {"all_zero", "subnormal"}
 
 

@@ -182,8 +182,8 @@ def quark_mx(x, elem, block=32):
     return codes, np.maximum(byte, 1).astype(np.uint8), None
 
 
-# NVFP4 recipes: blocks of 16 elements with e4m3 scales. Every line of the following functions is
-# one float32 operation.
+# These are the NVFP4 recipes, with blocks of 16 elements and e4m3 scales. Every line of the
+# following functions is one float32 operation.
 
 EPS = F32(2.0**-6)
 LOW = F32(2.0**-9)

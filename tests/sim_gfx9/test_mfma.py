@@ -13,7 +13,8 @@ import formats as F
 import hip
 
 GOLDEN = pathlib.Path(__file__).parent.parent / "golden" / "mfma"
-# The index of each operand's first word among the 64 words that the test passes to each lane.
+# These are the indices of each operand's first word among the 64 words that the test passes to each
+# lane.
 A_AT, B_AT, C_AT, SCALE_AT = 0, 8, 16, 48
 SEEDS = ["1", "2", "3"]  # BSMM_SIM_SEED varies the order in which an instruction adds.
 SMALL = ["e4m3", "e5m2", "e2m3", "e3m2", "e2m1"]

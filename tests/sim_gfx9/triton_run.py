@@ -28,7 +28,7 @@ def run(device, case, folder):
         out = at if value is None else out
         buffers.append(at)
         args.append(at)
-    # Two null pointers for Triton's scratch memory.
+    # These are two null pointers for Triton's scratch memory.
     args += [ctypes.c_uint64(0), ctypes.c_uint64(0)]
     try:
         device.launch(function, case.grid, (device.lanes * info["warps"],), info["shared"], args)

@@ -16,7 +16,8 @@ NARROW, WIDE, ANY, TINY, SPECIAL = range(5)  # kinds of elements
 ELEMENTS = ("narrow", "wide", "any", "tiny", "special")
 SUMS = ("zero", "near", "wide", "large", "huge", "subnormal")  # kinds of accumulators
 
-# name: sign, exponent and mantissa bits, whether the largest exponent means Inf or NaN
+# Each format has its number of exponent bits, its number of mantissa bits, and whether the largest
+# exponent means Inf or NaN.
 FORMATS = {"f16": (5, 10, True), "bf16": (8, 7, True), "tf32": (8, 23, True), "e4m3": (4, 3, False), "e5m2": (5, 2, True)}
 
 

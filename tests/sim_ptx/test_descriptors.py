@@ -13,12 +13,14 @@ N = 32
 # Maps a swizzle to (16-byte units in a row of the pattern, layout type of wgmma, of tcgen05):
 # arch/mma_sm90_desc.hpp:124, arch/mma_sm100_desc.hpp:83-87.
 SWIZZLES = {"none": (1, 0, 0), "32": (2, 3, 6), "64": (4, 2, 4), "128": (8, 1, 2)}
-# Bits of a field of a descriptor of shared memory: arch/mma_sm90_desc.hpp:108-126, arch/mma_sm100_desc.hpp:105-115.
+# These are the bits of a field of a descriptor of shared memory: arch/mma_sm90_desc.hpp:108-126,
+# arch/mma_sm100_desc.hpp:105-115.
 FIELDS = {"leading": (16, 14), "stride": (32, 14), "version": (46, 2)}
 LAYOUT_TYPE = {"wgmma": (62, 2), "tcgen05": (61, 3)}
 
-# (who returns the descriptor, instruction, bytes of an element, first byte, whether M or N is contiguous, swizzle,
-# leading offset, stride offset, descriptor without its address)
+# Each entry has who returns the descriptor, the instruction, the bytes of an element, the first
+# byte, whether M or N is contiguous, the swizzle, the leading offset, the stride offset, and the
+# descriptor without its address.
 DESCRIPTORS = [
     ("DeepGEMM mma/sm90.cuh:199, the default", "wgmma", 2, 0, False, "128", 0, 1024, 0x4000004000000000),
     ("DeepGEMM mma/sm90.cuh:256-259, K-major, second K", "wgmma", 2, 32, False, "128", 0, 1024, 0x4000004000000000),

@@ -29,7 +29,8 @@ HEAD = """.version 8.7
  .loc 1 42 7
 """
 
-# Parts of kernels whose asynchronous operations access shared memory. The mbarrier lies at %r2 + 3072.
+# These are parts of kernels whose asynchronous operations access shared memory. The mbarrier lies
+# at %r2 + 3072.
 STORE = "@%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r2], {bytes}; @%p1 cp.async.bulk.commit_group; "
 STORED = "@%p1 cp.async.bulk.wait_group.read 0; "
 INIT = "@%p1 mbarrier.init.shared::cta.b64 [%r2+3072], 1; bar.sync 0; "
@@ -40,12 +41,14 @@ LOADED = "$A: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2+3072], {parity}
 # synchronize warps, so accesses that race without it still race.
 SLOW = "mov.u32 %r9, 0; setp.lt.u32 %p3, %r1, 32; @!%p3 bra $S; $R: add.u32 %r9, %r9, 1; setp.lt.u32 %p4, %r9, 9000; @%p4 bra $R; $S: "
 FILL = "mov.u32 %r5, 0; mov.u32 %r10, %ntid.x; shl.b32 %r10, %r10, 2; $F: add.u32 %r6, %r3, %r5; st.shared.u32 [%r6], %r5; add.u32 %r5, %r5, %r10; setp.lt.u32 %p3, %r5, 2048; @%p3 bra $F; "
-# A product of 64 x 8 x 16 elements by one warpgroup, whose operands fill the first 2048 bytes.
+# This is a product of 64 x 8 x 16 elements by one warpgroup, whose operands fill the first 2048
+# bytes.
 WGMMA = ("shr.u32 %r7, %r2, 4; cvt.u64.u32 %rd4, %r7; or.b64 %rd4, %rd4, {descriptor}; setp.ne.u32 %p4, 0, 0; wgmma.fence.sync.aligned; "
          "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%f0, %f1, %f2, %f3}}, %rd4, %rd4, %p4, 1, 1, 0, 0; wgmma.commit_group.sync.aligned; "
          ).format(descriptor=8 << 16 | 16 << 32)
 WAITED = "wgmma.wait_group.sync.aligned 0; "
-# A product of 128 x 16 x 16 elements, whose operands fill all of the tile but its last bytes.
+# This is a product of 128 x 16 x 16 elements, whose operands fill all of the tile but its last
+# bytes.
 ALLOC = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r2+4096], 32; bar.sync 0; ld.shared.u32 %r8, [%r2+4096]; "
 MMA = ("shr.u32 %r7, %r2, 4; cvt.u64.u32 %rd4, %r7; or.b64 %rd4, %rd4, {descriptor}; setp.ne.u32 %p4, 0, 0; "
        "@%p1 tcgen05.mma.cta_group::1.kind::f16 [%r8], %rd4, %rd4, {form}, %p4; "

@@ -13,8 +13,8 @@
 typedef struct recipe_case {
     char name[32], recipe[32], format[32], options[48], dtype[8];
     int64_t rows, cols;
-    /* Point to the golden bytes of the input and of the expected result. `global` is NULL if there
-       is no second-level scale. */
+    /* These point to the golden bytes of the input and of the expected result. `global` is NULL if
+     * there is no second-level scale. */
     const uint8_t *input, *data, *scales, *global;
     size_t data_bytes, scales_bytes;
 } recipe_case;

@@ -225,8 +225,8 @@ static void memory_that_runs_out(void **state) {
 }
 
 typedef struct matrices {
-    test_matrix quantized, plain; /* Hold matrices in host memory. */
-    bsmm_matrix from, to;         /* Hold matrices in device memory. */
+    test_matrix quantized, plain; /* These matrices are in host memory. */
+    bsmm_matrix from, to;         /* These matrices are in device memory. */
     void *memory[3];
 } matrices;
 

@@ -26,7 +26,7 @@ static const int64_t rows[] = {1, 8, MOST};
 
 typedef struct fixture {
     const bsmm_cuda_device *device;
-    test_matrix a, b, d; /* Hold matrices in host memory. */
+    test_matrix a, b, d; /* These matrices are in host memory. */
     bsmm_matmul_desc desc;
     bsmm_plan *plan;
     bsmm_buffers buffers; /* Points to device memory. */
