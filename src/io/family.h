@@ -53,8 +53,11 @@ typedef struct bsmm_storage {
      * matrix. */
     uint32_t global_ndim;
     bool global_optional;
-    bool unmistakable; /* the name of the data tensor alone is enough to identify the family */
-    bool declared;     /* the file's metadata describes the weight (declaration.c) */
+    /* `unmistakable` is true if the name of the data tensor alone is enough to identify the
+     * family. */
+    bool unmistakable;
+    /* `declared` is true if the file's metadata describes the weight (declaration.c). */
+    bool declared;
     /* The entry applies only if the shape of the scale tensor fits. It comes before the entry with
      * the same names and types of tensors that is not by_shape. If no shape fits, the message
      * describes the shapes of that later entry. */

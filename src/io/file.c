@@ -1,4 +1,4 @@
-/* An open file with its tensors and its metadata. */
+/* These functions handle an open file with its tensors and its metadata. */
 #include "io/io.h"
 
 #include <stdlib.h>

@@ -17,8 +17,8 @@
 
 #    include <string.h>
 
-/* Distance of the software prefetch in bytes of codes. The output stores bypass the caches, and
- * such stores slow down the hardware prefetcher. */
+/* AHEAD is the distance of the software prefetch in bytes of codes. The output stores bypass the
+ * caches, and such stores slow down the hardware prefetcher. */
 enum { AHEAD = 4096 };
 
 /* A product_kind is the way in which a value is multiplied by its two scales. EXACT: there is no
@@ -203,9 +203,9 @@ INLINE void decode_chunk(const shape s, const vector_values *v, const uint8_t *c
     store(to + 32, narrow(s, y[2], y[3]), stream);
 }
 
-/* Table of the 16-bit results of all sixteen 4-bit codes, split into low and high bytes for the
- * byte shuffle instruction. Each 128-bit half of a register has its own table, because the columns
- * that the two halves decode may have different block scales. */
+/* This is a table of the 16-bit results of all sixteen 4-bit codes, split into low and high bytes
+ * for the byte shuffle instruction. Each 128-bit half of a register has its own table, because the
+ * columns that the two halves decode may have different block scales. */
 typedef struct code_tables {
     __m256i low, high;
 } code_tables;

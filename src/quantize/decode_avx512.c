@@ -174,8 +174,8 @@ INLINE void store_f32(uint8_t *to, const __m512 y[4], bool stream) {
         store_line(to + 64 * i, _mm512_castps_si512(y[i]), stream);
 }
 
-/* Distance of the software prefetch in bytes of codes. The output stores bypass the caches, and
- * such stores slow down the hardware prefetcher. */
+/* AHEAD is the distance of the software prefetch in bytes of codes. The output stores bypass the
+ * caches, and such stores slow down the hardware prefetcher. */
 enum { AHEAD = 4096 };
 
 /* `shape` holds the parameters of a decoding loop that are compile-time constants. Each combination

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The validated arguments of a call of bsmm_quantize. */
+/* This struct holds the validated arguments of a call of bsmm_quantize. */
 typedef struct quantize_call {
     bsmm_quantize_desc desc;
     bsmm_operand src, dst;

@@ -24,7 +24,7 @@ typedef struct bsmm_strip_job {
     const bsmm_coder *coder;
     bsmm_element_step step;
     int64_t width;
-    int64_t ahead; /* distance of the prefetch from the encoded value, in columns */
+    int64_t ahead; /* `ahead` is the distance of the prefetch from the encoded value, in columns. */
 } bsmm_strip_job;
 
 /* `bsmm_decode_job` holds the constants for decoding codes of at most 8 bits to f32, f16 or bf16. A

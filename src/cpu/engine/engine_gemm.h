@@ -243,7 +243,8 @@ void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, doubl
  * scales. `values` is scratch memory for `cols` doubles. */
 void bsmm_gemm_store_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values);
 
-/* Several rows of accumulators, `pitch` floats apart, for one call of the epilogue. */
+/* This struct is several rows of accumulators, `pitch` floats apart, for one call of the
+ * epilogue. */
 typedef struct bsmm_gemm_rows {
     int64_t rows, pitch;
     /* `factors` holds the factor that packing has divided out of each row of A. */

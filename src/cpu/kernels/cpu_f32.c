@@ -31,8 +31,8 @@ static int64_t multiply(const bsmm_product *p, int64_t row, int64_t rows, int64_
     int64_t padded_m = bsmm_round_up(rows, BSMM_F32SEG_MR);
     int64_t padded_n = bsmm_round_up(cols, BSMM_F32SEG_NR);
     int64_t segment = bsmm_f32seg_segment(&p->a, &p->b), k = p->a.m.cols;
-    /* A multiple of the segment's length (the range of K without a change of scale), so that each
-     * range of K begins with a new segment. */
+    /* `step` is a multiple of the segment's length (the range of K without a change of scale), so
+     * that each range of K begins with a new segment. */
     int64_t step = KC / segment * segment;
     memset(acc, 0, sizeof(double) * (size_t)(padded_m * padded_n));
     for (int64_t k0 = 0; k0 < k; k0 += step) {

@@ -106,8 +106,8 @@ INLINE void store_lanes(uint8_t *to, __m256i lanes, __mmask8 there) {
     _mm256_mask_storeu_epi32(to, there, lanes);
 }
 
-/* Prefetch distance of the panel that is written, in groups of 4 bytes of each row. The packer
- * writes a panel faster than the hardware prefetcher fetches its cache lines. */
+/* AHEAD is the prefetch distance of the panel that is written, in groups of 4 bytes of each row.
+ * The packer writes a panel faster than the hardware prefetcher fetches its cache lines. */
 enum { AHEAD = 64 };
 
 /* Stores 8 groups, each of which has a pair of bf16 of each row. Each pair is stored as two fp32

@@ -101,7 +101,8 @@ typedef struct treatment {
      * before a row is packed. */
     void (*survey)(tile *t, span *s, int64_t i);
     void (*scale)(tile *t, span *s, int64_t i); /* sets the factors of row i of the tile */
-    bool by_codes;                              /* survey reads the elements, not only the scales */
+    /* `by_codes` is true if `survey` reads the elements, not only the scales. */
+    bool by_codes;
     bool by_shifts, by_factors;
 } treatment;
 

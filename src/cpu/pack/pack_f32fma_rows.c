@@ -54,8 +54,8 @@ double bsmm_f32fma_bound(const bsmm_product *p, const void *state) {
     return 1.1 * (terms + 4) * 0x1p-24;
 }
 
-/* The largest and smallest exponents of a set of nonzero finite values. bottom is larger than top
- * if the set is empty. */
+/* `exponents` holds the largest and smallest exponents of a set of nonzero finite values. `bottom`
+ * is larger than `top` if the set is empty. */
 typedef struct exponents {
     int top, bottom;
 } exponents;

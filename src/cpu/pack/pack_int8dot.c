@@ -51,7 +51,7 @@ static bool is_usable(int32_t bits) {
     return ((uint32_t)bits & INT32_MAX) - smallest_scale <= largest_scale - smallest_scale;
 }
 
-/* Parameters of one call that packs an operand. */
+/* This struct holds the parameters of one call that packs an operand. */
 typedef struct job {
     const bsmm_operand *o;
     const bsmm_pack_isa *isa;

@@ -10,19 +10,20 @@
 
 enum { LANES = BSMM_SMALL_M_LANES, COLUMNS = BSMM_SMALL_M_COLUMNS };
 
-/* Prefetch distance in bytes, summed over the rows of B that are read side by side. It is large
- * enough to cover the latency of memory. */
+/* `ahead` is the prefetch distance in bytes, summed over the rows of B that are read side by side.
+ * It is large enough to cover the latency of memory. */
 static const int64_t ahead = 16384;
 
-/* Prefetch distance in bytes in a strip of compact weights, i.e. in 16 rows of B that are stored
- * together. Half and twice this distance were slower on a Sapphire Rapids. */
+/* `strip_ahead` is the prefetch distance in bytes in a strip of compact weights, i.e. in 16 rows of
+ * B that are stored together. Half and twice this distance were slower on a Sapphire Rapids. */
 static const int64_t strip_ahead = 8192;
 
 typedef struct product_run {
     const bsmm_small_m *m;
     const bsmm_small_m_engine *d; /* `d` holds the functions and sizes of the engine. */
     const bsmm_product *p;
-    bool is_direct; /* the whole epilogue runs in one pass (bsmm_cpu_epilogue_is_direct) */
+    /* `is_direct` is true if the whole epilogue runs in one pass (bsmm_cpu_epilogue_is_direct). */
+    bool is_direct;
     /* The members below point to memory that all threads share. */
     uint8_t *a;
     double *a_factors;
@@ -47,8 +48,8 @@ typedef struct scratch {
      * D. */
     double *factors;
     uint8_t *wide; /* how far the scales in each row of B are apart */
-    /* Scale codes in the order [panel][scale unit][16 rows]. A scale unit is a range of K with one
-     * gathered scale. */
+    /* `codes` holds scale codes in the order [panel][scale unit][16 rows]. A scale unit is a range
+     * of K with one gathered scale. */
     uint8_t *codes;
     float *scales;   /* `scales` holds fp32 scales in the order [panel][scale unit][16 rows]. */
     uint8_t *packed; /* `packed` holds one packed panel of B. */

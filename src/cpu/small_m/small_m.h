@@ -50,8 +50,9 @@ typedef struct bsmm_small_m_span {
     int64_t pitch;
     /* `next` points to the rows that will be read after b. They are prefetched. */
     const uint8_t *next;
-    int64_t lead;         /* prefetch distance along a row of B in bytes */
-    const uint8_t *codes; /* scale codes of B as the engine's function `prepare` has written them */
+    int64_t lead; /* `lead` is the prefetch distance along a row of B in bytes. */
+    /* `codes` holds the scale codes of B as the engine's function `prepare` has written them. */
+    const uint8_t *codes;
     /* `scales` holds the fp32 scales in the order [segment of 128 elements of K][16 rows]. NULL
      * means that there are none. */
     const float *scales;
@@ -64,8 +65,9 @@ typedef struct bsmm_small_m_span {
     /* `chunk_steps` is the number of steps of a chunk, i.e. of a range of K that is summed by
      * itself. 0 means that the sum goes on over all of K. */
     int64_t chunk_steps;
-    int64_t first; /* steps from the start of the chunk in which the span begins to b */
-    bool ends;     /* `ends` is true if the span reaches the end of K. */
+    /* `first` is the number of steps from the start of the chunk in which the span begins to b. */
+    int64_t first;
+    bool ends; /* `ends` is true if the span reaches the end of K. */
     /* `context` points to the tables that the engine's function make_context has written. */
     const void *context;
     /* `acc` holds accumulators in the order [row of A][BSMM_SMALL_M_COLUMNS], 16 for each panel.

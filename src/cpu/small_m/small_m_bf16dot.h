@@ -52,8 +52,9 @@ bool bsmm_small_m_bf16_prepare(const bsmm_small_m_scales *s);
 /* A tile of A has 1, 2, 4, 6, 8, 12 or 16 rows. */
 enum { BSMM_BF16_TILES = 7 };
 
-/* A set of multiply loops: either the loops with dot products or the loops with FMAs. In the array
- * `multiply`, the index of size 2 is 1 if sums are scaled after each 128 elements of K. */
+/* This struct is a set of multiply loops: either the loops with dot products or the loops with
+ * FMAs. In the array `multiply`, the index of size 2 is 1 if sums are scaled after each 128
+ * elements of K. */
 typedef struct bsmm_small_m_bf16_form {
     /* `panels` is the number of panels of B that are multiplied side by side. */
     int64_t panels[BSMM_WEIGHTS][BSMM_BF16_TILES];

@@ -46,7 +46,8 @@ typedef struct decoder {
     /* For SHIFTED4, `halves` is the number of bits by which each 16-bit half of a word is shifted
      * for pairs 0 and 1. */
     __m512i halves[2];
-    __m512i largest; /* largest magnitude of the 8-bit codes decoded so far, to find Inf and NaN */
+    /* `largest` is the largest magnitude of the 8-bit codes decoded so far, to find Inf and NaN. */
+    __m512i largest;
 } decoder;
 
 /* Returns the bit positions of a pair of codes for a multishift, which works on two 32-bit words at

@@ -61,8 +61,8 @@ INLINE void unpack_block(const uint8_t *lines, uint8_t *to, int64_t pitch) {
     }
 }
 
-/* Prefetch distance in bytes. The hardware prefetcher follows 16 rows that are stored together in
- * compact order, but it stops at the end of each page. */
+/* AHEAD is the prefetch distance in bytes. The hardware prefetcher follows 16 rows that are stored
+ * together in compact order, but it stops at the end of each page. */
 enum { AHEAD = 8192 };
 
 TARGET static int64_t unpack_blocks(const uint8_t *strip, int64_t pieces, uint8_t *to,
