@@ -11,8 +11,8 @@
 
 #    include <cpuid.h>
 
-/* Bits of register EDX that cpuid returns for leaf 7. The bits are defined here because not every
- * supported compiler's __builtin_cpu_supports knows the AMX features. */
+/* These are bits of register EDX that cpuid returns for leaf 7. The bits are defined here because
+ * not every supported compiler's __builtin_cpu_supports knows the AMX features. */
 enum {
     LEAF7_EDX_AMX_BF16 = 1u << 22,
     LEAF7_EDX_AMX_TILE = 1u << 24,
@@ -83,8 +83,9 @@ static bool brand_string(char brand[49]) {
 
 #endif
 
-/* The detected features. They are detected only once, because a hypervisor intercepts cpuid, which
- * makes it slow. Several threads may detect at the same time; they store the same value. */
+/* `detected` holds the detected features. They are detected only once, because a hypervisor
+ * intercepts cpuid, which makes it slow. Several threads may detect at the same time; they store
+ * the same value. */
 static atomic_uint detected;
 
 uint32_t bsmm_cpu_ask_features(void) {
@@ -97,7 +98,8 @@ uint32_t bsmm_cpu_ask_features(void) {
     return features & ~known;
 }
 
-static atomic_ullong known_l2; /* size of L2 in bytes, plus 1; 0: not yet detected */
+/* `known_l2` is the size of L2 in bytes, plus 1. It is 0 before L2 is detected. */
+static atomic_ullong known_l2;
 
 uint64_t bsmm_cpu_ask_l2_bytes(void) {
     uint64_t known = atomic_load_explicit(&known_l2, memory_order_relaxed);

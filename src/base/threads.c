@@ -74,8 +74,9 @@ static void run_by_default(const bsmm_job *job) {
 typedef struct phase_run {
     const bsmm_job *job;
     int phase;
-    atomic_int done;                           /* number of tasks that have ended */
-    _Atomic uint64_t begun[MOST_THREADS / 64]; /* a bit for each task that has begun */
+    atomic_int done; /* `done` is the number of tasks that have ended. */
+    /* `begun` holds a bit for each task that has begun. */
+    _Atomic uint64_t begun[MOST_THREADS / 64];
 } phase_run;
 
 /* Marks a task as begun. Returns true if the task had not begun before. A caller's pool may run one
@@ -118,7 +119,9 @@ bsmm_status bsmm_job_run(const bsmm_job *job, const bsmm_pool *pool) {
 
 typedef struct loop_run {
     const bsmm_loop *loop;
-    int threads; /* number of workers: the loop's threads, or fewer if the loop has fewer ranges */
+    /* `threads` is the number of workers: the loop's threads, or fewer if the loop has fewer
+     * ranges. */
+    int threads;
     bsmm_items *items;
 } loop_run;
 

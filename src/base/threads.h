@@ -25,8 +25,8 @@ typedef struct bsmm_job {
  * once. */
 bsmm_status bsmm_job_run(const bsmm_job *job, const bsmm_pool *pool);
 
-/* A counter from which the workers of a phase take the numbers 0, 1, 2 and so on of work units
- * (items). It fills a cache line of its own, because all workers write to it and would slow down
+/* The workers of a phase take the numbers 0, 1, 2 and so on of work units (items) from this
+ * counter. It fills a cache line of its own, because all workers write to it and would slow down
  * accesses to neighbouring data. */
 typedef struct bsmm_items {
     _Alignas(64) _Atomic int64_t taken;
@@ -37,9 +37,9 @@ static inline int64_t bsmm_items_take(bsmm_items *items, int64_t count) {
     return atomic_fetch_add_explicit(&items->taken, count, memory_order_relaxed);
 }
 
-/* A loop over the numbers 0 to count - 1. If at_a_time is 0, each worker gets one range, and all
- * ranges are equally long. Otherwise the workers take ranges of at_a_time numbers from a shared
- * counter; a worker that has finished a range takes the next one. */
+/* This struct describes a loop over the numbers 0 to count - 1. If at_a_time is 0, each worker gets
+ * one range, and all ranges are equally long. Otherwise the workers take ranges of at_a_time
+ * numbers from a shared counter; a worker that has finished a range takes the next one. */
 typedef struct bsmm_loop {
     int threads;
     int64_t count, at_a_time;

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-static const size_t smallest = 8; /* bytes of struct_size and of one 4-byte field */
+/* `smallest` is the number of bytes of struct_size and of one 4-byte field. */
+static const size_t smallest = 8;
 static const size_t largest = 1u << 16;
 
 static uint32_t size_of(const void *versioned) {

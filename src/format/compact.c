@@ -104,7 +104,7 @@ static void write_codes(const bsmm_operand *o, int64_t r, int64_t c, int64_t n,
     memcpy(p.tail, codes + p.pieces * p.bytes, p.rest);
 }
 
-enum { RUN = 512, RUN_BYTES = RUN * 4 }; /* columns that are moved at once */
+enum { RUN = 512, RUN_BYTES = RUN * 4 }; /* RUN is the number of columns that are moved at once. */
 
 /* Copies the codes of row r, columns [c, c + n), in row order to `codes`. Codes of 0 follow up to
  * the next whole byte. */

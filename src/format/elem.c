@@ -1,5 +1,5 @@
-/* The table of element formats, and the scalar functions that encode and decode one element. Tests
- * compare all other encoders and decoders with these functions. */
+/* This file has the table of element formats, and the scalar functions that encode and decode one
+ * element. Tests compare all other encoders and decoders with these functions. */
 #include "format/format.h"
 
 #include <math.h>
@@ -10,8 +10,8 @@ typedef enum elem_kind { SIGNED, FNUZ, POWERS } elem_kind;
 typedef struct elem_row {
     bsmm_elem_info info;
     elem_kind kind;
-    /* Codes without their sign bit: the largest finite value, Inf and NaN; 0 if there is none. For
-     * the kinds FNUZ and POWERS, nan_code is the whole code with its top bit. */
+    /* These are codes without their sign bit: the largest finite value, Inf and NaN. 0 means that
+     * there is none. For the kinds FNUZ and POWERS, nan_code is the whole code with its top bit. */
     uint32_t max_code, inf_code, nan_code;
 } elem_row;
 
@@ -39,10 +39,10 @@ static const elem_row rows[] = {
 #undef ELEM
 };
 
-/* The traits of a format, computed from its entry in elem.def. FITS tells whether every value of
- * one format is also a value of another; it compares their mantissa bits, smallest subnormals and
- * maxima. F16_CODE shifts a code so that its mantissa is at the position of f16's 10 mantissa bits;
- * 0x7bff is f16's largest finite code. */
+/* These macros compute the traits of a format from its entry in elem.def. FITS tells whether every
+ * value of one format is also a value of another; it compares their mantissa bits, smallest
+ * subnormals and maxima. F16_CODE shifts a code so that its mantissa is at the position of f16's 10
+ * mantissa bits; 0x7bff is f16's largest finite code. */
 #define FITS(m, least, most, to_m, to_least, to_most)                                              \
     ((m) <= (to_m) && (least) >= (to_least) && (most) <= (to_most))
 #define F16_CODE(code, m) ((uint64_t)(code) << ((m) <= 10 ? 10 - (m) : 63))

@@ -1,18 +1,18 @@
-/* The table of scale layouts, and the functions that compute the offset of a scale in any of
- * them. */
+/* This file has the table of scale layouts, and the functions that compute the offset of a scale in
+ * any of them. */
 #include "format/format.h"
 
 #include <string.h>
 
-/* The kind of a layout. PITCH_ROWS stores rows of scales and PITCH_COLS columns of scales at a
- * constant pitch. TILED stores rectangular tiles of scales. */
+/* These are the kinds of layouts. PITCH_ROWS stores rows of scales and PITCH_COLS columns of scales
+ * at a constant pitch. TILED stores rectangular tiles of scales. */
 typedef enum line_kind { PITCH_ROWS, PITCH_COLS, TILED } line_kind;
 
 typedef struct layout_row {
     bsmm_layout_info info;
     line_kind kind;
-    uint32_t pad; /* for PITCH_*: the length of a row or column of scales is rounded up to a
-                     multiple of `pad` */
+    /* For PITCH_*, the length of a row or column of scales is rounded up to a multiple of `pad`. */
+    uint32_t pad;
 } layout_row;
 
 #define R 0
@@ -117,7 +117,8 @@ bsmm_status bsmm_scale_map_make(const bsmm_matrix *matrix, const char *what, bsm
 }
 
 uint64_t bsmm_scale_map_at(const bsmm_scale_map *map, int64_t r, int64_t c) {
-    if (map->digit_count == 0) /* rows or columns of scales at a constant pitch */
+    /* The layout stores rows or columns of scales at a constant pitch. */
+    if (map->digit_count == 0)
         return (uint64_t)r * map->tile_row_step + (uint64_t)c * map->tile_col_step;
     uint64_t at[2] = {(uint64_t)r, (uint64_t)c};
     uint64_t offset =

@@ -1,5 +1,5 @@
-/* The table of presets. A preset is a name for a combination of element format, scale format and
- * block shape. No other code depends on a preset's name. */
+/* This file has the table of presets. A preset is a name for a combination of element format, scale
+ * format and block shape. No other code depends on a preset's name. */
 #include "format/format.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* The table of scale formats. Each scale format is stored as codes of an element format. */
+/* This file has the table of scale formats. Each scale format is stored as codes of an element
+ * format. */
 #include "format/format.h"
 
 static const bsmm_scale_row rows[] = {

@@ -1,5 +1,5 @@
-/* Tables with the value of every code of each format with at most 8 bits. The compiler computes the
- * tables, so they need no initialization at run time. A test compares each value with
+/* These tables have the value of every code of each format with at most 8 bits. The compiler
+ * computes the tables, so they need no initialization at run time. A test compares each value with
  * bsmm_elem_decode. */
 #include "format/format.h"
 

@@ -8,7 +8,7 @@ static uint32_t log2_of(uint32_t value) {
 }
 
 static bsmm_axis_digit digit_of(uint32_t extent, uint64_t stride) {
-    /* the logarithm of the extent to base 2, rounded up */
+    /* `shift` is the logarithm of the extent to base 2, rounded up. */
     uint32_t shift = extent > 1 ? log2_of(extent - 1) + 1 : 0;
     uint64_t power = 1ull << (31 + shift);
     return (bsmm_axis_digit){.extent = extent,

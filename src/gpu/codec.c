@@ -51,7 +51,8 @@ bsmm_narrow_codec bsmm_narrow_codec_of(uint32_t elem) {
 bsmm_pair_codec bsmm_pair_codec_of(uint32_t elem, bool to_bf16) {
     const bsmm_elem_info *info = bsmm_elem_row(elem);
     uint32_t mantissa = to_bf16 ? 7 : 10, magnitude = info->bits - 1;
-    /* the left shift that moves a magnitude from bit 0 to its position in a 16-bit float */
+    /* `up` is the left shift that moves a magnitude from bit 0 to its position in a 16-bit
+     * float. */
     uint32_t up = mantissa - info->mantissa_bits;
     uint32_t unbias = (uint32_t)(2 * (to_bf16 ? 127 : 15) - info->bias) << mantissa;
     uint32_t down = 15 - magnitude - up;

@@ -13,8 +13,9 @@ typedef struct walk {
     const char *at, *end;
     char *out;
     size_t room, written;
-    bool first; /* true if no register of this line has been seen */
-    /* for each class: the last register of this class that was the first register of its line */
+    bool first; /* `first` is true if no register of this line has been seen. */
+    /* For each class, `last` is the last register of this class that was the first register of its
+     * line. */
     uint32_t last[ENTRIES];
 } walk;
 

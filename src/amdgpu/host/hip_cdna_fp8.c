@@ -6,9 +6,11 @@
 #include <string.h>
 
 enum { SMALL, LARGE, TALL, TILES };
-enum { BLOCKS, COLS, WAYS }; /* the scales of B: one for 128 rows, one for every row */
+/* B has one scale for 128 rows (BLOCKS), or one for every row (COLS). */
+enum { BLOCKS, COLS, WAYS };
 enum { OCP, FNUZ, KINDS };
-enum { BY_ROWS, TURNED, ORDERS }; /* the order of A and B in memory: row-major, or column-major */
+/* A and B are row-major in memory (BY_ROWS) or column-major (TURNED). */
+enum { BY_ROWS, TURNED, ORDERS };
 
 /* STAGES is the bytes of LDS. LDS holds two stages, each with 128 one-byte elements of K for `rows`
  * rows of A and `rows` rows of B. */

@@ -8,9 +8,12 @@
 
 enum {
     MOST_ROWS = 64,
-    WAVES = BSMM_CDNA_SMALL_M_MOST_WAVES, /* the waves that a compute unit runs at once */
-    A_SIZES = 3,                          /* kernels for up to 16, 32 and 64 rows of A */
-    B_SIZES = 2,                          /* kernels whose workgroups have 16 or 32 rows of B */
+    /* WAVES is the number of waves that a compute unit runs at once. */
+    WAVES = BSMM_CDNA_SMALL_M_MOST_WAVES,
+    /* A_SIZES counts the kernels for up to 16, 32 and 64 rows of A. */
+    A_SIZES = 3,
+    /* B_SIZES counts the kernels whose workgroups have 16 or 32 rows of B. */
+    B_SIZES = 2,
 };
 
 /* The last member is the bytes of LDS that each wave needs. They hold the elements of `a_rows` rows
@@ -28,8 +31,8 @@ static const bsmm_hip_function functions[B_SIZES][A_SIZES] = {FUNCTIONS(16), FUN
 /* Holds the state of a plan for this kernel. */
 typedef struct small_m_state {
     const bsmm_hip_function *function;
-    uint32_t groups;     /* the number of workgroups */
-    uint32_t wave_bytes; /* the bytes of LDS of a wave */
+    uint32_t groups;     /* `groups` is the number of workgroups. */
+    uint32_t wave_bytes; /* `wave_bytes` is the number of bytes of LDS of a wave. */
     bsmm_cdna_small_m job;
 } small_m_state;
 BSMM_CHECK_STATE(small_m_state);

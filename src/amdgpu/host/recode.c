@@ -8,8 +8,8 @@
 
 enum {
     THREADS = BSMM_RECODE_GROUP,
-    /* the largest number of workgroups per compute unit in the kernel that finds the largest
-     * magnitude */
+    /* WORKGROUPS is the largest number of workgroups per compute unit in the kernel that finds the
+     * largest magnitude. */
     WORKGROUPS = 4
 };
 

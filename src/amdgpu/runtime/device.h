@@ -11,19 +11,21 @@
 #include "amdgpu/runtime/driver.h"
 #include "gpu/modules.h"
 
-enum { BSMM_HIP_WAVE = 64 }; /* the number of threads of a wave on every supported processor */
+/* BSMM_HIP_WAVE is the number of threads of a wave on every supported processor. */
+enum { BSMM_HIP_WAVE = 64 };
 
 typedef struct bsmm_hip_device {
     const bsmm_hip_driver *driver;
-    int ordinal;     /* the number by which the driver knows the device */
-    char device[32]; /* the device's name in bsmm, e.g. "hip:0" or "sim:gfx950:1" */
-    char name[96];   /* the name of the GPU's model, e.g. "AMD Instinct MI300X" */
-    /* the name of the processor, e.g. "gfx942", or "gfx9.0" if bsmm has no kernels for it */
+    int ordinal;     /* `ordinal` is the number by which the driver knows the device. */
+    char device[32]; /* `device` is the device's name in bsmm, e.g. "hip:0" or "sim:gfx950:1". */
+    char name[96];   /* `name` is the name of the GPU's model, e.g. "AMD Instinct MI300X". */
+    /* `arch` is the name of the processor, e.g. "gfx942", or "gfx9.0" if bsmm has no kernels for
+     * it. */
     char arch[16];
-    int compute_units;     /* the number of compute units, e.g. 304 */
-    uint64_t l2_bytes;     /* the bytes of L2 of one XCD (die) */
-    uint64_t memory_bytes; /* the bytes of the device's memory */
-    uint32_t lds_bytes;    /* the largest LDS of a workgroup in bytes */
+    int compute_units;     /* `compute_units` is the number of compute units, e.g. 304. */
+    uint64_t l2_bytes;     /* `l2_bytes` is the number of bytes of L2 of one XCD (die). */
+    uint64_t memory_bytes; /* `memory_bytes` is the number of bytes of the device's memory. */
+    uint32_t lds_bytes;    /* `lds_bytes` is the largest LDS of a workgroup in bytes. */
 } bsmm_hip_device;
 
 /* Returns the record of the GPU "hip:ordinal". The first call for a GPU makes the record. Returns
@@ -68,10 +70,13 @@ typedef struct bsmm_hip_launch_desc {
     /* grid and block are the numbers of workgroups and of threads per workgroup along x, y and z.
      * An extent of 0 counts as 1. */
     uint32_t grid[3], block[3];
-    /* the bytes of dynamic LDS of a workgroup, at most function->shared_bytes */
+    /* `shared_bytes` is the number of bytes of dynamic LDS of a workgroup, at most
+     * function->shared_bytes. */
     uint32_t shared_bytes;
-    void *stream;     /* the stream of the launch, a hipStream_t, or NULL for the default stream */
-    void **arguments; /* one pointer for each kernel parameter, as in hipModuleLaunchKernel */
+    /* `stream` is the stream of the launch, a hipStream_t, or NULL for the default stream. */
+    void *stream;
+    /* `arguments` has one pointer for each kernel parameter, as in hipModuleLaunchKernel. */
+    void **arguments;
 } bsmm_hip_launch_desc;
 
 /* Queues one launch on its stream. If an extent of the grid or of the workgroup is 0, it counts as

@@ -12,7 +12,7 @@ typedef struct ihipModule_t *hipModule_t;
 typedef struct ihipModuleSymbol_t *hipFunction_t;
 typedef struct ihipStream_t *hipStream_t;
 
-enum { /* values of hipError_t that bsmm handles or returns */
+enum { /* These are values of hipError_t that bsmm handles or returns. */
        hipSuccess = 0,
        hipErrorInvalidValue = 1,
        hipErrorOutOfMemory = 2,
@@ -32,7 +32,7 @@ enum { /* values of hipError_t that bsmm handles or returns */
        hipErrorStreamCaptureUnsupported = 900
 };
 
-enum { /* values of hipDeviceAttribute_t that bsmm asks for */
+enum { /* These are values of hipDeviceAttribute_t that bsmm asks for. */
        hipDeviceAttributeL2CacheSize = 19,
        hipDeviceAttributeComputeCapabilityMajor = 23,
        hipDeviceAttributeComputeCapabilityMinor = 61,
@@ -49,7 +49,7 @@ enum {
     hipMemoryTypeDevice5 = 1
 };
 
-enum { /* values of hipMemcpyKind and of hipStreamCaptureMode */
+enum { /* These are values of hipMemcpyKind and of hipStreamCaptureMode. */
        hipMemcpyHostToDevice = 1,
        hipMemcpyDeviceToHost = 2,
        hipMemcpyDeviceToDevice = 3,
@@ -63,10 +63,11 @@ typedef struct bsmm_hip_driver {
     /* These two functions return a text instead of a hipError_t, so they are not in driver.def. */
     const char *(*hipGetErrorName)(hipError_t error);
     const char *(*hipGetErrorString)(hipError_t error);
-    /* the function by which bsmm recognizes the simulator; NULL for AMD's driver */
+    /* `bsmm_sim_device` is the function by which bsmm recognizes the simulator. It is NULL for
+     * AMD's driver. */
     bsmm_gpu_sim_device *bsmm_sim_device;
-    int version;     /* the HIP version, e.g. 60342131 for HIP 6.3.42131 */
-    int device_type; /* the value of hipMemoryTypeDevice in this HIP version */
+    int version;     /* `version` is the HIP version, e.g. 60342131 for HIP 6.3.42131. */
+    int device_type; /* `device_type` is the value of hipMemoryTypeDevice in this HIP version. */
 } bsmm_hip_driver;
 
 /* bsmm_hip_simulator is the simulator of AMD GPUs. bsmm_hip_models are the names of the processors

@@ -12,7 +12,9 @@
 /* Lists the sizes of tiles of D. With a pair of thread blocks per tile, each block loads only half
  * of the tile's rows of B. */
 static const struct {
-    uint32_t ctas; /* thread blocks that compute a tile together; each has 128 of its rows */
+    /* `ctas` is the number of thread blocks that compute a tile together. Each has 128 of its
+     * rows. */
+    uint32_t ctas;
     uint32_t cols;
     /* This is the time in cycles for 32 bytes of each row of the tile: the time of the products, or
      * the time to read these bytes from shared memory at 128 bytes a cycle, whichever is longer.
@@ -41,7 +43,7 @@ static const scaled_kernel kernels[BSMM_SCALED_KINDS] = {
 };
 
 typedef struct scaled_state {
-    uint32_t tile; /* the index of the chosen tile in the table `tiles` */
+    uint32_t tile; /* `tile` is the index of the chosen tile in the table `tiles`. */
     bsmm_scaled_operands operands;
     bsmm_scaled_params params;
     bsmm_cuda_ready ready;

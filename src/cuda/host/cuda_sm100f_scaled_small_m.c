@@ -138,7 +138,7 @@ const bsmm_kernel bsmm_kernel_cuda_sm100f_scaled_small_m = {
     .bound = bound,
     .make = make,
     .run = run,
-    .alignment = 32, /* as cuda_sm100f_scaled */
+    .alignment = 32, /* The reason is that of cuda_sm100f_scaled. */
     /* A batch-invariant product has one accumulator for each result, which adds products in
      * ascending order of K, as that of cuda_sm100f_scaled. */
     .features = BSMM_FEATURE_INVARIANT,

@@ -26,12 +26,12 @@ enum { HOPPER, BLACKWELL, GENERATIONS };
  * fp32 scales that change along K. With i = 2, A has one fp32 scale per row. If a kernel would need
  * more registers than a thread has, the kernel does not exist and its name is NULL. */
 typedef struct weights {
-    /* The format of B. If its scales are fp32, a scale block may have any multiple of 128 columns,
-     * or all of K. A scale block may have any multiple of 16 rows, or any number of rows if
-     * `by_row` is set. */
+    /* `format` is the format of B. If its scales are fp32, a scale block may have any multiple of
+     * 128 columns, or all of K. A scale block may have any multiple of 16 rows, or any number of
+     * rows if `by_row` is set. */
     bsmm_format format;
-    uint32_t step_scales; /* bytes of B's scales per row and step of 128 elements along K */
-    /* true if shared memory holds one fp32 scale per row of B, false if it holds one per 16 rows */
+    uint32_t step_scales; /* A row of B has this many bytes of scales in 128 elements of K. */
+    /* If `by_row` is true, shared memory holds one fp32 scale per row of B, else per 16 rows. */
     bool by_row;
     bsmm_cuda_function functions[GENERATIONS][3][4];
 } weights;
@@ -124,12 +124,13 @@ static bool is_4bit(const weights *w) {
  * bytes. */
 typedef struct cut {
     uint32_t splits, k_warps, walkers;
-    uint32_t steps_each; /* steps of K that a thread block computes, at most */
-    uint32_t rows;       /* rows of B that a thread block computes */
-    uint32_t tiles_log2; /* log2 of the number of tiles of 8 columns */
-    /* columns in shared memory; a column is one row of A or one bf16 part of a row */
+    uint32_t steps_each; /* A thread block computes at most this number of steps of K. */
+    uint32_t rows;       /* `rows` is the number of rows of B that a thread block computes. */
+    uint32_t tiles_log2; /* `tiles_log2` is the log2 of the number of tiles of 8 columns. */
+    /* `columns` is the number of columns in shared memory. A column is one row of A or one bf16
+     * part of a row. */
     uint32_t columns;
-    /* `columns`, rounded up so that one fp32 scale for each column fills a multiple of 16 bytes */
+    /* This is `columns`, rounded up so that an fp32 scale for each fills a multiple of 16 bytes. */
     uint32_t scale_columns;
     /* This is the number of bytes of B's scales per row and step (128 elements along K) in shared
      * memory. 0 means that one fp32 scale applies to all of K. */
@@ -139,8 +140,7 @@ typedef struct cut {
      * block needs. */
     uint32_t a_slots;
     bool grouped, row_scaled;
-    /* true if each thread block converts A to bf16 itself, false if the kernel small_m_prepare
-     * converts it */
+    /* If `own` is true, each thread block converts A to bf16, else the kernel small_m_prepare. */
     bool own;
     uint32_t scales_at, a_scales_at, ring_at, barriers_at, flags_at;
     uint32_t chunk_bytes, scale_stride, shared;

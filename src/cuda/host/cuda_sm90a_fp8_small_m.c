@@ -29,7 +29,7 @@ static const bsmm_cuda_function functions[][3] = {
  * memory. Fields that end in _at are offsets in shared memory, in bytes. */
 typedef struct cut {
     uint32_t splits, columns;
-    bool by_row; /* true if scales may change from row to row of B */
+    bool by_row; /* `by_row` is true if scales may change from row to row of B. */
     /* This is the number of bytes of B's scales per row and step (128 elements along K) in shared
      * memory. 0 means that one scale applies to all of K. */
     uint32_t scale_step;

@@ -37,14 +37,14 @@ typedef struct bsmm_pack_launch {
     /* These launches are the packing kernel, and the kernel that clears the header of the packed
      * operand. bsmm_pack_load sets them. */
     bsmm_cuda_ready ready, clear;
-    bsmm_pack_layout at; /* the layout of the packed operand in device memory */
+    bsmm_pack_layout at; /* `at` is the layout of the packed operand in device memory. */
     bool with_scales;
-    /* True if the caller has already queued a kernel that clears the packed operand's header, for
-     * example together with other headers. */
+    /* `header_is_clear` is true if the caller has already queued a kernel that clears the packed
+     * operand's header, for example together with other headers. */
     bool header_is_clear;
-    /* True if the caller has queued only packing kernels since the header was cleared. Those
-     * kernels do not write this kernel's inputs, so this kernel need not wait until the previous
-     * kernel has ended. */
+    /* `overlaps` is true if the caller has queued only packing kernels since the header was
+     * cleared. Those kernels do not write this kernel's inputs, so this kernel need not wait until
+     * the previous kernel has ended. */
     bool overlaps;
 } bsmm_pack_launch;
 

@@ -114,7 +114,7 @@ static uint32_t quick_of(uint32_t elem, const bsmm_quantize_job *q) {
     if (q->dst_bits == 6)
         return takes_six(q) ? elem == BSMM_ELEM_E2M3 ? BSMM_QUICK_E2M3 : BSMM_QUICK_E3M2
                             : BSMM_QUICK_NONE;
-    /* true if the encoder `k` turns -0 into +0 */
+    /* `plus` is true if the encoder `k` turns -0 into +0. */
     bool plus = !k->zero_and && !k->zero_or && k->zero_code_and == UINT32_MAX;
     if (q->dst_bits == 4 && plus && !k->down && q->steps.step != BSMM_STEP_COMPARE)
         return divides ? BSMM_QUICK_E2M1_PLUS_DIVIDE : BSMM_QUICK_E2M1_PLUS;

@@ -21,8 +21,10 @@ bsmm_status bsmm_cuda_clear_padding(const bsmm_recode *job);
 bsmm_status bsmm_cuda_relayout_load(const bsmm_cuda_device *device);
 
 enum {
-    BSMM_RECODE_THREADS = 256,    /* threads per block of the conversion kernels */
-    BSMM_RECODE_MOST_DOWN = 65535 /* thread blocks along the grid's y axis, at most */
+    /* BSMM_RECODE_THREADS is the number of threads per block of the conversion kernels. */
+    BSMM_RECODE_THREADS = 256,
+    /* BSMM_RECODE_MOST_DOWN is the largest number of thread blocks along the grid's y axis. */
+    BSMM_RECODE_MOST_DOWN = 65535
 };
 
 /* Launches a conversion kernel with x times y thread blocks on the job's stream. */

@@ -24,9 +24,10 @@ typedef struct bit {
 /* Describes the scales of the source (side 0) or of the destination (side 1). */
 typedef struct side {
     const void *scales;
-    const bsmm_axis_map *maps[2]; /* the maps of rows and of columns to offsets */
-    uint32_t extents[2];          /* the rows and columns of scales, without padding */
-    /* true if a thread may store to the padding at the end of tiles */
+    const bsmm_axis_map *maps[2]; /* `maps` holds the maps of rows and of columns to offsets. */
+    /* `extents` holds the numbers of rows and columns of scales, without padding. */
+    uint32_t extents[2];
+    /* `pads` is true if a thread may store to the padding at the end of tiles. */
     bool pads;
 } side;
 
@@ -134,7 +135,7 @@ static bsmm_region_spot spot_of(const bit *b, int way, const bit *const *by_stor
 static bsmm_region_walk walk_of(const bit *const *sorted, int way, uint32_t log2,
                                 const bit *const *by_store) {
     bsmm_region_walk walk = {.log2 = log2};
-    uint32_t count = 1; /* number of steps that are known so far */
+    uint32_t count = 1; /* `count` is the number of steps that are known so far. */
     for (uint32_t i = log2; i < BSMM_REGION_BITS; i++) {
         const bsmm_region_spot add = spot_of(sorted[i], way, by_store);
         if (i < log2 + BSMM_REGION_THREAD_BITS) {

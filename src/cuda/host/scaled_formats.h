@@ -7,19 +7,22 @@
 #include "cuda/host/kernel.h"
 
 typedef enum bsmm_scaled_kind {
-    BSMM_SCALED_MXF4,     /* e2m1 with e8m0 scales of 1 x 32 on both sides */
-    BSMM_SCALED_NVF4,     /* e2m1 with e4m3 scales of 1 x 16 on both sides */
-    BSMM_SCALED_MXF8F6F4, /* any pair of elements of 4, 6 and 8 bits with e8m0 scales of 1 x 32 */
+    BSMM_SCALED_MXF4, /* Both operands are e2m1 with e8m0 scales of 1 x 32. */
+    BSMM_SCALED_NVF4, /* Both operands are e2m1 with e4m3 scales of 1 x 16. */
+    /* The operands are any pair of elements of 4, 6 and 8 bits with e8m0 scales of 1 x 32. */
+    BSMM_SCALED_MXF8F6F4,
     BSMM_SCALED_KINDS
 } bsmm_scaled_kind;
 
 typedef struct bsmm_scaled_format {
-    /* the type of the scales, and the number of elements of K that share a scale */
+    /* `scale` is the type of the scales, and `block` is the number of elements of K that share a
+     * scale. */
     uint32_t scale, block;
     /* 128 bytes of a row in shared memory, which four instructions multiply, need this number of
      * scale tiles. A scale tile has 4 scales along K. */
     uint32_t scale_tiles;
-    bool packed; /* true if elements are e2m1 and shared memory holds them without gaps */
+    /* `packed` is true if elements are e2m1 and shared memory holds them without gaps. */
+    bool packed;
 } bsmm_scaled_format;
 
 extern const bsmm_scaled_format bsmm_scaled_formats[BSMM_SCALED_KINDS];
@@ -34,9 +37,10 @@ const char *bsmm_scaled_refuse(const bsmm_product *p, bsmm_scaled_kind *kind);
  * from the workspace. `stored` is true if it reads them where the caller stores them. */
 typedef struct bsmm_scaled_scales {
     bool stored;
-    /* bytes of workspace; 0 if the kernel reads the scales where the caller stores them */
+    /* `bytes` is the number of bytes of workspace. It is 0 if the kernel reads the scales where the
+     * caller stores them. */
     uint64_t bytes;
-    bsmm_scale_map map; /* the scales in the layout nv_128x4 */
+    bsmm_scale_map map; /* `map` describes the scales in the layout nv_128x4. */
 } bsmm_scaled_scales;
 
 /* Decides how the kernel reads an operand's scales. It reads them where the caller stores them if

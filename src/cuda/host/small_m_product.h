@@ -27,7 +27,8 @@ enum {
     /* At most this number of thread blocks split K. They form a cluster, and 8 is the largest
      * portable cluster size. */
     BSMM_SMALL_M_MOST_SPLITS = 8,
-    /* the largest shared memory of a thread block on sm_90, in bytes */
+    /* BSMM_SMALL_M_MOST_SHARED is the largest shared memory of a thread block on sm_90, in
+     * bytes. */
     BSMM_SMALL_M_MOST_SHARED = 227 * 1024,
 };
 
@@ -43,7 +44,7 @@ typedef struct bsmm_small_m_speed {
     /* In a thread block, this number of warps multiply the same rows of B and split K among them.
      */
     uint32_t k_warps;
-    uint32_t rows; /* rows of B that a thread block computes */
+    uint32_t rows; /* `rows` is the number of rows of B that a thread block computes. */
     /* The time of a thread block in microseconds is `fixed`, plus `step` for each step of 128
      * elements along K that one of its warps computes. */
     double fixed, step;

@@ -7,10 +7,12 @@
 #include "cuda/sm100f/scaled_params.h"
 
 typedef struct bsmm_tma_rows {
-    bool stored;    /* true if TMA reads the elements where the caller stores them */
-    bool spread;    /* true if TMA spreads elements of 4 or 6 bits to one byte each */
-    uint64_t bytes; /* bytes of workspace for a copy of the elements, 0 without a copy */
-    uint64_t pitch; /* distance in bytes between the rows that TMA reads */
+    bool stored; /* `stored` is true if TMA reads the elements where the caller stores them. */
+    bool spread; /* `spread` is true if TMA spreads elements of 4 or 6 bits to one byte each. */
+    /* `bytes` is the number of bytes of workspace for a copy of the elements, or 0 without a
+     * copy. */
+    uint64_t bytes;
+    uint64_t pitch; /* `pitch` is the distance in bytes between the rows that TMA reads. */
     bsmm_cuda_ready pad;
     bsmm_cuda_ready_map map;
 } bsmm_tma_rows;

@@ -71,15 +71,19 @@ enum { FEWEST_BLOCKS_TO_CUT = 8, FEWEST_BLOCKS_OF_PART = 4 };
  * H200 (docs/notes/hopper-large.md, "The time model"). An SM issues copies of operand tiles row by
  * row. Rows past the end of A are not read, but issuing their copies takes longer. */
 static const double
-    /* bytes that device memory moves in a cycle of the SMs */
+    /* MEMORY_BYTES_OF_CYCLE is the number of bytes that device memory moves in a cycle of the
+     * SMs. */
     MEMORY_BYTES_OF_CYCLE = 3700,
-    /* part of the shorter of computing and reading that does not overlap with the longer */
+    /* OVERLAP is the part of the shorter of computing and reading that does not overlap with the
+     * longer. */
     OVERLAP = 0.125,
-    /* cycles to issue the copy of 128 bytes of a row */
+    /* These are the cycles to issue the copy of 128 bytes of a row. */
     COPY_CYCLES_OF_ROW = 1.8, COPY_CYCLES_PAST_END = 5.3,
-    ALL_CUT = 0.22,         /* relative additional time if no tile is whole */
-    FLAG_CYCLES = 2100,     /* cycles to pass on the accumulators of one part */
-    CYCLES_OF_RESULT = 0.1; /* cycles for each result that a part passes on */
+    ALL_CUT = 0.22, /* ALL_CUT is the relative additional time if no tile is whole. */
+    /* FLAG_CYCLES is the number of cycles to pass on the accumulators of one part. */
+    FLAG_CYCLES = 2100,
+    /* CYCLES_OF_RESULT is the number of cycles for each result that a part passes on. */
+    CYCLES_OF_RESULT = 0.1;
 
 /* Returns the cycles in which device memory moves A, B and D. */
 static double memory_cycles(const bsmm_product *p, const bsmm_wgmma_tile *t) {

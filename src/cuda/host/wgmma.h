@@ -11,20 +11,20 @@
 /* The kinds of GEMM kernels differ in the block scales that they apply. The kind and the element
  * types of A and B together determine which kernels can compute a GEMM. */
 typedef enum bsmm_wgmma_kind {
-    BSMM_WGMMA_BF16 = 0, /* bf16 or f16 elements without block scales */
-    /* 8-bit, bf16 or f16 elements, scales of 1 x 128 for A and of 128 x 128 for B. An A with f16
-     * elements has no scales. */
+    BSMM_WGMMA_BF16 = 0, /* Elements are bf16 or f16 without block scales. */
+    /* Elements have 8 bits or are bf16 or f16. Scales are 1 x 128 for A and 128 x 128 for B. An A
+     * with f16 elements has no scales. */
     BSMM_WGMMA_BLOCK = 1,
-    BSMM_WGMMA_ROW = 2, /* 8-bit or bf16 elements, scales of 1 x 128 for A and B */
-    /* 8-bit elements with scales of 1 x 128 for A and B. The product of any scale of A and any
+    BSMM_WGMMA_ROW = 2, /* Elements have 8 bits or are bf16. Scales are 1 x 128 for A and B. */
+    /* Elements have 8 bits. Scales are 1 x 128 for A and B. The product of any scale of A and any
      * scale of B must be a normal fp32 number. */
     BSMM_WGMMA_POW2 = 3
 } bsmm_wgmma_kind;
 
 /* Describes the layout of one operand of a GEMM kernel in device memory. */
 typedef struct bsmm_wgmma_form {
-    uint32_t elem;  /* element type: BSMM_ELEM_E4M3, _E5M2, _BF16 or _F16 */
-    uint64_t pitch; /* stride of the operand's rows in bytes, a multiple of 16 */
+    uint32_t elem;  /* `elem` is the element type: BSMM_ELEM_E4M3, _E5M2, _BF16 or _F16. */
+    uint64_t pitch; /* `pitch` is the stride of the operand's rows in bytes, a multiple of 16. */
     /* This is the distance in floats from the scales of all rows for 128 columns of K to the scales
      * of all rows for the next 128 columns. It is a multiple of 4, or 0 if the operand has no row
      * scales. */
@@ -32,19 +32,20 @@ typedef struct bsmm_wgmma_form {
     /* These are the strides of the 128 x 128 block scales of B. Element (n, k) has the scale with
      * index n / 128 * n_step + k / 128 * k_step. */
     uint64_t n_step, k_step;
-    uint32_t parts; /* number of bf16 numbers whose sum is an element, 1 to 3 */
-    /* Only for B with f16 elements: packing has multiplied all values by 2^shift. */
+    uint32_t parts; /* `parts` is the number of bf16 numbers whose sum is an element, 1 to 3. */
+    /* Only a B with f16 elements uses `shift`. Packing has multiplied all values by 2^shift. */
     uint32_t shift;
 } bsmm_wgmma_form;
 
 /* Holds the device pointers of one operand of a GEMM kernel. They are aligned to 16 bytes. */
 typedef struct bsmm_wgmma_side {
-    /* the operand's elements in device memory, row by row, with K contiguous */
+    /* `elements` holds the operand's elements in device memory, row by row, with K contiguous. */
     const void *elements;
     /* These are the fp32 scales of all rows for the first 128 columns of K, then those for the next
      * 128 columns, and so on. NULL if the operand has no row scales. */
     const float *rows;
-    /* the fp32 scales of B's 128 x 128 blocks, only with BSMM_WGMMA_BLOCK */
+    /* `blocks` holds the fp32 scales of B's 128 x 128 blocks. Only products of the kind
+     * BSMM_WGMMA_BLOCK have it. */
     const float *blocks;
 } bsmm_wgmma_side;
 
@@ -72,9 +73,10 @@ typedef struct bsmm_wgmma_deal {
      * tiles of all thread blocks of one cluster. */
     int64_t tiles_m, tiles_n;
     int64_t clusters; /* clusters in the launch */
-    int64_t whole;    /* cluster tiles that are not split along K */
-    int64_t splits;   /* parts into which K of every tile is split, 1 or more */
-    double cycles;    /* estimated time in cycles of an SM */
+    int64_t whole;    /* `whole` is the number of cluster tiles that are not split along K. */
+    /* `splits` is the number of parts into which K of every tile is split, 1 or more. */
+    int64_t splits;
+    double cycles; /* `cycles` is the estimated time in cycles of an SM. */
 } bsmm_wgmma_deal;
 
 /* Divides D among clusters in the way that takes the least estimated time with this tile. The
@@ -93,12 +95,15 @@ const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind 
 /* Holds the parameters of the time model for a product in which K of every tile is split into the
  * same number of parts. Cycles are clock cycles of an SM. */
 typedef struct bsmm_wgmma_split {
-    int64_t most;        /* parts into which K can be split, at most */
+    int64_t most;        /* `most` is the largest number of parts into which K can be split. */
     int64_t blocks;      /* k blocks of a tile, before K is split */
     double block_cycles; /* cycles per k block */
-    double least_cycles; /* cycles in which device memory delivers A and B */
-    double fixed_cycles; /* cycles per tile in addition to its k blocks */
-    /* cycles in which an SM stores, or adds, the accumulators of one part of K */
+    /* `least_cycles` is the number of cycles in which device memory delivers A and B. */
+    double least_cycles;
+    /* `fixed_cycles` is the number of cycles per tile in addition to its k blocks. */
+    double fixed_cycles;
+    /* `part_cycles` is the number of cycles in which an SM stores, or adds, the accumulators of one
+     * part of K. */
     double part_cycles;
 } bsmm_wgmma_split;
 
@@ -138,7 +143,8 @@ typedef struct bsmm_wgmma_input {
 
 /* Holds the part of a plan's state that belongs to one GEMM kernel and its launch. */
 typedef struct bsmm_wgmma_engine {
-    bsmm_wgmma_params params; /* the kernel's parameters, in which all pointers are still NULL */
+    /* `params` holds the kernel's parameters, in which all pointers are still NULL. */
+    bsmm_wgmma_params params;
     bsmm_cuda_ready_map a, b, d, a_rows, b_rows;
     bsmm_cuda_ready ready;
     /* The workspace begins with flags, which take this number of bytes. A flag says that the

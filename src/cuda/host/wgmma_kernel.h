@@ -34,7 +34,7 @@ struct bsmm_wgmma_plan {
      * that the block's scale allows. bsmm_pack_pair_plain uses the number to test whether bf16
      * holds the operands' values. It matters only if `otherwise` is not NULL. */
     uint32_t slack;
-    /* Only with f16 elements: packing multiplies the values of B by 2^shift. */
+    /* Only f16 elements use `shift`. Packing multiplies the values of B by 2^shift. */
     uint32_t shift;
 };
 
@@ -59,7 +59,7 @@ typedef struct bsmm_wgmma_state {
     /* `first` runs the plan. `second` runs the fallback plan.otherwise and is unused if
      * plan.otherwise is NULL. */
     bsmm_wgmma_attempt first, second;
-    bsmm_wgmma_packer a, b; /* the packing kernels of A and B in `first` */
+    bsmm_wgmma_packer a, b; /* `a` and `b` are the packing kernels of A and B in `first`. */
     bsmm_cuda_ready clear;
     /* The generic GEMM is queued after `first` if the plan has no other fallback. It computes D if
      * the packing kernels find that `first` would not be exact. */

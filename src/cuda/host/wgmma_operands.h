@@ -9,15 +9,19 @@
 /* Says whether the GEMM kernel reads one operand where the caller stores it, or packed. */
 typedef struct bsmm_wgmma_source {
     bsmm_pack_route route;
-    /* true if the GEMM kernel reads the operand's elements where the caller stores them */
+    /* `stored` is true if the GEMM kernel reads the operand's elements where the caller stores
+     * them. */
     bool stored;
-    bool scaled; /* true if the GEMM kernel multiplies sums by scales of this operand */
-    /* True if the GEMM kernel multiplies f16. The elements are then stored as f16, or they are
-     * packed to bf16 and later converted to f16. */
+    /* `scaled` is true if the GEMM kernel multiplies sums by scales of this operand. */
+    bool scaled;
+    /* `half` is true if the GEMM kernel multiplies f16. The elements are then stored as f16, or
+     * they are packed to bf16 and later converted to f16. */
     bool half;
-    bool by_row; /* true if the operand's fp32 scales are 1 x 128, false if they are 128 x 128 */
+    /* `by_row` is true if the operand's fp32 scales are 1 x 128, false if they are 128 x 128. */
+    bool by_row;
     bool stored_scales;
-    uint64_t bytes; /* bytes of workspace for the packed operand, a multiple of 1024 */
+    /* `bytes` is the number of bytes of workspace for the packed operand, a multiple of 1024. */
+    uint64_t bytes;
     /* These are offsets in bytes, in the operand's part of the workspace, of the packed elements
      * and of the copied scales. They are used only for data that is packed or copied. */
     uint64_t elements_at, scales_at;
@@ -28,9 +32,9 @@ typedef struct bsmm_wgmma_source {
 typedef struct bsmm_wgmma_wish {
     bsmm_wgmma_kind kind; /* with BSMM_WGMMA_BLOCK, B's scales are 128 x 128 and A's are 1 x 128 */
     bsmm_pack_route route;
-    uint32_t elem;     /* element type that the tensor cores multiply */
-    uint32_t shift;    /* f16 only: packing multiplies all values by 2^shift */
-    bool is_b, scaled; /* `scaled`: the GEMM kernel applies scales of the operand */
+    uint32_t elem;     /* `elem` is the element type that the tensor cores multiply. */
+    uint32_t shift;    /* Only f16 uses `shift`. Packing multiplies all values by 2^shift. */
+    bool is_b, scaled; /* `scaled` is true if the GEMM kernel applies scales of the operand. */
 } bsmm_wgmma_wish;
 
 /* Decides how the GEMM kernel gets an operand. */
@@ -58,8 +62,8 @@ typedef struct bsmm_wgmma_packing {
      * The caller has cleared it. If it is NULL, the header lies at the beginning of the packed
      * operand. */
     bsmm_pack_header *header;
-    /* True if the caller has queued only packing kernels since it cleared the header. The next
-     * packing kernel may then overlap with them. */
+    /* `overlaps` is true if the caller has queued only packing kernels since it cleared the header.
+     * The next packing kernel may then overlap with them. */
     bool overlaps;
 } bsmm_wgmma_packing;
 

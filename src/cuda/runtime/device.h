@@ -13,18 +13,25 @@
 
 typedef struct bsmm_cuda_device {
     const bsmm_cuda_driver *driver;
-    int ordinal; /* the driver's number of the device */
+    int ordinal; /* `ordinal` is the driver's number of the device. */
     CUdevice handle;
-    char device[32];       /* the device's name in bsmm, for example "cuda:0" or "sim:sm_100:1" */
-    CUcontext context;     /* the device's primary context, which is kept until the process ends */
-    char name[96];         /* the GPU's name, for example "NVIDIA H200" */
-    bool is_simulated;     /* true for a simulator, which runs PTX but no cubins */
-    int capability;        /* the compute capability as 10 * major + minor, for example 90 */
-    int multiprocessors;   /* the number of streaming multiprocessors (SMs), for example 132 */
-    uint64_t l2_bytes;     /* the size of the L2 cache in bytes */
-    uint64_t memory_bytes; /* the size of device memory in bytes */
-    uint32_t shared_bytes; /* the largest dynamic shared memory of a thread block, in bytes */
-    uint32_t driver_version; /* the driver's version, for example 13000 for CUDA 13.0 */
+    /* `device` is the device's name in bsmm, for example "cuda:0" or "sim:sm_100:1". */
+    char device[32];
+    /* `context` is the device's primary context, which is kept until the process ends. */
+    CUcontext context;
+    char name[96]; /* `name` holds the GPU's name, for example "NVIDIA H200". */
+    /* `is_simulated` is true for a simulator, which runs PTX but no cubins. */
+    bool is_simulated;
+    /* `capability` is the compute capability as 10 * major + minor, for example 90. */
+    int capability;
+    /* `multiprocessors` is the number of streaming multiprocessors (SMs), for example 132. */
+    int multiprocessors;
+    uint64_t l2_bytes;     /* `l2_bytes` is the size of the L2 cache in bytes. */
+    uint64_t memory_bytes; /* `memory_bytes` is the size of device memory in bytes. */
+    /* `shared_bytes` is the largest dynamic shared memory of a thread block, in bytes. */
+    uint32_t shared_bytes;
+    /* `driver_version` is the driver's version, for example 13000 for CUDA 13.0. */
+    uint32_t driver_version;
 } bsmm_cuda_device;
 
 /* Returns the record of device "cuda:ordinal". The first call for a device makes its record.
@@ -87,12 +94,14 @@ typedef struct bsmm_cuda_launch_desc {
     /* `cluster` gives the extents of a cluster in thread blocks. An extent of 0 counts as 1. If all
      * extents are 0, the launch has no clusters. */
     uint32_t cluster[3];
-    uint32_t shared_bytes; /* the bytes of dynamic shared memory, at most function->shared_bytes */
-    /* True if the kernel may start while the stream's previous kernel still runs (programmatic
-     * stream serialization). The kernel must then execute griddepcontrol.wait before it uses the
-     * previous kernel's results. */
+    /* `shared_bytes` is the number of bytes of dynamic shared memory, at most
+     * function->shared_bytes. */
+    uint32_t shared_bytes;
+    /* `overlap` is true if the kernel may start while the stream's previous kernel still runs
+     * (programmatic stream serialization). The kernel must then execute griddepcontrol.wait before
+     * it uses the previous kernel's results. */
     bool overlap;
-    void *stream; /* the stream, a CUstream; NULL is the legacy default stream */
+    void *stream; /* `stream` is a CUstream. NULL is the legacy default stream. */
     /* These are the arguments of the launch as cuLaunchKernelEx expects them: one pointer for each
      * kernel parameter. */
     void **arguments;
@@ -105,8 +114,9 @@ bsmm_status bsmm_cuda_launch(const bsmm_cuda_device *device, const bsmm_cuda_lau
 /* Describes a launch that a plan prepares. The kernel is already loaded. Each run provides only the
  * stream and the arguments. */
 typedef struct bsmm_cuda_ready {
-    void *handle;               /* the loaded kernel (a CUfunction) */
-    bsmm_cuda_launch_desc desc; /* the description of the launch, without stream and arguments */
+    void *handle; /* `handle` is the loaded kernel (a CUfunction). */
+    /* `desc` is the description of the launch, without stream and arguments. */
+    bsmm_cuda_launch_desc desc;
 } bsmm_cuda_ready;
 
 bsmm_status bsmm_cuda_ready_make(const bsmm_cuda_device *device, const bsmm_cuda_launch_desc *desc,
@@ -124,12 +134,12 @@ bsmm_status bsmm_cuda_ready_launch(const bsmm_cuda_device *device, const bsmm_cu
 /* Describes a tiled tensor map of up to 3 dimensions. A tensor map is TMA's descriptor of a tensor.
  * The innermost dimension comes first. */
 typedef struct bsmm_cuda_tensor_desc {
-    int type;    /* the element type, a value CU_TENSOR_MAP_DATA_TYPE_* */
-    int swizzle; /* the swizzle of shared memory, a value CU_TENSOR_MAP_SWIZZLE_* */
+    int type;    /* `type` is the element type, a value CU_TENSOR_MAP_DATA_TYPE_*. */
+    int swizzle; /* `swizzle` is the swizzle of shared memory, a value CU_TENSOR_MAP_SWIZZLE_*. */
     /* L2 fetches this number of bytes for each access, a value CU_TENSOR_MAP_L2_PROMOTION_*. */
     int l2_promotion;
-    uint32_t rank;       /* the number of dimensions of the tensor, 1 to 3 */
-    uint64_t extents[3]; /* the extents of the tensor in elements, at least 1 */
+    uint32_t rank;       /* `rank` is the number of dimensions of the tensor, 1 to 3. */
+    uint64_t extents[3]; /* `extents` holds the extents of the tensor in elements, at least 1. */
     /* These are the strides of dimensions 1 and 2 of the tensor in bytes. They are multiples of 16.
      */
     uint64_t strides[2];
@@ -141,8 +151,8 @@ typedef struct bsmm_cuda_tensor_desc {
 typedef struct bsmm_cuda_ready_map {
     CUtensorMap map;
     bsmm_cuda_tensor_desc desc;
-    /* False if the driver cannot encode a tensor map before the tensor's address is known. Each run
-     * then encodes the whole tensor map. */
+    /* `is_encoded` is false if the driver cannot encode a tensor map before the tensor's address is
+     * known. Each run then encodes the whole tensor map. */
     bool is_encoded;
 } bsmm_cuda_ready_map;
 
