@@ -1,4 +1,5 @@
-# The usual commands of the project. CMake does the work. `make help` lists the targets.
+# This file has the usual commands of the project. CMake does the work. `make help` lists the
+# targets.
 BUILD ?= build
 JOBS ?= $(shell nproc)
 SECONDS ?= 600

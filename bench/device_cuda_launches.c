@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-/* The parameters of cuLaunchKernelEx, as the CUDA Driver API defines them. */
+/* This struct has the parameters of cuLaunchKernelEx, as the CUDA Driver API defines them. */
 typedef struct launch_config {
     unsigned int grid[3], block[3], shared_bytes;
     void *stream, *attributes;

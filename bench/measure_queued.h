@@ -25,15 +25,15 @@ typedef struct bench_queued_result {
     /* `peer_seconds` holds the median times of the peer's GEMMs in seconds. 0 means that a GEMM is
      * not available. */
     double peer_seconds[BENCH_WAYS];
-    /* The best rate of copies in the run, in bytes read and written per second. */
+    /* `copy_rate` is the best rate of copies in the run, in bytes read and written per second. */
     double copy_rate;
-    /* The counters of the launches of one product, if the device has counters. */
+    /* `counters` holds the counters of the launches of one product, if the device has counters. */
     bench_counters counters[BENCH_COUNTED_LAUNCHES];
     size_t counted;
     /* `way` points to the peer's GEMM whose rate is the ceiling, or NULL if none was measured. */
     const bench_queued_way *way;
     bool few_rows; /* `few_rows` is true if A has so few rows that memory limits the GEMM. */
-    size_t sets;   /* The number of sets of operands, which the runs use in turn. */
+    size_t sets;   /* `sets` is the number of sets of operands, which the runs use in turn. */
 } bench_queued_result;
 
 /* Measures one GEMM. Returns NULL, or the reason of a failure. If outputs fail the validation, the

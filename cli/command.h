@@ -108,7 +108,7 @@ typedef struct cli_command {
 /* Holds the words of the command line as the user wrote them. NULL ends the list. */
 extern char **cli_command_line;
 
-/* All commands, in the order of the help. NULL ends the list. */
+/* This list has all commands, in the order of the help. NULL ends the list. */
 extern const cli_command *const cli_commands[];
 const cli_command *cli_command_find(const char *name);
 

@@ -8,7 +8,8 @@
 typedef struct cli_progress {
     const char *title;
     uint64_t total, done;
-    double started, drawn; /* The times of the start and of the last redraw, in seconds. */
+    /* These are the times of the start and of the last redraw, in seconds. */
+    double started, drawn;
     int active;
 } cli_progress;
 

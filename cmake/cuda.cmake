@@ -14,8 +14,8 @@ if(BSMM_CUDA)
   find_program(BSMM_NVCC nvcc HINTS ENV CUDA_HOME PATH_SUFFIXES bin PATHS ${nvcc_folders})
 endif()
 
-# The codes to which the kernels of each folder ARCH are compiled: sm_* is a cubin, compute_* is
-# PTX. A device without a cubin of its own compiles sm80's PTX when it loads the kernel. The cubin
+# These lists have the codes to which the kernels of each folder ARCH are compiled: sm_* is a cubin,
+# compute_* is PTX. A device without a cubin of its own compiles sm80's PTX when it loads the kernel. The cubin
 # of sm80 for sm_90 can use sm_90's conversion instructions and lets consecutive kernels overlap.
 # PTX for compute_90a is for the simulator (docs/SIMULATOR.md), which runs no cubins. If PTX of the
 # same architecture stands before a cubin in the list, the cubin is made from this PTX.

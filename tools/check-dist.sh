@@ -9,7 +9,8 @@ cd "$(dirname "$0")/.."
 source tools/check-counts.sh
 archive() { (umask "$1" && tools/make-dist.sh "$build" >"$work/made" && cp "$(cat "$work/made")" "$2"); } # usage: archive UMASK FILE
 
-# A folder with the programs that a build needs, and nothing else. It has neither nvcc nor clang-22.
+# This folder has the programs that a build needs, and nothing else. It has neither nvcc nor
+# clang-22.
 mkdir "$work/bin"
 for program in sh bash cc gcc c++ g++ as ld ar ranlib nm objcopy objdump strip readelf cmake ninja pkg-config zstd env uname cat; do
     found=$(command -v "$program") && ln -s "$found" "$work/bin/$program"

@@ -34,7 +34,7 @@ typedef struct surface_result {
 } surface_result;
 
 typedef struct surface {
-    const char *name; /* The name of the device, as bsmm_local_device_at returns it. */
+    const char *name; /* `device` is the name of the device, as bsmm_local_device_at returns it. */
     bench_device *device;
     void *peer; /* `peer` points to the loaded library of the peer, or NULL if there is none. */
     /* This struct holds pools of random codes, one for each element type and each scale type

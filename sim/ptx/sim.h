@@ -162,7 +162,7 @@ typedef struct {
 struct ptx_module {
     char *text;
     size_t size;
-    uint32_t target; /* The compute capability times 10, e.g. 80, 90 or 100. */
+    uint32_t target; /* This is the compute capability times 10, e.g. 80, 90 or 100. */
     char feature;    /* `feature` is the letter of .target, i.e. 'a', 'f' or 0. */
     ptx_inst *code;
     uint32_t code_count, code_room;
@@ -325,7 +325,7 @@ struct ptx_launch {
     /* `most_shared` is the number of bytes of shared memory that the device allows a thread block.
      */
     uint32_t most_shared, checks, shared_bytes;
-    uint32_t capability; /* The device's compute capability times 10, e.g. 90. */
+    uint32_t capability; /* This is the device's compute capability times 10, e.g. 90. */
     uint64_t seed, limit, steps;
     uint32_t multiprocessors;
     enum sim_timed timed;

@@ -70,7 +70,8 @@ static void run_by_default(const bsmm_job *job) {
 }
 #endif
 
-/* One phase of a job, as it is passed to a caller's pool. Each task of the pool is one worker. */
+/* This struct is one phase of a job, as it is passed to a caller's pool. Each task of the pool is
+ * one worker. */
 typedef struct phase_run {
     const bsmm_job *job;
     int phase;

@@ -102,7 +102,8 @@ uint64_t bsmm_names_find(const bsmm_name *names, uint64_t count, const char *nam
 /* Tells whether `candidate` equals the first `base` characters of `name`, followed by `suffix`. */
 bool bsmm_name_is(const char *candidate, const char *name, size_t base, const char *suffix);
 
-/* A metadata value as it lies in the file. `type` is GGUF's number of the type (value.c). */
+/* This struct is a metadata value as it lies in the file. `type` is GGUF's number of the type
+ * (value.c). */
 typedef struct bsmm_stored_value {
     /* `at` is the address of a number, of a string's bytes, or of an array's first item. */
     const uint8_t *at;

@@ -24,7 +24,7 @@
 
 #    include <string.h>
 
-/* The constants of a decode job in registers. */
+/* This struct holds the constants of a decode job in registers. */
 typedef struct vector_values {
     __m512 table[2], bias, other;
     __m512i nan_base, nan_mask, nans;

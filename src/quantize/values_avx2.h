@@ -11,7 +11,7 @@
 
 enum { PARTS = CHUNK / LANES };
 
-/* The constants of a decode job in registers. */
+/* This struct holds the constants of a decode job in registers. */
 typedef struct vector_values {
     /* For 4-bit codes, these tables hold the bytes of bf16 values. */
     __m256i low_bytes, high_bytes;

@@ -7,7 +7,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import sim_vouched
 
-# The tests of kernels that Triton, Gluon and CuTe DSL compile, and their architectures.
+# These are the tests of kernels that Triton, Gluon and CuTe DSL compile, and their architectures.
 OUTSIDE = {"test_triton": ["sm_80", "sm_90a", "sm_100a", "sm_120a"], "test_tma": ["sm_90a", "sm_100a"], "test_gluon": ["sm_100a"],
            "test_cute": ["sm_90a", "sm_100a", "sm_120a"]}
 HOW = "`tests/sim_ptx/test_vouched.py --write all .cache/sim/kernels/all`"

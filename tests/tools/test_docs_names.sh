@@ -5,7 +5,7 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# The declarations without comments, one line for each line of a struct
+# This file gets the declarations without comments, one line for each line of a struct.
 header=$work/bsmm.h
 ${CC:-cc} -fpreprocessed -dD -E -P "$root/include/bsmm.h" 2>/dev/null >"$header"
 

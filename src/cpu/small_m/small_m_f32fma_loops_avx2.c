@@ -35,8 +35,8 @@ enum {
 
 _Static_assert(MOST_GROUPS % AT_ONCE == 0, "add_columns would add columns past the last");
 
-/* A batch of decoded elements, called halves because they are f16 values, and the tile of A that
- * multiplies the batch. */
+/* This struct has a batch of decoded elements, called halves because they are f16 values, and the
+ * tile of A that multiplies the batch. */
 typedef struct batch {
     /* `halves` holds decoded elements in the order [group of 8 rows of B][K of the batch][row of
      * the group]. bsmm_small_m_f32_spread describes the order along K. */
