@@ -144,8 +144,8 @@ static inline const uint8_t *bsmm_pack_run_at(const bsmm_pack_codes *c, int64_t 
 /* This struct is the place in a panel where a tile of rows is stored, over a range of K. Row i of
  * the tile is called lane i. A group is 4 bytes of a row, i.e. 4 packed integers, 2 bf16 or 1 fp32.
  * The range of K is divided into units of unit_groups groups, which are unit_bytes bytes apart in
- * the panel. Group number g of lane i is stored at to + g / unit_groups * unit_bytes + g %
- * unit_groups * pitch + 4 * i. */
+ * the panel. Group number g of lane i is stored at
+ *      to + g / unit_groups * unit_bytes + g % unit_groups * pitch + 4 * i. */
 typedef struct bsmm_pack_place {
     uint8_t *to;
     int64_t lanes; /* `lanes` is the number of rows of the tile that are stored, at most LANES. */
