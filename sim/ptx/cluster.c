@@ -19,7 +19,9 @@ void ptx_cluster_check(ptx_cluster *c) {
     for (uint32_t k = 0; k < c->size; k++)
         for (uint32_t n = 0; n < c->blocks[k].warp_count; n++) {
             ptx_warp *w = &c->blocks[k].warps[n];
-            if (w->cluster_waits) ptx_race_acquire(w, SYNC_CLUSTER, 0);
+            if (!w->cluster_waits) continue;
+            ptx_time_release(w, w->cluster_waits, WAITED_CLUSTER, 0);
+            ptx_race_acquire(w, SYNC_CLUSTER, 0);
             w->blocked &= ~w->cluster_waits;
             w->cluster_waits = 0;
         }
@@ -36,10 +38,8 @@ static void execute_arrive(ptx_warp *w, const ptx_inst *i) {
 }
 
 static void execute_wait(ptx_warp *w, const ptx_inst *i) {
-    (void)i;
-    const bool over = w->block->cluster->phase != w->cluster_phase;
-    if (w->trace) ptx_time_wait(w, WAITED_CLUSTER, 0, !over);
-    if (over) {
+    if (w->block->cluster->phase != w->cluster_phase) {
+        if (w->trace) ptx_time_wait(w, i, WAITED_CLUSTER, 0);
         ptx_race_acquire(w, SYNC_CLUSTER, 0);
         return;
     }

@@ -166,6 +166,7 @@ static void release(ptx_block *b, uint32_t id) {
         ptx_warp *w = &b->warps[n];
         if (!w->waits[id]) continue;
         give_result(w, &b->barriers[id], w->waits[id]);
+        ptx_time_release(w, w->waits[id], WAITED_BARRIER, barrier_number(b, id));
         ptx_race_acquire(w, SYNC_BARRIER, barrier_number(b, id));
         w->blocked &= ~w->waits[id];
         w->waits[id] = 0;
@@ -214,8 +215,6 @@ static void execute_bar(ptx_warp *w, const ptx_inst *i) {
     count_lanes(w, bar, reduces ? ptx_pred(w, &i->op[3]) : 0);
     ptx_race_release(w, SYNC_BARRIER, barrier_number(w->block, id));
     if (w->trace) ptx_time_arrive(w, WAITED_BARRIER, barrier_number(w->block, id));
-    if (w->trace && what != ARRIVE)
-        ptx_time_wait(w, WAITED_BARRIER, barrier_number(w->block, id), true);
     if (what != ARRIVE) {
         const uint32_t lanes = w->mask;
         for (uint32_t left = lanes; left; left &= left - 1)

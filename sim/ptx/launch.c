@@ -361,6 +361,6 @@ bool ptx_run_launch(ptx_launch *l, char *error) {
     run_threads(&j);
     pthread_mutex_destroy(&j.lock);
     l->steps = j.steps;
-    if (j.timing) ptx_timing_end(j.timing, error[0] == 0, l);
+    if (j.timing) ptx_timing_end(j.timing, l, error);
     return error[0] == 0;
 }

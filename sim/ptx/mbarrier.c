@@ -150,7 +150,7 @@ static void execute_wait(ptx_warp *w, const ptx_inst *i) {
         if (over) ptx_race_acquire(w, SYNC_ADDRESS, address[l] & 0xffffffff);
     }
     ptx_set_pred(w, &i->op[0], done);
-    if (w->trace && done) ptx_time_wait(w, WAITED_MBARRIER, address[ptx_first(done)], false);
+    if (w->trace && done) ptx_time_wait(w, i, WAITED_MBARRIER, address[ptx_first(done)]);
     if (done) return;
     if (w->trace) ptx_time_poll(w, i);
     w->idle = true;

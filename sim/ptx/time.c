@@ -2,6 +2,7 @@
  * recorded and replayed, and computes the time of the whole launch from the time of the sample. */
 #include "time_replay.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static const ptx_device devices[] = {
@@ -67,7 +68,8 @@ void ptx_timing_attach(ptx_timing *t, ptx_cluster *c, uint32_t cluster) {
     if (!ptx_timing_takes(t, cluster)) return;
     ptx_timeline *line = &t->timelines[cluster];
     line->traces = calloc((size_t)t->size * t->warps, sizeof *line->traces);
-    if (!line->traces) return;
+    line->failed = !line->traces;
+    if (line->failed) return;
     c->timeline = line;
     for (uint32_t k = 0; k < c->size; k++)
         for (uint32_t n = 0; n < t->warps; n++)
@@ -102,13 +104,27 @@ static void free_timeline(const ptx_timing *t, ptx_timeline *line) {
     free(line->phases.at), free(line->waited.at);
 }
 
-void ptx_timing_end(ptx_timing *t, bool replay, ptx_launch *launch) {
+/* Returns false and writes the reason to `error` if a cluster of the sample has no records. */
+static bool is_recorded(const ptx_timing *t, char *error) {
+    for (uint32_t k = 0; k < t->taken; k++) {
+        const ptx_timeline *line = &t->timelines[k];
+        if (line->traces && !line->failed) continue;
+        snprintf(error, ERROR_BYTES, "%s: the time model has no records of cluster %u%s",
+                 t->launch->kernel->name, k,
+                 line->failed ? ", because memory ran out"
+                              : ", which another cluster has canceled (clusterlaunchcontrol)");
+        return false;
+    }
+    return true;
+}
+
+void ptx_timing_end(ptx_timing *t, ptx_launch *launch, char *error) {
     const uint32_t count = t->taken;
     launch->times = (ptx_times){0};
-    for (uint32_t k = 0; k < count; k++)
-        replay &= t->timelines[k].traces && !t->timelines[k].failed;
-    fit_columns(t);
-    if (replay && ptx_replay(t, launch)) extrapolate(t, &launch->times);
+    if (!error[0] && is_recorded(t, error)) {
+        fit_columns(t);
+        if (ptx_replay(t, launch, error)) extrapolate(t, &launch->times);
+    }
     for (uint32_t k = 0; k < count; k++)
         free_timeline(t, &t->timelines[k]);
     free(t->timelines), free(t);

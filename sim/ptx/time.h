@@ -105,9 +105,12 @@ enum ptx_waited_kind { WAITED_MBARRIER, WAITED_BARRIER, WAITED_CLUSTER };
 void ptx_time_arrive(ptx_warp *w, enum ptx_waited_kind kind, uint64_t number);
 /* Records that the current phase of an object ends and the next phase begins. */
 void ptx_time_turn(ptx_cluster *c, enum ptx_waited_kind kind, uint64_t number);
-/* Records that the warp waits for the current phase of an object, or for the previous phase if
- * `current` is false. */
-void ptx_time_wait(ptx_warp *w, enum ptx_waited_kind kind, uint64_t number, bool current);
+/* Records that instruction `i` of the warp has waited for the phase of an object that ended last. A
+ * wait is recorded when it is over. Other lanes of the warp may have to arrive before that, so that
+ * a replay of an earlier record would never end. */
+void ptx_time_wait(ptx_warp *w, const ptx_inst *i, enum ptx_waited_kind kind, uint64_t number);
+/* Records the same for lanes of the warp that an object has blocked and now releases. */
+void ptx_time_release(ptx_warp *w, uint32_t lanes, enum ptx_waited_kind kind, uint64_t number);
 /* Records that the warp has polled an mbarrier whose phase is not over. */
 void ptx_time_poll(ptx_warp *w, const ptx_inst *i);
 /* Records that a block has `columns` columns of tensor memory. */
@@ -120,6 +123,8 @@ ptx_timing *ptx_timing_begin(const ptx_launch *launch);
 bool ptx_timing_takes(const ptx_timing *t, uint32_t cluster);
 /* Attaches records to a cluster before its warps run. */
 void ptx_timing_attach(ptx_timing *t, ptx_cluster *c, uint32_t cluster);
-/* Replays the records if `replay` is set, writes launch->times, and frees all memory. */
-void ptx_timing_end(ptx_timing *t, bool replay, ptx_launch *launch);
+/* Replays the records if the launch has not failed, i.e. `error` is empty, writes launch->times,
+ * and frees all memory. If the records cannot be replayed, writes the reason to `error`, which has
+ * ERROR_BYTES bytes. */
+void ptx_timing_end(ptx_timing *t, ptx_launch *launch, char *error);
 #endif

@@ -95,16 +95,41 @@ static void place_of(const void *module, size_t number, char *place, size_t byte
                  m->text + i->text);
 }
 
-bool ptx_replay(const ptx_timing *t, ptx_launch *launch) {
+/* Returns false if a warp still waits for a phase, and writes to `error` which warp waits where. A
+ * replay ends like this only if the records are wrong. */
+static bool all_ended(const ptx_replay_state *p, char *error) {
+    const ptx_timing *t = p->t;
+    for (uint32_t c = 0; c < t->taken; c++)
+        for (uint32_t k = 0; k < t->timelines[c].phases.count; k++) {
+            const ptx_phase *f = &p->phases[c].at[k];
+            if (f->waiting == NOBODY) continue;
+            char place[64];
+            const ptx_replayed *w = &p->warps[f->waiting];
+            place_of(t->launch->module, w->code, place, sizeof place);
+            snprintf(error, ERROR_BYTES,
+                     "%s: the time model cannot replay this launch: warp %u of block %u in cluster "
+                     "%u waits at %s for %u more arrivals",
+                     t->launch->kernel->name, f->waiting % t->warps, w->block, c, place,
+                     f->missing);
+            return false;
+        }
+    return true;
+}
+
+bool ptx_replay(const ptx_timing *t, ptx_launch *launch, char *error) {
     ptx_times *times = &launch->times;
     ptx_replay_state p = {.t = t, .r = times};
-    const bool good = ptx_state_make(&p);
+    bool good = ptx_state_make(&p);
+    if (!good)
+        snprintf(error, ERROR_BYTES, "%s: the time model is out of memory",
+                 t->launch->kernel->name);
     for (uint32_t n = 0; good && n < p.warp_count; n++)
         push(&p, n);
     while (good && p.turns.count) {
         const uint32_t n = sim_turns_pop(&p.turns);
         if (run_warp(&p, n)) push(&p, n);
     }
+    good = good && all_ended(&p, error);
     if (good) count_busy(&p);
     if (good)
         sim_hottest(t->launch->module, t->launch->module->code_count, place_of, p.stalls,

@@ -104,7 +104,7 @@ double ptx_take_shared(const ptx_units *u, ptx_sm *sm, double at, double bytes);
  * which it has read shared memory becomes *read. */
 double ptx_run_job(ptx_units *u, const ptx_timeline *t, const ptx_job *job, ptx_sm *sms, double at,
                    double *read);
-/* Replays the sample and writes the measured fields of launch->times, and launch->hot. Returns
- * false if memory runs out. */
-bool ptx_replay(const ptx_timing *t, ptx_launch *launch);
+/* Replays the sample and writes the measured fields of launch->times, and launch->hot. On failure
+ * returns false and writes the reason to `error`, which has ERROR_BYTES bytes. */
+bool ptx_replay(const ptx_timing *t, ptx_launch *launch, char *error);
 #endif

@@ -214,12 +214,17 @@ void ptx_time_turn(ptx_cluster *c, enum ptx_waited_kind kind, uint64_t number) {
     x->last = x->current, x->current = new_phase(c->timeline);
 }
 
-void ptx_time_wait(ptx_warp *w, enum ptx_waited_kind kind, uint64_t number, bool current) {
-    const ptx_waited *x = find(timeline_of(w), kind, number);
-    const uint32_t phase = current ? x->current : x->last, code = w->pc - 1;
+void ptx_time_wait(ptx_warp *w, const ptx_inst *i, enum ptx_waited_kind kind, uint64_t number) {
+    const uint32_t phase = find(timeline_of(w), kind, number)->last,
+                   code = (uint32_t)(i - w->block->launch->module->code);
     if (w->trace->poll == code + 1) forget_polls(w->trace);
     w->trace->poll = 0;
-    if (phase) add_event(w, EVENT_WAIT, &w->block->launch->module->code[code], phase, 0);
+    if (phase) add_event(w, EVENT_WAIT, i, phase, 0);
+}
+
+void ptx_time_release(ptx_warp *w, uint32_t lanes, enum ptx_waited_kind kind, uint64_t number) {
+    const uint32_t next = w->lane_pc[ptx_first(lanes)];
+    if (w->trace) ptx_time_wait(w, &w->block->launch->module->code[next - 1], kind, number);
 }
 
 void ptx_time_columns(ptx_warp *w, uint32_t columns) {

@@ -47,6 +47,18 @@ def bulk(count):
     return text + "END:\n"
 
 
+def apart(barrier, count):
+    """Returns the PTX of a warp whose halves reach the same barrier at two places. The upper half first executes
+    `count` dependent additions, for which the lower half waits."""
+    return f"setp.ge.u32 %p0, %r0, 16; @%p0 bra UPPER;\n{barrier}\nbra END;\nUPPER:\n" + "add.f32 %f0, %f0, %f0;\n" * count + f"{barrier}\nEND:\n"
+
+
+# The first cluster cancels the second one, so that the model has no records of the second one.
+CANCEL = INIT + "mbarrier.arrive.expect_tx.shared.b64 _, [%r3], 16;\nclusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%r2], [%r3];\n"
+CANCEL = ONE + CANCEL + WAIT.format(n=0, parity=0) + "END:\n"
+BARRIERS = {"bar": "barrier.sync 0;", "cluster": "barrier.cluster.arrive; barrier.cluster.wait;"}
+
+
 def products(n, count):
     """Returns the PTX of `count` f16 products of 128 x n x 16. Both operands are the same shared
     memory."""
@@ -71,8 +83,10 @@ KERNELS |= {f"integer_{n}": (32, "add.u32 %r4, %r0, %r0;\n" * n) for n in (10, 1
 KERNELS |= {f"shared_{stride}_{n}": (32, shared_loads(stride, n)) for stride in (4, 8, 128) for n in (1, 11)}
 KERNELS |= {f"chased_{n}": (32, ONE + chased(n) + "END:\n") for n in (1, 11)}
 KERNELS |= {f"bulk_{n}": (32, bulk(n)) for n in (1, 5)}
+KERNELS |= {f"apart_{kind}_{n}": (32, apart(text, n)) for kind, text in BARRIERS.items() for n in (10, 110)}
 KERNELS |= {"copy": (128, COPY), "barrier": (64, BARRIER)}
 TENSOR_KERNELS = {f"products_{n}_{count}": (32, products(n, count)) for n in (64, 256) for count in (1, 9)}
+TENSOR_KERNELS["cancel"] = (32, CANCEL)
 
 
 class Model:
@@ -112,6 +126,11 @@ class Model:
         # Warp 0 executes 100 additions, while warp 1 branches to the barrier and waits there. For both
         # warps, the last arrival takes effect after the latency of shared memory.
         self.expect("waits at a barrier", self.time("barrier")["barrier"], 100 * ALU_LATENCY - 4 + 2 * SHARED_LATENCY)
+
+    def test_apart(self):
+        """Checks warps whose lanes arrive at a barrier one after the other."""
+        for kind in BARRIERS:
+            self.expect(f"additions before half of a warp is at {kind}", self.more(f"apart_{kind}_110", f"apart_{kind}_10"), 100 * ALU_LATENCY)
 
     def lines(self, module, name):
         """Launches a kernel and returns the cycles of its waits by place and cause."""
@@ -176,6 +195,18 @@ class Model:
             self.expect(f"products with {n} columns, loop", self.more(many, few, "matrix_loop"), 8 * cycles)
             self.expect(f"products with {n} columns, cycles", self.more(many, few), 8 * cycles - 1, 8 * cycles + 1)
 
+    def test_canceled(self):
+        """Checks that a launch fails if the model cannot time it, and that the message names the reason."""
+        os.environ["BSMM_SIM_THREADS"] = "1"
+        try:
+            self.time("cancel", 2)
+            message = "no error"
+        except driver.Error as error:
+            message = str(error)
+        del os.environ["BSMM_SIM_THREADS"]
+        if "cancel: the time model has no records of cluster 1, which another cluster has canceled" not in message:
+            self.failed.append(f"a canceled cluster: {message}")
+
     def test_repeats(self):
         """Checks that the times are equal in each run and for any number of host threads, and
         that events return them."""
@@ -197,6 +228,7 @@ class Model:
 def main():
     model = Model(sys.argv[1])
     model.test_issue()
+    model.test_apart()
     model.test_lines()
     model.test_shared()
     model.test_latency()
@@ -204,6 +236,7 @@ def main():
     model.test_repeats()
     if model.arch == "sm_100a":
         model.test_tensor()
+        model.test_canceled()
     print("\n".join(model.failed))
     sys.exit(bool(model.failed))
 
