@@ -39,6 +39,15 @@ static double word_at(const uint8_t *at, int32_t plus) {
     return (double)value;
 }
 
+/* Returns a scale of A, which is its product with a scale 1 of B. */
+static double looked_up_scale(const uint8_t *at) {
+    const uint32_t one = 127u << 23;
+    uint32_t offset;
+    memcpy(&offset, at, 4);
+    return word_at((const uint8_t *)bsmm_int8_products + offset + 4 * (one >> 20 & 15),
+                   (int32_t)((one & 0xff000000) - BSMM_INT8_PRODUCT_BIAS));
+}
+
 static double integer_value(const packing *w, const packed *p, int64_t lane, int64_t k) {
     const bsmm_product *product = &w->request.product;
     uint32_t elem = (w->is_b ? product->b : product->a).m.format.elem;
@@ -48,6 +57,8 @@ static double integer_value(const packing *w, const packed *p, int64_t lane, int
     double largest = bsmm_elem_row(elem)->max / bsmm_elem_row(elem)->min_subnormal;
     double integer = w->is_b ? *byte - largest : (double)(int8_t)*byte;
     bool biased = w->form == BSMM_INT8_A && bsmm_int8_by_exponent(product);
+    if (w->form == BSMM_INT8_A_LOOKED_UP)
+        return integer * looked_up_scale(scales + 4 * lane) * p->factors[lane];
     return integer * word_at(scales + 4 * lane, biased ? 127 << 23 : 0) * p->factors[lane];
 }
 
@@ -169,6 +180,8 @@ static void check_operand(const test_matrix *t, const char *other) {
         if (integers) check_widths(&w, t, bsmm_int8_unit(p));
         w.form = BSMM_INT8_A_FLOATED;
         if (integers && !side) check_widths(&w, t, bsmm_int8_unit(p));
+        w.form = BSMM_INT8_A_LOOKED_UP;
+        if (integers && !side && bsmm_int8_has_products(p)) check_widths(&w, t, bsmm_int8_unit(p));
         w.pack = pack_halves;
         if (!bsmm_pack_refuse(p, bsmm_bf16_refuse, why, sizeof why))
             check_widths(&w, t,

@@ -3,12 +3,17 @@
  *
  * A unit is 32 elements of K if both scales are powers of two, else 16. The integer sum of a unit
  * is exact. One fp32 FMA multiplies it by the product of the two scales and adds it to the
- * accumulator, so the error of a result is at most (units + 1) * 2^-24 * sum |a * b|. There are two
- * versions of the multiply function. They read the same packed B and give bitwise identical
+ * accumulator, so the error of a result is at most (units + 1) * 2^-24 * sum |a * b|. There are
+ * three versions of the multiply function. They read the same packed B and give bitwise identical
  * results.
  *
  * The summed version has register tiles of 6 rows of A and 32 rows of B. It converts a unit's
  * integer sum to fp32 and multiplies it by the product of A's scale and B's scale.
+ *
+ * The looked-up version has the same register tiles. It takes the products of scales from a table
+ * by a permute and an integer addition (pack_int8dot.h), because a Zen 4 has one 512-bit
+ * multiplication per cycle, FMAs and dot products included, but executes these instructions beside
+ * them.
  *
  * The floated version is for processors on which a conversion costs as much as a dot product. Its
  * register tiles have 8 rows of A and 32 rows of B. Its integer sums begin at the bits of a large
@@ -75,9 +80,51 @@ INLINE void add_summed(const uint8_t *a, const uint8_t *b, int64_t unit, bool by
     }
 }
 
+/* The scales of B that a row of the table of products multiplies, taken apart. The product of a
+ * scale of A and a scale of B is `entry[bits 20 to 23 of B's scale] + rest`, where `entry` is the
+ * row of A's scale. */
+typedef struct parted_scales {
+    __m512i index, rest;
+    __mmask16 nonzero;
+} parted_scales;
+
+INLINE parted_scales part_scales(const uint8_t *b_scales) {
+    const __m512i high = _mm512_set1_epi32((int32_t)0xff000000);
+    __m512i bits = _mm512_load_si512(b_scales);
+    return (parted_scales){
+        _mm512_srli_epi32(bits, 20),
+        _mm512_sub_epi32(_mm512_and_si512(bits, high), _mm512_set1_epi32(BSMM_INT8_PRODUCT_BIAS)),
+        _mm512_test_epi32_mask(bits, bits)};
+}
+
+INLINE __m512 look_up(const uint8_t *products, const parted_scales *b) {
+    __m512i entry = _mm512_permutexvar_epi32(b->index, _mm512_load_si512(products));
+    return _mm512_castsi512_ps(_mm512_maskz_add_epi32(b->nonzero, entry, b->rest));
+}
+
+/* Does the work of add_summed for scales whose products are looked up in a table, so that they take
+ * no multiplication. */
+INLINE void add_looked_up(const uint8_t *a, const uint8_t *b, const uint8_t *products,
+                          __m512 acc[MR_SUMMED][VECTORS]) {
+    enum { UNIT = BSMM_INT8_MULTIPLY_UNIT };
+    __m512i sum[MOST][VECTORS];
+    const uint32_t *a_scales = (const uint32_t *)(const void *)(a + MR_SUMMED * (UNIT + 4));
+    const uint8_t *b_scales = b + NR * UNIT;
+    sum_unit(a, b, MR_SUMMED, UNIT, sum);
+    const parted_scales s0 = part_scales(b_scales), s1 = part_scales(b_scales + 64);
+#    pragma GCC unroll 6
+    for (int r = 0; r < MR_SUMMED; r++) {
+        const uint8_t *row = products + a_scales[r];
+        acc[r][0] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[r][0]), look_up(row, &s0), acc[r][0]);
+        acc[r][1] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[r][1]), look_up(row, &s1), acc[r][1]);
+    }
+}
+
+/* Adds the scaled sums of all units to a tile of accumulators. If `products` is not NULL, the
+ * products of scales are looked up in this table. */
 INLINE void multiply_summed(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
                             int64_t pitch, bool add, bsmm_ahead ahead, int64_t unit,
-                            bool by_exponent) {
+                            bool by_exponent, const uint8_t *products) {
     __m512 acc[MR_SUMMED][VECTORS];
 #    pragma GCC unroll 6
     for (int r = 0; r < MR_SUMMED; r++)
@@ -85,7 +132,10 @@ INLINE void multiply_summed(const uint8_t *a, const uint8_t *b, int64_t units, f
             acc[r][v] = add ? _mm512_loadu_ps(c + r * pitch + 16 * v) : _mm512_setzero_ps();
     for (int64_t u = 0; u < units; u++) {
         bsmm_ask_ahead(&ahead);
-        add_summed(a, b, unit, by_exponent, acc);
+        if (products)
+            add_looked_up(a, b, products, acc);
+        else
+            add_summed(a, b, unit, by_exponent, acc);
         a += BSMM_INT8_UNIT_BYTES(MR_SUMMED, unit, BSMM_INT8_A);
         b += BSMM_INT8_UNIT_BYTES(NR, unit, BSMM_INT8_B);
     }
@@ -141,12 +191,18 @@ enum { EXPONENT = BSMM_INT8_EXPONENT_UNIT, VALUE = BSMM_INT8_MULTIPLY_UNIT };
 
 TARGET static void multiply_exponent(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
                                      int64_t pitch, bool add, bsmm_ahead ahead) {
-    multiply_summed(a, b, units, c, pitch, add, ahead, EXPONENT, true);
+    multiply_summed(a, b, units, c, pitch, add, ahead, EXPONENT, true, NULL);
 }
 
 TARGET static void multiply_value(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
                                   int64_t pitch, bool add, bsmm_ahead ahead) {
-    multiply_summed(a, b, units, c, pitch, add, ahead, VALUE, false);
+    multiply_summed(a, b, units, c, pitch, add, ahead, VALUE, false, NULL);
+}
+
+TARGET static void multiply_looked_up(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                                      int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply_summed(a, b, units, c, pitch, add, ahead, VALUE, false,
+                    (const uint8_t *)bsmm_int8_products);
 }
 
 TARGET static void multiply_floated_32(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
@@ -163,6 +219,12 @@ static void pack_summed(const bsmm_product *p, bool is_b, int64_t row, int64_t r
                         bsmm_panel *to) {
     bsmm_int8_pack(p, is_b ? BSMM_INT8_B : BSMM_INT8_A, is_b ? NR : MR_SUMMED, bsmm_int8_unit(p),
                    row, rows, to);
+}
+
+static void pack_looked_up(const bsmm_product *p, bool is_b, int64_t row, int64_t rows,
+                           bsmm_panel *to) {
+    bsmm_int8_pack(p, is_b ? BSMM_INT8_B : BSMM_INT8_A_LOOKED_UP, is_b ? NR : MR_SUMMED,
+                   BSMM_INT8_MULTIPLY_UNIT, row, rows, to);
 }
 
 static void pack_floated(const bsmm_product *p, bool is_b, int64_t row, int64_t rows,
@@ -188,6 +250,12 @@ static const bsmm_engine engines[2][2] = {
      ENGINE(MR_FLOATED, BSMM_INT8_A_FLOATED, EXPONENT, pack_floated, multiply_floated_32)},
 };
 
+/* The engine that looks up the products of scales. On a Zen 4 it is slower than the summed version
+ * if K is shorter than this. */
+enum { LOOKED_UP_K = 256 };
+static const bsmm_engine looked_up_engine =
+    ENGINE(MR_SUMMED, BSMM_INT8_A_LOOKED_UP, VALUE, pack_looked_up, multiply_looked_up);
+
 /* Chooses the version of the multiply function. The floated version (sums that need no conversion
  * to fp32) applies A's scale and B's scale one after another, without rounding their product. The
  * product of two fp32 scales must be rounded as in the summed version, so the floated version is
@@ -195,6 +263,8 @@ static const bsmm_engine engines[2][2] = {
 static const bsmm_engine *engine_of(const bsmm_product *p) {
     bool exact = p->a.m.format.scale != BSMM_SCALE_F32 && p->b.m.format.scale != BSMM_SCALE_F32;
     bool floated = exact && bsmm_cpu_features() & BSMM_CPU_TWO_PORTS;
+    if (!floated && bsmm_int8_has_products(p) && p->a.m.cols >= LOOKED_UP_K)
+        return &looked_up_engine;
     return &engines[floated][bsmm_int8_by_exponent(p)];
 }
 

@@ -59,7 +59,7 @@ typedef struct job {
     /* `begin` has the parameters of the values at which A's integer sums begin. The factor is 0 for
      * B. */
     bsmm_pack_begin begin;
-    bool floated;
+    bool floated, looked_up; /* the layout of A, which is the summed one if both are false */
     /* `lower` is the number that is subtracted from the fp32 bits of a scale. The subtraction
      * divides the scale by a power of two, because the packed integers are multiples of the
      * elements. If the scales of A and B are added as exponents, `lower` also contains the exponent
@@ -121,11 +121,23 @@ static inline void store_words(const tile *t, const void *words, uint8_t *to) {
         memcpy(to, words, (size_t)t->at.lanes * 4);
 }
 
+static void store_offsets(const tile *t, const int32_t bits[LANES], uint8_t *to) {
+    int32_t offsets[LANES];
+    for (int64_t i = 0; i < LANES; i++)
+        offsets[i] = bsmm_int8_product_offset(bits[i]);
+    store_words(t, offsets, to);
+}
+
 /* Stores the scales of one unit (16 or 32 elements of K), one for each row of the tile. `lower` was
  * already subtracted from their fp32 bits. In the floated layout of A (pack_int8dot.h) it also
- * stores scale * BSMM_INT8_FLOATED, which the first FMA of the multiply function subtracts. */
+ * stores scale * BSMM_INT8_FLOATED, which the first FMA of the multiply function subtracts. In the
+ * looked-up layout it stores the offsets of the scales' rows in the table of products. */
 static inline void store_unit(const job *j, const tile *t, const int32_t bits[LANES], uint8_t *to) {
     float taken[LANES];
+    if (j->looked_up) {
+        store_offsets(t, bits, to);
+        return;
+    }
     store_words(t, bits, to);
     if (!j->floated) return;
     memcpy(taken, bits, sizeof taken);
@@ -169,6 +181,23 @@ static int32_t replaced(const job *j, const span *s, const tile *t, int64_t lane
     return zero ? 0 : ONE - j->lower;
 }
 
+/* Sets the integers and the initial sum of a row of a unit to 0. `to` is the address of the unit's
+ * scales. */
+static void clear_row(const tile *t, int64_t lane, uint8_t *to) {
+    for (int64_t g = 0; g <= t->at.unit_groups; g++)
+        memset(to - (g + 1) * t->at.pitch + 4 * lane, 0, 4);
+}
+
+/* The table of products has no row for a scale of 0. If a row of A has such a scale in a unit, this
+ * function sets the row's integers in that unit to 0, and gives the row another scale. */
+static void replace_zeros(const job *j, const tile *t, int32_t bits[LANES], uint8_t *to) {
+    for (int64_t i = 0; i < t->rows; i++)
+        if (bits[i] == 0) {
+            clear_row(t, i, to);
+            bits[i] = ONE - j->lower;
+        }
+}
+
 static void replace_unit(const job *j, const span *s, const tile *t, const scale_rows *from,
                          int64_t unit, uint8_t *to) {
     int32_t bits[LANES];
@@ -176,6 +205,7 @@ static void replace_unit(const job *j, const span *s, const tile *t, const scale
         bits[i] = i < t->rows ? replaced(j, s, t, i, unit,
                                          bits_at(from, i, s->offsets[unit], from->values != NULL))
                               : ONE - j->lower;
+    if (j->looked_up) replace_zeros(j, t, bits, to);
     store_unit(j, t, bits, to);
 }
 
@@ -268,11 +298,13 @@ static void clear_padding(uint8_t *units, int64_t count, int64_t used, int64_t u
 
 static job job_of(const bsmm_pack_isa *isa, const bsmm_product *p, bsmm_int8_form form,
                   int64_t unit) {
-    bool is_b = form == BSMM_INT8_B, adds = form == BSMM_INT8_A && bsmm_int8_by_exponent(p);
+    bool is_b = form == BSMM_INT8_B;
+    bool adds = form == BSMM_INT8_A && bsmm_int8_by_exponent(p);
     const bsmm_operand *o = is_b ? &p->b : &p->a;
     const bsmm_pack_table *t = bsmm_pack_table_of(o->m.format.elem);
     const float floated = BSMM_INT8_FLOATED;
     job j = {.o = o, .isa = isa, .integers = is_b ? t->b : t->a, .unit = unit};
+    j.looked_up = form == BSMM_INT8_A_LOOKED_UP;
     j.floated = form == BSMM_INT8_A_FLOATED;
     j.begin.factor = is_b ? 0 : bsmm_pack_table_of(p->b.m.format.elem)->largest;
     if (j.floated) memcpy(&j.begin.plus, &floated, sizeof floated);

@@ -14,6 +14,8 @@
  *     B           the scales
  *     A, summed   the initial sums, then the scales
  *     A, floated  the initial sums, the scales, then scale * BSMM_INT8_FLOATED
+ *     A, looked   the initial sums, then the offsets of the scales' rows in a table of products
+ *        up
  *
  * If the scales of both operands are powers of two, V is 32. The scale of a summed A is then an
  * exponent in the position of fp32's exponent bits, and its integer sum with B's scale is the fp32
@@ -24,7 +26,13 @@
  * the bits of the fp32 value FLOATED + sum, so no conversion is necessary. One FMA multiplies that
  * value by A's scale and subtracts scale * FLOATED, which is exact. A second FMA multiplies by B's
  * scale and adds to the accumulator. The results have the same bits as those of the summed layout,
- * because both round only once. */
+ * because both round only once.
+ *
+ * In the looked-up layout, a row of the table of products (bsmm_int8_products) has the products of
+ * A's scale with 16 numbers, of which bits 20 to 23 of B's fp32 scale select one. These are the
+ * mantissa of an e4m3 scale and the lowest bit of its exponent. Adding the other bits of B's
+ * exponent to the bits of the selected product gives the product of both scales. The product is
+ * exact, so the results have the same bits as those of the summed layout. */
 #ifndef BSMM_CPU_PACK_INT8DOT_H
 #define BSMM_CPU_PACK_INT8DOT_H
 
@@ -35,12 +43,13 @@ enum { BSMM_INT8_EXPONENT_UNIT = 32, BSMM_INT8_MULTIPLY_UNIT = 16 };
 enum { BSMM_INT8_FLOATED = 3 << 22 };
 
 /* `bsmm_int8_form` holds the layouts of a packed unit, i.e. of 16 or 32 elements of K of each row
- * of a panel. Each value is the number of 4-byte values (scales and initial sums) that a unit
- * contains for each row. */
+ * of a panel. Each value modulo 16 is the number of 4-byte values (scales and initial sums) that a
+ * unit contains for each row. */
 typedef enum bsmm_int8_form {
     BSMM_INT8_B = 1,
     BSMM_INT8_A = 2,
-    BSMM_INT8_A_FLOATED = 3
+    BSMM_INT8_A_FLOATED = 3,
+    BSMM_INT8_A_LOOKED_UP = 16 + 2
 } bsmm_int8_form;
 
 bsmm_pack_refuser bsmm_int8_refuse; /* checks that the int8 engines can pack an operand */
@@ -57,13 +66,40 @@ static inline int64_t bsmm_int8_unit(const bsmm_product *p) {
     return bsmm_int8_by_exponent(p) ? BSMM_INT8_EXPONENT_UNIT : BSMM_INT8_MULTIPLY_UNIT;
 }
 
+/* Returns true if the looked-up layout can hold A: A has e4m3 scales, and B's scales are not fp32.
+ */
+bool bsmm_int8_has_products(const bsmm_product *p);
+
+/* The exponent of the smallest scale in the table of products, and the number of rows for scales of
+ * one sign. Each exponent has 8 rows, one for each mantissa. e4m3 values have exponents from -9 to
+ * 8, and they are divided by up to 2^3, because integers are multiples of elements. */
+enum {
+    BSMM_INT8_PRODUCT_LOWEST = -9 - 3,
+    BSMM_INT8_PRODUCT_ROWS = (9 - BSMM_INT8_PRODUCT_LOWEST) * 8,
+    BSMM_INT8_PRODUCTS = 16,
+    BSMM_INT8_PRODUCT_BIAS = 126 << 23
+};
+
+/* The table of products, for positive and for negative scales of A. If `bits` is B's scale, entry
+ * bits >> 20 & 15 of the row of A's scale has the bits of the product of both scales minus (bits &
+ * 0xff000000) - BSMM_INT8_PRODUCT_BIAS. */
+extern const float bsmm_int8_products[2][BSMM_INT8_PRODUCT_ROWS][BSMM_INT8_PRODUCTS];
+
+/* Returns the offset in bytes of the row of a scale of A in the table of products. `bits` are the
+ * fp32 bits of an e4m3 value other than 0 and NaN, divided by the multiple of A's integers. */
+static inline int32_t bsmm_int8_product_offset(int32_t bits) {
+    const int32_t lowest = (BSMM_INT8_PRODUCT_LOWEST + 127) << 23;
+    int32_t row = ((bits & INT32_MAX) - lowest) >> 20;
+    return (row + (bits < 0 ? BSMM_INT8_PRODUCT_ROWS : 0)) * BSMM_INT8_PRODUCTS * 4;
+}
+
 /* Returns the error bound of a result, as a multiple of sum |a * b|. */
 double bsmm_int8_bound(const bsmm_product *p, const void *state);
 
 /* BSMM_INT8_UNIT_BYTES is the size in bytes of a packed unit with `width` rows and `unit` elements
- * of K, rounded up to a multiple of 64. `form` is the number of 4-byte values (scales and initial
- * sums) for each row. */
-#define BSMM_INT8_UNIT_BYTES(width, unit, form) (((width) * ((unit) + 4 * (form)) + 63) / 64 * 64)
+ * of K, rounded up to a multiple of 64. */
+#define BSMM_INT8_UNIT_BYTES(width, unit, form)                                                    \
+    (((width) * ((unit) + 4 * ((form) % 16)) + 63) / 64 * 64)
 
 /* These functions pack rows [row, row + rows) into panels of `width` rows and units of `unit`
  * elements of K. bsmm_int8_pack uses the best instruction set of the processor, bsmm_int8_pack_by
