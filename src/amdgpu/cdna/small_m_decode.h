@@ -1,82 +1,141 @@
-/* Decodes weights to bf16 for the kernels for few rows of A (small_m.c). A lane decodes 32
- * consecutive elements of a row of B, which share one e8m0 scale, and multiplies them by the scale.
- * The decoded values are exact if the scale lies between 2^-99 and 2^28 (bsmm_e8m0_most). If a
- * result depends on another scale, the kernels compute the result again in double. */
+/* Decodes elements to bf16 for the kernels for few rows of A (small_m_body.h). A lane decodes 32
+ * consecutive elements of a row. If their scales are e8m0 or e4m3, it multiplies them by the
+ * scales. The decoded values are exact.
+ *
+ * If a lane cannot decode elements exactly, because a scale lies outside a range or because it is
+ * NaN, one of the 32 decoded values is NaN. The kernels compute the results again in double that
+ * depend on such a value. */
 #ifndef BSMM_AMDGPU_CDNA_SMALL_M_DECODE_H
 #define BSMM_AMDGPU_CDNA_SMALL_M_DECODE_H
 
-#include "amdgpu/isa/mfma.h"
+#include "amdgpu/cdna/small_m_load.h"
 #include "gpu/small_m_weights.h"
+
+typedef float small_m_pair __attribute__((ext_vector_type(2)));
+
+/* Joins the high halves of two fp32 numbers, which are the numbers in bf16 if these halves have all
+ * of their significant bits. */
+BSMM_DEVICE uint32_t small_m_join(float low, float high) {
+    return __builtin_amdgcn_perm(bsmm_float_bits(high), bsmm_float_bits(low), 0x07060302);
+}
+
+/* Returns the mask of the magnitudes of elements in a word. */
+BSMM_DEVICE uint32_t small_m_magnitudes(small_m_format f) {
+    return small_m_is_bf16(f) ? 0x7fff7fffu : f.elem == BSMM_ELEM_E2M1 ? 0x77777777u : 0x7f7f7f7fu;
+}
+
+/* Returns a word that is nonzero if any of a lane's 32 elements is nonzero. */
+BSMM_DEVICE uint32_t small_m_any(small_m_format f, const bsmm_u32x4 words[2]) {
+    uint32_t any = words[0][0] | words[0][1] | words[0][2] | words[0][3];
+    if (small_m_bits(f) == 8) any |= words[1][0] | words[1][1] | words[1][2] | words[1][3];
+    return any & small_m_magnitudes(f);
+}
+
+/* Returns true if elements times the scale with this e8m0 code must become NaN. Elements of 0 may
+ * have any scale below the range, because quantizers give such a scale to a block of zeros. */
+BSMM_DEVICE bool small_m_is_beyond(small_m_format f, uint32_t code, const bsmm_u32x4 words[2]) {
+    return code > BSMM_SMALL_M_HIGHEST || (code < BSMM_SMALL_M_LOWEST && small_m_any(f, words));
+}
+
+/* Returns the bits of NaN in bf16 if `is_nan`, else 0. */
+BSMM_DEVICE uint32_t small_m_nan_bits(bool is_nan) {
+    return is_nan ? 0x7fc0u : 0;
+}
+
+/* Returns the value of an e4m3 code without a sign that is not NaN. */
+BSMM_DEVICE float small_m_e4m3(uint32_t code) {
+    return bsmm_bits_float(code << 20) * 0x1p120f;
+}
+
+/* Returns true if an e4m3 scale is negative or NaN. Such scales are rare, and the kernels do not
+ * decode them. */
+BSMM_DEVICE bool small_m_is_odd_scale(uint32_t code) {
+    return code >= 0x7f;
+}
 
 #if defined(__gfx950__)
 
-/* gfx950 has an instruction that decodes two e2m1 elements and multiplies them by a scale. */
+/* gfx950 has instructions that decode two elements and multiply them by a power of two. `scales` is
+ * the factor for all 32 elements (e8m0) or for each 16 of them (e4m3). `nan` is or-ed to the first
+ * two decoded elements. */
 typedef struct small_m_factor {
-    float scale;
+    float scales[2];
+    uint32_t nan;
 } small_m_factor;
 
-BSMM_DEVICE small_m_factor small_m_factor_of(uint32_t code) {
-    return (small_m_factor){bsmm_bits_float(code << 23)};
+BSMM_DEVICE small_m_factor small_m_factor_of(small_m_format f, uint32_t codes,
+                                             const bsmm_u32x4 words[2]) {
+    if (f.scale == BSMM_SCALE_E4M3) {
+        const uint32_t low = codes & 0xff, high = codes >> 8;
+        return (small_m_factor){
+            {small_m_e4m3(low), small_m_e4m3(high)},
+            small_m_nan_bits(small_m_is_odd_scale(low) || small_m_is_odd_scale(high))};
+    }
+    if (f.scale != BSMM_SCALE_E8M0) return (small_m_factor){{1, 1}, 0};
+    const float scale = bsmm_bits_float(codes << 23);
+    return (small_m_factor){{scale, scale}, small_m_nan_bits(small_m_is_beyond(f, codes, words))};
 }
 
-/* Decodes eight e2m1 elements. They keep their order. */
-BSMM_DEVICE bsmm_u32x4 small_m_decode_e2m1(const small_m_factor *f, uint32_t word) {
+/* Decodes pair `i` of a word of e2m1 and multiplies it by a scale that is no power of two. */
+BSMM_DEVICE uint32_t small_m_decode_scaled(uint32_t word, uint32_t i, float scale) {
+    small_m_pair pair;
+    switch (i) {
+    case 0:
+        pair = __builtin_amdgcn_cvt_scalef32_pk_f32_fp4(word, 1, 0);
+        break;
+    case 1:
+        pair = __builtin_amdgcn_cvt_scalef32_pk_f32_fp4(word, 1, 1);
+        break;
+    case 2:
+        pair = __builtin_amdgcn_cvt_scalef32_pk_f32_fp4(word, 1, 2);
+        break;
+    default:
+        pair = __builtin_amdgcn_cvt_scalef32_pk_f32_fp4(word, 1, 3);
+    }
+    pair *= (small_m_pair){scale, scale};
+    return small_m_join(pair[0], pair[1]);
+}
+
+/* Decodes elements [8 * quarter, 8 * quarter + 8) of a lane. They keep their order. */
+BSMM_DEVICE bsmm_u32x4 small_m_decode(small_m_format f, const small_m_factor *factor,
+                                      const bsmm_u32x4 words[2], uint32_t quarter) {
     typedef __bf16 pair __attribute__((ext_vector_type(2)));
     union {
         pair pairs[4];
         bsmm_u32x4 words;
     } to;
-    to.pairs[0] = __builtin_amdgcn_cvt_scalef32_pk_bf16_fp4(word, f->scale, 0);
-    to.pairs[1] = __builtin_amdgcn_cvt_scalef32_pk_bf16_fp4(word, f->scale, 1);
-    to.pairs[2] = __builtin_amdgcn_cvt_scalef32_pk_bf16_fp4(word, f->scale, 2);
-    to.pairs[3] = __builtin_amdgcn_cvt_scalef32_pk_bf16_fp4(word, f->scale, 3);
+    const float scale = factor->scales[quarter / 2];
+    if (f.elem == BSMM_ELEM_E2M1 && f.scale == BSMM_SCALE_E4M3) {
+        const uint32_t word = words[0][quarter];
+        to.words = (bsmm_u32x4){
+            small_m_decode_scaled(word, 0, scale), small_m_decode_scaled(word, 1, scale),
+            small_m_decode_scaled(word, 2, scale), small_m_decode_scaled(word, 3, scale)};
+    } else if (f.elem == BSMM_ELEM_E2M1) {
+        const uint32_t word = words[0][quarter];
+        to.pairs[0] = __builtin_amdgcn_cvt_scalef32_pk_bf16_fp4(word, scale, 0);
+        to.pairs[1] = __builtin_amdgcn_cvt_scalef32_pk_bf16_fp4(word, scale, 1);
+        to.pairs[2] = __builtin_amdgcn_cvt_scalef32_pk_bf16_fp4(word, scale, 2);
+        to.pairs[3] = __builtin_amdgcn_cvt_scalef32_pk_bf16_fp4(word, scale, 3);
+    } else {
+        const uint32_t low = words[quarter / 2][quarter % 2 * 2],
+                       high = words[quarter / 2][quarter % 2 * 2 + 1];
+        to.pairs[0] = __builtin_amdgcn_cvt_scalef32_pk_bf16_fp8(low, scale, false);
+        to.pairs[1] = __builtin_amdgcn_cvt_scalef32_pk_bf16_fp8(low, scale, true);
+        to.pairs[2] = __builtin_amdgcn_cvt_scalef32_pk_bf16_fp8(high, scale, false);
+        to.pairs[3] = __builtin_amdgcn_cvt_scalef32_pk_bf16_fp8(high, scale, true);
+    }
+    if (quarter == 0) to.words[0] |= factor->nan;
     return to.words;
 }
 
+/* Returns the factor by which a sum of products must be multiplied, because the kernel decodes e4m3
+ * elements with fp32 scales to a multiple of their value. */
+BSMM_DEVICE float small_m_correction(small_m_format f) {
+    (void)f;
+    return 1;
+}
+
 #else
-
-/* On gfx942, a lane looks magnitudes up in a table. The table holds the eight magnitudes of e2m1
- * times the scale, as bf16. The instruction v_perm_b32 picks four of eight bytes, so the table has
- * the low bytes and the high bytes in separate words. */
-typedef struct small_m_factor {
-    uint32_t low[2], high[2];
-} small_m_factor;
-
-/* Makes the table of magnitudes for a scale. The magnitudes are 0, 0.5, 1, 1.5, 2, 3, 4 and 6.
- * Their bf16 codes, apart from that of 0, are 0x3f00, 0x3f80, 0x3fc0, 0x4000, 0x4040, 0x4080 and
- * 0x40c0. A scale of 2^(code - 127) adds (code - 127) * 0x80 to each of these codes, and 127 * 0x80
- * is 0x3f80. */
-BSMM_DEVICE small_m_factor small_m_factor_of(uint32_t code) {
-    const uint32_t one = code << 23 | code << 7; /* the scale as bf16, twice */
-    const uint32_t half = (one & 0xffff0000u) - 0x00800000u;
-    const uint32_t two = one + 0x00400000u, four = one + 0x00c00080u, six = one + 0x01400100u;
-    return (small_m_factor){
-        {__builtin_amdgcn_perm(two, half, 0x06040200),
-         __builtin_amdgcn_perm(six, four, 0x06040200)},
-        {__builtin_amdgcn_perm(two, half, 0x07050301),
-         __builtin_amdgcn_perm(six, four, 0x07050301)},
-    };
-}
-
-/* Decodes four e2m1 codes, one per byte, to two words of bf16. The elements keep their order. The
- * codes are below 16. */
-BSMM_DEVICE void small_m_decode_bytes(const small_m_factor *f, uint32_t codes, uint32_t to[2]) {
-    const uint32_t at = codes & 0x07070707u;
-    const uint32_t low = __builtin_amdgcn_perm(f->low[1], f->low[0], at);
-    const uint32_t magnitude = __builtin_amdgcn_perm(f->high[1], f->high[0], at);
-    const uint32_t high = (codes << 4 & 0x80808080u) | (magnitude & 0x7f7f7f7fu);
-    to[0] = __builtin_amdgcn_perm(high, low, 0x05010400);
-    to[1] = __builtin_amdgcn_perm(high, low, 0x07030602);
-}
-
-/* Decodes eight e2m1 elements. They keep their order. */
-BSMM_DEVICE bsmm_u32x4 small_m_decode_e2m1(const small_m_factor *f, uint32_t word) {
-    const uint32_t even = word & 0x0f0f0f0fu, odd = word >> 4 & 0x0f0f0f0fu;
-    uint32_t to[4];
-    small_m_decode_bytes(f, __builtin_amdgcn_perm(odd, even, 0x05010400), to);
-    small_m_decode_bytes(f, __builtin_amdgcn_perm(odd, even, 0x07030602), to + 2);
-    return (bsmm_u32x4){to[0], to[1], to[2], to[3]};
-}
-
+#    include "amdgpu/cdna/small_m_decode_gfx942.h"
 #endif
 #endif

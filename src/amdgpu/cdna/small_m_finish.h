@@ -1,11 +1,15 @@
 /* Adds the sums of all waves of a workgroup and stores results, for the kernels for few rows of A
- * (small_m.c). The waves have summed different parts of K. LDS has the sums of each wave in
+ * (small_m_body.h). The waves have summed different parts of K. LDS has the sums of each wave in
  * tiles of 16 x 16 results, in the order [tile of B's rows][tile of A's rows][row of A in the
  * tile][row of B in the tile]. */
 #ifndef BSMM_AMDGPU_CDNA_SMALL_M_FINISH_H
 #define BSMM_AMDGPU_CDNA_SMALL_M_FINISH_H
 
-#include "amdgpu/cdna/small_m_load.h"
+#include "amdgpu/cdna/small_m_decode.h"
+
+/* A step's sum may lack up to 2^-149 for each product that underflows, and it is multiplied by an
+ * fp32 scale of at most SMALL_M_MOST_SCALE in the kernels with such scales and a bf16 A. */
+#define SMALL_M_MOST_SCALE 0x1p62f
 
 enum {
     /* SMALL_M_PITCH is the number of floats from one row of A to the next. SMALL_M_TILE is the
@@ -19,30 +23,39 @@ typedef bsmm_f32x4 small_m_sums[SMALL_M_MOST_TILES][SMALL_M_MOST_TILES];
 
 /* Returns true if a row of A has only elements 0 and -0. All lanes of a wave call this function
  * together. */
-BSMM_DEVICE bool small_m_is_zero(const bsmm_cdna_small_m *p, uint32_t row) {
+BSMM_DEVICE bool small_m_is_zero(small_m_format f, const bsmm_cdna_small_m *p, uint32_t row) {
     const BSMM_GLOBAL uint8_t *from =
-        (const BSMM_GLOBAL uint8_t *)p->a_data + (uint64_t)row * p->a_pitch;
+        (const BSMM_GLOBAL uint8_t *)p->a.data + (uint64_t)row * p->a.pitch;
+    const uint32_t bytes = p->k / 8 * small_m_bits(f);
     uint32_t any = 0;
 #pragma clang loop unroll(disable)
-    for (uint32_t k = bsmm_device_lane() * 2; k < p->k; k += 2 * BSMM_LANES)
-        any |= *(const BSMM_GLOBAL uint32_t *)(from + k * 2) & 0x7fff7fffu;
+    for (uint32_t at = bsmm_device_lane() * 4; at < bytes; at += 4 * BSMM_LANES)
+        any |= *(const BSMM_GLOBAL uint32_t *)(from + at) & small_m_magnitudes(f);
     return __builtin_amdgcn_ballot_w64(any) == 0;
 }
 
-/* Returns true if an fp32 sum may be inaccurate. A sum below 2^-118 may have lost terms to
- * underflow. A sum above 2^127, Inf or NaN may come from an overflow, or from a scale outside the
- * kernel's range. */
-BSMM_DEVICE bool small_m_doubts(float sum) {
+/* Returns the smallest magnitude of a sum that is accurate. Below it, terms that were lost to
+ * underflow may matter. Without fp32 scales, each lost term is at most 2^-149. With such scales,
+ * a term is lost before or after it is multiplied by them, and is at most 2^-87. */
+BSMM_DEVICE float small_m_least_sum(small_m_shape s) {
+    return small_m_has_floats(s.b) ? 0x1p-56f : 0x1p-118f;
+}
+
+/* Returns true if an fp32 sum may be inaccurate. A smaller sum may have lost terms to underflow. A
+ * sum above 2^127, Inf or NaN may come from an overflow, or from a scale outside the kernel's
+ * range. */
+BSMM_DEVICE bool small_m_doubts(small_m_shape s, float sum) {
     const float size = __builtin_fabsf(sum);
-    return !(size >= 0x1p-118f && size <= 0x1p127f);
+    return !(size >= small_m_least_sum(s) && size <= 0x1p127f);
 }
 
 /* Stores results of a wave by the general epilogue, one in each lane for which `wanted` is true. If
  * a sum may be inaccurate, the wave computes it again in double. */
-BSMM_DEVICE void small_m_store_slowly(uint32_t row, uint32_t col, float stored, bool wanted) {
+BSMM_DEVICE void small_m_store_slowly(small_m_shape s, uint32_t row, uint32_t col, float stored,
+                                      bool wanted) {
     const bsmm_cdna_small_m *p = BSMM_PARAMETERS(bsmm_cdna_small_m);
     double sum = (double)stored;
-    uint64_t left = __builtin_amdgcn_ballot_w64(wanted && small_m_doubts(stored));
+    uint64_t left = __builtin_amdgcn_ballot_w64(wanted && small_m_doubts(s, stored));
 #pragma clang loop unroll(disable)
     for (; left; left &= left - 1) {
         const int lane = __builtin_ctzll(left);
@@ -50,8 +63,8 @@ BSMM_DEVICE void small_m_store_slowly(uint32_t row, uint32_t col, float stored, 
         const uint32_t c = (uint32_t)__builtin_amdgcn_readlane((int)col, lane);
         const uint32_t bits =
             (uint32_t)__builtin_amdgcn_readlane((int)bsmm_float_bits(stored), lane);
-        if ((bits & 0x7fffffffu) == 0 && small_m_is_zero(p, r)) continue;
-        const double again = bsmm_gpu_epilogue_sum_again(&p->a, &p->b, r, c, p->k);
+        if ((bits & 0x7fffffffu) == 0 && small_m_is_zero(s.a, p, r)) continue;
+        const double again = bsmm_gpu_epilogue_sum_again(&p->a_operand, &p->b_operand, r, c, p->k);
         if ((int)bsmm_device_lane() == lane) sum = again;
     }
     const bsmm_gpu_epilogue_factors factors = bsmm_gpu_epilogue_begin(&p->epilogue);
@@ -101,9 +114,9 @@ BSMM_DEVICE void small_m_finish(small_m_shape s, const bsmm_cdna_small_m *p, uin
 #pragma clang loop unroll(disable)
         for (uint32_t w = 1; w < p->waves; w++)
             sum += at[w * stride];
-        const bool wanted = row < p->m && col < p->n;
-        if (!p->plain || __builtin_amdgcn_ballot_w64(wanted && small_m_doubts(sum)))
-            small_m_store_slowly(row, col, sum, wanted);
+        const bool wanted = row < p->a.rows && col < p->b.rows;
+        if (!p->plain || __builtin_amdgcn_ballot_w64(wanted && small_m_doubts(s, sum)))
+            small_m_store_slowly(s, row, col, sum, wanted);
         else if (wanted)
             small_m_store_plain(&p->epilogue, row, col, sum);
     }

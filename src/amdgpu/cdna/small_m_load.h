@@ -1,9 +1,9 @@
-/* Loads A and B from memory for the kernels for few rows of A (small_m.c).
+/* Loads A and B from memory for the kernels for few rows of A (small_m_body.h).
  *
- * Lane l of a wave loads the weights that it passes to matrix instructions. In each step, these are
- * 32 elements of row l % 16 of each 16 rows of B, from element 32 * (l / 16) of the step on. Lanes
- * load A row by row instead, so that a load reads few cache lines. The lanes then exchange the
- * elements of A through LDS. */
+ * Lane l of a wave loads what it passes to matrix instructions, if the elements have at most 8
+ * bits. In each step, these are 32 elements of row l % 16 of each 16 rows, from element 32 * (l /
+ * 16) of the step on. Lanes load an A of bf16 row by row instead, so that a load reads few cache
+ * lines. The lanes then exchange the elements of A through LDS. */
 #ifndef BSMM_AMDGPU_CDNA_SMALL_M_LOAD_H
 #define BSMM_AMDGPU_CDNA_SMALL_M_LOAD_H
 
@@ -14,104 +14,157 @@
 enum {
     SMALL_M_EDGE = BSMM_CDNA_SMALL_M_EDGE,
     SMALL_M_K = BSMM_CDNA_SMALL_M_K,
+    SMALL_M_LANE_K = 32, /* A lane loads this number of elements of a row in a step. */
     SMALL_M_MOST_TILES = 4,
-    SMALL_M_LOADS = 4,                  /* the loads of a lane for a step of 16 rows of A */
-    SMALL_M_OUTSIDE = (int)0x80000000u, /* an offset at which loads return 0 */
+    SMALL_M_LOADS = 4, /* A lane needs this number of loads for a step of 16 rows of bf16. */
+    SMALL_M_OUTSIDE = (int)0x80000000u, /* Loads at this offset return 0. */
 };
 
-/* Gives the size of the part of D that a workgroup computes, in tiles of 16 x 16. b_tiles counts
- * the tiles along the rows of B, and a_tiles those along the rows of A. */
+/* Gives the format of an operand by its element type, a value of the enum bsmm_elem, and its scale
+ * type, a value of the enum bsmm_scale. */
+typedef struct small_m_format {
+    uint32_t elem, scale;
+} small_m_format;
+
+/* Gives the formats of A and B and the size of the part of D that a workgroup computes, in tiles of
+ * 16 x 16. b_tiles counts the tiles along the rows of B, and a_tiles those along the rows of A. All
+ * members are compile-time constants. */
 typedef struct small_m_shape {
+    small_m_format a, b;
     uint32_t b_tiles, a_tiles;
 } small_m_shape;
 
-/* Holds a lane's weights for a step, as they are stored. */
-typedef struct small_m_weights {
-    bsmm_u32x4 words[SMALL_M_MOST_TILES];
+/* Holds what a lane loads of an operand for a step, as it is stored: 32 elements and their scales
+ * for each 16 rows. */
+typedef struct small_m_stored {
+    bsmm_u32x4 words[SMALL_M_MOST_TILES][2];
     uint32_t scales[SMALL_M_MOST_TILES];
-} small_m_weights;
+} small_m_stored;
 
 typedef struct small_m_rows {
-    bsmm_u32x4 pieces[SMALL_M_MOST_TILES * SMALL_M_LOADS]; /* a piece is eight elements of A */
+    bsmm_u32x4 pieces[SMALL_M_MOST_TILES * SMALL_M_LOADS]; /* A piece is eight elements of A. */
 } small_m_rows;
 
-/* Describes the memory from which a lane loads A, B and the scales of B. The offsets are those of
- * step 0. `end` is the end of the wave's part of K. */
+/* Describes the memory from which a lane loads an operand. The offsets are those of step 0, and
+ * `scale_step` is the distance in bytes between the scales of two steps. */
 typedef struct small_m_source {
-    __amdgpu_buffer_rsrc_t a, b, scales;
-    int32_t a_at[SMALL_M_MOST_TILES * SMALL_M_LOADS];
-    int32_t b_at[SMALL_M_MOST_TILES], scale_at[SMALL_M_MOST_TILES];
-    uint32_t end;
+    __amdgpu_buffer_rsrc_t elements, scales;
+    int32_t at[SMALL_M_MOST_TILES * SMALL_M_LOADS], scale_at[SMALL_M_MOST_TILES];
+    int32_t scale_step;
 } small_m_source;
 
 BSMM_DEVICE uint32_t small_m_least(uint32_t x, uint32_t y) {
     return x < y ? x : y;
 }
 
+/* Returns true if an operand is bf16. Lanes then exchange it through LDS. */
+BSMM_DEVICE bool small_m_is_bf16(small_m_format f) {
+    return f.elem == BSMM_ELEM_BF16;
+}
+
+/* Returns true if the kernel multiplies the sum of each step by an fp32 scale of the operand. */
+BSMM_DEVICE bool small_m_has_floats(small_m_format f) {
+    return f.scale == BSMM_SCALE_F32;
+}
+
+BSMM_DEVICE uint32_t small_m_bits(small_m_format f) {
+    return f.elem == BSMM_ELEM_BF16 ? 16 : f.elem == BSMM_ELEM_E2M1 ? 4 : 8;
+}
+
 BSMM_DEVICE __amdgpu_buffer_rsrc_t small_m_buffer(const void *from, uint32_t bytes) {
     return __builtin_amdgcn_make_buffer_rsrc((void *)from, 0, bytes, 0x00020000);
 }
 
-/* Finds the addresses from which a lane loads. For a row beyond the end of an operand, the lane
- * loads the operand's last row instead. The results of such rows are not stored. */
-BSMM_DEVICE small_m_source small_m_source_of(small_m_shape s, const bsmm_cdna_small_m *p,
-                                             uint32_t first_row, uint32_t end) {
+/* Returns the offset in bytes of a lane's scale of a row for step 0. */
+BSMM_DEVICE uint32_t small_m_scale_at(small_m_format f, const bsmm_gpu_operand *o, uint32_t row) {
+    const uint32_t line = (uint32_t)bsmm_axis_at(&o->row_map, row), part = bsmm_device_lane() / 16;
+    if (small_m_has_floats(f)) return line * 4;
+    return line + (f.scale == BSMM_SCALE_E4M3 ? part * 2 : part);
+}
+
+/* Finds the addresses from which a lane loads `tiles` times 16 rows of an operand. For a row beyond
+ * the end of the operand, the lane loads the operand's last row instead. The results of such rows
+ * are not stored. */
+BSMM_DEVICE small_m_source small_m_source_of(small_m_format f, uint32_t tiles,
+                                             const bsmm_cdna_small_m_side *side,
+                                             const bsmm_gpu_operand *o, uint32_t first_row) {
     const uint32_t lane = bsmm_device_lane();
-    small_m_source from = {.a = small_m_buffer(p->a_data, p->a_bytes),
-                           .b = small_m_buffer(p->b_data, p->b_bytes),
-                           .scales = small_m_buffer(p->scales, p->scale_bytes),
-                           .end = end};
+    small_m_source from = {.elements = small_m_buffer(side->data, side->bytes),
+                           .scales = small_m_buffer(side->scales, side->scale_bytes),
+                           .scale_step = (int32_t)side->scale_step};
+    if (small_m_is_bf16(f)) {
 #pragma unroll
-    for (uint32_t i = 0; i < s.b_tiles; i++) {
-        const uint32_t row = small_m_least(first_row + i * SMALL_M_EDGE + lane % 16, p->n - 1);
-        from.b_at[i] = (int32_t)(row * p->b_pitch + lane / 16 * 16);
-        from.scale_at[i] = (int32_t)(row * p->scale_pitch + lane / 16);
+        for (uint32_t i = 0; i < tiles * SMALL_M_LOADS; i++) {
+            const uint32_t row = small_m_least(first_row + i * 4 + lane / 16, side->rows - 1);
+            from.at[i] = (int32_t)(row * side->pitch + lane % 16 * 16);
+        }
+        return from;
     }
 #pragma unroll
-    for (uint32_t i = 0; i < s.a_tiles * SMALL_M_LOADS; i++) {
-        const uint32_t row = small_m_least(i * 4 + lane / 16, p->m - 1);
-        from.a_at[i] = (int32_t)(row * p->a_pitch + lane % 16 * 16);
+    for (uint32_t i = 0; i < tiles; i++) {
+        const uint32_t row =
+            small_m_least(first_row + i * SMALL_M_EDGE + lane % 16, side->rows - 1);
+        from.at[i] =
+            (int32_t)(row * side->pitch + lane / 16 * (SMALL_M_LANE_K / 8 * small_m_bits(f)));
+        if (f.scale != BSMM_SCALE_NONE) from.scale_at[i] = (int32_t)small_m_scale_at(f, o, row);
     }
     return from;
 }
 
-BSMM_DEVICE bool small_m_is_last(const small_m_source *from, uint32_t step) {
-    return (step + 1) * SMALL_M_K > from->end;
+BSMM_DEVICE bool small_m_is_last(uint32_t step, uint32_t end) {
+    return (step + 1) * SMALL_M_K > end;
 }
 
-/* Loads the weights of a step. From the end of the wave's part of K on, weights and scales are
- * 0. */
-BSMM_DEVICE void small_m_load_b(small_m_shape s, small_m_source *from, uint32_t step,
-                                small_m_weights *to) {
-    const bool outside = step * SMALL_M_K + bsmm_device_lane() / 16 * 32 >= from->end;
-    if (small_m_is_last(from, step)) {
+/* Loads the scale or the two scales of a lane's 32 elements. */
+BSMM_DEVICE uint32_t small_m_load_scale(small_m_format f, const small_m_source *from,
+                                        int32_t lane_offset, int32_t offset) {
+    if (small_m_has_floats(f))
+        return __builtin_amdgcn_raw_buffer_load_b32(from->scales, lane_offset, offset, 0);
+    if (f.scale == BSMM_SCALE_E4M3)
+        return __builtin_amdgcn_raw_buffer_load_b16(from->scales, lane_offset, offset, 0);
+    return __builtin_amdgcn_raw_buffer_load_b8(from->scales, lane_offset, offset, 0);
+}
+
+/* Loads a step of an operand whose elements have at most 8 bits. From `end` on, the end of the
+ * wave's part of K, elements and their scales are 0. An fp32 scale is that of the lane's results,
+ * not of its elements, so every lane loads it. */
+BSMM_DEVICE void small_m_load(small_m_format f, uint32_t tiles, small_m_source *from, uint32_t step,
+                              uint32_t end, small_m_stored *to) {
+    const bool outside = step * SMALL_M_K + bsmm_device_lane() / 16 * SMALL_M_LANE_K >= end;
+    const int32_t offset = (int32_t)(step * (SMALL_M_K / 8 * small_m_bits(f)));
+    if (small_m_is_last(step, end)) {
 #pragma unroll
-        for (uint32_t i = 0; i < s.b_tiles; i++) {
-            from->b_at[i] = outside ? SMALL_M_OUTSIDE : from->b_at[i];
-            from->scale_at[i] = outside ? SMALL_M_OUTSIDE : from->scale_at[i];
+        for (uint32_t i = 0; i < tiles; i++) {
+            from->at[i] = outside ? SMALL_M_OUTSIDE : from->at[i];
+            if (!small_m_has_floats(f))
+                from->scale_at[i] = outside ? SMALL_M_OUTSIDE : from->scale_at[i];
         }
     }
 #pragma unroll
-    for (uint32_t i = 0; i < s.b_tiles; i++) {
-        to->words[i] = __builtin_amdgcn_raw_buffer_load_b128(from->b, from->b_at[i],
-                                                             (int32_t)(step * (SMALL_M_K / 2)), 0);
-        to->scales[i] = __builtin_amdgcn_raw_buffer_load_b8(from->scales, from->scale_at[i],
-                                                            (int32_t)(step * (SMALL_M_K / 32)), 0);
+    for (uint32_t i = 0; i < tiles; i++) {
+        to->words[i][0] =
+            __builtin_amdgcn_raw_buffer_load_b128(from->elements, from->at[i], offset, 0);
+        if (small_m_bits(f) == 8)
+            to->words[i][1] =
+                __builtin_amdgcn_raw_buffer_load_b128(from->elements, from->at[i] + 16, offset, 0);
+        if (f.scale != BSMM_SCALE_NONE)
+            to->scales[i] =
+                small_m_load_scale(f, from, from->scale_at[i], (int32_t)step * from->scale_step);
     }
 }
 
-/* Loads a step of A. From the end of the wave's part of K on, elements are 0. */
-BSMM_DEVICE void small_m_load_a(small_m_shape s, small_m_source *from, uint32_t step,
-                                small_m_rows *to) {
-    const bool outside = step * SMALL_M_K + bsmm_device_lane() % 16 * 8 >= from->end;
-    if (small_m_is_last(from, step)) {
+/* Loads a step of bf16 rows. From `end` on, the end of the wave's part of K, elements are 0. */
+BSMM_DEVICE void small_m_load_rows(uint32_t tiles, small_m_source *from, uint32_t step,
+                                   uint32_t end, small_m_rows *to) {
+    const bool outside = step * SMALL_M_K + bsmm_device_lane() % 16 * 8 >= end;
+    if (small_m_is_last(step, end)) {
 #pragma unroll
-        for (uint32_t i = 0; i < s.a_tiles * SMALL_M_LOADS; i++)
-            from->a_at[i] = outside ? SMALL_M_OUTSIDE : from->a_at[i];
+        for (uint32_t i = 0; i < tiles * SMALL_M_LOADS; i++)
+            from->at[i] = outside ? SMALL_M_OUTSIDE : from->at[i];
     }
 #pragma unroll
-    for (uint32_t i = 0; i < s.a_tiles * SMALL_M_LOADS; i++)
-        to->pieces[i] = __builtin_amdgcn_raw_buffer_load_b128(from->a, from->a_at[i],
+    for (uint32_t i = 0; i < tiles * SMALL_M_LOADS; i++)
+        to->pieces[i] = __builtin_amdgcn_raw_buffer_load_b128(from->elements, from->at[i],
                                                               (int32_t)(step * (SMALL_M_K * 2)), 0);
 }
 

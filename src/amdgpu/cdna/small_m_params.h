@@ -1,32 +1,53 @@
-/* Defines the parameters of the kernels for few rows of A (small_m.c). The host fills them for each
- * product. */
+/* Defines the parameters of the kernels for few rows of A (small_m_body.h). The host fills them for
+ * each product. */
 #ifndef BSMM_AMDGPU_CDNA_SMALL_M_PARAMS_H
 #define BSMM_AMDGPU_CDNA_SMALL_M_PARAMS_H
 
 #include "gpu/epilogue.h"
 
 enum {
-    BSMM_CDNA_SMALL_M_K = 128,   /* the elements of K in a step of the main loop */
-    BSMM_CDNA_SMALL_M_EDGE = 16, /* rows and columns of D that one matrix instruction computes */
-    BSMM_CDNA_SMALL_M_MOST_WAVES = 8, /* the largest number of waves of a workgroup */
-    /* the bytes of LDS of a wave for each 16 rows of A: a step's elements as bf16 */
-    BSMM_CDNA_SMALL_M_WAVE_BYTES = BSMM_CDNA_SMALL_M_EDGE * BSMM_CDNA_SMALL_M_K * 2,
-    /* Kernels read A, B and B's scales with 31-bit offsets. An offset from this one on lies outside
-     * every operand. */
+    /* BSMM_CDNA_SMALL_M_K is the number of elements of K in a step of the main loop. */
+    BSMM_CDNA_SMALL_M_K = 128,
+    /* BSMM_CDNA_SMALL_M_EDGE is the number of rows and of columns of D that one matrix instruction
+     * computes. */
+    BSMM_CDNA_SMALL_M_EDGE = 16,
+    /* BSMM_CDNA_SMALL_M_MOST_WAVES is the largest number of waves of a workgroup. */
+    BSMM_CDNA_SMALL_M_MOST_WAVES = 8,
+    /* A step of 16 rows of bf16 takes BSMM_CDNA_SMALL_M_STEP_BYTES of LDS. */
+    BSMM_CDNA_SMALL_M_STEP_BYTES = BSMM_CDNA_SMALL_M_EDGE * BSMM_CDNA_SMALL_M_K * 2,
+    /* A tile of 16 x 16 sums takes BSMM_CDNA_SMALL_M_TILE_BYTES of LDS. Its rows have four floats
+     * of padding. */
+    BSMM_CDNA_SMALL_M_TILE_BYTES = BSMM_CDNA_SMALL_M_EDGE * (BSMM_CDNA_SMALL_M_EDGE + 4) * 4,
+    /* Kernels read A, B and their scales with 31-bit offsets. An offset from
+     * BSMM_CDNA_SMALL_M_BYTES on lies outside every operand. */
     BSMM_CDNA_SMALL_M_BYTES = INT32_MAX,
 };
 
+/* Returns the bytes of LDS of a wave, for a kernel with this number of tiles of 16 rows of A and of
+ * B. LDS has a step of A, if A is bf16, and later the wave's sums. */
+BSMM_SHARED uint32_t bsmm_cdna_small_m_wave_bytes(bool a_is_bf16, uint32_t a_tiles,
+                                                  uint32_t b_tiles) {
+    const uint32_t sums = a_tiles * b_tiles * BSMM_CDNA_SMALL_M_TILE_BYTES;
+    const uint32_t rows = a_is_bf16 ? a_tiles * BSMM_CDNA_SMALL_M_STEP_BYTES : 0;
+    return rows > sums ? rows : sums;
+}
+
+/* Describes A or B: the addresses of its elements and scales, their sizes in bytes, its number of
+ * rows, the distance from row to row in bytes, and that from the scales of a step (128 elements of
+ * K) to those of the next step. */
+typedef struct bsmm_cdna_small_m_side {
+    const uint8_t *data, *scales;
+    uint32_t bytes, scale_bytes, rows, pitch, scale_step;
+} bsmm_cdna_small_m_side;
+
 typedef struct bsmm_cdna_small_m {
-    /* A kernel needs these fields first. They are the addresses of the elements of A and B and of
-     * B's scales, the sizes in bytes, and the distances from row to row in bytes. */
-    const uint8_t *a_data, *b_data, *scales;
-    uint32_t a_bytes, b_bytes, scale_bytes, a_pitch, b_pitch, scale_pitch;
-    uint32_t m, n, k;
-    uint32_t waves; /* the waves of a workgroup, which divide K among them */
-    /* the steps of K that each wave computes; the first `longer` waves compute one more */
+    bsmm_cdna_small_m_side a, b; /* A kernel needs these fields first. */
+    uint32_t k;
+    uint32_t waves; /* The `waves` waves of a workgroup divide K among them. */
+    /* Each wave computes `steps_each` steps of K. The first `longer` waves compute one more. */
     uint32_t steps_each, longer;
-    uint32_t plain; /* nonzero if the epilogue only rounds sums to D's format */
-    bsmm_gpu_operand a, b;
+    uint32_t plain; /* `plain` is nonzero if the epilogue only rounds sums to D's format. */
+    bsmm_gpu_operand a_operand, b_operand;
     bsmm_gpu_epilogue epilogue;
 } bsmm_cdna_small_m;
 

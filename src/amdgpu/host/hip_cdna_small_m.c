@@ -1,5 +1,5 @@
-/* This is the host code of the kernels for few rows of A on CDNA3 and CDNA4 (cdna/small_m.c). A is
- * bf16, and B has weights as checkpoints store them. */
+/* This is the host code of the kernels for few rows of A on CDNA3 and CDNA4 (cdna/small_m_body.h).
+ * A table lists the pairs of formats that they multiply. */
 #include "amdgpu/cdna/small_m_params.h"
 #include "amdgpu/host/kernel.h"
 #include "gpu/params.h"
@@ -16,17 +16,46 @@ enum {
     B_SIZES = 2,
 };
 
-/* The last member is the bytes of LDS that each wave needs. They hold the elements of `a_rows` rows
- * of A for one step of the main loop. */
-#define FUNCTION(b_rows, a_rows)                                                                   \
-    {                                                                                              \
-        "cdna/small_m", "small_m_mxfp4_" #b_rows "x" #a_rows,                                      \
-            a_rows / BSMM_CDNA_SMALL_M_EDGE *BSMM_CDNA_SMALL_M_WAVE_BYTES                          \
-    }
-#define FUNCTIONS(b_rows)                                                                          \
-    { FUNCTION(b_rows, 16), FUNCTION(b_rows, 32), FUNCTION(b_rows, 64) }
+/* Describes the kernels for a pair of formats. If a scale is fp32, the number of rows of its block
+ * is not compared: that of A is any number, and that of B any multiple of 16. */
+typedef struct pair {
+    bsmm_format a, b;
+    bsmm_hip_function functions[B_SIZES][A_SIZES];
+} pair;
 
-static const bsmm_hip_function functions[B_SIZES][A_SIZES] = {FUNCTIONS(16), FUNCTIONS(32)};
+/* clang-format off */
+#define BF16       {BSMM_ELEM_BF16, BSMM_SCALE_NONE, 0, 0}
+#define MXFP4      {BSMM_ELEM_E2M1, BSMM_SCALE_E8M0, 1, 32}
+#define MXFP8      {BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32}
+#define NVFP4      {BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16}
+#define FP8_FLOATS {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 0, 0}
+#define FUNCTIONS(module, name) \
+    {{{module, name "_16x16", 0}, {module, name "_16x32", 0}, {module, name "_16x64", 0}}, \
+     {{module, name "_32x16", 0}, {module, name "_32x32", 0}, {module, name "_32x64", 0}}}
+
+static const pair pairs[] = {
+    {BF16, MXFP4, FUNCTIONS("cdna/small_m_mxfp4", "small_m_bf16_mxfp4")},
+    {MXFP4, MXFP4, FUNCTIONS("cdna/small_m_mxfp4", "small_m_mxfp4_mxfp4")},
+    {BF16, MXFP8, FUNCTIONS("cdna/small_m_mxfp8", "small_m_bf16_mxfp8")},
+    {MXFP8, MXFP8, FUNCTIONS("cdna/small_m_mxfp8", "small_m_mxfp8_mxfp8")},
+    {BF16, NVFP4, FUNCTIONS("cdna/small_m_nvfp4", "small_m_bf16_nvfp4")},
+    {BF16, FP8_FLOATS, FUNCTIONS("cdna/small_m_fp8", "small_m_bf16_fp8")},
+    {FP8_FLOATS, FP8_FLOATS, FUNCTIONS("cdna/small_m_fp8", "small_m_fp8_fp8")},
+};
+/* clang-format on */
+
+static bool is_format(const bsmm_format *want, const bsmm_format *f) {
+    if (want->scale == BSMM_SCALE_F32 || want->scale == BSMM_SCALE_NONE)
+        return want->elem == f->elem && want->scale == f->scale;
+    return bsmm_format_equal(*want, *f);
+}
+
+static const pair *find_pair(const bsmm_product *p) {
+    for (size_t i = 0; i < BSMM_COUNT(pairs); i++)
+        if (is_format(&pairs[i].a, &p->a.m.format) && is_format(&pairs[i].b, &p->b.m.format))
+            return &pairs[i];
+    return NULL;
+}
 
 /* Holds the state of a plan for this kernel. */
 typedef struct small_m_state {
@@ -47,28 +76,67 @@ static uint64_t bytes_of(const bsmm_operand *o) {
            (uint64_t)o->m.cols * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
-static const char *refuse_a(const bsmm_operand *a, char *why, size_t size) {
-    if (a->m.format.elem != BSMM_ELEM_BF16 || a->m.format.scale != BSMM_SCALE_NONE)
-        return "A is not bf16 without scales";
-    if (a->m.order != BSMM_ORDER_ROW) return "A is not ORDER_ROW: its rows are read along K";
-    if (a->m.rows > MOST_ROWS) {
-        snprintf(why, size, "A has %lld rows; takes up to %d", (long long)a->m.rows, MOST_ROWS);
-        return why;
-    }
-    if (a->m.ld % 8) return "A's ld is not a multiple of 8: rows are read in units of 16 bytes";
-    return bytes_of(a) > BSMM_CDNA_SMALL_M_BYTES ? "A has 2 GB and more" : NULL;
+/* Returns the number of scales from the scale of a row's first element to that of element `col`. */
+static uint64_t scale_across(const bsmm_gpu_operand *o, int64_t col) {
+    return bsmm_axis_at(&o->col_map, (uint32_t)col);
 }
 
-static const char *refuse_b(const bsmm_operand *b) {
-    const bsmm_format *f = &b->m.format;
-    if (f->elem != BSMM_ELEM_E2M1 || f->scale != BSMM_SCALE_E8M0 || f->block_rows != 1 ||
-        f->block_cols != 32)
-        return "B is not mxfp4";
-    if (b->m.order != BSMM_ORDER_ROW) return "B is not ORDER_ROW: its rows are read along K";
-    if (b->m.scale_layout != BSMM_LAYOUT_ROW_MAJOR) return "B's scales are not row-major";
-    if (b->m.cols % 32 || b->m.ld % 32)
-        return "K or B's ld is not a multiple of 32: rows are read in units of 16 bytes";
-    return bytes_of(b) > BSMM_CDNA_SMALL_M_BYTES ? "B has 2 GB and more" : NULL;
+/* Returns true if the scales of an operand are fp32 and the kernels can use them: the elements of a
+ * row that a step multiplies share a scale, and the scales of the steps are evenly spaced. */
+static bool has_good_floats(const bsmm_operand *o) {
+    const int64_t step = BSMM_CDNA_SMALL_M_K, cols = o->m.format.block_cols;
+    const bsmm_gpu_operand from = bsmm_gpu_operand_of(o);
+    bool good = o->m.format.scale == BSMM_SCALE_F32 && (cols % step == 0 || cols >= o->m.cols);
+    for (int64_t i = 2; good && i * step < o->m.cols; i++)
+        good = scale_across(&from, i * step) == (uint64_t)i * scale_across(&from, step);
+    return good;
+}
+
+static bool has_small_scales(const bsmm_operand *o) {
+    return o->m.format.scale == BSMM_SCALE_E8M0 || o->m.format.scale == BSMM_SCALE_E4M3;
+}
+
+/* Returns the reason why the kernels cannot read an operand, or NULL. `unit` is the number of
+ * elements of which its rows' lengths and distances must be multiples. */
+static const char *refuse_side(const bsmm_operand *o, const char *side, int64_t unit, char *why,
+                               size_t size) {
+    const char *reason = NULL;
+    if (o->m.order != BSMM_ORDER_ROW)
+        reason = "is not ORDER_ROW: its rows are read along K";
+    else if (o->m.format.scale == BSMM_SCALE_F32 && !has_good_floats(o))
+        reason = "has fp32 scales that are not of 128 columns or of whole rows";
+    else if (has_small_scales(o) && o->m.scale_layout != BSMM_LAYOUT_ROW_MAJOR)
+        reason = "has scales that are not row-major";
+    else if (bytes_of(o) > BSMM_CDNA_SMALL_M_BYTES || o->scale_bytes > BSMM_CDNA_SMALL_M_BYTES)
+        reason = "has 2 GB and more";
+    if (reason)
+        snprintf(why, size, "%s %s", side, reason);
+    else if (o->m.ld % unit || o->m.cols % 32)
+        snprintf(why, size,
+                 "K is %lld and %s's ld %lld; takes a K that is a multiple of 32 and an ld that is "
+                 "a multiple of %lld",
+                 (long long)o->m.cols, side, (long long)o->m.ld, (long long)unit);
+    else
+        return NULL;
+    return why;
+}
+
+/* Returns the reason why the kernels cannot read A and B, or NULL. */
+static const char *refuse_sides(const bsmm_product *p, char *why, size_t size) {
+    if (!find_pair(p))
+        return "takes bf16 times mxfp4, mxfp8, nvfp4 or e4m3 with fp32 scales, and pairs of mxfp4, "
+               "of mxfp8 or of e4m3 with fp32 scales";
+    if (p->a.m.rows > MOST_ROWS) {
+        snprintf(why, size, "A has %lld rows; takes up to %d", (long long)p->a.m.rows, MOST_ROWS);
+        return why;
+    }
+    const char *reason =
+        refuse_side(&p->a, "A", p->a.m.format.elem == BSMM_ELEM_BF16 ? 8 : 32, why, size);
+    if (!reason) reason = refuse_side(&p->b, "B", 32, why, size);
+    const bsmm_format *b = &p->b.m.format;
+    if (!reason && b->scale == BSMM_SCALE_F32 && b->block_rows % BSMM_CDNA_SMALL_M_EDGE)
+        reason = "B's scale blocks do not have a multiple of 16 rows";
+    return reason;
 }
 
 /* Returns true if a workgroup computes 32 rows of B instead of 16. A is then read fewer times. For
@@ -79,6 +147,10 @@ static bool is_wide(const bsmm_product *p, int64_t units) {
     return p->d.m.rows <= edge ? tiles > units * WAVES / 2 : bsmm_ceil_div(tiles, 2) >= units;
 }
 
+static bool is_bf16(const bsmm_operand *o) {
+    return o->m.format.elem == BSMM_ELEM_BF16;
+}
+
 /* Chooses the kernel and the number of waves of a workgroup. All workgroups run at once if
  * possible. */
 static void choose(const bsmm_product *p, small_m_state *s) {
@@ -86,9 +158,10 @@ static void choose(const bsmm_product *p, small_m_state *s) {
     const int64_t units = device->compute_units > 0 ? device->compute_units : 1;
     const int64_t edge = BSMM_CDNA_SMALL_M_EDGE, rows = p->d.m.rows;
     const bool wide = is_wide(p, units);
-    s->function = &functions[wide][rows <= edge ? 0 : rows <= 2 * edge ? 1 : 2];
+    const uint32_t a_size = rows <= edge ? 0 : rows <= 2 * edge ? 1 : 2;
+    s->function = &find_pair(p)->functions[wide][a_size];
     s->groups = (uint32_t)bsmm_ceil_div(p->d.m.cols, wide ? 2 * edge : edge);
-    s->wave_bytes = s->function->shared_bytes;
+    s->wave_bytes = bsmm_cdna_small_m_wave_bytes(is_bf16(&p->a), 1u << a_size, 1u << wide);
     const int64_t room = device->lds_bytes / s->wave_bytes;
     const int64_t each = bsmm_min_i64(WAVES, room) / bsmm_ceil_div(s->groups, units);
     s->job.waves = each > 1 ? (uint32_t)each : 1;
@@ -101,21 +174,35 @@ static bool is_plain(const bsmm_product *p) {
     return known && p->alpha == 1 && !p->has_c && !p->bias_elem;
 }
 
+/* Returns the bytes from the scales of a step of 128 elements of K to those of the next step. */
+static uint32_t scale_step_of(const bsmm_operand *o) {
+    const bsmm_format *f = &o->m.format;
+    if (f->scale == BSMM_SCALE_NONE) return 0;
+    if (f->scale != BSMM_SCALE_F32) return (uint32_t)(BSMM_CDNA_SMALL_M_K / f->block_cols);
+    const bsmm_gpu_operand from = bsmm_gpu_operand_of(o);
+    return o->m.cols > BSMM_CDNA_SMALL_M_K ? (uint32_t)scale_across(&from, BSMM_CDNA_SMALL_M_K) * 4
+                                           : 0;
+}
+
+static bsmm_cdna_small_m_side side_of(const bsmm_operand *o) {
+    return (bsmm_cdna_small_m_side){
+        .bytes = (uint32_t)bytes_of(o),
+        .scale_bytes = (uint32_t)o->scale_bytes,
+        .rows = (uint32_t)o->m.rows,
+        .pitch = (uint32_t)pitch_of(o),
+        .scale_step = scale_step_of(o),
+    };
+}
+
 static void fill(const bsmm_product *p, small_m_state *s) {
     const uint32_t steps = (uint32_t)bsmm_ceil_div(p->a.m.cols, BSMM_CDNA_SMALL_M_K);
     s->job = (bsmm_cdna_small_m){
-        .a_bytes = (uint32_t)bytes_of(&p->a),
-        .b_bytes = (uint32_t)bytes_of(&p->b),
-        .scale_bytes = (uint32_t)p->b.scale_bytes,
-        .a_pitch = (uint32_t)pitch_of(&p->a),
-        .b_pitch = (uint32_t)pitch_of(&p->b),
-        .scale_pitch = (uint32_t)p->b.map.tile_row_step,
-        .m = (uint32_t)p->d.m.rows,
-        .n = (uint32_t)p->d.m.cols,
+        .a = side_of(&p->a),
+        .b = side_of(&p->b),
         .k = (uint32_t)p->a.m.cols,
         .plain = is_plain(p),
-        .a = bsmm_gpu_operand_of(&p->a),
-        .b = bsmm_gpu_operand_of(&p->b),
+        .a_operand = bsmm_gpu_operand_of(&p->a),
+        .b_operand = bsmm_gpu_operand_of(&p->b),
         .epilogue = bsmm_gpu_epilogue_of(p),
     };
     choose(p, s);
@@ -125,9 +212,8 @@ static void fill(const bsmm_product *p, small_m_state *s) {
 
 /* The limits on the rows of A and on the bytes of A and B keep every extent below 2^31. */
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
-    const char *reason = bsmm_hip_refuse(p, &functions[0][0], why, size);
-    if (!reason) reason = refuse_a(&p->a, why, size);
-    if (!reason) reason = refuse_b(&p->b);
+    const char *reason = refuse_sides(p, why, size);
+    if (!reason) reason = bsmm_hip_refuse(p, &find_pair(p)->functions[0][0], why, size);
     if (!reason && (!p->a.m.cols || !p->d.m.rows || !p->d.m.cols)) reason = "an extent is 0";
     if (reason) return reason;
     fill(p, state);
@@ -141,10 +227,15 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
 
 /* Returns the error bound, relative to the sum of the magnitudes of all products. A matrix
  * instruction adds 16 products to a sum (32 on gfx950) and may truncate each of these terms 23 bits
- * below the largest. Then the sums of up to eight waves are added. */
+ * below the largest. Then the sums of up to eight waves are added. With fp32 scales, an instruction
+ * adds only the products of a step of 128 elements. The bound then allows a rounding for the
+ * product of two scales, and one for adding the sum of a step to a total. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
-    return (2.2 * ((double)p->a.m.cols + 32) + BSMM_CDNA_SMALL_M_MOST_WAVES) * 0x1p-24;
+    const double k = (double)p->a.m.cols, waves = BSMM_CDNA_SMALL_M_MOST_WAVES;
+    if (p->b.m.format.scale == BSMM_SCALE_F32)
+        return (2.2 * (BSMM_CDNA_SMALL_M_K + 32) + k / BSMM_CDNA_SMALL_M_K + 2 + waves) * 0x1p-24;
+    return (2.2 * (k + 32) + waves) * 0x1p-24;
 }
 
 static bsmm_status make(const bsmm_product *p, void *state) {
@@ -155,11 +246,10 @@ static bsmm_status run(const bsmm_product *p, const void *state, void *workspace
     const small_m_state *s = state;
     bsmm_cdna_small_m job = s->job;
     (void)workspace;
-    job.a_data = p->a.m.data;
-    job.b_data = p->b.m.data;
-    job.scales = p->b.m.scales;
-    bsmm_gpu_operand_bind(&p->a, &job.a);
-    bsmm_gpu_operand_bind(&p->b, &job.b);
+    job.a.data = p->a.m.data, job.a.scales = p->a.m.scales;
+    job.b.data = p->b.m.data, job.b.scales = p->b.m.scales;
+    bsmm_gpu_operand_bind(&p->a, &job.a_operand);
+    bsmm_gpu_operand_bind(&p->b, &job.b_operand);
     bsmm_gpu_epilogue_bind(p, &job.epilogue);
     if (p->a.m.global_scale || p->b.m.global_scale || p->d.m.global_scale) job.plain = 0;
     return bsmm_hip_launch(p->device, &(bsmm_hip_launch_desc){

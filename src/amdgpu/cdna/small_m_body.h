@@ -1,0 +1,258 @@
+/* These kernels multiply few rows of A (1 to 64) by weights as they are stored. Both operands
+ * become bf16 in registers. The kernels are memory-bound: the time to read B limits their speed,
+ * and each byte of B is read once.
+ *
+ * A workgroup computes the results of 16 or 32 rows of B and all rows of A. Its waves divide K
+ * among them in whole steps of 128 elements. In each step a wave decodes elements to bf16 in
+ * registers and multiplies. The matrix instructions compute rows of B times rows of A, so that a
+ * lane has results of neighbouring columns of D. No wave waits for another wave before the end. One
+ * barrier follows there, and then the sums of all waves are added in the order of the waves.
+ *
+ * If A is bf16, a wave writes its part of A to LDS and reads it back in the order of the matrix
+ * instructions. Narrower elements of A are loaded and decoded as those of B.
+ *
+ * A wave prefetches bf16 rows two steps ahead (one step for more than 32 rows) and other operands
+ * three steps ahead. For more than 32 rows it prefetches A one step ahead, and also 8-bit weights
+ * if a workgroup has 32 rows of B. Loads finish in the order of issue. If A were prefetched fewer
+ * steps ahead, a wait for A would also wait for loads of B that only a later step needs.
+ *
+ * If B has fp32 scales, a lane multiplies the sum of each step by the scales of A and B and adds it
+ * to its total. */
+#ifndef BSMM_AMDGPU_CDNA_SMALL_M_BODY_H
+#define BSMM_AMDGPU_CDNA_SMALL_M_BODY_H
+
+#include "amdgpu/cdna/small_m_decode.h"
+#include "amdgpu/cdna/small_m_finish.h"
+
+/* The size of this array is set when the kernel is launched. */
+extern BSMM_IN_LDS uint8_t launched[];
+
+/* Holds the places in LDS at which a lane writes and reads A. LDS holds a step of A as
+ * [row][piece], and a piece is eight elements along K. Piece 8 * x + 4 * y + z of row r (x, y < 2,
+ * z < 4) lies in place (8 * x + 2 * z + y) XOR r % 16, so that neither writes nor reads have bank
+ * conflicts. */
+typedef struct small_m_places {
+    BSMM_IN_LDS uint8_t *to, *from;
+    uint32_t write, read;
+} small_m_places;
+
+enum {
+    PIECE = 16,
+    ROW = SMALL_M_K * 2, /* ROW is the size of a row in bytes. */
+    AHEAD = 3,           /* Loads run at most AHEAD steps ahead. */
+    RING = AHEAD + 1,    /* Registers hold at most RING steps of an operand. */
+};
+
+/* Holds the steps of A in registers: bf16 rows that are on their way to LDS, or elements as they
+ * are stored. A kernel uses one of the members. */
+typedef struct small_m_ring {
+    small_m_rows rows[RING];
+    small_m_stored stored[RING];
+} small_m_ring;
+
+BSMM_DEVICE small_m_places find_places(BSMM_IN_LDS uint8_t *memory) {
+    const uint32_t lane = bsmm_device_lane(), piece = lane % 16, row = lane / 16;
+    const uint32_t place = (piece & 8) | (piece & 3) << 1 | (piece >> 2 & 1);
+    const uint32_t group = lane / 16, first = (group & 2) << 2 | (group & 1);
+    return (small_m_places){.to = memory + row * ROW,
+                            .from = memory + piece * ROW,
+                            .write = (place ^ row) * PIECE,
+                            .read = (first ^ piece) * PIECE};
+}
+
+BSMM_DEVICE void write_rows(uint32_t tiles, const small_m_places *at, const small_m_rows *rows) {
+#pragma unroll
+    for (uint32_t i = 0; i < tiles * SMALL_M_LOADS; i++)
+        *(BSMM_IN_LDS bsmm_u32x4 *)(at->to + i * 4 * ROW + (at->write ^ i % 4 * 4 * PIECE)) =
+            rows->pieces[i];
+}
+
+/* Reads eight elements of row lane % 16 of a tile of A. They are the elements of a step from 32 *
+ * (lane / 16) + 8 * quarter on. */
+BSMM_DEVICE bsmm_u32x4 read_row(const small_m_places *at, uint32_t tile, uint32_t quarter) {
+    return *(const BSMM_IN_LDS bsmm_u32x4 *)(at->from + tile * SMALL_M_EDGE * ROW +
+                                             (at->read ^ quarter * 2 * PIECE));
+}
+
+/* Returns the number of steps by which loads of A run ahead. A larger number would take too many
+ * registers. bf16 rows wait in registers only until they are written to LDS at the beginning of
+ * their step, so that the same registers can take the loads of a later step. */
+BSMM_DEVICE uint32_t ahead_a(small_m_shape s) {
+    if (s.a_tiles > 2) return 1;
+    return small_m_is_bf16(s.a) ? AHEAD - 1 : AHEAD;
+}
+
+/* Returns the number of steps by which loads of B run ahead. */
+BSMM_DEVICE uint32_t ahead_b(small_m_shape s) {
+    return s.a_tiles * s.b_tiles > SMALL_M_MOST_TILES && small_m_bits(s.b) == 8 ? 1 : AHEAD;
+}
+
+/* Returns the place of a step of A in a small_m_ring. `i` is the number of the step. */
+BSMM_DEVICE uint32_t slot_a(small_m_shape s, uint32_t i) {
+    return i % (small_m_is_bf16(s.a) ? ahead_a(s) : ahead_a(s) + 1);
+}
+
+BSMM_DEVICE void load_a(small_m_shape s, small_m_source *from, uint32_t step, uint32_t end,
+                        small_m_ring *ring, uint32_t i) {
+    if (small_m_is_bf16(s.a))
+        small_m_load_rows(s.a_tiles, from, step, end, &ring->rows[slot_a(s, i)]);
+    else
+        small_m_load(s.a, s.a_tiles, from, step, end, &ring->stored[slot_a(s, i)]);
+}
+
+/* Computes the sums of a step, which are 0 before if B has fp32 scales. */
+BSMM_DEVICE void multiply(small_m_shape s, const small_m_places *at, const small_m_stored *a,
+                          const small_m_stored *b, small_m_sums sums) {
+    small_m_factor of_a[SMALL_M_MOST_TILES], of_b[SMALL_M_MOST_TILES];
+#pragma unroll
+    for (uint32_t i = 0; i < s.b_tiles; i++)
+        of_b[i] = small_m_factor_of(s.b, b->scales[i], b->words[i]);
+#pragma unroll
+    for (uint32_t j = 0; j < s.a_tiles && !small_m_is_bf16(s.a); j++)
+        of_a[j] = small_m_factor_of(s.a, a->scales[j], a->words[j]);
+#pragma unroll
+    for (uint32_t q = 0; q < 4; q++) {
+        bsmm_u32x4 rows[SMALL_M_MOST_TILES];
+#pragma unroll
+        for (uint32_t j = 0; j < s.a_tiles; j++)
+            rows[j] = small_m_is_bf16(s.a) ? read_row(at, j, q)
+                                           : small_m_decode(s.a, &of_a[j], a->words[j], q);
+#pragma unroll
+        for (uint32_t i = 0; i < s.b_tiles; i++) {
+            const bsmm_u32x4 weights = small_m_decode(s.b, &of_b[i], b->words[i], q);
+#pragma unroll
+            for (uint32_t j = 0; j < s.a_tiles; j++)
+                sums[i][j] = bsmm_isa_mfma_bf16_16(weights, rows[j], sums[i][j]);
+        }
+    }
+}
+
+BSMM_DEVICE void clear(small_m_shape s, small_m_sums sums) {
+#pragma unroll
+    for (uint32_t i = 0; i < s.b_tiles; i++)
+#pragma unroll
+        for (uint32_t j = 0; j < s.a_tiles; j++)
+            sums[i][j] = (bsmm_f32x4){0, 0, 0, 0};
+}
+
+/* Returns the fp32 scale of an operand's row, or 1. A product of a bf16 element and an element of B
+ * may underflow before it is multiplied by the scale. A scale that would make the lost amount
+ * matter (small_m_least_sum) therefore becomes NaN. */
+BSMM_DEVICE float scale_of(small_m_shape s, small_m_format f, const small_m_stored *stored,
+                           uint32_t tile) {
+    if (!small_m_has_floats(f)) return 1;
+    const float scale = bsmm_bits_float(stored->scales[tile]) * small_m_correction(f);
+    const bool safe = !small_m_is_bf16(s.a) || __builtin_fabsf(scale) <= SMALL_M_MOST_SCALE;
+    return safe ? scale : bsmm_bits_float(0x7fc00000u);
+}
+
+/* Adds the sums of a step times the scales of A and B to the totals. All 16 rows of a tile of B
+ * have the same scale. */
+BSMM_DEVICE void promote(small_m_shape s, const small_m_stored *a, const small_m_stored *b,
+                         const small_m_sums sums, small_m_sums totals) {
+#pragma unroll
+    for (uint32_t i = 0; i < s.b_tiles; i++)
+#pragma unroll
+        for (uint32_t j = 0; j < s.a_tiles; j++) {
+            const float factor = scale_of(s, s.b, b, i) * scale_of(s, s.a, a, j);
+#pragma unroll
+            for (uint32_t e = 0; e < 4; e++)
+                totals[i][j][e] = fmaf(sums[i][j][e], factor, totals[i][j][e]);
+        }
+}
+
+BSMM_DEVICE void compute(small_m_shape s, const small_m_places *at, const small_m_stored *a,
+                         const small_m_stored *b, small_m_sums totals) {
+    if (!small_m_has_floats(s.b)) {
+        multiply(s, at, a, b, totals);
+        return;
+    }
+    small_m_sums sums;
+    clear(s, sums);
+    multiply(s, at, a, b, sums);
+    promote(s, a, b, sums, totals);
+}
+
+/* Describes the memory from which a wave loads. `end` is the end of the wave's part of K. */
+typedef struct small_m_sources {
+    small_m_source a, b;
+    uint32_t end;
+} small_m_sources;
+
+/* Starts the loads of later steps and computes a step, if it is before `last`. `i` is the number of
+ * the step modulo RING. */
+BSMM_DEVICE void run_step(small_m_shape s, small_m_sources *from, uint32_t step, uint32_t last,
+                          uint32_t i, const small_m_places *at, small_m_ring *a,
+                          small_m_stored b[RING], small_m_sums totals) {
+    if (small_m_is_bf16(s.a)) write_rows(s.a_tiles, at, &a->rows[slot_a(s, i)]);
+    load_a(s, &from->a, step + ahead_a(s), from->end, a, i + ahead_a(s));
+    small_m_load(s.b, s.b_tiles, &from->b, step + ahead_b(s), from->end,
+                 &b[(i + ahead_b(s)) % (ahead_b(s) + 1)]);
+    __builtin_amdgcn_sched_barrier(0);
+    if (step < last) compute(s, at, &a->stored[slot_a(s, i)], &b[i % (ahead_b(s) + 1)], totals);
+    __builtin_amdgcn_sched_barrier(0);
+}
+
+BSMM_DEVICE void run(small_m_shape s, const bsmm_cdna_small_m *p) {
+    const uint32_t wave = (uint32_t)__builtin_amdgcn_readfirstlane((int)bsmm_thread()) / BSMM_LANES;
+    const uint32_t first_row = bsmm_group_x() * s.b_tiles * SMALL_M_EDGE;
+    const uint32_t first = wave * p->steps_each + small_m_least(wave, p->longer);
+    const uint32_t last = first + p->steps_each + (wave < p->longer);
+    small_m_sources from = {
+        .a = small_m_source_of(s.a, s.a_tiles, &p->a, &p->a_operand, 0),
+        .b = small_m_source_of(s.b, s.b_tiles, &p->b, &p->b_operand, first_row),
+        .end = small_m_least(last * SMALL_M_K, p->k),
+    };
+    const uint32_t bytes = bsmm_cdna_small_m_wave_bytes(small_m_is_bf16(s.a), s.a_tiles, s.b_tiles);
+    BSMM_IN_LDS uint8_t *mine = launched + wave * bytes;
+    const small_m_places at = find_places(mine);
+    small_m_sums totals;
+    small_m_ring a;
+    small_m_stored b[RING];
+    clear(s, totals);
+#pragma unroll
+    for (uint32_t i = 0; i < AHEAD; i++) {
+        if (i < ahead_a(s)) load_a(s, &from.a, first + i, from.end, &a, i);
+        if (i < ahead_b(s)) small_m_load(s.b, s.b_tiles, &from.b, first + i, from.end, &b[i]);
+        __builtin_amdgcn_sched_barrier(0);
+    }
+#pragma clang loop unroll(disable)
+    for (uint32_t step = first; step < last; step += RING)
+#pragma unroll
+        for (uint32_t i = 0; i < RING; i++)
+            run_step(s, &from, step + i, last, i, &at, &a, b, totals);
+    small_m_write_sums(s, totals, (BSMM_IN_LDS float *)mine);
+    bsmm_isa_barrier();
+    small_m_finish(s, p, first_row, (BSMM_IN_LDS float *)launched, bytes / 4);
+}
+
+/* Declares a kernel whose workgroups have up to eight waves. The compiler limits the registers so
+ * that two waves fit on a SIMD at once. */
+#define KERNEL                                                                                     \
+    __attribute__((amdgpu_kernel, amdgpu_waves_per_eu(2),                                          \
+                   amdgpu_flat_work_group_size(64, 64 * BSMM_CDNA_SMALL_M_MOST_WAVES))) void
+
+#define FUNCTION(name, a, b, b_tiles, a_tiles)                                                     \
+    KERNEL name(bsmm_cdna_small_m p) {                                                             \
+        run((small_m_shape){a, b, b_tiles, a_tiles}, &p);                                          \
+    }
+
+/* Defines the kernels of a pair of formats. Their names end in the number of rows of B, and the
+ * largest number of rows of A, of a workgroup. */
+#define FUNCTIONS(name, a, b)                                                                      \
+    FUNCTION(small_m_##name##_16x16, a, b, 1, 1)                                                   \
+    FUNCTION(small_m_##name##_16x32, a, b, 1, 2)                                                   \
+    FUNCTION(small_m_##name##_16x64, a, b, 1, 4)                                                   \
+    FUNCTION(small_m_##name##_32x16, a, b, 2, 1)                                                   \
+    FUNCTION(small_m_##name##_32x32, a, b, 2, 2)                                                   \
+    FUNCTION(small_m_##name##_32x64, a, b, 2, 4)
+
+/* clang-format off */
+#define BF16       ((small_m_format){BSMM_ELEM_BF16, BSMM_SCALE_NONE})
+#define MXFP4      ((small_m_format){BSMM_ELEM_E2M1, BSMM_SCALE_E8M0})
+#define MXFP8      ((small_m_format){BSMM_ELEM_E4M3, BSMM_SCALE_E8M0})
+#define NVFP4      ((small_m_format){BSMM_ELEM_E2M1, BSMM_SCALE_E4M3})
+#define FP8_FLOATS ((small_m_format){BSMM_ELEM_E4M3, BSMM_SCALE_F32})
+/* clang-format on */
+
+#endif

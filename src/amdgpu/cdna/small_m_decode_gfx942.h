@@ -1,0 +1,136 @@
+/* Decodes elements to bf16 on gfx942, which has no instructions for e2m1 and OCP's e4m3.
+ *
+ * e2m1: a lane looks magnitudes up in a table. The table holds the eight magnitudes of e2m1 times
+ * the scale, as bf16. The instruction v_perm_b32 picks four of eight bytes, so the table has the
+ * low bytes and the high bytes in separate words.
+ *
+ * e4m3: an instruction decodes two elements of e4m3fnuz to fp32. An e4m3 number has the code of
+ * half its value in e4m3fnuz. -0 has the code of NaN there, so it becomes +0 before. The codes of
+ * e4m3's NaN mean numbers there, so a lane looks for them. */
+#ifndef BSMM_AMDGPU_CDNA_SMALL_M_DECODE_GFX942_H
+#define BSMM_AMDGPU_CDNA_SMALL_M_DECODE_GFX942_H
+
+#include "amdgpu/cdna/small_m_decode.h"
+
+/* Holds magnitudes of e2m1 times a scale. */
+typedef struct small_m_table {
+    uint32_t low[2], high[2];
+} small_m_table;
+
+/* `tables` are those of e2m1, one for all 32 elements of a lane (e8m0) or one for each 16 of them
+ * (e4m3). `scale` is that of e4m3 elements. `nan` is or-ed to the first two decoded elements. */
+typedef struct small_m_factor {
+    small_m_table tables[2];
+    float scale;
+    uint32_t nan;
+} small_m_factor;
+
+/* Makes the table of words with two magnitudes each: 0 and 0.5, 1 and 1.5, 2 and 3, 4 and 6. */
+BSMM_DEVICE small_m_table small_m_table_of(uint32_t half, uint32_t one, uint32_t two,
+                                           uint32_t four) {
+    return (small_m_table){
+        {__builtin_amdgcn_perm(one, half, 0x06040200),
+         __builtin_amdgcn_perm(four, two, 0x06040200)},
+        {__builtin_amdgcn_perm(one, half, 0x07050301),
+         __builtin_amdgcn_perm(four, two, 0x07050301)},
+    };
+}
+
+/* Makes the table for an e8m0 scale. The bf16 codes of the magnitudes, apart from that of 0, are
+ * 0x3f00, 0x3f80, 0x3fc0, 0x4000, 0x4040, 0x4080 and 0x40c0. A scale of 2^(code - 127) adds (code -
+ * 127) * 0x80 to each of these codes, and 127 * 0x80 is 0x3f80. */
+BSMM_DEVICE small_m_table small_m_table_of_e8m0(uint32_t code) {
+    const uint32_t one = code << 23 | code << 7; /* the scale as bf16, twice */
+    return small_m_table_of((one & 0xffff0000u) - 0x00800000u, one + 0x00400000u, one + 0x00c00080u,
+                            one + 0x01400100u);
+}
+
+/* Makes the table for an e4m3 scale without a sign. The magnitudes times the scale have at most six
+ * significant bits. */
+BSMM_DEVICE small_m_table small_m_table_of_e4m3(uint32_t code) {
+    const float one = small_m_e4m3(code), more = one * 1.5f;
+    return small_m_table_of(small_m_join(0, one * 0.5f), small_m_join(one, more),
+                            small_m_join(one * 2, more * 2), small_m_join(one * 4, more * 4));
+}
+
+/* Returns true if any of a lane's 32 elements of e4m3 is NaN. */
+BSMM_DEVICE bool small_m_has_nan(const bsmm_u32x4 words[2]) {
+    uint32_t nans = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < 8; i++)
+        nans |= bsmm_e4m3_nans(words[i / 4][i % 4]);
+    return nans & 0x80808080u;
+}
+
+BSMM_DEVICE small_m_factor small_m_factor_of(small_m_format f, uint32_t codes,
+                                             const bsmm_u32x4 words[2]) {
+    small_m_factor factor = {.scale = 1};
+    bool is_nan = f.elem == BSMM_ELEM_E4M3 && small_m_has_nan(words);
+    if (f.scale == BSMM_SCALE_E4M3) {
+        const uint32_t low = codes & 0xff, high = codes >> 8;
+        factor.tables[0] = small_m_table_of_e4m3(low);
+        factor.tables[1] = small_m_table_of_e4m3(high);
+        is_nan = small_m_is_odd_scale(low) || small_m_is_odd_scale(high);
+    } else if (f.scale == BSMM_SCALE_E8M0) {
+        if (f.elem == BSMM_ELEM_E2M1)
+            factor.tables[0] = factor.tables[1] = small_m_table_of_e8m0(codes);
+        factor.scale = bsmm_bits_float((codes + 1) << 23);
+        is_nan = small_m_is_beyond(f, codes, words) || is_nan;
+    }
+    factor.nan = small_m_nan_bits(is_nan);
+    return factor;
+}
+
+/* Decodes four e2m1 codes, one per byte, to two words of bf16. The elements keep their order. The
+ * codes are below 16. */
+BSMM_DEVICE void small_m_decode_e2m1(const small_m_table *t, uint32_t codes, uint32_t to[2]) {
+    const uint32_t at = codes & 0x07070707u;
+    const uint32_t low = __builtin_amdgcn_perm(t->low[1], t->low[0], at);
+    const uint32_t magnitude = __builtin_amdgcn_perm(t->high[1], t->high[0], at);
+    const uint32_t high = (codes << 4 & 0x80808080u) | (magnitude & 0x7f7f7f7fu);
+    to[0] = __builtin_amdgcn_perm(high, low, 0x05010400);
+    to[1] = __builtin_amdgcn_perm(high, low, 0x07030602);
+}
+
+/* Decodes four e4m3 codes to two words of bf16. The values are half those of the elements, or those
+ * of the elements times the scale if `is_scaled`. The instruction v_bfi_b32 takes bits of `word`
+ * where a bit of `nonzero` is set, and bits of `low` elsewhere. Only the sign differs between
+ * them. */
+BSMM_DEVICE void small_m_decode_e4m3(const small_m_factor *factor, bool is_scaled, uint32_t word,
+                                     uint32_t to[2]) {
+    const uint32_t low = word & 0x7f7f7f7fu, nonzero = low + 0x7f7f7f7fu;
+    const uint32_t code = (nonzero & word) | (~nonzero & low);
+    small_m_pair first = __builtin_amdgcn_cvt_pk_f32_fp8((int)code, false);
+    small_m_pair second = __builtin_amdgcn_cvt_pk_f32_fp8((int)code, true);
+    const small_m_pair scale = {factor->scale, factor->scale};
+    if (is_scaled) first *= scale, second *= scale;
+    to[0] = small_m_join(first[0], first[1]);
+    to[1] = small_m_join(second[0], second[1]);
+}
+
+/* Decodes elements [8 * quarter, 8 * quarter + 8) of a lane. They keep their order. */
+BSMM_DEVICE bsmm_u32x4 small_m_decode(small_m_format f, const small_m_factor *factor,
+                                      const bsmm_u32x4 words[2], uint32_t quarter) {
+    uint32_t to[4];
+    if (f.elem == BSMM_ELEM_E2M1) {
+        const uint32_t word = words[0][quarter];
+        const uint32_t even = word & 0x0f0f0f0fu, odd = word >> 4 & 0x0f0f0f0fu;
+        const small_m_table *table = &factor->tables[quarter / 2];
+        small_m_decode_e2m1(table, __builtin_amdgcn_perm(odd, even, 0x05010400), to);
+        small_m_decode_e2m1(table, __builtin_amdgcn_perm(odd, even, 0x07030602), to + 2);
+    } else {
+        const bool is_scaled = f.scale == BSMM_SCALE_E8M0;
+        small_m_decode_e4m3(factor, is_scaled, words[quarter / 2][quarter % 2 * 2], to);
+        small_m_decode_e4m3(factor, is_scaled, words[quarter / 2][quarter % 2 * 2 + 1], to + 2);
+    }
+    if (quarter == 0) to[0] |= factor->nan;
+    return (bsmm_u32x4){to[0], to[1], to[2], to[3]};
+}
+
+/* Returns the factor by which a sum of products must be multiplied, because the kernel decodes e4m3
+ * elements with fp32 scales to half their value. */
+BSMM_DEVICE float small_m_correction(small_m_format f) {
+    return f.elem == BSMM_ELEM_E4M3 && f.scale == BSMM_SCALE_F32 ? 2 : 1;
+}
+
+#endif

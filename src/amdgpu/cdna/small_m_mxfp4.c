@@ -1,0 +1,5 @@
+/* The kernels for few rows of A whose weights are mxfp4. */
+#include "amdgpu/cdna/small_m_body.h"
+
+FUNCTIONS(bf16_mxfp4, BF16, MXFP4)
+FUNCTIONS(mxfp4_mxfp4, MXFP4, MXFP4)

@@ -1,0 +1,5 @@
+/* The kernels for few rows of A whose weights are mxfp8. */
+#include "amdgpu/cdna/small_m_body.h"
+
+FUNCTIONS(bf16_mxfp8, BF16, MXFP8)
+FUNCTIONS(mxfp8_mxfp8, MXFP8, MXFP8)
