@@ -1,5 +1,7 @@
 #include "cuda/host/scaled_operands.h"
 
+#include "cuda/host/scaled_tiles.h"
+
 const char *bsmm_scaled_operands_begin(const bsmm_product *p, bsmm_scaled_operands *s) {
     const char *reason = bsmm_scaled_refuse(p, &s->kind);
     if (reason) return reason;
@@ -94,29 +96,12 @@ uint32_t bsmm_scaled_form_of(const bsmm_scaled_operands *s, const bsmm_operand *
            (bsmm_scaled_formats[s->kind].scale == BSMM_SCALE_E8M0 ? 1u << 23 : 0) | rows / 16 << 24;
 }
 
-/* Returns how the kernel stores D. TMA requires that D's rows are multiples of 16 bytes apart. D's
- * rows must also be multiples of 16 bytes long. On an H100, a TMA store of other rows has written
- * bytes after the last column (docs/notes/hopper-large.md). */
-static bsmm_scaled_store store_of(const bsmm_product *p) {
-    static const struct {
-        uint32_t elem, bytes;
-        bsmm_scaled_store store;
-    } rows[] = {{BSMM_ELEM_F32, 4, BSMM_SCALED_STORE_F32},
-                {BSMM_ELEM_BF16, 2, BSMM_SCALED_STORE_BF16},
-                {BSMM_ELEM_F16, 2, BSMM_SCALED_STORE_F16}};
-    for (size_t i = 0; i < BSMM_COUNT(rows) && p->d.m.order == BSMM_ORDER_ROW; i++)
-        if (p->d.m.format.elem == rows[i].elem &&
-            (p->d.m.ld | p->d.m.cols) * rows[i].bytes % 16 == 0)
-            return rows[i].store;
-    return BSMM_SCALED_STORE_ANY;
-}
-
 void bsmm_scaled_params_set(const bsmm_product *p, const bsmm_scaled_operands *s, uint32_t a_rows,
                             uint32_t b_rows, bsmm_scaled_params *params) {
     const bsmm_scaled_format *x = &bsmm_scaled_formats[s->kind];
     const int64_t scales = bsmm_ceil_div(p->a.m.cols, x->block);
     params->epilogue = bsmm_gpu_epilogue_of(p);
-    params->store = store_of(p);
+    params->store = bsmm_scaled_store_of(p);
     params->k = (uint32_t)p->a.m.cols;
     params->k_blocks = (uint32_t)bsmm_ceil_div(scales, (int64_t)4 * x->scale_tiles);
     params->scale_tiles = (uint32_t)bsmm_ceil_div(scales, 4);

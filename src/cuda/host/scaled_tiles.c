@@ -1,0 +1,120 @@
+#include "cuda/host/scaled_tiles.h"
+
+#include "gpu/params.h"
+
+static int64_t tiles_m(const bsmm_product *p, const bsmm_scaled_tile *tile) {
+    return bsmm_ceil_div(p->d.m.rows, (int64_t)BSMM_SCALED_TILE_M * tile->ctas);
+}
+
+static int64_t tiles_n(const bsmm_product *p, const bsmm_scaled_tile *tile) {
+    return bsmm_ceil_div(p->d.m.cols, tile->cols);
+}
+
+static int64_t count_of(const bsmm_product *p, const bsmm_scaled_tile *tile) {
+    return tiles_m(p, tile) * tiles_n(p, tile);
+}
+
+/* Returns the number of groups of thread blocks that the device runs at once. */
+static int64_t groups_of(const bsmm_product *p, const bsmm_scaled_tile *tile) {
+    const bsmm_cuda_device *device = p->device;
+    return device->multiprocessors / (int)tile->ctas;
+}
+
+/* Returns an estimate of the cycles that a tile takes for 32 bytes of each of its rows. It is the
+ * time of the products, or the time that shared memory takes, whichever is longer. Shared memory
+ * moves 128 bytes a cycle. TMA writes each row to it, and the products read each row from it. The
+ * rate of the products is the published peak of a B200: an SM multiplies 128 rows of A by two rows
+ * of B in a cycle, 32 bytes of each. Nothing was measured. */
+static int64_t tile_cycles(const bsmm_scaled_tile *tile) {
+    const int64_t products = tile->cols / 2,
+                  moves = (BSMM_SCALED_TILE_M + tile->cols / tile->ctas) * 32 * 2 / 128;
+    return products > moves ? products : moves;
+}
+
+/* Returns an estimate of the cycles of the whole product: the number of tiles that one group (one
+ * or two thread blocks) computes, times the cycles of a tile. A factor for the length of K is left
+ * out, because it is the same for all tile sizes. */
+static int64_t cycles_of(const bsmm_product *p, const bsmm_scaled_tile *tile) {
+    return bsmm_ceil_div(count_of(p, tile), groups_of(p, tile)) * tile_cycles(tile);
+}
+
+/* A pair of thread blocks needs two SMs and more than 128 rows. */
+const bsmm_scaled_tile *bsmm_scaled_tile_choose(const bsmm_product *p,
+                                                const bsmm_scaled_tile *tiles, size_t count) {
+    const bsmm_cuda_device *device = p->device;
+    const bool pairs = device->multiprocessors > 1 && p->d.m.rows > BSMM_SCALED_TILE_M;
+    const bsmm_scaled_tile *best = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if ((tiles[i].ctas > 1 && !pairs) || count_of(p, &tiles[i]) > INT32_MAX) continue;
+        if (!best || cycles_of(p, &tiles[i]) < cycles_of(p, best)) best = &tiles[i];
+    }
+    return best;
+}
+
+void bsmm_scaled_tile_set(const bsmm_product *p, const bsmm_scaled_tile *tile,
+                          bsmm_scaled_params *params) {
+    const int64_t down = tiles_m(p, tile), across = tiles_n(p, tile);
+    enum { BAND_ROWS = 2048 };
+    *params = (bsmm_scaled_params){
+        .sides = {bsmm_gpu_operand_of(&p->a), bsmm_gpu_operand_of(&p->b)},
+        .m = (uint32_t)p->d.m.rows,
+        .n = (uint32_t)p->d.m.cols,
+        .tiles = (uint32_t)(down * across),
+        .tiles_m = (uint32_t)down,
+        .tiles_n = (uint32_t)across,
+        .tile_n = tile->cols,
+        .group_m = BAND_ROWS / (BSMM_SCALED_TILE_M * tile->ctas),
+        .parts = 1,
+    };
+}
+
+bsmm_status bsmm_scaled_tile_make(const bsmm_product *p, const bsmm_scaled_tile *tile,
+                                  const bsmm_cuda_function *function, uint32_t threads,
+                                  bsmm_cuda_ready *ready) {
+    const int64_t groups = bsmm_min_i64(count_of(p, tile), groups_of(p, tile));
+    return bsmm_cuda_ready_make(p->device,
+                                &(bsmm_cuda_launch_desc){
+                                    .function = function,
+                                    .grid = {(uint32_t)groups * tile->ctas},
+                                    .block = {threads},
+                                    .cluster = {tile->ctas > 1 ? tile->ctas : 0},
+                                    .shared_bytes = function->shared_bytes,
+                                    .overlap = true,
+                                },
+                                ready);
+}
+
+/* TMA requires that D's rows are multiples of 16 bytes apart. D's
+ * rows must also be multiples of 16 bytes long. On an H100, a TMA store of other rows has written
+ * bytes after the last column (docs/notes/hopper-large.md). */
+bsmm_scaled_store bsmm_scaled_store_of(const bsmm_product *p) {
+    static const struct {
+        uint32_t elem, bytes;
+        bsmm_scaled_store store;
+    } rows[] = {{BSMM_ELEM_F32, 4, BSMM_SCALED_STORE_F32},
+                {BSMM_ELEM_BF16, 2, BSMM_SCALED_STORE_BF16},
+                {BSMM_ELEM_F16, 2, BSMM_SCALED_STORE_F16}};
+    for (size_t i = 0; i < BSMM_COUNT(rows) && p->d.m.order == BSMM_ORDER_ROW; i++)
+        if (p->d.m.format.elem == rows[i].elem &&
+            (p->d.m.ld | p->d.m.cols) * rows[i].bytes % 16 == 0)
+            return rows[i].store;
+    return BSMM_SCALED_STORE_ANY;
+}
+
+/* A warp stores 32 rows by 32 columns at a time. */
+void bsmm_scaled_result_map(const bsmm_product *p, uint32_t store, bsmm_cuda_ready_map *map) {
+    const bool wide = store == BSMM_SCALED_STORE_F32;
+    if (store == BSMM_SCALED_STORE_ANY) return;
+    bsmm_cuda_ready_map_make(
+        p->device,
+        &(bsmm_cuda_tensor_desc){
+            .type = wide ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16,
+            .swizzle = wide ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B,
+            .l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_NONE,
+            .rank = 2,
+            .extents = {(uint64_t)p->d.m.cols, (uint64_t)p->d.m.rows},
+            .strides = {(uint64_t)p->d.m.ld * (wide ? 4 : 2)},
+            .box = {BSMM_SCALED_CHUNK, 32},
+        },
+        map);
+}

@@ -1,0 +1,39 @@
+/* The sm_100f kernels of scaled_body.h for many rows of A (cuda_sm100f_scaled, cuda_sm100f_wide)
+ * share this file. It chooses the size of a tile of D, and says how D is stored. */
+#ifndef BSMM_CUDA_HOST_SCALED_TILES_H
+#define BSMM_CUDA_HOST_SCALED_TILES_H
+
+#include "cuda/host/kernel.h"
+#include "cuda/sm100f/scaled_params.h"
+
+/* Describes a size of tiles of D. With a pair of thread blocks per tile, each block loads only half
+ * of the tile's rows of B. */
+typedef struct bsmm_scaled_tile {
+    /* `ctas` is the number of thread blocks that compute a tile together. Each has 128 of its
+     * rows. */
+    uint32_t ctas;
+    uint32_t cols;
+} bsmm_scaled_tile;
+
+/* Returns the tile size of a table with the fewest estimated cycles, or NULL if D has more than 2^31
+ * tiles of each size. Among sizes with equal cycles the function chooses the first in the table,
+ * which should be the one that loads the fewest bytes. */
+const bsmm_scaled_tile *bsmm_scaled_tile_choose(const bsmm_product *p,
+                                                const bsmm_scaled_tile *tiles, size_t count);
+
+/* Sets the parameters that describe D, its tiles, and A and B as they are stored. */
+void bsmm_scaled_tile_set(const bsmm_product *p, const bsmm_scaled_tile *tile,
+                          bsmm_scaled_params *params);
+
+/* Loads the kernel of a tile size. */
+bsmm_status bsmm_scaled_tile_make(const bsmm_product *p, const bsmm_scaled_tile *tile,
+                                  const bsmm_cuda_function *function, uint32_t threads,
+                                  bsmm_cuda_ready *ready);
+
+/* Returns how the kernel stores D. */
+bsmm_scaled_store bsmm_scaled_store_of(const bsmm_product *p);
+
+/* Makes the tensor map with which TMA stores D, if the kernel stores D by TMA. */
+void bsmm_scaled_result_map(const bsmm_product *p, uint32_t store, bsmm_cuda_ready_map *map);
+
+#endif
