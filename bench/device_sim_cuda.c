@@ -57,6 +57,7 @@ const bench_family_level bench_sim_cuda_levels[] = {
      * level (docs/NUMERICS.md). */
     {"cuda_sm100f_scaled_small_m", .level = 0},
     {"cuda_sm100f_scaled", .unit = 32, .level = 1.01},
+    {"cuda_sm100f_wide", .unit = 16, .exact_in_bf16 = true, .level = 1.01},
     {"cuda_sm90a_fp8", .unit = 32, .segment = 128, .fraction = 13, .level = 0.72},
     {"cuda_sm90a_fold", .unit = 32, .segment = 128, .fraction = 13, .level = 1.01},
     {"cuda_sm90a_bf16", .unit = 16, .fraction = 25, .exact_in_bf16 = true, .divides_k = true,

@@ -1,5 +1,6 @@
 /* Tests the kernels for block-scaled products on Blackwell (cuda_sm100f_scaled,
- * cuda_sm100f_scaled_small_m, cuda_sm120f_scaled and cuda_sm100f_fp8). The products have sizes for
+ * cuda_sm100f_scaled_small_m, cuda_sm120f_scaled and cuda_sm100f_fp8), and the kernel for bf16 and
+ * f16, cuda_sm100f_wide. The products have sizes for
  * which the kernels take different code paths. The test compares every result with a sum in double.
  * The test is skipped unless the device is a Blackwell GPU or a simulated one. */
 #include "cuda.h"
@@ -110,6 +111,34 @@ static const scaled_case fp8_cases[] = {
     {"fp8_group128", "fp8_block128", "f32", 40, 200, 288, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
 };
 
+/* Lists the products for the kernel cuda_sm100f_wide. A tile has 128 rows, or 256 rows for a pair
+ * of thread blocks, and 64 to 256 columns. Each load has 64 elements of K, of one bf16 part. With
+ * extreme scales, packing to bf16 is not exact, and the generic GEMM follows. */
+static const scaled_case wide_cases[] = {
+    {"bf16", "bf16", "f32", 1, 1, 1, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 7},
+    {"bf16", "bf16", "f32", 128, 256, 64, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"bf16", "bf16", "bf16", 300, 600, 520, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"bf16", "bf16", "f32", 130, 193, 333, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"bf16", "bf16", "f16", 40, 72, 200, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"f16", "f16", "f32", 130, 193, 328, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 8},
+    {"f16", "f16", "f16", 40, 72, 203, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"f16", "f16", "f32", 40, 72, 200, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"bf16", "mxfp4", "bf16", 130, 264, 704, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
+    {"bf16", "mxfp8", "f32", 33, 70, 159, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"mxfp6_e2m3", "bf16", "e4m3", 70, 100, 96, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
+    {"bf16", "nvfp4", "f32", 70, 100, 176, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
+    {"bf16", "mxfp4", "f32", 17, 70, 96, FILL_EXTREME, BSMM_LAYOUT_ROW_MAJOR, 32},
+    {"bf16", "mxfp8", "f32", 17, 70, 96, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"f16", "nvfp4", "f16", 70, 100, 176, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
+    {"f16", "mxfp4", "f32", 33, 70, 160, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
+    {"f16", "bf16", "f32", 33, 70, 90, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"f32", "bf16", "f32", 33, 70, 90, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"f32", "f16", "f32", 20, 70, 150, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
+    /* On 6 SMs, pairs of thread blocks compute these products of one or two tiles for each pair. */
+    {"bf16", "bf16", "f32", 140, 1150, 140, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"bf16", "mxfp4", "bf16", 256, 768, 576, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
+};
+
 /* The tests run on the device `device`, and `kernel` is the kernel for it. */
 static const char *device, *kernel;
 
@@ -145,7 +174,7 @@ static bsmm_format named(const char *name) {
 static bsmm_matrix shape_of(const scaled_case *c, const char *format, int64_t rows) {
     bsmm_matrix m = describe(named(format), rows, c->k);
     const int64_t group = bsmm_elem_group(m.format.elem);
-    m.scale_layout = c->layout;
+    if (m.format.scale != BSMM_SCALE_NONE) m.scale_layout = c->layout;
     m.ld = bsmm_round_up(c->k + c->more_cols, group);
     return m;
 }
@@ -170,7 +199,8 @@ static void poison_padding(test_matrix *t) {
 static void make_side(test_matrix *t, const scaled_case *c, const char *format, int64_t rows,
                       rng *r) {
     test_matrix_make(t, shape_of(c, format, rows), c->how, r);
-    if (t->m.format.scale != BSMM_SCALE_F32) poison_padding(t);
+    const uint32_t scale = t->m.format.scale;
+    if (scale == BSMM_SCALE_E8M0 || scale == BSMM_SCALE_E4M3) poison_padding(t);
 }
 
 static void make(operands *o, const scaled_case *c, rng *r) {
@@ -278,6 +308,12 @@ static void test_fp8_cases(void **state) {
     (void)state;
     use_sm100_kernel("cuda_sm100f_fp8");
     check_cases(fp8_cases, BSMM_COUNT(fp8_cases));
+}
+
+static void test_wide_cases(void **state) {
+    (void)state;
+    use_sm100_kernel("cuda_sm100f_wide");
+    check_cases(wide_cases, BSMM_COUNT(wide_cases));
 }
 
 /* Tests negative e4m3 scales, because tcgen05.mma and mma.sync ignore the sign of an e4m3 scale. */
@@ -388,13 +424,10 @@ static void test_column_order_is_refused(void **state) {
 
 /* Tests that a second run gives the same bits, and that a product of only a few rows of A gives
  * these rows the same bits. */
-static void test_same_bits(void **state) {
-    static const char *const formats[] = {"mxfp8", "mxfp4", "nvfp4"};
+static void check_same_bits(const char *const *formats, size_t count) {
     enum { FIRST = 5, COUNT = 7 };
-    (void)state;
-    need_device();
     rng r = {17};
-    for (size_t i = 0; i < BSMM_COUNT(formats); i++) {
+    for (size_t i = 0; i < count; i++) {
         operands o;
         make_product(&o, formats[i], ROWS, &r);
         multiply(&o);
@@ -409,6 +442,44 @@ static void test_same_bits(void **state) {
         free(before);
         release(&o);
     }
+}
+
+static void test_same_bits(void **state) {
+    static const char *const formats[] = {"mxfp8", "mxfp4", "nvfp4"};
+    (void)state;
+    need_device();
+    check_same_bits(formats, BSMM_COUNT(formats));
+}
+
+static void test_wide_same_bits(void **state) {
+    static const char *const formats[] = {"bf16", "f16"};
+    (void)state;
+    use_sm100_kernel("cuda_sm100f_wide");
+    check_same_bits(formats, BSMM_COUNT(formats));
+}
+
+/* Tests that products of bf16 below fp32's range, whose accumulators are 0, are computed again. */
+static void test_wide_underflow(void **state) {
+    static const scaled_case c = {
+        "bf16", "bf16", "f32", 34, 40, 96, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0};
+    static const float alpha = 0x1p127f;
+    enum { ZERO_ROW = 33, TINY = 27 << 7 };
+    (void)state;
+    use_sm100_kernel("cuda_sm100f_wide");
+    rng r = {43};
+    operands o;
+    make(&o, &c, &r);
+    test_matrix *const sides[] = {&o.a, &o.b};
+    for (int i = 0; i < 2; i++) {
+        uint16_t *codes = sides[i]->m.data;
+        for (size_t k = 0; k < sides[i]->data_bytes / 2; k++)
+            codes[k] = (uint16_t)((codes[k] & 0x807f) | TINY);
+        memset(codes + ZERO_ROW * c.k, 0, (size_t)c.k * 2);
+    }
+    o.desc.alpha = &alpha;
+    multiply(&o);
+    check_results(&c, &o);
+    release(&o);
 }
 
 /* Tests that a batch-invariant product of few rows of A gives these rows the bits that they have in
@@ -477,11 +548,11 @@ static void check_epilogue(operands *o, const char *format, uint32_t order, rng 
     test_matrix_free(&d);
 }
 
-static void check_epilogues(int64_t rows) {
+static void check_epilogues(const char *format, int64_t rows) {
     static const char *const results[] = {"f32", "bf16", "f16", "e5m2"};
     rng r = {23};
     operands o;
-    make_product(&o, "mxfp8", rows, &r);
+    make_product(&o, format, rows, &r);
     for (size_t i = 0; i < BSMM_COUNT(results); i++) {
         check_epilogue(&o, results[i], BSMM_ORDER_ROW, &r);
         check_epilogue(&o, results[i], BSMM_ORDER_COL, &r);
@@ -492,13 +563,19 @@ static void check_epilogues(int64_t rows) {
 static void test_epilogue(void **state) {
     (void)state;
     need_device();
-    check_epilogues(ROWS);
+    check_epilogues("mxfp8", ROWS);
 }
 
 static void test_small_m_epilogue(void **state) {
     (void)state;
     use_sm100_kernel("cuda_sm100f_scaled_small_m");
-    check_epilogues(19);
+    check_epilogues("mxfp8", 19);
+}
+
+static void test_wide_epilogue(void **state) {
+    (void)state;
+    use_sm100_kernel("cuda_sm100f_wide");
+    check_epilogues("bf16", 19);
 }
 
 int main(void) {
@@ -506,6 +583,10 @@ int main(void) {
         cmocka_unit_test(test_cases),
         cmocka_unit_test(test_small_m_cases),
         cmocka_unit_test(test_fp8_cases),
+        cmocka_unit_test(test_wide_cases),
+        cmocka_unit_test(test_wide_underflow),
+        cmocka_unit_test(test_wide_same_bits),
+        cmocka_unit_test(test_wide_epilogue),
         cmocka_unit_test(test_negative_scales),
         cmocka_unit_test(test_small_m_negative_scales),
         cmocka_unit_test(test_underflow),

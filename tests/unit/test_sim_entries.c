@@ -241,6 +241,15 @@ static void scaled_products(void **state) {
     multiply("cuda_sm100f_fp8", "fp8_group128", "fp8_block128", 20, 0, BSMM_COMPUTE_EXACT, PLAIN);
 }
 
+static void wide_products(void **state) {
+    (void)state;
+    run_on("sim:sm_100");
+    multiply("cuda_sm100f_wide", "bf16", "mxfp4", 20, 0, BSMM_COMPUTE_EXACT, PLAIN);
+    columns = 768;
+    multiply("cuda_sm100f_wide", "f16", "f16", 130, 0, BSMM_COMPUTE_EXACT, PLAIN);
+    columns = N;
+}
+
 /* Tests products of three tiles of 256 x 192 results, one for each pair of the 6 SMs. */
 static void pair_products(void **state) {
     static const char *const formats[] = {"mxfp8", "mxfp4", "nvfp4"};
@@ -384,6 +393,7 @@ int main(void) {
         cmocka_unit_test(fp8_packs),
         cmocka_unit_test(scaled_products),
         cmocka_unit_test(pair_products),
+        cmocka_unit_test(wide_products),
         cmocka_unit_test(tiles),
         cmocka_unit_test(few_rows),
         cmocka_unit_test(conversions),

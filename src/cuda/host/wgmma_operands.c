@@ -88,19 +88,24 @@ static void set_form(const bsmm_operand *o, bsmm_wgmma_source *s) {
     if (s->scaled) set_scales(o, &at, s);
 }
 
-/* Decides whether the GEMM kernel reads an operand where the caller stores it, or packed. A bf16
+/* Returns true if a bf16 operand must be packed even if it could be read where it is stored. A bf16
  * operand that is not packed has no header with the range of its values. If a value is too large or
  * too small for the fast path, only the accumulators show this, and the whole GEMM must be
  * recomputed. That is impossible if D has overwritten C. A product with a C therefore packs its
  * bf16 operands. bf16 operands are also packed if the GEMM kernel multiplies accumulators by
- * scales, because it then needs the range of the elements from the header. No value of an f16
- * operand is too large or too small. */
+ * scales, because it then needs the range of the elements from the header. */
+static bool needs_header(const bsmm_product *p, const bsmm_wgmma_wish *wish) {
+    return !wish->settles && (p->has_c || wish->kind != BSMM_WGMMA_BF16);
+}
+
+/* Decides whether the GEMM kernel reads an operand where the caller stores it, or packed. No value
+ * of an f16 operand is too large or too small, so an f16 operand needs no header. */
 bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, const bsmm_wgmma_wish *wish) {
     const bsmm_operand *o = wish->is_b ? &p->b : &p->a;
     const bool half = wish->elem == BSMM_ELEM_F16, bf16 = bsmm_pack_is_bf16(wish->route) && !half;
     bsmm_wgmma_source s = {
         .route = wish->route,
-        .stored = are_stored(o, wish) && !(bf16 && (p->has_c || wish->kind != BSMM_WGMMA_BF16)),
+        .stored = are_stored(o, wish) && !(bf16 && needs_header(p, wish)),
         .scaled = wish->scaled,
         .half = half,
         .by_row = !(wish->is_b && wish->kind == BSMM_WGMMA_BLOCK),

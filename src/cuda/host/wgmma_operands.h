@@ -1,6 +1,6 @@
-/* Decides how the sm_90a GEMM kernel gets A and B. If TMA can read an operand where the caller
- * stores it, the GEMM kernel reads it there. Otherwise a kernel packs the operand (gpu/pack.h) to
- * the workspace in each run, or once in advance. */
+/* Decides how the sm_90a GEMM kernel and cuda_sm100f_wide get A and B. If TMA can read an operand
+ * where the caller stores it, the GEMM kernel reads it there. Otherwise a kernel packs the operand
+ * (gpu/pack.h) to the workspace in each run, or once in advance. */
 #ifndef BSMM_CUDA_HOST_WGMMA_OPERANDS_H
 #define BSMM_CUDA_HOST_WGMMA_OPERANDS_H
 
@@ -35,6 +35,10 @@ typedef struct bsmm_wgmma_wish {
     uint32_t elem;     /* `elem` is the element type that the tensor cores multiply. */
     uint32_t shift;    /* Only f16 uses `shift`. Packing multiplies all values by 2^shift. */
     bool is_b, scaled; /* `scaled` is true if the GEMM kernel applies scales of the operand. */
+    /* `settles` is true if the GEMM kernel finds results that may be wrong by their accumulators,
+     * and computes only these results again. It then needs no header that tells the range of the
+     * operand's values. */
+    bool settles;
 } bsmm_wgmma_wish;
 
 /* Decides how the GEMM kernel gets an operand. */

@@ -61,6 +61,15 @@ static __device__ __forceinline__ void ptx_tcgen05_pair_copy_32x128b(uint32_t to
                  "l"(a), "l"(b), "r"(form), "r"(a_scales), "r"(b_scales), "r"(adds)                \
                  : "memory")
 
+/* PTX ISA "tcgen05.mma" with cta_group::2: multiplies as PTX_TCGEN05_MMA does, with the rows of
+ * both thread blocks as in PTX_TCGEN05_PAIR_MMA_SCALED. */
+#define PTX_TCGEN05_PAIR_MMA(KIND, d, a, b, form, adds)                                            \
+    asm volatile("{ .reg .pred p;\n\t"                                                             \
+                 "setp.ne.b32 p, %4, 0;\n\t"                                                       \
+                 "tcgen05.mma.cta_group::2.kind::" KIND " [%0], %1, %2, %3, p; }" ::"r"(d),        \
+                 "l"(a), "l"(b), "r"(form), "r"(adds)                                              \
+                 : "memory")
+
 /* ---- instructions that one thread of either thread block issues ---- */
 
 /* PTX ISA 9.7.9.27.1.2 "cp.async.bulk.tensor" with cta_group::2: loads a tile by TMA as

@@ -1,11 +1,12 @@
 /* This is the kernel for block-scaled GEMMs on Blackwell (sm_100f). It computes
  * D = alpha * (A . scales) (B . scales)^T + beta * C + bias. The instruction tcgen05.mma multiplies
- * elements and block scales in their stored formats. A file that includes this body defines these
- * macros:
+ * elements and block scales in their stored formats. The body also makes the kernels for bf16 and
+ * f16 without block scales. A file that includes this body defines these macros:
  *
  *     SCALED_NAME    the kernel's name
  *     SCALED_KIND    the kind of tcgen05.mma, as a string
- *     SCALED_BLOCK   the elements of K with the same scale, 16 or 32
+ *     SCALED_BLOCK   the elements of K with the same scale, 16 or 32.
+ *                    0: A and B have no block scales, and elements are bf16 or f16.
  *     SCALED_PACKED  1: elements have 4 bits, and shared memory holds them without gaps.
  *                    0: an element takes a byte of shared memory; elements of 4 and 6 bits are
  *                    spread by TMA.
@@ -20,6 +21,13 @@
  * tile's rows of B. The pair's leader is the block with rank 0. It issues one instruction that
  * multiplies the rows of both blocks. A k block is the part of K that one stage holds, i.e. 128
  * bytes of each row. It takes four tcgen05.mma instructions.
+ *
+ * Kernels without block scales (SCALED_BLOCK is 0). Such a kernel has no scales in shared memory
+ * and in tensor memory, so that a tile of D can have 256 columns. An element of A or B may be the
+ * sum of several bf16 parts (gpu/pack.h). Each part of A is then multiplied by each part of B, and
+ * every such product of 64 elements of K is a k block. If packing A or B to 16 bits was not exact,
+ * the kernel computes nothing and sets a flag, and the host queues another kernel, which reads the
+ * flag.
  *
  * The shared memory of a thread block has these parts, in bytes, for S stages and T tiles of scales
  * along K:
@@ -89,14 +97,19 @@ enum {
     CTAS = SCALED_CTAS,
     TILE_M = BSMM_SCALED_TILE_M, /* rows of D per thread block */
     /* columns of a tile of D, at most */
-    TILE_N = SCALED_SMALL_M ? BSMM_SCALED_SMALL_M : BSMM_SCALED_TILE_N,
+    TILE_N = SCALED_SMALL_M ? BSMM_SCALED_SMALL_M : BSMM_SCALED_TILE_N(SCALED_BLOCK),
     ROW_BYTES = BSMM_SCALED_ROW_BYTES,
     /* tcgen05.mma instructions per k block; each multiplies 32 bytes of each row */
     STEPS = 4,
     /* A k block has BLOCK_K elements along K, and one tcgen05.mma multiplies STEP_K of them. */
-    BLOCK_K = SCALED_PACKED ? 2 * ROW_BYTES : ROW_BYTES,
+    BLOCK_K = SCALED_BLOCK == 0 ? ROW_BYTES / 2
+              : SCALED_PACKED   ? 2 * ROW_BYTES
+                                : ROW_BYTES,
     STEP_K = BLOCK_K / STEPS,
-    STEP_SCALES = STEP_K / SCALED_BLOCK,
+    STEP_SCALES = SCALED_BLOCK ? STEP_K / SCALED_BLOCK : 0,
+    /* A k block has this extent in the tensor maps of A and B, which count bytes, or elements of 16
+     * bits. */
+    BLOCK_WIDTH = SCALED_BLOCK ? ROW_BYTES : BLOCK_K,
     SCALE_TILE = BSMM_SCALED_SCALE_TILE,
     SCALE_ROWS = BSMM_SCALED_SCALE_ROWS,
     /* For each 128 rows, a stage holds this number of scale tiles. A scale tile has 4 scales along
@@ -111,7 +124,7 @@ enum {
      * most two blocks of 128 rows. The layout nv_128x4 stores the scales of such a block together.
      */
     B_ROW_BLOCKS = SCALED_SMALL_M ? 1 : 2,
-    SCALE_PARTS = 1 + B_ROW_BLOCKS,
+    SCALE_PARTS = SCALED_BLOCK ? 1 + B_ROW_BLOCKS : 0,
     PART_BYTES = SCALE_TILES * SCALE_TILE,
     SCALE_BYTES = SCALE_PARTS * PART_BYTES,
     CHUNK = BSMM_SCALED_CHUNK,
@@ -237,6 +250,21 @@ static __device__ __forceinline__ corner tile_at(const bsmm_scaled_params *p, ui
     return (corner){(at.m * CTAS + rank) * TILE_M, at.n * p->tile_n};
 }
 
+/* Says where the elements of a k block lie. `a` and `b` are multiples of BLOCK_WIDTH in the rows of
+ * A and B, and `k` is a multiple of BLOCK_K elements of K. */
+typedef struct place {
+    uint32_t a, b, k;
+} place;
+
+/* Returns the place of a k block. If elements have several parts, the rows hold for each BLOCK_K
+ * elements of K first their first parts, then their second parts, and so on. */
+static __device__ __forceinline__ place place_of(const bsmm_scaled_params *p, uint32_t block) {
+    if (SCALED_BLOCK || p->b_parts * p->a_parts == 1) return (place){block, block, block};
+    const uint32_t pairs = p->a_parts * p->b_parts, unit = block / pairs, pair = block % pairs;
+    return (place){unit * p->a_parts + pair / p->b_parts, unit * p->b_parts + pair % p->b_parts,
+                   unit};
+}
+
 /* Returns the number of scale tiles along K in a k block. A scale tile has 4 scales along K. The
  * last k block may have fewer scale tiles than the others. */
 static __device__ __forceinline__ uint32_t scale_tiles_of(const bsmm_scaled_params *p,
@@ -257,9 +285,10 @@ static __device__ __forceinline__ void load_scales(const bsmm_scaled_params *p, 
                                                    corner at, uint32_t block, uint32_t barrier) {
     const uint32_t rows = SCALE_TILE / BSMM_SCALED_SCALE_BOX;
 #pragma unroll
-    for (uint32_t i = 0; i < SCALE_PARTS; i++)
+    for (int i = 0; i < SCALE_PARTS; i++)
         group_load(to + i * PART_BYTES, &p->scales[i > 0], 0,
-                   rows * (scale_rows_of(at, i) * p->scale_tiles + block * SCALE_TILES), barrier);
+                   rows * (scale_rows_of(at, (uint32_t)i) * p->scale_tiles + block * SCALE_TILES),
+                   barrier);
 }
 
 /* Announces the bytes that copies will write to a stage. The leader's "full" barrier gets the bytes
@@ -284,10 +313,11 @@ static __device__ __forceinline__ void load_tiles(const bsmm_scaled_params *p, u
         for (uint32_t block = range.first; block < range.end; block++, count++) {
             const uint32_t stage = count % STAGES, full = leaders(&told->full[stage]),
                            scaled = ptx_shared_address(&told->scaled[stage]);
+            const place from = place_of(p, block);
             wait_for(&told->empty[stage], emptied_parity(count));
             announce(p, told, stage);
-            group_load(a_of(base, stage), &p->a, block * ROW_BYTES, at.row, full);
-            group_load(b_of(base, stage), &p->b, block * ROW_BYTES,
+            group_load(a_of(base, stage), &p->a, from.a * BLOCK_WIDTH, at.row, full);
+            group_load(b_of(base, stage), &p->b, from.b * BLOCK_WIDTH,
                        at.col + rank * (p->tile_n / CTAS), full);
             load_scales(p, scales_of(base, stage), at, block, SCALED_SIGNED ? scaled : full);
         }
@@ -320,7 +350,8 @@ static __device__ __forceinline__ void multiply(const bsmm_scaled_params *p, uin
         const uint32_t first = step * STEP_SCALES, tile = first / 4, number = first % 4;
         if (step * STEP_K >= left) break;
         group_multiply(d, a_rows + 2 * step, b_rows + 2 * step,
-                       p->form | number << 4 | number << 29, scales + 4 * tile,
+                       SCALED_BLOCK ? p->form | number << 4 | number << 29 : p->form,
+                       scales + 4 * tile,
                        scales + A_SCALE_COLUMNS + 4 * B_ROW_BLOCKS * tile + shift, adds | step);
     }
 }
@@ -338,12 +369,13 @@ static __device__ __forceinline__ void multiply_tiles(const bsmm_scaled_params *
         for (uint32_t block = range.first; block < range.end; block++, count++) {
             const uint32_t stage = count % STAGES,
                            scales = told->columns + SCALES_AT + (count & 1) * SCALE_COLUMNS;
-            if (count >= 2) wait_for(&told->empty[(count - 2) % STAGES], filled_parity(count - 2));
+            if (SCALED_BLOCK && count >= 2)
+                wait_for(&told->empty[(count - 2) % STAGES], filled_parity(count - 2));
             wait_for(&told->full[stage], filled_parity(count));
             ptx_tcgen05_fence_after();
             copy_scales(scales, scales_of(base, stage), scale_tiles_of(p, block));
             multiply(p, d, scales, a_of(base, stage), b_of(base, stage), shift,
-                     p->k - block * BLOCK_K, block - range.first);
+                     p->k - place_of(p, block).k * BLOCK_K, block - range.first);
             group_commit(&told->empty[stage]);
         }
         group_commit(&told->done[which]);
@@ -387,9 +419,9 @@ static __device__ __forceinline__ void find_signs(const bsmm_scaled_params *p,
             const uint32_t stage = count % STAGES;
             wait_for(&told->scaled[stage], filled_parity(count));
 #pragma unroll
-            for (uint32_t i = 0; i < SCALE_PARTS; i++)
+            for (int i = 0; i < SCALE_PARTS; i++)
                 found |= signs_of(scales + stage * SCALE_BYTES + i * PART_BYTES,
-                                  scale_tiles_of(p, block), rows_from(p, at, i));
+                                  scale_tiles_of(p, block), rows_from(p, at, (uint32_t)i));
             const uint32_t any = __any_sync(0xffffffffu, found != 0);
             if (threadIdx.x % 32 != 0) continue;
             if (block == range.end - 1) told->negative[turn % SIGN_TILES] = any;
@@ -404,6 +436,20 @@ static __device__ __forceinline__ void find_signs(const bsmm_scaled_params *p,
 #else
 #    include "cuda/sm100f/scaled_finish.h"
 #endif
+
+/* Returns true if packing has kept the values of A and of B exactly. A header is NULL if its
+ * operand is not packed. */
+static __device__ __forceinline__ bool is_exact(const bsmm_scaled_params *p) {
+    uint32_t flags = 0;
+    for (int i = 0; i < 2; i++)
+        if (p->headers[i]) flags |= p->headers[i]->flags;
+    return !(flags & (BSMM_PACK_WIDE | BSMM_PACK_SCALED));
+}
+
+/* Tells the next kernel in the stream that this kernel computes nothing. */
+static __device__ __forceinline__ void refuse(const bsmm_scaled_params *p) {
+    if (blockIdx.x == 0 && threadIdx.x == 0) *p->refused = 1;
+}
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     SCALED_NAME(const __grid_constant__ bsmm_scaled_params params) {
@@ -420,7 +466,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
      * end of the previous kernel. */
     ptx_grid_wait();
     ptx_grid_release_next();
-    if (warp < FINISH_WARPS)
+    if (!SCALED_BLOCK && !is_exact(p))
+        refuse(p);
+    else if (warp < FINISH_WARPS)
         finish_tiles(p, aligned + (SCALED_SMALL_M ? 0 : staging_of(base) - base), &told);
     else if (warp == LOAD_WARP && ptx_elect())
         load_tiles(p, base, &told);

@@ -1,4 +1,4 @@
-/* These functions wrap the tcgen05 instructions of the sm_100f kernels for block-scaled products. A
+/* These functions wrap the tcgen05 instructions of the sm_100f kernels of scaled_body.h. A
  * group is one thread block (CTAS is 1) or a pair of thread blocks (CTAS is 2). scaled_body.h
  * includes this file. */
 #include "cuda/ptx/tcgen05.h"
@@ -77,11 +77,20 @@ static __device__ __forceinline__ void group_copy_scales(uint32_t to, uint32_t f
         ptx_tcgen05_pair_copy_32x128b(to, ptx_tcgen05_rows_16(from));
 }
 
+/* Issues one tcgen05.mma. `a_scales` and `b_scales` are unused without block scales. */
 static __device__ __forceinline__ void group_multiply(uint32_t d, uint64_t a, uint64_t b,
                                                       uint32_t form, uint32_t a_scales,
                                                       uint32_t b_scales, uint32_t adds) {
+#if SCALED_BLOCK
     if (CTAS == 1)
         PTX_TCGEN05_MMA_SCALED(SCALED_KIND, d, a, b, form, a_scales, b_scales, adds);
     else
         PTX_TCGEN05_PAIR_MMA_SCALED(SCALED_KIND, d, a, b, form, a_scales, b_scales, adds);
+#else
+    (void)a_scales, (void)b_scales;
+    if (CTAS == 1)
+        PTX_TCGEN05_MMA(SCALED_KIND, d, a, b, form, adds);
+    else
+        PTX_TCGEN05_PAIR_MMA(SCALED_KIND, d, a, b, form, adds);
+#endif
 }

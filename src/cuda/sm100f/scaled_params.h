@@ -1,17 +1,14 @@
-/* Defines the parameters of the sm_100f kernels for block-scaled products (sm100f/scaled_body.h),
- * which the host fills. */
+/* Defines the parameters of the sm_100f kernels for block-scaled products and for products of bf16
+ * and f16 (sm100f/scaled_body.h), which the host fills. */
 #ifndef BSMM_CUDA_SM100F_SCALED_PARAMS_H
 #define BSMM_CUDA_SM100F_SCALED_PARAMS_H
 
 #include "cuda/runtime/tensor_map.h"
 #include "gpu/epilogue.h"
+#include "gpu/pack.h"
 
 enum {
-    /* A thread block computes 128 rows of a tile of D. A tile has at most 192 columns, because two
-     * accumulators of 192 columns and the block scales of two k blocks fit in the 512 columns of
-     * tensor memory. */
-    BSMM_SCALED_TILE_M = 128,
-    BSMM_SCALED_TILE_N = 192,
+    BSMM_SCALED_TILE_M = 128, /* rows of a tile of D that a thread block computes */
     /* A stage in shared memory has this number of bytes for each row of A or B. */
     BSMM_SCALED_ROW_BYTES = 128,
     BSMM_SCALED_CHUNK = 32, /* columns of D that a warp stores at once */
@@ -34,11 +31,16 @@ enum {
     BSMM_SCALED_SMALL_M_PARTS = 8,
 };
 
+/* Returns the most columns that a tile of D can have. With block scales (`scales` is not 0) they
+ * are 192, because two accumulators of 192 columns and the block scales of two k blocks fit in the
+ * 512 columns of tensor memory. Without block scales, two accumulators of 256 columns fit. */
+#define BSMM_SCALED_TILE_N(scales) ((scales) ? 192 : 256)
 /* Returns the bytes of a stage in one thread block. A stage holds the elements of 128 rows of A and
- * of 192 rows of B. In a pair of thread blocks (`ctas` is 2), each block has half of B's rows. A
- * stage also holds `scale_tiles` scale tiles along K for 128 rows of A and for 256 rows of B. */
+ * of 192 rows of B, or of 256 rows of B without block scales (`scale_tiles` is 0). In a pair of
+ * thread blocks (`ctas` is 2), each block has half of B's rows. A stage also holds `scale_tiles`
+ * scale tiles along K for 128 rows of A and for 256 rows of B. */
 #define BSMM_SCALED_STAGE_BYTES(scale_tiles, ctas)                                                 \
-    ((BSMM_SCALED_TILE_M + BSMM_SCALED_TILE_N / (ctas)) * BSMM_SCALED_ROW_BYTES +                  \
+    ((BSMM_SCALED_TILE_M + BSMM_SCALED_TILE_N(scale_tiles) / (ctas)) * BSMM_SCALED_ROW_BYTES +     \
      3 * (scale_tiles)*BSMM_SCALED_SCALE_TILE)
 /* These are the bytes of dynamic shared memory that are not part of a stage. The first 1024 of them
  * make room for alignment. */
@@ -97,6 +99,13 @@ typedef struct bsmm_scaled_params {
     /* Kernels for few rows of A: the thread blocks that divide the K of each tile among them. They
      * are one cluster. */
     uint32_t parts;
+    /* Only kernels without block scales use these parameters. They are the numbers of bf16 numbers
+     * whose sum is an element of A and of B, the headers of packed operands (NULL if an operand is
+     * not packed), and a flag that the kernel sets if the headers say that packing was not exact.
+     */
+    uint32_t a_parts, b_parts;
+    const bsmm_pack_header *headers[2];
+    uint32_t *refused;
 } bsmm_scaled_params;
 
 /* Holds the parameters of the kernel pad_rows, which copies the rows of an operand to rows that TMA
