@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Computes the rotation angles and rounds them to f32 as transformers does, because models are
  * trained with such angles. */
@@ -96,24 +95,12 @@ static void run_layer(llm_state *s, int64_t i, int64_t rows) {
     add(s->x, s->normed, rows * m->hidden);
 }
 
-/* Copies the embedding of a token as f32 values. */
-static void embed(const llm_model *m, int32_t token, float *x) {
-    if (token < 0 || token >= m->vocabulary)
-        llm_fail("token %d: the embedding has %lld", token, (long long)m->vocabulary);
-    bsmm_matrix row = m->head.host, to = {sizeof to, .rows = 1, .cols = m->hidden, .data = x};
-    to.format.elem = BSMM_ELEM_F32;
-    row.rows = 1;
-    row.data_bytes /= (uint64_t)m->vocabulary;
-    row.data = (uint8_t *)row.data + (uint64_t)token * row.data_bytes;
-    llm_check(bsmm_dequantize(&row, &to), "embedding");
-}
-
 void llm_read(llm_state *s, const int32_t *tokens, int64_t count) {
     if (count > LLM_BATCH || s->count + count > s->room)
         llm_fail("%lld and %lld tokens: there is room for %lld", (long long)s->count,
                  (long long)count, (long long)s->room);
     for (int64_t r = 0; r < count; r++)
-        embed(s->m, tokens[r], s->x + r * s->m->hidden);
+        llm_weight_row(&s->m->head, &s->m->head_product, tokens[r], s->x + r * s->m->hidden);
     for (int64_t i = 0; i < s->m->layers; i++)
         run_layer(s, i, count);
     s->count += count;

@@ -10,8 +10,8 @@ static const bsmm_format f32 = {.elem = BSMM_ELEM_F32};
 
 void llm_formats_set(llm_formats *formats, const char *weights, const char *activations) {
     llm_check(bsmm_format_from_name(weights, &formats->weights), weights);
-    const bool exact = formats->weights.elem == BSMM_ELEM_F32;
-    formats->embedding = (bsmm_format){.elem = exact ? BSMM_ELEM_F32 : BSMM_ELEM_BF16};
+    formats->embedding =
+        formats->weights.elem == BSMM_ELEM_F32 ? f32 : (bsmm_format){.elem = BSMM_ELEM_BF16};
     formats->activations = formats->embedding;
     if (activations)
         llm_check(bsmm_format_from_name(activations, &formats->activations), activations);
@@ -72,7 +72,7 @@ bsmm_matmul_desc llm_product_describe(const llm_product *p, int64_t rows, bsmm_m
                               .d = d,
                               .threads = p->formats->threads,
                               .device = p->formats->device,
-                              .b_packed = p->packed};
+                              .b_packed = is_host(p) ? BSMM_PACKED_COMPACT : BSMM_PACKED_NONE};
 }
 
 /* Makes a plan, and enlarges the product's workspace to the size that the plan needs. */
@@ -88,9 +88,8 @@ static bsmm_plan *plan_rows(llm_product *p, int64_t rows) {
 }
 
 void llm_product_create(llm_product *p, const llm_formats *formats, bsmm_format activations,
-                        bsmm_format weights, uint32_t packed, int64_t rows, int64_t inputs,
-                        int64_t outputs) {
-    *p = (llm_product){.formats = formats, .packed = packed};
+                        bsmm_format weights, int64_t rows, int64_t inputs, int64_t outputs) {
+    *p = (llm_product){.formats = formats};
     p->a = llm_matrix_create(activations, rows, inputs);
     p->b = (bsmm_matrix){sizeof p->b, .format = weights, .rows = outputs, .cols = inputs};
     p->d = (bsmm_matrix){sizeof p->d, .format = f32, .rows = rows, .cols = outputs};
@@ -99,7 +98,7 @@ void llm_product_create(llm_product *p, const llm_formats *formats, bsmm_format 
     p->plan = plan_rows(p, rows);
     if (!is_host(p)) p->plan_of_one = plan_rows(p, 1);
     p->buffers.workspace = device_alloc(p, p->buffers.workspace_bytes);
-    if (packed) p->buffers.packed_b_bytes = bsmm_plan_packed_b_bytes(p->plan);
+    p->buffers.packed_b_bytes = bsmm_plan_packed_b_bytes(p->plan);
     if (is_host(p)) return;
     p->buffers.a = device_copy(p, p->a.data, p->a.data_bytes);
     p->buffers.a_scales = device_copy(p, p->a.scales, p->a.scale_bytes);
@@ -130,29 +129,21 @@ static void quantize(const llm_product *p, const float *values, int64_t rows,
     llm_check(bsmm_quantize(&desc, NULL), "quantize");
 }
 
-/* Makes `buffers` point to the weights. */
-static void use_weight(bsmm_buffers *buffers, const llm_weight *w) {
-    buffers->packed_b = w->packed;
-    if (w->packed) return;
-    buffers->b = w->data ? w->data : w->host.data;
-    buffers->b_scales = w->data ? w->scales : w->host.scales;
-    buffers->b_global = w->data ? w->global : w->host.global_scale;
-}
-
 void llm_weight_create(llm_weight *w, const llm_product *p, const float *values, bool keep) {
     *w = (llm_weight){.host = llm_matrix_create(p->b.format, p->b.rows, p->b.cols)};
-    quantize(p, values, p->b.rows, &w->host);
-    if (p->packed) {
-        bsmm_buffers buffers = p->buffers;
-        use_weight(&buffers, w);
-        w->packed = device_alloc(p, buffers.packed_b_bytes);
-        llm_check(bsmm_pack_b(p->plan, &buffers, w->packed, buffers.packed_b_bytes), "pack");
-    } else if (!is_host(p)) {
-        w->data = device_copy(p, w->host.data, w->host.data_bytes);
-        w->scales = device_copy(p, w->host.scales, w->host.scale_bytes);
-        w->global = device_copy(p, w->host.global_scale, sizeof(float));
+    bsmm_matrix *b = &w->host;
+    quantize(p, values, p->b.rows, b);
+    if (is_host(p)) {
+        const bsmm_buffers from = {sizeof from, .b = b->data, .b_scales = b->scales,
+                                   .b_global = b->global_scale};
+        w->packed = device_alloc(p, p->buffers.packed_b_bytes);
+        llm_check(bsmm_pack_b(p->plan, &from, w->packed, p->buffers.packed_b_bytes), "pack");
+    } else {
+        w->data = device_copy(p, b->data, b->data_bytes);
+        w->scales = device_copy(p, b->scales, b->scale_bytes);
+        w->global = device_copy(p, b->global_scale, sizeof(float));
     }
-    if (!keep && (p->packed || !is_host(p))) llm_matrix_destroy(&w->host);
+    if (is_host(p) || !keep) llm_matrix_destroy(b);
 }
 
 void llm_weight_destroy(llm_weight *w, const llm_product *p) {
@@ -162,9 +153,27 @@ void llm_weight_destroy(llm_weight *w, const llm_product *p) {
     llm_matrix_destroy(&w->host);
 }
 
+void llm_weight_row(const llm_weight *w, const llm_product *p, int64_t row, float *values) {
+    if (row < 0 || row >= p->b.rows)
+        llm_fail("token %lld: the embedding has %lld", (long long)row, (long long)p->b.rows);
+    bsmm_matrix from = llm_matrix_create(p->b.format, 1, p->b.cols);
+    bsmm_matrix to = {sizeof to, .format = f32, .rows = 1, .cols = p->b.cols, .data = values};
+    /* In the form compact, groups of 16 rows follow a header of 32 words. A group has the first
+       word of each of its rows, then the second word of each, and so on (docs/PACKING.md). */
+    const int64_t words = (int64_t)from.data_bytes / 4, group = row / 16 * 16;
+    const int64_t left = p->b.rows - group, step = w->host.data ? 1 : left < 16 ? left : 16;
+    const uint32_t *at = w->host.data ? w->host.data : w->packed;
+    at += w->host.data ? row * words : 32 + group * words + row - group;
+    for (int64_t i = 0; i < words; i++)
+        ((uint32_t *)from.data)[i] = at[i * step];
+    llm_check(bsmm_dequantize(&from, &to), "embedding");
+    llm_matrix_destroy(&from);
+}
+
 void llm_multiply(llm_product *p, const llm_weight *w, const float *x, int64_t rows, float *y) {
     bsmm_buffers buffers = p->buffers;
-    use_weight(&buffers, w);
+    buffers.packed_b = w->packed;
+    buffers.b = w->data, buffers.b_scales = w->scales, buffers.b_global = w->global;
     quantize(p, x, rows, &p->a);
     if (is_host(p)) {
         buffers.d = y;

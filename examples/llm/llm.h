@@ -1,7 +1,6 @@
-/* Declares a small language model of the Llama family. The program reads a GGUF file and answers a
- * prompt, with weights and activations in any of bsmm's formats. bsmm computes the products of
- * activations and weights. Most functions return no status, because they end the program with a
- * message on a failure. */
+/* Declares a small language model of the Llama family. It reads a GGUF file and answers a prompt.
+ * bsmm computes the products of activations and weights, in any of its formats. Most functions
+ * return no status, because they end the program with a message on a failure. */
 #ifndef LLM_H
 #define LLM_H
 
@@ -13,8 +12,7 @@
 /* The compiler makes three versions of each function with this attribute, and the processor
  * chooses one at run time. Sanitizers do not support such a choice. */
 #if defined(__x86_64__) && defined(__ELF__) && !defined(__SANITIZE_ADDRESS__)
-#    define LLM_VECTORS                                                                            \
-        __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+#    define LLM_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #    define LLM_VECTORS
 #endif
@@ -107,29 +105,31 @@ typedef struct llm_product {
     bsmm_matrix a, b, d;
     uint32_t packed; /* `packed` is the packed format of the weights. */
     bsmm_plan *plan;
-    /* This second plan is for one row. It is necessary on a GPU, because plans for a GPU have a
-     * fixed number of rows. */
+    /* A second plan for one row. Plans for a GPU need it, because their number of rows is fixed. */
     bsmm_plan *plan_of_one;
     bsmm_buffers buffers; /* `buffers` points to memory of the device. */
 } llm_product;
 
 void llm_product_create(llm_product *p, const llm_formats *formats, bsmm_format activations,
-                        bsmm_format weights, uint32_t packed, int64_t rows, int64_t inputs,
-                        int64_t outputs);
+                        bsmm_format weights, int64_t rows, int64_t inputs, int64_t outputs);
 void llm_product_destroy(llm_product *p);
 
-/* Holds the weights of a product in host memory, in device memory, or packed. */
+/* Holds the weights of a product. On the CPU, they are packed in the form compact, because products
+ * of one row read this form fastest. On a GPU, they are stored as they are quantized. */
 typedef struct llm_weight {
-    bsmm_matrix host; /* Its data is NULL if the weights are not in host memory. */
-    /* These pointers point to the elements, the block scales, the second-level scale and the packed
-     * weights in device memory. A pointer is NULL if there is no such part. */
-    void *data, *scales, *global, *packed;
+    bsmm_matrix
+        host;     /* A copy of a GPU's weights in host memory. Its data is NULL if there is none. */
+    void *packed; /* The packed weights of the CPU. */
+    /* The elements, the block scales and the second-level scale in the memory of a GPU. */
+    void *data, *scales, *global;
 } llm_weight;
 
-/* Quantizes f32 values to the product's weight format, and packs them or copies them to the device
- * if necessary. If `keep` is set, the weights stay in host memory too. */
+/* Quantizes f32 values to the product's weight format, and packs them or copies them to the device.
+ * If `keep` is set, weights on a GPU stay in host memory too. */
 void llm_weight_create(llm_weight *w, const llm_product *p, const float *values, bool keep);
 void llm_weight_destroy(llm_weight *w, const llm_product *p);
+/* Copies a row of weights without scales as f32 values. A GPU's weights must be kept. */
+void llm_weight_row(const llm_weight *w, const llm_product *p, int64_t row, float *values);
 
 /* Multiplies x by the weights. Row r of y receives the results for row r of x. y has room for the
  * largest number of rows. */

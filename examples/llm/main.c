@@ -16,9 +16,7 @@ static const char usage[] =
     "Options:\n"
     "  --weights=FORMAT      format of the layers' weights; f32 unless given\n"
     "  --activations=FORMAT  format of the layers' inputs; bf16 unless the weights are f32\n"
-    "  --device=DEVICE       device of the products; cpu unless given. A sim: device takes one "
-    "layer\n"
-    "  --packed=FORM         none or compact: form of the weights on the cpu; none unless given\n"
+    "  --device=DEVICE       device of the products; cpu unless given; sim: takes one layer\n"
     "  --tokens=COUNT        most tokens of the answer; 128 unless given\n"
     "  --temperature=NUMBER  0 (the default) takes the likeliest token\n"
     "  --seed=NUMBER         seed of the random choice of tokens\n"
@@ -26,7 +24,7 @@ static const char usage[] =
     "  --raw                 continue PROMPT without the chat template\n";
 
 typedef struct options {
-    const char *logits, *weights, *activations, *device, *packed;
+    const char *logits, *weights, *activations, *device;
     double tokens, temperature, seed, threads;
     bool tokenize, raw;
 } options;
@@ -38,12 +36,11 @@ static void read_option(const char *word, options *o) {
         double *number;
         bool *flag;
     } rows[] = {
-        {"--logits=", &o->logits, NULL, NULL},   {"--weights=", &o->weights, NULL, NULL},
-        {"--device=", &o->device, NULL, NULL},   {"--packed=", &o->packed, NULL, NULL},
-        {"--seed=", NULL, &o->seed, NULL},       {"--temperature=", NULL, &o->temperature, NULL},
-        {"--threads=", NULL, &o->threads, NULL}, {"--activations=", &o->activations, NULL, NULL},
-        {"--tokens=", NULL, &o->tokens, NULL},   {"--tokenize", NULL, NULL, &o->tokenize},
-        {"--raw", NULL, NULL, &o->raw}};
+        {"--logits=", &o->logits, NULL, NULL},           {"--weights=", &o->weights, NULL, NULL},
+        {"--device=", &o->device, NULL, NULL},           {"--seed=", NULL, &o->seed, NULL},
+        {"--temperature=", NULL, &o->temperature, NULL}, {"--threads=", NULL, &o->threads, NULL},
+        {"--activations=", &o->activations, NULL, NULL}, {"--tokens=", NULL, &o->tokens, NULL},
+        {"--tokenize", NULL, NULL, &o->tokenize},        {"--raw", NULL, NULL, &o->raw}};
     size_t i = 0, count = sizeof rows / sizeof rows[0];
     while (i < count && strncmp(word, rows[i].name, strlen(rows[i].name)) != 0)
         i++;
@@ -140,16 +137,12 @@ static void run(const bsmm_file *file, const llm_tokenizer *t, const llm_formats
 }
 
 int main(int argc, char **argv) {
-    options o = {.weights = "f32", .device = "cpu", .packed = "none", .tokens = 128};
+    options o = {.weights = "f32", .device = "cpu", .tokens = 128};
     int at = 1;
     for (; at < argc && !strncmp(argv[at], "--", 2); at++)
         read_option(argv[at], &o);
     if (argc - at != 1 + !o.tokenize) return fputs(usage, stderr), 2;
     llm_formats formats = {.device = o.device, .threads = (uint32_t)o.threads};
-    if (strcmp(o.packed, "compact") == 0)
-        formats.packed = BSMM_PACKED_COMPACT;
-    else if (strcmp(o.packed, "none") != 0)
-        llm_fail("--packed: value is %s; must be none or compact", o.packed);
     if (formats.threads) omp_set_num_threads((int)formats.threads);
     llm_formats_set(&formats, o.weights, o.activations);
     bsmm_file *file;

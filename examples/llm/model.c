@@ -122,8 +122,8 @@ static void read_embedding(llm_model *m, const bsmm_file *file) {
     m->vocabulary = t.ndim == 2 ? t.shape[0] : 0;
     float *values = llm_alloc((size_t)(m->vocabulary * m->hidden), sizeof *values);
     read_matrix(file, "token_embd.weight", m->vocabulary, m->hidden, values);
-    llm_product_create(&m->head_product, &m->other_formats, embedding, embedding, BSMM_PACKED_NONE,
-                       LLM_HEAD_BATCH, m->hidden, m->vocabulary);
+    llm_product_create(&m->head_product, &m->other_formats, embedding, embedding, LLM_HEAD_BATCH,
+                       m->hidden, m->vocabulary);
     llm_weight_create(&m->head, &m->head_product, values, true);
     free(values);
 }
@@ -135,8 +135,8 @@ static void create_products(llm_product *products, const llm_model *m, const llm
         [LLM_GATE_UP] = {m->hidden, 2 * m->feed_forward},
         [LLM_DOWN] = {m->feed_forward, m->hidden}};
     for (int i = 0; i < LLM_PRODUCTS; i++)
-        llm_product_create(&products[i], formats, formats->activations, formats->weights,
-                           formats->packed, LLM_BATCH, shapes[i][0], shapes[i][1]);
+        llm_product_create(&products[i], formats, formats->activations, formats->weights, LLM_BATCH,
+                           shapes[i][0], shapes[i][1]);
 }
 
 void llm_model_create(llm_model *m, const bsmm_file *file, const llm_formats *formats) {

@@ -111,7 +111,7 @@ def check_device(program, device, stored, on_cpu):
 def check_failures(program):
     for arguments, mentions in (
             ((), "usage: llm"), (("--weights=f7", MODEL, "a"), "f7"), (("--tokens=x", MODEL, "a"), "--tokens: value is x"),
-            (("--packed=loose", MODEL, "a"), "--packed: value is loose"), ((HERE / "absent.gguf", "a"), "absent.gguf"),
+            ((HERE / "absent.gguf", "a"), "absent.gguf"),
             (("--tokens=2000", MODEL, "a"), "context of 1024"), (("--raw", MODEL, ""), "PROMPT: has no tokens"),
             ((HERE / "tokens.json", "a"), "tokens.json")):
         done = run(program, *arguments)
@@ -131,7 +131,7 @@ def check_answers(program):
 def check_all(program, stored):
     check_tokens(program, stored["rows"])
     check_logits(program, stored)
-    check_logits(program, stored, "--packed=compact", "--threads=1")
+    check_logits(program, stored, "--threads=1")
     check_answers(program)
     check_table(program, stored["perplexity"])
     check_failures(program)
