@@ -106,10 +106,10 @@ BSMM_DEVICE void multiply(small_m_shape s, const small_m_places *at, const small
     small_m_factor of_a[SMALL_M_MOST_TILES], of_b[SMALL_M_MOST_TILES];
 #pragma unroll
     for (uint32_t i = 0; i < s.b_tiles; i++)
-        of_b[i] = small_m_factor_of(s.b, b->scales[i], b->words[i]);
+        of_b[i] = small_m_factor_of(s, s.b, b->scales[i], b->words[i]);
 #pragma unroll
     for (uint32_t j = 0; j < s.a_tiles && !small_m_is_bf16(s.a); j++)
-        of_a[j] = small_m_factor_of(s.a, a->scales[j], a->words[j]);
+        of_a[j] = small_m_factor_of(s, s.a, a->scales[j], a->words[j]);
 #pragma unroll
     for (uint32_t q = 0; q < 4; q++) {
         bsmm_u32x4 rows[SMALL_M_MOST_TILES];
@@ -135,14 +135,18 @@ BSMM_DEVICE void clear(small_m_shape s, small_m_sums sums) {
             sums[i][j] = (bsmm_f32x4){0, 0, 0, 0};
 }
 
-/* Returns the fp32 scale of an operand's row, or 1. A product of a bf16 element and an element of B
- * may underflow before it is multiplied by the scale. A scale that would make the lost amount
- * matter (small_m_least_sum) therefore becomes NaN. */
+/* Returns the fp32 scale of an operand's row, or 1. A scale becomes NaN if sums of products would
+ * lose bits that matter (small_m_least_sum). With a bf16 A, a product may underflow before it is
+ * multiplied by a large scale. Otherwise a sum may underflow if it is multiplied by two small
+ * scales. The operators & and | keep the compiler from making branches. */
 BSMM_DEVICE float scale_of(small_m_shape s, small_m_format f, const small_m_stored *stored,
                            uint32_t tile) {
     if (!small_m_has_floats(f)) return 1;
     const float scale = bsmm_bits_float(stored->scales[tile]) * small_m_correction(f);
-    const bool safe = !small_m_is_bf16(s.a) || __builtin_fabsf(scale) <= SMALL_M_MOST_SCALE;
+    const float size = __builtin_fabsf(scale);
+    const uint32_t large = size > SMALL_M_MOST_SCALE, nonzero = size > 0;
+    const uint32_t small = size < SMALL_M_LEAST_SCALE;
+    const bool safe = !(small_m_is_bf16(s.a) ? large : small & nonzero);
     return safe ? scale : bsmm_bits_float(0x7fc00000u);
 }
 
@@ -199,8 +203,8 @@ BSMM_DEVICE void run(small_m_shape s, const bsmm_cdna_small_m *p) {
     const uint32_t first = wave * p->steps_each + small_m_least(wave, p->longer);
     const uint32_t last = first + p->steps_each + (wave < p->longer);
     small_m_sources from = {
-        .a = small_m_source_of(s.a, s.a_tiles, &p->a, &p->a_operand, 0),
-        .b = small_m_source_of(s.b, s.b_tiles, &p->b, &p->b_operand, first_row),
+        .a = small_m_source_of(s.a, s.a_tiles, &p->a, 0),
+        .b = small_m_source_of(s.b, s.b_tiles, &p->b, first_row),
         .end = small_m_least(last * SMALL_M_K, p->k),
     };
     const uint32_t bytes = bsmm_cdna_small_m_wave_bytes(small_m_is_bf16(s.a), s.a_tiles, s.b_tiles);

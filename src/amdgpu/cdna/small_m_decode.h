@@ -31,14 +31,24 @@ BSMM_DEVICE uint32_t small_m_any(small_m_format f, const bsmm_u32x4 words[2]) {
     return any & small_m_magnitudes(f);
 }
 
-/* Returns true if elements times the scale with this e8m0 code must become NaN. Elements of 0 may
- * have any scale below the range, because quantizers give such a scale to a block of zeros. */
-BSMM_DEVICE bool small_m_is_beyond(small_m_format f, uint32_t code, const bsmm_u32x4 words[2]) {
-    return code > BSMM_SMALL_M_HIGHEST || (code < BSMM_SMALL_M_LOWEST && small_m_any(f, words));
+/* Returns the lowest e8m0 code that a kernel takes. If both operands have at most 8 bits, nonzero
+ * elements times a scale of 2^-60 are at least 2^-69, so that no product is below 2^-138 and
+ * underflows. */
+BSMM_DEVICE uint32_t small_m_lowest(small_m_shape s) {
+    return small_m_is_bf16(s.a) ? BSMM_SMALL_M_LOWEST : 127 - 60;
 }
 
-/* Returns the bits of NaN in bf16 if `is_nan`, else 0. */
-BSMM_DEVICE uint32_t small_m_nan_bits(bool is_nan) {
+/* Returns 1 if elements times the scale with this e8m0 code must become NaN, else 0. Elements of 0
+ * may have any scale below the range, because quantizers give such a scale to a block of zeros. The
+ * operators & and | keep the compiler from making branches. */
+BSMM_DEVICE uint32_t small_m_is_beyond(small_m_shape s, small_m_format f, uint32_t code,
+                                       const bsmm_u32x4 words[2]) {
+    const uint32_t low = code < small_m_lowest(s), any = small_m_any(f, words) != 0;
+    return (low & any) | (uint32_t)(code > BSMM_SMALL_M_HIGHEST);
+}
+
+/* Returns the bits of NaN in bf16 if `is_nan` is nonzero, else 0. */
+BSMM_DEVICE uint32_t small_m_nan_bits(uint32_t is_nan) {
     return is_nan ? 0x7fc0u : 0;
 }
 
@@ -47,10 +57,10 @@ BSMM_DEVICE float small_m_e4m3(uint32_t code) {
     return bsmm_bits_float(code << 20) * 0x1p120f;
 }
 
-/* Returns true if an e4m3 scale is negative or NaN. Such scales are rare, and the kernels do not
- * decode them. */
-BSMM_DEVICE bool small_m_is_odd_scale(uint32_t code) {
-    return code >= 0x7f;
+/* Returns 1 if one of two e4m3 scales is negative or NaN, else 0. Such scales are rare, and the
+ * kernels do not decode them. */
+BSMM_DEVICE uint32_t small_m_has_odd_scale(uint32_t codes) {
+    return (uint32_t)((codes & 0xff) >= 0x7f) | (uint32_t)(codes >= 0x7f00);
 }
 
 #if defined(__gfx950__)
@@ -63,17 +73,15 @@ typedef struct small_m_factor {
     uint32_t nan;
 } small_m_factor;
 
-BSMM_DEVICE small_m_factor small_m_factor_of(small_m_format f, uint32_t codes,
+BSMM_DEVICE small_m_factor small_m_factor_of(small_m_shape s, small_m_format f, uint32_t codes,
                                              const bsmm_u32x4 words[2]) {
-    if (f.scale == BSMM_SCALE_E4M3) {
-        const uint32_t low = codes & 0xff, high = codes >> 8;
-        return (small_m_factor){
-            {small_m_e4m3(low), small_m_e4m3(high)},
-            small_m_nan_bits(small_m_is_odd_scale(low) || small_m_is_odd_scale(high))};
-    }
+    if (f.scale == BSMM_SCALE_E4M3)
+        return (small_m_factor){{small_m_e4m3(codes & 0xff), small_m_e4m3(codes >> 8)},
+                                small_m_nan_bits(small_m_has_odd_scale(codes))};
     if (f.scale != BSMM_SCALE_E8M0) return (small_m_factor){{1, 1}, 0};
     const float scale = bsmm_bits_float(codes << 23);
-    return (small_m_factor){{scale, scale}, small_m_nan_bits(small_m_is_beyond(f, codes, words))};
+    return (small_m_factor){{scale, scale},
+                            small_m_nan_bits(small_m_is_beyond(s, f, codes, words))};
 }
 
 /* Decodes pair `i` of a word of e2m1 and multiplies it by a scale that is no power of two. */

@@ -53,29 +53,28 @@ BSMM_DEVICE small_m_table small_m_table_of_e4m3(uint32_t code) {
                             small_m_join(one * 2, more * 2), small_m_join(one * 4, more * 4));
 }
 
-/* Returns true if any of a lane's 32 elements of e4m3 is NaN. */
-BSMM_DEVICE bool small_m_has_nan(const bsmm_u32x4 words[2]) {
+/* Returns 1 if any of a lane's 32 elements of e4m3 is NaN, else 0. */
+BSMM_DEVICE uint32_t small_m_has_nan(const bsmm_u32x4 words[2]) {
     uint32_t nans = 0;
 #pragma unroll
     for (uint32_t i = 0; i < 8; i++)
         nans |= bsmm_e4m3_nans(words[i / 4][i % 4]);
-    return nans & 0x80808080u;
+    return (nans & 0x80808080u) != 0;
 }
 
-BSMM_DEVICE small_m_factor small_m_factor_of(small_m_format f, uint32_t codes,
+BSMM_DEVICE small_m_factor small_m_factor_of(small_m_shape s, small_m_format f, uint32_t codes,
                                              const bsmm_u32x4 words[2]) {
     small_m_factor factor = {.scale = 1};
-    bool is_nan = f.elem == BSMM_ELEM_E4M3 && small_m_has_nan(words);
+    uint32_t is_nan = f.elem == BSMM_ELEM_E4M3 ? small_m_has_nan(words) : 0;
     if (f.scale == BSMM_SCALE_E4M3) {
-        const uint32_t low = codes & 0xff, high = codes >> 8;
-        factor.tables[0] = small_m_table_of_e4m3(low);
-        factor.tables[1] = small_m_table_of_e4m3(high);
-        is_nan = small_m_is_odd_scale(low) || small_m_is_odd_scale(high);
+        factor.tables[0] = small_m_table_of_e4m3(codes & 0xff);
+        factor.tables[1] = small_m_table_of_e4m3(codes >> 8);
+        is_nan = small_m_has_odd_scale(codes);
     } else if (f.scale == BSMM_SCALE_E8M0) {
         if (f.elem == BSMM_ELEM_E2M1)
             factor.tables[0] = factor.tables[1] = small_m_table_of_e8m0(codes);
         factor.scale = bsmm_bits_float((codes + 1) << 23);
-        is_nan = small_m_is_beyond(f, codes, words) || is_nan;
+        is_nan |= small_m_is_beyond(s, f, codes, words);
     }
     factor.nan = small_m_nan_bits(is_nan);
     return factor;

@@ -7,9 +7,10 @@
 
 #include "amdgpu/cdna/small_m_decode.h"
 
-/* A step's sum may lack up to 2^-149 for each product that underflows, and it is multiplied by an
- * fp32 scale of at most SMALL_M_MOST_SCALE in the kernels with such scales and a bf16 A. */
-#define SMALL_M_MOST_SCALE 0x1p62f
+/* These are the largest fp32 scale in the kernels with a bf16 A, and the smallest one except 0 in
+ * the other kernels. */
+#define SMALL_M_MOST_SCALE  0x1p62f
+#define SMALL_M_LEAST_SCALE 0x1p-50f
 
 enum {
     /* SMALL_M_PITCH is the number of floats from one row of A to the next. SMALL_M_TILE is the
@@ -35,9 +36,11 @@ BSMM_DEVICE bool small_m_is_zero(small_m_format f, const bsmm_cdna_small_m *p, u
 }
 
 /* Returns the smallest magnitude of a sum that is accurate. Below it, terms that were lost to
- * underflow may matter. Without fp32 scales, each lost term is at most 2^-149. With such scales,
- * a term is lost before or after it is multiplied by them, and is at most 2^-87. */
+ * underflow may matter. With a bf16 A and without fp32 scales, each lost term is at most 2^-149.
+ * With such scales, it is multiplied by one and is at most 2^-87. The other kernels lose no terms,
+ * because they take no scales that are so small. */
 BSMM_DEVICE float small_m_least_sum(small_m_shape s) {
+    if (!small_m_is_bf16(s.a)) return 0;
     return small_m_has_floats(s.b) ? 0x1p-56f : 0x1p-118f;
 }
 
@@ -97,6 +100,19 @@ BSMM_DEVICE void small_m_write_sums(small_m_shape s, const small_m_sums sums,
                                         lane % 16 * SMALL_M_PITCH + lane / 16 * 4) = sums[i][j];
 }
 
+/* Returns the sum of the sums of all waves, in the order of the waves. All reads of LDS start
+ * before the first addition. */
+BSMM_DEVICE float small_m_add(const BSMM_IN_LDS float *from, uint32_t stride, uint32_t waves) {
+    float sums[BSMM_CDNA_SMALL_M_MOST_WAVES];
+#pragma unroll
+    for (uint32_t w = 0; w < BSMM_CDNA_SMALL_M_MOST_WAVES; w++)
+        sums[w] = from[small_m_least(w, waves - 1) * stride];
+#pragma unroll
+    for (uint32_t w = 1; w < BSMM_CDNA_SMALL_M_MOST_WAVES; w++)
+        sums[0] = w < waves ? sums[0] + sums[w] : sums[0];
+    return sums[0];
+}
+
 /* Adds the sums of all waves, in the order of the waves, and stores the results. `from` has the
  * sums of wave 0. The sums of each further wave lie `stride` floats after those of the wave before
  * it. */
@@ -110,10 +126,7 @@ BSMM_DEVICE void small_m_finish(small_m_shape s, const bsmm_cdna_small_m *p, uin
         const uint32_t row = tile % s.a_tiles * SMALL_M_EDGE + down;
         const uint32_t col = first_row + tile / s.a_tiles * SMALL_M_EDGE + across;
         const BSMM_IN_LDS float *at = from + tile * SMALL_M_TILE + down * SMALL_M_PITCH + across;
-        float sum = *at;
-#pragma clang loop unroll(disable)
-        for (uint32_t w = 1; w < p->waves; w++)
-            sum += at[w * stride];
+        const float sum = small_m_add(at, stride, p->waves);
         const bool wanted = row < p->a.rows && col < p->b.rows;
         if (!p->plain || __builtin_amdgcn_ballot_w64(wanted && small_m_doubts(s, sum)))
             small_m_store_slowly(s, row, col, sum, wanted);

@@ -76,10 +76,11 @@ BSMM_DEVICE __amdgpu_buffer_rsrc_t small_m_buffer(const void *from, uint32_t byt
 }
 
 /* Returns the offset in bytes of a lane's scale of a row for step 0. */
-BSMM_DEVICE uint32_t small_m_scale_at(small_m_format f, const bsmm_gpu_operand *o, uint32_t row) {
-    const uint32_t line = (uint32_t)bsmm_axis_at(&o->row_map, row), part = bsmm_device_lane() / 16;
-    if (small_m_has_floats(f)) return line * 4;
-    return line + (f.scale == BSMM_SCALE_E4M3 ? part * 2 : part);
+BSMM_DEVICE uint32_t small_m_scale_at(small_m_format f, const bsmm_cdna_small_m_side *side,
+                                      uint32_t row) {
+    const uint32_t part = bsmm_device_lane() / 16;
+    const uint32_t across = f.scale == BSMM_SCALE_E8M0 ? part : part * 2;
+    return (row >> side->scale_shift) * side->scale_pitch + (small_m_has_floats(f) ? 0 : across);
 }
 
 /* Finds the addresses from which a lane loads `tiles` times 16 rows of an operand. For a row beyond
@@ -87,7 +88,7 @@ BSMM_DEVICE uint32_t small_m_scale_at(small_m_format f, const bsmm_gpu_operand *
  * are not stored. */
 BSMM_DEVICE small_m_source small_m_source_of(small_m_format f, uint32_t tiles,
                                              const bsmm_cdna_small_m_side *side,
-                                             const bsmm_gpu_operand *o, uint32_t first_row) {
+                                             uint32_t first_row) {
     const uint32_t lane = bsmm_device_lane();
     small_m_source from = {.elements = small_m_buffer(side->data, side->bytes),
                            .scales = small_m_buffer(side->scales, side->scale_bytes),
@@ -106,7 +107,7 @@ BSMM_DEVICE small_m_source small_m_source_of(small_m_format f, uint32_t tiles,
             small_m_least(first_row + i * SMALL_M_EDGE + lane % 16, side->rows - 1);
         from.at[i] =
             (int32_t)(row * side->pitch + lane / 16 * (SMALL_M_LANE_K / 8 * small_m_bits(f)));
-        if (f.scale != BSMM_SCALE_NONE) from.scale_at[i] = (int32_t)small_m_scale_at(f, o, row);
+        if (f.scale != BSMM_SCALE_NONE) from.scale_at[i] = (int32_t)small_m_scale_at(f, side, row);
     }
     return from;
 }

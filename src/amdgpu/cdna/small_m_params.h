@@ -33,11 +33,11 @@ BSMM_SHARED uint32_t bsmm_cdna_small_m_wave_bytes(bool a_is_bf16, uint32_t a_til
 }
 
 /* Describes A or B: the addresses of its elements and scales, their sizes in bytes, its number of
- * rows, the distance from row to row in bytes, and that from the scales of a step (128 elements of
- * K) to those of the next step. */
+ * rows, and distances in bytes: from row to row, from the scales of a step (128 elements of K) to
+ * those of the next step, and from the scales of 2^scale_shift rows to those of the next rows. */
 typedef struct bsmm_cdna_small_m_side {
     const uint8_t *data, *scales;
-    uint32_t bytes, scale_bytes, rows, pitch, scale_step;
+    uint32_t bytes, scale_bytes, rows, pitch, scale_step, scale_pitch, scale_shift;
 } bsmm_cdna_small_m_side;
 
 typedef struct bsmm_cdna_small_m {

@@ -76,20 +76,33 @@ static uint64_t bytes_of(const bsmm_operand *o) {
            (uint64_t)o->m.cols * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
-/* Returns the number of scales from the scale of a row's first element to that of element `col`. */
-static uint64_t scale_across(const bsmm_gpu_operand *o, int64_t col) {
-    return bsmm_axis_at(&o->col_map, (uint32_t)col);
+/* Returns true if the offsets of the scales of `count` blocks of rows or columns are multiples of
+ * the second block's offset. */
+static bool is_even(const bsmm_axis_map *map, int64_t block, int64_t count) {
+    bool even = true;
+    for (int64_t i = 2; even && i < count; i++)
+        even = bsmm_axis_at(map, (uint32_t)(i * block)) ==
+               (uint64_t)i * bsmm_axis_at(map, (uint32_t)block);
+    return even;
+}
+
+/* Returns log2 of the number of rows of a scale block, or 31 if all rows share scales. */
+static uint32_t scale_shift_of(const bsmm_operand *o) {
+    const uint32_t rows = o->m.format.block_rows;
+    return !rows || rows >= o->m.rows ? 31 : (uint32_t)__builtin_ctz(rows);
 }
 
 /* Returns true if the scales of an operand are fp32 and the kernels can use them: the elements of a
- * row that a step multiplies share a scale, and the scales of the steps are evenly spaced. */
+ * row that a step multiplies share a scale, and the scales are evenly spaced along rows and along
+ * columns. */
 static bool has_good_floats(const bsmm_operand *o) {
     const int64_t step = BSMM_CDNA_SMALL_M_K, cols = o->m.format.block_cols;
+    const int64_t rows = o->m.format.block_rows;
     const bsmm_gpu_operand from = bsmm_gpu_operand_of(o);
-    bool good = o->m.format.scale == BSMM_SCALE_F32 && (cols % step == 0 || cols >= o->m.cols);
-    for (int64_t i = 2; good && i * step < o->m.cols; i++)
-        good = scale_across(&from, i * step) == (uint64_t)i * scale_across(&from, step);
-    return good;
+    const bool steady = cols % step == 0 || cols >= o->m.cols;
+    const bool shifts = (rows & (rows - 1)) == 0 || rows >= o->m.rows;
+    return steady && shifts && is_even(&from.row_map, rows, bsmm_ceil_div(o->m.rows, rows)) &&
+           is_even(&from.col_map, step, bsmm_ceil_div(o->m.cols, step));
 }
 
 static bool has_small_scales(const bsmm_operand *o) {
@@ -104,7 +117,7 @@ static const char *refuse_side(const bsmm_operand *o, const char *side, int64_t 
     if (o->m.order != BSMM_ORDER_ROW)
         reason = "is not ORDER_ROW: its rows are read along K";
     else if (o->m.format.scale == BSMM_SCALE_F32 && !has_good_floats(o))
-        reason = "has fp32 scales that are not of 128 columns or of whole rows";
+        reason = "has fp32 scales that are not of 128 columns or all, and of 2^n rows or all";
     else if (has_small_scales(o) && o->m.scale_layout != BSMM_LAYOUT_ROW_MAJOR)
         reason = "has scales that are not row-major";
     else if (bytes_of(o) > BSMM_CDNA_SMALL_M_BYTES || o->scale_bytes > BSMM_CDNA_SMALL_M_BYTES)
@@ -174,23 +187,23 @@ static bool is_plain(const bsmm_product *p) {
     return known && p->alpha == 1 && !p->has_c && !p->bias_elem;
 }
 
-/* Returns the bytes from the scales of a step of 128 elements of K to those of the next step. */
-static uint32_t scale_step_of(const bsmm_operand *o) {
-    const bsmm_format *f = &o->m.format;
-    if (f->scale == BSMM_SCALE_NONE) return 0;
-    if (f->scale != BSMM_SCALE_F32) return (uint32_t)(BSMM_CDNA_SMALL_M_K / f->block_cols);
-    const bsmm_gpu_operand from = bsmm_gpu_operand_of(o);
-    return o->m.cols > BSMM_CDNA_SMALL_M_K ? (uint32_t)scale_across(&from, BSMM_CDNA_SMALL_M_K) * 4
-                                           : 0;
+/* Returns the bytes from the scale of row or column 0 to that of number `index`. */
+static uint32_t scale_distance(const bsmm_operand *o, const bsmm_axis_map *map, int64_t index) {
+    return (uint32_t)(bsmm_axis_at(map, (uint32_t)index) *
+                      bsmm_scale_row_of(o->m.format.scale)->bytes);
 }
 
 static bsmm_cdna_small_m_side side_of(const bsmm_operand *o) {
+    const bsmm_gpu_operand from = bsmm_gpu_operand_of(o);
+    const uint32_t shift = scale_shift_of(o);
     return (bsmm_cdna_small_m_side){
         .bytes = (uint32_t)bytes_of(o),
         .scale_bytes = (uint32_t)o->scale_bytes,
         .rows = (uint32_t)o->m.rows,
         .pitch = (uint32_t)pitch_of(o),
-        .scale_step = scale_step_of(o),
+        .scale_step = scale_distance(o, &from.col_map, BSMM_CDNA_SMALL_M_K),
+        .scale_pitch = shift == 31 ? 0 : scale_distance(o, &from.row_map, 1ll << shift),
+        .scale_shift = shift,
     };
 }
 
