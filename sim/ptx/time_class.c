@@ -57,6 +57,18 @@ static const struct {
     {"sub.", ORDINARY, PIPE_FMA, 0},
 };
 
+/* Lists the first letters of opcodes across which the assembler moves no instruction. */
+static const char *const orderings[] = {"bra",        "brx",         "call",          "ret",
+                                        "exit",       "bar",         "membar",        "fence",
+                                        "mbarrier",   "nanosleep",   "atom",          "ld.acquire",
+                                        "ld.relaxed", "ld.volatile", "griddepcontrol"};
+
+static bool orders(const char *opcode) {
+    for (size_t k = 0; k < sizeof orderings / sizeof *orderings; k++)
+        if (strncmp(opcode, orderings[k], strlen(orderings[k])) == 0) return true;
+    return false;
+}
+
 static uint32_t number_after(const char *text, char letter) {
     const char *at = text ? strchr(text, letter) : NULL;
     return at ? (uint32_t)strtoul(at + 1, NULL, 10) : 0;
@@ -106,6 +118,7 @@ ptx_class ptx_class_of(const ptx_inst *i, const ptx_device *d) {
     const char *text = i->opcode->text;
     ptx_class c = {
         .special = ORDINARY, .pipe = PIPE_ALU, .latency = LATENCY, .results = results_of(i)};
+    c.ordering = orders(text);
     for (size_t k = 0; k < sizeof opcodes / sizeof *opcodes; k++) {
         if (strncmp(text, opcodes[k].opcode, strlen(opcodes[k].opcode)) != 0) continue;
         c.special = opcodes[k].special, c.pipe = opcodes[k].pipe, c.queue = opcodes[k].queue;

@@ -53,6 +53,9 @@ typedef struct {
     float cycles, latency;
     /* `bytes` is the number of bytes of shared memory that one warp of a wgmma reads. */
     uint32_t bytes;
+    /* `ordering` is true if the assembler moves no instruction across this one, which is a branch,
+     * a barrier, a fence or a load that orders memory. */
+    bool ordering;
 } ptx_class;
 /* Finds the class of an instruction on a device. */
 ptx_class ptx_class_of(const ptx_inst *i, const ptx_device *d);

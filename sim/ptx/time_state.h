@@ -19,6 +19,7 @@ typedef struct {
 typedef struct {
     const struct ptx_trace *trace;
     double ready, tensor_memory;
+    double late; /* `late` is the cycle in which all postponed instructions have their results. */
     double *registers; /* Holds for each register the cycle in which its value is ready. */
     uint8_t *causes;   /* Holds for each register the kind (STALL_...) of a wait for its value. */
     ptx_groups queues[QUEUES];

@@ -125,22 +125,35 @@ static void run_special(ptx_replay_state *p, ptx_replayed *w, ptx_sm *sm, const 
     }
 }
 
+/* Returns true if the assembler puts the instruction behind independent ones that follow it in the
+ * text, because the instruction computes with a value that comes from global memory. Accesses to
+ * memory stay in their order. */
+static bool is_postponed(const ptx_replayed *w, const ptx_class *c, const readiness *r) {
+    return r->cause == STALL_MEMORY && r->ready > w->ready && c->special == ORDINARY &&
+           c->pipe <= PIPE_SPECIAL && !c->ordering;
+}
+
 void ptx_replay_instruction(ptx_replay_state *p, ptx_replayed *w, ptx_sm *sm, uint32_t code) {
     const ptx_inst *i = &p->t->launch->module->code[code];
     const ptx_class *c = &p->classes[code];
-    const readiness r = sources(p, w, i, c);
+    readiness r = sources(p, w, i, c);
+    const bool postponed = is_postponed(w, c, &r);
+    if (c->ordering && w->late > r.ready) r = (readiness){w->late, STALL_MEMORY};
     if (c->special == RENAMED) {
         set_results(p, w, i, r.ready, r.cause);
         return;
     }
     double *pipe = &sm->pipe[w->partition][c->pipe], *slot = &sm->issue[w->partition];
-    ptx_wait_until(p, w, r.ready, r.cause);
+    if (!postponed) ptx_wait_until(p, w, r.ready, r.cause);
     const double at = fmax(w->ready, fmax(*slot, c->pipe ? *pipe : 0));
     stall(p, w, c->pipe == PIPE_TENSOR ? STALL_MATRIX : STALL_ISSUE, w->ready, at);
     *slot = at + 1, *pipe = at + c->cycles, w->ready = at + 1;
     p->r->instructions++;
-    if (c->special == ORDINARY)
-        set_results(p, w, i, at + fmaxf(c->latency, c->cycles), STALL_ISSUE);
+    if (c->special == ORDINARY) {
+        const double done = (postponed ? r.ready : at) + fmaxf(c->latency, c->cycles);
+        set_results(p, w, i, done, postponed ? STALL_MEMORY : STALL_ISSUE);
+        w->late = postponed ? fmax(w->late, done) : w->late;
+    }
     if (c->pipe == PIPE_TENSOR) {
         if (sm->busy == 0) sm->first = at;
         sm->last = fmax(sm->last, at + c->cycles), sm->busy += c->cycles / PARTITIONS;

@@ -39,6 +39,11 @@ def chased(count):
     return "ld.global.u64 %d0, [%d0];\n" * count + "st.global.u64 [%d1], %d0;\n"
 
 
+def summed(count, between=""):
+    """Returns `count` loads of different cache lines, each with the addition of the loaded value behind it."""
+    return "".join(f"ld.global.f32 %f{k + 1}, [%d0+{256 * k}]; add.f32 %f0, %f0, %f{k + 1}; {between}\n" for k in range(count)) + "st.global.f32 [%d1], %f0;\n"
+
+
 def bulk(count):
     text = ONE + INIT
     for n in range(count):
@@ -82,6 +87,8 @@ KERNELS |= {f"free_{warps}_{n}": (32 * warps, "add.f32 %f1, %f0, %f0;\n" * n) fo
 KERNELS |= {f"integer_{n}": (32, "add.u32 %r4, %r0, %r0;\n" * n) for n in (10, 110)}
 KERNELS |= {f"shared_{stride}_{n}": (32, shared_loads(stride, n)) for stride in (4, 8, 128) for n in (1, 11)}
 KERNELS |= {f"chased_{n}": (32, ONE + chased(n) + "END:\n") for n in (1, 11)}
+KERNELS |= {f"summed_{n}": (32, ONE + summed(n) + "END:\n") for n in (1, 11)}
+KERNELS |= {f"fenced_{n}": (32, ONE + summed(n, "fence.acq_rel.gpu;") + "END:\n") for n in (1, 11)}
 KERNELS |= {f"bulk_{n}": (32, bulk(n)) for n in (1, 5)}
 KERNELS |= {f"apart_{kind}_{n}": (32, apart(text, n)) for kind, text in BARRIERS.items() for n in (10, 110)}
 KERNELS |= {"copy": (128, COPY), "barrier": (64, BARRIER)}
@@ -170,6 +177,9 @@ class Model:
     def test_latency(self):
         far, near = self.chain(256), self.chain(8)
         self.expect("a load from HBM", self.more("chased_11", "chased_1", buffers=[far, self.buffers[1]]) / 10, self.hbm_latency, self.hbm_latency + 12)
+        # The additions wait for the loads before them, and the loads do not wait for the additions. A fence keeps the order.
+        self.expect("independent loads from HBM that are summed", self.more("summed_11", "summed_1") / 10, 1, ALU_LATENCY + 4)
+        self.expect("loads from HBM with fences between them", self.more("fenced_11", "fenced_1") / 10, self.hbm_latency, self.hbm_latency + 12)
         # The chain stays in one line of 128 bytes, which L1 has after the first load.
         self.expect("a load from L1", self.more("chased_11", "chased_1", buffers=[near, self.buffers[1]]) / 10, 41, 48)
         one = TMA_LATENCY + self.hbm_latency + SHARED_LATENCY
