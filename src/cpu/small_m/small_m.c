@@ -102,6 +102,10 @@ void bsmm_small_m_make(const bsmm_small_m_engine *d, const bsmm_product *p, bsmm
     m->step_bytes = BSMM_SMALL_M_STEP / 8 * bits;
     m->row_bytes = bsmm_round_up(k, group) * bits / 8;
     m->pitch = p->b.m.ld * bits / 8;
+    m->whole_steps = k / (d->read_group * BSMM_SMALL_M_STEP) * d->read_group;
+    m->used_scales = k / d->scale_unit;
+    m->chunk_scales = m->chunk_steps * BSMM_SMALL_M_STEP / d->scale_unit;
+    m->strips_ahead = m->pitch ? bsmm_ceil_div(ahead, d->panels * LANES * m->pitch) : 0;
     m->tile_bytes = (uint64_t)m->units * d->a_unit_bytes;
     m->packed_bytes = bsmm_align64((uint64_t)m->units * d->b_unit_bytes);
     m->thread_bytes = acc_bytes(m) + part_bytes(m) + 2 * COLUMNS * sizeof(double) + COLUMNS +
@@ -241,18 +245,18 @@ static int64_t later_row(const product_run *x, const strip *t, int64_t count) {
 }
 
 static uint32_t multiply_stored(const product_run *x, const strip *t) {
-    int64_t row = t->col + t->at, group = x->d->read_group * BSMM_SMALL_M_STEP;
+    int64_t row = t->col + t->at;
     bool compact = is_compact(x), whole = row + x->d->panels * LANES <= x->p->b.m.rows;
     /* In compact order 16 rows of B are stored together, so a strip must begin at a multiple of 16
      * rows. It may begin elsewhere if gates and ups are two halves of B's rows, because the first
      * up may be any row. */
     whole = whole && (!compact || (x->d->reads_compact && row % LANES == 0));
-    int64_t direct = whole ? x->p->a.m.cols / group * x->d->read_group : 0;
+    int64_t direct = whole ? x->m->whole_steps : 0;
     /* The prefetched row of B lies several strips (groups of panels that are multiplied side by
      * side) ahead, so that the prefetch covers the latency of memory even if rows are short. */
     int64_t rows = x->d->panels * LANES;
     int64_t row_bytes = direct * x->m->step_bytes * (compact ? LANES : 1);
-    int64_t later = later_row(x, t, bsmm_ceil_div(ahead, rows * x->m->pitch));
+    int64_t later = later_row(x, t, x->m->strips_ahead);
     uint32_t unusual = 0;
     for (int64_t tile = 0; tile < x->m->tiles; tile++) {
         bsmm_small_m_span span = {
@@ -322,8 +326,8 @@ static bool prepare_panel(const product_run *x, const scratch *to, int64_t col, 
                              .row = col + at,
                              .rows = bsmm_min_i64(LANES, x->p->b.m.rows - col - at),
                              .units = x->m->scale_units,
-                             .used = x->p->a.m.cols / x->d->scale_unit,
-                             .chunk = x->m->chunk_steps * BSMM_SMALL_M_STEP / x->d->scale_unit,
+                             .used = x->m->used_scales,
+                             .chunk = x->m->chunk_scales,
                              .codes = to->codes + begin,
                              .scales = to->scales + begin,
                              .factors = to->factors + at,

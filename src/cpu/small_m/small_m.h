@@ -229,6 +229,12 @@ typedef struct bsmm_small_m {
      * itself. */
     int64_t chunk_steps;
     int64_t step_bytes, row_bytes, pitch;
+    /* `whole_steps` is the number of steps that `multiply` can read in whole groups of read_group
+     * steps, without a copy. `used_scales` and `chunk_scales` are the numbers of scale units up to
+     * the end of K and in a chunk. `strips_ahead` is the distance of prefetching along B's rows, in
+     * strips of panels that are multiplied side by side. The plan keeps these numbers, because
+     * dividing takes long in a tiny product. */
+    int64_t whole_steps, used_scales, chunk_scales, strips_ahead;
     uint64_t tile_bytes, packed_bytes, thread_bytes, workspace_bytes;
     /* `cols` is the number of columns of A x B^T that the threads divide among them. These are all
      * columns or, if is_split is true, only the first half, which holds the gates of a gated
@@ -256,9 +262,10 @@ void bsmm_small_m_gather(const bsmm_small_m_scales *s, const uint64_t *columns, 
 
 /* Gathers the scale codes of 16 rows of B, beginning with the first scale unit (a range of K with
  * one scale per row). Units are gathered in runs of `run` (16 or 4) units whose codes are adjacent
- * in memory; an incomplete run is left out. `row` points to each row's scale at column offset 0.
- * Returns the number of units that were gathered. The function needs AVX2, and uses AVX-512 if the
- * processor has it (small_m_gather_avx512.c). */
+ * in memory; an incomplete run may be left out. `row` points to each row's scale at column offset
+ * 0. Returns the number of units that were gathered. With AVX-512 these may include up to three
+ * units of padding, whose offsets in `columns` are those of the last unit. The function needs AVX2,
+ * and uses AVX-512 if the processor has it (small_m_gather_avx512.c). */
 int64_t bsmm_small_m_gather_runs(const uint8_t *const row[BSMM_SMALL_M_LANES],
                                  const uint64_t *columns, int64_t units, int64_t run,
                                  uint8_t *codes);

@@ -28,8 +28,13 @@ int64_t bsmm_small_m_find_columns(const bsmm_product *p, int64_t scale_unit, int
     const bsmm_operand *b = &p->b;
     const int64_t last = b->map.cols - 1, count = p->a.m.cols / scale_unit;
     int64_t before = -1;
-    for (int64_t i = 0; i < units; i++) {
-        int64_t block = bsmm_min_i64(i * scale_unit / b->m.format.block_cols, last);
+    /* `block` is the block that contains the unit's first element. A block has a whole number of
+     * units. It is counted, because a division for each unit would take longer. */
+    for (int64_t i = 0, block = 0, end = b->m.format.block_cols; i < units; i++) {
+        if (i * scale_unit == end) {
+            block += block < last;
+            end += b->m.format.block_cols;
+        }
         columns[i] = block == before ? columns[i - 1] : column_at(b, block);
         before = block;
     }
@@ -59,8 +64,8 @@ static void gather_floats(const bsmm_small_m_scales *s, const uint64_t *columns,
 /* Returns true if the scales of the 16 rows of a panel are adjacent in memory, as in compact
  * order. */
 static bool are_adjacent(const uint64_t *rows) {
-    bool adjacent = true;
-    for (int64_t lane = 1; lane < LANES; lane++)
+    bool adjacent = rows[LANES - 1] == rows[0] + LANES - 1;
+    for (int64_t lane = 1; lane < LANES && adjacent; lane++)
         adjacent = adjacent && rows[lane] == rows[0] + (uint64_t)lane;
     return adjacent;
 }
@@ -97,12 +102,18 @@ static void gather_codes(const bsmm_small_m_scales *s, const uint64_t *columns, 
 static void find_rows(const bsmm_small_m_scales *s, uint64_t rows[LANES]) {
     const bsmm_operand *b = &s->p->b;
     uint32_t block = b->m.format.block_rows;
+    if (b->map.digit_count == 0 && block == 1) {
+        uint64_t at = (uint64_t)s->row * b->map.tile_row_step;
+        for (int64_t lane = 0; lane < LANES; lane++) {
+            rows[lane] = at;
+            at += lane + 1 < s->rows ? b->map.tile_row_step : 0;
+        }
+        return;
+    }
     for (int64_t lane = 0; lane < LANES; lane++) {
         int64_t row = lane_row(s, lane);
         if (lane > 0 && lane >= s->rows)
             rows[lane] = rows[lane - 1];
-        else if (b->map.digit_count == 0 && block == 1)
-            rows[lane] = (uint64_t)row * b->map.tile_row_step;
         else if (lane > 0 && block == 1 && has_column_tiles(b) && row % b->map.tile_rows != 0)
             rows[lane] = rows[lane - 1] + 1;
         else

@@ -44,25 +44,45 @@ INLINE void gather_sixteen(const uint8_t *const row[BSMM_SMALL_M_LANES], uint64_
         store_four(word[i], to + i * 4 * BSMM_SMALL_M_LANES);
 }
 
-INLINE int32_t load_four(const uint8_t *at) {
-    int32_t v;
-    memcpy(&v, at, sizeof v);
-    return v;
+/* Loads the codes of `count` scale units of a row, 1 to 4, and repeats the last one up to four. */
+INLINE int32_t load_codes(const uint8_t *at, int count) {
+    uint32_t v = 0;
+    memcpy(&v, at, count == 3 ? 2 : (size_t)count);
+    if (count == 1) v *= 0x01010101;
+    if (count == 2) v |= (v >> 8) * 0x01010000;
+    if (count == 3) v |= at[2] * 0x01010000u;
+    return (int32_t)v;
 }
 
-INLINE __m128i load_four_rows(const uint8_t *const row[4], uint64_t column) {
-    __m128i v = _mm_cvtsi32_si128(load_four(row[0] + column));
-    v = _mm_insert_epi32(v, load_four(row[1] + column), 1);
-    v = _mm_insert_epi32(v, load_four(row[2] + column), 2);
-    return _mm_insert_epi32(v, load_four(row[3] + column), 3);
+INLINE __m128i load_four_rows(const uint8_t *const row[4], uint64_t column, int count) {
+    __m128i v = _mm_cvtsi32_si128(load_codes(row[0] + column, count));
+    v = _mm_insert_epi32(v, load_codes(row[1] + column, count), 1);
+    v = _mm_insert_epi32(v, load_codes(row[2] + column, count), 2);
+    return _mm_insert_epi32(v, load_codes(row[3] + column, count), 3);
 }
 
-INLINE void gather_four(const uint8_t *const row[BSMM_SMALL_M_LANES], uint64_t column,
-                        uint8_t *to) {
-    __m512i word = _mm512_castsi128_si512(load_four_rows(row, column));
-    word = _mm512_inserti32x4(word, load_four_rows(row + 4, column), 1);
-    word = _mm512_inserti32x4(word, load_four_rows(row + 8, column), 2);
-    store_four(_mm512_inserti32x4(word, load_four_rows(row + 12, column), 3), to);
+/* Gathers the codes of `count` scale units, 1 to 4, and repeats those of the last one up to four
+ * units. */
+INLINE void gather_few(const uint8_t *const row[BSMM_SMALL_M_LANES], uint64_t column, int count,
+                       uint8_t *to) {
+    __m512i word = _mm512_castsi128_si512(load_four_rows(row, column, count));
+    word = _mm512_inserti32x4(word, load_four_rows(row + 4, column, count), 1);
+    word = _mm512_inserti32x4(word, load_four_rows(row + 8, column, count), 2);
+    store_four(_mm512_inserti32x4(word, load_four_rows(row + 12, column, count), 3), to);
+}
+
+/* Gathers the codes of the last `count` scale units of K, 1 to 3, if padding follows that repeats
+ * the last one. Returns the number of units that were stored. */
+INLINE int64_t gather_last(const uint8_t *const row[BSMM_SMALL_M_LANES], const uint64_t *columns,
+                           int64_t count, uint8_t *to) {
+    if (columns[3] != columns[count - 1]) return 0;
+    if (count == 1)
+        gather_few(row, columns[0], 1, to);
+    else if (count == 2)
+        gather_few(row, columns[0], 2, to);
+    else
+        gather_few(row, columns[0], 3, to);
+    return 4;
 }
 
 /* Prefetches the scales of the 16 rows of B that this thread will probably read next. The function
@@ -84,7 +104,9 @@ TARGET static int64_t gather_by_512(const uint8_t *const row[BSMM_SMALL_M_LANES]
         }
     if (run >= 4)
         for (; i + 4 <= units; i += 4)
-            gather_four(row, columns[i], codes + i * BSMM_SMALL_M_LANES);
+            gather_few(row, columns[i], 4, codes + i * BSMM_SMALL_M_LANES);
+    if (run >= 4 && i < units)
+        i += gather_last(row, columns + i, units - i, codes + i * BSMM_SMALL_M_LANES);
     return i;
 }
 
