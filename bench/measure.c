@@ -144,10 +144,17 @@ static bsmm_status estimate(bench *b, bench_result *result) {
     return BSMM_OK;
 }
 
+/* Returns the median of times, or 0 if there are none. Sets *shortest to the shortest time. */
+static double find_times(bench_samples *times, double *shortest) {
+    double median = bench_samples_median(times); /* This call sorts the times. */
+    *shortest = times->count ? times->values[0] : 0;
+    return median;
+}
+
 static void summarize(bench *b, bench_result *result) {
-    result->seconds = bench_samples_median(&b->ours);
+    result->seconds = find_times(&b->ours, &result->shortest);
     for (int i = 0; i < BENCH_PEERS; i++)
-        result->peer_seconds[i] = bench_samples_median(&b->theirs[i]);
+        result->peer_seconds[i] = find_times(&b->theirs[i], &result->peer_shortest[i]);
     result->probe = b->unit;
     bench_samples *rates[BENCH_CEILINGS] = {&b->unit_rates, &b->read_rates};
     for (int i = 0; i < BENCH_CEILINGS; i++) {

@@ -72,6 +72,9 @@ typedef struct bench_result {
     /* `peer_seconds` holds the median times of the other libraries in seconds. 0 means that a
      * library is not available. */
     double peer_seconds[BENCH_PEERS];
+    /* `shortest` and `peer_shortest` are the shortest times in seconds instead of the median ones,
+     * on the host only. */
+    double shortest, peer_shortest[BENCH_PEERS];
     /* `bound` is the kernel's error bound as a multiple of sum |a||b| (bsmm_explanation). 0 means
      * that the validation does not use it. */
     double bound;

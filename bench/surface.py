@@ -2,25 +2,31 @@
 """Measures how far the times of GEMMs are above their floor, over the shapes that models have. A floor
 is the least time that a GEMM can take. A cell is one GEMM, i.e. three formats and three sizes.
 
-usage: surface.py cells [--all | --sample 300] [--seed N] [--date YYYY-MM-DD] [--rows LO HI]
+usage: surface.py cells [--all | --sample 300] [--seed N] [--date YYYY-MM-DD] [--rows LO HI] [--host]
        surface.py run PROGRAM DEVICE CELLS RESULTS [--seconds 300]
        surface.py report RESULTS... [--worst 50] [--maps FOLDER]
 
 cells   prints one line for each cell: the formats of A, B and D, then M, N, K. N and K are those of
         the linear layers in models.json, whole and split for 2, 4 and 8 ranks. M is one of ROWS. A
         sample takes equally many cells from each pair of formats and each band of M. It also has up to 64
-        random shapes that are in no list; the date is their seed.
+        random shapes that are in no list; the date is their seed. --host limits M to 512 and N x K
+        to 2^26, and uses the bands of M for the host.
 run     times with bsmm_surface those cells that RESULTS does not contain yet. It appends each result
         with the commit. It ends after the given number of seconds. The next call continues there.
 report  prints for each band of M the geometric mean of time / floor, the worst cell, and the number of
-        cells that are slower than the peer's bf16 GEMM. It then prints the worst cells of all. --maps
+        cells that are slower than the peer's GEMM. It then prints the worst cells of all. --maps
         draws a heat map of each pair of formats as SVG, with gnuplot.
 
 The floor of a cell is 3 us for the launch plus the larger of two times. One is the number of bytes of
 A, B as stored and D, divided by the speed of copying device memory. The other is the number of
 operations, divided by the peak of the arithmetic unit. The peak is the rate that the peer's unscaled
 GEMM of 8192 x 8192 x 8192 reached in the same run. It is the FP8 rate for pairs of mxfp4 and mxfp6
-and for fp8 with scales per group or per token, and the bf16 rate for all other pairs."""
+and for fp8 with scales per group or per token, and the bf16 rate for all other pairs.
+
+On the host, the floor of a cell is 0.5 us plus the larger of two times: the bytes at the best speed of
+reading memory, and the operations at the best rate of the arithmetic unit, both of all cells of the
+run. The peer is oneDNN's bf16 GEMM for up to 16 rows of A, and sgemm for more. There "burst" is the
+shortest time of a run and "steady" is the median, which also has the time of other programs."""
 import argparse
 import datetime
 import json
@@ -35,12 +41,23 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 17, 24, 32, 33, 48, 64, 65, 96, 128, 192, 256, 512, 1024, 2048, 4096, 8192)
 BANDS = ((1, 64), (65, 512), (513, 8192))
+HOST_BANDS = ((1, 16), (17, 512))
+# HOST_WEIGHTS is the largest N x K of a cell on the host.
+HOST_WEIGHTS = 1 << 26
 # Maps a range of M to the wanted ratios of measured time to the floor: (geometric mean, worst
 # cell).
-WANTED = {(1, 64): (1.45, 2.2), (65, 512): (1.45, 2.0), (513, 8192): (1.15, 1.5)}
+WANTED = {
+    (1, 64): (1.45, 2.2),
+    (65, 512): (1.45, 2.0),
+    (513, 8192): (1.15, 1.5),
+    (1, 16): (1.6, 2.5),
+    (17, 512): (1.4, 2.2),
+}
 # This is the time in seconds for the launch. It is part of the floor of a cell, in addition to the
 # time of moving bytes or of operations.
 LAUNCH = 3e-6
+# CALL is the time in seconds of a call on the host. It replaces LAUNCH there.
+CALL = 0.5e-6
 # TOKEN and CHANNEL have one fp32 scale for each row: a scale per token for A, and per channel for
 # B.
 TOKEN, CHANNEL = "e4m3/f32/1x0", "e4m3/f32/1x0"
@@ -91,12 +108,17 @@ def fresh_shapes(date, count=64):
     return [(size(1, 8192, 1), size(512, 32768, 16), size(512, 16384, 32)) for _ in range(count)]
 
 
-def sample(count, seed, date, rows):
+def fits(n, k, host):
+    return not host or n * k <= HOST_WEIGHTS
+
+
+def sample(count, seed, date, rows, host):
     draw = random.Random(seed)
-    known = sorted(shapes())
-    fresh = [s for s in fresh_shapes(date) if rows[0] <= s[0] <= rows[1]]
+    known = [s for s in sorted(shapes()) if fits(*s, host)]
+    fresh = [s for s in fresh_shapes(date) if rows[0] <= s[0] <= rows[1] and fits(*s[1:], host)]
     cells = [(draw.choice(PAIRS), *shape) for shape in fresh[: max(0, count // 4)]]
-    bands = [[m for m in ROWS if low <= m <= high and rows[0] <= m <= rows[1]] for low, high in BANDS]
+    limits = HOST_BANDS if host else BANDS
+    bands = [[m for m in ROWS if low <= m <= high and rows[0] <= m <= rows[1]] for low, high in limits]
     strata = [(pair, band) for pair in PAIRS for band in bands if band]
     draw.shuffle(strata)
     for i in range(count - len(cells)):
@@ -108,10 +130,13 @@ def sample(count, seed, date, rows):
 
 def command_cells(options):
     low, high = options.rows
+    if options.host:
+        high = min(high, HOST_BANDS[-1][1])
     if options.all:
-        cells = [(pair, m, n, k) for pair in PAIRS for m in ROWS if low <= m <= high for n, k in sorted(shapes())]
+        known = [s for s in sorted(shapes()) if fits(*s, options.host)]
+        cells = [(pair, m, n, k) for pair in PAIRS for m in ROWS if low <= m <= high for n, k in known]
     else:
-        cells = sample(options.sample, options.seed, options.date, options.rows)
+        cells = sample(options.sample, options.seed, options.date, (low, high), options.host)
     # Sort the cells by shape, because cells of one shape that follow each other reuse the time of
     # the peer's GEMM.
     for pair, m, n, k in sorted(set(cells), key=lambda c: (c[1:], c[0])):
@@ -174,13 +199,31 @@ def read(paths):
                 continue
             a, b, d, *sizes = row["cell"].split()
             m, n, k = map(int, sizes)
-            operations = 2.0 * m * n * k
             row |= {"pair": (a, b), "m": m, "n": n, "k": k, "machine": machine["machine"]}
-            row["floor"] = max(row["bytes"] / machine["copy"], operations / machine[unit(a, b)]) + LAUNCH
-            row["ratio"] = row["burst"] / row["floor"] if row["burst"] else None
-            row["over_bf16"] = row["burst"] / row["bf16_burst"] if row["burst"] and row["bf16_burst"] else None
+            row |= {"host": machine.get("host", False), "ratio": None}
+            if not row["host"]:
+                set_floor(row, machine["copy"], machine[unit(a, b)], LAUNCH, "bf16_burst")
             rows.append(row)
+    set_host_floors([r for r in rows if r["host"] and r["burst"]])
     return rows
+
+
+def set_floor(row, speed, rate, call, peer):
+    """Sets the floor of a cell, the ratio of its time to the floor, and to the time of the peer."""
+    row["floor"] = max(row["bytes"] / speed, 2.0 * row["m"] * row["n"] * row["k"] / rate) + call
+    row["ratio"] = row["burst"] / row["floor"] if row["burst"] else None
+    row["over_peer"] = row["burst"] / row[peer] if row["burst"] and row[peer] else None
+
+
+def set_host_floors(rows):
+    """Sets the floors of the cells of each machine. A ceiling is the best rate beside any cell."""
+    best = defaultdict(float)
+    for row in rows:
+        for key, rate in ((row["unit"], row["unit_rate"]), ("read", row["read"])):
+            best[row["machine"], key] = max(best[row["machine"], key], rate)
+    for row in rows:
+        rates = [best[row["machine"], key] for key in ("read", row["unit"])]
+        set_floor(row, *rates, CALL, "bf16_burst" if row["m"] <= HOST_BANDS[0][1] else "sgemm")
 
 
 def mean(values):
@@ -191,13 +234,17 @@ def name(pair):
     return " x ".join(pair).replace(TOKEN, "fp8_row")
 
 
+def bands_of(rows):
+    return HOST_BANDS if rows and rows[0]["host"] else BANDS
+
+
 def print_bands(rows):
-    print("| M | cells | time / floor, geometric mean | wanted | worst | wanted | slower than bf16 |")
+    print("| M | cells | time / floor, geometric mean | wanted | worst | wanted | slower than peer |")
     print("|---|---|---|---|---|---|---|")
-    for band in BANDS:
+    for band in bands_of(rows):
         ratios = [r for r in rows if band[0] <= r["m"] <= band[1] and r["ratio"]]
         if ratios:
-            slower = sum(1 for r in ratios if r["over_bf16"] and r["over_bf16"] > 1)
+            slower = sum(1 for r in ratios if r["over_peer"] and r["over_peer"] > 1)
             values = [r["ratio"] for r in ratios]
             print(
                 f"| {band[0]} to {band[1]} | {len(ratios)} | {mean(values):.2f} | {WANTED[band][0]} "
@@ -206,24 +253,24 @@ def print_bands(rows):
 
 
 def print_pairs(rows):
-    print("\n| pair | " + " | ".join(f"M {low} to {high}" for low, high in BANDS) + " |")
-    print("|---|" + "---|" * len(BANDS))
+    print("\n| pair | " + " | ".join(f"M {low} to {high}" for low, high in bands_of(rows)) + " |")
+    print("|---|" + "---|" * len(bands_of(rows)))
     by_pair = defaultdict(list)
     for row in rows:
         by_pair[row["pair"]].append(row)
     for pair, cells in sorted(by_pair.items()):
         columns = []
-        for low, high in BANDS:
+        for low, high in bands_of(rows):
             values = [r["ratio"] for r in cells if low <= r["m"] <= high and r["ratio"]]
             columns.append(f"{mean(values):.2f}, worst {max(values):.1f}" if values else "")
         print(f"| {name(pair)} | " + " | ".join(columns) + " |")
 
 
 def print_worst(rows, count):
-    print("\n| pair | M | N | K | kernel | us, burst | us, steady | floor | ratio | / bf16 |")
+    print("\n| pair | M | N | K | kernel | us, burst | us, steady | floor | ratio | / peer |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for r in sorted((r for r in rows if r["ratio"]), key=lambda r: -r["ratio"])[:count]:
-        over = f"{r['over_bf16']:.2f}" if r["over_bf16"] else ""
+        over = f"{r['over_peer']:.2f}" if r["over_peer"] else ""
         print(
             f"| {name(r['pair'])} | {r['m']} | {r['n']} | {r['k']} | {r['kernel']} | {r['burst'] * 1e6:.1f} "
             f"| {r['steady'] * 1e6:.1f} | {r['floor'] * 1e6:.1f} | {r['ratio']:.2f} | {over} |"
@@ -286,6 +333,7 @@ def main():
     cells.add_argument("--seed", type=int, default=1)
     cells.add_argument("--date", default=datetime.date.today().isoformat())
     cells.add_argument("--rows", type=int, nargs=2, default=(1, 8192))
+    cells.add_argument("--host", action="store_true")
     run = commands.add_parser("run")
     for word in ("program", "device", "cells", "results"):
         run.add_argument(word)

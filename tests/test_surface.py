@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests bench/surface.py on made-up results: which shapes it picks, how it resumes, and its report."""
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -35,9 +36,42 @@ def test_cells():
     assert len({(c[0], c[1]) for c in cells}) == 23, "each pair of formats has a cell"
 
 
-def test_program_refuses_cpu():
-    done = subprocess.run([sys.argv[2], "cpu"], input="", capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", "this device has no queues\n"), done
+def test_program_on_host():
+    """Times one small GEMM on the host, and an unknown device."""
+    cells = "mxfp4 mxfp4 bf16 3 48 64\nmxfp4 nothing bf16 3 48 64\n"
+    one = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.argv[2], "cpu"], input=cells, capture_output=True, text=True, env=one)
+    assert (done.returncode, done.stderr) == (2, "no cell: mxfp4 nothing bf16 3 48 64\n"), done
+    machine, row = map(json.loads, done.stdout.splitlines())
+    assert machine["host"] is True
+    # The bytes of A and B are codes of 4 bits and a scale for each 32 codes; D has 2 bytes a result.
+    assert row["bytes"] == (3 + 48) * (32 + 2) + 3 * 48 * 2, row
+    assert not row["why"] and 0 < row["burst"] <= row["steady"] and row["unit_rate"] > 0 and row["read"] > 0, row
+    done = subprocess.run([sys.argv[2], "nothing:0"], input="", capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "nothing:0: no such device\n"), done
+
+
+def test_cells_on_host():
+    cells = [line.split() for line in surface("cells", "--sample", 300, "--host", "--date", "2026-01-02").splitlines()]
+    assert 200 <= len(cells) <= 300, len(cells)
+    assert all(int(m) <= 512 and int(n) * int(k) <= 2**26 for *_, m, n, k in cells)
+
+
+def test_report_on_host(folder):
+    """The ceilings are the best of all cells. The first cell is limited by memory, the second by the
+    unit. The peer is bf16 for few rows and sgemm for more."""
+    row = {"kernel": "k", "why": "", "steady": 1, "commit": "c", "unit": "u", "packed_bytes": 0}
+    rows = (
+        {"cell": "bf16 mxfp4 bf16 1 512 512", "bytes": 95000, "burst": 15e-6, "bf16_burst": 30e-6, "sgemm": 5e-6,
+         "unit_rate": 1e9, "read": 1e10},
+        {"cell": "bf16 mxfp4 bf16 100 100 1000", "bytes": 1000, "burst": 40.5e-6, "bf16_burst": 80e-6, "sgemm": 20e-6,
+         "unit_rate": 1e12, "read": 1e9},
+    )
+    results = folder / "host"
+    results.write_text("\n".join(map(json.dumps, ({"machine": "m", "host": True}, *(row | r for r in rows)))))
+    text = surface("report", results)
+    assert "| 1 to 16 | 1 | 1.50 | 1.6 | 1.5 | 2.5 | 0 |" in text, text
+    assert "| 17 to 512 | 1 | 1.98 | 1.4 | 2.0 | 2.2 | 1 |" in text, text
 
 
 def test_run_goes_on(folder):
@@ -63,7 +97,9 @@ def test_report(results):
 
 
 test_cells()
-test_program_refuses_cpu()
+test_cells_on_host()
+test_program_on_host()
 with tempfile.TemporaryDirectory() as folder:
     test_report(test_run_goes_on(Path(folder)))
-print("4 passed, 0 failed")
+    test_report_on_host(Path(folder))
+print("6 passed, 0 failed")

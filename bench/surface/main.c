@@ -4,8 +4,10 @@
  *
  * A line holds the formats of A, B and D, then M, N and K: "bf16 mxfp4 bf16 16 4096 4096". A format
  * is a preset, an element, or ELEMENT/f32/ROWSxCOLS for fp32 scales of blocks of this shape, where
- * 0 columns mean a whole row. The first line of the output describes the machine: the speed of
- * copying device memory, and the peer's GEMMs of 8192 x 8192 x 8192. */
+ * 0 columns mean a whole row. The first line of the output describes the machine. For a GPU it has
+ * the speed of copying device memory and the peer's GEMMs of 8192 x 8192 x 8192. For the host it
+ * has the number of threads, which is OpenMP's, and the peers that were found. The line of a cell
+ * then has the ceilings that were measured beside it. */
 #include "surface.h"
 
 #include <stdio.h>
@@ -60,14 +62,30 @@ static void print_machine(surface *s) {
     bench_samples_destroy(&copies);
 }
 
+static void print_host(const surface *s) {
+    bsmm_local_device local = BSMM_INIT(bsmm_local_device);
+    bench_device_find(s->name, &local);
+    printf("{\"machine\": \"");
+    print_text(local.title);
+    printf(", threads: %d", surface_threads());
+    for (int i = 0; i < BENCH_PEERS; i++)
+        printf(", %s", s->host_peers[i].library ? s->host_peers[i].version : "a peer is absent");
+    printf("\", \"host\": true}\n");
+    fflush(stdout);
+}
+
 static void print_result(const char *line, const surface_result *r) {
     printf("{\"cell\": \"%.*s\", \"kernel\": \"%s\", \"why\": \"", (int)strcspn(line, "\n"), line,
            r->kernel);
     print_text(r->why);
     printf("\", \"bytes\": %llu, \"packed_bytes\": %llu, \"burst\": %.6g, \"steady\": %.6g, "
-           "\"bf16_burst\": %.6g, \"bf16_steady\": %.6g}\n",
+           "\"bf16_burst\": %.6g, \"bf16_steady\": %.6g",
            (unsigned long long)r->bytes, (unsigned long long)r->packed_bytes, r->ours.burst,
            r->ours.steady, r->bf16.burst, r->bf16.steady);
+    if (r->unit)
+        printf(", \"sgemm\": %.6g, \"unit\": \"%s\", \"unit_rate\": %.6g, \"read\": %.6g", r->sgemm,
+               r->unit, r->unit_rate, r->read_rate);
+    printf("}\n");
     fflush(stdout);
 }
 
@@ -82,10 +100,31 @@ static int run_cells(surface *s) {
             bad++;
             continue;
         }
-        surface_run(s, &cell, &result);
+        if (s->device->kind->is_host)
+            surface_run_host(s, &cell, &result);
+        else
+            surface_run(s, &cell, &result);
         print_result(line, &result);
     }
     return bad ? 2 : 0;
+}
+
+static int run_on_host(surface *s) {
+    bench_peers_open(s->host_peers, surface_threads());
+    print_host(s);
+    int status = run_cells(s);
+    bench_peers_close(s->host_peers);
+    return status;
+}
+
+static int run_on_gpu(surface *s) {
+    const bench_queued_peer *peer = s->device->kind->peer;
+    s->peer = peer ? peer->open() : NULL;
+    print_machine(s);
+    int status = run_cells(s);
+    surface_free_pools(s);
+    if (peer && s->peer) peer->close(s->peer);
+    return status;
 }
 
 int main(int argc, char **argv) {
@@ -94,17 +133,14 @@ int main(int argc, char **argv) {
         return 2;
     }
     surface s = {.name = argv[1], .device = bench_device_open(argv[1])};
-    if (!s.device || s.device->kind->is_host) {
-        fprintf(stderr, "%s\n", s.device ? "this device has no queues" : bench_device_error());
+    /* The kind of the host also stands for every name that no other kind has. */
+    bool is_host = s.device && s.device->kind->is_host;
+    if (!s.device || (is_host && strcmp(s.name, s.device->kind->name) != 0)) {
+        fprintf(stderr, "%s: %s\n", s.name, s.device ? "no such device" : bench_device_error());
         bench_device_close(s.device);
         return 2;
     }
-    const bench_queued_peer *peer = s.device->kind->peer;
-    s.peer = peer ? peer->open() : NULL;
-    print_machine(&s);
-    int status = run_cells(&s);
-    surface_free_pools(&s);
-    if (peer && s.peer) peer->close(s.peer);
+    int status = is_host ? run_on_host(&s) : run_on_gpu(&s);
     bench_device_close(s.device);
     return status;
 }

@@ -1,9 +1,10 @@
-/* Times many GEMMs with random operands on a GPU, whose work is queued, for bench/surface.py. One
- * such GEMM is called a cell. */
+/* Times many GEMMs with random operands for bench/surface.py, on the host or on a GPU, whose work
+ * is queued. One such GEMM is called a cell. */
 #ifndef BENCH_SURFACE_H
 #define BENCH_SURFACE_H
 
 #include "device.h"
+#include "peer.h"
 
 #include <bsmm.h>
 
@@ -15,7 +16,7 @@ typedef struct surface_cell {
 
 /* Holds the median time of one run of a GEMM in seconds, or 0 if it was not timed. `burst` is
  * measured after a pause of the GPU. `steady` is measured after 60 ms of the same work without a
- * pause. */
+ * pause. On the host, `burst` is the shortest time and `steady` the median. */
 typedef struct surface_times {
     double burst, steady;
 } surface_times;
@@ -31,12 +32,19 @@ typedef struct surface_result {
     /* `ours` has the times of the library's GEMM. `bf16` has those of the peer's unscaled bf16 GEMM
      * of the same shape. */
     surface_times ours, bf16;
+    /* These fields are set on the host only. `sgemm` is the time of a peer's GEMM in fp32 in
+     * seconds, or 0. `unit` is the name of the arithmetic unit. `unit_rate` and `read_rate` are the
+     * operations per second of this unit and the bytes per second of reading memory, measured
+     * beside the GEMM. */
+    double sgemm, unit_rate, read_rate;
+    const char *unit;
 } surface_result;
 
 typedef struct surface {
     const char *name; /* `device` is the name of the device, as bsmm_local_device_at returns it. */
     bench_device *device;
     void *peer; /* `peer` points to the loaded library of the peer, or NULL if there is none. */
+    bench_found host_peers[BENCH_PEERS]; /* `host_peers` holds the peers on the host. */
     /* This struct holds pools of random codes, one for each element type and each scale type
      * (operands.c). */
     struct {
@@ -56,8 +64,13 @@ bool surface_fill_elements(surface *s, uint32_t elem, void *memory, uint64_t byt
 bool surface_fill_scales(surface *s, uint32_t scale, void *memory, uint64_t bytes);
 void surface_free_pools(surface *s);
 
-/* Runs the GEMM of a cell several times and reports its times. */
+/* These functions run the GEMM of a cell several times and report its times. surface_run does so on
+ * a GPU, and surface_run_host on the host. */
 void surface_run(surface *s, const surface_cell *cell, surface_result *result);
+void surface_run_host(const surface *s, const surface_cell *cell, surface_result *result);
+
+/* Returns the number of threads that GEMMs on the host use. */
+int surface_threads(void);
 
 /* Times the peer's unscaled GEMM of M x N x K with elements of `bits` bits, 8 or 16. The times are
  * 0 if there is no such GEMM. */
