@@ -6,13 +6,13 @@
 #include "floats.h"
 #include "layout.h"
 #include "matrix.h"
+#include "tcgen05_form.h"
 #include "time.h"
 #include "tmem.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { F16, TF32, F8F6F4, I8, MXF8F6F4, MXF4, MXF4NVF4 };
 enum {
     MOST_K = 64,
     MOST_M = 128,
@@ -29,7 +29,7 @@ enum {
 };
 
 typedef struct {
-    enum kind kind;
+    enum ptx_mma_kind kind;
     /* `block` is the number of elements of K with the same scale, or 0 without scales. */
     uint32_t m, n, k, block;
     /* With cta_group::2 each thread block of a pair computes half of the rows of D. `rows` is the
@@ -38,12 +38,13 @@ typedef struct {
     uint32_t rows;
     ptx_block *at;
     ptx_type a, b, d, scale;
-    bool a_transposed, b_transposed;
+    bool a_transposed, b_transposed, saturates;
     double sign;
     double scale_d; /* The factor of D before the sum is added. */
     /* `a_scale` and `b_scale` are the positions of the first scale's byte in a 32-bit word of
      * tensor memory. */
     uint32_t a_scale, b_scale;
+    char wrong[80]; /* The reason for which the instruction descriptor is refused. */
     double left[MOST_M][MOST_K], right[MOST_K][MOST_N];
 } product;
 
@@ -52,7 +53,7 @@ static ptx_type small_float(uint32_t code) {
     return (ptx_type)types[code & 7];
 }
 
-static ptx_type operand_type(enum kind kind, uint32_t code) {
+static ptx_type operand_type(enum ptx_mma_kind kind, uint32_t code) {
     switch (kind) {
     case F16:
         return code == 0 ? T_f16 : code == 1 ? T_bf16 : T_none;
@@ -68,13 +69,11 @@ static ptx_type operand_type(enum kind kind, uint32_t code) {
     }
 }
 
-static const char *check(const product *p, uint32_t d) {
-    if (!p->a || !p->b) return "an operand's type is reserved";
-    if (d & 4) return "sparse operands are not executed";
+static const char *check(const product *p) {
     if (p->pair && p->m != 128 && p->m != 256) return "M is not 128 or 256";
     if (!p->pair && p->m != 64 && p->m != 128) return "M is not 64 or 128";
     if (p->block && !p->pair && p->m != 128) return "block scales want an M of 128";
-    const uint32_t step = p->pair ? p->block ? 16 : 32 : p->m == 64 ? 8 : 16;
+    const uint32_t step = p->pair ? p->block ? 16 : 32 : p->m == 64 || p->block ? 8 : 16;
     if (!(p->scale_d >= 0x1p-15 && p->scale_d <= 1)) return "scale-input-d is above 15";
     if (p->scale_d < 1 && p->kind > TF32) return "scale-input-d is for kind::f16 and kind::tf32";
     if (p->n < step || p->n > 256 || p->n % step) return "N is out of range";
@@ -85,11 +84,12 @@ static const char *decode(product *p, const ptx_inst *i, uint32_t d) {
     static const char kinds[] =
         "kind::f16|kind::tf32|kind::f8f6f4|kind::i8|kind::mxf8f6f4|kind::mxf4|kind::mxf4nvf4|";
     static const uint8_t ks[] = {16, 8, 32, 32, 32, 64, 64};
-    p->kind = (enum kind)ptx_which(i->opcode, kinds);
+    p->kind = (enum ptx_mma_kind)ptx_which(i->opcode, kinds);
     p->k = ks[p->kind];
     p->a = operand_type(p->kind, d >> 7 & 7), p->b = operand_type(p->kind, d >> 10 & 7);
     p->sign = (d >> 13 & 1) != (d >> 14 & 1) ? -1 : 1;
     p->a_transposed = d >> 15 & 1, p->b_transposed = d >> 16 & 1;
+    p->saturates = d >> 3 & 1;
     p->n = (d >> 17 & 63) * 8, p->m = (d >> 24 & 31) * 16;
     p->pair = ptx_has(i->opcode, "cta_group::2"), p->rows = p->pair ? p->m / 2 : p->m;
     const bool scaled = p->kind >= MXF8F6F4;
@@ -99,7 +99,7 @@ static const char *decode(product *p, const ptx_inst *i, uint32_t d) {
     const bool sixteen = ptx_has(i->opcode, "block16") || ptx_has(i->opcode, "scale_vec::4X");
     p->block = !scaled ? 0 : sixteen ? 16 : 32;
     p->a_scale = d >> 29 & 3, p->b_scale = d >> 4 & 3;
-    return check(p, d);
+    return ptx_check_form(p->kind, p->block, d, p->wrong, sizeof p->wrong) ? check(p) : p->wrong;
 }
 
 /* Returns the lane of tensor memory that holds row m of D or A. If M is 64, only the first 16
@@ -215,6 +215,7 @@ static void add_row(ptx_async *j, const product *p, uint32_t m) {
             sum[n] = p->sign * sum[n] + p->scale_d * ptx_value_of(p->d, *cell);
         else
             sum[n] *= p->sign;
+        if (p->saturates) sum[n] = fmax(INT32_MIN, fmin(INT32_MAX, sum[n]));
         *cell = (uint32_t)ptx_result_bits(j->inst, p->d, sum[n]);
     }
 }
