@@ -46,7 +46,7 @@ bool bench_cuda_launch_empty(void *stream, size_t count) {
     if (!empty && !open_empty()) return bench_device_fail("the driver has no empty kernel");
     for (size_t i = 0; i < count; i++)
         if (driver.launch(&config, empty, NULL, NULL) != 0)
-            return bench_device_fail("cuLaunchKernelEx: an empty kernel cannot be launched");
+            return bench_device_fail("the driver did not launch an empty kernel");
     return true;
 }
 

@@ -54,7 +54,7 @@ static const char *add_amax(const bsmm_file *file, uint64_t index, const char *n
     if (own > *amax) *amax = own;
     if (why || isfinite(own)) return why;
     snprintf(message, sizeof message,
-             "shares its global scale with %.400s, whose largest magnitude is %g", name,
+             "shares a scale with %.400s, whose largest magnitude is %g; it must be finite", name,
              (double)own);
     return message;
 }

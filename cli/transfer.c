@@ -72,7 +72,8 @@ static bool copy_tensor(cli_job *job, const cli_step *what) {
 static bool check_global(const cli_step *what, const bsmm_matrix *target) {
     const float *global = target->global_scale;
     if (!global || (isfinite(*global) && *global > 0)) return true;
-    cli_fail("%s: its global scale would be %g, for it holds NaN, Inf or values that are too large",
+    cli_fail("%s: its global scale would be %g; it must be positive and finite, but the weight "
+             "holds NaN, Inf or values that are too large",
              what->weight.name, (double)*global);
     return false;
 }

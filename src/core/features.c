@@ -17,12 +17,14 @@ static const struct {
     uint32_t feature;
     const char *reason;
 } reasons[] = {
-    {BSMM_FEATURE_EPILOGUE, "has no epilogue beyond alpha, beta and bias"},
-    {BSMM_FEATURE_ANY_ROWS, "runs only the number of rows of the description (flags: ANY_ROWS)"},
-    {BSMM_FEATURE_INVARIANT, "its order of sums depends on more than formats and K (flags: "
-                             "BATCH_INVARIANT)"},
-    {BSMM_FEATURE_COMPACT, "does not read packed weights of form compact (b_packed)"},
-    {BSMM_FEATURE_GROUPS, "runs one product, not groups of products"},
+    {BSMM_FEATURE_EPILOGUE, "epilogue is set; the kernel computes only alpha, beta and bias"},
+    {BSMM_FEATURE_ANY_ROWS,
+     "flags has ANY_ROWS; the kernel runs only the described number of rows"},
+    {BSMM_FEATURE_INVARIANT,
+     "flags has BATCH_INVARIANT; the kernel's order of sums depends on more "
+     "than formats and K"},
+    {BSMM_FEATURE_COMPACT, "b_packed is COMPACT; the kernel does not read this form"},
+    {BSMM_FEATURE_GROUPS, "group is set; the kernel runs one product, not groups of products"},
 };
 
 const char *bsmm_features_refuse(const bsmm_kernel *kernel, const bsmm_product *product) {

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { REASON_BYTES = sizeof((bsmm_explanation *)NULL)->reason };
+
 #define KERNEL(name) extern const bsmm_kernel bsmm_kernel_##name;
 #include "core/kernels.def"
 #undef KERNEL
@@ -45,16 +47,17 @@ static const char *refuse_panels(const bsmm_kernel *kernel, const char *wanted,
     if (!wanted) return NULL;
     kernel->name_panels(product, state, name, sizeof name);
     if (strcmp(name, wanted) == 0) return NULL;
-    return bsmm_reason(why, size, "reads panels %s, not %.32s (b_panels)", name, wanted);
+    return bsmm_reason(why, size, "b_panels is \"%.32s\"; the kernel reads %s", wanted, name);
 }
 
 const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, bsmm_request *request, void *state,
                                 char *why, size_t size) {
     if (!runs_on(kernel, request->device))
-        return bsmm_reason(why, size, "runs on %s, not on %.32s", kernel->device, request->device);
+        return bsmm_reason(why, size, "device is \"%.32s\"; the kernel runs on %s", request->device,
+                           kernel->device);
     if (open_device(request) != BSMM_OK) return bsmm_reason(why, size, "%s", bsmm_error_message());
     if (request->product.packed_form == BSMM_PACKED_WIDE && !kernel->pack_b)
-        return "takes B as it is stored, not packed";
+        return "b_packed is WIDE; the kernel reads B only as it is stored";
     const char *lacks = bsmm_features_refuse(kernel, &request->product);
     if (lacks) return lacks;
     bsmm_product part;
@@ -70,7 +73,7 @@ const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, bsmm_request *request
 }
 
 static bsmm_status choose_forced(bsmm_request *request, void *state, const bsmm_kernel **kernel) {
-    char why[200];
+    char why[REASON_BYTES];
     for (uint32_t i = 0; (*kernel = bsmm_kernel_at(i)); i++) {
         if (strcmp((*kernel)->name, request->kernel) != 0) continue;
         const char *reason = bsmm_kernel_refusal(*kernel, request, state, why, sizeof why);
@@ -86,7 +89,7 @@ bsmm_status bsmm_kernel_choose(bsmm_request *request, void *state, const bsmm_ke
     *kernel = NULL;
     BSMM_TRY(open_device(request));
     if (request->kernel) return choose_forced(request, state, kernel);
-    char why[200];
+    char why[REASON_BYTES];
     for (uint32_t i = 0; (*kernel = bsmm_kernel_at(i)); i++)
         if (!bsmm_kernel_refusal(*kernel, request, state, why, sizeof why)) return BSMM_OK;
     return bsmm_fail(BSMM_E_UNSUPPORTED,
@@ -106,7 +109,7 @@ bsmm_status bsmm_explain(const bsmm_matmul_desc *desc, uint32_t index,
         return bsmm_fail(BSMM_E_NOT_FOUND, "index: value is %u; there are %zu kernels", index,
                          BSMM_COUNT(kernels));
     bsmm_explanation result = {.kernel = kernel->name, .device = kernel->device};
-    char why[200];
+    char why[REASON_BYTES];
     _Alignas(BSMM_STATE_ALIGNMENT) uint8_t state[BSMM_STATE_BYTES];
     const char *reason = bsmm_kernel_refusal(kernel, &request, state, why, sizeof why);
     result.accepts = reason == NULL;

@@ -1,6 +1,7 @@
 /* This is the host code of the bf16 product, i.e. of the GEMM kernels that support operands of any
  * format (bf16_product.h). It chooses a kernel and fills its parameters. */
 #include "gpu/bf16_jobs.h"
+#include "gpu/refuse.h"
 
 /* Returns true if one bf16 number holds each value of the operand exactly. fp32 scales do not
  * matter here, because a kernel can multiply sums by fp32 scales instead of elements. */
@@ -62,11 +63,9 @@ static int64_t tiles_of(int64_t rows, int64_t tile) {
     return bsmm_ceil_div(rows, tile);
 }
 
-const char *bsmm_gpu_bf16_refuse(const bsmm_product *p, int64_t tile) {
-    if (!bsmm_gpu_is_small(p) ||
-        tiles_of(p->d.m.rows, tile) > INT32_MAX / tiles_of(p->d.m.cols + 1, tile))
-        return "an extent is beyond 32 bits";
-    return NULL;
+const char *bsmm_gpu_bf16_refuse(const bsmm_product *p, int64_t tile, char *why, size_t size) {
+    const char *reason = bsmm_gpu_refuse_large(p, why, size);
+    return reason ? reason : bsmm_gpu_refuse_tiles(p, tile, tile, INT32_MAX, why, size);
 }
 
 bsmm_bf16_job bsmm_gpu_bf16_job_of(const bsmm_product *p, int64_t tile) {

@@ -9,9 +9,9 @@
 
 bsmm_bf16_kind bsmm_gpu_bf16_choose(const bsmm_product *p);
 
-/* Returns NULL if the kernels can index the product's extents with 32 bits. Otherwise returns the
- * reason. */
-const char *bsmm_gpu_bf16_refuse(const bsmm_product *p, int64_t tile);
+/* Returns NULL if the kernels can index the product's extents with 32 bits. Otherwise writes the
+ * reason to `why` and returns it. */
+const char *bsmm_gpu_bf16_refuse(const bsmm_product *p, int64_t tile, char *why, size_t size);
 
 bsmm_bf16_job bsmm_gpu_bf16_job_of(const bsmm_product *p, int64_t tile);
 

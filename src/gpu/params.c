@@ -67,16 +67,12 @@ bsmm_gpu_epilogue bsmm_gpu_epilogue_of(const bsmm_product *p) {
     return e;
 }
 
-bool bsmm_gpu_is_small(const bsmm_product *p) {
-    return p->d.m.rows <= INT32_MAX && p->d.m.cols <= INT32_MAX && p->a.m.cols <= INT32_MAX;
-}
-
 const char *bsmm_gpu_refuse_elements(const bsmm_product *p, char *why, size_t size) {
     const uint32_t elems[] = {p->a.m.format.elem, p->b.m.format.elem, p->d.m.format.elem};
     for (size_t i = 0; i < BSMM_COUNT(elems); i++) {
         if (bsmm_gpu_knows_elem(elems[i])) continue;
-        return bsmm_reason(why, size, "%c has %s elements, which no device code was written for",
-                           "abd"[i], bsmm_elem_row(elems[i]) -> name);
+        return bsmm_reason(why, size, "%c has %s elements, for which there is no device code",
+                           "ABD"[i], bsmm_elem_row(elems[i]) -> name);
     }
     return NULL;
 }

@@ -18,9 +18,6 @@ void bsmm_gpu_operand_bind(const bsmm_operand *o, bsmm_gpu_operand *to);
 bsmm_gpu_epilogue bsmm_gpu_epilogue_of(const bsmm_product *p);
 void bsmm_gpu_epilogue_bind(const bsmm_product *p, bsmm_gpu_epilogue *e);
 
-/* Returns true if all extents of the product fit in the 32-bit indices of kernels. */
-bool bsmm_gpu_is_small(const bsmm_product *p);
-
 /* Returns NULL if the device code supports the element formats of A, B and D. Otherwise writes the
  * reason to `why` and returns it. */
 const char *bsmm_gpu_refuse_elements(const bsmm_product *p, char *why, size_t size);

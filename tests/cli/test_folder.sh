@@ -169,9 +169,10 @@ echo '{"quantization_config": {}, "compression_config": {"b": "}"}, "a": 1, "qua
 # If weights share a global scale and one of them has a NaN, the message names this weight. A weight
 # that is not quantized does not affect the scale.
 python3 -B "$here/folder_model.py" nan && python3 -B "$here/folder_check.py" poison nan/model.safetensors
-refuses 1 "shares its global scale with model.layers.0.self_attn.k_proj.weight, whose largest magnitude is nan" \
+refuses 1 "shares a scale with model.layers.0.self_attn.k_proj.weight, whose largest magnitude is nan; it must be finite" \
     quantize nan --format nvfp4 -o none
-refuses 1 "whose largest magnitude is nan" quantize nan --family compressed-tensors --format fp8_tensor -o none
+refuses 1 "shares a scale with model.layers.0.self_attn.k_proj.weight, whose largest magnitude is nan" \
+    quantize nan --family compressed-tensors --format fp8_tensor -o none
 [ ! -e none ] || fail "a failure before the first weight leaves a folder"
 "$bsmm" quantize nan --format nvfp4 --exclude '*k_proj*' -o spared >/dev/null || fail "a spared weight with NaN"
 "$bsmm" quantize in --format nvfp4 --tensor '*.up_porj.*=mxfp8' -o typo 2>&1 |

@@ -48,7 +48,7 @@ static bool refused(const bsmm_matrix *m, bsmm_pack_route route) {
     char why[160];
     bsmm_operand o;
     assert_int_equal(bsmm_operand_take(m, "m", &o), BSMM_OK);
-    return bsmm_pack_refuse(&o, route, why, sizeof why) != NULL;
+    return bsmm_pack_refuse(&o, 'A', route, why, sizeof why) != NULL;
 }
 
 static const char *const formats[] = {

@@ -86,7 +86,7 @@ static void compare_routes(const bsmm_cuda_device *device, const test_matrix *t)
     char why[160];
     on_device d = upload(device, t);
     for (int route = 0; route < 3; route++)
-        if (!bsmm_pack_refuse(&d.host, (bsmm_pack_route)route, why, sizeof why)) {
+        if (!bsmm_pack_refuse(&d.host, 'A', (bsmm_pack_route)route, why, sizeof why)) {
             compare(&d, (bsmm_pack_route)route, true);
             compare(&d, (bsmm_pack_route)route, false);
         }

@@ -416,7 +416,9 @@ static void test_column_order_is_refused(void **state) {
         sides[i]->order = BSMM_ORDER_COL;
         sides[i]->ld = stored.rows;
         assert_false(explain(&o).accepts);
-        assert_string_equal(explain(&o).reason, "takes row-major operands");
+        assert_string_equal(explain(&o).reason,
+                            i ? "B is ORDER_COL; the kernel takes only ORDER_ROW"
+                              : "A is ORDER_COL; the kernel takes only ORDER_ROW");
         *sides[i] = stored;
     }
     release(&o);

@@ -214,7 +214,8 @@ static void test_refusals(void **state) {
         const char *reason = bsmm_features_refuse(bsmm_kernel_at(i), &product);
         assert_true((reason == NULL) == !!(bsmm_kernel_at(i)->features & BSMM_FEATURE_GROUPS));
         if (!reason) continue;
-        assert_string_equal(reason, "runs one product, not groups of products");
+        assert_string_equal(reason,
+                            "group is set; the kernel runs one product, not groups of products");
         refuse++;
     }
     print_message("%u kernels would refuse by name\n", refuse);

@@ -184,15 +184,18 @@ static void test_refusals(void **state) {
         const char *reason; /* `reason` is NULL if the kernel accepts the product. */
     } rules[] = {
         {"bf16", "mxfp4", 64, 96, 96, 0, NULL},
-        {"bf16", "mxfp4", 65, 96, 96, 0, "A has 65 rows; takes up to 64"},
-        {"f32", "mxfp4", 16, 96, 96, 0, "takes bf16 times mxfp4"},
-        {"bf16", "mxfp6_e2m3", 16, 96, 96, 0, "takes bf16 times mxfp4"},
-        {"bf16", "mxfp4", 16, 80, 80, 0,
-         "K is 80 and A's ld 80; takes a K that is a multiple of 32"},
-        {"bf16", "mxfp4", 16, 96, 97, 0, "K is 96 and A's ld 97; takes"},
-        {"mxfp8", "mxfp8", 16, 96, 104, 0, "K is 96 and A's ld 104; takes"},
-        {"bf16", "mxfp4", 16, 96, 96, BSMM_LAYOUT_NV_128X4, "B has scales that are not row-major"},
-        {"bf16", "fp8_group128", 16, 96, 96, 0, "blocks do not have a multiple of 16 rows"},
+        {"bf16", "mxfp4", 65, 96, 96, 0, "A has 65 rows; the kernel takes at most 64"},
+        {"f32", "mxfp4", 16, 96, 96, 0,
+         "A is f32 and B is mxfp4; the kernel takes bf16 times mxfp4"},
+        {"bf16", "mxfp6_e2m3", 16, 96, 96, 0,
+         "A is bf16 and B is mxfp6_e2m3; the kernel takes bf16 times mxfp4"},
+        {"bf16", "mxfp4", 16, 80, 80, 0, "K is 80 and A's ld is 80; K must be a multiple of 32"},
+        {"bf16", "mxfp4", 16, 96, 97, 0, "K is 96 and A's ld is 97; K must be"},
+        {"mxfp8", "mxfp8", 16, 96, 104, 0, "K is 96 and A's ld is 104; K must be"},
+        {"bf16", "mxfp4", 16, 96, 96, BSMM_LAYOUT_NV_128X4,
+         "B's scales have the layout nv_128x4; the kernel takes row_major"},
+        {"bf16", "fp8_group128", 16, 96, 96, 0,
+         "B has block_rows 1; the kernel takes multiples of 16"},
         {"fp8_group128", "fp8_block128", 16, 96, 96, 0, NULL},
     };
     for (size_t i = 0; i < BSMM_COUNT(rules); i++) {

@@ -35,7 +35,7 @@ BSMM_CHECK_STATE(bf16_state);
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     bf16_state *s = state;
     const char *reason = bsmm_hip_refuse(p, &functions[0], why, size);
-    if (!reason) reason = bsmm_gpu_bf16_refuse(p, BSMM_CDNA_BF16_TILE);
+    if (!reason) reason = bsmm_gpu_bf16_refuse(p, BSMM_CDNA_BF16_TILE, why, size);
     if (reason) return reason;
     s->kind = bsmm_gpu_bf16_choose(p);
     s->job = bsmm_gpu_bf16_job_of(p, BSMM_CDNA_BF16_TILE);

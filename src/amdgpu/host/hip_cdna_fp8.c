@@ -53,14 +53,25 @@ static bool is_gfx942(const bsmm_product *p) {
     return strcmp(device->arch, "gfx942") == 0;
 }
 
+static const char *name_order(const bsmm_operand *o) {
+    return o->m.order == BSMM_ORDER_ROW ? "ORDER_ROW" : "ORDER_COL";
+}
+
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     const uint32_t elem = p->a.m.format.elem;
     if (elem != p->b.m.format.elem || (elem != BSMM_ELEM_E4M3 && elem != BSMM_ELEM_E4M3FNUZ))
-        return "takes e4m3 times e4m3, or e4m3fnuz times e4m3fnuz";
+        return bsmm_gpu_refuse_formats(
+            p, "the kernel takes e4m3 elements on both sides, or e4m3fnuz on both", why, size);
     if (!has_groups(&p->a) || !has_groups(&p->b))
-        return "takes fp32 scales of 1 x 128 or 128 x 128 on both sides";
-    if (elem == BSMM_ELEM_E4M3FNUZ && !is_gfx942(p)) return "e4m3fnuz is of gfx942 alone";
-    if (p->a.m.order != p->b.m.order) return "takes operands of the same order";
+        return bsmm_gpu_refuse_formats(p, "the kernel takes f32 scales of 1 x 128 or 128 x 128",
+                                       why, size);
+    if (elem == BSMM_ELEM_E4M3FNUZ && !is_gfx942(p))
+        return bsmm_reason(why, size,
+                           "A has e4m3fnuz elements; only gfx942 multiplies them, not %s",
+                           ((const bsmm_hip_device *)p->device)->arch);
+    if (p->a.m.order != p->b.m.order)
+        return bsmm_reason(why, size, "A is %s and B is %s; the kernel takes operands of one order",
+                           name_order(&p->a), name_order(&p->b));
     const uint32_t order = p->a.m.order == BSMM_ORDER_ROW ? BY_ROWS : TURNED;
     const uint32_t kind = elem == BSMM_ELEM_E4M3 ? OCP : FNUZ;
     const uint32_t way = p->b.m.format.block_rows == 1 ? COLS : BLOCKS;

@@ -4,8 +4,6 @@
 #include "amdgpu/host/kernel.h"
 #include "gpu/params.h"
 
-#include <stdio.h>
-
 enum {
     MOST_ROWS = 64,
     /* WAVES is the number of waves that a compute unit runs at once. */
@@ -109,46 +107,51 @@ static bool has_small_scales(const bsmm_operand *o) {
     return o->m.format.scale == BSMM_SCALE_E8M0 || o->m.format.scale == BSMM_SCALE_E4M3;
 }
 
-/* Returns the reason why the kernels cannot read an operand, or NULL. `unit` is the number of
- * elements of which its rows' lengths and distances must be multiples. */
-static const char *refuse_side(const bsmm_operand *o, const char *side, int64_t unit, char *why,
-                               size_t size) {
-    const char *reason = NULL;
-    if (o->m.order != BSMM_ORDER_ROW)
-        reason = "is not ORDER_ROW: its rows are read along K";
-    else if (o->m.format.scale == BSMM_SCALE_F32 && !has_good_floats(o))
-        reason = "has fp32 scales that are not of 128 columns or all, and of 2^n rows or all";
-    else if (has_small_scales(o) && o->m.scale_layout != BSMM_LAYOUT_ROW_MAJOR)
-        reason = "has scales that are not row-major";
-    else if (bytes_of(o) > BSMM_CDNA_SMALL_M_BYTES || o->scale_bytes > BSMM_CDNA_SMALL_M_BYTES)
-        reason = "has 2 GB and more";
-    if (reason)
-        snprintf(why, size, "%s %s", side, reason);
-    else if (o->m.ld % unit || o->m.cols % 32)
-        snprintf(why, size,
-                 "K is %lld and %s's ld %lld; takes a K that is a multiple of 32 and an ld that is "
-                 "a multiple of %lld",
-                 (long long)o->m.cols, side, (long long)o->m.ld, (long long)unit);
-    else
-        return NULL;
-    return why;
+static const char *refuse_bytes(uint64_t bytes, char name, const char *what, char *why,
+                                size_t size) {
+    if (bytes <= BSMM_CDNA_SMALL_M_BYTES) return NULL;
+    return bsmm_reason(why, size, "%c has %llu bytes of %s; the kernel takes at most %d", name,
+                       (unsigned long long)bytes, what, BSMM_CDNA_SMALL_M_BYTES);
 }
 
-/* Returns the reason why the kernels cannot read A and B, or NULL. */
+/* Returns NULL if the kernels can read an operand. Otherwise writes the reason to `why` and returns
+ * it. `unit` is the number of elements of which its rows' distance must be a multiple. */
+static const char *refuse_side(const bsmm_operand *o, char name, int64_t unit, char *why,
+                               size_t size) {
+    const char *reason = bsmm_gpu_refuse_order(o, name, why, size);
+    if (reason) return reason;
+    if (o->m.format.scale == BSMM_SCALE_F32 && !has_good_floats(o))
+        return bsmm_gpu_refuse_format(
+            o, name, "its f32 scales must be even, of 128 columns or all, and of 2^n rows or all",
+            why, size);
+    if (has_small_scales(o) && o->m.scale_layout != BSMM_LAYOUT_ROW_MAJOR)
+        return bsmm_reason(why, size, "%c's scales have the layout %s; the kernel takes row_major",
+                           name, bsmm_layout_name(o->m.scale_layout));
+    reason = refuse_bytes(bytes_of(o), name, "elements", why, size);
+    if (!reason) reason = refuse_bytes(o->scale_bytes, name, "scales", why, size);
+    if (reason || (o->m.ld % unit == 0 && o->m.cols % 32 == 0)) return reason;
+    return bsmm_reason(why, size,
+                       "K is %lld and %c's ld is %lld; K must be a multiple of 32, and ld a "
+                       "multiple of %lld",
+                       (long long)o->m.cols, name, (long long)o->m.ld, (long long)unit);
+}
+
+/* Returns NULL if the kernels can read A and B. Otherwise writes the reason to `why` and returns
+ * it. */
 static const char *refuse_sides(const bsmm_product *p, char *why, size_t size) {
-    if (!find_pair(p))
-        return "takes bf16 times mxfp4, mxfp8, nvfp4 or e4m3 with fp32 scales, and pairs of mxfp4, "
-               "of mxfp8 or of e4m3 with fp32 scales";
-    if (p->a.m.rows > MOST_ROWS) {
-        snprintf(why, size, "A has %lld rows; takes up to %d", (long long)p->a.m.rows, MOST_ROWS);
-        return why;
-    }
-    const char *reason =
-        refuse_side(&p->a, "A", p->a.m.format.elem == BSMM_ELEM_BF16 ? 8 : 32, why, size);
-    if (!reason) reason = refuse_side(&p->b, "B", 32, why, size);
     const bsmm_format *b = &p->b.m.format;
+    const char *reason = bsmm_gpu_refuse_rows(p, MOST_ROWS, why, size);
+    if (!find_pair(p))
+        return bsmm_gpu_refuse_formats(p,
+                                       "the kernel takes bf16 times mxfp4, mxfp8, nvfp4 or e4m3 "
+                                       "with f32 scales, and equal pairs of these but nvfp4",
+                                       why, size);
+    if (!reason)
+        reason = refuse_side(&p->a, 'A', p->a.m.format.elem == BSMM_ELEM_BF16 ? 8 : 32, why, size);
+    if (!reason) reason = refuse_side(&p->b, 'B', 32, why, size);
     if (!reason && b->scale == BSMM_SCALE_F32 && b->block_rows % BSMM_CDNA_SMALL_M_EDGE)
-        reason = "B's scale blocks do not have a multiple of 16 rows";
+        reason = bsmm_reason(why, size, "B has block_rows %u; the kernel takes multiples of %d",
+                             b->block_rows, BSMM_CDNA_SMALL_M_EDGE);
     return reason;
 }
 
@@ -227,7 +230,7 @@ static void fill(const bsmm_product *p, small_m_state *s) {
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     const char *reason = refuse_sides(p, why, size);
     if (!reason) reason = bsmm_hip_refuse(p, &find_pair(p)->functions[0][0], why, size);
-    if (!reason && (!p->a.m.cols || !p->d.m.rows || !p->d.m.cols)) reason = "an extent is 0";
+    if (!reason) reason = bsmm_gpu_refuse_extents(p, why, size);
     if (reason) return reason;
     fill(p, state);
     return NULL;

@@ -80,11 +80,12 @@ static uint32_t type_of(const bsmm_operand *o) {
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     const uint32_t a = type_of(&p->a), b = type_of(&p->b);
     if (a == TYPES || b == TYPES)
-        return "takes 4-, 6- and 8-bit floats with e8m0 scales of 1 x 32 on both sides";
-    if (p->a.m.order != BSMM_ORDER_ROW || p->b.m.order != BSMM_ORDER_ROW)
-        return "takes row-major operands";
+        return bsmm_gpu_refuse_formats(
+            p, "the kernel takes 4-, 6- and 8-bit floats with e8m0 scales of 1 x 32", why, size);
+    const char *reason = bsmm_gpu_refuse_orders(p, why, size);
+    if (reason) return reason;
     const bsmm_mfma_tile *tile = bsmm_mfma_choose(p, tiles[a][b], TILES);
-    const char *reason = bsmm_mfma_refuse(p, tile, why, size);
+    reason = bsmm_mfma_refuse(p, tile, why, size);
     if (!reason) bsmm_mfma_begin(p, tile, 1, state);
     return reason;
 }

@@ -3,7 +3,7 @@
 #define BSMM_AMDGPU_HOST_KERNEL_H
 
 #include "amdgpu/runtime/device.h"
-#include "core/kernel.h"
+#include "gpu/refuse.h"
 
 /* Returns NULL if the product passes the tests that all AMD kernels share, else the reason why the
  * kernel `function` cannot compute it. Reasons are that the module is not in this build, that the

@@ -29,15 +29,20 @@ static bool repeats(const bsmm_gpu_operand *o, uint32_t block) {
 }
 
 static const char *refuse_operand(const bsmm_operand *o, char name, char *why, size_t size) {
-    const char *reason = NULL;
-    if (pitch_of(o) > MOST_PITCH) reason = "has rows (or columns) of more than 8 MB";
-    if (o->scale_bytes > INT32_MAX) reason = "has scales of 2 GB and more";
     const bsmm_gpu_operand on_device = bsmm_gpu_operand_of(o);
     if (!repeats(&on_device, o->m.format.block_cols))
-        reason = "has scales whose order repeats neither after 8 blocks along K nor earlier";
-    if (!reason) return NULL;
-    snprintf(why, size, "%c %s", name, reason);
-    return why;
+        return bsmm_reason(
+            why, size,
+            "%c's scales have the layout %s; their order must repeat after %d blocks "
+            "along K",
+            name, bsmm_layout_name(o->m.scale_layout), BSMM_CDNA_SCALES);
+    if (o->scale_bytes > INT32_MAX)
+        return bsmm_reason(why, size, "%c has %llu bytes of scales; the kernel takes at most %d",
+                           name, (unsigned long long)o->scale_bytes, INT32_MAX);
+    if (pitch_of(o) <= MOST_PITCH) return NULL;
+    return bsmm_reason(why, size,
+                       "%c's rows (or columns) are %llu bytes apart; the kernel takes at most %d",
+                       name, (unsigned long long)pitch_of(o), MOST_PITCH);
 }
 
 static int64_t count_tiles(const bsmm_product *p, const bsmm_mfma_tile *tile) {
@@ -53,12 +58,13 @@ const char *bsmm_mfma_refuse(const bsmm_product *p, const bsmm_mfma_tile *tile, 
         return why;
     }
     if (!image) return bsmm_hip_no_image(device, tile->function.module, why, size);
-    if (!bsmm_gpu_is_small(p)) return "an extent is beyond 32 bits";
-    if (!p->a.m.cols || !p->d.m.rows || !p->d.m.cols) return "an extent is 0";
+    const char *reason = bsmm_gpu_refuse_extents(p, why, size);
     /* HIP counts the threads of a launch along x in 32 bits. */
-    if (count_tiles(p, tile) > UINT32_MAX / tile->threads) return "D has more tiles than a grid";
-    if (!bsmm_gpu_knows_elem(p->d.m.format.elem)) return "no device code writes D's elements";
-    const char *reason = refuse_operand(&p->a, 'A', why, size);
+    if (!reason)
+        reason =
+            bsmm_gpu_refuse_tiles(p, tile->rows, tile->cols, UINT32_MAX / tile->threads, why, size);
+    if (!reason) reason = bsmm_gpu_refuse_elements(p, why, size);
+    if (!reason) reason = refuse_operand(&p->a, 'A', why, size);
     return reason ? reason : refuse_operand(&p->b, 'B', why, size);
 }
 

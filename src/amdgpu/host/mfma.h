@@ -5,7 +5,7 @@
 
 #include "amdgpu/cdna/gemm_params.h"
 #include "amdgpu/runtime/device.h"
-#include "core/kernel.h"
+#include "gpu/refuse.h"
 
 /* Describes one MFMA kernel: its function with the bytes of LDS, its tile of D, the threads of a
  * workgroup, and its speed. `busy` is the cycles in which a compute unit multiplies 128 elements of

@@ -24,18 +24,18 @@ static int64_t tiles_of(int64_t extent) {
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     fp8_state *s = state;
     const char *reason = bsmm_cuda_refuse(p, &function, why, size);
-    if (!reason) reason = bsmm_cuda_refuse_product(p);
+    if (!reason) reason = bsmm_gpu_refuse_extents(p, why, size);
     if (reason) return reason;
     for (int i = 0; i < 2; i++) {
         const bsmm_operand *o = bsmm_cuda_side(p, i);
         if (!bsmm_cuda_is_fp8(o->m.format.elem) || !bsmm_cuda_has_groups(o))
-            return "takes e4m3 and e5m2 with fp32 scales for multiples of 128 columns";
-        if (o->m.order != BSMM_ORDER_ROW) return "takes row-major operands";
+            return bsmm_gpu_refuse_format(o, "AB"[i], BSMM_CUDA_FP8_RULE, why, size);
+        reason = bsmm_gpu_refuse_order(o, "AB"[i], why, size);
+        if (reason) return reason;
         bsmm_tma_rows_begin(o, false, &s->rows[i]);
     }
-    if (tiles_of(p->d.m.rows) * tiles_of(p->d.m.cols) > INT32_MAX)
-        return "D has more than 2^31 tiles";
-    return NULL;
+    return bsmm_gpu_refuse_tiles(p, BSMM_FP8_GROUPS_TILE, BSMM_FP8_GROUPS_TILE, INT32_MAX, why,
+                                 size);
 }
 
 static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {

@@ -44,11 +44,11 @@ BSMM_CHECK_STATE(scaled_state);
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     scaled_state *s = state;
     const char *reason = bsmm_cuda_refuse(p, &kernels[0].function[0], why, size);
-    if (!reason) reason = bsmm_cuda_refuse_product(p);
-    if (!reason) reason = bsmm_scaled_operands_begin(p, &s->operands);
+    if (!reason) reason = bsmm_gpu_refuse_extents(p, why, size);
+    if (!reason) reason = bsmm_scaled_operands_begin(p, &s->operands, why, size);
     if (reason) return reason;
     s->tile = bsmm_scaled_tile_choose(p, tiles, BSMM_COUNT(tiles));
-    return s->tile ? NULL : "D has more than 2^31 tiles";
+    return s->tile ? NULL : bsmm_scaled_tile_refuse(p, why, size);
 }
 
 static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {

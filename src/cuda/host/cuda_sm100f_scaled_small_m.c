@@ -5,8 +5,6 @@
  * read at the same time. */
 #include "cuda/host/scaled_operands.h"
 
-#include <stdio.h>
-
 /* Holds the kernel for one kind of formats (scaled_formats.h). */
 typedef struct small_m_kernel {
     bsmm_cuda_function function;
@@ -32,14 +30,9 @@ BSMM_CHECK_STATE(small_m_state);
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     small_m_state *s = state;
     const char *reason = bsmm_cuda_refuse(p, &kernels[0].function, why, size);
-    if (!reason) reason = bsmm_cuda_refuse_product(p);
-    if (reason) return reason;
-    if (p->d.m.rows > BSMM_SCALED_SMALL_M) {
-        snprintf(why, size, "A has %lld rows; takes up to %d", (long long)p->d.m.rows,
-                 BSMM_SCALED_SMALL_M);
-        return why;
-    }
-    return bsmm_scaled_operands_begin(p, &s->operands);
+    if (!reason) reason = bsmm_gpu_refuse_extents(p, why, size);
+    if (!reason) reason = bsmm_gpu_refuse_rows(p, BSMM_SCALED_SMALL_M, why, size);
+    return reason ? reason : bsmm_scaled_operands_begin(p, &s->operands, why, size);
 }
 
 static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {

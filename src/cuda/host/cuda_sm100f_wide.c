@@ -86,31 +86,33 @@ static const char *refuse_operands(const bsmm_product *p, wide_state *s, char *w
     for (int i = 0; i < 2; i++) {
         const bsmm_operand *o = bsmm_cuda_side(p, i);
         bsmm_wgmma_source *source = &s->sources[i];
-        if (o->m.format.scale == BSMM_SCALE_F32) return "takes no fp32 block scales";
+        if (o->m.format.scale == BSMM_SCALE_F32)
+            return bsmm_gpu_refuse_format(o, "AB"[i], "the kernel takes no f32 scales", why, size);
         *source = bsmm_wgmma_source_of(p, &(bsmm_wgmma_wish){.kind = BSMM_WGMMA_BF16,
                                                              .route = route_of(o, s->elem),
                                                              .elem = s->elem,
                                                              .is_b = i == 1,
                                                              .settles = true});
-        const char *reason = source->stored ? NULL : bsmm_pack_refuse(o, source->route, why, size);
+        const char *reason =
+            source->stored ? NULL : bsmm_pack_refuse(o, "AB"[i], source -> route, why, size);
         if (reason) return reason;
     }
     s->may_refuse =
         !is_always_exact(&p->a, &s->sources[0]) || !is_always_exact(&p->b, &s->sources[1]);
     /* If bf16 does not hold one row of A, the generic GEMM computes all rows. */
     if (p->invariant && !is_always_exact(&p->a, &s->sources[0]))
-        return "values of one row of A may change the order of all sums (flags: BATCH_INVARIANT)";
+        return "flags has BATCH_INVARIANT; one row of A may change the order of sums of all rows";
     return NULL;
 }
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     wide_state *s = state;
     const char *reason = bsmm_cuda_refuse(p, &functions[0], why, size);
-    if (!reason) reason = bsmm_cuda_refuse_product(p);
+    if (!reason) reason = bsmm_gpu_refuse_extents(p, why, size);
     if (!reason) reason = refuse_operands(p, s, why, size);
     if (reason) return reason;
     s->tile = bsmm_scaled_tile_choose(p, tiles, BSMM_COUNT(tiles));
-    return s->tile ? NULL : "D has more than 2^31 tiles";
+    return s->tile ? NULL : bsmm_scaled_tile_refuse(p, why, size);
 }
 
 /* The error bound assumes that one tcgen05.mma of kind f16 adds 16 exact products and the

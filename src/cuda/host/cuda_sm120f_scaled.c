@@ -52,14 +52,14 @@ static int64_t tiles_of(int64_t extent) {
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     sm120_state *s = state;
     const char *reason = bsmm_cuda_refuse(p, &functions[0], why, size);
-    if (!reason) reason = bsmm_cuda_refuse_product(p);
-    if (!reason) reason = bsmm_scaled_refuse(p, &s->kind);
+    if (!reason) reason = bsmm_gpu_refuse_extents(p, why, size);
+    if (!reason) reason = bsmm_scaled_refuse(p, &s->kind, why, size);
+    if (!reason)
+        reason = bsmm_gpu_refuse_tiles(p, BSMM_SM120_TILE, BSMM_SM120_TILE, INT32_MAX, why, size);
     if (reason) return reason;
-    if (tiles_of(p->d.m.rows) * tiles_of(p->d.m.cols) > INT32_MAX)
-        return "D has more than 2^31 tiles";
     for (int i = 0; i < 2; i++)
         if (bsmm_scaled_scales_begin(bsmm_cuda_side(p, i), 1, &s->scales[i]) != BSMM_OK)
-            return "the scales are too many for the layout nv_128x4";
+            return bsmm_scaled_refuse_scales(p, i, why, size);
     return NULL;
 }
 

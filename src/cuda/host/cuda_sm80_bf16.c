@@ -27,7 +27,7 @@ static const bsmm_cuda_function functions[] = {
 const char *bsmm_cuda_generic_refuse(const bsmm_product *p, char *why, size_t size) {
     const char *reason = bsmm_cuda_refuse(p, &functions[0], why, size);
     if (reason) return reason;
-    return bsmm_gpu_bf16_refuse(p, BSMM_BF16_TILE);
+    return bsmm_gpu_bf16_refuse(p, BSMM_BF16_TILE, why, size);
 }
 
 static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {

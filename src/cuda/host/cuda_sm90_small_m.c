@@ -127,8 +127,7 @@ typedef struct cut {
     uint32_t steps_each; /* A thread block computes at most this number of steps of K. */
     uint32_t rows;       /* `rows` is the number of rows of B that a thread block computes. */
     uint32_t tiles_log2; /* `tiles_log2` is the log2 of the number of tiles of 8 columns. */
-    /* `columns` is the number of columns in shared memory. A column is one row of A or one bf16
-     * part of a row. */
+    /* Each column in shared memory is one row of A or one bf16 part of a row. */
     uint32_t columns;
     /* This is `columns`, rounded up so that an fp32 scale for each fills a multiple of 16 bytes. */
     uint32_t scale_columns;
@@ -304,32 +303,31 @@ static uint32_t most_columns(const bsmm_product *p, const weights *w) {
 static const char *refuse_rows(const bsmm_product *p, const weights *w, char *why, size_t size) {
     const uint32_t most = most_columns(p, w) / bsmm_small_m_count_parts(&p->a);
     if (p->a.m.rows <= most) return NULL;
-    return bsmm_reason(why, size,
-                       "A has %lld rows; takes up to %u of this element type times this B",
+    return bsmm_reason(why, size, "A has %lld rows; the kernel takes at most %u of these formats",
                        (long long)p->a.m.rows, most);
 }
 
-static const char *refuse_a(const bsmm_operand *a) {
+#define WIDE_RULE "with f32 scales along K the kernel takes elements of at most 8 bits"
+#define WEIGHTS_RULE                                                                               \
+    "the kernel takes mxfp4, nvfp4, mxfp6, mxfp8, and e4m3 with f32 scales of multiples of 128 "   \
+    "columns or all of K"
+
+static const char *refuse_a(const bsmm_operand *a, char *why, size_t size) {
     if (a->m.format.scale == BSMM_SCALE_F32 && !bsmm_small_m_has_steady_floats(a))
-        return "A has fp32 scales for blocks that 128 columns do not divide";
+        return bsmm_gpu_refuse_format(a, 'A', BSMM_SMALL_M_FLOATS_RULE, why, size);
     /* An element of A with more than 8 bits may be tiny. The fp32 sum of a step (128 elements of K)
      * might then underflow, although a large fp32 scale would later multiply it. */
     if (a->m.format.scale == BSMM_SCALE_F32 && !bsmm_small_m_has_row_floats(a) &&
         bsmm_elem_row(a->m.format.elem)->bits > 8)
-        return "A has fp32 scales along K for elements of more than 8 bits";
+        return bsmm_gpu_refuse_format(a, 'A', WIDE_RULE, why, size);
     return NULL;
 }
 
 static const char *refuse_b(const bsmm_operand *b, const weights *w, char *why, size_t size) {
-    if (!w)
-        return "B is none of mxfp4, nvfp4, mxfp6, mxfp8, e4m3 with fp32 scales for 128 columns or "
-               "all";
-    if (b->m.order != BSMM_ORDER_ROW) return "B is not ORDER_ROW: its rows are read along K";
-    uint32_t unit = bits_of(w) == 8 ? 16 : 32;
-    if (b->m.cols % unit == 0 && b->m.ld % unit == 0) return NULL;
-    return bsmm_reason(why, size,
-                       "K or B's ld is not a multiple of %u: rows are read in units of %u bytes",
-                       unit, unit * bits_of(w) / 8);
+    if (!w) return bsmm_gpu_refuse_format(b, 'B', WEIGHTS_RULE, why, size);
+    const uint32_t unit = bits_of(w) == 8 ? 16 : 32, bytes = unit * bits_of(w) / 8;
+    const char *reason = bsmm_gpu_refuse_order(b, 'B', why, size);
+    return reason ? reason : bsmm_small_m_refuse_units(b, 'B', unit, bytes, why, size);
 }
 
 /* Returns the size in bytes of A in the workspace, converted to bf16, without its scales. */
@@ -363,13 +361,15 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     const weights *w = find_weights(&p->b);
     const char *reason =
         bsmm_cuda_refuse(p, &(w ? w : all_weights)->functions[generation_of(p)][0][0], why, size);
-    if (!reason) reason = refuse_a(&p->a);
+    if (!reason) reason = refuse_a(&p->a, why, size);
     if (!reason) reason = refuse_b(&p->b, w, why, size);
     if (!reason) reason = refuse_rows(p, w, why, size);
-    if (!reason) reason = bsmm_cuda_refuse_product(p);
+    if (!reason) reason = bsmm_gpu_refuse_extents(p, why, size);
     if (reason) return reason;
     m->w = w;
-    if (!find_cut(p, m->w, &m->c)) return "K is too long for shared memory with so many rows of A";
+    if (!find_cut(p, m->w, &m->c))
+        return bsmm_reason(why, size, "K is %lld; with %lld rows of A it must fit in shared memory",
+                           (long long)p->a.m.cols, (long long)p->a.m.rows);
     measure(p, m);
     return NULL;
 }

@@ -42,18 +42,21 @@ static bsmm_wgmma_plan plan_of(const bsmm_product *p) {
     return plan;
 }
 
-static const char *refuse_scales(const bsmm_product *p) {
+static const char *refuse_scales(const bsmm_product *p, char *why, size_t size) {
+    static const char rule[] = "the kernel takes f32 scales of multiples of 128 columns";
     if (is_scaled(&p->a) && !bsmm_cuda_has_groups(&p->a))
-        return "a has fp32 scales for less than 128 columns: its values are no bf16";
+        return bsmm_gpu_refuse_format(&p->a, 'A', rule, why, size);
     if (is_scaled(&p->b) && !bsmm_cuda_has_groups(&p->b))
-        return "b has fp32 scales for less than 128 columns: its values are no bf16";
+        return bsmm_gpu_refuse_format(&p->b, 'B', rule, why, size);
     if (p->has_c && (is_scaled(&p->a) || is_scaled(&p->b)))
-        return "a product with fp32 scales may have to be made again, when D may lie over C";
+        return "beta is not 0 and A or B has f32 scales; the kernel may compute D twice and needs "
+               "C "
+               "each time";
     return NULL;
 }
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
-    const char *reason = refuse_scales(p);
+    const char *reason = refuse_scales(p, why, size);
     if (reason) return reason;
     const bsmm_wgmma_plan plan = plan_of(p);
     return bsmm_wgmma_refuse(p, &plan, state, why, size);

@@ -68,23 +68,35 @@ static bsmm_wgmma_plan plan_of(const bsmm_product *p) {
     return plan;
 }
 
-static const char *refuse_b(const bsmm_product *p) {
+/* Refuses an operand that is not stored as the tensor cores read f16 (is_stored). */
+static const char *refuse_place(const bsmm_operand *o, char name, char *why, size_t size) {
+    if (o->m.format.elem != BSMM_ELEM_F16 || o->m.format.scale != BSMM_SCALE_NONE)
+        return bsmm_gpu_refuse_format(o, name, "the kernel takes f16 without scales", why, size);
+    const char *reason = bsmm_gpu_refuse_order(o, name, why, size);
+    if (reason) return reason;
+    return bsmm_reason(why, size, "%c's ld is %lld; it must be a multiple of 8", name,
+                       (long long)o->m.ld);
+}
+
+static const char *refuse_b(const bsmm_product *p, char *why, size_t size) {
     const bsmm_operand *b = &p->b;
     const uint32_t scale = b->m.format.scale;
-    if (!is_half(b)) return "f16 does not hold the values of b";
-    if (b->m.format.elem == BSMM_ELEM_F16 && !is_stored(b))
-        return "b is f16 that the tensor cores cannot read as it is stored";
+    if (!is_half(b))
+        return bsmm_gpu_refuse_format(b, 'B', "f16 must hold the values of B", why, size);
+    if (b->m.format.elem == BSMM_ELEM_F16 && !is_stored(b)) return refuse_place(b, 'B', why, size);
     if (scale == BSMM_SCALE_F32 && !bsmm_cuda_has_row_groups(b) &&
         b->m.format.block_cols < b->m.cols)
-        return "b has fp32 scales that are neither of whole rows nor of blocks of 128 x 128";
+        return bsmm_gpu_refuse_format(
+            b, 'B', "the kernel takes f32 scales of 128 x 128 or of whole rows", why, size);
     if (p->has_c && (scale == BSMM_SCALE_F32 || scale == BSMM_SCALE_E8M0))
-        return "a product with scales of b may have to be made again, when D may lie over C";
+        return "beta is not 0 and B has scales; the kernel may compute D twice and needs C each "
+               "time";
     return NULL;
 }
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
-    if (!is_stored(&p->a)) return "a is not f16 that the tensor cores can read as it is stored";
-    const char *reason = refuse_b(p);
+    if (!is_stored(&p->a)) return refuse_place(&p->a, 'A', why, size);
+    const char *reason = refuse_b(p, why, size);
     if (reason) return reason;
     const bsmm_wgmma_plan plan = plan_of(p);
     return bsmm_wgmma_refuse(p, &plan, state, why, size);

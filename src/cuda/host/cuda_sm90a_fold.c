@@ -65,11 +65,12 @@ static bsmm_wgmma_plan plan_of(const bsmm_product *p) {
 }
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
-    if (!takes(p, &p->a))
-        return "a is not mxfp4, mxfp6, scaled fp8 (nor, with compute fast, mxfp8)";
-    if (!takes(p, &p->b))
-        return "b is not mxfp4, mxfp6, scaled fp8 (nor, with compute fast, mxfp8)";
-    if (!folds(p, &p->a) && !folds(p, &p->b)) return "neither operand's scales are powers of two";
+    static const char rule[] = "the kernel takes mxfp4, mxfp6, FP8 with f32 scales and, with "
+                               "compute FAST, mxfp8";
+    if (!takes(p, &p->a)) return bsmm_gpu_refuse_format(&p->a, 'A', rule, why, size);
+    if (!takes(p, &p->b)) return bsmm_gpu_refuse_format(&p->b, 'B', rule, why, size);
+    if (!folds(p, &p->a) && !folds(p, &p->b))
+        return bsmm_gpu_refuse_formats(p, "one of them must have e8m0 scales", why, size);
     const bsmm_wgmma_plan plan = plan_of(p);
     return bsmm_wgmma_refuse(p, &plan, state, why, size);
 }

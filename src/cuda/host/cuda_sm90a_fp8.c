@@ -20,8 +20,8 @@ static bsmm_wgmma_plan plan_of(const bsmm_product *p) {
 }
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
-    if (!takes(&p->a)) return "a is not e4m3 or e5m2 with fp32 scales for multiples of 128 columns";
-    if (!takes(&p->b)) return "b is not e4m3 or e5m2 with fp32 scales for multiples of 128 columns";
+    if (!takes(&p->a)) return bsmm_gpu_refuse_format(&p->a, 'A', BSMM_CUDA_FP8_RULE, why, size);
+    if (!takes(&p->b)) return bsmm_gpu_refuse_format(&p->b, 'B', BSMM_CUDA_FP8_RULE, why, size);
     const bsmm_wgmma_plan plan = plan_of(p);
     return bsmm_wgmma_refuse(p, &plan, state, why, size);
 }

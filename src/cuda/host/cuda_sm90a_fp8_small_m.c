@@ -86,56 +86,51 @@ typedef struct made {
 
 BSMM_CHECK_STATE(made);
 
-/* Returns NULL if the kernel can read the operand, else the reason why not. `name` is "A" or "B"
- * and begins the reason. */
-static const char *refuse_operand(const bsmm_operand *o, const char *name, char *why, size_t size) {
-    const char *rule = NULL;
+/* Returns NULL if the kernel can read the operand. Otherwise writes the reason to `why` and returns
+ * it. `name` is 'A' or 'B'. */
+static const char *refuse_operand(const bsmm_operand *o, char name, char *why, size_t size) {
     if (o->m.format.elem != BSMM_ELEM_E4M3)
-        rule = "elements are not e4m3";
-    else if (o->m.order != BSMM_ORDER_ROW)
-        rule = "order is not ORDER_ROW: its rows are read along K";
-    else if (o->m.cols % UNIT || o->m.ld % UNIT)
-        rule = "K or ld is not a multiple of 16: rows are read in units of 16 bytes";
-    if (!rule) return NULL;
-    return bsmm_reason(why, size, "%s's %s", name, rule);
+        return bsmm_gpu_refuse_format(o, name, "the kernel takes e4m3", why, size);
+    const char *reason = bsmm_gpu_refuse_order(o, name, why, size);
+    return reason ? reason : bsmm_small_m_refuse_units(o, name, UNIT, UNIT, why, size);
 }
 
 static const char *refuse_a(const bsmm_operand *a, char *why, size_t size) {
-    if (a->m.rows > MOST_ROWS) {
-        return bsmm_reason(why, size, "A has %lld rows; takes up to %d", (long long)a->m.rows,
-                           MOST_ROWS);
-    }
     if (a->m.format.scale != BSMM_SCALE_NONE && !bsmm_small_m_has_steady_floats(a))
-        return "A has scales other than fp32 ones for blocks that 128 columns divide";
-    return refuse_operand(a, "A", why, size);
+        return bsmm_gpu_refuse_format(a, 'A', BSMM_SMALL_M_FLOATS_RULE ", or no scales", why, size);
+    return refuse_operand(a, 'A', why, size);
 }
 
 static const char *refuse_b(const bsmm_operand *b, char *why, size_t size) {
     if (!bsmm_small_m_has_steady_floats(b))
-        return "B has no fp32 scales for blocks that 128 columns divide";
-    return refuse_operand(b, "B", why, size);
+        return bsmm_gpu_refuse_format(b, 'B', BSMM_SMALL_M_FLOATS_RULE, why, size);
+    return refuse_operand(b, 'B', why, size);
 }
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     (void)state;
     const char *reason = bsmm_cuda_refuse(p, &functions[0][0], why, size);
+    if (!reason) reason = bsmm_gpu_refuse_rows(p, MOST_ROWS, why, size);
     if (!reason) reason = refuse_a(&p->a, why, size);
     if (!reason) reason = refuse_b(&p->b, why, size);
-    if (!reason) reason = bsmm_cuda_refuse_product(p);
+    if (!reason) reason = bsmm_gpu_refuse_extents(p, why, size);
     if (reason) return reason;
     /* BSMM_COMPUTE_EXACT allows the rounding of FP8 tensor cores only for the formats that
      * cuda_sm90a_fp8 takes. This kernel therefore accepts the same formats as cuda_sm90a_fp8, which
      * computes products with more rows, and the error bound does not depend on M. */
     const bool groups = bsmm_cuda_has_groups(&p->a) && bsmm_cuda_has_groups(&p->b);
     if (p->compute != BSMM_COMPUTE_FAST && !groups)
-        return "FP8 tensor cores round sums: without compute fast only for operands with fp32 "
-               "scales";
+        return bsmm_gpu_refuse_formats(p,
+                                       "FP8 tensor cores round sums, so without compute FAST the "
+                                       "kernel takes only f32 scales",
+                                       why, size);
     /* Check with the largest number of rows of A, so that the answer does not depend on M. The
      * limit on the number of steps of K is far above the capacity of shared memory. It keeps the
      * 32-bit arithmetic of find_cut from overflowing. */
     if (p->a.m.cols / BSMM_SMALL_M_K > BSMM_SMALL_M_MOST_SHARED ||
         find_cut(p, MOST_ROWS).shared > BSMM_SMALL_M_MOST_SHARED)
-        return "K is too long for shared memory";
+        return bsmm_reason(why, size, "K is %lld; it must fit in shared memory",
+                           (long long)p->a.m.cols);
     return NULL;
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/kernel.h"
 #include "cuda/runtime/device.h"
+#include "gpu/refuse.h"
 
 /* Returns a reason to refuse a product that applies to every CUDA kernel, or NULL if there is none.
  * There are three reasons: the kernel's module is not in this build, the module has no image for
@@ -13,9 +14,9 @@
 const char *bsmm_cuda_refuse(const bsmm_product *product, const bsmm_cuda_function *function,
                              char *why, size_t size);
 
-/* Returns a reason to refuse a product that applies to every CUDA kernel except the generic GEMM,
- * or NULL if there is none. The reason is that an extent is 0 or exceeds 32 bits. */
-const char *bsmm_cuda_refuse_product(const bsmm_product *product);
+/* This rule refuses operands that are not FP8 with groups of 128 columns (bsmm_cuda_has_groups). */
+#define BSMM_CUDA_FP8_RULE                                                                         \
+    "the kernel takes e4m3 and e5m2 with f32 scales of multiples of 128 columns"
 
 /* Returns A if i is 0, else B. */
 static inline const bsmm_operand *bsmm_cuda_side(const bsmm_product *p, int i) {

@@ -73,19 +73,24 @@ const char *bsmm_pack_route_name(bsmm_pack_route route) {
     return routes[route].name;
 }
 
-const char *bsmm_pack_refuse(const bsmm_operand *o, bsmm_pack_route route, char *why, size_t size) {
+enum { MOST_COLS = 1 << 22 };
+
+const char *bsmm_pack_refuse(const bsmm_operand *o, char name, bsmm_pack_route route, char *why,
+                             size_t size) {
     const bsmm_format *f = &o->m.format;
     uint32_t multiple = block_multiple(f->scale, route);
     if (!takes_format(f, route))
-        return bsmm_reason(why, size, "%s does not pack to %s", bsmm_format_name(*f),
-                           routes[route].result);
+        return bsmm_reason(why, size, "%c is %s, which cannot be packed to %s", name,
+                           bsmm_format_name(*f), routes[route].result);
     const bool whole_rows = f->scale == BSMM_SCALE_F32 && f->block_cols >= o->m.cols;
     if (f->scale != BSMM_SCALE_NONE && f->block_cols % multiple != 0 && !whole_rows) {
-        return bsmm_reason(why, size, "blocks of %u along K do not pack; multiples of %u do",
+        return bsmm_reason(why, size,
+                           "%c has scales of %u columns; only multiples of %u can be packed", name,
                            f->block_cols, multiple);
     }
-    if (o->m.rows > INT32_MAX || o->m.cols > 1 << 22) return "2^31 rows or 2^22 of K do not pack";
-    return NULL;
+    if (o->m.rows <= INT32_MAX && o->m.cols <= MOST_COLS) return NULL;
+    return bsmm_reason(why, size, "%c is %lld x %lld; at most %d x %d elements can be packed", name,
+                       (long long)o->m.rows, (long long)o->m.cols, INT32_MAX, MOST_COLS);
 }
 
 #define WIDE(kernel)                                                                               \

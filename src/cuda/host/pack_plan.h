@@ -24,7 +24,8 @@ bsmm_pack_layout bsmm_pack_layout_of(int64_t rows, int64_t cols, bsmm_pack_route
  * Otherwise returns the reason, which is static or written to `why`. The operand's values do not
  * matter here. After packing, the header of the packed operand says whether the packed format holds
  * them. */
-const char *bsmm_pack_refuse(const bsmm_operand *o, bsmm_pack_route route, char *why, size_t size);
+const char *bsmm_pack_refuse(const bsmm_operand *o, char name, bsmm_pack_route route, char *why,
+                             size_t size);
 
 /* Returns the name of a packing route, i.e. of the packed format. The header of packed weights
  * contains it. */

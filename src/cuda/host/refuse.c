@@ -14,12 +14,6 @@ const char *bsmm_cuda_refuse(const bsmm_product *product, const bsmm_cuda_functi
                  : bsmm_cuda_no_image(device, function->module, why, size);
 }
 
-const char *bsmm_cuda_refuse_product(const bsmm_product *p) {
-    if (!bsmm_gpu_is_small(p)) return "an extent is beyond 32 bits";
-    if (p->a.m.cols == 0 || p->d.m.rows == 0 || p->d.m.cols == 0) return "an extent is 0";
-    return NULL;
-}
-
 bool bsmm_cuda_is_fp8(uint32_t elem) {
     return elem == BSMM_ELEM_E4M3 || elem == BSMM_ELEM_E5M2;
 }

@@ -18,18 +18,26 @@ static bool takes(const bsmm_scaled_format *x, const bsmm_operand *o) {
     return false;
 }
 
-const char *bsmm_scaled_refuse(const bsmm_product *p, bsmm_scaled_kind *kind) {
+const char *bsmm_scaled_refuse_scales(const bsmm_product *p, int i, char *why, size_t size) {
+    const bsmm_matrix *m = &bsmm_cuda_side(p, i)->m;
+    return bsmm_reason(why, size,
+                       "%c has %lld rows and %lld columns; the layout nv_128x4 holds fewer scales",
+                       "AB"[i], (long long)m -> rows, (long long)m -> cols);
+}
+
+const char *bsmm_scaled_refuse(const bsmm_product *p, bsmm_scaled_kind *kind, char *why,
+                               size_t size) {
     uint32_t k = 0;
     while (k < BSMM_SCALED_KINDS &&
            !(takes(&bsmm_scaled_formats[k], &p->a) && takes(&bsmm_scaled_formats[k], &p->b)))
         k++;
     if (k == BSMM_SCALED_KINDS)
-        return "takes 4-, 6- and 8-bit floats with e8m0 scales of 1 x 32 on both sides, or e2m1 "
-               "with e4m3 scales of 1 x 16";
-    if (p->a.m.order != BSMM_ORDER_ROW || p->b.m.order != BSMM_ORDER_ROW)
-        return "takes row-major operands";
+        return bsmm_gpu_refuse_formats(p,
+                                       "the kernel takes 4-, 6- and 8-bit floats with e8m0 scales "
+                                       "of 1 x 32, or e2m1 with e4m3 scales of 1 x 16",
+                                       why, size);
     *kind = (bsmm_scaled_kind)k;
-    return NULL;
+    return bsmm_gpu_refuse_orders(p, why, size);
 }
 
 bsmm_status bsmm_scaled_scales_begin(const bsmm_operand *o, uint32_t multiple,

@@ -28,8 +28,13 @@ typedef struct bsmm_scaled_format {
 extern const bsmm_scaled_format bsmm_scaled_formats[BSMM_SCALED_KINDS];
 
 /* Returns NULL and sets *kind if the tensor cores support the operands, else returns the reason why
- * not. A kernel calls bsmm_cuda_refuse and bsmm_cuda_refuse_product before this function. */
-const char *bsmm_scaled_refuse(const bsmm_product *p, bsmm_scaled_kind *kind);
+ * not. A kernel calls bsmm_cuda_refuse and bsmm_gpu_refuse_extents before this function. */
+const char *bsmm_scaled_refuse(const bsmm_product *p, bsmm_scaled_kind *kind, char *why,
+                               size_t size);
+
+/* Writes the reason why the scales of A (i is 0) or B (i is 1) do not fit the layout nv_128x4, and
+ * returns it. */
+const char *bsmm_scaled_refuse_scales(const bsmm_product *p, int i, char *why, size_t size);
 
 /* ---- block scales in the layout nv_128x4 ---- */
 

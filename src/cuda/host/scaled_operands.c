@@ -2,8 +2,9 @@
 
 #include "cuda/host/scaled_tiles.h"
 
-const char *bsmm_scaled_operands_begin(const bsmm_product *p, bsmm_scaled_operands *s) {
-    const char *reason = bsmm_scaled_refuse(p, &s->kind);
+const char *bsmm_scaled_operands_begin(const bsmm_product *p, bsmm_scaled_operands *s, char *why,
+                                       size_t size) {
+    const char *reason = bsmm_scaled_refuse(p, &s->kind, why, size);
     if (reason) return reason;
     const bsmm_scaled_format *x = &bsmm_scaled_formats[s->kind];
     for (int i = 0; i < 2; i++) {
@@ -13,9 +14,11 @@ const char *bsmm_scaled_operands_begin(const bsmm_product *p, bsmm_scaled_operan
          * holds NaN. All results of the row would then be NaN and would be recomputed in double. */
         if (bsmm_scaled_scales_begin(bsmm_cuda_side(p, i), x->scale_tiles, &s->scales[i]) !=
             BSMM_OK)
-            return "the scales are too many for the layout nv_128x4";
+            return bsmm_scaled_refuse_scales(p, i, why, size);
         if (s->scales[i].map.count / BSMM_SCALED_SCALE_BOX > INT32_MAX)
-            return "the scales are more than TMA can address";
+            return bsmm_reason(why, size, "%c has %llu scales; TMA addresses fewer than %llu",
+                               "AB"[i], (unsigned long long)s -> scales[i].map.count,
+                               (INT32_MAX + 1ull) * BSMM_SCALED_SCALE_BOX);
     }
     return NULL;
 }

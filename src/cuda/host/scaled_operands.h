@@ -18,7 +18,8 @@ typedef struct bsmm_scaled_operands {
 
 /* Decides how the kernel reads A and B, and returns NULL. Returns the reason why the kernel cannot
  * read them otherwise. */
-const char *bsmm_scaled_operands_begin(const bsmm_product *p, bsmm_scaled_operands *operands);
+const char *bsmm_scaled_operands_begin(const bsmm_product *p, bsmm_scaled_operands *operands,
+                                       char *why, size_t size);
 
 /* Returns the bytes of workspace for copies of elements and scales. */
 uint64_t bsmm_scaled_operands_bytes(const bsmm_scaled_operands *operands);

@@ -51,6 +51,11 @@ const bsmm_scaled_tile *bsmm_scaled_tile_choose(const bsmm_product *p,
     return best;
 }
 
+const char *bsmm_scaled_tile_refuse(const bsmm_product *p, char *why, size_t size) {
+    return bsmm_reason(why, size, "D is %lld x %lld; the kernel takes at most %d tiles",
+                       (long long)p->d.m.rows, (long long)p->d.m.cols, INT32_MAX);
+}
+
 void bsmm_scaled_tile_set(const bsmm_product *p, const bsmm_scaled_tile *tile,
                           bsmm_scaled_params *params) {
     const int64_t down = tiles_m(p, tile), across = tiles_n(p, tile);

@@ -21,6 +21,9 @@ typedef struct bsmm_scaled_tile {
 const bsmm_scaled_tile *bsmm_scaled_tile_choose(const bsmm_product *p,
                                                 const bsmm_scaled_tile *tiles, size_t count);
 
+/* Writes the reason why no tile size suffices, and returns it. */
+const char *bsmm_scaled_tile_refuse(const bsmm_product *p, char *why, size_t size);
+
 /* Sets the parameters that describe D, its tiles, and A and B as they are stored. */
 void bsmm_scaled_tile_set(const bsmm_product *p, const bsmm_scaled_tile *tile,
                           bsmm_scaled_params *params);

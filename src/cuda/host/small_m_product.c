@@ -13,6 +13,15 @@ bool bsmm_small_m_has_steady_floats(const bsmm_operand *o) {
            (f->block_cols % BSMM_SMALL_M_K == 0 || f->block_cols >= o->m.cols);
 }
 
+const char *bsmm_small_m_refuse_units(const bsmm_operand *o, char name, uint32_t unit,
+                                      uint32_t bytes, char *why, size_t size) {
+    if (o->m.cols % unit == 0 && o->m.ld % unit == 0) return NULL;
+    return bsmm_reason(why, size,
+                       "K is %lld and %c's ld is %lld; both must be multiples of %u, because rows "
+                       "are read in units of %u bytes",
+                       (long long)o->m.cols, name, (long long)o->m.ld, unit, bytes);
+}
+
 bool bsmm_small_m_has_tile_floats(const bsmm_operand *o) {
     return bsmm_small_m_has_steady_floats(o) && o->m.format.block_rows % 16 == 0;
 }

@@ -8,6 +8,15 @@
 
 /* Returns true if the operand has fp32 scales and each step of K (BSMM_SMALL_M_K elements of a row)
  * lies in one scale block. */
+/* This rule refuses operands without steady floats (bsmm_small_m_has_steady_floats). */
+#define BSMM_SMALL_M_FLOATS_RULE                                                                   \
+    "the kernel takes f32 scales of multiples of 128 columns or all of K"
+
+/* Returns NULL if the operand's K and ld are multiples of `unit`, which has `bytes` bytes.
+ * Otherwise writes the reason to `why` and returns it. */
+const char *bsmm_small_m_refuse_units(const bsmm_operand *o, char name, uint32_t unit,
+                                      uint32_t bytes, char *why, size_t size);
+
 bool bsmm_small_m_has_steady_floats(const bsmm_operand *o);
 
 /* Returns true if the operand has fp32 scales and each tile of 16 rows by BSMM_SMALL_M_K elements

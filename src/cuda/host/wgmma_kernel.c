@@ -47,9 +47,10 @@ static const char *refuse_sources(const bsmm_product *p, const bsmm_wgmma_attemp
                                   size_t size) {
     const char *reason = NULL;
     if (moves_too_much(p, &x->a) || moves_too_much(p, &x->b))
-        return "K is beyond 65535 scales that are not where the engine reads them";
-    if (!x->a.stored) reason = bsmm_pack_refuse(&p->a, x->a.route, why, size);
-    if (!reason && !x->b.stored) reason = bsmm_pack_refuse(&p->b, x->b.route, why, size);
+        return bsmm_reason(why, size, "K is %lld; the kernel that copies scales takes at most %lld",
+                           (long long)p->a.m.cols, (long long)UINT16_MAX * BSMM_PACK_GROUP);
+    if (!x->a.stored) reason = bsmm_pack_refuse(&p->a, 'A', x->a.route, why, size);
+    if (!reason && !x->b.stored) reason = bsmm_pack_refuse(&p->b, 'B', x->b.route, why, size);
     return reason;
 }
 
@@ -64,7 +65,7 @@ const char *bsmm_wgmma_refuse(const bsmm_product *p, const bsmm_wgmma_plan *plan
                               bsmm_wgmma_state *state, char *why, size_t size) {
     const bsmm_wgmma_tile *tile = bsmm_wgmma_choose(p, plan->kind, plan->elems[0], plan->elems[1]);
     const char *reason = bsmm_cuda_refuse(p, bsmm_wgmma_function(tile), why, size);
-    if (!reason) reason = bsmm_cuda_refuse_product(p);
+    if (!reason) reason = bsmm_gpu_refuse_extents(p, why, size);
     if (reason) return reason;
     state->plan = *plan;
     state->log2_k = log2_of(p->a.m.cols);
