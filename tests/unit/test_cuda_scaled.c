@@ -6,6 +6,7 @@
 #include "cuda.h"
 #include "gpu.h"
 #include "operand.h"
+#include "scaled_cases.h"
 #include "walk.h"
 
 #include <math.h>
@@ -21,123 +22,6 @@ static const struct {
     const char *kernel, *simulated;
     int major;
 } kernels[] = {{"cuda_sm100f_scaled", "sim:sm_100", 10}, {"cuda_sm120f_scaled", "sim:sm_120", 12}};
-
-typedef struct scaled_case {
-    const char *a, *b, *d;
-    int64_t m, n, k;
-    fill how;
-    uint32_t layout; /* `layout` is the layout of A's and B's scales. */
-    /* `more_cols` is the number of unused elements after each row of A and B in memory. */
-    int64_t more_cols;
-} scaled_case;
-
-/* A tile has 256 x 192, or 128 rows and 192, 128 or 64 columns on sm_100, and 128 x 128 results on
- * sm_120. The kernel loads 128 elements of K (256 of mxfp4 and nvfp4) into each of its 2 to 7
- * stages. These cases have one tile or several, and fewer or more loads than stages. */
-static const scaled_case cases[] = {
-    {"mxfp8", "mxfp8", "f32", 3, 4, 64, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-    {"mxfp8", "mxfp8", "f32", 128, 192, 128, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-    {"mxfp8", "mxfp8_e5m2", "bf16", 300, 600, 1040, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-    {"mxfp8_e5m2", "mxfp8_e5m2", "f16", 129, 200, 1504, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
-    {"mxfp8", "mxfp8", "f32", 130, 193, 333, FILL_ORDINARY, BSMM_LAYOUT_COL_MAJOR, 3},
-    {"mxfp8", "mxfp8", "e4m3", 33, 47, 160, FILL_ORDINARY, BSMM_LAYOUT_NV_8X4, 16},
-    {"mxfp8", "mxfp8_e5m2", "f32", 40, 200, 288, FILL_EXTREME, BSMM_LAYOUT_NV_128X4, 0},
-    {"mxfp8_e5m2", "mxfp8", "bf16", 40, 200, 160, FILL_SPECIAL, BSMM_LAYOUT_NV_128X4, 0},
-    {"mxfp4", "mxfp4", "f32", 128, 192, 256, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-    {"mxfp4", "mxfp4", "bf16", 300, 600, 1344, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-    {"mxfp4", "mxfp4", "f32", 130, 70, 1569, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-    {"mxfp4", "mxfp4", "f16", 17, 260, 96, FILL_EXTREME, BSMM_LAYOUT_ROW_MAJOR, 32},
-    {"mxfp4", "mxfp4", "f32", 17, 260, 224, FILL_SPECIAL, BSMM_LAYOUT_NV_128X4, 0},
-    {"nvfp4", "nvfp4", "f32", 128, 192, 256, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-    {"nvfp4", "nvfp4", "bf16", 300, 600, 1344, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-    {"nvfp4", "nvfp4", "f16", 130, 70, 1569, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
-    {"nvfp4", "nvfp4", "f32", 17, 260, 80, FILL_EXTREME, BSMM_LAYOUT_NV_128X4, 16},
-    {"nvfp4", "nvfp4", "f32", 17, 260, 224, FILL_SPECIAL, BSMM_LAYOUT_NV_128X4, 0},
-    /* TMA could read these rows, but K and the number of scales are odd. */
-    {"mxfp4", "mxfp4", "f32", 40, 60, 95, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 33},
-    {"nvfp4", "nvfp4", "f32", 40, 60, 45, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 19},
-    {"mxfp8", "mxfp4", "bf16", 130, 260, 768, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-    {"mxfp4", "mxfp8_e5m2", "f32", 70, 300, 353, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
-    {"mxfp6_e2m3", "mxfp6_e3m2", "f32", 130, 260, 768, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-    {"mxfp6_e3m2", "mxfp8", "bf16", 70, 300, 354, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 4},
-    {"mxfp4", "mxfp6_e2m3", "f32", 70, 100, 256, FILL_EXTREME, BSMM_LAYOUT_ROW_MAJOR, 0},
-    {"mxfp6_e3m2", "mxfp4", "f32", 20, 100, 100, FILL_SPECIAL, BSMM_LAYOUT_NV_128X4, 0},
-    /* On 6 SMs of sm_100, pairs of thread blocks compute these products: each pair has one tile or
-     * two, and its second block has all of its 128 rows or fewer. */
-    {"mxfp8", "mxfp8_e5m2", "f32", 140, 1150, 288, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-    {"mxfp4", "mxfp4", "bf16", 130, 570, 1824, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-    {"nvfp4", "nvfp4", "f32", 256, 576, 304, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
-    {"nvfp4", "nvfp4", "f16", 130, 1150, 112, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 16},
-    {"mxfp6_e2m3", "mxfp4", "f32", 129, 570, 64, FILL_EXTREME, BSMM_LAYOUT_NV_128X4, 0},
-};
-
-/* Lists the products for the kernel cuda_sm100f_scaled_small_m, which takes up to 64 rows of A. On
- * 6 SMs, up to 6 thread blocks divide the K of a tile of 128 columns of D among them. If D has more
- * than 6 such tiles, each thread block computes one tile or two. */
-static const scaled_case small_m_cases[] = {
-    {"mxfp8", "mxfp8", "f32", 1, 1, 1, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-    {"mxfp8", "mxfp8", "f32", 1, 128, 768, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-    {"mxfp8", "mxfp8_e5m2", "bf16", 16, 136, 1040, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-    {"mxfp8_e5m2", "mxfp8", "f16", 64, 264, 1504, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
-    {"mxfp8", "mxfp8", "f32", 33, 1000, 333, FILL_ORDINARY, BSMM_LAYOUT_COL_MAJOR, 3},
-    {"mxfp8", "mxfp8", "e4m3", 17, 47, 160, FILL_ORDINARY, BSMM_LAYOUT_NV_8X4, 16},
-    {"mxfp8", "mxfp8_e5m2", "f32", 5, 200, 288, FILL_EXTREME, BSMM_LAYOUT_NV_128X4, 0},
-    {"mxfp8_e5m2", "mxfp8", "bf16", 40, 200, 640, FILL_SPECIAL, BSMM_LAYOUT_NV_128X4, 0},
-    {"mxfp4", "mxfp4", "bf16", 3, 256, 4096, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-    {"mxfp4", "mxfp4", "f32", 62, 70, 1569, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-    {"mxfp4", "mxfp4", "f16", 17, 260, 608, FILL_EXTREME, BSMM_LAYOUT_ROW_MAJOR, 32},
-    {"mxfp4", "mxfp4", "f32", 7, 900, 224, FILL_SPECIAL, BSMM_LAYOUT_NV_128X4, 0},
-    {"nvfp4", "nvfp4", "bf16", 2, 1536, 512, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-    {"nvfp4", "nvfp4", "f16", 50, 70, 1569, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
-    {"nvfp4", "nvfp4", "f32", 17, 260, 592, FILL_EXTREME, BSMM_LAYOUT_NV_128X4, 16},
-    {"nvfp4", "nvfp4", "f32", 9, 260, 736, FILL_SPECIAL, BSMM_LAYOUT_NV_128X4, 0},
-    {"mxfp8", "mxfp4", "bf16", 13, 260, 768, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-    {"mxfp4", "mxfp8_e5m2", "f32", 24, 300, 353, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
-    {"mxfp6_e2m3", "mxfp6_e3m2", "f32", 34, 260, 768, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-    {"mxfp8", "mxfp6_e3m2", "bf16", 1, 300, 354, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 4},
-};
-
-/* Lists the products for the kernel cuda_sm100f_fp8. A tile has 128 x 128 results, and each load
- * has 128 elements of K. */
-static const scaled_case fp8_cases[] = {
-    {"fp8_group128", "fp8_block128", "f32", 128, 128, 128, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
-    {"fp8_group128", "fp8_block128", "bf16", 300, 600, 1040, FILL_ORDINARY, BSMM_LAYOUT_COL_MAJOR,
-     0},
-    {"fp8_group128", "fp8_group128", "f16", 130, 193, 333, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 3},
-    {"fp8_group128_e5m2", "fp8_block128", "e4m3", 33, 300, 160, FILL_ORDINARY,
-     BSMM_LAYOUT_ROW_MAJOR, 0},
-    {"fp8_block128", "fp8_group128_e5m2", "f32", 40, 200, 288, FILL_EXTREME, BSMM_LAYOUT_ROW_MAJOR,
-     0},
-    {"fp8_group128", "fp8_block128", "f32", 40, 200, 288, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
-};
-
-/* Lists the products for the kernel cuda_sm100f_wide. A tile has 128 rows, or 256 rows for a pair
- * of thread blocks, and 64 to 256 columns. Each load has 64 elements of K, of one bf16 part. With
- * extreme scales, packing to bf16 is not exact, and the generic GEMM follows. */
-static const scaled_case wide_cases[] = {
-    {"bf16", "bf16", "f32", 1, 1, 1, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 7},
-    {"bf16", "bf16", "f32", 128, 256, 64, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
-    {"bf16", "bf16", "bf16", 300, 600, 520, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
-    {"bf16", "bf16", "f32", 130, 193, 333, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
-    {"bf16", "bf16", "f16", 40, 72, 200, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
-    {"f16", "f16", "f32", 130, 193, 328, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 8},
-    {"f16", "f16", "f16", 40, 72, 203, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
-    {"f16", "f16", "f32", 40, 72, 200, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
-    {"bf16", "mxfp4", "bf16", 130, 264, 704, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-    {"bf16", "mxfp8", "f32", 33, 70, 159, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
-    {"mxfp6_e2m3", "bf16", "e4m3", 70, 100, 96, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-    {"bf16", "nvfp4", "f32", 70, 100, 176, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-    {"bf16", "mxfp4", "f32", 17, 70, 96, FILL_EXTREME, BSMM_LAYOUT_ROW_MAJOR, 32},
-    {"bf16", "mxfp8", "f32", 17, 70, 96, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
-    {"f16", "nvfp4", "f16", 70, 100, 176, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-    {"f16", "mxfp4", "f32", 33, 70, 160, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-    {"f16", "bf16", "f32", 33, 70, 90, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
-    {"f32", "bf16", "f32", 33, 70, 90, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
-    {"f32", "f16", "f32", 20, 70, 150, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
-    /* On 6 SMs, pairs of thread blocks compute these products of one or two tiles for each pair. */
-    {"bf16", "bf16", "f32", 140, 1150, 140, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
-    {"bf16", "mxfp4", "bf16", 256, 768, 576, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-};
 
 /* The tests run on the device `device`, and `kernel` is the kernel for it. */
 static const char *device, *kernel;
