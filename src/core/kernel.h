@@ -56,7 +56,7 @@ typedef struct bsmm_kernel {
      * |alpha| * sum over K of |a * b|. */
     double (*bound)(const bsmm_product *product, const void *state);
     /* Completes the state when a plan is made. A GPU kernel loads its device code here, so that
-     * runs allocate nothing. NULL: the kernel needs no such function. */
+     * runs allocate nothing. NULL means that the kernel needs no such function. */
     bsmm_status (*make)(const bsmm_product *product, void *state);
     /* Runs the product. On a device without host memory it only queues the work in product->stream
      * and returns. */

@@ -80,8 +80,8 @@ typedef struct bsmm_product {
      * and D have the largest number. */
     bool any_rows;
     int64_t rows; /* If any_rows is true, `rows` is the number of rows of the current run. */
-    /* If any_rows is set: the address of the number of rows of the current run in device memory, or
-     * NULL if `rows` holds that number. */
+    /* If any_rows is set, this is the address of the number of rows of the current run in device
+     * memory. It is NULL if `rows` holds that number. */
     const int32_t *device_rows;
     /* `device` points to the backend's record of the opened device. Kernels of the backend "cuda"
      * cast it to const bsmm_cuda_device *. */

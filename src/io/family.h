@@ -40,8 +40,8 @@ typedef struct bsmm_storage {
      * the same names and types of tensors. NULL means that no text is needed. Entries that need a
      * text come before entries that need none. */
     const char *evidence;
-    /* In the last dimension of the data tensor, pack_bytes bytes hold pack_elems elements. 0: the
-     * shape of the tensor counts elements. */
+    /* In the last dimension of the data tensor, pack_bytes bytes hold pack_elems elements. 0 means
+     * that the shape of the tensor counts elements. */
     uint32_t pack_bytes, pack_elems;
     /* `trailing` is the size of an extra last dimension of the data tensor, which subdivides the
      * dimension before it. 0 means that there is no extra dimension. */
@@ -63,7 +63,7 @@ typedef struct bsmm_storage {
      * describes the shapes of that later entry. */
     bool by_shape;
     bool writes;
-    /* Copies a stored matrix. NULL: the file stores the bytes of a bsmm_matrix. */
+    /* Copies a stored matrix. NULL means that the file stores the bytes of a bsmm_matrix. */
     bsmm_unpack unpack;
     /* `pack` is the inverse of `unpack`. NULL means that such weights are not written. */
     bsmm_pack pack;
@@ -101,8 +101,8 @@ typedef struct bsmm_record {
     /* `declaration` is the JSON text of a declared weight. It is NULL if the weight is not
      * declared. */
     const char *declaration;
-    /* Reason why the table entry `row` may be the wrong one for the weight; NULL: there is no
-     * doubt. */
+    /* This is the reason why the table entry `row` may be the wrong one for the weight. NULL means
+     * that there is no doubt. */
     const char *doubt;
     /* `globals` holds the values of the tensor of global scales, aligned for float access. */
     float *globals;
@@ -152,7 +152,8 @@ char *bsmm_declaration_write(const bsmm_matrix *matrix, int64_t batch, bsmm_aren
 typedef struct bsmm_config {
     /* `root` is the parsed JSON. It is NULL if there is no config or if it cannot be read. */
     struct json_t *root;
-    /* Reason why an existing config cannot be read; NULL: there is no such problem. */
+    /* This is the reason why an existing config cannot be read. NULL means that there is no such
+     * problem. */
     const char *unreadable;
 } bsmm_config;
 /* Loads quantization_config from the file's metadata, or from config.json in the file's folder if

@@ -34,7 +34,7 @@ enum { BSMM_E4M3_CODES = 128 }; /* BSMM_E4M3_CODES is the number of e4m3 codes w
  * factors in a table instead of dividing. It is valid only for "tame" blocks, i.e. blocks whose
  * largest magnitude (amax) is moderate. */
 typedef struct bsmm_tame_rule {
-    /* Computes the codes but not the factors. NULL: there is no fast path. */
+    /* Computes the codes but not the factors. NULL means that there is no fast path. */
     bsmm_strip_rule *codes;
     void (*look_up)(const float *table, const uint32_t *codes, int64_t n, float *factors);
     float factors[BSMM_E4M3_CODES];

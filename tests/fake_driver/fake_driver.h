@@ -9,8 +9,8 @@
 
 typedef struct fake_driver {
     int devices; /* `devices` is the number of fake GPUs. */
-    /* `failing` is the name of the function that fails, for example "cuMemAlloc_v2". NULL: none
-     * fails. */
+    /* `failing` is the name of the function that fails, for example "cuMemAlloc_v2". NULL means
+     * that none fails. */
     const char *failing;
     int failure; /* `failure` is the error that the failing call returns. */
     /* `free_bytes` is the free device memory in bytes that the fake driver reports. */

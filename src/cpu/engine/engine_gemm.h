@@ -84,7 +84,7 @@ struct bsmm_engine {
     void (*pack)(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bsmm_panel *to);
     /* Expands a panel of B over `units` units of K (ranges with one scale per row) to the type that
      * `multiply` reads. It is called once for all panels of A that are multiplied by this panel of
-     * B. NULL: multiply reads B as it is packed. */
+     * B. NULL means that multiply reads B as it is packed. */
     void (*widen)(const uint8_t *b, int64_t units, uint8_t *to);
     /* Multiplies a panel of A by a panel of B over `units` units of K (ranges with one scale per
      * row). It stores the mr x nr results to c, or adds them to c if `add` is true. A row of c has

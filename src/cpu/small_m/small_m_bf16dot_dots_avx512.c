@@ -77,11 +77,11 @@ INLINE void set_up(const bsmm_decode_tables *from, bsmm_weights kind, decoder *d
 /* `scaling` holds the scales of 16 rows of B for a step (32 elements of K) or, with e4m3 scales,
  * for half a step. Each vector lane is one row. */
 typedef struct scaling {
-    /* If scales are powers of two: the number that is subtracted from both 16-bit elements of a
-     * pair. */
+    /* If scales are powers of two, this is the number that is subtracted from both 16-bit elements
+     * of a pair. */
     __m512i shift;
-    /* If scales are e4m3: the scale times 4 and the scale times 6. 4 and 6 are the largest values
-     * of e2m1 with the mantissas 1 and 1.5. */
+    /* If scales are e4m3, `one` is the scale times 4, and `onehalf` is the scale times 6. 4 and 6
+     * are the largest values of e2m1 with the mantissas 1 and 1.5. */
     __m512i one, onehalf;
 } scaling;
 

@@ -56,7 +56,7 @@ typedef struct batch {
      * sums begin with 0. */
     bool begins;
     /* If the batch ends a chunk, its sums are added to D's accumulators at `totals`, which have the
-     * order [row of A][BSMM_SMALL_M_COLUMNS]. NULL: the sums are stored to `sums`. */
+     * order [row of A][BSMM_SMALL_M_COLUMNS]. NULL means that the sums are stored to `sums`. */
     float *totals;
     /* If e8m0 scales multiply the accumulators (scaling SUMS), `total_codes` has the codes of the
      * factors by which D's accumulators are multiplied before the sums of a chunk are added
