@@ -55,7 +55,7 @@ LLM_VECTORS static void swiglu_row(const float *gate, const float *up, int64_t c
 }
 
 void llm_swiglu(const float *gate_up, int64_t rows, int64_t cols, float *active) {
-#pragma omp parallel for
+#pragma omp parallel for if (rows > 1)
     for (int64_t r = 0; r < rows; r++)
         swiglu_row(gate_up + 2 * r * cols, gate_up + (2 * r + 1) * cols, cols, active + r * cols);
 }
@@ -137,7 +137,7 @@ void llm_attend(llm_state *s, int64_t layer, int64_t rows) {
     float *keys = s->keys + layer * cached, *values = s->values + layer * cached;
     for (int64_t r = 0; r < rows; r++)
         add_position(s, keys, values, s->qkv + r * m->products[LLM_QKV].b.rows, s->count + r);
-#pragma omp parallel
+#pragma omp parallel if (rows * (s->count + rows) > 512)
     {
         float *scores = llm_alloc((size_t)(s->count + rows), sizeof *scores);
 #pragma omp for schedule(dynamic, 4)

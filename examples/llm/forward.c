@@ -56,7 +56,7 @@ void llm_state_destroy(llm_state *s) {
 static void normalize(const llm_model *m, const float *x, const float *weight, int64_t rows,
                       float *y) {
     const int64_t n = m->hidden;
-#pragma omp parallel for
+#pragma omp parallel for if (rows > 1)
     for (int64_t r = 0; r < rows; r++) {
         double sum = 0;
         for (int64_t i = 0; i < n; i++)

@@ -67,8 +67,10 @@ static void choose_loop(const bsmm_product *p, bool by_fma, bool by_segment, int
     d->panels = form->panels[weights][tile];
     d->multiply = form->multiply[weights][by_segment][tile];
     d->group = by_fma || by_segment ? BSMM_SMALL_M_GROUP : 1;
-    d->read_group = BSMM_SMALL_M_GROUP;
     d->reads_compact = !by_fma;
+    /* In compact order the steps of a panel follow each other, so the loop reads no step too many.
+     */
+    d->read_group = p->b.m.order == BSMM_ORDER_COMPACT && !by_fma ? d->group : BSMM_SMALL_M_GROUP;
 }
 
 static bsmm_small_m_engine engine_of(const bsmm_product *p) {
