@@ -59,8 +59,8 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (!(bsmm_cpu_features() & BSMM_CPU_AVX2)) return "the processor has no AVX2";
     const char *reason = bsmm_pack_refuse(p, bsmm_f32fma_refuse, why, size);
     if (!reason)
-        reason = bsmm_small_m_refuse_weights(&p->b.m.format, takes_element,
-                                             BSMM_F32FMA_SEGMENT_UNIT, why, size);
+        reason =
+            bsmm_small_m_refuse_weights(&p->b, takes_element, BSMM_F32FMA_SEGMENT_UNIT, why, size);
     return reason ? reason : take_small_m(p, &most_rows, state, why, size);
 }
 

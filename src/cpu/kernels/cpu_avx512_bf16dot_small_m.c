@@ -112,8 +112,8 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (!reason && is_plain(p) && bsmm_bf16_by_segment(p))
         return "B has bf16 elements; with f32 scales of A the kernel takes at most 8 bits";
     if (!reason && !is_plain(p))
-        reason = bsmm_small_m_refuse_weights(&p->b.m.format, takes_element, BSMM_BF16_SEGMENT_UNIT,
-                                             why, size);
+        reason =
+            bsmm_small_m_refuse_weights(&p->b, takes_element, BSMM_BF16_SEGMENT_UNIT, why, size);
     return reason
                ? reason
                : take_small_m(p, goes_by_fma() ? &most_rows_by_fma : &most_rows, state, why, size);

@@ -50,6 +50,12 @@ static inline bool bsmm_pack_has_segments(const bsmm_operand *o) {
     return o->m.format.scale == BSMM_SCALE_F32;
 }
 
+/* Returns true if each segment of `length` elements of K lies in one block of fp32 scales. This
+ * also holds if a block has all of K, whose last segment may be shorter. */
+static inline bool bsmm_pack_has_whole_segments(const bsmm_operand *o, int64_t length) {
+    return o->m.format.block_cols % length == 0 || o->m.format.block_cols >= o->m.cols;
+}
+
 /* These are tables of the values of an element format's codes. The entries of formats with fewer
  * than 8 bits are repeated to fill the arrays. For formats with more than 8 bits, only `elem` is
  * set. */
@@ -113,8 +119,8 @@ bool bsmm_pack_is_empty(const bsmm_operand *o, int64_t r, int64_t k, int64_t end
 
 /* Writes the offsets of the scales of columns k, k + step, k + 2 * step and so on, as long as they
  * are below k + n. A scale's offset is the sum of a part that depends on its row and a part that
- * depends on its column; only the column's part is written. There may be at most STEPS offsets. The
- * block length and k must be multiples of step. */
+ * depends on its column; only the column's part is written. There may be at most STEPS offsets. k
+ * must be a multiple of step, and so must the block length unless a block has all of K. */
 void bsmm_pack_offsets(const bsmm_operand *o, int64_t k, int64_t n, int64_t step,
                        uint64_t *offsets);
 

@@ -16,7 +16,8 @@ bool bsmm_bf16_by_segment(const bsmm_product *p) {
 }
 
 /* For each scale format, this array has the number of elements of K that the packer scales at a
- * time. The length of a scale block along K must be a multiple of that number. */
+ * time. The length of a scale block along K must be a multiple of that number. A block of fp32
+ * scales may also have all of K. */
 static const int64_t block_multiples[] = {
     [BSMM_SCALE_NONE] = 1,
     [BSMM_SCALE_E8M0] = BSMM_BF16_FOLDED_UNIT,
@@ -27,6 +28,7 @@ static const int64_t block_multiples[] = {
 static const char *refuse_blocks(const bsmm_operand *o, const char *what, char *why, size_t size) {
     int64_t multiple = block_multiples[o->m.format.scale];
     if (o->m.format.block_cols % multiple == 0) return NULL;
+    if (bsmm_pack_has_segments(o) && bsmm_pack_has_whole_segments(o, multiple)) return NULL;
     return bsmm_reason(
         why, size, "%s has blocks of %u along K; with %s scales the kernel takes multiples of %lld",
         what, o->m.format.block_cols, bsmm_scale_row_of(o->m.format.scale)->name,

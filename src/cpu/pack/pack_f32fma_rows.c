@@ -29,7 +29,7 @@ bool bsmm_f32fma_by_segment(const bsmm_product *p) {
 
 const char *bsmm_f32fma_refuse(const bsmm_operand *o, const char *what, char *why, size_t size) {
     const bsmm_format *f = &o->m.format;
-    if (bsmm_pack_has_segments(o) && f->block_cols % BSMM_F32FMA_SEGMENT_UNIT != 0) {
+    if (bsmm_pack_has_segments(o) && !bsmm_pack_has_whole_segments(o, BSMM_F32FMA_SEGMENT_UNIT)) {
         return bsmm_reason(
             why, size,
             "%s has f32 scales for blocks of %u along K; the kernel takes multiples of %d", what,

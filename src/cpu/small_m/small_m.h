@@ -204,8 +204,8 @@ int64_t bsmm_small_m_scale_unit(uint32_t scale, int64_t segment);
 
 /* Returns NULL if weights of this format can be multiplied as they are stored, else the reason.
  * `takes` tells whether the engine accepts the element format. e4m3 scales are accepted only with
- * e2m1 elements, and a block must consist of whole scale units. */
-const char *bsmm_small_m_refuse_weights(const bsmm_format *f, bool (*takes)(uint32_t elem),
+ * e2m1 elements. A block must consist of whole scale units, or have fp32 scales and all of K. */
+const char *bsmm_small_m_refuse_weights(const bsmm_operand *b, bool (*takes)(uint32_t elem),
                                         int64_t segment, char *why, size_t size);
 
 /* Chooses the number of rows in a tile of A from `widths`, which has `count` numbers in ascending

@@ -58,8 +58,9 @@ static const char *refuse_element(uint32_t elem, bool (*takes)(uint32_t elem), c
     return why;
 }
 
-const char *bsmm_small_m_refuse_weights(const bsmm_format *f, bool (*takes)(uint32_t elem),
+const char *bsmm_small_m_refuse_weights(const bsmm_operand *b, bool (*takes)(uint32_t elem),
                                         int64_t segment, char *why, size_t size) {
+    const bsmm_format *f = &b->m.format;
     if (!takes(f->elem)) return refuse_element(f->elem, takes, why, size);
     if (f->scale == BSMM_SCALE_E4M3 && f->elem != BSMM_ELEM_E2M1) {
         return bsmm_reason(
@@ -68,7 +69,8 @@ const char *bsmm_small_m_refuse_weights(const bsmm_format *f, bool (*takes)(uint
             bsmm_elem_row(f->elem)->name);
     }
     int64_t multiple = bsmm_small_m_scale_unit(f->scale, segment);
-    if (f->scale != BSMM_SCALE_NONE && f->block_cols % multiple != 0) {
+    bool is_one_block = f->scale == BSMM_SCALE_F32 && f->block_cols >= b->m.cols;
+    if (f->scale != BSMM_SCALE_NONE && f->block_cols % multiple != 0 && !is_one_block) {
         return bsmm_reason(
             why, size,
             "B has blocks of %u along K; with these scales the kernel takes multiples of %lld",
