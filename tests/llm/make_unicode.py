@@ -34,9 +34,9 @@ def main():
             runs.append(str(c - start).translate(DIGITS[kind[start]]))
             start = c
     table = "\n".join(f'    "{line}",' for line in lines_of(runs, 93))
-    print(f"""/* The kinds of Unicode's code points that the pre-tokenizer distinguishes, as runs of code points
- * of one kind, in order from 0. The length of a run is a decimal number. Its digits are a to j for
- * letters, A to J for numbers, K to T for spaces, and 0 to 9 for others.
+    print(f"""/* `unicode_runs` holds the kinds of Unicode's code points that the pre-tokenizer distinguishes, as
+ * runs of code points of one kind, in order from 0. The length of a run is a decimal number. Its
+ * digits are a to j for letters, A to J for numbers, K to T for spaces, and 0 to 9 for others.
  * tests/llm/make_unicode.py wrote this file. */
 static const char *const unicode_runs[] = {{
 {table}
