@@ -249,7 +249,7 @@ typedef struct bsmm_gemm_rows {
     int64_t rows, pitch;
     /* `factors` holds the factor that packing has divided out of each row of A. */
     const double *factors;
-    const uint8_t *wide; /* how far the magnitudes in each row of A are apart */
+    const uint8_t *wide; /* `wide` tells how far the magnitudes in each row of A are apart. */
     bool are_direct;     /* one loop can apply the whole epilogue in one pass
                             (bsmm_cpu_epilogue_is_direct) */
 } bsmm_gemm_rows;

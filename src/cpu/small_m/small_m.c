@@ -47,7 +47,7 @@ typedef struct scratch {
     /* `factors` holds the factors that are divided out of the rows of B, one for each column of
      * D. */
     double *factors;
-    uint8_t *wide; /* how far the scales in each row of B are apart */
+    uint8_t *wide; /* `wide` tells how far the scales in each row of B are apart. */
     /* `codes` holds scale codes in the order [panel][scale unit][16 rows]. A scale unit is a range
      * of K with one gathered scale. */
     uint8_t *codes;
