@@ -110,14 +110,18 @@ static void find_rows(const bsmm_small_m_scales *s, uint64_t rows[LANES]) {
         }
         return;
     }
-    for (int64_t lane = 0; lane < LANES; lane++) {
-        int64_t row = lane_row(s, lane);
-        if (lane > 0 && lane >= s->rows)
+    const bool adjacent = block == 1 && has_column_tiles(b);
+    /* `left` is the number of rows to the end of a tile in which the rows' scales are adjacent. */
+    int64_t left = adjacent ? b->map.tile_rows - s->row % b->map.tile_rows : 0;
+    for (int64_t lane = 0; lane < LANES; lane++, left--) {
+        if (lane > 0 && lane >= s->rows) {
             rows[lane] = rows[lane - 1];
-        else if (lane > 0 && block == 1 && has_column_tiles(b) && row % b->map.tile_rows != 0)
+        } else if (lane > 0 && left > 0) {
             rows[lane] = rows[lane - 1] + 1;
-        else
-            rows[lane] = bsmm_scale_map_at(&b->map, row / block, 0);
+        } else {
+            rows[lane] = bsmm_scale_map_at(&b->map, lane_row(s, lane) / block, 0);
+            if (adjacent && left <= 0) left = b->map.tile_rows;
+        }
     }
 }
 
