@@ -2,6 +2,7 @@
  * work when it returns. */
 #include "cuda.h"
 #include "common/memory.h"
+#include "cuda_entries.h"
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -36,6 +37,8 @@ static const struct {
              {CUDA_ERROR_INVALID_PTX, "CUDA_ERROR_INVALID_PTX"},
              {CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE"},
              {CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND"},
+             {CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED"},
+             {CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED"},
              {CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED"},
              {CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED"}};
 
@@ -65,16 +68,11 @@ CU CUresult cuMemAlloc_v2(CUdeviceptr *at, size_t bytes) {
     return CUDA_SUCCESS;
 }
 CU CUresult cuMemFree_v2(CUdeviceptr at) {
+    sim_pool_forget(at);
     return !at || sim_memory_free(pointer(at))
                ? CUDA_SUCCESS
                : sim_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is no allocation",
                           (unsigned long long)at);
-}
-CU CUresult cuMemAllocAsync(CUdeviceptr *at, size_t bytes, CUstream s) {
-    return (void)s, cuMemAlloc_v2(at, bytes);
-}
-CU CUresult cuMemFreeAsync(CUdeviceptr at, CUstream s) {
-    return (void)s, cuMemFree_v2(at);
 }
 CU CUresult cuMemAllocManaged(CUdeviceptr *at, size_t bytes, unsigned flags) {
     return (void)flags, cuMemAlloc_v2(at, bytes);

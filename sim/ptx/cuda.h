@@ -15,6 +15,7 @@ typedef struct sim_stream *CUstream;
 typedef struct sim_event *CUevent;
 typedef struct sim_graph *CUgraph;
 typedef struct sim_graph *CUgraphExec;
+typedef struct sim_pool *CUmemoryPool;
 
 enum {
     CUDA_SUCCESS = 0,
@@ -27,6 +28,8 @@ enum {
     CUDA_ERROR_INVALID_PTX = 218,
     CUDA_ERROR_INVALID_HANDLE = 400,
     CUDA_ERROR_NOT_FOUND = 500,
+    CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED = 704,
+    CUDA_ERROR_PEER_ACCESS_NOT_ENABLED = 705,
     CUDA_ERROR_LAUNCH_FAILED = 719,
     CUDA_ERROR_NOT_SUPPORTED = 801,
     CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900
@@ -49,6 +52,22 @@ typedef struct {
     CUlaunchAttribute *attrs;
     unsigned numAttrs;
 } CUlaunchConfig;
+
+typedef struct {
+    int type, id;
+} CUmemLocation;
+typedef struct {
+    CUmemLocation location;
+    int flags;
+} CUmemAccessDesc;
+typedef struct {
+    int allocType, handleTypes;
+    CUmemLocation location;
+    void *win32SecurityAttributes;
+    size_t maxSize;
+    unsigned short usage;
+    unsigned char reserved[54];
+} CUmemPoolProps;
 
 #define CU __attribute__((visibility("default")))
 /* Returns the message of this thread's last failure. Test programs read it. */
@@ -82,6 +101,11 @@ int sim_multiprocessors(CUdevice device);
 /* Returns the device of this thread's current context, or device 0 if no context is current. */
 int sim_current_device(void);
 CUcontext sim_context_of(CUdevice device);
+/* Returns the device of a context, or -1 if the pointer is no context. */
+int sim_device_of_context(CUcontext context);
+/* Tells the memory pool of the allocation that begins at `at`, if it has one, that the allocation
+ * is freed. */
+void sim_pool_forget(CUdeviceptr at);
 
 /* Holds the work that a program submits to a stream by one call, i.e. a launch, a copy or a fill.
  * If the program captures the stream, the work becomes a node of the graph. Otherwise the

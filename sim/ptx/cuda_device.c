@@ -131,8 +131,9 @@ int sim_multiprocessors(CUdevice device) {
  * (CUdevice_attribute) and its value. Attributes 1 to 7 limit the threads of a block and the
  * blocks of a grid. Attributes 8 to 12 are memory, warp size and registers of a block, 31 tells if
  * kernels run concurrently, and 39 counts the threads of an SM. Attributes 75 and 76 are the
- * compute capability, 120 tells if the device has clusters, and 127 tells if it has tensor maps.
- * Attributes that are missing in the table are 0. */
+ * compute capability, 115 tells if the
+ * device has memory pools, 120 tells if the device has clusters, and 127 tells if it has tensor
+ * maps. Attributes that are missing in the table are 0. */
 CU CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
     const CUresult status = check_device(device);
     if (status) return status;
@@ -165,6 +166,7 @@ CU CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
         {82, 65536},
         {83, 1},
         {97, (int)d->shared_bytes},
+        {115, 1},
         {120, d->arch >= 90},
         {127, d->arch >= 90},
     };
@@ -188,17 +190,16 @@ static _Thread_local unsigned depth;
 CUcontext sim_context_of(CUdevice device) {
     return (CUcontext)(void *)&contexts[device];
 }
-/* Returns the device of a context, or -1 if the pointer is no context. */
-static int device_of(CUcontext c) {
+int sim_device_of_context(CUcontext c) {
     const uintptr_t at = (uintptr_t)c - (uintptr_t)contexts;
     return at < (uintptr_t)count() ? (int)at : -1;
 }
 int sim_current_device(void) {
-    return depth ? device_of(stack[depth - 1]) : 0;
+    return depth ? sim_device_of_context(stack[depth - 1]) : 0;
 }
 
 static CUresult check_context(CUcontext c) {
-    return device_of(c) >= 0
+    return sim_device_of_context(c) >= 0
                ? CUDA_SUCCESS
                : sim_fail(CUDA_ERROR_INVALID_CONTEXT, "this is no context of a device");
 }

@@ -28,6 +28,10 @@ CU CUresult cuLibraryGetGlobal(CUdeviceptr *at, size_t *size, CUmodule library, 
     return cuModuleGetGlobal_v2(at, size, library, name);
 }
 
+CU CUresult cuLibraryGetKernelCount(unsigned *count, CUmodule library) {
+    return cuModuleGetFunctionCount(count, library);
+}
+
 CU CUresult cuKernelGetFunction(CUfunction *function, CUfunction kernel) {
     if (!function || !kernel)
         return sim_fail(CUDA_ERROR_INVALID_VALUE, "function or kernel is NULL");

@@ -12,6 +12,7 @@
 
 struct sim_function {
     CUdevice device;
+    CUmodule owner;
     ptx_module *module;
     const ptx_function *kernel;
     /* `shared` is the largest dynamic shared memory in bytes that a launch may request. */
@@ -96,7 +97,7 @@ static CUresult load(CUmodule *module, const char *text, size_t size) {
     }
     for (uint32_t k = 0; k < m->module->function_count; k++)
         m->functions[k] =
-            (struct sim_function){device, m->module, &m->module->functions[k], 48 << 10, 0};
+            (struct sim_function){device, m, m->module, &m->module->functions[k], 48 << 10, 0};
     *module = m;
     return CUDA_SUCCESS;
 }
@@ -211,6 +212,28 @@ CU CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction f) {
 CU CUresult cuFuncGetName(const char **name, CUfunction f) {
     if (!name || !f) return sim_fail(CUDA_ERROR_INVALID_VALUE, "name or function is NULL");
     *name = f->kernel->name;
+    return CUDA_SUCCESS;
+}
+/* Returns the offset and the size in bytes of a parameter. The size may be NULL. */
+CU CUresult cuFuncGetParamInfo(CUfunction f, size_t index, size_t *offset, size_t *size) {
+    if (!f || !offset) return sim_fail(CUDA_ERROR_INVALID_VALUE, "function or offset is NULL");
+    if (index >= f->kernel->parameter_count)
+        return sim_fail(CUDA_ERROR_INVALID_VALUE, "%s: parameter is %zu; there are %u",
+                        f->kernel->name, index, f->kernel->parameter_count);
+    *offset = f->kernel->parameters[index].offset;
+    if (size) *size = f->kernel->parameters[index].size;
+    return CUDA_SUCCESS;
+}
+CU CUresult cuFuncGetModule(CUmodule *module, CUfunction f) {
+    if (!module || !f) return sim_fail(CUDA_ERROR_INVALID_VALUE, "module or function is NULL");
+    *module = f->owner;
+    return CUDA_SUCCESS;
+}
+CU CUresult cuModuleGetFunctionCount(unsigned *count, CUmodule module) {
+    if (!count || !module) return sim_fail(CUDA_ERROR_INVALID_VALUE, "count or module is NULL");
+    *count = 0;
+    for (uint32_t k = 0; k < module->module->function_count; k++)
+        *count += module->module->functions[k].entry && module->module->functions[k].defined;
     return CUDA_SUCCESS;
 }
 CU CUresult cuKernelGetName(const char **name, CUfunction kernel) {

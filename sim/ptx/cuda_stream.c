@@ -2,6 +2,7 @@
  * when the program submits it to a stream. If the program captures the stream, the simulator does
  * the work when the program launches the graph. */
 #include "cuda.h"
+#include "cuda_entries.h"
 #include "sim.h"
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,8 @@ struct sim_graph {
 };
 struct sim_stream {
     unsigned flags;
+    CUdevice device;
+    uint64_t id;
     CUgraph capture;
 };
 struct sim_event {
@@ -68,7 +71,9 @@ CU CUresult cuStreamCreate(CUstream *s, unsigned flags) {
     if (!s) return sim_fail(CUDA_ERROR_INVALID_VALUE, "stream is NULL");
     *s = calloc(1, sizeof **s);
     if (!*s) return sim_fail(CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
-    (*s)->flags = flags;
+    static uint64_t count = 2; /* The streams 1 and 2 are CUDA's default streams. */
+    (*s)->flags = flags, (*s)->device = sim_current_device();
+    (*s)->id = __atomic_add_fetch(&count, 1, __ATOMIC_SEQ_CST);
     return CUDA_SUCCESS;
 }
 CU CUresult cuStreamCreateWithPriority(CUstream *s, unsigned flags, int priority) {
@@ -88,6 +93,37 @@ CU CUresult cuStreamQuery(CUstream s) {
 }
 CU CUresult cuStreamWaitEvent(CUstream s, CUevent e, unsigned flags) {
     return (void)s, (void)e, (void)flags, CUDA_SUCCESS;
+}
+
+static CUdevice device_of(CUstream s) {
+    return (uintptr_t)s > 2 ? s->device : sim_current_device();
+}
+CU CUresult cuStreamGetCtx(CUstream s, CUcontext *context) {
+    if (!context) return sim_fail(CUDA_ERROR_INVALID_VALUE, "context is NULL");
+    *context = sim_context_of(device_of(s));
+    return CUDA_SUCCESS;
+}
+CU CUresult cuStreamGetDevice(CUstream s, CUdevice *device) {
+    if (!device) return sim_fail(CUDA_ERROR_INVALID_VALUE, "device is NULL");
+    *device = device_of(s);
+    return CUDA_SUCCESS;
+}
+CU CUresult cuStreamGetFlags(CUstream s, unsigned *flags) {
+    if (!flags) return sim_fail(CUDA_ERROR_INVALID_VALUE, "flags is NULL");
+    *flags = (uintptr_t)s > 2 ? s->flags : 0;
+    return CUDA_SUCCESS;
+}
+/* All streams have the same priority. */
+CU CUresult cuStreamGetPriority(CUstream s, int *priority) {
+    (void)s;
+    if (!priority) return sim_fail(CUDA_ERROR_INVALID_VALUE, "priority is NULL");
+    *priority = 0;
+    return CUDA_SUCCESS;
+}
+CU CUresult cuStreamGetId(CUstream s, unsigned long long *id) {
+    if (!id) return sim_fail(CUDA_ERROR_INVALID_VALUE, "id is NULL");
+    *id = (uintptr_t)s > 2 ? s->id : (uintptr_t)s;
+    return CUDA_SUCCESS;
 }
 
 CU CUresult cuStreamIsCapturing(CUstream s, int *status) {
@@ -154,6 +190,9 @@ CU CUresult cuEventRecord(CUevent e, CUstream s) {
     if (!e) return sim_fail(CUDA_ERROR_INVALID_HANDLE, "event is NULL");
     e->recorded = 1, e->at = sim_event_time();
     return CUDA_SUCCESS;
+}
+CU CUresult cuEventRecordWithFlags(CUevent e, CUstream s, unsigned flags) {
+    return (void)flags, cuEventRecord(e, s);
 }
 CU CUresult cuEventSynchronize(CUevent e) {
     return (void)e, CUDA_SUCCESS;
