@@ -72,6 +72,9 @@ static const product_case cases[] = {
     {"mxfp8", "mxfp8", "f32", 13, 20, 608, 32, 64, FILL_SPECIAL},
     {"mxfp8", "mxfp8", "f32", 33, 18, 160, 0, 0, FILL_EXTREME},
     {"mxfp8", "mxfp8", "f32", 33, 9720, 32, 0, 0, FILL_ORDINARY},
+    {"mxfp8", "mxfp4", "f32", 3, 33, 1440, 0, 0, FILL_ORDINARY},
+    {"mxfp8", "mxfp4", "f32", 18, 20, 608, 32, 64, FILL_SPECIAL},
+    {"mxfp8", "mxfp4", "f32", 33, 18, 160, 0, 0, FILL_EXTREME},
     {"mxfp4", "mxfp4", "f32", 3, 33, 1440, 0, 0, FILL_ORDINARY},
     {"mxfp4", "mxfp4", "f32", 13, 20, 608, 32, 64, FILL_SPECIAL},
     {"mxfp4", "mxfp4", "f32", 33, 18, 160, 0, 0, FILL_EXTREME},
@@ -174,6 +177,40 @@ static void test_nan_scale(void **state) {
     test_matrix_free(&a), test_matrix_free(&b), test_matrix_free(&d);
 }
 
+/* Fills an operand of e4m3 or e2m1 with elements of 1 and scales of 2^exponent. */
+static void fill_power(test_matrix *t, int exponent) {
+    const bsmm_format *f = &t->m.format;
+    memset(t->m.data, f->elem == BSMM_ELEM_E4M3 ? 0x38 : 0x22, t->data_bytes);
+    if (f->scale == BSMM_SCALE_E8M0) memset(t->m.scales, 127 + exponent, t->scale_bytes);
+    for (uint64_t i = 0; f->scale == BSMM_SCALE_F32 && i < t->scale_bytes / 4; i++)
+        ((float *)t->m.scales)[i] = ldexpf(1, exponent);
+}
+
+/* Tests products that underflow in fp32, although their sum does not. */
+static void test_underflow(void **state) {
+    (void)state;
+    static const char *const pairs[][2] = {{"mxfp8", "mxfp8"},
+                                           {"mxfp8", "mxfp4"},
+                                           {"mxfp4", "mxfp4"},
+                                           {"fp8_group128", "fp8_block128"}};
+    enum { M = 3, N = 20, K = 160 };
+    rng r = {7};
+    for (size_t i = 0; i < BSMM_COUNT(pairs) * BSMM_COUNT(devices); i++) {
+        test_matrix a, b, d;
+        test_matrix_make(&a, describe(format_named(pairs[i / 2][0]), M, K), FILL_ORDINARY, &r);
+        test_matrix_make(&b, describe(format_named(pairs[i / 2][1]), N, K), FILL_ORDINARY, &r);
+        test_matrix_make(&d, describe(format_named("f32"), M, N), FILL_ORDINARY, &r);
+        fill_power(&a, -75), fill_power(&b, -76);
+        bsmm_matmul_desc desc = {.struct_size = sizeof desc, .a = &a.m, .b = &b.m, .d = &d.m};
+        desc.kernel = kernel, desc.device = devices[i % 2];
+        bsmm_explanation e;
+        if (!is_taken(&desc, &e)) skip();
+        if (test_multiply(&desc) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+        check_results(&a, &b, &d, e.bound);
+        test_matrix_free(&a), test_matrix_free(&b), test_matrix_free(&d);
+    }
+}
+
 /* Tests the reasons with which the kernel refuses products. */
 static void test_refusals(void **state) {
     (void)state;
@@ -218,8 +255,8 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_products),
-                                       cmocka_unit_test(test_nan_scale),
-                                       cmocka_unit_test(test_refusals)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_products), cmocka_unit_test(test_nan_scale),
+        cmocka_unit_test(test_underflow), cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

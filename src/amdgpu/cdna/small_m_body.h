@@ -21,8 +21,7 @@
 #ifndef BSMM_AMDGPU_CDNA_SMALL_M_BODY_H
 #define BSMM_AMDGPU_CDNA_SMALL_M_BODY_H
 
-#include "amdgpu/cdna/small_m_decode.h"
-#include "amdgpu/cdna/small_m_finish.h"
+#include "amdgpu/cdna/small_m_direct.h"
 
 /* The size of this array is set when the kernel is launched. */
 extern BSMM_IN_LDS uint8_t launched[];
@@ -97,7 +96,7 @@ BSMM_DEVICE void load_a(small_m_shape s, small_m_source *from, uint32_t step, ui
     if (small_m_is_bf16(s.a))
         small_m_load_rows(s.a_tiles, from, step, end, &ring->rows[slot_a(s, i)]);
     else
-        small_m_load(s.a, s.a_tiles, from, step, end, &ring->stored[slot_a(s, i)]);
+        small_m_load(s, s.a, s.a_tiles, from, step, end, &ring->stored[slot_a(s, i)]);
 }
 
 /* Computes the sums of a step, which are 0 before if B has fp32 scales. */
@@ -167,14 +166,19 @@ BSMM_DEVICE void promote(small_m_shape s, const small_m_stored *a, const small_m
 
 BSMM_DEVICE void compute(small_m_shape s, const small_m_places *at, const small_m_stored *a,
                          const small_m_stored *b, small_m_sums totals) {
-    if (!small_m_has_floats(s.b)) {
+    if (small_m_is_scaled(s)) {
+        small_m_multiply_scaled(s, a, b, totals);
+    } else if (!small_m_has_floats(s.b)) {
         multiply(s, at, a, b, totals);
-        return;
+    } else {
+        small_m_sums sums;
+        clear(s, sums);
+        if (small_m_is_fp8(s))
+            small_m_multiply_fp8(s, a, b, sums);
+        else
+            multiply(s, at, a, b, sums);
+        promote(s, a, b, sums, totals);
     }
-    small_m_sums sums;
-    clear(s, sums);
-    multiply(s, at, a, b, sums);
-    promote(s, a, b, sums, totals);
 }
 
 /* Describes the memory from which a wave loads. `end` is the end of the wave's part of K. */
@@ -190,7 +194,7 @@ BSMM_DEVICE void run_step(small_m_shape s, small_m_sources *from, uint32_t step,
                           small_m_stored b[RING], small_m_sums totals) {
     if (small_m_is_bf16(s.a)) write_rows(s.a_tiles, at, &a->rows[slot_a(s, i)]);
     load_a(s, &from->a, step + ahead_a(s), from->end, a, i + ahead_a(s));
-    small_m_load(s.b, s.b_tiles, &from->b, step + ahead_b(s), from->end,
+    small_m_load(s, s.b, s.b_tiles, &from->b, step + ahead_b(s), from->end,
                  &b[(i + ahead_b(s)) % (ahead_b(s) + 1)]);
     __builtin_amdgcn_sched_barrier(0);
     if (step < last) compute(s, at, &a->stored[slot_a(s, i)], &b[i % (ahead_b(s) + 1)], totals);
@@ -203,8 +207,8 @@ BSMM_DEVICE void run(small_m_shape s, const bsmm_cdna_small_m *p) {
     const uint32_t first = wave * p->steps_each + small_m_least(wave, p->longer);
     const uint32_t last = first + p->steps_each + (wave < p->longer);
     small_m_sources from = {
-        .a = small_m_source_of(s.a, s.a_tiles, &p->a, 0),
-        .b = small_m_source_of(s.b, s.b_tiles, &p->b, first_row),
+        .a = small_m_source_of(s, s.a, s.a_tiles, &p->a, 0),
+        .b = small_m_source_of(s, s.b, s.b_tiles, &p->b, first_row),
         .end = small_m_least(last * SMALL_M_K, p->k),
     };
     const uint32_t bytes = bsmm_cdna_small_m_wave_bytes(small_m_is_bf16(s.a), s.a_tiles, s.b_tiles);
@@ -217,7 +221,7 @@ BSMM_DEVICE void run(small_m_shape s, const bsmm_cdna_small_m *p) {
 #pragma unroll
     for (uint32_t i = 0; i < AHEAD; i++) {
         if (i < ahead_a(s)) load_a(s, &from.a, first + i, from.end, &a, i);
-        if (i < ahead_b(s)) small_m_load(s.b, s.b_tiles, &from.b, first + i, from.end, &b[i]);
+        if (i < ahead_b(s)) small_m_load(s, s.b, s.b_tiles, &from.b, first + i, from.end, &b[i]);
         __builtin_amdgcn_sched_barrier(0);
     }
 #pragma clang loop unroll(disable)

@@ -24,11 +24,16 @@ BSMM_DEVICE uint32_t small_m_magnitudes(small_m_format f) {
     return small_m_is_bf16(f) ? 0x7fff7fffu : f.elem == BSMM_ELEM_E2M1 ? 0x77777777u : 0x7f7f7f7fu;
 }
 
-/* Returns a word that is nonzero if any of a lane's 32 elements is nonzero. */
-BSMM_DEVICE uint32_t small_m_any(small_m_format f, const bsmm_u32x4 words[2]) {
-    uint32_t any = words[0][0] | words[0][1] | words[0][2] | words[0][3];
-    if (small_m_bits(f) == 8) any |= words[1][0] | words[1][1] | words[1][2] | words[1][3];
-    return any & small_m_magnitudes(f);
+/* Returns a word that is nonzero if any of 16 elements (32 of e2m1) is nonzero. */
+BSMM_DEVICE uint32_t small_m_any(small_m_format f, bsmm_u32x4 words) {
+    return (words[0] | words[1] | words[2] | words[3]) & small_m_magnitudes(f);
+}
+
+/* Returns 1 if any of a lane's 32 elements is nonzero, else 0. */
+BSMM_DEVICE uint32_t small_m_any_of_lane(small_m_format f, const bsmm_u32x4 words[2]) {
+    uint32_t any = small_m_any(f, words[0]);
+    if (small_m_bits(f) == 8) any |= small_m_any(f, words[1]);
+    return any != 0;
 }
 
 /* Returns the lowest e8m0 code that a kernel takes. If both operands have at most 8 bits, nonzero
@@ -38,13 +43,12 @@ BSMM_DEVICE uint32_t small_m_lowest(small_m_shape s) {
     return small_m_is_bf16(s.a) ? BSMM_SMALL_M_LOWEST : 127 - 60;
 }
 
-/* Returns 1 if elements times the scale with this e8m0 code must become NaN, else 0. Elements of 0
- * may have any scale below the range, because quantizers give such a scale to a block of zeros. The
- * operators & and | keep the compiler from making branches. */
-BSMM_DEVICE uint32_t small_m_is_beyond(small_m_shape s, small_m_format f, uint32_t code,
-                                       const bsmm_u32x4 words[2]) {
-    const uint32_t low = code < small_m_lowest(s), any = small_m_any(f, words) != 0;
-    return (low & any) | (uint32_t)(code > BSMM_SMALL_M_HIGHEST);
+/* Returns 1 if a block of elements times the scale with this e8m0 code must become NaN, else 0.
+ * `any` is 1 if an element of the block is nonzero, else 0. Elements of 0 may have any scale below
+ * the range, because quantizers give such a scale to a block of zeros. The operators & and | keep
+ * the compiler from making branches. */
+BSMM_DEVICE uint32_t small_m_is_beyond(small_m_shape s, uint32_t code, uint32_t any) {
+    return ((uint32_t)(code < small_m_lowest(s)) & any) | (uint32_t)(code > BSMM_SMALL_M_HIGHEST);
 }
 
 /* Returns the bits of NaN in bf16 if `is_nan` is nonzero, else 0. */
@@ -80,8 +84,9 @@ BSMM_DEVICE small_m_factor small_m_factor_of(small_m_shape s, small_m_format f, 
                                 small_m_nan_bits(small_m_has_odd_scale(codes))};
     if (f.scale != BSMM_SCALE_E8M0) return (small_m_factor){{1, 1}, 0};
     const float scale = bsmm_bits_float(codes << 23);
-    return (small_m_factor){{scale, scale},
-                            small_m_nan_bits(small_m_is_beyond(s, f, codes, words))};
+    return (small_m_factor){
+        {scale, scale},
+        small_m_nan_bits(small_m_is_beyond(s, codes, small_m_any_of_lane(f, words)))};
 }
 
 /* Decodes pair `i` of a word of e2m1 and multiplies it by a scale that is no power of two. */

@@ -74,7 +74,7 @@ BSMM_DEVICE small_m_factor small_m_factor_of(small_m_shape s, small_m_format f, 
         if (f.elem == BSMM_ELEM_E2M1)
             factor.tables[0] = factor.tables[1] = small_m_table_of_e8m0(codes);
         factor.scale = bsmm_bits_float((codes + 1) << 23);
-        is_nan |= small_m_is_beyond(s, f, codes, words);
+        is_nan |= small_m_is_beyond(s, codes, small_m_any_of_lane(f, words));
     }
     factor.nan = small_m_nan_bits(is_nan);
     return factor;
@@ -91,16 +91,20 @@ BSMM_DEVICE void small_m_decode_e2m1(const small_m_table *t, uint32_t codes, uin
     to[1] = __builtin_amdgcn_perm(high, low, 0x07030602);
 }
 
+/* Replaces -0 by +0 in four e4m3 codes, so that they are codes of e4m3fnuz with half the value. Bit
+ * 7 of a byte of `nonzero` is set if the element is not 0. */
+BSMM_DEVICE uint32_t small_m_fnuz(uint32_t word) {
+    const uint32_t low = word & 0x7f7f7f7fu, nonzero = low + 0x7f7f7f7fu;
+    return (word & nonzero & 0x80808080u) | low;
+}
+
 /* Decodes four e4m3 codes to two words of bf16. The values are half those of the elements, or those
- * of the elements times the scale if `is_scaled`. The instruction v_bfi_b32 takes bits of `word`
- * where a bit of `nonzero` is set, and bits of `low` elsewhere. Only the sign differs between
- * them. */
+ * of the elements times the scale if `is_scaled`. */
 BSMM_DEVICE void small_m_decode_e4m3(const small_m_factor *factor, bool is_scaled, uint32_t word,
                                      uint32_t to[2]) {
-    const uint32_t low = word & 0x7f7f7f7fu, nonzero = low + 0x7f7f7f7fu;
-    const uint32_t code = (nonzero & word) | (~nonzero & low);
-    small_m_pair first = __builtin_amdgcn_cvt_pk_f32_fp8((int)code, false);
-    small_m_pair second = __builtin_amdgcn_cvt_pk_f32_fp8((int)code, true);
+    const int32_t code = (int32_t)small_m_fnuz(word);
+    small_m_pair first = __builtin_amdgcn_cvt_pk_f32_fp8(code, false);
+    small_m_pair second = __builtin_amdgcn_cvt_pk_f32_fp8(code, true);
     const small_m_pair scale = {factor->scale, factor->scale};
     if (is_scaled) first *= scale, second *= scale;
     to[0] = small_m_join(first[0], first[1]);

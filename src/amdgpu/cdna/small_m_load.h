@@ -2,8 +2,10 @@
  *
  * Lane l of a wave loads what it passes to matrix instructions, if the elements have at most 8
  * bits. In each step, these are 32 elements of row l % 16 of each 16 rows, from element 32 * (l /
- * 16) of the step on. Lanes load an A of bf16 row by row instead, so that a load reads few cache
- * lines. The lanes then exchange the elements of A through LDS. */
+ * 16) of the step on. The scaled instruction wants other elements if they have 8 bits: 16 from
+ * element 16 * (l / 16) on, and 16 that lie 64 elements later. Lanes load an A of bf16 row by row
+ * instead, so that a load reads few cache lines. The lanes then exchange the elements of A through
+ * LDS. */
 #ifndef BSMM_AMDGPU_CDNA_SMALL_M_LOAD_H
 #define BSMM_AMDGPU_CDNA_SMALL_M_LOAD_H
 
@@ -67,8 +69,30 @@ BSMM_DEVICE bool small_m_has_floats(small_m_format f) {
     return f.scale == BSMM_SCALE_F32;
 }
 
+/* Returns true if the scaled instruction of gfx950 multiplies A and B as they are stored. */
+BSMM_DEVICE bool small_m_is_scaled(small_m_shape s) {
+#if defined(__gfx950__)
+    return s.a.scale == BSMM_SCALE_E8M0 && s.b.scale == BSMM_SCALE_E8M0;
+#else
+    (void)s;
+    return false;
+#endif
+}
+
 BSMM_DEVICE uint32_t small_m_bits(small_m_format f) {
     return f.elem == BSMM_ELEM_BF16 ? 16 : f.elem == BSMM_ELEM_E2M1 ? 4 : 8;
+}
+
+/* Returns the number of elements along K from the first 16 elements of a lane to its second 16
+ * elements. */
+BSMM_DEVICE uint32_t small_m_gap(small_m_shape s, small_m_format f) {
+    return small_m_is_scaled(s) && small_m_bits(f) == 8 ? SMALL_M_K / 2 : SMALL_M_LANE_K / 2;
+}
+
+/* Returns the number of the first element of a step that a lane loads of a row. */
+BSMM_DEVICE uint32_t small_m_first(small_m_shape s, small_m_format f) {
+    return bsmm_device_lane() / 16 *
+           (small_m_gap(s, f) == SMALL_M_K / 2 ? SMALL_M_LANE_K / 2 : SMALL_M_LANE_K);
 }
 
 BSMM_DEVICE __amdgpu_buffer_rsrc_t small_m_buffer(const void *from, uint32_t bytes) {
@@ -86,7 +110,7 @@ BSMM_DEVICE uint32_t small_m_scale_at(small_m_format f, const bsmm_cdna_small_m_
 /* Finds the addresses from which a lane loads `tiles` times 16 rows of an operand. For a row beyond
  * the end of the operand, the lane loads the operand's last row instead. The results of such rows
  * are not stored. */
-BSMM_DEVICE small_m_source small_m_source_of(small_m_format f, uint32_t tiles,
+BSMM_DEVICE small_m_source small_m_source_of(small_m_shape s, small_m_format f, uint32_t tiles,
                                              const bsmm_cdna_small_m_side *side,
                                              uint32_t first_row) {
     const uint32_t lane = bsmm_device_lane();
@@ -105,8 +129,8 @@ BSMM_DEVICE small_m_source small_m_source_of(small_m_format f, uint32_t tiles,
     for (uint32_t i = 0; i < tiles; i++) {
         const uint32_t row =
             small_m_least(first_row + i * SMALL_M_EDGE + lane % 16, side->rows - 1);
-        from.at[i] =
-            (int32_t)(row * side->pitch + lane / 16 * (SMALL_M_LANE_K / 8 * small_m_bits(f)));
+        from.at[i] = (int32_t)(row * side->pitch + small_m_first(s, f) * small_m_bits(f) / 8);
+        from.at[SMALL_M_MOST_TILES + i] = from.at[i] + (int32_t)small_m_gap(s, f);
         if (f.scale != BSMM_SCALE_NONE) from.scale_at[i] = (int32_t)small_m_scale_at(f, side, row);
     }
     return from;
@@ -126,28 +150,37 @@ BSMM_DEVICE uint32_t small_m_load_scale(small_m_format f, const small_m_source *
     return __builtin_amdgcn_raw_buffer_load_b8(from->scales, lane_offset, offset, 0);
 }
 
-/* Loads a step of an operand whose elements have at most 8 bits. From `end` on, the end of the
- * wave's part of K, elements and their scales are 0. An fp32 scale is that of the lane's results,
- * not of its elements, so every lane loads it. */
-BSMM_DEVICE void small_m_load(small_m_format f, uint32_t tiles, small_m_source *from, uint32_t step,
-                              uint32_t end, small_m_stored *to) {
-    const bool outside = step * SMALL_M_K + bsmm_device_lane() / 16 * SMALL_M_LANE_K >= end;
-    const int32_t offset = (int32_t)(step * (SMALL_M_K / 8 * small_m_bits(f)));
-    if (small_m_is_last(step, end)) {
+/* Moves the offsets of a lane's loads outside the operand where the elements of the step lie from
+ * `end` on. An fp32 scale is that of the lane's results, not of its elements, so every lane loads
+ * it. */
+BSMM_DEVICE void small_m_leave(small_m_shape s, small_m_format f, uint32_t tiles,
+                               small_m_source *from, uint32_t step, uint32_t end) {
+    const uint32_t first = step * SMALL_M_K + small_m_first(s, f);
+    const bool low = first >= end, high = first + small_m_gap(s, f) >= end;
+    const bool scale = step * SMALL_M_K + bsmm_device_lane() / 16 * SMALL_M_LANE_K >= end;
 #pragma unroll
-        for (uint32_t i = 0; i < tiles; i++) {
-            from->at[i] = outside ? SMALL_M_OUTSIDE : from->at[i];
-            if (!small_m_has_floats(f))
-                from->scale_at[i] = outside ? SMALL_M_OUTSIDE : from->scale_at[i];
-        }
+    for (uint32_t i = 0; i < tiles; i++) {
+        const uint32_t second = SMALL_M_MOST_TILES + i;
+        from->at[i] = low ? SMALL_M_OUTSIDE : from->at[i];
+        from->at[second] = high ? SMALL_M_OUTSIDE : from->at[second];
+        if (!small_m_has_floats(f)) from->scale_at[i] = scale ? SMALL_M_OUTSIDE : from->scale_at[i];
     }
+}
+
+/* Loads a step of an operand whose elements have at most 8 bits. From `end` on, the end of the
+ * wave's part of K, elements and their scales are 0. */
+BSMM_DEVICE void small_m_load(small_m_shape s, small_m_format f, uint32_t tiles,
+                              small_m_source *from, uint32_t step, uint32_t end,
+                              small_m_stored *to) {
+    const int32_t offset = (int32_t)(step * (SMALL_M_K / 8 * small_m_bits(f)));
+    if (small_m_is_last(step, end)) small_m_leave(s, f, tiles, from, step, end);
 #pragma unroll
     for (uint32_t i = 0; i < tiles; i++) {
         to->words[i][0] =
             __builtin_amdgcn_raw_buffer_load_b128(from->elements, from->at[i], offset, 0);
         if (small_m_bits(f) == 8)
-            to->words[i][1] =
-                __builtin_amdgcn_raw_buffer_load_b128(from->elements, from->at[i] + 16, offset, 0);
+            to->words[i][1] = __builtin_amdgcn_raw_buffer_load_b128(
+                from->elements, from->at[SMALL_M_MOST_TILES + i], offset, 0);
         if (f.scale != BSMM_SCALE_NONE)
             to->scales[i] =
                 small_m_load_scale(f, from, from->scale_at[i], (int32_t)step * from->scale_step);

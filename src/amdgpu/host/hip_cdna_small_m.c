@@ -36,6 +36,7 @@ static const pair pairs[] = {
     {MXFP4, MXFP4, FUNCTIONS("cdna/small_m_mxfp4", "small_m_mxfp4_mxfp4")},
     {BF16, MXFP8, FUNCTIONS("cdna/small_m_mxfp8", "small_m_bf16_mxfp8")},
     {MXFP8, MXFP8, FUNCTIONS("cdna/small_m_mxfp8", "small_m_mxfp8_mxfp8")},
+    {MXFP8, MXFP4, FUNCTIONS("cdna/small_m_mxfp4", "small_m_mxfp8_mxfp4")},
     {BF16, NVFP4, FUNCTIONS("cdna/small_m_nvfp4", "small_m_bf16_nvfp4")},
     {BF16, FP8_FLOATS, FUNCTIONS("cdna/small_m_fp8", "small_m_bf16_fp8")},
     {FP8_FLOATS, FP8_FLOATS, FUNCTIONS("cdna/small_m_fp8", "small_m_fp8_fp8")},
@@ -144,7 +145,8 @@ static const char *refuse_sides(const bsmm_product *p, char *why, size_t size) {
     if (!find_pair(p))
         return bsmm_gpu_refuse_formats(p,
                                        "the kernel takes bf16 times mxfp4, mxfp8, nvfp4 or e4m3 "
-                                       "with f32 scales, and equal pairs of these but nvfp4",
+                                       "with f32 scales, mxfp8 times mxfp4, and equal pairs "
+                                       "of these but nvfp4",
                                        why, size);
     if (!reason)
         reason = refuse_side(&p->a, 'A', p->a.m.format.elem == BSMM_ELEM_BF16 ? 8 : 32, why, size);
@@ -242,16 +244,18 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
 }
 
 /* Returns the error bound, relative to the sum of the magnitudes of all products. A matrix
- * instruction adds 16 products to a sum (32 on gfx950) and may truncate each of these terms 23 bits
- * below the largest. Then the sums of up to eight waves are added. With fp32 scales, an instruction
- * adds only the products of a step of 128 elements. The bound then allows a rounding for the
- * product of two scales, and one for adding the sum of a step to a total. */
+ * instruction adds up to 32 products to a sum (128 if both operands are mxfp4 or mxfp8) and may
+ * truncate each of these terms 23 bits below the largest. Then the sums of up to eight waves are
+ * added. With fp32 scales, an instruction adds only the products of a step of 128 elements. The
+ * bound then allows a rounding for the product of two scales, and one for adding the sum of a step
+ * to a total. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     const double k = (double)p->a.m.cols, waves = BSMM_CDNA_SMALL_M_MOST_WAVES;
+    const double once = p->a.m.format.scale == BSMM_SCALE_E8M0 ? 128 : 32;
     if (p->b.m.format.scale == BSMM_SCALE_F32)
-        return (2.2 * (BSMM_CDNA_SMALL_M_K + 32) + k / BSMM_CDNA_SMALL_M_K + 2 + waves) * 0x1p-24;
-    return (2.2 * (k + 32) + waves) * 0x1p-24;
+        return (2.2 * (BSMM_CDNA_SMALL_M_K + once) + k / BSMM_CDNA_SMALL_M_K + 2 + waves) * 0x1p-24;
+    return (2.2 * (k + once) + waves) * 0x1p-24;
 }
 
 static bsmm_status make(const bsmm_product *p, void *state) {
