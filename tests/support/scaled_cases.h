@@ -114,11 +114,31 @@ static const scaled_case wide_cases[] = {
     {"f16", "nvfp4", "f16", 70, 100, 176, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
     {"f16", "mxfp4", "f32", 33, 70, 160, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
     {"f16", "bf16", "f32", 33, 70, 90, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"f16", "bf16", "f32", 33, 70, 96, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"bf16", "nvfp4", "f32", 33, 70, 96, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"f32", "bf16", "f32", 33, 70, 90, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"f32", "f16", "f32", 20, 70, 150, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     /* On 6 SMs, pairs of thread blocks compute these products of one or two tiles for each pair. */
     {"bf16", "bf16", "f32", 140, 1150, 140, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"bf16", "mxfp4", "bf16", 256, 768, 576, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
+};
+
+/* Lists the products for the kernel cuda_sm100f_wide_groups. A tile has 128 x 128 results. Each 128
+ * elements of K have a sum of their own and two loads for each pair of bf16 parts. */
+static const scaled_case wide_groups_cases[] = {
+    {"bf16", "fp8_block128", "f32", 128, 128, 128, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"bf16", "fp8_block128", "bf16", 300, 260, 776, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"fp8_group128", "bf16", "f16", 130, 70, 333, FILL_ORDINARY, BSMM_LAYOUT_COL_MAJOR, 3},
+    {"fp8_group128", "mxfp4", "f32", 40, 200, 288, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"fp8_group128_e5m2", "fp8_block128", "f32", 33, 70, 160, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR,
+     0},
+    {"f16", "fp8_block128", "e4m3", 33, 70, 200, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"f16", "fp8_block128", "f32", 33, 70, 203, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"f32", "fp8_block128", "f32", 20, 70, 150, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"bf16", "fp8_block128", "f32", 20, 70, 288, FILL_EXTREME, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"fp8_block128", "fp8_group128", "f32", 20, 70, 288, FILL_EXTREME, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"bf16", "fp8_block128", "f32", 20, 70, 288, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"fp8_block128", "mxfp8", "f32", 20, 70, 96, FILL_EXTREME, BSMM_LAYOUT_ROW_MAJOR, 0},
 };
 
 #endif

@@ -200,6 +200,12 @@ static void test_wide_cases(void **state) {
     check_cases(wide_cases, BSMM_COUNT(wide_cases));
 }
 
+static void test_wide_groups_cases(void **state) {
+    (void)state;
+    use_sm100_kernel("cuda_sm100f_wide_groups");
+    check_cases(wide_groups_cases, BSMM_COUNT(wide_groups_cases));
+}
+
 /* Tests negative e4m3 scales, because tcgen05.mma and mma.sync ignore the sign of an e4m3 scale. */
 static void check_negative_scales(const scaled_case *c, size_t count) {
     rng r = {31};
@@ -470,6 +476,7 @@ int main(void) {
         cmocka_unit_test(test_small_m_cases),
         cmocka_unit_test(test_fp8_cases),
         cmocka_unit_test(test_wide_cases),
+        cmocka_unit_test(test_wide_groups_cases),
         cmocka_unit_test(test_wide_underflow),
         cmocka_unit_test(test_wide_same_bits),
         cmocka_unit_test(test_wide_epilogue),

@@ -245,6 +245,7 @@ static void wide_products(void **state) {
     (void)state;
     run_on("sim:sm_100");
     multiply("cuda_sm100f_wide", "bf16", "mxfp4", 20, 0, BSMM_COMPUTE_EXACT, PLAIN);
+    multiply("cuda_sm100f_wide_groups", "bf16", "fp8_block128", 20, 0, BSMM_COMPUTE_EXACT, PLAIN);
     columns = 768;
     multiply("cuda_sm100f_wide", "f16", "f16", 130, 0, BSMM_COMPUTE_EXACT, PLAIN);
     columns = N;

@@ -2,24 +2,20 @@
  * tensor cores (sm100f/fp8_groups.cu). Each scale covers a multiple of 128 columns, or whole rows.
  * If the distance between rows of elements is no multiple of 16 bytes, TMA cannot read the rows,
  * and each run first copies the rows to the workspace. */
+#include "cuda/host/group_sums.h"
 #include "cuda/host/tma_rows.h"
-#include "cuda/sm100f/fp8_params.h"
 #include "gpu/params.h"
 
 static const bsmm_cuda_function function = {"sm100f/fp8_groups", "fp8_groups",
-                                            BSMM_FP8_GROUPS_SHARED};
+                                            BSMM_GROUP_SUMS_SHARED};
 
 typedef struct fp8_state {
     bsmm_tma_rows rows[2];
-    bsmm_fp8_groups_params params;
+    bsmm_group_sums_params params;
     bsmm_cuda_ready ready;
 } fp8_state;
 
 BSMM_CHECK_STATE(fp8_state);
-
-static int64_t tiles_of(int64_t extent) {
-    return bsmm_ceil_div(extent, BSMM_FP8_GROUPS_TILE);
-}
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     fp8_state *s = state;
@@ -34,8 +30,7 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
         if (reason) return reason;
         bsmm_tma_rows_begin(o, false, &s->rows[i]);
     }
-    return bsmm_gpu_refuse_tiles(p, BSMM_FP8_GROUPS_TILE, BSMM_FP8_GROUPS_TILE, INT32_MAX, why,
-                                 size);
+    return bsmm_group_sums_refuse(p, why, size);
 }
 
 static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
@@ -51,7 +46,7 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
  * FMA multiplies each of these sums by a rounded product of scales and adds it to a total. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
-    return 132 * 0x1p-13 + ((double)p->a.m.cols / BSMM_FP8_GROUPS_K + 4) * 0x1p-24;
+    return 132 * 0x1p-13 + ((double)p->a.m.cols / BSMM_GROUP_SUMS_K + 4) * 0x1p-24;
 }
 
 /* ---- making a plan ---- */
@@ -62,45 +57,17 @@ static uint32_t form_of(const bsmm_product *p) {
     enum { F32 = 1, E4M3 = 0, E5M2 = 1 };
     const uint32_t a = p->a.m.format.elem == BSMM_ELEM_E5M2 ? E5M2 : E4M3,
                    b = p->b.m.format.elem == BSMM_ELEM_E5M2 ? E5M2 : E4M3;
-    return F32 << 4 | a << 7 | b << 10 | BSMM_FP8_GROUPS_TILE / 8 << 17 |
-           BSMM_FP8_GROUPS_TILE / 16 << 24;
-}
-
-/* Returns the kernel parameters, except for pointers, which are set in each run. */
-static bsmm_fp8_groups_params params_of(const bsmm_product *p) {
-    const int64_t tiles_m = tiles_of(p->d.m.rows), tiles_n = tiles_of(p->d.m.cols);
-    enum { BAND_ROWS = 2048 };
-    return (bsmm_fp8_groups_params){
-        .sides = {bsmm_gpu_operand_of(&p->a), bsmm_gpu_operand_of(&p->b)},
-        .epilogue = bsmm_gpu_epilogue_of(p),
-        .m = (uint32_t)p->d.m.rows,
-        .n = (uint32_t)p->d.m.cols,
-        .k = (uint32_t)p->a.m.cols,
-        .k_blocks = (uint32_t)bsmm_ceil_div(p->a.m.cols, BSMM_FP8_GROUPS_K),
-        .tiles = (uint32_t)(tiles_m * tiles_n),
-        .tiles_m = (uint32_t)tiles_m,
-        .tiles_n = (uint32_t)tiles_n,
-        .group_m = BAND_ROWS / BSMM_FP8_GROUPS_TILE,
-        .form = form_of(p),
-    };
+    return F32 << 4 | a << 7 | b << 10 | BSMM_GROUP_SUMS_TILE / 8 << 17 |
+           BSMM_GROUP_SUMS_TILE / 16 << 24;
 }
 
 static bsmm_status make_in_context(const bsmm_product *p, fp8_state *s) {
-    const bsmm_cuda_device *device = p->device;
-    s->params = params_of(p);
+    s->params = bsmm_group_sums_params_of(p);
+    s->params.form = form_of(p);
     for (int i = 0; i < 2; i++)
         BSMM_TRY(
-            bsmm_tma_rows_make(device, bsmm_cuda_side(p, i), BSMM_FP8_GROUPS_TILE, &s->rows[i]));
-    const int64_t blocks = bsmm_min_i64(s->params.tiles, device->multiprocessors);
-    return bsmm_cuda_ready_make(device,
-                                &(bsmm_cuda_launch_desc){
-                                    .function = &function,
-                                    .grid = {(uint32_t)blocks},
-                                    .block = {BSMM_FP8_GROUPS_THREADS},
-                                    .shared_bytes = function.shared_bytes,
-                                    .overlap = true,
-                                },
-                                &s->ready);
+            bsmm_tma_rows_make(p->device, bsmm_cuda_side(p, i), BSMM_GROUP_SUMS_TILE, &s->rows[i]));
+    return bsmm_group_sums_make(p, &function, &s->ready);
 }
 
 static bsmm_status make(const bsmm_product *p, void *state) {
@@ -110,7 +77,7 @@ static bsmm_status make(const bsmm_product *p, void *state) {
 /* ---- running a plan ---- */
 
 static bsmm_status run_in_context(const bsmm_product *p, const fp8_state *s, void *workspace) {
-    bsmm_fp8_groups_params params = s->params;
+    bsmm_group_sums_params params = s->params;
     uint8_t *room = bsmm_cuda_room(workspace);
     for (int i = 0; i < 2; i++) {
         bsmm_gpu_operand_bind(bsmm_cuda_side(p, i), &params.sides[i]);

@@ -438,7 +438,7 @@ static __device__ __forceinline__ void find_signs(const bsmm_scaled_params *p,
 #endif
 
 /* Returns true if packing has kept the values of A and of B exactly. A header is NULL if its
- * operand is not packed. */
+ * operand is not packed, or if packing it is always exact. */
 static __device__ __forceinline__ bool is_exact(const bsmm_scaled_params *p) {
     uint32_t flags = 0;
     for (int i = 0; i < 2; i++)

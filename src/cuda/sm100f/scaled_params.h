@@ -100,8 +100,8 @@ typedef struct bsmm_scaled_params {
      * are one cluster. */
     uint32_t parts;
     /* Only kernels without block scales use these parameters. They are the numbers of bf16 numbers
-     * whose sum is an element of A and of B, the headers of packed operands (NULL if an operand is
-     * not packed), and a flag that the kernel sets if the headers say that packing was not exact.
+     * whose sum is an element of A and of B, the headers of packed operands (or NULL), and a flag
+     * that the kernel sets if the headers say that packing was not exact.
      */
     uint32_t a_parts, b_parts;
     const bsmm_pack_header *headers[2];

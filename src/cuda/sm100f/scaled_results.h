@@ -5,6 +5,7 @@
  * lost to underflow. The warp recomputes such results in double. An accumulator of 0 is right if
  * all elements of its row of A or of its row of B are 0. Otherwise the warp recomputes it too. */
 #include "cuda/ptx/convert.h"
+#include "cuda/sm100f/zero_row.h"
 
 enum { ZERO_UNKNOWN, ZERO_YES, ZERO_NO };
 
@@ -22,18 +23,6 @@ static __device__ __forceinline__ void forget_zeros(shared *told) {
     for (uint32_t i = threadIdx.x % 32; i < TILE_N; i += 32)
         told->zero_columns[threadIdx.x / 32][i] = ZERO_UNKNOWN;
     __syncwarp();
-}
-
-/* Returns true if all K elements of a row of A or B are 0. Each lane of the warp tests a part of
- * the elements, and all lanes get the result. */
-static __device__ __noinline__ bool is_zero_row(const bsmm_gpu_operand *o, uint32_t row,
-                                                uint32_t k) {
-    for (uint32_t first = 0; first < k; first += 32) {
-        const uint32_t col = first + threadIdx.x % 32;
-        const bool zero = col >= k || bsmm_gpu_elem(o, bsmm_gpu_code(o, row, col)) == 0;
-        if (!__all_sync(0xffffffffu, zero)) return false;
-    }
-    return true;
 }
 
 /* Returns true if all elements of a row of A or B are 0. The function remembers its answer in

@@ -1,0 +1,117 @@
+/* The kernel cuda_sm100f_wide_groups multiplies operands of which one or both have fp32 scales,
+ * e.g. bf16 by fp8_block128, on Blackwell's tensor cores (sm100f/wide_groups.cu), by tcgen05.mma of
+ * kind f16. Each fp32 scale covers a multiple of 128 columns, or whole rows. wide_operands.h says
+ * how A and B become elements of 16 bits. Packing leaves out fp32 scales, because the kernel
+ * multiplies the sums of each 128 elements of K by them. */
+#include "cuda/host/group_sums.h"
+#include "cuda/host/wide_operands.h"
+#include "gpu/params.h"
+
+static const bsmm_cuda_function function = {"sm100f/wide_groups", "wide_groups",
+                                            BSMM_GROUP_SUMS_SHARED};
+
+typedef struct groups_state {
+    bsmm_wide_operands operands;
+    bsmm_group_sums_params params;
+    bsmm_cuda_ready ready;
+} groups_state;
+
+BSMM_CHECK_STATE(groups_state);
+
+static const char *refuse_scales(const bsmm_product *p, char *why, size_t size) {
+    bool any = false;
+    for (int i = 0; i < 2; i++) {
+        const bsmm_operand *o = bsmm_cuda_side(p, i);
+        if (o->m.format.scale != BSMM_SCALE_F32) continue;
+        if (!bsmm_cuda_has_groups(o))
+            return bsmm_gpu_refuse_format(
+                o, "AB"[i], "the kernel takes f32 scales of multiples of 128 columns", why, size);
+        any = true;
+    }
+    return any ? NULL
+               : bsmm_gpu_refuse_formats(p, "the kernel takes f32 scales of A or B", why, size);
+}
+
+static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
+    groups_state *s = state;
+    const char *reason = bsmm_cuda_refuse(p, &function, why, size);
+    if (!reason) reason = bsmm_gpu_refuse_extents(p, why, size);
+    if (!reason) reason = refuse_scales(p, why, size);
+    if (!reason) reason = bsmm_wide_begin(p, &s->operands, why, size);
+    return reason ? reason : bsmm_group_sums_refuse(p, why, size);
+}
+
+static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
+    return bsmm_wide_workspace_bytes(p, &((const groups_state *)state)->operands);
+}
+
+/* The error bound assumes of tcgen05.mma what cuda_sm100f_wide assumes. Instructions of 16 elements
+ * sum each 128 elements of K. An fp32 FMA multiplies each of these sums by a rounded product of
+ * scales and adds it to a total. */
+static double bound(const bsmm_product *p, const void *state) {
+    const int64_t pairs = bsmm_wide_pairs(&((const groups_state *)state)->operands);
+    return bsmm_wgmma_bound(BSMM_WGMMA_BF16, BSMM_ELEM_BF16, BSMM_GROUP_SUMS_K * pairs) +
+           ((double)p->a.m.cols / BSMM_GROUP_SUMS_K + 4) * 0x1p-24;
+}
+
+static bsmm_status make_in_context(const bsmm_product *p, groups_state *s) {
+    s->params = bsmm_group_sums_params_of(p);
+    s->params.a_parts = s->operands.sources[0].form.parts;
+    s->params.b_parts = s->operands.sources[1].form.parts;
+    s->params.form = bsmm_wide_form_of(&s->operands, BSMM_GROUP_SUMS_TILE, BSMM_GROUP_SUMS_TILE);
+    BSMM_TRY(bsmm_wide_make(p, BSMM_GROUP_SUMS_TILE, BSMM_GROUP_SUMS_TILE, &s->operands));
+    return bsmm_group_sums_make(p, &function, &s->ready);
+}
+
+static bsmm_status make(const bsmm_product *p, void *state) {
+    BSMM_CUDA_RETURN_INSIDE(p->device, make_in_context(p, state));
+}
+
+static bsmm_status run_in_context(const bsmm_product *p, const groups_state *s, void *workspace) {
+    bsmm_group_sums_params params = s->params;
+    BSMM_TRY(
+        bsmm_wide_bind(p, &s->operands, workspace,
+                       &(bsmm_wide_slots){.sides = params.sides,
+                                          .elements = {&params.elements[0], &params.elements[1]},
+                                          .headers = params.headers,
+                                          .refused = &params.refused}));
+    bsmm_gpu_epilogue_bind(p, &params.epilogue);
+    BSMM_TRY(bsmm_cuda_ready_launch(p->device, &s->ready, p->stream, BSMM_CUDA_ARGUMENTS(&params)));
+    return bsmm_wide_run_otherwise(p, &s->operands, params.refused);
+}
+
+static bsmm_status run(const bsmm_product *p, const void *state, void *workspace) {
+    BSMM_CUDA_RETURN_INSIDE(p->device, run_in_context(p, state, workspace));
+}
+
+static uint64_t packed_b_bytes(const bsmm_product *p, const void *state) {
+    (void)p;
+    return ((const groups_state *)state)->operands.sources[1].bytes;
+}
+
+static void name_panels(const bsmm_product *p, const void *state, char *name, size_t size) {
+    (void)p;
+    bsmm_wide_name_panels(&((const groups_state *)state)->operands, name, size);
+}
+
+static bsmm_status pack_b(const bsmm_product *p, const void *state, void *packed) {
+    return bsmm_wide_pack_b(p, &((const groups_state *)state)->operands, packed);
+}
+
+const bsmm_kernel bsmm_kernel_cuda_sm100f_wide_groups = {
+    .name = "cuda_sm100f_wide_groups",
+    .device = "cuda",
+    .state_bytes = sizeof(groups_state),
+    .refuse = refuse,
+    .workspace_bytes = workspace_bytes,
+    .bound = bound,
+    .make = make,
+    .run = run,
+    .packed_b_bytes = packed_b_bytes,
+    .name_panels = name_panels,
+    .pack_b = pack_b,
+    .alignment = 16, /* TMA requires addresses that are multiples of 16. */
+    /* Every tile adds products in ascending order of K. bsmm_wide_begin sees to it that no result
+     * depends on other rows of A. */
+    .features = BSMM_FEATURE_INVARIANT,
+};

@@ -1,0 +1,73 @@
+/* The kernels cuda_sm100f_wide and cuda_sm100f_wide_groups share this file. It provides their
+ * operands, which are elements of 16 bits: bf16 or f16.
+ *
+ * The tensor cores multiply f16 if one operand is f16 that TMA can read as it is stored, and f16
+ * holds every value of the other operand's format. Otherwise they multiply bf16. Operands that are
+ * not stored in this format are packed to it in each run (gpu/pack.h), or once in advance. Packing
+ * multiplies elements by their 8-bit scales, which is exact. For a product of bf16, an f16 element
+ * becomes the sum of two bf16 parts, and an fp32 element becomes the sum of three.
+ *
+ * If packing finds a value that bf16 does not hold, the kernel sets a flag, and the generic GEMM
+ * (cuda_sm80_bf16.c) computes the product instead. */
+#ifndef BSMM_CUDA_HOST_WIDE_OPERANDS_H
+#define BSMM_CUDA_HOST_WIDE_OPERANDS_H
+
+#include "cuda/host/generic.h"
+#include "cuda/host/wgmma_operands.h"
+
+typedef struct bsmm_wide_operands {
+    uint32_t elem; /* `elem` is the element type that the tensor cores multiply, bf16 or f16. */
+    bsmm_wgmma_source sources[2];
+    bsmm_wgmma_packer packers[2];
+    bsmm_cuda_ready_map maps[2];
+    bsmm_cuda_ready clear;
+    /* `may_refuse` is true if packing may find values that bf16 does not hold. */
+    bool may_refuse;
+    bsmm_cuda_generic generic;
+} bsmm_wide_operands;
+
+/* Decides how the kernel gets A and B, and returns NULL. Returns the reason why the kernel cannot
+ * multiply them otherwise. */
+const char *bsmm_wide_begin(const bsmm_product *p, bsmm_wide_operands *operands, char *why,
+                            size_t size);
+
+/* Returns the number of pairs of a part of A and a part of B. */
+int64_t bsmm_wide_pairs(const bsmm_wide_operands *operands);
+
+/* Returns the bytes of workspace for packed operands and for their headers. */
+uint64_t bsmm_wide_workspace_bytes(const bsmm_product *p, const bsmm_wide_operands *operands);
+
+/* Returns the descriptor of the instruction tcgen05.mma of kind f16 (PTX ISA, "Instruction
+ * descriptor"). It encodes fp32 sums, the type of elements, and the extents of the tile. */
+uint32_t bsmm_wide_form_of(const bsmm_wide_operands *operands, uint32_t rows, uint32_t cols);
+
+/* Loads the kernels that pack A and B, and makes the tensor maps with which TMA reads `a_rows` rows
+ * of A or `b_rows` rows of B, 128 bytes of each. The device's context must be current for this
+ * function and for the next two. */
+bsmm_status bsmm_wide_make(const bsmm_product *p, uint32_t a_rows, uint32_t b_rows,
+                           bsmm_wide_operands *operands);
+
+/* Points to the parameters of a kernel that describe its operands. A header is NULL if packing its
+ * operand is always exact, or if the operand is not packed. */
+typedef struct bsmm_wide_slots {
+    bsmm_gpu_operand *sides;
+    CUtensorMap *elements[2];
+    const bsmm_pack_header **headers;
+    uint32_t **refused;
+} bsmm_wide_slots;
+
+/* Queues the kernels that pack A and B to the workspace, and sets the parameters to which `slots`
+ * points. */
+bsmm_status bsmm_wide_bind(const bsmm_product *p, const bsmm_wide_operands *operands,
+                           void *workspace, const bsmm_wide_slots *slots);
+
+/* Queues the generic GEMM, which computes the product if the kernel has set `refused`. */
+bsmm_status bsmm_wide_run_otherwise(const bsmm_product *p, const bsmm_wide_operands *operands,
+                                    const uint32_t *refused);
+
+/* These functions serve the members of bsmm_kernel for weights that are packed in advance. */
+void bsmm_wide_name_panels(const bsmm_wide_operands *operands, char *name, size_t size);
+bsmm_status bsmm_wide_pack_b(const bsmm_product *p, const bsmm_wide_operands *operands,
+                             void *packed);
+
+#endif
