@@ -1,21 +1,19 @@
 /* Copies weights from compact order, in which 16 rows of B are stored side by side in small pieces,
- * to row order for loops that read rows. */
+ * to row order for loops that read rows. A piece has 3 bytes (four 6-bit codes) or 4 bytes. */
 #include "cpu/small_m/small_m.h"
 
 #include <string.h>
 
 enum { LANES = BSMM_SMALL_M_LANES };
 
-/* Copies pieces of 3 bytes (four 6-bit codes) from compact order to rows. A copy of 4 bytes needs
- * fewer instructions than one of 3. The next piece overwrites the fourth byte. */
-static void unpack_threes(const uint8_t *strip, int64_t pieces, uint8_t *to, int64_t pitch) {
-    for (int64_t lane = 0; lane < LANES; lane++) {
-        const uint8_t *from = strip + 3 * lane;
-        uint8_t *row = to + lane * pitch;
-        for (int64_t i = 0; i < pieces - 1; i++)
-            memcpy(row + 3 * i, from + 3 * LANES * i, 4);
-        if (pieces > 0) memcpy(row + 3 * (pieces - 1), from + 3 * LANES * (pieces - 1), 3);
-    }
+/* Copies the pieces of 16 rows from piece number `first` on. Callers pass a constant `piece`, so
+ * that compilers make no calls of memcpy. */
+static inline void copy_pieces(const uint8_t *strip, int64_t first, int64_t pieces, int64_t piece,
+                               uint8_t *to, int64_t pitch) {
+    for (int64_t i = first; i < pieces; i++)
+        for (int64_t lane = 0; lane < LANES; lane++)
+            memcpy(to + lane * pitch + i * piece, strip + (i * LANES + lane) * piece,
+                   (size_t)piece);
 }
 
 #if defined(__x86_64__)
@@ -25,11 +23,34 @@ static void unpack_threes(const uint8_t *strip, int64_t pieces, uint8_t *to, int
 #    define TARGET __attribute__((target("avx2")))
 #    define INLINE static inline __attribute__((always_inline)) TARGET
 
-enum { BLOCK = 8, PIECE = 4, LINE = LANES * PIECE };
+enum { BLOCK = 8 };
 
-INLINE void load_lines(const uint8_t *at, __m256i line[BLOCK]) {
-    for (int i = 0; i < BLOCK; i++)
-        line[i] = _mm256_loadu_si256((const __m256i *)(const void *)(at + (int64_t)i * LINE));
+/* Loads four pieces of 3 bytes, each to a word of 32 bits. Reads 4 bytes past them. That is safe,
+ * because 64 more bytes follow each matrix in packed weights. */
+INLINE __m128i load_four_threes(const uint8_t *at) {
+    const __m128i spread = _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1);
+    return _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)at), spread);
+}
+
+/* Loads the pieces of 8 rows from each of BLOCK lines, i.e. ranges of K of one piece. */
+INLINE void load_lines(const uint8_t *at, int64_t piece, __m256i line[BLOCK]) {
+    for (int i = 0; i < BLOCK; i++, at += LANES * piece)
+        line[i] = piece == 4 ? _mm256_loadu_si256((const __m256i *)(const void *)at)
+                             : _mm256_set_m128i(load_four_threes(at + 12), load_four_threes(at));
+}
+
+/* Stores the BLOCK pieces of a row, which are in words of 32 bits. */
+INLINE void store_row(__m256i row, int64_t piece, uint8_t *to) {
+    const __m256i pack = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
+    if (piece == 4) {
+        _mm256_storeu_si256((__m256i *)(void *)to, row);
+        return;
+    }
+    row = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(row, pack),
+                                      _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 7, 7));
+    _mm_storeu_si128((__m128i *)(void *)to, _mm256_castsi256_si128(row));
+    _mm_storel_epi64((__m128i *)(void *)(to + 16), _mm256_extracti128_si256(row, 1));
 }
 
 /* Transposes 8 x 8 words of 32 bits: out[i] gets word i of each register line[j]. */
@@ -50,14 +71,14 @@ INLINE void transpose(const __m256i line[BLOCK], __m256i out[BLOCK]) {
     }
 }
 
-/* Copies 8 pieces (of 4 bytes each) of each of 16 rows from compact weights to row order. */
-INLINE void unpack_block(const uint8_t *lines, uint8_t *to, int64_t pitch) {
+/* Copies BLOCK pieces of each of 16 rows from compact weights to row order. */
+INLINE void unpack_block(const uint8_t *lines, int64_t piece, uint8_t *to, int64_t pitch) {
     for (int half = 0; half < LANES / BLOCK; half++) {
         __m256i line[BLOCK], row[BLOCK];
-        load_lines(lines + half * BLOCK * PIECE, line);
+        load_lines(lines + half * BLOCK * piece, piece, line);
         transpose(line, row);
         for (int i = 0; i < BLOCK; i++)
-            _mm256_storeu_si256((__m256i *)(void *)(to + (half * BLOCK + i) * pitch), row[i]);
+            store_row(row[i], piece, to + (half * BLOCK + i) * pitch);
     }
 }
 
@@ -65,37 +86,49 @@ INLINE void unpack_block(const uint8_t *lines, uint8_t *to, int64_t pitch) {
  * together in compact order, but it stops at the end of each page. */
 enum { AHEAD = 8192 };
 
-TARGET static int64_t unpack_blocks(const uint8_t *strip, int64_t pieces, uint8_t *to,
-                                    int64_t pitch) {
+/* Copies all pieces but the last few, and returns their number. */
+INLINE int64_t unpack_blocks(const uint8_t *strip, int64_t pieces, int64_t piece, uint8_t *to,
+                             int64_t pitch) {
+    const int64_t line = LANES * piece;
     int64_t i = 0;
     for (; i + BLOCK <= pieces; i += BLOCK) {
         for (int64_t j = 0; j < BLOCK; j++)
-            __builtin_prefetch((const void *)((uintptr_t)(strip + (i + j) * LINE) + AHEAD), 0, 2);
-        unpack_block(strip + i * LINE, to + i * PIECE, pitch);
+            __builtin_prefetch((const void *)((uintptr_t)(strip + (i + j) * line) + AHEAD), 0, 2);
+        unpack_block(strip + i * line, piece, to + i * piece, pitch);
     }
     return i;
 }
 
-static void unpack_fours(const uint8_t *strip, int64_t pieces, uint8_t *to, int64_t pitch) {
-    for (int64_t i = unpack_blocks(strip, pieces, to, pitch); i < pieces; i++)
-        for (int64_t lane = 0; lane < LANES; lane++)
-            memcpy(to + lane * pitch + i * PIECE, strip + i * LINE + lane * PIECE, PIECE);
+TARGET static int64_t unpack_threes(const uint8_t *strip, int64_t pieces, uint8_t *to,
+                                    int64_t pitch) {
+    return unpack_blocks(strip, pieces, 3, to, pitch);
+}
+
+TARGET static int64_t unpack_fours(const uint8_t *strip, int64_t pieces, uint8_t *to,
+                                   int64_t pitch) {
+    return unpack_blocks(strip, pieces, 4, to, pitch);
 }
 
 #else
 
-/* This function is never called on other architectures than x86-64, because all kernels that call
- * it need AVX2. */
-static void unpack_fours(const uint8_t *strip, int64_t pieces, uint8_t *to, int64_t pitch) {
+/* These functions are never called on other architectures than x86-64, because all kernels that
+ * call them need AVX2. */
+static int64_t unpack_threes(const uint8_t *strip, int64_t pieces, uint8_t *to, int64_t pitch) {
     (void)strip, (void)pieces, (void)to, (void)pitch;
+    return 0;
+}
+
+static int64_t unpack_fours(const uint8_t *strip, int64_t pieces, uint8_t *to, int64_t pitch) {
+    return unpack_threes(strip, pieces, to, pitch);
 }
 
 #endif
 
 void bsmm_small_m_unpack(const uint8_t *strip, int64_t bytes, int64_t piece, uint8_t *to,
                          int64_t pitch) {
+    int64_t pieces = bytes / piece;
     if (piece == 3)
-        unpack_threes(strip, bytes / 3, to, pitch);
+        copy_pieces(strip, unpack_threes(strip, pieces, to, pitch), pieces, 3, to, pitch);
     else
-        unpack_fours(strip, bytes / 4, to, pitch);
+        copy_pieces(strip, unpack_fours(strip, pieces, to, pitch), pieces, 4, to, pitch);
 }
