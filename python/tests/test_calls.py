@@ -3,6 +3,7 @@ calls."""
 import ast
 import gc
 import pathlib
+import re
 import sys
 import weakref
 
@@ -150,3 +151,8 @@ def test_public_names_have_docstrings():
         found = getattr(bsmm, name)
         if not name.startswith("_") and callable(found):
             assert found.__doc__, name
+
+
+@pytest.mark.parametrize("name", ["amax", "compare", "matmul", "pack", "quantize", "BlockScaled", "Packed", "File"])
+def test_docstrings_give_the_shapes_of_arrays(name):
+    assert re.search(r"\((\w+|\.\.\.), \w+(, \w+)?\)", getattr(bsmm, name).__doc__), name
