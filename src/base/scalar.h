@@ -1,4 +1,4 @@
-/* Scalar functions that the host and GPU kernels share. nvcc compiles the same C code as the host
+/* The host and GPU kernels share these scalar functions. nvcc compiles the same C code as the host
  * compiler, so tests that run on a CPU check the values that a GPU computes. */
 #ifndef BSMM_SCALAR_H
 #define BSMM_SCALAR_H

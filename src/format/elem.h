@@ -1,5 +1,5 @@
-/* Properties of the element formats, and the numbers of element, scale and layout formats. All of
- * them are computed from the tables elem.def, scale.def and layout.def. */
+/* This file declares the properties of the element formats, and the numbers of element, scale and
+ * layout formats. All of them are computed from the tables elem.def, scale.def and layout.def. */
 #ifndef BSMM_ELEM_H
 #define BSMM_ELEM_H
 
@@ -27,12 +27,13 @@ enum {
     BSMM_LAYOUT_COUNT
 };
 
-/* Properties of an element format. Code branches on these properties instead of on the format's
- * name, so that a new format needs no change in that code. elem.c computes them from the table. */
+/* These are the properties of an element format. Code branches on these properties instead of on
+ * the format's name, so that a new format needs no change in that code. elem.c computes them from
+ * the table. */
 typedef struct bsmm_elem_traits {
     bool in_matrices; /* matrices may have this format; false: only scales have it */
-    bool wide;        /* more than 8 bits; true only for f32, f16 and bf16 */
-    bool narrow;      /* at most 8 bits, and used in matrices */
+    bool wide;        /* `wide` means more than 8 bits. It is true only for f32, f16 and bf16. */
+    bool narrow;      /* `narrow` means at most 8 bits, and a format that matrices use. */
     /* The format has at most 6 bits, and every value is an integer of magnitude 0 to 63 times
      * min_subnormal. */
     bool small_integer;
@@ -45,7 +46,8 @@ typedef struct bsmm_elem_traits {
     bool lone_nan; /* the only NaN is the code in which just the sign bit is set (fnuz formats) */
 } bsmm_elem_traits;
 
-/* The properties of each element format, indexed by bsmm_elem. All properties of NONE are false. */
+/* `bsmm_elem_traits_of` holds the properties of each element format, indexed by bsmm_elem. All
+ * properties of NONE are false. */
 extern const bsmm_elem_traits bsmm_elem_traits_of[BSMM_ELEM_COUNT];
 
 /* These functions return the two properties that code needs most often. `elem` may be any number;

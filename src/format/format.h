@@ -51,8 +51,8 @@ uint32_t bsmm_elem_group(uint32_t elem);
 
 typedef struct bsmm_scale_row {
     const char *name;
-    uint32_t elem;  /* element format of the scale's codes */
-    uint32_t bytes; /* size of one scale in bytes */
+    uint32_t elem;  /* `elem` is the element format of the scale's codes. */
+    uint32_t bytes; /* `bytes` is the size of one scale in bytes. */
 } bsmm_scale_row;
 /* Returns the table entry of a scale format, or NULL if the number is not one. */
 const bsmm_scale_row *bsmm_scale_row_of(uint32_t scale);
@@ -62,15 +62,16 @@ void bsmm_scale_store_code(uint32_t scale, void *base, uint64_t offset, uint32_t
 
 /* ---- functions of layout.c: layouts ---- */
 
-/* A scale layout together with the sizes of one scale matrix. A tile is a rectangle of scales that
- * are adjacent in memory. The offset of scale (r, c) is (r / tile_rows) * tile_row_step + (c /
- * tile_cols) * tile_col_step + the offset inside the tile, which the digits give (docs/LAYOUTS.md).
- * A layout without tiles (row-major or column-major) has tiles of 1 x 1. */
+/* This struct is a scale layout together with the sizes of one scale matrix. A tile is a rectangle
+ * of scales that are adjacent in memory. The offset of scale (r, c) is (r / tile_rows) *
+ * tile_row_step + (c / tile_cols) * tile_col_step + the offset inside the tile, which the digits
+ * give (docs/LAYOUTS.md). A layout without tiles (row-major or column-major) has tiles of 1 x 1. */
 typedef struct bsmm_scale_map {
-    int64_t rows, cols; /* size of the scale matrix in scales, without padding */
+    /* `rows` and `cols` are the size of the scale matrix in scales, without padding. */
+    int64_t rows, cols;
     uint32_t tile_rows, tile_cols;
     uint64_t tile_row_step, tile_col_step;
-    uint64_t count; /* number of scales in memory, padding included */
+    uint64_t count; /* `count` is the number of scales in memory, padding included. */
     uint32_t digit_count;
     bsmm_digit digits[6];
 } bsmm_scale_map;
@@ -83,7 +84,8 @@ uint64_t bsmm_scale_map_at(const bsmm_scale_map *map, int64_t r, int64_t c);
 /* Tells whether the layout pads the scale matrix. A caller must then declare the size of the scale
  * buffer, so that a buffer without the padding is noticed. */
 bool bsmm_layout_pads(uint32_t layout);
-const char *bsmm_layout_name(uint32_t layout); /* NULL if the layout is unknown */
+/* This function returns NULL if the layout is unknown. */
+const char *bsmm_layout_name(uint32_t layout);
 
 /* ---- functions of preset.c: presets ---- */
 
@@ -93,12 +95,14 @@ bool bsmm_format_equal(bsmm_format a, bsmm_format b);
 
 /* ---- functions of matrix.c: matrices ---- */
 
-/* A validated copy of a caller's bsmm_matrix, with sizes that are computed from it. */
+/* This struct is a validated copy of a caller's bsmm_matrix, with sizes that are computed from
+ * it. */
 typedef struct bsmm_operand {
-    /* The caller's matrix. If its ld or scale_ld was 0, the default value has been filled in; they
-     * remain 0 only in an empty matrix. */
+    /* `m` is the caller's matrix. If its ld or scale_ld was 0, the default value has been filled
+     * in; they remain 0 only in an empty matrix. */
     bsmm_matrix m;
-    bsmm_scale_map map; /* map of the scales; all fields are 0 if there are no scales */
+    /* `map` is the map of the scales. All of its fields are 0 if there are no scales. */
+    bsmm_scale_map map;
     uint64_t data_bytes, scale_bytes;
     bool more_rows; /* in memory, rows of a larger matrix follow the last one (slice.c) */
 } bsmm_operand;
@@ -116,8 +120,8 @@ bsmm_status bsmm_operand_check_memory(const bsmm_operand *operand, const char *w
  * Without a second-level scale the factor is 1. */
 double bsmm_operand_global(const bsmm_operand *operand);
 
-/* The order of elements in packed weights of form compact (compact.c). A caller's matrix cannot
- * have this order. */
+/* BSMM_ORDER_COMPACT is the order of elements in packed weights of form compact (compact.c). A
+ * caller's matrix cannot have this order. */
 enum { BSMM_ORDER_COMPACT = BSMM_ORDER_COL + 1 };
 uint64_t bsmm_compact_index(const bsmm_operand *operand, int64_t r, int64_t c);
 

@@ -13,7 +13,8 @@
 
 #include "gpu/epilogue.h"
 
-enum { BSMM_BF16_K = 32 }; /* elements along K in one step of the main loop */
+/* BSMM_BF16_K is the number of elements along K in one step of the main loop. */
+enum { BSMM_BF16_K = 32 };
 
 /* The kernels of the bf16 product are named after the number of bf16 numbers that hold a value of A
  * and a value of B. SCALED has one bf16 number for each value, like 1X1, and multiplies the sum of
@@ -30,13 +31,13 @@ typedef enum bsmm_bf16_kind {
 typedef struct bsmm_bf16_side {
     bsmm_gpu_operand o;
     uint32_t rows;
-    uint32_t by_rows;  /* nonzero if K is contiguous in memory */
-    uint32_t together; /* nonzero if one load can read 8 elements along K */
-    /* Nonzero if 8 elements along K always share one scale. The 8 elements begin at a multiple of
-     * 8. */
+    uint32_t by_rows;  /* `by_rows` is nonzero if K is contiguous in memory. */
+    uint32_t together; /* `together` is nonzero if one load can read 8 elements along K. */
+    /* `one` is nonzero if 8 elements along K always share one scale. The 8 elements begin at a
+     * multiple of 8. */
     uint32_t one;
-    /* Nonzero if the kernel multiplies the sum of each step of K by the fp32 scales. If 0, it
-     * multiplies each element by its scale. */
+    /* `outside` is nonzero if the kernel multiplies the sum of each step of K by the fp32 scales.
+     * If 0, it multiplies each element by its scale. */
     uint32_t outside;
 } bsmm_bf16_side;
 
@@ -48,7 +49,7 @@ typedef struct bsmm_bf16_job {
     /* This is the number of tiles of B's rows. Tile i * b_tiles + j of D is the product of tile i
      * of A's rows and tile j of B's rows. */
     uint32_t b_tiles;
-    uint32_t tiles; /* tiles of D; thread blocks take them round-robin */
+    uint32_t tiles; /* `tiles` is the number of tiles of D. Thread blocks take them round-robin. */
 } bsmm_bf16_job;
 
 #endif

@@ -9,15 +9,16 @@ typedef struct bsmm_narrow_codec {
     /* These constants decode a code to fp32. The shifts `up` and `down` move the code's sign,
      * exponent and mantissa to their positions in an fp32 number. One exact multiplication then
      * corrects the exponent bias, also for subnormals. */
-    uint32_t up; /* the left shift that moves a code's sign bit to bit 31 */
+    uint32_t up; /* `up` is the left shift that moves a code's sign bit to bit 31. */
     /* This arithmetic right shift then moves the code's exponent and mantissa to those of fp32. */
     uint32_t down;
-    uint32_t mask; /* the mask of the sign bit and of the magnitude after both shifts */
-    float unbias;  /* 2^(127 - bias), the factor that corrects the exponent bias */
-    uint32_t sign; /* the mask of a code's sign bit */
-    /* the smallest magnitude code that is Inf or NaN, or 0x80 if every magnitude is finite */
+    uint32_t mask; /* `mask` is the mask of the sign bit and of the magnitude after both shifts. */
+    float unbias;  /* `unbias` is 2^(127 - bias), the factor that corrects the exponent bias. */
+    uint32_t sign; /* `sign` is the mask of a code's sign bit. */
+    /* `special` is the smallest magnitude code that is Inf or NaN, or 0x80 if every magnitude is
+     * finite. */
     uint32_t special;
-    uint32_t inf; /* the magnitude of Inf, or 0xff if the format has no Inf */
+    uint32_t inf; /* `inf` is the magnitude of Inf, or 0xff if the format has no Inf. */
     /* The fnuz formats have a single NaN with the code 0x80. In all other formats this is 0x100,
      * which is no code. */
     uint32_t lone_nan;
@@ -25,16 +26,16 @@ typedef struct bsmm_narrow_codec {
     int32_t low, high;
     /* These constants encode fp32 to a code, rounded to the nearest value with ties to even. A
      * carry out of the mantissa correctly increments the exponent. */
-    uint32_t shift; /* fp32 mantissa bits that rounding removes */
+    uint32_t shift; /* `shift` is the number of fp32 mantissa bits that rounding removes. */
     /* This amount is added to fp32 bits before rounding removes their last bits. It is the
      * difference of the exponent biases of the format and of fp32, plus half a unit in the last
      * place. */
     uint32_t rebias;
-    uint32_t min_normal; /* the smallest normal magnitude, as fp32 bits */
+    uint32_t min_normal; /* `min_normal` is the smallest normal magnitude, as fp32 bits. */
     /* These are the fp32 bits of a number whose unit in the last place is the format's smallest
      * subnormal. Adding this number rounds a value to a subnormal of the format. */
     uint32_t magic;
-    uint32_t max_code; /* the largest finite magnitude, as a code */
+    uint32_t max_code; /* `max_code` is the largest finite magnitude, as a code. */
 } bsmm_narrow_codec;
 
 /* Returns the value of a finite code. The code is in the low bits of `code`, and the bits above it

@@ -1,7 +1,7 @@
-/* The epilogue of GPU kernels: it converts an accumulator to a stored element of D. It computes
- * (alpha * accumulator + beta * C + bias) / (global scale of D) in double and rounds the result
- * once. The factor alpha includes the global scales of A and B. A global scale is the second-level
- * scale of a whole tensor. */
+/* This is the epilogue of GPU kernels. It converts an accumulator to a stored element of D. It
+ * computes (alpha * accumulator + beta * C + bias) / (global scale of D) in double and rounds the
+ * result once. The factor alpha includes the global scales of A and B. A global scale is the
+ * second-level scale of a whole tensor. */
 #ifndef BSMM_GPU_EPILOGUE_H
 #define BSMM_GPU_EPILOGUE_H
 
@@ -9,17 +9,20 @@
 
 typedef struct bsmm_gpu_epilogue {
     void *d;
-    const void *c, *bias;  /* C and the bias vector; each is NULL if the GEMM has none */
-    uint64_t d_row, d_col; /* strides of D's rows and columns, in elements */
+    /* `c` is C and `bias` is the bias vector. Each is NULL if the GEMM has none. */
+    const void *c, *bias;
+    uint64_t d_row, d_col; /* These are the strides of D's rows and columns, in elements. */
     uint64_t c_row, c_col;
     double alpha, beta;
-    const float *globals[3]; /* global scales of A, B and D, in device memory; NULL means 1 */
+    /* `globals` points to the global scales of A, B and D in device memory. NULL means 1. */
+    const float *globals[3];
     /* divides[i] is nonzero if values of A, B or D (i = 0, 1, 2) are divided by their global scale
      * instead of multiplied by it. */
     uint32_t divides[3];
     uint32_t d_elem, c_elem, bias_elem;
-    uint32_t d_nan;            /* the code that is stored for a NaN result */
-    bsmm_narrow_codec d_codec; /* the constants that encode D's elements if they have 8 bits */
+    uint32_t d_nan; /* `d_nan` is the code that is stored for a NaN result. */
+    /* `d_codec` holds the constants that encode D's elements if they have 8 bits. */
+    bsmm_narrow_codec d_codec;
 } bsmm_gpu_epilogue;
 
 /* Loads element `index` of an fp32, f16 or bf16 array. */
@@ -74,8 +77,8 @@ BSMM_DEVICE double bsmm_gpu_epilogue_global(const bsmm_gpu_epilogue *e, int i) {
 /* Holds the factors of the epilogue that are the same for all elements of D. Each thread loads them
  * once, before it stores its results. */
 typedef struct bsmm_gpu_epilogue_factors {
-    double factor; /* alpha times the global scales of A and B */
-    double global; /* the global scale of D, by which results are divided */
+    double factor; /* `factor` is alpha times the global scales of A and B. */
+    double global; /* `global` is the global scale of D, by which results are divided. */
 } bsmm_gpu_epilogue_factors;
 
 BSMM_DEVICE bsmm_gpu_epilogue_factors bsmm_gpu_epilogue_begin(const bsmm_gpu_epilogue *e) {

@@ -11,16 +11,18 @@
 #include "base/base.h"
 
 typedef struct bsmm_gpu_image {
-    /* The image's name, for example "sm90a/gemm_bf16". It is the path of the kernel's source below
-     * src/cuda or src/amdgpu without its extension, or the name of an entry in tiles.def. */
+    /* `name` is the image's name, for example "sm90a/gemm_bf16". It is the path of the kernel's
+     * source below src/cuda or src/amdgpu without its extension, or the name of an entry in
+     * tiles.def. */
     const char *name;
-    /* The GPU and the kind of machine code: "sm_90a" is a cubin, "compute_80" is PTX, "gfx942" is
-     * an AMD code object. */
+    /* `code` names the GPU and the kind of machine code: "sm_90a" is a cubin, "compute_80" is PTX,
+     * "gfx942" is an AMD code object. */
     const char *code;
     const unsigned char *pack;
-    /* sizes of the compressed and of the decompressed pack, in bytes */
+    /* These are the sizes of the compressed and of the decompressed pack, in bytes. */
     size_t packed_bytes, pack_bytes;
-    size_t offset, bytes; /* the offset and size in bytes of this image in the decompressed pack */
+    /* These are the offset and size in bytes of this image in the decompressed pack. */
+    size_t offset, bytes;
     /* If the pack holds PTX text in the form that gpu/ptx_text.h describes, this is the size of the
      * ordinary text in bytes. Otherwise it is 0. */
     size_t text_bytes;

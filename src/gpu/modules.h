@@ -7,9 +7,11 @@
 /* Describes a kernel of an embedded image. The cache of loaded kernels uses the address of this
  * struct as its key, so define one static const struct for each kernel. */
 typedef struct bsmm_gpu_function {
-    const char *module;    /* the name of the image, for example "sm90a/gemm" */
-    const char *name;      /* the kernel's symbol in the image, for example "gemm_fp8_bf16" */
-    uint32_t shared_bytes; /* the largest dynamic shared memory of a launch, in bytes */
+    const char *module; /* `module` is the name of the image, for example "sm90a/gemm". */
+    /* `name` is the kernel's symbol in the image, for example "gemm_fp8_bf16". */
+    const char *name;
+    /* `shared_bytes` is the largest dynamic shared memory of a launch, in bytes. */
+    uint32_t shared_bytes;
 } bsmm_gpu_function;
 
 /* Holds the functions by which a GPU backend loads modules. `begin` makes the device current and

@@ -10,12 +10,15 @@
 
 typedef struct bsmm_gpu_operand {
     const uint8_t *data, *scales;
-    uint64_t row_step, col_step; /* strides of the operand's rows and columns, in elements */
+    /* These are the strides of the operand's rows and columns, in elements. */
+    uint64_t row_step, col_step;
     /* `elem` is the element type, a value of the enum bsmm_elem. `bits` is the number of bits of an
      * element. */
     uint32_t elem, bits;
-    uint32_t scale;          /* the type of the block scales, a value of the enum bsmm_scale */
-    bsmm_narrow_codec codec; /* the constants that decode elements of at most 8 bits */
+    /* `scale` is the type of the block scales, a value of the enum bsmm_scale. */
+    uint32_t scale;
+    /* `codec` holds the constants that decode elements of at most 8 bits. */
+    bsmm_narrow_codec codec;
     /* The index of an element's scale is the sum of two numbers: the value of row_map for the
      * element's row, and the value of col_map for its column. */
     bsmm_axis_map row_map, col_map;

@@ -54,7 +54,7 @@ typedef enum bsmm_pack_route {
      * all parts of NaN are NaN. */
     BSMM_PACK_TWO_BF16 = 3,
     BSMM_PACK_THREE_BF16 = 4,
-    BSMM_PACK_ROUTES /* the number of routes */
+    BSMM_PACK_ROUTES /* BSMM_PACK_ROUTES is the number of routes. */
 } bsmm_pack_route;
 
 /* The packing routes TWO_BF16 and THREE_BF16 split each element into bf16 parts. For each
@@ -77,12 +77,14 @@ BSMM_SHARED bool bsmm_pack_is_bf16(uint32_t route) {
  * positive. They are 0 if every value is 0, Inf or NaN. Threads update the fields by atomic maxima,
  * so the order of the updates does not matter. */
 typedef struct bsmm_pack_header {
-    uint32_t flags; /* the problems that packing found, as bits of the enum bsmm_pack_flags */
-    /* 512 + h, where 2^h is a bound above the magnitudes of all finite values of the operand */
+    /* `flags` holds the problems that packing found, as bits of the enum bsmm_pack_flags. */
+    uint32_t flags;
+    /* `high` is 512 + h, where 2^h is a bound above the magnitudes of all finite values of the
+     * operand. */
     uint32_t high;
-    /* 512 - l, where every nonzero value of the operand has at least the magnitude 2^l */
+    /* `low` is 512 - l, where every nonzero value of the operand has at least the magnitude 2^l. */
     uint32_t low;
-    /* 512 - i, where every nonzero packed element has at least the magnitude 2^i */
+    /* `inner` is 512 - i, where every nonzero packed element has at least the magnitude 2^i. */
     uint32_t inner;
     uint32_t reserved[12];
 } bsmm_pack_header;
@@ -139,12 +141,14 @@ BSMM_SHARED bool bsmm_pack_is_half(const bsmm_pack_header *h, uint32_t shift) {
  * uint32. Shifts move a code from the top of its half to the exponent and mantissa of the 16-bit
  * float. One exact multiplication then corrects the exponent bias. */
 typedef struct bsmm_pair_codec {
-    /* the right shift of the magnitudes and their mask, for both halves of a register at once */
+    /* `down` is the right shift of the magnitudes and `mask` is their mask, for both halves of a
+     * register at once. */
     uint32_t down, mask;
     /* Only packing to bf16 uses this factor. Multiplying by it moves a code from the top of a byte
      * to the exponent and mantissa of a bf16 number. The multiplication replaces a left shift. */
     uint32_t up;
-    /* the power of two that corrects the exponent bias, in both halves of a register */
+    /* `unbias` is the power of two that corrects the exponent bias, in both halves of a
+     * register. */
     uint32_t unbias;
     /* This number is added to each magnitude, one per byte. Bit 7 of the sum is set exactly if the
      * magnitude is Inf or NaN. */
@@ -165,32 +169,35 @@ typedef struct bsmm_pack_words {
 typedef struct bsmm_pack_job {
     const uint8_t *data;
     const uint8_t *scales;
-    /* the stride in bytes of the operand's rows, or of its columns if it is column-major */
+    /* `line_bytes` is the stride in bytes of the operand's rows, or of its columns if it is
+     * column-major. */
     uint64_t line_bytes;
     uint32_t rows, cols;
-    uint32_t scale; /* the type of the block scales, a value of the enum bsmm_scale */
-    uint32_t route; /* the kind of packing, a value of the enum bsmm_pack_route */
-    /* Nonzero if the elements that a thread loads at once are always aligned, so that one
-     * instruction can load them. */
+    uint32_t scale; /* `scale` is the type of the block scales, a value of the enum bsmm_scale. */
+    uint32_t route; /* `route` is the kind of packing, a value of the enum bsmm_pack_route. */
+    /* `aligned` is nonzero if the elements that a thread loads at once are always aligned, so that
+     * one instruction can load them. */
     uint32_t aligned;
-    /* log2 of the number of adjacent threads that pack adjacent elements of one row */
+    /* `lanes_log2` is the log2 of the number of adjacent threads that pack adjacent elements of one
+     * row. */
     uint32_t lanes_log2;
     /* This number of adjacent threads (1, 2 or 4) have elements in the same scale block. */
     uint32_t share;
-    /* Nonzero if one load can read the scales of four consecutive blocks as one aligned uint32. The
-     * four blocks begin at a multiple of four. The value 2 means that `words` tells where this
-     * uint32 lies. Blocks have 32 elements if scales are e8m0 and 16 if they are e4m3. */
+    /* `fours` is nonzero if one load can read the scales of four consecutive blocks as one aligned
+     * uint32. The four blocks begin at a multiple of four. The value 2 means that `words` tells
+     * where this uint32 lies. Blocks have 32 elements if scales are e8m0 and 16 if they are
+     * e4m3. */
     uint32_t fours;
     /* These fields are for packing to bf16 (route BF16). A group (128 elements of a row) gets the
      * scale 1 if the exponents of its block scales lie between fit_low and fit_high. */
     int32_t fit_low, fit_high;
-    /* For exact packing to 8-bit floats (route FP8): 2^fold is the largest power of two by which an
-     * element can be multiplied and stay exact in e4m3. */
+    /* Exact packing to 8-bit floats (route FP8) uses `fold`. 2^fold is the largest power of two by
+     * which an element can be multiplied and stay exact in e4m3. */
     int32_t fold;
-    /* For exact packing to 8-bit floats (route FP8): the block scales of a group may differ by at
-     * most this number of binades. For packing with rounding (route FAST): the smallest possible
-     * scale of a group, and its block scales, may lie at most this number of binades below the
-     * common scale of the row. */
+    /* In exact packing to 8-bit floats (route FP8), the block scales of a group may differ by at
+     * most `window` binades. In packing with rounding (route FAST), the smallest possible scale of
+     * a group, and its block scales, may lie at most this number of binades below the common scale
+     * of the row. */
     uint32_t window;
     /* `codec` holds the constants that decode the operand's elements. `to` holds the constants that
      * encode packed elements of 8 bits. */
@@ -201,7 +208,7 @@ typedef struct bsmm_pack_job {
     bsmm_axis_map row_map, col_map;
     bsmm_pack_words words;
     void *elements;
-    uint64_t element_pitch; /* the stride of packed rows in bytes */
+    uint64_t element_pitch; /* `element_pitch` is the stride of packed rows in bytes. */
     /* The kernel stores the group scales here, one for each 128 elements of a row. NULL means that
      * group scales cannot be stored. A group that needs a scale other than 1 then sets the flag
      * WIDE, i.e. "cannot be packed". */
@@ -229,8 +236,8 @@ typedef struct bsmm_pack_plain {
 /* Holds the parameters for converting a packed operand in place from bf16 to f16. The kernel
  * multiplies each element by 2^shift. */
 typedef struct bsmm_pack_half_job {
-    uint32_t *words; /* the packed elements, two in each word */
-    uint64_t quads;  /* the number of groups of four words */
+    uint32_t *words; /* `words` holds the packed elements, two in each word. */
+    uint64_t quads;  /* `quads` is the number of groups of four words. */
     uint32_t shift;
     /* This is the header of the packed operand. The kernel does nothing if f16 does not hold the
      * operand's values (bsmm_pack_is_half). NULL means that f16 always holds the values of this
@@ -245,8 +252,10 @@ typedef struct bsmm_pack_half_job {
 typedef struct bsmm_pack_scales_job {
     const float *scales;
     float *to;
-    uint64_t row_pitch, col_pitch; /* strides of rows and columns of the destination, in floats */
-    uint32_t rows, cols;           /* rows and columns of scales in `to`, including its padding */
+    /* These are the strides of rows and columns of the destination, in floats. */
+    uint64_t row_pitch, col_pitch;
+    /* These are the numbers of rows and columns of scales in `to`, including its padding. */
+    uint32_t rows, cols;
     /* The source has this number of rows and columns of scales. Everything beyond them in `to` is
      * padding. */
     uint32_t known_rows, known_cols;

@@ -19,9 +19,9 @@ enum { BSMM_LANE_BIAS = 1024 };
 /* Holds the decoded block scale of a thread's elements. Fields that do not apply to the type of the
  * scale are neutral (exponent 0, factor 1). */
 typedef struct bsmm_lane_scale {
-    int exponent; /* the exponent of an e8m0 block scale */
-    float factor; /* the value of an e4m3 or fp32 block scale */
-    bool is_nan;  /* true if an e8m0 or e4m3 block scale is NaN */
+    int exponent; /* `exponent` is the exponent of an e8m0 block scale. */
+    float factor; /* `factor` is the value of an e4m3 or fp32 block scale. */
+    bool is_nan;  /* `is_nan` is true if an e8m0 or e4m3 block scale is NaN. */
 } bsmm_lane_scale;
 
 BSMM_SHARED bsmm_lane_scale bsmm_lane_scale_of(uint32_t scale, uint32_t code) {
@@ -55,7 +55,8 @@ BSMM_SHARED int bsmm_lane_room(const bsmm_narrow_codec *k, const uint32_t *codes
         uint32_t magnitude = codes[i / 4] >> 8 * (i % 4) & (k->sign - 1);
         if (magnitude < k->special) largest = bsmm_max_u32(largest, magnitude);
     }
-    /* the number of binades from the subnormal number `largest` up to the smallest normal number */
+    /* `normalized` is the number of binades from the subnormal number `largest` up to the smallest
+     * normal number. */
     int normalized = 0;
     while (largest >> mantissa == 0) {
         largest <<= 1;
@@ -93,7 +94,7 @@ BSMM_SHARED uint32_t bsmm_lane_fast_flags(const bsmm_pack_job *job, const bsmm_l
 
 /* Holds the scale of a group of 128 elements along K, and the range of the group's values. */
 typedef struct bsmm_lane_group {
-    int exponent; /* the exponent of the group's scale if block scales are e8m0 */
+    int exponent; /* `exponent` is the exponent of the group's scale if block scales are e8m0. */
     float scale;
     /* This group raises the fields of the packed operand's header (bsmm_pack_header) that have the
      * same names to at least these values. */

@@ -49,29 +49,33 @@ typedef struct bsmm_quantize_job {
     /* `src_elem` is the element type of the source (enum bsmm_elem). `dst_bits` is the number of
      * bits of a code of the result. */
     uint32_t src_elem, dst_bits;
-    uint32_t scale; /* the type of the block scales, a value of the enum bsmm_scale */
-    /* Nonzero if the 16 elements of a thread are always aligned, so that one instruction can load
-     * (or store) them. */
+    uint32_t scale; /* `scale` is the type of the block scales, a value of the enum bsmm_scale. */
+    /* The field is nonzero if the 16 elements of a thread are always aligned, so that one
+     * instruction can load (or store) them. */
     uint32_t aligned_src, aligned_dst;
-    /* log2 of the number of adjacent threads that convert adjacent elements of one row */
+    /* `lanes_log2` is the log2 of the number of adjacent threads that convert adjacent elements of
+     * one row. */
     uint32_t lanes_log2;
-    /* the number of adjacent threads whose elements lie in the same scale block */
+    /* `block_lanes` is the number of adjacent threads whose elements lie in the same scale
+     * block. */
     uint32_t block_lanes;
     /* If the instruction cvt makes the same codes as the encoder `coder`, this is the number of
      * mantissa bits of the result. Otherwise it is 0. */
     uint32_t hardware;
-    /* Nonzero if the result is e2m1 and a fast path can encode two values at a time. Values are
-     * then multiplied by the factor of their block and rounded to nearest even, and zeros keep
-     * their signs. */
+    /* `pairs` is nonzero if the result is e2m1 and a fast path can encode two values at a time.
+     * Values are then multiplied by the factor of their block and rounded to nearest even, and
+     * zeros keep their signs. */
     uint32_t pairs;
-    uint32_t quick; /* the fast path of the encoder, a value of the enum bsmm_quantize_quick */
-    /* Nonzero if the result is e2m1 and the fast function quick_e4m3 computes the block scales. */
+    /* `quick` is the fast path of the encoder, a value of the enum bsmm_quantize_quick. */
+    uint32_t quick;
+    /* `tables` is nonzero if the result is e2m1 and the fast function quick_e4m3 computes the block
+     * scales. */
     uint32_t tables;
     /* In kernels that quantize to nvfp4 by the default rule for scales, this is the number of
      * thread blocks along a row of the matrix. In all other kernels it is 0. */
     uint32_t columns;
-    uint32_t by_words;     /* nonzero if one instruction stores four scales */
-    bsmm_pack_words words; /* tells where the uint32 words lie that hold four scales */
+    uint32_t by_words;     /* `by_words` is nonzero if one instruction stores four scales. */
+    bsmm_pack_words words; /* `words` tells where the uint32 words lie that hold four scales. */
     /* The offset of an element's scale is the sum of two numbers: the value of row_map for the
      * element's row, and the value of col_map for its column. */
     bsmm_axis_map row_map, col_map;
@@ -80,20 +84,21 @@ typedef struct bsmm_quantize_job {
      * and do not depend on the second-level scale. */
     bsmm_tensor_step tensor;
     bsmm_coder coder;
-    /* This points to the tensor's largest magnitude in device memory. NULL if the recipe has no
-     * second-level scale. If the caller chose this scale (the rules BSMM_TENSOR_GIVEN and
+    /* `amax` points to the tensor's largest magnitude in device memory. It is NULL if the recipe
+     * has no second-level scale. If the caller chose this scale (the rules BSMM_TENSOR_GIVEN and
      * BSMM_TENSOR_GIVEN_DIVISOR of `steps`), `amax` points to the scale itself. */
     const float *amax;
 } bsmm_quantize_job;
 
 /* Dequantizing computes the value of an element of at most 8 bits by one of these methods. */
 typedef enum bsmm_dequantize_way {
-    BSMM_WAY_EXACT = 0, /* multiplies an element by its block scale, which is exact in fp32 */
+    /* The kernel multiplies an element by its block scale, which is exact in fp32. */
+    BSMM_WAY_EXACT = 0,
     /* Multiplies an exact number by an fp32 factor and rounds once. The exact number is an element,
      * or the product of an element and its e4m3 scale. */
     BSMM_WAY_MULTIPLY = 1,
-    BSMM_WAY_DIVIDE = 2, /* divides an exact number by an fp32 factor and rounds once */
-    BSMM_WAY_DOUBLE = 3  /* computes in double, which is the slow path */
+    BSMM_WAY_DIVIDE = 2, /* The kernel divides an exact number by an fp32 factor and rounds once. */
+    BSMM_WAY_DOUBLE = 3  /* The kernel computes in double, which is the slow path. */
 } bsmm_dequantize_way;
 
 /* Holds the parameters for dequantizing codes and scales of any format to f32, f16 or bf16. */
@@ -109,15 +114,17 @@ typedef struct bsmm_dequantize_job {
      * consecutive elements, which one thread converts at once. */
     uint32_t share;
     uint32_t by_divisor;
-    uint32_t way; /* how values are computed, a value of the enum bsmm_dequantize_way */
+    /* `way` tells how values are computed. It is a value of the enum bsmm_dequantize_way. */
+    uint32_t way;
     /* If the instruction cvt can convert the elements, which are 8-bit floats, this is the number
      * of their mantissa bits. Otherwise it is 0. */
     uint32_t hardware;
     bsmm_axis_map row_map, col_map;
     bsmm_narrow_codec codec;
-    bsmm_pair_codec pair; /* decodes two elements at a time to bf16 */
-    bsmm_coder coder;     /* encodes the result; unused if the result is f32 */
-    const float *global;  /* the second-level scale in device memory, or NULL if it is 1 */
+    bsmm_pair_codec pair; /* `pair` decodes two elements at a time to bf16. */
+    bsmm_coder coder;     /* `coder` encodes the result. It is unused if the result is f32. */
+    /* `global` points to the second-level scale in device memory, or NULL if it is 1. */
+    const float *global;
 } bsmm_dequantize_job;
 
 enum {
@@ -137,12 +144,13 @@ typedef struct bsmm_relayout_job {
     const uint8_t *from;
     uint8_t *to;
     uint32_t rows, cols, known_rows, known_cols;
-    uint32_t wide; /* the size of a code: 4 bytes if nonzero, 1 byte if 0 */
-    /* Nonzero if one thread can copy four consecutive codes as one uint32. The codes then form an
-     * aligned uint32 in the source and in the destination, and all four are scales, or all four are
-     * padding. */
+    uint32_t wide; /* `wide` tells the size of a code: 4 bytes if nonzero, 1 byte if 0. */
+    /* `by_words` is nonzero if one thread can copy four consecutive codes as one uint32. The codes
+     * then form an aligned uint32 in the source and in the destination, and all four are scales, or
+     * all four are padding. */
     uint32_t by_words;
-    /* log2 of the number of adjacent threads that copy adjacent codes of one row */
+    /* `lanes_log2` is the log2 of the number of adjacent threads that copy adjacent codes of one
+     * row. */
     uint32_t lanes_log2;
     bsmm_axis_map from_row_map, from_col_map, to_row_map, to_col_map;
 } bsmm_relayout_job;
@@ -152,7 +160,7 @@ typedef struct bsmm_relayout_job {
 typedef struct bsmm_codes_job {
     const uint8_t *from;
     uint8_t *to;
-    bsmm_recode_lines lines; /* the strides of the source */
+    bsmm_recode_lines lines; /* `lines` holds the strides of the source. */
     uint64_t pitch;
     uint32_t rows, cols, bits;
 } bsmm_codes_job;
@@ -161,7 +169,8 @@ typedef struct bsmm_codes_job {
  * row, or a column if the matrix is column-major. */
 typedef struct bsmm_amax_job {
     const uint8_t *src;
-    /* the stride of lines in bytes, the number of lines, and the number of elements per line */
+    /* These are the stride of lines in bytes, the number of lines, and the number of elements per
+     * line. */
     uint64_t line_bytes, lines, count;
     uint32_t src_elem, aligned;
     /* Thread blocks update this result by an atomic maximum. It has the fp32 bits of the largest
@@ -174,7 +183,8 @@ typedef struct bsmm_amax_job {
 typedef struct bsmm_level_job {
     bsmm_recipe_steps steps;
     bsmm_tensor_step tensor;
-    /* the tensor's largest magnitude in device memory, or NULL if the second-level scale is 1 */
+    /* `amax` points to the tensor's largest magnitude in device memory, or NULL if the second-level
+     * scale is 1. */
     const float *amax;
     float *level;
     uint32_t by_divisor;

@@ -6,9 +6,10 @@
 #include "base/base.h"
 
 typedef struct bsmm_gpu_simulator {
-    const char *file; /* the name of the library, for example "libamdhip64.so" */
-    const char *gpus; /* the GPUs that it simulates, for messages, for example "AMD GPUs" */
-    const char *const *models; /* the names of the simulated models; NULL ends the list */
+    const char *file; /* `file` is the name of the library, for example "libamdhip64.so". */
+    const char *gpus; /* `gpus` names the simulated GPUs in messages, for example "AMD GPUs". */
+    /* `models` holds the names of the simulated models. NULL ends the list. */
+    const char *const *models;
 } bsmm_gpu_simulator;
 
 /* This is the type of the function bsmm_sim_device. bsmm recognizes a simulator by this function,

@@ -4,23 +4,28 @@
 
 #include "recipe/step.h"
 
-/* Constants that encode fp32 values as one element format (any format but f32) with one rounding
+/* These constants encode fp32 values as one element format (any format but f32) with one rounding
  * rule. */
 typedef struct bsmm_coder {
-    uint32_t shift;  /* number of fp32 mantissa bits that the element format lacks */
-    uint32_t rebias; /* added to fp32 bits: changes the exponent bias and adds almost half of the
-                        last kept bit */
-    uint32_t min_normal; /* smallest normal number of the element format, as fp32 bits */
-    uint32_t magic; /* fp32 bits of a number whose last mantissa bit has the value of the smallest
-                       subnormal */
-    /* Code of a value that overflows: with saturation the largest finite code, else Inf (NaN for
-     * e4m3). */
+    /* `shift` is the number of fp32 mantissa bits that the element format lacks. */
+    uint32_t shift;
+    /* `rebias` is added to fp32 bits. It changes the exponent bias and adds almost half of the last
+     * kept bit. */
+    uint32_t rebias;
+    /* `min_normal` is the smallest normal number of the element format, as fp32 bits. */
+    uint32_t min_normal;
+    /* `magic` has the fp32 bits of a number whose last mantissa bit has the value of the smallest
+     * subnormal. */
+    uint32_t magic;
+    /* `max_code` is the code of a value that overflows: with saturation the largest finite code,
+     * else Inf (NaN for e4m3). */
     uint32_t max_code;
     uint32_t nan_code, nan_sign;
-    uint32_t sign_shift; /* the sign moves from bit 31 of an fp32 value to the code's sign bit by
-                            this shift */
-    bool down;           /* ties are rounded towards zero (BSMM_TIES_DOWN) */
-    /* Masks that implement the recipe's rule for the signs of zeros (bsmm_zero_sign). */
+    /* `sign_shift` is the shift that moves the sign from bit 31 of an fp32 value to the code's sign
+     * bit. */
+    uint32_t sign_shift;
+    bool down; /* `down` is true if ties are rounded towards zero (BSMM_TIES_DOWN). */
+    /* These masks implement the recipe's rule for the signs of zeros (bsmm_zero_sign). */
     uint32_t zero_and, zero_or, zero_code_and;
 } bsmm_coder;
 

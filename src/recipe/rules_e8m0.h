@@ -1,4 +1,4 @@
-/* Rules that give each block an e8m0 scale. Such a scale is a power of two, stored as a byte with
+/* These rules give each block an e8m0 scale. Such a scale is a power of two, stored as a byte with
  * the exponent plus 127. Each rule computes the byte from amax, the block's largest magnitude. */
 #ifndef BSMM_RECIPE_RULES_E8M0_H
 #define BSMM_RECIPE_RULES_E8M0_H

@@ -1,4 +1,4 @@
-/* Rules that give each block an fp32 scale, as in DeepSeek's FP8 checkpoints. */
+/* These rules give each block an fp32 scale, as in DeepSeek's FP8 checkpoints. */
 #ifndef BSMM_RECIPE_RULES_F32_H
 #define BSMM_RECIPE_RULES_F32_H
 

@@ -12,7 +12,7 @@
 
 #include "base/scalar.h"
 
-/* The rule that computes the tensor's scale, i.e. the second-level scale. */
+/* `bsmm_tensor_rule` is the rule that computes the tensor's scale, i.e. the second-level scale. */
 typedef enum bsmm_tensor_rule {
     BSMM_TENSOR_NONE = 0, /* the format has no tensor scale */
     BSMM_TENSOR_TORCHAO,
@@ -25,8 +25,8 @@ typedef enum bsmm_tensor_rule {
     BSMM_TENSOR_GIVEN_DIVISOR
 } bsmm_tensor_rule;
 
-/* The rule that computes a block's scale. The table in src/quantize/recipes.c tells which recipe
- * uses which rule. */
+/* `bsmm_block_rule` is the rule that computes a block's scale. The table in src/quantize/recipes.c
+ * tells which recipe uses which rule. */
 typedef enum bsmm_block_rule {
     BSMM_BLOCK_NONE = 0, /* the format has no block scales */
     BSMM_BLOCK_E8M0_FLOOR,
@@ -63,7 +63,7 @@ typedef enum bsmm_element_step {
 /* Tells how a value halfway between two representable values is rounded. */
 typedef enum bsmm_ties {
     BSMM_TIES_EVEN = 0,
-    BSMM_TIES_DOWN = 1 /* towards zero; only for e2m1 */
+    BSMM_TIES_DOWN = 1 /* Ties round towards zero. Only e2m1 has this rule. */
 } bsmm_ties;
 
 /* Tells which sign an element gets whose magnitude is rounded to zero. */
@@ -81,24 +81,30 @@ typedef struct bsmm_recipe_steps {
     bsmm_element_step step;
     bsmm_ties ties;
     bsmm_zero_sign zero_sign;
-    bool skips_nan; /* a block's amax ignores NaN; else a NaN makes amax NaN */
+    /* If `skips_nan` is true, a block's amax ignores NaN. Otherwise a NaN makes amax NaN. */
+    bool skips_nan;
 } bsmm_recipe_steps;
 
-/* Constants of the formats and the scale of one tensor, as the rules for blocks need them. */
+/* This struct holds constants of the formats and the scale of one tensor, as the rules for blocks
+ * need them. */
 typedef struct bsmm_tensor_step {
-    float max;              /* largest value of the element format */
-    int emax;               /* exponent of max, i.e. floor(log2(max)) */
-    uint32_t mantissa_bits; /* number of mantissa bits of the element format */
-    uint32_t source_elem;   /* format of the values to be quantized: f32, f16 or bf16 */
-    float source_max, source_min_normal; /* largest and smallest normal value of source_elem */
-    /* The tensor's scale as a factor and as a divisor. Both are 1 if the format has no tensor
-     * scale. */
+    float max; /* `max` is the largest value of the element format. */
+    int emax;  /* `emax` is the exponent of max, i.e. floor(log2(max)). */
+    /* `mantissa_bits` is the number of mantissa bits of the element format. */
+    uint32_t mantissa_bits;
+    /* `source_elem` is the format of the values to be quantized: f32, f16 or bf16. */
+    uint32_t source_elem;
+    /* These are the largest and smallest normal value of source_elem. */
+    float source_max, source_min_normal;
+    /* `multiplier` and the next member are the tensor's scale as a factor and as a divisor. Both
+     * are 1 if the format has no tensor scale. */
     float multiplier;
     float divisor;
-    bool pow2; /* scales are rounded to powers of two (BSMM_QUANTIZE_POW2) */
+    bool pow2; /* `pow2` is true if scales are rounded to powers of two (BSMM_QUANTIZE_POW2). */
 } bsmm_tensor_step;
 
-/* The code of a block's scale, and the factor by which its values are multiplied or divided. */
+/* `bsmm_block_step` holds the code of a block's scale, and the factor by which its values are
+ * multiplied or divided. */
 typedef struct bsmm_block_step {
     uint32_t code;
     float factor;

@@ -36,9 +36,10 @@ typedef short bf16x4 __attribute__((ext_vector_type(4)));
 _Static_assert(TILE *BSMM_BF16_K / 8 == THREADS, "a thread decodes 8 values of each operand");
 
 typedef struct tile_memory {
-    LDS uint8_t *a, *b; /* the planes of A and of B; a plane holds one bf16 number of each value */
-    /* one flag for each row of A, then one for each row of B; nonzero if the row has a nonzero
-     * value */
+    /* `a` and `b` are the planes of A and of B. A plane holds one bf16 number of each value. */
+    LDS uint8_t *a, *b;
+    /* `nonzero` has one flag for each row of A, then one for each row of B. A flag is nonzero if
+     * the row has a nonzero value. */
     LDS uint32_t *nonzero;
     LDS float *factors;
 } tile_memory;

@@ -6,8 +6,10 @@
 #include "gpu/bf16_product.h"
 
 enum {
-    BSMM_CDNA_BF16_TILE = 64, /* the number of rows of A, and of rows of B, in a workgroup's tile */
-    /* the threads of a workgroup: four waves, each of which computes 32 x 32 elements of D */
+    /* BSMM_CDNA_BF16_TILE is the number of rows of A, and of rows of B, in a workgroup's tile. */
+    BSMM_CDNA_BF16_TILE = 64,
+    /* BSMM_CDNA_BF16_THREADS is the number of threads of a workgroup: four waves, each of which
+     * computes 32 x 32 elements of D. */
     BSMM_CDNA_BF16_THREADS = 256,
     /* Rows of A or B begin this number of bytes apart in LDS. A row holds 32 bf16 elements along K.
      * The 16 bytes of padding make neighbouring rows begin in different banks. */

@@ -48,16 +48,17 @@ BSMM_DEVICE uint32_t gemm_load_bytes(uint32_t type) {
 }
 
 typedef struct gemm_source {
-    /* the operand's memory from the tile's first row, and from the first element of the workgroup's
-     * part of K, to the operand's end */
+    /* `buffer` is the operand's memory from the tile's first row, and from the first element of the
+     * workgroup's part of K, to the operand's end. */
     bsmm_i32x4 buffer;
-    /* the offset in bytes in `buffer` at which this lane's first direct load reads */
+    /* `lane_offset` is the offset in bytes in `buffer` at which this lane's first direct load
+     * reads. */
     uint32_t lane_offset;
     /* row is the tile's first row in the operand. pitch is the number of bytes from row to row.
      * rows is the number of rows from the tile's first row to the operand's end. whole is the
      * number of stages that direct loads can load. */
     uint32_t row, pitch, rows, whole;
-    /* the result of gemm_wave, which would otherwise be computed again for each load */
+    /* `wave` is the result of gemm_wave, which would otherwise be computed again for each load. */
     uint32_t wave;
 } gemm_source;
 
@@ -191,7 +192,7 @@ BSMM_DEVICE void gemm_load_by_registers(const gemm_source *from, gemm_shape s, u
     }
 }
 
-/* a 32-bit word at an address of any alignment */
+/* A gemm_word is a 32-bit word at an address of any alignment. */
 typedef uint32_t __attribute__((aligned(1))) gemm_word;
 
 /* Loads up to four neighbouring one-byte elements of a column of a column-major operand into one

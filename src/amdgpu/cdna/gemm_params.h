@@ -6,10 +6,12 @@
 #include "gpu/epilogue.h"
 
 enum {
-    BSMM_CDNA_EDGE = 16, /* rows and columns of D that one matrix instruction computes */
-    BSMM_CDNA_K = 128,   /* the number of elements along K in a stage */
-    /* the number of XCDs, i.e. of dies with their own L2; consecutive workgroups run on different
-     * XCDs */
+    /* BSMM_CDNA_EDGE is the number of rows and columns of D that one matrix instruction
+     * computes. */
+    BSMM_CDNA_EDGE = 16,
+    BSMM_CDNA_K = 128, /* BSMM_CDNA_K is the number of elements along K in a stage. */
+    /* BSMM_CDNA_XCDS is the number of XCDs, i.e. of dies with their own L2; consecutive workgroups
+     * run on different XCDs. */
     BSMM_CDNA_XCDS = 8,
     /* Workgroups compute D in bands of this number of rows of tiles. They compute each band column
      * by column (gemm_schedule.h). */
@@ -24,7 +26,8 @@ enum {
      * wave computes 16 rows and BSMM_CDNA_PART_COLS columns of D. */
     BSMM_CDNA_PART_WAVES = 4,
     BSMM_CDNA_PART_COLS = 32,
-    BSMM_CDNA_LDS_950 = 160 * 1024, /* the bytes of LDS of a compute unit of gfx950 */
+    /* BSMM_CDNA_LDS_950 is the number of bytes of LDS of a compute unit of gfx950. */
+    BSMM_CDNA_LDS_950 = 160 * 1024,
 };
 
 /* BSMM_CDNA_STAGES is the number of stages in LDS of a GEMM with e8m0 scales. It is three if three
@@ -40,17 +43,18 @@ enum {
 /* Describes the operand A or B and how a kernel reads it. */
 typedef struct bsmm_cdna_side {
     bsmm_gpu_operand o;
-    /* the bytes from one row of the operand to the next, or from column to column if it is
-     * column-major */
+    /* `pitch` is the number of bytes from one row of the operand to the next, or from column to
+     * column if it is column-major. */
     uint64_t pitch;
-    uint32_t rows; /* the number of the operand's rows: M for A, N for B */
-    /* 1: the data and the distance of rows are aligned for direct loads from memory to LDS */
+    uint32_t rows; /* `rows` is the number of the operand's rows: M for A, N for B. */
+    /* `direct` is 1 if the data and the distance of rows are aligned for direct loads from memory
+     * to LDS. */
     uint32_t direct;
     /* The scale of block i along K lies scale_at[i] scales after the scale of block 0 of the same
      * row. For the next BSMM_CDNA_SCALES blocks, these distances are larger by scale_period, and so
      * on. */
     uint32_t scale_at[BSMM_CDNA_SCALES], scale_period;
-    /* 1: the scales of a row of the operand are consecutive in memory */
+    /* `scales_in_row` is 1 if the scales of a row of the operand are consecutive in memory. */
     uint32_t scales_in_row;
 } bsmm_cdna_side;
 
@@ -64,8 +68,8 @@ typedef struct bsmm_cdna_gemm {
      * blocks of scales, and of four times BSMM_CDNA_K. */
     float *sums;
     uint32_t parts, part_k;
-    /* 2^32 / (row_tiles * col_tiles), rounded up, or 0 if there is one part. The number of a
-     * workgroup times this number, divided by 2^32, is its part. */
+    /* `tiles_reciprocal` is 2^32 / (row_tiles * col_tiles), rounded up, or 0 if there is one part.
+     * The number of a workgroup times this number, divided by 2^32, is its part. */
     uint64_t tiles_reciprocal;
     /* k is K. row_tiles and col_tiles are the numbers of workgroup tiles of D along M and along N.
      */

@@ -11,7 +11,7 @@
 #define GEMM_LEAST_FACTOR 0x1p-104f
 #define GEMM_MOST_FACTOR  0x1p64f
 
-/* the number of neighbouring columns of D that a lane holds of a 16 x 16 tile */
+/* GEMM_D_COLS is the number of neighbouring columns of D that a lane holds of a 16 x 16 tile. */
 enum { GEMM_D_COLS = 4 };
 
 /* Holds the scales of A and B that a lane needs. The members `rows` and `cols` are the offsets of

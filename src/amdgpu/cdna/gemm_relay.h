@@ -8,7 +8,8 @@
 
 #include "amdgpu/cdna/gemm_stage.h"
 
-/* the largest number of 16-byte pieces of a stage that a thread holds in registers */
+/* GEMM_RELAYED is the largest number of 16-byte pieces of a stage that a thread holds in
+ * registers. */
 enum { GEMM_RELAYED = 4 };
 
 typedef struct gemm_relay {

@@ -18,9 +18,10 @@ enum { GEMM_MOST_UNITS = 2 };
 /* Holds the scales and operands that a wave has in registers for one step of the main loop. */
 typedef struct gemm_scaled {
     gemm_scales scales[GEMM_MOST_UNITS];
-    /* B's operands of the matrix instructions of one step of the main loop */
+    /* `cols` holds B's operands of the matrix instructions of one step of the main loop. */
     bsmm_i32x8 cols[GEMM_MOST_COL_TILES];
-    /* A's operands; one is kept until the instructions of its row of tiles have run */
+    /* `rows` holds A's operands. One is kept until the instructions of its row of tiles have
+     * run. */
     bsmm_i32x8 rows[GEMM_MOST_ROW_TILES];
 } gemm_scaled;
 
@@ -128,11 +129,13 @@ BSMM_DEVICE void gemm_scaled_turn(gemm_scaled *g, const gemm_place *at, gemm_sha
  * matrix core never waits for the chores. */
 typedef struct gemm_chores {
     gemm_carrier carrier;
-    gemm_lds *ring;  /* the ring buffer of scales in LDS */
-    gemm_lds *stage; /* the stage in LDS that loads fill */
-    /* the number of this step of the main loop, and of the step whose elements are being loaded */
+    gemm_lds *ring;  /* `ring` points to the ring buffer of scales in LDS. */
+    gemm_lds *stage; /* `stage` points to the stage in LDS that loads fill. */
+    /* `step` is the number of this step of the main loop, and `loading` is that of the step whose
+     * elements are being loaded. */
     uint32_t step, loading;
-    uint32_t whole; /* the number of steps whose elements can be loaded directly to LDS */
+    /* `whole` is the number of steps whose elements can be loaded directly to LDS. */
+    uint32_t whole;
 } gemm_chores;
 
 /* This is the prefetch distance. Cache lines are brought into L2 this number of steps before their

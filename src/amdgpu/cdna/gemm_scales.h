@@ -21,29 +21,32 @@
 enum {
     GEMM_SCALE_ONE = 127,
     GEMM_SCALED_BLOCK = 32,
-    /* the number of scales of a row in a unit, i.e. in 128 elements of K */
+    /* GEMM_UNIT_BLOCKS is the number of scales of a row in a unit, i.e. in 128 elements of K. */
     GEMM_UNIT_BLOCKS = BSMM_CDNA_K / GEMM_SCALED_BLOCK,
-    /* the number of units (128 elements of K each) whose scales one wide load brings */
+    /* GEMM_GROUP is the number of units (128 elements of K each) whose scales one wide load
+     * brings. */
     GEMM_GROUP = 4,
-    GEMM_AHEAD = 2, /* the number of steps from the load of scales to their use */
+    GEMM_AHEAD = 2, /* GEMM_AHEAD is the number of steps from the load of scales to their use. */
 };
 
 /* Holds the state of a thread that moves the scales of one row of A or B from memory to LDS. */
 typedef struct gemm_carrier {
-    bsmm_i32x4 buffer; /* the memory that holds the scales of A or of B */
-    uint32_t row;      /* the offset in bytes of the scales of the thread's row in `buffer` */
+    bsmm_i32x4 buffer; /* `buffer` is the memory that holds the scales of A or of B. */
+    /* `row` is the offset in bytes of the scales of the thread's row in `buffer`. */
+    uint32_t row;
     /* `at` in lane l is the distance, in scales, from the scale of block 0 along K to that of block
      * l % 8 in the same row. After 8 blocks the distances grow by `period`. The kernel keeps the
      * distances in registers of different lanes, because reading another lane's register takes less
      * time than loading a kernel parameter. */
     uint32_t at, period;
-    /* the offset of the scale of block 0 of the thread's row in a slot of the ring buffer */
+    /* `to` is the offset of the scale of block 0 of the thread's row in a slot of the ring
+     * buffer. */
     uint32_t to;
-    /* the bytes, in a slot of the ring buffer, from the scale of one block along K to the scale of
-     * the next */
+    /* `pitch` is the number of bytes, in a slot of the ring buffer, from the scale of one block
+     * along K to the scale of the next. */
     uint32_t pitch;
-    uint32_t blocks; /* the number of scale blocks along K */
-    uint32_t low;    /* the least scale of the thread's row so far, as an e8m0 code */
+    uint32_t blocks; /* `blocks` is the number of scale blocks along K. */
+    uint32_t low;    /* `low` is the least scale of the thread's row so far, as an e8m0 code. */
     /* `wide` is the number of units (128 elements of K) whose scales wide loads bring, a multiple
      * of four. `units` is the number of all units. Both are 0 if this wave has no rows, because the
      * tile has fewer rows than the workgroup has threads. */

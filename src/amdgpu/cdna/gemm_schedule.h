@@ -8,7 +8,8 @@
 #include "amdgpu/cdna/gemm_params.h"
 
 typedef struct gemm_tile {
-    uint32_t row, col; /* the row and column of the tile in D, counted in tiles */
+    /* `row` and `col` are the row and column of the tile in D, counted in tiles. */
+    uint32_t row, col;
 } gemm_tile;
 
 /* Returns the number of the tile that workgroup `group` computes. The hardware runs the workgroup

@@ -14,15 +14,19 @@
 enum { GEMM_WAVE = 64, GEMM_MOST_ROW_TILES = 8, GEMM_MOST_COL_TILES = 4 };
 
 typedef struct gemm_shape {
-    /* the element types of A and B, as numbers of the instruction f8f6f4, or GEMM_E2M1_TWICE */
+    /* `types` holds the element types of A and B, as numbers of the instruction f8f6f4, or
+     * GEMM_E2M1_TWICE. */
     uint32_t types[2];
     uint32_t waves_down, waves_across;
-    uint32_t row_tiles, col_tiles; /* the numbers of a wave's 16 x 16 tiles down and across */
-    /* 1: the kernel recodes e4m3 elements, because the GPU multiplies only e4m3fnuz */
+    /* These are the numbers of a wave's 16 x 16 tiles down and across. */
+    uint32_t row_tiles, col_tiles;
+    /* `ocp` is 1 if the kernel recodes e4m3 elements, because the GPU multiplies only e4m3fnuz. */
     uint32_t ocp;
-    /* 1: every row of B has its own fp32 scale; 0: blocks of 128 rows share one */
+    /* `col_scales` is 1 if every row of B has its own fp32 scale, and 0 if blocks of 128 rows share
+     * one. */
     uint32_t col_scales;
-    uint32_t columns; /* 1: both operands are column-major and have 8-bit elements */
+    /* `columns` is 1 if both operands are column-major and have 8-bit elements. */
+    uint32_t columns;
 } gemm_shape;
 
 /* Returns the type number of an operand whose elements have the type `own`. `other` is the type of

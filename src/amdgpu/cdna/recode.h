@@ -5,8 +5,9 @@
 #define BSMM_AMDGPU_CDNA_RECODE_H
 
 enum {
-    BSMM_RECODE_GROUP = 256,     /* the number of threads of a workgroup */
-    BSMM_RECODE_MOST_SLOW = 1024 /* the largest number of workgroups along y of a grid */
+    BSMM_RECODE_GROUP = 256, /* BSMM_RECODE_GROUP is the number of threads of a workgroup. */
+    /* BSMM_RECODE_MOST_SLOW is the largest number of workgroups along y of a grid. */
+    BSMM_RECODE_MOST_SLOW = 1024
 };
 
 #if defined(__AMDGCN__)

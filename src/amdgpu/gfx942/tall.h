@@ -28,7 +28,8 @@
 
 #include "amdgpu/gfx942/tall_relay.h"
 
-enum { TALL_TILES = 4 }; /* the rows and columns of 16 x 16 tiles of a wave */
+/* TALL_TILES is the number of rows, and of columns, of 16 x 16 tiles that a wave computes. */
+enum { TALL_TILES = 4 };
 
 BSMM_DEVICE gemm_shape tall_shape(uint32_t ocp, uint32_t columns) {
     return (gemm_shape){.types = {0, 0}, 4, 2, TALL_TILES, TALL_TILES, ocp, 0, columns};
@@ -40,12 +41,12 @@ BSMM_DEVICE gemm_shape tall_shape(uint32_t ocp, uint32_t columns) {
  * scale of B. */
 typedef struct tall_scales {
     __amdgpu_buffer_rsrc_t buffers[2];
-    uint32_t rows[TALL_TILES], col; /* byte offsets of block 0 */
+    uint32_t rows[TALL_TILES], col; /* These are the byte offsets of block 0. */
     /* Lane l holds element l % 8 of the field `scale_at` of bsmm_cdna_side. Reading the register of
      * another lane takes less time than loading a kernel parameter. */
     uint32_t at[2], period[2];
-    float row[TALL_TILES], all; /* the scales of a step */
-    float factors[TALL_TILES];  /* the products of scales of A and B of a step */
+    float row[TALL_TILES], all; /* These are the scales of a step. */
+    float factors[TALL_TILES];  /* `factors` holds the products of scales of A and B of a step. */
     /* low is the least magnitude so far of the scales of A (index 0) and of B (index 1), minus 1.
      * high is the greatest magnitude. Both are the bits of fp32 numbers. Subtracting 1 makes 0 the
      * greatest integer, so that scales of 0 are ignored. */
@@ -114,8 +115,10 @@ BSMM_DEVICE void tall_take_scales(tall_scales *g, uint32_t first, float factor) 
 /* ---- one step ---- */
 
 typedef struct tall_wave {
-    uint32_t readers[2]; /* the lane's offsets in a half in LDS: of its rows of A and of B */
-    bsmm_i32x4 rows[TALL_TILES], cols[TALL_TILES]; /* fragments of a half */
+    /* `readers` holds the lane's offsets in a half in LDS: one for its rows of A, one for its rows
+     * of B. */
+    uint32_t readers[2];
+    bsmm_i32x4 rows[TALL_TILES], cols[TALL_TILES]; /* These are the fragments of a half. */
     gemm_sums sums, totals;
 } tall_wave;
 
@@ -183,7 +186,8 @@ BSMM_DEVICE void tall_chore(tall_relay *r, tall_scales *g, gemm_shape s, uint32_
  * up to three vector instructions after each matrix instruction of the group. The matrix
  * instruction of another wave on the SIMD takes as long as three more vector instructions. */
 BSMM_DEVICE void tall_end_group(void) {
-    enum { VECTOR = 2, MATRIX = 8 }; /* the compiler's numbers */
+    /* These are the numbers that the compiler gives to kinds of instructions. */
+    enum { VECTOR = 2, MATRIX = 8 };
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         __builtin_amdgcn_sched_group_barrier(MATRIX, 1, 0);

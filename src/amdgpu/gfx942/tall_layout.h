@@ -13,7 +13,7 @@
 #include "amdgpu/cdna/gemm_layout.h"
 
 enum {
-    TALL_HALF = 64, /* bytes of a row in LDS */
+    TALL_HALF = 64, /* TALL_HALF is the number of bytes of a row in LDS. */
     TALL_A = 256,
     TALL_B = 128,
     TALL_BYTES = (TALL_A + TALL_B) * TALL_HALF,

@@ -31,9 +31,10 @@ typedef struct tall_relay {
      * column-major operands, the index is the half, and the entry belongs to the side for which the
      * wave works in this half. */
     __amdgpu_buffer_rsrc_t buffers[2];
-    uint64_t pitch[2]; /* 64 bits wide, so that the compiler does not join it to a vector */
+    /* `pitch` is 64 bits wide, so that the compiler does not join it to a vector. */
+    uint64_t pitch[2];
     uint32_t from[2];
-    uint32_t to[2]; /* the lane's offset in each half in LDS */
+    uint32_t to[2]; /* `to` holds the lane's offset in each half in LDS. */
     uint32_t nan;   /* has bit 7 of a byte set if the thread has met a NaN (e4m3 only) */
     bsmm_i32x4 pieces[2][TALL_PIECES];
 } tall_relay;

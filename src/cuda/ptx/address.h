@@ -1,5 +1,6 @@
-/* PTX instructions for shared-memory addresses, clusters, barriers, elections and register counts.
- * Each function is one instruction. Comments name the instruction's section of PTX ISA 8.7. */
+/* These functions wrap PTX instructions for shared-memory addresses, clusters, barriers, elections
+ * and register counts. Each function is one instruction. Comments name the instruction's section of
+ * PTX ISA 8.7. */
 #ifndef BSMM_CUDA_PTX_ADDRESS_H
 #define BSMM_CUDA_PTX_ADDRESS_H
 

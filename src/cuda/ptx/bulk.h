@@ -1,5 +1,5 @@
-/* PTX instructions for bulk copies to shared memory, and for the mbarriers in shared memory that
- * count the copied bytes. They require sm_90. */
+/* These functions wrap PTX instructions for bulk copies to shared memory, and for the mbarriers in
+ * shared memory that count the copied bytes. The instructions require sm_90. */
 #ifndef BSMM_CUDA_PTX_BULK_H
 #define BSMM_CUDA_PTX_BULK_H
 

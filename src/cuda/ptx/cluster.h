@@ -1,5 +1,5 @@
-/* PTX instructions for clusters of thread blocks (PTX ISA, "Special Registers" and "Parallel
- * Synchronization and Communication"). */
+/* These functions wrap PTX instructions for clusters of thread blocks (PTX ISA, "Special Registers"
+ * and "Parallel Synchronization and Communication"). */
 #ifndef BSMM_CUDA_PTX_CLUSTER_H
 #define BSMM_CUDA_PTX_CLUSTER_H
 

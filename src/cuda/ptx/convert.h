@@ -1,5 +1,6 @@
-/* PTX instructions that convert numbers and move parts of registers (PTX ISA "cvt", "mov", "prmt").
- * The first element of a pair is in the low half or the low byte of its register. */
+/* These functions wrap PTX instructions that convert numbers and move parts of registers (PTX ISA
+ * "cvt", "mov", "prmt"). The first element of a pair is in the low half or the low byte of its
+ * register. */
 #ifndef BSMM_CUDA_PTX_CONVERT_H
 #define BSMM_CUDA_PTX_CONVERT_H
 

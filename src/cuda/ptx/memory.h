@@ -1,5 +1,5 @@
-/* PTX instructions for loads and stores with a memory order or a shape that C cannot express (PTX
- * ISA 8.7). */
+/* These functions wrap PTX instructions for loads and stores with a memory order or a shape that C
+ * cannot express (PTX ISA 8.7). */
 #ifndef BSMM_CUDA_PTX_MEMORY_H
 #define BSMM_CUDA_PTX_MEMORY_H
 

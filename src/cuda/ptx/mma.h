@@ -1,4 +1,4 @@
-/* Matrix multiply-accumulate of a warp (PTX ISA 9.7.14.5 "mma"). */
+/* These functions wrap the matrix multiply-accumulate of a warp (PTX ISA 9.7.14.5 "mma"). */
 #ifndef BSMM_CUDA_PTX_MMA_H
 #define BSMM_CUDA_PTX_MMA_H
 

@@ -1,5 +1,5 @@
-/* Matrix multiply-accumulate of a warp with block scales (PTX ISA 8.8, section 9.7.14.5 "mma"), and
- * the loads of its operands. The products require sm_120a or sm_120f. */
+/* This file wraps the matrix multiply-accumulate of a warp with block scales (PTX ISA 8.8, section
+ * 9.7.14.5 "mma"), and the loads of its operands. The products require sm_120a or sm_120f. */
 #ifndef BSMM_CUDA_PTX_MMA_SCALED_H
 #define BSMM_CUDA_PTX_MMA_SCALED_H
 

@@ -1,5 +1,5 @@
-/* Asynchronous copies from device memory to shared memory that bypass the registers (PTX ISA 9.7.9
- * "Data Movement and Conversion Instructions"). */
+/* These functions wrap asynchronous copies from device memory to shared memory that bypass the
+ * registers (PTX ISA 9.7.9 "Data Movement and Conversion Instructions"). */
 #ifndef BSMM_CUDA_PTX_STREAM_H
 #define BSMM_CUDA_PTX_STREAM_H
 

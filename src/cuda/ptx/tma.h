@@ -1,7 +1,7 @@
-/* PTX instructions for TMA (the Tensor Memory Accelerator, which copies tiles between global and
- * shared memory; PTX ISA 8.7, section 9.7.9.27). Each function is one instruction. Coordinates are
- * in elements, and the first one is along the contiguous dimension. TMA reads elements outside the
- * tensor as 0 and does not write them. */
+/* These functions wrap PTX instructions for TMA (the Tensor Memory Accelerator, which copies tiles
+ * between global and shared memory; PTX ISA 8.7, section 9.7.9.27). Each function is one
+ * instruction. Coordinates are in elements, and the first one is along the contiguous dimension.
+ * TMA reads elements outside the tensor as 0 and does not write them. */
 #ifndef BSMM_CUDA_PTX_TMA_H
 #define BSMM_CUDA_PTX_TMA_H
 

@@ -1,6 +1,6 @@
-/* PTX instructions around wgmma, the matrix multiply-accumulate of a warpgroup (PTX ISA 8.7,
- * section 9.7.15). Each function is one instruction. The multiplication itself is in wgmma_one.h.
- */
+/* These functions wrap PTX instructions around wgmma, the matrix multiply-accumulate of a warpgroup
+ * (PTX ISA 8.7, section 9.7.15). Each function is one instruction. The multiplication itself is in
+ * wgmma_one.h. */
 #ifndef BSMM_CUDA_PTX_WGMMA_H
 #define BSMM_CUDA_PTX_WGMMA_H
 

@@ -9,8 +9,9 @@ typedef struct finish {
     /* TMA stores D from this warp's staging buffers, which have 4096 bytes of shared memory. */
     uint8_t *staging;
     uint32_t warp, lane;
-    uint32_t row;   /* the row of D of this lane */
-    bool untrusted; /* true if all results of the tile must be recomputed in double */
+    uint32_t row; /* `row` is the row of D of this lane. */
+    /* `untrusted` is true if all results of the tile must be recomputed in double. */
+    bool untrusted;
     /* This warp has passed this number of staging buffers (32 columns of D each) to TMA. */
     uint32_t chunks;
 } finish;

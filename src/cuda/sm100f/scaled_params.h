@@ -11,7 +11,8 @@ enum {
     BSMM_SCALED_TILE_M = 128, /* rows of a tile of D that a thread block computes */
     /* A stage in shared memory has this number of bytes for each row of A or B. */
     BSMM_SCALED_ROW_BYTES = 128,
-    BSMM_SCALED_CHUNK = 32, /* columns of D that a warp stores at once */
+    /* BSMM_SCALED_CHUNK is the number of columns of D that a warp stores at once. */
+    BSMM_SCALED_CHUNK = 32,
     /* TMA stores D from staging buffers, which take this number of bytes of shared memory. */
     BSMM_SCALED_STAGING = 16384,
     /* In the scale layout nv_128x4, a scale tile has 512 bytes. They are the scales of 128 rows by
@@ -67,8 +68,8 @@ enum {
 
 /* These are the ways in which a kernel stores D. */
 typedef enum bsmm_scaled_store {
-    BSMM_SCALED_STORE_ANY = 0, /* threads store one element at a time */
-    BSMM_SCALED_STORE_F32 = 1, /* TMA stores D through the tensor map d */
+    BSMM_SCALED_STORE_ANY = 0, /* Threads store one element at a time. */
+    BSMM_SCALED_STORE_F32 = 1, /* TMA stores D through the tensor map d. */
     BSMM_SCALED_STORE_BF16 = 2,
     BSMM_SCALED_STORE_F16 = 3
 } bsmm_scaled_store;
@@ -82,11 +83,16 @@ typedef struct bsmm_scaled_params {
     bsmm_gpu_operand sides[2];
     bsmm_gpu_epilogue epilogue;
     uint32_t m, n, k;
-    uint32_t k_blocks;      /* k blocks per tile of D; a k block fills one stage */
-    uint32_t element_bytes; /* bytes of elements that TMA writes to a thread block's stage */
-    uint32_t scale_tiles;   /* scale tiles (of 4 scales along K) in a row of A or B */
+    /* `k_blocks` is the number of k blocks per tile of D. A k block fills one stage. */
+    uint32_t k_blocks;
+    /* `element_bytes` is the number of bytes of elements that TMA writes to a thread block's
+     * stage. */
+    uint32_t element_bytes;
+    /* `scale_tiles` is the number of scale tiles (of 4 scales along K) in a row of A or B. */
+    uint32_t scale_tiles;
     uint32_t tiles, tiles_m, tiles_n;
-    /* columns of a tile: a multiple of 64, or 32 if there is only one column of tiles */
+    /* `tile_n` is the number of columns of a tile: a multiple of 64, or 32 if there is only one
+     * column of tiles. */
     uint32_t tile_n;
     /* A band is a horizontal stripe of D with this number of tiles along M. Tiles of one band run
      * at the same time. */
@@ -96,8 +102,8 @@ typedef struct bsmm_scaled_params {
      * instruction. */
     uint32_t form;
     uint32_t store; /* how D is stored, a value of the enum bsmm_scaled_store */
-    /* Kernels for few rows of A: the thread blocks that divide the K of each tile among them. They
-     * are one cluster. */
+    /* Only kernels for few rows of A use `parts`, the number of thread blocks that divide the K of
+     * each tile among them. They are one cluster. */
     uint32_t parts;
     /* Only kernels without block scales use these parameters. They are the numbers of bf16 numbers
      * whose sum is an element of A and of B, the headers of packed operands (or NULL), and a flag
@@ -117,7 +123,8 @@ typedef struct bsmm_scaled_pad {
      * of 16. */
     uint64_t from_pitch, to_pitch;
     uint32_t rows;
-    uint64_t row_bits; /* bits of a row's elements; the bits after them become 0 */
+    /* `row_bits` is the number of bits of a row's elements. The bits after them become 0. */
+    uint64_t row_bits;
 } bsmm_scaled_pad;
 
 #endif

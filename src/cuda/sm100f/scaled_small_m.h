@@ -17,16 +17,17 @@
 #include "cuda/sm100f/scaled_results.h"
 
 enum {
-    ROWS = 8,  /* rows of the product's D that a thread stores at once */
-    PARTS = 4, /* thread blocks from which a thread loads sums at once */
+    ROWS = 8,  /* ROWS is the number of rows of the product's D that a thread stores at once. */
+    PARTS = 4, /* PARTS is the number of thread blocks from which a thread loads sums at once. */
 };
 
 typedef struct finish {
     const bsmm_scaled_params *p;
     shared *told;
-    uint32_t col;   /* the column of the product's D of this lane */
-    bool untrusted; /* true if all results of the tile must be recomputed in double */
-    /* true if D has no C, bias or scale, and elements of f32, bf16 or f16 */
+    uint32_t col; /* `col` is the column of the product's D of this lane. */
+    /* `untrusted` is true if all results of the tile must be recomputed in double. */
+    bool untrusted;
+    /* `plain` is true if D has no C, bias or scale, and elements of f32, bf16 or f16. */
     bool plain;
     double factor;
 } finish;

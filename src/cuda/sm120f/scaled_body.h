@@ -35,19 +35,21 @@
 
 enum {
     TILE = BSMM_SM120_TILE,
-    ROWS = 2 * TILE, /* rows of A and of B in a tile */
+    ROWS = 2 * TILE, /* ROWS is the number of rows of A and of B in a tile. */
     ROW_BYTES = BSMM_SM120_ROW_BYTES,
     THREADS = BSMM_SM120_THREADS,
-    STEPS = 4, /* steps in a k block; each multiplies 32 bytes of each row */
+    /* STEPS is the number of steps in a k block. Each multiplies 32 bytes of each row. */
+    STEPS = 4,
 #ifdef SCALED_FORM
     BLOCK_K = 2 * ROW_BYTES,
 #else
     BLOCK_K = ROW_BYTES,
 #endif
     STEP_SCALES = BLOCK_K / STEPS / SCALED_BLOCK,
-    SCALE_TILES = STEPS * STEP_SCALES / 4, /* scale tiles along K in a k block */
+    /* SCALE_TILES is the number of scale tiles along K in a k block. */
+    SCALE_TILES = STEPS * STEP_SCALES / 4,
     STAGE_BYTES = BSMM_SM120_SHARED(SCALE_TILES) / BSMM_SM120_STAGES,
-    WARP_ROWS = 64, /* rows and columns of D per warp */
+    WARP_ROWS = 64, /* WARP_ROWS is the number of rows and columns of D per warp. */
     WARP_COLS = 32,
     ROW_TILES = WARP_ROWS / 16, /* one mma.sync computes 16 x 8 results */
     COL_TILES = WARP_COLS / 8
@@ -58,8 +60,10 @@ static_assert(TILE * TILE * 4 <= 2 * STAGE_BYTES, "accumulators");
 /* Holds what the threads of a block find out about the operands of a tile while they load it. It
  * lies in shared memory. */
 typedef struct findings {
-    uint32_t nonzero[ROWS]; /* nonzero if this row of A or B has a nonzero element */
-    uint32_t negative;      /* nonzero if a scale is negative */
+    /* `nonzero` has one entry for each row of A and B. It is nonzero if the row has a nonzero
+     * element. */
+    uint32_t nonzero[ROWS];
+    uint32_t negative; /* `negative` is nonzero if a scale is negative. */
 } findings;
 
 #include "cuda/sm120f/scaled_stage.h"

@@ -6,9 +6,11 @@
 #include "gpu/epilogue.h"
 
 enum {
-    BSMM_SM120_TILE = 128, /* rows of A and rows of B in a tile of D */
+    /* BSMM_SM120_TILE is the number of rows of A and rows of B in a tile of D. */
+    BSMM_SM120_TILE = 128,
     BSMM_SM120_THREADS = 256,
-    BSMM_SM120_ROW_BYTES = 128, /* bytes of shared memory for one row of a stage */
+    /* BSMM_SM120_ROW_BYTES is the number of bytes of shared memory for one row of a stage. */
+    BSMM_SM120_ROW_BYTES = 128,
     BSMM_SM120_STAGES = 2
 };
 
@@ -18,18 +20,20 @@ enum {
     (BSMM_SM120_STAGES * 2 * BSMM_SM120_TILE * (BSMM_SM120_ROW_BYTES + 4 * (scale_tiles)))
 
 typedef struct bsmm_sm120_side {
-    bsmm_gpu_operand o;    /* the operand as the caller stores it */
-    const uint8_t *scales; /* the block scales in the layout nv_128x4 */
-    uint64_t pitch;        /* the distance between rows in bytes */
+    bsmm_gpu_operand o;    /* `o` describes the operand as the caller stores it. */
+    const uint8_t *scales; /* `scales` holds the block scales in the layout nv_128x4. */
+    uint64_t pitch;        /* `pitch` is the distance between rows in bytes. */
     uint32_t rows;
-    uint64_t row_bits; /* bits of a row's elements */
-    /* bytes in global memory of the elements that fill 16 bytes of a stage: 8, 12 or 16 */
+    uint64_t row_bits; /* `row_bits` is the number of bits of a row's elements. */
+    /* `unit_bytes` is the number of bytes in global memory of the elements that fill 16 bytes of a
+     * stage: 8, 12 or 16. */
     uint32_t unit_bytes;
-    /* Nonzero if rows are aligned so that the elements of 16 bytes of a stage (a unit of 8, 12 or
-     * 16 bytes in global memory) can be loaded by aligned words: one word of 8 or 16 bytes, or
-     * three words of 4 bytes. */
+    /* `aligned` is nonzero if rows are aligned so that the elements of 16 bytes of a stage (a unit
+     * of 8, 12 or 16 bytes in global memory) can be loaded by aligned words: one word of 8 or 16
+     * bytes, or three words of 4 bytes. */
     uint32_t aligned;
-    /* a mask of the bits of a 32-bit word of a stage that are not sign bits of elements */
+    /* `magnitudes` is a mask of the bits of a 32-bit word of a stage that are not sign bits of
+     * elements. */
     uint32_t magnitudes;
 } bsmm_sm120_side;
 
@@ -37,10 +41,13 @@ typedef struct bsmm_sm120_params {
     bsmm_sm120_side sides[2]; /* A and B */
     bsmm_gpu_epilogue epilogue;
     uint32_t k, k_blocks;
-    uint32_t row_scales;  /* scales in a row */
-    uint32_t scale_tiles; /* scale tiles (of 4 scales along K) in a row */
+    uint32_t row_scales; /* scales in a row */
+    /* `scale_tiles` is the number of scale tiles (of 4 scales along K) in a row. */
+    uint32_t scale_tiles;
     uint32_t tiles_m, tiles_n;
-    uint32_t group_m; /* tiles along M in a band; tiles of one band run at the same time */
+    /* `group_m` is the number of tiles along M in a band. Tiles of one band run at the same
+     * time. */
+    uint32_t group_m;
     /* Only kernels for elements of different types use this field. It is 4 times the type of A plus
      * the type of B, as numbered by bsmm_sm120_type. */
     uint32_t pair;

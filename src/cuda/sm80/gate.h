@@ -13,12 +13,12 @@ typedef struct bsmm_cuda_gate {
     const bsmm_pack_header *a, *b;
     uint32_t log2_k;
     union {
-        /* Only with BSMM_WHEN_ELSE_PLAIN and in kernels of the kind POW2: the largest element of a
-         * block may lie this number of binades below the maximum that the block's scale allows.
-         * bsmm_pack_pair_plain uses the number to test whether bf16 holds the values. */
+        /* Only kernels of the kind POW2 with BSMM_WHEN_ELSE_PLAIN use `slack`. The largest element
+         * of a block may lie this number of binades below the maximum that the block's scale
+         * allows. bsmm_pack_pair_plain uses the number to test whether bf16 holds the values. */
         uint32_t slack;
-        /* Only with BSMM_WHEN_HALF and BSMM_WHEN_ELSE_PARTS: packing has multiplied the values of B
-         * by 2^shift if f16 can hold the products. */
+        /* Only the gates BSMM_WHEN_HALF and BSMM_WHEN_ELSE_PARTS use `shift`. Packing has
+         * multiplied the values of B by 2^shift if f16 can hold the products. */
         uint32_t shift;
     };
     /* The kernel runs (its gate is open) under this condition, a value of the enum bsmm_cuda_when.
@@ -37,7 +37,7 @@ typedef enum bsmm_cuda_when {
     /* The kernel runs (its gate is open) if the packed elements times their group scales are
      * exactly the values of A and B. A group is 128 elements of a row. */
     BSMM_WHEN_FITS = 1,
-    BSMM_WHEN_PLAIN = 2, /* runs if BSMM_WHEN_FITS holds and all group scales are 1 */
+    BSMM_WHEN_PLAIN = 2, /* The kernel runs if BSMM_WHEN_FITS holds and all group scales are 1. */
     /* The kernel runs (its gate is open) if BSMM_WHEN_FITS does not hold but bf16 holds the values
      * of A and B. The previous kernel has then packed A and B to bf16. */
     BSMM_WHEN_ELSE_PLAIN = 3,

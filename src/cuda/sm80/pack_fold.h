@@ -146,7 +146,7 @@ static __device__ __forceinline__ void emit_fold6(fold_kind kind, uint32_t facto
 
 /* Describes where in the packed operand a thread stores the next 16 bytes that it packs. */
 typedef struct fold_target {
-    uint8_t *to; /* the address of the next 16 bytes */
+    uint8_t *to; /* `to` is the address of the next 16 bytes. */
     uint64_t step;
     uint32_t row, rows_apart, rows;
 } fold_target;

@@ -30,7 +30,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
                               k < job.cols ? min(job.cols - k, FOLD_CODES) : 0};
 
 #if BY_ROWS
-    uint32_t codes[ITEMS][BITS / 2]; /* the thread's 16 elements of each row, packed as in memory */
+    /* `codes` holds the thread's 16 elements of each row, packed as in memory. */
+    uint32_t codes[ITEMS][BITS / 2];
     load_rows(&job, BITS, FOLD_CODES, ITEMS, &place, codes[0]);
 #else
     fill_tile(&job, BITS, tile_row, k - chunk * FOLD_CODES, tile);

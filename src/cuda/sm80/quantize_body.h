@@ -7,7 +7,7 @@
  * shuffles. If scale blocks are 128 x 128 (TILE 1), a thread block quantizes one scale block and
  * finds its amax in shared memory. Every value is loaded once and stays in registers. */
 
-/* the words of 4 bytes of a thread's 16 values of one row */
+/* SPAN is the number of 4-byte words of a thread's 16 values of one row. */
 #define SPAN  (16 * (int)sizeof(TYPE) / 4)
 #define ITEMS (TILE || sizeof(TYPE) == 2 ? 4 : 2)
 

@@ -36,8 +36,9 @@ typedef struct quantize_level {
     float multiplier, divisor;
     /* e4m3_scale multiplies or divides largest magnitudes by `by`. `reciprocal` is 1 / by. */
     float by, reciprocal;
-    /* Nonzero if `by` and factors[0] lie between 2^-60 and 2^60 (is_moderate), as the fast division
-     * requires. The other factors differ from factors[0] by less than a factor of 2. */
+    /* `known` is nonzero if `by` and factors[0] lie between 2^-60 and 2^60 (is_moderate), as the
+     * fast division requires. The other factors differ from factors[0] by less than a factor of
+     * 2. */
     uint32_t known;
     /* The elements of blocks with the e4m3 scale 1 + i / 8 are multiplied or divided by factors[i].
      */
@@ -108,8 +109,8 @@ static __device__ __forceinline__ bsmm_block_step quick_e4m3(const bsmm_quantize
                                                              bool *known) {
     float scale = e4m3_scale(job, amax, level);
     uint32_t code = bsmm_ptx_cvt_e4m3x2(0, scale), exponent = code >> 3;
-    /* True if elements are divided by the factor, which then grows with the scale. Otherwise
-     * elements are multiplied by the factor, which shrinks as the scale grows. */
+    /* `grows` is true if elements are divided by the factor, which then grows with the scale.
+     * Otherwise elements are multiplied by the factor, which shrinks as the scale grows. */
     bool grows = job->steps.step == BSMM_STEP_DIVIDE;
     uint32_t binades = grows ? exponent - 7 : 7 - exponent;
     float factor = __uint_as_float(__float_as_uint(level->factors[code & 7]) + (binades << 23));

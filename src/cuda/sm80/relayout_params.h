@@ -12,7 +12,7 @@
 #include "gpu/recode.h"
 
 enum {
-    BSMM_REGION_BITS = 13, /* log2 of the bytes of a region */
+    BSMM_REGION_BITS = 13, /* BSMM_REGION_BITS is the log2 of the bytes of a region. */
     BSMM_REGION_THREADS = 256,
     BSMM_REGION_THREAD_BITS = 8,
     BSMM_REGION_MOST_STEPS = 1 << (BSMM_REGION_BITS - BSMM_REGION_THREAD_BITS)
@@ -21,18 +21,20 @@ enum {
 /* Holds the amounts by which the position of a byte of a region moves if one bit, or several bits,
  * of the byte's number are set. */
 typedef struct bsmm_region_spot {
-    uint64_t step;     /* added to the address in the source or in the destination, in bytes */
-    uint32_t place;    /* combined with the address in shared memory by exclusive OR */
-    uint32_t row, col; /* added to the row and to the column, in scales */
+    /* `step` is added to the address in the source or in the destination, in bytes. */
+    uint64_t step;
+    uint32_t place;    /* `place` is combined with the address in shared memory by exclusive OR. */
+    uint32_t row, col; /* `row` and `col` are added to the row and to the column, in scales. */
 } bsmm_region_spot;
 
 /* Describes how threads go through a region in the order of the source or of the destination. In
  * each step, a thread copies 2^log2 consecutive bytes. */
 typedef struct bsmm_region_walk {
     uint32_t log2; /* 0, 2 or 4 */
-    /* the movement for each bit of a thread's number */
+    /* `of_bits` holds the movement for each bit of a thread's number. */
     bsmm_region_spot of_bits[BSMM_REGION_THREAD_BITS];
-    bsmm_region_spot of_steps[BSMM_REGION_MOST_STEPS]; /* the movement for each step */
+    /* `of_steps` holds the movement for each step. */
+    bsmm_region_spot of_steps[BSMM_REGION_MOST_STEPS];
 } bsmm_region_walk;
 
 typedef struct bsmm_relayout_regions {
@@ -42,8 +44,8 @@ typedef struct bsmm_relayout_regions {
      * order. place_log2 is log2 of the consecutive bytes that a thread writes to shared memory at
      * once: 0, 2 or 4. */
     uint32_t places[4], place_log2;
-    uint32_t rows_log2, cols_log2; /* log2 of the extents of a region, in scales */
-    /* the number of regions in a row of regions, and of all regions */
+    uint32_t rows_log2, cols_log2; /* These are the log2 of the extents of a region, in scales. */
+    /* `across` is the number of regions in a row of regions, and `count` is that of all regions. */
     uint32_t across, count;
 } bsmm_relayout_regions;
 

@@ -18,7 +18,7 @@
 #define WGMMA_TAIL  ", 1, 1"
 #include "cuda/ptx/wgmma_one.h"
 
-#define SUMS       (FP8_SMALL_M_COLUMNS / 2) /* the number of accumulators of a thread */
+#define SUMS       (FP8_SMALL_M_COLUMNS / 2) /* SUMS is the number of accumulators of a thread. */
 #define B_PASSES   FP8_SMALL_M_MOST_PASSES
 #define A_PASSES   (FP8_SMALL_M_COLUMNS > 16 ? 2 : 1)
 #define BY_ROW     (FP8_SMALL_M_SCALE_ROWS == 1)

@@ -1,4 +1,4 @@
-/* Sizes that the FP8 small-M kernels (sm90a/fp8_small_m.cu) share with their host code, which lays
+/* The FP8 small-M kernels (sm90a/fp8_small_m.cu) share these sizes with their host code, which lays
  * out shared memory. These kernels take the same parameter struct as the other small-M kernels. */
 #ifndef BSMM_CUDA_SM90A_FP8_SMALL_M_SHAPE_H
 #define BSMM_CUDA_SM90A_FP8_SMALL_M_SHAPE_H
@@ -6,9 +6,12 @@
 #include "cuda/sm90a/small_m_params.h"
 
 enum {
-    BSMM_FP8_SMALL_M_GROUPS = 4,  /* warpgroups per thread block */
-    BSMM_FP8_SMALL_M_GROUP = 128, /* threads per warpgroup */
-    BSMM_FP8_SMALL_M_ROWS = 64,   /* rows of B per thread block */
+    /* BSMM_FP8_SMALL_M_GROUPS is the number of warpgroups per thread block. */
+    BSMM_FP8_SMALL_M_GROUPS = 4,
+    /* BSMM_FP8_SMALL_M_GROUP is the number of threads per warpgroup. */
+    BSMM_FP8_SMALL_M_GROUP = 128,
+    /* BSMM_FP8_SMALL_M_ROWS is the number of rows of B per thread block. */
+    BSMM_FP8_SMALL_M_ROWS = 64,
     /* A warpgroup's ring buffer has four stages. The warpgroup multiplies one stage while copies
      * fill the other three. */
     BSMM_FP8_SMALL_M_SLOTS = 4,

@@ -1,5 +1,5 @@
-/* The loads of an FP8 small-M kernel (few rows of A). They copy weights, rows of A and scales of A
- * to shared memory.
+/* These functions are the loads of an FP8 small-M kernel (few rows of A). They copy weights, rows
+ * of A and scales of A to shared memory.
  *
  * A step is 128 elements along K. The four warpgroups of a thread block take the steps round-robin.
  * Each warpgroup has its own ring of stages in shared memory. A stage holds 64 rows of weights,

@@ -100,8 +100,8 @@ typedef struct ring {
      * of its barriers. */
     uint32_t tiles, scales, barriers;
     uint32_t phases;
-    /* Only with GEMM_SHORT: the next work unit (a range of k blocks of a tile) begins with this
-     * stage. */
+    /* Only kernels with GEMM_SHORT use `next`. The next work unit (a range of k blocks of a tile)
+     * begins with this stage. */
     uint32_t next;
 } ring;
 
@@ -161,7 +161,8 @@ static __device__ __forceinline__ uint32_t stage_after(uint32_t stage) {
 }
 
 typedef struct place {
-    int32_t rank_m, rank_n; /* coordinates in the cluster along M and N */
+    /* `rank_m` and `rank_n` are the coordinates in the cluster along M and N. */
+    int32_t rank_m, rank_n;
 } place;
 
 static __device__ __forceinline__ place place_of(uint32_t rank) {
@@ -186,7 +187,7 @@ static __device__ __forceinline__ uint32_t blocks_fed(place from) {
 }
 
 typedef struct corner {
-    int32_t row, col; /* the first row and column of the tile in D */
+    int32_t row, col; /* `row` and `col` are the first row and column of the tile in D. */
 } corner;
 
 typedef struct work {
@@ -205,8 +206,8 @@ typedef struct chunk {
     /* These fields are only for CHUNK_STORE. They are the row and column of D of the staging
      * buffer's first element. */
     corner at;
-    /* Nonzero if the writer thread must wait until the buffer's data has arrived in global memory.
-     * If 0, the writer thread waits only until TMA has read the buffer. */
+    /* `to_memory` is nonzero if the writer thread must wait until the buffer's data has arrived in
+     * global memory. If 0, the writer thread waits only until TMA has read the buffer. */
     uint32_t to_memory;
 } chunk;
 
@@ -217,13 +218,16 @@ typedef struct chunk {
  * writes it to pieces[s]. All consumers have then released stage s after they read the previous
  * work unit there. */
 typedef struct shared {
-    uint64_t ready; /* an mbarrier that completes when the members after `pieces` are set */
+    /* `ready` is an mbarrier that completes when the members after `pieces` are set. */
+    uint64_t ready;
     work pieces[GEMM_SHORT ? STAGES : 2];
-    bsmm_gpu_epilogue_factors factors; /* factors of D's epilogue, such as alpha */
-    /* Nonzero if the epilogue's factor is 1, so that the kernel can omit the multiplication. */
+    /* `factors` holds the factors of D's epilogue, such as alpha. */
+    bsmm_gpu_epilogue_factors factors;
+    /* `plain` is nonzero if the epilogue's factor is 1, so that the kernel can omit the
+     * multiplication. */
     uint32_t plain;
-    /* Nonzero if each row of A and of B has the same scale along all of K. The kernels that packed
-     * A and B found this out. */
+    /* `even` is nonzero if each row of A and of B has the same scale along all of K. The kernels
+     * that packed A and B found this out. */
     uint32_t even;
     chunk chunks[CONSUMERS][PLACES];
     /* Only kernels with HALVES (16-bit elements without block scales) use this field. It is the

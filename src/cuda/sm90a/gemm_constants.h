@@ -42,7 +42,8 @@ enum {
     TILE_M = GEMM_TILE_M(SUBTILES, CONSUMERS),
     CLUSTER = CLUSTER_M * CLUSTER_N,
     CONSUMER_WARPS = 4 * CONSUMERS,
-    /* the accumulators of a thread for one subtile (64 rows of the tile) */
+    /* ACCUMULATORS is the number of accumulators of a thread for one subtile (64 rows of the
+     * tile). */
     ACCUMULATORS = TILE_N / 2,
     /* This is the number of threads of a thread block. Kernels of the kind POW2 have idle warps
      * besides those that load, multiply and store. The idle warps help in the fallback, in which a

@@ -12,7 +12,7 @@ typedef struct bsmm_wgmma_block_scales {
     uint32_t n_step, k_step;
 } bsmm_wgmma_block_scales;
 
-/* Represents a divisor d >= 1, so that kernels can divide a number 0 <= n < 2^31 by a
+/* This struct represents a divisor d >= 1, so that kernels can divide a number 0 <= n < 2^31 by a
  * multiplication: n / d = n * multiplier >> shift. 2^(shift - 31) is the smallest power of two that
  * is at least d, and multiplier is 2^shift / d, rounded up (Granlund, Montgomery: Division by
  * Invariant Integers using Multiplication, 1994). */
@@ -25,7 +25,7 @@ typedef enum bsmm_wgmma_store {
     /* Threads store one element at a time through the general epilogue (gpu/epilogue.h), which
      * supports every format and layout of D. */
     BSMM_WGMMA_STORE_ANY = 0,
-    BSMM_WGMMA_STORE_F32 = 1, /* threads store rows of fp32 from registers */
+    BSMM_WGMMA_STORE_F32 = 1, /* Threads store rows of fp32 from registers. */
     /* TMA stores D through the tensor map d. */
     BSMM_WGMMA_STORE_E4M3 = 2,
     BSMM_WGMMA_STORE_E5M2 = 3,
@@ -98,7 +98,7 @@ typedef struct bsmm_wgmma_params {
     /* These are divisors for gemm_divide: by_k is k_blocks, by_group is group_m, and by_band is
      * group_m * tiles_n. */
     bsmm_wgmma_divisor by_k, by_group, by_band;
-    bsmm_wgmma_divisor by_pairs; /* the divisor a_parts * b_parts for gemm_divide */
+    bsmm_wgmma_divisor by_pairs; /* `by_pairs` is the divisor a_parts * b_parts for gemm_divide. */
     uint32_t store;              /* how D is stored, a value of the enum bsmm_wgmma_store */
 } bsmm_wgmma_params;
 

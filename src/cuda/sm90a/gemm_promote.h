@@ -1,6 +1,6 @@
-/* Promotion in the sm_90a GEMM. The tensor cores' accumulators hold the sums of one k block.
- * Promotion multiplies these sums by their scales and adds them to the totals in fp32 registers.
- * gemm_body.h includes this file. */
+/* This file does the promotion of the sm_90a GEMM. The tensor cores' accumulators hold the sums of
+ * one k block. Promotion multiplies these sums by their scales and adds them to the totals in fp32
+ * registers. gemm_body.h includes this file. */
 
 /* These are the bounds of the safe range of the product of a scale of A and a scale of B, as fp32
  * bits. If the product is below 2^-104, a term may be close to fp32's smallest number, 2^-149,

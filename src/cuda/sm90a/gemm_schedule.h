@@ -42,7 +42,7 @@ typedef struct gemm_schedule {
     /* This cluster's split-K range is [begin, end). k blocks are counted from the first tile that
      * is split along K. */
     int32_t begin, end;
-    int32_t next; /* the index of this cluster's next unsplit tile */
+    int32_t next; /* `next` is the index of this cluster's next unsplit tile. */
 } gemm_schedule;
 
 /* Returns n / d for 0 <= n < 2^31, by a multiplication and a shift. */

@@ -1,5 +1,5 @@
-/* GEMM kernels for few rows of A (small M), which read the weights B as they are stored. The
- * bandwidth of reading the weights limits their speed.
+/* These are the GEMM kernels for few rows of A (small M), which read the weights B as they are
+ * stored. The bandwidth of reading the weights limits their speed.
  *
  * The instruction is mma.sync m16n8k16 (bf16 with fp32 accumulators). The weights are its first
  * operand, which has 16 rows. A is its second operand, which has 8 columns, i.e. rows of A. A

@@ -23,15 +23,15 @@
 #define SIX           (SMALL_M_FORMAT >= SMALL_M_MXFP6_E2M3)
 #define ROW_TILES     (FOUR && !SMALL_M_WGMMA ? 2 : 1)
 #define SPAN          (FOUR && SMALL_M_WGMMA ? 2 : 1)
-/* Nonzero if a warp multiplies two steps of K (SPAN is 2) one after the other, because there are
- * not enough registers to decode the weights of both steps at once. The accumulators of more than
- * four tiles take most registers. */
+/* IN_HALVES is nonzero if a warp multiplies two steps of K (SPAN is 2) one after the other, because
+ * there are not enough registers to decode the weights of both steps at once. The accumulators of
+ * more than four tiles take most registers. */
 #define IN_HALVES (SPAN == 2 && SMALL_M_TILES > 4)
 #define SUMS      (ROW_TILES * SPAN * SMALL_M_TILES)
 #define WALKERS   (FOUR ? 2 : 1)
 #define STEP_SCALES                                                                                \
     (SMALL_M_FORMAT == SMALL_M_NVFP4 ? 8 : SMALL_M_FORMAT == SMALL_M_FP8_ROWS ? p.scale_step : 4)
-/* the number of rows of B that share one fp32 scale */
+/* FLOAT_ROWS is the number of rows of B that share one fp32 scale. */
 #define FLOAT_ROWS (SMALL_M_FORMAT == SMALL_M_FP8_ROWS ? 1 : 16)
 /* The kernel loads A for the first HEAD steps (of 128 elements) of each range of K before the rest
  * of A, so that the warps can begin early. HEAD is 0 where a second load of A costs as much time as
@@ -39,8 +39,8 @@
  * which have no free register for it. */
 #define HEAD (FOUR && SMALL_M_TILES == 2 && !SMALL_M_GROUPED ? WALKERS : 0)
 
-/* Nonzero if the kernel's thread blocks may convert an A in e2m1 themselves. For other kernels,
- * small_m_prepare converts such an A, so that they need no code for it. */
+/* E2M1 is nonzero if the kernel's thread blocks may convert an A in e2m1 themselves. For other
+ * kernels, small_m_prepare converts such an A, so that they need no code for it. */
 #define E2M1 (FOUR && !SMALL_M_GROUPED && !SMALL_M_SCALED)
 
 extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
@@ -71,7 +71,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
      * weights and scales before it waits for small_m_prepare. */
     const bool own = SMALL_M_TILES == 1 && !p.a_image, narrow = FOUR || SIX;
     uint32_t *const flags = (uint32_t *)(small_m_shared + p.flags_at);
-    /* the thread's first row of B, counted from the first row of the thread block */
+    /* `row` is the thread's first row of B, counted from the first row of the thread block. */
     const uint32_t row = row_warp * ROW_TILES * 16 + g;
     const uint32_t range = block.first_range + k_warp / WALKERS;
     const uint32_t range_begin = small_m_begin(&p, range), end = small_m_begin(&p, range + 1);
@@ -180,7 +180,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     /* The kernel loads A in two parts, and the first part has HEAD steps. `second` is the first
      * step of the second part. If a ring buffer holds A, there is no second part. */
     const uint32_t second = ring.slots ? end : step + HEAD;
-    uint32_t slot = 0; /* the current slot of the ring of weights in shared memory, 0 or 1 */
+    /* `slot` is the current slot of the ring of weights in shared memory, 0 or 1. */
+    uint32_t slot = 0;
     uint32_t at = ring.first;
     if (ring.slots == 0) at += (step - block.begin) * 4 * chunk_bytes;
     for (; step < end; step += WALKERS) {

@@ -8,7 +8,8 @@
 #include "cuda/sm90a/small_m_params.h"
 #include "cuda/sm90a/small_m_stage.h"
 
-enum { SMALL_M_TERMS = 8 }; /* the largest number of warps of a thread block that split K */
+/* SMALL_M_TERMS is the largest number of warps of a thread block that split K. */
+enum { SMALL_M_TERMS = 8 };
 
 /* Loads the accumulators of one result from the shared memory of one thread block. There is one
  * accumulator for each warp along K, because each of these warps computes another part of K. `from`

@@ -1,7 +1,7 @@
-/* The copies of weights (matrix B) in a small-M kernel, i.e. a GEMM kernel for few rows of A. A
- * thread copies 64 bytes of weights at a time, or 48 bytes of 6-bit weights, from global memory to
- * a ring buffer of two slots in shared memory. Later it loads the weights that it multiplies from
- * there into registers. */
+/* These functions copy the weights (matrix B) in a small-M kernel, i.e. a GEMM kernel for few rows
+ * of A. A thread copies 64 bytes of weights at a time, or 48 bytes of 6-bit weights, from global
+ * memory to a ring buffer of two slots in shared memory. Later it loads the weights that it
+ * multiplies from there into registers. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_LANE_H
 #define BSMM_CUDA_SM90A_SMALL_M_LANE_H
 
@@ -23,8 +23,10 @@ typedef struct small_m_words {
  * any multiple of 8 bytes. */
 enum {
     SMALL_M_SIX_ROW = BSMM_SMALL_M_K * 6 / 8, /* bytes of a row */
-    SMALL_M_SIX_PIECES = 6,                   /* copies of 8 bytes per thread */
-    SMALL_M_SIX_BYTES = 16 * SMALL_M_SIX_ROW  /* bytes of a warp's weights in one step */
+    /* SMALL_M_SIX_PIECES is the number of copies of 8 bytes per thread. */
+    SMALL_M_SIX_PIECES = 6,
+    /* SMALL_M_SIX_BYTES is the number of bytes of a warp's weights in one step. */
+    SMALL_M_SIX_BYTES = 16 * SMALL_M_SIX_ROW
 };
 
 /* Holds the addresses from and to which a thread copies weights. */
@@ -38,11 +40,12 @@ typedef struct small_m_lane {
      * piece i in its row, in bytes. Pieces 3 to 5 lie 8 rows below pieces 0 to 2, at the same
      * positions. */
     uint32_t offset[SMALL_M_SIX_PIECES], along[SMALL_M_SIX_PIECES / 2];
-    int32_t left; /* the bytes from the source addresses to the end of a row of B */
-    /* Addresses in the first slot of the ring in shared memory: `ring` is the address to which this
-     * thread copies weights, and `own` is the address of the weights that it multiplies. The two
-     * addresses differ only for 6-bit weights, because there the lanes of a warp multiply weights
-     * that other lanes have copied. */
+    /* `left` is the number of bytes from the source addresses to the end of a row of B. */
+    int32_t left;
+    /* `ring` and `own` are addresses in the first slot of the ring in shared memory. `ring` is the
+     * address to which this thread copies weights, and `own` is the address of the weights that it
+     * multiplies. The two addresses differ only for 6-bit weights, because there the lanes of a
+     * warp multiply weights that other lanes have copied. */
     uint32_t ring, own;
 } small_m_lane;
 

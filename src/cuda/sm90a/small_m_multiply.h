@@ -12,9 +12,9 @@
 #include "cuda/ptx/mma.h"
 #include "cuda/sm90a/small_m_lane.h"
 
-/* A ring buffer in shared memory for the steps of A (a step is 128 elements along K). It exists if
- * shared memory cannot hold all of A that the thread block needs. Warps that work on the same steps
- * share the slots of one ring.
+/* This is a ring buffer in shared memory for the steps of A (a step is 128 elements along K). It
+ * exists if shared memory cannot hold all of A that the thread block needs. Warps that work on the
+ * same steps share the slots of one ring.
  *
  * Each slot has two mbarriers. "full" completes when A's bytes have arrived, and "done" completes
  * when all warps have read the slot. All mbarriers lie in one array. Mbarrier 0 counts the bytes
@@ -34,8 +34,8 @@ typedef struct small_m_ring {
     /* The first steps of two slots that this warp reads one after the other are `stride` steps of K
      * apart. */
     uint32_t stride;
-    /* 0: the warp refills a slot as soon as it has read the slot. 1: the warp refills a slot only
-     * after it has read the following slot too. */
+    /* If `lag` is 0, the warp refills a slot as soon as it has read the slot. If it is 1, the warp
+     * refills a slot only after it has read the following slot too. */
     uint32_t lag;
 } small_m_ring;
 

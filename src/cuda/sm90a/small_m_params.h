@@ -18,9 +18,11 @@ enum {
      * columns is. The results then do not depend on the number of rows of A. Shared memory always
      * has room for this number of columns. */
     BSMM_SMALL_M_COLUMNS = 32,
-    /* the largest number of columns (rows of A, or bf16 parts of rows of A) */
+    /* BSMM_SMALL_M_MOST_COLUMNS is the largest number of columns (rows of A, or bf16 parts of rows
+     * of A). */
     BSMM_SMALL_M_MOST_COLUMNS = 64,
-    BSMM_SMALL_M_K = 128, /* the elements of K in one step of the main loop */
+    /* BSMM_SMALL_M_K is the number of elements of K in one step of the main loop. */
+    BSMM_SMALL_M_K = 128,
     /* This is the largest number of chunks of A that one thread converts to bf16. A chunk is 8
      * elements along K of one row. */
     BSMM_SMALL_M_OWN_CHUNKS = 4,
@@ -49,7 +51,7 @@ typedef struct bsmm_small_m_params {
     bsmm_gpu_operand a, b;
     bsmm_gpu_epilogue epilogue;
     uint32_t m, n, k;
-    uint32_t steps; /* the number of steps of BSMM_SMALL_M_K elements in K */
+    uint32_t steps; /* `steps` is the number of steps of BSMM_SMALL_M_K elements in K. */
     /* K is split into 2^ranges_log2 ranges. A range is a sequence of whole steps of 128 elements.
      */
     uint32_t ranges_log2;
@@ -73,15 +75,16 @@ typedef struct bsmm_small_m_params {
     uint32_t *a_image_any;
     /* small_m_prepare has this number of thread blocks for each row of A. */
     uint32_t blocks_per_row;
-    /* the fp32 scales of A in the workspace, as [step of 128 elements along K][scale_columns] */
+    /* `a_image_scales` holds the fp32 scales of A in the workspace, as [step of 128 elements along
+     * K][scale_columns]. */
     float *a_image_scales;
     /* a_image_scales has this number of scales per step: `columns`, rounded up to a multiple of 4.
      */
     uint32_t scale_columns;
-    uint32_t narrow;     /* nonzero if weights have 4 or 6 bits, 0 if they have 8 */
+    uint32_t narrow;     /* `narrow` is nonzero if weights have 4 or 6 bits, 0 if they have 8. */
     uint32_t source;     /* how A is read, a value of the enum bsmm_small_m_source */
-    uint32_t row_scaled; /* nonzero if A has one fp32 scale per row */
-    /* Nonzero if the epilogue has no alpha, C, bias or other factor. A result is then an
+    uint32_t row_scaled; /* `row_scaled` is nonzero if A has one fp32 scale per row. */
+    /* `plain` is nonzero if the epilogue has no alpha, C, bias or other factor. A result is then an
      * accumulator times a power of two and, if row_scaled is set, times the fp32 scale of A's
      * row. */
     uint32_t plain;
@@ -102,13 +105,13 @@ typedef struct bsmm_small_m_params {
     /* This is the size in bytes of a chunk of A in shared memory. A chunk is 32 elements along K of
      * all columns: 8 elements for each of the 4 threads that share a row of an mma fragment. */
     uint32_t chunk_bytes;
-    uint32_t for_wgmma; /* nonzero if A's image has the layout that wgmma reads */
-    uint32_t m_log2;    /* log2 of m, rounded up */
-    uint64_t a_pitch;   /* the stride of A's rows in bytes */
+    uint32_t for_wgmma; /* `for_wgmma` is nonzero if A's image has the layout that wgmma reads. */
+    uint32_t m_log2;    /* `m_log2` is the log2 of m, rounded up. */
+    uint64_t a_pitch;   /* `a_pitch` is the stride of A's rows in bytes. */
     uint64_t a_scale_pitch;
-    uint32_t b_pitch8; /* the stride of B's rows, in units of 8 bytes */
+    uint32_t b_pitch8; /* `b_pitch8` is the stride of B's rows, in units of 8 bytes. */
     uint64_t b_scale_pitch;
-    uint32_t b_bytes; /* the bytes of a row of B */
+    uint32_t b_bytes; /* `b_bytes` is the number of bytes of a row of B. */
     /* In shared memory, the scales of adjacent rows of B begin this number of bytes apart. */
     uint32_t scale_stride;
     /* B has this number of bytes of scales per row and step (128 elements along K) in shared

@@ -22,8 +22,8 @@ enum {
     SMALL_M_MXFP4 = 1,
     SMALL_M_NVFP4 = 2,
     SMALL_M_MXFP8 = 3,
-    SMALL_M_FP8_F32 = 4,  /* fp8 weights; 16 rows share an fp32 scale */
-    SMALL_M_FP8_ROWS = 5, /* fp8 weights; each row may have its own fp32 scale */
+    SMALL_M_FP8_F32 = 4,  /* Weights are fp8. 16 rows share an fp32 scale. */
+    SMALL_M_FP8_ROWS = 5, /* Weights are fp8. Each row may have its own fp32 scale. */
     SMALL_M_MXFP6_E2M3 = 6,
     SMALL_M_MXFP6_E3M2 = 7
 };
