@@ -40,7 +40,7 @@ BSMM_DEVICE small_m_table small_m_table_of(uint32_t half, uint32_t one, uint32_t
  * 0x3f00, 0x3f80, 0x3fc0, 0x4000, 0x4040, 0x4080 and 0x40c0. A scale of 2^(code - 127) adds (code -
  * 127) * 0x80 to each of these codes, and 127 * 0x80 is 0x3f80. */
 BSMM_DEVICE small_m_table small_m_table_of_e8m0(uint32_t code) {
-    const uint32_t one = code << 23 | code << 7; /* the scale as bf16, twice */
+    const uint32_t one = code << 23 | code << 7; /* `one` is the scale as bf16, twice. */
     return small_m_table_of((one & 0xffff0000u) - 0x00800000u, one + 0x00400000u, one + 0x00c00080u,
                             one + 0x01400100u);
 }

@@ -1,4 +1,4 @@
-/* The kernels for few rows of A whose weights are e4m3 with fp32 scales. */
+/* These are the kernels for few rows of A whose weights are e4m3 with fp32 scales. */
 #include "amdgpu/cdna/small_m_body.h"
 
 FUNCTIONS(bf16_fp8, BF16, FP8_FLOATS)

@@ -1,4 +1,4 @@
-/* The kernels for few rows of A whose weights are mxfp4. */
+/* These are the kernels for few rows of A whose weights are mxfp4. */
 #include "amdgpu/cdna/small_m_body.h"
 
 FUNCTIONS(bf16_mxfp4, BF16, MXFP4)

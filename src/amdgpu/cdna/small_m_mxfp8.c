@@ -1,4 +1,4 @@
-/* The kernels for few rows of A whose weights are mxfp8. */
+/* These are the kernels for few rows of A whose weights are mxfp8. */
 #include "amdgpu/cdna/small_m_body.h"
 
 FUNCTIONS(bf16_mxfp8, BF16, MXFP8)

@@ -1,4 +1,4 @@
-/* The kernels for few rows of A whose weights are nvfp4. */
+/* These are the kernels for few rows of A whose weights are nvfp4. */
 #include "amdgpu/cdna/small_m_body.h"
 
 FUNCTIONS(bf16_nvfp4, BF16, NVFP4)
