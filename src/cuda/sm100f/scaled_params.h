@@ -101,7 +101,7 @@ typedef struct bsmm_scaled_params {
      * scales and the extents of the tile. The kernel adds the bits that select the scales of each
      * instruction. */
     uint32_t form;
-    uint32_t store; /* how D is stored, a value of the enum bsmm_scaled_store */
+    uint32_t store; /* `store` tells how D is stored, by a value of the enum bsmm_scaled_store. */
     /* Only kernels for few rows of A use `parts`, the number of thread blocks that divide the K of
      * each tile among them. They are one cluster. */
     uint32_t parts;

@@ -99,7 +99,8 @@ typedef struct bsmm_wgmma_params {
      * group_m * tiles_n. */
     bsmm_wgmma_divisor by_k, by_group, by_band;
     bsmm_wgmma_divisor by_pairs; /* `by_pairs` is the divisor a_parts * b_parts for gemm_divide. */
-    uint32_t store;              /* how D is stored, a value of the enum bsmm_wgmma_store */
+    /* `store` tells how D is stored, by a value of the enum bsmm_wgmma_store. */
+    uint32_t store;
 } bsmm_wgmma_params;
 
 #endif

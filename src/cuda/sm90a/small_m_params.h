@@ -81,8 +81,9 @@ typedef struct bsmm_small_m_params {
     /* a_image_scales has this number of scales per step: `columns`, rounded up to a multiple of 4.
      */
     uint32_t scale_columns;
-    uint32_t narrow;     /* `narrow` is nonzero if weights have 4 or 6 bits, 0 if they have 8. */
-    uint32_t source;     /* how A is read, a value of the enum bsmm_small_m_source */
+    uint32_t narrow; /* `narrow` is nonzero if weights have 4 or 6 bits, 0 if they have 8. */
+    /* `source` tells how A is read, by a value of the enum bsmm_small_m_source. */
+    uint32_t source;
     uint32_t row_scaled; /* `row_scaled` is nonzero if A has one fp32 scale per row. */
     /* `plain` is nonzero if the epilogue has no alpha, C, bias or other factor. A result is then an
      * accumulator times a power of two and, if row_scaled is set, times the fp32 scale of A's
