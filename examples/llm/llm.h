@@ -105,7 +105,8 @@ typedef struct llm_product {
     bsmm_matrix a, b, d;
     uint32_t packed; /* `packed` is the packed format of the weights. */
     bsmm_plan *plan;
-    /* A second plan for one row. Plans for a GPU need it, because their number of rows is fixed. */
+    /* This second plan is for one row. Plans for a GPU need it, because their number of rows is
+     * fixed. */
     bsmm_plan *plan_of_one;
     bsmm_buffers buffers; /* `buffers` points to memory of the device. */
 } llm_product;
@@ -117,10 +118,11 @@ void llm_product_destroy(llm_product *p);
 /* Holds the weights of a product. On the CPU, they are packed in the form compact, because products
  * of one row read this form fastest. On a GPU, they are stored as they are quantized. */
 typedef struct llm_weight {
-    bsmm_matrix
-        host;     /* A copy of a GPU's weights in host memory. Its data is NULL if there is none. */
-    void *packed; /* The packed weights of the CPU. */
-    /* The elements, the block scales and the second-level scale in the memory of a GPU. */
+    /* `host` is a copy of a GPU's weights in host memory. Its data is NULL if there is none. */
+    bsmm_matrix host;
+    void *packed; /* `packed` points to the packed weights of the CPU. */
+    /* These point to the elements, the block scales and the second-level scale in the memory of a
+     * GPU. */
     void *data, *scales, *global;
 } llm_weight;
 

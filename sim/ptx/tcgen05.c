@@ -44,7 +44,7 @@ typedef struct {
     /* `a_scale` and `b_scale` are the positions of the first scale's byte in a 32-bit word of
      * tensor memory. */
     uint32_t a_scale, b_scale;
-    char wrong[80]; /* The reason for which the instruction descriptor is refused. */
+    char wrong[80]; /* `wrong` is the reason for which the instruction descriptor is refused. */
     double left[MOST_M][MOST_K], right[MOST_K][MOST_N];
 } product;
 

@@ -52,14 +52,17 @@ enum {
     STAGE_BYTES = BSMM_GROUP_SUMS_STAGE_BYTES,
     /* A stage has STAGE_K elements of each row, which are BSMM_GROUP_SUMS_ROW_BYTES bytes. */
     STAGE_K = GROUPS_WIDE ? 64 : 128,
-    STEPS = 4, /* tcgen05.mma instructions per stage; each multiplies 32 bytes of each row */
-    COLUMNS = 2 * TILE, /* columns of tensor memory, for two accumulators */
+    /* STEPS is the number of tcgen05.mma instructions per stage. Each multiplies 32 bytes of each
+     * row. */
+    STEPS = 4,
+    /* COLUMNS is the number of columns of tensor memory, for two accumulators. */
+    COLUMNS = 2 * TILE,
     PROMOTE_WARPS = 8,
     LOAD_WARP = PROMOTE_WARPS,
     MULTIPLY_WARP,
     THREADS = BSMM_GROUP_SUMS_THREADS,
-    PROMOTE_BARRIER = 1, /* the named barrier that the promoting warps share */
-    WIDTH = TILE / 2,    /* columns of D per promoting thread */
+    PROMOTE_BARRIER = 1, /* PROMOTE_BARRIER is the named barrier that the promoting warps share. */
+    WIDTH = TILE / 2,    /* WIDTH is the number of columns of D per promoting thread. */
     CHUNK = 32
 };
 static_assert(THREADS == 32 * (MULTIPLY_WARP + 1), "roles");
@@ -69,7 +72,7 @@ static_assert(BSMM_GROUP_SUMS_SHARED + 4096 <= 227 * 1024, "shared memory");
 
 typedef struct shared {
     uint64_t full[STAGES], empty[STAGES], done[2], available[2];
-    uint32_t columns; /* the address of the allocated tensor memory */
+    uint32_t columns; /* `columns` is the address of the allocated tensor memory. */
     /* scales of D's columns, for the k block in each of the two accumulators */
     float b_factors[2][TILE];
 } shared;

@@ -8,8 +8,9 @@
 #include "gpu/pack.h"
 
 enum {
-    BSMM_GROUP_SUMS_TILE = 128, /* the rows and columns of a tile of D */
-    BSMM_GROUP_SUMS_K = 128,    /* Each scale covers a multiple of this number of elements of K. */
+    /* BSMM_GROUP_SUMS_TILE is the number of rows, and of columns, of a tile of D. */
+    BSMM_GROUP_SUMS_TILE = 128,
+    BSMM_GROUP_SUMS_K = 128, /* Each scale covers a multiple of this number of elements of K. */
     /* Shared memory holds this number of stages. A stage has this number of bytes of each row. */
     BSMM_GROUP_SUMS_STAGES = 5,
     BSMM_GROUP_SUMS_ROW_BYTES = 128,
@@ -25,13 +26,13 @@ enum {
 };
 
 typedef struct bsmm_group_sums_params {
-    CUtensorMap elements[2];   /* the tensor maps of A and of B */
+    CUtensorMap elements[2];   /* `elements` holds the tensor maps of A and of B. */
     bsmm_gpu_operand sides[2]; /* A and B as they are stored */
     bsmm_gpu_epilogue epilogue;
     uint32_t m, n, k, k_blocks;
     uint32_t tiles, tiles_m, tiles_n;
     uint32_t group_m; /* tiles along M in a band of tiles that run at the same time (gpu/bands.h) */
-    uint32_t form;    /* the instruction descriptor of tcgen05.mma */
+    uint32_t form;    /* `form` is the instruction descriptor of tcgen05.mma. */
     /* `scaled` tells for A and for B whether fp32 scales multiply the sums. */
     uint32_t scaled[2];
     /* Only kernels for elements of 16 bits use these parameters. `a_parts` and `b_parts` are the

@@ -95,8 +95,8 @@
 
 enum {
     CTAS = SCALED_CTAS,
-    TILE_M = BSMM_SCALED_TILE_M, /* rows of D per thread block */
-    /* columns of a tile of D, at most */
+    TILE_M = BSMM_SCALED_TILE_M, /* TILE_M is the number of rows of D per thread block. */
+    /* TILE_N is the largest number of columns of a tile of D. */
     TILE_N = SCALED_SMALL_M ? BSMM_SCALED_SMALL_M : BSMM_SCALED_TILE_N(SCALED_BLOCK),
     ROW_BYTES = BSMM_SCALED_ROW_BYTES,
     /* tcgen05.mma instructions per k block; each multiplies 32 bytes of each row */
@@ -152,7 +152,7 @@ static_assert(STAGES + 2 < SIGN_TILES, "tiles whose signs are known");
 
 typedef struct shared {
     uint64_t full[STAGES], empty[STAGES], scaled[STAGES], done[2], available[2];
-    uint32_t columns; /* the address of the allocated columns of tensor memory */
+    uint32_t columns; /* `columns` is the address of the allocated columns of tensor memory. */
     /* Tells for each of the most recent tiles whether a scale of the tile is negative (nonzero). */
     uint32_t negative[SIGN_TILES];
     /* Tells for each row of B in the tile whether all of its elements are 0. Each warp that stores
