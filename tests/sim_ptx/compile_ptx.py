@@ -1,5 +1,6 @@
-"""Compiles the Triton kernels of tests/sim_gfx9/cases.py to PTX without a GPU. usage: compile_ptx.py ARCH FOLDER"""
+"""Compiles the Triton kernels of tests/sim_gfx9/cases.py and of cases_arithmetic.py to PTX without a GPU. usage: compile_ptx.py ARCH FOLDER"""
 import hashlib
+import itertools
 import json
 import multiprocessing
 import pathlib
@@ -36,8 +37,11 @@ def cases_for(arch):
     """Returns each case once, because some cases differ only in options for AMD GPUs. Cases with
     e4m3 need compute capability 8.9."""
     import cases
+    import cases_arithmetic
     seen = set()
-    for case in cases.all_cases("gfx950"):
+    # One architecture is enough for arithmetic, whose PTX is the same on all.
+    arithmetic = cases_arithmetic.all_cases() if arch == "sm_80" else ()
+    for case in itertools.chain(cases.all_cases("gfx950"), arithmetic):
         if not case.name.startswith(ONLY.get(arch, "")):
             continue
         types, constants, _ = signature(case)

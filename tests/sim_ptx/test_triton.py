@@ -1,4 +1,4 @@
-"""Runs the Triton kernels of tests/sim_gfx9/cases.py on the simulator of PTX and compares their results with
+"""Runs the Triton kernels of tests/sim_gfx9/cases.py and of cases_arithmetic.py on the simulator of PTX and compares their results with
 NumPy's. usage: test_triton.py ARCH FOLDER [NAME...]"""
 import pathlib
 import sys
