@@ -38,6 +38,7 @@ static const broken cases[] = {
     {"{\"__metadata__\":[]}", 0, BSMM_E_FORMAT, "__metadata__: must be an object"},
     {"{\"__metadata__\":{\"k\":1}}", 0, BSMM_E_FORMAT, "__metadata__.k: must be a string"},
     {"{\"__metadata__\":{\"k\":null}}", 0, BSMM_E_FORMAT, "__metadata__.k: must be a string"},
+    {"{\"__metadata__\":{},\"__metadata__\":{}}", 0, BSMM_E_FORMAT, "no second __metadata__"},
     /* These headers have errors in a dtype. */
     {"{\"a\":{\"shape\":[],\"data_offsets\":[0,1]}}", 1, BSMM_E_FORMAT, "header.a.dtype"},
     {"{\"a\":{\"dtype\":\"F7\",\"shape\":[],\"data_offsets\":[0,1]}}", 1, BSMM_E_FORMAT, "\"F7\"; is not a known type"},
