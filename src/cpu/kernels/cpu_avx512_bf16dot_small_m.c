@@ -11,8 +11,10 @@
 
 /* `most_rows` is the largest number of rows of A, measured on a Zen 4 (docs/notes/cpu-avx512.md).
  * On processors with two vector ports for all instructions, the loops use FMAs, and the limit with
- * FMAs was not measured above 16. */
-static const bsmm_small_m_limit most_rows = {.stored = 48, .compact = 96},
+ * FMAs was not measured above 16. `most_rows_of_products` is for weights with e4m3 scales, which
+ * the loops multiply by their scales and which therefore take longest to decode. */
+static const bsmm_small_m_limit most_rows = {.stored = 48, .compact = 144},
+                                most_rows_of_products = {.stored = 48, .compact = 96},
                                 most_rows_by_fma = {.stored = 16, .compact = 16};
 
 static bool goes_by_fma(void) {
@@ -106,6 +108,11 @@ static bool is_supported(void) {
     return (bsmm_cpu_features() & needed) == needed;
 }
 
+static const bsmm_small_m_limit *limit_of(const bsmm_product *p) {
+    if (goes_by_fma()) return &most_rows_by_fma;
+    return p->b.m.format.scale == BSMM_SCALE_E4M3 ? &most_rows_of_products : &most_rows;
+}
+
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     if (!is_supported()) return "the processor has no AVX-512 BF16 and VBMI";
     const char *reason = bsmm_pack_refuse(p, bsmm_bf16_refuse, why, size);
@@ -114,9 +121,7 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (!reason && !is_plain(p))
         reason =
             bsmm_small_m_refuse_weights(&p->b, takes_element, BSMM_BF16_SEGMENT_UNIT, why, size);
-    return reason
-               ? reason
-               : take_small_m(p, goes_by_fma() ? &most_rows_by_fma : &most_rows, state, why, size);
+    return reason ? reason : take_small_m(p, limit_of(p), state, why, size);
 }
 
 const bsmm_kernel bsmm_kernel_cpu_avx512_bf16dot_small_m = {

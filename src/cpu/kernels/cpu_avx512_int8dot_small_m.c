@@ -8,10 +8,13 @@
 
 /* `most_rows_of_fours` is the largest number of rows of A, measured on a Zen 4
  * (docs/notes/cpu-avx512.md). The limit is smaller for row-major 6-bit weights, which take the
- * longest to decode. On processors with two vector ports for all instructions, no more than 16 rows
- * were measured. */
-static const bsmm_small_m_limit most_rows_of_fours = {.stored = 64, .compact = 96},
-                                most_rows_of_sixes = {.stored = 32, .compact = 96},
+ * longest to decode. They are decoded twice for 17 rows, and packed B has tiles of 6 rows. On
+ * processors with two vector ports for all instructions, no more than 16 rows were measured. */
+static const bsmm_small_m_limit most_rows_of_fours = {.stored = 64, .compact = 144},
+                                most_rows_of_sixes = {.stored = 32,
+                                                      .compact = 144,
+                                                      .gap_first = 17,
+                                                      .gap_last = 18},
                                 most_rows_of_two_ports = {.stored = 16, .compact = 16};
 
 static const bsmm_small_m_limit *most_rows(const bsmm_product *p) {

@@ -190,6 +190,9 @@ typedef struct bsmm_small_m_engine {
  * packed engines pack them more slowly. */
 typedef struct bsmm_small_m_limit {
     int64_t stored, compact;
+    /* The numbers of rows from gap_first to gap_last are left to the packed engine for stored
+     * weights, because tiles of the small-M kernel fit them badly. 0 means that there is no gap. */
+    int64_t gap_first, gap_last;
 } bsmm_small_m_limit;
 
 /* Returns NULL if the small-M kernels accept the product's shape and the orders of its matrices,

@@ -11,6 +11,12 @@ const char *bsmm_small_m_refuse(const bsmm_product *p, const bsmm_small_m_limit 
                            "A has %lld rows; if it has more than %lld, packing B is faster",
                            (long long)p->a.m.rows, (long long)most_rows);
     }
+    if (p->b.m.order == BSMM_ORDER_ROW && most->gap_first > 0 && p->a.m.rows >= most->gap_first &&
+        p->a.m.rows <= most->gap_last) {
+        return bsmm_reason(why, size, "A has %lld rows; from %lld to %lld, packing B is faster",
+                           (long long)p->a.m.rows, (long long)most->gap_first,
+                           (long long)most->gap_last);
+    }
     if (p->b.m.order == BSMM_ORDER_COL) return "B is ORDER_COL; the kernel takes only ORDER_ROW";
     if (p->a.m.cols == 0) return "K is 0";
     if (p->recipe) return "D is block-scaled; the kernel stores only unscaled formats";
