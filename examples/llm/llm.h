@@ -17,12 +17,9 @@
 #    define LLM_VECTORS
 #endif
 
-enum {
-    /* LLM_BATCH is the largest number of tokens that the layers compute at once. */
-    LLM_BATCH = 512,
-    /* LLM_HEAD_BATCH is the largest number of tokens whose logits are computed at once. */
-    LLM_HEAD_BATCH = 128
-};
+/* The layers compute at most LLM_BATCH tokens at once, and the logits of at most LLM_HEAD_BATCH
+ * tokens are computed at once. */
+enum { LLM_BATCH = 512, LLM_HEAD_BATCH = 128 };
 
 /* Prints "llm: ..." and ends the program with status 1. */
 void llm_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
