@@ -83,7 +83,7 @@ BSMM_DEVICE uint32_t ahead_a(small_m_shape s) {
 
 /* Returns the number of steps by which loads of B run ahead. */
 BSMM_DEVICE uint32_t ahead_b(small_m_shape s) {
-    return s.a_tiles * s.b_tiles > SMALL_M_MOST_TILES && small_m_bits(s.b) == 8 ? 1 : AHEAD;
+    return s.a_tiles * s.b_tiles > SMALL_M_MOST_TILES && small_m_bits(s.b) > 4 ? 1 : AHEAD;
 }
 
 /* Returns the place of a step of A in a small_m_ring. `i` is the number of the step. */
@@ -259,6 +259,8 @@ BSMM_DEVICE void run(small_m_shape s, const bsmm_cdna_small_m *p) {
 #define BF16       ((small_m_format){BSMM_ELEM_BF16, BSMM_SCALE_NONE})
 #define MXFP4      ((small_m_format){BSMM_ELEM_E2M1, BSMM_SCALE_E8M0})
 #define MXFP8      ((small_m_format){BSMM_ELEM_E4M3, BSMM_SCALE_E8M0})
+#define MXFP6_E2M3 ((small_m_format){BSMM_ELEM_E2M3, BSMM_SCALE_E8M0})
+#define MXFP6_E3M2 ((small_m_format){BSMM_ELEM_E3M2, BSMM_SCALE_E8M0})
 #define NVFP4      ((small_m_format){BSMM_ELEM_E2M1, BSMM_SCALE_E4M3})
 #define FP8_FLOATS ((small_m_format){BSMM_ELEM_E4M3, BSMM_SCALE_F32})
 /* clang-format on */

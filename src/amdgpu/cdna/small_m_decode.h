@@ -19,12 +19,14 @@ BSMM_DEVICE uint32_t small_m_join(float low, float high) {
     return __builtin_amdgcn_perm(bsmm_float_bits(high), bsmm_float_bits(low), 0x07060302);
 }
 
-/* Returns the mask of the magnitudes of elements in a word. */
+/* Returns the mask of the magnitudes of elements in a word. The mask for 6-bit elements has their
+ * signs too, so that -0 counts as nonzero. */
 BSMM_DEVICE uint32_t small_m_magnitudes(small_m_format f) {
-    return small_m_is_bf16(f) ? 0x7fff7fffu : f.elem == BSMM_ELEM_E2M1 ? 0x77777777u : 0x7f7f7f7fu;
+    if (small_m_is_bf16(f)) return 0x7fff7fffu;
+    return small_m_bits(f) == 4 ? 0x77777777u : small_m_bits(f) == 8 ? 0x7f7f7f7fu : 0xffffffffu;
 }
 
-/* Returns a word that is nonzero if any of 16 elements (32 of e2m1) is nonzero. */
+/* Returns a word that is nonzero if any of the elements in four words is nonzero. */
 BSMM_DEVICE uint32_t small_m_any(small_m_format f, bsmm_u32x4 words) {
     return (words[0] | words[1] | words[2] | words[3]) & small_m_magnitudes(f);
 }
@@ -32,7 +34,7 @@ BSMM_DEVICE uint32_t small_m_any(small_m_format f, bsmm_u32x4 words) {
 /* Returns 1 if any of a lane's 32 elements is nonzero, else 0. */
 BSMM_DEVICE uint32_t small_m_any_of_lane(small_m_format f, const bsmm_u32x4 words[2]) {
     uint32_t any = small_m_any(f, words[0]);
-    if (small_m_bits(f) == 8) any |= small_m_any(f, words[1]);
+    if (small_m_bits(f) > 4) any |= small_m_any(f, words[1]);
     return any != 0;
 }
 
@@ -109,6 +111,22 @@ BSMM_DEVICE uint32_t small_m_decode_scaled(uint32_t word, uint32_t i, float scal
     return small_m_join(pair[0], pair[1]);
 }
 
+/* Decodes elements [8 * quarter, 8 * quarter + 8) of 6 bits. One instruction decodes all 32
+ * elements, and the compiler keeps one of the four that this function makes. */
+BSMM_DEVICE bsmm_u32x4 small_m_decode_six(small_m_format f, float scale, const bsmm_u32x4 words[2],
+                                          uint32_t quarter) {
+    typedef uint32_t six __attribute__((ext_vector_type(6)));
+    union {
+        __bf16 elements __attribute__((ext_vector_type(32)));
+        bsmm_u32x4 quarters[4];
+    } to;
+    const six from = {words[0][0], words[0][1], words[0][2], words[0][3], words[1][0], words[1][1]};
+    to.elements = f.elem == BSMM_ELEM_E2M3
+                      ? __builtin_amdgcn_cvt_scalef32_pk32_bf16_fp6(from, scale)
+                      : __builtin_amdgcn_cvt_scalef32_pk32_bf16_bf6(from, scale);
+    return to.quarters[quarter];
+}
+
 /* Decodes elements [8 * quarter, 8 * quarter + 8) of a lane. They keep their order. */
 BSMM_DEVICE bsmm_u32x4 small_m_decode(small_m_format f, const small_m_factor *factor,
                                       const bsmm_u32x4 words[2], uint32_t quarter) {
@@ -123,6 +141,8 @@ BSMM_DEVICE bsmm_u32x4 small_m_decode(small_m_format f, const small_m_factor *fa
         to.words = (bsmm_u32x4){
             small_m_decode_scaled(word, 0, scale), small_m_decode_scaled(word, 1, scale),
             small_m_decode_scaled(word, 2, scale), small_m_decode_scaled(word, 3, scale)};
+    } else if (small_m_bits(f) == 6) {
+        to.words = small_m_decode_six(f, scale, words, quarter);
     } else if (f.elem == BSMM_ELEM_E2M1) {
         const uint32_t word = words[0][quarter];
         to.pairs[0] = __builtin_amdgcn_cvt_scalef32_pk_bf16_fp4(word, scale, 0);

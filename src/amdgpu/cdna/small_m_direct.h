@@ -3,7 +3,8 @@
  *
  * - e4m3 with fp32 scales: the FP8 instructions. gfx942 multiplies e4m3fnuz, where the code of an
  *   e4m3 number means half its value. The lanes of gfx942 replace the codes of -0 and NaN.
- * - mxfp8 and mxfp4 on both sides, on gfx950: the scaled instruction, which reads e8m0 scales. */
+ * - mxfp8, mxfp6 and mxfp4 on both sides, on gfx950: the scaled instruction, which reads e8m0
+ * scales. */
 #ifndef BSMM_AMDGPU_CDNA_SMALL_M_DIRECT_H
 #define BSMM_AMDGPU_CDNA_SMALL_M_DIRECT_H
 
@@ -22,14 +23,23 @@ enum { SMALL_M_NAN_SCALE = 255 };
 
 /* Returns the number by which the scaled instruction calls an element type. */
 BSMM_DEVICE uint32_t small_m_type(small_m_format f) {
-    return f.elem == BSMM_ELEM_E2M1 ? BSMM_F8F6F4_E2M1 : BSMM_F8F6F4_E4M3;
+    switch (f.elem) {
+    case BSMM_ELEM_E2M1:
+        return BSMM_F8F6F4_E2M1;
+    case BSMM_ELEM_E2M3:
+        return BSMM_F8F6F4_E2M3;
+    case BSMM_ELEM_E3M2:
+        return BSMM_F8F6F4_E3M2;
+    default:
+        return BSMM_F8F6F4_E4M3;
+    }
 }
 
 BSMM_DEVICE bsmm_i32x8 small_m_operand(small_m_format f, const bsmm_u32x4 words[2]) {
     bsmm_i32x8 to = {(int32_t)words[0][0], (int32_t)words[0][1], (int32_t)words[0][2],
                      (int32_t)words[0][3]};
 #    pragma unroll
-    for (uint32_t i = 0; i < 4 && small_m_bits(f) == 8; i++)
+    for (uint32_t i = 0; i < small_m_bits(f) - 4; i++)
         to[4 + i] = (int32_t)words[1][i];
     return to;
 }

@@ -80,11 +80,12 @@ BSMM_DEVICE bool small_m_is_scaled(small_m_shape s) {
 }
 
 BSMM_DEVICE uint32_t small_m_bits(small_m_format f) {
+    if (f.elem == BSMM_ELEM_E2M3 || f.elem == BSMM_ELEM_E3M2) return 6;
     return f.elem == BSMM_ELEM_BF16 ? 16 : f.elem == BSMM_ELEM_E2M1 ? 4 : 8;
 }
 
-/* Returns the number of elements along K from the first 16 elements of a lane to its second 16
- * elements. */
+/* Returns the number of bytes from the first 16 bytes that a lane loads of a row to the others.
+ * 6-bit elements have eight more bytes, 8-bit elements 16 more. */
 BSMM_DEVICE uint32_t small_m_gap(small_m_shape s, small_m_format f) {
     return small_m_is_scaled(s) && small_m_bits(f) == 8 ? SMALL_M_K / 2 : SMALL_M_LANE_K / 2;
 }
@@ -148,6 +149,14 @@ BSMM_DEVICE uint32_t small_m_load_scale(small_m_format f, const small_m_source *
     if (f.scale == BSMM_SCALE_E4M3)
         return __builtin_amdgcn_raw_buffer_load_b16(from->scales, lane_offset, offset, 0);
     return __builtin_amdgcn_raw_buffer_load_b8(from->scales, lane_offset, offset, 0);
+}
+
+/* Loads eight bytes. The other words of the result are 0. */
+BSMM_DEVICE bsmm_u32x4 small_m_load_eight(const small_m_source *from, int32_t lane_offset,
+                                          int32_t offset) {
+    typedef uint32_t pair __attribute__((vector_size(8)));
+    const pair words = __builtin_amdgcn_raw_buffer_load_b64(from->elements, lane_offset, offset, 0);
+    return (bsmm_u32x4){words[0], words[1], 0, 0};
 }
 
 /* Moves the offsets of a lane's loads outside the operand where the elements of the step lie from

@@ -25,11 +25,15 @@ typedef struct pair {
 #define BF16       {BSMM_ELEM_BF16, BSMM_SCALE_NONE, 0, 0}
 #define MXFP4      {BSMM_ELEM_E2M1, BSMM_SCALE_E8M0, 1, 32}
 #define MXFP8      {BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32}
+#define MXFP6_E2M3 {BSMM_ELEM_E2M3, BSMM_SCALE_E8M0, 1, 32}
+#define MXFP6_E3M2 {BSMM_ELEM_E3M2, BSMM_SCALE_E8M0, 1, 32}
 #define NVFP4      {BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16}
 #define FP8_FLOATS {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 0, 0}
 #define FUNCTIONS(module, name) \
     {{{module, name "_16x16", 0}, {module, name "_16x32", 0}, {module, name "_16x64", 0}}, \
      {{module, name "_32x16", 0}, {module, name "_32x32", 0}, {module, name "_32x64", 0}}}
+
+#define SIX_BITS(name) FUNCTIONS("gfx950/small_m_mxfp6", "small_m_" name)
 
 static const pair pairs[] = {
     {BF16, MXFP4, FUNCTIONS("cdna/small_m_mxfp4", "small_m_bf16_mxfp4")},
@@ -37,6 +41,12 @@ static const pair pairs[] = {
     {BF16, MXFP8, FUNCTIONS("cdna/small_m_mxfp8", "small_m_bf16_mxfp8")},
     {MXFP8, MXFP8, FUNCTIONS("cdna/small_m_mxfp8", "small_m_mxfp8_mxfp8")},
     {MXFP8, MXFP4, FUNCTIONS("cdna/small_m_mxfp4", "small_m_mxfp8_mxfp4")},
+    {BF16, MXFP6_E2M3, SIX_BITS("bf16_mxfp6_e2m3")},
+    {BF16, MXFP6_E3M2, SIX_BITS("bf16_mxfp6_e3m2")},
+    {MXFP6_E2M3, MXFP6_E2M3, SIX_BITS("mxfp6_e2m3_mxfp6_e2m3")},
+    {MXFP6_E3M2, MXFP6_E3M2, SIX_BITS("mxfp6_e3m2_mxfp6_e3m2")},
+    {MXFP8, MXFP6_E2M3, SIX_BITS("mxfp8_mxfp6_e2m3")},
+    {MXFP8, MXFP6_E3M2, SIX_BITS("mxfp8_mxfp6_e3m2")},
     {BF16, NVFP4, FUNCTIONS("cdna/small_m_nvfp4", "small_m_bf16_nvfp4")},
     {BF16, FP8_FLOATS, FUNCTIONS("cdna/small_m_fp8", "small_m_bf16_fp8")},
     {FP8_FLOATS, FP8_FLOATS, FUNCTIONS("cdna/small_m_fp8", "small_m_fp8_fp8")},
@@ -144,9 +154,9 @@ static const char *refuse_sides(const bsmm_product *p, char *why, size_t size) {
     const char *reason = bsmm_gpu_refuse_rows(p, MOST_ROWS, why, size);
     if (!find_pair(p))
         return bsmm_gpu_refuse_formats(p,
-                                       "the kernel takes bf16 times mxfp4, mxfp8, nvfp4 or e4m3 "
-                                       "with f32 scales, mxfp8 times mxfp4, and equal pairs "
-                                       "of these but nvfp4",
+                                       "the kernel takes bf16 times mxfp4, mxfp6, mxfp8, nvfp4 "
+                                       "or e4m3 with f32 scales, mxfp8 times mxfp4 or mxfp6, and "
+                                       "equal pairs of these but nvfp4",
                                        why, size);
     if (!reason)
         reason = refuse_side(&p->a, 'A', p->a.m.format.elem == BSMM_ELEM_BF16 ? 8 : 32, why, size);
@@ -244,7 +254,7 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
 }
 
 /* Returns the error bound, relative to the sum of the magnitudes of all products. A matrix
- * instruction adds up to 32 products to a sum (128 if both operands are mxfp4 or mxfp8) and may
+ * instruction adds up to 32 products to a sum (128 if A has e8m0 scales) and may
  * truncate each of these terms 23 bits below the largest. Then the sums of up to eight waves are
  * added. With fp32 scales, an instruction adds only the products of a step of 128 elements. The
  * bound then allows a rounding for the product of two scales, and one for adding the sum of a step
