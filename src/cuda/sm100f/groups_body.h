@@ -73,8 +73,9 @@ static_assert(BSMM_GROUP_SUMS_SHARED + 4096 <= 227 * 1024, "shared memory");
 typedef struct shared {
     uint64_t full[STAGES], empty[STAGES], done[2], available[2];
     uint32_t columns; /* `columns` is the address of the allocated tensor memory. */
-    /* scales of D's columns, for the k block in each of the two accumulators */
-    float b_factors[2][TILE];
+    /* These are the scales of D's columns, for the k block in each of the two accumulators. Four of
+     * them are loaded at once. */
+    alignas(16) float b_factors[2][TILE];
 } shared;
 
 static __device__ __forceinline__ void wait_for(const uint64_t *barrier, uint32_t parity) {
@@ -214,9 +215,14 @@ static __device__ __forceinline__ void add_block(uint32_t from, float a_factor,
         ptx_tcgen05_load_x32(from + col, bits);
         ptx_tcgen05_wait_loads();
 #pragma unroll
-        for (uint32_t i = 0; i < CHUNK; i++)
-            totals[col + i] =
-                fmaf(__uint_as_float(bits[i]), a_factor * b_factors[col + i], totals[col + i]);
+        for (uint32_t i = 0; i < CHUNK; i += 4) {
+            const float4 b = *(const float4 *)(b_factors + col + i);
+            const float four[4] = {b.x, b.y, b.z, b.w};
+#pragma unroll
+            for (uint32_t n = 0; n < 4; n++)
+                totals[col + i + n] =
+                    fmaf(__uint_as_float(bits[i + n]), a_factor * four[n], totals[col + i + n]);
+        }
     }
 }
 
@@ -268,16 +274,37 @@ static __device__ __forceinline__ uint32_t doubts_of(const bsmm_group_sums_param
     return doubts & ~__ballot_sync(0xffffffffu, total == 0);
 }
 
+/* Returns true if results are totals rounded to D's format of 16 or 32 bits. */
+static __device__ __forceinline__ bool is_plain(const bsmm_gpu_epilogue *e,
+                                                const bsmm_gpu_epilogue_factors *factors) {
+    return !e->c && !e->bias && factors->factor == 1 && factors->global == 1 &&
+           (e->d_elem == BSMM_ELEM_F32 || e->d_elem == BSMM_ELEM_F16 ||
+            e->d_elem == BSMM_ELEM_BF16);
+}
+
+/* Returns the code of a finite total if is_plain returns true. */
+static __device__ __forceinline__ uint32_t plain_code(const bsmm_gpu_epilogue *e, float total) {
+    if (e->d_elem == BSMM_ELEM_F32) return __float_as_uint(total);
+    return e->d_elem == BSMM_ELEM_BF16 ? bsmm_gpu_epilogue_bf16(total)
+                                       : bsmm_gpu_epilogue_f16(total);
+}
+
 /* Stores 32 x 32 results of a warp from its staging buffer `strip`, one row at a time. Results
  * whose total may be wrong are first recomputed in double. */
 static __device__ __noinline__ void store_strip(const bsmm_group_sums_params *p, uint32_t row,
                                                 uint32_t col, const float *strip) {
     const bsmm_gpu_epilogue_factors factors = bsmm_gpu_epilogue_begin(&p->epilogue);
+    const bool plain = is_plain(&p->epilogue, &factors);
     const uint32_t lane = threadIdx.x % 32, c = col + lane;
     for (uint32_t i = 0; i < CHUNK && row + i < p->m; i++) {
         const float total = strip[i * (CHUNK + 1) + lane];
-        double sum = (double)total;
         uint32_t left = doubts_of(p, row + i, c < p->n, total);
+        if (plain && !left) {
+            if (c < p->n)
+                bsmm_gpu_epilogue_put(&p->epilogue, row + i, c, plain_code(&p->epilogue, total));
+            continue;
+        }
+        double sum = (double)total;
         for (; left; left &= left - 1) {
             const uint32_t next = (uint32_t)__ffs((int)left) - 1;
             const double again =
