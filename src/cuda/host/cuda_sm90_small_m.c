@@ -22,9 +22,9 @@ enum { HOPPER, BLACKWELL, GENERATIONS };
 
 /* Describes a format of B and the kernels for it. functions[g][i][j] is the kernel for generation g
  * of GPUs (HOPPER or BLACKWELL) for up to 8, 16, 32 or 64 columns (j = 0 to 3), where a column is
- * one row of A or one bf16 part of a row. With i = 0, A has no fp32 scales. With i = 1, A or B has
- * fp32 scales that change along K. With i = 2, A has one fp32 scale per row. If a kernel would need
- * more registers than a thread has, the kernel does not exist and its name is NULL. */
+ * one row of A or one bf16 part of a row. With i = 0, no fp32 scales change along K. With i = 1, A
+ * or B has such scales. If a kernel would need more registers than a thread has, the kernel does
+ * not exist and its name is NULL. */
 typedef struct weights {
     /* `format` is the format of B. If its scales are fp32, a scale block may have any multiple of
      * 128 columns, or all of K. A scale block may have any multiple of 16 rows, or any number of
@@ -33,7 +33,7 @@ typedef struct weights {
     uint32_t step_scales; /* A row of B has this many bytes of scales in 128 elements of K. */
     /* If `by_row` is true, shared memory holds one fp32 scale per row of B, else per 16 rows. */
     bool by_row;
-    bsmm_cuda_function functions[GENERATIONS][3][4];
+    bsmm_cuda_function functions[GENERATIONS][2][4];
 } weights;
 
 /* clang-format off */
@@ -49,15 +49,11 @@ typedef struct weights {
 #define BLACKWELL_16(module, name) \
     {FUNCTION("sm100f/", module, name "_1"), FUNCTION("sm100f/", module, name "_2")}
 #define FOUR_BITS(name) \
-    {[HOPPER] = {HOPPER_64("small_m", name), HOPPER_32("small_m", name "_grouped"), \
-                 HOPPER_64("small_m", name "_scaled")}, \
-     [BLACKWELL] = {BLACKWELL_32("small_m", name), BLACKWELL_16("small_m", name "_grouped"), \
-                    BLACKWELL_32("small_m", name "_scaled")}}
+    {[HOPPER] = {HOPPER_64("small_m", name), HOPPER_32("small_m", name "_grouped")}, \
+     [BLACKWELL] = {BLACKWELL_32("small_m", name), BLACKWELL_16("small_m", name "_grouped")}}
 #define MORE_BITS(module, name) \
-    {[HOPPER] = {HOPPER_64(module, name), HOPPER_64(module, name "_grouped"), \
-                 HOPPER_64(module, name "_scaled")}, \
-     [BLACKWELL] = {BLACKWELL_32(module, name), BLACKWELL_32(module, name "_grouped"), \
-                    BLACKWELL_32(module, name "_scaled")}}
+    {[HOPPER] = {HOPPER_64(module, name), HOPPER_64(module, name "_grouped")}, \
+     [BLACKWELL] = {BLACKWELL_32(module, name), BLACKWELL_32(module, name "_grouped")}}
 #define FLOAT_SCALES(name) \
     {[HOPPER] = {HOPPER_64("small_m", name), HOPPER_64("small_m", name)}, \
      [BLACKWELL] = {BLACKWELL_32("small_m", name), BLACKWELL_32("small_m", name)}}
@@ -281,8 +277,7 @@ BSMM_CHECK_STATE(made);
  * one row of A or one bf16 part of a row. */
 static const bsmm_cuda_function *find_kernels(const bsmm_product *p, const weights *w) {
     const bsmm_cuda_function(*functions)[4] = w->functions[generation_of(p)];
-    if (is_grouped(p)) return functions[1];
-    return functions[bsmm_small_m_has_row_floats(&p->a) ? 2 : 0];
+    return functions[is_grouped(p)];
 }
 
 /* Returns the largest number of columns of A for which this kernel is used. With more columns,

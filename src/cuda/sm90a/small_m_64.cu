@@ -14,24 +14,10 @@ extern __shared__ __align__(128) uint8_t small_m_shared[];
 #define SMALL_M_GROUPED 0
 #include "cuda/sm90a/small_m_body.h"
 
-#define SMALL_M_NAME    small_m_mxfp4_scaled_8
-#define SMALL_M_FORMAT  SMALL_M_MXFP4
-#define SMALL_M_TILES   8
-#define SMALL_M_GROUPED 0
-#define SMALL_M_SCALED  1
-#include "cuda/sm90a/small_m_body.h"
-
 #define SMALL_M_NAME    small_m_nvfp4_8
 #define SMALL_M_FORMAT  SMALL_M_NVFP4
 #define SMALL_M_TILES   8
 #define SMALL_M_GROUPED 0
-#include "cuda/sm90a/small_m_body.h"
-
-#define SMALL_M_NAME    small_m_nvfp4_scaled_8
-#define SMALL_M_FORMAT  SMALL_M_NVFP4
-#define SMALL_M_TILES   8
-#define SMALL_M_GROUPED 0
-#define SMALL_M_SCALED  1
 #include "cuda/sm90a/small_m_body.h"
 
 #define SMALL_M_NAME    small_m_mxfp6_e2m3_8
@@ -40,37 +26,16 @@ extern __shared__ __align__(128) uint8_t small_m_shared[];
 #define SMALL_M_GROUPED 0
 #include "cuda/sm90a/small_m_body.h"
 
-#define SMALL_M_NAME    small_m_mxfp6_e2m3_scaled_8
-#define SMALL_M_FORMAT  SMALL_M_MXFP6_E2M3
-#define SMALL_M_TILES   8
-#define SMALL_M_GROUPED 0
-#define SMALL_M_SCALED  1
-#include "cuda/sm90a/small_m_body.h"
-
 #define SMALL_M_NAME    small_m_mxfp6_e3m2_8
 #define SMALL_M_FORMAT  SMALL_M_MXFP6_E3M2
 #define SMALL_M_TILES   8
 #define SMALL_M_GROUPED 0
 #include "cuda/sm90a/small_m_body.h"
 
-#define SMALL_M_NAME    small_m_mxfp6_e3m2_scaled_8
-#define SMALL_M_FORMAT  SMALL_M_MXFP6_E3M2
-#define SMALL_M_TILES   8
-#define SMALL_M_GROUPED 0
-#define SMALL_M_SCALED  1
-#include "cuda/sm90a/small_m_body.h"
-
 #define SMALL_M_NAME    small_m_mxfp8_8
 #define SMALL_M_FORMAT  SMALL_M_MXFP8
 #define SMALL_M_TILES   8
 #define SMALL_M_GROUPED 0
-#include "cuda/sm90a/small_m_body.h"
-
-#define SMALL_M_NAME    small_m_mxfp8_scaled_8
-#define SMALL_M_FORMAT  SMALL_M_MXFP8
-#define SMALL_M_TILES   8
-#define SMALL_M_GROUPED 0
-#define SMALL_M_SCALED  1
 #include "cuda/sm90a/small_m_body.h"
 
 #define SMALL_M_NAME    small_m_mxfp6_e2m3_grouped_8

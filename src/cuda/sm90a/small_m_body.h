@@ -6,7 +6,6 @@
  *     SMALL_M_TILES    number of tiles of 8 columns. A column is one row of A, or one of the bf16
  *                      numbers into which an f16 or f32 row is split
  *     SMALL_M_GROUPED  1: the partial dot products of each 128 elements of K are scaled in fp32
- *     SMALL_M_SCALED   1: A has one fp32 scale per row
  *
  * K is divided into steps of 128 elements. A warp handles SPAN steps at once. WALKERS warps share a
  * range of steps and take its steps round-robin. A thread loads 64 bytes of weights at a time, or
@@ -15,9 +14,6 @@
  * and two steps, and each of the two steps has its own accumulators. The accumulators hold the same
  * sums with mma.sync and with wgmma, and the epilogue adds them in the same order. */
 
-#ifndef SMALL_M_SCALED
-#    define SMALL_M_SCALED 0
-#endif
 #define SMALL_M_WGMMA (SMALL_M_TILES * 8 >= BSMM_SMALL_M_WGMMA_COLUMNS)
 #define FOUR          (SMALL_M_FORMAT <= SMALL_M_NVFP4)
 #define SIX           (SMALL_M_FORMAT >= SMALL_M_MXFP6_E2M3)
@@ -41,7 +37,7 @@
 
 /* E2M1 is nonzero if the kernel's thread blocks may convert an A in e2m1 themselves. For other
  * kernels, small_m_prepare converts such an A, so that they need no code for it. */
-#define E2M1 (FOUR && !SMALL_M_GROUPED && !SMALL_M_SCALED)
+#define E2M1 (FOUR && !SMALL_M_GROUPED)
 
 extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     SMALL_M_NAME(const __grid_constant__ bsmm_small_m_params p) {
@@ -294,7 +290,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
             to[(s % SMALL_M_TILES * 8 + t * 2 + i % 2) * pitch + i / 2 * 8 + g] = sums[s][i];
     }
     small_m_epilogue(&p, &block, rank, SMALL_M_TILES, pitch, small_m_unfold(SMALL_M_FORMAT),
-                     SMALL_M_SCALED, !SMALL_M_GROUPED);
+                     !SMALL_M_GROUPED && p.row_scaled, !SMALL_M_GROUPED);
 }
 
 #undef E2M1
@@ -312,5 +308,4 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
 #undef SMALL_M_FORMAT
 #undef SMALL_M_TILES
 #undef SMALL_M_GROUPED
-#undef SMALL_M_SCALED
 #undef SMALL_M_WGMMA
