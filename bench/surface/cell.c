@@ -99,17 +99,19 @@ static bsmm_status find_sizes(bsmm_matrix *m) {
     return status || !m->format.scale ? status : bsmm_scale_bytes(m, &m->scale_bytes);
 }
 
-/* Makes a plan. If the kernel packs B, the plan's B is packed in advance. */
+/* Makes a plan. If the kernel reads packed weights of form compact, B is packed so in advance. */
 static bsmm_status make_plan(work *w) {
     bsmm_matmul_desc desc = BSMM_INIT(bsmm_matmul_desc);
     desc.a = &w->a, desc.b = &w->b, desc.d = &w->d;
     desc.device = w->s->name;
+    desc.b_packed = BSMM_PACKED_COMPACT;
     bsmm_status status = bsmm_plan_create(&desc, &w->plan);
-    w->packed_bytes = status ? 0 : bsmm_plan_packed_b_bytes(w->plan);
-    if (!w->packed_bytes) return status;
-    bsmm_plan_destroy(w->plan);
-    desc.b_packed = 1;
-    return bsmm_plan_create(&desc, &w->plan);
+    if (status) {
+        desc.b_packed = BSMM_PACKED_NONE;
+        status = bsmm_plan_create(&desc, &w->plan);
+    }
+    w->packed_bytes = status || !desc.b_packed ? 0 : bsmm_plan_packed_b_bytes(w->plan);
+    return status;
 }
 
 static bool rotate(work *w, rotating *r, uint64_t bytes) {
