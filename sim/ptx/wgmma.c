@@ -135,12 +135,23 @@ static void write_sums(ptx_warp *w, const product *p, const tile *t) {
     }
 }
 
-/* Writes 1 to D instead of the product. With 0 in D, some kernels would check their operands. */
+/* Writes 1 to D instead of the product, unless D is an accumulator that is not 0. With 0 in D, some
+ * kernels would check their operands. */
 static void skip(ptx_warp *w, const product *p, tile *t) {
+    if (p->adds && ptx_lane(w, &p->inst->op[0].elements[0], 0) != 0) return;
     for (uint32_t m = 0; m < 16; m++)
         for (uint32_t n = 0; n < t->n; n++)
             t->sum[m][n] = 1;
-    if (!p->adds) write_sums(w, p, t);
+    write_sums(w, p, t);
+}
+
+static void compute(ptx_warp *w, const product *p, tile *t) {
+    for (uint32_t m = 0; m < 16; m++)
+        memset(t->sum[m], 0, t->n * sizeof **t->sum);
+    if (p->adds) read_sums(w, p, t);
+    if (!read_left(w, p, t) || !read_right(w, p, t)) return;
+    multiply(p, t);
+    write_sums(w, p, t);
 }
 
 static void run(ptx_warp *w, const product *p) {
@@ -154,15 +165,10 @@ static void run(ptx_warp *w, const product *p) {
     }
     t->n = number_after(shape + 1, 'n'), t->k = number_after(shape + 1, 'k');
     t->d = (ptx_type)types[0], t->a = (ptx_type)types[1], t->b = (ptx_type)types[2];
-    for (uint32_t m = 0; m < 16; m++)
-        memset(t->sum[m], 0, t->n * sizeof **t->sum);
-    if (p->adds) read_sums(w, p, t);
-    if (w->block->launch->timed == TIMING_SAMPLE) {
+    if (w->block->launch->timed == TIMING_SAMPLE)
         skip(w, p, t);
-    } else if (read_left(w, p, t) && read_right(w, p, t)) {
-        multiply(p, t);
-        write_sums(w, p, t);
-    }
+    else
+        compute(w, p, t);
     free(t);
 }
 
