@@ -21,8 +21,9 @@
 /* These are the sizes of products. PADDED is a value for the order of elements, and means row-major
  * with gaps between the rows. */
 enum { N = 40, K = 160, PADDED = 2 };
-/* `columns` is the number of columns of D. Only pair_products changes it. */
-static int64_t columns = N;
+/* `columns` is the number of columns of D, and `depth` the number of columns of A. Only few tests
+ * change them. */
+static int64_t columns = N, depth = K;
 
 /* `device` is the name of the simulated GPU on which the functions below run kernels. */
 static const char *device;
@@ -48,9 +49,9 @@ static bsmm_format named(const char *name) {
 
 static test_matrix operand(const char *name, int64_t rows, uint32_t order, rng *r) {
     test_matrix t;
-    bsmm_matrix shape = describe(named(name), rows, K);
+    bsmm_matrix shape = describe(named(name), rows, depth);
     shape.order = order % 2;
-    shape.ld = order == PADDED ? K + 4 : 0;
+    shape.ld = order == PADDED ? depth + 4 : 0;
     test_matrix_make(&t, shape, FILL_ORDINARY, r);
     uint8_t *codes = t.m.scales;
     for (uint64_t i = 0; shape.format.scale == BSMM_SCALE_E8M0 && i < t.scale_bytes; i++)
@@ -63,7 +64,6 @@ static test_matrix operand(const char *name, int64_t rows, uint32_t order, rng *
 static void check_result(const bsmm_matmul_desc *desc, const test_matrix *a, const test_matrix *b,
                          double bound) {
     const float *d = desc->d->data;
-    const int64_t depth = desc->a->cols;
     double *left = test_matrix_values(a), *right = test_matrix_values(b);
     for (int64_t i = 0; i < desc->d->rows; i++)
         for (int64_t j = 0; j < desc->d->cols; j++) {
@@ -325,6 +325,35 @@ static void few_rows(void **state) {
     multiply_few_rows("sim:sm_100");
 }
 
+/* Tests a ring buffer of A that has only two slots and is shared by several warpgroups. The six SMs
+ * of this test give the product such a ring. */
+static void small_ring(void **state) {
+    (void)state;
+    run_on("sim:sm_90a");
+    columns = 384, depth = 3072;
+    multiply("cuda_sm90_small_m", "bf16", "mxfp4", 40, 0, BSMM_COMPUTE_EXACT, PLAIN);
+    columns = N, depth = K;
+}
+
+/* Tests products whose rows of A are divided into bands. The last bands overlap. */
+static void bands(void **state) {
+    static const struct {
+        const char *a, *b;
+        int64_t rows;
+    } products[] = {{"bf16", "mxfp4", 65},
+                    {"bf16", "fp8_block128", 127},
+                    {"f16", "nvfp4", 101},
+                    {"fp8_row", "mxfp8", 128}};
+    (void)state;
+    run_on("sim:sm_90a");
+    setenv("BSMM_TEST_BANDS", "1", 1);
+    for (size_t i = 0; i < BSMM_COUNT(products); i++)
+        for (int extra = PLAIN; extra <= WITH_C; extra++)
+            multiply("cuda_sm90_small_m", products[i].a, products[i].b, products[i].rows, 0,
+                     BSMM_COMPUTE_EXACT, extra);
+    unsetenv("BSMM_TEST_BANDS");
+}
+
 static void conversions(void **state) {
     (void)state;
     run_on("sim:sm_80");
@@ -397,6 +426,8 @@ int main(void) {
         cmocka_unit_test(wide_products),
         cmocka_unit_test(tiles),
         cmocka_unit_test(few_rows),
+        cmocka_unit_test(small_ring),
+        cmocka_unit_test(bands),
         cmocka_unit_test(conversions),
         cmocka_unit_test(every_entry_was_run),
     };

@@ -117,11 +117,13 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     if (!own) ptx_grid_wait();
     /* `ring` is the ring buffer in shared memory that holds a few steps of A. With wgmma the four
      * warps of a warpgroup finish reading a slot at the same time, so one warp refills the slot at
-     * once (lag 0). With mma.sync some warps are slower. The refilling warp then waits until it has
-     * also multiplied the next slot, because by then the slower warps have read the first one (lag
-     * 1). */
-    small_m_ring ring =
-        small_m_find_ring(&p, k_warp, SPAN, WALKERS, SMALL_M_WGMMA && row_warps == 4 ? 0 : 1);
+     * once (lag 0). With mma.sync, and with wgmma in several warpgroups, some warps are slower. The
+     * refilling warp then waits until it has also multiplied the next slot, because by then the
+     * slower warps have read the first one (lag 1). With wgmma a warp gives a slot back only in the
+     * next iteration, so lag 1 needs a third slot: with two slots the warp would wait for a copy
+     * that it starts only later. */
+    const bool refills_at_once = SMALL_M_WGMMA && (row_warps == 4 || p.a_slots < 3);
+    small_m_ring ring = small_m_find_ring(&p, k_warp, SPAN, WALKERS, refills_at_once ? 0 : 1);
     const bool fills = row_warp == 0 && lane_id == 0;
     if (!own && threadIdx.x == 0) small_m_fetch_whole(&p, &block, HEAD);
     if (!own && fills)
