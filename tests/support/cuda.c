@@ -15,11 +15,20 @@
 static const bsmm_wgmma_tile *choose_by_time(const bsmm_product *p, bsmm_wgmma_kind kind,
                                              uint32_t a_elem, uint32_t b_elem);
 static int64_t choose_splits_by_time(const bsmm_wgmma_split *split);
+#define bsmm_small_m_prefers_bands prefers_bands_by_size
+#include "../../src/cuda/host/small_m_choose.c" /* NOLINT(bugprone-suspicious-include) */
+#undef bsmm_small_m_prefers_bands
 #define bsmm_wgmma_choose        choose_by_time
 #define bsmm_wgmma_choose_splits choose_splits_by_time
 #include "../../src/cuda/host/wgmma_choose.c" /* NOLINT(bugprone-suspicious-include) */
 #undef bsmm_wgmma_choose
 #undef bsmm_wgmma_choose_splits
+
+/* Replaces the library's function of this name in tests. If the environment variable
+ * BSMM_TEST_BANDS is set, also small products may have bands of rows. */
+bool bsmm_small_m_prefers_bands(const bsmm_product *p, uint32_t bits) {
+    return getenv("BSMM_TEST_BANDS") || prefers_bands_by_size(p, bits);
+}
 
 /* Replaces the library's function of this name in tests. If the environment variable BSMM_TEST_TILE
  * names a tile size, this function chooses that tile size for all products that it can compute,

@@ -10,110 +10,16 @@
  * the ranges. A row of D is therefore bitwise identical for every M. */
 #include "cuda/host/kernel.h"
 #include "cuda/host/small_m_product.h"
+#include "cuda/host/small_m_weights.h"
 
 #include <math.h>
 
-enum { WALKERS_4BIT = 2 };
-
-/* Lists the generations of GPUs that have kernels. Those for Hopper use wgmma for more than 16
- * columns. Blackwell has no wgmma, so its kernels use mma.sync. The registers of a thread then
- * suffice for at most 32 columns, or 16 of 4-bit weights with fp32 scales. */
-enum { HOPPER, BLACKWELL, GENERATIONS };
-
-/* Describes a format of B and the kernels for it. functions[g][i][j] is the kernel for generation g
- * of GPUs (HOPPER or BLACKWELL) for up to 8, 16, 32 or 64 columns (j = 0 to 3), where a column is
- * one row of A or one bf16 part of a row. With i = 0, no fp32 scales change along K. With i = 1, A
- * or B has such scales. If a kernel would need more registers than a thread has, the kernel does
- * not exist and its name is NULL. */
-typedef struct weights {
-    /* `format` is the format of B. If its scales are fp32, a scale block may have any multiple of
-     * 128 columns, or all of K. A scale block may have any multiple of 16 rows, or any number of
-     * rows if `by_row` is set. */
-    bsmm_format format;
-    uint32_t step_scales; /* A row of B has this many bytes of scales in 128 elements of K. */
-    /* If `by_row` is true, shared memory holds one fp32 scale per row of B, else per 16 rows. */
-    bool by_row;
-    bsmm_cuda_function functions[GENERATIONS][2][4];
-} weights;
-
-/* clang-format off */
-#define FUNCTION(folder, module, name) \
-    {folder module, "small_m_" name, BSMM_SMALL_M_MOST_SHARED}
-#define FUNCTIONS_TO_32(folder, module, name) \
-    FUNCTION(folder, module, name "_1"), FUNCTION(folder, module, name "_2"), \
-    FUNCTION(folder, module, name "_4")
-#define HOPPER_64(module, name) \
-    {FUNCTIONS_TO_32("sm90a/", module, name), FUNCTION("sm90a/", "small_m_64", name "_8")}
-#define HOPPER_32(module, name) {FUNCTIONS_TO_32("sm90a/", module, name)}
-#define BLACKWELL_32(module, name) {FUNCTIONS_TO_32("sm100f/", module, name)}
-#define BLACKWELL_16(module, name) \
-    {FUNCTION("sm100f/", module, name "_1"), FUNCTION("sm100f/", module, name "_2")}
-#define FOUR_BITS(name) \
-    {[HOPPER] = {HOPPER_64("small_m", name), HOPPER_32("small_m", name "_grouped")}, \
-     [BLACKWELL] = {BLACKWELL_32("small_m", name), BLACKWELL_16("small_m", name "_grouped")}}
-#define MORE_BITS(module, name) \
-    {[HOPPER] = {HOPPER_64(module, name), HOPPER_64(module, name "_grouped")}, \
-     [BLACKWELL] = {BLACKWELL_32(module, name), BLACKWELL_32(module, name "_grouped")}}
-#define FLOAT_SCALES(name) \
-    {[HOPPER] = {HOPPER_64("small_m", name), HOPPER_64("small_m", name)}, \
-     [BLACKWELL] = {BLACKWELL_32("small_m", name), BLACKWELL_32("small_m", name)}}
-
-static const weights all_weights[] = {
-    {.format = {BSMM_ELEM_E2M1, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
-     .functions = FOUR_BITS("mxfp4")},
-    {.format = {BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16}, .step_scales = 8,
-     .functions = FOUR_BITS("nvfp4")},
-    {.format = {BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
-     .functions = MORE_BITS("small_m", "mxfp8")},
-    {.format = {BSMM_ELEM_E2M3, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
-     .functions = MORE_BITS("small_m_6bit", "mxfp6_e2m3")},
-    {.format = {BSMM_ELEM_E3M2, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
-     .functions = MORE_BITS("small_m_6bit", "mxfp6_e3m2")},
-    {.format = {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 128, 128}, .step_scales = 4,
-     .functions = FLOAT_SCALES("fp8_grouped")},
-    {.format = {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 128}, .step_scales = 4, .by_row = true,
-     .functions = FLOAT_SCALES("fp8_rows_grouped")},
+enum {
+    WALKERS_4BIT = 2,
+    /* These are limits of bands of A's rows: the number of bands, and the rows of all bands. */
+    MOST_BANDS = 4,
+    MOST_ROWS_IN_BANDS = 128
 };
-/* clang-format on */
-
-static const bsmm_cuda_function prepare_a[GENERATIONS] = {
-    [HOPPER] = {"sm90a/small_m", "small_m_prepare", 0},
-    [BLACKWELL] = {"sm100f/small_m", "small_m_prepare", 0}};
-
-/* Returns the generation whose kernels the device runs. A device of another generation has no image
- * of the kernels for HOPPER, which is the reason that bsmm_cuda_refuse then returns. */
-static int generation_of(const bsmm_product *p) {
-    const bsmm_cuda_device *device = p->device;
-    return device->capability / 10 == 10 ? BLACKWELL : HOPPER;
-}
-
-static bool is_weights(const weights *w, const bsmm_operand *b) {
-    const bsmm_format *f = &b->m.format;
-    if (w->format.scale != BSMM_SCALE_F32) return bsmm_format_equal(w->format, *f);
-    if (f->elem != w->format.elem) return false;
-    return w->by_row ? bsmm_small_m_has_steady_floats(b) : bsmm_small_m_has_tile_floats(b);
-}
-
-/* Returns true if A or B has fp32 scales that change along K. The kernels then compute a separate
- * sum for each step of K (128 elements), multiply it by its scales, and add the scaled sums. */
-static bool is_grouped(const bsmm_product *p) {
-    return p->b.m.format.scale == BSMM_SCALE_F32 ||
-           (p->a.m.format.scale == BSMM_SCALE_F32 && !bsmm_small_m_has_row_floats(&p->a));
-}
-
-static const weights *find_weights(const bsmm_operand *b) {
-    for (size_t i = 0; i < BSMM_COUNT(all_weights); i++)
-        if (is_weights(&all_weights[i], b)) return &all_weights[i];
-    return NULL;
-}
-
-static uint32_t bits_of(const weights *w) {
-    return bsmm_elem_row(w->format.elem)->bits;
-}
-
-static bool is_4bit(const weights *w) {
-    return bits_of(w) == 4;
-}
 
 /* Describes how a GEMM is divided among thread blocks and warps (tiles of D and split-K), and the
  * layout of a thread block's shared memory. Fields that end in _at are offsets in shared memory, in
@@ -182,29 +88,29 @@ static bool place_a(bool own, cut *c) {
 /* Returns true if each thread block should convert A itself. A thread converts at most OWN_CHUNKS
  * chunks of 8 elements, which is enough for one or two rows of A. For more rows, a separate kernel
  * that converts A once is faster than conversions in all thread blocks. */
-static bool can_make_own(const bsmm_product *p, const weights *w, const cut *c) {
+static bool can_make_own(const bsmm_product *p, const bsmm_small_m_weights *w, const cut *c) {
     uint64_t chunks = (uint64_t)c->steps_each * (BSMM_SMALL_M_K / 8)
                       << bsmm_small_m_log2_up((uint32_t)p->a.m.rows);
     const bsmm_small_m_source source = bsmm_small_m_find_source(&p->a);
     if (source == BSMM_SMALL_M_ANY) return false;
     /* Only kernels for 4-bit weights without fp32 scales along K have code for an A in e2m1. */
-    if (source == BSMM_SMALL_M_E2M1 && (!is_4bit(w) || c->grouped)) return false;
+    if (source == BSMM_SMALL_M_E2M1 && (bsmm_small_m_bits(w) != 4 || c->grouped)) return false;
     return c->tiles_log2 == 0 && chunks <= (uint64_t)BSMM_SMALL_M_OWN_CHUNKS * BSMM_SMALL_M_THREADS;
 }
 
 /* Divides a GEMM with `rows` rows of A among thread blocks. `splits` thread blocks split its K.
  * *speed gives the numbers of rows and warps of a thread block. Returns false if shared memory is
  * too small. */
-static bool try_cut(const bsmm_product *p, const weights *w, int64_t rows,
+static bool try_cut(const bsmm_product *p, const bsmm_small_m_weights *w, int64_t rows,
                     const bsmm_small_m_speed *speed, uint32_t splits, cut *c) {
     uint32_t columns = (uint32_t)rows * bsmm_small_m_count_parts(&p->a);
     *c = (cut){.k_warps = speed->k_warps, .rows = speed->rows, .splits = splits};
-    c->walkers = is_4bit(w) ? WALKERS_4BIT : 1;
+    c->walkers = bsmm_small_m_bits(w) == 4 ? WALKERS_4BIT : 1;
     c->steps_each = bsmm_small_m_most_steps(bsmm_small_m_count_steps(p), splits);
     c->tiles_log2 = columns <= 8 ? 0 : columns <= 16 ? 1 : columns <= 32 ? 2 : 3;
     c->columns = c->tiles_log2 ? 8u << c->tiles_log2 : columns;
     c->scale_columns = (uint32_t)bsmm_round_up(c->columns, 4);
-    c->grouped = is_grouped(p);
+    c->grouped = bsmm_small_m_is_grouped(p);
     c->row_scaled = bsmm_small_m_has_row_floats(&p->a) && !c->grouped;
     c->step_scales = w->by_row && bsmm_small_m_has_row_floats(&p->b) ? 0 : w->step_scales;
     if ((uint64_t)c->steps_each * c->step_scales * c->rows > BSMM_SMALL_M_MOST_SHARED) return false;
@@ -231,10 +137,10 @@ static double time_of_a(const bsmm_product *p, const bsmm_small_m_speed *speed, 
 /* Finds the division of the GEMM with the least predicted time for `rows` rows of A. If `lanes` is
  * nonzero, the function tries only divisions in which `lanes` warps of a cluster split K. Returns
  * false if shared memory is too small for all divisions. */
-static bool find_fastest(const bsmm_product *p, const weights *w, int64_t rows, uint32_t lanes,
-                         cut *best) {
+static bool find_fastest(const bsmm_product *p, const bsmm_small_m_weights *w, int64_t rows,
+                         uint32_t lanes, cut *best) {
     const bsmm_small_m_speed *speeds =
-        bsmm_small_m_speeds[is_4bit(w) ? BSMM_SMALL_M_4BIT : BSMM_SMALL_M_8BIT];
+        bsmm_small_m_speeds[bsmm_small_m_bits(w) == 4 ? BSMM_SMALL_M_4BIT : BSMM_SMALL_M_8BIT];
     double least = INFINITY;
     for (uint32_t i = 0; i < BSMM_SMALL_M_SPEEDS && speeds[i].k_warps; i++)
         for (uint32_t splits = 1; splits <= BSMM_SMALL_M_MOST_SPLITS; splits *= 2) {
@@ -254,14 +160,19 @@ static bool find_fastest(const bsmm_product *p, const weights *w, int64_t rows, 
  * warps that is fastest for 32 columns of A. Among the divisions with this number of warps, it
  * takes the fastest one for the product's own M. Returns false if shared memory is too small for
  * such a division. */
-static bool find_cut(const bsmm_product *p, const weights *w, cut *c) {
+static bool find_cut(const bsmm_product *p, const bsmm_small_m_weights *w, cut *c) {
     const int64_t most = BSMM_SMALL_M_COLUMNS / bsmm_small_m_count_parts(&p->a);
     return find_fastest(p, w, most, 0, c) &&
            find_fastest(p, w, p->a.m.rows, c->k_warps * c->splits, c);
 }
 
 typedef struct made {
-    const weights *w;
+    const bsmm_small_m_weights *w;
+    /* If A has more rows than the kernels take, they run once for each of `bands` bands of A's
+     * rows. A band has `rows` rows. The last band begins early enough to have as many rows as the
+     * others, so some rows of D may be computed twice, with the same bits. */
+    uint32_t bands;
+    int64_t rows;
     cut c;
     bsmm_small_m_params params;
     bsmm_cuda_ready prepare, multiply;
@@ -275,16 +186,17 @@ BSMM_CHECK_STATE(made);
 
 /* Returns the four kernels for this kind of scales, for up to 8, 16, 32 and 64 columns. A column is
  * one row of A or one bf16 part of a row. */
-static const bsmm_cuda_function *find_kernels(const bsmm_product *p, const weights *w) {
-    const bsmm_cuda_function(*functions)[4] = w->functions[generation_of(p)];
-    return functions[is_grouped(p)];
+static const bsmm_cuda_function *find_kernels(const bsmm_product *p,
+                                              const bsmm_small_m_weights *w) {
+    const bsmm_cuda_function(*functions)[4] = w->functions[bsmm_small_m_generation(p)];
+    return functions[bsmm_small_m_is_grouped(p)];
 }
 
 /* Returns the largest number of columns of A for which this kernel is used. With more columns,
  * kernels for many rows are faster. If A and B are FP8 with fp32 scales, the kernel for the FP8
  * tensor cores is faster already for fewer columns. If A has elements of less than 8 bits, sums are
  * often 0, and this kernel must recompute such sums in double. */
-static uint32_t most_columns(const bsmm_product *p, const weights *w) {
+static uint32_t most_columns(const bsmm_product *p, const bsmm_small_m_weights *w) {
     const uint32_t elem = p->a.m.format.elem;
     const bool fp8 = bsmm_cuda_is_fp8(elem) && bsmm_cuda_has_groups(&p->a);
     const bool few = (fp8 && bsmm_cuda_has_groups(&p->b)) || bsmm_elem_row(elem)->bits < 8;
@@ -295,11 +207,47 @@ static uint32_t most_columns(const bsmm_product *p, const weights *w) {
     return 8u << i;
 }
 
-static const char *refuse_rows(const bsmm_product *p, const weights *w, char *why, size_t size) {
-    const uint32_t most = most_columns(p, w) / bsmm_small_m_count_parts(&p->a);
-    if (p->a.m.rows <= most) return NULL;
-    return bsmm_reason(why, size, "A has %lld rows; the kernel takes at most %u of these formats",
-                       (long long)p->a.m.rows, most);
+/* Returns true if the rows of an operand can be divided anywhere, because no scale belongs to
+ * several rows, and no tile of its scale layout has several rows. */
+static bool has_single_rows(const bsmm_operand *o) {
+    if (o->m.format.scale == BSMM_SCALE_NONE) return true;
+    return o->m.format.block_rows == 1 && o->map.digit_count == 0 && o->map.tile_rows == 1;
+}
+
+/* Returns the largest number of rows of A for which this kernel is used. More rows than `each` are
+ * divided into bands, and each band reads all of B (small_m_choose.c tells when that is faster). A
+ * product with a C has one band, because C may be the memory of D, and bands may compute the same
+ * row of D twice. */
+static int64_t most_rows(const bsmm_product *p, const bsmm_small_m_weights *w, int64_t each) {
+    const bool many = most_columns(p, w) == BSMM_SMALL_M_MOST_COLUMNS;
+    if (p->has_c || !many || !has_single_rows(&p->a) ||
+        bsmm_small_m_generation(p) != BSMM_SMALL_M_HOPPER)
+        return each;
+    if (!bsmm_small_m_prefers_bands(p, bsmm_small_m_bits(w))) return each;
+    return bsmm_min_i64(each * MOST_BANDS, MOST_ROWS_IN_BANDS);
+}
+
+/* Divides the rows of A into bands of equal size. */
+static const char *find_bands(const bsmm_product *p, const bsmm_small_m_weights *w, made *m,
+                              char *why, size_t size) {
+    const int64_t each = most_columns(p, w) / bsmm_small_m_count_parts(&p->a);
+    const int64_t rows = p->a.m.rows, most = most_rows(p, w, each);
+    if (rows > most)
+        return bsmm_reason(why, size,
+                           "A has %lld rows; the kernel takes at most %lld of these formats",
+                           (long long)rows, (long long)most);
+    m->bands = rows > each ? (uint32_t)bsmm_ceil_div(rows, each) : 1;
+    m->rows = bsmm_ceil_div(rows, m->bands);
+    return NULL;
+}
+
+/* Returns the product of one band of A's rows. */
+static bsmm_product band_of(const bsmm_product *p, const made *m, uint32_t band) {
+    bsmm_product part = *p;
+    const int64_t row = bsmm_min_i64(band * m->rows, p->a.m.rows - m->rows);
+    bsmm_operand_keep_rows(&part.a, row, m->rows);
+    bsmm_operand_keep_rows(&part.d, row, m->rows);
+    return part;
 }
 
 #define WIDE_RULE "with f32 scales along K the kernel takes elements of at most 8 bits"
@@ -318,9 +266,11 @@ static const char *refuse_a(const bsmm_operand *a, char *why, size_t size) {
     return NULL;
 }
 
-static const char *refuse_b(const bsmm_operand *b, const weights *w, char *why, size_t size) {
+static const char *refuse_b(const bsmm_operand *b, const bsmm_small_m_weights *w, char *why,
+                            size_t size) {
     if (!w) return bsmm_gpu_refuse_format(b, 'B', WEIGHTS_RULE, why, size);
-    const uint32_t unit = bits_of(w) == 8 ? 16 : 32, bytes = unit * bits_of(w) / 8;
+    const uint32_t unit = bsmm_small_m_bits(w) == 8 ? 16 : 32,
+                   bytes = unit * bsmm_small_m_bits(w) / 8;
     const char *reason = bsmm_gpu_refuse_order(b, 'B', why, size);
     return reason ? reason : bsmm_small_m_refuse_units(b, 'B', unit, bytes, why, size);
 }
@@ -353,25 +303,28 @@ static void measure(const bsmm_product *p, made *m) {
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     made *m = state;
-    const weights *w = find_weights(&p->b);
-    const char *reason =
-        bsmm_cuda_refuse(p, &(w ? w : all_weights)->functions[generation_of(p)][0][0], why, size);
+    const bsmm_small_m_weights *w = bsmm_small_m_find_weights(&p->b);
+    const char *reason = bsmm_cuda_refuse(
+        p, &(w ? w : bsmm_small_m_any_weights())->functions[bsmm_small_m_generation(p)][0][0], why,
+        size);
     if (!reason) reason = refuse_a(&p->a, why, size);
     if (!reason) reason = refuse_b(&p->b, w, why, size);
-    if (!reason) reason = refuse_rows(p, w, why, size);
+    if (!reason) reason = find_bands(p, w, m, why, size);
     if (!reason) reason = bsmm_gpu_refuse_extents(p, why, size);
     if (reason) return reason;
     m->w = w;
-    if (!find_cut(p, m->w, &m->c))
+    const bsmm_product band = band_of(p, m, 0);
+    if (!find_cut(&band, w, &m->c))
         return bsmm_reason(why, size, "K is %lld; with %lld rows of A it must fit in shared memory",
-                           (long long)p->a.m.cols, (long long)p->a.m.rows);
-    measure(p, m);
+                           (long long)p->a.m.cols, (long long)m->rows);
+    measure(&band, m);
     return NULL;
 }
 
 static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     (void)p;
-    return ((const made *)state)->workspace_bytes;
+    const made *m = state;
+    return m->bands * m->workspace_bytes;
 }
 
 /* Returns the kernel's error bound. The tensor cores add 16 products and an accumulator at once and
@@ -383,7 +336,8 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     double k = (double)p->a.m.cols, parts = bsmm_small_m_count_parts(&p->a);
-    double sums = is_grouped(p) ? 2.2 * (BSMM_SMALL_M_K + 16) + k / BSMM_SMALL_M_K : 2.2 * (k + 16);
+    double sums = bsmm_small_m_is_grouped(p) ? 2.2 * (BSMM_SMALL_M_K + 16) + k / BSMM_SMALL_M_K
+                                             : 2.2 * (k + 16);
     return (parts * sums + 64) * 0x1p-24;
 }
 
@@ -402,7 +356,7 @@ static uint32_t count_code_scales(const bsmm_operand *o) {
  * the scaled sums may underflow. */
 static void set_zeros(const bsmm_product *p, bsmm_small_m_params *params) {
     const bsmm_format *a = &p->a.m.format, *b = &p->b.m.format;
-    if (is_grouped(p) || bsmm_elem_row(a->elem)->bits > 8) return;
+    if (bsmm_small_m_is_grouped(p) || bsmm_elem_row(a->elem)->bits > 8) return;
     const bool blocks = a->scale == BSMM_SCALE_E8M0 || a->scale == BSMM_SCALE_E4M3;
     params->zero_block = blocks && a->block_cols < b->block_cols ? a->block_cols : b->block_cols;
     params->zero_least =
@@ -411,7 +365,8 @@ static void set_zeros(const bsmm_product *p, bsmm_small_m_params *params) {
     params->zero_b_scales = count_code_scales(&p->b);
 }
 
-static bsmm_small_m_params params_of(const bsmm_product *p, const weights *w, const cut *c) {
+static bsmm_small_m_params params_of(const bsmm_product *p, const bsmm_small_m_weights *w,
+                                     const cut *c) {
     const uint32_t ranges = c->splits * c->k_warps / c->walkers;
     bsmm_small_m_params params = bsmm_small_m_params_of(p);
     params.ranges_log2 = bsmm_small_m_log2(ranges);
@@ -421,11 +376,12 @@ static bsmm_small_m_params params_of(const bsmm_product *p, const weights *w, co
     params.row_scaled = c->row_scaled;
     params.a_slots = c->a_slots;
     params.scale_columns = c->scale_columns;
-    params.narrow = bits_of(w) < 8;
+    params.narrow = bsmm_small_m_bits(w) < 8;
     params.blocks_per_row = blocks_per_row(p);
     params.columns = c->columns;
     params.chunk_bytes = c->chunk_bytes;
-    params.for_wgmma = generation_of(p) == HOPPER && c->columns >= BSMM_SMALL_M_WGMMA_COLUMNS;
+    params.for_wgmma = bsmm_small_m_generation(p) == BSMM_SMALL_M_HOPPER &&
+                       c->columns >= BSMM_SMALL_M_WGMMA_COLUMNS;
     params.scale_stride = c->scale_stride;
     params.scale_step = c->step_scales;
     params.scale_vector = bsmm_small_m_scale_vector(p, w->step_scales, c->splits, ranges);
@@ -441,9 +397,10 @@ static bsmm_small_m_params params_of(const bsmm_product *p, const weights *w, co
 static bsmm_status make(const bsmm_product *p, void *state) {
     made *m = state;
     const cut *c = &m->c;
-    m->params = params_of(p, m->w, c);
+    const bsmm_product band = band_of(p, m, 0);
+    m->params = params_of(&band, m->w, c);
     const bsmm_cuda_launch_desc prepare = {
-        .function = &prepare_a[generation_of(p)],
+        .function = &bsmm_small_m_prepare_a[bsmm_small_m_generation(p)],
         .grid = {m->params.m * m->params.blocks_per_row},
         .block = {BSMM_SMALL_M_PREPARE_THREADS},
         .overlap = true,
@@ -460,22 +417,36 @@ static bsmm_status make(const bsmm_product *p, void *state) {
     return bsmm_cuda_ready_make(p->device, &multiply, &m->multiply);
 }
 
-/* Queues the kernel small_m_prepare, which converts A to bf16 and stores it in the workspace in the
- * order in which the GEMM kernel reads it. */
-static bsmm_status make_image(const bsmm_product *p, const made *m, uint8_t *image,
-                              bsmm_small_m_params *params) {
+/* Returns the kernels' parameters for one band of A's rows. `image` is memory for this band of A,
+ * converted to bf16 in the order in which the GEMM kernel reads it. */
+static bsmm_small_m_params params_of_band(const bsmm_product *band, const made *m, uint8_t *image) {
+    bsmm_small_m_params params = m->params;
+    bsmm_small_m_params_bind(band, &params);
+    if (m->c.own) return params;
     uint8_t *behind = image + m->image_bytes;
-    params->a_image = image;
-    params->a_image_any = (uint32_t *)(void *)behind;
-    if (m->c.grouped) params->a_image_scales = (float *)(void *)(behind + m->flag_bytes);
-    return bsmm_cuda_ready_launch(p->device, &m->prepare, p->stream, BSMM_CUDA_ARGUMENTS(params));
+    params.a_image = image;
+    params.a_image_any = (uint32_t *)(void *)behind;
+    if (m->c.grouped) params.a_image_scales = (float *)(void *)(behind + m->flag_bytes);
+    return params;
 }
 
+/* Queues one kernel for each band of A's rows. */
+static bsmm_status launch_each(const bsmm_product *p, const made *m, const bsmm_cuda_ready *kernel,
+                               uint8_t *workspace) {
+    for (uint32_t i = 0; i < m->bands; i++) {
+        const bsmm_product band = band_of(p, m, i);
+        bsmm_small_m_params params = params_of_band(&band, m, workspace + i * m->workspace_bytes);
+        BSMM_TRY(
+            bsmm_cuda_ready_launch(p->device, kernel, p->stream, BSMM_CUDA_ARGUMENTS(&params)));
+    }
+    return BSMM_OK;
+}
+
+/* Queues small_m_prepare for all bands, and then the GEMM kernel for all bands. A GEMM kernel can
+ * then begin to load weights while the GEMM kernel before it still runs. */
 static bsmm_status run_in_context(const bsmm_product *p, const made *m, void *workspace) {
-    bsmm_small_m_params params = m->params;
-    bsmm_small_m_params_bind(p, &params);
-    if (!m->c.own) BSMM_TRY(make_image(p, m, workspace, &params));
-    return bsmm_cuda_ready_launch(p->device, &m->multiply, p->stream, BSMM_CUDA_ARGUMENTS(&params));
+    if (!m->c.own) BSMM_TRY(launch_each(p, m, &m->prepare, workspace));
+    return launch_each(p, m, &m->multiply, workspace);
 }
 
 static bsmm_status run(const bsmm_product *p, const void *state, void *workspace) {

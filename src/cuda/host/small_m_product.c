@@ -163,7 +163,7 @@ bsmm_small_m_params bsmm_small_m_params_of(const bsmm_product *p) {
         .n = (uint32_t)p->d.m.cols,
         .k = (uint32_t)p->a.m.cols,
         .steps = bsmm_small_m_count_steps(p),
-        .plain = is_plain(p),
+        .plain = is_plain(p) ? BSMM_SMALL_M_PLAIN : BSMM_SMALL_M_GENERAL,
         .parts = bsmm_small_m_count_parts(&p->a),
         .m_log2 = bsmm_small_m_log2_up((uint32_t)p->d.m.rows),
         .a_pitch = pitch_of(&p->a),
@@ -180,5 +180,7 @@ void bsmm_small_m_params_bind(const bsmm_product *p, bsmm_small_m_params *params
     bsmm_gpu_operand_bind(&p->a, &params->a);
     bsmm_gpu_operand_bind(&p->b, &params->b);
     bsmm_gpu_epilogue_bind(p, &params->epilogue);
-    if (p->a.m.global_scale || p->b.m.global_scale || p->d.m.global_scale) params->plain = false;
+    if (!params->plain) return;
+    if (p->a.m.global_scale || p->b.m.global_scale) params->plain = BSMM_SMALL_M_PLAIN_IF_ONE;
+    if (p->d.m.global_scale) params->plain = BSMM_SMALL_M_GENERAL;
 }

@@ -218,12 +218,11 @@ static __device__ __forceinline__ void small_m_store_scaled(const bsmm_gpu_epilo
 
 /* Stores the results of a whole warp by the fast path for an A with one fp32 scale per row. Returns
  * false and stores nothing if one of the warp's results needs the general epilogue. */
-static __device__ __forceinline__ bool small_m_epilogue_scaled(const bsmm_small_m_params *p,
-                                                               bool wanted, uint32_t row,
-                                                               uint32_t col, float total,
-                                                               float scale, const double unfold) {
+static __device__ __forceinline__ bool
+small_m_epilogue_scaled(const bsmm_small_m_params *p, bool plain, bool wanted, uint32_t row,
+                        uint32_t col, float total, float scale, const double unfold) {
     const float value = total * (float)unfold;
-    const bool inside = p->plain && small_m_trusts(total) && small_m_is_inside(value, scale);
+    const bool inside = plain && small_m_trusts(total) && small_m_is_inside(value, scale);
     if (!__all_sync(0xffffffffu, inside || !wanted)) return false;
     if (wanted) small_m_store_scaled(&p->epilogue, row, col, value, scale);
     return true;
@@ -237,10 +236,10 @@ static __device__ __forceinline__ bool small_m_epilogue_scaled(const bsmm_small_
  * contain the code of small_m_doubts_zero. */
 static __device__ __forceinline__ void
 small_m_epilogue_one(const bsmm_small_m_params *p, const bsmm_gpu_epilogue_factors *factors,
-                     bool wanted, uint32_t row, uint32_t col, float total, const double unfold,
-                     const bool scaled, const bool zeros) {
-    bool plain = !scaled && p->plain && (small_m_trusts(total) || !wanted);
-    if (__all_sync(0xffffffffu, plain)) {
+                     bool plain, bool wanted, uint32_t row, uint32_t col, float total,
+                     const double unfold, const bool scaled, const bool zeros) {
+    const bool trusts = !scaled && plain && (small_m_trusts(total) || !wanted);
+    if (__all_sync(0xffffffffu, trusts)) {
         if (wanted) small_m_store_plain(&p->epilogue, row, col, total * (float)unfold);
         return;
     }
@@ -270,11 +269,12 @@ static __device__ __forceinline__ void small_m_epilogue(const bsmm_small_m_param
      * latency of the load. */
     const float row_scale = scaled ? small_m_row_scale(p, 0) : 1;
     const float later_scale = scaled && tiles > 4 ? small_m_row_scale(p, 32) : 1;
+    bsmm_gpu_epilogue_factors factors = {1, 1};
+    if (p->plain != BSMM_SMALL_M_PLAIN) factors = bsmm_gpu_epilogue_begin(&p->epilogue);
+    const bool plain = p->plain != BSMM_SMALL_M_GENERAL && factors.factor == 1;
     small_m_sync(p);
     const uint32_t rows = block->rows >> p->splits_log2, rows_log2 = 31 - __clz((int)rows);
     const uint32_t warp_bytes = tiles * 8 * pitch * 4;
-    bsmm_gpu_epilogue_factors factors = {1, 1};
-    if (!p->plain) factors = bsmm_gpu_epilogue_begin(&p->epilogue);
     for (uint32_t base = 0; base < rows * p->m; base += BSMM_SMALL_M_THREADS) {
         uint32_t i = base + threadIdx.x, inner = rank * rows + (i & (rows - 1));
         /* This thread computes the element of D in this row and column. */
@@ -289,9 +289,9 @@ static __device__ __forceinline__ void small_m_epilogue(const bsmm_small_m_param
                 const float later = __shfl_sync(0xffffffffu, later_scale, (int)(row % 32));
                 scale = row < 32 ? scale : later;
             }
-            if (small_m_epilogue_scaled(p, wanted, row, col, total, scale, unfold)) continue;
+            if (small_m_epilogue_scaled(p, plain, wanted, row, col, total, scale, unfold)) continue;
         }
-        small_m_epilogue_one(p, &factors, wanted, row, col, total, unfold, scaled, zeros);
+        small_m_epilogue_one(p, &factors, plain, wanted, row, col, total, unfold, scaled, zeros);
     }
     if (p->splits_log2 == 0) return;
     /* Other thread blocks of the cluster read the accumulators in this thread block's shared

@@ -47,6 +47,17 @@ typedef enum bsmm_small_m_source {
     BSMM_SMALL_M_E2M1 = 4
 } bsmm_small_m_source;
 
+/* These are the kinds of epilogues. */
+typedef enum bsmm_small_m_plain {
+    BSMM_SMALL_M_GENERAL = 0, /* The epilogue may have alpha, C, bias and other factors. */
+    /* The epilogue has no such factor. A result is an accumulator times a power of two and, if
+     * row_scaled is set, times the fp32 scale of A's row. */
+    BSMM_SMALL_M_PLAIN = 1,
+    /* The same holds if the product of the global scales of A and B, which the kernel reads, is 1.
+     * Packed weights always have a global scale, and it is 1 for most formats. */
+    BSMM_SMALL_M_PLAIN_IF_ONE = 2
+} bsmm_small_m_plain;
+
 typedef struct bsmm_small_m_params {
     bsmm_gpu_operand a, b;
     bsmm_gpu_epilogue epilogue;
@@ -85,9 +96,7 @@ typedef struct bsmm_small_m_params {
     /* `source` tells how A is read, by a value of the enum bsmm_small_m_source. */
     uint32_t source;
     uint32_t row_scaled; /* `row_scaled` is nonzero if A has one fp32 scale per row. */
-    /* `plain` is nonzero if the epilogue has no alpha, C, bias or other factor. A result is then an
-     * accumulator times a power of two and, if row_scaled is set, times the fp32 scale of A's
-     * row. */
+    /* `plain` tells which factors the epilogue has, by a value of the enum bsmm_small_m_plain. */
     uint32_t plain;
     /* With these two fields the epilogue tests whether an accumulator of 0 has lost products to
      * underflow. zero_block is the smallest number of elements along K that share a block scale, in

@@ -1,0 +1,50 @@
+/* Lists the formats of weights B that the small-M kernels take (sm90a/small_m.cu), and the kernels
+ * for each of them. */
+#ifndef BSMM_CUDA_HOST_SMALL_M_WEIGHTS_H
+#define BSMM_CUDA_HOST_SMALL_M_WEIGHTS_H
+
+#include "cuda/host/kernel.h"
+
+/* Lists the generations of GPUs that have kernels. Those for Hopper use wgmma for more than 16
+ * columns. Blackwell has no wgmma, so its kernels use mma.sync. The registers of a thread then
+ * suffice for at most 32 columns, or 16 of 4-bit weights with fp32 scales. */
+enum { BSMM_SMALL_M_HOPPER, BSMM_SMALL_M_BLACKWELL, BSMM_SMALL_M_GENERATIONS };
+
+/* Describes a format of B and the kernels for it. functions[g][i][j] is the kernel for generation g
+ * of GPUs (BSMM_SMALL_M_HOPPER or _BLACKWELL) for up to 8, 16, 32 or 64 columns (j = 0 to 3), where
+ * a column is one row of A or one bf16 part of a row. With i = 0, no fp32 scales change along K.
+ * With i = 1, A or B has such scales. If a kernel would need more registers than a thread has, the
+ * kernel does not exist and its name is NULL. */
+typedef struct bsmm_small_m_weights {
+    /* `format` is the format of B. If its scales are fp32, a scale block may have any multiple of
+     * 128 columns, or all of K. A scale block may have any multiple of 16 rows, or any number of
+     * rows if `by_row` is set. */
+    bsmm_format format;
+    uint32_t step_scales; /* A row of B has this many bytes of scales in 128 elements of K. */
+    /* If `by_row` is true, shared memory holds one fp32 scale per row of B, else per 16 rows. */
+    bool by_row;
+    bsmm_cuda_function functions[BSMM_SMALL_M_GENERATIONS][2][4];
+} bsmm_small_m_weights;
+
+/* Returns the entry for the format of B, or NULL if no kernel takes it. */
+const bsmm_small_m_weights *bsmm_small_m_find_weights(const bsmm_operand *b);
+
+/* Returns an entry of the table. Every entry has kernels for the same generations of GPUs. */
+const bsmm_small_m_weights *bsmm_small_m_any_weights(void);
+
+/* Returns the number of bits of a weight. */
+uint32_t bsmm_small_m_bits(const bsmm_small_m_weights *w);
+
+/* Returns the generation whose kernels the device runs. A device of another generation has no image
+ * of the kernels for BSMM_SMALL_M_HOPPER, which is the reason that bsmm_cuda_refuse then returns.
+ */
+int bsmm_small_m_generation(const bsmm_product *p);
+
+/* Returns true if A or B has fp32 scales that change along K. The kernels then compute a separate
+ * sum for each step of K (128 elements), multiply it by its scales, and add the scaled sums. */
+bool bsmm_small_m_is_grouped(const bsmm_product *p);
+
+/* For each generation of GPUs, this is the kernel that converts A to bf16. */
+extern const bsmm_cuda_function bsmm_small_m_prepare_a[BSMM_SMALL_M_GENERATIONS];
+
+#endif
