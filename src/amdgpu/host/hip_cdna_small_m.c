@@ -217,7 +217,7 @@ static bsmm_cdna_small_m_side side_of(const bsmm_operand *o) {
         .rows = (uint32_t)o->m.rows,
         .pitch = (uint32_t)pitch_of(o),
         .scale_step = scale_distance(o, &from.col_map, BSMM_CDNA_SMALL_M_K),
-        .scale_pitch = shift == 31 ? 0 : scale_distance(o, &from.row_map, 1ll << shift),
+        .scale_pitch = shift == 31 ? 0 : scale_distance(o, &from.row_map, (int64_t)1 << shift),
         .scale_shift = shift,
     };
 }
