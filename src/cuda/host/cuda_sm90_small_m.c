@@ -1,7 +1,8 @@
 /* The kernel cuda_sm90_small_m multiplies few rows of A by weights B as checkpoints store them
  * (device code: sm90a/small_m.cu). A may have up to 64 columns. A column is one row of A if its
  * elements have 8 bits or are bf16. An f16 row makes two columns and an f32 row makes three,
- * because their values are split into bf16 numbers.
+ * because their values are split into bf16 numbers. If A has more rows and B is large, the kernel
+ * runs once for each band of A's rows.
  *
  * K is split into `ranges`, i.e. sequences of whole steps of 128 elements. The number of ranges
  * does not depend on M. A range of 8-bit weights is computed by one warp. A range of 4-bit weights
