@@ -326,12 +326,12 @@ static void few_rows(void **state) {
 }
 
 /* Tests a ring buffer of A that has only two slots and is shared by several warpgroups. The six SMs
- * of this test give the product such a ring. */
+ * of this test give the product such a ring. With a C the rows of A are not divided into bands. */
 static void small_ring(void **state) {
     (void)state;
     run_on("sim:sm_90a");
     columns = 384, depth = 3072;
-    multiply("cuda_sm90_small_m", "bf16", "mxfp4", 40, 0, BSMM_COMPUTE_EXACT, PLAIN);
+    multiply("cuda_sm90_small_m", "bf16", "mxfp4", 40, 0, BSMM_COMPUTE_EXACT, WITH_C);
     columns = N, depth = K;
 }
 

@@ -46,6 +46,7 @@ typedef struct cut {
     bool own;
     uint32_t scales_at, a_scales_at, ring_at, barriers_at, flags_at;
     uint32_t chunk_bytes, scale_stride, shared;
+    double time; /* This is the predicted time in us, without that of reading A. */
 } cut;
 
 /* Computes the layout of a thread block's shared memory: A, B's scales, A's fp32 scales, the ring
@@ -147,11 +148,11 @@ static bool find_fastest(const bsmm_product *p, const bsmm_small_m_weights *w, i
         for (uint32_t splits = 1; splits <= BSMM_SMALL_M_MOST_SPLITS; splits *= 2) {
             const uint32_t all = splits * speeds[i].k_warps;
             if ((lanes && all != lanes) || !has_steps(p, all, splits)) continue;
-            const double time = bsmm_small_m_predict(p, &speeds[i], splits) +
-                                time_of_a(p, &speeds[i], splits, rows);
+            const double time = bsmm_small_m_predict(p, &speeds[i], splits),
+                         with_a = time + time_of_a(p, &speeds[i], splits, rows);
             cut c;
-            if (time < least && try_cut(p, w, rows, &speeds[i], splits, &c))
-                *best = c, least = time;
+            if (with_a < least && try_cut(p, w, rows, &speeds[i], splits, &c))
+                *best = c, best->time = time, least = with_a;
         }
     return least < (double)INFINITY;
 }
@@ -215,15 +216,16 @@ static bool has_single_rows(const bsmm_operand *o) {
     return o->m.format.block_rows == 1 && o->map.digit_count == 0 && o->map.tile_rows == 1;
 }
 
+/* Returns true if A's rows may be divided into bands. A product with a C has one band, because C
+ * may be the memory of D, and bands may compute the same row of D twice. */
+static bool has_bands(const bsmm_product *p) {
+    return !p->has_c && has_single_rows(&p->a) && bsmm_small_m_generation(p) == BSMM_SMALL_M_HOPPER;
+}
+
 /* Returns the largest number of rows of A for which this kernel is used. More rows than `each` are
- * divided into bands, and each band reads all of B (small_m_choose.c tells when that is faster). A
- * product with a C has one band, because C may be the memory of D, and bands may compute the same
- * row of D twice. */
+ * divided into bands, and each band reads all of B (small_m_choose.c tells when that is faster). */
 static int64_t most_rows(const bsmm_product *p, const bsmm_small_m_weights *w, int64_t each) {
-    const bool many = most_columns(p, w) == BSMM_SMALL_M_MOST_COLUMNS;
-    if (p->has_c || !many || !has_single_rows(&p->a) ||
-        bsmm_small_m_generation(p) != BSMM_SMALL_M_HOPPER)
-        return each;
+    if (!has_bands(p) || most_columns(p, w) < BSMM_SMALL_M_MOST_COLUMNS) return each;
     if (!bsmm_small_m_prefers_bands(p, bsmm_small_m_bits(w))) return each;
     return bsmm_min_i64(each * MOST_BANDS, MOST_ROWS_IN_BANDS);
 }
@@ -302,6 +304,19 @@ static void measure(const bsmm_product *p, made *m) {
                          (uint64_t)bsmm_small_m_count_steps(p) * m->c.scale_columns * sizeof(float);
 }
 
+/* Halves the bands of more than 32 columns if that is predicted to be faster. K is split as for 32
+ * columns, but shared memory may have room for more columns only if clusters have more thread
+ * blocks. Such clusters may then not all run at once. */
+static void halve_bands(const bsmm_product *p, made *m) {
+    if (m->c.columns <= BSMM_SMALL_M_COLUMNS || !has_bands(p)) return;
+    made half = *m;
+    half.bands = 2 * m->bands;
+    half.rows = bsmm_ceil_div(p->a.m.rows, half.bands);
+    const bsmm_product band = band_of(p, &half, 0);
+    if (find_cut(&band, m->w, &half.c) && half.bands * half.c.time < m->bands * m->c.time)
+        *m = half;
+}
+
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     made *m = state;
     const bsmm_small_m_weights *w = bsmm_small_m_find_weights(&p->b);
@@ -314,10 +329,12 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (!reason) reason = bsmm_gpu_refuse_extents(p, why, size);
     if (reason) return reason;
     m->w = w;
-    const bsmm_product band = band_of(p, m, 0);
+    bsmm_product band = band_of(p, m, 0);
     if (!find_cut(&band, w, &m->c))
         return bsmm_reason(why, size, "K is %lld; with %lld rows of A it must fit in shared memory",
                            (long long)p->a.m.cols, (long long)m->rows);
+    halve_bands(p, m);
+    band = band_of(p, m, 0);
     measure(&band, m);
     return NULL;
 }
