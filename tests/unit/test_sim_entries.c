@@ -64,17 +64,18 @@ static test_matrix operand(const char *name, int64_t rows, uint32_t order, rng *
 static void check_result(const bsmm_matmul_desc *desc, const test_matrix *a, const test_matrix *b,
                          double bound) {
     const float *d = desc->d->data;
+    const int64_t inner = desc->a->cols;
     double *left = test_matrix_values(a), *right = test_matrix_values(b);
     for (int64_t i = 0; i < desc->d->rows; i++)
         for (int64_t j = 0; j < desc->d->cols; j++) {
             double sum = 0, magnitude = 0;
-            for (int64_t k = 0; k < depth; k++) {
-                const double term = left[i * depth + k] * right[j * depth + k];
+            for (int64_t k = 0; k < inner; k++) {
+                const double term = left[i * inner + k] * right[j * inner + k];
                 sum += term, magnitude += fabs(term);
             }
             const double got = (double)d[i * desc->d->cols + j],
                          slack =
-                             (bound + (double)depth * 0x1p-53) * magnitude + fabs(sum) * 0x1p-24;
+                             (bound + (double)inner * 0x1p-53) * magnitude + fabs(sum) * 0x1p-24;
             if (!(fabs(got - sum) <= slack))
                 fail_msg("%s, %s x %s, at (%lld, %lld): got %a, want %a, slack %a", desc->kernel,
                          bsmm_format_name(a->m.format), bsmm_format_name(b->m.format), (long long)i,
