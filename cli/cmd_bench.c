@@ -15,8 +15,8 @@
 
 typedef cli_bench_values values;
 
-/* Chooses the default format of D. If B has fp32 scales, it is bf16, as in AMD's FP8 groupwise
- * challenge. Otherwise it is f16, as in Triton's block-scaled tutorial. */
+/* Chooses the default format of D. If B has fp32 scales, D is bf16, as in AMD's FP8 groupwise
+ * challenge. Otherwise D is f16, as in Triton's block-scaled tutorial. */
 static uint32_t result_of(const values *options) {
     return options->formats.b.scale == BSMM_SCALE_F32 ? BSMM_ELEM_BF16 : BSMM_ELEM_F16;
 }
@@ -33,8 +33,10 @@ static void complete_sizes(values *options) {
     if (options->k < 0) options->k = 512;
 }
 
-/* Fills in the options that the user left out. A single -M or -K becomes a range of one value. With
- * --challenge, large shapes are sampled where times come from a model. */
+/* Fills in the options that the user left out. A single -M or -K becomes a range of one value.
+ * --challenge without -M, -N and -K measures six large shapes. If the times of the device come from
+ * a model, the function then sets --sampled, because a complete run of these shapes would take too
+ * long. */
 static values complete(const values *given) {
     values options = *given;
     complete_sizes(&options);

@@ -10,9 +10,10 @@
 typedef struct overhead_case {
     const char *a, *b; /* `a` and `b` name the formats of A and B, i.e. presets, "f32" or "bf16". */
     int64_t m, n, k;
-    /* `kernel` is the kernel's name without its device, or NULL for the kernel that the library
-     * chooses. */
+    /* `kernel` is the name of a kernel without the prefix that names the device, e.g. "sm80_bf16".
+     * NULL means that the library chooses the kernel. */
     const char *kernel;
+    /* `compute` and `packed` are the values of bsmm_matmul_desc's fields compute and b_packed. */
     uint32_t compute, packed;
 } overhead_case;
 

@@ -10,8 +10,10 @@
 
 enum {
     ENGINE_MOST_ROWS = 512, /* ENGINE_MOST_ROWS is the largest number of tokens in a batch. */
-    ENGINE_CLASSES = 10,    /* Counts the classes of row counts, which are 1, 2, 4, ... 512 rows. */
-    ENGINE_MOST_LAYERS = 256
+    /* ENGINE_CLASSES is the number of classes of row counts. The classes are for 1, 2, 4, ... 512
+       rows. */
+    ENGINE_CLASSES = 10,
+    ENGINE_MOST_LAYERS = 256 /* ENGINE_MOST_LAYERS is the largest number of layers of a model. */
 };
 
 /* Names the two products of a layer. */
@@ -26,9 +28,11 @@ typedef struct engine_weight {
 /* Describes a product of a layer. All layers have the same shapes, so one set of plans serves
  * every layer. */
 typedef struct engine_product {
-    bsmm_matrix a, b, d; /* These are descriptions without memory, for ENGINE_MOST_ROWS rows. */
-    /* Has one plan for each class of row counts. If a plan takes any number of rows, only plans[0]
-       exists. */
+    /* `a`, `b` and `d` describe the matrices of a product with ENGINE_MOST_ROWS rows. The
+     * descriptions have no memory. */
+    bsmm_matrix a, b, d;
+    /* `plans` has one plan for each class of row counts. If a plan takes any number of rows, only
+       plans[0] exists. */
     bsmm_plan *plans[ENGINE_CLASSES];
     uint64_t packed_bytes;
     /* `bound` is the largest error bound of the kernels that a plan may choose (bsmm_explain). */
@@ -42,11 +46,11 @@ typedef struct engine {
     int layers;
     engine_weight weights[ENGINE_MOST_LAYERS][ENGINE_KINDS];
     engine_product products[ENGINE_KINDS];
-    /* If true, one plan takes any number of rows. Otherwise there is one plan for each class of row
-     * counts. */
+    /* If `any_rows` is true, one plan takes any number of rows. Otherwise there is one plan for
+     * each class of row counts. */
     bool any_rows;
-    void *hidden;    /* Holds the values h in device memory, i.e. ENGINE_MOST_ROWS rows of bf16. */
-    void *inner;     /* Holds h x up^T in device memory, i.e. ENGINE_MOST_ROWS rows of bf16. */
+    void *hidden;    /* `hidden` points to ENGINE_MOST_ROWS rows of h in bf16 on the device. */
+    void *inner;     /* `inner` points to as many rows of h x up^T in bf16 on the device. */
     void *workspace; /* `workspace` points to the workspace of the largest plan. */
     uint64_t workspace_bytes;
     void *stream;          /* `stream` points to the stream of a GPU, or NULL on a CPU. */

@@ -52,7 +52,7 @@ typedef struct llm_tokenizer {
     /* `merges` points to the hash table of the merges. The id of a free slot is -1. */
     llm_merge *merges;
     int32_t byte_ids[256]; /* `byte_ids` holds the token of each byte, or -1 if there is none. */
-    int32_t *special;      /* Lists the special tokens, whose names are not split. */
+    int32_t *special;      /* `special` lists the special tokens, which are never split. */
     int64_t special_count;
     /* `unknown` is the token for bytes without a token. `end` is the token that ends an answer.
      * Either is -1 if the vocabulary lacks it. */
@@ -64,10 +64,11 @@ llm_tokenizer *llm_tokenizer_create(const bsmm_file *file);
 void llm_tokenizer_destroy(llm_tokenizer *tokenizer);
 /* Returns the merge of two tokens, or NULL if there is none. */
 const llm_merge *llm_merge_of(const llm_tokenizer *t, int32_t left, int32_t right);
-/* Returns the byte that a code point of a token's name stands for, or -1. */
+/* The file spells each byte of an ordinary token as one character. Returns the byte that the
+ * character with the code point `point` stands for, or -1 if this character stands for no byte. */
 int32_t llm_byte_of(uint32_t point);
-/* Appends the tokens of a text to the list. The name of a special token in the text becomes that
- * token. */
+/* Appends the tokens of a text to the list. If the text contains a special token as the file spells
+ * it, this part of the text becomes the special token. */
 void llm_encode(const llm_tokenizer *tokenizer, const char *text, size_t bytes, llm_ids *ids);
 /* Writes the bytes that a token represents and returns their number, which is at most
  * tokenizer->names[id].count. */
@@ -79,7 +80,8 @@ size_t llm_first_piece(const char *text, size_t bytes);
 
 /* Describes the formats and the device of a model's products. */
 typedef struct llm_formats {
-    /* These are the formats of the layers' weights and of their inputs. */
+    /* `weights` is the format of the layers' weights, and `activations` is the format of the
+     * layers' inputs. */
     bsmm_format weights, activations;
     /* `embedding` is the format of the embedding and of the last product's input. */
     bsmm_format embedding;
@@ -102,8 +104,8 @@ typedef struct llm_product {
     bsmm_matrix a, b, d;
     uint32_t packed; /* `packed` is the packed format of the weights. */
     bsmm_plan *plan;
-    /* This second plan is for one row. Plans for a GPU need it, because their number of rows is
-     * fixed. */
+    /* `plan_of_one` is a plan for one row. A GPU needs this second plan, because the number of rows
+     * of a plan for a GPU is fixed. */
     bsmm_plan *plan_of_one;
     bsmm_buffers buffers; /* `buffers` points to memory of the device. */
 } llm_product;
@@ -115,11 +117,11 @@ void llm_product_destroy(llm_product *p);
 /* Holds the weights of a product. On the CPU, they are packed in the form compact, because products
  * of one row read this form fastest. On a GPU, they are stored as they are quantized. */
 typedef struct llm_weight {
-    /* `host` is a copy of a GPU's weights in host memory. Its data is NULL if there is none. */
+    /* `host` is a copy of a GPU's weights in host memory. host.data is NULL if there is no copy. */
     bsmm_matrix host;
     void *packed; /* `packed` points to the packed weights of the CPU. */
-    /* These point to the elements, the block scales and the second-level scale in the memory of a
-     * GPU. */
+    /* `data` points to the elements, `scales` to the block scales and `global` to the second-level
+     * scale in the memory of a GPU. */
     void *data, *scales, *global;
 } llm_weight;
 
@@ -127,7 +129,8 @@ typedef struct llm_weight {
  * If `keep` is set, weights on a GPU stay in host memory too. */
 void llm_weight_create(llm_weight *w, const llm_product *p, const float *values, bool keep);
 void llm_weight_destroy(llm_weight *w, const llm_product *p);
-/* Copies a row of weights without scales as f32 values. A GPU's weights must be kept. */
+/* Copies a row of weights without scales as f32 values. Weights on a GPU must have been created
+ * with `keep` set. */
 void llm_weight_row(const llm_weight *w, const llm_product *p, int64_t row, float *values);
 
 /* Multiplies x by the weights. Row r of y receives the results for row r of x. y has room for the
@@ -204,8 +207,9 @@ void llm_swiglu(const float *gate_up, int64_t rows, int64_t cols, float *active)
 /* Replaces each score by exp(score - largest score) and returns the sum of the new scores. */
 float llm_softmax(float *scores, int64_t count);
 
-/* Chooses the next token. If temperature is 0, it is the most likely token. Otherwise it is random
- * with the probabilities softmax(logits / temperature). The function overwrites the logits. */
+/* Chooses the next token. If `temperature` is 0, the function chooses the most likely token.
+ * Otherwise it chooses a random token with the probabilities softmax(logits / temperature). The
+ * function overwrites the logits. */
 int32_t llm_sample(float *logits, int64_t count, float temperature, uint64_t *seed);
 
 #endif

@@ -17,7 +17,7 @@ void llm_ids_add(llm_ids *ids, int32_t id) {
 
 /* Holds a token of a piece during the merges. */
 typedef struct symbol {
-    int32_t id; /* `id` is -1 after a merge into the left neighbor. */
+    int32_t id; /* `id` is -1 if the token was merged into its left neighbor. */
     /* `before` and `behind` are the indices of the neighbors, or -1 at the ends of the piece. */
     int32_t before, behind;
 } symbol;
@@ -124,7 +124,9 @@ static int32_t special_at(const llm_tokenizer *t, const char *text, size_t bytes
 
 void llm_encode(const llm_tokenizer *t, const char *text, size_t bytes, llm_ids *ids) {
     if (bytes > INT32_MAX / 4) llm_fail("text: has %zu bytes; must have less than 2^29", bytes);
-    /* A merge adds at most two pairs to the heap, so the heap needs at most three entries for each
+    /* A piece begins with at most one token for each byte, and the heap then has at most one pair
+       for each byte. Each merge removes a token, so there are fewer merges than bytes. A merge adds
+       at most two pairs to the heap. The heap therefore needs at most three entries for each
        byte. */
     piece p = {t, llm_alloc(bytes, sizeof *p.symbols), llm_alloc(bytes, 3 * sizeof *p.heap), 0, 0};
     size_t at = 0;

@@ -23,7 +23,7 @@ struct ptx_async {
     /* Holds one bit for each lane of tensor memory that tcgen05.mma leaves unchanged. The lanes of
      * the second thread block of a pair begin at disabled[4]. */
     uint32_t disabled[8];
-    uint32_t timed; /* `timed` is the number of the job's record plus 1 (time.h), or 0. */
+    uint32_t timed; /* `timed` is 1 plus the index of the job's record (time.h), or 0. */
     uint32_t race;  /* `race` is the number of the operation (races.h), or 0. */
 };
 /* Adds a copy of the job to the list. If memory runs out, stops the warp and returns false. */

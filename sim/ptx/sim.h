@@ -64,7 +64,8 @@ struct ptx_row {
     const char *operands;
     ptx_execute execute;
     ptx_lanes lanes;
-    /* These are the types of the result and of the sources of the function `lanes`. */
+    /* `d` is the type of the result of the function `lanes`, and `a`, `b` and `c` are the types of
+     * its sources. */
     uint8_t d, a, b, c;
     int32_t what;
 };
@@ -89,18 +90,19 @@ enum ptx_place { NOWHERE, REG, PRED, SINK, VECTOR, ADDRESS, LABEL, FUNCTION, LIS
 typedef struct ptx_operand ptx_operand;
 struct ptx_operand {
     uint8_t place, width; /* `width` is the number of bytes of a register, i.e. 2, 4, 8 or 16. */
-    /* An ADDRESS has the state space of its variable. GENERIC means that the opcode gives the state
-     * space. */
+    /* `space` is the state space of the variable of an ADDRESS. GENERIC means that the opcode gives
+     * the state space. */
     uint8_t space;
     bool negated;
     bool refer;     /* `refer` is true for a LABEL whose instruction is not known yet. */
     uint16_t count; /* Counts the elements of a vector or list, or the coordinates of an address. */
-    /* A REG or ADDRESS has the byte offset of its register. A PRED has the number of the predicate.
-     */
+    /* For a REG or ADDRESS, `at` is the byte offset of the operand's register. For a PRED, `at` is
+     * the number of the predicate. */
     uint32_t at;
     ptx_operand *elements;
-    /* An ADDRESS has the offset that is added to its base. A LABEL has the index of its
-     * instruction, and a FUNCTION has the function's index. A COUNT has the number itself. */
+    /* For an ADDRESS, `value` is the offset that is added to the base. For a LABEL, `value` is the
+     * index of the label's instruction. For a FUNCTION, `value` is the function's index. For a
+     * COUNT, `value` is the number itself. */
     int64_t value;
 };
 
@@ -112,9 +114,9 @@ struct ptx_inst {
     int32_t guard; /* `guard` is the number of the guard predicate, or -1 if there is none. */
     bool guard_not;
     uint8_t count;
-    /* These members give the instruction's position in the module's text. */
+    /* `line`, `text` and `length` give the instruction's position in the module's text. */
     uint32_t line, text, length;
-    /* These members give the position in the source file that the last .loc directive named. */
+    /* `file` and `source_line` give the position that the last .loc directive named. */
     uint32_t file, source_line;
     uint32_t function;
 };
@@ -125,7 +127,7 @@ enum ptx_slot_kind { SLOT_CONSTANT, SLOT_SHARED, SLOT_DYNAMIC, SLOT_PARAM, SLOT_
 typedef struct {
     uint8_t kind, width;
     uint32_t at;
-    uint64_t value; /* A SPECIAL register has its index in special.def. */
+    uint64_t value; /* For a SPECIAL register, `value` is the index in special.def. */
 } ptx_slot;
 
 typedef struct {
@@ -136,8 +138,9 @@ typedef struct {
 typedef struct {
     char *name;
     bool entry, defined, calls;
-    uint32_t first, end;  /* The function consists of the instructions `first` to `end` - 1. */
-    uint32_t base, bytes; /* Give the function's part of a warp's registers, in bytes. */
+    uint32_t first, end; /* The function consists of the instructions `first` to `end` - 1. */
+    /* `base` is the offset and `bytes` is the size of the function's part of a warp's registers. */
+    uint32_t base, bytes;
     uint32_t pred_base, preds;
     /* `shared` is the offset in bytes at which the function's shared variables end. */
     uint32_t shared;
@@ -162,7 +165,7 @@ typedef struct {
 struct ptx_module {
     char *text;
     size_t size;
-    uint32_t target; /* This is the compute capability times 10, e.g. 80, 90 or 100. */
+    uint32_t target; /* `target` is the compute capability times 10, e.g. 80, 90 or 100. */
     char feature;    /* `feature` is the letter of .target, i.e. 'a', 'f' or 0. */
     ptx_inst *code;
     uint32_t code_count, code_room;
@@ -174,9 +177,9 @@ struct ptx_module {
     uint32_t file_count;
     ptx_opcode **opcodes;
     uint32_t opcode_count;
-    /* These are the sizes of the registers (bytes), the predicates and the local memory (bytes)
-     * that a warp needs. The members function_* include all functions (.func). The members most_*
-     * also include the kernel that needs most. */
+    /* The members function_* and most_* are the sizes of the registers (bytes), the predicates and
+     * the local memory (bytes) that a warp needs. The members function_* include all functions
+     * (.func). The members most_* also include the kernel that needs most. */
     uint32_t function_bytes, function_preds, function_local;
     uint32_t most_bytes, most_preds, most_local;
     /* Counts the bytes of shared variables that are declared outside functions. */
@@ -278,8 +281,10 @@ struct ptx_cluster {
     uint32_t later_count, later_room;
     /* Records accesses to shared memory (races.h); NULL without the check. */
     struct ptx_races *races;
-    /* `timeline` holds what the time model (time.h) has recorded of the cluster, or is NULL.
-     * `running` is the number plus 1 of the asynchronous operation that runs now, or 0. */
+    /* `timeline` holds what the time model (time.h) has recorded of the cluster. The pointer is
+     * NULL if the cluster is not recorded. If an asynchronous operation with a record in `timeline`
+     * runs now, `running` is 1 plus the index of this record in timeline->jobs. Otherwise `running`
+     * is 0. */
     struct ptx_timeline *timeline;
     uint32_t running;
     /* Points to the number of the next cluster to begin, which all clusters of the launch share. */
@@ -325,7 +330,7 @@ struct ptx_launch {
     /* `most_shared` is the number of bytes of shared memory that the device allows a thread block.
      */
     uint32_t most_shared, checks, shared_bytes;
-    uint32_t capability; /* This is the device's compute capability times 10, e.g. 90. */
+    uint32_t capability; /* `capability` is the device's compute capability times 10, e.g. 90. */
     uint64_t seed, limit, steps;
     uint32_t multiprocessors;
     enum sim_timed timed;

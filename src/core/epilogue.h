@@ -26,9 +26,8 @@ static inline bool bsmm_is_gated(const bsmm_product *product) {
 }
 
 /* Points to the accumulators of a rectangle of D. The accumulator of row r and column c of the
- * rectangle is acc[r * pitch + c * step]. With a gated activation, f(gate) * up, that is the
- * accumulator of the gate. The accumulator of the up that belongs to this gate is `up` doubles
- * further. */
+ * rectangle is acc[r * pitch + c * step]. With a gated activation, f(gate) * up, this accumulator
+ * holds the gate. The accumulator of the matching up is `up` doubles further. */
 typedef struct bsmm_sums {
     const double *acc;
     int64_t pitch, step, up;
@@ -39,10 +38,11 @@ typedef struct bsmm_sums {
 void bsmm_epilogue_store(const bsmm_product *product, int64_t row, int64_t rows, int64_t col,
                          int64_t cols, const bsmm_sums *sums);
 
-/* Applies the epilogue to rows [row, row + rows) of D and stores them as block-scaled values. The
- * rows must consist of whole scale blocks. The results are rounded to fp32 and quantized by the
- * product's recipe. `values` is scratch memory for rows x (D's columns) floats. bsmm_recipe_pad
- * must write the padding of the scales; this function does not. */
+/* Applies the epilogue to rows [row, row + rows) of D and stores the results as block-scaled
+ * values. The rows must consist of whole scale blocks. The results are rounded to fp32 and
+ * quantized by the product's recipe. `values` is scratch memory for rows x (D's columns) floats.
+ * This function does not write the padding of D's scales. The caller must call bsmm_recipe_pad to
+ * write the padding. */
 void bsmm_epilogue_quantize(const bsmm_product *product, int64_t row, int64_t rows,
                             const bsmm_sums *sums, float *values);
 

@@ -10,9 +10,10 @@
 #include <string.h>
 
 struct bsmm_plan {
-    bsmm_product product; /* `product` is the product. Its pointers to matrices are NULL. */
-    bsmm_finish finish;   /* product.finish points here if there is an epilogue */
-    bsmm_groups groups;   /* product.groups points here if there are groups. */
+    /* `product` describes the product. Its pointers to the caller's memory are NULL. */
+    bsmm_product product;
+    bsmm_finish finish; /* product.finish points to `finish` if there is an epilogue. */
+    bsmm_groups groups; /* product.groups points to `groups` if there are groups. */
     const bsmm_kernel *kernel;
     /* `parts` holds the kernels of a product that is divided into plain products (parts.h). */
     bsmm_parts parts;

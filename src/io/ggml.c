@@ -104,8 +104,8 @@ static int q3_k_scale(const uint8_t *scales, uint32_t j) {
 }
 
 /* Decodes a block of Q3_K. Its bytes are the third bits of all element codes, the lower two bits of
- * these codes, the scales, and the f16 factor d of the scales. If the third bit is 0, 4 is
- * subtracted from the two lower bits. */
+ * these codes, the scales, and the f16 factor d of the scales. If an element's third bit is 0, the
+ * number 4 is subtracted from the value of the element's lower two bits. */
 void bsmm_gguf_q3_k(const uint8_t *block, float *values) {
     const uint8_t *quants = block + 32, *scales = block + 96;
     float d = half_at(block + 108);
@@ -116,10 +116,10 @@ void bsmm_gguf_q3_k(const uint8_t *block, float *values) {
     }
 }
 
-/* Returns scale j and minimum j of the 8 scales and 8 minima of a Q4_K or Q5_K block. Each of them
- * has 6 bits. For j from 4 to 7, byte j + 4 holds the lower four bits of scale j and of minimum j.
- * The upper two bits of scale j are the top bits of byte j - 4, and the upper two bits of minimum j
- * are the top bits of byte j. */
+/* Returns scale j and minimum j of the 8 scales and 8 minima of a Q4_K or Q5_K block. Each scale
+ * and each minimum has 6 bits. For j from 4 to 7, byte j + 4 holds the lower four bits of scale j
+ * and of minimum j. The upper two bits of scale j are the top bits of byte j - 4, and the upper two
+ * bits of minimum j are the top bits of byte j. */
 static void k4_scale(const uint8_t *scales, uint32_t j, int *scale, int *minimum) {
     if (j < 4) {
         *scale = scales[j] & 63;

@@ -2,12 +2,12 @@
  * vdpbf16ps (the dot product of pairs of bf16).
  *
  * Tables decode elements to bf16. An e8m0 scale multiplies the sums after each 32 elements of K.
- * With 6-bit elements and 16 rows of A that takes longer, so there the scale lowers the exponent of
- * the elements by its distance from the row's largest scale. A saturating subtraction does that, so
- * zeros stay zero. Both ways give the same bits (change_unit has the reason). For e4m3 scales and
- * e2m1 elements, the mantissa of a product is that of the scale, multiplied by 1 or by 1.5. Both
- * mantissas are computed once per scale; an element then selects one of them and lowers its
- * exponent.
+ * With 6-bit elements and 16 rows of A, it is faster to scale the elements than the sums. The
+ * exponent of each element is then lowered by log2(the row's largest scale / the element's scale).
+ * A saturating subtraction lowers the exponent, so zeros stay zero. Both ways give the same bits
+ * (change_unit has the reason). For e4m3 scales and e2m1 elements, the mantissa of a product is
+ * that of the scale, multiplied by 1 or by 1.5. Both mantissas are computed once per scale. Each
+ * element then selects one of the two mantissas and lowers the exponent of its product.
  *
  * A dot product has a latency of six cycles, and each one must wait for the one before on the same
  * accumulator. With up to four rows of A, several panels of B are therefore multiplied side by
@@ -77,8 +77,8 @@ INLINE void set_up(const bsmm_decode_tables *from, bsmm_weights kind, decoder *d
 /* `scaling` holds the scales of 16 rows of B for a step (32 elements of K) or, with e4m3 scales,
  * for half a step. Each vector lane is one row. */
 typedef struct scaling {
-    /* If scales are powers of two, this is the number that is subtracted from both 16-bit elements
-     * of a pair. */
+    /* If scales are powers of two, `shift` is the number that is subtracted from both 16-bit
+     * elements of a pair. */
     __m512i shift;
     /* If scales are e4m3, `one` is the scale times 4, and `onehalf` is the scale times 6. 4 and 6
      * are the largest values of e2m1 with the mantissas 1 and 1.5. */
@@ -219,13 +219,13 @@ INLINE void transpose_group(const bsmm_small_m_span *s, int panels, bsmm_weights
     }
 }
 
-/* `sums` holds the sums of all panels of B and rows of A. If e8m0 scales multiply the sums, those
- * of a panel are divided by the scale of the current block, so elements are added without their
- * scale. */
+/* This struct holds the sums of all panels of B and rows of A. If e8m0 scales multiply the sums,
+ * each sum is kept divided by the scale of the current block of its row of B, so that elements are
+ * added without their scale. */
 typedef struct sums {
     __m512 acc[BSMM_SMALL_M_WIDTH];
-    /* `unit` holds the scale by which the sums of each row of B are divided, as its distance from
-     * the row's largest scale in exponents. */
+    /* The sums of a row of B are divided by one of the row's scales. For each row, `unit` holds
+     * log2(the row's largest scale / this scale), which is never negative. */
     __m512i unit[PANELS];
 } sums;
 

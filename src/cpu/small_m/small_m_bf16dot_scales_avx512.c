@@ -16,9 +16,9 @@
 #    define TARGET
 #endif
 
-/* Replaces each e8m0 scale by its distance from the row's largest scale, in exponents. Returns
- * false if the scales of a row are so far apart that the packer would not multiply all of them into
- * the elements. */
+/* Replaces each e8m0 scale by log2(the row's largest scale / this scale). Returns false if the
+ * scales of a row are so far apart that the packer would not multiply all of them into the
+ * elements. */
 TARGET static bool prepare_shifts(const bsmm_small_m_scales *s) {
     int deepest = 60 + ilogb(bsmm_elem_row(s->p->b.m.format.elem)->min_subnormal);
     codes16 top = find_extreme_code(s, 0, 0), bottom = find_extreme_code(s, 0xff, 0);

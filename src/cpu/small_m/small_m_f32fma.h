@@ -13,7 +13,7 @@
 /* Tells how an element format is decoded to halves, i.e. to f16 values that are the element times a
  * power of two. */
 typedef struct bsmm_small_m_f32_halves {
-    int raw; /* a half is its element times 2^-raw */
+    int raw; /* A half is its element times 2^-raw. */
     int top; /* `top` is the exponent of the largest decoded element (half). */
     /* `extent` is the number of exponents between the smallest and the largest element. */
     int extent;
@@ -29,12 +29,12 @@ const bsmm_small_m_f32_halves *bsmm_small_m_f32_halves_of(uint32_t elem);
 
 /* Tells how the multiply loops apply the scales of B. */
 typedef enum bsmm_small_m_f32_scaling {
-    /* B has e8m0 scales: the accumulators are multiplied by a power of two where the scale changes
+    /* B has e8m0 scales. The accumulators are multiplied by a power of two where the scale changes
      * along K. */
     BSMM_SMALL_M_F32_SUMS,
     BSMM_SMALL_M_F32_ELEMENTS, /* Scales of B multiply the elements of B. */
     BSMM_SMALL_M_F32_NONE, /* B has no scales, or fp32 scales that multiply the sums of 128 elements
-                              of K */
+                              of K. */
     BSMM_SMALL_M_F32_SCALINGS
 } bsmm_small_m_f32_scaling;
 

@@ -35,8 +35,9 @@ enum {
 
 _Static_assert(MOST_GROUPS % AT_ONCE == 0, "add_columns would add columns past the last");
 
-/* This struct has a batch of decoded elements, called halves because they are f16 values, and the
- * tile of A that multiplies the batch. */
+/* This struct has a batch of decoded elements and the tile of A that multiplies the batch. A batch
+ * is 64 or 128 elements of K of each row of B. The decoded elements are f16 values, so the code
+ * calls them halves. */
 typedef struct batch {
     /* `halves` holds decoded elements in the order [group of 8 rows of B][K of the batch][row of
      * the group]. bsmm_small_m_f32_spread describes the order along K. */
@@ -52,11 +53,12 @@ typedef struct batch {
     int64_t width;
     float *sums; /* `sums` holds accumulators in the order [row of A][pitch]. */
     int64_t pitch;
-    /* `begins` is true if the batch begins a chunk (a range of K that is summed by itself), so the
-     * sums begin with 0. */
+    /* `begins` is true if the batch is the first one of a chunk (a range of K that is summed by
+     * itself). The sums then begin with 0. */
     bool begins;
-    /* If the batch ends a chunk, its sums are added to D's accumulators at `totals`, which have the
-     * order [row of A][BSMM_SMALL_M_COLUMNS]. NULL means that the sums are stored to `sums`. */
+    /* If the batch is the last one of a chunk (a range of K that is summed by itself), the sums of
+     * the chunk are added to D's accumulators at `totals`. These accumulators have the order [row
+     * of A][BSMM_SMALL_M_COLUMNS]. If `totals` is NULL, the sums are stored to `sums` instead. */
     float *totals;
     /* If e8m0 scales multiply the accumulators (scaling SUMS), `total_codes` has the codes of the
      * factors by which D's accumulators are multiplied before the sums of a chunk are added
@@ -215,7 +217,7 @@ typedef struct loops {
     /* `batch` is the number of elements of K in a batch, and `row_bytes` is the number of bytes of
      * a row in a batch. */
     int64_t batch, row_bytes;
-    uint32_t scale; /* scale format of B */
+    uint32_t scale; /* `scale` is the scale format of B. */
     bool by_segment, by_elements;
 } loops;
 
