@@ -121,7 +121,7 @@ bsmm_status bsmm_place_take(const bsmm_exec *exec, bsmm_place *place) {
 static bsmm_status check_buffer(const bsmm_place *place, const void *pointer, const char *operand,
                                 const char *field, uint32_t alignment, const char *who) {
     char what[64];
-    if (!pointer) return BSMM_OK; /* an earlier check refuses NULL where a buffer is necessary */
+    if (!pointer) return BSMM_OK; /* An earlier check refuses NULL where a buffer is necessary. */
     bool aligned = !alignment || bsmm_is_aligned(pointer, alignment);
     /* The function returns here, before it formats the buffer's name for a message, because
      * formatting takes 2% of the time of a small product. */

@@ -11,7 +11,8 @@
  * two kernels compute bitwise identical rows of D (docs/NUMERICS.md, Determinism). `empty` is the
  * reference kernel, which runs groups whose A and B have no columns. */
 typedef struct bsmm_parts {
-    const bsmm_kernel *few, *many, *empty; /* few is NULL if it would be the same kernel as many */
+    /* `few` is NULL if `few` and `many` would be the same kernel. */
+    const bsmm_kernel *few, *many, *empty;
     /* `gathered_bytes` is the size in bytes of the gathered rows of A, which lie at the start of
      * the workspace. */
     uint64_t gathered_bytes;

@@ -6,16 +6,17 @@
 #include "core/backend.h"
 #include "core/recipe.h"
 
-/* This is a validated bsmm_epilogue. core/epilogue.h declares the functions that apply it. In a
- * plan the pointers of this struct are NULL. Each run copies the struct and sets the pointers in
- * its copy. */
+/* `bsmm_finish` is a validated bsmm_epilogue. core/epilogue.h declares the functions that apply it.
+ * In a plan the pointers of this struct are NULL. Each run copies the struct and sets the pointers
+ * in its copy. */
 typedef struct bsmm_finish {
     /* `activation` is the table entry of the activation. It is never NULL. */
     const struct bsmm_activation_row *activation;
     /* `interleaved` is true if a gated activation reads its gates and ups from alternate columns.
      * Otherwise it reads them from two halves of the columns. */
     bool interleaved;
-    /* These are the activation's parameters. `limit` is Inf if values are not clamped. */
+    /* `limit`, `slope` and `up_offset` are the activation's parameters. `limit` is Inf if values
+     * are not clamped. */
     double limit, slope, up_offset;
     bool has_residual;
     bsmm_operand residual;
@@ -31,12 +32,12 @@ typedef struct bsmm_group_step {
     uint64_t elements, scales;
 } bsmm_group_step;
 
-/* This is a validated bsmm_group. In a plan the pointers of this struct are NULL. Each run copies
- * the struct and sets the pointers in its copy. */
+/* `bsmm_groups` is a validated bsmm_group. In a plan the pointers of this struct are NULL. Each run
+ * copies the struct and sets the pointers in its copy. */
 typedef struct bsmm_groups {
     uint32_t kind, flags;
     int64_t count, align, expected_rows;
-    /* These are the distances between the matrices of two groups. */
+    /* Each of these fields holds the distance between the matrices of two consecutive groups. */
     bsmm_group_step a, b, c, d, residual;
     /* With GATHER_A, `gathered` is the buffer for the gathered rows of A, with room for the largest
      * group. */
@@ -45,11 +46,11 @@ typedef struct bsmm_groups {
     const float *alpha;
 } bsmm_groups;
 
-/* This is a validated bsmm_matmul_desc. The pointers inside the operands are those of the caller's
- * description. Each run of a plan replaces them by the pointers to its own buffers. */
+/* `bsmm_product` is a validated bsmm_matmul_desc. The pointers inside the operands are those of the
+ * caller's description. Each run of a plan replaces them by the pointers to its own buffers. */
 typedef struct bsmm_product {
     bsmm_operand a, b, c, d;
-    bool has_c; /* beta is not 0, so C is read */
+    bool has_c; /* `has_c` is true if beta is not 0, so that C is read. */
     double alpha, beta;
     /* `bias_elem` is the element format of the bias. It is NONE if there is no bias. */
     uint32_t bias_elem;

@@ -26,10 +26,11 @@ typedef enum bsmm_scale_shape {
 
 typedef struct bsmm_storage {
     const char *family;
-    /* These are the suffixes of the tensors' names after a common base name. NULL means that there
-     * is no such tensor. */
+    /* `data`, `scale` and `global` are the suffixes of the tensors' names after a common base name.
+     * NULL means that there is no such tensor. */
     const char *data, *scale, *global;
-    const char *name; /* the weight's name is the common base name plus this suffix */
+    /* The weight's name is the common base name plus the suffix `name`. */
+    const char *name;
     const char *data_dtype, *scale_dtype;
     /* `format` is the format of the weight. If elem is NONE, the weight is unscaled, and its
      * elements have the type of the data tensor. A size of 0 in the block of a scaled format means
@@ -96,13 +97,14 @@ bool bsmm_storage_fits(const bsmm_storage *row, const bsmm_tensor *data, const b
 typedef struct bsmm_record {
     const char *name;
     const bsmm_storage *row;
-    /* These are the indices of the weight's tensors. BSMM_NO_TENSOR means that there is none. */
+    /* `data`, `scale` and `global` are the indices of the weight's tensors. BSMM_NO_TENSOR means
+     * that there is no such tensor. */
     uint64_t data, scale, global;
     /* `declaration` is the JSON text of a declared weight. It is NULL if the weight is not
      * declared. */
     const char *declaration;
-    /* This is the reason why the table entry `row` may be the wrong one for the weight. NULL means
-     * that there is no doubt. */
+    /* `doubt` is the reason why the table entry `row` may be the wrong one for the weight. NULL
+     * means that there is no doubt. */
     const char *doubt;
     /* `globals` holds the values of the tensor of global scales, aligned for float access. */
     float *globals;
@@ -119,7 +121,8 @@ typedef struct bsmm_resolved {
     /* `operand` describes matrix 0 of the weight. Its pointers are set if the weight is mapped. */
     bsmm_operand operand;
     const uint8_t *data, *scales;
-    /* These are the distances from one matrix to the next in the file, in bytes. */
+    /* `data_step` and `scale_step` are the distances from the elements and the scales of one matrix
+     * to those of the next matrix in the file, in bytes. */
     uint64_t data_step, scale_step;
     /* `global_step` is the distance from the global scale of one matrix to that of the next matrix,
      * in scales. 0 means that all matrices share one global scale. */
@@ -152,8 +155,8 @@ char *bsmm_declaration_write(const bsmm_matrix *matrix, int64_t batch, bsmm_aren
 typedef struct bsmm_config {
     /* `root` is the parsed JSON. It is NULL if there is no config or if it cannot be read. */
     struct json_t *root;
-    /* This is the reason why an existing config cannot be read. NULL means that there is no such
-     * problem. */
+    /* `unreadable` is the reason why an existing config cannot be read. NULL means that there is no
+     * such problem. */
     const char *unreadable;
 } bsmm_config;
 /* Loads quantization_config from the file's metadata, or from config.json in the file's folder if

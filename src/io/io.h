@@ -119,19 +119,20 @@ enum { BSMM_GGUF_STRING = 8, BSMM_GGUF_ARRAY = 9 };
 uint32_t bsmm_gguf_number_bytes(uint32_t type);
 
 typedef struct bsmm_pair {
-    const char *key, *value; /* value is NULL if the stored value is no text or has a NUL */
+    const char *key, *value; /* `value` is NULL if the stored value is no text or has a NUL. */
     bsmm_stored_value stored;
     uint64_t place; /* `place` is the number of the entry in the order of the file. */
 } bsmm_pair;
 
-struct bsmm_record; /* family.h defines this struct */
+struct bsmm_record; /* family.h defines this struct. */
 
 struct bsmm_file {
     const char *kind;
     /* `folder` is the path of the folder of the file. It is NULL if the file was opened from
      * memory. */
     const char *folder;
-    bool merged; /* the metadata comes from several headers, so keys may repeat */
+    /* `merged` is true if the metadata comes from several headers, so that keys may repeat. */
+    bool merged;
     bsmm_arena arena;
     bsmm_map *maps;
     uint64_t map_count, map_room;
@@ -139,7 +140,7 @@ struct bsmm_file {
     bsmm_tensor *tensors;
     uint64_t tensor_count, tensor_room;
     bsmm_name *by_name;  /* `by_name` holds the sorted names of the tensors. */
-    bsmm_pair *metadata; /* the `value` of a pair is NULL if the stored value is no text */
+    bsmm_pair *metadata; /* The `value` of a pair is NULL if the stored value is no text. */
     uint64_t metadata_count, metadata_room;
     struct bsmm_record *weights; /* The weights are in the order of their element tensors. */
     uint64_t weight_count, weight_room;

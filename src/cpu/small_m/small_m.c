@@ -168,7 +168,8 @@ typedef struct strip {
      * if there is no next work unit. */
     int64_t next;
     const scratch *to;
-    uint32_t packed; /* bit p is set if panel p must be packed, because its scales are unusual */
+    /* Bit p of `packed` is set if panel p must be packed because of unusual scales. */
+    uint32_t packed;
 } strip;
 
 /* COPY_BYTES is the size in bytes of the buffer for a copy of a part of B. The copy stays in L1

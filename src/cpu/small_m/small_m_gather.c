@@ -90,8 +90,9 @@ static void gather_codes(const bsmm_small_m_scales *s, const uint64_t *columns, 
     int64_t done = bsmm_small_m_gather_runs(row, columns, s->used, run, s->codes);
     for (int64_t i = done; i < s->units; i++) {
         uint8_t *to = s->codes + i * LANES;
+        /* The padding past the end of K repeats the last unit. */
         if (i > 0 && columns[i] == columns[i - 1])
-            memcpy(to, to - LANES, LANES); /* the padding past the end of K repeats the last unit */
+            memcpy(to, to - LANES, LANES);
         else
             for (int64_t lane = 0; lane < LANES; lane++)
                 to[lane] = row[lane][columns[i]];
