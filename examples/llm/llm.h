@@ -64,8 +64,7 @@ llm_tokenizer *llm_tokenizer_create(const bsmm_file *file);
 void llm_tokenizer_destroy(llm_tokenizer *tokenizer);
 /* Returns the merge of two tokens, or NULL if there is none. */
 const llm_merge *llm_merge_of(const llm_tokenizer *t, int32_t left, int32_t right);
-/* The file spells each byte of an ordinary token as one character. Returns the byte that the
- * character with the code point `point` stands for, or -1 if this character stands for no byte. */
+/* Returns the byte that the file writes as the character `point`, or -1 if there is none. */
 int32_t llm_byte_of(uint32_t point);
 /* Appends the tokens of a text to the list. If the text contains a special token as the file spells
  * it, this part of the text becomes the special token. */
@@ -80,8 +79,7 @@ size_t llm_first_piece(const char *text, size_t bytes);
 
 /* Describes the formats and the device of a model's products. */
 typedef struct llm_formats {
-    /* `weights` is the format of the layers' weights, and `activations` is the format of the
-     * layers' inputs. */
+    /* `weights` and `activations` are the formats of the layers' weights and inputs. */
     bsmm_format weights, activations;
     /* `embedding` is the format of the embedding and of the last product's input. */
     bsmm_format embedding;
@@ -129,8 +127,7 @@ typedef struct llm_weight {
  * If `keep` is set, weights on a GPU stay in host memory too. */
 void llm_weight_create(llm_weight *w, const llm_product *p, const float *values, bool keep);
 void llm_weight_destroy(llm_weight *w, const llm_product *p);
-/* Copies a row of weights without scales as f32 values. Weights on a GPU must have been created
- * with `keep` set. */
+/* Copies a row of weights without scales as f32 values. Weights on a GPU need `keep`. */
 void llm_weight_row(const llm_weight *w, const llm_product *p, int64_t row, float *values);
 
 /* Multiplies x by the weights. Row r of y receives the results for row r of x. y has room for the
@@ -207,9 +204,8 @@ void llm_swiglu(const float *gate_up, int64_t rows, int64_t cols, float *active)
 /* Replaces each score by exp(score - largest score) and returns the sum of the new scores. */
 float llm_softmax(float *scores, int64_t count);
 
-/* Chooses the next token. If `temperature` is 0, the function chooses the most likely token.
- * Otherwise it chooses a random token with the probabilities softmax(logits / temperature). The
- * function overwrites the logits. */
+/* Chooses the most likely token if `temperature` is 0, else a random token with the probabilities
+ * softmax(logits / temperature). Overwrites the logits. */
 int32_t llm_sample(float *logits, int64_t count, float temperature, uint64_t *seed);
 
 #endif

@@ -124,10 +124,8 @@ static int32_t special_at(const llm_tokenizer *t, const char *text, size_t bytes
 
 void llm_encode(const llm_tokenizer *t, const char *text, size_t bytes, llm_ids *ids) {
     if (bytes > INT32_MAX / 4) llm_fail("text: has %zu bytes; must have less than 2^29", bytes);
-    /* A piece begins with at most one token for each byte, and the heap then has at most one pair
-       for each byte. Each merge removes a token, so there are fewer merges than bytes. A merge adds
-       at most two pairs to the heap. The heap therefore needs at most three entries for each
-       byte. */
+    /* The heap begins with fewer pairs than the piece has bytes. There are fewer merges than bytes,
+       and each adds at most two pairs. Three entries for each byte are therefore enough. */
     piece p = {t, llm_alloc(bytes, sizeof *p.symbols), llm_alloc(bytes, 3 * sizeof *p.heap), 0, 0};
     size_t at = 0;
     while (at < bytes) {
