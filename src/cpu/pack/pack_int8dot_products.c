@@ -9,7 +9,7 @@ bool bsmm_int8_has_products(const bsmm_product *p) {
  * low three bits of i are the mantissa of B's scale, and the fourth is the lowest bit of its biased
  * exponent. The entry is half of the product, because the bias that the other bits of the exponent
  * lack is even. */
-#define ENTRY(f, m, i) (f) * (float)((8 + (m)) * (8 + (i) % 8) * (1 + (i) / 8))
+#define ENTRY(f, m, i) (f) * (float)((8 + (m)) * (8 + (i) % 8) * ((i) < 8 ? 1 : 2))
 #define FOUR(f, m, i)                                                                              \
     ENTRY(f, m, i), ENTRY(f, m, (i) + 1), ENTRY(f, m, (i) + 2), ENTRY(f, m, (i) + 3)
 #define ROW(f, m)                                                                                  \
