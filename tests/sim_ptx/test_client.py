@@ -1,22 +1,10 @@
 """Runs a kernel on the simulator through cuda-python, NVIDIA's bindings of the driver, which find its functions by
 cuGetProcAddress. The loads, copies and queries are those of a launcher. usage: test_client.py ARCH FOLDER"""
 import ctypes
-import os
-import pathlib
 import sys
 
 import numpy as np
-
-folder = str(pathlib.Path(os.environ["SIM_LIBRARY"]).resolve().parent)
-if folder not in os.environ.get("LD_LIBRARY_PATH", "").split(":"):  # The linker reads the variable only at the start.
-    os.environ["LD_LIBRARY_PATH"] = folder
-    os.environ["BSMM_SIM_ARCH"] = sys.argv[1]
-    os.execv(sys.executable, [sys.executable, *sys.argv])
-try:
-    from cuda.bindings import driver as cuda
-except ImportError:
-    print("skipped: no cuda-python")
-    sys.exit(77)
+from cuda_python import call, cuda
 
 PTX = b""".version 8.0
 .target sm_80
@@ -30,13 +18,6 @@ PTX = b""".version 8.0
 }
 \0"""
 checks = {}
-
-
-def call(name, *args):
-    status, *results = getattr(cuda, name)(*args)
-    if status != cuda.CUresult.CUDA_SUCCESS:
-        sys.exit(f"{name}{args}: {status}, {cuda.cuGetErrorString(status)[1]}")
-    return results[0] if len(results) == 1 else results
 
 
 def fails(name, *args):

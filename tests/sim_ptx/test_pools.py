@@ -3,21 +3,10 @@ that wrong arguments are refused. If cuda.core is installed, it also allocates f
 a client. usage: test_pools.py ARCH FOLDER"""
 import ctypes
 import os
-import pathlib
 import sys
 
 import numpy as np
-
-folder = str(pathlib.Path(os.environ["SIM_LIBRARY"]).resolve().parent)
-if folder not in os.environ.get("LD_LIBRARY_PATH", "").split(":"):  # The linker reads the variable only at the start.
-    os.environ["LD_LIBRARY_PATH"] = folder
-    os.environ["BSMM_SIM_ARCH"] = sys.argv[1]
-    os.execv(sys.executable, [sys.executable, *sys.argv])
-try:
-    from cuda.bindings import driver as cuda
-except ImportError:
-    print("skipped: no cuda-python")
-    sys.exit(77)
+from cuda_python import call, cuda
 
 PTX = b""".version 8.0
 .target sm_80
@@ -32,13 +21,6 @@ PTX = b""".version 8.0
 checks, messages = {}, ctypes.CDLL(os.environ["SIM_LIBRARY"])
 messages.bsmm_sim_message.restype = ctypes.c_char_p
 Attribute, Status = cuda.CUmemPool_attribute, cuda.CUresult
-
-
-def call(name, *args):
-    status, *results = getattr(cuda, name)(*args)
-    if status != Status.CUDA_SUCCESS:
-        sys.exit(f"{name}{args}: {status}, {cuda.cuGetErrorString(status)[1]}")
-    return results[0] if len(results) == 1 else results
 
 
 def refuses(status, message, name, *args):

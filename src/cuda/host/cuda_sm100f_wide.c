@@ -17,8 +17,8 @@ static const bsmm_cuda_function functions[2] = {
 };
 
 typedef struct wide_state {
+    bsmm_wide_operands operands; /* `operands` is the first member, as BSMM_WIDE_KERNEL requires. */
     const bsmm_scaled_tile *tile;
-    bsmm_wide_operands operands;
     bsmm_cuda_ready_map d;
     bsmm_scaled_params params;
     bsmm_cuda_ready ready;
@@ -43,10 +43,6 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (reason) return reason;
     s->tile = bsmm_scaled_tile_choose(p, tiles, BSMM_COUNT(tiles));
     return s->tile ? NULL : bsmm_scaled_tile_refuse(p, why, size);
-}
-
-static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
-    return bsmm_wide_workspace_bytes(p, &((const wide_state *)state)->operands);
 }
 
 /* The error bound assumes that one tcgen05.mma of kind f16 adds 16 exact products and the
@@ -103,34 +99,12 @@ static bsmm_status run(const bsmm_product *p, const void *state, void *workspace
     BSMM_CUDA_RETURN_INSIDE(p->device, run_in_context(p, state, workspace));
 }
 
-static uint64_t packed_b_bytes(const bsmm_product *p, const void *state) {
-    (void)p;
-    return ((const wide_state *)state)->operands.sources[1].bytes;
-}
-
-static void name_panels(const bsmm_product *p, const void *state, char *name, size_t size) {
-    (void)p;
-    bsmm_wide_name_panels(&((const wide_state *)state)->operands, name, size);
-}
-
-static bsmm_status pack_b(const bsmm_product *p, const void *state, void *packed) {
-    return bsmm_wide_pack_b(p, &((const wide_state *)state)->operands, packed);
-}
-
 const bsmm_kernel bsmm_kernel_cuda_sm100f_wide = {
+    BSMM_WIDE_KERNEL,
     .name = "cuda_sm100f_wide",
-    .device = "cuda",
     .state_bytes = sizeof(wide_state),
     .refuse = refuse,
-    .workspace_bytes = workspace_bytes,
     .bound = bound,
     .make = make,
     .run = run,
-    .packed_b_bytes = packed_b_bytes,
-    .name_panels = name_panels,
-    .pack_b = pack_b,
-    .alignment = 16, /* TMA requires addresses that are multiples of 16. */
-    /* Every tile adds products in ascending order of K. bsmm_wide_begin sees to it that no result
-     * depends on other rows of A. */
-    .features = BSMM_FEATURE_INVARIANT,
 };

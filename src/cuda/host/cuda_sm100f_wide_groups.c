@@ -11,7 +11,7 @@ static const bsmm_cuda_function function = {"sm100f/wide_groups", "wide_groups",
                                             BSMM_GROUP_SUMS_SHARED};
 
 typedef struct groups_state {
-    bsmm_wide_operands operands;
+    bsmm_wide_operands operands; /* `operands` is the first member, as BSMM_WIDE_KERNEL requires. */
     bsmm_group_sums_params params;
     bsmm_cuda_ready ready;
 } groups_state;
@@ -39,10 +39,6 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (!reason) reason = refuse_scales(p, why, size);
     if (!reason) reason = bsmm_wide_begin(p, &s->operands, why, size);
     return reason ? reason : bsmm_group_sums_refuse(p, why, size);
-}
-
-static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
-    return bsmm_wide_workspace_bytes(p, &((const groups_state *)state)->operands);
 }
 
 /* The error bound assumes of tcgen05.mma what cuda_sm100f_wide assumes. Instructions of 16 elements
@@ -84,34 +80,12 @@ static bsmm_status run(const bsmm_product *p, const void *state, void *workspace
     BSMM_CUDA_RETURN_INSIDE(p->device, run_in_context(p, state, workspace));
 }
 
-static uint64_t packed_b_bytes(const bsmm_product *p, const void *state) {
-    (void)p;
-    return ((const groups_state *)state)->operands.sources[1].bytes;
-}
-
-static void name_panels(const bsmm_product *p, const void *state, char *name, size_t size) {
-    (void)p;
-    bsmm_wide_name_panels(&((const groups_state *)state)->operands, name, size);
-}
-
-static bsmm_status pack_b(const bsmm_product *p, const void *state, void *packed) {
-    return bsmm_wide_pack_b(p, &((const groups_state *)state)->operands, packed);
-}
-
 const bsmm_kernel bsmm_kernel_cuda_sm100f_wide_groups = {
+    BSMM_WIDE_KERNEL,
     .name = "cuda_sm100f_wide_groups",
-    .device = "cuda",
     .state_bytes = sizeof(groups_state),
     .refuse = refuse,
-    .workspace_bytes = workspace_bytes,
     .bound = bound,
     .make = make,
     .run = run,
-    .packed_b_bytes = packed_b_bytes,
-    .name_panels = name_panels,
-    .pack_b = pack_b,
-    .alignment = 16, /* TMA requires addresses that are multiples of 16. */
-    /* Every tile adds products in ascending order of K. bsmm_wide_begin sees to it that no result
-     * depends on other rows of A. */
-    .features = BSMM_FEATURE_INVARIANT,
 };

@@ -87,7 +87,8 @@ typedef struct head {
 enum { HEAD_BYTES = 1024 };
 _Static_assert(sizeof(head) <= HEAD_BYTES, "packed operands begin behind it");
 
-uint64_t bsmm_wide_workspace_bytes(const bsmm_product *p, const bsmm_wide_operands *s) {
+uint64_t bsmm_wide_workspace_bytes(const bsmm_product *p, const void *state) {
+    const bsmm_wide_operands *s = state;
     const uint64_t bytes = s->sources[0].bytes + (p->b_packed ? 0 : s->sources[1].bytes);
     return s->sources[0].stored && s->sources[1].stored ? 0 : 1024 + HEAD_BYTES + bytes;
 }
@@ -177,15 +178,22 @@ bsmm_status bsmm_wide_run_otherwise(const bsmm_product *p, const bsmm_wide_opera
 
 /* ---- weights that are packed in advance ---- */
 
-void bsmm_wide_name_panels(const bsmm_wide_operands *s, char *name, size_t size) {
-    const bsmm_wgmma_source *b = &s->sources[1];
+uint64_t bsmm_wide_packed_b_bytes(const bsmm_product *p, const void *state) {
+    (void)p;
+    return ((const bsmm_wide_operands *)state)->sources[1].bytes;
+}
+
+void bsmm_wide_name_panels(const bsmm_product *p, const void *state, char *name, size_t size) {
+    const bsmm_wgmma_source *b = &((const bsmm_wide_operands *)state)->sources[1];
+    (void)p;
     snprintf(name, size, "sm100f_%s",
              b->stored ? "stored"
              : b->half ? "f16"
                        : bsmm_pack_route_name(b->route));
 }
 
-bsmm_status bsmm_wide_pack_b(const bsmm_product *p, const bsmm_wide_operands *s, void *packed) {
+bsmm_status bsmm_wide_pack_b(const bsmm_product *p, const void *state, void *packed) {
+    const bsmm_wide_operands *s = state;
     const bsmm_wgmma_packing alone = {0};
     BSMM_CUDA_RETURN_INSIDE(
         p->device, bsmm_wgmma_fill(p, &p->b, &s->sources[1], &s->packers[1], &alone, packed));

@@ -34,9 +34,6 @@ const char *bsmm_wide_begin(const bsmm_product *p, bsmm_wide_operands *operands,
 /* Returns the number of pairs of a part of A and a part of B. */
 int64_t bsmm_wide_pairs(const bsmm_wide_operands *operands);
 
-/* Returns the bytes of workspace for packed operands and for their headers. */
-uint64_t bsmm_wide_workspace_bytes(const bsmm_product *p, const bsmm_wide_operands *operands);
-
 /* Returns the descriptor of the instruction tcgen05.mma of kind f16 (PTX ISA, "Instruction
  * descriptor"). It encodes fp32 sums, the type of elements, and the extents of the tile. */
 uint32_t bsmm_wide_form_of(const bsmm_wide_operands *operands, uint32_t rows, uint32_t cols);
@@ -65,9 +62,20 @@ bsmm_status bsmm_wide_bind(const bsmm_product *p, const bsmm_wide_operands *oper
 bsmm_status bsmm_wide_run_otherwise(const bsmm_product *p, const bsmm_wide_operands *operands,
                                     const uint32_t *refused);
 
-/* These functions serve the members of bsmm_kernel for weights that are packed in advance. */
-void bsmm_wide_name_panels(const bsmm_wide_operands *operands, char *name, size_t size);
-bsmm_status bsmm_wide_pack_b(const bsmm_product *p, const bsmm_wide_operands *operands,
-                             void *packed);
+/* These functions implement members of bsmm_kernel for cuda_sm100f_wide and
+ * cuda_sm100f_wide_groups. The kernel's state must begin with a bsmm_wide_operands. The workspace
+ * holds packed operands and their headers. */
+uint64_t bsmm_wide_workspace_bytes(const bsmm_product *p, const void *state);
+uint64_t bsmm_wide_packed_b_bytes(const bsmm_product *p, const void *state);
+void bsmm_wide_name_panels(const bsmm_product *p, const void *state, char *name, size_t size);
+bsmm_status bsmm_wide_pack_b(const bsmm_product *p, const void *state, void *packed);
+
+/* The two kernels have these members of bsmm_kernel in common. TMA requires addresses that are
+ * multiples of 16. Every tile adds products in ascending order of K, and bsmm_wide_begin sees to it
+ * that no result depends on other rows of A. */
+#define BSMM_WIDE_KERNEL                                                                           \
+    .device = "cuda", .workspace_bytes = bsmm_wide_workspace_bytes,                                \
+    .packed_b_bytes = bsmm_wide_packed_b_bytes, .name_panels = bsmm_wide_name_panels,              \
+    .pack_b = bsmm_wide_pack_b, .alignment = 16, .features = BSMM_FEATURE_INVARIANT
 
 #endif
