@@ -61,6 +61,11 @@ static void *device_copy(const llm_product *p, const void *from, uint64_t bytes)
     return memory;
 }
 
+/* Tells whether the weights are packed. The kernel for f32 reads stored weights faster. */
+static bool packs(const llm_product *p) {
+    return is_host(p) && p->b.format.elem != BSMM_ELEM_F32;
+}
+
 bsmm_matmul_desc llm_product_describe(const llm_product *p, int64_t rows, bsmm_matrix *a,
                                       bsmm_matrix *d) {
     *a = p->a, *d = p->d;
@@ -72,7 +77,7 @@ bsmm_matmul_desc llm_product_describe(const llm_product *p, int64_t rows, bsmm_m
                               .d = d,
                               .threads = p->formats->threads,
                               .device = p->formats->device,
-                              .b_packed = is_host(p) ? BSMM_PACKED_COMPACT : BSMM_PACKED_NONE};
+                              .b_packed = packs(p) ? BSMM_PACKED_COMPACT : BSMM_PACKED_NONE};
 }
 
 /* Makes a plan, and enlarges the product's workspace to the size that the plan needs. */
@@ -98,7 +103,7 @@ void llm_product_create(llm_product *p, const llm_formats *formats, bsmm_format 
     p->plan = plan_rows(p, rows);
     if (!is_host(p)) p->plan_of_one = plan_rows(p, 1);
     p->buffers.workspace = device_alloc(p, p->buffers.workspace_bytes);
-    p->buffers.packed_b_bytes = bsmm_plan_packed_b_bytes(p->plan);
+    p->buffers.packed_b_bytes = packs(p) ? bsmm_plan_packed_b_bytes(p->plan) : 0;
     if (is_host(p)) return;
     p->buffers.a = device_copy(p, p->a.data, p->a.data_bytes);
     p->buffers.a_scales = device_copy(p, p->a.scales, p->a.scale_bytes);
@@ -133,7 +138,7 @@ void llm_weight_create(llm_weight *w, const llm_product *p, const float *values,
     *w = (llm_weight){.host = llm_matrix_create(p->b.format, p->b.rows, p->b.cols)};
     bsmm_matrix *b = &w->host;
     quantize(p, values, p->b.rows, b);
-    if (is_host(p)) {
+    if (packs(p)) {
         const bsmm_buffers from = {sizeof from, .b = b->data, .b_scales = b->scales,
                                    .b_global = b->global_scale};
         w->packed = device_alloc(p, p->buffers.packed_b_bytes);
@@ -143,7 +148,7 @@ void llm_weight_create(llm_weight *w, const llm_product *p, const float *values,
         w->scales = device_copy(p, b->scales, b->scale_bytes);
         w->global = device_copy(p, b->global_scale, sizeof(float));
     }
-    if (is_host(p) || !keep) llm_matrix_destroy(b);
+    if (packs(p) || !keep) llm_matrix_destroy(b);
 }
 
 void llm_weight_destroy(llm_weight *w, const llm_product *p) {

@@ -83,10 +83,7 @@ typedef struct llm_formats {
     bsmm_format weights, activations;
     /* `embedding` is the format of the embedding and of the last product's input. */
     bsmm_format embedding;
-    /* `packed` is the packed format of the layers' weights (a bsmm_packed_form). */
-    uint32_t packed;
-    /* `threads` is the number of threads. 0 means all threads of the machine. */
-    uint32_t threads;
+    uint32_t threads;   /* `threads` is the number of threads, or 0 for all of the machine. */
     const char *device; /* `device` is the device that computes the products. */
 } llm_formats;
 
@@ -100,7 +97,6 @@ typedef struct llm_product {
     const llm_formats *formats;
     /* `a` and `d` have the largest number of rows. Only `a` has memory here. */
     bsmm_matrix a, b, d;
-    uint32_t packed; /* `packed` is the packed format of the weights. */
     bsmm_plan *plan;
     /* `plan_of_one` is a plan for one row. A GPU needs this second plan, because the number of rows
      * of a plan for a GPU is fixed. */
@@ -113,21 +109,21 @@ void llm_product_create(llm_product *p, const llm_formats *formats, bsmm_format 
 void llm_product_destroy(llm_product *p);
 
 /* Holds the weights of a product. On the CPU, they are packed in the form compact, because products
- * of one row read this form fastest. On a GPU, they are stored as they are quantized. */
+ * of one row read this form fastest. f32 weights, and weights on a GPU, are not packed. */
 typedef struct llm_weight {
-    /* `host` is a copy of a GPU's weights in host memory. host.data is NULL if there is no copy. */
+    /* `host` is a copy of unpacked weights in host memory, if host.data is not NULL. */
     bsmm_matrix host;
-    void *packed; /* `packed` points to the packed weights of the CPU. */
-    /* `data` points to the elements, `scales` to the block scales and `global` to the second-level
-     * scale in the memory of a GPU. */
+    void *packed; /* `packed` points to packed weights. */
+    /* `data` points to the elements of unpacked weights in the memory of the device, `scales` to
+     * the block scales, and `global` to the second-level scale. */
     void *data, *scales, *global;
 } llm_weight;
 
 /* Quantizes f32 values to the product's weight format, and packs them or copies them to the device.
- * If `keep` is set, weights on a GPU stay in host memory too. */
+ * If `keep` is set, unpacked weights also stay in `host`. */
 void llm_weight_create(llm_weight *w, const llm_product *p, const float *values, bool keep);
 void llm_weight_destroy(llm_weight *w, const llm_product *p);
-/* Copies a row of weights without scales as f32 values. Weights on a GPU need `keep`. */
+/* Copies a row of weights without scales as f32 values. Unpacked weights need `keep`. */
 void llm_weight_row(const llm_weight *w, const llm_product *p, int64_t row, float *values);
 
 /* Multiplies x by the weights. Row r of y receives the results for row r of x. y has room for the
