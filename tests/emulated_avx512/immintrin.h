@@ -137,6 +137,13 @@ EMU __mmask32 emu_cmpgt_256_epu8(__m256i a, __m256i b) {
 }
 #define _mm256_cmpgt_epu8_mask emu_cmpgt_256_epu8
 
+EMU __m512i emu_shuffle_epi32(__m512i a, int order) {
+    emu_512 x = {.i = a}, r;
+    EMU_EACH(16) r.u32[lane] = x.u32[lane / 4 * 4 + (order >> lane % 4 * 2 & 3)];
+    return r.i;
+}
+#define _mm512_shuffle_epi32 emu_shuffle_epi32
+
 /* Emulates vfpclassps. Each bit of `classes`, the immediate operand of the instruction, selects a
    class of floats, such as quiet NaN or zero. */
 EMU __mmask16 emu_fpclass_ps(__m512 a, int classes) {

@@ -8,6 +8,7 @@
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/small_m/small_m_bf16dot.h"
 #include "cpu/small_m/small_m_kernel.h"
+#include "cpu/small_m/small_m_tiny.h"
 
 /* `most_rows` is the largest number of rows of A, measured on a Zen 4 (docs/notes/cpu-avx512.md).
  * On processors with two vector ports for all instructions, the loops use FMAs, and the limit with
@@ -92,6 +93,8 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
     d.prepare = bsmm_small_m_bf16_prepare;
     d.multiply_packed = bsmm_small_m_bf16_packed[by_fma][by_segment];
     choose_loop(p, by_fma, by_segment, tile, &d);
+    if (!by_fma && bsmm_small_m_is_tiny(p) && bsmm_small_m_tiny_bf16dot_takes(p))
+        d.multiply_tiny = bsmm_small_m_tiny_bf16dot;
     return d;
 }
 

@@ -5,6 +5,7 @@
  * reason and declares the functions that this kernel shares with the AVX2 kernel. */
 #include "cpu/small_m/small_m_int8dot.h"
 #include "cpu/small_m/small_m_kernel.h"
+#include "cpu/small_m/small_m_tiny.h"
 
 /* `most_rows_of_fours` is the largest number of rows of A, measured on a Zen 4
  * (docs/notes/cpu-avx512.md). The limit is smaller for row-major 6-bit weights, which take the
@@ -291,6 +292,8 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
     d.prepare = prepare;
     d.multiply = multiplies[bsmm_small_m_int8_has_fours(p)][bsmm_int8_scaling_of(p)][tile];
     d.multiply_packed = bsmm_int8_by_exponent(p) ? multiply_packed_exponent : multiply_packed_value;
+    if (bsmm_small_m_is_tiny(p) && bsmm_small_m_tiny_int8dot_takes(p))
+        d.multiply_tiny = bsmm_small_m_tiny_int8dot;
     return d;
 }
 

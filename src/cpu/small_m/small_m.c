@@ -486,6 +486,7 @@ static void run_alone(const product_run *x) {
 }
 
 bsmm_status bsmm_small_m_run(const bsmm_small_m *m, const bsmm_product *p, void *workspace) {
+    if (m->d.multiply_tiny && m->d.multiply_tiny(p, m->context)) return BSMM_OK;
     product_run x = {.m = m, .d = &m->d, .p = p, .is_direct = bsmm_cpu_epilogue_is_direct(p)};
     place(&x, workspace);
     if (p->b.m.format.scale != BSMM_SCALE_NONE)

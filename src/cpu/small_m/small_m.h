@@ -182,6 +182,9 @@ typedef struct bsmm_small_m_engine {
      * the results to acc, which has the order [row of A][BSMM_SMALL_M_COLUMNS]. */
     void (*multiply_packed)(const uint8_t *a, const uint8_t *b, int64_t width, int64_t units,
                             float *acc);
+    /* Computes the whole product if it is tiny (small_m_tiny.h). Returns false without a change of
+     * D if the other functions must compute it. NULL if the product is not tiny. */
+    bool (*multiply_tiny)(const bsmm_product *p, const void *context);
 } bsmm_small_m_engine;
 
 /* `bsmm_small_m_limit` is the largest number of rows of A for which a small-M kernel is faster than

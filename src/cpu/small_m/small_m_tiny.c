@@ -1,0 +1,68 @@
+/* Tells which products are tiny, and applies the epilogue to their panels (small_m_tiny.h). */
+#include "cpu/small_m/small_m_tiny.h"
+
+#include <math.h>
+
+enum { LANES = BSMM_SMALL_M_LANES, STEP = BSMM_SMALL_M_STEP };
+
+/* Returns true if the scales of a row are adjacent, and those of the next row follow them. */
+static bool has_dense_scales(const bsmm_operand *o) {
+    return o->map.digit_count == 0 && o->map.tile_row_step == (uint64_t)o->map.cols &&
+           (o->map.cols == 1 || o->map.tile_col_step == 1);
+}
+
+/* Returns true if the scales of 16 rows are adjacent, as in compact weights. */
+static bool has_column_tiles(const bsmm_operand *o) {
+    return o->m.scale_layout == BSMM_LAYOUT_TILE_CONTIGUOUS && o->map.tile_cols == 1 &&
+           o->map.tile_rows == bsmm_min_i64(LANES, o->map.rows);
+}
+
+/* Returns true if the blocks of an operand have one row and the scales of all 16 rows of a panel
+ * are found easily. fp32 scales may also cover many rows, but must cover all of K. */
+static bool has_usable_scales(const bsmm_operand *o) {
+    const bsmm_format *f = &o->m.format;
+    if (f->scale == BSMM_SCALE_NONE) return true;
+    if (!has_dense_scales(o) && (o->m.order == BSMM_ORDER_ROW || !has_column_tiles(o)))
+        return false;
+    if (f->scale != BSMM_SCALE_F32) return f->block_rows == 1;
+    bool whole_panels = f->block_rows == 1 || f->block_rows % LANES == 0;
+    return o->map.cols == 1 && whole_panels &&
+           (has_dense_scales(o) || o->map.tile_row_step == o->map.tile_rows);
+}
+
+bool bsmm_small_m_is_tiny(const bsmm_product *p) {
+    const bsmm_operand *a = &p->a, *b = &p->b;
+    return a->m.rows > 0 && a->m.rows <= BSMM_TINY_ROWS && b->m.rows > 0 &&
+           b->m.rows <= BSMM_TINY_COLS && a->m.cols > 0 && a->m.cols % STEP == 0 &&
+           a->m.cols <= BSMM_TINY_STEPS * STEP && a->m.order == BSMM_ORDER_ROW &&
+           (b->m.order == BSMM_ORDER_ROW || b->m.order == BSMM_ORDER_COMPACT) &&
+           !bsmm_is_gated(p) && !p->recipe && has_usable_scales(a) && has_usable_scales(b);
+}
+
+bool bsmm_small_m_tiny_is_plain(const bsmm_product *p) {
+    uint32_t elem = p->d.m.format.elem;
+    return p->alpha == 1 && !p->has_c && !p->bias_elem && !p->finish && !p->a.m.global_scale &&
+           !p->b.m.global_scale && !p->d.m.global_scale && p->d.m.order == BSMM_ORDER_ROW &&
+           (elem == BSMM_ELEM_F32 || elem == BSMM_ELEM_BF16);
+}
+
+void bsmm_small_m_tiny_finish(const bsmm_product *p, const bsmm_tiny_panel *panel) {
+    double row_factors[BSMM_TINY_ROWS], factors[LANES], values[LANES];
+    static const uint8_t none_is_wide[LANES];
+    const double a = bsmm_operand_global(&p->a), b = bsmm_operand_global(&p->b);
+    for (int i = 0; i < LANES; i++) {
+        row_factors[i] = a;
+        factors[i] = b;
+    }
+    const bsmm_gemm_row row = {.col = panel->col,
+                               .cols = panel->cols,
+                               .acc = panel->acc[0],
+                               .column_factors = factors,
+                               .column_wide = none_is_wide};
+    const bsmm_gemm_rows rows = {.rows = p->a.m.rows,
+                                 .pitch = LANES,
+                                 .factors = row_factors,
+                                 .wide = none_is_wide,
+                                 .are_direct = bsmm_cpu_epilogue_is_direct(p)};
+    bsmm_gemm_store_rows(p, &row, &rows, values);
+}

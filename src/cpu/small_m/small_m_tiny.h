@@ -1,0 +1,48 @@
+/* Declares the tiny products of the AVX-512 small-M kernels. A tiny product is so small that
+ * packing A, gathering the scales of B and dividing the work takes longer than multiplying. It is
+ * computed in one function, which decodes both operands into registers and local arrays and needs
+ * no workspace.
+ *
+ * The results have the same bits as those of the other loops, because the products of a result are
+ * added in the same order, and scales that are powers of two do not round. The function leaves
+ * products with unusual scales or elements to the other loops. */
+#ifndef BSMM_CPU_SMALL_M_TINY_H
+#define BSMM_CPU_SMALL_M_TINY_H
+
+#include "cpu/small_m/small_m.h"
+
+enum {
+    BSMM_TINY_ROWS = 16,  /* BSMM_TINY_ROWS is the largest number of rows of A. */
+    BSMM_TINY_COLS = 128, /* BSMM_TINY_COLS is the largest number of rows of B. */
+    /* BSMM_TINY_STEPS is the largest number of steps (32 elements of K each). K must consist of
+     * whole steps. */
+    BSMM_TINY_STEPS = 4,
+};
+
+/* Returns true if the product is tiny and its elements and scales lie in memory as the functions
+ * for tiny products read them. Plans call this function. */
+bool bsmm_small_m_is_tiny(const bsmm_product *p);
+
+/* This struct holds the accumulators of a panel (16 columns of D). */
+typedef struct bsmm_tiny_panel {
+    _Alignas(64) float acc[BSMM_TINY_ROWS][BSMM_SMALL_M_LANES];
+    int64_t col, cols; /* `col` is the first column, and `cols` is the number of columns. */
+} bsmm_tiny_panel;
+
+/* Returns true if the accumulators are the values of D, i.e. if there is no epilogue and no
+ * second-level scale. D is then f32 or bf16 in row order. */
+bool bsmm_small_m_tiny_is_plain(const bsmm_product *p);
+
+/* Applies the epilogue to a panel and stores it in D. */
+void bsmm_small_m_tiny_finish(const bsmm_product *p, const bsmm_tiny_panel *panel);
+
+/* These functions compute a tiny product of the engines int8dot and bf16dot. `context` points to
+ * the tables of the engine (bsmm_small_m_engine.make_context). They return false without a change
+ * of D if the product has unusual scales or elements. The functions that end in `_takes` return
+ * true if the formats of a tiny product are supported. */
+bool bsmm_small_m_tiny_int8dot(const bsmm_product *p, const void *context);
+bool bsmm_small_m_tiny_int8dot_takes(const bsmm_product *p);
+bool bsmm_small_m_tiny_bf16dot(const bsmm_product *p, const void *context);
+bool bsmm_small_m_tiny_bf16dot_takes(const bsmm_product *p);
+
+#endif

@@ -1,0 +1,354 @@
+/* Computes tiny products with the instruction vdpbf16ps (small_m_tiny.h). A is bf16 or has 8-bit
+ * elements; B is bf16 or has 8-bit or e2m1 elements.
+ *
+ * The sums are those of cpu_avx512_bf16dot_small_m, pair by pair along K. The packers divide each
+ * row by a power of two, and these functions do not. That changes only exponents: elements and
+ * scales are restricted so that no value and no sum leaves the range of normal fp32 numbers, and so
+ * that the packers would mark no row as wide. e8m0 scales of B multiply the sums, which is exact.
+ */
+#include "cpu/pack/pack_bf16dot.h"
+#include "cpu/small_m/small_m_bf16dot.h"
+#include "cpu/small_m/small_m_tiny.h"
+
+#if defined(__x86_64__)
+
+#    include "cpu/small_m/small_m_tiny_avx512.h"
+
+#    define TARGET                                                                                 \
+        __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")))
+#    define INLINE static inline __attribute__((always_inline)) TARGET
+
+enum { ROWS = BSMM_TINY_ROWS, STEPS = BSMM_TINY_STEPS, LANES = BSMM_SMALL_M_LANES };
+enum { STEP_PAIRS = BSMM_SMALL_M_STEP / 2 };
+
+/* Magnitudes of bf16 elements must be 0 or at least 2^-30 and below 2^20, e8m0 scales must be
+ * between 2^-20 and 2^20, and fp32 scales at least 2^-15 and below 2^15. */
+enum { LEAST_BF16 = (127 - 30) << 7, PAST_BF16 = (127 + 20) << 7 };
+enum { LEAST_E8M0 = 127 - 20, MOST_E8M0 = 127 + 20 };
+enum { LEAST_F32 = (127 - 15) << 23, PAST_F32 = (127 + 15) << 23 };
+
+/* This struct holds A as pairs of bf16, multiplied by e8m0 scales, and its fp32 scales. */
+typedef struct tile {
+    _Alignas(64) int32_t pairs[ROWS][STEPS * STEP_PAIRS];
+    _Alignas(64) float scales[ROWS];
+} tile;
+
+/* This struct holds the extent of magnitudes of bf16 elements. `smallest` is the minimum of the
+ * unsigned numbers code - 1, so that zeros do not count. */
+typedef struct extent {
+    __m512i largest, smallest;
+} extent;
+
+INLINE void include(extent *e, __m512i word) {
+    __m512i magnitude = _mm512_and_si512(word, _mm512_set1_epi16(0x7fff));
+    e->largest = _mm512_max_epu16(e->largest, magnitude);
+    e->smallest = _mm512_min_epu16(e->smallest, _mm512_sub_epi16(magnitude, _mm512_set1_epi16(1)));
+}
+
+INLINE extent no_extent(void) {
+    return (extent){_mm512_setzero_si512(), _mm512_set1_epi16(-1)};
+}
+
+INLINE bool is_usual(const extent *e) {
+    return !(_mm512_cmpge_epu16_mask(e->largest, _mm512_set1_epi16((short)PAST_BF16)) |
+             _mm512_cmplt_epu16_mask(e->smallest, _mm512_set1_epi16(LEAST_BF16 - 1)));
+}
+
+/* Returns the smallest code without sign that is Inf or NaN. */
+INLINE uint8_t special_of(uint32_t elem) {
+    return elem == BSMM_ELEM_E4M3 ? 0x7f : 0x7c;
+}
+
+INLINE bool load_bf16(const bsmm_operand *o, int64_t steps, tile *to) {
+    extent e = no_extent();
+    for (int64_t r = 0; r < o->m.rows; r++) {
+        const uint16_t *row = (const uint16_t *)o->m.data + r * o->m.ld;
+        for (int64_t i = 0; i < steps; i++) {
+            __m512i v = _mm512_loadu_si512(row + i * BSMM_SMALL_M_STEP);
+            include(&e, v);
+            _mm512_store_si512(to->pairs[r] + i * STEP_PAIRS, v);
+        }
+    }
+    return is_usual(&e);
+}
+
+/* Decodes 32 8-bit codes to bf16. The tables have the low and high bytes of bf16 for codes without
+ * sign, and the sign bit is added. */
+INLINE __m512i decode_row(const __m512i table[4], __m256i codes) {
+    __m512i words = _mm512_cvtepu8_epi16(codes);
+    __m512i twice = _mm512_or_si512(words, _mm512_slli_epi16(words, 8));
+    __m512i low = _mm512_permutex2var_epi8(table[0], twice, table[1]);
+    __m512i high = _mm512_permutex2var_epi8(table[2], twice, table[3]);
+    __m512i bf16 = _mm512_mask_mov_epi8(low, 0xaaaaaaaaaaaaaaaa, high);
+    return _mm512_ternarylogic_epi32(bf16, twice, _mm512_set1_epi16((short)0x8000), 0xf8);
+}
+
+/* Multiplies 32 elements by an e8m0 scale. Zeros stay zero. */
+INLINE __m512i scale_row(__m512i bf16, uint8_t code) {
+    __mmask32 there = _mm512_test_epi16_mask(bf16, _mm512_set1_epi16(0x7fff));
+    return _mm512_mask_add_epi16(bf16, there, bf16, _mm512_set1_epi16((short)((code - 127) * 128)));
+}
+
+INLINE bool load_bytes(const bsmm_operand *o, int64_t steps, tile *to) {
+    const bsmm_pack_table *t = bsmm_pack_table_of(o->m.format.elem);
+    const __m512i table[4] = {_mm512_load_si512(t->low), _mm512_load_si512(t->low + 64),
+                              _mm512_load_si512(t->high), _mm512_load_si512(t->high + 64)};
+    const bool is_scaled = o->m.format.scale == BSMM_SCALE_E8M0;
+    const uint8_t *data = o->m.data, *scales = o->m.scales;
+    __m256i largest = _mm256_setzero_si256();
+    bsmm_tiny_codes unused;
+    if (is_scaled && !bsmm_tiny_load_codes(o, 0, o->m.rows, LEAST_E8M0, MOST_E8M0, &unused))
+        return false;
+    for (int64_t r = 0; r < o->m.rows; r++)
+        for (int64_t i = 0; i < steps; i++) {
+            const uint8_t *at = data + r * o->m.ld + i * BSMM_SMALL_M_STEP;
+            __m256i codes = _mm256_loadu_si256((const __m256i *)(const void *)at);
+            largest = _mm256_max_epu8(largest, _mm256_and_si256(codes, _mm256_set1_epi8(0x7f)));
+            __m512i bf16 = decode_row(table, codes);
+            if (is_scaled) bf16 = scale_row(bf16, scales[r * steps + i]);
+            _mm512_store_si512(to->pairs[r] + i * STEP_PAIRS, bf16);
+        }
+    const __m256i most = _mm256_set1_epi8((char)(special_of(o->m.format.elem) - 1));
+    return !_mm256_cmpgt_epu8_mask(largest, most);
+}
+
+/* Loads fp32 scales of up to 16 rows, of which each has one. Returns false if a scale is
+ * unusual. */
+INLINE bool load_floats(const bsmm_operand *o, int64_t row, int64_t rows, __m512 *to) {
+    const float *scales = o->m.scales;
+    const __mmask16 there = (__mmask16)bsmm_tiny_ones(rows);
+    *to = o->m.format.block_rows == 1 ? _mm512_maskz_loadu_ps(there, scales + row)
+                                      : _mm512_set1_ps(scales[row / o->m.format.block_rows]);
+    __m512i above = _mm512_sub_epi32(_mm512_castps_si512(*to), _mm512_set1_epi32(LEAST_F32));
+    return !(there & _mm512_cmpgt_epu32_mask(above, _mm512_set1_epi32(PAST_F32 - LEAST_F32 - 1)));
+}
+
+INLINE bool load_a(const bsmm_product *p, int64_t steps, int width, tile *to) {
+    const bsmm_operand *a = &p->a;
+    __m512 scales = _mm512_set1_ps(1);
+    if (a->m.format.scale == BSMM_SCALE_F32 && !load_floats(a, 0, a->m.rows, &scales)) return false;
+    _mm512_store_ps(to->scales, scales);
+    for (int64_t r = a->m.rows; r < width; r++)
+        memset(to->pairs[r], 0, sizeof to->pairs[r]);
+    return a->m.format.elem == BSMM_ELEM_BF16 ? load_bf16(a, steps, to) : load_bytes(a, steps, to);
+}
+
+/* The kinds of elements of B. */
+typedef enum kind { FOURS, BYTES, PLAIN } kind;
+
+/* BITS is the number of bits of an element. WORDS is the number of 32-bit words of codes that a row
+ * has in a step of 32 elements of K. PAIRS is the number of pairs of codes in such a word. */
+#    define BITS(kind)  ((kind) == FOURS ? 4 : (kind) == BYTES ? 8 : 16)
+#    define WORDS(kind) (BITS(kind) * BSMM_SMALL_M_STEP / 32)
+#    define PAIRS(kind) (STEP_PAIRS / WORDS(kind))
+
+/* This struct holds the tables that decode B, and the extent of the elements that were decoded. */
+typedef struct decoder {
+    __m512i table[4], select[4];
+    __m512i largest; /* `largest` is the largest 8-bit code without sign. */
+    extent extent;   /* `extent` is that of bf16 elements. */
+} decoder;
+
+/* Returns the bit positions of pair number i of 4-bit codes for a multishift, which works on two
+ * words of 32 bits at once. */
+INLINE __m512i select_pair(int i) {
+    const int64_t first = 8 * i, second = first + 4, upper = 32;
+    int64_t even = first | second << 16, odd = (first + upper) | (second + upper) << 16;
+    return _mm512_set1_epi64((even | odd << 32) * 0x101);
+}
+
+INLINE decoder decoder_of(const bsmm_decode_tables *from) {
+    decoder d;
+    for (int i = 0; i < 4; i++) {
+        d.table[i] = _mm512_load_si512(from->bytes[i]);
+        d.select[i] = select_pair(i);
+    }
+    d.largest = _mm512_setzero_si512();
+    d.extent = no_extent();
+    return d;
+}
+
+INLINE void decode_bytes(decoder *d, __m512i word, __m512i pair[2]) {
+    const __m512i order =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
+    word = _mm512_shuffle_epi8(word, order);
+    d->largest = _mm512_max_epu8(d->largest, _mm512_and_si512(word, _mm512_set1_epi8(0x7f)));
+    __m512i low = _mm512_permutex2var_epi8(d->table[0], word, d->table[1]);
+    __m512i high = _mm512_permutex2var_epi8(d->table[2], word, d->table[3]);
+    high = _mm512_ternarylogic_epi32(high, word, _mm512_set1_epi8((char)0x80), 0xf8);
+    pair[0] = _mm512_unpacklo_epi8(low, high);
+    pair[1] = _mm512_unpackhi_epi8(low, high);
+}
+
+INLINE void decode_word(decoder *d, kind b, __m512i word, __m512i *pair) {
+    if (b == PLAIN) {
+        include(&d->extent, word);
+        pair[0] = word;
+    } else if (b == BYTES) {
+        decode_bytes(d, word, pair);
+    } else {
+#    pragma GCC unroll 4
+        for (int i = 0; i < 4; i++)
+            pair[i] = _mm512_permutexvar_epi16(_mm512_multishift_epi64_epi8(d->select[i], word),
+                                               d->table[0]);
+    }
+}
+
+/* Returns 2^exponent in each lane. */
+INLINE __m512 power_of(__m512i exponent) {
+    exponent = _mm512_add_epi32(exponent, _mm512_set1_epi32(127));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(exponent, 23));
+}
+
+INLINE void multiply_sums(__m512 *acc, int width, __m512 factor) {
+#    pragma GCC unroll 16
+    for (int r = 0; r < width; r++)
+        acc[r] = _mm512_mul_ps(acc[r], factor);
+}
+
+/* Multiplies a panel of B. With e8m0 scales, a sum is kept divided by the scale of its current
+ * block, and multiplied by it at the end. */
+INLINE void multiply_panel(const tile *a, const bsmm_tiny_rows *rows, const bsmm_tiny_codes *codes,
+                           int64_t steps, int width, kind b, decoder *d, __m512 *acc) {
+    const __m512i zero = _mm512_set1_epi32(127);
+    const int pairs = PAIRS(b);
+    __m512i unit = zero;
+#    pragma GCC unroll 16
+    for (int r = 0; r < width; r++)
+        acc[r] = _mm512_setzero_ps();
+    for (int64_t step = 0; step < steps; step++) {
+        if (codes) {
+            __m512i next = _mm512_cvtepu8_epi32(bsmm_tiny_codes_of(codes, step));
+            if (step > 0) multiply_sums(acc, width, power_of(_mm512_sub_epi32(unit, next)));
+            unit = next;
+        }
+        for (int w = 0; w < WORDS(b); w += 4) {
+            __m512i word[4];
+            bsmm_tiny_load_words(rows, step * WORDS(b) / 4 + w / 4, word);
+#    pragma GCC unroll 4
+            for (int i = 0; i < 4; i++) {
+                __m512i pair[4];
+                decode_word(d, b, word[i], pair);
+                const int32_t *at = &a->pairs[0][step * STEP_PAIRS + (w + i) * pairs];
+#    pragma GCC unroll 4
+                for (int q = 0; q < pairs; q++)
+#    pragma GCC unroll 16
+                    for (int r = 0; r < width; r++)
+                        acc[r] = _mm512_dpbf16_ps(
+                            acc[r], (__m512bh)_mm512_set1_epi32(at[r * STEPS * STEP_PAIRS + q]),
+                            (__m512bh)pair[q]);
+            }
+        }
+    }
+    if (codes) multiply_sums(acc, width, power_of(_mm512_sub_epi32(unit, zero)));
+}
+
+/* Multiplies the sums by the product of both operands' fp32 scales. K is one segment at most. */
+INLINE void multiply_scales(const tile *a, int width, __m512 columns, __m512 *acc) {
+#    pragma GCC unroll 16
+    for (int r = 0; r < width; r++) {
+        __m512 scale = _mm512_mul_ps(_mm512_set1_ps(a->scales[r]), columns);
+        acc[r] = _mm512_fmadd_ps(acc[r], scale, _mm512_setzero_ps());
+    }
+}
+
+/* This struct holds the scales of a panel of B. */
+typedef struct panel_scales {
+    bsmm_tiny_codes codes;
+    __m512 floats;
+} panel_scales;
+
+INLINE bool load_scales(const bsmm_operand *o, int64_t row, int64_t rows, panel_scales *to) {
+    to->floats = _mm512_set1_ps(1);
+    if (o->m.format.scale == BSMM_SCALE_F32) return load_floats(o, row, rows, &to->floats);
+    return o->m.format.scale == BSMM_SCALE_NONE ||
+           bsmm_tiny_load_codes(o, row, rows, LEAST_E8M0, MOST_E8M0, &to->codes);
+}
+
+/* Stores all panels only at the end, because an unusual element may be in the last one, and D may
+ * be in the memory of C. */
+INLINE bool multiply(const bsmm_product *p, const void *context, int width, kind b) {
+    const bsmm_decode_tables *tables = context;
+    const int64_t steps = p->a.m.cols / BSMM_SMALL_M_STEP,
+                  count = bsmm_ceil_div(p->b.m.rows, LANES);
+    const bool has_codes = p->b.m.format.scale == BSMM_SCALE_E8M0;
+    const bool has_floats = bsmm_bf16_by_segment(p), is_plain = bsmm_small_m_tiny_is_plain(p);
+    tile a;
+    decoder d = decoder_of(tables);
+    __m512 acc[BSMM_TINY_COLS / LANES][ROWS];
+    if (!load_a(p, steps, width, &a)) return false;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t col = i * LANES, cols = bsmm_min_i64(LANES, p->b.m.rows - col);
+        panel_scales scales;
+        bsmm_tiny_rows rows;
+        __m512 sums[ROWS];
+        if (!load_scales(&p->b, col, cols, &scales)) return false;
+        bsmm_tiny_find_rows(&p->b, col, cols, BITS(b), &rows);
+        multiply_panel(&a, &rows, has_codes ? &scales.codes : NULL, steps, width, b, &d, sums);
+        if (has_floats) multiply_scales(&a, width, scales.floats, sums);
+        memcpy(acc[i], sums, (size_t)width * sizeof *sums);
+    }
+    if (b == PLAIN && !is_usual(&d.extent)) return false;
+    if (b == BYTES && _mm512_cmpge_epu8_mask(d.largest, _mm512_set1_epi8((char)tables->special)))
+        return false;
+    for (int64_t i = 0; i < count; i++)
+        bsmm_tiny_store(p, is_plain, i * LANES, bsmm_min_i64(LANES, p->b.m.rows - i * LANES), width,
+                        acc[i]);
+    return true;
+}
+
+#    define VARIANT(width, kind)                                                                   \
+        TARGET static bool multiply_##kind##_##width(const bsmm_product *p, const void *context) { \
+            return multiply(p, context, width, kind);                                              \
+        }
+#    define VARIANTS(kind) VARIANT(4, kind) VARIANT(8, kind) VARIANT(12, kind) VARIANT(16, kind)
+VARIANTS(FOURS)
+VARIANTS(BYTES)
+VARIANTS(PLAIN)
+
+static kind kind_of(const bsmm_product *p) {
+    switch (bsmm_elem_row(p->b.m.format.elem)->bits) {
+    case 4:
+        return FOURS;
+    case 8:
+        return BYTES;
+    default:
+        return PLAIN;
+    }
+}
+
+bool bsmm_small_m_tiny_bf16dot(const bsmm_product *p, const void *context) {
+    static bool (*const multiplies[3][4])(const bsmm_product *, const void *) = {
+        [FOURS] = {multiply_FOURS_4, multiply_FOURS_8, multiply_FOURS_12, multiply_FOURS_16},
+        [BYTES] = {multiply_BYTES_4, multiply_BYTES_8, multiply_BYTES_12, multiply_BYTES_16},
+        [PLAIN] = {multiply_PLAIN_4, multiply_PLAIN_8, multiply_PLAIN_12, multiply_PLAIN_16},
+    };
+    if (!bsmm_tiny_has_usual_globals(p)) return false;
+    return multiplies[kind_of(p)][bsmm_tiny_width(p) / 4 - 1](p, context);
+}
+
+#else
+
+bool bsmm_small_m_tiny_bf16dot(const bsmm_product *p, const void *context) {
+    (void)p, (void)context;
+    return false;
+}
+
+#endif
+
+static bool is_byte(uint32_t elem) {
+    return elem == BSMM_ELEM_E4M3 || elem == BSMM_ELEM_E5M2;
+}
+
+/* Returns true if the operand has no scales, e8m0 scales of 32 elements, or fp32 scales. */
+static bool has_known_scales(const bsmm_format *f) {
+    return f->scale == BSMM_SCALE_NONE || f->scale == BSMM_SCALE_F32 ||
+           (f->scale == BSMM_SCALE_E8M0 && f->block_cols == BSMM_SMALL_M_STEP);
+}
+
+bool bsmm_small_m_tiny_bf16dot_takes(const bsmm_product *p) {
+    const bsmm_format *a = &p->a.m.format, *b = &p->b.m.format;
+    return (a->elem == BSMM_ELEM_BF16 || is_byte(a->elem)) &&
+           (b->elem == BSMM_ELEM_BF16 || b->elem == BSMM_ELEM_E2M1 || is_byte(b->elem)) &&
+           has_known_scales(a) && has_known_scales(b);
+}
