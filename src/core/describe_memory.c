@@ -248,7 +248,33 @@ bsmm_status bsmm_check_b(const bsmm_product *p, const bsmm_kernel *kernel) {
     return check_operand(p, kernel, &p->b, "b");
 }
 
+/* Returns true if the data and scales of an operand are given and are aligned to 4 bytes, which is
+ * enough for every format. The result is also false if other checks are needed. */
+static inline bool is_simple_operand(const bsmm_operand *o) {
+    bool has_scales = o->m.format.scale != BSMM_SCALE_NONE;
+    return o->data_bytes && o->m.data && bsmm_is_aligned(o->m.data, 4) && !o->m.global_scale &&
+           (!has_scales || (o->m.scales && bsmm_is_aligned(o->m.scales, 4) &&
+                            (o->m.scale_bytes || o->m.scale_layout == BSMM_LAYOUT_ROW_MAJOR)));
+}
+
+static inline bool overlaps_parts(const bsmm_operand *o, const void *memory, uint64_t bytes) {
+    return bsmm_overlap(o->m.data, o->data_bytes, memory, bytes) ||
+           bsmm_overlap(o->m.scales, o->scale_bytes, memory, bytes);
+}
+
+/* Returns true if the memory of a simple product is valid. If the function returns false, the
+ * memory may be valid or not. It only saves time, because the other checks take a fifth of the time
+ * of a tiny product. A simple product lies in host memory, and reads only A and B. */
+static bool is_valid_simple(const bsmm_product *p, const bsmm_kernel *kernel) {
+    bool is_simple = p->backend->host_memory && !kernel->alignment && !p->has_c && !p->bias_elem &&
+                     !has_arrays(p) && p->d.m.format.scale == BSMM_SCALE_NONE;
+    return is_simple && is_simple_operand(&p->a) && (p->packed_form || is_simple_operand(&p->b)) &&
+           is_simple_operand(&p->d) && !overlaps_parts(&p->a, p->d.m.data, p->d.data_bytes) &&
+           !overlaps_parts(&p->b, p->d.m.data, p->d.data_bytes);
+}
+
 bsmm_status bsmm_check_memory(const bsmm_product *p, const bsmm_kernel *kernel) {
+    if (is_valid_simple(p, kernel)) return BSMM_OK;
     BSMM_TRY(check_operand(p, kernel, &p->a, "a"));
     if (!p->packed_form) BSMM_TRY(check_operand(p, kernel, &p->b, "b"));
     BSMM_TRY(check_operand(p, kernel, &p->d, "d"));
@@ -277,7 +303,8 @@ bsmm_status bsmm_check_room(const bsmm_product *p, const void *memory, uint64_t 
     if (touches(&p->d, memory, bytes)) return fail_overlap(what, "d");
     if (p->finish && p->finish->has_residual && touches(&p->finish->residual, memory, bytes))
         return fail_overlap(what, "the residual");
-    if (bsmm_overlap(p->bias, bias_bytes(p), memory, bytes)) return fail_overlap(what, "the bias");
+    if (p->bias && bsmm_overlap(p->bias, bias_bytes(p), memory, bytes))
+        return fail_overlap(what, "the bias");
     if (!has_arrays(p)) return BSMM_OK;
     const value_arrays all = arrays_of(p);
     for (size_t i = 0; i < all.count; i++)

@@ -146,6 +146,46 @@ static void test_surplus_of_description(void **state) {
     fixture_free(&f);
 }
 
+/* Runs a plan with one pointer replaced, which must be refused with this message. */
+static void expect_wrong(const fixture *f, size_t at, const void *pointer, const char *message) {
+    bsmm_buffers bad = f->buffers;
+    set_array(&bad, at, pointer);
+    expect_invalid(f, &bad, message);
+}
+
+/* Tests a product that reads only A and B. Each buffer in turn is missing or misaligned, or D
+ * begins at the last 4 bytes of it. */
+static void test_operands(void **state) {
+    fixture f;
+    (void)state;
+    fixture_make(&f, "bf16", 0);
+    const uint8_t *const d = f.d.m.data;
+    const struct {
+        const char *absent, *overlap;
+        size_t at;
+        const uint8_t *memory;
+        uint64_t bytes;
+    } rows[] = {
+        {"a.data", "a", offsetof(bsmm_buffers, a), f.a.m.data, f.a.data_bytes},
+        {"b.data", "b", offsetof(bsmm_buffers, b), f.b.m.data, f.b.data_bytes},
+        {"b.scales", "b's scales", offsetof(bsmm_buffers, b_scales), f.b.m.scales, f.b.scale_bytes},
+        {"d.data", NULL, offsetof(bsmm_buffers, d), NULL, 0},
+    };
+    for (size_t i = 0; i < BSMM_COUNT(rows); i++) {
+        char message[64];
+        snprintf(message, sizeof message, "%s: value is NULL", rows[i].absent);
+        expect_wrong(&f, rows[i].at, NULL, message);
+        if (!rows[i].overlap) continue;
+        snprintf(message, sizeof message, "d: its memory overlaps %s;", rows[i].overlap);
+        expect_wrong(&f, rows[i].at, d + sizeof f.extra - 4, message);
+        expect_wrong(&f, rows[i].at, d - rows[i].bytes + 4, message);
+    }
+    expect_wrong(&f, offsetof(bsmm_buffers, a), (uint8_t *)f.a.m.data + 1, "a.data: value is");
+    expect_wrong(&f, offsetof(bsmm_buffers, d), d + 2, "d.data: value is");
+    assert_int_equal(bsmm_plan_run(f.plan, &f.buffers), BSMM_OK);
+    fixture_free(&f);
+}
+
 static void test_short_struct(void **state) {
     static const uint32_t sizes[] = {8, 16, 64, 104};
     fixture f;
@@ -350,6 +390,7 @@ int main(void) {
         cmocka_unit_test(test_surplus),
         cmocka_unit_test(test_surplus_beside_parts),
         cmocka_unit_test(test_surplus_of_description),
+        cmocka_unit_test(test_operands),
         cmocka_unit_test(test_short_struct),
         cmocka_unit_test(test_workspace),
         cmocka_unit_test(test_addends_in_workspace),

@@ -180,7 +180,8 @@ static inline int bsmm_tiny_width(const bsmm_product *p) {
 /* Returns true if the second-level scales of A and B are finite. Otherwise the packers mark rows as
  * wide. */
 static inline bool bsmm_tiny_has_usual_globals(const bsmm_product *p) {
-    return isfinite(bsmm_operand_global(&p->a)) && isfinite(bsmm_operand_global(&p->b));
+    return (!p->a.m.global_scale || isfinite(bsmm_operand_global(&p->a))) &&
+           (!p->b.m.global_scale || isfinite(bsmm_operand_global(&p->b)));
 }
 
 #endif
