@@ -201,6 +201,8 @@ def read(paths):
             m, n, k = map(int, sizes)
             row |= {"pair": (a, b), "m": m, "n": n, "k": k, "machine": machine["machine"]}
             row |= {"host": machine.get("host", False), "ratio": None}
+            # `run` adds the commit, but `bsmm bench --surface` does not know it.
+            row.setdefault("commit", "unknown")
             if not row["host"]:
                 set_floor(row, machine["copy"], machine[unit(a, b)], LAUNCH, "bf16_burst")
             rows.append(row)

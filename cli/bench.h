@@ -12,7 +12,7 @@ typedef struct cli_bench_values {
     cli_format_pair formats;
     bsmm_format out, from;
     int64_t m, n, k, m_range[2], k_range[2], k_step, threads, repeats;
-    const char *kernel, *device, *plot, *recipe, *peer, *relayout, *packed;
+    const char *kernel, *device, *plot, *recipe, *peer, *relayout, *packed, *surface;
     bool json, bench, no_pack_b, cold, quantized, quantize, dequantize, amax, fast, counters,
         sampled, challenge, check, fidelity;
     /* With --challenge, `all_shapes` is true if the command measures all of the challenge's shapes.

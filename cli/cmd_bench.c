@@ -8,7 +8,9 @@
 #include "fit.h"
 #include "gnuplot.h"
 #include "product.h"
+#include "surface/surface.h"
 #include "tables.h"
+#include <errno.h>
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
@@ -158,6 +160,9 @@ static int check_values(const values *options) {
         return cli_usage("--sampled: is for products on devices whose times come from a model");
     if (options->check && is_conversion(options))
         return cli_usage("--check: is for products, not for conversions");
+    if (options->surface && (is_conversion(options) || options->challenge || options->plot))
+        return cli_usage("--surface: takes the products of a file; give only --device and "
+                         "--threads beside it");
     if (options->amax && !options->quantize) return cli_usage("--amax: is for --quantize");
     if (!cli_is_plain(options->out))
         return cli_usage("--out: value is %s; must be f32, f16 or bf16",
@@ -178,6 +183,16 @@ static int check(const values *options) {
     return refusal ? cli_fail("%s: %s", options->plot, refusal) : status;
 }
 
+/* Times the products that a file lists, one per line; "-" is standard input. */
+static int run_surface(const values *options) {
+    bool is_input = strcmp(options->surface, "-") == 0;
+    FILE *cells = is_input ? stdin : fopen(options->surface, "r");
+    if (!cells) return cli_fail("%s: %s", options->surface, strerror(errno));
+    int status = surface_run_all(options->device, cells);
+    if (!is_input) fclose(cells);
+    return status;
+}
+
 static int run(const void *arguments, char **args, int count) {
     (void)args, (void)count;
     const values options = complete(arguments);
@@ -186,6 +201,7 @@ static int run(const void *arguments, char **args, int count) {
     if (status != CLI_OK) return status;
     /* Peers such as oneDNN take the number of threads from OpenMP. */
     omp_set_num_threads((int)options.threads);
+    if (options.surface) return run_surface(&options);
     if (is_conversion(&options)) return cli_bench_recode(&options);
     return bench_device_kind_of(options.device)->is_host ? cli_bench_products(&options)
                                                          : cli_bench_queued(&options);
@@ -293,6 +309,12 @@ static const cli_option options[] = {
      .help = "device of this machine, cpu unless given",
      .kind = CLI_TEXT,
      .offset = offsetof(values, device)},
+    {.name = "surface",
+     .arg = "FILE",
+     .help = "measure the products that a file lists, as bench/surface.py makes it (- is standard "
+             "input), and print a JSON line for each",
+     .kind = CLI_TEXT,
+     .offset = offsetof(values, surface)},
     CLI_OPTION_FIDELITY(values),
     {.name = "peer",
      .arg = "PEER",
@@ -353,6 +375,7 @@ const cli_command cli_bench = {
         "      --m-range 1 4096 -N 4096 -K 4096 --plot m.gp\n"
         "  bsmm bench --challenge --device " BENCH_EXAMPLE_DEVICE " --format fp8_groupwise\n"
         "  bsmm bench --quantize --from bf16 --format mxfp4 -M 8192 -K 8192\n"
+        "  bench/surface.py cells --host --sample 100 | bsmm bench --surface - --threads 1\n"
         "  bsmm bench --relayout nv_128x4 --format mxfp8 -M 8192 -K 8192 "
         "--device " BENCH_EXAMPLE_DEVICE "\n",
     .options = options,

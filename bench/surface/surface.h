@@ -1,5 +1,5 @@
-/* Times many GEMMs with random operands for bench/surface.py, on the host or on a GPU, whose work
- * is queued. One such GEMM is called a cell. */
+/* Times many GEMMs with random operands for bench/surface.py and `bsmm bench --surface`, on the
+ * host or on a GPU, whose work is queued. One such GEMM is called a cell. */
 #ifndef BENCH_SURFACE_H
 #define BENCH_SURFACE_H
 
@@ -7,6 +7,7 @@
 #include "peer.h"
 
 #include <bsmm.h>
+#include <stdio.h>
 
 /* Describes a cell, i.e. a GEMM D = A B^T with its formats and sizes. */
 typedef struct surface_cell {
@@ -57,6 +58,11 @@ typedef struct surface {
     } last; /* Holds the times of the peer's last bf16 GEMM, because later cells of the same shape
                use them again. */
 } surface;
+
+/* Reads cells from a file, one per line, times them on a device, and prints a JSON line for each to
+ * standard output. Returns 0, or 2 after a message if there is no such device or a line is no
+ * cell. */
+int surface_run_all(const char *device, FILE *cells);
 
 /* These functions fill device memory with random finite codes of an element type, or with random
  * scales near 1. Both copy from the pools. */

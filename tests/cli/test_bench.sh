@@ -25,6 +25,29 @@ contains() {
     [[ $1 == *"$2"* ]] || fail "'$2' is not in: $1"
 }
 
+# --surface prints a line for the machine and a line for each product of a file or of standard input.
+cells=$err_file.cells
+printf 'bf16 mxfp4 bf16 1 64 64\ne4m3/f32/1x0 fp8_block128 bf16 3 128 128\n' >"$cells"
+for file in "$cells" -; do
+    expect 0 --surface "$file" --threads 1 <"$cells"
+    python3 -c '
+import json, sys
+machine, *rows = map(json.loads, sys.argv[1].splitlines())
+assert machine["host"] is True and "threads: 1" in machine["machine"], machine
+assert [row["cell"] for row in rows] == open(sys.argv[2]).read().splitlines(), rows
+assert all(row["burst"] > 0 and row["why"] == "" for row in rows), rows
+' "$out" "$cells" || fail "--surface $file: $out"
+done
+echo "bf16 mxfp4 bf16 1 64" >"$cells"
+expect 2 --surface "$cells" --threads 1
+contains "$err" "no cell: bf16 mxfp4 bf16 1 64"
+expect 2 --surface "$cells" --quantize --format mxfp4
+contains "$err" "--surface: takes the products of a file"
+expect 1 --surface "$cells.none"
+contains "$err" "$cells.none: No such file"
+expect 2 --surface "$cells" --device cpu:7
+rm "$cells"
+
 small="-M 64 -N 64 -K 128 --repeats 1 --threads 1"
 
 # The JSON output is one object in each line, with exactly the documented keys.
