@@ -81,8 +81,8 @@ static size_t d_bytes(const product *p) {
     return (size_t)(p->d.rows * p->d.cols) * (p->d.format.elem == BSMM_ELEM_F32 ? 4 : 2);
 }
 
-/* Checks that the kernel for few rows, with stored and with compact weights, gives the bits of the
- * kernel that packs both operands. */
+/* Checks that the kernel for few rows, with stored and with compact weights, and wide weights give
+ * the bits of the kernel that packs both operands. */
 static void check_same(product *p, const pair *of) {
     char few[64];
     snprintf(few, sizeof few, "%s_small_m", of->kernel);
@@ -93,12 +93,15 @@ static void check_same(product *p, const pair *of) {
     void *expected = run(p, of->kernel, BSMM_PACKED_NONE, c, bytes);
     void *stored = run(p, few, BSMM_PACKED_NONE, c, bytes);
     void *compact = run(p, few, BSMM_PACKED_COMPACT, c, bytes);
+    void *wide = run(p, of->kernel, BSMM_PACKED_WIDE, c, bytes);
     assert_memory_equal(stored, expected, bytes);
     assert_memory_equal(compact, expected, bytes);
+    assert_memory_equal(wide, expected, bytes);
     free(c);
     free(expected);
     free(stored);
     free(compact);
+    free(wide);
 }
 
 /* Calls the function for tiny products, and returns what it returns. */

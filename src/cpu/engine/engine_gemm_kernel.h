@@ -48,7 +48,7 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     return ((const bsmm_gemm *)state)->workspace_bytes;
 }
 
-static bsmm_status run(const bsmm_product *p, const void *state, void *workspace) {
+static inline bsmm_status run(const bsmm_product *p, const void *state, void *workspace) {
     return bsmm_gemm_run(state, p, workspace);
 }
 
@@ -68,10 +68,12 @@ static bsmm_status pack_b(const bsmm_product *p, const void *state, void *packed
 }
 
 /* Initializes the members of a kernel table entry (bsmm_kernel) that the functions of this header
- * implement. */
-#define BSMM_PACKED_KERNEL                                                                         \
-    .device = "cpu", .state_bytes = sizeof(bsmm_gemm), .workspace_bytes = workspace_bytes,         \
-    .run = run, .packed_b_bytes = packed_b_bytes, .name_panels = name_panels, .pack_b = pack_b,    \
+ * implement. `state` is the type of the kernel's state, which begins with a bsmm_gemm, and `runs`
+ * is the kernel's function `run`. */
+#define BSMM_PACKED_KERNEL_WITH(state, runs)                                                       \
+    .device = "cpu", .state_bytes = sizeof(state), .workspace_bytes = workspace_bytes,             \
+    .run = runs, .packed_b_bytes = packed_b_bytes, .name_panels = name_panels, .pack_b = pack_b,   \
     .features = BSMM_FEATURE_EPILOGUE | BSMM_FEATURE_INVARIANT | BSMM_FEATURE_COMPACT
+#define BSMM_PACKED_KERNEL BSMM_PACKED_KERNEL_WITH(bsmm_gemm, run)
 
 #endif

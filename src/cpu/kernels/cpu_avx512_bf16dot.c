@@ -15,6 +15,7 @@
 #include "base/cpu.h"
 #include "cpu/engine/engine_gemm_kernel.h"
 #include "cpu/pack/pack_bf16dot.h"
+#include "cpu/small_m/small_m_tiny.h"
 
 #if defined(__x86_64__)
 
@@ -259,12 +260,16 @@ static const bsmm_engine *engine_of(const bsmm_product *p) {
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     static const packed_needs needs = {BSMM_CPU_AVX512_BF16, "the processor has no AVX-512 BF16",
                                        bsmm_bf16_refuse};
-    return refuse_packed(&needs, p, state, why, size);
+    const char *reason = refuse_packed(&needs, p, state, why, size);
+    if (!reason) bsmm_small_m_tiny_make(p, false, state);
+    return reason;
 }
+
+BSMM_CHECK_STATE(bsmm_tiny_gemm);
 
 const bsmm_kernel bsmm_kernel_cpu_avx512_bf16dot = {
     .name = "cpu_avx512_bf16dot",
-    BSMM_PACKED_KERNEL,
+    BSMM_PACKED_KERNEL_WITH(bsmm_tiny_gemm, bsmm_small_m_tiny_run),
     .refuse = refuse,
     .bound = bsmm_bf16_bound,
 };

@@ -22,6 +22,7 @@
 #include "base/cpu.h"
 #include "cpu/engine/engine_gemm_kernel.h"
 #include "cpu/pack/pack_int8dot.h"
+#include "cpu/small_m/small_m_tiny.h"
 
 #if defined(__x86_64__)
 
@@ -273,12 +274,16 @@ static const bsmm_engine *engine_of(const bsmm_product *p) {
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     static const packed_needs needs = {BSMM_CPU_AVX512_VNNI, "the processor has no AVX-512 VNNI",
                                        bsmm_int8_refuse};
-    return refuse_packed(&needs, p, state, why, size);
+    const char *reason = refuse_packed(&needs, p, state, why, size);
+    if (!reason) bsmm_small_m_tiny_make(p, true, state);
+    return reason;
 }
+
+BSMM_CHECK_STATE(bsmm_tiny_gemm);
 
 const bsmm_kernel bsmm_kernel_cpu_avx512_int8dot = {
     .name = "cpu_avx512_int8dot",
-    BSMM_PACKED_KERNEL,
+    BSMM_PACKED_KERNEL_WITH(bsmm_tiny_gemm, bsmm_small_m_tiny_run),
     .refuse = refuse,
     .bound = bsmm_int8_bound,
 };

@@ -1,7 +1,11 @@
 /* Tells which products are tiny, and applies the epilogue to their panels (small_m_tiny.h). */
 #include "cpu/small_m/small_m_tiny.h"
 
-#include <math.h>
+#include "base/cpu.h"
+#include "cpu/pack/pack.h"
+#include "cpu/small_m/small_m_bf16dot.h"
+
+#include <string.h>
 
 enum { LANES = BSMM_SMALL_M_LANES, STEP = BSMM_SMALL_M_STEP };
 
@@ -65,4 +69,32 @@ void bsmm_small_m_tiny_finish(const bsmm_product *p, const bsmm_tiny_panel *pane
                                  .wide = none_is_wide,
                                  .are_direct = bsmm_cpu_epilogue_is_direct(p)};
     bsmm_gemm_store_rows(p, &row, &rows, values);
+}
+
+/* Returns true if the processor runs the functions for tiny products faster than the packed
+ * engines. On processors with two vector ports for all instructions, bf16 is multiplied by FMAs. */
+static bool is_supported(bool is_int8) {
+    const uint32_t needed =
+        BSMM_CPU_AVX512_VBMI | (is_int8 ? BSMM_CPU_AVX512_VNNI : BSMM_CPU_AVX512_BF16);
+    const uint32_t features = bsmm_cpu_features();
+    return (features & needed) == needed && (is_int8 || !(features & BSMM_CPU_TWO_PORTS));
+}
+
+void bsmm_small_m_tiny_make(const bsmm_product *p, bool is_int8, bsmm_tiny_gemm *to) {
+    const uint32_t elem = p->b.m.format.elem;
+    to->multiply = NULL;
+    if (!p->b_packed || !is_supported(is_int8) || !bsmm_small_m_is_tiny(p)) return;
+    if (is_int8 && bsmm_small_m_tiny_int8dot_takes(p)) {
+        memcpy(to->context, bsmm_pack_table_of(elem)->b, sizeof bsmm_pack_table_of(elem)->b);
+        to->multiply = bsmm_small_m_tiny_int8dot;
+    } else if (!is_int8 && bsmm_small_m_tiny_bf16dot_takes(p)) {
+        if (elem != BSMM_ELEM_BF16) bsmm_decode_tables_for_dots(p, to->context);
+        to->multiply = bsmm_small_m_tiny_bf16dot;
+    }
+}
+
+bsmm_status bsmm_small_m_tiny_run(const bsmm_product *p, const void *state, void *workspace) {
+    const bsmm_tiny_gemm *made = state;
+    if (made->multiply && made->multiply(p, made->context)) return BSMM_OK;
+    return bsmm_gemm_run(&made->gemm, p, workspace);
 }

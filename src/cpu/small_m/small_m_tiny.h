@@ -45,4 +45,19 @@ bool bsmm_small_m_tiny_int8dot_takes(const bsmm_product *p);
 bool bsmm_small_m_tiny_bf16dot(const bsmm_product *p, const void *context);
 bool bsmm_small_m_tiny_bf16dot_takes(const bsmm_product *p);
 
+/* This struct is the state of a kernel that multiplies packed operands. If B is packed weights of
+ * form wide, which also contain B in compact order, and the product is tiny, the kernel computes it
+ * from these codes. Otherwise `multiply` is NULL. */
+typedef struct bsmm_tiny_gemm {
+    bsmm_gemm gemm;
+    _Alignas(64) uint8_t context[BSMM_SMALL_M_CONTEXT_BYTES];
+    bool (*multiply)(const bsmm_product *p, const void *context);
+} bsmm_tiny_gemm;
+
+/* Sets the members of the state after `gemm`. `is_int8` tells which of the two engines the kernel
+ * has. */
+void bsmm_small_m_tiny_make(const bsmm_product *p, bool is_int8, bsmm_tiny_gemm *to);
+/* Runs the product as a tiny one or, if that is impossible, as bsmm_gemm_run does. */
+bsmm_status bsmm_small_m_tiny_run(const bsmm_product *p, const void *state, void *workspace);
+
 #endif
