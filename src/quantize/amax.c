@@ -27,15 +27,27 @@ static void raise_to(_Atomic uint32_t *most, uint32_t value) {
         continue;
 }
 
+/* Rows without gaps between them are searched together, up to this number of values. The search
+ * divides a row into ranges that it reads in parallel, and it begins each range without
+ * prefetching, so short ranges are slow. */
+static const int64_t values_at_once = 1 << 19;
+
+/* Returns the number of rows from row `first` on that are searched together. */
+static int64_t rows_at_once(const amax_run *x, int64_t first, int64_t end) {
+    if (x->all.pitch != x->cols || x->cols > values_at_once) return 1;
+    return bsmm_min_i64(end - first, values_at_once / x->cols);
+}
+
 static void amax_of_rows(const void *context, int64_t first, int64_t end, int worker) {
     const amax_run *x = context;
     uint32_t amax = 0;
     (void)worker;
-    for (int64_t r = first; r < end; r++) {
-        uint32_t of_row[BSMM_STRIP_BLOCKS];
+    for (int64_t r = first, rows; r < end; r += rows) {
+        uint32_t of_rows[BSMM_STRIP_BLOCKS];
         bsmm_plain row = bsmm_plain_at(&x->all, r, 0);
-        x->ops->amax(&row, 1, x->cols, x->cols, false, of_row);
-        amax = of_row[0] > amax ? of_row[0] : amax;
+        rows = rows_at_once(x, r, end);
+        x->ops->amax(&row, 1, rows * x->cols, rows * x->cols, false, of_rows);
+        amax = of_rows[0] > amax ? of_rows[0] : amax;
     }
     raise_to(x->amax, amax);
 }

@@ -277,6 +277,32 @@ static void test_amax_of_last_values(void **state) {
     }
 }
 
+/* Tests a matrix of so many values that its rows are searched in several parts. The largest value
+ * is near the ends of the matrix and of the parts. If there are gaps between rows, they hold a
+ * larger value, which must not count. */
+static void test_amax_of_many_rows(void **state) {
+    (void)state;
+    enum { ROWS = 700, COLS = 1500, PART = (1 << 19) / COLS };
+    static const int64_t rows[] = {0, PART - 1, PART, PART + 1, 2 * PART, ROWS - 1};
+    const uint32_t one = bsmm_elem_encode(BSMM_ELEM_BF16, -1, true);
+    uint16_t *values = malloc((size_t)ROWS * (COLS + 1) * sizeof *values);
+    bsmm_matrix m = describe(format_named("bf16"), ROWS, COLS);
+    m.data = values;
+    for (m.ld = COLS; m.ld <= COLS + 1; m.ld++)
+        for (size_t i = 0; i < BSMM_COUNT(rows) * 2; i++) {
+            float amax;
+            int64_t at = rows[i / 2] * m.ld + (i % 2 ? COLS - 1 : 0);
+            for (int64_t k = 0; k < ROWS * m.ld; k++)
+                values[k] = k % m.ld == COLS ? 0x4000 : 0;
+            values[at] = (uint16_t)one;
+            bsmm_cpu_mask_features(processors[i % BSMM_COUNT(processors)]);
+            assert_int_equal(bsmm_amax(&m, &amax), BSMM_OK);
+            assert_true(amax == 1);
+        }
+    bsmm_cpu_mask_features(~0u);
+    free(values);
+}
+
 static void check_dequantize(const test_matrix *src, const bsmm_matrix *shape) {
     test_matrix plain, fast;
     rng r = {0};
@@ -454,6 +480,7 @@ int main(void) {
         cmocka_unit_test(test_bf16_in_blocks),
         cmocka_unit_test(test_amax),
         cmocka_unit_test(test_amax_of_last_values),
+        cmocka_unit_test(test_amax_of_many_rows),
         cmocka_unit_test(test_nan_scales),
         cmocka_unit_test(test_dequantize),
         cmocka_unit_test(test_every_code_and_scale),
