@@ -2,7 +2,7 @@
 #include "llm.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
 /* Computes the rotation angles and rounds them to f32 as transformers does, because models are
  * trained with such angles. */
@@ -42,14 +42,16 @@ void llm_state_create(llm_state *s, llm_model *m, int64_t room) {
     size_t count = 0;
     for (int i = 0; i < ARRAYS; i++)
         count += (size_t)(arrays[i].count + 15) / 16 * 16;
-    float *memory = llm_alloc(count, sizeof *memory);
+    void *all;
+    llm_check(bsmm_allocate_memory("cpu", count * sizeof(float), &all), "state");
+    float *memory = memset(all, 0, count * sizeof *memory);
     for (int i = 0; i < ARRAYS; memory += (arrays[i++].count + 15) / 16 * 16)
         *arrays[i].values = memory;
     fill_angles(s);
 }
 
 void llm_state_destroy(llm_state *s) {
-    free(s->keys);
+    llm_check(bsmm_free_memory("cpu", s->keys), "state");
 }
 
 /* Computes y = x / sqrt(mean(x^2) + epsilon) * weight for each row of x. */

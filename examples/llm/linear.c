@@ -93,7 +93,8 @@ static bsmm_plan *plan_rows(llm_product *p, int64_t rows) {
 }
 
 void llm_product_create(llm_product *p, const llm_formats *formats, bsmm_format activations,
-                        bsmm_format weights, int64_t rows, int64_t inputs, int64_t outputs) {
+                        bsmm_format weights, int64_t rows, int64_t inputs, int64_t outputs,
+                        int64_t count) {
     *p = (llm_product){.formats = formats};
     p->a = llm_matrix_create(activations, rows, inputs);
     p->b = (bsmm_matrix){sizeof p->b, .format = weights, .rows = outputs, .cols = inputs};
@@ -103,7 +104,8 @@ void llm_product_create(llm_product *p, const llm_formats *formats, bsmm_format 
     p->plan = plan_rows(p, rows);
     if (!is_host(p)) p->plan_of_one = plan_rows(p, 1);
     p->buffers.workspace = device_alloc(p, p->buffers.workspace_bytes);
-    p->buffers.packed_b_bytes = packs(p) ? bsmm_plan_packed_b_bytes(p->plan) : 0;
+    p->buffers.packed_b_bytes = packs(p) ? (bsmm_plan_packed_b_bytes(p->plan) + 63) / 64 * 64 : 0;
+    p->packed = device_alloc(p, (uint64_t)count * p->buffers.packed_b_bytes);
     if (is_host(p)) return;
     p->buffers.a = device_copy(p, p->a.data, p->a.data_bytes);
     p->buffers.a_scales = device_copy(p, p->a.scales, p->a.scale_bytes);
@@ -112,11 +114,11 @@ void llm_product_create(llm_product *p, const llm_formats *formats, bsmm_format 
 }
 
 void llm_product_destroy(llm_product *p) {
-    const void *memory[] = {p->buffers.a, p->buffers.a_scales, p->buffers.a_global, p->buffers.d};
+    const bsmm_buffers *b = &p->buffers;
+    const void *memory[] = {b->workspace, p->packed, b->a, b->a_scales, b->a_global, b->d};
     const char *device = p->formats->device;
-    for (size_t i = 0; !is_host(p) && i < sizeof memory / sizeof memory[0]; i++)
+    for (int i = 0; i < (is_host(p) ? 2 : 6); i++)
         llm_check(bsmm_free_memory(device, (void *)(uintptr_t)memory[i]), device);
-    llm_check(bsmm_free_memory(device, p->buffers.workspace), device);
     bsmm_plan_destroy(p->plan);
     bsmm_plan_destroy(p->plan_of_one);
     llm_matrix_destroy(&p->a);
@@ -134,14 +136,15 @@ static void quantize(const llm_product *p, const float *values, int64_t rows,
     llm_check(bsmm_quantize(&desc, NULL), "quantize");
 }
 
-void llm_weight_create(llm_weight *w, const llm_product *p, const float *values, bool keep) {
+void llm_weight_create(llm_weight *w, const llm_product *p, int64_t index, const float *values,
+                       bool keep) {
     *w = (llm_weight){.host = llm_matrix_create(p->b.format, p->b.rows, p->b.cols)};
     bsmm_matrix *b = &w->host;
     quantize(p, values, p->b.rows, b);
     if (packs(p)) {
         const bsmm_buffers from = {sizeof from, .b = b->data, .b_scales = b->scales,
                                    .b_global = b->global_scale};
-        w->packed = device_alloc(p, p->buffers.packed_b_bytes);
+        w->packed = (uint8_t *)p->packed + (uint64_t)index * p->buffers.packed_b_bytes;
         llm_check(bsmm_pack_b(p->plan, &from, w->packed, p->buffers.packed_b_bytes), "pack");
     } else {
         w->data = device_copy(p, b->data, b->data_bytes);
@@ -152,7 +155,7 @@ void llm_weight_create(llm_weight *w, const llm_product *p, const float *values,
 }
 
 void llm_weight_destroy(llm_weight *w, const llm_product *p) {
-    void *memory[] = {w->data, w->scales, w->global, w->packed};
+    void *memory[] = {w->data, w->scales, w->global};
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
         llm_check(bsmm_free_memory(p->formats->device, memory[i]), p->formats->device);
     llm_matrix_destroy(&w->host);

@@ -44,13 +44,11 @@ typedef struct llm_merge {
 
 typedef struct llm_tokenizer {
     int64_t count;
-    /* `names` holds the tokens as the file spells them. Their bytes lie in the file. */
-    bsmm_value *names;
+    bsmm_value *names; /* `names` holds the tokens as the file spells them, in its own memory. */
     /* `slots` is the number of slots of each of the two hash tables. It is a power of two. */
     size_t slots;
-    int32_t *ids; /* `ids` points to the hash table of the tokens. A free slot contains -1. */
-    /* `merges` points to the hash table of the merges. The id of a free slot is -1. */
-    llm_merge *merges;
+    int32_t *ids;      /* `ids` points to the hash table of the tokens. A free slot contains -1. */
+    llm_merge *merges; /* `merges` is the hash table of the merges. A free slot has the id -1. */
     int32_t byte_ids[256]; /* `byte_ids` holds the token of each byte, or -1 if there is none. */
     int32_t *special;      /* `special` lists the special tokens, which are never split. */
     int64_t special_count;
@@ -91,21 +89,22 @@ typedef struct llm_formats {
  * weights, else bf16. */
 void llm_formats_set(llm_formats *formats, const char *weights, const char *activations);
 
-/* Holds a product y = x w^T of activations and weights of one shape. All layers with this shape
- * share its plan. */
+/* Holds a product y = x w^T of one shape. All layers with weights of this shape share it. */
 typedef struct llm_product {
     const llm_formats *formats;
     /* `a` and `d` have the largest number of rows. Only `a` has memory here. */
     bsmm_matrix a, b, d;
     bsmm_plan *plan;
-    /* `plan_of_one` is a plan for one row. A GPU needs this second plan, because the number of rows
-     * of a plan for a GPU is fixed. */
+    /* `plan_of_one` is a GPU's plan for one row, because a plan for a GPU has fixed sizes. */
     bsmm_plan *plan_of_one;
     bsmm_buffers buffers; /* `buffers` points to memory of the device. */
+    void *packed; /* `packed` holds the weights of all layers, so that they get huge pages. */
 } llm_product;
 
+/* `count` is the number of weights of this shape. */
 void llm_product_create(llm_product *p, const llm_formats *formats, bsmm_format activations,
-                        bsmm_format weights, int64_t rows, int64_t inputs, int64_t outputs);
+                        bsmm_format weights, int64_t rows, int64_t inputs, int64_t outputs,
+                        int64_t count);
 void llm_product_destroy(llm_product *p);
 
 /* Holds the weights of a product. On the CPU, they are packed in the form compact, because products
@@ -113,15 +112,16 @@ void llm_product_destroy(llm_product *p);
 typedef struct llm_weight {
     /* `host` is a copy of unpacked weights in host memory, if host.data is not NULL. */
     bsmm_matrix host;
-    void *packed; /* `packed` points to packed weights. */
+    void *packed; /* `packed` points to packed weights in the memory of the product. */
     /* `data` points to the elements of unpacked weights in the memory of the device, `scales` to
      * the block scales, and `global` to the second-level scale. */
     void *data, *scales, *global;
 } llm_weight;
 
-/* Quantizes f32 values to the product's weight format, and packs them or copies them to the device.
- * If `keep` is set, unpacked weights also stay in `host`. */
-void llm_weight_create(llm_weight *w, const llm_product *p, const float *values, bool keep);
+/* Quantizes f32 values to the product's weight format, and packs them as the product's weight
+ * number `index`, or copies them to the device. `keep` also keeps unpacked weights in `host`. */
+void llm_weight_create(llm_weight *w, const llm_product *p, int64_t index, const float *values,
+                       bool keep);
 void llm_weight_destroy(llm_weight *w, const llm_product *p);
 /* Copies a row of weights without scales as f32 values. Unpacked weights need `keep`. */
 void llm_weight_row(const llm_weight *w, const llm_product *p, int64_t row, float *values);
@@ -166,8 +166,7 @@ bool llm_is_simulated(const llm_model *m);
 /* Holds the tokens that a model has read, and memory for the next tokens. */
 typedef struct llm_state {
     llm_model *m;
-    /* `room` counts the positions in the cache of keys and values, and `count` counts the positions
-     * in use. */
+    /* The cache of keys and values has `room` positions, of which `count` are in use. */
     int64_t room, count;
     /* `keys` and `values` are the cache of keys and values. Each layer and head has
      * keys[i][position] and values[position][i]. */

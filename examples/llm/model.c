@@ -96,7 +96,7 @@ static void read_weight(const llm_model *m, const bsmm_file *file, int64_t layer
         read_matrix(file, name_of(layer, parts[i][k]), rows, p->b.cols, to);
         to += rows * p->b.cols;
     }
-    llm_weight_create(&m->layer[layer].weights[i], p, values, false);
+    llm_weight_create(&m->layer[layer].weights[i], p, layer, values, false);
     free(values);
 }
 
@@ -123,8 +123,8 @@ static void read_embedding(llm_model *m, const bsmm_file *file) {
     float *values = llm_alloc((size_t)(m->vocabulary * m->hidden), sizeof *values);
     read_matrix(file, "token_embd.weight", m->vocabulary, m->hidden, values);
     llm_product_create(&m->head_product, &m->other_formats, embedding, embedding, LLM_HEAD_BATCH,
-                       m->hidden, m->vocabulary);
-    llm_weight_create(&m->head, &m->head_product, values, true);
+                       m->hidden, m->vocabulary, 1);
+    llm_weight_create(&m->head, &m->head_product, 0, values, true);
     free(values);
 }
 
@@ -136,7 +136,7 @@ static void create_products(llm_product *products, const llm_model *m, const llm
         [LLM_DOWN] = {m->feed_forward, m->hidden}};
     for (int i = 0; i < LLM_PRODUCTS; i++)
         llm_product_create(&products[i], formats, formats->activations, formats->weights, LLM_BATCH,
-                           shapes[i][0], shapes[i][1]);
+                           shapes[i][0], shapes[i][1], m->layers);
 }
 
 void llm_model_create(llm_model *m, const bsmm_file *file, const llm_formats *formats) {

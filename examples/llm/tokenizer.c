@@ -29,8 +29,7 @@ typedef struct candidate {
     int32_t left_id, right_id;
 } candidate;
 
-/* Holds the tokens of one piece, and a heap of pairs to merge. The pair of the lowest rank is on
- * top. */
+/* Holds the tokens of one piece, and a heap of pairs to merge, with the lowest rank on top. */
 typedef struct piece {
     const llm_tokenizer *t;
     symbol *symbols;
@@ -57,8 +56,7 @@ static candidate pop(piece *p) {
     return top;
 }
 
-/* Adds the pair of symbol `left` and its right neighbor to the heap, if the vocabulary has a merge
- * for this pair. */
+/* Adds the pair of symbol `left` and its right neighbor to the heap if it can be merged. */
 static void consider(piece *p, int32_t left) {
     if (left < 0 || p->symbols[left].behind < 0) return;
     int32_t left_id = p->symbols[left].id, right_id = p->symbols[p->symbols[left].behind].id;

@@ -40,8 +40,7 @@ static size_t hash(const void *data, size_t bytes) {
     return (size_t)(h ^ h >> 29);
 }
 
-/* Returns the hash table slot that contains a token's name, or a free slot if the table does not
- * contain the name. */
+/* Returns the hash table slot of a token's name, or a free slot if the table lacks the name. */
 static int32_t *slot_of(const llm_tokenizer *t, const char *name, size_t bytes) {
     size_t i = hash(name, bytes) & (t->slots - 1);
     while (t->ids[i] >= 0 && (t->names[t->ids[i]].count != bytes ||
@@ -50,8 +49,8 @@ static int32_t *slot_of(const llm_tokenizer *t, const char *name, size_t bytes) 
     return &t->ids[i];
 }
 
-/* Returns the hash table slot that contains the merge of a pair, or a free slot if the table does
- * not contain the pair. */
+/* Returns the hash table slot of the merge of a pair, or a free slot if the table lacks the pair.
+ */
 static llm_merge *slot_of_pair(const llm_tokenizer *t, int32_t left, int32_t right) {
     const int32_t pair[2] = {left, right};
     size_t i = hash(pair, sizeof pair) & (t->slots - 1);

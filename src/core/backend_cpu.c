@@ -5,6 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+/* HUGE_PAGE is the size in bytes of a huge page of Linux on x86-64, and on Arm with base pages of
+ * 4 KiB. */
+enum { HUGE_PAGE = 2 << 20 };
 
 static bsmm_status open_cpu(uint32_t ordinal, const void **device) {
     *device = NULL;
@@ -28,11 +33,25 @@ static bsmm_status check_pointer(const void *device, const void *pointer, const 
     return BSMM_OK;
 }
 
+/* Asks Linux for huge pages. A processor reads a large array faster from huge pages, because
+ * the hardware prefetcher stops at the end of each page, and because fewer addresses must be
+ * translated. The last part of the memory gets small pages, so that no more memory is used than
+ * before. The request may be refused, which changes nothing but the speed. */
+static void ask_for_huge_pages(void *memory, uint64_t bytes) {
+#ifdef MADV_HUGEPAGE
+    if (bytes >= HUGE_PAGE) madvise(memory, (size_t)(bytes / HUGE_PAGE * HUGE_PAGE), MADV_HUGEPAGE);
+#else
+    (void)memory, (void)bytes;
+#endif
+}
+
 static bsmm_status allocate(const void *device, uint64_t bytes, void **memory) {
     (void)device;
-    *memory = aligned_alloc(64, bsmm_align64(bytes));
-    if (*memory) return BSMM_OK;
-    return bsmm_fail(BSMM_E_MEMORY, "out of memory: %llu bytes", (unsigned long long)bytes);
+    *memory = aligned_alloc(bytes < HUGE_PAGE ? 64 : HUGE_PAGE, bsmm_align64(bytes));
+    if (!*memory)
+        return bsmm_fail(BSMM_E_MEMORY, "out of memory: %llu bytes", (unsigned long long)bytes);
+    ask_for_huge_pages(*memory, bytes);
+    return BSMM_OK;
 }
 
 static void release(const void *device, void *memory) {

@@ -4,12 +4,16 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
-enum { BYTES = 1000 };
+enum { BYTES = 1000, HUGE_PAGE = 2 << 20, LARGE = 5 * HUGE_PAGE / 2 };
 
 static void check_device(const char *name) {
     bsmm_exec exec = BSMM_INIT(bsmm_exec);
@@ -72,11 +76,57 @@ static void test_nothing_is_fine(void **state) {
     assert_int_equal(bsmm_fill_memory(NULL, NULL, 0, 0), BSMM_OK);
 }
 
+/* Returns true if Linux has been asked for huge pages for the memory at this address, i.e. if the
+ * flags of its mapping in /proc/self/smaps have the word "hg". */
+static bool asks_for_huge_pages(const void *memory) {
+    FILE *file = fopen("/proc/self/smaps", "r");
+    char line[512];
+    unsigned long long from, to, at = (uintptr_t)memory;
+    bool inside = false, asks = false;
+    while (file && fgets(line, sizeof line, file)) {
+        if (sscanf(line, "%llx-%llx ", &from, &to) == 2) inside = from <= at && at < to;
+        if (inside && strncmp(line, "VmFlags:", 8) == 0) asks = strstr(line, " hg") != NULL;
+    }
+    if (file) fclose(file);
+    return asks;
+}
+
+/* Returns true if a request for huge pages shows in /proc/self/smaps. A kernel without huge pages
+ * and an emulated processor show no request. */
+static bool shows_huge_pages(void) {
+    bool shows = false;
+#ifdef MADV_HUGEPAGE
+    void *memory = aligned_alloc(HUGE_PAGE, LARGE);
+    assert_non_null(memory);
+    shows = madvise(memory, HUGE_PAGE, MADV_HUGEPAGE) == 0 && asks_for_huge_pages(memory);
+    free(memory);
+#endif
+    return shows;
+}
+
+/* Large memory of the CPU gets huge pages, but not its last part, which would grow. */
+static void test_large_memory_gets_huge_pages(void **state) {
+    (void)state;
+    void *memory;
+    assert_int_equal(bsmm_allocate_memory("cpu", LARGE, &memory), BSMM_OK);
+    assert_int_equal((uintptr_t)memory % HUGE_PAGE, 0);
+    memset(memory, 1, LARGE);
+    if (shows_huge_pages()) {
+        assert_true(asks_for_huge_pages(memory));
+        assert_true(asks_for_huge_pages((uint8_t *)memory + 2 * HUGE_PAGE - 1));
+        assert_false(asks_for_huge_pages((uint8_t *)memory + 2 * HUGE_PAGE));
+    } else {
+        print_message("no request for huge pages shows on this machine\n");
+    }
+    assert_int_equal(bsmm_free_memory("cpu", memory), BSMM_OK);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_memory_round_trip),
         cmocka_unit_test(test_bad_arguments_are_named),
         cmocka_unit_test(test_nothing_is_fine),
+        cmocka_unit_test(test_large_memory_gets_huge_pages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
