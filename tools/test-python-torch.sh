@@ -1,7 +1,7 @@
 #!/bin/sh
-# Tests the torch operators of the wheel that tools/test-python.sh built, in .cache/torch. The
-# script does not make this folder, because it takes several GB; tools/install-deps.sh torch makes
-# it.
+# Tests the torch operators of the wheel that tools/test-python.sh built, in .cache/torch, and
+# compares the wheel with torchao. The script does not make this folder, because it takes several
+# GB; tools/install-deps.sh torch makes it.
 #   usage: test-python-torch.sh
 set -eu
 cd "$(dirname "$0")/.."
@@ -15,4 +15,4 @@ venv=$PWD/.cache/torch/bin
     build-wheel/dist/*.whl
 package=$("$venv/python3" -P -c "import bsmm, os; print(os.path.dirname(bsmm.__file__))")
 timeout 600 "$venv/python3" -P -m pytest -q -p no:cacheprovider --doctest-modules \
-    "$package/torch" python/tests/test_torch.py python/tests/test_torch_cuda.py
+    "$package/torch" python/tests/test_torch.py python/tests/test_torch_cuda.py python/tests/test_torchao.py

@@ -1,4 +1,6 @@
 """Tests the torch operators and modules. tools/test-python-torch.sh runs this file."""
+import types
+
 import bsmm
 import numpy as np
 import pytest
@@ -116,6 +118,43 @@ def test_one_openmp_runtime():
     with open("/proc/self/maps") as maps:
         runtimes = {line.split()[-1] for line in maps if "libgomp" in line or "libomp" in line or "libiomp" in line}
     assert len(runtimes) <= 1, runtimes
+
+
+def test_the_current_stream_is_torchs(monkeypatch):
+    """Tests without a GPU that the stream of a CUDA device is torch's current stream."""
+    streams = {0: 0x1230, 1: 0x4560}
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: types.SimpleNamespace(cuda_stream=streams[device.index]))
+    for index, stream in streams.items():
+        assert bsmm._arrays.TorchSpace(torch.device("cuda", index)).stream() == stream
+    assert bsmm._arrays.TorchSpace(torch.device("cpu")).stream() == 0
+
+
+def test_every_call_takes_the_stream_of_its_tensors(monkeypatch):
+    """Tests with CPU tensors, whose calls ignore the stream, that each call of the library gets it."""
+    seen = []
+
+    def watch(name, where):
+        call = getattr(bsmm._bsmm, name)
+
+        def watched(*arguments):
+            seen.append((name, arguments[where]["stream"]))
+            return call(*arguments)
+        monkeypatch.setattr(bsmm._bsmm, name, watched)
+
+    for name, where in (("quantize", 0), ("dequantize", 0), ("relayout", 0), ("plan_run", 1)):
+        watch(name, where)
+    monkeypatch.setattr(bsmm._arrays.TorchSpace, "stream", lambda space: 0x7890)
+    x = torch.randn(3, 128)
+    for options, wanted in (({}, 0x7890), ({"stream": 0x40}, 0x40)):
+        seen.clear()
+        weight = bsmm.quantize(WEIGHT, "mxfp8", **options)
+        weight.relayout("nv_128x4", **options).dequantize(**options)
+        bsmm.matmul(x, weight, **options)
+        assert seen == [(name, wanted) for name in ("quantize", "relayout", "dequantize", "plan_run")]
+    seen.clear()
+    layer = bsmm.torch.Linear.from_linear(torch.nn.Linear(128, 48), "mxfp8")
+    layer(x)
+    assert seen == [("quantize", 0x7890), ("plan_run", 0x7890)]
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no NVIDIA GPU")
