@@ -75,9 +75,10 @@ static void gather_codes(const bsmm_small_m_scales *s, const uint64_t *columns, 
     const uint8_t *row[LANES];
     if (are_adjacent(rows)) {
         const uint8_t *first = (const uint8_t *)s->p->b.m.scales + rows[0];
-        /* `next` is the distance to the scales of the panel that this thread probably reads
-         * next. */
-        uint64_t next = s->p->b.map.tile_row_step;
+        /* `next` is the distance to the scales of the panel that takes this panel's place in the
+         * next strip. The next panel itself would be prefetched too late, because the panels of a
+         * strip are gathered one right after the other. */
+        uint64_t next = (uint64_t)s->panels * s->p->b.map.tile_row_step;
         for (int64_t i = 0; i < s->units; i++) {
             const uint8_t *at = first + columns[i];
             memcpy(s->codes + i * LANES, at, LANES);
