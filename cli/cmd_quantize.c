@@ -156,6 +156,13 @@ static const char *fill_here(const quantize_values *options, const bsmm_matrix *
     return cli_reason(bsmm_quantize(&desc, report));
 }
 
+static const char *compare_here(const quantize_values *options, const bsmm_matrix *source,
+                                const bsmm_matrix *target, bsmm_quantize_report *report) {
+    bsmm_exec exec = BSMM_INIT(bsmm_exec);
+    exec.threads = (uint32_t)options->threads;
+    return cli_reason(bsmm_compare_on(&exec, source, target, report));
+}
+
 /* Quantizes on a device other than the CPU. The function copies the source to the device and the
  * result back to the host. The host then computes the error report. */
 static const char *fill_there(const quantize_values *options, const bsmm_matrix *source,
@@ -178,7 +185,7 @@ static const char *fill_there(const quantize_values *options, const bsmm_matrix 
     const char *why = cli_reason(bsmm_quantize(&desc, NULL));
     if (!why && !bench_device_get(device, &to, target)) why = bench_device_error();
     bench_device_reset(device);
-    return why || !report ? why : cli_reason(bsmm_compare(source, target, report));
+    return why || !report ? why : compare_here(options, source, target, report);
 }
 
 static const char *fill_quietly(const void *arguments, const bsmm_matrix *source,
@@ -204,7 +211,7 @@ static const char *fill(const void *arguments, const bsmm_matrix *source,
     const char *why;
     if (is_joint(options, source, target)) {
         why = quantize_joint(source, target, *options->amax, fill_quietly, options);
-        if (!why && wanted) why = cli_reason(bsmm_compare(source, target, wanted));
+        if (!why && wanted) why = compare_here(options, source, target, wanted);
     } else {
         const bool is_host = options->opened->kind->is_host;
         why = (is_host ? fill_here : fill_there)(options, source, target, wanted);
@@ -275,7 +282,8 @@ static const char *prepare(const cli_transfer *transfer, const bsmm_file *file,
     const fused_context context = {transfer, file};
     *options->amax = 0;
     if (!has_common_scale(choice_of(options, weight->name)->format)) return NULL;
-    return cli_fused_amax(file, weight, is_alike, &context, options->amax);
+    return cli_fused_amax(file, weight, is_alike, &context, (uint32_t)options->threads,
+                          options->amax);
 }
 
 static int run_reported(const cli_transfer *transfer, quantize_values *options, const char *in) {

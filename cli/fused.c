@@ -44,12 +44,15 @@ char *cli_fused_name(const char *name, int index) {
 
 /* Raises *amax to the largest magnitude of an unquantized weight. The function refuses NaN and
  * Inf. Its message names the weight, which may not be the weight that the command quantizes. */
-static const char *add_amax(const bsmm_file *file, uint64_t index, const char *name, float *amax) {
+static const char *add_amax(const bsmm_file *file, uint64_t index, const char *name,
+                            uint32_t threads, float *amax) {
     static char message[512];
+    bsmm_exec exec = BSMM_INIT(bsmm_exec);
     cli_loaded loaded;
     float own = 0;
     if (!cli_load(file, index, 0, &loaded)) return bsmm_error_message();
-    const char *why = cli_reason(bsmm_amax(&loaded.matrix, &own));
+    exec.threads = threads;
+    const char *why = cli_reason(bsmm_amax_on(&exec, &loaded.matrix, &own));
     cli_unload(&loaded);
     if (own > *amax) *amax = own;
     if (why || isfinite(own)) return why;
@@ -70,14 +73,14 @@ static bool find_matrix(const bsmm_file *file, const char *name, uint64_t *index
 const char *cli_fused_amax(const bsmm_file *file, const bsmm_weight *weight,
                            bool (*is_alike)(const void *context, const bsmm_weight *one,
                                             const bsmm_weight *other),
-                           const void *context, float *amax) {
+                           const void *context, uint32_t threads, float *amax) {
     bsmm_weight other = BSMM_INIT(bsmm_weight);
     uint64_t index;
     const char *why = NULL;
     char *name;
     for (int k = 0; weight->batch == 1 && !why && (name = cli_fused_name(weight->name, k)); k++) {
         if (find_matrix(file, name, &index, &other) && is_alike(context, weight, &other))
-            why = add_amax(file, index, name, amax);
+            why = add_amax(file, index, name, threads, amax);
         free(name);
     }
     return why;

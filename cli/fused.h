@@ -12,10 +12,11 @@ char *cli_fused_name(const char *name, int index);
 /* Computes the largest magnitude of all weights that engines fuse with `weight`, such as the
  * queries, keys and values of a layer. The function includes only weights for which
  * is_alike(context, `weight`, other) is true. *amax stays unchanged if engines fuse no weight with
- * this one. Returns NULL on success, otherwise the reason for the failure. */
+ * this one. At most `threads` threads compute it, or all of the machine if `threads` is 0. Returns
+ * NULL on success, otherwise the reason for the failure. */
 const char *cli_fused_amax(const bsmm_file *file, const bsmm_weight *weight,
                            bool (*is_alike)(const void *context, const bsmm_weight *one,
                                             const bsmm_weight *other),
-                           const void *context, float *amax);
+                           const void *context, uint32_t threads, float *amax);
 
 #endif

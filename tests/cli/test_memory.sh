@@ -41,4 +41,10 @@ for words in "quantize in -o q --format mxfp4" "quantize in -o n --format nvfp4 
     limited 8192 $words || fail "bsmm $words: $(cat message)"
 done
 [ "$("$bsmm" inspect n --json | grep -c '"nvfp4"')" = 24 ] || fail "the output does not have all weights"
+# A command with --threads 1 starts no thread, for which there is no memory. nvfp4 and fp8_tensor need the
+# largest magnitude of fused weights first.
+for format in nvfp4 fp8_tensor; do
+    (ulimit -d 8192 && exec "$bsmm" quantize in -o "one_$format" --format $format --report --threads 1 >/dev/null 2>message) ||
+        fail "$format on one thread: $(cat message)"
+done
 exit $failed
