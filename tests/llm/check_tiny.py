@@ -90,6 +90,26 @@ def check_table(program, perplexity):
     expect(short.returncode == 1 and "at least 512 tokens" in short.stderr.decode(), f"table of a short text: {short}")
 
 
+def check_failing_table(program):
+    """Checks that the table names what failed. The first weight of the last norm is replaced by NaN, so that no
+    logit is finite."""
+    model = bytearray(MODEL.read_bytes())
+    # A description of a tensor has its name, the number of dimensions (4 bytes), the dimensions (8 bytes each),
+    # the type (4 bytes) and the offset of its data (8 bytes). The data follow the last description.
+    last, norm = model.rindex(b".weight") + 7, model.index(b"output_norm.weight") + 18
+    data = (last + 4 + 8 * struct.unpack_from("<I", model, last)[0] + 4 + 8 + 31) // 32 * 32
+    at = data + struct.unpack_from("<Q", model, norm + 4 + 8 + 4)[0]
+    model[at:at + 4] = struct.pack("<f", float("nan"))
+    with tempfile.TemporaryDirectory() as folder:
+        broken, text = Path(folder, "broken.gguf"), Path(folder, "text")
+        broken.write_bytes(model)
+        text.write_text(TEXT.read_text(encoding="utf-8")[:SHORT], encoding="utf-8")
+        done = run(f"{program}_table", broken, text)
+    lines = done.stdout.decode().splitlines()
+    expect(done.returncode == 1 and lines[-1:] == ["failed: 12 of 12 rows"], f"table without finite logits: {done}")
+    expect(sum("failed: a logit is not finite" in line for line in lines) == 12, f"table without finite logits: {lines}")
+
+
 def check_device(program, device, stored, on_cpu):
     """The device computes the products of the first layer. In each pair of formats the errors of these products
     are within the bounds of the kernels. The perplexity is near that of the CPU if no activation is rounded to 8
@@ -135,6 +155,7 @@ def check_all(program, stored):
     check_logits(program, stored, "--threads=1")
     check_answers(program)
     check_table(program, stored["perplexity"])
+    check_failing_table(program)
     check_failures(program)
 
 
