@@ -1,5 +1,5 @@
 /* Packing converts an operand of any format to an operand that tensor cores can multiply: rows of
- * bf16 or 8-bit floats with K contiguous, and one fp32 scale for each group. A group is 128
+ * bf16, f16 or 8-bit floats with K contiguous, and one fp32 scale for each group. A group is 128
  * consecutive elements along K in one row.
  *
  *     value(r, k) = packed(r, k) * group_scale[k / 128][r] * global      (exact, except for FAST)
@@ -129,7 +129,7 @@ BSMM_SHARED bool bsmm_pack_pair_plain(const bsmm_pack_header *a, const bsmm_pack
 }
 
 /* Returns true if f16 holds exactly the values of an operand times 2^shift. The operand was packed
- * to bf16 without group scales, and its elements have at most 8 bits. All of its values are
+ * to bf16 or f16 without group scales, and its elements have at most 8 bits. All of its values are
  * therefore multiples of its smallest possible nonzero value, and none has more than 8 significant
  * bits. f16 holds such values from 2^-24 up to 2^16. */
 BSMM_SHARED bool bsmm_pack_is_half(const bsmm_pack_header *h, uint32_t shift) {
@@ -144,8 +144,8 @@ typedef struct bsmm_pair_codec {
     /* `down` is the right shift of the magnitudes and `mask` is their mask, for both halves of a
      * register at once. */
     uint32_t down, mask;
-    /* Only packing to bf16 uses this factor. Multiplying by it moves a code from the top of a byte
-     * to the exponent and mantissa of a bf16 number. The multiplication replaces a left shift. */
+    /* Only packing to bf16 or f16 uses this factor. Multiplying by it moves a code from the top of
+     * a byte to exponent and mantissa of the 16-bit float. It replaces a left shift. */
     uint32_t up;
     /* `unbias` is the power of two that corrects the exponent bias, in both halves of a
      * register. */
@@ -188,11 +188,13 @@ typedef struct bsmm_pack_job {
      * where this uint32 lies. Blocks have 32 elements if scales are e8m0 and 16 if they are
      * e4m3. */
     uint32_t fours;
-    /* These fields are for packing to bf16 (route BF16). A group (128 elements of a row) gets the
-     * scale 1 if the exponents of its block scales lie between fit_low and fit_high. */
+    /* These fields are for packing to bf16 or f16 (route BF16). A kernel can take its fast path if
+     * the exponents of block scales lie between fit_low and fit_high. For bf16, a group (128
+     * elements of a row) then gets the scale 1. */
     int32_t fit_low, fit_high;
     /* Exact packing to 8-bit floats (route FP8) uses `fold`. 2^fold is the largest power of two by
-     * which an element can be multiplied and stay exact in e4m3. */
+     * which an element can be multiplied and stay exact in e4m3. Packing to f16 uses `fold`, too:
+     * it multiplies all values by 2^fold. */
     int32_t fold;
     /* In exact packing to 8-bit floats (route FP8), the block scales of a group may differ by at
      * most `window` binades. In packing with rounding (route FAST), the smallest possible scale of

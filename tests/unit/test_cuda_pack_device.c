@@ -193,11 +193,101 @@ static void scales_come_from_any_layout(void **state) {
     }
 }
 
+/* Packs an operand to f16 in device memory and copies the result to `got`. If `at_once` is set, one
+ * kernel packs to f16. Otherwise one kernel packs to bf16, and another converts the numbers. */
+static void pack_f16(const on_device *d, uint32_t shift, bool at_once, uint8_t *got) {
+    const bsmm_pack_layout at = bsmm_pack_layout_of(d->host.m.rows, d->host.m.cols, BSMM_PACK_BF16);
+    const bool may_stay = d->host.m.format.scale == BSMM_SCALE_E8M0;
+    void *memory = test_cuda_new(d->device, NULL, at.bytes);
+    bsmm_pack_launch launch = at_once
+                                  ? bsmm_pack_f16_launch_of(&d->operand, true, shift)
+                                  : bsmm_pack_launch_of(&d->operand, BSMM_PACK_BF16, true, memory);
+    bsmm_pack_half_launch half = bsmm_pack_half_launch_of(&d->operand, shift);
+    bsmm_pack_bind(&d->operand, memory, &launch);
+    half.job.words = launch.job.elements;
+    half.job.header = may_stay ? launch.job.header : NULL;
+    assert_int_equal(bsmm_pack_load(d->device, &launch), BSMM_OK);
+    assert_int_equal(bsmm_pack_half_load(d->device, &half), BSMM_OK);
+    assert_int_equal(bsmm_cuda_enter(d->device), BSMM_OK);
+    assert_int_equal(bsmm_pack_run(d->device, &launch, NULL), BSMM_OK);
+    if (!at_once) assert_int_equal(bsmm_pack_half_run(d->device, &half, NULL), BSMM_OK);
+    bsmm_cuda_leave(d->device);
+    test_cuda_read(d->device, got, memory, at.bytes);
+    test_cuda_free(d->device, memory);
+}
+
+/* Compares the results of one kernel that packs to f16 with those of two kernels. Returns true if
+ * f16 holds all values. Otherwise the packed elements are unspecified, and only what precedes them
+ * is compared. */
+static bool compare_f16(const bsmm_cuda_device *device, const test_matrix *t, uint32_t shift) {
+    on_device d = upload(device, t);
+    const bsmm_pack_layout at = bsmm_pack_layout_of(d.host.m.rows, d.host.m.cols, BSMM_PACK_BF16);
+    uint8_t *expected = malloc(at.bytes), *got = malloc(at.bytes);
+    assert_true(bsmm_pack_has_f16(&d.operand));
+    pack_f16(&d, shift, false, expected);
+    pack_f16(&d, shift, true, got);
+    const bool holds = d.host.m.format.scale != BSMM_SCALE_E8M0 ||
+                       bsmm_pack_is_half((const bsmm_pack_header *)(void *)expected, shift);
+    for (uint64_t i = 0; i < (holds ? at.bytes : at.elements); i++)
+        if (expected[i] != got[i])
+            fail_msg("%s: %lld x %lld, layout %u: byte %llu is %02x, must be %02x (elements from "
+                     "%llu on)",
+                     bsmm_format_name(d.host.m.format), (long long)d.host.m.rows,
+                     (long long)d.host.m.cols, d.host.m.scale_layout, (unsigned long long)i, got[i],
+                     expected[i], (unsigned long long)at.elements);
+    release(&d);
+    free(expected);
+    free(got);
+    return holds;
+}
+
+/* Replaces e8m0 scales by 2^least to 2^3. In a third of the cases also clears most bits of half of
+ * the elements. In another third, sets all elements to 0 and draws any scales except NaN, because
+ * f16 holds zeros with any scale. */
+static void draw_scales(test_matrix *t, int least, uint32_t i, rng *r) {
+    uint8_t *codes = t->m.data, *scales = t->m.scales;
+    const bool empty = i % 3 == 1;
+    for (uint64_t b = 0; b < t->scale_bytes; b++)
+        scales[b] =
+            (uint8_t)(empty ? rng_below(r, 255)
+                            : (uint32_t)(127 + least) + rng_below(r, (uint32_t)(4 - least)));
+    for (uint64_t b = 0; b < t->data_bytes; b++)
+        if (empty || (i % 3 == 2 && b / 96 % 2)) codes[b] &= empty ? 0 : 0x88;
+}
+
+/* Tests that one kernel packs to f16 the bits that two kernels pack. The factors 2^shift are those
+ * of cuda_sm90a_f16, and with scales of 2^least to 2^3 f16 holds all values. */
+static void one_kernel_packs_to_f16(void **state) {
+    static const struct {
+        const char *format;
+        uint32_t shift;
+        int least;
+    } cases[] = {{"mxfp4", 10, -33},     {"mxfp6_e2m3", 10, -31}, {"mxfp6_e3m2", 8, -28},
+                 {"mxfp8", 4, -19},      {"nvfp4", 0, 0},         {"fp8_group128", 0, 0},
+                 {"fp8_block128", 0, 0}, {"e4m3", 0, 0},          {"e5m2", 0, 0}};
+    const bsmm_cuda_device *device = test_cuda_device();
+    rng r = {44};
+    (void)state;
+    for (size_t f = 0; f < BSMM_COUNT(cases); f++)
+        for (uint32_t i = 0; i < 18; i++) {
+            test_matrix t;
+            bsmm_matrix shape = shape_of(cases[f].format, 2 * i, &r);
+            const bool drawn = cases[f].least && i % 2;
+            test_matrix_make(&t, shape, drawn ? FILL_ORDINARY : (fill)(i / 2 % 3), &r);
+            t.m.global_scale = NULL;
+            if (drawn) draw_scales(&t, cases[f].least, i / 2, &r);
+            const bool holds = compare_f16(device, &t, cases[f].shift);
+            if (drawn) assert_true(holds);
+            test_matrix_free(&t);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_write_the_models_bytes),
         cmocka_unit_test(least_codes_are_folded),
         cmocka_unit_test(scales_come_from_any_layout),
+        cmocka_unit_test(one_kernel_packs_to_f16),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,6 +97,8 @@ const char *bsmm_pack_refuse(const bsmm_operand *o, char name, bsmm_pack_route r
     { .module = "sm80/pack_wide", .name = kernel }
 #define NARROW(kernel)                                                                             \
     { .module = "sm80/pack_narrow", .name = kernel }
+#define F16(kernel)                                                                                \
+    { .module = "sm80/pack_f16", .name = kernel }
 #define TO_FP8(kernel)                                                                             \
     { .module = "sm90a/pack_fp8", .name = kernel }
 /* These kernels pack f32, f16 and bf16 elements to one bf16 number each. The index is [element][0
@@ -123,6 +125,16 @@ static const bsmm_cuda_function narrow_kernels[][2][2] = {
            {NARROW("pack_rows_8_bf16_e8m0"), NARROW("pack_columns_8_bf16_e8m0")}},
 };
 static const bsmm_cuda_function nvfp4_kernel = NARROW("pack_rows_4_bf16_e4m3");
+/* These kernels pack row-major elements of 4, 6 and 8 bits to f16. The index is [half of the
+ * element's bits][type of the scales]. Combinations without a name have no kernel. */
+static const bsmm_cuda_function f16_kernels[][4] = {
+    [2] = {[BSMM_SCALE_E8M0] = F16("pack_rows_4_f16_e8m0"),
+           [BSMM_SCALE_E4M3] = F16("pack_rows_4_f16_e4m3")},
+    [3] = {[BSMM_SCALE_E8M0] = F16("pack_rows_6_f16_e8m0")},
+    [4] = {[BSMM_SCALE_NONE] = F16("pack_rows_8_f16"),
+           [BSMM_SCALE_E8M0] = F16("pack_rows_8_f16_e8m0"),
+           [BSMM_SCALE_F32] = F16("pack_rows_8_f16")},
+};
 /* The kernels in fold_kernels pack elements with e8m0 scales to 8 bits. Their index is [element][0
  * for row-major operands, 1 for column-major ones]. The kernels in copy_kernels copy 8-bit elements
  * without changing them. Their index is [0 for row-major operands, 1 for column-major ones]. */
@@ -347,7 +359,34 @@ bsmm_pack_scales_launch bsmm_pack_scales_launch_of(const bsmm_operand *o, bool b
     return launch;
 }
 
-/* ---- converting a packed operand from bf16 to f16 ---- */
+/* ---- packing to f16 ---- */
+
+/* Returns the kernel that packs an operand to f16 in one pass, or NULL if there is none. The
+ * kernels require that blocks of e8m0 scales have a multiple of 32 elements, and that elements are
+ * not in a fnuz format. */
+static const bsmm_cuda_function *f16_kernel_of(const bsmm_operand *o) {
+    const bsmm_format *f = &o->m.format;
+    if (is_wide(o) || o->m.order != BSMM_ORDER_ROW || bsmm_elem_traits_of[f->elem].lone_nan)
+        return NULL;
+    if (f->scale == BSMM_SCALE_E8M0 && f->block_cols % 32 != 0) return NULL;
+    const bsmm_cuda_function *kernel = &f16_kernels[bsmm_elem_row(f->elem)->bits / 2][f->scale];
+    return kernel->name ? kernel : NULL;
+}
+
+bool bsmm_pack_has_f16(const bsmm_operand *o) {
+    return f16_kernel_of(o) != NULL;
+}
+
+bsmm_pack_launch bsmm_pack_f16_launch_of(const bsmm_operand *o, bool with_scales, uint32_t shift) {
+    bsmm_pack_launch launch = bsmm_pack_launch_of(o, BSMM_PACK_BF16, with_scales, NULL);
+    launch.function = f16_kernel_of(o);
+    launch.job.pair = bsmm_pair_codec_of(o->m.format.elem, false);
+    launch.job.fold = (int32_t)shift;
+    /* Block scales times 2^shift must be normal f16 numbers. */
+    launch.job.fit_low = -14 - (int32_t)shift;
+    launch.job.fit_high = 15 - (int32_t)shift;
+    return launch;
+}
 
 bsmm_pack_half_launch bsmm_pack_half_launch_of(const bsmm_operand *o, uint32_t shift) {
     enum { QUADS_OF_THREAD = 8 };

@@ -81,6 +81,14 @@ typedef struct bsmm_pack_scales_launch {
  * Otherwise it writes to[row / 128][k / 128], for scales of 128 rows. */
 bsmm_pack_scales_launch bsmm_pack_scales_launch_of(const bsmm_operand *o, bool by_row, float *to);
 
+/* Returns true if one launch can pack the operand to f16 (bsmm_pack_f16_launch_of). */
+bool bsmm_pack_has_f16(const bsmm_operand *o);
+
+/* Returns the launch that packs an operand to f16, multiplied by 2^shift. Layout and header are
+ * those of route BF16. If bsmm_pack_is_half rejects the header, the packed elements are wrong. The
+ * pointers of the launch are set when it is run (bsmm_pack_bind). bsmm_pack_has_f16 must hold. */
+bsmm_pack_launch bsmm_pack_f16_launch_of(const bsmm_operand *o, bool with_scales, uint32_t shift);
+
 typedef struct bsmm_pack_half_launch {
     uint32_t grid;
     bsmm_pack_half_job job;

@@ -125,10 +125,11 @@ uint64_t bsmm_wgmma_engine_bytes(const bsmm_product *p, const bsmm_wgmma_tile *t
 typedef struct bsmm_wgmma_input {
     bsmm_wgmma_side a, b;
     bsmm_cuda_gate gate;
-    /* Only kernels of the kind BSMM_WGMMA_POW2 use this device memory, for A and B packed to bf16.
-     * The kernel packs A and B to this memory if bf16 holds their values but 8-bit floats do not.
-     * If bf16 does not hold the values either, the kernel computes the GEMM from the operands as
-     * the caller stores them. */
+    /* Kernels of the kind BSMM_WGMMA_POW2 use this device memory for A and B packed to bf16. The
+     * kernel packs A and B to this memory if bf16 holds their values but 8-bit floats do not. If
+     * bf16 does not hold the values either, the kernel computes the GEMM from the operands as the
+     * caller stores them. f16 kernels with the gate BSMM_WHEN_HALF use plain[1] for B packed to
+     * bf16 if f16 does not hold the values of B. If it is NULL, B is bf16 already in this case. */
     void *plain[2];
     /* Only f16 kernels with the gate BSMM_WHEN_HALF use these fields. They are the memory for two
      * bf16 parts of A, and the stride of the rows in this memory in bytes. If f16 cannot hold the

@@ -105,6 +105,8 @@ static bsmm_status make_attempt(const bsmm_product *p, bsmm_wgmma_attempt *x, bo
 static bsmm_status make_in_context(const bsmm_product *p, bsmm_wgmma_state *s) {
     const bool halves = s->plan.when == BSMM_WHEN_HALF;
     BSMM_TRY(make_attempt(p, &s->first, s->plan.otherwise && !halves));
+    if (halves && bsmm_wgmma_is_f16_at_once(p, &p->b, &s->first.b))
+        s->first.engine.params.plain[1] = bsmm_pack_plain_of(&p->b, NULL);
     BSMM_TRY(bsmm_wgmma_packer_make(p, &p->a, &s->first.a, &s->a));
     BSMM_TRY(bsmm_wgmma_packer_make(p, &p->b, &s->first.b, &s->b));
     BSMM_TRY(bsmm_pack_clear_load(p->device, &s->clear));
@@ -216,18 +218,21 @@ static bsmm_status run_either(const bsmm_product *p, const bsmm_wgmma_state *s, 
 }
 
 /* Queues two GEMM kernels. The first one multiplies f16. The second one runs only if f16 cannot
- * hold the values of B. In that case the first kernel has split A into two bf16 parts, and packing
- * has left B in bf16, in the memory from which both kernels read B. */
+ * hold the values of B. In that case the first kernel has split A into two bf16 parts. B is then in
+ * bf16, in the memory from which both kernels read B: packing has left it there, or the first
+ * kernel has packed B again. */
 static bsmm_status run_half(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
                             head *h) {
     const bsmm_wgmma_attempt *x = &s->first, *y = &s->second;
     const bsmm_pack_header *b = p->b_packed ? (const void *)at->b : &h->headers[1];
     uint8_t *parts = at->rest + (x->bytes - x->a.bytes - (p->b_packed ? 0 : x->b.bytes));
+    const bool again = bsmm_wgmma_is_f16_at_once(p, &p->b, &x->b);
     const bsmm_cuda_gate gate = {
         .b = b, .log2_k = s->log2_k, .shift = s->plan.shift, .closed = &h->closed};
     bsmm_wgmma_input in = {.a = bsmm_wgmma_side_of(&p->a, &x->a, at->a),
                            .b = bsmm_wgmma_side_of(&p->b, &x->b, at->b),
                            .gate = gate,
+                           .plain = {NULL, again ? at->b : NULL},
                            .parts = parts + y->a.elements_at,
                            .parts_pitch = y->a.form.pitch,
                            .workspace = at->rest};

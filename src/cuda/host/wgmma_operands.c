@@ -117,14 +117,25 @@ bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, const bsmm_wgmma_w
     return s;
 }
 
+/* Returns true if one launch packs the operand to f16. An operand with e8m0 scales that is packed
+ * in advance takes two launches, because the packed operand must be bf16 if f16 does not hold its
+ * values. In other cases the GEMM kernel packs it to bf16 (run_half in wgmma_kernel.c). */
+bool bsmm_wgmma_is_f16_at_once(const bsmm_product *p, const bsmm_operand *o,
+                               const bsmm_wgmma_source *s) {
+    if (!s->half || s->stored || !bsmm_pack_has_f16(o)) return false;
+    return o->m.format.scale != BSMM_SCALE_E8M0 || !p->b_packed;
+}
+
 bsmm_status bsmm_wgmma_packer_make(const bsmm_product *p, const bsmm_operand *o,
                                    const bsmm_wgmma_source *s, bsmm_wgmma_packer *made) {
+    const bool at_once = bsmm_wgmma_is_f16_at_once(p, o, s);
     made->packs_scales = packs_scales(s);
     if (!s->stored) {
-        made->elements = bsmm_pack_launch_of(o, s->route, s->scaled, NULL);
+        made->elements = at_once ? bsmm_pack_f16_launch_of(o, s->scaled, s->form.shift)
+                                 : bsmm_pack_launch_of(o, s->route, s->scaled, NULL);
         BSMM_TRY(bsmm_pack_load(p->device, &made->elements));
     }
-    made->halves = s->half && !s->stored;
+    made->halves = s->half && !s->stored && !at_once;
     if (made->halves) {
         made->half = bsmm_pack_half_launch_of(o, s->form.shift);
         BSMM_TRY(bsmm_pack_half_load(p->device, &made->half));

@@ -15,7 +15,7 @@ typedef struct bsmm_wgmma_source {
     /* `scaled` is true if the GEMM kernel multiplies sums by scales of this operand. */
     bool scaled;
     /* `half` is true if the GEMM kernel multiplies f16. The elements are then stored as f16, or
-     * they are packed to bf16 and later converted to f16. */
+     * they are packed to f16. */
     bool half;
     /* `by_row` is true if the operand's fp32 scales are 1 x 128, false if they are 128 x 128. */
     bool by_row;
@@ -49,12 +49,18 @@ typedef struct bsmm_wgmma_packer {
     /* This launch packs the elements. It is used if the GEMM kernel does not read them where the
      * caller stores them. */
     bsmm_pack_launch elements;
-    /* This launch then converts the packed elements to f16. It is used if `halves` is set. */
+    /* This launch then converts the packed elements from bf16 to f16. It is used if `halves` is
+     * set, i.e. if `elements` does not pack to f16 itself. */
     bsmm_pack_half_launch half;
     /* This launch copies the block scales. It is used if `packs_scales` is set. */
     bsmm_pack_scales_launch scales;
     bool packs_scales, halves;
 } bsmm_wgmma_packer;
+
+/* Returns true if bsmm_wgmma_fill packs the operand to f16 by one launch. If f16 does not hold its
+ * values, the packed elements are then wrong. Otherwise they stay bf16 in this case. */
+bool bsmm_wgmma_is_f16_at_once(const bsmm_product *p, const bsmm_operand *o,
+                               const bsmm_wgmma_source *source);
 
 /* Loads the kernels with which bsmm_wgmma_fill packs the operand. */
 bsmm_status bsmm_wgmma_packer_make(const bsmm_product *p, const bsmm_operand *o,

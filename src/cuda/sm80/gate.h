@@ -45,7 +45,7 @@ typedef enum bsmm_cuda_when {
      * converted them to f16. Only kernels for f16 have this condition. */
     BSMM_WHEN_HALF = 4,
     /* The kernel runs (its gate is open) if BSMM_WHEN_HALF does not hold, but BSMM_WHEN_PLAIN does.
-     * The previous kernel has then split A into two bf16 parts. */
+     * The previous kernel has then split A into two bf16 parts, and B is bf16. */
     BSMM_WHEN_ELSE_PARTS = 5
 } bsmm_cuda_when;
 

@@ -1,7 +1,11 @@
-/* Packs row-major operands with e8m0 or e4m3 scales to bf16 (gpu/pack.h explains packing). A thread
- * packs 8 elements along K in each of eight rows. The kernels are specialized for one type of
- * scale. Neighboring lanes whose elements lie in the same scale blocks share the work of loading
- * and testing scales. Rare values take the slow path in gpu/pack_lane.h. */
+/* Packs row-major operands to bf16 or f16 (gpu/pack.h explains packing). A thread packs 8 elements
+ * along K in each of eight rows. The kernels are specialized for one type of scale, which is a
+ * value of the enum bsmm_scale. Kernels for fp32 scales (3) also pack operands without scales.
+ * Neighboring lanes whose elements lie in the same scale blocks share the work of loading and
+ * testing scales. Rare values take the slow path in gpu/pack_lane.h.
+ *
+ * Packing to f16 multiplies all values by 2^fold. f16 may not hold the products. The header says so
+ * (bsmm_pack_is_half), and the packed elements are then wrong. */
 #ifndef BSMM_CUDA_SM80_PACK_BF16_H
 #define BSMM_CUDA_SM80_PACK_BF16_H
 
@@ -34,8 +38,8 @@ static __device__ __forceinline__ uint32_t bf16_byte(uint32_t scale, const pack_
 }
 
 /* Returns the block scale as bf16 in both 16-bit halves, if the scale is in the range of the fast
- * path. For other scales the result is wrong, and the caller must use factor_bf16x2 instead. */
-static __device__ __forceinline__ uint32_t usual_factor(uint32_t scale, uint32_t code) {
+ * path. For other scales the result is wrong, and the caller must not use it. */
+static __device__ __forceinline__ uint32_t usual_bf16(uint32_t scale, uint32_t code) {
     if (scale == 1) return code * 0x00800080u;
 #if __CUDA_ARCH__ >= 890
     uint32_t half = bsmm_ptx_cvt_f16x2_e4m3x2((uint16_t)code);
@@ -44,6 +48,34 @@ static __device__ __forceinline__ uint32_t usual_factor(uint32_t scale, uint32_t
 #else
     return factor_bf16x2(scale, code);
 #endif
+}
+
+/* Returns the block scale times 2^fold as f16 in both 16-bit halves. An e8m0 scale must be in the
+ * range of the fast path, or all elements of its block must be 0. The result is finite in both
+ * cases. */
+static __device__ __forceinline__ uint32_t usual_f16(const bsmm_pack_job *job, uint32_t scale,
+                                                     uint32_t code) {
+    if (scale == 1) return (uint32_t)min(max((int)code + job->fold - 112, 0), 30) * 0x04000400u;
+#if __CUDA_ARCH__ >= 890
+    return __byte_perm(bsmm_ptx_cvt_f16x2_e4m3x2((uint16_t)code), 0, 0x1010);
+#else
+    const float value = bsmm_e4m3_scale(code);
+    return bsmm_ptx_cvt_f16x2(value, value);
+#endif
+}
+
+/* Multiplies two pairs of f16 (if `half` is set) or of bf16. */
+static __device__ __forceinline__ uint32_t mul_pairs(bool half, uint32_t a, uint32_t b) {
+    return half ? bsmm_ptx_mul_f16x2(a, b) : mul_bf16x2(a, b);
+}
+
+/* Converts 8 bf16 numbers to f16, after multiplying them by 2^fold. */
+static __device__ __forceinline__ void bf16_to_f16(const bsmm_pack_job *job, uint32_t *to) {
+    const float factor = __uint_as_float((uint32_t)(127 + job->fold) << 23);
+    for (int i = 0; i < 4; i++) {
+        const float low = __uint_as_float(to[i] << 16), high = __uint_as_float(to[i] & 0xffff0000u);
+        to[i] = bsmm_ptx_cvt_f16x2(high * factor, low * factor);
+    }
 }
 
 /* Returns true if one of a thread's 8 elements of a row is nonzero. The elements are packed as in
@@ -62,14 +94,17 @@ static __device__ __forceinline__ uint32_t bf16_special(const bsmm_pack_job *job
     return (raw[0] & 0x7f7f7f7fu) + job->pair.special | (raw[1] & 0x7f7f7f7fu) + job->pair.special;
 }
 
-/* Converts a thread's 8 elements of a row to bf16. The results are bitwise identical to those of
- * emit_bf16. Each element lies at the top of a byte, and its sign is repeated in the byte above. A
- * multiplication moves exponent and mantissa to their positions in bf16, and a mask removes all but
- * one sign bit. */
-static __device__ __forceinline__ void
-bf16_emit(const bsmm_pack_job *job, int bits, const uint32_t *raw, uint32_t factor, uint32_t *to) {
-    uint32_t up = bits == 4 ? 4 : job->pair.up;
-    uint32_t mask = (bits == 4 ? 0x01c001c0u : job->pair.mask) | 0x80008000u;
+/* Converts a thread's 8 elements of a row to f16 (if `half` is set) or to bf16. bf16 results are
+ * bitwise identical to those of emit_bf16. Each element lies at the top of a byte, and its sign is
+ * repeated in the byte above. A multiplication moves exponent and mantissa to their positions in
+ * the 16-bit float, and a mask removes all but one sign bit. Elements with fp32 scales are not
+ * multiplied by `factor`. */
+static __device__ __forceinline__ void bf16_emit(const bsmm_pack_job *job, int bits, bool half,
+                                                 uint32_t scale, const uint32_t *raw,
+                                                 uint32_t factor, uint32_t *to) {
+    uint32_t up = bits != 4 ? job->pair.up : half ? 32 : 4;
+    uint32_t mask = bits != 4 ? job->pair.mask : half ? 0x0e000e00u : 0x01c001c0u;
+    mask |= 0x80008000u;
     /* Elements of 4 bits are separated into elements 0, 2, 4, ... and elements 1, 3, 5, ... */
     uint32_t codes[2] = {raw[0] << 4, raw[0]};
     if (bits == 6) spread6(8, raw, codes);
@@ -79,7 +114,8 @@ bf16_emit(const bsmm_pack_job *job, int bits, const uint32_t *raw, uint32_t fact
         uint32_t tops = bits == 8 ? raw[i / 2] : codes[i / 2] << 2;
         uint32_t pair = bits == 4 ? bsmm_ptx_prmt(codes[0], codes[1], pick)
                                   : bsmm_ptx_prmt(tops, 0, i % 2 ? 0xb3a2 : 0x9180);
-        to[i] = mul_bf16x2(mul_bf16x2(pair * up & mask, job->pair.unbias), factor);
+        to[i] = mul_pairs(half, pair * up & mask, job->pair.unbias);
+        if (scale != 3) to[i] = mul_pairs(half, to[i], factor);
     }
 }
 
@@ -126,9 +162,26 @@ bf16_store_scale(const bsmm_pack_job *job, const pack_place *p, uint32_t row, fl
         job->group_scales[p->k / BSMM_PACK_GROUP * job->group_pitch + row] = scale;
 }
 
+/* Loads the fp32 scale of this lane's row in the group of 128 elements that contains the lane's
+ * elements. Its result is not used if the row does not exist or if the operand has no scales. */
+static __device__ __forceinline__ uint32_t group_scale_code(const bsmm_pack_job *job,
+                                                            const pack_place *p, uint32_t row) {
+    if (job->scale != 3 || row >= job->rows) return 0;
+    return load_scale(job, false, row, bsmm_axis_at(&job->col_map, min(p->k, job->cols - 1)));
+}
+
+/* Chooses and stores the scale of this lane's row in its group (128 elements of a row), for
+ * operands with fp32 scales or without scales. `code` is the result of group_scale_code. */
+static __device__ __forceinline__ void lead_group(const bsmm_pack_job *job, const pack_place *p,
+                                                  uint32_t row, uint32_t code, item_reach *reach) {
+    if (threadIdx.x % (BSMM_PACK_GROUP / BF16_CODES) >= BF16_ROWS || row >= job->rows) return;
+    const bsmm_lane_group g = leading_group(job, code, reach);
+    bf16_store_scale(job, p, row, g.scale);
+}
+
 /* Packs all elements of a thread by the slow path. It loads the elements again, one row at a time.
  * The loop is not unrolled, because it rarely runs and its code should stay small. */
-static __device__ __forceinline__ void bf16_define(const bsmm_pack_job *job, int bits,
+static __device__ __forceinline__ void bf16_define(const bsmm_pack_job *job, int bits, bool half,
                                                    uint32_t scale, const pack_place *p,
                                                    item_reach *reach) {
     uint8_t *to = (uint8_t *)job->elements + p->row0 * job->element_pitch + (uint64_t)p->k * 2;
@@ -139,12 +192,13 @@ static __device__ __forceinline__ void bf16_define(const bsmm_pack_job *job, int
                  out[4];
         bool there = row < job->rows;
         load_row_again(job, bits, BF16_CODES, i, p, again);
-        if (p->n && there) code = load_scale(job, true, row, column);
+        if (scale != 3 && p->n && there) code = load_scale(job, true, row, column);
         bsmm_lane_group g = define_item(job, bits, 16, code, 0, again, out);
+        if (half) bf16_to_f16(job, out);
         if (!there) continue;
         extend(&reach->told, &g);
         *(uint4 *)to = make_uint4(out[0], out[1], out[2], out[3]);
-        if (p->k % BSMM_PACK_GROUP == 0) bf16_store_scale(job, p, row, g.scale);
+        if (scale != 3 && p->k % BSMM_PACK_GROUP == 0) bf16_store_scale(job, p, row, g.scale);
     }
 }
 

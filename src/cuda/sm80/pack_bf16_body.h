@@ -1,8 +1,9 @@
-/* This is the body of a kernel that packs rows of elements of BITS bits to bf16. SCALE is the type
- * of scale, a value of the enum bsmm_scale: e8m0 in blocks of 32 or more elements, or e4m3.
- * pack_narrow.cu includes this file with NAME, BITS and SCALE. A thread packs 8 elements along K,
- * which become 16 bytes, in each of BF16_ROWS rows. It issues the loads of all elements before it
- * computes anything, so that many loads are in flight. */
+/* This is the body of a kernel that packs rows of elements of BITS bits to bf16, or to f16 if HALF
+ * is 1. SCALE is the type of scale, a value of the enum bsmm_scale: 1 for e8m0 in blocks of 32 or
+ * more elements, 2 for e4m3, 3 for fp32 or no scales. pack_narrow.cu and pack_f16.cu include this
+ * file with NAME, BITS, SCALE and HALF. A thread packs 8 elements along K, which become 16 bytes,
+ * in each of BF16_ROWS rows. It issues the loads of all elements before it computes anything, so
+ * that many loads are in flight. */
 
 #define WORDS (BITS == 4 ? 1 : 2)
 
@@ -22,32 +23,37 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     bsmm_cuda_admit_next_kernel();
 
     load_rows(&job, BITS, BF16_CODES, BF16_ROWS, &place, raw[0]);
-    const uint32_t codes = bf16_scales(&job, SCALE, &place);
+    const uint32_t codes =
+        SCALE == 3 ? group_scale_code(&job, &place, my_row) : bf16_scales(&job, SCALE, &place);
 
     bool rare = false;
-    if (SCALE == 1) {
-        item_reach fast = reach_nothing();
-        rare = bf16_reaches(&job, codes, bf16_lanes(BITS, raw[0]), &fast);
+    item_reach fast = reach_nothing();
+    if (SCALE == 1) rare = bf16_reaches(&job, codes, bf16_lanes(BITS, raw[0]), &fast);
+    if (SCALE == 2) reach.told = bsmm_lane_by_e4m3(&job.codec);
+    if (SCALE == 3) lead_group(&job, &place, my_row, codes, &reach);
+    if (SCALE != 2) {
 #pragma unroll
         for (int i = 0; i < BF16_ROWS && BITS == 8; i++)
             found |= bf16_special(&job, raw[i]);
         rare = __any_sync(0xffffffffu, rare | ((found & 0x80808080u) != 0));
-        if (!rare) reach = fast;
-    } else {
-        reach.told = bsmm_lane_by_e4m3(&job.codec);
     }
+    if (SCALE == 1 && !rare) reach = fast;
     if (rare) {
-        bf16_define(&job, BITS, SCALE, &place, &reach);
+        bf16_define(&job, BITS, HALF, SCALE, &place, &reach);
     } else {
         const uint32_t byte = bf16_byte(SCALE, &place);
         const uint64_t to_step = rows_apart * job.element_pitch;
         uint8_t *to = (uint8_t *)job.elements + row0 * job.element_pitch + (uint64_t)k * 2;
-        if (thread % (BSMM_PACK_GROUP / BF16_CODES) < BF16_ROWS)
+        if (SCALE != 3 && thread % (BSMM_PACK_GROUP / BF16_CODES) < BF16_ROWS)
             bf16_store_scale(&job, &place, my_row, 1);
 #pragma unroll
         for (int i = 0; i < BF16_ROWS; i++) {
-            uint32_t out[4], code = __byte_perm(from_row(codes, i), 0, byte);
-            bf16_emit(&job, BITS, raw[i], usual_factor(SCALE, code), out);
+            uint32_t out[4], factor = 0;
+            if (SCALE != 3) {
+                const uint32_t code = __byte_perm(from_row(codes, i), 0, byte);
+                factor = HALF ? usual_f16(&job, SCALE, code) : usual_bf16(SCALE, code);
+            }
+            bf16_emit(&job, BITS, HALF, SCALE, raw[i], factor, out);
             if (row0 + i * rows_apart < job.rows)
                 *(uint4 *)to = make_uint4(out[0], out[1], out[2], out[3]);
             to += to_step;
@@ -63,3 +69,4 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #undef NAME
 #undef BITS
 #undef SCALE
+#undef HALF

@@ -68,19 +68,23 @@
 #define NAME  pack_rows_4_bf16_e8m0
 #define BITS  4
 #define SCALE 1
+#define HALF  0
 #include "cuda/sm80/pack_bf16_body.h"
 
 #define NAME  pack_rows_6_bf16_e8m0
 #define BITS  6
 #define SCALE 1
+#define HALF  0
 #include "cuda/sm80/pack_bf16_body.h"
 
 #define NAME  pack_rows_8_bf16_e8m0
 #define BITS  8
 #define SCALE 1
+#define HALF  0
 #include "cuda/sm80/pack_bf16_body.h"
 
 #define NAME  pack_rows_4_bf16_e4m3
 #define BITS  4
 #define SCALE 2
+#define HALF  0
 #include "cuda/sm80/pack_bf16_body.h"

@@ -311,7 +311,16 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
 #if EVENS
 #    include "cuda/sm90a/gemm_otherwise.h"
 #elif HALVES
+#    include "cuda/sm80/pack_again.h"
 #    include "cuda/sm80/pack_parts.h"
+
+/* Prepares the operands of the kernel that is queued next, which multiplies bf16, because f16 does
+ * not hold the values of B. Splits A into two bf16 parts. Packs B to bf16, unless B was packed in
+ * advance: then it is bf16 already. */
+static __device__ __forceinline__ void prepare_parts(const bsmm_wgmma_params *p) {
+    split_halves(&p->plain[0].job);
+    if (p->plain[1].job.elements) pack_again(&p->plain[1]);
+}
 
 /* Returns true if f16 holds the packed values of B (the condition BSMM_WHEN_HALF). Also resets
  * *gate->closed to 0 for the kernels that are queued next, so that no other kernel has to clear it.
@@ -329,7 +338,7 @@ static __device__ __forceinline__ bool is_mine(const bsmm_wgmma_params *p, uint8
 #if HALVES
     if (p->gate.when == BSMM_WHEN_HALF) {
         const bool holds = holds_half(&p->gate);
-        if (!holds) split_halves(&p->plain[0].job);
+        if (!holds) prepare_parts(p);
         return holds;
     }
 #endif

@@ -56,7 +56,9 @@ typedef struct bsmm_wgmma_params {
     bsmm_cuda_gate gate;
     /* These are the parameters for packing A and B to bf16. A kernel of the kind POW2 packs A and B
      * if 8-bit floats cannot hold the values of A or B. The kernel that is queued next then
-     * multiplies the packed operands. Other kernels ignore this field. */
+     * multiplies the packed operands. An f16 kernel whose gate BSMM_WHEN_HALF is closed splits A by
+     * plain[0] and packs B by plain[1], unless plain[1].job.elements is NULL. Other kernels ignore
+     * this field. */
     bsmm_pack_plain plain[2];
     /* If not NULL, the kernel writes 1 here when an accumulator is not finite or may have lost
      * terms to underflow. */
