@@ -57,13 +57,15 @@ static bool is_empty(const uint32_t grid[2]) {
 bsmm_status bsmm_pack_run(const bsmm_cuda_device *device, const bsmm_pack_launch *launch,
                           void *stream) {
     bsmm_pack_job job = launch->job;
+    uint32_t *cleared = launch->cleared;
     bsmm_cuda_ready ready = launch->ready;
     if (is_empty(launch->grid)) return BSMM_OK;
     if (!launch->header_is_clear)
         BSMM_TRY(bsmm_pack_clear(device, &launch->clear, job.header, sizeof *job.header, stream));
     bool behind_clearing = !launch->header_is_clear || launch->overlaps;
     ready.desc.overlap = behind_clearing && may_overlap(device);
-    return bsmm_cuda_ready_launch(device, &ready, stream, BSMM_CUDA_ARGUMENTS(&job));
+    /* Most packing kernels have only the first parameter. The driver ignores further arguments. */
+    return bsmm_cuda_ready_launch(device, &ready, stream, BSMM_CUDA_ARGUMENTS(&job, &cleared));
 }
 
 bsmm_status bsmm_pack_scales_run(const bsmm_cuda_device *device,

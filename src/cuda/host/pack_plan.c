@@ -125,6 +125,7 @@ static const bsmm_cuda_function narrow_kernels[][2][2] = {
            {NARROW("pack_rows_8_bf16_e8m0"), NARROW("pack_columns_8_bf16_e8m0")}},
 };
 static const bsmm_cuda_function nvfp4_kernel = NARROW("pack_rows_4_bf16_e4m3");
+static const bsmm_cuda_function fp8_kernel = NARROW("pack_rows_8_bf16_f32");
 /* These kernels pack row-major elements of 4, 6 and 8 bits to f16. The index is [half of the
  * element's bits][type of the scales]. Combinations without a name have no kernel. */
 static const bsmm_cuda_function f16_kernels[][4] = {
@@ -160,7 +161,7 @@ static uint32_t item_codes(bsmm_pack_route route) {
 }
 
 /* Chooses a kernel that packs an operand to bf16. Some kernels for row-major operands are
- * specialized for e8m0 or e4m3 scales. They require that scale blocks have a multiple of 32
+ * specialized for one type of scales. They require that blocks of e8m0 scales have a multiple of 32
  * elements (16 for e4m3 scales), and that elements are not in a fnuz format. */
 static const bsmm_cuda_function *bf16_kernel_of(const bsmm_operand *o, uint32_t half,
                                                 bool columns) {
@@ -168,6 +169,7 @@ static const bsmm_cuda_function *bf16_kernel_of(const bsmm_operand *o, uint32_t 
     bool e8m0 = f->scale == BSMM_SCALE_E8M0, e4m3 = f->scale == BSMM_SCALE_E4M3;
     bool lone_nan = bsmm_elem_traits_of[f->elem].lone_nan;
     if (e4m3 && !columns && f->elem == BSMM_ELEM_E2M1) return &nvfp4_kernel;
+    if (!e4m3 && !e8m0 && !columns && half == 4 && !lone_nan) return &fp8_kernel;
     bool made = e8m0 && (columns || (f->block_cols % 32 == 0 && !lone_nan));
     return &narrow_kernels[half][made][columns];
 }
@@ -375,6 +377,10 @@ static const bsmm_cuda_function *f16_kernel_of(const bsmm_operand *o) {
 
 bool bsmm_pack_has_f16(const bsmm_operand *o) {
     return f16_kernel_of(o) != NULL;
+}
+
+bool bsmm_pack_f16_clears(const bsmm_operand *o) {
+    return f16_kernel_of(o) == &f16_kernels[4][BSMM_SCALE_F32];
 }
 
 bsmm_pack_launch bsmm_pack_f16_launch_of(const bsmm_operand *o, bool with_scales, uint32_t shift) {

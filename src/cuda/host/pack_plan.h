@@ -47,6 +47,9 @@ typedef struct bsmm_pack_launch {
      * cleared. Those kernels do not write this kernel's inputs, so this kernel need not wait until
      * the previous kernel has ended. */
     bool overlaps;
+    /* If not NULL, the packing kernel sets this word in device memory to 0 and leaves the header
+     * alone. Only kernels with fp32 scales can do so (bsmm_pack_f16_clears). */
+    uint32_t *cleared;
 } bsmm_pack_launch;
 
 /* Returns the launch that packs an operand to `packed`. The operand has device pointers, and
@@ -83,6 +86,9 @@ bsmm_pack_scales_launch bsmm_pack_scales_launch_of(const bsmm_operand *o, bool b
 
 /* Returns true if one launch can pack the operand to f16 (bsmm_pack_f16_launch_of). */
 bool bsmm_pack_has_f16(const bsmm_operand *o);
+
+/* Returns true if bsmm_pack_launch.cleared works with the launch that packs the operand to f16. */
+bool bsmm_pack_f16_clears(const bsmm_operand *o);
 
 /* Returns the launch that packs an operand to f16, multiplied by 2^shift. Layout and header are
  * those of route BF16. If bsmm_pack_is_half rejects the header, the packed elements are wrong. The

@@ -143,6 +143,17 @@ static bool is_unknown(const bsmm_wgmma_state *s) {
            (s->first.a.stored || s->first.b.stored || parts > 1 || scaled);
 }
 
+/* Returns true if the GEMM kernel needs no header of B, and the kernel that packs B clears the flag
+ * head.closed, so that no other kernel has to. B then has fp32 scales, and f16 holds its elements.
+ * Only a scale of Inf could make the sums wrong. The GEMM kernel finds the results of such a scale
+ * by itself, because they are Inf or NaN (is_unknown), and the generic GEMM computes the product
+ * again. */
+static bool needs_no_header(const bsmm_product *p, const bsmm_wgmma_state *s) {
+    if (s->plan.when != BSMM_WHEN_FITS || s->plan.elems[0] != BSMM_ELEM_F16) return false;
+    if (p->b_packed || !s->first.a.stored || s->first.b.stored) return false;
+    return bsmm_pack_f16_clears(&p->b) && p->b.m.rows > 0 && p->b.m.cols > 0;
+}
+
 /* Holds the memory of one attempt, i.e. of one GEMM kernel and the kernels that pack its operands.
  * `a` and `b` point to the packed operands, and `rest` points to the workspace of the GEMM kernel.
  * All three lie in the workspace, except that `b` points to B if B was packed in advance. */
@@ -163,7 +174,9 @@ static rooms rooms_of(const bsmm_product *p, const bsmm_wgmma_attempt *x, bool b
 static bsmm_status fill(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
                         head *h) {
     bool cleared = s->plan.when != BSMM_WHEN_ALWAYS;
-    bsmm_wgmma_packing a_how = {&h->headers[0], cleared}, b_how = {&h->headers[1], cleared};
+    bsmm_wgmma_packing a_how = {&h->headers[0], cleared, NULL},
+                       b_how = {&h->headers[1], cleared, NULL};
+    if (needs_no_header(p, s)) b_how.overlaps = false, b_how.cleared = &h->closed;
     BSMM_TRY(bsmm_wgmma_fill(p, &p->a, &s->first.a, &s->a, &a_how, at->a));
     if (p->b_packed) return BSMM_OK;
     return bsmm_wgmma_fill(p, &p->b, &s->first.b, &s->b, &b_how, at->b);
@@ -178,7 +191,7 @@ static bsmm_status multiply(const bsmm_product *p, const bsmm_wgmma_state *s, co
     const bsmm_wgmma_attempt *x = &s->first;
     const bsmm_pack_header *b_header = p->b_packed ? (void *)at->b : &h->headers[1];
     gate->a = x->a.stored ? NULL : &h->headers[0];
-    gate->b = x->b.stored ? NULL : b_header;
+    gate->b = x->b.stored || needs_no_header(p, s) ? NULL : b_header;
     bsmm_wgmma_input in = {.a = bsmm_wgmma_side_of(&p->a, &x->a, at->a),
                            .b = bsmm_wgmma_side_of(&p->b, &x->b, at->b),
                            .gate = *gate,
@@ -254,7 +267,8 @@ static bsmm_status run_in_context(const bsmm_product *p, const bsmm_wgmma_state 
     void *const none[2] = {NULL, NULL};
     bsmm_cuda_gate gate = {.log2_k = s->log2_k};
     const bool halves = s->plan.when == BSMM_WHEN_HALF;
-    if (s->plan.when != BSMM_WHEN_ALWAYS && !(halves && p->b_packed))
+    const bool uses_head = s->plan.when != BSMM_WHEN_ALWAYS && !(halves && p->b_packed);
+    if (uses_head && !needs_no_header(p, s))
         BSMM_TRY(bsmm_pack_clear(p->device, &s->clear, h, sizeof *h, p->stream));
     BSMM_TRY(fill(p, s, &at, h));
     if (s->plan.otherwise && !halves) return run_either(p, s, &at, h, &gate);

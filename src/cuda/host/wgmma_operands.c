@@ -153,6 +153,7 @@ static bsmm_status fill_elements(const bsmm_product *p, const bsmm_operand *o,
     if (how->header) launch.job.header = how->header;
     launch.header_is_clear = how->header != NULL;
     launch.overlaps = how->overlaps;
+    launch.cleared = how->cleared;
     BSMM_TRY(bsmm_pack_run(p->device, &launch, p->stream));
     if (!made->halves) return BSMM_OK;
     bsmm_pack_half_launch half = made->half;

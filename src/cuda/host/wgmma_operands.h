@@ -75,6 +75,9 @@ typedef struct bsmm_wgmma_packing {
     /* `overlaps` is true if the caller has queued only packing kernels since it cleared the header.
      * The next packing kernel may then overlap with them. */
     bool overlaps;
+    /* If not NULL, packing sets this word in device memory to 0 and leaves the header alone
+     * (bsmm_pack_launch.cleared). */
+    uint32_t *cleared;
 } bsmm_wgmma_packing;
 
 /* Queues the kernels that pack the operand, if it needs packing. `room` is device memory for the

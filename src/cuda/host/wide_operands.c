@@ -145,7 +145,7 @@ static bsmm_status bind_side(const bsmm_product *p, const bsmm_wide_operands *s,
                              uint8_t *room, const bsmm_wide_slots *slots) {
     const bsmm_operand *o = bsmm_cuda_side(p, side);
     const bsmm_wgmma_source *source = &s->sources[side];
-    const bsmm_wgmma_packing how = {&h->headers[side], true};
+    const bsmm_wgmma_packing how = {&h->headers[side], true, NULL};
     const bool packed_before = side == 1 && p->b_packed;
     if (packed_before) room = mutable(p->packed_b);
     if (!source->stored && !packed_before)

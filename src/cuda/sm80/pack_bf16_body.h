@@ -3,12 +3,20 @@
  * more elements, 2 for e4m3, 3 for fp32 or no scales. pack_narrow.cu and pack_f16.cu include this
  * file with NAME, BITS, SCALE and HALF. A thread packs 8 elements along K, which become 16 bytes,
  * in each of BF16_ROWS rows. It issues the loads of all elements before it computes anything, so
- * that many loads are in flight. */
+ * that many loads are in flight.
+ *
+ * The kernels with SCALE 3 have a second parameter. If `cleared` is not NULL, the kernel sets the
+ * word at this address to 0 and leaves the header alone. */
 
 #define WORDS (BITS == 4 ? 1 : 2)
+#if SCALE == 3
+#    define CLEARED , uint32_t *cleared
+#else
+#    define CLEARED
+#endif
 
 extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
-    NAME(const __grid_constant__ bsmm_pack_job job) {
+    NAME(const __grid_constant__ bsmm_pack_job job CLEARED) {
     const uint32_t thread = threadIdx.x, lanes = 1u << job.lanes_log2;
     const uint32_t rows_apart = PACK_THREADS >> job.lanes_log2;
     const uint32_t k = (blockIdx.y * lanes + (thread & (lanes - 1))) * BF16_CODES;
@@ -61,11 +69,21 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     }
     if (k % BSMM_PACK_GROUP == 0 && job.group_scales)
         pad_group_scales(&job, row0, rows_apart, BF16_ROWS, k);
+#if SCALE == 3
+    if (cleared) {
+        if (blockIdx.x + blockIdx.y + thread == 0) {
+            bsmm_cuda_await_kernel_before();
+            *cleared = 0;
+        }
+        return;
+    }
+#endif
     bsmm_lane_group all = reach_told(&job, &reach);
     tell_header(job.header, &all);
 }
 
 #undef WORDS
+#undef CLEARED
 #undef NAME
 #undef BITS
 #undef SCALE

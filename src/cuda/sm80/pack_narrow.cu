@@ -83,6 +83,13 @@
 #define HALF  0
 #include "cuda/sm80/pack_bf16_body.h"
 
+/* This kernel is for fp32 scales and for operands without scales. */
+#define NAME  pack_rows_8_bf16_f32
+#define BITS  8
+#define SCALE 3
+#define HALF  0
+#include "cuda/sm80/pack_bf16_body.h"
+
 #define NAME  pack_rows_4_bf16_e4m3
 #define BITS  4
 #define SCALE 2
