@@ -79,8 +79,8 @@ static const scaled_case small_m_cases[] = {
     {"mxfp8", "mxfp6_e3m2", "bf16", 1, 300, 354, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 4},
 };
 
-/* Lists the products for the kernel cuda_sm100f_fp8. A tile has 128 x 128 results, and each load
- * has 128 elements of K. */
+/* Lists the products for the kernel cuda_sm100f_fp8. A tile has 128 rows, or 256 rows for a pair of
+ * thread blocks, and 64, 128 or 256 columns. Each load has 128 elements of K. */
 static const scaled_case fp8_cases[] = {
     {"fp8_group128", "fp8_block128", "f32", 128, 128, 128, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"fp8_group128", "fp8_block128", "bf16", 300, 600, 1040, FILL_ORDINARY, BSMM_LAYOUT_COL_MAJOR,
@@ -91,6 +91,17 @@ static const scaled_case fp8_cases[] = {
     {"fp8_block128", "fp8_group128_e5m2", "f32", 40, 200, 288, FILL_EXTREME, BSMM_LAYOUT_ROW_MAJOR,
      0},
     {"fp8_group128", "fp8_block128", "f32", 40, 200, 288, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"fp8_group128", "fp8_group128", "bf16", 70, 1152, 400, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR,
+     0},
+    /* K has more sums than a warp has lanes. */
+    {"fp8_group128", "fp8_group128", "f32", 20, 30, 8400, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
+    /* On 6 SMs, pairs of thread blocks compute these products of one or two tiles for each pair. */
+    {"fp8_group128", "fp8_block128", "bf16", 140, 1152, 400, FILL_ORDINARY, BSMM_LAYOUT_COL_MAJOR,
+     0},
+    {"fp8_group128", "fp8_group128", "f32", 256, 768, 640, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"fp8_block128", "fp8_group128_e5m2", "f16", 200, 330, 288, FILL_EXTREME, BSMM_LAYOUT_ROW_MAJOR,
+     0},
+    {"fp8_group128", "fp8_block128", "e5m2", 130, 700, 160, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
 };
 
 /* Lists the products for the kernel cuda_sm100f_wide. A tile has 128 rows, or 256 rows for a pair
@@ -123,8 +134,9 @@ static const scaled_case wide_cases[] = {
     {"bf16", "mxfp4", "bf16", 256, 768, 576, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
 };
 
-/* Lists the products for the kernel cuda_sm100f_wide_groups. A tile has 128 x 128 results. Each 128
- * elements of K have a sum of their own and two loads for each pair of bf16 parts. */
+/* Lists the products for the kernel cuda_sm100f_wide_groups. A tile has 128 rows, or 256 rows for a
+ * pair of thread blocks, and 64, 128 or 256 columns. Each 128 elements of K have a sum of their own
+ * and two loads for each pair of bf16 parts. */
 static const scaled_case wide_groups_cases[] = {
     {"bf16", "fp8_block128", "f32", 128, 128, 128, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"bf16", "fp8_block128", "bf16", 300, 260, 776, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
@@ -139,6 +151,11 @@ static const scaled_case wide_groups_cases[] = {
     {"fp8_block128", "fp8_group128", "f32", 20, 70, 288, FILL_EXTREME, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"bf16", "fp8_block128", "f32", 20, 70, 288, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"fp8_block128", "mxfp8", "f32", 20, 70, 96, FILL_EXTREME, BSMM_LAYOUT_ROW_MAJOR, 0},
+    /* On 6 SMs, pairs of thread blocks compute these products of one or two tiles for each pair.
+     * The last sum of the first product has only one load. */
+    {"bf16", "fp8_block128", "f32", 140, 1152, 320, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"fp8_group128", "bf16", "bf16", 256, 768, 400, FILL_ORDINARY, BSMM_LAYOUT_COL_MAJOR, 0},
+    {"f16", "fp8_group128", "f16", 130, 700, 200, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
 };
 
 #endif

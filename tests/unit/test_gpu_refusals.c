@@ -25,10 +25,10 @@ typedef struct refusal {
 } refusal;
 
 static const refusal refusals[] = {
-    {"sim:sm_100", "cuda_sm100f_fp8", "fp8_group128", "fp8_block128", 127 * 128, MOST, 128, PLAIN,
+    {"sim:sm_100", "cuda_sm100f_fp8", "fp8_group128", "fp8_block128", 255 * 256, MOST, 128, PLAIN,
      NULL},
-    {"sim:sm_100", "cuda_sm100f_fp8", "fp8_group128", "fp8_block128", 128 * 128, MOST, 128, PLAIN,
-     "D has 2147483648 tiles of 128 x 128; the kernel takes at most 2147483647"},
+    {"sim:sm_100", "cuda_sm100f_fp8", "fp8_group128", "fp8_block128", 256 * 256, MOST, 128, PLAIN,
+     "D is 65536 x 2147483647; the kernel takes at most 2147483647 tiles"},
     {"sim:sm_100", "cuda_sm100f_fp8", "fp8_group128", "fp8_block128", 4, MOST + 1LL, 128, PLAIN,
      "N is 2147483648; the kernel takes 1 to 2147483647"},
     {"sim:sm_100", "cuda_sm100f_fp8", "fp8_group128", "mxfp8", 4, 4, 128, PLAIN,
@@ -64,10 +64,10 @@ static const refusal refusals[] = {
     {"sim:sm_100", "cuda_sm100f_wide", "bf16", "fp8_block128", 4, 4, 128, PLAIN,
      "B is fp8_block128; the kernel takes no f32 scales"},
     {"sim:sm_100", "cuda_sm100f_wide", "bf16", "mxfp8", 4, 128, 128, B_COLUMNS, NULL},
-    {"sim:sm_100", "cuda_sm100f_wide_groups", "bf16", "fp8_block128", 127 * 128, MOST, 128, PLAIN,
+    {"sim:sm_100", "cuda_sm100f_wide_groups", "bf16", "fp8_block128", 255 * 256, MOST, 128, PLAIN,
      NULL},
-    {"sim:sm_100", "cuda_sm100f_wide_groups", "bf16", "fp8_block128", 128 * 128, MOST, 128, PLAIN,
-     "D has 2147483648 tiles of 128 x 128; the kernel takes at most 2147483647"},
+    {"sim:sm_100", "cuda_sm100f_wide_groups", "bf16", "fp8_block128", 256 * 256, MOST, 128, PLAIN,
+     "D is 65536 x 2147483647; the kernel takes at most 2147483647 tiles"},
     {"sim:sm_100", "cuda_sm100f_wide_groups", "bf16", "bf16", 4, 4, 128, PLAIN,
      "the kernel takes f32 scales of A or B"},
     {"sim:sm_100", "cuda_sm100f_wide_groups", "mxfp8", "fp8_block128", 4, 128, 128, B_COLUMNS,

@@ -250,6 +250,8 @@ static void wide_products(void **state) {
     multiply("cuda_sm100f_wide_groups", "bf16", "fp8_block128", 20, 0, BSMM_COMPUTE_EXACT, PLAIN);
     columns = 768;
     multiply("cuda_sm100f_wide", "f16", "f16", 130, 0, BSMM_COMPUTE_EXACT, PLAIN);
+    multiply("cuda_sm100f_wide_groups", "bf16", "fp8_block128", 130, 0, BSMM_COMPUTE_EXACT, PLAIN);
+    multiply("cuda_sm100f_fp8", "fp8_group128", "fp8_block128", 130, 0, BSMM_COMPUTE_EXACT, PLAIN);
     columns = N;
 }
 

@@ -1,25 +1,26 @@
 /* The kernel cuda_sm100f_fp8 multiplies e4m3 and e5m2 elements with fp32 scales on Blackwell's
- * tensor cores (sm100f/fp8_groups.cu). Each scale covers a multiple of 128 columns, or whole rows.
- * If the distance between rows of elements is no multiple of 16 bytes, TMA cannot read the rows,
- * and each run first copies the rows to the workspace. */
+ * tensor cores (sm100f/fp8_groups.cu, sm100f/fp8_groups_pair.cu). Each scale covers a multiple of
+ * 128 columns, or whole rows. If the distance between rows of elements is no multiple of 16 bytes,
+ * TMA cannot read the rows, and each run first copies the rows to the workspace. */
 #include "cuda/host/group_sums.h"
 #include "cuda/host/tma_rows.h"
 #include "gpu/params.h"
 
-static const bsmm_cuda_function function = {"sm100f/fp8_groups", "fp8_groups",
-                                            BSMM_GROUP_SUMS_SHARED};
+static const bsmm_cuda_function functions[2] = {
+    {"sm100f/fp8_groups", "fp8_groups", BSMM_SCALED_GROUPS_SHARED(1)},
+    {"sm100f/fp8_groups_pair", "fp8_groups_pair", BSMM_SCALED_GROUPS_SHARED(2)},
+};
 
 typedef struct fp8_state {
     bsmm_tma_rows rows[2];
-    bsmm_group_sums_params params;
-    bsmm_cuda_ready ready;
+    bsmm_group_sums sums;
 } fp8_state;
 
 BSMM_CHECK_STATE(fp8_state);
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     fp8_state *s = state;
-    const char *reason = bsmm_cuda_refuse(p, &function, why, size);
+    const char *reason = bsmm_cuda_refuse(p, &functions[0], why, size);
     if (!reason) reason = bsmm_gpu_refuse_extents(p, why, size);
     if (reason) return reason;
     for (int i = 0; i < 2; i++) {
@@ -30,7 +31,7 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
         if (reason) return reason;
         bsmm_tma_rows_begin(o, false, &s->rows[i]);
     }
-    return bsmm_group_sums_refuse(p, why, size);
+    return bsmm_group_sums_begin(p, &s->sums, why, size);
 }
 
 static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
@@ -46,28 +47,27 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
  * FMA multiplies each of these sums by a rounded product of scales and adds it to a total. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
-    return 132 * 0x1p-13 + ((double)p->a.m.cols / BSMM_GROUP_SUMS_K + 4) * 0x1p-24;
+    return 132 * 0x1p-13 + ((double)p->a.m.cols / BSMM_SCALED_GROUP_K + 4) * 0x1p-24;
 }
 
 /* ---- making a plan ---- */
 
-/* Returns the descriptor of the instruction tcgen05.mma of kind f8f6f4 (PTX ISA, "Instruction
- * descriptor"). It encodes fp32 sums, the types of elements, and the extents of the tile. */
-static uint32_t form_of(const bsmm_product *p) {
-    enum { F32 = 1, E4M3 = 0, E5M2 = 1 };
+/* Returns the numbers of the element types in the descriptor of the instruction tcgen05.mma of kind
+ * f8f6f4 (PTX ISA, "Instruction descriptor"). */
+static uint32_t types_of(const bsmm_product *p) {
+    enum { E4M3 = 0, E5M2 = 1 };
     const uint32_t a = p->a.m.format.elem == BSMM_ELEM_E5M2 ? E5M2 : E4M3,
                    b = p->b.m.format.elem == BSMM_ELEM_E5M2 ? E5M2 : E4M3;
-    return F32 << 4 | a << 7 | b << 10 | BSMM_GROUP_SUMS_TILE / 8 << 17 |
-           BSMM_GROUP_SUMS_TILE / 16 << 24;
+    return a << 7 | b << 10;
 }
 
 static bsmm_status make_in_context(const bsmm_product *p, fp8_state *s) {
-    s->params = bsmm_group_sums_params_of(p);
-    s->params.form = form_of(p);
+    const uint32_t rows[] = {BSMM_SCALED_TILE_M, bsmm_group_sums_b_rows(&s->sums)};
+    BSMM_TRY(bsmm_group_sums_make(p, BSMM_SCALED_ROW_BYTES, 1, functions, &s->sums));
+    s->sums.params.form = bsmm_group_sums_form(&s->sums) | types_of(p);
     for (int i = 0; i < 2; i++)
-        BSMM_TRY(
-            bsmm_tma_rows_make(p->device, bsmm_cuda_side(p, i), BSMM_GROUP_SUMS_TILE, &s->rows[i]));
-    return bsmm_group_sums_make(p, &function, &s->ready);
+        BSMM_TRY(bsmm_tma_rows_make(p->device, bsmm_cuda_side(p, i), rows[i], &s->rows[i]));
+    return BSMM_OK;
 }
 
 static bsmm_status make(const bsmm_product *p, void *state) {
@@ -77,15 +77,14 @@ static bsmm_status make(const bsmm_product *p, void *state) {
 /* ---- running a plan ---- */
 
 static bsmm_status run_in_context(const bsmm_product *p, const fp8_state *s, void *workspace) {
-    bsmm_group_sums_params params = s->params;
+    bsmm_scaled_params params = s->sums.params;
+    CUtensorMap *const maps[] = {&params.a, &params.b};
     uint8_t *room = bsmm_cuda_room(workspace);
     for (int i = 0; i < 2; i++) {
         bsmm_gpu_operand_bind(bsmm_cuda_side(p, i), &params.sides[i]);
-        BSMM_TRY(
-            bsmm_tma_rows_bind(p, bsmm_cuda_side(p, i), &s->rows[i], &room, &params.elements[i]));
+        BSMM_TRY(bsmm_tma_rows_bind(p, bsmm_cuda_side(p, i), &s->rows[i], &room, maps[i]));
     }
-    bsmm_gpu_epilogue_bind(p, &params.epilogue);
-    return bsmm_cuda_ready_launch(p->device, &s->ready, p->stream, BSMM_CUDA_ARGUMENTS(&params));
+    return bsmm_group_sums_run(p, &s->sums, &params);
 }
 
 static bsmm_status run(const bsmm_product *p, const void *state, void *workspace) {

@@ -1,19 +1,21 @@
 /* The kernel cuda_sm100f_wide_groups multiplies operands of which one or both have fp32 scales,
- * e.g. bf16 by fp8_block128, on Blackwell's tensor cores (sm100f/wide_groups.cu), by tcgen05.mma of
- * kind f16. Each fp32 scale covers a multiple of 128 columns, or whole rows. wide_operands.h says
- * how A and B become elements of 16 bits. Packing leaves out fp32 scales, because the kernel
- * multiplies the sums of each 128 elements of K by them. */
+ * e.g. bf16 by fp8_block128, on Blackwell's tensor cores (sm100f/wide_groups.cu,
+ * sm100f/wide_groups_pair.cu), by tcgen05.mma of kind f16. Each fp32 scale covers a multiple of 128
+ * columns, or whole rows. wide_operands.h says how A and B become elements of 16 bits. Packing
+ * leaves out fp32 scales, because the kernel multiplies the sums of each 128 elements of K by them.
+ */
 #include "cuda/host/group_sums.h"
 #include "cuda/host/wide_operands.h"
 #include "gpu/params.h"
 
-static const bsmm_cuda_function function = {"sm100f/wide_groups", "wide_groups",
-                                            BSMM_GROUP_SUMS_SHARED};
+static const bsmm_cuda_function functions[2] = {
+    {"sm100f/wide_groups", "wide_groups", BSMM_SCALED_GROUPS_SHARED(1)},
+    {"sm100f/wide_groups_pair", "wide_groups_pair", BSMM_SCALED_GROUPS_SHARED(2)},
+};
 
 typedef struct groups_state {
     bsmm_wide_operands operands; /* `operands` is the first member, as BSMM_WIDE_KERNEL requires. */
-    bsmm_group_sums_params params;
-    bsmm_cuda_ready ready;
+    bsmm_group_sums sums;
 } groups_state;
 
 BSMM_CHECK_STATE(groups_state);
@@ -34,11 +36,11 @@ static const char *refuse_scales(const bsmm_product *p, char *why, size_t size) 
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     groups_state *s = state;
-    const char *reason = bsmm_cuda_refuse(p, &function, why, size);
+    const char *reason = bsmm_cuda_refuse(p, &functions[0], why, size);
     if (!reason) reason = bsmm_gpu_refuse_extents(p, why, size);
     if (!reason) reason = refuse_scales(p, why, size);
     if (!reason) reason = bsmm_wide_begin(p, &s->operands, why, size);
-    return reason ? reason : bsmm_group_sums_refuse(p, why, size);
+    return reason ? reason : bsmm_group_sums_begin(p, &s->sums, why, size);
 }
 
 /* The error bound assumes of tcgen05.mma what cuda_sm100f_wide assumes. Instructions of 16 elements
@@ -46,17 +48,20 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
  * scales and adds it to a total. */
 static double bound(const bsmm_product *p, const void *state) {
     const int64_t pairs = bsmm_wide_pairs(&((const groups_state *)state)->operands);
-    return bsmm_wgmma_bound(BSMM_WGMMA_BF16, BSMM_ELEM_BF16, BSMM_GROUP_SUMS_K * pairs) +
-           ((double)p->a.m.cols / BSMM_GROUP_SUMS_K + 4) * 0x1p-24;
+    return bsmm_wgmma_bound(BSMM_WGMMA_BF16, BSMM_ELEM_BF16, BSMM_SCALED_GROUP_K * pairs) +
+           ((double)p->a.m.cols / BSMM_SCALED_GROUP_K + 4) * 0x1p-24;
 }
 
 static bsmm_status make_in_context(const bsmm_product *p, groups_state *s) {
-    s->params = bsmm_group_sums_params_of(p);
-    s->params.a_parts = s->operands.sources[0].form.parts;
-    s->params.b_parts = s->operands.sources[1].form.parts;
-    s->params.form = bsmm_wide_form_of(&s->operands, BSMM_GROUP_SUMS_TILE, BSMM_GROUP_SUMS_TILE);
-    BSMM_TRY(bsmm_wide_make(p, BSMM_GROUP_SUMS_TILE, BSMM_GROUP_SUMS_TILE, &s->operands));
-    return bsmm_group_sums_make(p, &function, &s->ready);
+    const uint32_t b_rows = bsmm_group_sums_b_rows(&s->sums);
+    bsmm_scaled_params *params = &s->sums.params;
+    BSMM_TRY(bsmm_group_sums_make(p, BSMM_PACK_PART_COLS, bsmm_wide_pairs(&s->operands), functions,
+                                  &s->sums));
+    params->a_parts = s->operands.sources[0].form.parts;
+    params->b_parts = s->operands.sources[1].form.parts;
+    params->form = bsmm_wide_form_of(&s->operands, s->sums.tile->ctas * BSMM_SCALED_TILE_M,
+                                     s->sums.tile->cols);
+    return bsmm_wide_make(p, BSMM_SCALED_TILE_M, b_rows, &s->operands);
 }
 
 static bsmm_status make(const bsmm_product *p, void *state) {
@@ -64,15 +69,13 @@ static bsmm_status make(const bsmm_product *p, void *state) {
 }
 
 static bsmm_status run_in_context(const bsmm_product *p, const groups_state *s, void *workspace) {
-    bsmm_group_sums_params params = s->params;
-    BSMM_TRY(
-        bsmm_wide_bind(p, &s->operands, workspace,
-                       &(bsmm_wide_slots){.sides = params.sides,
-                                          .elements = {&params.elements[0], &params.elements[1]},
-                                          .headers = params.headers,
-                                          .refused = &params.refused}));
-    bsmm_gpu_epilogue_bind(p, &params.epilogue);
-    BSMM_TRY(bsmm_cuda_ready_launch(p->device, &s->ready, p->stream, BSMM_CUDA_ARGUMENTS(&params)));
+    bsmm_scaled_params params = s->sums.params;
+    BSMM_TRY(bsmm_wide_bind(p, &s->operands, workspace,
+                            &(bsmm_wide_slots){.sides = params.sides,
+                                               .elements = {&params.a, &params.b},
+                                               .headers = params.headers,
+                                               .refused = &params.refused}));
+    BSMM_TRY(bsmm_group_sums_run(p, &s->sums, &params));
     return bsmm_wide_run_otherwise(p, &s->operands, params.refused);
 }
 

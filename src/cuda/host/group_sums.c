@@ -2,49 +2,54 @@
 
 #include "gpu/params.h"
 
-static int64_t tiles_of(int64_t extent) {
-    return bsmm_ceil_div(extent, BSMM_GROUP_SUMS_TILE);
+/* A warp promotes half of the columns of a tile. These columns must lie in 128 rows of B that may
+ * share their scales, and 128 is a multiple of half of each of these numbers of columns. */
+static const bsmm_scaled_tile tiles[] = {{2, 256}, {2, 128}, {1, 256}, {1, 128}, {1, 64}};
+
+const char *bsmm_group_sums_begin(const bsmm_product *p, bsmm_group_sums *s, char *why,
+                                  size_t size) {
+    s->tile = bsmm_scaled_tile_choose(p, tiles, BSMM_COUNT(tiles));
+    return s->tile ? NULL : bsmm_scaled_tile_refuse(p, why, size);
 }
 
-static int64_t count_of(const bsmm_product *p) {
-    return tiles_of(p->d.m.rows) * tiles_of(p->d.m.cols);
+uint32_t bsmm_group_sums_b_rows(const bsmm_group_sums *s) {
+    return s->tile->cols / s->tile->ctas;
 }
 
-const char *bsmm_group_sums_refuse(const bsmm_product *p, char *why, size_t size) {
-    return bsmm_gpu_refuse_tiles(p, BSMM_GROUP_SUMS_TILE, BSMM_GROUP_SUMS_TILE, INT32_MAX, why,
-                                 size);
+uint32_t bsmm_group_sums_form(const bsmm_group_sums *s) {
+    enum { F32 = 1 };
+    return F32 << 4 | s->tile->cols / 8 << 17 | s->tile->ctas * BSMM_SCALED_TILE_M / 16 << 24;
 }
 
-bsmm_group_sums_params bsmm_group_sums_params_of(const bsmm_product *p) {
-    enum { BAND_ROWS = 2048 };
-    return (bsmm_group_sums_params){
-        .sides = {bsmm_gpu_operand_of(&p->a), bsmm_gpu_operand_of(&p->b)},
-        .epilogue = bsmm_gpu_epilogue_of(p),
-        .m = (uint32_t)p->d.m.rows,
-        .n = (uint32_t)p->d.m.cols,
-        .k = (uint32_t)p->a.m.cols,
-        .k_blocks = (uint32_t)bsmm_ceil_div(p->a.m.cols, BSMM_GROUP_SUMS_K),
-        .tiles = (uint32_t)count_of(p),
-        .tiles_m = (uint32_t)tiles_of(p->d.m.rows),
-        .tiles_n = (uint32_t)tiles_of(p->d.m.cols),
-        .group_m = BAND_ROWS / BSMM_GROUP_SUMS_TILE,
-        .scaled = {p->a.m.format.scale == BSMM_SCALE_F32, p->b.m.format.scale == BSMM_SCALE_F32},
-        .a_parts = 1,
-        .b_parts = 1,
-    };
+static bool has_factors(const bsmm_operand *o) {
+    return o->m.format.scale == BSMM_SCALE_F32;
 }
 
-bsmm_status bsmm_group_sums_make(const bsmm_product *p, const bsmm_cuda_function *function,
-                                 bsmm_cuda_ready *ready) {
-    const bsmm_cuda_device *device = p->device;
-    const int64_t blocks = bsmm_min_i64(count_of(p), device->multiprocessors);
-    return bsmm_cuda_ready_make(device,
-                                &(bsmm_cuda_launch_desc){
-                                    .function = function,
-                                    .grid = {(uint32_t)blocks},
-                                    .block = {BSMM_GROUP_SUMS_THREADS},
-                                    .shared_bytes = function->shared_bytes,
-                                    .overlap = true,
-                                },
-                                ready);
+bsmm_status bsmm_group_sums_make(const bsmm_product *p, int64_t block_k, int64_t pairs,
+                                 const bsmm_cuda_function functions[2], bsmm_group_sums *s) {
+    bsmm_scaled_params *params = &s->params;
+    bsmm_scaled_tile_set(p, s->tile, params);
+    params->epilogue = bsmm_gpu_epilogue_of(p);
+    params->store = bsmm_scaled_store_of(p);
+    params->k = (uint32_t)p->a.m.cols;
+    params->a_parts = params->b_parts = 1;
+    params->k_blocks = (uint32_t)(bsmm_ceil_div(p->a.m.cols, block_k) * pairs);
+    params->sum_blocks = (uint32_t)(BSMM_SCALED_GROUP_K / block_k * pairs);
+    params->element_bytes =
+        (BSMM_SCALED_TILE_M + bsmm_group_sums_b_rows(s)) * BSMM_SCALED_ROW_BYTES;
+    params->has_factors[0] = has_factors(&p->a);
+    params->has_factors[1] = has_factors(&p->b);
+    params->shares_factors =
+        !has_factors(&p->b) || p->b.m.format.block_rows % BSMM_SCALED_SCALE_ROWS == 0;
+    bsmm_scaled_result_map(p, params->store, &s->d);
+    return bsmm_scaled_tile_make(p, s->tile, &functions[s->tile->ctas - 1],
+                                 BSMM_SCALED_THREADS_GROUPS, &s->ready);
+}
+
+bsmm_status bsmm_group_sums_run(const bsmm_product *p, const bsmm_group_sums *s,
+                                bsmm_scaled_params *params) {
+    bsmm_gpu_epilogue_bind(p, &params->epilogue);
+    if (params->store != BSMM_SCALED_STORE_ANY)
+        BSMM_TRY(bsmm_cuda_ready_map_at(p->device, &s->d, p->d.m.data, &params->d));
+    return bsmm_cuda_ready_launch(p->device, &s->ready, p->stream, BSMM_CUDA_ARGUMENTS(params));
 }

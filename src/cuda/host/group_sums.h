@@ -1,21 +1,39 @@
 /* The kernels cuda_sm100f_fp8 and cuda_sm100f_wide_groups share this file. Their device code
- * (sm100f/groups_body.h) multiplies separate sums of each 128 elements of K by fp32 scales. */
+ * (sm100f/scaled_promote.h) multiplies separate sums of each 128 elements of K by fp32 scales. */
 #ifndef BSMM_CUDA_HOST_GROUP_SUMS_H
 #define BSMM_CUDA_HOST_GROUP_SUMS_H
 
-#include "cuda/host/kernel.h"
-#include "cuda/sm100f/groups_params.h"
+#include "cuda/host/scaled_tiles.h"
 
-/* Returns NULL if the number of tiles of D fits the kernel parameters. Otherwise writes the reason
- * to `why` and returns it. */
-const char *bsmm_group_sums_refuse(const bsmm_product *p, char *why, size_t size);
+typedef struct bsmm_group_sums {
+    const bsmm_scaled_tile *tile;
+    bsmm_cuda_ready_map d;
+    bsmm_scaled_params params;
+    bsmm_cuda_ready ready;
+} bsmm_group_sums;
 
-/* Returns the kernel parameters that describe D, its tiles, and A and B as they are stored, except
- * for pointers, which are set in each run. */
-bsmm_group_sums_params bsmm_group_sums_params_of(const bsmm_product *p);
+/* Chooses the size of a tile of D and returns NULL. If D has too many tiles for the kernel's
+ * parameters, writes the reason to `why` and returns it. */
+const char *bsmm_group_sums_begin(const bsmm_product *p, bsmm_group_sums *s, char *why,
+                                  size_t size);
 
-/* Loads the kernel and prepares its launch. */
-bsmm_status bsmm_group_sums_make(const bsmm_product *p, const bsmm_cuda_function *function,
-                                 bsmm_cuda_ready *ready);
+/* Returns the number of rows of B that one TMA copy reads. It reads BSMM_SCALED_TILE_M rows of
+ * A. */
+uint32_t bsmm_group_sums_b_rows(const bsmm_group_sums *s);
+
+/* Returns the part of tcgen05.mma's instruction descriptor (PTX ISA, "Instruction descriptor") that
+ * encodes fp32 sums and the extents of the tile. */
+uint32_t bsmm_group_sums_form(const bsmm_group_sums *s);
+
+/* Sets the kernel's parameters, except for those that are set in each run, the instruction
+ * descriptor and the parts of elements. A k block has `block_k` elements of K. A sum multiplies
+ * `pairs` pairs of parts. Then loads the kernel: functions[0] has one thread block per tile, and
+ * functions[1] has a pair of them. */
+bsmm_status bsmm_group_sums_make(const bsmm_product *p, int64_t block_k, int64_t pairs,
+                                 const bsmm_cuda_function functions[2], bsmm_group_sums *s);
+
+/* Sets the parameters of the epilogue in `params`, a copy of s->params, and queues the kernel. */
+bsmm_status bsmm_group_sums_run(const bsmm_product *p, const bsmm_group_sums *s,
+                                bsmm_scaled_params *params);
 
 #endif

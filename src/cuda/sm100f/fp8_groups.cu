@@ -1,5 +1,10 @@
-/* Defines the kernel for e4m3 and e5m2 elements with fp32 scales. */
-#define GROUPS_NAME fp8_groups
-#define GROUPS_KIND "f8f6f4"
-#define GROUPS_WIDE 0
-#include "cuda/sm100f/groups_body.h"
+/* Defines the kernel for e4m3 or e5m2 elements with fp32 scales. */
+#define SCALED_NAME    fp8_groups
+#define SCALED_KIND    "f8f6f4"
+#define SCALED_BLOCK   0
+#define SCALED_PACKED  0
+#define SCALED_SIGNED  0
+#define SCALED_CTAS    1
+#define SCALED_SMALL_M 0
+#define SCALED_GROUPS  8
+#include "cuda/sm100f/scaled_body.h"

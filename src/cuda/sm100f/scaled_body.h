@@ -13,6 +13,8 @@
  *     SCALED_SIGNED  1: scales are e4m3. tcgen05 ignores their sign, so a warp looks for signs.
  *     SCALED_CTAS    the thread blocks that compute a tile of D together: 1, or 2 for a pair
  *     SCALED_SMALL_M 1: the kernel is for few rows of A (scaled_small_m.h)
+ *     SCALED_GROUPS  0, unless the kernel is for fp32 scales (scaled_promote.h). It is then the
+ *                    number of bits of an element, 8 or 16, and SCALED_BLOCK is 0.
  *
  * Tiles. A group is one thread block, or a pair of thread blocks on two neighbouring SMs. Groups
  * are persistent: group g computes the tiles g, g + G, g + 2 G and so on, where G is the number of
@@ -39,6 +41,10 @@
  *
  * Tensor memory has 512 columns: 0 to 191 and 192 to 383 are the two accumulators. From column 384
  * on there are two sets of scales of 12 T columns each.
+ *
+ * Kernels for fp32 scales. Eight warps instead of four finish tiles, and they also apply the scales
+ * (scaled_promote.h). The roles below then belong to warps 0 to 7, 8 and 9. An accumulator holds
+ * the products of 128 elements of K only, so that the barriers D and A are used for each of them.
  *
  * In a kernel for few rows of A, a tile has at most 64 columns, so that a stage has 64 rows of B
  * and the scales of 128 rows of B. There is no staging. An accumulator has 64 columns of tensor
@@ -102,22 +108,25 @@ enum {
     /* tcgen05.mma instructions per k block; each multiplies 32 bytes of each row */
     STEPS = 4,
     /* A k block has BLOCK_K elements along K, and one tcgen05.mma multiplies STEP_K of them. */
-    BLOCK_K = SCALED_BLOCK == 0 ? ROW_BYTES / 2
-              : SCALED_PACKED   ? 2 * ROW_BYTES
-                                : ROW_BYTES,
+    WIDE = SCALED_BLOCK == 0 && SCALED_GROUPS != 8, /* Elements have 16 bits. */
+    BLOCK_K = WIDE            ? ROW_BYTES / 2
+              : SCALED_PACKED ? 2 * ROW_BYTES
+                              : ROW_BYTES,
     STEP_K = BLOCK_K / STEPS,
     STEP_SCALES = SCALED_BLOCK ? STEP_K / SCALED_BLOCK : 0,
     /* A k block has this extent in the tensor maps of A and B, which count bytes, or elements of 16
      * bits. */
-    BLOCK_WIDTH = SCALED_BLOCK ? ROW_BYTES : BLOCK_K,
+    BLOCK_WIDTH = WIDE ? BLOCK_K : ROW_BYTES,
     SCALE_TILE = BSMM_SCALED_SCALE_TILE,
     SCALE_ROWS = BSMM_SCALED_SCALE_ROWS,
     /* For each 128 rows, a stage holds this number of scale tiles. A scale tile has 4 scales along
      * K for each row. */
     SCALE_TILES = STEPS * STEP_SCALES / 4,
-    STAGES = SCALED_SMALL_M ? BSMM_SCALED_SMALL_M_STAGES(SCALE_TILES)
-                            : BSMM_SCALED_STAGES(SCALE_TILES, CTAS),
-    STAGING = SCALED_SMALL_M ? 0 : BSMM_SCALED_STAGING,
+    STAGES = SCALED_SMALL_M  ? BSMM_SCALED_SMALL_M_STAGES(SCALE_TILES)
+             : SCALED_GROUPS ? BSMM_SCALED_GROUPS_STAGES(CTAS)
+                             : BSMM_SCALED_STAGES(SCALE_TILES, CTAS),
+    FINISH_WARPS = SCALED_GROUPS ? 8 : 4,
+    STAGING = SCALED_SMALL_M ? 0 : FINISH_WARPS * BSMM_SCALED_STAGING / 4,
     A_BYTES = TILE_M * ROW_BYTES,
     B_BYTES = TILE_N / CTAS * ROW_BYTES,
     /* A tile of D needs up to 192 rows of B, which begin at a multiple of 64. These rows lie in at
@@ -128,11 +137,16 @@ enum {
     PART_BYTES = SCALE_TILES * SCALE_TILE,
     SCALE_BYTES = SCALE_PARTS * PART_BYTES,
     CHUNK = BSMM_SCALED_CHUNK,
-    THREADS = SCALED_SIGNED ? BSMM_SCALED_THREADS_SIGNED : BSMM_SCALED_THREADS,
-    FINISH_WARPS = 4,
-    LOAD_WARP = 4,
-    MULTIPLY_WARP = 5,
-    SIGN_WARP = 6,
+    THREADS = SCALED_SIGNED   ? BSMM_SCALED_THREADS_SIGNED
+              : SCALED_GROUPS ? BSMM_SCALED_THREADS_GROUPS
+                              : BSMM_SCALED_THREADS,
+    /* In kernels for fp32 scales, these are the registers per thread after setmaxnreg has moved
+     * registers to the warps that promote. A thread begins with 168. */
+    FINISH_REGISTERS = 232,
+    FEED_REGISTERS = 40,
+    LOAD_WARP = FINISH_WARPS,
+    MULTIPLY_WARP,
+    SIGN_WARP,
     /* Tensor memory has 512 columns. Two accumulators come first, then two sets of scales. The
      * scales of 128 rows by 4 scale blocks along K take four columns. With half of the columns, two
      * thread blocks of a kernel for few rows of A fit on one SM. */
@@ -148,6 +162,12 @@ enum {
 static_assert(SCALES_AT + 2 * SCALE_COLUMNS <= COLUMNS, "tensor memory");
 static_assert(SCALED_SMALL_M || BSMM_SCALED_SHARED(SCALE_TILES, CTAS) <= 227 * 1024,
               "shared memory");
+static_assert(!SCALED_GROUPS || (FINISH_WARPS * FINISH_REGISTERS +
+                                 (THREADS / 32 - FINISH_WARPS) * FEED_REGISTERS) *
+                                        32 <=
+                                    65536,
+              "registers");
+static_assert(!SCALED_GROUPS || SCALED_BLOCK == 0, "a kernel applies scales of one kind");
 static_assert(STAGES + 2 < SIGN_TILES, "tiles whose signs are known");
 
 typedef struct shared {
@@ -159,10 +179,18 @@ typedef struct shared {
      * D keeps what it has found out so far (ZERO_UNKNOWN, ZERO_YES or ZERO_NO). */
     uint8_t zero_columns[FINISH_WARPS][TILE_N];
     /* Tells for each row of A in the tile whether all of its elements are 0 (ZERO_UNKNOWN, ZERO_YES
-     * or ZERO_NO). */
-    uint8_t zero_rows[TILE_M];
+     * or ZERO_NO). The warps that store D keep it for their 32 rows. */
+    uint8_t zero_rows[FINISH_WARPS * 32];
     bsmm_gpu_epilogue_factors factors[FINISH_WARPS];
+#if SCALED_GROUPS
+    /* Holds the factors of the tile's columns for the sums in each of the two accumulators. Four of
+     * them are loaded at once. */
+    alignas(16) float column_factors[2][TILE_N];
+#endif
 } shared;
+#if SCALED_GROUPS
+static_assert(sizeof(shared) <= 227 * 1024 - BSMM_SCALED_GROUPS_SHARED(CTAS), "shared memory");
+#endif
 
 #include "cuda/sm100f/scaled_group.h"
 
@@ -259,7 +287,7 @@ typedef struct place {
 /* Returns the place of a k block. If elements have several parts, the rows hold for each BLOCK_K
  * elements of K first their first parts, then their second parts, and so on. */
 static __device__ __forceinline__ place place_of(const bsmm_scaled_params *p, uint32_t block) {
-    if (SCALED_BLOCK || p->b_parts * p->a_parts == 1) return (place){block, block, block};
+    if (!WIDE || p->b_parts * p->a_parts == 1) return (place){block, block, block};
     const uint32_t pairs = p->a_parts * p->b_parts, unit = block / pairs, pair = block % pairs;
     return (place){unit * p->a_parts + pair / p->b_parts, unit * p->b_parts + pair % p->b_parts,
                    unit};
@@ -361,89 +389,50 @@ static __device__ __forceinline__ void multiply(const bsmm_scaled_params *p, uin
 static __device__ __forceinline__ void multiply_tiles(const bsmm_scaled_params *p, uint32_t base,
                                                       shared *told) {
     const k_range range = k_range_of(p);
-    uint32_t count = 0, turn = 0;
+    /* `count` and `sums` are the numbers of k blocks and of accumulators that were filled before.
+     */
+    uint32_t count = 0, sums = 0;
     FOR_TILES(p, tile) {
-        const uint32_t which = turn & 1, d = told->columns + which * TILE_N,
-                       shift = tile_at(p, tile).col % SCALE_ROWS / 32;
-        wait_for(&told->available[which], ~(turn++ / 2) & 1);
+        const uint32_t shift = tile_at(p, tile).col % SCALE_ROWS / 32;
+        uint32_t in_sum = 0;
         for (uint32_t block = range.first; block < range.end; block++, count++) {
-            const uint32_t stage = count % STAGES,
+            const uint32_t stage = count % STAGES, which = sums & 1,
                            scales = told->columns + SCALES_AT + (count & 1) * SCALE_COLUMNS;
+            if (in_sum == 0) wait_for(&told->available[which], ~(sums / 2) & 1);
             if (SCALED_BLOCK && count >= 2)
                 wait_for(&told->empty[(count - 2) % STAGES], filled_parity(count - 2));
             wait_for(&told->full[stage], filled_parity(count));
             ptx_tcgen05_fence_after();
             copy_scales(scales, scales_of(base, stage), scale_tiles_of(p, block));
-            multiply(p, d, scales, a_of(base, stage), b_of(base, stage), shift,
-                     p->k - place_of(p, block).k * BLOCK_K, block - range.first);
+            multiply(p, told->columns + which * TILE_N, scales, a_of(base, stage),
+                     b_of(base, stage), shift, p->k - place_of(p, block).k * BLOCK_K, in_sum++);
             group_commit(&told->empty[stage]);
+            if (block + 1 < range.end && !(SCALED_GROUPS && in_sum == p->sum_blocks)) continue;
+            group_commit(&told->done[which]);
+            sums++, in_sum = 0;
         }
-        group_commit(&told->done[which]);
     }
 }
 
-/* Looks for negative e4m3 scales in one block of 128 rows. In each scale tile, a lane tests the 16
- * bytes that hold the scales of the four rows r, r + 32, r + 64 and r + 96, where r is the lane's
- * number. The result is nonzero if the lane has found a negative scale. Scales of row `rows` and
- * later rows are padding and are ignored. */
-static __device__ __forceinline__ uint32_t signs_of(const uint8_t *scales, uint32_t tiles,
-                                                    uint32_t rows) {
-    const uint32_t lane = threadIdx.x % 32;
-    uint32_t found = 0;
-    for (uint32_t t = 0; t < tiles; t++) {
-        const uint4 w = *(const uint4 *)(scales + t * SCALE_TILE + lane * 16);
-        found |= (lane < rows ? w.x : 0) | (lane + 32 < rows ? w.y : 0) |
-                 (lane + 64 < rows ? w.z : 0) | (lane + 96 < rows ? w.w : 0);
-    }
-    return found & 0x80808080u;
-}
-
-/* Part `i` of a stage's scales belongs to a block of 128 rows of A (part 0) or of B (parts 1 and
- * 2). Returns the number of rows from the first row of this block to the last row of A or B. */
-static __device__ __forceinline__ uint32_t rows_from(const bsmm_scaled_params *p, corner at,
-                                                     uint32_t i) {
-    const uint32_t rows = i ? p->n : p->m, first = scale_rows_of(at, i) * SCALE_ROWS;
-    return rows > first ? rows - first : 0;
-}
-
-/* Looks for negative scales in the stages of this thread block. After each stage, it tells the
- * multiplying thread that the stage's scales have arrived. */
-static __device__ __forceinline__ void find_signs(const bsmm_scaled_params *p,
-                                                  const uint8_t *scales, shared *told) {
-    const k_range range = k_range_of(p);
-    uint32_t count = 0, turn = 0;
-    FOR_TILES(p, tile) {
-        const corner at = tile_at(p, tile);
-        uint32_t found = 0;
-        for (uint32_t block = range.first; block < range.end; block++, count++) {
-            const uint32_t stage = count % STAGES;
-            wait_for(&told->scaled[stage], filled_parity(count));
-#pragma unroll
-            for (int i = 0; i < SCALE_PARTS; i++)
-                found |= signs_of(scales + stage * SCALE_BYTES + i * PART_BYTES,
-                                  scale_tiles_of(p, block), rows_from(p, at, (uint32_t)i));
-            const uint32_t any = __any_sync(0xffffffffu, found != 0);
-            if (threadIdx.x % 32 != 0) continue;
-            if (block == range.end - 1) told->negative[turn % SIGN_TILES] = any;
-            group_arrive(&told->full[stage]);
-        }
-        turn++;
-    }
-}
-
+#include "cuda/sm100f/scaled_signs.h"
 #if SCALED_SMALL_M
 #    include "cuda/sm100f/scaled_small_m.h"
+#elif SCALED_GROUPS
+#    include "cuda/sm100f/scaled_promote.h"
 #else
 #    include "cuda/sm100f/scaled_finish.h"
 #endif
 
 /* Returns true if packing has kept the values of A and of B exactly. A header is NULL if its
- * operand is not packed, or if packing it is always exact. */
+ * operand is not packed, or if packing it is always exact. Packing leaves out fp32 scales. */
 static __device__ __forceinline__ bool is_exact(const bsmm_scaled_params *p) {
-    uint32_t flags = 0;
+    uint32_t bad = 0;
     for (int i = 0; i < 2; i++)
-        if (p->headers[i]) flags |= p->headers[i]->flags;
-    return !(flags & (BSMM_PACK_WIDE | BSMM_PACK_SCALED));
+        if (p->headers[i])
+            bad |= p->headers[i]->flags &
+                   (SCALED_GROUPS && p->has_factors[i] ? BSMM_PACK_WIDE
+                                                       : BSMM_PACK_WIDE | BSMM_PACK_SCALED);
+    return !bad;
 }
 
 /* Tells the next kernel in the stream that this kernel computes nothing. */
@@ -466,16 +455,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
      * end of the previous kernel. */
     ptx_grid_wait();
     ptx_grid_release_next();
-    if (!SCALED_BLOCK && !is_exact(p))
+    if (WIDE && !is_exact(p)) {
         refuse(p);
-    else if (warp < FINISH_WARPS)
+    } else if (warp < FINISH_WARPS) {
         finish_tiles(p, aligned + (SCALED_SMALL_M ? 0 : staging_of(base) - base), &told);
-    else if (warp == LOAD_WARP && ptx_elect())
-        load_tiles(p, base, &told);
-    else if (warp == MULTIPLY_WARP && rank == LEADER && ptx_elect())
-        multiply_tiles(p, base, &told);
-    else if (warp == SIGN_WARP)
-        find_signs(p, aligned + (scales_of(base, 0) - base), &told);
+    } else {
+        if (SCALED_GROUPS) PTX_REGISTERS_LESS(FEED_REGISTERS);
+        if (warp == LOAD_WARP && ptx_elect())
+            load_tiles(p, base, &told);
+        else if (warp == MULTIPLY_WARP && rank == LEADER && ptx_elect())
+            multiply_tiles(p, base, &told);
+        else if (SCALED_SIGNED && warp == SIGN_WARP)
+            find_signs(p, aligned + (scales_of(base, 0) - base), &told);
+    }
     __syncwarp();
 #if SCALED_SMALL_M
     join_parts(p, base, &told);

@@ -21,14 +21,14 @@ static __device__ __forceinline__ finish finish_make(const bsmm_scaled_params *p
     finish f = {};
     f.p = p, f.told = told;
     f.warp = threadIdx.x / 32, f.lane = threadIdx.x % 32;
-    f.staging = staging + f.warp * (BSMM_SCALED_STAGING / FINISH_WARPS);
+    f.staging = staging + f.warp * (STAGING / FINISH_WARPS);
     if (f.lane == 0) told->factors[f.warp] = bsmm_gpu_epilogue_begin(&p->epilogue);
     __syncwarp();
     return f;
 }
 
 static __device__ __forceinline__ void finish_begin(finish *f, corner at, bool untrusted) {
-    f->row = at.row + threadIdx.x;
+    f->row = at.row + threadIdx.x % TILE_M;
     f->untrusted = untrusted;
     forget_zeros(f->told);
 }
@@ -207,6 +207,7 @@ static __device__ __forceinline__ void finish_chunk(finish *f, const uint32_t *b
     if (store != BSMM_SCALED_STORE_ANY) give_buffer(f, to, col);
 }
 
+#if !SCALED_GROUPS
 static __device__ __forceinline__ void finish_tiles(const bsmm_scaled_params *p, uint8_t *staging,
                                                     shared *told) {
     finish f = finish_make(p, staging, told);
@@ -232,3 +233,4 @@ static __device__ __forceinline__ void finish_tiles(const bsmm_scaled_params *p,
     }
     if (f.lane == 0) PTX_TMA_WAIT(0);
 }
+#endif

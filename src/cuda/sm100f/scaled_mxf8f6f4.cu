@@ -7,4 +7,5 @@
 #define SCALED_SIGNED  0
 #define SCALED_CTAS    1
 #define SCALED_SMALL_M 0
+#define SCALED_GROUPS  0
 #include "cuda/sm100f/scaled_body.h"

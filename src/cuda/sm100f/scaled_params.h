@@ -1,5 +1,5 @@
-/* Defines the parameters of the sm_100f kernels for block-scaled products and for products of bf16
- * and f16 (sm100f/scaled_body.h), which the host fills. */
+/* Defines the parameters of the sm_100f kernels for block-scaled products, for products of bf16 and
+ * f16, and for products with fp32 scales (sm100f/scaled_body.h), which the host fills. */
 #ifndef BSMM_CUDA_SM100F_SCALED_PARAMS_H
 #define BSMM_CUDA_SM100F_SCALED_PARAMS_H
 
@@ -26,6 +26,12 @@ enum {
      * negative scales. */
     BSMM_SCALED_THREADS = 192,
     BSMM_SCALED_THREADS_SIGNED = 224,
+    /* In kernels for fp32 scales, warps 0 to 7 promote and store D, warp 8 loads, and warp 9 issues
+     * tcgen05.mma. Warps 10 and 11 do nothing. They complete the group of four warps whose
+     * registers the promoting warps get. */
+    BSMM_SCALED_THREADS_GROUPS = 384,
+    /* Each fp32 scale covers a multiple of this number of elements of K. */
+    BSMM_SCALED_GROUP_K = 128,
     /* These are the limits of the kernels for few rows of A: the rows of A, and the thread blocks
      * of a cluster, which share the K of one tile of D. */
     BSMM_SCALED_SMALL_M = 64,
@@ -54,6 +60,15 @@ enum {
 #define BSMM_SCALED_SHARED(scale_tiles, ctas)                                                      \
     (BSMM_SCALED_FIXED_BYTES +                                                                     \
      BSMM_SCALED_STAGES(scale_tiles, ctas) * BSMM_SCALED_STAGE_BYTES(scale_tiles, ctas))
+
+/* These are the number of stages and the bytes of dynamic shared memory of a kernel for fp32
+ * scales. It has twice as many warps that store D, hence twice the staging, and 5120 bytes of
+ * static shared memory. */
+#define BSMM_SCALED_GROUPS_FIXED (1024 + 2 * BSMM_SCALED_STAGING)
+#define BSMM_SCALED_GROUPS_STAGES(ctas)                                                            \
+    ((227 * 1024 - 5120 - BSMM_SCALED_GROUPS_FIXED) / BSMM_SCALED_STAGE_BYTES(0, ctas))
+#define BSMM_SCALED_GROUPS_SHARED(ctas)                                                            \
+    (BSMM_SCALED_GROUPS_FIXED + BSMM_SCALED_GROUPS_STAGES(ctas) * BSMM_SCALED_STAGE_BYTES(0, ctas))
 
 /* These are the bytes of a stage, the number of stages, and the bytes of dynamic shared memory in a
  * kernel for few rows of A. A stage has 128 rows of weights and up to 64 rows of A. Two thread
@@ -112,6 +127,12 @@ typedef struct bsmm_scaled_params {
     uint32_t a_parts, b_parts;
     const bsmm_pack_header *headers[2];
     uint32_t *refused;
+    /* Only kernels for fp32 scales use these parameters. `has_factors` tells for A and for B
+     * whether fp32 scales multiply the sums of each BSMM_SCALED_GROUP_K elements of K. Such a sum
+     * takes `sum_blocks` k blocks. `shares_factors` is nonzero if each 128 rows of B have the same
+     * scales, or if B has no fp32 scales. */
+    uint32_t has_factors[2];
+    uint32_t sum_blocks, shares_factors;
 } bsmm_scaled_params;
 
 /* Holds the parameters of the kernel pad_rows, which copies the rows of an operand to rows that TMA

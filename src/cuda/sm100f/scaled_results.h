@@ -9,11 +9,16 @@
 
 enum { ZERO_UNKNOWN, ZERO_YES, ZERO_NO };
 
+/* LEAST has the bits of the smallest magnitude that is surely accurate, 2^-118. In kernels for fp32
+ * scales, a sum of bf16 products may have lost terms of up to 2^-149, and factors are at most 2^46,
+ * so it is 2^-72. No factor there makes a sum of FP8 products so small that terms are lost. */
+enum { LEAST = SCALED_GROUPS == 8 ? 0 : SCALED_GROUPS == 16 ? 0x1b800000 : 0x04800000 };
+
 /* Returns true if an accumulator of this magnitude may be wrong. An accumulator is accurate if it
- * is finite and its magnitude is at least 2^-118. `magnitude` has the accumulator's bits without
+ * is finite and its magnitude is at least LEAST. `magnitude` has the accumulator's bits without
  * the sign. */
 static __device__ __forceinline__ bool is_doubtful(uint32_t magnitude) {
-    return magnitude - 0x04800000u >= 0x7f800000u - 0x04800000u;
+    return magnitude - LEAST >= 0x7f800000u - LEAST;
 }
 
 /* Forgets which rows of A and B have only zeros. Warps 0 to 3 call this function when they begin a
@@ -44,7 +49,8 @@ static __device__ __forceinline__ bool is_known_zero(const bsmm_gpu_operand *o, 
  * of the warp recompute the sum together in double. */
 static __device__ __forceinline__ double sum_of(const bsmm_scaled_params *p, shared *told,
                                                 uint32_t row, uint32_t col, bool zero) {
-    if (zero && (is_known_zero(&p->sides[0], row, p->k, &told->zero_rows[row % TILE_M]) ||
+    if (zero && (is_known_zero(&p->sides[0], row, p->k,
+                               &told->zero_rows[threadIdx.x / TILE_M * TILE_M + row % TILE_M]) ||
                  is_known_zero(&p->sides[1], col, p->k,
                                &told->zero_columns[threadIdx.x / 32][col % TILE_N])))
         return 0;

@@ -1,0 +1,181 @@
+/* This part of the sm_100f kernels applies fp32 scales. Each scale covers a multiple of 128
+ * columns, or a whole row (fp8_group128, fp8_block128, FP8 per channel). scaled_body.h includes
+ * this file.
+ *
+ * tcgen05.mma cannot apply fp32 scales. The tensor cores therefore compute separate sums for each
+ * 128 elements of K, which alternate between the two accumulators. Eight warps multiply these sums
+ * by the scales and add them to totals in registers. This step is called promotion. Warp w has the
+ * rows of quarter w % 4 of the tile, and half w / 4 of its columns, so that a thread has up to 128
+ * totals of one row. After the last sum of a tile, the warps store D. The tensor cores meanwhile
+ * compute the first two sums of the next tile.
+ *
+ *     time ------------------------------------------------------------>
+ *     products  ~~~~ sum 0, D0 ~~~~ sum 1, D1 ~~~~ sum 2, D0 ~~~~~~~~~~~
+ *     promote                  wait D0 | add 0, A0 | wait D1 | add 1, A1
+ *
+ * D and A are the "done" and "available" barriers of the accumulators. */
+#include "cuda/sm100f/scaled_finish.h"
+
+enum {
+    MOST_TOTALS = TILE_N / 2, /* MOST_TOTALS is the largest number of columns per thread. */
+    PROMOTE_BARRIER = 1, /* PROMOTE_BARRIER is the named barrier that the promoting warps share. */
+};
+
+/* Yields the factors of a row of A or of B, one for each sum, in ascending order of K. Scales are
+ * loaded two sums ahead, so that their latency is hidden. */
+typedef struct factor_row {
+    const bsmm_gpu_operand *operand;
+    uint32_t sums;  /* `sums` is the number of sums of a tile, or 0 if the operand has no scales. */
+    float most;     /* `most` is the largest magnitude of a factor. */
+    uint64_t row;   /* `row` is the offset of the row's scales. */
+    uint64_t place; /* Lane i holds the offset inside a row for sum 32 n + i. */
+    float next[2];  /* `next` has the scales of the next two sums. */
+} factor_row;
+
+/* Loads the scale of sum number `sum`. The caller loads all sums in ascending order. */
+static __device__ __forceinline__ float load_factor(factor_row *f, uint32_t sum) {
+    const uint32_t lane = threadIdx.x % 32;
+    if (sum >= f->sums) return 1;
+    if (sum % 32 == 0)
+        f->place = bsmm_axis_at(&f->operand->col_map, (sum + lane) * BSMM_SCALED_GROUP_K);
+    const uint64_t place = __shfl_sync(0xffffffffu, f->place, (int)(sum % 32));
+    return ((const float *)(const void *)f->operand->scales)[f->row + place];
+}
+
+static __device__ __forceinline__ factor_row factor_row_of(const bsmm_scaled_params *p,
+                                                           uint32_t side, uint32_t row) {
+    factor_row f = {&p->sides[side]};
+    f.most = WIDE && p->has_factors[1 - side] ? 0x1p23f : 0x1p46f;
+    if (p->has_factors[side]) {
+        f.sums = (p->k - 1) / BSMM_SCALED_GROUP_K + 1;
+        f.row = bsmm_axis_at(&f.operand->row_map, row);
+    }
+    f.next[0] = load_factor(&f, 0), f.next[1] = load_factor(&f, 1);
+    return f;
+}
+
+/* Returns the factor of sum number `sum`, and loads that of sum + 2. Returns NaN if the scale's
+ * magnitude is not 0 and lies outside 2^-46 to 2^46, and results with a factor of NaN are
+ * recomputed in double. Inside this range, the product of two scales and a nonzero sum of FP8
+ * products is a normal fp32 number, so that no term is lost. Sums of bf16 products have a wider
+ * range, so that small totals are recomputed too (is_doubtful). If A and B both have scales and are
+ * bf16, the range is 2^-23 to 2^23, so that a product of two scales is at most 2^46. */
+static __device__ __forceinline__ float next_factor(factor_row *f, uint32_t sum) {
+    const float scale = f->next[0], magnitude = fabsf(scale);
+    const bool tame = scale == 0 || (magnitude >= 1 / f->most && magnitude <= f->most);
+    f->next[0] = f->next[1];
+    f->next[1] = load_factor(f, sum + 2);
+    return tame ? scale : __uint_as_float(0x7fc00000u);
+}
+
+/* Adds CHUNK sums to totals. `factors` has those of B's rows. If they are all the same, `factors`
+ * is NULL and `factor` is the product of the factors of A and of B. Otherwise `factor` is that of
+ * A. Loops load first and multiply then, because a load takes longer than a product. */
+static __device__ __forceinline__ void add_sums(const uint32_t *bits, float factor,
+                                                const float *factors, float *totals) {
+    if (!factors) {
+#pragma unroll
+        for (uint32_t i = 0; i < CHUNK; i++)
+            totals[i] = fmaf(__uint_as_float(bits[i]), factor, totals[i]);
+        return;
+    }
+    float4 fours[CHUNK / 4];
+    float products[CHUNK];
+#pragma unroll
+    for (uint32_t i = 0; i < CHUNK / 4; i++)
+        fours[i] = ((const float4 *)factors)[i];
+#pragma unroll
+    for (uint32_t i = 0; i < CHUNK / 4; i++) {
+        products[4 * i] = factor * fours[i].x, products[4 * i + 1] = factor * fours[i].y;
+        products[4 * i + 2] = factor * fours[i].z, products[4 * i + 3] = factor * fours[i].w;
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < CHUNK; i++)
+        totals[i] = fmaf(__uint_as_float(bits[i]), products[i], totals[i]);
+}
+
+/* Says which part of a tile of D a thread promotes: `width` columns from column `col` of the tile
+ * on. */
+typedef struct strip {
+    uint32_t col, width;
+} strip;
+
+/* Promotes an accumulator of tensor memory at address `from`. Then tells the multiplying thread
+ * that it may overwrite the accumulator. */
+static __device__ __forceinline__ void promote_sum(uint32_t from, const uint64_t *available,
+                                                   uint32_t width, float factor,
+                                                   const float *factors, float *totals) {
+#pragma unroll
+    for (uint32_t col = 0; col < MOST_TOTALS; col += CHUNK) {
+        uint32_t bits[CHUNK];
+        if (col >= width) break;
+        ptx_tcgen05_load_x32(from + col, bits);
+        ptx_tcgen05_wait_loads();
+        if (col + CHUNK == width) {
+            ptx_tcgen05_fence_before();
+            __syncwarp();
+            if (threadIdx.x % 32 == 0) group_arrive(available);
+        }
+        add_sums(bits, factor, factors ? factors + col : NULL, totals + col);
+    }
+}
+
+/* Computes the totals of a tile. `count` is the number of sums before. */
+static __device__ __forceinline__ void promote_tile(const bsmm_scaled_params *p, corner at,
+                                                    strip part, shared *told, uint32_t *count,
+                                                    float *totals) {
+    const uint32_t sums = (p->k_blocks - 1) / p->sum_blocks + 1, lane = threadIdx.x % 32,
+                   quarter = threadIdx.x / 32 % 4, col = p->shares_factors ? part.col : threadIdx.x;
+    factor_row a = factor_row_of(p, 0, min(at.row + quarter * 32 + lane, p->m - 1)),
+               b = factor_row_of(p, 1, min(at.col + col, p->n - 1));
+#pragma unroll
+    for (uint32_t i = 0; i < MOST_TOTALS; i++)
+        totals[i] = 0;
+    for (uint32_t sum = 0; sum < sums; sum++, ++*count) {
+        const uint32_t which = *count & 1,
+                       from = told->columns + which * TILE_N + part.col + (quarter * 32 << 16);
+        const float a_factor = next_factor(&a, sum), b_factor = next_factor(&b, sum);
+        float *const factors = told->column_factors[which];
+        if (!p->shares_factors) {
+            if (threadIdx.x < p->tile_n) factors[threadIdx.x] = b_factor;
+            ptx_barrier_sync(PROMOTE_BARRIER, FINISH_WARPS * 32);
+        }
+        wait_for(&told->done[which], *count / 2 & 1);
+        ptx_tcgen05_fence_after();
+        __syncwarp();
+        if (p->shares_factors)
+            promote_sum(from, &told->available[which], part.width, a_factor * b_factor, NULL,
+                        totals);
+        else
+            promote_sum(from, &told->available[which], part.width, a_factor, factors + part.col,
+                        totals);
+    }
+}
+
+static __device__ __forceinline__ void finish_tiles(const bsmm_scaled_params *p, uint8_t *staging,
+                                                    shared *told) {
+    const uint32_t width = p->tile_n / 2;
+    const strip part = {threadIdx.x / TILE_M * width, width};
+    PTX_REGISTERS_MORE(FINISH_REGISTERS);
+    finish f = finish_make(p, staging, told);
+    uint32_t count = 0;
+    FOR_TILES(p, tile) {
+        const corner at = tile_at(p, tile);
+        float totals[MOST_TOTALS];
+        promote_tile(p, at, part, told, &count, totals);
+        finish_begin(&f, at, false);
+        /* Registers cannot be indexed, so each turn moves the next totals to the first ones. */
+#pragma unroll 1
+        for (uint32_t col = at.col + part.col; col < at.col + part.col + width; col += CHUNK) {
+            uint32_t bits[CHUNK];
+#pragma unroll
+            for (uint32_t i = 0; i < CHUNK; i++)
+                bits[i] = __float_as_uint(totals[i]);
+#pragma unroll
+            for (uint32_t i = CHUNK; i < MOST_TOTALS; i++)
+                totals[i - CHUNK] = totals[i];
+            if (col < p->n) finish_chunk(&f, bits, col);
+        }
+    }
+    if (f.lane == 0) PTX_TMA_WAIT(0);
+}

@@ -1,0 +1,11 @@
+/* Defines the kernel of pairs of thread blocks for bf16 or f16 elements, of which those of A or B
+ * have fp32 scales. */
+#define SCALED_NAME    wide_groups_pair
+#define SCALED_KIND    "f16"
+#define SCALED_BLOCK   0
+#define SCALED_PACKED  0
+#define SCALED_SIGNED  0
+#define SCALED_CTAS    2
+#define SCALED_SMALL_M 0
+#define SCALED_GROUPS  16
+#include "cuda/sm100f/scaled_body.h"
