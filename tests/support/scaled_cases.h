@@ -23,6 +23,10 @@ static const scaled_case cases[] = {
     {"mxfp8_e5m2", "mxfp8_e5m2", "f16", 129, 200, 1504, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"mxfp8", "mxfp8", "f32", 130, 193, 333, FILL_ORDINARY, BSMM_LAYOUT_COL_MAJOR, 3},
     {"mxfp8", "mxfp8", "e4m3", 33, 47, 160, FILL_ORDINARY, BSMM_LAYOUT_NV_8X4, 16},
+    {"mxfp8", "mxfp8", "e4m3", 70, 208, 160, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
+    {"mxfp4", "mxfp4", "e5m2", 130, 336, 320, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
+    {"mxfp8", "mxfp4", "e5m2", 40, 208, 160, FILL_SPECIAL, BSMM_LAYOUT_NV_128X4, 0},
+    {"nvfp4", "nvfp4", "e4m3", 40, 208, 160, FILL_EXTREME, BSMM_LAYOUT_NV_128X4, 0},
     {"mxfp8", "mxfp8_e5m2", "f32", 40, 200, 288, FILL_EXTREME, BSMM_LAYOUT_NV_128X4, 0},
     {"mxfp8_e5m2", "mxfp8", "bf16", 40, 200, 160, FILL_SPECIAL, BSMM_LAYOUT_NV_128X4, 0},
     {"mxfp4", "mxfp4", "f32", 128, 192, 256, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
@@ -63,6 +67,8 @@ static const scaled_case small_m_cases[] = {
     {"mxfp8_e5m2", "mxfp8", "f16", 64, 264, 1504, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"mxfp8", "mxfp8", "f32", 33, 1000, 333, FILL_ORDINARY, BSMM_LAYOUT_COL_MAJOR, 3},
     {"mxfp8", "mxfp8", "e4m3", 17, 47, 160, FILL_ORDINARY, BSMM_LAYOUT_NV_8X4, 16},
+    {"mxfp4", "mxfp8", "e5m2", 17, 48, 160, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
+    {"mxfp8", "mxfp8", "e4m3", 17, 144, 160, FILL_SPECIAL, BSMM_LAYOUT_NV_128X4, 0},
     {"mxfp8", "mxfp8_e5m2", "f32", 5, 200, 288, FILL_EXTREME, BSMM_LAYOUT_NV_128X4, 0},
     {"mxfp8_e5m2", "mxfp8", "bf16", 40, 200, 640, FILL_SPECIAL, BSMM_LAYOUT_NV_128X4, 0},
     {"mxfp4", "mxfp4", "bf16", 3, 256, 4096, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
@@ -101,7 +107,7 @@ static const scaled_case fp8_cases[] = {
     {"fp8_group128", "fp8_group128", "f32", 256, 768, 640, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"fp8_block128", "fp8_group128_e5m2", "f16", 200, 330, 288, FILL_EXTREME, BSMM_LAYOUT_ROW_MAJOR,
      0},
-    {"fp8_group128", "fp8_block128", "e5m2", 130, 700, 160, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
+    {"fp8_group128", "fp8_block128", "e5m2", 130, 704, 160, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
 };
 
 /* Lists the products for the kernel cuda_sm100f_wide. A tile has 128 rows, or 256 rows for a pair

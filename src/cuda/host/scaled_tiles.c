@@ -98,7 +98,9 @@ bsmm_scaled_store bsmm_scaled_store_of(const bsmm_product *p) {
         bsmm_scaled_store store;
     } rows[] = {{BSMM_ELEM_F32, 4, BSMM_SCALED_STORE_F32},
                 {BSMM_ELEM_BF16, 2, BSMM_SCALED_STORE_BF16},
-                {BSMM_ELEM_F16, 2, BSMM_SCALED_STORE_F16}};
+                {BSMM_ELEM_F16, 2, BSMM_SCALED_STORE_F16},
+                {BSMM_ELEM_E4M3, 1, BSMM_SCALED_STORE_E4M3},
+                {BSMM_ELEM_E5M2, 1, BSMM_SCALED_STORE_E5M2}};
     for (size_t i = 0; i < BSMM_COUNT(rows) && p->d.m.order == BSMM_ORDER_ROW; i++)
         if (p->d.m.format.elem == rows[i].elem &&
             (p->d.m.ld | p->d.m.cols) * rows[i].bytes % 16 == 0)
@@ -106,20 +108,28 @@ bsmm_scaled_store bsmm_scaled_store_of(const bsmm_product *p) {
     return BSMM_SCALED_STORE_ANY;
 }
 
-/* A warp stores 32 rows by 32 columns at a time. */
+/* A warp stores 32 rows by 32 columns at a time. The swizzle spans a row of the staging buffer. */
 void bsmm_scaled_result_map(const bsmm_product *p, uint32_t store, bsmm_cuda_ready_map *map) {
-    const bool wide = store == BSMM_SCALED_STORE_F32;
+    static const struct {
+        uint32_t bytes;
+        int type, swizzle;
+    } forms[] = {
+        [BSMM_SCALED_STORE_F32] = {4, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, CU_TENSOR_MAP_SWIZZLE_128B},
+        [BSMM_SCALED_STORE_BF16] = {2, CU_TENSOR_MAP_DATA_TYPE_UINT16, CU_TENSOR_MAP_SWIZZLE_64B},
+        [BSMM_SCALED_STORE_F16] = {2, CU_TENSOR_MAP_DATA_TYPE_UINT16, CU_TENSOR_MAP_SWIZZLE_64B},
+        [BSMM_SCALED_STORE_E4M3] = {1, CU_TENSOR_MAP_DATA_TYPE_UINT8, CU_TENSOR_MAP_SWIZZLE_32B},
+        [BSMM_SCALED_STORE_E5M2] = {1, CU_TENSOR_MAP_DATA_TYPE_UINT8, CU_TENSOR_MAP_SWIZZLE_32B},
+    };
     if (store == BSMM_SCALED_STORE_ANY) return;
-    bsmm_cuda_ready_map_make(
-        p->device,
-        &(bsmm_cuda_tensor_desc){
-            .type = wide ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16,
-            .swizzle = wide ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B,
-            .l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_NONE,
-            .rank = 2,
-            .extents = {(uint64_t)p->d.m.cols, (uint64_t)p->d.m.rows},
-            .strides = {(uint64_t)p->d.m.ld * (wide ? 4 : 2)},
-            .box = {BSMM_SCALED_CHUNK, 32},
-        },
-        map);
+    bsmm_cuda_ready_map_make(p->device,
+                             &(bsmm_cuda_tensor_desc){
+                                 .type = forms[store].type,
+                                 .swizzle = forms[store].swizzle,
+                                 .l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                 .rank = 2,
+                                 .extents = {(uint64_t)p->d.m.cols, (uint64_t)p->d.m.rows},
+                                 .strides = {(uint64_t)p->d.m.ld * forms[store].bytes},
+                                 .box = {BSMM_SCALED_CHUNK, 32},
+                             },
+                             map);
 }

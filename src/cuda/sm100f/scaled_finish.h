@@ -40,67 +40,76 @@ static __device__ __noinline__ uint32_t code_any(const bsmm_scaled_params *p,
     return bsmm_gpu_epilogue_result(&p->epilogue, factors, row, col, (double)total);
 }
 
-static __device__ __forceinline__ uint32_t pack_pair(uint32_t store, float low, float high) {
-    return store == BSMM_SCALED_STORE_BF16 ? bsmm_ptx_cvt_bf16x2(high, low)
-                                           : bsmm_ptx_cvt_f16x2(high, low);
-}
-
-/* Converts the accumulators of a lane's row to elements of D, packed in 32-bit words. A word holds
- * one element of 32 bits, or two elements of 16 bits. */
-static __device__ __forceinline__ void words_of(const finish *f, float *total, uint32_t col,
-                                                uint32_t *words) {
-    const uint32_t store = f->p->store;
-    const bsmm_gpu_epilogue_factors *factors = &f->told->factors[f->warp];
-    if (!f->p->epilogue.c && !f->p->epilogue.bias && factors->global == 1) {
-        const double factor = factors->factor;
-        if (factor != 1)
-#pragma unroll
-            for (int i = 0; i < CHUNK; i++)
-                total[i] = (float)(factor * (double)total[i]);
-#pragma unroll
-        for (int i = 0; i < CHUNK; i++)
-            if (store == BSMM_SCALED_STORE_F32)
-                words[i] = __float_as_uint(total[i]);
-            else if (i % 2)
-                words[i / 2] = pack_pair(store, total[i - 1], total[i]);
-        return;
-    }
-#pragma unroll
-    for (int i = 0; i < CHUNK; i++) {
-        const uint32_t code = code_any(f->p, factors, f->row, col + (uint32_t)i, total[i]);
-        if (store == BSMM_SCALED_STORE_F32)
-            words[i] = code;
-        else
-            words[i / 2] = i % 2 ? words[i / 2] | code << 16 : code;
-    }
-}
-
 /* Returns the offset in bytes of 16-byte unit `unit` of row `row` in a staging buffer. The buffer
  * has the swizzle that TMA expects. If rows have 128 bytes (fp32), unit u of row r lies in place
- * u ^ (r % 8) of the row. If rows have 64 bytes (bf16, f16), it lies in place u ^ (r / 2 % 4). */
+ * u ^ (r % 8) of the row. If rows have 64 bytes (bf16, f16), it lies in place u ^ (r / 2 % 4). If
+ * rows have 32 bytes (8-bit elements), it lies in place u ^ (r / 4 % 2). */
 static __device__ __forceinline__ uint32_t unit_at(uint32_t store, uint32_t row, uint32_t unit) {
-    return store == BSMM_SCALED_STORE_F32 ? row * 128 + (unit ^ (row % 8)) * 16
-                                          : row * 64 + (unit ^ (row / 2 % 4)) * 16;
-}
-
-static __device__ __forceinline__ void stage_words(const finish *f, uint8_t *to,
-                                                   const uint32_t *words) {
-    const uint32_t store = f->p->store;
-#pragma unroll
-    for (int i = 0; i < CHUNK / 4; i++)
-        if (i < CHUNK / 8 || store == BSMM_SCALED_STORE_F32)
-            *(uint4 *)(to + unit_at(store, f->lane, (uint32_t)i)) =
-                make_uint4(words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]);
+    const uint32_t bytes = bytes_of(store);
+    return bytes == 4   ? row * 128 + (unit ^ (row % 8)) * 16
+           : bytes == 2 ? row * 64 + (unit ^ (row / 2 % 4)) * 16
+                        : row * 32 + (unit ^ (row / 4 % 2)) * 16;
 }
 
 static __device__ __forceinline__ void stage_code(uint32_t store, uint8_t *to, uint32_t lane,
                                                   uint32_t col, uint32_t code) {
-    const uint32_t bytes = store == BSMM_SCALED_STORE_F32 ? 4 : 2, at = col * bytes;
+    const uint32_t bytes = bytes_of(store), at = col * bytes;
     uint8_t *const place = to + unit_at(store, lane, at / 16) + at % 16;
     if (bytes == 4)
         *(uint32_t *)place = code;
-    else
+    else if (bytes == 2)
         *(uint16_t *)place = (uint16_t)code;
+    else
+        *place = (uint8_t)code;
+}
+
+/* Rounds a lane's 32 results to elements of D, and writes them to a staging buffer. `store` is a
+ * constant. */
+static __device__ __forceinline__ void stage_as(uint32_t store, uint8_t *to, uint32_t lane,
+                                                const float *total) {
+    const uint32_t bytes = bytes_of(store);
+#pragma unroll
+    for (uint32_t unit = 0; unit < CHUNK / 16 * bytes; unit++) {
+        const float *const from = total + 16 / bytes * unit;
+        uint32_t words[4];
+#pragma unroll
+        for (uint32_t i = 0; i < 4; i++)
+            words[i] = bytes == 4   ? __float_as_uint(from[i])
+                       : bytes == 2 ? pack_pair(store, from[2 * i], from[2 * i + 1])
+                                    : pack_pair(store, from[4 * i], from[4 * i + 1]) |
+                                          pack_pair(store, from[4 * i + 2], from[4 * i + 3]) << 16;
+        *(uint4 *)(to + unit_at(store, lane, unit)) =
+            make_uint4(words[0], words[1], words[2], words[3]);
+    }
+}
+
+/* Converts the accumulators of a lane's row to elements of D, and writes them to a staging
+ * buffer. */
+static __device__ __forceinline__ void stage_all(const finish *f, float *total, uint32_t col,
+                                                 uint8_t *to) {
+    const uint32_t store = f->p->store;
+    const bsmm_gpu_epilogue_factors *factors = &f->told->factors[f->warp];
+    if (f->p->epilogue.c || f->p->epilogue.bias || factors->global != 1) {
+#pragma unroll
+        for (uint32_t i = 0; i < CHUNK; i++)
+            stage_code(store, to, f->lane, i, code_any(f->p, factors, f->row, col + i, total[i]));
+        return;
+    }
+    const double factor = factors->factor;
+    if (factor != 1)
+#pragma unroll
+        for (int i = 0; i < CHUNK; i++)
+            total[i] = (float)(factor * (double)total[i]);
+    if (store == BSMM_SCALED_STORE_F32)
+        stage_as(BSMM_SCALED_STORE_F32, to, f->lane, total);
+    else if (store == BSMM_SCALED_STORE_BF16)
+        stage_as(BSMM_SCALED_STORE_BF16, to, f->lane, total);
+    else if (store == BSMM_SCALED_STORE_F16)
+        stage_as(BSMM_SCALED_STORE_F16, to, f->lane, total);
+    else if (store == BSMM_SCALED_STORE_E4M3)
+        stage_as(BSMM_SCALED_STORE_E4M3, to, f->lane, total);
+    else
+        stage_as(BSMM_SCALED_STORE_E5M2, to, f->lane, total);
 }
 
 /* Recomputes some of a lane's 32 results in double: those whose bit is set in `doubts`. Writes them
@@ -155,7 +164,7 @@ static __device__ __forceinline__ void store_each(const finish *f, const float *
 }
 
 /* Waits until TMA has finished reading the warp's next staging buffer, and returns this buffer. A
- * warp has two staging buffers for elements of 16 bits, and one for elements of 32 bits. */
+ * warp has two staging buffers for elements of 16 and 8 bits, and one for elements of 32 bits. */
 static __device__ __forceinline__ uint8_t *next_buffer(finish *f) {
     const bool one = f->p->store == BSMM_SCALED_STORE_F32;
     if (f->lane == 0) {
@@ -185,7 +194,7 @@ static __device__ __forceinline__ void give_buffer(finish *f, const uint8_t *fro
 static __device__ __forceinline__ void finish_chunk(finish *f, const uint32_t *bits, uint32_t col) {
     const uint32_t store = f->p->store, wanted = inside(f, col);
     float total[CHUNK];
-    uint32_t doubts = f->untrusted ? 0xffffffffu : 0, zeros = 0, words[CHUNK];
+    uint32_t doubts = f->untrusted ? 0xffffffffu : 0, zeros = 0;
 #pragma unroll
     for (int i = 0; i < CHUNK; i++) {
         const uint32_t magnitude = bits[i] & 0x7fffffffu;
@@ -199,9 +208,8 @@ static __device__ __forceinline__ void finish_chunk(finish *f, const uint32_t *b
     if (store == BSMM_SCALED_STORE_ANY) {
         store_each(f, total, col, wanted & ~doubts);
     } else {
-        words_of(f, total, col, words);
         to = next_buffer(f);
-        stage_words(f, to, words);
+        stage_all(f, total, col, to);
     }
     if (__any_sync(0xffffffffu, doubts)) settle(f->p, f->told, doubts, zeros, f->row, col, to);
     if (store != BSMM_SCALED_STORE_ANY) give_buffer(f, to, col);

@@ -86,7 +86,9 @@ typedef enum bsmm_scaled_store {
     BSMM_SCALED_STORE_ANY = 0, /* Threads store one element at a time. */
     BSMM_SCALED_STORE_F32 = 1, /* TMA stores D through the tensor map d. */
     BSMM_SCALED_STORE_BF16 = 2,
-    BSMM_SCALED_STORE_F16 = 3
+    BSMM_SCALED_STORE_F16 = 3,
+    BSMM_SCALED_STORE_E4M3 = 4,
+    BSMM_SCALED_STORE_E5M2 = 5
 } bsmm_scaled_store;
 
 typedef struct bsmm_scaled_params {

@@ -7,6 +7,20 @@
 #include "cuda/ptx/convert.h"
 #include "cuda/sm100f/zero_row.h"
 
+/* Returns the number of bytes of an element of D, unless the store is BSMM_SCALED_STORE_ANY. */
+static __device__ __forceinline__ uint32_t bytes_of(uint32_t store) {
+    return store == BSMM_SCALED_STORE_F32 ? 4 : store <= BSMM_SCALED_STORE_F16 ? 2 : 1;
+}
+
+/* Rounds two fp32 numbers to elements of D of 16 or 8 bits. The element of `low` has the lower bits
+ * of the result. */
+static __device__ __forceinline__ uint32_t pack_pair(uint32_t store, float low, float high) {
+    return store == BSMM_SCALED_STORE_BF16   ? bsmm_ptx_cvt_bf16x2(high, low)
+           : store == BSMM_SCALED_STORE_F16  ? bsmm_ptx_cvt_f16x2(high, low)
+           : store == BSMM_SCALED_STORE_E4M3 ? bsmm_ptx_cvt_e4m3x2(high, low)
+                                             : bsmm_ptx_cvt_e5m2x2(high, low);
+}
+
 enum { ZERO_UNKNOWN, ZERO_YES, ZERO_NO };
 
 /* LEAST has the bits of the smallest magnitude that is surely accurate, 2^-118. In kernels for fp32

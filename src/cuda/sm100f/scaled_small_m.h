@@ -27,7 +27,8 @@ typedef struct finish {
     uint32_t col; /* `col` is the column of the product's D of this lane. */
     /* `untrusted` is true if all results of the tile must be recomputed in double. */
     bool untrusted;
-    /* `plain` is true if D has no C, bias or scale, and elements of f32, bf16 or f16. */
+    /* `plain` is true if D has no C, bias or scale, and elements of f32, bf16, f16, e4m3 or e5m2.
+     */
     bool plain;
     double factor;
 } finish;
@@ -61,10 +62,10 @@ static __device__ __forceinline__ void store_one(const finish *f, uint32_t row, 
     if (f->factor != 1) total = (float)(f->factor * (double)total);
     if (f->p->store == BSMM_SCALED_STORE_F32)
         ((float *)e->d)[at] = total;
+    else if (bytes_of(f->p->store) == 2)
+        ((uint16_t *)e->d)[at] = (uint16_t)pack_pair(f->p->store, total, 0);
     else
-        ((uint16_t *)e->d)[at] =
-            (uint16_t)(f->p->store == BSMM_SCALED_STORE_BF16 ? bsmm_ptx_cvt_bf16x2(0, total)
-                                                             : bsmm_ptx_cvt_f16x2(0, total));
+        ((uint8_t *)e->d)[at] = (uint8_t)pack_pair(f->p->store, total, 0);
 }
 
 /* Recomputes some of a lane's results in double, those whose bit is set in `doubts`, and stores
