@@ -44,16 +44,19 @@ BSMM_SHARED uint32_t gemm_piece_bytes(uint32_t type) {
  * neighbouring rows. LDS serves eight lanes (32 banks) or 16 lanes (64 banks) at once, and these
  * lanes are not neighbours: lanes 0 to 3 are served with lanes 20 to 23, which read the next piece
  * of other rows. The test test_banks has the measured lists of lanes that are served together
- * (docs/SIMULATOR.md). Pieces of 12 bytes are read word by word, with 32 lanes at once. Without a
- * swizzle, all rows of 128 bytes begin at the same one of 32 banks, or at two of 64 banks. Rows of
- * 64 bytes begin at four of 64 banks, and rows of 96 bytes begin at eight of 64 banks.
+ * (docs/SIMULATOR.md). Pieces of 12 bytes are read word by word, and LDS of 64 banks serves all 64
+ * lanes at once. Without a swizzle, all rows of 128 bytes begin at the same one of 32 banks, or at
+ * two of 64 banks. Rows of 64 bytes begin at four of 64 banks, and rows of 96 bytes begin at eight
+ * of 64 banks, which are multiples of 8. The lanes of rows 0 to 7 read pieces with even indices or
+ * with odd indices, which begin at banks of one parity. The swizzle gives the lanes of rows 8 to 15
+ * the other parity.
  *
  * The swizzle repeats every 16 rows. The loads in gemm_load.h rely on this period. */
 BSMM_SHARED uint32_t gemm_swizzle_of(uint32_t type, uint32_t row, uint32_t banks) {
     const uint32_t bytes = gemm_row_bytes(type);
     if (bytes == 128) return row / (banks / 32) % 8;
     if (bytes == 64) return row / 8 % 2 * 2;
-    return row / 4 % 2 + row / 8 % 2 * 4;
+    return row / 8 % 2;
 }
 
 /* B's rows have another order in LDS than in memory. A lane's results of a matrix instruction are
