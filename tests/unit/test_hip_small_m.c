@@ -7,6 +7,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,7 +87,57 @@ static const product_case cases[] = {
     {"mxfp4", "mxfp4", "f32", 13, 20, 608, 32, 64, FILL_SPECIAL},
     {"mxfp4", "mxfp4", "f32", 33, 18, 160, 0, 0, FILL_EXTREME},
     {"mxfp4", "mxfp4", "f32", 17, 9729, 32, 0, 0, FILL_ORDINARY},
+    {"f16", "mxfp4", "f32", 1, 33, 1152, 0, 0, FILL_ORDINARY},
+    {"f16", "mxfp4", "f32", 13, 20, 608, 24, 32, FILL_SPECIAL},
+    {"f16", "mxfp4", "f16", 33, 24, 1056, 0, 0, FILL_EXTREME},
+    {"f16", "mxfp4", "f32", 33, 9720, 32, 0, 0, FILL_ORDINARY},
+    {"f16", "mxfp8", "f32", 18, 20, 608, 24, 32, FILL_SPECIAL},
+    {"f16", "mxfp8", "bf16", 3, 33, 352, 0, 0, FILL_ORDINARY},
+    {"f16", "nvfp4", "f32", 13, 20, 608, 24, 32, FILL_SPECIAL},
+    {"f16", "nvfp4", "f32", 33, 18, 160, 0, 0, FILL_EXTREME},
+    {"f16", "fp8_block128", "f32", 18, 133, 608, 0, 0, FILL_ORDINARY},
+    {"f16", "fp8_block128", "f32", 13, 20, 416, 24, 32, FILL_SPECIAL},
+    {"f16", "mxfp6_e2m3", "f32", 3, 33, 352, 0, 0, FILL_EXTREME},
+    {"f16", "mxfp6_e3m2", "f32", 33, 20, 608, 24, 32, FILL_SPECIAL},
+    {"bf16", "mxfp8_e5m2", "f32", 3, 33, 1440, 0, 0, FILL_ORDINARY},
+    {"bf16", "mxfp8_e5m2", "f32", 18, 20, 608, 24, 32, FILL_SPECIAL},
+    {"bf16", "mxfp8_e5m2", "f32", 33, 18, 160, 0, 0, FILL_EXTREME},
+    {"f16", "mxfp8_e5m2", "f32", 13, 20, 608, 24, 32, FILL_SPECIAL},
+    {"f16", "mxfp8_e5m2", "f32", 64, 50, 640, 0, 0, FILL_ORDINARY},
+    {"mxfp8_e5m2", "mxfp8_e5m2", "f32", 3, 33, 1440, 0, 0, FILL_ORDINARY},
+    {"mxfp8_e5m2", "mxfp8_e5m2", "f32", 13, 20, 608, 32, 64, FILL_SPECIAL},
+    {"mxfp8_e5m2", "mxfp8_e5m2", "f32", 33, 18, 160, 0, 0, FILL_EXTREME},
+    {"bf16", "e4m3", "f32", 13, 20, 608, 24, 32, FILL_SPECIAL},
+    {"f16", "e4m3", "f32", 33, 18, 160, 0, 0, FILL_ORDINARY},
+    {"e4m3", "e4m3", "f32", 18, 33, 1440, 32, 64, FILL_SPECIAL},
+    /* The fp32 scales of these operands cover whole rows, or the whole matrix. */
+    {"bf16", "e4m3_row", "f32", 3, 133, 608, 0, 0, FILL_ORDINARY},
+    {"bf16", "e4m3_row", "f32", 18, 20, 416, 24, 32, FILL_SPECIAL},
+    {"bf16", "e4m3_row", "f32", 33, 18, 160, 0, 0, FILL_EXTREME},
+    {"bf16", "e4m3_row", "f32", 33, 9720, 32, 0, 0, FILL_ORDINARY},
+    {"f16", "e4m3_row", "f32", 18, 33, 608, 0, 0, FILL_EXTREME},
+    {"bf16", "e4m3_all", "f32", 13, 37, 416, 0, 0, FILL_ORDINARY},
+    {"e4m3_row", "e4m3_row", "f32", 3, 133, 608, 0, 0, FILL_ORDINARY},
+    {"e4m3_row", "e4m3_row", "bf16", 18, 20, 1440, 32, 64, FILL_SPECIAL},
+    {"e4m3_row", "e4m3_row", "f32", 33, 18, 160, 0, 0, FILL_EXTREME},
+    {"e4m3_row", "e4m3_all", "f32", 13, 37, 1440, 0, 0, FILL_ORDINARY},
+    {"e4m3_row", "fp8_block128", "f32", 18, 37, 608, 0, 0, FILL_ORDINARY},
+    {"bf16_row", "e4m3_row", "f16", 18, 37, 608, 0, 0, FILL_ORDINARY},
+    {"f16_row", "e4m3", "f32", 13, 20, 608, 0, 0, FILL_SPECIAL},
 };
+
+/* Returns the format of an operand with `rows` rows and `cols` columns. After an element format,
+ * "_row" means one fp32 scale for each row, and "_all" means one for the matrix. */
+static bsmm_format format_of(const char *name, int64_t rows, int64_t cols) {
+    char elem[16];
+    const char *blocks = strchr(name, '_');
+    if (!blocks || (strcmp(blocks, "_row") != 0 && strcmp(blocks, "_all") != 0))
+        return format_named(name);
+    snprintf(elem, sizeof elem, "%.*s", (int)(blocks - name), name);
+    const bool all = strcmp(blocks, "_all") == 0;
+    return (bsmm_format){format_named(elem).elem, BSMM_SCALE_F32, all ? (uint32_t)rows : 1,
+                         (uint32_t)cols};
+}
 
 static void check_results(const test_matrix *a, const test_matrix *b, const test_matrix *d,
                           double bound) {
@@ -114,8 +165,8 @@ static void check_results(const test_matrix *a, const test_matrix *b, const test
 static int run_case(const product_case *c, bool with_bias, rng *r) {
     test_matrix a, b, d;
     int ran = 0;
-    bsmm_matrix of_a = describe(format_named(c->a), c->m, c->k);
-    bsmm_matrix of_b = describe(format_named(c->b), c->n, c->k);
+    bsmm_matrix of_a = describe(format_of(c->a, c->m, c->k), c->m, c->k);
+    bsmm_matrix of_b = describe(format_of(c->b, c->n, c->k), c->n, c->k);
     of_a.ld = c->k + c->a_gap, of_b.ld = c->k + c->b_gap;
     test_matrix_make(&a, of_a, c->how, r);
     test_matrix_make(&b, of_b, c->how, r);
@@ -149,7 +200,8 @@ static int run_case(const product_case *c, bool with_bias, rng *r) {
 /* Returns the number of devices whose kernels take a product. Only gfx950 takes weights of 6
  * bits. */
 static int count_devices(const product_case *c) {
-    return bsmm_elem_row(format_named(c->b).elem)->bits == 6 ? 1 : (int)BSMM_COUNT(devices);
+    return bsmm_elem_row(format_of(c->b, c->n, c->k).elem)->bits == 6 ? 1
+                                                                      : (int)BSMM_COUNT(devices);
 }
 
 static void test_products(void **state) {
@@ -192,10 +244,11 @@ static void test_nan_scale(void **state) {
     test_matrix_free(&a), test_matrix_free(&b), test_matrix_free(&d);
 }
 
-/* Fills an operand of e4m3 or e2m1 with elements of 1 and scales of 2^exponent. */
+/* Fills an operand of e4m3, e5m2 or e2m1 with elements of 1 and scales of 2^exponent. */
 static void fill_power(test_matrix *t, int exponent) {
     const bsmm_format *f = &t->m.format;
-    memset(t->m.data, f->elem == BSMM_ELEM_E4M3 ? 0x38 : 0x22, t->data_bytes);
+    const int one = f->elem == BSMM_ELEM_E4M3 ? 0x38 : f->elem == BSMM_ELEM_E5M2 ? 0x3c : 0x22;
+    memset(t->m.data, one, t->data_bytes);
     if (f->scale == BSMM_SCALE_E8M0) memset(t->m.scales, 127 + exponent, t->scale_bytes);
     for (uint64_t i = 0; f->scale == BSMM_SCALE_F32 && i < t->scale_bytes / 4; i++)
         ((float *)t->m.scales)[i] = ldexpf(1, exponent);
@@ -204,16 +257,15 @@ static void fill_power(test_matrix *t, int exponent) {
 /* Tests products that underflow in fp32, although their sum does not. */
 static void test_underflow(void **state) {
     (void)state;
-    static const char *const pairs[][2] = {{"mxfp8", "mxfp8"},
-                                           {"mxfp8", "mxfp4"},
-                                           {"mxfp4", "mxfp4"},
-                                           {"fp8_group128", "fp8_block128"}};
+    static const char *const pairs[][2] = {
+        {"mxfp8", "mxfp8"},           {"mxfp8", "mxfp4"},       {"mxfp4", "mxfp4"},
+        {"mxfp8_e5m2", "mxfp8_e5m2"}, {"e4m3_row", "e4m3_row"}, {"fp8_group128", "fp8_block128"}};
     enum { M = 3, N = 20, K = 160 };
     rng r = {7};
     for (size_t i = 0; i < BSMM_COUNT(pairs) * BSMM_COUNT(devices); i++) {
         test_matrix a, b, d;
-        test_matrix_make(&a, describe(format_named(pairs[i / 2][0]), M, K), FILL_ORDINARY, &r);
-        test_matrix_make(&b, describe(format_named(pairs[i / 2][1]), N, K), FILL_ORDINARY, &r);
+        test_matrix_make(&a, describe(format_of(pairs[i / 2][0], M, K), M, K), FILL_ORDINARY, &r);
+        test_matrix_make(&b, describe(format_of(pairs[i / 2][1], N, K), N, K), FILL_ORDINARY, &r);
         test_matrix_make(&d, describe(format_named("f32"), M, N), FILL_ORDINARY, &r);
         fill_power(&a, -75), fill_power(&b, -76);
         bsmm_matmul_desc desc = {.struct_size = sizeof desc, .a = &a.m, .b = &b.m, .d = &d.m};
@@ -238,15 +290,15 @@ static void test_refusals(void **state) {
         {"bf16", "mxfp4", 64, 96, 96, 0, NULL},
         {"bf16", "mxfp4", 65, 96, 96, 0, "A has 65 rows; the kernel takes at most 64"},
         {"f32", "mxfp4", 16, 96, 96, 0,
-         "A is f32 and B is mxfp4; the kernel takes bf16 times mxfp4"},
-        {"bf16", "mxfp8_e5m2", 16, 96, 96, 0,
-         "A is bf16 and B is mxfp8_e5m2; the kernel takes bf16 times mxfp4"},
+         "A is f32 and B is mxfp4; the kernel takes bf16 or f16 times mxfp4"},
+        {"mxfp8", "mxfp8_e5m2", 16, 96, 96, 0,
+         "A is mxfp8 and B is mxfp8_e5m2; the kernel takes bf16 or f16 times mxfp4"},
         {"bf16", "mxfp4", 16, 80, 80, 0, "K is 80 and A's ld is 80; K must be a multiple of 32"},
         {"bf16", "mxfp4", 16, 96, 97, 0, "K is 96 and A's ld is 97; K must be"},
         {"mxfp8", "mxfp8", 16, 96, 104, 0, "K is 96 and A's ld is 104; K must be"},
         {"bf16", "mxfp4", 16, 96, 96, BSMM_LAYOUT_NV_128X4,
          "B's scales have the layout nv_128x4; the kernel takes row_major"},
-        {"bf16", "fp8_group128", 16, 96, 96, 0,
+        {"bf16", "fp8_group128", 16, 256, 256, 0,
          "B has block_rows 1; the kernel takes multiples of 16"},
         {"fp8_group128", "fp8_block128", 16, 96, 96, 0, NULL},
     };

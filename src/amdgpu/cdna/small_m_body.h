@@ -1,5 +1,6 @@
 /* These kernels multiply few rows of A (1 to 64) by weights as they are stored. Both operands
- * become bf16 in registers. The kernels are memory-bound: the time to read B limits their speed,
+ * become bf16 in registers. An element of f16 becomes the sum of two bf16 numbers, and two matrix
+ * instructions multiply them. The kernels are memory-bound: the time to read B limits their speed,
  * and each byte of B is read once.
  *
  * A workgroup computes the results of 16 or 32 rows of B and all rows of A. Its waves divide K
@@ -8,16 +9,17 @@
  * lane has results of neighbouring columns of D. No wave waits for another wave before the end. One
  * barrier follows there, and then the sums of all waves are added in the order of the waves.
  *
- * If A is bf16, a wave writes its part of A to LDS and reads it back in the order of the matrix
- * instructions. Narrower elements of A are loaded and decoded as those of B.
+ * If A is bf16 or f16, a wave writes its part of A to LDS and reads it back in the order of the
+ * matrix instructions. Narrower elements of A are loaded and decoded as those of B.
  *
- * A wave prefetches bf16 rows two steps ahead (one step for more than 32 rows) and other operands
- * three steps ahead. For more than 32 rows it prefetches A one step ahead, and also 8-bit weights
- * if a workgroup has 32 rows of B. Loads finish in the order of issue. If A were prefetched fewer
- * steps ahead, a wait for A would also wait for loads of B that only a later step needs.
+ * A wave prefetches rows of bf16 or f16 two steps ahead (one step for more than 32 rows) and other
+ * operands three steps ahead. For more than 32 rows it prefetches A one step ahead, and also 8-bit
+ * weights if a workgroup has 32 rows of B. Loads finish in the order of issue. If A were prefetched
+ * fewer steps ahead, a wait for A would also wait for loads of B that only a later step needs.
  *
- * If B has fp32 scales, a lane multiplies the sum of each step by the scales of A and B and adds it
- * to its total. */
+ * If B has fp32 scales that do not cover whole rows, a lane multiplies the sum of each step by the
+ * scales of A and B and adds it to its total. Results are multiplied by scales of whole rows at the
+ * end. */
 #ifndef BSMM_AMDGPU_CDNA_SMALL_M_BODY_H
 #define BSMM_AMDGPU_CDNA_SMALL_M_BODY_H
 
@@ -42,8 +44,8 @@ enum {
     RING = AHEAD + 1,    /* Registers hold at most RING steps of an operand. */
 };
 
-/* Holds the steps of A in registers: bf16 rows that are on their way to LDS, or elements as they
- * are stored. A kernel uses one of the members. */
+/* Holds the steps of A in registers: rows of bf16 or f16 that are on their way to LDS, or elements
+ * as they are stored. A kernel uses one of the members. */
 typedef struct small_m_ring {
     small_m_rows rows[RING];
     small_m_stored stored[RING];
@@ -74,11 +76,11 @@ BSMM_DEVICE bsmm_u32x4 read_row(const small_m_places *at, uint32_t tile, uint32_
 }
 
 /* Returns the number of steps by which loads of A run ahead. A larger number would take too many
- * registers. bf16 rows wait in registers only until they are written to LDS at the beginning of
- * their step, so that the same registers can take the loads of a later step. */
+ * registers. Rows of bf16 or f16 wait in registers only until they are written to LDS at the
+ * beginning of their step, so that the same registers can take the loads of a later step. */
 BSMM_DEVICE uint32_t ahead_a(small_m_shape s) {
     if (s.a_tiles > 2) return 1;
-    return small_m_is_bf16(s.a) ? AHEAD - 1 : AHEAD;
+    return small_m_is_wide(s.a) ? AHEAD - 1 : AHEAD;
 }
 
 /* Returns the number of steps by which loads of B run ahead. */
@@ -88,12 +90,12 @@ BSMM_DEVICE uint32_t ahead_b(small_m_shape s) {
 
 /* Returns the place of a step of A in a small_m_ring. `i` is the number of the step. */
 BSMM_DEVICE uint32_t slot_a(small_m_shape s, uint32_t i) {
-    return i % (small_m_is_bf16(s.a) ? ahead_a(s) : ahead_a(s) + 1);
+    return i % (small_m_is_wide(s.a) ? ahead_a(s) : ahead_a(s) + 1);
 }
 
 BSMM_DEVICE void load_a(small_m_shape s, small_m_source *from, uint32_t step, uint32_t end,
                         small_m_ring *ring, uint32_t i) {
-    if (small_m_is_bf16(s.a))
+    if (small_m_is_wide(s.a))
         small_m_load_rows(s.a_tiles, from, step, end, &ring->rows[slot_a(s, i)]);
     else
         small_m_load(s, s.a, s.a_tiles, from, step, end, &ring->stored[slot_a(s, i)]);
@@ -102,26 +104,32 @@ BSMM_DEVICE void load_a(small_m_shape s, small_m_source *from, uint32_t step, ui
 /* Computes the sums of a step, which are 0 before if B has fp32 scales. */
 BSMM_DEVICE void multiply(small_m_shape s, const small_m_places *at, const small_m_stored *a,
                           const small_m_stored *b, small_m_sums sums) {
+    const bool is_f16 = s.a.elem == BSMM_ELEM_F16;
     small_m_factor of_a[SMALL_M_MOST_TILES], of_b[SMALL_M_MOST_TILES];
 #pragma unroll
     for (uint32_t i = 0; i < s.b_tiles; i++)
         of_b[i] = small_m_factor_of(s, s.b, b->scales[i], b->words[i]);
 #pragma unroll
-    for (uint32_t j = 0; j < s.a_tiles && !small_m_is_bf16(s.a); j++)
+    for (uint32_t j = 0; j < s.a_tiles && !small_m_is_wide(s.a); j++)
         of_a[j] = small_m_factor_of(s, s.a, a->scales[j], a->words[j]);
 #pragma unroll
     for (uint32_t q = 0; q < 4; q++) {
-        bsmm_u32x4 rows[SMALL_M_MOST_TILES];
+        bsmm_u32x4 rows[SMALL_M_MOST_TILES], rests[SMALL_M_MOST_TILES];
 #pragma unroll
-        for (uint32_t j = 0; j < s.a_tiles; j++)
-            rows[j] = small_m_is_bf16(s.a) ? read_row(at, j, q)
+        for (uint32_t j = 0; j < s.a_tiles; j++) {
+            rows[j] = small_m_is_wide(s.a) ? read_row(at, j, q)
                                            : small_m_decode(s.a, &of_a[j], a->words[j], q);
+            if (is_f16) small_m_split(rows[j], &rows[j], &rests[j]);
+        }
 #pragma unroll
         for (uint32_t i = 0; i < s.b_tiles; i++) {
             const bsmm_u32x4 weights = small_m_decode(s.b, &of_b[i], b->words[i], q);
 #pragma unroll
             for (uint32_t j = 0; j < s.a_tiles; j++)
                 sums[i][j] = bsmm_isa_mfma_bf16_16(weights, rows[j], sums[i][j]);
+#pragma unroll
+            for (uint32_t j = 0; j < s.a_tiles && is_f16; j++)
+                sums[i][j] = bsmm_isa_mfma_bf16_16(weights, rests[j], sums[i][j]);
         }
     }
 }
@@ -135,8 +143,8 @@ BSMM_DEVICE void clear(small_m_shape s, small_m_sums sums) {
 }
 
 /* Returns the fp32 scale of an operand's row, or 1. A scale becomes NaN if sums of products would
- * lose bits that matter (small_m_least_sum). With a bf16 A, a product may underflow before it is
- * multiplied by a large scale. Otherwise a sum may underflow if it is multiplied by two small
+ * lose bits that matter (small_m_least_sum). With a bf16 or f16 A, a product may underflow before
+ * it is multiplied by a large scale. Otherwise a sum may underflow if it is multiplied by two small
  * scales. The operators & and | keep the compiler from making branches. */
 BSMM_DEVICE float scale_of(small_m_shape s, small_m_format f, const small_m_stored *stored,
                            uint32_t tile) {
@@ -145,7 +153,7 @@ BSMM_DEVICE float scale_of(small_m_shape s, small_m_format f, const small_m_stor
     const float size = __builtin_fabsf(scale);
     const uint32_t large = size > SMALL_M_MOST_SCALE, nonzero = size > 0;
     const uint32_t small = size < SMALL_M_LEAST_SCALE;
-    const bool safe = !(small_m_is_bf16(s.a) ? large : small & nonzero);
+    const bool safe = !(small_m_is_wide(s.a) ? large : small & nonzero);
     return safe ? scale : bsmm_bits_float(0x7fc00000u);
 }
 
@@ -164,19 +172,25 @@ BSMM_DEVICE void promote(small_m_shape s, const small_m_stored *a, const small_m
         }
 }
 
+/* Adds the products of a step to sums. */
+BSMM_DEVICE void add_products(small_m_shape s, const small_m_places *at, const small_m_stored *a,
+                              const small_m_stored *b, small_m_sums sums) {
+    if (small_m_is_fp8(s))
+        small_m_multiply_fp8(s, a, b, sums);
+    else
+        multiply(s, at, a, b, sums);
+}
+
 BSMM_DEVICE void compute(small_m_shape s, const small_m_places *at, const small_m_stored *a,
                          const small_m_stored *b, small_m_sums totals) {
     if (small_m_is_scaled(s)) {
         small_m_multiply_scaled(s, a, b, totals);
     } else if (!small_m_has_floats(s.b)) {
-        multiply(s, at, a, b, totals);
+        add_products(s, at, a, b, totals);
     } else {
         small_m_sums sums;
         clear(s, sums);
-        if (small_m_is_fp8(s))
-            small_m_multiply_fp8(s, a, b, sums);
-        else
-            multiply(s, at, a, b, sums);
+        add_products(s, at, a, b, sums);
         promote(s, a, b, sums, totals);
     }
 }
@@ -192,7 +206,7 @@ typedef struct small_m_sources {
 BSMM_DEVICE void run_step(small_m_shape s, small_m_sources *from, uint32_t step, uint32_t last,
                           uint32_t i, const small_m_places *at, small_m_ring *a,
                           small_m_stored b[RING], small_m_sums totals) {
-    if (small_m_is_bf16(s.a)) write_rows(s.a_tiles, at, &a->rows[slot_a(s, i)]);
+    if (small_m_is_wide(s.a)) write_rows(s.a_tiles, at, &a->rows[slot_a(s, i)]);
     load_a(s, &from->a, step + ahead_a(s), from->end, a, i + ahead_a(s));
     small_m_load(s, s.b, s.b_tiles, &from->b, step + ahead_b(s), from->end,
                  &b[(i + ahead_b(s)) % (ahead_b(s) + 1)]);
@@ -211,7 +225,7 @@ BSMM_DEVICE void run(small_m_shape s, const bsmm_cdna_small_m *p) {
         .b = small_m_source_of(s, s.b, s.b_tiles, &p->b, first_row),
         .end = small_m_least(last * SMALL_M_K, p->k),
     };
-    const uint32_t bytes = bsmm_cdna_small_m_wave_bytes(small_m_is_bf16(s.a), s.a_tiles, s.b_tiles);
+    const uint32_t bytes = bsmm_cdna_small_m_wave_bytes(small_m_is_wide(s.a), s.a_tiles, s.b_tiles);
     BSMM_IN_LDS uint8_t *mine = launched + wave * bytes;
     const small_m_places at = find_places(mine);
     small_m_sums totals;
@@ -257,8 +271,11 @@ BSMM_DEVICE void run(small_m_shape s, const bsmm_cdna_small_m *p) {
 
 /* clang-format off */
 #define BF16       ((small_m_format){BSMM_ELEM_BF16, BSMM_SCALE_NONE})
+#define F16        ((small_m_format){BSMM_ELEM_F16, BSMM_SCALE_NONE})
+#define E4M3       ((small_m_format){BSMM_ELEM_E4M3, BSMM_SCALE_NONE})
 #define MXFP4      ((small_m_format){BSMM_ELEM_E2M1, BSMM_SCALE_E8M0})
 #define MXFP8      ((small_m_format){BSMM_ELEM_E4M3, BSMM_SCALE_E8M0})
+#define MXFP8_E5M2 ((small_m_format){BSMM_ELEM_E5M2, BSMM_SCALE_E8M0})
 #define MXFP6_E2M3 ((small_m_format){BSMM_ELEM_E2M3, BSMM_SCALE_E8M0})
 #define MXFP6_E3M2 ((small_m_format){BSMM_ELEM_E3M2, BSMM_SCALE_E8M0})
 #define NVFP4      ((small_m_format){BSMM_ELEM_E2M1, BSMM_SCALE_E4M3})

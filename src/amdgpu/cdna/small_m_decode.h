@@ -22,7 +22,7 @@ BSMM_DEVICE uint32_t small_m_join(float low, float high) {
 /* Returns the mask of the magnitudes of elements in a word. The mask for 6-bit elements has their
  * signs too, so that -0 counts as nonzero. */
 BSMM_DEVICE uint32_t small_m_magnitudes(small_m_format f) {
-    if (small_m_is_bf16(f)) return 0x7fff7fffu;
+    if (small_m_is_wide(f)) return 0x7fff7fffu;
     return small_m_bits(f) == 4 ? 0x77777777u : small_m_bits(f) == 8 ? 0x7f7f7f7fu : 0xffffffffu;
 }
 
@@ -40,9 +40,10 @@ BSMM_DEVICE uint32_t small_m_any_of_lane(small_m_format f, const bsmm_u32x4 word
 
 /* Returns the lowest e8m0 code that a kernel takes. If both operands have at most 8 bits, nonzero
  * elements times a scale of 2^-60 are at least 2^-69, so that no product is below 2^-138 and
- * underflows. */
+ * underflows. For e5m2, whose least element is 2^-16 instead of 2^-9, the lowest scale is 2^-53. */
 BSMM_DEVICE uint32_t small_m_lowest(small_m_shape s) {
-    return small_m_is_bf16(s.a) ? BSMM_SMALL_M_LOWEST : 127 - 60;
+    if (small_m_is_wide(s.a)) return BSMM_SMALL_M_LOWEST;
+    return 127 - (s.a.elem == BSMM_ELEM_E5M2 || s.b.elem == BSMM_ELEM_E5M2 ? 53 : 60);
 }
 
 /* Returns 1 if a block of elements times the scale with this e8m0 code must become NaN, else 0.
@@ -67,6 +68,26 @@ BSMM_DEVICE float small_m_e4m3(uint32_t code) {
  * kernels do not decode them. */
 BSMM_DEVICE uint32_t small_m_has_odd_scale(uint32_t codes) {
     return (uint32_t)((codes & 0xff) >= 0x7f) | (uint32_t)(codes >= 0x7f00);
+}
+
+/* Splits eight f16 elements into bf16 numbers. The first result has the leading eight significant
+ * bits of each element and the second one the rest, so that their sum is the element. If an element
+ * is Inf or NaN, its rest is NaN. */
+BSMM_DEVICE void small_m_split(bsmm_u32x4 from, bsmm_u32x4 *leading, bsmm_u32x4 *rest) {
+    typedef _Float16 halves __attribute__((ext_vector_type(2)));
+#pragma unroll
+    for (uint32_t i = 0; i < 4; i++) {
+        union {
+            uint32_t word;
+            halves pair;
+        } x = {from[i]};
+        const float low = (float)x.pair[0], high = (float)x.pair[1];
+        const small_m_pair cut = {bsmm_bits_float(bsmm_float_bits(low) & 0xffff0000u),
+                                  bsmm_bits_float(bsmm_float_bits(high) & 0xffff0000u)};
+        const small_m_pair left = (small_m_pair){low, high} - cut;
+        (*leading)[i] = small_m_join(low, high);
+        (*rest)[i] = small_m_join(left[0], left[1]);
+    }
 }
 
 #if defined(__gfx950__)
@@ -149,6 +170,13 @@ BSMM_DEVICE bsmm_u32x4 small_m_decode(small_m_format f, const small_m_factor *fa
         to.pairs[1] = __builtin_amdgcn_cvt_scalef32_pk_bf16_fp4(word, scale, 1);
         to.pairs[2] = __builtin_amdgcn_cvt_scalef32_pk_bf16_fp4(word, scale, 2);
         to.pairs[3] = __builtin_amdgcn_cvt_scalef32_pk_bf16_fp4(word, scale, 3);
+    } else if (f.elem == BSMM_ELEM_E5M2) {
+        const uint32_t low = words[quarter / 2][quarter % 2 * 2],
+                       high = words[quarter / 2][quarter % 2 * 2 + 1];
+        to.pairs[0] = __builtin_amdgcn_cvt_scalef32_pk_bf16_bf8(low, scale, false);
+        to.pairs[1] = __builtin_amdgcn_cvt_scalef32_pk_bf16_bf8(low, scale, true);
+        to.pairs[2] = __builtin_amdgcn_cvt_scalef32_pk_bf16_bf8(high, scale, false);
+        to.pairs[3] = __builtin_amdgcn_cvt_scalef32_pk_bf16_bf8(high, scale, true);
     } else {
         const uint32_t low = words[quarter / 2][quarter % 2 * 2],
                        high = words[quarter / 2][quarter % 2 * 2 + 1];
@@ -162,7 +190,7 @@ BSMM_DEVICE bsmm_u32x4 small_m_decode(small_m_format f, const small_m_factor *fa
 }
 
 /* Returns the factor by which a sum of products must be multiplied, because the kernel decodes e4m3
- * elements with fp32 scales to a multiple of their value. */
+ * elements with fp32 scales or without scales to a multiple of their value. */
 BSMM_DEVICE float small_m_correction(small_m_format f) {
     (void)f;
     return 1;

@@ -1,4 +1,5 @@
-/* Decodes elements to bf16 on gfx942, which has no instructions for e2m1 and OCP's e4m3.
+/* Decodes elements to bf16 on gfx942, which has no instructions for e2m1 and OCP's e4m3 and
+ * e5m2.
  *
  * e2m1: a lane looks magnitudes up in a table. The table holds the eight magnitudes of e2m1 times
  * the scale, as bf16. The instruction v_perm_b32 picks four of eight bytes, so the table has the
@@ -6,7 +7,8 @@
  *
  * e4m3: an instruction decodes two elements of e4m3fnuz to fp32. An e4m3 number has the code of
  * half its value in e4m3fnuz. -0 has the code of NaN there, so it becomes +0 before. The codes of
- * e4m3's NaN mean numbers there, so a lane looks for them. */
+ * e4m3's NaN mean numbers there, so a lane looks for them. The same holds for e5m2 and e5m2fnuz,
+ * and for the codes of e5m2's Inf and NaN. */
 #ifndef BSMM_AMDGPU_CDNA_SMALL_M_DECODE_GFX942_H
 #define BSMM_AMDGPU_CDNA_SMALL_M_DECODE_GFX942_H
 
@@ -18,7 +20,7 @@ typedef struct small_m_table {
 } small_m_table;
 
 /* `tables` are those of e2m1, one for all 32 elements of a lane (e8m0) or one for each 16 of them
- * (e4m3). `scale` is that of e4m3 elements. `nan` is or-ed to the first two decoded elements. */
+ * (e4m3). `scale` is that of 8-bit elements. `nan` is or-ed to the first two decoded elements. */
 typedef struct small_m_factor {
     small_m_table tables[2];
     float scale;
@@ -53,19 +55,20 @@ BSMM_DEVICE small_m_table small_m_table_of_e4m3(uint32_t code) {
                             small_m_join(one * 2, more * 2), small_m_join(one * 4, more * 4));
 }
 
-/* Returns 1 if any of a lane's 32 elements of e4m3 is NaN, else 0. */
-BSMM_DEVICE uint32_t small_m_has_nan(const bsmm_u32x4 words[2]) {
+/* Returns 1 if any of a lane's 32 elements of e4m3 or e5m2 is Inf or NaN, else 0. */
+BSMM_DEVICE uint32_t small_m_has_nan(small_m_format f, const bsmm_u32x4 words[2]) {
     uint32_t nans = 0;
 #pragma unroll
     for (uint32_t i = 0; i < 8; i++)
-        nans |= bsmm_e4m3_nans(words[i / 4][i % 4]);
+        nans |= f.elem == BSMM_ELEM_E5M2 ? (words[i / 4][i % 4] & 0x7f7f7f7fu) + 0x04040404u
+                                         : bsmm_e4m3_nans(words[i / 4][i % 4]);
     return (nans & 0x80808080u) != 0;
 }
 
 BSMM_DEVICE small_m_factor small_m_factor_of(small_m_shape s, small_m_format f, uint32_t codes,
                                              const bsmm_u32x4 words[2]) {
     small_m_factor factor = {.scale = 1};
-    uint32_t is_nan = f.elem == BSMM_ELEM_E4M3 ? small_m_has_nan(words) : 0;
+    uint32_t is_nan = small_m_bits(f) == 8 ? small_m_has_nan(f, words) : 0;
     if (f.scale == BSMM_SCALE_E4M3) {
         factor.tables[0] = small_m_table_of_e4m3(codes & 0xff);
         factor.tables[1] = small_m_table_of_e4m3(codes >> 8);
@@ -91,20 +94,23 @@ BSMM_DEVICE void small_m_decode_e2m1(const small_m_table *t, uint32_t codes, uin
     to[1] = __builtin_amdgcn_perm(high, low, 0x07030602);
 }
 
-/* Replaces -0 by +0 in four e4m3 codes, so that they are codes of e4m3fnuz with half the value. Bit
- * 7 of a byte of `nonzero` is set if the element is not 0. */
+/* Replaces -0 by +0 in four e4m3 or e5m2 codes, so that they are codes of e4m3fnuz or e5m2fnuz with
+ * half the value. Bit 7 of a byte of `nonzero` is set if the element is not 0. */
 BSMM_DEVICE uint32_t small_m_fnuz(uint32_t word) {
     const uint32_t low = word & 0x7f7f7f7fu, nonzero = low + 0x7f7f7f7fu;
     return (word & nonzero & 0x80808080u) | low;
 }
 
-/* Decodes four e4m3 codes to two words of bf16. The values are half those of the elements, or those
- * of the elements times the scale if `is_scaled`. */
-BSMM_DEVICE void small_m_decode_e4m3(const small_m_factor *factor, bool is_scaled, uint32_t word,
-                                     uint32_t to[2]) {
+/* Decodes four e4m3 or e5m2 codes to two words of bf16. The values are half those of the elements,
+ * or those of the elements times the scale if `is_scaled`. */
+BSMM_DEVICE void small_m_decode_eight(small_m_format f, const small_m_factor *factor,
+                                      bool is_scaled, uint32_t word, uint32_t to[2]) {
     const int32_t code = (int32_t)small_m_fnuz(word);
-    small_m_pair first = __builtin_amdgcn_cvt_pk_f32_fp8(code, false);
-    small_m_pair second = __builtin_amdgcn_cvt_pk_f32_fp8(code, true);
+    const bool e5m2 = f.elem == BSMM_ELEM_E5M2;
+    small_m_pair first = e5m2 ? __builtin_amdgcn_cvt_pk_f32_bf8(code, false)
+                              : __builtin_amdgcn_cvt_pk_f32_fp8(code, false);
+    small_m_pair second = e5m2 ? __builtin_amdgcn_cvt_pk_f32_bf8(code, true)
+                               : __builtin_amdgcn_cvt_pk_f32_fp8(code, true);
     const small_m_pair scale = {factor->scale, factor->scale};
     if (is_scaled) first *= scale, second *= scale;
     to[0] = small_m_join(first[0], first[1]);
@@ -123,17 +129,18 @@ BSMM_DEVICE bsmm_u32x4 small_m_decode(small_m_format f, const small_m_factor *fa
         small_m_decode_e2m1(table, __builtin_amdgcn_perm(odd, even, 0x07030602), to + 2);
     } else {
         const bool is_scaled = f.scale == BSMM_SCALE_E8M0;
-        small_m_decode_e4m3(factor, is_scaled, words[quarter / 2][quarter % 2 * 2], to);
-        small_m_decode_e4m3(factor, is_scaled, words[quarter / 2][quarter % 2 * 2 + 1], to + 2);
+        small_m_decode_eight(f, factor, is_scaled, words[quarter / 2][quarter % 2 * 2], to);
+        small_m_decode_eight(f, factor, is_scaled, words[quarter / 2][quarter % 2 * 2 + 1], to + 2);
     }
     if (quarter == 0) to[0] |= factor->nan;
     return (bsmm_u32x4){to[0], to[1], to[2], to[3]};
 }
 
 /* Returns the factor by which a sum of products must be multiplied, because the kernel decodes e4m3
- * elements with fp32 scales to half their value. */
+ * elements with fp32 scales or without scales to half their value. */
 BSMM_DEVICE float small_m_correction(small_m_format f) {
-    return f.elem == BSMM_ELEM_E4M3 && f.scale == BSMM_SCALE_F32 ? 2 : 1;
+    const bool decoded_to_half = f.scale == BSMM_SCALE_F32 || f.scale == BSMM_SCALE_NONE;
+    return small_m_bits(f) == 8 && decoded_to_half ? 2 : 1;
 }
 
 #endif

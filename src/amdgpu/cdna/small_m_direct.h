@@ -1,10 +1,11 @@
 /* Multiplies elements as they are stored, for the kernels for few rows of A (small_m_body.h). The
  * lanes then decode nothing.
  *
- * - e4m3 with fp32 scales: the FP8 instructions. gfx942 multiplies e4m3fnuz, where the code of an
- *   e4m3 number means half its value. The lanes of gfx942 replace the codes of -0 and NaN.
+ * - e4m3 with fp32 scales or without scales: the FP8 instructions. gfx942 multiplies e4m3fnuz,
+ * where the code of an e4m3 number means half its value. The lanes of gfx942 replace the codes of
+ * -0 and NaN.
  * - mxfp8, mxfp6 and mxfp4 on both sides, on gfx950: the scaled instruction, which reads e8m0
- * scales. */
+ *   scales. */
 #ifndef BSMM_AMDGPU_CDNA_SMALL_M_DIRECT_H
 #define BSMM_AMDGPU_CDNA_SMALL_M_DIRECT_H
 
@@ -14,7 +15,9 @@
 
 /* Returns true if the FP8 instructions multiply A and B as they are stored. */
 BSMM_DEVICE bool small_m_is_fp8(small_m_shape s) {
-    return small_m_has_floats(s.a) && small_m_has_floats(s.b);
+    const bool has_floats = small_m_has_floats(s.a) && small_m_has_floats(s.b);
+    const bool has_none = s.a.scale == BSMM_SCALE_NONE && s.b.scale == BSMM_SCALE_NONE;
+    return small_m_bits(s.a) == 8 && (has_floats || has_none);
 }
 
 #if defined(__gfx950__)
@@ -30,6 +33,8 @@ BSMM_DEVICE uint32_t small_m_type(small_m_format f) {
         return BSMM_F8F6F4_E2M3;
     case BSMM_ELEM_E3M2:
         return BSMM_F8F6F4_E3M2;
+    case BSMM_ELEM_E5M2:
+        return BSMM_F8F6F4_E5M2;
     default:
         return BSMM_F8F6F4_E4M3;
     }
@@ -103,7 +108,8 @@ BSMM_DEVICE int64_t small_m_eight(const bsmm_u32x4 words[2], uint32_t quarter) {
     const bsmm_u32x4 from = words[quarter / 2];
     uint32_t low = small_m_fnuz(from[quarter % 2 * 2]);
     const uint32_t high = small_m_fnuz(from[quarter % 2 * 2 + 1]);
-    if (quarter == 0) low = small_m_has_nan(words) ? 0x80808080u : low;
+    const small_m_format e4m3 = {BSMM_ELEM_E4M3, BSMM_SCALE_NONE};
+    if (quarter == 0) low = small_m_has_nan(e4m3, words) ? 0x80808080u : low;
     return (int64_t)(low | (uint64_t)high << 32);
 }
 

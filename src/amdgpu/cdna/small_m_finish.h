@@ -7,8 +7,8 @@
 
 #include "amdgpu/cdna/small_m_decode.h"
 
-/* These are the largest fp32 scale in the kernels with a bf16 A, and the smallest one except 0 in
- * the other kernels. */
+/* These are the largest fp32 scale in the kernels with a bf16 or f16 A, and the smallest one except
+ * 0 in the other kernels. */
 #define SMALL_M_MOST_SCALE  0x1p62f
 #define SMALL_M_LEAST_SCALE 0x1p-50f
 
@@ -36,11 +36,11 @@ BSMM_DEVICE bool small_m_is_zero(small_m_format f, const bsmm_cdna_small_m *p, u
 }
 
 /* Returns the smallest magnitude of a sum that is accurate. Below it, terms that were lost to
- * underflow may matter. With a bf16 A and without fp32 scales, each lost term is at most 2^-149.
- * With such scales, it is multiplied by one and is at most 2^-87. The other kernels lose no terms,
- * because they take no scales that are so small. */
+ * underflow may matter. With a bf16 or f16 A and without fp32 scales, each lost term is at most
+ * 2^-149. With such scales, it is multiplied by one and is at most 2^-87. The other kernels lose no
+ * terms, because they take no scales that are so small. */
 BSMM_DEVICE float small_m_least_sum(small_m_shape s) {
-    if (!small_m_is_bf16(s.a)) return 0;
+    if (!small_m_is_wide(s.a)) return 0;
     return small_m_has_floats(s.b) ? 0x1p-56f : 0x1p-118f;
 }
 
@@ -50,6 +50,43 @@ BSMM_DEVICE float small_m_least_sum(small_m_shape s) {
 BSMM_DEVICE bool small_m_doubts(small_m_shape s, float sum) {
     const float size = __builtin_fabsf(sum);
     return !(size >= small_m_least_sum(s) && size <= 0x1p127f);
+}
+
+/* Returns the factor by which sums are too small, because elements without scales were decoded to
+ * half their value. If elements have fp32 scales, the sum of each step has been corrected. */
+BSMM_DEVICE float small_m_correction_of_sum(small_m_shape s) {
+    const float a = s.a.scale == BSMM_SCALE_NONE ? small_m_correction(s.a) : 1;
+    const float b = s.b.scale == BSMM_SCALE_NONE ? small_m_correction(s.b) : 1;
+    return a * b;
+}
+
+/* Returns true if the kernel may multiply results by fp32 scales of whole rows. */
+BSMM_DEVICE bool small_m_takes_row_scales(small_m_shape s) {
+    return s.b.scale == BSMM_SCALE_NONE;
+}
+
+/* Returns the fp32 scale of a whole row, or 1 if results are not multiplied by such scales. */
+BSMM_DEVICE float small_m_row_scale(const bsmm_cdna_small_m_side *o, bool has_scales,
+                                    uint32_t row) {
+    if (!has_scales) return 1;
+    const uint32_t at = (small_m_least(row, o->rows - 1) >> o->scale_shift) * o->scale_pitch;
+    return *(const BSMM_GLOBAL float *)(const BSMM_GLOBAL void *)((uintptr_t)o->scales + at);
+}
+
+/* Multiplies a sum by the fp32 scales of its rows of A and B. If the sum or the result may be
+ * inaccurate, it becomes NaN, so that it is computed again in double. A sum of 0 stays 0. A product
+ * of two scales may have lost bits if it is below 2^-120, and a result if it is below 2^-118.
+ * `finish` is the field of bsmm_cdna_small_m. The function reads other parameters anew, because
+ * they would take scalar registers throughout the kernel. */
+BSMM_DEVICE float small_m_scaled_sum(small_m_shape s, uint32_t finish, uint32_t row, uint32_t col,
+                                     float sum) {
+    const bsmm_cdna_small_m *p = BSMM_PARAMETERS(bsmm_cdna_small_m);
+    const float scale = small_m_row_scale(&p->a, finish & BSMM_CDNA_SMALL_M_A_SCALES, row) *
+                        small_m_row_scale(&p->b, finish & BSMM_CDNA_SMALL_M_B_SCALES, col);
+    const float total = sum * scale;
+    const bool safe = __builtin_fabsf(sum) >= small_m_least_sum(s) &&
+                      __builtin_fabsf(scale) >= 0x1p-120f && __builtin_fabsf(total) >= 0x1p-118f;
+    return safe || sum == 0 ? total : bsmm_bits_float(0x7fc00000u);
 }
 
 /* Stores results of a wave by the general epilogue, one in each lane for which `wanted` is true. If
@@ -126,9 +163,13 @@ BSMM_DEVICE void small_m_finish(small_m_shape s, const bsmm_cdna_small_m *p, uin
         const uint32_t row = tile % s.a_tiles * SMALL_M_EDGE + down;
         const uint32_t col = first_row + tile / s.a_tiles * SMALL_M_EDGE + across;
         const BSMM_IN_LDS float *at = from + tile * SMALL_M_TILE + down * SMALL_M_PITCH + across;
-        const float sum = small_m_add(at, stride, p->waves);
+        float sum = small_m_add(at, stride, p->waves) * small_m_correction_of_sum(s);
         const bool wanted = row < p->a.rows && col < p->b.rows;
-        if (!p->plain || __builtin_amdgcn_ballot_w64(wanted && small_m_doubts(s, sum)))
+        const bool scales = small_m_takes_row_scales(s);
+        if (scales && p->finish > BSMM_CDNA_SMALL_M_PLAIN)
+            sum = small_m_scaled_sum(s, p->finish, row, col, sum);
+        if (!(scales ? p->finish & BSMM_CDNA_SMALL_M_PLAIN : p->finish) ||
+            __builtin_amdgcn_ballot_w64(wanted && small_m_doubts(s, sum)))
             small_m_store_slowly(s, row, col, sum, wanted);
         else if (wanted)
             small_m_store_plain(&p->epilogue, row, col, sum);

@@ -3,9 +3,9 @@
  * Lane l of a wave loads what it passes to matrix instructions, if the elements have at most 8
  * bits. In each step, these are 32 elements of row l % 16 of each 16 rows, from element 32 * (l /
  * 16) of the step on. The scaled instruction wants other elements if they have 8 bits: 16 from
- * element 16 * (l / 16) on, and 16 that lie 64 elements later. Lanes load an A of bf16 row by row
- * instead, so that a load reads few cache lines. The lanes then exchange the elements of A through
- * LDS. */
+ * element 16 * (l / 16) on, and 16 that lie 64 elements later. Lanes load an A of bf16 or f16 row
+ * by row instead, so that a load reads few cache lines. The lanes then exchange the elements of A
+ * through LDS. */
 #ifndef BSMM_AMDGPU_CDNA_SMALL_M_LOAD_H
 #define BSMM_AMDGPU_CDNA_SMALL_M_LOAD_H
 
@@ -18,12 +18,15 @@ enum {
     SMALL_M_K = BSMM_CDNA_SMALL_M_K,
     SMALL_M_LANE_K = 32, /* A lane loads this number of elements of a row in a step. */
     SMALL_M_MOST_TILES = 4,
-    SMALL_M_LOADS = 4, /* A lane needs this number of loads for a step of 16 rows of bf16. */
+    SMALL_M_LOADS =
+        4, /* A lane needs this number of loads for a step of 16 rows of 16-bit elements. */
     SMALL_M_OUTSIDE = (int)0x80000000u, /* Loads at this offset return 0. */
 };
 
 /* Gives the format of an operand by its element type, a value of the enum bsmm_elem, and its scale
- * type, a value of the enum bsmm_scale. */
+ * type, a value of the enum bsmm_scale. The scale type is BSMM_SCALE_NONE if the operand has no
+ * scales, and also if its fp32 scales cover whole rows, because small_m_finish multiplies by such
+ * scales. */
 typedef struct small_m_format {
     uint32_t elem, scale;
 } small_m_format;
@@ -59,9 +62,10 @@ BSMM_DEVICE uint32_t small_m_least(uint32_t x, uint32_t y) {
     return x < y ? x : y;
 }
 
-/* Returns true if an operand is bf16. Lanes then exchange it through LDS. */
-BSMM_DEVICE bool small_m_is_bf16(small_m_format f) {
-    return f.elem == BSMM_ELEM_BF16;
+/* Returns true if the elements of an operand have 16 bits (bf16 or f16). Lanes then exchange them
+ * through LDS. */
+BSMM_DEVICE bool small_m_is_wide(small_m_format f) {
+    return f.elem == BSMM_ELEM_BF16 || f.elem == BSMM_ELEM_F16;
 }
 
 /* Returns true if the kernel multiplies the sum of each step by an fp32 scale of the operand. */
@@ -81,7 +85,7 @@ BSMM_DEVICE bool small_m_is_scaled(small_m_shape s) {
 
 BSMM_DEVICE uint32_t small_m_bits(small_m_format f) {
     if (f.elem == BSMM_ELEM_E2M3 || f.elem == BSMM_ELEM_E3M2) return 6;
-    return f.elem == BSMM_ELEM_BF16 ? 16 : f.elem == BSMM_ELEM_E2M1 ? 4 : 8;
+    return small_m_is_wide(f) ? 16 : f.elem == BSMM_ELEM_E2M1 ? 4 : 8;
 }
 
 /* Returns the number of bytes from the first 16 bytes that a lane loads of a row to the others.
@@ -118,7 +122,7 @@ BSMM_DEVICE small_m_source small_m_source_of(small_m_shape s, small_m_format f, 
     small_m_source from = {.elements = small_m_buffer(side->data, side->bytes),
                            .scales = small_m_buffer(side->scales, side->scale_bytes),
                            .scale_step = (int32_t)side->scale_step};
-    if (small_m_is_bf16(f)) {
+    if (small_m_is_wide(f)) {
 #pragma unroll
         for (uint32_t i = 0; i < tiles * SMALL_M_LOADS; i++) {
             const uint32_t row = small_m_least(first_row + i * 4 + lane / 16, side->rows - 1);
@@ -172,7 +176,8 @@ BSMM_DEVICE void small_m_leave(small_m_shape s, small_m_format f, uint32_t tiles
         const uint32_t second = SMALL_M_MOST_TILES + i;
         from->at[i] = low ? SMALL_M_OUTSIDE : from->at[i];
         from->at[second] = high ? SMALL_M_OUTSIDE : from->at[second];
-        if (!small_m_has_floats(f)) from->scale_at[i] = scale ? SMALL_M_OUTSIDE : from->scale_at[i];
+        if (f.scale != BSMM_SCALE_NONE && !small_m_has_floats(f))
+            from->scale_at[i] = scale ? SMALL_M_OUTSIDE : from->scale_at[i];
     }
 }
 
@@ -196,7 +201,8 @@ BSMM_DEVICE void small_m_load(small_m_shape s, small_m_format f, uint32_t tiles,
     }
 }
 
-/* Loads a step of bf16 rows. From `end` on, the end of the wave's part of K, elements are 0. */
+/* Loads a step of rows of 16-bit elements. From `end` on, the end of the wave's part of K, elements
+ * are 0. */
 BSMM_DEVICE void small_m_load_rows(uint32_t tiles, small_m_source *from, uint32_t step,
                                    uint32_t end, small_m_rows *to) {
     const bool outside = step * SMALL_M_K + bsmm_device_lane() % 16 * 8 >= end;

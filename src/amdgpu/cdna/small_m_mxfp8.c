@@ -2,4 +2,5 @@
 #include "amdgpu/cdna/small_m_body.h"
 
 FUNCTIONS(bf16_mxfp8, BF16, MXFP8)
+FUNCTIONS(f16_mxfp8, F16, MXFP8)
 FUNCTIONS(mxfp8_mxfp8, MXFP8, MXFP8)

@@ -2,3 +2,4 @@
 #include "amdgpu/cdna/small_m_body.h"
 
 FUNCTIONS(bf16_nvfp4, BF16, NVFP4)
+FUNCTIONS(f16_nvfp4, F16, NVFP4)

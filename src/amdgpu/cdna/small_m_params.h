@@ -13,7 +13,7 @@ enum {
     BSMM_CDNA_SMALL_M_EDGE = 16,
     /* BSMM_CDNA_SMALL_M_MOST_WAVES is the largest number of waves of a workgroup. */
     BSMM_CDNA_SMALL_M_MOST_WAVES = 8,
-    /* A step of 16 rows of bf16 takes BSMM_CDNA_SMALL_M_STEP_BYTES of LDS. */
+    /* A step of 16 rows of bf16 or f16 takes BSMM_CDNA_SMALL_M_STEP_BYTES of LDS. */
     BSMM_CDNA_SMALL_M_STEP_BYTES = BSMM_CDNA_SMALL_M_EDGE * BSMM_CDNA_SMALL_M_K * 2,
     /* A tile of 16 x 16 sums takes BSMM_CDNA_SMALL_M_TILE_BYTES of LDS. Its rows have four floats
      * of padding. */
@@ -24,13 +24,23 @@ enum {
 };
 
 /* Returns the bytes of LDS of a wave, for a kernel with this number of tiles of 16 rows of A and of
- * B. LDS has a step of A, if A is bf16, and later the wave's sums. */
-BSMM_SHARED uint32_t bsmm_cdna_small_m_wave_bytes(bool a_is_bf16, uint32_t a_tiles,
+ * B. LDS has a step of A, if A's elements have 16 bits, and later the wave's sums. */
+BSMM_SHARED uint32_t bsmm_cdna_small_m_wave_bytes(bool a_is_wide, uint32_t a_tiles,
                                                   uint32_t b_tiles) {
     const uint32_t sums = a_tiles * b_tiles * BSMM_CDNA_SMALL_M_TILE_BYTES;
-    const uint32_t rows = a_is_bf16 ? a_tiles * BSMM_CDNA_SMALL_M_STEP_BYTES : 0;
+    const uint32_t rows = a_is_wide ? a_tiles * BSMM_CDNA_SMALL_M_STEP_BYTES : 0;
     return rows > sums ? rows : sums;
 }
+
+/* These values say how a kernel makes results from sums: the epilogue only rounds sums to D's
+ * format (PLAIN), or results are multiplied by fp32 scales of whole rows of A or of B, if B's
+ * elements have no other scales. They share a field, so that a kernel finds out by one load that it
+ * need only round. */
+enum {
+    BSMM_CDNA_SMALL_M_PLAIN = 1,
+    BSMM_CDNA_SMALL_M_A_SCALES = 2,
+    BSMM_CDNA_SMALL_M_B_SCALES = 4,
+};
 
 /* Describes A or B: the addresses of its elements and scales, their sizes in bytes, its number of
  * rows, and distances in bytes: from row to row, from the scales of a step (128 elements of K) to
@@ -46,7 +56,7 @@ typedef struct bsmm_cdna_small_m {
     uint32_t waves; /* The `waves` waves of a workgroup divide K among them. */
     /* Each wave computes `steps_each` steps of K. The first `longer` waves compute one more. */
     uint32_t steps_each, longer;
-    uint32_t plain; /* `plain` is nonzero if the epilogue only rounds sums to D's format. */
+    uint32_t finish; /* `finish` is a sum of BSMM_CDNA_SMALL_M_PLAIN and the values after it. */
     bsmm_gpu_operand a_operand, b_operand;
     bsmm_gpu_epilogue epilogue;
 } bsmm_cdna_small_m;

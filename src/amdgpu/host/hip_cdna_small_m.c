@@ -14,7 +14,8 @@ enum {
     B_SIZES = 2,
 };
 
-/* Describes the kernels for a pair of formats. If a scale is fp32, the number of rows of its block
+/* Describes the kernels for a pair of formats. If B's format has no scales, the formats also stand
+ * for those whose fp32 scales cover whole rows. If a scale is fp32, the number of rows of its block
  * is not compared: that of A is any number, and that of B any multiple of 16. */
 typedef struct pair {
     bsmm_format a, b;
@@ -23,8 +24,11 @@ typedef struct pair {
 
 /* clang-format off */
 #define BF16       {BSMM_ELEM_BF16, BSMM_SCALE_NONE, 0, 0}
+#define F16        {BSMM_ELEM_F16, BSMM_SCALE_NONE, 0, 0}
+#define E4M3       {BSMM_ELEM_E4M3, BSMM_SCALE_NONE, 0, 0}
 #define MXFP4      {BSMM_ELEM_E2M1, BSMM_SCALE_E8M0, 1, 32}
 #define MXFP8      {BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32}
+#define MXFP8_E5M2 {BSMM_ELEM_E5M2, BSMM_SCALE_E8M0, 1, 32}
 #define MXFP6_E2M3 {BSMM_ELEM_E2M3, BSMM_SCALE_E8M0, 1, 32}
 #define MXFP6_E3M2 {BSMM_ELEM_E3M2, BSMM_SCALE_E8M0, 1, 32}
 #define NVFP4      {BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16}
@@ -36,6 +40,16 @@ typedef struct pair {
 #define SIX_BITS(name) FUNCTIONS("gfx950/small_m_mxfp6", "small_m_" name)
 
 static const pair pairs[] = {
+    {F16, MXFP4, FUNCTIONS("cdna/small_m_mxfp4", "small_m_f16_mxfp4")},
+    {F16, MXFP8, FUNCTIONS("cdna/small_m_mxfp8", "small_m_f16_mxfp8")},
+    {F16, NVFP4, FUNCTIONS("cdna/small_m_nvfp4", "small_m_f16_nvfp4")},
+    {F16, FP8_FLOATS, FUNCTIONS("cdna/small_m_fp8", "small_m_f16_fp8")},
+    {F16, MXFP6_E2M3, SIX_BITS("f16_mxfp6_e2m3")},
+    {F16, MXFP6_E3M2, SIX_BITS("f16_mxfp6_e3m2")},
+    {BF16, MXFP8_E5M2, FUNCTIONS("cdna/small_m_mxfp8_e5m2", "small_m_bf16_mxfp8_e5m2")},
+    {F16, MXFP8_E5M2, FUNCTIONS("cdna/small_m_mxfp8_e5m2", "small_m_f16_mxfp8_e5m2")},
+    {MXFP8_E5M2, MXFP8_E5M2,
+     FUNCTIONS("cdna/small_m_mxfp8_e5m2", "small_m_mxfp8_e5m2_mxfp8_e5m2")},
     {BF16, MXFP4, FUNCTIONS("cdna/small_m_mxfp4", "small_m_bf16_mxfp4")},
     {MXFP4, MXFP4, FUNCTIONS("cdna/small_m_mxfp4", "small_m_mxfp4_mxfp4")},
     {BF16, MXFP8, FUNCTIONS("cdna/small_m_mxfp8", "small_m_bf16_mxfp8")},
@@ -50,19 +64,39 @@ static const pair pairs[] = {
     {BF16, NVFP4, FUNCTIONS("cdna/small_m_nvfp4", "small_m_bf16_nvfp4")},
     {BF16, FP8_FLOATS, FUNCTIONS("cdna/small_m_fp8", "small_m_bf16_fp8")},
     {FP8_FLOATS, FP8_FLOATS, FUNCTIONS("cdna/small_m_fp8", "small_m_fp8_fp8")},
+    {BF16, E4M3, FUNCTIONS("cdna/small_m_e4m3", "small_m_bf16_e4m3")},
+    {F16, E4M3, FUNCTIONS("cdna/small_m_e4m3", "small_m_f16_e4m3")},
+    {E4M3, E4M3, FUNCTIONS("cdna/small_m_e4m3", "small_m_e4m3_e4m3")},
 };
 /* clang-format on */
 
-static bool is_format(const bsmm_format *want, const bsmm_format *f) {
-    if (want->scale == BSMM_SCALE_F32 || want->scale == BSMM_SCALE_NONE)
-        return want->elem == f->elem && want->scale == f->scale;
+/* Returns true if an operand has fp32 scales, each of which covers whole rows. */
+static bool has_row_scales(const bsmm_operand *o) {
+    return o->m.format.scale == BSMM_SCALE_F32 && o->m.format.block_cols >= o->m.cols;
+}
+
+/* Returns true if an operand has the format `want`. If `rows` is true, fp32 scales of whole rows
+ * count as no scales. */
+static bool is_format(const bsmm_format *want, const bsmm_operand *o, bool rows) {
+    const bsmm_format *f = &o->m.format;
+    if (want->scale == BSMM_SCALE_NONE)
+        return want->elem == f->elem &&
+               (f->scale == BSMM_SCALE_NONE || (rows && has_row_scales(o)));
+    if (want->scale == BSMM_SCALE_F32) return want->elem == f->elem && f->scale == BSMM_SCALE_F32;
     return bsmm_format_equal(*want, *f);
 }
 
+/* Returns the first pair of formats that fits a product. Kernels for fp32 scales along K need 16
+ * rows of B in a block. If B's scales cover whole rows, a later pair may fit. */
 static const pair *find_pair(const bsmm_product *p) {
-    for (size_t i = 0; i < BSMM_COUNT(pairs); i++)
-        if (is_format(&pairs[i].a, &p->a.m.format) && is_format(&pairs[i].b, &p->b.m.format))
+    const bool uneven = p->b.m.format.block_rows % BSMM_CDNA_SMALL_M_EDGE != 0;
+    const bool skip = uneven && has_row_scales(&p->b);
+    for (size_t i = 0; i < BSMM_COUNT(pairs); i++) {
+        const bool rows = pairs[i].b.scale == BSMM_SCALE_NONE;
+        if (skip && pairs[i].b.scale == BSMM_SCALE_F32) continue;
+        if (is_format(&pairs[i].a, &p->a, rows) && is_format(&pairs[i].b, &p->b, rows))
             return &pairs[i];
+    }
     return NULL;
 }
 
@@ -114,6 +148,10 @@ static bool has_good_floats(const bsmm_operand *o) {
            is_even(&from.col_map, step, bsmm_ceil_div(o->m.cols, step));
 }
 
+static bool has_wide_elements(const bsmm_operand *o) {
+    return bsmm_elem_row(o->m.format.elem)->bits == 16;
+}
+
 static bool has_small_scales(const bsmm_operand *o) {
     return o->m.format.scale == BSMM_SCALE_E8M0 || o->m.format.scale == BSMM_SCALE_E4M3;
 }
@@ -150,20 +188,20 @@ static const char *refuse_side(const bsmm_operand *o, char name, int64_t unit, c
 /* Returns NULL if the kernels can read A and B. Otherwise writes the reason to `why` and returns
  * it. */
 static const char *refuse_sides(const bsmm_product *p, char *why, size_t size) {
-    const bsmm_format *b = &p->b.m.format;
+    const pair *formats = find_pair(p);
+    const uint32_t block_rows = p->b.m.format.block_rows;
     const char *reason = bsmm_gpu_refuse_rows(p, MOST_ROWS, why, size);
-    if (!find_pair(p))
+    if (!formats)
         return bsmm_gpu_refuse_formats(p,
-                                       "the kernel takes bf16 times mxfp4, mxfp6, mxfp8, nvfp4 "
-                                       "or e4m3 with f32 scales, mxfp8 times mxfp4 or mxfp6, and "
-                                       "equal pairs of these but nvfp4",
+                                       "the kernel takes bf16 or f16 times mxfp4, mxfp6, mxfp8, "
+                                       "nvfp4 or e4m3 with f32 scales or none, mxfp8 times mxfp4 "
+                                       "or mxfp6, and equal pairs of these but nvfp4",
                                        why, size);
-    if (!reason)
-        reason = refuse_side(&p->a, 'A', p->a.m.format.elem == BSMM_ELEM_BF16 ? 8 : 32, why, size);
+    if (!reason) reason = refuse_side(&p->a, 'A', has_wide_elements(&p->a) ? 8 : 32, why, size);
     if (!reason) reason = refuse_side(&p->b, 'B', 32, why, size);
-    if (!reason && b->scale == BSMM_SCALE_F32 && b->block_rows % BSMM_CDNA_SMALL_M_EDGE)
+    if (!reason && formats->b.scale == BSMM_SCALE_F32 && block_rows % BSMM_CDNA_SMALL_M_EDGE)
         reason = bsmm_reason(why, size, "B has block_rows %u; the kernel takes multiples of %d",
-                             b->block_rows, BSMM_CDNA_SMALL_M_EDGE);
+                             block_rows, BSMM_CDNA_SMALL_M_EDGE);
     return reason;
 }
 
@@ -173,10 +211,6 @@ static const char *refuse_sides(const bsmm_product *p, char *why, size_t size) {
 static bool is_wide(const bsmm_product *p, int64_t units) {
     const int64_t edge = BSMM_CDNA_SMALL_M_EDGE, tiles = bsmm_ceil_div(p->d.m.cols, edge);
     return p->d.m.rows <= edge ? tiles > units * WAVES / 2 : bsmm_ceil_div(tiles, 2) >= units;
-}
-
-static bool is_bf16(const bsmm_operand *o) {
-    return o->m.format.elem == BSMM_ELEM_BF16;
 }
 
 /* Chooses the kernel and the number of waves of a workgroup. All workgroups run at once if
@@ -189,7 +223,8 @@ static void choose(const bsmm_product *p, small_m_state *s) {
     const uint32_t a_size = rows <= edge ? 0 : rows <= 2 * edge ? 1 : 2;
     s->function = &find_pair(p)->functions[wide][a_size];
     s->groups = (uint32_t)bsmm_ceil_div(p->d.m.cols, wide ? 2 * edge : edge);
-    s->wave_bytes = bsmm_cdna_small_m_wave_bytes(is_bf16(&p->a), 1u << a_size, 1u << wide);
+    s->wave_bytes =
+        bsmm_cdna_small_m_wave_bytes(has_wide_elements(&p->a), 1u << a_size, 1u << wide);
     const int64_t room = device->lds_bytes / s->wave_bytes;
     const int64_t each = bsmm_min_i64(WAVES, room) / bsmm_ceil_div(s->groups, units);
     s->job.waves = each > 1 ? (uint32_t)each : 1;
@@ -222,13 +257,22 @@ static bsmm_cdna_small_m_side side_of(const bsmm_operand *o) {
     };
 }
 
+/* Returns the operands by whose scales the kernel multiplies results (BSMM_CDNA_SMALL_M_A_SCALES).
+ * Their fp32 scales cover whole rows, and the formats of the kernel have no scales. */
+static uint32_t scales_at_end(const bsmm_product *p) {
+    const pair *formats = find_pair(p);
+    const bool a = has_row_scales(&p->a) && formats->a.scale == BSMM_SCALE_NONE;
+    const bool b = has_row_scales(&p->b) && formats->b.scale == BSMM_SCALE_NONE;
+    return (a ? BSMM_CDNA_SMALL_M_A_SCALES : 0u) | (b ? BSMM_CDNA_SMALL_M_B_SCALES : 0u);
+}
+
 static void fill(const bsmm_product *p, small_m_state *s) {
     const uint32_t steps = (uint32_t)bsmm_ceil_div(p->a.m.cols, BSMM_CDNA_SMALL_M_K);
     s->job = (bsmm_cdna_small_m){
         .a = side_of(&p->a),
         .b = side_of(&p->b),
         .k = (uint32_t)p->a.m.cols,
-        .plain = is_plain(p),
+        .finish = (is_plain(p) ? BSMM_CDNA_SMALL_M_PLAIN : 0u) | scales_at_end(p),
         .a_operand = bsmm_gpu_operand_of(&p->a),
         .b_operand = bsmm_gpu_operand_of(&p->b),
         .epilogue = bsmm_gpu_epilogue_of(p),
@@ -256,16 +300,20 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
 /* Returns the error bound, relative to the sum of the magnitudes of all products. A matrix
  * instruction adds up to 32 products to a sum (128 if A has e8m0 scales) and may
  * truncate each of these terms 23 bits below the largest. Then the sums of up to eight waves are
- * added. With fp32 scales, an instruction adds only the products of a step of 128 elements. The
- * bound then allows a rounding for the product of two scales, and one for adding the sum of a step
- * to a total. */
+ * added. An f16 element is the sum of two bf16 numbers of its sign, so twice as many products are
+ * added. With fp32 scales for parts of rows, an instruction adds only the products of a step of 128
+ * elements. The bound then allows a rounding for the product of two scales, and one for adding the
+ * sum of a step to a total. Three roundings multiply results by scales of whole rows. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     const double k = (double)p->a.m.cols, waves = BSMM_CDNA_SMALL_M_MOST_WAVES;
     const double once = p->a.m.format.scale == BSMM_SCALE_E8M0 ? 128 : 32;
-    if (p->b.m.format.scale == BSMM_SCALE_F32)
-        return (2.2 * (BSMM_CDNA_SMALL_M_K + once) + k / BSMM_CDNA_SMALL_M_K + 2 + waves) * 0x1p-24;
-    return (2.2 * (k + once) + waves) * 0x1p-24;
+    const double parts = p->a.m.format.elem == BSMM_ELEM_F16 ? 2 : 1;
+    const double at_end = scales_at_end(p) ? 3 : 0;
+    const double steps = k / BSMM_CDNA_SMALL_M_K + 2;
+    if (find_pair(p)->b.scale == BSMM_SCALE_F32)
+        return (2.2 * parts * (BSMM_CDNA_SMALL_M_K + once) + steps + waves + at_end) * 0x1p-24;
+    return (2.2 * parts * (k + once) + waves + at_end) * 0x1p-24;
 }
 
 static bsmm_status make(const bsmm_product *p, void *state) {
@@ -281,7 +329,8 @@ static bsmm_status run(const bsmm_product *p, const void *state, void *workspace
     bsmm_gpu_operand_bind(&p->a, &job.a_operand);
     bsmm_gpu_operand_bind(&p->b, &job.b_operand);
     bsmm_gpu_epilogue_bind(p, &job.epilogue);
-    if (p->a.m.global_scale || p->b.m.global_scale || p->d.m.global_scale) job.plain = 0;
+    if (p->a.m.global_scale || p->b.m.global_scale || p->d.m.global_scale)
+        job.finish &= ~(uint32_t)BSMM_CDNA_SMALL_M_PLAIN;
     return bsmm_hip_launch(p->device, &(bsmm_hip_launch_desc){
                                           .function = s->function,
                                           .grid = {s->groups},
