@@ -162,8 +162,13 @@ BSMM_DEVICE void gemm_chore(gemm_chores *c, const gemm_place *at, gemm_shape s, 
         if (__builtin_expect(c->loading >= c->whole && c->loading < at->steps, 0))
             gemm_load_stage(at, s, c->loading, c->stage);
     } else if (part < gemm_stage_loads(s)) {
-        if (__builtin_expect(c->loading < c->whole, 1))
-            gemm_load_part(at, s, c->loading, c->stage, part);
+        /* The empty assembly hides from the compiler that these values are the same for all loads.
+         * The compiler then computes the addresses of a load here. Otherwise it would compute those
+         * of all loads ahead of the first one, and the matrix core would wait meanwhile. In small
+         * tiles, where other waves do not fill the time, computing them once is faster. */
+        uint32_t loading = c->loading, stage = (uint32_t)(uintptr_t)c->stage;
+        if (gemm_scouts(s)) __asm__ volatile("" : "+s"(loading), "+s"(stage));
+        if (__builtin_expect(loading < c->whole, 1)) gemm_load_part(at, s, loading, stage, part);
     } else if (number < gemm_chore_count(s)) {
         gemm_scout_ahead(at, s, c->loading + GEMM_SCOUTED);
     }

@@ -93,12 +93,12 @@ BSMM_DEVICE uint32_t gemm_stage_loads(gemm_shape s) {
     return gemm_rounds(s, 0) + gemm_rounds(s, 1);
 }
 
-/* Issues direct load number `number` of a stage to LDS. */
-BSMM_DEVICE void gemm_load_part(const gemm_place *at, gemm_shape s, uint32_t step, gemm_lds *stage,
+/* Issues direct load number `number` of a stage to LDS. `stage` is the stage's address. */
+BSMM_DEVICE void gemm_load_part(const gemm_place *at, gemm_shape s, uint32_t step, uint32_t stage,
                                 uint32_t number) {
     const uint32_t side = number >= gemm_rounds(s, 0);
     gemm_load_round(&at->sources[side], s, side, step, number - (side ? gemm_rounds(s, 0) : 0),
-                    (uint32_t)(uintptr_t)stage + (side ? gemm_side_bytes(s, 0) : 0));
+                    stage + (side ? gemm_side_bytes(s, 0) : 0));
 }
 
 /* Prefetches this workgroup's part of the cache lines of step `step` to L2. If direct loads cannot
