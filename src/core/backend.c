@@ -60,7 +60,7 @@ static bool has_name(const bsmm_backend *b, const char *device) {
     return strlen(b->name) == length && memcmp(b->name, device, length) == 0;
 }
 
-/* Parses the part of a device's name after the name of its backend. */
+/* Parses the part of a device's name after the name of its backend, such as ":1" in "cuda:1". */
 static bool take_ordinal(const bsmm_backend *b, const char *device, uint32_t *ordinal) {
     const char *rest = device + strlen(b->name);
     return b->models ? take_model(b, rest, ordinal) : take_number(rest, ordinal);
@@ -121,7 +121,9 @@ bsmm_status bsmm_place_take(const bsmm_exec *exec, bsmm_place *place) {
 static bsmm_status check_buffer(const bsmm_place *place, const void *pointer, const char *operand,
                                 const char *field, uint32_t alignment, const char *who) {
     char what[64];
-    if (!pointer) return BSMM_OK; /* An earlier check refuses NULL where a buffer is necessary. */
+    /* NULL needs no check of its alignment or device. Another check refuses NULL for a buffer that
+     * the run needs. */
+    if (!pointer) return BSMM_OK;
     bool aligned = !alignment || bsmm_is_aligned(pointer, alignment);
     /* The function returns here, before it formats the buffer's name for a message, because
      * formatting takes 2% of the time of a small product. */

@@ -1,5 +1,5 @@
-/* Implements the table of forms of packed weights, their headers, and the search for the arrays of
- * a matrix in them. */
+/* Implements the table of the forms of packed weights and the headers of packed weights. Also finds
+ * the arrays of one matrix (panels, codes, scales) in packed weights. */
 #include "core/packed.h"
 #include "core/parts.h"
 

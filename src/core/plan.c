@@ -12,8 +12,10 @@
 struct bsmm_plan {
     /* `product` describes the product. Its pointers to the caller's memory are NULL. */
     bsmm_product product;
-    bsmm_finish finish; /* product.finish points to `finish` if there is an epilogue. */
-    bsmm_groups groups; /* product.groups points to `groups` if there are groups. */
+    /* `finish` is the plan's epilogue. product.finish points to it if there is an epilogue. */
+    bsmm_finish finish;
+    /* `groups` holds the plan's groups. product.groups points to it if there are groups. */
+    bsmm_groups groups;
     const bsmm_kernel *kernel;
     /* `parts` holds the kernels of a product that is divided into plain products (parts.h). */
     bsmm_parts parts;
@@ -90,7 +92,7 @@ static bsmm_status make(bsmm_request *request, bsmm_plan *plan) {
     return plan->kernel->make ? plan->kernel->make(p, plan->state) : BSMM_OK;
 }
 
-/* This is a plan on the heap, which bsmm_plan_create returns to a caller. */
+/* `kept_plan` is a plan on the heap, which bsmm_plan_create returns to a caller. */
 typedef struct kept_plan {
     bsmm_plan plan;
     bsmm_packed packed;

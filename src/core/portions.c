@@ -6,12 +6,14 @@
 uint64_t bsmm_portion_most_bytes = UINT64_C(256) << 20;
 
 enum {
-    LINE = 32,   /* each row of results begins at a multiple of 32 fp32 results, i.e. of 128
-                    bytes */
-    TILE = 128,  /* a portion has a multiple of 128 rows, so that tiles of up to 128 rows are
-                    full */
-    SCALES = 16, /* a portion's scales begin at a multiple of 16 rows of scales, so that they are
-                    aligned as the scales of the whole matrix are */
+    /* LINE: each row of a portion's fp32 results begins at a multiple of 32 results, i.e. of 128
+     * bytes. */
+    LINE = 32,
+    /* TILE: a portion has a multiple of 128 rows of D, so that tiles of up to 128 rows are full. */
+    TILE = 128,
+    /* SCALES: a portion's scales begin at a multiple of 16 rows of scales, so that they are aligned
+     * as the scales of the whole matrix are. */
+    SCALES = 16,
     /* ALIGNMENT is the alignment in bytes of the kernel's workspace, which follows the results. */
     ALIGNMENT = 256,
 };
@@ -113,7 +115,8 @@ const char *bsmm_portions_refuse(const bsmm_kernel *kernel, const bsmm_product *
     return kernel->refuse(&portion, state, why, size);
 }
 
-/* Queues the quantization of one portion's results, or loads the code that it needs. */
+/* Queues the quantization of one portion's fp32 results to D. A portion is a range of D's rows.
+ * While a plan is made, the function instead loads the GPU code for this and queues nothing. */
 static bsmm_status quantize(const bsmm_product *p, int64_t row, int64_t rows, void *results,
                             bool only_load) {
     bsmm_recode job = {.device = p->device,

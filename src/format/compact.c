@@ -64,7 +64,9 @@ bsmm_status bsmm_compact_view(const bsmm_operand *stored, bsmm_operand *to) {
  * bytes apart. The last `rest` bytes of the codes, less than a piece, are at `tail`. */
 typedef struct row_part {
     uint8_t *at, *tail;
-    int64_t pieces, bytes, step; /* `bytes` is the size of a whole piece in bytes */
+    /* `bytes` is the size of a whole piece in bytes. A piece is the part of a row that is stored
+     * together. */
+    int64_t pieces, bytes, step;
     size_t rest;
 } row_part;
 

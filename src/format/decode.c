@@ -41,7 +41,7 @@ static double f32_value(uint32_t bits) {
 static double f16_value(uint32_t code) {
     uint32_t magnitude = code & 0x7fff;
     if (magnitude >= 0x7c00) return bsmm_elem_decode(BSMM_ELEM_F16, code);
-    double value = magnitude * 0x1p-24; /* a subnormal f16 is a multiple of 2^-24 */
+    double value = magnitude * 0x1p-24; /* A subnormal f16 is a multiple of 2^-24. */
     uint64_t bits = ((uint64_t)magnitude << 42) + ((uint64_t)(1023 - 15) << 52);
     if (magnitude < 0x400) memcpy(&bits, &value, sizeof bits);
     bits |= (uint64_t)(code & 0x8000) << 48;

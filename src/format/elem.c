@@ -10,8 +10,9 @@ typedef enum elem_kind { SIGNED, FNUZ, POWERS } elem_kind;
 typedef struct elem_row {
     bsmm_elem_info info;
     elem_kind kind;
-    /* These are codes without their sign bit: the largest finite value, Inf and NaN. 0 means that
-     * there is none. For the kinds FNUZ and POWERS, nan_code is the whole code with its top bit. */
+    /* `max_code`, `inf_code` and `nan_code` are codes without their sign bit: the largest finite
+     * value, Inf and NaN. 0 means that there is none. For the kinds FNUZ and POWERS, nan_code is
+     * the whole code with its top bit. */
     uint32_t max_code, inf_code, nan_code;
 } elem_row;
 

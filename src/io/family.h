@@ -20,8 +20,8 @@ typedef bsmm_status (*bsmm_pack)(const bsmm_operand *from, uint8_t *to, const ch
 /* These are the shapes that families give to the scale tensor of one matrix. */
 typedef enum bsmm_scale_shape {
     BSMM_SCALES_BY_BLOCK, /* The shape is [blocks along the rows, blocks along the columns]. */
-    BSMM_SCALES_ONE,      /* [1] */
-    BSMM_SCALES_SCALAR    /* [] */
+    BSMM_SCALES_ONE,      /* The scale is a tensor of the shape [1]. */
+    BSMM_SCALES_SCALAR    /* The scale is a tensor of the shape [], i.e. a scalar. */
 } bsmm_scale_shape;
 
 typedef struct bsmm_storage {
@@ -92,7 +92,7 @@ bsmm_format bsmm_storage_format(const bsmm_storage *row, int64_t height, int64_t
  * for this data tensor (resolve.c). */
 bool bsmm_storage_fits(const bsmm_storage *row, const bsmm_tensor *data, const bsmm_tensor *scale);
 
-/* ---- functions of recognise.c: recognising weights ---- */
+/* The functions from here on are in recognise.c. They recognise weights. */
 
 typedef struct bsmm_record {
     const char *name;
@@ -114,7 +114,7 @@ typedef struct bsmm_record {
  * its error is reported when a caller asks for the weight. */
 bsmm_status bsmm_file_recognise(bsmm_file *file);
 
-/* ---- functions of resolve.c: checking recognised weights ---- */
+/* The functions from here on are in resolve.c. They check recognised weights. */
 
 typedef struct bsmm_resolved {
     bsmm_weight weight;
@@ -140,7 +140,8 @@ bsmm_status bsmm_record_resolve(const bsmm_file *file, const bsmm_record *record
 bsmm_status bsmm_operand_check_same(const bsmm_operand *have, const bsmm_operand *given,
                                     const char *what, const char *call);
 
-/* ---- functions of declaration.c: declarations of the bsmm family ---- */
+/* The functions from here on are in declaration.c. They read and write the declarations of the bsmm
+ * family. */
 
 #define BSMM_DECLARATION_PREFIX "bsmm."
 
@@ -148,7 +149,7 @@ bsmm_status bsmm_declaration_read(const char *text, const char *what, bsmm_matri
                                   int64_t *batch);
 char *bsmm_declaration_write(const bsmm_matrix *matrix, int64_t batch, bsmm_arena *arena);
 
-/* ---- functions of config.c: quantization_config ---- */
+/* The functions from here on are in config.c. They read quantization_config. */
 
 #define BSMM_CONFIG_KEY "quantization_config"
 
@@ -171,7 +172,8 @@ void bsmm_config_evidence(const bsmm_config *config, const char *layer, char *te
  * layers[i]. Returns NULL if there is no memory. The caller frees the text. */
 char *bsmm_config_write(const char *const *layers, const char *const *evidence, size_t count);
 
-/* ---- functions of unpack.c: stored blocks in which scales and elements alternate ---- */
+/* The functions from here on are in unpack.c. They read stored blocks in which scales and elements
+ * alternate. */
 
 bsmm_status bsmm_unpack_gguf_mxfp4(const bsmm_storage *row, const uint8_t *from,
                                    const bsmm_operand *to, const char *what);
@@ -185,7 +187,8 @@ bsmm_status bsmm_unpack_quark_mxfp6(const bsmm_storage *row, const uint8_t *from
 bsmm_status bsmm_unpack_gguf_plain(const bsmm_storage *row, const uint8_t *from,
                                    const bsmm_operand *to, const char *what);
 
-/* ---- functions of pack.c: the inverses of the functions for GGUF files ---- */
+/* The functions from here on are in pack.c. They are the inverses of the functions for GGUF
+ * files. */
 
 bsmm_status bsmm_pack_gguf_mxfp4(const bsmm_operand *from, uint8_t *to, const char *what);
 bsmm_status bsmm_pack_gguf_nvfp4(const bsmm_operand *from, uint8_t *to, const char *what);

@@ -25,7 +25,7 @@ const bsmm_gguf_type *bsmm_gguf_type_named(const char *dtype);
 /* This function returns ggml's number of the type. */
 uint32_t bsmm_gguf_type_number(const bsmm_gguf_type *type);
 
-/* ---- functions of ggml.c: decoders of blocks ---- */
+/* The functions from here on are in ggml.c. They decode ggml's blocks. */
 
 void bsmm_gguf_q4_0(const uint8_t *block, float *values);
 void bsmm_gguf_q4_1(const uint8_t *block, float *values);

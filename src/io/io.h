@@ -9,7 +9,8 @@
  * implementation of safetensors has the same limit. */
 #define BSMM_HEADER_LIMIT 100000000u
 
-/* ---- functions of arena.c: memory that is freed together with a file or a writer ---- */
+/* The functions from here on are in arena.c. They allocate memory that is freed together with a
+ * file or a writer. */
 
 typedef struct bsmm_arena {
     struct bsmm_arena_chunk *head;
@@ -29,7 +30,7 @@ bsmm_status bsmm_fail_memory(void);
  * entries. */
 bsmm_status bsmm_grow(void **items, uint64_t count, uint64_t *room, size_t item_bytes);
 
-/* ---- functions of map.c: the operating system ---- */
+/* The functions from here on are in map.c. They call the operating system. */
 
 typedef struct bsmm_map {
     const char *path; /* `path` is the caller's path, which is not copied. */
@@ -49,7 +50,7 @@ bsmm_status bsmm_fail_system(const char *path, const char *verb, int error);
 uint32_t bsmm_load_u32(const uint8_t *from);
 uint64_t bsmm_load_u64(const uint8_t *from);
 
-/* ---- functions of dtype.c: types of stored tensors ---- */
+/* The functions from here on are in dtype.c. They describe the types of stored tensors. */
 
 typedef struct bsmm_dtype {
     const char *name; /* `name` is the name of the type as safetensors spells it. */
@@ -79,13 +80,13 @@ bsmm_status bsmm_shape_bytes(bsmm_status status, const char *what, const bsmm_dt
  * left out. */
 void bsmm_shape_text(uint32_t ndim, const int64_t *shape, char *text, size_t size);
 
-/* ---- checks of text ---- */
+/* The functions from here on check text. */
 
 /* This function also returns false if the text contains a NUL. */
 bool bsmm_text_is_utf8(const char *text, size_t length);
 bool bsmm_text_ends(const char *text, const char *suffix);
 
-/* ---- functions of file.c: an open file ---- */
+/* The functions from here on are in file.c. They read an open file. */
 
 /* `bsmm_name` is an entry of a list that is sorted by name. `index` is the position of the named
  * tensor or weight in its own array. */
@@ -147,7 +148,7 @@ struct bsmm_file {
     bsmm_name *weights_by_name;
 };
 
-void bsmm_file_clear(bsmm_file *file); /* frees all memory and mappings of the file */
+void bsmm_file_clear(bsmm_file *file); /* Frees all memory and mappings of the file. */
 /* Maps the file at `path` into memory. Stores the mapping in *map and appends it to file->maps. */
 bsmm_status bsmm_file_map(bsmm_file *file, const char *path, bsmm_map *map);
 /* Adds a tensor to the file's list. The tensor's name is not copied. */
@@ -171,7 +172,8 @@ uint64_t bsmm_file_lookup(const bsmm_file *file, const char *name);
 uint64_t bsmm_file_sibling(const bsmm_file *file, const char *name, size_t base,
                            const char *suffix);
 
-/* ---- file formats; each *_parse function adds the tensors and metadata that it finds ---- */
+/* The functions from here on read one file format each. Each *_parse function adds the tensors and
+ * metadata that it finds. */
 
 bsmm_status bsmm_safetensors_parse(const uint8_t *data, size_t bytes, bsmm_file *file);
 bsmm_status bsmm_gguf_parse(const uint8_t *data, size_t bytes, bsmm_file *file);

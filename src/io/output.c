@@ -1,5 +1,5 @@
 /* Writes an output file that replaces an existing file atomically. */
-#define _GNU_SOURCE /* makes fcntl.h declare O_TMPFILE */
+#define _GNU_SOURCE /* With _GNU_SOURCE, fcntl.h declares O_TMPFILE. */
 #include "io/output.h"
 
 #include <errno.h>

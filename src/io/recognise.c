@@ -77,7 +77,8 @@ static bool match_evidence(recognising *r, const bsmm_storage *row, uint64_t ind
 /* Makes the global scales readable as floats. If the file stores them at an unaligned address, they
  * are copied. */
 static bsmm_status align_globals(bsmm_file *file, bsmm_record *record) {
-    /* `most` is the limit for the copied scales in bytes, enough for a million matrices. */
+    /* Global scales of more than `most` bytes are not copied. The global scales of a
+     * million matrices have fewer bytes. */
     static const uint64_t most = 1u << 22;
     if (!has_dtype(file, record->global, "F32")) return BSMM_OK;
     const bsmm_tensor *t = &file->tensors[record->global];

@@ -12,7 +12,8 @@
 typedef struct resolving {
     const bsmm_record *record;
     const bsmm_storage *row;
-    /* These are the tensors of the weight. NULL means that the weight has no such tensor. */
+    /* `data`, `scale` and `global` are the tensors of the weight. NULL means that the weight has no
+     * such tensor. */
     const bsmm_tensor *data, *scale, *global;
     bsmm_matrix matrix;
     int64_t batch;

@@ -23,8 +23,8 @@ typedef struct bsmm_written {
     const char *base; /* `base` is the name of the weight's data tensor without its suffix. */
     bsmm_operand operand;
     int64_t batch;
-    /* These are the indices of the weight's tensors in `items`. BSMM_NO_TENSOR means that there is
-     * none. */
+    /* `data`, `scale` and `global` are the indices of the weight's tensors in `items`.
+     * BSMM_NO_TENSOR means that there is none. */
     uint64_t data, scale, global;
 } bsmm_written;
 
@@ -38,8 +38,8 @@ struct bsmm_writer {
     /* `pairs` is the metadata of a GGUF file that is copied. NULL means that there is none. */
     bsmm_pair *pairs;
     uint64_t pair_count;
-    uint64_t alignment; /* the size of a tensor in the file is padded to a multiple of this number
-                           of bytes */
+    /* The size of a tensor in the file is padded to a multiple of `alignment` bytes. */
+    uint64_t alignment;
     bsmm_item *items;
     uint64_t item_count, item_room;
     bsmm_written *weights;

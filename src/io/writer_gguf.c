@@ -9,11 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VERSION = 3, MOST_DIMS = 4, NAME_BYTES = 64 /* GGML_MAX_NAME, with the final NUL */ };
+/* NAME_BYTES is ggml's limit for a tensor's name (GGML_MAX_NAME), with the final NUL. */
+enum { VERSION = 3, MOST_DIMS = 4, NAME_BYTES = 64 };
 
 static const char alignment_key[] = "general.alignment";
 
-/* ---- tensors ---- */
+/* The functions from here on write the descriptions of tensors. */
 
 bsmm_status bsmm_writer_type_gguf(bsmm_item *item, const char *name, const char *dtype) {
     const bsmm_gguf_type *type = dtype ? bsmm_gguf_type_named(dtype) : NULL;
@@ -44,7 +45,7 @@ bsmm_status bsmm_writer_type_gguf(bsmm_item *item, const char *name, const char 
     return BSMM_OK;
 }
 
-/* ---- metadata ---- */
+/* The functions from here on write the metadata. */
 
 static int compare_places(const void *left, const void *right) {
     const bsmm_pair *a = left, *b = right;
@@ -77,7 +78,7 @@ bsmm_status bsmm_writer_copy_metadata(bsmm_writer *writer, const bsmm_file *file
     return BSMM_OK;
 }
 
-/* ---- the header ---- */
+/* The functions from here on write the header of the GGUF file. */
 
 static void put_u32(FILE *to, uint32_t value) {
     for (int i = 0; i < 4; i++)

@@ -9,7 +9,7 @@
 typedef struct vector_coder {
     uint32_t bits;
     int sign_shift; /* `sign_shift` is the distance from bit 31 to the code's sign bit. */
-    bool down;      /* ties are rounded towards zero (BSMM_TIES_DOWN) */
+    bool down;      /* `down` is true if ties are rounded towards zero (BSMM_TIES_DOWN). */
     __m256 max;
     __m256i min_normal, ruler, shift;
     __m256i magnitude; /* `magnitude` is the mask of the magnitude bits of a code. */

@@ -9,7 +9,7 @@
  * of constants for encoding fp32 values as codes of one element format by one rounding rule. */
 typedef struct vector_coder {
     uint32_t bits;
-    bool down; /* ties are rounded towards zero (BSMM_TIES_DOWN) */
+    bool down; /* `down` is true if ties are rounded towards zero (BSMM_TIES_DOWN). */
     __m512 max;
     __m512i min_normal, ruler;
     /* These are masks of a code's magnitude, in each 32-bit and 16-bit lane. */

@@ -203,9 +203,9 @@ static region region_of(const bsmm_operand *src, const bsmm_operand *dst, int64_
                     bsmm_min_i64((tc + 1) * width, src->map.cols)};
 }
 
-/* These are tables for one value of k - m, the exponent that remains for the elements of a block
- * after the outer scale is taken out. codes[c] is the e4m3 code of the e2m1 code c times 2^(k - m).
- * pairs[b] has the two e4m3 codes for a byte b of two e2m1 codes. */
+/* `shifted` holds tables for one value of k - m, the exponent that remains for the elements of a
+ * block after the outer scale is taken out. codes[c] is the e4m3 code of the e2m1 code c times 2^(k
+ * - m). pairs[b] has the two e4m3 codes of the byte b of two e2m1 codes. */
 typedef struct shifted {
     uint16_t codes[16];
     uint8_t pairs[256][2];

@@ -75,8 +75,8 @@ INLINE __m256 to_odd(__m256 x, __m256 factor, __m256 y) {
     __m256 up = _mm256_blendv_ps(one, _mm256_set1_ps(0x1p32f), is_less);
     __m256 large = _mm256_mul_ps(magnitude(x), up), product = _mm256_mul_ps(magnitude(y), up);
     __m256 rest = _mm256_fmsub_ps(large, size, product);
-    /* A lane of `above` is -1 if |y| is larger than the magnitude of the product. Adding it to the
-     * bits of y gives the float before y. */
+    /* A lane of `above` is -1 if the magnitude of y, the product rounded to fp32, is larger than
+     * that of the exact product. Adding -1 to the bits of y gives the next float towards zero. */
     __m256i above = _mm256_castps_si256(_mm256_cmp_ps(rest, zero, _CMP_LT_OQ));
     __m256i below = _mm256_castps_si256(_mm256_cmp_ps(rest, zero, _CMP_GT_OQ));
     __m256i odd = _mm256_srli_epi32(_mm256_or_si256(above, below), 31);
@@ -169,8 +169,11 @@ INLINE __m256i narrow(const shape s, __m256 low, __m256 high) {
 
 /* These properties of a row select the code path of its loop. */
 typedef struct row_facts {
-    bool rounds; /* exact products must still be rounded to bf16, because they may be subnormal */
-    bool one;    /* all columns of each chunk of 32 have the same block scale */
+    /* `rounds` is true if exact products must still be rounded to bf16, because they may be
+     * subnormal. */
+    bool rounds;
+    /* `one` is true if all columns of each chunk of 32 columns have the same block scale. */
+    bool one;
     bool streams;
 } row_facts;
 

@@ -182,7 +182,8 @@ enum { AHEAD = 4096 };
  * has a compiled loop of its own. */
 typedef struct shape {
     uint32_t bits, to_elem;
-    bool exact; /* the second-level scale is 1 and no product is rounded (job->is_exact) */
+    /* `exact` is true if the second-level scale is 1 and no product is rounded (job->is_exact). */
+    bool exact;
 } shape;
 
 INLINE void decode_chunk(const shape s, bool scale_is_exact, const vector_values *v, __m512i codes,

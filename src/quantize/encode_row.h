@@ -12,16 +12,16 @@ enum { FACTOR_RUN = 16 };
 /* `encode_care` lists the special cases that the loop of a row must handle. CARE_PLUS adds 0 to
  * each value, which turns -0 into +0 and changes no other value. */
 typedef enum encode_care {
-    CARE_NONE, /* no NaN arises, and a zero keeps its sign */
-    CARE_PLUS, /* no NaN arises, and the recipe turns -0 into +0 */
+    CARE_NONE, /* CARE_NONE: no NaN arises, and a zero keeps its sign. */
+    CARE_PLUS, /* CARE_PLUS: no NaN arises, and the recipe turns -0 into +0. */
     CARE_ALL
 } encode_care;
 
 /* `element_way` is the operation that applies a factor to a value. */
 typedef enum element_way {
     WAY_MULTIPLY,
-    /* This is fast division, for blocks whose magnitudes are moderate (quantize/recipe.h calls such
-     * blocks "tame"). */
+    /* WAY_DIVIDE_TAME is fast division, for blocks whose magnitudes are moderate (quantize/recipe.h
+     * calls such blocks "tame"). */
     WAY_DIVIDE_TAME,
     WAY_DIVIDE,
     WAY_COMPARE
@@ -37,7 +37,9 @@ typedef struct encode_row {
     uint32_t elem, bits;
     int64_t cols, width, ahead;
     const float *factors,
-        *reciprocals; /* reciprocals of the factors are set only for WAY_DIVIDE_TAME */
+        /* `reciprocals` holds the reciprocals of the factors. It is set only for
+         * WAY_DIVIDE_TAME. */
+        *reciprocals;
     element_way way;
     uint8_t *to;
 } encode_row;

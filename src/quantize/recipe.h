@@ -48,8 +48,8 @@ void bsmm_tame_rule_make(bsmm_block_rule rule, const bsmm_tensor_step *tensor,
 bool bsmm_tame_rule_apply(const bsmm_tame_rule *rule, bsmm_strip_scales *scales, int64_t n,
                           const bsmm_tensor_step *tensor);
 
-/* This is a test of fp32 bits: each of the n values must lie within [least, most] or equal
- * `also`. */
+/* `bsmm_bits_range` describes a test of fp32 bits: each of n values must lie within [least, most]
+ * or equal `also`. */
 typedef struct bsmm_bits_range {
     uint32_t least, most, also;
 } bsmm_bits_range;
@@ -75,7 +75,7 @@ struct bsmm_recipe {
  * list. */
 void bsmm_recipe_list_kind(bsmm_format format, uint32_t kind, char *text, size_t size);
 
-/* ---- functions of store.c, which quantize blocks ---- */
+/* The functions from here on are in store.c. They quantize blocks. */
 
 /* This struct is a recipe with all constants for quantizing into one destination. */
 typedef struct bsmm_recipe_run {
@@ -100,7 +100,7 @@ bsmm_recipe_run bsmm_recipe_start(const bsmm_recipe *recipe, const bsmm_operand 
 void bsmm_recipe_store_part(const bsmm_recipe_run *run, int64_t row, int64_t rows, int64_t col,
                             int64_t cols, const bsmm_plain *values);
 
-/* ---- functions of scales.c, which write scales to memory ---- */
+/* The functions from here on are in scales.c. They write scales to memory. */
 
 /* Writes 0 to the padding of the scale layout in block rows [r0, r1). If block row r1 - 1 is the
  * last one, it also writes the padded rows after it. Gaps that a caller's scale_ld leaves are not
@@ -111,7 +111,7 @@ void bsmm_scales_pad(const bsmm_operand *dst, int64_t r0, int64_t r1);
  * padding. */
 void bsmm_scales_move(const bsmm_operand *src, const bsmm_operand *dst);
 
-/* ---- functions that several public calls share (check.c, amax.c, compare.c) ---- */
+/* Several public calls share the functions from here on (check.c, amax.c, compare.c). */
 
 /* Runs a conversion on the backend of a device. Returns UNSUPPORTED if the backend does not have
  * this conversion. `what` names the conversion in the message. */

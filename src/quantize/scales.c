@@ -65,7 +65,8 @@ static bsmm_status take_scales(const bsmm_place *place, const bsmm_matrix *matri
     bsmm_operand checked = *to;
     checked.m.data = (void *)&unread;
     to->m.global_scale = checked.m.global_scale = NULL;
-    BSMM_TRY(bsmm_operand_check_memory(&checked, what)); /* an empty matrix may have NULL scales */
+    /* The pointer to the scales may be NULL if the matrix is empty. */
+    BSMM_TRY(bsmm_operand_check_memory(&checked, what));
     bool present = to->data_bytes != 0;
     to->m.data = NULL;
     to->data_bytes = 0;

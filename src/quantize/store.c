@@ -31,7 +31,8 @@ bsmm_recipe_run bsmm_recipe_start(const bsmm_recipe *recipe, const bsmm_operand 
 typedef struct strip {
     int64_t r, rows, c, cols, blocks;
     bsmm_plain values;
-    bool tame; /* values and factors are in a range in which the fast encoder is exact */
+    /* `tame` is true if values and factors are in a range in which the fast encoder is exact. */
+    bool tame;
     bsmm_strip_scales scales;
 } strip;
 
@@ -131,8 +132,8 @@ static int64_t strip_cols(const bsmm_format *f) {
     return bsmm_min_i64(blocks ? blocks : 1, BSMM_STRIP_BLOCKS) * f->block_cols;
 }
 
-/* This is one row of blocks of the destination. It is divided into strips, i.e. adjacent blocks
- * that are handled together. */
+/* `block_row` is one row of blocks of the destination. It is divided into strips, i.e. adjacent
+ * blocks that are handled together. */
 typedef struct block_row {
     int64_t r, rows, c, cols;
     const bsmm_plain *values;

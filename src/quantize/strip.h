@@ -10,7 +10,7 @@
  * a multiple of 32. It is so large that the cost of calling the operations is negligible. */
 enum { BSMM_STRIP_BLOCKS = 128 };
 
-/* This is a matrix of f32, f16 or bf16 values in row-major order. */
+/* `bsmm_plain` is a matrix of f32, f16 or bf16 values in row-major order. */
 typedef struct bsmm_plain {
     uint32_t elem;
     const void *data;
@@ -36,8 +36,8 @@ typedef struct bsmm_decode_job {
     uint32_t bits, to_elem;
     int mantissa_bits;
     int64_t width;
-    /* the product of an element and its block scale is exact, because the scales are e4m3 or there
-     * are no block scales */
+    /* `scale_is_exact` is true if the product of an element and its block scale is exact, because
+     * the scales are e4m3 or there are no block scales. */
     bool scale_is_exact;
     /* `is_exact` is true if element times block scale, and this product times the second-level
      * scale, are exact in fp32 unless they overflow. */

@@ -74,7 +74,7 @@ static double dot(const double *a, const double *b, int64_t k) {
     return sum;
 }
 
-/* This is one group of decoded rows of A, which all threads multiply by rows of B. */
+/* `group_run` is one group of decoded rows of A, which all threads multiply by rows of B. */
 typedef struct group_run {
     const bsmm_product *p;
     const scratch *s;

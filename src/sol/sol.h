@@ -16,15 +16,19 @@
 /* These are properties of a device's matrix units that cannot be derived from the table of
  * peaks. */
 typedef enum bsmm_sol_traits {
-    BSMM_SOL_OCP8 = 1,  /* 8-bit elements are e4m3 and e5m2 */
-    BSMM_SOL_FNUZ8 = 2, /* 8-bit elements are e4m3fnuz and e5m2fnuz */
-    BSMM_SOL_MX = 4,    /* Matrix units multiply blocks of 32 elements by e8m0 scales. */
-    BSMM_SOL_NV = 8,    /* Matrix units multiply blocks of 16 e2m1 elements by e4m3 scales. */
-    BSMM_SOL_F16 = 16,  /* the matrix unit "f16" accepts f16 and bf16; else only bf16 */
+    BSMM_SOL_OCP8 = 1,  /* BSMM_SOL_OCP8: the device's 8-bit elements are e4m3 and e5m2. */
+    BSMM_SOL_FNUZ8 = 2, /* BSMM_SOL_FNUZ8: the device's 8-bit elements are e4m3fnuz and e5m2fnuz. */
+    /* BSMM_SOL_MX: matrix units multiply blocks of 32 elements by e8m0 scales. */
+    BSMM_SOL_MX = 4,
+    /* BSMM_SOL_NV: matrix units multiply blocks of 16 e2m1 elements by e4m3 scales. */
+    BSMM_SOL_NV = 8,
+    /* BSMM_SOL_F16: the matrix unit "f16" accepts f16 and bf16. Without this flag it accepts only
+     * bf16. */
+    BSMM_SOL_F16 = 16,
     /* The peaks "f6" and "f4" are those of int8 dot products, whose sums are scaled after each
      * block. */
     BSMM_SOL_INT8 = 32,
-    BSMM_SOL_SLOW_BF16 = 64 /* bf16 has half the peak of f16 */
+    BSMM_SOL_SLOW_BF16 = 64 /* BSMM_SOL_SLOW_BF16: bf16 has half the peak throughput of f16. */
 } bsmm_sol_traits;
 
 typedef struct bsmm_sol_device {

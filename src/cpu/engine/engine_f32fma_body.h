@@ -1,9 +1,10 @@
-/* These are the multiply functions of the f32fma engines. A kernel's file includes this body after
- * it has defined a vector type and its operations. `vec` is a vector of LANES floats, and a
- * register tile is VECTORS such vectors wide. COLUMNS is the number of columns of K per iteration
- * of the inner loop. INLINE and TARGET are function attributes. The operations are vec_load and
- * vec_store (unaligned), vec_set1, vec_add, vec_mul, vec_fma, vec_accumulate (*acc += a * b,
- * rounded once) and vec_settle, which may be empty.
+/* These are the multiply functions of the f32fma engines, i.e. of the loops by which CPU kernels
+ * multiply with fp32 FMA. A kernel's file includes this body after it has defined a vector type and
+ * its operations. `vec` is a vector of LANES floats, and a register tile is VECTORS such vectors
+ * wide. COLUMNS is the number of columns of K per iteration of the inner loop. INLINE and TARGET
+ * are function attributes. The operations are vec_load and vec_store (unaligned), vec_set1,
+ * vec_add, vec_mul, vec_fma, vec_accumulate (*acc += a * b, rounded once) and vec_settle, which may
+ * be empty.
  *
  * A register tile has MR rows of A and VECTORS * LANES rows of B. Elements of A are broadcast from
  * memory. multiply_folded reads elements that were multiplied by their scales. It sums its range of

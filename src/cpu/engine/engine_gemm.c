@@ -108,9 +108,9 @@ static void multiply_strip(const gemm *g, const block *b, int64_t j, int64_t k) 
         g->a.units + (uint64_t)(b->row / e->mr) * g->a.panel_bytes + (uint64_t)k * e->a_unit_bytes;
     const uint8_t *panel = b_at(g, b->col + j, k);
     int64_t tiles = bsmm_ceil_div(b->rows, e->mr);
-    /* `left` is the number of bytes of the next panel of B, per unit of K, that are still to be
-     * prefetched. The register tiles of the current panel share the prefetching: each takes a few
-     * cache lines. */
+    /* `left` is the number of bytes of the next panel of B that are still to be prefetched for each
+     * unit (a range of K with one scale per row). The register tiles of the current panel share the
+     * prefetching: each takes a few cache lines. */
     int64_t left = (int64_t)e->b_unit_bytes;
     bsmm_ahead ahead = {next_panel(g, b, j, k),
                         bsmm_ceil_div(left, tiles * BSMM_AHEAD_LINE) * BSMM_AHEAD_LINE};

@@ -74,11 +74,12 @@ struct bsmm_engine {
     /* `mc` is the number of rows of A in a cache block, and `nc` is that of B. They are multiples
      * of mr and nr. */
     int64_t mc, nc;
-    /* Limit for the number `wide` (how far the magnitudes in a row are apart) of a row of A plus
-     * that of a row of B. Above it, the result of the two rows is summed in double. */
+    /* `wide_limit` is compared with the sum of two numbers `wide`, which measure how far the
+     * magnitudes in a row of A and in a row of B are apart. If the sum is larger, the result of the
+     * two rows is summed in double. */
     int wide_limit;
-    /* Bytes of a packed unit (a range of K) of nr rows of B after the function `widen` has expanded
-     * it; 0 if widen is NULL. */
+    /* `widened_unit_bytes` is the size in bytes of a packed unit (a range of K) of nr rows of B
+     * after the function `widen` has expanded it. It is 0 if widen is NULL. */
     uint64_t widened_unit_bytes;
     /* Packs rows [row, row + rows) of A or B over all of K into panels at `to`. */
     void (*pack)(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bsmm_panel *to);
@@ -92,16 +93,16 @@ struct bsmm_engine {
      * themselves and adds one sum to c. */
     void (*multiply)(const uint8_t *a, const uint8_t *b, int64_t units, float *c, int64_t pitch,
                      bool add, bsmm_ahead ahead);
-    /* Does the work of the member `multiply` if only the first `cols` rows of B's panel are used,
-     * so that only `cols` columns of c are computed. cols is at most narrow_cols. NULL if
+    /* `narrow` does the work of `multiply` if only the first `cols` rows of B's panel are used, so
+     * that only `cols` columns of c are computed. cols is at most narrow_cols. `narrow` is NULL if
      * narrow_cols is 0. */
     void (*narrow)(const uint8_t *a, const uint8_t *b, int64_t units, float *c, int64_t pitch,
                    bool add, bsmm_ahead ahead, int64_t cols);
     int64_t narrow_cols;
 };
 
-/* The length of a chunk along K is a multiple of this number, so that it consists of whole units of
- * every engine and of whole steps of the small-M kernels. */
+/* BSMM_CHUNK_STEP is a number of which the length of a chunk along K is a multiple. A chunk
+ * therefore consists of whole units of every engine and of whole steps of the small-M kernels. */
 enum { BSMM_CHUNK_STEP = 128 };
 
 /* Returns the number of elements of K in a chunk if the engine's longest chunk has `longest`. All
@@ -151,7 +152,8 @@ typedef struct bsmm_gemm {
     /* `b_bytes` is the size in bytes of the memory for packed panels of B: packed_b_bytes, or less
      * if one slab of B after another is packed into the same memory. */
     uint64_t b_bytes;
-    /* Each thread packs and multiplies its own slabs of B, each as wide as one cache block. */
+    /* `by_slabs` is true if each thread packs and multiplies slabs of B of its own, each as wide as
+     * one cache block. */
     bool by_slabs;
     /* `gate_bytes` is the number of bytes of one thread's scratch memory for the values of gates,
      * i.e. of the first inputs of a gated activation f(gate) * up. */
@@ -161,19 +163,23 @@ typedef struct bsmm_gemm {
      * columns or, if is_split is true, only the first half, which holds the gates of a gated
      * activation. */
     int64_t cols;
-    /* The activation is gated, f(gate) * up, and the ups are the second half of the columns of A x
-     * B^T. A cache block multiplies its gates first and then the ups that belong to them. */
+    /* `is_split` is true if the activation is gated, f(gate) * up, and the ups are the second half
+     * of the columns of A x B^T. A cache block multiplies its gates first and then the ups that
+     * belong to them. */
     bool is_split;
     int threads;
-    bool by_rows; /* each thread computes an equal part of A's rows */
+    bool by_rows; /* `by_rows` is true if each thread computes an equal part of A's rows. */
     /* The members below are set in each run. During the run, b describes one slab of B, i.e. the
      * panels that are packed at a time, and row numbers in b count from the slab's first row. */
     const bsmm_product *p;
     /* `b_first` is the first row of B, and first column of D, of the current slab. */
     int64_t b_first;
-    bool is_direct; /* the whole epilogue runs in one pass over the accumulators
-                       (bsmm_cpu_epilogue_is_direct) */
-    bool expects;   /* D is prefetched before it is written, because D is large */
+    /* `is_direct` is true if the whole epilogue runs in one pass over the accumulators
+     * (bsmm_cpu_epilogue_is_direct). */
+    bool is_direct;
+    /* `expects` is true if D is so large that its cache lines are prefetched before they are
+     * written. */
+    bool expects;
     /* `b_memory` is the memory for packed slabs, or the panels of packed weights. */
     uint8_t *b_memory;
     uint8_t *scratch; /* `scratch` has one scratch buffer per thread. */
@@ -202,8 +208,8 @@ typedef struct bsmm_gemm_row {
     /* `wide` is the number `wide` of the row of A. `wide_limit` is the limit above which a pair of
      * rows is summed in double. */
     int wide, wide_limit;
-    /* The factors and the numbers `wide` (how far magnitudes are apart) of the rows of B that are
-     * the columns of this part. */
+    /* `column_factors` and `column_wide` have the factors and the numbers `wide` (how far
+     * magnitudes are apart) of the rows of B that are the columns of this part. */
     const double *column_factors;
     const uint8_t *column_wide;
     /* `gates` holds the values of the gates, if the columns are the ups of a gated activation and
@@ -250,8 +256,9 @@ typedef struct bsmm_gemm_rows {
     /* `factors` holds the factor that packing has divided out of each row of A. */
     const double *factors;
     const uint8_t *wide; /* `wide` tells how far the magnitudes in each row of A are apart. */
-    bool are_direct;     /* one loop can apply the whole epilogue in one pass
-                            (bsmm_cpu_epilogue_is_direct) */
+    /* `are_direct` is true if one loop can apply the whole epilogue in one pass
+     * (bsmm_cpu_epilogue_is_direct). */
+    bool are_direct;
 } bsmm_gemm_rows;
 
 /* Applies the whole epilogue to several rows of accumulators, rounds, and stores to D, which must

@@ -28,7 +28,7 @@ typedef struct packed_needs {
     /* `absent` is the reason that is returned if the processor lacks the feature. */
     const char *absent;
     bsmm_pack_refuser
-        *refuse; /* This function returns why an operand's format is refused, or NULL. */
+        *refuse; /* `refuse` returns the reason why an operand's format is refused, or NULL. */
 } packed_needs;
 
 static inline const char *refuse_packed(const packed_needs *needs, const bsmm_product *p,

@@ -69,11 +69,11 @@ BSMM_INT8_INLINE __m256 bsmm_int8_finish(__m256i sum, __m256 scale, __m256 acc) 
 
 enum { BSMM_INT8_MR = 4, BSMM_INT8_NR = 16, BSMM_INT8_VECTORS = 2 };
 
-/* These are distances in bytes inside a packed unit of A (16 or 32 elements of K with one scale per
- * row). A group is 4 consecutive bytes of K of a row. `row` is the distance from one row to the
- * next, and `scale` is the distance from a row's initial sum to its scale. `odd` is the distance
- * from an even group to the following odd group, and `pair` is the distance from one even group to
- * the next even group. */
+/* `bsmm_int8_places` holds distances in bytes inside a packed unit of A (16 or 32 elements of K
+ * with one scale per row). A group is 4 consecutive bytes of K of a row. `row` is the distance from
+ * one row to the next, and `scale` is the distance from a row's initial sum to its scale. `odd` is
+ * the distance from an even group to the following odd group, and `pair` is the distance from one
+ * even group to the next even group. */
 typedef struct bsmm_int8_places {
     int64_t row, odd, pair, scale;
 } bsmm_int8_places;

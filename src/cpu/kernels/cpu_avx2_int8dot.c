@@ -73,8 +73,8 @@ static void pack(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bs
             .longest_chunk = 2560, .mc = 192, .nc = 256, .pack = pack, .multiply = multiplies      \
         }
 
-/* The engines, indexed by [scales are powers of two][sums are widened to 32 bits after 8 elements
- * of K]. */
+/* `engines` holds the engines, indexed by [scales are powers of two][sums are widened to 32 bits
+ * after 8 elements of K]. */
 static const bsmm_engine engines[2][2] = {
     {ENGINE(VALUE, multiply_value), ENGINE(VALUE, multiply_value_e2m3)},
     {ENGINE(EXPONENT, multiply_exponent), ENGINE(EXPONENT, multiply_exponent_e2m3)},

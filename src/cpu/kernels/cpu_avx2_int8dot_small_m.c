@@ -8,7 +8,8 @@
 #include "cpu/small_m/small_m_int8dot_avx2.h"
 #include "cpu/small_m/small_m_kernel.h"
 
-/* These are the largest numbers of rows of A. With more rows, it is faster to pack B in each run
+/* most_rows_of_fours (for 4-bit weights) and most_rows_of_sixes (for 6-bit weights) are the largest
+ * numbers of rows of A that the kernel takes. With more rows, it is faster to pack B in each run
  * and to use cpu_avx2_int8dot (docs/notes/cpu-avx2.md). If B is packed in advance, cpu_avx2_int8dot
  * is faster from 4 rows on. */
 static const bsmm_small_m_limit most_rows_of_fours = {.stored = 32, .compact = 32},

@@ -242,8 +242,8 @@ static void pack_wide(const bsmm_product *p, bool is_b, int64_t row, int64_t row
             .widened_unit_bytes = BSMM_BF16_WIDE_UNIT_BYTES(NR, unit_length)                       \
         }
 
-/* The engines, indexed by [products by FMAs instead of dot products][sums are scaled after each 128
- * elements of K]. */
+/* `engines` holds the engines, indexed by [products by FMAs instead of dot products][sums are
+ * scaled after each 128 elements of K]. */
 static const bsmm_engine engines[2][2] = {
     {BY_DOTS(BSMM_BF16_FOLDED_UNIT, dots_folded), BY_DOTS(BSMM_BF16_SEGMENT_UNIT, dots_segmented)},
     {BY_FMAS(BSMM_BF16_FOLDED_UNIT, widen_folded, fmas_folded),

@@ -71,8 +71,9 @@ static void choose_loop(const bsmm_product *p, bool by_fma, bool by_segment, int
     d->multiply = form->multiply[weights][by_segment][tile];
     d->group = by_fma || by_segment ? BSMM_SMALL_M_GROUP : 1;
     d->reads_compact = !by_fma;
-    /* In compact order the steps of a panel follow each other, so the loop reads no step too many.
-     */
+    /* In compact order the steps (32 elements of K) of 16 rows follow each other, so the loop reads
+     * only the steps that it multiplies. In row order it reads BSMM_SMALL_M_GROUP steps at a
+     * time. */
     d->read_group = p->b.m.order == BSMM_ORDER_COMPACT && !by_fma ? d->group : BSMM_SMALL_M_GROUP;
 }
 

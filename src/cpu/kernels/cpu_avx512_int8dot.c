@@ -81,9 +81,9 @@ INLINE void add_summed(const uint8_t *a, const uint8_t *b, int64_t unit, bool by
     }
 }
 
-/* The scales of B that a row of the table of products multiplies, taken apart. The product of a
- * scale of A and a scale of B is `entry[bits 20 to 23 of B's scale] + rest`, where `entry` is the
- * row of A's scale. */
+/* `parted_scales` holds two parts of each scale of B, from which the product with a scale of A is
+ * computed as `entry[bits 20 to 23 of B's scale] + rest`. `entry` is the row of A's scale in the
+ * table of products. */
 typedef struct parted_scales {
     __m512i index, rest;
     __mmask16 nonzero;
@@ -251,8 +251,8 @@ static const bsmm_engine engines[2][2] = {
      ENGINE(MR_FLOATED, BSMM_INT8_A_FLOATED, EXPONENT, pack_floated, multiply_floated_32)},
 };
 
-/* The engine that looks up the products of scales. On a Zen 4 it is slower than the summed version
- * if K is shorter than this. */
+/* LOOKED_UP_K is the least K for which the engine looks up the products of scales in a table. On a
+ * Zen 4, with a shorter K, this is slower than multiplying the scales. */
 enum { LOOKED_UP_K = 256 };
 static const bsmm_engine looked_up_engine =
     ENGINE(MR_SUMMED, BSMM_INT8_A_LOOKED_UP, VALUE, pack_looked_up, multiply_looked_up);

@@ -56,9 +56,9 @@ static inline bool bsmm_pack_has_whole_segments(const bsmm_operand *o, int64_t l
     return o->m.format.block_cols % length == 0 || o->m.format.block_cols >= o->m.cols;
 }
 
-/* These are tables of the values of an element format's codes. The entries of formats with fewer
- * than 8 bits are repeated to fill the arrays. For formats with more than 8 bits, only `elem` is
- * set. */
+/* `bsmm_pack_table` holds tables of the values of an element format's codes. The entries of formats
+ * with fewer than 8 bits are repeated to fill the arrays. For formats with more than 8 bits, only
+ * `elem` is set. */
 typedef struct bsmm_pack_table {
     uint32_t elem;
     /* `low` and `high` are the low and high byte of each code's value in bf16. */
@@ -66,7 +66,7 @@ typedef struct bsmm_pack_table {
     _Alignas(64) uint8_t high[256];
     /* For e2m1 and e2m3, `a` is each code's value times 2^log2_multiple, which is an integer. */
     _Alignas(64) int8_t a[64];
-    /* `b` is the integers of a[] plus `largest`, so that none is negative. */
+    /* `b` holds the integers of a[] plus `largest`, so that none is negative. */
     _Alignas(64) int8_t b[64];
     int32_t log2_multiple, largest;
     int lowest_bit; /* `lowest_bit` is the exponent of the format's smallest subnormal. */
@@ -88,8 +88,8 @@ typedef struct bsmm_pack_codes {
     int64_t count;
 } bsmm_pack_codes;
 
-/* These constants are the size of the part of a column-major operand that is copied at once:
- * BSMM_PACK_STRIP columns, and BSMM_PACK_LINE bytes of each column. */
+/* BSMM_PACK_STRIP and BSMM_PACK_LINE are the size of the part of a column-major operand that is
+ * copied at once: BSMM_PACK_STRIP columns, and BSMM_PACK_LINE bytes of each column. */
 enum { BSMM_PACK_STRIP = 128, BSMM_PACK_LINE = 128 };
 
 /* Holds copies of codes that cannot be read in place. If the operand is column-major, columns [k, k
@@ -100,7 +100,8 @@ enum { BSMM_PACK_STRIP = 128, BSMM_PACK_LINE = 128 };
 typedef struct bsmm_pack_buffer {
     _Alignas(64) uint16_t codes[BSMM_PACK_LANES][BSMM_PACK_SPAN];
     _Alignas(64) uint8_t strip[BSMM_PACK_STRIP][BSMM_PACK_LINE];
-    int64_t k, n; /* the array strip[] holds n columns from column k on; n is 0 at first */
+    /* The array strip[] holds n columns of the operand from column k on. n is 0 at first. */
+    int64_t k, n;
     uint64_t first;
 } bsmm_pack_buffer;
 
@@ -194,7 +195,7 @@ typedef struct bsmm_pack_begin {
 typedef struct bsmm_pack_columns {
     const uint8_t *base;
     uint64_t bit, step;
-    uint32_t bits; /* bits of a code */
+    uint32_t bits; /* `bits` is the number of bits of a code. */
 } bsmm_pack_columns;
 
 enum { BSMM_PACK_EXPONENTS = 4 };

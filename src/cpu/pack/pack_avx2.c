@@ -28,9 +28,8 @@ INLINE __m256i read_last(const uint8_t *from, uint32_t bits, int64_t n) {
 
 INLINE __m256i read_run(const bsmm_pack_codes *c, int lane, int64_t k, uint32_t bits) {
     int64_t n = c->count - k;
-    if (n <= 0)
-        return _mm256_setzero_si256(); /* the last packed unit of a row may extend past the end of K
-                                        */
+    if (n <= 0) /* No code is left if the last packed unit of a row extends past the end of K. */
+        return _mm256_setzero_si256();
     const uint8_t *from = c->row[lane] + k / 8 * bits;
     return n < RUN ? read_last(from, bits, n) : read_codes(from, bits);
 }
@@ -41,7 +40,9 @@ INLINE void store_lanes(uint8_t *to, __m256i words, int64_t lanes) {
         _mm256_storeu_si256((__m256i *)(void *)to, words);
     } else if (lanes == 4) {
         _mm_storeu_si128((__m128i *)(void *)to, _mm256_castsi256_si128(words));
-    } else if (lanes == 6) { /* AVX2's masked store is slow on some processors */
+        /* Six lanes have a branch of their own, because AVX2's masked store is slow on some
+         * processors. */
+    } else if (lanes == 6) {
         _mm_storeu_si128((__m128i *)(void *)to, _mm256_castsi256_si128(words));
         _mm_storel_epi64((__m128i *)(void *)(to + 16), _mm256_extracti128_si256(words, 1));
     } else {

@@ -1,4 +1,5 @@
-/* Packs operands for the bf16 engines; pack_bf16dot.h describes a packed unit.
+/* Packs operands for CPU kernels that multiply by bf16 dot products; pack_bf16dot.h describes a
+ * packed unit.
  *
  * The instruction vdpbf16ps treats subnormal inputs and sums as zero. All packed values are
  * therefore multiples of 2^-60. A row in which that is impossible is marked wide, so that its
@@ -9,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-static const int lowest_bit = -60; /* all packed values are multiples of 2^lowest_bit */
+static const int lowest_bit = -60; /* All packed values are multiples of 2^lowest_bit. */
 
 bool bsmm_bf16_by_segment(const bsmm_product *p) {
     return bsmm_pack_has_segments(&p->a) || bsmm_pack_has_segments(&p->b);
@@ -102,7 +103,7 @@ typedef struct treatment {
     /* Examines the scales or elements of row i of a tile. It is called for all rows of the tile
      * before a row is packed. */
     void (*survey)(tile *t, span *s, int64_t i);
-    void (*scale)(tile *t, span *s, int64_t i); /* sets the factors of row i of the tile */
+    void (*scale)(tile *t, span *s, int64_t i); /* `scale` sets the factors of row i of the tile. */
     /* `by_codes` is true if `survey` reads the elements, not only the scales. */
     bool by_codes;
     bool by_shifts, by_factors;
@@ -281,7 +282,7 @@ static void set_to_one(span *s, int64_t first, int64_t n) {
     for (int64_t i = first; i < LANES; i++)
         for (int64_t b = 0; b * BSMM_PACK_STEP < n; b++) {
             s->factors[i][b] = 1;
-            s->scales[i][b] = 127 << 23; /* the bits of 1.0f */
+            s->scales[i][b] = 127 << 23; /* 127 << 23 are the bits of 1.0f. */
             s->shifts[i][b / 2] = 0;
         }
 }

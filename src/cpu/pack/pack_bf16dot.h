@@ -1,6 +1,7 @@
-/* Declares the packing for the bf16 engines, which accept all formats that are exact in bf16. Block
- * scales that are powers of two are folded into the elements, i.e. the packed elements are
- * multiplied by them. e4m3 scales are folded too if element * scale has at most 8 significant bits.
+/* Declares the packing for the bf16 engines, i.e. the loops of CPU kernels that multiply by bf16
+ * dot products. They accept all formats that are exact in bf16. Block scales that are powers of two
+ * are folded into the elements, i.e. the packed elements are multiplied by them. e4m3 scales are
+ * folded too if element * scale has at most 8 significant bits.
  *
  * The largest block exponent of a row is divided out and becomes the row's factor, so no packed
  * value is larger than an element. If another block's exponent is too far below the largest, the
@@ -24,7 +25,7 @@ enum {
     BSMM_BF16_CHUNK = 512,
 };
 
-bsmm_pack_refuser bsmm_bf16_refuse; /* checks that the bf16 engines can pack an operand */
+bsmm_pack_refuser bsmm_bf16_refuse; /* Checks that an operand can be packed to bf16. */
 
 /* Returns true if the product's operands are packed in the segmented layout, i.e. with fp32 scales
  * after each 128 elements of K. */

@@ -1,4 +1,5 @@
-/* Packs operands for the f32fma engines; pack_f32fma.h describes a packed unit. */
+/* Packs operands for CPU kernels that multiply by fp32 FMA; pack_f32fma.h describes a packed unit.
+ */
 #include "cpu/pack/pack_f32fma_source.h"
 
 #include <math.h>

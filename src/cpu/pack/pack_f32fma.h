@@ -1,5 +1,5 @@
-/* Declares the packing for the f32fma engines, which multiply operands of almost any formats by
- * fp32 FMA. Their vectors may have any width.
+/* Declares the packing for the f32fma engines, i.e. the loops of CPU kernels that multiply operands
+ * of almost any formats by fp32 FMA. Their vectors may have any width.
  *
  * Elements are packed as fp32 and multiplied by their scales. The products are exact: scales that
  * are powers of two change only exponents, and e4m3 scales have 4 significant bits, which fit
@@ -31,7 +31,7 @@ enum {
  * elements of at most 8 bits, short chunks would make the kernel for few rows 5% slower. */
 enum { BSMM_F32FMA_CHUNK = 512, BSMM_F32FMA_SHORT_CHUNK = 128 };
 
-bsmm_pack_refuser bsmm_f32fma_refuse; /* checks that the f32fma engines can pack an operand */
+bsmm_pack_refuser bsmm_f32fma_refuse; /* Checks that an operand can be packed to fp32. */
 
 /* Returns true if the product's operands are packed in the segmented layout, i.e. with fp32 scales
  * after each 128 elements of K. */

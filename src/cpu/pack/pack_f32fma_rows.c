@@ -1,5 +1,5 @@
-/* Checks which products the f32fma engines accept, and chooses the power of two that is divided out
- * of each row before it is packed.
+/* Checks which products the CPU's loops of fp32 FMA accept, and chooses the power of two that is
+ * divided out of each row before it is packed.
  *
  * The division makes a row's largest exponent TOP, so packed values are below 2^(TOP + 1). Sums of
  * 2^20 products, fp32 scales included, are then below 2^126. A row's `span` is the number of

@@ -1,6 +1,7 @@
-/* Packs operands for the f32seg engine. Elements of any format are converted to fp32, which is
- * exact. Their scales are stored separately. Flags mark those segments (ranges of K without a
- * change of scale) of a row for which fp32 sums could leave fp32's range. */
+/* Packs operands for the f32seg engine, a multiply loop of the CPU kernels. Elements of any format
+ * are converted to fp32, which is exact. Their scales are stored separately. Flags mark those
+ * segments (ranges of K without a change of scale) of a row for which fp32 sums could leave fp32's
+ * range. */
 #include "cpu/engine/engine_f32seg.h"
 
 #include <math.h>

@@ -131,7 +131,7 @@ INLINE void floats_of(const bsmm_pack_table *t, const uint8_t *from, uint32_t bi
         floats_of_codes(t, from, 6, 6, factors, to);
     else if (bits == 8 && bsmm_elem_row(t->elem)->bits == 8)
         floats_of_codes(t, from, 8, 8, factors, to);
-    /* These are codes of 4 or 6 bits that were read from column order, one per byte. */
+    /* At this point, codes of 4 or 6 bits were read from column order and take one byte each. */
     else if (bits == 8)
         floats_of_codes(t, from, 8, 6, factors, to);
     else if (bits == 32)

@@ -1,4 +1,5 @@
-/* Packs operands for the int8 engines; pack_int8dot.h describes a packed unit. */
+/* Packs operands for CPU kernels that multiply by int8 dot products; pack_int8dot.h describes a
+ * packed unit. */
 #include "cpu/pack/pack_int8dot.h"
 
 #include <math.h>
@@ -59,7 +60,9 @@ typedef struct job {
     /* `begin` has the parameters of the values at which A's integer sums begin. The factor is 0 for
      * B. */
     bsmm_pack_begin begin;
-    bool floated, looked_up; /* the layout of A, which is the summed one if both are false */
+    /* `floated` and `looked_up` say which version of the kernel's inner loop reads the packed A. If
+     * both are false, the summed version does (cpu_avx512_int8dot.c). */
+    bool floated, looked_up;
     /* `lower` is the number that is subtracted from the fp32 bits of a scale. The subtraction
      * divides the scale by a power of two, because the packed integers are multiples of the
      * elements. If the scales of A and B are added as exponents, `lower` also contains the exponent
@@ -116,7 +119,9 @@ static inline int32_t bits_at(const scale_rows *s, int64_t lane, uint64_t offset
 
 static inline void store_words(const tile *t, const void *words, uint8_t *to) {
     if (t->at.lanes == LANES)
-        memcpy(to, words, LANES * 4); /* with a constant size, compilers make no function call */
+        /* If the size is a constant, compilers copy by instructions instead of calling a
+         * function. */
+        memcpy(to, words, LANES * 4);
     else
         memcpy(to, words, (size_t)t->at.lanes * 4);
 }

@@ -1,5 +1,6 @@
-/* Declares the packing for the int8 engines. Elements of e2m1 and e2m3 are packed as small
- * integers, so a unit's sum is exact in 32 bits:
+/* Declares the packing for the CPU kernels that multiply by int8 dot products. Elements of e2m1 and
+ * e2m3 are packed as small integers, so the sum of a few elements of K (a unit) is exact in 32
+ * bits:
  *
  *     integer = element * 2 (e2m1, up to 12) or * 8 (e2m3, up to 60)
  *
@@ -52,7 +53,7 @@ typedef enum bsmm_int8_form {
     BSMM_INT8_A_LOOKED_UP = 16 + 2
 } bsmm_int8_form;
 
-bsmm_pack_refuser bsmm_int8_refuse; /* checks that the int8 engines can pack an operand */
+bsmm_pack_refuser bsmm_int8_refuse; /* Checks that an operand can be packed to int8. */
 
 /* Returns true if the scales of both operands are powers of two. Packed units then have 32 elements
  * of K, else 16. */
@@ -70,9 +71,10 @@ static inline int64_t bsmm_int8_unit(const bsmm_product *p) {
  */
 bool bsmm_int8_has_products(const bsmm_product *p);
 
-/* The exponent of the smallest scale in the table of products, and the number of rows for scales of
- * one sign. Each exponent has 8 rows, one for each mantissa. e4m3 values have exponents from -9 to
- * 8, and they are divided by up to 2^3, because integers are multiples of elements. */
+/* These constants are the exponent of the smallest scale in the table of products, and the number
+ * of rows for scales of one sign. Each exponent has 8 rows, one for each mantissa. e4m3 values have
+ * exponents from -9 to 8, and they are divided by up to 2^3, because integers are multiples of
+ * elements. */
 enum {
     BSMM_INT8_PRODUCT_LOWEST = -9 - 3,
     BSMM_INT8_PRODUCT_ROWS = (9 - BSMM_INT8_PRODUCT_LOWEST) * 8,
@@ -80,9 +82,9 @@ enum {
     BSMM_INT8_PRODUCT_BIAS = 126 << 23
 };
 
-/* The table of products, for positive and for negative scales of A. If `bits` is B's scale, entry
- * bits >> 20 & 15 of the row of A's scale has the bits of the product of both scales minus (bits &
- * 0xff000000) - BSMM_INT8_PRODUCT_BIAS. */
+/* `bsmm_int8_products` is the table of products of scales, for positive and for negative scales of
+ * A. If `bits` is B's scale, entry bits >> 20 & 15 of the row of A's scale has the bits of the
+ * product of both scales minus (bits & 0xff000000) - BSMM_INT8_PRODUCT_BIAS. */
 extern const float bsmm_int8_products[2][BSMM_INT8_PRODUCT_ROWS][BSMM_INT8_PRODUCTS];
 
 /* Returns the offset in bytes of the row of a scale of A in the table of products. `bits` are the

@@ -1,16 +1,16 @@
 /* The small-M kernels share these GEMM loops. The kernels multiply few rows of A by B as it is
  * stored. Their speed is limited by reading B from memory.
  *
- * The rows of A are packed as for the engines with packed operands, in tiles of `width` rows. B is
- * read in panels of 16 rows. The 16 rows are the lanes of a vector and 16 columns of D. First, a
- * panel's scale codes are gathered in the order [scale unit][16 rows], where a scale unit is a
- * range of K with one gathered scale. Then the panel's elements are read once, 32 elements of K at
- * a time (a step), and decoded in registers. A panel with unusual scales (NaN, or scales so far
- * apart that a row is wide, see engine_gemm.h) is instead packed into scratch memory by the packer
- * of the packed engines and multiplied from there.
+ * The rows of A are packed as for the CPU's other kernels, which pack both operands, in tiles of
+ * `width` rows. B is read in panels of 16 rows. The 16 rows are the lanes of a vector and 16
+ * columns of D. First, a panel's scale codes are gathered in the order [scale unit][16 rows], where
+ * a scale unit is a range of K with one gathered scale. Then the panel's elements are read once, 32
+ * elements of K at a time (a step), and decoded in registers. A panel with unusual scales (NaN, or
+ * scales so far apart that a row is wide, see engine_gemm.h) is instead packed into scratch memory
+ * by the packer of those kernels and multiplied from there.
  *
- * Results are bitwise identical to those of the packed engines, because they are summed in the same
- * order with the same roundings. */
+ * Results are bitwise identical to those of the kernels that pack both operands, because they are
+ * summed in the same order with the same roundings. */
 #ifndef BSMM_CPU_SMALL_M_H
 #define BSMM_CPU_SMALL_M_H
 
@@ -142,9 +142,12 @@ typedef struct bsmm_small_m_engine {
     /* `panels` is the number of panels of B that are multiplied side by side. The accumulators of
      * several panels are independent, which hides the latency of additions. */
     int64_t panels;
-    int64_t group; /* The function `multiply` takes a multiple of this number of steps. */
-    /* The function `multiply` may read this number of steps at once even if fewer are left, and
-     * then ignores the rest. B is copied where the rest would be past the end of a row. */
+    /* `group` is the number of steps (32 elements of K each) of which `multiply` takes a
+     * multiple. */
+    int64_t group;
+    /* `read_group` is the number of steps that `multiply` may read at once even if fewer are left.
+     * It ignores the steps that are not left. B is copied where such a read would go past the end
+     * of a row. */
     int64_t read_group;
     /* `unit` is the number of elements of K in a packed unit, i.e. in a range with one scale per
      * row. */
@@ -161,14 +164,15 @@ typedef struct bsmm_small_m_engine {
      * is summed by itself (bsmm_gemm_chunk), as in the engine with packed operands. 0 means that
      * the sum goes on over all of K. */
     int64_t longest_chunk;
-    /* Limit for the number `wide` (how far the magnitudes in a row are apart) of a row of A plus
-     * that of a row of B. Above it, the result of the two rows is summed in double. */
+    /* `wide_limit` is compared with the sum of two numbers `wide`, which measure how far the
+     * magnitudes in a row of A and in a row of B are apart. If the sum is larger, the result of the
+     * two rows is summed in double. */
     int wide_limit;
     /* `reads_compact` is true if the function `multiply` reads B in compact order. Otherwise the
      * caller copies B to row order. */
     bool reads_compact;
-    /* Writes tables that the function `multiply` reads, at most BSMM_SMALL_M_CONTEXT_BYTES bytes.
-     * NULL if `multiply` needs no tables. */
+    /* `make_context` writes tables that the function `multiply` reads, at most
+     * BSMM_SMALL_M_CONTEXT_BYTES bytes. It is NULL if `multiply` needs no tables. */
     void (*make_context)(const bsmm_product *p, void *context);
     void (*pack_a)(const bsmm_product *p, int64_t width, int64_t row, int64_t rows, bsmm_panel *to);
     void (*pack_b)(const bsmm_product *p, int64_t row, int64_t rows, bsmm_panel *to);
@@ -192,11 +196,12 @@ typedef struct bsmm_small_m_engine {
 /* `bsmm_small_m_limit` is the largest number of rows of A for which a small-M kernel is faster than
  * packing B in each run. `compact` is for packed weights of the form compact, in which 16 rows of B
  * are stored together. The small-M kernels read such weights faster than row-major ones, and the
- * packed engines pack them more slowly. */
+ * kernels that pack B pack them more slowly. */
 typedef struct bsmm_small_m_limit {
     int64_t stored, compact;
-    /* The numbers of rows from gap_first to gap_last are left to the packed engine for stored
-     * weights, because tiles of the small-M kernel fit them badly. 0 means that there is no gap. */
+    /* Stored weights with gap_first to gap_last rows of A are left to the kernel that packs B,
+     * because tiles of the small-M kernel fit these numbers of rows badly. 0 means that there is no
+     * gap. */
     int64_t gap_first, gap_last;
 } bsmm_small_m_limit;
 

@@ -286,7 +286,7 @@ INLINE void add_segment(const bsmm_small_m_span *s, const loops *l, int64_t segm
         }
 }
 
-/* These are buffers for the multiplication of one span, i.e. of one or a few panels of B over a
+/* `space` holds buffers for the multiplication of one span, i.e. of one or a few panels of B over a
  * range of K. */
 typedef struct space {
     _Alignas(64) uint8_t halves[MOST_GROUPS * BSMM_SMALL_M_F32_GROUP_BYTES(32)];

@@ -71,8 +71,9 @@ INLINE void gather_few(const uint8_t *const row[BSMM_SMALL_M_LANES], uint64_t co
     store_four(_mm512_inserti32x4(word, load_four_rows(row + 12, column, count), 3), to);
 }
 
-/* Gathers the codes of the last `count` scale units of K, 1 to 3, if padding follows that repeats
- * the last one. Returns the number of units that were stored. */
+/* Gathers the codes of the last 1 to 3 scale units (ranges of K with one scale per row). `count` is
+ * their number. It is used only if padding follows that repeats the last unit. Returns the number
+ * of units that were stored. */
 INLINE int64_t gather_last(const uint8_t *const row[BSMM_SMALL_M_LANES], const uint64_t *columns,
                            int64_t count, uint8_t *to) {
     if (columns[3] != columns[count - 1]) return 0;
