@@ -17,32 +17,37 @@ enum {
     BENCH_ATTEMPTS = 3, /* BENCH_ATTEMPTS is the largest number of measurements of a row. */
 };
 
-/* A row is disturbed if the typical rate of its probe is less than this fraction of the ceiling. */
+/* A row of the output is disturbed if the median rate of its probe (a loop that measures the peak
+ * rate) is less than this fraction of the ceiling, i.e. of the best rate that a probe of the run
+ * reached. */
 #define BENCH_UNDISTURBED 0.9
 
 /* Holds the rates that one measurement of a row reached, for the arithmetic unit and for memory.
  * All three rates are 0 for a resource without a probe. */
 typedef struct bench_probed {
-    /* `best` holds the best rate of the probe that ran beside the row. */
+    /* `best` holds the best rates of the probes, i.e. of the loops that measured the peak rates
+     * beside the row of the output. */
     double best[BENCH_CEILINGS];
-    /* `typical` holds the median rate of the probe that ran beside the row. bench compares it with
-     * the time of the row, which is a median too. */
+    /* `typical` holds the median rates of the probes, i.e. of the loops that measured the peak
+     * rates beside the row of the output. bench compares them with the time of the row, which is a
+     * median too. */
     double typical[BENCH_CEILINGS];
     /* `reached` holds the rate of the product or conversion itself, in the same unit. */
     double reached[BENCH_CEILINGS];
 } bench_probed;
 
-/* Holds the best rates that any probe of the run reached. */
+/* Holds the best rates that any probe (peak-rate loop) of the run of bench reached. */
 typedef struct bench_ceilings {
     double best[BENCH_CEILINGS];
 } bench_ceilings;
 
-/* Raises the ceilings to the best probe rates of one more measurement, if these rates are higher.
- */
+/* Raises the ceilings (the best rates of the run) to the best rates that the probes of one more
+ * measurement reached, if these rates are higher. */
 void bench_ceilings_raise(bench_ceilings *run, const bench_probed *row);
 
-/* Returns the median rate of the row's probe divided by its ceiling. If the row has several
- * probes, returns the lowest such fraction. Returns 1 if the row has no probes. */
+/* Returns the median rate of the row's probe (peak-rate loop) divided by the ceiling, i.e. by the
+ * best rate of this probe in the run. If the row has several probes, returns the lowest such
+ * quotient. Returns 1 if the row has no probes. */
 double bench_ceilings_share(const bench_ceilings *run, const bench_probed *row);
 
 /* Returns true if other work disturbed the measurement of the row. bench must then measure the row

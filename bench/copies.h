@@ -14,14 +14,15 @@ typedef struct bench_copies {
     size_t count;
 } bench_copies;
 
-/* Returns the number of copies of an operand of `bytes` bytes. The result is 1 if `cold` is false.
- * Otherwise the result is at least 2 and so large that all copies together have 256 MiB. */
+/* Returns the number of copies of an operand of `bytes` bytes. It is 1 if `cold` is false. If
+ * `cold` is true, no run may find the operand in a cache. There are then at least 2 copies, which
+ * together have at least 256 MiB. */
 size_t bench_copies_count(uint64_t bytes, bool cold);
 
 /* Allocates memory for `count` copies. The caller then fills the first copy and calls
  * bench_copies_spread. Returns false if there is no memory. */
 bool bench_copies_create(bench_copies *copies, uint64_t bytes, size_t count);
-/* Copies the first copy's bytes to all other copies. */
+/* Copies the bytes of the first copy of the operand to all other copies. */
 void bench_copies_spread(const bench_copies *copies);
 void *bench_copies_at(const bench_copies *copies, size_t turn);
 void bench_copies_destroy(bench_copies *copies);

@@ -33,10 +33,11 @@ bsmm_status bench_matrix_fill(bsmm_matrix *matrix, uint64_t seed);
 typedef struct bench_operand_kind {
     uint32_t order, layout; /* `order` is the storage order, and `layout` is the scale layout. */
     uint64_t seed;
-    /* If true, the values are normally distributed and quantized by the format's default recipe. */
+    /* If `quantized` is true, the values are normally distributed and quantized by the format's
+     * default recipe. */
     bool quantized;
-    /* If true, fp32 scales are normally distributed instead of uniform, so half of them are
-     * negative. */
+    /* If `normal_scales` is true, fp32 scales are normally distributed instead of uniform, so half
+     * of them are negative. */
     bool normal_scales;
 } bench_operand_kind;
 

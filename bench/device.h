@@ -14,7 +14,7 @@
 #include <stddef.h>
 
 typedef struct bench_graph {
-    /* These are objects of the device's driver. */
+    /* `graph` and `executable` are objects of the device's driver. */
     void *graph, *executable;
     size_t turns; /* `turns` is the number of runs of the work in the graph. */
 } bench_graph;
@@ -78,9 +78,9 @@ typedef struct bench_device_kind {
     bool (*start_time)(void *state);
     bool (*finish_time)(void *state, double *seconds);
 
-    /* cache_bytes returns the size of the last-level cache. The operations after it capture work
-     * in a graph, launch the graph and destroy it. end_capture with a NULL graph only ends the
-     * capture. All are NULL for the host. */
+    /* cache_bytes returns the size of the last-level cache. The operations after cache_bytes
+     * capture work in a graph, launch the graph and destroy it. end_capture with a NULL graph only
+     * ends the capture. All of these pointers are NULL for the host. */
     uint64_t (*cache_bytes)(const void *state);
     bool (*begin_capture)(void *state);
     bool (*end_capture)(void *state, bench_graph *graph);

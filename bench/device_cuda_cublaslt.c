@@ -132,12 +132,14 @@ static const char *version(void *library) {
  * the column-major D' = B'^T A', so the first operand of cuBLASLt is our B. */
 typedef struct lt_product {
     lt_library *lt;
-    /* These are cuBLASLt's descriptors of the GEMM and of its matrices. The names are those of our
-     * operands. */
+    /* The members are cuBLASLt's descriptors of the GEMM and of its matrices. They are named after
+     * bsmm's operands A, B and D. */
     void *desc, *a_layout, *b_layout, *d_layout;
-    /* This device memory holds the operands, the workspace, and the scales of A and B. */
+    /* `a`, `b`, `d`, `workspace` and `scales` point to device memory for the operands, the
+     * workspace, and the scales of A and B. */
     void *a, *b, *d, *workspace, *scales[2];
-    /* These are the sizes in bytes of one copy of each operand, rounded up for alignment. */
+    /* `a_bytes`, `b_bytes` and `d_bytes` are the sizes in bytes of one copy of each operand,
+     * rounded up for alignment. */
     uint64_t a_bytes, b_bytes, d_bytes;
     size_t sets;
     void *stream;

@@ -50,9 +50,10 @@ static uint64_t cache_bytes(const void *state) {
     return 0;
 }
 
-/* Each level is the largest that tests/unit/test_cli_level.c found, with K from 256 to 1024. The
- * simulator adds products with K ascending (docs/SIMULATOR.md). AMD has not published how its GPUs
- * add, and none was measured, so the levels do not hold for real GPUs. */
+/* Lists the typical errors of kernel families. Each level is the largest that
+ * tests/unit/test_cli_level.c found on the simulator, with K from 256 to 1024. The simulator adds
+ * products with K ascending (docs/SIMULATOR.md). AMD has not published how its GPUs add, and none
+ * was measured, so the levels do not hold for real GPUs. */
 static const bench_family_level levels[] = {
     {"hip_bf16", .unit = 1, .exact_in_bf16 = true, .level = 1.15},
     {"hip_gfx950_scaled", .unit = 1, .segment = 32, .level = 1.01},

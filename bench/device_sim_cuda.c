@@ -49,12 +49,13 @@ uint64_t bench_sim_cuda_cache_bytes(const void *state) {
     return 0;
 }
 
-/* Each level is the largest that tests/unit/test_cli_level.c found, with K from 256 to 1024. The
- * simulator rounds the sum of an instruction's products once, unless it knows how the GPU adds
- * (docs/SIMULATOR.md). Real Blackwell GPUs may round otherwise; none was measured. */
+/* Lists the typical errors of kernel families. Each level is the largest that
+ * tests/unit/test_cli_level.c found on the simulator, with K from 256 to 1024. The simulator rounds
+ * the sum of an instruction's products once, unless it knows how the GPU adds (docs/SIMULATOR.md).
+ * Real Blackwell GPUs may round otherwise; none was measured. */
 const bench_family_level bench_sim_cuda_levels[] = {
-    /* This kernel divides K among a number of thread blocks that depends on N and K, so it has no
-     * level (docs/NUMERICS.md). */
+    /* The kernel cuda_sm100f_scaled_small_m divides K among a number of thread blocks that depends
+     * on N and K, so it has no level (docs/NUMERICS.md). */
     {"cuda_sm100f_scaled_small_m", .level = 0},
     {"cuda_sm100f_scaled", .unit = 32, .level = 1.01},
     {"cuda_sm100f_wide", .unit = 16, .exact_in_bf16 = true, .level = 1.01},

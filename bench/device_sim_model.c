@@ -34,7 +34,9 @@ enum {
     MATRIX,
     SHARED,
     CONFLICTS,
-    BYTES, /* Four fields count bytes: for L1, L2, the last-level cache and memory. */
+    /* The values from BYTES on count the bytes that four levels of memory move: L1, L2, the
+     * last-level cache and memory. */
+    BYTES,
     STALLS = BYTES + 4,
     FIELDS = STALLS + 5
 };

@@ -9,9 +9,9 @@
 /* Describes the order in which a family of kernels adds products (docs/NUMERICS.md, "Order of
  * sums"). */
 typedef struct bench_family_level {
-    const char *kernel; /* The names of the family's kernels begin with this text. */
-    /* The names of the devices on which the family was measured begin with this text. NULL means
-     * all devices of the kind that has the table. */
+    const char *kernel; /* The names of the kernels of the family begin with the text `kernel`. */
+    /* The names of the devices on which the family of kernels was measured begin with the text
+     * `device`. NULL means all devices of the kind that has the table. */
     const char *device;
     /* `unit` is the number of products that the kernel adds exactly before a rounding. 0 means 32
      * if both scales are e8m0, else 16. */
@@ -26,8 +26,9 @@ typedef struct bench_family_level {
     int64_t chunk, wide_chunk;
     /* `total_in_double` is true if the kernel adds the sums of the segments in double. */
     bool total_in_double;
-    /* `divides_k` is true if the kernel divides K among thread blocks when D has few tiles. Sums of
-     * the parts have other errors than `level` expects, and mostly smaller ones. */
+    /* `divides_k` is true if the kernel divides K among thread blocks when D has few tiles. The
+     * sums of the parts of K are then rounded differently, and mostly less often, than `level`
+     * assumes. */
     bool divides_k;
     /* `fraction` is the number of bits below the largest term that a tensor core keeps of each term
      * (docs/NUMERICS.md, "Tensor cores"). Segments of such a family do not end with scale blocks. 0

@@ -19,8 +19,8 @@ typedef struct bench {
     bsmm_plan *plan;
     bsmm_buffers buffers;
     const bench_probe *unit;
-    /* This memory is for measuring the read bandwidth. It is used only if runs read B from memory
-     * instead of a cache (a cold job). */
+    /* `memory` is the memory in which bench measures the read bandwidth. It is used only if runs
+     * read B from memory instead of a cache (job.cold). */
     bench_memory memory;
     const bench_peer *peers[BENCH_PEERS];
     bench_samples ours, theirs[BENCH_PEERS], unit_rates, read_rates;
@@ -45,7 +45,7 @@ static bsmm_status pack(bench *b, uint64_t bytes) {
 }
 
 /* Makes the copies of B that the runs use in turn. They are packed if the kernel reads packed
- * weights. In a cold job, there are so many copies that no run finds its copy in a cache. */
+ * weights. If job.cold is true, there are so many copies that no run finds its copy in a cache. */
 static bsmm_status make_copies(bench *b, uint64_t packed_bytes) {
     const bsmm_matrix *m = &b->m.b;
     bool cold = b->job->cold;
@@ -146,7 +146,7 @@ static bsmm_status estimate(bench *b, bench_result *result) {
 
 /* Returns the median of times, or 0 if there are none. Sets *shortest to the shortest time. */
 static double find_times(bench_samples *times, double *shortest) {
-    double median = bench_samples_median(times); /* This call sorts the times. */
+    double median = bench_samples_median(times); /* bench_samples_median also sorts the times. */
     *shortest = times->count ? times->values[0] : 0;
     return median;
 }

@@ -20,25 +20,28 @@ typedef struct bench_job {
      * first finds the fastest probe. */
     const bench_probe *probe;
     int threads;
-    int rounds; /* The number of timing rounds, at least 1. */
-    /* If true, B is packed in advance if the kernel packs it. Otherwise each timed run packs B. */
+    int rounds; /* `rounds` is the number of timing rounds, at least 1. */
+    /* If `pack_b` is true, B is packed in advance if the kernel packs it. Otherwise each timed run
+     * packs B. */
     bool pack_b;
     /* `form` is the packed format of B (a bsmm_packed_form). NONE means the format WIDE if the
      * kernel reads panels of B. */
     uint32_t form;
-    bool cold;      /* If true, every run reads B from memory instead of a cache. */
-    bool quantized; /* If true, the operands are normally distributed values that were quantized. */
-    /* If true, A and B are stored as in AMD's FP8 groupwise challenge. They and their scales are
-     * column-major, and elements and scales are normally distributed. */
+    bool cold; /* If `cold` is true, every run reads B from memory instead of a cache. */
+    /* If `quantized` is true, the operands are normally distributed values that were quantized. */
+    bool quantized;
+    /* If `challenge` is true, A and B are stored as in AMD's FP8 groupwise challenge. They and
+     * their scales are column-major, and elements and scales are normally distributed. */
     bool challenge;
     /* If times come from a model and this is true, the simulator executes only the workgroups that
      * the model needs, and bench validates only their outputs. */
     bool sampled;
-    /* If true, the library may use kernels with a larger error bound (BSMM_COMPUTE_FAST). */
+    /* If `fast` is true, the library may use kernels with a larger error bound
+     * (BSMM_COMPUTE_FAST). */
     bool fast;
     /* Has an entry for each of the BENCH_PEERS libraries to compare with, installed or not. */
     const bench_found *peers;
-    void (*tick)(void *context); /* bench calls this function after each round. It may be NULL. */
+    void (*tick)(void *context); /* `tick` is called after each timing round. It may be NULL. */
     void *tick_context;
 } bench_job;
 

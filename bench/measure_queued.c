@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LAUNCHES = 4 }; /* Each round launches a graph this number of times. */
+/* LAUNCHES is the number of times that each timing round launches a graph. */
+enum { LAUNCHES = 4 };
 
 /* Describes a buffer of which each set of operands has a copy. The copies are `stride` bytes
  * apart. */
@@ -23,7 +24,8 @@ typedef struct bench {
     /* Holds the matrices in host memory. The sets of operands in device memory are copies of them.
      */
     bench_matrices m;
-    /* These buffers are in device memory. `data` and `scales` have an entry for A and one for B. */
+    /* `data`, `scales`, `packed` and `result` are buffers in device memory. `data` and `scales`
+     * have an entry for A and one for B. */
     rotating data[2], scales[2], packed, result;
     size_t sets;
     bsmm_plan *plan;
@@ -117,8 +119,8 @@ static double bound_of(const bench *b) {
     return 0;
 }
 
-/* Validates D. `unwritten` is a code that marks outputs as not written, so that the validation
- * skips them, or NULL. */
+/* Validates the result D. `unwritten` is a code that marks elements of D that the kernel did not
+ * write. The validation skips such elements. NULL means that all elements were written. */
 static const char *validate(bench *b, const uint32_t *unwritten, bench_result *result) {
     if (!bench_device_wait(b->on->device) ||
         !bench_device_read(b->on->device, b->m.d.data, b->result.memory, b->m.d.data_bytes))
@@ -309,9 +311,10 @@ void bench_queued_limit(const bench_ceilings *run, bench_queued_result *result) 
     ours->ceiling_rate = copy;
 }
 
-/* Returns true if the caller wants a sample, and each result comes from a single launch. A plan
- * with a workspace has a second launch that reads what the first one writes, and the workgroups
- * that the time model needs are others in each launch. */
+/* Returns true if bench can run only a sample of the workgroups. The caller must have asked for a
+ * sample, and each result must come from a single launch. A plan with a workspace has a second
+ * launch that reads what the first launch writes, and the time model needs other workgroups in each
+ * launch. */
 static bool can_sample(const bench *b) {
     return b->job->sampled &&
            (b->on->device->kind->times_without_results || bsmm_plan_workspace_bytes(b->plan) == 0);

@@ -8,15 +8,15 @@
 #include "measure.h"
 
 typedef struct bench_queued_job {
-    /* Describes the GEMM to measure. Its fields `peers` and `cold` are not used. */
+    /* `job` describes the GEMM to measure. Its fields `peers` and `cold` are not used. */
     const bench_job *job;
     bench_device *device;
     void *peer; /* `peer` points to the loaded library of the peer, or NULL if there is none. */
 } bench_queued_job;
 
 typedef struct bench_queued_result {
-    /* The field `ceiling` of this result is the name of a peer's GEMM, the text in `sheet`, or
-     * "copy". */
+    /* The field `ceiling` of `ours` is the name of the GEMM of another library (peer), the text in
+     * `sheet`, or "copy". */
     bench_result ours;
     /* `sheet` is the name of the data sheet's peak for the arithmetic unit in use, such as
      * "h200_sheet". */

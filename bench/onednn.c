@@ -74,7 +74,8 @@ static struct {
 } dnnl;
 
 static const struct {
-    int major; /* `major` is the version of oneDNN that has the function. 0 means both versions. */
+    /* `major` is the major version of oneDNN that has the function. 0 means both versions. */
+    int major;
     const char *name;
     void *function;
 } functions[] = {
@@ -162,7 +163,7 @@ enum { SRC, WEIGHTS, DST, OPERANDS };
 static struct {
     /* `stored` describes B before it is packed, as a (K, N) matrix with K contiguous. */
     descriptor described[OPERANDS], stored;
-    bsmm_matrix a, b, d; /* These matrices are the operands and the result of the GEMM in bf16. */
+    bsmm_matrix a, b, d; /* `a`, `b` and `d` are the operands and the result of the GEMM in bf16. */
     void *matmul_descriptor, *matmul, *memory[OPERANDS];
     bench_copies packed;
 } work;

@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Describes the operands of a peer's GEMM, which are row-major fp32 matrices A (M, K) and B (N,
- * K). They live longer than the peer's work. If `cold` is set, the peer must read B from memory
- * instead of a cache in every run. */
+/* Describes the operands of the GEMM of a peer (another library), which are row-major fp32 matrices
+ * A (M, K) and B (N, K). The matrices live longer than the peer's work. If `cold` is set, the peer
+ * must read B from memory instead of a cache in every run. */
 typedef struct bench_shape {
     const bsmm_matrix *a, *b;
     bool cold;

@@ -14,8 +14,8 @@ typedef struct bench_point {
     int64_t m, k;
     /* `kernel` names the kernel, and `limit` names the GEMM's ceiling. */
     char kernel[64], limit[32];
-    /* These are the GFLOP/s of the GEMM, of its ceiling, and of each other library. 0 means that
-     * there is no result. */
+    /* `gflops` has the GFLOP/s of the GEMM, `ceiling` those of its ceiling (peak rate), and `peers`
+     * those of each other library. 0 means that there is no result. */
     double gflops, ceiling, peers[BENCH_CURVES];
     /* `unit` is the peak in GFLOP/s of the arithmetic unit that the kernel uses. */
     double unit;

@@ -162,8 +162,8 @@ static double time_rounds(const bench_probe *probe, int threads, uint32_t rounds
 }
 
 double bench_probe_run(const bench_probe *probe, int threads) {
-    /* This is the number of rounds in a first trial. The trial must take long compared with the
-     * time for waking the threads. */
+    /* TRIAL is the number of rounds of the measured loop in a first trial. The trial must take long
+     * compared with the time for waking the threads. */
     enum { TRIAL = 100000 };
     static const double target = 2e-3;
     double trial = time_rounds(probe, threads, TRIAL);

@@ -14,12 +14,12 @@ typedef struct bench_recode_job {
     /* `recipe` is the recipe of a quantization. NULL means the format's default recipe. */
     const char *recipe;
     int threads, rounds;
-    /* If true, the caller passes the tensor's largest magnitude to the quantization, and bench
-     * computes it before the time starts. */
+    /* If `amax` is true, the caller passes the tensor's largest magnitude to the quantization, and
+     * bench computes it before the time starts. */
     bool amax;
     const char *device; /* `device` is the name of the device that bench_recode_queued uses. */
-    /* If true, the job only copies scales to another layout. `from` and `to` are then the same
-     * format. */
+    /* If `relayout` is true, the job only copies scales to another layout. `from` and `to` are then
+     * the same format. */
     bool relayout;
     /* `layout` is the layout to which the scales are copied from the row-major layout. */
     uint32_t layout;

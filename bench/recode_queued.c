@@ -6,7 +6,8 @@
 
 #include <stdlib.h>
 
-enum { LAUNCHES = 4 }; /* Each round launches a graph this number of times. */
+/* LAUNCHES is the number of times that each timing round launches a graph. */
+enum { LAUNCHES = 4 };
 
 typedef struct recode {
     const bench_recode_job *job;

@@ -85,7 +85,7 @@ def unit(a, b):
     return "fp8" if a in ("fp8_group128", TOKEN) and b in FP8_WEIGHTS else "bf16"
 
 
-# ---- the list of cells ----
+# The functions from here on make the list of cells, i.e. of products to measure.
 
 
 def shapes():
@@ -143,7 +143,7 @@ def command_cells(options):
         print(*pair, m, n, k)
 
 
-# ---- the timing of cells on a device ----
+# The functions from here on time the cells (products) on a device.
 
 
 def commit():
@@ -185,12 +185,13 @@ def command_run(options):
     print(f"{len(done_cells(results))} cells in {results}")
 
 
-# ---- the report of measured times ----
+# The functions from here on print the report of measured times.
 
 
 def read(paths):
-    """Reads the result files. Computes for each cell the ratios of its times to the floor on the
-    machine that ran it."""
+    """Reads the result files. A cell is a product with its format and shape. The function computes
+    for each cell the ratio of its time to the floor on the machine that ran it. The floor is a time
+    that no kernel can beat."""
     rows, machine = [], None
     for path in paths:
         for row in map(json.loads, Path(path).read_text().splitlines()):

@@ -17,7 +17,7 @@ static int64_t choose_stride(int64_t outputs, int64_t k) {
 }
 
 typedef struct sums {
-    /* `exact` is the sum over K of a b, and `magnitude` is that of |a b|. */
+    /* `exact` is the sum of the products a * b over K. `magnitude` sums their magnitudes. */
     double exact, magnitude;
 } sums;
 

@@ -27,8 +27,8 @@ extern const cli_column cli_bench_product_columns[], cli_bench_recode_columns[],
 /* CLI_CHALLENGE_FORMATS names the formats of A and B in AMD's FP8 groupwise challenge. */
 #define CLI_CHALLENGE_FORMATS "fp8_group128_fnuz:fp8_block128_fnuz"
 
-/* cli_bench_challenge_shapes returns the number of shapes of the challenge, and the other function
- * the sizes (M, N, K) of one shape. */
+/* cli_bench_challenge_shapes returns the number of shapes of the challenge.
+ * cli_bench_challenge_shape returns the sizes (M, N, K) of one shape. */
 int64_t cli_bench_challenge_shapes(void);
 void cli_bench_challenge_shape_at(int64_t index, int64_t sizes[3]);
 /* Checks the options of a command with --challenge. Returns an exit status. */
@@ -60,7 +60,7 @@ typedef struct cli_bench_trust {
      * best rate beside any row. The probe is a loop that measures the arithmetic unit or the
      * memory. */
     double probe_share;
-    int attempts; /* Counts the attempts to measure the row. */
+    int attempts; /* `attempts` counts the attempts to measure the row. */
 } cli_bench_trust;
 
 /* Defines the output columns that cli_bench_trust_cells fills from the fields of a

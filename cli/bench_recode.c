@@ -31,7 +31,7 @@ const cli_column cli_bench_recode_columns[] = {
 typedef struct session {
     const cli_bench_values *values;
     bench_recode_job job;
-    bench_device *device; /* NULL means that the host converts. */
+    bench_device *device; /* `device` is the device that converts. NULL means the host. */
     bench_recode_result now, result;
 } session;
 

@@ -22,7 +22,7 @@ typedef struct cli_input_rule {
     const char *family, *format;
     /* The tensor's name is the weight's name with this suffix instead of ".weight". */
     const char *suffix;
-    uint32_t ndim; /* The tensor has one element and this number of dimensions. */
+    uint32_t ndim; /* The scale's tensor has one element and `ndim` dimensions. */
     /* The stored number is the input's largest magnitude divided by `full`. If is_divisor is true,
      * it is `full` divided by the largest magnitude. */
     float full;

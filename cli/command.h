@@ -6,7 +6,8 @@
 #include <bsmm.h>
 #include <stdbool.h>
 
-enum { CLI_MOST_THREADS = 1024 }; /* The library accepts at most this number of threads. */
+/* CLI_MOST_THREADS is the largest number of threads that the library accepts. */
+enum { CLI_MOST_THREADS = 1024 };
 
 enum {
     CLI_OK = 0,
@@ -17,17 +18,22 @@ enum {
 /* Lists the kinds of option values. The kind decides how the parser reads the text, and the type
  * of the field that receives the value. */
 typedef enum cli_kind {
-    CLI_FLAG,    /* The option has no value. Its field is a bool. */
-    CLI_TEXT,    /* The field is a const char *. The value is a word that `arg` allows (words.h). */
-    CLI_OUTPUT,  /* The field is a const char *. The value is the name of an output file. */
-    CLI_SIZE,    /* The field is an int64_t. The value is at least 0. */
-    CLI_THREADS, /* The field is an int64_t. The value is from 0 to CLI_MOST_THREADS. */
-    CLI_NUMBER,  /* The field is a double. The value is finite. */
-    CLI_FORMAT,  /* The field is a bsmm_format. The value is the format's name. */
-    CLI_WEIGHT_FORMAT, /* The field is a bsmm_format. The value is a name that whole.h reads. */
-    CLI_FORMAT_PAIR,   /* The field is a cli_format_pair. The value is "A", "A:B" or "mixed". */
-    CLI_RANGE, /* The field is an int64_t[2]. The values are two words of the command line. */
-    CLI_LIST   /* The field is a cli_list. The user may repeat the option. */
+    CLI_FLAG, /* CLI_FLAG: the option has no value. Its field is a bool. */
+    /* CLI_TEXT: the field is a const char *. The value is a word that `arg` allows (words.h). */
+    CLI_TEXT,
+    CLI_OUTPUT, /* The field is a const char *. The value is the name of an output file. */
+    CLI_SIZE,   /* CLI_SIZE: the field is an int64_t. The value is at least 0. */
+    /* CLI_THREADS: the field is an int64_t. The value is from 0 to CLI_MOST_THREADS. */
+    CLI_THREADS,
+    CLI_NUMBER, /* CLI_NUMBER: the field is a double. The value is finite. */
+    CLI_FORMAT, /* The field is a bsmm_format. The value is the format's name. */
+    /* CLI_WEIGHT_FORMAT: the field is a bsmm_format. The value is a name that whole.h reads. */
+    CLI_WEIGHT_FORMAT,
+    /* CLI_FORMAT_PAIR: the field is a cli_format_pair. The value is "A", "A:B" or "mixed". */
+    CLI_FORMAT_PAIR,
+    /* CLI_RANGE: the field is an int64_t[2]. The values are two words of the command line. */
+    CLI_RANGE,
+    CLI_LIST /* CLI_LIST: the field is a cli_list. The user may repeat the option. */
 } cli_kind;
 
 typedef struct cli_list {
@@ -54,7 +60,7 @@ typedef struct cli_option {
      * command's values. */
     size_t offset;
     bool required, hidden;
-    bool lists_words; /* The help lists the words that `arg` allows. */
+    bool lists_words; /* `lists_words` is true if the help lists the words that `arg` allows. */
 } cli_option;
 
 /* Describes a column of a command's output, which is a table or JSON. */
@@ -87,7 +93,8 @@ typedef struct cli_command {
     /* `min_args` and `max_args` are the smallest and largest number of words that are not options.
      * A max_args of -1 means any number. */
     int min_args, max_args;
-    /* If true, the parser reads a word such as "-0.5" as a number instead of an option. */
+    /* If `takes_negative_numbers` is true, the parser reads a word such as "-0.5" as a number
+     * instead of an option. */
     bool takes_negative_numbers;
     /* Runs the command and returns an exit status. */
     int (*run)(const void *values, char **args, int count);
@@ -108,7 +115,7 @@ typedef struct cli_command {
 /* Holds the words of the command line as the user wrote them. NULL ends the list. */
 extern char **cli_command_line;
 
-/* This list has all commands, in the order of the help. NULL ends the list. */
+/* `cli_commands` has all commands, in the order of the help. NULL ends the list. */
 extern const cli_command *const cli_commands[];
 const cli_command *cli_command_find(const char *name);
 

@@ -20,7 +20,8 @@ typedef struct cli_difference {
 } cli_difference;
 
 typedef struct cli_differences {
-    /* The worst tensors come first, and tensors of only one model come last. */
+    /* `items` lists the tensors. The tensors with the largest differences come first, and tensors
+     * that only one model has come last. */
     cli_difference *items;
     /* `count` counts all tensors, and `shared` counts those that both models have. */
     size_t count, shared;

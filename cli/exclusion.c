@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- making of a list of patterns ---- */
+/* The functions from here on make a list of patterns from the names of tensors. */
 
 /* Tells whether a layer of the list begins with the first `length` characters of `name`, followed
  * by `tail`. */
@@ -69,7 +69,7 @@ json_t *cli_exclusion_of(const json_t *plain, const json_t *quantized) {
     return sorted;
 }
 
-/* ---- reading of a list of patterns ---- */
+/* The functions from here on read a list of patterns. */
 
 bool cli_exclusion_covers(const json_t *patterns, const char *layer) {
     const json_t *entry;

@@ -138,7 +138,7 @@ static json_t *numbers_of(size_t i) {
     return numbers;
 }
 
-/* Makes the entry of config_groups for an algorithm. */
+/* Makes the entry of config_groups for a quantization algorithm, as ModelOpt writes it. */
 static json_t *group_of(size_t i, json_t *targets) {
     json_t *group = json_object();
     if (algorithms[i].has_input) json_object_set_new(group, "input_activations", numbers_of(i));
@@ -147,7 +147,8 @@ static json_t *group_of(size_t i, json_t *targets) {
     return group;
 }
 
-/* Makes the object that names an algorithm in the list of quantized layers. */
+/* Makes the JSON object that says which algorithm quantized a layer, for the list of quantized
+ * layers of ModelOpt. */
 static json_t *algorithm_of(size_t i) {
     json_t *object = json_pack("{s:s}", "quant_algo", algorithms[i].algorithm);
     if (algorithms[i].group)

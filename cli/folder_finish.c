@@ -1,4 +1,5 @@
-/* Finishes an output folder: its index, config.json, copied files and names. */
+/* Finishes an output folder: writes its index and config.json, copies the other files, and gives
+ * the folder its name. */
 #define _GNU_SOURCE /* This macro makes dirent.h declare scandir. */
 #include "common.h"
 #include "files.h"

@@ -23,7 +23,7 @@ static const struct {
     {"Qwen3ForCausalLM", "qwen3", false},
 };
 
-/* ---- the reading of config.json ---- */
+/* The functions from here on read config.json. */
 
 static bool fail_config(const char *key, const char *rule) {
     cli_fail("config.json: %s: %s", key, rule);
@@ -115,10 +115,11 @@ void cli_gguf_model_close(cli_gguf_model *model) {
     free(model->factors);
 }
 
-/* ---- the names of tensors ---- */
+/* The functions from here on translate the names of tensors. */
 
 typedef struct naming {
-    const char *theirs, *ours; /* `ours` is NULL if GGUF has no such tensor. */
+    /* `ours` is the name of the tensor in GGUF. It is NULL if GGUF has no such tensor. */
+    const char *theirs, *ours;
 } naming;
 
 static const naming outside[] = {
@@ -191,7 +192,7 @@ int64_t cli_gguf_model_heads(const cli_gguf_model *model, const char *name) {
     return strstr(name, ".self_attn.k_proj.") ? model->kv_heads : 0;
 }
 
-/* ---- the metadata of the GGUF file ---- */
+/* The functions from here on write the metadata of the GGUF file. */
 
 /* Returns the key of the architecture, such as "llama.block_count". The next call overwrites it. */
 static const char *key_of(const cli_gguf_model *model, const char *name) {

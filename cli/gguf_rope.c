@@ -40,7 +40,7 @@ static float *llama3_factors(const json_t *config, int64_t head_size) {
                  context = number_of(parameters, "original_max_position_embeddings", 8192);
     float *factors = cli_alloc((size_t)head_size / 2, sizeof *factors);
     for (int64_t i = 0; i < head_size / 2; i++) {
-        const double turn = 6.283185307179586, /* 2 pi */
+        const double turn = 6.283185307179586, /* `turn` is 2 pi. */
             wave = turn * pow(base, 2 * (double)i / (double)head_size);
         const double smooth = (context / wave - low) / (high - low);
         if (wave < context / high)

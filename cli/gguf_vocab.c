@@ -44,7 +44,7 @@ static json_t *read_json(const char *folder, const char *name, size_t flags) {
     return json;
 }
 
-/* ---- the list of tokens ---- */
+/* The functions from here on make the list of tokens. */
 
 static bool add_token(vocab *v, const char *text, int64_t id, token_type type) {
     if (!text || id < 0 || id >= v->count) {
@@ -114,7 +114,7 @@ static bool read_merge(const json_t *merge, char **joined, char **parts) {
     return true;
 }
 
-/* ---- two kinds of tokenizers ---- */
+/* The functions from here on handle the two kinds of tokenizers. */
 
 static void put_tokens(cli_gguf_pairs *pairs, const vocab *v) {
     char unused[32];
@@ -200,7 +200,7 @@ static bool add_sentencepiece(cli_gguf_pairs *pairs, vocab *v, const json_t *mod
     return true;
 }
 
-/* ---- special tokens ---- */
+/* The functions from here on handle special tokens. */
 
 static const struct {
     const char *setting, *config, *key;

@@ -7,8 +7,8 @@
 #include "command.h"
 #include "family_level.h"
 
-/* A kernel passes if its error level (cli_level_run) is at most this number. Today's kernels have
- * levels of 0.5 to 1, so a kernel with errors 4 times as large fails. */
+/* CLI_LEVEL_MOST is the largest error level (cli_level_run) with which a kernel passes. Today's
+ * kernels have levels of 0.5 to 1, so a kernel with errors 4 times as large fails. */
 #define CLI_LEVEL_MOST 2.0
 
 /* Returns the measured error of a kernel's family for operands of these formats on this device, or

@@ -8,7 +8,7 @@
 typedef struct cli_progress {
     const char *title;
     uint64_t total, done;
-    /* These are the times of the start and of the last redraw, in seconds. */
+    /* `started` and `drawn` are the times of the start and of the last redraw, in seconds. */
     double started, drawn;
     int active;
 } cli_progress;

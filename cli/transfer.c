@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The command copies this number of bytes between two updates of the progress bar. */
+/* COPY_CHUNK is the number of bytes that the command copies between two updates of the progress
+ * bar. */
 enum { COPY_CHUNK = 1 << 26 };
 
 const cli_column cli_transfer_columns[] = {

@@ -29,7 +29,8 @@ typedef struct cli_target {
     bsmm_matrix matrix;
     /* `family` is the checkpoint family, or NULL for the first family that can store the weight. */
     const char *family;
-    /* If true, the command may use another family when `family` cannot store the weight. */
+    /* If `preferred` is true, the command may use another family when `family` cannot store the
+     * weight. */
     bool preferred;
     /* Describes the tensor of the input scale that the command adds, or NULL. */
     const cli_input_rule *input;
@@ -37,7 +38,7 @@ typedef struct cli_target {
 } cli_target;
 
 typedef struct cli_transfer {
-    /* These are words for messages, e.g. "quantize" and "quantized". */
+    /* `verb` and `participle` are words for messages, e.g. "quantize" and "quantized". */
     const char *verb, *participle;
     const cli_transfer_values *values;
     const void *options; /* `options` holds the values of the options of the running command. */

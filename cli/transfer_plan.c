@@ -15,7 +15,9 @@
  * the input of a GGUF output must be a GGUF file or a model that describes itself. */
 static bool copy_gguf_metadata(const cli_job *job, bsmm_writer *writer, const char *out) {
     const char *kind = bsmm_file_kind(job->file);
-    if (job->gguf) return true; /* The metadata follow at the end of the plan. */
+    /* If a model describes itself (job->gguf), its metadata are written later, at the end of the
+     * plan. */
+    if (job->gguf) return true;
     if (strcmp(kind, "gguf") != 0) {
         cli_fail("%s: needs the metadata of a GGUF file, but the input is %s", out, kind);
         return false;

@@ -47,8 +47,9 @@ typedef struct session {
     size_t kernel_count;
     bench_device *device;
     size_t turn; /* Counts all GEMMs, so that only every n-th one is compared. */
-    /* These members count the GEMMs that were compared, that a build refused, for which the builds
-     * chose different kernels, and that gave different results. */
+    /* `compared`, `refused`, `choices` and `different` count the GEMMs that were compared, that a
+     * build refused, for which the builds chose different kernels, and that gave different
+     * results. */
     size_t compared, refused, choices, different;
 } session;
 
@@ -80,8 +81,8 @@ void fill_matrix(bsmm_matrix *m, fill how, uint64_t *state);
 typedef struct operand_shape {
     bsmm_format format;
     uint32_t order, layout;
-    /* These numbers of elements and scales are added to the smallest strides, so that there are
-       gaps between rows. */
+    /* `extra_ld` and `extra_scale_ld` are numbers of elements and of scales that are added to the
+     * smallest strides, so that there are gaps between rows. */
     int64_t extra_ld, extra_scale_ld;
     float global; /* `global` is the second-level scale of the tensor, or 0 if there is none. */
     uint32_t global_kind;
@@ -101,8 +102,8 @@ typedef struct product_shape {
 /* Holds a GEMM with its matrices in host memory and in device memory. */
 typedef struct product {
     const product_shape *shape;
-    /* These matrices are in host memory. `there` has their copies in device memory, in the order A,
-     * B, C, D. */
+    /* `a`, `b`, `c` and `d` are in host memory. `there` has their copies in device memory, in the
+     * order A, B, C, D. */
     bsmm_matrix a, b, c, d, there[4];
     void *bias;
     bsmm_matmul_desc desc; /* Describes the GEMM with the matrices in `there`. */

@@ -11,7 +11,7 @@ typedef struct recode {
     int64_t rows, cols;
     uint32_t flags, threads;
     fill how;
-    /* These matrices are in host memory. `there` has their copies in device memory. */
+    /* `src` and `dst` are in host memory. `there` has their copies in device memory. */
     bsmm_matrix src, dst, there[2];
     float *amax, global;
 } recode;

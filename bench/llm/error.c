@@ -14,8 +14,8 @@ static void copy_back(const llm_product *p, void *to, const void *from, uint64_t
     llm_check(bsmm_synchronize_stream(&exec), "copy");
 }
 
-/* Returns the weights of a product in host memory. The caller destroys them if w->host.data is
- * NULL. */
+/* Returns the weights of a product in host memory. If w->host.data is NULL, the result is a copy,
+ * which the caller must destroy. */
 static bsmm_matrix host_weights(const llm_product *p, const llm_weight *w) {
     if (w->host.data) return w->host;
     bsmm_matrix m = llm_matrix_create(p->b.format, p->b.rows, p->b.cols);

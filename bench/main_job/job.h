@@ -53,10 +53,12 @@ void job_generate(const char *path);
 /* Holds the quality and speed of the model with weights in one format. A signal is sum x^2 of
  * exact values x. A noise is sum (x - y)^2, where y are less exact values. */
 typedef struct job_result {
-    double bits, weights; /* These are the stored bits and the number of weights. */
-    /* These compare the quantized weights with the weights of the model. */
+    double bits, weights; /* `bits` and `weights` are the stored bits and the number of weights. */
+    /* `weight_signal` and `weight_noise` compare the quantized weights with the weights of the
+     * model. */
     double weight_signal, weight_noise;
-    /* These compare the outputs with quantized weights with the outputs of the model in double. */
+    /* `output_signal` and `output_noise` compare the outputs with quantized weights with the
+     * outputs of the model in double. */
     double output_signal, output_noise;
     /* Compares the outputs with quantized weights and quantized activations with the outputs of
      * the model in double. */

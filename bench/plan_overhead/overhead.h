@@ -25,7 +25,7 @@ const overhead_case *overhead_case_at(bool is_host, size_t index);
 typedef struct overhead_product {
     bsmm_plan *plan;
     bsmm_buffers buffers;
-    void *memory[8]; /* This host memory holds the operands and results. */
+    void *memory[8]; /* `memory` points to host memory for the operands and results. */
     size_t count;
 } overhead_product;
 
