@@ -8,7 +8,8 @@
  * `older` is the entry that was used last. Its member `newer` is the entry that was used longest
  * ago. */
 typedef struct {
-    uint32_t line, newer, older, chain; /* `chain` is the next entry with the same hash, or 0. */
+    /* `chain` is the next cache entry with the same hash, or 0. */
+    uint32_t line, newer, older, chain;
     sim_cache_line kept;
 } entry;
 
@@ -67,7 +68,7 @@ sim_cache_line *sim_cache_find(sim_cache *c, uint32_t line, bool *hit) {
         unlink_entry(c, n);
     } else {
         if (c->used == c->room) {
-            n = c->entries[0].newer; /* This entry was used longest ago. */
+            n = c->entries[0].newer; /* This cache entry was used longest ago, so it is replaced. */
             leave_chain(c, n), unlink_entry(c, n);
         } else {
             n = ++c->used;

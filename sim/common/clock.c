@@ -18,7 +18,8 @@ static struct {
     sim_hot hot[HOT_LINES];
 } kept[KEPT]; /* Holds the last launches in a ring buffer. */
 static uint64_t kept_count;
-/* Holds the value that bsmm_sim_time has set, or -1 if the program has not called it. */
+/* `mode` holds the value that the program has passed to bsmm_sim_time. It is -1 if the program has
+ * not called bsmm_sim_time. */
 static int mode = -1;
 
 static size_t least(size_t a, size_t b) {

@@ -11,7 +11,8 @@ enum { PAGE = 4096 };
 
 typedef struct {
     uint64_t begin, size;
-    /* These are two numbers that the caller attaches to the allocation by sim_memory_mark. */
+    /* `type` and `device` are two numbers that the caller attaches to the allocation by
+     * sim_memory_mark. */
     int type, device;
 } block;
 

@@ -19,8 +19,8 @@
 
 typedef struct sim_tensor_rule {
     int fraction, kept;
-    /* These are the exponents of the smallest normal element of A and of B, and of the smallest
-     * normal accumulator. */
+    /* `least_a`, `least_b` and `least_sum` are the exponents of the smallest normal element of A
+     * and of B, and of the smallest normal accumulator. */
     int least_a, least_b, least_sum;
 } sim_tensor_rule;
 
@@ -61,7 +61,8 @@ static inline float sim_tensor_nan(void) {
     return x;
 }
 
-/* Holds one row of A or one column of B in the form in which sums of products read it. */
+/* Holds one row of A or one column of B, unpacked to values and exponents from which sim_tensor_sum
+ * computes sums of products. */
 typedef struct sim_tensor_vector {
     double values[SIM_TENSOR_MOST_K];
     int32_t exponents[SIM_TENSOR_MOST_K]; /* An exponent is SIM_TENSOR_NONE if the element is 0. */
@@ -69,8 +70,9 @@ typedef struct sim_tensor_vector {
     bool zero;                            /* `zero` is true if all elements are 0. */
 } sim_tensor_vector;
 
-/* An element that is 0 has this exponent. The sum of this exponent and that of any other element is
- * less than SIM_TENSOR_NONE / 2, which is less than the exponent of every product that is not 0. */
+/* SIM_TENSOR_NONE is the exponent of an element that is 0. Its sum with the exponent of any other
+ * element is less than SIM_TENSOR_NONE / 2, which is less than the exponent of every product that
+ * is not 0. */
 enum { SIM_TENSOR_NONE = -1000 };
 
 /* Converts k elements. `least` is the exponent of the smallest normal number of their format. */
@@ -118,8 +120,8 @@ static inline double sim_tensor_exact(double sum, const sim_tensor_vector *a,
     return (double)total * sim_tensor_power(top - rule.fraction);
 }
 
-/* Returns the sum of `sum` and of the k products of elements of a and b as a tensor core rounds it
- * to fp32. */
+/* Adds the k products of elements of a and b to `sum`, and returns the result as a tensor core
+ * rounds it to fp32. */
 static inline float sim_tensor_sum(float sum, const sim_tensor_vector *a,
                                    const sim_tensor_vector *b, int k, sim_tensor_rule rule) {
     const double exact = sim_tensor_exact((double)sum, a, b, k, rule);

@@ -59,7 +59,8 @@ static uint32_t next_random(uint32_t v) {
     return (v << 1) ^ (v >> 31 ? 197u : 0);
 }
 
-/* Holds the result of one lane. Its elements lie next to each other in up to 32 registers. */
+/* Holds the result of a conversion in one lane. The elements of the result are adjacent in up to 32
+ * registers. */
 typedef struct {
     uint32_t word[32];
 } packed;

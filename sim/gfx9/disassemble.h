@@ -3,8 +3,9 @@
 #define SIM_GFX9_DISASSEMBLE_H
 #include "sim.h"
 
-/* Receives each instruction from the disassembler, in order. `bytes` is 0 if the code at `address`
- * is no instruction. The disassembly stops if the function returns false. */
+/* A function of this type receives each instruction from the disassembler, in order. `bytes` is 0
+ * if the code at `address` is no instruction. The disassembly stops if the function returns
+ * false. */
 typedef bool (*gfx9_take_text)(void *user, uint64_t address, uint32_t bytes, const char *text);
 bool gfx9_disassemble(const gfx9_object *object, gfx9_take_text take, void *user, char *error);
 #endif

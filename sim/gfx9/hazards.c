@@ -24,7 +24,8 @@ enum {
     TO_SWAP = 1024,
     TO_OTHER = 2048 /* TO_OTHER marks a VALU instruction that is no transcendental function. */
 };
-enum { MODE_REG = VGPRS + SGPRS }; /* MODE has the number after all other registers. */
+/* MODE_REG is the number of the register MODE. It follows the numbers of all other registers. */
+enum { MODE_REG = VGPRS + SGPRS };
 
 static const struct {
     const char *what, *source;

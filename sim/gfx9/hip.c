@@ -23,7 +23,8 @@ hipError_t hip_fail(hipError_t code, const char *format, ...) {
     return last = code;
 }
 
-enum { HOST = 1, DEVICE = 2, MANAGED = 3 }; /* These are the values of hipMemoryType in ROCm 6. */
+/* HOST, DEVICE and MANAGED are the values of hipMemoryType in ROCm 6. */
+enum { HOST = 1, DEVICE = 2, MANAGED = 3 };
 
 static hipError_t allocate(void **at, size_t bytes, int type) {
     if (!at) return hip_fail(hipErrorInvalidValue, "a result's pointer is NULL");
@@ -241,7 +242,8 @@ hipError_t hip_check_stream(hipStream_t s) {
                     s->device, hip_device());
 }
 struct hip_event {
-    /* `at` is the time of the event in seconds, on the time model's clock or the host's clock. */
+    /* `at` is the time at which the event was recorded, in seconds, on the time model's clock or
+     * the host's clock. */
     double at;
     int recorded;
 };

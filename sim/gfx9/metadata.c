@@ -12,8 +12,8 @@ typedef struct {
 enum kind { NOTHING, INTEGER, STRING, ARRAY, MAP };
 typedef struct {
     enum kind kind;
-    /* Holds an integer's value. For other msgpack objects, it is the number of bytes or elements.
-     */
+    /* `value` is the value of a msgpack integer. For other msgpack objects, it is the number of
+     * bytes or elements. */
     uint64_t value;
     const char *text;
 } item;

@@ -448,8 +448,7 @@ typedef struct {
     uint32_t read, write, part, part_xdl, own;
 } states;
 
-/* The numbers are those of LLVM's hazard recognizer (GCNHazardRecognizer.cpp, GFX940_*WaitStates).
- */
+/* LLVM's GCNHazardRecognizer.cpp has these wait states (GFX940_*WaitStates). */
 static states states_of(const shape *s, uint32_t passes, bool gfx950) {
     const bool small = s->m == 4, later = gfx950 && passes != 2;
     const uint32_t own = passes == 2 ? 2 : 0;

@@ -110,8 +110,8 @@ static void execute_nothing(gfx9_wave *w, const gfx9_inst *i) {
     (void)w, (void)i;
 }
 
-/* Lets the other waves of the workgroup run. A wave that sleeps may poll a value that another wave
- * will write. */
+/* Executes s_sleep: it lets the other waves of the workgroup run. A wave that sleeps may poll a
+ * value that another wave will write. */
 static void execute_sleep(gfx9_wave *w, const gfx9_inst *i) {
     (void)i;
     w->stop = STOP_YIELD;

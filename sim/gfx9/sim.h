@@ -84,8 +84,8 @@ typedef struct {
     /* `reg` is the number of the first register. AGPRs have the numbers 256 to 511. */
     uint16_t reg;
     uint8_t neg, abs, sext, sel;
-    /* These members hold this operand's bits of the modifiers op_sel, op_sel_hi, neg_lo and
-     * neg_hi. */
+    /* `half_lo`, `half_hi`, `neg_lo` and `neg_hi` hold this operand's bits of the modifiers op_sel,
+     * op_sel_hi, neg_lo and neg_hi. */
     uint8_t half_lo, half_hi, neg_lo, neg_hi;
     bool literal, real;
     double number;
@@ -124,8 +124,8 @@ enum gfx9_cost {
     COST_SALU,
     COST_VALU,
     COST_VALU64,
-    /* These instructions have a quarter of the VALU rate. They are transcendental functions and
-       32-bit integer products. */
+    /* COST_TRANS: the instruction has a quarter of the VALU rate. Such instructions are
+     * transcendental functions and 32-bit integer products. */
     COST_TRANS,
     COST_MFMA,
     COST_LDS,
@@ -142,7 +142,8 @@ struct gfx9_row {
         void (*scalar)(gfx9_wave *wave, const gfx9_inst *inst, uint64_t a, uint64_t b);
         int what;
     };
-    /* These are the types of the result and of the three sources (enum gfx9_type). */
+    /* `d`, `a`, `b` and `c` are the types of the result and of the three sources (enum
+     * gfx9_type). */
     uint8_t d, a, b, c;
     uint8_t cost;
     /* A memory instruction has the number of bytes per lane in `size`, and the way in which loaded
@@ -216,8 +217,8 @@ struct gfx9_wave {
     uint64_t written[VGPRS]; /* Holds for each VGPR a mask of the lanes that have written it. */
     /* Counts the wait states so far, i.e. one for each instruction plus those of s_nop. */
     uint64_t issued;
-    /* These arrays hold for each VGPR the first wait state in which an instruction may read it or
-     * write it, after a matrix instruction has written it or has read it as C. */
+    /* `ready` and `free` hold for each VGPR the first wait state in which an instruction may read
+     * it or write it, after a matrix instruction has written it or has read it as C. */
     uint64_t ready[VGPRS], free[VGPRS];
     /* These arrays hold, for each VGPR that a matrix instruction has written, the first register of
      * its result, and the first wait state in which another matrix instruction may read the VGPR as
@@ -300,8 +301,8 @@ typedef struct {
     /* `cycles` counts the cycles of the whole launch, without the fixed cost of a launch.
      * `replayed` counts the cycles of the workgroups that the model has replayed. */
     double cycles, replayed;
-    /* The model replays one round of workgroups, i.e. as many as run at once. The launch takes this
-     * number of rounds. */
+    /* `rounds` is the number of rounds of workgroups that the launch takes. A round is as many
+     * workgroups as run at once, and the model replays one round. */
     double rounds;
     /* `groups` counts the replayed workgroups, and `launched` counts all workgroups of the launch.
      */
@@ -314,7 +315,8 @@ typedef struct {
     /* `lds_busy` counts the cycles in which LDS works. `lds_conflicts` counts the part of them that
      * bank conflicts cause. */
     double lds_busy, lds_conflicts;
-    /* These fields count the bytes that each cache level and HBM have delivered or received. */
+    /* `l1_bytes`, `l2_bytes`, `mall_bytes` and `hbm_bytes` count the bytes that each cache level
+     * and HBM have delivered or received. */
     double l1_bytes, l2_bytes, mall_bytes, hbm_bytes;
     double stalls[STALLS]; /* Counts the cycles in which waves wait, for each cause. */
 } gfx9_times;

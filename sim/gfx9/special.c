@@ -226,7 +226,7 @@ static double fma_odd(double product, double c) {
 }
 
 /* Undoes the scaling of a quotient r by v_div_scale. If the quotient exceeds the format's range,
- * the multiply-adds that refine it give NaN, and the result must be infinity. */
+ * the multiply-adds that refine the quotient give NaN, but the result must be infinity. */
 static double undo_scale(double r, double quotient, int step) {
     if (isnan(r)) return (double)INFINITY;
     return ldexp(r, fabs(quotient) >= 2 ? step : -step);

@@ -22,7 +22,7 @@ double gfx9_read_line(gfx9_levels *m, uint32_t line, double at) {
     sim_cache_line *kept = sim_cache_find(m->l2, line, &hit);
     double done = from_l2 + in_cycles(m, d->l2_ns);
     m->times->l2_bytes += LINE;
-    if (hit) /* L2 may have requested the line earlier without having received it yet. */
+    if (hit) /* L2 may have requested the cache line earlier without having received it yet. */
         return kept->arrival > done ? kept->arrival : done;
     const double from_mall =
         occupy(&m->mall_free, from_l2, LINE * m->cycles / (d->mall_rate * m->share));

@@ -22,9 +22,9 @@ bool ptx_async_add(const ptx_async *job) {
     return true;
 }
 
-/* Returns the number of the job to run when job n was chosen at random. If job n is ordered, this
- * is the oldest ordered job of the same thread block, because a block's ordered jobs must run in
- * the order in which the program issued them. Otherwise it is n. */
+/* Returns the number of the asynchronous operation (job) to run when job n was chosen at random. If
+ * job n is ordered, this is the oldest ordered job of the same thread block, because a block's
+ * ordered jobs must run in the order in which the program issued them. Otherwise it is n. */
 static uint32_t earliest(const ptx_cluster *c, uint32_t n) {
     uint32_t k = 0;
     if (!c->later[n].ordered) return n;

@@ -8,7 +8,9 @@
 typedef struct ptx_async ptx_async;
 struct ptx_async {
     void (*run)(ptx_async *job);
-    ptx_warp *warp; /* `warp` points to the warp that issued the job. Error messages name it. */
+    /* `warp` points to the warp that issued the asynchronous operation (job). Error messages name
+     * the warp. */
+    ptx_warp *warp;
     const ptx_inst *inst;
     /* If `ordered` is true, the job runs after all ordered jobs that its thread block issued
      * before. If `commits` is true, the job also signals that the earlier tcgen05 operations of its
@@ -23,16 +25,21 @@ struct ptx_async {
     /* Holds one bit for each lane of tensor memory that tcgen05.mma leaves unchanged. The lanes of
      * the second thread block of a pair begin at disabled[4]. */
     uint32_t disabled[8];
-    uint32_t timed; /* `timed` is 1 plus the index of the job's record (time.h), or 0. */
-    uint32_t race;  /* `race` is the number of the operation (races.h), or 0. */
+    /* `timed` is 1 plus the index of the record that the time model keeps of the job (time.h). It
+     * is 0 without a record. */
+    uint32_t timed;
+    /* `race` is the number of the operation for the race detector (races.h), or 0. */
+    uint32_t race;
 };
-/* Adds a copy of the job to the list. If memory runs out, stops the warp and returns false. */
+/* Adds a copy of an asynchronous operation (job) to the list of operations that have not run yet.
+ * If memory runs out, stops the warp and returns false. */
 bool ptx_async_add(const ptx_async *job);
-/* Runs a job with the records of the time model and of races. */
+/* Runs an asynchronous operation (job). It also makes the records of the operation for the time
+ * model and for the race detector (races.h). */
 void ptx_async_execute(ptx_async *job, enum ptx_end end);
-/* Runs one job of the copy engine. Returns false if the list is empty. */
+/* Runs one asynchronous operation (job) of the copy engine. Returns false if none is left. */
 bool ptx_async_run(ptx_cluster *c);
-/* Runs all jobs that are left when a cluster ends. */
+/* Runs all asynchronous operations (jobs) that are left when a cluster ends. */
 bool ptx_async_finish(ptx_cluster *c);
 
 /* ptx_mbarrier_complete reports copied bytes to the mbarrier at a shared address.
@@ -47,10 +54,11 @@ bool ptx_bulk_push(const ptx_async *job);
 void ptx_bulks_wait(ptx_warp *w, uint32_t lanes, uint32_t pending, bool all);
 
 void ptx_cluster_check(ptx_cluster *c);
-/* Returns the host address of global memory that a job accesses. Checks the address like that of a
- * thread's access, and returns NULL after an error. */
+/* Returns the host address of global memory that an asynchronous operation (job) accesses. Checks
+ * the address in the same way as the address of a thread's access, and returns NULL after an
+ * error. */
 uint8_t *ptx_engine_global(ptx_async *job, uint64_t address, uint32_t bytes);
-/* Returns the host address of shared memory that a job reads or writes, and checks that no race
- * happens. Returns NULL after an error. */
+/* Returns the host address of shared memory that an asynchronous operation (job) reads or writes,
+ * and checks that no race happens. Returns NULL after an error. */
 uint8_t *ptx_engine_shared(ptx_async *job, uint64_t address, uint32_t bytes, bool write);
 #endif

@@ -72,7 +72,8 @@ CU CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *count, CUf
                                                                  unsigned flags) {
     return (void)flags, cuOccupancyMaxActiveBlocksPerMultiprocessor(count, f, threads, shared);
 }
-/* Finds the largest block of which an SM runs as many threads as of any other block. */
+/* Finds the size of a thread block with which the most threads run on an SM at once. Among equal
+ * sizes it takes the largest. */
 /* NOLINTNEXTLINE(readability-function-size): CUDA's signature */
 CU CUresult cuOccupancyMaxPotentialBlockSize(int *blocks, int *threads, CUfunction f,
                                              size_t (*shared_of)(int), size_t shared, int limit) {

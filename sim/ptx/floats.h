@@ -36,8 +36,8 @@ static inline float ptx_bf16_to_f32(uint32_t h) {
 typedef struct {
     uint8_t type, exponent, mantissa, has_sign;
     int16_t bias;
-    /* These members hold codes of the format without the sign bit. `infinity` is 0 if the format
-     * has no infinity. */
+    /* `largest`, `infinity` and `nan` are codes of the format without the sign bit. `infinity` is 0
+     * if the format has no infinity. */
     uint32_t largest, infinity, nan;
     /* `nan_is_largest` is true if the format has no NaN. Conversions of NaN then give the largest
      * value. */

@@ -6,7 +6,7 @@
 
 /* Tells where the elements of an operand are. */
 typedef struct {
-    uint32_t start, leading, stride; /* These three members count bytes. */
+    uint32_t start, leading, stride; /* `start`, `leading` and `stride` count bytes. */
     /* `span` is the number of bytes of a row within a swizzle pattern, or 16 without a swizzle. */
     uint32_t span;
     bool swizzled, transposed; /* `transposed` means that M or N is contiguous instead of K. */
@@ -25,8 +25,8 @@ uint32_t ptx_layout_place(const ptx_layout *y, uint32_t across, uint32_t byte);
 typedef struct {
     uint32_t first, rows, k;
     ptx_type type;
-    /* If true, elements of less than 8 bits lie without gaps. Otherwise 16 of them lie at the
-     * beginning of each 16 bytes. */
+    /* If `packed` is true, elements of less than 8 bits lie without gaps. Otherwise 16 of them lie
+     * at the beginning of each 16 bytes. */
     bool packed;
 } ptx_part;
 /* Reads a part of an operand from the shared memory of a block. Element k of row r of the part goes

@@ -131,9 +131,9 @@ static void execute_expect(ptx_warp *w, const ptx_inst *i) {
     }
 }
 
-/* Executes test_wait and try_wait, which set the predicate in lanes whose phase has completed. If
- * the predicate is false in all lanes, other warps run first, because this warp would only test
- * again. */
+/* Executes test_wait and try_wait. They set the predicate in those lanes that wait for a phase (one
+ * use of the mbarrier) which is complete. If the predicate is false in all lanes, other warps run
+ * first, because this warp would only test again. */
 static void execute_wait(ptx_warp *w, const ptx_inst *i) {
     const bool parity = ptx_has(i->opcode, "parity");
     uint64_t address[LANES];

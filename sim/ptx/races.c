@@ -20,8 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Describes an access to a byte. The upper bits are the number of the warp in the cluster, or of
- * the engine, plus 1. The lower COUNT_BITS bits are its counter at the access. The value 0 means
+/* Describes an access to a byte. The upper bits are 1 plus the number of the accessing warp in the
+ * cluster, or of the engine, i.e. of the group of asynchronous operations that share a counter. The
+ * lower COUNT_BITS bits are the counter of this warp or engine at the access. The value 0 means
  * that there was no access. */
 typedef uint32_t access;
 enum { COUNT_BITS = 22, MOST_BYTES = 32, ENGINES = 16 };
@@ -32,7 +33,8 @@ typedef struct {
     uint32_t *counts;
 } sync_object;
 
-/* Describes a write that has not happened yet, and holds the bytes before the write. */
+/* Describes a write of the instruction that runs now. It holds the bytes of shared memory before
+ * the write, so that the simulator can tell afterwards whether the write changed them. */
 typedef struct {
     const ptx_inst *inst;
     ptx_block *block;
@@ -53,13 +55,15 @@ struct ptx_races {
     /* `jobs` holds the clocks of operations that are not complete. The number of the operation's
      * engine follows each clock. `free_jobs` lists the unused entries of `jobs`. */
     uint32_t *jobs, *free_jobs, job_room, free_count;
-    /* `issued` counts all operations except wgmma products, and `issues` counts them for each
-     * engine. */
+    /* `issued` counts all asynchronous operations except wgmma products. `issues` counts the
+     * operations of each engine, i.e. of each group of operations that share a counter. */
     uint32_t issued, *issues;
     /* Holds, as [warp][ENGINES], the counters of the last tcgen05 operations of a warp that are
      * complete. */
     uint32_t *done;
-    uint32_t *running; /* `running` points to the clock of the operation that runs now, or NULL. */
+    /* `running` points to the clock (the vector of counters) of the asynchronous operation that
+     * runs now, or NULL. */
+    uint32_t *running;
     access *writes, *reads;
     sync_object *objects;
     uint32_t object_count, object_room;
@@ -83,7 +87,8 @@ void ptx_races_free(ptx_cluster *c) {
     c->races = NULL;
 }
 
-/* Returns the number of the engine of the products of a warp's warpgroup. */
+/* Returns the number of the engine that stands for the wgmma products of a warp's warpgroup. An
+ * engine is a counter that several asynchronous operations share. */
 static uint32_t products_engine(const struct ptx_races *r, uint32_t warp) {
     return r->warps + ENGINES + warp / 4;
 }
@@ -125,7 +130,7 @@ bool ptx_races_begin(ptx_cluster *c) {
     return true;
 }
 
-/* ---- signals ---- */
+/* The functions from here on record signals between warps. */
 
 static sync_object *object_of(struct ptx_races *r, enum ptx_sync kind, uint64_t number) {
     const uint64_t key = (uint64_t)kind << 56 | number;
@@ -181,9 +186,10 @@ void ptx_race_fence(ptx_warp *w) {
     count_up(r, w);
 }
 
-/* ---- asynchronous operations ---- */
+/* The functions from here on record asynchronous operations. */
 
-/* Returns the clock of operation `job`, which is not 0. */
+/* Returns the clock (the vector of counters) of asynchronous operation number `job`, which is not
+ * 0. */
 static uint32_t *clock_of_job(const struct ptx_races *r, uint32_t job) {
     return r->jobs + (size_t)(job - 1) * (r->width + 1);
 }
@@ -237,7 +243,7 @@ void ptx_race_finish(ptx_warp *w, uint32_t job, enum ptx_end end) {
     r->running = NULL;
 }
 
-/* ---- accesses ---- */
+/* The functions from here on record and check accesses to shared memory. */
 
 static access now(const struct ptx_races *r, const ptx_warp *w) {
     const uint32_t n = number_of(w);

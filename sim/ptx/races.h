@@ -39,9 +39,9 @@ uint32_t ptx_race_issue(ptx_warp *w, bool product);
  * mbarrier, END_KNOWN means the warp that issued the operation, and END_ORDERED means the next
  * tcgen05.commit of this warp. */
 enum ptx_end { END_SIGNALLED, END_KNOWN, END_ORDERED };
-/* ptx_race_start and ptx_race_finish begin and end the execution of an operation. All signals
- * between the two calls are signals of the operation. If `after_products` is set, these signals
- * also tell that the warp's earlier tcgen05 operations are complete. */
+/* ptx_race_start begins the execution of an asynchronous operation, and ptx_race_finish ends it.
+ * All signals between the two calls are signals of the operation. If `after_products` is set, the
+ * signals also tell that the warp's earlier tcgen05 operations are complete. */
 void ptx_race_start(ptx_warp *w, uint32_t job, bool after_products);
 void ptx_race_finish(ptx_warp *w, uint32_t job, enum ptx_end end);
 /* Records that the operation that runs now accesses bytes at `offset` of a block's shared memory.

@@ -274,10 +274,10 @@ struct ptx_block {
 struct ptx_cluster {
     ptx_block *blocks;
     /* `size` counts the thread blocks of the cluster. `arrived` counts the threads that have
-     * arrived at barrier.cluster, and `phase` is the phase of this barrier. */
+     * arrived at barrier.cluster, and `phase` counts the completed uses of this barrier. */
     uint32_t size, arrived, phase;
     uint64_t random;
-    struct ptx_async *later; /* Lists the asynchronous jobs that have not run yet. */
+    struct ptx_async *later; /* `later` lists the asynchronous operations that have not run yet. */
     uint32_t later_count, later_room;
     /* Records accesses to shared memory (races.h); NULL without the check. */
     struct ptx_races *races;
@@ -300,9 +300,11 @@ typedef struct {
     /* `cycles` counts the cycles of the whole launch, without the fixed cost of a launch.
      * `replayed` counts the cycles of the sample. `cycles` is `replayed` times `rounds`. */
     double cycles, replayed, rounds;
-    /* `groups` counts the blocks of the sample, and `launched` counts those of the launch. */
+    /* `groups` counts the thread blocks of the sample, i.e. of the clusters that the time model
+     * replayed. `launched` counts the thread blocks of the launch. */
     double groups, launched;
-    /* `sms` counts the SMs of the sample, and `warps` counts the warps on each. */
+    /* `sms` counts the SMs on which the replayed clusters (the sample) ran, and `warps` counts the
+     * warps on each SM. */
     double sms, warps;
     double instructions, matrix_busy; /* `matrix_busy` counts cycles of tensor pipes. */
     /* `shared_busy` counts the cycles in which shared memory is busy. `shared_conflicts` counts the

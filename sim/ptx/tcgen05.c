@@ -115,7 +115,8 @@ static uint32_t half_of(const product *p, uint32_t n) {
     return p->pair && p->m == 128 && n >= p->n / 2;
 }
 
-/* Returns the cell of tensor memory that holds element n of row m of D. */
+/* Returns the 32-bit cell of tensor memory that holds the element of the result D in row m and
+ * column n. */
 static uint32_t *cell_of(ptx_async *j, const product *p, uint32_t m, uint32_t n, bool write) {
     const uint32_t half = half_of(p, n), lane = (uint32_t)(j->to >> 16) + lane_of(p, m) + 64 * half,
                    column = ((uint32_t)j->to & 0xffff) + n - half * (p->n / 2);

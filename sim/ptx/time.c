@@ -104,7 +104,8 @@ static void free_timeline(const ptx_timing *t, ptx_timeline *line) {
     free(line->phases.at), free(line->waited.at);
 }
 
-/* Returns false and writes the reason to `error` if a cluster of the sample has no records. */
+/* Returns false and writes the reason to `error` if a cluster of the sample (the clusters to
+ * replay) has no records. */
 static bool is_recorded(const ptx_timing *t, char *error) {
     for (uint32_t k = 0; k < t->taken; k++) {
         const ptx_timeline *line = &t->timelines[k];

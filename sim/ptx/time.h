@@ -14,10 +14,17 @@ enum ptx_event_kind {
     EVENT_RUN,
     EVENT_SHARED, /* The instruction occupies shared memory for `a` cycles, of which bank conflicts
                      cause `b`. */
-    EVENT_MEMORY, /* The lanes access `b` bytes in all, which lie in the warp's next `a` spans. */
-    EVENT_JOB,    /* The instruction starts asynchronous operation number `a` of the cluster. */
-    EVENT_ARRIVE, /* The instruction arrives at phase `a` of the cluster. */
-    EVENT_WAIT    /* The instruction waits for phase `a` of the cluster. */
+    /* EVENT_MEMORY: the lanes access `b` bytes in all, which lie in the warp's next `a` spans of
+     * global memory. */
+    EVENT_MEMORY,
+    /* EVENT_JOB: the instruction starts asynchronous operation number `a` of the cluster. */
+    EVENT_JOB,
+    /* EVENT_ARRIVE: the instruction arrives at phase `a` of the cluster, i.e. at one use of a
+     * barrier or mbarrier. */
+    EVENT_ARRIVE,
+    /* EVENT_WAIT: the instruction waits for phase `a` of the cluster, i.e. for one use of a barrier
+     * or mbarrier. */
+    EVENT_WAIT
 };
 typedef struct {
     uint32_t kind, code, a, b;
@@ -74,11 +81,15 @@ typedef struct {
 /* Holds what the simulator has recorded while a cluster executed. */
 typedef struct ptx_timeline {
     struct ptx_trace
-        *traces; /* Entry r * warp_count + n holds the events of warp n of the block of rank r. */
+        /* Entry r * warp_count + n of `traces` holds the events of warp n of the thread block of
+         * rank r. */
+        *traces;
     LIST(ptx_job) jobs;
     LIST(ptx_span) spans;
-    LIST(uint32_t) arrivals; /* Lists the phases at which asynchronous operations arrive. */
-    LIST(uint32_t) phases;   /* Holds for each phase the number of arrivals. */
+    /* `arrivals` lists the phases (uses of barriers) at which asynchronous operations arrive. */
+    LIST(uint32_t) arrivals;
+    /* `phases` holds for each phase (use of a barrier) the number of arrivals. */
+    LIST(uint32_t) phases;
     LIST(ptx_waited) waited;
     /* `columns` is the largest number of columns of tensor memory that a block has had. */
     uint32_t columns;
@@ -103,13 +114,14 @@ enum ptx_waited_kind { WAITED_MBARRIER, WAITED_BARRIER, WAITED_CLUSTER };
 /* Records that the asynchronous operation that runs now, or the warp if no operation runs, arrives
  * at the current phase of an object. */
 void ptx_time_arrive(ptx_warp *w, enum ptx_waited_kind kind, uint64_t number);
-/* Records that the current phase of an object ends and the next phase begins. */
+/* Records that the current phase of a barrier or mbarrier ends and the next phase begins. */
 void ptx_time_turn(ptx_cluster *c, enum ptx_waited_kind kind, uint64_t number);
 /* Records that instruction `i` of the warp has waited for the phase of an object that ended last. A
  * wait is recorded when it is over. Other lanes of the warp may have to arrive before that, so that
  * a replay of an earlier record would never end. */
 void ptx_time_wait(ptx_warp *w, const ptx_inst *i, enum ptx_waited_kind kind, uint64_t number);
-/* Records the same for lanes of the warp that an object has blocked and now releases. */
+/* Does the work of ptx_time_wait for lanes of the warp that a barrier has blocked and now
+ * releases. */
 void ptx_time_release(ptx_warp *w, uint32_t lanes, enum ptx_waited_kind kind, uint64_t number);
 /* Records that the warp has polled an mbarrier whose phase is not over. */
 void ptx_time_poll(ptx_warp *w, const ptx_inst *i);

@@ -9,7 +9,8 @@ static void push(ptx_replay_state *p, uint32_t w) {
     sim_turns_push(&p->turns, p->warps[w].ready, w);
 }
 
-/* Counts an arrival at a phase in cycle `at`. The last arrival lets the waiting warps continue. */
+/* Counts an arrival at a phase (one use of a barrier or mbarrier) in cycle `at`. The last arrival
+ * lets the waiting warps continue. */
 static void arrive(ptx_replay_state *p, uint32_t cluster, uint32_t number, double at,
                    uint8_t cause) {
     ptx_phase *f = &p->phases[cluster].at[number];
@@ -37,7 +38,8 @@ static void run_job(ptx_replay_state *p, ptx_replayed *w, const ptx_event *e) {
                done + p->t->device->shared_latency, job->ordered ? STALL_MATRIX : STALL_MEMORY);
 }
 
-/* Lets a warp wait for a phase. Returns false if the phase is not over yet. */
+/* Lets a warp wait for a phase, i.e. for one use of a barrier or mbarrier. Returns false if the
+ * phase is not over yet. */
 static bool run_wait(ptx_replay_state *p, uint32_t number, uint32_t which) {
     ptx_replayed *w = &p->warps[number];
     ptx_phase *f = &p->phases[w->cluster].at[which];

@@ -23,7 +23,9 @@ typedef struct {
  * may therefore take cycles that lie before the cycles of a request that was made earlier. */
 typedef struct {
     float *taken;
-    uint32_t count, full; /* The slices before `full` are taken whole. */
+    /* `taken` has `count` entries. Requests have taken all cycles of the slices before slice
+     * `full`. */
+    uint32_t count, full;
 } ptx_calendar;
 enum { SLICE = 32, PARTITIONS = 4 };
 /* Takes `cycles` cycles of a unit, from cycle `at` on. Returns the cycle in which they end. */
@@ -39,10 +41,12 @@ enum ptx_queue { QUEUE_COPIES, QUEUE_BULK, QUEUE_PRODUCTS, QUEUES };
 enum ptx_special {
     ORDINARY,
     RENAMED, /* The assembler removes the instruction, by giving a register another name. */
-    ACCESS,  /* An event (time.h) describes the access and decides when it is complete. */
+    /* ACCESS: an event of the trace (time.h) describes the memory access and decides when it is
+     * complete. */
+    ACCESS,
     COMMITS,
     WAITS,
-    MULTIPLIES, /* wgmma */
+    MULTIPLIES, /* MULTIPLIES stands for a wgmma instruction. */
     TENSOR_MEMORY,
     WAITS_TENSOR_MEMORY
 };
@@ -87,7 +91,8 @@ struct ptx_timing {
     const ptx_device *device;
     /* `size` counts the blocks of a cluster, and `warps` counts the warps of a block. */
     uint32_t size, warps;
-    /* `all` counts the clusters of the launch, and `taken` counts those of the sample. */
+    /* `all` counts the clusters of the launch, and `taken` counts those that the model replays (the
+     * sample). */
     uint32_t all, taken;
     uint32_t sms, resident; /* `sms` counts the SMs that run the sampled clusters. `resident` counts
                                the thread blocks that run on one SM at the same time. */
@@ -97,7 +102,8 @@ struct ptx_timing {
 /* Returns the cycle in which the last byte of a span (sectors of global memory, time.h) arrives at
  * an SM. If `cached` is true, L1 keeps the span. */
 double ptx_read_span(ptx_units *u, ptx_sm *sm, const ptx_span *s, double at, bool cached);
-/* Returns the cycle in which L2 has accepted a span from an SM. */
+/* Returns the cycle in which L2 has accepted a span (sectors of global memory, time.h) that an SM
+ * writes. */
 double ptx_write_span(ptx_units *u, ptx_sm *sm, const ptx_span *s, double at);
 /* Occupies shared memory from cycle `at` on for the time in which it moves `bytes` bytes. Returns
  * the cycle in which this time ends. */
@@ -107,7 +113,8 @@ double ptx_take_shared(const ptx_units *u, ptx_sm *sm, double at, double bytes);
  * which it has read shared memory becomes *read. */
 double ptx_run_job(ptx_units *u, const ptx_timeline *t, const ptx_job *job, ptx_sm *sms, double at,
                    double *read);
-/* Replays the sample and writes the measured fields of launch->times, and launch->hot. On failure
- * returns false and writes the reason to `error`, which has ERROR_BYTES bytes. */
+/* Replays the sample, i.e. the recorded clusters. Writes the measured fields of launch->times, and
+ * launch->hot. On failure returns false and writes the reason to `error`, which has ERROR_BYTES
+ * bytes. */
 bool ptx_replay(const ptx_timing *t, ptx_launch *launch, char *error);
 #endif

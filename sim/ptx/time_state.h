@@ -25,7 +25,9 @@ typedef struct {
     ptx_groups queues[QUEUES];
     uint32_t cluster, block, partition, event, done, span;
     uint32_t code; /* `code` is the index of the warp's current instruction. */
-    uint32_t next; /* `next` is the next warp that waits for the same phase. */
+    /* `next` is the next warp in the list of warps that wait for the same phase (use of a
+     * barrier). */
+    uint32_t next;
 } ptx_replayed;
 
 typedef struct {
@@ -39,7 +41,7 @@ typedef struct {
     ptx_units units;
     const ptx_class *classes;
     ptx_replayed *warps;
-    /* Holds the phases of each cluster. */
+    /* `phases` holds the phases (uses of barriers and mbarriers) of each cluster. */
     struct {
         ptx_phase *at;
     } * phases;
@@ -60,7 +62,8 @@ ptx_sm *ptx_cluster_sms(const ptx_replay_state *p, const ptx_replayed *w);
 /* Lets a warp wait until cycle `at`, and counts the wait. */
 void ptx_wait_until(ptx_replay_state *p, ptx_replayed *w, double at, int cause);
 void ptx_add_to_queue(ptx_groups *q, double done);
-/* Runs an instruction, and an event of shared or global memory. */
+/* Runs an instruction of a replayed warp, and the event that describes its access to shared or
+ * global memory. */
 void ptx_replay_instruction(ptx_replay_state *p, ptx_replayed *w, ptx_sm *sm, uint32_t code);
 void ptx_replay_shared(ptx_replay_state *p, ptx_replayed *w, ptx_sm *sm, const ptx_event *e);
 void ptx_replay_memory(ptx_replay_state *p, ptx_replayed *w, ptx_sm *sm, const ptx_event *e);

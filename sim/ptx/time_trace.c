@@ -145,8 +145,9 @@ ptx_job *ptx_time_running(const ptx_cluster *c) {
     return c->timeline && c->running ? &c->timeline->jobs.at[c->running - 1] : NULL;
 }
 
-/* Adds a row of sectors to a span. Returns false if the row has another length or another distance
- * than the rows that the span already has. */
+/* Adds a row of sectors (32 bytes of global memory each) to a span. Returns false if the row has
+ * another length than the rows that the span already has, or another distance from the previous
+ * row. */
 static bool extend(ptx_span *s, uint32_t first, uint32_t count) {
     const uint32_t stride = first - (s->first + (s->rows - 1) * s->stride);
     if (count != s->count || (s->rows > 1 && stride != s->stride)) return false;

@@ -15,7 +15,8 @@ typedef struct {
     const ptx_inst *inst;
     /* `a` and `b` are the descriptors of A and B if these operands are in shared memory. */
     uint64_t a, b;
-    uint32_t group, race; /* `race` is the number of the operation (races.h), or 0. */
+    /* `race` is the number of the operation for the race detector (races.h), or 0. */
+    uint32_t group, race;
     bool adds;
 } product;
 
