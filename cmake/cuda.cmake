@@ -32,7 +32,7 @@ set(cuda_codes_sm120f compute_120f sm_120f)
 set(cuda_flags -O3 -std=c++17 -fmad=false --ptxas-options=-v,-warn-spills
     -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src ${BSMM_CUDA_FLAGS})
 
-# ---- the list of kernels ----
+# The commands from here on make the list of kernels.
 
 set(cuda_names)
 file(GLOB cuda_files CONFIGURE_DEPENDS src/cuda/*/*.cu)
@@ -44,7 +44,7 @@ foreach(name small_m small_m_6bit small_m_64 fp8_small_m)
   set(cuda_pack_sm100f/${name} sm100f/small_m)
 endforeach()
 
-# ---- compilation of images and packs ----
+# The commands from here on compile images (GPU code) and packs of images.
 
 set(keep_report ${PROJECT_SOURCE_DIR}/cmake/keep-report.sh)
 set(cuda_ptx_images)

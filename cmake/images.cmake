@@ -42,7 +42,7 @@ const bsmm_gpu_image bsmm_gpu_images[] = {\n${gpu_pack_rows}    {0},\n};\n")
   set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS "${gpu_pack_files}")
 endfunction()
 
-# ---- functions that list and compile the kernels of a family ----
+# The functions from here on list and compile the kernels of a family of GPUs.
 # FAMILY is a folder below src/, e.g. cuda. The variable FAMILY_names lists the kernels.
 # FAMILY_source_NAME is the source of the kernel NAME, and FAMILY_pack_NAME (e.g. "sm90a/gemm") is
 # the kernel's pack.

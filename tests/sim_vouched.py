@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def executed(folder, tests):
-    """Returns the opcodes that the tests vouch for, and the tests that left nothing."""
+    """Returns the opcodes that the tests vouch for, and the tests that have written no list of opcodes."""
     found, missing = set(), []
     for test, archs in tests.items():
         for arch in archs:

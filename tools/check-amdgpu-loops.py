@@ -48,7 +48,7 @@ def check_promoted(loop):
 
 
 def check_tall(lines):
-    """Checks the loop, which ends with its only branch."""
+    """Checks the main loop of a kernel with tall tiles. The loop ends with its only branch."""
     loop = lines[:next((i for i, line in enumerate(lines) if "branch" in line), len(lines))]
     for what, pattern, wanted in (("matrix instructions", r"v_mfma", 64), ("barriers", r"s_barrier", 1),
                                   ("waits for all loads", r"s_waitcnt vmcnt\(0\)", 0), ("spills", SPILL, 0)):

@@ -32,7 +32,8 @@ embedded() {
     cc -I"$source/src" -I"$source/include" "$work/list.c" "$work/build/CMakeFiles/bsmm_objects.dir/gpu_images.c.o" -o "$work/list" &&
         "$work/list"
 }
-# Each row of the build's packs must be in the table, and each pack must begin with zstd's magic number.
+# Checks that the library's table of GPU images has every image that the build lists in its
+# .rows files, and that each compressed image begins with zstd's magic number.
 has_images() {
     embedded >"$work/images" || return 1
     sed -n 's/^{"\([^"]*\)", "\([^"]*\)".*/\1 \2 1/p' $(grep -o '"/[^"]*\.rows"' "$build/gpu_images.c" | tr -d '"') | sort >"$work/wanted"

@@ -88,7 +88,7 @@ class Copy:
         self.unchanged = {}  # for each of these files the hash on the unchanged sources
         self.process = None
 
-    # ---- the files of the copy ----
+    # The methods from here on handle the files of the copy of the source tree.
 
     def update(self):
         """Updates the files that differ, so that the build stays incremental."""
@@ -105,7 +105,7 @@ class Copy:
                     and str(relative) not in names:
                 path.unlink()
 
-    # ---- running commands ----
+    # The methods from here on run commands in the copy.
 
     def run(self, command, seconds, quiet=True):
         """Runs a command and returns its exit status. After `seconds` seconds it kills the command
@@ -149,7 +149,7 @@ class Copy:
             return "a timeout"
         return next((c.get("name") for c in cases if c.find("failure") is not None), "")
 
-    # ---- the unchanged build ----
+    # The methods from here on build the unchanged sources.
 
     def configure(self):
         flags = shlex.split(self.options.flags)
@@ -213,7 +213,7 @@ exec cp "{Path(self.options.kernels).resolve()}/${{name%.full}}" "$made"
                 print(f"left out, since it does not pass unchanged: {case.get('name')}")
         return times
 
-    # ---- one change ----
+    # The methods from here on try one change.
 
     def differs(self, name):
         return sha(self.build_folder / name) != self.unchanged[name]
@@ -242,7 +242,7 @@ exec cp "{Path(self.options.kernels).resolve()}/${{name%.full}}" "$made"
             (self.root / name).write_text(text)
 
 
-# ---- the unchanged build ----
+# The functions from here on build the unchanged sources.
 
 
 def baseline(options, copies, tree_hash):
@@ -279,7 +279,7 @@ def sources(copy):
     return sorted(f for f in found if f.startswith(("src/", "cli/")) and not f.endswith(".def"))
 
 
-# ---- changes ----
+# The functions from here on try the changes.
 
 
 def every_line(files):

@@ -2,8 +2,11 @@
 import re
 from pathlib import Path
 
-QUICK, QUICK_NEAR = 0.2, 10  # in seconds; see --quick
-BATCH = 20  # in seconds; the time of the tests that are built and run together
+# With --quick, tests of more than QUICK seconds are left out, and tests of the changed file's area if
+# they take more than QUICK_NEAR seconds.
+QUICK, QUICK_NEAR = 0.2, 10
+# Tests are built and run in groups that take about BATCH seconds each.
+BATCH = 20
 
 # Matches tests whose result cannot depend on the changed code: tests of tools, of the simulators
 # alone, of the header, of the exported names, and of the installed package.

@@ -43,8 +43,8 @@ class Space(Protocol):
         ...
 
     def finish(self, stream: int | None) -> None:
-        """Waits for queued work if nothing else keeps the arrays' memory alive. Callers call it
-        after they have queued work."""
+        """Waits for the work that a call has queued, unless something else keeps the memory of the
+        arrays alive. Functions of this package call it after they have queued work."""
 
 
 @lru_cache(maxsize=None)
@@ -99,7 +99,8 @@ class TorchSpace:
 
     def empty(self, shape: tuple[int, ...], type: str) -> Any:
         torch = sys.modules["torch"]
-        dtype = getattr(torch, ARRAY_NAME.get(type, type), torch.uint8)  # older torch lacks some types of 8 bits
+        # Older versions of torch lack some types of 8 bits.
+        dtype = getattr(torch, ARRAY_NAME.get(type, type), torch.uint8)
         return torch.empty(shape, dtype=dtype, device=self._device)
 
     def threads(self) -> int:

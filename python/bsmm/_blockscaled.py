@@ -53,7 +53,7 @@ class BlockScaled:
         self.space = space_of(elements, self._elements)
         self.shape = tuple(shape) if shape else self._logical_shape()
         self.global_scale = self._take_global(global_scale)
-        self.operand: Any = None  # made at the first product
+        self.operand: Any = None  # `operand` is made at the first product with this matrix.
         self._check()
 
     @property
@@ -77,7 +77,7 @@ class BlockScaled:
         return (*shape[:-1], shape[-1] * 8 // self.bits) if self.bits < 8 else shape
 
     def describe(self) -> dict[str, Any]:
-        """Returns the bsmm_matrix of one matrix without its memory."""
+        """Returns the fields of bsmm_matrix for one matrix of the stack, without its memory."""
         rows, cols = self.shape[-2:]
         return {"order": ORDERS[self.order], "rows": rows, "cols": cols, "format": self.format,
                 "scale_layout": layout_number(self.layout), "global_kind": GLOBAL_KINDS[self.global_kind]}

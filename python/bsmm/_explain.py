@@ -36,7 +36,8 @@ def explain(a: Any, b: Any, **described: Any) -> Explanation:
     ['kernel', 'accepts', 'bound', 'reason']
     """
     kind = operand(a, "a").device.partition(":")[0]
-    kinds = {"cuda", "hip"} if kind == "sim" else {kind}  # a simulator runs the kernels of its GPU
+    # A simulator runs the kernels of the GPU that it simulates.
+    kinds = {"cuda", "hip"} if kind == "sim" else {kind}
     rows = _bsmm.explain(Product(a, b, **described).desc)
     return Explanation([row for row in rows if row["device"] in kinds])
 

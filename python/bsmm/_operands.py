@@ -27,9 +27,10 @@ class Operand:
     level: int | None
     device: str
     space: Space
-    owner: Any  # keeps the memory alive
+    owner: Any  # `owner` keeps the memory alive.
     packed: Any = None
-    key: tuple[Any, ...] | None = None  # the type, once it is known
+    # `key` is the type of the operand. It is None until the type is known.
+    key: tuple[Any, ...] | None = None
 
     def without_memory(self) -> Operand:
         """Returns the operand without its memory, so that a plan keeps no array alive."""

@@ -126,7 +126,7 @@ class Plan:
 
 
 def _addresses(out: Any) -> dict[str, Any]:
-    """Returns the buffers of a result that matches the plan."""
+    """Returns the addresses of the memory of a result: elements, scales and second-level scale."""
     if not isinstance(out, BlockScaled):
         return {"d": view(out).address}
     made = operand(out, "out")
@@ -150,7 +150,8 @@ def _plan_of(a: Operand, b: Operand, groups: Groups | None, arrays: dict[str, An
     """Returns a plan of an earlier call with the same description, or a new plan."""
     threads = options.get("threads") or default_threads() or a.space.threads()
     key = (a.type, b.type, groups and (groups.key, groups.count(a, b)), threads,
-           *((name, repr(value)) for name, value in options.items()),  # repr tells -0.0 from 0.0
+           # The function repr tells -0.0 from 0.0.
+           *((name, repr(value)) for name, value in options.items()),
            *((name, _type_of(x)) for name, x in arrays.items()))
     plan = _plans.get(key)
     if plan is None:

@@ -78,8 +78,8 @@ typedef struct exported {
     int64_t shape[MOST_DIMS], strides[MOST_DIMS];
 } exported;
 
-/* Releases the Python object that owns the tensor's memory. The function takes the GIL, because a
- * consumer may call it in a thread without the GIL. */
+/* Releases the Python object that owns the memory of an exported tensor. The function takes the
+ * GIL, because a consumer may call it in a thread without the GIL. */
 static void delete_export(dl_managed *self) {
     PyGILState_STATE state = PyGILState_Ensure();
     Py_DECREF((PyObject *)self->context);

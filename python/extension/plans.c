@@ -6,7 +6,8 @@
 
 static const char plan_name[] = "bsmm_plan";
 
-enum { ALIGNMENT = 64 /* of a workspace in bytes */ };
+/* ALIGNMENT is the alignment of a workspace in bytes. */
+enum { ALIGNMENT = 64 };
 
 static void destroy_plan(PyObject *capsule) {
     bsmm_plan_destroy(PyCapsule_GetPointer(capsule, plan_name));

@@ -16,9 +16,9 @@ static struct {
     void *context;
     /* `next` is the index of the next task, and `count` is the number of tasks. */
     size_t next, count;
-    size_t unfinished; /* Counts the tasks that have not returned. */
-    size_t workers;    /* Counts the started threads. */
-    int is_busy;       /* 1 while a call of run_tasks is running. */
+    size_t unfinished; /* `unfinished` counts the tasks that have not returned. */
+    size_t workers;    /* `workers` counts the started threads. */
+    int is_busy;       /* `is_busy` is 1 while a call of run_tasks is running. */
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
           .work = PTHREAD_COND_INITIALIZER,
           .done = PTHREAD_COND_INITIALIZER};

@@ -16,19 +16,23 @@ typedef enum field_kind {
     FIELD_I64,
     FIELD_F32,
     FIELD_F64,
-    FIELD_POINTER, /* The field is an address. Python passes an int, or None for NULL. */
-    FIELD_TEXT,    /* The field is a const char *. Python passes None for NULL. */
-    FIELD_CHARS,   /* The field is an array of char that ends with NUL. Python can only read it. */
-    FIELD_RECORD,  /* The field is a struct inside the struct. */
-    /* The field is a pointer to a struct, which is filled from a separate dict. */
+    /* FIELD_POINTER: the field is an address. Python passes an int, or None for NULL. */
+    FIELD_POINTER,
+    FIELD_TEXT, /* FIELD_TEXT: the field is a const char *. Python passes None for NULL. */
+    /* FIELD_CHARS: the field is an array of char that ends with NUL. Python can only read it. */
+    FIELD_CHARS,
+    FIELD_RECORD, /* FIELD_RECORD: the field is a struct inside the struct. */
+    /* FIELD_RECORD_POINTER: the field is a pointer to a struct, which is filled from a separate
+     * dict. */
     FIELD_RECORD_POINTER,
-    FIELD_F32_POINTER /* The field is a pointer to one float, which is filled from a number. */
+    /* FIELD_F32_POINTER: the field is a pointer to one float, which is filled from a number. */
+    FIELD_F32_POINTER
 } field_kind;
 
 typedef struct record record;
 
 typedef struct field {
-    const char *name; /* NULL ends a table of fields. */
+    const char *name; /* `name` is the name of the field. NULL ends a table of fields. */
     size_t offset;    /* `offset` is the offset of the field in the struct in bytes. */
     field_kind kind;
     const record *type; /* `type` points to the struct of a FIELD_RECORD or FIELD_RECORD_POINTER. */

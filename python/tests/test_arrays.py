@@ -71,7 +71,7 @@ def test_device_arrays_export_their_memory(rng):
     back = np.from_dlpack(there)
     assert back.ctypes.data == there.address and np.array_equal(back, x)
     del there
-    assert np.array_equal(back, x)  # the exported array keeps the memory
+    assert np.array_equal(back, x)  # The exported array must keep the memory alive.
     assert not hasattr(copy_array(x, DeviceSpace("cpu")), "__cuda_array_interface__")
 
 

@@ -71,7 +71,7 @@ def as_bytes(result):
 
 
 def test_calls_that_differ_have_plans_of_their_own():
-    """Tests that matmul gives the result of a new plan, in whatever order the calls come."""
+    """Tests that matmul makes one plan for each different call, and that its results are those of a new plan."""
     bsmm.matmul(A, W)
     for count, (a, w, options) in enumerate(OTHERS, 2):
         result = as_bytes(bsmm.matmul(a, w, **options))

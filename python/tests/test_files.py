@@ -25,7 +25,7 @@ def test_values_of_fixtures(file, name, values):
     opened = bsmm.open(FIXTURES / file)
     expected = np.load(values)
     if name not in opened:
-        assert expected.ndim < 2  # vectors and scalars are tensors but no weights
+        assert expected.ndim < 2  # Vectors and scalars are tensors of a file but not weights.
         return
     found = opened[name]
     found = found.dequantize() if isinstance(found, bsmm.BlockScaled) else np.asarray(found).astype(np.float32)

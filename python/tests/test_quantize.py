@@ -37,7 +37,7 @@ def test_dequantize_is_elements_times_scales(preset, shape, rng):
     q = bsmm.quantize(x, preset)
     if q.bits < 8 and shape[1] % (2 if q.bits == 4 else 4):
         packed_cols = q.elements.shape[1] * 8 // q.bits
-        assert packed_cols > shape[1]  # the last byte is padded
+        assert packed_cols > shape[1]  # The last byte of each row is padded.
     expected = (unpack(q) * expand_scales(q)).astype(np.float32)
     assert np.array_equal(q.dequantize(), expected)
     assert bsmm.compare(x, q)["sqnr_db"] > 12

@@ -162,7 +162,8 @@ def test_current_stream_of_cuda_tensors():
     x, w = torch.randn(64, 128, device="cuda"), WEIGHT.cuda()
     with torch.cuda.stream(torch.cuda.Stream()):
         torch.cuda._sleep(50_000_000)
-        late = w * 2  # is complete only after the sleep, in this stream
+        # `late` is complete only after the sleep, because it is computed in the same stream.
+        late = w * 2
         y = bsmm.matmul(x, bsmm.quantize(late, "mxfp8"))
         torch.cuda.current_stream().synchronize()
     q = bsmm.quantize(w * 2, "mxfp8")

@@ -18,7 +18,7 @@ def linear(out_features=96, in_features=128, bias=True):
 
 
 def quantized(format="mxfp4", **options):
-    """Returns the same layer twice, on the CPU and on the GPU."""
+    """Returns the same quantized layer twice: once on the CPU and once on the GPU."""
     layer = linear(**options)
     here = bsmm.torch.Linear.from_linear(layer, format)
     return here, bsmm.torch.Linear.from_linear(layer.to(GPU), format)
@@ -56,7 +56,8 @@ def test_work_is_in_torchs_current_stream():
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         torch.cuda._sleep(50_000_000)
-        late = 2 * x  # is complete only after the sleep, in this stream
+        # `late` is complete only after the sleep, because it is computed in the same stream.
+        late = 2 * x
         y = there(late)
     stream.synchronize()
     assert torch.equal(y, wanted)
@@ -66,7 +67,7 @@ def test_a_cuda_graph_captures_and_replays_a_layer():
     _, there = quantized("nvfp4")
     x = torch.randn(16, 128, dtype=torch.bfloat16, device=GPU)
     there = there.to(torch.bfloat16)
-    there(x)  # loads the kernels, which a capture must not do
+    there(x)  # The call loads the kernels, because a capture must not load them.
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):

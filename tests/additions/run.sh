@@ -31,7 +31,7 @@ run() {
     pass "${*##*/}"
 }
 
-# ---- all additions ----
+# First, the copy of the source tree gets all additions.
 
 mkdir "$tree"
 (cd "$root" && tar c CMakeLists.txt cmake include src sim bench cli tests tools examples fuzz) | tar x -C "$tree"
@@ -39,8 +39,8 @@ cp -r "$tree" "$work/plain"
 python3 "$here/add.py" "$tree" "$here"/*.add
 python3 "$here/golden.py" "$tree"
 
-# -O1, because the vector code needs some optimisation. Higher levels would only take longer, and
-# compiling takes most of the test's time.
+# The option -O1 is set, because the vector code needs some optimisation. Higher levels would only
+# take longer, and compiling takes most of the test's time.
 cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS="-O1" -DBSMM_CUDA=OFF \
     -DBSMM_CLI=OFF -DBSMM_INSTALL=OFF >"$work/output" || { cat "$work/output"; exit 1; }
 tests=(test_tables test_registry test_matmul test_recipes_golden test_golden_elements test_golden_layouts
@@ -60,7 +60,7 @@ for filter in all_pairs_of_formats every_element_and_scale scale_layouts_of_few_
 done
 unset BSMM_TEST_FORMATS BSMM_TEST_VERBOSE
 
-# ---- additions with a missing part ----
+# Then single parts of an addition are removed, and a check must find each missing part.
 
 # usage: half NAME.add WITHOUT (makes an overlay folder with all sections of the addition except
 # those for files that match WITHOUT)

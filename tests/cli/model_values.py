@@ -51,7 +51,7 @@ def scaled(shape, elements, most, scales):
                   [abs(most * scales[i // block]) for i in range(len(elements))])
 
 
-# ---- the reader of safetensors files ----
+# The functions from here on read safetensors files.
 
 
 def stored(path):
@@ -94,7 +94,7 @@ def safetensors_values(tensors):
     return found
 
 
-# ---- the reader of GGUF files ----
+# The functions from here on read GGUF files.
 
 
 class Gguf:

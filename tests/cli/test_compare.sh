@@ -66,7 +66,7 @@ new     -     F32         -          -         -        -
 old     F32   -           -          -         -        -
 END
 cmp out wanted || fail "$(cat out)"
-# NaN is the worst error. The bytes of a type without values are equal or not.
+# A NaN counts as the worst error. Tensors of a type without values are compared byte by byte.
 "$BSMM" compare a.safetensors nan.safetensors >out
 [ "$(awk '$4 == "nan" || $4 == "-nan" { print $1 }' out | xargs)" = "flag w" ] || fail "$(cat out)"
 refuses "w: its shape is 2x2 in a.safetensors and 1x4 in long.safetensors" a.safetensors long.safetensors

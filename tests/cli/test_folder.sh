@@ -142,7 +142,8 @@ grep -q "two.part: another run is writing it" message || fail "$(cat message)"
 (ulimit -f 1 && trap '' XFSZ && "$bsmm" quantize in --format nvfp4 --exclude "$(printf %01100d 0)" -o full 2>&1) | grep -q "full.part/.bsmm-plan: cannot write it" || fail "a full disk"
 [ ! -e full.part ] || fail "leaves a folder whose plan is incomplete"
 
-# A run that ends while it renames the shards continues, and temporary files of killed runs vanish.
+# If a run ends while it renames the shards, the next run continues. Temporary files of killed runs are
+# removed.
 (ulimit -f 39 && trap '' XFSZ && "$bsmm" "${mixed[@]}" -o again >/dev/null 2>&1)
 before=$(stat -c %i again.part/shard-00001.safetensors)
 mv again.part/shard-00001.safetensors again.part/model-00001-of-00003.safetensors

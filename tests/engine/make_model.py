@@ -18,7 +18,7 @@ def bf16(value):
 header, data = {}, b""
 for layer in range(layers):
     for name, rows, cols in (("up", inner, hidden), ("down", hidden, inner)):
-        spread = cols ** -0.5  # keeps the magnitudes of the hidden values from layer to layer
+        spread = cols ** -0.5  # The factor keeps the magnitudes of hidden values.
         values = b"".join(bf16(chosen.gauss(0, spread)) for _ in range(rows * cols))
         header[f"model.layers.{layer}.mlp.{name}_proj.weight"] = {
             "dtype": "BF16", "shape": [rows, cols], "data_offsets": [len(data), len(data) + len(values)]}

@@ -81,7 +81,7 @@ FORMATS = [
 ]
 
 
-# ---- decoding ----
+# The functions from here on decode elements.
 
 def decode_answers(f):
     codes = f.codes
@@ -109,7 +109,7 @@ def decode(f):
     return first, "+".join(answers)
 
 
-# ---- encoding ----
+# The functions from here on encode elements.
 
 def clip(f, x):
     """Saturates for libraries that do not. Inputs are clamped to the format's range before they are
@@ -191,7 +191,7 @@ def check_e8m0(f, x, codes):
     assert (gfloat.encode_ndarray(f.info, rounded) == codes[ask]).all()
 
 
-# ---- inputs ----
+# The functions from here on make the inputs of encoding.
 
 def field(value):
     return int(np.float32(value).view(np.uint32) >> 23)
@@ -252,7 +252,7 @@ def inputs_of(manifest, f, row, values):
     yield "random", f"random:{SEED + row}:{low}:{high}", random_inputs(SEED + row, low, high)
 
 
-# ---- packing ----
+# The functions from here on make the golden data of packing codes into bytes.
 
 def add_packing(manifest, f):
     """Adds a case that packs random codes. Of 4-bit codes the one with the even index takes the low

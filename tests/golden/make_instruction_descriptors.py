@@ -16,8 +16,8 @@ CUTLASS, CUDA = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2] if len(sys.a
 TYPES = {"f16": "cute::half_t", "bf16": "cute::bfloat16_t", "tf32": "cute::tfloat32_t", "f32": "float", "s32": "int32_t", "u8": "uint8_t",
          "s8": "int8_t", "e4m3": "cute::float_e4m3_t", "e5m2": "cute::float_e5m2_t", "e2m3": "cute::float_e2m3_t",
          "e3m2": "cute::float_e3m2_t", "ue8m0": "cute::float_ue8m0_t", "ue4m3": "cute::float_ue4m3_t"}
-UNPACKED = {"e2m1": "cute::detail::float_e2m1_unpacksmem_t"}  # kinds f8f6f4 and mxf8f6f4
-PACKED = {"e2m1": "cute::float_e2m1_t"}  # kinds mxf4 and mxf4nvf4
+UNPACKED = {"e2m1": "cute::detail::float_e2m1_unpacksmem_t"}  # The kinds f8f6f4 and mxf8f6f4 use it.
+PACKED = {"e2m1": "cute::float_e2m1_t"}  # The kinds mxf4 and mxf4nvf4 use it.
 SMALL = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1")
 BYTES = ("e4m3", "e5m2")  # The other small types cannot have M or N contiguous.
 

@@ -101,8 +101,9 @@ def zeros(block=32):
 
 
 def tiny(rng, elem, block=32):
-    """Returns blocks with maxima around the smallest scale: subnormal ones, 2^-127, and the powers
-    of two where the scale changes from byte 0 to byte 1 for this element format."""
+    """Returns blocks whose maxima give scales near the smallest e8m0 scale. The maxima are subnormal
+    numbers, 2^-127, and the powers of two at which the scale byte of this element format changes
+    from 0 to 1."""
     e0 = rc.emax(elem)
     values = [2.0**-149, 3 * 2.0**-149, 2.0**-140, 2.0**-128, 2.0**-127, up(2.0**-127), 2.0**-126]
     for k in range(e0 - 129, e0 - 123):

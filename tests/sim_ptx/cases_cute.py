@@ -82,7 +82,7 @@ class Case:
         self.load, self.negated = load, negated
         self.out = np.int32 if kind == "MmaI8Op" else np.float32
 
-    # ---- Compilation ----
+    # The methods from here on compile the kernel.
     def operation(self, ctas):
         """Makes the operation of a pair of blocks, or that of one of these blocks with its rows of A and all of B."""
         import cutlass
@@ -126,7 +126,7 @@ class Case:
                                                                                       cutlass.Uint8 if not scale else scale[0], out)]
         return cute.compile(product, *pointers).__ptx__
 
-    # ---- Operands and results ----
+    # The methods from here on make operands and compare results.
     def operands(self):
         """Returns A and B, each as (codes, scales)."""
         rng, k = np.random.default_rng(len(self.name)), self.shape[2]
@@ -175,7 +175,7 @@ class Case:
         missed = [what for what, changed in self.faults(operands) if self.difference(result, changed) is None]
         return self.difference(result, operands) or (f"a wrong bit of {missed} is within the bound" if missed else None)
 
-    # ---- Arguments ----
+    # The methods from here on make the arguments of the kernel.
     def arrays(self):
         operands = self.operands()
         stored = [codes if major == "k" else codes.T for (codes, _), major in zip(operands, self.majors)]

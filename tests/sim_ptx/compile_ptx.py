@@ -34,8 +34,8 @@ ONLY = {"sm_120a": "dot_scaled_e"}
 
 
 def cases_for(arch):
-    """Returns each case once, because some cases differ only in options for AMD GPUs. Cases with
-    e4m3 need compute capability 8.9."""
+    """Returns the cases of kernels to compile for an architecture. Some cases differ only in options
+    for AMD GPUs, so only one of them is returned. Cases with e4m3 need compute capability 8.9."""
     import cases
     import cases_arithmetic
     seen = set()

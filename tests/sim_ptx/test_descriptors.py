@@ -163,8 +163,9 @@ def run(device, text, instruction, tile, selected):
 
 
 def read_places(device, case, operand):
-    """Returns the bytes that the simulator reads as the elements of A or B. Each launch gives a digit of the numbers
-    of the elements, because few integers are exact in e4m3."""
+    """Returns for each element of A or B the offset in shared memory at which the simulator reads it. Each
+    element in memory holds its own number. e4m3 holds few integers exactly, so each launch finds only one
+    digit of these numbers."""
     _, instruction, size, first, mn_major, *_, value = case
     k = 32 // size
     rows = N if operand == "b" else 128 if instruction == "tcgen05" else 64

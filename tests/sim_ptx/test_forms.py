@@ -10,7 +10,7 @@ import numpy as np
 
 STORED = pathlib.Path(__file__).resolve().parents[1] / "golden/data/instruction_descriptors.txt"
 COLUMNS, POISON = 256, 0x7FFFFFFF  # The columns of tensor memory for D, and the word that fills them.
-A_FILL, B_FILL, B_FILL_I8 = 0xAA, 0x55, 0x95  # A byte of each operand has another value in each type.
+A_FILL, B_FILL, B_FILL_I8 = 0xAA, 0x55, 0x95  # These bytes fill A and B. Each byte has another value in each type.
 # The elements of K, and the spelling of the instruction.
 KINDS = {"f16": (16, "kind::f16"), "tf32": (8, "kind::tf32"), "i8": (32, "kind::i8"), "f8f6f4": (32, "kind::f8f6f4"),
          "mxf8f6f4": (32, "kind::mxf8f6f4.block_scale"), "mxf4": (64, "kind::mxf4.block_scale.scale_vec::2X"),

@@ -1,6 +1,6 @@
-"""Tests variants of tcgen05 that no kernel of Triton or Gluon uses, against a second statement of the
-PTX ISA in NumPy: scale-input-d, disable-output-lane, pack and unpack of ld and st, and the unpacking of
-elements of 4 and 6 bits by cp, and cp of 4x256b. usage: test_tcgen05.py ARCH FOLDER"""
+"""Tests variants of tcgen05 that no kernel of Triton or Gluon uses. The expected results come from NumPy
+code that follows the PTX ISA. The variants are scale-input-d, disable-output-lane, pack and unpack of ld
+and st, cp that unpacks elements of 4 and 6 bits, and cp of 4x256b. usage: test_tcgen05.py ARCH FOLDER"""
 import sys
 
 import driver
@@ -62,7 +62,7 @@ def run(device, body, threads, given, out, target="sm_100a"):
         device.unload(module)
 
 
-# ---- ld with pack::16b, st with unpack::16b ----
+# The functions from here on test ld with pack::16b and st with unpack::16b.
 SHAPES = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2": 1}
 
 
@@ -109,7 +109,7 @@ def test_pack(device, rng, shape, times):
     return (got == wanted).all() and ((after ^ stored) & 0xFFFF == 0).all()
 
 
-# ---- scale-input-d, disable-output-lane ----
+# The functions from here on test scale-input-d and disable-output-lane.
 M, N, K = 128, 16, 16
 
 
@@ -155,7 +155,7 @@ def test_product(device, rng, scale, mask):
     return (error[~off] <= room[~off]).all() and (got[off] == start[off]).all()
 
 
-# ---- cp, also with elements of 4 and 6 bits ----
+# The functions from here on test cp, also with elements of 4 and 6 bits.
 COPIES = {  # Maps a shape to (rows, bytes of a row after unpacking, the row that each lane gets). Row -1 is none.
     "4x256b": (4, 32, lambda lane: -1 if lane % 32 else lane // 32),
     "128x128b": (128, 16, lambda lane: lane),
@@ -169,7 +169,7 @@ COPIES = {  # Maps a shape to (rows, bytes of a row after unpacking, the row tha
 def test_copy(device, rng, shape, bits):
     rows, size, row_of = COPIES[shape]
     codes = rng.integers(0, 1 << bits, (rows, size), dtype=np.uint8)
-    packed = rng.integers(0, 256, (max(rows, 8), size), dtype=np.uint8)  # The gaps hold anything.
+    packed = rng.integers(0, 256, (max(rows, 8), size), dtype=np.uint8)  # The bytes in the gaps are random.
     for row in range(rows):
         for unit in range(size // 16):
             text = sum(int(c) << bits * e for e, c in enumerate(codes[row, 16 * unit:16 * unit + 16]))

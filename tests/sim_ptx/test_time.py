@@ -40,7 +40,7 @@ def chased(count):
 
 
 def summed(count, between=""):
-    """Returns `count` loads of different cache lines, each with the addition of the loaded value behind it."""
+    """Returns `count` loads of different cache lines. An addition of the loaded value follows each load."""
     return "".join(f"ld.global.f32 %f{k + 1}, [%d0+{256 * k}]; add.f32 %f0, %f0, %f{k + 1}; {between}\n" for k in range(count)) + "st.global.f32 [%d1], %f0;\n"
 
 

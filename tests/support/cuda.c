@@ -11,7 +11,8 @@
 
 #include <cmocka.h>
 
-/* These are the library's own functions, with other names. */
+/* choose_by_time and the functions after it are the library's own functions, which this file
+ * includes with other names. */
 static const bsmm_wgmma_tile *choose_by_time(const bsmm_product *p, bsmm_wgmma_kind kind,
                                              uint32_t a_elem, uint32_t b_elem);
 static int64_t choose_splits_by_time(const bsmm_wgmma_split *split);

@@ -13,7 +13,7 @@ void *fake_find(const char *library, const char *name);
 /* Checks that a device gives all of its free memory and not more, and takes it back. */
 void fake_check_memory(const fake_driver *fake, const bsmm_backend *backend, const void *device);
 
-/* This is a product whose operands are in the memory of a fake GPU. */
+/* `fake_product` is a product whose operands are in the memory of a fake GPU. */
 typedef struct fake_product {
     const char *device;  /* `device` is a name such as "cuda:0". */
     test_matrix host[3]; /* Holds the matrices A, B and D in host memory. */

@@ -14,7 +14,7 @@
 
 static const struct {
     const char *name, *image;
-    /* Names the kind of GPU in messages. NULL means that tests use this device only if the
+    /* `title` names the kind of GPU in messages. NULL means that tests use this device only if the
      * environment variable BSMM_TEST_DEVICE names it. */
     const char *title;
 } devices[] = {

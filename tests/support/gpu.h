@@ -14,8 +14,9 @@
  * names them. A BSMM_TEST_DEVICE that is set excludes all devices that it does not name. */
 const char *test_gpu_at(uint32_t index);
 
-/* Returns true if tests should use devices of this kind, such as "cpu". The environment variable
-   BSMM_TEST_DEVICE, if it is set, names the kind or a device of it. */
+/* Returns true if tests should use devices of this kind, such as "cpu". If the environment variable
+ * BSMM_TEST_DEVICE is set, it names a kind of device or one device, and tests use only this kind or
+ * device. */
 bool test_gpu_wants(const char *kind);
 
 /* Skips the running test if there is no GPU to test. The message says why. */

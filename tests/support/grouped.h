@@ -21,8 +21,8 @@ typedef struct grouped_case {
     uint32_t a_layout, b_layout, d_layout;
     uint32_t orders; /* Bit 0 is set if A is in column order, bit 1 if B is, and bit 2 if D is. */
     int64_t d_ld;
-    /* These are the strides between the rows or columns of scales, in scales, in the matrices of
-     * the grouped call. */
+    /* `a_scale_ld`, `b_scale_ld` and `d_scale_ld` are the strides between the rows or columns of
+     * scales, in scales, in the matrices of the grouped call. */
     int64_t a_scale_ld, b_scale_ld, d_scale_ld;
     bool plain; /* `plain` is true if there is no C, bias, factor or epilogue. */
     bool gated;

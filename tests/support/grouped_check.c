@@ -12,7 +12,8 @@
 
 enum { G = GROUPED_COUNT, N = GROUPED_N, M = GROUPED_M };
 
-/* Name the running case and its kernel in the messages of helper functions. */
+/* `current` and `current_kernel` name the test case that runs and its kernel. The messages of
+ * helper functions use them. */
 static const char *current, *current_kernel;
 
 static void same(uint32_t elem, void *part, uint64_t part_at, void *all, uint64_t all_at) {

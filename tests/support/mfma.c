@@ -1,14 +1,15 @@
-/* Replaces src/amdgpu/host/mfma_choose.c, which chooses the tile size of AMD kernels and the number
- * of parts of K, in the library's tests. If the environment variable BSMM_TEST_MFMA is "large", a
- * function here chooses a tile whose name begins with "large", whatever the size of the product is.
- * The environment variable BSMM_TEST_MFMA_PARTS sets the number of parts of K, or the largest
- * possible number if that is smaller. */
+/* Replaces src/amdgpu/host/mfma_choose.c in the library's tests. That file chooses the tile size of
+ * AMD kernels and the number of parts into which K is divided (split-K). If the environment
+ * variable BSMM_TEST_MFMA is "large", a function here chooses a tile whose name begins with
+ * "large", whatever the size of the product is. The environment variable BSMM_TEST_MFMA_PARTS sets
+ * the number of parts of K, or the largest possible number if that is smaller. */
 #include "amdgpu/host/mfma.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* These are the library's own functions, with other names. */
+/* choose_by_estimate and the function after it are the library's own functions, which this file
+ * includes with other names. */
 static const bsmm_mfma_tile *choose_by_estimate(const bsmm_product *p, const bsmm_mfma_tile *tiles,
                                                 uint32_t count);
 static uint32_t parts_by_estimate(const bsmm_product *p, const bsmm_mfma_tile *tile);

@@ -20,8 +20,8 @@ void guarded_free(void *memory, uint64_t bytes);
 
 typedef enum fill {
     FILL_ORDINARY, /* Fills the matrix with finite elements and with block scales near 1. */
-    /* Fills the matrix with any finite elements and with scales of the whole range, for example
-     * 2^-127 and 2^127. */
+    /* FILL_EXTREME fills the matrix with any finite elements and with scales of the whole range,
+     * for example 2^-127 and 2^127. */
     FILL_EXTREME,
     FILL_SPECIAL, /* Fills the matrix with any codes, so elements and scales may be NaN or Inf. */
 } fill;

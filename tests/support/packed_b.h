@@ -20,8 +20,8 @@ typedef struct packed_b {
 /* Returns memory with an alignment of 64 bytes. The caller frees it by free(). */
 void *packed_b_room(uint64_t bytes);
 
-/* Makes A with m rows, B, and D in fp32. packed_b_pack then packs B in a form, and
- * packed_b_free frees everything. */
+/* Makes A with m rows, B, and D in fp32. packed_b_pack then packs B in a form of packed weights
+ * (docs/PACKING.md), and packed_b_free frees everything. */
 void packed_b_make(packed_b *f, bsmm_format a, bsmm_matrix b, int64_t m, fill how, rng *r);
 void packed_b_pack(packed_b *f, uint32_t form);
 void packed_b_free(packed_b *f);

@@ -1,4 +1,5 @@
-/* Declares the checks of packed panels that the tests of all packers share. */
+/* Declares the checks of packed panels that the tests of all packers share. A panel is a few rows
+ * of an operand in the order in which a kernel reads them. */
 #ifndef BSMM_TEST_PACKING_H
 #define BSMM_TEST_PACKING_H
 
@@ -20,7 +21,8 @@ typedef struct packing {
                  bsmm_panel *to);
 } packing;
 
-/* Holds a packed panel, or several packed panels. */
+/* Holds a packed panel (a few rows of an operand in the order of a kernel), or several packed
+ * panels. */
 typedef struct packed {
     uint8_t *units;
     uint64_t bytes;
@@ -36,9 +38,10 @@ void packing_describe(packing *w, const test_matrix *t, const char *other, bool 
  * fills the memory with 0xff. The caller frees the memory by guarded_free. */
 packed packing_pack(const bsmm_pack_isa *isa, const packing *w, int64_t row, int64_t rows);
 
-/* Packs the panel that begins at row `row` with each instruction set. Calls check_values for the
- * panel that plain C has packed. Calls check_units for the panel of plain C together with each
- * other panel. Fails unless all panels have the same factors and the same values of `wide`. */
+/* Packs the panel of rows that begins at row `row` with each instruction set. Calls check_values
+ * for the panel that plain C has packed. Calls check_units to compare the panel of plain C with the
+ * panel of each other instruction set. Fails unless all panels have the same factors and the same
+ * values of `wide`. */
 void packing_check_panel(const packing *w, const test_matrix *t, int64_t row,
                          void (*check_values)(const packing *w, const packed *p,
                                               const test_matrix *t, int64_t row, int64_t rows),

@@ -19,8 +19,8 @@ typedef struct recode_case {
 void recode_cases_each(uint32_t rounds, void (*check)(const recode_case *c, void *context),
                        void *context);
 
-/* Fills an unscaled matrix of f32, f16 or bf16 with values of kind `mix`, such as ordinary values,
- * halfway values or tiny values. */
+/* Fills an unscaled matrix of f32, f16 or bf16 with values. `mix` chooses the kind of values, such
+ * as ordinary values, halfway values or tiny values. */
 void recode_fill(const test_matrix *t, uint32_t mix, rng *r);
 enum { RECODE_MIXES = 5 };
 

@@ -13,9 +13,10 @@ typedef struct scaled_case {
     int64_t more_cols;
 } scaled_case;
 
-/* A tile has 256 x 192, or 128 rows and 192, 128 or 64 columns on sm_100, and 128 x 128 results on
- * sm_120. The kernel loads 128 elements of K (256 of mxfp4 and nvfp4) into each of its 2 to 7
- * stages. These cases have one tile or several, and fewer or more loads than stages. */
+/* Lists products with one tile or several, and with fewer or more loads than the kernel has stages.
+ * A tile has 256 x 192 results, or 128 rows and 192, 128 or 64 columns on sm_100, and 128 x 128
+ * results on sm_120. The kernel loads 128 elements of K (256 of mxfp4 and nvfp4) into each of its 2
+ * to 7 stages. */
 static const scaled_case cases[] = {
     {"mxfp8", "mxfp8", "f32", 3, 4, 64, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
     {"mxfp8", "mxfp8", "f32", 128, 192, 128, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},

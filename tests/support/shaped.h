@@ -6,8 +6,9 @@
 #include "operand.h"
 
 typedef enum test_shape {
-    SHAPE_MIXED, /* Makes random elements of both signs. */
-    /* Makes random elements without signs, so that the errors of truncated sums add up. */
+    SHAPE_MIXED, /* SHAPE_MIXED makes random elements of both signs. */
+    /* SHAPE_POSITIVE makes random elements without signs, so that the errors of truncated sums add
+     * up. */
     SHAPE_POSITIVE,
     /* Makes elements without signs and e8m0 block scales that grow along K from 2^-7 to 1. Scales
      * of other formats do not grow. */

@@ -24,8 +24,8 @@ typedef enum pattern {
     /* Starts each sum with 1 and adds products of half an ulp of the sum. Rounding to even loses
        each of these products. */
     TIES,
-    /* Starts each sum with 1 and adds one product of half an ulp of the sum in each 16 elements of
-       K. */
+    /* SPARSE_TIES: each sum starts with 1, and each 16 elements of K add one product of half an ulp
+     * of the sum. */
     SPARSE_TIES,
     PATTERNS
 } pattern;

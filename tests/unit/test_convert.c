@@ -58,7 +58,8 @@ static void test_every_format_to_itself(void **state) {
     }
     for (uint32_t elem = next_elem(BSMM_ELEM_NONE); elem; elem = next_elem(elem))
         check_same(bsmm_elem_row(elem)->name, 9, 31, &r);
-    check_same("mxfp4", 67, 1031, &r); /* A matrix of this size is divided among several threads. */
+    /* A matrix of 67 x 1031 elements is divided among several threads. */
+    check_same("mxfp4", 67, 1031, &r);
 }
 
 /* Tests that payloads of f32 NaN survive the conversion, because it copies codes instead of

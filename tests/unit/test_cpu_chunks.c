@@ -16,8 +16,8 @@ enum { M = 5, N = 37, STEP = 128 };
 
 static const struct {
     const char *kernel;
-    /* These are the largest numbers of elements in a chunk of K: `narrow` if elements of B have at
-     * most 8 bits, `wide` if they have more. */
+    /* `narrow` and `wide` are the largest numbers of elements in a chunk of K: `narrow` if elements
+     * of B have at most 8 bits, `wide` if they have more. */
     int64_t narrow, wide;
     /* `pairs` is true if the engine adds the odd element of a pair first, as vdpbf16ps does. */
     bool pairs;

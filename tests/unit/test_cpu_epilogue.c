@@ -183,8 +183,8 @@ static double column_factor(int round, int i) {
 }
 
 /* Tests how the epilogue turns accumulators into a row of D. The vector loops apply the whole
- * epilogue in one pass and plain C applies it in several passes, but both must give the same bits.
- * In some rounds C and D are the same memory. */
+ * epilogue in one pass, and plain C applies it in several passes. The results of both must have the
+ * same bits. In some rounds C and D are the same memory. */
 static void test_direct_rows(void **state) {
     static const double factors[] = {1, 0x1p-40, -4, 0.3, 0x1p70, 0, 0x1p-80};
     static const double alphas[] = {1, -0.5, 1.7};

@@ -52,8 +52,8 @@ static void check_values(const packing *w, const packed *p, const test_matrix *t
     }
 }
 
-/* Fails unless the units of both panels are equal. Any NaN equals any other NaN, because the
- * payload may come from the element or from the scale. */
+/* Fails unless both panels have the same bytes in each unit (range of K). Any NaN equals any other
+ * NaN, because the payload may come from the element or from the scale. */
 static void check_units(const packed *a, const packed *b) {
     for (uint64_t i = 0; i < a->bytes; i += sizeof(float)) {
         if (memcmp(a->units + i, b->units + i, sizeof(float)) == 0) continue;
@@ -61,8 +61,8 @@ static void check_units(const packed *a, const packed *b) {
     }
 }
 
-/* Packs an operand as A and as B, in panels of the widths (numbers of rows) that kernels use and of
- * odd widths. */
+/* Packs an operand as A and as B, in panels of as many rows as kernels use and of odd numbers of
+ * rows. */
 static void check_operand(const test_matrix *t, const char *other) {
     static const int64_t widths[] = {5, 6, 16, 64};
     double *values = test_matrix_values(t);

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-/* These are two sizes of the L2 cache in bytes. `tiny` gives slabs the smallest possible size, and
- * `huge` makes one slab hold all of B. */
+/* `tiny` and `huge` are two sizes of the L2 cache in bytes. `tiny` gives slabs (parts of B that are
+ * packed at once) the smallest possible size, and `huge` makes one slab hold all of B. */
 static const uint64_t tiny = 4096, huge = (uint64_t)1 << 30;
 
 static uint64_t workspace_of(const bsmm_matmul_desc *desc) {
@@ -121,8 +121,8 @@ static void test_bits(void **state) {
     }
 }
 
-/* Tests the bound that bsmm.h states for the size of the workspace. Without slabs (a part of B's
- * rows that is packed at once), the workspace would hold all of B. */
+/* Tests the bound that bsmm.h states for the size of the workspace. A slab is a part of B's rows
+ * that is packed at once. Without slabs, the workspace would hold all of B. */
 static void test_workspace(void **state) {
     (void)state;
     static const uint64_t l2 = 2 << 20, other = 96 << 20;
@@ -145,8 +145,9 @@ static void test_workspace(void **state) {
     bsmm_cpu_pretend_l2_bytes(0);
 }
 
-/* Tests that the part of B in the workspace is at most one L2 cache for each thread if A has few
- * rows. An L2 cache that is larger by `l2` bytes may then add only this number for each thread. */
+/* Tests the size of the workspace if A has few rows. It may hold at most one L2 cache's worth of
+ * packed B for each thread. If the L2 cache is larger by `l2` bytes, the workspace may therefore
+ * grow only by `l2` bytes for each thread. */
 static void test_workspace_of_few_rows(void **state) {
     (void)state;
     static const uint64_t l2 = 32 << 20;

@@ -55,8 +55,8 @@ static void check_kernel(const char *kernel, const char *a_name, const char *b_n
     assert_int_equal(test_multiply(&desc), BSMM_OK);
     uint16_t *whole = malloc(d.data_bytes);
     memcpy(whole, d.m.data, d.data_bytes);
-    /* This number of rows makes exactly one wave of tiles, so the kernel does not split tiles
-       along K. */
+    /* `wave` is the number of rows that makes exactly one wave of tiles, so that the kernel does
+     * not split tiles along K. */
     int64_t wave = WAVE_ROWS * (device->multiprocessors / 2);
     for (int64_t first = 0; first < rows; first += wave)
         check_rows(&desc, first, bsmm_min_i64(wave, rows - first), whole + first * COLUMNS);

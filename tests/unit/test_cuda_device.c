@@ -97,8 +97,8 @@ static void other_architectures_are_refused(void **state) {
     if (!test_cuda_is_built()) skip();
     static const struct {
         int capability;
-        /* Tell whether a device of this compute capability can run the images sm90a/probe
-         * (`probe`) and sm80/words (`words`). */
+        /* `probe` is true if a device of this compute capability can run the image (compiled code)
+         * sm90a/probe. `words` is true if it can run sm80/words. */
         bool probe, words;
     } cases[] = {{75, false, false}, {80, false, true},  {89, false, true},
                  {90, true, true},   {100, false, true}, {120, false, true}};

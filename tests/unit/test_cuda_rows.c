@@ -194,9 +194,10 @@ static void test_4bit_layouts(void **state) {
         }
 }
 
-/* Tests three values of K. The first is no multiple of 128, the number of elements of K in one
- * step of the kernel's loop. The second has a single step, so only one of the four warpgroups has
- * work. The third gives each thread block more steps than its ring buffer has stages. */
+/* Tests three values of K. A step of the kernel's loop multiplies 128 elements of K. The first
+ * value of K is no multiple of 128. The second value has a single step, so only one of the four
+ * warpgroups has work. The third value gives each thread block more steps than its ring buffer has
+ * stages. */
 static void check_fp8(const takes *of) {
     check_all(of, 1296, FILL_ORDINARY, 65);
     check_all(of, 16, FILL_ORDINARY, 66);

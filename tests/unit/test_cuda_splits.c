@@ -26,8 +26,8 @@ typedef struct split_case {
     const char *kernel, *a, *b;
     bsmm_wgmma_kind kind;
     uint32_t elem; /* `elem` is the element type that the tensor cores multiply. */
-    /* If nonzero, all e8m0 scales lie within 3 binades, so that packing to 8-bit floats is exact.
-     */
+    /* If `level` is nonzero, all e8m0 scales lie within 3 binades, so that packing to 8-bit floats
+     * is exact. */
     int level;
 } split_case;
 
@@ -80,7 +80,7 @@ static void multiply(const split_case *c, const test_matrix *a, const test_matri
     test_matrix_free(&d);
 }
 
-/* Calls check() with each tile size that can compute the case. */
+/* A function of this type is called with each tile size that can compute the product of a case. */
 typedef void tile_check(const split_case *c, const test_matrix *a, const test_matrix *b,
                         const char *tile, float *want);
 static void each_tile(const split_case *c, const test_matrix *a, const test_matrix *b, float *want,
@@ -108,7 +108,8 @@ static void check_splits(const split_case *c, const test_matrix *a, const test_m
     assert_memory_equal(again, want + (MOST_SPLITS - 1) * RESULTS, sizeof again);
 }
 
-/* Compares the results with K in several parts with those with K in one part. */
+/* Compares the errors of the results with K split into several parts with the errors of the results
+ * with K in one part. */
 static void check_errors(const split_case *c, const test_matrix *a, const test_matrix *b,
                          const float *got) {
     const uint32_t parts = strcmp(c->a, "f16") == 0 ? 2 : 1;
@@ -131,8 +132,8 @@ static void check_errors(const split_case *c, const test_matrix *a, const test_m
         }
         differ = differ || got[i] != got[RESULTS + i];
     }
-    /* The bits differ from those without a split, so K was split. With `level`, the sums of mxfp4
-       are exact and the order of additions does not show. */
+    /* The bits differ from those without a split, which shows that K was split. With `level`, the
+     * sums of mxfp4 are exact, so the bits do not show the order of additions. */
     if (!differ && !c->level) fail_msg("%s x %s: K was not split", c->a, c->b);
     free(left);
     free(right);

@@ -1,6 +1,6 @@
 /* Tests how the sm_90a GEMM kernels store a D of 8 or 16 bits. TMA stores D if its rows are
- * multiples of 16 bytes apart and long, else threads store one element at a time. Both ways must
- * store the same bytes. */
+ * multiples of 16 bytes apart and long. Otherwise each thread stores one element at a time. TMA and
+ * threads must store the same bytes. */
 #include "cuda.h"
 #include "operand.h"
 #include "walk.h"

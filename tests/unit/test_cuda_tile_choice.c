@@ -1,6 +1,6 @@
-/* Tests the host's choice of a tile and of a division of K for GEMMs on Hopper. For each GEMM of a
- * file of times that were measured on an H200, the chosen way must not take much longer than the
- * fastest one, and all choices together must lose little. */
+/* Tests the host's choice of a tile and of a division of K (split-K) for GEMMs on Hopper. A file
+ * has times that were measured on an H200. For each GEMM of the file, the chosen tile and division
+ * must not take much longer than the fastest ones, and all choices together must lose little. */
 #include "cuda/host/wgmma.h"
 
 #include <math.h>
@@ -14,7 +14,8 @@
 
 enum { MOST_LINE = 160, MOST_WAYS = 64, LEAST_GEMMS = 150 };
 
-/* These are the limits on the time of the chosen way, divided by the time of the fastest way. */
+/* These are the limits on the time of the chosen tile and division of K, divided by the time of the
+ * fastest ones. most_loss is for each GEMM, and most_mean_loss is for the mean of all GEMMs. */
 static const double most_loss = 1.3, most_mean_loss = 1.03;
 
 static const bsmm_cuda_device h200 = {.capability = 90, .multiprocessors = 132};
@@ -42,7 +43,7 @@ static const bsmm_wgmma_tile *find_tile(const char *name) {
     return NULL;
 }
 
-/* Returns the time of the way with the least estimated time. */
+/* Returns the measured time of the tile and division of K with the least estimated time. */
 static double chosen_time(const gemm *g) {
     const bsmm_wgmma_tile *best = find_tile(g->ways[0].tile);
     for (int i = 1; i < g->count; i++) {

@@ -167,9 +167,9 @@ static uint16_t round_to_bf16(uint32_t bits) {
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* Multiplies a and b with D in fp32, whose rows are `gap` elements longer than D. The results must
- * be those in `want`, a D in bf16, before their last rounding. The elements between rows must keep
- * their bytes. */
+/* Multiplies a and b with D in fp32. The rows of this D are `gap` elements longer than D's columns.
+ * The results must be those in `want`, a D in bf16, before their last rounding. The elements
+ * between rows must keep their bytes. */
 static void check_floats(bsmm_matmul_desc desc, const uint16_t *want, int64_t gap, rng *r) {
     const int64_t rows = desc.d->rows, cols = desc.d->cols;
     bsmm_matrix longer = describe(format_named("f32"), rows, cols);

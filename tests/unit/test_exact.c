@@ -109,8 +109,8 @@ static void test_every_code_arrives(void **state) {
         }
 }
 
-/* Tests a K of one block. The integer dot product is exact, so the result must be the exact value
- * rounded once. */
+/* Tests products whose K is a single scale block. The integer dot product is exact, so the result
+ * must be the exact value rounded once. */
 static void check_one_block(const char *a, const char *b, int64_t k, rng *r) {
     test_matrix ta, tb, td;
     test_matrix_make(&ta, describe(format_named(a), 21, k), FILL_ORDINARY, r);

@@ -81,7 +81,8 @@ static void damaged_images_are_named(void **state) {
     for (cut.packed_bytes = 0; cut.packed_bytes < p.images[1].packed_bytes; cut.packed_bytes++)
         expect_damage(&cut);
     cut.pack_bytes =
-        WHOLE - 64; /* The table of images claims fewer compressed bytes than the pack has. */
+        /* The table of images says that the pack has fewer compressed bytes than it has. */
+        WHOLE - 64;
     expect_damage(&cut);
     cut.pack_bytes = WHOLE + 64;
     expect_damage(&cut);
@@ -93,7 +94,8 @@ static const char ptx[] =
     "\tld.u64 %rd3, [%rd18+-16];\n\tadd.s64 %SPL, %SP0, 4294967295;\n"
     "\t@%p1 bra $L__BB0_3;\n\tmov.u32 %r0, %r4294967295;\n\tst.u32 [%rd1], %r";
 
-/* Tests that PTX in the form of packs is restored, and that a wrong size of the text is damage. */
+/* Tests that PTX text is restored from the form in which packs store it, and that a wrong size of
+ * the text is reported as damage. */
 static void text_is_restored(void **state) {
     (void)state;
     char stored[2 * sizeof ptx], packed[4 * sizeof ptx];
@@ -152,7 +154,7 @@ static void devices_take_what_they_run(void **state) {
     static const struct {
         int capability;
         /* `words` and `probe` are the code of the images sm80/words and sm90a/small_m that a device
-         * of this compute capability gets. */
+         * of this compute capability gets. An image is the compiled code of a kernel. */
         const char *words, *probe;
     } cases[] = {{75, NULL, NULL},          {80, "compute_80", NULL}, {86, "compute_80", NULL},
                  {89, "compute_80", NULL},  {90, "sm_90", "sm_90a"},  {100, "compute_80", NULL},

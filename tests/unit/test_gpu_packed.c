@@ -119,7 +119,8 @@ static void *result_of(fixture *f, const bsmm_plan *plan) {
     return bits;
 }
 
-/* Packs B from one of the ways in which it is stored. Returns the packed bytes in host memory. */
+/* Packs the matrix B, which the fixture stores in one of several orders and scale layouts. Returns
+ * the packed bytes in host memory. */
 static uint8_t *pack(fixture *f, const bsmm_plan *plan, void **there) {
     const uint64_t bytes = bsmm_plan_packed_b_bytes(plan);
     uint8_t *packed = malloc(bytes);
@@ -202,8 +203,8 @@ static void expect_size(const fixture *f, uint64_t bytes) {
     assert_true(bytes <= HEADER + b->data_bytes + (b->m.scales ? b->scale_bytes : 0) + 3 * 64);
 }
 
-/* Packs B from each way in which it is stored. The packed bytes must always be equal, and a run
- * with them must give the bits `want`. */
+/* Packs B from each order and scale layout in which the fixture stores it (`way`). The packed bytes
+ * must always be equal, and a run with them must give the bits `want`. */
 static void check_way(fixture *f, uint32_t form, int way, const void *want, uint8_t **first) {
     void *there;
     set_b(f, way);

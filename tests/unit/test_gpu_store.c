@@ -252,8 +252,9 @@ static void fill_units(test_matrix *t, rng *r) {
     memset(t->m.scales, 127, t->scale_bytes);
 }
 
-/* Divides D into portions of 128 rows. All values are small integers, so every sum is exact and the
- * order of sums, which depends on the number of rows, changes no bit. A and C are divided too. */
+/* Tests that D is divided into portions of 128 rows. All values are small integers, so every sum is
+ * exact and the order of sums, which depends on the number of rows, changes no bit. A and C are
+ * divided too. */
 static void test_portions(void **state) {
     (void)state;
     static const struct {

@@ -54,8 +54,8 @@ static const product_case tall_cases[] = {
     {"fp8_group128_fnuz", "fp8_block128_fnuz", 260, 132, 1152, 0, 0, FILL_SPECIAL, true},
 };
 
-/* K of these products is cut into parts. The last part is often shorter, and K often ends within
- * 128 elements. */
+/* Lists products whose K is divided into parts (split-K). The last part is often shorter, and K
+ * often ends within 128 elements. */
 static const product_case part_cases[] = {
     {"mxfp8", "mxfp8", 70, 130, 1384, 0, BSMM_LAYOUT_NV_128X4, FILL_ORDINARY, false},
     {"mxfp4", "mxfp4", 67, 20, 2080, 0, BSMM_LAYOUT_CDNA4_MFMA32, FILL_ORDINARY, false},
@@ -127,7 +127,8 @@ static int run_case(const product_case *c, rng *r) {
     return ran;
 }
 
-/* Runs all cases, or every BSMM_TEST_SAMPLEth of them. */
+/* Runs all products of a list, or every n-th of them if the environment variable BSMM_TEST_SAMPLE
+ * is n. */
 static void run_all(const char *tile, const product_case *list, size_t count) {
     const char *sample = getenv("BSMM_TEST_SAMPLE");
     const size_t step = sample ? strtoul(sample, NULL, 10) : 1;

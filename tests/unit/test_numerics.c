@@ -190,8 +190,8 @@ static void expect_negative_zero(const float *d) {
 static void test_signed_zeros_of_factors(void **state) {
     (void)state;
     static const struct {
-        /* Each case has a second-level scale and a bias. A bias of -0 must not change the sum. A
-         * bias of 1 stands for a product without a bias. */
+        /* `global` is the second-level scale of a case, and `bias` its bias. A bias of -0 must not
+         * change the sum. A bias of 1 stands for a product without a bias. */
         float global, bias;
     } cases[] = {{-1, 1}, {-3, 1}, {-1, -0.0f}, {0, 1}, {-0.0f, -0.0f}};
     const float minus = -1;

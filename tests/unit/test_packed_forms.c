@@ -31,9 +31,9 @@ static uint64_t least_bytes(const bsmm_matrix *b) {
     return data + scales;
 }
 
-/* Checks every byte of the form "compact" without using the library. The form stores strips of 16
- * rows, and interleaves the rows of a strip in pieces of 4 bytes (3 bytes with 6-bit codes). The
- * last strip and the last piece may be shorter. */
+/* Checks every byte of packed weights in the form "compact" without using the library. The form
+ * stores strips of 16 rows, and interleaves the rows of a strip in pieces of 4 bytes (3 bytes with
+ * 6-bit codes). The last strip and the last piece may be shorter. */
 static void check_places(const packed_b *f) {
     const bsmm_matrix *b = &f->b.m;
     const uint8_t *at = f->packed + HEADER, *data = b->data;
@@ -228,8 +228,8 @@ static void make_lone_element(test_matrix *b) {
 }
 
 /* Tests compact packed weights with a block scale of 2^100, which is beyond the range of some
- * kernels. A kernel may replace the scale of a block of zeros, but this block contains one element
- * that is not zero. */
+ * kernels. A kernel may replace the scale of a block of zeros. The block of this test contains one
+ * element that is not zero, so its scale must not be replaced. */
 static void test_unusual_scales(void **state) {
     (void)state;
     static const char *const formats[] = {"mxfp4", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp8"};

@@ -329,8 +329,9 @@ static void few_rows(void **state) {
     multiply_few_rows("sim:sm_100");
 }
 
-/* Tests a ring buffer of A that has only two slots and is shared by several warpgroups. The six SMs
- * of this test give the product such a ring. With a C the rows of A are not divided into bands. */
+/* Tests a ring buffer of A that has only two slots and that several warpgroups share. With the six
+ * SMs of the simulated device in this test, the product gets such a ring. The rows of A are not
+ * divided into bands (runs of up to 64 rows), because the product has a C. */
 static void small_ring(void **state) {
     (void)state;
     run_on("sim:sm_90a");
@@ -339,8 +340,8 @@ static void small_ring(void **state) {
     columns = N, depth = K;
 }
 
-/* Tests products whose rows of A are divided into bands. The last bands overlap, so the kernel
- * refuses such a product with a C. */
+/* Tests products whose rows of A are divided into bands, i.e. into runs of up to 64 rows. The last
+ * bands overlap, so the kernel refuses such a product with a C. */
 static void bands(void **state) {
     static const struct {
         const char *a, *b;

@@ -139,7 +139,8 @@ static inline void emulated_wgmma_plain_row(uint64_t descriptor, uint32_t row,
     sim_tensor_prepare(to, values, 16, SIM_TENSOR_LEAST_BF16);
 }
 
-/* Prepares 16 rows of A, which are exchanged, and the columns of B in shared memory. */
+/* Prepares the operands of a wgmma with A in registers: 16 rows of A, whose words the threads of
+ * the warp have exchanged, and the columns of B in shared memory. */
 static inline void emulated_wgmma_words_prepare(const uint64_t *values, const void *argument) {
     const emulated_wgmma_operands *o = static_cast<const emulated_wgmma_operands *>(argument);
     sim_tensor_vector *to = emulated_wgmma_memory(o->n);
