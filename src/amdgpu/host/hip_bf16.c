@@ -5,8 +5,8 @@
 #include "amdgpu/host/kernel.h"
 #include "gpu/bf16_jobs.h"
 
-/* A launch has at most this number of workgroups. HIP counts the threads along x (workgroups times
- * 256) in 32 bits. */
+/* MOST_GROUPS is the largest number of workgroups of a launch. HIP counts the threads along x
+ * (workgroups times 256) in 32 bits. */
 enum { MOST_GROUPS = 1 << 23 };
 
 /* SHARED is the bytes of LDS of a kernel. The kernel first stores bf16 planes of A and B in LDS,
@@ -103,6 +103,6 @@ const bsmm_kernel bsmm_kernel_hip_bf16 = {
     .bound = bound,
     .make = make,
     .run = run,
-    /* the order of additions along K does not depend on M or N */
+    /* The order of additions along K does not depend on M or N. */
     .features = BSMM_FEATURE_INVARIANT,
 };

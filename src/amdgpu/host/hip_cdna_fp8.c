@@ -19,9 +19,9 @@ enum { BY_ROWS, TURNED, ORDERS };
     [SMALL] = {{"cdna/groupwise", "small_" kernel, STAGES(64)}, 64, 64, 256, 830, 2400, false}
 #define LARGE_TILE(kernel)                                                                         \
     [LARGE] = {{"cdna/groupwise", "large_" kernel, STAGES(128)}, 128, 128, 512, 2200, 2700, false}
-/* This tile exists only on gfx942 (gfx942/tall.h). Each of two buffers in LDS holds 64 elements of
- * K for 256 rows of A and 128 rows of B. With column-major operands, some waves also write to the
- * 4096 bytes after the buffers. */
+/* TALL_BYTES is the bytes of LDS of a tile of 256 x 128 results, which exists only on gfx942
+ * (gfx942/tall.h). Each of two buffers in LDS holds 64 elements of K for 256 rows of A and 128 rows
+ * of B. With column-major operands, some waves also write to the 4096 bytes after the buffers. */
 #define TALL_BYTES (2 * (256 + 128) * 64 + 4096)
 #define TALL_TILE(kernel)                                                                          \
     [TALL] = {{"gfx942/groupwise", "tall_" kernel, TALL_BYTES}, 256, 128, 512, 2200, 2200, true}
@@ -86,9 +86,9 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
 /* Returns the error bound, relative to the sum of the magnitudes of all products. A product of two
  * elements is exact. An instruction adds up to 128 products to a sum and may truncate each term 23
  * bits below the largest. The bound also allows two roundings for the product of a scale of A and a
- * scale of B, and one rounding of the total for each 128 elements of K. If K is cut into n parts,
- * adding their sums rounds n - 1 times, and the total of each part is rounded at least n - 1 times
- * fewer. */
+ * scale of B, and one rounding of the total for each 128 elements of K. The same bound holds if K
+ * is divided into n parts: adding their sums rounds n - 1 times, but the total of each part is
+ * rounded at least n - 1 times fewer. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     return (2.1 * (128 + 16) + (double)p->a.m.cols / 128 + 4) * 0x1p-24;

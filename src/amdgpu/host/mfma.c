@@ -9,8 +9,8 @@
 
 BSMM_CHECK_STATE(bsmm_mfma_state);
 
-/* Rows of A or B may be at most this number of bytes apart. A kernel addresses the 256 rows of a
- * tile with 32-bit offsets, so 256 times this distance must stay below 2^32. */
+/* MOST_PITCH is the largest distance in bytes between rows of A or B. A kernel addresses the 256
+ * rows of a tile with 32-bit offsets, so 256 times this distance must stay below 2^32. */
 enum { MOST_PITCH = 1 << 23 };
 
 static uint64_t pitch_of(const bsmm_operand *o) {
@@ -68,9 +68,9 @@ const char *bsmm_mfma_refuse(const bsmm_product *p, const bsmm_mfma_tile *tile, 
     return reason ? reason : refuse_operand(&p->b, 'B', why, size);
 }
 
-/* A kernel that is `aligned` loads 16 bytes at a time of row-major operands and 4 bytes at a time
- * of column-major operands. It addresses all bytes of a column-major operand with 31-bit offsets.
- */
+/* A kernel whose tile has `aligned` set loads 16 bytes at a time of row-major operands and 4 bytes
+ * at a time of column-major operands. It addresses all bytes of a column-major operand with 31-bit
+ * offsets. */
 enum { ALIGNED_WORD = 4, ALIGNED_PIECE = 16 };
 
 static bool is_aligned(const bsmm_operand *o) {
@@ -93,15 +93,17 @@ static int64_t count_units(const bsmm_product *p) {
     return device->compute_units > 0 ? device->compute_units : 1;
 }
 
-/* A part of K has a multiple of this number of elements. The offsets of scales then repeat in each
- * part, and wide loads of e8m0 scales begin at the part's first scale (cdna/gemm_scales.h). */
+/* Returns the number of elements of K of which the length of each part of K is a multiple. The
+ * offsets of scales then repeat in each part, and wide loads of e8m0 scales begin at the part's
+ * first scale (cdna/gemm_scales.h). */
 static int64_t part_unit(const bsmm_product *p) {
     const int64_t repeat = BSMM_CDNA_SCALES * (int64_t)p->a.m.format.block_cols;
     const int64_t wide = 4 * (int64_t)BSMM_CDNA_K;
     return repeat > wide ? repeat : wide;
 }
 
-/* Returns the number of elements of K in each part but the last. */
+/* Returns the number of elements of K in each part of K but the last, if K is divided into `parts`
+ * parts. */
 static int64_t part_k(const bsmm_product *p, uint32_t parts) {
     const int64_t unit = part_unit(p);
     return bsmm_ceil_div(bsmm_ceil_div(p->a.m.cols, unit), parts) * unit;
@@ -114,9 +116,10 @@ uint32_t bsmm_mfma_most_parts(const bsmm_product *p, const bsmm_mfma_tile *tile)
     return p->invariant || most < 1 ? 1 : (uint32_t)most;
 }
 
-/* ADDING_CYCLES is the time to launch the kernel that adds the sums of the parts, and to wait for
- * its loads. BYTES_PER_CYCLE is the rate of memory, to which the sums are written and from which
- * they are read again. */
+/* Returns the estimated cycles of a product whose K is divided into `parts` parts. ADDING_CYCLES is
+ * the time to launch the kernel that adds the sums of the parts, and to wait for its loads.
+ * BYTES_PER_CYCLE is the rate of memory, to which the sums are written and from which they are read
+ * again. */
 double bsmm_mfma_estimate(const bsmm_product *p, const bsmm_mfma_tile *tile, uint32_t parts) {
     enum { ADDING_CYCLES = 10000, BYTES_PER_CYCLE = 1900 };
     const int64_t tiles = count_tiles(p, tile);
@@ -153,7 +156,8 @@ static bsmm_cdna_side side_of(const bsmm_operand *o) {
     return side;
 }
 
-/* Writes the tile to the state, and the numbers of rows and of columns of such tiles in D. */
+/* Writes the tile to the plan's state, together with the numbers of rows and columns of tiles into
+ * which D is divided. */
 static void set_tile(const bsmm_product *p, const bsmm_mfma_tile *tile, bsmm_mfma_state *state) {
     state->tile = tile;
     state->job.row_tiles = (uint32_t)bsmm_ceil_div(p->d.m.rows, tile->rows);

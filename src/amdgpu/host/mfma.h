@@ -34,16 +34,16 @@ typedef struct bsmm_mfma_state {
 const char *bsmm_mfma_refuse(const bsmm_product *p, const bsmm_mfma_tile *tile, char *why,
                              size_t size);
 
-/* Estimates the cycles of a product with a tile whose K is cut into `parts` parts. The estimate is
- * good enough to choose a tile and a number of parts. */
+/* Estimates the cycles of a product with a tile if K is divided into `parts` parts (split-K). The
+ * estimate is good enough to choose a tile and a number of parts. */
 double bsmm_mfma_estimate(const bsmm_product *p, const bsmm_mfma_tile *tile, uint32_t parts);
 
-/* Returns the largest number of parts into which K may be cut (split-K), so that each compute unit
- * has at most one part of a tile. It is 1 if the caller wants an order of additions that does not
- * depend on M and N. */
+/* Returns the largest number of parts into which K may be divided (split-K), so that each compute
+ * unit has at most one part of a tile. It is 1 if the caller wants an order of additions that does
+ * not depend on M and N. */
 uint32_t bsmm_mfma_most_parts(const bsmm_product *p, const bsmm_mfma_tile *tile);
 
-/* Returns the number of parts with the least estimated time. */
+/* Returns the number of parts of K (split-K) with the least estimated time. */
 uint32_t bsmm_mfma_choose_parts(const bsmm_product *p, const bsmm_mfma_tile *tile);
 
 /* Returns true if the tile has a function with code for the product's device, and takes the
@@ -67,9 +67,9 @@ bsmm_status bsmm_mfma_make(const bsmm_product *p, void *state);
 bsmm_status bsmm_mfma_run(const bsmm_product *p, const void *state, void *workspace);
 
 /* Sets the members of bsmm_kernel that hip_cdna_fp8 and hip_gfx950_scaled have in common. The
- * kernels add products in ascending order of K. If K is cut into parts, the sums of the parts are
- * added in ascending order too. The number of parts depends on M and N, so K is not cut if the
- * caller wants an order that does not depend on them. */
+ * kernels add products in ascending order of K. If K is divided into parts (split-K), the sums of
+ * the parts are added in ascending order too. The number of parts depends on M and N, so K is not
+ * divided if the caller wants an order of additions that does not depend on M and N. */
 #define BSMM_MFMA_KERNEL                                                                           \
     .device = "hip", .state_bytes = sizeof(bsmm_mfma_state),                                       \
     .workspace_bytes = bsmm_mfma_workspace_bytes, .make = bsmm_mfma_make, .run = bsmm_mfma_run,    \

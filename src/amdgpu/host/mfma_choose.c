@@ -1,5 +1,5 @@
-/* Chooses the tile of an MFMA kernel, and the number of parts into which K is cut. The functions
- * have a file of their own so that tests can replace them (tests/support/mfma.c). */
+/* Chooses the tile of an MFMA kernel, and the number of parts into which K is divided (split-K).
+ * The functions have a file of their own so that tests can replace them (tests/support/mfma.c). */
 #include "amdgpu/host/mfma.h"
 
 uint32_t bsmm_mfma_choose_parts(const bsmm_product *p, const bsmm_mfma_tile *tile) {

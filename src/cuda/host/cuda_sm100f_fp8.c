@@ -50,7 +50,7 @@ static double bound(const bsmm_product *p, const void *state) {
     return 132 * 0x1p-13 + ((double)p->a.m.cols / BSMM_SCALED_GROUP_K + 4) * 0x1p-24;
 }
 
-/* ---- making a plan ---- */
+/* The functions from here on make a plan. */
 
 /* Returns the numbers of the element types in the descriptor of the instruction tcgen05.mma of kind
  * f8f6f4 (PTX ISA, "Instruction descriptor"). */
@@ -74,7 +74,7 @@ static bsmm_status make(const bsmm_product *p, void *state) {
     BSMM_CUDA_RETURN_INSIDE(p->device, make_in_context(p, state));
 }
 
-/* ---- running a plan ---- */
+/* The functions from here on run a plan. */
 
 static bsmm_status run_in_context(const bsmm_product *p, const fp8_state *s, void *workspace) {
     bsmm_scaled_params params = s->sums.params;

@@ -34,7 +34,7 @@ static size_t type_of(const bsmm_operand *o) {
     return i;
 }
 
-/* ---- the state of a plan ---- */
+/* The functions from here on compute the state of a plan. */
 
 typedef struct sm120_state {
     bsmm_scaled_kind kind;
@@ -78,7 +78,7 @@ static double bound(const bsmm_product *p, const void *state) {
     return 2.1 * ((double)p->a.m.cols + 64) * 0x1p-24;
 }
 
-/* ---- making a plan ---- */
+/* The functions from here on make a plan. */
 
 static bsmm_sm120_side side_of(const bsmm_operand *o, bsmm_scaled_kind kind) {
     const bool packed = bsmm_scaled_formats[kind].packed;
@@ -135,7 +135,7 @@ static bsmm_status make(const bsmm_product *p, void *state) {
     BSMM_CUDA_RETURN_INSIDE(p->device, make_in_context(p, state));
 }
 
-/* ---- running a plan ---- */
+/* The functions from here on run a plan. */
 
 static bsmm_status run_in_context(const bsmm_product *p, const sm120_state *s, void *workspace) {
     bsmm_sm120_params params = s->params;

@@ -39,7 +39,8 @@ static bool is_half(const bsmm_operand *o) {
     if (!bsmm_elem_is_narrow(f->elem)) return false;
     const bsmm_narrow_codec codec = bsmm_narrow_codec_of(f->elem);
     if (f->scale == BSMM_SCALE_E8M0) return shift_of(o) >= 0;
-    const int by = f->scale == BSMM_SCALE_E4M3 ? 9 : 0; /* e4m3 scales are 2^-9 to 2^9. */
+    /* The magnitudes of e4m3 scales are 2^-9 to 2^9. */
+    const int by = f->scale == BSMM_SCALE_E4M3 ? 9 : 0;
     return codec.high + by <= MOST && codec.low - by >= LEAST;
 }
 
@@ -105,7 +106,8 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
 static double bound(const bsmm_product *p, const void *state) {
     const bsmm_wgmma_plan *plan = &((const bsmm_wgmma_state *)state)->plan;
     const int64_t parts = plan->otherwise ? 2 : 1;
-    /* The product of two scales is rounded, and so is the product of that product and the sum. */
+    /* Scaling by rows adds two rounding errors: the product of two scales is rounded, and so is its
+     * product with the sum. */
     return bsmm_wgmma_bound(plan->kind, BSMM_ELEM_BF16, p->a.m.cols * parts) +
            (plan->by_rows ? 0x1p-23 : 0);
 }

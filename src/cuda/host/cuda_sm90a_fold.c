@@ -38,8 +38,9 @@ static bool takes(const bsmm_product *p, const bsmm_operand *o) {
     return folds(p, o) || is_scaled_fp8(o);
 }
 
-/* The largest element of a scale block lies at most this number of binades below the largest number
- * of its 8-bit format. No 8-bit format has a larger range of nonzero magnitudes. */
+/* MOST_ROOM is the largest number of binades by which the largest element of a scale block may lie
+ * below the largest number of the block's 8-bit format. No 8-bit format has a larger range of
+ * nonzero magnitudes. */
 enum { MOST_ROOM = 32 };
 
 /* Chooses the formats to which the kernel packs A and B, and the fallback that runs if packing

@@ -34,7 +34,7 @@ bsmm_status bsmm_pack_half_load(const bsmm_cuda_device *device, bsmm_pack_half_l
     return load(device, &function, grid, THREADS, &launch->ready);
 }
 
-/* ---- running a plan ---- */
+/* The functions from here on run a plan. */
 
 bsmm_status bsmm_pack_clear(const bsmm_cuda_device *device, const bsmm_cuda_ready *clear, void *to,
                             uint32_t bytes, void *stream) {

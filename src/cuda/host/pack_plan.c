@@ -27,7 +27,7 @@ bsmm_pack_layout bsmm_pack_layout_of(int64_t rows, int64_t cols, bsmm_pack_route
  * e2m1, s may therefore be -8 to 6 (tests/unit/test_cuda_pack.c enumerates the exact cases).
  * Products of 8-bit elements are rounded instead, and their `window` limits the rounding error. */
 static const struct {
-    uint8_t fold, window; /* A window of 0 means that no kernel packs this format to 8 bits. */
+    uint8_t fold, window; /* `window` is 0 if no kernel packs the format to 8 bits. */
 } folds[BSMM_ELEM_COUNT] = {[BSMM_ELEM_E2M1] = {6, 14},
                             [BSMM_ELEM_E2M3] = {5, 11},
                             [BSMM_ELEM_E3M2] = {4, 9},

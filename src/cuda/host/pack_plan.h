@@ -35,8 +35,8 @@ typedef struct bsmm_pack_launch {
     const bsmm_cuda_function *function;
     uint32_t grid[2], block;
     bsmm_pack_job job;
-    /* These launches are the packing kernel, and the kernel that clears the header of the packed
-     * operand. bsmm_pack_load sets them. */
+    /* `ready` is the launch of the packing kernel, and `clear` is that of the kernel that clears
+     * the header of the packed operand. bsmm_pack_load sets both. */
     bsmm_cuda_ready ready, clear;
     bsmm_pack_layout at; /* `at` is the layout of the packed operand in device memory. */
     bool with_scales;
@@ -74,7 +74,7 @@ typedef struct bsmm_pack_scales_launch {
     const bsmm_cuda_function *function;
     uint32_t grid[2], block;
     bsmm_pack_scales_job job;
-    /* This launch copies the scales. bsmm_pack_scales_load sets it. */
+    /* `ready` is the launch that copies the scales. bsmm_pack_scales_load sets it. */
     bsmm_cuda_ready ready;
 } bsmm_pack_scales_launch;
 
@@ -98,14 +98,16 @@ bsmm_pack_launch bsmm_pack_f16_launch_of(const bsmm_operand *o, bool with_scales
 typedef struct bsmm_pack_half_launch {
     uint32_t grid;
     bsmm_pack_half_job job;
-    bsmm_cuda_ready ready; /* bsmm_pack_half_load sets it. */
+    /* `ready` is the launch that converts the operand from bf16 to f16. bsmm_pack_half_load sets
+     * it. */
+    bsmm_cuda_ready ready;
 } bsmm_pack_half_launch;
 
 /* Returns the launch that converts an operand in place from bf16 to f16. It runs after the launch
  * that packs the operand to bf16. Its pointers are set when it is run. */
 bsmm_pack_half_launch bsmm_pack_half_launch_of(const bsmm_operand *o, uint32_t shift);
 
-/* ---- on a device (pack.c) ---- */
+/* The functions from here on access a device (pack.c). */
 
 /* These functions load the kernels that the following functions queue. Call them when a plan is
  * made, so that a run loads nothing. */

@@ -7,9 +7,12 @@
 #include "cuda/host/kernel.h"
 
 typedef enum bsmm_scaled_kind {
-    BSMM_SCALED_MXF4, /* Both operands are e2m1 with e8m0 scales of 1 x 32. */
-    BSMM_SCALED_NVF4, /* Both operands are e2m1 with e4m3 scales of 1 x 16. */
-    /* The operands are any pair of elements of 4, 6 and 8 bits with e8m0 scales of 1 x 32. */
+    /* BSMM_SCALED_MXF4: both operands are e2m1 with e8m0 scales of 1 x 32 elements. */
+    BSMM_SCALED_MXF4,
+    /* BSMM_SCALED_NVF4: both operands are e2m1 with e4m3 scales of 1 x 16 elements. */
+    BSMM_SCALED_NVF4,
+    /* BSMM_SCALED_MXF8F6F4: the operands are any pair of elements of 4, 6 and 8 bits with e8m0
+     * scales of 1 x 32 elements. */
     BSMM_SCALED_MXF8F6F4,
     BSMM_SCALED_KINDS
 } bsmm_scaled_kind;
@@ -18,8 +21,8 @@ typedef struct bsmm_scaled_format {
     /* `scale` is the type of the scales, and `block` is the number of elements of K that share a
      * scale. */
     uint32_t scale, block;
-    /* 128 bytes of a row in shared memory, which four instructions multiply, need this number of
-     * scale tiles. A scale tile has 4 scales along K. */
+    /* `scale_tiles` is the number of scale tiles (4 scales along K) that 128 bytes of a row in
+     * shared memory need. Four instructions multiply these 128 bytes. */
     uint32_t scale_tiles;
     /* `packed` is true if elements are e2m1 and shared memory holds them without gaps. */
     bool packed;
@@ -36,7 +39,7 @@ const char *bsmm_scaled_refuse(const bsmm_product *p, bsmm_scaled_kind *kind, ch
  * returns it. */
 const char *bsmm_scaled_refuse_scales(const bsmm_product *p, int i, char *why, size_t size);
 
-/* ---- block scales in the layout nv_128x4 ---- */
+/* The functions from here on handle block scales in the layout nv_128x4. */
 
 /* Describes the block scales of an operand. The kernel reads them where the caller stores them, or
  * from the workspace. `stored` is true if it reads them where the caller stores them. */

@@ -16,8 +16,8 @@ typedef struct bsmm_scaled_operands {
     bsmm_cuda_ready_map scale_maps[2];
 } bsmm_scaled_operands;
 
-/* Decides how the kernel reads A and B, and returns NULL. Returns the reason why the kernel cannot
- * read them otherwise. */
+/* Decides how the kernel reads A and B, and returns NULL. If the kernel cannot read them, writes
+ * the reason to `why` and returns it. */
 const char *bsmm_scaled_operands_begin(const bsmm_product *p, bsmm_scaled_operands *operands,
                                        char *why, size_t size);
 
@@ -43,8 +43,8 @@ bsmm_status bsmm_scaled_operands_bind(const bsmm_product *p, const bsmm_scaled_o
                                       uint8_t *room, const bsmm_scaled_slot slots[2]);
 
 /* Returns the instruction descriptor for tcgen05.mma with block scales (PTX ISA, "Instruction
- * descriptor"). It encodes the types of elements and scales, and the extents of the tile. `first`
- * is the operand whose rows are the rows of the instruction's result. */
+ * descriptor"). The descriptor encodes the types of elements and scales, and the extents of the
+ * tile. `first` is the operand whose rows are the rows of the instruction's result. */
 uint32_t bsmm_scaled_form_of(const bsmm_scaled_operands *operands, const bsmm_operand *first,
                              const bsmm_operand *second, uint32_t rows, uint32_t cols);
 
@@ -54,9 +54,10 @@ uint32_t bsmm_scaled_form_of(const bsmm_scaled_operands *operands, const bsmm_op
 void bsmm_scaled_params_set(const bsmm_product *p, const bsmm_scaled_operands *operands,
                             uint32_t a_rows, uint32_t b_rows, bsmm_scaled_params *params);
 
-/* Returns the error bound of these kernels, relative to the sum of the magnitudes of all products.
- * The bound assumes that an instruction adds the accumulator and 32 or 64 products at once, and
- * truncates each term 23 bits below the largest term (docs/NUMERICS.md). */
+/* Returns the error bound of Blackwell's kernels for block-scaled products, relative to the sum of
+ * the magnitudes of all products. The bound assumes that an instruction adds the accumulator and 32
+ * or 64 products at once, and truncates each term 23 bits below the largest term
+ * (docs/NUMERICS.md). */
 double bsmm_scaled_bound(const bsmm_product *p);
 
 #endif

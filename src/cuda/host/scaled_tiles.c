@@ -38,7 +38,8 @@ static int64_t cycles_of(const bsmm_product *p, const bsmm_scaled_tile *tile) {
     return bsmm_ceil_div(count_of(p, tile), groups_of(p, tile)) * tile_cycles(tile);
 }
 
-/* A pair of thread blocks needs two SMs and more than 128 rows. */
+/* Returns the tile size with the fewest estimated cycles. A tile for a pair of thread blocks is
+ * allowed only if the device has two SMs for each pair and A has more than 128 rows. */
 const bsmm_scaled_tile *bsmm_scaled_tile_choose(const bsmm_product *p,
                                                 const bsmm_scaled_tile *tiles, size_t count) {
     const bsmm_cuda_device *device = p->device;

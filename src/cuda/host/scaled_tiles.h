@@ -6,8 +6,8 @@
 #include "cuda/host/kernel.h"
 #include "cuda/sm100f/scaled_params.h"
 
-/* Describes a size of tiles of D. With a pair of thread blocks per tile, each block loads only half
- * of the tile's rows of B. */
+/* Describes a size of tiles of D. If a pair of thread blocks computes a tile, each block loads only
+ * half of the tile's rows of B. */
 typedef struct bsmm_scaled_tile {
     /* `ctas` is the number of thread blocks that compute a tile together. Each has 128 of its
      * rows. */

@@ -77,12 +77,16 @@ static const double
     /* OVERLAP is the part of the shorter of computing and reading that does not overlap with the
      * longer. */
     OVERLAP = 0.125,
-    /* These are the cycles to issue the copy of 128 bytes of a row. */
+    /* COPY_CYCLES_OF_ROW is the number of cycles to issue the copy of 128 bytes of a row.
+     * COPY_CYCLES_PAST_END is that number for a row past the end of A. */
     COPY_CYCLES_OF_ROW = 1.8, COPY_CYCLES_PAST_END = 5.3,
-    ALL_CUT = 0.22, /* ALL_CUT is the relative additional time if no tile is whole. */
-    /* FLAG_CYCLES is the number of cycles to pass on the accumulators of one part. */
+    /* ALL_CUT is the fraction by which computing takes longer if all tiles are split along K. */
+    ALL_CUT = 0.22,
+    /* FLAG_CYCLES is the number of cycles to pass on the accumulators of one part of a split
+     * tile. */
     FLAG_CYCLES = 2100,
-    /* CYCLES_OF_RESULT is the number of cycles for each result that a part passes on. */
+    /* CYCLES_OF_RESULT is the number of cycles for each accumulator that a part of a split tile
+     * passes on. */
     CYCLES_OF_RESULT = 0.1;
 
 /* Returns the cycles in which device memory moves A, B and D. */
@@ -103,14 +107,14 @@ static double block_cycles(const bsmm_product *p, const bsmm_wgmma_tile *t) {
                 rows / t->cluster_n + t->tile_n * COPY_CYCLES_OF_ROW / t->cluster_m);
 }
 
-/* Returns the total time of computing and of reading memory, most of which overlap. */
+/* Returns the total time of computing and of reading memory, which mostly overlap. */
 static double together(double computing, double reading) {
     return fmax(computing, reading) + OVERLAP * fmin(computing, reading);
 }
 
 /* Splits K of all tiles into equal parts if there are so few tiles that each part can have a
  * cluster of its own. Each part has its own accumulators, so the bits of the results depend on the
- * number of parts. The ranges of cut_last do not change the bits. */
+ * number of parts. The split of the function cut_last does not change the bits. */
 static void split_all(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t room,
                       bsmm_wgmma_deal *d) {
     const int64_t all = d->tiles_m * d->tiles_n, blocks = k_blocks(p, t);
@@ -307,15 +311,16 @@ static bsmm_wgmma_divisor divisor(int64_t d) {
         (uint32_t)((((uint64_t)1 << shift) + (uint64_t)d - 1) / (uint64_t)d), shift};
 }
 
-/* Returns the number of cluster tiles along M in a band of tiles. Tiles that run at the same time
- * lie in one band. The band covers 2048 rows, so that the tiles that run at once read about as many
- * rows of A as of B. */
+/* Returns the number of cluster tiles along M in a band, i.e. in a group of tiles that run at the
+ * same time. A band covers 2048 rows, so that the tiles that run at once read about as many rows of
+ * A as of B. */
 static int64_t band(const bsmm_wgmma_tile *t) {
     int64_t tiles_m = 2048 / (t->tile_m * t->cluster_m);
     return tiles_m > 0 ? tiles_m : 1;
 }
 
-/* Returns the kernel parameters, except for pointers, which are set in each run. */
+/* Returns the kernel parameters of the sm_90a GEMM, except for pointers, which are set in each
+ * run. */
 static bsmm_wgmma_params params_of(const bsmm_product *p, const bsmm_wgmma_tile *t,
                                    const bsmm_wgmma_deal *d, const bsmm_wgmma_form *a,
                                    const bsmm_wgmma_form *b) {

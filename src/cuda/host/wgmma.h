@@ -11,13 +11,14 @@
 /* The kinds of GEMM kernels differ in the block scales that they apply. The kind and the element
  * types of A and B together determine which kernels can compute a GEMM. */
 typedef enum bsmm_wgmma_kind {
-    BSMM_WGMMA_BF16 = 0, /* Elements are bf16 or f16 without block scales. */
-    /* Elements have 8 bits or are bf16 or f16. Scales are 1 x 128 for A and 128 x 128 for B. An A
-     * with f16 elements has no scales. */
+    BSMM_WGMMA_BF16 = 0, /* BSMM_WGMMA_BF16: elements are bf16 or f16 without block scales. */
+    /* BSMM_WGMMA_BLOCK: elements have 8 bits or are bf16 or f16. Scales are 1 x 128 for A and 128 x
+     * 128 for B. An A with f16 elements has no scales. */
     BSMM_WGMMA_BLOCK = 1,
-    BSMM_WGMMA_ROW = 2, /* Elements have 8 bits or are bf16. Scales are 1 x 128 for A and B. */
-    /* Elements have 8 bits. Scales are 1 x 128 for A and B. The product of any scale of A and any
-     * scale of B must be a normal fp32 number. */
+    /* BSMM_WGMMA_ROW: elements have 8 bits or are bf16. Scales are 1 x 128 for A and B. */
+    BSMM_WGMMA_ROW = 2,
+    /* BSMM_WGMMA_POW2: elements have 8 bits. Scales are 1 x 128 for A and B. The product of any
+     * scale of A and any scale of B must be a normal fp32 number. */
     BSMM_WGMMA_POW2 = 3
 } bsmm_wgmma_kind;
 
@@ -25,15 +26,16 @@ typedef enum bsmm_wgmma_kind {
 typedef struct bsmm_wgmma_form {
     uint32_t elem;  /* `elem` is the element type: BSMM_ELEM_E4M3, _E5M2, _BF16 or _F16. */
     uint64_t pitch; /* `pitch` is the stride of the operand's rows in bytes, a multiple of 16. */
-    /* This is the distance in floats from the scales of all rows for 128 columns of K to the scales
-     * of all rows for the next 128 columns. It is a multiple of 4, or 0 if the operand has no row
-     * scales. */
+    /* `rows_pitch` is the distance in floats from the scales of all rows for 128 columns of K to
+     * the scales of all rows for the next 128 columns. It is a multiple of 4, or 0 if the operand
+     * has no row scales. */
     uint64_t rows_pitch;
-    /* These are the strides of the 128 x 128 block scales of B. Element (n, k) has the scale with
-     * index n / 128 * n_step + k / 128 * k_step. */
+    /* `n_step` and `k_step` are the strides of the 128 x 128 block scales of B. Element (n, k) has
+     * the scale with index n / 128 * n_step + k / 128 * k_step. */
     uint64_t n_step, k_step;
     uint32_t parts; /* `parts` is the number of bf16 numbers whose sum is an element, 1 to 3. */
-    /* Only a B with f16 elements uses `shift`. Packing has multiplied all values by 2^shift. */
+    /* `shift` is the exponent of the power of two by which packing has multiplied all values. Only
+     * a B with f16 elements uses it. */
     uint32_t shift;
 } bsmm_wgmma_form;
 
@@ -41,8 +43,8 @@ typedef struct bsmm_wgmma_form {
 typedef struct bsmm_wgmma_side {
     /* `elements` holds the operand's elements in device memory, row by row, with K contiguous. */
     const void *elements;
-    /* These are the fp32 scales of all rows for the first 128 columns of K, then those for the next
-     * 128 columns, and so on. NULL if the operand has no row scales. */
+    /* `rows` points to the fp32 scales of all rows for the first 128 columns of K. The scales for
+     * the next 128 columns follow, and so on. It is NULL if the operand has no row scales. */
     const float *rows;
     /* `blocks` holds the fp32 scales of B's 128 x 128 blocks. Only products of the kind
      * BSMM_WGMMA_BLOCK have it. */
@@ -69,10 +71,10 @@ bool bsmm_wgmma_tile_takes(const bsmm_wgmma_tile *tile, bsmm_wgmma_kind kind, ui
 
 /* Describes how D is divided among the clusters of a launch. */
 typedef struct bsmm_wgmma_deal {
-    /* These are the numbers of cluster tiles of D along M and N. A cluster tile consists of the
-     * tiles of all thread blocks of one cluster. */
+    /* `tiles_m` and `tiles_n` are the numbers of cluster tiles of D along M and N. A cluster tile
+     * consists of the tiles of all thread blocks of one cluster. */
     int64_t tiles_m, tiles_n;
-    int64_t clusters; /* clusters in the launch */
+    int64_t clusters; /* `clusters` is the number of clusters in the launch. */
     int64_t whole;    /* `whole` is the number of cluster tiles that are not split along K. */
     /* `splits` is the number of parts into which K of every tile is split, 1 or more. */
     int64_t splits;
@@ -95,9 +97,12 @@ const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind 
 /* Holds the parameters of the time model for a product in which K of every tile is split into the
  * same number of parts. Cycles are clock cycles of an SM. */
 typedef struct bsmm_wgmma_split {
-    int64_t most;        /* `most` is the largest number of parts into which K can be split. */
-    int64_t blocks;      /* k blocks of a tile, before K is split */
-    double block_cycles; /* cycles per k block */
+    int64_t most; /* `most` is the largest number of parts into which K can be split. */
+    /* `blocks` is the number of k blocks of a tile before K is split. A k block is 128 bytes along
+     * K. */
+    int64_t blocks;
+    /* `block_cycles` is the number of cycles per k block, i.e. per 128 bytes along K. */
+    double block_cycles;
     /* `least_cycles` is the number of cycles in which device memory delivers A and B. */
     double least_cycles;
     /* `fixed_cycles` is the number of cycles per tile in addition to its k blocks. */
@@ -131,13 +136,13 @@ typedef struct bsmm_wgmma_input {
      * caller stores them. f16 kernels with the gate BSMM_WHEN_HALF use plain[1] for B packed to
      * bf16 if f16 does not hold the values of B. If it is NULL, B is bf16 already in this case. */
     void *plain[2];
-    /* Only f16 kernels with the gate BSMM_WHEN_HALF use these fields. They are the memory for two
-     * bf16 parts of A, and the stride of the rows in this memory in bytes. If f16 cannot hold the
+    /* `parts` is the memory for two bf16 parts of A, and `parts_pitch` is the distance of its rows
+     * in bytes. Only f16 kernels with the gate BSMM_WHEN_HALF use them. If f16 cannot hold the
      * values of B (the gate is closed), the kernel splits A into these parts. */
     void *parts;
     uint64_t parts_pitch;
-    /* A bf16 kernel writes 1 to this address in device memory if an accumulator leaves fp32's
-     * range. If it is NULL, the kernel does not test its accumulators. */
+    /* If an accumulator leaves fp32's range, a bf16 kernel writes 1 to the address `overflowed` in
+     * device memory. If `overflowed` is NULL, the kernel does not test its accumulators. */
     uint32_t *overflowed;
     void *workspace;
 } bsmm_wgmma_input;
@@ -148,9 +153,9 @@ typedef struct bsmm_wgmma_engine {
     bsmm_wgmma_params params;
     bsmm_cuda_ready_map a, b, d, a_rows, b_rows;
     bsmm_cuda_ready ready;
-    /* The workspace begins with flags, which take this number of bytes. A flag says that the
-     * accumulators of a tile that is split along K are complete. The accumulators follow the flags
-     * in memory. */
+    /* `flag_bytes` is the number of bytes of flags at the start of the workspace. A flag says that
+     * the accumulators of a tile that is split along K are complete. The accumulators follow the
+     * flags in memory. */
     uint64_t flag_bytes;
 } bsmm_wgmma_engine;
 

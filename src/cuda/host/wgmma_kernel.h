@@ -12,34 +12,37 @@
 typedef struct bsmm_wgmma_plan bsmm_wgmma_plan;
 struct bsmm_wgmma_plan {
     bsmm_wgmma_kind kind;
-    bsmm_pack_route routes[2]; /* A and B are packed to these formats (gpu/pack.h). */
-    uint32_t elems[2];         /* The tensor cores multiply these element types of A and B. */
-    /* This field is used only with BSMM_WGMMA_BF16. It is true if the fp32 scales of the operands
-     * cover whole rows, and the GEMM kernel multiplies the sums over all of K by them. */
+    /* `routes` names the formats to which A and B are packed (gpu/pack.h). */
+    bsmm_pack_route routes[2];
+    /* `elems` names the element types of A and B that the tensor cores multiply. */
+    uint32_t elems[2];
+    /* `by_rows` is true if the fp32 scales of the operands cover whole rows, and the GEMM kernel
+     * multiplies the sums over all of K by them. It is used only with BSMM_WGMMA_BF16. */
     bool by_rows;
-    /* The GEMM kernel's result is valid under this condition on the values in the packed operands
-     * (sm80/gate.h). BSMM_WHEN_ALWAYS means that the result is valid for any values. */
+    /* `when` is the condition on the values in the packed operands under which the GEMM kernel's
+     * result is valid (sm80/gate.h). BSMM_WHEN_ALWAYS means that the result is valid for any
+     * values. */
     bsmm_cuda_when when;
-    /* The fallback plan is for values that do not fit the packed format of this plan but fit bf16.
-     * The thread blocks of this plan's GEMM kernel then pack both operands to bf16, and the GEMM
-     * kernel of the fallback plan, which is queued next, multiplies them. If bf16 does not hold the
-     * values either, the thread blocks of this plan's kernel run the code of the generic GEMM. If
-     * `otherwise` is NULL, the generic GEMM is queued next as the only fallback.
-     *
+    /* `otherwise` is the fallback plan for values that do not fit the packed format of this plan
+     * but fit bf16. The thread blocks of this plan's GEMM kernel then pack both operands to bf16,
+     * and the GEMM kernel of the fallback plan, which is queued next, multiplies them. If bf16 does
+     * not hold the values either, the thread blocks of this plan's kernel run the code of the
+     * generic GEMM. If `otherwise` is NULL, the generic GEMM is queued next as the only fallback.
      * With BSMM_WHEN_HALF, the fallback plan is for values of B that f16 does not hold. It
      * multiplies B in bf16 by two bf16 parts of A, and the generic GEMM is queued next as the last
      * fallback. */
     const bsmm_wgmma_plan *otherwise;
-    /* The largest element of a scale block may lie this number of binades below the largest value
-     * that the block's scale allows. bsmm_pack_pair_plain uses the number to test whether bf16
-     * holds the operands' values. It matters only if `otherwise` is not NULL. */
+    /* `slack` is the number of binades by which the largest element of a scale block may lie below
+     * the largest value that the block's scale allows. bsmm_pack_pair_plain uses it to test whether
+     * bf16 holds the operands' values. It matters only if `otherwise` is not NULL. */
     uint32_t slack;
-    /* Only f16 elements use `shift`. Packing multiplies the values of B by 2^shift. */
+    /* `shift` is the exponent of the power of two by which packing multiplies the values of B. Only
+     * f16 elements use it. */
     uint32_t shift;
 };
 
-/* This is the plan for operands whose values bf16 holds exactly. Its fallback is the generic GEMM.
- */
+/* bsmm_wgmma_plan_bf16 is the plan for operands whose values bf16 holds exactly. Its fallback is
+ * the generic GEMM. */
 extern const bsmm_wgmma_plan bsmm_wgmma_plan_bf16;
 
 /* Describes one attempt to compute the GEMM, i.e. one launch of a GEMM kernel and of the packing
@@ -48,7 +51,8 @@ typedef struct bsmm_wgmma_attempt {
     const bsmm_wgmma_tile *tile;
     bsmm_wgmma_source a, b;
     bsmm_wgmma_engine engine;
-    /* bytes of workspace for A, for B (unless it was packed in advance) and for the GEMM kernel */
+    /* `bytes` is the size of the workspace for A, for B (unless it was packed in advance) and for
+     * the GEMM kernel. */
     uint64_t bytes;
 } bsmm_wgmma_attempt;
 
@@ -61,8 +65,8 @@ typedef struct bsmm_wgmma_state {
     bsmm_wgmma_attempt first, second;
     bsmm_wgmma_packer a, b; /* `a` and `b` are the packing kernels of A and B in `first`. */
     bsmm_cuda_ready clear;
-    /* The generic GEMM is queued after `first` if the plan has no other fallback. It computes D if
-     * the packing kernels find that `first` would not be exact. */
+    /* `generic` is the generic GEMM. It is queued after `first` if the plan has no other fallback.
+     * It computes D if the packing kernels find that `first` would not be exact. */
     bsmm_cuda_generic generic;
     uint32_t log2_k;
 } bsmm_wgmma_state;
@@ -79,7 +83,8 @@ uint64_t bsmm_wgmma_packed_b_bytes(const bsmm_product *p, const void *state);
 void bsmm_wgmma_name_panels(const bsmm_product *p, const void *state, char *name, size_t size);
 bsmm_status bsmm_wgmma_pack_b(const bsmm_product *p, const void *state, void *packed);
 
-/* cuda_sm90a_fp8 and the related kernels have these members of bsmm_kernel in common. */
+/* BSMM_WGMMA_KERNEL sets the members of bsmm_kernel that cuda_sm90a_fp8 and the related kernels
+ * have in common. */
 #define BSMM_WGMMA_KERNEL                                                                          \
     .device = "cuda", .state_bytes = sizeof(bsmm_wgmma_state),                                     \
     .workspace_bytes = bsmm_wgmma_workspace_bytes, .make = bsmm_wgmma_make_state,                  \

@@ -22,15 +22,18 @@ typedef struct bsmm_wgmma_source {
     bool stored_scales;
     /* `bytes` is the number of bytes of workspace for the packed operand, a multiple of 1024. */
     uint64_t bytes;
-    /* These are offsets in bytes, in the operand's part of the workspace, of the packed elements
-     * and of the copied scales. They are used only for data that is packed or copied. */
+    /* `elements_at` and `scales_at` are offsets in bytes, in the operand's part of the workspace,
+     * of the packed elements and of the copied scales. They are used only for data that is packed
+     * or copied. */
     uint64_t elements_at, scales_at;
     bsmm_wgmma_form form;
 } bsmm_wgmma_source;
 
 /* Tells how the GEMM kernel shall get an operand. The plan decides this. */
 typedef struct bsmm_wgmma_wish {
-    bsmm_wgmma_kind kind; /* with BSMM_WGMMA_BLOCK, B's scales are 128 x 128 and A's are 1 x 128 */
+    /* `kind` is the kind of block scales. With BSMM_WGMMA_BLOCK, B's scales are 128 x 128 and A's
+     * are 1 x 128. */
+    bsmm_wgmma_kind kind;
     bsmm_pack_route route;
     uint32_t elem;     /* `elem` is the element type that the tensor cores multiply. */
     uint32_t shift;    /* Only f16 uses `shift`. Packing multiplies all values by 2^shift. */
@@ -46,13 +49,13 @@ bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, const bsmm_wgmma_w
 
 /* Holds the part of a plan's state that belongs to the packing of one operand. */
 typedef struct bsmm_wgmma_packer {
-    /* This launch packs the elements. It is used if the GEMM kernel does not read them where the
-     * caller stores them. */
+    /* `elements` is the launch that packs the elements. It is used if the GEMM kernel does not read
+     * them where the caller stores them. */
     bsmm_pack_launch elements;
     /* This launch then converts the packed elements from bf16 to f16. It is used if `halves` is
      * set, i.e. if `elements` does not pack to f16 itself. */
     bsmm_pack_half_launch half;
-    /* This launch copies the block scales. It is used if `packs_scales` is set. */
+    /* `scales` is the launch that copies the block scales. It is used if `packs_scales` is set. */
     bsmm_pack_scales_launch scales;
     bool packs_scales, halves;
 } bsmm_wgmma_packer;
@@ -68,9 +71,9 @@ bsmm_status bsmm_wgmma_packer_make(const bsmm_product *p, const bsmm_operand *o,
 
 /* Holds the options for packing an operand. All members may be 0. */
 typedef struct bsmm_wgmma_packing {
-    /* This is the header of the packed operand, which holds for example the range of its values.
-     * The caller has cleared it. If it is NULL, the header lies at the beginning of the packed
-     * operand. */
+    /* `header` is the header of the packed operand, which holds for example the range of its
+     * values. The caller has cleared it. If it is NULL, the header lies at the beginning of the
+     * packed operand. */
     bsmm_pack_header *header;
     /* `overlaps` is true if the caller has queued only packing kernels since it cleared the header.
      * The next packing kernel may then overlap with them. */

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* ---- choosing the formats that the tensor cores multiply ---- */
+/* The functions from here on choose the formats that the tensor cores multiply. */
 
 /* Returns true if the operand is f16 that TMA can read as it is stored. */
 static bool is_stored_f16(const bsmm_operand *o) {
@@ -75,7 +75,7 @@ int64_t bsmm_wide_pairs(const bsmm_wide_operands *s) {
     return (int64_t)s->sources[0].form.parts * s->sources[1].form.parts;
 }
 
-/* ---- memory ---- */
+/* The functions from here on compute sizes and addresses of memory. */
 
 /* Describes the beginning of the workspace, which each run clears. The packed A follows, and then
  * the packed B, unless B was packed in advance. */
@@ -102,7 +102,7 @@ static uint8_t *mutable(const void *pointer) {
     return both.to;
 }
 
-/* ---- making a plan ---- */
+/* The functions from here on make a plan. */
 
 uint32_t bsmm_wide_form_of(const bsmm_wide_operands *s, uint32_t rows, uint32_t cols) {
     enum { F32 = 1, F16 = 0, BF16 = 1 };
@@ -138,7 +138,7 @@ bsmm_status bsmm_wide_make(const bsmm_product *p, uint32_t a_rows, uint32_t b_ro
     return s->may_refuse ? bsmm_cuda_generic_make(p, true, &s->generic) : BSMM_OK;
 }
 
-/* ---- running a plan ---- */
+/* The functions from here on run a plan. */
 
 /* Queues the kernels that pack one operand to `room`, and sets its parameters. */
 static bsmm_status bind_side(const bsmm_product *p, const bsmm_wide_operands *s, int side, head *h,
@@ -176,7 +176,7 @@ bsmm_status bsmm_wide_run_otherwise(const bsmm_product *p, const bsmm_wide_opera
     return bsmm_cuda_generic_run(p, &s->generic, &(bsmm_cuda_gate){.only = refused});
 }
 
-/* ---- weights that are packed in advance ---- */
+/* The functions from here on handle weights that are packed in advance. */
 
 uint64_t bsmm_wide_packed_b_bytes(const bsmm_product *p, const void *state) {
     (void)p;
