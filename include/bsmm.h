@@ -67,7 +67,7 @@ BSMM_API uint32_t bsmm_version(void);
  * Status
  * ---------------------------------------------------------------------------------------- */
 
-/* The result of a function. The numbers of these values never change. */
+/* A bsmm_status is the result of a function. The numbers of these values never change. */
 typedef enum bsmm_status {
     BSMM_OK = 0,
     BSMM_E_INVALID = 1,     /* A field or an argument breaks a rule. */
@@ -114,7 +114,8 @@ typedef enum bsmm_elem {
     BSMM_ELEM_E8M0 = 11
 } bsmm_elem;
 
-/* Formats of a block's scale, i.e. of the factor that all elements of a block share. */
+/* A bsmm_scale is the format of a block's scale, i.e. of the factor that all elements of a block
+ * share. */
 typedef enum bsmm_scale {
     BSMM_SCALE_NONE = 0,
     BSMM_SCALE_E8M0 = 1,
@@ -122,10 +123,10 @@ typedef enum bsmm_scale {
     BSMM_SCALE_F32 = 3
 } bsmm_scale;
 
-/* A block-scaled format: the format of an element, the format of a scale and the shape of a block.
- * An unscaled format has scale BSMM_SCALE_NONE and a block of 0 x 0. A preset, such as "mxfp8", is
- * a name for one bsmm_format. The library treats a preset and a struct with the same fields
- * alike. */
+/* A bsmm_format describes a block-scaled format: the format of an element, the format of a scale
+ * and the shape of a block. An unscaled format has scale BSMM_SCALE_NONE and a block of 0 x 0. A
+ * preset, such as "mxfp8", is a name for one bsmm_format. The library treats a preset and a struct
+ * with the same fields alike. */
 typedef struct bsmm_format {
     uint32_t elem;       /* Element format, a bsmm_elem */
     uint32_t scale;      /* Scale format, a bsmm_scale; BSMM_SCALE_NONE if unscaled */
@@ -166,15 +167,16 @@ BSMM_API bsmm_status bsmm_decode_elem(uint32_t elem, uint32_t code, double *valu
  * The matrix
  * ---------------------------------------------------------------------------------------- */
 
-/* The storage order of a matrix: it names the index that is contiguous in memory. */
+/* A bsmm_order is the storage order of a matrix: it names the index that is contiguous in
+ * memory. */
 typedef enum bsmm_order {
     BSMM_ORDER_ROW = 0, /* Columns (K) are contiguous: element (r, c) is at r * ld + c. */
     BSMM_ORDER_COL = 1  /* Rows (M or N) are contiguous: element (r, c) is at c * ld + r. */
 } bsmm_order;
 
-/* The layout of a matrix of scales: the place in memory of the scale of block (r, c), where r
- * counts blocks along rows, and c counts blocks along K. R and C are the numbers of blocks in the
- * two directions. Offsets count scales. docs/LAYOUTS.md draws each layout. */
+/* A bsmm_layout is the layout of a matrix of scales: the place in memory of the scale of block (r,
+ * c), where r counts blocks along rows, and c counts blocks along K. R and C are the numbers of
+ * blocks in the two directions. Offsets count scales. docs/LAYOUTS.md draws each layout. */
 typedef enum bsmm_layout {
     BSMM_LAYOUT_ROW_MAJOR = 0, /* offset r * ld + c; ld 0 means C */
     BSMM_LAYOUT_COL_MAJOR = 1, /* offset c * ld + r; ld 0 means R */
@@ -191,8 +193,8 @@ typedef enum bsmm_layout {
     BSMM_LAYOUT_CUBLAS_BLK128 = 8
 } bsmm_layout;
 
-/* Says whether a second-level scale g (one fp32 number for the whole tensor) multiplies or divides
- * the values. */
+/* A bsmm_global says whether a second-level scale g (one fp32 number for the whole tensor)
+ * multiplies or divides the values. */
 typedef enum bsmm_global {
     BSMM_GLOBAL_MULTIPLIER = 0, /* value = element * scale * g (ModelOpt, torchao) */
     BSMM_GLOBAL_DIVISOR = 1     /* value = element * scale / g (compressed-tensors) */
@@ -260,15 +262,15 @@ typedef enum bsmm_activation {
     BSMM_ACTIVATION_GEGLU_TANH = 8 /* gelu_tanh(gate) (up + up_offset): Gemma */
 } bsmm_activation;
 
-/* The pairing of gates and ups for a gated activation. A x B^T has N columns, and D has N / 2. Each
- * value of this enum names two columns of A x B^T for column n of D: first the column with the
- * gate, then the column with the up. */
+/* A bsmm_halves is the pairing of gates and ups for a gated activation. A x B^T has N columns, and
+ * D has N / 2. Each value of this enum names two columns of A x B^T for column n of D: first the
+ * column with the gate, then the column with the up. */
 typedef enum bsmm_halves {
     BSMM_HALVES_SPLIT = 0,      /* Columns n and n + N / 2: Llama, vLLM's SiluAndMul */
     BSMM_HALVES_INTERLEAVED = 1 /* Columns 2 n and 2 n + 1: gpt-oss */
 } bsmm_halves;
 
-/* Flags that choose the factors by which the epilogue multiplies D: row_scale (one factor per row
+/* These flags choose the factors by which the epilogue multiplies D: row_scale (one factor per row
  * of D) and col_scale (one factor per column of D). Values may be added. */
 typedef enum bsmm_scale_by { BSMM_SCALE_BY_ROW = 1, BSMM_SCALE_BY_COL = 2 } bsmm_scale_by;
 
@@ -303,10 +305,10 @@ typedef struct bsmm_epilogue {
  * and FlashInfer to these declarations.
  * ---------------------------------------------------------------------------------------- */
 
-/* The way in which the operands are divided among G groups. A group is one of several products that
- * run as one plan. An operand is either a stack or divided. A "stack" is G matrices of the
- * described shape, one for each group, at a constant distance in memory. A divided operand is a
- * single matrix in which each group owns a range of rows (or of columns). */
+/* A bsmm_group_kind says how the operands are divided among G groups. A group is one of several
+ * products that run as one plan. An operand is either a stack or divided. A "stack" is G matrices
+ * of the described shape, one for each group, at a constant distance in memory. A divided operand
+ * is a single matrix in which each group owns a range of rows (or of columns). */
 typedef enum bsmm_group_kind {
     BSMM_GROUP_NONE = 0, /* There are no groups: the plan is one product. */
     /* A, B, C, D and the residual are stacks: each has one matrix for each group. */
@@ -326,9 +328,9 @@ typedef enum bsmm_group_kind {
     BSMM_GROUP_K = 4
 } bsmm_group_kind;
 
-/* Properties of groups; flags may be added. An EACH flag says that each group has a value of its
- * own, which the caller gives in an array of G values. Without the flag all groups share one
- * value. */
+/* These flags are properties of groups, and they may be added. An EACH flag says that each group
+ * has a value of its own, which the caller gives in an array of G values. Without the flag all
+ * groups share one value. */
 typedef enum bsmm_group_flags {
     BSMM_GROUP_EACH_ALPHA = 1,    /* alpha of group g is desc.alpha * group_alpha[g] */
     BSMM_GROUP_EACH_BIAS = 2,     /* bias has the shape (G, N) */
@@ -350,9 +352,10 @@ typedef enum bsmm_group_flags {
     BSMM_GROUP_SCALES_APART = 128
 } bsmm_group_flags;
 
-/* Value for a step of bsmm_group (a_step, b_step, ...), i.e. for the distance between the matrices
- * of two groups. With it, all groups share one matrix and its scales. A scale step (b_scale_step,
- * ...) may have this value while the elements have a normal step. D cannot be shared. */
+/* BSMM_GROUP_SHARED is a value for a step of bsmm_group (a_step, b_step, ...), i.e. for the
+ * distance between the matrices of two groups. With it, all groups share one matrix and its scales.
+ * A scale step (b_scale_step, ...) may have this value while the elements have a normal step. D
+ * cannot be shared. */
 #define BSMM_GROUP_SHARED (-1)
 
 /* The groups of a product.
@@ -397,8 +400,8 @@ BSMM_API bsmm_status bsmm_group_scale_bytes(const bsmm_group *group, const bsmm_
  * Threads that do the work of the device "cpu". Results do not depend on the number of threads.
  * ---------------------------------------------------------------------------------------- */
 
-/* One of the tasks into which a call of the library divides its work. `index` is the number of the
- * task, counted from 0. */
+/* A bsmm_task is one of the tasks into which a call of the library divides its work. `index` is the
+ * number of the task, counted from 0. */
 typedef void (*bsmm_task)(void *work, size_t index);
 
 /* Runs all tasks of one call: calls task(work, index) once for every index from 0 to count - 1, and
@@ -438,7 +441,7 @@ typedef struct bsmm_pool {
  * A product in one call, without a plan
  * ---------------------------------------------------------------------------------------- */
 
-/* The accuracy that a product asks of its kernel. */
+/* A bsmm_compute is the accuracy that a product asks of its kernel. */
 typedef enum bsmm_compute {
     /* Products of elements are exact, and sums are in fp32 or better. There is one exception: FP8
      * with fp32 scales, mxfp4 and mxfp6 use the FP8 tensor cores of a Hopper GPU, which sum less
@@ -448,7 +451,7 @@ typedef enum bsmm_compute {
     BSMM_COMPUTE_FAST = 1
 } bsmm_compute;
 
-/* Properties of a product; flags may be added. */
+/* These flags are properties of a product, and they may be added. */
 typedef enum bsmm_matmul_flags {
     /* For plans only: each run chooses in bsmm_buffers how many rows A, C, D and the residual have.
      * The description gives the maximum number of rows. The buffers of every run have room for the
@@ -484,8 +487,8 @@ typedef enum bsmm_packed_form {
     BSMM_PACKED_COMPACT = 2
 } bsmm_packed_form;
 
-/* The description of a product, D = round(epilogue(alpha * A x B^T + beta * C + bias)). N is
- * b->rows. D has N columns, or N / 2 columns if the activation is gated. */
+/* A bsmm_matmul_desc is the description of a product, D = round(epilogue(alpha * A x B^T + beta * C
+ * + bias)). N is b->rows. D has N columns, or N / 2 columns if the activation is gated. */
 typedef struct bsmm_matmul_desc {
     uint32_t struct_size;
     uint32_t compute;     /* Accuracy, a bsmm_compute */
@@ -541,8 +544,8 @@ BSMM_API bsmm_status bsmm_matmul(const bsmm_matmul_desc *desc);
  * Plans: validate and choose once, run many times
  * ---------------------------------------------------------------------------------------- */
 
-/* A validated product with its chosen kernel. A plan never changes after its creation. Several
- * threads may run one plan at once if each has a workspace of its own. */
+/* A bsmm_plan is a validated product with its chosen kernel. A plan never changes after its
+ * creation. Several threads may run one plan at once if each has a workspace of its own. */
 typedef struct bsmm_plan bsmm_plan;
 
 /* Validates the description and chooses the kernel. It reads alpha, beta and all names (device,
@@ -550,7 +553,7 @@ typedef struct bsmm_plan bsmm_plan;
  * of the matrices. Runs of the plan take a bias if desc->bias is not NULL or desc->bias_elem is not
  * NONE. After a failure, *plan is NULL. */
 BSMM_API bsmm_status bsmm_plan_create(const bsmm_matmul_desc *desc, bsmm_plan **plan);
-BSMM_API void bsmm_plan_destroy(bsmm_plan *plan); /* NULL is allowed. */
+BSMM_API void bsmm_plan_destroy(bsmm_plan *plan); /* Destroys a plan. `plan` may be NULL. */
 
 /* bsmm_plan_kernel returns the name of the chosen kernel. bsmm_plan_workspace_bytes returns the
  * size in bytes of the workspace that each concurrent run needs; the workspace must be aligned to
@@ -567,11 +570,11 @@ BSMM_API void bsmm_plan_destroy(bsmm_plan *plan); /* NULL is allowed. */
 BSMM_API const char *bsmm_plan_kernel(const bsmm_plan *plan);
 BSMM_API uint64_t bsmm_plan_workspace_bytes(const bsmm_plan *plan);
 
-/* The memory of one run of a plan. Fields with the same names as in bsmm_matrix have the same
- * meaning. On a GPU, every pointer except the stream and the pool is device memory (from
- * cudaMalloc, hipMalloc or a framework's tensor), not managed memory. This includes second-level
- * scales. Some kernels need elements and scales aligned to 16 bytes; a run with other alignments
- * then fails. */
+/* A bsmm_buffers describes the memory of one run of a plan. Fields with the same names as in
+ * bsmm_matrix have the same meaning. On a GPU, every pointer except the stream and the pool is
+ * device memory (from cudaMalloc, hipMalloc or a framework's tensor), not managed memory. This
+ * includes second-level scales. Some kernels need elements and scales aligned to 16 bytes; a run
+ * with other alignments then fails. */
 typedef struct bsmm_buffers {
     uint32_t struct_size;
     uint32_t reserved;        /* Must be 0 */
@@ -629,7 +632,7 @@ BSMM_API uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan);
 BSMM_API bsmm_status bsmm_pack_b(const bsmm_plan *plan, const bsmm_buffers *buffers, void *packed,
                                  uint64_t packed_bytes);
 
-/* Properties of a form of packed weights. */
+/* A bsmm_packed_form_info has the properties of a form of packed weights. */
 typedef struct bsmm_packed_form_info {
     uint32_t struct_size; /* sizeof(bsmm_packed_form_info) */
     uint32_t form;        /* The form, a bsmm_packed_form */
@@ -644,7 +647,7 @@ typedef struct bsmm_packed_form_info {
  * form. */
 BSMM_API bsmm_status bsmm_packed_form_at(uint32_t index, bsmm_packed_form_info *info);
 
-/* The contents of the header of packed weights. */
+/* A bsmm_packed_info has the contents of the header of packed weights. */
 typedef struct bsmm_packed_info {
     uint32_t struct_size; /* sizeof(bsmm_packed_info) */
     uint32_t form;        /* The form, a bsmm_packed_form */
@@ -697,8 +700,8 @@ BSMM_API bsmm_status bsmm_unpack_b(const void *packed, uint64_t packed_bytes, in
  * Pointers to host memory or to memory of another GPU are INVALID. */
 BSMM_API bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers);
 
-/* The answer of one kernel to a product: it accepts the product with an error bound, or it gives
- * the reason why it refuses. */
+/* A bsmm_explanation is the answer of one kernel to a product: it accepts the product with an error
+ * bound, or it gives the reason why it refuses. */
 typedef struct bsmm_explanation {
     uint32_t struct_size;
     uint32_t accepts;   /* 1 if the kernel accepts, else 0 */
@@ -723,16 +726,16 @@ BSMM_API bsmm_status bsmm_explain(const bsmm_matmul_desc *desc, uint32_t index,
  * Quantization
  * ---------------------------------------------------------------------------------------- */
 
-/* Options of a quantization recipe, i.e. of the rule that chooses scales (docs/RECIPES.md); values
- * may be added. */
+/* These flags are options of a quantization recipe, i.e. of the rule that chooses scales
+ * (docs/RECIPES.md). They may be added. */
 typedef enum bsmm_quantize_flags {
     /* Round f32 scales to powers of two (ue8m0); each recipe has its own rule */
     BSMM_QUANTIZE_POW2 = 1,
     BSMM_QUANTIZE_ONE_LEVEL = 2 /* Write no per-tensor scale, for recipes where it is optional */
 } bsmm_quantize_flags;
 
-/* The description of a quantization: the source matrix, the destination matrix and the recipe, i.e.
- * the named rule that chooses scales. */
+/* A bsmm_quantize_desc is the description of a quantization: the source matrix, the destination
+ * matrix and the recipe, i.e. the named rule that chooses scales. */
 typedef struct bsmm_quantize_desc {
     uint32_t struct_size;
     uint32_t flags;         /* Options, a sum of bsmm_quantize_flags */
@@ -755,9 +758,9 @@ typedef struct bsmm_quantize_desc {
     const bsmm_pool *pool; /* Thread pool for work on the cpu; NULL = OpenMP's threads */
 } bsmm_quantize_desc;
 
-/* The device and the threads that run a conversion. On a GPU all pointers of the matrices are
- * device memory. The call then only queues the work in the stream. It allocates nothing and may be
- * captured into a graph. */
+/* A bsmm_exec names the device and the threads that run a conversion. On a GPU all pointers of the
+ * matrices are device memory. The call then only queues the work in the stream. It allocates
+ * nothing and may be captured into a graph. */
 typedef struct bsmm_exec {
     uint32_t struct_size;
     uint32_t threads;      /* Number of CPU threads; 0 = all of the machine */
@@ -766,8 +769,8 @@ typedef struct bsmm_exec {
     const bsmm_pool *pool; /* Thread pool for work on the cpu; NULL = OpenMP's threads */
 } bsmm_exec;
 
-/* The error of a quantized matrix. x is an original value, and q is the quantized value of the same
- * element. A share is a fraction of all elements, from 0 to 1. */
+/* A bsmm_quantize_report is the error of a quantized matrix. x is an original value, and q is the
+ * quantized value of the same element. A share is a fraction of all elements, from 0 to 1. */
 typedef struct bsmm_quantize_report {
     uint32_t struct_size;
     uint32_t reserved;
@@ -835,9 +838,9 @@ BSMM_API bsmm_status bsmm_relayout_scales_on(const bsmm_exec *exec, const bsmm_m
  * counted from 0, and returns NOT_FOUND past the last entry. Strings have static storage.
  * ---------------------------------------------------------------------------------------- */
 
-/* Properties of an element format or of the scale format e8m0. `bits` is the width of a whole code,
- * including its sign. `max` is the largest finite value. min_normal and min_subnormal are the least
- * positive values of the two kinds. */
+/* A bsmm_elem_info has the properties of an element format or of the scale format e8m0. `bits` is
+ * the width of a whole code, including its sign. `max` is the largest finite value. min_normal and
+ * min_subnormal are the least positive values of the two kinds. */
 typedef struct bsmm_elem_info {
     uint32_t struct_size;
     uint32_t elem;                               /* The format, a bsmm_elem */
@@ -850,7 +853,7 @@ typedef struct bsmm_elem_info {
 } bsmm_elem_info;
 BSMM_API bsmm_status bsmm_elem_at(uint32_t index, bsmm_elem_info *info);
 
-/* A preset: a block-scaled format with a name. */
+/* A bsmm_preset_info describes a preset, i.e. a block-scaled format with a name. */
 typedef struct bsmm_preset_info {
     uint32_t struct_size;
     uint32_t reserved;
@@ -865,19 +868,19 @@ typedef struct bsmm_preset_info {
 } bsmm_preset_info;
 BSMM_API bsmm_status bsmm_preset_at(uint32_t index, bsmm_preset_info *info);
 
-/* One digit of a scale layout. A layout splits the row and the column of a scale inside its tile
- * into digits of a mixed-radix number. Digit i of an axis is (index on the axis / divisor) %
- * extent. The divisor is the product of the extents of the earlier digits of the same axis. The
- * offset of a scale inside its tile is the sum of digit * stride over all digits. The tiles
- * themselves follow in row-major order. */
+/* A bsmm_digit is one digit of a scale layout. A layout splits the row and the column of a scale
+ * inside its tile into digits of a mixed-radix number. Digit i of an axis is (index on the axis /
+ * divisor) % extent. The divisor is the product of the extents of the earlier digits of the same
+ * axis. The offset of a scale inside its tile is the sum of digit * stride over all digits. The
+ * tiles themselves follow in row-major order. */
 typedef struct bsmm_digit {
     uint32_t axis;           /* 0: a digit of the scale's row; 1: of its column */
     uint32_t extent, stride; /* Number of values of the digit; its stride in scales */
 } bsmm_digit;
-/* Properties of a scale layout. `padding` says to which size the layout pads a matrix of scales.
- * `offset` is the formula of an offset. `used_by` names the libraries that use the layout. If the
- * layout has no fixed tile (tile_rows and tile_cols are 0), the caller or the matrix gives its
- * size. */
+/* A bsmm_layout_info has the properties of a scale layout. `padding` says to which size the layout
+ * pads a matrix of scales. `offset` is the formula of an offset. `used_by` names the libraries that
+ * use the layout. If the layout has no fixed tile (tile_rows and tile_cols are 0), the caller or
+ * the matrix gives its size. */
 typedef struct bsmm_layout_info {
     uint32_t struct_size;
     uint32_t layout;                               /* The layout, a bsmm_layout */
@@ -894,7 +897,7 @@ BSMM_API bsmm_status bsmm_layout_from_name(const char *name, uint32_t *layout);
 BSMM_API bsmm_status bsmm_scale_offset(const bsmm_matrix *matrix, int64_t block_row,
                                        int64_t block_col, uint64_t *offset);
 
-/* Properties of an activation. */
+/* A bsmm_activation_info has the properties of an activation. */
 typedef struct bsmm_activation_info {
     uint32_t struct_size;
     uint32_t activation; /* The activation, a bsmm_activation */
@@ -906,7 +909,8 @@ typedef struct bsmm_activation_info {
 } bsmm_activation_info;
 BSMM_API bsmm_status bsmm_activation_at(uint32_t index, bsmm_activation_info *info);
 
-/* Properties of a recipe: a named rule that chooses scales and rounds values. */
+/* A bsmm_recipe_info has the properties of a recipe, i.e. of a named rule that chooses scales and
+ * rounds values. */
 typedef struct bsmm_recipe_info {
     uint32_t struct_size;
     uint32_t flags;            /* Options that the recipe accepts, a sum of bsmm_quantize_flags */
@@ -920,8 +924,9 @@ BSMM_API bsmm_status bsmm_recipe_at(uint32_t index, bsmm_recipe_info *info);
  * Devices and speed of light
  * ---------------------------------------------------------------------------------------- */
 
-/* Peak rates of a known device from its data sheet. f32 to f4 are the rates of dense products of
- * matrices with elements of 32 to 4 bits. A multiply-add counts as two operations. */
+/* A bsmm_device_info has the peak rates of a known device from its data sheet. f32 to f4 are the
+ * rates of dense products of matrices with elements of 32 to 4 bits. A multiply-add counts as two
+ * operations. */
 typedef struct bsmm_device_info {
     uint32_t struct_size;
     /* CDNA generation of AMD's matrix cores (bsmm_mfma_info), 1 to 4; 0: other devices */
@@ -937,11 +942,11 @@ typedef struct bsmm_device_info {
 } bsmm_device_info;
 BSMM_API bsmm_status bsmm_device_at(uint32_t index, bsmm_device_info *info);
 
-/* A device of this machine. It is "cpu", a GPU whose driver is present ("cuda:0", "hip:0", and so
- * on), or a simulated GPU ("sim:gfx942", "sim:gfx950", "sim:sm_80", "sim:sm_90a", "sim:sm_100",
- * "sim:sm_120"; a second one is "sim:sm_100:1").
- * `features` of a CPU lists its instruction sets. `features` of a GPU lists its architecture
- * ("sm_90a", "gfx942"), its memory, its L2 cache and the version of its driver. */
+/* A bsmm_local_device is a device of this machine. It is "cpu", a GPU whose driver is present
+ * ("cuda:0", "hip:0", and so on), or a simulated GPU ("sim:gfx942", "sim:gfx950", "sim:sm_80",
+ * "sim:sm_90a", "sim:sm_100", "sim:sm_120"; a second one is "sim:sm_100:1"). `features` of a CPU
+ * lists its instruction sets. `features` of a GPU lists its architecture ("sm_90a", "gfx942"), its
+ * memory, its L2 cache and the version of its driver. */
 typedef struct bsmm_local_device {
     uint32_t struct_size;
     uint32_t cores; /* Number of hardware threads of a CPU, or of multiprocessors (SMs) of a GPU */
@@ -980,8 +985,8 @@ BSMM_API bsmm_status bsmm_fill_memory(const bsmm_exec *exec, void *to, uint32_t 
 /* Waits until all work in the stream is done. Returns DEVICE if any of that work failed. */
 BSMM_API bsmm_status bsmm_synchronize_stream(const bsmm_exec *exec);
 
-/* The speed of light of a product on a device, i.e. the least time that any kernel can take, and
- * the resource that limits it. */
+/* A bsmm_sol_estimate is the speed of light of a product on a device, i.e. the least time that any
+ * kernel can take, and the resource that limits it. */
 typedef struct bsmm_sol_estimate {
     uint32_t struct_size;
     uint32_t reserved;
@@ -1005,9 +1010,10 @@ BSMM_API bsmm_status bsmm_estimate_sol(const char *device, const bsmm_matmul_des
  * of shape (k, n). The 64 lanes of a wave hold the operands. Sparse instructions (v_smfmac) are not
  * listed. */
 
-/* A dense matrix instruction of one CDNA generation. If the time of an instruction depends on the
- * types of A and B, the list has several entries for the instruction, one for each time. The first
- * of these entries whose fields a and b contain the types in use then applies. */
+/* A bsmm_mfma_info describes a dense matrix instruction of one CDNA generation. If the time of an
+ * instruction depends on the types of A and B, the list has several entries for the instruction,
+ * one for each time. The first of these entries whose fields a and b contain the types in use then
+ * applies. */
 typedef struct bsmm_mfma_info {
     uint32_t struct_size;
     uint32_t cdna;            /* CDNA generation, 1 to 4 */
@@ -1028,8 +1034,8 @@ typedef struct bsmm_mfma_info {
  * NOT_FOUND past the last entry. Thread-safe. */
 BSMM_API bsmm_status bsmm_mfma_at(uint32_t index, bsmm_mfma_info *info);
 
-/* The operands of a matrix instruction. The comments say how an element's (row, col) maps to the
- * indices of D(i, j) = sum over k of A(i, k) B(k, j). */
+/* A bsmm_mfma_operand is an operand of a matrix instruction. The comments say how an element's
+ * (row, col) maps to the indices of D(i, j) = sum over k of A(i, k) B(k, j). */
 typedef enum bsmm_mfma_operand {
     BSMM_MFMA_A = 0,       /* A(i, k) */
     BSMM_MFMA_B = 1,       /* B(k, j) */
@@ -1039,8 +1045,8 @@ typedef enum bsmm_mfma_operand {
     BSMM_MFMA_SCALE_B = 5  /* (q, j): the scale of B(k, j) for k = 32 q to 32 q + 31 */
 } bsmm_mfma_operand;
 
-/* The place of a matrix element in the registers of a wave. An element of 6 bits may begin in one
- * register and end in the next. An element of 64 bits fills two registers. */
+/* A bsmm_mfma_place is the place of a matrix element in the registers of a wave. An element of 6
+ * bits may begin in one register and end in the next. An element of 64 bits fills two registers. */
 typedef struct bsmm_mfma_place {
     uint32_t struct_size;
     uint32_t lane;    /* Lane of the wave, 0 to 63 */
@@ -1075,12 +1081,12 @@ typedef struct bsmm_file bsmm_file;
  * these, FILE.gguf or FILE.npy. The content of the file decides its kind, not its name. The message
  * of a FORMAT error names the file, the field and the rule. */
 BSMM_API bsmm_status bsmm_file_open(const char *path, bsmm_file **file);
-BSMM_API void bsmm_file_close(bsmm_file *file); /* NULL is allowed. */
+BSMM_API void bsmm_file_close(bsmm_file *file); /* Closes a file. `file` may be NULL. */
 
 /* Returns the kind of the file: "safetensors", "gguf" or "npy". */
 BSMM_API const char *bsmm_file_kind(const bsmm_file *file);
 
-/* One of the files on disk that belong to an open bsmm_file. */
+/* A bsmm_file_part is one of the files on disk that belong to an open bsmm_file. */
 typedef struct bsmm_file_part {
     uint32_t struct_size;
     uint32_t reserved;
@@ -1102,7 +1108,7 @@ BSMM_API const char *bsmm_file_metadata(const bsmm_file *file, const char *key);
 BSMM_API bsmm_status bsmm_file_metadata_at(const bsmm_file *file, uint64_t index, const char **key,
                                            const char **value);
 
-/* The type of a metadata value. */
+/* A bsmm_value_type is the type of a metadata value. */
 typedef enum bsmm_value_type {
     BSMM_VALUE_NONE = 0,
     BSMM_VALUE_INTEGER = 1,  /* signed integer, in `integer` */
@@ -1113,9 +1119,9 @@ typedef enum bsmm_value_type {
     BSMM_VALUE_ARRAY = 6     /* `count` values of item_type (bsmm_file_value_items) */
 } bsmm_value_type;
 
-/* A metadata value with its type (source: GGUF specification, gguf_metadata_value_type). In
- * safetensors all values are strings. The bytes at `text` lie in the mapping of the file and do not
- * end with a NUL. */
+/* A bsmm_value is a metadata value with its type (source: GGUF specification,
+ * gguf_metadata_value_type). In safetensors all values are strings. The bytes at `text` lie in the
+ * mapping of the file and do not end with a NUL. */
 typedef struct bsmm_value {
     uint32_t struct_size;
     uint32_t type;      /* Type of the value, a bsmm_value_type */
@@ -1138,7 +1144,7 @@ BSMM_API bsmm_status bsmm_file_value(const bsmm_file *file, const char *key, bsm
 BSMM_API bsmm_status bsmm_file_value_items(const bsmm_file *file, const char *key, uint64_t first,
                                            uint64_t count, bsmm_value *values);
 
-/* One stored tensor. Its outermost dimension comes first. */
+/* A bsmm_tensor is one stored tensor. Its outermost dimension comes first. */
 typedef struct bsmm_tensor {
     uint32_t struct_size;
     uint32_t elem;    /* Element format, a bsmm_elem; NONE if the library has no such format */
@@ -1214,8 +1220,8 @@ BSMM_API bsmm_status bsmm_weight_unpack(const bsmm_file *file, uint64_t index, i
 BSMM_API bsmm_status bsmm_weight_tensors(const bsmm_file *file, uint64_t index,
                                          uint64_t tensors[BSMM_WEIGHT_TENSORS]);
 
-/* A checkpoint family, i.e. a convention for the names and types of the tensors that store a
- * quantized weight. */
+/* A bsmm_family_info describes a checkpoint family, i.e. a convention for the names and types of
+ * the tensors that store a quantized weight. */
 typedef struct bsmm_family_info {
     uint32_t struct_size;
     uint32_t writes;         /* 1: bsmm_writer_add_weight can write the formats in `written` */

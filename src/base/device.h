@@ -41,7 +41,7 @@
 #    define BSMM_UNROLL
 #endif
 
-#if defined(__AMDGCN__) /* amdgcn code is freestanding: the compiler has no math.h */
+#if defined(__AMDGCN__) /* amdgcn code is freestanding, so the compiler has no math.h for it. */
 #    define isnan    __builtin_isnan
 #    define isinf    __builtin_isinf
 #    define isfinite __builtin_isfinite
@@ -86,7 +86,8 @@ BSMM_SHARED float bsmm_bits_float(uint32_t bits) {
 BSMM_SHARED uint32_t bsmm_pick_bytes(uint32_t low, uint32_t high, uint32_t selectors) {
 #if defined(__CUDA_ARCH__)
     return __byte_perm(low, high, selectors);
-#elif defined(__AMDGCN__) /* AMD's byte permutation takes one selector per byte, not per 4 bits */
+/* AMD's byte permutation takes one selector per byte, not one per 4 bits. */
+#elif defined(__AMDGCN__)
     uint32_t bytes = (selectors & 0xff) | (selectors & 0xff00) << 8;
     return __builtin_amdgcn_perm(high, low, (bytes & 0x00070007u) | (bytes & 0x00700070u) << 4);
 #else
@@ -173,7 +174,7 @@ BSMM_SHARED double bsmm_log2_series(float value) {
     const bool tiny = value < 0x1p-126f;
     const uint32_t bits = bsmm_float_bits(tiny ? value * 0x1p24f : value), low = bits & 0x007fffffu;
     if (value == 0) return -(double)bsmm_bits_float(0x7f800000u);
-    if (bits >= 0x7f800000u) return (double)value; /* Inf and NaN are returned unchanged */
+    if (bits >= 0x7f800000u) return (double)value; /* Inf and NaN are returned unchanged. */
     /* m is the mantissa, between 1 and 2. If it is above sqrt(2), it is halved and the exponent
      * grows by 1. m then lies between sqrt(1/2) and sqrt(2), so s is small and the series converges
      * fast. */

@@ -53,11 +53,12 @@ typedef struct bsmm_backend {
     bsmm_status (*dequantize)(const bsmm_recode *job);
     bsmm_status (*relayout)(const bsmm_recode *job);
     bsmm_status (*amax)(const bsmm_recode *job);
-    /* Copies the codes of src to dst, which has the same format and shape, and ORDER_ROW. */
+    /* Copies the element codes of the matrix src to dst in row-major order. dst has the format and
+     * shape of src. */
     bsmm_status (*move_codes)(const bsmm_recode *job);
 } bsmm_backend;
 
-/* This struct is an opened device, with the stream and threads of one call. */
+/* `bsmm_place` is an opened device, with the stream and threads of one call. */
 typedef struct bsmm_place {
     const bsmm_backend *backend;
     const void *device;

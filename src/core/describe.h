@@ -9,8 +9,10 @@
  * named. */
 typedef struct bsmm_request {
     bsmm_product product;
-    bsmm_finish finish; /* product.finish points here if there is an epilogue */
-    bsmm_groups groups; /* product.groups points here if there are groups. */
+    /* `finish` is the validated epilogue. product.finish points to it if there is an epilogue. */
+    bsmm_finish finish;
+    /* `groups` holds the validated groups. product.groups points to it if there are groups. */
+    bsmm_groups groups;
     /* `device` is the name of the device, such as "cuda:0". It is never NULL. */
     const char *device;
     /* `kernel` is the name of the kernel to use. NULL means the best kernel that accepts the
@@ -21,12 +23,12 @@ typedef struct bsmm_request {
     const char *panels;
 } bsmm_request;
 
-/* ---- functions of backend.c: devices ---- */
+/* The functions from here on are in backend.c. They find devices. */
 
 /* Returns backend number `index` of backends.def, or NULL if `index` is past the last backend. */
 const bsmm_backend *bsmm_backend_at(uint32_t index);
 
-/* ---- functions of describe.c and describe_memory.c: products ---- */
+/* The functions from here on are in describe.c and describe_memory.c. They validate products. */
 
 /* Validates every field of *desc and fills *request. It neither reads nor checks the memory that
  * matrices and bias point to, and it does not open the device. */
@@ -64,17 +66,18 @@ bsmm_status bsmm_check_rows(const bsmm_product *product);
 /* Checks only the memory of B. bsmm_pack_b calls it before it packs B. */
 bsmm_status bsmm_check_b(const bsmm_product *product, const bsmm_kernel *kernel);
 
-/* ---- functions of describe_epilogue.c: epilogues ---- */
+/* The functions from here on are in describe_epilogue.c. They validate epilogues. */
 
 bsmm_status bsmm_finish_take(const bsmm_epilogue *from, bsmm_finish *to);
 
-/* ---- functions of features.c: features ---- */
+/* The functions from here on are in features.c. They compare a product with the features of a
+ * kernel. */
 
 /* Returns the reason why a kernel cannot run the product: the name of a feature that the product
  * needs and the kernel lacks. It returns NULL if the kernel has all necessary features. */
 const char *bsmm_features_refuse(const bsmm_kernel *kernel, const bsmm_product *product);
 
-/* ---- functions of registry.c: the table of kernels ---- */
+/* The functions from here on are in registry.c. They read the table of kernels. */
 
 /* Returns kernel number `index` of kernels.def, or NULL if `index` is past the last kernel. */
 const bsmm_kernel *bsmm_kernel_at(uint32_t index);

@@ -25,14 +25,16 @@ enum {
  * it supports in bsmm_kernel.features. core/features.c refuses a product for a kernel that lacks
  * one. */
 typedef enum bsmm_feature {
-    BSMM_FEATURE_EPILOGUE = 1, /* the product has an epilogue (bsmm_finish) */
-    /* The product chooses its number of rows in each run (any_rows). CPU kernels need not support
-     * this feature, because core divides such a product into plain products (parts.h). */
+    /* BSMM_FEATURE_EPILOGUE: the product has an epilogue (bsmm_finish). */
+    BSMM_FEATURE_EPILOGUE = 1,
+    /* BSMM_FEATURE_ANY_ROWS: the product chooses its number of rows in each run (any_rows). CPU
+     * kernels need not support this feature, because core divides such a product into plain
+     * products (parts.h). */
     BSMM_FEATURE_ANY_ROWS = 2,
     /* The order in which the products of elements are summed depends only on formats and K. */
     BSMM_FEATURE_INVARIANT = 8,
-    /* The product has groups. CPU kernels need not support this feature, because core runs each
-     * group as a plain product (parts.h). */
+    /* BSMM_FEATURE_GROUPS: the product has groups. CPU kernels need not support this feature,
+     * because core runs each group as a plain product (parts.h). */
     BSMM_FEATURE_GROUPS = 4,
     /* B is an operand in the order BSMM_ORDER_COMPACT. GPU kernels need not support this feature,
      * because packed weights of form compact have ORDER_ROW in device memory. */

@@ -32,7 +32,9 @@ _Static_assert(sizeof(bsmm_packed_header) == 128, "docs/PACKING.md promises it")
  * four arrays: panels (only in form wide), codes, scales, and the second-level scale (one scale for
  * the whole matrix). Every array begins at a multiple of 64 bytes. */
 typedef struct bsmm_packed {
-    bsmm_packed_header header; /* header.bytes is 0 if B cannot be packed for the kernel */
+    /* `header` is the header of the packed weights. header.bytes is 0 if B cannot be packed for the
+     * kernel. */
+    bsmm_packed_header header;
     /* `stored` is B as the caller stores it. With groups, it has the matrices of all groups. */
     bsmm_operand stored;
     /* `view` is one matrix of B as it lies in packed weights. Its pointers are NULL. */

@@ -44,13 +44,14 @@ bsmm_status bsmm_parts_run(const bsmm_parts *parts, const struct bsmm_packed *pa
  * its second-level scale. */
 int64_t bsmm_parts_b_count(const bsmm_product *product);
 
-/* ---- functions of parts_cut.c: making single parts ---- */
+/* The functions from here on are in parts_cut.c. They make single parts, i.e. plain products. */
 
 /* A part is a copy of a product in which pointers and extents are those of the part. Its
  * product.finish points into the struct itself, so a bsmm_part must not be copied. */
 typedef struct bsmm_part {
     bsmm_product product;
-    bsmm_finish finish; /* product.finish points here if there is an epilogue */
+    /* `finish` is the part's epilogue. product.finish points to it if there is an epilogue. */
+    bsmm_finish finish;
 } bsmm_part;
 
 /* Remembers where the last group ended: the number of the row or column after its last one and, if

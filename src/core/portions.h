@@ -16,8 +16,8 @@ typedef struct bsmm_portions {
     uint64_t result_bytes;
 } bsmm_portions;
 
-/* The largest size in bytes of one portion's fp32 results, unless a portion of the fewest possible
- * rows is larger. Only tests change it. */
+/* bsmm_portion_most_bytes is the largest size in bytes of one portion's fp32 results, unless a
+ * portion of the fewest possible rows is larger. Only tests change it. */
 extern uint64_t bsmm_portion_most_bytes;
 
 /* Tells whether a product runs in portions. */
@@ -40,11 +40,12 @@ const char *bsmm_portions_refuse(const bsmm_kernel *kernel, const bsmm_product *
 bsmm_status bsmm_portions_make(const bsmm_kernel *kernel, const bsmm_product *product,
                                const void *state, void *last_state, uint64_t *workspace_bytes);
 
-/* Completes both states and loads the device code that runs need. */
+/* Completes the kernel's states for the first and for the last portion of D's rows, and loads the
+ * device code that runs need. */
 bsmm_status bsmm_portions_load(const bsmm_kernel *kernel, const bsmm_product *product, void *state,
                                void *last_state);
 
-/* Queues the product and the quantization of D. */
+/* Queues the product and the quantization of D, one portion of D's rows after another. */
 bsmm_status bsmm_portions_run(const bsmm_kernel *kernel, const bsmm_product *product,
                               const void *state, const void *last_state, void *workspace);
 

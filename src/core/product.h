@@ -64,8 +64,8 @@ typedef struct bsmm_product {
      * inside the packed weights. In host memory they are in the order BSMM_ORDER_COMPACT, in device
      * memory in ORDER_ROW. */
     uint32_t packed_form;
-    /* The form of the packed weights is wide: runs get B as panels, which the kernel's pack_b
-     * wrote. */
+    /* `b_packed` is true if the form of the packed weights is wide: runs get B as panels, which the
+     * kernel's pack_b wrote. */
     bool b_packed;
     /* `packed_b` holds the panels of B in packed weights of form wide. */
     const void *packed_b;
@@ -81,8 +81,8 @@ typedef struct bsmm_product {
      * and D have the largest number. */
     bool any_rows;
     int64_t rows; /* If any_rows is true, `rows` is the number of rows of the current run. */
-    /* If any_rows is set, this is the address of the number of rows of the current run in device
-     * memory. It is NULL if `rows` holds that number. */
+    /* `device_rows` is the address in device memory of the number of rows of the current run, if
+     * any_rows is set. It is NULL if `rows` holds that number. */
     const int32_t *device_rows;
     /* `device` points to the backend's record of the opened device. Kernels of the backend "cuda"
      * cast it to const bsmm_cuda_device *. */

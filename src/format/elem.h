@@ -12,7 +12,7 @@ enum {
 #include "format/elem.def"
 #undef ELEM
     BSMM_ELEM_ROWS,
-    BSMM_ELEM_COUNT = BSMM_ELEM_ROWS + 1 /* NONE has no entry in elem.def */
+    BSMM_ELEM_COUNT = BSMM_ELEM_ROWS + 1 /* BSMM_ELEM_NONE has no entry in elem.def. */
 };
 enum {
 #define SCALE(id, ...) BSMM_SCALE_ROW_##id,
@@ -31,9 +31,11 @@ enum {
  * the format's name, so that a new format needs no change in that code. elem.c computes them from
  * the table. */
 typedef struct bsmm_elem_traits {
-    bool in_matrices; /* matrices may have this format; false: only scales have it */
-    bool wide;        /* `wide` means more than 8 bits. It is true only for f32, f16 and bf16. */
-    bool narrow;      /* `narrow` means at most 8 bits, and a format that matrices use. */
+    /* `in_matrices` is true if matrices may have this format. If it is false, only scales have
+     * it. */
+    bool in_matrices;
+    bool wide;   /* `wide` means more than 8 bits. It is true only for f32, f16 and bf16. */
+    bool narrow; /* `narrow` means at most 8 bits, and a format that matrices use. */
     /* The format has at most 6 bits, and every value is an integer of magnitude 0 to 63 times
      * min_subnormal. */
     bool small_integer;
@@ -43,15 +45,18 @@ typedef struct bsmm_elem_traits {
      * codes. */
     bool shifts_to_f16;
     bool has_inf;
-    bool lone_nan; /* the only NaN is the code in which just the sign bit is set (fnuz formats) */
+    /* `lone_nan` is true if the only NaN is the code in which just the sign bit is set (fnuz
+     * formats). */
+    bool lone_nan;
 } bsmm_elem_traits;
 
 /* `bsmm_elem_traits_of` holds the properties of each element format, indexed by bsmm_elem. All
  * properties of NONE are false. */
 extern const bsmm_elem_traits bsmm_elem_traits_of[BSMM_ELEM_COUNT];
 
-/* These functions return the two properties that code needs most often. `elem` may be any number;
- * the result is false for a number that is no element format. */
+/* bsmm_elem_is_wide and the function after it return the two properties of element formats that
+ * code needs most often. `elem` may be any number. The result is false for a number that is no
+ * element format. */
 static inline bool bsmm_elem_is_wide(uint32_t elem) {
     return elem < BSMM_ELEM_COUNT && bsmm_elem_traits_of[elem].wide;
 }

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* ---- functions of elem.c: elements ---- */
+/* The functions from here on are in elem.c. They handle elements. */
 
 /* Returns the table entry of an element format (e8m0 included), or NULL if `elem` is not one. */
 const bsmm_elem_info *bsmm_elem_row(uint32_t elem);
@@ -47,7 +47,7 @@ bool bsmm_elem_bytes(uint32_t elem, uint64_t count, uint64_t *bytes);
  * elements (in 3 bytes), else 1. */
 uint32_t bsmm_elem_group(uint32_t elem);
 
-/* ---- functions of scale.c: scales ---- */
+/* The functions from here on are in scale.c. They handle scales. */
 
 typedef struct bsmm_scale_row {
     const char *name;
@@ -60,7 +60,7 @@ double bsmm_scale_load(uint32_t scale, const void *base, uint64_t offset);
 uint32_t bsmm_scale_load_code(uint32_t scale, const void *base, uint64_t offset);
 void bsmm_scale_store_code(uint32_t scale, void *base, uint64_t offset, uint32_t code);
 
-/* ---- functions of layout.c: layouts ---- */
+/* The functions from here on are in layout.c. They handle scale layouts. */
 
 /* This struct is a scale layout together with the sizes of one scale matrix. A tile is a rectangle
  * of scales that are adjacent in memory. The offset of scale (r, c) is (r / tile_rows) *
@@ -87,13 +87,13 @@ bool bsmm_layout_pads(uint32_t layout);
 /* This function returns NULL if the layout is unknown. */
 const char *bsmm_layout_name(uint32_t layout);
 
-/* ---- functions of preset.c: presets ---- */
+/* The functions from here on are in preset.c. They handle presets, i.e. named formats. */
 
 /* Returns the table entry of a preset, or NULL if no preset has this name. */
 const bsmm_preset_info *bsmm_preset_row(const char *name);
 bool bsmm_format_equal(bsmm_format a, bsmm_format b);
 
-/* ---- functions of matrix.c: matrices ---- */
+/* The functions from here on are in matrix.c. They validate matrices. */
 
 /* This struct is a validated copy of a caller's bsmm_matrix, with sizes that are computed from
  * it. */
@@ -104,7 +104,8 @@ typedef struct bsmm_operand {
     /* `map` is the map of the scales. All of its fields are 0 if there are no scales. */
     bsmm_scale_map map;
     uint64_t data_bytes, scale_bytes;
-    bool more_rows; /* in memory, rows of a larger matrix follow the last one (slice.c) */
+    /* `more_rows` is true if rows of a larger matrix follow the last row in memory (slice.c). */
+    bool more_rows;
 } bsmm_operand;
 
 /* Copies a caller's matrix, checks every field except the pointers, and computes the sizes. `what`
@@ -132,9 +133,10 @@ static inline uint64_t bsmm_operand_index(const bsmm_operand *o, int64_t r, int6
     return (uint64_t)c * (uint64_t)o->m.ld + (uint64_t)r;
 }
 
-/* ---- functions of compact.c: the compact form of packed weights ---- */
+/* The functions from here on are in compact.c. They handle the compact form of packed weights. */
 
-/* In compact order, 16 rows are stored together; they are called a strip. */
+/* BSMM_COMPACT_ROWS is the number of rows that are stored together in compact order. These rows are
+ * called a strip. */
 enum { BSMM_COMPACT_ROWS = 16 };
 
 /* Returns the number of columns of one piece. A piece is the smallest unit of compact order:
@@ -156,7 +158,7 @@ bsmm_status bsmm_compact_pack(const bsmm_operand *from, const bsmm_operand *to, 
                               const bsmm_pool *pool);
 void bsmm_compact_unpack(const bsmm_operand *from, const bsmm_operand *to);
 
-/* ---- functions of slice.c: parts of matrices ---- */
+/* The functions from here on are in slice.c. They describe parts of matrices. */
 
 /* These functions reduce an operand to some of its rows or columns by moving its pointers; nothing
  * is copied. The first remaining element must begin a byte. The first remaining scale must begin a
@@ -175,7 +177,7 @@ void bsmm_operand_move(bsmm_operand *o, uint64_t elements, uint64_t scales);
  * and columns. The function returns the number of these scales, padding included. */
 uint64_t bsmm_operand_own_scales(bsmm_operand *o, const bsmm_operand *whole, uint64_t offset);
 
-/* ---- functions of decode.c: values ---- */
+/* The functions from here on are in decode.c. They decode values. */
 
 /* Decodes row r, columns [c0, c0 + n), to doubles: element * block scale * second-level scale. The
  * product of element and block scale is exact in double; it is NaN if either of the two is NaN. */

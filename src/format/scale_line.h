@@ -13,8 +13,11 @@ enum { BSMM_SCALE_RUN = 16 };
  * caller sets only `map`, the offsets are computed one by one, which is slower. */
 typedef struct bsmm_scale_line {
     const bsmm_scale_map *map;
-    bool regular;    /* BSMM_SCALE_RUN columns are a whole number of tiles */
-    bool contiguous; /* the scales of BSMM_SCALE_RUN columns are also adjacent in memory */
+    /* `regular` is true if BSMM_SCALE_RUN columns are a whole number of tiles of the scale
+     * layout. */
+    bool regular;
+    /* `contiguous` is true if the scales of BSMM_SCALE_RUN columns are also adjacent in memory. */
+    bool contiguous;
     /* `steps` has the offsets of BSMM_SCALE_RUN columns relative to the first of them, whose number
      * is a multiple of BSMM_SCALE_RUN. */
     uint64_t steps[BSMM_SCALE_RUN];

@@ -43,11 +43,11 @@ typedef struct bsmm_bf16_side {
 
 /* Holds the parameters of one bf16 product. */
 typedef struct bsmm_bf16_job {
-    bsmm_bf16_side sides[2]; /* A and B */
+    bsmm_bf16_side sides[2]; /* `sides` describes A (index 0) and B (index 1). */
     bsmm_gpu_epilogue epilogue;
     uint32_t k;
-    /* This is the number of tiles of B's rows. Tile i * b_tiles + j of D is the product of tile i
-     * of A's rows and tile j of B's rows. */
+    /* `b_tiles` is the number of tiles of B's rows. Tile i * b_tiles + j of D is the product of
+     * tile i of A's rows and tile j of B's rows. */
     uint32_t b_tiles;
     uint32_t tiles; /* `tiles` is the number of tiles of D. Thread blocks take them round-robin. */
 } bsmm_bf16_job;

@@ -32,7 +32,7 @@ typedef struct bsmm_narrow_codec {
      * place. */
     uint32_t rebias;
     uint32_t min_normal; /* `min_normal` is the smallest normal magnitude, as fp32 bits. */
-    /* These are the fp32 bits of a number whose unit in the last place is the format's smallest
+    /* `magic` holds the fp32 bits of a number whose unit in the last place is the format's smallest
      * subnormal. Adding this number rounds a value to a subnormal of the format. */
     uint32_t magic;
     uint32_t max_code; /* `max_code` is the largest finite magnitude, as a code. */

@@ -11,7 +11,8 @@ typedef struct bsmm_gpu_epilogue {
     void *d;
     /* `c` is C and `bias` is the bias vector. Each is NULL if the GEMM has none. */
     const void *c, *bias;
-    uint64_t d_row, d_col; /* These are the strides of D's rows and columns, in elements. */
+    /* `d_row` and `d_col` are the strides of D's rows and columns, in elements. */
+    uint64_t d_row, d_col;
     uint64_t c_row, c_col;
     double alpha, beta;
     /* `globals` points to the global scales of A, B and D in device memory. NULL means 1. */

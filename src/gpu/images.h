@@ -19,9 +19,11 @@ typedef struct bsmm_gpu_image {
      * "gfx942" is an AMD code object. */
     const char *code;
     const unsigned char *pack;
-    /* These are the sizes of the compressed and of the decompressed pack, in bytes. */
+    /* `packed_bytes` and `pack_bytes` are the sizes of the compressed and of the decompressed pack,
+     * in bytes. */
     size_t packed_bytes, pack_bytes;
-    /* These are the offset and size in bytes of this image in the decompressed pack. */
+    /* `offset` and `bytes` are the offset and size in bytes of this image in the decompressed
+     * pack. */
     size_t offset, bytes;
     /* If the pack holds PTX text in the form that gpu/ptx_text.h describes, this is the size of the
      * ordinary text in bytes. Otherwise it is 0. */

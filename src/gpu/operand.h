@@ -10,7 +10,7 @@
 
 typedef struct bsmm_gpu_operand {
     const uint8_t *data, *scales;
-    /* These are the strides of the operand's rows and columns, in elements. */
+    /* `row_step` and `col_step` are the strides of the operand's rows and columns, in elements. */
     uint64_t row_step, col_step;
     /* `elem` is the element type, a value of the enum bsmm_elem. `bits` is the number of bits of an
      * element. */

@@ -90,7 +90,8 @@ typedef struct bsmm_pack_header {
 } bsmm_pack_header;
 
 typedef enum bsmm_pack_flags {
-    BSMM_PACK_SCALED = 1, /* at least one group (128 elements of a row) has a scale other than 1 */
+    /* BSMM_PACK_SCALED: at least one group (128 elements of a row) has a scale other than 1. */
+    BSMM_PACK_SCALED = 1,
     /* At least one group (128 elements of a row) cannot be packed, because its packed elements
      * times its scale would not be its values. */
     BSMM_PACK_WIDE = 2,
@@ -150,8 +151,8 @@ typedef struct bsmm_pair_codec {
     /* `unbias` is the power of two that corrects the exponent bias, in both halves of a
      * register. */
     uint32_t unbias;
-    /* This number is added to each magnitude, one per byte. Bit 7 of the sum is set exactly if the
-     * magnitude is Inf or NaN. */
+    /* `special` is a number that is added to each magnitude, one per byte. Bit 7 of the sum is set
+     * exactly if the magnitude is Inf or NaN. */
     uint32_t special;
 } bsmm_pair_codec;
 
@@ -181,7 +182,8 @@ typedef struct bsmm_pack_job {
     /* `lanes_log2` is the log2 of the number of adjacent threads that pack adjacent elements of one
      * row. */
     uint32_t lanes_log2;
-    /* This number of adjacent threads (1, 2 or 4) have elements in the same scale block. */
+    /* `share` is the number of adjacent threads (1, 2 or 4) that have elements in the same scale
+     * block. */
     uint32_t share;
     /* `fours` is nonzero if one load can read the scales of four consecutive blocks as one aligned
      * uint32. The four blocks begin at a multiple of four. The value 2 means that `words` tells
@@ -215,8 +217,8 @@ typedef struct bsmm_pack_job {
      * group scales cannot be stored. A group that needs a scale other than 1 then sets the flag
      * WIDE, i.e. "cannot be packed". */
     float *group_scales;
-    /* In group_scales, the scales of all rows for one group (128 elements along K) begin this
-     * number of floats before those for the next group. */
+    /* `group_pitch` is the distance in floats in group_scales from the scales of all rows for one
+     * group (128 elements along K) to those for the next group. */
     uint64_t group_pitch;
     bsmm_pack_header *header;
 } bsmm_pack_job;
@@ -224,8 +226,8 @@ typedef struct bsmm_pack_job {
 /* Holds the parameters for packing to bf16 by the thread blocks of a GEMM kernel
  * (sm80/pack_plain.h), if bf16 holds all values of the operand without group scales. */
 typedef struct bsmm_pack_plain {
-    /* These are the parameters of a packing kernel for elements of 4, 6 or 8 bits with e8m0 scales.
-     */
+    /* `job` holds the parameters of a packing kernel for elements of 4, 6 or 8 bits with e8m0
+     * scales. */
     bsmm_pack_job job;
     /* `bits` is the number of bits per element. `by_rows` is 1 if K is contiguous, else 0. */
     uint32_t bits, by_rows;
@@ -241,8 +243,8 @@ typedef struct bsmm_pack_half_job {
     uint32_t *words; /* `words` holds the packed elements, two in each word. */
     uint64_t quads;  /* `quads` is the number of groups of four words. */
     uint32_t shift;
-    /* This is the header of the packed operand. The kernel does nothing if f16 does not hold the
-     * operand's values (bsmm_pack_is_half). NULL means that f16 always holds the values of this
+    /* `header` is the header of the packed operand. The kernel does nothing if f16 does not hold
+     * the operand's values (bsmm_pack_is_half). NULL means that f16 always holds the values of this
      * format. */
     const bsmm_pack_header *header;
 } bsmm_pack_half_job;
@@ -254,9 +256,11 @@ typedef struct bsmm_pack_half_job {
 typedef struct bsmm_pack_scales_job {
     const float *scales;
     float *to;
-    /* These are the strides of rows and columns of the destination, in floats. */
+    /* `row_pitch` and `col_pitch` are the strides of rows and columns of the destination, in
+     * floats. */
     uint64_t row_pitch, col_pitch;
-    /* These are the numbers of rows and columns of scales in `to`, including its padding. */
+    /* `rows` and `cols` are the numbers of rows and columns of scales in `to`, including its
+     * padding. */
     uint32_t rows, cols;
     /* The source has this number of rows and columns of scales. Everything beyond them in `to` is
      * padding. */

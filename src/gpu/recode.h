@@ -110,8 +110,8 @@ typedef struct bsmm_dequantize_job {
     uint32_t src_elem, src_bits, dst_elem, scale;
     uint32_t aligned_src, aligned_dst;
     uint32_t lanes_log2;
-    /* This number of adjacent threads (1, 2 or 4) have items in the same scale block. An item is 8
-     * consecutive elements, which one thread converts at once. */
+    /* `share` is the number of adjacent threads (1, 2 or 4) that have items in the same scale
+     * block. An item is 8 consecutive elements, which one thread converts at once. */
     uint32_t share;
     uint32_t by_divisor;
     /* `way` tells how values are computed. It is a value of the enum bsmm_dequantize_way. */
@@ -128,12 +128,14 @@ typedef struct bsmm_dequantize_job {
 } bsmm_dequantize_job;
 
 enum {
-    /* One thread of the kernel move_scales copies this number of rows of scales. */
+    /* BSMM_MOVED_ROWS is the number of rows of scales that one thread of the kernel move_scales
+     * copies. */
     BSMM_MOVED_ROWS = 4,
-    /* One thread of a dequantizing kernel for any kind of scale computes this number of rows. */
+    /* BSMM_DEQUANTIZED_ROWS is the number of rows that one thread of a dequantizing kernel for any
+     * kind of scale computes. */
     BSMM_DEQUANTIZED_ROWS = 4,
-    /* One thread of a dequantizing kernel that is specialized for one kind of scale computes this
-     * number of rows. */
+    /* BSMM_DEQUANTIZED_ROWS_MADE is the number of rows that one thread of a dequantizing kernel for
+     * one kind of scale computes. */
     BSMM_DEQUANTIZED_ROWS_MADE = 8,
 };
 
@@ -169,8 +171,8 @@ typedef struct bsmm_codes_job {
  * row, or a column if the matrix is column-major. */
 typedef struct bsmm_amax_job {
     const uint8_t *src;
-    /* These are the stride of lines in bytes, the number of lines, and the number of elements per
-     * line. */
+    /* `line_bytes`, `lines` and `count` are the stride of lines in bytes, the number of lines, and
+     * the number of elements per line. */
     uint64_t line_bytes, lines, count;
     uint32_t src_elem, aligned;
     /* Thread blocks update this result by an atomic maximum. It has the fp32 bits of the largest

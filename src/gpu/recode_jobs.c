@@ -4,8 +4,8 @@
 #include "gpu/params.h"
 #include "recipe/make.h"
 
-/* One thread converts this number of consecutive values at once. If the result has no block scales,
- * each ITEM values are treated like a block. */
+/* ITEM is the number of consecutive values that one thread converts at once. If the result has no
+ * block scales, each ITEM values are treated like a block. */
 enum { ITEM = 16 };
 
 uint32_t bsmm_recode_bits(uint32_t elem) {

@@ -38,7 +38,7 @@ bsmm_quantize_job bsmm_quantize_job_of(const bsmm_recode *job, const float *amax
  * and whole bytes of the result. A line of units runs along the rows of a row-major source, else
  * along the columns. `fast` is the number of units in a line, and `slow` is the number of lines. */
 typedef struct bsmm_quantize_units {
-    uint32_t rows, cols; /* These are the extents of a unit in elements. */
+    uint32_t rows, cols; /* `rows` and `cols` are the extents of a unit in elements. */
     int64_t fast, slow;
 } bsmm_quantize_units;
 bsmm_quantize_units bsmm_quantize_units_of(const bsmm_recode *job, const bsmm_quantize_job *q);

@@ -6,7 +6,8 @@
 #include "gpu/recode.h"
 #include "recipe/rules.h"
 
-/* These are the values of BSMM_ELEM_F32, BSMM_ELEM_F16 and BSMM_ELEM_BF16. */
+/* BSMM_LANE_F32, BSMM_LANE_F16 and BSMM_LANE_BF16 are the values of BSMM_ELEM_F32, BSMM_ELEM_F16
+ * and BSMM_ELEM_BF16. */
 enum { BSMM_LANE_F32 = 1, BSMM_LANE_F16 = 2, BSMM_LANE_BF16 = 3 };
 
 /* Converts f16 to fp32. Multiplying by 2^112 corrects the exponent bias, also for subnormals. Inf

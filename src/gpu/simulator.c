@@ -1,6 +1,6 @@
 /* Finds the libraries that simulate GPUs, and the simulated devices. */
 #ifndef _GNU_SOURCE
-#    define _GNU_SOURCE /* for dladdr */
+#    define _GNU_SOURCE /* _GNU_SOURCE makes dlfcn.h declare dladdr. */
 #endif
 #include "gpu/simulator.h"
 

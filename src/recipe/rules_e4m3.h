@@ -60,7 +60,8 @@ BSMM_SHARED float bsmm_round_to(const bsmm_tensor_step *t, float value) {
     return bsmm_bits_float(bsmm_float_bits(rounded) | sign);
 }
 
-/* ---- torchao's rule for nvfp4 scales (per_tensor_amax_to_scale, nvfp4_quantize) ---- */
+/* The functions from here on compute torchao's rule for nvfp4 scales (per_tensor_amax_to_scale,
+ * nvfp4_quantize). */
 
 /* Computes torchao's scale of a tensor. If 1 / scale overflows (a tensor of zeros or of tiny
  * values), torchao's results are NaN. The function uses the scale 1 for such a tensor. */
@@ -79,8 +80,8 @@ BSMM_SHARED float bsmm_e4m3_torchao_factor(uint32_t code, const bsmm_tensor_step
     return bsmm_div(bsmm_div(1, t->multiplier), bsmm_e4m3_value(code));
 }
 
-/* ---- TransformerEngine's rule for nvfp4 scales (quantization_ref_nvfp4.py, core_nvfp4.cuh)
- * ---- */
+/* The functions from here on compute TransformerEngine's rule for nvfp4 scales
+ * (quantization_ref_nvfp4.py, core_nvfp4.cuh). */
 
 BSMM_SHARED void bsmm_tensor_te(float amax, bsmm_tensor_step *t) {
     float encode = bsmm_div(BSMM_E4M3_MAX * t->max, amax);
@@ -99,7 +100,7 @@ BSMM_SHARED float bsmm_e4m3_te_factor(uint32_t code, const bsmm_tensor_step *t) 
     return bsmm_select_float(factor > FLT_MAX, FLT_MAX, factor);
 }
 
-/* ---- ModelOpt's rule for nvfp4 scales (NVFP4QTensor) ---- */
+/* The functions from here on compute ModelOpt's rule for nvfp4 scales (NVFP4QTensor). */
 
 /* Computes ModelOpt's scale of a tensor. For a tensor of zeros ModelOpt's results are NaN. The
  * function uses the scale 1 for such a tensor. */
@@ -119,7 +120,8 @@ BSMM_SHARED float bsmm_e4m3_modelopt_factor(uint32_t code, const bsmm_tensor_ste
     return bsmm_mul(bsmm_e4m3_value(code), t->multiplier);
 }
 
-/* ---- compressed-tensors' rule for nvfp4 scales (generate_gparam, calculate_qparams) ---- */
+/* The functions from here on compute compressed-tensors' rule for nvfp4 scales (generate_gparam,
+ * calculate_qparams). */
 
 /* Computes the divisor of compressed-tensors. torch divides a Python number by a tensor as number *
  * (1 / tensor), so the reciprocal and the product are rounded separately. Both are rounded to the
@@ -143,14 +145,14 @@ BSMM_SHARED float bsmm_e4m3_compressed_tensors_factor(uint32_t code, const bsmm_
     return bsmm_div(bsmm_e4m3_value(code), t->divisor);
 }
 
-/* ---- ggml's rule for nvfp4 scales (quantize_row_nvfp4_ref) ---- */
+/* The functions from here on compute ggml's rule for nvfp4 scales (quantize_row_nvfp4_ref). */
 
 /* Encodes a scale as ggml_fp32_to_ue4m3 does. It rounds to nearest, ties away from zero. A value
  * that rounds to 256 or more becomes 448, e4m3's largest value. */
 BSMM_SHARED uint32_t bsmm_ggml_e4m3_code(float value) {
     if (!(value > 0)) return 0;
     uint32_t bits = bsmm_float_bits(value);
-    if (bits < 0x3c800000u) /* e4m3's values below 2^-6 are subnormal, i.e. multiples of 2^-9 */
+    if (bits < 0x3c800000u) /* e4m3's values below 2^-6 are subnormal, i.e. multiples of 2^-9. */
         return (uint32_t)fminf(value * 512 + 0.5f, 7);
     uint32_t code = (bits - (120u << 23) + (1u << 19)) >> 20;
     return code < 15u << 3 ? code : 0x7e;
@@ -165,7 +167,7 @@ BSMM_SHARED float bsmm_e4m3_ggml_factor(uint32_t code, const bsmm_tensor_step *t
     return bsmm_e4m3_value(code);
 }
 
-/* ---- macros and functions that combine the two functions of each rule ---- */
+/* The macros and functions from here on combine the two functions of each rule. */
 
 #define BSMM_E4M3_RULE(rule)                                                                       \
     BSMM_SHARED bsmm_block_step rule(float amax, const bsmm_tensor_step *t) {                      \

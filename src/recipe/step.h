@@ -14,7 +14,7 @@
 
 /* `bsmm_tensor_rule` is the rule that computes the tensor's scale, i.e. the second-level scale. */
 typedef enum bsmm_tensor_rule {
-    BSMM_TENSOR_NONE = 0, /* the format has no tensor scale */
+    BSMM_TENSOR_NONE = 0, /* BSMM_TENSOR_NONE: the format has no tensor scale. */
     BSMM_TENSOR_TORCHAO,
     BSMM_TENSOR_TE,
     BSMM_TENSOR_MODELOPT,
@@ -28,7 +28,7 @@ typedef enum bsmm_tensor_rule {
 /* `bsmm_block_rule` is the rule that computes a block's scale. The table in src/quantize/recipes.c
  * tells which recipe uses which rule. */
 typedef enum bsmm_block_rule {
-    BSMM_BLOCK_NONE = 0, /* the format has no block scales */
+    BSMM_BLOCK_NONE = 0, /* BSMM_BLOCK_NONE: the format has no block scales. */
     BSMM_BLOCK_E8M0_FLOOR,
     BSMM_BLOCK_E8M0_RCEIL,
     BSMM_BLOCK_E8M0_CEIL,
@@ -68,11 +68,15 @@ typedef enum bsmm_ties {
 
 /* Tells which sign an element gets whose magnitude is rounded to zero. */
 typedef enum bsmm_zero_sign {
-    /* -0 stays -0, and a negative value that rounds to zero becomes -0. */
+    /* BSMM_ZERO_KEEPS_SIGN: -0 stays -0, and a negative value that rounds to zero becomes -0. */
     BSMM_ZERO_KEEPS_SIGN = 0,
-    BSMM_ZERO_PLUS = 1,      /* -0 becomes +0; a negative value that rounds to zero becomes -0 */
-    BSMM_ZERO_CODE_PLUS = 2, /* every zero becomes +0, also a negative value that rounds to zero */
-    BSMM_ZERO_MINUS = 3 /* +0 and -0 become -0; another value that rounds to zero keeps its sign */
+    /* BSMM_ZERO_PLUS: -0 becomes +0, but another negative value that rounds to zero becomes -0. */
+    BSMM_ZERO_PLUS = 1,
+    /* BSMM_ZERO_CODE_PLUS: every zero becomes +0, also a negative value that rounds to zero. */
+    BSMM_ZERO_CODE_PLUS = 2,
+    /* BSMM_ZERO_MINUS: +0 and -0 become -0, but another value that rounds to zero keeps its
+     * sign. */
+    BSMM_ZERO_MINUS = 3
 } bsmm_zero_sign;
 
 typedef struct bsmm_recipe_steps {
@@ -94,7 +98,8 @@ typedef struct bsmm_tensor_step {
     uint32_t mantissa_bits;
     /* `source_elem` is the format of the values to be quantized: f32, f16 or bf16. */
     uint32_t source_elem;
-    /* These are the largest and smallest normal value of source_elem. */
+    /* `source_max` and `source_min_normal` are the largest and smallest normal value of
+     * source_elem. */
     float source_max, source_min_normal;
     /* `multiplier` and the next member are the tensor's scale as a factor and as a divisor. Both
      * are 1 if the format has no tensor scale. */

@@ -11,8 +11,8 @@
 
 typedef bsmm_f32x4 gemm_sums[GEMM_MOST_ROW_TILES][GEMM_MOST_COL_TILES];
 
-/* These are the smallest and the largest magnitude of an accurate sum. A smaller sum (other than 0)
- * may have lost terms to underflow. A larger sum may have overflowed. */
+/* GEMM_LEAST_SUM and GEMM_MOST_SUM are the smallest and the largest magnitude of an accurate sum. A
+ * smaller sum (other than 0) may have lost terms to underflow. A larger sum may have overflowed. */
 #define GEMM_LEAST_SUM 0x1p-118f
 #define GEMM_MOST_SUM  0x1p127f
 

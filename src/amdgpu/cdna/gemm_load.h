@@ -10,8 +10,8 @@
 #include "amdgpu/cdna/gemm_schedule.h"
 #include "amdgpu/cdna/gemm_shape.h"
 
-/* Returns the number of the part of K that this workgroup multiplies. Consecutive numbers of
- * workgroups on an XCD have the same part, because they then share rows of A and B in L2. */
+/* Returns the number of the part of K that this workgroup multiplies (split-K). Consecutive numbers
+ * of workgroups on an XCD have the same part, because they then share rows of A and B in L2. */
 BSMM_DEVICE uint32_t gemm_part_here(const bsmm_cdna_gemm *p) {
     const uint32_t tiles = p->row_tiles * p->col_tiles;
     const uint32_t number = gemm_number(bsmm_group_x(), tiles * p->parts);

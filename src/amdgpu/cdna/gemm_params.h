@@ -13,17 +13,17 @@ enum {
     /* BSMM_CDNA_XCDS is the number of XCDs, i.e. of dies with their own L2; consecutive workgroups
      * run on different XCDs. */
     BSMM_CDNA_XCDS = 8,
-    /* Workgroups compute D in bands of this number of rows of tiles. They compute each band column
-     * by column (gemm_schedule.h). */
+    /* BSMM_CDNA_BAND_ROWS is the number of rows of tiles in a band. Workgroups compute D band by
+     * band, and each band column by column (gemm_schedule.h). */
     BSMM_CDNA_BAND_ROWS = 8,
-    /* The offsets of scales along K repeat, apart from a constant, after at most this number of
-     * scale blocks. */
+    /* BSMM_CDNA_SCALES is the number of scale blocks along K after which the offsets of scales
+     * repeat, apart from a constant. */
     BSMM_CDNA_SCALES = 8,
-    /* LDS holds the e8m0 scales of this number of units. A unit is 128 elements of K
-     * (gemm_scales.h). */
+    /* BSMM_CDNA_SCALE_UNITS is the number of units (128 elements of K each) whose e8m0 scales LDS
+     * holds (gemm_scales.h). */
     BSMM_CDNA_SCALE_UNITS = 8,
-    /* A workgroup that adds the sums of all parts of K (gemm_parts.c) has this number of waves. A
-     * wave computes 16 rows and BSMM_CDNA_PART_COLS columns of D. */
+    /* BSMM_CDNA_PART_WAVES is the number of waves of a workgroup that adds the sums of all parts of
+     * K (gemm_parts.c). A wave computes 16 rows and BSMM_CDNA_PART_COLS columns of D. */
     BSMM_CDNA_PART_WAVES = 4,
     BSMM_CDNA_PART_COLS = 32,
     /* BSMM_CDNA_LDS_950 is the number of bytes of LDS of a compute unit of gfx950. */
@@ -59,17 +59,18 @@ typedef struct bsmm_cdna_side {
 } bsmm_cdna_side;
 
 typedef struct bsmm_cdna_gemm {
-    bsmm_cdna_side sides[2]; /* A and B */
+    bsmm_cdna_side sides[2]; /* `sides` describes A (index 0) and B (index 1). */
     bsmm_gpu_epilogue epilogue;
-    /* K is cut into `parts` parts, which different workgroups multiply (split-K). A part has part_k
-     * elements of K, and the last part may have fewer. If there are several parts, the kernel
-     * stores fp32 sums at `sums` instead of results in D. Each part has a row-major matrix of sums
-     * there, with row_tiles times col_tiles whole tiles. part_k is a multiple of BSMM_CDNA_SCALES
-     * blocks of scales, and of four times BSMM_CDNA_K. */
+    /* K is divided into `parts` parts, which different workgroups multiply (split-K). A part has
+     * part_k elements of K, and the last part may have fewer. If there are several parts, the
+     * kernel stores fp32 sums at `sums` instead of results in D. Each part has a row-major matrix
+     * of sums there, with row_tiles times col_tiles whole tiles. part_k is a multiple of
+     * BSMM_CDNA_SCALES blocks of scales, and of four times BSMM_CDNA_K. */
     float *sums;
     uint32_t parts, part_k;
-    /* `tiles_reciprocal` is 2^32 / (row_tiles * col_tiles), rounded up, or 0 if there is one part.
-     * The number of a workgroup times this number, divided by 2^32, is its part. */
+    /* `tiles_reciprocal` is 2^32 / (row_tiles * col_tiles), rounded up, or 0 if K is not divided
+     * into parts. The number of a workgroup times this number, divided by 2^32, is the number of
+     * its part of K. */
     uint64_t tiles_reciprocal;
     /* k is K. row_tiles and col_tiles are the numbers of workgroup tiles of D along M and along N.
      */

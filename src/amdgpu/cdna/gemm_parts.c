@@ -1,4 +1,4 @@
-/* Adds the sums of all parts of K of a product whose K was cut (split-K), in the order of the
+/* Adds the sums of all parts of K of a product whose K was divided (split-K), in the order of the
  * parts. A wave computes 16 x 32 results. It loads sums in the order in which a matrix instruction
  * leaves them, so that the MFMA kernels' epilogue (gemm_finish.h) can store the results. */
 #include "amdgpu/cdna/gemm_finish.h"

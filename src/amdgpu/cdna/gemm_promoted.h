@@ -20,8 +20,8 @@ enum { GEMM_D_COLS = 4 };
 typedef struct gemm_promoted {
     uint32_t rows[GEMM_MOST_ROW_TILES], cols[GEMM_MOST_COL_TILES][GEMM_D_COLS];
     float row[GEMM_MOST_ROW_TILES], col[GEMM_MOST_COL_TILES][GEMM_D_COLS];
-    /* These are the least and the greatest magnitude of the scales of A (index 0) and of B (index
-     * 1) so far. Both magnitudes begin at 1, and scales of 0 are ignored. */
+    /* `low` and `high` are the least and the greatest magnitude of the scales of A (index 0) and of
+     * B (index 1) so far. Both magnitudes begin at 1, and scales of 0 are ignored. */
     float low[2], high[2];
 } gemm_promoted;
 

@@ -8,9 +8,9 @@
 
 #include "amdgpu/cdna/gemm_scales.h"
 
-/* The matrix instructions of this number of rows of 16 x 16 tiles run after the barrier at the end
- * of a step of the main loop. The matrix core then works while the waves read the first operands of
- * the next step from LDS. */
+/* GEMM_LATE_ROWS is the number of rows of 16 x 16 tiles whose matrix instructions run after the
+ * barrier at the end of a step of the main loop. The matrix core then works while the waves read
+ * the first operands of the next step from LDS. */
 enum { GEMM_LATE_ROWS = 2 };
 
 enum { GEMM_MOST_UNITS = 2 };
@@ -20,8 +20,8 @@ typedef struct gemm_scaled {
     gemm_scales scales[GEMM_MOST_UNITS];
     /* `cols` holds B's operands of the matrix instructions of one step of the main loop. */
     bsmm_i32x8 cols[GEMM_MOST_COL_TILES];
-    /* `rows` holds A's operands. One is kept until the instructions of its row of tiles have
-     * run. */
+    /* `rows` holds A's operands. An operand is kept until all matrix instructions of its row of
+     * tiles have run. */
     bsmm_i32x8 rows[GEMM_MOST_ROW_TILES];
 } gemm_scaled;
 
@@ -129,7 +129,7 @@ BSMM_DEVICE void gemm_scaled_turn(gemm_scaled *g, const gemm_place *at, gemm_sha
  * matrix core never waits for the chores. */
 typedef struct gemm_chores {
     gemm_carrier carrier;
-    gemm_lds *ring;  /* `ring` points to the ring buffer of scales in LDS. */
+    gemm_lds *ring;  /* `ring` points to the ring buffer in LDS that holds the scales. */
     gemm_lds *stage; /* `stage` points to the stage in LDS that loads fill. */
     /* `step` is the number of this step of the main loop, and `loading` is that of the step whose
      * elements are being loaded. */
@@ -138,8 +138,8 @@ typedef struct gemm_chores {
     uint32_t whole;
 } gemm_chores;
 
-/* This is the prefetch distance. Cache lines are brought into L2 this number of steps before their
- * elements are loaded to LDS. */
+/* GEMM_SCOUTED is the prefetch distance in steps of the main loop. Cache lines are brought into L2
+ * this number of steps before their elements are loaded to LDS. */
 enum { GEMM_SCOUTED = 2 };
 
 enum { GEMM_CHORE_STORE, GEMM_CHORE_LOAD, GEMM_CHORE_STAGE, GEMM_CHORE_PARTS };

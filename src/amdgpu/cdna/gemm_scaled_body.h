@@ -65,8 +65,8 @@ BSMM_DEVICE void gemm_scaled_run(const bsmm_cdna_gemm *p, gemm_shape s) {
         for (uint32_t n = early * s.col_tiles; n < gemm_chore_count(s); n++)
             gemm_chore(&chores, &at, s, n);
         gemm_scaled_wait(s, chores.loading < chores.whole);
-        /* After the last step, the wave reads the operands of the same step once more instead of
-         * those of a next step. Nothing uses them. */
+        /* After the last step of the main loop, the wave reads the operands of the same step once
+         * more, because there is no next step. Nothing uses these operands. */
         const bool last = step + 1 == at.steps;
         gemm_scales scales[GEMM_MOST_UNITS];
         gemm_scaled_turn(&g, &at, s, last ? stage : next, scales, chores.ring,

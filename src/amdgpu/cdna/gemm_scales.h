@@ -24,9 +24,11 @@ enum {
     /* GEMM_UNIT_BLOCKS is the number of scales of a row in a unit, i.e. in 128 elements of K. */
     GEMM_UNIT_BLOCKS = BSMM_CDNA_K / GEMM_SCALED_BLOCK,
     /* GEMM_GROUP is the number of units (128 elements of K each) whose scales one wide load
-     * brings. */
+     * fetches. */
     GEMM_GROUP = 4,
-    GEMM_AHEAD = 2, /* GEMM_AHEAD is the number of steps from the load of scales to their use. */
+    /* GEMM_AHEAD is the number of steps of the main loop between the load of scales and their
+     * use. */
+    GEMM_AHEAD = 2,
 };
 
 /* Holds the state of a thread that moves the scales of one row of A or B from memory to LDS. */

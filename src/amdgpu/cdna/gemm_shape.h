@@ -18,7 +18,7 @@ typedef struct gemm_shape {
      * GEMM_E2M1_TWICE. */
     uint32_t types[2];
     uint32_t waves_down, waves_across;
-    /* These are the numbers of a wave's 16 x 16 tiles down and across. */
+    /* `row_tiles` and `col_tiles` are the numbers of a wave's 16 x 16 tiles down and across. */
     uint32_t row_tiles, col_tiles;
     /* `ocp` is 1 if the kernel recodes e4m3 elements, because the GPU multiplies only e4m3fnuz. */
     uint32_t ocp;
@@ -77,7 +77,8 @@ BSMM_DEVICE uint32_t gemm_threads(gemm_shape s) {
     return s.waves_down * s.waves_across * GEMM_WAVE;
 }
 
-/* Returns the number of rows of A (side 0) or of B (side 1) in a workgroup's tile. */
+/* Returns the number of rows of A (if `side` is 0) or of B (if `side` is 1) in a workgroup's
+ * tile. */
 BSMM_DEVICE uint32_t gemm_rows(gemm_shape s, uint32_t side) {
     return BSMM_CDNA_EDGE * (side ? s.waves_across * s.col_tiles : s.waves_down * s.row_tiles);
 }

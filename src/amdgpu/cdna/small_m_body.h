@@ -40,8 +40,12 @@ typedef struct small_m_places {
 enum {
     PIECE = 16,
     ROW = SMALL_M_K * 2, /* ROW is the size of a row in bytes. */
-    AHEAD = 3,           /* Loads run at most AHEAD steps ahead. */
-    RING = AHEAD + 1,    /* Registers hold at most RING steps of an operand. */
+    /* AHEAD is the largest number of steps (128 elements of K each) by which loads run ahead of the
+     * multiplication. */
+    AHEAD = 3,
+    /* RING is the largest number of steps (128 elements of K each) of an operand that registers
+     * hold. */
+    RING = AHEAD + 1,
 };
 
 /* Holds the steps of A in registers: rows of bf16 or f16 that are on their way to LDS, or elements
@@ -83,12 +87,14 @@ BSMM_DEVICE uint32_t ahead_a(small_m_shape s) {
     return small_m_is_wide(s.a) ? AHEAD - 1 : AHEAD;
 }
 
-/* Returns the number of steps by which loads of B run ahead. */
+/* Returns the number of steps (128 elements of K each) by which loads of B run ahead of the
+ * multiplication. */
 BSMM_DEVICE uint32_t ahead_b(small_m_shape s) {
     return s.a_tiles * s.b_tiles > SMALL_M_MOST_TILES && small_m_bits(s.b) > 4 ? 1 : AHEAD;
 }
 
-/* Returns the place of a step of A in a small_m_ring. `i` is the number of the step. */
+/* Returns the index in a small_m_ring at which registers hold step number `i` of A. A step is 128
+ * elements of K. */
 BSMM_DEVICE uint32_t slot_a(small_m_shape s, uint32_t i) {
     return i % (small_m_is_wide(s.a) ? ahead_a(s) : ahead_a(s) + 1);
 }
@@ -101,7 +107,8 @@ BSMM_DEVICE void load_a(small_m_shape s, small_m_source *from, uint32_t step, ui
         small_m_load(s, s.a, s.a_tiles, from, step, end, &ring->stored[slot_a(s, i)]);
 }
 
-/* Computes the sums of a step, which are 0 before if B has fp32 scales. */
+/* Computes the sums of a step (128 elements of K). If B has fp32 scales, the sums begin at 0,
+ * because the step's scales multiply them. */
 BSMM_DEVICE void multiply(small_m_shape s, const small_m_places *at, const small_m_stored *a,
                           const small_m_stored *b, small_m_sums sums) {
     const bool is_f16 = s.a.elem == BSMM_ELEM_F16;
@@ -157,8 +164,8 @@ BSMM_DEVICE float scale_of(small_m_shape s, small_m_format f, const small_m_stor
     return safe ? scale : bsmm_bits_float(0x7fc00000u);
 }
 
-/* Adds the sums of a step times the scales of A and B to the totals. All 16 rows of a tile of B
- * have the same scale. */
+/* Multiplies the sums of a step (128 elements of K) by the scales of A and B and adds them to the
+ * totals. All 16 rows of a tile of B have the same scale. */
 BSMM_DEVICE void promote(small_m_shape s, const small_m_stored *a, const small_m_stored *b,
                          const small_m_sums sums, small_m_sums totals) {
 #pragma unroll

@@ -16,7 +16,8 @@
 enum {
     SMALL_M_EDGE = BSMM_CDNA_SMALL_M_EDGE,
     SMALL_M_K = BSMM_CDNA_SMALL_M_K,
-    SMALL_M_LANE_K = 32, /* A lane loads this number of elements of a row in a step. */
+    /* SMALL_M_LANE_K is the number of elements of a row that a lane loads in a step. */
+    SMALL_M_LANE_K = 32,
     SMALL_M_MOST_TILES = 4,
     SMALL_M_LOADS =
         4, /* A lane needs this number of loads for a step of 16 rows of 16-bit elements. */
@@ -47,7 +48,8 @@ typedef struct small_m_stored {
 } small_m_stored;
 
 typedef struct small_m_rows {
-    bsmm_u32x4 pieces[SMALL_M_MOST_TILES * SMALL_M_LOADS]; /* A piece is eight elements of A. */
+    /* `pieces` holds elements of A. A piece is eight elements. */
+    bsmm_u32x4 pieces[SMALL_M_MOST_TILES * SMALL_M_LOADS];
 } small_m_rows;
 
 /* Describes the memory from which a lane loads an operand. The offsets are those of step 0, and

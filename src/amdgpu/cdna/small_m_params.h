@@ -54,7 +54,8 @@ typedef struct bsmm_cdna_small_m {
     bsmm_cdna_small_m_side a, b; /* A kernel needs these fields first. */
     uint32_t k;
     uint32_t waves; /* The `waves` waves of a workgroup divide K among them. */
-    /* Each wave computes `steps_each` steps of K. The first `longer` waves compute one more. */
+    /* Each wave multiplies `steps_each` steps of 128 elements of K. The first `longer` waves
+     * multiply one step more. */
     uint32_t steps_each, longer;
     uint32_t finish; /* `finish` is a sum of BSMM_CDNA_SMALL_M_PLAIN and the values after it. */
     bsmm_gpu_operand a_operand, b_operand;

@@ -35,18 +35,20 @@ BSMM_DEVICE gemm_shape tall_shape(uint32_t ocp, uint32_t columns) {
     return (gemm_shape){.types = {0, 0}, 4, 2, TALL_TILES, TALL_TILES, ocp, 0, columns};
 }
 
-/* ---- scales ---- */
+/* The functions from here on handle scales. */
 
 /* Holds this lane's scales: the scale of A of the lane's row in each row of tiles, and the one
  * scale of B. */
 typedef struct tall_scales {
     __amdgpu_buffer_rsrc_t buffers[2];
-    uint32_t rows[TALL_TILES], col; /* These are the byte offsets of block 0. */
+    /* `rows` and `col` are the byte offsets of the scales of the first block of K. */
+    uint32_t rows[TALL_TILES], col;
     /* Lane l holds element l % 8 of the field `scale_at` of bsmm_cdna_side. Reading the register of
      * another lane takes less time than loading a kernel parameter. */
     uint32_t at[2], period[2];
-    float row[TALL_TILES], all; /* These are the scales of a step. */
-    float factors[TALL_TILES];  /* `factors` holds the products of scales of A and B of a step. */
+    /* `row` and `all` are the scales of one step, i.e. of 128 elements of K. */
+    float row[TALL_TILES], all;
+    float factors[TALL_TILES]; /* `factors` holds the products of scales of A and B of a step. */
     /* low is the least magnitude so far of the scales of A (index 0) and of B (index 1), minus 1.
      * high is the greatest magnitude. Both are the bits of fp32 numbers. Subtracting 1 makes 0 the
      * greatest integer, so that scales of 0 are ignored. */
@@ -112,13 +114,15 @@ BSMM_DEVICE void tall_take_scales(tall_scales *g, uint32_t first, float factor) 
     }
 }
 
-/* ---- one step ---- */
+/* The functions from here on compute one step of the main loop, i.e. 128 elements of K. */
 
 typedef struct tall_wave {
     /* `readers` holds the lane's offsets in a half in LDS: one for its rows of A, one for its rows
      * of B. */
     uint32_t readers[2];
-    bsmm_i32x4 rows[TALL_TILES], cols[TALL_TILES]; /* These are the fragments of a half. */
+    /* `rows` and `cols` are the fragments of A and B for one half of a step, i.e. for 64 elements
+     * of K. */
+    bsmm_i32x4 rows[TALL_TILES], cols[TALL_TILES];
     gemm_sums sums, totals;
 } tall_wave;
 
@@ -186,7 +190,7 @@ BSMM_DEVICE void tall_chore(tall_relay *r, tall_scales *g, gemm_shape s, uint32_
  * up to three vector instructions after each matrix instruction of the group. The matrix
  * instruction of another wave on the SIMD takes as long as three more vector instructions. */
 BSMM_DEVICE void tall_end_group(void) {
-    /* These are the numbers that the compiler gives to kinds of instructions. */
+    /* VECTOR and MATRIX are the numbers that the compiler gives to kinds of instructions. */
     enum { VECTOR = 2, MATRIX = 8 };
 #pragma unroll
     for (int i = 0; i < 4; i++) {
@@ -221,7 +225,7 @@ BSMM_DEVICE void tall_half_step(tall_wave *w, tall_relay *r, tall_scales *g, gem
     }
 }
 
-/* ---- the whole ---- */
+/* The function from here on computes a whole tile. */
 
 BSMM_DEVICE tall_wave tall_wave_of(const gemm_place *at) {
     const uint32_t row = gemm_lane() % BSMM_CDNA_EDGE, piece = gemm_lane() / BSMM_CDNA_EDGE;

@@ -62,7 +62,8 @@ BSMM_DEVICE void tall_recode(tall_relay *r, uint32_t half, uint32_t n, uint32_t 
         r->pieces[half][n][w] = (int32_t)tall_fnuz_of_ocp((uint32_t)r->pieces[half][n][w], &r->nan);
 }
 
-/* ---- row-major operands: piece n of a thread is of A for n = 0 and 1, of B for n = 2 ---- */
+/* The functions from here on handle row-major operands. Piece n of a thread is of A for n = 0 and
+ * 1, and of B for n = 2. */
 
 BSMM_DEVICE __amdgpu_buffer_rsrc_t tall_buffer(const gemm_place *at, bool side) {
     const bsmm_i32x4 a = at->sources[0].buffer, b = at->sources[1].buffer;
@@ -95,7 +96,7 @@ BSMM_DEVICE void tall_rows_store(const tall_relay *r, uint32_t half, uint32_t n)
         r->pieces[half][n];
 }
 
-/* ---- column-major operands ---- */
+/* The functions from here on handle column-major operands. */
 
 /* Returns the side (0 for A, 1 for B) for which this wave works in a half, or 2 if the wave has no
  * work. */
@@ -152,10 +153,10 @@ BSMM_DEVICE void tall_columns_store(const tall_relay *r, uint32_t half, uint32_t
         piece;
 }
 
-/* ---- NaN ---- */
+/* The functions from here on handle NaN. */
 
-/* These are the bits of a NaN. An OR with these bits turns every fp32 number into a NaN, without a
- * comparison. */
+/* TALL_NAN is the bits of a NaN. An OR with these bits turns every fp32 number into a NaN, without
+ * a comparison. */
 enum { TALL_NAN = 0x7fc00000 };
 
 /* If a thread has moved a piece with a NaN, the function writes TALL_NAN to the flags of all rows
@@ -172,7 +173,8 @@ BSMM_DEVICE void tall_flag_rows(const tall_relay *r, gemm_shape s, BSMM_IN_LDS u
                     TALL_NAN;
 }
 
-/* ---- chores ---- */
+/* The functions from here on do the chores of a half, i.e. small tasks between matrix instructions.
+ */
 /* The work of a half is divided into parts, which follow groups of matrix instructions. */
 enum { TALL_PARTS = 6 };
 

@@ -56,7 +56,8 @@ static bsmm_status find_owner(const bsmm_hip_device *d, const void *pointer, boo
     union {
         const void *given;
         void *taken;
-    } both = {.given = pointer}; /* HIP takes a non-const pointer but only looks at the address */
+        /* HIP takes a pointer that is not const, but it only looks at the address. */
+    } both = {.given = pointer};
     /* The call succeeds for every address. For memory that HIP did not allocate it reports the
      * memory type 0. */
     BSMM_HIP_TRY(d->driver, hipDrvPointerGetAttributes, 2, attributes, values, both.taken);

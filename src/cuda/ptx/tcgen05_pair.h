@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* ---- allocation, by a full warp of each of the two thread blocks ---- */
+/* A full warp of each of the two thread blocks calls the allocation functions from here on. */
 
 /* PTX ISA "tcgen05.alloc": allocates `columns` columns of tensor memory (a power of two from 32 to
  * 512) in both thread blocks of a pair and writes their address to shared memory. */
@@ -30,7 +30,7 @@ static __device__ __forceinline__ void ptx_tcgen05_pair_dealloc(uint32_t address
                  "r"(columns));
 }
 
-/* ---- instructions that one thread of the pair's leader issues ---- */
+/* One thread of the pair's leader issues the instructions from here on. */
 
 /* PTX ISA "tcgen05.commit" with multicast: when all earlier products and copies of this thread have
  * completed, the mbarrier at the same address in each thread block whose bit of `mask` is set gets
@@ -70,7 +70,7 @@ static __device__ __forceinline__ void ptx_tcgen05_pair_copy_32x128b(uint32_t to
                  "l"(a), "l"(b), "r"(form), "r"(adds)                                              \
                  : "memory")
 
-/* ---- instructions that one thread of either thread block issues ---- */
+/* One thread of either thread block issues the instructions from here on. */
 
 /* PTX ISA 9.7.9.27.1.2 "cp.async.bulk.tensor" with cta_group::2: loads a tile by TMA as
  * ptx_tma_load does. The mbarrier that counts the bytes may be in either thread block of the pair.

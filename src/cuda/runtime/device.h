@@ -102,8 +102,8 @@ typedef struct bsmm_cuda_launch_desc {
      * it uses the previous kernel's results. */
     bool overlap;
     void *stream; /* `stream` is a CUstream. NULL is the legacy default stream. */
-    /* These are the arguments of the launch as cuLaunchKernelEx expects them: one pointer for each
-     * kernel parameter. */
+    /* `arguments` holds the arguments of the launch as cuLaunchKernelEx expects them: one pointer
+     * for each kernel parameter. */
     void **arguments;
 } bsmm_cuda_launch_desc;
 
@@ -136,14 +136,15 @@ bsmm_status bsmm_cuda_ready_launch(const bsmm_cuda_device *device, const bsmm_cu
 typedef struct bsmm_cuda_tensor_desc {
     int type;    /* `type` is the element type, a value CU_TENSOR_MAP_DATA_TYPE_*. */
     int swizzle; /* `swizzle` is the swizzle of shared memory, a value CU_TENSOR_MAP_SWIZZLE_*. */
-    /* L2 fetches this number of bytes for each access, a value CU_TENSOR_MAP_L2_PROMOTION_*. */
+    /* `l2_promotion` says how many bytes L2 fetches for each access. It is a value
+     * CU_TENSOR_MAP_L2_PROMOTION_*. */
     int l2_promotion;
     uint32_t rank;       /* `rank` is the number of dimensions of the tensor, 1 to 3. */
     uint64_t extents[3]; /* `extents` holds the extents of the tensor in elements, at least 1. */
-    /* These are the strides of dimensions 1 and 2 of the tensor in bytes. They are multiples of 16.
-     */
+    /* `strides` holds the strides of dimensions 1 and 2 of the tensor in bytes. They are multiples
+     * of 16. */
     uint64_t strides[2];
-    /* One TMA copy moves this number of elements in each dimension, 1 to 256. */
+    /* `box` is the number of elements that one TMA copy moves in each dimension, 1 to 256. */
     uint32_t box[3];
 } bsmm_cuda_tensor_desc;
 

@@ -105,7 +105,8 @@ enum {
     /* TILE_N is the largest number of columns of a tile of D. */
     TILE_N = SCALED_SMALL_M ? BSMM_SCALED_SMALL_M : BSMM_SCALED_TILE_N(SCALED_BLOCK),
     ROW_BYTES = BSMM_SCALED_ROW_BYTES,
-    /* tcgen05.mma instructions per k block; each multiplies 32 bytes of each row */
+    /* STEPS is the number of tcgen05.mma instructions per k block. Each multiplies 32 bytes of each
+     * row. */
     STEPS = 4,
     /* A k block has BLOCK_K elements along K, and one tcgen05.mma multiplies STEP_K of them. */
     WIDE = SCALED_BLOCK == 0 && SCALED_GROUPS != 8, /* Elements have 16 bits. */
@@ -119,8 +120,8 @@ enum {
     BLOCK_WIDTH = WIDE ? BLOCK_K : ROW_BYTES,
     SCALE_TILE = BSMM_SCALED_SCALE_TILE,
     SCALE_ROWS = BSMM_SCALED_SCALE_ROWS,
-    /* For each 128 rows, a stage holds this number of scale tiles. A scale tile has 4 scales along
-     * K for each row. */
+    /* SCALE_TILES is the number of scale tiles that a stage holds for each 128 rows. A scale tile
+     * has 4 scales along K for each row. */
     SCALE_TILES = STEPS * STEP_SCALES / 4,
     STAGES = SCALED_SMALL_M  ? BSMM_SCALED_SMALL_M_STAGES(SCALE_TILES)
              : SCALED_GROUPS ? BSMM_SCALED_GROUPS_STAGES(CTAS)
@@ -154,9 +155,9 @@ enum {
     SCALES_AT = 2 * TILE_N,
     A_SCALE_COLUMNS = 4 * SCALE_TILES,
     SCALE_COLUMNS = A_SCALE_COLUMNS * SCALE_PARTS,
-    /* A thread block remembers for this number of its most recent tiles of D whether scales are
-     * negative. Warp 6, which finds negative scales, may be STAGES + 2 tiles ahead of the warps
-     * that store D. */
+    /* SIGN_TILES is the number of the most recent tiles of D for which a thread block remembers
+     * whether scales are negative. Warp 6, which finds negative scales, may be STAGES + 2 tiles
+     * ahead of the warps that store D. */
     SIGN_TILES = 16,
 };
 static_assert(SCALES_AT + 2 * SCALE_COLUMNS <= COLUMNS, "tensor memory");

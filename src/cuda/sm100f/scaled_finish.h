@@ -12,7 +12,8 @@ typedef struct finish {
     uint32_t row; /* `row` is the row of D of this lane. */
     /* `untrusted` is true if all results of the tile must be recomputed in double. */
     bool untrusted;
-    /* This warp has passed this number of staging buffers (32 columns of D each) to TMA. */
+    /* `chunks` is the number of staging buffers (32 columns of D each) that this warp has passed to
+     * TMA. */
     uint32_t chunks;
 } finish;
 

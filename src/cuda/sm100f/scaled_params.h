@@ -8,22 +8,26 @@
 #include "gpu/pack.h"
 
 enum {
-    BSMM_SCALED_TILE_M = 128, /* rows of a tile of D that a thread block computes */
-    /* A stage in shared memory has this number of bytes for each row of A or B. */
+    /* BSMM_SCALED_TILE_M is the number of rows of a tile of D that a thread block computes. */
+    BSMM_SCALED_TILE_M = 128,
+    /* BSMM_SCALED_ROW_BYTES is the number of bytes of each row of A or B in a stage in shared
+     * memory. */
     BSMM_SCALED_ROW_BYTES = 128,
     /* BSMM_SCALED_CHUNK is the number of columns of D that a warp stores at once. */
     BSMM_SCALED_CHUNK = 32,
-    /* TMA stores D from staging buffers, which take this number of bytes of shared memory. */
+    /* BSMM_SCALED_STAGING is the number of bytes of shared memory for the staging buffers from
+     * which TMA stores D. */
     BSMM_SCALED_STAGING = 16384,
     /* In the scale layout nv_128x4, a scale tile has 512 bytes. They are the scales of 128 rows by
      * 4 scale blocks along K. */
     BSMM_SCALED_SCALE_ROWS = 128,
     BSMM_SCALED_SCALE_TILE = 512,
-    /* The tensor map with which TMA loads scales has rows of this number of bytes. */
+    /* BSMM_SCALED_SCALE_BOX is the number of bytes of a row of the tensor map with which TMA loads
+     * scales. */
     BSMM_SCALED_SCALE_BOX = 256,
-    /* This is the number of threads of a thread block. Warps 0 to 3 store D, warp 4 loads, and warp
-     * 5 issues tcgen05.mma. Kernels whose scales may be negative also have warp 6, which looks for
-     * negative scales. */
+    /* BSMM_SCALED_THREADS is the number of threads of a thread block. Warps 0 to 3 store D, warp 4
+     * loads, and warp 5 issues tcgen05.mma. Kernels whose scales may be negative also have warp 6,
+     * which looks for negative scales. */
     BSMM_SCALED_THREADS = 192,
     BSMM_SCALED_THREADS_SIGNED = 224,
     /* In kernels for fp32 scales, warps 0 to 7 promote and store D, warp 8 loads, and warp 9 issues
@@ -49,8 +53,8 @@ enum {
 #define BSMM_SCALED_STAGE_BYTES(scale_tiles, ctas)                                                 \
     ((BSMM_SCALED_TILE_M + BSMM_SCALED_TILE_N(scale_tiles) / (ctas)) * BSMM_SCALED_ROW_BYTES +     \
      3 * (scale_tiles)*BSMM_SCALED_SCALE_TILE)
-/* These are the bytes of dynamic shared memory that are not part of a stage. The first 1024 of them
- * make room for alignment. */
+/* BSMM_SCALED_FIXED_BYTES is the bytes of dynamic shared memory that are not part of a stage. The
+ * first 1024 of them make room for alignment. */
 #define BSMM_SCALED_FIXED_BYTES (1024 + BSMM_SCALED_STAGING)
 /* Returns the number of stages. It is the largest number that fits in 227 KiB together with 1536
  * bytes of static shared memory. */
@@ -81,7 +85,7 @@ enum {
 #define BSMM_SCALED_SMALL_M_SHARED(scale_tiles)                                                    \
     (1024 + BSMM_SCALED_SMALL_M_STAGES(scale_tiles) * BSMM_SCALED_SMALL_M_STAGE_BYTES(scale_tiles))
 
-/* These are the ways in which a kernel stores D. */
+/* A bsmm_scaled_store says how a kernel stores D. */
 typedef enum bsmm_scaled_store {
     BSMM_SCALED_STORE_ANY = 0, /* Threads store one element at a time. */
     BSMM_SCALED_STORE_F32 = 1, /* TMA stores D through the tensor map d. */
@@ -93,7 +97,7 @@ typedef enum bsmm_scaled_store {
 
 typedef struct bsmm_scaled_params {
     CUtensorMap a, b, d;
-    /* These are the tensor maps of the block scales of A and B. The scales have the layout
+    /* `scales` holds the tensor maps of the block scales of A and B. The scales have the layout
      * nv_128x4, which TMA reads as rows of BSMM_SCALED_SCALE_BOX bytes. */
     CUtensorMap scales[2];
     /* Describes A and B as the caller stores them, for results that are recomputed in double. */
@@ -111,10 +115,10 @@ typedef struct bsmm_scaled_params {
     /* `tile_n` is the number of columns of a tile: a multiple of 64, or 32 if there is only one
      * column of tiles. */
     uint32_t tile_n;
-    /* A band is a horizontal stripe of D with this number of tiles along M. Tiles of one band run
-     * at the same time. */
+    /* `group_m` is the number of tiles along M in a band, i.e. in a horizontal stripe of D. Tiles
+     * of one band run at the same time. */
     uint32_t group_m;
-    /* This is the instruction descriptor of tcgen05.mma, which gives the types of elements and
+    /* `form` is the instruction descriptor of tcgen05.mma, which gives the types of elements and
      * scales and the extents of the tile. The kernel adds the bits that select the scales of each
      * instruction. */
     uint32_t form;
@@ -142,8 +146,8 @@ typedef struct bsmm_scaled_params {
 typedef struct bsmm_scaled_pad {
     const uint8_t *from;
     uint8_t *to;
-    /* Rows of the source and of the copy begin this number of bytes apart. to_pitch is a multiple
-     * of 16. */
+    /* `from_pitch` and `to_pitch` are the distances in bytes between rows of the source and of the
+     * copy. to_pitch is a multiple of 16. */
     uint64_t from_pitch, to_pitch;
     uint32_t rows;
     /* `row_bits` is the number of bits of a row's elements. The bits after them become 0. */

@@ -31,14 +31,14 @@
 #include "cuda/sm120f/scaled_params.h"
 #include "gpu/bands.h"
 
-/* ---- constants ---- */
+/* The definitions from here on are the kernel's constants. */
 
 enum {
     TILE = BSMM_SM120_TILE,
     ROWS = 2 * TILE, /* ROWS is the number of rows of A and of B in a tile. */
     ROW_BYTES = BSMM_SM120_ROW_BYTES,
     THREADS = BSMM_SM120_THREADS,
-    /* STEPS is the number of steps in a k block. Each multiplies 32 bytes of each row. */
+    /* STEPS is the number of steps in a k block. Each step multiplies 32 bytes of each row. */
     STEPS = 4,
 #ifdef SCALED_FORM
     BLOCK_K = 2 * ROW_BYTES,
@@ -51,7 +51,9 @@ enum {
     STAGE_BYTES = BSMM_SM120_SHARED(SCALE_TILES) / BSMM_SM120_STAGES,
     WARP_ROWS = 64, /* WARP_ROWS is the number of rows and columns of D per warp. */
     WARP_COLS = 32,
-    ROW_TILES = WARP_ROWS / 16, /* one mma.sync computes 16 x 8 results */
+    /* ROW_TILES and COL_TILES count the instructions mma.sync down and across a warp's results. One
+     * instruction computes 16 x 8 results. */
+    ROW_TILES = WARP_ROWS / 16,
     COL_TILES = WARP_COLS / 8
 };
 static_assert(ROWS == THREADS, "a thread loads the scales of one row");
@@ -68,7 +70,7 @@ typedef struct findings {
 
 #include "cuda/sm120f/scaled_stage.h"
 
-/* ---- multiply ---- */
+/* The functions from here on multiply the operands of a stage. */
 
 /* Holds the fragments of A and B for one step, in the register layout of mma.sync. */
 typedef struct fragments {
@@ -144,11 +146,11 @@ static __device__ __forceinline__ void multiply(const bsmm_sm120_params *p, cons
     }
 }
 
-/* ---- epilogue ---- */
+/* The functions from here on are the epilogue. */
 
 #include "cuda/sm120f/scaled_finish.h"
 
-/* ---- the kernel ---- */
+/* The functions from here on make up the kernel. */
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     SCALED_NAME(const __grid_constant__ bsmm_sm120_params params) {

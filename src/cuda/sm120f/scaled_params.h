@@ -38,18 +38,18 @@ typedef struct bsmm_sm120_side {
 } bsmm_sm120_side;
 
 typedef struct bsmm_sm120_params {
-    bsmm_sm120_side sides[2]; /* A and B */
+    bsmm_sm120_side sides[2]; /* `sides` describes A (index 0) and B (index 1). */
     bsmm_gpu_epilogue epilogue;
     uint32_t k, k_blocks;
-    uint32_t row_scales; /* scales in a row */
+    uint32_t row_scales; /* `row_scales` is the number of scales in a row. */
     /* `scale_tiles` is the number of scale tiles (of 4 scales along K) in a row. */
     uint32_t scale_tiles;
     uint32_t tiles_m, tiles_n;
     /* `group_m` is the number of tiles along M in a band. Tiles of one band run at the same
      * time. */
     uint32_t group_m;
-    /* Only kernels for elements of different types use this field. It is 4 times the type of A plus
-     * the type of B, as numbered by bsmm_sm120_type. */
+    /* `pair` is 4 times the type of A plus the type of B, as numbered by bsmm_sm120_type. Only
+     * kernels for elements of different types use it. */
     uint32_t pair;
 } bsmm_sm120_params;
 

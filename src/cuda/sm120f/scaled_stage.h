@@ -15,7 +15,7 @@ typedef struct block_part {
     uint32_t scales[SCALE_TILES];
 } block_part;
 
-/* ---- loads ---- */
+/* The functions from here on load elements and scales to registers. */
 
 /* Loads a unit (up to 16 bytes of a row) byte by byte. Used if the unit is not aligned or the row
  * ends inside it. Bits after the row's last element become 0. */
@@ -88,7 +88,7 @@ static __device__ __forceinline__ void load_part(const bsmm_sm120_params *p, cor
         part->scales[t] = load_scales(p, &p->sides[is_b], row, block * SCALE_TILES + t);
 }
 
-/* ---- stores ---- */
+/* The functions from here on store elements and scales to shared memory. */
 
 /* Spreads 16 elements of 4 or 6 bits so that each takes a byte. Elements of 4 bits go to bits 2 to
  * 5 of their byte, and elements of 6 bits go to bits 0 to 5. */

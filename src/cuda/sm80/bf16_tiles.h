@@ -20,7 +20,7 @@ static __device__ __forceinline__ void bf16_tiles(const int a_parts, const int b
     for (uint32_t tile = blockIdx.x; tile < p->tiles; tile += gridDim.x) {
         const uint32_t a_base = tile / p->b_tiles * BSMM_BF16_TILE;
         const uint32_t b_base = tile % p->b_tiles * BSMM_BF16_TILE;
-        /* This is the number of sets of accumulators: one for the products of the largest bf16
+        /* `shares` is the number of sets of accumulators: one for the products of the largest bf16
          * parts and one for all other products. If values of A and of B have three bf16 parts each,
          * the registers suffice for only one set. */
         const int shares = a_parts + b_parts > 4 ? 1 : 2;

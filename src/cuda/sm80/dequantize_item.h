@@ -303,10 +303,11 @@ static __device__ __forceinline__ void define_item(const bsmm_dequantize_job *jo
     }
 }
 
-/* These are additional values of the parameter `way`, which select fast paths. TO_BF16 and TO_F16
- * convert two elements at a time. BY_TABLE looks up e2m1 elements in a table. ROUNDED_BF16 rounds
- * fp32 products to bf16. The flag BY_CVT converts 8-bit floats by the instruction cvt. CHOSEN means
- * that the kernel is not specialized and takes the value from the job. */
+/* TO_BF16, TO_F16, BY_TABLE and ROUNDED_BF16 are additional values of the parameter `way`, which
+ * select fast paths. TO_BF16 and TO_F16 convert two elements at a time. BY_TABLE looks up e2m1
+ * elements in a table. ROUNDED_BF16 rounds fp32 products to bf16. The flag BY_CVT converts 8-bit
+ * floats by the instruction cvt. CHOSEN means that the kernel is not specialized and takes the
+ * value from the job. */
 enum { TO_BF16 = 16, TO_F16 = 17, BY_TABLE = 18, ROUNDED_BF16 = 19, CHOSEN = 20, BY_CVT = 32 };
 
 /* Decodes 8 elements of one row by the fast path `fast`, to 8 words of f32 or to 4 words with two

@@ -8,8 +8,8 @@
 #include "gpu/pack.h"
 
 typedef struct bsmm_cuda_gate {
-    /* These are the headers of the packed operands. A pointer is NULL if the GEMM kernel reads that
-     * operand as the caller stores it, without packing. */
+    /* `a` and `b` are the headers of the packed operands. A pointer is NULL if the GEMM kernel
+     * reads that operand as the caller stores it, without packing. */
     const bsmm_pack_header *a, *b;
     uint32_t log2_k;
     union {
@@ -21,28 +21,28 @@ typedef struct bsmm_cuda_gate {
          * multiplied the values of B by 2^shift if f16 can hold the products. */
         uint32_t shift;
     };
-    /* The kernel runs (its gate is open) under this condition, a value of the enum bsmm_cuda_when.
-     */
+    /* `when` is the condition under which the kernel runs (its gate is open), a value of the enum
+     * bsmm_cuda_when. */
     uint32_t when;
-    /* If not NULL, `only` points to a word in device memory, and the kernel does not run (its gate
-     * is closed) while this word is 0. */
+    /* If `only` is not NULL, it points to a word in device memory, and the kernel does not run (its
+     * gate is closed) while this word is 0. */
     const uint32_t *only;
-    /* If not NULL, the kernel writes 1 to this address when it finds its gate closed, i.e. when it
-     * does not run. */
+    /* If `closed` is not NULL, the kernel writes 1 to this address when it finds its gate closed,
+     * i.e. when it does not run. */
     uint32_t *closed;
 } bsmm_cuda_gate;
 
 typedef enum bsmm_cuda_when {
     BSMM_WHEN_ALWAYS = 0,
-    /* The kernel runs (its gate is open) if the packed elements times their group scales are
-     * exactly the values of A and B. A group is 128 elements of a row. */
+    /* BSMM_WHEN_FITS: the kernel runs (its gate is open) if the packed elements times their group
+     * scales are exactly the values of A and B. A group is 128 elements of a row. */
     BSMM_WHEN_FITS = 1,
     BSMM_WHEN_PLAIN = 2, /* The kernel runs if BSMM_WHEN_FITS holds and all group scales are 1. */
-    /* The kernel runs (its gate is open) if BSMM_WHEN_FITS does not hold but bf16 holds the values
-     * of A and B. The previous kernel has then packed A and B to bf16. */
+    /* BSMM_WHEN_ELSE_PLAIN: the kernel runs (its gate is open) if BSMM_WHEN_FITS does not hold but
+     * bf16 holds the values of A and B. The previous kernel has then packed A and B to bf16. */
     BSMM_WHEN_ELSE_PLAIN = 3,
-    /* The kernel runs (its gate is open) if f16 holds the values of B, so that packing has
-     * converted them to f16. Only kernels for f16 have this condition. */
+    /* BSMM_WHEN_HALF: the kernel runs (its gate is open) if f16 holds the values of B, so that
+     * packing has converted them to f16. Only kernels for f16 have this condition. */
     BSMM_WHEN_HALF = 4,
     /* The kernel runs (its gate is open) if BSMM_WHEN_HALF does not hold, but BSMM_WHEN_PLAIN does.
      * The previous kernel has then split A into two bf16 parts, and B is bf16. */

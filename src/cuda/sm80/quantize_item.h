@@ -353,7 +353,7 @@ static __device__ __forceinline__ void quick_item(uint32_t elem, uint32_t quick,
 /* Describes where a thread stores its results: 16 results in each of several rows. */
 typedef struct item_place {
     uint32_t row0, rows_apart;
-    /* This number of the thread's 16 values of a row lie before the end of the row. */
+    /* `n` is the number of the thread's 16 values of a row that lie before the end of the row. */
     uint32_t n;
     uint8_t *to;
     uint64_t to_step;

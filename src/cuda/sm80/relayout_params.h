@@ -30,7 +30,7 @@ typedef struct bsmm_region_spot {
 /* Describes how threads go through a region in the order of the source or of the destination. In
  * each step, a thread copies 2^log2 consecutive bytes. */
 typedef struct bsmm_region_walk {
-    uint32_t log2; /* 0, 2 or 4 */
+    uint32_t log2; /* `log2` is 0, 2 or 4. */
     /* `of_bits` holds the movement for each bit of a thread's number. */
     bsmm_region_spot of_bits[BSMM_REGION_THREAD_BITS];
     /* `of_steps` holds the movement for each step. */
@@ -44,7 +44,8 @@ typedef struct bsmm_relayout_regions {
      * order. place_log2 is log2 of the consecutive bytes that a thread writes to shared memory at
      * once: 0, 2 or 4. */
     uint32_t places[4], place_log2;
-    uint32_t rows_log2, cols_log2; /* These are the log2 of the extents of a region, in scales. */
+    /* `rows_log2` and `cols_log2` are the log2 of the extents of a region, in scales. */
+    uint32_t rows_log2, cols_log2;
     /* `across` is the number of regions in a row of regions, and `count` is that of all regions. */
     uint32_t across, count;
 } bsmm_relayout_regions;

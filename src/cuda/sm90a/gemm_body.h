@@ -96,8 +96,8 @@
  * with GEMM_SHORT, which are for short K, a work unit begins with the stage after the previous work
  * unit's last stage. Bit s of `phases` is the parity of the current phase of stage s. */
 typedef struct ring {
-    /* These are the shared memory addresses of the first stage's operand tiles, of its scales and
-     * of its barriers. */
+    /* `tiles`, `scales` and `barriers` are the shared memory addresses of the first stage's operand
+     * tiles, of its scales and of its barriers. */
     uint32_t tiles, scales, barriers;
     uint32_t phases;
     /* Only kernels with GEMM_SHORT use `next`. The next work unit (a range of k blocks of a tile)
@@ -203,8 +203,8 @@ typedef struct work {
 enum { CHUNK_NOTHING, CHUNK_STORE, CHUNK_HANDED, CHUNK_END };
 typedef struct chunk {
     uint32_t what;
-    /* These fields are only for CHUNK_STORE. They are the row and column of D of the staging
-     * buffer's first element. */
+    /* `at` is the row and column of D of the staging buffer's first element. It is used only for
+     * CHUNK_STORE. */
     corner at;
     /* `to_memory` is nonzero if the writer thread must wait until the buffer's data has arrived in
      * global memory. If 0, the writer thread waits only until TMA has read the buffer. */
@@ -230,8 +230,8 @@ typedef struct shared {
      * that packed A and B found this out. */
     uint32_t even;
     chunk chunks[CONSUMERS][PLACES];
-    /* Only kernels with HALVES (16-bit elements without block scales) use this field. It is the
-     * epilogue's factor if it is a power of two from 2^-32 to 1, else 0. Packing to f16 multiplies
+    /* `power` is the epilogue's factor if it is a power of two from 2^-32 to 1, else 0. Only
+     * kernels with HALVES (16-bit elements without block scales) use it. Packing to f16 multiplies
      * values of B by a power of two, and the factor undoes this. */
     float power;
 } shared;

@@ -3,24 +3,24 @@
  * gemm_body.h includes this file. */
 
 #define GEMM_SCALES JOINED(GEMM_SCALES_OF_, GEMM_KIND)
-/* This is 1 if operand elements have 16 bits, and 0 if they have 8. */
+/* GEMM_WIDE is 1 if operand elements have 16 bits, and 0 if they have 8. */
 #define GEMM_WIDE    (JOINED(BITS_OF_, GEMM_A) == 16)
 #define BITS_OF_BF16 16
 #define BITS_OF_F16  16
 #define BITS_OF_E4M3 8
 #define BITS_OF_E5M2 8
-/* This is 1 if A may have scales. f16 operands have none. */
+/* A_SCALED is 1 if A may have scales. f16 operands have none. */
 #define A_SCALED         JOINED(A_SCALED_OF_, GEMM_A)
 #define A_SCALED_OF_BF16 1
 #define A_SCALED_OF_F16  0
 #define A_SCALED_OF_E4M3 1
 #define A_SCALED_OF_E5M2 1
-/* This is 1 for kernels that multiply 16-bit elements without scales. If the elements are f16, and
- * f16 cannot hold the values of B, the kernel splits A into bf16 parts. The bf16 kernels contain
- * the same code but never run it: two kernels that differ in one word compress to the size of one.
- */
+/* HALVES is 1 for kernels that multiply 16-bit elements without scales. If the elements are f16,
+ * and f16 cannot hold the values of B, the kernel splits A into bf16 parts. The bf16 kernels
+ * contain the same code but never run it: two kernels that differ in one word compress to the size
+ * of one. */
 #define HALVES (GEMM_WIDE && GEMM_SCALES == GEMM_UNSCALED)
-/* This is 1 for kernels of the kind POW2, which require that the product of any scale of A and any
+/* EVENS is 1 for kernels of the kind POW2, which require that the product of any scale of A and any
  * scale of B is a normal fp32 number. If each row has one scale for all of K, such a kernel adds
  * the sums of k blocks unscaled and multiplies only the total by the scales, because that takes
  * fewer instructions per k block. */
@@ -31,11 +31,11 @@
 #define EVENS_OF_POW2  1
 
 enum {
-    /* This is 1 for kernels of the kind ROW (A and B have one scale per 1 x 128 block). The product
-     * of a scale of A and a scale of B may lie outside fp32's range of normal numbers, so these
-     * kernels test it. */
+    /* CAREFUL is 1 for kernels of the kind ROW (A and B have one scale per 1 x 128 block). The
+     * product of a scale of A and a scale of B may lie outside fp32's range of normal numbers, so
+     * these kernels test it. */
     CAREFUL = GEMM_SCALES == GEMM_ROW_ROW && !EVENS,
-    /* This is 1 if the kernel tests whether products of a scale of A and a scale of B lie outside
+    /* AGAIN is 1 if the kernel tests whether products of a scale of A and a scale of B lie outside
      * the safe range, and recomputes such results in double. */
     AGAIN = GEMM_SCALES == GEMM_ROW_BLOCK || CAREFUL,
 
@@ -45,19 +45,19 @@ enum {
     /* ACCUMULATORS is the number of accumulators of a thread for one subtile (64 rows of the
      * tile). */
     ACCUMULATORS = TILE_N / 2,
-    /* This is the number of threads of a thread block. Kernels of the kind POW2 have idle warps
-     * besides those that load, multiply and store. The idle warps help in the fallback, in which a
-     * thread block packs A and B to bf16 or computes D from the stored operands. */
+    /* BLOCK_THREADS is the number of threads of a thread block. Kernels of the kind POW2 have idle
+     * warps besides those that load, multiply and store. The idle warps help in the fallback, in
+     * which a thread block packs A and B to bf16 or computes D from the stored operands. */
     BLOCK_THREADS = EVENS ? 512 : 128 * (1 + CONSUMERS),
 
     K_BYTES = GEMM_K_BYTES,
     K_ELEMENTS = K_BYTES / (GEMM_WIDE ? 2 : 1),
     A_BYTES = TILE_M * K_BYTES,
     STAGE_BYTES = GEMM_STAGE_BYTES(TILE_M, TILE_N),
-    /* These are the bytes of row scales in a stage: one scale for each row of A and, with
+    /* SCALE_BYTES is the bytes of row scales in a stage: one scale for each row of A and, with
      * GEMM_ROW_ROW, one for each row of B. */
     SCALE_BYTES = GEMM_SCALE_BYTES(GEMM_SCALES, TILE_M, TILE_N),
-    /* TMA loads this many bytes of row scales per stage. */
+    /* SCALE_BYTES_LOADED is the number of bytes of row scales that TMA loads per stage. */
     SCALE_BYTES_LOADED = A_SCALED ? SCALE_BYTES : 0,
     CHUNK_COLS = GEMM_CHUNK_COLS(TILE_N),
     CHUNK_BYTES = GEMM_CHUNK_BYTES(TILE_N),
@@ -75,32 +75,33 @@ enum {
     BARRIERS_AT = GEMM_BARRIERS_AT(GEMM_SCALES, TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS),
     SHARED_BYTES = GEMM_SHARED_BYTES(GEMM_SCALES, TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS),
 
-    /* In kernels with GEMM_ROW_BLOCK, this is the number of 128 x 128 blocks of B that contain the
-     * columns of a tile of D. If the tile's width does not divide 128, there are two blocks. The
-     * border between them then lies at a multiple of COL_GROUP columns of the tile. */
+    /* COL_BLOCKS is, in kernels with GEMM_ROW_BLOCK, the number of 128 x 128 blocks of B that
+     * contain the columns of a tile of D. If the tile's width does not divide 128, there are two
+     * blocks. The border between them then lies at a multiple of COL_GROUP columns of the tile. */
     COL_BLOCKS = GEMM_SCALES == GEMM_ROW_BLOCK && 128 % TILE_N ? 2 : 1,
     COL_GROUP = COL_BLOCKS == 1 ? TILE_N
                 : TILE_N % 64   ? 32
                                 : 64,
-    /* This is 1 if a separate warp, instead of the producer, loads B's block scales. Otherwise the
-     * latency of these loads would delay the producer: a GEMM with (M, N, K) = (1024, 1536, 7168)
-     * would take 7% longer on an H200. With three consumers no warp is free for this work. */
+    /* SCALES_WARP is 1 if a separate warp, instead of the producer, loads B's block scales.
+     * Otherwise the latency of these loads would delay the producer: a GEMM with (M, N, K) = (1024,
+     * 1536, 7168) would take 7% longer on an H200. With three consumers no warp is free for this
+     * work. */
     SCALES_WARP = GEMM_SCALES == GEMM_ROW_BLOCK && CONSUMERS < 3,
-    /* These are the bytes of B's scales that st.async adds to the byte count of a stage's full
+    /* COL_BYTES is the bytes of B's scales that st.async adds to the byte count of a stage's full
      * barrier. Only clusters use st.async. Without clusters, plain stores write B's scales, and the
      * warp that loads the scales arrives at the full barrier itself. */
     COL_BYTES = GEMM_SCALES == GEMM_ROW_BLOCK && CLUSTER > 1 ? 4 * COL_BLOCKS : 0,
     FULL_ARRIVALS = CLUSTER == 1 && SCALES_WARP ? 2 : 1,
-    /* This is the number of lanes of a consumer warp that arrive at a stage's empty barrier. If
-     * plain stores write B's scales, all 32 lanes arrive. With one arrival per warp,
+    /* EMPTY_ARRIVALS is the number of lanes of a consumer warp that arrive at a stage's empty
+     * barrier. If plain stores write B's scales, all 32 lanes arrive. With one arrival per warp,
      * compute-sanitizer's racecheck would report a false hazard. The additional arrivals cost no
      * time. */
     EMPTY_ARRIVALS = CLUSTER == 1 && GEMM_SCALES == GEMM_ROW_BLOCK ? 32 : 1,
-    /* This is 1 if a consumer warpgroup reads the scales of a stage before it starts the stage's
-     * wgmma instructions, instead of afterwards. If it read the scales afterwards, the wgmma
-     * instructions of the second consumer warpgroup might be queued first. Both warpgroups would
-     * then promote at the same time, and a k block of a 256 x 128 tile would take 1134 instead of
-     * 1120 cycles. */
+    /* FACTORS_FIRST is 1 if a consumer warpgroup reads the scales of a stage before it starts the
+     * stage's wgmma instructions, instead of afterwards. If it read the scales afterwards, the
+     * wgmma instructions of the second consumer warpgroup might be queued first. Both warpgroups
+     * would then promote at the same time, and a k block of a 256 x 128 tile would take 1134
+     * instead of 1120 cycles. */
     FACTORS_FIRST = GEMM_SCALES == GEMM_ROW_BLOCK && SUBTILES == 2,
 
     /* These are the registers per thread after setmaxnreg redistributes them. A thread starts with

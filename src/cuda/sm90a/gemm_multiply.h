@@ -9,9 +9,9 @@
 typedef struct factors {
     float row[2], col[2];
     uint32_t cols;
-    /* Only kernels that test products of scales (CAREFUL) use this field. It is true if each of
-     * these products is certain to lie in the safe range (is_safe), for all scales that this warp
-     * needs. */
+    /* `moderate` is true if each product of a scale of A and a scale of B is certain to lie in the
+     * safe range (is_safe), for all scales that this warp needs. Only kernels that test products of
+     * scales (CAREFUL) use it. */
     bool moderate;
 } factors;
 
@@ -19,8 +19,8 @@ typedef struct consumer {
     const bsmm_wgmma_params *p;
     ring r;
     int32_t warpgroup, warp, lane;
-    /* These are the wgmma descriptors of the operand tiles in stage 0: `a` of this warpgroup's
-     * first 64 rows of A, and `b` of B's tile. */
+    /* `a` and `b` are the wgmma descriptors of the operand tiles in stage 0: `a` of this
+     * warpgroup's first 64 rows of A, and `b` of B's tile. */
     uint64_t a, b;
     /* The scale of this thread's first row of A begins at this offset in bytes in a stage's scales.
      */
@@ -30,21 +30,21 @@ typedef struct consumer {
     uint32_t empty;
     /* TMA stores D from this warpgroup's staging buffers, which begin at this address. */
     uint32_t staging;
-    uint32_t chunks; /* bit i is the parity of the current phase of staging buffer i */
-    /* Only kernels of the kind POW2 use this field. It is true if each row of A and of B has one
-     * scale for all of K. */
+    uint32_t chunks; /* Bit i of `chunks` is the parity of the current phase of staging buffer i. */
+    /* `even` is true if each row of A and of B has one scale for all of K. Only kernels of the kind
+     * POW2 use it. */
     bool even;
-    /* This field is used only if COL_BLOCKS is 2, i.e. if the columns of the tile lie in two 128 x
-     * 128 blocks of B. It is the number of groups of COL_GROUP columns that lie in the first of the
-     * two blocks. */
+    /* `split` is the number of groups of COL_GROUP columns of the tile that lie in the first of two
+     * 128 x 128 blocks of B. It is used only if COL_BLOCKS is 2, i.e. if the columns of the tile
+     * lie in two such blocks. */
     int32_t split;
-    /* Only kernels that test products of scales (CAREFUL) use this field. Bit 2 s + i is set if the
-     * thread's row i (0 or 1) of subtile s needs a product of a scale of A and a scale of B that
-     * lies outside the safe range (is_safe). A subtile is 64 rows of the tile. */
+    /* Bit 2 s + i of `unsafe` is set if the thread's row i (0 or 1) of subtile s needs a product of
+     * a scale of A and a scale of B that lies outside the safe range (is_safe). A subtile is 64
+     * rows of the tile. Only kernels that test products of scales (CAREFUL) use this mask. */
     uint32_t unsafe;
-    /* These fields are used only if B has one scale per 128 x 128 block (GEMM_ROW_BLOCK). They are
-     * the smallest and the largest product so far of a scale of A and a scale of B, as fp32 bits.
-     */
+    /* `least` and `most` are the smallest and the largest product so far of a scale of A and a
+     * scale of B, as fp32 bits. They are used only if B has one scale per 128 x 128 block
+     * (GEMM_ROW_BLOCK). */
     uint32_t least, most;
 } consumer;
 

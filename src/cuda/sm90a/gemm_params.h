@@ -34,15 +34,15 @@ typedef enum bsmm_wgmma_store {
 } bsmm_wgmma_store;
 
 typedef struct bsmm_wgmma_params {
-    /* These are the tensor maps of A, B and D. Kernels use `d` if `store` is BSMM_WGMMA_STORE_E4M3
-     * or a later value of the enum. */
+    /* `a`, `b` and `d` are the tensor maps of A, B and D. Kernels use `d` if `store` is
+     * BSMM_WGMMA_STORE_E4M3 or a later value of the enum. */
     CUtensorMap a, b, d;
-    /* These are the tensor maps of the fp32 scales of 1 x 128 blocks, as a matrix [block along
-     * K][row] with rows contiguous. Only kernels with GEMM_ROW_ROW, i.e. with such scales for A and
-     * for B, use b_rows. */
+    /* `a_rows` and `b_rows` are the tensor maps of the fp32 scales of 1 x 128 blocks, as a matrix
+     * [block along K][row] with rows contiguous. Only kernels with GEMM_ROW_ROW, i.e. with such
+     * scales for A and for B, use b_rows. */
     CUtensorMap a_rows, b_rows;
-    /* These are the scales of B's 128 x 128 blocks. Only kernels with GEMM_ROW_BLOCK, i.e. with
-     * scales of 1 x 128 for A and of 128 x 128 for B, use them. */
+    /* `b_blocks` holds the scales of B's 128 x 128 blocks. Only kernels with GEMM_ROW_BLOCK, i.e.
+     * with scales of 1 x 128 for A and of 128 x 128 for B, use them. */
     bsmm_wgmma_block_scales b_blocks;
     /* Only kernels of the kind BSMM_WGMMA_BF16 use these fp32 scales. Each row of A (row_factors)
      * and of B (col_factors) has one scale, by which the kernel multiplies sums over all of K. NULL
@@ -60,8 +60,8 @@ typedef struct bsmm_wgmma_params {
      * plain[0] and packs B by plain[1], unless plain[1].job.elements is NULL. Other kernels ignore
      * this field. */
     bsmm_pack_plain plain[2];
-    /* If not NULL, the kernel writes 1 here when an accumulator is not finite or may have lost
-     * terms to underflow. */
+    /* If `overflowed` is not NULL, the kernel writes 1 here when an accumulator is not finite or
+     * may have lost terms to underflow. */
     uint32_t *overflowed;
     /* A thread block stores its accumulators here if its tile is split along K and another cluster
      * continues the tile. The thread block at the same position in that cluster loads them. */
@@ -74,31 +74,31 @@ typedef struct bsmm_wgmma_params {
      * split into bf16 parts (a_parts, b_parts), each pair of a part of A and a part of B has its
      * own k blocks. */
     int32_t m, n, k_blocks;
-    /* Each element of A (or B) is the sum of this number of bf16 parts. Each part of A is
-     * multiplied by each part of B. */
+    /* `a_parts` and `b_parts` are the numbers of bf16 parts whose sum is an element of A and of B.
+     * Each part of A is multiplied by each part of B. */
     int32_t a_parts, b_parts;
-    /* This is 32 / a_parts, rounded up. Kernels number the pairs of a bf16 part of A and a bf16
-     * part of B from 0 to 8. To divide such a number by a_parts, they multiply it by a_reciprocal
-     * and shift right by 5, which is exact for these numbers. */
+    /* `a_reciprocal` is 32 / a_parts, rounded up. Kernels number the pairs of a bf16 part of A and
+     * a bf16 part of B from 0 to 8. To divide such a number by a_parts, they multiply it by
+     * a_reciprocal and shift right by 5, which is exact for these numbers. */
     int32_t a_reciprocal;
-    /* These are the numbers of cluster tiles along M and N. A cluster tile is the area of D that
-     * the thread blocks of one cluster compute together. */
+    /* `tiles_m` and `tiles_n` are the numbers of cluster tiles along M and N. A cluster tile is the
+     * area of D that the thread blocks of one cluster compute together. */
     int32_t tiles_m, tiles_n;
-    /* A band is a horizontal stripe of D with this number of cluster tiles along M. Clusters
-     * compute D band by band, so that the tiles that run at the same time share most of their reads
-     * of A and B in L2. */
+    /* `group_m` is the number of cluster tiles along M in a band, i.e. in a horizontal stripe of D.
+     * Clusters compute D band by band, so that the tiles that run at the same time share most of
+     * their reads of A and B in L2. */
     int32_t group_m;
-    /* This is the number of cluster tiles that are not split along K. The k blocks of the tiles
-     * after them are laid end to end and divided into equal ranges, one for each cluster. */
+    /* `whole_tiles` is the number of cluster tiles that are not split along K. The k blocks of the
+     * tiles after them are laid end to end and divided into equal ranges, one for each cluster. */
     int32_t whole_tiles;
-    /* The k blocks of every tile are split into this number of parts if there are too few tiles for
-     * the SMs (gemm_schedule.h). Otherwise it is 1. */
+    /* `splits` is the number of parts into which the k blocks of every tile are split if there are
+     * too few tiles for the SMs (gemm_schedule.h). Otherwise it is 1. */
     int32_t splits;
-    /* Each cluster computes this number of k blocks of the tiles that are split along K. The first
-     * longer_shares clusters compute one k block more. */
+    /* `share` is the number of k blocks that each cluster computes of the tiles that are split
+     * along K. The first longer_shares clusters compute one k block more. */
     int32_t share, longer_shares;
-    /* These are divisors for gemm_divide: by_k is k_blocks, by_group is group_m, and by_band is
-     * group_m * tiles_n. */
+    /* `by_k`, `by_group` and `by_band` are divisors for gemm_divide: by_k is k_blocks, by_group is
+     * group_m, and by_band is group_m * tiles_n. */
     bsmm_wgmma_divisor by_k, by_group, by_band;
     bsmm_wgmma_divisor by_pairs; /* `by_pairs` is the divisor a_parts * b_parts for gemm_divide. */
     /* `store` tells how D is stored, by a value of the enum bsmm_wgmma_store. */
