@@ -17,8 +17,10 @@ static const bsmm_wgmma_tile *choose_by_time(const bsmm_product *p, bsmm_wgmma_k
                                              uint32_t a_elem, uint32_t b_elem);
 static int64_t choose_splits_by_time(const bsmm_wgmma_split *split);
 #define bsmm_small_m_prefers_bands prefers_bands_by_size
+#define bsmm_small_m_prefers_mixed prefers_mixed_by_time
 #include "../../src/cuda/host/small_m_choose.c" /* NOLINT(bugprone-suspicious-include) */
 #undef bsmm_small_m_prefers_bands
+#undef bsmm_small_m_prefers_mixed
 #define bsmm_wgmma_choose        choose_by_time
 #define bsmm_wgmma_choose_splits choose_splits_by_time
 #include "../../src/cuda/host/wgmma_choose.c" /* NOLINT(bugprone-suspicious-include) */
@@ -29,6 +31,12 @@ static int64_t choose_splits_by_time(const bsmm_wgmma_split *split);
  * BSMM_TEST_BANDS is set, also small products may have bands of rows. */
 bool bsmm_small_m_prefers_bands(const bsmm_product *p, uint32_t bits) {
     return getenv("BSMM_TEST_BANDS") || prefers_bands_by_size(p, bits);
+}
+
+/* Replaces the library's function of this name in tests. If the environment variable
+ * BSMM_TEST_MIXED is set, also small products may use cuda_sm90a_mixed. */
+bool bsmm_small_m_prefers_mixed(double mixed, double packed) {
+    return getenv("BSMM_TEST_MIXED") || prefers_mixed_by_time(mixed, packed);
 }
 
 /* Replaces the library's function of this name in tests. If the environment variable BSMM_TEST_TILE

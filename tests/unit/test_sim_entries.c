@@ -340,6 +340,21 @@ static void small_ring(void **state) {
     columns = N, depth = K;
 }
 
+/* Tests the mixed-input kernels, which have tiles of 96 and of 128 columns. With 70 rows the
+ * library chooses 96 columns, and with 128 rows 128. */
+static void mixed_products(void **state) {
+    static const char *const weights[] = {"mxfp4",      "nvfp4", "mxfp6_e2m3",
+                                          "mxfp6_e3m2", "mxfp8", "fp8_row"};
+    (void)state;
+    run_on("sim:sm_90a");
+    setenv("BSMM_TEST_MIXED", "1", 1);
+    for (size_t i = 0; i < BSMM_COUNT(weights); i++)
+        for (int64_t rows = 70; rows <= 128; rows += 58)
+            assert_true(multiply("cuda_sm90a_mixed", "bf16", weights[i], rows, 0,
+                                 BSMM_COMPUTE_EXACT, PLAIN));
+    unsetenv("BSMM_TEST_MIXED");
+}
+
 /* Tests products whose rows of A are divided into bands, i.e. into runs of up to 64 rows. The last
  * bands overlap, so the kernel refuses such a product with a C. */
 static void bands(void **state) {
@@ -424,19 +439,13 @@ static void every_entry_was_run(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(generic_products),
-        cmocka_unit_test(bf16_packs),
-        cmocka_unit_test(ends_of_scales),
-        cmocka_unit_test(fp8_packs),
-        cmocka_unit_test(scaled_products),
-        cmocka_unit_test(pair_products),
-        cmocka_unit_test(wide_products),
-        cmocka_unit_test(tiles),
-        cmocka_unit_test(few_rows),
-        cmocka_unit_test(small_ring),
-        cmocka_unit_test(bands),
-        cmocka_unit_test(conversions),
-        cmocka_unit_test(every_entry_was_run),
+        cmocka_unit_test(generic_products), cmocka_unit_test(bf16_packs),
+        cmocka_unit_test(ends_of_scales),   cmocka_unit_test(fp8_packs),
+        cmocka_unit_test(scaled_products),  cmocka_unit_test(pair_products),
+        cmocka_unit_test(wide_products),    cmocka_unit_test(tiles),
+        cmocka_unit_test(few_rows),         cmocka_unit_test(small_ring),
+        cmocka_unit_test(mixed_products),   cmocka_unit_test(bands),
+        cmocka_unit_test(conversions),      cmocka_unit_test(every_entry_was_run),
     };
     /* Persistent kernels launch one thread block for each SM, so fewer SMs take less time.
      * BSMM_SIM_REPORT prints the errors that the simulator finds. */

@@ -359,14 +359,6 @@ static double bound(const bsmm_product *p, const void *state) {
     return (parts * sums + 64) * 0x1p-24;
 }
 
-/* Returns the number of scales of a row of an operand if they are adjacent bytes, else 0. */
-static uint32_t count_code_scales(const bsmm_operand *o) {
-    const bsmm_format *f = &o->m.format;
-    const bool bytes = f->scale == BSMM_SCALE_E8M0 || f->scale == BSMM_SCALE_E4M3;
-    if (!bytes || f->block_rows != 1 || o->m.scale_layout != BSMM_LAYOUT_ROW_MAJOR) return 0;
-    return (uint32_t)bsmm_ceil_div(o->m.cols, f->block_cols);
-}
-
 /* Sets the parameters with which the epilogue recognizes that a sum of 0 is exact, i.e. that no
  * product has underflowed. In two cases the parameters stay 0, and the epilogue then recomputes
  * every sum of 0. The first case is that the elements of A have more than 8 bits, because sums of
@@ -379,8 +371,8 @@ static void set_zeros(const bsmm_product *p, bsmm_small_m_params *params) {
     params->zero_block = blocks && a->block_cols < b->block_cols ? a->block_cols : b->block_cols;
     params->zero_least =
         (float)(bsmm_elem_row(a->elem)->min_subnormal * bsmm_elem_row(b->elem)->min_subnormal);
-    params->zero_a_scales = count_code_scales(&p->a);
-    params->zero_b_scales = count_code_scales(&p->b);
+    params->zero_a_scales = bsmm_small_m_count_code_scales(&p->a);
+    params->zero_b_scales = bsmm_small_m_count_code_scales(&p->b);
 }
 
 static bsmm_small_m_params params_of(const bsmm_product *p, const bsmm_small_m_weights *w,

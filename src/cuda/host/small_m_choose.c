@@ -1,6 +1,6 @@
 /* Chooses between the small-M kernels, which may read all of B several times, and kernels that
- * first decode B to bf16. The function has a file of its own, so that a test can link another
- * version of it (tests/support/cuda.c). */
+ * first decode B to bf16. The functions have a file of their own, so that a test can link other
+ * versions of them (tests/support/cuda.c). */
 #include "cuda/host/small_m_product.h"
 
 /* With at least this number of weights, bands were faster than decoding B on an H200 for nearly all
@@ -10,4 +10,8 @@ enum { LARGE_8BIT = 1 << 24, LARGE_NARROW = 1 << 25 };
 bool bsmm_small_m_prefers_bands(const bsmm_product *p, uint32_t bits) {
     const int64_t large = bits == 8 ? LARGE_8BIT : LARGE_NARROW, cols = p->b.m.cols;
     return cols > 0 && p->b.m.rows >= bsmm_ceil_div(large, cols);
+}
+
+bool bsmm_small_m_prefers_mixed(double mixed, double packed) {
+    return mixed <= packed;
 }

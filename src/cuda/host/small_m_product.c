@@ -90,11 +90,10 @@ const bsmm_small_m_speed bsmm_small_m_speeds[][BSMM_SMALL_M_SPEEDS] = {
     [BSMM_SMALL_M_FP8] = {{BSMM_FP8_SMALL_M_GROUPS, BSMM_FP8_SMALL_M_ROWS, 4.2, 0.89}},
 };
 
-/* Returns the number of clusters that run at once. Clusters of four or eight thread blocks leave
- * some SMs idle, because a cluster must lie in one GPC and the number of SMs of a GPC need not be a
- * multiple of the cluster's size. On an H200 only 30 clusters of four run at once, although its 132
- * SMs would be enough for 33. */
-static uint32_t clusters_at_once(const bsmm_product *p, uint32_t splits) {
+/* Clusters of four or eight thread blocks leave some SMs idle, because a cluster must lie in one
+ * GPC and the number of SMs of a GPC need not be a multiple of the cluster's size. On an H200 only
+ * 30 clusters of four run at once, although its 132 SMs would be enough for 33. */
+uint32_t bsmm_small_m_clusters_at_once(const bsmm_product *p, uint32_t splits) {
     const bsmm_cuda_device *device = p->device;
     uint32_t clusters = (uint32_t)device->multiprocessors / splits;
     if (splits > 2) clusters -= (clusters + 9) / 11;
@@ -105,7 +104,7 @@ static uint32_t clusters_at_once(const bsmm_product *p, uint32_t splits) {
  * that run at once, rounded up. */
 static double count_waves(const bsmm_product *p, const bsmm_small_m_speed *speed, uint32_t splits) {
     const int64_t clusters = bsmm_ceil_div(p->b.m.rows, speed->rows);
-    return (double)bsmm_ceil_div(clusters, clusters_at_once(p, splits));
+    return (double)bsmm_ceil_div(clusters, bsmm_small_m_clusters_at_once(p, splits));
 }
 
 double bsmm_small_m_predict_a(const bsmm_product *p, const bsmm_small_m_speed *speed,
@@ -183,4 +182,11 @@ void bsmm_small_m_params_bind(const bsmm_product *p, bsmm_small_m_params *params
     if (!params->plain) return;
     if (p->a.m.global_scale || p->b.m.global_scale) params->plain = BSMM_SMALL_M_PLAIN_IF_ONE;
     if (p->d.m.global_scale) params->plain = BSMM_SMALL_M_GENERAL;
+}
+
+uint32_t bsmm_small_m_count_code_scales(const bsmm_operand *o) {
+    const bsmm_format *f = &o->m.format;
+    const bool bytes = f->scale == BSMM_SCALE_E8M0 || f->scale == BSMM_SCALE_E4M3;
+    if (!bytes || f->block_rows != 1 || o->m.scale_layout != BSMM_LAYOUT_ROW_MAJOR) return 0;
+    return (uint32_t)bsmm_ceil_div(o->m.cols, f->block_cols);
 }

@@ -41,6 +41,9 @@ enum {
     BSMM_SMALL_M_MOST_SHARED = 227 * 1024,
 };
 
+/* Returns the number of scales of a row of an operand if they are adjacent bytes, else 0. */
+uint32_t bsmm_small_m_count_code_scales(const bsmm_operand *o);
+
 /* Returns the number of steps of BSMM_SMALL_M_K elements along K, rounded up. */
 uint32_t bsmm_small_m_count_steps(const bsmm_product *p);
 
@@ -70,6 +73,10 @@ typedef enum bsmm_small_m_family {
     BSMM_SMALL_M_FP8 = 2
 } bsmm_small_m_family;
 extern const bsmm_small_m_speed bsmm_small_m_speeds[][BSMM_SMALL_M_SPEEDS];
+
+/* Returns the number of clusters of `splits` thread blocks that run at once, if an SM runs one
+ * thread block at a time. */
+uint32_t bsmm_small_m_clusters_at_once(const bsmm_product *p, uint32_t splits);
 
 /* Returns the predicted time of a GEMM in microseconds: the number of waves of clusters times the
  * time of a thread block. A cluster has `splits` thread blocks, which have the same rows of B and
@@ -103,5 +110,9 @@ void bsmm_small_m_params_bind(const bsmm_product *p, bsmm_small_m_params *params
 /* Returns true if A's rows may be divided into bands, for each of which a small-M kernel reads all
  * of B. `bits` is the number of bits of an element of B. */
 bool bsmm_small_m_prefers_bands(const bsmm_product *p, uint32_t bits);
+
+/* Returns true if the kernel cuda_sm90a_mixed should compute a product. The arguments are predicted
+ * times in us: of this kernel, and of a kernel that first converts all of B to bf16. */
+bool bsmm_small_m_prefers_mixed(double mixed, double packed);
 
 #endif

@@ -40,6 +40,17 @@ static __device__ __forceinline__ uint32_t ptx_grid_load_u32(uint32_t address) {
     return d;
 }
 
+/* PTX ISA 9.7.9.8 "ld": loads four floats from the shared memory of any thread block of the
+ * cluster.
+ */
+static __device__ __forceinline__ float4 ptx_grid_load_f32x4(uint32_t address) {
+    float4 d;
+    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(d.x), "=f"(d.y), "=f"(d.z), "=f"(d.w)
+                 : "r"(address));
+    return d;
+}
+
 /* PTX ISA 10 "Special Registers": returns %cluster_ctarank, the thread block's rank in its
  * cluster. */
 static __device__ __forceinline__ uint32_t ptx_grid_cluster_rank(void) {

@@ -3,7 +3,7 @@
  *
  *   WGMMA_NAME    name of the function
  *   WGMMA_HOLD    name of its compiler barrier
- *   WGMMA_N       columns: 8, 16, 32, 64, 96, 128, 192 or 256; 32 or 64 with WGMMA_WORDS
+ *   WGMMA_N       columns: 8, 16, 32, 64, 96, 128, 192 or 256; 32 to 128 with WGMMA_WORDS
  *   WGMMA_SHAPE   for example "m64n128k32"
  *   WGMMA_TYPES   for example "f32.e4m3.e4m3"
  *   WGMMA_TAIL    ", 1, 1" (no negation); for 16-bit types ", 1, 1, 0, 0" (no transposition)
@@ -70,10 +70,21 @@
 #    define WGMMA_LIST "{" WGMMA_TEXT_0 ", " WGMMA_TEXT_16 "}, %32, %33, p"
 #    define WGMMA_ADD  "%34"
 #    define WGMMA_REGS WGMMA_REG_32(d, 0)
+#elif WGMMA_N == 96 && defined(WGMMA_WORDS)
+#    define WGMMA_LIST                                                                             \
+        "{" WGMMA_TEXT_0 ", " WGMMA_TEXT_16 ", " WGMMA_TEXT_32 "}, {%48, %49, %50, %51}, %52, p"
+#    define WGMMA_ADD  "%53"
+#    define WGMMA_REGS WGMMA_REG_32(d, 0), WGMMA_REG_16(d, 32)
 #elif WGMMA_N == 96
 #    define WGMMA_LIST "{" WGMMA_TEXT_0 ", " WGMMA_TEXT_16 ", " WGMMA_TEXT_32 "}, %48, %49, p"
 #    define WGMMA_ADD  "%50"
 #    define WGMMA_REGS WGMMA_REG_32(d, 0), WGMMA_REG_16(d, 32)
+#elif WGMMA_N == 128 && defined(WGMMA_WORDS)
+#    define WGMMA_LIST                                                                             \
+        "{" WGMMA_TEXT_0 ", " WGMMA_TEXT_16 ", " WGMMA_TEXT_32 ", " WGMMA_TEXT_48                  \
+        "}, {%64, %65, %66, %67}, %68, p"
+#    define WGMMA_ADD  "%69"
+#    define WGMMA_REGS WGMMA_REG_64(d, 0)
 #elif WGMMA_N == 128
 #    define WGMMA_LIST                                                                             \
         "{" WGMMA_TEXT_0 ", " WGMMA_TEXT_16 ", " WGMMA_TEXT_32 ", " WGMMA_TEXT_48 "}, %64, %65, p"

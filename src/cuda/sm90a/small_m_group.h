@@ -1,4 +1,4 @@
-/* This is the inner loop of a small-M kernel (few rows of A) for 17 to 64 columns. A column is one
+/* This is the inner loop of a small-M kernel (few rows of A) for 17 to 128 columns. A column is one
  * row of A, or one of the two or three rows of bf16 numbers whose sum is an f16 or f32 row of A.
  * The four warps of a warpgroup multiply together by wgmma.
  *
@@ -30,11 +30,40 @@
 #define WGMMA_TAIL  ", 1, 1, 0"
 #include "cuda/ptx/wgmma_one.h"
 
+#define WGMMA_NAME  small_m_wgmma_96
+#define WGMMA_HOLD  small_m_hold_96
+#define WGMMA_WORDS 1
+#define WGMMA_N     96
+#define WGMMA_SHAPE "m64n96k16"
+#define WGMMA_TYPES "f32.bf16.bf16"
+#define WGMMA_TAIL  ", 1, 1, 0"
+#include "cuda/ptx/wgmma_one.h"
+
+#define WGMMA_NAME  small_m_wgmma_128
+#define WGMMA_HOLD  small_m_hold_128
+#define WGMMA_WORDS 1
+#define WGMMA_N     128
+#define WGMMA_SHAPE "m64n128k16"
+#define WGMMA_TYPES "f32.bf16.bf16"
+#define WGMMA_TAIL  ", 1, 1, 0"
+#include "cuda/ptx/wgmma_one.h"
+
 static __device__ __forceinline__ void small_m_hold(const int tiles, float *sums) {
-    if (tiles == 4)
-        small_m_hold_32(sums);
-    else
-        small_m_hold_64(sums);
+    if (tiles == 4) small_m_hold_32(sums);
+    if (tiles == 8) small_m_hold_64(sums);
+    if (tiles == 12) small_m_hold_96(sums);
+    if (tiles == 16) small_m_hold_128(sums);
+}
+
+/* Starts one wgmma instruction, which multiplies 16 elements along K: sums = (add ? sums : 0) +
+ * products. `tiles` is the number of tiles of 8 columns, and a column is one row of A or one bf16
+ * part of a row. */
+static __device__ __forceinline__ void small_m_wgmma(const int tiles, float *sums,
+                                                     const uint32_t *f, uint64_t a, uint32_t add) {
+    if (tiles == 4) small_m_wgmma_32(sums, f, a, add);
+    if (tiles == 8) small_m_wgmma_64(sums, f, a, add);
+    if (tiles == 12) small_m_wgmma_96(sums, f, a, add);
+    if (tiles == 16) small_m_wgmma_128(sums, f, a, add);
 }
 
 /* Return the bytes of a chunk of A in shared memory, and of one of the chunk's four parts. `tiles`
@@ -78,13 +107,8 @@ static __device__ __forceinline__ void small_m_multiply_chunk(const int tiles, f
                                                               uint32_t add) {
     const uint64_t second = a + (2 * SMALL_M_GROUP_PART(tiles) >> 4);
     ptx_wgmma_fence();
-    if (tiles == 4) {
-        small_m_wgmma_32(sums, f, a, add);
-        small_m_wgmma_32(sums, f + 4, second, 1);
-    } else {
-        small_m_wgmma_64(sums, f, a, add);
-        small_m_wgmma_64(sums, f + 4, second, 1);
-    }
+    small_m_wgmma(tiles, sums, f, a, add);
+    small_m_wgmma(tiles, sums, f + 4, second, 1);
     ptx_wgmma_commit();
 }
 

@@ -115,6 +115,10 @@ typedef struct bsmm_small_m_params {
     /* This is the size in bytes of a chunk of A in shared memory. A chunk is 32 elements along K of
      * all columns: 8 elements for each of the 4 threads that share a row of an mma fragment. */
     uint32_t chunk_bytes;
+    /* The mixed-input kernels divide the columns of A into this number of tiles. */
+    uint32_t column_tiles;
+    /* The mixed-input kernels read this number of scales per row of B. */
+    uint32_t scale_count;
     uint32_t for_wgmma; /* `for_wgmma` is nonzero if A's image has the layout that wgmma reads. */
     uint32_t m_log2;    /* `m_log2` is the log2 of m, rounded up. */
     uint64_t a_pitch;   /* `a_pitch` is the stride of A's rows in bytes. */

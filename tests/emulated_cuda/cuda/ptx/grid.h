@@ -13,6 +13,9 @@ static inline const void *ptx_grid_map(const void *pointer, uint32_t rank) {
 static inline uint32_t ptx_grid_load_u32(uint32_t address) {
     return *static_cast<const uint32_t *>(emulated_pointer(address));
 }
+static inline float4 ptx_grid_load_f32x4(uint32_t address) {
+    return *static_cast<const float4 *>(emulated_pointer(address));
+}
 static inline uint32_t ptx_grid_cluster_rank(void) {
     return emulated_rank();
 }

@@ -1,0 +1,273 @@
+/* The kernel cuda_sm90a_mixed multiplies A by weights B as checkpoints store them (device code:
+ * sm90a/mixed.cu). It is for more rows of A than cuda_sm90_small_m takes, and for fewer rows than
+ * those for which it pays to convert all of B to bf16 first.
+ *
+ * A is converted to bf16. A column is one row of A converted to bf16. An f16 row makes two columns,
+ * because its values are split into two bf16 numbers. A thread block multiplies a tile of 96 or 128
+ * columns by 128 or 256 rows of B. K is split into ranges of whole steps of 128 elements, and the
+ * accumulators of the ranges are added in the order of K. */
+#include "cuda/host/kernel.h"
+#include "cuda/host/small_m_product.h"
+#include "cuda/sm90a/mixed_shape.h"
+
+#include <math.h>
+
+enum { COLUMN_CHOICES = 2 };
+static const uint32_t columns_of[COLUMN_CHOICES] = {96, 128};
+
+/* Describes a format of B and the kernels for it, for tiles of 96 and 128 columns. step[i] is the
+ * measured time in us of a thread block of kernel number i for one step of 128 elements along K, on
+ * an H200 whose SMs all work. */
+typedef struct weights {
+    bsmm_format format;
+    double step[COLUMN_CHOICES];
+    bsmm_cuda_function functions[COLUMN_CHOICES];
+} weights;
+
+/* clang-format off */
+#define FUNCTIONS(name) \
+    {{"sm90a/mixed", "mixed_" name "_96", BSMM_SMALL_M_MOST_SHARED}, \
+     {"sm90a/mixed", "mixed_" name "_128", BSMM_SMALL_M_MOST_SHARED}}
+static const weights all_weights[] = {
+    {{BSMM_ELEM_E2M1, BSMM_SCALE_E8M0, 1, 32}, {1.15, 1.38}, FUNCTIONS("mxfp4")},
+    {{BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16}, {1.25, 1.45}, FUNCTIONS("nvfp4")},
+    {{BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32}, {1.42, 1.60}, FUNCTIONS("mxfp8")},
+    {{BSMM_ELEM_E2M3, BSMM_SCALE_E8M0, 1, 32}, {1.32, 1.66}, FUNCTIONS("mxfp6_e2m3")},
+    {{BSMM_ELEM_E3M2, BSMM_SCALE_E8M0, 1, 32}, {1.32, 1.66}, FUNCTIONS("mxfp6_e3m2")},
+};
+/* These weights are e4m3 with one fp32 scale for each row of B. */
+static const weights row_scaled = {
+    {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 0}, {1.42, 1.60}, FUNCTIONS("fp8_rows")};
+/* clang-format on */
+
+static const bsmm_cuda_function prepare_a = {"sm90a/mixed", "mixed_prepare", 0};
+
+static const weights *find_weights(const bsmm_operand *b) {
+    for (size_t i = 0; i < BSMM_COUNT(all_weights); i++)
+        if (bsmm_format_equal(all_weights[i].format, b->m.format)) return &all_weights[i];
+    const bool by_rows = b->m.format.elem == BSMM_ELEM_E4M3 && bsmm_small_m_has_row_floats(b);
+    return by_rows ? &row_scaled : NULL;
+}
+
+static uint32_t bits_of(const weights *w) {
+    return bsmm_elem_row(w->format.elem)->bits;
+}
+
+/* Describes how a GEMM is divided among thread blocks. */
+typedef struct cut {
+    uint32_t choice; /* `choice` is an index in columns_of. */
+    /* `groups` groups of warpgroups in each of `splits` thread blocks of a cluster split K. */
+    uint32_t groups, splits;
+    uint32_t tiles; /* `tiles` is the number of tiles of A's columns. */
+    double time;    /* This is the predicted time in us. */
+} cut;
+
+typedef struct made {
+    const weights *w;
+    cut c;
+    bsmm_small_m_params params;
+    bsmm_cuda_ready prepare, multiply;
+    /* These are the sizes in bytes of A's image, i.e. A converted to bf16, and of the smallest
+     * magnitudes of its rows. */
+    uint64_t image_bytes, least_bytes;
+} made;
+
+BSMM_CHECK_STATE(made);
+
+static uint32_t rows_of(const cut *c) {
+    return BSMM_SMALL_M_WARPS * 16 / c->groups;
+}
+
+/* Predicts the time of a division of the GEMM in us: waves of clusters times the time of a thread
+ * block, and fixed times. The constants are fitted to measured times on an H200
+ * (docs/notes/hopper-large.md, "Weights decoded by all consumer warps"). */
+static double predict(const bsmm_product *p, const weights *w, const cut *c) {
+    const uint32_t steps =
+        bsmm_small_m_most_steps(bsmm_small_m_count_steps(p), c->splits * c->groups);
+    const int64_t clusters = bsmm_ceil_div(p->b.m.rows, rows_of(c)) * c->tiles;
+    const int64_t waves = bsmm_ceil_div(clusters, bsmm_small_m_clusters_at_once(p, c->splits));
+    /* Each further accumulator of a result takes time in the epilogue, more of it if it lies in the
+     * shared memory of another thread block. */
+    const double adding = 1.3 * (c->groups - 1) + 2.7 * (c->splits - 1);
+    return 4 + adding + (double)waves * (3 + w->step[c->choice] * (double)steps);
+}
+
+/* Predicts the time in us of a kernel that first converts all of B to bf16, fitted to the same
+ * measurements: a fixed time, the bytes of B that are read and written, and the operations. */
+static double predict_packed(const bsmm_product *p, const weights *w) {
+    const double count = (double)p->b.m.rows * (double)p->b.m.cols;
+    return 11 + count * (2 + bits_of(w) / 8.0) / 3.5e6 + 2 * (double)p->a.m.rows * count / 750e6;
+}
+
+/* Finds the division of the GEMM with the least predicted time. */
+static cut find_cut(const bsmm_product *p, const weights *w) {
+    const int64_t columns = p->a.m.rows * bsmm_small_m_count_parts(&p->a);
+    const uint32_t steps = bsmm_small_m_count_steps(p);
+    cut best = {.time = INFINITY};
+    for (uint32_t i = 0; i < COLUMN_CHOICES; i++)
+        for (uint32_t groups = 1; groups <= BSMM_MIXED_MOST_GROUPS; groups *= 2)
+            for (uint32_t splits = 1; splits <= BSMM_SMALL_M_MOST_SPLITS; splits *= 2) {
+                if (splits * groups > 1 && splits * groups > steps) continue;
+                cut c = {.choice = i, .groups = groups, .splits = splits};
+                c.tiles = (uint32_t)bsmm_ceil_div(columns, columns_of[i]);
+                c.time = predict(p, w, &c);
+                if (c.time < best.time) best = c;
+            }
+    return best;
+}
+
+static const char *refuse_a(const bsmm_operand *a, char *why, size_t size) {
+    static const char rule[] = "the kernel takes bf16, f16, and row-major mxfp8, mxfp4 and nvfp4";
+    const bool half = a->m.format.elem == BSMM_ELEM_BF16 || a->m.format.elem == BSMM_ELEM_F16;
+    if (half && a->m.format.scale == BSMM_SCALE_NONE) return NULL;
+    if (a->m.format.scale == BSMM_SCALE_F32 || bsmm_small_m_find_source(a) == BSMM_SMALL_M_ANY)
+        return bsmm_gpu_refuse_format(a, 'A', rule, why, size);
+    return NULL;
+}
+
+/* Refuses few rows of A, for which cuda_sm90_small_m is faster. That kernel takes fewer rows if A
+ * has elements of less than 8 bits. */
+static const char *refuse_few(const bsmm_operand *a, char *why, size_t size) {
+    const bool narrow = bsmm_elem_row(a->m.format.elem)->bits < 8;
+    const int64_t columns = narrow ? BSMM_SMALL_M_COLUMNS : BSMM_SMALL_M_MOST_COLUMNS;
+    const int64_t least = columns / bsmm_small_m_count_parts(a) + 1;
+    if (a->m.rows >= least) return NULL;
+    return bsmm_reason(why, size, "A has %lld rows; the kernel takes at least %lld of this format",
+                       (long long)a->m.rows, (long long)least);
+}
+
+static const char *refuse_b(const bsmm_operand *b, const weights *w, char *why, size_t size) {
+    if (!w)
+        return bsmm_gpu_refuse_format(
+            b, 'B', "the kernel takes mxfp4, nvfp4, mxfp6, mxfp8, and e4m3 with f32 scales of rows",
+            why, size);
+    if (b->m.scale_layout != BSMM_LAYOUT_ROW_MAJOR && w != &row_scaled)
+        return bsmm_reason(why, size, "B's scale_layout is %s; the kernel takes row_major scales",
+                           bsmm_layout_name(b->m.scale_layout));
+    const char *reason = bsmm_gpu_refuse_order(b, 'B', why, size);
+    const uint32_t unit = bits_of(w) == 8 ? 16 : 32;
+    return reason ? reason
+                  : bsmm_small_m_refuse_units(b, 'B', unit, unit * bits_of(w) / 8, why, size);
+}
+
+static uint32_t blocks_per_row(const bsmm_product *p) {
+    return (uint32_t)bsmm_ceil_div(bsmm_small_m_count_steps(p), BSMM_MIXED_PREPARE_STEPS);
+}
+
+static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
+    made *m = state;
+    const weights *w = find_weights(&p->b);
+    const char *reason = bsmm_cuda_refuse(p, &(w ? w : &all_weights[0])->functions[0], why, size);
+    if (!reason) reason = refuse_a(&p->a, why, size);
+    if (!reason) reason = refuse_few(&p->a, why, size);
+    if (!reason) reason = refuse_b(&p->b, w, why, size);
+    if (!reason) reason = bsmm_gpu_refuse_extents(p, why, size);
+    if (reason) return reason;
+    m->w = w;
+    m->c = find_cut(p, w);
+    if (!bsmm_small_m_prefers_mixed(m->c.time, predict_packed(p, w)))
+        return bsmm_reason(why, size,
+                           "A has %lld rows and B has %lld x %lld elements; another kernel is "
+                           "predicted to be faster",
+                           (long long)p->a.m.rows, (long long)p->b.m.rows, (long long)p->b.m.cols);
+    const uint64_t columns = (uint64_t)m->c.tiles * columns_of[m->c.choice];
+    m->image_bytes = columns * bsmm_small_m_count_steps(p) * BSMM_SMALL_M_K * 2;
+    m->least_bytes = (uint64_t)p->a.m.rows * blocks_per_row(p) * sizeof(uint32_t);
+    return NULL;
+}
+
+static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
+    (void)p;
+    const made *m = state;
+    return m->image_bytes + m->least_bytes;
+}
+
+/* Returns the kernel's error bound. The tensor cores add 16 products and an accumulator at once and
+ * truncate each of these 17 terms 23 bits below the largest term. The bound for 16 elements of K is
+ * therefore 17 * 2^-23. f16 values are split into two bf16 numbers, so K has twice as many
+ * products. The factors of the epilogue add a few roundings. */
+static double bound(const bsmm_product *p, const void *state) {
+    (void)state;
+    const double k = (double)p->a.m.cols, parts = bsmm_small_m_count_parts(&p->a);
+    return (parts * 2.2 * (k + 16) + 64) * 0x1p-24;
+}
+
+static bsmm_small_m_params params_of(const bsmm_product *p, const made *m) {
+    const cut *c = &m->c;
+    const uint32_t columns = columns_of[c->choice];
+    bsmm_small_m_params params = bsmm_small_m_params_of(p);
+    params.ranges_log2 = bsmm_small_m_log2(c->splits * c->groups);
+    params.splits_log2 = bsmm_small_m_log2(c->splits);
+    params.k_warps_log2 = bsmm_small_m_log2(c->groups);
+    params.source = bsmm_small_m_find_source(&p->a);
+    params.narrow = bits_of(m->w) < 8;
+    params.blocks_per_row = blocks_per_row(p);
+    params.columns = columns;
+    params.column_tiles = c->tiles;
+    params.scale_count =
+        (uint32_t)bsmm_ceil_div(p->b.m.cols, m->w->format.block_cols ? m->w->format.block_cols : 1);
+    params.zero_block = m->w->format.block_cols;
+    params.zero_least = (float)bsmm_elem_row(m->w->format.elem)->min_subnormal;
+    params.zero_b_scales = bsmm_small_m_count_code_scales(&p->b);
+    params.ring_at = BSMM_MIXED_SLOTS * columns * BSMM_SMALL_M_K * 2;
+    params.barriers_at =
+        params.ring_at + bsmm_mixed_ahead(bits_of(m->w)) * bsmm_mixed_slot_bytes(bits_of(m->w));
+    return params;
+}
+
+/* Returns the bytes of shared memory of a thread block. The epilogue reuses the memory of the ring
+ * buffers for the accumulators of all warpgroups. */
+static uint32_t shared_bytes(const made *m) {
+    const cut *c = &m->c;
+    const uint32_t loop = m->params.barriers_at + 2 * BSMM_MIXED_SLOTS * 8;
+    const uint32_t sums = c->groups * columns_of[c->choice] * (rows_of(c) + 4) * 4;
+    return loop > sums ? loop : sums;
+}
+
+static bsmm_status make(const bsmm_product *p, void *state) {
+    made *m = state;
+    const cut *c = &m->c;
+    m->params = params_of(p, m);
+    const bsmm_cuda_launch_desc prepare = {
+        .function = &prepare_a,
+        .grid = {(uint32_t)bsmm_ceil_div(p->a.m.rows, BSMM_MIXED_PREPARE_ROWS), blocks_per_row(p)},
+        .block = {BSMM_SMALL_M_PREPARE_THREADS},
+        .overlap = true,
+    };
+    const bsmm_cuda_launch_desc multiply = {
+        .function = &m->w->functions[c->choice],
+        .grid = {(uint32_t)bsmm_ceil_div(p->d.m.cols, rows_of(c)) * c->tiles * c->splits},
+        .block = {BSMM_SMALL_M_THREADS},
+        .cluster = {c->splits},
+        .shared_bytes = shared_bytes(m),
+        .overlap = true,
+    };
+    BSMM_TRY(bsmm_cuda_ready_make(p->device, &prepare, &m->prepare));
+    return bsmm_cuda_ready_make(p->device, &multiply, &m->multiply);
+}
+
+static bsmm_status run_in_context(const bsmm_product *p, const made *m, void *workspace) {
+    bsmm_small_m_params params = m->params;
+    bsmm_small_m_params_bind(p, &params);
+    params.a_image = workspace;
+    params.a_image_any = (uint32_t *)(void *)(params.a_image + m->image_bytes);
+    BSMM_TRY(
+        bsmm_cuda_ready_launch(p->device, &m->prepare, p->stream, BSMM_CUDA_ARGUMENTS(&params)));
+    return bsmm_cuda_ready_launch(p->device, &m->multiply, p->stream, BSMM_CUDA_ARGUMENTS(&params));
+}
+
+static bsmm_status run(const bsmm_product *p, const void *state, void *workspace) {
+    BSMM_CUDA_RETURN_INSIDE(p->device, run_in_context(p, state, workspace));
+}
+
+const bsmm_kernel bsmm_kernel_cuda_sm90a_mixed = {
+    .name = "cuda_sm90a_mixed",
+    .device = "cuda",
+    .state_bytes = sizeof(made),
+    .refuse = refuse,
+    .workspace_bytes = workspace_bytes,
+    .bound = bound,
+    .make = make,
+    .run = run,
+    .alignment = 16,
+};

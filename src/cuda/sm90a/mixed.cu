@@ -1,0 +1,114 @@
+/* These are the mixed-input GEMM kernels for Hopper. They multiply a 16-bit A with more rows than
+ * the small-M kernels take by weights B as they are stored, with 4, 6 or 8 bits. Kernels that first
+ * convert all of B to bf16 in device memory move up to eight times as many bytes.
+ *
+ * Each thread decodes its weights to bf16 in registers, and wgmma takes them as its first operand,
+ * which has 64 rows. wgmma therefore computes tiles of the transposed result: the rows of a tile
+ * are rows of B, and its columns are rows of A. wgmma reads A from shared memory. The kernel
+ * mixed_prepare has converted A to bf16 and permuted it along K, so that each thread decodes whole
+ * words of weights that share a scale (mixed_prepare.h). The decoding of one warpgroup overlaps
+ * with the wgmma instructions of the other three.
+ *
+ * A thread block has four warpgroups and computes a tile of up to 256 rows of B by 96 or 128
+ * columns of A. The warpgroups multiply different rows of B, or half of them multiply other steps
+ * of K. The thread blocks of a cluster split K, too. Each thread copies its own weights through a
+ * ring buffer in shared memory (mixed_weights.h). Bulk copies move A's tile through another one
+ * (mixed_stage.h). There is no producer warp, because with more than 16 warps a thread would have
+ * fewer than 128 registers. The epilogue adds the accumulators in the order of K
+ * (mixed_epilogue.h). cuda_sm90a_mixed.c states the error bound, and docs/notes/hopper-large.md has
+ * measurements. */
+#include "cuda/sm90a/small_m_params.h"
+
+extern __shared__ __align__(128) uint8_t small_m_shared[];
+
+#include "cuda/sm90a/mixed_epilogue.h"
+#include "cuda/sm90a/mixed_multiply.h"
+#include "cuda/sm90a/mixed_prepare.h"
+
+/* Converts A for the mixed-input kernel that runs next. Thread block (x, y) converts rows
+ * [8 x, 8 x + 8) of A for steps [8 y, 8 y + 8) of 128 elements along K. Each warp converts one step
+ * of these rows. For each row, the thread block also stores the smallest magnitude of its nonzero
+ * bf16 numbers in a_image_any, as mixed_prepare_any returns it. */
+extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
+    mixed_prepare(const __grid_constant__ bsmm_small_m_params p) {
+    __shared__ uint32_t least[BSMM_MIXED_PREPARE_STEPS][BSMM_MIXED_PREPARE_ROWS];
+    /* Wait for the kernel that writes A, and for the last kernel that reads the image of A, because
+     * this kernel overwrites the image. */
+    ptx_grid_wait();
+    ptx_grid_release_next();
+    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const uint32_t row = blockIdx.x * BSMM_MIXED_PREPARE_ROWS + lane / 4;
+    const uint32_t step = blockIdx.y * BSMM_MIXED_PREPARE_STEPS + warp;
+    uint32_t mine = ~0u;
+    if (row < p.m && step < p.steps) mine = mixed_prepare_fragment(&p, row, step, lane % 4);
+    mine = min(mine, __shfl_xor_sync(0xffffffffu, mine, 1));
+    mine = min(mine, __shfl_xor_sync(0xffffffffu, mine, 2));
+    if (lane % 4 == 0) least[warp][lane / 4] = mine;
+    __syncthreads();
+    if (threadIdx.x >= BSMM_MIXED_PREPARE_ROWS) return;
+    const uint32_t own = blockIdx.x * BSMM_MIXED_PREPARE_ROWS + threadIdx.x;
+    uint32_t all = ~0u;
+    for (uint32_t i = 0; i < BSMM_MIXED_PREPARE_STEPS; i++)
+        all = min(all, least[i][threadIdx.x]);
+    if (own < p.m) p.a_image_any[own * p.blocks_per_row + blockIdx.y] = all;
+}
+
+#define MIXED_NAME    mixed_mxfp4_96
+#define MIXED_FORMAT  SMALL_M_MXFP4
+#define MIXED_COLUMNS 96
+#include "cuda/sm90a/mixed_body.h"
+
+#define MIXED_NAME    mixed_mxfp4_128
+#define MIXED_FORMAT  SMALL_M_MXFP4
+#define MIXED_COLUMNS 128
+#include "cuda/sm90a/mixed_body.h"
+
+#define MIXED_NAME    mixed_nvfp4_96
+#define MIXED_FORMAT  SMALL_M_NVFP4
+#define MIXED_COLUMNS 96
+#include "cuda/sm90a/mixed_body.h"
+
+#define MIXED_NAME    mixed_nvfp4_128
+#define MIXED_FORMAT  SMALL_M_NVFP4
+#define MIXED_COLUMNS 128
+#include "cuda/sm90a/mixed_body.h"
+
+#define MIXED_NAME    mixed_mxfp8_96
+#define MIXED_FORMAT  SMALL_M_MXFP8
+#define MIXED_COLUMNS 96
+#include "cuda/sm90a/mixed_body.h"
+
+#define MIXED_NAME    mixed_mxfp8_128
+#define MIXED_FORMAT  SMALL_M_MXFP8
+#define MIXED_COLUMNS 128
+#include "cuda/sm90a/mixed_body.h"
+
+#define MIXED_NAME    mixed_mxfp6_e2m3_96
+#define MIXED_FORMAT  SMALL_M_MXFP6_E2M3
+#define MIXED_COLUMNS 96
+#include "cuda/sm90a/mixed_body.h"
+
+#define MIXED_NAME    mixed_mxfp6_e2m3_128
+#define MIXED_FORMAT  SMALL_M_MXFP6_E2M3
+#define MIXED_COLUMNS 128
+#include "cuda/sm90a/mixed_body.h"
+
+#define MIXED_NAME    mixed_mxfp6_e3m2_96
+#define MIXED_FORMAT  SMALL_M_MXFP6_E3M2
+#define MIXED_COLUMNS 96
+#include "cuda/sm90a/mixed_body.h"
+
+#define MIXED_NAME    mixed_mxfp6_e3m2_128
+#define MIXED_FORMAT  SMALL_M_MXFP6_E3M2
+#define MIXED_COLUMNS 128
+#include "cuda/sm90a/mixed_body.h"
+
+#define MIXED_NAME    mixed_fp8_rows_96
+#define MIXED_FORMAT  SMALL_M_FP8_ROWS
+#define MIXED_COLUMNS 96
+#include "cuda/sm90a/mixed_body.h"
+
+#define MIXED_NAME    mixed_fp8_rows_128
+#define MIXED_FORMAT  SMALL_M_FP8_ROWS
+#define MIXED_COLUMNS 128
+#include "cuda/sm90a/mixed_body.h"

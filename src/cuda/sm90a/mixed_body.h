@@ -1,0 +1,98 @@
+/* This is the body of a mixed-input kernel (sm90a/mixed.cu). A file that includes this file defines
+ * these macros:
+ *
+ *     MIXED_NAME     name of the kernel
+ *     MIXED_FORMAT   format of the weights, for example SMALL_M_MXFP4
+ *     MIXED_COLUMNS  number of columns of a tile, 96 or 128. A column is one row of A, or one of
+ * the bf16 rows whose sum is an f16 or f32 row of A */
+
+#define TILES (MIXED_COLUMNS / 8)
+
+extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
+    MIXED_NAME(const __grid_constant__ bsmm_small_m_params p) {
+    ptx_grid_release_next();
+    /* The shuffle tells the compiler that all lanes of a warp have the same warp number, so that it
+     * keeps wgmma descriptors in uniform registers. */
+    const uint32_t warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
+    const uint32_t g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    const mixed_block block = mixed_find_block(&p, MIXED_COLUMNS);
+    const uint32_t row_warps = block.rows / 16, row_warp = warp % row_warps;
+    const uint32_t k_group = warp / row_warps;
+    const uint32_t range = (block.rank << p.k_warps_log2) + k_group;
+    const uint32_t begin = small_m_begin(&p, range), end = small_m_begin(&p, range + 1);
+
+    /* Start the copies of weights and the loads of their scales. No kernel before small_m_prepare
+     * can still write them, because small_m_prepare has waited for all of these kernels. */
+    const uint32_t row = block.row + row_warp * 16 + g;
+    const mixed_scales scales = mixed_find_scales(&p, row);
+    small_m_lane lane;
+    if (small_m_is_6bit(MIXED_FORMAT))
+        small_m_find_six(&p, block.row + row_warp * 16, begin, &lane);
+    else
+        small_m_find_rows(MIXED_FORMAT, 2, &p, row, begin, &lane);
+    mixed_stream stream = {lane, {{{0}}}, mixed_last_slot(MIXED_FORMAT), begin, end};
+    mixed_begin(MIXED_FORMAT, &p, &scales, &stream);
+
+    mixed_ring ring = mixed_find_ring(&p, MIXED_COLUMNS, k_group, row_warps, begin, end);
+    mixed_make_barriers(&p, row_warps);
+    __syncthreads();
+    ptx_grid_wait();
+    if (row_warp == 0 && threadIdx.x % 32 == 0) mixed_fill_first(&ring, block.image);
+
+    float sums[TILES][4];
+    uint32_t nans[2] = {0, 0}, most = 0;
+#pragma unroll
+    for (int i = 0; i < TILES; i++)
+        sums[i][0] = sums[i][1] = sums[i][2] = sums[i][3] = 0;
+    /* Without this compiler barrier, ptxas may wait after each wgmma. */
+    small_m_hold(TILES, &sums[0][0]);
+    small_m_fragments fragments = {{{0}}};
+    small_m_words words;
+    small_m_factors factors;
+    mixed_next(MIXED_FORMAT, &stream, &words, &factors, &most);
+    mixed_decode(MIXED_FORMAT, 0, &words, &factors, fragments.f[0], nans);
+#pragma unroll 1
+    for (uint32_t i = 0; begin + i < end; i++) {
+        mixed_load_codes(MIXED_FORMAT, &p, &scales, stream.step, &stream.codes);
+        mixed_wait_slot(&ring, i);
+        const uint64_t a = small_m_describe(TILES, mixed_slot(&ring, i));
+#pragma unroll
+        for (int chunk = 0; chunk < MIXED_CHUNKS; chunk++) {
+            small_m_multiply_chunk(TILES, &sums[0][0], fragments.f[chunk % 2],
+                                   a + (chunk * SMALL_M_GROUP_CHUNK(TILES) >> 4),
+                                   i > 0 || chunk > 0);
+            /* After the last chunk, the first chunk of the next step is decoded. */
+            const int next = (chunk + 1) % MIXED_CHUNKS;
+            if (next == 0) mixed_next(MIXED_FORMAT, &stream, &words, &factors, &most);
+            if (chunk == 1 && i > 0) mixed_refill(&ring, block.image, i - 1, row_warp);
+            if (next == 2) mixed_second_half(MIXED_FORMAT, &stream, &words);
+            PTX_WGMMA_WAIT(1);
+            small_m_hold_fragment(fragments.f[next % 2]);
+            mixed_decode(MIXED_FORMAT, next, &words, &factors, fragments.f[next % 2], nans);
+        }
+        small_m_wait_products(&fragments);
+        mixed_leave_slot(&ring, i);
+    }
+    small_m_hold(TILES, &sums[0][0]);
+    mixed_mark_nans(MIXED_FORMAT, TILES, nans, bsmm_e8m0_beyond(most), sums);
+
+    /* The epilogue reuses the ring buffers. The last copies, which write zeros, must have ended. */
+    ptx_copy_wait(0);
+    __syncthreads();
+    /* Each column of accumulators in shared memory has 4 floats of padding, so that the stores of a
+     * warp go to different banks. */
+    const uint32_t pitch = block.rows + 4;
+    float *mine = (float *)small_m_shared + k_group * MIXED_COLUMNS * pitch + row_warp * 16;
+#pragma unroll
+    for (int s = 0; s < TILES; s++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            mine[(s * 8 + t * 2 + i % 2) * pitch + i / 2 * 8 + g] = sums[s][i];
+    mixed_epilogue(&p, &block, MIXED_COLUMNS, pitch, small_m_unfold(MIXED_FORMAT),
+                   MIXED_FORMAT == SMALL_M_FP8_ROWS);
+}
+
+#undef TILES
+#undef MIXED_NAME
+#undef MIXED_FORMAT
+#undef MIXED_COLUMNS

@@ -1,0 +1,346 @@
+/* This is the epilogue of the mixed-input kernels (sm90a/mixed.cu). K is split among warpgroups and
+ * among the thread blocks of a cluster. The epilogue adds their accumulators in the order of K and
+ * stores the results. A thread computes four adjacent results of a row of D at a time. */
+#ifndef BSMM_CUDA_SM90A_MIXED_EPILOGUE_H
+#define BSMM_CUDA_SM90A_MIXED_EPILOGUE_H
+
+#include "cuda/ptx/convert.h"
+#include "cuda/sm90a/mixed_stage.h"
+#include "cuda/sm90a/small_m_epilogue.h"
+
+/* A thread computes this number of adjacent results of a row of D at a time. */
+enum { MIXED_RUN = 4 };
+
+/* Sets the accumulators of a row of B to NaN if the main loop may have decoded a weight or a scale
+ * of this row wrongly, because the epilogue recomputes NaN results. This concerns NaN weights,
+ * which `nans` records as bsmm_e4m3_nans returns them, and e8m0 scales outside the range of the
+ * fast path
+ * (`beyond`). Four threads share a row, and each of them has seen a quarter of its weights. */
+static __device__ __forceinline__ void mixed_mark_nans(const int format, const int tiles,
+                                                       const uint32_t nans[2], bool beyond,
+                                                       float (*sums)[4]) {
+    if (format == SMALL_M_NVFP4) return;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        uint32_t any = (nans[i] & 0x80808080u) | beyond;
+        any |= __shfl_xor_sync(0xffffffffu, any, 1);
+        any |= __shfl_xor_sync(0xffffffffu, any, 2);
+#pragma unroll
+        for (int s = 0; s < tiles; s++)
+            if (any) sums[s][2 * i] = sums[s][2 * i + 1] = __uint_as_float(0x7fc00000u);
+    }
+}
+
+/* Returns true if the magnitudes of all four numbers lie between two positive numbers, which `low`
+ * and `high` are the bits of. Positive floats have the same order as their bits, and NaN is above
+ * all. */
+static __device__ __forceinline__ bool mixed_within(const float v[MIXED_RUN], uint32_t low,
+                                                    uint32_t high) {
+    uint32_t most = 0;
+#pragma unroll
+    for (int i = 0; i < MIXED_RUN; i++)
+        most = max(most, (__float_as_uint(v[i]) & 0x7fffffffu) - low);
+    return most <= high - low;
+}
+
+/* Returns true if four accumulators are accurate, by the rule of small_m_trusts: they lie between
+ * 2^-118 and 2^127. */
+static __device__ __forceinline__ bool mixed_trusts(const float v[MIXED_RUN]) {
+    return mixed_within(v, (127 - 118) << 23, (127 + 127) << 23);
+}
+
+/* Tells how the fast path makes results. A result is an accumulator times an fp32 factor. */
+typedef struct mixed_fast {
+    /* These are the factors of four adjacent results. They include the power of two by which
+     * decoded weights are too small. */
+    float factors[MIXED_RUN];
+    bool exact; /* All factors are powers of two, so that products are exact. */
+    bool whole; /* One store of 8 or 16 bytes may write all four results. */
+} mixed_fast;
+
+/* Multiplies four accumulators by their factors. If products are inexact (`exact` is false) and D
+ * has 16 bits (`wide` is false), products are rounded to odd, so that the rounding to 16 bits gives
+ * the same result as one rounding of the exact product. Returns false if an accumulator may be
+ * wrong, or if an inexact product is too close to the ends of the fp32 range (small_m_is_inside).
+ */
+static __device__ __forceinline__ bool mixed_scale(const mixed_fast *fast, const bool exact,
+                                                   bool wide, float v[MIXED_RUN]) {
+    const bool trusts = mixed_trusts(v);
+#pragma unroll
+    for (int i = 0; i < MIXED_RUN; i++)
+        v[i] = exact || wide ? v[i] * fast->factors[i] : small_m_times_odd(v[i], fast->factors[i]);
+    return trusts && (exact || mixed_within(v, (127 - 100) << 23, (127 + 126) << 23));
+}
+
+/* Stores four adjacent results of a row of D, which has 16-bit or fp32 elements, at element `index`
+ * of D. */
+static __device__ __forceinline__ void mixed_store_run(const bsmm_gpu_epilogue *e, uint64_t index,
+                                                       bool wide, bool whole,
+                                                       const float v[MIXED_RUN]) {
+    if (wide) {
+        float *to = (float *)e->d + index;
+        if (whole) *(float4 *)to = make_float4(v[0], v[1], v[2], v[3]);
+#pragma unroll
+        for (int i = 0; i < MIXED_RUN; i++)
+            if (!whole) to[i * e->d_col] = v[i];
+        return;
+    }
+    const bool bf16 = e->d_elem == BSMM_ELEM_BF16;
+    const uint32_t low = bf16 ? bsmm_ptx_cvt_bf16x2(v[1], v[0]) : bsmm_ptx_cvt_f16x2(v[1], v[0]);
+    const uint32_t high = bf16 ? bsmm_ptx_cvt_bf16x2(v[3], v[2]) : bsmm_ptx_cvt_f16x2(v[3], v[2]);
+    uint16_t *to = (uint16_t *)e->d + index;
+    if (whole) *(uint2 *)to = make_uint2(low, high);
+#pragma unroll
+    for (int i = 0; i < MIXED_RUN; i++)
+        if (!whole) to[i * e->d_col] = (uint16_t)((i < 2 ? low : high) >> 16 * (i % 2));
+}
+
+/* Returns the smallest magnitude of a nonzero bf16 number of a row of A, or 2^127 if all are zeros.
+ * The kernel mixed_prepare has stored it for each part of the row. */
+static __device__ __forceinline__ float mixed_least_of_a(const bsmm_small_m_params *p,
+                                                         uint32_t row) {
+    uint32_t least = ~0u;
+#pragma unroll 8
+    for (uint32_t i = 0; i < p->blocks_per_row; i++)
+        least = min(least, p->a_image_any[row * p->blocks_per_row + i]);
+    return least == ~0u ? 0x1p127f : __uint_as_float((least + 1) << 16);
+}
+
+/* Finds the smallest magnitude of a nonzero weight in each of the thread's four rows of B that have
+ * an accumulator of 0. Bit j of `zeros` tells so for the thread's row number j. Zero weights count
+ * as the smallest weight that is not zero, which is always allowed. All lanes of a warp work
+ * together on one row at a time. */
+static __device__ __forceinline__ void mixed_least_of_b(const bsmm_small_m_params *p, uint32_t col,
+                                                        uint32_t zeros, float least[MIXED_RUN]) {
+#pragma unroll
+    for (uint32_t j = 0; j < MIXED_RUN; j++) {
+        /* fp32 scales of rows of B do not multiply accumulators. */
+        least[j] = p->zero_least;
+        if (p->b.scale == BSMM_SCALE_F32) continue;
+        uint32_t todo = __ballot_sync(0xffffffffu, zeros >> j & 1);
+        while (todo) {
+            const int lane = __ffs((int)todo) - 1;
+            const float scale =
+                small_m_least_scale(&p->b, __shfl_sync(0xffffffffu, col + j, lane),
+                                    p->b_scale_pitch, p->zero_b_scales, p->k, p->zero_block);
+            if ((int)(threadIdx.x % 32) == lane) least[j] = scale * p->zero_least;
+            todo &= todo - 1;
+        }
+    }
+}
+
+/* Stores D(row, col), or nothing if `wanted` is false. `sum` is the accumulator of D(row, col). All
+ * lanes of a warp call this function together. It recomputes the result in double if the
+ * accumulator may be wrong. An accumulator of 0 is right if all products of nonzero numbers are so
+ * large that none can have underflowed: `least` is the smallest possible product. `factor` is the
+ * fp32 scale of B's row. */
+static __device__ __noinline__ void
+mixed_store_slow(const bsmm_small_m_params *p, const bsmm_gpu_epilogue_factors factors, bool wanted,
+                 uint32_t row, uint32_t col, float sum, float least, double unfold, float factor) {
+    /* Accumulators are smaller than results by a factor of up to 2^27, which the epilogue applies
+     * later. A product of 2^-91 or more is therefore at least 2^-118 in an accumulator, far above
+     * the smallest fp32 number. */
+    const bool trusts = small_m_trusts(sum) || (sum == 0 && least >= 0x1p-91f);
+    /* A negative factor may turn 0 into -0. Adding 0.0 turns -0 into +0. */
+    double value = wanted ? sum * unfold * (double)factor + 0.0 : 0;
+    const bool doubtful = wanted && (!trusts || !isfinite(factor));
+    value = small_m_repair(p, doubtful, row, col, value);
+    if (wanted) bsmm_gpu_epilogue_store(&p->epilogue, &factors, row, col, value);
+}
+
+/* Returns the fp32 scale of a row of B that covers all of K, or NaN if B has no such row. */
+static __device__ __forceinline__ float mixed_row_factor(const bsmm_small_m_params *p,
+                                                         uint32_t row) {
+    return row < p->n ? bsmm_gpu_scale(&p->b, row, 0) : 1;
+}
+
+/* Describes a thread's results: MIXED_RUN adjacent columns of D, from column `col` on, in rows
+ * first, first + step, first + 2 step and so on of the thread block's tile, below `count`. A run is
+ * the MIXED_RUN results of one row. */
+typedef struct mixed_runs {
+    uint32_t col, first, step, count;
+    /* The accumulators of these columns begin at the shared memory address `from`, those of the
+     * next row of the tile `row_bytes` later. */
+    uint32_t from, row_bytes;
+    /* A result is the sum of 2^terms_log2 accumulators for each bf16 part of a row of A. The
+     * accumulators of the next part begin `part_bytes` later, those of the next group of warps
+     * along K `group_bytes` later. */
+    uint32_t terms_log2, terms, part_bytes, group_bytes;
+} mixed_runs;
+
+enum { MIXED_AT_ONCE = 4 };
+
+/* Loads term number `term` of four runs of results, i.e. of rows i[0] to i[3] of the tile. The
+ * terms are ordered by part of A, then along K. */
+static __device__ __forceinline__ void mixed_load(const bsmm_small_m_params *p,
+                                                  const mixed_runs *runs, uint32_t term,
+                                                  const uint32_t i[MIXED_AT_ONCE],
+                                                  float4 to[MIXED_AT_ONCE]) {
+    const uint32_t along = term & ((1u << runs->terms_log2) - 1);
+    const uint32_t group = along & ((1u << p->k_warps_log2) - 1);
+    const uint32_t from = ptx_grid_mapa(runs->from, along >> p->k_warps_log2) +
+                          (term >> runs->terms_log2) * runs->part_bytes + group * runs->group_bytes;
+#pragma unroll
+    for (int r = 0; r < MIXED_AT_ONCE; r++)
+        to[r] = ptx_grid_load_f32x4(from + i[r] * runs->row_bytes);
+}
+
+/* Adds up the accumulators of four runs of results, in rows i[0] to i[3] of the tile. */
+static __device__ __forceinline__ void mixed_collect(const bsmm_small_m_params *p,
+                                                     const mixed_runs *runs,
+                                                     const uint32_t i[MIXED_AT_ONCE],
+                                                     float v[MIXED_AT_ONCE][MIXED_RUN]) {
+    float4 term[MIXED_AT_ONCE];
+#pragma unroll
+    for (int r = 0; r < MIXED_AT_ONCE; r++)
+        v[r][0] = v[r][1] = v[r][2] = v[r][3] = 0;
+#pragma unroll 1
+    for (uint32_t n = 0; n < runs->terms; n++) {
+        mixed_load(p, runs, n, i, term);
+#pragma unroll
+        for (int r = 0; r < MIXED_AT_ONCE; r++) {
+            v[r][0] += term[r].x;
+            v[r][1] += term[r].y;
+            v[r][2] += term[r].z;
+            v[r][3] += term[r].w;
+        }
+    }
+}
+
+/* Stores the results that the fast path can store, and returns the others: bit n of the result is
+ * set if the thread's run number n is left. The loop calls no function, because a call would keep
+ * the compiler from holding the loop's values in registers. */
+static __device__ __forceinline__ uint32_t mixed_store_most(const bsmm_small_m_params *p,
+                                                            const mixed_block *block,
+                                                            const mixed_runs *runs,
+                                                            const mixed_fast *fast,
+                                                            const bool exact) {
+    const bsmm_gpu_epilogue *e = &p->epilogue;
+    const bool wide = e->d_elem == BSMM_ELEM_F32, whole = fast->whole;
+    const uint64_t stride = runs->step * e->d_row;
+    uint64_t index = (block->first + runs->first) * e->d_row + runs->col * e->d_col;
+    uint32_t left = 0;
+#pragma unroll 1
+    for (uint32_t n = 0; runs->first + n * runs->step < runs->count; n += MIXED_AT_ONCE) {
+        uint32_t i[MIXED_AT_ONCE];
+        float v[MIXED_AT_ONCE][MIXED_RUN];
+#pragma unroll
+        for (int r = 0; r < MIXED_AT_ONCE; r++)
+            i[r] = min(runs->first + (n + r) * runs->step, runs->count - 1);
+        mixed_collect(p, runs, i, v);
+#pragma unroll
+        for (int r = 0; r < MIXED_AT_ONCE; r++) {
+            const bool here = runs->first + (n + r) * runs->step < runs->count;
+            const bool fits = mixed_scale(fast, exact, wide, v[r]);
+            if (here && fits) mixed_store_run(e, index, wide, whole, v[r]);
+            if (here && !fits) left |= 1u << (n + r);
+            index += stride;
+        }
+    }
+    return left;
+}
+
+/* Returns a number with one bit for each of the thread's runs. A thread has at most 32 runs. */
+static __device__ __forceinline__ uint32_t mixed_run_bits(const mixed_runs *runs) {
+    if (runs->first >= runs->count) return 0;
+    const uint32_t count = (runs->count - runs->first + runs->step - 1) / runs->step;
+    return ~0u >> (32 - count);
+}
+
+/* Returns a mask of the thread's rows of B that have an accumulator of 0 among the runs of results
+ * whose bits are set in `left`. */
+static __device__ __forceinline__ uint32_t mixed_find_zeros(const bsmm_small_m_params *p,
+                                                            const mixed_runs *runs, uint32_t left) {
+    uint32_t zeros = 0;
+#pragma unroll 1
+    for (uint32_t n = 0; n < 32 && left >> n != 0; n++) {
+        const uint32_t row = runs->first + (left >> n & 1 ? n : 0) * runs->step;
+        const uint32_t i[MIXED_AT_ONCE] = {row, row, row, row};
+        float v[MIXED_AT_ONCE][MIXED_RUN];
+        mixed_collect(p, runs, i, v);
+#pragma unroll
+        for (uint32_t j = 0; j < MIXED_RUN; j++)
+            if ((left >> n & 1) && v[0][j] == 0 && runs->col + j < p->n) zeros |= 1u << j;
+    }
+    return zeros;
+}
+
+/* Stores the runs of results whose bits are set in `left`, through the general epilogue. All lanes
+ * of a warp call this function together. `scales` are the fp32 scales of the four rows of B. */
+static __device__ __forceinline__ void
+mixed_store_left(const bsmm_small_m_params *p, const mixed_block *block, const mixed_runs *runs,
+                 const bsmm_gpu_epilogue_factors *factors, const float scales[MIXED_RUN],
+                 double unfold, uint32_t left) {
+    float least[MIXED_RUN];
+    mixed_least_of_b(p, runs->col, mixed_find_zeros(p, runs, left), least);
+#pragma unroll 1
+    for (uint32_t n = 0; n < 32 && __any_sync(0xffffffffu, left >> n != 0); n++) {
+        const bool here = left >> n & 1;
+        const uint32_t i = runs->first + (here ? n : 0) * runs->step, row = block->first + i;
+        const uint32_t rows[MIXED_AT_ONCE] = {i, i, i, i};
+        float v[MIXED_AT_ONCE][MIXED_RUN];
+        mixed_collect(p, runs, rows, v);
+        const bool zero = v[0][0] == 0 || v[0][1] == 0 || v[0][2] == 0 || v[0][3] == 0;
+        const float least_of_a = here && zero ? mixed_least_of_a(p, row) : 0;
+#pragma unroll
+        for (uint32_t j = 0; j < MIXED_RUN; j++)
+            mixed_store_slow(p, *factors, here && runs->col + j < p->n, row, runs->col + j, v[0][j],
+                             least_of_a * least[j], unfold, scales[j]);
+    }
+}
+
+/* Adds the accumulators of all warpgroups and thread blocks that split K, and stores the results of
+ * this thread block. `scaled` means that each row of B has one fp32 scale. */
+static __device__ __forceinline__ void mixed_epilogue(const bsmm_small_m_params *p,
+                                                      const mixed_block *block,
+                                                      const uint32_t columns, uint32_t pitch,
+                                                      const double unfold, const bool scaled) {
+    /* Each thread block of a cluster stores the results of `rows` rows of B. */
+    const uint32_t rows = block->rows >> p->splits_log2;
+    const uint32_t runs_log2 = 31 - __clz((int)(rows / MIXED_RUN));
+    const uint32_t inner = block->rank * rows + (threadIdx.x & ((1u << runs_log2) - 1)) * MIXED_RUN;
+    mixed_runs runs;
+    runs.col = block->row + inner;
+    runs.first = threadIdx.x >> runs_log2;
+    runs.step = BSMM_SMALL_M_THREADS >> runs_log2;
+    runs.count = runs.col < p->n ? block->count : 0;
+    runs.from = small_m_address(small_m_shared) + inner * 4;
+    runs.part_bytes = pitch * 4;
+    runs.row_bytes = p->parts * pitch * 4;
+    runs.group_bytes = columns * pitch * 4;
+    runs.terms_log2 = p->splits_log2 + p->k_warps_log2;
+    runs.terms = p->parts << runs.terms_log2;
+
+    const bsmm_gpu_epilogue *e = &p->epilogue;
+    bsmm_gpu_epilogue_factors factors = {1, 1};
+    if (p->plain != BSMM_SMALL_M_PLAIN) factors = bsmm_gpu_epilogue_begin(e);
+    /* The fast path multiplies by one fp32 number: the factor of the whole tensor, or B's scale. */
+    const float factor = (float)factors.factor;
+    const bool plain = p->plain != BSMM_SMALL_M_GENERAL && (double)factor == factors.factor &&
+                       (!scaled || factor == 1) && runs.col + MIXED_RUN <= p->n;
+    float scales[MIXED_RUN];
+    mixed_fast fast;
+    fast.exact = !scaled && factor == 1;
+    fast.whole = e->d_col == 1 && e->d_row % MIXED_RUN == 0 &&
+                 (uint64_t)e->d % (e->d_elem == BSMM_ELEM_F32 ? 16 : 8) == 0;
+#pragma unroll
+    for (int i = 0; i < MIXED_RUN; i++) {
+        scales[i] = scaled ? mixed_row_factor(p, runs.col + i) : 1;
+        fast.factors[i] = (scaled ? scales[i] : factor) * (float)unfold;
+    }
+    small_m_sync(p);
+    uint32_t left = ~0u;
+    if (plain)
+        left = fast.exact ? mixed_store_most(p, block, &runs, &fast, true)
+                          : mixed_store_most(p, block, &runs, &fast, false);
+    left &= mixed_run_bits(&runs);
+    if (__any_sync(0xffffffffu, left))
+        mixed_store_left(p, block, &runs, &factors, scales, unfold, left);
+    if (p->splits_log2 == 0) return;
+    /* Other thread blocks of the cluster read the accumulators in this thread block's shared
+     * memory. This thread block must therefore not exit before they have read them. */
+    ptx_grid_cluster_arrive_relaxed();
+    ptx_grid_cluster_wait();
+}
+
+#endif

@@ -1,0 +1,107 @@
+/* Converts A for the mixed-input kernels (sm90a/mixed.cu) to bf16. The result is an image of A,
+ * i.e. bf16 values in the layout that wgmma reads from shared memory, and in the order along K in
+ * which the kernels decode weights.
+ *
+ * A column is one row of A, or one of the two or three rows of bf16 numbers whose sum is an f16 or
+ * f32 row of A. The image is an array [tile][step][fragment][part][column][8] of bf16. A tile is
+ * p->columns columns. A step is 128 elements along K. A step consists of 4 fragments of 32
+ * elements, and a fragment of 4 parts of 8 elements. small_m_prepare.h explains the order of the
+ * elements.
+ *
+ * The kernel small_m_prepare makes the same image, but stores 4 bytes at a time. With many rows of
+ * A these stores would take longer than the kernel here, which stores 16 bytes at a time. */
+#ifndef BSMM_CUDA_SM90A_MIXED_PREPARE_H
+#define BSMM_CUDA_SM90A_MIXED_PREPARE_H
+
+#include "cuda/sm90a/mixed_shape.h"
+#include "cuda/sm90a/small_m_prepare.h"
+
+/* Returns the number of a chunk (8 elements along K) within its step. The chunk is the part of
+ * fragment `fragment` that thread `thread` of four decodes. */
+static __device__ __forceinline__ uint32_t mixed_inner(uint32_t narrow, uint32_t fragment,
+                                                       uint32_t thread) {
+    return narrow ? thread * 4 + fragment : fragment / 2 * 8 + thread * 2 + fragment % 2;
+}
+
+/* Returns the address of the first of the four parts of a fragment, for one column of A. The parts
+ * are p->columns * 16 bytes apart. */
+static __device__ __forceinline__ uint8_t *mixed_part(const bsmm_small_m_params *p, uint32_t column,
+                                                      uint32_t step, uint32_t fragment) {
+    const uint32_t tile = column / p->columns;
+    return p->a_image + (((uint64_t)tile * p->steps + step) * 4 + fragment) * p->columns * 64 +
+           (column - tile * p->columns) * 16;
+}
+
+/* Stores the 32 elements of a fragment of one column of A. v[t] holds the 8 elements that thread t
+ * of four decodes, in their order along K. */
+static __device__ __forceinline__ void mixed_store(const bsmm_small_m_params *p, uint32_t column,
+                                                   uint32_t step, uint32_t fragment, uint4 v[4]) {
+    uint8_t *to = mixed_part(p, column, step, fragment);
+#pragma unroll
+    for (int t = 0; t < 4; t++)
+        v[t] = small_m_arrange(p->narrow, v[t]);
+    const uint32_t part_bytes = p->columns * 16;
+    *(uint4 *)to = make_uint4(v[0].x, v[1].x, v[2].x, v[3].x);
+    *(uint4 *)(to + part_bytes) = make_uint4(v[0].y, v[1].y, v[2].y, v[3].y);
+    *(uint4 *)(to + 2 * part_bytes) = make_uint4(v[0].z, v[1].z, v[2].z, v[3].z);
+    *(uint4 *)(to + 3 * part_bytes) = make_uint4(v[0].w, v[1].w, v[2].w, v[3].w);
+}
+
+/* Returns the smallest of `least` and the magnitudes, as bf16 codes, of eight bf16 numbers. Zeros
+ * are left out. */
+static __device__ __forceinline__ uint32_t mixed_least(uint32_t least, uint4 v) {
+    const uint32_t words[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        /* The subtraction makes a zero the largest number. */
+        least = min(least, (words[i] & 0x7fff) - 1);
+        least = min(least, (words[i] >> 16 & 0x7fff) - 1);
+    }
+    return least;
+}
+
+/* Converts a fragment (32 elements along K) of a row of A in any format. Returns the smallest
+ * magnitude of a nonzero bf16 number of the fragment, as its code minus 1, or ~0 if all are zeros.
+ */
+static __device__ __noinline__ uint32_t mixed_prepare_any(const bsmm_small_m_params *p,
+                                                          uint32_t row, uint32_t step,
+                                                          uint32_t fragment) {
+    uint32_t least = ~0u;
+    for (uint32_t part = 0; part < p->parts; part++) {
+        uint4 v[4];
+        for (uint32_t t = 0; t < 4; t++) {
+            const uint32_t chunk = step * 16 + mixed_inner(p->narrow, fragment, t);
+            v[t] = small_m_read_any(p, row, chunk * 8, part);
+            least = mixed_least(least, v[t]);
+        }
+        mixed_store(p, row * p->parts + part, step, fragment, v);
+    }
+    return least;
+}
+
+/* Converts a fragment (32 elements along K) of a row of A. Elements past the end of K become zeros.
+ * Returns the same number as mixed_prepare_any. */
+static __device__ __forceinline__ uint32_t mixed_prepare_fragment(const bsmm_small_m_params *p,
+                                                                  uint32_t row, uint32_t step,
+                                                                  uint32_t fragment) {
+    if (p->source == BSMM_SMALL_M_ANY) return mixed_prepare_any(p, row, step, fragment);
+    small_m_raw raw[4];
+    uint4 first[4], second[4];
+    uint32_t least = ~0u;
+#pragma unroll
+    for (int t = 0; t < 4; t++)
+        small_m_load(p, true, row, (step * 16 + mixed_inner(p->narrow, fragment, t)) * 8, &raw[t]);
+#pragma unroll
+    for (int t = 0; t < 4; t++) {
+        uint4 parts[2];
+        small_m_convert(p, true, &raw[t], parts);
+        first[t] = parts[0];
+        second[t] = parts[1];
+        least = mixed_least(mixed_least(least, first[t]), second[t]);
+    }
+    mixed_store(p, row * p->parts, step, fragment, first);
+    if (p->parts == 2) mixed_store(p, row * 2 + 1, step, fragment, second);
+    return least;
+}
+
+#endif

@@ -1,0 +1,32 @@
+/* Defines the sizes of a thread block of the mixed-input kernels (sm90a/mixed.cu), for host and
+ * device. */
+#ifndef BSMM_CUDA_SM90A_MIXED_SHAPE_H
+#define BSMM_CUDA_SM90A_MIXED_SHAPE_H
+
+#include "cuda/sm90a/small_m_params.h"
+
+enum {
+    /* A thread block of the kernel mixed_prepare converts this number of rows of A, and this number
+     * of steps of 128 elements along K. */
+    BSMM_MIXED_PREPARE_ROWS = 8,
+    BSMM_MIXED_PREPARE_STEPS = 8,
+    /* At most this number of groups of warpgroups of a thread block split K. */
+    BSMM_MIXED_MOST_GROUPS = 2,
+    /* The ring buffers of A in a thread block's shared memory have this number of slots in all. A
+     * slot holds A's tile for one step of K. */
+    BSMM_MIXED_SLOTS_LOG2 = 2,
+    BSMM_MIXED_SLOTS = 1 << BSMM_MIXED_SLOTS_LOG2,
+};
+
+/* Returns the number of slots of the ring buffer of weights, for weights of `bits` bits. */
+BSMM_SHARED uint32_t bsmm_mixed_ahead(uint32_t bits) {
+    return bits == 4 ? 4 : 3;
+}
+
+/* Returns the number of bytes of a slot of the ring buffer of weights: each thread's weights of one
+ * step. A thread multiplies 64 weights in a step. */
+BSMM_SHARED uint32_t bsmm_mixed_slot_bytes(uint32_t bits) {
+    return BSMM_SMALL_M_THREADS * 8 * bits;
+}
+
+#endif

@@ -1,0 +1,128 @@
+/* Divides the work of a mixed-input kernel (sm90a/mixed.cu) among thread blocks and warps, and
+ * moves A through a ring buffer in shared memory. */
+#ifndef BSMM_CUDA_SM90A_MIXED_STAGE_H
+#define BSMM_CUDA_SM90A_MIXED_STAGE_H
+
+#include "cuda/ptx/bulk.h"
+#include "cuda/ptx/grid.h"
+#include "cuda/sm90a/mixed_shape.h"
+#include "cuda/sm90a/small_m_stage.h"
+
+/* Describes the tile of D that a thread block computes. */
+typedef struct mixed_block {
+    /* The thread block computes rows [row, row + rows) of B. */
+    uint32_t row, rows;
+    /* It computes rows [first, first + count) of A. */
+    uint32_t first, count;
+    /* `rank` is the thread block's rank in its cluster. The thread blocks of a cluster compute the
+     * same tile of D and split K among them. */
+    uint32_t rank;
+    /* This is the tile of A's image in global memory (mixed_prepare.h), from the first step on. */
+    const uint8_t *image;
+} mixed_block;
+
+static __device__ __forceinline__ mixed_block mixed_find_block(const bsmm_small_m_params *p,
+                                                               const uint32_t columns) {
+    const uint32_t tile = blockIdx.x >> p->splits_log2, across = tile % p->column_tiles;
+    const uint32_t rows_each = columns / p->parts;
+    mixed_block block;
+    block.rows = BSMM_SMALL_M_WARPS * 16 >> p->k_warps_log2;
+    block.row = tile / p->column_tiles * block.rows;
+    block.first = across * rows_each;
+    block.count = min(rows_each, p->m - block.first);
+    block.rank = ptx_grid_cluster_rank();
+    block.image = p->a_image + (uint64_t)across * p->steps * columns * (BSMM_SMALL_M_K * 2);
+    return block;
+}
+
+/* Describes the ring buffer of A that the warps of one group share. The warps of a group multiply
+ * different rows of B in the same steps of K. Slot i % slots holds step begin + i. Each slot has
+ * two mbarriers: "full" completes when A's bytes have arrived, and "done" completes when all warps
+ * have read the slot. */
+typedef struct mixed_ring {
+    uint32_t slots_log2, first, slot_bytes, full, done;
+    uint32_t begin, end; /* The group computes steps [begin, end) of K. */
+    uint32_t group_mask; /* This is the number of warpgroups of the group, minus 1. */
+} mixed_ring;
+
+static __device__ __forceinline__ mixed_ring mixed_find_ring(const bsmm_small_m_params *p,
+                                                             const uint32_t columns,
+                                                             uint32_t k_group, uint32_t row_warps,
+                                                             uint32_t begin, uint32_t end) {
+    mixed_ring ring;
+    ring.slots_log2 = BSMM_MIXED_SLOTS_LOG2 - p->k_warps_log2;
+    const uint32_t before = k_group << ring.slots_log2;
+    ring.slot_bytes = columns * BSMM_SMALL_M_K * 2;
+    ring.first = small_m_address(small_m_shared) + before * ring.slot_bytes;
+    ring.full = small_m_address(small_m_shared + p->barriers_at) + before * 8;
+    ring.done = ring.full + BSMM_MIXED_SLOTS * 8;
+    ring.begin = begin;
+    ring.end = end;
+    ring.group_mask = row_warps / 4 - 1;
+    return ring;
+}
+
+/* Initializes the mbarriers of all slots. `row_warps` is the number of warps that read a slot. */
+static __device__ __forceinline__ void mixed_make_barriers(const bsmm_small_m_params *p,
+                                                           uint32_t row_warps) {
+    if (threadIdx.x >= 2 * BSMM_MIXED_SLOTS) return;
+    ptx_bulk_init(small_m_address(small_m_shared + p->barriers_at) + threadIdx.x * 8,
+                  threadIdx.x < BSMM_MIXED_SLOTS ? 1 : row_warps);
+    ptx_bulk_fence_init();
+}
+
+/* Returns the offset of step number i in an array with one element of `bytes` bytes per slot. */
+static __device__ __forceinline__ uint32_t mixed_slot_offset(const mixed_ring *ring, uint32_t i,
+                                                             uint32_t bytes) {
+    return (i & ((1u << ring->slots_log2) - 1)) * bytes;
+}
+
+static __device__ __forceinline__ uint32_t mixed_slot(const mixed_ring *ring, uint32_t i) {
+    return ring->first + mixed_slot_offset(ring, i, ring->slot_bytes);
+}
+
+/* Starts the copy of A's tile for step number i of the group, if there is such a step. */
+static __device__ __forceinline__ void mixed_fill(const mixed_ring *ring, const uint8_t *image,
+                                                  uint32_t i) {
+    if (ring->begin + i >= ring->end) return;
+    const uint32_t full = ring->full + mixed_slot_offset(ring, i, 8);
+    ptx_bulk_expect(full, ring->slot_bytes);
+    ptx_bulk_copy(mixed_slot(ring, i), image + (uint64_t)(ring->begin + i) * ring->slot_bytes,
+                  ring->slot_bytes, full);
+}
+
+/* Starts the copies of the group's first steps. One thread of the group calls this function. */
+static __device__ __forceinline__ void mixed_fill_first(const mixed_ring *ring,
+                                                        const uint8_t *image) {
+    for (uint32_t i = 0; i < 1u << ring->slots_log2; i++)
+        mixed_fill(ring, image, i);
+}
+
+/* Waits until A's tile for step number i of the group is in shared memory. */
+static __device__ __forceinline__ void mixed_wait_slot(const mixed_ring *ring, uint32_t i) {
+    const uint32_t full = ring->full + mixed_slot_offset(ring, i, 8);
+    while (!ptx_bulk_try_wait(full, i >> ring->slots_log2 & 1)) {
+    }
+}
+
+/* Records that this warp has read the slot of step number i of its group. */
+static __device__ __forceinline__ void mixed_leave_slot(const mixed_ring *ring, uint32_t i) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) ptx_bulk_arrive(ring->done + mixed_slot_offset(ring, i, 8));
+}
+
+/* Refills the slot of step number i, after all warps of the group have read it. The first warps of
+ * the group's warpgroups take turns to do so. The caller has already started to multiply the next
+ * step, so that the slower warps have usually read the slot. */
+static __device__ __forceinline__ void mixed_refill(const mixed_ring *ring, const uint8_t *image,
+                                                    uint32_t i, uint32_t row_warp) {
+    const uint32_t next = i + (1u << ring->slots_log2);
+    if (row_warp != (i & ring->group_mask) * 4 || ring->begin + next >= ring->end) return;
+    const uint32_t done = ring->done + mixed_slot_offset(ring, i, 8);
+    while (!ptx_bulk_try_wait(done, i >> ring->slots_log2 & 1)) {
+    }
+    if (threadIdx.x % 32 == 0) mixed_fill(ring, image, next);
+    __syncwarp();
+}
+
+#endif

@@ -1,0 +1,195 @@
+/* These functions load the weights (matrix B) and their scales in a mixed-input kernel
+ * (sm90a/mixed.cu). A thread copies its weights of a step (128 elements along K) from global memory
+ * to its own part of a ring buffer in shared memory, several steps before it multiplies them. It
+ * loads scales one step ahead, into registers. */
+#ifndef BSMM_CUDA_SM90A_MIXED_WEIGHTS_H
+#define BSMM_CUDA_SM90A_MIXED_WEIGHTS_H
+
+#include "cuda/sm90a/mixed_shape.h"
+#include "cuda/sm90a/small_m_multiply.h"
+
+/* Returns the number of bits of a weight. */
+static __device__ __forceinline__ uint32_t mixed_bits(const int format) {
+    return small_m_is_4bit(format) ? 4 : small_m_is_6bit(format) ? 6 : 8;
+}
+
+/* Starts the copy of the thread's weights of one step to the slot at the address `to`. The thread
+ * copies 16 bytes at a time, from two rows that are 8 rows apart. Of weights with 6 bits, the warp
+ * copies 8 bytes at a time. Writes zeros past the end of a row, and if the step is not `wanted`. */
+static __device__ __forceinline__ void mixed_fetch(const int format, const small_m_lane *lane,
+                                                   uint32_t to, bool wanted) {
+    const int32_t left = wanted ? lane->left : 0;
+    if (small_m_is_6bit(format)) {
+        small_m_lane six = *lane;
+        six.left = left;
+        small_m_fetch_six(&six, to);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < (small_m_is_4bit(format) ? 2 : 4); i++) {
+        const int along = i / 2 * 64;
+        ptx_copy16_once(to + i * (BSMM_SMALL_M_THREADS * 16), lane->weights[i % 2] + along,
+                        left > along ? 16 : 0);
+    }
+}
+
+/* Advances the addresses of the next copies by one step. */
+static __device__ __forceinline__ void mixed_go_on(const int format, small_m_lane *lane) {
+    const int bytes = small_m_is_4bit(format)   ? 64
+                      : small_m_is_6bit(format) ? SMALL_M_SIX_ROW
+                                                : 128;
+#pragma unroll
+    for (int i = 0; i < (small_m_is_6bit(format) ? 1 : 2); i++)
+        lane->weights[i] += bytes;
+    lane->left -= bytes;
+}
+
+/* Loads half `half` (0 or 1) of the thread's weights of a step into registers, from the slot at
+ * `slot`, an offset in bytes from the first slot of the ring buffer. Weights of 4 bits have only
+ * half 0, which is 32 weights of each of two rows of B. Other halves have 16 weights of each row.
+ */
+static __device__ __forceinline__ void mixed_take(const int format, const small_m_lane *lane,
+                                                  uint32_t slot, const int half,
+                                                  small_m_words *to) {
+    const uint8_t *from = (const uint8_t *)__cvta_shared_to_generic(lane->own + slot);
+#pragma unroll
+    for (int row = 0; row < 2; row++) {
+        if (!small_m_is_6bit(format)) {
+            to->w[half][row] =
+                *(const uint4 *)(from + (2 * half + row) * (BSMM_SMALL_M_THREADS * 16));
+            continue;
+        }
+        /* A half of a row has 12 bytes. Only the first half begins at a multiple of 8 bytes. */
+        const uint8_t *const here = from + row * 8 * SMALL_M_SIX_ROW + half * 12;
+        const uint2 two = *(const uint2 *)(here + 4 * half);
+        const uint32_t one = *(const uint32_t *)(here + 8 * (1 - half));
+        to->w[half][row] =
+            half ? make_uint4(one, two.x, two.y, 0) : make_uint4(two.x, two.y, one, 0);
+    }
+}
+
+/* Holds the codes of the scales of a thread's weights in one step: code[i][row] for two rows of B
+ * that are 8 rows apart. With mxfp8, i is the half of the thread's weights that has this scale.
+ * With nvfp4, i is the first or the last 16 of its 32 elements. Otherwise i is 0. */
+typedef struct mixed_codes {
+    uint32_t code[2][2];
+} mixed_codes;
+
+/* Holds the address of the scales of a thread's first row of B. The scales of its second row, 8
+ * rows below, begin `to_second` bytes after them. */
+typedef struct mixed_scales {
+    const uint8_t *first;
+    uint32_t to_second;
+} mixed_scales;
+
+static __device__ __forceinline__ mixed_scales mixed_find_scales(const bsmm_small_m_params *p,
+                                                                 uint32_t row) {
+    mixed_scales scales;
+    const uint32_t first = min(row, p->n - 1), second = min(row + 8, p->n - 1);
+    scales.first = p->b.scales + first * p->b_scale_pitch;
+    scales.to_second = (second - first) * (uint32_t)p->b_scale_pitch;
+    return scales;
+}
+
+/* Loads the codes of the thread's scales of step `step`. Past the end of K, the last code of the
+ * row is loaded: the elements there are zeros, and a code that is NaN makes the row NaN before the
+ * end of K too. */
+static __device__ __forceinline__ void mixed_load_codes(const int format,
+                                                        const bsmm_small_m_params *p,
+                                                        const mixed_scales *scales, uint32_t step,
+                                                        mixed_codes *to) {
+    if (format == SMALL_M_FP8_ROWS) return;
+    const bool nv = format == SMALL_M_NVFP4, mx8 = format == SMALL_M_MXFP8;
+    const uint32_t t = threadIdx.x % 4, last = p->scale_count - 1;
+    const uint32_t one = nv ? step * 8 + t * 2 : step * 4 + (mx8 ? t / 2 : t);
+    const uint8_t *const at = scales->first + min(one, last);
+    const uint8_t *const next = scales->first + min(one + (nv ? 1 : 2), last);
+    to->code[0][0] = *at;
+    to->code[0][1] = at[scales->to_second];
+    if (!nv && !mx8) return;
+    to->code[1][0] = *next;
+    to->code[1][1] = next[scales->to_second];
+}
+
+/* Converts codes of scales to the bf16 factors by which decoded weights are multiplied. *most is
+ * the running maximum of e8m0 codes, as bsmm_e8m0_most returns it. */
+static __device__ __forceinline__ void mixed_factors(const int format, const mixed_codes *codes,
+                                                     small_m_factors *to, uint32_t *most) {
+#pragma unroll
+    for (int row = 0; row < 2; row++) {
+        if (format == SMALL_M_NVFP4)
+            small_m_nv_factors(codes->code[0][row] | codes->code[1][row] << 8, to->f[0][row]);
+        for (int half = 0; half < 2; half++) {
+            uint32_t *f = to->f[half][row];
+            /* 2^120 in both bf16 halves corrects the exponent bias of decoded e4m3. */
+            if (format == SMALL_M_FP8_ROWS) f[0] = f[1] = 0x7b807b80u;
+            if (!small_m_has_e8m0(format) || (half == 1 && format != SMALL_M_MXFP8)) continue;
+            f[0] = f[1] = bsmm_e8m0_factor(codes->code[half][row]);
+            *most = bsmm_e8m0_most(*most, codes->code[half][row]);
+        }
+    }
+}
+
+/* Holds the state of a thread's copies of weights. */
+typedef struct mixed_stream {
+    small_m_lane lane;
+    /* These are the codes of the scales of step `step`. They are loaded when the multiplication of
+     * the step before begins, so that the loads have arrived when it ends. */
+    mixed_codes codes;
+    /* The weights that mixed_next has loaded last lie at this offset in the ring buffer. */
+    uint32_t slot;
+    /* `step` is the step that mixed_next loads next. The thread multiplies steps below `end`. */
+    uint32_t step, end;
+} mixed_stream;
+
+/* Returns the offset of the last slot of the ring buffer of weights. */
+static __device__ __forceinline__ uint32_t mixed_last_slot(const int format) {
+    return (bsmm_mixed_ahead(mixed_bits(format)) - 1) * bsmm_mixed_slot_bytes(mixed_bits(format));
+}
+
+/* Starts the copies of the thread's first steps of weights, one less than the ring buffer has
+ * slots, and loads the scales of the first step. */
+static __device__ __forceinline__ void mixed_begin(const int format, const bsmm_small_m_params *p,
+                                                   const mixed_scales *scales, mixed_stream *s) {
+#pragma unroll
+    for (uint32_t i = 0; i < bsmm_mixed_ahead(mixed_bits(format)) - 1; i++) {
+        mixed_fetch(format, &s->lane, s->lane.ring + i * bsmm_mixed_slot_bytes(mixed_bits(format)),
+                    s->step + i < s->end);
+        mixed_go_on(format, &s->lane);
+        ptx_copy_commit();
+    }
+    mixed_load_codes(format, p, scales, s->step, &s->codes);
+}
+
+/* Loads the next step's weights, or their first half, into *words, and converts its scales to
+ * *factors. Starts the copy of the weights of a later step to the slot that the thread read last.
+ * Loads zeros after the last step. */
+static __device__ __forceinline__ void mixed_next(const int format, mixed_stream *s,
+                                                  small_m_words *words, small_m_factors *factors,
+                                                  uint32_t *most) {
+    const uint32_t ahead = bsmm_mixed_ahead(mixed_bits(format)),
+                   bytes = bsmm_mixed_slot_bytes(mixed_bits(format));
+    const uint32_t last = s->slot;
+    s->slot = last == mixed_last_slot(format) ? 0 : last + bytes;
+    if (small_m_is_4bit(format))
+        ptx_copy_wait(2);
+    else
+        ptx_copy_wait(1);
+    /* Other lanes of the warp have copied a part of this thread's 6-bit weights, and may still read
+     * the slot that is refilled now. */
+    if (small_m_is_6bit(format)) __syncwarp();
+    mixed_take(format, &s->lane, s->slot, 0, words);
+    mixed_factors(format, &s->codes, factors, most);
+    mixed_fetch(format, &s->lane, s->lane.ring + last, s->step + ahead - 1 < s->end);
+    mixed_go_on(format, &s->lane);
+    ptx_copy_commit();
+    s->step++;
+}
+
+/* Loads the second half of the weights of the step that mixed_next has loaded last. */
+static __device__ __forceinline__ void mixed_second_half(const int format, mixed_stream *s,
+                                                         small_m_words *words) {
+    if (!small_m_is_4bit(format)) mixed_take(format, &s->lane, s->slot, 1, words);
+}
+
+#endif

@@ -1,0 +1,146 @@
+/* Tests cuda_sm90a_mixed, the kernel for 65 to several hundred rows of A that decodes weights while
+ * it multiplies. The products are small, but have several tiles, a last tile that is not full, and
+ * a last step of K (128 elements) that is not full. checked_run compares the results of every
+ * kernel with a product in double. The test is skipped without a GPU. */
+#include "checked.h"
+#include "cuda.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char name[] = "cuda_sm90a_mixed";
+
+static const char *const weights[] = {"mxfp4",      "nvfp4", "mxfp6_e2m3",
+                                      "mxfp6_e3m2", "mxfp8", "fp8_row"};
+
+/* Returns the format of this name. "fp8_row" means e4m3 elements with one fp32 scale for each row
+ * of k elements. */
+static bsmm_format named(const char *format, int64_t k) {
+    if (strcmp(format, "fp8_row") != 0) return format_named(format);
+    return (bsmm_format){BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, (uint32_t)k};
+}
+
+/* Returns true if the kernel under test accepts the product on the GPU. */
+static bool accepts(const bsmm_matmul_desc *desc) {
+    bsmm_explanation e = BSMM_INIT(bsmm_explanation);
+    bsmm_matmul_desc on_gpu = *desc;
+    on_gpu.device = "cuda:0";
+    for (uint32_t i = 0; bsmm_explain(&on_gpu, i, &e) == BSMM_OK; i++)
+        if (strcmp(e.kernel, name) == 0) return e.accepts;
+    return false;
+}
+
+static void make(checked_product *p, const char *a, const char *b, const char *d, int64_t m,
+                 int64_t n, int64_t k, fill how, rng *r) {
+    checked_make(p, describe(named(a, k), m, k), describe(named(b, k), n, k),
+                 describe(format_named(d), m, n), how, r);
+}
+
+static void run(checked_product *p) {
+    if (!accepts(&p->desc)) fail_msg("%s refuses a product", name);
+    checked_run(p);
+    checked_free(p);
+}
+
+static void need_hopper(void) {
+    if (test_cuda_device()->capability != 90) skip();
+}
+
+/* Tests tiles of 96 and 128 columns. An f16 row makes two columns. */
+static void test_formats(void **state) {
+    (void)state;
+    need_hopper();
+    rng r = {81};
+    for (size_t i = 0; i < BSMM_COUNT(weights); i++) {
+        checked_product p;
+        make(&p, "bf16", weights[i], "bf16", 70, 270, 544, FILL_ORDINARY, &r);
+        run(&p);
+        make(&p, "f16", weights[i], "f16", 67, 77, 928, FILL_ORDINARY, &r);
+        run(&p);
+    }
+}
+
+/* Each thread block multiplies more steps of K than its ring buffers have slots. */
+static void test_long(void **state) {
+    (void)state;
+    need_hopper();
+    rng r = {82};
+    for (size_t i = 0; i < BSMM_COUNT(weights); i++) {
+        checked_product p;
+        make(&p, "bf16", weights[i], "f32", 130, 78, 1440, FILL_ORDINARY, &r);
+        run(&p);
+    }
+}
+
+static void test_extreme(void **state) {
+    static const fill fills[] = {FILL_EXTREME, FILL_SPECIAL};
+    (void)state;
+    need_hopper();
+    rng r = {83};
+    for (size_t i = 0; i < BSMM_COUNT(weights); i++)
+        for (size_t f = 0; f < BSMM_COUNT(fills); f++) {
+            checked_product p;
+            make(&p, "bf16", weights[i], "f32", 66, 36, 288, fills[f], &r);
+            run(&p);
+        }
+}
+
+static void test_narrow_a(void **state) {
+    static const char *const formats[] = {"mxfp8", "mxfp4", "nvfp4"};
+    (void)state;
+    need_hopper();
+    rng r = {84};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
+        for (fill how = FILL_ORDINARY; how <= FILL_SPECIAL; how++) {
+            checked_product p;
+            make(&p, formats[i], "mxfp4", "f32", 66, 40, 256, how, &r);
+            run(&p);
+        }
+}
+
+/* Tests the general epilogue, and a D in 8 bits. */
+static void test_epilogues(void **state) {
+    static const char *const formats[] = {"f32", "f16", "bf16", "e4m3"};
+    (void)state;
+    need_hopper();
+    rng r = {85};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++) {
+        checked_product p;
+        make(&p, "bf16", "nvfp4", formats[i], 65, 41, 192, FILL_ORDINARY, &r);
+        checked_add_c_and_bias(&p, "bf16", &r);
+        run(&p);
+        make(&p, "bf16", "fp8_row", formats[i], 65, 41, 192, FILL_ORDINARY, &r);
+        run(&p);
+    }
+}
+
+/* Tests rows of A and of B in which all elements are zeros. The results must be 0 without a sign.
+ */
+static void test_zeros(void **state) {
+    (void)state;
+    need_hopper();
+    rng r = {86};
+    for (size_t i = 0; i < BSMM_COUNT(weights); i++) {
+        checked_product p;
+        make(&p, "bf16", weights[i], "f32", 68, 44, 256, FILL_ORDINARY, &r);
+        uint8_t *const a = p.a.m.data, *const b = p.b.m.data;
+        const size_t a_row = p.a.data_bytes / 68, b_row = p.b.data_bytes / 44;
+        memset(a + 5 * a_row, 0, a_row);
+        memset(b + 3 * b_row, 0, 2 * b_row);
+        run(&p);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_formats),   cmocka_unit_test(test_long),
+        cmocka_unit_test(test_extreme),   cmocka_unit_test(test_narrow_a),
+        cmocka_unit_test(test_epilogues), cmocka_unit_test(test_zeros),
+    };
+    setenv("BSMM_TEST_MIXED", "1", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
