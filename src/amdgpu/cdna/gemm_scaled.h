@@ -153,6 +153,13 @@ BSMM_DEVICE uint32_t gemm_chore_count(gemm_shape s) {
  * wait for it. With three stages, gemm_scaled_wait need not wait for the direct loads of the stage
  * either. */
 BSMM_DEVICE void gemm_chore(gemm_chores *c, const gemm_place *at, gemm_shape s, uint32_t number) {
+    /* In large tiles of 8-bit elements the direct loads come first, because they delay the matrix
+     * core less than the work with scales does. The waves of a SIMD do that work later, when they
+     * are no longer at the same place. Other kernels would need too many registers. */
+    const uint32_t loads = gemm_stage_loads(s);
+    const bool bytes = gemm_bits(s.types[0]) == 8 && gemm_bits(s.types[1]) == 8;
+    if (bytes && gemm_scouts(s) && number < GEMM_CHORE_PARTS + loads)
+        number = number < loads ? number + GEMM_CHORE_PARTS : number - loads;
     const uint32_t part = number - GEMM_CHORE_PARTS;
     if (number == GEMM_CHORE_STORE) {
         gemm_store_scales(&c->carrier, s, c->ring);
