@@ -115,6 +115,8 @@ static void test_epilogues(void **state) {
         run(&p);
         make(&p, "bf16", "fp8_row", formats[i], 65, 41, 192, FILL_ORDINARY, &r);
         run(&p);
+        make(&p, "f16", "fp8_block128", formats[i], 65, 41, 320, FILL_ORDINARY, &r);
+        run(&p);
     }
 }
 

@@ -163,6 +163,17 @@ static void bf16_packs(void **state) {
     multiply_all("cuda_sm90a_bf16");
 }
 
+/* Tests the packing kernels to f16. A fnuz format is packed to bf16 first, by kernels of its own.
+ */
+static void f16_packs(void **state) {
+    static const char *const weights[] = {"mxfp4", "nvfp4", "mxfp8", "e4m3fnuz"};
+    (void)state;
+    run_on("sim:sm_90a");
+    for (size_t i = 0; i < BSMM_COUNT(weights); i++)
+        assert_true(
+            multiply("cuda_sm90a_f16", "f16", weights[i], 20, 0, BSMM_COMPUTE_EXACT, PLAIN));
+}
+
 static void fp8_packs(void **state) {
     (void)state;
     static const char *const folded[] = {"mxfp4", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp8",
@@ -341,17 +352,23 @@ static void small_ring(void **state) {
 }
 
 /* Tests the mixed-input kernels, which have tiles of 96 and of 128 columns. With 70 rows the
- * library chooses 96 columns, and with 128 rows 128. */
+ * library chooses 96 columns. With 128 rows it chooses 128 if the kernel exists, because the six
+ * SMs of the simulated device then compute all tiles at once. */
 static void mixed_products(void **state) {
-    static const char *const weights[] = {"mxfp4",      "nvfp4", "mxfp6_e2m3",
-                                          "mxfp6_e3m2", "mxfp8", "fp8_row"};
+    static const char *const weights[] = {"mxfp4", "nvfp4",   "mxfp6_e2m3",  "mxfp6_e3m2",
+                                          "mxfp8", "fp8_row", "fp8_block128"};
     (void)state;
     run_on("sim:sm_90a");
     setenv("BSMM_TEST_MIXED", "1", 1);
-    for (size_t i = 0; i < BSMM_COUNT(weights); i++)
-        for (int64_t rows = 70; rows <= 128; rows += 58)
-            assert_true(multiply("cuda_sm90a_mixed", "bf16", weights[i], rows, 0,
-                                 BSMM_COMPUTE_EXACT, PLAIN));
+    for (size_t i = 0; i < BSMM_COUNT(weights); i++) {
+        columns = N;
+        assert_true(
+            multiply("cuda_sm90a_mixed", "bf16", weights[i], 70, 0, BSMM_COMPUTE_EXACT, PLAIN));
+        columns = 1536;
+        assert_true(
+            multiply("cuda_sm90a_mixed", "bf16", weights[i], 128, 0, BSMM_COMPUTE_EXACT, PLAIN));
+    }
+    columns = N;
     unsetenv("BSMM_TEST_MIXED");
 }
 
@@ -363,7 +380,7 @@ static void bands(void **state) {
         int64_t rows;
     } products[] = {{"bf16", "mxfp4", 65},
                     {"bf16", "fp8_block128", 127},
-                    {"f16", "nvfp4", 101},
+                    {"mxfp8", "nvfp4", 101},
                     {"fp8_row", "mxfp8", 128}};
     (void)state;
     run_on("sim:sm_90a");
@@ -439,13 +456,21 @@ static void every_entry_was_run(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(generic_products), cmocka_unit_test(bf16_packs),
-        cmocka_unit_test(ends_of_scales),   cmocka_unit_test(fp8_packs),
-        cmocka_unit_test(scaled_products),  cmocka_unit_test(pair_products),
-        cmocka_unit_test(wide_products),    cmocka_unit_test(tiles),
-        cmocka_unit_test(few_rows),         cmocka_unit_test(small_ring),
-        cmocka_unit_test(mixed_products),   cmocka_unit_test(bands),
-        cmocka_unit_test(conversions),      cmocka_unit_test(every_entry_was_run),
+        cmocka_unit_test(generic_products),
+        cmocka_unit_test(bf16_packs),
+        cmocka_unit_test(ends_of_scales),
+        cmocka_unit_test(f16_packs),
+        cmocka_unit_test(fp8_packs),
+        cmocka_unit_test(scaled_products),
+        cmocka_unit_test(pair_products),
+        cmocka_unit_test(wide_products),
+        cmocka_unit_test(tiles),
+        cmocka_unit_test(few_rows),
+        cmocka_unit_test(small_ring),
+        cmocka_unit_test(mixed_products),
+        cmocka_unit_test(bands),
+        cmocka_unit_test(conversions),
+        cmocka_unit_test(every_entry_was_run),
     };
     /* Persistent kernels launch one thread block for each SM, so fewer SMs take less time.
      * BSMM_SIM_REPORT prints the errors that the simulator finds. */

@@ -217,9 +217,11 @@ static bool has_single_rows(const bsmm_operand *o) {
 }
 
 /* Returns true if A's rows may be divided into bands. A product with a C has one band, because C
- * may be the memory of D, and bands may compute the same row of D twice. */
+ * may be the memory of D, and bands may compute the same row of D twice. f16 and f32 rows, which
+ * make two and three columns each, would have so many bands that other kernels are faster. */
 static bool has_bands(const bsmm_product *p) {
-    return !p->has_c && has_single_rows(&p->a) && bsmm_small_m_generation(p) == BSMM_SMALL_M_HOPPER;
+    return !p->has_c && bsmm_small_m_count_parts(&p->a) == 1 && has_single_rows(&p->a) &&
+           bsmm_small_m_generation(p) == BSMM_SMALL_M_HOPPER;
 }
 
 /* Returns the largest number of rows of A for which this kernel is used. More rows than `each` are

@@ -15,9 +15,9 @@
 enum { COLUMN_CHOICES = 2 };
 static const uint32_t columns_of[COLUMN_CHOICES] = {96, 128};
 
-/* Describes a format of B and the kernels for it, for tiles of 96 and 128 columns. step[i] is the
- * measured time in us of a thread block of kernel number i for one step of 128 elements along K, on
- * an H200 whose SMs all work. */
+/* Describes a format of B and the kernels for it, for tiles of 96 and, unless its name is NULL, of
+ * 128 columns. step[i] is the measured time in us of a thread block of kernel number i for one step
+ * of 128 elements along K, on an H200 whose SMs all work. */
 typedef struct weights {
     bsmm_format format;
     double step[COLUMN_CHOICES];
@@ -25,28 +25,34 @@ typedef struct weights {
 } weights;
 
 /* clang-format off */
+#define FUNCTION_96(name) {"sm90a/mixed", "mixed_" name "_96", BSMM_SMALL_M_MOST_SHARED}
 #define FUNCTIONS(name) \
-    {{"sm90a/mixed", "mixed_" name "_96", BSMM_SMALL_M_MOST_SHARED}, \
-     {"sm90a/mixed", "mixed_" name "_128", BSMM_SMALL_M_MOST_SHARED}}
+    {FUNCTION_96(name), {"sm90a/mixed", "mixed_" name "_128", BSMM_SMALL_M_MOST_SHARED}}
 static const weights all_weights[] = {
     {{BSMM_ELEM_E2M1, BSMM_SCALE_E8M0, 1, 32}, {1.15, 1.38}, FUNCTIONS("mxfp4")},
     {{BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16}, {1.25, 1.45}, FUNCTIONS("nvfp4")},
     {{BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32}, {1.42, 1.60}, FUNCTIONS("mxfp8")},
-    {{BSMM_ELEM_E2M3, BSMM_SCALE_E8M0, 1, 32}, {1.32, 1.66}, FUNCTIONS("mxfp6_e2m3")},
-    {{BSMM_ELEM_E3M2, BSMM_SCALE_E8M0, 1, 32}, {1.32, 1.66}, FUNCTIONS("mxfp6_e3m2")},
+    {{BSMM_ELEM_E2M3, BSMM_SCALE_E8M0, 1, 32}, {1.32, 0}, {FUNCTION_96("mxfp6_e2m3")}},
+    {{BSMM_ELEM_E3M2, BSMM_SCALE_E8M0, 1, 32}, {1.32, 0}, {FUNCTION_96("mxfp6_e3m2")}},
 };
 /* These weights are e4m3 with one fp32 scale for each row of B. */
 static const weights row_scaled = {
     {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 0}, {1.42, 1.60}, FUNCTIONS("fp8_rows")};
+/* These weights are e4m3 with an fp32 scale for each 128 elements along K. */
+static const weights group_scaled = {
+    {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, BSMM_SMALL_M_K}, {1.55, 0},
+    {FUNCTION_96("fp8_groups")}};
 /* clang-format on */
 
 static const bsmm_cuda_function prepare_a = {"sm90a/mixed", "mixed_prepare", 0};
 
 static const weights *find_weights(const bsmm_operand *b) {
+    const bsmm_format *f = &b->m.format;
     for (size_t i = 0; i < BSMM_COUNT(all_weights); i++)
-        if (bsmm_format_equal(all_weights[i].format, b->m.format)) return &all_weights[i];
-    const bool by_rows = b->m.format.elem == BSMM_ELEM_E4M3 && bsmm_small_m_has_row_floats(b);
-    return by_rows ? &row_scaled : NULL;
+        if (bsmm_format_equal(all_weights[i].format, *f)) return &all_weights[i];
+    if (f->elem != BSMM_ELEM_E4M3 || f->scale != BSMM_SCALE_F32) return NULL;
+    if (bsmm_small_m_has_row_floats(b)) return &row_scaled;
+    return f->block_cols == BSMM_SMALL_M_K ? &group_scaled : NULL;
 }
 
 static uint32_t bits_of(const weights *w) {
@@ -89,14 +95,28 @@ static double predict(const bsmm_product *p, const weights *w, const cut *c) {
     /* Each further accumulator of a result takes time in the epilogue, more of it if it lies in the
      * shared memory of another thread block. */
     const double adding = 1.3 * (c->groups - 1) + 2.7 * (c->splits - 1);
-    return 4 + adding + (double)waves * (3 + w->step[c->choice] * (double)steps);
+    /* The kernel that converts A takes longer if it splits f16 values, and the epilogue if each row
+     * of B has an fp32 scale. */
+    const double more = 3.0 * (bsmm_small_m_count_parts(&p->a) - 1) + (w == &row_scaled ? 2 : 0);
+    return 4 + more + (double)waves * (3 + adding + w->step[c->choice] * (double)steps);
 }
 
-/* Predicts the time in us of a kernel that first converts all of B to bf16, fitted to the same
- * measurements: a fixed time, the bytes of B that are read and written, and the operations. */
+/* Returns true if cuda_sm90a_fold multiplies A and B in FP8, which takes half as long as in bf16.
+ */
+static bool folds(const bsmm_product *p) {
+    const uint32_t a = p->a.m.format.elem, b = p->b.m.format.elem;
+    const bool narrow = bsmm_elem_row(a)->bits < 8 && bsmm_elem_row(b)->bits < 8;
+    return p->a.m.format.scale == BSMM_SCALE_E8M0 && p->b.m.format.scale == BSMM_SCALE_E8M0 &&
+           (narrow || p->compute == BSMM_COMPUTE_FAST);
+}
+
+/* Predicts the time in us of a kernel that first converts all of B to bf16 or FP8: a fixed time,
+ * the bytes of B that are read and written, and the operations. The constants for bf16 are fitted
+ * to the same measurements. Those for FP8 are not measured but follow from them. */
 static double predict_packed(const bsmm_product *p, const weights *w) {
     const double count = (double)p->b.m.rows * (double)p->b.m.cols;
-    return 11 + count * (2 + bits_of(w) / 8.0) / 3.5e6 + 2 * (double)p->a.m.rows * count / 750e6;
+    const double bytes = (folds(p) ? 1 : 2) + bits_of(w) / 8.0, rate = folds(p) ? 1200e6 : 750e6;
+    return 11 + count * bytes / 3.5e6 + 2 * (double)p->a.m.rows * count / rate;
 }
 
 /* Finds the division of the GEMM with the least predicted time. */
@@ -104,7 +124,7 @@ static cut find_cut(const bsmm_product *p, const weights *w) {
     const int64_t columns = p->a.m.rows * bsmm_small_m_count_parts(&p->a);
     const uint32_t steps = bsmm_small_m_count_steps(p);
     cut best = {.time = INFINITY};
-    for (uint32_t i = 0; i < COLUMN_CHOICES; i++)
+    for (uint32_t i = 0; i < COLUMN_CHOICES && w->functions[i].name; i++)
         for (uint32_t groups = 1; groups <= BSMM_MIXED_MOST_GROUPS; groups *= 2)
             for (uint32_t splits = 1; splits <= BSMM_SMALL_M_MOST_SPLITS; splits *= 2) {
                 if (splits * groups > 1 && splits * groups > steps) continue;
@@ -138,9 +158,10 @@ static const char *refuse_few(const bsmm_operand *a, char *why, size_t size) {
 
 static const char *refuse_b(const bsmm_operand *b, const weights *w, char *why, size_t size) {
     if (!w)
-        return bsmm_gpu_refuse_format(
-            b, 'B', "the kernel takes mxfp4, nvfp4, mxfp6, mxfp8, and e4m3 with f32 scales of rows",
-            why, size);
+        return bsmm_gpu_refuse_format(b, 'B',
+                                      "the kernel takes mxfp4, nvfp4, mxfp6, mxfp8, and e4m3 with "
+                                      "f32 scales of 128 columns or rows",
+                                      why, size);
     if (b->m.scale_layout != BSMM_LAYOUT_ROW_MAJOR && w != &row_scaled)
         return bsmm_reason(why, size, "B's scale_layout is %s; the kernel takes row_major scales",
                            bsmm_layout_name(b->m.scale_layout));
@@ -187,9 +208,10 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
  * therefore 17 * 2^-23. f16 values are split into two bf16 numbers, so K has twice as many
  * products. The factors of the epilogue add a few roundings. */
 static double bound(const bsmm_product *p, const void *state) {
-    (void)state;
+    const made *m = state;
     const double k = (double)p->a.m.cols, parts = bsmm_small_m_count_parts(&p->a);
-    return (parts * 2.2 * (k + 16) + 64) * 0x1p-24;
+    const double quotients = m->w == &group_scaled ? 3 * k / BSMM_SMALL_M_K : 0;
+    return (parts * 2.2 * (k + 16) + quotients + 64) * 0x1p-24;
 }
 
 static bsmm_small_m_params params_of(const bsmm_product *p, const made *m) {

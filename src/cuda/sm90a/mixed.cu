@@ -22,6 +22,7 @@
 extern __shared__ __align__(128) uint8_t small_m_shared[];
 
 #include "cuda/sm90a/mixed_epilogue.h"
+#include "cuda/sm90a/mixed_groups.h"
 #include "cuda/sm90a/mixed_multiply.h"
 #include "cuda/sm90a/mixed_prepare.h"
 
@@ -83,24 +84,16 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
 #define MIXED_COLUMNS 128
 #include "cuda/sm90a/mixed_body.h"
 
+/* With 6-bit weights, kernels for 128 columns are only 6% faster per column, and the images of
+ * sm_90a have no room for them. */
 #define MIXED_NAME    mixed_mxfp6_e2m3_96
 #define MIXED_FORMAT  SMALL_M_MXFP6_E2M3
 #define MIXED_COLUMNS 96
 #include "cuda/sm90a/mixed_body.h"
 
-#define MIXED_NAME    mixed_mxfp6_e2m3_128
-#define MIXED_FORMAT  SMALL_M_MXFP6_E2M3
-#define MIXED_COLUMNS 128
-#include "cuda/sm90a/mixed_body.h"
-
 #define MIXED_NAME    mixed_mxfp6_e3m2_96
 #define MIXED_FORMAT  SMALL_M_MXFP6_E3M2
 #define MIXED_COLUMNS 96
-#include "cuda/sm90a/mixed_body.h"
-
-#define MIXED_NAME    mixed_mxfp6_e3m2_128
-#define MIXED_FORMAT  SMALL_M_MXFP6_E3M2
-#define MIXED_COLUMNS 128
 #include "cuda/sm90a/mixed_body.h"
 
 #define MIXED_NAME    mixed_fp8_rows_96
@@ -111,4 +104,10 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
 #define MIXED_NAME    mixed_fp8_rows_128
 #define MIXED_FORMAT  SMALL_M_FP8_ROWS
 #define MIXED_COLUMNS 128
+#include "cuda/sm90a/mixed_body.h"
+
+/* With 128 columns, the kernel for fp32 scales along K would need more than 128 registers. */
+#define MIXED_NAME    mixed_fp8_groups_96
+#define MIXED_FORMAT  SMALL_M_FP8_F32
+#define MIXED_COLUMNS 96
 #include "cuda/sm90a/mixed_body.h"

@@ -7,6 +7,8 @@
  * the bf16 rows whose sum is an f16 or f32 row of A */
 
 #define TILES (MIXED_COLUMNS / 8)
+/* B has fp32 scales that change along K. */
+#define GROUPED (MIXED_FORMAT == SMALL_M_FP8_F32)
 
 extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     MIXED_NAME(const __grid_constant__ bsmm_small_m_params p) {
@@ -25,6 +27,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
      * can still write them, because small_m_prepare has waited for all of these kernels. */
     const uint32_t row = block.row + row_warp * 16 + g;
     const mixed_scales scales = mixed_find_scales(&p, row);
+    mixed_groups groups = {};
+    if (GROUPED) groups = mixed_find_groups(&p, row, min(begin, p.steps - 1));
     small_m_lane lane;
     if (small_m_is_6bit(MIXED_FORMAT))
         small_m_find_six(&p, block.row + row_warp * 16, begin, &lane);
@@ -50,10 +54,13 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     small_m_words words;
     small_m_factors factors;
     mixed_next(MIXED_FORMAT, &stream, &words, &factors, &most);
+    if (GROUPED) mixed_group_factors(&groups, &factors);
     mixed_decode(MIXED_FORMAT, 0, &words, &factors, fragments.f[0], nans);
 #pragma unroll 1
     for (uint32_t i = 0; begin + i < end; i++) {
         mixed_load_codes(MIXED_FORMAT, &p, &scales, stream.step, &stream.codes);
+        const bool last = begin + i + 1 == end;
+        if (GROUPED && !last) mixed_load_groups(&groups);
         mixed_wait_slot(&ring, i);
         const uint64_t a = small_m_describe(TILES, mixed_slot(&ring, i));
 #pragma unroll
@@ -64,6 +71,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
             /* After the last chunk, the first chunk of the next step is decoded. */
             const int next = (chunk + 1) % MIXED_CHUNKS;
             if (next == 0) mixed_next(MIXED_FORMAT, &stream, &words, &factors, &most);
+            if (GROUPED && next == 0) mixed_group_factors(&groups, &factors);
             if (chunk == 1 && i > 0) mixed_refill(&ring, block.image, i - 1, row_warp);
             if (next == 2) mixed_second_half(MIXED_FORMAT, &stream, &words);
             PTX_WGMMA_WAIT(1);
@@ -72,8 +80,11 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         }
         small_m_wait_products(&fragments);
         mixed_leave_slot(&ring, i);
+        if (GROUPED) small_m_hold(TILES, &sums[0][0]);
+        if (GROUPED && !last) mixed_enter_group(TILES, &groups, sums);
     }
     small_m_hold(TILES, &sums[0][0]);
+    if (GROUPED) mixed_multiply_rows(TILES, groups.current, sums);
     mixed_mark_nans(MIXED_FORMAT, TILES, nans, bsmm_e8m0_beyond(most), sums);
 
     /* The epilogue reuses the ring buffers. The last copies, which write zeros, must have ended. */
@@ -89,10 +100,11 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         for (int i = 0; i < 4; i++)
             mine[(s * 8 + t * 2 + i % 2) * pitch + i / 2 * 8 + g] = sums[s][i];
     mixed_epilogue(&p, &block, MIXED_COLUMNS, pitch, small_m_unfold(MIXED_FORMAT),
-                   MIXED_FORMAT == SMALL_M_FP8_ROWS);
+                   MIXED_FORMAT == SMALL_M_FP8_ROWS, GROUPED);
 }
 
 #undef TILES
+#undef GROUPED
 #undef MIXED_NAME
 #undef MIXED_FORMAT
 #undef MIXED_COLUMNS

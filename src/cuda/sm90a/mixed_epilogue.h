@@ -43,10 +43,16 @@ static __device__ __forceinline__ bool mixed_within(const float v[MIXED_RUN], ui
     return most <= high - low;
 }
 
-/* Returns true if four accumulators are accurate, by the rule of small_m_trusts: they lie between
- * 2^-118 and 2^127. */
-static __device__ __forceinline__ bool mixed_trusts(const float v[MIXED_RUN]) {
-    return mixed_within(v, (127 - 118) << 23, (127 + 127) << 23);
+/* Returns the log2 of the smallest magnitude of an accumulator that may be stored. Smaller sums may
+ * have lost terms to underflow. If scales along K multiply accumulators (`grouped`), a lost term
+ * may be multiplied by a scale of up to 2^62. */
+static __device__ __forceinline__ int mixed_least_log2(const bool grouped) {
+    return grouped ? -60 : -118;
+}
+
+/* Returns true if four accumulators are accurate. */
+static __device__ __forceinline__ bool mixed_trusts(const float v[MIXED_RUN], const bool grouped) {
+    return mixed_within(v, (uint32_t)(127 + mixed_least_log2(grouped)) << 23, (127 + 127) << 23);
 }
 
 /* Tells how the fast path makes results. A result is an accumulator times an fp32 factor. */
@@ -58,18 +64,19 @@ typedef struct mixed_fast {
     bool whole; /* One store of 8 or 16 bytes may write all four results. */
 } mixed_fast;
 
-/* Multiplies four accumulators by their factors. If products are inexact (`exact` is false) and D
+/* Multiplies four accumulators by their factors. If products are inexact and D
  * has 16 bits (`wide` is false), products are rounded to odd, so that the rounding to 16 bits gives
  * the same result as one rounding of the exact product. Returns false if an accumulator may be
  * wrong, or if an inexact product is too close to the ends of the fp32 range (small_m_is_inside).
  */
-static __device__ __forceinline__ bool mixed_scale(const mixed_fast *fast, const bool exact,
+static __device__ __forceinline__ bool mixed_scale(const mixed_fast *fast, const bool grouped,
                                                    bool wide, float v[MIXED_RUN]) {
-    const bool trusts = mixed_trusts(v);
+    const bool trusts = mixed_trusts(v, grouped);
 #pragma unroll
     for (int i = 0; i < MIXED_RUN; i++)
-        v[i] = exact || wide ? v[i] * fast->factors[i] : small_m_times_odd(v[i], fast->factors[i]);
-    return trusts && (exact || mixed_within(v, (127 - 100) << 23, (127 + 126) << 23));
+        v[i] = fast->exact || wide ? v[i] * fast->factors[i]
+                                   : small_m_times_odd(v[i], fast->factors[i]);
+    return trusts && (fast->exact || mixed_within(v, (127 - 100) << 23, (127 + 126) << 23));
 }
 
 /* Stores four adjacent results of a row of D, which has 16-bit or fp32 elements, at element `index`
@@ -111,12 +118,13 @@ static __device__ __forceinline__ float mixed_least_of_a(const bsmm_small_m_para
  * as the smallest weight that is not zero, which is always allowed. All lanes of a warp work
  * together on one row at a time. */
 static __device__ __forceinline__ void mixed_least_of_b(const bsmm_small_m_params *p, uint32_t col,
-                                                        uint32_t zeros, float least[MIXED_RUN]) {
+                                                        uint32_t zeros, const bool grouped,
+                                                        float least[MIXED_RUN]) {
 #pragma unroll
     for (uint32_t j = 0; j < MIXED_RUN; j++) {
-        /* fp32 scales of rows of B do not multiply accumulators. */
+        /* fp32 scales of whole rows of B do not multiply accumulators. */
         least[j] = p->zero_least;
-        if (p->b.scale == BSMM_SCALE_F32) continue;
+        if (p->b.scale == BSMM_SCALE_F32 && !grouped) continue;
         uint32_t todo = __ballot_sync(0xffffffffu, zeros >> j & 1);
         while (todo) {
             const int lane = __ffs((int)todo) - 1;
@@ -134,13 +142,17 @@ static __device__ __forceinline__ void mixed_least_of_b(const bsmm_small_m_param
  * accumulator may be wrong. An accumulator of 0 is right if all products of nonzero numbers are so
  * large that none can have underflowed: `least` is the smallest possible product. `factor` is the
  * fp32 scale of B's row. */
-static __device__ __noinline__ void
-mixed_store_slow(const bsmm_small_m_params *p, const bsmm_gpu_epilogue_factors factors, bool wanted,
-                 uint32_t row, uint32_t col, float sum, float least, double unfold, float factor) {
+static __device__ __noinline__ void mixed_store_slow(const bsmm_small_m_params *p,
+                                                     const bsmm_gpu_epilogue_factors factors,
+                                                     bool wanted, uint32_t row, uint32_t col,
+                                                     float sum, float least, bool grouped,
+                                                     double unfold, float factor) {
     /* Accumulators are smaller than results by a factor of up to 2^27, which the epilogue applies
      * later. A product of 2^-91 or more is therefore at least 2^-118 in an accumulator, far above
      * the smallest fp32 number. */
-    const bool trusts = small_m_trusts(sum) || (sum == 0 && least >= 0x1p-91f);
+    const float smallest = grouped ? 0x1p-60f : 0x1p-118f;
+    const bool trusts = (fabsf(sum) >= smallest && fabsf(sum) <= 0x1p127f) ||
+                        (sum == 0 && least >= (grouped ? 0x1p-60f : 0x1p-91f));
     /* A negative factor may turn 0 into -0. Adding 0.0 turns -0 into +0. */
     double value = wanted ? sum * unfold * (double)factor + 0.0 : 0;
     const bool doubtful = wanted && (!trusts || !isfinite(factor));
@@ -168,42 +180,50 @@ typedef struct mixed_runs {
     uint32_t terms_log2, terms, part_bytes, group_bytes;
 } mixed_runs;
 
+/* The fast path loads the accumulators of this number of runs at once. */
 enum { MIXED_AT_ONCE = 4 };
 
-/* Loads term number `term` of four runs of results, i.e. of rows i[0] to i[3] of the tile. The
- * terms are ordered by part of A, then along K. */
-static __device__ __forceinline__ void mixed_load(const bsmm_small_m_params *p,
+/* Loads term number `term` of `count` runs of results, i.e. of rows i[0], i[1] and so on of the
+ * tile. The terms are ordered by part of A, then along K. */
+static __device__ __forceinline__ void mixed_load(const int count, const bsmm_small_m_params *p,
                                                   const mixed_runs *runs, uint32_t term,
-                                                  const uint32_t i[MIXED_AT_ONCE],
-                                                  float4 to[MIXED_AT_ONCE]) {
+                                                  const uint32_t *i, float4 *to) {
     const uint32_t along = term & ((1u << runs->terms_log2) - 1);
     const uint32_t group = along & ((1u << p->k_warps_log2) - 1);
     const uint32_t from = ptx_grid_mapa(runs->from, along >> p->k_warps_log2) +
                           (term >> runs->terms_log2) * runs->part_bytes + group * runs->group_bytes;
 #pragma unroll
-    for (int r = 0; r < MIXED_AT_ONCE; r++)
+    for (int r = 0; r < count; r++)
         to[r] = ptx_grid_load_f32x4(from + i[r] * runs->row_bytes);
 }
 
-/* Adds up the accumulators of four runs of results, in rows i[0] to i[3] of the tile. */
-static __device__ __forceinline__ void mixed_collect(const bsmm_small_m_params *p,
-                                                     const mixed_runs *runs,
-                                                     const uint32_t i[MIXED_AT_ONCE],
-                                                     float v[MIXED_AT_ONCE][MIXED_RUN]) {
-    float4 term[MIXED_AT_ONCE];
+static __device__ __forceinline__ void mixed_accumulate(const int count, const float4 *term,
+                                                        float (*v)[MIXED_RUN]) {
 #pragma unroll
-    for (int r = 0; r < MIXED_AT_ONCE; r++)
+    for (int r = 0; r < count; r++) {
+        v[r][0] += term[r].x;
+        v[r][1] += term[r].y;
+        v[r][2] += term[r].z;
+        v[r][3] += term[r].w;
+    }
+}
+
+/* Adds up the accumulators of `count` runs of results, in rows i[0], i[1] and so on of the tile.
+ * Loads from the shared memory of another thread block have a long latency, so two terms are loaded
+ * at once. If there are several terms, their number is even. */
+static __device__ __forceinline__ void mixed_collect(const int count, const bsmm_small_m_params *p,
+                                                     const mixed_runs *runs, const uint32_t *i,
+                                                     float (*v)[MIXED_RUN]) {
+    float4 first[MIXED_AT_ONCE], second[MIXED_AT_ONCE];
+#pragma unroll
+    for (int r = 0; r < count; r++)
         v[r][0] = v[r][1] = v[r][2] = v[r][3] = 0;
 #pragma unroll 1
-    for (uint32_t n = 0; n < runs->terms; n++) {
-        mixed_load(p, runs, n, i, term);
-#pragma unroll
-        for (int r = 0; r < MIXED_AT_ONCE; r++) {
-            v[r][0] += term[r].x;
-            v[r][1] += term[r].y;
-            v[r][2] += term[r].z;
-            v[r][3] += term[r].w;
-        }
+    for (uint32_t n = 0; n < runs->terms; n += 2) {
+        mixed_load(count, p, runs, n, i, first);
+        if (runs->terms > 1) mixed_load(count, p, runs, n + 1, i, second);
+        mixed_accumulate(count, first, v);
+        if (runs->terms > 1) mixed_accumulate(count, second, v);
     }
 }
 
@@ -214,7 +234,7 @@ static __device__ __forceinline__ uint32_t mixed_store_most(const bsmm_small_m_p
                                                             const mixed_block *block,
                                                             const mixed_runs *runs,
                                                             const mixed_fast *fast,
-                                                            const bool exact) {
+                                                            const bool grouped) {
     const bsmm_gpu_epilogue *e = &p->epilogue;
     const bool wide = e->d_elem == BSMM_ELEM_F32, whole = fast->whole;
     const uint64_t stride = runs->step * e->d_row;
@@ -227,11 +247,11 @@ static __device__ __forceinline__ uint32_t mixed_store_most(const bsmm_small_m_p
 #pragma unroll
         for (int r = 0; r < MIXED_AT_ONCE; r++)
             i[r] = min(runs->first + (n + r) * runs->step, runs->count - 1);
-        mixed_collect(p, runs, i, v);
+        mixed_collect(MIXED_AT_ONCE, p, runs, i, v);
 #pragma unroll
         for (int r = 0; r < MIXED_AT_ONCE; r++) {
             const bool here = runs->first + (n + r) * runs->step < runs->count;
-            const bool fits = mixed_scale(fast, exact, wide, v[r]);
+            const bool fits = mixed_scale(fast, grouped, wide, v[r]);
             if (here && fits) mixed_store_run(e, index, wide, whole, v[r]);
             if (here && !fits) left |= 1u << (n + r);
             index += stride;
@@ -255,9 +275,8 @@ static __device__ __forceinline__ uint32_t mixed_find_zeros(const bsmm_small_m_p
 #pragma unroll 1
     for (uint32_t n = 0; n < 32 && left >> n != 0; n++) {
         const uint32_t row = runs->first + (left >> n & 1 ? n : 0) * runs->step;
-        const uint32_t i[MIXED_AT_ONCE] = {row, row, row, row};
-        float v[MIXED_AT_ONCE][MIXED_RUN];
-        mixed_collect(p, runs, i, v);
+        float v[1][MIXED_RUN];
+        mixed_collect(1, p, runs, &row, v);
 #pragma unroll
         for (uint32_t j = 0; j < MIXED_RUN; j++)
             if ((left >> n & 1) && v[0][j] == 0 && runs->col + j < p->n) zeros |= 1u << j;
@@ -270,31 +289,30 @@ static __device__ __forceinline__ uint32_t mixed_find_zeros(const bsmm_small_m_p
 static __device__ __forceinline__ void
 mixed_store_left(const bsmm_small_m_params *p, const mixed_block *block, const mixed_runs *runs,
                  const bsmm_gpu_epilogue_factors *factors, const float scales[MIXED_RUN],
-                 double unfold, uint32_t left) {
+                 double unfold, const bool grouped, uint32_t left) {
     float least[MIXED_RUN];
-    mixed_least_of_b(p, runs->col, mixed_find_zeros(p, runs, left), least);
+    mixed_least_of_b(p, runs->col, mixed_find_zeros(p, runs, left), grouped, least);
 #pragma unroll 1
     for (uint32_t n = 0; n < 32 && __any_sync(0xffffffffu, left >> n != 0); n++) {
         const bool here = left >> n & 1;
         const uint32_t i = runs->first + (here ? n : 0) * runs->step, row = block->first + i;
-        const uint32_t rows[MIXED_AT_ONCE] = {i, i, i, i};
-        float v[MIXED_AT_ONCE][MIXED_RUN];
-        mixed_collect(p, runs, rows, v);
+        float v[1][MIXED_RUN];
+        mixed_collect(1, p, runs, &i, v);
         const bool zero = v[0][0] == 0 || v[0][1] == 0 || v[0][2] == 0 || v[0][3] == 0;
         const float least_of_a = here && zero ? mixed_least_of_a(p, row) : 0;
 #pragma unroll
         for (uint32_t j = 0; j < MIXED_RUN; j++)
             mixed_store_slow(p, *factors, here && runs->col + j < p->n, row, runs->col + j, v[0][j],
-                             least_of_a * least[j], unfold, scales[j]);
+                             least_of_a * least[j], grouped, unfold, scales[j]);
     }
 }
 
 /* Adds the accumulators of all warpgroups and thread blocks that split K, and stores the results of
- * this thread block. `scaled` means that each row of B has one fp32 scale. */
-static __device__ __forceinline__ void mixed_epilogue(const bsmm_small_m_params *p,
-                                                      const mixed_block *block,
-                                                      const uint32_t columns, uint32_t pitch,
-                                                      const double unfold, const bool scaled) {
+ * this thread block. `scaled` means that each row of B has one fp32 scale, and
+ * `grouped` that fp32 scales of B along K have multiplied the accumulators. */
+static __device__ __forceinline__ void
+mixed_epilogue(const bsmm_small_m_params *p, const mixed_block *block, const uint32_t columns,
+               uint32_t pitch, const double unfold, const bool scaled, const bool grouped) {
     /* Each thread block of a cluster stores the results of `rows` rows of B. */
     const uint32_t rows = block->rows >> p->splits_log2;
     const uint32_t runs_log2 = 31 - __clz((int)(rows / MIXED_RUN));
@@ -330,12 +348,10 @@ static __device__ __forceinline__ void mixed_epilogue(const bsmm_small_m_params 
     }
     small_m_sync(p);
     uint32_t left = ~0u;
-    if (plain)
-        left = fast.exact ? mixed_store_most(p, block, &runs, &fast, true)
-                          : mixed_store_most(p, block, &runs, &fast, false);
+    if (plain) left = mixed_store_most(p, block, &runs, &fast, grouped);
     left &= mixed_run_bits(&runs);
     if (__any_sync(0xffffffffu, left))
-        mixed_store_left(p, block, &runs, &factors, scales, unfold, left);
+        mixed_store_left(p, block, &runs, &factors, scales, unfold, grouped, left);
     if (p->splits_log2 == 0) return;
     /* Other thread blocks of the cluster read the accumulators in this thread block's shared
      * memory. This thread block must therefore not exit before they have read them. */

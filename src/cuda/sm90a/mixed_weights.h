@@ -98,7 +98,7 @@ static __device__ __forceinline__ void mixed_load_codes(const int format,
                                                         const bsmm_small_m_params *p,
                                                         const mixed_scales *scales, uint32_t step,
                                                         mixed_codes *to) {
-    if (format == SMALL_M_FP8_ROWS) return;
+    if (small_m_has_floats(format)) return;
     const bool nv = format == SMALL_M_NVFP4, mx8 = format == SMALL_M_MXFP8;
     const uint32_t t = threadIdx.x % 4, last = p->scale_count - 1;
     const uint32_t one = nv ? step * 8 + t * 2 : step * 4 + (mx8 ? t / 2 : t);
@@ -122,7 +122,7 @@ static __device__ __forceinline__ void mixed_factors(const int format, const mix
         for (int half = 0; half < 2; half++) {
             uint32_t *f = to->f[half][row];
             /* 2^120 in both bf16 halves corrects the exponent bias of decoded e4m3. */
-            if (format == SMALL_M_FP8_ROWS) f[0] = f[1] = 0x7b807b80u;
+            if (small_m_has_floats(format)) f[0] = f[1] = 0x7b807b80u;
             if (!small_m_has_e8m0(format) || (half == 1 && format != SMALL_M_MXFP8)) continue;
             f[0] = f[1] = bsmm_e8m0_factor(codes->code[half][row]);
             *most = bsmm_e8m0_most(*most, codes->code[half][row]);

@@ -1,0 +1,84 @@
+/* Applies fp32 scales of B that change along K in a mixed-input kernel (sm90a/mixed.cu). Each step
+ * of 128 elements along K has one scale for each row of B.
+ *
+ * Two sets of accumulators, one for a step and one for the total, would need too many registers.
+ * The accumulators of a row are therefore kept as the total divided by the scale of the current
+ * step. Before the next step they are multiplied by the quotient of its scale and the current one,
+ * and after the last step by the scale of that step. The rounding errors of the quotients are part
+ * of the kernel's error bound (cuda_sm90a_mixed.c). */
+#ifndef BSMM_CUDA_SM90A_MIXED_GROUPS_H
+#define BSMM_CUDA_SM90A_MIXED_GROUPS_H
+
+#include "cuda/sm90a/mixed_weights.h"
+
+/* Holds the scales of a thread's two rows of B, which are 8 rows apart. */
+typedef struct mixed_groups {
+    const float *from[2]; /* These are the addresses of the scales of step `next`. */
+    uint32_t stride;      /* The scale of the following step lies this number of floats later. */
+    float current[2], next[2];
+} mixed_groups;
+
+/* Finds the scales of rows `row` and `row` + 8 of B from step `step` on, and loads the first ones.
+ */
+static __device__ __forceinline__ mixed_groups mixed_find_groups(const bsmm_small_m_params *p,
+                                                                 uint32_t row, uint32_t step) {
+    mixed_groups s;
+    const float *const scales = (const float *)p->b.scales;
+    const uint64_t along = bsmm_axis_at(&p->b.col_map, step * BSMM_SMALL_M_K);
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        s.from[i] = scales + bsmm_axis_at(&p->b.row_map, min(row + i * 8, p->n - 1)) + along;
+        const float scale = small_m_tame(*s.from[i]);
+        /* The weights of a step whose scale is 0 are multiplied by 0 (mixed_group_factors). */
+        s.current[i] = scale == 0 ? 1 : scale;
+        s.next[i] = scale;
+    }
+    s.stride =
+        (uint32_t)(bsmm_axis_at(&p->b.col_map, BSMM_SMALL_M_K) - bsmm_axis_at(&p->b.col_map, 0));
+    return s;
+}
+
+/* Starts the loads of the next step's scales. */
+static __device__ __forceinline__ void mixed_load_groups(mixed_groups *s) {
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        s->from[i] += s->stride;
+        s->next[i] = *s->from[i];
+    }
+}
+
+/* Sets the factors by which the next step's weights are multiplied: 0 if the scale is 0, otherwise
+ * 2^120, which corrects the exponent bias of decoded e4m3. */
+static __device__ __forceinline__ void mixed_group_factors(const mixed_groups *s,
+                                                           small_m_factors *to) {
+#pragma unroll
+    for (int row = 0; row < 2; row++)
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+            to->f[half][row][0] = to->f[half][row][1] = s->next[row] == 0 ? 0 : 0x7b807b80u;
+}
+
+/* Multiplies the accumulators of the thread's two rows of B by one factor for each row. */
+static __device__ __forceinline__ void mixed_multiply_rows(const int tiles, const float by[2],
+                                                           float (*sums)[4]) {
+#pragma unroll
+    for (int i = 0; i < tiles; i++)
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            sums[i][j] *= by[j / 2];
+}
+
+/* Converts the accumulators from the scale of the current step to that of the next one. */
+static __device__ __forceinline__ void mixed_enter_group(const int tiles, mixed_groups *s,
+                                                         float (*sums)[4]) {
+    float by[2];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const float next = small_m_tame(s->next[i]);
+        by[i] = next == 0 ? 1 : s->current[i] * __frcp_rn(next);
+        if (next != 0) s->current[i] = next;
+    }
+    mixed_multiply_rows(tiles, by, sums);
+}
+
+#endif
