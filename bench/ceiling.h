@@ -32,7 +32,8 @@ typedef struct bench_probed {
      * rates beside the row of the output. bench compares them with the time of the row, which is a
      * median too. */
     double typical[BENCH_CEILINGS];
-    /* `reached` holds the rate of the product or conversion itself, in the same unit. */
+    /* `reached` holds the rates that the row's product or conversion reached, in the units of
+     * `best`. */
     double reached[BENCH_CEILINGS];
 } bench_probed;
 

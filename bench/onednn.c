@@ -38,7 +38,8 @@ typedef struct version_info {
 static int major;
 static void *engine, *stream;
 
-/* These functions exist in both versions of oneDNN. They return a value other than 0 on failure. */
+/* These functions exist in oneDNN 2 and in oneDNN 3. Those that return an
+ * int return 0 on success. */
 static struct {
     const version_info *(*version)(void);
     int (*engine_create)(void **engine, int kind, size_t index);

@@ -28,7 +28,8 @@ struct ptx_async {
     /* `timed` is 1 plus the index of the record that the time model keeps of the job (time.h). It
      * is 0 without a record. */
     uint32_t timed;
-    /* `race` is the number of the operation for the race detector (races.h), or 0. */
+    /* `race` is the number that the race detector (races.h) gave this asynchronous operation, or 0
+     * if the race detector is off. */
     uint32_t race;
 };
 /* Adds a copy of an asynchronous operation (job) to the list of operations that have not run yet.

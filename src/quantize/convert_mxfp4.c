@@ -224,8 +224,9 @@ static shifted shift_codes(int inner) {
     return table;
 }
 
-/* Converts the elements of one block, a byte (two e2m1 codes) at a time. The block must consist of
- * whole bytes, and its codes must be adjacent in src and in dst. */
+/* Stores the e2m1 elements of one block of src in dst, for the scale of dst's block, a byte (two
+ * codes) at a time. `table` maps a byte of src to a byte of dst. The block must consist of whole
+ * bytes, and its codes must be adjacent in src and in dst. */
 static void store_pairs(const bsmm_operand *src, const bsmm_operand *dst, int64_t r, int64_t c,
                         int64_t width, const shifted *table) {
     const uint8_t *from = (const uint8_t *)src->m.data + bsmm_operand_index(src, r, c) / 2;

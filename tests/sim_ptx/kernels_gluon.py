@@ -1,5 +1,5 @@
-"""Defines Gluon kernels for the simulator of PTX. They multiply by pairs of thread blocks
-(cta_group::2), and load and store tensor memory in each shape."""
+"""Defines Gluon kernels for the simulator of PTX. In some kernels two thread blocks
+compute one product together (cta_group::2). Others use tcgen05.ld and tcgen05.st in all their shapes."""
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.blackwell import (TensorMemoryLayout, allocate_tensor_memory, clc, fence_async_shared,

@@ -50,7 +50,8 @@ static uint32_t check_file(const char *name, uint32_t operand) {
     if (!file) fail_msg("%s cannot be opened", path);
     for (uint32_t n = 0; getline(&line, &size, file) > 0; n++) {
         if (n < 4)
-            /* The first lines are headings: architecture, instruction, block and column names. */
+            /* The first lines of the CSV file name the architecture, the instruction, the block of
+             * the matrix and the columns. */
             continue;
         char *cell = strtok_r(line, ",\n", &rest);
         const uint32_t row = (uint32_t)strtoul(cell, NULL, 10);

@@ -101,9 +101,9 @@ BSMM_INT8_INLINE void bsmm_int8_sum_unit(const uint8_t *a, const bsmm_int8_place
 }
 
 /* Adds the scaled sums of one unit (a range of K with one scale per row) to a tile of accumulators
- * in memory. A row's initial sum and scale are loaded before the row's results are stored. The
- * compiler must assume that a store changes them, so it would otherwise load them again after each
- * store. */
+ * in memory. `begins` holds for each row the integer at which its dot products begin, and the row's
+ * scale. Both are loaded before the row's results are stored, because the compiler must assume that
+ * a store of a result changes them. It would otherwise load them again after each store. */
 BSMM_INT8_INLINE void bsmm_int8_add_unit(const uint8_t *a, const uint8_t *begins,
                                          const bsmm_int8_places *p, int rows, const uint8_t *b,
                                          int64_t unit, bool wide, bool by_exponent, float *c,
