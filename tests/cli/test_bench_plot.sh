@@ -67,7 +67,7 @@ holds k.gp "title 'ceiling: "
 holds k.gp "cuda_sm90a_fp8"
 lacks k.gp "title 'cublaslt_fp8'"
 if on_gpu --format mxfp4 --m-range 16 64 -K 256 --peer cublaslt --plot m.gp 2>err; then
-    holds m.gp "cuda_sm90_small_m, cuda_sm90a_fold"
+    holds m.gp "cuda_sm90_small_m, cuda_sm90a_mixed"
     holds m.gp "title 'cublaslt_fp8'"
     # The plot's upper limit is the peak of the data sheet, even if a peer measures faster.
     holds m.gp "set ylabel 'share of h"

@@ -34,9 +34,11 @@ bool bsmm_small_m_prefers_bands(const bsmm_product *p, uint32_t bits) {
 }
 
 /* Replaces the library's function of this name in tests. If the environment variable
- * BSMM_TEST_MIXED is set, also small products may use cuda_sm90a_mixed. */
+ * BSMM_TEST_MIXED is set, also small products may use cuda_sm90a_mixed. If BSMM_TEST_TILE names a
+ * tile size of another kernel, no product uses it. */
 bool bsmm_small_m_prefers_mixed(double mixed, double packed) {
-    return getenv("BSMM_TEST_MIXED") || prefers_mixed_by_time(mixed, packed);
+    if (getenv("BSMM_TEST_MIXED")) return true;
+    return !getenv("BSMM_TEST_TILE") && prefers_mixed_by_time(mixed, packed);
 }
 
 /* Replaces the library's function of this name in tests. If the environment variable BSMM_TEST_TILE
