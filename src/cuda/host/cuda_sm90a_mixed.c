@@ -156,12 +156,10 @@ static const char *refuse_few(const bsmm_operand *a, char *why, size_t size) {
                        (long long)a->m.rows, (long long)least);
 }
 
+#define WEIGHTS_RULE                                                                               \
+    "the kernel takes mxfp4, nvfp4, mxfp6, mxfp8, and e4m3 with f32 scales of 128 columns or rows"
+
 static const char *refuse_b(const bsmm_operand *b, const weights *w, char *why, size_t size) {
-    if (!w)
-        return bsmm_gpu_refuse_format(b, 'B',
-                                      "the kernel takes mxfp4, nvfp4, mxfp6, mxfp8, and e4m3 with "
-                                      "f32 scales of 128 columns or rows",
-                                      why, size);
     if (b->m.scale_layout != BSMM_LAYOUT_ROW_MAJOR && w != &row_scaled)
         return bsmm_reason(why, size, "B's scale_layout is %s; the kernel takes row_major scales",
                            bsmm_layout_name(b->m.scale_layout));
@@ -179,6 +177,7 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     made *m = state;
     const weights *w = find_weights(&p->b);
     const char *reason = bsmm_cuda_refuse(p, &(w ? w : &all_weights[0])->functions[0], why, size);
+    if (!w) return reason ? reason : bsmm_gpu_refuse_format(&p->b, 'B', WEIGHTS_RULE, why, size);
     if (!reason) reason = refuse_a(&p->a, why, size);
     if (!reason) reason = refuse_few(&p->a, why, size);
     if (!reason) reason = refuse_b(&p->b, w, why, size);
