@@ -96,8 +96,8 @@ static bool asks_for_huge_pages(const void *memory) {
 static bool shows_huge_pages(void) {
     bool shows = false;
 #ifdef MADV_HUGEPAGE
-    void *memory = aligned_alloc(HUGE_PAGE, LARGE);
-    assert_non_null(memory);
+    void *memory = NULL;
+    assert_int_equal(posix_memalign(&memory, HUGE_PAGE, LARGE), 0);
     shows = madvise(memory, HUGE_PAGE, MADV_HUGEPAGE) == 0 && asks_for_huge_pages(memory);
     free(memory);
 #endif
